@@ -1,0 +1,144 @@
+package bumpalloc
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Block is a piece of data memory: Off and Len in bytes. Blocks that Alloc
+// returns are aligned to Align at both ends; the blocks given to Free may be
+// any part of one.
+type Block struct{ Off, Len uint32 }
+
+// Allocator hands out data memory. Every method but Reset is safe for all
+// workers at once; none of them allocates, sleeps or locks a Go mutex.
+type Allocator struct {
+	head   *header
+	arenas []*arena
+	errs   []errs
+	base   []uint32 // own copies of the constant words: a mapped page may be written by others
+	size   []uint32
+	stride uint32 // size of every arena but the last
+	spin   int    // turns of any one wait
+	window int    // entries compared for the best fit
+	data   []byte
+	ctl    []byte // keeps the control memory reachable
+}
+
+// Option changes a bound of New.
+type Option func(*Allocator)
+
+// WithSpin sets how many turns a worker tries for a freelist lock, or for a
+// contended bump word, before it gives up with ErrBusy. The default, 65,536, is
+// some 30-100 µs: longer than a walk over the comparison window, far
+// shorter than any pause budget.
+func WithSpin(turns int) Option { return func(a *Allocator) { a.spin = max(turns, 1) } }
+
+// WithWindow sets how many freelist entries are compared for the best fit
+// before the best so far is taken. Beyond the window the first fit wins, so
+// nothing that fits is ever missed. Default 256.
+func WithWindow(entries int) Option { return func(a *Allocator) { a.window = max(entries, 1) } }
+
+// New formats ctl and splits data evenly into one arena per cluster; what the
+// division leaves goes to the last arena. ctl needs ControlSize(clusters) bytes
+// at an 8-byte boundary (a 128-byte boundary if the cache-line pads are to do
+// their work), data a 16-byte boundary and at least 64 bytes per cluster, at
+// most 4 GiB - 16. The contents of both are lost. Errors: ErrCluster, ErrMemory.
+func New(ctl, data []byte, clusters int, opts ...Option) (*Allocator, error) {
+	need := ControlSize(clusters)
+	if need == 0 {
+		return nil, fmt.Errorf("bumpalloc: %d clusters: %w", clusters, ErrCluster)
+	}
+	if err := checkMemory("control", ctl, uint64(need), uint64(need), 8); err != nil {
+		return nil, err
+	}
+	if err := checkMemory("data", data, uint64(clusters)*minArena, maxData, Align); err != nil {
+		return nil, err
+	}
+	a := &Allocator{spin: 1 << 16, window: 256, ctl: ctl, data: data[:len(data)&^(Align-1)]}
+	for _, o := range opts {
+		o(a)
+	}
+	a.format(clusters)
+	return a, nil
+}
+
+// checkMemory says whether mem has at least low and, unless low == high, at
+// most high bytes at the boundary.
+func checkMemory(name string, mem []byte, low, high uint64, boundary uintptr) error {
+	n := uint64(len(mem))
+	if n < low || low != high && n > high {
+		return fmt.Errorf("bumpalloc: %s memory of %d bytes, need %d to %d: %w", name, n, low, high, ErrMemory)
+	}
+	if at := uintptr(unsafe.Pointer(&mem[0])); at%boundary != 0 {
+		return fmt.Errorf("bumpalloc: %s memory at 0x%x, need a %d-byte boundary: %w", name, at, boundary, ErrMemory)
+	}
+	return nil
+}
+
+// format lays the control words out and makes them ready.
+func (a *Allocator) format(clusters int) {
+	a.head = (*header)(unsafe.Pointer(&a.ctl[0]))
+	total := uint64(len(a.data))
+	a.stride = uint32(total/uint64(clusters)) &^ (Align - 1)
+	for i := range clusters {
+		at := int(unsafe.Sizeof(header{})) + i*int(unsafe.Sizeof(arena{}))
+		w := (*arena)(unsafe.Pointer(&a.ctl[at]))
+		base, size := uint32(i)*a.stride, a.stride
+		if i == clusters-1 {
+			size = uint32(total - uint64(base))
+		}
+		w.base.Store(base)
+		w.size.Store(size)
+		a.arenas = append(a.arenas, w)
+		a.errs = append(a.errs, newErrs(i, w))
+		a.base, a.size = append(a.base, base), append(a.size, size)
+	}
+	a.head.version.Store(layoutVersion)
+	a.head.clusters.Store(uint32(clusters))
+	a.head.dataSize.Store(total)
+	a.Reset()
+	a.head.magic.Swap(layoutMagic) // last: who finds it finds the rest
+}
+
+// Reset takes back every block, breaks every lock and zeroes every counter. No
+// worker may be inside any method: a lock left behind by a worker that died
+// holding it is the reason it is broken and not taken.
+func (a *Allocator) Reset() {
+	a.head.epoch.Add(1)
+	for _, w := range a.arenas {
+		w.used.Store(0)
+		w.spilled.Store(0)
+		w.head.Store(0)
+		w.entries.Store(0)
+		w.listed.Store(0)
+		w.reused.Store(0)
+		w.fault.Store(0)
+		w.allocs.Store(0)
+		w.frees.Store(0)
+		w.freed.Store(0)
+		w.spill.Store(0)
+		w.foreign.Store(0)
+		w.busy.Store(0)
+		w.refused.Store(0)
+		w.last.Store(0)
+		w.lock.Swap(0)
+	}
+}
+
+// Bytes is the memory of b, capped at its end, or nil if b is not inside data.
+func (a *Allocator) Bytes(b Block) []byte {
+	end := uint64(b.Off) + uint64(b.Len)
+	if end > uint64(len(a.data)) {
+		return nil
+	}
+	return a.data[b.Off:end:end]
+}
+
+// Clusters is the number of arenas.
+func (a *Allocator) Clusters() int { return len(a.arenas) }
+
+// arenaOf is the arena that offset off, inside data, belongs to.
+func (a *Allocator) arenaOf(off uint32) int {
+	return min(int(off/a.stride), len(a.arenas)-1)
+}
