@@ -1,0 +1,49 @@
+package workqueue
+
+import "iter"
+
+// LeftCount is the number of published items that nobody claimed: tail - head
+// over both queues. Nothing is allocated.
+func (q *Queues) LeftCount() int {
+	n := 0
+	for i := range q.queues {
+		head, tail := q.ends(i)
+		n += int(tail - head)
+	}
+	return n
+}
+
+// ends are head and tail of a lane, brought into range. Head first: it never
+// passes a tail that is read later.
+func (q *Queues) ends(i int) (head, tail uint32) {
+	head = q.f.lanes[i].head.Load()
+	tail = min(q.f.lanes[i].tail.Load(), uint32(len(q.items)))
+	return min(head, tail), tail
+}
+
+// Left are the published items that nobody claimed, in census order: the
+// capture's "left out" list. It is for after the consumers have left; beside
+// them it shows a state that may be over. A number out of range is passed over.
+//
+// The two lanes are merged by item number, which is push order, so parts of one
+// task keep their order even where they went to different queues.
+func (q *Queues) Left() iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		var rest [lanes][]uint32
+		for i := range q.queues {
+			head, tail := q.ends(i)
+			rest[i] = q.numbers[i][head:tail]
+		}
+		for len(rest[0])+len(rest[1]) > 0 {
+			i := 0
+			if len(rest[0]) == 0 || len(rest[1]) > 0 && rest[1][0] < rest[0][0] {
+				i = 1
+			}
+			n := rest[i][0]
+			rest[i] = rest[i][1:]
+			if n < uint32(len(q.items)) && !yield(q.items[n]) {
+				return
+			}
+		}
+	}
+}
