@@ -135,6 +135,9 @@ func (a *Allocator) Bytes(b Block) []byte {
 	return a.data[b.Off:end:end]
 }
 
+// ClusterOf is the cluster whose arena a block lies in.
+func (a *Allocator) ClusterOf(b Block) int { return a.arenaOf(b.Off) }
+
 // Clusters is the number of arenas.
 func (a *Allocator) Clusters() int { return len(a.arenas) }
 

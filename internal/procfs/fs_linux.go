@@ -1,0 +1,244 @@
+package procfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// FS is a /proc. The zero value is the machine's own, read without time limits.
+// Safe to call concurrently.
+type FS struct {
+	Root    string   // "": /proc
+	Readers *Readers // nil: read on the calling thread, without limits
+}
+
+// Sizes at which a file is cut.
+const (
+	maxCmdline = 64 << 10
+	maxStat    = 4 << 20   // /proc/stat has an "intr" line of many numbers
+	maxListing = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
+)
+
+// Read reads files of one directory below Root ("17/task/18"; "": Root itself).
+// Each File's Err says how its read went.
+func (f FS) Read(dir string, files []File) {
+	dir = f.path(dir)
+	if f.Readers != nil {
+		f.Readers.Read(dir, files)
+	} else {
+		readDirect(dir, files)
+	}
+}
+
+func (f FS) path(dir string) string {
+	root := f.Root
+	if root == "" {
+		root = "/proc"
+	}
+	if dir == "" {
+		return root
+	}
+	return root + "/" + dir
+}
+
+// TaskDir is the directory of a task, for Read.
+func TaskDir(tgid int) string { return strconv.Itoa(tgid) }
+
+// ThreadDir is the directory of a thread, for Read.
+func ThreadDir(tgid, tid int) string {
+	return strconv.Itoa(tgid) + "/task/" + strconv.Itoa(tid)
+}
+
+func (f FS) one(dir string, file File) ([]byte, error) {
+	files := [1]File{file}
+	f.Read(dir, files[:])
+	return files[0].Data, files[0].Err
+}
+
+// parsed reads one file and parses it; a parse error names the path.
+func parsed[T any](f FS, dir, name string, parse func([]byte) (T, error)) (T, error) {
+	b, err := f.one(dir, File{Name: name})
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	v, err := parse(b)
+	if err != nil {
+		return v, fmt.Errorf("%s/%s: %w", f.path(dir), name, err)
+	}
+	return v, nil
+}
+
+// Tasks lists the task ids (tgid) there are, in the order of /proc: ascending.
+func (f FS) Tasks() ([]int, error) { return f.numbers("") }
+
+// Threads lists the thread ids of a task.
+func (f FS) Threads(tgid int) ([]int, error) { return f.numbers(TaskDir(tgid) + "/task") }
+
+func (f FS) numbers(dir string) ([]int, error) {
+	files := [1]File{{Name: ".", Op: OpList, Max: maxListing}}
+	f.Read(dir, files[:])
+	if err := files[0].Err; err != nil {
+		return nil, err
+	}
+	ids, err := parseDirents(files[0].Data)
+	if err == nil && files[0].Truncated {
+		err = fmt.Errorf("%s: more than %d bytes of entries", f.path(dir), maxListing)
+	}
+	return ids, err
+}
+
+// parseDirents takes the entries that are numbers out of struct linux_dirent64
+// records: {u64 ino; s64 off; u16 reclen; u8 type; char name[]}.
+func parseDirents(b []byte) ([]int, error) {
+	const head = 19
+	var ids []int
+	for len(b) > 0 {
+		size := 0
+		if len(b) > head {
+			size = int(binary.NativeEndian.Uint16(b[16:]))
+		}
+		if size <= head || size > len(b) {
+			return nil, syntaxError("directory", "record length", b)
+		}
+		name := b[head:size]
+		if end := slices.Index(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		if n, ok := parseUint(name); ok && n < 1<<31 {
+			ids = append(ids, int(n))
+		}
+		b = b[size:]
+	}
+	return ids, nil
+}
+
+// Stat reads /proc/PID/stat.
+func (f FS) Stat(tgid int) (ProcStat, error) {
+	return parsed(f, TaskDir(tgid), "stat", ParseStat)
+}
+
+// Status reads /proc/PID/status.
+func (f FS) Status(tgid int) (ProcStatus, error) {
+	return parsed(f, TaskDir(tgid), "status", ParseStatus)
+}
+
+// Cmdline reads /proc/PID/cmdline, cut at 64 KiB. It can hang: it takes the
+// task's mmap_lock.
+func (f FS) Cmdline(tgid int) ([]string, error) {
+	b, err := f.one(TaskDir(tgid), File{Name: "cmdline", Max: maxCmdline})
+	return ParseCmdline(b), err
+}
+
+// Exe reads the link /proc/PID/exe; " (deleted)" at its end is the kernel's.
+// A kernel thread has none: fs.ErrNotExist.
+func (f FS) Exe(tgid int) (string, error) {
+	b, err := f.one(TaskDir(tgid), File{Name: "exe", Op: OpLink})
+	return string(b), err
+}
+
+// Cgroup reads /proc/PID/cgroup and picks one line as CgroupPath does.
+func (f FS) Cgroup(tgid int) (Cgroup, error) {
+	lines, err := parsed(f, TaskDir(tgid), "cgroup", ParseCgroup)
+	return CgroupPath(lines), err
+}
+
+// OOMScoreAdj reads /proc/PID/oom_score_adj.
+func (f FS) OOMScoreAdj(tgid int) (int32, error) {
+	return parsed(f, TaskDir(tgid), "oom_score_adj", ParseOOMScoreAdj)
+}
+
+// NS reads the namespaces of a task. A namespace that the kernel lacks, or that
+// an ending task has left, is 0; err is the first other failure.
+func (f FS) NS(tgid int) (ns NS, err error) {
+	fields := [...]struct {
+		name string
+		dst  *uint32
+	}{{"mnt", &ns.Mnt}, {"pid", &ns.Pid}, {"net", &ns.Net}, {"uts", &ns.UTS},
+		{"ipc", &ns.IPC}, {"cgroup", &ns.Cgroup}, {"time", &ns.Time}, {"user", &ns.User}}
+	var files [len(fields)]File
+	for i := range fields {
+		files[i] = File{Name: fields[i].name, Op: OpLink, Max: 64}
+	}
+	f.Read(TaskDir(tgid)+"/ns", files[:])
+	for i := range files {
+		switch {
+		case files[i].Err == nil:
+			_, inode, bad := ParseNSLink(files[i].Data)
+			*fields[i].dst, err = inode, first(err, bad)
+		case !errors.Is(files[i].Err, fs.ErrNotExist):
+			err = first(err, files[i].Err)
+		}
+	}
+	if _, gone := f.one(TaskDir(tgid), File{Name: "comm"}); gone != nil {
+		err = first(err, gone)
+	}
+	return ns, err
+}
+
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// BootTime reads btime: seconds since the epoch at which the machine started.
+func (f FS) BootTime() (uint64, error) {
+	b, err := f.one("", File{Name: "stat", Max: maxStat})
+	if err != nil {
+		return 0, err
+	}
+	return ParseBootTime(b)
+}
+
+// Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and
+// without the last newline.
+func (f FS) Loadavg() (string, error) { return f.text("", "loadavg") }
+
+// Meminfo is /proc/meminfo.
+func (f FS) Meminfo() (string, error) { return f.text("", "meminfo") }
+
+// BootID is /proc/sys/kernel/random/boot_id.
+func (f FS) BootID() (string, error) { return f.text("sys/kernel/random", "boot_id") }
+
+func (f FS) text(dir, name string) (string, error) {
+	b, err := f.one(dir, File{Name: name})
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// Pressure is all of /proc/pressure, each line led by its resource: "cpu some
+// avg10=0.00 …". "" and no error where the kernel has no PSI or it is off.
+func (f FS) Pressure() (string, error) {
+	files := []File{{Name: "cpu"}, {Name: "io"}, {Name: "memory"}, {Name: "irq"}}
+	f.Read("pressure", files)
+	var text []byte
+	var err error
+	for i := range files {
+		switch e := files[i].Err; {
+		case e == nil:
+			text = labelLines(text, files[i].Name, files[i].Data)
+		case !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, unix.EOPNOTSUPP):
+			err = first(err, e)
+		}
+	}
+	return string(text), err
+}
+
+// PidNamespace gives the inode of this process's pid namespace, and whether it
+// is the machine's first one, from which every task is visible.
+func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
+	b, err := f.one("self/ns", File{Name: "pid", Op: OpLink, Max: 64})
+	if err != nil {
+		return 0, false, err
+	}
+	_, inode, err = ParseNSLink(b)
+	return inode, inode == FirstPidNS, err
+}

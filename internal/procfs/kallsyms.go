@@ -1,0 +1,188 @@
+package procfs
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Errors of the symbol table.
+var (
+	ErrKallsymsFormat    = errors.New("not in the form of /proc/kallsyms")
+	ErrKallsymsUnknown   = errors.New("no such kernel symbol")
+	ErrKallsymsAmbiguous = errors.New("more than one kernel symbol of that name")
+)
+
+// Kallsyms is the kernel's own symbol table, sorted by address. It is constant
+// after ParseKallsyms, so any number of goroutines may use it.
+//
+// Only text counts: absolute per-CPU offsets (type A) and data would give a
+// return address a wrong name. Symbols of the BPF just-in-time compiler stand
+// in the pseudo module "bpf" and are as good as any.
+type Kallsyms struct {
+	text    string    // the whole file; every name is a part of it
+	syms    []kallsym // text symbols, ascending by addr; aliases stay in file order
+	modules []string  // index 0 is vmlinux, ""
+	hidden  bool      // every address reads as zero
+	start   uint64    // _text, or _stext where there is none
+
+	// named holds indexes into syms, ascending by name, then address. Only
+	// the first Lookup pays for sorting it.
+	named     []uint32
+	namedOnce sync.Once
+}
+
+// kallsym is 24 bytes: a table of 200,000 symbols stays small.
+type kallsym struct {
+	addr   uint64
+	name   uint32 // offset in text
+	length uint16 // of the name
+	module uint16 // index in modules
+	size   uint32 // distance to the next symbol at another address; 0: unknown
+}
+
+// ReadKallsyms reads the table of the running kernel below root ("/proc").
+func ReadKallsyms(root string) (*Kallsyms, error) {
+	f, err := os.Open(filepath.Join(root, "kallsyms"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// The size of a /proc file is unknown; a guess near the usual size saves
+	// most of the copying that growing a buffer costs.
+	b := bytes.NewBuffer(make([]byte, 0, 8<<20))
+	if _, err := io.Copy(b, f); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	k, err := ParseKallsyms(b.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return k, nil
+}
+
+// maxKallsymsText keeps every offset in text within a uint32.
+const maxKallsymsText = 1<<32 - 1
+
+// ParseKallsyms parses the text of /proc/kallsyms: lines of
+// "address type name" with "\t[module]" for what is not in vmlinux.
+func ParseKallsyms(text string) (*Kallsyms, error) {
+	if len(text) > maxKallsymsText {
+		return nil, fmt.Errorf("%w: %d bytes", ErrKallsymsFormat, len(text))
+	}
+	k := &Kallsyms{text: text, modules: []string{""}, hidden: true}
+	k.syms = make([]kallsym, 0, len(text)/48)
+	index := map[string]uint16{"": 0}
+	lines := 0
+	for off := 0; off < len(text); {
+		end := strings.IndexByte(text[off:], '\n')
+		if end < 0 {
+			end = len(text) - off
+		}
+		lines++
+		if err := k.line(off, off+end, index); err != nil {
+			return nil, fmt.Errorf("line %d: %w", lines, err)
+		}
+		off += end + 1
+	}
+	if lines == 0 {
+		return nil, fmt.Errorf("%w: empty", ErrKallsymsFormat)
+	}
+	k.sort()
+	return k, nil
+}
+
+// line adds the symbol of text[off:end].
+func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
+	line := k.text[off:end]
+	addr, n := kallsymsHex(line)
+	if n == 0 || n > 16 || n+3 >= len(line) || line[n] != ' ' || line[n+2] != ' ' {
+		return fmt.Errorf("%w: %q", ErrKallsymsFormat, kallsymsCut(line, 80))
+	}
+	kind, nameAt := line[n+1], n+3
+	name, module, _ := strings.Cut(line[nameAt:], "\t")
+	if name == "" || len(name) > 1<<16-1 {
+		return fmt.Errorf("%w: name of %d bytes", ErrKallsymsFormat, len(name))
+	}
+	if addr != 0 {
+		k.hidden = false
+	}
+	if addr == 0 || !kallsymsIsText(kind) {
+		return nil
+	}
+	if name == "_text" || name == "_stext" && k.start == 0 {
+		k.start = addr
+	}
+	module = strings.Trim(module, "[]")
+	mod, ok := index[module]
+	if !ok {
+		if len(k.modules) > 1<<16-1 {
+			return fmt.Errorf("%w: more than %d modules", ErrKallsymsFormat, len(k.modules))
+		}
+		mod = uint16(len(k.modules))
+		k.modules = append(k.modules, module)
+		index[module] = mod
+	}
+	k.syms = append(k.syms, kallsym{addr: addr, name: uint32(off + nameAt), length: uint16(len(name)), module: mod})
+	return nil
+}
+
+// kallsymsIsText reports whether nm's letter stands for code. W: weak functions.
+func kallsymsIsText(kind byte) bool {
+	return kind == 'T' || kind == 't' || kind == 'W' || kind == 'w'
+}
+
+// sort orders the symbols and works out their sizes.
+func (k *Kallsyms) sort() {
+	byAddr := func(a, b kallsym) int { return cmp.Compare(a.addr, b.addr) }
+	// vmlinux comes sorted, modules and BPF programs follow in their own order.
+	if !slices.IsSortedFunc(k.syms, byAddr) {
+		slices.SortStableFunc(k.syms, byAddr)
+	}
+	for i := len(k.syms) - 2; i >= 0; i-- {
+		s, next := &k.syms[i], &k.syms[i+1]
+		switch {
+		case s.addr == next.addr:
+			s.size = next.size
+		case s.module == next.module && next.addr-s.addr <= 1<<32-1:
+			s.size = uint32(next.addr - s.addr)
+		}
+	}
+}
+
+func (k *Kallsyms) nameOf(i uint32) string {
+	s := &k.syms[i]
+	return k.text[s.name : s.name+uint32(s.length)]
+}
+
+// kallsymsHex reads the hexadecimal digits s begins with; n is their number.
+func kallsymsHex(s string) (v uint64, n int) {
+	for n < len(s) {
+		c := s[n]
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return v, n
+		}
+		v = v<<4 | uint64(c)
+		n++
+	}
+	return v, n
+}
+
+func kallsymsCut(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "..."
+	}
+	return s
+}

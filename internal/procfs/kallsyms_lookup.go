@@ -1,0 +1,142 @@
+package procfs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// KallsymsSymbol is what an address is called.
+type KallsymsSymbol struct {
+	Name   string
+	Module string // "" for vmlinux; "bpf" for BPF programs
+	Offset uint64 // of the address from the symbol's start
+	Size   uint64 // distance to the next symbol; 0: unknown, it is its module's last
+}
+
+// kallsymsOpenEnd is how far a symbol of unknown size reaches at most. Beyond it an
+// address belongs to nobody, rather than to the last function before a gap.
+const kallsymsOpenEnd = 64 << 10
+
+// Resolve names a kernel text address. Where several symbols share an address
+// the first of the file wins, as it does in the kernel.
+//
+// A return address after a call that never returns can lie one past the end of
+// its function: use ResolveReturn for the callers of a stack.
+func (k *Kallsyms) Resolve(addr uint64) (sym KallsymsSymbol, ok bool) {
+	// The first symbol above addr; the one before it holds addr.
+	i, _ := slices.BinarySearchFunc(k.syms, addr, func(s kallsym, a uint64) int {
+		if s.addr <= a {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return KallsymsSymbol{}, false
+	}
+	for i--; i > 0 && k.syms[i-1].addr == k.syms[i].addr; i-- {
+	}
+	s := &k.syms[i]
+	off := addr - s.addr
+	if s.size == 0 && off >= kallsymsOpenEnd {
+		return KallsymsSymbol{}, false
+	}
+	return KallsymsSymbol{Name: k.nameOf(uint32(i)), Module: k.modules[s.module], Offset: off, Size: uint64(s.size)}, true
+}
+
+// ResolveReturn names a return address by the call before it, as the kernel
+// does in /proc/PID/stack: the offset may then equal the size. An address that
+// is the very start of a symbol is no return address (a thread that never ran
+// stands at ret_from_fork_asm+0) and is named as it is.
+func (k *Kallsyms) ResolveReturn(addr uint64) (sym KallsymsSymbol, ok bool) {
+	if sym, ok = k.Resolve(addr); ok && sym.Offset == 0 && strings.HasPrefix(sym.Name, "ret_from_") {
+		return sym, true
+	}
+	sym, ok = k.Resolve(addr - 1)
+	sym.Offset++
+	return sym, ok
+}
+
+// Lookup returns the address of a symbol as /proc/PID/stack writes it:
+// "name+0x1/0x2 [module]" with size 2; module "" for vmlinux and for BPF
+// programs, which that file does not mark.
+//
+// Of several symbols of one name the size decides. A single one is taken
+// whatever its size, because the kernel knows the ends of modules better than
+// the table does. Errors: ErrKallsymsUnknown, ErrKallsymsAmbiguous.
+func (k *Kallsyms) Lookup(name, module string, size uint64) (addr uint64, err error) {
+	k.namedOnce.Do(k.sortNames)
+	i, _ := slices.BinarySearchFunc(k.named, name, func(i uint32, n string) int {
+		return strings.Compare(k.nameOf(i), n)
+	})
+	var all, fit kallsymsAddresses
+	for ; i < len(k.named) && k.nameOf(k.named[i]) == name; i++ {
+		s := &k.syms[k.named[i]]
+		if !kallsymsSameModule(module, k.modules[s.module]) {
+			continue
+		}
+		all.add(s.addr)
+		if uint64(s.size) == size {
+			fit.add(s.addr)
+		}
+	}
+	switch {
+	case all.n == 0:
+		return 0, fmt.Errorf("%w: %s [%s]", ErrKallsymsUnknown, name, module)
+	case all.n == 1:
+		return all.first, nil
+	case fit.n == 1:
+		return fit.first, nil
+	}
+	return 0, fmt.Errorf("%w: %s [%s], %d of them, %d of size %#x", ErrKallsymsAmbiguous, name, module, all.n, fit.n, size)
+}
+
+// kallsymsAddresses counts different addresses that come in ascending order.
+type kallsymsAddresses struct {
+	n           int
+	first, last uint64
+}
+
+func (a *kallsymsAddresses) add(addr uint64) {
+	if a.n > 0 && addr == a.last {
+		return
+	}
+	if a.n == 0 {
+		a.first = addr
+	}
+	a.last = addr
+	a.n++
+}
+
+// kallsymsSameModule reports whether a stack line's module is the table's. The kernel
+// names pseudo modules in kallsyms only.
+func kallsymsSameModule(stack, table string) bool {
+	if stack == table {
+		return true
+	}
+	return stack == "" && (table == "bpf" || strings.HasPrefix(table, "__builtin__"))
+}
+
+func (k *Kallsyms) sortNames() {
+	k.named = make([]uint32, len(k.syms))
+	for i := range k.named {
+		k.named[i] = uint32(i)
+	}
+	slices.SortFunc(k.named, func(a, b uint32) int {
+		if c := strings.Compare(k.nameOf(a), k.nameOf(b)); c != 0 {
+			return c
+		}
+		return int(a) - int(b)
+	})
+}
+
+// TextAddr returns the address of _text, or of _stext where the table has no
+// _text; 0 where addresses are hidden.
+func (k *Kallsyms) TextAddr() uint64 { return k.start }
+
+// Hidden reports whether every address reads as zero: kptr_restrict, or a
+// reader without CAP_SYSLOG.
+func (k *Kallsyms) Hidden() bool { return k.hidden }
+
+// Len returns the number of text symbols.
+func (k *Kallsyms) Len() int { return len(k.syms) }

@@ -1,0 +1,152 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// ErrSyntax is the cause in every ParseError.
+var ErrSyntax = errors.New("not what the kernel writes")
+
+// ParseError says which part of which kind of file made no sense.
+type ParseError struct {
+	File  string // "stat", "status", …
+	Field string // "ppid", "SigPnd", "line 3"
+	Text  string // the offending text, cut at 40 bytes
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("%s: %s: %q %v", e.File, e.Field, e.Text, ErrSyntax)
+}
+
+// Unwrap makes errors.Is(err, ErrSyntax) hold.
+func (e *ParseError) Unwrap() error { return ErrSyntax }
+
+func syntaxError(file, field string, text []byte) error {
+	return &ParseError{File: file, Field: field, Text: string(text[:min(len(text), 40)])}
+}
+
+// parseUint reads a whole text of decimal digits. Unlike strconv it allocates
+// nothing from bytes and takes no sign or underscore.
+func parseUint(b []byte) (uint64, bool) {
+	var n uint64
+	for _, c := range b {
+		d := uint64(c - '0')
+		if c < '0' || c > '9' || n > (math.MaxUint64-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	return n, len(b) > 0
+}
+
+func parseInt(b []byte) (int64, bool) {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	n, ok := parseUint(digits)
+	switch {
+	case !ok:
+		return 0, false
+	case negative && n <= 1<<63:
+		return -int64(n), true
+	case !negative && n <= math.MaxInt64:
+		return int64(n), true
+	}
+	return 0, false
+}
+
+// parseHex reads up to 64 bits, with or without "0x".
+func parseHex(b []byte) (uint64, bool) {
+	b = bytes.TrimPrefix(b, []byte("0x"))
+	var n uint64
+	for _, c := range b {
+		d := strings.IndexByte("0123456789abcdef", c|0x20)
+		if d < 0 || (d < 10 && c < '0') || n>>60 != 0 {
+			return 0, false
+		}
+		n = n<<4 | uint64(d)
+	}
+	return n, len(b) > 0
+}
+
+// scanner takes blank-separated numbers off a line, counting fields and keeping
+// the first error, so that a record is read as a plain list of assignments.
+type scanner struct {
+	file  string
+	rest  []byte
+	field int // of the last one taken, from 1
+	err   error
+}
+
+// next takes one word; nil at the end.
+func (s *scanner) next() []byte {
+	s.rest = bytes.TrimLeft(s.rest, " \t\n")
+	end := bytes.IndexAny(s.rest, " \t\n")
+	if end < 0 {
+		end = len(s.rest)
+	}
+	word := s.rest[:end]
+	s.rest = s.rest[end:]
+	if len(word) > 0 {
+		s.field++
+	}
+	return word
+}
+
+// more says whether another word follows.
+func (s *scanner) more() bool {
+	s.rest = bytes.TrimLeft(s.rest, " \t\n")
+	return s.err == nil && len(s.rest) > 0
+}
+
+func (s *scanner) fail(word []byte) {
+	if s.err == nil {
+		s.err = syntaxError(s.file, fmt.Sprintf("field %d", s.field), word)
+	}
+}
+
+func (s *scanner) uint() uint64 {
+	w := s.next()
+	n, ok := parseUint(w)
+	if !ok {
+		s.fail(w)
+	}
+	return n
+}
+
+func (s *scanner) int() int64 {
+	w := s.next()
+	n, ok := parseInt(w)
+	if !ok {
+		s.fail(w)
+	}
+	return n
+}
+
+func (s *scanner) hex() uint64 {
+	w := s.next()
+	n, ok := parseHex(w)
+	if !ok || !bytes.HasPrefix(w, []byte("0x")) {
+		s.fail(w)
+	}
+	return n
+}
+
+// i32 and u32 refuse what the kernel's own type could not hold.
+func (s *scanner) i32() int32 {
+	n := s.int()
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		s.fail([]byte(fmt.Sprint(n)))
+	}
+	return int32(n)
+}
+
+func (s *scanner) u32() uint32 {
+	n := s.uint()
+	if n > math.MaxUint32 {
+		s.fail([]byte(fmt.Sprint(n)))
+	}
+	return uint32(n)
+}

@@ -1,0 +1,124 @@
+package procfs
+
+import (
+	"bytes"
+	"math"
+	"strings"
+)
+
+// MaxStackDepth is how many frames the kernel writes into a stack file at most
+// (MAX_STACK_TRACE_DEPTH of fs/proc/base.c).
+const MaxStackDepth = 64
+
+// Frame is one line of a stack file.
+type Frame struct {
+	Addr       uint64 // 0: hidden ("[<0>]", since 4.15)
+	Symbol     string // "": the kernel had no name; Addr may then be known
+	Offset     uint64 // bytes into the symbol
+	Size       uint64 // bytes of the symbol; 0: not written
+	Module     string // "": vmlinux
+	Unreliable bool   // "? name": a guess of the unwinder
+}
+
+// ThreadStack is /proc/PID/task/TID/stack, leaf first. No frames: the thread
+// runs, or has no kernel stack.
+type ThreadStack struct {
+	Frames    []Frame
+	Truncated bool // MaxStackDepth frames: there may be more
+	Noise     int  // lines that are no frame
+}
+
+// ParseStack reads a stack file. Lines that do not begin like a frame are
+// counted in Noise; a line that does and then makes no sense is an error.
+func ParseStack(b []byte) (ThreadStack, error) {
+	var st ThreadStack
+	if err := st.Parse(b); err != nil {
+		return ThreadStack{}, err
+	}
+	return st, nil
+}
+
+// Parse is ParseStack into a record that is used again: Frames keeps its
+// memory. All names share one string, so a stack costs one allocation.
+func (st *ThreadStack) Parse(b []byte) error {
+	*st = ThreadStack{Frames: st.Frames[:0]}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		text, isFrame := strings.CutPrefix(line, "[<")
+		if !isFrame {
+			st.Noise++
+			continue
+		}
+		f, ok := parseFrame(text)
+		if !ok {
+			return syntaxError("stack", "frame", []byte(line))
+		}
+		// Kernels before 5.2 close the list with this mark.
+		if f.Addr == math.MaxUint64 && f.Symbol == "" {
+			continue
+		}
+		st.Frames = append(st.Frames, f)
+	}
+	st.Truncated = len(st.Frames) >= MaxStackDepth
+	return nil
+}
+
+// parseFrame reads what follows "[<": "0>] name+0x1/0x2 [module]".
+func parseFrame(text string) (f Frame, ok bool) {
+	addr, rest, ok := strings.Cut(text, ">]")
+	if !ok {
+		return Frame{}, false
+	}
+	if f.Addr, ok = parseHex([]byte(addr)); !ok {
+		return Frame{}, false
+	}
+	rest = strings.TrimSpace(rest)
+	if guess, isGuess := strings.CutPrefix(rest, "? "); isGuess {
+		f.Unreliable, rest = true, strings.TrimSpace(guess)
+	}
+	name, module, hasModule := strings.Cut(rest, " [")
+	if hasModule {
+		if f.Module, ok = strings.CutSuffix(module, "]"); !ok || f.Module == "" {
+			return Frame{}, false
+		}
+	}
+	return f, f.place(name)
+}
+
+// place reads "name+0x1/0x2", "name+0x1" or, without a name, "0xffff…".
+func (f *Frame) place(name string) bool {
+	plus := strings.LastIndex(name, "+0x")
+	if plus < 0 {
+		addr, ok := parseHex([]byte(name))
+		if ok && strings.HasPrefix(name, "0x") {
+			f.Addr = addr
+			return true
+		}
+		f.Symbol = name
+		return name != ""
+	}
+	f.Symbol = name[:plus]
+	offset, size, hasSize := strings.Cut(name[plus+1:], "/")
+	var okOffset, okSize = false, true
+	f.Offset, okOffset = parseHex([]byte(offset))
+	if hasSize {
+		f.Size, okSize = parseHex([]byte(size))
+	}
+	return f.Symbol != "" && okOffset && okSize
+}
+
+// Wchan is the function a thread sleeps in; "" where it does not sleep or the
+// kernel will not say.
+type Wchan string
+
+// ParseWchan reads a wchan file: a name, or "0".
+func ParseWchan(b []byte) Wchan {
+	b = bytes.TrimSpace(b)
+	if string(b) == "0" {
+		return ""
+	}
+	return Wchan(b)
+}

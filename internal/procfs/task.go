@@ -1,0 +1,102 @@
+package procfs
+
+import (
+	"bytes"
+	"strings"
+)
+
+// ParseCmdline splits a cmdline file at its NULs. nil: a kernel thread or a
+// zombie. A process that overwrote its arguments gives whatever it wrote.
+func ParseCmdline(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
+}
+
+// ParseOOMScoreAdj reads an oom_score_adj file, -1000 … 1000.
+func ParseOOMScoreAdj(b []byte) (int32, error) {
+	s := scanner{file: "oom_score_adj", rest: b}
+	n := s.i32()
+	if n < -1000 || n > 1000 || s.more() {
+		s.fail(b)
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	return n, nil
+}
+
+// Cgroup is one line of /proc/PID/cgroup.
+type Cgroup struct {
+	Hierarchy   int    // 0: the unified one
+	Controllers string // "cpu,cpuacct", "name=systemd"; "" for the unified one
+	Path        string // from the root of the reader's cgroup namespace
+}
+
+// ParseCgroup reads a cgroup file. A path may hold colons, but no newline.
+func ParseCgroup(b []byte) ([]Cgroup, error) {
+	var out []Cgroup
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		id, rest, ok := bytes.Cut(line, []byte(":"))
+		controllers, path, ok2 := bytes.Cut(rest, []byte(":"))
+		n, ok3 := parseUint(id)
+		if !ok || !ok2 || !ok3 || n > 1<<31-1 || len(path) == 0 {
+			return nil, syntaxError("cgroup", "line", line)
+		}
+		out = append(out, Cgroup{int(n), string(controllers), string(path)})
+	}
+	return out, nil
+}
+
+// CgroupPath picks the line that says most: the unified hierarchy's path unless
+// it is the root, as it is for all on machines that still use v1; then memory's,
+// cpu's, pids', systemd's; else the root. Zero for no line at all.
+func CgroupPath(lines []Cgroup) Cgroup {
+	for _, want := range []string{"", "memory", "cpu", "pids", "name=systemd"} {
+		for _, line := range lines {
+			if line.Path != "/" && line.has(want) {
+				return line
+			}
+		}
+	}
+	for _, line := range lines {
+		if line.Hierarchy == 0 {
+			return line
+		}
+	}
+	if len(lines) > 0 {
+		return lines[0]
+	}
+	return Cgroup{}
+}
+
+func (c *Cgroup) has(controller string) bool {
+	for name := range strings.SplitSeq(c.Controllers, ",") {
+		if name == controller {
+			return true
+		}
+	}
+	return false
+}
+
+// NS holds inode numbers of namespaces; 0: not read, or not built in.
+type NS struct {
+	Mnt, Pid, Net, UTS, IPC, Cgroup, Time, User uint32
+}
+
+// FirstPidNS is the inode of the machine's first pid namespace
+// (PROC_PID_INIT_INO of include/linux/proc_ns.h).
+const FirstPidNS = 0xEFFFFFFC
+
+// ParseNSLink reads a namespace link, "pid:[4026531836]".
+func ParseNSLink(b []byte) (kind string, inode uint32, err error) {
+	name, rest, ok := bytes.Cut(b, []byte(":["))
+	digits, ok2 := bytes.CutSuffix(rest, []byte("]"))
+	n, ok3 := parseUint(digits)
+	if !ok || !ok2 || !ok3 || n > 1<<32-1 || len(name) == 0 {
+		return "", 0, syntaxError("ns", "link", b)
+	}
+	return string(name), uint32(n), nil
+}

@@ -1,0 +1,157 @@
+package procfs
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+)
+
+// ThreadFiles says which files of a thread to read.
+type ThreadFiles uint16
+
+// The files of a thread. Stack and Syscall need CAP_SYS_ADMIN or the right to
+// trace the thread; IO the latter.
+const (
+	ReadStat ThreadFiles = 1 << iota
+	ReadStatus
+	ReadStack
+	ReadWchan
+	ReadSchedstat
+	ReadSyscall
+	ReadIO
+	ReadComm
+)
+
+var threadFileNames = [...]string{"stat", "status", "stack", "wchan", "schedstat", "syscall", "io", "comm"}
+
+// Name is the file's name; only for one bit.
+func (t ThreadFiles) Name() string {
+	for i, name := range threadFileNames {
+		if t == 1<<i {
+			return name
+		}
+	}
+	return fmt.Sprintf("ThreadFiles(%#x)", uint16(t))
+}
+
+// Thread is what the files of one thread said. Only fields whose bit is in Have
+// count.
+type Thread struct {
+	Tgid, Tid int
+	Have      ThreadFiles
+	Stat      ProcStat
+	Status    ProcStatus
+	Stack     ThreadStack
+	Wchan     Wchan
+	Schedstat Schedstat
+	Syscall   Syscall
+	IO        IO
+	Comm      string
+}
+
+// threadBatch is how many threads of a task are read in one go. Handing work to
+// a helper's thread and back costs as much as reading a thread's files; in
+// batches that hardly counts. The limit holds for each file all the same.
+const threadBatch = 16
+
+// ThreadReader reads the threads of tasks with the same memory. Not safe to
+// call concurrently: one per goroutine.
+type ThreadReader struct {
+	fs    FS
+	want  []ThreadFiles // constant; one bit each
+	files []File        // threadBatch times as many
+	rec   Thread
+}
+
+// NewThreadReader makes a reader of the given files.
+func NewThreadReader(fs FS, want ThreadFiles) *ThreadReader {
+	r := &ThreadReader{fs: fs}
+	for i := range threadFileNames {
+		if want&(1<<i) != 0 {
+			r.want = append(r.want, 1<<i)
+		}
+	}
+	r.files = make([]File, threadBatch*len(r.want))
+	return r
+}
+
+// Threads reads threads of one task, in the order of tids: the task directory
+// opened once per batch, all files below it. A record is good until the next
+// one. Its error joins one error per file that has no bit in Have; a thread that
+// is gone gives fs.ErrNotExist or ESRCH for each.
+func (r *ThreadReader) Threads(tgid int, tids []int) iter.Seq2[*Thread, error] {
+	return func(yield func(*Thread, error) bool) {
+		for len(tids) > 0 {
+			batch := tids[:min(threadBatch, len(tids))]
+			tids = tids[len(batch):]
+			r.load(tgid, batch)
+			for i, tid := range batch {
+				if !yield(r.take(tgid, tid, r.files[i*len(r.want):])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Read reads one thread.
+func (r *ThreadReader) Read(tgid, tid int) (*Thread, error) {
+	r.load(tgid, []int{tid})
+	return r.take(tgid, tid, r.files)
+}
+
+// load reads the files of a batch.
+func (r *ThreadReader) load(tgid int, tids []int) {
+	n := 0
+	for _, tid := range tids {
+		dir := strconv.Itoa(tid) + "/"
+		for _, file := range r.want {
+			r.files[n].Name = dir + file.Name()
+			n++
+		}
+	}
+	r.fs.Read(TaskDir(tgid)+"/task", r.files[:n])
+}
+
+// take parses one thread's files into the record.
+func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
+	r.rec.Tgid, r.rec.Tid, r.rec.Have = tgid, tid, 0
+	var errs []error
+	for i, file := range r.want {
+		err := files[i].Err
+		if err == nil {
+			if err = r.rec.parse(file, files[i].Data); err != nil {
+				err = fmt.Errorf("%s: %w", r.fs.path(ThreadDir(tgid, tid)), err)
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.rec.Have |= file
+	}
+	return &r.rec, errors.Join(errs...)
+}
+
+func (t *Thread) parse(file ThreadFiles, b []byte) (err error) {
+	switch file {
+	case ReadStat:
+		t.Stat, err = ParseStat(b)
+	case ReadStatus:
+		err = t.Status.Parse(b)
+	case ReadStack:
+		err = t.Stack.Parse(b)
+	case ReadWchan:
+		t.Wchan = ParseWchan(b)
+	case ReadSchedstat:
+		t.Schedstat, err = ParseSchedstat(b)
+	case ReadSyscall:
+		t.Syscall, err = ParseSyscall(b)
+	case ReadIO:
+		t.IO, err = ParseIO(b)
+	case ReadComm:
+		t.Comm = ParseComm(b)
+	}
+	return err
+}

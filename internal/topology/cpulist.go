@@ -1,0 +1,108 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxCPU is the highest CPU number a list may name. It bounds what "0-4000000000"
+// can make us allocate; Linux itself stops at NR_CPUS, 8192 where it is largest.
+const MaxCPU = 1<<16 - 1
+
+// ErrBadList says that a CPU list is not of the form "0-3,5".
+var ErrBadList = errors.New("bad CPU list")
+
+// ParseCPUList reads the kernel's list form: numbers and ranges "a-b" (a ≤ b)
+// divided by commas, blanks around them allowed. The result ascends and names
+// each CPU once, whatever the order and overlap of the text. An empty text is
+// an empty list, and so is "(null)", which nohz_full holds where it was not
+// asked for at boot. Errors are ErrBadList and name the part at fault.
+func ParseCPUList(s string) ([]int, error) {
+	s = strings.TrimSpace(s)
+	if s == "" || s == "(null)" {
+		return nil, nil
+	}
+	var cpus []int
+	for part := range strings.SplitSeq(s, ",") {
+		lo, hi, err := parseRange(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		for cpu := lo; cpu <= hi; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+		// Sorting as we go keeps a hostile "0-65535,0-65535,…" at one set.
+		if len(cpus) > 2*(MaxCPU+1) {
+			cpus = normalize(cpus)
+		}
+	}
+	return normalize(cpus), nil
+}
+
+// FormatCPUList writes cpus the way the kernel does: ascending, runs of two and
+// more as ranges, "" for none. ParseCPUList gives the same set back.
+func FormatCPUList(cpus []int) string {
+	cpus = normalize(slices.Clone(cpus))
+	var b strings.Builder
+	for i := 0; i < len(cpus); {
+		j := i
+		for j+1 < len(cpus) && cpus[j+1] == cpus[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(cpus[i]))
+		if j > i {
+			b.WriteByte('-')
+			b.WriteString(strconv.Itoa(cpus[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+func parseRange(part string) (lo, hi int, err error) {
+	first, last, isRange := strings.Cut(part, "-")
+	if lo, err = parseCPU(first); err != nil {
+		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
+	}
+	if !isRange {
+		return lo, lo, nil
+	}
+	if hi, err = parseCPU(last); err != nil || hi < lo {
+		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
+	}
+	return lo, hi, nil
+}
+
+// parseCPU takes digits only: strconv would let "+1" pass.
+func parseCPU(s string) (int, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {
+		return 0, ErrBadList
+	}
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil || n > MaxCPU {
+		return 0, ErrBadList
+	}
+	return int(n), nil
+}
+
+// normalize sorts in place and drops what is there twice.
+func normalize(cpus []int) []int {
+	slices.Sort(cpus)
+	return slices.Compact(cpus)
+}
+
+func intersect(a, b []int) []int {
+	var out []int
+	for _, cpu := range a {
+		if slices.Contains(b, cpu) {
+			out = append(out, cpu)
+		}
+	}
+	return out
+}

@@ -1,0 +1,221 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Options are the user's wishes and the process's limits.
+type Options struct {
+	Cpus         string // --cpus: list of who works; "": every stopped CPU
+	CPUClass     string // --cpu-class: "0-3=P,4-7=E"; "": the kinds found
+	StopIsolated bool   // --stop-isolated: take isolcpus and nohz_full CPUs too
+	Allowed      []int  // CPUs a thread of ours can be put on, from Allowed; nil: all
+	Initiator    int    // the CPU the request came in on; any other number: no preference
+}
+
+// Reason says why a CPU is left running. Several may hold.
+type Reason uint8
+
+// The reasons.
+const (
+	Isolated   Reason = 1 << iota // isolcpus=
+	NohzFull                      // nohz_full=
+	Partition                     // isolated cpuset partition
+	NotAllowed                    // outside the cpuset of this process: no thread of ours can run there
+)
+
+var reasonText = []struct {
+	bit  Reason
+	text string
+}{
+	{Isolated, "isolcpus"},
+	{NohzFull, "nohz_full"},
+	{Partition, "isolated cpuset partition"},
+	{NotAllowed, "outside the CPUs this process may use"},
+}
+
+// String joins the reasons with "and"; "" for none.
+func (r Reason) String() string {
+	var s string
+	for _, t := range reasonText {
+		if r&t.bit == 0 {
+			continue
+		}
+		if s != "" {
+			s += " and "
+		}
+		s += t.text
+	}
+	return s
+}
+
+// Causes inside a CPUError, and ErrNoneToStop.
+var (
+	ErrOffline    = errors.New("is offline")
+	ErrNotPresent = errors.New("does not exist")
+	ErrNotAllowed = errors.New("is outside the CPUs this process may use")
+	ErrIsolated   = errors.New("is isolated and left running; --stop-isolated takes it")
+	ErrNoClass    = errors.New("has no class; name every online CPU")
+	ErrNoneToStop = errors.New("no CPU can be stopped")
+)
+
+// CPUError is one CPU that an option names and that cannot serve.
+type CPUError struct {
+	Option string // "--cpus", "--cpu-class"
+	CPU    int
+	Err    error // one of the causes above
+}
+
+func (e *CPUError) Error() string { return fmt.Sprintf("%s: CPU %d %v", e.Option, e.CPU, e.Err) }
+
+// Unwrap gives the cause.
+func (e *CPUError) Unwrap() error { return e.Err }
+
+// Plan is what a capture does with each CPU. Constant after Plan returned it.
+type Plan struct {
+	Topology *Topology // with --cpu-class applied
+	Stop     []int     // held still
+	Work     []int     // of these, the ones that record
+	Left     []int     // left running; Why says why
+	Main     int       // takes the census; one of Work
+
+	why map[int]Reason
+}
+
+// Plan decides who is stopped, who works and who is main. Errors: ErrBadList
+// and ErrBadClass for text that makes no sense, *CPUError for a CPU that cannot
+// serve, ErrNoneToStop.
+func (t *Topology) Plan(o Options) (*Plan, error) {
+	if o.CPUClass != "" {
+		var err error
+		if t, err = t.withClasses(o.CPUClass); err != nil {
+			return nil, err
+		}
+	}
+	p := &Plan{Topology: t, why: map[int]Reason{}}
+	for i := range t.CPUs {
+		p.place(&t.CPUs[i], o)
+	}
+	if err := p.choose(o.Cpus); err != nil {
+		return nil, err
+	}
+	if len(p.Stop) == 0 {
+		return nil, fmt.Errorf("%w: CPUs %s are left running (%s)", ErrNoneToStop, FormatCPUList(p.Left), p.Why(p.Left[0]))
+	}
+	p.Main = p.main(o.Initiator)
+	return p, nil
+}
+
+// Why says why cpu is left running; 0 for a CPU that is not in Left.
+func (p *Plan) Why(cpu int) Reason { return p.why[cpu] }
+
+// Kind gives a CPU's kind, KindSMP for one that is not online.
+func (p *Plan) Kind(cpu int) Kind {
+	c, _ := p.Topology.CPU(cpu)
+	return c.Kind
+}
+
+// Cluster gives a CPU's index in Topology.Clusters, -1 for one not online.
+func (p *Plan) Cluster(cpu int) int {
+	c, ok := p.Topology.CPU(cpu)
+	if !ok {
+		return -1
+	}
+	return c.Cluster
+}
+
+// place puts one CPU into Stop or Left.
+func (p *Plan) place(cpu *CPU, o Options) {
+	if !cpu.Online {
+		return
+	}
+	var why Reason
+	if !o.StopIsolated {
+		why = cpu.isolation()
+	}
+	if o.Allowed != nil && !slices.Contains(o.Allowed, cpu.ID) {
+		why |= NotAllowed
+	}
+	if why == 0 {
+		p.Stop = append(p.Stop, cpu.ID)
+		return
+	}
+	p.Left = append(p.Left, cpu.ID)
+	p.why[cpu.ID] = why
+}
+
+func (c *CPU) isolation() (why Reason) {
+	if c.Isolated {
+		why |= Isolated
+	}
+	if c.NohzFull {
+		why |= NohzFull
+	}
+	if c.Partition {
+		why |= Partition
+	}
+	return why
+}
+
+// choose fills Work. A CPU named by --cpus that is not stopped is an error and
+// not dropped: the user asked for it by number.
+func (p *Plan) choose(list string) error {
+	if list == "" {
+		p.Work = slices.Clone(p.Stop)
+		return nil
+	}
+	cpus, err := ParseCPUList(list)
+	if err != nil {
+		return fmt.Errorf("--cpus: %w", err)
+	}
+	if len(cpus) == 0 {
+		return fmt.Errorf("--cpus: %w: %q names no CPU", ErrBadList, list)
+	}
+	for _, id := range cpus {
+		if err := p.Topology.usable("--cpus", id); err != nil {
+			return err
+		}
+		switch why := p.why[id]; {
+		case why&NotAllowed != 0:
+			return &CPUError{Option: "--cpus", CPU: id, Err: ErrNotAllowed}
+		case why != 0:
+			return &CPUError{Option: "--cpus", CPU: id, Err: ErrIsolated}
+		}
+	}
+	p.Work = cpus
+	return nil
+}
+
+// usable says what is wrong with a CPU that an option names.
+func (t *Topology) usable(option string, id int) error {
+	cpu, ok := t.CPU(id)
+	switch {
+	case !ok:
+		return &CPUError{Option: option, CPU: id, Err: ErrNotPresent}
+	case !cpu.Online:
+		return &CPUError{Option: option, CPU: id, Err: ErrOffline}
+	}
+	return nil
+}
+
+// main is the initiating CPU where it works, on AMP only if it is a P core;
+// else the first P core that works; else the first that works (SMP, or --cpus
+// naming E cores alone).
+func (p *Plan) main(initiator int) int {
+	for _, cpu := range p.Work {
+		if cpu == initiator && p.Kind(cpu) != KindE {
+			return cpu
+		}
+	}
+	for _, cpu := range p.Work {
+		if p.Kind(cpu) == KindP {
+			return cpu
+		}
+	}
+	if slices.Contains(p.Work, initiator) {
+		return initiator
+	}
+	return p.Work[0]
+}

@@ -1,0 +1,158 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const cpuDir = "devices/system/cpu"
+
+// reader reads sysfs files and keeps the first error, so that the caller reads
+// on and asks once.
+type reader struct {
+	sys, proc fs.FS
+	err       error
+}
+
+// text gives a file's trimmed content, or "" and false where there is no file.
+// EINVAL and the like count as absent: sysfs attributes answer so when the
+// platform has no value for them.
+func (r *reader) text(name string) (string, bool) {
+	b, err := fs.ReadFile(r.sys, name)
+	if err != nil {
+		return "", false
+	}
+	return strings.TrimSpace(string(b)), true
+}
+
+func (r *reader) list(name string) ([]int, bool) {
+	s, ok := r.text(name)
+	if !ok {
+		return nil, false
+	}
+	cpus, err := ParseCPUList(s)
+	if err != nil {
+		r.fail(name, err)
+		return nil, false
+	}
+	return cpus, true
+}
+
+func (r *reader) number(name string, absent int) int {
+	s, ok := r.text(name)
+	if !ok {
+		return absent
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		r.fail(name, errors.Unwrap(err))
+		return absent
+	}
+	return n
+}
+
+func (r *reader) fail(name string, err error) {
+	if r.err == nil {
+		r.err = fmt.Errorf("/sys/%s: %w", name, err)
+	}
+}
+
+// cpus reads every present CPU, kinds and clusters still open.
+func (r *reader) cpus() []CPU {
+	online := r.online()
+	present, _ := r.list(cpuDir + "/present")
+	present = normalize(append(present, online...))
+	isolated, _ := r.list(cpuDir + "/isolated")
+	nohz, _ := r.list(cpuDir + "/nohz_full")
+	partition, _ := r.list("fs/cgroup/cpuset.cpus.isolated")
+
+	cpus := make([]CPU, 0, len(present))
+	for _, id := range present {
+		cpu := CPU{
+			ID: id, Cluster: -1, Package: -1,
+			Online:    slices.Contains(online, id),
+			Isolated:  slices.Contains(isolated, id),
+			NohzFull:  slices.Contains(nohz, id),
+			Partition: slices.Contains(partition, id),
+		}
+		if cpu.Online {
+			r.neighbours(&cpu, online)
+		}
+		cpus = append(cpus, cpu)
+	}
+	return cpus
+}
+
+// online falls back on /proc/stat, which has a "cpuN" line per online CPU:
+// some containers hide /sys.
+func (r *reader) online() []int {
+	if cpus, ok := r.list(cpuDir + "/online"); ok || r.err != nil {
+		return cpus
+	}
+	b, err := fs.ReadFile(r.proc, "stat")
+	if err != nil {
+		return nil
+	}
+	var cpus []int
+	for line := range strings.Lines(string(b)) {
+		word, _, _ := strings.Cut(line, " ")
+		digits, ok := strings.CutPrefix(word, "cpu")
+		if !ok || digits == "" {
+			continue
+		}
+		if cpu, err := parseCPU(digits); err == nil {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return normalize(cpus)
+}
+
+func (r *reader) neighbours(cpu *CPU, online []int) {
+	dir := fmt.Sprintf("%s/cpu%d", cpuDir, cpu.ID)
+	cpu.Package = r.number(dir+"/topology/physical_package_id", -1)
+	cpu.Capacity = uint32(max(0, r.number(dir+"/cpu_capacity", 0)))
+	cpu.siblings = r.around(cpu.ID, dir+"/topology/cluster_cpus_list", online)
+	cpu.lastLevel = r.lastLevel(cpu.ID, dir+"/cache", online)
+	cpu.core = r.around(cpu.ID, dir+"/topology/core_cpus_list", online)
+	if cpu.core == nil { // its name before 5.3
+		cpu.core = r.around(cpu.ID, dir+"/topology/thread_siblings_list", online)
+	}
+	if cpu.core == nil {
+		cpu.core = []int{cpu.ID}
+	}
+}
+
+// around reads a list of CPUs related to cpu. A list without cpu itself
+// relates it to nothing and counts as absent.
+func (r *reader) around(cpu int, name string, online []int) []int {
+	cpus, ok := r.list(name)
+	if !ok || !slices.Contains(cpus, cpu) {
+		return nil
+	}
+	return intersect(cpus, online)
+}
+
+// lastLevel gives the CPUs that share cpu's highest-level unified or data cache.
+func (r *reader) lastLevel(cpu int, dir string, online []int) []int {
+	entries, err := fs.ReadDir(r.sys, dir)
+	if err != nil {
+		return nil
+	}
+	best, shared := 0, []int(nil)
+	for _, e := range entries {
+		index := dir + "/" + e.Name()
+		kind, ok := r.text(index + "/type")
+		level := r.number(index+"/level", 0)
+		if !ok || kind == "Instruction" || level <= best {
+			continue
+		}
+		if cpus := r.around(cpu, index+"/shared_cpu_list", online); cpus != nil {
+			best, shared = level, cpus
+		}
+	}
+	return shared
+}
