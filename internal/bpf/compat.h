@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// Every difference between kernels that the record code must bridge, one
+// function each, newest form first, each with the change it bridges.
+// Presence decides, never a version number.
+#ifndef STACKSHOT_COMPAT_H
+#define STACKSHOT_COMPAT_H
+
+// on_cpu: int until 7.2, a byte in 7.3. Size the read by BTF.
+static __always_inline u32 task_on_cpu(struct task_struct *t)
+{
+	if (!bpf_core_field_exists(t->on_cpu)) // !CONFIG_SMP before 6.17
+		return 0;
+	if (bpf_core_field_size(t->on_cpu) == 1) {
+		u8 b = 0;
+		bpf_probe_read_kernel(&b, 1, (const char *)t + bpf_core_field_offset(t->on_cpu));
+		return b;
+	}
+	return t->on_cpu;
+}
+
+// rss_stat: four percpu_counter since "mm: convert mm's rss stats into
+// percpu_counter" (f1a7941243c1, in 6.2); a struct of four atomics before.
+struct mm_rss_stat___atomic { s64 count[4]; } __attribute__((preserve_access_index));
+struct mm_struct___atomic { struct mm_rss_stat___atomic rss_stat; } __attribute__((preserve_access_index));
+
+enum { RSS_FILE, RSS_ANON, RSS_SWAP, RSS_SHMEM, RSS_KINDS };
+
+// mm_counter returns pages; the kernel's own readers show a negative sum as 0.
+static __always_inline u64 mm_counter(struct mm_struct *mm, const int kind)
+{
+	s64 n;
+	struct mm_struct___atomic *old = (void *)mm;
+	if (bpf_core_field_exists(old->rss_stat.count)) {
+		n = BPF_CORE_READ(old, rss_stat.count[kind]);
+	} else {
+		n = BPF_CORE_READ(mm, rss_stat[kind].count);
+	}
+	return n < 0 ? 0 : n;
+}
+
+// The runqueue of the CPU a task is on. set_task_rq (kernel/sched/sched.h) points
+// se.cfs_rq at it for tasks of every class. Not so without
+// CONFIG_FAIR_GROUP_SCHED; the per-CPU variable `runqueues` is no help there,
+// since a kernel without CONFIG_KALLSYMS_ALL refuses programs that name it.
+static __always_inline struct rq *task_rq(struct task_struct *t)
+{
+	if (!bpf_core_field_exists(t->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+		return 0;
+	struct cfs_rq *c = t->se.cfs_rq;
+	return c ? c->rq : 0;
+}
+
+// The saved user registers, per architecture. amd64: a 32-bit task's call
+// (TS_COMPAT, arch/x86/include/asm/thread_info.h) passes its arguments in
+// other registers. arm64: syscallno is -1 outside a call (ptrace.h NO_SYSCALL).
+#if defined(__TARGET_ARCH_x86)
+#define TS_COMPAT 0x2
+static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, struct linux_syscall *s)
+{
+	s->nr = (s64)r->orig_ax;
+	s->ip = r->ip;
+	s->sp = r->sp;
+	if (t->thread_info.status & TS_COMPAT) {
+		s->nr = (s32)r->orig_ax;
+		s->args[0] = (u32)r->bx, s->args[1] = (u32)r->cx, s->args[2] = (u32)r->dx;
+		s->args[3] = (u32)r->si, s->args[4] = (u32)r->di, s->args[5] = (u32)r->bp;
+	} else {
+		s->args[0] = r->di, s->args[1] = r->si, s->args[2] = r->dx;
+		s->args[3] = r->r10, s->args[4] = r->r8, s->args[5] = r->r9;
+	}
+}
+static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
+#else
+static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, struct linux_syscall *s)
+{
+	s->nr = r->syscallno;
+	s->ip = r->pc;
+	s->sp = r->sp;
+	s->args[0] = r->orig_x0, s->args[1] = r->regs[1], s->args[2] = r->regs[2];
+	s->args[3] = r->regs[3], s->args[4] = r->regs[4], s->args[5] = r->regs[5];
+}
+static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.uw.tp_value; }
+#endif
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// KCData as BPF writes it. The records mirror kcdata/linux.go and the Apple
+// structs of package kcdata field by field; TestRecordLayout holds this
+// object's BTF against the Go spec table.
+#ifndef STACKSHOT_KCDATA_H
+#define STACKSHOT_KCDATA_H
+
+enum {
+	KC_CONTAINER_BEGIN = 0x13,
+	KC_CONTAINER_END = 0x14,
+	KC_ARRAY_PAD0 = 0x20,
+	KC_TASK = 0x903,
+	KC_THREAD = 0x904,
+	KC_TASK_SNAPSHOT = 0x905,
+	KC_THREAD_SNAPSHOT = 0x906,
+	KC_THREAD_NAME = 0x909,
+	KC_KERN_STACKLR64 = 0x914,
+	KC_CPU_TIMES = 0x919,
+	KC_TRANS_TASK_SNAPSHOT = 0x930,
+	KC_TRANS_TASK = 0x931,
+	KC_LX_TASK = 0x4C40,
+	KC_LX_TASK_MEMORY = 0x4C41,
+	KC_LX_TASK_NS = 0x4C42,
+	KC_LX_TASK_EXE = 0x4C43,
+	KC_LX_THREAD = 0x4C80,
+	KC_LX_SYSCALL = 0x4C81,
+	KC_LX_THREAD_IO = 0x4C82,
+	KC_LX_DELAYS = 0x4C83,
+	KC_LX_SIGNALS = 0x4C84,
+	KC_LX_THREAD_NS = 0x4C85,
+};
+
+// flags of ths_ss_flags / ts_ss_flags / ths_state that we set
+enum { SS_USER64 = 0x1, SS_KERNEL64 = 0x2, TS_TERMINATED = 0x8 };
+enum { THS_ONCORE = 0x800, THS_MAIN = 0x2000, THS_TRUNCKERN = 0x4000 };
+enum { TH_WAIT = 0x1, TH_SUSP = 0x2, TH_RUN = 0x4, TH_UNINT = 0x8, TH_TERMINATE = 0x10, TH_IDLE = 0x80 };
+
+// present bits, kcdata/linux.go
+enum {
+	TASK_HAS_IDS = 1 << 0, TASK_HAS_TIMES = 1 << 1, TASK_HAS_SIGNAL = 1 << 2, TASK_HAS_OOM = 1 << 3,
+	TASK_HAS_CGROUP = 1 << 4, TASK_HAS_GROUP_IO = 1 << 5, TASK_HAS_FAULTS = 1 << 6,
+	TASK_HAS_THREAD_COUNT = 1 << 7,
+	TASK_IS_KERNEL = 1 << 8, TASK_IN_EXEC = 1 << 9, TASK_CORE_DUMPING = 1 << 10, TASK_IS_SELF = 1 << 11,
+};
+enum {
+	THREAD_HAS_TIMES = 1 << 0, THREAD_HAS_RUNTIME = 1 << 1, THREAD_HAS_SCHED_INFO = 1 << 2,
+	THREAD_HAS_SWITCHES = 1 << 3, THREAD_HAS_FAULTS = 1 << 4, THREAD_HAS_PRIO = 1 << 5,
+	THREAD_HAS_START = 1 << 6, THREAD_HAS_FS_BASE = 1 << 7, THREAD_HAS_STACK = 1 << 8,
+	THREAD_HAS_EXIT_CODE = 1 << 9, THREAD_HAS_ONCPU = 1 << 10, THREAD_TRUNCATED = 1 << 11,
+	THREAD_NEVER_RAN = 1 << 12, THREAD_USER_MODE = 1 << 13, THREAD_IS_IDLE = 1 << 14, THREAD_IS_SELF = 1 << 15,
+};
+
+struct kc_header { u32 type, size; u64 flags; };
+struct kc_container { struct kc_header h; u32 type, pad[3]; };
+
+struct thread_snapshot {
+	u64 ths_thread_id, ths_wait_event, ths_continuation, ths_total_syscalls, ths_voucher_identifier,
+		ths_dqserialnum, ths_user_time, ths_sys_time, ths_ss_flags, ths_last_run_time,
+		ths_last_made_runnable_time;
+	u32 ths_state, ths_sched_flags;
+	s16 ths_base_priority, ths_sched_priority;
+	u8 ths_eqos, ths_rqos, ths_rqos_override, ths_io_tier;
+	u64 ths_thread_t, ths_requested_policy, ths_effective_policy;
+};
+
+struct cpu_times { u64 user_usec, system_usec, runnable_usec; };
+
+struct task_snapshot {
+	u64 ts_unique_pid, ts_ss_flags, ts_user_time_in_terminated_threads, ts_system_time_in_terminated_threads,
+		ts_p_start_sec, ts_task_size, ts_max_resident_size;
+	u32 ts_suspend_count, ts_faults, ts_pageins, ts_cow_faults, ts_was_throttled, ts_did_throttle, ts_latency_qos;
+	s32 ts_pid;
+	char ts_p_comm[32];
+};
+
+// 60 bytes, 4-aligned like the wire form.
+struct transitioning_task_snapshot {
+	u64 tts_unique_pid, tts_ss_flags, tts_transition_type;
+	s32 tts_pid;
+	char tts_p_comm[32];
+} __attribute__((packed, aligned(4)));
+
+struct linux_task {
+	u64 present;
+	u32 tgid, ppid, pgid, sid, uid, gid, euid, egid, nr_threads;
+	s32 live, exit_code;
+	u32 signal_flags;
+	s32 oom_score_adj;
+	u32 reserved;
+	u64 start_time, start_boottime, cgroup_id, dead_utime, dead_stime, dead_min_flt, dead_maj_flt,
+		dead_read_bytes, dead_write_bytes;
+};
+
+struct linux_task_memory {
+	u64 rss_file, rss_anon, rss_shmem, swap, hiwater_rss, hiwater_vm, total_vm, locked_vm, pinned_vm, data_vm,
+		exec_vm, stack_vm, pgtables, map_count;
+};
+
+struct linux_task_ns { u32 mnt, pid, net, uts, ipc, cgroup, time, user; };
+
+struct linux_task_exe { u64 ino; u32 dev, reserved; char name[64]; };
+
+struct linux_thread {
+	u64 present;
+	u32 tid, tgid, state, exit_state, flags, cpu, on_cpu, policy;
+	s32 prio, static_prio, normal_prio;
+	u32 rt_priority;
+	s32 nice, kstack_err;
+	u32 kstack_depth;
+	s32 exit_code;
+	u64 start_time, start_boottime, utime, stime, sum_exec_runtime, run_delay, pcount, last_arrival, last_queued,
+		exec_start, nvcsw, nivcsw, min_flt, maj_flt, fs_base;
+};
+
+struct linux_syscall { s64 nr; u64 ip, sp, args[6]; };
+
+struct linux_thread_io {
+	u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes;
+};
+
+struct linux_delays {
+	u64 blkio_ns, swapin_ns, freepages_ns, thrashing_ns, compact_ns, wpcopy_ns;
+	u32 blkio, swapin, freepages, thrashing, compact, wpcopy;
+};
+
+struct linux_signals { u64 pending, shared_pending, blocked; };
+
+struct linux_thread_ns { u32 inode, tid; };
+
+// KC_PAD: bytes that round a payload of n bytes up to the item grid.
+#define KC_PAD(n) ((16 - ((n) & 15)) & 15)
+
+// KC_ITEM declares the member of a record that is one item: header, payload,
+// padding. kc_item fills the header and clears the padding.
+#define KC_ITEM(T, name)                                    \
+	struct {                                                \
+		struct kc_header h;                                 \
+		union { T v; u8 room[sizeof(T) + KC_PAD(sizeof(T))]; }; \
+	} name
+
+#define kc_item(it, t)                                                      \
+	do {                                                                    \
+		__builtin_memset(&(it)->room, 0, sizeof((it)->room));               \
+		(it)->h.type = (t);                                                 \
+		(it)->h.size = sizeof((it)->room);                                  \
+		(it)->h.flags = 0x80 | (sizeof((it)->room) - sizeof((it)->v));      \
+	} while (0)
+
+static __always_inline void kc_begin(struct kc_container *c, u32 type, u64 id)
+{
+	c->h.type = KC_CONTAINER_BEGIN;
+	c->h.size = 16;
+	c->h.flags = id;
+	c->type = type;
+	c->pad[0] = c->pad[1] = c->pad[2] = 0;
+}
+
+static __always_inline void kc_end(struct kc_header *h, u64 id)
+{
+	h->type = KC_CONTAINER_END;
+	h->size = 0;
+	h->flags = id;
+}
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// The kernel's types, as far as we read them. CO-RE moves every access to the
+// running kernel's offsets, so only names and types matter here, not order or
+// size. What differs between releases is in compat.h, never here.
+#ifndef STACKSHOT_KERNEL_H
+#define STACKSHOT_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+// What bpf_helper_defs.h expects of a vmlinux.h.
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u8 __u8;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+typedef _Bool bool;
+
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum { BPF_F_MMAPABLE = 1u << 10 };
+enum { PIDTYPE_PGID = 2, PIDTYPE_SID = 3 };
+enum { PF_IDLE_ = 0x2, PF_EXITING_ = 0x4, PF_IO_WORKER_ = 0x10, PF_KTHREAD_ = 0x00200000 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct { int counter; } atomic_t;
+typedef struct { s64 counter; } atomic64_t;
+typedef struct { unsigned long sig[1]; } sigset_t;
+typedef struct { u32 val; } kuid_t;
+typedef struct { u32 val; } kgid_t;
+
+struct seq_file;
+
+struct ns_common { unsigned int inum; };
+struct pid_namespace { unsigned int level; struct ns_common ns; };
+struct uts_namespace { struct ns_common ns; };
+struct ipc_namespace { struct ns_common ns; };
+struct mnt_namespace { struct ns_common ns; };
+struct net { struct ns_common ns; };
+struct time_namespace { struct ns_common ns; };
+struct cgroup_namespace { struct ns_common ns; };
+struct user_namespace { struct ns_common ns; };
+
+struct nsproxy {
+	struct uts_namespace *uts_ns;
+	struct ipc_namespace *ipc_ns;
+	struct mnt_namespace *mnt_ns;
+	struct net *net_ns;
+	struct time_namespace *time_ns;
+	struct cgroup_namespace *cgroup_ns;
+};
+
+struct upid { int nr; struct pid_namespace *ns; };
+struct pid { unsigned int level; struct upid numbers[1]; };
+
+struct cred { kuid_t uid, euid; kgid_t gid, egid; struct user_namespace *user_ns; };
+
+struct rq { unsigned int nr_running; u64 clock; struct task_struct *idle; };
+struct cfs_rq { struct rq *rq; };
+struct sched_entity { u64 exec_start, sum_exec_runtime; struct cfs_rq *cfs_rq; };
+
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay, last_arrival, last_queued;
+};
+
+struct task_io_accounting {
+	u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes;
+};
+
+struct task_delay_info {
+	u64 blkio_delay, swapin_delay, freepages_delay, thrashing_delay, compact_delay, wpcopy_delay;
+	u32 blkio_count, swapin_count, freepages_count, thrashing_count, compact_count, wpcopy_count;
+};
+
+struct sigpending { sigset_t signal; };
+
+struct signal_struct {
+	atomic_t live;
+	int nr_threads;
+	struct sigpending shared_pending;
+	int group_exit_code;
+	unsigned int flags;
+	struct core_state *core_state;
+	struct pid *pids[4];
+	u64 utime, stime;
+	unsigned long min_flt, maj_flt;
+	struct task_io_accounting ioac;
+	s16 oom_score_adj;
+};
+
+struct kernfs_node { u64 id; };
+struct cgroup { struct kernfs_node *kn; };
+struct css_set { struct cgroup *dfl_cgrp; };
+
+struct qstr { const unsigned char *name; };
+struct super_block { u32 s_dev; };
+struct inode { unsigned long i_ino; struct super_block *i_sb; };
+struct dentry { struct qstr d_name; struct inode *d_inode; };
+struct path { struct dentry *dentry; };
+struct file { struct path f_path; };
+
+struct percpu_counter { s64 count; };
+
+struct mm_struct {
+	unsigned long hiwater_rss, hiwater_vm, total_vm, locked_vm, data_vm, exec_vm, stack_vm;
+	atomic64_t pinned_vm, pgtables_bytes;
+	int map_count;
+	struct percpu_counter rss_stat[4];
+	struct file *exe_file;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct thread_info { u32 status; u32 cpu; };
+struct thread_struct { unsigned long fsbase; };
+struct pt_regs {
+	unsigned long r10, r9, r8, bp, bx, cx, dx, si, di, orig_ax, ip, sp;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct thread_info { u32 cpu; };
+struct thread_struct { struct { unsigned long tp_value; } uw; };
+struct pt_regs {
+	union {
+		struct { u64 regs[31]; u64 sp; u64 pc; };
+	};
+	u64 orig_x0;
+	s32 syscallno;
+};
+#else
+#error "amd64 and arm64 only"
+#endif
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	int prio, static_prio, normal_prio;
+	unsigned int rt_priority;
+	struct sched_entity se;
+	unsigned int policy;
+	struct sched_info sched_info;
+	struct mm_struct *mm;
+	int exit_state, exit_code;
+	unsigned int in_execve : 1;
+	int pid, tgid;
+	struct task_struct *real_parent, *group_leader;
+	struct pid *thread_pid;
+	u64 utime, stime;
+	unsigned long nvcsw, nivcsw;
+	u64 start_time, start_boottime;
+	unsigned long min_flt, maj_flt;
+	const struct cred *real_cred, *cred;
+	char comm[16];
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	sigset_t blocked;
+	struct sigpending pending;
+	struct task_io_accounting ioac;
+	struct css_set *cgroups;
+	struct task_delay_info *delays;
+	struct thread_struct thread;
+};
+
+struct bpf_iter_meta { struct seq_file *seq; u64 session_id, seq_num; };
+struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,161 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// Config is fixed when the programs are loaded.
+type Config struct {
+	CPUs     int    // slots: possible CPUs
+	SelfTgid uint32 // the snapshotter's own, in its own pid namespace
+	Redact   bool   // leave out register and argument values
+	Frames   int    // kernel frames per stack; 0: what the kernel allows, at most MaxFrames
+}
+
+// MaxFrames bounds a kernel stack (record.h, MAX_FRAMES).
+const MaxFrames = 1000
+
+// ErrUnsupported says that this kernel cannot run the programs; errors.Is
+// finds it under every refusal of the loader.
+var ErrUnsupported = errors.New("BPF recording is not available")
+
+// Objects are the loaded programs and maps. Programs that the running kernel
+// cannot have are nil, with the reason in Missing. Close it after the last
+// capture; raw file descriptors of its programs are valid only until then, so
+// keep the Objects reachable while they are in use.
+type Objects struct {
+	objectPrograms
+	Control *Control
+	Slots   Slots
+	Missing []Missing
+
+	coll *ebpf.Collection
+}
+
+// Missing is a program that was left out and why.
+type Missing struct {
+	Program string
+	Why     error
+}
+
+// Load loads the committed object for this architecture. Errors are of kind
+// ErrUnsupported and carry the kernel's own words.
+func Load(cfg Config) (*Objects, error) {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("%w: locked memory: %w", ErrUnsupported, err)
+	}
+	if _, err := btf.LoadKernelSpec(); err != nil {
+		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
+	}
+	spec, err := loadObject()
+	if err != nil {
+		return nil, fmt.Errorf("committed object: %w", err)
+	}
+	if err := configure(spec, cfg); err != nil {
+		return nil, err
+	}
+	o := &Objects{}
+	if err := o.load(spec); err != nil {
+		return nil, err
+	}
+	if err := o.mapMemory(); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	return o, nil
+}
+
+func configure(spec *ebpf.CollectionSpec, cfg Config) error {
+	spec.Maps["cpus"].MaxEntries = uint32(cfg.CPUs)
+	depth := StackDepth()
+	if cfg.Frames > 0 {
+		depth = min(depth, cfg.Frames)
+	}
+	redact := uint32(0)
+	if cfg.Redact {
+		redact = 1
+	}
+	for name, v := range map[string]uint32{
+		"cfg_page_shift":  pageShift(),
+		"cfg_stack_bytes": uint32(depth) * 8,
+		"cfg_self_tgid":   cfg.SelfTgid,
+		"cfg_redact":      redact,
+	} {
+		if err := spec.Variables[name].Set(v); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// optional programs, and what their absence costs.
+var optional = map[string]bool{"record_idle": true, "on_switch": true}
+
+func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
+	delete(spec.Programs, name)
+	o.Missing = append(o.Missing, Missing{Program: name, Why: why})
+}
+
+// load tries the whole collection, then once more without an optional program
+// that was refused. A refused program's verifier log is read in full only
+// where that is cheap, so it is off.
+func (o *Objects) load(spec *ebpf.CollectionSpec) error {
+	opts := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}}
+	for {
+		coll, err := ebpf.NewCollectionWithOptions(spec.Copy(), opts)
+		if err == nil {
+			o.coll = coll
+			o.RecordTask = coll.Programs["record_task"]
+			o.RecordIdle = coll.Programs["record_idle"]
+			o.Census = coll.Programs["census"]
+			o.OnSwitch = coll.Programs["on_switch"]
+			return nil
+		}
+		name := refused(spec, err)
+		if name == "" {
+			return fmt.Errorf("%w: %w", ErrUnsupported, err)
+		}
+		o.drop(spec, name, err)
+	}
+}
+
+// refused names the optional program that an error of the loader is about.
+func refused(spec *ebpf.CollectionSpec, err error) string {
+	for name := range spec.Programs {
+		if optional[name] && strings.Contains(err.Error(), "program "+name+":") {
+			return name
+		}
+	}
+	return ""
+}
+
+// Close unmaps the shared memory and closes programs and maps.
+func (o *Objects) Close() error {
+	err := o.unmapMemory()
+	if o.coll != nil {
+		o.coll.Close()
+	}
+	return err
+}
+
+// KeepAlive keeps the collector from closing the programs' file descriptors
+// before this call.
+func (o *Objects) KeepAlive() { runtime.KeepAlive(o.coll) }
+
+// Map gives a map by its name in the C source, for iterators over elements.
+func (o *Objects) Map(name string) *ebpf.Map { return o.coll.Maps[name] }
+
+func pageShift() uint32 {
+	shift := uint32(0)
+	for n := os.Getpagesize(); n > 1; n >>= 1 {
+		shift++
+	}
+	return shift
+}

@@ -1,0 +1,118 @@
+package bpf
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"structs"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Control mirrors struct control (record.h). Writer and reader of each field
+// are named there.
+type Control struct {
+	_           structs.HostLayout
+	BootEpochNs uint64
+	Armed       uint32
+	NsLevel     uint32
+}
+
+// Slot mirrors struct cpu_slot (record.h), 128 bytes: what one CPU was doing
+// when the stop took it, and our worker there.
+type Slot struct {
+	_         structs.HostLayout
+	WorkerTid uint32
+	Begun     uint32
+	Done      uint32
+	Container uint32
+	Threads   uint32
+	NrRunning uint32
+	RanTid    uint32
+	RanTgid   uint32
+	RanKnown  uint32
+	_         uint32
+	StopNs    uint64
+	RqClock   uint64
+	OpenID    uint64
+	_         [8]uint64
+}
+
+// Slots is indexed by CPU number.
+type Slots []Slot
+
+// CensusEntry mirrors struct census_entry (stackshot.bpf.c).
+type CensusEntry struct {
+	_       structs.HostLayout
+	Tgid    uint32
+	Threads uint32
+}
+
+// CensusEntrySize is the wire size of a census entry in bytes.
+const CensusEntrySize = int(unsafe.Sizeof(CensusEntry{}))
+
+// mapMemory maps the two shared maps, populated and locked, so that nothing
+// faults on them in the window.
+func (o *Objects) mapMemory() error {
+	mem, err := mmap(o.coll.Maps["control"])
+	if err != nil {
+		return err
+	}
+	o.Control = (*Control)(unsafe.Pointer(&mem[0]))
+	m := o.coll.Maps["cpus"]
+	mem, err = mmap(m)
+	if err != nil {
+		return err
+	}
+	o.Slots = unsafe.Slice((*Slot)(unsafe.Pointer(&mem[0])), m.MaxEntries())
+	return nil
+}
+
+func (o *Objects) unmapMemory() error {
+	var err error
+	if o.Control != nil {
+		err = unmap(unsafe.Pointer(o.Control), unsafe.Sizeof(*o.Control))
+	}
+	if len(o.Slots) > 0 {
+		if e := unmap(unsafe.Pointer(&o.Slots[0]), unsafe.Sizeof(o.Slots[0])*uintptr(len(o.Slots))); err == nil {
+			err = e
+		}
+	}
+	o.Control, o.Slots = nil, nil
+	return err
+}
+
+func mmap(m *ebpf.Map) ([]byte, error) {
+	size := pages(uintptr(m.ValueSize()) * uintptr(m.MaxEntries()))
+	mem, err := unix.Mmap(m.FD(), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("%w: map %s into memory (%d bytes): %w", ErrUnsupported, m, size, err)
+	}
+	return mem, nil
+}
+
+func unmap(p unsafe.Pointer, size uintptr) error {
+	return unix.MunmapPtr(p, pages(size))
+}
+
+func pages(n uintptr) uintptr {
+	p := uintptr(os.Getpagesize())
+	return (n + p - 1) &^ (p - 1)
+}
+
+// StackDepth is the number of kernel frames the kernel unwinds at most for us:
+// kernel.perf_event_max_stack, bounded by MaxFrames.
+func StackDepth() int {
+	text, err := os.ReadFile("/proc/sys/kernel/perf_event_max_stack")
+	if err != nil {
+		return 127 // the kernel's default
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n <= 0 {
+		return 127
+	}
+	return min(n, MaxFrames)
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// A sink is where records go. Record code reserves room for its largest form,
+// writes in place, and commits the real size; it knows no program type. This
+// sink is a seq file: room is the worker's scratch, commit copies it into the
+// file's buffer. A commit that does not fit makes the kernel take back the
+// whole object and show it again on the next read, so record code must give
+// the same bytes when it is run twice.
+#ifndef STACKSHOT_SINK_H
+#define STACKSHOT_SINK_H
+
+#define MAX_FRAMES 1000
+#define SCRATCH_SIZE (MAX_FRAMES * 8 + 1024)
+
+struct scratch { u8 room[SCRATCH_SIZE]; };
+
+struct sink {
+	struct seq_file *seq;
+	struct scratch *scratch;
+	u64 open; // id of the thread container begun last
+};
+
+// sink_reserve gives room for n bytes (n a constant of at most SCRATCH_SIZE).
+#define sink_reserve(s, n)                                             \
+	({                                                                 \
+		_Static_assert((n) <= SCRATCH_SIZE, "record larger than room"); \
+		(void *)(s)->scratch->room;                                    \
+	})
+
+static __always_inline long sink_commit(struct sink *s, u32 n)
+{
+	return bpf_seq_write(s->seq, s->scratch->room, n);
+}
+
+#endif

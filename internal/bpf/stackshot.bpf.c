@@ -1,0 +1,195 @@
+//go:build ignore
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// The programs of engine `pull`. One object for every kernel from 6.1; the
+// loader takes out what the running kernel cannot have and says why.
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "kcdata.h"
+#include "compat.h"
+#include "sink.h"
+#include "record.h"
+
+char _license[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+// One slot per possible CPU; the loader sets max_entries.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu_slot);
+} cpus SEC(".maps");
+
+// Room for one record per CPU. A worker is pinned and alone runs these
+// programs on its CPU, so nobody else writes here.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+static __always_inline struct cpu_slot *slot_of(u32 cpu) { return bpf_map_lookup_elem(&cpus, &cpu); }
+
+static __always_inline struct control *the_control(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+static __always_inline struct scratch *my_scratch(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+static __always_inline long close_container(struct sink *s, u64 id)
+{
+	struct kc_header *h = sink_reserve(s, sizeof(*h));
+	kc_end(h, id);
+	return sink_commit(s, sizeof(*h));
+}
+
+static __always_inline long open_task(struct sink *s, struct task_struct *t, struct control *c,
+	struct cpu_slot *slot, u32 level)
+{
+	long err;
+	slot->begun = 1;
+	slot->open_id = tgid_in(t, level);
+	if (past_exit(t)) {
+		err = record_exit_head(s, t, level);
+	} else {
+		err = record_task_head(s, t, c, level);
+		if (!err)
+			err = record_task_mm(s, t);
+	}
+	return err;
+}
+
+// record_task shows one task: the leader opens the container, every thread
+// adds its own, the end of the iteration closes it. It is entered through a
+// link scoped to one tgid, by the worker of this CPU.
+SEC("iter/task")
+int record_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct control *c = the_control();
+	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
+	struct sink s = { .seq = ctx->meta->seq, .scratch = my_scratch() };
+
+	if (!c || !slot || !s.scratch)
+		return 0;
+	if (!t) {
+		if (slot->begun && close_container(&s, slot->open_id) == 0)
+			slot->done = 1;
+		return 0;
+	}
+	u32 level = ns_level();
+	if (t->pid == t->tgid && open_task(&s, t, c, slot, level))
+		return 0;
+	if (!slot->begun)
+		return 0; // the leader is not there: the task is being reaped
+	if (record_thread_head(&s, t, slot_of(t->thread_info.cpu), level))
+		return 0;
+	if (record_io(&s, t) || record_delays(&s, t) || record_pid_ns(&s, t, level))
+		return 0;
+	if (has_user_regs(t) && record_syscall(&s, t))
+		return 0;
+	if (close_container(&s, s.open) == 0)
+		slot->threads++;
+	return 0;
+}
+
+// One line of the census: a thread group and how many threads it has.
+struct census_entry { u32 tgid, threads; };
+const struct census_entry *unused_census __attribute__((unused));
+
+SEC("iter/task")
+int census(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct control *c = the_control();
+	if (!t || !c || t->pid != t->tgid)
+		return 0;
+	u32 level = ns_level();
+	c->ns_level = level;
+	struct census_entry e = { .tgid = tgid_in(t, level), .threads = 1 };
+	struct signal_struct *sig = t->signal;
+	if (sig)
+		e.threads = sig->nr_threads;
+	bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
+	return 0;
+}
+
+// record_idle shows task 0: the idle thread of every CPU that has a worker of
+// ours. Idle threads stand in no list; a worker's runqueue leads to its CPU's.
+// So the scope is our own process, and an object is one of its threads. Their
+// thread ids are 1<<32 | CPU.
+SEC("iter/task")
+int record_idle(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct control *c = the_control();
+	struct cpu_slot *mine = slot_of(bpf_get_smp_processor_id());
+	struct sink s = { .seq = ctx->meta->seq, .scratch = my_scratch() };
+
+	if (!c || !mine || !s.scratch)
+		return 0;
+	if (!t) {
+		if (mine->begun && close_container(&s, 0) == 0)
+			mine->done = 1;
+		return 0;
+	}
+	u32 cpu = t->thread_info.cpu;
+	struct cpu_slot *slot = slot_of(cpu);
+	if (!slot || !slot->worker_tid || slot->worker_tid != tid_in(t, ns_level()))
+		return 0;
+	struct rq *rq = task_rq(t);
+	struct task_struct *idle = rq ? rq->idle : 0;
+	if (!idle)
+		return 0;
+	slot->nr_running = rq->nr_running;
+	if (!mine->begun && open_task(&s, idle, c, mine, 0))
+		return 0;
+	if (record_idle_head(&s, idle, slot, cpu))
+		return 0;
+	if (close_container(&s, IDLE_ID | cpu) == 0)
+		mine->threads++;
+	return 0;
+}
+
+// on_switch notes, while armed, what each worker displaced. It runs on the CPU
+// that switches, with interrupts off, so it alone writes these fields then.
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct control *c = the_control();
+	if (!c || !c->armed)
+		return 0;
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_slot *slot = slot_of(cpu);
+	if (!slot || !slot->worker_tid)
+		return 0;
+	u32 level = c->ns_level;
+	if (tid_in(next, level) != slot->worker_tid)
+		return 0;
+	slot->ran_tid = tid_in(prev, level);
+	slot->ran_tgid = tgid_in(prev, level);
+	slot->ran_known = 1;
+	slot->stop_ns = bpf_ktime_get_ns();
+	struct rq *rq = task_rq(next);
+	if (rq)
+		slot->rq_clock = rq->clock;
+	return 0;
+}
