@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+// alarmLimit bounds each kind of alarm: the first screen is short.
+const alarmLimit = 4
+
+// alarms returns what limits trust, worst first.
+func (v *view) alarms() []string {
+	var out []string
+	out = append(out, v.missedCPUs()...)
+	if cpus := v.cpusWith(kcdata.CPULeft); len(cpus) > 0 {
+		out = append(out, cpuList(cpus)+" left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken")
+	}
+	if s := v.s; s.HasCapture && s.Capture.StopBroken > 0 {
+		out = append(out, fmt.Sprintf("the stop was broken %s: stacks may be of different moments", count(int(s.Capture.StopBroken), "time")))
+	}
+	if v.s.Isolation == "none" || v.s.Engine == "procfs" {
+		out = append(out, "nothing was stopped: the threads were read one after the other, each at its own moment")
+	}
+	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
+		out = append(out, fmt.Sprintf("this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS))
+	}
+	if len(v.absent) > 0 {
+		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", ranges(v.absent, 12)))
+	}
+	out = append(out, v.leftOut()...)
+	for i, w := range v.s.Warnings {
+		if i == 2*alarmLimit {
+			out = append(out, fmt.Sprintf("and %s", count(len(v.s.Warnings)-i, "more warning")))
+			break
+		}
+		out = append(out, warningText(w))
+	}
+	for i, p := range v.s.Problems {
+		if i == alarmLimit {
+			out = append(out, fmt.Sprintf("and %s with the file", count(len(v.s.Problems)-i, "more problem")))
+			break
+		}
+		out = append(out, "the file: "+Clean(p))
+	}
+	return out
+}
+
+func warningText(w kcdata.Warning) string {
+	if w.Code == "" {
+		return "warning: " + Clean(w.Text)
+	}
+	return "warning: " + Clean(w.Text) + " (" + Clean(w.Code) + ")"
+}
+
+func (v *view) cpusWith(flag uint32) []uint64 {
+	var out []uint64
+	for i := range v.s.CPUs {
+		if v.s.CPUs[i].Flags&flag != 0 {
+			out = append(out, uint64(v.s.CPUs[i].CPU))
+		}
+	}
+	return out
+}
+
+// missedCPUs names each CPU that did not arrive and what ran there: that
+// thread is the first suspect.
+func (v *view) missedCPUs() []string {
+	var out []string
+	missed := 0
+	for i := range v.s.CPUs {
+		c := &v.s.CPUs[i]
+		if c.Flags&kcdata.CPUMissed == 0 {
+			continue
+		}
+		if missed++; missed > alarmLimit {
+			continue
+		}
+		out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
+	}
+	if missed > alarmLimit {
+		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(missed, "CPU"), ranges(v.cpusWith(kcdata.CPUMissed), 16)))
+	}
+	return out
+}
+
+func (v *view) ranOn(c *kcdata.LinuxCPU) string {
+	switch {
+	case c.Flags&kcdata.CPURanKnown == 0:
+		return "nobody knows what: suspect it first"
+	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
+		return "its idle thread"
+	}
+	for _, t := range v.s.Tasks {
+		if t.ID == uint64(c.RanTgid) {
+			return fmt.Sprintf("%s tid %d: suspect it first", who(t), c.RanTid)
+		}
+	}
+	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
+}
+
+// leftOut says which tasks are missing from the file and why, one line per
+// reason.
+func (v *view) leftOut() []string {
+	reasons := []struct {
+		code uint32
+		text string
+	}{
+		{kcdata.LeftOutMaxPause, "the pause budget was spent"},
+		{kcdata.LeftOutNoSpace, "the buffer was full"},
+		{kcdata.LeftOutError, "recording failed"},
+		{kcdata.LeftOutVanished, "asked for, but gone"},
+	}
+	ids := map[uint32][]uint64{}
+	threads := map[uint32]int{}
+	for _, e := range v.s.LeftOut {
+		code := e.Reason
+		if code < kcdata.LeftOutMaxPause || code > kcdata.LeftOutVanished {
+			code = 0
+		}
+		ids[code] = append(ids[code], uint64(e.Tgid))
+		threads[code] += int(e.Threads)
+	}
+	reasons = append(reasons, struct {
+		code uint32
+		text string
+	}{0, "for a reason this program does not know"})
+	var out []string
+	for _, r := range reasons {
+		if n := len(ids[r.code]); n > 0 {
+			out = append(out, fmt.Sprintf("left out, %s: %s with %s (pid %s)", r.text, count(n, "task"), count(threads[r.code], "thread"), ranges(ids[r.code], 12)))
+		}
+	}
+	if n := int(v.s.Capture.LeftOut); n > len(v.s.LeftOut) {
+		out = append(out, fmt.Sprintf("left out: %s more that the file does not name", count(n-len(v.s.LeftOut), "task")))
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// How much stands out at most: the header, this and a prompt fit one screen of
+// 24 lines (R5).
+const (
+	digestBlocked = 4 // two lines each
+	digestRunning = 3 // one or two lines each
+	digestNames   = 3 // tasks named in one entry
+	chainFrames   = 4
+)
+
+// digest is what stands out: threads in D, then those that run or wait for a
+// CPU, grouped across tasks by state and stack.
+func (v *view) digest(l *lines) {
+	blocked, running, runnable := v.standingOut()
+	l.line("")
+	l.words("", "%s", v.census())
+	switch {
+	case v.counts.Shown == 0 || len(blocked) > 0:
+	case len(v.o.Pids) > 0:
+		l.line("None of the threads asked for is in uninterruptible sleep (D).")
+	default:
+		l.line("No thread is in uninterruptible sleep (D).")
+	}
+	v.entries(l, blocked, digestBlocked, "in D")
+	v.entries(l, running, digestRunning, "running")
+	if len(runnable) > 0 {
+		l.line("  %s", runnableText(runnable))
+	}
+}
+
+// standingOut groups the interesting threads across tasks, longest wait first.
+func (v *view) standingOut() (blocked, running, runnable []*group) {
+	var threads []*threadView
+	for _, t := range v.tasks {
+		for _, g := range t.groups {
+			if g.class <= classRunnable {
+				threads = append(threads, g.threads...)
+			}
+		}
+	}
+	for _, g := range groupThreads(threads) {
+		switch g.class {
+		case classBlocked:
+			blocked = append(blocked, g)
+		case classRunning:
+			running = append(running, g)
+		default:
+			runnable = append(runnable, g)
+		}
+	}
+	return blocked, running, runnable
+}
+
+// entries writes at most limit groups: since when and who, then where. What
+// matters most comes first, because a narrow terminal cuts the end.
+func (v *view) entries(l *lines, groups []*group, limit int, what string) {
+	for i, g := range groups {
+		if i == limit {
+			threads := 0
+			for _, g := range groups[i:] {
+				threads += len(g.threads)
+			}
+			l.line("  and %s %s at %s", count(threads, "more thread"), what, count(len(groups)-i, "other place"))
+			return
+		}
+		words := g.words
+		if g.class == classBlocked {
+			words = "D"
+		}
+		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
+		if calls := v.syscalls(g); calls != "" {
+			s += ", in " + calls
+		}
+		if g.note != "" {
+			s += ", " + g.note
+		}
+		l.line("%s", s)
+		if len(g.frames) > 0 {
+			l.line("      at %s", v.chain(g.frames, chainFrames))
+		}
+	}
+}
+
+// names says whose threads these are.
+func (g *group) names() string {
+	var order []uint64
+	perTask := map[uint64]int{}
+	label := map[uint64]string{}
+	for _, t := range g.threads {
+		if perTask[t.task.ID]++; perTask[t.task.ID] == 1 {
+			order = append(order, t.task.ID)
+			label[t.task.ID] = who(t.task)
+			if t.ID != t.task.ID {
+				label[t.task.ID] += fmt.Sprintf(" tid %d", t.ID)
+			}
+		}
+	}
+	var parts []string
+	for _, id := range order[:min(len(order), digestNames)] {
+		s := label[id]
+		if n := perTask[id]; n > 1 && len(order) > 1 {
+			s += fmt.Sprintf(" x%d", n)
+		}
+		parts = append(parts, s)
+	}
+	s := strings.Join(parts, ", ")
+	if n := len(order) - digestNames; n > 0 {
+		s += " and " + count(n, "more task")
+	}
+	if n := len(g.threads); n > 1 {
+		s = count(n, "thread") + " of " + s
+	}
+	return s
+}
+
+// runnableText is one line for all that wait for a CPU; it names who waits
+// longest.
+func runnableText(groups []*group) string {
+	n, words := 0, groups[0].words
+	for _, g := range groups {
+		n += len(g.threads)
+		if g.words != words {
+			words = "runnable"
+		}
+	}
+	t := groups[0].threads[0]
+	s := words
+	if n > 1 {
+		s = count(n, "thread") + " " + words
+	}
+	if t.hasAge {
+		s += " for at most " + duration(t.age)
+	}
+	s += ": " + who(t.task)
+	if t.ID != t.task.ID {
+		s += fmt.Sprintf(" tid %d", t.ID)
+	}
+	if n > 1 {
+		s += fmt.Sprintf(" and %d more", n-1)
+	}
+	return s
+}
+
+// census counts the shown threads by class.
+func (v *view) census() string {
+	names := [classCount]string{
+		"in uninterruptible sleep (D)", "running", "waiting for a CPU", "stopped or traced", "sleeping",
+		"in an unknown state", "parked", "idle (kernel)", "zombie or dead", "idle threads of CPUs",
+	}
+	var parts []string
+	for c, n := range v.classes {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, names[c]))
+		}
+	}
+	c := v.counts
+	if folded := c.FoldedKernel + c.FoldedCPUIdle; folded > 0 {
+		parts = append(parts, fmt.Sprintf("%d idle in the kernel", folded))
+	}
+	if c.NotAsked > 0 {
+		parts = append(parts, fmt.Sprintf("%d not asked for", c.NotAsked))
+	}
+	s := fmt.Sprintf("%s in %s", count(c.Threads, "thread"), count(c.Tasks, "task"))
+	if len(parts) > 0 {
+		s += ": " + strings.Join(parts, ", ")
+	}
+	return s
+}
+
+// footer folds what is idle and accounts for everything (R1).
+func (v *view) footer(l *lines) {
+	c := v.counts
+	l.line("")
+	if c.FoldedKernel > 0 {
+		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
+	}
+	l.words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
+		count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
+}
+
+// maxFamilies bounds the list of idle kernel threads.
+const maxFamilies = 12
+
+// families lists the folded kernel threads, the most numerous first.
+func (v *view) families() string {
+	names := make([]string, 0, len(v.folded))
+	for name := range v.folded {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := v.folded[b] - v.folded[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var parts []string
+	for i, name := range names {
+		if i == maxFamilies {
+			parts = append(parts, fmt.Sprintf("and %s", count(len(names)-i, "other name")))
+			break
+		}
+		if n := v.folded[name]; n > 1 {
+			name = fmt.Sprintf("%s x%d", name, n)
+		}
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// family is a kernel thread's name without what numbers its kin: kworker/0:1
+// and kworker/u8:2 are kworkers, jbd2/vda1-8 is a jbd2.
+func family(task, thread string) string {
+	name := task
+	if name == "" {
+		name = thread
+	}
+	if i := strings.IndexAny(name, "/:"); i > 0 {
+		name = name[:i]
+	}
+	if s := strings.TrimRight(name, "0123456789"); s != "" {
+		name = s
+	}
+	return Clean(name)
+}

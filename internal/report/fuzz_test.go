@@ -1,0 +1,80 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"stackshot/kcdata"
+)
+
+// seedFile is a small file with a task, a thread, names and a symbol.
+func seedFile() []byte {
+	w := kcdata.NewWriter(make([]byte, 1<<14))
+	err := errors.Join(
+		w.Begin(kcdata.MagicStackshot),
+		w.Struct(kcdata.TypeLinuxMachine, kcdata.LinuxMachine{RealtimeNs: 1e18}),
+		w.String(kcdata.TypeLinuxHostname, "h\x1b"), w.String(kcdata.TypeLinuxArch, "x86_64"),
+		w.String(kcdata.TypeLinuxMeminfo, "MemTotal: 9 kB\nMemAvailable: 7 kB\n"), w.String(kcdata.TypeLinuxPressure, "cpu some avg10=1.00 avg60=0.00"),
+		w.StructArray(kcdata.TypeLinuxCPU, []kcdata.LinuxCPU{{Flags: kcdata.CPUMissed | kcdata.CPURanKnown, RanTgid: 7, RqClock: 1e12}}),
+		w.StructArray(kcdata.TypeLinuxSymbol, []kcdata.LinuxSymbol{{Addr: 16, Name: 1, Module: 1}}), w.Bytes(kcdata.TypeLinuxStrings, []byte("\x00f\xffn\x00")),
+		w.BeginContainer(kcdata.TypeTask, 7), w.Struct(kcdata.TypeTaskSnapshot, kcdata.TaskSnapshot{}), w.Struct(kcdata.TypeLinuxTask, kcdata.LinuxTask{Present: 1}),
+		w.Bytes(kcdata.TypeLinuxCmdline, []byte("a\x00\nb\x00")),
+		w.BeginContainer(kcdata.TypeThread, 7), w.Struct(kcdata.TypeLinuxThread, kcdata.LinuxThread{Present: 0x7ff, State: 2, LastArrival: 5}),
+		w.Uint64s(kcdata.TypeKernStackLR64, []uint64{16, 17}), w.Struct(kcdata.TypeLinuxSyscall, kcdata.LinuxSyscall{Nr: 1}),
+		w.EndContainer(7), w.EndContainer(7),
+		w.StructArray(kcdata.TypeLinuxLeftOut, []kcdata.LinuxLeftOut{{Tgid: 9, Reason: 77}}), w.String(kcdata.TypeLinuxWarning, "x: y"),
+		w.Struct(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StopBroken: 2, LeftOut: 9}), w.End())
+	if err != nil {
+		panic(err)
+	}
+	return w.Written()
+}
+
+// FuzzReport: whatever the file, no panic, and the output may be sent to any
+// terminal (R2).
+func FuzzReport(f *testing.F) {
+	f.Add(seedFile(), 0, 80, false)
+	f.Add(seedFile(), 7, 0, true)
+	f.Fuzz(func(t *testing.T, file []byte, pid, width int, self bool) {
+		s, _ := kcdata.ParseSnapshot(file)
+		if s == nil {
+			return
+		}
+		o := Options{Width: width % 500, ShowSelf: self}
+		if pid != 0 {
+			o.Pids = []int{pid}
+		}
+		var b bytes.Buffer
+		if err := Text(&b, s, o); err != nil {
+			t.Fatal(err)
+		}
+		checkShowable(t, b.Bytes())
+		b.Reset()
+		if err := JSON(&b, s, o); err != nil {
+			t.Fatal(err)
+		}
+		checkShowable(t, b.Bytes())
+	})
+}
+
+// BenchmarkText reports 500 tasks of 8 threads.
+func BenchmarkText(b *testing.B) {
+	w := newWorld(8)
+	for pid := range uint32(500) {
+		t := w.task(pid+1, "app")
+		for i := range uint64(8) {
+			in(w.thread(t, "app", stateInterruptible, i*second, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
+		}
+	}
+	s := w.done()
+	var out bytes.Buffer
+	b.ReportAllocs()
+	for b.Loop() {
+		out.Reset()
+		if err := Text(&out, s, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(out.Len()))
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"stackshot/kcdata"
+)
+
+// header says whose picture this is, then what limits trust in it (R3), then
+// how it was taken.
+func (v *view) header(l *lines) {
+	l.colored(bold, func() { l.words("", "%s", v.title()) })
+	l.colored(red, func() {
+		for _, s := range v.alarms() {
+			l.words("!! ", "%s", s)
+		}
+	})
+	if s := v.howTaken(); s != "" {
+		l.words("", "%s", s)
+	}
+	if s := v.machineLoad(); s != "" {
+		l.words("", "%s", s)
+	}
+	if v.s.Request != "" {
+		l.words("", "asked for: %s", Clean(v.s.Request))
+	}
+}
+
+// title is host, kernel, time.
+func (v *view) title() string {
+	s := v.s
+	parts := []string{"stackshot of " + orUnknown(s.Hostname, "unknown host")}
+	if s.Delta {
+		parts[0] = "delta " + parts[0]
+	}
+	parts = append(parts, strings.TrimRight("Linux "+orUnknown(s.Release, "of unknown release")+" "+Clean(s.Arch), " "))
+	if s.HasMachine && s.Machine.RealtimeNs > 0 {
+		t := time.Unix(0, int64(min(s.Machine.RealtimeNs, 1<<62))).UTC()
+		parts = append(parts, t.Format("2006-01-02 15:04:05.000 UTC"))
+	}
+	if s.HasMachine && s.Machine.BoottimeNs > 0 {
+		parts = append(parts, "up "+duration(s.Machine.BoottimeNs))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func orUnknown(s, unknown string) string {
+	if s == "" {
+		return unknown
+	}
+	return Clean(s)
+}
+
+// howTaken is the line about the stop.
+func (v *view) howTaken() string {
+	s := v.s
+	var parts []string
+	if s.HasCapture {
+		c := &s.Capture
+		tries := ""
+		if c.Tries > 1 {
+			tries = fmt.Sprintf(" in %d tries", c.Tries)
+		}
+		parts = append(parts, "stopped for "+duration(c.StoppedNs)+tries)
+		if c.Vanished > 0 {
+			parts = append(parts, fmt.Sprintf("%s ended meanwhile", count(int(c.Vanished), "task")))
+		}
+	}
+	if n := len(s.CPUs); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s stopped", len(v.cpusWith(kcdata.CPUStopped)), count(n, "CPU")))
+	}
+	if s.Engine != "" {
+		parts = append(parts, "engine "+Clean(s.Engine))
+	}
+	if s.Isolation != "" {
+		parts = append(parts, "isolation "+Clean(s.Isolation))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// machineLoad is the line about load and memory.
+func (v *view) machineLoad() string {
+	var parts []string
+	if f := strings.Fields(v.s.Loadavg); len(f) >= 3 {
+		parts = append(parts, "load "+Clean(strings.Join(f[:3], " ")))
+	}
+	total, ok1 := meminfo(v.s.Meminfo, "MemTotal:")
+	avail, ok2 := meminfo(v.s.Meminfo, "MemAvailable:")
+	if ok1 && ok2 {
+		parts = append(parts, fmt.Sprintf("memory %s of %s available", size(avail), size(total)))
+	}
+	for line := range strings.Lines(v.s.Pressure) {
+		if s := strings.TrimSpace(line); pressing(s) {
+			parts = append(parts, "pressure "+Clean(s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// meminfo finds one line of /proc/meminfo, in bytes.
+func meminfo(text, key string) (bytes uint64, ok bool) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != key {
+			continue
+		}
+		var kib uint64
+		if _, err := fmt.Sscanf(f[1], "%d", &kib); err != nil || kib > 1<<53 {
+			return 0, false
+		}
+		return kib << 10, true
+	}
+	return 0, false
+}
+
+// pressing reports whether a pressure line shows any stall of late.
+func pressing(line string) bool {
+	_, rest, ok := strings.Cut(line, "avg10=")
+	if !ok {
+		return false
+	}
+	value, _, _ := strings.Cut(rest, " ")
+	return strings.Trim(value, "0.") != ""
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"stackshot/kcdata"
+)
+
+// TestJSONIsDocumented: every key that JSON can write stands, in backquotes, in
+// the document, and so does every value of "class" and "reason".
+func TestJSONIsDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/report-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]string{"max_pause", "no_space", "error", "vanished", "unknown"}, classNames[:]...)
+	collectKeys(reflect.TypeFor[jsonDocument](), &want)
+	for _, key := range want {
+		if !strings.Contains(string(doc), "`"+key+"`") {
+			t.Errorf("docs/report-json.md does not mention `%s`", key)
+		}
+	}
+	if len(want) < 100 {
+		t.Errorf("only %d keys found", len(want))
+	}
+}
+
+func collectKeys(typ reflect.Type, keys *[]string) {
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		collectKeys(typ.Elem(), keys)
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			*keys = append(*keys, name)
+			collectKeys(typ.Field(i).Type, keys)
+		}
+	}
+}
+
+// TestR4MissingIsAbsent: a thread of which nothing was read has no zeros.
+func TestR4MissingIsAbsent(t *testing.T) {
+	s := &kcdata.Snapshot{Tasks: []*kcdata.Task{{ID: 1<<40 + 5, Threads: []*kcdata.Thread{{ID: 3}}}}}
+	var b bytes.Buffer
+	if err := JSON(&b, s, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var d map[string]any
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	task := d["tasks"].([]any)[0].(map[string]any)
+	keys := func(m map[string]any) map[string]bool {
+		out := map[string]bool{}
+		for k := range m {
+			out[k] = true
+		}
+		return out
+	}
+	set := func(names ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, k := range names {
+			out[k] = true
+		}
+		return out
+	}
+	if got, want := keys(task), set("id", "name", "kernel", "exiting", "self", "in_exec", "core_dumping", "threads"); !reflect.DeepEqual(got, want) {
+		t.Errorf("task keys %v, want %v", got, want)
+	}
+	thread := task["threads"].([]any)[0].(map[string]any)
+	if got, want := keys(thread), set("id", "tid", "class", "state", "self", "stack_note", "kernel_stack", "kernel_stack_truncated"); !reflect.DeepEqual(got, want) {
+		t.Errorf("thread keys %v, want %v", got, want)
+	}
+	if task["id"] != "0x10000000005" {
+		t.Errorf("task id %v", task["id"])
+	}
+	if machine := d["machine"].(map[string]any); len(machine) != 0 || d["capture"] != nil {
+		t.Errorf("machine %v, capture %v", machine, d["capture"])
+	}
+	for _, list := range []string{"cpus", "alarms", "warnings", "problems", "left_out", "modules", "tasks"} {
+		if _, ok := d[list].([]any); !ok {
+			t.Errorf("%s is %v, not a list", list, d[list])
+		}
+	}
+}
+
+// TestAges: ages count in the runqueue clock of the thread's own CPU, and are
+// absent where the two do not belong together.
+func TestAges(t *testing.T) {
+	s := &kcdata.Snapshot{CPUs: []kcdata.LinuxCPU{{CPU: 0, RqClock: 1000}, {CPU: 1, RqClock: 5000}, {CPU: 2}}}
+	v := newView(s, Options{})
+	for _, c := range []struct {
+		name    string
+		present uint64
+		cpu     uint32
+		from    ageFrom
+		arrival uint64
+		queued  uint64
+		want    uint64
+		ok      bool
+	}{
+		{"own CPU", kcdata.ThreadHasSchedInfo, 1, ageArrival, 900, 0, 4100, true},
+		{"queued", kcdata.ThreadHasSchedInfo, 0, ageQueued, 100, 900, 100, true},
+		{"not queued", kcdata.ThreadHasSchedInfo, 0, ageQueued, 100, 0, 0, false},
+		{"later than the clock", kcdata.ThreadHasSchedInfo, 0, ageArrival, 1001, 0, 0, false},
+		{"clock not read", kcdata.ThreadHasSchedInfo, 2, ageArrival, 1, 0, 0, false},
+		{"CPU not in the file", kcdata.ThreadHasSchedInfo, 9, ageArrival, 1, 0, 0, false},
+		{"stamp not read", 0, 0, ageArrival, 1, 0, 0, false},
+		{"state without an age", kcdata.ThreadHasSchedInfo, 0, ageNone, 1, 1, 0, false},
+	} {
+		th := &kcdata.Thread{Linux: kcdata.LinuxThread{Present: c.present, CPU: c.cpu, LastArrival: c.arrival, LastQueued: c.queued}}
+		if got, ok := v.age(th, state{since: c.from}); got != c.want || ok != c.ok {
+			t.Errorf("%s: %d, %v; want %d, %v", c.name, got, ok, c.want, c.ok)
+		}
+	}
+}

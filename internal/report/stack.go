@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/kcdata"
+)
+
+// stackNote says why a thread has no stack, or what kind of stack it has, and
+// whether its frames are worth showing.
+func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) {
+	l := &t.Linux
+	switch {
+	case l.Present&kcdata.ThreadNeverRan != 0:
+		return "never ran", false
+	case len(t.Kernel) > 0:
+		return v.kindOfStack(t, st)
+	case st.class == classZombie:
+		return "no stack", false
+	case st.class == classRunning && !v.stopped(l.CPU):
+		return "no stack: its CPU was not stopped", false
+	case l.Present&kcdata.ThreadUserMode != 0 && st.class.wantsCPU():
+		return "in user mode", false
+	case l.KstackErr != 0:
+		return "no stack: the unwinder failed, " + errnoName(l.KstackErr), false
+	case t.Wchan != "" && t.Wchan != "0":
+		return "no stack recorded, waits in " + Clean(t.Wchan), false
+	case l.Present&kcdata.ThreadHasStack == 0:
+		return "no stack recorded", false
+	}
+	return "no stack: the unwinder found no frames", false
+}
+
+// stopped reports whether a CPU was held; a CPU without a record was not.
+func (v *view) stopped(n uint32) bool {
+	cpu := v.cpus[n]
+	return cpu != nil && cpu.Flags&kcdata.CPUStopped != 0
+}
+
+// kindOfStack tells frames of a system call from those of an interrupt. A
+// thread taken in user mode has only the path by which it was taken on its
+// kernel stack; that says nothing about the thread and is left out.
+func (v *view) kindOfStack(t *kcdata.Thread, st state) (note string, frames bool) {
+	p := t.Linux.Present
+	switch {
+	case p&kcdata.ThreadUserMode != 0 && st.class.wantsCPU() && v.onlyEntry(t.Kernel):
+		return "in user mode", false
+	case p&kcdata.ThreadTruncated != 0:
+		return "stack cut: it is deeper than what was recorded", true
+	case p&kcdata.ThreadUserMode != 0:
+		return "in a fault or an interrupt, not a system call", true
+	}
+	return "", true
+}
+
+// entryPrefixes begin the names of the functions that take a thread out of
+// user mode for an interrupt and put it back.
+var entryPrefixes = []string{
+	"irqentry_", "asm_sysvec_", "asm_common_interrupt", "exit_to_user_mode", "el0t_64_", "el0t_32_", "el0_irq",
+	"el0_interrupt", "__el0_irq", "ret_to_user", "schedule", "__schedule", "preempt_schedule", "sysvec_",
+}
+
+// onlyEntry reports whether every frame is part of an interrupt's entry and
+// exit. An address without a name could be anything.
+func (v *view) onlyEntry(frames []uint64) bool {
+	return v.allNamed(frames, entryPrefixes)
+}
+
+func (v *view) allNamed(frames []uint64, prefixes []string) bool {
+	for _, a := range frames {
+		sym, ok := v.s.Symbols.Name(a)
+		if !ok || !hasPrefix(sym.Name, prefixes) {
+			return false
+		}
+	}
+	return true
+}
+
+func hasPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// frame writes one address as "name+0x1f [module]", or as the number it is.
+func (v *view) frame(addr uint64) string {
+	sym, ok := v.s.Symbols.Name(addr)
+	if !ok {
+		return fmt.Sprintf("0x%016x", addr)
+	}
+	s := fmt.Sprintf("%s+%#x", Clean(sym.Name), sym.Offset)
+	if sym.Module != "" {
+		s += " [" + Clean(sym.Module) + "]"
+	}
+	return s
+}
+
+// sleepPrefixes begin the names of the scheduler's own functions: every
+// sleeper has them on top and they distinguish nobody.
+var sleepPrefixes = []string{
+	"__schedule", "schedule", "io_schedule", "preempt_schedule", "__switch_to", "irqentry_exit", "asm_sysvec_", "context_switch",
+}
+
+// chain writes the innermost n frames that distinguish a stack, "a < b < c".
+func (v *view) chain(frames []uint64, n int) string {
+	for len(frames) > 1 && v.allNamed(frames[:1], sleepPrefixes) {
+		frames = frames[1:]
+	}
+	parts := make([]string, 0, n)
+	for _, a := range frames[:min(n, len(frames))] {
+		name, ok := v.s.Symbols.Name(a)
+		if !ok {
+			parts = append(parts, fmt.Sprintf("%#x", a))
+			continue
+		}
+		parts = append(parts, Clean(name.Name))
+	}
+	if len(frames) > n {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, " < ")
+}
+
+// errnoName names the errors an unwinder or a read gives. Numbers are Linux's
+// on amd64 and arm64, whatever this program runs on.
+func errnoName(e int32) string {
+	if e < 0 {
+		e = -e // kernel code returns them negative
+	}
+	names := map[int32]string{
+		1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 7: "E2BIG", 11: "EAGAIN", 12: "ENOMEM",
+		13: "EACCES", 14: "EFAULT", 16: "EBUSY", 22: "EINVAL", 28: "ENOSPC", 62: "ETIME", 95: "EOPNOTSUPP", 110: "ETIMEDOUT",
+	}
+	if n, ok := names[e]; ok {
+		return n
+	}
+	return fmt.Sprintf("errno %d", e)
+}

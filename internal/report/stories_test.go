@@ -1,0 +1,129 @@
+package report
+
+import "stackshot/kcdata"
+
+// stories are the machines the golden files are made of. Each tells in a line
+// or two what happened there; the report must let a reader find that out.
+var stories = []struct {
+	name  string
+	build func() *kcdata.Snapshot
+	o     Options
+}{
+	{"quiet", quiet, Options{}},
+	{"dead_nfs_server", deadNFSServer, Options{}},
+	{"dead_nfs_server_screen", deadNFSServer, Options{FirstScreen: 20, Width: 80, RestCommand: "stackshot report hang.kcd"}},
+	{"dead_nfs_server_pid", deadNFSServer, Options{Pids: []int{812}}},
+	{"spinning_driver", spinningDriver, Options{}},
+	{"spinning_driver_narrow", spinningDriver, Options{Width: 60}},
+	{"container_without_stop", containerWithoutStop, Options{}},
+	{"odd_threads", oddThreads, Options{ShowSelf: true}},
+	{"nasty_names", nastyNames, Options{}},
+}
+
+// quiet: nothing is wrong, the reader must see that at once.
+func quiet() *kcdata.Snapshot {
+	w := newWorld(2)
+	w.background()
+	sshd := w.task(700, "sshd")
+	in(w.thread(sshd, "sshd", stateInterruptible, 40*minute, "__schedule", "schedule", "do_sys_poll", "do_syscall_64"), 7)
+	return w.done()
+}
+
+// deadNFSServer: the NFS server went away three minutes ago. Forty shells wait
+// for a page of it, postgres waits to write one back and holds the lock that
+// its own checkpointer wants.
+func deadNFSServer() *kcdata.Snapshot {
+	w := newWorld(4)
+	w.background()
+	nfs := []string{"__schedule", "schedule", "rpc_wait_bit_killable [sunrpc]", "__wait_on_bit", "nfs_wait_on_request [nfs]", "nfs_wb_all [nfs]", "nfs_file_fsync [nfs]", "do_fsync", "__x64_sys_fsync", "do_syscall_64"}
+	page := []string{"__schedule", "schedule", "io_schedule", "folio_wait_bit_common", "filemap_read", "nfs_file_read [nfs]", "vfs_read", "ksys_read", "do_syscall_64"}
+	lock := []string{"__schedule", "schedule", "schedule_preempt_disabled", "rwsem_down_write_slowpath", "down_write", "nfs_start_io_write [nfs]", "nfs_file_write [nfs]", "vfs_write", "do_syscall_64"}
+	pg := w.task(812, "postgres")
+	pg.Cmdline = []string{"/usr/lib/postgresql/15/bin/postgres", "-D", "/srv/nfs/data"}
+	pg.Cgroup = "/system.slice/postgresql.service"
+	in(w.thread(pg, "postgres", stateUninterruptible|stateWakekill, 3*minute+12*second, nfs...), 74)
+	in(w.thread(pg, "checkpointer", stateUninterruptible, 3*minute+2*second, lock...), 1)
+	for range 6 {
+		in(w.thread(pg, "worker", stateInterruptible, 3*minute, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
+	}
+	for i := range uint32(40) {
+		in(w.thread(w.task(2000+i, "bash"), "bash", stateUninterruptible, 60*second+uint64(i)*second, page...), 0)
+	}
+	w.kthread(90, "kworker/u8:3", stateUninterruptible, append([]string{"__schedule", "schedule"}, nfs[2:6]...)...)
+	w.thread(w.task(3000, "cron"), "cron", stateInterruptible, 20*second, "__schedule", "schedule", "hrtimer_nanosleep", "do_syscall_64")
+	z := w.task(3001, "backup")
+	z.Transitioning, z.Memory, z.Cmdline = true, nil, nil
+	w.thread(z, "backup", 0, 0).Linux.ExitState = exitZombie
+	return w.done()
+}
+
+// spinningDriver: a driver spins with interrupts off on CPU 2, which therefore
+// did not stop; a process starves on its runqueue. CPU 3 is isolated.
+func spinningDriver() *kcdata.Snapshot {
+	w := newWorld(4)
+	w.background()
+	irq := w.kthread(640, "irq/55-mlx5", stateInterruptible)
+	w.onCPU(irq, 2).Linux.KstackErr = -22
+	irq.Linux.LastArrival = now - 95*second
+	w.s.CPUs[2].Flags = kcdata.CPUMissed | kcdata.CPURanKnown
+	w.s.CPUs[3].Flags = kcdata.CPULeft
+	w.s.Capture.StopBroken, w.s.Capture.Tries = 1, 2
+	w.s.Warnings = []kcdata.Warning{{Code: "arrival", Text: "one CPU of four did not arrive within 10 ms"}}
+	w.s.LeftOut = []kcdata.LinuxLeftOut{{Tgid: 77, Reason: kcdata.LeftOutMaxPause, Threads: 9}, {Tgid: 78, Reason: kcdata.LeftOutMaxPause, Threads: 2}}
+	hog := w.task(900, "burn")
+	for cpu := range uint32(2) {
+		th := w.onCPU(w.thread(hog, "burn", 0, 40*second, "irqentry_exit_to_user_mode", "asm_sysvec_reschedule_ipi"), cpu)
+		th.Linux.Present |= kcdata.ThreadUserMode
+	}
+	starved := w.thread(w.task(901, "web"), "web", 0, 50*second, "__schedule", "schedule", "exit_to_user_mode_loop", "do_syscall_64")
+	starved.Linux.CPU, starved.Linux.LastQueued = 2, now-48*second
+	return w.done()
+}
+
+// containerWithoutStop: taken by reading /proc inside a container; no stop, no
+// stacks, no clocks.
+func containerWithoutStop() *kcdata.Snapshot {
+	w := newWorld(2)
+	w.s.Engine, w.s.Isolation, w.s.HasCapture, w.s.CPUs = "procfs", "none", false, nil
+	w.s.Machine.PidNSIsFirst, w.s.Machine.PidNS = 0, 4026532201
+	app := w.task(1, "app")
+	app.EnrichFailed = []string{"exe: permission denied"}
+	th := w.thread(app, "app", stateInterruptible, 0)
+	th.Linux.Present, th.Wchan = 0, "futex_wait_queue"
+	app.Linux.Present |= kcdata.TaskHasThreadCount
+	app.Linux.NrThreads = 3 // one ended while it was read
+	w.thread(app, "busy", 0, 0).Linux.Present = 0
+	return w.done()
+}
+
+// oddThreads: one of each rare state, and the snapshotter's own threads shown.
+func oddThreads() *kcdata.Snapshot {
+	w := newWorld(2)
+	w.background()
+	t := w.task(600, "odd")
+	w.thread(t, "stopped", stateStopped, minute, "__schedule", "schedule", "do_signal_stop", "get_signal")
+	w.thread(t, "traced", stateTraced, minute, "__schedule", "schedule", "ptrace_stop")
+	w.thread(t, "frozen", stateFrozen, minute, "__schedule", "schedule", "__refrigerator")
+	w.thread(t, "newborn", 0, 0, "ret_from_fork_asm").Linux.Present |= kcdata.ThreadNeverRan
+	w.thread(t, "rtlock", stateRtlockWait, minute, "__schedule", "schedule_rtlock", "rtlock_slowlock_locked")
+	w.thread(t, "fault", stateUninterruptible, 4*second, "__schedule", "io_schedule", "folio_wait_bit_common", "filemap_fault", "asm_exc_page_fault").Linux.Present |= kcdata.ThreadUserMode
+	w.thread(t, "unknown", 1<<30, minute, "?", "do_syscall_64")
+	w.thread(t, "deep", stateInterruptible, minute, "__schedule", "schedule", "recurse").Linux.Present |= kcdata.ThreadTruncated
+	w.onCPU(w.thread(t, "exiting", 0, 9*second, "exit_mmap", "do_exit"), 1).Linux.ExitState = exitZombie
+	w.s.Tasks = append(w.s.Tasks, &kcdata.Task{ID: 601, Name: "empty"}, &kcdata.Task{ID: 602, Name: "gone", Transitioning: true})
+	w.s.Problems = []string{"task 7 is in the file more than once"}
+	return w.done()
+}
+
+// nastyNames: every string of the machine tries to be something else.
+func nastyNames() *kcdata.Snapshot {
+	const nasty = "\x1b[2J\r\x00\u202egnp.exe\u2066\xff\xc3(\u0085\u2028\U000e0041"
+	w := newWorld(1)
+	w.s.Hostname, w.s.Request, w.s.Engine, w.s.Arch = nasty, nasty, nasty, nasty
+	w.s.Warnings = []kcdata.Warning{{Code: nasty, Text: nasty}}
+	w.s.Problems = []string{nasty}
+	t := w.task(66, nasty)
+	t.Cmdline, t.Cgroup, t.EnrichFailed = []string{nasty, "日本語", "\u00e9"}, nasty, []string{nasty}
+	w.thread(t, nasty+"t", stateUninterruptible, minute, nasty+" ["+nasty+"]", "__schedule")
+	return w.done()
+}

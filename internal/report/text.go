@@ -1,0 +1,241 @@
+package report
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+
+	"stackshot/internal/sysno"
+	"stackshot/kcdata"
+)
+
+// Text writes the report people read: what limits trust, what stands out, then
+// every task in sections, most interesting first. Errors are the writer's.
+func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
+	v := newView(s, o)
+	l := newLines(w, o)
+	v.header(l)
+	v.digest(l)
+	section := -1
+	for _, t := range v.tasks {
+		if n := t.class().section(); n != section {
+			section = n
+			v.sectionTitle(l, n)
+		}
+		v.taskText(l, t)
+	}
+	v.footer(l)
+	return l.close()
+}
+
+func (v *view) sectionTitle(l *lines, n int) {
+	tasks, threads := 0, 0
+	for _, t := range v.tasks {
+		if t.class().section() == n {
+			tasks++
+			threads += t.shown
+		}
+	}
+	l.line("")
+	l.colored(bold, func() {
+		l.line("== %s: %s, %s in all", sectionNames[n], count(tasks, "task"), count(threads, "thread"))
+	})
+}
+
+// taskText writes one task: who it is, then its groups of threads.
+func (v *view) taskText(l *lines, t *taskView) {
+	l.line("")
+	l.line("%s", taskLine(t.Task))
+	for _, f := range t.EnrichFailed {
+		l.line("    not read: %s", Clean(f))
+	}
+	if len(t.Threads) == 0 {
+		l.line("    no threads in the file")
+	}
+	for _, g := range t.groups {
+		v.groupText(l, t, g)
+	}
+	if hidden := len(t.Threads) - t.shown; hidden > 0 {
+		l.line("    %s not listed here (idle or our own)", count(hidden, "more thread"))
+	}
+}
+
+// who names a task as every line does.
+func who(t *kcdata.Task) string {
+	name := Clean(t.Name)
+	if name == "" {
+		name = "?"
+	}
+	if t.ID == 0 && (t.Name == "" || strings.HasPrefix(t.Name, "swapper")) {
+		name = "idle threads"
+	}
+	return fmt.Sprintf("%s [%d]", name, t.ID)
+}
+
+func taskLine(t *kcdata.Task) string {
+	parts := []string{who(t)}
+	p := t.Linux.Present
+	switch {
+	case t.Transitioning:
+		parts = append(parts, "exiting")
+	case t.IsKernel():
+		parts = append(parts, "kernel thread")
+	}
+	if p&kcdata.TaskInExec != 0 {
+		parts = append(parts, "inside execve")
+	}
+	if p&kcdata.TaskCoreDumping != 0 {
+		parts = append(parts, "dumping core")
+	}
+	if t.IsSelf() {
+		parts = append(parts, "our own")
+	}
+	if p&kcdata.TaskHasIDs != 0 {
+		parts = append(parts, fmt.Sprintf("ppid %d", t.Linux.Ppid), fmt.Sprintf("uid %d", t.Linux.UID))
+	}
+	if n := len(t.Threads); p&kcdata.TaskHasThreadCount != 0 && t.Linux.NrThreads > uint32(n) {
+		parts = append(parts, fmt.Sprintf("%d of %d threads in the file", n, t.Linux.NrThreads))
+	} else if n != 1 {
+		parts = append(parts, count(n, "thread"))
+	}
+	if m := t.Memory; m != nil {
+		parts = append(parts, "RSS "+size(m.RssFile+m.RssAnon+m.RssShmem))
+	}
+	if s := program(t); s != "" {
+		parts = append(parts, s)
+	}
+	if t.Cgroup != "" && t.Cgroup != "/" {
+		parts = append(parts, "cgroup "+Clean(t.Cgroup))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// maxProgram bounds a command line in the task line.
+const maxProgram = 100
+
+// program is the best there is about what a task executes: its command line,
+// else the path of its executable, else the name the kernel keeps.
+func program(t *kcdata.Task) string {
+	switch {
+	case len(t.Cmdline) > 0:
+		return fit(Clean(strings.Join(t.Cmdline, " ")), maxProgram)
+	case t.ExePath != "":
+		return fit(Clean(t.ExePath), maxProgram)
+	case t.Exe != nil:
+		return Clean(t.Exe.FileName())
+	}
+	return ""
+}
+
+// groupText writes a group: which threads, state, age, system call, then the
+// stack. A stack that stands above already is referred to: forty processes
+// that wait for the same server fill one screen, not twenty.
+func (v *view) groupText(l *lines, t *taskView, g *group) {
+	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.words)) }
+	if g.class == classBlocked {
+		l.colored(red, title)
+	} else {
+		title()
+	}
+	if len(g.frames) >= minRepeat {
+		key := stackKey(g.frames)
+		if first, ok := v.printed[key]; ok {
+			l.line("        same stack as tid %d above", first)
+			return
+		}
+		v.printed[key] = g.threads[0].ID
+	}
+	for _, a := range g.frames {
+		l.line("        %s", v.frame(a))
+	}
+}
+
+// minRepeat is the shortest stack worth referring to.
+const minRepeat = 3
+
+func stackKey(frames []uint64) string {
+	b := make([]byte, 0, 8*len(frames))
+	for _, a := range frames {
+		b = binary.LittleEndian.AppendUint64(b, a)
+	}
+	return string(b)
+}
+
+// stateText says in words what a group does, and for how long at most.
+func (v *view) stateText(g *group, words string) string {
+	s := v.stateAge(g, words)
+	if g.note != "" {
+		s += ", " + g.note
+	}
+	if calls := v.syscalls(g); calls != "" {
+		s += ", in " + calls
+	}
+	return s
+}
+
+// stateAge is the first part of stateText.
+func (v *view) stateAge(g *group, words string) string {
+	if g.class == classRunning {
+		words += " on " + cpuList(g.cpus())
+	}
+	if g.hasAge {
+		words += " for at most " + duration(g.age)
+	}
+	return words
+}
+
+// syscalls names the system calls a group's threads are in, three at most.
+func (v *view) syscalls(g *group) string {
+	var names []string
+	seen := map[int64]bool{}
+	for _, t := range g.threads {
+		if t.Syscall == nil || t.Syscall.Nr < 0 || seen[t.Syscall.Nr] || t.Linux.Present&kcdata.ThreadUserMode != 0 {
+			continue
+		}
+		seen[t.Syscall.Nr] = true
+		if len(names) == 3 {
+			return strings.Join(names, ", ") + ", ..."
+		}
+		names = append(names, sysno.Format(v.s.Arch, t.Syscall.Nr))
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxTidRuns bounds the list of thread ids of a group.
+const maxTidRuns = 8
+
+// threadText names the threads of a group: how many, the example by name, then
+// all ids.
+func (g *group) threadText(t *kcdata.Task) string {
+	first := g.threads[0]
+	s := fmt.Sprintf("tid %d", first.ID)
+	if first.IsIdle() {
+		s = fmt.Sprintf("idle thread of CPU %d", uint32(first.ID))
+	}
+	if first.Name != "" && first.Name != t.Name {
+		s += ` "` + Clean(first.Name) + `"`
+	}
+	if n := len(g.threads); n > 1 && first.IsIdle() {
+		s = fmt.Sprintf("%d idle threads of CPUs", n)
+	} else if n > 1 {
+		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, ranges(g.ids(), maxTidRuns))
+	}
+	return s
+}
+
+// cpus returns the CPUs a group's threads are on.
+func (g *group) cpus() []uint64 {
+	var out []uint64
+	for _, t := range g.threads {
+		out = append(out, uint64(t.Linux.CPU))
+	}
+	return out
+}
+
+func cpuList(cpus []uint64) string {
+	if s := ranges(cpus, 8); strings.ContainsAny(s, ",-") {
+		return "CPUs " + s
+	}
+	return "CPU " + ranges(cpus, 8)
+}

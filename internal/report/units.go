@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// duration writes ns with two or three significant figures: nobody reads the
+// seventh digit of a hang.
+func duration(ns uint64) string {
+	d := time.Duration(min(ns, 1<<63-1))
+	switch {
+	case d < time.Millisecond:
+		return strconv.FormatInt(d.Microseconds(), 10) + " us"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// size writes a number of bytes.
+func size(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if i == 0 || f >= 100 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// count writes "1 thread", "2 threads".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// ranges writes numbers as "1-4,7,9-12", at most limit runs of them and then
+// how many more. The numbers need not be sorted; a repeated one counts once.
+func ranges(nums []uint64, limit int) string {
+	s := slices.Clone(nums)
+	slices.Sort(s)
+	s = slices.Compact(s)
+	var b strings.Builder
+	runs := 0
+	for i := 0; i < len(s); {
+		if runs == limit {
+			fmt.Fprintf(&b, " and %d more", len(s)-i)
+			break
+		}
+		if runs > 0 {
+			b.WriteByte(',')
+		}
+		j := i
+		for j+1 < len(s) && s[j+1] == s[j]+1 {
+			j++
+		}
+		b.WriteString(strconv.FormatUint(s[i], 10))
+		if j > i {
+			b.WriteByte('-')
+			b.WriteString(strconv.FormatUint(s[j], 10))
+		}
+		i = j + 1
+		runs++
+	}
+	return b.String()
+}

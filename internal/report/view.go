@@ -1,0 +1,195 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"stackshot/kcdata"
+)
+
+// Options choose what is shown.
+type Options struct {
+	// Pids keeps only these tasks (container id: tgid); empty: all.
+	Pids []int
+	// ShowSelf shows the snapshotter's own threads too.
+	ShowSelf bool
+	// ShowIdle shows idle kernel threads and the CPUs' idle threads one by
+	// one. Those of a task named in Pids always are.
+	ShowIdle bool
+
+	// The rest concerns Text only.
+
+	// Width is the terminal's, in cells: longer lines are cut or, where every
+	// word counts, wrapped. 0: no limit.
+	Width int
+	// Color marks headings and alarms with ANSI colours.
+	Color bool
+	// FirstScreen limits the output to so many lines, of which the last says
+	// how many are missing and names RestCommand. 0: no limit.
+	FirstScreen int
+	// RestCommand is the command that shows the rest.
+	RestCommand string
+}
+
+// Counts account for every thread of a snapshot (R1):
+// Threads = Shown + FoldedKernel + FoldedCPUIdle + HiddenSelf + NotAsked.
+type Counts struct {
+	Tasks         int `json:"tasks"`
+	Threads       int `json:"threads"`
+	TasksShown    int `json:"tasks_shown"`
+	Shown         int `json:"threads_shown"`
+	FoldedKernel  int `json:"threads_folded_idle_kernel"`
+	FoldedCPUIdle int `json:"threads_folded_cpu_idle"`
+	HiddenSelf    int `json:"threads_hidden_self"`
+	NotAsked      int `json:"threads_not_asked"`
+}
+
+// view is a snapshot sorted out for showing. Constant after newView.
+type view struct {
+	s       *kcdata.Snapshot
+	o       Options
+	cpus    map[uint32]*kcdata.LinuxCPU
+	tasks   []*taskView    // those that are shown
+	folded  map[string]int // idle kernel threads by family
+	counts  Counts
+	classes [classCount]int // shown threads
+	absent  []uint64        // pids asked for that are not in the file
+	// printed maps a stack to the thread under which the text shows it. Only
+	// written by groupText.
+	printed map[string]uint64
+}
+
+// taskView is one shown task: its shown threads in groups.
+type taskView struct {
+	*kcdata.Task
+	groups []*group
+	shown  int
+}
+
+func newView(s *kcdata.Snapshot, o Options) *view {
+	v := &view{s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), folded: map[string]int{}, printed: map[string]uint64{}}
+	for i := range s.CPUs {
+		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
+	}
+	asked := make(map[uint64]bool, len(o.Pids))
+	for _, pid := range o.Pids {
+		asked[uint64(pid)] = true
+	}
+	for _, t := range s.Tasks {
+		v.counts.Tasks++
+		v.counts.Threads += len(t.Threads)
+		if len(asked) > 0 && !asked[t.ID] {
+			v.counts.NotAsked += len(t.Threads)
+			continue
+		}
+		v.task(t, o.ShowIdle || asked[t.ID])
+	}
+	for pid := range asked {
+		if !slices.ContainsFunc(s.Tasks, func(t *kcdata.Task) bool { return t.ID == pid }) {
+			v.absent = append(v.absent, pid)
+		}
+	}
+	slices.SortStableFunc(v.tasks, compareTasks)
+	return v
+}
+
+// task files one task that was asked for.
+func (v *view) task(t *kcdata.Task, unfold bool) {
+	if t.IsSelf() && !v.o.ShowSelf {
+		v.counts.HiddenSelf += len(t.Threads)
+		return
+	}
+	tv := &taskView{Task: t}
+	var keep []*threadView
+	for _, th := range t.Threads {
+		st := stateOf(th)
+		switch {
+		case th.IsSelf() && !v.o.ShowSelf:
+			v.counts.HiddenSelf++
+		case st.class == classCPUIdle && !unfold:
+			v.counts.FoldedCPUIdle++
+		case isIdleKernel(t, th, st.class) && !unfold:
+			v.counts.FoldedKernel++
+			v.folded[family(t.Name, th.Name)]++
+		default:
+			keep = append(keep, v.thread(t, th, st))
+			v.classes[st.class]++
+		}
+	}
+	if len(keep) == 0 && len(t.Threads) > 0 {
+		return // wholly folded or hidden, and counted so
+	}
+	tv.shown = len(keep)
+	tv.groups = groupThreads(keep)
+	v.counts.Shown += tv.shown
+	v.counts.TasksShown++
+	v.tasks = append(v.tasks, tv)
+}
+
+// class is that of the task's most interesting thread.
+func (t *taskView) class() class {
+	switch {
+	case len(t.groups) > 0:
+		return t.groups[0].class
+	case t.Transitioning:
+		return classZombie
+	}
+	return classUnknown
+}
+
+// age is the longest of the threads that give the task its class.
+func (t *taskView) age() (ns uint64, ok bool) {
+	for _, g := range t.groups {
+		if g.class == t.class() && g.hasAge && (!ok || g.age > ns) {
+			ns, ok = g.age, true
+		}
+	}
+	return ns, ok
+}
+
+// compareTasks puts the class first, then, where waiting is the trouble, who
+// waits longest, then the id.
+func compareTasks(a, b *taskView) int {
+	if c := cmp.Compare(a.class().section(), b.class().section()); c != 0 {
+		return c
+	}
+	if a.class() <= classRunnable {
+		if c := cmp.Compare(a.class(), b.class()); c != 0 {
+			return c
+		}
+		if c := compareAges(a.age, b.age); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(a.ID, b.ID)
+}
+
+// compareAges sorts the longest first and the unknown last.
+func compareAges(a, b func() (uint64, bool)) int {
+	x, okX := a()
+	y, okY := b()
+	switch {
+	case okX != okY && okX:
+		return -1
+	case okX != okY:
+		return 1
+	}
+	return cmp.Compare(y, x)
+}
+
+// section groups classes under one heading.
+func (c class) section() int {
+	switch c {
+	case classBlocked:
+		return 0
+	case classRunning, classRunnable:
+		return 1
+	case classZombie:
+		return 3
+	}
+	return 2
+}
+
+var sectionNames = [...]string{
+	"UNINTERRUPTIBLE SLEEP (D)", "RUNNING OR WAITING FOR A CPU", "SLEEPING, STOPPED, TRACED", "ZOMBIES",
+}

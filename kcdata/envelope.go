@@ -1,0 +1,215 @@
+package kcdata
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Envelope is the form a buffer is kept in.
+type Envelope uint8
+
+// EnvelopeNone is plain. EnvelopeZlib is Apple's compressed buffer, which its
+// decoder reads. EnvelopeZstd is a zstd frame around the plain buffer.
+const (
+	EnvelopeNone Envelope = iota
+	EnvelopeZlib
+	EnvelopeZstd
+)
+
+func (e Envelope) String() string {
+	switch e {
+	case EnvelopeNone:
+		return "none"
+	case EnvelopeZlib:
+		return "zlib"
+	case EnvelopeZstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("envelope %d", uint8(e))
+}
+
+// Names and values of the items that precede a compressed stream.
+const (
+	descAlgorithm  = "kcd_c_type"
+	descCompressed = "kcd_c_totalout"
+	descPlain      = "kcd_c_totalin"
+
+	algorithmNone = 0
+	algorithmZlib = 1
+)
+
+const (
+	zstdMagic     = 0xFD2FB528
+	zstdMaxWindow = 128 << 20 // as the zstd command without --long
+	maxDeflate    = 1032      // deflate cannot expand more than this
+)
+
+// Unwrap takes data out of its envelope, told by its magic. The plain buffer has
+// at most limit bytes, else the error is ErrTooLarge; memory is taken as bytes
+// come, not as a header promises. Plain data is returned as it is. Other errors:
+// ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError.
+// The content is not checked: NewReader and Items do that.
+func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
+	if len(data) < 4 {
+		return nil, EnvelopeNone, badf(0, ErrTruncated, "%d bytes", len(data))
+	}
+	magic := binary.LittleEndian.Uint32(data)
+	switch {
+	case magic == zstdMagic:
+		plain, err = unwrapZstd(data, limit)
+		return plain, EnvelopeZstd, err
+	case Type(magic) == MagicCompressed:
+		plain, err = unwrapCompressed(data, limit)
+		return plain, EnvelopeZlib, err
+	case !Type(magic).IsMagic():
+		return nil, EnvelopeNone, badf(0, ErrBadMagic, "magic %#x", magic)
+	case int64(len(data)) > limit:
+		return nil, EnvelopeNone, badf(0, ErrTooLarge, "%d bytes, limit %d", len(data), limit)
+	}
+	return data, EnvelopeNone, nil
+}
+
+func unwrapZstd(data []byte, limit int64) ([]byte, error) {
+	r, err := zstd.NewReader(bytes.NewReader(data),
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
+	if err != nil {
+		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
+	}
+	defer r.Close()
+	return readLimited(r, 0, limit)
+}
+
+// readLimited reads all of r, a stream that began at off of the file.
+func readLimited(r io.Reader, off int, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, max(limit, 0)+1))
+	if int64(len(b)) > limit {
+		return nil, badf(off, ErrTooLarge, "stream of more than %d bytes", limit)
+	}
+	if err == io.ErrUnexpectedEOF {
+		return nil, badf(off, ErrTruncated, "stream ends after %d plain bytes", len(b))
+	}
+	if err != nil {
+		return nil, badf(off, ErrBadStream, "after %d plain bytes: %v", len(b), err)
+	}
+	return b, nil
+}
+
+// envelopeHeader is what precedes a compressed stream.
+type envelopeHeader struct {
+	algorithm, compressed, plain uint64
+	found                        int    // bit i: the i-th of these was there
+	inner                        []byte // begin marker of the inner buffer
+	stream                       int    // where the stream begins
+}
+
+func unwrapCompressed(data []byte, limit int64) ([]byte, error) {
+	h, err := parseEnvelope(data)
+	if err != nil {
+		return nil, err
+	}
+	rest := uint64(len(data) - h.stream)
+	if h.compressed > rest || rest-h.compressed < headerSize {
+		return nil, badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, rest)
+	}
+	end := h.stream + int(h.compressed)
+	if t := header(data[end:]).typ; t != BufferEnd {
+		return nil, badf(end, ErrBadStream, "type %#x where the end marker should be", uint32(t))
+	}
+	if limit < 2*headerSize || h.plain > uint64(limit-2*headerSize) {
+		return nil, badf(h.stream, ErrTooLarge, "stream of %d plain bytes, limit %d", h.plain, limit)
+	}
+	body, err := inflate(data[h.stream:end], h)
+	if err != nil {
+		return nil, err
+	}
+	plain := make([]byte, 0, 3*headerSize+len(body))
+	plain = append(append(plain, h.inner...), body...)
+	plain = append(plain, make([]byte, padOf(len(body))+headerSize)...)
+	binary.LittleEndian.PutUint32(plain[len(plain)-headerSize:], uint32(BufferEnd))
+	return plain, nil
+}
+
+func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
+	if h.algorithm == algorithmNone {
+		if h.plain != h.compressed {
+			return nil, badf(h.stream, ErrBadSize, "%d stored bytes are said to be %d", h.compressed, h.plain)
+		}
+		return stream, nil
+	}
+	if h.plain/maxDeflate > h.compressed {
+		return nil, badf(h.stream, ErrBadSize, "%d bytes cannot hold %d", h.compressed, h.plain)
+	}
+	src := bytes.NewReader(stream)
+	z, err := zlib.NewReader(src)
+	if err != nil {
+		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
+	}
+	b, err := readLimited(z, h.stream, int64(h.plain))
+	if err != nil {
+		return nil, err
+	}
+	if uint64(len(b)) != h.plain || src.Len() != 0 {
+		return nil, badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", len(b), h.plain, src.Len())
+	}
+	return b, nil
+}
+
+// parseEnvelope reads the items up to the begin marker of the inner buffer.
+func parseEnvelope(data []byte) (h envelopeHeader, err error) {
+	for off := 0; ; {
+		if len(data)-off < headerSize {
+			return h, badf(off, ErrTruncated, "%d bytes left, no inner begin marker", len(data)-off)
+		}
+		hd := header(data[off:])
+		if hd.size > uint64(len(data)-off-headerSize) {
+			return h, badf(off, ErrTruncated, "item %v of %d bytes, %d left", hd.typ, hd.size, len(data)-off-headerSize)
+		}
+		next := off + headerSize + int(hd.size)
+		if off > 0 && hd.typ.IsMagic() {
+			h.inner, h.stream = data[off:next], next
+			return h, h.check(off, hd)
+		}
+		h.note(hd, data[off+headerSize:next])
+		off = next
+	}
+}
+
+// note takes the three numbers from descs and ignores all else.
+func (h *envelopeHeader) note(hd itemHeader, raw []byte) {
+	n, ok := payloadSize(hd.typ, len(raw), hd.flags)
+	if !ok || hd.typ != TypeUint64Desc {
+		return
+	}
+	name, v, ok := Item{Type: hd.typ, Data: raw[:n]}.Desc()
+	if !ok {
+		return
+	}
+	for i, n := range []struct {
+		name string
+		dst  *uint64
+	}{{descAlgorithm, &h.algorithm}, {descCompressed, &h.compressed}, {descPlain, &h.plain}} {
+		if n.name == name {
+			*n.dst = v.(uint64)
+			h.found |= 1 << i
+		}
+	}
+}
+
+func (h *envelopeHeader) check(off int, inner itemHeader) error {
+	switch {
+	case inner.typ == MagicCompressed:
+		return badf(off, ErrBadMagic, "compressed buffer inside a compressed buffer")
+	case inner.size != 0:
+		return badf(off, ErrBadSize, "inner begin marker of %d bytes", inner.size)
+	case h.found != 7:
+		return badf(off, ErrBadStream, "algorithm or sizes of the stream are missing")
+	case h.algorithm != algorithmZlib && h.algorithm != algorithmNone:
+		return badf(off, ErrBadStream, "unknown compression %d", h.algorithm)
+	}
+	return nil
+}

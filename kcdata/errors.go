@@ -1,0 +1,47 @@
+package kcdata
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Why bytes were refused. A *FormatError wraps one of them.
+var (
+	ErrTruncated     = errors.New("truncated")
+	ErrBadMagic      = errors.New("not a kcdata buffer")
+	ErrBadSize       = errors.New("impossible size")
+	ErrBadArray      = errors.New("impossible array")
+	ErrBadContainer  = errors.New("containers do not nest")
+	ErrBadDefinition = errors.New("bad type definition")
+	ErrTooDeep       = errors.New("nested too deep")
+	ErrTooLarge      = errors.New("larger than the limit")
+	ErrBadStream     = errors.New("compressed data is corrupt")
+)
+
+// Why an item was not written.
+var (
+	ErrNoSpace      = errors.New("kcdata: item does not fit")
+	ErrBadName      = errors.New("kcdata: a name has 1 to 31 bytes and no NUL")
+	ErrNotFixed     = errors.New("kcdata: not a struct of fixed-size fields")
+	ErrReserved     = errors.New("kcdata: type has its own writer method")
+	ErrSizeMismatch = errors.New("kcdata: size does not match the type")
+	ErrNotDefinable = errors.New("kcdata: type has no fixed fields to define")
+)
+
+// FormatError says where bytes stop being kcdata, and why.
+type FormatError struct {
+	Offset int    // of the item's header in the plain buffer
+	What   string // what was found there
+	Err    error  // one of the sentinels above
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("kcdata: offset %#x: %s: %v", e.Offset, e.What, e.Err)
+}
+
+// Unwrap gives the sentinel.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+func badf(off int, err error, format string, args ...any) error {
+	return &FormatError{Offset: off, What: fmt.Sprintf(format, args...), Err: err}
+}

@@ -1,0 +1,96 @@
+package kcdata
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Sizes of the wire form.
+const (
+	headerSize = 16
+	alignment  = 16
+	descName   = 32 // bytes of a desc's name, its NUL included
+
+	padMask    = 0x0f
+	hasPadding = 0x80
+)
+
+// Item is one item as read. Data is a part of the buffer that was given to
+// NewReader: it is not copied and must not be changed.
+type Item struct {
+	Type   Type   // 0x20-0x2f read as TypeArray
+	Flags  uint64 // as on the wire; what they mean depends on the type
+	Data   []byte // the payload without its padding
+	Offset int    // of the header
+	Depth  int    // containers around it; begin and end have that of their siblings
+
+	wire     Type   // type as on the wire
+	raw      []byte // the payload with its padding
+	elemSize int    // arrays
+}
+
+// ContainerType is the type named by a CONTAINER_BEGIN, TypeInvalid for others.
+func (it Item) ContainerType() Type {
+	if it.Type != TypeContainerBegin || len(it.Data) < 4 {
+		return TypeInvalid
+	}
+	return Type(binary.LittleEndian.Uint32(it.Data))
+}
+
+// ContainerID is the id of a CONTAINER_BEGIN or CONTAINER_END, 0 for others.
+func (it Item) ContainerID() uint64 {
+	if it.Type != TypeContainerBegin && it.Type != TypeContainerEnd {
+		return 0
+	}
+	return it.Flags
+}
+
+// Elem describes an array: its element type, the size of one element in bytes
+// and their number. Data holds exactly size × count bytes.
+func (it Item) Elem() (t Type, size, count int) {
+	if it.Type != TypeArray {
+		return TypeInvalid, 0, 0
+	}
+	return Type(it.Flags >> 32), it.elemSize, int(uint32(it.Flags))
+}
+
+// Desc gives the name and value of a desc item: string, int32, uint32, int64,
+// uint64 or []byte. It is not ok for other items and for malformed descs.
+func (it Item) Desc() (name string, value any, ok bool) {
+	if it.Type < TypeStringDesc || it.Type > TypeBytesDesc {
+		return "", nil, false
+	}
+	if len(it.Data) < descName+descMin[it.Type] || it.Data[descName-1] != 0 {
+		return "", nil, false
+	}
+	name, b := cString(it.Data[:descName]), it.Data[descName:]
+	switch it.Type {
+	case TypeStringDesc:
+		return name, cString(b), true
+	case TypeUint32Desc:
+		return name, binary.LittleEndian.Uint32(b), true
+	case TypeUint64Desc:
+		return name, binary.LittleEndian.Uint64(b), true
+	case TypeInt32Desc:
+		return name, int32(binary.LittleEndian.Uint32(b)), true
+	case TypeInt64Desc:
+		return name, int64(binary.LittleEndian.Uint64(b)), true
+	}
+	return name, b, true
+}
+
+// descMin is the smallest value of each desc type.
+var descMin = [...]int{
+	TypeStringDesc: 1, TypeUint32Desc: 4, TypeUint64Desc: 8, TypeInt32Desc: 4, TypeInt64Desc: 8, TypeBytesDesc: 0,
+}
+
+// cString is the text of b up to its first NUL.
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}
+
+// padOf is the padding behind n bytes.
+func padOf(n int) int { return -n & (alignment - 1) }

@@ -1,0 +1,344 @@
+package kcdata
+
+// What only Linux knows: ids 0x4C00-0x4CFF ("L"). Each struct below is the
+// single description of its record: the spec table reads field names, element
+// types and offsets from it, the TYPEDEFINITION items in a file come from it,
+// and a test holds the BPF object's own structs (BTF) against it. Fields are
+// naturally aligned and nothing is implicit padding, so the C struct, the
+// packed wire form and this Go struct are the same bytes.
+//
+// Ranges: 0x4C00-3F machine and CPU, 40-7F task, 80-BF thread, C0-DF wait,
+// E0-EF sampling, F0-FF counters. Growth: append fields, never change one.
+const (
+	TypeLinuxMachine      Type = 0x4C00 // LinuxMachine, top level, once
+	TypeLinuxHostname     Type = 0x4C01 // string
+	TypeLinuxRelease      Type = 0x4C02 // string, uname -r
+	TypeLinuxBootID       Type = 0x4C03 // string, /proc/sys/kernel/random/boot_id
+	TypeLinuxKernelBuild  Type = 0x4C04 // bytes, GNU build-id of vmlinux
+	TypeLinuxLoadavg      Type = 0x4C05 // string, /proc/loadavg
+	TypeLinuxMeminfo      Type = 0x4C06 // string, /proc/meminfo
+	TypeLinuxPressure     Type = 0x4C07 // string, "cpu some avg10=… \n…", absent without PSI
+	TypeLinuxCPU          Type = 0x4C08 // array of LinuxCPU, one per online CPU
+	TypeLinuxModule       Type = 0x4C09 // array of LinuxModule
+	TypeLinuxCapture      Type = 0x4C0A // LinuxCapture, top level after the tasks
+	TypeLinuxEngine       Type = 0x4C0B // string: pull, procfs, trap
+	TypeLinuxIsolation    Type = 0x4C0C // string: irqoff, preemptoff, fifo, none
+	TypeLinuxWarning      Type = 0x4C0D // string "code: text"; repeated
+	TypeLinuxLeftOut      Type = 0x4C0E // array of LinuxLeftOut
+	TypeLinuxSymbol       Type = 0x4C0F // array of LinuxSymbol
+	TypeLinuxStrings      Type = 0x4C10 // bytes, NUL-separated string table of LinuxSymbol and LinuxModule
+	TypeLinuxArch         Type = 0x4C11 // string, uname -m
+	TypeLinuxToolVersion  Type = 0x4C12 // string, who wrote the file
+	TypeLinuxRequest      Type = 0x4C13 // string, scope of the request in words ("--pid 7")
+	TypeLinuxTask         Type = 0x4C40 // LinuxTask, in TASK and TRANSITIONING_TASK
+	TypeLinuxTaskMemory   Type = 0x4C41 // LinuxTaskMemory, absent for tasks without an mm
+	TypeLinuxTaskNS       Type = 0x4C42 // LinuxTaskNS
+	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
+	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release
+	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
+	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release
+	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
+	TypeLinuxThread       Type = 0x4C80 // LinuxThread, in THREAD
+	TypeLinuxSyscall      Type = 0x4C81 // LinuxSyscall, absent where there are no user registers
+	TypeLinuxThreadIO     Type = 0x4C82 // LinuxThreadIO, absent without CONFIG_TASK_IO_ACCOUNTING
+	TypeLinuxDelays       Type = 0x4C83 // LinuxDelays, absent where delay accounting is off
+	TypeLinuxSignals      Type = 0x4C84 // LinuxSignals
+	TypeLinuxThreadNS     Type = 0x4C85 // array of LinuxThreadNS, absent in the first pid namespace
+	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
+)
+
+// LinuxMachine describes the machine at the time of the stop.
+type LinuxMachine struct {
+	MonotonicNs   uint64 `kc:"monotonic_ns"`    // CLOCK_MONOTONIC, ns
+	BoottimeNs    uint64 `kc:"boottime_ns"`     // CLOCK_BOOTTIME, ns
+	RealtimeNs    uint64 `kc:"realtime_ns"`     // CLOCK_REALTIME, ns since the epoch
+	TextAddr      uint64 `kc:"text_addr"`       // address of _text; 0: not readable (kptr_restrict)
+	PidNS         uint64 `kc:"pid_ns"`          // inode of the pid namespace that was recorded
+	PidNSIsFirst  uint32 `kc:"pid_ns_is_first"` // 1: the machine's first pid namespace; 0: this namespace only
+	Redacted      uint32 `kc:"redacted"`        // 1: taken with --redact
+	UserHz        uint32 `kc:"user_hz"`         // ticks per second of /proc
+	MaxStackDepth uint32 `kc:"max_stack_depth"` // kernel frames per stack at most
+}
+
+// CPU roles and kinds in LinuxCPU.
+const (
+	CPUKindSMP = 0
+	CPUKindE   = 1
+	CPUKindP   = 2
+
+	CPUStopped  = 1 << 0 // held still in the window
+	CPUWorked   = 1 << 1 // took items from the queues
+	CPUMissed   = 1 << 2 // did not arrive within the budget
+	CPULeft     = 1 << 3 // left running on purpose (isolated, nohz_full)
+	CPUMain     = 1 << 4 // took the census
+	CPUIdle     = 1 << 5 // ran its idle task when the stop took it
+	CPURanKnown = 1 << 6 // ran_tid and ran_tgid are known
+)
+
+// LinuxCPU is what one CPU was and did. Times are CLOCK_MONOTONIC, ns; 0 where
+// the CPU was not stopped.
+type LinuxCPU struct {
+	CPU        uint32 `kc:"cpu"`
+	Kind       uint32 `kc:"kind"` // CPUKind*
+	Cluster    uint32 `kc:"cluster"`
+	Flags      uint32 `kc:"flags"` // CPU*
+	ArriveNs   uint64 `kc:"arrive_ns"`
+	ReleaseNs  uint64 `kc:"release_ns"`
+	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read
+	RqClockAt  uint64 `kc:"rq_clock_at"` // CLOCK_MONOTONIC of that reading
+	RanTid     uint32 `kc:"ran_tid"`     // thread displaced by the stop; 0 with CPUIdle: idle
+	RanTgid    uint32 `kc:"ran_tgid"`
+	NrRunning  uint32 `kc:"nr_running"` // runqueue length, our worker not counted
+	Switches   uint32 `kc:"switches"`   // context switches of our worker inside the window: breaks of the stop
+	Tasks      uint32 `kc:"tasks"`
+	Threads    uint32 `kc:"threads"`
+	Bytes      uint64 `kc:"bytes"`
+	SpillBytes uint64 `kc:"spill_bytes"` // of these, from other clusters' arenas
+	QueueNs    uint64 `kc:"queue_ns"`    // waited on an empty queue
+}
+
+// LinuxModule is one loaded kernel module.
+type LinuxModule struct {
+	Addr       uint64   `kc:"addr"`
+	Size       uint64   `kc:"size"`
+	Name       uint32   `kc:"name"` // offset in LinuxStrings
+	BuildIDLen uint32   `kc:"build_id_len"`
+	BuildID    [20]byte `kc:"build_id"`
+	Reserved   uint32   `kc:"reserved"`
+}
+
+// LinuxCapture says how the capture went. All durations in ns.
+type LinuxCapture struct {
+	StopNs     uint64 `kc:"stop_ns"`    // CLOCK_MONOTONIC of the last try's first CPU taken
+	StoppedNs  uint64 `kc:"stopped_ns"` // first CPU taken to last CPU given back, summed over tries
+	WindowNs   uint64 `kc:"window_ns"`  // all arrived to first release, last try
+	ArrivalNs  uint64 `kc:"arrival_ns"` // first to last arrival, last try
+	ReleaseNs  uint64 `kc:"release_ns"` // first to last release, last try
+	ElapsedNs  uint64 `kc:"elapsed_ns"` // request to collation
+	CensusNs   uint64 `kc:"census_ns"`  // duration of the census, last try
+	MaxPauseNs uint64 `kc:"max_pause_ns"`
+	Tries      uint32 `kc:"tries"`
+	StopBroken uint32 `kc:"stop_broken"` // context switches of workers inside the window
+	LeftOut    uint32 `kc:"left_out"`    // entries in the LEFT_OUT array
+	Vanished   uint32 `kc:"vanished"`    // census entries gone before they were recorded
+	BufferSize uint64 `kc:"buffer_size"`
+	BufferUsed uint64 `kc:"buffer_used"`
+	Overhead   uint64 `kc:"buffer_overhead"` // bytes put on freelists and not used again
+}
+
+// Reasons in LinuxLeftOut.
+const (
+	LeftOutMaxPause = 1 // the pause budget was spent
+	LeftOutNoSpace  = 2 // the largest buffer was full
+	LeftOutError    = 3 // recording failed; errno says how
+	LeftOutVanished = 4 // asked for by --pid, gone before it was recorded
+)
+
+// LinuxLeftOut names one task that is not, or not wholly, in the file.
+type LinuxLeftOut struct {
+	Tgid    uint32 `kc:"tgid"`
+	Reason  uint32 `kc:"reason"` // LeftOut*
+	Errno   uint32 `kc:"errno"`
+	Threads uint32 `kc:"threads"` // thread count at the census
+}
+
+// LinuxSymbol names one kernel address that occurs in the file.
+type LinuxSymbol struct {
+	Addr   uint64 `kc:"addr"`
+	Offset uint32 `kc:"offset"` // from the symbol's start
+	Name   uint32 `kc:"name"`   // offset in LinuxStrings; 0: no symbol
+	Module uint32 `kc:"module"` // offset in LinuxStrings; 0: vmlinux
+	Size   uint32 `kc:"size"`   // distance to the next symbol; 0: unknown
+}
+
+// Presence bits of LinuxTask.Present: which groups of fields were read.
+const (
+	TaskHasIDs         = 1 << 0 // ppid, pgid, sid, uid..egid
+	TaskHasTimes       = 1 << 1 // start_time, start_boottime
+	TaskHasSignal      = 1 << 2 // dead_utime, dead_stime, exit_code, signal_flags, live
+	TaskHasOOM         = 1 << 3 // oom_score_adj
+	TaskHasCgroup      = 1 << 4 // cgroup_id
+	TaskHasGroupIO     = 1 << 5 // dead_read_bytes, dead_write_bytes
+	TaskHasFaults      = 1 << 6 // dead_min_flt, dead_maj_flt
+	TaskHasThreadCount = 1 << 7 // nr_threads
+	TaskIsKernel       = 1 << 8 // no user space: kernel thread
+	TaskInExec         = 1 << 9 // inside execve
+	TaskCoreDumping    = 1 << 10
+	TaskIsSelf         = 1 << 11 // one of the snapshotter's own
+)
+
+// LinuxTask is a thread group (a process, or a kernel thread's group).
+// Source: task_struct, signal_struct, cred. The dead_* fields sum the threads
+// that have already exited, as signal_struct keeps them.
+type LinuxTask struct {
+	Present       uint64 `kc:"present"` // TaskHas*, TaskIs*
+	Tgid          uint32 `kc:"tgid"`
+	Ppid          uint32 `kc:"ppid"` // real_parent's tgid
+	Pgid          uint32 `kc:"pgid"`
+	Sid           uint32 `kc:"sid"`
+	UID           uint32 `kc:"uid"`
+	GID           uint32 `kc:"gid"`
+	EUID          uint32 `kc:"euid"`
+	EGID          uint32 `kc:"egid"`
+	NrThreads     uint32 `kc:"nr_threads"`
+	Live          int32  `kc:"live"` // threads that have not begun to exit
+	ExitCode      int32  `kc:"exit_code"`
+	SignalFlags   uint32 `kc:"signal_flags"` // SIGNAL_* of sched/signal.h
+	OOMScoreAdj   int32  `kc:"oom_score_adj"`
+	Reserved      uint32 `kc:"reserved"`
+	StartTime     uint64 `kc:"start_time"`     // CLOCK_MONOTONIC, ns
+	StartBoottime uint64 `kc:"start_boottime"` // CLOCK_BOOTTIME, ns
+	CgroupID      uint64 `kc:"cgroup_id"`      // inode of the default hierarchy's cgroup
+	DeadUtime     uint64 `kc:"dead_utime"`     // ns
+	DeadStime     uint64 `kc:"dead_stime"`     // ns
+	DeadMinFlt    uint64 `kc:"dead_min_flt"`
+	DeadMajFlt    uint64 `kc:"dead_maj_flt"`
+	DeadReadB     uint64 `kc:"dead_read_bytes"`
+	DeadWriteB    uint64 `kc:"dead_write_bytes"`
+}
+
+// LinuxTaskMemory is the memory of a task with user space. Sizes in bytes.
+// The resident counters are as exact as the kernel's own per-CPU counters read
+// without summing (off by up to 64 pages per CPU).
+type LinuxTaskMemory struct {
+	RssFile    uint64 `kc:"rss_file"`
+	RssAnon    uint64 `kc:"rss_anon"`
+	RssShmem   uint64 `kc:"rss_shmem"`
+	Swap       uint64 `kc:"swap"`
+	HiwaterRss uint64 `kc:"hiwater_rss"`
+	HiwaterVM  uint64 `kc:"hiwater_vm"`
+	TotalVM    uint64 `kc:"total_vm"`
+	LockedVM   uint64 `kc:"locked_vm"`
+	PinnedVM   uint64 `kc:"pinned_vm"`
+	DataVM     uint64 `kc:"data_vm"`
+	ExecVM     uint64 `kc:"exec_vm"`
+	StackVM    uint64 `kc:"stack_vm"`
+	Pgtables   uint64 `kc:"pgtables"`
+	MapCount   uint64 `kc:"map_count"` // mappings; 0 where not known (procfs)
+}
+
+// LinuxTaskNS holds the namespaces' inode numbers; 0: not read or not built in.
+type LinuxTaskNS struct {
+	Mnt    uint32 `kc:"mnt"`
+	Pid    uint32 `kc:"pid"` // of the task itself, not of its future children
+	Net    uint32 `kc:"net"`
+	UTS    uint32 `kc:"uts"`
+	IPC    uint32 `kc:"ipc"`
+	Cgroup uint32 `kc:"cgroup"`
+	Time   uint32 `kc:"time"`
+	User   uint32 `kc:"user"`
+}
+
+// LinuxTaskExe is the executable as the kernel knows it, read in the window:
+// it needs no path walk and no lock, so it is there even when /proc hangs.
+type LinuxTaskExe struct {
+	Ino      uint64   `kc:"ino"`
+	Dev      uint32   `kc:"dev"` // kernel encoding: major<<20 | minor
+	Reserved uint32   `kc:"reserved"`
+	Name     [64]byte `kc:"name,char"` // last path component, NUL-terminated, cut at 63
+}
+
+// Presence bits of LinuxThread.Present.
+const (
+	ThreadHasTimes     = 1 << 0 // utime, stime: the kernel's raw, tick-based figures
+	ThreadHasRuntime   = 1 << 1 // sum_exec_runtime, run_delay, pcount
+	ThreadHasSchedInfo = 1 << 2 // last_arrival, last_queued, exec_start
+	ThreadHasSwitches  = 1 << 3 // nvcsw, nivcsw
+	ThreadHasFaults    = 1 << 4 // min_flt, maj_flt
+	ThreadHasPrio      = 1 << 5 // static_prio, normal_prio
+	ThreadHasStart     = 1 << 6 // start_time, start_boottime
+	ThreadHasFsBase    = 1 << 7 // fs_base
+	ThreadHasStack     = 1 << 8 // the unwinder was asked; kstack_err and kstack_depth count
+	ThreadHasExitCode  = 1 << 9 // exit_code
+	ThreadHasOnCPU     = 1 << 10
+	ThreadTruncated    = 1 << 11 // the kernel stack is deeper than what was asked for
+	ThreadNeverRan     = 1 << 12 // forked, last_arrival 0
+	ThreadUserMode     = 1 << 13 // was in user mode, not in a system call
+	ThreadIsIdle       = 1 << 14 // a CPU's idle thread
+	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
+)
+
+// LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.
+type LinuxThread struct {
+	Present        uint64 `kc:"present"` // Thread*
+	Tid            uint32 `kc:"tid"`
+	Tgid           uint32 `kc:"tgid"`
+	State          uint32 `kc:"state"` // __state, TASK_* of sched.h
+	ExitState      uint32 `kc:"exit_state"`
+	Flags          uint32 `kc:"flags"` // PF_*
+	CPU            uint32 `kc:"cpu"`
+	OnCPU          uint32 `kc:"on_cpu"` // 1: was on its CPU when the stop took it (or, unstopped, when it was read)
+	Policy         uint32 `kc:"policy"`
+	Prio           int32  `kc:"prio"` // kernel scale, 0-139, -1 deadline
+	StaticPrio     int32  `kc:"static_prio"`
+	NormalPrio     int32  `kc:"normal_prio"`
+	RtPriority     uint32 `kc:"rt_priority"`
+	Nice           int32  `kc:"nice"`
+	KstackErr      int32  `kc:"kstack_err"`   // errno of the unwinder, 0: none
+	KstackDepth    uint32 `kc:"kstack_depth"` // frames in the stack item
+	ExitCode       int32  `kc:"exit_code"`
+	StartTime      uint64 `kc:"start_time"`       // CLOCK_MONOTONIC, ns
+	StartBoottime  uint64 `kc:"start_boottime"`   // CLOCK_BOOTTIME, ns
+	Utime          uint64 `kc:"utime"`            // ns
+	Stime          uint64 `kc:"stime"`            // ns
+	SumExecRuntime uint64 `kc:"sum_exec_runtime"` // ns
+	RunDelay       uint64 `kc:"run_delay"`        // ns waited on a runqueue
+	Pcount         uint64 `kc:"pcount"`           // times run on a CPU
+	LastArrival    uint64 `kc:"last_arrival"`     // runqueue clock, ns
+	LastQueued     uint64 `kc:"last_queued"`      // runqueue clock, ns; 0: not queued
+	ExecStart      uint64 `kc:"exec_start"`       // runqueue task clock, ns
+	Nvcsw          uint64 `kc:"nvcsw"`
+	Nivcsw         uint64 `kc:"nivcsw"`
+	MinFlt         uint64 `kc:"min_flt"`
+	MajFlt         uint64 `kc:"maj_flt"`
+	FsBase         uint64 `kc:"fs_base"` // tpidr_el0 on arm64
+}
+
+// LinuxSyscall is the thread's last entry into the kernel, from its saved user
+// registers. Nr -1: not a system call (an interrupt or a fault took it).
+type LinuxSyscall struct {
+	Nr   int64     `kc:"nr"`
+	IP   uint64    `kc:"ip"`
+	SP   uint64    `kc:"sp"`
+	Args [6]uint64 `kc:"args"`
+}
+
+// LinuxThreadIO mirrors struct task_io_accounting, bytes and calls.
+type LinuxThreadIO struct {
+	Rchar          uint64 `kc:"rchar"`
+	Wchar          uint64 `kc:"wchar"`
+	Syscr          uint64 `kc:"syscr"`
+	Syscw          uint64 `kc:"syscw"`
+	ReadBytes      uint64 `kc:"read_bytes"`
+	WriteBytes     uint64 `kc:"write_bytes"`
+	CancelledWrite uint64 `kc:"cancelled_write_bytes"`
+}
+
+// LinuxDelays mirrors struct task_delay_info: ns waited, and how often.
+type LinuxDelays struct {
+	BlkioNs     uint64 `kc:"blkio_ns"`
+	SwapinNs    uint64 `kc:"swapin_ns"`
+	FreepagesNs uint64 `kc:"freepages_ns"`
+	ThrashingNs uint64 `kc:"thrashing_ns"`
+	CompactNs   uint64 `kc:"compact_ns"`
+	WpcopyNs    uint64 `kc:"wpcopy_ns"`
+	Blkio       uint32 `kc:"blkio"`
+	Swapin      uint32 `kc:"swapin"`
+	Freepages   uint32 `kc:"freepages"`
+	Thrashing   uint32 `kc:"thrashing"`
+	Compact     uint32 `kc:"compact"`
+	Wpcopy      uint32 `kc:"wpcopy"`
+}
+
+// LinuxSignals holds signal sets, bit n-1 for signal n.
+type LinuxSignals struct {
+	Pending       uint64 `kc:"pending"`        // for this thread
+	SharedPending uint64 `kc:"shared_pending"` // for the task
+	Blocked       uint64 `kc:"blocked"`
+}
+
+// LinuxThreadNS is a thread's number in one deeper pid namespace.
+type LinuxThreadNS struct {
+	Inode uint32 `kc:"inode"`
+	Tid   uint32 `kc:"tid"`
+}

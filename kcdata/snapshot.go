@@ -1,0 +1,137 @@
+package kcdata
+
+// Snapshot is a decoded stackshot: what the reports, the wait graph and the
+// tests work on. It is plain data. What a file does not hold is nil or zero
+// here, and where zero could be a value a Has field or a presence bit of the
+// L records (linux.go) tells the two apart.
+type Snapshot struct {
+	Delta       bool // the file's magic is that of a delta stackshot
+	HasMachine  bool // Machine was in the file
+	HasCapture  bool // Capture was in the file
+	Machine     LinuxMachine
+	Capture     LinuxCapture
+	Hostname    string
+	Release     string // uname -r
+	Version     string // uname -v
+	Arch        string // uname -m
+	BootID      string
+	BootArgs    string // kernel command line
+	Engine      string // pull, procfs, trap
+	Isolation   string // irqoff, preemptoff, fifo, none
+	Request     string // scope asked for, in words
+	ToolVersion string // who wrote the file
+	Loadavg     string // /proc/loadavg
+	Meminfo     string // /proc/meminfo
+	Pressure    string
+	PageSize    uint32 // bytes; 0: not in the file
+	KernelBuild []byte // GNU build-id of vmlinux
+	Timebase    *Timebase
+	Duration    *Duration // in ticks of Timebase
+	CPUs        []LinuxCPU
+	LatencyCPUs []LatencyCPU
+	Warnings    []Warning
+	LeftOut     []LinuxLeftOut
+	Modules     []Module
+	Symbols     *SymbolTable // never nil after ParseSnapshot
+	Tasks       []*Task      // in file order
+
+	// Problems are the reader's own findings: what the file should not hold
+	// but does (the same task twice, an array that cannot be decoded). Each
+	// is a sentence; the data concerned is kept as far as it is sound.
+	Problems []string
+}
+
+// Warning is one warning the capture wrote, "code: text".
+type Warning struct {
+	Code string // empty where the item had no code
+	Text string
+}
+
+// Module is one loaded kernel module.
+type Module struct {
+	Name    string
+	Addr    uint64
+	Size    uint64
+	BuildID []byte // nil: not known
+}
+
+// Task is one thread group: a process or a kernel thread's group.
+type Task struct {
+	ID            uint64 // container id: tgid; 0 is the kernel's idle task
+	Transitioning bool   // past its exit point
+	Name          string // ts_p_comm, or tts_p_comm where Transitioning
+	HasSnapshot   bool
+	Snapshot      TaskSnapshot               // zero where Transitioning
+	Exiting       *TransitioningTaskSnapshot // only where Transitioning
+	HasLinux      bool
+	Linux         LinuxTask
+	Memory        *LinuxTaskMemory
+	NS            *LinuxTaskNS
+	Exe           *LinuxTaskExe
+	ExePath       string
+	Cmdline       []string
+	Cgroup        string
+	EnrichFailed  []string // "what: reason"
+	Threads       []*Thread
+}
+
+// Thread is one thread of a Task.
+type Thread struct {
+	ID          uint64 // container id: tid; 1<<32|n is CPU n's idle thread
+	Name        string
+	HasSnapshot bool
+	Snapshot    ThreadSnapshot
+	HasLinux    bool
+	Linux       LinuxThread
+	Times       *CPUTimes
+	Kernel      []uint64 // return addresses, leaf first
+	User        []uint64 // return addresses, leaf first
+	Syscall     *LinuxSyscall
+	IO          *LinuxThreadIO
+	Delays      *LinuxDelays
+	Signals     *LinuxSignals
+	NS          []LinuxThreadNS // outermost first
+	Wchan       string          // "" where the file has none
+}
+
+// IdleThreadID is the container id of a CPU's idle thread.
+func IdleThreadID(cpu uint32) uint64 { return 1<<32 | uint64(cpu) }
+
+// IsIdle reports whether t is a CPU's idle thread.
+func (t *Thread) IsIdle() bool {
+	return t.Linux.Present&ThreadIsIdle != 0 || t.ID>>32 == 1
+}
+
+// IsSelf reports whether t is one of the snapshotter's own.
+func (t *Thread) IsSelf() bool { return t.Linux.Present&ThreadIsSelf != 0 }
+
+// IsSelf reports whether t is one of the snapshotter's own.
+func (t *Task) IsSelf() bool { return t.Linux.Present&TaskIsSelf != 0 }
+
+// IsKernel reports whether t has no user space: a kernel thread's group, or
+// the idle task.
+func (t *Task) IsKernel() bool {
+	return t.ID == 0 || t.Linux.Present&TaskIsKernel != 0
+}
+
+// FileName returns the executable's last path component as the kernel keeps it.
+func (e *LinuxTaskExe) FileName() string { return cString(e.Name[:]) }
+
+// CPU returns the record of one CPU.
+func (s *Snapshot) CPU(n uint32) (*LinuxCPU, bool) {
+	for i := range s.CPUs {
+		if s.CPUs[i].CPU == n {
+			return &s.CPUs[i], true
+		}
+	}
+	return nil, false
+}
+
+// ThreadCount returns the number of threads of all tasks.
+func (s *Snapshot) ThreadCount() int {
+	n := 0
+	for _, t := range s.Tasks {
+		n += len(t.Threads)
+	}
+	return n
+}

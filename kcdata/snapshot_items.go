@@ -1,0 +1,154 @@
+package kcdata
+
+import "encoding/binary"
+
+// topItem files an item that stands outside all containers.
+func (p *snapshotParser) topItem(it Item) {
+	s := p.s
+	if it.Type == TypeArray {
+		p.topArray(it)
+		return
+	}
+	if dst := s.stringField(it.Type); dst != nil {
+		*dst = cString(it.Data)
+		return
+	}
+	switch it.Type {
+	case TypeLinuxMachine:
+		s.HasMachine = p.record(it, &s.Machine)
+	case TypeLinuxCapture:
+		s.HasCapture = p.record(it, &s.Capture)
+	case TypeLinuxKernelBuild:
+		s.KernelBuild = append([]byte(nil), it.Data...)
+	case TypeLinuxStrings:
+		p.strings = it.Data
+	case TypeLinuxWarning:
+		s.Warnings = append(s.Warnings, splitWarning(cString(it.Data)))
+	case TypeKernPageSize:
+		if len(it.Data) >= 4 {
+			s.PageSize = binary.LittleEndian.Uint32(it.Data)
+		}
+	case TypeTimebase:
+		optional(p, it, &s.Timebase)
+	case TypeDuration:
+		optional(p, it, &s.Duration)
+	}
+}
+
+// stringField returns where a top-level string item goes, nil: not a string.
+func (s *Snapshot) stringField(t Type) *string {
+	switch t {
+	case TypeLinuxHostname:
+		return &s.Hostname
+	case TypeLinuxRelease:
+		return &s.Release
+	case TypeOSVersion:
+		return &s.Version
+	case TypeLinuxArch:
+		return &s.Arch
+	case TypeLinuxBootID:
+		return &s.BootID
+	case TypeBootArgs:
+		return &s.BootArgs
+	case TypeLinuxEngine:
+		return &s.Engine
+	case TypeLinuxIsolation:
+		return &s.Isolation
+	case TypeLinuxRequest:
+		return &s.Request
+	case TypeLinuxToolVersion:
+		return &s.ToolVersion
+	case TypeLinuxLoadavg:
+		return &s.Loadavg
+	case TypeLinuxMeminfo:
+		return &s.Meminfo
+	case TypeLinuxPressure:
+		return &s.Pressure
+	}
+	return nil
+}
+
+func (p *snapshotParser) topArray(it Item) {
+	switch arrayElem(it) {
+	case TypeLinuxCPU:
+		array(p, it, &p.s.CPUs)
+	case TypeLatencyInfoCPU:
+		array(p, it, &p.s.LatencyCPUs)
+	case TypeLinuxModule:
+		array(p, it, &p.modules)
+	case TypeLinuxLeftOut:
+		array(p, it, &p.s.LeftOut)
+	case TypeLinuxSymbol:
+		array(p, it, &p.symbols)
+	}
+}
+
+// taskItem files an item that stands in a TASK or TRANSITIONING_TASK.
+func (p *snapshotParser) taskItem(it Item) {
+	t := p.task
+	switch it.Type {
+	case TypeTaskSnapshot:
+		if t.HasSnapshot = p.record(it, &t.Snapshot); t.HasSnapshot {
+			t.Name = cString(t.Snapshot.Comm[:])
+		}
+	case TypeTransitioningSnapshot:
+		optional(p, it, &t.Exiting)
+		if t.Exiting != nil {
+			t.Name = cString(t.Exiting.Comm[:])
+		}
+	case TypeLinuxTask:
+		t.HasLinux = p.record(it, &t.Linux)
+	case TypeLinuxTaskMemory:
+		optional(p, it, &t.Memory)
+	case TypeLinuxTaskNS:
+		optional(p, it, &t.NS)
+	case TypeLinuxTaskExe:
+		optional(p, it, &t.Exe)
+	case TypeLinuxExePath:
+		t.ExePath = cString(it.Data)
+	case TypeLinuxCmdline:
+		t.Cmdline = splitCmdline(it.Data)
+	case TypeLinuxCgroupPath:
+		t.Cgroup = cString(it.Data)
+	case TypeLinuxEnrichFailed:
+		t.EnrichFailed = append(t.EnrichFailed, cString(it.Data))
+	}
+}
+
+// threadItem files an item that stands in a THREAD.
+func (p *snapshotParser) threadItem(it Item) {
+	t := p.thread
+	switch it.Type {
+	case TypeThreadSnapshot:
+		t.HasSnapshot = p.record(it, &t.Snapshot)
+	case TypeThreadName:
+		t.Name = cString(it.Data)
+	case TypeLinuxWchan:
+		t.Wchan = cString(it.Data)
+	case TypeCPUTimes:
+		optional(p, it, &t.Times)
+	case TypeLinuxThread:
+		t.HasLinux = p.record(it, &t.Linux)
+	case TypeLinuxSyscall:
+		optional(p, it, &t.Syscall)
+	case TypeLinuxThreadIO:
+		optional(p, it, &t.IO)
+	case TypeLinuxDelays:
+		optional(p, it, &t.Delays)
+	case TypeLinuxSignals:
+		optional(p, it, &t.Signals)
+	case TypeArray:
+		p.threadArray(it)
+	}
+}
+
+func (p *snapshotParser) threadArray(it Item) {
+	switch arrayElem(it) {
+	case TypeKernStackLR64:
+		p.addresses(it, &p.thread.Kernel)
+	case TypeUserStackLR64:
+		p.addresses(it, &p.thread.User)
+	case TypeLinuxThreadNS:
+		array(p, it, &p.thread.NS)
+	}
+}

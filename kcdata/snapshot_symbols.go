@@ -1,0 +1,80 @@
+package kcdata
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Symbol names one kernel address.
+type Symbol struct {
+	Name   string
+	Module string // "" for vmlinux
+	Offset uint64 // from the symbol's start
+	Size   uint64 // of the symbol; 0: not known
+}
+
+// SymbolTable names the kernel addresses that occur in a file. It is constant
+// after it was made, so any number of goroutines may read it.
+type SymbolTable struct {
+	entries []symbolEntry // ascending by addr, one per addr
+}
+
+type symbolEntry struct {
+	addr uint64
+	sym  Symbol
+}
+
+// NewSymbolTable builds the table of the file's LinuxSymbol records over its
+// string table. Records without a name, and those that point outside the
+// string table, are left out: such an address is simply not known. Of two
+// records for one address the first wins.
+func NewSymbolTable(records []LinuxSymbol, strs []byte) *SymbolTable {
+	t := &SymbolTable{entries: make([]symbolEntry, 0, len(records))}
+	for _, r := range records {
+		name := tableString(strs, r.Name)
+		if name == "" {
+			continue
+		}
+		t.entries = append(t.entries, symbolEntry{r.Addr, Symbol{
+			Name: name, Module: tableString(strs, r.Module),
+			Offset: uint64(r.Offset), Size: uint64(r.Size),
+		}})
+	}
+	slices.SortStableFunc(t.entries, func(a, b symbolEntry) int { return cmp.Compare(a.addr, b.addr) })
+	t.entries = slices.CompactFunc(t.entries, func(a, b symbolEntry) bool { return a.addr == b.addr })
+	return t
+}
+
+// Name returns what addr is called. A nil table knows no address.
+func (t *SymbolTable) Name(addr uint64) (Symbol, bool) {
+	if t == nil {
+		return Symbol{}, false
+	}
+	i, ok := slices.BinarySearchFunc(t.entries, addr, func(e symbolEntry, a uint64) int { return cmp.Compare(e.addr, a) })
+	if !ok {
+		return Symbol{}, false
+	}
+	return t.entries[i].sym, true
+}
+
+// Len returns the number of addresses the table names.
+func (t *SymbolTable) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.entries)
+}
+
+// maxTableString bounds one string of the table: a name is never longer, and
+// without a bound many records could each claim the whole table.
+const maxTableString = 512
+
+// tableString returns the NUL-terminated string at off; 0 means none, as does
+// an offset outside the table.
+func tableString(strs []byte, off uint32) string {
+	if off == 0 || uint64(off) >= uint64(len(strs)) {
+		return ""
+	}
+	b := strs[off:]
+	return cString(b[:min(len(b), maxTableString)])
+}

@@ -1,0 +1,266 @@
+package kcdata
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// snapshotFile writes a file that holds every record ParseSnapshot knows. A
+// failed write panics: the buffer is large enough.
+func snapshotFile() []byte {
+	w := NewWriter(make([]byte, 1<<16))
+	must := func(errs ...error) {
+		for _, err := range errs {
+			if err != nil {
+				panic(err)
+			}
+		}
+	}
+	strs := []byte("\x00vfs_read\x00nfs\x00do_sys\x00")
+	must(w.Begin(MagicStackshot),
+		w.Define(TypeLinuxMachine),
+		w.Struct(TypeLinuxMachine, LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}),
+		w.Uint64Desc("stackshot_in_flags", 5),
+		w.String(TypeLinuxHostname, "db7"), w.String(TypeLinuxRelease, "6.18.0"), w.String(TypeOSVersion, "#1 SMP"),
+		w.String(TypeLinuxArch, "x86_64"), w.String(TypeLinuxBootID, "b-o-o-t"), w.String(TypeBootArgs, "quiet"),
+		w.String(TypeLinuxEngine, "trap"), w.String(TypeLinuxIsolation, "irqoff"), w.String(TypeLinuxRequest, "--pid 7"),
+		w.String(TypeLinuxToolVersion, "1"), w.String(TypeLinuxLoadavg, "1 2 3"), w.String(TypeLinuxMeminfo, "MemTotal: 1 kB"), w.String(TypeLinuxPressure, "cpu some"),
+		w.Bytes(TypeKernPageSize, []byte{0, 16, 0, 0}), w.Bytes(TypeLinuxKernelBuild, []byte{1, 2, 3}),
+		w.Struct(TypeTimebase, Timebase{1, 1}),
+		w.StructArray(TypeLinuxCPU, []LinuxCPU{{CPU: 0, RqClock: 9}, {CPU: 5}}),
+		w.StructArray(TypeLinuxSymbol, []LinuxSymbol{{Addr: 0x20, Name: 14, Offset: 3}, {Addr: 0x10, Name: 1, Module: 10, Size: 8}, {Addr: 0x30, Name: 9999}}),
+		w.StructArray(TypeLinuxModule, []LinuxModule{{Addr: 0x1000, Size: 64, Name: 10, BuildIDLen: 2, BuildID: [20]byte{0xab, 0xcd}}}),
+	)
+	task := TaskSnapshot{Pid: 7}
+	copy(task.Comm[:], "postgres")
+	exe := LinuxTaskExe{Ino: 3}
+	copy(exe.Name[:], "postgres")
+	must(w.BeginContainer(TypeTask, 7), w.Struct(TypeTaskSnapshot, task), w.Struct(TypeLinuxTask, LinuxTask{Tgid: 7, Present: TaskHasIDs}),
+		w.Struct(TypeLinuxTaskMemory, LinuxTaskMemory{RssAnon: 4096}), w.Struct(TypeLinuxTaskNS, LinuxTaskNS{Pid: 1}), w.Struct(TypeLinuxTaskExe, exe),
+		w.String(TypeLinuxExePath, "/bin/pg"), w.Bytes(TypeLinuxCmdline, []byte("pg\x00\x00-D\x00")), w.String(TypeLinuxCgroupPath, "/a"),
+		w.String(TypeLinuxEnrichFailed, "x: no"), w.String(TypeLinuxEnrichFailed, "y: no"),
+		w.BeginContainer(TypeThread, 8), w.Struct(TypeThreadSnapshot, ThreadSnapshot{ThreadID: 8}), w.Bytes(TypeThreadName, append([]byte("wal"), make([]byte, 61)...)),
+		w.Struct(TypeCPUTimes, CPUTimes{UserUsec: 1}), w.Struct(TypeLinuxThread, LinuxThread{Tid: 8, State: 2}),
+		w.Uint64s(TypeKernStackLR64, []uint64{0x10, 0x20}), w.Uint64s(TypeUserStackLR64, []uint64{0x77}),
+		w.Struct(TypeLinuxSyscall, LinuxSyscall{Nr: 74}), w.Struct(TypeLinuxThreadIO, LinuxThreadIO{Rchar: 1}),
+		w.String(TypeLinuxWchan, "ep_poll"), w.Struct(TypeLinuxDelays, LinuxDelays{Blkio: 1}), w.Struct(TypeLinuxSignals, LinuxSignals{Blocked: 1}),
+		w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{1, 2}, {3, 4}}),
+		w.BeginContainer(0x4242, 1), w.String(TypeThreadName, "not the thread's"), w.EndContainer(1),
+		w.EndContainer(8), w.EndContainer(7))
+	gone := TransitioningTaskSnapshot{Pid: 9}
+	copy(gone.Comm[:], "gone")
+	must(w.BeginContainer(TypeTransitioningTask, 9), w.Struct(TypeTransitioningSnapshot, gone), w.EndContainer(9),
+		w.Bytes(TypeLinuxStrings, strs), w.String(0x4cff, "unknown"),
+		w.Struct(TypeLinuxCapture, LinuxCapture{StoppedNs: 4}), w.Struct(TypeDuration, Duration{}),
+		w.String(TypeLinuxWarning, "rt: no FIFO"), w.String(TypeLinuxWarning, "plain words: here"),
+		w.StructArray(TypeLinuxLeftOut, []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}}),
+		w.StructArray(TypeLatencyInfoCPU, []LatencyCPU{{}}), w.End())
+	return w.Written()
+}
+
+func wantSnapshot() *Snapshot {
+	task := &Task{
+		ID: 7, Name: "postgres", HasSnapshot: true, HasLinux: true, Linux: LinuxTask{Tgid: 7, Present: TaskHasIDs},
+		Memory: &LinuxTaskMemory{RssAnon: 4096}, NS: &LinuxTaskNS{Pid: 1}, Exe: &LinuxTaskExe{Ino: 3},
+		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
+		Threads: []*Thread{{
+			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},
+			HasLinux: true, Linux: LinuxThread{Tid: 8, State: 2}, Kernel: []uint64{0x10, 0x20}, User: []uint64{0x77},
+			Syscall: &LinuxSyscall{Nr: 74}, IO: &LinuxThreadIO{Rchar: 1}, Delays: &LinuxDelays{Blkio: 1},
+			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll",
+		}},
+	}
+	task.Snapshot.Pid = 7
+	copy(task.Snapshot.Comm[:], "postgres")
+	copy(task.Exe.Name[:], "postgres")
+	gone := &Task{ID: 9, Transitioning: true, Name: "gone", Exiting: &TransitioningTaskSnapshot{Pid: 9}}
+	copy(gone.Exiting.Comm[:], "gone")
+	return &Snapshot{
+		HasMachine: true, Machine: LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}, HasCapture: true, Capture: LinuxCapture{StoppedNs: 4},
+		Hostname: "db7", Release: "6.18.0", Version: "#1 SMP", Arch: "x86_64", BootID: "b-o-o-t", BootArgs: "quiet", Engine: "trap",
+		Isolation: "irqoff", Request: "--pid 7", ToolVersion: "1", Loadavg: "1 2 3", Meminfo: "MemTotal: 1 kB", Pressure: "cpu some",
+		PageSize: 4096, KernelBuild: []byte{1, 2, 3}, Timebase: &Timebase{1, 1}, Duration: &Duration{},
+		CPUs: []LinuxCPU{{CPU: 0, RqClock: 9}, {CPU: 5}}, LatencyCPUs: []LatencyCPU{{}},
+		Warnings: []Warning{{"rt", "no FIFO"}, {"", "plain words: here"}}, LeftOut: []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}},
+		Modules: []Module{{Name: "nfs", Addr: 0x1000, Size: 64, BuildID: []byte{0xab, 0xcd}}},
+		Tasks:   []*Task{task, gone},
+	}
+}
+
+// cmpSnapshot leaves the symbol table to its own test.
+var cmpSnapshot = cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Symbols" }, cmp.Ignore())
+
+func TestParseSnapshot(t *testing.T) {
+	s, err := ParseSnapshot(snapshotFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(wantSnapshot(), s, cmpSnapshot); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	for addr, want := range map[uint64]Symbol{0x10: {"vfs_read", "nfs", 0, 8}, 0x20: {"do_sys", "", 3, 0}} {
+		if got, ok := s.Symbols.Name(addr); !ok || got != want {
+			t.Errorf("Name(%#x) = %v, %v; want %v", addr, got, ok, want)
+		}
+	}
+	for _, addr := range []uint64{0x30, 0x11, 0} {
+		if got, ok := s.Symbols.Name(addr); ok {
+			t.Errorf("Name(%#x) = %v, want none", addr, got)
+		}
+	}
+	if cpu, ok := s.CPU(5); !ok || cpu.CPU != 5 {
+		t.Errorf("CPU(5) = %v, %v", cpu, ok)
+	}
+	if s.ThreadCount() != 1 || s.Tasks[0].Exe.FileName() != "postgres" || s.Tasks[0].Threads[0].IsIdle() {
+		t.Errorf("threads %d, exe %q", s.ThreadCount(), s.Tasks[0].Exe.FileName())
+	}
+}
+
+// TestParseSnapshotKnowsEveryField fails when a field is added to the model
+// that snapshotFile does not fill: the test above would not see it.
+func TestParseSnapshotKnowsEveryField(t *testing.T) {
+	w := wantSnapshot()
+	unset := map[string]bool{"Delta": true, "Symbols": true, "Problems": true, "Transitioning": true, "Exiting": true}
+	for _, v := range []reflect.Value{reflect.ValueOf(*w), reflect.ValueOf(*w.Tasks[0]), reflect.ValueOf(*w.Tasks[0].Threads[0])} {
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !unset[name] {
+				t.Errorf("%s.%s is not in the test file", v.Type(), name)
+			}
+		}
+	}
+}
+
+// TestParseSnapshotCutShort cuts the file at every byte: what came before the
+// cut is still there, and the error says that there was one.
+func TestParseSnapshotCutShort(t *testing.T) {
+	whole := snapshotFile()
+	for n := range len(whole) {
+		s, err := ParseSnapshot(whole[:n])
+		var format *FormatError
+		if !errors.As(err, &format) {
+			t.Fatalf("%d of %d bytes: error %v", n, len(whole), err)
+		}
+		if (s == nil) != (n < 16) {
+			t.Fatalf("%d of %d bytes: snapshot %v", n, len(whole), s)
+		}
+		if s != nil && (len(s.Problems) != 1 || !strings.Contains(s.Problems[0], "breaks off")) {
+			t.Fatalf("%d of %d bytes: problems %q", n, len(whole), s.Problems)
+		}
+	}
+}
+
+func TestParseSnapshotNamesContradictions(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(w *Writer) error
+		want  string
+	}{
+		{"task twice", func(w *Writer) error {
+			return errors.Join(w.BeginContainer(TypeTask, 7), w.EndContainer(7), w.BeginContainer(TypeTransitioningTask, 7), w.EndContainer(7))
+		}, "task 7 is in the file more than once"},
+		{"thread twice", func(w *Writer) error {
+			return errors.Join(w.BeginContainer(TypeTask, 7), w.BeginContainer(TypeThread, 9), w.EndContainer(9), w.EndContainer(7),
+				w.BeginContainer(TypeTask, 8), w.BeginContainer(TypeThread, 9), w.EndContainer(9), w.EndContainer(8))
+		}, "thread 9 of task 8 is in the file already, in task 7"},
+		{"thread outside", func(w *Writer) error {
+			return errors.Join(w.BeginContainer(TypeThread, 9), w.EndContainer(9))
+		}, "container 0x904 id 9 stands where none of its kind may"},
+		{"empty record", func(w *Writer) error { return w.Bytes(TypeLinuxSymbol, nil) }, ""},
+		{"tiny elements", func(w *Writer) error { return w.Array(TypeLinuxCPU, 1, 64, make([]byte, 64)) }, "array of 0x4c08 in the machine's part: elements of 1 bytes"},
+		{"stack of halves", func(w *Writer) error {
+			return errors.Join(w.BeginContainer(TypeTask, 7), w.BeginContainer(TypeThread, 9),
+				w.Array(TypeKernStackLR64, 4, 2, make([]byte, 8)), w.EndContainer(9), w.EndContainer(7))
+		}, "array of 0x914 in thread 9 of task 7: elements of 4 bytes are not addresses"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := NewWriter(make([]byte, 4096))
+			if err := errors.Join(w.Begin(MagicStackshot), c.write(w), w.End()); err != nil {
+				t.Fatal(err)
+			}
+			s, err := ParseSnapshot(w.Written())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(s.Problems, "; "); got != c.want {
+				t.Errorf("problems %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestParseSnapshotBoundsProblems: a hostile file is not answered with a
+// million sentences.
+func TestParseSnapshotBoundsProblems(t *testing.T) {
+	w := NewWriter(make([]byte, 1<<20))
+	errs := []error{w.Begin(MagicStackshot)}
+	for range 5000 {
+		errs = append(errs, w.BeginContainer(TypeTask, 1), w.EndContainer(1))
+	}
+	if err := errors.Join(append(errs, w.End())...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ParseSnapshot(w.Written())
+	if err != nil || len(s.Tasks) != 5000 || len(s.Problems) != maxProblems+1 || s.Problems[maxProblems] != "4899 more problems" {
+		t.Errorf("%v, %d tasks, %d problems, last %q", err, len(s.Tasks), len(s.Problems), s.Problems[len(s.Problems)-1])
+	}
+}
+
+func TestParseSnapshotRefusesOthers(t *testing.T) {
+	w := NewWriter(make([]byte, 64))
+	if err := errors.Join(w.Begin(MagicCrashinfo), w.End()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ParseSnapshot(w.Written()); s != nil || !errors.Is(err, ErrBadMagic) {
+		t.Errorf("crashinfo: %v, %v", s, err)
+	}
+}
+
+// FuzzParseSnapshot: no bytes panic, and a snapshot without an error is one
+// whose every list is sound to walk.
+func FuzzParseSnapshot(f *testing.F) {
+	f.Add(snapshotFile())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ParseSnapshot(b)
+		if s == nil {
+			if err == nil {
+				t.Fatal("neither a snapshot nor an error")
+			}
+			return
+		}
+		for _, task := range s.Tasks {
+			for _, th := range task.Threads {
+				for _, a := range th.Kernel {
+					s.Symbols.Name(a)
+				}
+			}
+		}
+		if err == nil && len(s.Problems) > maxProblems+1 {
+			t.Fatalf("%d problems", len(s.Problems))
+		}
+	})
+}
+
+func BenchmarkParseSnapshot(b *testing.B) {
+	w := NewWriter(make([]byte, 1<<22))
+	errs := []error{w.Begin(MagicStackshot)}
+	stack := make([]uint64, 12)
+	for id := range uint64(1000) {
+		errs = append(errs, w.BeginContainer(TypeTask, id), w.Struct(TypeLinuxTask, LinuxTask{}), w.BeginContainer(TypeThread, id),
+			w.Struct(TypeThreadSnapshot, ThreadSnapshot{}), w.Struct(TypeLinuxThread, LinuxThread{}), w.Uint64s(TypeKernStackLR64, stack),
+			w.EndContainer(id), w.EndContainer(id))
+	}
+	if err := errors.Join(append(errs, w.End())...); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(w.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseSnapshot(w.Written()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

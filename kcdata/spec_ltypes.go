@@ -1,0 +1,55 @@
+package kcdata
+
+// The specs of the L types; their structs and ids stand in linux.go. A key is
+// also the name that the type's TYPEDEFINITION carries, so both stay short.
+func linuxSpecs() []Spec {
+	return []Spec{
+		structSpec(TypeLinuxMachine, "LINUX_MACHINE", "linux_machine", LinuxMachine{}),
+		plainSpec(TypeLinuxHostname, "LINUX_HOSTNAME", "linux_hostname", KindString),
+		plainSpec(TypeLinuxRelease, "LINUX_RELEASE", "linux_release", KindString),
+		plainSpec(TypeLinuxBootID, "LINUX_BOOT_ID", "linux_boot_id", KindString),
+		plainSpec(TypeLinuxKernelBuild, "LINUX_KERNEL_BUILD", "linux_kernel_build", KindBytes),
+		plainSpec(TypeLinuxLoadavg, "LINUX_LOADAVG", "linux_loadavg", KindString),
+		plainSpec(TypeLinuxMeminfo, "LINUX_MEMINFO", "linux_meminfo", KindString),
+		plainSpec(TypeLinuxPressure, "LINUX_PRESSURE", "linux_pressure", KindString),
+		structSpec(TypeLinuxCPU, "LINUX_CPU", "linux_cpu", LinuxCPU{}),
+		structSpec(TypeLinuxModule, "LINUX_MODULE", "linux_module", LinuxModule{}),
+		structSpec(TypeLinuxCapture, "LINUX_CAPTURE", "linux_capture", LinuxCapture{}),
+		plainSpec(TypeLinuxEngine, "LINUX_ENGINE", "linux_engine", KindString),
+		plainSpec(TypeLinuxIsolation, "LINUX_ISOLATION", "linux_isolation", KindString),
+		plainSpec(TypeLinuxWarning, "LINUX_WARNING", "linux_warning", KindString),
+		structSpec(TypeLinuxLeftOut, "LINUX_LEFT_OUT", "linux_left_out", LinuxLeftOut{}),
+		structSpec(TypeLinuxSymbol, "LINUX_SYMBOL", "linux_symbol", LinuxSymbol{}),
+		plainSpec(TypeLinuxStrings, "LINUX_STRINGS", "linux_strings", KindBytes),
+		plainSpec(TypeLinuxArch, "LINUX_ARCH", "linux_arch", KindString),
+		plainSpec(TypeLinuxToolVersion, "LINUX_TOOL_VERSION", "linux_tool_version", KindString),
+		plainSpec(TypeLinuxRequest, "LINUX_REQUEST", "linux_request", KindString),
+		structSpec(TypeLinuxTask, "LINUX_TASK", "linux_task", LinuxTask{}),
+		structSpec(TypeLinuxTaskMemory, "LINUX_TASK_MEMORY", "linux_task_memory", LinuxTaskMemory{}),
+		structSpec(TypeLinuxTaskNS, "LINUX_TASK_NS", "linux_task_ns", LinuxTaskNS{}),
+		text(structSpec(TypeLinuxTaskExe, "LINUX_TASK_EXE", "linux_task_exe", LinuxTaskExe{}), "name"),
+		plainSpec(TypeLinuxExePath, "LINUX_EXE_PATH", "linux_exe_path", KindString),
+		plainSpec(TypeLinuxCmdline, "LINUX_CMDLINE", "linux_cmdline", KindBytes),
+		plainSpec(TypeLinuxCgroupPath, "LINUX_CGROUP_PATH", "linux_cgroup_path", KindString),
+		plainSpec(TypeLinuxEnrichFailed, "LINUX_ENRICH_FAILED", "linux_enrich_failed", KindString),
+		structSpec(TypeLinuxThread, "LINUX_THREAD", "linux_thread", LinuxThread{}),
+		structSpec(TypeLinuxSyscall, "LINUX_SYSCALL", "linux_syscall", LinuxSyscall{}),
+		structSpec(TypeLinuxThreadIO, "LINUX_THREAD_IO", "linux_thread_io", LinuxThreadIO{}),
+		structSpec(TypeLinuxDelays, "LINUX_DELAYS", "linux_delays", LinuxDelays{}),
+		structSpec(TypeLinuxSignals, "LINUX_SIGNALS", "linux_signals", LinuxSignals{}),
+		structSpec(TypeLinuxThreadNS, "LINUX_THREAD_NS", "linux_thread_ns", LinuxThreadNS{}),
+		plainSpec(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
+	}
+}
+
+// text marks the byte arrays among s's fields that hold NUL-terminated text.
+func text(s Spec, names ...string) Spec {
+	for i := range s.Fields {
+		for _, n := range names {
+			if s.Fields[i].Name == n {
+				s.Fields[i].Elem = ElemChar
+			}
+		}
+	}
+	return s
+}

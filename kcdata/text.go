@@ -1,0 +1,229 @@
+package kcdata
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Text writes plain, one whole buffer, as lines. An item is a line
+//
+//	@OFFSET NAME type=T size=N flags=F …
+//
+// with the offset in hexadecimal; a container begin or an array says of what.
+// Its payload follows, one indent deeper, as lines
+//
+//	+OFFSET TYPE LABEL = VALUE…
+//
+// with the offset in decimal, from the start of the payload. TYPE is an element
+// type, with [n] where there are several values; char[n] is one quoted string
+// without the NULs at its end, hex[n] is bytes in hexadecimal. All that is not
+// shown is zero, so the lines hold the whole buffer: a payload is laid down by
+// its lines, whatever the type. Containers and nested buffers are indented.
+//
+// A damaged buffer is written as far as it is sound, then the error is returned.
+func Text(w io.Writer, plain []byte) error {
+	b := bufio.NewWriter(w)
+	t := &textWriter{w: b}
+	err := t.buffer(plain, 0, 0)
+	if ferr := b.Flush(); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// textWriter leaves write errors to the bufio.Writer, which keeps the first.
+type textWriter struct {
+	w      *bufio.Writer
+	r      *Reader
+	indent int
+	line   []byte // of the payload line under construction
+}
+
+// buffer writes plain, which begins at base of the file.
+func (t *textWriter) buffer(plain []byte, base, nested int) error {
+	r, err := NewReader(plain)
+	if err != nil {
+		return err
+	}
+	outer, indent := t.r, t.indent
+	t.r = r
+	defer func() { t.r, t.indent = outer, indent }()
+
+	t.head(base, header(plain), "")
+	t.indent++
+	t.hex("begin", plain[headerSize:r.first], 0)
+	w := walk{r: r, off: r.first}
+	for {
+		it, err := w.next()
+		if err != nil {
+			return err
+		}
+		if it.Type == BufferEnd {
+			t.indent = indent
+			t.head(base+it.Offset, header(plain[it.Offset:]), "")
+			return nil
+		}
+		t.indent = indent + 1 + it.Depth
+		t.item(it, base, nested)
+	}
+}
+
+// head writes an item's own line.
+func (t *textWriter) head(off int, h itemHeader, note string) {
+	t.pad()
+	s, ok := t.r.Spec(h.typ)
+	if !ok {
+		s.Name = "UNKNOWN"
+	}
+	if h.typ.isCompactArray() {
+		s.Name = "ARRAY"
+	}
+	fmt.Fprintf(t.w, "@%08x %s type=%#x size=%d flags=%#x%s\n", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
+}
+
+func (t *textWriter) pad() {
+	for range t.indent {
+		t.w.WriteString("  ")
+	}
+}
+
+// label makes a name that a file may have made up safe to print.
+func label(s string) string {
+	ok := func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		}
+		return '?'
+	}
+	if s == "" {
+		return "?"
+	}
+	return strings.Map(ok, s)
+}
+
+func (t *textWriter) item(it Item, base, nested int) {
+	h := itemHeader{typ: it.wire, size: uint64(len(it.raw)), flags: it.Flags}
+	t.head(base+it.Offset, h, t.note(it))
+	t.indent++
+	done := 0 // bytes of the payload that are on lines
+	switch {
+	case it.Type == TypeArray:
+		done = t.array(it)
+	case it.Type == TypeNested && nested < MaxNested:
+		done = t.nested(it, base, nested)
+	case it.Type == TypeContainerBegin:
+		done = t.fields([]Field{{Name: "type", Elem: ElemUint32}}, it.Data, 0, "")
+	case it.Type == TypeDefinition:
+		done = t.fields(definitionFields(it.Data), it.Data, 0, "")
+	default:
+		done = t.payload(it)
+	}
+	t.hex("rest", it.raw[done:], done)
+}
+
+// note says what a container or an array is made of.
+func (t *textWriter) note(it Item) string {
+	name := func(ty Type) string {
+		if s, ok := t.r.Spec(ty); ok {
+			return label(s.Name)
+		}
+		return fmt.Sprintf("%#x", uint32(ty))
+	}
+	switch it.Type {
+	case TypeContainerBegin:
+		return fmt.Sprintf(" %s id=%d", name(it.ContainerType()), it.ContainerID())
+	case TypeContainerEnd:
+		return fmt.Sprintf(" id=%d", it.ContainerID())
+	case TypeArray:
+		ty, size, count := it.Elem()
+		return fmt.Sprintf(" %s count=%d element=%d", name(ty), count, size)
+	}
+	return ""
+}
+
+func (t *textWriter) array(it Item) int {
+	ty, size, count := it.Elem()
+	s, _ := t.r.Spec(ty)
+	fields := linesOf(s, size)
+	for i := range count {
+		at := i * size
+		done := t.fields(fields, it.Data[at:at+size], at, "["+strconv.Itoa(i)+"]")
+		t.hex("["+strconv.Itoa(i)+"]", it.Data[at+done:at+size], at+done)
+	}
+	return size * count
+}
+
+// nested writes a nested buffer as items if it is sound, else leaves it to hex.
+func (t *textWriter) nested(it Item, base, nested int) int {
+	n, err := Check(it.Data)
+	if err != nil || t.buffer(it.Data, base+it.Offset+headerSize, nested+1) != nil {
+		return 0
+	}
+	return n
+}
+
+func (t *textWriter) payload(it Item) int {
+	if _, _, ok := it.Desc(); ok {
+		return t.fields(descFields(it.Type, len(it.Data)-descName), it.Data, 0, "")
+	}
+	s, _ := t.r.Spec(it.Type)
+	return t.fields(linesOf(s, len(it.Data)), it.Data, 0, "")
+}
+
+// linesOf gives the fields to show of a payload of size bytes: for a scalar or
+// a string one without a name.
+func linesOf(s Spec, size int) []Field {
+	switch e := s.Kind.elem(); {
+	case s.Kind == KindStruct:
+		return s.FieldsFor(size)
+	case s.Kind == KindString && size > 0:
+		return []Field{{Elem: ElemChar, Count: size}}
+	case e != 0 && size >= e.Size():
+		return []Field{{Elem: e}}
+	}
+	return nil
+}
+
+func descFields(t Type, size int) []Field {
+	v := Field{Name: "value", Offset: descName, Elem: ElemUint8, Count: size}
+	switch t {
+	case TypeStringDesc:
+		v.Elem = ElemChar
+	case TypeUint32Desc:
+		v.Elem, v.Count = ElemUint32, 0
+	case TypeUint64Desc:
+		v.Elem, v.Count = ElemUint64, 0
+	case TypeInt32Desc:
+		v.Elem, v.Count = ElemInt32, 0
+	case TypeInt64Desc:
+		v.Elem, v.Count = ElemInt64, 0
+	}
+	fields := []Field{{Name: "name", Elem: ElemChar, Count: descName}, v}
+	if size == 0 {
+		return fields[:1] // BINDATA_DESC without data
+	}
+	return fields
+}
+
+// definitionFields describes a definition's payload, which the walk has checked.
+func definitionFields(b []byte) []Field {
+	out := []Field{
+		{Name: "type", Elem: ElemUint32},
+		{Name: "count", Elem: ElemUint32, Offset: 4},
+		{Name: "name", Elem: ElemChar, Offset: 8, Count: descName},
+	}
+	for i, n := 0, int(getElem(b[4:], ElemUint32)); i < n; i++ {
+		at := definitionHead + i*definitionField
+		out = append(out,
+			Field{Name: "flags", Elem: ElemUint8, Offset: at},
+			Field{Name: "element", Elem: ElemUint8, Offset: at + 1},
+			Field{Name: "offset", Elem: ElemUint16, Offset: at + 2},
+			Field{Name: "size", Elem: ElemUint32, Offset: at + 4},
+			Field{Name: "name", Elem: ElemChar, Offset: at + 8, Count: descName})
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package snapshot
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+	"stackshot/workqueue"
+)
+
+var errNotStopped = errors.New("the machine was not stopped")
+
+// job is what an engine is asked for in one try.
+type job struct {
+	pids  []bpf.CensusEntry // nil: the whole machine
+	size  size
+	pause time.Duration // what is left of the pause budget
+}
+
+// captured is what one try brought. Streams refer to the engine's memory.
+type captured struct {
+	engine, isolation string
+	recorded          []recorded
+	failed            []failure
+	cpus              []kcdata.LinuxCPU
+	capture           kcdata.LinuxCapture
+	seenTasks         int
+	seenThreads       int
+	ranShort          bool // memory ran out
+	wholeCensus       bool
+	censusErr         unix.Errno
+	warnings          []kcdata.Warning
+}
+
+// recorded is one part of one task, by its place in the census.
+type recorded struct {
+	item    workqueue.Item
+	threads uint32
+	stream  iter.Seq[[]byte]
+}
+
+func (c *captured) add(it workqueue.Item, threads uint32, stream iter.Seq[[]byte]) {
+	c.recorded = append(c.recorded, recorded{it, threads, stream})
+}
+
+// inOrder sorts by census index, parts of a task by their place in it: order
+// never comes from time (rule 4).
+func (c *captured) inOrder() []recorded {
+	slices.SortFunc(c.recorded, func(a, b recorded) int {
+		if a.item.Index != b.item.Index {
+			return int(a.item.Index) - int(b.item.Index)
+		}
+		return int(a.item.FirstTid) - int(b.item.FirstTid)
+	})
+	return c.recorded
+}
+
+// untaken lists what the workers left in the queues.
+func (c *captured) untaken(q *workqueue.Queues) {
+	reason := uint32(kcdata.LeftOutMaxPause)
+	if c.ranShort {
+		reason = kcdata.LeftOutNoSpace
+	}
+	for it := range q.Left() {
+		c.failed = append(c.failed, failure{item: it, reason: reason})
+	}
+}
+
+// times derives the durations of design §3 from the workers' stamps.
+func (c *captured) times(team []*worker) {
+	var taken, arrivedFirst, arrivedLast, window, leftFirst, leftLast int64
+	for _, w := range team {
+		s := w.stamp
+		if !s.in {
+			continue
+		}
+		taken = earlier(taken, s.taken)
+		arrivedFirst, arrivedLast = earlier(arrivedFirst, s.arrived), max(arrivedLast, s.arrived)
+		window = max(window, s.window)
+		leftFirst, leftLast = earlier(leftFirst, s.left), max(leftLast, s.left)
+		if s.main {
+			c.capture.CensusNs = uint64(s.census)
+		}
+		c.capture.StopBroken += w.switches()
+	}
+	c.capture.StopNs = uint64(taken)
+	c.capture.StoppedNs = uint64(leftLast - taken)
+	c.capture.ArrivalNs = uint64(arrivedLast - arrivedFirst)
+	c.capture.WindowNs = uint64(max(leftFirst-window, 0))
+	c.capture.ReleaseNs = uint64(leftLast - leftFirst)
+}
+
+func earlier(a, b int64) int64 {
+	if a == 0 || b < a {
+		return b
+	}
+	return a
+}
+
+func (c *captured) memory(m *memory) {
+	total := m.alloc.Total()
+	c.capture.BufferSize = uint64(len(m.data))
+	c.capture.BufferUsed = total.Used
+	c.capture.Overhead = total.Overhead
+	if err := m.alloc.Err(); err != nil {
+		c.warn("arena", err.Error())
+	}
+	if !m.locked {
+		c.warn("memory_not_locked", "the buffers could not be locked in memory (CAP_IPC_LOCK, RLIMIT_MEMLOCK)")
+	}
+}

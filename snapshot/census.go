@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/workqueue"
+)
+
+// censusRead is how many bytes of census one read returns: small enough that
+// the other workers have something to do soon after the stop.
+const censusRead = 256 * bpf.CensusEntrySize
+
+// idleTask is the tgid of the kernel's idle task.
+const idleTask = 0
+
+// census fills the queues, by the main worker, while the others drain them.
+// Items get their index in the order found; populated is published last.
+func (t *try) census(w *worker) {
+	defer t.mem.queue.Populated()
+	if t.pids != nil {
+		for i, p := range t.pids {
+			t.push(w, uint32(i), p)
+		}
+		return
+	}
+	index := uint32(0)
+	if t.idleProg >= 0 {
+		t.push(w, 0, bpf.CensusEntry{Tgid: idleTask, Threads: uint32(t.workers)})
+		index++
+	}
+	for t.state.recording() && nanotime() < t.pauseBy.Load() {
+		n, errno := t.censusPass.Read(t.censusBuf[:])
+		if errno != 0 {
+			t.censusErr = errno
+			return
+		}
+		if n == 0 {
+			t.censusWhole = true
+			return
+		}
+		for off := 0; off+bpf.CensusEntrySize <= n; off += bpf.CensusEntrySize {
+			if !t.push(w, index, *(*bpf.CensusEntry)(unsafe.Pointer(&t.censusBuf[off]))) {
+				return
+			}
+			index++
+		}
+	}
+}
+
+// push counts and queues one thread group. False: the queue is full, which is
+// a lack of memory like any other.
+func (t *try) push(w *worker, index uint32, e bpf.CensusEntry) bool {
+	t.seenTasks++
+	t.seenThreads += int(e.Threads)
+	err := t.mem.queue.Push(workqueue.Item{Index: index, Tgid: int32(e.Tgid), Count: e.Threads})
+	if err != nil {
+		t.state.noSpace()
+		return false
+	}
+	return true
+}
+
+// program is what records an item, and over which scope.
+func (t *try) program(it workqueue.Item) (int, bpf.Scope) {
+	if it.Tgid == idleTask {
+		return t.idleProg, bpf.TaskScope(t.self)
+	}
+	return t.taskProg, bpf.TaskScope(uint32(it.Tgid))
+}
+
+func (t *try) openCensus(prog int) error {
+	if t.pids != nil {
+		return nil
+	}
+	if errno := t.censusPass.Open(prog, &bpf.Scope{}); errno != 0 {
+		return &captureError{"open the census iterator", errno}
+	}
+	return nil
+}
+
+func (t *try) closeCensus() {
+	if t.pids == nil {
+		t.censusPass.Close()
+	}
+}
+
+// captureError is a system call of a capture that failed.
+type captureError struct {
+	what  string
+	errno unix.Errno
+}
+
+func (e *captureError) Error() string { return e.what + ": " + e.errno.Error() }
+func (e *captureError) Unwrap() error { return e.errno }

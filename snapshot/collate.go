@@ -1,0 +1,226 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"stackshot/kcdata"
+	"stackshot/workqueue"
+)
+
+var pageSize = os.Getpagesize()
+
+func le32(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+func le64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
+
+// counts are what a walk over the collated tasks found, whatever the workers
+// said.
+type counts struct{ tasks, threads int }
+
+// collate streams out the file: pre section, tasks in census order, post
+// section. It reads the workers' bytes with the same distrust as any file: a
+// task that does not parse is left out and named.
+func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
+	out := &counter{to: r.Output}
+	c.warnings = append(append([]kcdata.Warning{}, s.warnings...), c.warnings...)
+	s.stateWarnings(c)
+	if r.Pids == nil {
+		s.reconcile(c)
+	}
+	pre, err := s.preSection(sc, c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := out.Write(pre); err != nil {
+		return nil, err
+	}
+	names := s.newNames()
+	n, err := s.writeTasks(out, c, names)
+	if err != nil {
+		return nil, err
+	}
+	c.finishCounts(sc.pids != nil)
+	post, err := s.postSection(c, n, names)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := out.Write(post); err != nil {
+		return nil, err
+	}
+	res := newResult(c)
+	res.Tasks, res.Threads, res.Bytes = n.tasks, n.threads, out.n
+	res.LeftOut, res.Vanished = c.leftOut(), int(c.capture.Vanished)
+	return res, nil
+}
+
+// writeTasks merges the parts by census index. Of each task the parts come
+// together to one container; what is read from /proc after the release is put
+// before its end.
+func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, error) {
+	var n counts
+	e := newEnricher(s.proc, s.options.Redact)
+	list := c.inOrder()
+	for i := 0; i < len(list); {
+		first := i
+		buf := append([]byte(nil), beginMarker...)
+		for ; i < len(list) && list[i].item.Index == list[first].item.Index; i++ {
+			for piece := range list[i].stream {
+				buf = append(buf, piece...)
+			}
+		}
+		t, err := s.openTask(buf)
+		if err != nil {
+			c.failed = append(c.failed, failure{item: list[first].item, reason: kcdata.LeftOutError, errno: badMessage})
+			c.warn("task_unreadable", fmt.Sprintf("task %d: %v", list[first].item.Tgid, err))
+			continue
+		}
+		n.tasks++
+		n.threads += t.threads
+		names.addresses(t)
+		if err := t.write(out, e.items(t)); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// taskBytes is one task's container, found whole.
+type taskBytes struct {
+	body    []byte // with a begin marker before it
+	end     int    // offset of the container's end item
+	threads int
+	stacks  []stackAt
+	linux   kcdata.LinuxTask
+}
+
+// stackAt is where a stack's addresses lie in body.
+type stackAt struct{ off, count int }
+
+const itemHeader = 16
+
+// openTask checks that buf holds exactly one task container, whole, and finds
+// what collation needs of it.
+func (s *Session) openTask(buf []byte) (*taskBytes, error) {
+	t := &taskBytes{body: buf}
+	whole := append(buf, endMarker...)
+	r, err := kcdata.NewReader(whole)
+	if err != nil {
+		return nil, err
+	}
+	for it, err := range r.Items() {
+		if err != nil {
+			return nil, err
+		}
+		if err := t.visit(it); err != nil {
+			return nil, err
+		}
+	}
+	if t.end == 0 || t.end+itemHeader != len(buf) {
+		return nil, fmt.Errorf("task container of %d bytes ends at %d", len(buf), t.end)
+	}
+	return t, nil
+}
+
+func (t *taskBytes) visit(it kcdata.Item) error {
+	switch {
+	case it.Type == kcdata.TypeContainerBegin && it.Depth == 0:
+		if it.Offset != itemHeader {
+			return fmt.Errorf("a second container at offset %d", it.Offset)
+		}
+	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
+		t.threads++
+	case it.Type == kcdata.TypeContainerEnd && it.Depth == 0:
+		t.end = it.Offset
+	case it.Type == kcdata.TypeLinuxTask:
+		return kcdata.Unmarshal(it.Data, &t.linux)
+	case it.Type == kcdata.TypeArray:
+		elem, _, count := it.Elem()
+		if elem == kcdata.TypeKernStackLR64 {
+			t.stacks = append(t.stacks, stackAt{it.Offset + itemHeader, count})
+		}
+	}
+	return nil
+}
+
+// write streams the task, with extra items before its end.
+func (t *taskBytes) write(out io.Writer, extra []byte) error {
+	for _, b := range [][]byte{t.body[itemHeader:t.end], extra, t.body[t.end:]} {
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *taskBytes) frame(s stackAt, i int) []byte { return t.body[s.off+8*i:][:8] }
+
+// leftOut is the list of the file.
+func (c *captured) leftOut() []kcdata.LinuxLeftOut {
+	out := []kcdata.LinuxLeftOut{}
+	for _, f := range c.failed {
+		out = append(out, kcdata.LinuxLeftOut{
+			Tgid: uint32(f.item.Tgid), Reason: f.reason, Errno: uint32(f.errno), Threads: f.item.Count,
+		})
+	}
+	return out
+}
+
+// finishCounts separates tasks that ended on their own, which nobody misses,
+// from what is left out. A task asked for by number is missed.
+func (c *captured) finishCounts(asked bool) {
+	kept := c.failed[:0]
+	for _, f := range c.failed {
+		if f.reason == kcdata.LeftOutVanished && !asked {
+			c.capture.Vanished++
+			continue
+		}
+		kept = append(kept, f)
+	}
+	c.failed = kept
+	c.capture.LeftOut = uint32(len(kept))
+}
+
+// priorNs is the stopped time of the tries before the last.
+func (c *captured) priorNs() uint64 {
+	last := c.capture.ArrivalNs + c.capture.WindowNs + c.capture.ReleaseNs
+	if c.capture.Tries < 2 || c.capture.StoppedNs < last {
+		return 0
+	}
+	return c.capture.StoppedNs - last
+}
+
+func itemOf(tgid, threads int) workqueue.Item {
+	return workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}
+}
+
+// counter counts what goes out.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	if c.to == nil {
+		return len(b), nil
+	}
+	n, err := c.to.Write(b)
+	if err != nil {
+		return n, fmt.Errorf("write the snapshot at byte %d: %w", c.n-int64(len(b)), err)
+	}
+	return n, nil
+}
+
+// The markers that make a piece of a snapshot a buffer of its own.
+var beginMarker, endMarker = markers()
+
+func markers() (begin, end []byte) {
+	w := kcdata.NewWriter(make([]byte, 2*itemHeader))
+	if err := errors.Join(w.Begin(kcdata.MagicStackshot), w.End()); err != nil {
+		panic(err) // a buffer of two headers holds two headers
+	}
+	return w.Written()[:itemHeader], w.Written()[itemHeader:]
+}

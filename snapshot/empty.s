@@ -1,0 +1,1 @@
+// An assembly file lets this package declare functions without a body (now.go).

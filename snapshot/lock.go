@@ -1,0 +1,88 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockPath is where captures of this machine meet.
+const lockPath = "/run/stackshot.lock"
+
+// machineLock admits one capture per machine. It is an open-file-description
+// lock (fcntl F_OFD_SETLK), so it ends with the file, however the holder ends.
+type machineLock struct{ file *os.File }
+
+// LockMachine waits for the machine at most `wait`, then fails with ErrBusy
+// and names the holder. Every capture that stops the machine takes it; so does
+// a test that holds the machine by other means.
+func LockMachine(wait time.Duration) (unlock func(), err error) {
+	l, err := lockMachine(lockPath, wait)
+	if err != nil {
+		return nil, err
+	}
+	return l.unlock, nil
+}
+
+func lockMachine(path string, wait time.Duration) (*machineLock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if errors.Is(err, fs.ErrNotExist) { // no /run: an empty chroot
+		f, err = os.OpenFile("/dev/shm/stackshot.lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &machineLock{}, nil // nowhere to meet: nobody else is in this root
+	}
+	if err != nil {
+		return nil, fmt.Errorf("one capture per machine: %w", err)
+	}
+	if err := await(f, wait); err != nil {
+		f.Close()
+		return nil, err
+	}
+	f.Truncate(0)
+	fmt.Fprintf(f, "pid %d (%s) since %s\n", os.Getpid(), commandName(), time.Now().Format(time.RFC3339))
+	return &machineLock{f}, nil
+}
+
+func commandName() string {
+	name := os.Args[0]
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+func await(f *os.File, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
+	for {
+		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%w: %s is held by %s (waited %v)", ErrBusy, f.Name(), holder(f), wait)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func holder(f *os.File) string {
+	var b [128]byte
+	n, _ := f.ReadAt(b[:], 0)
+	if name := strings.TrimSpace(string(b[:n])); name != "" {
+		return name
+	}
+	return "an unnamed process"
+}
+
+func (l *machineLock) unlock() {
+	if l.file != nil {
+		l.file.Truncate(0)
+		l.file.Close()
+	}
+}

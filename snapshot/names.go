@@ -1,0 +1,136 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+const (
+	badMessage = unix.EBADMSG
+	noEntry    = unix.ENOENT
+)
+
+var selfTgid = unix.Getpid()
+
+// names collects the kernel addresses of the file and says what they are
+// called, so that the file reads the same on another machine. With --redact it
+// also replaces each address by one that does not tell where the kernel lies.
+type names struct {
+	syms   *procfs.Kallsyms // nil: nothing can be named
+	mods   []procfs.Module
+	redact bool
+	text   uint64
+
+	seen    map[uint64]uint64 // address in memory → address in the file
+	table   []byte            // NUL-separated; offset 0 is ""
+	offsets map[string]uint32
+	unknown uint64 // redacted addresses outside every module
+}
+
+func (s *Session) newNames() *names {
+	return &names{
+		syms: s.host.kallsyms, mods: modulesOf(), redact: s.options.Redact, text: s.host.textAddr(),
+		seen: map[uint64]uint64{}, table: []byte{0}, offsets: map[string]uint32{"": 0},
+	}
+}
+
+// addresses takes note of every address of a task's stacks, and redacts them
+// in place.
+func (n *names) addresses(t *taskBytes) {
+	for _, s := range t.stacks {
+		for i := range s.count {
+			b := t.frame(s, i)
+			addr := binary.LittleEndian.Uint64(b)
+			shown, ok := n.seen[addr]
+			if !ok {
+				shown = n.shown(addr)
+				n.seen[addr] = shown
+			}
+			if n.redact {
+				binary.LittleEndian.PutUint64(b, shown)
+			}
+		}
+	}
+}
+
+// Redacted addresses. vmlinux: relative to _text. A module: its place in the
+// list and the offset in it. Anything else, generated code: a running number.
+const (
+	redactedModule  = 0x4000_0000_0000_0000
+	redactedUnknown = 0x7000_0000_0000_0000
+)
+
+func (n *names) shown(addr uint64) uint64 {
+	if !n.redact {
+		return addr
+	}
+	for i, m := range n.mods {
+		if m.Addr != 0 && addr >= m.Addr && addr < m.Addr+m.Size {
+			return redactedModule | uint64(i)<<32 | addr - m.Addr
+		}
+	}
+	if sym, ok := n.name(addr); ok && sym.Module == "" && n.text != 0 && addr >= n.text {
+		return addr - n.text
+	}
+	n.unknown++
+	return redactedUnknown | n.unknown
+}
+
+// name names an address as a return address, for that is what a stack holds.
+func (n *names) name(addr uint64) (procfs.KallsymsSymbol, bool) {
+	if n.syms == nil {
+		return procfs.KallsymsSymbol{}, false
+	}
+	return n.syms.ResolveReturn(addr)
+}
+
+func (n *names) symbols() []kcdata.LinuxSymbol {
+	out := make([]kcdata.LinuxSymbol, 0, len(n.seen))
+	for addr, shown := range n.seen {
+		sym, ok := n.name(addr)
+		if !ok {
+			continue
+		}
+		out = append(out, kcdata.LinuxSymbol{
+			Addr: shown, Offset: uint32(sym.Offset), Size: uint32(sym.Size),
+			Name: n.intern(sym.Name), Module: n.intern(sym.Module),
+		})
+	}
+	slices.SortFunc(out, func(a, b kcdata.LinuxSymbol) int {
+		if a.Addr < b.Addr {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func (n *names) modules(redact bool) []kcdata.LinuxModule {
+	out := make([]kcdata.LinuxModule, 0, len(n.mods))
+	for i, m := range n.mods {
+		r := kcdata.LinuxModule{Addr: m.Addr, Size: m.Size, Name: n.intern(m.Name), BuildIDLen: uint32(len(m.BuildID))}
+		if redact {
+			r.Addr = redactedModule | uint64(i)<<32
+		}
+		r.BuildIDLen = uint32(copy(r.BuildID[:], m.BuildID))
+		out = append(out, r)
+	}
+	return out
+}
+
+func (n *names) intern(s string) uint32 {
+	s = strings.ReplaceAll(s, "\x00", "")
+	if off, ok := n.offsets[s]; ok {
+		return off
+	}
+	off := uint32(len(n.table))
+	n.offsets[s] = off
+	n.table = append(append(n.table, s...), 0)
+	return off
+}

@@ -1,0 +1,120 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Engine names. EngineAuto takes the best that the running kernel offers.
+const (
+	EngineAuto   = "auto"
+	EnginePull   = "pull"
+	EngineProcfs = "procfs"
+)
+
+// Isolation levels: how still the world stood.
+const (
+	IsolationFIFO = "fifo" // interrupts ran, no ordinary task did
+	IsolationNone = "none" // everything ran
+)
+
+// Options are constant for the life of a Session.
+type Options struct {
+	Engine      string // EngineAuto, EnginePull, EngineProcfs; "": auto
+	CPUs        string // who works, a CPU list; "": every stopped CPU
+	CPUClass    string // "0=P,1=E"; "": as sysfs says
+	StopIsolate bool   // stop isolcpus and nohz_full CPUs too
+
+	Buffer    int64 // bytes for the records of the first try; 0: estimated
+	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
+
+	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
+	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 250 ms
+	LockWait      time.Duration // for another capture on this machine; 0: 5 s
+	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 250 ms
+
+	Redact bool // no arguments, no register values, addresses relative to _text
+}
+
+// Request is one capture of a Session.
+type Request struct {
+	Pids   []int     // thread groups to record; nil: all
+	Since  uint64    // CLOCK_MONOTONIC, ns: only what changed; not 0: ErrDelta
+	Output io.Writer // receives the plain KCData, streamed; nil: nobody
+}
+
+// Errors that callers tell apart.
+var (
+	ErrDelta  = errors.New("delta captures are not supported")
+	ErrClosed = errors.New("session is closed")
+	ErrBusy   = errors.New("another capture is under way")
+	ErrNoTask = errors.New("no such task")
+)
+
+// OptionError names an option whose value cannot be used.
+type OptionError struct {
+	Option string
+	Value  string
+	Reason string
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
+
+const (
+	defaultArrivalBudget = 10 * time.Millisecond
+	defaultMaxPause      = 250 * time.Millisecond
+	defaultLockWait      = 5 * time.Second
+	defaultReadLimit     = 250 * time.Millisecond
+	maxArrivalBudget     = 10 * time.Second
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Engine == "" {
+		o.Engine = EngineAuto
+	}
+	orDefault(&o.ArrivalBudget, defaultArrivalBudget)
+	orDefault(&o.MaxPause, defaultMaxPause)
+	orDefault(&o.LockWait, defaultLockWait)
+	orDefault(&o.ReadLimit, defaultReadLimit)
+	if o.MaxBuffer == 0 {
+		o.MaxBuffer = maxBuffer()
+	}
+	return o, o.check()
+}
+
+func orDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+func (o Options) check() error {
+	switch o.Engine {
+	case EngineAuto, EnginePull, EngineProcfs:
+	default:
+		return &OptionError{"engine", o.Engine, "want auto, pull or procfs"}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		most  time.Duration
+	}{
+		{"arrival-budget", o.ArrivalBudget, maxArrivalBudget},
+		{"max-pause", o.MaxPause, time.Minute},
+		{"lock-wait", o.LockWait, time.Hour},
+		{"read-limit", o.ReadLimit, time.Hour},
+	} {
+		if d.value < 0 || d.value > d.most {
+			return &OptionError{d.name, d.value.String(), "want more than 0 and at most " + d.most.String()}
+		}
+	}
+	if o.Buffer != 0 && o.Buffer < minBuffer {
+		return &OptionError{"buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("below the minimum of %d bytes", minBuffer)}
+	}
+	if o.Buffer > o.MaxBuffer {
+		return &OptionError{"buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("above the maximum of %d bytes", o.MaxBuffer)}
+	}
+	return nil
+}

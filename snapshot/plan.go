@@ -1,0 +1,120 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/procfs"
+	"stackshot/internal/topology"
+)
+
+// planCPUs decides which CPUs are stopped, which work, and who is main.
+func planCPUs(o Options) (*topology.Plan, error) {
+	t, err := topology.Machine()
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := topology.Allowed()
+	if err != nil {
+		return nil, err
+	}
+	return t.Plan(topology.Options{
+		Cpus: o.CPUs, CPUClass: o.CPUClass, StopIsolated: o.StopIsolate,
+		Allowed: allowed, Initiator: currentCPU(),
+	})
+}
+
+// chooseEngine opens the engine asked for; auto takes pull, or procfs with the
+// reason in a warning.
+func (s *Session) chooseEngine(h hooks) (engine, error) {
+	if s.options.Engine == EngineProcfs {
+		return s.openProcfs()
+	}
+	if s.options.Engine == EngineAuto {
+		if why := memoryPressure(s.proc); why != "" {
+			s.warn("memory_pressure", "nothing was stopped: "+why+", and engine pull allocates while it holds the machine")
+			return s.openProcfs()
+		}
+	}
+	p, err := newPull(s.options, s.plan, h)
+	if err == nil {
+		if why := p.fifoRefused(); why != nil {
+			s.warn("isolation_none", "other tasks ran during the capture: "+why.Error())
+		}
+		for _, m := range p.objects.Missing {
+			s.warn("program_missing", m.Program+": "+m.Why.Error())
+		}
+		return p, nil
+	}
+	if s.options.Engine == EnginePull {
+		return nil, fmt.Errorf("engine pull: %w", err)
+	}
+	s.warn("engine_procfs", "nothing was stopped: "+err.Error())
+	return s.openProcfs()
+}
+
+// scope is which tasks a request means.
+type scope struct {
+	pids    []bpf.CensusEntry // ascending; nil: all
+	tasks   int
+	threads int
+	words   string
+}
+
+// scope resolves a request. A --pid may name any thread of a task.
+func (s *Session) scope(r Request) (scope, error) {
+	if r.Pids == nil {
+		return s.wholeMachine()
+	}
+	sc := scope{pids: []bpf.CensusEntry{}}
+	for _, pid := range r.Pids {
+		e, err := s.findTask(pid)
+		if err != nil {
+			return scope{}, err
+		}
+		sc.words += fmt.Sprintf(" --pid %d", pid)
+		if !slices.ContainsFunc(sc.pids, func(o bpf.CensusEntry) bool { return o.Tgid == e.Tgid }) {
+			sc.pids = append(sc.pids, e)
+			sc.threads += int(e.Threads)
+		}
+	}
+	slices.SortFunc(sc.pids, func(a, b bpf.CensusEntry) int { return int(a.Tgid) - int(b.Tgid) })
+	sc.tasks = len(sc.pids)
+	sc.words = sc.words[1:]
+	return sc, nil
+}
+
+func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
+	if pid <= 0 {
+		return bpf.CensusEntry{}, &OptionError{"pid", fmt.Sprint(pid), "want a positive number"}
+	}
+	st, err := s.proc.Status(pid)
+	if errors.Is(err, procfs.ErrTimeout) || errors.Is(err, procfs.ErrExhausted) {
+		// /proc hangs for it: it exists, and is what we are here for.
+		return bpf.CensusEntry{Tgid: uint32(pid), Threads: 1}, nil
+	}
+	if err != nil {
+		return bpf.CensusEntry{}, fmt.Errorf("--pid %d: %w: %w", pid, ErrNoTask, err)
+	}
+	return bpf.CensusEntry{Tgid: uint32(st.Tgid), Threads: uint32(max(st.Threads, 1))}, nil
+}
+
+// wholeMachine counts what there is now: processes by /proc, threads by the
+// fourth field of loadavg, whose denominator counts every task_struct.
+func (s *Session) wholeMachine() (scope, error) {
+	tgids, err := s.proc.Tasks()
+	if err != nil {
+		return scope{}, fmt.Errorf("list tasks: %w", err)
+	}
+	sc := scope{tasks: len(tgids) + 1, threads: 4 * len(tgids)}
+	var running, all int
+	if text, err := s.proc.Loadavg(); err == nil {
+		var a, b, c string
+		if _, err := fmt.Sscanf(text, "%s %s %s %d/%d", &a, &b, &c, &running, &all); err == nil {
+			sc.threads = max(all, len(tgids))
+		}
+	}
+	return sc, nil
+}

@@ -1,0 +1,303 @@
+package snapshot
+
+import (
+	"errors"
+
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+const threadFiles = procfs.ReadStat | procfs.ReadStatus | procfs.ReadStack | procfs.ReadWchan |
+	procfs.ReadSchedstat | procfs.ReadSyscall | procfs.ReadIO
+
+// taskFiles are read of the leader; the order is used below.
+func taskFiles() []procfs.File {
+	files := []procfs.File{{Name: "stat", Max: 4096}, {Name: "status", Max: 16 << 10}, {Name: "oom_score_adj", Max: 32}}
+	for _, n := range namespaceLinks {
+		files = append(files, procfs.File{Name: "ns/" + n, Op: procfs.OpLink, Max: 64})
+	}
+	return files
+}
+
+var namespaceLinks = []string{"mnt", "pid", "net", "uts", "ipc", "cgroup", "time", "user"}
+
+// record writes one task with all its threads. An error leaves the chain in
+// the middle of it.
+func (r *reader) record(tgid int) (threads uint32, err error) {
+	r.engine.proc.Read(procfs.TaskDir(tgid), r.task)
+	if err := r.task[0].Err; err != nil {
+		return 0, err
+	}
+	st, err := procfs.ParseStat(r.task[0].Data)
+	if err != nil {
+		return 0, err
+	}
+	status, statusErr := procfs.ParseStatus(r.task[1].Data)
+	if statusErr != nil {
+		status = procfs.ProcStatus{}
+	}
+	tids, err := r.engine.proc.Threads(tgid)
+	if err != nil {
+		return 0, err
+	}
+	w := &section{ItemWriter: r.chain}
+	w.note(w.BeginContainer(kcdata.TypeTask, uint64(tgid)))
+	r.taskItems(w, tgid, &st, &status)
+	for _, tid := range tids {
+		t, err := r.threads.Read(tgid, tid)
+		if err != nil && (t == nil || t.Have&procfs.ReadStat == 0) {
+			if gone(err) {
+				continue
+			}
+			return 0, err
+		}
+		r.threadItems(w, tgid, t)
+		threads++
+	}
+	w.note(w.EndContainer(uint64(tgid)))
+	return threads, w.err
+}
+
+func (r *reader) taskItems(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
+	snap := kcdata.TaskSnapshot{
+		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64, StartSec: bootEpoch()/second + st.StartTime/userHz,
+	}
+	copy(snap.Comm[:31], st.Comm)
+	lx := taskOf(tgid, st, status)
+	if adj, err := procfs.ParseOOMScoreAdj(r.task[2].Data); r.task[2].Err == nil && err == nil {
+		lx.OOMScoreAdj = adj
+		lx.Present |= kcdata.TaskHasOOM
+	}
+	if status.Present&procfs.StatusHasMemory != 0 {
+		snap.SSFlags |= user64
+		snap.TaskSize, snap.MaxResidentSize = status.VmRSS, status.VmHWM
+	}
+	w.record(kcdata.TypeTaskSnapshot, &snap)
+	w.record(kcdata.TypeLinuxTask, &lx)
+	ns := r.namespaces()
+	w.record(kcdata.TypeLinuxTaskNS, &ns)
+	if status.Present&procfs.StatusHasMemory != 0 {
+		m := memoryOf(status)
+		w.record(kcdata.TypeLinuxTaskMemory, &m)
+	}
+}
+
+const (
+	user64   = 0x1
+	kernel64 = 0x2
+	second   = 1_000_000_000
+	tickNs   = second / userHz
+)
+
+// PF_KTHREAD and PF_EXITING of include/linux/sched.h.
+const (
+	pfExiting = 0x4
+	pfKthread = 0x200000
+)
+
+func taskOf(tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) kcdata.LinuxTask {
+	lx := kcdata.LinuxTask{
+		Tgid: uint32(tgid), Ppid: uint32(st.PPID), Pgid: uint32(st.PGRP), Sid: uint32(st.Session),
+		UID: status.UID[0], GID: status.GID[0], EUID: status.UID[1], EGID: status.GID[1],
+		NrThreads: uint32(st.NumThreads), StartBoottime: st.StartTime * tickNs,
+	}
+	lx.StartTime = lx.StartBoottime
+	lx.Present = kcdata.TaskHasTimes | kcdata.TaskHasThreadCount
+	if status.Pid != 0 {
+		lx.Present |= kcdata.TaskHasIDs
+	}
+	if st.Flags&pfKthread != 0 {
+		lx.Present |= kcdata.TaskIsKernel
+	}
+	if status.CoreDumping {
+		lx.Present |= kcdata.TaskCoreDumping
+	}
+	if tgid == selfTgid {
+		lx.Present |= kcdata.TaskIsSelf
+	}
+	return lx
+}
+
+func (r *reader) namespaces() (ns kcdata.LinuxTaskNS) {
+	fields := []*uint32{&ns.Mnt, &ns.Pid, &ns.Net, &ns.UTS, &ns.IPC, &ns.Cgroup, &ns.Time, &ns.User}
+	for i, f := range r.task[3:] {
+		if f.Err == nil {
+			_, *fields[i], _ = procfs.ParseNSLink(f.Data)
+		}
+	}
+	return ns
+}
+
+func memoryOf(s *procfs.ProcStatus) kcdata.LinuxTaskMemory {
+	return kcdata.LinuxTaskMemory{
+		RssFile: s.RssFile, RssAnon: s.RssAnon, RssShmem: s.RssShmem, Swap: s.VmSwap,
+		HiwaterRss: s.VmHWM, HiwaterVM: s.VmPeak, TotalVM: s.VmSize, LockedVM: s.VmLck, PinnedVM: s.VmPin,
+		DataVM: s.VmData, StackVM: s.VmStk, ExecVM: s.VmExe + s.VmLib, Pgtables: s.VmPTE,
+	}
+}
+
+// stateOf turns /proc's letter into __state and exit_state (fs/proc/array.c,
+// task_state_array).
+func stateOf(letter byte) (state, exit uint32) {
+	switch letter {
+	case 'S':
+		return 0x1, 0
+	case 'D':
+		return 0x2, 0
+	case 'T':
+		return 0x4, 0
+	case 't':
+		return 0x8, 0
+	case 'X':
+		return 0, 0x10
+	case 'Z':
+		return 0, 0x20
+	case 'P':
+		return 0x40, 0
+	case 'I':
+		return 0x402, 0
+	}
+	return 0, 0
+}
+
+// xnuState is ths_state, as xnu_state of record.h gives it.
+func xnuState(state, exit uint32) uint32 {
+	const wait, susp, run, unint, terminate = 0x1, 0x2, 0x4, 0x8, 0x10
+	if exit != 0 {
+		return terminate
+	}
+	if state == 0 {
+		return run
+	}
+	s := uint32(wait)
+	if state&(0x4|0x8) != 0 {
+		s |= susp
+	}
+	if state&0x2 != 0 && state&0x400 == 0 {
+		s |= unint
+	}
+	return s
+}
+
+func (r *reader) threadItems(w *section, tgid int, t *procfs.Thread) {
+	lx := threadOf(tgid, t)
+	id := uint64(lx.Tid)
+	stack := r.stack(&lx, t)
+	snap := kcdata.ThreadSnapshot{
+		ThreadID: id, UserTime: lx.Utime, SysTime: lx.Stime, SSFlags: kernel64, State: xnuState(lx.State, lx.ExitState),
+		BasePriority: int16(139 - (lx.Nice + 120)), SchedPriority: int16(139 - lx.Prio),
+	}
+	if t.Stat.VSize != 0 {
+		snap.SSFlags |= user64
+	}
+	if lx.Tid == lx.Tgid {
+		snap.SSFlags |= threadMain
+	}
+	w.note(w.BeginContainer(kcdata.TypeThread, id))
+	w.record(kcdata.TypeThreadSnapshot, &snap)
+	name := [64]byte{}
+	copy(name[:63], t.Stat.Comm)
+	w.note(w.Bytes(kcdata.TypeThreadName, name[:]))
+	w.record(kcdata.TypeCPUTimes, &kcdata.CPUTimes{
+		UserUsec: lx.Utime / 1000, SystemUsec: lx.Stime / 1000, RunnableUsec: (lx.SumExecRuntime + lx.RunDelay) / 1000,
+	})
+	w.record(kcdata.TypeLinuxThread, &lx)
+	if t.Have&procfs.ReadStatus != 0 {
+		w.record(kcdata.TypeLinuxSignals, &kcdata.LinuxSignals{
+			Pending: t.Status.SigPnd, SharedPending: t.Status.ShdPnd, Blocked: t.Status.SigBlk,
+		})
+	}
+	if len(stack) > 0 {
+		w.note(w.Uint64s(kcdata.TypeKernStackLR64, stack))
+	}
+	r.optionalItems(w, &lx, t)
+	w.note(w.EndContainer(id))
+}
+
+const threadMain = 0x2000
+
+func (r *reader) optionalItems(w *section, lx *kcdata.LinuxThread, t *procfs.Thread) {
+	if t.Have&procfs.ReadIO != 0 {
+		w.record(kcdata.TypeLinuxThreadIO, &kcdata.LinuxThreadIO{
+			Rchar: t.IO.Rchar, Wchar: t.IO.Wchar, Syscr: t.IO.Syscr, Syscw: t.IO.Syscw,
+			ReadBytes: t.IO.ReadBytes, WriteBytes: t.IO.WriteBytes, CancelledWrite: t.IO.CancelledWriteBytes,
+		})
+	}
+	if t.Have&procfs.ReadWchan != 0 && t.Wchan != "" {
+		w.text(kcdata.TypeLinuxWchan, string(t.Wchan))
+	}
+	if deeper := t.Status.NSpid; t.Have&procfs.ReadStatus != 0 && len(deeper) > 1 {
+		inner := make([]kcdata.LinuxThreadNS, 0, len(deeper)-1)
+		for _, nr := range deeper[1:] {
+			inner = append(inner, kcdata.LinuxThreadNS{Tid: uint32(nr)}) // /proc does not give the inode
+		}
+		w.array(kcdata.TypeLinuxThreadNS, inner)
+	}
+	if t.Have&procfs.ReadSyscall != 0 && t.Syscall.InUserSpace() {
+		call := kcdata.LinuxSyscall{Nr: t.Syscall.Nr, IP: t.Syscall.PC, SP: t.Syscall.SP, Args: t.Syscall.Args}
+		if r.engine.redact {
+			call = kcdata.LinuxSyscall{Nr: call.Nr}
+		}
+		w.record(kcdata.TypeLinuxSyscall, &call)
+	}
+}
+
+func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
+	st := &t.Stat
+	lx := kcdata.LinuxThread{
+		Tid: uint32(st.PID), Tgid: uint32(tgid), Flags: st.Flags, CPU: st.Processor, Policy: st.Policy,
+		Prio: st.Priority + 100, RtPriority: st.RTPriority, Nice: st.Nice, ExitCode: st.ExitCode,
+		StartBoottime: st.StartTime * tickNs, StartTime: st.StartTime * tickNs,
+		Utime: st.Utime * tickNs, Stime: st.Stime * tickNs, MinFlt: st.MinFlt, MajFlt: st.MajFlt,
+	}
+	lx.State, lx.ExitState = stateOf(st.State)
+	lx.Present = kcdata.ThreadHasFaults | kcdata.ThreadHasStart
+	if st.Fields >= 52 {
+		lx.Present |= kcdata.ThreadHasExitCode
+	}
+	if t.Have&procfs.ReadSchedstat != 0 {
+		lx.SumExecRuntime, lx.RunDelay, lx.Pcount = t.Schedstat.RunNs, t.Schedstat.RunDelayNs, t.Schedstat.Timeslices
+		lx.Present |= kcdata.ThreadHasRuntime
+	}
+	if t.Have&procfs.ReadStatus != 0 {
+		lx.Nvcsw, lx.Nivcsw = t.Status.VoluntaryCtxtSwitches, t.Status.NonvoluntaryCtxtSwitches
+		lx.Present |= kcdata.ThreadHasSwitches
+	}
+	if t.Have&procfs.ReadSyscall != 0 && t.Syscall.InUserSpace() && t.Syscall.Nr == -1 {
+		lx.Present |= kcdata.ThreadUserMode
+	}
+	if tgid == selfTgid {
+		lx.Present |= kcdata.ThreadIsSelf
+	}
+	return lx
+}
+
+// stack turns the names of /proc/PID/task/TID/stack, which hides addresses,
+// back into addresses by the symbol table. A name that is not unique there
+// gives address 0 and no frame: it is counted as an unwinder's error.
+func (r *reader) stack(lx *kcdata.LinuxThread, t *procfs.Thread) []uint64 {
+	if t.Have&procfs.ReadStack == 0 {
+		return nil
+	}
+	lx.Present |= kcdata.ThreadHasStack
+	var out []uint64
+	for _, f := range t.Stack.Frames {
+		addr := f.Addr
+		if addr == 0 && r.engine.symbols != nil {
+			base, err := r.engine.symbols.Lookup(f.Symbol, f.Module, f.Size)
+			if errors.Is(err, procfs.ErrKallsymsUnknown) || errors.Is(err, procfs.ErrKallsymsAmbiguous) {
+				lx.KstackErr = int32(noEntry)
+				continue
+			}
+			addr = base + f.Offset
+		}
+		if addr != 0 {
+			out = append(out, addr)
+		}
+	}
+	lx.KstackDepth = uint32(len(out))
+	if t.Stack.Truncated {
+		lx.Present |= kcdata.ThreadTruncated
+	}
+	return out
+}

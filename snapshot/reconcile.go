@@ -1,0 +1,95 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+// reconcile compares the census with the list of /proc after the release.
+// Whoever was there before the stop and is not in the file is named: cut off
+// when the pause was spent, or hidden by this kernel from BPF iterators. A
+// hidden task is then recorded from /proc, unstopped.
+func (s *Session) reconcile(c *captured) {
+	if c.engine == EngineProcfs {
+		return
+	}
+	have := map[int]bool{}
+	for _, r := range c.recorded {
+		have[int(r.item.Tgid)] = true
+	}
+	for _, f := range c.failed {
+		have[int(f.item.Tgid)] = true
+	}
+	tgids, err := s.proc.Tasks()
+	if err != nil {
+		return
+	}
+	before := stopTicks(c)
+	var missing []int
+	for _, tgid := range tgids {
+		if !have[tgid] && s.startedBefore(tgid, before) {
+			missing = append(missing, tgid)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	if !c.wholeCensus {
+		s.leaveOut(c, missing)
+		return
+	}
+	s.recordHidden(c, missing)
+}
+
+// stopTicks is the stop in ticks since boot, the unit of /proc's start times.
+func stopTicks(c *captured) uint64 {
+	mono, boot, _ := clocks()
+	return (c.capture.StopNs + boot - mono) / tickNs
+}
+
+func (s *Session) startedBefore(tgid int, ticks uint64) bool {
+	st, err := s.proc.Stat(tgid)
+	return err == nil && st.StartTime < ticks
+}
+
+func (s *Session) leaveOut(c *captured, tgids []int) {
+	reason := uint32(kcdata.LeftOutMaxPause)
+	if c.ranShort {
+		reason = kcdata.LeftOutNoSpace
+	}
+	for _, tgid := range tgids {
+		threads := 0
+		if st, err := s.proc.Stat(tgid); err == nil {
+			threads = int(st.NumThreads)
+		}
+		c.failed = append(c.failed, failure{item: itemOf(tgid, threads), reason: reason})
+	}
+}
+
+// recordHidden appends the tasks after the census, in ascending order.
+func (s *Session) recordHidden(c *captured, tgids []int) {
+	e := &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
+	r := &reader{engine: e, threads: procfs.NewThreadReader(s.proc, threadFiles), task: taskFiles()}
+	r.chain = kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
+		return make([]byte, max(least, 64<<10)), nil
+	}, func([]byte) {})
+	next := uint32(c.seenTasks)
+	for i, tgid := range tgids {
+		from := r.chain.Mark()
+		threads, err := r.record(tgid)
+		it := itemOf(tgid, int(threads))
+		it.Index = next + uint32(i)
+		if err != nil {
+			r.chain.Rewind(from)
+			if !gone(err) {
+				c.failed = append(c.failed, failure{item: it, reason: kcdata.LeftOutError})
+			}
+			continue
+		}
+		c.add(it, threads, r.chain.Span(from, r.chain.Mark()))
+		c.warn("hidden_task", fmt.Sprintf(
+			"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", tgid))
+	}
+}

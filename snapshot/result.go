@@ -1,0 +1,96 @@
+package snapshot
+
+import (
+	"time"
+
+	"stackshot/internal/topology"
+	"stackshot/kcdata"
+)
+
+// Result says what a capture brought. The KCData itself went to
+// Request.Output.
+type Result struct {
+	Engine     string
+	Isolation  string
+	Tasks      int
+	Threads    int
+	Stopped    time.Duration // first CPU taken to last given back, summed over tries; 0: nothing was stopped
+	Window     time.Duration // all arrived to first release, last try
+	Arrival    time.Duration // first to last arrival, last try
+	Release    time.Duration
+	Elapsed    time.Duration // request to collation
+	Census     time.Duration
+	Tries      int
+	Bytes      int64 // of plain KCData
+	CPUs       CPUs
+	StopBroken int // context switches of workers inside the window
+	LeftOut    []kcdata.LinuxLeftOut
+	Vanished   int // census entries gone before they were recorded
+	Warnings   []kcdata.Warning
+	BufferSize int64
+	BufferUsed int64
+	Spilled    int64
+	Overhead   int64
+}
+
+// CPUs lists what the stop did with the online CPUs.
+type CPUs struct {
+	Online, Stopped, Working, Missing, Left []int
+}
+
+// Whole says that nothing is missing from the file.
+func (r *Result) Whole() bool { return len(r.LeftOut) == 0 && len(r.CPUs.Missing) == 0 }
+
+func newResult(c *captured) *Result {
+	k := &c.capture
+	r := &Result{
+		Engine: c.engine, Isolation: c.isolation,
+		Stopped: time.Duration(k.StoppedNs), Window: time.Duration(k.WindowNs), Arrival: time.Duration(k.ArrivalNs),
+		Release: time.Duration(k.ReleaseNs), Elapsed: time.Duration(k.ElapsedNs), Census: time.Duration(k.CensusNs),
+		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: c.warnings,
+		BufferSize: int64(k.BufferSize), BufferUsed: int64(k.BufferUsed), Overhead: int64(k.Overhead),
+	}
+	for _, cpu := range c.cpus {
+		n := int(cpu.CPU)
+		r.CPUs.Online = append(r.CPUs.Online, n)
+		for _, f := range []struct {
+			flag uint32
+			list *[]int
+		}{
+			{kcdata.CPUStopped, &r.CPUs.Stopped},
+			{kcdata.CPUWorked, &r.CPUs.Working},
+			{kcdata.CPUMissed, &r.CPUs.Missing},
+			{kcdata.CPULeft, &r.CPUs.Left},
+		} {
+			if cpu.Flags&f.flag != 0 {
+				*f.list = append(*f.list, n)
+			}
+		}
+		r.Spilled += int64(cpu.SpillBytes)
+	}
+	return r
+}
+
+// missingWarnings says first what a reader must know first.
+func (s *Session) stateWarnings(c *captured) {
+	var missed []int
+	for _, cpu := range c.cpus {
+		if cpu.Flags&kcdata.CPUMissed != 0 {
+			missed = append(missed, int(cpu.CPU))
+		}
+	}
+	if len(missed) > 0 {
+		c.warn("cpu_missed", "CPU "+topology.FormatCPUList(missed)+" did not come to the stop within "+
+			s.options.ArrivalBudget.String()+": it was left running, and what runs there keeps it for itself")
+	}
+	for _, cpu := range s.plan.Left {
+		c.warn("cpu_left_running", "CPU "+topology.FormatCPUList([]int{cpu})+" was left running: "+s.plan.Why(cpu).String())
+	}
+	if c.capture.StopBroken > 0 {
+		c.warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
+	}
+}
+
+func (c *captured) warn(code, text string) {
+	c.warnings = append(c.warnings, kcdata.Warning{Code: code, Text: text})
+}

@@ -1,0 +1,422 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// openTest is a session of engine pull with test hooks.
+func openTest(t *testing.T, o Options, h hooks) *Session {
+	t.Helper()
+	requireBPF(t)
+	o.Engine, o.LockWait = EnginePull, time.Minute
+	s, err := open(o, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *Session) mustTake(t *testing.T) (*Result, *kcdata.Snapshot) {
+	t.Helper()
+	var buf bytes.Buffer
+	r, err := s.Take(context.Background(), Request{Output: &buf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(buf.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, snap
+}
+
+func needCPUs(t *testing.T, s *Session, n int) {
+	t.Helper()
+	if len(s.plan.Stop) < n {
+		t.Skipf("needs %d CPUs that can be stopped, this machine has %d", n, len(s.plan.Stop))
+	}
+}
+
+func hasWarning(r *Result, code string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w kcdata.Warning) bool { return w.Code == code })
+}
+
+// rawSleep sleeps in the kernel without telling the Go runtime.
+func rawSleep(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+}
+
+// A worker that sleeps inside the window breaks the stop: the file says so,
+// and the others leave at their own deadline.
+func TestInvariant1BrokenStopIsSaid(t *testing.T) {
+	const pause = 40 * time.Millisecond
+	sleeper := -1
+	s := openTest(t, Options{MaxPause: pause}, hooks{inWindow: func(cpu int) {
+		if cpu == sleeper {
+			rawSleep(150 * time.Millisecond)
+		}
+	}})
+	needCPUs(t, s, 2)
+	for _, cpu := range s.plan.Stop { // an ordinary worker, then the main one
+		sleeper = cpu
+		r, snap := s.mustTake(t)
+		if r.StopBroken == 0 || !hasWarning(r, "stop_broken") || snap.Capture.StopBroken == 0 {
+			t.Errorf("CPU %d slept in the window: broken %d, warnings %v", cpu, r.StopBroken, r.Warnings)
+		}
+		for _, c := range snap.CPUs {
+			held := time.Duration(c.ReleaseNs - c.ArriveNs)
+			if int(c.CPU) != sleeper && held > pause+20*time.Millisecond {
+				t.Errorf("CPU %d slept, CPU %d was held %v, the pause is bounded by %v", sleeper, c.CPU, held, pause)
+			}
+			if (int(c.CPU) == sleeper) != (c.Switches > 0) {
+				t.Errorf("CPU %d slept, CPU %d counts %d switches", sleeper, c.CPU, c.Switches)
+			}
+		}
+	}
+}
+
+// Arrival delays of 0, ½, 1 and 2 budgets on each CPU: no CPU waits past the
+// one deadline, a late one is left out and named.
+func TestInvariant3ArrivalDelays(t *testing.T) {
+	const budget = 10 * time.Millisecond
+	late, delay := -1, time.Duration(0)
+	s := openTest(t, Options{ArrivalBudget: budget}, hooks{beforeArrival: func(cpu int) {
+		if cpu == late {
+			for until := nanotime() + int64(delay); nanotime() < until; {
+			}
+		}
+	}})
+	needCPUs(t, s, 2)
+	main := s.engine.(*pull).workers[0].cpu
+	for _, halves := range []int{0, 1, 2, 4} {
+		for _, cpu := range s.plan.Stop {
+			late, delay = cpu, budget*time.Duration(halves)/2
+			r, snap := s.mustTake(t)
+			comes := delay < budget
+			if cpu == main && !comes {
+				// Without the main worker there is no stop, and the next
+				// try has another one in the lead.
+				if r.Tries < 2 && len(r.CPUs.Missing) == 0 {
+					t.Errorf("main CPU %d late by %v: %d tries, missing %v", cpu, delay, r.Tries, r.CPUs.Missing)
+				}
+			} else if got := slices.Contains(r.CPUs.Missing, cpu); got == comes {
+				t.Errorf("CPU %d late by %v: missing %v", cpu, delay, r.CPUs.Missing)
+			}
+			if !comes && r.Whole() {
+				t.Errorf("CPU %d late by %v: the result says whole", cpu, delay)
+			}
+			for _, c := range snap.CPUs {
+				if c.Flags&kcdata.CPUStopped == 0 {
+					continue
+				}
+				if waited := time.Duration(r.Window) + r.Arrival; waited > budget+50*time.Millisecond {
+					t.Errorf("CPU %d late by %v: CPU %d was held %v", cpu, delay, c.CPU, waited)
+				}
+			}
+		}
+	}
+}
+
+// A CPU kept for good by somebody's FIFO-99 task: the capture goes on without
+// it and names it, and leaves no thread behind.
+func TestHoggedCPUIsNamed(t *testing.T) {
+	requireBPF(t)
+	unlock, err := LockMachine(time.Minute) // nobody else's capture meets the hog
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := threadCount(t)
+	s := openTest(t, Options{}, hooks{})
+	needCPUs(t, s, 2)
+	for _, cpu := range s.plan.Stop[:2] {
+		hog := testtask.FIFOHog(t, cpu, 20*time.Second)
+		unlock()
+		began := time.Now()
+		r, snap := s.mustTake(t)
+		took := time.Since(began)
+		if unlock, err = LockMachine(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		hog.Close()
+		if !slices.Equal(r.CPUs.Missing, []int{cpu}) || !hasWarning(r, "cpu_missed") {
+			t.Errorf("CPU %d is hogged: missing %v, warnings %v", cpu, r.CPUs.Missing, r.Warnings)
+		}
+		if took > 5*time.Second {
+			t.Errorf("CPU %d is hogged: the capture took %v", cpu, took)
+		}
+		if len(snap.Tasks) < 10 || r.Whole() {
+			t.Errorf("CPU %d is hogged: %d tasks, whole %v", cpu, len(snap.Tasks), r.Whole())
+		}
+		if !runsOn(snap, hog.Children[0].Pid, cpu) {
+			t.Errorf("the hog %d is not marked as running on CPU %d", hog.Children[0].Pid, cpu)
+		}
+	}
+	r, _ := s.mustTakeUnlocked(t, unlock)
+	if !r.Whole() {
+		t.Errorf("the hogs are gone and CPUs %v are still missing", r.CPUs.Missing)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := threadCount(t); after > before+8 {
+		t.Errorf("%d threads before, %d after", before, after)
+	}
+}
+
+func (s *Session) mustTakeUnlocked(t *testing.T, unlock func()) (*Result, *kcdata.Snapshot) {
+	t.Helper()
+	unlock()
+	return s.mustTake(t)
+}
+
+func runsOn(s *kcdata.Snapshot, pid, cpu int) bool {
+	for _, task := range s.Tasks {
+		for _, th := range task.Threads {
+			if task.ID == uint64(pid) && int(th.Linux.CPU) == cpu && th.Linux.OnCPU != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func threadCount(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// A session closed leaves no worker thread behind.
+func TestCloseEndsWorkers(t *testing.T) {
+	s := openTest(t, Options{}, hooks{})
+	s.mustTake(t)
+	var tids []int
+	for _, w := range s.engine.(*pull).workers {
+		tids = append(tids, w.tid)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		if threadExists(tid) {
+			t.Errorf("worker thread %d is still there", tid)
+		}
+	}
+	if _, err := s.Take(context.Background(), Request{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Take after Close: %v", err)
+	}
+}
+
+// The machine runs on at once when the process is killed inside the window.
+func TestKilledInTheWindow(t *testing.T) {
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_KILLED") != "" {
+		holdWindow(t)
+		return
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledInTheWindow$")
+		cmd.Env = append(os.Environ(), "STACKSHOT_TEST_KILLED="+strconv.Itoa(int(sig)))
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err := cmd.Wait()
+		took := time.Since(began)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != sig {
+			t.Errorf("%v: %v\n%s", sig, err, out.String())
+		}
+		if took > 8*time.Second {
+			t.Errorf("%v: the machine was held %v", sig, took)
+		}
+	}
+	if s := openTest(t, Options{}, hooks{}); s != nil {
+		if r, _ := s.mustTake(t); !r.Whole() && !hasWarning(r, "cpu_missed") {
+			t.Errorf("after the kills: %+v", r)
+		}
+	}
+}
+
+// holdWindow is the child: its main worker sends the signal to its own process
+// from inside the window, where every CPU is held for up to 10 s.
+func holdWindow(t *testing.T) {
+	sig, _ := strconv.Atoi(os.Getenv("STACKSHOT_TEST_KILLED"))
+	pid := os.Getpid()
+	first := true
+	s := openTest(t, Options{MaxPause: 10 * time.Second}, hooks{inWindow: func(int) {
+		if first {
+			first = false
+			unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
+		}
+		for until := nanotime() + int64(10*time.Second); nanotime() < until; {
+		}
+	}})
+	s.mustTake(t)
+	t.Fatal("the signal did not end the process")
+}
+
+// A Go panic inside the window ends the process, and with it the stop.
+func TestPanicInTheWindow(t *testing.T) {
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_PANIC") != "" {
+		s := openTest(t, Options{MaxPause: 10 * time.Second}, hooks{inWindow: func(int) { panic("in the window") }})
+		s.mustTake(t)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPanicInTheWindow$")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_PANIC=1")
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "in the window") {
+		t.Errorf("err %v\n%s", err, out)
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the machine was held %v", took)
+	}
+}
+
+// Captures of several processes at once all finish whole, one after the other.
+func TestCapturesTakeTurns(t *testing.T) {
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
+		s := openTest(t, Options{}, hooks{})
+		for range 5 {
+			if r, _ := s.mustTake(t); !r.Whole() {
+				t.Fatalf("not whole: %+v", r)
+			}
+		}
+		return
+	}
+	var cmds []*exec.Cmd
+	var outs []*bytes.Buffer
+	for range 3 {
+		cmd, out := exec.Command(os.Args[0], "-test.run=^TestCapturesTakeTurns$"), new(bytes.Buffer)
+		cmd.Env = append(os.Environ(), "STACKSHOT_TEST_TURN=1")
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds, outs = append(cmds, cmd), append(outs, out)
+	}
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v\n%s", i, err, outs[i])
+		}
+	}
+}
+
+// The lock names its holder when the wait is over.
+func TestLockNamesHolder(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	l, err := lockMachine(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lockMachine(path, 50*time.Millisecond)
+	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "pid "+strconv.Itoa(os.Getpid())) {
+		t.Errorf("second lock: %v", err)
+	}
+	l.unlock()
+	l, err = lockMachine(path, 0)
+	if err != nil {
+		t.Fatalf("after the unlock: %v", err)
+	}
+	l.unlock()
+}
+
+// A context that is cancelled ends the capture with its error.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := openTest(t, Options{}, hooks{})
+	cancel()
+	if _, err := s.Take(ctx, Request{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Take with a cancelled context: %v", err)
+	}
+}
+
+// Past --max-pause the world runs on, and what was left out is listed.
+func TestMaxPauseIsKeptAndListed(t *testing.T) {
+	requireBPF(t)
+	testtask.Start(t, testtask.Bystanders(400))
+	const pause = 500 * time.Microsecond
+	s := openTest(t, Options{MaxPause: pause, ArrivalBudget: 10 * time.Millisecond}, hooks{})
+	r, snap := s.mustTake(t)
+	if r.Stopped > pause+5*time.Millisecond {
+		t.Errorf("stopped for %v, bound %v", r.Stopped, pause)
+	}
+	if len(r.LeftOut) < 100 || r.Whole() || len(snap.LeftOut) != len(r.LeftOut) {
+		t.Errorf("%d tasks in the file, %d left out, %d listed in the file", r.Tasks, len(r.LeftOut), len(snap.LeftOut))
+	}
+	in := map[uint32]bool{}
+	for _, task := range snap.Tasks {
+		in[uint32(task.ID)] = true
+	}
+	for _, l := range r.LeftOut {
+		if in[l.Tgid] || l.Reason != kcdata.LeftOutMaxPause {
+			t.Errorf("left out: %+v, in the file: %v", l, in[l.Tgid])
+		}
+	}
+}
+
+// Captures while processes and threads come and go: no error, nothing lost
+// that was there all the time. 60 s, or 5 s with -short.
+func TestSpawnExitStorm(t *testing.T) {
+	requireBPF(t)
+	d := 60 * time.Second
+	if testing.Short() {
+		d = 5 * time.Second
+	}
+	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(50))
+	storm := testtask.SpawnExitStorm(t, testtask.Storm{})
+	s := openTest(t, Options{}, hooks{})
+	takes := 0
+	for end := time.Now().Add(d); time.Now().Before(end); takes++ {
+		r, snap := s.mustTake(t)
+		if len(r.LeftOut) > 0 || r.StopBroken > 0 || len(snap.Problems) > 0 {
+			t.Errorf("capture %d: left out %v, broken %d, problems %v", takes, r.LeftOut, r.StopBroken, snap.Problems)
+		}
+		times := map[uint64]int{}
+		for _, task := range snap.Tasks {
+			times[task.ID]++
+		}
+		for _, c := range stay.Children {
+			if times[uint64(c.Pid)] != 1 {
+				t.Errorf("capture %d: task %d is in the file %d times", takes, c.Pid, times[uint64(c.Pid)])
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if made, _ := storm.Made(); made < 20 || takes < 10 {
+		t.Errorf("%d captures over %d made tasks: no storm", takes, made)
+	}
+	procs, threads := storm.Made()
+	t.Logf("%d captures, %d processes and %d threads came and went", takes, procs, threads)
+}

@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/topology"
+	"stackshot/kcdata"
+)
+
+// Session is everything that a capture needs and that takes time or may fail:
+// programs loaded, workers made, pinned and parked, the machine described. Open
+// it once, Take as often as wanted. One Take runs at a time; a second one
+// waits.
+type Session struct {
+	options  Options
+	plan     *topology.Plan
+	engine   engine
+	proc     procfs.FS // with time limits
+	host     *host
+	warnings []kcdata.Warning // of Open; constant after
+
+	mu     sync.Mutex
+	closed bool // by mu
+}
+
+// engine is one way to capture. Engines: pull, procfs.
+type engine interface {
+	name() string
+	isolation() string
+	// stops says that the machine is held: one capture per machine then.
+	stops() bool
+	// capture makes one try. What it returns refers to the engine's memory
+	// and holds until the next call. With an error of kind errNotStopped
+	// nothing was recorded, and another try may succeed.
+	capture(ctx context.Context, j job) (*captured, error)
+	close() error
+}
+
+// Open prepares captures. Errors: *OptionError and topology's own for options
+// that cannot be, internal/bpf.ErrUnsupported under --engine pull.
+func Open(o Options) (*Session, error) { return open(o, hooks{}) }
+
+func open(o Options, h hooks) (*Session, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{options: o}
+	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
+	if s.plan, err = planCPUs(o); err != nil {
+		return nil, err
+	}
+	if s.engine, err = s.chooseEngine(h); err != nil {
+		return nil, err
+	}
+	s.host = describeHost(s.proc, o.Redact)
+	return s, nil
+}
+
+// Take makes one capture. The result is whole, or says what is missing; an
+// error means that there is none.
+func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if r.Since != 0 {
+		return nil, ErrDelta
+	}
+	began := time.Now()
+	scope, err := s.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.tries(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	c.capture.MaxPauseNs = uint64(s.options.MaxPause)
+	c.capture.ElapsedNs = uint64(time.Since(began))
+	return s.collate(r, scope, c)
+}
+
+// Close ends the session's threads and gives its memory back.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.proc.Readers.Close()
+	return s.engine.close()
+}
+
+// Take is Open, one Take and Close.
+func Take(ctx context.Context, o Options, r Request) (*Result, error) {
+	s, err := Open(o)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.Take(ctx, r)
+	return res, errors.Join(err, s.Close())
+}
+
+func (s *Session) warn(code, text string) {
+	s.warnings = append(s.warnings, kcdata.Warning{Code: code, Text: text})
+}

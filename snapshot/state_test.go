@@ -1,0 +1,182 @@
+package snapshot
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The exhaustive test runs every interleaving of every worker's steps over the
+// real stopState (each step is one call, each call is atomic on one word), for
+// up to three workers, with any of them never arriving, late, or leaving at
+// its own deadline, and checks invariant 3 in every reachable end.
+
+type modelWorker struct {
+	main     bool
+	pc       int  // 0 before arrival, 1 waiting, 2 in the window, 3 finished, 4 left
+	in       bool // arrive said yes
+	entered  bool
+	deadline bool // this worker's arrival clock may pass
+}
+
+type model struct {
+	word    uint64
+	want    int
+	workers [3]modelWorker
+	n       int
+}
+
+func (m model) key() string { return fmt.Sprint(m.word, m.workers[:m.n]) }
+
+func (m model) step(i, choice int) (model, bool) {
+	var s stopState
+	s.want = uint64(m.want)
+	s.word.Store(m.word)
+	w := &m.workers[i]
+	switch {
+	case w.pc == 0 && choice == 0:
+		w.in = s.arrive(w.main)
+		w.pc = 1
+		if !w.in {
+			w.pc = 4
+		}
+	case w.pc == 0 && choice == 1: // never comes
+		w.pc = 4
+	case w.pc == 1 && choice == 0: // looks at the word
+		switch s.phase() {
+		case phaseArriving:
+			return m, false
+		case phaseAborted:
+			w.pc = 4
+		default:
+			w.pc, w.entered = 2, true
+		}
+	case w.pc == 1 && choice == 1: // its arrival deadline passes
+		switch s.expire() {
+		case phaseAborted:
+			w.pc = 4
+		case phaseArriving:
+			panic("expire left the decision open")
+		default:
+			w.pc, w.entered = 2, true
+		}
+	case w.pc == 2 && choice == 0:
+		s.finish()
+		w.pc = 3
+	case w.pc == 3 && choice == 0: // waits for drained or released
+		if p := s.phase(); p != phaseDrained && p != phaseReleased {
+			return m, false
+		}
+		s.release()
+		w.pc = 4
+	case w.pc == 3 && choice == 1: // leaves at its own deadline
+		s.release()
+		w.pc = 4
+	default:
+		return m, false
+	}
+	m.word = s.word.Load()
+	return m, true
+}
+
+func TestInvariant3OneDecision(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		start := model{want: n, n: n, word: uint64(phaseArriving)}
+		start.workers[0].main = true
+		seen, ends := map[string]bool{}, 0
+		explore(t, start, phaseArriving, seen, &ends)
+		if ends == 0 || len(seen) < n*4 {
+			t.Fatalf("%d workers: %d states, %d ends: the model does not move", n, len(seen), ends)
+		}
+		t.Logf("%d workers: %d states, %d ends", n, len(seen), ends)
+	}
+}
+
+func explore(t *testing.T, m model, before phase, seen map[string]bool, ends *int) {
+	t.Helper()
+	checkModel(t, m, before)
+	if seen[m.key()] {
+		return
+	}
+	seen[m.key()] = true
+	moved := false
+	for i := range m.n {
+		for choice := range 2 {
+			if next, ok := m.step(i, choice); ok {
+				moved = true
+				explore(t, next, phaseOf(m.word), seen, ends)
+			}
+		}
+	}
+	if !moved {
+		*ends++
+		for i, w := range m.workers[:m.n] {
+			if w.pc != 4 {
+				t.Fatalf("worker %d is stuck at step %d: %s", i, w.pc, m.key())
+			}
+		}
+	}
+}
+
+var successors = map[phase][]phase{
+	phaseArriving:  {phaseArriving, phaseCommitted, phaseAborted},
+	phaseCommitted: {phaseCommitted, phaseDrained, phaseReleased},
+	phaseDrained:   {phaseDrained, phaseReleased},
+	phaseReleased:  {phaseReleased},
+	phaseAborted:   {phaseAborted},
+}
+
+func checkModel(t *testing.T, m model, before phase) {
+	t.Helper()
+	now := phaseOf(m.word)
+	ok := false
+	for _, p := range successors[before] {
+		ok = ok || p == now
+	}
+	if !ok {
+		t.Fatalf("%v → %v: %s", before, now, m.key())
+	}
+	in, busy := uint64(0), uint64(0)
+	for _, w := range m.workers[:m.n] {
+		if w.in {
+			in++
+		}
+		if w.in && w.pc < 3 {
+			busy++
+		}
+		if w.entered && now == phaseAborted {
+			t.Fatalf("a worker is in the window of an aborted stop: %s", m.key())
+		}
+		if w.entered && !w.in {
+			t.Fatalf("a worker that was not counted is in the window: %s", m.key())
+		}
+	}
+	if arrivedOf(m.word) != in {
+		t.Fatalf("%d arrived, word says %d", in, arrivedOf(m.word))
+	}
+	if now == phaseCommitted && busyOf(m.word) != busy {
+		t.Fatalf("%d busy, word says %d: %s", busy, busyOf(m.word), m.key())
+	}
+	if now == phaseDrained && busy != 0 {
+		t.Fatalf("drained with %d busy: %s", busy, m.key())
+	}
+}
+
+func TestStateStopsEarly(t *testing.T) {
+	var s stopState
+	s.begin(1)
+	if s.recording() {
+		t.Fatal("recording before the decision")
+	}
+	s.arrive(true)
+	if !s.recording() {
+		t.Fatal("not recording after the commit")
+	}
+	s.noSpace()
+	if s.recording() || !s.ranShort() {
+		t.Fatal("still recording after the memory ran out")
+	}
+	s.finish()
+	if s.phase() != phaseDrained {
+		t.Fatalf("phase %v, want drained", s.phase())
+	}
+}

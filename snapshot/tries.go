@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"stackshot/kcdata"
+)
+
+// Between two stops the machine runs at least this many times the last pause.
+const restFactor = 10
+
+// maxTries bounds the tries that fail for another reason than memory.
+const maxTries = 3
+
+// tries captures until everything fits, the largest buffer is full, or the
+// pause budget is spent. One capture runs per machine.
+func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
+	if s.engine.stops() {
+		unlock, err := LockMachine(s.options.LockWait)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	j := job{pids: sc.pids, size: s.firstSize(sc)}
+	var stopped time.Duration
+	for n := uint32(1); ; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		j.pause = s.options.MaxPause - stopped
+		c, err := s.engine.capture(ctx, j)
+		if errors.Is(err, errNotStopped) && n < maxTries {
+			continue
+		}
+		if err != nil {
+			return s.withoutStop(ctx, j, err)
+		}
+		last := time.Duration(c.capture.StoppedNs)
+		stopped += last
+		next, more := s.larger(j.size, c)
+		if !more || stopped >= s.options.MaxPause {
+			c.capture.Tries = n
+			c.capture.StoppedNs = uint64(stopped)
+			return c, ctx.Err()
+		}
+		j.size = next
+		time.Sleep(min(restFactor*last, time.Second))
+	}
+}
+
+// withoutStop is the way out of auto where the machine could not be stopped:
+// the same picture from /proc, and the reason in a warning.
+func (s *Session) withoutStop(ctx context.Context, j job, why error) (*captured, error) {
+	if s.options.Engine != EngineAuto || !s.engine.stops() || ctx.Err() != nil {
+		return nil, why
+	}
+	e, err := s.openProcfs()
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	defer e.close()
+	c, err := e.capture(ctx, j)
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	c.capture.Tries = 1
+	c.warnings = append(c.warnings, kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
+	return c, nil
+}
+
+func (s *Session) firstSize(sc scope) size {
+	sz := estimate(sc.tasks, sc.threads, len(s.plan.Topology.Clusters), len(s.plan.Stop), s.plan.Topology.AMP)
+	if s.options.Buffer != 0 {
+		return sz.within(s.options.Buffer, len(s.plan.Stop))
+	}
+	sz.bytes = min(sz.bytes, s.options.MaxBuffer)
+	return sz
+}
+
+// larger doubles what ran short. False: nothing did, or the maximum is reached.
+func (s *Session) larger(sz size, c *captured) (size, bool) {
+	if !c.ranShort {
+		return sz, false
+	}
+	if c.seenTasks > sz.tasks {
+		sz.tasks = max(2*sz.tasks, c.seenTasks*5/4)
+		return sz, true
+	}
+	if sz.bytes >= s.options.MaxBuffer {
+		return sz, false
+	}
+	sz.bytes = min(2*sz.bytes, s.options.MaxBuffer)
+	return sz, true
+}

@@ -1,0 +1,127 @@
+package snapshot
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+)
+
+// A try is one stop of the machine. Fields of the first group are set before
+// the wake and constant from then on; the second group is written by the main
+// worker in the window; state is everybody's (state.go).
+type try struct {
+	mem           *memory
+	size          size
+	workers       int // threads that stop a CPU
+	pids          []bpf.CensusEntry
+	self          uint32
+	taskProg      int
+	idleProg      int // -1: idle threads are not recorded
+	slots         bpf.Slots
+	arrivalBudget int64 // ns
+	pauseBudget   int64 // ns
+	stopTaking    func() bool
+
+	censusPass  bpf.Iterator
+	censusBuf   [censusRead]byte
+	censusErr   unix.Errno
+	censusWhole bool
+	seenTasks   int
+	seenThreads int
+
+	arriveBy atomic.Int64 // CLOCK_MONOTONIC ns, written before the gate opens
+	pauseBy  atomic.Int64
+
+	state stopState
+}
+
+// waitSlack is what the coordinator, an ordinary thread, allows for being
+// scheduled at all on a busy machine.
+const waitSlack = 200 * time.Millisecond
+
+// run stops the machine once with the given workers, the first of which is
+// main, and returns when all are parked again or were given up. missing are
+// those whose CPU did not arrive.
+func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
+	t.state.begin(len(workers))
+	drainEvents(p.team.done)
+	drainEvents(p.team.gate)
+	wakeMain(workers[0])
+	p.await(t, workers)
+	for _, w := range workers {
+		if !w.stamp.in {
+			missing = append(missing, w)
+		}
+	}
+	return missing
+}
+
+func wakeMain(w *worker) {
+	one := [8]byte{1}
+	unix.Write(w.wake, one[:])
+}
+
+// await waits for the workers to say done. Whoever has not by the time the
+// try must be over is un-pinned: it is starved behind somebody's real-time
+// task, and free to run it leaves at once.
+func (p *pull) await(t *try, workers []*worker) {
+	budget := settle + time.Duration(t.arrivalBudget+t.pauseBudget) + waitSlack
+	if p.collect(len(workers), budget) == 0 {
+		return
+	}
+	t.state.expire()
+	owing := t.owing(workers)
+	for _, w := range owing {
+		w.unpin(&p.everywhere)
+	}
+	deadline := time.Now().Add(time.Second)
+	for len(t.owing(owing)) > 0 && time.Now().Before(deadline) {
+		p.collect(1, 10*time.Millisecond)
+	}
+	for _, w := range t.owing(owing) {
+		w.away = true
+	}
+}
+
+// owing are those that were woken and have not said done. Until the main
+// worker has opened the gate, only it was.
+func (t *try) owing(workers []*worker) (out []*worker) {
+	for i, w := range workers {
+		if !w.through.Load() && (i == 0 || t.arriveBy.Load() != 0) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// collect waits for n workers to say done, at most for d; it returns how many
+// have not.
+func (p *pull) collect(n int, d time.Duration) int {
+	deadline := time.Now().Add(d)
+	fds := []unix.PollFd{{Fd: int32(p.team.done), Events: unix.POLLIN}}
+	var b [8]byte
+	for n > 0 {
+		rest := time.Until(deadline)
+		if rest <= 0 {
+			return n
+		}
+		unix.Poll(fds, int(rest.Milliseconds())+1)
+		if k, _ := unix.Read(p.team.done, b[:]); k == 8 {
+			n -= int(b[0]) | int(b[1])<<8
+		}
+	}
+	return 0
+}
+
+// drainEvents takes what is left in an eventfd by an earlier try.
+func drainEvents(fd int) {
+	var b [8]byte
+	for {
+		if _, err := unix.Read(fd, b[:]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package snapshot
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+	"stackshot/workqueue"
+)
+
+// This file is what a worker runs between its wake and its release. Nothing
+// here may allocate, lock, log or wait for another Go thread (rule 1): while
+// the CPUs are held, no other thread runs.
+
+// settle is how long the main worker sleeps between its own wake and the
+// others': ordinary work comes back to the CPUs, so that what the stop then
+// displaces is the machine's work and not the thread that asked for the stop.
+const settle = 3 * time.Millisecond
+
+// turn is one worker's part in one try.
+func (w *worker) turn(main bool) {
+	t := w.try
+	w.stamp.main = main
+	if main && !w.openGate(t) {
+		return
+	}
+	if h := w.team.hooks.beforeArrival; h != nil {
+		h(w.cpu)
+	}
+	procPin()
+	w.stamp.taken = nanotime()
+	readUsage(&w.before)
+	if t.state.arrive(main) {
+		w.stamp.arrived = nanotime()
+		if w.decided(t) {
+			w.stamp.in = true
+			w.inWindow(t)
+		}
+	}
+	readUsage(&w.after)
+	w.stamp.left = nanotime()
+	procUnpin()
+}
+
+// openGate is the second step of the wake: sleep, fix the deadlines, release
+// the others with one write. False: the coordinator has given this worker up.
+func (w *worker) openGate(t *try) bool {
+	ts := unix.NsecToTimespec(int64(settle))
+	unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+	if t.state.phase() != phaseArriving {
+		return false
+	}
+	now := nanotime()
+	t.arriveBy.Store(now + t.arrivalBudget)
+	t.pauseBy.Store(now + t.pauseBudget)
+	if t.workers > 1 {
+		tokens := [8]byte{byte(t.workers - 1), byte((t.workers - 1) >> 8)}
+		unix.Write(w.team.gate, tokens[:])
+	}
+	return true
+}
+
+// decided waits for the one decision (invariant 3), at most to the one arrival
+// deadline.
+func (w *worker) decided(t *try) bool {
+	by := t.arriveBy.Load()
+	p := t.state.phase()
+	for p == phaseArriving {
+		if nanotime() >= by {
+			p = t.state.expire()
+			break
+		}
+		p = t.state.phase()
+	}
+	return p != phaseAborted
+}
+
+func (w *worker) inWindow(t *try) {
+	w.stamp.window = nanotime()
+	if h := w.team.hooks.inWindow; h != nil {
+		h(w.cpu)
+	}
+	if w.stamp.main {
+		t.census(w)
+		w.stamp.census = nanotime() - w.stamp.window
+	}
+	if w.works {
+		w.drain(t)
+	}
+	w.stamp.drained = nanotime()
+	t.state.finish()
+	by := t.pauseBy.Load()
+	for t.state.phase() == phaseCommitted && nanotime() < by {
+	}
+	t.state.release()
+}
+
+// drain takes items until there are none, the pause is spent, or the memory.
+func (w *worker) drain(t *try) {
+	by := t.pauseBy.Load()
+	for {
+		it, status := t.mem.queue.Next(w.slot, w.kind, t.stopTaking, by)
+		if status != workqueue.Got {
+			return
+		}
+		w.record(t, it, by)
+	}
+}
+
+// record reads one item's KCData, made in BPF, straight into the chain.
+func (w *worker) record(t *try, it workqueue.Item, by int64) {
+	slot := w.slotMem()
+	atomic.StoreUint32(&slot.Begun, 0)
+	atomic.StoreUint32(&slot.Done, 0)
+	atomic.StoreUint32(&slot.Threads, 0)
+	from, before := w.chain.Mark(), w.chain.Len()
+	reason, errno := w.read(t, it, by)
+	if reason == 0 && w.chain.Len() > before {
+		w.parts = append(w.parts, part{it, from, w.chain.Mark(), atomic.LoadUint32(&slot.Threads)})
+		return
+	}
+	if reason == 0 {
+		reason = kcdata.LeftOutVanished // nothing was shown: it is gone
+	}
+	w.chain.Rewind(from)
+	w.failed = append(w.failed, failure{it, reason, errno})
+	if reason == kcdata.LeftOutNoSpace {
+		t.state.noSpace()
+	}
+}
+
+// read iterates over the item's task. (0, 0): all of it is in the chain.
+func (w *worker) read(t *try, it workqueue.Item, by int64) (reason uint32, errno unix.Errno) {
+	var pass bpf.Iterator
+	prog, scope := t.program(it)
+	if errno := pass.Open(prog, &scope); errno != 0 {
+		if errno == unix.ESRCH {
+			return kcdata.LeftOutVanished, errno
+		}
+		return kcdata.LeftOutError, errno
+	}
+	defer pass.Close()
+	slot := w.slotMem()
+	for {
+		room := w.chain.Room()
+		if room == nil {
+			return kcdata.LeftOutNoSpace, unix.ENOSPC
+		}
+		n, errno := pass.Read(room)
+		if errno != 0 {
+			return kcdata.LeftOutError, errno
+		}
+		w.chain.Advance(n)
+		if n == 0 || n < len(room) && atomic.LoadUint32(&slot.Done) != 0 {
+			break
+		}
+		if nanotime() >= by {
+			return kcdata.LeftOutMaxPause, 0
+		}
+	}
+	if atomic.LoadUint32(&slot.Begun) != atomic.LoadUint32(&slot.Done) {
+		return kcdata.LeftOutError, unix.EIO
+	}
+	return 0, 0
+}

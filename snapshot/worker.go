@@ -1,0 +1,247 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+	"stackshot/workqueue"
+)
+
+// A worker is one goroutine on one OS thread, pinned to one CPU at SCHED_FIFO
+// 99 where that is granted. It is made, pinned and parked in Open, long before
+// any stop: a thread that is still being made cannot arrive in time.
+//
+// Fields of the first group are constant once ready is closed. Those of the
+// second belong to the coordinator while the worker is parked, and to the
+// worker from its wake until it has said done.
+type worker struct {
+	cpu     int
+	slot    int // index among the session's workers
+	kind    workqueue.Kind
+	cluster int
+	works   bool // takes items; else only holds its CPU still
+	tid     int
+	fifo    error // why SCHED_FIFO was refused
+	wake    int   // eventfd: wakes this worker as main
+	ready   chan struct{}
+	team    *team
+
+	try    *try
+	chain  *kcdata.Chain
+	parts  []part
+	failed []failure
+	stamp  stamps
+	before unix.Rusage
+	after  unix.Rusage
+	spill  uint64 // bytes of chunks from other clusters' arenas
+	pinned bool
+
+	through atomic.Bool // written by the worker when it is done with a try, cleared by the coordinator
+	away    bool        // coordinator's: did not come back to its park in time
+	late    bool        // coordinator's: missed the last stop, so it does not lead the next
+}
+
+// part is what one worker made of one item: the stream between two marks of
+// its chain.
+type part struct {
+	item     workqueue.Item
+	from, to kcdata.Mark
+	threads  uint32
+}
+
+// failure is an item that a worker took and could not record.
+type failure struct {
+	item   workqueue.Item
+	reason uint32 // kcdata.LeftOut*
+	errno  unix.Errno
+}
+
+// stamps of one turn, CLOCK_MONOTONIC ns; 0: did not get there.
+type stamps struct {
+	taken   int64 // the worker runs: its CPU is taken from its work
+	arrived int64
+	window  int64 // decision seen: recording starts
+	drained int64 // no more items
+	left    int64
+	census  int64 // duration
+	main    bool
+	in      bool // part of the committed stop
+}
+
+// team is what all workers share.
+type team struct {
+	gate    int // eventfd, semaphore: one token releases one worker that is not main
+	done    int // eventfd: a worker adds one when it is through
+	closing atomic.Bool
+	hooks   hooks
+}
+
+// hooks are called by tests to bend a worker's turn. Constant after Open.
+type hooks struct {
+	beforeArrival func(cpu int)
+	inWindow      func(cpu int)
+}
+
+const fifoPriority = 99
+
+func newTeam() (*team, error) {
+	gate, err := unix.Eventfd(0, unix.EFD_SEMAPHORE|unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	done, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(gate)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	return &team{gate: gate, done: done}, nil
+}
+
+func (t *team) close() {
+	unix.Close(t.gate)
+	unix.Close(t.done)
+}
+
+// start makes the worker's thread and waits until it is ready to be parked.
+func (w *worker) start(fifo bool) error {
+	var err error
+	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	w.ready = make(chan struct{})
+	go w.loop(fifo)
+	<-w.ready
+	return nil
+}
+
+func (w *worker) loop(fifo bool) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	w.tid = unix.Gettid()
+	blockPreemptionSignal()
+	growStack(0)
+	if fifo {
+		w.fifo = setFIFO()
+	}
+	close(w.ready)
+	for {
+		main := w.park()
+		if w.team.closing.Load() {
+			return
+		}
+		w.turn(main)
+		w.sayDone()
+	}
+}
+
+// setFIFO comes before any pinning: a thread that is pinned behind somebody's
+// FIFO task could not run to set it. Children do not inherit it.
+func setFIFO() error {
+	err := unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size:     unix.SizeofSchedAttr,
+		Policy:   unix.SCHED_FIFO,
+		Priority: fifoPriority,
+		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
+	}, 0)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("SCHED_FIFO %d: %w (needs CAP_SYS_NICE, and an RT budget under CONFIG_RT_GROUP_SCHED)", fifoPriority, err)
+	}
+	return err
+}
+
+// blockPreemptionSignal blocks SIGURG for this thread: the runtime uses it to
+// interrupt a goroutine that has run for 10 ms.
+func blockPreemptionSignal() {
+	set := uint64(1) << (unix.SIGURG - 1)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_BLOCK, uintptr(unsafe.Pointer(&set)), 0, 8, 0, 0)
+}
+
+// growStack makes the goroutine's stack as large as the window needs it; a
+// stack grows by allocating.
+func growStack(depth int) byte {
+	var room [2048]byte
+	if depth < 16 {
+		room[depth] = growStack(depth + 1)
+	}
+	return room[depth]
+}
+
+// park waits for this worker's own wake (it is main) or for a token of the
+// gate. The wait is a system call that the Go runtime knows of, so that a
+// parked worker keeps nobody from stopping Go's world.
+func (w *worker) park() (main bool) {
+	fds := []unix.PollFd{{Fd: int32(w.wake), Events: unix.POLLIN}, {Fd: int32(w.team.gate), Events: unix.POLLIN}}
+	var b [8]byte
+	for {
+		unix.Poll(fds, -1)
+		if w.team.closing.Load() {
+			return false
+		}
+		if n, _ := unix.Read(w.wake, b[:]); n == 8 {
+			return true
+		}
+		if w.try == nil {
+			continue
+		}
+		if n, _ := unix.Read(w.team.gate, b[:]); n == 8 {
+			return false
+		}
+	}
+}
+
+func (w *worker) sayDone() {
+	w.through.Store(true)
+	one := [8]byte{1}
+	unix.Write(w.team.done, one[:])
+}
+
+// pin puts the parked worker on its CPU, from the coordinator's thread: a
+// thread that pins itself may have to wait for that CPU.
+func (w *worker) pin() error {
+	var set unix.CPUSet
+	set.Set(w.cpu)
+	if err := unix.SchedSetaffinity(w.tid, &set); err != nil {
+		return fmt.Errorf("pin to CPU %d: %w", w.cpu, err)
+	}
+	w.pinned = true
+	return nil
+}
+
+// unpin frees a worker that somebody's FIFO task keeps from running.
+func (w *worker) unpin(everywhere *unix.CPUSet) {
+	unix.SchedSetaffinity(w.tid, everywhere)
+	w.pinned = false
+}
+
+// assign prepares the parked worker for a try.
+func (w *worker) assign(t *try) {
+	w.try = t
+	w.stamp = stamps{}
+	w.spill = 0
+	w.through.Store(false)
+	w.parts, w.failed = w.parts[:0], w.failed[:0]
+	if cap(w.parts) < t.size.tasks {
+		w.parts = make([]part, 0, t.size.tasks)
+		w.failed = make([]failure, 0, t.size.tasks)
+	}
+	w.chain = t.mem.newChain(w.cluster, &w.spill)
+}
+
+// switches is how often the scheduler took this worker off its CPU between the
+// two readings: each is a break of the stop.
+func (w *worker) switches() uint32 {
+	return uint32(w.after.Nvcsw - w.before.Nvcsw + w.after.Nivcsw - w.before.Nivcsw)
+}
+
+// readUsage may be called in the window.
+func readUsage(u *unix.Rusage) {
+	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(u)), 0)
+}
+
+func (w *worker) slotMem() *bpf.Slot { return &w.try.slots[w.cpu] }
