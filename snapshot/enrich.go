@@ -105,7 +105,7 @@ func (e *enricher) cmdline(w *section, f procfs.File) {
 		return
 	}
 	if len(f.Data) > 0 { // empty: a zombie
-		w.note(w.Bytes(kcdata.TypeLinuxCmdline, f.Data))
+		w.bytes(kcdata.TypeLinuxCmdline, f.Data)
 	}
 }
 

@@ -35,11 +35,31 @@ func (s *section) note(err error) {
 	}
 }
 
+// text writes a string of ours, introduced by its length: Apple's decoder knows
+// only what a definition describes. An empty one is absent.
 func (s *section) text(t kcdata.Type, v string) {
-	if v != "" {
-		s.note(s.String(t, v))
+	if v == "" {
+		return
+	}
+	s.introduce(t, len(v)+1)
+	s.note(s.String(t, strings.ReplaceAll(v, "\x00", "")))
+}
+
+func (s *section) bytes(t kcdata.Type, v []byte) {
+	s.introduce(t, len(v))
+	s.note(s.Bytes(t, v))
+}
+
+// maxDefined is the longest array that a type definition can describe.
+const maxDefined = 0xffff
+
+func (s *section) introduce(t kcdata.Type, n int) {
+	if t >= firstLinux && n <= maxDefined {
+		s.note(s.DefineLen(t, n))
 	}
 }
+
+const firstLinux = kcdata.Type(0x4C00)
 
 func (s *section) record(t kcdata.Type, v any)       { s.note(s.Struct(t, v)) }
 func (s *section) uint64(name string, v uint64)      { s.note(s.Uint64Desc(name, v)) }
@@ -95,7 +115,7 @@ func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
 	w.text(kcdata.TypeLinuxArch, h.arch)
 	w.text(kcdata.TypeLinuxBootID, h.bootID)
 	if h.kernelBuild != nil {
-		w.note(w.Bytes(kcdata.TypeLinuxKernelBuild, h.kernelBuild))
+		w.bytes(kcdata.TypeLinuxKernelBuild, h.kernelBuild)
 	}
 	w.text(kcdata.TypeLinuxToolVersion, "stackshot "+Version())
 	w.text(kcdata.TypeLinuxRequest, sc.words)
@@ -147,7 +167,7 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 	if syms := names.symbols(); len(syms) > 0 {
 		w.array(kcdata.TypeLinuxSymbol, syms)
 	}
-	w.note(w.Bytes(kcdata.TypeLinuxStrings, names.table))
+	w.bytes(kcdata.TypeLinuxStrings, names.table)
 	w.record(kcdata.TypeLinuxCapture, &c.capture)
 	w.array(kcdata.TypeLatencyInfoCPU, latencyCPUs(c.cpus))
 	w.record(kcdata.TypeDuration, &kcdata.Duration{

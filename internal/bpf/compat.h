@@ -34,7 +34,13 @@ static __always_inline u64 mm_counter(struct mm_struct *mm, const int kind)
 	if (bpf_core_field_exists(old->rss_stat.count)) {
 		n = BPF_CORE_READ(old, rss_stat.count[kind]);
 	} else {
-		n = BPF_CORE_READ(mm, rss_stat[kind].count);
+		// Index by hand: CO-RE moves a subscript only where the compiler sees
+		// a constant, and our percpu_counter is shorter than the kernel's.
+		n = 0;
+		bpf_probe_read_kernel(&n, sizeof(n),
+			(char *)mm + bpf_core_field_offset(mm->rss_stat) +
+			kind * bpf_core_type_size(struct percpu_counter) +
+			bpf_core_field_offset(struct percpu_counter, count));
 	}
 	return n < 0 ? 0 : n;
 }

@@ -6,7 +6,7 @@
 #ifndef STACKSHOT_KCDATA_H
 #define STACKSHOT_KCDATA_H
 
-enum {
+enum kc_type {
 	KC_CONTAINER_BEGIN = 0x13,
 	KC_CONTAINER_END = 0x14,
 	KC_ARRAY_PAD0 = 0x20,
@@ -32,18 +32,18 @@ enum {
 };
 
 // flags of ths_ss_flags / ts_ss_flags / ths_state that we set
-enum { SS_USER64 = 0x1, SS_KERNEL64 = 0x2, TS_TERMINATED = 0x8 };
-enum { THS_ONCORE = 0x800, THS_MAIN = 0x2000, THS_TRUNCKERN = 0x4000 };
-enum { TH_WAIT = 0x1, TH_SUSP = 0x2, TH_RUN = 0x4, TH_UNINT = 0x8, TH_TERMINATE = 0x10, TH_IDLE = 0x80 };
+enum ss_flags { SS_USER64 = 0x1, SS_KERNEL64 = 0x2, TS_TERMINATED = 0x8 };
+enum ths_flags { THS_ONCORE = 0x800, THS_MAIN = 0x2000, THS_TRUNCKERN = 0x4000 };
+enum ths_state { TH_WAIT = 0x1, TH_SUSP = 0x2, TH_RUN = 0x4, TH_UNINT = 0x8, TH_TERMINATE = 0x10, TH_IDLE = 0x80 };
 
 // present bits, kcdata/linux.go
-enum {
+enum task_present {
 	TASK_HAS_IDS = 1 << 0, TASK_HAS_TIMES = 1 << 1, TASK_HAS_SIGNAL = 1 << 2, TASK_HAS_OOM = 1 << 3,
 	TASK_HAS_CGROUP = 1 << 4, TASK_HAS_GROUP_IO = 1 << 5, TASK_HAS_FAULTS = 1 << 6,
 	TASK_HAS_THREAD_COUNT = 1 << 7,
 	TASK_IS_KERNEL = 1 << 8, TASK_IN_EXEC = 1 << 9, TASK_CORE_DUMPING = 1 << 10, TASK_IS_SELF = 1 << 11,
 };
-enum {
+enum thread_present {
 	THREAD_HAS_TIMES = 1 << 0, THREAD_HAS_RUNTIME = 1 << 1, THREAD_HAS_SCHED_INFO = 1 << 2,
 	THREAD_HAS_SWITCHES = 1 << 3, THREAD_HAS_FAULTS = 1 << 4, THREAD_HAS_PRIO = 1 << 5,
 	THREAD_HAS_START = 1 << 6, THREAD_HAS_FS_BASE = 1 << 7, THREAD_HAS_STACK = 1 << 8,
@@ -127,6 +127,34 @@ struct linux_delays {
 struct linux_signals { u64 pending, shared_pending, blocked; };
 
 struct linux_thread_ns { u32 inode, tid; };
+
+// Names every record and constant once, so that the object's type information
+// holds them for TestRecordLayout; nothing reads or writes it.
+struct all_records {
+	struct kc_header *header;
+	struct kc_container *container;
+	struct thread_snapshot *thread_snapshot;
+	struct cpu_times *cpu_times;
+	struct task_snapshot *task_snapshot;
+	struct transitioning_task_snapshot *transitioning_task_snapshot;
+	struct linux_task *linux_task;
+	struct linux_task_memory *linux_task_memory;
+	struct linux_task_ns *linux_task_ns;
+	struct linux_task_exe *linux_task_exe;
+	struct linux_thread *linux_thread;
+	struct linux_syscall *linux_syscall;
+	struct linux_thread_io *linux_thread_io;
+	struct linux_delays *linux_delays;
+	struct linux_signals *linux_signals;
+	struct linux_thread_ns *linux_thread_ns;
+	enum kc_type kc_type;
+	enum ss_flags ss_flags;
+	enum ths_flags ths_flags;
+	enum ths_state ths_state;
+	enum task_present task_present;
+	enum thread_present thread_present;
+};
+const struct all_records *unused_records __attribute__((unused));
 
 // KC_PAD: bytes that round a payload of n bytes up to the item grid.
 #define KC_PAD(n) ((16 - ((n) & 15)) & 15)

@@ -28,6 +28,7 @@ const (
 	objectVarCfgSelfTgid   = "cfg_self_tgid"
 	objectVarCfgStackBytes = "cfg_stack_bytes"
 	objectVarUnusedCensus  = "unused_census"
+	objectVarUnusedRecords = "unused_records"
 )
 
 // loadObject returns the embedded CollectionSpec for object.
@@ -96,6 +97,7 @@ type objectVariableSpecs struct {
 	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
+	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
 }
 
 // objectObjects contains all objects after they have been loaded into the kernel.
@@ -140,6 +142,7 @@ type objectVariables struct {
 	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
+	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
 }
 
 // objectPrograms contains all programs after they have been loaded into the kernel.

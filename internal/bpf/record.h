@@ -372,10 +372,11 @@ static __always_inline u32 was_on_cpu(struct task_struct *t, struct linux_thread
 }
 
 // Threads that never come from or go to user mode have no user registers;
-// neither has one whose stack may already be gone.
+// neither has one whose stack may already be gone. One on its way out, whose
+// memory is gone, still has them.
 static __always_inline bool has_user_regs(struct task_struct *t)
 {
-	return !(t->flags & (PF_KTHREAD_ | PF_IO_WORKER_)) && t->mm && !t->exit_state;
+	return !(t->flags & (PF_KTHREAD_ | PF_IO_WORKER_)) && !t->exit_state;
 }
 
 // mark_user adds what only a thread with user space has: its thread pointer,

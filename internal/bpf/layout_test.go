@@ -1,0 +1,314 @@
+package bpf
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"stackshot/kcdata"
+)
+
+// What the C says of a layout is read from the committed objects' own type
+// information, for both architectures, whichever runs the test.
+var objects = map[string]string{"amd64": "object_x86_bpfel.o", "arm64": "object_arm64_bpfel.o"}
+
+// records pairs each C struct that is a payload with its type id in kcdata,
+// whose spec table is what a file's readers are told.
+var records = map[string]kcdata.Type{
+	"thread_snapshot":             kcdata.TypeThreadSnapshot,
+	"cpu_times":                   kcdata.TypeCPUTimes,
+	"task_snapshot":               kcdata.TypeTaskSnapshot,
+	"transitioning_task_snapshot": kcdata.TypeTransitioningSnapshot,
+	"linux_task":                  kcdata.TypeLinuxTask,
+	"linux_task_memory":           kcdata.TypeLinuxTaskMemory,
+	"linux_task_ns":               kcdata.TypeLinuxTaskNS,
+	"linux_task_exe":              kcdata.TypeLinuxTaskExe,
+	"linux_thread":                kcdata.TypeLinuxThread,
+	"linux_syscall":               kcdata.TypeLinuxSyscall,
+	"linux_thread_io":             kcdata.TypeLinuxThreadIO,
+	"linux_delays":                kcdata.TypeLinuxDelays,
+	"linux_signals":               kcdata.TypeLinuxSignals,
+	"linux_thread_ns":             kcdata.TypeLinuxThreadNS,
+}
+
+func typesOf(t *testing.T, object string) *btf.Spec {
+	t.Helper()
+	spec, err := ebpf.LoadCollectionSpec(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec.Types
+}
+
+func structOf(t *testing.T, types *btf.Spec, name string) *btf.Struct {
+	t.Helper()
+	var s *btf.Struct
+	if err := types.TypeByName(name, &s); err != nil {
+		t.Fatalf("struct %s is not in the object's type information (kcdata.h, all_records): %v", name, err)
+	}
+	return s
+}
+
+// member is one member, by what matters on the wire.
+type member struct {
+	name   string
+	offset int
+	elem   kcdata.ElemType
+	count  int // 0: a scalar
+}
+
+func membersOf(t *testing.T, s *btf.Struct) []member {
+	t.Helper()
+	var out []member
+	for _, m := range s.Members {
+		f := member{name: m.Name, offset: int(m.Offset.Bytes())}
+		typ := btf.UnderlyingType(m.Type)
+		if a, ok := typ.(*btf.Array); ok {
+			f.count = int(a.Nelems)
+			typ = btf.UnderlyingType(a.Type)
+		}
+		i, ok := typ.(*btf.Int)
+		if !ok {
+			t.Fatalf("struct %s: member %s is a %v", s.Name, m.Name, typ)
+		}
+		f.elem = elemOf(i)
+		out = append(out, f)
+	}
+	return out
+}
+
+func elemOf(i *btf.Int) kcdata.ElemType {
+	if i.Name == "char" {
+		return kcdata.ElemChar
+	}
+	unsigned := map[uint32]kcdata.ElemType{
+		1: kcdata.ElemUint8, 2: kcdata.ElemUint16, 4: kcdata.ElemUint32, 8: kcdata.ElemUint64,
+	}[i.Size]
+	if i.Encoding == btf.Signed {
+		return unsigned - 1 // on the wire each signed type stands before its unsigned one
+	}
+	return unsigned
+}
+
+func TestRecordLayout(t *testing.T) {
+	for arch, object := range objects {
+		types := typesOf(t, object)
+		for name, id := range records {
+			t.Run(arch+"/"+name, func(t *testing.T) {
+				spec, ok := kcdata.Lookup(id)
+				if !ok {
+					t.Fatalf("type %#x has no spec", uint32(id))
+				}
+				var want []member
+				for _, f := range spec.Fields {
+					want = append(want, member{f.Name, f.Offset, f.Elem, f.Count})
+				}
+				s := structOf(t, types, name)
+				got := membersOf(t, s)
+				for i := range got { // the format cuts names that are longer
+					got[i].name = got[i].name[:min(len(got[i].name), 31)]
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("C    %+v\nspec %+v", got, want)
+				}
+				if int(s.Size) != spec.Size() {
+					t.Errorf("sizeof %d, spec %d", s.Size, spec.Size())
+				}
+			})
+		}
+	}
+}
+
+// A record that C writes and this test does not know would go unchecked.
+func TestRecordLayoutIsComplete(t *testing.T) {
+	for arch, object := range objects {
+		all := structOf(t, typesOf(t, object), "all_records")
+		for _, m := range all.Members {
+			p, ok := m.Type.(*btf.Pointer)
+			if !ok || m.Name == "header" || m.Name == "container" {
+				continue
+			}
+			if s := p.Target.(*btf.Struct); records[s.Name] == 0 {
+				t.Errorf("%s: struct %s has no type id in this test", arch, s.Name)
+			}
+		}
+	}
+}
+
+func TestWireHeaderLayout(t *testing.T) {
+	for arch, object := range objects {
+		types := typesOf(t, object)
+		want := []member{{"type", 0, kcdata.ElemUint32, 0}, {"size", 4, kcdata.ElemUint32, 0}, {"flags", 8, kcdata.ElemUint64, 0}}
+		if got := membersOf(t, structOf(t, types, "kc_header")); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: struct kc_header %+v, want %+v", arch, got, want)
+		}
+		c := structOf(t, types, "kc_container")
+		if c.Size != 32 || c.Members[1].Name != "type" || c.Members[1].Offset.Bytes() != 16 {
+			t.Errorf("%s: struct kc_container of %d bytes, %v", arch, c.Size, c.Members)
+		}
+	}
+}
+
+// Memory that C and Go both map.
+func TestSharedMemoryLayout(t *testing.T) {
+	for name, mirror := range map[string]reflect.Type{
+		"cpu_slot":     reflect.TypeFor[Slot](),
+		"control":      reflect.TypeFor[Control](),
+		"census_entry": reflect.TypeFor[CensusEntry](),
+	} {
+		for arch, object := range objects {
+			s := structOf(t, typesOf(t, object), name)
+			if int(s.Size) != int(mirror.Size()) {
+				t.Errorf("%s: struct %s is %d bytes, Go's %d", arch, name, s.Size, mirror.Size())
+			}
+			named, blank := mirrorFields(mirror)
+			for _, m := range s.Members {
+				key := strings.ReplaceAll(m.Name, "_", "")
+				f, ok := named[key]
+				delete(named, key)
+				switch size, _ := btf.Sizeof(m.Type); {
+				case !ok && !blank[m.Offset.Bytes()]:
+					t.Errorf("%s: struct %s: %s at %d has no field in Go", arch, name, m.Name, m.Offset.Bytes())
+				case ok && (f.Offset != uintptr(m.Offset.Bytes()) || f.Type.Size() != uintptr(size)):
+					t.Errorf("%s: struct %s: %s at %d, %d bytes; Go's at %d, %d bytes",
+						arch, name, m.Name, m.Offset.Bytes(), size, f.Offset, f.Type.Size())
+				}
+			}
+			for _, f := range named {
+				t.Errorf("%s: struct %s: Go's field %s is not in C", arch, name, f.Name)
+			}
+		}
+	}
+}
+
+// mirrorFields are Go's fields by their name in lower case, and the offsets of
+// those without a name.
+func mirrorFields(t reflect.Type) (named map[string]reflect.StructField, blank map[uint32]bool) {
+	named, blank = map[string]reflect.StructField{}, map[uint32]bool{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case f.Name == "_" && f.Type.Size() > 0:
+			blank[uint32(f.Offset)] = true
+		case f.Name != "_":
+			named[strings.ToLower(f.Name)] = f
+		}
+	}
+	return named, blank
+}
+
+// constants are what both sides name, C's first.
+var constants = map[string]uint64{
+	"KC_CONTAINER_BEGIN":     uint64(kcdata.TypeContainerBegin),
+	"KC_CONTAINER_END":       uint64(kcdata.TypeContainerEnd),
+	"KC_ARRAY_PAD0":          uint64(kcdata.TypeArrayPad0),
+	"KC_TASK":                uint64(kcdata.TypeTask),
+	"KC_THREAD":              uint64(kcdata.TypeThread),
+	"KC_TASK_SNAPSHOT":       uint64(kcdata.TypeTaskSnapshot),
+	"KC_THREAD_SNAPSHOT":     uint64(kcdata.TypeThreadSnapshot),
+	"KC_THREAD_NAME":         uint64(kcdata.TypeThreadName),
+	"KC_KERN_STACKLR64":      uint64(kcdata.TypeKernStackLR64),
+	"KC_CPU_TIMES":           uint64(kcdata.TypeCPUTimes),
+	"KC_TRANS_TASK_SNAPSHOT": uint64(kcdata.TypeTransitioningSnapshot),
+	"KC_TRANS_TASK":          uint64(kcdata.TypeTransitioningTask),
+	"KC_LX_TASK":             uint64(kcdata.TypeLinuxTask),
+	"KC_LX_TASK_MEMORY":      uint64(kcdata.TypeLinuxTaskMemory),
+	"KC_LX_TASK_NS":          uint64(kcdata.TypeLinuxTaskNS),
+	"KC_LX_TASK_EXE":         uint64(kcdata.TypeLinuxTaskExe),
+	"KC_LX_THREAD":           uint64(kcdata.TypeLinuxThread),
+	"KC_LX_SYSCALL":          uint64(kcdata.TypeLinuxSyscall),
+	"KC_LX_THREAD_IO":        uint64(kcdata.TypeLinuxThreadIO),
+	"KC_LX_DELAYS":           uint64(kcdata.TypeLinuxDelays),
+	"KC_LX_SIGNALS":          uint64(kcdata.TypeLinuxSignals),
+	"KC_LX_THREAD_NS":        uint64(kcdata.TypeLinuxThreadNS),
+
+	"TASK_HAS_IDS":          kcdata.TaskHasIDs,
+	"TASK_HAS_TIMES":        kcdata.TaskHasTimes,
+	"TASK_HAS_SIGNAL":       kcdata.TaskHasSignal,
+	"TASK_HAS_OOM":          kcdata.TaskHasOOM,
+	"TASK_HAS_CGROUP":       kcdata.TaskHasCgroup,
+	"TASK_HAS_GROUP_IO":     kcdata.TaskHasGroupIO,
+	"TASK_HAS_FAULTS":       kcdata.TaskHasFaults,
+	"TASK_HAS_THREAD_COUNT": kcdata.TaskHasThreadCount,
+	"TASK_IS_KERNEL":        kcdata.TaskIsKernel,
+	"TASK_IN_EXEC":          kcdata.TaskInExec,
+	"TASK_CORE_DUMPING":     kcdata.TaskCoreDumping,
+	"TASK_IS_SELF":          kcdata.TaskIsSelf,
+
+	"THREAD_HAS_TIMES":      kcdata.ThreadHasTimes,
+	"THREAD_HAS_RUNTIME":    kcdata.ThreadHasRuntime,
+	"THREAD_HAS_SCHED_INFO": kcdata.ThreadHasSchedInfo,
+	"THREAD_HAS_SWITCHES":   kcdata.ThreadHasSwitches,
+	"THREAD_HAS_FAULTS":     kcdata.ThreadHasFaults,
+	"THREAD_HAS_PRIO":       kcdata.ThreadHasPrio,
+	"THREAD_HAS_START":      kcdata.ThreadHasStart,
+	"THREAD_HAS_FS_BASE":    kcdata.ThreadHasFsBase,
+	"THREAD_HAS_STACK":      kcdata.ThreadHasStack,
+	"THREAD_HAS_EXIT_CODE":  kcdata.ThreadHasExitCode,
+	"THREAD_HAS_ONCPU":      kcdata.ThreadHasOnCPU,
+	"THREAD_TRUNCATED":      kcdata.ThreadTruncated,
+	"THREAD_NEVER_RAN":      kcdata.ThreadNeverRan,
+	"THREAD_USER_MODE":      kcdata.ThreadUserMode,
+	"THREAD_IS_IDLE":        kcdata.ThreadIsIdle,
+	"THREAD_IS_SELF":        kcdata.ThreadIsSelf,
+
+	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
+	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,
+	"THS_ONCORE": 0x800, "THS_MAIN": 0x2000, "THS_TRUNCKERN": 0x4000,
+	"TH_WAIT": 0x1, "TH_SUSP": 0x2, "TH_RUN": 0x4, "TH_UNINT": 0x8, "TH_TERMINATE": 0x10, "TH_IDLE": 0x80,
+}
+
+func TestConstantsOfCAndGo(t *testing.T) {
+	for arch, object := range objects {
+		all := structOf(t, typesOf(t, object), "all_records")
+		seen := 0
+		for _, m := range all.Members {
+			e, ok := m.Type.(*btf.Enum)
+			if !ok {
+				continue
+			}
+			for _, v := range e.Values {
+				seen++
+				if want, ok := constants[v.Name]; !ok || v.Value != want {
+					t.Errorf("%s: enum %s: %s is %#x in C, %#x in Go (known %v)", arch, e.Name, v.Name, v.Value, want, ok)
+				}
+			}
+		}
+		if seen != len(constants) {
+			t.Errorf("%s: %d constants in C, %d in Go", arch, seen, len(constants))
+		}
+	}
+}
+
+// The record code is one source; only what it reads of the kernel may differ.
+func TestBothArchitecturesHaveOneLayout(t *testing.T) {
+	a, b := typesOf(t, objects["amd64"]), typesOf(t, objects["arm64"])
+	names := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry"}
+	for name := range records {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		x, y := structOf(t, a, name), structOf(t, b, name)
+		if x.Size != y.Size || len(x.Members) != len(y.Members) {
+			t.Errorf("struct %s: %d bytes in %d members, %d in %d", name, x.Size, len(x.Members), y.Size, len(y.Members))
+			continue
+		}
+		for i := range x.Members {
+			p, q := x.Members[i], y.Members[i]
+			ps, _ := btf.Sizeof(p.Type)
+			qs, _ := btf.Sizeof(q.Type)
+			if p.Name != q.Name || p.Offset != q.Offset || ps != qs {
+				t.Errorf("struct %s: %s at %d, %d bytes; %s at %d, %d bytes", name, p.Name, p.Offset, ps, q.Name, q.Offset, qs)
+			}
+		}
+	}
+}
+
+func TestCensusEntrySize(t *testing.T) {
+	if CensusEntrySize != 8 {
+		t.Errorf("a census entry is %d bytes on the wire, want 8", CensusEntrySize)
+	}
+}

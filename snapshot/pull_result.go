@@ -1,0 +1,96 @@
+package snapshot
+
+import (
+	"fmt"
+	"stackshot/kcdata"
+)
+
+// result reads what the workers left behind.
+func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
+	c := &captured{
+		engine: p.name(), isolation: p.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
+		ranShort: t.state.ranShort(), censusErr: t.censusErr, wholeCensus: t.pids != nil || t.censusWhole,
+	}
+	for i, w := range team {
+		woken := i == 0 || t.arriveBy.Load() != 0
+		w.late = woken && (w.away || w.stamp.arrived == 0)
+		if w.away { // its memory is still its own
+			continue
+		}
+		c.failed = append(c.failed, w.failed...)
+		for _, part := range w.parts {
+			c.add(part.item, part.threads, w.chain.Span(part.from, part.to))
+		}
+		w.chain.Close()
+	}
+	c.untaken(t.mem.queue)
+	c.times(team)
+	p.describeCPUs(c, t, team, missing)
+	c.memory(t.mem)
+	if anyAway(team) {
+		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
+	}
+	if len(missing) == len(team) && t.state.phase() == phaseAborted {
+		return c, fmt.Errorf("%w: no CPU arrived within %v", errNotStopped, p.options.ArrivalBudget)
+	}
+	return c, nil
+}
+
+// describeCPUs fills one record per online CPU.
+func (p *pull) describeCPUs(c *captured, t *try, team, missing []*worker) {
+	for _, cpu := range p.plan.Topology.CPUs {
+		if !cpu.Online {
+			continue
+		}
+		r := kcdata.LinuxCPU{CPU: uint32(cpu.ID), Kind: uint32(cpu.Kind), Cluster: uint32(cpu.Cluster)}
+		if w := workerOf(team, cpu.ID); w != nil && w.stamp.in {
+			w.describe(&r, t)
+		} else if workerOf(missing, cpu.ID) != nil {
+			r.Flags |= kcdata.CPUMissed
+		} else {
+			r.Flags |= kcdata.CPULeft
+		}
+		c.cpus = append(c.cpus, r)
+	}
+}
+
+func workerOf(list []*worker, cpu int) *worker {
+	for _, w := range list {
+		if w.cpu == cpu {
+			return w
+		}
+	}
+	return nil
+}
+
+func (w *worker) describe(r *kcdata.LinuxCPU, t *try) {
+	r.Flags |= kcdata.CPUStopped
+	if w.works {
+		r.Flags |= kcdata.CPUWorked
+	}
+	if w.stamp.main {
+		r.Flags |= kcdata.CPUMain
+	}
+	slot := w.slotMem()
+	r.NrRunning = slot.NrRunning
+	if slot.NrRunning > 0 {
+		r.NrRunning-- // our worker
+	}
+	if slot.RanKnown != 0 {
+		r.Flags |= kcdata.CPURanKnown
+		r.RanTid, r.RanTgid = slot.RanTid, slot.RanTgid
+		if slot.RanTid == 0 {
+			r.Flags |= kcdata.CPUIdle
+		}
+		r.RqClock, r.RqClockAt = slot.RqClock, slot.StopNs
+	}
+	r.ArriveNs, r.ReleaseNs = uint64(w.stamp.arrived), uint64(w.stamp.left)
+	r.Switches = w.switches()
+	for _, p := range w.parts {
+		r.Tasks++
+		r.Threads += p.threads
+	}
+	r.Bytes = uint64(w.chain.Len())
+	r.SpillBytes = w.spill
+	r.QueueNs = t.mem.queue.Waited(w.slot)
+}

@@ -1,0 +1,194 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/testtask"
+	"stackshot/workqueue"
+)
+
+// Recording a task allocates nothing in Go: the worker's own path, run on this
+// thread with nothing stopped.
+func TestInvariant1NothingAllocates(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.ManyThreads(60))
+	s := openTest(t, Options{}, hooks{})
+	p := s.engine.(*pull)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pinHere(t, s.plan.Main)
+	tr, err := p.prepare(job{size: s.firstSize(scope{tasks: 200, threads: 20000}), pause: time.Minute}, p.workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.closeCensus()
+	tr.state.begin(1)
+	tr.state.arrive(true)
+	w := p.workers[0]
+	it := workqueue.Item{Tgid: int32(f.Children[0].Pid), Count: 60}
+	by := nanotime() + int64(time.Minute)
+	runs := 0
+	allocs := testing.AllocsPerRun(100, func() {
+		runs++
+		before := w.stamp
+		readUsage(&w.before)
+		w.record(tr, it, by)
+		readUsage(&w.after)
+		w.stamp = before
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations for one task", allocs)
+	}
+	if len(w.parts) != runs || len(w.failed) != 0 || w.parts[0].threads != 60 {
+		t.Errorf("%d runs recorded %d parts, %d failures: %+v", runs, len(w.parts), len(w.failed), w.failed)
+	}
+}
+
+// pinHere puts this thread on one CPU until the test's end.
+func pinHere(t *testing.T, cpu int) {
+	t.Helper()
+	var before, set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.SchedSetaffinity(0, &before) })
+}
+
+// A buffer that is too small costs tries, never tasks; at the largest buffer
+// what does not fit is named.
+func TestInvariant5SpaceRunsOut(t *testing.T) {
+	requireBPF(t)
+	testtask.Start(t, testtask.ManyThreads(400))
+	s := openTest(t, Options{Buffer: minBuffer}, hooks{})
+	r, _ := s.mustTake(t)
+	if r.Tries < 2 || !r.Whole() {
+		t.Errorf("from %d bytes: %d tries, left out %v", minBuffer, r.Tries, r.LeftOut)
+	}
+	if again, _ := s.mustTake(t); again.Tries != 1 || again.BufferSize < r.BufferSize {
+		t.Errorf("a session that had grown to %d bytes took %d tries with %d", r.BufferSize, again.Tries, again.BufferSize)
+	}
+	s = openTest(t, Options{Buffer: minBuffer, MaxBuffer: minBuffer}, hooks{})
+	r, snap := s.mustTake(t)
+	if r.Whole() || r.Tries != 1 || len(snap.LeftOut) == 0 {
+		t.Errorf("at most %d bytes: %d tries, left out %d", minBuffer, r.Tries, len(snap.LeftOut))
+	}
+	named := map[uint32]bool{}
+	for _, l := range snap.LeftOut {
+		named[l.Tgid] = true
+	}
+	for _, task := range snap.Tasks {
+		named[uint32(task.ID)] = true
+	}
+	tgids, err := procfs.FS{}.Tasks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tgid := range tgids {
+		st, err := procfs.FS{}.Stat(tgid)
+		if err == nil && st.StartTime < snap.Capture.StopNs/tickNs && !named[uint32(tgid)] {
+			t.Errorf("task %d is neither in the file nor named as left out", tgid)
+		}
+	}
+}
+
+// Bad options have one clear error that names the value.
+func TestBadOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Engine: "magic"}, "--engine magic"},
+		{Options{Buffer: 1}, "--buffer 1: below the minimum"},
+		{Options{Buffer: 1 << 62}, "above the maximum"},
+		{Options{MaxPause: -1}, "--max-pause"},
+		{Options{ArrivalBudget: time.Hour}, "--arrival-budget 1h0m0s"},
+		{Options{CPUs: "nonsense"}, "nonsense"},
+		{Options{CPUs: "4000"}, "4000"},
+		{Options{CPUClass: "0=X"}, "0=X"},
+	} {
+		if s, err := Open(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)
+			if s != nil {
+				s.Close()
+			}
+		}
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	s, err := Open(Options{Engine: EngineProcfs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	if _, err := s.Take(ctx, Request{Since: 1}); !errors.Is(err, ErrDelta) {
+		t.Errorf("since: %v", err)
+	}
+	if _, err := s.Take(ctx, Request{Pids: []int{1 << 30}}); !errors.Is(err, ErrNoTask) || !strings.Contains(err.Error(), "1073741824") {
+		t.Errorf("a pid that is not there: %v", err)
+	}
+	var oe *OptionError
+	if _, err := s.Take(ctx, Request{Pids: []int{-1}}); !errors.As(err, &oe) {
+		t.Errorf("a negative pid: %v", err)
+	}
+	if _, err := s.Take(ctx, Request{Output: failingWriter{}}); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "byte 0") {
+		t.Errorf("an output that fails: %v", err)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, unix.ENOSPC }
+
+// A capture needs less than three times its file, plus 64 MiB.
+func TestResidentMemory(t *testing.T) {
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_RSS") != "" {
+		var file bytes.Buffer
+		r, err := Take(context.Background(), Options{LockWait: time.Minute}, Request{Output: &file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := procfs.FS{}.Status(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString("RSS " + strconv.FormatUint(st.VmHWM, 10) + " " + strconv.FormatInt(r.Bytes, 10) + "\n")
+		return
+	}
+	testtask.Start(t, testtask.ManyThreads(4000))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestResidentMemory$", "-test.v")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_RSS=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, line, _ := strings.Cut(string(out), "RSS ")
+	words := strings.Fields(line)
+	if len(words) < 2 {
+		t.Fatalf("no figures in:\n%s", out)
+	}
+	peak, _ := strconv.ParseInt(words[0], 10, 64)
+	size, _ := strconv.ParseInt(words[1], 10, 64)
+	t.Logf("peak %d KiB for a file of %d KiB", peak>>10, size>>10)
+	if size < 2<<20 || peak > 3*size+64<<20 {
+		t.Errorf("peak %d bytes for a file of %d bytes", peak, size)
+	}
+}
