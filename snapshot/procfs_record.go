@@ -41,7 +41,13 @@ func (r *reader) record(tgid int) (threads uint32, err error) {
 		return 0, err
 	}
 	w := &section{ItemWriter: r.chain}
-	w.note(w.BeginContainer(kcdata.TypeTask, uint64(tgid)))
+	if r.pastExit(tgid, &st, tids) {
+		w.note(w.BeginContainer(kcdata.TypeTransitioningTask, uint64(tgid)))
+		r.exitSnapshot(w, tgid, &st)
+	} else {
+		w.note(w.BeginContainer(kcdata.TypeTask, uint64(tgid)))
+		r.taskSnapshot(w, tgid, &st, &status)
+	}
 	r.taskItems(w, tgid, &st, &status)
 	for _, tid := range tids {
 		t, err := r.threads.Read(tgid, tid)
@@ -58,21 +64,53 @@ func (r *reader) record(tgid int) (threads uint32, err error) {
 	return threads, w.err
 }
 
-func (r *reader) taskItems(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
+// pastExit says that every thread has begun to exit, as past_exit of record.h.
+func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
+	if st.Flags&pfExiting == 0 {
+		return false
+	}
+	for _, tid := range tids {
+		if tid == tgid {
+			continue
+		}
+		stat := []procfs.File{{Name: "stat", Max: 4096}}
+		r.engine.proc.Read(procfs.ThreadDir(tgid, tid), stat)
+		if stat[0].Err != nil {
+			continue // gone, which is past its exit
+		}
+		if other, err := procfs.ParseStat(stat[0].Data); err == nil && other.Flags&pfExiting == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) exitSnapshot(w *section, tgid int, st *procfs.ProcStat) {
+	snap := kcdata.TransitioningTaskSnapshot{
+		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: user64 | kernel64, TransitionType: 1,
+	}
+	copy(snap.Comm[:31], st.Comm)
+	w.record(kcdata.TypeTransitioningSnapshot, &snap)
+}
+
+func (r *reader) taskSnapshot(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
 	snap := kcdata.TaskSnapshot{
 		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64, StartSec: bootEpoch()/second + st.StartTime/userHz,
 	}
 	copy(snap.Comm[:31], st.Comm)
-	lx := taskOf(tgid, st, status)
-	if adj, err := procfs.ParseOOMScoreAdj(r.task[2].Data); r.task[2].Err == nil && err == nil {
-		lx.OOMScoreAdj = adj
-		lx.Present |= kcdata.TaskHasOOM
-	}
 	if status.Present&procfs.StatusHasMemory != 0 {
 		snap.SSFlags |= user64
 		snap.TaskSize, snap.MaxResidentSize = status.VmRSS, status.VmHWM
 	}
 	w.record(kcdata.TypeTaskSnapshot, &snap)
+}
+
+func (r *reader) taskItems(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
+	lx := taskOf(tgid, st, status)
+	if adj, err := procfs.ParseOOMScoreAdj(r.task[2].Data); r.task[2].Err == nil && err == nil {
+		lx.OOMScoreAdj = adj
+		lx.Present |= kcdata.TaskHasOOM
+	}
 	w.record(kcdata.TypeLinuxTask, &lx)
 	ns := r.namespaces()
 	w.record(kcdata.TypeLinuxTaskNS, &ns)

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+
 	"stackshot/kcdata"
 )
 
@@ -27,6 +28,9 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 	c.times(team)
 	p.describeCPUs(c, t, team, missing)
 	c.memory(t.mem)
+	if t.censusErr != 0 {
+		c.warn("census_failed", "the census broke off: "+t.censusErr.Error())
+	}
 	if anyAway(team) {
 		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}

@@ -56,15 +56,18 @@ func (s *Session) startedBefore(tgid int, ticks uint64) bool {
 
 func (s *Session) leaveOut(c *captured, tgids []int) {
 	reason := uint32(kcdata.LeftOutMaxPause)
-	if c.ranShort {
+	switch {
+	case c.ranShort:
 		reason = kcdata.LeftOutNoSpace
+	case c.censusErr != 0:
+		reason = kcdata.LeftOutError
 	}
 	for _, tgid := range tgids {
 		threads := 0
 		if st, err := s.proc.Stat(tgid); err == nil {
 			threads = int(st.NumThreads)
 		}
-		c.failed = append(c.failed, failure{item: itemOf(tgid, threads), reason: reason})
+		c.failed = append(c.failed, failure{item: itemOf(tgid, threads), reason: reason, errno: c.censusErr})
 	}
 }
 

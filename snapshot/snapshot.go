@@ -58,6 +58,9 @@ func open(o Options, h hooks) (*Session, error) {
 		return nil, err
 	}
 	s.host = describeHost(s.proc, o.Redact)
+	if s.host.pidNS != 0 && !s.host.firstNS {
+		s.warn("this_namespace_only", "tasks outside this pid namespace are not in the file")
+	}
 	return s, nil
 }
 

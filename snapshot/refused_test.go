@@ -1,0 +1,199 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+)
+
+// inChild runs the calling test again in a process of its own, which the
+// attributes put under restrictions. True: this is that process.
+func inChild(t *testing.T, attr *syscall.SysProcAttr) bool {
+	t.Helper()
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_CHILD") == t.Name() {
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_CHILD="+t.Name())
+	cmd.SysProcAttr = attr
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// dropCapability takes one capability from every thread of this process.
+func dropCapability(t *testing.T, bit uint) {
+	t.Helper()
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	data[bit/32].Effective &^= 1 << (bit % 32)
+	data[bit/32].Permitted &^= 1 << (bit % 32)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&data[0])), 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
+// SCHED_FIFO refused: the next level, and the file says so.
+func TestFIFORefused(t *testing.T) {
+	if !inChild(t, nil) {
+		return
+	}
+	dropCapability(t, unix.CAP_SYS_NICE)
+	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+	r, snap := s.mustTake(t)
+	if r.Isolation != IsolationNone || snap.Isolation != IsolationNone || !hasWarning(r, "isolation_none") {
+		t.Errorf("isolation %q, in the file %q, warnings %v", r.Isolation, snap.Isolation, r.Warnings)
+	}
+	for _, w := range r.Warnings {
+		if w.Code == "isolation_none" && !strings.Contains(w.Text, "CAP_SYS_NICE") {
+			t.Errorf("the warning does not name the capability: %s", w.Text)
+		}
+	}
+	if len(snap.Tasks) < 10 {
+		t.Errorf("%d tasks", len(snap.Tasks))
+	}
+}
+
+// No BTF: pull names it, auto goes on with /proc and says why.
+func TestNoBTF(t *testing.T) {
+	if !inChild(t, &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}) {
+		return
+	}
+	hide(t, "/sys/kernel/btf")
+	_, err := Open(Options{Engine: EnginePull})
+	if !errors.Is(err, bpf.ErrUnsupported) || !strings.Contains(err.Error(), "BTF") {
+		t.Errorf("pull without BTF: %v", err)
+	}
+	var file bytes.Buffer
+	r, err := Take(context.Background(), Options{}, Request{Output: &file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Engine != EngineProcfs || r.Stopped != 0 || !hasWarning(r, "engine_procfs") || r.Tasks < 10 {
+		t.Errorf("auto without BTF: %+v", r)
+	}
+}
+
+func hide(t *testing.T, dir string) {
+	t.Helper()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without CAP_BPF and CAP_SYS_ADMIN pull names what the kernel refuses.
+func TestNoRightsForBPF(t *testing.T) {
+	if !inChild(t, nil) {
+		return
+	}
+	for _, bit := range []uint{unix.CAP_BPF, unix.CAP_SYS_ADMIN, unix.CAP_PERFMON} {
+		dropCapability(t, bit)
+	}
+	if _, err := Open(Options{Engine: EnginePull}); !errors.Is(err, bpf.ErrUnsupported) || !errors.Is(err, unix.EPERM) {
+		t.Errorf("pull without rights: %v", err)
+	}
+	r, err := Take(context.Background(), Options{}, Request{})
+	if err != nil || r.Engine != EngineProcfs {
+		t.Errorf("auto without rights: %+v, %v", r, err)
+	}
+}
+
+// In a pid namespace that is not the first, both engines see that namespace
+// only, count as it counts, and say so.
+func TestInnerPidNamespace(t *testing.T) {
+	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
+		return
+	}
+	if os.Getpid() != 1 {
+		t.Fatalf("pid %d in the new namespace", os.Getpid())
+	}
+	hideProc(t)
+	sleep := exec.Command("/bin/sleep", "30")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { sleep.Process.Kill(); sleep.Wait() }()
+	seen := map[string]string{}
+	for _, engine := range []string{EnginePull, EngineProcfs} {
+		var file bytes.Buffer
+		r, err := Take(context.Background(), Options{Engine: engine, LockWait: time.Minute}, Request{Output: &file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if snap.Machine.PidNSIsFirst != 0 || !hasWarning(r, "this_namespace_only") {
+			t.Errorf("%s: first %d, warnings %v", engine, snap.Machine.PidNSIsFirst, r.Warnings)
+		}
+		for _, task := range snap.Tasks {
+			if task.ID != idleTask {
+				seen[engine] += fmt.Sprintf("%d %s leader %d ppid %d;", task.ID, task.Name, task.Threads[0].ID, task.Linux.Ppid)
+			}
+		}
+	}
+	want := fmt.Sprintf("1 %s leader 1 ppid 0;%d sleep leader %d ppid 1;", comm(t), sleep.Process.Pid, sleep.Process.Pid)
+	for engine, got := range seen {
+		if got != want {
+			t.Errorf("%s sees %q, want %q", engine, got, want)
+		}
+	}
+}
+
+func hideProc(t *testing.T) {
+	t.Helper()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func comm(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Memory pressure is read from the kernel's own words.
+func TestMemoryPressureWords(t *testing.T) {
+	if v, ok := full10("cpu some avg10=1.00 avg60=0.00\nmemory some avg10=90.00\nmemory full avg10=12.50 avg60=1.00 avg300=0.00 total=7"); !ok || v != 12.5 {
+		t.Errorf("full avg10: %v %v", v, ok)
+	}
+	if _, ok := full10("cpu some avg10=1.00"); ok {
+		t.Error("full avg10 where there is none")
+	}
+	if v, ok := available("MemTotal: 1 kB\nMemAvailable:    2048 kB\n"); !ok || v != 2<<20 {
+		t.Errorf("MemAvailable: %v %v", v, ok)
+	}
+	if _, ok := available("MemTotal: 1 kB"); ok {
+		t.Error("MemAvailable where there is none")
+	}
+}
