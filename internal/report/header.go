@@ -91,10 +91,8 @@ func (v *view) machineLoad() string {
 	if ok1 && ok2 {
 		parts = append(parts, fmt.Sprintf("memory %s of %s available", size(avail), size(total)))
 	}
-	for line := range strings.Lines(v.s.Pressure) {
-		if s := strings.TrimSpace(line); pressing(s) {
-			parts = append(parts, "pressure "+Clean(s))
-		}
+	if stalls := stalls(v.s.Pressure); stalls != "" {
+		parts = append(parts, "of the last 10 s tasks waited for "+stalls)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -115,12 +113,25 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// pressing reports whether a pressure line shows any stall of late.
-func pressing(line string) bool {
-	_, rest, ok := strings.Cut(line, "avg10=")
-	if !ok {
-		return false
+// stalls says for what share of the last 10 s some tasks waited for a resource,
+// and all of them at once, from lines such as "io full avg10=3.10 avg60=…" (Documentation/accounting/psi.rst).
+func stalls(pressure string) string {
+	var out []string
+	for line := range strings.Lines(pressure) {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		value, isShare := strings.CutPrefix(f[2], "avg10=")
+		if !isShare || strings.Trim(value, "0.") == "" {
+			continue
+		}
+		what, share := Clean(f[0]), Clean(value)+"%"
+		if n := len(out); f[1] == "full" && n > 0 && strings.HasPrefix(out[n-1], what+" ") {
+			out[n-1] += " (all at once " + share + ")"
+			continue
+		}
+		out = append(out, what+" "+share)
 	}
-	value, _, _ := strings.Cut(rest, " ")
-	return strings.Trim(value, "0.") != ""
+	return strings.Join(out, "; ")
 }
