@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +23,6 @@ type pull struct {
 	level      string
 	everywhere unix.CPUSet
 	mem        *memory
-	procs      int // GOMAXPROCS before Open
-	probed     bool
 }
 
 func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
@@ -58,9 +55,7 @@ func (p *pull) hire(h hooks) error {
 		return err
 	}
 	p.team.hooks = h
-	n := len(p.plan.Stop)
-	// A worker that comes back from its park needs a free P at once.
-	p.procs = runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 2*n+2))
+	raiseProcessors(len(p.plan.Stop))
 	for _, cpu := range p.plan.Stop {
 		w := p.newWorker(cpu)
 		if err := w.start(p.level == IsolationFIFO); err != nil {
@@ -119,12 +114,14 @@ func (p *pull) close() error {
 		for _, w := range p.workers {
 			wakeMain(w)
 		}
-		p.awaitThreads()
+		ended := p.awaitThreads()
 		for _, w := range p.workers {
 			unix.Close(w.wake)
 		}
 		p.team.close()
-		runtime.GOMAXPROCS(p.procs)
+		if ended { // else one of them may be unable to stop for it
+			restoreProcessors()
+		}
 	}
 	if p.mem != nil {
 		p.mem.free()
@@ -132,15 +129,19 @@ func (p *pull) close() error {
 	return p.objects.Close()
 }
 
-// awaitThreads waits until the workers' threads have ended, at most 1 s.
-func (p *pull) awaitThreads() {
+// awaitThreads waits until the workers' threads have ended, at most 1 s; it
+// reports whether all have.
+func (p *pull) awaitThreads() (ended bool) {
 	deadline := time.Now().Add(time.Second)
+	ended = true
 	for _, w := range p.workers {
 		w.unpin(&p.everywhere)
 		for threadExists(w.tid) && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
+		ended = ended && !threadExists(w.tid)
 	}
+	return ended
 }
 
 func threadExists(tid int) bool { return unix.Tgkill(unix.Getpid(), tid, 0) == nil }
