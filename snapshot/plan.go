@@ -30,12 +30,12 @@ func planCPUs(o Options) (*topology.Plan, error) {
 // reason in a warning.
 func (s *Session) chooseEngine(h hooks) (engine, error) {
 	if s.options.Engine == EngineProcfs {
-		return s.openProcfs()
+		return s.openProcfs(), nil
 	}
 	if s.options.Engine == EngineAuto {
 		if why := memoryPressure(s.proc); why != "" {
 			s.warn("memory_pressure", "nothing was stopped: "+why+", and engine pull allocates while it holds the machine")
-			return s.openProcfs()
+			return s.openProcfs(), nil
 		}
 	}
 	p, err := newPull(s.options, s.plan, h)
@@ -52,7 +52,7 @@ func (s *Session) chooseEngine(h hooks) (engine, error) {
 		return nil, fmt.Errorf("engine pull: %w", err)
 	}
 	s.warn("engine_procfs", "nothing was stopped: "+err.Error())
-	return s.openProcfs()
+	return s.openProcfs(), nil
 }
 
 // scope is which tasks a request means.

@@ -26,10 +26,8 @@ type procfsEngine struct {
 	mem     *memory
 }
 
-func (s *Session) openProcfs() (engine, error) {
-	h := &host{}
-	h.readSymbols()
-	return &procfsEngine{proc: s.proc, plan: s.plan, symbols: h.kallsyms, redact: s.options.Redact}, nil
+func (s *Session) openProcfs() *procfsEngine {
+	return &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
 }
 
 func (e *procfsEngine) name() string      { return EngineProcfs }

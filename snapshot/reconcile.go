@@ -73,8 +73,7 @@ func (s *Session) leaveOut(c *captured, tgids []int) {
 
 // recordHidden appends the tasks after the census, in ascending order.
 func (s *Session) recordHidden(c *captured, tgids []int) {
-	e := &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
-	r := &reader{engine: e, threads: procfs.NewThreadReader(s.proc, threadFiles), task: taskFiles()}
+	r := &reader{engine: s.openProcfs(), threads: procfs.NewThreadReader(s.proc, threadFiles), task: taskFiles()}
 	r.chain = kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
 		return make([]byte, max(least, 64<<10)), nil
 	}, func([]byte) {})

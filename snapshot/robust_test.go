@@ -139,6 +139,39 @@ func TestInvariant3ArrivalDelays(t *testing.T) {
 	}
 }
 
+// A machine that cannot be stopped at all, because whoever leads comes too
+// late: auto falls back on /proc and says why, pull says so in its error.
+func TestNoStopFallsBack(t *testing.T) {
+	requireBPF(t)
+	const budget = 5 * time.Millisecond
+	var s *Session
+	tardy := hooks{beforeArrival: func(cpu int) {
+		w := workerOf(s.engine.(*pull).workers, cpu)
+		for until := nanotime() + int64(3*budget); w.stamp.main && nanotime() < until; {
+		}
+	}}
+	for _, engine := range []string{EngineAuto, EnginePull} {
+		var err error
+		if s, err = open(Options{Engine: engine, ArrivalBudget: budget, LockWait: time.Minute}, tardy); err != nil {
+			t.Fatal(err)
+		}
+		needCPUs(t, s, 2)
+		var file bytes.Buffer
+		r, err := s.Take(context.Background(), Request{Output: &file})
+		switch {
+		case engine == EnginePull && !errors.Is(err, errNotStopped):
+			t.Errorf("pull: %v", err)
+		case engine == EngineAuto && err != nil:
+			t.Errorf("auto: %v", err)
+		case engine == EngineAuto && (r.Engine != EngineProcfs || !hasWarning(r, "engine_procfs") || r.Tasks < 10):
+			t.Errorf("auto: %+v", r)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A CPU kept for good by somebody's FIFO-99 task: the capture goes on without
 // it and names it, and leaves no thread behind.
 func TestHoggedCPUIsNamed(t *testing.T) {

@@ -19,6 +19,7 @@ type Session struct {
 	options  Options
 	plan     *topology.Plan
 	engine   engine
+	fallback engine    // nil until engine could not stop the machine
 	proc     procfs.FS // with time limits
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
@@ -54,10 +55,13 @@ func open(o Options, h hooks) (*Session, error) {
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
+	s.host = describeHost(s.proc, o.Redact)
 	if s.engine, err = s.chooseEngine(h); err != nil {
 		return nil, err
 	}
-	s.host = describeHost(s.proc, o.Redact)
+	if s.host.kallsymsWhy != "" {
+		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
+	}
 	if s.host.pidNS != 0 && !s.host.firstNS {
 		s.warn("this_namespace_only", "tasks outside this pid namespace are not in the file")
 	}
@@ -98,7 +102,11 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	s.proc.Readers.Close()
-	return s.engine.close()
+	err := s.engine.close()
+	if s.fallback != nil {
+		err = errors.Join(err, s.fallback.close())
+	}
+	return err
 }
 
 // Take is Open, one Take and Close.

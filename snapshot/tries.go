@@ -57,12 +57,10 @@ func (s *Session) withoutStop(ctx context.Context, j job, why error) (*captured,
 	if s.options.Engine != EngineAuto || !s.engine.stops() || ctx.Err() != nil {
 		return nil, why
 	}
-	e, err := s.openProcfs()
-	if err != nil {
-		return nil, errors.Join(why, err)
+	if s.fallback == nil {
+		s.fallback = s.openProcfs()
 	}
-	defer e.close()
-	c, err := e.capture(ctx, j)
+	c, err := s.fallback.capture(ctx, j)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
