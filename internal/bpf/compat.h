@@ -2,7 +2,9 @@
 //
 // Every difference between kernels that the record code must bridge, one
 // function each, newest form first, each with the change it bridges.
-// Presence decides, never a version number.
+// Presence decides, never a version number. What only a kernel configuration
+// leaves out (CONFIG_SCHED_INFO, _TASK_IO_ACCOUNTING, _TASK_DELAY_ACCT,
+// _CGROUPS) is tested where it is read, with the option's name.
 #ifndef STACKSHOT_COMPAT_H
 #define STACKSHOT_COMPAT_H
 

@@ -131,22 +131,22 @@ struct linux_thread_ns { u32 inode, tid; };
 // Names every record and constant once, so that the object's type information
 // holds them for TestRecordLayout; nothing reads or writes it.
 struct all_records {
-	struct kc_header *header;
-	struct kc_container *container;
-	struct thread_snapshot *thread_snapshot;
-	struct cpu_times *cpu_times;
-	struct task_snapshot *task_snapshot;
-	struct transitioning_task_snapshot *transitioning_task_snapshot;
-	struct linux_task *linux_task;
-	struct linux_task_memory *linux_task_memory;
-	struct linux_task_ns *linux_task_ns;
-	struct linux_task_exe *linux_task_exe;
-	struct linux_thread *linux_thread;
-	struct linux_syscall *linux_syscall;
-	struct linux_thread_io *linux_thread_io;
-	struct linux_delays *linux_delays;
-	struct linux_signals *linux_signals;
-	struct linux_thread_ns *linux_thread_ns;
+	struct kc_header header;
+	struct kc_container container;
+	struct thread_snapshot thread_snapshot;
+	struct cpu_times cpu_times;
+	struct task_snapshot task_snapshot;
+	struct transitioning_task_snapshot transitioning_task_snapshot;
+	struct linux_task linux_task;
+	struct linux_task_memory linux_task_memory;
+	struct linux_task_ns linux_task_ns;
+	struct linux_task_exe linux_task_exe;
+	struct linux_thread linux_thread;
+	struct linux_syscall linux_syscall;
+	struct linux_thread_io linux_thread_io;
+	struct linux_delays linux_delays;
+	struct linux_signals linux_signals;
+	struct linux_thread_ns linux_thread_ns;
 	enum kc_type kc_type;
 	enum ss_flags ss_flags;
 	enum ths_flags ths_flags;

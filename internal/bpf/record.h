@@ -83,7 +83,7 @@ static __always_inline void fill_task(struct linux_task *r, struct task_struct *
 		r->euid = cred->euid.val, r->egid = cred->egid.val;
 		r->present |= TASK_HAS_IDS;
 	}
-	if (!t->mm && (t->flags & PF_KTHREAD_))
+	if (t->flags & PF_KTHREAD_)
 		r->present |= TASK_IS_KERNEL;
 	if (BPF_CORE_READ_BITFIELD(t, in_execve))
 		r->present |= TASK_IN_EXEC;
@@ -334,7 +334,7 @@ static __always_inline void fill_thread_snapshot(struct thread_snapshot *v, stru
 	v->ths_user_time = r->utime;
 	v->ths_sys_time = r->stime;
 	v->ths_ss_flags = SS_KERNEL64 | (t->mm ? SS_USER64 : 0) | (r->tid == r->tgid ? THS_MAIN : 0) |
-		(r->on_cpu ? THS_ONCORE : 0);
+		(r->on_cpu ? THS_ONCORE : 0) | (r->present & THREAD_TRUNCATED ? THS_TRUNCKERN : 0);
 	v->ths_last_run_time = r->last_arrival;
 	v->ths_last_made_runnable_time = r->last_queued;
 	v->ths_state = xnu_state(r->state, r->exit_state);
@@ -528,7 +528,7 @@ static __noinline long record_delays(struct sink *s, struct task_struct *t)
 	v->freepages_ns = d->freepages_delay, v->freepages = d->freepages_count;
 	v->thrashing_ns = d->thrashing_delay, v->thrashing = d->thrashing_count;
 	v->compact_ns = d->compact_delay, v->compact = d->compact_count;
-	if (bpf_core_field_exists(d->wpcopy_delay)) // "delayacct: support re-entrance detection…" era, 5.19
+	if (bpf_core_field_exists(d->wpcopy_delay)) // "delayacct: track delays from write-protect copy", in 6.0
 		v->wpcopy_ns = d->wpcopy_delay, v->wpcopy = d->wpcopy_count;
 	return sink_commit(s, sizeof(*i));
 }
