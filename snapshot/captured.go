@@ -71,12 +71,29 @@ func (c *captured) untaken(q *workqueue.Queues) {
 	}
 }
 
-// times derives the durations of design §3 from the workers' stamps.
+// inFlight lists what a worker took and never brought back, because it is
+// still away.
+func (c *captured) inFlight(q *workqueue.Queues) {
+	known := map[uint32]bool{}
+	for _, r := range c.recorded {
+		known[r.item.Index] = true
+	}
+	for _, f := range c.failed {
+		known[f.item.Index] = true
+	}
+	for it := range q.All() {
+		if !known[it.Index] {
+			c.failed = append(c.failed, failure{item: it, reason: kcdata.LeftOutError, errno: unix.ETIMEDOUT})
+		}
+	}
+}
+
+// times derives the durations of the file from the workers' stamps.
 func (c *captured) times(team []*worker) {
 	var taken, arrivedFirst, arrivedLast, window, leftFirst, leftLast int64
 	for _, w := range team {
 		s := w.stamp
-		if !s.in {
+		if w.away || !s.in {
 			continue
 		}
 		taken = earlier(taken, s.taken)

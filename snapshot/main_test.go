@@ -45,41 +45,68 @@ func requireBPF(tb testing.TB) {
 	}
 }
 
-// take makes one capture and decodes it. It waits for captures of other test
-// processes, and fails the test on an error of the capture or of the file.
-func take(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
+// session opens one for the length of the test, for tests that capture often.
+// It waits for captures of other test processes.
+func session(tb testing.TB, o Options) *Session {
 	tb.Helper()
 	if o.LockWait == 0 {
 		o.LockWait = time.Minute
 	}
+	s, err := Open(o)
+	if err != nil {
+		tb.Fatalf("open %+v: %v", o, err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s
+}
+
+// capture makes one capture and decodes it, and fails the test on an error of
+// the capture or of the file.
+func capture(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, []byte) {
+	tb.Helper()
 	var file bytes.Buffer
 	r.Output = &file
-	res, err := Take(context.Background(), o, r)
+	res, err := s.Take(context.Background(), r)
 	if err != nil {
-		tb.Fatalf("take %+v %v: %v", o, r.Pids, err)
+		tb.Fatalf("take %+v %v: %v", s.options, r.Pids, err)
 	}
 	snap, err := kcdata.ParseSnapshot(file.Bytes())
 	if err != nil {
-		tb.Fatalf("the file of %+v does not decode: %v", o, err)
+		tb.Fatalf("the file of %+v does not decode: %v", s.options, err)
 	}
 	if len(snap.Problems) > 0 {
-		tb.Fatalf("the file of %+v contradicts itself: %q", o, snap.Problems)
+		tb.Fatalf("the file of %+v contradicts itself: %q", s.options, snap.Problems)
 	}
 	return res, snap, file.Bytes()
 }
 
-// takeWhole is take where anything less than a whole, unbroken capture makes
-// the comparison worthless.
-func takeWhole(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
+// captureWhole is capture where anything less than a whole, unbroken one makes
+// the comparison worthless. The machine is shared and noisy: six goes.
+func captureWhole(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
-	res, snap, file := take(tb, o, r)
-	for try := 0; try < 5 && (!res.Whole() || res.StopBroken > 0); try++ { // the machine is shared and noisy
-		res, snap, file = take(tb, o, r)
+	res, snap, file := capture(tb, s, r)
+	for try := 0; try < 5 && (!res.Whole() || res.StopBroken > 0); try++ {
+		res, snap, file = capture(tb, s, r)
 	}
 	if !res.Whole() {
-		tb.Fatalf("take %+v: CPUs %+v, left out %+v, warnings %+v", o, res.CPUs, res.LeftOut, res.Warnings)
+		tb.Fatalf("take %+v: CPUs %+v, left out %+v, warnings %+v", s.options, res.CPUs, res.LeftOut, res.Warnings)
 	}
 	return res, snap, file
+}
+
+// take and takeWhole are Open, one capture and Close.
+func take(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
+	tb.Helper()
+	s := session(tb, o)
+	defer s.Close()
+	return capture(tb, s, r)
+}
+
+func takeWhole(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
+	tb.Helper()
+	s := session(tb, o)
+	defer s.Close()
+	return captureWhole(tb, s, r)
 }
 
 // tasksByID and threadsByID index a file.

@@ -23,6 +23,8 @@ type pull struct {
 	level      string
 	everywhere unix.CPUSet
 	mem        *memory
+	orphans    []*memory // still in the hands of workers that are away
+	restore    func()    // puts the Go collector back; nil while it is as it was
 }
 
 func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
@@ -31,10 +33,26 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 		return nil, err
 	}
 	p := &pull{options: o, plan: plan, objects: objects, level: IsolationFIFO}
-	if err := p.hire(h); err != nil {
+	if err := errors.Join(p.probe(), p.hire(h)); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
+}
+
+// probe runs the census over this process alone: it shows that iterators work,
+// and leaves the depth of our pid namespace for the switch hook.
+func (p *pull) probe() error {
+	var pass bpf.Iterator
+	scope := bpf.TaskScope(uint32(unix.Getpid()))
+	if errno := pass.Open(p.objects.Census.FD(), &scope); errno != 0 {
+		return fmt.Errorf("%w: task iterator: %w", bpf.ErrUnsupported, errno)
+	}
+	defer pass.Close()
+	var e [bpf.CensusEntrySize]byte
+	if n, errno := pass.Read(e[:]); errno != 0 || n != len(e) {
+		return fmt.Errorf("%w: task iterator: %d bytes for this process, %v", bpf.ErrUnsupported, n, errno)
+	}
+	return nil
 }
 
 func possibleCPUs(plan *topology.Plan) int {
@@ -119,8 +137,10 @@ func (p *pull) close() error {
 			unix.Close(w.wake)
 		}
 		p.team.close()
-		if ended { // else one of them may be unable to stop for it
+		if ended { // else one of them may be unable to stop for it, or still writes
+			p.loud()
 			restoreProcessors()
+			p.freeOrphans()
 		}
 	}
 	if p.mem != nil {

@@ -29,12 +29,12 @@ func (p *pull) capture(ctx context.Context, j job) (*captured, error) {
 	if err != nil {
 		return nil, err
 	}
-	restore := quietRuntime()
+	p.quiet()
 	cancel := context.AfterFunc(ctx, t.state.stopEarly)
 	missing := p.run(t, team)
 	cancel()
-	if !anyAway(team) { // a worker that cannot run cannot stop for Go's own world either
-		restore()
+	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
+		p.loud()
 	}
 	p.stopWatching(hook)
 	p.objects.KeepAlive()
@@ -72,6 +72,9 @@ func (w *worker) reluctance() int {
 }
 
 func (p *pull) prepare(j job, team []*worker) (*try, error) {
+	if anyAway(p.workers) && p.mem != nil {
+		p.orphans, p.mem = append(p.orphans, p.mem), nil
+	}
 	if !p.mem.fits(j.size) {
 		if p.mem != nil {
 			p.mem.free()
@@ -126,14 +129,32 @@ func (p *pull) stopWatching(l link.Link) {
 	}
 }
 
-// quietRuntime finishes the Go collector and keeps it off, so that nothing
-// asks the Go runtime to stop its own world while a worker cannot answer.
-func quietRuntime() (restore func()) {
+// quiet finishes the Go collector and keeps it off, so that nothing asks the
+// Go runtime to stop its own world while a worker cannot answer.
+func (p *pull) quiet() {
+	if p.restore != nil {
+		return
+	}
 	runtime.GC()
 	percent := debug.SetGCPercent(-1)
 	limit := debug.SetMemoryLimit(math.MaxInt64)
-	return func() {
+	p.restore = func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 	}
+}
+
+// loud puts the collector back.
+func (p *pull) loud() {
+	if p.restore != nil {
+		p.restore()
+		p.restore = nil
+	}
+}
+
+func (p *pull) freeOrphans() {
+	for _, m := range p.orphans {
+		m.free()
+	}
+	p.orphans = nil
 }

@@ -25,6 +25,7 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		w.chain.Close()
 	}
 	c.untaken(t.mem.queue)
+	c.inFlight(t.mem.queue)
 	c.times(team)
 	p.describeCPUs(c, t, team, missing)
 	c.memory(t.mem)
@@ -47,7 +48,7 @@ func (p *pull) describeCPUs(c *captured, t *try, team, missing []*worker) {
 			continue
 		}
 		r := kcdata.LinuxCPU{CPU: uint32(cpu.ID), Kind: uint32(cpu.Kind), Cluster: uint32(cpu.Cluster)}
-		if w := workerOf(team, cpu.ID); w != nil && w.stamp.in {
+		if w := workerOf(team, cpu.ID); w != nil && !w.away && w.stamp.in {
 			w.describe(&r, t)
 		} else if workerOf(missing, cpu.ID) != nil {
 			r.Flags |= kcdata.CPUMissed

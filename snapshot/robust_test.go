@@ -139,6 +139,37 @@ func TestInvariant3ArrivalDelays(t *testing.T) {
 	}
 }
 
+// A worker that does not come back at all is given up: the capture ends
+// without it and says so, the next one goes on with who is there, and when it
+// comes back it is taken on again.
+func TestWorkerAway(t *testing.T) {
+	sleeper := -1
+	s := openTest(t, Options{MaxPause: 20 * time.Millisecond}, hooks{inWindow: func(cpu int) {
+		if cpu == sleeper {
+			sleeper = -1
+			rawSleep(2500 * time.Millisecond)
+		}
+	}})
+	needCPUs(t, s, 2)
+	sleeper = s.engine.(*pull).workers[1].cpu
+	cpu := sleeper
+	for round, wantAway := range []bool{true, true, false} {
+		if round == 2 {
+			time.Sleep(2500 * time.Millisecond)
+		}
+		r, snap := s.mustTake(t)
+		if slices.Contains(r.CPUs.Missing, cpu) != wantAway || r.Whole() == wantAway {
+			t.Errorf("round %d: missing %v, whole %v", round, r.CPUs.Missing, r.Whole())
+		}
+		if hasWarning(r, "worker_away") != (round == 0) {
+			t.Errorf("round %d: warnings %v", round, r.Warnings)
+		}
+		if len(snap.Tasks) < 10 || len(snap.Problems) > 0 {
+			t.Errorf("round %d: %d tasks, %v", round, len(snap.Tasks), snap.Problems)
+		}
+	}
+}
+
 // A machine that cannot be stopped at all, because whoever leads comes too
 // late: auto falls back on /proc and says why, pull says so in its error.
 func TestNoStopFallsBack(t *testing.T) {

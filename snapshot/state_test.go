@@ -11,11 +11,10 @@ import (
 // its own deadline, and checks invariant 3 in every reachable end.
 
 type modelWorker struct {
-	main     bool
-	pc       int  // 0 before arrival, 1 waiting, 2 in the window, 3 finished, 4 left
-	in       bool // arrive said yes
-	entered  bool
-	deadline bool // this worker's arrival clock may pass
+	main    bool
+	pc      int  // 0 before arrival, 1 waiting, 2 in the window, 3 finished, 4 left
+	in      bool // arrive said yes
+	entered bool
 }
 
 type model struct {

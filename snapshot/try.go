@@ -52,7 +52,7 @@ func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 	wakeMain(workers[0])
 	p.await(t, workers)
 	for _, w := range workers {
-		if !w.stamp.in {
+		if w.away || !w.stamp.in {
 			missing = append(missing, w)
 		}
 	}

@@ -123,6 +123,14 @@ func (w *worker) start(fifo bool) error {
 
 func (w *worker) loop(fifo bool) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	if unix.Gettid() == unix.Getpid() {
+		// But the process's first thread would stay for good, real-time
+		// priority and all. Keep it until another goroutine has another.
+		go w.loop(fifo)
+		<-w.ready
+		runtime.UnlockOSThread()
+		return
+	}
 	w.tid = unix.Gettid()
 	blockPreemptionSignal()
 	growStack(0)

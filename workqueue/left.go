@@ -47,3 +47,15 @@ func (q *Queues) Left() iter.Seq[Item] {
 		}
 	}
 }
+
+// All are the items pushed so far, in census order, claimed or not.
+func (q *Queues) All() iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		n := min(int(q.f.producer.pushed.Load()), len(q.items))
+		for _, it := range q.items[:n] {
+			if !yield(it) {
+				return
+			}
+		}
+	}
+}

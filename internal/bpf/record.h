@@ -345,14 +345,14 @@ static __always_inline void fill_thread_snapshot(struct thread_snapshot *v, stru
 
 // What one CPU was doing when the stop took it, and our worker there. One per
 // possible CPU. worker_tid: written by the loader before the stop; threads,
-// begun, done, container: by the worker's own programs (begun and done cleared
+// begun, done, open_id: by the worker's own programs (begun and done cleared
 // by the worker between two tasks); ran_* and clocks: by the switch hook on
 // that CPU while armed; nr_running: by record_idle.
 struct cpu_slot {
 	u32 worker_tid;
 	u32 begun;     // a container begin was written and its end was not
 	u32 done;      // the task's end was written
-	u32 container; // type of the open container
+	u32 unused;
 	u32 threads;   // threads recorded
 	u32 nr_running;
 	u32 ran_tid, ran_tgid;

@@ -28,7 +28,7 @@ type Slot struct {
 	WorkerTid uint32
 	Begun     uint32
 	Done      uint32
-	Container uint32
+	_         uint32
 	Threads   uint32
 	NrRunning uint32
 	RanTid    uint32
