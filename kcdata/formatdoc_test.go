@@ -1,0 +1,337 @@
+package kcdata
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of docs/format.md")
+
+const (
+	formatDoc   = "../docs/format.md"
+	securityDoc = "../docs/security.md"
+	linuxSource = "linux.go"
+)
+
+// The tables of docs/format.md are what the spec table and the comments of
+// linux.go say, and its dumps are what the writer writes.
+func TestFormatDocIsWhatTheSpecSays(t *testing.T) {
+	old, err := os.ReadFile(formatDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := readLinuxSource(t)
+	doc := string(old)
+	for name, text := range map[string]string{
+		"records": src.records(t), "constants": src.constants(), "examples": exampleDumps(t),
+	} {
+		doc = replacePart(t, doc, name, text)
+	}
+	if doc == string(old) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is stale: go test ./kcdata -run TestFormatDoc -update", formatDoc)
+	}
+	if err := os.WriteFile(formatDoc, []byte(doc), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each field of Apple's structs that we write is explained.
+func TestFormatDocExplainsAppleFields(t *testing.T) {
+	doc, err := os.ReadFile(formatDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range []Type{
+		TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeCPUTimes, TypeDuration, TypeLatencyInfoCPU, TypeTimebase,
+	} {
+		spec, _ := Lookup(typ)
+		for _, f := range spec.Fields {
+			if !bytes.Contains(doc, []byte("`"+f.Name+"`")) {
+				t.Errorf("%s says nothing of %s.%s", formatDoc, spec.Name, f.Name)
+			}
+		}
+	}
+}
+
+// Nothing enters the file without a word on whether it may be a secret.
+func TestSecurityDocListsEveryRecord(t *testing.T) {
+	doc, err := os.ReadFile(securityDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{} // id → what the row says of secrecy
+	row := regexp.MustCompile("(?m)^\\| `(0x[0-9A-Fa-f]+)` `([A-Z0-9_]+)` \\|[^|]*\\| *(secret|not secret|may tell) *\\|")
+	for _, m := range row.FindAllStringSubmatch(string(doc), -1) {
+		if rows[m[1]+m[2]] != "" {
+			t.Errorf("%s %s is listed twice", m[1], m[2])
+		}
+		rows[m[1]+m[2]] = m[3]
+	}
+	apple := []Type{TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeThreadName, TypeKernStackLR64, TypeCPUTimes, TypeBootArgs, TypeOSVersion}
+	want := 0
+	for _, typ := range append(linuxTypes(), apple...) {
+		spec, _ := Lookup(typ)
+		want++
+		if rows[fmt.Sprintf("%#x", uint32(typ))+spec.Name] == "" && rows[fmt.Sprintf("0x%X", uint32(typ))+spec.Name] == "" {
+			t.Errorf("%s has no row for 0x%X %s", securityDoc, uint32(typ), spec.Name)
+		}
+	}
+	if len(rows) != want {
+		t.Errorf("%d rows in %s, %d types", len(rows), securityDoc, want)
+	}
+}
+
+func linuxTypes() (out []Type) {
+	for typ := range table {
+		if typ >= 0x4C00 && typ <= 0x4CFF {
+			out = append(out, typ)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// replacePart exchanges what stands between the two marks of a generated part.
+func replacePart(t *testing.T, doc, name, text string) string {
+	t.Helper()
+	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->\n"
+	head, rest, ok1 := strings.Cut(doc, begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no part %q", formatDoc, name)
+	}
+	return head + begin + "\n" + text + "\n" + end + tail
+}
+
+// linuxDoc is what linux.go says in its comments.
+type linuxDoc struct {
+	types   map[Type]string              // comment of the id
+	structs map[string]map[string]string // struct → field → comment
+	about   map[string]string            // struct → doc comment
+	groups  []constGroup
+}
+
+type constGroup struct {
+	about string
+	rows  []constRow
+}
+
+type constRow struct{ name, value, comment string }
+
+func readLinuxSource(t *testing.T) *linuxDoc {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), linuxSource, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &linuxDoc{types: map[Type]string{}, structs: map[string]map[string]string{}, about: map[string]string{}}
+	for _, decl := range f.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		switch g.Tok {
+		case token.CONST:
+			d.readConsts(t, g)
+		case token.TYPE:
+			d.readStruct(g)
+		}
+	}
+	return d
+}
+
+func (d *linuxDoc) readConsts(t *testing.T, g *ast.GenDecl) {
+	group := constGroup{about: oneLine(g.Doc.Text())}
+	for _, s := range g.Specs {
+		v := s.(*ast.ValueSpec)
+		comment := oneLine(v.Comment.Text())
+		if id, ok := v.Type.(*ast.Ident); ok && id.Name == "Type" {
+			n, err := strconv.ParseUint(v.Values[0].(*ast.BasicLit).Value, 0, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.types[Type(n)] = comment
+			continue
+		}
+		group.rows = append(group.rows, constRow{v.Names[0].Name, constValue(v.Values[0]), comment})
+	}
+	if len(group.rows) > 0 {
+		d.groups = append(d.groups, group)
+	}
+}
+
+// constValue writes 7 or 1<<3 as it stands in the source.
+func constValue(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return e.Value
+	case *ast.BinaryExpr:
+		return constValue(e.X) + " " + e.Op.String() + " " + constValue(e.Y)
+	}
+	return "?"
+}
+
+func (d *linuxDoc) readStruct(g *ast.GenDecl) {
+	for _, s := range g.Specs {
+		spec := s.(*ast.TypeSpec)
+		st, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		fields := map[string]string{}
+		for _, f := range st.Fields.List {
+			name, _, _ := strings.Cut(tagOf(f), ",")
+			fields[name] = oneLine(f.Comment.Text())
+		}
+		d.structs[spec.Name.Name] = fields
+		d.about[spec.Name.Name] = oneLine(g.Doc.Text())
+	}
+}
+
+func tagOf(f *ast.Field) string {
+	tag := strings.Trim(f.Tag.Value, "`")
+	return strings.TrimSuffix(strings.TrimPrefix(tag, `kc:"`), `"`)
+}
+
+func oneLine(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}
+
+var structName = regexp.MustCompile(`Linux[A-Za-z]+`)
+
+// records is one table per type.
+func (d *linuxDoc) records(t *testing.T) string {
+	var b strings.Builder
+	for _, typ := range linuxTypes() {
+		spec, _ := Lookup(typ)
+		comment, ok := d.types[typ]
+		if !ok {
+			t.Fatalf("%s has no id %#x", linuxSource, uint32(typ))
+		}
+		fmt.Fprintf(&b, "#### `0x%X` `%s`\n\n", uint32(typ), spec.Name)
+		if spec.Kind != KindStruct {
+			fmt.Fprintf(&b, "%s.\n\n", comment)
+			continue
+		}
+		name := structName.FindString(comment)
+		if d.structs[name] == nil {
+			t.Fatalf("the comment of %#x names no struct: %q", uint32(typ), comment)
+		}
+		fmt.Fprintf(&b, "%s. %s\n\n", comment, d.about[name])
+		d.table(t, &b, spec, name)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (d *linuxDoc) table(t *testing.T, b *strings.Builder, spec Spec, name string) {
+	fmt.Fprintf(b, "`%s`, %d bytes:\n\n| offset | size | type | field | meaning |\n|---:|---:|---|---|---|\n", spec.Key, spec.Size())
+	for _, f := range spec.Fields {
+		comment, ok := d.structs[name][f.Name]
+		if !ok {
+			t.Fatalf("%s has no field %s in %s", name, f.Name, linuxSource)
+		}
+		elem := f.Elem.String()
+		if f.Count > 0 {
+			elem += fmt.Sprintf("[%d]", f.Count)
+		}
+		fmt.Fprintf(b, "| %d | %d | `%s` | `%s` | %s |\n", f.Offset, f.Size(), elem, f.Name, comment)
+	}
+	b.WriteString("\n")
+}
+
+// constants is one table per group of values.
+func (d *linuxDoc) constants() string {
+	var b strings.Builder
+	for _, g := range d.groups {
+		fmt.Fprintf(&b, "%s\n\n| name | value | meaning |\n|---|---|---|\n", g.about)
+		for _, r := range g.rows {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.name, r.value, r.comment)
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// exampleDumps are whole small buffers, as the writer writes them.
+func exampleDumps(t *testing.T) string {
+	var b strings.Builder
+	for _, e := range []struct {
+		title string
+		fill  func(ItemWriter)
+	}{
+		{"A desc: a name of 32 bytes, then the value. 40 bytes of payload, 8 of padding, so flags are `0x88`.", func(w ItemWriter) {
+			ok(t, w.Uint64Desc("stackshot_tasks_count", 213))
+		}},
+		{"A type definition. Its payload: the type, the number of fields, the name; then per field flags, element type, offset, size, name. Three fields of 40 bytes follow the head of 40.", func(w ItemWriter) {
+			ok(t, w.Define(TypeLinuxSignals))
+		}},
+		{"A thread with a kernel stack of three frames, 24 bytes and so 8 of padding: array type `0x28`, flags `0x914` in the upper half and the count in the lower.", func(w ItemWriter) {
+			ok(t, w.BeginContainer(TypeThread, 4711))
+			ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81a1b2c3, 0xffffffff81a1c000, 0xffffffff810000bd}))
+			ok(t, w.EndContainer(4711))
+		}},
+		{"An array of records: thread 4711 is number 12 in one deeper pid namespace, and 1 in the one below that.", func(w ItemWriter) {
+			ok(t, w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{Inode: 4026532201, Tid: 12}, {Inode: 4026532302, Tid: 1}}))
+		}},
+	} {
+		plain := buffer(t, MagicStackshot, e.fill)
+		fmt.Fprintf(&b, "%s\n\n```\n%s```\n\n", e.title, annotated(t, plain))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// annotated dumps the items between the markers, each header with its meaning.
+func annotated(t *testing.T, plain []byte) string {
+	items, err := readAll(plain)
+	ok(t, err)
+	at := map[int]string{}
+	for _, it := range items {
+		at[it.Offset] = describe(it)
+	}
+	var b strings.Builder
+	for off := headerSize; off < len(plain)-headerSize; off += 16 {
+		fmt.Fprintf(&b, "%04x  % x  %s\n", off-headerSize, plain[off:off+16], at[off])
+	}
+	return strings.ReplaceAll(b.String(), "  \n", "\n")
+}
+
+func describe(it Item) string {
+	switch it.Type {
+	case TypeContainerBegin:
+		return fmt.Sprintf("CONTAINER_BEGIN of %v, id %d", it.ContainerType(), it.ContainerID())
+	case TypeContainerEnd:
+		return fmt.Sprintf("CONTAINER_END, id %d", it.ContainerID())
+	case TypeArray:
+		elem, size, count := it.Elem()
+		return fmt.Sprintf("array of %v, %d of %d bytes", elem, count, size)
+	}
+	return it.Type.String()
+}
+
+// The dump form itself: 16 bytes a line, in order.
+func TestAnnotatedHoldsTheBytes(t *testing.T) {
+	plain := buffer(t, MagicStackshot, func(w ItemWriter) { ok(t, w.Uint64Desc("a", 1)) })
+	var got []byte
+	for line := range strings.Lines(annotated(t, plain)) {
+		b, err := hex.DecodeString(strings.ReplaceAll(line[6:53], " ", ""))
+		ok(t, err)
+		got = append(got, b...)
+	}
+	if !bytes.Equal(got, plain[headerSize:len(plain)-headerSize]) {
+		t.Errorf("dump holds % x", got)
+	}
+}
