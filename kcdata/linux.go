@@ -44,6 +44,7 @@ const (
 	TypeLinuxDelays       Type = 0x4C83 // LinuxDelays, absent where delay accounting is off
 	TypeLinuxSignals      Type = 0x4C84 // LinuxSignals
 	TypeLinuxThreadNS     Type = 0x4C85 // array of LinuxThreadNS, absent in the first pid namespace
+	TypeLinuxRegisters    Type = 0x4C87 // array of LinuxRegister, absent where there are no user registers, and redacted
 	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
 )
 
@@ -341,4 +342,12 @@ type LinuxSignals struct {
 type LinuxThreadNS struct {
 	Inode uint32 `kc:"inode"`
 	Tid   uint32 `kc:"tid"`
+}
+
+// LinuxRegister is one saved user register. The array is in the order of the
+// kernel's struct pt_regs (arch/*/include/asm/ptrace.h). amd64, 21 values: r15
+// r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs rflags
+// rsp ss. arm64, 34 values: x0 to x30, sp, pc, pstate.
+type LinuxRegister struct {
+	Value uint64 `kc:"value"`
 }

@@ -91,6 +91,7 @@ type Thread struct {
 	Delays      *LinuxDelays
 	Signals     *LinuxSignals
 	NS          []LinuxThreadNS // outermost first
+	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted
 	Wchan       string          // "" where the file has none
 }
 

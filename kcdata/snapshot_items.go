@@ -148,6 +148,8 @@ func (p *snapshotParser) threadArray(it Item) {
 		p.addresses(it, &p.thread.Kernel)
 	case TypeUserStackLR64:
 		p.addresses(it, &p.thread.User)
+	case TypeLinuxRegisters:
+		p.addresses(it, &p.thread.Registers)
 	case TypeLinuxThreadNS:
 		array(p, it, &p.thread.NS)
 	}

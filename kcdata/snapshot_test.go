@@ -47,7 +47,7 @@ func snapshotFile() []byte {
 		w.Struct(TypeCPUTimes, CPUTimes{UserUsec: 1}), w.Struct(TypeLinuxThread, LinuxThread{Tid: 8, State: 2}),
 		w.Uint64s(TypeKernStackLR64, []uint64{0x10, 0x20}), w.Uint64s(TypeUserStackLR64, []uint64{0x77}),
 		w.Struct(TypeLinuxSyscall, LinuxSyscall{Nr: 74}), w.Struct(TypeLinuxThreadIO, LinuxThreadIO{Rchar: 1}),
-		w.String(TypeLinuxWchan, "ep_poll"), w.Struct(TypeLinuxDelays, LinuxDelays{Blkio: 1}), w.Struct(TypeLinuxSignals, LinuxSignals{Blocked: 1}),
+		w.String(TypeLinuxWchan, "ep_poll"), w.StructArray(TypeLinuxRegisters, []LinuxRegister{{7}, {8}}), w.Struct(TypeLinuxDelays, LinuxDelays{Blkio: 1}), w.Struct(TypeLinuxSignals, LinuxSignals{Blocked: 1}),
 		w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{1, 2}, {3, 4}}),
 		w.BeginContainer(0x4242, 1), w.String(TypeThreadName, "not the thread's"), w.EndContainer(1),
 		w.EndContainer(8), w.EndContainer(7))
@@ -71,7 +71,7 @@ func wantSnapshot() *Snapshot {
 			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},
 			HasLinux: true, Linux: LinuxThread{Tid: 8, State: 2}, Kernel: []uint64{0x10, 0x20}, User: []uint64{0x77},
 			Syscall: &LinuxSyscall{Nr: 74}, IO: &LinuxThreadIO{Rchar: 1}, Delays: &LinuxDelays{Blkio: 1},
-			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll",
+			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll", Registers: []uint64{7, 8},
 		}},
 	}
 	task.Snapshot.Pid = 7

@@ -38,6 +38,7 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxDelays, "LINUX_DELAYS", "linux_delays", LinuxDelays{}),
 		structSpec(TypeLinuxSignals, "LINUX_SIGNALS", "linux_signals", LinuxSignals{}),
 		structSpec(TypeLinuxThreadNS, "LINUX_THREAD_NS", "linux_thread_ns", LinuxThreadNS{}),
+		structSpec(TypeLinuxRegisters, "LINUX_REGISTERS", "linux_registers", LinuxRegister{}),
 		plainSpec(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
 	}
 }

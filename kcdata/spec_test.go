@@ -21,7 +21,7 @@ var linuxStructs = map[Type]any{
 	TypeLinuxTask: LinuxTask{}, TypeLinuxTaskMemory: LinuxTaskMemory{}, TypeLinuxTaskNS: LinuxTaskNS{},
 	TypeLinuxTaskExe: LinuxTaskExe{}, TypeLinuxThread: LinuxThread{}, TypeLinuxSyscall: LinuxSyscall{},
 	TypeLinuxThreadIO: LinuxThreadIO{}, TypeLinuxDelays: LinuxDelays{}, TypeLinuxSignals: LinuxSignals{},
-	TypeLinuxThreadNS: LinuxThreadNS{},
+	TypeLinuxThreadNS: LinuxThreadNS{}, TypeLinuxRegisters: LinuxRegister{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

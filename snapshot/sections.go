@@ -21,6 +21,7 @@ var definitions = []kcdata.Type{
 	kcdata.TypeLinuxLeftOut, kcdata.TypeLinuxSymbol, kcdata.TypeLinuxTask, kcdata.TypeLinuxTaskMemory,
 	kcdata.TypeLinuxTaskNS, kcdata.TypeLinuxTaskExe, kcdata.TypeLinuxThread, kcdata.TypeLinuxSyscall,
 	kcdata.TypeLinuxThreadIO, kcdata.TypeLinuxDelays, kcdata.TypeLinuxSignals, kcdata.TypeLinuxThreadNS,
+	kcdata.TypeLinuxRegisters,
 }
 
 // section collects the first error of many writes.

@@ -59,6 +59,21 @@ static __always_inline struct rq *task_rq(struct task_struct *t)
 	return c ? c->rq : 0;
 }
 
+// The saved user registers, whole, in the order of struct pt_regs. On amd64 the
+// words of cs and ss carry event data beside the selector where FRED is in use
+// ("x86/ptrace: Add FRED additional information to the pt_regs structure", in 6.9).
+#if defined(__TARGET_ARCH_x86)
+enum { USER_REGS = 21, USER_REG_CS = 17, USER_REG_SS = 20 };
+static __always_inline void clean_registers(u64 *v)
+{
+	v[USER_REG_CS] &= 0xffff;
+	v[USER_REG_SS] &= 0xffff;
+}
+#else
+enum { USER_REGS = 34 };
+static __always_inline void clean_registers(u64 *v) {}
+#endif
+
 // The saved user registers, per architecture. amd64: a 32-bit task's call
 // (TS_COMPAT, arch/x86/include/asm/thread_info.h) passes its arguments in
 // other registers. arm64: syscallno is -1 outside a call (ptrace.h NO_SYSCALL).

@@ -29,6 +29,7 @@ enum kc_type {
 	KC_LX_DELAYS = 0x4C83,
 	KC_LX_SIGNALS = 0x4C84,
 	KC_LX_THREAD_NS = 0x4C85,
+	KC_LX_REGISTERS = 0x4C87,
 };
 
 // flags of ths_ss_flags / ts_ss_flags / ths_state that we set

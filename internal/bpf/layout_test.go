@@ -203,6 +203,7 @@ func mirrorFields(t reflect.Type) (named map[string]reflect.StructField, blank m
 // constants are what both sides name, C's first.
 var constants = map[string]uint64{
 	"KC_CONTAINER_BEGIN":     uint64(kcdata.TypeContainerBegin),
+	"KC_LX_REGISTERS":        uint64(kcdata.TypeLinuxRegisters),
 	"KC_CONTAINER_END":       uint64(kcdata.TypeContainerEnd),
 	"KC_ARRAY_PAD0":          uint64(kcdata.TypeArrayPad0),
 	"KC_TASK":                uint64(kcdata.TypeTask),

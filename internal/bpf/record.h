@@ -547,6 +547,23 @@ static __always_inline long record_syscall(struct sink *s, struct task_struct *t
 	return sink_commit(s, sizeof(*i));
 }
 
+struct regs_item { struct kc_header h; u64 v[USER_REGS + (USER_REGS & 1)]; };
+
+static __always_inline long record_registers(struct sink *s, struct task_struct *t)
+{
+	if (cfg_redact)
+		return 0;
+	struct regs_item *i = sink_reserve(s, sizeof(*i));
+	i->h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
+	i->h.size = sizeof(i->v);
+	i->h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
+	i->v[sizeof(i->v) / 8 - 1] = 0; // padding, where there is any
+	if (bpf_probe_read_kernel(i->v, USER_REGS * 8, (void *)bpf_task_pt_regs(t)))
+		return 0;
+	clean_registers(i->v);
+	return sink_commit(s, sizeof(*i));
+}
+
 #define MAX_NS 8 // deeper pid namespaces noted; the kernel allows 32
 
 struct ns_item { struct kc_header h; struct linux_thread_ns v[MAX_NS]; };

@@ -104,7 +104,7 @@ int record_task(struct bpf_iter__task *ctx)
 		return 0;
 	if (record_io(&s, t) || record_delays(&s, t) || record_pid_ns(&s, t, level))
 		return 0;
-	if (has_user_regs(t) && record_syscall(&s, t))
+	if (has_user_regs(t) && (record_syscall(&s, t) || record_registers(&s, t)))
 		return 0;
 	if (close_container(&s, s.open) == 0)
 		slot->threads++;
