@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,15 +22,15 @@ type machineLock struct{ file *os.File }
 // LockMachine waits for the machine at most `wait`, then fails with ErrBusy
 // and names the holder. Every capture that stops the machine takes it; so does
 // a test that holds the machine by other means.
-func LockMachine(wait time.Duration) (unlock func(), err error) {
-	l, err := lockMachine(lockPath, wait)
+func LockMachine(ctx context.Context, wait time.Duration) (unlock func(), err error) {
+	l, err := lockMachine(ctx, lockPath, wait)
 	if err != nil {
 		return nil, err
 	}
 	return l.unlock, nil
 }
 
-func lockMachine(path string, wait time.Duration) (*machineLock, error) {
+func lockMachine(ctx context.Context, path string, wait time.Duration) (*machineLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if errors.Is(err, fs.ErrNotExist) { // no /run: an empty chroot
 		f, err = os.OpenFile("/dev/shm/stackshot.lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -40,12 +41,12 @@ func lockMachine(path string, wait time.Duration) (*machineLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("one capture per machine: %w", err)
 	}
-	if err := await(f, wait); err != nil {
+	if err := await(ctx, f, wait); err != nil {
 		f.Close()
 		return nil, err
 	}
 	f.Truncate(0)
-	fmt.Fprintf(f, "pid %d (%s) since %s\n", os.Getpid(), commandName(), time.Now().Format(time.RFC3339))
+	fmt.Fprintf(f, "pid %d (%s) since %s\n", os.Getpid(), commandName(), time.Now().UTC().Format(time.RFC3339))
 	return &machineLock{f}, nil
 }
 
@@ -54,7 +55,7 @@ func commandName() string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-func await(f *os.File, wait time.Duration) error {
+func await(ctx context.Context, f *os.File, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	for {
 		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
@@ -67,7 +68,11 @@ func await(f *os.File, wait time.Duration) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%w: %s is held by %s (waited %v)", ErrBusy, f.Name(), holder(f), wait)
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

@@ -18,6 +18,10 @@ const (
 	minAvailableBytes = 64 << 20
 )
 
+// MemoryPressure says why EngineAuto would not stop the machine now; "" if it
+// would.
+func MemoryPressure() string { return memoryPressure(procfs.FS{}) }
+
 // memoryPressure says why pull should be avoided now; "" if it need not be.
 func memoryPressure(fs procfs.FS) string {
 	if text, err := fs.Pressure(); err == nil {

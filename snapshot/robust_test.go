@@ -207,7 +207,7 @@ func TestNoStopFallsBack(t *testing.T) {
 // it and names it, and leaves no thread behind.
 func TestHoggedCPUIsNamed(t *testing.T) {
 	requireBPF(t)
-	unlock, err := LockMachine(time.Minute) // nobody else's capture meets the hog
+	unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 		began := time.Now()
 		r, snap := s.mustTake(t)
 		took := time.Since(began)
-		if unlock, err = LockMachine(time.Minute); err != nil {
+		if unlock, err = LockMachine(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		hog.Close()
@@ -400,16 +400,16 @@ func TestCapturesTakeTurns(t *testing.T) {
 // The lock names its holder when the wait is over.
 func TestLockNamesHolder(t *testing.T) {
 	path := t.TempDir() + "/lock"
-	l, err := lockMachine(path, 0)
+	l, err := lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lockMachine(path, 50*time.Millisecond)
+	_, err = lockMachine(t.Context(), path, 50*time.Millisecond)
 	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "pid "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("second lock: %v", err)
 	}
 	l.unlock()
-	l, err = lockMachine(path, 0)
+	l, err = lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatalf("after the unlock: %v", err)
 	}

@@ -18,7 +18,7 @@ const maxTries = 3
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	if s.engine.stops() {
-		unlock, err := LockMachine(s.options.LockWait)
+		unlock, err := LockMachine(ctx, s.options.LockWait)
 		if err != nil {
 			return nil, err
 		}

@@ -163,6 +163,17 @@ func setFIFO() error {
 	return err
 }
 
+// TryFIFO says why workers could not hold their CPUs; nil if they can. It asks
+// on a thread made for it and ended after it.
+func TryFIFO() error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- setFIFO()
+	}()
+	return <-done
+}
+
 // blockPreemptionSignal blocks SIGURG for this thread: the runtime uses it to
 // interrupt a goroutine that has run for 10 ms.
 func blockPreemptionSignal() {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/report"
+	"stackshot/snapshot"
+)
+
+// diagnosis is what doctor found; as JSON, docs/take-json.md.
+type diagnosis struct {
+	Format    string   `json:"format"`
+	Version   int      `json:"version"`
+	Host      string   `json:"host"`
+	Release   string   `json:"release"`
+	Arch      string   `json:"arch"`
+	Engines   []option `json:"engines"`
+	Isolation []option `json:"isolation"`
+	Missing   []option `json:"programs_missing"`
+	Facts     []fact   `json:"facts"`
+}
+
+// option is an engine or an isolation level, best first.
+type option struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Why  string `json:"why"` // why not; "" where OK
+}
+
+// fact is one thing about the machine that decides what a snapshot can hold.
+type fact struct {
+	Section string `json:"section"`
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	OK      bool   `json:"ok"`
+	Cost    string `json:"cost"` // what it costs; "" where OK
+}
+
+// doctor reads files under a time limit: /boot may be on a disk that hangs.
+type doctor struct {
+	proc procfs.FS
+	boot procfs.FS
+	sys  procfs.FS
+	diagnosis
+}
+
+const doctorReadLimit = time.Second
+
+func newDoctor() *doctor {
+	r := procfs.NewReaders(0, doctorReadLimit)
+	return &doctor{
+		proc: procfs.FS{Readers: r}, boot: procfs.FS{Root: "/boot", Readers: r}, sys: procfs.FS{Root: "/sys", Readers: r},
+		diagnosis: diagnosis{Format: "stackshot-doctor", Version: 1, Missing: []option{}},
+	}
+}
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine allows, and what it costs where it does not",
+		Long: "Try every engine and isolation level, and list what decides about them.\n\n" +
+			"Exit code 0: the best there is (engine pull, isolation fifo) works; 3: a lesser way does.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			d := newDoctor()
+			defer d.proc.Readers.Close()
+			d.examine()
+			write := d.text
+			if asJSON {
+				write = d.json
+			}
+			if err := write(os.Stdout); err != nil {
+				return err
+			}
+			return d.verdict()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	return cmd
+}
+
+func (d *doctor) examine() {
+	d.kernel()
+	d.capabilities()
+	d.machine()
+	d.engines()
+}
+
+// verdict is an error where the best way does not work.
+func (d *doctor) verdict() error {
+	if d.Engines[0].OK && d.Isolation[0].OK {
+		return nil
+	}
+	engine, level := first(d.Engines), first(d.Isolation)
+	if engine == snapshot.EngineProcfs {
+		level = snapshot.IsolationNone
+	}
+	return &incompleteError{errors.New("not the best way: engine " + engine + ", isolation " + level)}
+}
+
+func first(list []option) string {
+	for _, o := range list {
+		if o.OK {
+			return o.Name
+		}
+	}
+	return "none"
+}
+
+// good and bad file a fact.
+func (d *doctor) good(section, name, value string) {
+	d.Facts = append(d.Facts, fact{section, name, report.Clean(value), true, ""})
+}
+
+func (d *doctor) bad(section, name, value, cost string) {
+	d.Facts = append(d.Facts, fact{section, name, report.Clean(value), false, report.Clean(cost)})
+}
+
+func (d *doctor) json(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	return enc.Encode(d.diagnosis)
+}
+
+func (d *doctor) text(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("stackshot doctor: %s, Linux %s %s", d.Host, d.Release, d.Arch)
+	p.options("engines, best first", d.Engines)
+	p.options("isolation levels, best first", d.Isolation)
+	if len(d.Missing) > 0 {
+		p.options("programs that this kernel refuses", d.Missing)
+	}
+	section := ""
+	for _, f := range d.Facts {
+		if f.Section != section {
+			section = f.Section
+			p.line("\n%s", section)
+		}
+		p.fact(f)
+	}
+	return p.err
+}
+
+// printer writes lines and keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.w, format+"\n", args...); p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *printer) options(title string, list []option) {
+	p.line("\n%s", title)
+	for _, o := range list {
+		if o.OK {
+			p.line("  ok  %s", o.Name)
+		} else {
+			p.line("  no  %s: %s", o.Name, o.Why)
+		}
+	}
+}
+
+func (p *printer) fact(f fact) {
+	mark := "  "
+	if !f.OK {
+		mark = "! "
+	}
+	line := fmt.Sprintf("%s  %-26s %s", mark, f.Name, f.Value)
+	if f.Cost != "" {
+		line += ": " + f.Cost
+	}
+	p.line("%s", line)
+}

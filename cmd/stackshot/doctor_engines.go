@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/report"
+	"stackshot/internal/topology"
+	"stackshot/snapshot"
+)
+
+// engines tries each engine and each isolation level for real; nothing is
+// stopped.
+func (d *doctor) engines() {
+	d.Engines = []option{
+		tried(snapshot.EnginePull, d.tryPull()),
+		tried(snapshot.EngineProcfs, d.tryProcfs()),
+	}
+	d.Isolation = []option{
+		tried(snapshot.IsolationFIFO, snapshot.TryFIFO()),
+		tried(snapshot.IsolationNone, nil),
+	}
+}
+
+func tried(name string, err error) option {
+	if err != nil {
+		return option{Name: name, Why: report.Clean(err.Error())}
+	}
+	return option{Name: name, OK: true}
+}
+
+// tryPull loads the programs and records this task with them.
+func (d *doctor) tryPull() error {
+	t, err := topology.Machine()
+	if err != nil {
+		return err
+	}
+	cpus := 0
+	for _, c := range t.CPUs {
+		cpus = max(cpus, c.ID+1)
+	}
+	o, err := bpf.Load(bpf.Config{CPUs: cpus, SelfTgid: uint32(os.Getpid())})
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	for _, m := range o.Missing {
+		d.Missing = append(d.Missing, option{Name: m.Program, Why: report.Clean(m.Why.Error())})
+	}
+	return recordSelf(o)
+}
+
+func recordSelf(o *bpf.Objects) error {
+	var pass bpf.Iterator
+	scope := bpf.TaskScope(uint32(os.Getpid()))
+	if errno := pass.Open(o.RecordTask.FD(), &scope); errno != 0 {
+		return fmt.Errorf("task iterator of one task (Linux 6.1): %w", errno)
+	}
+	defer pass.Close()
+	buf := make([]byte, 64<<10)
+	n, errno := pass.Read(buf)
+	o.KeepAlive()
+	switch {
+	case errno != 0:
+		return fmt.Errorf("read a task iterator: %w", errno)
+	case n == 0:
+		return fmt.Errorf("a task iterator did not find this process (pid %d)", os.Getpid())
+	}
+	return nil
+}
+
+// tryProcfs reads of this process what the engine reads of every one.
+func (d *doctor) tryProcfs() error {
+	if _, err := d.proc.Tasks(); err != nil {
+		return fmt.Errorf("list tasks: %w", err)
+	}
+	_, err := d.proc.Stat(os.Getpid())
+	return err
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/report"
+	"stackshot/internal/topology"
+	"stackshot/snapshot"
+)
+
+func cleanField(b []byte) string { return report.Clean(unix.ByteSliceToString(b)) }
+
+// machine lists what the stop meets: CPUs, guests, namespaces, memory.
+func (d *doctor) machine() {
+	const section = "machine"
+	d.cpus(section)
+	d.guests(section)
+	d.virtual(section)
+	d.pidNamespace(section)
+	d.memory(section)
+}
+
+func (d *doctor) cpus(section string) {
+	t, err := topology.Machine()
+	if err != nil {
+		d.bad(section, "CPUs", "not known", err.Error())
+		return
+	}
+	allowed, err := topology.Allowed()
+	if err != nil {
+		d.bad(section, "CPUs", topology.FormatCPUList(t.Online()), err.Error())
+		return
+	}
+	d.good(section, "CPUs online", fmt.Sprintf("%s, clusters: %d", topology.FormatCPUList(t.Online()), len(t.Clusters)))
+	lists := map[string][]int{}
+	for _, c := range t.CPUs {
+		for _, is := range []struct {
+			name string
+			yes  bool
+		}{
+			{"isolated CPUs", c.Isolated || c.Partition},
+			{"nohz_full CPUs", c.NohzFull},
+			{"CPUs not allowed to us", c.Online && !slices.Contains(allowed, c.ID)},
+		} {
+			if is.yes {
+				lists[is.name] = append(lists[is.name], c.ID)
+			}
+		}
+	}
+	for _, name := range []string{"isolated CPUs", "nohz_full CPUs"} {
+		d.leftRunning(section, name, lists[name], "left running unless --stop-isolated")
+	}
+	d.leftRunning(section, "CPUs not allowed to us", lists["CPUs not allowed to us"], "left running: outside this process's cpuset")
+}
+
+func (d *doctor) leftRunning(section, name string, cpus []int, cost string) {
+	if len(cpus) == 0 {
+		d.good(section, name, "none")
+		return
+	}
+	d.bad(section, name, topology.FormatCPUList(cpus), cost)
+}
+
+// Names, as /proc/PID/comm cuts them, of programs that run KVM guests.
+var monitors = []string{
+	"qemu-", "kvm", "firecracker", "cloud-hyperviso", "crosvm", "VBoxHeadless", "VirtualBoxVM", "lkvm",
+}
+
+// guests counts the processes that run virtual machines here: their CPUs stand
+// still too, and may miss deadlines of their own.
+func (d *doctor) guests(section string) {
+	tgids, err := d.proc.Tasks()
+	if err != nil {
+		d.good(section, "KVM guests", "not known: "+err.Error())
+		return
+	}
+	found := 0
+	for _, tgid := range tgids {
+		st, err := d.proc.Stat(tgid)
+		if err == nil && slices.ContainsFunc(monitors, func(m string) bool { return isMonitor(st.Comm, m) }) && !d.isKernelThread(tgid) {
+			found++
+		}
+	}
+	if found == 0 {
+		d.good(section, "KVM guests", "none")
+		return
+	}
+	d.bad(section, "KVM guests", strconv.Itoa(found)+" processes", "guests stand still while the machine is stopped")
+}
+
+func isMonitor(comm, name string) bool {
+	if strings.HasSuffix(name, "-") {
+		return strings.HasPrefix(comm, name)
+	}
+	return comm == name
+}
+
+const kthreadd = 2 // parent of every kernel thread
+
+// isKernelThread: the module kvm has kernel threads that begin like a monitor.
+func (d *doctor) isKernelThread(tgid int) bool {
+	st, err := d.proc.Status(tgid)
+	return err == nil && (st.PPid == kthreadd || st.Present&procfs.StatusHasKthread != 0 && st.Kthread)
+}
+
+// virtual says whether this machine is a guest: its CPUs may then be taken away
+// by the host, and arrive late.
+func (d *doctor) virtual(section string) {
+	if runtime.GOARCH != "amd64" {
+		if _, ok := d.file(d.proc, "device-tree/hypervisor", "compatible"); ok {
+			d.good(section, "virtual machine", "yes: a CPU may be late when the host takes it away")
+		}
+		return
+	}
+	b, err := readOne(d.proc, "", "cpuinfo", maxConfig)
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "flags") {
+			if slices.Contains(strings.Fields(line), "hypervisor") {
+				d.good(section, "virtual machine", "yes: a CPU may be late when the host takes it away")
+			} else {
+				d.good(section, "virtual machine", "no")
+			}
+			return
+		}
+	}
+}
+
+func (d *doctor) pidNamespace(section string) {
+	inode, isFirst, err := d.proc.PidNamespace()
+	switch {
+	case err != nil:
+		d.good(section, "pid namespace", "not known: "+err.Error())
+	case isFirst:
+		d.good(section, "pid namespace", "the first")
+	default:
+		d.bad(section, "pid namespace", fmt.Sprint(inode), "tasks of this namespace only")
+	}
+}
+
+// memory shows what auto looks at before it stops the machine with pull.
+func (d *doctor) memory(section string) {
+	if text, err := d.proc.Meminfo(); err == nil {
+		if line, ok := lineOf(text, "MemAvailable:"); ok {
+			d.good(section, "memory available", line)
+		}
+	}
+	text, err := d.proc.Pressure()
+	line, ok := lineOf(text, "memory full ")
+	if err != nil || !ok {
+		d.good(section, "memory pressure", "not known (no /proc/pressure/memory)")
+		return
+	}
+	line = "all tasks waited " + line
+	if why := snapshot.MemoryPressure(); why != "" {
+		d.bad(section, "memory pressure", line, "auto stops nothing now: "+why)
+		return
+	}
+	d.good(section, "memory pressure", line)
+}
+
+func lineOf(text, prefix string) (string, bool) {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	o := stackshot(t, "doctor", "--json")
+	var got diagnosis
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil {
+		t.Fatalf("%v: %s%s", err, o.stdout, o.stderr)
+	}
+	if got.Format != "stackshot-doctor" || got.Version != 1 || got.Release == "" {
+		t.Errorf("%+v", got)
+	}
+	if names(got.Engines) != "pull procfs" || names(got.Isolation) != "fifo none" {
+		t.Errorf("engines %+v, isolation %+v", got.Engines, got.Isolation)
+	}
+	if best := got.Engines[0].OK && got.Isolation[0].OK; best != (o.code == exitWhole) || !best && o.code != exitIncomplete {
+		t.Errorf("exit code %d with %+v, %+v", o.code, got.Engines, got.Isolation)
+	}
+	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" && !got.Engines[0].OK {
+		t.Errorf("no pull: %s", got.Engines[0].Why)
+	}
+	have := map[string]bool{}
+	for _, f := range got.Facts {
+		have[f.Name] = true
+		if f.OK == (f.Cost != "") || f.Value == "" {
+			t.Errorf("a fact that is bad has a cost, a good one none: %+v", f)
+		}
+	}
+	for _, name := range []string{
+		"BTF", "lockdown", "kptr_restrict", "perf_event_max_stack", "perf_event_paranoid", "unprivileged_bpf_disabled",
+		"RT_GROUP_SCHED", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYSLOG", "CAP_SYS_PTRACE",
+		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "CAP_SYS_RESOURCE", "user namespace", "isolated CPUs", "nohz_full CPUs",
+		"KVM guests", "pid namespace", "memory available", "memory pressure",
+	} {
+		if !have[name] {
+			t.Errorf("nothing about %s", name)
+		}
+	}
+	text := stackshot(t, "doctor")
+	for _, f := range got.Facts {
+		if !strings.Contains(text.stdout, f.Name) {
+			t.Errorf("the text does not hold %s", f.Name)
+		}
+	}
+}
+
+func names(list []option) string {
+	var out []string
+	for _, o := range list {
+		out = append(out, o.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	yes, no := func(n string) option { return option{Name: n, OK: true} }, func(n string) option { return option{Name: n, Why: "x"} }
+	for _, c := range []struct {
+		engines, levels []option
+		code            int
+		words           string
+	}{
+		{[]option{yes("pull"), yes("procfs")}, []option{yes("fifo"), yes("none")}, exitWhole, ""},
+		{[]option{yes("pull"), yes("procfs")}, []option{no("fifo"), yes("none")}, exitIncomplete, "engine pull, isolation none"},
+		{[]option{no("pull"), yes("procfs")}, []option{yes("fifo"), yes("none")}, exitIncomplete, "engine procfs, isolation none"},
+	} {
+		d := &doctor{diagnosis: diagnosis{Engines: c.engines, Isolation: c.levels}}
+		err := d.verdict()
+		if exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%v, %v: %v", c.engines, c.levels, err)
+		}
+	}
+}
+
+func TestKernelConfig(t *testing.T) {
+	t.Parallel()
+	config := []byte("# CONFIG_A is not set\nCONFIG_B=y\nCONFIG_C=m\nCONFIG_D=n\nCONFIG_BB=\"y\"\n")
+	for name, want := range map[string]bool{"CONFIG_A": false, "CONFIG_B": true, "CONFIG_C": true, "CONFIG_D": false, "CONFIG_BB": false, "CONFIG_E": false} {
+		if got := isSet(config, name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if _, err := gunzip([]byte("not gzip")); err == nil {
+		t.Error("no error for what is not gzip")
+	}
+}
+
+func TestIsMonitor(t *testing.T) {
+	t.Parallel()
+	for comm, want := range map[string]bool{"qemu-system-x86": true, "qemu-kvm": true, "kvm": true, "firecracker": true, "kvm-nx-lpage-re": false, "bash": false, "": false} {
+		got := false
+		for _, m := range monitors {
+			got = got || isMonitor(comm, m)
+		}
+		if got != want {
+			t.Errorf("%q: %v", comm, got)
+		}
+	}
+}

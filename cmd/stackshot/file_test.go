@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"stackshot/internal/report"
+	"stackshot/kcdata"
+)
+
+// smallSnapshot takes one of this test alone.
+func smallSnapshot(t *testing.T, compression string) []byte {
+	t.Helper()
+	o := stackshot(t, "take", "-q", "-o", "-", "--compress", compression, "--pid", strconv.Itoa(os.Getpid()))
+	taken(t, o)
+	return []byte(o.stdout)
+}
+
+// A file that ends early, at whatever byte: one clear error with its name and
+// an offset, no panic.
+func TestTruncatedFiles(t *testing.T) {
+	t.Parallel()
+	for _, compression := range []string{"none", "zlib", "zstd"} {
+		data := smallSnapshot(t, compression)
+		name := filepath.Join(t.TempDir(), compression)
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		step := 1
+		for n := len(data) - 1; n >= 0; n -= step {
+			if err := os.Truncate(name, int64(n)); err != nil {
+				t.Fatal(err)
+			}
+			err := showFile(io.Discard, name, "text", report.Options{})
+			var format *kcdata.FormatError
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "offset 0x") ||
+				n > 0 && !errors.As(err, &format) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%s cut to %d of %d bytes: %v", compression, n, len(data), err)
+			}
+			if step = 1; n > 1500 && n < len(data)-500 {
+				step = 89
+			}
+		}
+	}
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(name, content string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	cut := smallSnapshot(t, "none")
+	for _, c := range []struct {
+		name  string
+		words []string
+	}{
+		{put("empty", ""), []string{"offset 0x0", "empty"}},
+		{put("short", "abc"), []string{"offset 0x0", "truncated"}},
+		{put("magic", strings.Repeat("wrong magic ", 9)), []string{"offset 0x0", "not a kcdata buffer"}},
+		{put("esc\x1b[2J", "wrong magic, a name with an escape"), []string{`esc\x1b[2J`, "not a kcdata buffer"}},
+		{put("cut", string(cut[:len(cut)/2])), []string{"offset 0x", "truncated"}},
+		{dir, []string{"is a directory"}},
+		{filepath.Join(dir, "absent"), []string{"no such file"}},
+	} {
+		for _, cmd := range []string{"report", "dump"} {
+			o := stackshot(t, cmd, c.name)
+			o.want(t, exitFailed, append(c.words, report.Clean(c.name))...)
+			if strings.Count(o.stderr, "\n") != 1 || strings.Contains(o.stderr, "\x1b") {
+				t.Errorf("%s %q: not one clean line: %q", cmd, c.name, o.stderr)
+			}
+		}
+	}
+}
+
+// A file that unpacks to more than anybody's memory is refused, not unpacked.
+func TestZipBomb(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	z, err := kcdata.NewCompressor(&b, kcdata.EnvelopeZstd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, 1<<20)
+	for range 40 {
+		z.Write(zeros)
+	}
+	z.Close()
+	if _, _, err := kcdata.Unwrap(b.Bytes(), 32<<20); !errors.Is(err, kcdata.ErrTooLarge) {
+		t.Errorf("%d bytes unpack to 40 MiB: %v", b.Len(), err)
+	}
+}
+
+func TestReportJSON(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, smallSnapshot(t, "zstd"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := stackshot(t, "report", file, "--format", "json")
+	o.want(t, exitWhole)
+	var got struct {
+		Format string
+		Tasks  []struct{ Pid int }
+	}
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil || got.Format != "stackshot-report" || len(got.Tasks) != 1 || got.Tasks[0].Pid != os.Getpid() {
+		t.Errorf("%v: %+v", err, got)
+	}
+	text := stackshot(t, "report", file)
+	if text.want(t, exitWhole); strings.ContainsAny(text.stdout, "\x1b\r") {
+		t.Error("colours, though nothing reads them")
+	}
+}
+
+// Dump writes one line per item of the file, whatever its envelope.
+func TestDump(t *testing.T) {
+	t.Parallel()
+	data := smallSnapshot(t, "none")
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := stackshot(t, "dump", name)
+	o.want(t, exitWhole)
+	var want bytes.Buffer
+	if err := kcdata.Text(&want, data); err != nil {
+		t.Fatal(err)
+	}
+	if o.stdout != want.String() || want.Len() == 0 {
+		t.Errorf("%d bytes, want %d", len(o.stdout), want.Len())
+	}
+	var zlib bytes.Buffer
+	if err := kcdata.Compress(&zlib, data, kcdata.EnvelopeZlib); err != nil {
+		t.Fatal(err)
+	}
+	in := invocation{bend: func(c *exec.Cmd) { c.Stdin = &zlib }}
+	if again := in.run(t, "dump", "-"); again.stdout != o.stdout {
+		t.Errorf("through zlib: %d bytes, exit code %d, %s", len(again.stdout), again.code, again.stderr)
+	}
+}

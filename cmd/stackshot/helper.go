@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// The helper process is this program again, as "stackshot __save", with the
+// snapshot as file 0 and a pipe for its answer as files 1 and 2. It has no
+// other file of ours, so whoever waits for our output does not wait for it.
+const saveVerb = "__save"
+
+// helperName is the helper's name in the kernel, where it may show in a
+// snapshot: 15 bytes at most.
+const helperName = "stackshot-save"
+
+// saveOrder is what the helper is asked, as its one argument.
+type saveOrder struct {
+	Path    string `json:"path"`
+	Replace bool   `json:"replace"`
+	Look    bool   `json:"look"` // say only whether it could be written
+}
+
+// saveAnswer is the one line that the helper writes.
+type saveAnswer struct {
+	OK      bool   `json:"ok"`
+	Refused bool   `json:"refused"` // the target is of a kind that is never written
+	Error   string `json:"error"`
+	Errno   int    `json:"errno"`
+}
+
+// saveError is the helper's answer as an error again.
+type saveError struct {
+	text    string
+	errno   unix.Errno
+	refused bool
+}
+
+func (e *saveError) Error() string { return e.text }
+
+func (e *saveError) Is(target error) bool {
+	return target == errTarget && e.refused || target == e.errno && e.errno != 0
+}
+
+func (a saveAnswer) err() error {
+	if a.OK {
+		return nil
+	}
+	return &saveError{text: a.Error, errno: unix.Errno(a.Errno), refused: a.Refused}
+}
+
+func answerOf(err error) saveAnswer {
+	if err == nil {
+		return saveAnswer{OK: true}
+	}
+	a := saveAnswer{Error: err.Error(), Refused: errors.Is(err, errTarget)}
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		a.Errno = int(errno)
+	}
+	return a
+}
+
+// carryOut does what an order says. It may hang, for good.
+func (o saveOrder) carryOut(t *target, data *os.File) error {
+	t.path, t.replace = o.Path, o.Replace
+	if err := t.open(); err != nil || o.Look {
+		return err
+	}
+	return t.write(data)
+}
+
+func saveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    saveVerb,
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var o saveOrder
+			if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+				return fmt.Errorf("%s: %w", saveVerb, err)
+			}
+			nameThread(helperName)
+			var t target
+			go onTerminate(t.abandon)
+			return json.NewEncoder(os.Stdout).Encode(answerOf(o.carryOut(&t, os.Stdin)))
+		},
+	}
+}
+
+// onTerminate cleans up when our starter gives us up. It needs a thread that
+// does not hang, and has one: the hanging one is in a system call.
+func onTerminate(clean func()) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGTERM)
+	<-ch
+	clean()
+	os.Exit(exitFailed)
+}
+
+// nameThread names the main thread, hence the process: tasks are listed by it.
+func nameThread(name string) {
+	os.WriteFile("/proc/self/comm", []byte(name), 0)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/snapshot"
+)
+
+// watched is output that can be looked at while it is written.
+type watched struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // by mu
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// interrupt sends a signal once stdout holds a word ("": after a moment)
+// and wants the process to end within 3 s.
+func interrupt(t *testing.T, when string, sig unix.Signal, args ...string) outcome {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = t.TempDir()
+	var stdout, stderr watched
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if when == "" {
+		time.Sleep(300 * time.Millisecond)
+	}
+	for i := 0; when != "" && !strings.Contains(stdout.String(), when); i++ {
+		if time.Sleep(20 * time.Millisecond); i > 1000 {
+			break
+		}
+	}
+	cmd.Process.Signal(sig)
+	limit := time.AfterFunc(3*time.Second, func() {
+		t.Errorf("%q goes on after %v", args, sig)
+		cmd.Process.Kill()
+	})
+	defer limit.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// A signal while the capture waits for the machine: no snapshot, no file, a
+// message.
+func TestInterrupt(t *testing.T) {
+	needRoot(t)
+	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM} {
+		dir := t.TempDir()
+		o := interrupt(t, "", sig, "take", "-o", filepath.Join(dir, "x"), "--engine", "pull", "--lock-wait", "60s")
+		o.want(t, exitFailed, "interrupted")
+		onlyFile(t, dir)
+	}
+}
+
+// A second signal kills at once, whatever still hangs.
+func TestSecondSignal(t *testing.T) {
+	if os.Getenv("STACKSHOT_TEST_HANGS") != "" {
+		untilInterrupted(context.Background())
+		fmt.Println("hangs")
+		time.Sleep(30 * time.Second)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSecondSignal$")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_HANGS=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "hangs\n" {
+		t.Errorf("the child says %q, %v", line, err)
+	}
+	cmd.Process.Signal(unix.SIGINT)
+	time.Sleep(300 * time.Millisecond)
+	if cmd.Process.Signal(unix.Signal(0)) != nil {
+		t.Error("the first signal already killed it")
+	}
+	began := time.Now()
+	for range 20 {
+		cmd.Process.Signal(unix.SIGINT)
+		time.Sleep(10 * time.Millisecond)
+	}
+	cmd.Wait()
+	if st := cmd.ProcessState.Sys().(syscall.WaitStatus); !st.Signaled() || st.Signal() != unix.SIGINT {
+		t.Errorf("ended with %v", cmd.ProcessState)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+// Somebody else's capture: waited for as long as --lock-wait says, then an
+// error that names who has the machine.
+func TestBusy(t *testing.T) {
+	needRoot(t)
+	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	o := stackshot(t, "take", "--engine", "pull", "--lock-wait", "100ms")
+	o.want(t, exitFailed, snapshot.ErrBusy.Error(), "100ms", "pid ")
+}

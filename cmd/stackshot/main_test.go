@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"stackshot/snapshot"
+)
+
+// The tests run the command as people do: built once, static, as a process.
+var (
+	program    string
+	programDir string // others may enter it
+)
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "stackshot-cmd-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	programDir, program = dir, filepath.Join(dir, "stackshot")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// outcome is one run of the command.
+type outcome struct {
+	code           int
+	stdout, stderr string
+	took           time.Duration
+}
+
+// invocation is a run to be made; bend changes it before it starts.
+type invocation struct {
+	bend  func(*exec.Cmd)
+	limit time.Duration
+}
+
+const defaultLimit = 30 * time.Second
+
+func stackshot(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return invocation{}.run(t, args...)
+}
+
+// run waits its turn: the tests of other packages hold the machine too, and
+// without arguments the command waits for it only a few seconds.
+func (i invocation) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	if len(args) > 0 && args[0] == "take" && !slices.Contains(args, "--lock-wait") {
+		args = append([]string{"take", "--lock-wait", "25s"}, args[1:]...)
+	}
+	o := i.once(t, args...)
+	for range 3 {
+		if len(args) > 0 || !strings.Contains(o.stderr, snapshot.ErrBusy.Error()) {
+			break
+		}
+		o = i.once(t, args...)
+	}
+	return o
+}
+
+func (i invocation) once(t *testing.T, args ...string) outcome {
+	t.Helper()
+	if i.limit == 0 {
+		i.limit = defaultLimit
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), i.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = t.TempDir()
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if i.bend != nil {
+		i.bend(cmd)
+	}
+	began := time.Now()
+	err := cmd.Run()
+	o := outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(began)}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", args, err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%v took more than %v; stderr: %s", args, i.limit, o.stderr)
+	}
+	return o
+}
+
+// want checks the exit code and that stderr holds every word.
+func (o outcome) want(t *testing.T, code int, words ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit code %d, want %d; stderr: %s", o.code, code, o.stderr)
+	}
+	for _, w := range words {
+		if !strings.Contains(o.stderr, w) {
+			t.Errorf("stderr %q does not say %q", o.stderr, w)
+		}
+	}
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+// mode0600 checks that a file is a whole snapshot of mode 0600.
+func mode0600(t *testing.T, name string) {
+	t.Helper()
+	st, err := os.Lstat(name)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if st.Mode() != 0o600 {
+		t.Errorf("%s has mode %v", name, st.Mode())
+	}
+	if o := stackshot(t, "report", name); o.code != 0 || !strings.Contains(o.stdout, "threads in") {
+		t.Errorf("report of %s: exit code %d, %s", name, o.code, o.stderr)
+	}
+}
+
+// onlyFile checks that a directory holds this one file, so no unfinished one.
+func onlyFile(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("%s holds %q, want %q", dir, got, names)
+	}
+}
+
+// spared finds the snapshot that a message says is in a place of last resort,
+// and removes it after the test.
+func (o outcome) spared(t *testing.T) string {
+	t.Helper()
+	for line := range strings.Lines(o.stderr) {
+		if _, rest, ok := strings.Cut(line, "the snapshot is in "); ok {
+			name, _, _ := strings.Cut(rest, " instead")
+			t.Cleanup(func() { os.Remove(name) })
+			return name
+		}
+	}
+	t.Fatalf("no word of where the snapshot went: %s", o.stderr)
+	return ""
+}
+
+// asNobody runs the command as a user without rights.
+func asNobody(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir = "/"
+}
+
+// openDir makes a directory that everybody can write to.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(programDir, "open-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal gives both ends of a pseudo-terminal.
+func openTerminal(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	return master, slave
+}
+
+// On a terminal, what takes longer than a second says what it is; without one
+// it does not.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	stall(t, fuseWrite, func(t *testing.T, dir string) {
+		master, slave := openTerminal(t)
+		text := make(chan string)
+		go func() {
+			var b bytes.Buffer
+			b.ReadFrom(master)
+			text <- b.String()
+		}()
+		in := invocation{bend: func(c *exec.Cmd) { c.Stderr = slave }}
+		o := in.run(t, "take", "-o", dir+"/x", "--write-timeout", "2500ms")
+		slave.Close()
+		shown := <-text
+		if !strings.Contains(shown, "stackshot: writing x, 1 s") || !strings.Contains(shown, "writing x, 2 s") {
+			t.Errorf("exit code %d, terminal: %q", o.code, shown)
+		}
+		o.stderr = shown
+		mode0600(t, o.spared(t))
+	})
+}
+
+// The report fits the terminal it goes to.
+func TestTerminalReport(t *testing.T) {
+	t.Parallel()
+	master, slave := openTerminal(t)
+	text := make(chan string)
+	go func() {
+		var b bytes.Buffer
+		b.ReadFrom(master)
+		text <- b.String()
+	}()
+	o := invocation{bend: func(c *exec.Cmd) { c.Stdout, c.Env = slave, append(os.Environ(), "TERM=xterm", "NO_COLOR=1") }}.run(t)
+	slave.Close()
+	taken(t, o)
+	shown := strings.ReplaceAll(<-text, "\r\n", "\n")
+	if lines := strings.Count(shown, "\n"); lines == 0 || lines > 24-screenReserve {
+		t.Errorf("%d lines", lines)
+	}
+	for line := range strings.Lines(shown) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("%d wide: %s", len(line), line)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Targets that are refused, at once and before anything is captured.
+func TestRefusedTargets(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := t.TempDir()
+	sub, link, fifo, foreign := dir+"/sub", dir+"/link", dir+"/fifo", dir+"/foreign"
+	victim := filepath.Join(t.TempDir(), "victim")
+	for _, err := range []error{
+		os.Mkdir(sub, 0o755), os.Symlink(victim, link), unix.Mkfifo(fifo, 0o600),
+		os.WriteFile(foreign, []byte("theirs"), 0o644), os.Chown(foreign, 65534, 65534),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		path  string
+		words []string
+	}{
+		{sub, []string{sub, "directory"}},
+		{sub + "/", []string{sub, "directory"}},
+		{dir + "/.", []string{"directory"}},
+		{"/", []string{"directory"}},
+		{link, []string{link, "symbolic link"}},
+		{fifo, []string{fifo, "not a regular file"}},
+		{"/dev/null", []string{"not a regular file", "-o -"}},
+		{foreign, []string{foreign, "uid 65534"}},
+		{dir + "/none/x", []string{dir + "/none", "no such file or directory"}},
+		{foreign + "/x", []string{foreign, "not a directory"}},
+		{dir + "/" + strings.Repeat("n", 300), []string{"file name too long"}},
+		{"/proc/x", []string{"/proc/x"}},
+	} {
+		o := stackshot(t, "take", "-o", c.path)
+		if c.path == "/proc/x" { // it looks well until it is written
+			o.want(t, exitIncomplete, c.words...)
+			mode0600(t, o.spared(t))
+			continue
+		}
+		if o.want(t, exitFailed, c.words...); o.stdout != "" {
+			t.Errorf("%s: captured all the same", c.path)
+		}
+	}
+	onlyFile(t, dir, "fifo", "foreign", "link", "sub")
+	if _, err := os.Stat(victim); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the symbolic link was followed: %v", err)
+	}
+}
+
+// A file of ours under the name given is replaced, never written through.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, other := dir+"/file", dir+"/other"
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o644), os.Link(file, other)); err != nil {
+		t.Fatal(err)
+	}
+	taken(t, stackshot(t, "take", "-q", "-o", file))
+	mode0600(t, file)
+	if b, err := os.ReadFile(other); string(b) != "old" {
+		t.Errorf("its other name now holds %.20q, %v", b, err)
+	}
+	onlyFile(t, dir, "file", "other")
+}
+
+// A full disk: nothing under the name, nothing unfinished, and the snapshot is
+// kept elsewhere.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", 0, "size=4k")
+		o := stackshot(t, "take", "-o", dir+"/file")
+		o.want(t, exitIncomplete, dir+"/file: write at byte", "no space left on device", "/dev/shm/stackshot-")
+		if !strings.Contains(o.stdout, "threads in") {
+			t.Error("no report")
+		}
+		mode0600(t, o.spared(t))
+		onlyFile(t, dir)
+	})
+}
+
+// A read-only file system refuses early; as the current directory, where we
+// chose the name ourselves, it does not keep the snapshot from being taken.
+func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", unix.MS_RDONLY, "size=4k")
+		o := stackshot(t, "take", "-o", dir+"/file")
+		if o.want(t, exitFailed, dir, "read-only file system"); o.stdout != "" {
+			t.Error("captured all the same")
+		}
+		o = invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t)
+		o.want(t, exitIncomplete, "read-only file system", "/dev/shm/stackshot-")
+		mode0600(t, o.spared(t))
+	})
+}
+
+// No place at all: exit code 1, and the report is there all the same.
+func TestNowhereToWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	withMounts(t, func(t *testing.T) {
+		for _, place := range []string{dir, "/dev/shm", os.TempDir()} {
+			if place != os.TempDir() {
+				mount(t, "none", place, "tmpfs", unix.MS_RDONLY, "")
+			}
+		}
+		in := invocation{bend: func(c *exec.Cmd) { c.Dir, c.Env = dir, []string{"TMPDIR=" + dir} }}
+		o := in.run(t, "take")
+		o.want(t, exitFailed, "read-only file system", "the snapshot is lost")
+		if !strings.Contains(o.stdout, "threads in") {
+			t.Error("no report")
+		}
+	})
+}
+
+// Where no helper process can be started, a thread of ours writes.
+func TestSaveWithoutHelper(t *testing.T) {
+	t.Parallel()
+	data, err := newSpool("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.close()
+	data.Write([]byte("content"))
+	data.size()
+	dir := t.TempDir()
+	o := saveOrder{Path: dir + "/file"}
+	if err := o.askThread(context.Background(), data.file); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(o.Path); string(b) != "content" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := o.askThread(context.Background(), data.file); !errors.Is(err, errTarget) {
+		t.Errorf("a second time: %v", err)
+	}
+	onlyFile(t, dir, "file")
+}
+
+// A helper that dies or talks nonsense is an error, not a success.
+func TestHelperAnswers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                            "without an answer",
+		"panic: boom\ngoroutine 1":    "panic: boom",
+		`{"ok":true}`:                 "",
+		`{"error":"x: y","errno":28}`: "x: y",
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.WriteString(text)
+		w.Close()
+		h := &helper{pipe: r}
+		err = h.answer("path")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if strings.Contains(text, "28") && !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("the errno is lost: %#v", err)
+		}
+		r.Close()
+	}
+}
+
+// The order is carried out by a process, so that a thread of ours never hangs
+// in a file system; it goes when the context goes.
+func TestAskIsCut(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer cancel()
+	if err := (saveOrder{Path: "x"}).askThread(ctx, nil); err == nil {
+		t.Error("no error")
+	}
+}

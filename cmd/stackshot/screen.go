@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"stackshot/internal/report"
+)
+
+// Lines of the first screen: what the terminal has, less those for the line
+// that says where the file is and for the prompt.
+const (
+	plainScreen   = 40 // where there is no terminal
+	minScreen     = 10
+	screenReserve = 3
+)
+
+// screen gives the report's options for a place to write to.
+func (t *take) screen(out *os.File, rest string) report.Options {
+	o := terminalOptions(out)
+	o.ShowSelf = t.self
+	o.RestCommand = rest
+	if t.firstScreen {
+		o.FirstScreen = plainScreen
+		if _, rows, err := term.GetSize(int(out.Fd())); err == nil {
+			o.FirstScreen = max(rows-screenReserve, minScreen)
+		}
+	}
+	return o
+}
+
+// terminalOptions fits a report to a terminal, if out is one.
+func terminalOptions(out *os.File) report.Options {
+	width, _, err := term.GetSize(int(out.Fd()))
+	if err != nil {
+		return report.Options{}
+	}
+	return report.Options{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// shellWord quotes a file name for the command line that a report proposes.
+func shellWord(s string) string {
+	safe := !strings.HasPrefix(s, "-") && safeName(strings.ReplaceAll(s, "/", "_")) == strings.ReplaceAll(s, "/", "_")
+	if safe && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

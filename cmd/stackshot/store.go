@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// stdoutName is the target that means standard output.
+const stdoutName = "-"
+
+// lookLimit is how long a target may take to say that it is a bad one before
+// anything is stopped. A target that does not answer may do so later.
+const lookLimit = time.Second
+
+// store is where a snapshot goes.
+type store struct {
+	path    string        // as the user gave it; stdoutName: standard output
+	spare   string        // file name for the way out
+	given   bool          // by the user, by name
+	timeout time.Duration // --write-timeout
+}
+
+// check refuses, before anything is stopped, a target named by the user that
+// cannot be written. The target we name ourselves has a way out.
+func (s *store) check(ctx context.Context) error {
+	switch {
+	case s.path == stdoutName && term.IsTerminal(int(os.Stdout.Fd())):
+		return &usageError{errors.New("-o -: standard output is a terminal, and a snapshot is not text")}
+	case s.path == stdoutName || !s.given:
+		return nil
+	}
+	err := saveOrder{Path: s.path, Replace: true, Look: true}.ask(ctx, nil, lookLimit)
+	if errors.Is(err, errStalled) {
+		return nil
+	}
+	return err
+}
+
+// save writes the snapshot, to the target or else to memory (C3). It returns
+// where it is, "" for nowhere, and what was wrong with the target.
+func (s *store) save(ctx context.Context, data *os.File) (where string, err error) {
+	if s.path == stdoutName {
+		err = s.toStdout(ctx, data)
+	} else {
+		err = saveOrder{Path: s.path, Replace: s.given}.ask(ctx, data, s.timeout)
+	}
+	if err == nil {
+		return s.path, nil
+	}
+	var stop *interruptedError
+	if errors.As(err, &stop) {
+		return "", fmt.Errorf("%s: not written: %w", s.path, err)
+	}
+	if errors.Is(err, errStalled) {
+		err = fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, s.spare)
+	}
+	for _, dir := range spareDirs() {
+		path := filepath.Join(dir, s.spare)
+		spareErr := saveOrder{Path: path}.ask(ctx, data, s.timeout)
+		if spareErr == nil {
+			return path, err
+		}
+		err = errors.Join(err, spareErr)
+	}
+	return "", err
+}
+
+// spareDirs are where a snapshot goes that its target refuses: memory, then
+// wherever temporary files go.
+func spareDirs() []string {
+	dirs := []string{"/dev/shm"}
+	if tmp := os.TempDir(); tmp != dirs[0] {
+		dirs = append(dirs, tmp)
+	}
+	return dirs
+}
+
+// toStdout copies to standard output. A slow reader is waited for, an absent
+// one is an error.
+func (s *store) toStdout(ctx context.Context, data *os.File) error {
+	st, err := data.Stat()
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		n, err := io.Copy(os.Stdout, io.NewSectionReader(data, 0, st.Size()))
+		if err != nil {
+			err = fmt.Errorf("standard output: write at byte %d of %d: %w", n, st.Size(), bare(err))
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// readerGone says that whoever read our output has seen enough.
+func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }

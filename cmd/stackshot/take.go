@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stackshot/internal/report"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// take is one run of the command.
+type take struct {
+	options     snapshot.Options
+	pids        []int
+	buffer      byteSize
+	output      string
+	compression string
+	timeout     time.Duration
+	json        bool
+	self        bool
+	quiet       bool
+	firstScreen bool // the report's first screen only
+}
+
+func newTake() *take {
+	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second}
+}
+
+func takeCommand() *cobra.Command {
+	t := newTake()
+	cmd := &cobra.Command{
+		Use:   "take",
+		Short: "Take a snapshot of the machine and show the report",
+		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
+			"A file named by -o is replaced if it is a regular file of ours; a symbolic link, a\n" +
+			"directory or a special file is refused. Where the target cannot be written, the\n" +
+			"snapshot goes to /dev/shm and the exit code is 3.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
+	}
+	t.flags(cmd)
+	return cmd
+}
+
+func (t *take) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
+	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "auto, pull or procfs")
+	f.IntSliceVar(&t.pids, "pid", nil, "only this task, by the id of it or of one of its threads; may be repeated")
+	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped)")
+	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
+	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
+	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
+	f.DurationVar(&t.options.MaxPause, "max-pause", 250*time.Millisecond, "longest time to stop the machine, all tries together")
+	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
+	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
+	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no register values, kernel addresses relative to _text")
+	f.BoolVar(&t.json, "json", false, "one JSON object about the capture on standard output, no report")
+	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
+	f.BoolVar(&t.self, "self", false, "show our own threads in the report")
+	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
+	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
+	f.MarkHidden("lock-wait")
+	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EnginePull, snapshot.EngineProcfs)
+	completeWith(cmd, "compress", "zstd", "zlib", "none")
+}
+
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // a flag that is not there
+	}
+}
+
+// envelopes by the values of --compress.
+var envelopes = map[string]kcdata.Envelope{
+	"zstd": kcdata.EnvelopeZstd, "zlib": kcdata.EnvelopeZlib, "none": kcdata.EnvelopeNone,
+}
+
+// check refuses values that the packages below would take for "not given", and
+// combinations that cannot be.
+func (t *take) check(cmd *cobra.Command) error {
+	if _, ok := envelopes[t.compression]; !ok {
+		return &snapshot.OptionError{Option: "compress", Value: t.compression, Reason: "want zstd, zlib or none"}
+	}
+	for _, name := range []string{"max-pause", "arrival-budget", "lock-wait", "write-timeout"} {
+		if d, _ := cmd.Flags().GetDuration(name); d <= 0 && cmd.Flags().Changed(name) {
+			return &snapshot.OptionError{Option: name, Value: d.String(), Reason: "want more than 0"}
+		}
+	}
+	for _, name := range []string{"engine", "cpus", "cpu-class", "output"} {
+		if s, _ := cmd.Flags().GetString(name); s == "" && cmd.Flags().Changed(name) {
+			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
+		}
+	}
+	if t.json && t.output == stdoutName {
+		return &usageError{errors.New("--json and -o - both want standard output")}
+	}
+	return nil
+}
+
+func (t *take) run(cmd *cobra.Command) error {
+	if err := t.check(cmd); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
+	ctx, stop := untilInterrupted(cmd.Context())
+	defer stop()
+	t.options.Buffer = int64(t.buffer)
+	envelope := envelopes[t.compression]
+	st := &store{path: t.output, spare: fileName(time.Now(), envelope), given: t.output != "", timeout: t.timeout}
+	if !st.given {
+		st.path = st.spare
+	}
+	if err := st.check(ctx); err != nil {
+		return err
+	}
+	plain, res, err := t.capture(ctx)
+	if err != nil {
+		return err
+	}
+	return t.deliver(ctx, st, envelope, plain, res)
+}
+
+// deliver brings what was captured to people first and to the disk then (C1).
+func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
+	reportErr := t.show(st, plain)
+	where, saveErr := t.save(ctx, st, e, plain)
+	var jsonErr error
+	if t.json {
+		jsonErr = writeTakeJSON(os.Stdout, where, res)
+	}
+	var lost error
+	if !res.Whole() {
+		lost = incompleteCapture(res)
+	}
+	if where == "" {
+		return errors.Join(saveErr, reportErr, lost)
+	}
+	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
+		return &incompleteError{all}
+	}
+	return nil
+}
+
+// show writes the report from memory. A reader that left early is no error.
+func (t *take) show(st *store, plain []byte) error {
+	if t.quiet || t.json {
+		return nil
+	}
+	defer progress(t.quiet, "writing the report")()
+	s, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		return fmt.Errorf("read back the snapshot: %w", err)
+	}
+	out := os.Stdout
+	if st.path == stdoutName {
+		out = os.Stderr
+	}
+	rest := "stackshot report " + shellWord(st.path)
+	if err := report.Text(out, s, t.screen(out, rest)); err != nil && !readerGone(err) {
+		return fmt.Errorf("write the report: %w", bare(err))
+	}
+	return nil
+}
+
+func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []byte) (where string, err error) {
+	defer progress(t.quiet, "writing "+filepath.Base(st.path))()
+	file, err := compress(plain, e)
+	if err != nil {
+		return "", err
+	}
+	defer file.close()
+	where, err = st.save(ctx, file.file)
+	size, _ := file.size()
+	switch {
+	case where != "" && err != nil:
+		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
+	case where == "" && err != nil:
+		err = fmt.Errorf("%w\nthe snapshot is lost", err)
+	case !t.quiet && !t.json && where != stdoutName:
+		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
+	}
+	return where, err
+}
+
+// incompleteCapture says what a capture could not record.
+func incompleteCapture(res *snapshot.Result) error {
+	var errs []error
+	if n := len(res.LeftOut); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Tasks+n))
+	}
+	if n := len(res.CPUs.Missing); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %d CPUs did not come to the stop: %v", n, res.CPUs.Missing))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"stackshot/kcdata"
+)
+
+// One exit code of a capture on a machine that others use too: whole, or not.
+func taken(t *testing.T, o outcome) {
+	t.Helper()
+	if o.code != exitWhole && o.code != exitIncomplete {
+		t.Fatalf("exit code %d: %s", o.code, o.stderr)
+	}
+	if (o.code == exitIncomplete) != strings.Contains(o.stderr, "incomplete") {
+		t.Errorf("exit code %d, but %s", o.code, o.stderr)
+	}
+}
+
+func TestTakeWritesEachEnvelope(t *testing.T) {
+	t.Parallel()
+	for name, magic := range map[string]string{"zstd": "\x28\xb5\x2f\xfd", "zlib": "", "none": ""} {
+		file := filepath.Join(t.TempDir(), "file")
+		o := stackshot(t, "take", "-o", file, "--compress", name, "--self")
+		taken(t, o)
+		if !strings.Contains(o.stdout, "threads in") || !strings.Contains(o.stderr, "wrote "+file) {
+			t.Errorf("%s: stdout %.200q, stderr %q", name, o.stdout, o.stderr)
+		}
+		if !strings.Contains(o.stdout, "our own") {
+			t.Errorf("--self shows nothing of our own")
+		}
+		mode0600(t, file)
+		onlyFile(t, filepath.Dir(file), "file")
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(string(data), magic) {
+			t.Errorf("%s: %v, begins %q", name, err, data[:4])
+		}
+		if _, env, err := kcdata.Unwrap(data, maxPlain); err != nil || env.String() != name {
+			t.Errorf("%s: envelope %v, %v", name, env, err)
+		}
+	}
+}
+
+// Alone, the command names the file itself and shows one screen.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t)
+	taken(t, o)
+	files, _ := filepath.Glob(filepath.Join(dir, "stackshot-*.kcdata.zst"))
+	if len(files) != 1 {
+		t.Fatalf("files %q, stderr %s", files, o.stderr)
+	}
+	mode0600(t, files[0])
+	lines := strings.Count(o.stdout, "\n")
+	if lines == 0 || lines > plainScreen {
+		t.Errorf("%d lines", lines)
+	}
+	if lines == plainScreen && !strings.Contains(o.stdout, "stackshot report "+filepath.Base(files[0])) {
+		t.Errorf("the last line does not name the rest: %s", o.stdout)
+	}
+}
+
+// The object of --json has exactly these keys, whole numbers where numbers,
+// lists where lists.
+func TestTakeJSON(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	file := filepath.Join(t.TempDir(), "file")
+	o := stackshot(t, "take", "-o", file, "--json")
+	taken(t, o)
+	d := json.NewDecoder(strings.NewReader(o.stdout))
+	d.UseNumber()
+	var got map[string]any
+	if err := d.Decode(&got); err != nil {
+		t.Fatalf("%v: %s", err, o.stdout)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		t.Errorf("more than one object: %v", err)
+	}
+	cpus, _ := got["cpus"].(map[string]any)
+	sameKeys(t, got, "file engine isolation tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes cpus stop_broken left_out warnings")
+	sameKeys(t, cpus, "online stopped working missing")
+	for _, key := range strings.Fields("tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes stop_broken") {
+		wholeNumber(t, key, got[key])
+	}
+	for _, key := range strings.Fields("online stopped working") {
+		wholeNumber(t, key, cpus[key])
+	}
+	for key, v := range map[string]any{"missing": cpus["missing"], "left_out": got["left_out"], "warnings": got["warnings"]} {
+		list, ok := v.([]any)
+		if !ok {
+			t.Errorf("%s is %v, not a list", key, v)
+		}
+		for _, e := range list {
+			if m, ok := e.(map[string]any); ok && key == "warnings" {
+				sameKeys(t, m, "code text")
+			} else if ok {
+				sameKeys(t, m, "tgid reason threads errno")
+			}
+		}
+	}
+	if got["file"] != file || !strings.Contains(readText(t, file), "engine "+got["engine"].(string)) {
+		t.Errorf("file %v, engine %v", got["file"], got["engine"])
+	}
+}
+
+// Where nothing is stopped, stopped_ns is 0.
+func TestTakeJSONProcfs(t *testing.T) {
+	t.Parallel()
+	o := stackshot(t, "take", "-o", filepath.Join(t.TempDir(), "file"), "--json", "--engine", "procfs", "--pid", strconv.Itoa(os.Getpid()))
+	taken(t, o)
+	var got takeJSON
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.StoppedNs != 0 || got.Engine != "procfs" || got.Isolation != "none" || got.CPUs.Stopped != 0 || got.Tasks != 1 || got.Tries != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func sameKeys(t *testing.T, m map[string]any, want string) {
+	t.Helper()
+	var got []string
+	for k := range m {
+		got = append(got, k)
+	}
+	list := strings.Fields(want)
+	slices.Sort(list)
+	slices.Sort(got)
+	if !slices.Equal(got, list) {
+		t.Errorf("keys %q, want %q", got, list)
+	}
+}
+
+func wholeNumber(t *testing.T, key string, v any) {
+	t.Helper()
+	n, ok := v.(json.Number)
+	if _, err := n.Int64(); !ok || err != nil {
+		t.Errorf("%s is %v, not an integer", key, v)
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	o := stackshot(t, "report", file)
+	o.want(t, exitWhole)
+	return o.stdout
+}
+
+// -o -: the snapshot on standard output, the report on standard error, and
+// both commands read it from a pipe.
+func TestTakeToStdout(t *testing.T) {
+	t.Parallel()
+	o := stackshot(t, "take", "-o", "-")
+	taken(t, o)
+	if !strings.Contains(o.stderr, "threads in") {
+		t.Errorf("no report on stderr: %.300s", o.stderr)
+	}
+	for _, cmd := range []string{"report", "dump"} {
+		in := invocation{bend: func(c *exec.Cmd) { c.Stdin = strings.NewReader(o.stdout) }}
+		if r := in.run(t, cmd, "-"); r.code != 0 || len(r.stdout) < 1000 {
+			t.Errorf("%s -: exit code %d, %s", cmd, r.code, r.stderr)
+		}
+	}
+}
+
+func TestTakeQuiet(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	o := stackshot(t, "take", "-q", "-o", file)
+	taken(t, o)
+	if o.stdout != "" || o.code == 0 && o.stderr != "" {
+		t.Errorf("stdout %.100q, stderr %.100q", o.stdout, o.stderr)
+	}
+	mode0600(t, file)
+}
+
+// A reader of the report that leaves early costs nothing.
+func TestTakeReaderLeaves(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	o := invocation{bend: func(c *exec.Cmd) { c.Stdout = w }}.run(t, "take", "-o", file)
+	w.Close()
+	taken(t, o)
+	mode0600(t, file)
+}
+
+func TestTakePid(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := strconv.Itoa(child.Process.Pid)
+	o := stackshot(t, "take", "-o", file, "--pid", pid, "--pid", strconv.Itoa(os.Getpid()))
+	taken(t, o)
+	if !strings.Contains(o.stdout, "["+pid+"]") || !strings.Contains(o.stdout, "in 2 tasks") {
+		t.Errorf("report: %.500s", o.stdout)
+	}
+	one := stackshot(t, "report", file, "--pid", pid)
+	if one.want(t, exitWhole); !strings.Contains(one.stdout, "["+pid+"]") || strings.Contains(one.stdout, "["+strconv.Itoa(os.Getpid())+"]") {
+		t.Errorf("report --pid: %.500s", one.stdout)
+	}
+	child.Process.Kill()
+	child.Wait()
+	o = stackshot(t, "take", "-o", file+"2", "--pid", pid)
+	o.want(t, exitFailed, "--pid "+pid, "no such task")
+	onlyFile(t, filepath.Dir(file), "file")
+}
+
+// CPUs that do not exist are refused; those that do, work.
+func TestTakeCPUs(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	file := filepath.Join(t.TempDir(), "file")
+	o := stackshot(t, "take", "-o", file, "--json", "--cpus", "0", "--buffer", "4M", "--max-pause", "200ms", "--arrival-budget", "50ms", "--stop-isolated")
+	taken(t, o)
+	var got takeJSON
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil || got.CPUs.Working > 1 {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// --redact: no command line in the file.
+func TestTakeRedact(t *testing.T) {
+	t.Parallel()
+	const secret = "--password=hunter2"
+	child := exec.Command("sh", "-c", "read x", secret)
+	in, err := child.StdinPipe()
+	if err != nil || child.Start() != nil {
+		t.Fatal("start sh: ", err)
+	}
+	defer func() { in.Close(); child.Wait() }()
+	for _, redact := range []bool{false, true} {
+		o := stackshot(t, "take", "-o", "-", "--compress", "none", "--pid", strconv.Itoa(child.Process.Pid), "--redact="+strconv.FormatBool(redact))
+		taken(t, o)
+		if strings.Contains(o.stdout, secret) == redact || strings.Contains(o.stderr, secret) == redact {
+			t.Errorf("redact %v: the argument is in file: %v, in report: %v", redact, strings.Contains(o.stdout, secret), strings.Contains(o.stderr, secret))
+		}
+	}
+}

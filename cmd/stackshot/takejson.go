@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"stackshot/internal/report"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// takeJSON is the object that `take --json` prints, docs/take-json.md.
+type takeJSON struct {
+	File       string        `json:"file"`
+	Engine     string        `json:"engine"`
+	Isolation  string        `json:"isolation"`
+	Tasks      int           `json:"tasks"`
+	Threads    int           `json:"threads"`
+	StoppedNs  int64         `json:"stopped_ns"`
+	WindowNs   int64         `json:"window_ns"`
+	ArrivalNs  int64         `json:"arrival_ns"`
+	ElapsedNs  int64         `json:"elapsed_ns"`
+	Tries      int           `json:"tries"`
+	Bytes      int64         `json:"bytes"`
+	CPUs       takeCPUs      `json:"cpus"`
+	StopBroken int           `json:"stop_broken"`
+	LeftOut    []takeLeftOut `json:"left_out"`
+	Warnings   []takeWarning `json:"warnings"`
+}
+
+type takeCPUs struct {
+	Online  int   `json:"online"`
+	Stopped int   `json:"stopped"`
+	Working int   `json:"working"`
+	Missing []int `json:"missing"`
+}
+
+type takeLeftOut struct {
+	Tgid    uint32 `json:"tgid"`
+	Reason  string `json:"reason"`
+	Threads uint32 `json:"threads"`
+	Errno   uint32 `json:"errno"`
+}
+
+type takeWarning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+var leftOutReasons = map[uint32]string{
+	kcdata.LeftOutMaxPause: "max_pause",
+	kcdata.LeftOutNoSpace:  "no_space",
+	kcdata.LeftOutError:    "error",
+	kcdata.LeftOutVanished: "vanished",
+}
+
+// writeTakeJSON writes the object and a newline.
+func writeTakeJSON(w io.Writer, file string, r *snapshot.Result) error {
+	j := takeJSON{
+		File: file, Engine: r.Engine, Isolation: r.Isolation, Tasks: r.Tasks, Threads: r.Threads,
+		StoppedNs: r.Stopped.Nanoseconds(), WindowNs: r.Window.Nanoseconds(),
+		ArrivalNs: r.Arrival.Nanoseconds(), ElapsedNs: r.Elapsed.Nanoseconds(),
+		Tries: r.Tries, Bytes: r.Bytes, StopBroken: r.StopBroken,
+		CPUs: takeCPUs{
+			Online: len(r.CPUs.Online), Stopped: len(r.CPUs.Stopped), Working: len(r.CPUs.Working),
+			Missing: append([]int{}, r.CPUs.Missing...),
+		},
+		LeftOut: []takeLeftOut{}, Warnings: []takeWarning{},
+	}
+	for _, l := range r.LeftOut {
+		reason, ok := leftOutReasons[l.Reason]
+		if !ok {
+			reason = "unknown"
+		}
+		j.LeftOut = append(j.LeftOut, takeLeftOut{l.Tgid, reason, l.Threads, l.Errno})
+	}
+	for _, w := range r.Warnings {
+		j.Warnings = append(j.Warnings, takeWarning{report.Clean(w.Code), report.Clean(w.Text)})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(j)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/kcdata"
+)
+
+// A value that cannot be used: exit code 2, before anything is captured, and
+// the message names option and value.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "x")
+	for _, c := range []struct {
+		args  []string
+		words []string
+	}{
+		{[]string{"tkae"}, []string{"tkae"}},
+		{[]string{"--nonsense"}, []string{"--nonsense"}},
+		{[]string{"take", "file"}, []string{"file"}},
+		{[]string{"take", "--nonsense"}, []string{"--nonsense"}},
+		{[]string{"take", "-o"}, []string{"-o"}},
+		{[]string{"take", "-o", ""}, []string{"--output"}},
+		{[]string{"take", "--engine", "warp"}, []string{"--engine", "warp"}},
+		{[]string{"take", "--engine", "trap"}, []string{"--engine", "trap"}},
+		{[]string{"take", "--engine="}, []string{"--engine"}},
+		{[]string{"take", "--pid", "x7"}, []string{"--pid", "x7"}},
+		{[]string{"take", "--pid", "0"}, []string{"--pid", "0"}},
+		{[]string{"take", "--pid=-4"}, []string{"--pid", "-4"}},
+		{[]string{"take", "--pid", "99999999999999999999"}, []string{"99999999999999999999"}},
+		{[]string{"take", "--cpus", "x"}, []string{"--cpus", "x"}},
+		{[]string{"take", "--cpus", "3-1"}, []string{"--cpus", "3-1"}},
+		{[]string{"take", "--cpus", "60999"}, []string{"--cpus", "60999"}},
+		{[]string{"take", "--cpus="}, []string{"--cpus"}},
+		{[]string{"take", "--cpu-class", "0=Q"}, []string{"0=Q"}},
+		{[]string{"take", "--cpu-class", "60999=P"}, []string{"--cpu-class", "60999"}},
+		{[]string{"take", "--buffer", "x"}, []string{"--buffer", "x"}},
+		{[]string{"take", "--buffer", "0"}, []string{"--buffer", "0"}},
+		{[]string{"take", "--buffer", "-1"}, []string{"--buffer", "-1"}},
+		{[]string{"take", "--buffer", "1"}, []string{"--buffer 1", "minimum"}},
+		{[]string{"take", "--buffer", "8000000G"}, []string{"--buffer", "maximum"}},
+		{[]string{"take", "--buffer", "9999999999999G"}, []string{"--buffer", "9999999999999G"}},
+		{[]string{"take", "--max-pause", "soon"}, []string{"--max-pause", "soon"}},
+		{[]string{"take", "--max-pause", "0"}, []string{"--max-pause", "0s"}},
+		{[]string{"take", "--max-pause", "-1s"}, []string{"--max-pause", "-1s"}},
+		{[]string{"take", "--max-pause", "2h"}, []string{"--max-pause", "2h0m0s"}},
+		{[]string{"take", "--arrival-budget", "0"}, []string{"--arrival-budget", "0s"}},
+		{[]string{"take", "--arrival-budget", "11s"}, []string{"--arrival-budget", "11s"}},
+		{[]string{"take", "--compress", "lz4"}, []string{"--compress", "lz4"}},
+		{[]string{"take", "--compress="}, []string{"--compress"}},
+		{[]string{"take", "--write-timeout", "0"}, []string{"--write-timeout", "0s"}},
+		{[]string{"take", "--write-timeout", "-3s"}, []string{"--write-timeout", "-3s"}},
+		{[]string{"take", "--lock-wait", "0"}, []string{"--lock-wait", "0s"}},
+		{[]string{"take", "--json=maybe"}, []string{"--json", "maybe"}},
+		{[]string{"take", "--redact=maybe"}, []string{"--redact", "maybe"}},
+		{[]string{"take", "--stop-isolated=maybe"}, []string{"--stop-isolated", "maybe"}},
+		{[]string{"take", "--self=maybe"}, []string{"--self", "maybe"}},
+		{[]string{"take", "--quiet=maybe"}, []string{"maybe"}},
+		{[]string{"take", "--json", "-o", "-"}, []string{"--json", "-o -"}},
+		{[]string{"report"}, []string{"arg"}},
+		{[]string{"report", "a", "b"}, []string{"arg"}},
+		{[]string{"report", "/dev/null", "--format", "xml"}, []string{"--format", "xml"}},
+		{[]string{"report", "/dev/null", "--pid", "one"}, []string{"--pid", "one"}},
+		{[]string{"report", "/dev/null", "--pid=-1"}, []string{"--pid", "-1"}},
+		{[]string{"dump"}, []string{"arg"}},
+		{[]string{"doctor", "x"}, []string{"x"}},
+		{[]string{"version", "x"}, []string{"x"}},
+		{[]string{"__save"}, []string{"arg"}},
+	} {
+		if c.args[0] == "take" && !strings.Contains(strings.Join(c.args, " "), "-o") {
+			c.args = append(c.args, "-o", out)
+		}
+		o := stackshot(t, c.args...)
+		if o.want(t, exitUsage, append(c.words, "--help")...); o.stdout != "" {
+			t.Errorf("%q wrote to stdout: %.100q", c.args, o.stdout)
+		}
+		if t.Failed() {
+			t.Fatalf("of %q", c.args)
+		}
+	}
+	onlyFile(t, filepath.Dir(out))
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--help"}, {"take", "--help"}, {"help", "report"}, {"doctor", "-h"}} {
+		if o := stackshot(t, args...); o.code != 0 || !strings.Contains(o.stdout, "Usage:") || strings.Contains(o.stdout, saveVerb) {
+			t.Errorf("%q: exit code %d, %s", args, o.code, o.stdout)
+		}
+	}
+	if o := stackshot(t, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "stackshot ") {
+		t.Errorf("version: %+v", o)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if o := stackshot(t, "completion", shell); o.code != 0 || !strings.Contains(o.stdout, "stackshot") {
+			t.Errorf("completion %s: exit code %d, %s", shell, o.code, o.stderr)
+		}
+	}
+	if o := stackshot(t, "__complete", "take", "--engine", ""); !strings.Contains(o.stdout, "pull\nprocfs") {
+		t.Errorf("engines to complete: %q", o.stdout)
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]int64{
+		"1": 1, "4096": 4096, "1K": 1 << 10, "2m": 2 << 20, "3G": 3 << 30, "007k": 7 << 10,
+		"9223372036854775807": math.MaxInt64, "8589934591G": 8589934591 << 30,
+	} {
+		var b byteSize
+		if err := b.Set(s); err != nil || int64(b) != want {
+			t.Errorf("%q: %d, %v, want %d", s, b, err, want)
+		}
+	}
+	for _, s := range []string{"", "K", "0", "0K", "-1", "+1", "1.5M", "1T", "1KB", "1 K", "K1", "1kk", "0x10",
+		"9223372036854775808", "8589934592G", "99999999999999999999"} {
+		b := byteSize(-1)
+		if err := b.Set(s); err == nil || b != -1 {
+			t.Errorf("%q: %d, %v", s, b, err)
+		}
+	}
+}
+
+func FuzzByteSize(f *testing.F) {
+	for _, s := range []string{"1K", "G", "9223372036854775807G", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var b byteSize
+		if err := b.Set(s); (err == nil) != (b > 0) {
+			t.Fatalf("%q: %d, %v", s, b, err)
+		}
+	})
+}
+
+func TestFileName(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 16, 23, 12, 345e6, time.FixedZone("", 3600))
+	zst, plain := fileName(at, kcdata.EnvelopeZstd), fileName(at, kcdata.EnvelopeZlib)
+	if !strings.HasPrefix(zst, "stackshot-") || !strings.HasSuffix(zst, "-20261120T152312.345Z.kcdata.zst") ||
+		!strings.HasSuffix(plain, "345Z.kcdata") {
+		t.Errorf("%q, %q", zst, plain)
+	}
+	for in, want := range map[string]string{"a-b.c_9": "a-b.c_9", "../x\x1b[2J": ".._x__2J", "é": "_", "": ""} {
+		if got := safeName(in); got != want {
+			t.Errorf("safeName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"a/b.kcdata": "a/b.kcdata", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'"} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

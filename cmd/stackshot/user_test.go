@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Without root: everything from /proc that this user may see, with the reason
+// why not more, as a whole result.
+func TestNotRoot(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := openDir(t)
+	nobody := invocation{bend: asNobody}
+	o := nobody.run(t, "take", "-o", dir+"/file", "--json")
+	o.want(t, exitWhole)
+	for _, word := range []string{`"engine":"procfs"`, `"isolation":"none"`, `"stopped_ns":0`, `"code":"engine_procfs"`} {
+		if !strings.Contains(o.stdout, word) {
+			t.Errorf("no %s in %s", word, o.stdout)
+		}
+	}
+	o = nobody.run(t, "report", dir+"/file")
+	if o.want(t, exitWhole); !strings.Contains(o.stdout, "threads in") {
+		t.Errorf("report: %.300s", o.stdout)
+	}
+	o = nobody.run(t, "take", "-o", dir+"/pull", "--engine", "pull")
+	o.want(t, exitFailed, "pull", "operation not permitted")
+	onlyFile(t, dir, "file")
+}
+
+// A directory that the user may not write to.
+func TestNotRootUnwritable(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := openDir(t)
+	if err := unix.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	nobody := invocation{bend: asNobody}
+	o := nobody.run(t, "take", "-o", dir+"/file")
+	if o.want(t, exitFailed, dir, "permission denied"); o.stdout != "" {
+		t.Error("captured all the same")
+	}
+	in := invocation{bend: func(c *exec.Cmd) { asNobody(c); c.Dir = dir }}
+	o = in.run(t, "take")
+	o.want(t, exitIncomplete, "permission denied", "/dev/shm/stackshot-")
+	mode0600(t, o.spared(t))
+}
+
+// Doctor says what is missing and what it costs; exit code 3 where a lesser
+// way works.
+func TestDoctorNotRoot(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	o := invocation{bend: asNobody}.run(t, "doctor")
+	o.want(t, exitIncomplete, "engine procfs, isolation none")
+	for _, word := range []string{"no  pull: ", "ok  procfs", "no  fifo: SCHED_FIFO 99: operation not permitted", "CAP_BPF", "not effective"} {
+		if !strings.Contains(o.stdout, word) {
+			t.Errorf("doctor does not say %q:\n%s", word, o.stdout)
+		}
+	}
+}
+
+// Root in a pid namespace of its own: doctor and capture say so.
+func TestPidNamespace(t *testing.T) {
+	t.Parallel()
+	withMounts(t, func(t *testing.T) {
+		in := invocation{bend: func(c *exec.Cmd) {
+			// A shell mounts the namespace's own /proc; killed with the namespace.
+			c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `mount -t proc proc /proc && "$@"; exit $?`, "sh"}, c.Args...)
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
+		}}
+		o := in.run(t, "doctor")
+		if !strings.Contains(o.stdout, "tasks of this namespace only") {
+			t.Errorf("doctor: exit code %d, %s%s", o.code, o.stdout, o.stderr)
+		}
+		o = in.run(t, "take")
+		taken(t, o)
+		if !strings.Contains(o.stdout, "namespace") {
+			t.Errorf("the report does not speak of the namespace: %.500s", o.stdout)
+		}
+	})
+}
