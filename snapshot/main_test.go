@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/testtask"
+	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
 
@@ -137,4 +139,22 @@ func pidsOf(f *testtask.Fixture) []int {
 		}
 	}
 	return out
+}
+
+// A test of more than one CPU means nothing on one.
+func requireTwoCPUs(t *testing.T) {
+	t.Helper()
+	top, err := topology.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	online := 0
+	for _, c := range top.CPUs {
+		if c.Online {
+			online++
+		}
+	}
+	if online < 2 || runtime.NumCPU() < 2 {
+		t.Skip("one CPU: nothing to compare")
+	}
 }

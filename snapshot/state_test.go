@@ -40,6 +40,12 @@ func (m model) step(i, choice int) (model, bool) {
 		}
 	case w.pc == 0 && choice == 1: // never comes
 		w.pc = 4
+	case w.pc == 0 && choice == 2: // comes past the deadline
+		s.expire()
+		if s.arrive(w.main) {
+			panic("arrived past the deadline")
+		}
+		w.pc = 4
 	case w.pc == 1 && choice == 0: // looks at the word
 		switch s.phase() {
 		case phaseArriving:
@@ -99,7 +105,7 @@ func explore(t *testing.T, m model, before phase, seen map[string]bool, ends *in
 	seen[m.key()] = true
 	moved := false
 	for i := range m.n {
-		for choice := range 2 {
+		for choice := range 3 {
 			if next, ok := m.step(i, choice); ok {
 				moved = true
 				explore(t, next, phaseOf(m.word), seen, ends)

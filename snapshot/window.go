@@ -33,6 +33,9 @@ func (w *worker) turn(main bool) {
 	procPin()
 	w.stamp.taken = nanotime()
 	readUsage(&w.before)
+	if nanotime() >= t.arriveBy.Load() { // too late, even if nobody has noticed
+		t.state.expire()
+	}
 	if t.state.arrive(main) {
 		w.stamp.arrived = nanotime()
 		if w.decided(t) {
