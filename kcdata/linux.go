@@ -155,7 +155,7 @@ type LinuxSymbol struct {
 // Presence bits of LinuxTask.Present: which groups of fields were read.
 const (
 	TaskHasIDs         = 1 << 0 // ppid, pgid, sid, uid..egid
-	TaskHasTimes       = 1 << 1 // start_time, start_boottime
+	TaskHasTimes       = 1 << 1 // start_boottime
 	TaskHasSignal      = 1 << 2 // dead_utime, dead_stime, exit_code, signal_flags, live
 	TaskHasOOM         = 1 << 3 // oom_score_adj
 	TaskHasCgroup      = 1 << 4 // cgroup_id
@@ -166,6 +166,7 @@ const (
 	TaskInExec         = 1 << 9 // inside execve
 	TaskCoreDumping    = 1 << 10
 	TaskIsSelf         = 1 << 11 // one of the snapshotter's own
+	TaskHasMonotonic   = 1 << 12 // start_time
 )
 
 // LinuxTask is a thread group (a process, or a kernel thread's group).
@@ -247,7 +248,7 @@ const (
 	ThreadHasSwitches  = 1 << 3 // nvcsw, nivcsw
 	ThreadHasFaults    = 1 << 4 // min_flt, maj_flt
 	ThreadHasPrio      = 1 << 5 // static_prio, normal_prio
-	ThreadHasStart     = 1 << 6 // start_time, start_boottime
+	ThreadHasStart     = 1 << 6 // start_boottime
 	ThreadHasFsBase    = 1 << 7 // fs_base
 	ThreadHasStack     = 1 << 8 // the unwinder was asked; kstack_err and kstack_depth count
 	ThreadHasExitCode  = 1 << 9 // exit_code
@@ -257,6 +258,7 @@ const (
 	ThreadUserMode     = 1 << 13 // was in user mode, not in a system call
 	ThreadIsIdle       = 1 << 14 // a CPU's idle thread
 	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
+	ThreadHasMonotonic = 1 << 16 // start_time
 )
 
 // LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.

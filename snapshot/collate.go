@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"stackshot/kcdata"
 	"stackshot/workqueue"
@@ -63,14 +64,13 @@ func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, 
 	var n counts
 	e := newEnricher(s.proc, s.options.Redact)
 	list := c.inOrder()
+	var buf []byte // one for all tasks
 	for i := 0; i < len(list); {
 		first := i
-		buf := append([]byte(nil), beginMarker...)
-		for ; i < len(list) && list[i].item.Index == list[first].item.Index; i++ {
-			for piece := range list[i].stream {
-				buf = append(buf, piece...)
-			}
+		for i < len(list) && list[i].item.Index == list[first].item.Index {
+			i++
 		}
+		buf = joinParts(buf, list[first:i])
 		t, err := s.openTask(buf)
 		if err != nil {
 			c.failed = append(c.failed, failure{item: list[first].item, reason: kcdata.LeftOutError, errno: badMessage})
@@ -80,11 +80,30 @@ func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, 
 		n.tasks++
 		n.threads += t.threads
 		names.addresses(t)
+		t.addFaults()
 		if err := t.write(out, e.items(t)); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
+}
+
+// joinParts puts the parts of one task together behind a begin marker, in buf's
+// memory, with room for an end marker after them.
+func joinParts(buf []byte, parts []recorded) []byte {
+	size := len(beginMarker) + len(endMarker)
+	for _, p := range parts {
+		for piece := range p.stream {
+			size += len(piece)
+		}
+	}
+	buf = append(slices.Grow(buf[:0], size), beginMarker...)
+	for _, p := range parts {
+		for piece := range p.stream {
+			buf = append(buf, piece...)
+		}
+	}
+	return buf
 }
 
 // taskBytes is one task's container, found whole.
@@ -94,6 +113,9 @@ type taskBytes struct {
 	threads int
 	stacks  []stackAt
 	linux   kcdata.LinuxTask
+	snap    int    // offset of the TASK_SNAPSHOT's payload; 0: none
+	minor   uint64 // faults of the threads that live
+	major   uint64
 }
 
 // stackAt is where a stack's addresses lie in body.
@@ -134,8 +156,15 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 		t.threads++
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 0:
 		t.end = it.Offset
+	case it.Type == kcdata.TypeTaskSnapshot:
+		t.snap = it.Offset + itemHeader
 	case it.Type == kcdata.TypeLinuxTask:
 		return kcdata.Unmarshal(it.Data, &t.linux)
+	case it.Type == kcdata.TypeLinuxThread:
+		var lx kcdata.LinuxThread
+		err := kcdata.Unmarshal(it.Data, &lx)
+		t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
+		return err
 	case it.Type == kcdata.TypeArray:
 		elem, _, count := it.Elem()
 		if elem == kcdata.TypeKernStackLR64 {
@@ -143,6 +172,22 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 		}
 	}
 	return nil
+}
+
+// addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
+// record in the window has those of its dead threads only. /proc gives the sum.
+func (t *taskBytes) addFaults() {
+	if t.snap == 0 || t.linux.Present&kcdata.TaskHasFaults == 0 {
+		return
+	}
+	const faults, pageins = 60, 64 // offsets in task_snapshot_v2
+	for _, f := range []struct {
+		off int
+		add uint64
+	}{{faults, t.minor + t.major}, {pageins, t.major}} {
+		b := t.body[t.snap+f.off:]
+		binary.LittleEndian.PutUint32(b, binary.LittleEndian.Uint32(b)+uint32(f.add))
+	}
 }
 
 // write streams the task, with extra items before its end.

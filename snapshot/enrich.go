@@ -18,16 +18,22 @@ type enricher struct {
 	proc   procfs.FS
 	redact bool
 	files  []procfs.File
+	room   []byte // for one task's items, used again for the next
 }
 
-const maxCmdline = 16 << 10
+const (
+	maxCmdline = 16 << 10
+	maxCgroup  = 16 << 10
+	// Every file's text, its definition, and what went wrong with each.
+	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
+)
 
 func newEnricher(proc procfs.FS, redact bool) *enricher {
-	files := []procfs.File{{Name: "stat", Max: 4096}, {Name: "cgroup", Max: 16 << 10}, {Name: "exe", Op: procfs.OpLink, Max: 4096}}
+	files := []procfs.File{{Name: "stat", Max: 4096}, {Name: "cgroup", Max: maxCgroup}, {Name: "exe", Op: procfs.OpLink, Max: 4096}}
 	if !redact {
 		files = append(files, procfs.File{Name: "cmdline", Max: maxCmdline})
 	}
-	return &enricher{proc: proc, redact: redact, files: files}
+	return &enricher{proc: proc, redact: redact, files: files, room: make([]byte, enrichRoom)}
 }
 
 // items gives the KCData to put before the task's end. A task that has ended,
@@ -42,10 +48,11 @@ func (e *enricher) items(t *taskBytes) []byte {
 		files = files[:2] // neither executable nor command line
 	}
 	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), files)
-	w, bytes := newSection()
+	items := kcdata.NewWriter(e.room)
+	w := &section{ItemWriter: items}
 	if why := e.another(files[0], t); why != "" {
 		w.text(kcdata.TypeLinuxEnrichFailed, "proc: "+why)
-		return bytes()
+		return items.Written()
 	}
 	e.cgroup(w, files[1])
 	if len(files) > 2 {
@@ -54,7 +61,7 @@ func (e *enricher) items(t *taskBytes) []byte {
 	if len(files) > 3 {
 		e.cmdline(w, files[3])
 	}
-	return bytes()
+	return items.Written()
 }
 
 // another says why these files are not this task's.

@@ -33,7 +33,7 @@ type Options struct {
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
 	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 250 ms
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s
-	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 250 ms
+	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 500 ms
 
 	Redact bool // no arguments, no register values, addresses relative to _text
 }
@@ -66,7 +66,7 @@ const (
 	defaultArrivalBudget = 10 * time.Millisecond
 	defaultMaxPause      = 250 * time.Millisecond
 	defaultLockWait      = 5 * time.Second
-	defaultReadLimit     = 250 * time.Millisecond
+	defaultReadLimit     = 500 * time.Millisecond
 	maxArrivalBudget     = 10 * time.Second
 )
 

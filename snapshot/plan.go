@@ -33,7 +33,7 @@ func (s *Session) chooseEngine(h hooks) (engine, error) {
 		return s.openProcfs(), nil
 	}
 	if s.options.Engine == EngineAuto {
-		if why := memoryPressure(s.proc); why != "" {
+		if why := memoryPressure(s.machine); why != "" {
 			s.warn("memory_pressure", "nothing was stopped: "+why+", and engine pull allocates while it holds the machine")
 			return s.openProcfs(), nil
 		}
@@ -104,13 +104,13 @@ func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
 // wholeMachine counts what there is now: processes by /proc, threads by the
 // fourth field of loadavg, whose denominator counts every task_struct.
 func (s *Session) wholeMachine() (scope, error) {
-	tgids, err := s.proc.Tasks()
+	tgids, err := s.machine.Tasks()
 	if err != nil {
 		return scope{}, fmt.Errorf("list tasks: %w", err)
 	}
 	sc := scope{tasks: len(tgids) + 1, threads: 4 * len(tgids)}
 	var running, all int
-	if text, err := s.proc.Loadavg(); err == nil {
+	if text, err := s.machine.Loadavg(); err == nil {
 		var a, b, c string
 		if _, err := fmt.Sscanf(text, "%s %s %s %d/%d", &a, &b, &c, &running, &all); err == nil {
 			sc.threads = max(all, len(tgids))

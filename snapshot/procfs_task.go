@@ -94,7 +94,8 @@ func (r *reader) exitSnapshot(w *section, tgid int, st *procfs.ProcStat) {
 
 func (r *reader) taskSnapshot(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
 	snap := kcdata.TaskSnapshot{
-		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64, StartSec: bootEpoch()/second + st.StartTime/userHz,
+		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64,
+		Faults: uint32(st.MinFlt + st.MajFlt), Pageins: uint32(st.MajFlt), StartSec: bootEpoch()/second + st.StartTime/userHz,
 	}
 	copy(snap.Comm[:31], st.Comm)
 	if status.Present&procfs.StatusHasMemory != 0 {
@@ -138,7 +139,6 @@ func taskOf(tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) kcdata.Lin
 		UID: status.UID[0], GID: status.GID[0], EUID: status.UID[1], EGID: status.GID[1],
 		NrThreads: uint32(st.NumThreads), StartBoottime: st.StartTime * tickNs,
 	}
-	lx.StartTime = lx.StartBoottime
 	lx.Present = kcdata.TaskHasTimes | kcdata.TaskHasThreadCount
 	if status.Pid != 0 {
 		lx.Present |= kcdata.TaskHasIDs

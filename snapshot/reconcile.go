@@ -22,7 +22,7 @@ func (s *Session) reconcile(c *captured) {
 	for _, f := range c.failed {
 		have[int(f.item.Tgid)] = true
 	}
-	tgids, err := s.proc.Tasks()
+	tgids, err := s.machine.Tasks()
 	if err != nil {
 		return
 	}

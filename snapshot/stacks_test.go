@@ -1,0 +1,201 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// plain are the bare function names of a stack, leaf first, by the file's own
+// symbol table.
+func plain(tb testing.TB, s *kcdata.Snapshot, th *kcdata.Thread) []string {
+	tb.Helper()
+	var out []string
+	for _, addr := range th.Kernel {
+		sym, ok := s.Symbols.Name(addr)
+		if !ok {
+			tb.Errorf("thread %d (%s): address %#x has no name in the file", th.ID, th.Name, addr)
+		}
+		out = append(out, sym.Name)
+	}
+	return out
+}
+
+func has(stack []string, names ...string) bool {
+	return slices.ContainsFunc(stack, func(f string) bool {
+		f, _, _ = strings.Cut(f, ".") // compiler suffixes
+		return slices.Contains(names, f)
+	})
+}
+
+// What the fixture claims of each task is what either engine's file says.
+func TestKnownStates(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.All()...)
+	for _, engine := range []string{EnginePull, EngineProcfs} {
+		_, snap, _ := takeWhole(t, Options{Engine: engine}, Request{})
+		tasks := tasksByID(snap)
+		for i := range f.Children {
+			c := &f.Children[i]
+			task := tasks[uint64(c.Pid)]
+			if task == nil {
+				t.Errorf("%s: %v is not in the file", engine, c)
+				continue
+			}
+			if len(task.Threads) != c.Want.Threads || int(task.Linux.NrThreads) != c.Want.Threads {
+				t.Errorf("%s: %v: %d threads, says %d, want %d", engine, c, len(task.Threads), task.Linux.NrThreads, c.Want.Threads)
+			}
+			if task.Name != c.Want.Comm || task.IsKernel() != c.Want.Kernel {
+				t.Errorf("%s: %v: name %q, want %q; kernel %v", engine, c, task.Name, c.Want.Comm, task.IsKernel())
+			}
+			for _, th := range task.Threads {
+				wantThread(t, engine, snap, c, th)
+			}
+		}
+	}
+}
+
+func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.Child, th *kcdata.Thread) {
+	t.Helper()
+	want := c.Want.Of(c.Pid, int(th.ID))
+	if err := want.Check(letter(&th.Linux), plain(t, snap, th)); err != nil {
+		t.Errorf("%s: %v thread %d: %v", engine, c, th.ID, err)
+	}
+	if int(th.Linux.Nice) != c.Want.Nice || th.Name != c.Want.Comm {
+		t.Errorf("%s: %v thread %d: nice %d, name %q", engine, c, th.ID, th.Linux.Nice, th.Name)
+	}
+	if exiting := th.Linux.Flags&exitingFlag != 0; exiting != want.Exiting {
+		t.Errorf("%s: %v thread %d: flags %#x", engine, c, th.ID, th.Linux.Flags)
+	}
+	if want.Syscall != testtask.NoSyscall && (th.Syscall == nil || th.Syscall.Nr != int64(want.Syscall)) {
+		t.Errorf("%s: %v thread %d: system call %+v, want %d", engine, c, th.ID, th.Syscall, want.Syscall)
+	}
+	if c.Want.InnerPid != 0 && (len(th.NS) == 0 || int(th.NS[len(th.NS)-1].Tid) != c.Want.InnerPid) {
+		t.Errorf("%s: %v thread %d: namespaces %v, want number %d in the innermost", engine, c, th.ID, th.NS, c.Want.InnerPid)
+	}
+	if c.Want.Kernel && (th.Syscall != nil || th.Linux.Present&kcdata.ThreadUserMode != 0) {
+		t.Errorf("%s: kernel thread %v has a user side: %+v", engine, c, th.Syscall)
+	}
+}
+
+// The stacks that a reader of a hang will look for, by their leaf and root.
+func TestKnownStacks(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.PipeRead, testtask.FutexWait, testtask.Sleeping, testtask.DoWait,
+		testtask.EpollWait, testtask.VforkParent, testtask.Stopped, testtask.KernelThread, testtask.MutexWait)
+	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
+	threads := threadsByID(snap)
+	entry := []string{"entry_SYSCALL_64_after_hwframe", "el0t_64_sync"}
+	for _, w := range []struct {
+		child *testtask.Child
+		in    []string
+		root  []string
+	}{
+		{f.One(testtask.PipeRead, ""), []string{"anon_pipe_read", "pipe_read"}, entry},
+		{f.One(testtask.FutexWait, ""), []string{"futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"}, entry},
+		{f.One(testtask.Sleeping, ""), []string{"hrtimer_nanosleep"}, entry},
+		{f.One(testtask.DoWait, ""), []string{"do_wait", "__do_wait"}, entry},
+		{f.One(testtask.EpollWait, ""), []string{"ep_poll", "do_epoll_wait"}, entry},
+		{f.One(testtask.VforkParent, ""), []string{"kernel_clone"}, entry},
+		{f.One(testtask.Stopped, ""), []string{"do_signal_stop"}, entry},
+		{f.One(testtask.MutexWait, "first"), []string{"anon_pipe_read", "pipe_read"}, entry},
+		{f.One(testtask.KernelThread, ""), []string{"kthreadd"}, []string{"ret_from_fork_asm", "ret_from_fork"}},
+	} {
+		th := threads[uint64(w.child.Pid)]
+		stack := plain(t, snap, th)
+		if !has(stack, w.in...) || !has(stack[len(stack)-1:], w.root...) {
+			t.Errorf("%v: stack %v, want one of %v and the root %v", w.child, stack, w.in, w.root)
+		}
+		if th.Linux.KstackErr != 0 || th.Linux.Present&(kcdata.ThreadTruncated|kcdata.ThreadNeverRan) != 0 {
+			t.Errorf("%v: error %d, presence %#x", w.child, th.Linux.KstackErr, th.Linux.Present)
+		}
+		if letter(&th.Linux) == 'D' && th.Snapshot.State != 0x1|0x8 {
+			t.Errorf("%v: ths_state %#x, want waiting and uninterruptible", w.child, th.Snapshot.State)
+		}
+	}
+}
+
+// A spinner that the stop took off its CPU shows that it was in user mode, and
+// none of the frames by which it was taken names one of ours.
+func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.Spinning, testtask.SpinSyscall)
+	spin, call := f.One(testtask.Spinning, ""), f.One(testtask.SpinSyscall, "")
+	on, s := 0, session(t, Options{Engine: EnginePull})
+	for range 5 {
+		_, snap, _ := captureWhole(t, s, Request{})
+		threads := threadsByID(snap)
+		th := threads[uint64(spin.Pid)]
+		stack := plain(t, snap, th)
+		if th.Linux.Present&kcdata.ThreadUserMode == 0 || th.Syscall == nil || th.Syscall.Nr != -1 {
+			t.Errorf("the spinner: presence %#x, system call %+v, stack %v; want user mode", th.Linux.Present, th.Syscall, stack)
+		}
+		if len(stack) == 0 || has(stack, "do_syscall_64", "bpf_prog_run", "vfs_read") || letter(&th.Linux) != 'R' {
+			t.Errorf("the spinner: state %c, stack %v", letter(&th.Linux), stack)
+		}
+		on += int(th.Linux.OnCPU)
+		th = threads[uint64(call.Pid)]
+		stack = plain(t, snap, th)
+		inCall := has(stack, "do_syscall_64", "el0_svc") && th.Syscall != nil && th.Syscall.Nr == unix.SYS_READ
+		if inCall == (th.Linux.Present&kcdata.ThreadUserMode != 0) || len(stack) == 0 {
+			t.Errorf("the caller: presence %#x, system call %+v, stack %v", th.Linux.Present, th.Syscall, stack)
+		}
+		on += int(th.Linux.OnCPU)
+	}
+	if on == 0 {
+		t.Error("in five captures neither spinner was on a CPU")
+	}
+}
+
+// Past its exit point, or not yet, and what there is no stack of.
+func TestExitingTasks(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.Zombie, testtask.ZombieLeader, testtask.MidExit, testtask.TracedExit, testtask.Sleeping)
+	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
+	tasks := tasksByID(snap)
+	for _, w := range []struct {
+		kind    testtask.Kind
+		past    bool
+		stack   string // "": none
+		state   byte
+		memory  bool
+		syscall int64 // 0: no record
+	}{
+		{testtask.Zombie, true, "", 'Z', false, 0},
+		{testtask.ZombieLeader, false, "", 'Z', false, 0},
+		{testtask.MidExit, true, "do_exit", 'D', false, unix.SYS_EXIT_GROUP},
+		{testtask.TracedExit, false, "do_exit", 't', true, unix.SYS_EXIT_GROUP},
+		{testtask.Sleeping, false, "hrtimer_nanosleep", 'S', true, unix.SYS_CLOCK_NANOSLEEP},
+	} {
+		c := f.One(w.kind, "")
+		task := tasks[uint64(c.Pid)]
+		if task.Transitioning != w.past || (task.Memory != nil) != w.memory {
+			t.Errorf("%v: transitioning %v, want %v; memory %+v", c, task.Transitioning, w.past, task.Memory)
+		}
+		if task.Transitioning && (task.Exiting.Pid != int32(c.Pid) || task.Exiting.TransitionType != 1 || task.Name != c.Want.Comm) {
+			t.Errorf("%v: %+v", c, task.Exiting)
+		}
+		th := task.Threads[0]
+		stack := plain(t, snap, th)
+		switch {
+		case w.stack == "" && (len(stack) > 0 || th.Linux.KstackErr == 0 || th.Linux.Present&kcdata.ThreadHasStack == 0):
+			t.Errorf("%v: stack %v, error %d; want no stack, and why", c, stack, th.Linux.KstackErr)
+		case w.stack != "" && !has(stack, w.stack):
+			t.Errorf("%v: stack %v, want %s in it", c, stack, w.stack)
+		}
+		if letter(&th.Linux) != w.state {
+			t.Errorf("%v: state %c, want %c", c, letter(&th.Linux), w.state)
+		}
+		if (th.Syscall == nil) != (w.syscall == 0) || th.Syscall != nil && th.Syscall.Nr != w.syscall {
+			t.Errorf("%v: system call %+v, want %d", c, th.Syscall, w.syscall)
+		}
+	}
+	if n := len(tasks[uint64(f.One(testtask.ZombieLeader, "").Pid)].Threads); n != 3 {
+		t.Errorf("%d threads under a zombie leader, want 3", n)
+	}
+}
