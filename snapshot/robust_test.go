@@ -220,6 +220,13 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 		began := time.Now()
 		r, snap := s.mustTake(t)
 		took := time.Since(began)
+		marked := runsOn(snap, hog.Children[0].Pid, cpu)
+		for range 4 { // real-time throttling takes even a hog off its CPU, 50 ms in each second
+			if !marked {
+				_, again := s.mustTake(t)
+				marked = runsOn(again, hog.Children[0].Pid, cpu)
+			}
+		}
 		if unlock, err = LockMachine(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +240,7 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 		if len(snap.Tasks) < 10 || r.Whole() {
 			t.Errorf("CPU %d is hogged: %d tasks, whole %v", cpu, len(snap.Tasks), r.Whole())
 		}
-		if !runsOn(snap, hog.Children[0].Pid, cpu) {
+		if !marked {
 			t.Errorf("the hog %d is not marked as running on CPU %d", hog.Children[0].Pid, cpu)
 		}
 	}
