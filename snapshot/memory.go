@@ -12,7 +12,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// Sizes, in bytes, of our own records with an average stack (record.h): what
+// Sizes, in bytes, of our own records with an average stack (record_*.h): what
 // the first try's buffer is estimated from.
 const (
 	taskEstimate   = 700

@@ -63,7 +63,7 @@ func (r *reader) record(tgid int) (threads uint32, err error) {
 	return threads, w.err
 }
 
-// pastExit says that every thread has begun to exit, as past_exit of record.h.
+// pastExit says that every thread has begun to exit, as past_exit of record_task.h.
 func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
 	if st.Flags&pfExiting == 0 {
 		return false

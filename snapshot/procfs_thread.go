@@ -30,7 +30,7 @@ func stateOf(letter byte) (state, exit uint32) {
 	return 0, 0
 }
 
-// xnuState is ths_state, as xnu_state of record.h gives it.
+// xnuState is ths_state, as xnu_state of record_thread.h gives it.
 func xnuState(state, exit uint32) uint32 {
 	const wait, susp, run, unint, terminate = 0x1, 0x2, 0x4, 0x8, 0x10
 	if exit != 0 {

@@ -20,7 +20,7 @@ type Config struct {
 	Frames   int    // kernel frames per stack; 0: what the kernel allows, at most MaxFrames
 }
 
-// MaxFrames bounds a kernel stack (record.h, MAX_FRAMES).
+// MaxFrames bounds a kernel stack (sink.h, MAX_FRAMES).
 const MaxFrames = 1000
 
 // ErrUnsupported says that this kernel cannot run the programs; errors.Is

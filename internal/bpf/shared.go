@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Control mirrors struct control (record.h). Writer and reader of each field
+// Control mirrors struct control (shared.h). Writer and reader of each field
 // are named there.
 type Control struct {
 	_           structs.HostLayout
@@ -21,7 +21,7 @@ type Control struct {
 	NsLevel     uint32
 }
 
-// Slot mirrors struct cpu_slot (record.h), 128 bytes: what one CPU was doing
+// Slot mirrors struct cpu_slot (shared.h), 128 bytes: what one CPU was doing
 // when the stop took it, and our worker there.
 type Slot struct {
 	_         structs.HostLayout

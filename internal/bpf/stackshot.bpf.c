@@ -10,7 +10,11 @@
 #include "kcdata.h"
 #include "compat.h"
 #include "sink.h"
-#include "record.h"
+#include "shared.h"
+#include "pid.h"
+#include "record_task.h"
+#include "record_thread.h"
+#include "record_more.h"
 
 char _license[] SEC("license") = "GPL";
 

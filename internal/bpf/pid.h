@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// Numbers of tasks as one pid namespace counts them.
+#ifndef STACKSHOT_PID_H
+#define STACKSHOT_PID_H
+
+// nr_of: the number of a struct pid at one namespace depth; 0: not visible there.
+static __always_inline u32 nr_of(struct pid *p, u32 level)
+{
+	struct upid u = {};
+	if (!p || p->level < level)
+		return 0;
+	bpf_probe_read_kernel(&u.nr, sizeof(u.nr),
+		(char *)p + bpf_core_field_offset(p->numbers) +
+		level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr));
+	return u.nr;
+}
+
+static __always_inline u32 ns_level(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct pid *p = me->thread_pid;
+	return p ? p->level : 0;
+}
+
+static __always_inline u32 tid_in(struct task_struct *t, u32 level)
+{
+	return level ? nr_of(t->thread_pid, level) : t->pid;
+}
+
+static __always_inline u32 tgid_in(struct task_struct *t, u32 level)
+{
+	return level ? nr_of(t->group_leader->thread_pid, level) : t->tgid;
+}
+
+static __always_inline u32 inum_of_pid_ns(struct pid *p)
+{
+	struct pid_namespace *ns = 0;
+	if (!p)
+		return 0;
+	u32 level = p->level;
+	bpf_probe_read_kernel(&ns, sizeof(ns),
+		(char *)p + bpf_core_field_offset(p->numbers) +
+		level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
+	return ns ? BPF_CORE_READ(ns, ns.inum) : 0;
+}
+
+#endif

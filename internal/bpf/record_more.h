@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// A thread's further items, each present only where the kernel or the thread
+// has what it is about. The rules are those of record_task.h.
+#ifndef STACKSHOT_RECORD_MORE_H
+#define STACKSHOT_RECORD_MORE_H
+
+struct io_item { KC_ITEM(struct linux_thread_io, io); };
+struct delay_item { KC_ITEM(struct linux_delays, delays); };
+struct syscall_item { KC_ITEM(struct linux_syscall, call); };
+
+static __always_inline long record_io(struct sink *s, struct task_struct *t)
+{
+	if (!bpf_core_field_exists(t->ioac.syscr)) // CONFIG_TASK_XACCT, TASK_IO_ACCOUNTING
+		return 0;
+	struct io_item *i = sink_reserve(s, sizeof(*i));
+	kc_item(&i->io, KC_LX_THREAD_IO);
+	struct linux_thread_io *v = &i->io.v;
+	v->rchar = t->ioac.rchar, v->wchar = t->ioac.wchar;
+	v->syscr = t->ioac.syscr, v->syscw = t->ioac.syscw;
+	if (bpf_core_field_exists(t->ioac.read_bytes)) {
+		v->read_bytes = t->ioac.read_bytes, v->write_bytes = t->ioac.write_bytes;
+		v->cancelled_write_bytes = t->ioac.cancelled_write_bytes;
+	}
+	return sink_commit(s, sizeof(*i));
+}
+
+static __noinline long record_delays(struct sink *s, struct task_struct *t)
+{
+	if (!bpf_core_field_exists(t->delays) || !t->delays)
+		return 0;
+	struct task_delay_info *d = t->delays;
+	struct delay_item *i = sink_reserve(s, sizeof(*i));
+	kc_item(&i->delays, KC_LX_DELAYS);
+	struct linux_delays *v = &i->delays.v;
+	v->blkio_ns = d->blkio_delay, v->blkio = d->blkio_count;
+	v->swapin_ns = d->swapin_delay, v->swapin = d->swapin_count;
+	v->freepages_ns = d->freepages_delay, v->freepages = d->freepages_count;
+	v->thrashing_ns = d->thrashing_delay, v->thrashing = d->thrashing_count;
+	v->compact_ns = d->compact_delay, v->compact = d->compact_count;
+	if (bpf_core_field_exists(d->wpcopy_delay)) // "delayacct: track delays from write-protect copy", in 6.0
+		v->wpcopy_ns = d->wpcopy_delay, v->wpcopy = d->wpcopy_count;
+	return sink_commit(s, sizeof(*i));
+}
+
+static __always_inline long record_syscall(struct sink *s, struct task_struct *t)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	struct syscall_item *i = sink_reserve(s, sizeof(*i));
+	kc_item(&i->call, KC_LX_SYSCALL);
+	read_syscall(t, regs, &i->call.v);
+	if (cfg_redact) {
+		s64 nr = i->call.v.nr;
+		__builtin_memset(&i->call.v, 0, sizeof(i->call.v));
+		i->call.v.nr = nr;
+	}
+	return sink_commit(s, sizeof(*i));
+}
+
+struct regs_item { struct kc_header h; u64 v[USER_REGS + (USER_REGS & 1)]; };
+
+static __always_inline long record_registers(struct sink *s, struct task_struct *t)
+{
+	if (cfg_redact)
+		return 0;
+	struct regs_item *i = sink_reserve(s, sizeof(*i));
+	i->h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
+	i->h.size = sizeof(i->v);
+	i->h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
+	i->v[sizeof(i->v) / 8 - 1] = 0; // padding, where there is any
+	if (bpf_probe_read_kernel(i->v, USER_REGS * 8, (void *)bpf_task_pt_regs(t)))
+		return 0;
+	clean_registers(i->v);
+	return sink_commit(s, sizeof(*i));
+}
+
+#define MAX_NS 8 // deeper pid namespaces noted; the kernel allows 32
+
+struct ns_item { struct kc_header h; struct linux_thread_ns v[MAX_NS]; };
+
+static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 level)
+{
+	struct pid *p = t->thread_pid;
+	if (!p || p->level <= level)
+		return 0;
+	struct ns_item *i = sink_reserve(s, sizeof(*i));
+	u32 n = p->level - level;
+	if (n > MAX_NS)
+		n = MAX_NS;
+	__builtin_memset(i->v, 0, sizeof(i->v));
+	for (u32 k = 0; k < MAX_NS; k++) {
+		struct pid_namespace *ns = 0;
+		u32 nr = 0;
+		if (k >= n)
+			break;
+		char *up = (char *)p + bpf_core_field_offset(p->numbers) +
+			(level + 1 + k) * bpf_core_type_size(struct upid);
+		bpf_probe_read_kernel(&nr, sizeof(nr), up + bpf_core_field_offset(struct upid, nr));
+		bpf_probe_read_kernel(&ns, sizeof(ns), up + bpf_core_field_offset(struct upid, ns));
+		i->v[k].tid = nr;
+		i->v[k].inode = ns ? BPF_CORE_READ(ns, ns.inum) : 0;
+	}
+	u32 pad = (n & 1) * 8;
+	i->h.type = KC_ARRAY_PAD0 | pad;
+	i->h.size = n * sizeof(i->v[0]) + pad;
+	i->h.flags = ((u64)KC_LX_THREAD_NS << 32) | n;
+	return sink_commit(s, sizeof(i->h) + ((n * sizeof(i->v[0]) + pad) & 0x7f));
+}
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// How a task is recorded: static inline C over (sink, task). Reads only; every
+// field comes from the task itself, nothing is followed that needs a lock. A
+// value that cannot be read leaves its presence bit clear.
+#ifndef STACKSHOT_RECORD_TASK_H
+#define STACKSHOT_RECORD_TASK_H
+
+#define PAGE_BYTES(n) ((u64)(n) << cfg_page_shift)
+
+// A task past its exit point: every one of its threads has begun to exit
+// (do_exit lowers signal->live first; kernel/exit.c).
+static __always_inline bool past_exit(struct task_struct *leader)
+{
+	struct signal_struct *sig = leader->signal;
+	return !sig || (sig->live.counter == 0 && !(leader->flags & PF_IDLE_));
+}
+
+static __always_inline void fill_task(struct linux_task *r, struct task_struct *t, u32 level)
+{
+	struct signal_struct *sig = t->signal;
+	const struct cred *cred = t->real_cred;
+	struct task_struct *parent = t->real_parent;
+
+	r->tgid = tgid_in(t, level);
+	if (parent && cred) {
+		r->ppid = tgid_in(parent, level);
+		r->uid = cred->uid.val, r->gid = cred->gid.val;
+		r->euid = cred->euid.val, r->egid = cred->egid.val;
+		r->present |= TASK_HAS_IDS;
+	}
+	if (t->flags & PF_KTHREAD_)
+		r->present |= TASK_IS_KERNEL;
+	if (BPF_CORE_READ_BITFIELD(t, in_execve))
+		r->present |= TASK_IN_EXEC;
+	if (r->tgid == cfg_self_tgid)
+		r->present |= TASK_IS_SELF;
+	r->start_time = t->start_time;
+	r->start_boottime = t->start_boottime;
+	r->present |= TASK_HAS_TIMES | TASK_HAS_MONOTONIC;
+	struct css_set *css = t->cgroups;
+	if (css && bpf_core_field_exists(css->dfl_cgrp)) {
+		r->cgroup_id = BPF_CORE_READ(css, dfl_cgrp, kn, id);
+		r->present |= TASK_HAS_CGROUP;
+	}
+	r->exit_code = t->exit_code;
+	if (!sig)
+		return;
+	r->pgid = nr_of(sig->pids[PIDTYPE_PGID], level);
+	r->sid = nr_of(sig->pids[PIDTYPE_SID], level);
+	r->nr_threads = sig->nr_threads;
+	r->live = sig->live.counter;
+	r->signal_flags = sig->flags;
+	r->dead_utime = sig->utime;
+	r->dead_stime = sig->stime;
+	r->dead_min_flt = sig->min_flt;
+	r->dead_maj_flt = sig->maj_flt;
+	r->oom_score_adj = sig->oom_score_adj;
+	r->present |= TASK_HAS_SIGNAL | TASK_HAS_FAULTS | TASK_HAS_OOM | TASK_HAS_THREAD_COUNT;
+	if (bpf_core_field_exists(sig->core_state) && sig->core_state)
+		r->present |= TASK_CORE_DUMPING;
+	if (bpf_core_field_exists(sig->ioac.read_bytes)) {
+		r->dead_read_bytes = sig->ioac.read_bytes;
+		r->dead_write_bytes = sig->ioac.write_bytes;
+		r->present |= TASK_HAS_GROUP_IO;
+	}
+}
+
+static __always_inline void fill_memory(struct linux_task_memory *m, struct mm_struct *mm)
+{
+	u64 file = mm_counter(mm, RSS_FILE), anon = mm_counter(mm, RSS_ANON), shm = mm_counter(mm, RSS_SHMEM);
+	u64 rss = file + anon + shm;
+	m->rss_file = PAGE_BYTES(file);
+	m->rss_anon = PAGE_BYTES(anon);
+	m->rss_shmem = PAGE_BYTES(shm);
+	m->swap = PAGE_BYTES(mm_counter(mm, RSS_SWAP));
+	m->hiwater_rss = PAGE_BYTES(mm->hiwater_rss > rss ? mm->hiwater_rss : rss);
+	m->hiwater_vm = PAGE_BYTES(mm->hiwater_vm > mm->total_vm ? mm->hiwater_vm : mm->total_vm);
+	m->total_vm = PAGE_BYTES(mm->total_vm);
+	m->locked_vm = PAGE_BYTES(mm->locked_vm);
+	m->pinned_vm = PAGE_BYTES(mm->pinned_vm.counter);
+	m->data_vm = PAGE_BYTES(mm->data_vm);
+	m->exec_vm = PAGE_BYTES(mm->exec_vm);
+	m->stack_vm = PAGE_BYTES(mm->stack_vm);
+	m->pgtables = mm->pgtables_bytes.counter;
+	m->map_count = mm->map_count;
+}
+
+static __always_inline void fill_namespaces(struct linux_task_ns *n, struct task_struct *t)
+{
+	struct nsproxy *p = t->nsproxy;
+	const struct cred *cred = t->real_cred;
+	n->pid = inum_of_pid_ns(t->thread_pid);
+	if (cred)
+		n->user = BPF_CORE_READ(cred, user_ns, ns.inum);
+	if (!p) // given back on exit
+		return;
+	n->mnt = BPF_CORE_READ(p, mnt_ns, ns.inum);
+	n->net = BPF_CORE_READ(p, net_ns, ns.inum);
+	n->uts = BPF_CORE_READ(p, uts_ns, ns.inum);
+	n->ipc = BPF_CORE_READ(p, ipc_ns, ns.inum);
+	n->cgroup = BPF_CORE_READ(p, cgroup_ns, ns.inum);
+	n->time = BPF_CORE_READ(p, time_ns, ns.inum);
+}
+
+static __always_inline void fill_exe(struct linux_task_exe *e, struct mm_struct *mm)
+{
+	struct dentry *d = BPF_CORE_READ(mm, exe_file, f_path.dentry);
+	if (!d)
+		return;
+	e->ino = BPF_CORE_READ(d, d_inode, i_ino);
+	e->dev = BPF_CORE_READ(d, d_inode, i_sb, s_dev);
+	bpf_probe_read_kernel_str(e->name, sizeof(e->name), BPF_CORE_READ(d, d_name.name));
+}
+
+struct task_head {
+	struct kc_container begin;
+	KC_ITEM(struct task_snapshot, snap);
+	KC_ITEM(struct linux_task, lx);
+	KC_ITEM(struct linux_task_ns, ns);
+};
+
+struct exit_head {
+	struct kc_container begin;
+	KC_ITEM(struct transitioning_task_snapshot, snap);
+	KC_ITEM(struct linux_task, lx);
+	KC_ITEM(struct linux_task_ns, ns);
+};
+
+struct task_mm {
+	KC_ITEM(struct linux_task_memory, mem);
+	KC_ITEM(struct linux_task_exe, exe);
+};
+
+static __noinline long record_exit_head(struct sink *s, struct task_struct *t, u32 level)
+{
+	struct exit_head *h = sink_reserve(s, sizeof(*h));
+	kc_item(&h->snap, KC_TRANS_TASK_SNAPSHOT);
+	kc_item(&h->lx, KC_LX_TASK);
+	kc_item(&h->ns, KC_LX_TASK_NS);
+	fill_task(&h->lx.v, t, level);
+	fill_namespaces(&h->ns.v, t);
+	kc_begin(&h->begin, KC_TRANS_TASK, h->lx.v.tgid);
+	h->snap.v.tts_unique_pid = h->lx.v.tgid;
+	h->snap.v.tts_pid = h->lx.v.tgid;
+	h->snap.v.tts_ss_flags = SS_USER64 | SS_KERNEL64;
+	h->snap.v.tts_transition_type = 1; // terminated
+	__builtin_memcpy(h->snap.v.tts_p_comm, t->comm, 16);
+	return sink_commit(s, sizeof(*h));
+}
+
+static __always_inline long record_task_head(struct sink *s, struct task_struct *t, struct control *c, u32 level)
+{
+	struct task_head *h = sink_reserve(s, sizeof(*h));
+	struct mm_struct *mm = t->mm;
+	kc_item(&h->snap, KC_TASK_SNAPSHOT);
+	kc_item(&h->lx, KC_LX_TASK);
+	kc_item(&h->ns, KC_LX_TASK_NS);
+	fill_task(&h->lx.v, t, level);
+	fill_namespaces(&h->ns.v, t);
+	kc_begin(&h->begin, KC_TASK, h->lx.v.tgid);
+
+	struct task_snapshot *ts = &h->snap.v;
+	ts->ts_unique_pid = h->lx.v.tgid;
+	ts->ts_pid = h->lx.v.tgid;
+	ts->ts_ss_flags = SS_KERNEL64 | (mm ? SS_USER64 : 0);
+	ts->ts_user_time_in_terminated_threads = h->lx.v.dead_utime;
+	ts->ts_system_time_in_terminated_threads = h->lx.v.dead_stime;
+	ts->ts_p_start_sec = (c->boot_epoch_ns + t->start_boottime) / 1000000000;
+	ts->ts_faults = h->lx.v.dead_min_flt + h->lx.v.dead_maj_flt;
+	ts->ts_pageins = h->lx.v.dead_maj_flt;
+	__builtin_memcpy(ts->ts_p_comm, t->comm, 16);
+	if (mm) {
+		u64 rss = mm_counter(mm, RSS_FILE) + mm_counter(mm, RSS_ANON) + mm_counter(mm, RSS_SHMEM);
+		ts->ts_task_size = PAGE_BYTES(rss);
+		ts->ts_max_resident_size = PAGE_BYTES(mm->hiwater_rss > rss ? mm->hiwater_rss : rss);
+	}
+	return sink_commit(s, sizeof(*h));
+}
+
+static __noinline long record_task_mm(struct sink *s, struct task_struct *t)
+{
+	struct mm_struct *mm = t->mm;
+	if (!mm)
+		return 0;
+	struct task_mm *m = sink_reserve(s, sizeof(*m));
+	kc_item(&m->mem, KC_LX_TASK_MEMORY);
+	kc_item(&m->exe, KC_LX_TASK_EXE);
+	fill_memory(&m->mem.v, mm);
+	fill_exe(&m->exe.v, mm);
+	return sink_commit(s, sizeof(*m));
+}
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// How a thread is recorded: its head and its kernel stack, in one reservation.
+// The rules are those of record_task.h.
+#ifndef STACKSHOT_RECORD_THREAD_H
+#define STACKSHOT_RECORD_THREAD_H
+
+struct thread_head {
+	struct kc_container begin;
+	KC_ITEM(struct thread_snapshot, snap);
+	struct { struct kc_header h; char v[64]; } name;
+	KC_ITEM(struct cpu_times, times);
+	KC_ITEM(struct linux_thread, lx);
+	KC_ITEM(struct linux_signals, sig);
+};
+
+// What ths_state says, from __state and exit_state (include/linux/sched.h:
+// TASK_INTERRUPTIBLE 1, UNINTERRUPTIBLE 2, STOPPED 4, TRACED 8, PARKED 0x40,
+// NOLOAD 0x400; EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20).
+static __always_inline u32 xnu_state(u32 state, u32 exit_state)
+{
+	u32 s = 0;
+	if (exit_state)
+		return TH_TERMINATE;
+	if (!state)
+		return TH_RUN;
+	s = TH_WAIT;
+	if (state & (0x4 | 0x8))
+		s |= TH_SUSP;
+	if ((state & 0x2) && !(state & 0x400))
+		s |= TH_UNINT;
+	return s;
+}
+
+static __always_inline void fill_thread(struct linux_thread *r, struct task_struct *t, u32 level)
+{
+	r->tid = tid_in(t, level);
+	r->tgid = tgid_in(t, level);
+	r->state = t->__state;
+	r->exit_state = t->exit_state;
+	r->flags = t->flags;
+	r->cpu = t->thread_info.cpu;
+	r->policy = t->policy;
+	r->prio = t->prio, r->static_prio = t->static_prio, r->normal_prio = t->normal_prio;
+	r->rt_priority = t->rt_priority;
+	r->nice = t->static_prio - 120; // PRIO_TO_NICE, include/linux/sched/prio.h
+	r->exit_code = t->exit_code;
+	r->start_time = t->start_time, r->start_boottime = t->start_boottime;
+	r->utime = t->utime, r->stime = t->stime;
+	r->sum_exec_runtime = t->se.sum_exec_runtime;
+	r->exec_start = t->se.exec_start;
+	r->nvcsw = t->nvcsw, r->nivcsw = t->nivcsw;
+	r->min_flt = t->min_flt, r->maj_flt = t->maj_flt;
+	r->present |= THREAD_HAS_TIMES | THREAD_HAS_SWITCHES | THREAD_HAS_FAULTS | THREAD_HAS_PRIO |
+		THREAD_HAS_START | THREAD_HAS_STACK | THREAD_HAS_EXIT_CODE | THREAD_HAS_ONCPU | THREAD_HAS_MONOTONIC;
+	if (bpf_core_field_exists(t->sched_info.last_arrival)) { // CONFIG_SCHED_INFO
+		r->run_delay = t->sched_info.run_delay;
+		r->pcount = t->sched_info.pcount;
+		r->last_arrival = t->sched_info.last_arrival;
+		r->last_queued = t->sched_info.last_queued;
+		r->present |= THREAD_HAS_SCHED_INFO | THREAD_HAS_RUNTIME;
+		if (!r->pcount && !r->last_arrival)
+			r->present |= THREAD_NEVER_RAN;
+	}
+	if (r->tgid == cfg_self_tgid)
+		r->present |= THREAD_IS_SELF;
+}
+
+// fill_times: user and system as /proc shows them, the tick-based shares
+// applied to the exact run time (cputime_adjust, kernel/sched/cputime.c). The
+// quotient is taken in 2^-20 steps so that it fits 64 bits for any run time.
+static __always_inline void fill_times(struct cpu_times *v, struct linux_thread *r)
+{
+	u64 rt = r->sum_exec_runtime, ticks = r->utime + r->stime, sys = 0;
+	if (r->stime && ticks) {
+		u64 st = r->stime;
+		if (ticks >> 43) { // beyond 2.4 hours of ticks, ms are enough
+			st >>= 20;
+			ticks >>= 20;
+		}
+		u64 share = ticks ? (st << 20) / ticks : 0;
+		sys = (rt >> 20) * share + (((rt & 0xfffff) * share) >> 20);
+	}
+	if (sys > rt)
+		sys = rt;
+	v->user_usec = (rt - sys) / 1000;
+	v->system_usec = sys / 1000;
+	v->runnable_usec = (rt + r->run_delay) / 1000;
+}
+
+static __always_inline void fill_thread_snapshot(struct thread_snapshot *v, struct linux_thread *r, struct task_struct *t)
+{
+	v->ths_thread_id = r->tid;
+	v->ths_user_time = r->utime;
+	v->ths_sys_time = r->stime;
+	v->ths_ss_flags = SS_KERNEL64 | (t->mm ? SS_USER64 : 0) | (r->tid == r->tgid ? THS_MAIN : 0) |
+		(r->on_cpu ? THS_ONCORE : 0) | (r->present & THREAD_TRUNCATED ? THS_TRUNCKERN : 0);
+	v->ths_last_run_time = r->last_arrival;
+	v->ths_last_made_runnable_time = r->last_queued;
+	v->ths_state = xnu_state(r->state, r->exit_state);
+	// XNU counts upwards, Linux downwards: 139 is Linux's last priority.
+	v->ths_base_priority = 139 - r->static_prio;
+	v->ths_sched_priority = 139 - r->prio;
+}
+
+static __always_inline u32 was_on_cpu(struct task_struct *t, struct linux_thread *r, struct cpu_slot *of)
+{
+	if (of && of->ran_known && r->tid)
+		return (of->ran_tid == r->tid) || (task_on_cpu(t) && (r->present & THREAD_IS_SELF));
+	return task_on_cpu(t) != 0;
+}
+
+// Threads that never come from or go to user mode have no user registers;
+// neither has one whose stack may already be gone. One on its way out, whose
+// memory is gone, still has them.
+static __always_inline bool has_user_regs(struct task_struct *t)
+{
+	return !(t->flags & NO_USER_SIDE) && !t->exit_state;
+}
+
+// mark_user adds what only a thread with user space has: its thread pointer,
+// and whether it was in user mode rather than in a system call.
+static __always_inline void mark_user(struct linux_thread *r, struct task_struct *t)
+{
+	struct linux_syscall call = {};
+	read_syscall(t, (struct pt_regs *)bpf_task_pt_regs(t), &call);
+	if (call.nr == -1)
+		r->present |= THREAD_USER_MODE;
+	if (!cfg_redact) {
+		r->fs_base = task_fs_base(t);
+		r->present |= THREAD_HAS_FS_BASE;
+	}
+}
+
+// One reservation holds the head and the stack: the unwinder runs first,
+// because the head says how it went.
+struct thread_record {
+	struct thread_head head;
+	struct kc_header stack;
+	u64 frames[MAX_FRAMES + 1];
+};
+
+// record_stack unwinds into the record and gives the bytes of the stack item,
+// 0 where there is no stack. Frames are leaf first. The kernel unwinds no task
+// that runs on another CPU (0 frames), and a zombie's stack is gone (-EFAULT).
+static __always_inline u32 record_stack(struct thread_record *rec, struct task_struct *t)
+{
+	struct linux_thread *lx = &rec->head.lx.v;
+	long got = bpf_get_task_stack(t, rec->frames, cfg_stack_bytes, 0);
+	if (got <= 0) {
+		lx->kstack_err = -got;
+		return 0;
+	}
+	u32 bytes = (u32)got;
+	if (bytes > MAX_FRAMES * 8)
+		bytes = MAX_FRAMES * 8;
+	u32 n = bytes / 8, pad = bytes & 8;
+	asm volatile("" : "+r"(n));
+	if (n && n <= MAX_FRAMES)
+		rec->frames[n] = 0; // the item's padding
+	lx->kstack_depth = n;
+	if (bytes == cfg_stack_bytes)
+		lx->present |= THREAD_TRUNCATED;
+	rec->stack.type = KC_ARRAY_PAD0 | pad;
+	rec->stack.size = bytes + pad;
+	rec->stack.flags = ((u64)KC_KERN_STACKLR64 << 32) | n;
+	return sizeof(rec->stack) + bytes + pad;
+}
+
+static __always_inline void start_thread(struct thread_head *h)
+{
+	kc_item(&h->snap, KC_THREAD_SNAPSHOT);
+	kc_item(&h->times, KC_CPU_TIMES);
+	kc_item(&h->lx, KC_LX_THREAD);
+	kc_item(&h->sig, KC_LX_SIGNALS);
+	h->name.h.type = KC_THREAD_NAME;
+	h->name.h.size = 64;
+	h->name.h.flags = 0x80;
+	__builtin_memset(h->name.v, 0, 64);
+}
+
+static __always_inline long commit_thread(struct sink *s, u32 stack)
+{
+	asm volatile("" : "+r"(stack)); // 6.12 forgets the bound across the unwinder
+	if (stack > sizeof(struct thread_record) - sizeof(struct thread_head))
+		stack = 0;
+	return sink_commit(s, sizeof(struct thread_head) + stack);
+}
+
+static __noinline long record_thread_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
+{
+	struct thread_record *rec = sink_reserve(s, sizeof(*rec));
+	struct thread_head *h = &rec->head;
+	start_thread(h);
+	__builtin_memcpy(h->name.v, t->comm, 16);
+	fill_thread(&h->lx.v, t, level);
+	h->lx.v.on_cpu = was_on_cpu(t, &h->lx.v, of);
+	u32 stack = record_stack(rec, t);
+	fill_times(&h->times.v, &h->lx.v);
+	fill_thread_snapshot(&h->snap.v, &h->lx.v, t);
+	kc_begin(&h->begin, KC_THREAD, h->lx.v.tid);
+	h->sig.v.pending = t->pending.signal.sig[0];
+	h->sig.v.blocked = t->blocked.sig[0];
+	struct signal_struct *sig = t->signal;
+	if (sig)
+		h->sig.v.shared_pending = sig->shared_pending.signal.sig[0];
+	if (has_user_regs(t))
+		mark_user(&h->lx.v, t);
+	s->open = h->begin.h.flags;
+	return commit_thread(s, stack);
+}
+
+// The idle thread's stack is whole once a worker has its CPU. No user side, no
+// signals, no accounting worth a record.
+#define IDLE_ID (1ull << 32)
+
+static __noinline long record_idle_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 cpu)
+{
+	struct thread_record *rec = sink_reserve(s, sizeof(*rec));
+	struct thread_head *h = &rec->head;
+	start_thread(h);
+	fill_thread(&h->lx.v, t, 0);
+	h->lx.v.tid = h->lx.v.tgid = 0;
+	h->lx.v.cpu = cpu;
+	h->lx.v.on_cpu = of->ran_known ? of->ran_tid == 0 : task_on_cpu(t);
+	h->lx.v.present = (h->lx.v.present | THREAD_IS_IDLE) & ~THREAD_IS_SELF;
+	__builtin_memcpy(h->name.v, t->comm, 16);
+	u32 stack = record_stack(rec, t);
+	fill_times(&h->times.v, &h->lx.v);
+	fill_thread_snapshot(&h->snap.v, &h->lx.v, t);
+	h->snap.v.ths_thread_id = IDLE_ID | cpu;
+	h->snap.v.ths_state |= TH_IDLE;
+	kc_begin(&h->begin, KC_THREAD, IDLE_ID | cpu);
+	return commit_thread(s, stack);
+}
+
+#endif

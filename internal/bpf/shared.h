@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// What the loader and the programs share: constants fixed before loading, and
+// the two mapped structures. Go's side is shared.go; a test holds them together.
+#ifndef STACKSHOT_SHARED_H
+#define STACKSHOT_SHARED_H
+
+// Set by the loader before the programs are loaded; constant after.
+const volatile u32 cfg_page_shift = 12;
+const volatile u32 cfg_stack_bytes = 127 * 8; // kernel stack asked for, multiple of 8
+const volatile u32 cfg_redact;                // leave out register and argument values
+const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
+
+// Written by the loader between captures, read here.
+struct control {
+	u64 boot_epoch_ns; // CLOCK_REALTIME minus CLOCK_BOOTTIME
+	u32 armed;         // the switch hook notes what the workers displace
+	u32 ns_level;      // depth of our pid namespace; written by the census
+};
+
+// What one CPU was doing when the stop took it, and our worker there. One per
+// possible CPU. worker_tid: written by the loader before the stop; threads,
+// begun, done, open_id: by the worker's own programs (begun and done cleared
+// by the worker between two tasks); ran_* and clocks: by the switch hook on
+// that CPU while armed; nr_running: by record_idle.
+struct cpu_slot {
+	u32 worker_tid;
+	u32 begun;     // a container begin was written and its end was not
+	u32 done;      // the task's end was written
+	u32 unused;
+	u32 threads;   // threads recorded
+	u32 nr_running;
+	u32 ran_tid, ran_tgid;
+	u32 ran_known;
+	u32 reserved;
+	u64 stop_ns;  // ktime of the switch to the worker
+	u64 rq_clock; // runqueue clock at that moment; 0: not known
+	u64 open_id;  // id of the open container
+	u64 pad[8];   // to 128 bytes: two CPUs never share a line pair
+};
+
+#endif
