@@ -78,7 +78,7 @@ func TestInvariant5SpaceRunsOut(t *testing.T) {
 	s := openTest(t, Options{Buffer: minBuffer}, hooks{})
 	r, _ := s.mustTake(t)
 	if r.Tries < 2 || !r.Whole() {
-		t.Errorf("from %d bytes: %d tries, left out %v", minBuffer, r.Tries, r.LeftOut)
+		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", minBuffer, r.Tries, r.LeftOut, r.CPUs)
 	}
 	if again, _ := s.mustTake(t); again.Tries != 1 || again.BufferSize < r.BufferSize {
 		t.Errorf("a session that had grown to %d bytes took %d tries with %d", r.BufferSize, again.Tries, again.BufferSize)

@@ -23,7 +23,7 @@ static __always_inline u32 task_on_cpu(struct task_struct *t)
 
 // rss_stat: four percpu_counter since "mm: convert mm's rss stats into
 // percpu_counter" (f1a7941243c1, in 6.2); a struct of four atomics before.
-struct mm_rss_stat___atomic { s64 count[4]; } __attribute__((preserve_access_index));
+struct mm_rss_stat___atomic { atomic64_t count[4]; } __attribute__((preserve_access_index));
 struct mm_struct___atomic { struct mm_rss_stat___atomic rss_stat; } __attribute__((preserve_access_index));
 
 enum { RSS_FILE, RSS_ANON, RSS_SWAP, RSS_SHMEM, RSS_KINDS };
@@ -34,7 +34,7 @@ static __always_inline u64 mm_counter(struct mm_struct *mm, const int kind)
 	s64 n;
 	struct mm_struct___atomic *old = (void *)mm;
 	if (bpf_core_field_exists(old->rss_stat.count)) {
-		n = BPF_CORE_READ(old, rss_stat.count[kind]);
+		n = BPF_CORE_READ(old, rss_stat.count[kind].counter);
 	} else {
 		// Index by hand: CO-RE moves a subscript only where the compiler sees
 		// a constant, and our percpu_counter is shorter than the kernel's.

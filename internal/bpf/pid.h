@@ -4,15 +4,23 @@
 #ifndef STACKSHOT_PID_H
 #define STACKSHOT_PID_H
 
+// upid_at: where a struct pid keeps its number of one namespace depth. 6.1
+// knows no bound of a product and moves no pointer by such; namespaces nest at
+// most 32 deep (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h), so the mask
+// changes nothing.
+static __always_inline char *upid_at(struct pid *p, u32 level)
+{
+	u32 at = level * bpf_core_type_size(struct upid);
+	return (char *)p + bpf_core_field_offset(p->numbers) + (at & 0xfff);
+}
+
 // nr_of: the number of a struct pid at one namespace depth; 0: not visible there.
 static __always_inline u32 nr_of(struct pid *p, u32 level)
 {
 	struct upid u = {};
 	if (!p || p->level < level)
 		return 0;
-	bpf_probe_read_kernel(&u.nr, sizeof(u.nr),
-		(char *)p + bpf_core_field_offset(p->numbers) +
-		level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr));
+	bpf_probe_read_kernel(&u.nr, sizeof(u.nr), upid_at(p, level) + bpf_core_field_offset(struct upid, nr));
 	return u.nr;
 }
 
@@ -38,10 +46,7 @@ static __always_inline u32 inum_of_pid_ns(struct pid *p)
 	struct pid_namespace *ns = 0;
 	if (!p)
 		return 0;
-	u32 level = p->level;
-	bpf_probe_read_kernel(&ns, sizeof(ns),
-		(char *)p + bpf_core_field_offset(p->numbers) +
-		level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
+	bpf_probe_read_kernel(&ns, sizeof(ns), upid_at(p, p->level) + bpf_core_field_offset(struct upid, ns));
 	return ns ? BPF_CORE_READ(ns, ns.inum) : 0;
 }
 

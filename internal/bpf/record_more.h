@@ -93,8 +93,7 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 		u32 nr = 0;
 		if (k >= n)
 			break;
-		char *up = (char *)p + bpf_core_field_offset(p->numbers) +
-			(level + 1 + k) * bpf_core_type_size(struct upid);
+		char *up = upid_at(p, level + 1 + k);
 		bpf_probe_read_kernel(&nr, sizeof(nr), up + bpf_core_field_offset(struct upid, nr));
 		bpf_probe_read_kernel(&ns, sizeof(ns), up + bpf_core_field_offset(struct upid, ns));
 		i->v[k].tid = nr;

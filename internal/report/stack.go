@@ -48,7 +48,7 @@ func (v *view) kindOfStack(t *kcdata.Thread, st state) (note string, frames bool
 		return "in user mode", false
 	case p&kcdata.ThreadTruncated != 0:
 		return "stack cut: it is deeper than what was recorded", true
-	case p&kcdata.ThreadUserMode != 0:
+	case p&kcdata.ThreadUserMode != 0 && st.class != classHeld: // arm64 forgets a stopped thread's call
 		return "in a fault or an interrupt, not a system call", true
 	}
 	return "", true
