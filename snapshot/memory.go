@@ -160,6 +160,16 @@ func (m *memory) blockOf(b []byte) bumpalloc.Block {
 	return bumpalloc.Block{Off: uint32(at), Len: uint32(len(b))}
 }
 
+// atLeast enlarges a size to what this memory already is: a session that has
+// grown stays grown.
+func (m *memory) atLeast(s size) size {
+	if m != nil {
+		s.bytes = max(s.bytes, int64(len(m.data)))
+		s.tasks = max(s.tasks, m.queue.Capacity())
+	}
+	return s
+}
+
 // fits says that this memory is enough for s.
 func (m *memory) fits(s size) bool {
 	return m != nil && int64(len(m.data)) >= s.bytes && m.queue.Capacity() >= s.tasks &&

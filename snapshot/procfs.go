@@ -58,7 +58,7 @@ type reader struct {
 }
 
 func (e *procfsEngine) capture(ctx context.Context, j job) (*captured, error) {
-	if !e.mem.fits(j.size) {
+	if j.size = e.mem.atLeast(j.size); !e.mem.fits(j.size) {
 		e.close()
 		mem, err := newMemory(j.size)
 		if err != nil {

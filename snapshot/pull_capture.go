@@ -75,7 +75,7 @@ func (p *pull) prepare(j job, team []*worker) (*try, error) {
 	if anyAway(p.workers) && p.mem != nil {
 		p.orphans, p.mem = append(p.orphans, p.mem), nil
 	}
-	if !p.mem.fits(j.size) {
+	if j.size = p.mem.atLeast(j.size); !p.mem.fits(j.size) {
 		if p.mem != nil {
 			p.mem.free()
 			p.mem = nil

@@ -83,6 +83,7 @@ func (s *Session) larger(sz size, c *captured) (size, bool) {
 	if !c.ranShort {
 		return sz, false
 	}
+	sz.bytes = max(sz.bytes, int64(c.capture.BufferSize)) // it was larger from an earlier capture
 	if c.seenTasks > sz.tasks {
 		sz.tasks = max(2*sz.tasks, c.seenTasks*5/4)
 		return sz, true

@@ -75,7 +75,7 @@ func pinHere(t *testing.T, cpu int) {
 func TestInvariant5SpaceRunsOut(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(400))
-	s := openTest(t, Options{Buffer: minBuffer}, hooks{})
+	s := openTest(t, Options{Buffer: minBuffer, ArrivalBudget: time.Second}, hooks{})
 	r, _ := s.mustTake(t)
 	if r.Tries < 2 || !r.Whole() {
 		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", minBuffer, r.Tries, r.LeftOut, r.CPUs)
@@ -190,5 +190,28 @@ func TestResidentMemory(t *testing.T) {
 	t.Logf("peak %d KiB for a file of %d KiB", peak>>10, size>>10)
 	if size < 2<<20 || peak > 3*size+64<<20 {
 		t.Errorf("peak %d bytes for a file of %d bytes", peak, size)
+	}
+}
+
+// A session that has grown stays grown, also when it then needs more room in
+// another respect.
+func TestGrownStaysGrown(t *testing.T) {
+	m, err := newMemory(size{bytes: 1 << 20, tasks: 100, chunk: minChunk, clusters: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.free()
+	for _, c := range []struct{ want, got size }{
+		{size{bytes: 1 << 20, tasks: 100}, size{bytes: 1 << 10, tasks: 10}},
+		{size{bytes: 1 << 20, tasks: 500}, size{bytes: 1 << 10, tasks: 500}},
+		{size{bytes: 8 << 20, tasks: 100}, size{bytes: 8 << 20, tasks: 10}},
+	} {
+		if got := m.atLeast(c.got); got.bytes < c.want.bytes || got.tasks < c.want.tasks {
+			t.Errorf("%+v became %+v, want at least %+v", c.got, got, c.want)
+		}
+	}
+	var none *memory
+	if got := none.atLeast(size{bytes: 7}); got.bytes != 7 {
+		t.Errorf("without memory: %+v", got)
 	}
 }
