@@ -48,15 +48,10 @@ func (c *captured) add(it workqueue.Item, threads uint32, stream iter.Seq[[]byte
 	c.recorded = append(c.recorded, recorded{it, threads, stream})
 }
 
-// inOrder sorts by census index, parts of a task by their place in it: order
-// never comes from time (rule 4).
+// inOrder sorts by census index: order never comes from time (rule 4). Parts of
+// a task are added in the order of their threads, and stay in it.
 func (c *captured) inOrder() []recorded {
-	slices.SortFunc(c.recorded, func(a, b recorded) int {
-		if a.item.Index != b.item.Index {
-			return int(a.item.Index) - int(b.item.Index)
-		}
-		return int(a.item.FirstTid) - int(b.item.FirstTid)
-	})
+	slices.SortStableFunc(c.recorded, func(a, b recorded) int { return int(a.item.Index) - int(b.item.Index) })
 	return c.recorded
 }
 

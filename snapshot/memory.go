@@ -51,6 +51,7 @@ type memory struct {
 	chunk  int
 	amp    bool
 	locked bool // mlock was granted for all of it
+	mapped bool // of BPF maps: theirs to unmap
 }
 
 // size is what one try is made for.
@@ -103,14 +104,18 @@ func newMemory(s size) (*memory, error) {
 		}
 		m.locked = unix.Mlock(*r.mem) == nil && m.locked
 	}
-	if m.alloc, err = bumpalloc.New(m.ctl, m.data, s.clusters); err == nil {
-		m.queue, err = workqueue.New(m.queues, s.tasks, s.amp, workqueue.WithClock(nanotime))
-	}
-	if err != nil {
+	if err = m.format(s); err != nil {
 		m.free()
 		return nil, err
 	}
 	return m, nil
+}
+
+func (m *memory) format(s size) (err error) {
+	if m.alloc, err = bumpalloc.New(m.ctl, m.data, s.clusters); err == nil {
+		m.queue, err = workqueue.New(m.queues, s.tasks, s.amp, workqueue.WithClock(nanotime))
+	}
+	return err
 }
 
 // mapMemory gives populated memory: nothing faults on it in the window.
@@ -120,6 +125,9 @@ func mapMemory(n int) ([]byte, error) {
 }
 
 func (m *memory) free() {
+	if m.mapped {
+		return
+	}
 	for _, mem := range [][]byte{m.data, m.ctl, m.queues} {
 		if mem != nil {
 			unix.Munmap(mem)

@@ -10,19 +10,22 @@ import (
 // Engine names. EngineAuto takes the best that the running kernel offers.
 const (
 	EngineAuto   = "auto"
+	EngineTrap   = "trap"
 	EnginePull   = "pull"
 	EngineProcfs = "procfs"
 )
 
 // Isolation levels: how still the world stood.
 const (
-	IsolationFIFO = "fifo" // interrupts ran, no ordinary task did
-	IsolationNone = "none" // everything ran
+	IsolationIRQOff     = "irqoff"     // nothing ran but NMIs
+	IsolationPreemptOff = "preemptoff" // interrupts ran
+	IsolationFIFO       = "fifo"       // interrupts ran, no ordinary task did
+	IsolationNone       = "none"       // everything ran
 )
 
 // Options are constant for the life of a Session.
 type Options struct {
-	Engine      string // EngineAuto, EnginePull, EngineProcfs; "": auto
+	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
 	CPUs        string // who works, a CPU list; "": every stopped CPU
 	CPUClass    string // "0=P,1=E"; "": as sysfs says
 	StopIsolate bool   // stop isolcpus and nohz_full CPUs too
@@ -92,9 +95,9 @@ func orDefault(d *time.Duration, value time.Duration) {
 
 func (o Options) check() error {
 	switch o.Engine {
-	case EngineAuto, EnginePull, EngineProcfs:
+	case EngineAuto, EngineTrap, EnginePull, EngineProcfs:
 	default:
-		return &OptionError{"engine", o.Engine, "want auto, pull or procfs"}
+		return &OptionError{"engine", o.Engine, "want auto, trap, pull or procfs"}
 	}
 	for _, d := range []struct {
 		name  string

@@ -234,7 +234,10 @@ func dead(tb testing.TB, pid int, value func(dir string) uint64) uint64 {
 		tb.Fatal(err)
 	}
 	for _, tid := range tids {
-		whole -= value(fmt.Sprintf("/proc/%d/task/%s", pid, tid.Name()))
+		dir := fmt.Sprintf("/proc/%d/task/%s", pid, tid.Name())
+		if _, err := os.Stat(dir + "/stat"); err == nil { // else it ends just now
+			whole -= value(dir)
+		}
 	}
 	return whole
 }

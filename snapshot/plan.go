@@ -38,6 +38,13 @@ func (s *Session) chooseEngine(h hooks) (engine, error) {
 			return s.openProcfs(), nil
 		}
 	}
+	if s.options.Engine == EngineTrap {
+		e, err := newTrap(s.options, s.plan, h)
+		if err != nil {
+			return nil, fmt.Errorf("engine trap: %w", err)
+		}
+		return e, nil
+	}
 	p, err := newPull(s.options, s.plan, h)
 	if err == nil {
 		if why := p.fifoRefused(); why != nil {

@@ -25,20 +25,29 @@ func (p *pull) capture(ctx context.Context, j job) (*captured, error) {
 		return nil, err
 	}
 	defer t.closeCensus()
+	missing, err := p.stop(ctx, t, team)
+	if err != nil {
+		return nil, err
+	}
+	return p.result(t, team, append(missing, away...))
+}
+
+// stop runs a try, with everything around it that a stop needs.
+func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*worker, err error) {
 	hook, err := p.watchSwitches()
 	if err != nil {
 		return nil, err
 	}
 	p.quiet()
 	cancel := context.AfterFunc(ctx, t.state.stopEarly)
-	missing := p.run(t, team)
+	missing = p.run(t, team)
 	cancel()
 	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
 		p.loud()
 	}
 	p.stopWatching(hook)
 	p.objects.KeepAlive()
-	return p.result(t, team, append(missing, away...))
+	return missing, nil
 }
 
 func anyAway(team []*worker) bool {
@@ -72,40 +81,53 @@ func (w *worker) reluctance() int {
 }
 
 func (p *pull) prepare(j job, team []*worker) (*try, error) {
-	if anyAway(p.workers) && p.mem != nil {
-		p.orphans, p.mem = append(p.orphans, p.mem), nil
+	j.size = p.mem.atLeast(j.size)
+	if err := p.fit(j.size); err != nil {
+		return nil, err
 	}
-	if j.size = p.mem.atLeast(j.size); !p.mem.fits(j.size) {
-		if p.mem != nil {
-			p.mem.free()
-			p.mem = nil
-		}
-		mem, err := newMemory(j.size)
-		if err != nil {
-			return nil, err
-		}
-		p.mem = mem
-	}
-	p.mem.reset()
-	t := &try{
-		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
-		self: uint32(unix.Getpid()), taskProg: p.objects.RecordTask.FD(), idleProg: -1, slots: p.objects.Slots,
-		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause),
-	}
+	t := p.newTry(j, team)
+	t.taskProg = p.objects.RecordTask.FD()
 	if p.objects.RecordIdle != nil {
 		t.idleProg = p.objects.RecordIdle.FD()
 	}
-	t.stopTaking = func() bool { return !t.state.recording() }
-	if err := t.openCensus(p.objects.Census.FD()); err != nil {
-		return nil, err
+	return t, t.openCensus(p.objects.Census.FD())
+}
+
+// fit makes sure of memory for a try of this size. What a worker that is away
+// may still write to is left to it.
+func (p *pull) fit(sz size) error {
+	if anyAway(p.workers) && p.mem != nil {
+		p.orphans, p.mem = append(p.orphans, p.mem), nil
 	}
+	if p.mem.fits(sz) {
+		return nil
+	}
+	if p.mem != nil {
+		p.mem.free()
+		p.mem = nil
+	}
+	var err error
+	p.mem, err = newMemory(sz)
+	return err
+}
+
+// newTry is a try over the engine's memory, given to the team.
+func (p *pull) newTry(j job, team []*worker) *try {
+	p.mem.reset()
+	t := &try{
+		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
+		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, slots: p.objects.Slots,
+		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause),
+		stopWords: new(stopWords),
+	}
+	t.stopTaking = func() bool { return !t.state.recording() }
 	clear(p.objects.Slots)
 	for _, w := range team {
 		p.objects.Slots[w.cpu].WorkerTid = uint32(w.tid)
 		w.assign(t)
 	}
 	p.objects.Control.BootEpochNs = bootEpoch()
-	return t, nil
+	return t
 }
 
 // watchSwitches attaches the program that notes what each worker displaces.

@@ -12,9 +12,8 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		engine: p.name(), isolation: p.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
 		ranShort: t.state.ranShort(), censusErr: t.censusErr, wholeCensus: t.pids != nil || t.censusWhole,
 	}
-	for i, w := range team {
-		woken := i == 0 || t.arriveBy.Load() != 0
-		w.late = woken && (w.away || w.stamp.arrived == 0)
+	t.noteLate(team)
+	for _, w := range team {
 		if w.away { // its memory is still its own
 			continue
 		}
@@ -24,6 +23,19 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		}
 		w.chain.Close()
 	}
+	return c, p.finishResult(c, t, team, missing)
+}
+
+// noteLate marks who was woken and did not come: it does not lead the next.
+func (t *try) noteLate(team []*worker) {
+	for i, w := range team {
+		woken := i == 0 || t.arriveBy.Load() != 0
+		w.late = woken && (w.away || w.stamp.arrived == 0)
+	}
+}
+
+// finishResult adds what does not depend on who recorded.
+func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error {
 	c.untaken(t.mem.queue)
 	c.inFlight(t.mem.queue)
 	c.times(team)
@@ -36,9 +48,9 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}
 	if len(missing) == len(team) && t.state.phase() == phaseAborted {
-		return c, fmt.Errorf("%w: no CPU arrived within %v", errNotStopped, p.options.ArrivalBudget)
+		return fmt.Errorf("%w: no CPU arrived within %v", errNotStopped, p.options.ArrivalBudget)
 	}
-	return c, nil
+	return nil
 }
 
 // describeCPUs fills one record per online CPU.
@@ -95,7 +107,7 @@ func (w *worker) describe(r *kcdata.LinuxCPU, t *try) {
 		r.Tasks++
 		r.Threads += p.threads
 	}
-	r.Bytes = uint64(w.chain.Len())
+	r.Bytes = uint64(w.chain.Len()) + w.bytes
 	r.SpillBytes = w.spill
 	r.QueueNs = t.mem.queue.Waited(w.slot)
 }

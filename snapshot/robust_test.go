@@ -24,7 +24,10 @@ import (
 func openTest(t *testing.T, o Options, h hooks) *Session {
 	t.Helper()
 	requireBPF(t)
-	o.Engine, o.LockWait = EnginePull, time.Minute
+	o.LockWait = time.Minute
+	if o.Engine == "" {
+		o.Engine = EnginePull
+	}
 	s, err := open(o, h)
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +247,7 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 		if !slices.Contains(r.CPUs.Missing, cpu) || !hasWarning(r, "cpu_missed") {
 			t.Errorf("CPU %d is hogged: missing %v, warnings %v", cpu, r.CPUs.Missing, r.Warnings)
 		}
-		if took > 5*time.Second {
+		if took > 15*time.Second { // the hog lives for 20 s
 			t.Errorf("CPU %d is hogged: the capture took %v", cpu, took)
 		}
 		if len(snap.Tasks) < 10 || r.Whole() {

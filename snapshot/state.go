@@ -38,6 +38,8 @@ func (p phase) String() string {
 //	bit  10    stop early: the coordinator was cancelled
 //	bits 16-31 arrived
 //	bits 32-47 committed and not yet finished
+//	bits 48-63 committed with interrupts off, engine trap only (internal/bpf/stop.h):
+//	           recording begins when all are; committed → aborted if one waits too long
 type stopState struct {
 	word atomic.Uint64
 	// want is how many workers make the stop complete. Constant from begin to

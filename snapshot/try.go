@@ -32,10 +32,17 @@ type try struct {
 	seenTasks   int
 	seenThreads int
 
+	trap *bpf.Trap // nil: the workers record themselves
+
+	*stopWords
+}
+
+// stopWords is what the workers share; its layout is the first line of struct
+// stop (internal/bpf/trap.h), and where the kernel's side records it lies there.
+type stopWords struct {
+	state    stopState
 	arriveBy atomic.Int64 // CLOCK_MONOTONIC ns, written before the gate opens
 	pauseBy  atomic.Int64
-
-	state stopState
 }
 
 // waitSlack is what the coordinator, an ordinary thread, allows for being

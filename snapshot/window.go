@@ -33,6 +33,18 @@ func (w *worker) turn(main bool) {
 	procPin()
 	w.stamp.taken = nanotime()
 	readUsage(&w.before)
+	if t.trap != nil {
+		w.enterTrap(t)
+	} else {
+		w.hold(t, main)
+	}
+	readUsage(&w.after)
+	w.stamp.left = nanotime()
+	procUnpin()
+}
+
+// hold is the stop as engine pull does it: this thread keeps the CPU.
+func (w *worker) hold(t *try, main bool) {
 	if nanotime() >= t.arriveBy.Load() { // too late, even if nobody has noticed
 		t.state.expire()
 	}
@@ -43,9 +55,6 @@ func (w *worker) turn(main bool) {
 			w.inWindow(t)
 		}
 	}
-	readUsage(&w.after)
-	w.stamp.left = nanotime()
-	procUnpin()
 }
 
 // openGate is the second step of the wake: sleep, fix the deadlines, release

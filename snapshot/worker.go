@@ -40,7 +40,9 @@ type worker struct {
 	stamp  stamps
 	before unix.Rusage
 	after  unix.Rusage
-	spill  uint64 // bytes of chunks from other clusters' arenas
+	spill  uint64       // bytes of chunks from other clusters' arenas
+	bytes  uint64       // recorded by the trap
+	pass   bpf.Iterator // enters the trap
 	pinned bool
 
 	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
@@ -251,6 +253,7 @@ func (w *worker) assign(t *try) {
 		w.parts = make([]part, 0, t.size.tasks)
 		w.failed = make([]failure, 0, t.size.tasks)
 	}
+	w.bytes = 0
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
 	w.called.Store(true)
 }

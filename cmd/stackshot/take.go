@@ -54,7 +54,7 @@ func takeCommand() *cobra.Command {
 func (t *take) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
-	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "auto, pull or procfs")
+	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "auto, pull, procfs, or trap (on trial, never chosen by auto)")
 	f.IntSliceVar(&t.pids, "pid", nil, "only this task, by the id of it or of one of its threads; may be repeated")
 	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped)")
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
@@ -70,7 +70,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
 	f.MarkHidden("lock-wait")
-	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EnginePull, snapshot.EngineProcfs)
+	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EnginePull, snapshot.EngineProcfs, snapshot.EngineTrap)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 

@@ -26,7 +26,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"take", "-o"}, []string{"-o"}},
 		{[]string{"take", "-o", ""}, []string{"--output"}},
 		{[]string{"take", "--engine", "warp"}, []string{"--engine", "warp"}},
-		{[]string{"take", "--engine", "trap"}, []string{"--engine", "trap"}},
+		{[]string{"take", "--engine", "magic"}, []string{"--engine", "magic"}},
 		{[]string{"take", "--engine="}, []string{"--engine"}},
 		{[]string{"take", "--pid", "x7"}, []string{"--pid", "x7"}},
 		{[]string{"take", "--pid", "0"}, []string{"--pid", "0"}},

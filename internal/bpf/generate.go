@@ -4,3 +4,4 @@ package bpf
 // bytes (.ci/run checks). Needs packages clang-19, llvm-19 and libbpf-dev.
 //
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf object stackshot.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf trapObject trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror

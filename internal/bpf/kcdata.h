@@ -177,6 +177,10 @@ const struct all_records *unused_records __attribute__((unused));
 		(it)->h.flags = 0x80 | (sizeof((it)->room) - sizeof((it)->v));      \
 	} while (0)
 
+// mark sets bits in a record at once. Kept in a register until later, bits that
+// depend on the task would give the verifier a separate path for each.
+#define mark(word, bits) (*(volatile __typeof__(word) *)&(word) |= (bits))
+
 static __always_inline void kc_begin(struct kc_container *c, u32 type, u64 id)
 {
 	c->h.type = KC_CONTAINER_BEGIN;

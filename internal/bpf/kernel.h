@@ -172,6 +172,10 @@ struct task_struct {
 	struct thread_struct thread;
 };
 
+// Iterators that a program opens itself; opaque, on the program's stack.
+struct bpf_iter_num { u64 opaque[1]; };
+struct bpf_iter_task { u64 opaque[3]; };
+
 struct bpf_iter_meta { struct seq_file *seq; u64 session_id, seq_num; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
 

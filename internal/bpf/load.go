@@ -37,7 +37,8 @@ type Objects struct {
 	Slots   Slots
 	Missing []Missing
 
-	coll *ebpf.Collection
+	coll   *ebpf.Collection
+	config Config
 }
 
 // Missing is a program that was left out and why.
@@ -62,7 +63,7 @@ func Load(cfg Config) (*Objects, error) {
 	if err := configure(spec, cfg); err != nil {
 		return nil, err
 	}
-	o := &Objects{}
+	o := &Objects{config: cfg}
 	if err := o.load(spec); err != nil {
 		return nil, err
 	}
@@ -82,12 +83,16 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if cfg.Redact {
 		redact = 1
 	}
-	for name, v := range map[string]uint32{
+	return setVariables(spec, map[string]uint32{
 		"cfg_page_shift":  pageShift(),
 		"cfg_stack_bytes": uint32(depth) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
 		"cfg_redact":      redact,
-	} {
+	})
+}
+
+func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
+	for name, v := range values {
 		if err := spec.Variables[name].Set(v); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}

@@ -9,11 +9,13 @@ struct io_item { KC_ITEM(struct linux_thread_io, io); };
 struct delay_item { KC_ITEM(struct linux_delays, delays); };
 struct syscall_item { KC_ITEM(struct linux_syscall, call); };
 
-static __always_inline long record_io(struct sink *s, struct task_struct *t)
+static __noinline long record_io(struct sink *s, struct task_struct *t)
 {
 	if (!bpf_core_field_exists(t->ioac.syscr)) // CONFIG_TASK_XACCT, TASK_IO_ACCOUNTING
 		return 0;
 	struct io_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
 	kc_item(&i->io, KC_LX_THREAD_IO);
 	struct linux_thread_io *v = &i->io.v;
 	v->rchar = t->ioac.rchar, v->wchar = t->ioac.wchar;
@@ -31,6 +33,8 @@ static __noinline long record_delays(struct sink *s, struct task_struct *t)
 		return 0;
 	struct task_delay_info *d = t->delays;
 	struct delay_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
 	kc_item(&i->delays, KC_LX_DELAYS);
 	struct linux_delays *v = &i->delays.v;
 	v->blkio_ns = d->blkio_delay, v->blkio = d->blkio_count;
@@ -43,10 +47,12 @@ static __noinline long record_delays(struct sink *s, struct task_struct *t)
 	return sink_commit(s, sizeof(*i));
 }
 
-static __always_inline long record_syscall(struct sink *s, struct task_struct *t)
+static __noinline long record_syscall(struct sink *s, struct task_struct *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
 	struct syscall_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
 	kc_item(&i->call, KC_LX_SYSCALL);
 	read_syscall(t, regs, &i->call.v);
 	if (cfg_redact) {
@@ -59,11 +65,13 @@ static __always_inline long record_syscall(struct sink *s, struct task_struct *t
 
 struct regs_item { struct kc_header h; u64 v[USER_REGS + (USER_REGS & 1)]; };
 
-static __always_inline long record_registers(struct sink *s, struct task_struct *t)
+static __noinline long record_registers(struct sink *s, struct task_struct *t)
 {
 	if (cfg_redact)
 		return 0;
 	struct regs_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
 	i->h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
 	i->h.size = sizeof(i->v);
 	i->h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
@@ -84,6 +92,8 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 	if (!p || p->level <= level)
 		return 0;
 	struct ns_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
 	u32 n = p->level - level;
 	if (n > MAX_NS)
 		n = MAX_NS;
@@ -104,6 +114,23 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 	i->h.size = n * sizeof(i->v[0]) + pad;
 	i->h.flags = ((u64)KC_LX_THREAD_NS << 32) | n;
 	return sink_commit(s, sizeof(i->h) + ((n * sizeof(i->v[0]) + pad) & 0x7f));
+}
+
+// What a thread may take, and the end of its task after it.
+#define THREAD_MOST                                                                             \
+	(THREAD_ROOM + sizeof(struct io_item) + sizeof(struct delay_item) + sizeof(struct ns_item) + \
+		sizeof(struct syscall_item) + sizeof(struct regs_item) + 2 * sizeof(struct kc_header))
+
+// record_thread writes one thread's container, whole.
+static __always_inline long record_thread(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
+{
+	if (!sink_room(s, THREAD_MOST) || record_thread_head(s, t, of, level))
+		return NO_ROOM;
+	if (record_io(s, t) || record_delays(s, t) || record_pid_ns(s, t, level))
+		return NO_ROOM;
+	if (has_user_regs(t) && (record_syscall(s, t) || record_registers(s, t)))
+		return NO_ROOM;
+	return close_container(s, s->open);
 }
 
 #endif

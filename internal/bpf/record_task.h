@@ -16,7 +16,7 @@ static __always_inline bool past_exit(struct task_struct *leader)
 	return !sig || (sig->live.counter == 0 && !(leader->flags & PF_IDLE_));
 }
 
-static __always_inline void fill_task(struct linux_task *r, struct task_struct *t, u32 level)
+static __noinline void fill_task(struct linux_task *r, struct task_struct *t, u32 level)
 {
 	struct signal_struct *sig = t->signal;
 	const struct cred *cred = t->real_cred;
@@ -27,21 +27,21 @@ static __always_inline void fill_task(struct linux_task *r, struct task_struct *
 		r->ppid = tgid_in(parent, level);
 		r->uid = cred->uid.val, r->gid = cred->gid.val;
 		r->euid = cred->euid.val, r->egid = cred->egid.val;
-		r->present |= TASK_HAS_IDS;
+		mark(r->present, TASK_HAS_IDS);
 	}
 	if (t->flags & PF_KTHREAD_)
-		r->present |= TASK_IS_KERNEL;
+		mark(r->present, TASK_IS_KERNEL);
 	if (BPF_CORE_READ_BITFIELD(t, in_execve))
-		r->present |= TASK_IN_EXEC;
+		mark(r->present, TASK_IN_EXEC);
 	if (r->tgid == cfg_self_tgid)
-		r->present |= TASK_IS_SELF;
+		mark(r->present, TASK_IS_SELF);
 	r->start_time = t->start_time;
 	r->start_boottime = t->start_boottime;
-	r->present |= TASK_HAS_TIMES | TASK_HAS_MONOTONIC;
+	mark(r->present, TASK_HAS_TIMES | TASK_HAS_MONOTONIC);
 	struct css_set *css = t->cgroups;
 	if (css && bpf_core_field_exists(css->dfl_cgrp)) {
 		r->cgroup_id = BPF_CORE_READ(css, dfl_cgrp, kn, id);
-		r->present |= TASK_HAS_CGROUP;
+		mark(r->present, TASK_HAS_CGROUP);
 	}
 	r->exit_code = t->exit_code;
 	if (!sig)
@@ -56,17 +56,17 @@ static __always_inline void fill_task(struct linux_task *r, struct task_struct *
 	r->dead_min_flt = sig->min_flt;
 	r->dead_maj_flt = sig->maj_flt;
 	r->oom_score_adj = sig->oom_score_adj;
-	r->present |= TASK_HAS_SIGNAL | TASK_HAS_FAULTS | TASK_HAS_OOM | TASK_HAS_THREAD_COUNT;
+	mark(r->present, TASK_HAS_SIGNAL | TASK_HAS_FAULTS | TASK_HAS_OOM | TASK_HAS_THREAD_COUNT);
 	if (bpf_core_field_exists(sig->core_state) && sig->core_state)
-		r->present |= TASK_CORE_DUMPING;
+		mark(r->present, TASK_CORE_DUMPING);
 	if (bpf_core_field_exists(sig->ioac.read_bytes)) {
 		r->dead_read_bytes = sig->ioac.read_bytes;
 		r->dead_write_bytes = sig->ioac.write_bytes;
-		r->present |= TASK_HAS_GROUP_IO;
+		mark(r->present, TASK_HAS_GROUP_IO);
 	}
 }
 
-static __always_inline void fill_memory(struct linux_task_memory *m, struct mm_struct *mm)
+static __noinline void fill_memory(struct linux_task_memory *m, struct mm_struct *mm)
 {
 	u64 file = mm_counter(mm, RSS_FILE), anon = mm_counter(mm, RSS_ANON), shm = mm_counter(mm, RSS_SHMEM);
 	u64 rss = file + anon + shm;
@@ -86,7 +86,7 @@ static __always_inline void fill_memory(struct linux_task_memory *m, struct mm_s
 	m->map_count = mm->map_count;
 }
 
-static __always_inline void fill_namespaces(struct linux_task_ns *n, struct task_struct *t)
+static __noinline void fill_namespaces(struct linux_task_ns *n, struct task_struct *t)
 {
 	struct nsproxy *p = t->nsproxy;
 	const struct cred *cred = t->real_cred;
@@ -103,7 +103,7 @@ static __always_inline void fill_namespaces(struct linux_task_ns *n, struct task
 	n->time = BPF_CORE_READ(p, time_ns, ns.inum);
 }
 
-static __always_inline void fill_exe(struct linux_task_exe *e, struct mm_struct *mm)
+static __noinline void fill_exe(struct linux_task_exe *e, struct mm_struct *mm)
 {
 	struct dentry *d = BPF_CORE_READ(mm, exe_file, f_path.dentry);
 	if (!d)
@@ -135,6 +135,8 @@ struct task_mm {
 static __noinline long record_exit_head(struct sink *s, struct task_struct *t, u32 level)
 {
 	struct exit_head *h = sink_reserve(s, sizeof(*h));
+	if (!h)
+		return NO_ROOM;
 	kc_item(&h->snap, KC_TRANS_TASK_SNAPSHOT);
 	kc_item(&h->lx, KC_LX_TASK);
 	kc_item(&h->ns, KC_LX_TASK_NS);
@@ -149,9 +151,11 @@ static __noinline long record_exit_head(struct sink *s, struct task_struct *t, u
 	return sink_commit(s, sizeof(*h));
 }
 
-static __always_inline long record_task_head(struct sink *s, struct task_struct *t, struct control *c, u32 level)
+static __noinline long record_task_head(struct sink *s, struct task_struct *t, struct control *c, u32 level)
 {
 	struct task_head *h = sink_reserve(s, sizeof(*h));
+	if (!h)
+		return NO_ROOM;
 	struct mm_struct *mm = t->mm;
 	kc_item(&h->snap, KC_TASK_SNAPSHOT);
 	kc_item(&h->lx, KC_LX_TASK);
@@ -184,11 +188,36 @@ static __noinline long record_task_mm(struct sink *s, struct task_struct *t)
 	if (!mm)
 		return 0;
 	struct task_mm *m = sink_reserve(s, sizeof(*m));
+	if (!m)
+		return NO_ROOM;
 	kc_item(&m->mem, KC_LX_TASK_MEMORY);
 	kc_item(&m->exe, KC_LX_TASK_EXE);
 	fill_memory(&m->mem.v, mm);
 	fill_exe(&m->exe.v, mm);
 	return sink_commit(s, sizeof(*m));
+}
+
+// What may stand before a task's threads.
+#define TASK_ROOM (sizeof(struct task_head) + sizeof(struct task_mm) + sizeof(struct kc_header))
+
+// open_task begins a task's container and writes what stands before its threads.
+static __always_inline long open_task(struct sink *s, struct task_struct *t, struct control *c, u32 level)
+{
+	if (!sink_room(s, TASK_ROOM))
+		return NO_ROOM;
+	if (past_exit(t))
+		return record_exit_head(s, t, level);
+	long err = record_task_head(s, t, c, level);
+	return err ? err : record_task_mm(s, t);
+}
+
+static __always_inline long close_container(struct sink *s, u64 id)
+{
+	struct kc_header *h = sink_reserve(s, sizeof(*h));
+	if (!h)
+		return NO_ROOM;
+	kc_end(h, id);
+	return sink_commit(s, sizeof(*h));
 }
 
 #endif

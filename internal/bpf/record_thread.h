@@ -17,22 +17,24 @@ struct thread_head {
 // What ths_state says, from __state and exit_state (include/linux/sched.h:
 // TASK_INTERRUPTIBLE 1, UNINTERRUPTIBLE 2, STOPPED 4, TRACED 8, PARKED 0x40,
 // NOLOAD 0x400; EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20).
-static __always_inline u32 xnu_state(u32 state, u32 exit_state)
+static __always_inline void mark_state(struct thread_snapshot *v, u32 state, u32 exit_state)
 {
-	u32 s = 0;
-	if (exit_state)
-		return TH_TERMINATE;
+	v->ths_state = 0;
+	if (exit_state) {
+		mark(v->ths_state, TH_TERMINATE);
+		return;
+	}
 	if (!state)
-		return TH_RUN;
-	s = TH_WAIT;
+		mark(v->ths_state, TH_RUN);
+	else
+		mark(v->ths_state, TH_WAIT);
 	if (state & (0x4 | 0x8))
-		s |= TH_SUSP;
+		mark(v->ths_state, TH_SUSP);
 	if ((state & 0x2) && !(state & 0x400))
-		s |= TH_UNINT;
-	return s;
+		mark(v->ths_state, TH_UNINT);
 }
 
-static __always_inline void fill_thread(struct linux_thread *r, struct task_struct *t, u32 level)
+static __noinline void fill_thread(struct linux_thread *r, struct task_struct *t, u32 level)
 {
 	r->tid = tid_in(t, level);
 	r->tgid = tgid_in(t, level);
@@ -58,18 +60,18 @@ static __always_inline void fill_thread(struct linux_thread *r, struct task_stru
 		r->pcount = t->sched_info.pcount;
 		r->last_arrival = t->sched_info.last_arrival;
 		r->last_queued = t->sched_info.last_queued;
-		r->present |= THREAD_HAS_SCHED_INFO | THREAD_HAS_RUNTIME;
+		mark(r->present, THREAD_HAS_SCHED_INFO | THREAD_HAS_RUNTIME);
 		if (!r->pcount && !r->last_arrival)
-			r->present |= THREAD_NEVER_RAN;
+			mark(r->present, THREAD_NEVER_RAN);
 	}
 	if (r->tgid == cfg_self_tgid)
-		r->present |= THREAD_IS_SELF;
+		mark(r->present, THREAD_IS_SELF);
 }
 
 // fill_times: user and system as /proc shows them, the tick-based shares
 // applied to the exact run time (cputime_adjust, kernel/sched/cputime.c). The
 // quotient is taken in 2^-20 steps so that it fits 64 bits for any run time.
-static __always_inline void fill_times(struct cpu_times *v, struct linux_thread *r)
+static __noinline void fill_times(struct cpu_times *v, struct linux_thread *r)
 {
 	u64 rt = r->sum_exec_runtime, ticks = r->utime + r->stime, sys = 0;
 	if (r->stime && ticks) {
@@ -88,16 +90,23 @@ static __always_inline void fill_times(struct cpu_times *v, struct linux_thread 
 	v->runnable_usec = (rt + r->run_delay) / 1000;
 }
 
-static __always_inline void fill_thread_snapshot(struct thread_snapshot *v, struct linux_thread *r, struct task_struct *t)
+static __noinline void fill_thread_snapshot(struct thread_snapshot *v, struct linux_thread *r, struct task_struct *t)
 {
 	v->ths_thread_id = r->tid;
 	v->ths_user_time = r->utime;
 	v->ths_sys_time = r->stime;
-	v->ths_ss_flags = SS_KERNEL64 | (t->mm ? SS_USER64 : 0) | (r->tid == r->tgid ? THS_MAIN : 0) |
-		(r->on_cpu ? THS_ONCORE : 0) | (r->present & THREAD_TRUNCATED ? THS_TRUNCKERN : 0);
+	v->ths_ss_flags = SS_KERNEL64;
+	if (t->mm)
+		mark(v->ths_ss_flags, SS_USER64);
+	if (r->tid == r->tgid)
+		mark(v->ths_ss_flags, THS_MAIN);
+	if (r->on_cpu)
+		mark(v->ths_ss_flags, THS_ONCORE);
+	if (r->present & THREAD_TRUNCATED)
+		mark(v->ths_ss_flags, THS_TRUNCKERN);
 	v->ths_last_run_time = r->last_arrival;
 	v->ths_last_made_runnable_time = r->last_queued;
-	v->ths_state = xnu_state(r->state, r->exit_state);
+	mark_state(v, r->state, r->exit_state);
 	// XNU counts upwards, Linux downwards: 139 is Linux's last priority.
 	v->ths_base_priority = 139 - r->static_prio;
 	v->ths_sched_priority = 139 - r->prio;
@@ -120,15 +129,15 @@ static __always_inline bool has_user_regs(struct task_struct *t)
 
 // mark_user adds what only a thread with user space has: its thread pointer,
 // and whether it was in user mode rather than in a system call.
-static __always_inline void mark_user(struct linux_thread *r, struct task_struct *t)
+static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
 	struct linux_syscall call = {};
 	read_syscall(t, (struct pt_regs *)bpf_task_pt_regs(t), &call);
 	if (call.nr == -1)
-		r->present |= THREAD_USER_MODE;
+		mark(r->present, THREAD_USER_MODE);
 	if (!cfg_redact) {
 		r->fs_base = task_fs_base(t);
-		r->present |= THREAD_HAS_FS_BASE;
+		mark(r->present, THREAD_HAS_FS_BASE);
 	}
 }
 
@@ -140,10 +149,14 @@ struct thread_record {
 	u64 frames[MAX_FRAMES + 1];
 };
 
+// What one thread may take: as many frames as are asked for, and a word of
+// padding. Known to the verifier, not to the compiler.
+#define THREAD_ROOM (sizeof(struct thread_head) + sizeof(struct kc_header) + 8 + cfg_stack_bytes)
+
 // record_stack unwinds into the record and gives the bytes of the stack item,
 // 0 where there is no stack. Frames are leaf first. The kernel unwinds no task
 // that runs on another CPU (0 frames), and a zombie's stack is gone (-EFAULT).
-static __always_inline u32 record_stack(struct thread_record *rec, struct task_struct *t)
+static __noinline u32 record_stack(struct thread_record *rec, struct task_struct *t)
 {
 	struct linux_thread *lx = &rec->head.lx.v;
 	long got = bpf_get_task_stack(t, rec->frames, cfg_stack_bytes, 0);
@@ -152,15 +165,15 @@ static __always_inline u32 record_stack(struct thread_record *rec, struct task_s
 		return 0;
 	}
 	u32 bytes = (u32)got;
-	if (bytes > MAX_FRAMES * 8)
-		bytes = MAX_FRAMES * 8;
+	if (bytes > cfg_stack_bytes)
+		bytes = cfg_stack_bytes;
 	u32 n = bytes / 8, pad = bytes & 8;
 	asm volatile("" : "+r"(n));
-	if (n && n <= MAX_FRAMES)
+	if (n <= cfg_stack_bytes / 8)
 		rec->frames[n] = 0; // the item's padding
 	lx->kstack_depth = n;
 	if (bytes == cfg_stack_bytes)
-		lx->present |= THREAD_TRUNCATED;
+		mark(lx->present, THREAD_TRUNCATED);
 	rec->stack.type = KC_ARRAY_PAD0 | pad;
 	rec->stack.size = bytes + pad;
 	rec->stack.flags = ((u64)KC_KERN_STACKLR64 << 32) | n;
@@ -189,7 +202,9 @@ static __always_inline long commit_thread(struct sink *s, u32 stack)
 
 static __noinline long record_thread_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
 {
-	struct thread_record *rec = sink_reserve(s, sizeof(*rec));
+	struct thread_record *rec = sink_reserve(s, THREAD_ROOM);
+	if (!rec)
+		return NO_ROOM;
 	struct thread_head *h = &rec->head;
 	start_thread(h);
 	__builtin_memcpy(h->name.v, t->comm, 16);
@@ -216,7 +231,9 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 
 static __noinline long record_idle_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 cpu)
 {
-	struct thread_record *rec = sink_reserve(s, sizeof(*rec));
+	struct thread_record *rec = sink_reserve(s, THREAD_ROOM);
+	if (!rec)
+		return NO_ROOM;
 	struct thread_head *h = &rec->head;
 	start_thread(h);
 	fill_thread(&h->lx.v, t, 0);

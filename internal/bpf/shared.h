@@ -11,6 +11,11 @@ const volatile u32 cfg_stack_bytes = 127 * 8; // kernel stack asked for, multipl
 const volatile u32 cfg_redact;                // leave out register and argument values
 const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
 
+// What a refused record answers where the sink has no more room.
+#define NO_ROOM (-28) // -ENOSPC
+
+#define MAX_FRAMES 1000
+
 // Written by the loader between captures, read here.
 struct control {
 	u64 boot_epoch_ns; // CLOCK_REALTIME minus CLOCK_BOOTTIME

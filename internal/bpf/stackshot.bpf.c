@@ -9,31 +9,15 @@
 #include <bpf/bpf_tracing.h>
 #include "kcdata.h"
 #include "compat.h"
-#include "sink.h"
 #include "shared.h"
+#include "sink_seq.h"
+#include "maps.h"
 #include "pid.h"
 #include "record_task.h"
 #include "record_thread.h"
 #include "record_more.h"
 
 char _license[] SEC("license") = "GPL";
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct control);
-} control SEC(".maps");
-
-// One slot per possible CPU; the loader sets max_entries.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cpu_slot);
-} cpus SEC(".maps");
 
 // Room for one record per CPU. A worker is pinned and alone runs these
 // programs on its CPU, so nobody else writes here.
@@ -44,41 +28,18 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
-static __always_inline struct cpu_slot *slot_of(u32 cpu) { return bpf_map_lookup_elem(&cpus, &cpu); }
-
-static __always_inline struct control *the_control(void)
-{
-	u32 zero = 0;
-	return bpf_map_lookup_elem(&control, &zero);
-}
-
 static __always_inline struct scratch *my_scratch(void)
 {
 	u32 zero = 0;
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-static __always_inline long close_container(struct sink *s, u64 id)
-{
-	struct kc_header *h = sink_reserve(s, sizeof(*h));
-	kc_end(h, id);
-	return sink_commit(s, sizeof(*h));
-}
-
-static __always_inline long open_task(struct sink *s, struct task_struct *t, struct control *c,
+static __always_inline long begin_task(struct sink *s, struct task_struct *t, struct control *c,
 	struct cpu_slot *slot, u32 level)
 {
-	long err;
 	slot->begun = 1;
 	slot->open_id = tgid_in(t, level);
-	if (past_exit(t)) {
-		err = record_exit_head(s, t, level);
-	} else {
-		err = record_task_head(s, t, c, level);
-		if (!err)
-			err = record_task_mm(s, t);
-	}
-	return err;
+	return open_task(s, t, c, level);
 }
 
 // record_task shows one task: the leader opens the container, every thread
@@ -100,17 +61,11 @@ int record_task(struct bpf_iter__task *ctx)
 		return 0;
 	}
 	u32 level = ns_level();
-	if (t->pid == t->tgid && open_task(&s, t, c, slot, level))
+	if (t->pid == t->tgid && begin_task(&s, t, c, slot, level))
 		return 0;
 	if (!slot->begun)
 		return 0; // the leader is not there: the task is being reaped
-	if (record_thread_head(&s, t, slot_of(t->thread_info.cpu), level))
-		return 0;
-	if (record_io(&s, t) || record_delays(&s, t) || record_pid_ns(&s, t, level))
-		return 0;
-	if (has_user_regs(t) && (record_syscall(&s, t) || record_registers(&s, t)))
-		return 0;
-	if (close_container(&s, s.open) == 0)
+	if (record_thread(&s, t, slot_of(t->thread_info.cpu), level) == 0)
 		slot->threads++;
 	return 0;
 }
@@ -164,7 +119,7 @@ int record_idle(struct bpf_iter__task *ctx)
 	if (!idle)
 		return 0;
 	slot->nr_running = rq->nr_running;
-	if (!mine->begun && open_task(&s, idle, c, mine, 0))
+	if (!mine->begun && begin_task(&s, idle, c, mine, 0))
 		return 0;
 	if (record_idle_head(&s, idle, slot, cpu))
 		return 0;

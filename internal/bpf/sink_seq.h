@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // A sink is where records go. Record code reserves room for its largest form,
-// writes in place, and commits the real size; it knows no program type. This
-// sink is a seq file: room is the worker's scratch, commit copies it into the
+// writes in place, and commits the real size; it knows no program type, and is
+// compiled once for each sink, of which a translation unit includes one. This
+// one is a seq file: room is the worker's scratch, commit copies it into the
 // file's buffer. A commit that does not fit makes the kernel take back the
 // whole object and show it again on the next read, so record code must give
 // the same bytes when it is run twice.
-#ifndef STACKSHOT_SINK_H
-#define STACKSHOT_SINK_H
+#ifndef STACKSHOT_SINK_SEQ_H
+#define STACKSHOT_SINK_SEQ_H
 
-#define MAX_FRAMES 1000
 #define SCRATCH_SIZE (MAX_FRAMES * 8 + 1024)
 
 struct scratch { u8 room[SCRATCH_SIZE]; };
@@ -20,12 +20,11 @@ struct sink {
 	u64 open; // id of the thread container begun last
 };
 
-// sink_reserve gives room for n bytes (n a constant of at most SCRATCH_SIZE).
-#define sink_reserve(s, n)                                             \
-	({                                                                 \
-		_Static_assert((n) <= SCRATCH_SIZE, "record larger than room"); \
-		(void *)(s)->scratch->room;                                    \
-	})
+// sink_reserve gives room for n bytes; no record is larger than the scratch.
+static __always_inline void *sink_reserve(struct sink *s, u32 n) { return s->scratch->room; }
+
+// sink_room makes sure of n bytes for the records that follow.
+static __always_inline int sink_room(struct sink *s, u32 n) { return 1; }
 
 static __always_inline long sink_commit(struct sink *s, u32 n)
 {

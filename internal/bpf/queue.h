@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// Package workqueue in BPF, on the layout and by the order of accesses that its
+// doc.go draws. The producer is the main worker's census.
+#ifndef STACKSHOT_QUEUE_H
+#define STACKSHOT_QUEUE_H
+
+enum { LINE_WORDS = 32, QUEUE_SLOTS = 1024, KIND_E = 1 };
+
+struct queue_item { u32 index; s32 tgid, first_tid; u32 count; };
+struct queue_slot { u64 waited_ns, waits, taken, pad[5]; };
+struct queue_lane { u32 tail, pad0[LINE_WORDS - 1], head, pad1[LINE_WORDS - 1]; };
+struct queue_fixed {
+	u32 magic, version, capacity, queues, pad0[LINE_WORDS - 4];
+	u32 pushed, refused, pad1[LINE_WORDS - 2];
+	u32 populated, pad2[LINE_WORDS - 1];
+	struct queue_lane lanes[2];
+	struct queue_slot slots[QUEUE_SLOTS];
+};
+
+const struct queue_fixed *unused_queue __attribute__((unused));
+const struct queue_item *unused_item __attribute__((unused));
+
+// The size is the loader's, for cfg_queue_items.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct queue_fixed) + 24);
+} queue SEC(".maps");
+
+static __always_inline struct queue_fixed *the_queue(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&queue, &zero);
+}
+
+static __always_inline struct queue_item *item_at(struct queue_fixed *q, u64 n)
+{
+	hide(n);
+	if (n >= cfg_queue_items)
+		return 0;
+	hide(n);
+	return (void *)((char *)q + sizeof(*q) + n * sizeof(struct queue_item));
+}
+
+// number_at is the place in a lane's array of item numbers.
+static __always_inline u32 *number_at(struct queue_fixed *q, u32 lane, u64 at)
+{
+	hide(at);
+	if (at >= cfg_queue_items)
+		return 0;
+	hide(at);
+	char *base = (char *)q + sizeof(*q) + (u64)cfg_queue_items * sizeof(struct queue_item);
+	if (lane)
+		base += (u64)cfg_queue_items * 4;
+	return (void *)(base + at * 4);
+}
+
+// queue_push adds one item; 0: it did not fit.
+static __noinline int queue_push(struct queue_fixed *q, u32 index, s32 tgid, s32 first_tid, u32 count)
+{
+	u32 n = q->pushed;
+	u32 lane = q->queues == 2 && count >= 10;
+	struct queue_lane *l = lane ? &q->lanes[1] : &q->lanes[0];
+	u32 at = l->tail;
+	struct queue_item *it = item_at(q, n);
+	u32 *number = number_at(q, lane, at);
+	if (!it || !number) {
+		q->refused++;
+		return 0;
+	}
+	it->index = index, it->tgid = tgid, it->first_tid = first_tid, it->count = count;
+	q->pushed = n + 1;
+	*number = n;
+	u32 was = __sync_lock_test_and_set(&l->tail, at + 1);
+	hide(was);
+	return 1;
+}
+
+// Results of a claim that is no item number.
+enum { CLAIM_DRAINED = -1, CLAIM_NOTHING = -2, CLAIM_BROKEN = -3 };
+
+// claim_from takes one number off a lane.
+static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
+{
+	struct queue_lane *l = lane ? &q->lanes[1] : &q->lanes[0];
+	turns(TURNS_MOST) {
+		u32 head = observe(&l->head), tail = observe(&l->tail);
+		if (tail > cfg_queue_items || head > tail)
+			return CLAIM_BROKEN;
+		if (head == tail)
+			return CLAIM_NOTHING;
+		if (__sync_val_compare_and_swap(&l->head, head, head + 1) != head)
+			continue;
+		u32 *number = number_at(q, lane, head);
+		return number ? *number : CLAIM_BROKEN;
+	}
+	return CLAIM_BROKEN;
+}
+
+// queue_claim is one turn of Next: populated is read before the lanes.
+static __noinline s64 queue_claim(struct queue_fixed *q, u32 kind)
+{
+	u32 populated = observe(&q->populated), hard = q->queues == 2;
+	s64 n = claim_from(q, hard && kind != KIND_E);
+	if (n == CLAIM_NOTHING && hard)
+		n = claim_from(q, kind == KIND_E);
+	return n == CLAIM_NOTHING && populated ? CLAIM_DRAINED : n;
+}
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// The one word by which the workers of a stop agree: package snapshot's
+// stopState, in BPF. Beside it, in bits that the Go side leaves at 0, how many
+// committed workers have their interrupts off: recording begins when all have.
+#ifndef STACKSHOT_STOP_H
+#define STACKSHOT_STOP_H
+
+enum { PHASE_IDLE, PHASE_ARRIVING, PHASE_COMMITTED, PHASE_DRAINED, PHASE_RELEASED, PHASE_ABORTED };
+#define STOP_MAIN (1ull << 8)
+#define STOP_NO_SPACE (1ull << 9)
+#define STOP_EARLY (1ull << 10)
+#define STOP_ARRIVED (1ull << 16)
+#define STOP_BUSY (1ull << 32)
+#define STOP_HELD (1ull << 48)
+#define STOP_COUNT 0xffff
+
+#define phase_of(w) ((w) & 0xff)
+#define arrived_of(w) ((w) >> 16 & STOP_COUNT)
+#define busy_of(w) ((w) >> 32 & STOP_COUNT)
+#define held_of(w) ((w) >> 48 & STOP_COUNT)
+
+// A lost swap is another worker's gain, so there are few.
+enum { SWAPS = 1 << 14 };
+
+static __always_inline u64 with_phase(u64 w, u64 p) { return (w & ~0xffull) | p; }
+static __always_inline u64 committed(u64 w)
+{
+	return with_phase((w & ~(STOP_COUNT * STOP_BUSY)) | arrived_of(w) * STOP_BUSY, PHASE_COMMITTED);
+}
+static __always_inline bool swapped(struct stop *s, u64 old, u64 next)
+{
+	return __sync_val_compare_and_swap(&s->word, old, next) == old;
+}
+
+// stop_arrive counts a worker in; the last one commits. False: too late.
+static __noinline int stop_arrive(struct stop *s, u32 main)
+{
+	turns(SWAPS) {
+		u64 old = peek(s->word);
+		if (phase_of(old) != PHASE_ARRIVING)
+			return 0;
+		u64 next = (old + STOP_ARRIVED) | (main ? STOP_MAIN : 0);
+		if (arrived_of(next) == s->want)
+			next = committed(next);
+		if (swapped(s, old, next))
+			return 1;
+	}
+	return 0;
+}
+
+// stop_expire takes the decision at the arrival deadline, if nobody has.
+static __noinline void stop_expire(struct stop *s)
+{
+	turns(SWAPS) {
+		u64 old = peek(s->word);
+		if (phase_of(old) != PHASE_ARRIVING ||
+			swapped(s, old, old & STOP_MAIN ? committed(old) : with_phase(old, PHASE_ABORTED)))
+			return;
+	}
+}
+
+// stop_hold counts a worker whose interrupts are off; gone says that it waited
+// for the others too long: then the stop ends, unless they have come since.
+static __noinline void stop_hold(struct stop *s, u32 gone)
+{
+	turns(SWAPS) {
+		u64 old = peek(s->word);
+		if (phase_of(old) != PHASE_COMMITTED || (gone && held_of(old) == arrived_of(old)) ||
+			swapped(s, old, gone ? with_phase(old, PHASE_ABORTED) : old + STOP_HELD))
+			return;
+	}
+}
+
+static __noinline void stop_finish(struct stop *s)
+{
+	turns(SWAPS) {
+		u64 old = peek(s->word), next = old - STOP_BUSY;
+		if (busy_of(next) == 0 && phase_of(old) == PHASE_COMMITTED)
+			next = with_phase(next, PHASE_DRAINED);
+		if (swapped(s, old, next))
+			return;
+	}
+}
+
+static __noinline void stop_release(struct stop *s)
+{
+	turns(SWAPS) {
+		u64 old = peek(s->word);
+		if ((phase_of(old) != PHASE_COMMITTED && phase_of(old) != PHASE_DRAINED) ||
+			swapped(s, old, with_phase(old, PHASE_RELEASED)))
+			return;
+	}
+}
+
+// await_phase waits while the phase is p, at most until by (ktime, ns).
+static __noinline void await_phase(struct stop *s, u32 p, u64 by)
+{
+	turns(1024) {
+		turns(TURNS_MOST) {
+			if (phase_of(peek(s->word)) != p || bpf_ktime_get_ns() >= by)
+				return;
+		}
+	}
+}
+
+static __noinline void await_held(struct stop *s, u64 by)
+{
+	turns(TURNS_MOST) {
+		u64 w = peek(s->word);
+		if (phase_of(w) != PHASE_COMMITTED || held_of(w) == arrived_of(w) || bpf_ktime_get_ns() >= by)
+			return;
+	}
+}
+
+static __always_inline bool still_recording(struct stop *s)
+{
+	u64 w = peek(s->word);
+	return phase_of(w) == PHASE_COMMITTED && !(w & (STOP_NO_SPACE | STOP_EARLY)) &&
+		bpf_ktime_get_ns() < s->pause_by;
+}
+
+static __always_inline void stop_no_space(struct stop *s)
+{
+	u64 was = __sync_fetch_and_or(&s->word, STOP_NO_SPACE);
+	hide(was);
+}
+
+#endif

@@ -1,0 +1,150 @@
+package bpf
+
+import (
+	"fmt"
+	"iter"
+	"runtime"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"stackshot/bumpalloc"
+	"stackshot/workqueue"
+)
+
+// TrapConfig is the size of what the trap writes to; fixed when it is loaded.
+type TrapConfig struct {
+	Bytes int  // records
+	Items int  // capacity of the queues
+	Floor bool // unwind each thread and record nothing: the least a thread can cost
+}
+
+// Trap is the program that stops a CPU and records, and its memory, mapped. It
+// uses the control words and the slots of the Objects it was loaded with, which
+// must stay open.
+type Trap struct {
+	Program *ebpf.Program
+	Stop    *Stop
+	Workers []TrapWorker // by CPU number
+	Parts   []TrapPart   // by item number
+	Pieces  []TrapPiece
+	Region  []byte // of bumpalloc: data,
+	Arenas  []byte // and control words
+	Queue   []byte // of workqueue
+	Config  TrapConfig
+
+	coll   *ebpf.Collection
+	mapped [][]byte
+}
+
+// A continuation piece comes with a new chunk, which is rarely below this.
+const bytesPerPiece = 2048
+
+// LoadTrap loads the trap beside o, configured as o was. Errors are of kind
+// ErrUnsupported and carry the kernel's own words.
+func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
+	spec, err := loadTrapObject()
+	if err != nil {
+		return nil, fmt.Errorf("committed object: %w", err)
+	}
+	if err := configure(spec, o.config); err != nil {
+		return nil, err
+	}
+	pieces := cfg.Bytes/bytesPerPiece + 1024
+	floor := uint32(0)
+	if cfg.Floor {
+		floor = 1
+	}
+	if err := setVariables(spec, map[string]uint32{
+		"cfg_floor":        floor,
+		"cfg_region_bytes": uint32(cfg.Bytes),
+		"cfg_queue_items":  uint32(cfg.Items),
+		"cfg_pieces":       uint32(pieces),
+	}); err != nil {
+		return nil, err
+	}
+	spec.Maps["region"].ValueSize = uint32(cfg.Bytes)
+	spec.Maps["queue"].ValueSize = uint32(workqueue.Size(cfg.Items))
+	spec.Maps["workers"].MaxEntries = uint32(o.config.CPUs)
+	spec.Maps["parts"].MaxEntries = uint32(cfg.Items)
+	spec.Maps["pieces"].MaxEntries = uint32(pieces)
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		Programs:        ebpf.ProgramOptions{LogDisabled: true},
+		MapReplacements: map[string]*ebpf.Map{"control": o.coll.Maps["control"], "cpus": o.coll.Maps["cpus"]},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	t := &Trap{Program: coll.Programs["trap"], Config: cfg, coll: coll}
+	if err := t.mapMemory(o.config.CPUs, pieces); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Trap) mapMemory(cpus, pieces int) error {
+	mem := map[string][]byte{}
+	for _, name := range []string{"stop", "workers", "parts", "pieces", "region", "arenas", "queue"} {
+		m, err := mmap(t.coll.Maps[name])
+		if err != nil {
+			return err
+		}
+		t.mapped = append(t.mapped, m)
+		mem[name] = m
+	}
+	t.Stop = (*Stop)(unsafe.Pointer(&mem["stop"][0]))
+	t.Workers = unsafe.Slice((*TrapWorker)(unsafe.Pointer(&mem["workers"][0])), cpus)
+	t.Parts = unsafe.Slice((*TrapPart)(unsafe.Pointer(&mem["parts"][0])), t.Config.Items)
+	t.Pieces = unsafe.Slice((*TrapPiece)(unsafe.Pointer(&mem["pieces"][0])), pieces)
+	t.Region = mem["region"][:t.Config.Bytes]
+	t.Arenas = mem["arenas"][:bumpalloc.ControlSize(bumpalloc.MaxClusters)]
+	t.Queue = mem["queue"][:workqueue.Size(t.Config.Items)]
+	return nil
+}
+
+// Close unmaps the memory and closes program and maps.
+func (t *Trap) Close() error {
+	var err error
+	for _, m := range t.mapped {
+		if e := unix.Munmap(m); err == nil {
+			err = e
+		}
+	}
+	t.coll.Close()
+	*t = Trap{coll: t.coll}
+	return err
+}
+
+// KeepAlive is Objects.KeepAlive for the trap.
+func (t *Trap) KeepAlive() { runtime.KeepAlive(t.coll) }
+
+// Instructions is how many the verifier went through; 0: this kernel does not say.
+func (t *Trap) Instructions() uint32 {
+	info, err := t.Program.Info()
+	if err != nil {
+		return 0
+	}
+	n, _ := info.VerifiedInstructions()
+	return n
+}
+
+// Stream gives what a part holds, piece by piece. Pieces that lie outside the
+// region or whose links go round end it.
+func (t *Trap) Stream(p *TrapPart) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		off, n, more := p.Off, p.Len, p.More
+		for range len(t.Pieces) + 1 {
+			end := uint64(off) + uint64(n)
+			if end > uint64(len(t.Region)) || n > 0 && !yield(t.Region[off:end:end]) {
+				return
+			}
+			if more == 0 || int(more) > len(t.Pieces) {
+				return
+			}
+			next := &t.Pieces[more-1]
+			off, n, more = next.Off, next.Len, next.More
+		}
+	}
+}

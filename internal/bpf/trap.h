@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// What the trap and the loader share. Go's side is trap_shared.go; a test holds
+// them together.
+#ifndef STACKSHOT_TRAP_H
+#define STACKSHOT_TRAP_H
+
+// Sizes of the maps, set with them before loading.
+const volatile u32 cfg_region_bytes;
+const volatile u32 cfg_queue_items;
+const volatile u32 cfg_pieces;
+const volatile u32 cfg_floor; // benchmarks: unwind each thread, record nothing
+
+// The stop. word and want are package snapshot's stopState; who writes the word
+// is said there. arrive_by, pause_by: the main worker's Go side, before it opens
+// the gate. The rest of the first line: the loader's side, while nobody runs.
+struct stop {
+	u64 word, want, arrive_by, pause_by;
+	u64 hold_ns;     // longest wait of one CPU, interrupts off, for the others
+	u32 chunk;       // bytes a worker takes at once
+	u32 split;       // threads of one part of a task; 0: tasks are whole
+	u32 take_census; // 0: the queue was filled before the stop
+	u32 record_idle;
+	u32 pad0[16];
+	// Written by the main worker in the window.
+	u64 seen_tasks, seen_threads;
+	u32 census_whole;
+	u32 pad1[27];
+	u32 pieces; // handed out, by any worker
+	u32 pad2[31];
+};
+
+// One worker, by CPU number. The first line: the loader's side, while nobody
+// runs; the rest: the program on that CPU.
+struct trap_worker {
+	u32 tid, main, works, kind, cluster, slot;
+	u32 pad0[26];
+
+	u64 entered, arrived, held, drained, left, census_ns;
+	u32 in, level; // part of the stop; bit 0: preemption was off, bit 1: interrupts
+	u32 pos, end;  // the rest of its chunk
+	u32 next_pos, next_end;
+	u32 piece_from;          // where the open piece began
+	u32 last_piece;          // of the open part, in the pool, plus one; 0: it has its first only
+	u32 number;              // item at work, plus one; 0: none
+	u32 todo, threads, more; // of the part: threads to go, recorded; further ones follow
+	u64 since;               // waits for an item since
+	u32 walk, walk_prev;     // links, while it holds a freelist's lock
+	u64 spill;               // bytes from other clusters' arenas
+	u32 giver, pad1;         // the cluster to ask next
+};
+
+// What came of an item, by its number in the queue: written by the worker that
+// claimed it. A part begins with one piece; the others are linked.
+struct trap_part {
+	u32 worker; // CPU plus one; 0: nobody took it
+	u32 state;  // enum part_state
+	u32 threads;
+	u32 flags; // bit 0: it opened the container, bit 1: it closed it
+	u32 off, len, more; // first piece; the next one's number plus one
+	u32 reserved;
+};
+
+enum part_state { PART_TAKEN = 0, PART_WHOLE = 1, PART_VANISHED = 2, PART_CUT = 3, PART_NO_ROOM = 4 };
+enum { PART_OPENED = 1, PART_CLOSED = 2 };
+
+struct trap_piece { u32 off, len, more, reserved; };
+
+const struct trap_piece *unused_piece __attribute__((unused));
+
+#define ONE_VALUE(name, type_)               \
+	struct {                                 \
+		__uint(type, BPF_MAP_TYPE_ARRAY);    \
+		__uint(map_flags, BPF_F_MMAPABLE);   \
+		__uint(max_entries, 1);              \
+		__type(key, u32);                    \
+		__type(value, type_);                \
+	} name SEC(".maps")
+
+ONE_VALUE(stop, struct stop);
+ONE_VALUE(workers, struct trap_worker); // one per possible CPU
+ONE_VALUE(parts, struct trap_part);     // cfg_queue_items
+ONE_VALUE(pieces, struct trap_piece);   // cfg_pieces
+
+static __always_inline struct stop *the_stop(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&stop, &zero);
+}
+static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
+static __always_inline struct trap_part *part_of(u32 number) { return bpf_map_lookup_elem(&parts, &number); }
+static __always_inline struct trap_piece *piece_of(u32 number) { return bpf_map_lookup_elem(&pieces, &number); }
+
+#endif

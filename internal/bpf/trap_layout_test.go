@@ -1,0 +1,83 @@
+package bpf
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"stackshot/bumpalloc"
+	"stackshot/workqueue"
+)
+
+var trapObjects = map[string]string{"amd64": "trapobject_x86_bpfel.o", "arm64": "trapobject_arm64_bpfel.o"}
+
+// Go's view of what the trap and the loader share is the object's own: every
+// named field lies where the C has it, and the sizes are the same.
+func TestTrapLayout(t *testing.T) {
+	for arch, object := range trapObjects {
+		types := typesOf(t, object)
+		for name, v := range map[string]any{
+			"stop": Stop{}, "trap_worker": TrapWorker{}, "trap_part": TrapPart{}, "trap_piece": TrapPiece{},
+		} {
+			s, g := structOf(t, types, name), reflect.TypeOf(v)
+			if int(s.Size) != int(g.Size()) {
+				t.Errorf("%s: struct %s has %d bytes, in Go %d", arch, name, s.Size, g.Size())
+			}
+			at := map[string]uintptr{}
+			for _, m := range s.Members {
+				at[strings.ReplaceAll(m.Name, "_", "")] = uintptr(m.Offset.Bytes())
+			}
+			for i := range g.NumField() {
+				f := g.Field(i)
+				if f.Name == "_" {
+					continue
+				}
+				if off, ok := at[strings.ToLower(f.Name)]; !ok || off != f.Offset {
+					t.Errorf("%s: struct %s: %s at %d in Go, at %d (%v) in C", arch, name, f.Name, f.Offset, off, ok)
+				}
+			}
+		}
+	}
+}
+
+// drawn are the offsets that the doc.go of workqueue and of bumpalloc draw,
+// which their own layout tests hold Go to.
+var drawn = map[string]map[string]uint32{
+	"queue_fixed": {"magic": 0, "version": 4, "capacity": 8, "queues": 12, "pushed": 128, "refused": 132,
+		"populated": 256, "lanes": 384, "slots": 896},
+	"queue_lane": {"tail": 0, "head": 128},
+	"queue_slot": {"waited_ns": 0, "waits": 8, "taken": 16},
+	"queue_item": {"index": 0, "tgid": 4, "first_tid": 8, "count": 12},
+	"arenas":     {"magic": 0, "version": 4, "clusters": 8, "epoch": 12, "data_size": 16, "arena": 128},
+	"arena": {"base": 0, "size": 4, "used": 128, "spilled": 136, "lock": 256, "head": 260, "entries": 264,
+		"listed": 272, "reused": 280, "fault": 288, "allocs": 384, "frees": 392, "freed": 400, "spill": 408,
+		"foreign": 416, "busy": 424, "refused": 432, "last": 440},
+}
+
+// The trap works on the very bytes of packages workqueue and bumpalloc.
+func TestTrapSharesLayouts(t *testing.T) {
+	for arch, object := range trapObjects {
+		types := typesOf(t, object)
+		for name, want := range drawn {
+			s, seen := structOf(t, types, name), 0
+			for _, m := range s.Members {
+				if off, ok := want[m.Name]; ok {
+					seen++
+					if m.Offset.Bytes() != off {
+						t.Errorf("%s: %s.%s at %d, drawn at %d", arch, name, m.Name, m.Offset.Bytes(), off)
+					}
+				}
+			}
+			if seen != len(want) {
+				t.Errorf("%s: struct %s has %d of %d members drawn", arch, name, seen, len(want))
+			}
+		}
+		if got := structOf(t, types, "arenas").Size; int(got) != bumpalloc.ControlSize(bumpalloc.MaxClusters) {
+			t.Errorf("%s: control words of %d bytes, in Go %d", arch, got, bumpalloc.ControlSize(bumpalloc.MaxClusters))
+		}
+		fixed, item := structOf(t, types, "queue_fixed").Size, structOf(t, types, "queue_item").Size
+		if got := int(fixed + item + 8); got != workqueue.Size(1) {
+			t.Errorf("%s: a queue of one item has %d bytes, in Go %d", arch, got, workqueue.Size(1))
+		}
+	}
+}

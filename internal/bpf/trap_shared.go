@@ -1,0 +1,93 @@
+package bpf
+
+import "structs"
+
+// Stop mirrors struct stop (trap.h). Its first four words are package
+// snapshot's own; the writer of each field is named there.
+type Stop struct {
+	_           structs.HostLayout
+	Word        uint64
+	Want        uint64
+	ArriveBy    int64
+	PauseBy     int64
+	HoldNs      uint64
+	Chunk       uint32
+	Split       uint32
+	TakeCensus  uint32
+	RecordIdle  uint32
+	_           [16]uint32
+	SeenTasks   uint64
+	SeenThreads uint64
+	CensusWhole uint32
+	_           [27]uint32
+	Pieces      uint32
+	_           [31]uint32
+}
+
+// TrapWorker mirrors struct trap_worker (trap.h): one worker, by CPU number.
+// Times are CLOCK_MONOTONIC ns; 0: did not get there.
+type TrapWorker struct {
+	_       structs.HostLayout
+	Tid     uint32
+	Main    uint32
+	Works   uint32
+	Kind    uint32
+	Cluster uint32
+	Slot    uint32
+	_       [26]uint32
+
+	Entered  int64
+	Arrived  int64
+	Held     int64
+	Drained  int64
+	Left     int64
+	CensusNs int64
+	In       uint32
+	Level    uint32
+	_        [10]uint32 // the program's own
+	_        uint64     // since
+	_        [2]uint32
+	Spill    uint64
+	_        [2]uint32
+}
+
+// Bits of TrapWorker.Level: what was off while it recorded.
+const (
+	PreemptionOff = 1
+	InterruptsOff = 2
+)
+
+// TrapPart mirrors struct trap_part (trap.h): what came of one item, by its
+// number in the queue.
+type TrapPart struct {
+	_       structs.HostLayout
+	Worker  uint32 // CPU plus one; 0: nobody took it
+	State   uint32 // Part*
+	Threads uint32
+	Flags   uint32 // PartOpened, PartClosed
+	Off     uint32
+	Len     uint32
+	More    uint32 // number of the next piece plus one; 0: none
+	_       uint32
+}
+
+// States and flags of a part (trap.h, enum part_state).
+const (
+	PartTaken    = 0 // its worker has not come back from it
+	PartWhole    = 1
+	PartVanished = 2
+	PartCut      = 3 // the pause was spent
+	PartNoRoom   = 4
+
+	PartOpened = 1 // it has the begin of the task's container
+	PartClosed = 2 // it has its end
+)
+
+// TrapPiece mirrors struct trap_piece (trap.h).
+type TrapPiece struct {
+	_    structs.HostLayout
+	Off  uint32
+	Len  uint32
+	More uint32
+	_    uint32
+}

@@ -1,0 +1,165 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/topology"
+)
+
+// trap is the engine in which a BPF program on every CPU holds the machine and
+// records. The workers are those of pull; all that a worker does in the window
+// is one read(2) of its own iterator.
+type trap struct {
+	*pull
+	loaded *bpf.Trap
+	level  string
+	split  uint32
+	floor  bool // benchmarks: what the least would cost
+}
+
+const (
+	// A CPU with its interrupts off waits this long for the others.
+	holdBudget = 200 * time.Microsecond
+	// Threads of one part of a task: a few hundred microseconds of work.
+	splitThreads = 64
+
+	trapChunk = 64 << 10
+
+	firstTrapBytes = 8 << 20
+	firstTrapItems = 4096
+)
+
+func newTrap(o Options, plan *topology.Plan, h hooks) (*trap, error) {
+	p, err := newPull(o, plan, h)
+	if err != nil {
+		return nil, err
+	}
+	e := &trap{pull: p, level: p.level, split: splitThreads}
+	if p.objects.Control.NsLevel != 0 {
+		err = fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
+	} else {
+		bytes := o.Buffer
+		if bytes == 0 {
+			bytes = min(firstTrapBytes, o.MaxBuffer)
+		}
+		err = e.load(size{bytes: bytes, tasks: firstTrapItems, clusters: len(plan.Topology.Clusters), amp: plan.Topology.AMP})
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *trap) name() string      { return EngineTrap }
+func (e *trap) isolation() string { return e.level }
+
+// load puts a trap with memory for s in place of the one there is.
+func (e *trap) load(s size) error {
+	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor})
+	if err != nil {
+		return err
+	}
+	if e.loaded != nil {
+		e.loaded.Close()
+	}
+	e.loaded = loaded
+	e.mem = &memory{data: loaded.Region, ctl: loaded.Arenas, queues: loaded.Queue, chunk: s.chunk, amp: s.amp, mapped: true, locked: true}
+	return e.mem.format(s)
+}
+
+func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
+	team, away := e.present()
+	if len(team) == 0 {
+		return nil, errors.New("no worker is left: all are starved behind real-time tasks")
+	}
+	if j.size = e.mem.atLeast(j.size); !e.mem.fits(j.size) {
+		if err := e.load(j.size); err != nil {
+			return nil, err
+		}
+	}
+	t, err := e.prepareTrap(j, team)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := e.stop(ctx, t, team)
+	e.loaded.KeepAlive()
+	closePasses(team)
+	if err != nil {
+		return nil, err
+	}
+	return e.trapResult(t, team, append(missing, away...))
+}
+
+// prepareTrap writes down what the program needs to know and opens each
+// worker's way into it.
+func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
+	t := e.newTry(j, team)
+	t.trap = e.loaded
+	s := e.loaded.Stop
+	*s = bpf.Stop{HoldNs: uint64(holdBudget), Chunk: e.chunk(len(team)), Split: e.split, TakeCensus: 1, RecordIdle: 1}
+	t.stopWords = (*stopWords)(unsafe.Pointer(s))
+	if j.pids != nil {
+		s.TakeCensus = 0
+		t.census(nil)
+	}
+	clear(e.loaded.Workers)
+	clear(e.loaded.Parts)
+	for i, w := range team {
+		k := &e.loaded.Workers[w.cpu]
+		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.tid), uint32(w.kind), uint32(w.cluster), uint32(w.slot)
+		k.Main, k.Works = flag(i == 0), flag(w.works)
+		scope := bpf.ThreadScope(uint32(w.tid))
+		if errno := w.pass.Open(e.loaded.Program.FD(), &scope); errno != 0 {
+			closePasses(team[:i])
+			return nil, &captureError{"open the iterator of the trap", errno}
+		}
+	}
+	return t, nil
+}
+
+// chunk is what a worker takes at once. A chunk is left when there may be too
+// little room for one more thread, some 2 KiB: large chunks leave less behind.
+func (e *trap) chunk(workers int) uint32 {
+	return uint32(min(trapChunk, max(minChunk, roundUp(len(e.mem.data)/(8*workers), 4096))))
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// closePasses closes the iterators, but of workers that may still read theirs:
+// the number of a closed file can come to mean another.
+func closePasses(team []*worker) {
+	for _, w := range team {
+		if !w.away {
+			w.pass.Close()
+		}
+	}
+}
+
+// enterTrap is a worker's whole part in the window. The program writes nothing
+// to the file; the read returns when the machine is released.
+func (w *worker) enterTrap(t *try) {
+	var none [16]byte
+	w.pass.Read(none[:])
+	k := &t.trap.Workers[w.cpu]
+	w.stamp.arrived, w.stamp.window, w.stamp.drained = k.Arrived, k.Held, k.Drained
+	w.stamp.census = k.CensusNs
+	w.stamp.in = k.In != 0
+}
+
+func (e *trap) close() error {
+	err := e.pull.close()
+	if e.loaded != nil {
+		err = errors.Join(err, e.loaded.Close())
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package snapshot
+
+import (
+	"errors"
+	"testing"
+
+	"stackshot/bumpalloc"
+)
+
+// Two clusters, and one CPU at work whose own arena is too small: it goes on in
+// the other's, then in the tails, and counts what it took. Go's allocator takes
+// over the lists that BPF made, to the last byte.
+func TestTrapSpillsAndTakesTails(t *testing.T) {
+	requireBPF(t)
+	_, pids := stillWorld(t, crowd()...)
+	_, _, want := sectionOf(t, Options{}, pids)
+	s, e := trapSession(t, Options{CPUs: "0", Buffer: int64(roundUp(len(want)*3/2, 4096))})
+	s.plan.Topology.Clusters = append(s.plan.Topology.Clusters, s.plan.Topology.Clusters...)
+	_, _, got := sectionFrom(t, s, pids)
+	wantSameSection(t, "pull, and trap spilling", want, got)
+
+	a := e.mem.alloc
+	total := a.Total()
+	if by := a.SpillBy(0) + a.SpillBy(1); total.Spill == 0 || total.Spill != by {
+		t.Errorf("spilled: givers count %d bytes, takers %d, want the same, not 0", total.Spill, by)
+	}
+	if err := a.Err(); err != nil {
+		t.Error(err)
+	}
+	if total.Free == 0 || total.Lost() != 0 {
+		t.Errorf("free %d, lost %d of overhead %d", total.Free, total.Lost(), total.Overhead)
+	}
+	rest := uint64(len(e.mem.data)) - total.Used + total.Free
+	for {
+		b, err := a.AllocAtLeast(0, bumpalloc.Align, 4096)
+		if errors.Is(err, bumpalloc.ErrNoSpace) {
+			break
+		}
+		if err != nil || uint64(b.Len) > rest {
+			t.Fatalf("%d bytes of %d left: %v", b.Len, rest, err)
+		}
+		rest -= uint64(b.Len)
+	}
+	if rest != 0 {
+		t.Errorf("%d bytes of the lists that BPF made are out of reach", rest)
+	}
+}
+
+// With every arena used up, BPF records in what Go has put on the freelists of
+// both clusters, its own first, and Go finds them sound afterwards.
+func TestTrapRecordsInFreelists(t *testing.T) {
+	requireBPF(t)
+	_, pids := stillWorld(t, crowd()...)
+	_, _, want := sectionOf(t, Options{}, pids)
+	var e *trap
+	blocks := make([]bumpalloc.Block, 0, 1024)
+	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20}, hooks{beforeArrival: func(cpu int) {
+		if cpu != e.workers[0].cpu {
+			return
+		}
+		blocks = blocks[:0]
+		for len(blocks) < cap(blocks) {
+			b, err := e.mem.alloc.Alloc(0, 16<<10)
+			if err != nil {
+				break
+			}
+			blocks = append(blocks, b)
+		}
+		for i, b := range blocks {
+			e.mem.alloc.Free(flagInt(i%16 != 0), b)
+		}
+	}})
+	e = s.engine.(*trap)
+	s.plan.Topology.Clusters = append(s.plan.Topology.Clusters, s.plan.Topology.Clusters...)
+	_, _, got := sectionFrom(t, s, pids)
+	wantSameSection(t, "pull, and trap in freelists", want, got)
+	total := e.mem.alloc.Total()
+	if err := e.mem.alloc.Err(); err != nil || total.Reused < uint64(len(got))/2 || total.Foreign == 0 || total.Foreign == total.Reused {
+		t.Errorf("%d bytes of records: %v, %+v", len(got), err, total)
+	}
+}
+
+func flagInt(b bool) int { return int(flag(b)) }

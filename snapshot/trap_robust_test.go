@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+)
+
+// A delay of 0, ½, 1 and 2 arrival budgets at the arrival of each CPU in turn:
+// nobody holds interrupts off for long without the others, and every stop that
+// is made is of those who came.
+func TestTrapArrivalDelays(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	const budget = 4 * time.Millisecond
+	for _, slow := range []int{0, 1} {
+		for _, delay := range []time.Duration{0, budget / 2, budget, 2 * budget} {
+			s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: 30 * time.Millisecond, LockWait: time.Minute},
+				hooks{beforeArrival: func(cpu int) {
+					for by := nanotime() + int64(delay); cpu == slow && nanotime() < by; {
+					}
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := s.engine.(*trap)
+			res, err := s.Take(t.Context(), Request{})
+			var held []int64
+			for _, k := range e.loaded.Workers {
+				if k.Held != 0 {
+					held = append(held, k.Held)
+				}
+				if k.In != 0 && k.Left-k.Held > int64(30*time.Millisecond) {
+					t.Errorf("slow CPU %d by %v: held for %d ns", slow, delay, k.Left-k.Held)
+				}
+			}
+			if len(held) == 2 && max(held[0]-held[1], held[1]-held[0]) > int64(holdBudget) {
+				t.Errorf("slow CPU %d by %v: held from %v, more than %v apart", slow, delay, held, holdBudget)
+			}
+			switch {
+			case err != nil && !(slow == e.plan.Main && delay >= budget):
+				t.Errorf("slow CPU %d by %v: %v", slow, delay, err)
+			case err == nil && delay == 2*budget && len(res.CPUs.Missing) == 0:
+				t.Errorf("slow CPU %d by %v: nobody missed", slow, delay)
+			case err == nil && delay < budget && len(res.CPUs.Missing) != 0:
+				t.Errorf("slow CPU %d by %v: missing %v", slow, delay, res.CPUs.Missing)
+			}
+			s.Close()
+		}
+	}
+}
+
+// A CPU kept for good by somebody's FIFO-99 task: the others are recorded and
+// it is named.
+func TestTrapGoesOnWithoutAHoggedCPU(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	s, _ := trapSession(t, Options{})
+	for _, cpu := range s.plan.Stop[:2] {
+		unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
+		if err != nil {
+			t.Fatal(err)
+		}
+		hog := testtask.FIFOHog(t, cpu, 20*time.Second)
+		unlock()
+		began := time.Now()
+		res, snap, _ := capture(t, s, Request{})
+		took := time.Since(began)
+		hog.Close()
+		if !slices.Equal(res.CPUs.Missing, []int{cpu}) || len(snap.Tasks) < 10 || took > 5*time.Second {
+			t.Errorf("CPU %d is hogged: missing %v, %d tasks, in %v", cpu, res.CPUs.Missing, len(snap.Tasks), took)
+		}
+	}
+	captureWhole(t, s, Request{})
+}
+
+// Tasks and threads that come and go all the while, large ones in parts: none
+// is twice in a file, none that stays is missing, no file contradicts itself.
+func TestTrapInASpawnExitStorm(t *testing.T) {
+	requireBPF(t)
+	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(200))
+	testtask.SpawnExitStorm(t, testtask.Storm{})
+	s, e := trapSession(t, Options{})
+	e.split = 16
+	for range 60 {
+		res, snap, _ := capture(t, s, Request{})
+		if len(res.LeftOut) > 0 || res.StopBroken > 0 {
+			t.Errorf("left out %v, broken %d times", res.LeftOut, res.StopBroken)
+		}
+		times := map[uint64]int{}
+		for _, task := range snap.Tasks {
+			times[task.ID]++
+		}
+		for _, c := range stay.Children {
+			if times[uint64(c.Pid)] != 1 {
+				t.Errorf("task %d is in the file %d times", c.Pid, times[uint64(c.Pid)])
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// 200 captures leave no file, no mapping and no thread behind.
+func TestTrapLeaksNothing(t *testing.T) {
+	s, _ := trapSession(t, Options{})
+	capture(t, s, Request{})
+	runtime.GC()
+	files := openFiles(t)
+	for range 200 {
+		capture(t, s, Request{})
+		time.Sleep(4 * time.Millisecond)
+	}
+	if now := openFiles(t); now > files+2 {
+		t.Errorf("%d open files after 200 captures, %d before", now, files)
+	}
+}
+
+func openFiles(tb testing.TB) int {
+	tb.Helper()
+	n := 0
+	for fd := range 4096 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,217 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// trapSession opens engine trap; where the kernel has it not, the test is none.
+func trapSession(tb testing.TB, o Options) (*Session, *trap) {
+	tb.Helper()
+	requireBPF(tb)
+	o.Engine = EngineTrap
+	s := session(tb, o)
+	return s, s.engine.(*trap)
+}
+
+// The task section of a still world is the same from both engines, byte for
+// byte, with one CPU at work and with all.
+func TestTrapSectionIsPulls(t *testing.T) {
+	requireBPF(t)
+	_, pids := stillWorld(t, crowd()...)
+	_, _, want := sectionOf(t, Options{}, pids)
+	for _, o := range []Options{{}, {CPUs: "0"}, {CPUs: "1"}, {CPUClass: "0=P,1=E"}, {CPUClass: "0=E,1=P"}} {
+		s, _ := trapSession(t, o)
+		_, _, got := sectionFrom(t, s, pids)
+		wantSameSection(t, fmt.Sprintf("pull, and trap with %+v", o), want, got)
+		s.Close()
+	}
+}
+
+// A task recorded in parts by several CPUs is, byte for byte, the task recorded
+// whole by one.
+func TestTrapPartsAreTheWhole(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.ManyThreads(1000), testtask.ManyThreads(130))
+	stopAll(t, f)
+	var want, got [][]byte
+	for _, split := range []uint32{0, 64, 7, 1} {
+		s, e := trapSession(t, Options{})
+		e.split = split
+		_, _, file := captureWhole(t, s, Request{})
+		got = tasksIn(t, file, pidsOf(f))
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			if len(got[i]) == 0 {
+				t.Fatalf("parts of %d threads: task %d is not in the file", split, pidsOf(f)[i])
+			}
+			wantSameSection(t, fmt.Sprintf("whole, and in parts of %d threads", split), want[i], got[i])
+		}
+		parts := map[uint32]int{}
+		for it := range e.mem.queue.All() {
+			parts[it.Index]++
+		}
+		most := 0
+		for _, n := range parts {
+			most = max(most, n)
+		}
+		if (most > 1) != (split > 0) {
+			t.Errorf("parts of %d threads: at most %d parts of a task", split, most)
+		}
+		s.Close()
+	}
+}
+
+func stopAll(tb testing.TB, f *testtask.Fixture) {
+	tb.Helper()
+	for _, c := range f.Children {
+		if err := unix.Kill(c.Pid, unix.SIGSTOP); err != nil {
+			tb.Fatal(err)
+		}
+		for _, tid := range c.Tids {
+			awaitStop(tb, c.Pid, tid)
+		}
+	}
+}
+
+// tasksIn cuts the containers of some tasks out of a file.
+func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
+	tb.Helper()
+	r, err := kcdata.NewReader(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := make([][]byte, len(pids))
+	begin, at := 0, -1
+	for it, err := range r.Items() {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		switch {
+		case it.Type == kcdata.TypeContainerBegin && it.Depth == 0:
+			begin, at = it.Offset, slices.Index(pids, int(it.ContainerID()))
+		case it.Type == kcdata.TypeContainerEnd && it.Depth == 0 && at >= 0:
+			out[at] = file[begin : it.Offset+itemHeader]
+		}
+	}
+	return out
+}
+
+// The trap sees the tasks that /proc lists and whose life spans the capture,
+// at the isolation it states, and frees the machine within the budget.
+func TestTrapSeesEveryTask(t *testing.T) {
+	s, e := trapSession(t, Options{})
+	for range 10 {
+		before, _ := s.machine.Tasks()
+		res, snap, _ := captureWhole(t, s, Request{})
+		after, _ := s.machine.Tasks()
+		have := tasksByID(snap)
+		for _, tgid := range before {
+			if slices.Contains(after, tgid) && have[uint64(tgid)] == nil {
+				t.Errorf("task %d is in /proc before and after, not in the file", tgid)
+			}
+		}
+		if have[0] == nil || len(have[0].Threads) != len(res.CPUs.Stopped) {
+			t.Errorf("idle task %+v, want a thread for each of %v", have[0], res.CPUs.Stopped)
+		}
+		if e.isolation() == IsolationIRQOff && res.StopBroken != 0 {
+			t.Errorf("at irqoff the stop was broken %d times", res.StopBroken)
+		}
+	}
+}
+
+// Too little memory ends the try at once, and a larger try has everything.
+func TestTrapGrows(t *testing.T) {
+	requireBPF(t)
+	_, pids := stillWorld(t, crowd()...)
+	_, _, want := sectionOf(t, Options{}, pids)
+	s, e := trapSession(t, Options{Buffer: minBuffer})
+	if err := e.load(s.firstSize(scope{tasks: 1, threads: 1}).within(minBuffer, 2)); err != nil {
+		t.Fatal(err)
+	}
+	res, _, got := sectionFrom(t, s, pids)
+	if res.Tries < 2 {
+		t.Errorf("%d tries with %d bytes", res.Tries, minBuffer)
+	}
+	wantSameSection(t, "pull, and trap grown", want, got)
+}
+
+// The pause budget ends recording, and what it cost is said.
+func TestTrapKeepsThePause(t *testing.T) {
+	requireBPF(t)
+	testtask.Start(t, testtask.ManyThreads(3000))
+	s, _ := trapSession(t, Options{MaxPause: time.Millisecond, ArrivalBudget: 500 * time.Microsecond})
+	for range 5 {
+		res, _, _ := capture(t, s, Request{})
+		if res.Stopped > 3*time.Millisecond {
+			t.Errorf("stopped for %v with a budget of 1 ms", res.Stopped)
+		}
+		if len(res.LeftOut) == 0 && res.Stopped > time.Millisecond {
+			t.Errorf("stopped for %v, nothing left out", res.Stopped)
+		}
+	}
+}
+
+// BenchmarkTrap takes, in turn, with trap and pull, on all CPUs and with one at
+// work: medians of ns stopped per thread.
+func BenchmarkTrap(b *testing.B) {
+	for _, threads := range []int{600, 4000} {
+		b.Run(fmt.Sprint("threads=", threads), func(b *testing.B) {
+			testtask.Start(b, testtask.Bystanders(threads/12), testtask.ManyThreads(threads/4),
+				testtask.ManyThreads(threads/4), testtask.ManyThreads(threads/4), testtask.ManyThreads(threads/6))
+			sessions := []*Session{
+				benchFloor(b, Options{Engine: EngineTrap}), benchFloor(b, Options{Engine: EngineTrap, CPUs: "0"}),
+				benchSession(b, Options{Engine: EngineTrap}), benchSession(b, Options{Engine: EngineTrap, CPUs: "0"}),
+				benchSession(b, Options{Engine: EnginePull}), benchSession(b, Options{Engine: EnginePull, CPUs: "0"}),
+			}
+			per := make([][]float64, len(sessions))
+			for b.Loop() {
+				for i, s := range sessions {
+					per[i] = append(per[i], stoppedPerThread(b, s))
+				}
+			}
+			for i, name := range []string{"floor2", "floor1", "trap2", "trap1", "pull2", "pull1"} {
+				slices.Sort(per[i])
+				b.ReportMetric(per[i][len(per[i])/2], name+"-ns/thread")
+			}
+		})
+	}
+}
+
+// benchFloor is engine trap, but its program only unwinds.
+func benchFloor(b *testing.B, o Options) *Session {
+	s := benchSession(b, o)
+	e := s.engine.(*trap)
+	e.floor = true
+	if err := e.load(size{bytes: firstTrapBytes, tasks: firstTrapItems, clusters: len(s.plan.Topology.Clusters), amp: s.plan.Topology.AMP}); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+func stoppedPerThread(b *testing.B, s *Session) float64 {
+	b.Helper()
+	sc, err := s.scope(Request{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := s.tries(context.Background(), sc)
+	if err != nil || len(c.failed) > 0 {
+		b.Fatalf("%v, left out %+v", err, c.failed)
+	}
+	threads := 0
+	for _, r := range c.recorded {
+		threads += int(r.threads)
+	}
+	return float64(c.capture.StoppedNs) / float64(threads)
+}
