@@ -127,7 +127,7 @@ func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
 	f := testtask.Start(t, testtask.Spinning, testtask.SpinSyscall)
 	spin, call := f.One(testtask.Spinning, ""), f.One(testtask.SpinSyscall, "")
 	on, s := 0, session(t, Options{Engine: EnginePull})
-	for range 5 {
+	for n := 0; n < 5 || on == 0 && n < 60; n++ { // others may have the CPUs for a while
 		_, snap, _ := captureWhole(t, s, Request{})
 		threads := threadsByID(snap)
 		th := threads[uint64(spin.Pid)]
@@ -148,7 +148,7 @@ func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
 		on += int(th.Linux.OnCPU)
 	}
 	if on == 0 {
-		t.Error("in five captures neither spinner was on a CPU")
+		t.Error("in sixty captures neither spinner was on a CPU")
 	}
 }
 
