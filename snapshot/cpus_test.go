@@ -119,7 +119,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 // itself, and the only one on that CPU.
 func TestWhatEachCPURan(t *testing.T) {
 	requireBPF(t)
-	known, hogs := 0, map[uint64]bool{}
+	known, moved, hogs := 0, 0, map[uint64]bool{}
 	var res *Result
 	var snap *kcdata.Snapshot
 	for _, cpu := range onlineCPUs(t) {
@@ -151,7 +151,8 @@ func TestWhatEachCPURan(t *testing.T) {
 				t.Errorf("CPU %d ran thread %d, which is not in the file", c.CPU, id)
 			case th.IsSelf():
 			case len(on[c.CPU]) != 1 || on[c.CPU][0] != id:
-				t.Errorf("CPU %d ran thread %d; on that CPU were %v", c.CPU, id, on[c.CPU])
+				moved++ // another CPU may take it over between the two arrivals
+				t.Logf("CPU %d ran thread %d; on that CPU were %v", c.CPU, id, on[c.CPU])
 			case uint32(th.Linux.Tgid) != c.RanTgid:
 				t.Errorf("CPU %d ran task %d, its thread %d is of %d", c.CPU, c.RanTgid, id, th.Linux.Tgid)
 			}
@@ -162,6 +163,9 @@ func TestWhatEachCPURan(t *testing.T) {
 	}
 	if known < captures*len(res.CPUs.Stopped)*3/4 {
 		t.Errorf("what ran is known of %d CPUs in %d captures", known, captures)
+	}
+	if moved > 1+known/8 {
+		t.Errorf("of %d threads that CPUs ran, %d do not say so", known, moved)
 	}
 	if hit == 0 {
 		t.Error("a hog on each CPU, and no capture found one running")
