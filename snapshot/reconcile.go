@@ -74,9 +74,7 @@ func (s *Session) leaveOut(c *captured, tgids []int) {
 // recordHidden appends the tasks after the census, in ascending order.
 func (s *Session) recordHidden(c *captured, tgids []int) {
 	r := &reader{engine: s.openProcfs(), threads: procfs.NewThreadReader(s.proc, threadFiles), task: taskFiles()}
-	r.chain = kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
-		return make([]byte, max(least, 64<<10)), nil
-	}, func([]byte) {})
+	r.chain = heapChain()
 	next := uint32(c.seenTasks)
 	for i, tgid := range tgids {
 		from := r.chain.Mark()

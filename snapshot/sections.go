@@ -42,8 +42,9 @@ func (s *section) text(t kcdata.Type, v string) {
 	if v == "" {
 		return
 	}
+	v = strings.ReplaceAll(v, "\x00", "")
 	s.introduce(t, len(v)+1)
-	s.note(s.String(t, strings.ReplaceAll(v, "\x00", "")))
+	s.note(s.String(t, v))
 }
 
 func (s *section) bytes(t kcdata.Type, v []byte) {
@@ -67,15 +68,17 @@ func (s *section) uint64(name string, v uint64)      { s.note(s.Uint64Desc(name,
 func (s *section) uint32(name string, v uint32)      { s.note(s.Uint32Desc(name, v)) }
 func (s *section) array(t kcdata.Type, elements any) { s.note(s.StructArray(t, elements)) }
 
+// heapChain grows by allocating: only for while the world runs.
+func heapChain() *kcdata.Chain {
+	return kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
+		return make([]byte, max(least, 64<<10)), nil
+	}, func([]byte) {})
+}
+
 // newSection writes into memory that grows: sections are written while the
 // world runs.
 func newSection() (*section, func() []byte) {
-	var chunks [][]byte
-	chain := kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
-		b := make([]byte, max(least, 64<<10))
-		chunks = append(chunks, b)
-		return b, nil
-	}, func([]byte) {})
+	chain := heapChain()
 	from := chain.Mark()
 	return &section{ItemWriter: chain}, func() []byte {
 		var out []byte

@@ -43,7 +43,6 @@ type worker struct {
 	spill  uint64       // bytes of chunks from other clusters' arenas
 	bytes  uint64       // recorded by the trap
 	pass   bpf.Iterator // enters the trap
-	pinned bool
 
 	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
 	through atomic.Bool // set by the worker when done with a try, cleared by the coordinator
@@ -232,14 +231,12 @@ func (w *worker) pin() error {
 	if err := unix.SchedSetaffinity(w.tid, &set); err != nil {
 		return fmt.Errorf("pin to CPU %d: %w", w.cpu, err)
 	}
-	w.pinned = true
 	return nil
 }
 
 // unpin frees a worker that somebody's FIFO task keeps from running.
 func (w *worker) unpin(everywhere *unix.CPUSet) {
 	unix.SchedSetaffinity(w.tid, everywhere)
-	w.pinned = false
 }
 
 // assign prepares the parked worker for a try.
