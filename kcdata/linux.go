@@ -30,6 +30,12 @@ const (
 	TypeLinuxArch         Type = 0x4C11 // string, uname -m
 	TypeLinuxToolVersion  Type = 0x4C12 // string, who wrote the file
 	TypeLinuxRequest      Type = 0x4C13 // string, scope of the request in words ("--pid 7")
+	TypeLinuxAtomicity    Type = 0x4C14 // LinuxAtomicity, top level after the tasks; absent where nothing was read twice
+	TypeLinuxRan          Type = 0x4C15 // array of LinuxRan: threads that ran while they were recorded
+	TypeLinuxPhases       Type = 0x4C16 // array of LinuxPhases, one per CPU that was stopped
+	TypeLinuxArena        Type = 0x4C17 // array of LinuxArena, one per cluster
+	TypeLinuxTry          Type = 0x4C18 // array of LinuxTry, in order
+	TypeLinuxTrace        Type = 0x4C19 // array of LinuxTrace: the snapshotter's own last events
 	TypeLinuxTask         Type = 0x4C40 // LinuxTask, in TASK and TRANSITIONING_TASK
 	TypeLinuxTaskMemory   Type = 0x4C41 // LinuxTaskMemory, absent for tasks without an mm
 	TypeLinuxTaskNS       Type = 0x4C42 // LinuxTaskNS
@@ -45,6 +51,7 @@ const (
 	TypeLinuxSignals      Type = 0x4C84 // LinuxSignals
 	TypeLinuxThreadNS     Type = 0x4C85 // array of LinuxThreadNS, absent in the first pid namespace
 	TypeLinuxRegisters    Type = 0x4C87 // array of LinuxRegister, absent where there are no user registers, and redacted
+	TypeLinuxSample       Type = 0x4C88 // LinuxSample, in a THREAD whose stacks its own CPU took
 	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
 )
 
@@ -125,6 +132,134 @@ type LinuxCapture struct {
 	BufferSize uint64 `kc:"buffer_size"`
 	BufferUsed uint64 `kc:"buffer_used"`
 	Overhead   uint64 `kc:"buffer_overhead"` // bytes put on freelists and not used again
+}
+
+// How LinuxAtomicity was found out.
+const (
+	AtomicityInWindow = 1 // a second pass before the release
+	AtomicityAfter    = 2 // a second reading of /proc, after all was recorded
+)
+
+// LinuxAtomicity says how much of one instant the file is. Each thread's context
+// switches and run time are read a second time, when all are recorded, and held
+// against the record. The snapshotter's own threads do not count.
+type LinuxAtomicity struct {
+	Compared uint32 `kc:"compared"` // threads that were read twice
+	Ran      uint32 `kc:"ran"`      // of these, threads that ran in between
+	Gone     uint32 `kc:"gone"`     // recorded, and not there the second time
+	Missed   uint32 `kc:"missed"`   // recorded, and not read again: no time was left
+	Method   uint32 `kc:"method"`   // Atomicity*
+	Reserved uint32 `kc:"reserved"`
+	SpanNs   uint64 `kc:"span_ns"`   // from the first record to the last second reading
+	VerifyNs uint64 `kc:"verify_ns"` // of this, the second pass
+}
+
+// LinuxRan is one thread that ran between its record and its second reading;
+// the file names the first MaxRan.
+type LinuxRan struct {
+	Tid       uint32 `kc:"tid"`
+	Tgid      uint32 `kc:"tgid"`
+	Switches  uint64 `kc:"switches"`   // context switches in between
+	RuntimeNs uint64 `kc:"runtime_ns"` // run time in between
+}
+
+// MaxRan is how many LinuxRan a file has at most.
+const MaxRan = 1000
+
+// Presence bits of LinuxPhases.
+const (
+	PhasesHaveUnwind = 1 << 0 // unwind_ns: taken with --latency thread
+	PhasesHaveCycles = 1 << 1 // cycles, instrs: the machine has a PMU and let us use it
+)
+
+// LinuxPhases is where one CPU's time went, from taken to given back: the ns
+// fields from enter_ns to exit_ns follow each other and add up to total_ns.
+type LinuxPhases struct {
+	CPU       uint32 `kc:"cpu"`
+	Present   uint32 `kc:"present"` // PhasesHave*
+	TotalNs   uint64 `kc:"total_ns"`
+	EnterNs   uint64 `kc:"enter_ns"`   // worker running → counted in
+	ArrivalNs uint64 `kc:"arrival_ns"` // waiting for the others to arrive
+	HoldNs    uint64 `kc:"hold_ns"`    // waiting until all have their interrupts off; 0 without isolation irqoff
+	CensusNs  uint64 `kc:"census_ns"`  // filling the queues; main CPU only
+	QueueNs   uint64 `kc:"queue_ns"`   // waiting on an empty queue
+	RecordNs  uint64 `kc:"record_ns"`  // recording
+	DrainNs   uint64 `kc:"drain_ns"`   // done, and waiting for the others' last tasks
+	VerifyNs  uint64 `kc:"verify_ns"`  // second pass
+	ReleaseNs uint64 `kc:"release_ns"` // done, and waiting for the release
+	ExitNs    uint64 `kc:"exit_ns"`    // released → CPU given back
+	UnwindNs  uint64 `kc:"unwind_ns"`  // of record_ns, in the kernel's unwinder
+	Cycles    uint64 `kc:"cycles"`     // CPU cycles from taken to given back
+	Instrs    uint64 `kc:"instrs"`     // instructions likewise
+}
+
+// LinuxArena is the memory of one cluster. Sizes in bytes.
+type LinuxArena struct {
+	Cluster   uint32 `kc:"cluster"`
+	Entries   uint32 `kc:"entries"`    // tails on its freelist at the end
+	Size      uint64 `kc:"size"`       // of its arena
+	Used      uint64 `kc:"used"`       // taken from the arena, by whomever
+	SpillOut  uint64 `kc:"spill_out"`  // its CPUs took from other clusters' arenas
+	SpillIn   uint64 `kc:"spill_in"`   // other clusters' CPUs took from its arena
+	FreedSize uint64 `kc:"freed_size"` // its CPUs gave back as tails
+	Reused    uint64 `kc:"reused"`     // taken again from its freelist
+	Overhead  uint64 `kc:"overhead"`   // given back and not used again
+	Allocs    uint64 `kc:"allocs"`
+	Refused   uint64 `kc:"refused"`
+}
+
+// Outcomes in LinuxTry.
+const (
+	TryWhole      = 1 // recorded, and this is the file
+	TryNoSpace    = 2 // the buffer was full
+	TryQueueFull  = 3 // there were more tasks than the queues could hold
+	TryNotStopped = 4 // the CPUs did not come together
+)
+
+// LinuxTry is one try of the capture. Durations in ns.
+type LinuxTry struct {
+	Outcome    uint32 `kc:"outcome"` // Try*
+	Reserved   uint32 `kc:"reserved"`
+	StoppedNs  uint64 `kc:"stopped_ns"`
+	WindowNs   uint64 `kc:"window_ns"`
+	RestNs     uint64 `kc:"rest_ns"` // the machine ran after it, before the next try
+	BufferSize uint64 `kc:"buffer_size"`
+	BufferUsed uint64 `kc:"buffer_used"`
+}
+
+// Places in LinuxTrace; what the datum is stands behind each.
+const (
+	TraceTaken    = 1  // the worker runs
+	TraceArrived  = 2  // counted in; the state word
+	TraceDecided  = 3  // the decision is seen; the state word
+	TraceHeld     = 4  // all have their interrupts off; the state word
+	TraceCensus   = 5  // the census is done; tasks seen
+	TraceItem     = 6  // an item is taken; its number
+	TraceItemEnd  = 7  // and done with; how it ended (enum part_state, an errno under pull)
+	TraceChunk    = 8  // a chunk is taken; its length in bytes
+	TraceNoSpace  = 9  // no memory for a record; its number of the item
+	TraceDrained  = 10 // no more items; items recorded
+	TraceVerified = 11 // the second pass is done; threads compared
+	TraceReleased = 12 // leaving; the state word
+	TraceLeft     = 13 // the worker's last act
+)
+
+// LinuxTrace is one event of the snapshotter itself.
+type LinuxTrace struct {
+	AtNs  uint64 `kc:"at_ns"` // CLOCK_MONOTONIC
+	Datum uint64 `kc:"datum"`
+	CPU   uint32 `kc:"cpu"`
+	Place uint32 `kc:"place"` // Trace*
+}
+
+// LinuxSample says that the thread was running on a CPU that was not stopped,
+// and that its stacks were taken there by that CPU's own interrupt.
+type LinuxSample struct {
+	AtNs    uint64 `kc:"at_ns"`    // CLOCK_MONOTONIC
+	DelayNs uint64 `kc:"delay_ns"` // after the window's end (or, where nothing was stopped, after the capture's begin)
+	CPU     uint32 `kc:"cpu"`
+	User    uint32 `kc:"user"` // 1: it was in user mode
+	IP      uint64 `kc:"ip"`   // where it was; 0 when redacted
 }
 
 // Reasons in LinuxLeftOut.
@@ -259,6 +394,7 @@ const (
 	ThreadIsIdle       = 1 << 14 // a CPU's idle thread
 	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
 	ThreadHasMonotonic = 1 << 16 // start_time
+	ThreadDisplaced    = 1 << 17 // one of the snapshotter's own threads took its CPU before the stop: displaced_ns
 )
 
 // LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.
@@ -294,7 +430,10 @@ type LinuxThread struct {
 	Nivcsw         uint64 `kc:"nivcsw"`
 	MinFlt         uint64 `kc:"min_flt"`
 	MajFlt         uint64 `kc:"maj_flt"`
-	FsBase         uint64 `kc:"fs_base"` // tpidr_el0 on arm64
+	FsBase         uint64 `kc:"fs_base"`        // tpidr_el0 on arm64
+	DisplacedNs    uint64 `kc:"displaced_ns"`   // with ThreadDisplaced: how long before the stop, ns
+	KstackSkipped  uint32 `kc:"kstack_skipped"` // leaf frames of the preemption path, not in the stack item
+	Reserved       uint32 `kc:"reserved"`
 }
 
 // LinuxSyscall is the thread's last entry into the kernel, from its saved user

@@ -29,6 +29,13 @@ type Snapshot struct {
 	Duration    *Duration // in ticks of Timebase
 	CPUs        []LinuxCPU
 	LatencyCPUs []LatencyCPU
+	Latency     *LatencyCollection // in ticks of Timebase
+	Atomicity   *LinuxAtomicity    // nil: nothing was read twice
+	Ran         []LinuxRan
+	Phases      []LinuxPhases
+	Arenas      []LinuxArena
+	Tries       []LinuxTry
+	Trace       []LinuxTrace // nil: not kept
 	Warnings    []Warning
 	LeftOut     []LinuxLeftOut
 	Modules     []Module
@@ -71,7 +78,8 @@ type Task struct {
 	ExePath       string
 	Cmdline       []string
 	Cgroup        string
-	EnrichFailed  []string // "what: reason"
+	EnrichFailed  []string     // "what: reason"
+	Latency       *LatencyTask // in ticks of Timebase; nil: not measured
 	Threads       []*Thread
 }
 
@@ -92,6 +100,8 @@ type Thread struct {
 	Signals     *LinuxSignals
 	NS          []LinuxThreadNS // outermost first
 	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted
+	Sample      *LinuxSample    // nil: its stacks were taken by the stop, or it has none
+	Latency     *LatencyThread  // in ticks of Timebase; nil: not measured
 	Wchan       string          // "" where the file has none
 }
 

@@ -32,6 +32,10 @@ func (p *snapshotParser) topItem(it Item) {
 		optional(p, it, &s.Timebase)
 	case TypeDuration:
 		optional(p, it, &s.Duration)
+	case TypeLatencyInfo:
+		optional(p, it, &s.Latency)
+	case TypeLinuxAtomicity:
+		optional(p, it, &s.Atomicity)
 	}
 }
 
@@ -74,6 +78,16 @@ func (p *snapshotParser) topArray(it Item) {
 		array(p, it, &p.s.CPUs)
 	case TypeLatencyInfoCPU:
 		array(p, it, &p.s.LatencyCPUs)
+	case TypeLinuxRan:
+		array(p, it, &p.s.Ran)
+	case TypeLinuxPhases:
+		array(p, it, &p.s.Phases)
+	case TypeLinuxArena:
+		array(p, it, &p.s.Arenas)
+	case TypeLinuxTry:
+		array(p, it, &p.s.Tries)
+	case TypeLinuxTrace:
+		array(p, it, &p.s.Trace)
 	case TypeLinuxModule:
 		array(p, it, &p.modules)
 	case TypeLinuxLeftOut:
@@ -112,6 +126,8 @@ func (p *snapshotParser) taskItem(it Item) {
 		t.Cgroup = cString(it.Data)
 	case TypeLinuxEnrichFailed:
 		t.EnrichFailed = append(t.EnrichFailed, cString(it.Data))
+	case TypeLatencyInfoTask:
+		optional(p, it, &t.Latency)
 	}
 }
 
@@ -137,6 +153,10 @@ func (p *snapshotParser) threadItem(it Item) {
 		optional(p, it, &t.Delays)
 	case TypeLinuxSignals:
 		optional(p, it, &t.Signals)
+	case TypeLinuxSample:
+		optional(p, it, &t.Sample)
+	case TypeLatencyInfoThread:
+		optional(p, it, &t.Latency)
 	case TypeArray:
 		p.threadArray(it)
 	}

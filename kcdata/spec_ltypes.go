@@ -24,6 +24,12 @@ func linuxSpecs() []Spec {
 		plainSpec(TypeLinuxArch, "LINUX_ARCH", "linux_arch", KindString),
 		plainSpec(TypeLinuxToolVersion, "LINUX_TOOL_VERSION", "linux_tool_version", KindString),
 		plainSpec(TypeLinuxRequest, "LINUX_REQUEST", "linux_request", KindString),
+		structSpec(TypeLinuxAtomicity, "LINUX_ATOMICITY", "linux_atomicity", LinuxAtomicity{}),
+		structSpec(TypeLinuxRan, "LINUX_RAN", "linux_ran", LinuxRan{}),
+		structSpec(TypeLinuxPhases, "LINUX_PHASES", "linux_phases", LinuxPhases{}),
+		structSpec(TypeLinuxArena, "LINUX_ARENA", "linux_arena", LinuxArena{}),
+		structSpec(TypeLinuxTry, "LINUX_TRY", "linux_try", LinuxTry{}),
+		structSpec(TypeLinuxTrace, "LINUX_TRACE", "linux_trace", LinuxTrace{}),
 		structSpec(TypeLinuxTask, "LINUX_TASK", "linux_task", LinuxTask{}),
 		structSpec(TypeLinuxTaskMemory, "LINUX_TASK_MEMORY", "linux_task_memory", LinuxTaskMemory{}),
 		structSpec(TypeLinuxTaskNS, "LINUX_TASK_NS", "linux_task_ns", LinuxTaskNS{}),
@@ -39,6 +45,7 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxSignals, "LINUX_SIGNALS", "linux_signals", LinuxSignals{}),
 		structSpec(TypeLinuxThreadNS, "LINUX_THREAD_NS", "linux_thread_ns", LinuxThreadNS{}),
 		structSpec(TypeLinuxRegisters, "LINUX_REGISTERS", "linux_registers", LinuxRegister{}),
+		structSpec(TypeLinuxSample, "LINUX_SAMPLE", "linux_sample", LinuxSample{}),
 		plainSpec(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
 	}
 }

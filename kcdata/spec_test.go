@@ -22,6 +22,8 @@ var linuxStructs = map[Type]any{
 	TypeLinuxTaskExe: LinuxTaskExe{}, TypeLinuxThread: LinuxThread{}, TypeLinuxSyscall: LinuxSyscall{},
 	TypeLinuxThreadIO: LinuxThreadIO{}, TypeLinuxDelays: LinuxDelays{}, TypeLinuxSignals: LinuxSignals{},
 	TypeLinuxThreadNS: LinuxThreadNS{}, TypeLinuxRegisters: LinuxRegister{},
+	TypeLinuxAtomicity: LinuxAtomicity{}, TypeLinuxRan: LinuxRan{}, TypeLinuxPhases: LinuxPhases{},
+	TypeLinuxArena: LinuxArena{}, TypeLinuxTry: LinuxTry{}, TypeLinuxTrace: LinuxTrace{}, TypeLinuxSample: LinuxSample{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

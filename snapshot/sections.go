@@ -21,7 +21,8 @@ var definitions = []kcdata.Type{
 	kcdata.TypeLinuxLeftOut, kcdata.TypeLinuxSymbol, kcdata.TypeLinuxTask, kcdata.TypeLinuxTaskMemory,
 	kcdata.TypeLinuxTaskNS, kcdata.TypeLinuxTaskExe, kcdata.TypeLinuxThread, kcdata.TypeLinuxSyscall,
 	kcdata.TypeLinuxThreadIO, kcdata.TypeLinuxDelays, kcdata.TypeLinuxSignals, kcdata.TypeLinuxThreadNS,
-	kcdata.TypeLinuxRegisters,
+	kcdata.TypeLinuxRegisters, kcdata.TypeLinuxAtomicity, kcdata.TypeLinuxRan, kcdata.TypeLinuxPhases,
+	kcdata.TypeLinuxArena, kcdata.TypeLinuxTry, kcdata.TypeLinuxTrace, kcdata.TypeLinuxSample,
 }
 
 // section collects the first error of many writes.

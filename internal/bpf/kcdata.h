@@ -50,7 +50,7 @@ enum thread_present {
 	THREAD_HAS_START = 1 << 6, THREAD_HAS_FS_BASE = 1 << 7, THREAD_HAS_STACK = 1 << 8,
 	THREAD_HAS_EXIT_CODE = 1 << 9, THREAD_HAS_ONCPU = 1 << 10, THREAD_TRUNCATED = 1 << 11,
 	THREAD_NEVER_RAN = 1 << 12, THREAD_USER_MODE = 1 << 13, THREAD_IS_IDLE = 1 << 14, THREAD_IS_SELF = 1 << 15,
-	THREAD_HAS_MONOTONIC = 1 << 16,
+	THREAD_HAS_MONOTONIC = 1 << 16, THREAD_DISPLACED = 1 << 17,
 };
 
 struct kc_header { u32 type, size; u64 flags; };
@@ -112,7 +112,8 @@ struct linux_thread {
 	u32 kstack_depth;
 	s32 exit_code;
 	u64 start_time, start_boottime, utime, stime, sum_exec_runtime, run_delay, pcount, last_arrival, last_queued,
-		exec_start, nvcsw, nivcsw, min_flt, maj_flt, fs_base;
+		exec_start, nvcsw, nivcsw, min_flt, maj_flt, fs_base, displaced_ns;
+	u32 kstack_skipped, reserved; // kstack_skipped: written at collation
 };
 
 struct linux_syscall { s64 nr; u64 ip, sp, args[6]; };

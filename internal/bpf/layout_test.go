@@ -257,6 +257,7 @@ var constants = map[string]uint64{
 	"THREAD_IS_IDLE":        kcdata.ThreadIsIdle,
 	"THREAD_IS_SELF":        kcdata.ThreadIsSelf,
 	"THREAD_HAS_MONOTONIC":  kcdata.ThreadHasMonotonic,
+	"THREAD_DISPLACED":      kcdata.ThreadDisplaced,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,
