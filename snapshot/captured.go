@@ -32,9 +32,19 @@ type captured struct {
 	seenTasks         int
 	seenThreads       int
 	ranShort          bool // memory ran out
+	queueFull         bool // of these, the queues' memory
 	wholeCensus       bool
 	censusErr         unix.Errno
 	warnings          []kcdata.Warning
+
+	second    *recheck // nil: nothing was read twice
+	phases    []kcdata.LinuxPhases
+	arenas    []kcdata.LinuxArena
+	tries     []kcdata.LinuxTry
+	trace     []kcdata.LinuxTrace
+	keepTrace bool                     // asked for
+	latency   kcdata.LatencyCollection // as far as it is known
+	mainCPU   int32
 }
 
 // recorded is one part of one task, by its place in the census.
@@ -42,10 +52,12 @@ type recorded struct {
 	item    workqueue.Item
 	threads uint32
 	stream  iter.Seq[[]byte]
+	cost    cost
+	hidden  bool // read from /proc afterwards: not part of the stop
 }
 
-func (c *captured) add(it workqueue.Item, threads uint32, stream iter.Seq[[]byte]) {
-	c.recorded = append(c.recorded, recorded{it, threads, stream})
+func (c *captured) add(it workqueue.Item, threads uint32, stream iter.Seq[[]byte], spent cost) {
+	c.recorded = append(c.recorded, recorded{item: it, threads: threads, stream: stream, cost: spent})
 }
 
 // inOrder sorts by census index: order never comes from time (rule 4). Parts of
@@ -119,6 +131,7 @@ func (c *captured) memory(m *memory) {
 	c.capture.BufferSize = uint64(len(m.data))
 	c.capture.BufferUsed = total.Used
 	c.capture.Overhead = total.Overhead
+	c.arenas = arenasOf(m)
 	if err := m.alloc.Err(); err != nil {
 		c.warn("arena", err.Error())
 	}

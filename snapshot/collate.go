@@ -53,6 +53,9 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	}
 	res := newResult(c)
 	res.Tasks, res.Threads, res.Bytes = n.tasks, n.threads, out.n
+	if c.second != nil {
+		res.Compared, res.Ran = int(c.second.compared), int(c.second.ran)
+	}
 	res.LeftOut, res.Vanished = c.leftOut(), int(c.capture.Vanished)
 	return res, nil
 }
@@ -62,7 +65,7 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 // before its end.
 func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, error) {
 	var n counts
-	e := newEnricher(s.proc, s.options.Redact)
+	e := newEnricher(s.proc, s.options.Redact, s.options.Latency != LatencyOff)
 	list := c.inOrder()
 	var buf []byte // one for all tasks
 	for i := 0; i < len(list); {
@@ -71,7 +74,11 @@ func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, 
 			i++
 		}
 		buf = joinParts(buf, list[first:i])
-		t, err := s.openTask(buf)
+		var spent cost
+		for _, p := range list[first:i] {
+			spent = spent.plus(p.cost)
+		}
+		t, err := s.openTask(buf, c.second.of(list[first]))
 		if err != nil {
 			c.failed = append(c.failed, failure{item: list[first].item, reason: kcdata.LeftOutError, errno: badMessage})
 			c.warn("task_unreadable", fmt.Sprintf("task %d: %v", list[first].item.Tgid, err))
@@ -81,7 +88,7 @@ func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, 
 		n.threads += t.threads
 		names.addresses(t)
 		t.addFaults()
-		if err := t.write(out, e.items(t)); err != nil {
+		if err := t.write(out, e.items(t, spent)); err != nil {
 			return n, err
 		}
 	}
@@ -116,6 +123,7 @@ type taskBytes struct {
 	snap    int    // offset of the TASK_SNAPSHOT's payload; 0: none
 	minor   uint64 // faults of the threads that live
 	major   uint64
+	second  *recheck
 }
 
 // stackAt is where a stack's addresses lie in body.
@@ -125,8 +133,8 @@ const itemHeader = 16
 
 // openTask checks that buf holds exactly one task container, whole, and finds
 // what collation needs of it.
-func (s *Session) openTask(buf []byte) (*taskBytes, error) {
-	t := &taskBytes{body: buf}
+func (s *Session) openTask(buf []byte, x *recheck) (*taskBytes, error) {
+	t := &taskBytes{body: buf, second: x}
 	whole := append(buf, endMarker...)
 	r, err := kcdata.NewReader(whole)
 	if err != nil {
@@ -164,6 +172,9 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 		var lx kcdata.LinuxThread
 		err := kcdata.Unmarshal(it.Data, &lx)
 		t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
+		if t.second != nil {
+			t.second.look(&lx)
+		}
 		return err
 	case it.Type == kcdata.TypeArray:
 		elem, _, count := it.Elem()

@@ -17,6 +17,7 @@ import (
 type enricher struct {
 	proc   procfs.FS
 	redact bool
+	timed  bool // the time spent on each task is written
 	files  []procfs.File
 	room   []byte // for one task's items, used again for the next
 }
@@ -28,31 +29,39 @@ const (
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
-func newEnricher(proc procfs.FS, redact bool) *enricher {
+func newEnricher(proc procfs.FS, redact, timed bool) *enricher {
 	files := []procfs.File{{Name: "stat", Max: 4096}, {Name: "cgroup", Max: maxCgroup}, {Name: "exe", Op: procfs.OpLink, Max: 4096}}
 	if !redact {
 		files = append(files, procfs.File{Name: "cmdline", Max: maxCmdline})
 	}
-	return &enricher{proc: proc, redact: redact, files: files, room: make([]byte, enrichRoom)}
+	return &enricher{proc: proc, redact: redact, timed: timed, files: files, room: make([]byte, enrichRoom)}
 }
 
-// items gives the KCData to put before the task's end. A task that has ended,
-// or whose number is another's by now, gets nothing from /proc: its start time
-// must be the recorded one.
-func (e *enricher) items(t *taskBytes) []byte {
+// items gives the KCData to put before the task's end.
+func (e *enricher) items(t *taskBytes, spent cost) []byte {
+	items := kcdata.NewWriter(e.room)
+	w := &section{ItemWriter: items}
+	e.procItems(w, t)
+	if e.timed {
+		w.record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, spent))
+	}
+	return items.Written()
+}
+
+// procItems adds what /proc says. A task that has ended, or whose number is
+// another's by now, gets nothing: its start time must be the recorded one.
+func (e *enricher) procItems(w *section, t *taskBytes) {
 	if t.linux.Tgid == idleTask {
-		return nil
+		return
 	}
 	files := e.files
 	if t.linux.Present&kcdata.TaskIsKernel != 0 {
 		files = files[:2] // neither executable nor command line
 	}
 	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), files)
-	items := kcdata.NewWriter(e.room)
-	w := &section{ItemWriter: items}
 	if why := e.another(files[0], t); why != "" {
 		w.text(kcdata.TypeLinuxEnrichFailed, "proc: "+why)
-		return items.Written()
+		return
 	}
 	e.cgroup(w, files[1])
 	if len(files) > 2 {
@@ -61,7 +70,6 @@ func (e *enricher) items(t *taskBytes) []byte {
 	if len(files) > 3 {
 		e.cmdline(w, files[3])
 	}
-	return items.Written()
 }
 
 // another says why these files are not this task's.

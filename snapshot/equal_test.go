@@ -61,7 +61,7 @@ func awaitStop(tb testing.TB, pid, tid int) {
 // sectionOf captures pids and gives the task section of the file.
 func sectionOf(tb testing.TB, o Options, pids []int) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
-	o.Engine = EnginePull
+	o.Engine, o.Latency = EnginePull, LatencyOff // durations differ by nature
 	s := session(tb, o)
 	defer s.Close()
 	return sectionFrom(tb, s, pids)
@@ -157,7 +157,7 @@ func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
 	if len(one.CPUs.Working) != 1 || len(one.CPUs.Stopped) < 2 {
 		t.Fatalf("CPUs %+v, want one at work and all stopped", one.CPUs)
 	}
-	shared, s := false, session(t, Options{Engine: EnginePull})
+	shared, s := false, session(t, Options{Engine: EnginePull, Latency: LatencyOff})
 	for range 6 {
 		res, snap, got := sectionFrom(t, s, pids)
 		if len(res.CPUs.Working) < 2 {

@@ -25,6 +25,10 @@ const (
 	minChunk = 8 << 10
 	maxChunk = 256 << 10
 
+	// A thread takes 24 bytes in the second pass, and more than 32 times that as
+	// a record.
+	secondShare = 32
+
 	minBuffer = 128 << 10
 )
 
@@ -46,6 +50,7 @@ type memory struct {
 	data   []byte // arenas
 	ctl    []byte // their control words
 	queues []byte
+	second []byte // of engine pull's second pass
 	alloc  *bumpalloc.Allocator
 	queue  *workqueue.Queues
 	chunk  int
@@ -97,6 +102,7 @@ func newMemory(s size) (*memory, error) {
 		{&m.data, int(s.bytes), "records"},
 		{&m.ctl, bumpalloc.ControlSize(s.clusters), "arena control"},
 		{&m.queues, workqueue.Size(s.tasks), "queues"},
+		{&m.second, int(s.bytes) / secondShare, "second pass"},
 	} {
 		if *r.mem, err = mapMemory(r.n); err != nil {
 			m.free()
@@ -128,12 +134,12 @@ func (m *memory) free() {
 	if m.mapped {
 		return
 	}
-	for _, mem := range [][]byte{m.data, m.ctl, m.queues} {
+	for _, mem := range [][]byte{m.data, m.ctl, m.queues, m.second} {
 		if mem != nil {
 			unix.Munmap(mem)
 		}
 	}
-	m.data, m.ctl, m.queues = nil, nil, nil
+	m.data, m.ctl, m.queues, m.second = nil, nil, nil, nil
 }
 
 func (m *memory) reset() {

@@ -23,6 +23,16 @@ const (
 	IsolationNone       = "none"       // everything ran
 )
 
+// What is timed beside the capture itself.
+const (
+	LatencyOff    = "off"
+	LatencyTask   = "task"
+	LatencyThread = "thread" // costs the pause some hundred ns a thread
+)
+
+// latencyLevels are what cfg_latency calls them (internal/bpf/shared.h).
+var latencyLevels = map[string]int{LatencyOff: 0, LatencyTask: 1, LatencyThread: 2}
+
 // Options are constant for the life of a Session.
 type Options struct {
 	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
@@ -38,6 +48,8 @@ type Options struct {
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s
 	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 500 ms
 
+	Latency string // what is timed: LatencyOff, LatencyTask, LatencyThread; "": LatencyTask
+
 	Redact bool // no arguments, no register values, addresses relative to _text
 }
 
@@ -45,6 +57,7 @@ type Options struct {
 type Request struct {
 	Pids   []int     // thread groups to record; nil: all
 	Since  uint64    // CLOCK_MONOTONIC, ns: only what changed; not 0: ErrDelta
+	Trace  bool      // keep the trace of our own events even if all went well
 	Output io.Writer // receives the plain KCData, streamed; nil: nobody
 }
 
@@ -77,6 +90,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Engine == "" {
 		o.Engine = EngineAuto
 	}
+	if o.Latency == "" {
+		o.Latency = LatencyTask
+	}
 	orDefault(&o.ArrivalBudget, defaultArrivalBudget)
 	orDefault(&o.MaxPause, defaultMaxPause)
 	orDefault(&o.LockWait, defaultLockWait)
@@ -98,6 +114,9 @@ func (o Options) check() error {
 	case EngineAuto, EngineTrap, EnginePull, EngineProcfs:
 	default:
 		return &OptionError{"engine", o.Engine, "want auto, trap, pull or procfs"}
+	}
+	if _, ok := latencyLevels[o.Latency]; !ok {
+		return &OptionError{"latency", o.Latency, "want off, task or thread"}
 	}
 	for _, d := range []struct {
 		name  string

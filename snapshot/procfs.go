@@ -67,6 +67,7 @@ func (e *procfsEngine) capture(ctx context.Context, j job) (*captured, error) {
 		e.mem = mem
 	}
 	e.mem.reset()
+	began := nanotime()
 	readers := e.readers()
 	state := readers[0].state
 	state.begin(1)
@@ -83,6 +84,7 @@ func (e *procfsEngine) capture(ctx context.Context, j job) (*captured, error) {
 		return nil, err
 	}
 	e.gather(c, readers)
+	c.second = e.secondLook(ctx, readers, began)
 	return c, nil
 }
 
@@ -142,10 +144,10 @@ func (r *reader) drain() {
 		if status != workqueue.Got {
 			return
 		}
-		from := r.chain.Mark()
+		from, began := r.chain.Mark(), nanotime()
 		threads, err := r.record(int(it.Tgid))
 		if err == nil {
-			r.parts = append(r.parts, part{it, from, r.chain.Mark(), threads})
+			r.parts = append(r.parts, part{it, from, r.chain.Mark(), threads, cost{threads: nanotime() - began}})
 			continue
 		}
 		r.chain.Rewind(from)
@@ -164,12 +166,13 @@ func (r *reader) drain() {
 
 func (e *procfsEngine) gather(c *captured, readers []*reader) {
 	c.ranShort = readers[0].state.ranShort()
+	c.queueFull = e.mem.queue.Refused() > 0
 	by := map[int]*reader{}
 	for _, r := range readers {
 		by[r.cpu.ID] = r
 		c.failed = append(c.failed, r.failed...)
 		for _, p := range r.parts {
-			c.add(p.item, p.threads, r.chain.Span(p.from, p.to))
+			c.add(p.item, p.threads, r.chain.Span(p.from, p.to), p.cost)
 		}
 		r.chain.Close()
 	}

@@ -28,7 +28,7 @@ type pull struct {
 }
 
 func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
-	objects, err := bpf.Load(bpf.Config{CPUs: possibleCPUs(plan), SelfTgid: uint32(unix.Getpid()), Redact: o.Redact})
+	objects, err := bpf.Load(bpf.Config{CPUs: possibleCPUs(plan), SelfTgid: uint32(unix.Getpid()), Redact: o.Redact, Latency: latencyLevels[o.Latency]})
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,9 @@ func (p *pull) prepare(j job, team []*worker) (*try, error) {
 	if p.objects.RecordIdle != nil {
 		t.idleProg = p.objects.RecordIdle.FD()
 	}
+	if p.objects.Recount != nil {
+		t.recountProg = p.objects.Recount.FD()
+	}
 	return t, t.openCensus(p.objects.Census.FD())
 }
 
@@ -116,7 +119,8 @@ func (p *pull) newTry(j job, team []*worker) *try {
 	p.mem.reset()
 	t := &try{
 		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
-		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, slots: p.objects.Slots,
+		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, recountProg: -1, slots: p.objects.Slots,
+		latency:       latencyLevels[p.options.Latency],
 		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause),
 		stopWords: new(stopWords),
 	}

@@ -19,10 +19,11 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		}
 		c.failed = append(c.failed, w.failed...)
 		for _, part := range w.parts {
-			c.add(part.item, part.threads, w.chain.Span(part.from, part.to))
+			c.add(part.item, part.threads, w.chain.Span(part.from, part.to), part.cost)
 		}
 		w.chain.Close()
 	}
+	c.second = t.secondOf(team)
 	return c, p.finishResult(c, t, team, missing)
 }
 
@@ -36,9 +37,12 @@ func (t *try) noteLate(team []*worker) {
 
 // finishResult adds what does not depend on who recorded.
 func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error {
+	c.queueFull = t.mem.queue.Refused() > 0
 	c.untaken(t.mem.queue)
 	c.inFlight(t.mem.queue)
 	c.times(team)
+	c.latencies(t, team)
+	c.traces(team)
 	p.describeCPUs(c, t, team, missing)
 	c.memory(t.mem)
 	if t.censusErr != 0 {

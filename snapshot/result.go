@@ -31,6 +31,8 @@ type Result struct {
 	BufferUsed int64
 	Spilled    int64
 	Overhead   int64
+	Compared   int // threads whose counters were read a second time
+	Ran        int // of these, threads that ran in between
 }
 
 // CPUs lists what the stop did with the online CPUs.

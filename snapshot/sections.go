@@ -69,6 +69,13 @@ func (s *section) uint64(name string, v uint64)      { s.note(s.Uint64Desc(name,
 func (s *section) uint32(name string, v uint32)      { s.note(s.Uint32Desc(name, v)) }
 func (s *section) array(t kcdata.Type, elements any) { s.note(s.StructArray(t, elements)) }
 
+// some writes an array that is absent where it is empty.
+func (s *section) some(t kcdata.Type, elements any, n int) {
+	if n > 0 {
+		s.array(t, elements)
+	}
+}
+
 // heapChain grows by allocating: only for while the world runs.
 func heapChain() *kcdata.Chain {
 	return kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
@@ -174,7 +181,7 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 	}
 	w.bytes(kcdata.TypeLinuxStrings, names.table)
 	w.record(kcdata.TypeLinuxCapture, &c.capture)
-	w.array(kcdata.TypeLatencyInfoCPU, latencyCPUs(c.cpus))
+	s.howItWent(w, c)
 	w.record(kcdata.TypeDuration, &kcdata.Duration{
 		Duration: c.capture.WindowNs, Outer: c.capture.ElapsedNs, Prior: c.priorNs(),
 	})
@@ -184,20 +191,25 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 	return bytes(), w.err
 }
 
-// latencyCPUs is XNU's per-CPU record, for CPUs that worked.
-func latencyCPUs(cpus []kcdata.LinuxCPU) []kcdata.LatencyCPU {
-	out := []kcdata.LatencyCPU{}
-	for _, c := range cpus {
-		if c.Flags&kcdata.CPUWorked == 0 {
-			continue
-		}
-		out = append(out, kcdata.LatencyCPU{
-			CPU: int32(c.CPU), ClusterType: int32(c.Kind), WorkqueueMt: c.QueueNs,
-			TotalMt: c.ReleaseNs - c.ArriveNs, TasksProcessed: uint64(c.Tasks),
-			ThreadsProcessed: uint64(c.Threads), TotalBuf: c.Bytes, InterclusterBufUsed: c.SpillBytes,
-		})
+// howItWent is what the capture says about itself: what moved, where the time
+// went, and, if something went wrong, what we did.
+func (s *Session) howItWent(w *section, c *captured) {
+	if x := c.second; x != nil {
+		r := x.record()
+		w.record(kcdata.TypeLinuxAtomicity, &r)
+		w.some(kcdata.TypeLinuxRan, x.who, len(x.who))
 	}
-	return out
+	w.some(kcdata.TypeLinuxTry, c.tries, len(c.tries))
+	if c.keepTrace || c.troubled() {
+		w.some(kcdata.TypeLinuxTrace, c.trace, len(c.trace))
+	}
+	if s.options.Latency == LatencyOff {
+		return
+	}
+	w.some(kcdata.TypeLinuxPhases, c.phases, len(c.phases))
+	w.some(kcdata.TypeLinuxArena, c.arenas, len(c.arenas))
+	w.array(kcdata.TypeLatencyInfoCPU, c.latencyCPUs())
+	w.record(kcdata.TypeLatencyInfo, c.collection())
 }
 
 // modulesOf reads the loaded modules; none where /proc hides them.

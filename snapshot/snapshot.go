@@ -80,7 +80,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if r.Since != 0 {
 		return nil, ErrDelta
 	}
-	began := time.Now()
+	began, asked := time.Now(), nanotime()
 	scope, err := s.scope(r)
 	if err != nil {
 		return nil, err
@@ -91,6 +91,10 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	}
 	c.capture.MaxPauseNs = uint64(s.options.MaxPause)
 	c.capture.ElapsedNs = uint64(time.Since(began))
+	c.keepTrace = r.Trace
+	if c.capture.StopNs != 0 {
+		c.latency.SetupMt = uint64(max(int64(c.capture.StopNs)-asked, 0))
+	}
 	return s.collate(r, scope, c)
 }
 

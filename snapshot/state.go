@@ -16,7 +16,7 @@ const (
 	phaseIdle      phase = iota // → arriving
 	phaseArriving               // → committed, aborted
 	phaseCommitted              // recording → drained, released
-	phaseDrained                // every worker is done → released
+	phaseDrained                // all is recorded, the second pass runs → released
 	phaseReleased               // final
 	phaseAborted                // final
 )

@@ -77,6 +77,9 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	if len(team) == 0 {
 		return nil, errors.New("no worker is left: all are starved behind real-time tasks")
 	}
+	if len(j.pids) > bpf.MaxAsked {
+		return nil, &OptionError{"pid", fmt.Sprint(len(j.pids), " tasks"), fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
+	}
 	if j.size = e.mem.atLeast(j.size); !e.mem.fits(j.size) {
 		if err := e.load(j.size); err != nil {
 			return nil, err
@@ -101,14 +104,14 @@ func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
 	t := e.newTry(j, team)
 	t.trap = e.loaded
 	s := e.loaded.Stop
-	*s = bpf.Stop{HoldNs: uint64(holdBudget), Chunk: e.chunk(len(team)), Split: e.split, TakeCensus: 1, RecordIdle: 1}
+	*s = bpf.Stop{HoldNs: uint64(holdBudget), Chunk: e.chunk(len(team)), Split: e.split, Asked: uint32(len(j.pids)), RecordIdle: 1}
 	t.stopWords = (*stopWords)(unsafe.Pointer(s))
-	if j.pids != nil {
-		s.TakeCensus = 0
-		t.census(nil)
+	for i, p := range j.pids {
+		e.loaded.Asked[i] = uint64(p.Tgid)
 	}
 	clear(e.loaded.Workers)
 	clear(e.loaded.Parts)
+	clear(e.loaded.Traces)
 	for i, w := range team {
 		k := &e.loaded.Workers[w.cpu]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.tid), uint32(w.kind), uint32(w.cluster), uint32(w.slot)
@@ -151,9 +154,10 @@ func (w *worker) enterTrap(t *try) {
 	var none [16]byte
 	w.pass.Read(none[:])
 	k := &t.trap.Workers[w.cpu]
-	w.stamp.arrived, w.stamp.window, w.stamp.drained = k.Arrived, k.Held, k.Drained
-	w.stamp.census = k.CensusNs
-	w.stamp.in = k.In != 0
+	s := &w.stamp
+	s.arrived, s.decided, s.window, s.census, s.drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
+	s.checked, s.verified, s.released = k.Checked, k.Verified, k.Left
+	s.in = k.In != 0
 }
 
 func (e *trap) close() error {

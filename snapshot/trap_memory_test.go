@@ -54,7 +54,7 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	_, _, want := sectionOf(t, Options{}, pids)
 	var e *trap
 	blocks := make([]bumpalloc.Block, 0, 1024)
-	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20}, hooks{beforeArrival: func(cpu int) {
+	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20, Latency: LatencyOff}, hooks{beforeArrival: func(cpu int) {
 		if cpu != e.workers[0].cpu {
 			return
 		}

@@ -11,20 +11,21 @@ import (
 // trapResult reads what the programs left behind.
 func (e *trap) trapResult(t *try, team, missing []*worker) (*captured, error) {
 	s := e.loaded.Stop
-	if j := t.pids; j == nil {
-		t.seenTasks, t.seenThreads = int(s.SeenTasks), int(s.SeenThreads)
-	}
+	t.seenTasks, t.seenThreads = int(s.SeenTasks), int(s.SeenThreads)
 	e.level = e.heldLevel(team)
 	c := &captured{
 		engine: EngineTrap, isolation: e.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
-		ranShort: t.state.ranShort(), wholeCensus: t.pids != nil || s.CensusWhole != 0,
+		ranShort: t.state.ranShort(), wholeCensus: s.CensusWhole != 0,
 	}
 	t.noteLate(team)
 	e.parts(c, t, team)
 	for _, w := range team {
 		w.spill = e.loaded.Workers[w.cpu].Spill
 	}
-	return c, e.finishResult(c, t, team, missing)
+	c.second = e.secondOf(t, team)
+	err := e.finishResult(c, t, team, missing)
+	e.trapTraces(c, team)
+	return c, err
 }
 
 // heldLevel is the isolation that all who took part had.
@@ -65,7 +66,9 @@ func (e *trap) parts(c *captured, t *try, team []*worker) {
 			c.failed = append(c.failed, failure{item: it, reason: why, errno: errnoOf(why)})
 			continue
 		}
-		c.add(it, part.Threads, e.loaded.Stream(part))
+		c.add(it, part.Threads, e.loaded.Stream(part), cost{
+			int64(part.SetupNs), int64(part.HeadNs), int64(part.ThreadsNs), int64(part.EndNs),
+		})
 		if w := workerOf(team, int(part.Worker)-1); w != nil {
 			w.parts = append(w.parts, worked(it, part))
 			for piece := range e.loaded.Stream(part) {
@@ -100,4 +103,39 @@ func errnoOf(reason uint32) unix.Errno {
 		return unix.EIO
 	}
 	return 0
+}
+
+// secondOf reads what the second pass found: parts in which nothing ran as a
+// whole, the others thread by thread.
+func (e *trap) secondOf(t *try, team []*worker) *recheck {
+	x := &recheck{method: kcdata.AtomicityInWindow, threads: map[uint32]activity{}, rest: restCounted}
+	n := 0
+	for it := range t.mem.queue.All() {
+		part := &e.loaded.Parts[n]
+		n++
+		if part.State != bpf.PartWhole || it.Tgid == idleTask || uint32(it.Tgid) == t.self {
+			continue
+		}
+		x.verdict(part)
+	}
+	known := min(int(e.loaded.Stop.Seconds), len(e.loaded.Seconds))
+	for _, s := range e.loaded.Seconds[:known] {
+		if e.loaded.Parts[s.Part].Verdict == bpf.PartChanged {
+			x.threads[s.Tid] = activity{s.Switches, s.Runtime}
+			x.gone--
+		}
+	}
+	x.times(team)
+	return x
+}
+
+func (x *recheck) verdict(p *bpf.TrapPart) {
+	switch p.Verdict {
+	case bpf.PartUnchanged:
+		x.compared += p.Threads
+	case bpf.PartChanged, bpf.PartGone:
+		x.gone += p.Threads // less those in the list
+	default:
+		x.missed += p.Threads
+	}
 }

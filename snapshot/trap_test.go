@@ -18,6 +18,9 @@ func trapSession(tb testing.TB, o Options) (*Session, *trap) {
 	tb.Helper()
 	requireBPF(tb)
 	o.Engine = EngineTrap
+	if o.Latency == "" {
+		o.Latency = LatencyOff // durations differ by nature, and sections are compared
+	}
 	s := session(tb, o)
 	return s, s.engine.(*trap)
 }

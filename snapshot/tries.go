@@ -26,12 +26,14 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	}
 	j := job{pids: sc.pids, size: s.firstSize(sc)}
 	var stopped time.Duration
+	var log tryLog
 	for n := uint32(1); ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		j.pause = s.options.MaxPause - stopped
 		c, err := s.engine.capture(ctx, j)
+		log.note(c, err)
 		if errors.Is(err, errNotStopped) && n < maxTries {
 			continue
 		}
@@ -44,11 +46,49 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		if !more || stopped >= s.options.MaxPause {
 			c.capture.Tries = n
 			c.capture.StoppedNs = uint64(stopped)
+			log.into(c)
 			return c, ctx.Err()
 		}
 		j.size = next
-		time.Sleep(min(restFactor*last, time.Second))
+		log.rest(last)
 	}
+}
+
+// tryLog is what became of each try.
+type tryLog struct {
+	tries []kcdata.LinuxTry
+	trace []kcdata.LinuxTrace
+}
+
+func (l *tryLog) note(c *captured, err error) {
+	if c == nil {
+		return
+	}
+	k := &c.capture
+	y := kcdata.LinuxTry{
+		Outcome: kcdata.TryWhole, StoppedNs: k.StoppedNs, WindowNs: k.WindowNs, BufferSize: k.BufferSize, BufferUsed: k.BufferUsed,
+	}
+	switch {
+	case err != nil:
+		y.Outcome = kcdata.TryNotStopped
+	case c.ranShort && c.queueFull:
+		y.Outcome = kcdata.TryQueueFull
+	case c.ranShort:
+		y.Outcome = kcdata.TryNoSpace
+	}
+	l.tries = append(l.tries, y)
+	l.trace = append(l.trace, c.trace...)
+}
+
+// rest lets the machine run.
+func (l *tryLog) rest(last time.Duration) {
+	began := time.Now()
+	time.Sleep(min(restFactor*last, time.Second))
+	l.tries[len(l.tries)-1].RestNs = uint64(time.Since(began))
+}
+
+func (l *tryLog) into(c *captured) {
+	c.tries, c.trace = l.tries, l.trace
 }
 
 // withoutStop is the way out of auto where the machine could not be stopped:
@@ -84,7 +124,7 @@ func (s *Session) larger(sz size, c *captured) (size, bool) {
 		return sz, false
 	}
 	sz.bytes = max(sz.bytes, int64(c.capture.BufferSize)) // it was larger from an earlier capture
-	if c.seenTasks > sz.tasks {
+	if c.queueFull {
 		sz.tasks = max(2*sz.tasks, c.seenTasks*5/4)
 		return sz, true
 	}

@@ -23,6 +23,8 @@ type try struct {
 	slots         bpf.Slots
 	arrivalBudget int64 // ns
 	pauseBudget   int64 // ns
+	latency       int   // level, as of Options.Latency
+	recountProg   int   // -1: there is no second pass
 	stopTaking    func() bool
 
 	censusPass  bpf.Iterator
@@ -31,6 +33,8 @@ type try struct {
 	censusWhole bool
 	seenTasks   int
 	seenThreads int
+	recounted   int  // bytes of mem.second that are filled
+	recountDone bool // every thread was read again
 
 	trap *bpf.Trap // nil: the workers record themselves
 

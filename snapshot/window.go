@@ -32,6 +32,7 @@ func (w *worker) turn(main bool) {
 	}
 	procPin()
 	w.stamp.taken = nanotime()
+	w.note(kcdata.TraceTaken, 0)
 	readUsage(&w.before)
 	if t.trap != nil {
 		w.enterTrap(t)
@@ -40,6 +41,7 @@ func (w *worker) turn(main bool) {
 	}
 	readUsage(&w.after)
 	w.stamp.left = nanotime()
+	w.note(kcdata.TraceLeft, 0)
 	procUnpin()
 }
 
@@ -50,6 +52,7 @@ func (w *worker) hold(t *try, main bool) {
 	}
 	if t.state.arrive(main) {
 		w.stamp.arrived = nanotime()
+		w.note(kcdata.TraceArrived, t.state.word.Load())
 		if w.decided(t) {
 			w.stamp.in = true
 			w.inWindow(t)
@@ -92,22 +95,42 @@ func (w *worker) decided(t *try) bool {
 
 func (w *worker) inWindow(t *try) {
 	w.stamp.window = nanotime()
+	w.stamp.decided = w.stamp.window
+	w.note(kcdata.TraceDecided, t.state.word.Load())
 	if h := w.team.hooks.inWindow; h != nil {
 		h(w.cpu)
 	}
 	if w.stamp.main {
 		t.census(w)
 		w.stamp.census = nanotime() - w.stamp.window
+		w.note(kcdata.TraceCensus, uint64(t.seenTasks))
 	}
 	if w.works {
 		w.drain(t)
 	}
 	w.stamp.drained = nanotime()
+	w.note(kcdata.TraceDrained, uint64(len(w.parts)))
 	t.state.finish()
 	by := t.pauseBy.Load()
-	for t.state.phase() == phaseCommitted && nanotime() < by {
+	t.await(phaseCommitted, by)
+	w.stamp.checked = nanotime()
+	if w.stamp.main {
+		t.recount(by)
+		w.note(kcdata.TraceVerified, uint64(t.recounted))
+	}
+	w.stamp.verified = nanotime()
+	if !w.stamp.main {
+		t.await(phaseDrained, by)
 	}
 	t.state.release()
+	w.stamp.released = nanotime()
+	w.note(kcdata.TraceReleased, t.state.word.Load())
+}
+
+// await spins while the try stands at p, at most until by.
+func (t *try) await(p phase, by int64) {
+	for t.state.phase() == p && nanotime() < by {
+	}
 }
 
 // drain takes items until there are none, the pause is spent, or the memory.
@@ -129,9 +152,12 @@ func (w *worker) record(t *try, it workqueue.Item, by int64) {
 	atomic.StoreUint32(&slot.Done, 0)
 	atomic.StoreUint32(&slot.Threads, 0)
 	from, before := w.chain.Mark(), w.chain.Len()
-	reason, errno := w.read(t, it, by)
+	w.note(kcdata.TraceItem, uint64(it.Index))
+	var spent cost
+	reason, errno := w.read(t, it, by, &spent)
+	w.note(kcdata.TraceItemEnd, uint64(errno))
 	if reason == 0 && w.chain.Len() > before {
-		w.parts = append(w.parts, part{it, from, w.chain.Mark(), atomic.LoadUint32(&slot.Threads)})
+		w.parts = append(w.parts, part{it, from, w.chain.Mark(), atomic.LoadUint32(&slot.Threads), spent})
 		return
 	}
 	if reason == 0 {
@@ -140,21 +166,33 @@ func (w *worker) record(t *try, it workqueue.Item, by int64) {
 	w.chain.Rewind(from)
 	w.failed = append(w.failed, failure{it, reason, errno})
 	if reason == kcdata.LeftOutNoSpace {
+		w.note(kcdata.TraceNoSpace, uint64(it.Index))
 		t.state.noSpace()
 	}
 }
 
 // read iterates over the item's task. (0, 0): all of it is in the chain.
-func (w *worker) read(t *try, it workqueue.Item, by int64) (reason uint32, errno unix.Errno) {
+func (w *worker) read(t *try, it workqueue.Item, by int64, spent *cost) (reason uint32, errno unix.Errno) {
 	var pass bpf.Iterator
 	prog, scope := t.program(it)
-	if errno := pass.Open(prog, &scope); errno != 0 {
+	clock := t.clock()
+	errno = pass.Open(prog, &scope)
+	spent.setup = t.since(&clock)
+	if errno != 0 {
 		if errno == unix.ESRCH {
 			return kcdata.LeftOutVanished, errno
 		}
 		return kcdata.LeftOutError, errno
 	}
-	defer pass.Close()
+	reason, errno = w.readOpen(t, &pass, by)
+	spent.threads = t.since(&clock)
+	pass.Close()
+	spent.end = t.since(&clock)
+	return reason, errno
+}
+
+// readOpen reads an open iterator to its end.
+func (w *worker) readOpen(t *try, pass *bpf.Iterator, by int64) (reason uint32, errno unix.Errno) {
 	slot := w.slotMem()
 	for {
 		room := w.chain.Room()

@@ -37,6 +37,7 @@ type worker struct {
 	chain  *kcdata.Chain
 	parts  []part
 	failed []failure
+	trace  traceRing
 	stamp  stamps
 	before unix.Rusage
 	after  unix.Rusage
@@ -56,6 +57,7 @@ type part struct {
 	item     workqueue.Item
 	from, to kcdata.Mark
 	threads  uint32
+	cost     cost
 }
 
 // failure is an item that a worker took and could not record.
@@ -69,12 +71,17 @@ type failure struct {
 type stamps struct {
 	taken   int64 // the worker runs: its CPU is taken from its work
 	arrived int64
-	window  int64 // decision seen: recording starts
-	drained int64 // no more items
-	left    int64
+	decided int64 // the decision is seen
+	window  int64 // recording starts
 	census  int64 // duration
-	main    bool
-	in      bool // part of the committed stop
+	drained int64 // no more items
+	checked int64 // nobody has any: the second pass starts
+
+	verified int64
+	released int64
+	left     int64
+	main     bool
+	in       bool // part of the committed stop
 }
 
 // team is what all workers share.
@@ -251,6 +258,7 @@ func (w *worker) assign(t *try) {
 		w.failed = make([]failure, 0, t.size.tasks)
 	}
 	w.bytes = 0
+	w.trace.reset()
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
 	w.called.Store(true)
 }

@@ -27,7 +27,7 @@ func (t *take) capture(ctx context.Context) ([]byte, *snapshot.Result, error) {
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		res, err := snapshot.Take(ctx, t.options, snapshot.Request{Pids: t.pids, Output: out})
+		res, err := snapshot.Take(ctx, t.options, snapshot.Request{Pids: t.pids, Output: out, Trace: t.trace})
 		done <- outcome{res, err}
 	}()
 	select {

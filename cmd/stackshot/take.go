@@ -27,6 +27,7 @@ type take struct {
 	timeout     time.Duration
 	json        bool
 	self        bool
+	trace       bool
 	quiet       bool
 	firstScreen bool // the report's first screen only
 }
@@ -63,6 +64,8 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.DurationVar(&t.options.MaxPause, "max-pause", 250*time.Millisecond, "longest time to stop the machine, all tries together")
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
 	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
+	f.StringVar(&t.options.Latency, "latency", snapshot.LatencyTask, "what to time beside the capture: off, task or thread (adds to the pause)")
+	f.BoolVar(&t.trace, "trace", false, "keep the trace of our own last events in the file (kept anyway when something goes wrong)")
 	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no register values, kernel addresses relative to _text")
 	f.BoolVar(&t.json, "json", false, "one JSON object about the capture on standard output, no report")
 	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
@@ -71,6 +74,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
 	f.MarkHidden("lock-wait")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EnginePull, snapshot.EngineProcfs, snapshot.EngineTrap)
+	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
@@ -97,7 +101,7 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: d.String(), Reason: "want more than 0"}
 		}
 	}
-	for _, name := range []string{"engine", "cpus", "cpu-class", "output"} {
+	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency"} {
 		if s, _ := cmd.Flags().GetString(name); s == "" && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}

@@ -24,6 +24,8 @@ type takeJSON struct {
 	Bytes      int64         `json:"bytes"`
 	CPUs       takeCPUs      `json:"cpus"`
 	StopBroken int           `json:"stop_broken"`
+	Compared   int           `json:"compared"`
+	Ran        int           `json:"ran"`
 	LeftOut    []takeLeftOut `json:"left_out"`
 	Warnings   []takeWarning `json:"warnings"`
 }
@@ -60,7 +62,7 @@ func writeTakeJSON(w io.Writer, file string, r *snapshot.Result) error {
 		File: file, Engine: r.Engine, Isolation: r.Isolation, Tasks: r.Tasks, Threads: r.Threads,
 		StoppedNs: r.Stopped.Nanoseconds(), WindowNs: r.Window.Nanoseconds(),
 		ArrivalNs: r.Arrival.Nanoseconds(), ElapsedNs: r.Elapsed.Nanoseconds(),
-		Tries: r.Tries, Bytes: r.Bytes, StopBroken: r.StopBroken,
+		Tries: r.Tries, Bytes: r.Bytes, StopBroken: r.StopBroken, Compared: r.Compared, Ran: r.Ran,
 		CPUs: takeCPUs{
 			Online: len(r.CPUs.Online), Stopped: len(r.CPUs.Stopped), Working: len(r.CPUs.Working),
 			Missing: append([]int{}, r.CPUs.Missing...),

@@ -17,6 +17,7 @@ type Config struct {
 	CPUs     int    // slots: possible CPUs
 	SelfTgid uint32 // the snapshotter's own, in its own pid namespace
 	Redact   bool   // leave out register and argument values
+	Latency  int    // 0: nothing is timed; 1: tasks (by the trap); 2: threads too
 	Frames   int    // kernel frames per stack; 0: what the kernel allows, at most MaxFrames
 }
 
@@ -88,6 +89,7 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 		"cfg_stack_bytes": uint32(depth) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
 		"cfg_redact":      redact,
+		"cfg_latency":     uint32(cfg.Latency),
 	})
 }
 
@@ -101,7 +103,7 @@ func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
 }
 
 // optional programs, and what their absence costs.
-var optional = map[string]bool{"record_idle": true, "on_switch": true}
+var optional = map[string]bool{"record_idle": true, "on_switch": true, "recount": true}
 
 func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
 	delete(spec.Programs, name)
@@ -121,6 +123,7 @@ func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 			o.RecordIdle = coll.Programs["record_idle"]
 			o.Census = coll.Programs["census"]
 			o.OnSwitch = coll.Programs["on_switch"]
+			o.Recount = coll.Programs["recount"]
 			return nil
 		}
 		name := refused(spec, err)

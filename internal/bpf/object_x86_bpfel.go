@@ -23,12 +23,15 @@ const (
 	objectProgOnSwitch     = "on_switch"
 	objectProgRecordIdle   = "record_idle"
 	objectProgRecordTask   = "record_task"
+	objectProgRecount      = "recount"
+	objectVarCfgLatency    = "cfg_latency"
 	objectVarCfgPageShift  = "cfg_page_shift"
 	objectVarCfgRedact     = "cfg_redact"
 	objectVarCfgSelfTgid   = "cfg_self_tgid"
 	objectVarCfgStackBytes = "cfg_stack_bytes"
 	objectVarUnusedCensus  = "unused_census"
 	objectVarUnusedRecords = "unused_records"
+	objectVarUnusedSecond  = "unused_second"
 )
 
 // loadObject returns the embedded CollectionSpec for object.
@@ -77,6 +80,7 @@ type objectProgramSpecs struct {
 	OnSwitch   *ebpf.ProgramSpec `ebpf:"on_switch"`
 	RecordIdle *ebpf.ProgramSpec `ebpf:"record_idle"`
 	RecordTask *ebpf.ProgramSpec `ebpf:"record_task"`
+	Recount    *ebpf.ProgramSpec `ebpf:"recount"`
 }
 
 // objectMapSpecs contains maps before they are loaded into the kernel.
@@ -92,12 +96,14 @@ type objectMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectVariableSpecs struct {
+	CfgLatency    *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift  *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
 	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
+	UnusedSecond  *ebpf.VariableSpec `ebpf:"unused_second"`
 }
 
 // objectObjects contains all objects after they have been loaded into the kernel.
@@ -137,12 +143,14 @@ func (m *objectMaps) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectVariables struct {
+	CfgLatency    *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift  *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
 	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
+	UnusedSecond  *ebpf.Variable `ebpf:"unused_second"`
 }
 
 // objectPrograms contains all programs after they have been loaded into the kernel.
@@ -153,6 +161,7 @@ type objectPrograms struct {
 	OnSwitch   *ebpf.Program `ebpf:"on_switch"`
 	RecordIdle *ebpf.Program `ebpf:"record_idle"`
 	RecordTask *ebpf.Program `ebpf:"record_task"`
+	Recount    *ebpf.Program `ebpf:"recount"`
 }
 
 func (p *objectPrograms) Close() error {
@@ -161,6 +170,7 @@ func (p *objectPrograms) Close() error {
 		p.OnSwitch,
 		p.RecordIdle,
 		p.RecordTask,
+		p.Recount,
 	)
 }
 

@@ -112,11 +112,20 @@ static __noinline void fill_thread_snapshot(struct thread_snapshot *v, struct li
 	v->ths_sched_priority = 139 - r->prio;
 }
 
-static __always_inline u32 was_on_cpu(struct task_struct *t, struct linux_thread *r, struct cpu_slot *of)
+// mark_on_cpu: on its CPU when the stop took it, or when one of our own threads
+// did shortly before and it has been waiting there since.
+static __always_inline void mark_on_cpu(struct task_struct *t, struct linux_thread *r, struct cpu_slot *of)
 {
-	if (of && of->ran_known && r->tid)
-		return (of->ran_tid == r->tid) || (task_on_cpu(t) && (r->present & THREAD_IS_SELF));
-	return task_on_cpu(t) != 0;
+	if (!of || !of->ran_known || !r->tid) {
+		r->on_cpu = task_on_cpu(t) != 0;
+		return;
+	}
+	r->on_cpu = (of->ran_tid == r->tid) || (task_on_cpu(t) && (r->present & THREAD_IS_SELF));
+	if (!r->on_cpu && of->displaced_tid == r->tid && !r->state) {
+		r->on_cpu = 1;
+		r->displaced_ns = of->stop_ns - of->displaced_at;
+		mark(r->present, THREAD_DISPLACED);
+	}
 }
 
 // Threads that never come from or go to user mode have no user registers;
@@ -209,7 +218,8 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 	start_thread(h);
 	__builtin_memcpy(h->name.v, t->comm, 16);
 	fill_thread(&h->lx.v, t, level);
-	h->lx.v.on_cpu = was_on_cpu(t, &h->lx.v, of);
+	mark_on_cpu(t, &h->lx.v, of);
+	sink_count(s, &h->lx.v);
 	u32 stack = record_stack(rec, t);
 	fill_times(&h->times.v, &h->lx.v);
 	fill_thread_snapshot(&h->snap.v, &h->lx.v, t);

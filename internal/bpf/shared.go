@@ -38,7 +38,11 @@ type Slot struct {
 	StopNs    uint64
 	RqClock   uint64
 	OpenID    uint64
-	_         [8]uint64
+
+	DisplacedAt  uint64
+	DisplacedTid uint32
+	_            uint32
+	_            [6]uint64
 }
 
 // Slots is indexed by CPU number.
@@ -53,6 +57,19 @@ type CensusEntry struct {
 
 // CensusEntrySize is the wire size of a census entry in bytes.
 const CensusEntrySize = int(unsafe.Sizeof(CensusEntry{}))
+
+// Second mirrors struct second (stackshot.bpf.c): what a thread counts in the
+// second pass.
+type Second struct {
+	_        structs.HostLayout
+	Tid      uint32
+	_        uint32
+	Switches uint64 // context switches
+	Runtime  uint64 // ns
+}
+
+// SecondSize is the wire size of a Second in bytes.
+const SecondSize = int(unsafe.Sizeof(Second{}))
 
 // mapMemory maps the two shared maps, populated and locked, so that nothing
 // faults on them in the window.

@@ -9,6 +9,7 @@
 const volatile u32 cfg_page_shift = 12;
 const volatile u32 cfg_stack_bytes = 127 * 8; // kernel stack asked for, multiple of 8
 const volatile u32 cfg_redact;                // leave out register and argument values
+const volatile u32 cfg_latency;               // 1: time tasks (trap), 2: threads too
 const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
 
 // What a refused record answers where the sink has no more room.
@@ -26,7 +27,7 @@ struct control {
 // What one CPU was doing when the stop took it, and our worker there. One per
 // possible CPU. worker_tid: written by the loader before the stop; threads,
 // begun, done, open_id: by the worker's own programs (begun and done cleared
-// by the worker between two tasks); ran_* and clocks: by the switch hook on
+// by the worker between two tasks); ran_*, displaced_* and clocks: by the switch hook on
 // that CPU while armed; nr_running: by record_idle.
 struct cpu_slot {
 	u32 worker_tid;
@@ -41,7 +42,10 @@ struct cpu_slot {
 	u64 stop_ns;  // ktime of the switch to the worker
 	u64 rq_clock; // runqueue clock at that moment; 0: not known
 	u64 open_id;  // id of the open container
-	u64 pad[8];   // to 128 bytes: two CPUs never share a line pair
+	u64 displaced_at;  // ktime when one of our own threads took the CPU from displaced_tid
+	u32 displaced_tid; // 0: the thread before ours is ran_tid, or was idle
+	u32 reserved2;
+	u64 pad[6];   // to 128 bytes: two CPUs never share a line pair
 };
 
 #endif

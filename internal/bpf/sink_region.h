@@ -48,9 +48,12 @@ static __noinline int next_chunk(struct trap_worker *w, u32 need)
 	if (!s || !a)
 		return 0;
 	if (!alloc_chunk(a, w, need, s->chunk) || !end_piece(s, w)) {
+		trace_now(TRACE_NO_SPACE, w->number);
 		stop_no_space(s);
 		return 0;
 	}
+	if (cfg_latency)
+		trace_at(w->clock, TRACE_CHUNK, w->next_end - w->next_pos);
 	push_tail(a, w);
 	w->piece_from = w->pos = w->next_pos;
 	w->end = w->next_end;
@@ -76,6 +79,13 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 {
 	s->w->pos += n;
 	return 0;
+}
+
+// sink_count adds a thread to its part's sums: what the second pass compares.
+static __always_inline void sink_count(struct sink *s, struct linux_thread *r)
+{
+	s->w->switches += r->nvcsw + r->nivcsw;
+	s->w->runtime += r->sum_exec_runtime;
 }
 
 #endif

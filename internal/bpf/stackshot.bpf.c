@@ -91,6 +91,28 @@ int census(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+// What a thread counts in the second pass (package snapshot, second.go).
+struct second { u32 tid, reserved; u64 switches, runtime; };
+const struct second *unused_second __attribute__((unused));
+
+// recount is the second pass of engine pull: every thread's context switches
+// and run time, once more. Our own threads run in the window and do not count.
+SEC("iter/task")
+int recount(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t)
+		return 0;
+	u32 level = ns_level();
+	if (tgid_in(t, level) == cfg_self_tgid)
+		return 0;
+	struct second e = {
+		.tid = tid_in(t, level), .switches = t->nvcsw + t->nivcsw, .runtime = t->se.sum_exec_runtime,
+	};
+	bpf_seq_write(ctx->meta->seq, &e, sizeof(e));
+	return 0;
+}
+
 // record_idle shows task 0: the idle thread of every CPU that has a worker of
 // ours. Idle threads stand in no list; a worker's runqueue leads to its CPU's.
 // So the scope is our own process, and an object is one of its threads. Their
@@ -128,6 +150,17 @@ int record_idle(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+// note_own keeps whom our own ordinary threads displaced: in truth that thread
+// was on this CPU. One of ours that follows another changes nothing.
+static __always_inline void note_own(struct cpu_slot *slot, struct task_struct *prev, struct task_struct *next, u32 level)
+{
+	bool ours = tgid_in(next, level) == cfg_self_tgid;
+	if (ours && tgid_in(prev, level) == cfg_self_tgid)
+		return;
+	slot->displaced_tid = ours ? tid_in(prev, level) : 0;
+	slot->displaced_at = bpf_ktime_get_ns();
+}
+
 // on_switch notes, while armed, what each worker displaced. It runs on the CPU
 // that switches, with interrupts off, so it alone writes these fields then.
 SEC("tp_btf/sched_switch")
@@ -141,10 +174,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!slot || !slot->worker_tid)
 		return 0;
 	u32 level = c->ns_level;
-	if (tid_in(next, level) != slot->worker_tid)
+	if (tid_in(next, level) != slot->worker_tid) {
+		note_own(slot, prev, next, level);
 		return 0;
+	}
 	slot->ran_tid = tid_in(prev, level);
 	slot->ran_tgid = tgid_in(prev, level);
+	if (slot->ran_tgid != cfg_self_tgid)
+		slot->displaced_tid = 0;
 	slot->ran_known = 1;
 	slot->stop_ns = bpf_ktime_get_ns();
 	struct rq *rq = task_rq(next);

@@ -18,11 +18,13 @@
 #include "trap.h"
 #include "stop.h"
 #include "queue.h"
+#include "trace.h"
 #include "arena.h"
 #include "sink_region.h"
 #include "record_task.h"
 #include "record_thread.h"
 #include "record_more.h"
+#include "verify.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -70,13 +72,33 @@ static __always_inline void push_task(struct stop *s, struct queue_fixed *q, str
 		stop_no_space(s);
 }
 
-// census fills the queues while the other workers drain them.
-static __noinline void census(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
+// census_asked queues the tasks asked for. One that is gone is queued too: it is
+// missed when its turn comes.
+static __noinline void census_asked(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
+{
+	w->todo = 0;
+	turns(s->asked) {
+		u64 *tgid = asked_of(w->number++);
+		if (!tgid || !still_recording(s))
+			return;
+		struct task_struct *t = bpf_task_from_pid(*tgid);
+		if (t) {
+			push_task(s, q, w, t);
+			bpf_task_release(t);
+			continue;
+		}
+		if (!queue_push(q, s->seen_tasks, *tgid, 0, 1))
+			stop_no_space(s);
+		s->seen_tasks++;
+	}
+	s->census_whole = 1;
+}
+
+// census_all queues every task there is.
+static __noinline void census_all(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
 	struct bpf_iter_task it;
 	struct task_struct *t;
-	if (!s->take_census)
-		return; // the queue came filled and populated
 	if (s->record_idle) {
 		queue_push(q, s->seen_tasks, 0, 0, s->want);
 		s->seen_tasks++;
@@ -94,6 +116,17 @@ static __noinline void census(struct stop *s, struct queue_fixed *q, struct trap
 		push_task(s, q, w, t);
 	}
 	bpf_iter_task_destroy(&it);
+}
+
+// census fills the queues while the other workers drain them.
+static __noinline void census(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
+{
+	w->number = 0;
+	if (s->asked)
+		census_asked(s, q, w);
+	else
+		census_all(s, q, w);
+	w->number = 0;
 	u32 was = __sync_lock_test_and_set(&q->populated, 1);
 	hide(was);
 }
@@ -174,6 +207,16 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 	return w->threads && close_container(to, 0) ? PART_NO_ROOM : PART_WHOLE;
 }
 
+// step is how long the last step of an item took; 0 without latency.
+static __always_inline u32 step(struct trap_worker *w)
+{
+	if (!cfg_latency)
+		return 0;
+	u64 now = bpf_ktime_get_ns(), was = w->clock;
+	w->clock = now;
+	return now - was;
+}
+
 // record_part writes a task, or a part of one. The part that has the leader
 // opens the container; the one after which no thread comes closes it.
 static __always_inline u32 record_part(struct stop *s, struct sink *to, struct control *c, struct queue_item *it, struct trap_part *part)
@@ -189,14 +232,17 @@ static __always_inline u32 record_part(struct stop *s, struct sink *to, struct c
 	struct task_struct *p = bpf_task_from_pid(peek(w->walk));
 	if (!p)
 		return PART_VANISHED;
+	part->setup_ns = step(w);
 	s32 tgid = it->tgid;
 	u32 state = PART_NO_ROOM;
 	if (p->pid == tgid) {
 		part->flags |= PART_OPENED;
 		if (!cfg_floor && open_task(to, p, c, 0))
 			goto out;
+		part->head_ns = step(w);
 	}
 	state = record_threads(s, to, p);
+	part->threads_ns = step(w);
 	if (state == PART_WHOLE && !w->more) {
 		part->flags |= PART_CLOSED;
 		if (close_container(to, tgid))
@@ -217,11 +263,13 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 		return;
 	part->flags = part->len = part->more = 0;
 	part->state = PART_TAKEN;
+	part->began = w->clock;
 	part->worker = bpf_get_smp_processor_id() + 1;
 	w->number = number + 1;
 	w->piece_from = w->pos;
 	w->last_piece = 0;
 	w->threads = 0;
+	w->switches = w->runtime = 0;
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
 	if (!end_piece(s, w)) {
 		stop_no_space(s);
@@ -229,20 +277,23 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	}
 	w->number = 0;
 	part->threads = w->threads;
+	part->switches = w->switches, part->runtime = w->runtime;
 	part->state = state;
+	part->end_ns = step(w);
+	if (cfg_latency)
+		trace_at(w->clock, TRACE_ITEM_END, (u64)number << 32 | state);
 }
 
 // waited books the time from the first turn that found nothing.
 static __always_inline void waited(struct queue_fixed *q, struct trap_worker *w)
 {
-	if (!w->since)
-		return;
-	u64 slot = w->slot;
+	u64 slot = w->slot, now = bpf_ktime_get_ns();
 	hide(slot);
 	struct queue_slot *b = &q->slots[slot & (QUEUE_SLOTS - 1)];
-	b->waited_ns += bpf_ktime_get_ns() - w->since;
+	b->waited_ns += now - w->since;
 	b->waits++;
 	w->since = 0;
+	w->clock = now;
 }
 
 static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
@@ -255,6 +306,7 @@ static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
 // drain takes items until there are none, the pause is spent, or the memory.
 static __noinline void drain(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
+	step(w);
 	turns(TURNS_MOST) {
 		if (!still_recording(s))
 			break;
@@ -266,11 +318,13 @@ static __noinline void drain(struct stop *s, struct queue_fixed *q, struct trap_
 		}
 		if (n < 0)
 			break;
-		waited(q, w);
+		if (w->since)
+			waited(q, w);
 		took(q, w);
 		record_item(s, q, w, n);
 	}
-	waited(q, w);
+	if (w->since)
+		waited(q, w);
 	struct arenas *a = the_arenas();
 	if (a)
 		push_tail(a, w);
@@ -281,15 +335,14 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 	struct queue_fixed *q = the_queue();
 	if (!q)
 		return;
-	w->held = bpf_ktime_get_ns();
+	w->held = trace_now(TRACE_HELD, s->word);
 	w->in = 1;
 	if (w->main) {
 		census(s, q, w);
-		w->census_ns = bpf_ktime_get_ns() - w->held;
+		w->census_ns = trace_now(TRACE_CENSUS, s->seen_tasks) - w->held;
 	}
 	if (w->works)
 		drain(s, q, w);
-	w->drained = bpf_ktime_get_ns();
 }
 
 // hold waits until every committed CPU has its interrupts off.
@@ -302,6 +355,40 @@ static __always_inline bool hold(struct stop *s)
 	return phase_of(observe(&s->word)) == PHASE_COMMITTED;
 }
 
+// leave is the way out of a committed stop: all together, the second pass on the
+// way if everything was recorded.
+static __always_inline void leave(struct stop *s, struct trap_worker *w)
+{
+	w->drained = trace_now(TRACE_DRAINED, w->threads);
+	stop_finish(s);
+	await_phase(s, PHASE_COMMITTED, s->pause_by);
+	w->checked = bpf_ktime_get_ns();
+	if (w->in && w->works && !cfg_floor && !(peek(s->word) & STOP_NO_SPACE))
+		verify(s, w);
+	w->verified = trace_now(TRACE_VERIFIED, w->compared);
+	u64 done = __sync_fetch_and_add(&s->verified, 1) + 1;
+	if (done < arrived_of(observe(&s->word)))
+		await_phase(s, PHASE_DRAINED, s->pause_by);
+	stop_release(s);
+	w->left = trace_now(TRACE_RELEASED, s->word);
+}
+
+// count_in arrives and waits for the decision. False: this CPU is not part of it.
+static __always_inline bool count_in(struct stop *s, struct trap_worker *w)
+{
+	w->entered = bpf_ktime_get_ns();
+	if (w->entered >= s->arrive_by)
+		stop_expire(s);
+	if (!stop_arrive(s, w->main))
+		return 0;
+	w->arrived = trace_now(TRACE_ARRIVED, s->word);
+	await_phase(s, PHASE_ARRIVING, s->arrive_by);
+	stop_expire(s); // in vain if it was decided
+	u64 word = observe(&s->word);
+	w->decided = trace_now(TRACE_DECIDED, word);
+	return phase_of(word) != PHASE_ABORTED;
+}
+
 SEC("iter/task")
 int trap(struct bpf_iter__task *ctx)
 {
@@ -311,17 +398,9 @@ int trap(struct bpf_iter__task *ctx)
 	unsigned long flags = 0;
 	if (!me || !s || !w || w->tid != me->pid)
 		return 0;
-	w->entered = bpf_ktime_get_ns();
 	if (have(bpf_preempt_disable))
 		bpf_preempt_disable();
-	if (bpf_ktime_get_ns() >= s->arrive_by)
-		stop_expire(s);
-	if (!stop_arrive(s, w->main))
-		goto out;
-	w->arrived = bpf_ktime_get_ns();
-	await_phase(s, PHASE_ARRIVING, s->arrive_by);
-	stop_expire(s); // in vain if it was decided
-	if (phase_of(observe(&s->word)) == PHASE_ABORTED)
+	if (!count_in(s, w))
 		goto out;
 	if (have(bpf_preempt_disable))
 		w->level = 1;
@@ -331,10 +410,7 @@ int trap(struct bpf_iter__task *ctx)
 	}
 	if (hold(s))
 		in_window(s, w);
-	stop_finish(s);
-	await_phase(s, PHASE_COMMITTED, s->pause_by);
-	stop_release(s);
-	w->left = bpf_ktime_get_ns();
+	leave(s, w);
 	if (have(bpf_local_irq_save))
 		bpf_local_irq_restore(&flags);
 out:

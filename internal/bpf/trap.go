@@ -29,14 +29,23 @@ type Trap struct {
 	Workers []TrapWorker // by CPU number
 	Parts   []TrapPart   // by item number
 	Pieces  []TrapPiece
-	Region  []byte // of bumpalloc: data,
-	Arenas  []byte // and control words
-	Queue   []byte // of workqueue
+	Seconds []TrapSecond // of the second pass, Stop.Seconds of them
+	Asked   []uint64     // tgids to record, Stop.Asked of them
+	Traces  []TraceRing  // by CPU number
+	Region  []byte       // of bumpalloc: data,
+	Arenas  []byte       // and control words
+	Queue   []byte       // of workqueue
 	Config  TrapConfig
 
 	coll   *ebpf.Collection
 	mapped [][]byte
 }
+
+// MaxAsked is how many tasks a capture of chosen tasks may name.
+const MaxAsked = 1024
+
+// Rooms for threads that the second pass found changed.
+const secondsRoom = 4096
 
 // A continuation piece comes with a new chunk, which is rarely below this.
 const bytesPerPiece = 2048
@@ -69,6 +78,9 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec.Maps["workers"].MaxEntries = uint32(o.config.CPUs)
 	spec.Maps["parts"].MaxEntries = uint32(cfg.Items)
 	spec.Maps["pieces"].MaxEntries = uint32(pieces)
+	spec.Maps["seconds"].MaxEntries = secondsRoom
+	spec.Maps["asked"].MaxEntries = MaxAsked
+	spec.Maps["traces"].MaxEntries = uint32(o.config.CPUs)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs:        ebpf.ProgramOptions{LogDisabled: true},
 		MapReplacements: map[string]*ebpf.Map{"control": o.coll.Maps["control"], "cpus": o.coll.Maps["cpus"]},
@@ -86,7 +98,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 
 func (t *Trap) mapMemory(cpus, pieces int) error {
 	mem := map[string][]byte{}
-	for _, name := range []string{"stop", "workers", "parts", "pieces", "region", "arenas", "queue"} {
+	for _, name := range []string{"stop", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces"} {
 		m, err := mmap(t.coll.Maps[name])
 		if err != nil {
 			return err
@@ -98,6 +110,9 @@ func (t *Trap) mapMemory(cpus, pieces int) error {
 	t.Workers = unsafe.Slice((*TrapWorker)(unsafe.Pointer(&mem["workers"][0])), cpus)
 	t.Parts = unsafe.Slice((*TrapPart)(unsafe.Pointer(&mem["parts"][0])), t.Config.Items)
 	t.Pieces = unsafe.Slice((*TrapPiece)(unsafe.Pointer(&mem["pieces"][0])), pieces)
+	t.Seconds = unsafe.Slice((*TrapSecond)(unsafe.Pointer(&mem["seconds"][0])), secondsRoom)
+	t.Asked = unsafe.Slice((*uint64)(unsafe.Pointer(&mem["asked"][0])), MaxAsked)
+	t.Traces = unsafe.Slice((*TraceRing)(unsafe.Pointer(&mem["traces"][0])), cpus)
 	t.Region = mem["region"][:t.Config.Bytes]
 	t.Arenas = mem["arenas"][:bumpalloc.ControlSize(bumpalloc.MaxClusters)]
 	t.Queue = mem["queue"][:workqueue.Size(t.Config.Items)]

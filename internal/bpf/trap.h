@@ -19,7 +19,7 @@ struct stop {
 	u64 hold_ns;     // longest wait of one CPU, interrupts off, for the others
 	u32 chunk;       // bytes a worker takes at once
 	u32 split;       // threads of one part of a task; 0: tasks are whole
-	u32 take_census; // 0: the queue was filled before the stop
+	u32 asked;       // tgids in map asked; 0: every task
 	u32 record_idle;
 	u32 pad0[16];
 	// Written by the main worker in the window.
@@ -28,6 +28,9 @@ struct stop {
 	u32 pad1[27];
 	u32 pieces; // handed out, by any worker
 	u32 pad2[31];
+	// The second pass: items and places handed out, workers done; by any worker.
+	u32 verify_next, seconds, verified;
+	u32 pad3[29];
 };
 
 // One worker, by CPU number. The first line: the loader's side, while nobody
@@ -36,7 +39,7 @@ struct trap_worker {
 	u32 tid, main, works, kind, cluster, slot;
 	u32 pad0[26];
 
-	u64 entered, arrived, held, drained, left, census_ns;
+	u64 entered, arrived, decided, held, drained, checked, verified, left, census_ns;
 	u32 in, level; // part of the stop; bit 0: preemption was off, bit 1: interrupts
 	u32 pos, end;  // the rest of its chunk
 	u32 next_pos, next_end;
@@ -48,6 +51,10 @@ struct trap_worker {
 	u32 walk, walk_prev;     // links, while it holds a freelist's lock
 	u64 spill;               // bytes from other clusters' arenas
 	u32 giver, pad1;         // the cluster to ask next
+	u64 clock;               // when the last step of an item ended; 0 without latency
+	u64 switches, runtime;   // of the part: sums over its threads
+	u64 unwind_ns;           // in the kernel's unwinder, with per-thread latency
+	u32 compared, seen;      // second pass: threads compared; of the part, met again
 };
 
 // What came of an item, by its number in the queue: written by the worker that
@@ -58,15 +65,25 @@ struct trap_part {
 	u32 threads;
 	u32 flags; // bit 0: it opened the container, bit 1: it closed it
 	u32 off, len, more; // first piece; the next one's number plus one
-	u32 reserved;
+	u32 verdict;        // of the second pass, enum part_verdict; by who takes it then
+	u64 switches, runtime; // sums over its threads: context switches, run time (ns)
+	u64 began;          // ktime; 0 without latency
+	u32 setup_ns, head_ns, threads_ns, end_ns;
 };
 
 enum part_state { PART_TAKEN = 0, PART_WHOLE = 1, PART_VANISHED = 2, PART_CUT = 3, PART_NO_ROOM = 4 };
 enum { PART_OPENED = 1, PART_CLOSED = 2 };
+// UNCHANGED: no thread of it ran since. CHANGED: what its threads count now
+// stands in map seconds, as far as there is room (else UNNAMED).
+enum part_verdict { PART_UNCHECKED = 0, PART_UNCHANGED = 1, PART_CHANGED = 2, PART_UNNAMED = 3, PART_GONE = 4 };
+
+// One thread of a changed part as the second pass found it.
+struct trap_second { u32 tid, part; u64 switches, runtime; };
 
 struct trap_piece { u32 off, len, more, reserved; };
 
 const struct trap_piece *unused_piece __attribute__((unused));
+const struct trap_second *unused_second __attribute__((unused));
 
 #define ONE_VALUE(name, type_)               \
 	struct {                                 \
@@ -81,6 +98,8 @@ ONE_VALUE(stop, struct stop);
 ONE_VALUE(workers, struct trap_worker); // one per possible CPU
 ONE_VALUE(parts, struct trap_part);     // cfg_queue_items
 ONE_VALUE(pieces, struct trap_piece);   // cfg_pieces
+ONE_VALUE(seconds, struct trap_second); // as many as Go makes room for
+ONE_VALUE(asked, u64);                  // tgids (an element takes 8 bytes); the loader's side, while nobody runs
 
 static __always_inline struct stop *the_stop(void)
 {
@@ -90,5 +109,7 @@ static __always_inline struct stop *the_stop(void)
 static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
 static __always_inline struct trap_part *part_of(u32 number) { return bpf_map_lookup_elem(&parts, &number); }
 static __always_inline struct trap_piece *piece_of(u32 number) { return bpf_map_lookup_elem(&pieces, &number); }
+static __always_inline struct trap_second *second_of(u32 number) { return bpf_map_lookup_elem(&seconds, &number); }
+static __always_inline u64 *asked_of(u32 number) { return bpf_map_lookup_elem(&asked, &number); }
 
 #endif

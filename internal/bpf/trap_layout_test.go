@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
+
 	"stackshot/bumpalloc"
+	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
 
@@ -18,6 +21,7 @@ func TestTrapLayout(t *testing.T) {
 		types := typesOf(t, object)
 		for name, v := range map[string]any{
 			"stop": Stop{}, "trap_worker": TrapWorker{}, "trap_part": TrapPart{}, "trap_piece": TrapPiece{},
+			"trap_second": TrapSecond{}, "trace_event": TraceEvent{}, "trace_ring": TraceRing{},
 		} {
 			s, g := structOf(t, types, name), reflect.TypeOf(v)
 			if int(s.Size) != int(g.Size()) {
@@ -78,6 +82,31 @@ func TestTrapSharesLayouts(t *testing.T) {
 		fixed, item := structOf(t, types, "queue_fixed").Size, structOf(t, types, "queue_item").Size
 		if got := int(fixed + item + 8); got != workqueue.Size(1) {
 			t.Errorf("%s: a queue of one item has %d bytes, in Go %d", arch, got, workqueue.Size(1))
+		}
+	}
+}
+
+// The places of the trace are numbered alike in C and in the file's format.
+func TestTracePlaces(t *testing.T) {
+	want := map[string]uint64{
+		"TRACE_TAKEN": kcdata.TraceTaken, "TRACE_ARRIVED": kcdata.TraceArrived, "TRACE_DECIDED": kcdata.TraceDecided,
+		"TRACE_HELD": kcdata.TraceHeld, "TRACE_CENSUS": kcdata.TraceCensus, "TRACE_ITEM": kcdata.TraceItem,
+		"TRACE_ITEM_END": kcdata.TraceItemEnd, "TRACE_CHUNK": kcdata.TraceChunk, "TRACE_NO_SPACE": kcdata.TraceNoSpace,
+		"TRACE_DRAINED": kcdata.TraceDrained, "TRACE_VERIFIED": kcdata.TraceVerified, "TRACE_RELEASED": kcdata.TraceReleased,
+		"TRACE_LEFT": kcdata.TraceLeft,
+	}
+	for arch, object := range trapObjects {
+		var e *btf.Enum
+		if err := typesOf(t, object).TypeByName("trace_place", &e); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range e.Values {
+			if got, ok := want[v.Name]; !ok || got != v.Value {
+				t.Errorf("%s: %s is %d in C, %d in Go", arch, v.Name, v.Value, got)
+			}
+		}
+		if len(e.Values) != len(want) {
+			t.Errorf("%s: %d places in C, %d in Go", arch, len(e.Values), len(want))
 		}
 	}
 }

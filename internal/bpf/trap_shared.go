@@ -13,7 +13,7 @@ type Stop struct {
 	HoldNs      uint64
 	Chunk       uint32
 	Split       uint32
-	TakeCensus  uint32
+	Asked       uint32
 	RecordIdle  uint32
 	_           [16]uint32
 	SeenTasks   uint64
@@ -22,6 +22,10 @@ type Stop struct {
 	_           [27]uint32
 	Pieces      uint32
 	_           [31]uint32
+	VerifyNext  uint32
+	Seconds     uint32
+	Verified    uint32
+	_           [29]uint32
 }
 
 // TrapWorker mirrors struct trap_worker (trap.h): one worker, by CPU number.
@@ -38,8 +42,11 @@ type TrapWorker struct {
 
 	Entered  int64
 	Arrived  int64
+	Decided  int64
 	Held     int64
 	Drained  int64
+	Checked  int64
+	Verified int64
 	Left     int64
 	CensusNs int64
 	In       uint32
@@ -49,6 +56,10 @@ type TrapWorker struct {
 	_        [2]uint32
 	Spill    uint64
 	_        [2]uint32
+	_        [3]uint64 // clock, sums of the part
+	UnwindNs uint64
+	Compared uint32
+	_        uint32
 }
 
 // Bits of TrapWorker.Level: what was off while it recorded.
@@ -68,7 +79,15 @@ type TrapPart struct {
 	Off     uint32
 	Len     uint32
 	More    uint32 // number of the next piece plus one; 0: none
-	_       uint32
+	Verdict uint32 // Part*, of the second pass
+
+	Switches  uint64 // sums over its threads
+	Runtime   uint64 // ns
+	Began     uint64 // CLOCK_MONOTONIC, ns; 0 without latency
+	SetupNs   uint32 // durations; 0 without latency
+	HeadNs    uint32
+	ThreadsNs uint32
+	EndNs     uint32
 }
 
 // States and flags of a part (trap.h, enum part_state).
@@ -82,6 +101,45 @@ const (
 	PartOpened = 1 // it has the begin of the task's container
 	PartClosed = 2 // it has its end
 )
+
+// Verdicts of the second pass on a part (trap.h, enum part_verdict).
+const (
+	PartUnchecked = 0 // ours, idle threads, not whole, or no time was left
+	PartUnchanged = 1
+	PartChanged   = 2 // its threads are in Trap.Seconds
+	PartUnnamed   = 3 // there was no room for all of them
+	PartGone      = 4
+)
+
+// TrapSecond mirrors struct trap_second (trap.h): what a thread of a changed
+// part counted in the second pass.
+type TrapSecond struct {
+	_        structs.HostLayout
+	Tid      uint32
+	Part     uint32 // item number
+	Switches uint64
+	Runtime  uint64 // ns
+}
+
+// TraceEvents is how many events a CPU's ring holds.
+const TraceEvents = 256
+
+// TraceEvent mirrors struct trace_event (trace.h).
+type TraceEvent struct {
+	_     structs.HostLayout
+	At    uint64 // CLOCK_MONOTONIC, ns
+	Datum uint64
+	CPU   uint32
+	Place uint32 // kcdata.Trace*
+}
+
+// TraceRing mirrors struct trace_ring (trace.h): one CPU's last events.
+type TraceRing struct {
+	_      structs.HostLayout
+	Next   uint32 // events ever
+	_      [31]uint32
+	Events [TraceEvents]TraceEvent
+}
 
 // TrapPiece mirrors struct trap_piece (trap.h).
 type TrapPiece struct {

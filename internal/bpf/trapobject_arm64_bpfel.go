@@ -17,16 +17,20 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	trapObjectMapArenas         = "arenas"
+	trapObjectMapAsked          = "asked"
 	trapObjectMapControl        = "control"
 	trapObjectMapCpus           = "cpus"
 	trapObjectMapParts          = "parts"
 	trapObjectMapPieces         = "pieces"
 	trapObjectMapQueue          = "queue"
 	trapObjectMapRegion         = "region"
+	trapObjectMapSeconds        = "seconds"
 	trapObjectMapStop           = "stop"
+	trapObjectMapTraces         = "traces"
 	trapObjectMapWorkers        = "workers"
 	trapObjectProgTrap          = "trap"
 	trapObjectVarCfgFloor       = "cfg_floor"
+	trapObjectVarCfgLatency     = "cfg_latency"
 	trapObjectVarCfgPageShift   = "cfg_page_shift"
 	trapObjectVarCfgPieces      = "cfg_pieces"
 	trapObjectVarCfgQueueItems  = "cfg_queue_items"
@@ -36,8 +40,10 @@ const (
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
+	trapObjectVarUnusedPlace    = "unused_place"
 	trapObjectVarUnusedQueue    = "unused_queue"
 	trapObjectVarUnusedRecords  = "unused_records"
+	trapObjectVarUnusedSecond   = "unused_second"
 )
 
 // loadTrapObject returns the embedded CollectionSpec for trapObject.
@@ -90,13 +96,16 @@ type trapObjectProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectMapSpecs struct {
 	Arenas  *ebpf.MapSpec `ebpf:"arenas"`
+	Asked   *ebpf.MapSpec `ebpf:"asked"`
 	Control *ebpf.MapSpec `ebpf:"control"`
 	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
 	Parts   *ebpf.MapSpec `ebpf:"parts"`
 	Pieces  *ebpf.MapSpec `ebpf:"pieces"`
 	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Region  *ebpf.MapSpec `ebpf:"region"`
+	Seconds *ebpf.MapSpec `ebpf:"seconds"`
 	Stop    *ebpf.MapSpec `ebpf:"stop"`
+	Traces  *ebpf.MapSpec `ebpf:"traces"`
 	Workers *ebpf.MapSpec `ebpf:"workers"`
 }
 
@@ -105,6 +114,7 @@ type trapObjectMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectVariableSpecs struct {
 	CfgFloor       *ebpf.VariableSpec `ebpf:"cfg_floor"`
+	CfgLatency     *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.VariableSpec `ebpf:"cfg_pieces"`
 	CfgQueueItems  *ebpf.VariableSpec `ebpf:"cfg_queue_items"`
@@ -114,8 +124,10 @@ type trapObjectVariableSpecs struct {
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
+	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
 	UnusedQueue    *ebpf.VariableSpec `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.VariableSpec `ebpf:"unused_records"`
+	UnusedSecond   *ebpf.VariableSpec `ebpf:"unused_second"`
 }
 
 // trapObjectObjects contains all objects after they have been loaded into the kernel.
@@ -139,26 +151,32 @@ func (o *trapObjectObjects) Close() error {
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectMaps struct {
 	Arenas  *ebpf.Map `ebpf:"arenas"`
+	Asked   *ebpf.Map `ebpf:"asked"`
 	Control *ebpf.Map `ebpf:"control"`
 	Cpus    *ebpf.Map `ebpf:"cpus"`
 	Parts   *ebpf.Map `ebpf:"parts"`
 	Pieces  *ebpf.Map `ebpf:"pieces"`
 	Queue   *ebpf.Map `ebpf:"queue"`
 	Region  *ebpf.Map `ebpf:"region"`
+	Seconds *ebpf.Map `ebpf:"seconds"`
 	Stop    *ebpf.Map `ebpf:"stop"`
+	Traces  *ebpf.Map `ebpf:"traces"`
 	Workers *ebpf.Map `ebpf:"workers"`
 }
 
 func (m *trapObjectMaps) Close() error {
 	return _TrapObjectClose(
 		m.Arenas,
+		m.Asked,
 		m.Control,
 		m.Cpus,
 		m.Parts,
 		m.Pieces,
 		m.Queue,
 		m.Region,
+		m.Seconds,
 		m.Stop,
+		m.Traces,
 		m.Workers,
 	)
 }
@@ -168,6 +186,7 @@ func (m *trapObjectMaps) Close() error {
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectVariables struct {
 	CfgFloor       *ebpf.Variable `ebpf:"cfg_floor"`
+	CfgLatency     *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.Variable `ebpf:"cfg_pieces"`
 	CfgQueueItems  *ebpf.Variable `ebpf:"cfg_queue_items"`
@@ -177,8 +196,10 @@ type trapObjectVariables struct {
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
+	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`
 	UnusedQueue    *ebpf.Variable `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.Variable `ebpf:"unused_records"`
+	UnusedSecond   *ebpf.Variable `ebpf:"unused_second"`
 }
 
 // trapObjectPrograms contains all programs after they have been loaded into the kernel.

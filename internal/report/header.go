@@ -20,6 +20,9 @@ func (v *view) header(l *lines) {
 	if s := v.howTaken(); s != "" {
 		l.words("", "%s", s)
 	}
+	if s := v.atomicity(); s != "" {
+		l.words("", "%s", s)
+	}
 	if s := v.machineLoad(); s != "" {
 		l.words("", "%s", s)
 	}
@@ -78,6 +81,47 @@ func (v *view) howTaken() string {
 		parts = append(parts, "isolation "+Clean(s.Isolation))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ranShown is how many of the threads that ran the header names.
+const ranShown = 4
+
+// atomicity says how much of one instant the picture is.
+func (v *view) atomicity() string {
+	a := v.s.Atomicity
+	if a == nil {
+		return ""
+	}
+	when := "while they were recorded"
+	if a.Method == kcdata.AtomicityInWindow && v.s.Isolation != "none" {
+		when = "during the window"
+	}
+	s := fmt.Sprintf("%d of %s ran %s (%s)", a.Ran, count(int(a.Compared), "thread"), when, duration(a.SpanNs))
+	for i, r := range v.s.Ran {
+		if i == ranShown {
+			s += ", ..."
+			break
+		}
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		s += sep + v.threadWords(r.Tgid, r.Tid)
+	}
+	if n := int(a.Gone + a.Missed); n > 0 {
+		s += fmt.Sprintf("; %s could not be compared", count(n, "more thread"))
+	}
+	return s
+}
+
+// threadWords names a thread for a sentence.
+func (v *view) threadWords(tgid, tid uint32) string {
+	for _, t := range v.s.Tasks {
+		if t.ID == uint64(tgid) {
+			return fmt.Sprintf("%s tid %d", who(t), tid)
+		}
+	}
+	return fmt.Sprintf("tid %d of task %d", tid, tgid)
 }
 
 // machineLoad is the line about load and memory.

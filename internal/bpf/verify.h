@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// The second pass: what each thread counts now, held against what was recorded.
+// A thread that ran in the window has more context switches or more run time;
+// both only grow, so sums over a part tell whether any of its threads ran. Only
+// then are its threads written down one by one, for the loader to compare.
+#ifndef STACKSHOT_VERIFY_H
+#define STACKSHOT_VERIFY_H
+
+static __always_inline bool still_verifying(struct stop *s)
+{
+	return phase_of(peek(s->word)) == PHASE_DRAINED && bpf_ktime_get_ns() < s->pause_by;
+}
+
+// sum_threads adds up the first w->todo threads from p on.
+static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
+{
+	struct bpf_iter_task it;
+	struct task_struct *t;
+	bpf_iter_task_new(&it, p, ITER_PROC_THREADS);
+	while ((t = bpf_iter_task_next(&it))) {
+		if (!w->todo)
+			break;
+		w->todo--;
+		w->seen++;
+		w->switches += t->nvcsw + t->nivcsw;
+		w->runtime += t->se.sum_exec_runtime;
+	}
+	bpf_iter_task_destroy(&it);
+}
+
+// list_threads writes down what each of them counts now.
+static __noinline u32 list_threads(struct stop *s, struct trap_worker *w, struct task_struct *p, u32 part)
+{
+	struct bpf_iter_task it;
+	struct task_struct *t;
+	u32 verdict = PART_CHANGED;
+	bpf_iter_task_new(&it, p, ITER_PROC_THREADS);
+	while ((t = bpf_iter_task_next(&it))) {
+		if (!w->todo)
+			break;
+		w->todo--;
+		struct trap_second *e = second_of(__sync_fetch_and_add(&s->seconds, 1));
+		if (!e) {
+			verdict = PART_UNNAMED;
+			break;
+		}
+		e->tid = t->pid, e->part = part;
+		e->switches = t->nvcsw + t->nivcsw;
+		e->runtime = t->se.sum_exec_runtime;
+	}
+	bpf_iter_task_destroy(&it);
+	return verdict;
+}
+
+// verify_part looks at one part a second time. Our own threads and the idle
+// threads do not count.
+static __noinline u32 verify_part(struct stop *s, struct trap_worker *w, struct queue_item *it, struct trap_part *part, u32 number)
+{
+	if (part->state != PART_WHOLE || !it->tgid || it->tgid == cfg_self_tgid)
+		return PART_UNCHECKED;
+	w->walk = it->tgid; // in memory, so that the verifier forgets which
+	if (it->first_tid)
+		peek(w->walk) = it->first_tid;
+	struct task_struct *p = bpf_task_from_pid(peek(w->walk));
+	if (!p)
+		return PART_GONE;
+	w->switches = w->runtime = 0;
+	w->seen = 0;
+	w->todo = part->threads;
+	sum_threads(w, p);
+	u32 verdict = PART_UNCHANGED;
+	if (w->seen != part->threads || w->switches != part->switches || w->runtime != part->runtime) {
+		w->todo = part->threads;
+		verdict = list_threads(s, w, p, number);
+	}
+	w->compared += w->seen;
+	bpf_task_release(p);
+	return verdict;
+}
+
+static __noinline void verify_item(struct stop *s, struct queue_fixed *q, struct trap_worker *w, u32 number)
+{
+	struct queue_item *it = item_at(q, number);
+	struct trap_part *part = part_of(number);
+	if (it && part)
+		part->verdict = verify_part(s, w, it, part, number);
+}
+
+// verify takes items, whoever recorded them, until all are done or the pause is
+// spent.
+static __noinline void verify(struct stop *s, struct trap_worker *w)
+{
+	struct queue_fixed *q = the_queue();
+	if (!q)
+		return;
+	turns(TURNS_MOST) {
+		if (!still_verifying(s))
+			break;
+		u32 n = __sync_fetch_and_add(&s->verify_next, 1);
+		if (n >= peek(q->pushed))
+			break;
+		verify_item(s, q, w, n);
+	}
+}
+
+#endif

@@ -1,0 +1,72 @@
+package snapshot
+
+import (
+	"slices"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+)
+
+// traceRing holds a worker's last events. Its worker alone writes it, between
+// wake and done; the coordinator reads it while the worker is parked. What the
+// trap's program notes stands in a ring of its own (internal/bpf/trace.h).
+type traceRing struct {
+	noted  uint32
+	events [bpf.TraceEvents]kcdata.LinuxTrace
+}
+
+func (r *traceRing) reset() { r.noted = 0 }
+
+// note may be called in the window.
+func (w *worker) note(place uint32, datum uint64) {
+	r := &w.trace
+	r.events[r.noted%bpf.TraceEvents] = kcdata.LinuxTrace{
+		AtNs: uint64(nanotime()), Datum: datum, CPU: uint32(w.cpu), Place: place,
+	}
+	r.noted++
+}
+
+// list gives the events of all workers in the order of their times.
+func (c *captured) traces(team []*worker) {
+	for _, w := range team {
+		if !w.away {
+			c.trace = append(c.trace, w.trace.events[:min(w.trace.noted, bpf.TraceEvents)]...)
+		}
+	}
+	c.sortTrace()
+}
+
+func (c *captured) sortTrace() {
+	slices.SortStableFunc(c.trace, func(a, b kcdata.LinuxTrace) int {
+		switch {
+		case a.AtNs < b.AtNs:
+			return -1
+		case a.AtNs > b.AtNs:
+			return 1
+		}
+		return 0
+	})
+}
+
+// trapTraces adds what the programs noted.
+func (e *trap) trapTraces(c *captured, team []*worker) {
+	for _, w := range team {
+		if w.away {
+			continue
+		}
+		r := &e.loaded.Traces[w.cpu]
+		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
+			c.trace = append(c.trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.CPU, Place: x.Place})
+		}
+	}
+	c.sortTrace()
+}
+
+// troubled says that somebody will want to know what we did ourselves.
+func (c *captured) troubled() bool {
+	if c.capture.StopBroken > 0 || len(c.failed) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return r.Flags&kcdata.CPUMissed != 0 }) ||
+		slices.ContainsFunc(c.tries, func(y kcdata.LinuxTry) bool { return y.Outcome != kcdata.TryWhole })
+}
