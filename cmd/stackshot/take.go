@@ -54,13 +54,13 @@ func takeCommand() *cobra.Command {
 func (t *take) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
-	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "auto, pull, procfs, or trap (on trial, never chosen by auto)")
+	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "trap (interrupts off), pull (SCHED_FIFO), procfs (nothing is stopped), or auto: the first that works")
 	f.IntSliceVar(&t.pids, "pid", nil, "only this task, by the id of it or of one of its threads; may be repeated")
 	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped)")
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
 	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
 	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
-	f.DurationVar(&t.options.MaxPause, "max-pause", 250*time.Millisecond, "longest time to stop the machine, all tries together")
+	f.DurationVar(&t.options.MaxPause, "max-pause", 0, "longest time to stop the machine, all tries together (default: 100ms with interrupts off, else 250ms)")
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
 	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
 	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no register values, kernel addresses relative to _text")
@@ -70,7 +70,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
 	f.MarkHidden("lock-wait")
-	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EnginePull, snapshot.EngineProcfs, snapshot.EngineTrap)
+	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
