@@ -35,7 +35,8 @@
 //     make an iterator allocate and take mutexes inside the kernel. So each
 //     worker counts its own context switches between arrival and release, and
 //     the sum stands in the file (stop_broken) and in a warning; and under
-//     memory pressure EngineAuto does not use pull at all. Otherwise a picture
+//     memory pressure EngineAuto does not use pull at all. Engine trap keeps
+//     it: all that it needs is there when its CPU arrives. Otherwise a picture
 //     of several moments passes for one of a single moment.
 //  2. Every wait has a deadline, and every stop a release that needs nobody
 //     else: each worker leaves at its own absolute deadline, and the kernel

@@ -44,7 +44,7 @@ type Options struct {
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
 
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
-	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 250 ms
+	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s
 	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 500 ms
 
@@ -81,11 +81,13 @@ func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Optio
 const (
 	defaultArrivalBudget = 10 * time.Millisecond
 	defaultMaxPause      = 250 * time.Millisecond
+	irqoffMaxPause       = 100 * time.Millisecond
 	defaultLockWait      = 5 * time.Second
 	defaultReadLimit     = 500 * time.Millisecond
 	maxArrivalBudget     = 10 * time.Second
 )
 
+// withDefaults leaves MaxPause, whose default depends on the isolation, to Open.
 func (o Options) withDefaults() (Options, error) {
 	if o.Engine == "" {
 		o.Engine = EngineAuto
@@ -94,7 +96,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.Latency = LatencyTask
 	}
 	orDefault(&o.ArrivalBudget, defaultArrivalBudget)
-	orDefault(&o.MaxPause, defaultMaxPause)
 	orDefault(&o.LockWait, defaultLockWait)
 	orDefault(&o.ReadLimit, defaultReadLimit)
 	if o.MaxBuffer == 0 {

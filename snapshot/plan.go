@@ -26,42 +26,6 @@ func planCPUs(o Options) (*topology.Plan, error) {
 	})
 }
 
-// chooseEngine opens the engine asked for; auto takes pull, or procfs with the
-// reason in a warning.
-func (s *Session) chooseEngine(h hooks) (engine, error) {
-	if s.options.Engine == EngineProcfs {
-		return s.openProcfs(), nil
-	}
-	if s.options.Engine == EngineAuto {
-		if why := memoryPressure(s.machine); why != "" {
-			s.warn("memory_pressure", "nothing was stopped: "+why+", and engine pull allocates while it holds the machine")
-			return s.openProcfs(), nil
-		}
-	}
-	if s.options.Engine == EngineTrap {
-		e, err := newTrap(s.options, s.plan, h)
-		if err != nil {
-			return nil, fmt.Errorf("engine trap: %w", err)
-		}
-		return e, nil
-	}
-	p, err := newPull(s.options, s.plan, h)
-	if err == nil {
-		if why := p.fifoRefused(); why != nil {
-			s.warn("isolation_none", "other tasks ran during the capture: "+why.Error())
-		}
-		for _, m := range p.objects.Missing {
-			s.warn("program_missing", m.Program+": "+m.Why.Error())
-		}
-		return p, nil
-	}
-	if s.options.Engine == EnginePull {
-		return nil, fmt.Errorf("engine pull: %w", err)
-	}
-	s.warn("engine_procfs", "nothing was stopped: "+err.Error())
-	return s.openProcfs(), nil
-}
-
 // scope is which tasks a request means.
 type scope struct {
 	pids    []bpf.CensusEntry // ascending; nil: all

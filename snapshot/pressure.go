@@ -18,7 +18,7 @@ const (
 	minAvailableBytes = 64 << 20
 )
 
-// MemoryPressure says why EngineAuto would not stop the machine now; "" if it
+// MemoryPressure says why EngineAuto would not take engine pull now; "" if it
 // would.
 func MemoryPressure() string { return memoryPressure(procfs.FS{}) }
 

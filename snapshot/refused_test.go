@@ -52,7 +52,7 @@ func dropCapability(t *testing.T, bit uint) {
 	}
 }
 
-// SCHED_FIFO refused: the next level, and the file says so.
+// SCHED_FIFO refused to pull: the next level, and the file says so.
 func TestFIFORefused(t *testing.T) {
 	if !inChild(t, nil) {
 		return

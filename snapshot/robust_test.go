@@ -184,17 +184,20 @@ func TestWorkerAway(t *testing.T) {
 }
 
 // A machine that cannot be stopped at all, because whoever leads comes too
-// late: auto falls back on /proc and says why, pull says so in its error.
+// late: auto falls back on /proc and says why, the engines say so in their error.
 func TestNoStopFallsBack(t *testing.T) {
 	requireBPF(t)
 	const budget = 5 * time.Millisecond
 	var s *Session
 	tardy := hooks{beforeArrival: func(cpu int) {
-		w := workerOf(s.engine.(*pull).workers, cpu)
+		w := workerOf(workersOf(s), cpu)
 		for until := nanotime() + int64(3*budget); w.stamp.main && nanotime() < until; {
 		}
 	}}
-	for _, engine := range []string{EngineAuto, EnginePull} {
+	for _, engine := range []string{EngineAuto, EngineTrap, EnginePull} {
+		if engine == EngineTrap && !trapHere() {
+			continue
+		}
 		var err error
 		if s, err = open(Options{Engine: engine, ArrivalBudget: budget, LockWait: time.Minute}, tardy); err != nil {
 			t.Fatal(err)
@@ -203,8 +206,8 @@ func TestNoStopFallsBack(t *testing.T) {
 		var file bytes.Buffer
 		r, err := s.Take(context.Background(), Request{Output: &file})
 		switch {
-		case engine == EnginePull && !errors.Is(err, errNotStopped):
-			t.Errorf("pull: %v", err)
+		case engine != EngineAuto && !errors.Is(err, errNotStopped):
+			t.Errorf("%s: %v", engine, err)
 		case engine == EngineAuto && err != nil:
 			t.Errorf("auto: %v", err)
 		case engine == EngineAuto && (r.Engine != EngineProcfs || !hasWarning(r, "engine_procfs") || r.Tasks < 10):
@@ -214,6 +217,14 @@ func TestNoStopFallsBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// workersOf are the threads of an engine that stops the machine.
+func workersOf(s *Session) []*worker {
+	if e, ok := s.engine.(*trap); ok {
+		return e.workers
+	}
+	return s.engine.(*pull).workers
 }
 
 // A CPU kept for good by somebody's FIFO-99 task: the capture goes on without

@@ -29,7 +29,7 @@ type Session struct {
 	closed bool // by mu
 }
 
-// engine is one way to capture. Engines: pull, procfs.
+// engine is one way to capture. Engines: trap, pull, procfs.
 type engine interface {
 	name() string
 	isolation() string
@@ -43,7 +43,7 @@ type engine interface {
 }
 
 // Open prepares captures. Errors: *OptionError and topology's own for options
-// that cannot be, internal/bpf.ErrUnsupported under --engine pull.
+// that cannot be, internal/bpf.ErrUnsupported under --engine trap and pull.
 func Open(o Options) (*Session, error) { return open(o, hooks{}) }
 
 func open(o Options, h hooks) (*Session, error) {
@@ -60,6 +60,7 @@ func open(o Options, h hooks) (*Session, error) {
 	if s.engine, err = s.chooseEngine(h); err != nil {
 		return nil, err
 	}
+	orDefault(&s.options.MaxPause, pauseFor(s.engine.isolation()))
 	if s.host.kallsymsWhy != "" {
 		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
 	}

@@ -39,19 +39,32 @@ func newTrap(o Options, plan *topology.Plan, h hooks) (*trap, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &trap{pull: p, level: p.level, split: splitThreads}
-	if p.objects.Control.NsLevel != 0 {
-		err = fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
-	} else {
-		bytes := o.Buffer
-		if bytes == 0 {
-			bytes = min(firstTrapBytes, o.MaxBuffer)
-		}
-		err = e.load(size{bytes: bytes, tasks: firstTrapItems, clusters: len(plan.Topology.Clusters), amp: plan.Topology.AMP})
-	}
+	e, err := trapOver(p)
 	if err != nil {
-		return nil, errors.Join(err, e.close())
+		return nil, errors.Join(err, p.close())
 	}
+	return e, nil
+}
+
+// trapOver puts the trap over a pull; with an error that is as it was.
+func trapOver(p *pull) (*trap, error) {
+	if p.objects.Control.NsLevel != 0 {
+		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
+	}
+	e := &trap{pull: p, split: splitThreads}
+	t := p.plan.Topology
+	bytes := p.options.Buffer
+	if bytes == 0 {
+		bytes = min(firstTrapBytes, p.options.MaxBuffer)
+	}
+	if err := e.load(size{bytes: bytes, tasks: firstTrapItems, clusters: len(t.Clusters), amp: t.AMP}); err != nil {
+		p.mem = nil // it lay in the trap's map
+		if e.loaded != nil {
+			err = errors.Join(err, e.loaded.Close())
+		}
+		return nil, lacking(err)
+	}
+	e.level = e.levelOf(e.loaded.Level())
 	return e, nil
 }
 
@@ -158,6 +171,7 @@ func (w *worker) enterTrap(t *try) {
 	s.arrived, s.decided, s.window, s.census, s.drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
 	s.checked, s.verified, s.released = k.Checked, k.Verified, k.Left
 	s.in = k.In != 0
+	s.firm = k.Level&bpf.PreemptionOff != 0
 }
 
 func (e *trap) close() error {

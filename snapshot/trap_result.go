@@ -36,13 +36,7 @@ func (e *trap) heldLevel(team []*worker) string {
 			level &= e.loaded.Workers[w.cpu].Level
 		}
 	}
-	switch {
-	case level&bpf.InterruptsOff != 0:
-		return IsolationIRQOff
-	case level&bpf.PreemptionOff != 0:
-		return IsolationPreemptOff
-	}
-	return e.pull.level
+	return e.levelOf(level)
 }
 
 // parts collects what came of each item. Of a task all of whose parts are not

@@ -15,7 +15,7 @@ import (
 // nobody holds interrupts off for long without the others, and every stop that
 // is made is of those who came.
 func TestTrapArrivalDelays(t *testing.T) {
-	requireBPF(t)
+	requireTrap(t)
 	requireTwoCPUs(t)
 	const budget = 4 * time.Millisecond
 	for _, slow := range []int{0, 1} {

@@ -16,7 +16,7 @@ import (
 // trapSession opens engine trap; where the kernel has it not, the test is none.
 func trapSession(tb testing.TB, o Options) (*Session, *trap) {
 	tb.Helper()
-	requireBPF(tb)
+	requireTrap(tb)
 	o.Engine = EngineTrap
 	if o.Latency == "" {
 		o.Latency = LatencyOff // durations differ by nature, and sections are compared

@@ -82,6 +82,7 @@ type stamps struct {
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
+	firm     bool // preemption was off all the while
 }
 
 // team is what all workers share.
@@ -264,8 +265,12 @@ func (w *worker) assign(t *try) {
 }
 
 // switches is how often the scheduler took this worker off its CPU between the
-// two readings: each is a break of the stop.
+// two readings: each is a break of the stop. With preemption off they were
+// before the arrival, while read(2) went in, or after the release.
 func (w *worker) switches() uint32 {
+	if w.stamp.firm {
+		return 0
+	}
 	return uint32(w.after.Nvcsw - w.before.Nvcsw + w.after.Nivcsw - w.before.Nivcsw)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ type diagnosis struct {
 	Arch      string   `json:"arch"`
 	Engines   []option `json:"engines"`
 	Isolation []option `json:"isolation"`
+	Auto      choice   `json:"auto"`
+	Probes    []probe  `json:"probes"`
 	Missing   []option `json:"programs_missing"`
 	Facts     []fact   `json:"facts"`
 }
@@ -33,6 +36,20 @@ type option struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
 	Why  string `json:"why"` // why not; "" where OK
+}
+
+// choice is what `take` does unless told otherwise.
+type choice struct {
+	Engine     string `json:"engine"`
+	Isolation  string `json:"isolation"`
+	MaxPauseNs int64  `json:"max_pause_ns"`
+	Why        string `json:"why"` // not a better engine; "" where it is the best
+}
+
+// probe is a function or a type of program that the kernel was asked for.
+type probe struct {
+	option
+	Since string `json:"since"` // the Linux release that brought it
 }
 
 // fact is one thing about the machine that decides what a snapshot can hold.
@@ -58,7 +75,7 @@ func newDoctor() *doctor {
 	r := procfs.NewReaders(0, doctorReadLimit)
 	return &doctor{
 		proc: procfs.FS{Readers: r}, boot: procfs.FS{Root: "/boot", Readers: r}, sys: procfs.FS{Root: "/sys", Readers: r},
-		diagnosis: diagnosis{Format: "stackshot-doctor", Version: 1, Missing: []option{}},
+		diagnosis: diagnosis{Format: "stackshot-doctor", Version: 1, Missing: []option{}, Probes: []probe{}},
 	}
 }
 
@@ -67,8 +84,10 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine allows, and what it costs where it does not",
-		Long: "Try every engine and isolation level, and list what decides about them.\n\n" +
-			"Exit code 0: the best there is (engine pull, isolation fifo) works; 3: a lesser way does.",
+		Long: "Try every engine and isolation level, say which of them auto takes, and list what\n" +
+			"decides about them.\n\n" +
+			"Exit code 0: the machine can be stopped (engine trap or pull, with SCHED_FIFO); 3: only\n" +
+			"a lesser way works.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			d := newDoctor()
@@ -95,25 +114,18 @@ func (d *doctor) examine() {
 	d.engines()
 }
 
-// verdict is an error where the best way does not work.
+// verdict is an error where the machine cannot be stopped, or its CPUs may
+// come late to the stop.
 func (d *doctor) verdict() error {
-	if d.Engines[0].OK && d.Isolation[0].OK {
+	stops := works(d.Engines, snapshot.EngineTrap) || works(d.Engines, snapshot.EnginePull)
+	if stops && works(d.Isolation, snapshot.IsolationFIFO) {
 		return nil
 	}
-	engine, level := first(d.Engines), first(d.Isolation)
-	if engine == snapshot.EngineProcfs {
-		level = snapshot.IsolationNone
-	}
-	return &incompleteError{errors.New("not the best way: engine " + engine + ", isolation " + level)}
+	return &incompleteError{errors.New("not the best way: engine " + d.Auto.Engine + ", isolation " + d.Auto.Isolation)}
 }
 
-func first(list []option) string {
-	for _, o := range list {
-		if o.OK {
-			return o.Name
-		}
-	}
-	return "none"
+func works(list []option, name string) bool {
+	return slices.ContainsFunc(list, func(o option) bool { return o.Name == name && o.OK })
 }
 
 // good and bad file a fact.
@@ -137,9 +149,11 @@ func (d *doctor) text(w io.Writer) error {
 	p.line("stackshot doctor: %s, Linux %s %s", d.Host, d.Release, d.Arch)
 	p.options("engines, best first", d.Engines)
 	p.options("isolation levels, best first", d.Isolation)
+	p.auto(d.Auto)
 	if len(d.Missing) > 0 {
 		p.options("programs that this kernel refuses", d.Missing)
 	}
+	p.probes(d.Probes)
 	section := ""
 	for _, f := range d.Facts {
 		if f.Section != section {
@@ -170,6 +184,28 @@ func (p *printer) options(title string, list []option) {
 			p.line("  ok  %s", o.Name)
 		} else {
 			p.line("  no  %s: %s", o.Name, o.Why)
+		}
+	}
+}
+
+func (p *printer) auto(c choice) {
+	bound := "nothing is stopped"
+	if c.Engine != snapshot.EngineProcfs {
+		bound = "stops for at most " + time.Duration(c.MaxPauseNs).String()
+	}
+	p.line("\nauto takes: engine %s, isolation %s, %s", c.Engine, c.Isolation, bound)
+	if c.Why != "" {
+		p.line("  because %s", c.Why)
+	}
+}
+
+func (p *printer) probes(list []probe) {
+	p.line("\nwhat the engines ask of the kernel")
+	for _, o := range list {
+		if o.OK {
+			p.line("  ok  %s (Linux %s)", o.Name, o.Since)
+		} else {
+			p.line("  no  %s (Linux %s): %s", o.Name, o.Since, o.Why)
 		}
 	}
 }

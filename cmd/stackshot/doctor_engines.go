@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/report"
@@ -13,13 +16,49 @@ import (
 // engines tries each engine and each isolation level for real; nothing is
 // stopped.
 func (d *doctor) engines() {
+	trap, err := snapshot.Try(snapshot.EngineTrap)
 	d.Engines = []option{
+		tried(snapshot.EngineTrap, err),
 		tried(snapshot.EnginePull, d.tryPull()),
 		tried(snapshot.EngineProcfs, d.tryProcfs()),
 	}
+	d.Engines[0].Why = strings.TrimPrefix(d.Engines[0].Why, "engine trap: ")
 	d.Isolation = []option{
+		tried(snapshot.IsolationIRQOff, turnsOff(trap, bpf.NeedIRQOff, snapshot.IsolationIRQOff)),
+		tried(snapshot.IsolationPreemptOff, turnsOff(trap, bpf.NeedPreemptOff, snapshot.IsolationPreemptOff, snapshot.IsolationIRQOff)),
 		tried(snapshot.IsolationFIFO, snapshot.TryFIFO()),
 		tried(snapshot.IsolationNone, nil),
+	}
+	d.choose()
+	for _, p := range bpf.Probes() {
+		d.Probes = append(d.Probes, probe{tried(p.Name, p.Err), p.Since})
+	}
+}
+
+// turnsOff says why the trap does not reach a level; nil where it is one of
+// those that include it.
+func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
+	if slices.Contains(levels, trap.Isolation) {
+		return nil
+	}
+	if p, lacking := bpf.Lacks(n); lacking {
+		return errors.New(p.String())
+	}
+	return errors.New("needs engine trap")
+}
+
+// choose asks auto itself.
+func (d *doctor) choose() {
+	c, err := snapshot.Try(snapshot.EngineAuto)
+	if err != nil {
+		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: report.Clean(err.Error())}
+		return
+	}
+	d.Auto = choice{Engine: c.Engine, Isolation: c.Isolation, MaxPauseNs: int64(c.MaxPause)}
+	for _, w := range c.Warnings {
+		if w.Code == "memory_pressure" || strings.HasPrefix(w.Code, "engine_") {
+			d.Auto.Why = report.Clean(w.Text)
+		}
 	}
 }
 

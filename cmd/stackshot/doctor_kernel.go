@@ -62,7 +62,7 @@ func (d *doctor) btf(section string) {
 	files := []procfs.File{{Name: "vmlinux", Max: 2}}
 	d.sys.Read("kernel/btf", files)
 	if err := files[0].Err; err != nil {
-		d.bad(section, "BTF", "no /sys/kernel/btf/vmlinux ("+cause(err)+")", "no engine pull (CONFIG_DEBUG_INFO_BTF)")
+		d.bad(section, "BTF", "no /sys/kernel/btf/vmlinux ("+cause(err)+")", "no engine trap or pull (CONFIG_DEBUG_INFO_BTF)")
 		return
 	}
 	d.good(section, "BTF", "/sys/kernel/btf/vmlinux")
@@ -74,7 +74,7 @@ func (d *doctor) lockdown(section string) {
 	case !ok:
 		d.good(section, "lockdown", "none (no /sys/kernel/security/lockdown)")
 	case strings.Contains(text, "[confidentiality]"):
-		d.bad(section, "lockdown", text, "BPF may not read the kernel's memory, so no engine pull")
+		d.bad(section, "lockdown", text, "BPF may not read the kernel's memory, so no engine trap or pull")
 	default:
 		d.good(section, "lockdown", text)
 	}

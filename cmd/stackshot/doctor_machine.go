@@ -143,7 +143,7 @@ func (d *doctor) pidNamespace(section string) {
 	case isFirst:
 		d.good(section, "pid namespace", "the first")
 	default:
-		d.bad(section, "pid namespace", fmt.Sprint(inode), "tasks of this namespace only")
+		d.bad(section, "pid namespace", fmt.Sprint(inode), "tasks of this namespace only, and no engine trap")
 	}
 }
 
@@ -162,7 +162,7 @@ func (d *doctor) memory(section string) {
 	}
 	line = "all tasks waited " + line
 	if why := snapshot.MemoryPressure(); why != "" {
-		d.bad(section, "memory pressure", line, "auto stops nothing now: "+why)
+		d.bad(section, "memory pressure", line, "auto stops nothing now unless it has engine trap: "+why)
 		return
 	}
 	d.good(section, "memory pressure", line)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,14 +19,15 @@ func TestDoctor(t *testing.T) {
 	if got.Format != "stackshot-doctor" || got.Version != 1 || got.Release == "" {
 		t.Errorf("%+v", got)
 	}
-	if names(got.Engines) != "pull procfs" || names(got.Isolation) != "fifo none" {
+	if names(got.Engines) != "trap pull procfs" || names(got.Isolation) != "irqoff preemptoff fifo none" {
 		t.Errorf("engines %+v, isolation %+v", got.Engines, got.Isolation)
 	}
-	if best := got.Engines[0].OK && got.Isolation[0].OK; best != (o.code == exitWhole) || !best && o.code != exitIncomplete {
+	wantReasons(t, got)
+	if best := got.Engines[1].OK && got.Isolation[2].OK; best != (o.code == exitWhole) || !best && o.code != exitIncomplete {
 		t.Errorf("exit code %d with %+v, %+v", o.code, got.Engines, got.Isolation)
 	}
-	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" && !got.Engines[0].OK {
-		t.Errorf("no pull: %s", got.Engines[0].Why)
+	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" && !got.Engines[1].OK {
+		t.Errorf("no pull: %s", got.Engines[1].Why)
 	}
 	have := map[string]bool{}
 	for _, f := range got.Facts {
@@ -45,10 +47,42 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	text := stackshot(t, "doctor")
+	if want := "auto takes: engine " + got.Auto.Engine + ", isolation " + got.Auto.Isolation + ","; !strings.Contains(text.stdout, want) {
+		t.Errorf("the text does not hold %q", want)
+	}
+	for _, p := range got.Probes {
+		if !strings.Contains(text.stdout, p.Name+" (Linux "+p.Since+")") {
+			t.Errorf("the text does not hold %s", p.Name)
+		}
+	}
 	for _, f := range got.Facts {
 		if !strings.Contains(text.stdout, f.Name) {
 			t.Errorf("the text does not hold %s", f.Name)
 		}
+	}
+}
+
+// wantReasons: whatever is not there has its reason, and auto takes the first
+// engine that works.
+func wantReasons(t *testing.T, got diagnosis) {
+	t.Helper()
+	all := slices.Concat(got.Engines, got.Isolation)
+	lacks := map[string]bool{}
+	for _, p := range got.Probes {
+		all = append(all, p.option)
+		lacks[p.Name] = !p.OK
+	}
+	for _, o := range all {
+		if o.OK == (o.Why != "") {
+			t.Errorf("%+v", o)
+		}
+	}
+	first := got.Engines[slices.IndexFunc(got.Engines, func(o option) bool { return o.OK })].Name
+	if got.Auto.Engine != first && got.Auto.Why == "" || (got.Auto.Engine == "trap") != (got.Auto.Why == "") || got.Auto.MaxPauseNs <= 0 {
+		t.Errorf("auto %+v, engines %+v", got.Auto, got.Engines)
+	}
+	if irqoff := got.Engines[0].OK && !lacks["bpf_local_irq_save"]; irqoff != got.Isolation[0].OK || irqoff != (got.Auto.Isolation == "irqoff") {
+		t.Errorf("auto %+v, isolation %+v, probes %+v", got.Auto, got.Isolation, got.Probes)
 	}
 }
 
@@ -65,14 +99,17 @@ func TestVerdict(t *testing.T) {
 	yes, no := func(n string) option { return option{Name: n, OK: true} }, func(n string) option { return option{Name: n, Why: "x"} }
 	for _, c := range []struct {
 		engines, levels []option
+		auto            choice
 		code            int
 		words           string
 	}{
-		{[]option{yes("pull"), yes("procfs")}, []option{yes("fifo"), yes("none")}, exitWhole, ""},
-		{[]option{yes("pull"), yes("procfs")}, []option{no("fifo"), yes("none")}, exitIncomplete, "engine pull, isolation none"},
-		{[]option{no("pull"), yes("procfs")}, []option{yes("fifo"), yes("none")}, exitIncomplete, "engine procfs, isolation none"},
+		{[]option{yes("trap"), yes("pull")}, []option{yes("irqoff"), yes("fifo")}, choice{Engine: "trap", Isolation: "irqoff"}, exitWhole, ""},
+		{[]option{no("trap"), yes("pull")}, []option{no("irqoff"), yes("fifo")}, choice{Engine: "pull", Isolation: "fifo"}, exitWhole, ""},
+		{[]option{yes("trap"), yes("pull")}, []option{yes("irqoff"), no("fifo")}, choice{Engine: "trap", Isolation: "irqoff"}, exitIncomplete, "engine trap, isolation irqoff"},
+		{[]option{no("trap"), yes("pull")}, []option{no("irqoff"), no("fifo")}, choice{Engine: "pull", Isolation: "none"}, exitIncomplete, "engine pull, isolation none"},
+		{[]option{no("trap"), no("pull")}, []option{no("irqoff"), yes("fifo")}, choice{Engine: "procfs", Isolation: "none"}, exitIncomplete, "engine procfs, isolation none"},
 	} {
-		d := &doctor{diagnosis: diagnosis{Engines: c.engines, Isolation: c.levels}}
+		d := &doctor{diagnosis: diagnosis{Engines: c.engines, Isolation: c.levels, Auto: c.auto}}
 		err := d.verdict()
 		if exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%v, %v: %v", c.engines, c.levels, err)

@@ -100,7 +100,7 @@ func TestHelpAndVersion(t *testing.T) {
 			t.Errorf("completion %s: exit code %d, %s", shell, o.code, o.stderr)
 		}
 	}
-	if o := stackshot(t, "__complete", "take", "--engine", ""); !strings.Contains(o.stdout, "pull\nprocfs") {
+	if o := stackshot(t, "__complete", "take", "--engine", ""); !strings.Contains(o.stdout, "trap\npull\nprocfs") {
 		t.Errorf("engines to complete: %q", o.stdout)
 	}
 }

@@ -5,3 +5,4 @@ package bpf
 //
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf object stackshot.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf trapObject trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf probeObject probe.bpf.c -- -O2 -mcpu=v3 -Wall -Werror

@@ -1,0 +1,219 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+// requireTrap skips a test where the kernel itself says that it has not what
+// the trap needs. That the trap is refused all the same is a failure.
+func requireTrap(tb testing.TB) {
+	tb.Helper()
+	requireBPF(tb)
+	if p, lacking := bpf.Lacks(bpf.NeedTrap); lacking && p.Lacks() {
+		tb.Skip(p)
+	}
+}
+
+func trapHere() bool {
+	_, lacking := bpf.Lacks(bpf.NeedTrap)
+	return !lacking
+}
+
+// bestLevel is the isolation that the probes promise.
+func bestLevel() string {
+	if _, lacking := bpf.Lacks(bpf.NeedIRQOff); !lacking {
+		return IsolationIRQOff
+	}
+	if _, lacking := bpf.Lacks(bpf.NeedPreemptOff); !lacking {
+		return IsolationPreemptOff
+	}
+	return IsolationFIFO
+}
+
+// Where the kernel has the trap auto takes it, at the level it says before the
+// first capture, with the pause that belongs to the level.
+func TestAutoTakesTheTrap(t *testing.T) {
+	requireTrap(t)
+	s := session(t, Options{})
+	if s.engine.name() != EngineTrap || s.engine.isolation() != bestLevel() {
+		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.name(), s.engine.isolation(), bestLevel())
+	}
+	res, snap, _ := captureWhole(t, s, Request{})
+	if res.Engine != EngineTrap || snap.Engine != EngineTrap || snap.Isolation != bestLevel() {
+		t.Errorf("engine %s, in the file %s, isolation %s", res.Engine, snap.Engine, snap.Isolation)
+	}
+	if snap.Capture.MaxPauseNs != uint64(pauseFor(bestLevel())) {
+		t.Errorf("max_pause_ns %d at %s", snap.Capture.MaxPauseNs, bestLevel())
+	}
+	for _, w := range res.Warnings {
+		if strings.HasPrefix(w.Code, "engine_") || w.Code == "fifo_refused" || w.Code == "isolation_none" {
+			t.Errorf("nothing was refused: %+v", w)
+		}
+	}
+}
+
+// The pause that was asked for is the one used; what was not asked for depends
+// on how still the machine stands.
+func TestDefaultPause(t *testing.T) {
+	requireBPF(t)
+	for _, c := range []struct {
+		o    Options
+		want time.Duration
+	}{
+		{Options{Engine: EnginePull}, 250 * time.Millisecond},
+		{Options{Engine: EngineProcfs}, 250 * time.Millisecond},
+		{Options{MaxPause: 77 * time.Millisecond}, 77 * time.Millisecond},
+	} {
+		if _, snap, _ := take(t, c.o, Request{Pids: []int{os.Getpid()}}); snap.Capture.MaxPauseNs != uint64(c.want) {
+			t.Errorf("%+v: max_pause_ns %d", c.o, snap.Capture.MaxPauseNs)
+		}
+	}
+	for level, want := range map[string]time.Duration{
+		IsolationIRQOff: 100 * time.Millisecond, IsolationPreemptOff: 250 * time.Millisecond,
+		IsolationFIFO: 250 * time.Millisecond, IsolationNone: 250 * time.Millisecond,
+	} {
+		if got := pauseFor(level); got != want {
+			t.Errorf("%s: %v", level, got)
+		}
+	}
+}
+
+// Without the numbers of the first pid namespace the trap is refused: auto goes
+// on with pull and says why, or, where memory is short, with procfs.
+func TestAutoWithoutTheTrap(t *testing.T) {
+	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
+		return
+	}
+	hideProc(t)
+	var file bytes.Buffer
+	r, err := Take(context.Background(), Options{LockWait: time.Minute, ArrivalBudget: time.Second}, Request{Output: &file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Engine != EnginePull || snap.Engine != EnginePull || !strings.Contains(textOf(r.Warnings, "engine_pull"), "pid namespace") && trapHere() {
+		t.Errorf("engine %s, in the file %s, warnings %+v", r.Engine, snap.Engine, r.Warnings)
+	}
+	s, e := bestUnderPressure(t)
+	if e.name() != EngineProcfs || !strings.Contains(textOf(s.warnings, "memory_pressure"), "engine trap") {
+		t.Errorf("engine %s under memory pressure, warnings %+v", e.name(), s.warnings)
+	}
+	if c, err := Try(EngineTrap); err == nil {
+		t.Errorf("the trap opens: %+v", c)
+	}
+	if c, err := Try(EngineAuto); err != nil || c.Engine != EnginePull || c.Isolation != IsolationFIFO || textOf(c.Warnings, "engine_pull") == "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// The trap allocates nothing while it holds the machine, so it is right under
+// memory pressure too.
+func TestMemoryPressureKeepsTheTrap(t *testing.T) {
+	requireTrap(t)
+	if s, e := bestUnderPressure(t); e.name() != EngineTrap || len(s.warnings) != 0 {
+		t.Errorf("engine %s, warnings %+v", e.name(), s.warnings)
+	}
+}
+
+// bestUnderPressure is what auto takes of a machine that has 1 MiB left.
+func bestUnderPressure(t *testing.T) (*Session, engine) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "meminfo"), []byte("MemAvailable: 1024 kB\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := planCPUs(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Session{options: o, plan: plan, machine: procfs.FS{Root: dir}, host: &host{}}
+	e := s.bestEngine(hooks{})
+	t.Cleanup(func() {
+		if err := e.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, e
+}
+
+// SCHED_FIFO refused: CPUs may come late to the trap, but those that come stand
+// as still as ever, and the file says both.
+func TestTrapWithoutFIFO(t *testing.T) {
+	requireTrap(t)
+	if !inChild(t, nil) {
+		return
+	}
+	dropCapability(t, unix.CAP_SYS_NICE)
+	s := openTest(t, Options{Engine: EngineAuto, ArrivalBudget: time.Second, MaxPause: 3 * time.Second}, hooks{})
+	want := bestLevel()
+	if want == IsolationFIFO {
+		want = IsolationNone
+	}
+	if s.engine.name() != EngineTrap || s.engine.isolation() != want {
+		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.name(), s.engine.isolation(), want)
+	}
+	r, snap := s.mustTake(t)
+	if r.Engine != EngineTrap || snap.Isolation != want {
+		t.Errorf("engine %s, isolation %s, warnings %+v", r.Engine, snap.Isolation, r.Warnings)
+	}
+	code := "fifo_refused"
+	if want == IsolationNone {
+		code = "isolation_none"
+	}
+	if !strings.Contains(textOf(r.Warnings, code), "CAP_SYS_NICE") || hasWarning(r, "isolation_none") != (want == IsolationNone) {
+		t.Errorf("at %s: %+v", want, r.Warnings)
+	}
+	if len(snap.Tasks) < 10 {
+		t.Errorf("%d tasks", len(snap.Tasks))
+	}
+}
+
+// A program that was left out is named under every engine that would use it.
+func TestMissingProgramsAreNamed(t *testing.T) {
+	requireTrap(t)
+	for _, name := range []string{EngineTrap, EnginePull} {
+		s := session(t, Options{Engine: name})
+		var open interface{ warnings() []kcdata.Warning }
+		var p *pull
+		switch e := s.engine.(type) {
+		case *trap:
+			open, p = e, e.pull
+		case *pull:
+			open, p = e, e
+		}
+		p.objects.Missing = append(p.objects.Missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
+		if got := textOf(open.warnings(), "program_missing"); got != "on_switch: "+unix.EPERM.Error() {
+			t.Errorf("%s: %q", name, got)
+		}
+		s.Close()
+	}
+}
+
+func textOf(list []kcdata.Warning, code string) string {
+	for _, w := range list {
+		if w.Code == code {
+			return w.Text
+		}
+	}
+	return ""
+}
