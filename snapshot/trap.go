@@ -73,7 +73,7 @@ func (e *trap) isolation() string { return e.level }
 
 // load puts a trap with memory for s in place of the one there is.
 func (e *trap) load(s size) error {
-	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor})
+	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor, Stale: uint32(e.team.hooks.staleTid)})
 	if err != nil {
 		return err
 	}

@@ -108,6 +108,9 @@ func (w *worker) inWindow(t *try) {
 	if w.works {
 		w.drain(t)
 	}
+	if h := w.team.hooks.recorded; h != nil {
+		h(w.cpu)
+	}
 	w.stamp.drained = nanotime()
 	w.note(kcdata.TraceDrained, uint64(len(w.parts)))
 	t.state.finish()

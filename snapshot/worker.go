@@ -97,6 +97,9 @@ type team struct {
 type hooks struct {
 	beforeArrival func(cpu int)
 	inWindow      func(cpu int)
+	recorded      func(cpu int)
+	noFIFO        bool // as where SCHED_FIFO is refused
+	staleTid      int  // engine trap records this thread as if it ran once before the second pass
 }
 
 const fifoPriority = 99
@@ -145,7 +148,7 @@ func (w *worker) loop(fifo bool) {
 	blockPreemptionSignal()
 	growStack(0)
 	if fifo {
-		w.fifo = setFIFO()
+		w.fifo = w.team.hooks.setFIFO()
 	}
 	close(w.ready)
 	for {
@@ -171,6 +174,13 @@ func setFIFO() error {
 		return fmt.Errorf("SCHED_FIFO %d: %w (needs CAP_SYS_NICE, and an RT budget under CONFIG_RT_GROUP_SCHED)", fifoPriority, err)
 	}
 	return err
+}
+
+func (h *hooks) setFIFO() error {
+	if h.noFIFO {
+		return errors.New("refused by the test")
+	}
+	return setFIFO()
 }
 
 // TryFIFO says why workers could not hold their CPUs; nil if they can. It asks

@@ -84,6 +84,8 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 // sink_count adds a thread to its part's sums: what the second pass compares.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r)
 {
+	if (cfg_stale_tid && r->tid == cfg_stale_tid)
+		r->nvcsw--;
 	s->w->switches += r->nvcsw + r->nivcsw;
 	s->w->runtime += r->sum_exec_runtime;
 }

@@ -15,9 +15,10 @@ import (
 
 // TrapConfig is the size of what the trap writes to; fixed when it is loaded.
 type TrapConfig struct {
-	Bytes int  // records
-	Items int  // capacity of the queues
-	Floor bool // unwind each thread and record nothing: the least a thread can cost
+	Bytes int    // records
+	Items int    // capacity of the queues
+	Stale uint32 // tests: the thread to record as if it ran once before the second pass
+	Floor bool   // unwind each thread and record nothing: the least a thread can cost
 }
 
 // Trap is the program that stops a CPU and records, and its memory, mapped. It
@@ -67,6 +68,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	}
 	if err := setVariables(spec, map[string]uint32{
 		"cfg_floor":        floor,
+		"cfg_stale_tid":    cfg.Stale,
 		"cfg_region_bytes": uint32(cfg.Bytes),
 		"cfg_queue_items":  uint32(cfg.Items),
 		"cfg_pieces":       uint32(pieces),

@@ -9,6 +9,7 @@
 const volatile u32 cfg_region_bytes;
 const volatile u32 cfg_queue_items;
 const volatile u32 cfg_pieces;
+const volatile u32 cfg_stale_tid; // tests: record this thread as if it ran once more before the second pass
 const volatile u32 cfg_floor; // benchmarks: unwind each thread, record nothing
 
 // The stop. word and want are package snapshot's stopState; who writes the word

@@ -38,6 +38,7 @@ const (
 	trapObjectVarCfgRegionBytes = "cfg_region_bytes"
 	trapObjectVarCfgSelfTgid    = "cfg_self_tgid"
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
+	trapObjectVarCfgStaleTid    = "cfg_stale_tid"
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
 	trapObjectVarUnusedPlace    = "unused_place"
@@ -122,6 +123,7 @@ type trapObjectVariableSpecs struct {
 	CfgRegionBytes *ebpf.VariableSpec `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
+	CfgStaleTid    *ebpf.VariableSpec `ebpf:"cfg_stale_tid"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
@@ -194,6 +196,7 @@ type trapObjectVariables struct {
 	CfgRegionBytes *ebpf.Variable `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
+	CfgStaleTid    *ebpf.Variable `ebpf:"cfg_stale_tid"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`

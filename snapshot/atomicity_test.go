@@ -1,0 +1,140 @@
+package snapshot
+
+import (
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// counted says how many threads of a file the second look should have met: all
+// but our own and the idle ones.
+func counted(snap *kcdata.Snapshot) (n uint32) {
+	for _, t := range snap.Tasks {
+		for _, th := range t.Threads {
+			if !th.IsSelf() && !th.IsIdle() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
+	for _, r := range snap.Ran {
+		tids = append(tids, r.Tid)
+	}
+	return tids
+}
+
+// With every CPU held nothing runs, whatever wants to; and every thread of the
+// file is accounted for.
+func TestAtomicityOfAStop(t *testing.T) {
+	for _, engine := range []string{EngineTrap, EnginePull} {
+		t.Run(engine, func(t *testing.T) {
+			s := session(t, Options{Engine: engine})
+			for _, cpu := range s.plan.Stop {
+				testtask.CPUHogs(t, cpu, 2)
+			}
+			for range 10 {
+				res, snap, _ := captureWhole(t, s, Request{})
+				a := snap.Atomicity
+				if a == nil || a.Method != kcdata.AtomicityInWindow {
+					t.Fatalf("atomicity %+v", a)
+				}
+				if sum := a.Compared + a.Gone + a.Missed; sum != counted(snap) || a.Compared < sum/2 {
+					t.Errorf("%+v: want %d threads in all, most of them compared", a, counted(snap))
+				}
+				if res.StopBroken == 0 && (a.Ran != 0 || a.Gone != 0) {
+					t.Errorf("%+v, %+v: want none", a, snap.Ran)
+				}
+				if a.SpanNs < a.VerifyNs || a.VerifyNs == 0 || a.SpanNs > uint64(res.Stopped) {
+					t.Errorf("%+v within %v stopped", a, res.Stopped)
+				}
+			}
+		})
+	}
+}
+
+// Where nothing holds the CPUs, threads run, and the file says which.
+func TestAtomicityWithoutAStop(t *testing.T) {
+	requireBPF(t)
+	for _, engine := range []string{EnginePull, EngineProcfs} {
+		t.Run(engine, func(t *testing.T) {
+			s := openTest(t, Options{Engine: engine}, hooks{noFIFO: true})
+			var hogs []uint32
+			for _, cpu := range s.plan.Stop {
+				for _, c := range testtask.CPUHogs(t, cpu, 2).Children {
+					hogs = append(hogs, uint32(c.Pid))
+				}
+			}
+			named := false
+			for try := 0; try < 20 && !named; try++ {
+				_, snap, _ := capture(t, s, Request{})
+				if snap.Isolation != IsolationNone || snap.Atomicity == nil {
+					t.Fatalf("isolation %s, atomicity %+v", snap.Isolation, snap.Atomicity)
+				}
+				for _, tid := range ranTids(snap) {
+					named = named || slices.Contains(hogs, tid)
+				}
+				if int(snap.Atomicity.Ran) != len(snap.Ran) {
+					t.Errorf("%d ran, %d are named", snap.Atomicity.Ran, len(snap.Ran))
+				}
+			}
+			if !named {
+				t.Errorf("in 20 captures none of the hogs %v ran", hogs)
+			}
+		})
+	}
+}
+
+// A thread that gets to run when all is recorded, because a worker sleeps, is
+// named.
+func TestAtomicityNamesWhoRan(t *testing.T) {
+	requireBPF(t)
+	sleeps := hooks{recorded: func(int) {
+		nap := unix.Timespec{Nsec: int64(2 * time.Millisecond)}
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
+	}}
+	s := openTest(t, Options{Engine: EnginePull}, sleeps)
+	hog := testtask.CPUHogs(t, s.plan.Main, 1).Children[0]
+	for range 20 {
+		_, snap, _ := capture(t, s, Request{})
+		if snap.Atomicity != nil && slices.Contains(ranTids(snap), uint32(hog.Pid)) {
+			if i := slices.Index(ranTids(snap), uint32(hog.Pid)); snap.Ran[i].RuntimeNs == 0 || snap.Ran[i].Switches == 0 {
+				t.Errorf("%+v: ran, but for no time", snap.Ran[i])
+			}
+			return
+		}
+	}
+	t.Errorf("the hog %d ran in none of 20 captures that let it", hog.Pid)
+}
+
+// Engine trap finds one thread among a thousand that counts one switch more
+// than was recorded, whole or in parts, and names that one.
+func TestAtomicityOfTheTrapNamesWhoRan(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.ManyThreads(1000))
+	stopAll(t, f)
+	tids := f.Children[0].Tids
+	for _, tid := range []int{f.Children[0].Pid, tids[len(tids)/2], tids[len(tids)-1]} {
+		for _, split := range []uint32{0, 64} {
+			s := openTest(t, Options{Engine: EngineTrap}, hooks{staleTid: tid})
+			s.engine.(*trap).split = split
+			_, snap, _ := captureWhole(t, s, Request{})
+			a := snap.Atomicity
+			if a == nil || a.Ran != 1 || len(snap.Ran) != 1 || snap.Ran[0] != (kcdata.LinuxRan{Tid: uint32(tid), Tgid: uint32(f.Children[0].Pid), Switches: 1}) {
+				t.Errorf("parts of %d: %+v, %+v, want one switch of %d", split, a, snap.Ran, tid)
+			}
+			if sum := a.Compared + a.Gone + a.Missed; sum != counted(snap) {
+				t.Errorf("parts of %d: %+v of %d threads", split, a, counted(snap))
+			}
+			s.Close()
+		}
+	}
+}
