@@ -163,7 +163,8 @@ const struct all_records *unused_records __attribute__((unused));
 #define KC_PAD(n) ((16 - ((n) & 15)) & 15)
 
 // KC_ITEM declares the member of a record that is one item: header, payload,
-// padding. kc_item fills the header and clears the padding.
+// padding. kc_item fills the header and clears payload and padding; kc_item_full
+// is for a payload of which the caller writes every byte: it clears the padding.
 #define KC_ITEM(T, name)                                    \
 	struct {                                                \
 		struct kc_header h;                                 \
@@ -172,7 +173,13 @@ const struct all_records *unused_records __attribute__((unused));
 
 #define kc_item(it, t)                                                      \
 	do {                                                                    \
-		__builtin_memset(&(it)->room, 0, sizeof((it)->room));               \
+		__builtin_memset(&(it)->v, 0, sizeof((it)->v));                     \
+		kc_item_full(it, t);                                                \
+	} while (0)
+
+#define kc_item_full(it, t)                                                 \
+	do {                                                                    \
+		__builtin_memset((it)->room + sizeof((it)->v), 0, KC_PAD(sizeof((it)->v))); \
 		(it)->h.type = (t);                                                 \
 		(it)->h.size = sizeof((it)->room);                                  \
 		(it)->h.flags = 0x80 | (sizeof((it)->room) - sizeof((it)->v));      \

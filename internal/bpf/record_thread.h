@@ -131,9 +131,7 @@ static __always_inline bool has_user_regs(struct task_struct *t)
 // and whether it was in user mode rather than in a system call.
 static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
-	struct linux_syscall call = {};
-	read_syscall(t, (struct pt_regs *)bpf_task_pt_regs(t), &call);
-	if (call.nr == -1)
+	if (syscall_nr(t, (struct pt_regs *)bpf_task_pt_regs(t)) == -1)
 		mark(r->present, THREAD_USER_MODE);
 	if (!cfg_redact) {
 		r->fs_base = task_fs_base(t);

@@ -17,7 +17,8 @@ struct scratch { u8 room[SCRATCH_SIZE]; };
 struct sink {
 	struct seq_file *seq;
 	struct scratch *scratch;
-	u64 open; // id of the thread container begun last
+	u64 open;    // id of the thread container begun last
+	u64 shallow; // its task is in no deeper pid namespace than ours
 };
 
 // sink_reserve gives room for n bytes; no record is larger than the scratch.
