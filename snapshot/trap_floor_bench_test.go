@@ -87,7 +87,10 @@ func stoppedEntry(b *testing.B, name string, s *Session) *floorEntry {
 func procfsEntry(b *testing.B) *floorEntry {
 	s := benchSession(b, Options{Engine: EngineProcfs})
 	return &floorEntry{name: "procfs", measure: func() float64 {
-		r, _ := benchTake(b, s)
+		r, err := s.Take(context.Background(), Request{}) // stops nothing: tasks may end meanwhile
+		if err != nil {
+			b.Fatal(err)
+		}
 		return float64(r.Elapsed) / float64(r.Threads)
 	}}
 }
@@ -113,6 +116,9 @@ func stoppedPerThread(b *testing.B, s *Session) float64 {
 		b.Fatal(err)
 	}
 	c, err := s.tries(context.Background(), sc)
+	for again := 0; err == nil && len(c.failed) > 0 && again < 5; again++ { // a task ended between census and record
+		c, err = s.tries(context.Background(), sc)
+	}
 	if err != nil || len(c.failed) > 0 {
 		b.Fatalf("%v, left out %+v", err, c.failed)
 	}
