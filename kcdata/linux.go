@@ -235,10 +235,10 @@ const (
 	TraceHeld     = 4  // all have their interrupts off; the state word
 	TraceCensus   = 5  // the census is done; tasks seen
 	TraceItem     = 6  // an item is taken; its number
-	TraceItemEnd  = 7  // and done with; how it ended (enum part_state, an errno under pull)
+	TraceItemEnd  = 7  // and done with; its number << 32, and how it ended (enum part_state; under pull a LeftOut reason)
 	TraceChunk    = 8  // a chunk is taken; its length in bytes
 	TraceNoSpace  = 9  // no memory for a record; its number of the item
-	TraceDrained  = 10 // no more items; items recorded
+	TraceDrained  = 10 // no more items; the state word
 	TraceVerified = 11 // the second pass is done; threads compared
 	TraceReleased = 12 // leaving; the state word
 	TraceLeft     = 13 // the worker's last act

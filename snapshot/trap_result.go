@@ -25,6 +25,7 @@ func (e *trap) trapResult(t *try, team, missing []*worker) (*captured, error) {
 	c.second = e.secondOf(t, team)
 	err := e.finishResult(c, t, team, missing)
 	e.trapTraces(c, team)
+	e.unwinding(c)
 	return c, err
 }
 
@@ -131,5 +132,17 @@ func (x *recheck) verdict(p *bpf.TrapPart) {
 		x.gone += p.Threads // less those in the list
 	default:
 		x.missed += p.Threads
+	}
+}
+
+// unwinding adds what the programs measured with per-thread latency.
+func (e *trap) unwinding(c *captured) {
+	if e.options.Latency != LatencyThread {
+		return
+	}
+	for i := range c.phases {
+		p := &c.phases[i]
+		p.UnwindNs = e.loaded.Workers[p.CPU].UnwindNs
+		p.Present |= kcdata.PhasesHaveUnwind
 	}
 }

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -163,58 +162,4 @@ func TestTrapKeepsThePause(t *testing.T) {
 			t.Errorf("stopped for %v, nothing left out", res.Stopped)
 		}
 	}
-}
-
-// BenchmarkTrap takes, in turn, with trap and pull, on all CPUs and with one at
-// work: medians of ns stopped per thread.
-func BenchmarkTrap(b *testing.B) {
-	for _, threads := range []int{600, 4000} {
-		b.Run(fmt.Sprint("threads=", threads), func(b *testing.B) {
-			testtask.Start(b, testtask.Bystanders(threads/12), testtask.ManyThreads(threads/4),
-				testtask.ManyThreads(threads/4), testtask.ManyThreads(threads/4), testtask.ManyThreads(threads/6))
-			sessions := []*Session{
-				benchFloor(b, Options{Engine: EngineTrap}), benchFloor(b, Options{Engine: EngineTrap, CPUs: "0"}),
-				benchSession(b, Options{Engine: EngineTrap}), benchSession(b, Options{Engine: EngineTrap, CPUs: "0"}),
-				benchSession(b, Options{Engine: EnginePull}), benchSession(b, Options{Engine: EnginePull, CPUs: "0"}),
-			}
-			per := make([][]float64, len(sessions))
-			for b.Loop() {
-				for i, s := range sessions {
-					per[i] = append(per[i], stoppedPerThread(b, s))
-				}
-			}
-			for i, name := range []string{"floor2", "floor1", "trap2", "trap1", "pull2", "pull1"} {
-				slices.Sort(per[i])
-				b.ReportMetric(per[i][len(per[i])/2], name+"-ns/thread")
-			}
-		})
-	}
-}
-
-// benchFloor is engine trap, but its program only unwinds.
-func benchFloor(b *testing.B, o Options) *Session {
-	s := benchSession(b, o)
-	e := s.engine.(*trap)
-	e.floor = true
-	if err := e.load(size{bytes: firstTrapBytes, tasks: firstTrapItems, clusters: len(s.plan.Topology.Clusters), amp: s.plan.Topology.AMP}); err != nil {
-		b.Fatal(err)
-	}
-	return s
-}
-
-func stoppedPerThread(b *testing.B, s *Session) float64 {
-	b.Helper()
-	sc, err := s.scope(Request{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := s.tries(context.Background(), sc)
-	if err != nil || len(c.failed) > 0 {
-		b.Fatalf("%v, left out %+v", err, c.failed)
-	}
-	threads := 0
-	for _, r := range c.recorded {
-		threads += int(r.threads)
-	}
-	return float64(c.capture.StoppedNs) / float64(threads)
 }

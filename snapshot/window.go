@@ -112,7 +112,7 @@ func (w *worker) inWindow(t *try) {
 		h(w.cpu)
 	}
 	w.stamp.drained = nanotime()
-	w.note(kcdata.TraceDrained, uint64(len(w.parts)))
+	w.note(kcdata.TraceDrained, t.state.word.Load())
 	t.state.finish()
 	by := t.pauseBy.Load()
 	t.await(phaseCommitted, by)
@@ -158,7 +158,7 @@ func (w *worker) record(t *try, it workqueue.Item, by int64) {
 	w.note(kcdata.TraceItem, uint64(it.Index))
 	var spent cost
 	reason, errno := w.read(t, it, by, &spent)
-	w.note(kcdata.TraceItemEnd, uint64(errno))
+	w.note(kcdata.TraceItemEnd, uint64(it.Index)<<32|uint64(reason))
 	if reason == 0 && w.chain.Len() > before {
 		w.parts = append(w.parts, part{it, from, w.chain.Mark(), atomic.LoadUint32(&slot.Threads), spent})
 		return

@@ -29,23 +29,16 @@ struct mm_struct___atomic { struct mm_rss_stat___atomic rss_stat; } __attribute_
 enum { RSS_FILE, RSS_ANON, RSS_SWAP, RSS_SHMEM, RSS_KINDS };
 
 // mm_counter returns pages; the kernel's own readers show a negative sum as 0.
-static __always_inline u64 mm_counter(struct mm_struct *mm, const int kind)
-{
-	s64 n;
-	struct mm_struct___atomic *old = (void *)mm;
-	if (bpf_core_field_exists(old->rss_stat.count)) {
-		n = BPF_CORE_READ(old, rss_stat.count[kind].counter);
-	} else {
-		// Index by hand: CO-RE moves a subscript only where the compiler sees
-		// a constant, and our percpu_counter is shorter than the kernel's.
-		n = 0;
-		bpf_probe_read_kernel(&n, sizeof(n),
-			(char *)mm + bpf_core_field_offset(mm->rss_stat) +
-			kind * bpf_core_type_size(struct percpu_counter) +
-			bpf_core_field_offset(struct percpu_counter, count));
-	}
-	return n < 0 ? 0 : n;
-}
+// A macro: CO-RE moves a subscript only where the compiler sees a constant, and
+// our percpu_counter is shorter than the kernel's.
+#define mm_counter(mm, kind)                                            \
+	({                                                                  \
+		struct mm_struct___atomic *old_ = (void *)(mm);                 \
+		s64 n_ = bpf_core_field_exists(old_->rss_stat.count) ?          \
+			old_->rss_stat.count[kind].counter :                        \
+			(mm)->rss_stat[kind].count;                                 \
+		n_ < 0 ? 0 : (u64)n_;                                           \
+	})
 
 // The runqueue of the CPU a task is on. set_task_rq (kernel/sched/sched.h) points
 // se.cfs_rq at it for tasks of every class. Not so without
@@ -68,44 +61,53 @@ static __always_inline struct rq *task_rq(struct task_struct *t)
 // ("x86/ptrace: Add FRED additional information to the pt_regs structure", in 6.9).
 #if defined(__TARGET_ARCH_x86)
 enum { USER_REGS = 21, USER_REG_CS = 17, USER_REG_SS = 20 };
+enum { REG_BP = 4, REG_BX = 5, REG_R10 = 7, REG_R9, REG_R8, REG_CX = 11, REG_DX, REG_SI, REG_DI, REG_ORIG_AX, REG_IP, REG_SP = 19 };
 static __always_inline void clean_registers(u64 *v)
 {
 	v[USER_REG_CS] &= 0xffff;
 	v[USER_REG_SS] &= 0xffff;
 }
 #else
-enum { USER_REGS = 34 };
+enum { USER_REGS = 34, REG_SP = 31, REG_PC };
 static __always_inline void clean_registers(u64 *v) {}
 #endif
 
 // The saved user registers, per architecture. amd64: a 32-bit task's call
 // (TS_COMPAT, arch/x86/include/asm/thread_info.h) passes its arguments in
 // other registers. arm64: syscallno is -1 outside a call (ptrace.h NO_SYSCALL).
+// syscall_nr reads the registers in place; read_syscall takes them from v, a
+// copy of all USER_REGS, and from r what that has not.
 #if defined(__TARGET_ARCH_x86)
 #define TS_COMPAT 0x2
-static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, struct linux_syscall *s)
+static __always_inline s64 syscall_nr(struct task_struct *t, struct pt_regs *r)
 {
-	s->nr = (s64)r->orig_ax;
-	s->ip = r->ip;
-	s->sp = r->sp;
+	s64 nr = (s64)r->orig_ax;
+	return t->thread_info.status & TS_COMPAT ? (s32)nr : nr;
+}
+static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, const u64 *v, struct linux_syscall *s)
+{
+	s->ip = v[REG_IP];
+	s->sp = v[REG_SP];
 	if (t->thread_info.status & TS_COMPAT) {
-		s->nr = (s32)r->orig_ax;
-		s->args[0] = (u32)r->bx, s->args[1] = (u32)r->cx, s->args[2] = (u32)r->dx;
-		s->args[3] = (u32)r->si, s->args[4] = (u32)r->di, s->args[5] = (u32)r->bp;
+		s->nr = (s32)v[REG_ORIG_AX];
+		s->args[0] = (u32)v[REG_BX], s->args[1] = (u32)v[REG_CX], s->args[2] = (u32)v[REG_DX];
+		s->args[3] = (u32)v[REG_SI], s->args[4] = (u32)v[REG_DI], s->args[5] = (u32)v[REG_BP];
 	} else {
-		s->args[0] = r->di, s->args[1] = r->si, s->args[2] = r->dx;
-		s->args[3] = r->r10, s->args[4] = r->r8, s->args[5] = r->r9;
+		s->nr = (s64)v[REG_ORIG_AX];
+		s->args[0] = v[REG_DI], s->args[1] = v[REG_SI], s->args[2] = v[REG_DX];
+		s->args[3] = v[REG_R10], s->args[4] = v[REG_R8], s->args[5] = v[REG_R9];
 	}
 }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
 #else
-static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, struct linux_syscall *s)
+static __always_inline s64 syscall_nr(struct task_struct *t, struct pt_regs *r) { return r->syscallno; }
+static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, const u64 *v, struct linux_syscall *s)
 {
 	s->nr = r->syscallno;
-	s->ip = r->pc;
-	s->sp = r->sp;
-	s->args[0] = r->orig_x0, s->args[1] = r->regs[1], s->args[2] = r->regs[2];
-	s->args[3] = r->regs[3], s->args[4] = r->regs[4], s->args[5] = r->regs[5];
+	s->ip = v[REG_PC];
+	s->sp = v[REG_SP];
+	s->args[0] = r->orig_x0, s->args[1] = v[1], s->args[2] = v[2];
+	s->args[3] = v[3], s->args[4] = v[4], s->args[5] = v[5];
 }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.uw.tp_value; }
 #endif

@@ -17,6 +17,7 @@ enum kc_type {
 	KC_THREAD_NAME = 0x909,
 	KC_KERN_STACKLR64 = 0x914,
 	KC_CPU_TIMES = 0x919,
+	KC_LATENCY_THREAD = 0x92d,
 	KC_TRANS_TASK_SNAPSHOT = 0x930,
 	KC_TRANS_TASK = 0x931,
 	KC_LX_TASK = 0x4C40,
@@ -131,6 +132,11 @@ struct linux_signals { u64 pending, shared_pending, blocked; };
 
 struct linux_thread_ns { u32 inode, tid; };
 
+struct latency_thread {
+	u64 thread_id, cur_thsnap1_latency, dispatch_serial_latency, dispatch_label_latency, cur_thsnap2_latency,
+		thread_name_latency, sur_times_latency, user_stack_latency, kernel_stack_latency, misc_latency;
+};
+
 // Names every record and constant once, so that the object's type information
 // holds them for TestRecordLayout; nothing reads or writes it.
 struct all_records {
@@ -150,6 +156,7 @@ struct all_records {
 	struct linux_delays linux_delays;
 	struct linux_signals linux_signals;
 	struct linux_thread_ns linux_thread_ns;
+	struct latency_thread latency_thread;
 	enum kc_type kc_type;
 	enum ss_flags ss_flags;
 	enum ths_flags ths_flags;
@@ -163,7 +170,8 @@ const struct all_records *unused_records __attribute__((unused));
 #define KC_PAD(n) ((16 - ((n) & 15)) & 15)
 
 // KC_ITEM declares the member of a record that is one item: header, payload,
-// padding. kc_item fills the header and clears the padding.
+// padding. kc_item fills the header and clears payload and padding; kc_item_full
+// is for a payload of which the caller writes every byte: it clears the padding.
 #define KC_ITEM(T, name)                                    \
 	struct {                                                \
 		struct kc_header h;                                 \
@@ -172,7 +180,13 @@ const struct all_records *unused_records __attribute__((unused));
 
 #define kc_item(it, t)                                                      \
 	do {                                                                    \
-		__builtin_memset(&(it)->room, 0, sizeof((it)->room));               \
+		__builtin_memset(&(it)->v, 0, sizeof((it)->v));                     \
+		kc_item_full(it, t);                                                \
+	} while (0)
+
+#define kc_item_full(it, t)                                                 \
+	do {                                                                    \
+		__builtin_memset((it)->room + sizeof((it)->v), 0, KC_PAD(sizeof((it)->v))); \
 		(it)->h.type = (t);                                                 \
 		(it)->h.size = sizeof((it)->room);                                  \
 		(it)->h.flags = 0x80 | (sizeof((it)->room) - sizeof((it)->v));      \

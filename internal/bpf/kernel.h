@@ -123,19 +123,11 @@ struct mm_struct {
 #if defined(__TARGET_ARCH_x86)
 struct thread_info { u32 status; u32 cpu; };
 struct thread_struct { unsigned long fsbase; };
-struct pt_regs {
-	unsigned long r10, r9, r8, bp, bx, cx, dx, si, di, orig_ax, ip, sp;
-};
+struct pt_regs { unsigned long orig_ax; };
 #elif defined(__TARGET_ARCH_arm64)
 struct thread_info { u32 cpu; };
 struct thread_struct { struct { unsigned long tp_value; } uw; };
-struct pt_regs {
-	union {
-		struct { u64 regs[31]; u64 sp; u64 pc; };
-	};
-	u64 orig_x0;
-	s32 syscallno;
-};
+struct pt_regs { u64 orig_x0; s32 syscallno; };
 #else
 #error "amd64 and arm64 only"
 #endif

@@ -32,6 +32,7 @@ var records = map[string]kcdata.Type{
 	"linux_delays":                kcdata.TypeLinuxDelays,
 	"linux_signals":               kcdata.TypeLinuxSignals,
 	"linux_thread_ns":             kcdata.TypeLinuxThreadNS,
+	"latency_thread":              kcdata.TypeLatencyInfoThread,
 }
 
 func typesOf(t *testing.T, object string) *btf.Spec {
@@ -204,6 +205,7 @@ func mirrorFields(t reflect.Type) (named map[string]reflect.StructField, blank m
 var constants = map[string]uint64{
 	"KC_CONTAINER_BEGIN":     uint64(kcdata.TypeContainerBegin),
 	"KC_LX_REGISTERS":        uint64(kcdata.TypeLinuxRegisters),
+	"KC_LATENCY_THREAD":      uint64(kcdata.TypeLatencyInfoThread),
 	"KC_CONTAINER_END":       uint64(kcdata.TypeContainerEnd),
 	"KC_ARRAY_PAD0":          uint64(kcdata.TypeArrayPad0),
 	"KC_TASK":                uint64(kcdata.TypeTask),

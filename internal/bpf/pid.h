@@ -20,6 +20,11 @@ static __always_inline u32 nr_of(struct pid *p, u32 level)
 	struct upid u = {};
 	if (!p || p->level < level)
 		return 0;
+	if (!level) { // a plain load, where a helper would be called
+		u32 nr = p->numbers[0].nr;
+		asm volatile("" : "+r"(nr)); // not merged with the load below: one instruction, one kind of pointer
+		return nr;
+	}
 	bpf_probe_read_kernel(&u.nr, sizeof(u.nr), upid_at(p, level) + bpf_core_field_offset(struct upid, nr));
 	return u.nr;
 }
@@ -46,6 +51,11 @@ static __always_inline u32 inum_of_pid_ns(struct pid *p)
 	struct pid_namespace *ns = 0;
 	if (!p)
 		return 0;
+	if (!p->level) {
+		u32 inum = p->numbers[0].ns->ns.inum;
+		asm volatile("" : "+r"(inum));
+		return inum;
+	}
 	bpf_probe_read_kernel(&ns, sizeof(ns), upid_at(p, p->level) + bpf_core_field_offset(struct upid, ns));
 	return ns ? BPF_CORE_READ(ns, ns.inum) : 0;
 }

@@ -16,13 +16,15 @@ static __noinline long record_io(struct sink *s, struct task_struct *t)
 	struct io_item *i = sink_reserve(s, sizeof(*i));
 	if (!i)
 		return NO_ROOM;
-	kc_item(&i->io, KC_LX_THREAD_IO);
+	kc_item_full(&i->io, KC_LX_THREAD_IO);
 	struct linux_thread_io *v = &i->io.v;
 	v->rchar = t->ioac.rchar, v->wchar = t->ioac.wchar;
 	v->syscr = t->ioac.syscr, v->syscw = t->ioac.syscw;
 	if (bpf_core_field_exists(t->ioac.read_bytes)) {
 		v->read_bytes = t->ioac.read_bytes, v->write_bytes = t->ioac.write_bytes;
 		v->cancelled_write_bytes = t->ioac.cancelled_write_bytes;
+	} else {
+		v->read_bytes = v->write_bytes = v->cancelled_write_bytes = 0;
 	}
 	return sink_commit(s, sizeof(*i));
 }
@@ -35,7 +37,7 @@ static __noinline long record_delays(struct sink *s, struct task_struct *t)
 	struct delay_item *i = sink_reserve(s, sizeof(*i));
 	if (!i)
 		return NO_ROOM;
-	kc_item(&i->delays, KC_LX_DELAYS);
+	kc_item_full(&i->delays, KC_LX_DELAYS);
 	struct linux_delays *v = &i->delays.v;
 	v->blkio_ns = d->blkio_delay, v->blkio = d->blkio_count;
 	v->swapin_ns = d->swapin_delay, v->swapin = d->swapin_count;
@@ -44,53 +46,63 @@ static __noinline long record_delays(struct sink *s, struct task_struct *t)
 	v->compact_ns = d->compact_delay, v->compact = d->compact_count;
 	if (bpf_core_field_exists(d->wpcopy_delay)) // "delayacct: track delays from write-protect copy", in 6.0
 		v->wpcopy_ns = d->wpcopy_delay, v->wpcopy = d->wpcopy_count;
-	return sink_commit(s, sizeof(*i));
-}
-
-static __noinline long record_syscall(struct sink *s, struct task_struct *t)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
-	struct syscall_item *i = sink_reserve(s, sizeof(*i));
-	if (!i)
-		return NO_ROOM;
-	kc_item(&i->call, KC_LX_SYSCALL);
-	read_syscall(t, regs, &i->call.v);
-	if (cfg_redact) {
-		s64 nr = i->call.v.nr;
-		__builtin_memset(&i->call.v, 0, sizeof(i->call.v));
-		i->call.v.nr = nr;
-	}
+	else
+		v->wpcopy_ns = v->wpcopy = 0;
 	return sink_commit(s, sizeof(*i));
 }
 
 struct regs_item { struct kc_header h; u64 v[USER_REGS + (USER_REGS & 1)]; };
+struct user_items { struct syscall_item call; struct regs_item regs; };
 
-static __noinline long record_registers(struct sink *s, struct task_struct *t)
+static __noinline long record_syscall_nr(struct sink *s, struct task_struct *t, struct pt_regs *regs)
 {
-	if (cfg_redact)
-		return 0;
-	struct regs_item *i = sink_reserve(s, sizeof(*i));
+	struct syscall_item *i = sink_reserve(s, sizeof(*i));
 	if (!i)
 		return NO_ROOM;
-	i->h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
-	i->h.size = sizeof(i->v);
-	i->h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
-	i->v[sizeof(i->v) / 8 - 1] = 0; // padding, where there is any
-	if (bpf_probe_read_kernel(i->v, USER_REGS * 8, (void *)bpf_task_pt_regs(t)))
-		return 0;
-	clean_registers(i->v);
+	kc_item(&i->call, KC_LX_SYSCALL);
+	i->call.v.nr = syscall_nr(t, regs);
 	return sink_commit(s, sizeof(*i));
+}
+
+// record_user copies the saved registers once; the call and its arguments are
+// taken from the copy.
+static __noinline long record_user(struct sink *s, struct task_struct *t)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	if (cfg_redact)
+		return record_syscall_nr(s, t, regs);
+	struct user_items *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
+	u64 *v = i->regs.v;
+	v[sizeof(i->regs.v) / 8 - 1] = 0; // padding, where there is any
+	long err = bpf_probe_read_kernel(v, USER_REGS * 8, regs);
+	kc_item_full(&i->call.call, KC_LX_SYSCALL);
+	read_syscall(t, regs, v, &i->call.call.v);
+	clean_registers(v);
+	i->regs.h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
+	i->regs.h.size = sizeof(i->regs.v);
+	i->regs.h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
+	return sink_commit(s, err ? sizeof(i->call) : sizeof(*i));
 }
 
 #define MAX_NS 8 // deeper pid namespaces noted; the kernel allows 32
 
 struct ns_item { struct kc_header h; struct linux_thread_ns v[MAX_NS]; };
 
+// The threads of a task are all in one pid namespace (CLONE_THREAD refuses
+// another, kernel/fork.c), so the sink keeps that there is no deeper one.
 static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 level)
 {
-	struct pid *p = t->thread_pid;
-	if (!p || p->level <= level)
+	if (s->shallow)
 		return 0;
+	struct pid *p = t->thread_pid;
+	if (!p)
+		return 0;
+	if (p->level <= level) {
+		s->shallow = 1;
+		return 0;
+	}
 	struct ns_item *i = sink_reserve(s, sizeof(*i));
 	if (!i)
 		return NO_ROOM;
@@ -116,19 +128,41 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 	return sink_commit(s, sizeof(i->h) + ((n * sizeof(i->v[0]) + pad) & 0x7f));
 }
 
+struct latency_item { KC_ITEM(struct latency_thread, latency); };
+
+// record_latency is XNU's record of one thread, its last item.
+static __noinline long record_latency(struct sink *s)
+{
+	u64 misc = lap(&s->laps);
+	struct latency_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
+	kc_item(&i->latency, KC_LATENCY_THREAD);
+	struct latency_thread *v = &i->latency.v;
+	v->thread_id = s->open;
+	v->cur_thsnap1_latency = s->laps.head, v->kernel_stack_latency = s->laps.stack;
+	v->cur_thsnap2_latency = s->laps.rest, v->misc_latency = misc;
+	sink_unwound(s, s->laps.stack);
+	return sink_commit(s, sizeof(*i));
+}
+
 // What a thread may take, and the end of its task after it.
 #define THREAD_MOST                                                                             \
 	(THREAD_ROOM + sizeof(struct io_item) + sizeof(struct delay_item) + sizeof(struct ns_item) + \
-		sizeof(struct syscall_item) + sizeof(struct regs_item) + 2 * sizeof(struct kc_header))
+		sizeof(struct user_items) + (cfg_latency >= 2 ? sizeof(struct latency_item) : 0) + 2 * sizeof(struct kc_header))
 
 // record_thread writes one thread's container, whole.
 static __always_inline long record_thread(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
 {
+	lap(&s->laps);
 	if (!sink_room(s, THREAD_MOST) || record_thread_head(s, t, of, level))
 		return NO_ROOM;
+	s->laps.rest = lap(&s->laps);
 	if (record_io(s, t) || record_delays(s, t) || record_pid_ns(s, t, level))
 		return NO_ROOM;
-	if (has_user_regs(t) && (record_syscall(s, t) || record_registers(s, t)))
+	if (has_user_regs(t) && record_user(s, t))
+		return NO_ROOM;
+	if (cfg_latency >= 2 && record_latency(s))
 		return NO_ROOM;
 	return close_container(s, s->open);
 }

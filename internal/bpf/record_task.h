@@ -40,7 +40,7 @@ static __noinline void fill_task(struct linux_task *r, struct task_struct *t, u3
 	mark(r->present, TASK_HAS_TIMES | TASK_HAS_MONOTONIC);
 	struct css_set *css = t->cgroups;
 	if (css && bpf_core_field_exists(css->dfl_cgrp)) {
-		r->cgroup_id = BPF_CORE_READ(css, dfl_cgrp, kn, id);
+		r->cgroup_id = css->dfl_cgrp->kn->id;
 		mark(r->present, TASK_HAS_CGROUP);
 	}
 	r->exit_code = t->exit_code;
@@ -92,25 +92,26 @@ static __noinline void fill_namespaces(struct linux_task_ns *n, struct task_stru
 	const struct cred *cred = t->real_cred;
 	n->pid = inum_of_pid_ns(t->thread_pid);
 	if (cred)
-		n->user = BPF_CORE_READ(cred, user_ns, ns.inum);
+		n->user = cred->user_ns->ns.inum;
 	if (!p) // given back on exit
 		return;
-	n->mnt = BPF_CORE_READ(p, mnt_ns, ns.inum);
-	n->net = BPF_CORE_READ(p, net_ns, ns.inum);
-	n->uts = BPF_CORE_READ(p, uts_ns, ns.inum);
-	n->ipc = BPF_CORE_READ(p, ipc_ns, ns.inum);
-	n->cgroup = BPF_CORE_READ(p, cgroup_ns, ns.inum);
-	n->time = BPF_CORE_READ(p, time_ns, ns.inum);
+	n->mnt = p->mnt_ns->ns.inum;
+	n->net = p->net_ns->ns.inum;
+	n->uts = p->uts_ns->ns.inum;
+	n->ipc = p->ipc_ns->ns.inum;
+	n->cgroup = p->cgroup_ns->ns.inum;
+	n->time = p->time_ns->ns.inum;
 }
 
 static __noinline void fill_exe(struct linux_task_exe *e, struct mm_struct *mm)
 {
-	struct dentry *d = BPF_CORE_READ(mm, exe_file, f_path.dentry);
+	struct file *f = mm->exe_file;
+	struct dentry *d = f ? f->f_path.dentry : 0;
 	if (!d)
 		return;
-	e->ino = BPF_CORE_READ(d, d_inode, i_ino);
-	e->dev = BPF_CORE_READ(d, d_inode, i_sb, s_dev);
-	bpf_probe_read_kernel_str(e->name, sizeof(e->name), BPF_CORE_READ(d, d_name.name));
+	e->ino = d->d_inode->i_ino;
+	e->dev = d->d_inode->i_sb->s_dev;
+	bpf_probe_read_kernel_str(e->name, sizeof(e->name), d->d_name.name);
 }
 
 struct task_head {

@@ -17,6 +17,19 @@ const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid
 
 #define MAX_FRAMES 1000
 
+// Where the time for a thread goes, ns, with per-thread latency only: its head
+// before the stack, the stack, the rest of the head.
+struct laps { u64 clock, head, stack, rest; };
+
+static __always_inline u64 lap(struct laps *l)
+{
+	if (cfg_latency < 2)
+		return 0;
+	u64 was = l->clock;
+	l->clock = bpf_ktime_get_ns();
+	return l->clock - was;
+}
+
 // Written by the loader between captures, read here.
 struct control {
 	u64 boot_epoch_ns; // CLOCK_REALTIME minus CLOCK_BOOTTIME

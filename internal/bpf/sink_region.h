@@ -9,7 +9,9 @@
 
 struct sink {
 	struct trap_worker *w;
-	u64 open; // id of the thread container begun last
+	u64 open;    // id of the thread container begun last
+	u64 shallow; // its task is in no deeper pid namespace than ours
+	struct laps laps;
 };
 
 // end_piece books what was written since piece_from to the part at work.
@@ -80,6 +82,8 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 	s->w->pos += n;
 	return 0;
 }
+
+static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_ns += ns; }
 
 // sink_count adds a thread to its part's sums: what the second pass compares.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r)

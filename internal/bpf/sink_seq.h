@@ -17,7 +17,9 @@ struct scratch { u8 room[SCRATCH_SIZE]; };
 struct sink {
 	struct seq_file *seq;
 	struct scratch *scratch;
-	u64 open; // id of the thread container begun last
+	u64 open;    // id of the thread container begun last
+	u64 shallow; // its task is in no deeper pid namespace than ours
+	struct laps laps;
 };
 
 // sink_reserve gives room for n bytes; no record is larger than the scratch.
@@ -30,6 +32,8 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 {
 	return bpf_seq_write(s->seq, s->scratch->room, n);
 }
+
+static __always_inline void sink_unwound(struct sink *s, u64 ns) {}
 
 // sink_count: the second pass compares thread by thread here.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r) {}

@@ -264,6 +264,8 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	part->flags = part->len = part->more = 0;
 	part->state = PART_TAKEN;
 	part->began = w->clock;
+	if (cfg_latency)
+		trace_at(w->clock, TRACE_ITEM, number);
 	part->worker = bpf_get_smp_processor_id() + 1;
 	w->number = number + 1;
 	w->piece_from = w->pos;
@@ -359,7 +361,7 @@ static __always_inline bool hold(struct stop *s)
 // way if everything was recorded.
 static __always_inline void leave(struct stop *s, struct trap_worker *w)
 {
-	w->drained = trace_now(TRACE_DRAINED, w->threads);
+	w->drained = trace_now(TRACE_DRAINED, s->word);
 	stop_finish(s);
 	await_phase(s, PHASE_COMMITTED, s->pause_by);
 	w->checked = bpf_ktime_get_ns();
