@@ -75,7 +75,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{dir, []string{"is a directory"}},
 		{filepath.Join(dir, "absent"), []string{"no such file"}},
 	} {
-		for _, cmd := range []string{"report", "dump"} {
+		for _, cmd := range []string{"report", "latency", "dump"} {
 			o := stackshot(t, cmd, c.name)
 			o.want(t, exitFailed, append(c.words, report.Clean(c.name))...)
 			if strings.Count(o.stderr, "\n") != 1 || strings.Contains(o.stderr, "\x1b") {

@@ -4,6 +4,7 @@
 //	stackshot                 take one, name it after host and time, show the first screen
 //	stackshot take -o FILE    take one with options, show the report
 //	stackshot report FILE     show the report of a file
+//	stackshot latency FILE... show what captures cost, and how long threads have waited
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          what this machine allows, and what it costs where it does not
 //
@@ -76,7 +77,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
-	root.AddCommand(takeCommand(), reportCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand())
+	root.AddCommand(takeCommand(), reportCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand())
 	return root
 }
 

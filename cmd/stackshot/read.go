@@ -106,11 +106,15 @@ func showFile(w io.Writer, name, format string, o report.Options) error {
 }
 
 func dumpCommand() *cobra.Command {
-	return &cobra.Command{
+	trace := false
+	cmd := &cobra.Command{
 		Use:   "dump FILE",
 		Short: "Show every item of a snapshot, or of any KCData file (- for standard input)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if trace {
+				return showTrace(os.Stdout, args[0])
+			}
 			done := progress(false, "reading "+args[0])
 			plain, err := readFile(args[0])
 			done()
@@ -123,4 +127,6 @@ func dumpCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&trace, "trace", false, "show the snapshotter's own last events instead (take --trace keeps them)")
+	return cmd
 }

@@ -157,7 +157,7 @@ func readText(t *testing.T, file string) string {
 }
 
 // -o -: the snapshot on standard output, the report on standard error, and
-// both commands read it from a pipe.
+// every command that reads files reads it from a pipe.
 func TestTakeToStdout(t *testing.T) {
 	t.Parallel()
 	o := stackshot(t, "take", "-o", "-")
@@ -165,7 +165,7 @@ func TestTakeToStdout(t *testing.T) {
 	if !strings.Contains(o.stderr, "threads in") {
 		t.Errorf("no report on stderr: %.300s", o.stderr)
 	}
-	for _, cmd := range []string{"report", "dump"} {
+	for _, cmd := range []string{"report", "latency", "dump"} {
 		in := invocation{bend: func(c *exec.Cmd) { c.Stdin = strings.NewReader(o.stdout) }}
 		if r := in.run(t, cmd, "-"); r.code != 0 || len(r.stdout) < 1000 {
 			t.Errorf("%s -: exit code %d, %s", cmd, r.code, r.stderr)

@@ -21,33 +21,8 @@ type threadView struct {
 func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st state) *threadView {
 	tv := &threadView{Thread: t, task: task, state: st}
 	tv.note, tv.frames = v.stackNote(t, st)
-	tv.age, tv.hasAge = v.age(t, st)
+	tv.age, tv.hasAge = v.clock.Age(t, st.since)
 	return tv
-}
-
-// age returns how long at most t has been in its state. The scheduler stamps
-// in the runqueue clock of the thread's CPU, so the difference is taken
-// against that CPU's own reading, never against another clock. "At most",
-// because the stamp is of the last time the thread came onto a CPU: it may
-// have run for a while before it slept.
-func (v *view) age(t *kcdata.Thread, st state) (ns uint64, ok bool) {
-	cpu := v.cpus[t.Linux.CPU]
-	if cpu == nil || cpu.RqClock == 0 || t.Linux.Present&kcdata.ThreadHasSchedInfo == 0 {
-		return 0, false
-	}
-	var from uint64
-	switch st.since {
-	case ageArrival:
-		from = t.Linux.LastArrival
-	case ageQueued:
-		from = t.Linux.LastQueued
-	}
-	// A stamp later than the reading means that the two do not belong
-	// together (the thread has moved, or its CPU was not stopped).
-	if from == 0 || from > cpu.RqClock {
-		return 0, false
-	}
-	return cpu.RqClock - from, true
 }
 
 // group is a set of threads that are in the same state at the same place.

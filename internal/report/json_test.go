@@ -88,34 +88,3 @@ func TestR4MissingIsAbsent(t *testing.T) {
 		}
 	}
 }
-
-// TestAges: ages count in the runqueue clock of the thread's own CPU, and are
-// absent where the two do not belong together.
-func TestAges(t *testing.T) {
-	s := &kcdata.Snapshot{CPUs: []kcdata.LinuxCPU{{CPU: 0, RqClock: 1000}, {CPU: 1, RqClock: 5000}, {CPU: 2}}}
-	v := newView(s, Options{})
-	for _, c := range []struct {
-		name    string
-		present uint64
-		cpu     uint32
-		from    ageFrom
-		arrival uint64
-		queued  uint64
-		want    uint64
-		ok      bool
-	}{
-		{"own CPU", kcdata.ThreadHasSchedInfo, 1, ageArrival, 900, 0, 4100, true},
-		{"queued", kcdata.ThreadHasSchedInfo, 0, ageQueued, 100, 900, 100, true},
-		{"not queued", kcdata.ThreadHasSchedInfo, 0, ageQueued, 100, 0, 0, false},
-		{"later than the clock", kcdata.ThreadHasSchedInfo, 0, ageArrival, 1001, 0, 0, false},
-		{"clock not read", kcdata.ThreadHasSchedInfo, 2, ageArrival, 1, 0, 0, false},
-		{"CPU not in the file", kcdata.ThreadHasSchedInfo, 9, ageArrival, 1, 0, 0, false},
-		{"stamp not read", 0, 0, ageArrival, 1, 0, 0, false},
-		{"state without an age", kcdata.ThreadHasSchedInfo, 0, ageNone, 1, 1, 0, false},
-	} {
-		th := &kcdata.Thread{Linux: kcdata.LinuxThread{Present: c.present, CPU: c.cpu, LastArrival: c.arrival, LastQueued: c.queued}}
-		if got, ok := v.age(th, state{since: c.from}); got != c.want || ok != c.ok {
-			t.Errorf("%s: %d, %v; want %d, %v", c.name, got, ok, c.want, c.ok)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -154,7 +155,7 @@ func TestR2NothingRawIsShown(t *testing.T) {
 		checkShowable(t, b.Bytes())
 		if o.Width >= 40 {
 			for line := range strings.Lines(b.String()) {
-				if n := cells(strings.TrimSuffix(line, "\n")); n > o.Width {
+				if n := show.Cells(strings.TrimSuffix(line, "\n")); n > o.Width {
 					t.Fatalf("line of %d cells at width %d: %q", n, o.Width, line)
 				}
 			}
@@ -176,14 +177,6 @@ func TestR2NothingRawIsShown(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		check(randomSnapshot(r), randomOptions(r))
 	}
-}
-
-func cells(s string) int {
-	n := 0
-	for _, r := range s {
-		n += columns(r)
-	}
-	return n
 }
 
 // TestFirstScreenIsAPrefix: the first screen is the beginning of the whole

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"stackshot/internal/latency"
 	"stackshot/kcdata"
 )
 
@@ -99,17 +100,9 @@ func (v *view) frame(addr uint64) string {
 	return s
 }
 
-// sleepPrefixes begin the names of the scheduler's own functions: every
-// sleeper has them on top and they distinguish nobody.
-var sleepPrefixes = []string{
-	"__schedule", "schedule", "io_schedule", "preempt_schedule", "__switch_to", "irqentry_exit", "asm_sysvec_", "context_switch",
-}
-
 // chain writes the innermost n frames that distinguish a stack, "a < b < c".
 func (v *view) chain(frames []uint64, n int) string {
-	for len(frames) > 1 && v.allNamed(frames[:1], sleepPrefixes) {
-		frames = frames[1:]
-	}
+	frames = latency.SkipSleep(v.s.Symbols, frames)
 	parts := make([]string, 0, n)
 	for _, a := range frames[:min(n, len(frames))] {
 		name, ok := v.s.Symbols.Name(a)

@@ -8,41 +8,6 @@ import (
 	"stackshot/kcdata"
 )
 
-func TestStateOf(t *testing.T) {
-	const known = kcdata.ThreadHasOnCPU
-	for _, c := range []struct {
-		name  string
-		l     kcdata.LinuxThread
-		class class
-		words string
-	}{
-		{"on a CPU", kcdata.LinuxThread{Present: known, OnCPU: 1}, classRunning, "running"},
-		{"on a CPU, about to block", kcdata.LinuxThread{Present: known, OnCPU: 1, State: 2}, classRunning, "running (about to sleep in D)"},
-		{"on a CPU, about to idle", kcdata.LinuxThread{Present: known, OnCPU: 1, State: 0x402}, classRunning, "running"},
-		{"on a CPU, dead", kcdata.LinuxThread{Present: known, OnCPU: 1, State: 0x80}, classRunning, "running (exiting)"},
-		{"runnable", kcdata.LinuxThread{Present: known}, classRunnable, "runnable, waiting for a CPU"},
-		{"R, not known which", kcdata.LinuxThread{}, classRunnable, "running or waiting for a CPU (R)"},
-		{"waking", kcdata.LinuxThread{Present: known, State: 0x200}, classRunnable, "runnable, waiting for a CPU"},
-		{"new", kcdata.LinuxThread{Present: known, State: 0x800}, classRunnable, "being forked"},
-		{"sleeping, freezable", kcdata.LinuxThread{Present: known, State: 0x2001}, classSleeping, "sleeping"},
-		{"D", kcdata.LinuxThread{Present: known, State: 2}, classBlocked, "uninterruptible sleep (D)"},
-		{"D, freezable", kcdata.LinuxThread{Present: known, State: 0x2002}, classBlocked, "uninterruptible sleep (D)"},
-		{"killable", kcdata.LinuxThread{Present: known, State: 0x102}, classBlocked, "uninterruptible sleep (D, killable)"},
-		{"TASK_IDLE", kcdata.LinuxThread{Present: known, State: 0x402}, classIdle, "idle"},
-		{"stopped", kcdata.LinuxThread{Present: known, State: 0x104}, classHeld, "stopped by a signal"},
-		{"traced", kcdata.LinuxThread{Present: known, State: 0x108}, classHeld, "stopped by its tracer"},
-		{"parked", kcdata.LinuxThread{Present: known, State: 0x40}, classParked, "parked"},
-		{"zombie", kcdata.LinuxThread{Present: known, State: 0x80, ExitState: 0x20}, classZombie, "zombie"},
-		{"reaped", kcdata.LinuxThread{Present: known, State: 0x80, ExitState: 0x10}, classZombie, "dead"},
-		{"idle thread", kcdata.LinuxThread{Present: known | kcdata.ThreadIsIdle, OnCPU: 1}, classCPUIdle, "idle thread"},
-	} {
-		got := stateOf(&kcdata.Thread{HasLinux: true, Linux: c.l})
-		if got.class != c.class || got.words != c.words {
-			t.Errorf("%s: class %d %q, want %d %q", c.name, got.class, got.words, c.class, c.words)
-		}
-	}
-}
-
 // TestIdleKernelFolding: a kernel thread is folded in its ordinary sleep and
 // never when it is in D, runs, or is asked for; a user thread never is.
 func TestIdleKernelFolding(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"stackshot/internal/latency"
 	"stackshot/kcdata"
 )
 
@@ -49,6 +50,7 @@ type view struct {
 	s       *kcdata.Snapshot
 	o       Options
 	cpus    map[uint32]*kcdata.LinuxCPU
+	clock   *latency.Clock
 	tasks   []*taskView    // those that are shown
 	folded  map[string]int // idle kernel threads by family
 	counts  Counts
@@ -67,7 +69,7 @@ type taskView struct {
 }
 
 func newView(s *kcdata.Snapshot, o Options) *view {
-	v := &view{s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), folded: map[string]int{}, printed: map[string]uint64{}}
+	v := &view{s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: latency.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{}}
 	for i := range s.CPUs {
 		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
 	}

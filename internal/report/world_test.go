@@ -23,6 +23,20 @@ const (
 	now = 100 * 3600 * second
 )
 
+// Bits of __state and exit_state that the stories use.
+const (
+	stateInterruptible   = 0x1
+	stateUninterruptible = 0x2
+	stateStopped         = 0x4
+	stateTraced          = 0x8
+	exitDead             = 0x10
+	exitZombie           = 0x20
+	stateWakekill        = 0x100
+	stateNoload          = 0x400
+	stateRtlockWait      = 0x1000
+	stateFrozen          = 0x8000
+)
+
 func newWorld(cpus int) *world {
 	w := &world{strs: []byte{0}, at: map[string]uint64{}, s: &kcdata.Snapshot{
 		HasMachine: true, HasCapture: true,

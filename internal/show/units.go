@@ -1,4 +1,4 @@
-package report
+package show
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// duration writes ns with two or three significant figures: nobody reads the
+// Duration writes ns with two or three significant figures: nobody reads the
 // seventh digit of a hang.
-func duration(ns uint64) string {
+func Duration(ns uint64) string {
 	d := time.Duration(min(ns, 1<<63-1))
 	switch {
 	case d < time.Millisecond:
@@ -29,8 +29,8 @@ func duration(ns uint64) string {
 	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// size writes a number of bytes.
-func size(n uint64) string {
+// Size writes a number of bytes.
+func Size(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, i := float64(n), 0
 	for f >= 1024 && i < len(units)-1 {
@@ -43,17 +43,17 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// count writes "1 thread", "2 threads".
-func count(n int, noun string) string {
+// Count writes "1 thread", "2 threads".
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// ranges writes numbers as "1-4,7,9-12", at most limit runs of them and then
+// Ranges writes numbers as "1-4,7,9-12", at most limit runs of them and then
 // how many more. The numbers need not be sorted; a repeated one counts once.
-func ranges(nums []uint64, limit int) string {
+func Ranges(nums []uint64, limit int) string {
 	s := slices.Clone(nums)
 	slices.Sort(s)
 	s = slices.Compact(s)

@@ -1,4 +1,4 @@
-package report
+package show
 
 import (
 	"regexp"
@@ -51,17 +51,17 @@ func TestUnits(t *testing.T) {
 	for _, c := range []struct {
 		ns   uint64
 		want string
-	}{{0, "0 us"}, {999_999, "999 us"}, {4_130_000, "4.1 ms"}, {25_000_000, "25 ms"}, {1_500_000_000, "1.5 s"}, {192 * second, "3m 12s"}, {7500 * second, "2h 05m"}, {1 << 63, "106751d 23h"}, {1<<64 - 1, "106751d 23h"}} {
-		if got := duration(c.ns); got != c.want {
-			t.Errorf("duration(%d) = %q, want %q", c.ns, got, c.want)
+	}{{0, "0 us"}, {999_999, "999 us"}, {4_130_000, "4.1 ms"}, {25_000_000, "25 ms"}, {1_500_000_000, "1.5 s"}, {192e9, "3m 12s"}, {7500e9, "2h 05m"}, {1 << 63, "106751d 23h"}, {1<<64 - 1, "106751d 23h"}} {
+		if got := Duration(c.ns); got != c.want {
+			t.Errorf("Duration(%d) = %q, want %q", c.ns, got, c.want)
 		}
 	}
 	for _, c := range []struct {
 		n    uint64
 		want string
 	}{{0, "0 B"}, {1023, "1023 B"}, {1 << 20, "1.0 MiB"}, {150 << 30, "150 GiB"}, {1<<64 - 1, "16.0 EiB"}} {
-		if got := size(c.n); got != c.want {
-			t.Errorf("size(%d) = %q, want %q", c.n, got, c.want)
+		if got := Size(c.n); got != c.want {
+			t.Errorf("Size(%d) = %q, want %q", c.n, got, c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -69,8 +69,8 @@ func TestUnits(t *testing.T) {
 		limit int
 		want  string
 	}{{nil, 3, ""}, {[]uint64{5}, 3, "5"}, {[]uint64{3, 1, 2, 2, 9}, 3, "1-3,9"}, {[]uint64{1, 3, 5, 7, 8}, 2, "1,3 and 3 more"}, {[]uint64{1<<64 - 1, 0}, 2, "0,18446744073709551615"}} {
-		if got := ranges(c.in, c.limit); got != c.want {
-			t.Errorf("ranges(%v, %d) = %q, want %q", c.in, c.limit, got, c.want)
+		if got := Ranges(c.in, c.limit); got != c.want {
+			t.Errorf("Ranges(%v, %d) = %q, want %q", c.in, c.limit, got, c.want)
 		}
 	}
 }

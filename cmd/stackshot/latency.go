@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"stackshot/internal/latency"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+const defaultTop = 10
+
+// latencyOptions are the flags of `stackshot latency`.
+type latencyOptions struct {
+	format string
+	top    int
+}
+
+func latencyCommand() *cobra.Command {
+	var o latencyOptions
+	cmd := &cobra.Command{
+		Use:   "latency FILE...",
+		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
+		Long: "Shows, of one file, where the time of the pause went, what was slowest, and how long the\n" +
+			"machine's own threads have waited for a CPU or slept. Of several files: a line each, and\n" +
+			"the distributions over all of them. A file that cannot be read, or not to its end, is\n" +
+			"named and left out.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return showLatency(os.Stdout, args, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	cmd.Flags().IntVar(&o.top, "top", defaultTop, "entries in each list of tasks or threads")
+	completeWith(cmd, "format", "text", "json")
+	return cmd
+}
+
+// showLatency writes the figures of the files that can be read. The error names
+// each of the others, one line per file.
+func showLatency(w io.Writer, names []string, o latencyOptions) error {
+	if o.format != "text" && o.format != "json" {
+		return &snapshot.OptionError{Option: "format", Value: o.format, Reason: "want text or json"}
+	}
+	if o.top < 1 {
+		return &snapshot.OptionError{Option: "top", Value: fmt.Sprint(o.top), Reason: "want at least 1"}
+	}
+	files, failed, errs := measure(names, o.top)
+	if len(files) == 0 {
+		return errors.Join(errs...)
+	}
+	var err error
+	if o.format == "json" {
+		err = latency.JSON(w, files, failed)
+	} else {
+		err = latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top})
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("write the figures: %w", bare(err))
+	case len(errs) > 0:
+		return &incompleteError{errors.Join(errs...)}
+	}
+	return nil
+}
+
+// measure reads one file after the other; what it keeps of each is little.
+func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
+	for _, name := range names {
+		s, err := readSnapshot(name)
+		if err != nil {
+			errs = append(errs, err)
+			failed = append(failed, latency.Failed{File: name, Error: err.Error()})
+			continue
+		}
+		files = append(files, latency.Measure(name, s, top))
+	}
+	return files, failed, errs
+}
+
+// readSnapshot reads and decodes one file, whole or not at all: figures over
+// part of a machine would be wrong ones. Its errors name the file.
+func readSnapshot(name string) (*kcdata.Snapshot, error) {
+	done := progress(false, "reading "+name)
+	defer done()
+	plain, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// showTrace writes the snapshotter's own events of one file.
+func showTrace(w io.Writer, name string) error {
+	s, err := readSnapshot(name)
+	if err != nil {
+		return err
+	}
+	err = latency.TraceText(w, s, terminalOptions(os.Stdout).Width)
+	switch {
+	case errors.Is(err, latency.ErrNoTrace):
+		return fmt.Errorf("%s: %w", name, err)
+	case err != nil:
+		return fmt.Errorf("write the trace: %w", bare(err))
+	}
+	return nil
+}

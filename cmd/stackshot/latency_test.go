@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stackshot/internal/latency"
+	"stackshot/internal/report"
+	"stackshot/kcdata"
+)
+
+// traceFile is a file with a trace, made by hand: no capture, no root.
+func traceFile(t *testing.T, name string) {
+	t.Helper()
+	w := kcdata.NewWriter(make([]byte, 1<<12))
+	err := errors.Join(w.Begin(kcdata.MagicStackshot),
+		w.StructArray(kcdata.TypeLinuxTrace, []kcdata.LinuxTrace{
+			{AtNs: 5_001_000, CPU: 1, Place: kcdata.TraceCensus, Datum: 92}, {AtNs: 5_000_000, Place: kcdata.TraceTaken},
+		}), w.End())
+	if err == nil {
+		err = os.WriteFile(name, w.Written(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of one file everything is shown, of several the distributions; both as JSON,
+// and through standard input in an envelope.
+func TestLatency(t *testing.T) {
+	t.Parallel()
+	data := smallSnapshot(t, "zstd")
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	for _, name := range []string{a, b} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := stackshot(t, "latency", a)
+	if one.want(t, exitWhole); !strings.Contains(one.stdout, "SCHEDULING LATENCY of ") || !strings.HasPrefix(one.stdout, "latency of ") {
+		t.Errorf("one file: %s", one.stdout)
+	}
+	in := invocation{bend: func(c *exec.Cmd) { c.Stdin = bytes.NewReader(data) }}
+	if again := in.run(t, "latency", "-"); again.code != exitWhole || again.stdout != one.stdout {
+		t.Errorf("from standard input: exit code %d, %s%s", again.code, again.stderr, again.stdout)
+	}
+	two := stackshot(t, "latency", a, b)
+	if two.want(t, exitWhole); !strings.Contains(two.stdout, "DISTRIBUTIONS over 2 files") || strings.ContainsAny(two.stdout, "\x1b\r") {
+		t.Errorf("two files: %s", two.stdout)
+	}
+	var d struct {
+		Format string
+		Files  []struct{ Scheduling struct{ Threads int } }
+	}
+	js := stackshot(t, "latency", "--format", "json", a, b)
+	js.want(t, exitWhole)
+	if err := json.Unmarshal([]byte(js.stdout), &d); err != nil || d.Format != "stackshot-latency" || len(d.Files) != 2 || d.Files[1].Scheduling.Threads != d.Files[0].Scheduling.Threads {
+		t.Errorf("%v: %.300s", err, js.stdout)
+	}
+}
+
+// Files that cannot be read are named, one line each, and the others reported.
+func TestLatencyNamesUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	good, cut, absent, evil := filepath.Join(dir, "good"), filepath.Join(dir, "cut"), filepath.Join(dir, "absent"), filepath.Join(dir, "e\x1b[2J")
+	traceFile(t, good)
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{cut: data[:len(data)-20], evil: []byte("not a snapshot, but long enough to be one")} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := stackshot(t, "latency", absent, good, cut, evil)
+	o.want(t, exitIncomplete, absent+": no such file", cut+": ", "offset 0x", report.Clean(evil)+": ")
+	if strings.Count(o.stderr, "\n") != 3 || strings.Contains(o.stderr, "\x1b") || !strings.HasPrefix(o.stdout, "latency of ") {
+		t.Errorf("stderr %q, stdout %q", o.stderr, o.stdout)
+	}
+	o = stackshot(t, "latency", "--format", "json", cut, good)
+	var d struct {
+		Files  []any
+		Failed []latency.Failed
+	}
+	if err := json.Unmarshal([]byte(o.stdout), &d); err != nil || o.code != exitIncomplete || len(d.Files) != 1 || len(d.Failed) != 1 || d.Failed[0].File != cut {
+		t.Errorf("exit code %d, %v: %s", o.code, err, o.stdout)
+	}
+	o = stackshot(t, "latency", cut, absent)
+	if o.want(t, exitFailed, cut, absent); o.stdout != "" {
+		t.Errorf("nothing could be read, but: %s", o.stdout)
+	}
+}
+
+func TestDumpTrace(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "file")
+	traceFile(t, name)
+	o := stackshot(t, "dump", "--trace", name)
+	o.want(t, exitWhole)
+	taken, census := strings.Index(o.stdout, "0.000   0  taken"), strings.Index(o.stdout, "1.000   1  census    tasks 92")
+	if taken < 0 || census < taken {
+		t.Errorf("%s", o.stdout)
+	}
+	without := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(without, smallSnapshot(t, "none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := stackshot(t, "dump", "--trace", without); o.stdout != "" {
+		t.Errorf("no trace, but: %s", o.stdout)
+	} else {
+		o.want(t, exitFailed, without, "no trace in this file: take --trace")
+	}
+}

@@ -1,0 +1,99 @@
+package latency
+
+import (
+	"math/bits"
+
+	"stackshot/kcdata"
+)
+
+// Since says which stamp of the scheduler an age counts from.
+type Since int
+
+const (
+	SinceNever   Since = iota // the state has no age
+	SinceArrival              // it last came onto a CPU: last_arrival
+	SinceQueued               // it was last put on a runqueue: last_queued
+	SinceSwitch               // it last left its CPU: not before last_arrival, nor before exec_start
+)
+
+// Clock maps stamps of the scheduler to ages at the stop. Constant after
+// NewClock.
+type Clock struct {
+	cpus map[uint32]*kcdata.LinuxCPU
+	stop uint64 // CLOCK_MONOTONIC; 0: the machine was not stopped
+}
+
+// NewClock takes each CPU's pair of readings from the file.
+func NewClock(s *kcdata.Snapshot) *Clock {
+	c := &Clock{cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs))}
+	for i := range s.CPUs {
+		c.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
+	}
+	if s.HasCapture {
+		c.stop = s.Capture.StopNs
+	}
+	return c
+}
+
+// Age returns for how many ns at most t had been in its state when the machine
+// stopped. The scheduler stamps in the runqueue clock of the thread's CPU, which
+// is not CLOCK_MONOTONIC and not another CPU's, so a stamp counts only through
+// the pair of readings that CPU left. Not known (never zero) where that pair or
+// the stamp is missing, and where the stamp is later than the reading: then the
+// two do not belong together (the thread has moved, or its CPU was not stopped).
+//
+// "At most", because each stamp is from before the state began.
+func (c *Clock) Age(t *kcdata.Thread, since Since) (ns uint64, ok bool) {
+	cpu := c.cpus[t.Linux.CPU]
+	if cpu == nil || cpu.RqClock == 0 || cpu.RqClockAt == 0 || t.Linux.Present&kcdata.ThreadHasSchedInfo == 0 {
+		return 0, false
+	}
+	from := stamp(&t.Linux, since, cpu.RqClock)
+	if from == 0 || from > cpu.RqClock {
+		return 0, false
+	}
+	return c.atStop(cpu.RqClock-from, cpu.RqClockAt), true
+}
+
+// stamp is the latest stamp from before the state began.
+//
+// exec_start is in the runqueue's task clock, which leaves interrupts and
+// stolen time out and therefore never reads more than the runqueue clock: the
+// age only comes out longer. It is taken when the thread is accounted for the
+// last time before it leaves its CPU, so it is mostly the better of the two.
+func stamp(l *kcdata.LinuxThread, since Since, now uint64) uint64 {
+	switch since {
+	case SinceArrival:
+		return l.LastArrival
+	case SinceQueued:
+		return l.LastQueued
+	case SinceSwitch:
+		if l.ExecStart <= now {
+			return max(l.LastArrival, l.ExecStart)
+		}
+		return l.LastArrival
+	}
+	return 0
+}
+
+// atStop turns an age at the reading of the clock into one at the stop. What
+// began after the stop began by it: such a thread had waited 0 ns.
+func (c *Clock) atStop(age, at uint64) uint64 {
+	switch {
+	case c.stop == 0:
+		return age
+	case at > c.stop:
+		return age - min(age, at-c.stop)
+	}
+	return add(age, c.stop-at)
+}
+
+// add is a+b, and the greatest number where that has no room for it: no file may
+// make a sum small by making its parts large.
+func add(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return 1<<64 - 1
+	}
+	return sum
+}

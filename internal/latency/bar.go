@@ -1,0 +1,80 @@
+package latency
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"stackshot/internal/show"
+)
+
+const (
+	plainWidth = 80 // where there is no terminal
+	minBar     = 10 // cells
+)
+
+// bars draws one line per CPU, a letter per phase, all to one scale.
+func (p *page) bars(cpus []Phases) {
+	longest, label := uint64(0), 0
+	for i := range cpus {
+		longest = max(longest, cpus[i].extent())
+		label = max(label, len(fmt.Sprint(cpus[i].CPU)))
+	}
+	if longest == 0 {
+		return
+	}
+	width := p.width
+	if width <= 0 {
+		width = plainWidth
+	}
+	cells := max(width-label-len("CPU  ||"), minBar)
+	p.line("")
+	for i := range cpus {
+		p.line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))
+	}
+	p.words("%s", legend(cells, longest))
+}
+
+// extent is what the bar shows: the phases, and the total where they fall short
+// of it.
+func (c *Phases) extent() uint64 {
+	sum := c.TotalNs
+	if c.RestNs < 0 {
+		sum = add(sum, uint64(-c.RestNs))
+	}
+	return sum
+}
+
+// bar is exactly cells wide. Each phase ends where the sum of the phases so far
+// ends, so no error of rounding adds up; what the phases do not explain is '?'.
+func (c *Phases) bar(cells int, longest uint64) string {
+	var b strings.Builder
+	sum := uint64(0)
+	draw := func(letter byte, ns uint64) {
+		sum = add(sum, ns)
+		if n := scale(min(sum, longest), longest, cells) - b.Len(); n > 0 {
+			b.WriteString(strings.Repeat(string(letter), n))
+		}
+	}
+	for i, ns := range c.list() {
+		draw(phases[i].letter, ns)
+	}
+	draw('?', c.extent()-min(c.extent(), sum))
+	return b.String() + strings.Repeat(" ", cells-b.Len())
+}
+
+// scale is part/whole of cells, rounded; part is at most whole, and whole not 0.
+func scale(part, whole uint64, cells int) int {
+	hi, lo := bits.Mul64(part, uint64(cells))
+	lo, carry := bits.Add64(lo, whole/2, 0)
+	q, _ := bits.Div64(hi+carry, lo, whole)
+	return int(min(q, uint64(cells)))
+}
+
+func legend(cells int, longest uint64) string {
+	parts := make([]string, len(phases))
+	for i, ph := range phases {
+		parts[i] = fmt.Sprintf("%c=%s", ph.letter, ph.name)
+	}
+	return fmt.Sprintf("%s ?=rest; %d cells are %s", strings.Join(parts, " "), cells, show.Duration(longest))
+}

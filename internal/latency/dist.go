@@ -1,0 +1,39 @@
+package latency
+
+import "slices"
+
+// Dist is the distribution of some measured values: order statistics (nearest
+// rank), so each figure is one of the values (L3). All zero where Count is 0.
+type Dist struct {
+	Name  string `json:"name"`
+	Unit  string `json:"unit"` // UnitNs or UnitCount
+	Count int    `json:"count"`
+	P50   uint64 `json:"p50"`
+	P90   uint64 `json:"p90"`
+	P99   uint64 `json:"p99"`
+	Max   uint64 `json:"max"`
+}
+
+// Units of a Dist.
+const (
+	UnitNs    = "ns"
+	UnitCount = "count"
+)
+
+// distOf sorts values.
+func distOf(name, unit string, values []uint64) Dist {
+	d := Dist{Name: name, Unit: unit, Count: len(values)}
+	if len(values) == 0 {
+		return d
+	}
+	slices.Sort(values)
+	d.P50, d.P90, d.P99 = rank(values, 50), rank(values, 90), rank(values, 99)
+	d.Max = values[len(values)-1]
+	return d
+}
+
+// rank is the smallest value that at least percent of all values do not exceed.
+func rank(sorted []uint64, percent int) uint64 {
+	n := (len(sorted)*percent + 99) / 100
+	return sorted[max(n, 1)-1]
+}

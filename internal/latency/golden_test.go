@@ -1,0 +1,72 @@
+package latency
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// TestGolden holds text and JSON of every story against testdata. Rewrite with:
+// go test ./internal/latency -run TestGolden -update
+func TestGolden(t *testing.T) {
+	var all []*Figures
+	for _, st := range stories {
+		t.Run(st.name, func(t *testing.T) {
+			f := Measure(st.name+".kcdata", decoded(t, st.build()), st.o.Top)
+			var text bytes.Buffer
+			if err := Text(&text, []*Figures{f}, st.o); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, st.name+".txt", text.Bytes())
+			if st.o.Width == 0 {
+				all = append(all, f)
+				var js bytes.Buffer
+				if err := JSON(&js, []*Figures{f}, nil); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, st.name+".json", js.Bytes())
+			}
+		})
+	}
+	var text bytes.Buffer
+	if err := Text(&text, all, TextOptions{Top: 10}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "several.txt", text.Bytes())
+}
+
+func TestTraceGolden(t *testing.T) {
+	var text bytes.Buffer
+	if err := TraceText(&text, decoded(t, loaded()), 0); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "trace.txt", text.Bytes())
+	if err := TraceText(&text, decoded(t, plain()), 0); !errors.Is(err, ErrNoTrace) {
+		t.Errorf("a file without a trace: %v", err)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", name, d)
+	}
+}

@@ -1,0 +1,145 @@
+package latency
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestJSONIsDocumented: docs/latency-json.md mentions every key, and every value
+// of "name", "unit", "outcome" and "method".
+func TestJSONIsDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/latency-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{UnitNs, UnitCount, "in_window", "after", "unknown"}
+	for code := range uint32(6) {
+		want = append(want, outcome(code))
+	}
+	for _, m := range overFiles {
+		want = append(want, m.name)
+	}
+	f := Measure("f", decoded(t, loaded()), 1)
+	for _, list := range [][]Dist{f.Tasks.Dists, f.Threads.Dists, f.Sched.RunDelay.Dists, {f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist}} {
+		for _, d := range list {
+			want = append(want, d.Name)
+		}
+	}
+	collectKeys(reflect.TypeFor[document](), &want)
+	for _, key := range want {
+		if !strings.Contains(string(doc), "`"+key+"`") {
+			t.Errorf("docs/latency-json.md does not mention `%s`", key)
+		}
+	}
+	if len(want) < 120 {
+		t.Errorf("only %d keys found", len(want))
+	}
+}
+
+func collectKeys(typ reflect.Type, keys *[]string) {
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		collectKeys(typ.Elem(), keys)
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				*keys = append(*keys, name)
+			} else if !f.Anonymous {
+				*keys = append(*keys, typ.Name()+"."+f.Name+" has no key")
+			}
+			collectKeys(f.Type, keys)
+		}
+	}
+}
+
+// TestMissingIsAbsent (L1): what a file does not hold has no key, and no zero.
+func TestMissingIsAbsent(t *testing.T) {
+	for _, c := range []struct {
+		build  func() []byte
+		absent []string
+	}{
+		{empty, []string{"pause", "realtime_ns", "hostname"}},
+		{fromProc, []string{"phases_sum", "cost", "last_cpu", "request_to_stop_ns", "unwind_ns", "at_most_ns"}},
+		{plain, []string{"atomicity", "unwind_ns", "cycles", "unwind_share", "unwind_per_thread_ns", "request_to_stop_ns"}},
+	} {
+		var b bytes.Buffer
+		if err := JSON(&b, []*Figures{Measure("f", decoded(t, c.build()), 10)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range c.absent {
+			if strings.Contains(b.String(), `"`+key+`":`) {
+				t.Errorf("%q is there:\n%s", key, b.String())
+			}
+		}
+		if strings.Contains(b.String(), ": null") {
+			t.Errorf("a list or a value is null:\n%s", b.String())
+		}
+	}
+}
+
+// TestNothingStoppedCountsNowhere: a file of /proc has no pause, which is not a
+// pause of 0 ns.
+func TestNothingStoppedCountsNowhere(t *testing.T) {
+	files := []*Figures{Measure("a", decoded(t, loaded()), 1), Measure("b", decoded(t, fromProc()), 1), Measure("c", decoded(t, empty()), 1)}
+	for _, d := range Over(files) {
+		want := map[string]int{"tries": 2, "threads_ran": 2, "lost_ns": 2}[d.Name]
+		if want == 0 {
+			want = 1
+		}
+		if d.Count != want {
+			t.Errorf("%s counts %d files, want %d", d.Name, d.Count, want)
+		}
+	}
+}
+
+// TestFailedFilesAreNamed: in the JSON, cleaned.
+func TestFailedFilesAreNamed(t *testing.T) {
+	var b bytes.Buffer
+	if err := JSON(&b, nil, []Failed{{"a\x1b", "offset 0x0: no"}}); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Files  []any
+		Failed []Failed
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Files == nil || len(d.Failed) != 1 || d.Failed[0] != (Failed{`a\x1b`, "offset 0x0: no"}) {
+		t.Errorf("%s", b.String())
+	}
+}
+
+// failing writes n bytes and then fails.
+type failing struct{ n int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n -= len(p); f.n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+var errFull = fmt.Errorf("disk full")
+
+func TestWriteErrorsComeBack(t *testing.T) {
+	s := decoded(t, loaded())
+	files := []*Figures{Measure("f", s, 10)}
+	for _, n := range []int{0, 100} {
+		if err := Text(&failing{n}, files, TextOptions{Top: 10}); err != errFull {
+			t.Errorf("Text after %d bytes: %v", n, err)
+		}
+		if err := JSON(&failing{n}, files, nil); err != errFull {
+			t.Errorf("JSON after %d bytes: %v", n, err)
+		}
+		if err := TraceText(&failing{n}, s, 0); err != errFull {
+			t.Errorf("TraceText after %d bytes: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package latency
+
+import "stackshot/kcdata"
+
+// Pause is how the capture went: kcdata.LinuxCapture and what belongs to it.
+type Pause struct {
+	Stopped    bool        `json:"stopped"`    // false: nothing was, and no duration below means anything
+	StoppedNs  uint64      `json:"stopped_ns"` // all tries
+	WindowNs   uint64      `json:"window_ns"`  // this and the next, of the last try
+	ArrivalNs  uint64      `json:"arrival_ns"` // arrival skew: first to last CPU
+	ReleaseNs  uint64      `json:"release_ns"`
+	CensusNs   uint64      `json:"census_ns"`
+	ElapsedNs  uint64      `json:"elapsed_ns"`
+	MaxPauseNs uint64      `json:"max_pause_ns"`
+	ToStopNs   *uint64     `json:"request_to_stop_ns,omitempty"` // XNU's setup latency; nil: not measured
+	StopBroken uint32      `json:"stop_broken"`
+	LastCPU    *uint32     `json:"last_cpu,omitempty"` // who arrived last; nil: fewer than two were stopped
+	CPUs       []Work      `json:"cpus"`               // those that were stopped
+	Phases     []Phases    `json:"phases"`             // one per CPU that was stopped
+	Sum        *Phases     `json:"phases_sum,omitempty"`
+	Tries      []Try       `json:"tries"`
+	TryCount   uint32      `json:"try_count"`
+	LostNs     *uint64     `json:"lost_ns,omitempty"`    // stopped in tries that were thrown away; nil: not known
+	BetweenNs  *uint64     `json:"between_ns,omitempty"` // the machine ran, between the tries
+	Arenas     []Arena     `json:"arenas"`               // one per cluster
+	Cost       *Cost       `json:"cost,omitempty"`       // nil: no phases in the file
+	Ran        *OneInstant `json:"atomicity,omitempty"`  // nil: nothing was read twice
+}
+
+// Try is one try of the capture.
+type Try struct {
+	Outcome    string `json:"outcome"`
+	StoppedNs  uint64 `json:"stopped_ns"`
+	WindowNs   uint64 `json:"window_ns"`
+	RestNs     uint64 `json:"rest_ns"`
+	BufferSize uint64 `json:"buffer_size"`
+	BufferUsed uint64 `json:"buffer_used"`
+}
+
+// Cost is what one thread cost, over all CPUs.
+type Cost struct {
+	Threads     uint64   `json:"threads"`               // recorded in the window
+	RecordNs    uint64   `json:"record_per_thread_ns"`  // recording alone, CPU time
+	StoppedNs   uint64   `json:"stopped_per_thread_ns"` // of the whole pause, last try
+	UnwindNs    *uint64  `json:"unwind_per_thread_ns,omitempty"`
+	UnwindShare *float64 `json:"unwind_share,omitempty"` // of recording; nil: not measured
+}
+
+func pauseOf(s *kcdata.Snapshot) *Pause {
+	if !s.HasCapture {
+		return nil
+	}
+	c := &s.Capture
+	p := &Pause{
+		Stopped:   c.StoppedNs > 0,
+		StoppedNs: c.StoppedNs, WindowNs: c.WindowNs, ArrivalNs: c.ArrivalNs, ReleaseNs: c.ReleaseNs, CensusNs: c.CensusNs,
+		ElapsedNs: c.ElapsedNs, MaxPauseNs: c.MaxPauseNs, StopBroken: c.StopBroken, TryCount: c.Tries,
+		CPUs: worksOf(s.CPUs), Phases: []Phases{}, LastCPU: lastCPU(s.CPUs), Arenas: arenasOf(s.Arenas), Ran: instantOf(s),
+	}
+	if t, ok := ticksOf(s); ok && s.Latency != nil {
+		ns := t.ns(s.Latency.SetupMt)
+		p.ToStopNs = &ns
+	}
+	for i := range s.Phases {
+		p.Phases = append(p.Phases, phasesOf(&s.Phases[i]))
+	}
+	p.Sum = sumPhases(p.Phases)
+	p.Cost = costOf(s, p)
+	p.tries(s.Tries)
+	return p
+}
+
+// tries books every try but the last as lost: the last one is the file,
+// whatever is missing from it.
+func (p *Pause) tries(records []kcdata.LinuxTry) {
+	p.Tries = make([]Try, len(records))
+	lost, between := uint64(0), uint64(0)
+	for i, r := range records {
+		p.Tries[i] = Try{outcome(r.Outcome), r.StoppedNs, r.WindowNs, r.RestNs, r.BufferSize, r.BufferUsed}
+		if i < len(records)-1 {
+			lost, between = add(lost, r.StoppedNs), add(between, r.RestNs)
+		}
+	}
+	if len(records) > 0 || p.TryCount == 1 {
+		p.LostNs, p.BetweenNs = &lost, &between
+	}
+}
+
+func outcome(code uint32) string {
+	switch code {
+	case kcdata.TryWhole:
+		return "whole"
+	case kcdata.TryNoSpace:
+		return "no_space"
+	case kcdata.TryQueueFull:
+		return "queue_full"
+	case kcdata.TryNotStopped:
+		return "not_stopped"
+	}
+	return "unknown"
+}
+
+// costOf divides what the CPUs spent by the threads they recorded; threads that
+// were read from /proc after the release are nobody's.
+func costOf(s *kcdata.Snapshot, p *Pause) *Cost {
+	threads := uint64(0)
+	for i := range s.CPUs {
+		threads += uint64(s.CPUs[i].Threads)
+	}
+	if p.Sum == nil || threads == 0 {
+		return nil
+	}
+	c := &Cost{Threads: threads, RecordNs: p.Sum.RecordNs / threads, StoppedNs: lastStopped(s) / threads}
+	if u := p.Sum.UnwindNs; u != nil && p.Sum.RecordNs > 0 {
+		each, share := *u/threads, float64(*u)/float64(p.Sum.RecordNs)
+		c.UnwindNs, c.UnwindShare = &each, &share
+	}
+	return c
+}
+
+func lastStopped(s *kcdata.Snapshot) uint64 {
+	if n := len(s.Tries); n > 0 {
+		return s.Tries[n-1].StoppedNs
+	}
+	return s.Capture.StoppedNs
+}

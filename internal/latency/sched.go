@@ -1,0 +1,155 @@
+package latency
+
+import (
+	"cmp"
+	"slices"
+
+	"stackshot/kcdata"
+)
+
+// Sched is the scheduling latency of the machine's own threads: those of the
+// snapshotter and the CPUs' idle threads do not count.
+type Sched struct {
+	Threads  int      `json:"threads"` // looked at
+	SelfLeft int      `json:"self_left_out"`
+	IdleLeft int      `json:"cpu_idle_left_out"`
+	RunDelay RunDelay `json:"run_delay"`
+	Waiting  Ages     `json:"waiting"`  // on a runqueue at the stop, not on a CPU
+	Blocked  Ages     `json:"blocked"`  // in D: TASK_UNINTERRUPTIBLE without TASK_NOLOAD
+	Sleeping Ages     `json:"sleeping"` // interruptible
+}
+
+// RunDelay is what threads have waited for a CPU in all their life; the wait
+// they were in at the stop is not in it.
+type RunDelay struct {
+	Known int           `json:"known"` // threads that have run and of which it was read
+	Top   []ThreadDelay `json:"top"`   // greatest total first
+	Dists []Dist        `json:"distributions"`
+}
+
+// ThreadDelay is one thread's.
+type ThreadDelay struct {
+	Who
+	TotalNs uint64 `json:"total_ns"`
+	Times   uint64 `json:"times_run"`
+	MeanNs  uint64 `json:"mean_ns"` // total / times run
+}
+
+// Ages is how long the threads of one class have been in it.
+type Ages struct {
+	Threads int   `json:"threads"`
+	Unknown int   `json:"age_unknown"` // of these
+	Longest []Age `json:"longest"`     // longest first, unknown ages last; of sleepers only known ones
+	Dist    Dist  `json:"distribution"`
+}
+
+// Age is one thread's.
+type Age struct {
+	Who
+	State    string  `json:"state"`
+	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop; nil: unknown
+	CPU      uint32  `json:"cpu"`
+	Place    string  `json:"place,omitempty"` // kernel symbol it sleeps in
+}
+
+// collector sorts the threads of one file; only schedOf uses it.
+type collector struct {
+	s                          *kcdata.Snapshot
+	clock                      *Clock
+	delays                     []ThreadDelay
+	waiting, blocked, sleeping []Age
+}
+
+func schedOf(s *kcdata.Snapshot, top int) Sched {
+	out := Sched{}
+	c := collector{s: s, clock: NewClock(s)}
+	for _, task := range s.Tasks {
+		for _, th := range task.Threads {
+			switch {
+			case th.IsIdle():
+				out.IdleLeft++
+			case th.IsSelf() || task.IsSelf():
+				out.SelfLeft++
+			default:
+				out.Threads++
+				c.thread(task, th)
+			}
+		}
+	}
+	out.RunDelay = runDelays(c.delays, top)
+	out.Waiting, out.Blocked = agesOf("waiting_ns", c.waiting, top), agesOf("blocked_ns", c.blocked, top)
+	out.Sleeping = agesOf("sleeping_ns", c.sleeping, top)
+	// A sleeper of unknown age is nothing to look at; one in D is.
+	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a Age) bool { return a.AtMostNs == nil })
+	return out
+}
+
+func (c *collector) thread(task *kcdata.Task, th *kcdata.Thread) {
+	if d, ok := runDelay(task, th); ok {
+		c.delays = append(c.delays, d)
+	}
+	st := StateOf(th)
+	switch {
+	case st.Class == ClassRunnable && st.Since == SinceQueued:
+		c.waiting = append(c.waiting, c.age(task, th, st))
+	case st.Class == ClassBlocked:
+		c.blocked = append(c.blocked, c.age(task, th, st))
+	case st.Class == ClassSleeping:
+		c.sleeping = append(c.sleeping, c.age(task, th, st))
+	}
+}
+
+// runDelay is not known of a thread that has not run yet: there is nothing to
+// take a mean of.
+func runDelay(task *kcdata.Task, th *kcdata.Thread) (ThreadDelay, bool) {
+	l := &th.Linux
+	if !th.HasLinux || l.Present&kcdata.ThreadHasRuntime == 0 || l.Pcount == 0 {
+		return ThreadDelay{}, false
+	}
+	return ThreadDelay{whoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
+}
+
+func runDelays(all []ThreadDelay, top int) RunDelay {
+	totals, means := make([]uint64, len(all)), make([]uint64, len(all))
+	for i, d := range all {
+		totals[i], means[i] = d.TotalNs, d.MeanNs
+	}
+	slices.SortStableFunc(all, func(a, b ThreadDelay) int { return cmp.Compare(b.TotalNs, a.TotalNs) })
+	out := RunDelay{Known: len(all), Top: first(all, top), Dists: []Dist{}}
+	if len(all) > 0 {
+		out.Dists = append(out.Dists, distOf("run_delay_ns", UnitNs, totals), distOf("run_delay_mean_ns", UnitNs, means))
+	}
+	return out
+}
+
+func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st State) Age {
+	a := Age{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	if ns, ok := c.clock.Age(th, st.Since); ok {
+		a.AtMostNs = &ns
+	}
+	return a
+}
+
+func agesOf(name string, all []Age, top int) Ages {
+	var known []uint64
+	for _, a := range all {
+		if a.AtMostNs != nil {
+			known = append(known, *a.AtMostNs)
+		}
+	}
+	slices.SortStableFunc(all, longestFirst)
+	return Ages{Threads: len(all), Unknown: len(all) - len(known), Longest: first(all, top), Dist: distOf(name, UnitNs, known)}
+}
+
+// longestFirst puts unknown ages last.
+func longestFirst(a, b Age) int {
+	switch {
+	case a.AtMostNs != nil && b.AtMostNs != nil:
+		return cmp.Compare(*b.AtMostNs, *a.AtMostNs)
+	case a.AtMostNs != nil:
+		return -1
+	case b.AtMostNs != nil:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,106 @@
+package latency
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"stackshot/internal/show"
+)
+
+// TextOptions choose how figures are written.
+type TextOptions struct {
+	Width int // of the terminal, in cells: longer lines are cut. 0: no limit
+	Top   int // entries in lists of names
+}
+
+// Text writes the figures of one file in full, those of several as a line each
+// and their distributions. Errors are the writer's.
+func Text(w io.Writer, files []*Figures, o TextOptions) error {
+	p := newPage(w, o.Width)
+	if len(files) == 1 {
+		p.file(files[0], o)
+	} else {
+		p.many(files)
+	}
+	return p.w.Flush()
+}
+
+func (p *page) file(f *Figures, o TextOptions) {
+	p.words("%s", title(&f.Machine))
+	if n := f.Machine.Problems; n > 0 {
+		p.words("!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
+	}
+	if f.Pause == nil {
+		p.line("The file does not say how the capture went.")
+	} else {
+		p.pause(f.Pause, &f.Machine, o)
+	}
+	p.taskCosts(&f.Tasks)
+	p.threadCosts(&f.Threads)
+	p.distributions(f)
+	p.sched(&f.Sched)
+}
+
+// title is host, kernel, time, how it was taken and how much.
+func title(m *Machine) string {
+	parts := []string{"latency of " + orUnknown(m.Hostname, "unknown host")}
+	if m.Release != "" {
+		parts = append(parts, "Linux "+m.Release)
+	}
+	if m.RealtimeNs != nil {
+		parts = append(parts, when(*m.RealtimeNs).Format("2006-01-02 15:04:05.000 UTC"))
+	}
+	parts = append(parts, "engine "+orUnknown(m.Engine, "unknown"), "isolation "+orUnknown(m.Isolation, "unknown"))
+	if m.Request != "" {
+		parts = append(parts, "asked for "+m.Request)
+	}
+	return fmt.Sprintf("%s: %s, %s", strings.Join(parts, ", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
+}
+
+func when(ns uint64) time.Time { return time.Unix(0, int64(min(ns, 1<<62))).UTC() }
+
+func orUnknown(s, unknown string) string {
+	if s == "" {
+		return unknown
+	}
+	return s
+}
+
+// distributions of what was measured in one file.
+func (p *page) distributions(f *Figures) {
+	var all []Dist
+	all = append(all, f.Tasks.Dists...)
+	all = append(all, f.Threads.Dists...)
+	all = append(all, f.Sched.RunDelay.Dists...)
+	all = append(all, f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist)
+	p.heading("DISTRIBUTIONS over tasks and threads")
+	p.dists(all)
+}
+
+// dists leaves empty distributions out: they would be rows of zeros.
+func (p *page) dists(all []Dist) {
+	t := table{named: true}
+	t.row("count", "p50", "p90", "p99", "max", "of")
+	for _, d := range all {
+		if d.Count == 0 {
+			continue
+		}
+		write := thousands
+		if d.Unit == UnitNs {
+			write = fine
+		}
+		t.row(thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
+	}
+	if len(t.rows) == 1 {
+		p.line("nothing was measured")
+		return
+	}
+	t.write(p)
+}
+
+// distName is the name of a distribution without its unit, in words.
+func distName(name string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(name, "_ns"), "_", " ")
+}

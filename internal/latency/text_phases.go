@@ -1,0 +1,100 @@
+package latency
+
+import (
+	"fmt"
+	"strings"
+)
+
+// phases is the table of phases, a bar per CPU, then counters where there are
+// any.
+func (p *page) phases(f *Pause) {
+	if f.Sum == nil {
+		p.line("phases not measured")
+		return
+	}
+	p.heading("PHASES of the pause per CPU, us")
+	rest := f.Sum.RestNs != 0
+	for i := range f.Phases {
+		rest = rest || f.Phases[i].RestNs != 0
+	}
+	t := table{}
+	head := []string{"CPU"}
+	for _, ph := range phases {
+		head = append(head, ph.name)
+	}
+	if rest {
+		head = append(head, "rest")
+	}
+	t.row(append(head, "total")...)
+	for i := range f.Phases {
+		t.row(phaseRow(fmt.Sprint(f.Phases[i].CPU), &f.Phases[i], rest)...)
+	}
+	t.row(phaseRow("sum", f.Sum, rest)...)
+	t.row(shareRow(f.Sum, rest)...)
+	t.write(p)
+	p.bars(f.Phases)
+	p.counters(f)
+}
+
+func phaseRow(label string, c *Phases, rest bool) []string {
+	row := []string{label}
+	for _, ns := range c.list() {
+		row = append(row, micros(ns))
+	}
+	if rest {
+		row = append(row, signed(c.RestNs))
+	}
+	return append(row, micros(c.TotalNs))
+}
+
+func signed(ns int64) string {
+	if ns < 0 {
+		return "-" + micros(uint64(-ns))
+	}
+	return micros(uint64(ns))
+}
+
+func shareRow(sum *Phases, rest bool) []string {
+	row := []string{"%"}
+	for _, ns := range sum.list() {
+		row = append(row, strings.TrimSuffix(percent(ns, sum.TotalNs), "%"))
+	}
+	if rest {
+		row = append(row, "")
+	}
+	return append(row, "")
+}
+
+// counters are the figures that only some captures have.
+func (p *page) counters(f *Pause) {
+	unwind, cycles := false, false
+	for i := range f.Phases {
+		unwind = unwind || f.Phases[i].UnwindNs != nil
+		cycles = cycles || f.Phases[i].Cycles != nil
+	}
+	if !unwind && !cycles {
+		return
+	}
+	p.line("")
+	t := table{}
+	t.row("CPU", "unwind us", "of record", "cycles", "instructions", "per cycle")
+	for i := range f.Phases {
+		t.row(counterRow(fmt.Sprint(f.Phases[i].CPU), &f.Phases[i])...)
+	}
+	t.row(counterRow("sum", f.Sum)...)
+	t.write(p)
+}
+
+func counterRow(label string, c *Phases) []string {
+	row := []string{label, "-", "-", "-", "-", "-"}
+	if c.UnwindNs != nil {
+		row[1], row[2] = micros(*c.UnwindNs), percent(*c.UnwindNs, c.RecordNs)
+	}
+	if c.Cycles != nil && c.Instrs != nil {
+		row[3], row[4] = thousands(*c.Cycles), thousands(*c.Instrs)
+		if *c.Cycles > 0 {
+			row[5] = fmt.Sprintf("%.2f", float64(*c.Instrs)/float64(*c.Cycles))
+		}
+	}
+	return row
+}

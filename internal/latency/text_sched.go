@@ -1,0 +1,62 @@
+package latency
+
+import (
+	"fmt"
+
+	"stackshot/internal/show"
+)
+
+func (p *page) sched(s *Sched) {
+	p.heading("SCHEDULING LATENCY of %s (left out: %d of our own, %d of idle CPUs)", show.Count(s.Threads, "thread"), s.SelfLeft, s.IdleLeft)
+	p.runDelay(&s.RunDelay)
+	p.ages("waiting for a CPU", &s.Waiting)
+	p.ages("in D", &s.Blocked)
+	p.ages("sleeping", &s.Sleeping)
+}
+
+func (p *page) runDelay(d *RunDelay) {
+	if d.Known == 0 {
+		p.line("run-queue delay: not in the file")
+		return
+	}
+	p.line("run-queue delay since each thread began:")
+	t := table{named: true}
+	t.row("total", "times run", "mean", "thread")
+	for _, r := range d.Top {
+		t.row(fine(r.TotalNs), thousands(r.Times), fine(r.MeanNs), r.Who.String())
+	}
+	t.write(p)
+	p.more(d.Known-len(d.Top), "thread")
+}
+
+// ages writes who has been longest in one class, at the stop.
+func (p *page) ages(class string, a *Ages) {
+	p.line("")
+	if a.Threads == 0 {
+		p.line("no thread %s", class)
+		return
+	}
+	s := show.Count(a.Threads, "thread") + " " + class
+	if a.Unknown > 0 {
+		s += fmt.Sprintf(" (since when is not known of %d)", a.Unknown)
+	}
+	if len(a.Longest) == 0 {
+		p.line("%s", s)
+		return
+	}
+	p.line("%s:", s)
+	t := table{named: true}
+	t.row("at most", "CPU", "thread")
+	for _, r := range a.Longest {
+		age, who := "unknown", r.Who.String()
+		if r.AtMostNs != nil {
+			age = fine(*r.AtMostNs)
+		}
+		if r.Place != "" {
+			who += " in " + r.Place
+		}
+		t.row(age, fmt.Sprint(r.CPU), who)
+	}
+	t.write(p)
+	p.more(a.Threads-len(a.Longest), "thread")
+}

@@ -1,0 +1,37 @@
+package latency
+
+import (
+	"math/bits"
+
+	"stackshot/kcdata"
+)
+
+// ticks turns Apple's latencies into ns.
+type ticks struct{ numer, denom uint64 }
+
+// ticksOf reports ok false where the file has no time base that can be used: its
+// latencies are then of no known length.
+func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
+	if s.Timebase == nil || s.Timebase.Numer == 0 || s.Timebase.Denom == 0 {
+		return ticks{}, false
+	}
+	return ticks{uint64(s.Timebase.Numer), uint64(s.Timebase.Denom)}, true
+}
+
+func (t ticks) ns(v uint64) uint64 {
+	hi, lo := bits.Mul64(v, t.numer)
+	if hi >= t.denom {
+		return 1<<64 - 1
+	}
+	q, _ := bits.Div64(hi, lo, t.denom)
+	return q
+}
+
+// total is the sum of latencies, in ns.
+func (t ticks) total(parts ...uint64) uint64 {
+	sum := uint64(0)
+	for _, v := range parts {
+		sum = add(sum, t.ns(v))
+	}
+	return sum
+}
