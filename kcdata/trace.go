@@ -19,7 +19,7 @@ var tracePlaces = [...]TracePlace{
 	TraceItemEnd:  {Name: "item end", Datum: "errno"},
 	TraceChunk:    {Name: "chunk", Datum: "bytes"},
 	TraceNoSpace:  {Name: "no space", Datum: "record"},
-	TraceDrained:  {Name: "drained", Datum: "recorded"},
+	TraceDrained:  {Name: "drained", Datum: "state", Hex: true},
 	TraceVerified: {Name: "verified", Datum: "threads"},
 	TraceReleased: {Name: "released", Datum: "state", Hex: true},
 	TraceLeft:     {Name: "left"},

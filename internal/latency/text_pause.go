@@ -78,7 +78,7 @@ func instantText(a *OneInstant) string {
 		s += fmt.Sprintf("; %s gone at the second reading", thousands(uint64(a.Gone)))
 	}
 	if a.Missed > 0 {
-		s += fmt.Sprintf("; %s not read again, for want of time", thousands(uint64(a.Missed)))
+		s += fmt.Sprintf("; %s could not be read again", thousands(uint64(a.Missed)))
 	}
 	return s
 }
