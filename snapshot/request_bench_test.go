@@ -9,12 +9,9 @@ import (
 	"stackshot/kcdata"
 )
 
-const (
-	requestCaptures = 200 // per engine, half of them without settling
-	// A session that is asked twice within one RCU grace period waits for it:
-	// the switch hook cannot come back sooner. Nobody asks so often.
-	requestRest = 20 * time.Millisecond
-)
+// A session that is asked twice within one RCU grace period waits for it: the
+// switch hook cannot come back sooner. Nobody asks so often.
+const requestRest = 20 * time.Millisecond
 
 var stageNames = [stageCount]string{"scope", "lock", "prepare", "attach", "quiet"}
 
@@ -23,7 +20,7 @@ var stageNames = [stageCount]string{"scope", "lock", "prepare", "attach", "quiet
 // and without the settling of the two-step wake, in turn. The total is without
 // the wait for the machine's lock, which other captures make.
 //
-//	go test -run '^$' -bench Request -benchtime 1x ./snapshot
+//	go test -run '^$' -bench Request -benchtime 100x ./snapshot
 func BenchmarkRequest(b *testing.B) {
 	for _, engine := range []string{EnginePull, EngineTrap} {
 		b.Run(engine, benchRequest(engine, false))
@@ -42,10 +39,8 @@ func benchRequest(engine string, prompt bool) func(*testing.B) {
 		defer s.Close()
 		settled, direct := map[string][]float64{}, map[string][]float64{}
 		for b.Loop() {
-			for range requestCaptures / 2 {
-				times.take(b, s, Request{}, settled)
-				times.take(b, s, Request{NoSettle: true}, direct)
-			}
+			times.take(b, s, Request{}, settled)
+			times.take(b, s, Request{NoSettle: true}, direct)
 		}
 		for name, m := range map[string]map[string][]float64{"settled": settled, "direct": direct} {
 			for what, v := range m {
