@@ -17,9 +17,10 @@ var errNotStopped = errors.New("the machine was not stopped")
 
 // job is what an engine is asked for in one try.
 type job struct {
-	pids  []bpf.CensusEntry // nil: the whole machine
-	size  size
-	pause time.Duration // what is left of the pause budget
+	pids   []bpf.CensusEntry // nil: the whole machine
+	size   size
+	pause  time.Duration // what is left of the pause budget
+	settle time.Duration // between the two steps of the wake
 }
 
 // captured is what one try brought. Streams refer to the engine's memory.

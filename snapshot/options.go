@@ -50,6 +50,11 @@ type Options struct {
 
 	Latency string // what is timed: LatencyOff, LatencyTask, LatencyThread; "": LatencyTask
 
+	// Prompt is for a session that waits for its request, which is then to stop
+	// the machine at once: what notes what each CPU ran stays attached. It costs
+	// every context switch of the machine some tens of ns until Close.
+	Prompt bool
+
 	Redact bool // no arguments, no register values, addresses relative to _text
 }
 
@@ -59,6 +64,10 @@ type Request struct {
 	Since  uint64    // CLOCK_MONOTONIC, ns: only what changed; not 0: ErrDelta
 	Trace  bool      // keep the trace of our own events even if all went well
 	Output io.Writer // receives the plain KCData, streamed; nil: nobody
+
+	// NoSettle stops the machine 3 ms sooner. It is for callers who do not care
+	// what each CPU ran: on the requester's it is then the request itself.
+	NoSettle bool
 }
 
 // Errors that callers tell apart.

@@ -26,12 +26,13 @@ func planCPUs(o Options) (*topology.Plan, error) {
 	})
 }
 
-// scope is which tasks a request means.
+// scope is which tasks a request means, and how they are stopped.
 type scope struct {
-	pids    []bpf.CensusEntry // ascending; nil: all
-	tasks   int
-	threads int
-	words   string
+	pids     []bpf.CensusEntry // ascending; nil: all
+	tasks    int
+	threads  int
+	words    string
+	noSettle bool
 }
 
 // scope resolves a request. A --pid may name any thread of a task.
@@ -72,20 +73,43 @@ func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
 	return bpf.CensusEntry{Tgid: uint32(st.Tgid), Threads: uint32(max(st.Threads, 1))}, nil
 }
 
-// wholeMachine counts what there is now: processes by /proc, threads by the
-// fourth field of loadavg, whose denominator counts every task_struct.
+// wholeMachine counts what there is now: threads by loadavg, processes by the
+// last census and what has been added since, the first time by /proc. Both only
+// size the memory; a census that finds more makes another try.
 func (s *Session) wholeMachine() (scope, error) {
+	all := s.allThreads()
+	if s.last.tasks > 0 && all > 0 {
+		return scope{tasks: s.last.tasks + max(all-s.last.threads, 0), threads: all}, nil
+	}
 	tgids, err := s.machine.Tasks()
 	if err != nil {
 		return scope{}, fmt.Errorf("list tasks: %w", err)
 	}
 	sc := scope{tasks: len(tgids) + 1, threads: 4 * len(tgids)}
-	var running, all int
-	if text, err := s.machine.Loadavg(); err == nil {
-		var a, b, c string
-		if _, err := fmt.Sscanf(text, "%s %s %s %d/%d", &a, &b, &c, &running, &all); err == nil {
-			sc.threads = max(all, len(tgids))
-		}
+	if all > 0 {
+		sc.threads = max(all, len(tgids))
 	}
 	return sc, nil
+}
+
+// allThreads is the denominator in the fourth field of loadavg, which counts
+// every task_struct; 0: not known.
+func (s *Session) allThreads() int {
+	var a, b, c string
+	var running, all int
+	text, err := s.machine.Loadavg()
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscanf(text, "%s %s %s %d/%d", &a, &b, &c, &running, &all); err != nil {
+		return 0
+	}
+	return all
+}
+
+// remember keeps what a census of the whole machine found, for the next.
+func (s *Session) remember(sc scope, c *captured) {
+	if sc.pids == nil && c.wholeCensus && c.seenTasks > 0 {
+		s.last.tasks, s.last.threads = c.seenTasks, sc.threads
+	}
 }

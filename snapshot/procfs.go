@@ -30,9 +30,10 @@ func (s *Session) openProcfs() *procfsEngine {
 	return &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
 }
 
-func (e *procfsEngine) name() string      { return EngineProcfs }
-func (e *procfsEngine) isolation() string { return IsolationNone }
-func (e *procfsEngine) stops() bool       { return false }
+func (e *procfsEngine) name() string       { return EngineProcfs }
+func (e *procfsEngine) isolation() string  { return IsolationNone }
+func (e *procfsEngine) stops() bool        { return false }
+func (e *procfsEngine) prepare(size) error { return nil } // its memory is the heap
 
 func (e *procfsEngine) close() error {
 	if e.mem != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
@@ -25,6 +26,7 @@ type pull struct {
 	mem        *memory
 	orphans    []*memory // still in the hands of workers that are away
 	restore    func()    // puts the Go collector back; nil while it is as it was
+	hooked     link.Link // of the switch hook; nil while it is not attached
 }
 
 func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
@@ -33,7 +35,11 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 		return nil, err
 	}
 	p := &pull{options: o, plan: plan, objects: objects, level: IsolationFIFO}
-	if err := errors.Join(p.probe(), p.hire(h)); err != nil {
+	err = errors.Join(p.probe(), p.hire(h))
+	if err == nil && o.Prompt {
+		err = p.hook()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
@@ -146,7 +152,7 @@ func (p *pull) close() error {
 	if p.mem != nil {
 		p.mem.free()
 	}
-	return p.objects.Close()
+	return errors.Join(p.unhook(), p.objects.Close())
 }
 
 // awaitThreads waits until the workers' threads have ended, at most 1 s; it

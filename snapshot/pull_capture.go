@@ -20,11 +20,12 @@ func (p *pull) capture(ctx context.Context, j job) (*captured, error) {
 	if len(team) == 0 {
 		return nil, errors.New("no worker is left: all are starved behind real-time tasks")
 	}
-	t, err := p.prepare(j, team)
+	t, err := p.prepareTry(j, team)
 	if err != nil {
 		return nil, err
 	}
 	defer t.closeCensus()
+	p.team.hooks.reach(stagePrepare)
 	missing, err := p.stop(ctx, t, team)
 	if err != nil {
 		return nil, err
@@ -34,18 +35,19 @@ func (p *pull) capture(ctx context.Context, j job) (*captured, error) {
 
 // stop runs a try, with everything around it that a stop needs.
 func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*worker, err error) {
-	hook, err := p.watchSwitches()
-	if err != nil {
+	if err := p.watchSwitches(); err != nil {
 		return nil, err
 	}
+	p.team.hooks.reach(stageAttach)
 	p.quiet()
+	p.team.hooks.reach(stageQuiet)
 	cancel := context.AfterFunc(ctx, t.state.stopEarly)
 	missing = p.run(t, team)
 	cancel()
 	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
 		p.loud()
 	}
-	p.stopWatching(hook)
+	p.stopWatching()
 	p.objects.KeepAlive()
 	return missing, nil
 }
@@ -80,7 +82,10 @@ func (w *worker) reluctance() int {
 	return 0
 }
 
-func (p *pull) prepare(j job, team []*worker) (*try, error) {
+// prepare maps, populates and locks memory for tries of this size.
+func (p *pull) prepare(sz size) error { return p.fit(p.mem.atLeast(sz)) }
+
+func (p *pull) prepareTry(j job, team []*worker) (*try, error) {
 	j.size = p.mem.atLeast(j.size)
 	if err := p.fit(j.size); err != nil {
 		return nil, err
@@ -121,7 +126,7 @@ func (p *pull) newTry(j job, team []*worker) *try {
 		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
 		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, recountProg: -1, slots: p.objects.Slots,
 		latency:       latencyLevels[p.options.Latency],
-		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause),
+		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause), settle: int64(j.settle),
 		stopWords: new(stopWords),
 	}
 	t.stopTaking = func() bool { return !t.state.recording() }
@@ -134,36 +139,59 @@ func (p *pull) newTry(j job, team []*worker) *try {
 	return t
 }
 
-// watchSwitches attaches the program that notes what each worker displaces.
-// It is on only around the stop.
-func (p *pull) watchSwitches() (link.Link, error) {
-	if p.objects.OnSwitch == nil {
-		return nil, nil
+// hook attaches the program that notes what each worker displaces. That takes
+// 0.2 ms, and some ms where one was detached just before: the kernel waits for
+// an RCU grace period between the two.
+func (p *pull) hook() error {
+	if p.objects.OnSwitch == nil || p.hooked != nil {
+		return nil
 	}
 	l, err := link.AttachTracing(link.TracingOptions{Program: p.objects.OnSwitch})
 	if err != nil {
-		return nil, fmt.Errorf("attach to sched_switch: %w", err)
+		return fmt.Errorf("attach to sched_switch: %w", err)
+	}
+	p.hooked = l
+	return nil
+}
+
+func (p *pull) unhook() error {
+	l := p.hooked
+	p.hooked = nil
+	if l == nil {
+		return nil
+	}
+	return l.Close()
+}
+
+// watchSwitches arms the hook. It is armed only around the stop, and attached
+// no longer than that unless the session is to be prompt.
+func (p *pull) watchSwitches() error {
+	if err := p.hook(); err != nil {
+		return err
 	}
 	p.objects.Control.Armed = 1
-	return l, nil
+	return nil
 }
 
-func (p *pull) stopWatching(l link.Link) {
+func (p *pull) stopWatching() {
 	p.objects.Control.Armed = 0
-	if l != nil {
-		l.Close()
+	if !p.options.Prompt {
+		p.unhook()
 	}
 }
 
-// quiet finishes the Go collector and keeps it off, so that nothing asks the
-// Go runtime to stop its own world while a worker cannot answer.
+// quiet keeps the Go collector off and lets a collection under way end, so that
+// nothing asks the Go runtime to stop its own world while a worker cannot
+// answer. SetGCPercent waits for the marking; what comes after it, a word from
+// every P, ends before ReadMemStats may stop the world.
 func (p *pull) quiet() {
 	if p.restore != nil {
 		return
 	}
-	runtime.GC()
+	limit := debug.SetMemoryLimit(math.MaxInt64) // first, or it could begin one
 	percent := debug.SetGCPercent(-1)
-	limit := debug.SetMemoryLimit(math.MaxInt64)
+	var ms runtime.MemStats
+	runtime.ReadMemStats(&ms)
 	p.restore = func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)

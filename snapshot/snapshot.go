@@ -24,9 +24,11 @@ type Session struct {
 	machine  procfs.FS // without: files of the kernel alone, which wait for nobody
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
+	hooks    hooks
 
 	mu     sync.Mutex
-	closed bool // by mu
+	closed bool  // by mu
+	last   scope // by mu; tasks of the last census, threads before it; 0: none yet
 }
 
 // engine is one way to capture. Engines: trap, pull, procfs.
@@ -35,6 +37,8 @@ type engine interface {
 	isolation() string
 	// stops says that the machine is held: one capture per machine then.
 	stops() bool
+	// prepare has the memory for a try of this size ready.
+	prepare(size) error
 	// capture makes one try. What it returns refers to the engine's memory
 	// and holds until the next call. With an error of kind errNotStopped
 	// nothing was recorded, and another try may succeed.
@@ -51,7 +55,7 @@ func open(o Options, h hooks) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{options: o}
+	s := &Session{options: o, hooks: h}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
@@ -86,10 +90,13 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	scope.noSettle = r.NoSettle
+	s.hooks.reach(stageScope)
 	c, err := s.tries(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
+	s.remember(scope, c)
 	c.capture.MaxPauseNs = uint64(s.options.MaxPause)
 	c.capture.ElapsedNs = uint64(time.Since(began))
 	c.keepTrace = r.Trace

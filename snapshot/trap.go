@@ -85,6 +85,15 @@ func (e *trap) load(s size) error {
 	return e.mem.format(s)
 }
 
+// prepare has the program loaded with memory for tries of this size; the
+// kernel neither swaps nor reclaims what a map holds.
+func (e *trap) prepare(sz size) error {
+	if sz = e.mem.atLeast(sz); e.mem.fits(sz) {
+		return nil
+	}
+	return e.load(sz)
+}
+
 func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	team, away := e.present()
 	if len(team) == 0 {
@@ -93,15 +102,15 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	if len(j.pids) > bpf.MaxAsked {
 		return nil, &OptionError{"pid", fmt.Sprint(len(j.pids), " tasks"), fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
 	}
-	if j.size = e.mem.atLeast(j.size); !e.mem.fits(j.size) {
-		if err := e.load(j.size); err != nil {
-			return nil, err
-		}
+	if err := e.prepare(j.size); err != nil {
+		return nil, err
 	}
+	j.size = e.mem.atLeast(j.size)
 	t, err := e.prepareTrap(j, team)
 	if err != nil {
 		return nil, err
 	}
+	e.team.hooks.reach(stagePrepare)
 	missing, err := e.stop(ctx, t, team)
 	e.loaded.KeepAlive()
 	closePasses(team)

@@ -24,7 +24,11 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		}
 		defer unlock()
 	}
-	j := job{pids: sc.pids, size: s.firstSize(sc)}
+	s.hooks.reach(stageLock)
+	j := job{pids: sc.pids, size: s.firstSize(sc), settle: settle}
+	if sc.noSettle {
+		j.settle = 0
+	}
 	var stopped time.Duration
 	var log tryLog
 	for n := uint32(1); ; n++ {

@@ -23,6 +23,7 @@ type try struct {
 	slots         bpf.Slots
 	arrivalBudget int64 // ns
 	pauseBudget   int64 // ns
+	settle        int64 // ns
 	latency       int   // level, as of Options.Latency
 	recountProg   int   // -1: there is no second pass
 	stopTaking    func() bool
@@ -79,7 +80,7 @@ func wakeMain(w *worker) {
 // try must be over is un-pinned: it is starved behind somebody's real-time
 // task, and free to run it leaves at once.
 func (p *pull) await(t *try, workers []*worker) {
-	budget := settle + time.Duration(t.arrivalBudget+t.pauseBudget) + waitSlack
+	budget := time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + waitSlack
 	if p.collect(len(workers), budget) == 0 {
 		return
 	}

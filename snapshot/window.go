@@ -63,8 +63,10 @@ func (w *worker) hold(t *try, main bool) {
 // openGate is the second step of the wake: sleep, fix the deadlines, release
 // the others with one write. False: the coordinator has given this worker up.
 func (w *worker) openGate(t *try) bool {
-	ts := unix.NsecToTimespec(int64(settle))
-	unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+	if t.settle > 0 {
+		ts := unix.NsecToTimespec(t.settle)
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+	}
 	if t.state.phase() != phaseArriving {
 		return false
 	}

@@ -93,13 +93,33 @@ type team struct {
 	hooks   hooks
 }
 
-// hooks are called by tests to bend a worker's turn. Constant after Open.
+// hooks are called by tests to bend a worker's turn, and by benchmarks to see
+// where the time between a request and its stop goes. Constant after Open.
 type hooks struct {
 	beforeArrival func(cpu int)
 	inWindow      func(cpu int)
 	recorded      func(cpu int)
-	noFIFO        bool // as where SCHED_FIFO is refused
-	staleTid      int  // engine trap records this thread as if it ran once before the second pass
+	noFIFO        bool        // as where SCHED_FIFO is refused
+	staleTid      int         // engine trap records this thread as if it ran once before the second pass
+	reached       func(stage) // by the coordinator, before the wake
+}
+
+// stage is a step between a request and the wake; the hook hears of its end.
+type stage int
+
+const (
+	stageScope stage = iota
+	stageLock
+	stagePrepare
+	stageAttach
+	stageQuiet
+	stageCount
+)
+
+func (h *hooks) reach(s stage) {
+	if h.reached != nil {
+		h.reached(s)
+	}
 }
 
 const fifoPriority = 99

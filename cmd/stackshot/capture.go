@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"stackshot/snapshot"
 )
-
-// interruptGrace is how long a capture may take to end after a signal. It may
-// be waiting for somebody else's capture; leaving ends every stop.
-const interruptGrace = time.Second
 
 // capture takes the snapshot into memory.
 func (t *take) capture(ctx context.Context) ([]byte, *snapshot.Result, error) {
@@ -21,26 +16,13 @@ func (t *take) capture(ctx context.Context) ([]byte, *snapshot.Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	type outcome struct {
-		res *snapshot.Result
-		err error
+	res, err := graced(ctx, func() (*snapshot.Result, error) {
+		return snapshot.Take(ctx, t.options, snapshot.Request{Pids: t.pids, Output: out, Trace: t.trace})
+	})
+	if errors.Is(err, errLeftBehind) {
+		return nil, nil, err
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		res, err := snapshot.Take(ctx, t.options, snapshot.Request{Pids: t.pids, Output: out, Trace: t.trace})
-		done <- outcome{res, err}
-	}()
-	select {
-	case o := <-done:
-		return t.captured(ctx, out, o.res, o.err)
-	case <-ctx.Done():
-	}
-	select {
-	case o := <-done:
-		return t.captured(ctx, out, o.res, o.err)
-	case <-time.After(interruptGrace):
-		return nil, nil, fmt.Errorf("%w: no snapshot", context.Cause(ctx))
-	}
+	return t.captured(ctx, out, res, err)
 }
 
 // captured maps the snapshot. A whole one is worth keeping even if closing the

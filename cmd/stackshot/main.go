@@ -3,6 +3,7 @@
 //
 //	stackshot                 take one, name it after host and time, show the first screen
 //	stackshot take -o FILE    take one with options, show the report
+//	stackshot take --count N  take some, a file each, no report
 //	stackshot report FILE     show the report of a file
 //	stackshot latency FILE... show what captures cost, and how long threads have waited
 //	stackshot dump FILE       show every item of a file

@@ -26,6 +26,7 @@ type store struct {
 	spare   string        // file name for the way out
 	given   bool          // by the user, by name
 	timeout time.Duration // --write-timeout
+	noSpare bool          // the place of last resort has had enough
 }
 
 // check refuses, before anything is stopped, a target named by the user that
@@ -61,6 +62,9 @@ func (s *store) save(ctx context.Context, data *os.File) (where string, err erro
 	}
 	if errors.Is(err, errStalled) {
 		err = fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, s.spare)
+	}
+	if s.noSpare {
+		return "", err
 	}
 	for _, dir := range spareDirs() {
 		path := filepath.Join(dir, s.spare)

@@ -30,10 +30,11 @@ type take struct {
 	trace       bool
 	quiet       bool
 	firstScreen bool // the report's first screen only
+	series      seriesFlags
 }
 
 func newTake() *take {
-	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second}
+	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, series: seriesFlags{count: 1}}
 }
 
 func takeCommand() *cobra.Command {
@@ -44,7 +45,9 @@ func takeCommand() *cobra.Command {
 		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
 			"A file named by -o is replaced if it is a regular file of ours; a symbolic link, a\n" +
 			"directory or a special file is refused. Where the target cannot be written, the\n" +
-			"snapshot goes to /dev/shm and the exit code is 3.",
+			"snapshot goes to /dev/shm and the exit code is 3.\n\n" +
+			"With --count, each capture has a file of its own: in a directory named by -o, or\n" +
+			"FILE-0001.ext and so on for -o FILE.ext.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
@@ -71,6 +74,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
 	f.BoolVar(&t.self, "self", false, "show our own threads in the report")
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
+	t.series.add(cmd)
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
 	f.MarkHidden("lock-wait")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
@@ -109,7 +113,7 @@ func (t *take) check(cmd *cobra.Command) error {
 	if t.json && t.output == stdoutName {
 		return &usageError{errors.New("--json and -o - both want standard output")}
 	}
-	return nil
+	return t.series.check(cmd, t.output)
 }
 
 func (t *take) run(cmd *cobra.Command) error {
@@ -121,6 +125,9 @@ func (t *take) run(cmd *cobra.Command) error {
 	defer stop()
 	t.options.Buffer = int64(t.buffer)
 	envelope := envelopes[t.compression]
+	if t.series.many() {
+		return t.runSeries(ctx, envelope)
+	}
 	st := &store{path: t.output, spare: fileName(time.Now(), envelope), given: t.output != "", timeout: t.timeout}
 	if !st.given {
 		st.path = st.spare
@@ -141,7 +148,7 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 	where, saveErr := t.save(ctx, st, e, plain)
 	var jsonErr error
 	if t.json {
-		jsonErr = writeTakeJSON(os.Stdout, where, res)
+		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
 	}
 	var lost error
 	if !res.Whole() {

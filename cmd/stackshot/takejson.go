@@ -11,6 +11,7 @@ import (
 
 // takeJSON is the object that `take --json` prints, docs/take-json.md.
 type takeJSON struct {
+	Sequence   int           `json:"sequence,omitempty"` // in a series, from 1
 	File       string        `json:"file"`
 	Engine     string        `json:"engine"`
 	Isolation  string        `json:"isolation"`
@@ -56,10 +57,10 @@ var leftOutReasons = map[uint32]string{
 	kcdata.LeftOutVanished: "vanished",
 }
 
-// writeTakeJSON writes the object and a newline.
-func writeTakeJSON(w io.Writer, file string, r *snapshot.Result) error {
+// writeTakeJSON writes the object and a newline. sequence 0: not of a series.
+func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) error {
 	j := takeJSON{
-		File: file, Engine: r.Engine, Isolation: r.Isolation, Tasks: r.Tasks, Threads: r.Threads,
+		Sequence: sequence, File: file, Engine: r.Engine, Isolation: r.Isolation, Tasks: r.Tasks, Threads: r.Threads,
 		StoppedNs: r.Stopped.Nanoseconds(), WindowNs: r.Window.Nanoseconds(),
 		ArrivalNs: r.Arrival.Nanoseconds(), ElapsedNs: r.Elapsed.Nanoseconds(),
 		Tries: r.Tries, Bytes: r.Bytes, StopBroken: r.StopBroken, Compared: r.Compared, Ran: r.Ran,

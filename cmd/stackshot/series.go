@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// seriesFlags are the flags of repeated captures.
+type seriesFlags struct {
+	count    int           // captures; 0: until interrupted
+	interval time.Duration // start to start; 0: chosen by the pause (pace.go)
+}
+
+func (f *seriesFlags) add(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
+	cmd.Flags().DurationVar(&f.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
+}
+
+func (f *seriesFlags) check(cmd *cobra.Command, output string) error {
+	switch {
+	case f.count < 0:
+		return &snapshot.OptionError{Option: "count", Value: fmt.Sprint(f.count), Reason: "want 0 or more"}
+	case cmd.Flags().Changed("interval") && f.interval <= 0:
+		return &snapshot.OptionError{Option: "interval", Value: f.interval.String(), Reason: "want more than 0"}
+	case cmd.Flags().Changed("interval") && !f.many():
+		return &usageError{errors.New("--interval wants --count: how many captures")}
+	case f.many() && output == stdoutName:
+		return &usageError{errors.New("--count and -o -: standard output takes one snapshot")}
+	}
+	return nil
+}
+
+func (f *seriesFlags) many() bool { return f.count != 1 }
+
+// series is repeated captures by one open session. One goroutine runs it.
+type series struct {
+	*take
+	envelope kcdata.Envelope
+	session  *snapshot.Session
+	names    seriesNames
+	pace     pace
+	tally    tally
+	told     map[string]bool // warnings that were shown, by code
+	jsonErr  error           // of standard output; nothing is written to it any more
+}
+
+// errLastCapture ends a series whose further captures would fail alike.
+var errLastCapture = errors.New("the series ends")
+
+func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
+	s := &series{take: t, envelope: e, pace: pace{interval: t.series.interval}, told: map[string]bool{}}
+	s.names = nameSeries(t.output, e, func(path string) bool { return isDirectory(ctx, path) })
+	if err := s.store(1, time.Now()).check(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.session, err = graced(ctx, s.open); err != nil {
+		return err
+	}
+	err = s.loop(ctx)
+	if !errors.Is(err, errLeftBehind) { // else Close would wait for it
+		err = errors.Join(err, s.session.Close())
+	}
+	if !t.quiet && s.tally.captures > 0 {
+		say(os.Stderr, "%s", s.tally.line(s.pace.skipped))
+	}
+	return s.verdict(ctx, err)
+}
+
+// open has everything ready before the first capture.
+func (s *series) open() (*snapshot.Session, error) {
+	session, err := snapshot.Open(s.options)
+	if err != nil {
+		return nil, err
+	}
+	if err := session.Prepare(snapshot.Request{Pids: s.pids}); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return session, nil
+}
+
+func (s *series) loop(ctx context.Context) error {
+	for n := 1; s.series.count == 0 || n <= s.series.count; n++ {
+		if err := s.pace.wait(ctx); err != nil {
+			return err
+		}
+		if err := s.once(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// once makes capture n. An error ends the series; what another capture may do
+// better is counted and said.
+func (s *series) once(ctx context.Context, n int) error {
+	at := time.Now()
+	s.tally.begin(at)
+	shot, err := s.shoot(ctx)
+	if err != nil {
+		s.pace.captured(time.Now(), 0)
+		return s.missed(ctx, n, err)
+	}
+	defer shot.out.close()
+	s.pace.captured(time.Now(), shot.res.Stopped)
+	s.tally.captured(shot.res)
+	if n == 1 && shot.res.Stopped > 0 {
+		s.stayInMemory()
+	}
+	s.deliver(ctx, n, at, shot)
+	s.tally.end(time.Now())
+	return nil
+}
+
+// missed says what became of a capture that brought nothing.
+func (s *series) missed(ctx context.Context, n int, err error) error {
+	if n == 1 || ctx.Err() != nil {
+		return err
+	}
+	s.tally.failed++
+	s.tally.end(time.Now())
+	s.complain(n, err)
+	if errors.Is(err, snapshot.ErrNoTask) {
+		return fmt.Errorf("%w: its task is gone", errLastCapture)
+	}
+	return nil
+}
+
+// stayInMemory keeps what the first capture touched, code and stacks, from
+// being taken back between captures: the next one would fault in it with the
+// machine stopped. Only what is mapped now, and only as it is used: to lock all
+// that the Go heap will ever map would populate each new arena, and could make
+// an allocation fail.
+func (s *series) stayInMemory() {
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_ONFAULT); err != nil && !s.quiet {
+		say(os.Stderr, "between captures this process may be swapped out (mlockall: %v)", err)
+	}
+}
+
+// verdict is the outcome of the whole series. Details have been said.
+func (s *series) verdict(ctx context.Context, err error) error {
+	if s.tally.written == 0 {
+		return errors.Join(err, s.jsonErr, s.tally.lost())
+	}
+	if s.series.count == 0 && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
+		err = nil // that is how such a series ends
+	} else if err != nil {
+		err = fmt.Errorf("%w; captures made: %d", err, s.tally.captures)
+	}
+	if all := errors.Join(err, s.jsonErr, s.tally.lost()); all != nil {
+		return &incompleteError{all}
+	}
+	return nil
+}
+
+// complain is about one capture of the series, and not for --quiet to hide.
+func (s *series) complain(n int, err error) { say(os.Stderr, "%s: %v", s.title(n), err) }
+
+func (s *series) title(n int) string {
+	if s.series.count == 0 {
+		return fmt.Sprintf("capture %d", n)
+	}
+	return fmt.Sprintf("capture %d of %d", n, s.series.count)
+}

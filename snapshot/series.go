@@ -1,0 +1,22 @@
+package snapshot
+
+import "fmt"
+
+// Prepare has everything ready that a Take of r needs as the machine is now:
+// its memory is mapped, populated and locked. Without it the first Take does
+// this. Errors: as Take.
+func (s *Session) Prepare(r Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	sc, err := s.scope(r)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.prepare(s.firstSize(sc)); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package snapshot
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"stackshot/internal/bpf"
+)
+
+var stoppingEngines = []string{EnginePull, EngineTrap}
+
+// pullOf is the part of a session's engine that both stopping engines have.
+func pullOf(t *testing.T, s *Session) *pull {
+	t.Helper()
+	switch e := s.engine.(type) {
+	case *pull:
+		return e
+	case *trap:
+		return e.pull
+	}
+	t.Fatalf("engine %T", s.engine)
+	return nil
+}
+
+// After Prepare the first capture finds its memory as it is, and so do all that
+// follow: a session does not shrink.
+func TestPrepare(t *testing.T) {
+	requireBPF(t)
+	for _, engine := range stoppingEngines {
+		s := session(t, Options{Engine: engine, ArrivalBudget: time.Second})
+		if err := s.Prepare(Request{}); err != nil {
+			t.Fatal(err)
+		}
+		ready := pullOf(t, s).mem
+		if ready == nil {
+			t.Fatalf("%s: no memory", engine)
+		}
+		for range 3 {
+			res, _, _ := captureWhole(t, s, Request{Pids: []int{os.Getpid()}})
+			if mem := pullOf(t, s).mem; mem != ready || res.Tries != 1 {
+				t.Errorf("%s: the first captures have other memory, %d tries", engine, res.Tries)
+			}
+		}
+		big := ready
+		for range 2 { // whatever the machine does meanwhile, memory only grows
+			capture(t, s, Request{})
+			mem := pullOf(t, s).mem
+			if len(mem.data) < len(big.data) || mem.queue.Capacity() < big.queue.Capacity() {
+				t.Errorf("%s: shrunk from %d to %d bytes", engine, len(big.data), len(mem.data))
+			}
+			big = mem
+		}
+		if err := s.Prepare(Request{Pids: []int{-1}}); err == nil {
+			t.Errorf("%s: prepared for task -1", engine)
+		}
+		s.Close()
+		if err := s.Prepare(Request{}); err != ErrClosed {
+			t.Errorf("%s: closed: %v", engine, err)
+		}
+	}
+}
+
+// Without settling the capture is as whole; with Prompt the hook is attached
+// between captures, and not armed.
+func TestPromptAndNoSettle(t *testing.T) {
+	requireBPF(t)
+	for _, engine := range stoppingEngines {
+		for _, prompt := range []bool{false, true} {
+			s := session(t, Options{Engine: engine, Prompt: prompt, ArrivalBudget: time.Second})
+			for _, noSettle := range []bool{true, false} {
+				res, snap, _ := captureWhole(t, s, Request{NoSettle: noSettle})
+				if res.Stopped <= 0 || len(snap.Tasks) == 0 {
+					t.Errorf("%s: stopped %v, %d tasks", engine, res.Stopped, len(snap.Tasks))
+				}
+				p := pullOf(t, s)
+				if hooked := p.hooked != nil; p.objects.OnSwitch != nil && hooked != prompt {
+					t.Errorf("%s: prompt %v, but the hook is attached: %v", engine, prompt, hooked)
+				}
+				if p.objects.Control.Armed != 0 {
+					t.Errorf("%s: the hook is armed between captures", engine)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: %v", engine, err)
+			}
+		}
+	}
+}
+
+// Invariant 8: from quiet to loud no collection runs and none begins, whoever
+// allocates.
+func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var keep [64][]byte
+		for i := 0; !stop.Load(); i++ {
+			keep[i%len(keep)] = make([]byte, 64<<10)
+			if i%64 == 0 {
+				runtime.Gosched()
+			}
+		}
+		runtime.KeepAlive(keep)
+	}()
+	defer func() { stop.Store(true); <-done }()
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	var before, after runtime.MemStats
+	p := &pull{}
+	for range 50 {
+		p.quiet()
+		runtime.ReadMemStats(&before)
+		time.Sleep(2 * time.Millisecond)
+		runtime.ReadMemStats(&after)
+		p.loud()
+		if before.NumGC != after.NumGC {
+			t.Fatalf("%d collections while quiet", after.NumGC-before.NumGC)
+		}
+	}
+	if after.NumGC == 0 {
+		t.Error("nothing was ever collected: the test shows nothing")
+	}
+}
+
+// What the last census found stands in for /proc, and follows the machine up.
+func TestScopeFollowsTheCensus(t *testing.T) {
+	s := session(t, Options{Engine: EngineProcfs})
+	first, err := s.wholeMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &captured{seenTasks: 7, wholeCensus: true}
+	s.remember(scope{threads: first.threads - 100}, c)
+	sc, err := s.wholeMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grown := sc.threads - (first.threads - 100); sc.tasks != 7+max(grown, 0) || sc.threads == 0 {
+		t.Errorf("%d tasks, %d threads after 7 tasks, %d threads", sc.tasks, sc.threads, first.threads-100)
+	}
+	s.remember(scope{pids: []bpf.CensusEntry{{Tgid: 1, Threads: 1}}, threads: 1}, &captured{seenTasks: 1, wholeCensus: true})
+	s.remember(scope{threads: 1}, &captured{seenTasks: 1}) // cut off
+	if s.last.tasks != 7 {
+		t.Errorf("the census of a part is kept: %d tasks", s.last.tasks)
+	}
+}
