@@ -87,9 +87,9 @@ func TestTakeJSON(t *testing.T) {
 		t.Errorf("more than one object: %v", err)
 	}
 	cpus, _ := got["cpus"].(map[string]any)
-	sameKeys(t, got, "file engine isolation tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes cpus stop_broken left_out warnings")
+	sameKeys(t, got, "file engine isolation tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes cpus stop_broken compared ran left_out warnings")
 	sameKeys(t, cpus, "online stopped working missing")
-	for _, key := range strings.Fields("tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes stop_broken") {
+	for _, key := range strings.Fields("tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes stop_broken compared ran") {
 		wholeNumber(t, key, got[key])
 	}
 	for _, key := range strings.Fields("online stopped working") {
