@@ -15,6 +15,18 @@ import (
 
 var errNotStopped = errors.New("the machine was not stopped")
 
+// notStopped is a try that was given up: why, and how long it kept CPUs from
+// their work all the same. It is of kind errNotStopped.
+type notStopped struct {
+	why  string
+	held time.Duration
+}
+
+var errNobodyLeft = &notStopped{why: "no worker is left: all are starved behind real-time tasks"}
+
+func (e *notStopped) Error() string        { return errNotStopped.Error() + ": " + e.why }
+func (e *notStopped) Is(target error) bool { return target == errNotStopped }
+
 // job is what an engine is asked for in one try.
 type job struct {
 	pids   []bpf.CensusEntry // nil: the whole machine
@@ -111,13 +123,24 @@ func (c *captured) times(team []*worker) {
 		if s.main {
 			c.capture.CensusNs = uint64(s.census)
 		}
-		c.capture.StopBroken += w.switches()
+		c.capture.StopBroken += s.switches
 	}
 	c.capture.StopNs = uint64(taken)
 	c.capture.StoppedNs = uint64(leftLast - taken)
 	c.capture.ArrivalNs = uint64(arrivedLast - arrivedFirst)
 	c.capture.WindowNs = uint64(max(leftFirst-window, 0))
 	c.capture.ReleaseNs = uint64(leftLast - leftFirst)
+}
+
+// heldInVain is how long a stop that was given up took the CPUs that had come.
+func heldInVain(team []*worker) time.Duration {
+	var taken, left int64
+	for _, w := range team {
+		if !w.away && w.stamp.arrived != 0 {
+			taken, left = earlier(taken, w.stamp.taken), max(left, w.stamp.left)
+		}
+	}
+	return time.Duration(left - taken)
 }
 
 func earlier(a, b int64) int64 {

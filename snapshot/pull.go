@@ -25,6 +25,7 @@ type pull struct {
 	everywhere unix.CPUSet
 	mem        *memory
 	orphans    []*memory // still in the hands of workers that are away
+	flight     flight
 	restore    func()    // puts the Go collector back; nil while it is as it was
 	hooked     link.Link // of the switch hook; nil while it is not attached
 }
@@ -130,29 +131,42 @@ func (p *pull) fifoRefused() error {
 	return nil
 }
 
-// close lets the workers go and gives everything back. A worker that is away
-// keeps its thread until the real-time task that starves it ends.
+// close lets the workers go and gives everything back, but what a worker that
+// is away may still write to: it keeps its thread, and that, until the real-time
+// task that starves it ends.
 func (p *pull) close() error {
-	if p.team != nil {
-		p.team.closing.Store(true)
-		for _, w := range p.workers {
-			wakeMain(w)
-		}
-		ended := p.awaitThreads()
-		for _, w := range p.workers {
-			unix.Close(w.wake)
-		}
-		p.team.close()
-		if ended { // else one of them may be unable to stop for it, or still writes
-			p.loud()
-			restoreProcessors()
-			p.freeOrphans()
-		}
+	if !p.dismiss() {
+		return nil
 	}
+	p.freeOrphans()
 	if p.mem != nil {
 		p.mem.free()
 	}
 	return errors.Join(p.unhook(), p.objects.Close())
+}
+
+// dismiss ends the workers. False: one of them may be unable to stop for Go's
+// own world, or still comes to its turn.
+func (p *pull) dismiss() (ended bool) {
+	if p.team == nil {
+		return true
+	}
+	p.team.closing.Store(true)
+	for _, w := range p.workers {
+		wakeMain(w)
+	}
+	if !p.awaitThreads() {
+		return false
+	}
+	for _, w := range p.workers {
+		unix.Close(w.wake)
+	}
+	p.team.close()
+	p.team = nil
+	p.flight.comeBack()
+	p.loud()
+	restoreProcessors()
+	return true
 }
 
 // awaitThreads waits until the workers' threads have ended, at most 1 s; it

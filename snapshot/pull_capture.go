@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -18,7 +17,7 @@ import (
 func (p *pull) capture(ctx context.Context, j job) (*captured, error) {
 	team, away := p.present()
 	if len(team) == 0 {
-		return nil, errors.New("no worker is left: all are starved behind real-time tasks")
+		return nil, errNobodyLeft
 	}
 	t, err := p.prepareTry(j, team)
 	if err != nil {
@@ -44,6 +43,9 @@ func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*wor
 	cancel := context.AfterFunc(ctx, t.state.stopEarly)
 	missing = p.run(t, team)
 	cancel()
+	if len(missing) == 0 && len(team) == len(p.workers) {
+		p.flight.comeBack()
+	}
 	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
 		p.loud()
 	}
@@ -126,7 +128,7 @@ func (p *pull) newTry(j job, team []*worker) *try {
 		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
 		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, recountProg: -1, slots: p.objects.Slots,
 		latency:       latencyLevels[p.options.Latency],
-		arrivalBudget: int64(p.options.ArrivalBudget), pauseBudget: int64(j.pause), settle: int64(j.settle),
+		arrivalBudget: int64(min(p.options.ArrivalBudget, j.pause)), pauseBudget: int64(j.pause), settle: int64(j.settle), // who waits is held
 		stopWords: new(stopWords),
 	}
 	t.stopTaking = func() bool { return !t.state.recording() }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"time"
 
 	"stackshot/kcdata"
 )
@@ -44,6 +45,7 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 	c.latencies(t, team)
 	c.traces(team)
 	p.describeCPUs(c, t, team, missing)
+	c.hotplug(p.plan, cpusOnline())
 	c.memory(t.mem)
 	if t.censusErr != 0 {
 		c.warn("census_failed", "the census broke off: "+t.censusErr.Error())
@@ -51,10 +53,18 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 	if anyAway(team) {
 		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}
-	if len(missing) == len(team) && t.state.phase() == phaseAborted {
-		return fmt.Errorf("%w: no CPU arrived within %v", errNotStopped, p.options.ArrivalBudget)
+	if ph := t.state.phase(); ph == phaseAborted || ph == phaseArriving {
+		return &notStopped{t.whyAborted(team), heldInVain(team)}
 	}
 	return nil
+}
+
+// whyAborted tells who kept a stop from being made.
+func (t *try) whyAborted(team []*worker) string {
+	if why := t.lateToHold(team); why != "" {
+		return why
+	}
+	return fmt.Sprintf("CPU %d, which leads, did not arrive within %v", team[0].cpu, time.Duration(t.arrivalBudget))
 }
 
 // describeCPUs fills one record per online CPU.
@@ -106,7 +116,7 @@ func (w *worker) describe(r *kcdata.LinuxCPU, t *try) {
 		r.RqClock, r.RqClockAt = slot.RqClock, slot.StopNs
 	}
 	r.ArriveNs, r.ReleaseNs = uint64(w.stamp.arrived), uint64(w.stamp.left)
-	r.Switches = w.switches()
+	r.Switches = w.stamp.switches
 	for _, p := range w.parts {
 		r.Tasks++
 		r.Threads += p.threads

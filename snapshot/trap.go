@@ -19,7 +19,8 @@ type trap struct {
 	loaded *bpf.Trap
 	level  string
 	split  uint32
-	floor  bool // benchmarks: what the least would cost
+	floor  bool        // benchmarks: what the least would cost
+	lent   []*bpf.Trap // replaced, still in the hands of workers that are away
 }
 
 const (
@@ -78,9 +79,12 @@ func (e *trap) load(s size) error {
 		return err
 	}
 	if e.loaded != nil {
-		e.loaded.Close()
+		e.lent = append(e.lent, e.loaded)
 	}
 	e.loaded = loaded
+	if !anyAway(e.workers) {
+		e.closeLent()
+	}
 	e.mem = &memory{data: loaded.Region, ctl: loaded.Arenas, queues: loaded.Queue, chunk: s.chunk, amp: s.amp, mapped: true, locked: true}
 	return e.mem.format(s)
 }
@@ -97,7 +101,7 @@ func (e *trap) prepare(sz size) error {
 func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	team, away := e.present()
 	if len(team) == 0 {
-		return nil, errors.New("no worker is left: all are starved behind real-time tasks")
+		return nil, errNobodyLeft
 	}
 	if len(j.pids) > bpf.MaxAsked {
 		return nil, &OptionError{"pid", fmt.Sprint(len(j.pids), " tasks"), fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
@@ -113,7 +117,7 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	e.team.hooks.reach(stagePrepare)
 	missing, err := e.stop(ctx, t, team)
 	e.loaded.KeepAlive()
-	closePasses(team)
+	closePasses(e.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +138,18 @@ func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
 	clear(e.loaded.Workers)
 	clear(e.loaded.Parts)
 	clear(e.loaded.Traces)
+	closePasses(team) // of those that have come back only now
 	for i, w := range team {
 		k := &e.loaded.Workers[w.cpu]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.tid), uint32(w.kind), uint32(w.cluster), uint32(w.slot)
 		k.Main, k.Works = flag(i == 0), flag(w.works)
 		scope := bpf.ThreadScope(uint32(w.tid))
 		if errno := w.pass.Open(e.loaded.Program.FD(), &scope); errno != 0 {
-			closePasses(team[:i])
+			closePasses(team)
 			return nil, &captureError{"open the iterator of the trap", errno}
 		}
+		w.passed = true
+		e.bend(w.cpu, k)
 	}
 	return t, nil
 }
@@ -164,9 +171,20 @@ func flag(b bool) uint32 {
 // the number of a closed file can come to mean another.
 func closePasses(team []*worker) {
 	for _, w := range team {
-		if !w.away {
+		if !w.away && w.passed {
 			w.pass.Close()
+			w.passed = false
 		}
+	}
+}
+
+// bend does what a test asks for.
+func (e *trap) bend(cpu int, k *bpf.TrapWorker) {
+	if h := e.team.hooks.lateHold; h != nil {
+		k.TestHoldNs = uint32(h(cpu))
+	}
+	if h := e.team.hooks.longWindow; h != nil {
+		k.TestWindowNs = uint32(h(cpu))
 	}
 }
 
@@ -180,13 +198,30 @@ func (w *worker) enterTrap(t *try) {
 	s.arrived, s.decided, s.window, s.census, s.drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
 	s.checked, s.verified, s.released = k.Checked, k.Verified, k.Left
 	s.in = k.In != 0
-	s.firm = k.Level&bpf.PreemptionOff != 0
+	s.switches = k.Broken
+	if s.left = nanotime(); w.switched() != k.Switched && k.Left != 0 {
+		s.left = k.Left // it was taken off its CPU since, by a SIGSTOP for one
+	}
 }
 
 func (e *trap) close() error {
-	err := e.pull.close()
-	if e.loaded != nil {
-		err = errors.Join(err, e.loaded.Close())
+	if !e.dismiss() {
+		return nil
 	}
+	for _, w := range e.workers {
+		w.away = false
+	}
+	closePasses(e.workers)
+	if e.loaded != nil {
+		e.lent = append(e.lent, e.loaded)
+	}
+	return errors.Join(e.closeLent(), e.pull.close())
+}
+
+func (e *trap) closeLent() (err error) {
+	for _, l := range e.lent {
+		err = errors.Join(err, l.Close())
+	}
+	e.lent = nil
 	return err
 }

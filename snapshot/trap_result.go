@@ -1,6 +1,12 @@
 package snapshot
 
 import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
@@ -29,6 +35,29 @@ func (e *trap) trapResult(t *try, team, missing []*worker) (*captured, error) {
 	return c, err
 }
 
+// lateToHold names a CPU that was part of the stop and did not have its
+// interrupts off in time. "": there is none.
+func (t *try) lateToHold(team []*worker) string {
+	var first int64
+	var last *worker
+	if t.trap == nil {
+		return ""
+	}
+	off := func(w *worker) int64 { return t.trap.Workers[w.cpu].Off }
+	for _, w := range team {
+		if off(w) != 0 {
+			first = earlier(first, off(w))
+		}
+		if w.stamp.arrived != 0 && (last == nil || off(w) == 0 || off(last) != 0 && off(w) > off(last)) {
+			last = w
+		}
+	}
+	if first == 0 {
+		return ""
+	}
+	return fmt.Sprintf("CPU %d was counted in and did not hold still %v after another did", last.cpu, time.Duration(t.trap.Stop.HoldNs))
+}
+
 // heldLevel is the isolation that all who took part had.
 func (e *trap) heldLevel(team []*worker) string {
 	level := uint32(bpf.PreemptionOff | bpf.InterruptsOff)
@@ -40,28 +69,66 @@ func (e *trap) heldLevel(team []*worker) string {
 	return e.levelOf(level)
 }
 
-// parts collects what came of each item. Of a task all of whose parts are not
-// whole nothing is kept.
-func (e *trap) parts(c *captured, t *try, team []*worker) {
-	items := make([]workqueue.Item, 0, t.mem.queue.Pushed())
-	broken := map[uint32]uint32{} // census index to why
-	for it := range t.mem.queue.All() {
-		part := &e.loaded.Parts[len(items)]
-		items = append(items, it)
-		if why := leftOut(part); why != 0 && broken[it.Index] == 0 {
-			broken[it.Index] = why
+// fate is what came of one task, of all its parts.
+type fate struct {
+	why          uint32 // it is left out; 0: it is not
+	gaps         bool   // the thread that a part began at was gone
+	opened, ends bool   // by its whole parts: has the container's begin, its end
+	last         int    // number of its last whole part
+}
+
+// fates are by census index. A thread that a part begins at can end before the
+// part is recorded, where a CPU was left running: what the other parts have of
+// the task is kept. For any other reason nothing of it is.
+func (e *trap) fates(items []workqueue.Item) map[uint32]*fate {
+	out := map[uint32]*fate{}
+	for n, it := range items {
+		f, part := out[it.Index], &e.loaded.Parts[n]
+		if f == nil {
+			f = new(fate)
+			out[it.Index] = f
+		}
+		switch why := leftOut(part); {
+		case why == kcdata.LeftOutVanished:
+			f.gaps = true
+		case why != 0 && f.why == 0:
+			f.why = why
+		case why == 0:
+			f.opened = f.opened || part.Flags&bpf.PartOpened != 0
+			f.ends = f.ends || part.Flags&bpf.PartClosed != 0
+			f.last = n
 		}
 	}
+	for _, f := range out {
+		if f.why == 0 && f.gaps && !f.opened {
+			f.why = kcdata.LeftOutVanished
+		}
+	}
+	return out
+}
+
+// parts collects what came of each item.
+func (e *trap) parts(c *captured, t *try, team []*worker) {
+	items := slices.Collect(t.mem.queue.All())
+	fates := e.fates(items)
 	for n, it := range items {
-		part := &e.loaded.Parts[n]
+		part, f := &e.loaded.Parts[n], fates[it.Index]
 		if part.Worker == 0 {
 			continue // nobody took it: it is still in the queue
 		}
-		if why := broken[it.Index]; why != 0 {
+		why := f.why
+		if why == 0 {
+			why = leftOut(part)
+		}
+		if why != 0 {
 			c.failed = append(c.failed, failure{item: it, reason: why, errno: errnoOf(why)})
 			continue
 		}
-		c.add(it, part.Threads, e.loaded.Stream(part), cost{
+		stream := e.loaded.Stream(part)
+		if f.gaps && !f.ends && n == f.last {
+			stream = withEnd(stream, uint64(it.Tgid))
+		}
+		c.add(it, part.Threads, stream, cost{
 			int64(part.SetupNs), int64(part.HeadNs), int64(part.ThreadsNs), int64(part.EndNs),
 		})
 		if w := workerOf(team, int(part.Worker)-1); w != nil {
@@ -70,6 +137,23 @@ func (e *trap) parts(c *captured, t *try, team []*worker) {
 				w.bytes += uint64(len(piece))
 			}
 		}
+	}
+}
+
+// withEnd closes the task's container, whose last part is gone.
+func withEnd(stream iter.Seq[[]byte], id uint64) iter.Seq[[]byte] {
+	w := kcdata.NewWriter(make([]byte, 4*itemHeader))
+	if err := errors.Join(w.BeginContainer(kcdata.TypeTask, id), w.EndContainer(id)); err != nil {
+		panic(err) // a buffer of four headers holds a begin, of two, and an end
+	}
+	end := w.Written()[w.Len()-itemHeader:]
+	return func(yield func([]byte) bool) {
+		for piece := range stream {
+			if !yield(piece) {
+				return
+			}
+		}
+		yield(end)
 	}
 }
 

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"stackshot/kcdata"
@@ -31,6 +32,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	}
 	var stopped time.Duration
 	var log tryLog
+	var vain []kcdata.Warning
 	for n := uint32(1); ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -38,7 +40,11 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		j.pause = s.options.MaxPause - stopped
 		c, err := s.engine.capture(ctx, j)
 		log.note(c, err)
-		if errors.Is(err, errNotStopped) && n < maxTries {
+		var not *notStopped
+		if errors.As(err, &not) && n < maxTries && stopped+not.held < s.options.MaxPause {
+			stopped += not.held
+			vain = append(vain, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", n, err)})
+			log.rest(not.held)
 			continue
 		}
 		if err != nil {
@@ -50,6 +56,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		if !more || stopped >= s.options.MaxPause {
 			c.capture.Tries = n
 			c.capture.StoppedNs = uint64(stopped)
+			c.warnings = append(c.warnings, vain...)
 			log.into(c)
 			return c, ctx.Err()
 		}
@@ -88,7 +95,9 @@ func (l *tryLog) note(c *captured, err error) {
 func (l *tryLog) rest(last time.Duration) {
 	began := time.Now()
 	time.Sleep(min(restFactor*last, time.Second))
-	l.tries[len(l.tries)-1].RestNs = uint64(time.Since(began))
+	if n := len(l.tries); n > 0 {
+		l.tries[n-1].RestNs = uint64(time.Since(began))
+	}
 }
 
 func (l *tryLog) into(c *captured) {

@@ -86,9 +86,18 @@ func (p *pull) await(t *try, workers []*worker) {
 	}
 	t.state.expire()
 	owing := t.owing(workers)
+	var kept unix.CPUSet
 	for _, w := range owing {
-		w.unpin(&p.everywhere)
+		kept.Set(w.cpu)
 	}
+	free := without(&p.everywhere, &kept)
+	if free.Count() == 0 {
+		free = p.everywhere
+	}
+	for _, w := range owing {
+		w.unpin(&free) // off that CPU at once
+	}
+	p.flight.flee(&kept)
 	deadline := time.Now().Add(time.Second)
 	for len(t.owing(owing)) > 0 && time.Now().Before(deadline) {
 		p.collect(1, 10*time.Millisecond)

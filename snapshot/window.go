@@ -33,14 +33,14 @@ func (w *worker) turn(main bool) {
 	procPin()
 	w.stamp.taken = nanotime()
 	w.note(kcdata.TraceTaken, 0)
-	readUsage(&w.before)
 	if t.trap != nil {
 		w.enterTrap(t)
 	} else {
+		before := w.switched()
 		w.hold(t, main)
+		w.stamp.switches = uint32(w.switched() - before)
+		w.stamp.left = nanotime()
 	}
-	readUsage(&w.after)
-	w.stamp.left = nanotime()
 	w.note(kcdata.TraceLeft, 0)
 	procUnpin()
 }

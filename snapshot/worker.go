@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,11 +40,11 @@ type worker struct {
 	failed []failure
 	trace  traceRing
 	stamp  stamps
-	before unix.Rusage
-	after  unix.Rusage
+	usage  unix.Rusage
 	spill  uint64       // bytes of chunks from other clusters' arenas
 	bytes  uint64       // recorded by the trap
 	pass   bpf.Iterator // enters the trap
+	passed bool         // coordinator's: pass is open
 
 	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
 	through atomic.Bool // set by the worker when done with a try, cleared by the coordinator
@@ -82,7 +83,8 @@ type stamps struct {
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
-	firm     bool // preemption was off all the while
+
+	switches uint32 // context switches while it should have held its CPU
 }
 
 // team is what all workers share.
@@ -97,11 +99,15 @@ type team struct {
 // where the time between a request and its stop goes. Constant after Open.
 type hooks struct {
 	beforeArrival func(cpu int)
-	inWindow      func(cpu int)
 	recorded      func(cpu int)
-	noFIFO        bool        // as where SCHED_FIFO is refused
-	staleTid      int         // engine trap records this thread as if it ran once before the second pass
-	reached       func(stage) // by the coordinator, before the wake
+	noFIFO        bool          // as where SCHED_FIFO is refused
+	staleTid      int           // engine trap records this thread as if it ran once before the second pass
+	inWindow      func(cpu int) // engine pull
+	reached       func(stage)   // by the coordinator, before the wake
+
+	// Engine trap, asked before the stop: how long a CPU spins between decision
+	// and interrupts off, and in the window before it records.
+	lateHold, longWindow func(cpu int) time.Duration
 }
 
 // stage is a step between a request and the wake; the hook hears of its end.
@@ -294,19 +300,11 @@ func (w *worker) assign(t *try) {
 	w.called.Store(true)
 }
 
-// switches is how often the scheduler took this worker off its CPU between the
-// two readings: each is a break of the stop. With preemption off they were
-// before the arrival, while read(2) went in, or after the release.
-func (w *worker) switches() uint32 {
-	if w.stamp.firm {
-		return 0
-	}
-	return uint32(w.after.Nvcsw - w.before.Nvcsw + w.after.Nivcsw - w.before.Nivcsw)
-}
-
-// readUsage may be called in the window.
-func readUsage(u *unix.Rusage) {
-	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(u)), 0)
+// switched is how often the scheduler took this thread off its CPU so far. It
+// may be called in the window.
+func (w *worker) switched() uint64 {
+	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&w.usage)), 0)
+	return uint64(w.usage.Nvcsw + w.usage.Nivcsw)
 }
 
 func (w *worker) slotMem() *bpf.Slot { return &w.try.slots[w.cpu] }

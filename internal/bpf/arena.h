@@ -73,7 +73,7 @@ static __always_inline u64 seal_of(struct arenas *a, u32 off)
 // bump takes a chunk, or the rest if it holds need, from giver's arena.
 static __noinline int bump(struct arena *a, struct trap_worker *w, u32 need, u32 want)
 {
-	turns(ARENA_SPIN) {
+	turns_unless(ARENA_SPIN, pause_over()) {
 		u32 used = peek(a->used), size = a->size;
 		if (used > size)
 			return 0;
@@ -93,7 +93,7 @@ static __noinline int bump(struct arena *a, struct trap_worker *w, u32 need, u32
 
 static __noinline int arena_lock(struct arena *a, u32 cluster)
 {
-	turns(ARENA_SPIN) {
+	turns_unless(ARENA_SPIN, pause_over()) {
 		if (peek(a->lock) == 0 && __sync_val_compare_and_swap(&a->lock, 0, cluster + 1) == 0)
 			return 1;
 	}

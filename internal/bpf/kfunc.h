@@ -42,6 +42,13 @@ extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 			 (void)bpf_iter_num_destroy, (void *)0);                                                 \
 		bpf_iter_num_next(&turn_);)
 
+// turns_unless(n, over) asks every 64 turns whether it is over: for loops that
+// take one turn as a rule, and may take long where very many CPUs contend.
+#define turns_unless(n, over)                                                                        \
+	for (struct bpf_iter_num turn_ __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),       \
+		 *once_ = (bpf_iter_num_new(&turn_, 0, (n)), (void)bpf_iter_num_destroy, (void *)0);         \
+		(once_ = (void *)bpf_iter_num_next(&turn_)) && ((*(int *)once_ & 63) != 63 || !(over));)
+
 // Plain reads that must reach memory. They order nothing: what publishes and
 // what observes are atomics whose result is used.
 #define peek(x) (*(volatile __typeof__(x) *)&(x))

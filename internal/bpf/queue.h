@@ -86,7 +86,7 @@ enum { CLAIM_DRAINED = -1, CLAIM_NOTHING = -2, CLAIM_BROKEN = -3 };
 static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
 {
 	struct queue_lane *l = lane ? &q->lanes[1] : &q->lanes[0];
-	turns(TURNS_MOST) {
+	turns_unless(TURNS_MOST, pause_over()) {
 		u32 head = observe(&l->head), tail = observe(&l->tail);
 		if (tail > cfg_queue_items || head > tail)
 			return CLAIM_BROKEN;

@@ -50,8 +50,10 @@ static __noinline int next_chunk(struct trap_worker *w, u32 need)
 	if (!s || !a)
 		return 0;
 	if (!alloc_chunk(a, w, need, s->chunk) || !end_piece(s, w)) {
-		trace_now(TRACE_NO_SPACE, w->number);
-		stop_no_space(s);
+		if (!pause_over()) { // else a lock or a swap was given up
+			trace_now(TRACE_NO_SPACE, w->number);
+			stop_no_space(s);
+		}
 		return 0;
 	}
 	if (cfg_latency)

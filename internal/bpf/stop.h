@@ -20,7 +20,10 @@ enum { PHASE_IDLE, PHASE_ARRIVING, PHASE_COMMITTED, PHASE_DRAINED, PHASE_RELEASE
 #define busy_of(w) ((w) >> 32 & STOP_COUNT)
 #define held_of(w) ((w) >> 48 & STOP_COUNT)
 
-// A lost swap is another worker's gain, so there are few.
+// A lost swap is another worker's gain, so there are few; and nobody tries on
+// past its deadline. Who gives up leaves the word as it is: then an arrival does
+// not count, a stop that lacks one of the committed is aborted, and the others
+// leave at their own deadlines.
 enum { SWAPS = 1 << 14 };
 
 static __always_inline u64 with_phase(u64 w, u64 p) { return (w & ~0xffull) | p; }
@@ -36,7 +39,7 @@ static __always_inline bool swapped(struct stop *s, u64 old, u64 next)
 // stop_arrive counts a worker in; the last one commits. False: too late.
 static __noinline int stop_arrive(struct stop *s, u32 main)
 {
-	turns(SWAPS) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->arrive_by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_ARRIVING)
 			return 0;
@@ -52,7 +55,7 @@ static __noinline int stop_arrive(struct stop *s, u32 main)
 // stop_expire takes the decision at the arrival deadline, if nobody has.
 static __noinline void stop_expire(struct stop *s)
 {
-	turns(SWAPS) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_ARRIVING ||
 			swapped(s, old, old & STOP_MAIN ? committed(old) : with_phase(old, PHASE_ABORTED)))
@@ -64,7 +67,7 @@ static __noinline void stop_expire(struct stop *s)
 // for the others too long: then the stop ends, unless they have come since.
 static __noinline void stop_hold(struct stop *s, u32 gone)
 {
-	turns(SWAPS) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_COMMITTED || (gone && held_of(old) == arrived_of(old)) ||
 			swapped(s, old, gone ? with_phase(old, PHASE_ABORTED) : old + STOP_HELD))
@@ -74,7 +77,7 @@ static __noinline void stop_hold(struct stop *s, u32 gone)
 
 static __noinline void stop_finish(struct stop *s)
 {
-	turns(SWAPS) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
 		u64 old = peek(s->word), next = old - STOP_BUSY;
 		if (busy_of(next) == 0 && phase_of(old) == PHASE_COMMITTED)
 			next = with_phase(next, PHASE_DRAINED);
@@ -85,7 +88,7 @@ static __noinline void stop_finish(struct stop *s)
 
 static __noinline void stop_release(struct stop *s)
 {
-	turns(SWAPS) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
 		u64 old = peek(s->word);
 		if ((phase_of(old) != PHASE_COMMITTED && phase_of(old) != PHASE_DRAINED) ||
 			swapped(s, old, with_phase(old, PHASE_RELEASED)))

@@ -28,9 +28,15 @@
 
 char _license[] SEC("license") = "GPL";
 
+static __always_inline u32 threads_of(struct task_struct *t)
+{
+	struct signal_struct *sig = t->signal;
+	return sig ? sig->nr_threads : 1;
+}
+
 // split_task pushes a large task in parts. A part is its first thread and a
 // count: a walk from there comes to the last thread.
-static __noinline int split_task(struct queue_fixed *q, struct trap_worker *w, s32 tgid, u32 index, u32 most)
+static __noinline int split_task(struct stop *s, struct queue_fixed *q, struct trap_worker *w, s32 tgid, u32 index)
 {
 	struct bpf_iter_task it;
 	struct task_struct *t;
@@ -38,17 +44,23 @@ static __noinline int split_task(struct queue_fixed *q, struct trap_worker *w, s
 	int ok = 1;
 	if (!leader)
 		return 1; // gone
-	w->todo = 0;
+	w->todo = w->threads = 0;
 	bpf_iter_task_new(&it, leader, ITER_PROC_THREADS);
 	while ((t = bpf_iter_task_next(&it))) {
 		if (!w->todo)
 			w->walk = t->pid;
-		if (++w->todo < most)
+		if (++w->todo < s->split)
 			continue;
-		if (!queue_push(q, index, tgid, w->walk, most)) {
+		if (!still_recording(s)) { // the rest is one part, which nobody takes
+			s->census_whole = 0;
+			w->todo = threads_of(leader) - w->threads;
+			break;
+		}
+		if (!queue_push(q, index, tgid, w->walk, s->split)) {
 			ok = 0;
 			break;
 		}
+		w->threads += s->split;
 		w->todo = 0;
 	}
 	bpf_iter_task_destroy(&it);
@@ -60,12 +72,11 @@ static __noinline int split_task(struct queue_fixed *q, struct trap_worker *w, s
 
 static __always_inline void push_task(struct stop *s, struct queue_fixed *q, struct trap_worker *w, struct task_struct *t)
 {
-	struct signal_struct *sig = t->signal;
-	u32 threads = sig ? sig->nr_threads : 1, index = s->seen_tasks, ok;
+	u32 threads = threads_of(t), index = s->seen_tasks, ok;
 	s->seen_tasks++;
 	s->seen_threads += threads;
 	if (s->split && threads > s->split)
-		ok = split_task(q, w, t->tgid, index, s->split);
+		ok = split_task(s, q, w, t->tgid, index);
 	else
 		ok = queue_push(q, index, t->tgid, 0, threads);
 	if (!ok)
@@ -178,6 +189,8 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 	struct trap_worker *w = to->w;
 	w->todo = w->threads = 0;
 	turns(4096) {
+		if (!still_recording(s))
+			return PART_CUT;
 		u32 cpu = w->todo++;
 		struct cpu_slot *slot = slot_of(cpu);
 		if (!slot)
@@ -277,6 +290,8 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 		stop_no_space(s);
 		state = PART_NO_ROOM;
 	}
+	if (state == PART_NO_ROOM && !(peek(s->word) & STOP_NO_SPACE))
+		state = PART_CUT; // there was room, and no time to get at it
 	w->number = 0;
 	part->threads = w->threads;
 	part->switches = w->switches, part->runtime = w->runtime;
@@ -339,6 +354,8 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 		return;
 	w->held = trace_now(TRACE_HELD, s->word);
 	w->in = 1;
+	if (w->test_window_ns)
+		await_phase(s, PHASE_COMMITTED, w->held + w->test_window_ns);
 	if (w->main) {
 		census(s, q, w);
 		w->census_ns = trace_now(TRACE_CENSUS, s->seen_tasks) - w->held;
@@ -347,10 +364,22 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 		drain(s, q, w);
 }
 
-// hold waits until every committed CPU has its interrupts off.
-static __always_inline bool hold(struct stop *s)
+// spin_until is for tests: a CPU that is late.
+static __noinline void spin_until(u64 by)
 {
-	u64 by = bpf_ktime_get_ns() + s->hold_ns;
+	turns(TURNS_MOST) {
+		if (bpf_ktime_get_ns() >= by)
+			return;
+	}
+}
+
+// hold waits until every committed CPU has its interrupts off.
+static __always_inline bool hold(struct stop *s, struct trap_worker *w)
+{
+	w->off = bpf_ktime_get_ns();
+	u64 by = w->off + s->hold_ns;
+	if (by > s->pause_by)
+		by = s->pause_by;
 	stop_hold(s, 0);
 	await_held(s, by);
 	stop_hold(s, 1); // in vain if all have come
@@ -359,7 +388,7 @@ static __always_inline bool hold(struct stop *s)
 
 // leave is the way out of a committed stop: all together, the second pass on the
 // way if everything was recorded.
-static __always_inline void leave(struct stop *s, struct trap_worker *w)
+static __always_inline void leave(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->drained = trace_now(TRACE_DRAINED, s->word);
 	stop_finish(s);
@@ -372,11 +401,13 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w)
 	if (done < arrived_of(observe(&s->word)))
 		await_phase(s, PHASE_DRAINED, s->pause_by);
 	stop_release(s);
+	w->switched = me->nvcsw + me->nivcsw;
+	w->broken = (u32)w->switched - w->broken;
 	w->left = trace_now(TRACE_RELEASED, s->word);
 }
 
 // count_in arrives and waits for the decision. False: this CPU is not part of it.
-static __always_inline bool count_in(struct stop *s, struct trap_worker *w)
+static __always_inline bool count_in(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->entered = bpf_ktime_get_ns();
 	if (w->entered >= s->arrive_by)
@@ -384,11 +415,12 @@ static __always_inline bool count_in(struct stop *s, struct trap_worker *w)
 	if (!stop_arrive(s, w->main))
 		return 0;
 	w->arrived = trace_now(TRACE_ARRIVED, s->word);
+	w->broken = me->nvcsw + me->nivcsw;
 	await_phase(s, PHASE_ARRIVING, s->arrive_by);
 	stop_expire(s); // in vain if it was decided
 	u64 word = observe(&s->word);
 	w->decided = trace_now(TRACE_DECIDED, word);
-	return phase_of(word) != PHASE_ABORTED;
+	return phase_of(word) != PHASE_ABORTED && phase_of(word) != PHASE_ARRIVING;
 }
 
 SEC("iter/task")
@@ -402,17 +434,19 @@ int trap(struct bpf_iter__task *ctx)
 		return 0;
 	if (have(bpf_preempt_disable))
 		bpf_preempt_disable();
-	if (!count_in(s, w))
+	if (!count_in(s, w, me))
 		goto out;
+	if (w->test_hold_ns)
+		spin_until(bpf_ktime_get_ns() + w->test_hold_ns);
 	if (have(bpf_preempt_disable))
 		w->level = 1;
 	if (have(bpf_local_irq_save)) {
 		w->level = 3;
 		bpf_local_irq_save(&flags);
 	}
-	if (hold(s))
+	if (hold(s, w))
 		in_window(s, w);
-	leave(s, w);
+	leave(s, w, me);
 	if (have(bpf_local_irq_save))
 		bpf_local_irq_restore(&flags);
 out:

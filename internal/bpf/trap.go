@@ -123,6 +123,9 @@ func (t *Trap) mapMemory(cpus, pieces int) error {
 
 // Close unmaps the memory and closes program and maps.
 func (t *Trap) Close() error {
+	if t.coll == nil {
+		return nil
+	}
 	var err error
 	for _, m := range t.mapped {
 		if e := unix.Munmap(m); err == nil {
@@ -130,7 +133,7 @@ func (t *Trap) Close() error {
 		}
 	}
 	t.coll.Close()
-	*t = Trap{coll: t.coll}
+	*t = Trap{} // with the collection goes the loader's own view of the constants
 	return err
 }
 

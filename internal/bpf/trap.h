@@ -38,7 +38,10 @@ struct stop {
 // runs; the rest: the program on that CPU.
 struct trap_worker {
 	u32 tid, main, works, kind, cluster, slot;
-	u32 pad0[26];
+	// Tests alone, 0 else: ns to spin after the decision, before interrupts are
+	// off; and inside the window, before recording.
+	u32 test_hold_ns, test_window_ns;
+	u32 pad0[24];
 
 	u64 entered, arrived, decided, held, drained, checked, verified, left, census_ns;
 	u32 in, level; // part of the stop; bit 0: preemption was off, bit 1: interrupts
@@ -56,6 +59,9 @@ struct trap_worker {
 	u64 switches, runtime;   // of the part: sums over its threads
 	u64 unwind_ns;           // in the kernel's unwinder, with per-thread latency
 	u32 compared, seen;      // second pass: threads compared; of the part, met again
+	u64 off;                 // its interrupts are off (preemption, where they cannot be)
+	u64 switched;            // context switches of its thread, at left
+	u32 broken, pad2[11];    // of them, since arrived
 };
 
 // What came of an item, by its number in the queue: written by the worker that
@@ -106,6 +112,12 @@ static __always_inline struct stop *the_stop(void)
 {
 	u32 zero = 0;
 	return bpf_map_lookup_elem(&stop, &zero);
+}
+// pause_over says that nothing may be waited for any more.
+static __always_inline bool pause_over(void)
+{
+	struct stop *s = the_stop();
+	return !s || bpf_ktime_get_ns() >= s->pause_by;
 }
 static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
 static __always_inline struct trap_part *part_of(u32 number) { return bpf_map_lookup_elem(&parts, &number); }

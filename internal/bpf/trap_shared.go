@@ -38,7 +38,11 @@ type TrapWorker struct {
 	Kind    uint32
 	Cluster uint32
 	Slot    uint32
-	_       [26]uint32
+	// Tests alone, 0 else: ns to spin after the decision, before interrupts are
+	// off; and inside the window, before recording.
+	TestHoldNs   uint32
+	TestWindowNs uint32
+	_            [24]uint32
 
 	Entered  int64
 	Arrived  int64
@@ -60,6 +64,10 @@ type TrapWorker struct {
 	UnwindNs uint64
 	Compared uint32
 	_        uint32
+	Off      int64  // its interrupts are off (preemption, where they cannot be)
+	Switched uint64 // context switches of its thread, at Left
+	Broken   uint32 // of them, since Arrived
+	_        [11]uint32
 }
 
 // Bits of TrapWorker.Level: what was off while it recorded.

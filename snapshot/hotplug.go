@@ -1,0 +1,61 @@
+package snapshot
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"stackshot/internal/topology"
+	"stackshot/kcdata"
+)
+
+const onlinePath = "/sys/devices/system/cpu/online"
+
+// cpusOnline are those that the kernel runs tasks on now; nil: it does not say.
+// The kernel answers this file itself: it waits for nobody.
+func cpusOnline() []int {
+	text, err := os.ReadFile(onlinePath)
+	if err != nil {
+		return nil
+	}
+	cpus, err := topology.ParseCPUList(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil
+	}
+	return cpus
+}
+
+// hotplug holds the plan, which is of Open, against the CPUs online after the
+// stop. One that is gone is in no record, since nothing ran there; one that is
+// new ran on, and is said to.
+func (c *captured) hotplug(plan *topology.Plan, online []int) {
+	if online == nil {
+		return
+	}
+	var gone, come []int
+	for _, cpu := range plan.Topology.CPUs {
+		now := slices.Contains(online, cpu.ID)
+		switch {
+		case cpu.Online && !now && !c.stoppedCPU(cpu.ID):
+			gone = append(gone, cpu.ID)
+		case !cpu.Online && now:
+			come = append(come, cpu.ID)
+		}
+	}
+	c.cpus = slices.DeleteFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return slices.Contains(gone, int(r.CPU)) })
+	if len(gone) > 0 {
+		c.warn("cpu_offline", "CPU "+topology.FormatCPUList(gone)+" went offline after the session was opened: nothing runs there")
+	}
+	if len(come) > 0 {
+		c.warn("cpu_online", "CPU "+topology.FormatCPUList(come)+" came online after the session was opened: it was not stopped")
+	}
+	for _, id := range come {
+		c.cpus = append(c.cpus, kcdata.LinuxCPU{CPU: uint32(id), Flags: kcdata.CPULeft})
+	}
+}
+
+func (c *captured) stoppedCPU(id int) bool {
+	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool {
+		return int(r.CPU) == id && r.Flags&kcdata.CPUStopped != 0
+	})
+}

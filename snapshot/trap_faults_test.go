@@ -1,0 +1,335 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// holdSlack is what reading the clock twice, and one turn of the wait, may take
+// on a CPU that a busy host takes away now and then.
+const holdSlack = 100 * time.Microsecond
+
+// A delay of 0, ½, 1 and 2 hold budgets of each CPU between the decision and its
+// interrupts off: no CPU holds its own off for longer than the budget without
+// all the others. A stop that ends so is said, and the next try is made.
+func TestTrapHoldDelays(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	slow, delay, calls := 0, time.Duration(0), 0
+	s := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, hooks{
+		lateHold: func(cpu int) time.Duration {
+			if calls++; cpu != slow || calls > len(cpusOnline()) { // the first try only
+				return 0
+			}
+			return delay
+		}})
+	e := s.engine.(*trap)
+	for _, slow = range s.plan.Stop {
+		for _, halves := range []int{0, 1, 2, 4} {
+			delay = holdBudget * time.Duration(halves) / 2
+			calls = 0
+			alone := e.aloneAfter(t, s)
+			for range 4 { // the host may take a CPU away
+				if alone <= holdBudget+holdSlack {
+					break
+				}
+				calls = 0
+				alone = e.aloneAfter(t, s)
+			}
+			if alone > holdBudget+holdSlack {
+				t.Errorf("CPU %d late by %v: another held interrupts off alone for %v", slow, delay, alone)
+			}
+			calls = 0
+			r, snap := s.mustTake(t)
+			if delay > holdBudget && (r.Tries < 2 || !hasWarning(r, "stop_aborted") || !hasCode(snap, "stop_aborted")) {
+				t.Errorf("CPU %d late by %v: %d tries, warnings %v", slow, delay, r.Tries, r.Warnings)
+			}
+			if !r.Whole() || len(snap.Tasks) < 10 {
+				t.Errorf("CPU %d late by %v: missing %v, %d tasks", slow, delay, r.CPUs.Missing, len(snap.Tasks))
+			}
+		}
+	}
+}
+
+// aloneAfter makes one try, and tells the longest that a CPU was without
+// interrupts and without all the other committed ones.
+func (e *trap) aloneAfter(t *testing.T, s *Session) (longest time.Duration) {
+	t.Helper()
+	_, err := e.oneTry(t, s)
+	if err != nil && !errors.Is(err, errNotStopped) {
+		t.Fatal(err)
+	}
+	for _, k := range e.loaded.Workers {
+		until := k.Left
+		if k.In != 0 {
+			until = k.Held
+		}
+		if k.Off != 0 {
+			longest = max(longest, time.Duration(until-k.Off))
+		}
+		if (k.In != 0) != (err == nil) {
+			t.Errorf("try: %v, and one CPU was in its window: %v", err, k.In != 0)
+		}
+	}
+	return longest
+}
+
+// oneTry is a try of the whole machine and no more.
+func (e *trap) oneTry(t *testing.T, s *Session) (*captured, error) {
+	t.Helper()
+	sc, err := s.scope(Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := LockMachine(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	return e.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: s.options.MaxPause})
+}
+
+func hasCode(snap *kcdata.Snapshot, code string) bool {
+	return slices.ContainsFunc(snap.Warnings, func(w kcdata.Warning) bool { return w.Code == code })
+}
+
+// A CPU that is late to each try: the tries are few, and the error says who.
+func TestTrapThatCannotHold(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	s := openTest(t, Options{Engine: EngineTrap}, hooks{lateHold: func(cpu int) time.Duration {
+		return time.Duration(cpu) * 5 * holdBudget
+	}})
+	_, err := s.Take(t.Context(), Request{})
+	var not *notStopped
+	if !errors.As(err, &not) || not.held <= 0 {
+		t.Errorf("%v, want that nothing was stopped and what it took", err)
+	}
+	if err != nil && !strings.Contains(err.Error(), "CPU") {
+		t.Errorf("%v: names no CPU", err)
+	}
+}
+
+// 4,000 threads and 200 µs: the pause is kept, and what is recorded and what is
+// left out are together every task there is.
+func TestTrapTinyPause(t *testing.T) {
+	requireBPF(t)
+	const pause = 200 * time.Microsecond
+	// Beyond the budget: the record of one thread under way, the way out of the
+	// kernel and back, and the interrupts that came meanwhile.
+	const slack = 200 * time.Microsecond
+	testtask.Start(t, testtask.Bystanders(300), testtask.ManyThreads(3700))
+	s, _ := trapSession(t, Options{MaxPause: pause})
+	kept, cut, taken := 0, 0, 0
+	for range 60 {
+		before, _ := s.machine.Tasks()
+		var file bytes.Buffer
+		r, err := s.Take(context.Background(), Request{Output: &file})
+		if errors.Is(err, errNotStopped) {
+			continue // nobody came within 200 µs: said in the error
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken++
+		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Stopped <= pause+slack {
+			kept++
+		}
+		if len(r.LeftOut) > 0 {
+			cut++
+		}
+		wantCensus(t, before, snap)
+		if kept >= 10 && cut >= 10 {
+			break
+		}
+	}
+	t.Logf("of %d captures %d were stopped for at most %v, %d left tasks out", taken, kept, pause+slack, cut)
+	if taken == 0 || 2*kept < taken || cut == 0 {
+		t.Errorf("of %d captures %d kept the pause of %v, %d left tasks out", taken, kept, pause, cut)
+	}
+}
+
+// wantCensus: each task that lives before and after is recorded or named as left
+// out, and not both.
+func wantCensus(t *testing.T, before []int, snap *kcdata.Snapshot) {
+	t.Helper()
+	in := tasksByID(snap)
+	out := map[int]bool{}
+	for _, l := range snap.LeftOut {
+		out[int(l.Tgid)] = true
+		if l.Tgid != 0 && in[uint64(l.Tgid)] != nil {
+			t.Errorf("task %d is in the file and left out", l.Tgid)
+		}
+	}
+	after, err := procfs.FS{}.Tasks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tgid := range before {
+		_, err := procfs.FS{}.Stat(tgid)
+		if err != nil || !slices.Contains(after, tgid) {
+			continue
+		}
+		if in[uint64(tgid)] == nil && !out[tgid] {
+			t.Errorf("task %d is neither in the file nor left out", tgid)
+		}
+	}
+}
+
+// Beside a hog that stays, a session is of use capture after capture, and Close
+// comes back and leaves nothing.
+func TestTrapClosesBesideAHog(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	unlock, err := LockMachine(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	const life = 12 * time.Second
+	warm, _ := trapSession(t, Options{}) // what opens files once, has
+	takeLocked(t, warm)
+	if err := warm.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := openFiles(t)
+	// On a busy machine the other CPU is not ours alone, and attaching to the
+	// scheduler's hook waits for grace periods of the kernel, which a hog delays.
+	if took := besideAHog(t, life, files); took > life+10*time.Second {
+		t.Errorf("two captures and Close took %v beside a hog of %v", took, life)
+	} else {
+		t.Logf("two captures and Close took %v beside a hog of %v", took, life)
+	}
+}
+
+func besideAHog(t *testing.T, life time.Duration, files int) (took time.Duration) {
+	t.Helper()
+	s, _ := trapSession(t, Options{})
+	cpu := s.plan.Stop[1]
+	var rest flight // a test that waits behind the hog would prove nothing
+	var kept unix.CPUSet
+	kept.Set(cpu)
+	rest.flee(&kept)
+	defer rest.comeBack()
+	hog := testtask.FIFOHog(t, cpu, life)
+	began := time.Now()
+	for range 2 {
+		r, snap := takeLocked(t, s, cpu)
+		if time.Since(began) < life && (!slices.Contains(r.CPUs.Missing, cpu) || !hasCode(snap, "cpu_missed") || len(snap.Tasks) < 10) {
+			t.Errorf("CPU %d is hogged: missing %v, %d tasks", cpu, r.CPUs.Missing, len(snap.Tasks))
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	took = time.Since(began)
+	hog.Close()
+	if now := openFiles(t); took < life && now > files {
+		t.Errorf("%d open files, %d before the session", now, files)
+	}
+	return took
+}
+
+// A CPU that goes offline between Open and Take is no CPU that did not come:
+// the file says what it is; and one that comes online is said to have run on.
+func TestTrapCPUGoesOffline(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	s, _ := trapSession(t, Options{})
+	capture(t, s, Request{})
+	cpu := s.plan.Stop[len(s.plan.Stop)-1]
+	online := setOffline(t, cpu)
+	r, snap := takeLocked(t, s)
+	if slices.Contains(r.CPUs.Online, cpu) || slices.Contains(r.CPUs.Missing, cpu) || !hasCode(snap, "cpu_offline") {
+		t.Errorf("CPU %d is offline: %+v, %v", cpu, r.CPUs, r.Warnings)
+	}
+	if len(r.CPUs.Stopped) != len(s.plan.Stop)-1 || len(snap.Tasks) < 10 {
+		t.Errorf("CPU %d is offline: stopped %v, %d tasks", cpu, r.CPUs.Stopped, len(snap.Tasks))
+	}
+	late := openTest(t, Options{Engine: EngineTrap}, hooks{})
+	online()
+	r, snap = takeLocked(t, late)
+	if !slices.Contains(r.CPUs.Left, cpu) || !hasCode(snap, "cpu_online") {
+		t.Errorf("CPU %d came online after Open: %+v, %v", cpu, r.CPUs, r.Warnings)
+	}
+	if r, _ := takeLocked(t, s); len(r.CPUs.Stopped) != len(s.plan.Stop) {
+		t.Errorf("CPU %d is online again: %+v", cpu, r.CPUs)
+	}
+}
+
+// takeLocked is a capture under the lock that the test holds, repeated until just
+// these CPUs are missing: a shared machine may be late on its own.
+func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snapshot) {
+	t.Helper()
+	sc, err := s.scope(Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		c, err := s.engine.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: s.options.MaxPause})
+		if errors.Is(err, errNotStopped) && n < 100 {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.capture.Tries = 1
+		var file bytes.Buffer
+		r, err := s.collate(Request{Output: &file}, sc, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(r.CPUs.Missing, missing) || n >= 100 {
+			return r, snap
+		}
+	}
+}
+
+// setOffline takes a CPU away until the test's end, or until online is called,
+// and holds the machine's lock meanwhile.
+func setOffline(t *testing.T, cpu int) (online func()) {
+	t.Helper()
+	// In a cpuset of the first kind a CPU that goes does not come back.
+	if sets, _ := filepath.Glob("/sys/fs/cgroup/cpuset/*/cpuset.cpus"); len(sets) > 0 {
+		t.Skipf("%s would lose CPU %d for good (cgroup v1)", sets[0], cpu)
+	}
+	path := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu)
+	unlock, err := LockMachine(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(unlock)
+	if err := os.WriteFile(path, []byte("0"), 0); err != nil {
+		t.Skipf("this machine's CPU %d stays online: %v", cpu, err)
+	}
+	online = func() {
+		if err := os.WriteFile(path, []byte("1"), 0); err != nil {
+			t.Errorf("CPU %d stays offline: %v", cpu, err)
+		}
+	}
+	t.Cleanup(online)
+	return online
+}

@@ -1,0 +1,288 @@
+package snapshot
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	killPause   = 40 * time.Millisecond // the children's pause budget
+	killWindow  = 30 * time.Millisecond // how long their window is made
+	killArrival = 20 * time.Millisecond
+	// Beyond the budget: the way out of the kernel, and how late a real-time
+	// thread wakes on a host that takes CPUs away.
+	killSlack = 15 * time.Millisecond
+)
+
+// SIGKILL of the capturing process while its workers are parked, while one
+// waits for the others, and in the window: every CPU runs on within the budget.
+func TestTrapKilled(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	for _, c := range []struct {
+		when        string
+		least, most time.Duration // of the longest time that a CPU was kept
+	}{
+		{"parked", 0, killSlack},
+		{"arriving", killArrival / 4, killArrival + killSlack},
+		{"window", killWindow / 2, killPause + killSlack},
+	} {
+		aimed(t, c.when, unix.SIGKILL, c.least, c.most)
+	}
+	unlock, err := LockMachine(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock() // the dead left no lock behind
+	s, _ := trapSession(t, Options{})
+	captureWhole(t, s, Request{})
+}
+
+// SIGSTOP between arming and stop, and in the window: nothing stays held while
+// the process stands still, and what it then says was stopped is no more than
+// what was. Its next capture is whole.
+func TestTrapStopped(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	for _, c := range []struct {
+		when        string
+		least, most time.Duration
+	}{
+		{"arming", 0, killArrival + killSlack},
+		{"window", killWindow / 2, killPause + killSlack},
+	} {
+		said := aimed(t, c.when, unix.SIGSTOP, c.least, c.most)
+		if !strings.Contains(said, "again whole true") {
+			t.Errorf("SIGSTOP %s: the child says %q", c.when, said)
+		}
+		var stopped time.Duration
+		if c.when == "window" {
+			if _, err := fmt.Sscanf(said, "stopped %d", (*int64)(&stopped)); err != nil || stopped < c.least || stopped > c.most {
+				t.Errorf("SIGSTOP in the window: the child says %q, want a stop of %v to %v", said, c.least, c.most)
+			}
+		}
+	}
+}
+
+// aimed runs a child that gets the signal at that moment, while nobody else
+// captures, and holds the longest gap of each CPU against the bounds. Only the
+// host can add to a gap, so the best of five counts.
+func aimed(t *testing.T, when string, sig syscall.Signal, least, most time.Duration) (said string) {
+	t.Helper()
+	unlock, err := LockMachine(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	var gaps []time.Duration
+	for range 5 {
+		watch := watchGaps(t)
+		said = runAimed(t, when, sig)
+		gaps = watch()
+		if slices.Max(gaps) <= most && slices.Max(gaps) >= least {
+			t.Logf("%v %s: CPUs kept for at most %v", sig, when, gaps)
+			return said
+		}
+	}
+	t.Errorf("%v %s: CPUs were kept for %v, want %v to %v", sig, when, gaps, least, most)
+	return said
+}
+
+func runAimed(t *testing.T, when string, sig syscall.Signal) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTrapAimed$")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_AIMED="+when, fmt.Sprintf("STACKSHOT_TEST_SIGNAL=%d", sig))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	first, _ := lines.ReadString('\n')
+	if when == "parked" {
+		time.Sleep(20 * time.Millisecond)
+		cmd.Process.Signal(sig)
+	}
+	if sig == unix.SIGSTOP {
+		var status unix.WaitStatus
+		unix.Wait4(cmd.Process.Pid, &status, unix.WUNTRACED, nil)
+		if !status.Stopped() {
+			t.Errorf("%v %s: the child did not stop: %v", sig, when, status)
+		}
+		time.Sleep(400 * time.Millisecond)
+		cmd.Process.Signal(unix.SIGCONT)
+	}
+	said, _ := io.ReadAll(lines)
+	err = cmd.Wait()
+	if st := cmd.ProcessState.Sys().(syscall.WaitStatus); sig == unix.SIGKILL && st.Signal() != sig || sig == unix.SIGSTOP && err != nil {
+		t.Errorf("%v %s: %v\n%s%s", sig, when, err, first, said)
+	}
+	return string(said)
+}
+
+// TestTrapAimed is the child. It captures without the machine's lock, which its
+// parent holds.
+func TestTrapAimed(t *testing.T) {
+	when := os.Getenv("STACKSHOT_TEST_AIMED")
+	if when == "" {
+		t.Skip("is a child of TestTrapKilled and TestTrapStopped")
+	}
+	var sig int
+	fmt.Sscan(os.Getenv("STACKSHOT_TEST_SIGNAL"), &sig)
+	var armed atomic.Bool
+	s := openTest(t, Options{Engine: EngineTrap, MaxPause: killPause, ArrivalBudget: killArrival}, aimedHooks(when, sig, &armed))
+	fmt.Println("ready")
+	if when == "parked" {
+		select {}
+	}
+	sc, err := s.scope(Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(true)
+	c, err := s.engine.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: killPause})
+	armed.Store(false)
+	if err == nil {
+		fmt.Println("stopped", c.capture.StoppedNs)
+	} else {
+		fmt.Println("error", err)
+	}
+	s.options.MaxPause = time.Second
+	r, _ := takeLocked(t, s)
+	fmt.Println("again whole", r.Whole())
+}
+
+func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
+	pid, main := os.Getpid(), -1
+	top := runtimeCPU()
+	h := hooks{beforeArrival: func(cpu int) {
+		switch {
+		case !armed.Load():
+		case when == "arming":
+			if armed.CompareAndSwap(true, false) {
+				unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
+			}
+		case when == "arriving" && cpu != top: // the others wait for this one
+			for by := nanotime() + int64(killArrival/2); nanotime() < by; {
+			}
+			unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
+		case when == "window" && main < 0:
+			main = cpu
+			signalIn(sig, killWindow/3)
+		}
+	}}
+	if when == "window" {
+		h.longWindow = func(int) time.Duration {
+			if armed.Load() {
+				return killWindow
+			}
+			return 0
+		}
+	}
+	return h
+}
+
+// runtimeCPU is one CPU that is stopped.
+func runtimeCPU() int { return cpusOnline()[0] }
+
+// signalIn has the kernel send a signal to this process after d: a timer's, so
+// that it comes with no thread of ours running.
+func signalIn(sig int, d time.Duration) {
+	event := [16]int32{2: int32(sig)} // struct sigevent: value, signo, SIGEV_SIGNAL
+	var id int32
+	unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id)))
+	at := [2]unix.Timespec{1: unix.NsecToTimespec(int64(d))}
+	unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(id), 0, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
+}
+
+// watchGaps has a process with one real-time thread per CPU that wakes 5,000
+// times a second. What is returned ends it, and gives the longest time between
+// two wakes of each.
+func watchGaps(t *testing.T) (gaps func() []time.Duration) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGapWatch$")
+	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_GAPS=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	lines.ReadString('\n')
+	return func() (list []time.Duration) {
+		in.Close()
+		for range cpusOnline() {
+			var ns int64
+			if _, err := fmt.Fscanln(lines, &ns); err != nil {
+				t.Error(err)
+			}
+			list = append(list, time.Duration(ns))
+		}
+		cmd.Wait()
+		return list
+	}
+}
+
+func TestGapWatch(t *testing.T) {
+	if os.Getenv("STACKSHOT_TEST_GAPS") == "" {
+		t.Skip("is a child of TestTrapKilled and TestTrapStopped")
+	}
+	cpus := cpusOnline()
+	runtime.GOMAXPROCS(len(cpus) + 2)
+	debug.SetGCPercent(-1)
+	var over atomic.Bool
+	var ready, done sync.WaitGroup
+	longest := make([]int64, len(cpus))
+	for i, cpu := range cpus {
+		ready.Add(1)
+		done.Go(func() { longest[i] = watchCPU(cpu, &ready, &over) })
+	}
+	ready.Wait()
+	fmt.Println("ready")
+	io.Copy(io.Discard, os.Stdin)
+	over.Store(true)
+	done.Wait()
+	for _, ns := range longest {
+		fmt.Println(ns)
+	}
+}
+
+// watchCPU wakes often on one CPU, and gives the longest time that it did not.
+func watchCPU(cpu int, ready *sync.WaitGroup, over *atomic.Bool) (longest int64) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	blockPreemptionSignal()
+	var set unix.CPUSet
+	set.Set(cpu)
+	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 50}, 0)
+	unix.SchedSetaffinity(0, &set)
+	ready.Done()
+	for last := nanotime(); !over.Load(); {
+		rawSleep(200 * time.Microsecond)
+		now := nanotime()
+		longest, last = max(longest, now-last), now
+	}
+	return longest
+}

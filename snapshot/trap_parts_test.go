@@ -1,0 +1,110 @@
+package snapshot
+
+import (
+	"testing"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+// A part whose first thread has ended costs its own threads and no more: the
+// task is in the file with the others, whole as a container. Without the part
+// that begins it there is no task.
+func TestTrapPartThatVanished(t *testing.T) {
+	requireBPF(t)
+	f := testtask.Start(t, testtask.ManyThreads(100))
+	s, e := trapSession(t, Options{})
+	e.split = 16
+	captureWhole(t, s, Request{})
+	tr := e.workers[0].try
+	tgid := int32(f.Children[0].Pid)
+	var mine []int
+	n := 0
+	for it := range tr.mem.queue.All() {
+		if it.Tgid == tgid {
+			mine = append(mine, n)
+		}
+		n++
+	}
+	if len(mine) != 7 {
+		t.Fatalf("100 threads are in %d parts", len(mine))
+	}
+	for _, c := range []struct{ lost, threads, vanished int }{{3, 84, 1}, {6, 96, 1}, {0, 0, 7}} {
+		part := &e.loaded.Parts[mine[c.lost]]
+		was := *part
+		*part = bpf.TrapPart{Worker: was.Worker, State: bpf.PartVanished}
+		got := &captured{}
+		e.parts(got, tr, nil)
+		*part = was
+		var list []recorded
+		for _, r := range got.inOrder() {
+			if r.item.Tgid == tgid {
+				list = append(list, r)
+			}
+		}
+		vanished := 0
+		for _, l := range got.failed {
+			if l.item.Tgid == tgid && l.reason == kcdata.LeftOutVanished {
+				vanished++
+			}
+		}
+		threads := 0
+		if len(list) > 0 {
+			task, err := s.openTask(joinParts(nil, list), nil)
+			if err != nil {
+				t.Fatalf("without part %d: %v", c.lost, err)
+			}
+			threads = task.threads
+		}
+		if threads != c.threads || vanished != c.vanished {
+			t.Errorf("without part %d: %d threads, %d parts vanished; want %d, %d", c.lost, threads, vanished, c.threads, c.vanished)
+		}
+	}
+}
+
+// From the smallest buffer there is it takes several tries to hold everything,
+// and the session stays as large as it became, in every respect.
+func TestTrapGrownStaysGrown(t *testing.T) {
+	requireBPF(t)
+	testtask.Start(t, testtask.ManyThreads(800), testtask.Bystanders(100))
+	s, e := trapSession(t, Options{Buffer: minBuffer})
+	r, _, _ := captureWhole(t, s, Request{})
+	if r.BufferSize <= 2*minBuffer {
+		t.Errorf("%d bytes were enough", r.BufferSize)
+	}
+	loaded := e.loaded
+	for range 3 {
+		again, _, _ := captureWhole(t, s, Request{})
+		if again.BufferSize < r.BufferSize || again.Tries != 1 && !hasWarning(again, "stop_aborted") || e.loaded != loaded {
+			t.Errorf("grown to %d bytes, then %d in %d tries; loaded again %v", r.BufferSize, again.BufferSize, again.Tries, e.loaded != loaded)
+		}
+	}
+	if files := len(openLinks(t)); files > 200 || len(e.lent) != 0 {
+		t.Errorf("%d open files, %d traps kept", files, len(e.lent))
+	}
+}
+
+// A session grows while one of its workers is away: what that one may still
+// come back to stays, and goes when it has come back.
+func TestTrapGrowsWithAWorkerAway(t *testing.T) {
+	requireBPF(t)
+	s, e := trapSession(t, Options{})
+	captureWhole(t, s, Request{})
+	w, old := e.workers[len(e.workers)-1], e.loaded
+	w.away = true
+	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 9000, threads: 9000}))); err != nil {
+		t.Fatal(err)
+	}
+	if len(old.Workers) == 0 || len(e.lent) != 1 {
+		t.Errorf("the trap of a worker that is away was closed; kept: %d", len(e.lent))
+	}
+	w.away = false
+	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 20000, threads: 20000}))); err != nil {
+		t.Fatal(err)
+	}
+	if len(old.Workers) != 0 || len(e.lent) != 0 {
+		t.Errorf("the worker is back and %d traps are kept", len(e.lent))
+	}
+	captureWhole(t, s, Request{})
+}
