@@ -125,8 +125,8 @@ func (w *worker) inWindow(t *try) {
 	if !w.stamp.main {
 		t.await(phaseDrained, by)
 	}
-	t.state.release()
 	w.stamp.released = nanotime()
+	t.state.release()
 	w.note(kcdata.TraceReleased, t.state.word.Load())
 }
 

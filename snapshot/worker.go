@@ -78,7 +78,7 @@ type stamps struct {
 	checked int64 // nobody has any: the second pass starts
 
 	verified int64
-	released int64
+	released int64 // about to let the others go; interrupts may run from here on
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
@@ -95,6 +95,7 @@ type team struct {
 
 // hooks are called by tests to bend a worker's turn. Constant after Open.
 type hooks struct {
+	beforeWake    func() // in the coordinator
 	beforeArrival func(cpu int)
 	inWindow      func(cpu int)
 	recorded      func(cpu int)
@@ -272,6 +273,19 @@ func (w *worker) assign(t *try) {
 	w.trace.reset()
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
 	w.called.Store(true)
+}
+
+// heldCPU is from when to when this worker's CPU did not do its own work. The
+// worker's first and last instructions lie within: the scheduler's switches to
+// it and away from it say more, where the hook has seen them. An earlier
+// switch away or a later one to it is a break of the stop, not its end.
+func (w *worker) heldCPU() (from, to int64) {
+	slot := w.slotMem()
+	from, to = w.stamp.taken, w.stamp.left
+	if at := int64(atomic.LoadUint64(&slot.StopNs)); at != 0 {
+		from = min(from, at)
+	}
+	return from, max(to, int64(atomic.LoadUint64(&slot.GoneNs)))
 }
 
 // switches is how often the scheduler took this worker off its CPU between the

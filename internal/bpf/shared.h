@@ -27,7 +27,7 @@ struct control {
 // What one CPU was doing when the stop took it, and our worker there. One per
 // possible CPU. worker_tid: written by the loader before the stop; threads,
 // begun, done, open_id: by the worker's own programs (begun and done cleared
-// by the worker between two tasks); ran_*, displaced_* and clocks: by the switch hook on
+// by the worker between two tasks); ran_*, displaced_*, *_ns and rq_clock: by the switch hook on
 // that CPU while armed; nr_running: by record_idle.
 struct cpu_slot {
 	u32 worker_tid;
@@ -45,7 +45,8 @@ struct cpu_slot {
 	u64 displaced_at;  // ktime when one of our own threads took the CPU from displaced_tid
 	u32 displaced_tid; // 0: the thread before ours is ran_tid, or was idle
 	u32 reserved2;
-	u64 pad[6];   // to 128 bytes: two CPUs never share a line pair
+	u64 gone_ns;  // ktime of the last switch away from the worker
+	u64 pad[5];   // to 128 bytes: two CPUs never share a line pair
 };
 
 #endif
