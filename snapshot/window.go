@@ -41,6 +41,7 @@ func (w *worker) turn(main bool) {
 	}
 	readUsage(&w.after)
 	w.stamp.left = nanotime()
+	atomic.StoreUint32(&w.slotMem().Left, 1)
 	w.note(kcdata.TraceLeft, 0)
 	procUnpin()
 }

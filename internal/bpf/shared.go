@@ -34,7 +34,7 @@ type Slot struct {
 	RanTid    uint32
 	RanTgid   uint32
 	RanKnown  uint32
-	_         uint32
+	Left      uint32
 	StopNs    uint64
 	RqClock   uint64
 	OpenID    uint64

@@ -175,8 +175,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!slot || !slot->worker_tid)
 		return 0;
 	u32 level = c->ns_level;
-	if (tid_in(prev, level) == slot->worker_tid)
-		slot->gone_ns = bpf_ktime_get_ns();
+	if (slot->left) { // the worker may run again, before the hook is off
+		if (!slot->gone_ns && tid_in(prev, level) == slot->worker_tid)
+			slot->gone_ns = bpf_ktime_get_ns();
+		return 0;
+	}
 	if (tid_in(next, level) != slot->worker_tid) {
 		note_own(slot, prev, next, level);
 		return 0;
