@@ -91,7 +91,7 @@ type LinuxCPU struct {
 	Cluster    uint32 `kc:"cluster"`
 	Flags      uint32 `kc:"flags"` // CPU*
 	ArriveNs   uint64 `kc:"arrive_ns"`
-	ReleaseNs  uint64 `kc:"release_ns"`
+	ReleaseNs  uint64 `kc:"release_ns"`  // nothing ran here in between that the isolation keeps away
 	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read
 	RqClockAt  uint64 `kc:"rq_clock_at"` // CLOCK_MONOTONIC of that reading
 	RanTid     uint32 `kc:"ran_tid"`     // thread displaced by the stop; 0 with CPUIdle: idle
@@ -118,8 +118,8 @@ type LinuxModule struct {
 // LinuxCapture says how the capture went. All durations in ns.
 type LinuxCapture struct {
 	StopNs     uint64 `kc:"stop_ns"`    // CLOCK_MONOTONIC of the last try's first CPU taken
-	StoppedNs  uint64 `kc:"stopped_ns"` // first CPU taken to last CPU given back, summed over tries
-	WindowNs   uint64 `kc:"window_ns"`  // all arrived to first release, last try
+	StoppedNs  uint64 `kc:"stopped_ns"` // first CPU taken from its work to last CPU given back, summed over tries
+	WindowNs   uint64 `kc:"window_ns"`  // all arrived to first release, last try; ends at the least release_ns of the CPUs
 	ArrivalNs  uint64 `kc:"arrival_ns"` // first to last arrival, last try
 	ReleaseNs  uint64 `kc:"release_ns"` // first to last release, last try
 	ElapsedNs  uint64 `kc:"elapsed_ns"` // request to collation

@@ -110,26 +110,27 @@ func (c *captured) inFlight(q *workqueue.Queues) {
 
 // times derives the durations of the file from the workers' stamps.
 func (c *captured) times(team []*worker) {
-	var taken, arrivedFirst, arrivedLast, window, leftFirst, leftLast int64
+	var taken, arrivedFirst, arrivedLast, window, releasedFirst, releasedLast, back int64
 	for _, w := range team {
 		s := w.stamp
 		if w.away || !s.in {
 			continue
 		}
-		taken = earlier(taken, s.taken)
+		from, to := w.heldCPU()
+		taken, back = earlier(taken, from), max(back, to)
 		arrivedFirst, arrivedLast = earlier(arrivedFirst, s.arrived), max(arrivedLast, s.arrived)
 		window = max(window, s.window)
-		leftFirst, leftLast = earlier(leftFirst, s.left), max(leftLast, s.left)
+		releasedFirst, releasedLast = earlier(releasedFirst, s.released), max(releasedLast, s.released)
 		if s.main {
 			c.capture.CensusNs = uint64(s.census)
 		}
 		c.capture.StopBroken += s.switches
 	}
 	c.capture.StopNs = uint64(taken)
-	c.capture.StoppedNs = uint64(leftLast - taken)
+	c.capture.StoppedNs = uint64(back - taken)
 	c.capture.ArrivalNs = uint64(arrivedLast - arrivedFirst)
-	c.capture.WindowNs = uint64(max(leftFirst-window, 0))
-	c.capture.ReleaseNs = uint64(leftLast - leftFirst)
+	c.capture.WindowNs = uint64(max(releasedFirst-window, 0))
+	c.capture.ReleaseNs = uint64(releasedLast - releasedFirst)
 }
 
 // heldInVain is how long a stop that was given up took the CPUs that had come.

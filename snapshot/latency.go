@@ -38,12 +38,13 @@ func latencyTask(tgid uint32, spent cost) *kcdata.LatencyTask {
 // that follow each other.
 func (w *worker) phases(queue uint64) kcdata.LinuxPhases {
 	s := &w.stamp
+	from, to := w.heldCPU()
 	span := func(from, to int64) uint64 { return uint64(max(to-from, 0)) }
 	p := kcdata.LinuxPhases{
-		CPU: uint32(w.cpu), TotalNs: span(s.taken, s.left), EnterNs: span(s.taken, s.arrived),
+		CPU: uint32(w.cpu), TotalNs: span(from, to), EnterNs: span(from, s.arrived),
 		ArrivalNs: span(s.arrived, s.decided), HoldNs: span(s.decided, s.window), CensusNs: uint64(s.census),
 		QueueNs: queue, DrainNs: span(s.drained, s.checked), VerifyNs: span(s.checked, s.verified),
-		ReleaseNs: span(s.verified, s.released), ExitNs: span(s.released, s.left),
+		ReleaseNs: span(s.verified, s.released), ExitNs: span(s.released, to),
 	}
 	p.RecordNs = span(s.window, s.drained) - min(span(s.window, s.drained), p.CensusNs+p.QueueNs)
 	return p

@@ -115,7 +115,7 @@ func (w *worker) describe(r *kcdata.LinuxCPU, t *try) {
 		}
 		r.RqClock, r.RqClockAt = slot.RqClock, slot.StopNs
 	}
-	r.ArriveNs, r.ReleaseNs = uint64(w.stamp.arrived), uint64(w.stamp.left)
+	r.ArriveNs, r.ReleaseNs = uint64(w.stamp.arrived), uint64(w.stamp.released)
 	r.Switches = w.stamp.switches
 	for _, p := range w.parts {
 		r.Tasks++

@@ -231,12 +231,18 @@ func workersOf(s *Session) []*worker {
 // it and names it, and leaves no thread behind.
 func TestHoggedCPUIsNamed(t *testing.T) {
 	requireBPF(t)
+	for _, engine := range []string{EnginePull, EngineTrap} {
+		t.Run(engine, func(t *testing.T) { hoggedCPUIsNamed(t, engine) })
+	}
+}
+
+func hoggedCPUIsNamed(t *testing.T, engine string) {
 	unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := threadCount(t)
-	s := openTest(t, Options{}, hooks{})
+	s := openTest(t, Options{Engine: engine}, hooks{})
 	needCPUs(t, s, 2)
 	for _, cpu := range s.plan.Stop[:2] {
 		hog := testtask.FIFOHog(t, cpu, 20*time.Second)

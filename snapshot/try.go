@@ -61,6 +61,9 @@ func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 	t.state.begin(len(workers))
 	drainEvents(p.team.done)
 	drainEvents(p.team.gate)
+	if h := p.team.hooks.beforeWake; h != nil {
+		h()
+	}
 	wakeMain(workers[0])
 	p.await(t, workers)
 	for _, w := range workers {

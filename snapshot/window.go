@@ -41,6 +41,7 @@ func (w *worker) turn(main bool) {
 		w.stamp.switches = uint32(w.switched() - before)
 		w.stamp.left = nanotime()
 	}
+	atomic.StoreUint32(&w.slotMem().Left, 1)
 	w.note(kcdata.TraceLeft, 0)
 	procUnpin()
 }
@@ -127,8 +128,8 @@ func (w *worker) inWindow(t *try) {
 	if !w.stamp.main {
 		t.await(phaseDrained, by)
 	}
-	t.state.release()
 	w.stamp.released = nanotime()
+	t.state.release()
 	w.note(kcdata.TraceReleased, t.state.word.Load())
 }
 

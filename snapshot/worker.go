@@ -79,10 +79,11 @@ type stamps struct {
 	checked int64 // nobody has any: the second pass starts
 
 	verified int64
-	released int64
+	released int64 // about to let the others go; interrupts may run from here on
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
+	torn     bool // taken off its CPU after the release, by a SIGSTOP for one: left is the release
 
 	switches uint32 // context switches while it should have held its CPU
 }
@@ -98,6 +99,7 @@ type team struct {
 // hooks are called by tests to bend a worker's turn, and by benchmarks to see
 // where the time between a request and its stop goes. Constant after Open.
 type hooks struct {
+	beforeWake    func() // in the coordinator
 	beforeArrival func(cpu int)
 	recorded      func(cpu int)
 	noFIFO        bool          // as where SCHED_FIFO is refused
@@ -298,6 +300,22 @@ func (w *worker) assign(t *try) {
 	w.trace.reset()
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
 	w.called.Store(true)
+}
+
+// heldCPU is from when to when this worker's CPU did not do its own work. The
+// worker's first and last instructions lie within: the scheduler's switches to
+// it and away from it say more, where the hook has seen them. An earlier
+// switch away or a later one to it is a break of the stop, not its end.
+func (w *worker) heldCPU() (from, to int64) {
+	slot := w.slotMem()
+	from, to = w.stamp.taken, w.stamp.left
+	if at := int64(atomic.LoadUint64(&slot.StopNs)); at != 0 {
+		from = min(from, at)
+	}
+	if w.stamp.torn {
+		return from, to
+	}
+	return from, max(to, int64(atomic.LoadUint64(&slot.GoneNs)))
 }
 
 // switched is how often the scheduler took this thread off its CPU so far. It

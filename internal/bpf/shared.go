@@ -34,7 +34,7 @@ type Slot struct {
 	RanTid    uint32
 	RanTgid   uint32
 	RanKnown  uint32
-	_         uint32
+	Left      uint32
 	StopNs    uint64
 	RqClock   uint64
 	OpenID    uint64
@@ -42,7 +42,8 @@ type Slot struct {
 	DisplacedAt  uint64
 	DisplacedTid uint32
 	_            uint32
-	_            [6]uint64
+	GoneNs       uint64
+	_            [5]uint64
 }
 
 // Slots is indexed by CPU number.

@@ -40,7 +40,7 @@ struct control {
 // What one CPU was doing when the stop took it, and our worker there. One per
 // possible CPU. worker_tid: written by the loader before the stop; threads,
 // begun, done, open_id: by the worker's own programs (begun and done cleared
-// by the worker between two tasks); ran_*, displaced_* and clocks: by the switch hook on
+// by the worker between two tasks); ran_*, displaced_*, *_ns and rq_clock: by the switch hook on
 // that CPU while armed; nr_running: by record_idle.
 struct cpu_slot {
 	u32 worker_tid;
@@ -51,14 +51,15 @@ struct cpu_slot {
 	u32 nr_running;
 	u32 ran_tid, ran_tgid;
 	u32 ran_known;
-	u32 reserved;
+	u32 left;     // the worker's turn is over: what comes after is not the stop's; written by the worker
 	u64 stop_ns;  // ktime of the switch to the worker
 	u64 rq_clock; // runqueue clock at that moment; 0: not known
 	u64 open_id;  // id of the open container
 	u64 displaced_at;  // ktime when one of our own threads took the CPU from displaced_tid
 	u32 displaced_tid; // 0: the thread before ours is ran_tid, or was idle
 	u32 reserved2;
-	u64 pad[6];   // to 128 bytes: two CPUs never share a line pair
+	u64 gone_ns;  // ktime of the first switch away from the worker when its turn was over
+	u64 pad[5];   // to 128 bytes: two CPUs never share a line pair
 };
 
 #endif

@@ -161,8 +161,9 @@ static __always_inline void note_own(struct cpu_slot *slot, struct task_struct *
 	slot->displaced_at = bpf_ktime_get_ns();
 }
 
-// on_switch notes, while armed, what each worker displaced. It runs on the CPU
-// that switches, with interrupts off, so it alone writes these fields then.
+// on_switch notes, while armed, what each worker displaced and when it gave the
+// CPU back. It runs on the CPU that switches, with interrupts off, so it alone
+// writes these fields then.
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -174,6 +175,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!slot || !slot->worker_tid)
 		return 0;
 	u32 level = c->ns_level;
+	if (slot->left) { // the worker may run again, before the hook is off
+		if (!slot->gone_ns && tid_in(prev, level) == slot->worker_tid)
+			slot->gone_ns = bpf_ktime_get_ns();
+		return 0;
+	}
 	if (tid_in(next, level) != slot->worker_tid) {
 		note_own(slot, prev, next, level);
 		return 0;

@@ -86,6 +86,8 @@ func (s *stage) simple() ([]step, error) {
 		return []step{{nr: opThreads, arg: args{2}, thread: &w, must: true}, {nr: unix.SYS_EXIT}}, nil
 	case manyThreads.Name:
 		return s.manyThreads()
+	case stamper.Name:
+		return s.stampSteps()
 	}
 	return s.hostile()
 }

@@ -152,6 +152,8 @@ func (k Kind) castMore() []role {
 		return []role{{second: true, want: Want{Leader: ThreadWant{States: "RZ", Syscall: NoSyscall}}}}
 	case cpuHogs.Name:
 		return many(k.N, ThreadWant{States: "RZ", Syscall: NoSyscall})
+	case stamper.Name:
+		return []role{{want: Want{Nice: -20, Leader: ThreadWant{States: "RS", Syscall: NoSyscall}}}}
 	case exitStorm.Name:
 		return many(k.N, ThreadWant{States: "RSD", Syscall: NoSyscall})
 	}
@@ -165,6 +167,7 @@ var (
 	fifoHog     = Kind{Name: "fifo-hog"}
 	cpuHogs     = Kind{Name: "cpu-hogs"}
 	exitStorm   = Kind{Name: "exit-storm"}
+	stamper     = Kind{Name: "stamper"}
 )
 
 func one(w ThreadWant) []role { return []role{{want: Want{Leader: w}}} }

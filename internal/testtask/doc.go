@@ -34,7 +34,7 @@
 //	    closing the write end is the kill. Pdeathsig would not do: it fires when
 //	    the starting thread ends, and Go ends threads as it likes. The first
 //	    process of a pid namespace is exempt from such signals and reads the
-//	    pipe instead.
+//	    pipe instead; a stamper, which has left the group, asks who its parent is.
 //	I4. Only processes that the stage made are ever signalled, each by its pid,
 //	    and not after it has been reaped.
 //	I5. A hog ends by its own clock.

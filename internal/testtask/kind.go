@@ -13,11 +13,12 @@ type Kind struct {
 	Name string
 	N    int // how many threads, or processes
 
-	// Of hogs and storms only, which have functions of their own.
+	// Of hogs, storms and stampers only, which have functions of their own.
 	CPU     int           // where
 	Threads int           // per process
 	Life    time.Duration // how long at most
 	Every   time.Duration // between two processes
+	File    string        // of shared memory; N is the part that is this one's
 }
 
 // One process each, unless other roles are named.

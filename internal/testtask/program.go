@@ -15,6 +15,7 @@ const (
 	opSpinFor                      // loop in user mode until arg[0] ns have passed
 	opThreads                      // make arg[0] threads that run step.thread
 	opStorm                        // run step.storm
+	opStamp                        // stamp step.ring until arg[0] ns have passed
 )
 
 // A step is one raw system call of an actor. Everything a step points at is
@@ -22,14 +23,15 @@ const (
 type step struct {
 	nr      uintptr
 	arg     [6]uintptr
-	once    uintptr  // in a thread: exit after the call; else repeat it for ever
-	must    bool     // a failure ends the actor and goes onto the board
-	forever bool     // repeat
-	save    bool     // keep the result for later steps
-	use     bool     // arg[0] is the kept result
-	child   *program // after clone without CLONE_VM: what the child runs
-	thread  *step    // of opThreads
-	storm   *storm   // of opStorm
+	once    uintptr    // in a thread: exit after the call; else repeat it for ever
+	must    bool       // a failure ends the actor and goes onto the board
+	forever bool       // repeat
+	save    bool       // keep the result for later steps
+	use     bool       // arg[0] is the kept result
+	child   *program   // after clone without CLONE_VM: what the child runs
+	thread  *step      // of opThreads
+	storm   *storm     // of opStorm
+	ring    *stampRing // of opStamp
 }
 
 // A program is what an actor runs from its first instruction to its end; when
@@ -102,6 +104,9 @@ func (s *step) do() (r uintptr, errno syscall.Errno) {
 		return startThreads(s.thread, s.arg[0])
 	case opStorm:
 		return 0, s.storm.run()
+	case opStamp:
+		s.ring.run(int64(s.arg[0]))
+		return 0, 0
 	}
 	r, _, errno = syscall.RawSyscall6(s.nr, s.arg[0], s.arg[1], s.arg[2], s.arg[3], s.arg[4], s.arg[5])
 	return r, errno
