@@ -33,6 +33,9 @@ type job struct {
 	size   size
 	pause  time.Duration // what is left of the pause budget
 	settle time.Duration // between the two steps of the wake
+	// missed is called by the coordinator with the CPUs that did not come, as
+	// soon as the others run again; nil: nobody asks.
+	missed func(cpus []int)
 }
 
 // captured is what one try brought. Streams refer to the engine's memory.
@@ -58,6 +61,7 @@ type captured struct {
 	keepTrace bool                     // asked for
 	latency   kcdata.LatencyCollection // as far as it is known
 	mainCPU   int32
+	samples   []sampled // of CPUs that were not stopped, taken after the release
 }
 
 // recorded is one part of one task, by its place in the census.

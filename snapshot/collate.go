@@ -39,9 +39,13 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 		return nil, err
 	}
 	names := s.newNames()
-	n, err := s.writeTasks(out, c, names)
+	samples := newPlacer(c, names, s.options.Redact)
+	n, err := s.writeTasks(out, c, samples)
 	if err != nil {
 		return nil, err
+	}
+	if r.Pids == nil { // else threads of other tasks have no place, and nobody misses them
+		samples.lost(c)
 	}
 	c.finishCounts(sc.pids != nil)
 	post, err := s.postSection(c, n, names)
@@ -63,7 +67,7 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 // writeTasks merges the parts by census index. Of each task the parts come
 // together to one container; what is read from /proc after the release is put
 // before its end.
-func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, error) {
+func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (counts, error) {
 	var n counts
 	e := newEnricher(s.proc, s.options.Redact, s.options.Latency != LatencyOff)
 	list := c.inOrder()
@@ -85,10 +89,14 @@ func (s *Session) writeTasks(out io.Writer, c *captured, names *names) (counts, 
 			continue
 		}
 		n.tasks++
-		n.threads += t.threads
-		names.addresses(t)
+		n.threads += len(t.threads)
+		samples.names.addresses(t)
 		t.addFaults()
-		if err := t.write(out, e.items(t, spent)); err != nil {
+		if err := samples.place(t); err != nil {
+			return n, err
+		}
+		t.insert(t.end, e.items(t, spent))
+		if err := t.write(out); err != nil {
 			return n, err
 		}
 	}
@@ -113,21 +121,48 @@ func joinParts(buf []byte, parts []recorded) []byte {
 	return buf
 }
 
-// taskBytes is one task's container, found whole.
+// taskBytes is one task's container, found whole, and what changes on its way
+// out: fields are written over in body, items come and go by edits.
 type taskBytes struct {
 	body    []byte // with a begin marker before it
 	end     int    // offset of the container's end item
-	threads int
-	stacks  []stackAt
+	threads []threadAt
 	linux   kcdata.LinuxTask
 	snap    int    // offset of the TASK_SNAPSHOT's payload; 0: none
 	minor   uint64 // faults of the threads that live
 	major   uint64
 	second  *recheck
+	edits   []edit
 }
 
-// stackAt is where a stack's addresses lie in body.
+// threadAt is where one thread's container lies in body: offsets of payloads,
+// 0: not there or short.
+type threadAt struct {
+	id     uint64
+	snap   int // THREAD_SNAPSHOT
+	linux  int // LINUX_THREAD
+	kernel stackAt
+	user   bool // has a user stack
+	end    int  // offset of the container's end item
+}
+
+// stackAt is where a stack's addresses lie in body: the payload of its array.
 type stackAt struct{ off, count int }
+
+// edit replaces cut bytes of the body at off by others. Whole items only: what
+// goes out is made of the body's and put's items.
+type edit struct {
+	off, cut int
+	put      []byte
+}
+
+// replace and insert take note of an edit; put stays the caller's until write.
+// Of several insertions at one place the first comes first.
+func (t *taskBytes) replace(off, cut int, put []byte) {
+	t.edits = append(t.edits, edit{off, cut, put})
+}
+
+func (t *taskBytes) insert(off int, put []byte) { t.replace(off, 0, put) }
 
 const itemHeader = 16
 
@@ -161,14 +196,36 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 			return fmt.Errorf("a second container at offset %d", it.Offset)
 		}
 	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
-		t.threads++
+		t.threads = append(t.threads, threadAt{id: it.ContainerID()})
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 0:
 		t.end = it.Offset
 	case it.Type == kcdata.TypeTaskSnapshot:
 		t.snap = it.Offset + itemHeader
 	case it.Type == kcdata.TypeLinuxTask:
 		return kcdata.Unmarshal(it.Data, &t.linux)
+	case len(t.threads) > 0 && t.threads[len(t.threads)-1].end == 0:
+		return t.visitThread(&t.threads[len(t.threads)-1], it)
+	}
+	return nil
+}
+
+var (
+	sizeOfLinuxThread    = kcdata.SizeOf(&kcdata.LinuxThread{})
+	sizeOfThreadSnapshot = kcdata.SizeOf(&kcdata.ThreadSnapshot{})
+)
+
+// visitThread looks at an item between a thread's begin and its end.
+func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
+	payload := it.Offset + itemHeader
+	switch {
+	case it.Type == kcdata.TypeContainerEnd && it.Depth == 1:
+		th.end = it.Offset
+	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
+		th.snap = payload
 	case it.Type == kcdata.TypeLinuxThread:
+		if len(it.Data) >= sizeOfLinuxThread {
+			th.linux = payload
+		}
 		var lx kcdata.LinuxThread
 		err := kcdata.Unmarshal(it.Data, &lx)
 		t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
@@ -177,9 +234,11 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 		}
 		return err
 	case it.Type == kcdata.TypeArray:
-		elem, _, count := it.Elem()
-		if elem == kcdata.TypeKernStackLR64 {
-			t.stacks = append(t.stacks, stackAt{it.Offset + itemHeader, count})
+		switch elem, _, count := it.Elem(); elem {
+		case kcdata.TypeKernStackLR64:
+			th.kernel = stackAt{payload, count}
+		case kcdata.TypeUserStackLR64:
+			th.user = true
 		}
 	}
 	return nil
@@ -201,9 +260,27 @@ func (t *taskBytes) addFaults() {
 	}
 }
 
-// write streams the task, with extra items before its end.
-func (t *taskBytes) write(out io.Writer, extra []byte) error {
-	for _, b := range [][]byte{t.body[itemHeader:t.end], extra, t.body[t.end:]} {
+// write streams the task, edits made.
+func (t *taskBytes) write(out io.Writer) error {
+	slices.SortStableFunc(t.edits, func(a, b edit) int { return a.off - b.off })
+	from := itemHeader
+	for _, e := range t.edits {
+		if e.off < from || e.cut < 0 || e.off+e.cut > len(t.body) {
+			return fmt.Errorf("task %d: an edit of bytes %d to %d, of %d, after one to %d", t.linux.Tgid, e.off, e.off+e.cut, len(t.body), from)
+		}
+		if err := writeAll(out, t.body[from:e.off], e.put); err != nil {
+			return err
+		}
+		from = e.off + e.cut
+	}
+	return writeAll(out, t.body[from:])
+}
+
+func writeAll(out io.Writer, pieces ...[]byte) error {
+	for _, b := range pieces {
+		if len(b) == 0 {
+			continue
+		}
 		if _, err := out.Write(b); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ var table = map[string]row{
 	"Thread.Linux":       nested,
 	"Thread.Times":       nested,
 	"Thread.Kernel":      {moves: true, how: stacks, why: "by function, each file's own symbol table; then by address"},
-	"Thread.User":        zero(),
+	"Thread.User":        exempt("taken with a sample: of what ran while nothing was stopped, by another moment's stack"),
 	"Thread.Syscall":     nested,
 	"Thread.IO":          nested,
 	"Thread.Delays":      exempt("no file of /proc has them"),

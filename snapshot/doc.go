@@ -13,7 +13,8 @@
 // The files in the order of the data: plan, memory, worker, pull and pull_*
 // (the engine), tries, try (the coordinator's side of a stop), window (the
 // workers' side), state (the one word they agree by), census, captured,
-// reconcile, collate, enrich, names, sections, result. procfs and procfs_* are
+// reconcile, sample and sampled (CPUs that were not stopped), collate, enrich,
+// names, sections, result. procfs and procfs_* are
 // the engine that stops nothing.
 //
 // # What it may assume

@@ -28,6 +28,7 @@ type names struct {
 	text   uint64
 
 	seen    map[uint64]uint64 // address in memory → address in the file
+	exact   map[uint64]bool   // of these, where a thread was and not where it returns to
 	table   []byte            // NUL-separated; offset 0 is ""
 	offsets map[string]uint32
 	unknown uint64 // redacted addresses outside every module
@@ -36,27 +37,43 @@ type names struct {
 func (s *Session) newNames() *names {
 	return &names{
 		syms: s.host.kallsyms, mods: modulesOf(), redact: s.options.Redact, text: s.host.textAddr(),
-		seen: map[uint64]uint64{}, table: []byte{0}, offsets: map[string]uint32{"": 0},
+		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, table: []byte{0}, offsets: map[string]uint32{"": 0},
 	}
 }
 
 // addresses takes note of every address of a task's stacks, and redacts them
 // in place.
 func (n *names) addresses(t *taskBytes) {
-	for _, s := range t.stacks {
+	for i := range t.threads {
+		s := t.threads[i].kernel
 		for i := range s.count {
 			b := t.frame(s, i)
-			addr := binary.LittleEndian.Uint64(b)
-			shown, ok := n.seen[addr]
-			if !ok {
-				shown = n.shown(addr)
-				n.seen[addr] = shown
-			}
+			shown := n.note(binary.LittleEndian.Uint64(b))
 			if n.redact {
 				binary.LittleEndian.PutUint64(b, shown)
 			}
 		}
 	}
+}
+
+// sampled takes note of a stack whose leaf is where the thread was, and gives
+// it as the file shows it.
+func (n *names) sampled(frames []uint64) []uint64 {
+	n.exact[frames[0]] = true
+	out := make([]uint64, len(frames))
+	for i, addr := range frames {
+		out[i] = n.note(addr)
+	}
+	return out
+}
+
+func (n *names) note(addr uint64) (shown uint64) {
+	shown, ok := n.seen[addr]
+	if !ok {
+		shown = n.shown(addr)
+		n.seen[addr] = shown
+	}
+	return shown
 }
 
 // Redacted addresses. vmlinux: relative to _text. A module: its place in the
@@ -82,10 +99,14 @@ func (n *names) shown(addr uint64) uint64 {
 	return redactedUnknown | n.unknown
 }
 
-// name names an address as a return address, for that is what a stack holds.
+// name names an address as a return address, for that is what a stack holds,
+// but for the leaf of a sample.
 func (n *names) name(addr uint64) (procfs.KallsymsSymbol, bool) {
 	if n.syms == nil {
 		return procfs.KallsymsSymbol{}, false
+	}
+	if n.exact[addr] {
+		return n.syms.Resolve(addr)
 	}
 	return n.syms.ResolveReturn(addr)
 }

@@ -36,7 +36,7 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 		return nil, err
 	}
 	p := &pull{options: o, plan: plan, objects: objects, level: IsolationFIFO}
-	err = errors.Join(p.probe(), p.hire(h))
+	err = errors.Join(probeCensus(p.objects), p.hire(h))
 	if err == nil && o.Prompt {
 		err = p.hook()
 	}
@@ -46,12 +46,13 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 	return p, nil
 }
 
-// probe runs the census over this process alone: it shows that iterators work,
-// and leaves the depth of our pid namespace for the switch hook.
-func (p *pull) probe() error {
+// probeCensus runs the census over this process alone: it shows that iterators
+// work, and leaves the depth of our pid namespace for the switch hook and the
+// samples.
+func probeCensus(o *bpf.Objects) error {
 	var pass bpf.Iterator
 	scope := bpf.TaskScope(uint32(unix.Getpid()))
-	if errno := pass.Open(p.objects.Census.FD(), &scope); errno != 0 {
+	if errno := pass.Open(o.Census.FD(), &scope); errno != 0 {
 		return fmt.Errorf("%w: task iterator: %w", bpf.ErrUnsupported, errno)
 	}
 	defer pass.Close()
@@ -86,6 +87,7 @@ func (p *pull) hire(h hooks) error {
 		if err := w.start(p.level == IsolationFIFO); err != nil {
 			return err
 		}
+		w.perf, _ = openCounters(w.tid) // most virtual machines have none
 		p.workers = append(p.workers, w)
 		if w.fifo != nil {
 			p.level = IsolationNone
@@ -160,6 +162,9 @@ func (p *pull) dismiss() (ended bool) {
 	}
 	for _, w := range p.workers {
 		unix.Close(w.wake)
+	}
+	for _, w := range p.workers {
+		w.perf.close()
 	}
 	p.team.close()
 	p.team = nil

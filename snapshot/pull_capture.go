@@ -129,7 +129,7 @@ func (p *pull) newTry(j job, team []*worker) *try {
 		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, recountProg: -1, slots: p.objects.Slots,
 		latency:       latencyLevels[p.options.Latency],
 		arrivalBudget: int64(min(p.options.ArrivalBudget, j.pause)), pauseBudget: int64(j.pause), settle: int64(j.settle), // who waits is held
-		stopWords: new(stopWords),
+		stopWords: new(stopWords), missed: j.missed,
 	}
 	t.stopTaking = func() bool { return !t.state.recording() }
 	clear(p.objects.Slots)

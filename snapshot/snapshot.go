@@ -20,6 +20,7 @@ type Session struct {
 	plan     *topology.Plan
 	engine   engine
 	fallback engine    // nil until engine could not stop the machine
+	sampler  *sampler  // nil: CPUs that are not stopped tell nothing
 	proc     procfs.FS // with time limits: files that belong to somebody
 	machine  procfs.FS // without: files of the kernel alone, which wait for nobody
 	host     *host
@@ -65,6 +66,7 @@ func open(o Options, h hooks) (*Session, error) {
 		return nil, err
 	}
 	orDefault(&s.options.MaxPause, pauseFor(s.engine.isolation()))
+	s.startSampler()
 	if s.host.kallsymsWhy != "" {
 		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
 	}
@@ -115,7 +117,11 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	s.proc.Readers.Close()
-	err := s.engine.close()
+	var err error
+	if s.sampler != nil {
+		err = s.sampler.close()
+	}
+	err = errors.Join(err, s.engine.close())
 	if s.fallback != nil {
 		err = errors.Join(err, s.fallback.close())
 	}

@@ -55,7 +55,7 @@ func TestTrapPartThatVanished(t *testing.T) {
 			if err != nil {
 				t.Fatalf("without part %d: %v", c.lost, err)
 			}
-			threads = task.threads
+			threads = len(task.threads)
 		}
 		if threads != c.threads || vanished != c.vanished {
 			t.Errorf("without part %d: %d threads, %d parts vanished; want %d, %d", c.lost, threads, vanished, c.threads, c.vanished)

@@ -30,6 +30,9 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	if sc.noSettle {
 		j.settle = 0
 	}
+	began := nanotime()
+	var early []asked
+	j.missed = func(cpus []int) { early = append(early, s.ask(cpus)) }
 	var stopped time.Duration
 	var log tryLog
 	var vain []kcdata.Warning
@@ -37,7 +40,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		j.pause = s.options.MaxPause - stopped
+		early, j.pause = nil, s.options.MaxPause-stopped
 		c, err := s.engine.capture(ctx, j)
 		log.note(c, err)
 		var not *notStopped
@@ -58,6 +61,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 			c.capture.StoppedNs = uint64(stopped)
 			c.warnings = append(c.warnings, vain...)
 			log.into(c)
+			s.addSamples(c, began, early)
 			return c, ctx.Err()
 		}
 		j.size = next
@@ -113,11 +117,13 @@ func (s *Session) withoutStop(ctx context.Context, j job, why error) (*captured,
 	if s.fallback == nil {
 		s.fallback = s.openProcfs()
 	}
+	began := nanotime()
 	c, err := s.fallback.capture(ctx, j)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
 	c.capture.Tries = 1
+	s.addSamples(c, began, nil)
 	c.warnings = append(c.warnings, kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil
 }

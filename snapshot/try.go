@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +29,8 @@ type try struct {
 	latency       int   // level, as of Options.Latency
 	recountProg   int   // -1: there is no second pass
 	stopTaking    func() bool
+	missed        func(cpus []int) // job's
+	coordinator   atomic.Int32     // its thread, for as long as run lasts; 0 after
 
 	censusPass  bpf.Iterator
 	censusBuf   [censusRead]byte
@@ -58,6 +62,14 @@ const waitSlack = 200 * time.Millisecond
 // main, and returns when all are parked again or were given up. missing are
 // those whose CPU did not arrive.
 func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
+	runtime.LockOSThread()
+	home := p.everywhere
+	unix.SchedGetaffinity(0, &home)
+	t.coordinator.Store(int32(unix.Gettid()))
+	defer func() {
+		t.coordinator.Store(0)
+		runtime.UnlockOSThread()
+	}()
 	t.state.begin(len(workers))
 	drainEvents(p.team.done)
 	drainEvents(p.team.gate)
@@ -65,7 +77,7 @@ func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 		h()
 	}
 	wakeMain(workers[0])
-	p.await(t, workers)
+	p.await(t, workers, &home)
 	for _, w := range workers {
 		if w.away || !w.stamp.in {
 			missing = append(missing, w)
@@ -82,9 +94,14 @@ func wakeMain(w *worker) {
 // await waits for the workers to say done. Whoever has not by the time the
 // try must be over is un-pinned: it is starved behind somebody's real-time
 // task, and free to run it leaves at once.
-func (p *pull) await(t *try, workers []*worker) {
-	budget := time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + waitSlack
-	if p.collect(len(workers), budget) == 0 {
+func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
+	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + waitSlack)
+	left := p.collect(len(workers), end, t.onlyMissing)
+	if left > 0 && t.missed != nil && t.onlyMissing(left) {
+		t.missed(absent(workers))
+	}
+	unix.SchedSetaffinity(0, home) // from where the main worker may have brought it
+	if p.collect(left, end, nil) == 0 {
 		return
 	}
 	t.state.expire()
@@ -103,11 +120,40 @@ func (p *pull) await(t *try, workers []*worker) {
 	p.flight.flee(&kept)
 	deadline := time.Now().Add(time.Second)
 	for len(t.owing(owing)) > 0 && time.Now().Before(deadline) {
-		p.collect(1, 10*time.Millisecond)
+		p.collect(1, time.Now().Add(10*time.Millisecond), nil)
 	}
 	for _, w := range t.owing(owing) {
 		w.away = true
 	}
+}
+
+// onlyMissing reports whether all who took part have left, so that of the rest
+// nobody is waited for but those that did not come.
+func (t *try) onlyMissing(left int) bool {
+	w := t.state.word.Load()
+	return phaseOf(w) == phaseReleased && uint64(left) <= t.state.want-arrivedOf(w)
+}
+
+// fetchCoordinator brings the coordinator to the CPU of the main worker, which
+// calls it when a CPU has not come: there it may sit behind the very task that
+// keeps that CPU, and then what it asks would be answered a second too late.
+func (t *try) fetchCoordinator(cpu int) {
+	w, tid := t.state.word.Load(), t.coordinator.Load()
+	if p := phaseOf(w); p == phaseIdle || p == phaseArriving || p == phaseAborted || arrivedOf(w) == t.state.want || tid == 0 {
+		return
+	}
+	var set unix.CPUSet
+	set.Set(cpu)
+	unix.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
+}
+
+func absent(workers []*worker) (cpus []int) {
+	for _, w := range workers {
+		if !w.through.Load() {
+			cpus = append(cpus, w.cpu)
+		}
+	}
+	return cpus
 }
 
 // owing are those that were woken and have not said done. Until the main
@@ -121,13 +167,12 @@ func (t *try) owing(workers []*worker) (out []*worker) {
 	return out
 }
 
-// collect waits for n workers to say done, at most for d; it returns how many
-// have not.
-func (p *pull) collect(n int, d time.Duration) int {
-	deadline := time.Now().Add(d)
+// collect waits for n workers to say done, at most to the deadline or until so
+// few are left that it is enough; it returns how many have not.
+func (p *pull) collect(n int, deadline time.Time, enough func(left int) bool) int {
 	fds := []unix.PollFd{{Fd: int32(p.team.done), Events: unix.POLLIN}}
 	var b [8]byte
-	for n > 0 {
+	for n > 0 && (enough == nil || !enough(n)) {
 		rest := time.Until(deadline)
 		if rest <= 0 {
 			return n
@@ -137,7 +182,7 @@ func (p *pull) collect(n int, d time.Duration) int {
 			n -= int(b[0]) | int(b[1])<<8
 		}
 	}
-	return 0
+	return n
 }
 
 // drainEvents takes what is left in an eventfd by an earlier try.

@@ -33,6 +33,7 @@ func (w *worker) turn(main bool) {
 	procPin()
 	w.stamp.taken = nanotime()
 	w.note(kcdata.TraceTaken, 0)
+	w.perf.begin()
 	if t.trap != nil {
 		w.enterTrap(t)
 	} else {
@@ -41,6 +42,7 @@ func (w *worker) turn(main bool) {
 		w.stamp.switches = uint32(w.switched() - before)
 		w.stamp.left = nanotime()
 	}
+	w.cost = w.perf.end()
 	atomic.StoreUint32(&w.slotMem().Left, 1)
 	w.note(kcdata.TraceLeft, 0)
 	procUnpin()

@@ -33,6 +33,7 @@ type worker struct {
 	wake    int   // eventfd: wakes this worker as main
 	ready   chan struct{}
 	team    *team
+	perf    *counters // nil: no PMU
 
 	try    *try
 	chain  *kcdata.Chain
@@ -41,6 +42,7 @@ type worker struct {
 	trace  traceRing
 	stamp  stamps
 	usage  unix.Rusage
+	cost   perfCost     // of the last turn
 	spill  uint64       // bytes of chunks from other clusters' arenas
 	bytes  uint64       // recorded by the trap
 	pass   bpf.Iterator // enters the trap
@@ -185,6 +187,9 @@ func (w *worker) loop(fifo bool) {
 			return
 		}
 		w.turn(main)
+		if main {
+			w.try.fetchCoordinator(w.cpu)
+		}
 		w.sayDone()
 	}
 }
@@ -253,7 +258,10 @@ func (w *worker) park() (main bool) {
 		if n, _ := unix.Read(w.wake, b[:]); n == 8 {
 			return true
 		}
-		if !w.called.Load() { // a token is for those who have a try
+		if !w.called.Load() {
+			// A token is for those who have a try. One that an absent worker
+			// has not taken must not keep us busy: nobody else has this CPU.
+			unix.Poll(fds[:1], gatePause)
 			continue
 		}
 		if n, _ := unix.Read(w.team.gate, b[:]); n == 8 {
@@ -261,6 +269,9 @@ func (w *worker) park() (main bool) {
 		}
 	}
 }
+
+// gatePause, in ms, is below settle: the next try empties the gate first.
+const gatePause = 1
 
 func (w *worker) sayDone() {
 	w.called.Store(false)
@@ -289,6 +300,7 @@ func (w *worker) unpin(everywhere *unix.CPUSet) {
 func (w *worker) assign(t *try) {
 	w.try = t
 	w.stamp = stamps{}
+	w.cost = perfCost{}
 	w.spill = 0
 	w.through.Store(false)
 	w.parts, w.failed = w.parts[:0], w.failed[:0]

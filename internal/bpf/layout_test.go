@@ -159,6 +159,7 @@ func TestSharedMemoryLayout(t *testing.T) {
 		"cpu_slot":     reflect.TypeFor[Slot](),
 		"control":      reflect.TypeFor[Control](),
 		"census_entry": reflect.TypeFor[CensusEntry](),
+		"cpu_sample":   reflect.TypeFor[CPUSample](),
 	} {
 		for arch, object := range objects {
 			s := structOf(t, typesOf(t, object), name)
@@ -292,7 +293,7 @@ func TestConstantsOfCAndGo(t *testing.T) {
 // The record code is one source; only what it reads of the kernel may differ.
 func TestBothArchitecturesHaveOneLayout(t *testing.T) {
 	a, b := typesOf(t, objects["amd64"]), typesOf(t, objects["arm64"])
-	names := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry"}
+	names := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry", "cpu_sample"}
 	for name := range records {
 		names = append(names, name)
 	}

@@ -3,8 +3,10 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -36,6 +38,7 @@ type Objects struct {
 	objectPrograms
 	Control *Control
 	Slots   Slots
+	Samples Samples
 	Missing []Missing
 
 	coll   *ebpf.Collection
@@ -50,7 +53,21 @@ type Missing struct {
 
 // Load loads the committed object for this architecture. Errors are of kind
 // ErrUnsupported and carry the kernel's own words.
-func Load(cfg Config) (*Objects, error) {
+func Load(cfg Config) (*Objects, error) { return load(cfg, nil) }
+
+// LoadSampler loads only what samples CPUs, for when nothing is stopped: the
+// programs sample and census.
+func LoadSampler(cfg Config) (*Objects, error) {
+	o, err := load(cfg, []string{"sample", "census"})
+	if err == nil && o.Sample == nil {
+		err = errors.Join(fmt.Errorf("%w: %w", ErrUnsupported, o.Missing[0].Why), o.Close())
+		o = nil
+	}
+	return o, err
+}
+
+// load loads the programs named; nil: all.
+func load(cfg Config, names []string) (*Objects, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("%w: locked memory: %w", ErrUnsupported, err)
 	}
@@ -64,6 +81,9 @@ func Load(cfg Config) (*Objects, error) {
 	if err := configure(spec, cfg); err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
+		return names != nil && !slices.Contains(names, name)
+	})
 	o := &Objects{config: cfg}
 	if err := o.load(spec); err != nil {
 		return nil, err
@@ -76,6 +96,9 @@ func Load(cfg Config) (*Objects, error) {
 
 func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	spec.Maps["cpus"].MaxEntries = uint32(cfg.CPUs)
+	if m := spec.Maps["samples"]; m != nil { // the first object's alone
+		m.MaxEntries = uint32(cfg.CPUs)
+	}
 	depth := StackDepth()
 	if cfg.Frames > 0 {
 		depth = min(depth, cfg.Frames)
@@ -103,7 +126,7 @@ func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
 }
 
 // optional programs, and what their absence costs.
-var optional = map[string]bool{"record_idle": true, "on_switch": true, "recount": true}
+var optional = map[string]bool{"record_idle": true, "on_switch": true, "recount": true, "sample": true}
 
 func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
 	delete(spec.Programs, name)
@@ -124,6 +147,7 @@ func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 			o.Census = coll.Programs["census"]
 			o.OnSwitch = coll.Programs["on_switch"]
 			o.Recount = coll.Programs["recount"]
+			o.Sample = coll.Programs["sample"]
 			return nil
 		}
 		name := refused(spec, err)

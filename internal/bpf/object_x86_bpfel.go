@@ -18,12 +18,14 @@ import (
 const (
 	objectMapControl       = "control"
 	objectMapCpus          = "cpus"
+	objectMapSamples       = "samples"
 	objectMapScratch       = "scratch"
 	objectProgCensus       = "census"
 	objectProgOnSwitch     = "on_switch"
 	objectProgRecordIdle   = "record_idle"
 	objectProgRecordTask   = "record_task"
 	objectProgRecount      = "recount"
+	objectProgSample       = "sample"
 	objectVarCfgLatency    = "cfg_latency"
 	objectVarCfgPageShift  = "cfg_page_shift"
 	objectVarCfgRedact     = "cfg_redact"
@@ -81,6 +83,7 @@ type objectProgramSpecs struct {
 	RecordIdle *ebpf.ProgramSpec `ebpf:"record_idle"`
 	RecordTask *ebpf.ProgramSpec `ebpf:"record_task"`
 	Recount    *ebpf.ProgramSpec `ebpf:"recount"`
+	Sample     *ebpf.ProgramSpec `ebpf:"sample"`
 }
 
 // objectMapSpecs contains maps before they are loaded into the kernel.
@@ -89,6 +92,7 @@ type objectProgramSpecs struct {
 type objectMapSpecs struct {
 	Control *ebpf.MapSpec `ebpf:"control"`
 	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
+	Samples *ebpf.MapSpec `ebpf:"samples"`
 	Scratch *ebpf.MapSpec `ebpf:"scratch"`
 }
 
@@ -128,6 +132,7 @@ func (o *objectObjects) Close() error {
 type objectMaps struct {
 	Control *ebpf.Map `ebpf:"control"`
 	Cpus    *ebpf.Map `ebpf:"cpus"`
+	Samples *ebpf.Map `ebpf:"samples"`
 	Scratch *ebpf.Map `ebpf:"scratch"`
 }
 
@@ -135,6 +140,7 @@ func (m *objectMaps) Close() error {
 	return _ObjectClose(
 		m.Control,
 		m.Cpus,
+		m.Samples,
 		m.Scratch,
 	)
 }
@@ -162,6 +168,7 @@ type objectPrograms struct {
 	RecordIdle *ebpf.Program `ebpf:"record_idle"`
 	RecordTask *ebpf.Program `ebpf:"record_task"`
 	Recount    *ebpf.Program `ebpf:"recount"`
+	Sample     *ebpf.Program `ebpf:"sample"`
 }
 
 func (p *objectPrograms) Close() error {
@@ -171,6 +178,7 @@ func (p *objectPrograms) Close() error {
 		p.RecordIdle,
 		p.RecordTask,
 		p.Recount,
+		p.Sample,
 	)
 }
 

@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -72,7 +73,7 @@ type Second struct {
 // SecondSize is the wire size of a Second in bytes.
 const SecondSize = int(unsafe.Sizeof(Second{}))
 
-// mapMemory maps the two shared maps, populated and locked, so that nothing
+// mapMemory maps the shared maps, populated and locked, so that nothing
 // faults on them in the window.
 func (o *Objects) mapMemory() error {
 	mem, err := mmap(o.coll.Maps["control"])
@@ -86,6 +87,11 @@ func (o *Objects) mapMemory() error {
 		return err
 	}
 	o.Slots = unsafe.Slice((*Slot)(unsafe.Pointer(&mem[0])), m.MaxEntries())
+	m = o.coll.Maps["samples"]
+	if mem, err = mmap(m); err != nil {
+		return err
+	}
+	o.Samples = unsafe.Slice((*CPUSample)(unsafe.Pointer(&mem[0])), m.MaxEntries())
 	return nil
 }
 
@@ -94,13 +100,16 @@ func (o *Objects) unmapMemory() error {
 	if o.Control != nil {
 		err = unmap(unsafe.Pointer(o.Control), unsafe.Sizeof(*o.Control))
 	}
-	if len(o.Slots) > 0 {
-		if e := unmap(unsafe.Pointer(&o.Slots[0]), unsafe.Sizeof(o.Slots[0])*uintptr(len(o.Slots))); err == nil {
-			err = e
-		}
-	}
-	o.Control, o.Slots = nil, nil
+	err = errors.Join(err, unmapSlice(o.Slots), unmapSlice(o.Samples))
+	o.Control, o.Slots, o.Samples = nil, nil, nil
 	return err
+}
+
+func unmapSlice[T any](s []T) error {
+	if len(s) == 0 {
+		return nil
+	}
+	return unmap(unsafe.Pointer(&s[0]), unsafe.Sizeof(s[0])*uintptr(len(s)))
 }
 
 func mmap(m *ebpf.Map) ([]byte, error) {

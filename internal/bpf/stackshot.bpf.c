@@ -16,6 +16,7 @@
 #include "record_task.h"
 #include "record_thread.h"
 #include "record_more.h"
+#include "sample.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -193,5 +194,16 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct rq *rq = task_rq(next);
 	if (rq)
 		slot->rq_clock = rq->clock;
+	return 0;
+}
+
+// sample is entered by a perf event of its CPU, in whatever the event
+// interrupts. Nothing goes to the event's own buffer, there is none.
+SEC("perf_event")
+int sample(struct sample_ctx *ctx)
+{
+	struct control *c = the_control();
+	if (c)
+		sample_cpu(ctx, c);
 	return 0;
 }

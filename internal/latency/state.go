@@ -59,6 +59,9 @@ func StateOf(t *kcdata.Thread) State {
 	l := &t.Linux
 	onCPU := l.Present&kcdata.ThreadHasOnCPU != 0 && l.OnCPU != 0
 	if onCPU {
+		if t.Sample != nil { // what it was about to do was read at another moment
+			return State{ClassRunning, "running", SinceArrival}
+		}
 		return State{ClassRunning, runningWords(l), SinceArrival}
 	}
 	switch {

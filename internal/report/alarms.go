@@ -93,10 +93,28 @@ func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	}
 	for _, t := range v.s.Tasks {
 		if t.ID == uint64(c.RanTgid) {
-			return fmt.Sprintf("%s tid %d: suspect it first", who(t), c.RanTid)
+			return fmt.Sprintf("%s tid %d%s: suspect it first", who(t), c.RanTid, v.where(t, c.RanTid))
 		}
 	}
 	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
+}
+
+// where is the function that a sample found a thread in; "" without a sample.
+func (v *view) where(task *kcdata.Task, tid uint32) string {
+	for _, t := range task.Threads {
+		switch {
+		case t.ID != uint64(tid) || t.Sample == nil:
+		case t.Sample.User != 0 && t.Sample.IP != 0:
+			return fmt.Sprintf(", in user mode at %#x", t.Sample.IP)
+		case t.Sample.User != 0:
+			return ", in user mode"
+		case len(t.Kernel) > 0:
+			return ", in the kernel at " + v.frame(t.Kernel[0])
+		default:
+			return ", in the kernel"
+		}
+	}
+	return ""
 }
 
 // leftOut says which tasks are missing from the file and why, one line per

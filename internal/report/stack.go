@@ -15,6 +15,8 @@ func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) 
 	switch {
 	case l.Present&kcdata.ThreadNeverRan != 0:
 		return "never ran", false
+	case t.Sample != nil && t.Sample.User != 0 && v.onlyEntry(t.Kernel):
+		return "in user mode", false
 	case len(t.Kernel) > 0:
 		return v.kindOfStack(t, st)
 	case st.class == classZombie:

@@ -75,10 +75,8 @@ func (s *stage) simple() ([]step, error) {
 	case Spinning.Name:
 		return []step{nice19(), {nr: opSpin}}, nil
 	case SpinSyscall.Name:
-		fd, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
-		s.fds = append(s.fds, fd)
-		return []step{nice19(), {nr: unix.SYS_READ, arg: args{uintptr(fd), addr(new([4096]byte)), 4096}, must: true, forever: true}},
-			os.NewSyscallError("open /dev/zero", err)
+		read, err := s.readZeros()
+		return []step{nice19(), read}, err
 	case Zombie.Name:
 		return []step{{nr: unix.SYS_EXIT_GROUP}}, nil
 	case ZombieLeader.Name:
@@ -90,6 +88,14 @@ func (s *stage) simple() ([]step, error) {
 		return s.stampSteps()
 	}
 	return s.hostile()
+}
+
+// readZeros is in a system call nearly all the time, and never sleeps.
+func (s *stage) readZeros() (step, error) {
+	fd, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
+	s.fds = append(s.fds, fd)
+	return step{nr: unix.SYS_READ, arg: args{uintptr(fd), addr(new([4096]byte)), 4096}, must: true, forever: true},
+		os.NewSyscallError("open /dev/zero", err)
 }
 
 func nap() step {

@@ -148,7 +148,7 @@ func (k Kind) castMore() []role {
 	case VforkParent.Name:
 		parent := ThreadWant{States: "D", Syscall: unix.SYS_CLONE, Stack: [][]string{{"kernel_clone"}}}
 		return []role{{want: Want{Leader: parent}}, {name: "child", want: Want{Leader: napping()}}}
-	case fifoHog.Name:
+	case fifoHog.Name, fifoCallHog.Name:
 		return []role{{second: true, want: Want{Leader: ThreadWant{States: "RZ", Syscall: NoSyscall}}}}
 	case cpuHogs.Name:
 		return many(k.N, ThreadWant{States: "RZ", Syscall: NoSyscall})
@@ -165,6 +165,7 @@ var (
 	manyThreads = Kind{Name: "many-threads"}
 	bystanders  = Kind{Name: "bystanders"}
 	fifoHog     = Kind{Name: "fifo-hog"}
+	fifoCallHog = Kind{Name: "fifo-call-hog"}
 	cpuHogs     = Kind{Name: "cpu-hogs"}
 	exitStorm   = Kind{Name: "exit-storm"}
 	stamper     = Kind{Name: "stamper"}

@@ -23,6 +23,13 @@ func FIFOHog(tb testing.TB, cpu int, life time.Duration) *Fixture {
 	return startHogs(tb, Kind{Name: fifoHog.Name, N: 1, CPU: cpu, Life: life})
 }
 
+// FIFOCallHog is FIFOHog in a loop of system calls: reads of /dev/zero. Its end
+// is the kernel's limit alone.
+func FIFOCallHog(tb testing.TB, cpu int, life time.Duration) *Fixture {
+	tb.Helper()
+	return startHogs(tb, Kind{Name: fifoCallHog.Name, N: 1, CPU: cpu, Life: life})
+}
+
 // CPUHogs pins n spinners of SCHED_OTHER to one CPU. They end at the test's
 // cleanup, and after MaxHogLife at the latest.
 func CPUHogs(tb testing.TB, cpu, n int) *Fixture {
@@ -50,7 +57,16 @@ func (s *stage) hostile() ([]step, error) {
 	if s.kind.Name == cpuHogs.Name {
 		return []step{pin, spin}, nil
 	}
-	us := uint64(s.kind.Life/time.Microsecond) + hogRTTimeSlackUs
+	us := uint64(s.kind.Life / time.Microsecond)
+	if s.kind.Name == fifoCallHog.Name {
+		zeros, err := s.readZeros()
+		if err != nil {
+			return nil, err
+		}
+		spin = zeros
+	} else {
+		us += hogRTTimeSlackUs
+	}
 	limit := &unix.Rlimit{Cur: us, Max: us}
 	prio := new(int32)
 	*prio = 99

@@ -86,6 +86,23 @@ func TestI5FIFOHogEndsByItself(t *testing.T) {
 	}
 }
 
+// The one in system calls is on its CPU, in the kernel's time, and is ended by
+// the kernel's limit.
+func TestI5FIFOCallHogIsEnded(t *testing.T) {
+	holdMachine(t)
+	cpu, life := lastCPU(t), 300*time.Millisecond
+	c := &FIFOCallHog(t, cpu, life).Children[0]
+	if err := waitFor(life+5*time.Second, c.ended); err != nil {
+		t.Fatalf("hog of %v: %v", life, err)
+	}
+	if user, system := statField(t, c.Pid, fieldUtime), statField(t, c.Pid, fieldUtime+1); system < 5 || system < user {
+		t.Errorf("hog of %v used %d ticks of user time and %d of system time", life, user, system)
+	}
+	if policy, on := statField(t, c.Pid, fieldPolicy), statField(t, c.Pid, fieldProcessor); policy != unix.SCHED_FIFO || on != cpu {
+		t.Errorf("policy %d on CPU %d, want SCHED_FIFO on %d", policy, on, cpu)
+	}
+}
+
 func TestCPUHogsShareOneCPU(t *testing.T) {
 	holdMachine(t)
 	cpu := lastCPU(t)

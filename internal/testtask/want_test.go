@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 
 func TestKindsDoNotShareNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range append(All(), fifoHog, cpuHogs, exitStorm) {
+	for _, k := range append(All(), fifoHog, fifoCallHog, cpuHogs, exitStorm) {
 		if seen[k.Name] {
 			t.Errorf("two kinds named %q", k.Name)
 		}
