@@ -54,7 +54,12 @@ func (w *worker) phases(queue uint64) kcdata.LinuxPhases {
 func (c *captured) latencies(t *try, team []*worker) {
 	for _, w := range team {
 		if !w.away && w.stamp.in {
-			c.phases = append(c.phases, w.phases(t.mem.queue.Waited(w.slot)))
+			p := w.phases(t.mem.queue.Waited(w.slot))
+			if w.cost.has {
+				p.Cycles, p.Instrs = w.cost.cycles, w.cost.instrs
+				p.Present |= kcdata.PhasesHaveCycles
+			}
+			c.phases = append(c.phases, p)
 		}
 		if w.stamp.main {
 			c.mainCPU = int32(w.cpu)

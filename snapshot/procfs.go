@@ -33,6 +33,7 @@ func (s *Session) openProcfs() *procfsEngine {
 func (e *procfsEngine) name() string       { return EngineProcfs }
 func (e *procfsEngine) isolation() string  { return IsolationNone }
 func (e *procfsEngine) stops() bool        { return false }
+func (e *procfsEngine) done()              {}
 func (e *procfsEngine) prepare(size) error { return nil } // its memory is the heap
 
 func (e *procfsEngine) close() error {

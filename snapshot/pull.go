@@ -147,6 +147,9 @@ func (p *pull) close() error {
 	return errors.Join(p.unhook(), p.objects.Close())
 }
 
+// done lets this process's threads back to the CPUs that they fled from.
+func (p *pull) done() { p.flight.comeBack() }
+
 // dismiss ends the workers. False: one of them may be unable to stop for Go's
 // own world, or still comes to its turn.
 func (p *pull) dismiss() (ended bool) {

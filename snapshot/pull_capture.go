@@ -43,9 +43,6 @@ func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*wor
 	cancel := context.AfterFunc(ctx, t.state.stopEarly)
 	missing = p.run(t, team)
 	cancel()
-	if len(missing) == 0 && len(team) == len(p.workers) {
-		p.flight.comeBack()
-	}
 	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
 		p.loud()
 	}

@@ -44,6 +44,8 @@ type engine interface {
 	// and holds until the next call. With an error of kind errNotStopped
 	// nothing was recorded, and another try may succeed.
 	capture(ctx context.Context, j job) (*captured, error)
+	// done ends what a Take has done to this process.
+	done()
 	close() error
 }
 
@@ -94,6 +96,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	}
 	scope.noSettle = r.NoSettle
 	s.hooks.reach(stageScope)
+	defer s.engine.done()
 	c, err := s.tries(ctx, scope)
 	if err != nil {
 		return nil, err
