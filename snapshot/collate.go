@@ -90,7 +90,9 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (count
 		}
 		n.tasks++
 		n.threads += len(t.threads)
-		samples.names.addresses(t)
+		if err := samples.names.addresses(t); err != nil {
+			return n, err
+		}
 		t.addFaults()
 		if err := samples.place(t); err != nil {
 			return n, err
@@ -143,11 +145,17 @@ type threadAt struct {
 	linux  int // LINUX_THREAD
 	kernel stackAt
 	user   bool // has a user stack
+	taken  bool // the stop took it off its CPU
 	end    int  // offset of the container's end item
 }
 
 // stackAt is where a stack's addresses lie in body: the payload of its array.
 type stackAt struct{ off, count int }
+
+// item is the whole item in body: its payload is padded to 16 bytes.
+func (s stackAt) item() (off, size int) {
+	return s.off - itemHeader, itemHeader + roundUp(8*s.count, 16)
+}
 
 // edit replaces cut bytes of the body at off by others. Whole items only: what
 // goes out is made of the body's and put's items.
@@ -232,6 +240,7 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 		if t.second != nil {
 			t.second.look(&lx)
 		}
+		th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
 		return err
 	case it.Type == kcdata.TypeArray:
 		switch elem, _, count := it.Elem(); elem {

@@ -42,18 +42,28 @@ func (s *Session) newNames() *names {
 }
 
 // addresses takes note of every address of a task's stacks, and redacts them
-// in place.
-func (n *names) addresses(t *taskBytes) {
+// in place. What the file does not show of a stack is cut before.
+func (n *names) addresses(t *taskBytes) error {
 	for i := range t.threads {
-		s := t.threads[i].kernel
-		for i := range s.count {
-			b := t.frame(s, i)
+		th := &t.threads[i]
+		cut := 0
+		if th.taken && th.linux != 0 {
+			cut = n.preemptionPath(t.addresses(th.kernel))
+		}
+		for i := cut; i < th.kernel.count; i++ {
+			b := t.frame(th.kernel, i)
 			shown := n.note(binary.LittleEndian.Uint64(b))
 			if n.redact {
 				binary.LittleEndian.PutUint64(b, shown)
 			}
 		}
+		if cut > 0 {
+			if err := t.cutStack(th, cut); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 // sampled takes note of a stack whose leaf is where the thread was, and gives

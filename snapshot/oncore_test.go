@@ -89,7 +89,7 @@ func (sp spinner) check(t *testing.T, snap *kcdata.Snapshot) string {
 	if int(th.Linux.CPU) != sp.cpu || letter(&th.Linux) != 'R' {
 		t.Errorf("the spinner %d: state %c on CPU %d, want R on %d", sp.pid, letter(&th.Linux), th.Linux.CPU, sp.cpu)
 	}
-	if th.Linux.KstackErr != 0 || len(stack) == 0 || !sp.fits(th, stack) {
+	if th.Linux.KstackErr != 0 || !sp.fits(th, stack) || len(stack) != int(th.Linux.KstackDepth) {
 		t.Errorf("the spinner %d: presence %#x, system call %+v, stack %v", sp.pid, th.Linux.Present, th.Syscall, stack)
 	}
 	c, _ := snap.CPU(uint32(sp.cpu))
@@ -117,13 +117,26 @@ func (sp spinner) check(t *testing.T, snap *kcdata.Snapshot) string {
 const switchMissed = "a switch was missed"
 
 // wasInUserMode: taken by an interrupt, which is all that its kernel stack has.
+// If the stop took it, the file has not even that.
 func wasInUserMode(th *kcdata.Thread, stack []string) bool {
-	return th.Linux.Present&kcdata.ThreadUserMode != 0 && th.Syscall != nil && th.Syscall.Nr == -1 &&
-		interruptEntry(stack[len(stack)-1]) && !has(stack, "do_syscall_64", "el0_svc")
+	if th.Linux.Present&kcdata.ThreadUserMode == 0 || th.Syscall == nil || th.Syscall.Nr != -1 {
+		return false
+	}
+	if th.Linux.OnCPU == 1 {
+		return len(stack) == 0 && th.Linux.KstackSkipped > 0
+	}
+	return len(stack) > 0 && interruptEntry(stack[len(stack)-1]) && !has(stack, "do_syscall_64", "el0_svc")
 }
 
-// wasInRead: in the call, or between two.
+// wasInRead: in the call, or between two. If the stop took it, its stack begins
+// in the call, not in the interrupt that ended it.
 func wasInRead(th *kcdata.Thread, stack []string) bool {
+	if th.Linux.OnCPU == 1 && len(stack) > 0 && (interruptEntry(stack[0]) || has(stack[:1], "irqentry_exit", "exit_to_user_mode_loop")) {
+		return false
+	}
+	if len(stack) == 0 {
+		return wasInUserMode(th, stack)
+	}
 	inCall := th.Syscall != nil && th.Syscall.Nr == unix.SYS_READ && th.Linux.Present&kcdata.ThreadUserMode == 0 &&
 		has(stack, "do_syscall_64", "el0_svc") && has(stack[len(stack)-1:], "entry_SYSCALL_64_after_hwframe", "el0t_64_sync")
 	return inCall || wasInUserMode(th, stack)

@@ -200,7 +200,7 @@ func (w *worker) enterTrap(t *try) {
 	s.in = k.In != 0
 	s.switches = k.Broken
 	if s.left = nanotime(); w.switched() != k.Switched && k.Left != 0 {
-		s.left, s.torn = k.Left, true
+		s.left = k.Left // it was taken off its CPU since, by a SIGSTOP for one
 	}
 }
 

@@ -131,6 +131,7 @@ func (w *worker) inWindow(t *try) {
 		t.await(phaseDrained, by)
 	}
 	w.stamp.released = nanotime()
+	atomic.StoreUint32(&w.slotMem().Left, 1)
 	t.state.release()
 	w.note(kcdata.TraceReleased, t.state.word.Load())
 }

@@ -85,7 +85,6 @@ type stamps struct {
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
-	torn     bool // taken off its CPU after the release, by a SIGSTOP for one: left is the release
 
 	switches uint32 // context switches while it should have held its CPU
 }
@@ -314,20 +313,19 @@ func (w *worker) assign(t *try) {
 	w.called.Store(true)
 }
 
-// heldCPU is from when to when this worker's CPU did not do its own work. The
-// worker's first and last instructions lie within: the scheduler's switches to
-// it and away from it say more, where the hook has seen them. An earlier
-// switch away or a later one to it is a break of the stop, not its end.
+// heldCPU is from when to when this worker's CPU did not do its own work: from
+// the scheduler's switch to it to the first switch away after the release, where
+// the hook has seen them, else between its own first and last instructions.
 func (w *worker) heldCPU() (from, to int64) {
 	slot := w.slotMem()
 	from, to = w.stamp.taken, w.stamp.left
 	if at := int64(atomic.LoadUint64(&slot.StopNs)); at != 0 {
 		from = min(from, at)
 	}
-	if w.stamp.torn {
-		return from, to
+	if at := int64(atomic.LoadUint64(&slot.GoneNs)); at != 0 {
+		to = at
 	}
-	return from, max(to, int64(atomic.LoadUint64(&slot.GoneNs)))
+	return from, to
 }
 
 // switched is how often the scheduler took this thread off its CPU so far. It

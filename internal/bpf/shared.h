@@ -51,14 +51,14 @@ struct cpu_slot {
 	u32 nr_running;
 	u32 ran_tid, ran_tgid;
 	u32 ran_known;
-	u32 left;     // the worker's turn is over: what comes after is not the stop's; written by the worker
+	u32 left;     // released: what comes after is not the stop's; written by the worker, or its trap
 	u64 stop_ns;  // ktime of the switch to the worker
 	u64 rq_clock; // runqueue clock at that moment; 0: not known
 	u64 open_id;  // id of the open container
 	u64 displaced_at;  // ktime when one of our own threads took the CPU from displaced_tid
 	u32 displaced_tid; // 0: the thread before ours is ran_tid, or was idle
 	u32 reserved2;
-	u64 gone_ns;  // ktime of the first switch away from the worker when its turn was over
+	u64 gone_ns;  // ktime of the first switch away from the worker after that
 	u64 pad[5];   // to 128 bytes: two CPUs never share a line pair
 };
 

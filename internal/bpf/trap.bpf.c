@@ -404,6 +404,9 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 	w->switched = me->nvcsw + me->nivcsw;
 	w->broken = (u32)w->switched - w->broken;
 	w->left = trace_now(TRACE_RELEASED, s->word);
+	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
+	if (slot)
+		slot->left = 1;
 }
 
 // count_in arrives and waits for the decision. False: this CPU is not part of it.

@@ -1,0 +1,89 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"stackshot/kcdata"
+)
+
+// A thread that the stop took off its CPU has the way it was taken on top of its
+// stack: the interrupt that brought the worker, and the schedule on its return.
+// Its stack in the file begins where the thread was. Frames of the scheduler
+// itself the kernel leaves out already (in_sched_functions).
+
+// preemptedIn are functions between a thread and the schedule that another made
+// it enter. The last two words of each path are entries: what follows them is
+// the thread's own.
+var preemptedIn = []string{
+	"irqentry_exit", "raw_irqentry_exit", "dynamic_irqentry_exit", "exit_to_user_mode", "syscall_exit_to_user_mode",
+	"preempt_schedule", "__preempt_schedule", "dynamic_preempt_schedule", "__cond_resched", "dynamic_cond_resched",
+	"sysvec_", "common_interrupt", "ret_from_intr",
+	"arm64_preempt_schedule", "do_notify_resume", "ret_to_user", "el1_interrupt", "el0_interrupt", "__el0_irq", "__el1_irq",
+	"el1h_64_irq_handler", "el0t_64_irq_handler", "el0t_32_irq_handler",
+}
+
+var interruptEntries = []string{
+	"asm_sysvec_", "asm_common_interrupt", "asm_exc_", "el1h_64_irq", "el0t_64_irq", "el0t_32_irq",
+}
+
+// preemptionPath is how many frames from the leaf on are the way a thread was
+// taken off its CPU. An exception's entry alone may be the thread's own doing:
+// it counts only behind the way out of it.
+func (n *names) preemptionPath(stack []uint64) (path int) {
+	for i, addr := range stack {
+		sym, ok := n.name(addr)
+		switch {
+		case !ok || sym.Module != "":
+			return path
+		case hasPrefix(sym.Name, preemptedIn):
+			path = i + 1
+		case hasPrefix(sym.Name, interruptEntries) && (path > 0 || !strings.HasPrefix(sym.Name, "asm_exc_")):
+			return i + 1
+		default:
+			return path
+		}
+	}
+	return path
+}
+
+func hasPrefix(name string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// cutStack takes the first frames off a thread's stack. What is left of the item
+// comes from the body, so after redaction.
+func (t *taskBytes) cutStack(th *threadAt, frames int) error {
+	left := th.kernel.count - frames
+	var put []byte
+	if left > 0 {
+		w, bytes := newSection()
+		w.note(w.Uint64s(kcdata.TypeKernStackLR64, t.addresses(th.kernel)[frames:]))
+		if w.err != nil {
+			return w.err
+		}
+		put = bytes()
+	}
+	off, size := th.kernel.item()
+	t.replace(off, size, put)
+	var lx kcdata.LinuxThread
+	if err := kcdata.Unmarshal(t.body[th.linux:], &lx); err != nil {
+		return err
+	}
+	lx.KstackDepth, lx.KstackSkipped = uint32(left), uint32(frames)
+	kcdata.Marshal(t.body[th.linux:th.linux], &lx)
+	return nil
+}
+
+func (t *taskBytes) addresses(s stackAt) []uint64 {
+	out := make([]uint64, s.count)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint64(t.frame(s, i))
+	}
+	return out
+}
