@@ -1,78 +1,71 @@
 package snapshot
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"stackshot/internal/testtask"
+	"stackshot/kcdata"
 )
 
-// floorRounds is how often every session is measured, in turn.
-const floorRounds = 20
+// A crowd of n threads: a twelfth in tasks of one, the rest in four large ones.
+func benchCrowd(n int) []testtask.Kind {
+	return []testtask.Kind{testtask.Bystanders(n / 12), testtask.ManyThreads(n / 4),
+		testtask.ManyThreads(n / 4), testtask.ManyThreads(n / 4), testtask.ManyThreads(n / 6)}
+}
 
-// BenchmarkFloor holds engine trap against its floor: the same stop and the
-// same walk, of whose threads each is unwound and nothing recorded. One round
-// measures every session once; rounds follow one another, so a ratio is the
-// median of ratios within a round, and a machine whose speed drifts moves both
-// sides. Engines pull and procfs stand beside it on all CPUs.
-//
-//	floor1, trap1 …  one CPU at work, ns of stopped time per thread
-//	floor, trap …    all CPUs at work; procfs stops nothing: its whole time
-func BenchmarkFloor(b *testing.B) {
-	crowd := func(n int) []testtask.Kind {
-		return []testtask.Kind{testtask.Bystanders(n / 12), testtask.ManyThreads(n / 4),
-			testtask.ManyThreads(n / 4), testtask.ManyThreads(n / 4), testtask.ManyThreads(n / 6)}
-	}
+// benchWorlds runs f beside each of the worlds that the floor is stated for.
+func benchWorlds(b *testing.B, f func(*testing.B)) {
 	for _, w := range []struct {
 		name  string
 		kinds []testtask.Kind
 	}{
-		{"threads=600", crowd(600)},
-		{"threads=4000", crowd(4000)},
+		{"threads=600", benchCrowd(600)},
+		{"threads=4000", benchCrowd(4000)},
 		{"process=4000", []testtask.Kind{testtask.ManyThreads(4000)}},
 	} {
 		b.Run(w.name, func(b *testing.B) {
+			requireBPF(b)
 			testtask.Start(b, w.kinds...)
-			againstFloor(b)
+			f(b)
 		})
 	}
 }
 
-// floorEntry is one session of the round and what it measured.
-type floorEntry struct {
-	name    string
-	measure func() float64 // ns per thread
-	per     []float64
-}
+// BenchmarkFloor holds engine trap against its floor: the same stop and the
+// same walk, of whose threads each is unwound and nothing recorded or read a
+// second time. One round measures every session once (see rounds).
+//
+//	floor1, trap1, thread1    one CPU at work; ns of stopped time per thread
+//	floor, trap, task, thread all CPUs at work
+//	trap…-census-% and so on  shares of the working CPUs' time
+//
+// trap is without latency, task and thread are the levels of --latency. What
+// thread measures in the unwinder is the share of it in trap.
+func BenchmarkFloor(b *testing.B) { benchWorlds(b, againstFloor) }
 
 func againstFloor(b *testing.B) {
-	all := Options{Engine: EngineTrap}
-	one := Options{Engine: EngineTrap, CPUs: firstWorker(b)}
-	entries := []*floorEntry{
-		procfsEntry(b), stoppedEntry(b, "pull", benchSession(b, Options{Engine: EnginePull})),
-		stoppedEntry(b, "floor1", benchFloor(b, one)), stoppedEntry(b, "trap1", benchSession(b, one)),
-		stoppedEntry(b, "floor", benchFloor(b, all)), stoppedEntry(b, "trap", benchSession(b, all)),
+	main := firstWorker(b)
+	session := func(cpus, latency string) *Session {
+		return benchSession(b, Options{Engine: EngineTrap, CPUs: cpus, Latency: latency})
 	}
-	for _, e := range entries {
-		e.measure() // memory grows to what it needs
+	r := &rounds{entrants: []*entrant{
+		stopped("floor1", floorOf(b, session(main, LatencyOff))), stopped("trap1", session(main, LatencyOff)),
+		stopped("floor", floorOf(b, session("", LatencyOff))), stopped("trap", session("", LatencyOff)),
+		stopped("task", session("", LatencyTask)), stopped("thread", session("", LatencyThread)),
+		stopped("thread1", session(main, LatencyThread)),
+	}}
+	r.run(b)
+	for _, e := range r.entrants {
+		b.ReportMetric(median(r.perThread(e.name)), e.name+"-ns/thread")
 	}
-	for b.Loop() {
-		for range floorRounds {
-			for _, e := range entries {
-				e.per = append(e.per, e.measure())
-			}
-		}
+	for _, pair := range [][2]string{{"trap1", "floor1"}, {"trap", "floor"}, {"trap", "trap1"}, {"floor", "floor1"}, {"task", "trap"}, {"thread", "trap"}} {
+		r.reportRatio(b, pair[0], pair[1])
 	}
-	per := map[string][]float64{}
-	for _, e := range entries {
-		per[e.name] = e.per
-		b.ReportMetric(median(e.per), e.name+"-ns/thread")
-	}
-	b.ReportMetric(0, "ns/op") // says nothing: a round is all sessions
-	for _, r := range [][2]string{{"trap1", "floor1"}, {"trap", "floor"}, {"trap", "trap1"}, {"floor", "floor1"}, {"pull", "trap"}, {"procfs", "trap"}} {
-		b.ReportMetric(median(ratios(per[r[0]], per[r[1]])), r[0]+"/"+r[1])
-	}
+	b.ReportMetric(r.ratio("trap", "trap1")/r.ratio("floor", "floor1"), "scaling/floor")
+	b.ReportMetric(r.of("trap").samples[0].threads, "threads")
+	r.reportShares(b, "trap1", "thread1")
+	r.reportShares(b, "trap", "thread")
 }
 
 // firstWorker is the main CPU, as the list that Options.CPUs takes.
@@ -80,25 +73,9 @@ func firstWorker(b *testing.B) string {
 	return fmt.Sprint(benchSession(b, Options{Engine: EngineTrap}).plan.Main)
 }
 
-func stoppedEntry(b *testing.B, name string, s *Session) *floorEntry {
-	return &floorEntry{name: name, measure: func() float64 { return stoppedPerThread(b, s) }}
-}
-
-func procfsEntry(b *testing.B) *floorEntry {
-	s := benchSession(b, Options{Engine: EngineProcfs})
-	return &floorEntry{name: "procfs", measure: func() float64 {
-		r, err := s.Take(context.Background(), Request{}) // stops nothing: tasks may end meanwhile
-		if err != nil {
-			b.Fatal(err)
-		}
-		return float64(r.Elapsed) / float64(r.Threads)
-	}}
-}
-
-// benchFloor is engine trap, but its program only unwinds.
-func benchFloor(b *testing.B, o Options) *Session {
+// floorOf has a session's program only unwind.
+func floorOf(b *testing.B, s *Session) *Session {
 	b.Helper()
-	s := benchSession(b, o)
 	e := s.engine.(*trap)
 	e.floor = true
 	top := s.plan.Topology
@@ -108,23 +85,78 @@ func benchFloor(b *testing.B, o Options) *Session {
 	return s
 }
 
-// stoppedPerThread captures, writes no file, and gives ns of stopped time.
-func stoppedPerThread(b *testing.B, s *Session) float64 {
-	b.Helper()
-	sc, err := s.scope(Request{})
-	if err != nil {
-		b.Fatal(err)
+// share is a part of the time of the CPUs that worked.
+type share struct {
+	name string
+	of   func(*kcdata.LinuxPhases) uint64
+}
+
+var shares = []share{
+	{"record", func(p *kcdata.LinuxPhases) uint64 { return p.RecordNs }},
+	{"census", func(p *kcdata.LinuxPhases) uint64 { return p.CensusNs }},
+	{"verify", func(p *kcdata.LinuxPhases) uint64 { return p.VerifyNs }},
+	{"queue", func(p *kcdata.LinuxPhases) uint64 { return p.QueueNs }},
+	{"tail", func(p *kcdata.LinuxPhases) uint64 { return p.DrainNs + p.ReleaseNs }},
+	{"arrival", func(p *kcdata.LinuxPhases) uint64 { return p.EnterNs + p.ArrivalNs + p.HoldNs }},
+	{"exit", func(p *kcdata.LinuxPhases) uint64 { return p.ExitNs }},
+}
+
+// reportShares prints medians over the rounds. Of "record", what timed has
+// measured in the unwinder in the same round is printed on its own.
+func (r *rounds) reportShares(b *testing.B, name, timed string) {
+	samples := r.of(name).samples
+	for _, part := range shares {
+		var of []float64
+		for i, s := range samples {
+			ns := s.sum(part.of)
+			if part.name == "record" {
+				ns -= r.of(timed).samples[i].unwinding() * s.threads
+			}
+			of = append(of, 100*ns/s.sum(totalOf))
+		}
+		b.ReportMetric(median(of), name+"-"+part.name+"-%")
 	}
-	c, err := s.tries(context.Background(), sc)
-	for again := 0; err == nil && len(c.failed) > 0 && again < 5; again++ { // a task ended between census and record
-		c, err = s.tries(context.Background(), sc)
+	var of []float64
+	for i, s := range samples {
+		of = append(of, 100*r.of(timed).samples[i].unwinding()*s.threads/s.sum(totalOf))
 	}
-	if err != nil || len(c.failed) > 0 {
-		b.Fatalf("%v, left out %+v", err, c.failed)
+	b.ReportMetric(median(of), name+"-unwind-%")
+}
+
+func totalOf(p *kcdata.LinuxPhases) uint64 { return p.TotalNs }
+
+// sum adds a part over the CPUs that worked.
+func (s *sample) sum(of func(*kcdata.LinuxPhases) uint64) (ns float64) {
+	for i := range s.phases {
+		for _, cpu := range s.worked {
+			if s.phases[i].CPU == cpu {
+				ns += float64(of(&s.phases[i]))
+			}
+		}
 	}
-	threads := 0
-	for _, r := range c.recorded {
-		threads += int(r.threads)
+	return ns
+}
+
+// unwinding is the time in the kernel's unwinder, ns per thread.
+func (s *sample) unwinding() float64 {
+	return s.sum(func(p *kcdata.LinuxPhases) uint64 { return p.UnwindNs }) / s.threads
+}
+
+// BenchmarkSplit compares sizes of a task's parts, all CPUs at work.
+func BenchmarkSplit(b *testing.B) { benchWorlds(b, acrossSplits) }
+
+func acrossSplits(b *testing.B) {
+	r := &rounds{}
+	for _, n := range []uint32{8, 16, 32, 64, 128} {
+		s := benchSession(b, Options{Engine: EngineTrap, Latency: LatencyOff})
+		s.engine.(*trap).split = n
+		r.entrants = append(r.entrants, stopped(fmt.Sprint("split", n), s))
 	}
-	return float64(c.capture.StoppedNs) / float64(threads)
+	r.run(b)
+	for _, e := range r.entrants {
+		b.ReportMetric(median(r.perThread(e.name)), e.name+"-ns/thread")
+		if e.name != "split64" {
+			r.reportRatio(b, e.name, "split64")
+		}
+	}
 }
