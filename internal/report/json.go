@@ -34,18 +34,19 @@ type addr uint64
 func (a addr) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#x", uint64(a)), nil }
 
 type jsonDocument struct {
-	Format   string        `json:"format"`
-	Version  int           `json:"version"`
-	Machine  jsonMachine   `json:"machine"`
-	Capture  *jsonCapture  `json:"capture,omitempty"`
-	CPUs     []jsonCPU     `json:"cpus"`
-	Alarms   []string      `json:"alarms"`
-	Warnings []jsonWarning `json:"warnings"`
-	Problems []string      `json:"problems"`
-	LeftOut  []jsonLeftOut `json:"left_out"`
-	Modules  []jsonModule  `json:"modules"`
-	Counts   Counts        `json:"counts"`
-	Tasks    []jsonTask    `json:"tasks"`
+	Format   string         `json:"format"`
+	Version  int            `json:"version"`
+	Machine  jsonMachine    `json:"machine"`
+	Capture  *jsonCapture   `json:"capture,omitempty"`
+	Atomic   *jsonAtomicity `json:"atomicity,omitempty"`
+	CPUs     []jsonCPU      `json:"cpus"`
+	Alarms   []string       `json:"alarms"`
+	Warnings []jsonWarning  `json:"warnings"`
+	Problems []string       `json:"problems"`
+	LeftOut  []jsonLeftOut  `json:"left_out"`
+	Modules  []jsonModule   `json:"modules"`
+	Counts   Counts         `json:"counts"`
+	Tasks    []jsonTask     `json:"tasks"`
 }
 
 type jsonMachine struct {
@@ -87,6 +88,43 @@ type jsonCapture struct {
 	BufferUsed uint64 `json:"buffer_used"`
 }
 
+// jsonAtomicity says how much of one instant the picture is.
+type jsonAtomicity struct {
+	Method   string    `json:"method"`
+	Compared uint32    `json:"compared"`
+	Ran      uint32    `json:"ran"`
+	Gone     uint32    `json:"gone"`
+	Missed   uint32    `json:"missed"`
+	SpanNs   uint64    `json:"span_ns"`
+	VerifyNs uint64    `json:"verify_ns"`
+	Who      []jsonRan `json:"who"`
+}
+
+type jsonRan struct {
+	Pid       uint32 `json:"pid"`
+	Tid       uint32 `json:"tid"`
+	Switches  uint64 `json:"switches"`
+	RuntimeNs uint64 `json:"runtime_ns"`
+}
+
+// methodNames are the values of "method".
+var methodNames = map[uint32]string{kcdata.AtomicityInWindow: "in_window", kcdata.AtomicityAfter: "after"}
+
+func (v *view) jsonAtomicity() *jsonAtomicity {
+	a := v.s.Atomicity
+	if a == nil {
+		return nil
+	}
+	out := &jsonAtomicity{
+		Method: methodNames[a.Method], Compared: a.Compared, Ran: a.Ran, Gone: a.Gone, Missed: a.Missed,
+		SpanNs: a.SpanNs, VerifyNs: a.VerifyNs, Who: []jsonRan{},
+	}
+	for _, r := range v.s.Ran {
+		out.Who = append(out.Who, jsonRan{r.Tgid, r.Tid, r.Switches, r.RuntimeNs})
+	}
+	return out
+}
+
 type jsonCPU struct {
 	CPU       uint32  `json:"cpu"`
 	Kind      string  `json:"kind"`
@@ -125,7 +163,7 @@ type jsonModule struct {
 func (v *view) document() jsonDocument {
 	d := jsonDocument{
 		Format: "stackshot-report", Version: JSONVersion,
-		Machine: v.jsonMachine(), Capture: v.jsonCapture(), Counts: v.counts,
+		Machine: v.jsonMachine(), Capture: v.jsonCapture(), Atomic: v.jsonAtomicity(), Counts: v.counts,
 		CPUs: []jsonCPU{}, Alarms: v.alarms(), Warnings: []jsonWarning{}, Problems: cleanAll(v.s.Problems),
 		LeftOut: []jsonLeftOut{}, Modules: []jsonModule{}, Tasks: []jsonTask{},
 	}

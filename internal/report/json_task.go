@@ -51,6 +51,8 @@ type jsonThread struct {
 	AgeNs      *uint64      `json:"age_at_most_ns,omitempty"`
 	CPU        *uint32      `json:"cpu,omitempty"`
 	OnCPU      *bool        `json:"on_cpu,omitempty"`
+	Displaced  *uint64      `json:"displaced_ns,omitempty"`
+	Sample     *jsonSample  `json:"sample,omitempty"`
 	Policy     *uint32      `json:"policy,omitempty"`
 	Prio       *int32       `json:"prio,omitempty"`
 	Nice       *int32       `json:"nice,omitempty"`
@@ -69,8 +71,17 @@ type jsonThread struct {
 	Wchan      string       `json:"wchan,omitempty"`
 	StackNote  string       `json:"stack_note,omitempty"`
 	Truncated  bool         `json:"kernel_stack_truncated"`
+	Skipped    uint32       `json:"kernel_frames_skipped,omitempty"`
 	Kernel     []jsonFrame  `json:"kernel_stack"`
 	User       []jsonFrame  `json:"user_stack,omitempty"`
+}
+
+// jsonSample: the thread's own CPU, which was not stopped, took its stacks.
+type jsonSample struct {
+	CPU     uint32 `json:"cpu"`
+	User    bool   `json:"user_mode"`
+	IP      addr   `json:"ip"`
+	DelayNs uint64 `json:"delay_ns"`
 }
 
 type jsonSyscall struct {
@@ -145,11 +156,15 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 		Nvcsw:    present(p, kcdata.ThreadHasSwitches, l.Nvcsw), Nivcsw: present(p, kcdata.ThreadHasSwitches, l.Nivcsw),
 		MinFlt: present(p, kcdata.ThreadHasFaults, l.MinFlt), MajFlt: present(p, kcdata.ThreadHasFaults, l.MajFlt),
 		Wchan: Clean(t.Wchan), StackNote: t.note, Truncated: p&kcdata.ThreadTruncated != 0,
+		Displaced: present(p, kcdata.ThreadDisplaced, l.DisplacedNs), Skipped: l.KstackSkipped,
 		Kernel: v.jsonFrames(t.Kernel), User: v.jsonFrames(t.User),
 	}
 	if t.HasLinux {
 		bits := addr(uint64(l.State) | uint64(l.ExitState))
 		out.StateBits, out.CPU, out.Policy, out.Prio, out.Nice = &bits, &l.CPU, &l.Policy, &l.Prio, &l.Nice
+	}
+	if s := t.Sample; s != nil {
+		out.Sample = &jsonSample{s.CPU, s.User != 0, addr(s.IP), s.DelayNs}
 	}
 	if t.hasAge {
 		out.AgeNs = &t.age
