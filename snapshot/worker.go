@@ -1,11 +1,9 @@
 package snapshot
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -97,42 +95,6 @@ type team struct {
 	hooks   hooks
 }
 
-// hooks are called by tests to bend a worker's turn, and by benchmarks to see
-// where the time between a request and its stop goes. Constant after Open.
-type hooks struct {
-	beforeWake    func() // in the coordinator
-	beforeArrival func(cpu int)
-	recorded      func(cpu int)
-	noFIFO        bool          // as where SCHED_FIFO is refused
-	staleTid      int           // engine trap records this thread as if it ran once before the second pass
-	inWindow      func(cpu int) // engine pull
-	reached       func(stage)   // by the coordinator, before the wake
-
-	// Engine trap, asked before the stop: how long a CPU spins between decision
-	// and interrupts off, and in the window before it records.
-	lateHold, longWindow func(cpu int) time.Duration
-}
-
-// stage is a step between a request and the wake; the hook hears of its end.
-type stage int
-
-const (
-	stageScope stage = iota
-	stageLock
-	stagePrepare
-	stageAttach
-	stageQuiet
-	stageCount
-)
-
-func (h *hooks) reach(s stage) {
-	if h.reached != nil {
-		h.reached(s)
-	}
-}
-
-const fifoPriority = 99
-
 func newTeam() (*team, error) {
 	gate, err := unix.Eventfd(0, unix.EFD_SEMAPHORE|unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -191,56 +153,6 @@ func (w *worker) loop(fifo bool) {
 		}
 		w.sayDone()
 	}
-}
-
-// setFIFO comes before any pinning: a thread that is pinned behind somebody's
-// FIFO task could not run to set it. Children do not inherit it.
-func setFIFO() error {
-	err := unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size:     unix.SizeofSchedAttr,
-		Policy:   unix.SCHED_FIFO,
-		Priority: fifoPriority,
-		Flags:    unix.SCHED_FLAG_RESET_ON_FORK,
-	}, 0)
-	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("SCHED_FIFO %d: %w (needs CAP_SYS_NICE, and an RT budget under CONFIG_RT_GROUP_SCHED)", fifoPriority, err)
-	}
-	return err
-}
-
-func (h *hooks) setFIFO() error {
-	if h.noFIFO {
-		return errors.New("refused by the test")
-	}
-	return setFIFO()
-}
-
-// TryFIFO says why workers could not hold their CPUs; nil if they can. It asks
-// on a thread made for it and ended after it.
-func TryFIFO() error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- setFIFO()
-	}()
-	return <-done
-}
-
-// blockPreemptionSignal blocks SIGURG for this thread: the runtime uses it to
-// interrupt a goroutine that has run for 10 ms.
-func blockPreemptionSignal() {
-	set := uint64(1) << (unix.SIGURG - 1)
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_BLOCK, uintptr(unsafe.Pointer(&set)), 0, 8, 0, 0)
-}
-
-// growStack makes the goroutine's stack as large as the window needs it; a
-// stack grows by allocating.
-func growStack(depth int) byte {
-	var room [2048]byte
-	if depth < 16 {
-		room[depth] = growStack(depth + 1)
-	}
-	return room[depth]
 }
 
 // park waits for this worker's own wake (it is main) or for a token of the
