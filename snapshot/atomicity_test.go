@@ -34,7 +34,7 @@ func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
 
 // With every CPU held nothing runs, whatever wants to; and every thread of the
 // file is accounted for.
-func TestAtomicityOfAStop(t *testing.T) {
+func TestInvariant12NothingRanInAStop(t *testing.T) {
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
 			s := session(t, Options{Engine: engine})
@@ -62,7 +62,7 @@ func TestAtomicityOfAStop(t *testing.T) {
 }
 
 // Where nothing holds the CPUs, threads run, and the file says which.
-func TestAtomicityWithoutAStop(t *testing.T) {
+func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
 		t.Run(engine, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestAtomicityWithoutAStop(t *testing.T) {
 
 // A thread that gets to run when all is recorded, because a worker sleeps, is
 // named.
-func TestAtomicityNamesWhoRan(t *testing.T) {
+func TestInvariant12NamesWhoRan(t *testing.T) {
 	requireBPF(t)
 	sleeps := hooks{recorded: func(int) {
 		nap := unix.Timespec{Nsec: int64(2 * time.Millisecond)}
@@ -117,7 +117,7 @@ func TestAtomicityNamesWhoRan(t *testing.T) {
 
 // Engine trap finds one thread among a thousand that counts one switch more
 // than was recorded, whole or in parts, and names that one.
-func TestAtomicityOfTheTrapNamesWhoRan(t *testing.T) {
+func TestInvariant12TrapNamesWhoRan(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(1000))
 	stopAll(t, f)

@@ -75,6 +75,11 @@
 //     Otherwise each of two captures finds the other's workers on its CPUs.
 //  11. The machine's own settings are left alone: real-time throttling, watchdogs
 //     and the like stay as they are, being the last safety net under 2.
+//  12. The file says how much of one instant it is. When all is recorded each
+//     thread's context switches and run time are read again, before the release
+//     where there is a stop, and those that ran in between are counted and named;
+//     who could not be compared is counted too. Otherwise nobody knows which two
+//     stacks of a file belong together.
 //
 // # Concurrency
 //
