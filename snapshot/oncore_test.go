@@ -26,7 +26,12 @@ func TestSpinnersAreOnCore(t *testing.T) {
 	cpus := s.plan.Stop[:2]
 	concerned := []int{os.Getpid()}
 	for _, cpu := range cpus {
-		concerned = append(concerned, pidsOf(testtask.CPUHogs(t, cpu, 1))...) // the load
+		for _, pid := range pidsOf(testtask.CPUHogs(t, cpu, 3)) { // the load
+			if err := unix.Setpriority(unix.PRIO_PROCESS, pid, 19); err != nil {
+				t.Fatal(err)
+			}
+			concerned = append(concerned, pid)
+		}
 	}
 	f := testtask.Start(t, testtask.Spinning, testtask.SpinSyscall)
 	spinners := []spinner{
