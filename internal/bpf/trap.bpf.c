@@ -409,10 +409,25 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 		slot->left = 1;
 }
 
+// check_switch: the hook is not told of every switch. The scheduler has its own
+// note of when this worker came: where that is not the switch the hook saw, what
+// ran here before is not known.
+static __always_inline void check_switch(struct task_struct *me)
+{
+	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
+	if (!slot || !slot->rq_clock || !bpf_core_field_exists(me->sched_info.last_arrival))
+		return;
+	if (me->sched_info.last_arrival == slot->rq_clock)
+		return;
+	slot->ran_known = slot->displaced_tid = 0;
+	slot->rq_clock = slot->stop_ns = 0;
+}
+
 // count_in arrives and waits for the decision. False: this CPU is not part of it.
 static __always_inline bool count_in(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->entered = bpf_ktime_get_ns();
+	check_switch(me);
 	if (w->entered >= s->arrive_by)
 		stop_expire(s);
 	if (!stop_arrive(s, w->main))
