@@ -83,9 +83,9 @@ func trace(tgid, tid int) string {
 	return string(run)
 }
 
-// bothEngines captures the machine by pull and by procfs, and gives the
-// threads of the fixture that stood still all the while.
-func bothEngines(tb testing.TB, f *testtask.Fixture) (pull, proc *kcdata.Snapshot, stood map[int]bool) {
+// bothEngines captures the machine by an engine that stops it and by procfs,
+// and gives the threads of the fixture that stood still all the while.
+func bothEngines(tb testing.TB, engine string, f *testtask.Fixture) (pull, proc *kcdata.Snapshot, stood map[int]bool) {
 	tb.Helper()
 	before := map[int]string{}
 	for i := range f.Children {
@@ -93,7 +93,7 @@ func bothEngines(tb testing.TB, f *testtask.Fixture) (pull, proc *kcdata.Snapsho
 			before[tid] = trace(f.Children[i].Pid, tid)
 		}
 	}
-	_, pull, _ = takeWhole(tb, Options{Engine: EnginePull}, Request{})
+	_, pull, _ = takeWhole(tb, Options{Engine: engine}, Request{})
 	_, proc, _ = takeWhole(tb, Options{Engine: EngineProcfs}, Request{})
 	stood = map[int]bool{}
 	for i := range f.Children {
@@ -105,9 +105,9 @@ func bothEngines(tb testing.TB, f *testtask.Fixture) (pull, proc *kcdata.Snapsho
 }
 
 // compare holds the two files against each other for every child of f.
-func compare(tb testing.TB, f *testtask.Fixture) *comparison {
+func compare(tb testing.TB, engine string, f *testtask.Fixture) *comparison {
 	tb.Helper()
-	pull, proc, stood := bothEngines(tb, f)
+	pull, proc, stood := bothEngines(tb, engine, f)
 	k := &comparison{compared: map[string]int{}}
 	a, b := tasksByID(pull), tasksByID(proc)
 	x, y := threadsByID(pull), threadsByID(proc)
@@ -138,10 +138,20 @@ func compare(tb testing.TB, f *testtask.Fixture) *comparison {
 	return k
 }
 
-// pull equals procfs, field by field, where both know it.
+// pull equals procfs, field by field, where both know it; so does the trap.
 func TestPullEqualsProcfsOnTheFixture(t *testing.T) {
 	requireBPF(t)
-	k := compare(t, testtask.Start(t, testtask.All()...))
+	equalOnTheFixture(t, EnginePull)
+}
+
+func TestTrapEqualsProcfsOnTheFixture(t *testing.T) {
+	trapSession(t, Options{}) // or there is no trap
+	equalOnTheFixture(t, EngineTrap)
+}
+
+func equalOnTheFixture(t *testing.T, engine string) {
+	t.Helper()
+	k := compare(t, engine, testtask.Start(t, testtask.All()...))
 	// A presence bit that is never set would turn a row off for good.
 	for name, r := range table {
 		if r.how != nil && k.compared[name] == 0 {
@@ -205,7 +215,7 @@ func bend(v reflect.Value) {
 func TestPullEqualsProcfsOn500Bystanders(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.Bystanders(0))
-	k := compare(t, f)
+	k := compare(t, EnginePull, f)
 	if k.stood != testtask.DefaultBystanders {
 		t.Errorf("%d of %d stood still", k.stood, testtask.DefaultBystanders)
 	}
