@@ -99,6 +99,7 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 	}
 }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
+static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.sp; }
 #else
 static __always_inline s64 syscall_nr(struct task_struct *t, struct pt_regs *r) { return r->syscallno; }
 static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, const u64 *v, struct linux_syscall *s)
@@ -110,6 +111,7 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 	s->args[3] = v[3], s->args[4] = v[4], s->args[5] = v[5];
 }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.uw.tp_value; }
+static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.cpu_context.sp; }
 #endif
 
 #endif

@@ -83,6 +83,7 @@ struct task_delay_info {
 	u32 blkio_count, swapin_count, freepages_count, thrashing_count, compact_count, wpcopy_count;
 };
 
+struct list_head { struct list_head *next; };
 struct sigpending { sigset_t signal; };
 
 struct signal_struct {
@@ -122,11 +123,12 @@ struct mm_struct {
 
 #if defined(__TARGET_ARCH_x86)
 struct thread_info { u32 status; u32 cpu; };
-struct thread_struct { unsigned long fsbase; };
+struct thread_struct { unsigned long sp, fsbase; };
 struct pt_regs { unsigned long orig_ax; };
 #elif defined(__TARGET_ARCH_arm64)
 struct thread_info { u32 cpu; };
-struct thread_struct { struct { unsigned long tp_value; } uw; };
+struct cpu_context { unsigned long sp; };
+struct thread_struct { struct cpu_context cpu_context; struct { unsigned long tp_value; } uw; };
 struct pt_regs { u64 orig_x0; s32 syscallno; };
 #else
 #error "amd64 and arm64 only"

@@ -21,6 +21,9 @@ enum { ITER_ALL_PROCS = 0, ITER_PROC_THREADS = 2 };
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym; // by the first namespace's numbers
 extern void bpf_task_release(struct task_struct *p) __ksym;
 
+// In 6.2. What comes of it may be read, wherever it points.
+extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
+
 // In 6.10 and 6.14.
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;

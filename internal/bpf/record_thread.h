@@ -217,31 +217,6 @@ static __always_inline long commit_thread(struct sink *s, u32 stack)
 	return sink_commit(s, sizeof(struct thread_head) + stack);
 }
 
-// fetch_thread loads a word of each cache line of the task that is read after
-// the unwinder, and drops it. Asked for together, the lines come together; one
-// by one, each between calls, they were a quarter of what a thread cost beyond
-// its unwinding.
-#define fetch(x)                             \
-	do {                                     \
-		u64 word_ = (u64)(x);                \
-		asm volatile("" : "+r"(word_));      \
-	} while (0)
-
-static __always_inline void fetch_thread(struct task_struct *t)
-{
-	fetch(t->mm);
-	fetch(t->thread_pid);
-	fetch(t->comm[0]);
-	fetch(t->pending.signal.sig[0]);
-	if (bpf_core_field_exists(t->ioac.syscr)) // CONFIG_TASK_XACCT
-		fetch(t->ioac.syscr);
-	if (bpf_core_field_exists(t->ioac.read_bytes)) // CONFIG_TASK_IO_ACCOUNTING
-		fetch(t->ioac.read_bytes);
-	if (bpf_core_field_exists(t->delays)) // CONFIG_TASK_DELAY_ACCT
-		fetch(t->delays);
-	fetch(task_fs_base(t));
-}
-
 static __noinline long record_thread_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
 {
 	struct thread_record *rec = sink_reserve(s, THREAD_ROOM);
@@ -249,6 +224,7 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 		return NO_ROOM;
 	struct thread_head *h = &rec->head;
 	fetch_thread(t);
+	sink_fetch_stack(t);
 	start_thread(h);
 	__builtin_memcpy(h->name.v, t->comm, 16);
 	fill_thread(&h->lx.v, t, level);

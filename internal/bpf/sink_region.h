@@ -85,6 +85,31 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 	return 0;
 }
 
+// fetch_word loads a word of the kernel's memory wherever it is. An address that
+// is none of the kernel's gives 0.
+static __always_inline void fetch_word(u64 at)
+{
+	struct list_head *l = bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct list_head));
+	fetch(l->next);
+}
+
+// sink_fetch_stack loads what the unwinder and record_user will read: the stack
+// from where the thread sleeps, as deep as is usual and never beyond its end,
+// and the saved registers there. A zombie has no stack.
+static __always_inline void sink_fetch_stack(struct task_struct *t)
+{
+	if (t->exit_state)
+		return;
+	u64 regs = bpf_task_pt_regs(t), sp = task_sp(t);
+	fetch_word(regs);
+	fetch_word(regs + 64);
+	fetch_word(regs + 128);
+#pragma unroll
+	for (u32 at = 0; at < 512; at += 64)
+		if (sp + at < regs)
+			fetch_word(sp + at);
+}
+
 static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_ns += ns; }
 
 // sink_count adds a thread to its part's sums: what the second pass compares.

@@ -35,6 +35,9 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 
 static __always_inline void sink_unwound(struct sink *s, u64 ns) {}
 
+// sink_fetch_stack: the kernels that need this sink have no bpf_rdonly_cast.
+static __always_inline void sink_fetch_stack(struct task_struct *t) {}
+
 // sink_count: the second pass compares thread by thread here.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r) {}
 

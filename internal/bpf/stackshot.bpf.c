@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 #include "kcdata.h"
 #include "compat.h"
+#include "fetch.h"
 #include "shared.h"
 #include "sink_seq.h"
 #include "maps.h"

@@ -12,6 +12,7 @@
 #include "kfunc.h"
 #include "kcdata.h"
 #include "compat.h"
+#include "fetch.h"
 #include "shared.h"
 #include "maps.h"
 #include "pid.h"
