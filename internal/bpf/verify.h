@@ -12,6 +12,13 @@ static __always_inline bool still_verifying(struct stop *s)
 	return phase_of(peek(s->word)) == PHASE_DRAINED && bpf_ktime_get_ns() < s->pause_by;
 }
 
+static __always_inline void sum_thread(struct trap_worker *w, struct task_struct *t)
+{
+	w->seen++;
+	w->switches += t->nvcsw + t->nivcsw;
+	w->runtime += t->se.sum_exec_runtime;
+}
+
 // sum_threads adds up the first w->todo threads from p on.
 static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
 {
@@ -22,9 +29,7 @@ static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
 		if (!w->todo)
 			break;
 		w->todo--;
-		w->seen++;
-		w->switches += t->nvcsw + t->nivcsw;
-		w->runtime += t->se.sum_exec_runtime;
+		sum_thread(w, t);
 	}
 	bpf_iter_task_destroy(&it);
 }
@@ -68,7 +73,10 @@ static __noinline u32 verify_part(struct stop *s, struct trap_worker *w, struct 
 	w->switches = w->runtime = 0;
 	w->seen = 0;
 	w->todo = part->threads;
-	sum_threads(w, p);
+	if (part->threads == 1)
+		sum_thread(w, p); // most tasks: spare the iterator
+	else
+		sum_threads(w, p);
 	u32 verdict = PART_UNCHANGED;
 	if (w->seen != part->threads || w->switches != part->switches || w->runtime != part->runtime) {
 		w->todo = part->threads;
