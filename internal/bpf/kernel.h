@@ -150,6 +150,7 @@ struct task_struct {
 	int pid, tgid;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+	struct list_head thread_node;
 	u64 utime, stime;
 	unsigned long nvcsw, nivcsw;
 	u64 start_time, start_boottime;

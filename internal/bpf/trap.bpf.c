@@ -155,6 +155,18 @@ static __noinline int unwind_only(struct sink *to, struct task_struct *t)
 	return 0;
 }
 
+// leave_hint notes where a thread is, for verify's fetch_part.
+static __always_inline void leave_hint(struct trap_worker *w, struct task_struct *t)
+{
+	u64 n = w->threads;
+	if (n >= HINTS || threads_of(t) < HINTS_FROM)
+		return;
+	struct hints *h = hints_of(w->number - 1);
+	hide(n);
+	if (h)
+		h->task[n & (HINTS - 1)] = (u64)t;
+}
+
 // record_threads writes w->todo threads, from p on.
 static __noinline u32 record_threads(struct stop *s, struct sink *to, struct task_struct *p)
 {
@@ -176,6 +188,8 @@ static __noinline u32 record_threads(struct stop *s, struct sink *to, struct tas
 			state = PART_NO_ROOM;
 			break;
 		}
+		if (!cfg_floor)
+			leave_hint(w, t);
 		w->threads++;
 		w->todo--;
 	}

@@ -80,6 +80,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec.Maps["workers"].MaxEntries = uint32(o.config.CPUs)
 	spec.Maps["parts"].MaxEntries = uint32(cfg.Items)
 	spec.Maps["pieces"].MaxEntries = uint32(pieces)
+	spec.Maps["hints"].MaxEntries = uint32(cfg.Items)
 	spec.Maps["seconds"].MaxEntries = secondsRoom
 	spec.Maps["asked"].MaxEntries = MaxAsked
 	spec.Maps["traces"].MaxEntries = uint32(o.config.CPUs)

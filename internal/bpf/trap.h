@@ -108,6 +108,21 @@ ONE_VALUE(pieces, struct trap_piece);   // cfg_pieces
 ONE_VALUE(seconds, struct trap_second); // as many as Go makes room for
 ONE_VALUE(asked, u64);                  // tgids (an element takes 8 bytes); the loader's side, while nobody runs
 
+// Where the first threads of a part are, for the second pass to fetch: only speed
+// depends on it. By item number; written by who recorded the part, where the task
+// has HINTS_FROM threads; 64 is as many as a part has by default. Not mapped: it
+// holds addresses. The number of elements is the loader's.
+enum { HINTS = 64, HINTS_FROM = 4 };
+struct hints { u64 task[HINTS]; };
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hints);
+} hints SEC(".maps");
+
+static __always_inline struct hints *hints_of(u32 number) { return bpf_map_lookup_elem(&hints, &number); }
+
 static __always_inline struct stop *the_stop(void)
 {
 	u32 zero = 0;

@@ -20,6 +20,7 @@ const (
 	trapObjectMapAsked          = "asked"
 	trapObjectMapControl        = "control"
 	trapObjectMapCpus           = "cpus"
+	trapObjectMapHints          = "hints"
 	trapObjectMapParts          = "parts"
 	trapObjectMapPieces         = "pieces"
 	trapObjectMapQueue          = "queue"
@@ -100,6 +101,7 @@ type trapObjectMapSpecs struct {
 	Asked   *ebpf.MapSpec `ebpf:"asked"`
 	Control *ebpf.MapSpec `ebpf:"control"`
 	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
+	Hints   *ebpf.MapSpec `ebpf:"hints"`
 	Parts   *ebpf.MapSpec `ebpf:"parts"`
 	Pieces  *ebpf.MapSpec `ebpf:"pieces"`
 	Queue   *ebpf.MapSpec `ebpf:"queue"`
@@ -156,6 +158,7 @@ type trapObjectMaps struct {
 	Asked   *ebpf.Map `ebpf:"asked"`
 	Control *ebpf.Map `ebpf:"control"`
 	Cpus    *ebpf.Map `ebpf:"cpus"`
+	Hints   *ebpf.Map `ebpf:"hints"`
 	Parts   *ebpf.Map `ebpf:"parts"`
 	Pieces  *ebpf.Map `ebpf:"pieces"`
 	Queue   *ebpf.Map `ebpf:"queue"`
@@ -172,6 +175,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Asked,
 		m.Control,
 		m.Cpus,
+		m.Hints,
 		m.Parts,
 		m.Pieces,
 		m.Queue,

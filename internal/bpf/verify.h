@@ -19,6 +19,22 @@ static __always_inline void sum_thread(struct trap_worker *w, struct task_struct
 	w->runtime += t->se.sum_exec_runtime;
 }
 
+// fetch_part loads what the walk over a part will read. The walk itself goes from
+// thread to thread and would wait for each. In the window no task goes away.
+static __noinline void fetch_part(u32 number, u32 threads)
+{
+	struct hints *h = hints_of(number);
+	if (!h)
+		return;
+	for (u32 i = 0; i < HINTS && i < threads; i++) {
+		struct task_struct *t = bpf_rdonly_cast((void *)h->task[i], bpf_core_type_id_kernel(struct task_struct));
+		fetch(t->thread_node.next);
+		fetch(t->signal);
+		fetch(t->nvcsw);
+		fetch(t->se.sum_exec_runtime);
+	}
+}
+
 // sum_threads adds up the first w->todo threads from p on.
 static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
 {
@@ -75,8 +91,11 @@ static __noinline u32 verify_part(struct stop *s, struct trap_worker *w, struct 
 	w->todo = part->threads;
 	if (part->threads == 1)
 		sum_thread(w, p); // most tasks: spare the iterator
-	else
+	else {
+		if (part->threads >= HINTS_FROM)
+			fetch_part(number, part->threads);
 		sum_threads(w, p);
+	}
 	u32 verdict = PART_UNCHANGED;
 	if (w->seen != part->threads || w->switches != part->switches || w->runtime != part->runtime) {
 		w->todo = part->threads;
