@@ -30,14 +30,18 @@ enum { RSS_FILE, RSS_ANON, RSS_SWAP, RSS_SHMEM, RSS_KINDS };
 
 // mm_counter returns pages; the kernel's own readers show a negative sum as 0.
 // A macro: CO-RE moves a subscript only where the compiler sees a constant, and
-// our percpu_counter is shorter than the kernel's.
-#define mm_counter(mm, kind)                                            \
-	({                                                                  \
-		struct mm_struct___atomic *old_ = (void *)(mm);                 \
-		s64 n_ = bpf_core_field_exists(old_->rss_stat.count) ?          \
-			old_->rss_stat.count[kind].counter :                        \
-			(mm)->rss_stat[kind].count;                                 \
-		n_ < 0 ? 0 : (u64)n_;                                           \
+// our percpu_counter is shorter than the kernel's. 6.1's verifier finds no way
+// into an array of atomic_long_t, a typedef: the old form is read by its place.
+#define mm_counter(mm, kind)                                                                       \
+	({                                                                                             \
+		struct mm_struct___atomic *old_ = (void *)(mm);                                            \
+		s64 n_ = 0;                                                                                \
+		if (bpf_core_field_exists(old_->rss_stat.count))                                           \
+			bpf_probe_read_kernel(&n_, sizeof(n_),                                                 \
+				(const char *)(mm) + bpf_core_field_offset(old_->rss_stat.count[kind].counter));   \
+		else                                                                                       \
+			n_ = (mm)->rss_stat[kind].count;                                                       \
+		n_ < 0 ? 0 : (u64)n_;                                                                      \
 	})
 
 // The runqueue of the CPU a task is on. set_task_rq (kernel/sched/sched.h) points

@@ -94,13 +94,13 @@ struct ns_item { struct kc_header h; struct linux_thread_ns v[MAX_NS]; };
 // another, kernel/fork.c), so the sink keeps that there is no deeper one.
 static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 level)
 {
-	if (s->shallow)
+	if (kept(s)->shallow)
 		return 0;
 	struct pid *p = t->thread_pid;
 	if (!p)
 		return 0;
 	if (p->level <= level) {
-		s->shallow = 1;
+		kept(s)->shallow = 1;
 		return 0;
 	}
 	struct ns_item *i = sink_reserve(s, sizeof(*i));
@@ -133,16 +133,16 @@ struct latency_item { KC_ITEM(struct latency_thread, latency); };
 // record_latency is XNU's record of one thread, its last item.
 static __noinline long record_latency(struct sink *s)
 {
-	u64 misc = lap(&s->laps);
+	u64 misc = lap(&kept(s)->laps);
 	struct latency_item *i = sink_reserve(s, sizeof(*i));
 	if (!i)
 		return NO_ROOM;
 	kc_item(&i->latency, KC_LATENCY_THREAD);
 	struct latency_thread *v = &i->latency.v;
-	v->thread_id = s->open;
-	v->cur_thsnap1_latency = s->laps.head, v->kernel_stack_latency = s->laps.stack;
-	v->cur_thsnap2_latency = s->laps.rest, v->misc_latency = misc;
-	sink_unwound(s, s->laps.stack);
+	v->thread_id = kept(s)->open;
+	v->cur_thsnap1_latency = kept(s)->laps.head, v->kernel_stack_latency = kept(s)->laps.stack;
+	v->cur_thsnap2_latency = kept(s)->laps.rest, v->misc_latency = misc;
+	sink_unwound(s, kept(s)->laps.stack);
 	return sink_commit(s, sizeof(*i));
 }
 
@@ -154,17 +154,17 @@ static __noinline long record_latency(struct sink *s)
 // record_thread writes one thread's container, whole.
 static __always_inline long record_thread(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
 {
-	lap(&s->laps);
+	lap(&kept(s)->laps);
 	if (!sink_room(s, THREAD_MOST) || record_thread_head(s, t, of, level))
 		return NO_ROOM;
-	s->laps.rest = lap(&s->laps);
+	kept(s)->laps.rest = lap(&kept(s)->laps);
 	if (record_io(s, t) || record_delays(s, t) || record_pid_ns(s, t, level))
 		return NO_ROOM;
 	if (has_user_regs(t) && record_user(s, t))
 		return NO_ROOM;
 	if (cfg_latency >= 2 && record_latency(s))
 		return NO_ROOM;
-	return close_container(s, s->open);
+	return close_container(s, kept(s)->open);
 }
 
 #endif

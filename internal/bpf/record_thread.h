@@ -230,9 +230,9 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 	fill_thread(&h->lx.v, t, level);
 	mark_on_cpu(t, &h->lx.v, of);
 	sink_count(s, &h->lx.v);
-	s->laps.head = lap(&s->laps);
+	kept(s)->laps.head = lap(&kept(s)->laps);
 	u32 stack = record_stack(rec, t);
-	s->laps.stack = lap(&s->laps);
+	kept(s)->laps.stack = lap(&kept(s)->laps);
 	fill_times(&h->times.v, &h->lx.v);
 	fill_thread_snapshot(&h->snap.v, &h->lx.v, t);
 	kc_begin(&h->begin, KC_THREAD, h->lx.v.tid);
@@ -243,7 +243,7 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 		h->sig.v.shared_pending = sig->shared_pending.signal.sig[0];
 	if (has_user_regs(t))
 		mark_user(&h->lx.v, t);
-	s->open = h->begin.h.flags;
+	kept(s)->open = h->begin.h.flags;
 	return commit_thread(s, stack);
 }
 

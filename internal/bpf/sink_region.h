@@ -9,10 +9,8 @@
 
 struct sink {
 	struct trap_worker *w;
-	u64 open;    // id of the thread container begun last
-	u64 shallow; // its task is in no deeper pid namespace than ours
-	struct laps laps;
 };
+#define kept(s) ((s)->w)
 
 // end_piece books what was written since piece_from to the part at work.
 static __noinline int end_piece(struct stop *s, struct trap_worker *w)

@@ -22,6 +22,9 @@ struct sink {
 	struct laps laps;
 };
 
+// kept(s) holds what a sink keeps from thread to thread: open, shallow, laps.
+#define kept(s) (s)
+
 // sink_reserve gives room for n bytes; no record is larger than the scratch.
 static __always_inline void *sink_reserve(struct sink *s, u32 n) { return s->scratch->room; }
 

@@ -300,6 +300,7 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	w->last_piece = 0;
 	w->threads = 0;
 	w->switches = w->runtime = 0;
+	w->shallow = 0;
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
 	if (!end_piece(s, w)) {
 		stop_no_space(s);

@@ -61,7 +61,12 @@ struct trap_worker {
 	u32 compared, seen;      // second pass: threads compared; of the part, met again
 	u64 off;                 // its interrupts are off (preemption, where they cannot be)
 	u64 switched;            // context switches of its thread, at left
-	u32 broken, pad2[11];    // of them, since arrived
+	u32 broken;              // of them, since arrived
+	// What the sink keeps from thread to thread (sink_seq.h). On the stack each
+	// value of it was one more state for 6.12's verifier to walk the record code in.
+	u32 shallow;
+	u64 open;
+	struct laps laps;
 };
 
 // What came of an item, by its number in the queue: written by the worker that

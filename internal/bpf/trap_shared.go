@@ -64,10 +64,10 @@ type TrapWorker struct {
 	UnwindNs uint64
 	Compared uint32
 	_        uint32
-	Off      int64  // its interrupts are off (preemption, where they cannot be)
-	Switched uint64 // context switches of its thread, at Left
-	Broken   uint32 // of them, since Arrived
-	_        [11]uint32
+	Off      int64      // its interrupts are off (preemption, where they cannot be)
+	Switched uint64     // context switches of its thread, at Left
+	Broken   uint32     // of them, since Arrived
+	_        [11]uint32 // the program's own, from thread to thread
 }
 
 // Bits of TrapWorker.Level: what was off while it recorded.
