@@ -84,7 +84,7 @@ func TestSampleOfASpinner(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		found := 0
+		found, spinning := 0, 0
 		for range 200 { // others want the CPU too
 			var now, end unix.Timespec
 			unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
@@ -113,12 +113,15 @@ func TestSampleOfASpinner(t *testing.T) {
 			if !redact && (len(s.UserStack) == 0 || s.UserStack[0] != s.IP) {
 				t.Errorf("at %#x, user stack %#x", s.IP, s.UserStack)
 			}
-			if f == nil || !strings.Contains(f.Name(), "spin") {
-				t.Fatalf("at %#x, %+v", s.IP, f)
+			if f == nil {
+				t.Fatalf("at %#x, which is none of our functions", s.IP)
+			}
+			if strings.Contains(f.Name(), "spin") {
+				spinning++ // else in the scheduler of Go, on a slow machine
 			}
 		}
-		if found == 0 {
-			t.Error("never found on its CPU in 200 samples")
+		if found == 0 || spinning*2 < found {
+			t.Errorf("of 200 samples %d on its CPU, %d of them in its loop", found, spinning)
 		}
 		if s, ok := o.Samples.Take(cpu); ok {
 			t.Errorf("a sample that nobody asked for: %+v", s)

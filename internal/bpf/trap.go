@@ -141,16 +141,6 @@ func (t *Trap) Close() error {
 // KeepAlive is Objects.KeepAlive for the trap.
 func (t *Trap) KeepAlive() { runtime.KeepAlive(t.coll) }
 
-// Instructions is how many the verifier went through; 0: this kernel does not say.
-func (t *Trap) Instructions() uint32 {
-	info, err := t.Program.Info()
-	if err != nil {
-		return 0
-	}
-	n, _ := info.VerifiedInstructions()
-	return n
-}
-
 // Stream gives what a part holds, piece by piece. Pieces that lie outside the
 // region or whose links go round end it.
 func (t *Trap) Stream(p *TrapPart) iter.Seq[[]byte] {

@@ -14,7 +14,7 @@ func requireTrap(t *testing.T) {
 	}
 }
 
-// The trap is far below the million instructions that a verifier walks at most.
+// The trap loads in every size, in few instructions, at the level it states.
 func TestTrapLoads(t *testing.T) {
 	requireTrap(t)
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid())})
@@ -27,11 +27,7 @@ func TestTrapLoads(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", cfg, err)
 		}
-		if n := tr.Instructions(); n > 100_000 {
-			t.Errorf("%+v: %d instructions verified", cfg, n)
-		} else {
-			t.Logf("%+v: %d instructions verified", cfg, n)
-		}
+		countAll(t, tr.coll.Programs)
 		if len(tr.Region) != cfg.Bytes || len(tr.Parts) != cfg.Items {
 			t.Errorf("%+v: region of %d bytes, %d parts", cfg, len(tr.Region), len(tr.Parts))
 		}

@@ -1,0 +1,93 @@
+package bpf
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+)
+
+// The verifier walks a million instructions at most. A tenth of that is left
+// for kernels that walk more of them than those tried.
+const mostInstructions = 100_000
+
+// Every program of every object loads, or its kernel lacks what it asks for,
+// and is verified in few instructions. The counts are part of the test's output
+// even where it passes.
+func TestInstructionCounts(t *testing.T) {
+	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2})
+	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	for _, m := range o.Missing {
+		t.Errorf("program %s: %v", m.Program, m.Why)
+	}
+	t.Run("object", func(t *testing.T) { countAll(t, o.coll.Programs) })
+	t.Run("probeObject", countProbes)
+	t.Run("trapObject", func(t *testing.T) {
+		requireTrap(t)
+		tr, err := o.LoadTrap(TrapConfig{Bytes: 16 << 20, Items: 65536})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		countAll(t, tr.coll.Programs)
+	})
+}
+
+func countProbes(t *testing.T) {
+	spec, err := loadProbeObject()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := map[string]*ebpf.Program{}
+	for i := range probes {
+		p := &probes[i]
+		if answer := p.ask(); answer.Err != nil {
+			if !answer.Lacks() {
+				t.Errorf("%s: %v", p.program, answer)
+			}
+			continue
+		}
+		prog, err := ebpf.NewProgram(spec.Programs[p.program])
+		if err != nil {
+			t.Errorf("%s: %v", p.program, err)
+			continue
+		}
+		defer prog.Close()
+		loaded[p.program] = prog
+	}
+	countAll(t, loaded)
+}
+
+func countAll(t *testing.T, programs map[string]*ebpf.Program) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		n := instructions(t, programs[name])
+		t.Logf("%s: %d instructions verified", name, n)
+		if n > mostInstructions {
+			t.Errorf("%s: %d instructions verified, more than %d", name, n, mostInstructions)
+		}
+	}
+}
+
+// instructions is how many the verifier walked; the kernel has told since 5.16.
+func instructions(t *testing.T, p *ebpf.Program) uint32 {
+	t.Helper()
+	info, err := p.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, ok := info.VerifiedInstructions()
+	if !ok {
+		t.Fatal("the kernel does not say how many instructions it verified")
+	}
+	return n
+}
