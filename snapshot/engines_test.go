@@ -68,6 +68,9 @@ func TestAutoTakesTheTrap(t *testing.T) {
 // The pause that was asked for is the one used; what was not asked for depends
 // on how still the machine stands.
 func TestDefaultPause(t *testing.T) {
+	if timeFactor > 1 {
+		t.Skip("STACKSHOT_TIME_FACTOR lengthens the defaults")
+	}
 	requireBPF(t)
 	for _, c := range []struct {
 		o    Options

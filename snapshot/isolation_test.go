@@ -21,7 +21,7 @@ func TestStopIsOneGapOnEachCPU(t *testing.T) {
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
 			w := &witness{workers: map[int]int{}}
-			s := openTest(t, Options{Engine: engine, ArrivalBudget: 100 * time.Millisecond}, hooks{
+			s := openTest(t, Options{Engine: engine, ArrivalBudget: slow(100 * time.Millisecond)}, hooks{
 				beforeWake: func() { w.begin(t) },
 			})
 			testtask.Start(t, testtask.Bystanders(100), testtask.ManyThreads(200))

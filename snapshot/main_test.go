@@ -19,6 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testtask.MaybeRun()
+	holdBudget = slow(holdBudget)
 	os.Exit(m.Run())
 }
 
@@ -54,7 +55,7 @@ func session(tb testing.TB, o Options) *Session {
 	if o.LockWait == 0 {
 		o.LockWait = time.Minute
 	}
-	s, err := Open(o)
+	s, err := Open(slowed(o))
 	if err != nil {
 		tb.Fatalf("open %+v: %v", o, err)
 	}

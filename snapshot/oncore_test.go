@@ -22,7 +22,7 @@ const onCoreCaptures = 200
 // nothing of ours is in anybody's stack.
 func TestSpinnersAreOnCore(t *testing.T) {
 	requireTwoCPUs(t)
-	s, _ := trapSession(t, Options{ArrivalBudget: 100 * time.Millisecond})
+	s, _ := trapSession(t, Options{ArrivalBudget: slow(100 * time.Millisecond)})
 	cpus := s.plan.Stop[:2]
 	concerned := []int{os.Getpid()}
 	for _, cpu := range cpus {

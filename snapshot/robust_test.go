@@ -28,7 +28,7 @@ func openTest(t *testing.T, o Options, h hooks) *Session {
 	if o.Engine == "" {
 		o.Engine = EnginePull
 	}
-	s, err := open(o, h)
+	s, err := open(slowed(o), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestInvariant1BrokenStopIsSaid(t *testing.T) {
 // Arrival delays of 0, ½, 1 and 2 budgets on each CPU: no CPU waits past the
 // one deadline, a late one is left out and named.
 func TestInvariant3ArrivalDelays(t *testing.T) {
-	const budget = 10 * time.Millisecond
+	budget := slow(10 * time.Millisecond)
 	late, delay := -1, time.Duration(0)
 	s := openTest(t, Options{ArrivalBudget: budget}, hooks{beforeArrival: func(cpu int) {
 		if cpu == late {

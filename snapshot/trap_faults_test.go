@@ -21,7 +21,7 @@ import (
 
 // holdSlack is what reading the clock twice, and one turn of the wait, may take
 // on a CPU that a busy host takes away now and then.
-const holdSlack = 100 * time.Microsecond
+var holdSlack = slow(100 * time.Microsecond)
 
 // A delay of 0, ½, 1 and 2 hold budgets of each CPU between the decision and its
 // interrupts off: no CPU holds its own off for longer than the budget without

@@ -17,10 +17,10 @@ import (
 func TestTrapArrivalDelays(t *testing.T) {
 	requireTrap(t)
 	requireTwoCPUs(t)
-	const budget = 4 * time.Millisecond
+	budget, pause := slow(4*time.Millisecond), slow(30*time.Millisecond)
 	for _, slow := range []int{0, 1} {
 		for _, delay := range []time.Duration{0, budget / 2, budget, 2 * budget} {
-			s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: 30 * time.Millisecond, LockWait: time.Minute},
+			s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: pause, LockWait: time.Minute},
 				hooks{beforeArrival: func(cpu int) {
 					for by := nanotime() + int64(delay); cpu == slow && nanotime() < by; {
 					}
@@ -35,7 +35,7 @@ func TestTrapArrivalDelays(t *testing.T) {
 				if k.Held != 0 {
 					held = append(held, k.Held)
 				}
-				if k.In != 0 && k.Left-k.Held > int64(30*time.Millisecond) {
+				if k.In != 0 && k.Left-k.Held > int64(pause) {
 					t.Errorf("slow CPU %d by %v: held for %d ns", slow, delay, k.Left-k.Held)
 				}
 			}
