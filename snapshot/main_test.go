@@ -52,6 +52,9 @@ func requireBPF(tb testing.TB) {
 // It waits for captures of other test processes.
 func session(tb testing.TB, o Options) *Session {
 	tb.Helper()
+	if o.Engine == EngineTrap {
+		requireTrap(tb)
+	}
 	if o.LockWait == 0 {
 		o.LockWait = time.Minute
 	}

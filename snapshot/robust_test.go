@@ -24,6 +24,9 @@ import (
 func openTest(t *testing.T, o Options, h hooks) *Session {
 	t.Helper()
 	requireBPF(t)
+	if o.Engine == EngineTrap {
+		requireTrap(t)
+	}
 	o.LockWait = time.Minute
 	if o.Engine == "" {
 		o.Engine = EnginePull
