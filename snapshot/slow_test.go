@@ -29,7 +29,7 @@ func slow(d time.Duration) time.Duration { return d * timeFactor }
 func slowed(o Options) Options {
 	if timeFactor > 1 {
 		orDefault(&o.ArrivalBudget, min(slow(defaultArrivalBudget), maxArrivalBudget))
-		orDefault(&o.MaxPause, slow(defaultMaxPause))
+		orDefault(&o.MaxPause, min(slow(defaultMaxPause), time.Minute))
 		orDefault(&o.ReadLimit, slow(defaultReadLimit))
 	}
 	return o
