@@ -173,12 +173,12 @@ func TestWhatEachCPURan(t *testing.T) {
 	t.Logf("known of %d, hogs on %d", known, hit)
 }
 
-// everyCPU is a --cpu-class that puts all CPUs into one class.
-func everyCPU(tb testing.TB, class string) string {
+// everyCPU is a --cpu-class for all CPUs: one class, or several in turn.
+func everyCPU(tb testing.TB, classes ...string) string {
 	tb.Helper()
 	var out []string
-	for _, cpu := range onlineCPUs(tb) {
-		out = append(out, fmt.Sprintf("%d=%s", cpu, class))
+	for i, cpu := range onlineCPUs(tb) {
+		out = append(out, fmt.Sprintf("%d=%s", cpu, classes[i%len(classes)]))
 	}
 	return strings.Join(out, ",")
 }

@@ -176,7 +176,7 @@ func TestSectionIsSameForSMPAndAMP(t *testing.T) {
 	requireTwoCPUs(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	for _, class := range []string{"0=P,1=E", "0=E,1=P"} {
+	for _, class := range []string{everyCPU(t, "P", "E"), everyCPU(t, "E", "P")} {
 		res, snap, got := sectionOf(t, Options{CPUClass: class}, pids)
 		kinds := map[uint32]uint32{}
 		for _, c := range snap.CPUs {

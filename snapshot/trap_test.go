@@ -30,7 +30,7 @@ func TestTrapSectionIsPulls(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	for _, o := range []Options{{}, {CPUs: "0"}, {CPUs: "1"}, {CPUClass: "0=P,1=E"}, {CPUClass: "0=E,1=P"}} {
+	for _, o := range []Options{{}, {CPUs: "0"}, {CPUs: "1"}, {CPUClass: everyCPU(t, "P", "E")}, {CPUClass: everyCPU(t, "E", "P")}} {
 		s, _ := trapSession(t, o)
 		_, _, got := sectionFrom(t, s, pids)
 		wantSameSection(t, fmt.Sprintf("pull, and trap with %+v", o), want, got)
