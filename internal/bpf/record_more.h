@@ -109,11 +109,15 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 	u32 n = p->level - level;
 	if (n > MAX_NS)
 		n = MAX_NS;
+	// In memory, so that the verifier forgets which: else what follows the loop
+	// is walked once more for each way out of it.
+	volatile u64 *kept_n = &i->h.flags;
+	*kept_n = n;
 	__builtin_memset(i->v, 0, sizeof(i->v));
 	for (u32 k = 0; k < MAX_NS; k++) {
 		struct pid_namespace *ns = 0;
 		u32 nr = 0;
-		if (k >= n)
+		if (k >= *kept_n)
 			break;
 		char *up = upid_at(p, level + 1 + k);
 		bpf_probe_read_kernel(&nr, sizeof(nr), up + bpf_core_field_offset(struct upid, nr));
@@ -121,6 +125,7 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 		i->v[k].tid = nr;
 		i->v[k].inode = ns ? BPF_CORE_READ(ns, ns.inum) : 0;
 	}
+	n = *kept_n;
 	u32 pad = (n & 1) * 8;
 	i->h.type = KC_ARRAY_PAD0 | pad;
 	i->h.size = n * sizeof(i->v[0]) + pad;
