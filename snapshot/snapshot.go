@@ -19,7 +19,8 @@ type Session struct {
 	options  Options
 	plan     *topology.Plan
 	engine   engine
-	fallback engine    // nil until engine could not stop the machine
+	lesser   engine    // pull: nil until engine trap could not stop the machine
+	fallback engine    // procfs: nil until nothing could
 	sampler  *sampler  // nil: CPUs that are not stopped tell nothing
 	proc     procfs.FS // with time limits: files that belong to somebody
 	machine  procfs.FS // without: files of the kernel alone, which wait for nobody
@@ -125,8 +126,10 @@ func (s *Session) Close() error {
 		err = s.sampler.close()
 	}
 	err = errors.Join(err, s.engine.close())
-	if s.fallback != nil {
-		err = errors.Join(err, s.fallback.close())
+	for _, e := range []engine{s.lesser, s.fallback} {
+		if e != nil {
+			err = errors.Join(err, e.close())
+		}
 	}
 	return err
 }

@@ -124,6 +124,24 @@ func TestTrapThatCannotHold(t *testing.T) {
 	}
 }
 
+// Then auto holds the machine the other way, by its threads, and says why.
+func TestTrapThatCannotHoldStepsDown(t *testing.T) {
+	requireTwoCPUs(t)
+	trapSession(t, Options{}) // or there is no trap
+	s := openTest(t, Options{Engine: EngineAuto}, hooks{lateHold: func(cpu int) time.Duration {
+		return time.Duration(cpu) * 5 * holdBudget
+	}})
+	for range 2 {
+		r, snap, _ := captureWhole(t, s, Request{})
+		if r.Engine != EnginePull || r.Isolation != IsolationFIFO || !hasWarning(r, "engine_pull") || !hasWarning(r, "stop_aborted") {
+			t.Errorf("engine %s, isolation %s, warnings %+v", r.Engine, r.Isolation, r.Warnings)
+		}
+		if r.Tries <= maxTries || len(snap.Tries) != r.Tries || snap.Tries[0].Outcome != kcdata.TryNotStopped || snap.Tries[r.Tries-1].Outcome != kcdata.TryWhole {
+			t.Errorf("%d tries: %+v", r.Tries, snap.Tries)
+		}
+	}
+}
+
 // 4,000 threads and 200 µs: the pause is kept, and what is recorded and what is
 // left out are together every task there is.
 func TestTrapTinyPause(t *testing.T) {

@@ -15,6 +15,18 @@ const restFactor = 10
 // maxTries bounds the tries that fail for another reason than memory.
 const maxTries = 3
 
+// attempt is one capture's way through its tries.
+type attempt struct {
+	session *Session
+	job     job
+	began   int64         // CLOCK_MONOTONIC, ns
+	count   uint32        // tries
+	stopped time.Duration // by all of them
+	log     tryLog
+	vain    []kcdata.Warning // of stops that were given up
+	early   []asked          // CPUs asked while the last stop was hardly over
+}
+
 // tries captures until everything fits, the largest buffer is full, or the
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
@@ -26,47 +38,62 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		defer unlock()
 	}
 	s.hooks.reach(stageLock)
-	j := job{pids: sc.pids, size: s.firstSize(sc), settle: settle}
+	a := &attempt{session: s, began: nanotime(), job: job{pids: sc.pids, size: s.firstSize(sc), settle: settle}}
 	if sc.noSettle {
-		j.settle = 0
+		a.job.settle = 0
 	}
-	began := nanotime()
-	var early []asked
-	j.missed = func(cpus []int) { early = append(early, s.ask(cpus)) }
-	var stopped time.Duration
-	var log tryLog
-	var vain []kcdata.Warning
-	for n := uint32(1); ; n++ {
+	a.job.missed = func(cpus []int) { a.early = append(a.early, s.ask(cpus)) }
+	c, err := a.with(ctx, s.engine)
+	if err != nil {
+		return a.stepDown(ctx, err)
+	}
+	return c, ctx.Err()
+}
+
+// with tries one engine: a stop that did not come about at most maxTries times,
+// for want of memory as often as there is more.
+func (a *attempt) with(ctx context.Context, e engine) (*captured, error) {
+	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		early, j.pause = nil, s.options.MaxPause-stopped
-		c, err := s.engine.capture(ctx, j)
-		log.note(c, err)
+		a.count++
+		a.early, a.job.pause = nil, a.session.options.MaxPause-a.stopped
+		c, err := e.capture(ctx, a.job)
+		a.log.note(c, err)
 		var not *notStopped
-		if errors.As(err, &not) && n < maxTries && stopped+not.held < s.options.MaxPause {
-			stopped += not.held
-			vain = append(vain, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", n, err)})
-			log.rest(not.held)
+		if errors.As(err, &not) && a.inVain(not, n < maxTries) {
 			continue
 		}
 		if err != nil {
-			return s.withoutStop(ctx, j, err)
+			return nil, err
 		}
 		last := time.Duration(c.capture.StoppedNs)
-		stopped += last
-		next, more := s.larger(j.size, c)
-		if !more || stopped >= s.options.MaxPause {
-			c.capture.Tries = n
-			c.capture.StoppedNs = uint64(stopped)
-			c.warnings = append(c.warnings, vain...)
-			log.into(c)
-			s.addSamples(c, began, early)
-			return c, ctx.Err()
+		a.stopped += last
+		next, more := a.session.larger(a.job.size, c)
+		if !more || a.stopped >= a.session.options.MaxPause {
+			a.finish(c)
+			return c, nil
 		}
-		j.size = next
-		log.rest(last)
+		a.job.size = next
+		a.log.rest(last)
 	}
+}
+
+// inVain books a stop that was given up; it reports whether there may be another.
+func (a *attempt) inVain(not *notStopped, more bool) bool {
+	a.stopped += not.held
+	a.vain = append(a.vain, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
+	a.log.rest(not.held)
+	return more && a.stopped < a.session.options.MaxPause
+}
+
+func (a *attempt) finish(c *captured) {
+	c.capture.Tries = a.count
+	c.capture.StoppedNs = uint64(a.stopped)
+	c.warnings = append(c.warnings, a.vain...)
+	a.log.into(c)
+	a.session.addSamples(c, a.began, a.early)
 }
 
 // tryLog is what became of each try.
@@ -108,24 +135,50 @@ func (l *tryLog) into(c *captured) {
 	c.tries, c.trace = l.tries, l.trace
 }
 
-// withoutStop is the way out of auto where the machine could not be stopped:
-// the same picture from /proc, and the reason in a warning.
-func (s *Session) withoutStop(ctx context.Context, j job, why error) (*captured, error) {
+// stepDown is the way out of auto where its engine could not stop the machine:
+// the next lesser one, and the reason in a warning.
+func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
+	s := a.session
 	if s.options.Engine != EngineAuto || !s.engine.stops() || ctx.Err() != nil {
 		return nil, why
+	}
+	if c, err := a.withPull(ctx); c != nil {
+		c.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why.Error())
+		return c, err
+	} else if err != nil {
+		why = errors.Join(why, err)
 	}
 	if s.fallback == nil {
 		s.fallback = s.openProcfs()
 	}
-	began := nanotime()
-	c, err := s.fallback.capture(ctx, j)
+	a.began = nanotime()
+	c, err := s.fallback.capture(ctx, a.job)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
 	c.capture.Tries = 1
-	s.addSamples(c, began, nil)
-	c.warnings = append(c.warnings, kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
+	s.addSamples(c, a.began, nil)
+	c.warnings = append(append(c.warnings, a.vain...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil
+}
+
+// withPull stops the machine the other way, where the trap could not: a virtual
+// machine whose host takes CPUs away may never have all of them with their
+// interrupts off at once. (nil, nil): that is no way out here.
+func (a *attempt) withPull(ctx context.Context) (*captured, error) {
+	s := a.session
+	if s.engine.name() != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
+		return nil, nil
+	}
+	if s.lesser == nil {
+		p, err := newPull(s.options, s.plan, s.hooks)
+		if err != nil {
+			return nil, err
+		}
+		s.lesser = p
+	}
+	defer s.lesser.done()
+	return a.with(ctx, s.lesser)
 }
 
 func (s *Session) firstSize(sc scope) size {
