@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testvm/wire"
+)
+
+// setUp changes the guest as the layout wants it. What could not be done is
+// returned, and the run goes on: the tests say what follows from it.
+func setUp(s wire.Setup) []error {
+	var all []error
+	do := func(err error) {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	do(unix.Sethostname([]byte("testvm")))
+	do(os.MkdirAll(wire.OutDir, 0o755))
+	// QEMU's emulation can miss that a tracepoint's call was patched in while
+	// another CPU runs it, and the guest then hangs in its breakpoint. With a
+	// list of event pids the sched tracepoints are hooked once, here, while
+	// nothing depends on them. It traces pid 1 only, into a buffer nobody reads.
+	do(os.WriteFile("/sys/kernel/tracing/set_event_pid", []byte("1"), 0))
+	for _, cpu := range s.Offline {
+		do(os.WriteFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu), []byte("0"), 0))
+	}
+	for name, value := range s.Sysctl {
+		do(os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0))
+	}
+	return all
+}
+
+// start starts the program, without the right to SCHED_FIFO if asked for. The
+// bounding set belongs to this thread, which the program inherits it from and
+// which is not used again.
+func start(cmd *exec.Cmd, noFIFO bool) error {
+	if !noFIFO {
+		return cmd.Start()
+	}
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_NICE, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop CAP_SYS_NICE: %w", err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_RTPRIO, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("RLIMIT_RTPRIO: %w", err)
+	}
+	return cmd.Start()
+}

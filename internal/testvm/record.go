@@ -1,0 +1,127 @@
+package testvm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"stackshot/internal/testvm/wire"
+)
+
+// powerOff is how long a guest may take to power off after its exit code came;
+// it then is ended, which changes no verdict.
+const powerOff = 10 * time.Second
+
+// recorder takes a guest's frames. Its fields are written by the goroutine that
+// calls frame until the guest is done, and then read by result.
+type recorder struct {
+	t    *Test
+	log  *os.File
+	tail tail
+	r    Result
+	exit chan struct{} // closed when the exit code has come
+	err  error         // of the host: a file that cannot be written
+}
+
+func newRecorder(t *Test) (*recorder, error) {
+	log, err := os.Create(filepath.Join(t.Guest.LogDir, "output.log"))
+	return &recorder{t: t, log: log, exit: make(chan struct{}), r: Result{Code: -1}}, err
+}
+
+func (c *recorder) close() { c.log.Close() }
+
+func (c *recorder) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *recorder) frame(f wire.Frame) {
+	switch f.Kind {
+	case wire.Hello:
+		c.r.Release = string(f.Body)
+	case wire.Note:
+		c.r.Notes = append(c.r.Notes, string(f.Body))
+	case wire.Output:
+		c.output(f.Body)
+	case wire.File:
+		c.file(f.Body)
+	case wire.Exit:
+		code, err := strconv.Atoi(string(f.Body))
+		if err != nil || c.r.Code >= 0 {
+			c.fail(fmt.Errorf("exit frame %q after code %d", f.Body, c.r.Code))
+			return
+		}
+		c.r.Code = code
+		close(c.exit)
+	}
+}
+
+func (c *recorder) output(b []byte) {
+	c.r.Output = true
+	c.tail.add(b, &c.r)
+	if _, err := c.log.Write(b); err != nil {
+		c.fail(err)
+	}
+	if c.t.Output != nil {
+		c.t.Output.Write(b)
+	}
+}
+
+// file appends to a file under OutDir. The name is the guest's word: one that
+// leads out of there is refused.
+func (c *recorder) file(body []byte) {
+	name, data, ok := bytes.Cut(body, []byte{0})
+	if !ok || !filepath.IsLocal(string(name)) {
+		c.fail(fmt.Errorf("guest sent a file named %q", name))
+		return
+	}
+	if c.t.OutDir == "" {
+		return
+	}
+	path := filepath.Join(c.t.OutDir, string(name))
+	mode := os.O_APPEND
+	if !c.r.has(string(name)) {
+		c.r.Files = append(c.r.Files, string(name))
+		mode = os.O_TRUNC
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		c.fail(err)
+		return
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o644)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		c.fail(err)
+	}
+}
+
+// await returns when the guest has ended or nothing more is to be had from it.
+func (c *recorder) await(ctx context.Context, g *Guest) {
+	select {
+	case <-g.Done():
+	case <-ctx.Done():
+	case <-g.garbled:
+	case <-c.exit:
+		select {
+		case <-g.Done():
+		case <-time.After(powerOff):
+		}
+	}
+}
+
+// result judges a guest that has ended.
+func (c *recorder) result(g *Guest) *Result {
+	r := &c.r
+	r.judge(g.Console(), g.TimedOut(), g.wireErr, g.exitErr)
+	return r
+}

@@ -1,0 +1,150 @@
+package testvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"stackshot/internal/testvm/wire"
+)
+
+// Test is one run of a package's test binary in a guest.
+type Test struct {
+	Package string   // folder in the repository: snapshot
+	Args    []string // as for go test: -run TestX -v
+	Env     []string // more for the environment
+	// Factor is how much longer than on a real machine the tests may take:
+	// STACKSHOT_TIME_FACTOR in the guest. 0: 8.
+	Factor int
+
+	Guest  Config    // Initrd and OnFrame are Run's
+	Output io.Writer // gets the test's output as it comes; may be nil
+	OutDir string    // gets the files of the guest's /out; empty: they are dropped
+}
+
+const defaultFactor = 8
+
+// Run runs a test in a guest, and once more if the first attempt came to nothing
+// (Result.Flaked). The error is of the host: no QEMU, a build that fails. What
+// the guest did is in the Result.
+func Run(ctx context.Context, b *Builder, t Test) (*Result, error) {
+	dir := t.Guest.LogDir
+	for attempt := 1; ; attempt++ {
+		t.Guest.LogDir = filepath.Join(dir, strconv.Itoa(attempt))
+		if err := os.MkdirAll(t.Guest.LogDir, 0o755); err != nil {
+			return nil, err
+		}
+		r, err := runOnce(ctx, b, t)
+		if err != nil {
+			return nil, err
+		}
+		r.Attempts = attempt
+		err = os.WriteFile(filepath.Join(t.Guest.LogDir, "result.txt"), []byte(r.String()+"\n"), 0o644)
+		if attempt == 2 || !r.Flaked() || ctx.Err() != nil {
+			return r, errors.Join(err, ctx.Err())
+		}
+		if t.Output != nil {
+			fmt.Fprintf(t.Output, "vmtest: %v: once more\n", r)
+		}
+	}
+}
+
+func runOnce(ctx context.Context, b *Builder, t Test) (*Result, error) {
+	initrd, err := t.image(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(initrd)
+	t.Guest.Initrd = initrd
+	rec, err := newRecorder(&t)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.close()
+	t.Guest.OnFrame = rec.frame
+	began := time.Now()
+	g, err := Start(ctx, t.Guest)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	rec.await(ctx, g)
+	g.Close()
+	r := rec.result(g)
+	r.Took, r.LogDir = time.Since(began), t.Guest.LogDir
+	return r, rec.err
+}
+
+// image builds what the guest needs and returns the path of its initramfs.
+func (t *Test) image(ctx context.Context, b *Builder) (string, error) {
+	e, err := emulatorOf(t.Guest.Kernel.Arch)
+	if err != nil {
+		return "", err
+	}
+	m := image{repo: b.Repo, more: map[string]string{}, job: t.job(e)}
+	if m.init, err = b.Program(ctx, "internal/testvm/cmd/vminit", t.Guest.Kernel.Arch); err != nil {
+		return "", err
+	}
+	if m.program, err = b.TestBinary(ctx, t.Package, t.Guest.Kernel.Arch); err != nil {
+		return "", err
+	}
+	if t.Package == commandPackage {
+		if m.more["lib/stackshot"], err = b.Program(ctx, commandPackage, t.Guest.Kernel.Arch); err != nil {
+			return "", err
+		}
+	}
+	initrd := filepath.Join(t.Guest.LogDir, "initrd")
+	return initrd, m.write(ctx, initrd)
+}
+
+// job is what the guest is told to do.
+func (t *Test) job(e emulator) *wire.Job {
+	dir := filepath.Join(wire.RepoDir, t.Package)
+	args := append([]string{filepath.Join(dir, filepath.Base(t.Package)+".test"),
+		"-test.v=true", "-test.paniconexit0", "-test.outputdir=" + wire.OutDir}, testArgs(t.Args)...)
+	return &wire.Job{
+		Args: args,
+		Dir:  dir,
+		Env: append([]string{
+			"PATH=/bin", "HOME=/root", "TMPDIR=/tmp",
+			"STACKSHOT_REQUIRE_BPF=1",
+			"STACKSHOT_TIME_FACTOR=" + strconv.Itoa(first(t.Factor, defaultFactor)),
+		}, t.Env...),
+		Wire:  e.wire,
+		Setup: t.Guest.Layout.Setup,
+	}
+}
+
+// goTestFlags are go test's names for flags of a test binary.
+var goTestFlags = map[string]bool{}
+
+func init() {
+	for _, name := range strings.Fields(`artifacts bench benchmem benchtime blockprofile blockprofilerate count coverprofile cpu cpuprofile
+		failfast fullpath fuzz fuzzminimizetime fuzztime list memprofile memprofilerate mutexprofile mutexprofilefraction
+		outputdir parallel run short shuffle skip timeout trace v`) {
+		goTestFlags[name] = true
+	}
+}
+
+// testArgs turns go test's flags into the test binary's: -run X is -test.run X.
+// A flag that go test does not know is the test's own and stays.
+func testArgs(args []string) []string {
+	var out []string
+	for i, arg := range args {
+		if arg == "-args" || arg == "--args" {
+			return append(out, args[i+1:]...)
+		}
+		bare := strings.TrimLeft(arg, "-")
+		if name, _, _ := strings.Cut(bare, "="); bare != arg && goTestFlags[name] {
+			arg = "-test." + bare
+		}
+		out = append(out, arg)
+	}
+	return out
+}

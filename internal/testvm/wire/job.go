@@ -1,0 +1,28 @@
+package wire
+
+// Where things lie in a guest.
+const (
+	JobFile  = "/job.json"
+	RepoDir  = "/stackshot" // a copy of the repository's files
+	OutDir   = "/out"       // files found here afterwards go to the host
+	PortName = "stackshot.wire"
+)
+
+// Job is what the first process of a guest is to do, written by the host into
+// the initramfs as JSON.
+type Job struct {
+	Args  []string // program and arguments
+	Dir   string   // working directory
+	Env   []string // NAME=value, all of the program's environment
+	Wire  string   // device of the wire; empty: the virtio port named PortName
+	Setup Setup
+}
+
+// Setup is what the first process changes before it runs the program.
+type Setup struct {
+	Offline []int             // CPUs to take offline
+	Sysctl  map[string]string // path under /proc/sys: value
+	// NoFIFO takes from the program what SCHED_FIFO needs: CAP_SYS_NICE and
+	// RLIMIT_RTPRIO, as a container's manager does.
+	NoFIFO bool
+}
