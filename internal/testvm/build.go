@@ -1,18 +1,13 @@
 package testvm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"stackshot/internal/testvm/wire"
 )
 
 // Repo is the folder of go.mod, at or above dir.
@@ -52,10 +47,7 @@ func (b *Builder) Program(ctx context.Context, pkg, arch string) (string, error)
 }
 
 func (b *Builder) build(ctx context.Context, arch, pkg, suffix string, args ...string) (string, error) {
-	out := filepath.Join(b.Dir, arch, filepath.Base(pkg)+suffix)
-	if strings.Contains(pkg, "/") {
-		out = filepath.Join(b.Dir, arch, strings.ReplaceAll(pkg, "/", "-")+suffix)
-	}
+	out := filepath.Join(b.Dir, arch, strings.ReplaceAll(pkg, "/", "-")+suffix)
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
@@ -74,83 +66,4 @@ func (b *Builder) build(ctx context.Context, arch, pkg, suffix string, args ...s
 		return "", fmt.Errorf("%s has no tests", pkg)
 	}
 	return out, nil
-}
-
-// image is the initramfs of one run: the first process, the program, and every
-// file of the repository where the program expects it.
-type image struct {
-	job     *wire.Job
-	init    string            // path of the built vminit
-	repo    string            // empty: without the repository's files
-	program string            // path; in the guest it is job.Args[0]
-	more    map[string]string // name in the guest: path here
-}
-
-// applets are the names that vminit answers to besides init.
-var applets = []string{"sleep", "true", "go"}
-
-// write makes the archive.
-func (m *image) write(ctx context.Context, to string) (err error) {
-	f, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	a := newArchive(f)
-	for _, d := range []string{"dev", "proc", "sys", "tmp", "run", "bin", "etc", "root"} {
-		a.dir(d)
-	}
-	// Until devtmpfs is mounted the kernel needs these two.
-	a.device("dev/console", 0o600, 5, 1)
-	a.device("dev/null", 0o666, 1, 3)
-	job, err := json.Marshal(m.job)
-	if err != nil {
-		return err
-	}
-	a.file(wire.JobFile[1:], 0o644, job)
-	files := map[string]string{"init": m.init, m.job.Args[0][1:]: m.program}
-	for name, path := range m.more {
-		files[name] = path
-	}
-	for name, path := range files {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		a.file(name, 0o755, data)
-	}
-	for _, name := range applets {
-		a.link("bin/"+name, "/init")
-	}
-	if err := m.addRepo(ctx, a); err != nil {
-		return err
-	}
-	return a.close()
-}
-
-// addRepo packs what git would: tests read sources, documents and fixtures by
-// relative paths, and the whole is smaller than one test binary.
-func (m *image) addRepo(ctx context.Context, a *archive) error {
-	if m.repo == "" {
-		return nil
-	}
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	cmd.Dir = m.repo
-	list, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("git ls-files in %s: %w", m.repo, err)
-	}
-	names := strings.Split(string(bytes.TrimRight(list, "\x00")), "\x00")
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		data, err := os.ReadFile(filepath.Join(m.repo, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // removed and not yet committed
-		}
-		if err != nil {
-			return err
-		}
-		a.file(filepath.Join(wire.RepoDir[1:], name), 0o644, data)
-	}
-	return nil
 }

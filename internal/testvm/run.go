@@ -56,12 +56,11 @@ func Run(ctx context.Context, b *Builder, t Test) (*Result, error) {
 }
 
 func runOnce(ctx context.Context, b *Builder, t Test) (*Result, error) {
-	initrd, err := t.image(ctx, b)
-	if err != nil {
+	t.Guest.Initrd = filepath.Join(t.Guest.LogDir, "initrd")
+	if err := b.Initrd(ctx, &t, t.Guest.Initrd); err != nil {
 		return nil, err
 	}
-	defer os.Remove(initrd)
-	t.Guest.Initrd = initrd
+	defer os.Remove(t.Guest.Initrd)
 	rec, err := newRecorder(&t)
 	if err != nil {
 		return nil, err
@@ -79,28 +78,6 @@ func runOnce(ctx context.Context, b *Builder, t Test) (*Result, error) {
 	r := rec.result(g)
 	r.Took, r.LogDir = time.Since(began), t.Guest.LogDir
 	return r, rec.err
-}
-
-// image builds what the guest needs and returns the path of its initramfs.
-func (t *Test) image(ctx context.Context, b *Builder) (string, error) {
-	e, err := emulatorOf(t.Guest.Kernel.Arch)
-	if err != nil {
-		return "", err
-	}
-	m := image{repo: b.Repo, more: map[string]string{}, job: t.job(e)}
-	if m.init, err = b.Program(ctx, "internal/testvm/cmd/vminit", t.Guest.Kernel.Arch); err != nil {
-		return "", err
-	}
-	if m.program, err = b.TestBinary(ctx, t.Package, t.Guest.Kernel.Arch); err != nil {
-		return "", err
-	}
-	if t.Package == commandPackage {
-		if m.more["lib/stackshot"], err = b.Program(ctx, commandPackage, t.Guest.Kernel.Arch); err != nil {
-			return "", err
-		}
-	}
-	initrd := filepath.Join(t.Guest.LogDir, "initrd")
-	return initrd, m.write(ctx, initrd)
 }
 
 // job is what the guest is told to do.
