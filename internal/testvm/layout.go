@@ -36,7 +36,7 @@ var Layouts = []Layout{
 	{Name: "offline", What: "4 CPUs, CPU 1 offline", CPUs: 4, Setup: wire.Setup{Offline: []int{1}}},
 	{Name: "kptr", What: "kernel.kptr_restrict=2", CPUs: 2, Setup: wire.Setup{Sysctl: map[string]string{"kernel/kptr_restrict": "2"}}},
 	{Name: "nofifo", What: "SCHED_FIFO refused: no CAP_SYS_NICE, RLIMIT_RTPRIO 0", CPUs: 2, Setup: wire.Setup{NoFIFO: true}},
-	{Name: "lockdown", What: "lockdown=confidentiality", CPUs: 2, Append: "lockdown=confidentiality"},
+	{Name: "lockdown", What: "lockdown=confidentiality: no BPF, no tracefs", CPUs: 2, Append: "lockdown=confidentiality"},
 	{Name: "biglittle", What: "8 CPUs in two clusters with capacities 1024 and 446", Arch: "arm64", CPUs: 8,
 		Topology: "sockets=1,clusters=2,cores=4,threads=1", CPU: "cortex-a57", BigLittle: true},
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -30,6 +29,7 @@ type Result struct {
 	Output   bool          // the program wrote something
 	Tests    []TestResult  // top-level tests, in the order of their end
 	Running  string        // the test that was begun and not ended
+	said     string        // the last that this test logged
 	Notes    []string      // of the first process: what it could not set up
 	Files    []string      // written to OutDir
 	Took     time.Duration // from QEMU's start to its end
@@ -95,50 +95,5 @@ func (r *Result) judge(console []string, timedOut bool, wireErr, exitErr error) 
 		r.Verdict, r.Why = Hung, "no end within the limit"
 	default:
 		r.Verdict, r.Why = Lost, fmt.Sprintf("no exit code; QEMU: %v", exitErr)
-	}
-}
-
-// TestResult is the end of one test, as go test prints it.
-type TestResult struct {
-	Name    string
-	Outcome string // PASS, FAIL, SKIP
-	Took    time.Duration
-}
-
-var endLine = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+s)\)`)
-
-// tail cuts a test's output into lines, for the results of tests in it.
-type tail struct{ part []byte }
-
-func (t *tail) add(b []byte, r *Result) {
-	t.part = append(t.part, b...)
-	for {
-		i := slices.Index(t.part, '\n')
-		if i < 0 {
-			break
-		}
-		r.line(string(t.part[:i]))
-		t.part = t.part[i+1:]
-	}
-	if len(t.part) > maxLine { // no line of go test's is that long
-		t.part = nil
-	}
-}
-
-func (r *Result) line(s string) {
-	if name, ok := strings.CutPrefix(s, "=== RUN   "); ok && !strings.Contains(name, "/") {
-		r.Running = name
-	}
-	m := endLine.FindStringSubmatch(s)
-	if m == nil {
-		return
-	}
-	took, err := time.ParseDuration(m[3])
-	if err != nil {
-		return
-	}
-	r.Tests = append(r.Tests, TestResult{m[2], m[1], took})
-	if r.Running == m[2] {
-		r.Running = ""
 	}
 }

@@ -19,6 +19,7 @@ var mounts = []struct{ what, where string }{
 	{"bpf", "/sys/fs/bpf"},
 	{"tracefs", "/sys/kernel/tracing"},
 	{"debugfs", "/sys/kernel/debug"},
+	{"securityfs", "/sys/kernel/security"},
 	{"cgroup2", "/sys/fs/cgroup"},
 	{"tmpfs", "/run"},
 	{"tmpfs", "/tmp"},

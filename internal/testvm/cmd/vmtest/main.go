@@ -1,6 +1,7 @@
 // Command vmtest runs this project's tests in guests; see package testvm.
 //
 //	vmtest [flags] -- PACKAGE [go test flags]   one package on one kernel
+//	vmtest matrix [-quick] PACKAGE...           packages on all machines; a table
 //	vmtest kernels [-update]                    fetch the kernels
 //
 // Example:
@@ -25,8 +26,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
 	defer stop()
 	command, args := test, os.Args[1:]
-	if len(args) > 0 && args[0] == "kernels" {
-		command, args = kernels, args[1:]
+	if len(args) > 0 {
+		switch args[0] {
+		case "kernels":
+			command, args = kernels, args[1:]
+		case "matrix":
+			command, args = matrix, args[1:]
+		}
 	}
 	code, err := command(ctx, args)
 	if err != nil {

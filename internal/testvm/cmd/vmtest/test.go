@@ -27,7 +27,7 @@ func test(ctx context.Context, args []string) (int, error) {
 		fl.Usage()
 		return 2, fmt.Errorf("no package")
 	}
-	t := testvm.Test{Package: strings.TrimPrefix(filepath.Clean(fl.Arg(0)), "./"), Args: fl.Args()[1:], Factor: *factor, Output: os.Stdout, OutDir: *out}
+	t := testvm.Test{Package: packageOf(fl.Arg(0)), Args: fl.Args()[1:], Factor: *factor, Output: os.Stdout, OutDir: *out}
 	t.Guest = testvm.Config{CPUs: *cpus, Append: *appended, Limit: *limit}
 	r, err := inGuest(ctx, t, *kernel, *arch, *layout)
 	if err != nil {

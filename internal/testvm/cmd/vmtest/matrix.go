@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"stackshot/internal/testvm"
+)
+
+// matrix runs packages on all machines, or on those of every change.
+func matrix(ctx context.Context, args []string) (int, error) {
+	fl := newFlags("vmtest matrix")
+	quick := fl.Bool("quick", false, "only the machines of every change")
+	limit := fl.Duration("limit", 15*time.Minute, "end a guest after this `time`")
+	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guests, a `number`; 0: as Run sets it")
+	only := fl.String("only", "", "only columns whose title contains this `text`")
+	run := fl.String("run", "", "only tests that match this `regexp`")
+	skip := fl.String("skip", "", "not the tests that match this `regexp`")
+	fl.Parse(args)
+	if fl.NArg() == 0 {
+		return 2, fmt.Errorf("no package")
+	}
+	m := testvm.Matrix{Columns: testvm.All(), Factor: *factor, Limit: *limit, Progress: os.Stderr}
+	if *quick {
+		m.Columns = testvm.Quick
+	}
+	m.Columns = matching(m.Columns, *only)
+	for _, p := range fl.Args() {
+		m.Packages = append(m.Packages, packageOf(p))
+	}
+	if *run != "" {
+		m.Args = append(m.Args, "-run", *run)
+	}
+	if *skip != "" {
+		m.Args = append(m.Args, "-skip", *skip)
+	}
+	return fillMatrix(ctx, &m)
+}
+
+func fillMatrix(ctx context.Context, m *testvm.Matrix) (int, error) {
+	b, done, err := newBuilder()
+	if err != nil {
+		return 2, err
+	}
+	defer done()
+	if m.Cache, err = testvm.CacheDir(); err != nil {
+		return 2, err
+	}
+	m.LogDir = logDir(b.Repo, "matrix")
+	began := time.Now()
+	table, err := m.Run(ctx, b)
+	if err != nil {
+		return 2, err
+	}
+	table.Markdown(os.Stdout)
+	bad := table.Bad()
+	fmt.Printf("\n%d tests, %d guests, %d bad, %.0f s; logs in %s\n", len(table.Rows), len(table.Guests), bad, time.Since(began).Seconds(), m.LogDir)
+	if bad > 0 {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+func matching(all []testvm.Column, text string) []testvm.Column {
+	var out []testvm.Column
+	for _, c := range all {
+		if strings.Contains(c.String(), text) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// packageOf is a package's folder in the repository.
+func packageOf(arg string) string { return strings.TrimPrefix(filepath.Clean(arg), "./") }

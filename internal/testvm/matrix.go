@@ -1,0 +1,177 @@
+package testvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Column is one machine of the matrix.
+type Column struct {
+	Arch, Track, Layout string
+	CPUs                int // 0: the layout's
+}
+
+func (c Column) String() string {
+	s := c.Track
+	if c.Arch != "amd64" {
+		s += " " + c.Arch
+	}
+	if c.Layout != "" {
+		return s + " " + c.Layout
+	}
+	return fmt.Sprintf("%s ×%d", s, c.CPUs)
+}
+
+// Quick are the machines of every change.
+var Quick = []Column{
+	{"amd64", "6.12", "", 2},
+	{"amd64", newest, "", 2},
+}
+
+// All are all machines: every kernel with 2 and 8 CPUs, every layout on one
+// kernel that stops with interrupts on (6.12) and one that does with them off.
+func All() []Column {
+	var all []Column
+	for _, t := range Tracks {
+		for _, n := range []int{2, 8} {
+			all = append(all, Column{t.Arch, t.Name, "", n})
+		}
+	}
+	for _, track := range []string{"6.12", newest} {
+		all = append(all, Column{"amd64", track, "", 1}, Column{"amd64", track, "", 4})
+		for _, l := range Layouts {
+			if l.Arch != "arm64" {
+				all = append(all, Column{"amd64", track, l.Name, 0})
+			}
+		}
+	}
+	return append(all, Column{"arm64", "6.12", "biglittle", 0})
+}
+
+// Matrix is a run of tests on machines.
+type Matrix struct {
+	Columns  []Column
+	Packages []string
+	Args     []string      // go test flags, for each package
+	Factor   int           // as in Test
+	Limit    time.Duration // of each guest
+	Cache    string        // of kernels
+	LogDir   string
+	Progress io.Writer // a line a guest
+}
+
+// Cell is what a test came to on a machine.
+type Cell struct {
+	Outcome string // PASS, FAIL, SKIP, or a verdict in capitals
+	Took    time.Duration
+	Why     string
+}
+
+// Row is one test; its cells are by column.
+type Row struct {
+	Package, Test string
+	Cells         map[int]Cell
+}
+
+// Table is what a matrix came to.
+type Table struct {
+	Columns []string
+	Absent  map[int]string // columns that were not run, and why
+	Rows    []*Row
+	Guests  []string // one line each
+}
+
+// maxResumed is how often a package is gone on with on one machine, without the
+// tests that have ended, after one that took the guest with it.
+const maxResumed = 4
+
+// Run runs every package on every machine, one guest at a time.
+func (m *Matrix) Run(ctx context.Context, b *Builder) (*Table, error) {
+	t := &Table{Absent: map[int]string{}}
+	for i, col := range m.Columns {
+		t.Columns = append(t.Columns, col.String())
+		g := Config{CPUs: col.CPUs, Limit: m.Limit}
+		var err, qerr error
+		if g.Layout, err = LayoutNamed(col.Layout, col.Arch); err != nil {
+			return nil, err
+		}
+		g.Kernel, err = FindKernel(m.Cache, col.Arch, col.Track)
+		_, qerr = emulatorOf(col.Arch)
+		if err = errors.Join(err, qerr); err != nil {
+			if required(col) {
+				return nil, err
+			}
+			t.Absent[i] = err.Error()
+			continue
+		}
+		for _, pkg := range m.Packages {
+			if err := m.fill(ctx, b, t, i, pkg, g); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+func required(c Column) bool {
+	return slices.ContainsFunc(Tracks, func(t Track) bool { return t.Required && t.Arch == c.Arch && t.Name == c.Track })
+}
+
+// fill runs one package on one machine. A test that ends the guest gets its
+// verdict, and the others run in another guest without it.
+func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg string, g Config) error {
+	var ended []string
+	for n := 0; ; n++ {
+		g.LogDir = filepath.Join(m.LogDir, fileName(t.Columns[col]), fileName(pkg)+fmt.Sprintf("-%d", n))
+		args := slices.Clone(m.Args)
+		if len(ended) > 0 {
+			args = append(args, "-skip", "^("+strings.Join(ended, "|")+")$")
+		}
+		r, err := Run(ctx, b, Test{Package: pkg, Args: args, Factor: m.Factor, Guest: g})
+		if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%s, %s: %v", t.Columns[col], pkg, r)
+		t.Guests = append(t.Guests, line)
+		fmt.Fprintln(m.Progress, line)
+		for _, end := range r.Tests {
+			t.row(pkg, end.Name).Cells[col] = Cell{end.Outcome, end.Took, end.Why}
+			ended = append(ended, regexp.QuoteMeta(end.Name))
+		}
+		if r.Verdict == Passed || r.Verdict == Failed && r.Running == "" {
+			if len(r.Tests) == 0 && r.Verdict == Failed {
+				t.row(pkg, "(all)").Cells[col] = Cell{"FAIL", r.Took, r.Why}
+			}
+			return nil
+		}
+		culprit := first(r.Running, "(all)")
+		t.row(pkg, culprit).Cells[col] = Cell{strings.ToUpper(string(r.Verdict)), r.Took, r.Why}
+		if r.Running == "" || n == maxResumed {
+			return nil
+		}
+		ended = append(ended, regexp.QuoteMeta(culprit))
+	}
+}
+
+// row finds a test's row or adds it.
+func (t *Table) row(pkg, test string) *Row {
+	for _, r := range t.Rows {
+		if r.Package == pkg && r.Test == test {
+			return r
+		}
+	}
+	r := &Row{pkg, test, map[int]Cell{}}
+	t.Rows = append(t.Rows, r)
+	return r
+}
+
+func fileName(s string) string {
+	return strings.NewReplacer("/", "_", " ", "-", "×", "smp").Replace(s)
+}

@@ -1,0 +1,78 @@
+package testvm
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// bad says that a cell speaks against the change that is tested.
+func (c Cell) bad() bool { return c.Outcome != "PASS" && c.Outcome != "SKIP" }
+
+// Bad counts the cells that do.
+func (t *Table) Bad() int {
+	n := 0
+	for _, r := range t.Rows {
+		for _, c := range r.Cells {
+			if c.bad() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Markdown writes the table: a row a test, a column a machine, in each cell
+// verdict and seconds; below it why something did not pass.
+func (t *Table) Markdown(w io.Writer) {
+	fmt.Fprintf(w, "| test | %s |\n|---|%s\n", strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
+	var why reasons
+	for _, r := range t.Rows {
+		fmt.Fprintf(w, "| `%s` %s |", r.Package, r.Test)
+		for i := range t.Columns {
+			fmt.Fprintf(w, " %s |", t.cell(r, i, &why))
+		}
+		fmt.Fprintln(w)
+	}
+	for n, reason := range why {
+		fmt.Fprintf(w, "\n%d. %s\n", n+1, reason)
+	}
+	for i, c := range t.Columns {
+		if reason, ok := t.Absent[i]; ok {
+			fmt.Fprintf(w, "\n%s was not run: %s\n", c, reason)
+		}
+	}
+}
+
+// reasons are the table's footnotes, each once.
+type reasons []string
+
+func (r *reasons) number(reason string) int {
+	i := slices.Index(*r, reason)
+	if i < 0 {
+		i = len(*r)
+		*r = append(*r, reason)
+	}
+	return i + 1
+}
+
+func (t *Table) cell(r *Row, col int, why *reasons) string {
+	c, ok := r.Cells[col]
+	switch {
+	case !ok:
+		return "-"
+	case c.Outcome == "PASS":
+		return fmt.Sprintf("%.1f", c.Took.Seconds())
+	}
+	text := c.Outcome
+	if c.Outcome == "SKIP" {
+		text = "skip"
+	} else {
+		text = fmt.Sprintf("**%s** %.1f", text, c.Took.Seconds())
+	}
+	if c.Why == "" {
+		return text
+	}
+	return fmt.Sprintf("%s (%d)", text, why.number(strings.ReplaceAll(c.Why, "|", "\\|")))
+}
