@@ -85,3 +85,26 @@ func TestFilesComeBack(t *testing.T) {
 		}
 	}
 }
+
+// A guest that said nothing at all is tried once more, and no more.
+func TestSilentGuestIsTriedAgain(t *testing.T) {
+	k := requireVM(t, "amd64", "6.12")
+	var out bytes.Buffer
+	dir := t.TempDir()
+	r, err := Run(t.Context(), builder(t), Test{Package: "internal/testvm", Output: &out,
+		Guest: Config{Kernel: k, Limit: time.Second, LogDir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != Hung || r.Attempts != 2 || r.Output || r.Release != "" {
+		t.Errorf("%+v", r)
+	}
+	if n := strings.Count(out.String(), "once more"); n != 1 || !strings.Contains(r.String(), "attempt 2") {
+		t.Errorf("%d announcements of a second attempt in %q; result %q", n, out.String(), r)
+	}
+	for _, name := range []string{"1/console.log", "1/result.txt", "2/console.log", "2/result.txt"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
