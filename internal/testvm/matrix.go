@@ -86,6 +86,8 @@ type Table struct {
 	Absent  map[int]string // columns that were not run, and why
 	Rows    []*Row
 	Guests  []string // one line each
+	// Verified instructions by BPF program and column.
+	Verified map[string]map[int]int
 }
 
 // maxResumed is how often a package is gone on with on one machine, without the
@@ -94,7 +96,7 @@ const maxResumed = 4
 
 // Run runs every package on every machine, one guest at a time.
 func (m *Matrix) Run(ctx context.Context, b *Builder) (*Table, error) {
-	t := &Table{Absent: map[int]string{}}
+	t := &Table{Absent: map[int]string{}, Verified: map[string]map[int]int{}}
 	for i, col := range m.Columns {
 		t.Columns = append(t.Columns, col.String())
 		g := Config{CPUs: col.CPUs, Limit: m.Limit}
@@ -141,6 +143,7 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 		line := fmt.Sprintf("%s, %s: %v", t.Columns[col], pkg, r)
 		t.Guests = append(t.Guests, line)
 		fmt.Fprintln(m.Progress, line)
+		t.count(col, r.Verified)
 		for _, end := range r.Tests {
 			t.row(pkg, end.Name).Cells[col] = Cell{end.Outcome, end.Took, end.Why}
 			ended = append(ended, regexp.QuoteMeta(end.Name))
@@ -157,6 +160,15 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 			return nil
 		}
 		ended = append(ended, regexp.QuoteMeta(culprit))
+	}
+}
+
+func (t *Table) count(col int, verified map[string]int) {
+	for program, n := range verified {
+		if t.Verified[program] == nil {
+			t.Verified[program] = map[int]int{}
+		}
+		t.Verified[program][col] = max(t.Verified[program][col], n)
 	}
 }
 

@@ -22,18 +22,19 @@ const (
 // Result is what came out of a guest.
 type Result struct {
 	Verdict  Verdict
-	Why      string        // the kernel's, the wire's or the test's own words
-	Code     int           // the program's exit code, -1 without one
-	Release  string        // of the kernel, as it said; empty if the first process did not run
-	Oops     string        // the kernel's first words of a fault, panics included
-	Output   bool          // the program wrote something
-	Tests    []TestResult  // top-level tests, in the order of their end
-	Running  string        // the test that was begun and not ended
-	said     string        // the last that this test logged
-	Notes    []string      // of the first process: what it could not set up
-	Files    []string      // written to OutDir
-	Took     time.Duration // from QEMU's start to its end
-	Attempts int           // 2: the first one came to nothing
+	Why      string         // the kernel's, the wire's or the test's own words
+	Code     int            // the program's exit code, -1 without one
+	Release  string         // of the kernel, as it said; empty if the first process did not run
+	Oops     string         // the kernel's first words of a fault, panics included
+	Output   bool           // the program wrote something
+	Tests    []TestResult   // top-level tests, in the order of their end
+	Running  string         // the test that was begun and not ended
+	said     string         // the last that this test logged
+	Verified map[string]int // by BPF program: verified instructions, as tests log them
+	Notes    []string       // of the first process: what it could not set up
+	Files    []string       // written to OutDir
+	Took     time.Duration  // from QEMU's start to its end
+	Attempts int            // 2: the first one came to nothing
 	LogDir   string
 }
 

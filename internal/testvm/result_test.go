@@ -51,6 +51,8 @@ const someOutput = `=== RUN   TestA
     --- SKIP: TestB/sub (0.00s)
 --- SKIP: TestB (1.00s)
 === RUN   TestC
+    counts_test.go:41: trap: 70688 instructions verified
+    trap_test.go:30: trap: 63109 instructions verified
 not of go test: --- FAIL: TestC (9s)
 `
 
@@ -62,7 +64,7 @@ func TestLinesOfTests(t *testing.T) {
 		for s := someOutput; s != ""; s = s[min(size, len(s)):] {
 			cut.add([]byte(s[:min(size, len(s))]), &r)
 		}
-		if len(r.Tests) != 2 || r.Running != "TestC" ||
+		if len(r.Tests) != 2 || r.Running != "TestC" || len(r.Verified) != 1 || r.Verified["trap"] != 70688 ||
 			r.Tests[0] != (TestResult{"TestA", "PASS", 250 * time.Millisecond, ""}) ||
 			r.Tests[1] != (TestResult{"TestB", "SKIP", time.Second, "needs more | CPUs"}) {
 			t.Fatalf("in pieces of %d: %+v, running %q", size, r.Tests, r.Running)
@@ -71,7 +73,10 @@ func TestLinesOfTests(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	table := Table{Columns: []string{"6.1 ×2", "6.12 ×2", "6.18 ×2"}, Absent: map[int]string{2: "no mirror has it"}}
+	table := Table{Columns: []string{"6.1 ×2", "6.12 ×2", "6.18 ×2"}, Absent: map[int]string{2: "no mirror has it"}, Verified: map[string]map[int]int{}}
+	table.count(0, map[string]int{"sample": 301})
+	table.count(1, map[string]int{"trap": 63109})
+	table.count(1, map[string]int{"trap": 70688})
 	table.row("p", "TestA").Cells[0] = Cell{"PASS", 1300 * time.Millisecond, ""}
 	table.row("p", "TestA").Cells[1] = Cell{"HUNG", time.Minute, "no end"}
 	table.row("p", "TestB").Cells[0] = Cell{"SKIP", 0, "a | b"}
@@ -80,7 +85,9 @@ func TestMarkdown(t *testing.T) {
 	table.Markdown(&s)
 	want := "| test | 6.1 ×2 | 6.12 ×2 | 6.18 ×2 |\n|---|---|---|---|\n" +
 		"| `p` TestA | 1.3 | **HUNG** 60.0 (1) | - |\n| `p` TestB | skip (2) | skip (2) | - |\n" +
-		"\n1. no end\n\n2. a \\| b\n\n6.18 ×2 was not run: no mirror has it\n"
+		"\n1. no end\n\n2. a \\| b\n\n6.18 ×2 was not run: no mirror has it\n" +
+		"\n| verified instructions | 6.1 ×2 | 6.12 ×2 | 6.18 ×2 |\n|---|---|---|---|\n" +
+		"| sample | 301 | - | - |\n| trap | - | 70688 | - |\n"
 	if s.String() != want || table.Bad() != 1 {
 		t.Errorf("%d bad\n%s\nwant\n%s", table.Bad(), s.String(), want)
 	}

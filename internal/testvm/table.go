@@ -3,6 +3,7 @@ package testvm
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -24,9 +25,10 @@ func (t *Table) Bad() int {
 }
 
 // Markdown writes the table: a row a test, a column a machine, in each cell
-// verdict and seconds; below it why something did not pass.
+// verdict and seconds; below it why something did not pass, and what the
+// kernels' verifiers went through.
 func (t *Table) Markdown(w io.Writer) {
-	fmt.Fprintf(w, "| test | %s |\n|---|%s\n", strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
+	t.head(w, "test")
 	var why reasons
 	for _, r := range t.Rows {
 		fmt.Fprintf(w, "| `%s` %s |", r.Package, r.Test)
@@ -42,6 +44,31 @@ func (t *Table) Markdown(w io.Writer) {
 		if reason, ok := t.Absent[i]; ok {
 			fmt.Fprintf(w, "\n%s was not run: %s\n", c, reason)
 		}
+	}
+	t.verified(w)
+}
+
+func (t *Table) head(w io.Writer, first string) {
+	fmt.Fprintf(w, "| %s | %s |\n|---|%s\n", first, strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
+}
+
+// verified is a row a program that any kernel took.
+func (t *Table) verified(w io.Writer) {
+	if len(t.Verified) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t.head(w, "verified instructions")
+	for _, program := range slices.Sorted(maps.Keys(t.Verified)) {
+		fmt.Fprintf(w, "| %s |", program)
+		for i := range t.Columns {
+			if n, ok := t.Verified[program][i]; ok {
+				fmt.Fprintf(w, " %d |", n)
+			} else {
+				fmt.Fprint(w, " - |")
+			}
+		}
+		fmt.Fprintln(w)
 	}
 }
 

@@ -3,6 +3,7 @@ package testvm
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,6 +19,8 @@ type TestResult struct {
 var (
 	endLine = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+s)\)`)
 	logLine = regexp.MustCompile(`^    +[a-z0-9_]+\.go:\d+: (.*)`)
+	// How much of a BPF program this kernel's verifier went through.
+	countLine = regexp.MustCompile(`^([a-z_0-9]+): ([0-9]+) instructions verified$`)
 )
 
 // tail cuts a test's output into lines, for the results of tests in it.
@@ -44,6 +47,7 @@ func (r *Result) line(s string) {
 	}
 	if m := logLine.FindStringSubmatch(s); m != nil {
 		r.said = m[1]
+		r.count(m[1])
 	}
 	m := endLine.FindStringSubmatch(s)
 	if m == nil {
@@ -60,5 +64,19 @@ func (r *Result) line(s string) {
 	r.Tests = append(r.Tests, end)
 	if r.Running == m[2] {
 		r.Running = ""
+	}
+}
+
+// count takes a program's verified instructions, the most of several loads.
+func (r *Result) count(logged string) {
+	m := countLine.FindStringSubmatch(logged)
+	if m == nil {
+		return
+	}
+	if n, err := strconv.Atoi(m[2]); err == nil {
+		if r.Verified == nil {
+			r.Verified = map[string]int{}
+		}
+		r.Verified[m[1]] = max(r.Verified[m[1]], n)
 	}
 }
