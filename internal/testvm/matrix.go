@@ -61,7 +61,8 @@ type Matrix struct {
 	Packages []string
 	Args     []string      // go test flags, for each package
 	Factor   int           // as in Test
-	Limit    time.Duration // of each guest
+	Limit    time.Duration // of each guest; what does not fit goes on in another
+	Silence  time.Duration // of a test, which then counts as hung
 	Cache    string        // of kernels
 	LogDir   string
 	Progress io.Writer // a line a guest
@@ -90,9 +91,8 @@ type Table struct {
 	Verified map[string]map[int]int
 }
 
-// maxResumed is how often a package is gone on with on one machine, without the
-// tests that have ended, after one that took the guest with it.
-const maxResumed = 4
+// maxResumed is how often a package is gone on with on one machine.
+const maxResumed = 8
 
 // Run runs every package on every machine, one guest at a time.
 func (m *Matrix) Run(ctx context.Context, b *Builder) (*Table, error) {
@@ -127,7 +127,8 @@ func required(c Column) bool {
 }
 
 // fill runs one package on one machine. A test that ends the guest gets its
-// verdict, and the others run in another guest without it.
+// verdict, and the others run in another guest without it. A guest that only
+// came to its limit is followed by another for the tests that have not ended.
 func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg string, g Config) error {
 	var ended []string
 	for n := 0; ; n++ {
@@ -136,7 +137,7 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 		if len(ended) > 0 {
 			args = append(args, "-skip", "^("+strings.Join(ended, "|")+")$")
 		}
-		r, err := Run(ctx, b, Test{Package: pkg, Args: args, Factor: m.Factor, Guest: g})
+		r, err := Run(ctx, b, Test{Package: pkg, Args: args, Factor: m.Factor, Silence: m.Silence, Guest: g})
 		if err != nil {
 			return err
 		}
@@ -148,19 +149,30 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 			t.row(pkg, end.Name).Cells[col] = Cell{end.Outcome, end.Took, end.Why}
 			ended = append(ended, regexp.QuoteMeta(end.Name))
 		}
-		if r.Verdict == Passed || r.Verdict == Failed && r.Running == "" {
-			if len(r.Tests) == 0 && r.Verdict == Failed {
-				t.row(pkg, "(all)").Cells[col] = Cell{"FAIL", r.Took, r.Why}
-			}
-			return nil
+		if r.Verdict == Hung && r.Why == overLimit && len(r.Tests) > 0 && n < maxResumed {
+			continue
 		}
-		culprit := first(r.Running, "(all)")
-		t.row(pkg, culprit).Cells[col] = Cell{strings.ToUpper(string(r.Verdict)), r.Took, r.Why}
-		if r.Running == "" || n == maxResumed {
+		culprit := t.verdict(col, pkg, r)
+		if culprit == "" || n >= maxResumed {
 			return nil
 		}
 		ended = append(ended, regexp.QuoteMeta(culprit))
 	}
+}
+
+// verdict fills the cell of the test that ended the guest and returns its name,
+// or "" if there is nothing to go on with.
+func (t *Table) verdict(col int, pkg string, r *Result) string {
+	outcome := strings.ToUpper(string(r.Verdict))
+	switch {
+	case r.Verdict == Passed:
+	case r.Running != "":
+		t.row(pkg, r.Running).Cells[col] = Cell{outcome, r.Took, r.Why}
+		return r.Running
+	case r.Verdict != Failed || len(r.Tests) == 0:
+		t.row(pkg, "(all)").Cells[col] = Cell{outcome, r.Took, r.Why}
+	}
+	return ""
 }
 
 func (t *Table) count(col int, verified map[string]int) {

@@ -26,11 +26,14 @@ type recorder struct {
 	r    Result
 	exit chan struct{} // closed when the exit code has come
 	err  error         // of the host: a file that cannot be written
+
+	heard  chan struct{} // output has come since it was last taken
+	silent bool          // written by await: none came for too long
 }
 
 func newRecorder(t *Test) (*recorder, error) {
 	log, err := os.Create(filepath.Join(t.Guest.LogDir, "output.log"))
-	return &recorder{t: t, log: log, exit: make(chan struct{}), r: Result{Code: -1}}, err
+	return &recorder{t: t, log: log, exit: make(chan struct{}), heard: make(chan struct{}, 1), r: Result{Code: -1}}, err
 }
 
 func (c *recorder) close() { c.log.Close() }
@@ -64,6 +67,10 @@ func (c *recorder) frame(f wire.Frame) {
 
 func (c *recorder) output(b []byte) {
 	c.r.Output = true
+	select {
+	case c.heard <- struct{}{}:
+	default:
+	}
 	c.tail.add(b, &c.r)
 	if _, err := c.log.Write(b); err != nil {
 		c.fail(err)
@@ -107,21 +114,40 @@ func (c *recorder) file(body []byte) {
 
 // await returns when the guest has ended or nothing more is to be had from it.
 func (c *recorder) await(ctx context.Context, g *Guest) {
-	select {
-	case <-g.Done():
-	case <-ctx.Done():
-	case <-g.garbled:
-	case <-c.exit:
+	silence := time.NewTimer(first(c.t.Silence, 24*time.Hour))
+	defer silence.Stop()
+	for {
 		select {
 		case <-g.Done():
-		case <-time.After(powerOff):
+			return
+		case <-ctx.Done():
+			return
+		case <-g.garbled:
+			return
+		case <-c.heard:
+			silence.Reset(first(c.t.Silence, 24*time.Hour))
+		case <-silence.C:
+			c.silent = true
+			return
+		case <-c.exit:
+			select {
+			case <-g.Done():
+			case <-time.After(powerOff):
+			}
+			return
 		}
 	}
 }
 
 // result judges a guest that has ended.
 func (c *recorder) result(g *Guest) *Result {
-	r := &c.r
-	r.judge(g.Console(), g.TimedOut(), g.wireErr, g.exitErr)
-	return r
+	hung := ""
+	switch {
+	case c.silent:
+		hung = fmt.Sprintf("no output for %v", c.t.Silence)
+	case g.TimedOut():
+		hung = overLimit
+	}
+	c.r.judge(g.Console(), hung, g.wireErr, g.exitErr)
+	return &c.r
 }

@@ -15,7 +15,7 @@ const (
 	Passed   Verdict = "passed"   // the program ended with 0
 	Failed   Verdict = "failed"   // the program ended with another code
 	Panicked Verdict = "panicked" // the kernel did
-	Hung     Verdict = "hung"     // the limit came first
+	Hung     Verdict = "hung"     // the limit came first, or a long silence
 	Lost     Verdict = "lost"     // the guest ended without an exit code
 )
 
@@ -72,8 +72,12 @@ var (
 	oopsLine  = regexp.MustCompile(`BUG: .*|Oops[: ].*|Unable to handle kernel .*|general protection fault.*|[a-z0-9_]+: [0-9a-f]{4} \[#1\].*|Kernel panic - not syncing: .*`)
 )
 
-// judge fills Verdict, Why and Oops from what is known when the guest has ended.
-func (r *Result) judge(console []string, timedOut bool, wireErr, exitErr error) {
+// overLimit is why a guest hung that was ended by Config.Limit.
+const overLimit = "no end within the limit"
+
+// judge fills Verdict, Why and Oops from what is known when the guest has ended;
+// hung is why it was ended from outside, if it was.
+func (r *Result) judge(console []string, hung string, wireErr, exitErr error) {
 	panicked := ""
 	for _, line := range console {
 		if r.Oops == "" {
@@ -92,8 +96,8 @@ func (r *Result) judge(console []string, timedOut bool, wireErr, exitErr error) 
 		r.Verdict, r.Why = Failed, fmt.Sprintf("exit code %d", r.Code)
 	case panicked != "":
 		r.Verdict, r.Why = Panicked, panicked
-	case timedOut:
-		r.Verdict, r.Why = Hung, "no end within the limit"
+	case hung != "":
+		r.Verdict, r.Why = Hung, hung
 	default:
 		r.Verdict, r.Why = Lost, fmt.Sprintf("no exit code; QEMU: %v", exitErr)
 	}

@@ -35,7 +35,11 @@ func TestJudge(t *testing.T) {
 		{"garbled after a pass", 0, true, nil, false, garbled, Garbled, false},
 	} {
 		r := Result{Code: c.code, Output: c.output}
-		r.judge(c.console, c.timedOut, c.wire, nil)
+		hung := ""
+		if c.timedOut {
+			hung = overLimit
+		}
+		r.judge(c.console, hung, c.wire, nil)
 		if r.Verdict != c.want || r.Flaked() != c.flaked || (r.Oops != "") != (len(c.console) > 0) {
 			t.Errorf("%s: %+v, flaked %v; want %s, %v", c.name, r, r.Flaked(), c.want, c.flaked)
 		}

@@ -22,6 +22,9 @@ type Test struct {
 	// Factor is how much longer than on a real machine the tests may take:
 	// STACKSHOT_TIME_FACTOR in the guest. 0: 8.
 	Factor int
+	// Silence is how long the program may write nothing before it counts as
+	// hung; 0: as long as the guest's limit.
+	Silence time.Duration
 
 	Guest  Config    // Initrd and OnFrame are Run's
 	Output io.Writer // gets the test's output as it comes; may be nil

@@ -15,7 +15,8 @@ import (
 func matrix(ctx context.Context, args []string) (int, error) {
 	fl := newFlags("vmtest matrix")
 	quick := fl.Bool("quick", false, "only the machines of every change")
-	limit := fl.Duration("limit", 15*time.Minute, "end a guest after this `time`")
+	limit := fl.Duration("limit", 15*time.Minute, "end a guest after this `time`; its other tests get another one")
+	silence := fl.Duration("silence", 4*time.Minute, "a test that writes nothing for this `time` hangs")
 	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guests, a `number`; 0: as Run sets it")
 	only := fl.String("only", "", "only columns whose title contains this `text`")
 	run := fl.String("run", "", "only tests that match this `regexp`")
@@ -24,7 +25,7 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	if fl.NArg() == 0 {
 		return 2, fmt.Errorf("no package")
 	}
-	m := testvm.Matrix{Columns: testvm.All(), Factor: *factor, Limit: *limit, Progress: os.Stderr}
+	m := testvm.Matrix{Columns: testvm.All(), Factor: *factor, Limit: *limit, Silence: *silence, Progress: os.Stderr}
 	if *quick {
 		m.Columns = testvm.Quick
 	}
