@@ -5,8 +5,9 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 
 # What needs a kernel: the objects, the pipeline, the trap.
 packages = ./internal/bpf ./snapshot
-# The tests of every change: what each engine captures, against the others.
-quick = ^(TestObjects.*|TestProgram.*|TestLoad.*|TestEngine.*|TestDifferential.*|TestTrap(Is|Same|Whole).*|TestOneTaskSection.*)$$
+# The tests of every change: the objects load and record, each engine's file is
+# whole and says what the others' say, the trap's ways through.
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold))$$
 
 .PHONY: vm-kernels vm-quick vm-all
 
