@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -182,20 +183,34 @@ func (p *pull) stopWatching() {
 // quiet keeps the Go collector off and lets a collection under way end, so that
 // nothing asks the Go runtime to stop its own world while a worker cannot
 // answer. SetGCPercent waits for the marking; what comes after it, a word from
-// every P, ends before ReadMemStats may stop the world.
+// every P, ends before ReadMemStats may stop the world. A goroutine that had
+// decided to collect just before, and has not begun, begins now: so it is looked
+// again until a while has passed without.
 func (p *pull) quiet() {
 	if p.restore != nil {
 		return
 	}
 	limit := debug.SetMemoryLimit(math.MaxInt64) // first, or it could begin one
 	percent := debug.SetGCPercent(-1)
-	var ms runtime.MemStats
-	runtime.ReadMemStats(&ms)
+	var was, now runtime.MemStats
+	runtime.ReadMemStats(&was)
+	for range quietLooks {
+		nap(quietNap)
+		if runtime.ReadMemStats(&now); now.NumGC == was.NumGC {
+			break
+		}
+		was = now
+	}
 	p.restore = func() {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
 	}
 }
+
+const (
+	quietNap   = 100 * time.Microsecond
+	quietLooks = 10
+)
 
 // loud puts the collector back.
 func (p *pull) loud() {
