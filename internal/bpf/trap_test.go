@@ -22,7 +22,7 @@ func TestTrapLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	for _, cfg := range []TrapConfig{{Bytes: 4096, Items: 1}, {Bytes: 16 << 20, Items: 65536}, {Bytes: 256 << 20, Items: 1 << 20}} {
+	for _, cfg := range []TrapConfig{{Bytes: 4096, Items: 1}, {Bytes: 16 << 20, Items: 65536}, {Bytes: 64 << 20, Items: 1 << 17}} {
 		tr, err := o.LoadTrap(cfg)
 		if err != nil {
 			t.Fatalf("%+v: %v", cfg, err)
