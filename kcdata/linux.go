@@ -235,7 +235,7 @@ const (
 	TraceHeld     = 4  // all have their interrupts off; the state word
 	TraceCensus   = 5  // the census is done; tasks seen
 	TraceItem     = 6  // an item is taken; its number
-	TraceItemEnd  = 7  // and done with; its number << 32, and how it ended (enum part_state; under pull a LeftOut reason)
+	TraceItemEnd  = 7  // and done with; its number << 32, and the LeftOut reason, 0: recorded whole
 	TraceChunk    = 8  // a chunk is taken; its length in bytes
 	TraceNoSpace  = 9  // no memory for a record; its number of the item
 	TraceDrained  = 10 // no more items; the state word

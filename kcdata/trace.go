@@ -16,7 +16,7 @@ var tracePlaces = [...]TracePlace{
 	TraceHeld:     {Name: "held", Datum: "state", Hex: true},
 	TraceCensus:   {Name: "census", Datum: "tasks"},
 	TraceItem:     {Name: "item", Datum: "number"},
-	TraceItemEnd:  {Name: "item end", Datum: "errno"},
+	TraceItemEnd:  {Name: "item end", Datum: "number"},
 	TraceChunk:    {Name: "chunk", Datum: "bytes"},
 	TraceNoSpace:  {Name: "no space", Datum: "record"},
 	TraceDrained:  {Name: "drained", Datum: "state", Hex: true},

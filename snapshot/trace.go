@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"slices"
 
 	"stackshot/internal/bpf"
@@ -26,29 +27,22 @@ func (w *worker) note(place uint32, datum uint64) {
 	r.noted++
 }
 
-// list gives the events of all workers in the order of their times.
+// traces adds what the workers noted.
 func (c *captured) traces(team []*worker) {
 	for _, w := range team {
 		if !w.away {
 			c.trace = append(c.trace, w.trace.events[:min(w.trace.noted, bpf.TraceEvents)]...)
 		}
 	}
-	c.sortTrace()
 }
 
-func (c *captured) sortTrace() {
-	slices.SortStableFunc(c.trace, func(a, b kcdata.LinuxTrace) int {
-		switch {
-		case a.AtNs < b.AtNs:
-			return -1
-		case a.AtNs > b.AtNs:
-			return 1
-		}
-		return 0
-	})
+// inTime sorts events of several workers and programs.
+func inTime(events []kcdata.LinuxTrace) {
+	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 }
 
-// trapTraces adds what the programs noted.
+// trapTraces adds what the programs noted. They end an item by its part's state,
+// the file by why it is left out.
 func (e *trap) trapTraces(c *captured, team []*worker) {
 	for _, w := range team {
 		if w.away {
@@ -56,10 +50,12 @@ func (e *trap) trapTraces(c *captured, team []*worker) {
 		}
 		r := &e.loaded.Traces[w.cpu]
 		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
+			if x.Place == kcdata.TraceItemEnd {
+				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.CPU + 1, State: uint32(x.Datum)}))
+			}
 			c.trace = append(c.trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.CPU, Place: x.Place})
 		}
 	}
-	c.sortTrace()
 }
 
 // troubled says that somebody will want to know what we did ourselves.

@@ -132,6 +132,7 @@ func (l *tryLog) rest(last time.Duration) {
 }
 
 func (l *tryLog) into(c *captured) {
+	inTime(l.trace)
 	c.tries, c.trace = l.tries, l.trace
 }
 
@@ -157,6 +158,8 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 		return nil, errors.Join(why, err)
 	}
 	c.capture.Tries = 1
+	a.log.note(c, nil)
+	a.log.into(c)
 	s.addSamples(c, a.began, nil)
 	c.warnings = append(append(c.warnings, a.vain...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil

@@ -50,13 +50,6 @@ type takeWarning struct {
 	Text string `json:"text"`
 }
 
-var leftOutReasons = map[uint32]string{
-	kcdata.LeftOutMaxPause: "max_pause",
-	kcdata.LeftOutNoSpace:  "no_space",
-	kcdata.LeftOutError:    "error",
-	kcdata.LeftOutVanished: "vanished",
-}
-
 // writeTakeJSON writes the object and a newline. sequence 0: not of a series.
 func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) error {
 	j := takeJSON{
@@ -71,11 +64,7 @@ func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) e
 		LeftOut: []takeLeftOut{}, Warnings: []takeWarning{},
 	}
 	for _, l := range r.LeftOut {
-		reason, ok := leftOutReasons[l.Reason]
-		if !ok {
-			reason = "unknown"
-		}
-		j.LeftOut = append(j.LeftOut, takeLeftOut{l.Tgid, reason, l.Threads, l.Errno})
+		j.LeftOut = append(j.LeftOut, takeLeftOut{l.Tgid, kcdata.LeftOutReason(l.Reason), l.Threads, l.Errno})
 	}
 	for _, w := range r.Warnings {
 		j.Warnings = append(j.Warnings, takeWarning{report.Clean(w.Code), report.Clean(w.Text)})

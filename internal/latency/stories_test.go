@@ -61,7 +61,7 @@ func loaded() []byte {
 		}),
 		s.StructArray(kcdata.TypeLinuxTrace, []kcdata.LinuxTrace{
 			{AtNs: stop + 12_345, CPU: 1, Place: kcdata.TraceChunk, Datum: 65536}, {AtNs: stop, CPU: 0, Place: kcdata.TraceTaken},
-			{AtNs: stop + 7, CPU: 0, Place: kcdata.TraceArrived, Datum: 0x102}, {AtNs: stop + 9000, Place: kcdata.TraceItemEnd, Datum: 3<<32 | 1},
+			{AtNs: stop + 7, CPU: 0, Place: kcdata.TraceArrived, Datum: 0x102}, {AtNs: stop + 9000, Place: kcdata.TraceItemEnd, Datum: 3 << 32},
 			{AtNs: stop + 9001, Place: kcdata.TraceItemEnd, Datum: 9}, {AtNs: stop + 2*ms, CPU: 0, Place: 99, Datum: 1<<64 - 1},
 		}))
 	return s.bytes()

@@ -28,22 +28,19 @@ func TraceText(w io.Writer, s *kcdata.Snapshot, width int) error {
 	t.row("us", "CPU", "event")
 	for _, e := range events {
 		since := e.AtNs - first
-		t.row(fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(s.Engine, e))
+		t.row(fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(e))
 	}
 	t.write(p)
 	return p.w.Flush()
 }
 
-// partStates are the ends of an item under engine trap, enum part_state there.
-var partStates = [...]string{"taken", "whole", "vanished", "cut", "no room"}
-
-func eventText(engine string, e kcdata.LinuxTrace) string {
+func eventText(e kcdata.LinuxTrace) string {
 	place, ok := kcdata.TracePlaceOf(e.Place)
 	switch {
 	case !ok:
 		return fmt.Sprintf("place %d, datum %#x", e.Place, e.Datum)
-	case e.Place == kcdata.TraceItemEnd && engine == "trap":
-		return fmt.Sprintf("%-8s  number %d %s", place.Name, e.Datum>>32, partState(uint32(e.Datum)))
+	case e.Place == kcdata.TraceItemEnd:
+		return fmt.Sprintf("%-8s  %s %d %s", place.Name, place.Datum, e.Datum>>32, itemEnd(uint32(e.Datum)))
 	case place.Datum == "":
 		return place.Name
 	case place.Hex:
@@ -52,9 +49,13 @@ func eventText(engine string, e kcdata.LinuxTrace) string {
 	return fmt.Sprintf("%-8s  %s %d", place.Name, place.Datum, e.Datum)
 }
 
-func partState(n uint32) string {
-	if uint64(n) < uint64(len(partStates)) {
-		return partStates[n]
+// itemEnd is why an item is left out; 0: it is not.
+func itemEnd(reason uint32) string {
+	if reason == 0 {
+		return "whole"
 	}
-	return fmt.Sprintf("state %d", n)
+	if word := kcdata.LeftOutReason(reason); word != "unknown" {
+		return word
+	}
+	return fmt.Sprintf("reason %d", reason)
 }

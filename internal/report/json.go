@@ -177,7 +177,7 @@ func (v *view) document() jsonDocument {
 		d.Warnings = append(d.Warnings, jsonWarning{Clean(w.Code), Clean(w.Text)})
 	}
 	for _, e := range v.s.LeftOut {
-		d.LeftOut = append(d.LeftOut, jsonLeftOut{e.Tgid, leftOutReason(e.Reason), e.Errno, e.Threads})
+		d.LeftOut = append(d.LeftOut, jsonLeftOut{e.Tgid, kcdata.LeftOutReason(e.Reason), e.Errno, e.Threads})
 	}
 	for _, m := range v.s.Modules {
 		d.Modules = append(d.Modules, jsonModule{Clean(m.Name), addr(m.Addr), m.Size, hex.EncodeToString(m.BuildID)})
@@ -237,20 +237,6 @@ func jsonCPUOf(c *kcdata.LinuxCPU) jsonCPU {
 		out.RanTid, out.RanTgid = &c.RanTid, &c.RanTgid
 	}
 	return out
-}
-
-func leftOutReason(code uint32) string {
-	switch code {
-	case kcdata.LeftOutMaxPause:
-		return "max_pause"
-	case kcdata.LeftOutNoSpace:
-		return "no_space"
-	case kcdata.LeftOutError:
-		return "error"
-	case kcdata.LeftOutVanished:
-		return "vanished"
-	}
-	return "unknown"
 }
 
 // known is a pointer to a value of which zero means "not read".

@@ -1,0 +1,19 @@
+package kcdata
+
+// leftOutReasons follows the LeftOut* constants in linux.go; a test holds the two
+// against each other.
+var leftOutReasons = [...]string{
+	LeftOutMaxPause: "max_pause",
+	LeftOutNoSpace:  "no_space",
+	LeftOutError:    "error",
+	LeftOutVanished: "vanished",
+}
+
+// LeftOutReason is the stable word for a LeftOut* constant, "unknown" for a code
+// that this program does not know.
+func LeftOutReason(code uint32) string {
+	if code == 0 || uint64(code) >= uint64(len(leftOutReasons)) {
+		return "unknown"
+	}
+	return leftOutReasons[code]
+}
