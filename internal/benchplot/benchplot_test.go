@@ -3,17 +3,15 @@ package main
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// Rewrite with: go test ./internal/benchplot -run TestGolden -update
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"stackshot/internal/golden"
+)
 
 func example(t *testing.T) *run {
 	t.Helper()
@@ -29,6 +27,7 @@ func example(t *testing.T) *run {
 	return r
 }
 
+// Rewrite with: go test ./internal/benchplot -run TestGolden -update
 func TestGolden(t *testing.T) {
 	r := example(t)
 	svg, err := graph(r)
@@ -36,18 +35,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, got := range map[string]string{"testdata/stopped-time.svg": svg, "testdata/tables.md": tables(r)} {
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s is stale:\n%s", path, got)
-		}
+		golden.Want(t, path, []byte(got))
 	}
 }
 
