@@ -6,16 +6,26 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 # What needs a kernel: the objects, the pipeline, the trap.
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
-# whole and says what the others' say, the trap's ways through.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold))$$
+# whole and says what the others' say, the trap's ways through, user memory.
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays)$$
 
-.PHONY: vm-kernels vm-quick vm-all
+# What a machine's shape or set-up decides, beside those.
+layouts = ^Test(Layout|WhatEachCPURan|FIFORefused|KnownStates|Clusters|RealMachine|Doctor|KallsymsReal|WholeMachine|RecordsAre|OfflineCPU|OneCPU|WithoutFIFO|HiddenSymbols|IsolatedCPU|PAndE|Spill|OneLargeTask)
+
+.PHONY: vm-kernels vm-quick vm-all vm-docs
 
 vm-kernels:
 	$(vmtest) kernels
 
+# 6.1 has no trap: what loads there, and why the rest does not.
 vm-quick: vm-kernels
+	$(vmtest) -kernel 6.1 -limit 3m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
 	$(vmtest) matrix -quick -limit 4m -run '$(quick)' $(packages)
 
+# Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
-	$(vmtest) matrix $(packages) ./internal/topology ./internal/procfs ./cmd/stackshot
+	$(vmtest) matrix -short -narrow '$(quick)|$(layouts)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
+
+# The tables of the documents, from what vm-all saved.
+vm-docs:
+	$(vmtest) table -testing docs/testing.md -support docs/kernel-support.md .testvm/matrix*.json

@@ -10,7 +10,16 @@ import (
 )
 
 // settleTime is how long Start waits for /proc to agree.
-const settleTime = 20 * time.Second
+var settleTime = patience()
+
+// patience is longer on a machine that says it is emulated; whoever is there
+// sooner is not waited for.
+func patience() time.Duration {
+	if _, emulated := os.LookupEnv("STACKSHOT_TIME_FACTOR"); emulated {
+		return 80 * time.Second
+	}
+	return 20 * time.Second
+}
 
 // Verify holds what /proc says now against c.Want, and gives the first
 // difference. It also lists the threads it saw.

@@ -25,9 +25,16 @@ const (
 // gives a stage and not a second run of its tests. Written by MaybeRun only.
 var armed bool
 
-// MaybeRun makes this process the stage if Start started it as one, and then
-// does not return. Call it first thing in TestMain.
+// MaybeRun makes this process the stage if Start started it as one, or the guard
+// of NewGuard, and then does not return. Call it first thing in TestMain.
 func MaybeRun() {
+	if guarded := os.Getenv(guardEnv); guarded != "" {
+		if err := runGuard(guarded); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			unix.Exit(1)
+		}
+		unix.Exit(0)
+	}
 	req := os.Getenv(stageEnv)
 	if req == "" {
 		armed = true

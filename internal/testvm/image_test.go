@@ -99,3 +99,21 @@ func TestFlagsOfGoTest(t *testing.T) {
 		}
 	}
 }
+
+// Budgets grow where CPUs take turns; who asks for a factor gets that one.
+func TestFactor(t *testing.T) {
+	two := Layout{CPUs: 2}
+	for _, c := range []struct {
+		test Test
+		host int
+		want int
+	}{
+		{Test{}, 4, aloneFactor}, {Test{}, 2, sharedFactor}, {Test{Guest: Config{CPUs: 1}}, 1, aloneFactor},
+		{Test{Guest: Config{CPUs: 8}}, 16, aloneFactor}, {Test{Guest: Config{CPUs: 8}}, 8, sharedFactor},
+		{Test{Guest: Config{CPUs: 8, Layout: two}}, 4, aloneFactor}, {Test{Factor: 50, Guest: Config{CPUs: 8}}, 2, 50},
+	} {
+		if got := c.test.factor(c.host); got != c.want {
+			t.Errorf("%d CPUs on %d, asked for %d: %d, want %d", c.test.Guest.cpus(), c.host, c.test.Factor, got, c.want)
+		}
+	}
+}

@@ -55,11 +55,16 @@ func All() []Column {
 	return append(all, Column{"arm64", "6.12", "biglittle", 0})
 }
 
+// whole are the columns that run every test; a layout runs those of Matrix.Narrow.
+func (c Column) whole() bool { return c.Layout == "" && c.CPUs == 2 }
+
 // Matrix is a run of tests on machines.
 type Matrix struct {
 	Columns  []Column
-	Packages []string
+	Packages []string      // folders; with :REGEXP behind, only those of their tests
 	Args     []string      // go test flags, for each package
+	Narrow   string        // -run on the columns that are not whole; "": all tests there too
+	Save     string        // file that gets the table after each column; "": none
 	Factor   int           // as in Test
 	Limit    time.Duration // of each guest; what does not fit goes on in another
 	Silence  time.Duration // of a test, which then counts as hung
@@ -83,12 +88,18 @@ type Row struct {
 
 // Table is what a matrix came to.
 type Table struct {
+	Date    string // of the end of the last column
 	Columns []string
 	Absent  map[int]string // columns that were not run, and why
 	Rows    []*Row
 	Guests  []string // one line each
 	// Verified instructions by BPF program and column.
 	Verified map[string]map[int]int
+	Doctors  map[int]*Doctor // by column
+}
+
+func newTable() *Table {
+	return &Table{Absent: map[int]string{}, Verified: map[string]map[int]int{}, Doctors: map[int]*Doctor{}}
 }
 
 // maxResumed is how often a package is gone on with on one machine.
@@ -96,7 +107,7 @@ const maxResumed = 8
 
 // Run runs every package on every machine, one guest at a time.
 func (m *Matrix) Run(ctx context.Context, b *Builder) (*Table, error) {
-	t := &Table{Absent: map[int]string{}, Verified: map[string]map[int]int{}}
+	t := newTable()
 	for i, col := range m.Columns {
 		t.Columns = append(t.Columns, col.String())
 		g := Config{CPUs: col.CPUs, Limit: m.Limit}
@@ -118,6 +129,9 @@ func (m *Matrix) Run(ctx context.Context, b *Builder) (*Table, error) {
 				return nil, err
 			}
 		}
+		if err := t.save(m.Save); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
@@ -130,10 +144,14 @@ func required(c Column) bool {
 // verdict, and the others run in another guest without it. A guest that only
 // came to its limit is followed by another for the tests that have not ended.
 func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg string, g Config) error {
+	pkg, only, _ := strings.Cut(pkg, ":")
 	var ended []string
 	for n := 0; ; n++ {
 		g.LogDir = filepath.Join(m.LogDir, fileName(t.Columns[col]), fileName(pkg)+fmt.Sprintf("-%d", n))
 		args := slices.Clone(m.Args)
+		if run := first(only, m.narrow(col)); run != "" {
+			args = append(args, "-run", run)
+		}
 		if len(ended) > 0 {
 			args = append(args, "-skip", "^("+strings.Join(ended, "|")+")$")
 		}
@@ -145,6 +163,9 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 		t.Guests = append(t.Guests, line)
 		fmt.Fprintln(m.Progress, line)
 		t.count(col, r.Verified)
+		if r.Doctor != nil {
+			t.Doctors[col] = r.Doctor
+		}
 		for _, end := range r.Tests {
 			t.row(pkg, end.Name).Cells[col] = Cell{end.Outcome, end.Took, end.Why}
 			ended = append(ended, regexp.QuoteMeta(end.Name))
@@ -158,6 +179,13 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 		}
 		ended = append(ended, regexp.QuoteMeta(culprit))
 	}
+}
+
+func (m *Matrix) narrow(col int) string {
+	if m.Columns[col].whole() {
+		return ""
+	}
+	return m.Narrow
 }
 
 // verdict fills the cell of the test that ended the guest and returns its name,

@@ -31,6 +31,7 @@ type Result struct {
 	Running  string         // the test that was begun and not ended
 	said     string         // the last that this test logged
 	Verified map[string]int // by BPF program: verified instructions, as tests log them
+	Doctor   *Doctor        // nil: no test logged one
 	Notes    []string       // of the first process: what it could not set up
 	Files    []string       // written to OutDir
 	Took     time.Duration  // from QEMU's start to its end

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ type Test struct {
 	Args    []string // as for go test: -run TestX -v
 	Env     []string // more for the environment
 	// Factor is how much longer than on a real machine the tests may take:
-	// STACKSHOT_TIME_FACTOR in the guest. 0: 8.
+	// STACKSHOT_TIME_FACTOR in the guest. 0: by the guest's CPUs and the host's.
 	Factor int
 	// Silence is how long the program may write nothing before it counts as
 	// hung; 0: as long as the guest's limit.
@@ -31,7 +32,25 @@ type Test struct {
 	OutDir string    // gets the files of the guest's /out; empty: they are dropped
 }
 
-const defaultFactor = 8
+// Factors of a guest whose CPUs always find a real one, and of one whose CPUs
+// take turns, with each other or with other work of the host: then the last of
+// them waits for several turns, of milliseconds each, before it does what takes
+// a microsecond.
+const (
+	aloneFactor  = 8
+	sharedFactor = 1000
+)
+
+// factor is the test's own or what suits the guest.
+func (t *Test) factor(hostCPUs int) int {
+	switch {
+	case t.Factor != 0:
+		return t.Factor
+	case 2*t.Guest.cpus() > hostCPUs && t.Guest.cpus() > 1:
+		return sharedFactor
+	}
+	return aloneFactor
+}
 
 // Run runs a test in a guest, and once more if the first attempt came to nothing
 // (Result.Flaked). The error is of the host: no QEMU, a build that fails. What
@@ -94,7 +113,7 @@ func (t *Test) job(e emulator) *wire.Job {
 		Env: append([]string{
 			"PATH=/bin", "HOME=/root", "TMPDIR=/tmp",
 			"STACKSHOT_REQUIRE_BPF=1",
-			"STACKSHOT_TIME_FACTOR=" + strconv.Itoa(first(t.Factor, defaultFactor)),
+			"STACKSHOT_TIME_FACTOR=" + strconv.Itoa(t.factor(runtime.NumCPU())),
 		}, t.Env...),
 		Wire:  e.wire,
 		Setup: t.Guest.Layout.Setup,

@@ -37,9 +37,7 @@ func (t *Table) Markdown(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	for n, reason := range why {
-		fmt.Fprintf(w, "\n%d. %s\n", n+1, reason)
-	}
+	why.write(w)
 	for i, c := range t.Columns {
 		if reason, ok := t.Absent[i]; ok {
 			fmt.Fprintf(w, "\n%s was not run: %s\n", c, reason)
@@ -76,12 +74,19 @@ func (t *Table) verified(w io.Writer) {
 type reasons []string
 
 func (r *reasons) number(reason string) int {
+	reason = strings.ReplaceAll(reason, "|", "\\|")
 	i := slices.Index(*r, reason)
 	if i < 0 {
 		i = len(*r)
 		*r = append(*r, reason)
 	}
 	return i + 1
+}
+
+func (r reasons) write(w io.Writer) {
+	for n, reason := range r {
+		fmt.Fprintf(w, "\n%d. %s\n", n+1, reason)
+	}
 }
 
 func (t *Table) cell(r *Row, col int, why *reasons) string {
@@ -101,5 +106,5 @@ func (t *Table) cell(r *Row, col int, why *reasons) string {
 	if c.Why == "" {
 		return text
 	}
-	return fmt.Sprintf("%s (%d)", text, why.number(strings.ReplaceAll(c.Why, "|", "\\|")))
+	return fmt.Sprintf("%s (%d)", text, why.number(c.Why))
 }

@@ -21,6 +21,8 @@ var (
 	logLine = regexp.MustCompile(`^    +[a-z0-9_]+\.go:\d+: (.*)`)
 	// How much of a BPF program this kernel's verifier went through.
 	countLine = regexp.MustCompile(`^([a-z_0-9]+): ([0-9]+) instructions verified$`)
+	// What stackshot doctor says, as its test logs it.
+	doctorLine = regexp.MustCompile(`^doctor: (\{.*\})$`)
 )
 
 // tail cuts a test's output into lines, for the results of tests in it.
@@ -48,6 +50,7 @@ func (r *Result) line(s string) {
 	if m := logLine.FindStringSubmatch(s); m != nil {
 		r.said = m[1]
 		r.count(m[1])
+		r.doctor(m[1])
 	}
 	m := endLine.FindStringSubmatch(s)
 	if m == nil {

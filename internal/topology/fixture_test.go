@@ -161,9 +161,11 @@ func offline1() box {
 	return b
 }
 
-// isolated: smp4 booted with isolcpus=2 nohz_full=2-3.
+// isolated: smp4 booted with isolcpus=2 nohz_full=2-3. From 6.12 on the control
+// groups count what isolcpus isolates as theirs.
 func isolated() box {
 	b := smp4()
+	b.put("fs/cgroup/cpuset.cpus.isolated", "2")
 	b.put(cpuDir+"/isolated", "2")
 	b.put(cpuDir+"/nohz_full", "2-3")
 	return b

@@ -74,10 +74,11 @@ func (r *reader) cpus() []CPU {
 	for _, id := range present {
 		cpu := CPU{
 			ID: id, Cluster: -1, Package: -1,
-			Online:    slices.Contains(online, id),
-			Isolated:  slices.Contains(isolated, id),
-			NohzFull:  slices.Contains(nohz, id),
-			Partition: slices.Contains(partition, id),
+			Online:   slices.Contains(online, id),
+			Isolated: slices.Contains(isolated, id),
+			NohzFull: slices.Contains(nohz, id),
+			// From 6.12 on this list has the CPUs of isolcpus= in it too.
+			Partition: slices.Contains(partition, id) && !slices.Contains(isolated, id),
 		}
 		if cpu.Online {
 			r.neighbours(&cpu, online)

@@ -39,7 +39,7 @@ type CPU struct {
 
 	Isolated  bool // in isolcpus=
 	NohzFull  bool // in nohz_full=
-	Partition bool // in an isolated cpuset partition (cgroup v2)
+	Partition bool // in an isolated cpuset partition (cgroup v2), and not in isolcpus=
 
 	core      []int // online CPUs of its core
 	siblings  []int // online CPUs of its cluster_cpus_list; nil: none

@@ -2,6 +2,7 @@
 //
 //	vmtest [flags] -- PACKAGE [go test flags]   one package on one kernel
 //	vmtest matrix [-quick] PACKAGE...           packages on all machines; a table
+//	vmtest table FILE...                        what matrix -save wrote, merged
 //	vmtest kernels [-update]                    fetch the kernels
 //
 // Example:
@@ -32,6 +33,8 @@ func main() {
 			command, args = kernels, args[1:]
 		case "matrix":
 			command, args = matrix, args[1:]
+		case "table":
+			command, args = table, args[1:]
 		}
 	}
 	code, err := command(ctx, args)

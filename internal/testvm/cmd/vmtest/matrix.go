@@ -17,15 +17,18 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	quick := fl.Bool("quick", false, "only the machines of every change")
 	limit := fl.Duration("limit", 15*time.Minute, "end a guest after this `time`; its other tests get another one")
 	silence := fl.Duration("silence", 4*time.Minute, "a test that writes nothing for this `time` hangs")
-	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guests, a `number`; 0: as Run sets it")
+	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guests, a `number`; 0: by the CPUs of guest and host")
 	only := fl.String("only", "", "only columns whose title contains this `text`")
 	run := fl.String("run", "", "only tests that match this `regexp`")
+	narrow := fl.String("narrow", "", "on machines of other than 2 CPUs, and of a layout, only tests that match this `regexp`")
+	short := fl.Bool("short", false, "the tests' short form")
+	save := fl.String("save", "", "`file` for the table, after each machine; vmtest table reads it")
 	skip := fl.String("skip", "", "not the tests that match this `regexp`")
 	fl.Parse(args)
 	if fl.NArg() == 0 {
 		return 2, fmt.Errorf("no package")
 	}
-	m := testvm.Matrix{Columns: testvm.All(), Factor: *factor, Limit: *limit, Silence: *silence, Progress: os.Stderr}
+	m := testvm.Matrix{Columns: testvm.All(), Factor: *factor, Limit: *limit, Silence: *silence, Progress: os.Stderr, Narrow: *narrow, Save: *save}
 	if *quick {
 		m.Columns = testvm.Quick
 	}
@@ -35,6 +38,9 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	}
 	if *run != "" {
 		m.Args = append(m.Args, "-run", *run)
+	}
+	if *short {
+		m.Args = append(m.Args, "-short")
 	}
 	if *skip != "" {
 		m.Args = append(m.Args, "-skip", *skip)

@@ -19,7 +19,7 @@ func test(ctx context.Context, args []string) (int, error) {
 	cpus := fl.Int("smp", 2, "number of `CPUs`, where the layout does not say")
 	layout := fl.String("layout", "", "`name` of the machine's layout: "+layouts())
 	limit := fl.Duration("limit", 10*time.Minute, "end the guest after this `time`")
-	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guest, a `number`; 0: as Run sets it")
+	factor := fl.Int("factor", 0, "STACKSHOT_TIME_FACTOR in the guest, a `number`; 0: by the CPUs of guest and host")
 	appended := fl.String("append", "", "more `words` for the kernel's command line")
 	out := fl.String("out", "", "`folder` for the files that the test left in /out")
 	fl.Parse(args)
