@@ -3,29 +3,29 @@ package kcdata
 import (
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the generated parts of docs/format.md")
+	"stackshot/internal/golden"
+)
 
 const (
 	formatDoc   = "../docs/format.md"
 	securityDoc = "../docs/security.md"
-	linuxSource = "linux.go"
+	linuxSource = "linux*.go"
 )
 
 // The tables of docs/format.md are what the spec table and the comments of
-// linux.go say, and its dumps are what the writer writes.
+// linux*.go say, and its dumps are what the writer writes.
 func TestFormatDocIsWhatTheSpecSays(t *testing.T) {
 	old, err := os.ReadFile(formatDoc)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestFormatDocIsWhatTheSpecSays(t *testing.T) {
 	if doc == string(old) {
 		return
 	}
-	if !*update {
+	if !golden.Updating() {
 		t.Fatalf("%s is stale: go test ./kcdata -run TestFormatDoc -update", formatDoc)
 	}
 	if err := os.WriteFile(formatDoc, []byte(doc), 0o644); err != nil {
@@ -117,7 +117,7 @@ func replacePart(t *testing.T, doc, name, text string) string {
 	return head + begin + "\n" + text + "\n" + end + tail
 }
 
-// linuxDoc is what linux.go says in its comments.
+// linuxDoc is what linux*.go say in its comments.
 type linuxDoc struct {
 	types   map[Type]string              // comment of the id
 	structs map[string]map[string]string // struct → field → comment
@@ -134,11 +134,22 @@ type constRow struct{ name, value, comment string }
 
 func readLinuxSource(t *testing.T) *linuxDoc {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), linuxSource, nil, parser.ParseComments)
+	d := &linuxDoc{types: map[Type]string{}, structs: map[string]map[string]string{}, about: map[string]string{}}
+	files, err := filepath.Glob(linuxSource)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &linuxDoc{types: map[Type]string{}, structs: map[string]map[string]string{}, about: map[string]string{}}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.read(t, f)
+	}
+	return d
+}
+
+func (d *linuxDoc) read(t *testing.T, f *ast.File) {
 	for _, decl := range f.Decls {
 		g, ok := decl.(*ast.GenDecl)
 		if !ok {
@@ -151,7 +162,6 @@ func readLinuxSource(t *testing.T) *linuxDoc {
 			d.readStruct(g)
 		}
 	}
-	return d
 }
 
 func (d *linuxDoc) readConsts(t *testing.T, g *ast.GenDecl) {

@@ -31,6 +31,7 @@ type Snapshot struct {
 	LatencyCPUs []LatencyCPU
 	Latency     *LatencyCollection // in ticks of Timebase
 	Atomicity   *LinuxAtomicity    // nil: nothing was read twice
+	UserTaken   *LinuxUserTaken    // nil: no user stack was taken
 	Ran         []LinuxRan
 	Phases      []LinuxPhases
 	Arenas      []LinuxArena
@@ -78,8 +79,12 @@ type Task struct {
 	ExePath       string
 	Cmdline       []string
 	Cgroup        string
-	EnrichFailed  []string     // "what: reason"
-	Latency       *LatencyTask // in ticks of Timebase; nil: not measured
+	EnrichFailed  []string         // "what: reason"
+	Latency       *LatencyTask     // in ticks of Timebase; nil: not measured
+	Mappings      []Mapping        // executable mappings, ascending; those from the window only where /proc gave none
+	MapWalk       *LinuxMapWalk    // nil: the window did not take its mappings
+	PerfMap       string           // path of its perf map; "" without one
+	UserSymbols   *UserSymbolTable // nil: none was named
 	Threads       []*Thread
 }
 
@@ -94,6 +99,10 @@ type Thread struct {
 	Times       *CPUTimes
 	Kernel      []uint64 // return addresses, leaf first
 	User        []uint64 // return addresses, leaf first
+	UserHow     []byte   // for each of them a UserFrame*; nil: not known
+	UserWalk    *LinuxUserWalk
+	UserChain   []LinuxUserLink // the raw frame-pointer chain, where it was kept
+	UserBytes   []UserBytes     // raw pieces of the stack, where they were kept
 	Syscall     *LinuxSyscall
 	IO          *LinuxThreadIO
 	Delays      *LinuxDelays

@@ -36,6 +36,8 @@ func (p *snapshotParser) topItem(it Item) {
 		optional(p, it, &s.Latency)
 	case TypeLinuxAtomicity:
 		optional(p, it, &s.Atomicity)
+	case TypeLinuxUserTaken:
+		optional(p, it, &s.UserTaken)
 	}
 }
 
@@ -128,6 +130,23 @@ func (p *snapshotParser) taskItem(it Item) {
 		t.EnrichFailed = append(t.EnrichFailed, cString(it.Data))
 	case TypeLatencyInfoTask:
 		optional(p, it, &t.Latency)
+	case TypeLinuxPerfMap:
+		t.PerfMap = cString(it.Data)
+	case TypeLinuxCmdlineSeen:
+		p.user.cmdline = it.Data
+	case TypeLinuxMapName:
+		p.mapName(it)
+	case TypeLinuxMapWalk:
+		optional(p, it, &t.MapWalk)
+	case TypeLinuxMapStrings:
+		p.user.strings = it.Data
+	case TypeArray:
+		switch arrayElem(it) {
+		case TypeLinuxMapping:
+			array(p, it, &p.user.mappings)
+		case TypeLinuxUserSymbol:
+			array(p, it, &p.user.symbols)
+		}
 	}
 }
 
@@ -157,6 +176,12 @@ func (p *snapshotParser) threadItem(it Item) {
 		optional(p, it, &t.Sample)
 	case TypeLatencyInfoThread:
 		optional(p, it, &t.Latency)
+	case TypeLinuxUserWalk:
+		optional(p, it, &t.UserWalk)
+	case TypeLinuxUserHow:
+		t.UserHow = append([]byte(nil), it.Data...)
+	case TypeLinuxUserBytes:
+		p.userBytes(it)
 	case TypeArray:
 		p.threadArray(it)
 	}
@@ -172,5 +197,7 @@ func (p *snapshotParser) threadArray(it Item) {
 		p.addresses(it, &p.thread.Registers)
 	case TypeLinuxThreadNS:
 		array(p, it, &p.thread.NS)
+	case TypeLinuxUserChain:
+		array(p, it, &p.thread.UserChain)
 	}
 }

@@ -54,6 +54,8 @@ type snapshotParser struct {
 	symbols []LinuxSymbol
 	modules []LinuxModule
 	strings []byte
+
+	user userParser // of the open task
 }
 
 func (p *snapshotParser) problem(format string, args ...any) {
@@ -65,6 +67,7 @@ func (p *snapshotParser) problem(format string, args ...any) {
 }
 
 func (p *snapshotParser) finish() {
+	p.closeTask() // of a file that breaks off
 	p.s.Symbols = NewSymbolTable(p.symbols, p.strings)
 	for _, m := range p.modules {
 		p.s.Modules = append(p.s.Modules, m.module(p.strings))
@@ -112,6 +115,7 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 		}
 		p.tasks[id] = true
 		p.task = &Task{ID: id, Transitioning: t == TypeTransitioningTask}
+		p.user = userParser{}
 		p.s.Tasks = append(p.s.Tasks, p.task)
 	case len(p.open) == 1 && p.task != nil && t == TypeThread:
 		if first, dup := p.threads[id]; dup {
@@ -139,7 +143,7 @@ func (p *snapshotParser) end() {
 		p.thread = nil
 	}
 	if len(p.open) < 1 {
-		p.task = nil
+		p.closeTask()
 	}
 }
 

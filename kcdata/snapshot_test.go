@@ -43,9 +43,15 @@ func snapshotFile() []byte {
 		w.Struct(TypeLinuxTaskMemory, LinuxTaskMemory{RssAnon: 4096}), w.Struct(TypeLinuxTaskNS, LinuxTaskNS{Pid: 1}), w.Struct(TypeLinuxTaskExe, exe),
 		w.String(TypeLinuxExePath, "/bin/pg"), w.Bytes(TypeLinuxCmdline, []byte("pg\x00\x00-D\x00")), w.String(TypeLinuxCgroupPath, "/a"),
 		w.String(TypeLinuxEnrichFailed, "x: no"), w.String(TypeLinuxEnrichFailed, "y: no"),
+		w.StructArray(TypeLinuxMapping, []LinuxMapping{{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}}), w.String(TypeLinuxPerfMap, "/tmp/perf-7.map"),
+		w.Struct(TypeLinuxMapWalk, LinuxMapWalk{Flags: MapWalkWriter, Found: 1}),
+		w.StructArray(TypeLinuxUserSymbol, []LinuxUserSymbol{{Addr: 0x78, Name: 9999}, {Addr: 0x77, Name: 9, Module: 1, Offset: 2, Line: 3}, {Addr: 0x77, Name: 14, File: 1}}),
+		w.Bytes(TypeLinuxMapStrings, []byte("\x00/bin/pg\x00main\x00run\x00")),
 		w.BeginContainer(TypeThread, 8), w.Struct(TypeThreadSnapshot, ThreadSnapshot{ThreadID: 8}), w.Bytes(TypeThreadName, append([]byte("wal"), make([]byte, 61)...)),
 		w.Struct(TypeCPUTimes, CPUTimes{UserUsec: 1}), w.Struct(TypeLinuxThread, LinuxThread{Tid: 8, State: 2}),
 		w.Uint64s(TypeKernStackLR64, []uint64{0x10, 0x20}), w.Uint64s(TypeUserStackLR64, []uint64{0x77}),
+		w.Bytes(TypeLinuxUserHow, []byte{UserFrameRegs}), w.Struct(TypeLinuxUserWalk, LinuxUserWalk{Links: 1}),
+		w.StructArray(TypeLinuxUserChain, []LinuxUserLink{{1, 2}}), w.Bytes(TypeLinuxUserBytes, []byte{1, 0, 0, 0, 0, 0, 0, 0, 5}),
 		w.Struct(TypeLinuxSyscall, LinuxSyscall{Nr: 74}), w.Struct(TypeLinuxThreadIO, LinuxThreadIO{Rchar: 1}),
 		w.String(TypeLinuxWchan, "ep_poll"), w.StructArray(TypeLinuxRegisters, []LinuxRegister{{7}, {8}}), w.Struct(TypeLinuxDelays, LinuxDelays{Blkio: 1}), w.Struct(TypeLinuxSignals, LinuxSignals{Blocked: 1}),
 		w.Struct(TypeLinuxSample, LinuxSample{AtNs: 5, CPU: 1}), w.Struct(TypeLatencyInfoThread, LatencyThread{ThreadID: 8, KernelStack: 2}),
@@ -60,7 +66,7 @@ func snapshotFile() []byte {
 		w.String(TypeLinuxWarning, "rt: no FIFO"), w.String(TypeLinuxWarning, "plain words: here"),
 		w.StructArray(TypeLinuxLeftOut, []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}}),
 		w.StructArray(TypeLatencyInfoCPU, []LatencyCPU{{}}), w.Struct(TypeLatencyInfo, LatencyCollection{Version: 2, MainCPU: 1}),
-		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
+		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.Struct(TypeLinuxUserTaken, LinuxUserTaken{Threads: 4}), w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
 		w.StructArray(TypeLinuxPhases, []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}}), w.StructArray(TypeLinuxArena, []LinuxArena{{Cluster: 1, Used: 2}}),
 		w.StructArray(TypeLinuxTry, []LinuxTry{{Outcome: TryWhole}}), w.StructArray(TypeLinuxTrace, []LinuxTrace{{AtNs: 1, Place: TraceTaken}}),
 		w.End())
@@ -72,9 +78,12 @@ func wantSnapshot() *Snapshot {
 		ID: 7, Name: "postgres", HasSnapshot: true, HasLinux: true, Linux: LinuxTask{Tgid: 7, Present: TaskHasIDs},
 		Memory: &LinuxTaskMemory{RssAnon: 4096}, NS: &LinuxTaskNS{Pid: 1}, Exe: &LinuxTaskExe{Ino: 3},
 		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
+		Mappings: []Mapping{{LinuxMapping{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}, "/bin/pg", []byte{9}}}, PerfMap: "/tmp/perf-7.map", MapWalk: &LinuxMapWalk{Flags: MapWalkWriter, Found: 1},
+		UserSymbols: &UserSymbolTable{[]uint64{0x77}, [][]UserFunction{{{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}},
 		Threads: []*Thread{{
 			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},
 			HasLinux: true, Linux: LinuxThread{Tid: 8, State: 2}, Kernel: []uint64{0x10, 0x20}, User: []uint64{0x77},
+			UserHow: []byte{UserFrameRegs}, UserWalk: &LinuxUserWalk{Links: 1}, UserChain: []LinuxUserLink{{1, 2}}, UserBytes: []UserBytes{{1, []byte{5}}},
 			Syscall: &LinuxSyscall{Nr: 74}, IO: &LinuxThreadIO{Rchar: 1}, Delays: &LinuxDelays{Blkio: 1},
 			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll", Registers: []uint64{7, 8},
 			Sample: &LinuxSample{AtNs: 5, CPU: 1}, Latency: &LatencyThread{ThreadID: 8, KernelStack: 2},
@@ -92,7 +101,7 @@ func wantSnapshot() *Snapshot {
 		Isolation: "irqoff", Request: "--pid 7", ToolVersion: "1", Loadavg: "1 2 3", Meminfo: "MemTotal: 1 kB", Pressure: "cpu some",
 		PageSize: 4096, KernelBuild: []byte{1, 2, 3}, Timebase: &Timebase{1, 1}, Duration: &Duration{},
 		CPUs: []LinuxCPU{{CPU: 0, RqClock: 9}, {CPU: 5}}, LatencyCPUs: []LatencyCPU{{}},
-		Latency: &LatencyCollection{Version: 2, MainCPU: 1}, Atomicity: &LinuxAtomicity{Compared: 5, Ran: 1},
+		Latency: &LatencyCollection{Version: 2, MainCPU: 1}, Atomicity: &LinuxAtomicity{Compared: 5, Ran: 1}, UserTaken: &LinuxUserTaken{Threads: 4},
 		Ran: []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}, Phases: []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}},
 		Arenas: []LinuxArena{{Cluster: 1, Used: 2}}, Tries: []LinuxTry{{Outcome: TryWhole}}, Trace: []LinuxTrace{{AtNs: 1, Place: TraceTaken}},
 		Warnings: []Warning{{"rt", "no FIFO"}, {"", "plain words: here"}}, LeftOut: []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}},
@@ -101,8 +110,11 @@ func wantSnapshot() *Snapshot {
 	}
 }
 
-// cmpSnapshot leaves the symbol table to its own test.
-var cmpSnapshot = cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Symbols" }, cmp.Ignore())
+// cmpSnapshot leaves the kernel's symbol table to its own test.
+var cmpSnapshot = cmp.Options{
+	cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Symbols" }, cmp.Ignore()),
+	cmp.AllowUnexported(UserSymbolTable{}),
+}
 
 func TestParseSnapshot(t *testing.T) {
 	s, err := ParseSnapshot(snapshotFile())

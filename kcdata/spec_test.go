@@ -24,6 +24,8 @@ var linuxStructs = map[Type]any{
 	TypeLinuxThreadNS: LinuxThreadNS{}, TypeLinuxRegisters: LinuxRegister{},
 	TypeLinuxAtomicity: LinuxAtomicity{}, TypeLinuxRan: LinuxRan{}, TypeLinuxPhases: LinuxPhases{},
 	TypeLinuxArena: LinuxArena{}, TypeLinuxTry: LinuxTry{}, TypeLinuxTrace: LinuxTrace{}, TypeLinuxSample: LinuxSample{},
+	TypeLinuxMapping: LinuxMapping{}, TypeLinuxMapWalk: LinuxMapWalk{}, TypeLinuxUserSymbol: LinuxUserSymbol{},
+	TypeLinuxUserTaken: LinuxUserTaken{}, TypeLinuxUserWalk: LinuxUserWalk{}, TypeLinuxUserChain: LinuxUserLink{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

@@ -1,0 +1,135 @@
+package kcdata
+
+// The user side: what the window takes of a thread's user stack, what becomes of
+// it after the release, and what names it. Structs and ids as in linux.go.
+const (
+	TypeLinuxUserTaken   Type = 0x4C1A // LinuxUserTaken, top level after the tasks; absent where no user stack was taken
+	TypeLinuxMapping     Type = 0x4C44 // array of LinuxMapping, in TASK: its executable mappings, ascending
+	TypeLinuxMapStrings  Type = 0x4C45 // bytes, in TASK: NUL-separated string table of its LinuxMapping and LinuxUserSymbol; begins with a NUL
+	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address the innermost first
+	TypeLinuxPerfMap     Type = 0x4C47 // string, in TASK: path of its perf map, in its own mount namespace
+	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window took it; cut, it begins with "…"
+	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
+	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line as LINUX_CMDLINE, from its memory in the stop; at most 4 KiB
+	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
+	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding
+	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding
+	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
+)
+
+// How a frame of a user stack was found.
+const (
+	UserFrameRegs    = 1 // the leaf: the saved program counter
+	UserFrameFP      = 2 // the frame-pointer chain
+	UserFrameCFI     = 3 // .eh_frame or .debug_frame
+	UserFramePclntab = 4 // Go's own table
+	UserFrameSignal  = 5 // the registers that a signal frame saved
+	UserFrameLR      = 6 // arm64: the saved link register
+)
+
+// Bits of LinuxUserWalk.Flags.
+const (
+	UserWalked        = 1 << 0  // the frame-pointer chain was followed
+	UserExact         = 1 << 1  // the thread was in user mode; else its registers are those of its system call
+	UserTruncated     = 1 << 2  // more frames than were asked for
+	UserPagedOut      = 1 << 3  // a page that was wanted is not present
+	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit
+	UserOutside       = 1 << 5  // the next frame pointer is not in the stack, not above the last, or not aligned
+	UserCompat        = 1 << 6  // a 32-bit thread: no stack
+	UserNoMemory      = 1 << 7  // its memory is gone: exiting
+	UserComplete      = 1 << 8  // unwinding reached an outermost frame
+	UserUnwound       = 1 << 9  // USER_STACKLR64 comes from unwinding, not from the chain alone
+	UserNoLoadInfo    = 1 << 10 // its mappings could not be read
+	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of what was copied of the stack
+	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
+	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
+)
+
+// LinuxUserWalk says how one thread's user stack was taken, and with what
+// result. Counts are of the window unless they say otherwise.
+type LinuxUserWalk struct {
+	Flags        uint32 `kc:"flags"`        // User*
+	Links        uint32 `kc:"links"`        // of the frame-pointer chain
+	Bytes        uint32 `kc:"bytes"`        // of stack that were copied
+	Absent       uint32 `kc:"absent"`       // pages wanted and not present
+	Refused      uint32 `kc:"refused"`      // translations refused
+	Frames       uint32 `kc:"frames"`       // of USER_STACKLR64, after unwinding
+	StackEnd     uint64 `kc:"stack_end"`    // end of the mapping that holds the stack pointer; 0: not known
+	WalkNs       uint32 `kc:"walk_ns"`      // time for chain and bytes; 0: not measured
+	Translations uint32 `kc:"translations"` // page-table walks that the last translation did not save
+	StopAddr     uint64 `kc:"stop_addr"`    // where the chain or the unwinding ended, if not at an outermost frame
+}
+
+// LinuxUserTaken sums up the LinuxUserWalk of all threads. A page that is absent
+// was not brought in: reading user memory never faults.
+type LinuxUserTaken struct {
+	Threads      uint64 `kc:"threads"`      // with a LinuxUserWalk
+	Walked       uint64 `kc:"walked"`       // of them, whose chain was followed
+	PagedOut     uint64 `kc:"paged_out"`    // of them, that wanted a page that is not present
+	Links        uint64 `kc:"links"`        // of all chains
+	Bytes        uint64 `kc:"bytes"`        // of stack that were copied
+	Absent       uint64 `kc:"absent"`       // pages
+	Refused      uint64 `kc:"refused"`      // translations
+	Translations uint64 `kc:"translations"` // page-table walks
+}
+
+// LinuxUserLink is one link of a frame-pointer chain: the pair {caller's frame
+// pointer, return address} lies at FP.
+type LinuxUserLink struct {
+	FP uint64 `kc:"fp"`
+	PC uint64 `kc:"pc"` // the return address
+}
+
+// Bits of LinuxMapping.Flags.
+const (
+	MappingDeleted  = 1 << 0 // the file has no name any more
+	MappingVDSO     = 1 << 1 // the kernel's own code for user mode
+	MappingAnon     = 1 << 2 // no file: generated code, or a copy
+	MappingInWindow = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
+	MappingSkipped  = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
+)
+
+// LinuxMapping is one executable mapping of a task.
+type LinuxMapping struct {
+	Start      uint64   `kc:"start"`
+	End        uint64   `kc:"end"`
+	Offset     uint64   `kc:"offset"` // in the file, bytes
+	Inode      uint64   `kc:"inode"`  // 0: no file
+	DevMajor   uint32   `kc:"dev_major"`
+	DevMinor   uint32   `kc:"dev_minor"`
+	Path       uint32   `kc:"path"`  // offset in LINUX_MAP_STRINGS; 0: none
+	Flags      uint32   `kc:"flags"` // Mapping*
+	BuildIDLen uint32   `kc:"build_id_len"`
+	BuildID    [20]byte `kc:"build_id"`
+}
+
+// Bits of LinuxMapWalk.Flags.
+const (
+	MapWalkWriter  = 1 << 0 // somebody held the process's mmap_lock for writing
+	MapWalkWaiters = 1 << 1 // somebody waited for it
+	MapWalkAsked   = 1 << 2 // every process's mappings were asked for
+	MapWalkWhole   = 1 << 3 // it came to the end; else mappings behind its end are missing
+)
+
+// LinuxMapWalk says why the window took a task's executable mappings, and how far
+// that came. /proc/PID/maps would have waited for a lock.
+type LinuxMapWalk struct {
+	Flags   uint32 `kc:"flags"`   // MapWalk*
+	Entries uint32 `kc:"entries"` // mappings met, of any kind
+	Leaves  uint32 `kc:"leaves"`  // of the tree
+	Torn    uint32 `kc:"torn"`    // of entries, those that were being changed: not known
+	Found   uint32 `kc:"found"`   // of entries, the executable ones
+	Written uint32 `kc:"written"` // of these, in the file; the others had no room
+	WalkNs  uint64 `kc:"walk_ns"` // how long it took
+}
+
+// LinuxUserSymbol names one address that occurs in a user stack of its task.
+// An address with several records is in functions inlined into each other.
+type LinuxUserSymbol struct {
+	Addr   uint64 `kc:"addr"`   // as in USER_STACKLR64
+	Offset uint64 `kc:"offset"` // from the function's start
+	Name   uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
+	Module uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
+	File   uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
+	Line   uint32 `kc:"line"`   // 0: not known
+}
