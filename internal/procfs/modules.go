@@ -11,13 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"stackshot/internal/elfnote"
 )
 
-// Errors of modules and their notes.
-var (
-	ErrModuleFormat = errors.New("not in the form of /proc/modules")
-	ErrNoBuildID    = errors.New("no GNU build-id note")
-)
+// ErrModuleFormat is of /proc/modules.
+var ErrModuleFormat = errors.New("not in the form of /proc/modules")
 
 // Module is one loaded kernel module.
 type Module struct {
@@ -50,27 +49,28 @@ func ReadModules(proc, sys string) ([]Module, error) {
 		if err != nil {
 			continue
 		}
-		if m.BuildID, err = ParseModuleBuildID(note); err != nil {
-			m.BuildID = nil
-		}
+		m.BuildID = findBuildID(note)
 	}
 	return mods, nil
 }
 
 // ReadKernelBuildID returns vmlinux's build-id from /sys/kernel/notes, below
-// sys. Errors: the file's, or ErrNoBuildID.
+// sys. Errors: the file's, or elfnote.ErrNoBuildID.
 func ReadKernelBuildID(sys string) ([]byte, error) {
 	name := filepath.Join(sys, "kernel", "notes")
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	id, err := ParseModuleBuildID(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	id := findBuildID(b)
+	if id == nil {
+		return nil, fmt.Errorf("%s: %w", name, elfnote.ErrNoBuildID)
 	}
 	return id, nil
 }
+
+// findBuildID reads the kernel's notes: in its own byte order, padded to 4.
+func findBuildID(notes []byte) []byte { return elfnote.Find(notes, binary.NativeEndian, 4) }
 
 // ParseModules parses /proc/modules: "name size refs users state address",
 // with taints after it that are of no use here.
@@ -110,34 +110,3 @@ func parseModule(line string) (Module, error) {
 func isModuleName(s string) bool {
 	return s != "." && s != ".." && !strings.ContainsAny(s, "/\x00")
 }
-
-// An ELF note: name length, descriptor length, type (u32 each, byte order of
-// the machine), name and descriptor, each padded to 4 bytes.
-const (
-	noteHeader     = 12
-	noteGNUBuildID = 3
-	maxBuildID     = 64
-)
-
-// ParseModuleBuildID finds the GNU build-id among ELF notes of a
-// little-endian machine. Error: ErrNoBuildID.
-func ParseModuleBuildID(notes []byte) ([]byte, error) {
-	for len(notes) >= noteHeader {
-		nameLen := uint64(binary.LittleEndian.Uint32(notes))
-		descLen := uint64(binary.LittleEndian.Uint32(notes[4:]))
-		kind := binary.LittleEndian.Uint32(notes[8:])
-		desc := noteHeader + moduleAlign4(nameLen)
-		end := desc + descLen
-		if end > uint64(len(notes)) {
-			break
-		}
-		if kind == noteGNUBuildID && string(notes[noteHeader:noteHeader+nameLen]) == "GNU\x00" && 0 < descLen && descLen <= maxBuildID {
-			return append([]byte(nil), notes[desc:end]...), nil
-		}
-		// The last descriptor of a file may lack its padding.
-		notes = notes[min(moduleAlign4(end), uint64(len(notes))):]
-	}
-	return nil, ErrNoBuildID
-}
-
-func moduleAlign4(n uint64) uint64 { return (n + 3) &^ 3 }

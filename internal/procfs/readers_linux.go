@@ -97,7 +97,7 @@ func (r *Readers) Read(dir string, files []File) {
 			return
 		}
 		h.load(dir, files)
-		files = files[r.attend(h, files):]
+		files = files[r.attend(h, dir, files):]
 	}
 }
 
@@ -169,7 +169,7 @@ func (r *Readers) shelve(h *helper) {
 
 // attend starts a loaded helper, waits for it, and copies its results. It
 // returns how many files are dealt with: all, or those up to the hung one.
-func (r *Readers) attend(h *helper, files []File) int {
+func (r *Readers) attend(h *helper, dir string, files []File) int {
 	h.begin(r.now())
 	for {
 		select {
@@ -197,7 +197,7 @@ func (r *Readers) attend(h *helper, files []File) int {
 			h.timer.Reset(r.limit) // it moved on in this very moment
 			continue
 		}
-		return r.blame(h, step, files)
+		return r.blame(h, dir, step, files)
 	}
 }
 
@@ -217,16 +217,17 @@ func (r *Readers) writeOff(h *helper, step uint32) bool {
 }
 
 // blame gives the error to the file that hung at step, or to all of them if
-// that was the opening of their directory.
-func (r *Readers) blame(h *helper, step uint32, files []File) int {
+// that was the opening of their directory. The helper is its own already, or
+// another caller's.
+func (r *Readers) blame(h *helper, dir string, step uint32, files []File) int {
 	if step == stepOpen {
-		fail(files, &TimeoutError{Path: h.dir, Limit: r.limit})
+		fail(files, &TimeoutError{Path: dir, Limit: r.limit})
 		return len(files)
 	}
 	n := h.results(step)
 	path := files[n].Name
-	if h.dir != "" {
-		path = h.dir + "/" + path
+	if dir != "" {
+		path = dir + "/" + path
 	}
 	fail(files[n:n+1], &TimeoutError{Path: path, Limit: r.limit})
 	return n + 1

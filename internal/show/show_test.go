@@ -74,3 +74,13 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[uint64]string{
+		0: "0", 999: "999", 1000: "1,000", 4085: "4,085", 1234567: "1,234,567", 1<<64 - 1: "18,446,744,073,709,551,615",
+	} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

@@ -51,6 +51,15 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// Thousands writes 4085 as "4,085".
+func Thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Ranges writes numbers as "1-4,7,9-12", at most limit runs of them and then
 // how many more. The numbers need not be sorted; a repeated one counts once.
 func Ranges(nums []uint64, limit int) string {
