@@ -1,0 +1,254 @@
+package image
+
+import (
+	"bytes"
+	"container/list"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"stackshot/internal/elfnote"
+	"stackshot/internal/foreign"
+	"stackshot/kcdata"
+)
+
+// DefaultMaxCost bounds a cache that is not told otherwise, bytes.
+const DefaultMaxCost = 256 << 20
+
+// Coster is a value that says what it costs to keep, bytes. Others, and errors,
+// count as smallCost.
+type Coster interface{ Cost() int64 }
+
+const smallCost = 256
+
+// Cache keeps what callbacks made of files, by file and by what they made. Safe
+// to call concurrently; of several calls for the same only one loads.
+type Cache struct {
+	files *foreign.Files // constant
+	max   int64          // constant
+
+	mu      sync.Mutex
+	entries map[key]*entry // by mu
+	recent  *list.List     // by mu; of *entry that are ready, last used first
+	cost    int64          // by mu; of those
+	hung    hung           // by mu
+}
+
+// key is a file and what was made of it.
+type key struct {
+	Key
+	stat foreign.Stat // by which a file without a build-id is known to be unchanged
+	what string
+}
+
+// entry is one value or the error of its callback. Written by the call that
+// made it, constant once ready is closed.
+type entry struct {
+	key   key
+	ready chan struct{}
+	value any
+	err   error
+	keep  bool // the file's own fault: asking again brings the same
+	cost  int64
+	at    *list.Element // by the cache's mu; nil: not in recent
+}
+
+// New makes a cache over files, which stay the caller's. maxCost is in bytes; 0:
+// DefaultMaxCost.
+func New(files *foreign.Files, maxCost int64) *Cache {
+	if maxCost <= 0 {
+		maxCost = DefaultMaxCost
+	}
+	return &Cache{files: files, max: maxCost, entries: map[key]*entry{}, recent: list.New()}
+}
+
+// Cost is what everything that is kept costs, bytes.
+func (c *Cache) Cost() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cost
+}
+
+// Load gives what load makes of the file mapped at m in process pid (0: none
+// that lives), which the caller has just seen, made once per file and what
+// ("build-id", "unwind"). The value is shared by all who ask: nobody may change
+// it. load runs under the limits of foreign.Files.Load.
+//
+// Errors: ErrNoFile, load's own, which are kept like values, and those of
+// package foreign, which are not.
+func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
+	k := key{Key: KeyOf(m), what: what}
+	if m.Flags&kcdata.MappingVDSO != 0 {
+		return c.once(k, func(e *entry) { e.fromVDSO(m, load) })
+	}
+	if !MappedFile(m) {
+		return nil, ErrNoFile
+	}
+	at := (&Mapped{seen(pid), *m}).Places() // a copy: a helper may outlive this call
+	if k.Build == "" {
+		if err := c.hanging(k); err != nil {
+			return nil, err
+		}
+		var err error
+		if at, k.stat, err = c.find(k, at); err != nil {
+			return nil, err
+		}
+	}
+	return c.once(k, func(e *entry) { c.fromFile(e, at, load) })
+}
+
+// find says which of the places holds the file, and what it is.
+func (c *Cache) find(k key, at []Place) ([]Place, foreign.Stat, error) {
+	err := error(ErrNoFile)
+	for _, p := range at {
+		st, why := c.files.Stat(p.Where)
+		if why == nil {
+			return []Place{p}, st, nil
+		}
+		err = worse(err, why)
+		if c.noteHung(k, false, why) {
+			break
+		}
+	}
+	return nil, foreign.Stat{}, err
+}
+
+// once gives the value of k, made by fill if it is not there.
+func (c *Cache) once(k key, fill func(*entry)) (any, error) {
+	for {
+		e, mine := c.claim(k)
+		if mine {
+			fill(e)
+			c.settle(e) // before those who wait look again
+			close(e.ready)
+			return e.value, e.err
+		}
+		<-e.ready // ends: every load ends or is written off
+		if e.keep || IsTimeout(e.err) {
+			return e.value, e.err
+		}
+		// What failed there may be another process's fault: it ended.
+	}
+}
+
+// claim gives the entry of k, and whether the caller has to fill it.
+func (c *Cache) claim(k key) (e *entry, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[k]; e != nil {
+		if e.at != nil {
+			c.recent.MoveToFront(e.at)
+		}
+		return e, false
+	}
+	e = &entry{key: k, ready: make(chan struct{}), cost: smallCost}
+	c.entries[k] = e
+	return e, true
+}
+
+// settle keeps an entry that is worth it, and drops the longest unused ones.
+func (c *Cache) settle(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, ok := e.value.(Coster); ok && e.err == nil {
+		e.cost = max(e.cost, v.Cost())
+	}
+	if !e.keep || !c.file(e) {
+		delete(c.entries, e.key)
+	}
+}
+
+// file puts an entry among the recent ones, if there is room for it; others go,
+// the longest unused first. With mu held.
+func (c *Cache) file(e *entry) bool {
+	if e.cost > c.max {
+		return false
+	}
+	e.at = c.recent.PushFront(e)
+	c.cost += e.cost
+	for c.cost > c.max {
+		c.remove(c.recent.Back().Value.(*entry))
+	}
+	return true
+}
+
+// remove is called with mu held, for an entry that is in recent.
+func (c *Cache) remove(e *entry) {
+	c.recent.Remove(e.at)
+	delete(c.entries, e.key)
+	c.cost -= e.cost
+}
+
+// loaded tells the callback's own error from those before it.
+type loaded struct {
+	value any
+	err   error
+}
+
+// fromFile fills an entry from the first place that holds the file.
+func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (any, error)) {
+	if e.err = c.hanging(e.key); e.err != nil {
+		return
+	}
+	e.err = ErrNoFile
+	build := e.key.Build // a helper may outlive this call
+	for _, p := range at {
+		begun := new(atomic.Bool)
+		v, err := c.files.LoadFrom(p.Where, func(r io.ReaderAt, size int64) (any, error) {
+			if p.Alive != nil {
+				if err := p.Alive(); err != nil {
+					return nil, err
+				}
+			}
+			if err := isBuild(build, r); err != nil {
+				return nil, err
+			}
+			begun.Store(true)
+			value, err := load(r, size)
+			return loaded{value, err}, nil
+		})
+		if err == nil {
+			got := v.(loaded)
+			e.value, e.err, e.keep = got.value, got.err, true
+			return
+		}
+		e.err = worse(e.err, err)
+		if c.noteHung(e.key, begun.Load(), err) {
+			return
+		}
+	}
+}
+
+// fromVDSO fills an entry from this machine's own vDSO, of which no file is
+// needed. A mapping of another machine's fails unless the build-ids agree.
+func (e *entry) fromVDSO(m *kcdata.Mapping, load func(io.ReaderAt, int64) (any, error)) {
+	b, err := VDSO(m)
+	if err != nil {
+		e.err = err
+		return
+	}
+	e.value, e.err = load(bytes.NewReader(b), int64(len(b)))
+	e.keep = true
+}
+
+// isBuild says why a file's build-id is not the wanted one; "" wants none.
+func isBuild(want string, r io.ReaderAt) error {
+	if want == "" {
+		return nil
+	}
+	id, err := elfnote.BuildID(r)
+	if err != nil {
+		return err
+	}
+	return SameBuild(want, id)
+}
+
+// worse keeps the error that says most: that a file is not in some place says
+// less than why one that is there cannot be read.
+func worse(a, b error) error {
+	if errors.Is(a, ErrNoFile) || isAbsent(a) {
+		return b
+	}
+	return a
+}

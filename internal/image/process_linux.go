@@ -1,0 +1,49 @@
+package image
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+)
+
+// Tick is USER_HZ, the unit of starttime in /proc/PID/stat.
+const Tick = 10 * time.Millisecond
+
+// Alive says why the pid does not name the process of the capture any more. stat
+// of a process takes none of the locks that a hung one holds.
+func (p Process) Alive() error {
+	switch {
+	case p.Proc == "":
+		return errElsewhere
+	case p.byNumber:
+		return nil
+	case p.Start == 0:
+		return errNoStart
+	}
+	b, err := os.ReadFile(p.Path("stat"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	st, err := procfs.ParseStat(b)
+	if err != nil {
+		return err
+	}
+	if now, then := st.StartTime, p.Start/uint64(Tick); now > then+1 || now+1 < then {
+		return errAnother
+	}
+	return nil
+}
+
+// started is when the process began, in ns since the epoch, 0 where that is not
+// known.
+func (p Process) started() int64 {
+	var boot unix.Timespec
+	if p.Proc == "" || p.Start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return 0
+	}
+	return time.Now().UnixNano() - boot.Nano() + int64(p.Start)
+}
