@@ -1,0 +1,278 @@
+package unwind
+
+import (
+	"errors"
+	"fmt"
+)
+
+const (
+	maxOps   = 1000 // operations run of one expression
+	maxStack = 64
+)
+
+var errStack = errors.New("DWARF expression: its stack is too small or too large")
+
+// errMemory says that an address was wanted which is not among the bytes.
+type errMemory uint64
+
+func (e errMemory) Error() string { return fmt.Sprintf("no memory at %#x", uint64(e)) }
+
+// expression evaluates what occurs in call frame information: constants,
+// registers, arithmetic, comparisons, branches and memory. Delve's evaluator
+// panics on an empty stack.
+type expression struct {
+	in    cursor
+	stack []uint64
+	regs  *registers
+	mem   *memory
+}
+
+// evaluate runs code with first on the stack, nil for nothing.
+func evaluate(code []byte, regs *registers, mem *memory, first ...uint64) (uint64, error) {
+	e := &expression{in: cursor{data: code}, stack: first, regs: regs, mem: mem}
+	for n := 0; e.in.left() > 0; n++ {
+		if n == maxOps {
+			return 0, fmt.Errorf("DWARF expression of more than %d steps", maxOps)
+		}
+		if err := e.step(e.in.u8()); err != nil {
+			return 0, err
+		}
+		if e.in.bad {
+			return 0, errors.New("DWARF expression ends early")
+		}
+		if len(e.stack) > maxStack {
+			return 0, errStack
+		}
+	}
+	v, ok := e.pop()
+	if !ok {
+		return 0, errStack
+	}
+	return v, nil
+}
+
+func (e *expression) push(v uint64) { e.stack = append(e.stack, v) }
+
+func (e *expression) pop() (uint64, bool) {
+	n := len(e.stack) - 1
+	if n < 0 {
+		return 0, false
+	}
+	v := e.stack[n]
+	e.stack = e.stack[:n]
+	return v, true
+}
+
+// Operations, by their numbers in DWARF 5 table 7.9.
+func (e *expression) step(op uint8) error {
+	switch {
+	case op >= 0x30 && op <= 0x4f: // lit0-lit31
+		e.push(uint64(op - 0x30))
+		return nil
+	case op >= 0x70 && op <= 0x8f: // breg0-breg31
+		return e.register(int(op-0x70), e.in.sleb())
+	case op == 0x92: // bregx
+		reg := e.in.uleb()
+		return e.register(int(min(reg, maxRegister)), e.in.sleb())
+	case op >= 0x08 && op <= 0x11 || op == 0x03:
+		e.constant(op)
+		return nil
+	case op >= 0x12 && op <= 0x17:
+		return e.shuffle(op)
+	case op == 0x06 || op == 0x94: // deref, deref_size
+		return e.deref(op)
+	case op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23:
+		return e.unary(op)
+	case op >= 0x1a && op <= 0x27 || op >= 0x29 && op <= 0x2e:
+		return e.binary(op)
+	case op == 0x28 || op == 0x2f: // bra, skip
+		return e.branch(op)
+	case op == 0x96: // nop
+		return nil
+	}
+	return fmt.Errorf("DWARF expression: operation %#x", op)
+}
+
+func (e *expression) register(reg int, offset int64) error {
+	v, ok := e.regs.get(reg)
+	if !ok {
+		return fmt.Errorf("register %d is not known", reg)
+	}
+	e.push(v + uint64(offset))
+	return nil
+}
+
+func (e *expression) constant(op uint8) {
+	switch op {
+	case 0x08:
+		e.push(uint64(e.in.u8()))
+	case 0x09:
+		e.push(uint64(int8(e.in.u8())))
+	case 0x0a:
+		e.push(uint64(e.in.u16()))
+	case 0x0b:
+		e.push(uint64(int16(e.in.u16())))
+	case 0x0c:
+		e.push(uint64(e.in.u32()))
+	case 0x0d:
+		e.push(uint64(int32(e.in.u32())))
+	case 0x03, 0x0e, 0x0f:
+		e.push(e.in.u64())
+	case 0x10:
+		e.push(e.in.uleb())
+	case 0x11:
+		e.push(uint64(e.in.sleb()))
+	}
+}
+
+func (e *expression) shuffle(op uint8) error {
+	n := len(e.stack)
+	need := map[uint8]int{0x12: 1, 0x13: 1, 0x14: 2, 0x15: int(e.peekPick(op)) + 1, 0x16: 2, 0x17: 3}[op]
+	if n < need {
+		return errStack
+	}
+	s := e.stack
+	switch op {
+	case 0x12: // dup
+		e.push(s[n-1])
+	case 0x13: // drop
+		e.stack = s[:n-1]
+	case 0x14: // over
+		e.push(s[n-2])
+	case 0x15: // pick
+		e.push(s[n-need])
+	case 0x16: // swap
+		s[n-1], s[n-2] = s[n-2], s[n-1]
+	case 0x17: // rot
+		s[n-1], s[n-2], s[n-3] = s[n-2], s[n-3], s[n-1]
+	}
+	return nil
+}
+
+func (e *expression) peekPick(op uint8) uint8 {
+	if op == 0x15 {
+		return e.in.u8()
+	}
+	return 0
+}
+
+func (e *expression) deref(op uint8) error {
+	size := 8
+	if op == 0x94 {
+		size = int(e.in.u8())
+	}
+	addr, ok := e.pop()
+	if !ok || size < 1 || size > 8 {
+		return errStack
+	}
+	v, ok := e.mem.bytes(addr, size)
+	if !ok {
+		return errMemory(addr)
+	}
+	e.push(v)
+	return nil
+}
+
+func (e *expression) unary(op uint8) error {
+	v, ok := e.pop()
+	if !ok {
+		return errStack
+	}
+	switch op {
+	case 0x19: // abs
+		if int64(v) < 0 {
+			v = -v
+		}
+	case 0x1f:
+		v = -v
+	case 0x20:
+		v = ^v
+	case 0x23: // plus_uconst
+		v += e.in.uleb()
+	}
+	e.push(v)
+	return nil
+}
+
+func (e *expression) binary(op uint8) error {
+	b, _ := e.pop()
+	a, ok := e.pop()
+	if !ok {
+		return errStack
+	}
+	if b == 0 && (op == 0x1b || op == 0x1d) {
+		return errors.New("DWARF expression divides by zero")
+	}
+	e.push(combine(op, a, b))
+	return nil
+}
+
+func combine(op uint8, a, b uint64) uint64 {
+	switch op {
+	case 0x1a:
+		return a & b
+	case 0x1b:
+		return uint64(int64(a) / int64(b))
+	case 0x1c:
+		return a - b
+	case 0x1d:
+		return a % b
+	case 0x1e:
+		return a * b
+	case 0x21:
+		return a | b
+	case 0x22:
+		return a + b
+	case 0x24:
+		return a << b
+	case 0x25:
+		return a >> b
+	case 0x26:
+		return uint64(int64(a) >> b)
+	case 0x27:
+		return a ^ b
+	}
+	return truth(compare(op, int64(a), int64(b)))
+}
+
+func compare(op uint8, a, b int64) bool {
+	switch op {
+	case 0x29:
+		return a == b
+	case 0x2a:
+		return a >= b
+	case 0x2b:
+		return a > b
+	case 0x2c:
+		return a <= b
+	case 0x2d:
+		return a < b
+	}
+	return a != b
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (e *expression) branch(op uint8) error {
+	delta := int(int16(e.in.u16()))
+	if op == 0x28 {
+		v, ok := e.pop()
+		if !ok {
+			return errStack
+		}
+		if v == 0 {
+			return nil
+		}
+	}
+	to := e.in.pos + delta
+	if to < 0 || to > len(e.in.data) {
+		return errors.New("DWARF expression branches outside itself")
+	}
+	e.in.pos = to
+	return nil
+}

@@ -1,0 +1,291 @@
+package unwind
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+// byRules finds the caller by call frame information.
+func (u *unwinder) byRules(r *row) (*found, *stop) {
+	how := r.returnRule()
+	if how.kind == ruleUndefined {
+		return nil, complete
+	}
+	cfa, end := u.cfa(r)
+	if end != nil {
+		return nil, end
+	}
+	f := u.caller(found{regs: u.regs, how: r.how, exact: r.signal, moved: r.signal})
+	f.regs.set(u.arch.sp, cfa)
+	f.regs.forget(u.arch.pc)
+	for _, rr := range r.regs {
+		if rr.reg == r.retReg {
+			continue
+		}
+		// A register that cannot be had matters only if it is asked for.
+		if v, _, end := u.apply(rr.rule, rr.reg, cfa); end == nil {
+			f.regs.set(rr.reg, v)
+		} else {
+			f.regs.forget(rr.reg)
+		}
+	}
+	return f, u.returnAddress(r, how, cfa, f)
+}
+
+// returnRule is the rule of the return address: the callee's register, if there
+// is none.
+func (r *row) returnRule() rule {
+	for _, rr := range r.regs {
+		if rr.reg == r.retReg {
+			return rr.rule
+		}
+	}
+	return rule{kind: ruleSame}
+}
+
+func (u *unwinder) returnAddress(r *row, how rule, cfa uint64, f *found) *stop {
+	if how.kind == ruleSame && (u.arch.lr < 0 || !u.exact) {
+		return noTable(u.pc, fmt.Errorf("code at %#x does not say where its return address is", u.pc))
+	}
+	v, fromChain, end := u.apply(how, r.retReg, cfa)
+	if end != nil {
+		return end
+	}
+	f.regs.set(u.arch.pc, v)
+	switch {
+	case r.signal:
+		f.how = kcdata.UserFrameSignal
+	case fromChain:
+		f.how = kcdata.UserFrameFP
+	case how.kind == ruleSame:
+		f.how = kcdata.UserFrameLR
+	}
+	if u.arch.lr >= 0 && !r.signal {
+		f.regs.forget(u.arch.lr) // the call has overwritten it
+	}
+	return nil
+}
+
+// cfa computes the canonical frame address: the stack pointer before the call.
+func (u *unwinder) cfa(r *row) (uint64, *stop) {
+	if r.cfa.kind == ruleRegister && r.cfa.reg == u.arch.sp {
+		if _, ok := u.regs.get(u.arch.sp); !ok {
+			return u.cfaOfRecord(r)
+		}
+	}
+	v, _, end := u.apply(r.cfa, -1, 0)
+	return v, end
+}
+
+// cfaOfRecord is for arm64 after a frame that was found by frame pointer alone.
+// Compilers set the frame pointer to where they save the pair, so the rule of
+// the saved frame pointer tells the frame address.
+func (u *unwinder) cfaOfRecord(r *row) (uint64, *stop) {
+	var fp, ret *rule
+	for i := range r.regs {
+		switch rr := &r.regs[i]; rr.reg {
+		case u.arch.fp:
+			fp = &rr.rule
+		case r.retReg:
+			ret = &rr.rule
+		}
+	}
+	at, ok := u.regs.get(u.arch.fp)
+	if !ok || fp == nil || ret == nil || fp.kind != ruleAt || ret.kind != ruleAt || ret.offset != fp.offset+8 {
+		return 0, noTable(u.pc, fmt.Errorf("the stack pointer at %#x is not known", u.pc))
+	}
+	return at - uint64(fp.offset), nil
+}
+
+// apply computes a value by its rule. reg is the register that it is for.
+func (u *unwinder) apply(r rule, reg int, cfa uint64) (v uint64, fromChain bool, end *stop) {
+	switch r.kind {
+	case ruleSame:
+		return u.register(reg, 0)
+	case ruleRegister:
+		return u.register(r.reg, r.offset)
+	case ruleValue:
+		return cfa + uint64(r.offset), false, nil
+	case ruleAt:
+		return u.word(cfa + uint64(r.offset))
+	case ruleAtExpression, ruleValExpression:
+		v, end = u.expression(r, reg, cfa)
+		if end != nil || r.kind == ruleValExpression {
+			return v, false, end
+		}
+		return u.word(v)
+	}
+	return 0, false, noTable(u.pc, fmt.Errorf("register %d is not defined at %#x", reg, u.pc))
+}
+
+func (u *unwinder) register(reg int, offset int64) (uint64, bool, *stop) {
+	v, ok := u.regs.get(reg)
+	if !ok {
+		return 0, false, &stop{kcdata.UserNoMoreBytes, u.pc, fmt.Errorf("register %d is not known at %#x", reg, u.pc)}
+	}
+	return v + uint64(offset), false, nil
+}
+
+func (u *unwinder) word(addr uint64) (uint64, bool, *stop) {
+	v, fromChain, ok := u.mem.word(addr)
+	if !ok {
+		return 0, false, noMemory(addr)
+	}
+	return v, fromChain, nil
+}
+
+// expression runs a DWARF expression; a register's starts with the CFA.
+func (u *unwinder) expression(r rule, reg int, cfa uint64) (uint64, *stop) {
+	var first []uint64
+	if reg >= 0 {
+		first = []uint64{cfa}
+	}
+	v, err := evaluate(r.expr, &u.regs, u.mem, first...)
+	var absent errMemory
+	switch {
+	case errors.As(err, &absent):
+		return 0, noMemory(uint64(absent))
+	case err != nil:
+		return 0, noTable(u.pc, err)
+	}
+	return v, nil
+}
+
+// restores says whether the code at addr, link-time, is what a signal handler
+// returns to. C libraries without call frame information have it in two
+// instructions.
+func (t *Table) restores(addr uint64) bool {
+	t.mu.Lock()
+	is, known := t.restorers[addr]
+	t.mu.Unlock()
+	if known {
+		return is
+	}
+	code, err := t.codeAt(addr, 16)
+	if err != nil {
+		return false
+	}
+	for _, pattern := range t.arch.restorer {
+		is = is || bytes.HasPrefix(code, pattern)
+	}
+	t.mu.Lock()
+	if len(t.restorers) >= maxRows {
+		clear(t.restorers)
+	}
+	t.restorers[addr] = is
+	t.mu.Unlock()
+	return is
+}
+
+// bySignalFrame takes the registers that the kernel saved before a handler ran.
+func (u *unwinder) bySignalFrame() (*found, *stop) {
+	sp, ok := u.regs.get(u.arch.sp)
+	if !ok {
+		return nil, noTable(u.pc, errors.New("the stack pointer of a signal frame is not known"))
+	}
+	f := u.caller(found{how: kcdata.UserFrameSignal, exact: true, moved: true})
+	at := sp + u.arch.context.offset
+	for i, reg := range u.arch.context.order {
+		addr := at + uint64(i)*8
+		if v, _, ok := u.mem.word(addr); ok {
+			f.regs.set(int(reg), v)
+		} else if int(reg) == u.arch.pc {
+			return nil, noMemory(addr)
+		}
+	}
+	return f, nil
+}
+
+// byGo finds the caller of a Go function. Go code keeps no register for its
+// caller but the frame pointer.
+func (u *unwinder) byGo(g *goRow) (*found, *stop) {
+	switch {
+	case g.top:
+		return nil, complete
+	case g.restore:
+		return u.bySignalFrame()
+	case g.spWrite:
+		return u.byFramePointerOf(g)
+	}
+	sp, ok := u.regs.get(u.arch.sp)
+	if !ok {
+		return nil, noTable(u.pc, errors.New("the stack pointer of Go code is not known"))
+	}
+	f := u.caller(found{how: kcdata.UserFramePclntab, exact: g.exact})
+	if u.arch.lr < 0 {
+		return f, u.goFramePushed(g, sp, f)
+	}
+	return f, u.goFrameLinked(g, sp, f)
+}
+
+// byFramePointerOf crosses from the scheduler's stack to the goroutine's, as far
+// as both were taken. A frame pointer of 0 is that of a stack's first frame.
+func (u *unwinder) byFramePointerOf(g *goRow) (*found, *stop) {
+	fp, ok := u.regs.get(u.arch.fp)
+	if !ok {
+		return nil, noTable(u.pc, errors.New("a change of stacks without a frame pointer"))
+	}
+	if fp == 0 {
+		return nil, complete
+	}
+	f, end := u.frameRecord(fp, kcdata.UserFrameFP)
+	if end != nil {
+		return nil, end
+	}
+	if u.arch.lr >= 0 {
+		f.regs.set(u.arch.sp, fp+8+g.delta) // Go's record is one word below its frame
+	}
+	f.moved = true
+	return f, nil
+}
+
+// goFramePushed: amd64. The call pushed the return address; a function with a
+// frame pushes the frame pointer behind it and then points at it.
+func (u *unwinder) goFramePushed(g *goRow, sp uint64, f *found) *stop {
+	cfa := sp + g.delta + 8
+	ret, _, end := u.word(cfa - 8)
+	if end != nil {
+		return end
+	}
+	f.regs.set(u.arch.sp, cfa)
+	f.regs.set(u.arch.pc, ret)
+	u.goFramePointer(cfa-16, f)
+	return nil
+}
+
+// goFrameLinked: arm64. A function with a frame saves the link register at its
+// bottom, and the frame pointer one word below.
+func (u *unwinder) goFrameLinked(g *goRow, sp uint64, f *found) *stop {
+	f.regs.set(u.arch.sp, sp+g.delta)
+	u.goFramePointer(sp-8, f)
+	if g.delta > 0 {
+		ret, _, end := u.word(sp)
+		f.regs.set(u.arch.pc, ret)
+		return end
+	}
+	ret, ok := u.regs.get(u.arch.lr)
+	if !ok || !u.exact {
+		return noTable(u.pc, fmt.Errorf("code at %#x has no frame", u.pc))
+	}
+	f.how = kcdata.UserFrameLR
+	f.regs.set(u.arch.pc, ret)
+	return nil
+}
+
+// goFramePointer restores the frame pointer if the function has set its own,
+// which says whether it has saved the caller's yet.
+func (u *unwinder) goFramePointer(saved uint64, f *found) {
+	fp, ok := u.regs.get(u.arch.fp)
+	if !ok {
+		return
+	}
+	if fp == saved {
+		if fp, _, ok = u.mem.word(saved); !ok {
+			return
+		}
+	}
+	f.regs.set(u.arch.fp, fp)
+}

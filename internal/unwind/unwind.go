@@ -1,0 +1,275 @@
+package unwind
+
+import (
+	"errors"
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+const (
+	defaultMax = 256
+	limitMax   = 1000 // the largest Max
+)
+
+// Process is the code of one process. Find must give the same answer for the
+// same address as long as it is used, and be safe for concurrent use if Unwind
+// is used so.
+type Process struct {
+	Arch string // "amd64" or "arm64", or as uname says it
+	// Find returns the executable mapping that holds pc, nil for none, and the
+	// table of its file: nil for generated code, and where the file could not be
+	// read.
+	Find func(pc uint64) (*kcdata.Mapping, *Table)
+}
+
+// Input is what was taken of one thread.
+type Input struct {
+	Registers     []uint64               // in the order of kcdata.LinuxRegister
+	Chain         []kcdata.LinuxUserLink // the frame-pointer chain, leaf first
+	ChainComplete bool                   // the frame pointer stored at the last link is 0
+	Stack         []kcdata.UserBytes     // pieces of the stack, ascending
+	Max           int                    // frames at most; 0: 256; never more than 1000
+}
+
+// Result is a stack.
+type Result struct {
+	PCs      []uint64 // leaf first: the program counter, then return addresses, or where a signal struck
+	How      []byte   // for each of them a kcdata.UserFrame*
+	Flags    uint32   // of kcdata.LinuxUserWalk: what unwinding found out
+	StopAddr uint64   // the stack address that was wanted, or the code that led no further; 0 if complete or truncated
+	Err      error    // why it ended there; nil if complete or truncated
+}
+
+// stop is the end of a stack.
+type stop struct {
+	flag uint32
+	addr uint64
+	err  error
+}
+
+var complete = &stop{flag: kcdata.UserComplete}
+
+func noMemory(addr uint64) *stop {
+	return &stop{kcdata.UserNoMoreBytes, addr, errMemory(addr)}
+}
+
+func noTable(pc uint64, err error) *stop {
+	return &stop{kcdata.UserNoUnwindTable, pc, err}
+}
+
+// unwinder is the state of one Unwind. Used by one goroutine.
+type unwinder struct {
+	p     *Process
+	arch  *arch
+	mem   *memory
+	flags uint32
+
+	regs  registers // of the frame at hand
+	pc    uint64
+	exact bool // pc is where the frame stands, not behind its call
+	leaf  bool
+	next  found // the frame above, while it is made: one for all frames
+}
+
+// found is the frame above.
+type found struct {
+	regs  registers
+	how   byte
+	exact bool // it did not call: it was interrupted
+	moved bool // on another stack: its stack pointer cannot be compared
+}
+
+// caller begins the frame above.
+func (u *unwinder) caller(f found) *found {
+	u.next = f
+	return &u.next
+}
+
+// Unwind returns the frames of one thread. Without Find they are those of the
+// chain alone, and UserNoLoadInfo is set.
+func (p *Process) Unwind(in Input) Result {
+	if p.Find == nil {
+		res := p.Chain(in)
+		res.Flags |= kcdata.UserNoLoadInfo
+		return res
+	}
+	a := archOf(p.Arch)
+	if a == nil {
+		return Result{Err: fmt.Errorf("unwinding of %q is not known", p.Arch)}
+	}
+	regs, ok := a.load(in.Registers)
+	if !ok {
+		return Result{Err: fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))}
+	}
+	u := &unwinder{p: p, arch: a, mem: newMemory(&in), regs: regs, leaf: true, exact: true}
+	u.pc, _ = regs.get(a.pc)
+	return u.walk(frames(in.Max))
+}
+
+func frames(wanted int) int {
+	if wanted <= 0 {
+		return defaultMax
+	}
+	return min(wanted, limitMax)
+}
+
+func (u *unwinder) walk(most int) Result {
+	res := Result{PCs: []uint64{u.pc}, How: []byte{kcdata.UserFrameRegs}, Flags: kcdata.UserUnwound}
+	for {
+		above, end := u.above()
+		if end == nil {
+			end = u.enter(above)
+		}
+		if end == nil && len(res.PCs) == most {
+			end = &stop{flag: kcdata.UserTruncated}
+		}
+		if end != nil {
+			res.Flags |= u.flags | end.flag
+			res.StopAddr, res.Err = end.addr, end.err
+			return res
+		}
+		res.PCs, res.How = append(res.PCs, u.pc), append(res.How, above.how)
+	}
+}
+
+// enter makes the frame above the one at hand, if it can be one.
+func (u *unwinder) enter(above *found) *stop {
+	pc, ok := above.regs.get(u.arch.pc)
+	if !ok {
+		return noTable(u.pc, errors.New("the return address is not known"))
+	}
+	if pc == 0 {
+		return complete
+	}
+	pc = u.arch.stripped(pc, u.mapped)
+	if !u.mapped(pc) {
+		return &stop{kcdata.UserNoLoadInfo, pc, fmt.Errorf("the return address %#x is in no executable mapping", pc)}
+	}
+	if !u.upward(above, pc) {
+		return noTable(u.pc, fmt.Errorf("the frame of %#x does not lead up the stack", u.pc))
+	}
+	u.regs, u.pc, u.exact, u.leaf = above.regs, pc, above.exact, false
+	return nil
+}
+
+// upward says whether a frame is nearer to the stack's start than its callee.
+// Only code that has not called may take no room, where calls do not push.
+func (u *unwinder) upward(above *found, pc uint64) bool {
+	sp, known := u.regs.get(u.arch.sp)
+	next, nextKnown := above.regs.get(u.arch.sp)
+	if above.moved || !known || !nextKnown || next > sp {
+		return true
+	}
+	return next == sp && u.exact && u.arch.lr >= 0 && pc != u.pc
+}
+
+func (u *unwinder) mapped(pc uint64) bool {
+	m, _ := u.p.Find(pc)
+	return m != nil
+}
+
+// above finds the frame that called the one at hand, or was interrupted by it.
+func (u *unwinder) above() (*found, *stop) {
+	lookup := u.pc
+	if !u.exact {
+		lookup-- // within the call, whose rules apply: the next instruction may be another function's
+	}
+	m, t := u.p.Find(lookup)
+	if m == nil {
+		return nil, &stop{kcdata.UserNoLoadInfo, u.pc, fmt.Errorf("%#x is in no executable mapping", u.pc)}
+	}
+	if t == nil {
+		if m.Path != "" && m.Flags&kcdata.MappingAnon == 0 {
+			u.flags |= kcdata.UserNoUnwindTable
+		}
+		return u.byFramePointer()
+	}
+	addr, ok := t.AddrOf(lookup - m.Start + m.Offset)
+	if !ok || t.arch != u.arch {
+		return nil, noTable(u.pc, fmt.Errorf("%#x is in no code of its file", u.pc))
+	}
+	row, err := t.rowAt(addr)
+	if err != nil {
+		return nil, noTable(u.pc, err)
+	}
+	if !u.exact && (row == nil || row.end == addr+1) && t.restores(addr+1) {
+		return u.bySignalFrame()
+	}
+	switch {
+	case row == nil:
+		return u.withoutTable(t, addr, lookup)
+	case row.golang != nil:
+		return u.byGo(row.golang)
+	case row.signal && u.arch.lr >= 0:
+		return u.bySignalFrame() // its rules give no more than frame pointer and link register
+	}
+	return u.byRules(row)
+}
+
+// byFramePointer takes the caller from the frame pointer alone: what generated
+// code offers.
+func (u *unwinder) byFramePointer() (*found, *stop) {
+	fp, ok := u.regs.get(u.arch.fp)
+	if !ok {
+		return nil, noTable(u.pc, errors.New("the frame pointer is not known"))
+	}
+	if fp == 0 {
+		return nil, complete
+	}
+	if sp, ok := u.regs.get(u.arch.sp); fp%8 != 0 || ok && fp < sp {
+		return nil, noTable(u.pc, fmt.Errorf("%#x is no frame pointer", fp))
+	}
+	return u.frameRecord(fp, kcdata.UserFrameFP)
+}
+
+// frameRecord reads the pair {frame pointer, return address} at fp.
+func (u *unwinder) frameRecord(fp uint64, how byte) (*found, *stop) {
+	ret, _, ok := u.mem.word(fp + 8)
+	if !ok {
+		return nil, noMemory(fp + 8)
+	}
+	f := u.caller(found{how: how})
+	f.regs.set(u.arch.pc, ret)
+	if next, _, ok := u.mem.word(fp); ok {
+		f.regs.set(u.arch.fp, next)
+	}
+	if u.arch.lr < 0 {
+		// On arm64 the record is at the bottom of its frame: no stack pointer.
+		f.regs.set(u.arch.sp, fp+16)
+	}
+	return f, nil
+}
+
+// Chain returns the frames that the frame-pointer chain alone gives. Callers of
+// functions without a frame are missing.
+func (p *Process) Chain(in Input) Result {
+	a := archOf(p.Arch)
+	if a == nil {
+		return Result{Err: fmt.Errorf("unwinding of %q is not known", p.Arch)}
+	}
+	regs, ok := a.load(in.Registers)
+	if !ok {
+		return Result{Err: fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))}
+	}
+	pc, _ := regs.get(a.pc)
+	res := Result{PCs: []uint64{pc}, How: []byte{kcdata.UserFrameRegs}}
+	mapped := func(addr uint64) bool {
+		if p.Find == nil {
+			return false
+		}
+		m, _ := p.Find(addr)
+		return m != nil
+	}
+	for _, l := range in.Chain {
+		if len(res.PCs) == frames(in.Max) {
+			res.Flags |= kcdata.UserTruncated
+			return res
+		}
+		res.PCs, res.How = append(res.PCs, a.stripped(l.PC, mapped)), append(res.How, kcdata.UserFrameFP)
+	}
+	if in.ChainComplete {
+		res.Flags |= kcdata.UserComplete
+	}
+	return res
+}
