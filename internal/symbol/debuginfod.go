@@ -1,0 +1,146 @@
+package symbol
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxDownload is the size of a debug file that is still fetched.
+	maxDownload = 1 << 30
+	// defaultFetch is how long one file may take.
+	defaultFetch = 5 * time.Second
+)
+
+// Debuginfod fetches split debug files from servers of that name, by build-id,
+// and keeps them in a directory shared with other clients of the protocol. Safe
+// to call concurrently.
+type Debuginfod struct {
+	urls   []string      // constant
+	dir    string        // constant
+	limit  time.Duration // for one file; constant
+	client *http.Client
+
+	mu     sync.Mutex
+	absent map[string]error // build-ids that were not got; under mu
+}
+
+// DebuginfodFromEnv makes one of DEBUGINFOD_URLS, with the directory of
+// DEBUGINFOD_CACHE_PATH or below the user's cache directory. nil where no server
+// is named: then nobody is asked.
+func DebuginfodFromEnv() (*Debuginfod, error) {
+	urls := strings.Fields(os.Getenv("DEBUGINFOD_URLS"))
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	dir := os.Getenv("DEBUGINFOD_CACHE_PATH")
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("debuginfod: %w", err)
+		}
+		dir = filepath.Join(cache, "debuginfod_client")
+	}
+	return NewDebuginfod(urls, dir, defaultFetch)
+}
+
+// NewDebuginfod makes one. limit is for one file.
+func NewDebuginfod(urls []string, dir string, limit time.Duration) (*Debuginfod, error) {
+	d := &Debuginfod{dir: dir, limit: limit, client: &http.Client{}, absent: map[string]error{}}
+	for _, s := range urls {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("debuginfod: %q is no http or https address", s)
+		}
+		d.urls = append(d.urls, strings.TrimRight(s, "/"))
+	}
+	return d, nil
+}
+
+// Fetch returns the path of the debug file of a build. The error is
+// fs.ErrNotExist if no server has it. What failed once is not asked again.
+func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
+	id := hex.EncodeToString(build)
+	path := filepath.Join(d.dir, id, "debuginfo")
+	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
+		return path, nil
+	}
+	d.mu.Lock()
+	err := d.absent[id]
+	d.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	defer cancel()
+	err = fs.ErrNotExist
+	for _, base := range d.urls {
+		got := d.get(ctx, base+"/buildid/"+id+"/debuginfo", path)
+		if got == nil {
+			return path, nil
+		}
+		if !errors.Is(got, fs.ErrNotExist) {
+			err = got
+		}
+	}
+	d.mu.Lock()
+	d.absent[id] = err
+	d.mu.Unlock()
+	return "", err
+}
+
+func (d *Debuginfod) get(ctx context.Context, addr, path string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, addr, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", "stackshot")
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%s: %w", addr, fs.ErrNotExist)
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: %s", addr, resp.Status)
+	case resp.ContentLength > maxDownload:
+		return fmt.Errorf("%s: %d bytes: %w", addr, resp.ContentLength, ErrTooBig)
+	}
+	if err := save(resp.Body, path); err != nil {
+		return fmt.Errorf("%s: %w", addr, err)
+	}
+	return nil
+}
+
+// save writes a file that is seen under its name only when it is whole.
+func save(r io.Reader, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	n, err := io.Copy(f, io.LimitReader(r, maxDownload+1))
+	if err == nil && n > maxDownload {
+		err = ErrTooBig
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

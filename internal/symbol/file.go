@@ -1,0 +1,122 @@
+package symbol
+
+import (
+	"debug/elf"
+	"fmt"
+	"io"
+	"slices"
+
+	"stackshot/internal/elfnote"
+)
+
+// File names the addresses of one ELF file, by the addresses it was linked for.
+// All but its reader is constant after Open and may be shared; where the reader
+// is gone, Over gives the same File another.
+type File struct {
+	*contents
+	in input
+}
+
+// contents is what Open read. Names are not in it: they stay in the file.
+type contents struct {
+	layout   *layout
+	build    []byte
+	link     debugLink
+	syms     table
+	goFuncs  *pclntab // nil: not a Go program
+	full     bool     // syms has a .symtab
+	problems []error
+}
+
+// Function is one function of a file.
+type Function struct {
+	Raw   string // as in the file, without its version
+	Name  string // demangled
+	Start uint64 // address it was linked for
+}
+
+// Open reads the tables of an ELF file of size bytes. A table that cannot be
+// read is left out and told by Problems; ErrNotELF and ErrDamaged are of files
+// whose headers cannot be read.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	in := input{r, uint64(max(size, 0))}
+	m, err := readLayout(in)
+	if err != nil {
+		return nil, err
+	}
+	c := &contents{layout: m}
+	c.build, _ = elfnote.BuildID(r) // what is wrong with the notes is no matter: there is none
+	c.link, err = m.debugLink(in)
+	c.note(err)
+	c.full = slices.ContainsFunc(m.sections, func(s section) bool { return s.typ == elf.SHT_SYMTAB && s.size > symSize })
+	c.note(c.syms.addSections(in, m, elf.SHT_SYMTAB, false))
+	c.note(c.syms.addSections(in, m, elf.SHT_DYNSYM, false))
+	if !c.full {
+		c.note(c.syms.addMiniDebug(in, m))
+	}
+	c.syms.seal()
+	c.goFuncs, err = findPclntab(in, m)
+	c.note(err)
+	return &File{c, in}, nil
+}
+
+func (c *contents) note(err error) {
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
+}
+
+// Over is f over another reader of the same bytes.
+func (f *File) Over(r io.ReaderAt, size int64) *File {
+	return &File{f.contents, input{r, uint64(max(size, 0))}}
+}
+
+// BuildID returns the GNU build-id; nil without one.
+func (f *File) BuildID() []byte { return f.build }
+
+// Problems returns why tables of the file are not used.
+func (f *File) Problems() []error { return f.problems }
+
+// HasSymtab reports whether the file has all its symbols: not only those that
+// other files link to.
+func (f *File) HasSymtab() bool { return f.full }
+
+// Vaddr turns an offset in the file, in bytes, into an address that it was
+// linked for.
+func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.vaddr(off) }
+
+// Function returns the function that holds vaddr.
+func (f *File) Function(vaddr uint64) (Function, bool) {
+	raw, start, ok := f.syms.lookup(f.in, vaddr)
+	if f.goFuncs != nil {
+		if !ok {
+			raw, start, ok = f.goFuncs.lookup(f.in, vaddr)
+		}
+		return Function{raw, raw, start}, ok
+	}
+	return Function{raw, Demangle(raw), start}, ok
+}
+
+// SourceLine returns what Go's own table says of vaddr; "", 0 where there is
+// none. Functions inlined there are not known to it.
+func (f *File) SourceLine(vaddr uint64) (file string, line uint32) {
+	return f.goFuncs.line(f.in, vaddr)
+}
+
+// bytes is about what f keeps in memory.
+func (c *contents) bytes() int { return c.syms.bytes() + len(c.layout.sections)*128 + 1024 }
+
+// rebase turns an address of a mapping into one that a debug file was linked
+// for, where the file that was mapped is not at hand. A debug file's segments
+// have their addresses but not their places in the file: so only a mapping of
+// one whole executable segment can be known again.
+func (f *File) rebase(start, end, addr uint64) (uint64, error) {
+	const page = 4096
+	for _, s := range f.layout.segments {
+		lo := s.vaddr &^ (page - 1)
+		if hi := (s.vaddr + s.memsz + page - 1) &^ (page - 1); s.exec && hi-lo == end-start {
+			return lo + (addr - start), nil
+		}
+	}
+	return 0, fmt.Errorf("no segment of the debug file has the mapping's %d bytes", end-start)
+}

@@ -1,0 +1,213 @@
+package symbol
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// symbolAt returns the address nm gives for a name.
+func symbolAt(t testing.TB, path, name string) uint64 {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, y := range syms {
+		if y.Name == name {
+			return y.Value
+		}
+	}
+	t.Fatalf("%s has no %s", path, name)
+	return 0
+}
+
+func wantName(t testing.TB, f *File, addr uint64, name string) {
+	t.Helper()
+	if got, ok := f.Function(addr); got.Name != name || ok != (name != "") {
+		t.Errorf("%#x is %+v, want %q", addr, got, name)
+	}
+}
+
+func TestNamesOfEveryKind(t *testing.T) {
+	prog := compiled(t, "gcc", "names.c", "-O2", "-fno-pie", "-no-pie")
+	f := opened(t, prog)
+	for name, want := range map[string]string{
+		"leaf": "leaf", "global_function": "global_function", "__under_alias": "global_function",
+		"asm_without_size": "asm_without_size", "asm_next": "asm_next",
+	} {
+		wantName(t, f, symbolAt(t, prog, name), want)
+	}
+	bare := symbolAt(t, prog, "asm_without_size")
+	wantName(t, f, bare+2, "asm_without_size")
+	wantName(t, f, bare+3, "asm_next")
+	if at := symbolAt(t, prog, "indirect"); at != symbolAt(t, prog, "pick") {
+		t.Fatal("the indirect function is not where its resolver is")
+	}
+	wantName(t, f, symbolAt(t, prog, "pick"), "indirect") // global before local
+	wantName(t, f, 0, "")
+	wantName(t, f, ^uint64(0), "")
+}
+
+// Between sized functions nothing has a name: no guess by nearness.
+func TestGapsHaveNoName(t *testing.T) {
+	prog := compiled(t, "gcc", "names.c", "-O2", "-falign-functions=64")
+	f := opened(t, prog)
+	syms := nmFunctions(t, prog)
+	slices.SortFunc(syms, func(a, b nmSymbol) int { return int(a.addr) - int(b.addr) })
+	gaps := 0
+	for i, y := range syms[1:] {
+		if end := syms[i].addr + syms[i].size; end < y.addr && syms[i].name != "_fini" && syms[i].name != "_init" {
+			if got, ok := f.Function(end); ok && got.Start < end {
+				t.Errorf("%#x, past the end of %s, is %+v", end, syms[i].name, got)
+			}
+			gaps++
+		}
+	}
+	if gaps == 0 {
+		t.Error("no gap to look into")
+	}
+}
+
+func TestTemplatesReadAsCalls(t *testing.T) {
+	prog := compiled(t, "g++", "templates.cc", "-O1")
+	f := opened(t, prog)
+	var names []string
+	for _, y := range nmFunctions(t, prog) {
+		got, _ := f.Function(y.addr)
+		names = append(names, got.Name)
+	}
+	for _, want := range []string{
+		"lab::Op::operator()",
+		"lab::apply<lab::Op>",
+		"lab::apply<main::{lambda(int)#1}>",
+		"lab::Table<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::vector<int, std::allocator<int> > >::at",
+	} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no %s among\n%s", want, strings.Join(names, "\n"))
+		}
+	}
+}
+
+func TestRustWithoutHashes(t *testing.T) {
+	t.Setenv("RUSTC_BOOTSTRAP", "1") // the old mangling is an unstable option by now
+	const add = "<prog::lab::Op as core::ops::arith::Add>::add"
+	for mangling, generic := range map[string]string{
+		"legacy": "prog::lab::generic", // has no arguments to show
+		"v0":     "prog::lab::generic::<alloc::vec::Vec<u8>>",
+	} {
+		prog := compiled(t, "rustc", "hash.rs", "-O", "--crate-name", "prog", "-Z", "unstable-options", "-C", "symbol-mangling-version="+mangling)
+		f := opened(t, prog)
+		var names []string
+		for _, y := range nmFunctions(t, prog) {
+			if got, _ := f.Function(y.addr); strings.Contains(got.Name, "lab") {
+				names = append(names, got.Name)
+			}
+		}
+		if !slices.Contains(names, add) || !slices.Contains(names, generic) {
+			t.Errorf("%s: %q", mangling, names)
+		}
+	}
+}
+
+// goProgram builds the Go fixture.
+func goProgram(t testing.TB, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	copyFile(t, "testdata/prog.go.txt", filepath.Join(dir, "prog.go"))
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module prog\ngo 1.26\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commandIn(t, dir, "go", append(append([]string{"build", "-o", "prog"}, args...), ".")...)
+	return filepath.Join(dir, "prog")
+}
+
+// A stripped Go program is named by its pclntab exactly as by its symbols.
+func TestStrippedGo(t *testing.T) {
+	for _, mode := range []string{"exe", "pie"} {
+		plain := goProgram(t, "-trimpath", "-buildmode="+mode)
+		stripped := filepath.Join(t.TempDir(), "stripped")
+		command(t, "strip", "-o", stripped, plain)
+		a, b := opened(t, plain), opened(t, stripped)
+		if b.HasSymtab() || !a.HasSymtab() {
+			t.Fatal("strip does not strip")
+		}
+		n, bad := 0, 0
+		for _, y := range nmFunctions(t, plain) {
+			fa, _ := a.Function(y.addr + y.size/2)
+			fb, ok := b.Function(y.addr + y.size/2)
+			if n++; !ok || goName(fa.Name) != goName(fb.Name) || fa.Start != fb.Start {
+				if bad++; bad < 5 {
+					t.Errorf("%s: %#x is %+v in symbols, %+v in pclntab", mode, y.addr, fa, fb)
+				}
+			}
+		}
+		if n < 1000 {
+			t.Errorf("%s: only %d functions", mode, n)
+		}
+	}
+}
+
+// goName leaves out what the linker writes differently in its two tables.
+func goName(s string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(s, ".abi0"), "·", ".")
+}
+
+func TestBuildID(t *testing.T) {
+	prog := compiled(t, "gcc", "names.c", "-Wl,--build-id=0x0123456789abcdef")
+	if got := string(opened(t, prog).BuildID()); got != "\x01\x23\x45\x67\x89\xab\xcd\xef" {
+		t.Errorf("build-id %x", got)
+	}
+	none := compiled(t, "gcc", "names.c", "-Wl,--build-id=none")
+	if got := opened(t, none).BuildID(); got != nil {
+		t.Errorf("build-id %x of a program without", got)
+	}
+}
+
+// A program with nothing but .gnu_debugdata, packed as Fedora packs it.
+func TestMiniDebugInfo(t *testing.T) {
+	prog := compiled(t, "gcc", "names.c", "-O2")
+	leaf := symbolAt(t, prog, "leaf")
+	bare := withMiniDebug(t, prog)
+	f := opened(t, bare)
+	if f.HasSymtab() || len(f.Problems()) > 0 {
+		t.Fatalf("symtab %v, problems %v", f.HasSymtab(), f.Problems())
+	}
+	wantName(t, f, leaf, "leaf")
+	agrees(t, bare, f, append(nmFunctions(t, prog), nmFunctions(t, prog, "-D")...))
+}
+
+func withMiniDebug(t testing.TB, prog string) string {
+	t.Helper()
+	dir := t.TempDir()
+	mini, bare := filepath.Join(dir, "mini"), filepath.Join(dir, "bare")
+	command(t, "objcopy", "-S", "--remove-section", ".gnu_debuglink", prog, bare)
+	command(t, "objcopy", "--only-keep-debug", prog, mini)
+	command(t, "objcopy", "--strip-debug", "--remove-section", ".comment", mini)
+	command(t, "xz", mini)
+	command(t, "objcopy", "--add-section", ".gnu_debugdata="+mini+".xz", bare)
+	return bare
+}
+
+func TestNamesAreBounded(t *testing.T) {
+	long := "_Z" + strings.Repeat("9", 20000)
+	for _, raw := range []string{long, strings.Repeat("a", 1<<20), "_ZN" + strings.Repeat("S_", 8000), "_R" + strings.Repeat("NvC", 2000), strings.Repeat("ü", 4000)} {
+		if got := Demangle(raw); len(got) > maxName+3 || got == "" {
+			t.Errorf("%.20q became %d bytes", raw, len(got))
+		}
+	}
+	if got := Demangle("main.(*tree[int]).walk"); got != "main.(*tree[int]).walk" {
+		t.Errorf("a Go name became %q", got)
+	}
+	if got := Demangle("foo.constprop.0"); got != "foo.constprop.0" {
+		t.Errorf("a C name became %q", got)
+	}
+}

@@ -1,0 +1,216 @@
+package symbol
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/foreign"
+	"stackshot/internal/testfuse"
+	"stackshot/kcdata"
+)
+
+// jitted is a live process with an address in generated code, and the place of
+// its perf map.
+func jitted(t *testing.T) (task *kcdata.Task, addr uint64, path string) {
+	t.Helper()
+	prog := compiled(t, "gcc", "names.c", "-O2")
+	task = taskOf(t, running(t, prog).Pid)
+	addr = 0x7000
+	task.Mappings = append([]kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x7000, End: 0x8000, Flags: kcdata.MappingAnon}}}, task.Mappings...)
+	task = asked(task, addr)
+	path = fmt.Sprintf("/tmp/perf-%d.map", task.ID)
+	t.Cleanup(func() { os.Remove(path) })
+	return task, addr, path
+}
+
+func TestPerfMapOfAProcess(t *testing.T) {
+	task, addr, path := jitted(t)
+	r := resolver(t, Options{Local: true}, foreign.Options{})
+	res := r.Resolve(t.Context(), []*kcdata.Task{task})
+	if len(res.Skipped) > 0 || res.Tasks[task] != nil {
+		t.Errorf("without a map: %v, skipped %v", res.Tasks[task], res.Skipped)
+	}
+	for _, name := range []string{"first", "later"} { // code is generated as time goes by
+		if err := os.WriteFile(path, []byte("6ff8 10 "+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := kcdata.UserFunction{Name: name, Module: "[jit]", Offset: 8}
+		dotnet := asked(task, addr)
+		dotnet.Mappings = slices.Clone(task.Mappings)
+		dotnet.Mappings[0].Flags, dotnet.Mappings[0].Inode, dotnet.Mappings[0].Path = kcdata.MappingDeleted, 7, "/memfd:doublemapper"
+		if got := one(t, r, dotnet, addr); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if got := one(t, r, task, addr); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	task.Threads[0].NS = []kcdata.LinuxThreadNS{{Inode: 1, Tid: 4}, {Inode: 2, Tid: 77}}
+	if got := perfMapPath(task); got != "/tmp/perf-77.map" {
+		t.Errorf("in its own pid namespace it is %s", got)
+	}
+	task.Linux.StartBoottime += uint64(time.Second)
+	res = r.Resolve(t.Context(), []*kcdata.Task{task})
+	if why := skipped(res, path); res.Tasks[task] != nil && task.PerfMap == "" && !strings.Contains(why, "another process") {
+		t.Errorf("of a recycled pid: %v, %v", res.Tasks[task], res.Skipped)
+	}
+}
+
+// A perf map that is a trap is named as such at once, and nothing waits for it.
+func TestHostilePerfMaps(t *testing.T) {
+	line := []byte("7000 10 evil\n")
+	for name, trap := range map[string]struct {
+		make func(path string) error
+		why  string
+	}{
+		"fifo":    {func(p string) error { return unix.Mkfifo(p, 0o600) }, foreign.ErrNotRegular.Error()},
+		"zero":    {func(p string) error { return os.Symlink("/dev/zero", p) }, foreign.ErrSymlink.Error()},
+		"link":    {func(p string) error { return os.Symlink("/etc/passwd", p) }, foreign.ErrSymlink.Error()},
+		"device":  {func(p string) error { return unix.Mknod(p, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))) }, foreign.ErrNotRegular.Error()},
+		"socket":  {func(p string) error { return unix.Mknod(p, unix.S_IFSOCK|0o600, 0) }, foreign.ErrNotRegular.Error()},
+		"owner":   {func(p string) error { return joined(os.WriteFile(p, line, 0o644), os.Chown(p, 4242, 4242)) }, foreign.ErrOwner.Error()},
+		"10 GiB":  {func(p string) error { return joined(os.WriteFile(p, line, 0o644), os.Truncate(p, 10<<30)) }, foreign.ErrTooLarge.Error()},
+		"no name": {func(p string) error { return os.Mkdir(p, 0o700) }, foreign.ErrNotRegular.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task, addr, path := jitted(t)
+			if err := trap.make(path); err != nil {
+				t.Fatal(err)
+			}
+			task.Linux.UID, task.Linux.EUID = 1000, 1000
+			r := resolver(t, Options{Local: true, Limit: 5 * time.Second}, foreign.Options{})
+			began := time.Now()
+			res := r.Resolve(t.Context(), []*kcdata.Task{task})
+			if got := res.Tasks[task].functions(addr); got != nil || !strings.Contains(skipped(res, path), trap.why) {
+				t.Errorf("%+v, skipped %v, want %q", got, res.Skipped, trap.why)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func joined(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stalledMount mounts a FUSE file system that answers nothing, in a mount
+// namespace of a thread's own, and returns that thread's tid.
+func stalledMount(t *testing.T, dir string) int {
+	t.Helper()
+	type mounted struct {
+		tid    int
+		server *testfuse.Server
+		err    error
+	}
+	ready, end := make(chan mounted), make(chan struct{})
+	go lockedThread(func() {
+		m := mounted{tid: unix.Gettid()}
+		m.err = joined(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		if m.err == nil {
+			m.server, m.err = testfuse.Mount(dir, "stalled", func(*testfuse.Server, testfuse.Request) {})
+		}
+		ready <- m
+		<-end
+	})
+	m := <-ready
+	t.Cleanup(func() {
+		if m.server != nil {
+			m.server.Close()
+		}
+		close(end)
+	})
+	if m.err != nil {
+		t.Fatal(m.err)
+	}
+	return m.tid
+}
+
+// A binary on a mount where nothing answers costs one limit; the others are
+// named, and its address has its module.
+func TestBinaryOnStalledMount(t *testing.T) {
+	dir := t.TempDir()
+	tid := stalledMount(t, dir)
+	stuck, prog := dir+"/bin/prog", compiled(t, "gcc", "names.c", "-O2")
+	const base = 1 << 32
+	task := &kcdata.Task{ID: uint64(tid), Mappings: []kcdata.Mapping{
+		{LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Inode: 9}, Path: stuck, BuildID: []byte{1}},
+		{LinuxMapping: kcdata.LinuxMapping{Start: base, End: base + 1<<20, Inode: 10}, Path: prog, BuildID: opened(t, prog).BuildID()},
+	}}
+	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/self/task/%d/stat", tid))
+	other := address(t, task, prog, prog, "leaf")
+	task.Threads = []*kcdata.Thread{{ID: 1, User: []uint64{0x1800, other}, UserHow: []byte{kcdata.UserFrameRegs, kcdata.UserFrameRegs}}}
+
+	for _, remote := range []bool{false, true} {
+		r := resolver(t, Options{Local: true, Proc: "/proc/self/task", Limit: 20 * time.Second}, foreign.Options{Limit: time.Second, Remote: remote})
+		began := time.Now()
+		res := r.Resolve(context.Background(), []*kcdata.Task{task})
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("took %v: 5 s past the limit of 1 s", took)
+		}
+		if why := skipped(res, stuck); !strings.Contains(why, "no answer in 1s") {
+			t.Errorf("skipped %v", res.Skipped)
+		}
+		if got := res.Tasks[task].functions(0x1800); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
+			t.Errorf("the stalled one is %+v", got)
+		}
+		if got := res.Tasks[task].functions(other); len(got) != 1 || got[0].Name != "leaf" {
+			t.Errorf("the other is %+v", got)
+		}
+		began = time.Now()
+		r.Functions(task, 0x1900, false)
+		if took := time.Since(began); took > 900*time.Millisecond {
+			t.Errorf("the second address of a file that hung waited %v", took)
+		}
+	}
+}
+
+// With every helper stuck the call still ends at its own limit.
+func TestLimitOfTheWhole(t *testing.T) {
+	dir := t.TempDir()
+	tid := stalledMount(t, dir)
+	task := &kcdata.Task{ID: uint64(tid), Threads: []*kcdata.Thread{{}}}
+	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/self/task/%d/stat", tid))
+	for i := range uint64(20) {
+		lo := i<<20 + 0x1000
+		task.Mappings = append(task.Mappings, kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: lo, End: lo + 0x1000, Inode: i + 1}, Path: fmt.Sprintf("%s/%d", dir, i), BuildID: []byte{byte(i + 1)}})
+		task.Threads[0].User = append(task.Threads[0].User, lo+8)
+	}
+	r := resolver(t, Options{Local: true, Proc: "/proc/self/task", Limit: 2 * time.Second}, foreign.Options{Limit: time.Minute})
+	began := time.Now()
+	res := r.Resolve(t.Context(), []*kcdata.Task{task})
+	if took := time.Since(began); took < time.Second || took > 7*time.Second {
+		t.Errorf("took %v with a limit of 2s", took)
+	}
+	if len(res.Skipped) != 20 {
+		t.Errorf("skipped %d of 20: %v", len(res.Skipped), res.Skipped)
+	}
+	if n := len(res.Tasks[task].addrs); n != 20 {
+		t.Errorf("%d of 20 addresses have their module", n)
+	}
+}
+
+// A name that cannot be read as a file is said once, with the reason.
+func TestNotAnELFFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(dir, bytes.Repeat([]byte("x"), 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := &kcdata.Task{ID: 1, Mappings: []kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x3000, Inode: 5}, Path: dir, BuildID: []byte{1}}}}
+	wantResolved(t, resolver(t, Options{}, foreign.Options{}), task, 0x1008, "", ErrNotELF.Error())
+}

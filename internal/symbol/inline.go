@@ -1,0 +1,210 @@
+package symbol
+
+import (
+	"cmp"
+	"context"
+	"debug/dwarf"
+	"slices"
+)
+
+const (
+	maxInlined  = 64      // functions inlined into each other
+	maxOrigins  = 8       // steps from an inlined copy to its name
+	maxDieDepth = 256     // of a function's own tree
+	maxFuncDies = 1 << 20 // of it
+)
+
+// Place is where an address is in the source, in one of several functions
+// inlined into each other.
+type Place struct {
+	Function string // demangled; "" in the outermost, which the symbol names
+	Start    uint64 // where this copy of the function begins
+	File     string // "" not known
+	Line     uint32 // 0: not known
+}
+
+// Places returns the inlined functions that hold pc, innermost first, and last
+// the function they are in. nil: nothing is known.
+func (t *lineTable) Places(ctx context.Context, pc uint64) ([]Place, error) {
+	if pc+1 == 0 {
+		return nil, nil
+	}
+	u, err := t.unitOf(ctx, pc)
+	if u == nil || err != nil {
+		return nil, err
+	}
+	file, line := u.line(pc)
+	var out []Place
+	for _, in := range t.inlined(ctx, u, pc) {
+		out = append(out, Place{in.name, in.start, file, line})
+		file, line = in.callFile, in.callLine
+	}
+	return append(out, Place{File: file, Line: line}), nil
+}
+
+// readFuncs lists the functions that have code; r stands inside the unit.
+func (u *unit) readFuncs(ctx context.Context, d *dwarf.Data, r *dwarf.Reader) error {
+	depth := 1
+	walk := dies{r}
+	for n := 0; depth > 0; n++ {
+		e, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			break
+		}
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		switch e.Tag {
+		case 0:
+			depth--
+			continue
+		case dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
+			if e.Children {
+				depth++
+			}
+			continue
+		case dwarf.TagCompileUnit:
+			depth = 0
+			continue
+		case dwarf.TagSubprogram:
+			u.addFunc(d, e)
+		}
+		if err := walk.skip(ctx, e); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(u.funcs, func(a, b funcRange) int { return cmp.Compare(a.lo, b.lo) })
+	return nil
+}
+
+func (u *unit) addFunc(d *dwarf.Data, e *dwarf.Entry) {
+	if !e.Children {
+		return // nothing can be inlined into it
+	}
+	ranges, err := d.Ranges(e)
+	if err != nil {
+		return
+	}
+	for _, p := range ranges {
+		if p[0] < p[1] && len(u.funcs)*24 < maxUnitBytes {
+			u.funcs = append(u.funcs, funcRange{p[0], p[1], e.Offset})
+		}
+	}
+}
+
+// inlinedCopy is one function inlined into another.
+type inlinedCopy struct {
+	name     string
+	start    uint64
+	callFile string
+	callLine uint32
+}
+
+// inlined returns the copies that hold pc, innermost first.
+func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCopy {
+	i, _ := slices.BinarySearchFunc(u.funcs, pc+1, func(f funcRange, a uint64) int { return cmp.Compare(f.lo, a) })
+	if i == 0 || pc >= u.funcs[i-1].hi {
+		return nil
+	}
+	r := t.data.Reader()
+	r.Seek(u.funcs[i-1].off)
+	r.Next()
+	walk := dies{r}
+	var out []inlinedCopy
+	depth, inside := 1, 1 // inside: the depth in the innermost copy found
+	for n := 0; n < maxFuncDies && depth > 0 && depth < maxDieDepth && len(out) < maxInlined; n++ {
+		e, err := r.Next()
+		if err != nil || e == nil || n%4096 == 0 && ctx.Err() != nil {
+			break
+		}
+		if e.Tag == 0 {
+			if depth--; depth < inside {
+				break // the end of what holds pc
+			}
+			continue
+		}
+		if e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock {
+			if walk.skip(ctx, e) != nil {
+				break
+			}
+			continue
+		}
+		start, holds := t.holds(e, pc)
+		if holds && e.Tag == dwarf.TagInlinedSubroutine {
+			out = append(out, t.copyOf(u, e, start))
+		}
+		if !holds && e.Tag == dwarf.TagInlinedSubroutine || !holds && hasRanges(e) {
+			if walk.skip(ctx, e) != nil {
+				break
+			}
+		} else if e.Children {
+			if depth++; holds && e.Tag == dwarf.TagInlinedSubroutine {
+				inside = depth
+			}
+		} else if holds && e.Tag == dwarf.TagInlinedSubroutine {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return slices.DeleteFunc(out, func(c inlinedCopy) bool { return c.name == "" })
+}
+
+func hasRanges(e *dwarf.Entry) bool {
+	return e.Val(dwarf.AttrLowpc) != nil || e.Val(dwarf.AttrRanges) != nil
+}
+
+// holds reports whether e's code includes pc, and where that piece begins.
+func (t *lineTable) holds(e *dwarf.Entry, pc uint64) (uint64, bool) {
+	ranges, err := t.data.Ranges(e)
+	if err != nil {
+		return 0, false
+	}
+	for _, p := range ranges {
+		if p[0] <= pc && pc < p[1] {
+			return p[0], true
+		}
+	}
+	return 0, false
+}
+
+func (t *lineTable) copyOf(u *unit, e *dwarf.Entry, start uint64) inlinedCopy {
+	c := inlinedCopy{name: t.nameOf(e), start: start}
+	if line, ok := e.Val(dwarf.AttrCallLine).(int64); ok && line > 0 {
+		c.callLine = uint32(line)
+	}
+	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok {
+		c.callFile = u.fileNumber(file)
+	}
+	return c
+}
+
+// nameOf follows an inlined copy to the function it is of. A name in a file
+// shared by several debug files (dwz) is not known.
+func (t *lineTable) nameOf(e *dwarf.Entry) string {
+	plain := ""
+	for range maxOrigins {
+		if name, ok := e.Val(dwarf.AttrLinkageName).(string); ok && name != "" {
+			return Demangle(name)
+		}
+		if name, ok := e.Val(dwarf.AttrName).(string); ok && plain == "" {
+			plain = name
+		}
+		off, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+		if !ok {
+			if off, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset); !ok {
+				break
+			}
+		}
+		r := t.data.Reader()
+		r.Seek(off)
+		next, err := r.Next()
+		if err != nil || next == nil {
+			break
+		}
+		e = next
+	}
+	return plain
+}

@@ -1,0 +1,296 @@
+package symbol
+
+import (
+	"cmp"
+	"context"
+	"debug/dwarf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+)
+
+const (
+	// maxUnitBytes bounds the units of one file that are kept parsed.
+	maxUnitBytes = 64 << 20
+	// maxUnitRanges bounds the pieces of code of all units.
+	maxUnitRanges = 4 << 20
+
+	unitCompile  = 1 // DW_UT_compile
+	unitSkeleton = 4 // DW_UT_skeleton
+)
+
+// lineTable finds source lines and inlined functions in the DWARF of one file.
+// It needs the file no more. Safe to call concurrently.
+type lineTable struct {
+	data   *dwarf.Data // constant
+	ranges []unitRange // constant; ascending
+	size   int         // bytes of the sections; constant
+
+	mu    sync.Mutex
+	units map[dwarf.Offset]*unit // parsed ones; under mu
+	bytes int                    // of units; under mu
+}
+
+type unitRange struct {
+	lo, hi uint64
+	off    dwarf.Offset
+}
+
+// unit is one compilation unit. It is constant after it was parsed.
+type unit struct {
+	rows  []lineRow // ascending
+	files []string
+	nums  []uint32    // by number in the line table: index in files
+	funcs []funcRange // ascending; a function in several pieces has several
+}
+
+type lineRow struct {
+	addr uint64
+	file uint32 // index in files; gap: nothing is known from here on
+	line uint32 // 0: of no line, as the compiler says of code of its own
+}
+
+const gap = math.MaxUint32
+
+type funcRange struct {
+	lo, hi uint64
+	off    dwarf.Offset
+}
+
+// newLineTable unpacks and indexes. No more is parsed than which unit is where.
+func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, error) {
+	b := map[string][]byte{}
+	t := &lineTable{units: map[dwarf.Offset]*unit{}}
+	for i := range sections {
+		data, err := sections[i].unpack()
+		if err != nil {
+			return nil, err
+		}
+		b[sections[i].name] = data
+		t.size += len(data)
+	}
+	var err error
+	t.data, err = dwarf.New(b[".debug_abbrev"], nil, nil, b[".debug_info"], b[".debug_line"], nil, b[".debug_ranges"], b[".debug_str"])
+	if err != nil {
+		return nil, fmt.Errorf(".debug_info: %w", err)
+	}
+	for _, name := range []string{".debug_addr", ".debug_line_str", ".debug_str_offsets", ".debug_rnglists"} {
+		if len(b[name]) == 0 {
+			continue
+		}
+		if err := t.data.AddSection(name, b[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return t, t.index(ctx, b[".debug_info"])
+}
+
+// index notes which unit has which code.
+func (t *lineTable) index(ctx context.Context, info []byte) error {
+	for _, off := range unitOffsets(info) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r := t.data.Reader()
+		r.Seek(off)
+		e, err := r.Next()
+		if err != nil || e == nil || e.Tag != dwarf.TagCompileUnit {
+			continue // of this unit nothing is known
+		}
+		ranges, err := t.data.Ranges(e)
+		if err != nil {
+			continue
+		}
+		for _, p := range ranges {
+			if p[0] < p[1] && len(t.ranges) < maxUnitRanges {
+				t.ranges = append(t.ranges, unitRange{p[0], p[1], e.Offset})
+			}
+		}
+	}
+	slices.SortFunc(t.ranges, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })
+	return nil
+}
+
+// unitOffsets lists where the first entry of each unit is, by the headers of
+// DWARF 2 to 5. The reader of debug/dwarf can go from unit to unit too, but
+// walks the last one whole, and calls itself for each level.
+func unitOffsets(info []byte) (out []dwarf.Offset) {
+	le := binary.LittleEndian
+	for at := uint64(0); at+12 <= uint64(len(info)); {
+		length, head, word := uint64(le.Uint32(info[at:])), at+4, uint64(4)
+		if length == 0xffffffff {
+			if at+24 > uint64(len(info)) {
+				break
+			}
+			length, head, word = le.Uint64(info[at+4:]), at+12, 8
+		}
+		if length < 8 || length > uint64(len(info))-head {
+			break
+		}
+		first := head + 2 + word + 1
+		if le.Uint16(info[head:]) >= 5 {
+			first++
+			if kind := info[head+2]; kind == unitSkeleton {
+				first += 8 // the id of its .dwo file
+			} else if kind != unitCompile {
+				first = 0 // no code in it
+			}
+		}
+		if first > 0 {
+			out = append(out, dwarf.Offset(first))
+		}
+		at = head + length
+	}
+	return out
+}
+
+// dies goes through entries that follow each other.
+type dies struct{ r *dwarf.Reader }
+
+// skip goes past the children of e, which was just read.
+func (w dies) skip(ctx context.Context, e *dwarf.Entry) error {
+	if !e.Children {
+		return nil
+	}
+	if off, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && off > e.Offset {
+		w.r.Seek(off)
+		return nil
+	}
+	depth := 1
+	for n := 0; depth > 0; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		e, err := w.r.Next()
+		if err != nil || e == nil {
+			return err
+		}
+		if e.Tag == 0 {
+			depth--
+		} else if e.Children {
+			depth++
+		}
+	}
+	return nil
+}
+
+// unitOf returns the unit that holds pc; nil without one.
+func (t *lineTable) unitOf(ctx context.Context, pc uint64) (*unit, error) {
+	i, _ := slices.BinarySearchFunc(t.ranges, pc+1, func(r unitRange, a uint64) int { return cmp.Compare(r.lo, a) })
+	if i == 0 || pc >= t.ranges[i-1].hi {
+		return nil, nil
+	}
+	off := t.ranges[i-1].off
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u := t.units[off]; u != nil {
+		return u, nil
+	}
+	u, err := t.parse(ctx, off)
+	if err != nil {
+		return nil, err
+	}
+	if t.bytes += u.bytes(); t.bytes > maxUnitBytes {
+		clear(t.units)
+		t.bytes = u.bytes()
+	}
+	t.units[off] = u
+	return u, nil
+}
+
+func (u *unit) bytes() int { return len(u.rows)*16 + len(u.funcs)*24 + len(u.files)*80 }
+
+func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) {
+	r := t.data.Reader()
+	r.Seek(off)
+	e, err := r.Next()
+	if err != nil || e == nil {
+		return nil, fmt.Errorf(".debug_info at %#x: no unit: %w", off, err)
+	}
+	u := &unit{}
+	if err := u.readLines(ctx, t.data, e); err != nil {
+		return nil, fmt.Errorf(".debug_line of the unit at %#x: %w", off, err)
+	}
+	if err := u.readFuncs(ctx, t.data, r); err != nil {
+		return nil, fmt.Errorf(".debug_info of the unit at %#x: %w", off, err)
+	}
+	return u, nil
+}
+
+func (u *unit) readLines(ctx context.Context, d *dwarf.Data, e *dwarf.Entry) error {
+	lr, err := d.LineReader(e)
+	if err != nil || lr == nil {
+		return err
+	}
+	index := map[*dwarf.LineFile]uint32{}
+	for n := 0; ; n++ {
+		var le dwarf.LineEntry
+		if err := lr.Next(&le); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		if n%4096 == 0 && (ctx.Err() != nil || n*16 > maxUnitBytes) {
+			return errors.Join(ctx.Err(), fmt.Errorf("%d rows: %w", n, ErrTooBig))
+		}
+		row := lineRow{addr: le.Address, file: gap}
+		if !le.EndSequence {
+			row.line, row.file = uint32(max(le.Line, 0)), u.fileIndex(index, le.File)
+		}
+		u.rows = append(u.rows, row)
+	}
+	for _, f := range lr.Files() {
+		u.nums = append(u.nums, u.fileIndex(index, f))
+	}
+	u.sortRows()
+	return nil
+}
+
+func (u *unit) fileIndex(index map[*dwarf.LineFile]uint32, f *dwarf.LineFile) uint32 {
+	i, ok := index[f]
+	if !ok {
+		i = uint32(len(u.files))
+		index[f] = i
+		name := ""
+		if f != nil {
+			name = f.Name
+		}
+		u.files = append(u.files, name)
+	}
+	return i
+}
+
+// fileNumber returns the file that DWARF calls n.
+func (u *unit) fileNumber(n int64) string {
+	if n < 0 || n >= int64(len(u.nums)) {
+		return ""
+	}
+	return u.files[u.nums[n]]
+}
+
+// sortRows orders by address. Where a sequence ends and another begins, the
+// beginning counts; of rows of one sequence at one address, the last.
+func (u *unit) sortRows() {
+	slices.SortStableFunc(u.rows, func(a, b lineRow) int {
+		if c := cmp.Compare(a.addr, b.addr); c != 0 || a.file == gap == (b.file == gap) {
+			return c
+		}
+		if a.file == gap {
+			return -1
+		}
+		return 1
+	})
+}
+
+// line returns file and line of pc.
+func (u *unit) line(pc uint64) (string, uint32) {
+	i, _ := slices.BinarySearchFunc(u.rows, pc+1, func(r lineRow, a uint64) int { return cmp.Compare(r.addr, a) })
+	if i == 0 || u.rows[i-1].file == gap {
+		return "", 0
+	}
+	return u.files[u.rows[i-1].file], u.rows[i-1].line
+}

@@ -1,0 +1,91 @@
+package symbol
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// naivePerfMap keeps every line.
+func naivePerfMap(text string, addr uint64) (name string, start uint64) {
+	for line := range strings.Lines(text) {
+		var lo, size uint64
+		var n string
+		if k, _ := fmt.Sscanf(line, "%x %x %s", &lo, &size, &n); k == 3 && addr-lo < size {
+			name, start = n, lo
+		}
+	}
+	return name, start
+}
+
+func TestScanPerfMapIsTheNaiveOne(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var text strings.Builder
+		for i := range rnd.IntN(40) {
+			fmt.Fprintf(&text, "%x %x f%d\n", 0x1000+rnd.IntN(400), rnd.IntN(60), i)
+		}
+		var addrs []uint64
+		for range 50 {
+			addrs = append(addrs, uint64(0x1000+rnd.IntN(460)))
+		}
+		slices.Sort(addrs)
+		got, err := ScanPerfMap(strings.NewReader(text.String()), addrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range addrs {
+			if name, start := naivePerfMap(text.String(), a); got[a].Name != name || got[a].Start != start {
+				t.Fatalf("%#x is %+v, want %q from %#x, of\n%s", a, got[a], name, start, text.String())
+			}
+		}
+	}
+}
+
+func TestPerfMapLines(t *testing.T) {
+	long := strings.Repeat("x", 3*maxPerfLine)
+	for line, want := range map[string]string{
+		"10 10 LazyCompile:~a b c.js:1\n": "LazyCompile:~a b c.js:1",
+		"0x10 0x10 f\n":                   "f",
+		"10 10 f":                         "f",
+		"10 10 f\r\n":                     "f",
+		"10 10 _ZN3lab1fEi\n":             "lab::f",
+		"10 0 f\n":                        "",
+		"10 10\n":                         "",
+		"10 10 \n":                        "",
+		"zz 10 f\n":                       "",
+		"10 -1 f\n":                       "",
+		long + " 10 10 f\n":               "",
+		long + "\n10 10 f\n":              "f",
+		"\x00\n\n10 10 f\n":               "f",
+		"ffffffffffffffff 20 f\n":         "", // does not wrap around
+		"10 10 f\n18 8 g\n":               "g",
+	} {
+		got, err := ScanPerfMap(strings.NewReader(line), []uint64{0x18})
+		if err != nil || got[0x18].Name != want {
+			t.Errorf("%.40q: %+v, %v, want %q", line, got, err, want)
+		}
+	}
+}
+
+// FuzzPerfMap: any bytes give names no longer than the cap, of what was asked.
+func FuzzPerfMap(f *testing.F) {
+	f.Add([]byte("10 10 f\n18 8 g\n"), uint64(0x18))
+	f.Add([]byte("ffffffffffffff00 ffffffffffffffff x\n"), uint64(7))
+	f.Add(bytes.Repeat([]byte("1 "), 5000), uint64(1))
+	f.Fuzz(func(t *testing.T, b []byte, addr uint64) {
+		addrs := slices.Compact([]uint64{addr / 2, addr})
+		got, err := ScanPerfMap(bytes.NewReader(b), addrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a, fn := range got {
+			if !slices.Contains(addrs, a) || fn.Start > a || len(fn.Name) > maxName+3 {
+				t.Errorf("%#x is %+v", a, fn)
+			}
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package symbol
+
+import (
+	"context"
+	"time"
+
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
+	"stackshot/kcdata"
+)
+
+// Limits of Options that set none.
+const (
+	DefaultLimit = 10 * time.Second
+	workers      = 4 // as many files as foreign.Files reads at once
+)
+
+// Options are constant for the life of a Resolver.
+type Options struct {
+	// Local says that the captures are of this machine, since its last boot:
+	// then files are reached through the processes, and perf maps are read.
+	Local bool
+
+	Lines      bool          // source lines and inlined functions, from DWARF
+	DebugRoots []string      // of split debug files; nil: /usr/lib/debug
+	Server     *Debuginfod   // nil: the network is not asked
+	CacheBytes int64         // what is kept of files; 0: image.DefaultMaxCost
+	Limit      time.Duration // for one call, whatever hangs; 0: DefaultLimit
+	Proc       string        // "": /proc
+
+	// Progress, if set, is called by Resolve after each file: done of total. It
+	// is called by one goroutine at a time, and not after Resolve returned.
+	Progress func(done, total int)
+}
+
+// Resolver names user addresses, and keeps what it learnt of files for the next
+// capture. Safe to call concurrently.
+type Resolver struct {
+	o     Options
+	files *foreign.Files
+	cache *image.Cache
+}
+
+// NewResolver makes one that reads files through files, which stays the
+// caller's.
+func NewResolver(files *foreign.Files, o Options) *Resolver {
+	if o.DebugRoots == nil {
+		o.DebugRoots = defaultDebugRoots
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.Proc == "" {
+		o.Proc = "/proc"
+	}
+	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
+}
+
+// call is one Resolve or Functions. It is constant.
+type call struct {
+	ctx   context.Context
+	lines bool
+}
+
+// Resolve names the addresses of all user stacks of tasks. It returns after
+// Options.Limit or when ctx ends, whatever hangs; what has no name for that is
+// among Skipped.
+func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
+	w := newWanted(r.o.Local, r.o.Proc)
+	for _, t := range tasks {
+		w.addTask(t)
+	}
+	return r.do(ctx, w, r.o.Progress)
+}
+
+// Functions returns the functions that addr of t is in, innermost first; nil if
+// nothing is known of it. A return address is looked up in the call before it,
+// and its offset counted from the address itself. Calls for many addresses are
+// better made by Resolve.
+func (r *Resolver) Functions(t *kcdata.Task, addr uint64, isReturn bool) []kcdata.UserFunction {
+	w := newWanted(r.o.Local, r.o.Proc)
+	w.add(t, addr, isReturn)
+	return r.do(context.Background(), w, nil).Tasks[t].functions(addr)
+}
+
+func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Limit)
+	defer cancel()
+	w.seal()
+	done := r.start(&call{ctx, r.o.Lines}, w.order)
+	left := make(map[*job]bool, len(w.order))
+	for _, j := range w.order {
+		left[j] = true
+	}
+	res := &Result{}
+	names := make(map[*job]map[uint64]*named, len(w.order))
+	for len(left) > 0 && ctx.Err() == nil {
+		select {
+		case o := <-done:
+			delete(left, o.job)
+			names[o.job] = o.names
+			res.skip(o)
+			if progress != nil {
+				progress(len(w.order)-len(left), len(w.order))
+			}
+		case <-ctx.Done():
+		}
+	}
+	for _, j := range w.order {
+		if left[j] {
+			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
+		}
+	}
+	res.assemble(w, names)
+	return res
+}
+
+// start sets the jobs going, a few at a time. Each gives one outcome to the
+// channel, which has room for all: nobody need wait for them.
+func (r *Resolver) start(c *call, jobs []*job) <-chan outcome {
+	done := make(chan outcome, len(jobs))
+	todo := make(chan *job, len(jobs))
+	for _, j := range jobs {
+		todo <- j
+	}
+	close(todo)
+	for range min(workers, len(jobs)) {
+		go func() {
+			for j := range todo {
+				if c.ctx.Err() != nil {
+					return
+				}
+				done <- r.run(c, j)
+			}
+		}()
+	}
+	return done
+}

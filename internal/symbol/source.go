@@ -1,0 +1,129 @@
+package symbol
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"sync/atomic"
+
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
+)
+
+// loaded is what one reading of a file gave. It shares nothing with others.
+type loaded struct {
+	file     *contents
+	stat     foreign.Stat
+	hits     map[uint64]hit // by offset in the file that was mapped
+	sections []debugSection // where they were wanted
+	problem  error
+}
+
+// hit is what the symbols say of one place.
+type hit struct {
+	vaddr  uint64
+	mapped bool // the place is in a segment
+	fn     Function
+	ok     bool
+	file   string // by Go's own table
+	line   uint32
+}
+
+// reading is one file to be read: where it is, what it must be, what is known of
+// it already, and what is asked of it. Constant once it is begun: the helper may
+// look at it after its time.
+type reading struct {
+	image.Place
+	old      *contents // of a reading before
+	oldStat  foreign.Stat
+	check    func(*File) error
+	ask      func(*File) map[uint64]hit
+	sections bool
+}
+
+// read does a reading on a helper thread. opened says whether the file was opened
+// in time.
+func (r *Resolver) read(rd reading) (got *loaded, opened bool, err error) {
+	out, begun := &loaded{}, new(atomic.Bool)
+	check := rd.Check
+	where := rd.Where
+	where.Check = func(st foreign.Stat) error {
+		out.stat = st
+		if check != nil {
+			return check(st)
+		}
+		return nil
+	}
+	_, err = r.files.LoadFrom(where, func(ra io.ReaderAt, size int64) (any, error) {
+		begun.Store(true)
+		if rd.Alive != nil {
+			if err := rd.Alive(); err != nil {
+				return nil, err
+			}
+		}
+		return nil, out.fill(rd, ra, size)
+	})
+	if err != nil {
+		return nil, begun.Load(), err // out may still be written to
+	}
+	return out, true, nil
+}
+
+func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
+	f := &File{contents: rd.old}
+	if rd.old != nil && rd.oldStat == l.stat {
+		f = f.Over(ra, size)
+	} else {
+		var err error
+		if f, err = Open(ra, size); err != nil {
+			return err
+		}
+	}
+	if err := rd.check(f); err != nil {
+		return err
+	}
+	l.file, l.hits = f.contents, rd.ask(f)
+	if rd.sections {
+		l.sections, l.problem = f.debugSections()
+	}
+	return nil
+}
+
+// hits looks places up that are offsets in the file.
+func (f *File) hits(offs []uint64) map[uint64]hit {
+	out := make(map[uint64]hit, len(offs))
+	for _, off := range offs {
+		var h hit
+		if h.vaddr, h.mapped = f.Vaddr(off); h.mapped {
+			h.fn, h.ok = f.Function(h.vaddr)
+			h.file, h.line = f.SourceLine(h.vaddr)
+		}
+		out[off] = h
+	}
+	return out
+}
+
+// find tries the places of a job's file in turn. The error is that of the place
+// that came nearest.
+func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, image.Place, error) {
+	nearest := fs.ErrNotExist
+	for i := range j.sources {
+		for _, p := range j.sources[i].Places() {
+			if err := c.ctx.Err(); err != nil {
+				return nil, image.Place{}, err
+			}
+			got, opened, err := r.read(reading{
+				Place: p, old: k.main, oldStat: k.stat, sections: c.lines && k.lines == nil && !k.noLines,
+				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
+				ask:   func(f *File) map[uint64]hit { return f.hits(offs) },
+			})
+			if err == nil || r.cache.NoteHung(j.key, whatNames, opened, err) {
+				return got, p, err // if it hangs, the others are the same file
+			}
+			if errors.Is(nearest, fs.ErrNotExist) {
+				nearest = err
+			}
+		}
+	}
+	return nil, image.Place{}, nearest
+}

@@ -1,0 +1,165 @@
+package symbol
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stackshot/internal/image"
+	"stackshot/kcdata"
+)
+
+// maxSources is how many processes are asked for one file.
+const maxSources = 3
+
+// wanted sorts the addresses of tasks by the file that names them.
+type wanted struct {
+	local bool
+	proc  string
+	jobs  map[image.Key]*job
+	order []*job
+	spots map[*kcdata.Task][]spot
+}
+
+// spot is one address and where its name comes from.
+type spot struct {
+	addr uint64
+	back uint64 // 1 for a return address: the call before it is what is meant
+	off  uint64 // in the file
+	job  *job
+}
+
+// job is one file with the places wanted in it. Constant once it is begun.
+type job struct {
+	key     image.Key
+	kind    jobKind
+	module  string
+	sources []source
+	offs    []uint64 // ascending
+}
+
+type jobKind byte
+
+const (
+	jobFile jobKind = iota
+	jobVDSO
+	jobPerf
+)
+
+// source is one mapping of the job's file; of a perf map only its path and its
+// process. Constant.
+type source struct {
+	image.Mapped
+	uids [2]uint32 // real and effective, of a perf map's process
+}
+
+func newWanted(local bool, proc string) *wanted {
+	return &wanted{local: local, proc: proc, jobs: map[image.Key]*job{}, spots: map[*kcdata.Task][]spot{}}
+}
+
+// addTask wants all addresses of a task's user stacks.
+func (w *wanted) addTask(t *kcdata.Task) {
+	seen := map[uint64]bool{}
+	for _, th := range t.Threads {
+		for i, addr := range th.User {
+			if ret := isReturn(th, i); !seen[addr] {
+				seen[addr] = true
+				w.add(t, addr, ret)
+			}
+		}
+	}
+}
+
+// isReturn reports whether frame i of a stack is a return address: all but the
+// leaf and those whose registers a signal frame saved.
+func isReturn(th *kcdata.Thread, i int) bool {
+	if i < len(th.UserHow) {
+		return th.UserHow[i] != kcdata.UserFrameRegs && th.UserHow[i] != kcdata.UserFrameSignal
+	}
+	return i > 0
+}
+
+func (w *wanted) add(t *kcdata.Task, addr uint64, ret bool) {
+	s := spot{addr: addr}
+	if ret && addr > 0 {
+		s.back = 1
+	}
+	m, ok := t.MappingAt(addr - s.back)
+	switch {
+	case !ok || generated(m):
+		s.off = addr - s.back
+		s.job = w.perfMap(t)
+	default:
+		s.off = addr - s.back - m.Start + m.Offset
+		s.job = w.file(t, m)
+	}
+	if s.job == nil {
+		return
+	}
+	s.job.offs = append(s.job.offs, s.off)
+	w.spots[t] = append(w.spots[t], s)
+}
+
+// generated reports a mapping of code that was made at run time. .NET maps its
+// own by way of a nameless file, to have it writable elsewhere.
+func generated(m *kcdata.Mapping) bool {
+	return m.Flags&kcdata.MappingAnon != 0 && m.Flags&kcdata.MappingVDSO == 0 ||
+		strings.HasPrefix(m.Path, "/memfd:doublemapper") || strings.HasPrefix(m.Path, "/dev/zero")
+}
+
+// file is the job of a mapping's file.
+func (w *wanted) file(t *kcdata.Task, m *kcdata.Mapping) *job {
+	kind, module := jobFile, m.Path
+	if m.Flags&kcdata.MappingVDSO != 0 {
+		kind, module = jobVDSO, "[vdso]"
+	}
+	j := w.job(image.KeyOf(m), kind, module)
+	if len(j.sources) < maxSources && !slices.ContainsFunc(j.sources, func(s source) bool { return s.Process.Pid == t.ID }) {
+		j.sources = append(j.sources, source{Mapped: image.Mapped{Process: w.process(t), Mapping: *m}})
+	}
+	return j
+}
+
+// perfMap is the job of a task's generated code; nil where nothing can name it.
+func (w *wanted) perfMap(t *kcdata.Task) *job {
+	if !w.local {
+		return nil
+	}
+	path := t.PerfMap
+	if path == "" {
+		path = perfMapPath(t)
+	}
+	j := w.job(image.Key{Other: fmt.Sprintf("perf map of %d: %s", t.ID, path)}, jobPerf, "[jit]")
+	if len(j.sources) == 0 {
+		s := source{uids: [2]uint32{t.Linux.UID, t.Linux.EUID}}
+		s.Process, s.Mapping.Path = w.process(t), path
+		j.sources = []source{s}
+	}
+	return j
+}
+
+func (w *wanted) process(t *kcdata.Task) image.Process {
+	p := image.Process{Pid: t.ID, Start: t.Linux.StartBoottime}
+	if w.local {
+		p.Proc = w.proc
+	}
+	return p
+}
+
+func (w *wanted) job(key image.Key, kind jobKind, module string) *job {
+	j := w.jobs[key]
+	if j == nil {
+		j = &job{key: key, kind: kind, module: module}
+		w.jobs[key] = j
+		w.order = append(w.order, j)
+	}
+	return j
+}
+
+// seal is called when all addresses are known.
+func (w *wanted) seal() {
+	for _, j := range w.order {
+		slices.Sort(j.offs)
+		j.offs = slices.Compact(j.offs)
+	}
+}
