@@ -3,15 +3,10 @@ package latency
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"stackshot/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
 
 // TestGolden holds text and JSON of every story against testdata. Rewrite with:
 // go test ./internal/latency -run TestGolden -update
@@ -24,14 +19,14 @@ func TestGolden(t *testing.T) {
 			if err := Text(&text, []*Figures{f}, st.o); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, st.name+".txt", text.Bytes())
+			golden.Want(t, "testdata/"+st.name+".txt", text.Bytes())
 			if st.o.Width == 0 {
 				all = append(all, f)
 				var js bytes.Buffer
 				if err := JSON(&js, []*Figures{f}, nil); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, st.name+".json", js.Bytes())
+				golden.Want(t, "testdata/"+st.name+".json", js.Bytes())
 			}
 		})
 	}
@@ -39,7 +34,7 @@ func TestGolden(t *testing.T) {
 	if err := Text(&text, all, TextOptions{Top: 10}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "several.txt", text.Bytes())
+	golden.Want(t, "testdata/several.txt", text.Bytes())
 }
 
 func TestTraceGolden(t *testing.T) {
@@ -47,26 +42,8 @@ func TestTraceGolden(t *testing.T) {
 	if err := TraceText(&text, decoded(t, loaded()), 0); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "trace.txt", text.Bytes())
+	golden.Want(t, "testdata/trace.txt", text.Bytes())
 	if err := TraceText(&text, decoded(t, plain()), 0); !errors.Is(err, ErrNoTrace) {
 		t.Errorf("a file without a trace: %v", err)
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s (-want +got):\n%s", name, d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -72,5 +73,5 @@ func (x index) who(r kcdata.LinuxRan) Who {
 	if w := x[uint64(r.Tid)]; w.Tid != nil {
 		return w
 	}
-	return Who{ID: ID(r.Tid), Pid: &r.Tgid, Tid: &r.Tid}
+	return Who{ID: show.Hex(r.Tid), Pid: &r.Tgid, Tid: &r.Tid}
 }

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"stackshot/internal/golden"
 )
 
 // TestJSONIsDocumented: docs/latency-json.md mentions every key, and every value
@@ -30,7 +32,7 @@ func TestJSONIsDocumented(t *testing.T) {
 			want = append(want, d.Name)
 		}
 	}
-	collectKeys(reflect.TypeFor[document](), &want)
+	want = append(want, golden.Keys(reflect.TypeFor[document]())...)
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/latency-json.md does not mention `%s`", key)
@@ -38,23 +40,6 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	if len(want) < 120 {
 		t.Errorf("only %d keys found", len(want))
-	}
-}
-
-func collectKeys(typ reflect.Type, keys *[]string) {
-	switch typ.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		collectKeys(typ.Elem(), keys)
-	case reflect.Struct:
-		for i := range typ.NumField() {
-			f := typ.Field(i)
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-				*keys = append(*keys, name)
-			} else if !f.Anonymous {
-				*keys = append(*keys, typ.Name()+"."+f.Name+" has no key")
-			}
-			collectKeys(f.Type, keys)
-		}
 	}
 }
 

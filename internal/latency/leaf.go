@@ -2,7 +2,6 @@ package latency
 
 import (
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -19,21 +18,12 @@ var sleepPrefixes = []string{
 func SkipSleep(names *kcdata.SymbolTable, frames []uint64) []uint64 {
 	for len(frames) > 1 {
 		sym, ok := names.Name(frames[0])
-		if !ok || !isSleep(sym.Name) {
+		if !ok || !show.HasPrefix(sym.Name, sleepPrefixes) {
 			break
 		}
 		frames = frames[1:]
 	}
 	return frames
-}
-
-func isSleep(name string) bool {
-	for _, p := range sleepPrefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // place is where in the kernel a thread sleeps: the first frame that

@@ -97,15 +97,6 @@ func fine(ns uint64) string {
 	return show.Duration(ns)
 }
 
-// thousands writes 4085 as "4,085".
-func thousands(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // percent writes the share of part in whole; "-" where there is no whole.
 func percent(part, whole uint64) string {
 	if whole == 0 {

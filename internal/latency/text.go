@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -45,14 +46,14 @@ func (p *page) file(f *Figures, o TextOptions) {
 
 // title is host, kernel, time, how it was taken and how much.
 func title(m *Machine) string {
-	parts := []string{"latency of " + orUnknown(m.Hostname, "unknown host")}
+	parts := []string{"latency of " + cmp.Or(m.Hostname, "unknown host")}
 	if m.Release != "" {
 		parts = append(parts, "Linux "+m.Release)
 	}
 	if m.RealtimeNs != nil {
 		parts = append(parts, when(*m.RealtimeNs).Format("2006-01-02 15:04:05.000 UTC"))
 	}
-	parts = append(parts, "engine "+orUnknown(m.Engine, "unknown"), "isolation "+orUnknown(m.Isolation, "unknown"))
+	parts = append(parts, "engine "+cmp.Or(m.Engine, "unknown"), "isolation "+cmp.Or(m.Isolation, "unknown"))
 	if m.Request != "" {
 		parts = append(parts, "asked for "+m.Request)
 	}
@@ -60,13 +61,6 @@ func title(m *Machine) string {
 }
 
 func when(ns uint64) time.Time { return time.Unix(0, int64(min(ns, 1<<62))).UTC() }
-
-func orUnknown(s, unknown string) string {
-	if s == "" {
-		return unknown
-	}
-	return s
-}
 
 // distributions of what was measured in one file.
 func (p *page) distributions(f *Figures) {
@@ -87,11 +81,11 @@ func (p *page) dists(all []Dist) {
 		if d.Count == 0 {
 			continue
 		}
-		write := thousands
+		write := show.Thousands
 		if d.Unit == UnitNs {
 			write = fine
 		}
-		t.row(thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
+		t.row(show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
 	}
 	if len(t.rows) == 1 {
 		p.line("nothing was measured")

@@ -22,7 +22,7 @@ func (p *page) many(files []*Figures) {
 }
 
 func fileRow(f *Figures) []string {
-	row := []string{"-", "-", "-", "-", thousands(uint64(f.Machine.Threads)), "-", "-", longest(&f.Sched.Waiting), longest(&f.Sched.Blocked), f.File}
+	row := []string{"-", "-", "-", "-", show.Thousands(uint64(f.Machine.Threads)), "-", "-", longest(&f.Sched.Waiting), longest(&f.Sched.Blocked), f.File}
 	if f.Pause == nil {
 		return row
 	}
@@ -33,7 +33,7 @@ func fileRow(f *Figures) []string {
 		row[3] = fine(f.Pause.Cost.RecordNs)
 	}
 	if f.Pause.Ran != nil {
-		row[5] = thousands(uint64(f.Pause.Ran.Ran))
+		row[5] = show.Thousands(uint64(f.Pause.Ran.Ran))
 	}
 	if f.Pause.TryCount > 0 {
 		row[6] = fmt.Sprint(f.Pause.TryCount)

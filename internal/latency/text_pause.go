@@ -41,7 +41,7 @@ func pauseText(f *Pause, m *Machine) string {
 }
 
 func costText(c *Cost) string {
-	s := fmt.Sprintf("a thread: %s of recording on one CPU, %s of pause (%s threads recorded)", fine(c.RecordNs), fine(c.StoppedNs), thousands(c.Threads))
+	s := fmt.Sprintf("a thread: %s of recording on one CPU, %s of pause (%s threads recorded)", fine(c.RecordNs), fine(c.StoppedNs), show.Thousands(c.Threads))
 	if c.UnwindShare == nil {
 		return s + "; unwinding not measured (--latency thread)"
 	}
@@ -60,12 +60,12 @@ func (p *page) instant(a *OneInstant, top int) {
 			p.line("  and %d more", len(a.Threads)-i)
 			break
 		}
-		p.line("  %s: ran %s, context switches %s", r.Who, fine(r.RuntimeNs), thousands(r.Switches))
+		p.line("  %s: ran %s, context switches %s", r.Who, fine(r.RuntimeNs), show.Thousands(r.Switches))
 	}
 }
 
 func instantText(a *OneInstant) string {
-	s := fmt.Sprintf("%s of %s threads ran ", thousands(uint64(a.Ran)), thousands(uint64(a.Compared)))
+	s := fmt.Sprintf("%s of %s threads ran ", show.Thousands(uint64(a.Ran)), show.Thousands(uint64(a.Compared)))
 	switch a.Method {
 	case "in_window":
 		s += fmt.Sprintf("during the window (second pass %s, span %s)", fine(a.VerifyNs), fine(a.SpanNs))
@@ -75,10 +75,10 @@ func instantText(a *OneInstant) string {
 		s += fmt.Sprintf("between two readings (span %s)", fine(a.SpanNs))
 	}
 	if a.Gone > 0 {
-		s += fmt.Sprintf("; %s gone at the second reading", thousands(uint64(a.Gone)))
+		s += fmt.Sprintf("; %s gone at the second reading", show.Thousands(uint64(a.Gone)))
 	}
 	if a.Missed > 0 {
-		s += fmt.Sprintf("; %s could not be read again", thousands(uint64(a.Missed)))
+		s += fmt.Sprintf("; %s could not be read again", show.Thousands(uint64(a.Missed)))
 	}
 	return s
 }
@@ -96,7 +96,7 @@ func (p *page) work(cpus []Work) {
 		if c.AfterNs != nil {
 			after = fine(*c.AfterNs)
 		}
-		t.row(fmt.Sprint(c.CPU), after, thousands(uint64(c.Tasks)), thousands(uint64(c.Threads)), show.Size(c.Bytes), show.Size(c.SpillBytes))
+		t.row(fmt.Sprint(c.CPU), after, show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)), show.Size(c.Bytes), show.Size(c.SpillBytes))
 	}
 	t.write(p)
 }
@@ -128,7 +128,7 @@ func (p *page) arenas(arenas []Arena) {
 	t.row("cluster", "size", "used", "spill out", "spill in", "freed", "reused", "overhead", "allocs", "refused")
 	for _, a := range arenas {
 		t.row(fmt.Sprint(a.Cluster), show.Size(a.Size), show.Size(a.Used), show.Size(a.SpillOut), show.Size(a.SpillIn),
-			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), thousands(a.Allocs), thousands(a.Refused))
+			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), show.Thousands(a.Allocs), show.Thousands(a.Refused))
 	}
 	t.write(p)
 }

@@ -3,6 +3,8 @@ package latency
 import (
 	"fmt"
 	"strings"
+
+	"stackshot/internal/show"
 )
 
 // phases is the table of phases, a bar per CPU, then counters where there are
@@ -91,7 +93,7 @@ func counterRow(label string, c *Phases) []string {
 		row[1], row[2] = micros(*c.UnwindNs), percent(*c.UnwindNs, c.RecordNs)
 	}
 	if c.Cycles != nil && c.Instrs != nil {
-		row[3], row[4] = thousands(*c.Cycles), thousands(*c.Instrs)
+		row[3], row[4] = show.Thousands(*c.Cycles), show.Thousands(*c.Instrs)
 		if *c.Cycles > 0 {
 			row[5] = fmt.Sprintf("%.2f", float64(*c.Instrs)/float64(*c.Cycles))
 		}

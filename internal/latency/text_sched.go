@@ -23,7 +23,7 @@ func (p *page) runDelay(d *RunDelay) {
 	t := table{named: true}
 	t.row("total", "times run", "mean", "thread")
 	for _, r := range d.Top {
-		t.row(fine(r.TotalNs), thousands(r.Times), fine(r.MeanNs), r.Who.String())
+		t.row(fine(r.TotalNs), show.Thousands(r.Times), fine(r.MeanNs), r.Who.String())
 	}
 	t.write(p)
 	p.more(d.Known-len(d.Top), "thread")

@@ -45,7 +45,7 @@ func (v *view) standingOut() (blocked, running, runnable []*group) {
 			}
 		}
 	}
-	for _, g := range groupThreads(threads) {
+	for _, g := range groupThreads(threads, v.kernelPlace) {
 		switch g.class {
 		case classBlocked:
 			blocked = append(blocked, g)
@@ -82,8 +82,10 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 			s += ", " + g.note
 		}
 		l.line("%s", s)
-		if len(g.frames) > 0 {
-			l.line("      at %s", v.chain(g.frames, chainFrames))
+		if len(g.kernel) > 0 {
+			l.line("      at %s", v.chain(g.kernelAddrs(), chainFrames))
+		} else if len(g.user) > 0 {
+			l.line("      at %s", userChain(g.user, chainFrames))
 		}
 	}
 }
@@ -174,15 +176,30 @@ func (v *view) census() string {
 	return s
 }
 
-// footer folds what is idle and accounts for everything (R1).
+// footer says what was not named, folds what is idle and accounts for
+// everything (R1).
 func (v *view) footer(l *lines) {
 	c := v.counts
 	l.line("")
+	if n := len(v.o.Skipped); n > 0 {
+		l.words("", "files not asked for names: %s", skipped(v.o.Skipped))
+	}
 	if c.FoldedKernel > 0 {
 		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
 	}
 	l.words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
 		count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
+}
+
+// maxSkipped bounds the list of files without names.
+const maxSkipped = 6
+
+func skipped(list []string) string {
+	parts := cleanAll(list[:min(len(list), maxSkipped)])
+	if n := len(list) - maxSkipped; n > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // maxFamilies bounds the list of idle kernel threads.

@@ -1,4 +1,5 @@
-// Package report turns a decoded snapshot into text and JSON.
+// Package report turns a decoded snapshot into text, JSON, folded stacks and
+// profiles.
 //
 // It is a pure function of the snapshot: it reads nothing else, so a file
 // taken on one machine reads the same on another. What it promises:

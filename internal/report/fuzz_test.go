@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"stackshot/kcdata"
@@ -22,7 +24,13 @@ func seedFile() []byte {
 		w.Bytes(kcdata.TypeLinuxCmdline, []byte("a\x00\nb\x00")),
 		w.BeginContainer(kcdata.TypeThread, 7), w.Struct(kcdata.TypeLinuxThread, kcdata.LinuxThread{Present: 0x7ff, State: 2, LastArrival: 5}),
 		w.Uint64s(kcdata.TypeKernStackLR64, []uint64{16, 17}), w.Struct(kcdata.TypeLinuxSyscall, kcdata.LinuxSyscall{Nr: 1}),
-		w.EndContainer(7), w.EndContainer(7),
+
+		w.Uint64s(kcdata.TypeUserStackLR64, []uint64{0x77, 0x79, 3}), w.Bytes(kcdata.TypeLinuxUserHow, []byte{1, 3, 9}), w.Struct(kcdata.TypeLinuxUserWalk, kcdata.LinuxUserWalk{Flags: 0xfc}),
+		w.EndContainer(7),
+		w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1}}),
+		w.StructArray(kcdata.TypeLinuxUserSymbol, []kcdata.LinuxUserSymbol{{Addr: 0x77, Name: 5, Module: 1, Line: 3}, {Addr: 0x77, Name: 9, File: 1}}),
+		w.Bytes(kcdata.TypeLinuxMapStrings, []byte("\x00/b\x1b\x00m;\n\x00r_[k]\x00")),
+		w.EndContainer(7),
 		w.StructArray(kcdata.TypeLinuxLeftOut, []kcdata.LinuxLeftOut{{Tgid: 9, Reason: 77}}), w.String(kcdata.TypeLinuxWarning, "x: y"),
 		w.Struct(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StopBroken: 2, LeftOut: 9}), w.End())
 	if err != nil {
@@ -55,6 +63,10 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 		checkShowable(t, b.Bytes())
+		if s.ThreadCount() < 1000 { // they look every thread up
+			checkFolded(t, s, o)
+			checkProfile(t, s, o)
+		}
 	})
 }
 
@@ -77,4 +89,34 @@ func BenchmarkText(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(out.Len()))
+}
+
+// BenchmarkUserStacks writes 4,000 threads of 50 programs, 30 user frames each,
+// in every format.
+func BenchmarkUserStacks(b *testing.B) {
+	w := newWorld(8)
+	for pid := range uint32(50) {
+		t := w.server(pid + 100)
+		for i := range 80 {
+			th := in(w.thread(t, "worker", stateInterruptible, second, futex...), 202)
+			frames := make([]string, 30)
+			for n := range frames {
+				frames[n] = fmt.Sprintf("function_%d in %s", (i%5)*100+n, server)
+			}
+			w.calls(t, th, whole, frames...)
+		}
+	}
+	s := w.done()
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer, *kcdata.Snapshot, Options) error
+	}{{"text", Text}, {"json", JSON}, {"folded", Folded}, {"pprof", Pprof}} {
+		b.Run(f.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := f.write(io.Discard, s, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

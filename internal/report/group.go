@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"encoding/binary"
+	"fmt"
 	"slices"
+	"strings"
 
 	"stackshot/kcdata"
 )
@@ -12,15 +15,18 @@ type threadView struct {
 	*kcdata.Thread
 	task   *kcdata.Task
 	state  state
-	note   string // why there is no stack, or what kind of stack it is
-	frames bool   // whether the stack is worth showing
-	age    uint64 // ns, at most; counts if hasAge
+	note   string       // why there is no kernel stack, or what kind of stack it is
+	frames bool         // whether the kernel stack is worth showing
+	user   []*userFrame // leaf first
+	notes  []string     // what the user stack lacks
+	age    uint64       // ns, at most; counts if hasAge
 	hasAge bool
 }
 
 func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st state) *threadView {
 	tv := &threadView{Thread: t, task: task, state: st}
 	tv.note, tv.frames = v.stackNote(t, st)
+	tv.user, tv.notes = v.userStack(task, t), userNotes(t)
 	tv.age, tv.hasAge = v.clock.Age(t, st.since)
 	return tv
 }
@@ -30,39 +36,93 @@ type group struct {
 	class   class
 	words   string
 	note    string
-	frames  []uint64 // nil: nothing worth showing
+	kernel  []kernelFrame // leaf first; nil: nothing worth showing
+	user    []*userFrame  // of the first thread; leaf first
+	notes   []string
 	threads []*threadView
 	age     uint64 // the longest of the threads'
 	hasAge  bool
 }
 
-// key makes two threads one group: state in words, note and every frame.
-func (t *threadView) key() string {
-	b := make([]byte, 0, 64+8*len(t.Kernel))
+// kernelFrame is one frame of a group.
+type kernelFrame struct {
+	addr  uint64
+	mixed bool // the threads are at several places in the function
+}
+
+// kernelKey makes two kernel stacks one: the functions' names.
+func (v *view) kernelKey(b []byte, frames []uint64) []byte {
+	for _, a := range frames {
+		b = binary.LittleEndian.AppendUint32(b, v.kernelID(a))
+	}
+	return b
+}
+
+// kernelID numbers kernel functions. An address without a name is one of its own.
+func (v *view) kernelID(a uint64) uint32 {
+	id, ok := v.kernelIDs[a]
+	if !ok {
+		text := fmt.Sprintf("k%#x", a)
+		if sym, ok := v.s.Symbols.Name(a); ok {
+			text = "k" + sym.Name + " [" + sym.Module
+		}
+		id = v.intern(text)
+		v.kernelIDs[a] = id
+	}
+	return id
+}
+
+func userKey(b []byte, frames []*userFrame) []byte {
+	for _, f := range frames {
+		b = binary.LittleEndian.AppendUint32(b, f.id)
+	}
+	return b
+}
+
+// keyOf makes two threads one group.
+type keyOf func(*threadView) string
+
+// fullKey: the same state, notes and frames, of kernel and user by name.
+func (v *view) fullKey(t *threadView) string {
+	b := v.placeHead(t)
+	b = append(b, strings.Join(t.notes, "\x00")...)
+	b = append(b, 0)
+	return string(userKey(b, t.user))
+}
+
+// kernelPlace: the same state at the same place in the kernel; where that says
+// nothing, in user space.
+func (v *view) kernelPlace(t *threadView) string {
+	b := v.placeHead(t)
+	if !t.frames {
+		b = userKey(b, t.user)
+	}
+	return string(b)
+}
+
+func (v *view) placeHead(t *threadView) []byte {
+	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
 	b = append(b, t.state.words...)
 	b = append(b, 0)
 	b = append(b, t.note...)
 	b = append(b, 0)
 	if t.frames {
-		b = append(b, stackKey(t.Kernel)...)
+		b = v.kernelKey(b, t.Kernel)
 	}
-	return string(b)
+	return append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
 }
 
 // groupThreads groups by key; most interesting first, the largest first among
 // equals. Within a group the thread with the greatest age comes first: it is
 // the example.
-func groupThreads(threads []*threadView) []*group {
+func groupThreads(threads []*threadView, key keyOf) []*group {
 	index := map[string]*group{}
 	var groups []*group
 	for _, t := range threads {
-		k := t.key()
+		k := key(t)
 		g := index[k]
 		if g == nil {
-			g = &group{class: t.state.class, words: t.state.words, note: t.note}
-			if t.frames {
-				g.frames = t.Kernel
-			}
+			g = newGroup(t)
 			index[k] = g
 			groups = append(groups, g)
 		}
@@ -77,11 +137,35 @@ func groupThreads(threads []*threadView) []*group {
 	return groups
 }
 
+func newGroup(t *threadView) *group {
+	g := &group{class: t.state.class, words: t.state.words, note: t.note, user: t.user, notes: t.notes}
+	if t.frames {
+		for _, a := range t.Kernel {
+			g.kernel = append(g.kernel, kernelFrame{addr: a})
+		}
+	}
+	return g
+}
+
 func (g *group) add(t *threadView) {
 	g.threads = append(g.threads, t)
 	if t.hasAge && (!g.hasAge || t.age > g.age) {
 		g.age, g.hasAge = t.age, true
 	}
+	for i := range g.kernel {
+		if g.kernel[i].addr != t.Kernel[i] {
+			g.kernel[i].mixed = true
+		}
+	}
+}
+
+// kernelAddrs are the frames' addresses.
+func (g *group) kernelAddrs() []uint64 {
+	out := make([]uint64, len(g.kernel))
+	for i, f := range g.kernel {
+		out[i] = f.addr
+	}
+	return out
 }
 
 func (t *threadView) ageOf() (uint64, bool) { return t.age, t.hasAge }

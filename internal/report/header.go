@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ func (v *view) header(l *lines) {
 	if s := v.atomicity(); s != "" {
 		l.words("", "%s", s)
 	}
+	if v.allChains {
+		l.words("", "user stacks %s", chainText)
+	}
 	if s := v.machineLoad(); s != "" {
 		l.words("", "%s", s)
 	}
@@ -34,11 +38,11 @@ func (v *view) header(l *lines) {
 // title is host, kernel, time.
 func (v *view) title() string {
 	s := v.s
-	parts := []string{"stackshot of " + orUnknown(s.Hostname, "unknown host")}
+	parts := []string{"stackshot of " + Clean(cmp.Or(s.Hostname, "unknown host"))}
 	if s.Delta {
 		parts[0] = "delta " + parts[0]
 	}
-	parts = append(parts, strings.TrimRight("Linux "+orUnknown(s.Release, "of unknown release")+" "+Clean(s.Arch), " "))
+	parts = append(parts, strings.TrimRight("Linux "+Clean(cmp.Or(s.Release, "of unknown release"))+" "+Clean(s.Arch), " "))
 	if s.HasMachine && s.Machine.RealtimeNs > 0 {
 		t := time.Unix(0, int64(min(s.Machine.RealtimeNs, 1<<62))).UTC()
 		parts = append(parts, t.Format("2006-01-02 15:04:05.000 UTC"))
@@ -47,13 +51,6 @@ func (v *view) title() string {
 		parts = append(parts, "up "+duration(s.Machine.BoottimeNs))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func orUnknown(s, unknown string) string {
-	if s == "" {
-		return unknown
-	}
-	return Clean(s)
 }
 
 // howTaken is the line about the stop.

@@ -3,10 +3,10 @@ package report
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
+	"stackshot/internal/show"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -27,11 +27,8 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	return enc.Encode(v.document())
 }
 
-// addr is an address or a 64-bit id: a string, because readers of JSON may
-// keep numbers as doubles, which lose the low bits.
-type addr uint64
-
-func (a addr) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#x", uint64(a)), nil }
+// addr is an address or a 64-bit id.
+type addr = show.Hex
 
 type jsonDocument struct {
 	Format   string         `json:"format"`
@@ -45,6 +42,7 @@ type jsonDocument struct {
 	Problems []string       `json:"problems"`
 	LeftOut  []jsonLeftOut  `json:"left_out"`
 	Modules  []jsonModule   `json:"modules"`
+	Skipped  []string       `json:"not_named"`
 	Counts   Counts         `json:"counts"`
 	Tasks    []jsonTask     `json:"tasks"`
 }
@@ -165,7 +163,7 @@ func (v *view) document() jsonDocument {
 		Format: "stackshot-report", Version: JSONVersion,
 		Machine: v.jsonMachine(), Capture: v.jsonCapture(), Atomic: v.jsonAtomicity(), Counts: v.counts,
 		CPUs: []jsonCPU{}, Alarms: v.alarms(), Warnings: []jsonWarning{}, Problems: cleanAll(v.s.Problems),
-		LeftOut: []jsonLeftOut{}, Modules: []jsonModule{}, Tasks: []jsonTask{},
+		LeftOut: []jsonLeftOut{}, Modules: []jsonModule{}, Skipped: cleanAll(v.o.Skipped), Tasks: []jsonTask{},
 	}
 	if d.Alarms == nil {
 		d.Alarms = []string{}

@@ -1,6 +1,9 @@
 package report
 
-import "stackshot/kcdata"
+import (
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
 
 type jsonTask struct {
 	ID          addr         `json:"id"`
@@ -28,6 +31,8 @@ type jsonTask struct {
 	Cmdline     []string     `json:"cmdline,omitempty"`
 	NotRead     []string     `json:"not_read,omitempty"`
 	Memory      *jsonMemory  `json:"memory,omitempty"`
+	PerfMap     string       `json:"perf_map,omitempty"`
+	Mappings    []jsonMap    `json:"mappings,omitempty"`
 	Threads     []jsonThread `json:"threads"`
 }
 
@@ -73,7 +78,9 @@ type jsonThread struct {
 	Truncated  bool         `json:"kernel_stack_truncated"`
 	Skipped    uint32       `json:"kernel_frames_skipped,omitempty"`
 	Kernel     []jsonFrame  `json:"kernel_stack"`
-	User       []jsonFrame  `json:"user_stack,omitempty"`
+	User       []jsonUser   `json:"user_stack,omitempty"`
+	UserNotes  []string     `json:"user_notes,omitempty"`
+	UserWalk   *jsonWalk    `json:"user_walk,omitempty"`
 }
 
 // jsonSample: the thread's own CPU, which was not stopped, took its stacks.
@@ -121,7 +128,7 @@ var classNames = [classCount]string{
 func (v *view) jsonTask(t *taskView) jsonTask {
 	l, p := &t.Linux, t.Linux.Present
 	out := jsonTask{
-		ID: addr(t.ID), Pid: number(t.ID), Name: Clean(t.Name), Kernel: t.IsKernel(), Exiting: t.Transitioning, Self: t.IsSelf(),
+		ID: addr(t.ID), Pid: show.Number(t.ID), Name: Clean(t.Name), Kernel: t.IsKernel(), Exiting: t.Transitioning, Self: t.IsSelf(),
 		InExec: p&kcdata.TaskInExec != 0, CoreDumping: p&kcdata.TaskCoreDumping != 0,
 		Ppid: present(p, kcdata.TaskHasIDs, l.Ppid), Pgid: present(p, kcdata.TaskHasIDs, l.Pgid), Sid: present(p, kcdata.TaskHasIDs, l.Sid),
 		UID: present(p, kcdata.TaskHasIDs, l.UID), GID: present(p, kcdata.TaskHasIDs, l.GID),
@@ -129,6 +136,7 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 		StartNs: present(p, kcdata.TaskHasTimes, l.StartBoottime), ExitCode: present(p, kcdata.TaskHasSignal, l.ExitCode),
 		OOMScoreAdj: present(p, kcdata.TaskHasOOM, l.OOMScoreAdj), CgroupID: present(p, kcdata.TaskHasCgroup, addr(l.CgroupID)),
 		Cgroup: Clean(t.Cgroup), ExePath: Clean(t.ExePath), Cmdline: cleanAll(t.Cmdline), NotRead: cleanAll(t.EnrichFailed),
+		PerfMap: Clean(t.PerfMap), Mappings: jsonMappings(t.Mappings),
 		Threads: []jsonThread{},
 	}
 	if t.Exe != nil {
@@ -148,7 +156,7 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 func (v *view) jsonThread(t *threadView) jsonThread {
 	l, p := &t.Linux, t.Linux.Present
 	out := jsonThread{
-		ID: addr(t.ID), Tid: number(t.ID), Name: Clean(t.Name), Class: classNames[t.state.class], State: t.state.words, Self: t.IsSelf(),
+		ID: addr(t.ID), Tid: show.Number(t.ID), Name: Clean(t.Name), Class: classNames[t.state.class], State: t.state.words, Self: t.IsSelf(),
 		OnCPU:   present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0),
 		UtimeNs: present(p, kcdata.ThreadHasTimes, l.Utime), StimeNs: present(p, kcdata.ThreadHasTimes, l.Stime),
 		RuntimeNs: present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime), RunDelayNs: present(p, kcdata.ThreadHasRuntime, l.RunDelay),
@@ -157,7 +165,8 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 		MinFlt: present(p, kcdata.ThreadHasFaults, l.MinFlt), MajFlt: present(p, kcdata.ThreadHasFaults, l.MajFlt),
 		Wchan: Clean(t.Wchan), StackNote: t.note, Truncated: p&kcdata.ThreadTruncated != 0,
 		Displaced: present(p, kcdata.ThreadDisplaced, l.DisplacedNs), Skipped: l.KstackSkipped,
-		Kernel: v.jsonFrames(t.Kernel), User: v.jsonFrames(t.User),
+		Kernel: v.jsonFrames(t.Kernel), User: v.jsonUserStack(t),
+		UserNotes: t.notes, UserWalk: jsonWalkOf(t.UserWalk),
 	}
 	if t.HasLinux {
 		bits := addr(uint64(l.State) | uint64(l.ExitState))
@@ -182,16 +191,6 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 		out.NS = append(out.NS, jsonNS(n))
 	}
 	return out
-}
-
-// number is a container id as the pid or tid it is; the idle threads of CPUs
-// have none.
-func number(id uint64) *uint32 {
-	if id >= 1<<32 {
-		return nil
-	}
-	n := uint32(id)
-	return &n
 }
 
 func (v *view) jsonFrames(addrs []uint64) []jsonFrame {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/golden"
 	"stackshot/kcdata"
 )
 
@@ -19,7 +20,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := append([]string{"max_pause", "no_space", "error", "vanished", "unknown"}, classNames[:]...)
-	collectKeys(reflect.TypeFor[jsonDocument](), &want)
+	want = append(want, golden.Keys(reflect.TypeFor[jsonDocument]())...)
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/report-json.md does not mention `%s`", key)
@@ -27,19 +28,6 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	if len(want) < 100 {
 		t.Errorf("only %d keys found", len(want))
-	}
-}
-
-func collectKeys(typ reflect.Type, keys *[]string) {
-	switch typ.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		collectKeys(typ.Elem(), keys)
-	case reflect.Struct:
-		for i := range typ.NumField() {
-			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			*keys = append(*keys, name)
-			collectKeys(typ.Field(i).Type, keys)
-		}
 	}
 }
 

@@ -40,9 +40,31 @@ func randomSnapshot(r *rand.Rand) *kcdata.Snapshot {
 			if r.IntN(2) == 0 {
 				in(th, r.Int64N(500)-2)
 			}
+			if r.IntN(2) == 0 {
+				w.randomUser(r, t, th)
+			}
 		}
 	}
 	return w.done()
+}
+
+// randomUser gives a thread a user stack of names that nobody would choose.
+func (w *world) randomUser(r *rand.Rand, t *kcdata.Task, th *kcdata.Thread) {
+	const hostile = "\x1b[2Jf;\u202e\n g_[k]"
+	if len(t.Mappings) == 0 {
+		w.maps(t, "/usr/lib/libc.so.6", 0)
+		w.maps(t, "/tmp/\x1b[1m;\u2066 b/..", 0)
+		w.maps(t, "", r.Uint32()&31)
+	}
+	frames := make([]string, r.IntN(9))
+	for i := range frames {
+		name := []string{"main", "?", "a<-b@x.c:3", hostile, hostile + "<-" + hostile + "@" + hostile}[r.IntN(5)]
+		frames[i] = name + " in " + []string{"/usr/lib/libc.so.6", "[jit]", "", "/tmp/\x1b[1m;\u2066 b/.."}[r.IntN(4)]
+	}
+	w.calls(t, th, r.Uint32()&0x3fff, frames...)
+	if r.IntN(4) == 0 {
+		th.UserWalk, th.UserHow = nil, th.UserHow[:r.IntN(len(th.UserHow)+1)]
+	}
 }
 
 func randomOptions(r *rand.Rand) Options {
@@ -132,7 +154,7 @@ func TestR1JSONHoldsEveryThread(t *testing.T) {
 }
 
 // checkShowable fails unless b may be sent to any terminal (R2).
-func checkShowable(t *testing.T, b []byte) {
+func checkShowable(t testing.TB, b []byte) {
 	t.Helper()
 	if !utf8.Valid(b) {
 		t.Fatal("output is not UTF-8")
@@ -162,6 +184,11 @@ func TestR2NothingRawIsShown(t *testing.T) {
 		}
 		b.Reset()
 		if err := JSON(&b, s, o); err != nil {
+			t.Fatal(err)
+		}
+		checkShowable(t, b.Bytes())
+		b.Reset()
+		if err := Folded(&b, s, o); err != nil {
 			t.Fatal(err)
 		}
 		checkShowable(t, b.Bytes())
@@ -231,6 +258,12 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		}
 		if err := JSON(&failing{n}, s, Options{}); err != errFull {
 			t.Errorf("JSON after %d bytes: %v", n, err)
+		}
+		if err := Folded(&failing{n / 10}, s, Options{}); err != errFull {
+			t.Errorf("Folded after %d bytes: %v", n/10, err)
+		}
+		if err := Pprof(&failing{n / 10}, s, Options{}); err != errFull {
+			t.Errorf("Pprof after %d bytes: %v", n/10, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"stackshot/internal/latency"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -73,20 +74,11 @@ func (v *view) onlyEntry(frames []uint64) bool {
 func (v *view) allNamed(frames []uint64, prefixes []string) bool {
 	for _, a := range frames {
 		sym, ok := v.s.Symbols.Name(a)
-		if !ok || !hasPrefix(sym.Name, prefixes) {
+		if !ok || !show.HasPrefix(sym.Name, prefixes) {
 			return false
 		}
 	}
 	return true
-}
-
-func hasPrefix(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // frame writes one address as "name+0x1f [module]", or as the number it is.
@@ -100,6 +92,22 @@ func (v *view) frame(addr uint64) string {
 		s += " [" + Clean(sym.Module) + "]"
 	}
 	return s
+}
+
+// userChain is chain for user frames.
+func userChain(frames []*userFrame, n int) string {
+	parts := make([]string, 0, n)
+	for _, f := range frames[:min(n, len(frames))] {
+		name := shorten(Clean(f.Name))
+		if name == "" {
+			name = f.text()
+		}
+		parts = append(parts, name)
+	}
+	if len(frames) > n {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, " < ")
 }
 
 // chain writes the innermost n frames that distinguish a stack, "a < b < c".

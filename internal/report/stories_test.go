@@ -18,6 +18,9 @@ var stories = []struct {
 	{"container_without_stop", containerWithoutStop, Options{}},
 	{"odd_threads", oddThreads, Options{ShowSelf: true}},
 	{"nasty_names", nastyNames, Options{}},
+	{"user_stacks", userStacks, Options{Skipped: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}},
+	{"thread_pool", threadPool, Options{}},
+	{"frame_pointers", framePointers, Options{}},
 }
 
 // quiet: nothing is wrong, the reader must see that at once.

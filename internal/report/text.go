@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -129,8 +128,7 @@ func program(t *kcdata.Task) string {
 }
 
 // groupText writes a group: which threads, state, age, system call, then the
-// stack. A stack that stands above already is referred to: forty processes
-// that wait for the same server fill one screen, not twenty.
+// stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
 	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.words)) }
 	if g.class == classBlocked {
@@ -138,28 +136,7 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 	} else {
 		title()
 	}
-	if len(g.frames) >= minRepeat {
-		key := stackKey(g.frames)
-		if first, ok := v.printed[key]; ok {
-			l.line("        same stack as tid %d above", first)
-			return
-		}
-		v.printed[key] = g.threads[0].ID
-	}
-	for _, a := range g.frames {
-		l.line("        %s", v.frame(a))
-	}
-}
-
-// minRepeat is the shortest stack worth referring to.
-const minRepeat = 3
-
-func stackKey(frames []uint64) string {
-	b := make([]byte, 0, 8*len(frames))
-	for _, a := range frames {
-		b = binary.LittleEndian.AppendUint64(b, a)
-	}
-	return string(b)
+	v.stackText(l, g)
 }
 
 // stateText says in words what a group does, and for how long at most.

@@ -18,6 +18,9 @@ type Options struct {
 	// one. Those of a task named in Pids always are.
 	ShowIdle bool
 
+	// Skipped says which files were not asked for names, and why.
+	Skipped []string
+
 	// The rest concerns Text only.
 
 	// Width is the terminal's, in cells: longer lines are cut or, where every
@@ -59,6 +62,12 @@ type view struct {
 	// printed maps a stack to the thread under which the text shows it. Only
 	// written by groupText.
 	printed map[string]uint64
+	// What equal frames share; only written by intern, framesAt and kernelID.
+	ids       map[string]uint32
+	places    map[place][]*userFrame
+	kernelIDs map[uint64]uint32
+	// allChains: every user stack is a frame-pointer chain.
+	allChains bool
 }
 
 // taskView is one shown task: its shown threads in groups.
@@ -69,7 +78,10 @@ type taskView struct {
 }
 
 func newView(s *kcdata.Snapshot, o Options) *view {
-	v := &view{s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: latency.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{}}
+	v := &view{
+		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: latency.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		ids: map[string]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
+	}
 	for i := range s.CPUs {
 		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
 	}
@@ -122,7 +134,7 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 		return // wholly folded or hidden, and counted so
 	}
 	tv.shown = len(keep)
-	tv.groups = groupThreads(keep)
+	tv.groups = groupThreads(keep, v.fullKey)
 	v.counts.Shown += tv.shown
 	v.counts.TasksShown++
 	v.tasks = append(v.tasks, tv)

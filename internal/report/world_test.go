@@ -14,6 +14,7 @@ type world struct {
 	syms []kcdata.LinuxSymbol
 	at   map[string]uint64 // frame text to its address
 	tid  uint64
+	user map[*kcdata.Task]*userWorld
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 )
 
 func newWorld(cpus int) *world {
-	w := &world{strs: []byte{0}, at: map[string]uint64{}, s: &kcdata.Snapshot{
+	w := &world{strs: []byte{0}, at: map[string]uint64{}, user: map[*kcdata.Task]*userWorld{}, s: &kcdata.Snapshot{
 		HasMachine: true, HasCapture: true,
 		Hostname: "db7", Release: "6.18.44", Version: "#1 SMP PREEMPT_DYNAMIC", Arch: "x86_64",
 		Engine: "trap", Isolation: "irqoff", Loadavg: "42.10 17.02 6.21 1/812 9911\n",
@@ -60,6 +61,9 @@ func newWorld(cpus int) *world {
 // done finishes the symbol table.
 func (w *world) done() *kcdata.Snapshot {
 	w.s.Symbols = kcdata.NewSymbolTable(w.syms, w.strs)
+	for t, u := range w.user {
+		t.UserSymbols = kcdata.NewUserSymbolTable(u.syms, u.strs)
+	}
 	return w.s
 }
 

@@ -1,0 +1,120 @@
+package report
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+type jsonUser struct {
+	Addr         addr    `json:"addr"`
+	FoundBy      string  `json:"found_by,omitempty"`
+	Symbol       string  `json:"symbol,omitempty"`
+	Offset       *uint64 `json:"offset,omitempty"`
+	Module       string  `json:"module,omitempty"`
+	ModuleOffset *addr   `json:"module_offset,omitempty"`
+	File         string  `json:"file,omitempty"`
+	Line         uint32  `json:"line,omitempty"`
+	Inlined      bool    `json:"inlined,omitempty"`
+}
+
+// jsonWalk is a LinuxUserWalk.
+type jsonWalk struct {
+	Flags        []string `json:"flags"`
+	Links        uint32   `json:"links"`
+	Bytes        uint32   `json:"bytes"`
+	Absent       uint32   `json:"absent"`
+	Refused      uint32   `json:"refused_pages"`
+	Frames       uint32   `json:"frames"`
+	StackEnd     *addr    `json:"stack_end,omitempty"`
+	WalkNs       uint32   `json:"walk_ns,omitempty"`
+	Translations uint32   `json:"translations"`
+	StopAddr     *addr    `json:"stop_addr,omitempty"`
+}
+
+type jsonMap struct {
+	Start   addr     `json:"start"`
+	End     addr     `json:"end"`
+	Offset  uint64   `json:"offset"`
+	Inode   *uint64  `json:"inode,omitempty"`
+	Device  string   `json:"device,omitempty"`
+	Path    string   `json:"path,omitempty"`
+	BuildID string   `json:"build_id,omitempty"`
+	Flags   []string `json:"flags,omitempty"`
+}
+
+// mappingFlagNames are the values of "flags" of a mapping.
+var mappingFlagNames = []struct {
+	flag uint32
+	name string
+}{
+	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
+	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"},
+}
+
+// jsonUserStack is userStack with how each frame was found.
+func (v *view) jsonUserStack(t *threadView) []jsonUser {
+	var out []jsonUser
+	for i, a := range t.User {
+		how := ""
+		if i < len(t.UserHow) {
+			how = foundBy[t.UserHow[i]]
+		}
+		for _, f := range v.framesAt(place{t.task, a, exactPC(t.Thread, i)}) {
+			j := f.json()
+			j.FoundBy = how
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+func (f *userFrame) json() jsonUser {
+	out := jsonUser{
+		Addr: addr(f.addr), Symbol: Clean(f.Name), Module: Clean(f.modulePath()),
+		File: Clean(f.File), Line: f.Line, Inlined: f.inlined,
+	}
+	if f.Name != "" {
+		out.Offset = &f.Offset
+	}
+	if off, ok := f.fileOffset(); ok {
+		o := addr(off)
+		out.ModuleOffset = &o
+	}
+	return out
+}
+
+func jsonWalkOf(w *kcdata.LinuxUserWalk) *jsonWalk {
+	if w == nil {
+		return nil
+	}
+	out := &jsonWalk{
+		Flags: []string{}, Links: w.Links, Bytes: w.Bytes, Absent: w.Absent, Refused: w.Refused, Frames: w.Frames,
+		StackEnd: known(addr(w.StackEnd)), WalkNs: w.WalkNs, Translations: w.Translations, StopAddr: known(addr(w.StopAddr)),
+	}
+	for _, f := range userFlagNames {
+		if w.Flags&f.flag != 0 {
+			out.Flags = append(out.Flags, f.name)
+		}
+	}
+	return out
+}
+
+func jsonMappings(maps []kcdata.Mapping) []jsonMap {
+	out := make([]jsonMap, 0, len(maps))
+	for i := range maps {
+		m := &maps[i]
+		j := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID)}
+		if m.Inode != 0 {
+			j.Inode, j.Device = &m.Inode, fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor)
+		}
+		for _, f := range mappingFlagNames {
+			if m.Flags&f.flag != 0 {
+				j.Flags = append(j.Flags, f.name)
+			}
+		}
+		out = append(out, j)
+	}
+	return out
+}

@@ -1,0 +1,208 @@
+package report
+
+import (
+	"encoding/hex"
+	"io"
+	"math"
+
+	"github.com/google/pprof/profile"
+
+	"stackshot/kcdata"
+)
+
+// kernelFile names the kernel's own mapping, as perf does.
+const kernelFile = "[kernel.kallsyms]"
+
+// Pprof writes the stacks as a gzipped profile of package
+// github.com/google/pprof/profile. Each thread that the text report would show
+// with the same Options is a sample of two values: 1 thread, and the nanoseconds
+// that it has been off its CPU at most; 0 for one that runs, and where that is
+// not known (label age=unknown). Errors are the writer's and the package's.
+func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
+	p, err := newProfile(newView(s, o))
+	if err != nil {
+		return err
+	}
+	return p.Write(w)
+}
+
+// profileBuilder fills a profile. Not safe for concurrent use.
+type profileBuilder struct {
+	*profile.Profile
+	v         *view
+	mappings  map[mappingKey]*profile.Mapping
+	functions map[functionKey]*profile.Function
+	kernel    map[locationKey]*profile.Location
+	user      map[place]*profile.Location
+}
+
+type mappingKey struct {
+	start, end, offset uint64
+	file, buildID      string
+}
+
+type functionKey struct{ name, file string }
+
+type locationKey struct {
+	addr  uint64
+	exact bool
+}
+
+func newProfile(v *view) (*profile.Profile, error) {
+	b := &profileBuilder{
+		Profile: &profile.Profile{
+			SampleType:        []*profile.ValueType{{Type: "threads", Unit: "count"}, {Type: "off-cpu", Unit: "nanoseconds"}},
+			DefaultSampleType: "threads",
+			PeriodType:        &profile.ValueType{Type: "threads", Unit: "count"}, Period: 1,
+		},
+		v: v, mappings: map[mappingKey]*profile.Mapping{}, functions: map[functionKey]*profile.Function{},
+		kernel: map[locationKey]*profile.Location{}, user: map[place]*profile.Location{},
+	}
+	if v.s.HasMachine {
+		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
+	}
+	b.Comments = append([]string{v.title()}, v.alarms()...)
+	b.kernelMapping()
+	for _, t := range v.threads() {
+		b.sample(t)
+	}
+	return b.Profile, b.CheckValid()
+}
+
+func (b *profileBuilder) sample(t *threadView) {
+	s := &profile.Sample{
+		Value: []int64{1, 0},
+		Label: map[string][]string{
+			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.words},
+		},
+		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
+		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
+	}
+	if t.task.Cgroup != "" {
+		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
+	}
+	if ns, ok := t.offCPU(); ok {
+		s.Value[1] = int64(min(ns, math.MaxInt64))
+	} else {
+		s.Label["age"] = []string{"unknown"}
+	}
+	if t.frames {
+		for i, a := range t.Kernel {
+			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
+		}
+	}
+	for i, a := range t.User {
+		s.Location = append(s.Location, b.userLocation(place{t.task, a, exactPC(t.Thread, i)}))
+	}
+	b.Sample = append(b.Sample, s)
+}
+
+// offCPU is for how long a thread has not run, at most.
+func (t *threadView) offCPU() (ns uint64, ok bool) {
+	if t.state.class == classRunning {
+		return 0, true
+	}
+	return t.age, t.hasAge
+}
+
+// kernelMapping comes first: readers take the first mapping for the program.
+func (b *profileBuilder) kernelMapping() {
+	m := b.mapping(mappingKey{file: kernelFile, buildID: hex.EncodeToString(b.v.s.KernelBuild), start: b.v.s.Machine.TextAddr, end: b.kernelEnd()})
+	m.HasFunctions = true
+}
+
+// kernelEnd is behind the highest kernel address that no module holds: the file
+// does not say where the kernel's text ends.
+func (b *profileBuilder) kernelEnd() uint64 {
+	end := b.v.s.Machine.TextAddr
+	for _, t := range b.v.threads() {
+		for _, a := range t.Kernel {
+			if b.v.module(a) == nil && a >= end {
+				end = a + 1
+			}
+		}
+	}
+	return end
+}
+
+// module returns the kernel module that holds a.
+func (v *view) module(a uint64) *kcdata.Module {
+	for i := range v.s.Modules {
+		if m := &v.s.Modules[i]; a >= m.Addr && a-m.Addr < m.Size {
+			return m
+		}
+	}
+	return nil
+}
+
+func (b *profileBuilder) mapping(k mappingKey) *profile.Mapping {
+	m := b.mappings[k]
+	if m == nil {
+		m = &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
+		b.mappings[k], b.Mapping = m, append(b.Mapping, m)
+	}
+	return m
+}
+
+func (b *profileBuilder) function(name, file string) *profile.Function {
+	k := functionKey{name, file}
+	f := b.functions[k]
+	if f == nil {
+		f = &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
+		b.functions[k], b.Function = f, append(b.Function, f)
+	}
+	return f
+}
+
+// location adds one. A return address is behind the call, so what is written is
+// the byte before it, which is part of the call.
+func (b *profileBuilder) location(a uint64, exact bool, m *profile.Mapping) *profile.Location {
+	if !exact && a > 0 {
+		a--
+	}
+	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: a, Mapping: m}
+	b.Location = append(b.Location, loc)
+	return loc
+}
+
+func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location {
+	k := locationKey{a, exact}
+	if loc := b.kernel[k]; loc != nil {
+		return loc
+	}
+	m := b.Mapping[0]
+	if mod := b.v.module(a); mod != nil {
+		m = b.mapping(mappingKey{file: "[" + Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
+	}
+	loc := b.location(a, exact, m)
+	if sym, ok := b.v.s.Symbols.Name(a); ok {
+		m.HasFunctions = true
+		loc.Line = []profile.Line{{Function: b.function(Clean(sym.Name), "")}}
+	}
+	b.kernel[k] = loc
+	return loc
+}
+
+func (b *profileBuilder) userLocation(p place) *profile.Location {
+	if loc := b.user[p]; loc != nil {
+		return loc
+	}
+	frames := b.v.framesAt(p)
+	var m *profile.Mapping
+	if mm := frames[0].mapping; mm != nil {
+		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
+	}
+	loc := b.location(p.addr, p.exact, m)
+	for _, f := range frames {
+		if f.Name == "" {
+			continue
+		}
+		loc.Line = append(loc.Line, profile.Line{Function: b.function(Clean(f.Name), Clean(f.File)), Line: int64(f.Line)})
+		if m != nil {
+			m.HasFunctions, m.HasInlineFrames = true, m.HasInlineFrames || f.inlined
+			m.HasFilenames, m.HasLineNumbers = m.HasFilenames || f.File != "", m.HasLineNumbers || f.Line > 0
+		}
+	}
+	b.user[p] = loc
+	return loc
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxArguments is how many characters are shown of one list of type arguments. A
+// Go shape or a C++ template spells out its whole structure there.
+const maxArguments = 60
+
+// shorten cuts the lists of type arguments in a function's name that are longer,
+// each to its beginning, with an ellipsis before the closing bracket: "f[go.shape…]",
+// "f<std::map<…>". Names that differ only behind that look alike; the other
+// formats have them whole.
+func shorten(name string) string {
+	if utf8.RuneCountInString(name) <= maxArguments {
+		return name
+	}
+	var out strings.Builder
+	for i := 0; i < len(name); {
+		if n := operatorAt(name[i:]); n > 0 {
+			out.WriteString(name[i : i+n])
+			i += n
+			continue
+		}
+		n := argumentsAt(name[i:])
+		if n == 0 {
+			out.WriteByte(name[i])
+			i++
+			continue
+		}
+		out.WriteByte(name[i])
+		out.WriteString(beginning(name[i+1 : i+n-1]))
+		out.WriteByte(name[i+n-1])
+		i += n
+	}
+	return out.String()
+}
+
+// beginning is a list of arguments, cut.
+func beginning(list string) string {
+	runes := 0
+	for i := range list {
+		if runes++; runes == maxArguments && utf8.RuneCountInString(list[i:]) > 1 {
+			return list[:i] + "…"
+		}
+	}
+	return list
+}
+
+// operatorAt is how long the name of a C++ operator of angle brackets is that s
+// begins with, 0: none.
+func operatorAt(s string) int {
+	const word = "operator"
+	if !strings.HasPrefix(s, word) {
+		return 0
+	}
+	for _, op := range []string{"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "[]"} {
+		if strings.HasPrefix(s[len(word):], op) {
+			return len(word) + len(op)
+		}
+	}
+	return 0
+}
+
+// argumentsAt is how long the bracketed list is that s begins with, 0: none, or
+// one without end.
+func argumentsAt(s string) int {
+	if s[0] != '[' && s[0] != '<' {
+		return 0
+	}
+	begin, end := s[0], byte(']')
+	if begin == '<' {
+		end = '>'
+	}
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == begin:
+			depth++
+		case s[i] == end && !(end == '>' && s[i-1] == '-'): // an arrow
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}

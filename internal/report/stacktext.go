@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// minRepeat is the shortest stack worth referring to.
+const minRepeat = 3
+
+// A user stack of more than maxUserLines is shown by both its ends. JSON and
+// the other formats have all of it.
+const (
+	maxUserLines = 128
+	innerLines   = 96
+	outerLines   = 24
+)
+
+// stackText writes a group's stack, kernel frames above user frames. What stands
+// above already is referred to: forty processes that wait for the same server
+// fill one screen, not twenty.
+func (v *view) stackText(l *lines, g *group) {
+	kernel := "k" + string(v.kernelKey(nil, g.kernelAddrs()))
+	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
+	if first, ok := v.printed[whole]; ok {
+		l.line("        same stack as tid %d above", first)
+		return
+	}
+	tid := g.threads[0].ID
+	if len(g.kernel)+len(g.user) >= minRepeat {
+		v.printed[whole] = tid
+	}
+	if first, ok := v.printed[kernel]; ok {
+		l.line("        same kernel stack as tid %d above", first)
+	} else {
+		v.kernelText(l, g)
+		if len(g.kernel) >= minRepeat {
+			v.printed[kernel] = tid
+		}
+	}
+	userText(l, g.user)
+	for _, s := range g.notes {
+		if !v.allChains || s != "user stack "+chainText { // the header says it
+			l.line("        (%s)", s)
+		}
+	}
+}
+
+func (v *view) kernelText(l *lines, g *group) {
+	for _, f := range g.kernel {
+		l.line("        %s", v.kernelLine(f))
+	}
+}
+
+// kernelLine is frame, without the offset where the threads differ in it.
+func (v *view) kernelLine(f kernelFrame) string {
+	sym, ok := v.s.Symbols.Name(f.addr)
+	if !ok || !f.mixed {
+		return v.frame(f.addr)
+	}
+	if sym.Module != "" {
+		return fmt.Sprintf("%s [%s]", Clean(sym.Name), Clean(sym.Module))
+	}
+	return Clean(sym.Name)
+}
+
+func userText(l *lines, frames []*userFrame) {
+	text := foldCycles(frames)
+	for i := 0; i < len(text); i++ {
+		if hidden := len(text) - innerLines - outerLines; i == innerLines && len(text) > maxUserLines {
+			l.line("        ... %s, in the JSON report", count(hidden, "more line"))
+			i += hidden
+		}
+		l.line("        %s", text[i])
+	}
+}
+
+// A recursion of at most maxCycle functions is folded where that saves at least
+// minSaved lines.
+const (
+	maxCycle = 4
+	minSaved = 8
+)
+
+// foldCycles writes frames, a recursion once and how often it goes on.
+func foldCycles(frames []*userFrame) []string {
+	var out []string
+	for len(frames) > 0 {
+		period, times := cycle(frames)
+		for _, f := range frames[:period] {
+			out = append(out, f.text())
+		}
+		if times > 0 {
+			out = append(out, fmt.Sprintf("... and the last %s %d more times", count(period, "frame"), times))
+		}
+		frames = frames[period*(1+times):]
+	}
+	return out
+}
+
+// cycle returns how many frames begin a recursion, and how often they come
+// again; one frame and 0 where it is not worth folding.
+func cycle(frames []*userFrame) (period, times int) {
+	for period = 1; period <= maxCycle; period++ {
+		n := period
+		for n < len(frames) && frames[n].id == frames[n-period].id {
+			n++
+		}
+		if times = n/period - 1; period*times >= minSaved {
+			return period, times
+		}
+	}
+	return 1, 0
+}

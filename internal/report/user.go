@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"stackshot/kcdata"
+)
+
+// userFrame is one function of a user stack. An address inside functions that
+// were inlined into each other is several of them, the innermost first.
+type userFrame struct {
+	kcdata.UserFunction
+	addr    uint64
+	mapping *kcdata.Mapping // nil: in none that the file knows
+	inlined bool            // into the next frame
+	id      uint32          // of its text: equal frames of all tasks share one
+}
+
+// place is where in user space an address is looked up.
+type place struct {
+	task  *kcdata.Task
+	addr  uint64
+	exact bool // the instruction itself, not the one behind a call
+}
+
+// userStack returns a thread's user frames, leaf first. Frames of one place are
+// made once.
+func (v *view) userStack(task *kcdata.Task, t *kcdata.Thread) []*userFrame {
+	if len(t.User) == 0 {
+		return nil
+	}
+	out := make([]*userFrame, 0, len(t.User))
+	for i, a := range t.User {
+		out = append(out, v.framesAt(place{task, a, exactPC(t, i)})...)
+	}
+	return out
+}
+
+// exactPC reports whether the i-th address of a user stack is an instruction
+// that was to be executed next. All others are return addresses: the call is
+// before them, perhaps in another function or mapping.
+func exactPC(t *kcdata.Thread, i int) bool {
+	return i == 0 || i < len(t.UserHow) && t.UserHow[i] == kcdata.UserFrameSignal
+}
+
+func (v *view) framesAt(p place) []*userFrame {
+	if fs, ok := v.places[p]; ok {
+		return fs
+	}
+	at := p.addr
+	if !p.exact && at > 0 {
+		at--
+	}
+	mapping, _ := p.task.MappingAt(at)
+	funcs := p.task.UserSymbols.Functions(p.addr)
+	if len(funcs) == 0 {
+		funcs = make([]kcdata.UserFunction, 1)
+	}
+	fs := make([]*userFrame, len(funcs))
+	for i, f := range funcs {
+		fs[i] = &userFrame{UserFunction: f, addr: p.addr, mapping: mapping, inlined: i < len(funcs)-1}
+		fs[i].id = v.intern("u" + fs[i].identity())
+	}
+	v.places[p] = fs
+	return fs
+}
+
+// intern numbers texts: stacks are compared by these numbers.
+func (v *view) intern(text string) uint32 {
+	id, ok := v.ids[text]
+	if !ok {
+		id = uint32(len(v.ids))
+		v.ids[text] = id
+	}
+	return id
+}
+
+// identity is what makes two frames one: what is shown of them, without the
+// address, which differs between processes.
+func (f *userFrame) identity() string {
+	if f.Name == "" && f.mapping == nil && f.Module == "" {
+		return fmt.Sprintf("%#x", f.addr)
+	}
+	return f.Name + f.suffix()
+}
+
+// text writes a frame as "name [module]", or "0x1234 [module+0x234]".
+func (f *userFrame) text() string {
+	if f.Name == "" {
+		return fmt.Sprintf("%#x", f.addr) + f.suffix()
+	}
+	return shorten(Clean(f.Name)) + f.suffix()
+}
+
+// suffix is everything behind the name.
+func (f *userFrame) suffix() string {
+	s := " [" + f.moduleName()
+	if f.Name == "" {
+		if off, ok := f.fileOffset(); ok {
+			s += fmt.Sprintf("+%#x", off)
+		}
+	}
+	s += "]"
+	if f.inlined {
+		s += " (inlined)"
+	}
+	if f.File != "" {
+		s += " at " + Clean(f.File)
+		if f.Line > 0 {
+			s += fmt.Sprintf(":%d", f.Line)
+		}
+	}
+	return s
+}
+
+// modulePath is the file that the frame's code is from, as the machine had it.
+func (f *userFrame) modulePath() string {
+	if f.Module != "" || f.mapping == nil {
+		return f.Module
+	}
+	return f.mapping.Path
+}
+
+// moduleName is the last component of modulePath.
+func (f *userFrame) moduleName() string {
+	p := strings.TrimSuffix(f.modulePath(), " (deleted)")
+	switch {
+	case p == "" && f.mapping == nil:
+		return "unknown"
+	case f.mapping != nil && f.mapping.Flags&kcdata.MappingVDSO != 0:
+		return "vdso"
+	case p == "":
+		return "anonymous"
+	case strings.HasPrefix(p, "[") && strings.HasSuffix(p, "]") && len(p) > 2:
+		return Clean(p[1 : len(p)-1])
+	}
+	return Clean(path.Base(p))
+}
+
+// isJIT reports whether the name is from a perf map.
+func (f *userFrame) isJIT() bool { return f.Module == "[jit]" }
+
+// fileOffset is where in the mapped file the address is.
+func (f *userFrame) fileOffset() (uint64, bool) {
+	if f.mapping == nil || f.mapping.Inode == 0 && f.mapping.Path == "" {
+		return 0, false
+	}
+	return f.addr - f.mapping.Start + f.mapping.Offset, true
+}
+
+// foundBy names how a frame was found, in JSON.
+var foundBy = map[byte]string{
+	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
+	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",
+}

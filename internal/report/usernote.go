@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+// chainText is said of a stack that no unwind table was asked about.
+const chainText = "by frame pointers alone: callers may be missing"
+
+// chainOnly reports whether a user stack is a frame-pointer chain and nothing
+// else: a leaf without a frame hides its caller there.
+func chainOnly(t *kcdata.Thread) bool {
+	return len(t.User) > 0 && (t.UserWalk == nil || t.UserWalk.Flags&kcdata.UserUnwound == 0)
+}
+
+// allChainOnly reports whether a file has user stacks and all are chains: then
+// that is said once.
+func allChainOnly(s *kcdata.Snapshot) bool {
+	found := false
+	for _, task := range s.Tasks {
+		for _, t := range task.Threads {
+			switch {
+			case len(t.User) == 0:
+			case !chainOnly(t):
+				return false
+			default:
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// userNotes say why a thread has no user stack, or where it falls short, a
+// short sentence each. A stack that reached its outermost frame wants nothing.
+func userNotes(t *kcdata.Thread) []string {
+	w := t.UserWalk
+	if w == nil {
+		if chainOnly(t) {
+			return []string{"user stack " + chainText}
+		}
+		return nil
+	}
+	var out []string
+	if w.Flags&kcdata.UserCompat != 0 {
+		return append(out, "no user stack: a 32-bit thread")
+	}
+	if w.Flags&kcdata.UserNoMemory != 0 {
+		return append(out, "no user stack: its memory is gone, it is exiting")
+	}
+	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
+		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", count(len(t.User), "frame")))
+	}
+	if w.Flags&kcdata.UserComplete == 0 {
+		what := "user stack incomplete: "
+		if len(t.User) == 0 {
+			what = "no user stack: "
+		}
+		for _, why := range endNotes(w.Flags) {
+			out = append(out, what+why)
+		}
+	}
+	if chainOnly(t) {
+		out = append(out, "user stack "+chainText)
+	}
+	if w.Flags&kcdata.UserNoLoadInfo != 0 {
+		out = append(out, "no load information: its mappings could not be read")
+	}
+	return out
+}
+
+// endNotes say why a walk ended before the outermost frame.
+func endNotes(flags uint32) []string {
+	var out []string
+	for _, n := range []struct {
+		flag uint32
+		text string
+	}{
+		{kcdata.UserPagedOut, "a page of it is paged out"},
+		{kcdata.UserRefused, "it leads to what is not ordinary memory"},
+		{kcdata.UserNoMoreBytes, "no more of it was copied"},
+		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
+		{kcdata.UserAltStack, "its stack pointer is in no stack that is known"},
+	} {
+		if flags&n.flag != 0 {
+			out = append(out, n.text)
+		}
+	}
+	const told = kcdata.UserUnwound | kcdata.UserTruncated // of a chain alone, and of a cut stack, more is said
+	if len(out) == 0 && flags&told == kcdata.UserUnwound {
+		out = append(out, "its outermost frame was not reached")
+	}
+	return out
+}
+
+// userFlagNames are the values of "flags" of a user walk in JSON.
+var userFlagNames = []struct {
+	flag uint32
+	name string
+}{
+	{kcdata.UserWalked, "walked"}, {kcdata.UserExact, "exact"}, {kcdata.UserTruncated, "truncated"},
+	{kcdata.UserPagedOut, "paged_out"}, {kcdata.UserRefused, "refused"}, {kcdata.UserOutside, "outside"},
+	{kcdata.UserCompat, "compat"}, {kcdata.UserNoMemory, "no_memory"}, {kcdata.UserComplete, "complete"},
+	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
+	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"stackshot/kcdata"
+)
+
+// TestUserNotes goes through all combinations of flags.
+func TestUserNotes(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/user-stacks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for flags := range uint32(1 << 14) {
+		th := &kcdata.Thread{User: make([]uint64, 256), UserWalk: &kcdata.LinuxUserWalk{Flags: flags}}
+		notes := userNotes(th)
+		has := func(bits uint32) bool { return flags&bits != 0 }
+		says := func(words string) bool {
+			return slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, words) })
+		}
+		for _, n := range notes {
+			seen[n] = true
+		}
+		gone := has(kcdata.UserCompat | kcdata.UserNoMemory)
+		switch {
+		case gone && (len(notes) != 1 || !says("no user stack")):
+			t.Fatalf("flags %#x, no stack to speak of: %q", flags, notes)
+		case gone:
+		case has(kcdata.UserUnwound) == says(chainText):
+			t.Fatalf("flags %#x: %q", flags, notes)
+		case has(kcdata.UserTruncated) != says("cut after 256 frames"):
+			t.Fatalf("flags %#x: %q", flags, notes)
+		case has(kcdata.UserComplete) && says("incomplete"):
+			t.Fatalf("flags %#x, complete: %q", flags, notes)
+		case !has(kcdata.UserComplete) && len(notes) == 0:
+			t.Fatalf("flags %#x: nothing said of a stack whose end was not reached", flags)
+		}
+		th.User = nil
+		for _, n := range userNotes(th) {
+			if strings.Contains(n, "incomplete") || strings.Contains(n, chainText) {
+				t.Fatalf("flags %#x: %q of a stack that is not there", flags, n)
+			}
+		}
+	}
+	for n := range seen {
+		_, why, ok := strings.Cut(n, "incomplete: ")
+		if !ok {
+			why = strings.TrimPrefix(n, "user stack by")
+		}
+		if !strings.Contains(string(doc), strings.TrimSpace(why)) {
+			t.Errorf("docs/user-stacks.md does not mention %q", n)
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("only %d notes: %v", len(seen), seen)
+	}
+}
+
+// TestChainsAreSaidOnce: in a file of chains alone the text says so once, at the
+// top; JSON says it of every thread.
+func TestChainsAreSaidOnce(t *testing.T) {
+	var text, js strings.Builder
+	if err := Text(&text, framePointers(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := JSON(&js, framePointers(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := strings.Count(text.String(), chainText), strings.Count(js.String(), chainText); a != 1 || b != 3 {
+		t.Errorf("said %d times in text, %d times in JSON of 3 threads", a, b)
+	}
+}
+
+// TestDeepStacks: a recursion is folded, anything else that is too deep is shown
+// by both ends, and the lines account for every frame.
+func TestDeepStacks(t *testing.T) {
+	frames := func(period, n int) []*userFrame {
+		out := make([]*userFrame, n)
+		for i := range out {
+			out[i] = &userFrame{id: uint32(i % period), UserFunction: kcdata.UserFunction{Name: "f"}}
+		}
+		return out
+	}
+	for _, c := range []struct{ period, n, lines int }{
+		{1, 256, 2}, {2, 256, 3}, {3, 256, 5}, {4, 256, 5}, {5, 120, 120}, {5, 256, innerLines + 1 + outerLines}, {1, 8, 8}, {1, 9, 2}, {2, 3, 3},
+	} {
+		var b strings.Builder
+		l := newLines(&b, Options{})
+		userText(l, frames(c.period, c.n))
+		if err := l.close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(b.String(), "\n"); got != c.lines {
+			t.Errorf("%d frames of period %d: %d lines, want %d\n%s", c.n, c.period, got, c.lines, b.String())
+		}
+		if c.lines == innerLines+1+outerLines && !strings.Contains(b.String(), "... 136 more lines") {
+			t.Errorf("%d frames: hidden lines are not counted:\n%s", c.n, b.String())
+		}
+	}
+}
