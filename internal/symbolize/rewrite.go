@@ -1,0 +1,183 @@
+package symbolize
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"stackshot/internal/strtab"
+	"stackshot/kcdata"
+)
+
+// ErrBadTable says that a task's mappings point outside their string table:
+// names put there would become their paths.
+var ErrBadTable = errors.New("a mapping's path lies outside the string table")
+
+// ErrOtherFile says that a snapshot was not read from the bytes given with it.
+var ErrOtherFile = errors.New("the snapshot is not of this file")
+
+// Rewrite puts what n knows into plain (see kcdata.Unwrap), of which s is the
+// whole snapshot. The result is plain itself where nothing is new. Errors:
+// ErrBadTable, ErrOtherFile; the reader's *kcdata.FormatError for a file that breaks off.
+func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
+	var sum Tally
+	tasks, defined, err := scan(plain)
+	if err != nil {
+		return nil, sum, err
+	}
+	if s == nil || len(s.Tasks) != len(tasks) {
+		return nil, sum, ErrOtherFile
+	}
+	var edits []edit
+	for i := range tasks { // those of s, in the same order
+		_, fresh := ask(s.Tasks[i], n, &sum)
+		if len(fresh) == 0 {
+			continue
+		}
+		more, err := tasks[i].edits(fresh, &defined)
+		if err != nil {
+			return nil, sum, fmt.Errorf("names of task %d: %w", s.Tasks[i].ID, err)
+		}
+		edits = append(edits, more...)
+	}
+	if len(edits) == 0 {
+		return plain, sum, nil
+	}
+	out := apply(plain, edits)
+	if _, err := kcdata.Check(out); err != nil {
+		return nil, sum, fmt.Errorf("the file with its names cannot be read: %w", err)
+	}
+	return out, sum, nil
+}
+
+// edit replaces a piece of the file; an empty one is where text goes.
+type edit struct {
+	span
+	text []byte
+}
+
+// apply makes the edits, which do not overlap. Of several that begin at one
+// place those that only put in go first, in their order.
+func apply(plain []byte, edits []edit) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	grown := 0
+	for _, e := range edits {
+		grown += len(e.text)
+	}
+	out := make([]byte, 0, len(plain)+grown)
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, plain[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, plain[at:]...)
+}
+
+// edits puts fresh into a task. defined is where the first definition of the
+// records stands.
+func (t *taskItems) edits(fresh names, defined *int) ([]edit, error) {
+	if t.lastPath > 0 && int64(t.lastPath) >= int64(len(t.table)) {
+		return nil, fmt.Errorf("offset %#x of %#x bytes: %w", t.lastPath, len(t.table), ErrBadTable)
+	}
+	table := strtab.Over(t.table)
+	records := t.merged(table, fresh)
+	text, err := stringsItem(table.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	var out []edit
+	for _, s := range t.definitions {
+		out = append(out, edit{span: s})
+	}
+	out = append(out, edit{place(t.strings, t.insert), text})
+	symbols := span{}
+	if len(t.symbols) > 0 {
+		symbols = t.symbols[0]
+		for _, s := range t.symbols[1:] {
+			out = append(out, edit{span: s})
+		}
+	}
+	at := place(symbols, t.insert)
+	define := *defined < 0 || *defined > at.from
+	if define {
+		*defined = at.from
+	}
+	text, err = symbolsItem(records, define)
+	return append(out, edit{at, text}), err
+}
+
+// place is where an item stands, or where a new one goes.
+func place(s span, insert int) span {
+	if s == (span{}) {
+		return span{insert, insert}
+	}
+	return s
+}
+
+// merged are the records of the file, but for addresses that fresh knows better.
+func (t *taskItems) merged(table *strtab.Table, fresh names) []kcdata.LinuxUserSymbol {
+	keep := slices.DeleteFunc(slices.Clone(t.records), func(r kcdata.LinuxUserSymbol) bool { return fresh[r.Addr] != nil })
+	for i := range keep {
+		r := &keep[i]
+		r.Name, r.Module, r.File = t.inTable(r.Name), t.inTable(r.Module), t.inTable(r.File)
+	}
+	all := append(keep, records(table, fresh)...)
+	slices.SortStableFunc(all, func(a, b kcdata.LinuxUserSymbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all
+}
+
+// records are the records of n, ascending by address, over table.
+func records(table *strtab.Table, n names) []kcdata.LinuxUserSymbol {
+	var out []kcdata.LinuxUserSymbol
+	for _, a := range slices.Sorted(maps.Keys(n)) {
+		for _, f := range n[a] {
+			out = append(out, kcdata.LinuxUserSymbol{
+				Addr: a, Offset: f.Offset, Line: f.Line,
+				Name: table.Add(f.Name), Module: table.Add(f.Module), File: table.Add(f.File),
+			})
+		}
+	}
+	return out
+}
+
+// inTable is off, or 0 where it lies outside the table as it was: a reader took
+// it for no string, and is to go on doing so.
+func (t *taskItems) inTable(off uint32) uint32 {
+	if int64(off) >= int64(len(t.table)) {
+		return 0
+	}
+	return off
+}
+
+// Room for headers, padding and a definition.
+const (
+	itemRoom       = 64
+	definitionRoom = 1024
+	maxDefined     = 0xffff // the longest array that a definition can describe
+)
+
+// stringsItem is a string table, introduced by its length as take does it.
+func stringsItem(table []byte) ([]byte, error) {
+	w := kcdata.NewWriter(make([]byte, len(table)+itemRoom+definitionRoom))
+	if len(table) <= maxDefined {
+		if err := w.DefineLen(kcdata.TypeLinuxMapStrings, len(table)); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Bytes(kcdata.TypeLinuxMapStrings, table)
+	return w.Written(), err
+}
+
+func symbolsItem(records []kcdata.LinuxUserSymbol, define bool) ([]byte, error) {
+	size := kcdata.SizeOf(kcdata.LinuxUserSymbol{})
+	w := kcdata.NewWriter(make([]byte, len(records)*size+itemRoom+definitionRoom))
+	if define {
+		if err := w.Define(kcdata.TypeLinuxUserSymbol); err != nil {
+			return nil, err
+		}
+	}
+	err := w.StructArray(kcdata.TypeLinuxUserSymbol, records)
+	return w.Written(), err
+}

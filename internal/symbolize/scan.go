@@ -1,0 +1,106 @@
+package symbolize
+
+import (
+	"encoding/binary"
+
+	"stackshot/kcdata"
+)
+
+// span is a piece of a file: [from, to).
+type span struct{ from, to int }
+
+// taskItems is where, in one task of a file, names stand or could.
+type taskItems struct {
+	insert      int    // where an item that is not there goes
+	strings     span   // the last string table; empty: none
+	table       []byte // its content
+	definitions []span // of the string table, which hold for one length
+	symbols     []span // arrays of records
+	records     []kcdata.LinuxUserSymbol
+	lastPath    uint32 // the highest offset in the string table that a mapping names
+}
+
+// scan finds the tasks of a plain buffer, in file order. defined is where the
+// first definition of the records stands; -1: nowhere.
+func scan(plain []byte) (tasks []taskItems, defined int, err error) {
+	r, err := kcdata.NewReader(plain)
+	if err != nil {
+		return nil, 0, err
+	}
+	defined = -1
+	var open *taskItems
+	for it, err := range r.Items() {
+		if err != nil {
+			return nil, 0, err
+		}
+		if defined < 0 && definitionOf(it) == kcdata.TypeLinuxUserSymbol {
+			defined = it.Offset
+		}
+		switch {
+		case it.Depth == 0 && it.Type == kcdata.TypeContainerBegin:
+			open = nil
+			if t := it.ContainerType(); t == kcdata.TypeTask || t == kcdata.TypeTransitioningTask {
+				tasks = append(tasks, taskItems{})
+				open = &tasks[len(tasks)-1]
+			}
+		case open != nil && it.Depth == 0: // its end
+			if open.insert == 0 {
+				open.insert = it.Offset
+			}
+			open = nil
+		case open != nil && it.Depth == 1:
+			open.note(it, itemSpan(plain, it))
+		}
+	}
+	return tasks, defined, nil
+}
+
+// itemSpan is an item with its header and padding.
+func itemSpan(plain []byte, it kcdata.Item) span {
+	const headerSize = 16
+	size := binary.LittleEndian.Uint32(plain[it.Offset+4:])
+	return span{it.Offset, it.Offset + headerSize + int(size)}
+}
+
+// note files an item that stands in the task itself. Names go behind the task's
+// mappings, else before its end.
+func (t *taskItems) note(it kcdata.Item, at span) {
+	elem, _, _ := it.Elem()
+	switch {
+	case it.Type == kcdata.TypeLinuxMapStrings:
+		t.strings, t.table, t.insert = at, it.Data, at.to
+	case definitionOf(it) == kcdata.TypeLinuxMapStrings:
+		t.definitions = append(t.definitions, at)
+	case elem == kcdata.TypeLinuxMapping:
+		t.insert = at.to
+		for _, m := range elements[kcdata.LinuxMapping](it) {
+			t.lastPath = max(t.lastPath, m.Path)
+		}
+	case elem == kcdata.TypeLinuxUserSymbol:
+		t.symbols = append(t.symbols, at)
+		t.records = append(t.records, elements[kcdata.LinuxUserSymbol](it)...)
+	}
+}
+
+// elements decodes an array as ParseSnapshot does: to the first that it cannot.
+func elements[T any](it kcdata.Item) []T {
+	const least = 4 // bytes of an element
+	var out []T
+	_, size, n := it.Elem()
+	for i := range n {
+		var v T
+		if size < least || kcdata.Unmarshal(it.Data[i*size:(i+1)*size], &v) != nil {
+			break
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// definitionOf is the type that a definition defines, else TypeInvalid.
+func definitionOf(it kcdata.Item) kcdata.Type {
+	if it.Type != kcdata.TypeDefinition || len(it.Data) < 4 {
+		return kcdata.TypeInvalid
+	}
+	return kcdata.Type(binary.LittleEndian.Uint32(it.Data))
+}
