@@ -65,15 +65,19 @@ static __always_inline struct rq *task_rq(struct task_struct *t)
 // ("x86/ptrace: Add FRED additional information to the pt_regs structure", in 6.9).
 #if defined(__TARGET_ARCH_x86)
 enum { USER_REGS = 21, USER_REG_CS = 17, USER_REG_SS = 20 };
-enum { REG_BP = 4, REG_BX = 5, REG_R10 = 7, REG_R9, REG_R8, REG_CX = 11, REG_DX, REG_SI, REG_DI, REG_ORIG_AX, REG_IP, REG_SP = 19 };
+enum { REG_FP = 4, REG_BP = REG_FP, REG_BX = 5, REG_R10 = 7, REG_R9, REG_R8, REG_CX = 11, REG_DX, REG_SI, REG_DI, REG_ORIG_AX, REG_IP, REG_SP = 19 };
 static __always_inline void clean_registers(u64 *v)
 {
 	v[USER_REG_CS] &= 0xffff;
 	v[USER_REG_SS] &= 0xffff;
 }
+// In 32-bit code: __USER32_CS (arch/x86/include/asm/segment.h), in a call as out
+// of one. TS_COMPAT is no answer: 64-bit code may make 32-bit calls.
+static __always_inline bool regs_compat(const u64 *v) { return (v[USER_REG_CS] & 0xff) == 0x23; }
 #else
-enum { USER_REGS = 34, REG_SP = 31, REG_PC };
+enum { USER_REGS = 34, REG_FP = 29, REG_SP = 31, REG_PC, REG_PSTATE };
 static __always_inline void clean_registers(u64 *v) {}
+static __always_inline bool regs_compat(const u64 *v) { return v[REG_PSTATE] & 0x10; } // PSR_MODE32_BIT
 #endif
 
 // The saved user registers, per architecture. amd64: a 32-bit task's call

@@ -18,7 +18,7 @@ const mostInstructions = 200_000
 // and is verified in few instructions. The counts are part of the test's output
 // even where it passes.
 func TestInstructionCounts(t *testing.T) {
-	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2})
+	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2, User: userAnywhere})
 	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
 		t.Skip(err)
 	}
@@ -31,6 +31,7 @@ func TestInstructionCounts(t *testing.T) {
 	}
 	t.Run("object", func(t *testing.T) { countAll(t, o.coll.Programs) })
 	t.Run("probeObject", countProbes)
+	t.Run("mapObject", countMapObject)
 	t.Run("trapObject", func(t *testing.T) {
 		requireTrap(t)
 		tr, err := o.LoadTrap(TrapConfig{Bytes: 16 << 20, Items: 65536})
@@ -40,6 +41,24 @@ func TestInstructionCounts(t *testing.T) {
 		defer tr.Close()
 		countAll(t, tr.coll.Programs)
 	})
+}
+
+// userAnywhere has the programs with all that they do, over a map that nobody
+// verified: they are loaded and never run.
+var userAnywhere = UserStacks{Mode: UserAuto, Frames: MaxUserFrames, Bytes: 16 << 10, Memory: &DirectMap{
+	Base: 0xffff_8880_0000_0000, TopShift: 39, VABits: 47, RAM: []RAMRange{{0x1000, 0x9f000}, {0x10_0000, 1 << 32}},
+}}
+
+func countMapObject(t *testing.T) {
+	for _, name := range []string{"peek_words", "walk_pages"} {
+		k, err := newAsker(name, userAnywhere.Memory)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		defer k.close()
+		countAll(t, k.coll.Programs)
+	}
 }
 
 func countProbes(t *testing.T) {

@@ -24,6 +24,10 @@ enum kc_type {
 	KC_LX_TASK_MEMORY = 0x4C41,
 	KC_LX_TASK_NS = 0x4C42,
 	KC_LX_TASK_EXE = 0x4C43,
+	KC_LX_MAPPING = 0x4C44,
+	KC_LX_MAP_NAME = 0x4C4C,
+	KC_LX_MAP_WALK = 0x4C4D,
+	KC_LX_CMDLINE_SEEN = 0x4C4E,
 	KC_LX_THREAD = 0x4C80,
 	KC_LX_SYSCALL = 0x4C81,
 	KC_LX_THREAD_IO = 0x4C82,
@@ -31,6 +35,9 @@ enum kc_type {
 	KC_LX_SIGNALS = 0x4C84,
 	KC_LX_THREAD_NS = 0x4C85,
 	KC_LX_REGISTERS = 0x4C87,
+	KC_LX_USER_WALK = 0x4C89,
+	KC_LX_USER_CHAIN = 0x4C8A,
+	KC_LX_USER_BYTES = 0x4C8B,
 };
 
 // flags of ths_ss_flags / ts_ss_flags / ths_state that we set
@@ -52,6 +59,14 @@ enum thread_present {
 	THREAD_HAS_EXIT_CODE = 1 << 9, THREAD_HAS_ONCPU = 1 << 10, THREAD_TRUNCATED = 1 << 11,
 	THREAD_NEVER_RAN = 1 << 12, THREAD_USER_MODE = 1 << 13, THREAD_IS_IDLE = 1 << 14, THREAD_IS_SELF = 1 << 15,
 	THREAD_HAS_MONOTONIC = 1 << 16, THREAD_DISPLACED = 1 << 17,
+};
+
+enum mapping_flags { MAPPING_DELETED = 1 << 0, MAPPING_VDSO = 1 << 1, MAPPING_ANON = 1 << 2, MAPPING_IN_WINDOW = 1 << 3 };
+enum map_walk_flags { MAP_WALK_WRITER = 1 << 0, MAP_WALK_WAITERS = 1 << 1, MAP_WALK_ASKED = 1 << 2, MAP_WALK_WHOLE = 1 << 3 };
+// flags of linux_user_walk that the window sets, kcdata/linux_user.go
+enum user_flags {
+	USER_WALKED = 1 << 0, USER_EXACT = 1 << 1, USER_TRUNCATED = 1 << 2, USER_PAGED_OUT = 1 << 3,
+	USER_REFUSED = 1 << 4, USER_OUTSIDE = 1 << 5, USER_COMPAT = 1 << 6, USER_NO_MEMORY = 1 << 7,
 };
 
 struct kc_header { u32 type, size; u64 flags; };
@@ -104,6 +119,14 @@ struct linux_task_ns { u32 mnt, pid, net, uts, ipc, cgroup, time, user; };
 
 struct linux_task_exe { u64 ino; u32 dev, reserved; char name[64]; };
 
+struct linux_mapping {
+	u64 start, end, offset, inode;
+	u32 dev_major, dev_minor, path, flags, build_id_len;
+	u8 build_id[20];
+};
+
+struct linux_map_walk { u32 flags, entries, leaves, torn, found, written; u64 walk_ns; };
+
 struct linux_thread {
 	u64 present;
 	u32 tid, tgid, state, exit_state, flags, cpu, on_cpu, policy;
@@ -132,6 +155,15 @@ struct linux_signals { u64 pending, shared_pending, blocked; };
 
 struct linux_thread_ns { u32 inode, tid; };
 
+struct linux_user_walk {
+	u32 flags, links, bytes, absent, refused, frames;
+	u64 stack_end;
+	u32 walk_ns, translations;
+	u64 stop_addr;
+};
+
+struct linux_user_link { u64 fp, pc; };
+
 struct latency_thread {
 	u64 thread_id, cur_thsnap1_latency, dispatch_serial_latency, dispatch_label_latency, cur_thsnap2_latency,
 		thread_name_latency, sur_times_latency, user_stack_latency, kernel_stack_latency, misc_latency;
@@ -150,12 +182,16 @@ struct all_records {
 	struct linux_task_memory linux_task_memory;
 	struct linux_task_ns linux_task_ns;
 	struct linux_task_exe linux_task_exe;
+	struct linux_mapping linux_mapping;
+	struct linux_map_walk linux_map_walk;
 	struct linux_thread linux_thread;
 	struct linux_syscall linux_syscall;
 	struct linux_thread_io linux_thread_io;
 	struct linux_delays linux_delays;
 	struct linux_signals linux_signals;
 	struct linux_thread_ns linux_thread_ns;
+	struct linux_user_walk linux_user_walk;
+	struct linux_user_link linux_user_link;
 	struct latency_thread latency_thread;
 	enum kc_type kc_type;
 	enum ss_flags ss_flags;
@@ -163,6 +199,9 @@ struct all_records {
 	enum ths_state ths_state;
 	enum task_present task_present;
 	enum thread_present thread_present;
+	enum mapping_flags mapping_flags;
+	enum map_walk_flags map_walk_flags;
+	enum user_flags user_flags;
 };
 const struct all_records *unused_records __attribute__((unused));
 

@@ -84,6 +84,7 @@ struct task_delay_info {
 };
 
 struct list_head { struct list_head *next; };
+struct timespec64 { s64 tv_sec; long tv_nsec; };
 struct sigpending { sigset_t signal; };
 
 struct signal_struct {
@@ -104,14 +105,38 @@ struct kernfs_node { u64 id; };
 struct cgroup { struct kernfs_node *kn; };
 struct css_set { struct cgroup *dfl_cgrp; };
 
-struct qstr { const unsigned char *name; };
+struct qstr { u32 len; const unsigned char *name; };
 struct super_block { u32 s_dev; };
 struct inode { unsigned long i_ino; struct super_block *i_sb; };
-struct dentry { struct qstr d_name; struct inode *d_inode; };
-struct path { struct dentry *dentry; };
-struct file { struct path f_path; };
+struct hlist_bl_node { struct hlist_bl_node **pprev; };
+struct dentry { struct qstr d_name; struct inode *d_inode; struct dentry *d_parent; struct hlist_bl_node d_hash; };
+struct vfsmount { struct dentry *mnt_root; };
+struct mount { struct mount *mnt_parent; struct dentry *mnt_mountpoint; struct vfsmount mnt; };
+struct path { struct vfsmount *mnt; struct dentry *dentry; };
+struct file { struct path f_path; struct inode *f_inode; unsigned int f_mode; };
+struct backing_file { struct path user_path; };
 
 struct percpu_counter { s64 count; };
+
+struct maple_metadata { unsigned char end; };
+struct maple_range_64 { unsigned long pivot[15]; void *slot[16]; struct maple_metadata meta; };
+struct maple_arange_64 { unsigned long pivot[9]; void *slot[10]; struct maple_metadata meta; };
+struct maple_node { void *parent; };
+struct maple_tree { void *ma_root; };
+
+struct rw_semaphore { atomic64_t count; };
+struct rwbase_rt { atomic_t readers; };
+struct rw_semaphore___rt { struct rwbase_rt rwbase; }; // CONFIG_PREEMPT_RT
+
+typedef struct { void *vdso; } mm_context_t;
+
+struct mm_struct;
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags, vm_pgoff;
+	struct file *vm_file;
+};
 
 struct mm_struct {
 	unsigned long hiwater_rss, hiwater_vm, total_vm, locked_vm, data_vm, exec_vm, stack_vm;
@@ -119,6 +144,11 @@ struct mm_struct {
 	int map_count;
 	struct percpu_counter rss_stat[4];
 	struct file *exe_file;
+	struct maple_tree mm_mt;
+	struct rw_semaphore mmap_lock;
+	mm_context_t context;
+	void *pgd;
+	unsigned long arg_start, arg_end;
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -32,10 +32,6 @@ extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 
 #define have(kfunc) (!!(kfunc))
 
-// hide keeps the compiler from using what it knows of x, so that the bound
-// that follows is checked where the verifier can see it.
-#define hide(x) asm volatile("" : "+r"(x))
-
 // turns(n) repeats at most n times (n up to 2^23). The count is the kernel's:
 // nothing of it is in a register that the verifier would have to follow.
 #define TURNS_MOST (8 * 1024 * 1024)
@@ -52,9 +48,7 @@ extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 		 *once_ = (bpf_iter_num_new(&turn_, 0, (n)), (void)bpf_iter_num_destroy, (void *)0);         \
 		(once_ = (void *)bpf_iter_num_next(&turn_)) && ((*(int *)once_ & 63) != 63 || !(over));)
 
-// Plain reads that must reach memory. They order nothing: what publishes and
-// what observes are atomics whose result is used.
-#define peek(x) (*(volatile __typeof__(x) *)&(x))
+// What publishes and what observes are atomics whose result is used.
 #define observe(p) __sync_fetch_and_add((p), 0)
 
 #endif

@@ -26,12 +26,16 @@ var records = map[string]kcdata.Type{
 	"linux_task_memory":           kcdata.TypeLinuxTaskMemory,
 	"linux_task_ns":               kcdata.TypeLinuxTaskNS,
 	"linux_task_exe":              kcdata.TypeLinuxTaskExe,
+	"linux_mapping":               kcdata.TypeLinuxMapping,
+	"linux_map_walk":              kcdata.TypeLinuxMapWalk,
 	"linux_thread":                kcdata.TypeLinuxThread,
 	"linux_syscall":               kcdata.TypeLinuxSyscall,
 	"linux_thread_io":             kcdata.TypeLinuxThreadIO,
 	"linux_delays":                kcdata.TypeLinuxDelays,
 	"linux_signals":               kcdata.TypeLinuxSignals,
 	"linux_thread_ns":             kcdata.TypeLinuxThreadNS,
+	"linux_user_walk":             kcdata.TypeLinuxUserWalk,
+	"linux_user_link":             kcdata.TypeLinuxUserChain,
 	"latency_thread":              kcdata.TypeLatencyInfoThread,
 }
 
@@ -222,12 +226,19 @@ var constants = map[string]uint64{
 	"KC_LX_TASK_MEMORY":      uint64(kcdata.TypeLinuxTaskMemory),
 	"KC_LX_TASK_NS":          uint64(kcdata.TypeLinuxTaskNS),
 	"KC_LX_TASK_EXE":         uint64(kcdata.TypeLinuxTaskExe),
+	"KC_LX_MAPPING":          uint64(kcdata.TypeLinuxMapping),
+	"KC_LX_MAP_NAME":         uint64(kcdata.TypeLinuxMapName),
+	"KC_LX_MAP_WALK":         uint64(kcdata.TypeLinuxMapWalk),
+	"KC_LX_CMDLINE_SEEN":     uint64(kcdata.TypeLinuxCmdlineSeen),
 	"KC_LX_THREAD":           uint64(kcdata.TypeLinuxThread),
 	"KC_LX_SYSCALL":          uint64(kcdata.TypeLinuxSyscall),
 	"KC_LX_THREAD_IO":        uint64(kcdata.TypeLinuxThreadIO),
 	"KC_LX_DELAYS":           uint64(kcdata.TypeLinuxDelays),
 	"KC_LX_SIGNALS":          uint64(kcdata.TypeLinuxSignals),
 	"KC_LX_THREAD_NS":        uint64(kcdata.TypeLinuxThreadNS),
+	"KC_LX_USER_WALK":        uint64(kcdata.TypeLinuxUserWalk),
+	"KC_LX_USER_CHAIN":       uint64(kcdata.TypeLinuxUserChain),
+	"KC_LX_USER_BYTES":       uint64(kcdata.TypeLinuxUserBytes),
 
 	"TASK_HAS_IDS":          kcdata.TaskHasIDs,
 	"TASK_HAS_TIMES":        kcdata.TaskHasTimes,
@@ -242,6 +253,15 @@ var constants = map[string]uint64{
 	"TASK_CORE_DUMPING":     kcdata.TaskCoreDumping,
 	"TASK_IS_SELF":          kcdata.TaskIsSelf,
 	"TASK_HAS_MONOTONIC":    kcdata.TaskHasMonotonic,
+
+	"MAPPING_DELETED":   kcdata.MappingDeleted,
+	"MAPPING_VDSO":      kcdata.MappingVDSO,
+	"MAPPING_ANON":      kcdata.MappingAnon,
+	"MAPPING_IN_WINDOW": kcdata.MappingInWindow,
+	"MAP_WALK_WRITER":   kcdata.MapWalkWriter,
+	"MAP_WALK_WAITERS":  kcdata.MapWalkWaiters,
+	"MAP_WALK_ASKED":    kcdata.MapWalkAsked,
+	"MAP_WALK_WHOLE":    kcdata.MapWalkWhole,
 
 	"THREAD_HAS_TIMES":      kcdata.ThreadHasTimes,
 	"THREAD_HAS_RUNTIME":    kcdata.ThreadHasRuntime,
@@ -261,6 +281,10 @@ var constants = map[string]uint64{
 	"THREAD_IS_SELF":        kcdata.ThreadIsSelf,
 	"THREAD_HAS_MONOTONIC":  kcdata.ThreadHasMonotonic,
 	"THREAD_DISPLACED":      kcdata.ThreadDisplaced,
+
+	"USER_WALKED": kcdata.UserWalked, "USER_EXACT": kcdata.UserExact, "USER_TRUNCATED": kcdata.UserTruncated,
+	"USER_PAGED_OUT": kcdata.UserPagedOut, "USER_REFUSED": kcdata.UserRefused, "USER_OUTSIDE": kcdata.UserOutside,
+	"USER_COMPAT": kcdata.UserCompat, "USER_NO_MEMORY": kcdata.UserNoMemory,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,
@@ -309,6 +333,22 @@ func TestBothArchitecturesHaveOneLayout(t *testing.T) {
 			qs, _ := btf.Sizeof(q.Type)
 			if p.Name != q.Name || p.Offset != q.Offset || ps != qs {
 				t.Errorf("struct %s: %s at %d, %d bytes; %s at %d, %d bytes", name, p.Name, p.Offset, ps, q.Name, q.Offset, qs)
+			}
+		}
+	}
+}
+
+// What the loader asks of the programs that find the direct map.
+func TestAskLayout(t *testing.T) {
+	for arch, object := range map[string]string{"amd64": "mapobject_x86_bpfel.o", "arm64": "mapobject_arm64_bpfel.o"} {
+		s, g := structOf(t, typesOf(t, object), "ask"), reflect.TypeFor[asked]()
+		if int(s.Size) != int(g.Size()) {
+			t.Errorf("%s: struct ask is %d bytes, Go's %d", arch, s.Size, g.Size())
+		}
+		named, _ := mirrorFields(g)
+		for _, m := range s.Members {
+			if f := named[m.Name]; f.Offset != uintptr(m.Offset.Bytes()) {
+				t.Errorf("%s: struct ask: %s at %d, Go's at %d", arch, m.Name, m.Offset.Bytes(), f.Offset)
 			}
 		}
 	}

@@ -20,7 +20,9 @@ type Config struct {
 	SelfTgid uint32 // the snapshotter's own, in its own pid namespace
 	Redact   bool   // leave out register and argument values
 	Latency  int    // 0: nothing is timed; 1: tasks (by the trap); 2: threads too
+	AllMaps  bool   // tests: every process's mappings are recorded in the window
 	Frames   int    // kernel frames per stack; 0: what the kernel allows, at most MaxFrames
+	User     UserStacks
 }
 
 // MaxFrames bounds a kernel stack (sink.h, MAX_FRAMES).
@@ -78,7 +80,9 @@ func load(cfg Config, names []string) (*Objects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("committed object: %w", err)
 	}
-	if err := configure(spec, cfg); err != nil {
+	few := cfg
+	few.User.room = cfg.PullStackBytes(0)
+	if err := configure(spec, few); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
@@ -99,21 +103,32 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if m := spec.Maps["samples"]; m != nil { // the first object's alone
 		m.MaxEntries = uint32(cfg.CPUs)
 	}
-	depth := StackDepth()
-	if cfg.Frames > 0 {
-		depth = min(depth, cfg.Frames)
-	}
-	redact := uint32(0)
-	if cfg.Redact {
-		redact = 1
+	if err := cfg.User.set(spec); err != nil {
+		return err
 	}
 	return setVariables(spec, map[string]uint32{
 		"cfg_page_shift":  pageShift(),
-		"cfg_stack_bytes": uint32(depth) * 8,
+		"cfg_stack_bytes": uint32(cfg.depth()) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
-		"cfg_redact":      redact,
+		"cfg_redact":      oneIf(cfg.Redact),
+		"cfg_all_maps":    oneIf(cfg.AllMaps),
 		"cfg_latency":     uint32(cfg.Latency),
 	})
+}
+
+func oneIf(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// depth is how many kernel frames are asked for.
+func (c Config) depth() int {
+	if c.Frames > 0 {
+		return min(StackDepth(), c.Frames)
+	}
+	return StackDepth()
 }
 
 func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {

@@ -18,19 +18,32 @@ import (
 const (
 	objectMapControl       = "control"
 	objectMapCpus          = "cpus"
+	objectMapMaple         = "maple"
 	objectMapSamples       = "samples"
 	objectMapScratch       = "scratch"
+	objectMapUserWorks     = "user_works"
 	objectProgCensus       = "census"
 	objectProgOnSwitch     = "on_switch"
 	objectProgRecordIdle   = "record_idle"
 	objectProgRecordTask   = "record_task"
 	objectProgRecount      = "recount"
 	objectProgSample       = "sample"
+	objectVarCfgAllMaps    = "cfg_all_maps"
+	objectVarCfgDmBase     = "cfg_dm_base"
+	objectVarCfgEncryption = "cfg_encryption"
 	objectVarCfgLatency    = "cfg_latency"
 	objectVarCfgPageShift  = "cfg_page_shift"
+	objectVarCfgProtNone   = "cfg_prot_none"
+	objectVarCfgRam        = "cfg_ram"
 	objectVarCfgRedact     = "cfg_redact"
 	objectVarCfgSelfTgid   = "cfg_self_tgid"
 	objectVarCfgStackBytes = "cfg_stack_bytes"
+	objectVarCfgTopShift   = "cfg_top_shift"
+	objectVarCfgUserBytes  = "cfg_user_bytes"
+	objectVarCfgUserFrames = "cfg_user_frames"
+	objectVarCfgUserMode   = "cfg_user_mode"
+	objectVarCfgUserRoom   = "cfg_user_room"
+	objectVarCfgVaBits     = "cfg_va_bits"
 	objectVarUnusedCensus  = "unused_census"
 	objectVarUnusedRecords = "unused_records"
 	objectVarUnusedSecond  = "unused_second"
@@ -90,21 +103,34 @@ type objectProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectMapSpecs struct {
-	Control *ebpf.MapSpec `ebpf:"control"`
-	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
-	Samples *ebpf.MapSpec `ebpf:"samples"`
-	Scratch *ebpf.MapSpec `ebpf:"scratch"`
+	Control   *ebpf.MapSpec `ebpf:"control"`
+	Cpus      *ebpf.MapSpec `ebpf:"cpus"`
+	Maple     *ebpf.MapSpec `ebpf:"maple"`
+	Samples   *ebpf.MapSpec `ebpf:"samples"`
+	Scratch   *ebpf.MapSpec `ebpf:"scratch"`
+	UserWorks *ebpf.MapSpec `ebpf:"user_works"`
 }
 
 // objectVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectVariableSpecs struct {
+	CfgAllMaps    *ebpf.VariableSpec `ebpf:"cfg_all_maps"`
+	CfgDmBase     *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
+	CfgEncryption *ebpf.VariableSpec `ebpf:"cfg_encryption"`
 	CfgLatency    *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift  *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
+	CfgProtNone   *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
+	CfgRam        *ebpf.VariableSpec `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
+	CfgTopShift   *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
+	CfgUserBytes  *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
+	CfgUserFrames *ebpf.VariableSpec `ebpf:"cfg_user_frames"`
+	CfgUserMode   *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
+	CfgUserRoom   *ebpf.VariableSpec `ebpf:"cfg_user_room"`
+	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
 	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.VariableSpec `ebpf:"unused_second"`
@@ -130,18 +156,22 @@ func (o *objectObjects) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectMaps struct {
-	Control *ebpf.Map `ebpf:"control"`
-	Cpus    *ebpf.Map `ebpf:"cpus"`
-	Samples *ebpf.Map `ebpf:"samples"`
-	Scratch *ebpf.Map `ebpf:"scratch"`
+	Control   *ebpf.Map `ebpf:"control"`
+	Cpus      *ebpf.Map `ebpf:"cpus"`
+	Maple     *ebpf.Map `ebpf:"maple"`
+	Samples   *ebpf.Map `ebpf:"samples"`
+	Scratch   *ebpf.Map `ebpf:"scratch"`
+	UserWorks *ebpf.Map `ebpf:"user_works"`
 }
 
 func (m *objectMaps) Close() error {
 	return _ObjectClose(
 		m.Control,
 		m.Cpus,
+		m.Maple,
 		m.Samples,
 		m.Scratch,
+		m.UserWorks,
 	)
 }
 
@@ -149,11 +179,22 @@ func (m *objectMaps) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectVariables struct {
+	CfgAllMaps    *ebpf.Variable `ebpf:"cfg_all_maps"`
+	CfgDmBase     *ebpf.Variable `ebpf:"cfg_dm_base"`
+	CfgEncryption *ebpf.Variable `ebpf:"cfg_encryption"`
 	CfgLatency    *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift  *ebpf.Variable `ebpf:"cfg_page_shift"`
+	CfgProtNone   *ebpf.Variable `ebpf:"cfg_prot_none"`
+	CfgRam        *ebpf.Variable `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
+	CfgTopShift   *ebpf.Variable `ebpf:"cfg_top_shift"`
+	CfgUserBytes  *ebpf.Variable `ebpf:"cfg_user_bytes"`
+	CfgUserFrames *ebpf.Variable `ebpf:"cfg_user_frames"`
+	CfgUserMode   *ebpf.Variable `ebpf:"cfg_user_mode"`
+	CfgUserRoom   *ebpf.Variable `ebpf:"cfg_user_room"`
+	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
 	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.Variable `ebpf:"unused_second"`

@@ -80,6 +80,8 @@ static __noinline long record_user(struct sink *s, struct task_struct *t)
 	kc_item_full(&i->call.call, KC_LX_SYSCALL);
 	read_syscall(t, regs, v, &i->call.call.v);
 	clean_registers(v);
+	if (!err)
+		note_registers(v, i->call.call.v.nr);
 	i->regs.h.type = KC_ARRAY_PAD0 | (USER_REGS & 1) * 8;
 	i->regs.h.size = sizeof(i->regs.v);
 	i->regs.h.flags = ((u64)KC_LX_REGISTERS << 32) | USER_REGS;
@@ -133,8 +135,6 @@ static __noinline long record_pid_ns(struct sink *s, struct task_struct *t, u32 
 	return sink_commit(s, sizeof(i->h) + ((n * sizeof(i->v[0]) + pad) & 0x7f));
 }
 
-struct latency_item { KC_ITEM(struct latency_thread, latency); };
-
 // record_latency is XNU's record of one thread, its last item.
 static __noinline long record_latency(struct sink *s)
 {
@@ -151,10 +151,11 @@ static __noinline long record_latency(struct sink *s)
 	return sink_commit(s, sizeof(*i));
 }
 
-// What a thread may take, and the end of its task after it.
+// What a thread may take, and the end of its task after it; less its user stack,
+// which asks for room of its own.
 #define THREAD_MOST                                                                             \
 	(THREAD_ROOM + sizeof(struct io_item) + sizeof(struct delay_item) + sizeof(struct ns_item) + \
-		sizeof(struct user_items) + (cfg_latency >= 2 ? sizeof(struct latency_item) : 0) + 2 * sizeof(struct kc_header))
+		sizeof(struct user_items) + THREAD_END)
 
 // record_thread writes one thread's container, whole.
 static __always_inline long record_thread(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
@@ -165,7 +166,7 @@ static __always_inline long record_thread(struct sink *s, struct task_struct *t,
 	kept(s)->laps.rest = lap(&kept(s)->laps);
 	if (record_io(s, t) || record_delays(s, t) || record_pid_ns(s, t, level))
 		return NO_ROOM;
-	if (has_user_regs(t) && record_user(s, t))
+	if (has_user_regs(t) && (record_user(s, t) || record_user_stack(s, t)))
 		return NO_ROOM;
 	if (cfg_latency >= 2 && record_latency(s))
 		return NO_ROOM;

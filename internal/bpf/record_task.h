@@ -206,7 +206,9 @@ static __always_inline long open_task(struct sink *s, struct task_struct *t, str
 {
 	if (!sink_room(s, TASK_ROOM))
 		return NO_ROOM;
-	if (past_exit(t))
+	bool gone = past_exit(t);
+	want_maps(gone ? 0 : t->mm);
+	if (gone)
 		return record_exit_head(s, t, level);
 	long err = record_task_head(s, t, c, level);
 	return err ? err : record_task_mm(s, t);

@@ -12,6 +12,13 @@ const volatile u32 cfg_redact;                // leave out register and argument
 const volatile u32 cfg_latency;               // 1: time tasks (trap), 2: threads too
 const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
 
+// hide keeps the compiler from using what it knows of x, so that the bound
+// that follows is checked where the verifier can see it.
+#define hide(x) asm volatile("" : "+r"(x))
+
+// Plain reads that must reach memory. They order nothing.
+#define peek(x) (*(volatile __typeof__(x) *)&(x))
+
 // What a refused record answers where the sink has no more room.
 #define NO_ROOM (-28) // -ENOSPC
 

@@ -7,6 +7,10 @@
 #ifndef STACKSHOT_SINK_REGION_H
 #define STACKSHOT_SINK_REGION_H
 
+// What one process's mappings may take; made sure of at once, since few processes
+// have them recorded.
+#define MAP_BYTES (64 << 10)
+
 struct sink {
 	struct trap_worker *w;
 };
@@ -107,6 +111,67 @@ static __always_inline void sink_fetch_stack(struct task_struct *t)
 		if (sp + at < regs)
 			fetch_word(sp + at);
 }
+
+// Behind the region lies room that no chunk has, so that a write whose length the
+// verifier does not know may begin at the very end of it (TrapConfig, regionSlack).
+#define REGION_SLACK (20 << 10)
+
+static __always_inline void *region_loose(u64 off, const u32 n)
+{
+	u32 zero = 0;
+	char *b = bpf_map_lookup_elem(&region, &zero);
+	hide(off);
+	return !b || off > cfg_region_bytes + REGION_SLACK - n ? 0 : b + off;
+}
+
+// Of sink_seq.h: bytes that lie elsewhere; a record written piece by piece. Room
+// for all of it was made sure of.
+#define MOST_WRITTEN 16016
+static __always_inline long sink_write(struct sink *s, void *from, u32 n)
+{
+	void *to = region_loose(s->w->pos, MOST_WRITTEN);
+	hide(n);
+	if (!to || n > MOST_WRITTEN || s->w->end - s->w->pos < n)
+		return NO_ROOM;
+	bpf_probe_read_kernel(to, n, from);
+	return sink_commit(s, n);
+}
+
+#define SINK_PIECE (4096 + 16)
+static __always_inline void *sink_piece(struct sink *s, u64 off) { return region_loose(s->w->pos + off, SINK_PIECE); }
+static __always_inline long sink_commit_pieces(struct sink *s, u32 n) { return sink_commit(s, n); }
+
+// Loads that may fault, and then give 0: cheaper than a helper. The kernel knows
+// what type lies there only by our word for it, and this one is two plain words.
+static __always_inline struct timespec64 *as_words(u64 at)
+{
+	return bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct timespec64));
+}
+
+static __always_inline u64 kernel_word(u64 at) { return as_words(at)->tv_sec; }
+
+static __always_inline void kernel_pair(u64 at, u64 *pair)
+{
+	struct timespec64 *w = as_words(at);
+	pair[0] = w->tv_sec;
+	pair[1] = w->tv_nsec;
+}
+
+// sink_fetch_user loads a word of each line of the KiB at at, as far as its page
+// goes: a chain leads from one line to the next and would wait for each.
+static __always_inline void sink_fetch_user(u64 at)
+{
+#pragma unroll
+	for (u32 off = 0; off < 1024; off += 64)
+		fetch(kernel_word((at & ~4095ull) | ((at + off) & 4095)));
+}
+
+#define REPEATED(step)
+#define repeat(n, step, s_, u_)   \
+	turns(n) {                    \
+		if (step(s_, u_))         \
+			break;                \
+	}
 
 static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_ns += ns; }
 

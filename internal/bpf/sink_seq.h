@@ -10,7 +10,12 @@
 #ifndef STACKSHOT_SINK_SEQ_H
 #define STACKSHOT_SINK_SEQ_H
 
-#define SCRATCH_SIZE (MAX_FRAMES * 8 + 1024)
+// As large as the kernel allows: a piece of a user stack is the largest record.
+#define SCRATCH_SIZE (32 << 10)
+
+// What one process's mappings may take: they are one object of the file, whose
+// buffer is 32 KiB (kernel/bpf/bpf_iter.c).
+#define MAP_BYTES (24 << 10)
 
 struct scratch { u8 room[SCRATCH_SIZE]; };
 
@@ -36,10 +41,48 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 	return bpf_seq_write(s->seq, s->scratch->room, n);
 }
 
+// sink_write commits n bytes, at most MOST_WRITTEN, that lie in map memory.
+#define MOST_WRITTEN 16016
+static __always_inline long sink_write(struct sink *s, void *from, u32 n)
+{
+	hide(n);
+	return n > MOST_WRITTEN ? NO_ROOM : bpf_seq_write(s->seq, from, n);
+}
+
+// sink_piece is room for SINK_PIECE bytes at off of the record to be committed
+// by sink_commit_pieces.
+#define SINK_PIECE (4096 + 16)
+static __always_inline void *sink_piece(struct sink *s, u64 off)
+{
+	hide(off);
+	return off > SCRATCH_SIZE - SINK_PIECE ? 0 : s->scratch->room + off;
+}
+
+static __always_inline long sink_commit_pieces(struct sink *s, u32 n)
+{
+	hide(n);
+	return n > SCRATCH_SIZE ? NO_ROOM : bpf_seq_write(s->seq, s->scratch->room, n);
+}
+
+// repeat calls step(s, u) until it gives 1, n times at most: by bpf_loop, since
+// the kernels that need this sink have no other loop.
+struct user_work;
+struct repeated { struct sink *s; struct user_work *u; };
+#define REPEATED(step) \
+	static long step##_turn(u32 i, struct repeated *r) { return step(r->s, r->u); }
+#define repeat(n, step, s_, u_)                          \
+	do {                                                 \
+		struct repeated r_ = { .s = (s_), .u = (u_) };   \
+		bpf_loop(n, step##_turn, &r_, 0);                \
+	} while (0)
+
 static __always_inline void sink_unwound(struct sink *s, u64 ns) {}
 
 // sink_fetch_stack: the kernels that need this sink have no bpf_rdonly_cast.
 static __always_inline void sink_fetch_stack(struct task_struct *t) {}
+
+// sink_fetch_user: nor is a helper of use to fetch with.
+static __always_inline void sink_fetch_user(u64 at) {}
 
 // sink_count: the second pass compares thread by thread here.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r) {}

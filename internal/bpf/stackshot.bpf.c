@@ -14,10 +14,23 @@
 #include "sink_seq.h"
 #include "maps.h"
 #include "pid.h"
+#include "maple.h"
+#include "record_maps.h"
 #include "record_task.h"
 #include "record_thread.h"
+#include "kernelword.h"
+#include "usermem.h"
+#include "record_user.h"
+#include "record_cmdline.h"
 #include "record_more.h"
 #include "sample.h"
+
+// The kernel shows all that is said of a thread, and before the first of its task,
+// in one buffer. userstacks.go bounds the stacks by what is left of it.
+enum { SEQ_FIXED = 4 << 10 };
+_Static_assert(TASK_ROOM + sizeof(struct thread_head) + sizeof(struct io_item) + sizeof(struct delay_item) +
+	sizeof(struct ns_item) + sizeof(struct user_items) + sizeof(struct walk_item) + sizeof(struct latency_item) +
+	8 * sizeof(struct kc_header) <= SEQ_FIXED, "records but for the stacks");
 
 char _license[] SEC("license") = "GPL";
 
@@ -58,13 +71,16 @@ int record_task(struct bpf_iter__task *ctx)
 	if (!c || !slot || !s.scratch)
 		return 0;
 	if (!t) {
-		if (slot->begun && close_container(&s, slot->open_id) == 0)
+		if (slot->begun && !record_maps(&s) && close_container(&s, slot->open_id) == 0)
 			slot->done = 1;
 		return 0;
 	}
 	u32 level = ns_level();
-	if (t->pid == t->tgid && begin_task(&s, t, c, slot, level))
-		return 0;
+	if (t->pid == t->tgid) {
+		forget_tables();
+		if (begin_task(&s, t, c, slot, level))
+			return 0;
+	}
 	if (!slot->begun)
 		return 0; // the leader is not there: the task is being reaped
 	if (record_thread(&s, t, slot_of(t->thread_info.cpu), level) == 0)

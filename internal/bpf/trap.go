@@ -48,6 +48,9 @@ const MaxAsked = 1024
 // Rooms for threads that the second pass found changed.
 const secondsRoom = 4096
 
+// Behind the region (sink_region.h, REGION_SLACK).
+const regionSlack = 20 << 10
+
 // A continuation piece comes with a new chunk, which is rarely below this.
 const bytesPerPiece = 2048
 
@@ -62,12 +65,8 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 		return nil, err
 	}
 	pieces := cfg.Bytes/bytesPerPiece + 1024
-	floor := uint32(0)
-	if cfg.Floor {
-		floor = 1
-	}
 	if err := setVariables(spec, map[string]uint32{
-		"cfg_floor":        floor,
+		"cfg_floor":        oneIf(cfg.Floor),
 		"cfg_stale_tid":    cfg.Stale,
 		"cfg_region_bytes": uint32(cfg.Bytes),
 		"cfg_queue_items":  uint32(cfg.Items),
@@ -75,7 +74,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	}); err != nil {
 		return nil, err
 	}
-	spec.Maps["region"].ValueSize = uint32(cfg.Bytes)
+	spec.Maps["region"].ValueSize = uint32(cfg.Bytes) + regionSlack
 	spec.Maps["queue"].ValueSize = uint32(workqueue.Size(cfg.Items))
 	spec.Maps["workers"].MaxEntries = uint32(o.config.CPUs)
 	spec.Maps["parts"].MaxEntries = uint32(cfg.Items)

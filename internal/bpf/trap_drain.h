@@ -127,7 +127,7 @@ static __always_inline u32 record_part(struct stop *s, struct sink *to, struct c
 	u32 state = PART_NO_ROOM;
 	if (p->pid == tgid) {
 		part->flags |= PART_OPENED;
-		if (!cfg_floor && open_task(to, p, c, 0))
+		if (!cfg_floor && (open_task(to, p, c, 0) || record_maps(to)))
 			goto out;
 		part->head_ns = step(w);
 	}
@@ -163,6 +163,8 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	w->threads = 0;
 	w->switches = w->runtime = 0;
 	w->shallow = 0;
+	forget_leaf();
+	forget_tables();
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
 	if (!end_piece(s, w)) {
 		stop_no_space(s);

@@ -21,6 +21,7 @@ const (
 	trapObjectMapControl        = "control"
 	trapObjectMapCpus           = "cpus"
 	trapObjectMapHints          = "hints"
+	trapObjectMapMaple          = "maple"
 	trapObjectMapParts          = "parts"
 	trapObjectMapPieces         = "pieces"
 	trapObjectMapQueue          = "queue"
@@ -28,18 +29,30 @@ const (
 	trapObjectMapSeconds        = "seconds"
 	trapObjectMapStop           = "stop"
 	trapObjectMapTraces         = "traces"
+	trapObjectMapUserWorks      = "user_works"
 	trapObjectMapWorkers        = "workers"
 	trapObjectProgTrap          = "trap"
+	trapObjectVarCfgAllMaps     = "cfg_all_maps"
+	trapObjectVarCfgDmBase      = "cfg_dm_base"
+	trapObjectVarCfgEncryption  = "cfg_encryption"
 	trapObjectVarCfgFloor       = "cfg_floor"
 	trapObjectVarCfgLatency     = "cfg_latency"
 	trapObjectVarCfgPageShift   = "cfg_page_shift"
 	trapObjectVarCfgPieces      = "cfg_pieces"
+	trapObjectVarCfgProtNone    = "cfg_prot_none"
 	trapObjectVarCfgQueueItems  = "cfg_queue_items"
+	trapObjectVarCfgRam         = "cfg_ram"
 	trapObjectVarCfgRedact      = "cfg_redact"
 	trapObjectVarCfgRegionBytes = "cfg_region_bytes"
 	trapObjectVarCfgSelfTgid    = "cfg_self_tgid"
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
 	trapObjectVarCfgStaleTid    = "cfg_stale_tid"
+	trapObjectVarCfgTopShift    = "cfg_top_shift"
+	trapObjectVarCfgUserBytes   = "cfg_user_bytes"
+	trapObjectVarCfgUserFrames  = "cfg_user_frames"
+	trapObjectVarCfgUserMode    = "cfg_user_mode"
+	trapObjectVarCfgUserRoom    = "cfg_user_room"
+	trapObjectVarCfgVaBits      = "cfg_va_bits"
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
 	trapObjectVarUnusedPlace    = "unused_place"
@@ -97,35 +110,48 @@ type trapObjectProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectMapSpecs struct {
-	Arenas  *ebpf.MapSpec `ebpf:"arenas"`
-	Asked   *ebpf.MapSpec `ebpf:"asked"`
-	Control *ebpf.MapSpec `ebpf:"control"`
-	Cpus    *ebpf.MapSpec `ebpf:"cpus"`
-	Hints   *ebpf.MapSpec `ebpf:"hints"`
-	Parts   *ebpf.MapSpec `ebpf:"parts"`
-	Pieces  *ebpf.MapSpec `ebpf:"pieces"`
-	Queue   *ebpf.MapSpec `ebpf:"queue"`
-	Region  *ebpf.MapSpec `ebpf:"region"`
-	Seconds *ebpf.MapSpec `ebpf:"seconds"`
-	Stop    *ebpf.MapSpec `ebpf:"stop"`
-	Traces  *ebpf.MapSpec `ebpf:"traces"`
-	Workers *ebpf.MapSpec `ebpf:"workers"`
+	Arenas    *ebpf.MapSpec `ebpf:"arenas"`
+	Asked     *ebpf.MapSpec `ebpf:"asked"`
+	Control   *ebpf.MapSpec `ebpf:"control"`
+	Cpus      *ebpf.MapSpec `ebpf:"cpus"`
+	Hints     *ebpf.MapSpec `ebpf:"hints"`
+	Maple     *ebpf.MapSpec `ebpf:"maple"`
+	Parts     *ebpf.MapSpec `ebpf:"parts"`
+	Pieces    *ebpf.MapSpec `ebpf:"pieces"`
+	Queue     *ebpf.MapSpec `ebpf:"queue"`
+	Region    *ebpf.MapSpec `ebpf:"region"`
+	Seconds   *ebpf.MapSpec `ebpf:"seconds"`
+	Stop      *ebpf.MapSpec `ebpf:"stop"`
+	Traces    *ebpf.MapSpec `ebpf:"traces"`
+	UserWorks *ebpf.MapSpec `ebpf:"user_works"`
+	Workers   *ebpf.MapSpec `ebpf:"workers"`
 }
 
 // trapObjectVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectVariableSpecs struct {
+	CfgAllMaps     *ebpf.VariableSpec `ebpf:"cfg_all_maps"`
+	CfgDmBase      *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
+	CfgEncryption  *ebpf.VariableSpec `ebpf:"cfg_encryption"`
 	CfgFloor       *ebpf.VariableSpec `ebpf:"cfg_floor"`
 	CfgLatency     *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.VariableSpec `ebpf:"cfg_pieces"`
+	CfgProtNone    *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.VariableSpec `ebpf:"cfg_queue_items"`
+	CfgRam         *ebpf.VariableSpec `ebpf:"cfg_ram"`
 	CfgRedact      *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.VariableSpec `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgStaleTid    *ebpf.VariableSpec `ebpf:"cfg_stale_tid"`
+	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
+	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
+	CfgUserFrames  *ebpf.VariableSpec `ebpf:"cfg_user_frames"`
+	CfgUserMode    *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
+	CfgUserRoom    *ebpf.VariableSpec `ebpf:"cfg_user_room"`
+	CfgVaBits      *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
@@ -154,19 +180,21 @@ func (o *trapObjectObjects) Close() error {
 //
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectMaps struct {
-	Arenas  *ebpf.Map `ebpf:"arenas"`
-	Asked   *ebpf.Map `ebpf:"asked"`
-	Control *ebpf.Map `ebpf:"control"`
-	Cpus    *ebpf.Map `ebpf:"cpus"`
-	Hints   *ebpf.Map `ebpf:"hints"`
-	Parts   *ebpf.Map `ebpf:"parts"`
-	Pieces  *ebpf.Map `ebpf:"pieces"`
-	Queue   *ebpf.Map `ebpf:"queue"`
-	Region  *ebpf.Map `ebpf:"region"`
-	Seconds *ebpf.Map `ebpf:"seconds"`
-	Stop    *ebpf.Map `ebpf:"stop"`
-	Traces  *ebpf.Map `ebpf:"traces"`
-	Workers *ebpf.Map `ebpf:"workers"`
+	Arenas    *ebpf.Map `ebpf:"arenas"`
+	Asked     *ebpf.Map `ebpf:"asked"`
+	Control   *ebpf.Map `ebpf:"control"`
+	Cpus      *ebpf.Map `ebpf:"cpus"`
+	Hints     *ebpf.Map `ebpf:"hints"`
+	Maple     *ebpf.Map `ebpf:"maple"`
+	Parts     *ebpf.Map `ebpf:"parts"`
+	Pieces    *ebpf.Map `ebpf:"pieces"`
+	Queue     *ebpf.Map `ebpf:"queue"`
+	Region    *ebpf.Map `ebpf:"region"`
+	Seconds   *ebpf.Map `ebpf:"seconds"`
+	Stop      *ebpf.Map `ebpf:"stop"`
+	Traces    *ebpf.Map `ebpf:"traces"`
+	UserWorks *ebpf.Map `ebpf:"user_works"`
+	Workers   *ebpf.Map `ebpf:"workers"`
 }
 
 func (m *trapObjectMaps) Close() error {
@@ -176,6 +204,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Control,
 		m.Cpus,
 		m.Hints,
+		m.Maple,
 		m.Parts,
 		m.Pieces,
 		m.Queue,
@@ -183,6 +212,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Seconds,
 		m.Stop,
 		m.Traces,
+		m.UserWorks,
 		m.Workers,
 	)
 }
@@ -191,16 +221,27 @@ func (m *trapObjectMaps) Close() error {
 //
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectVariables struct {
+	CfgAllMaps     *ebpf.Variable `ebpf:"cfg_all_maps"`
+	CfgDmBase      *ebpf.Variable `ebpf:"cfg_dm_base"`
+	CfgEncryption  *ebpf.Variable `ebpf:"cfg_encryption"`
 	CfgFloor       *ebpf.Variable `ebpf:"cfg_floor"`
 	CfgLatency     *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.Variable `ebpf:"cfg_pieces"`
+	CfgProtNone    *ebpf.Variable `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.Variable `ebpf:"cfg_queue_items"`
+	CfgRam         *ebpf.Variable `ebpf:"cfg_ram"`
 	CfgRedact      *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.Variable `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgStaleTid    *ebpf.Variable `ebpf:"cfg_stale_tid"`
+	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
+	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`
+	CfgUserFrames  *ebpf.Variable `ebpf:"cfg_user_frames"`
+	CfgUserMode    *ebpf.Variable `ebpf:"cfg_user_mode"`
+	CfgUserRoom    *ebpf.Variable `ebpf:"cfg_user_room"`
+	CfgVaBits      *ebpf.Variable `ebpf:"cfg_va_bits"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`

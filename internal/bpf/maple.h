@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// A process's mappings, from the maple tree of its mm, without a lock. The tree
+// is what it was when the machine stopped: perhaps in the middle of a change. So
+// whatever does not fit together (a node that was cut off, a mapping that is not
+// this mm's or does not lie where the tree says) is not known, and every walk is
+// bounded by itself.
+//
+// The encoding is lib/maple_tree.c's, the same from 6.1 to 7.3: a pointer to a
+// node has the node's type in bits 3-6, and nodes are aligned to their size; the
+// root has bit 1 set, else it is no node. Pivots are the inclusive ends of the
+// slots; a leaf's slots are the entries. Where the parts of a node are is BTF's.
+#ifndef STACKSHOT_MAPLE_H
+#define STACKSHOT_MAPLE_H
+
+enum { MAPLE_LEAF_64 = 1, MAPLE_RANGE_64, MAPLE_ARANGE_64 }; // enum maple_type
+enum { MAPLE_LOST, MAPLE_AT_LEAF, MAPLE_BELOW };
+
+// MAPLE_DEPTH: a node has five entries at least, so this is a million mappings.
+enum { MAPLE_WORDS = 32, MAPLE_PIVOTS = 15, MAPLE_DEPTH = 10, MAPPED_PATH = 256 };
+
+// What a walk keeps, on each CPU: written by the programs of its worker alone,
+// from one item to the next.
+struct maple {
+	u64 node[MAPLE_WORDS]; // the node reached, copied at once
+	u64 vma[MAPLE_WORDS];  // the mapping found, as far as it is of interest
+	u64 mm, root, vdso, pgd, args, args_end;
+	u64 key, link; // looked for; the encoded pointer in the slot reached
+	u64 min, max;  // of that slot, inclusive
+	u64 low, last; // of its node
+	u64 tree;      // the root from which node is a leaf; 0: it is none
+	u64 began, stack_end;
+	u32 offset, end; // the slot reached, the last one in use
+	u32 slots, state; // word at which slots begin; what became of the last step
+	u32 why, whole, full;
+	u32 entries, leaves, torn, found, written, bytes;
+	u64 dentry, mount, inode; // of the mapping's file
+	u32 device, flags;
+	u32 copied;
+	u32 pos, parts;                  // of its path, written from the end
+	char path[2 * MAPPED_PATH + 32]; // zero from MAPPED_PATH on
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct maple);
+} maple SEC(".maps");
+
+static __always_inline struct maple *the_maple(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&maple, &zero);
+}
+
+#define word_of(type, field) (bpf_core_field_offset(((struct type *)0)->field) / 8)
+#define words_of(type, field) (bpf_core_field_size(((struct type *)0)->field) / 8)
+#define vma_word(m, field) ((m)->vma[word_of(vm_area_struct, field) & (MAPLE_WORDS - 1)])
+#define vma_upto(field) (bpf_core_field_offset(((struct vm_area_struct *)0)->field) + 8)
+
+// A variable place in a node: masked where the verifier can see it.
+static __always_inline u64 node_word(struct maple *m, u64 at)
+{
+	asm volatile("" : "+r"(at));
+	return m->node[at & (MAPLE_WORDS - 1)];
+}
+
+static __always_inline u32 node_byte(struct maple *m, u32 at)
+{
+	return ((u8 *)m->node)[at & (sizeof(m->node) - 1)];
+}
+
+// node_end is the last slot in use. Only nodes for allocation always say it; the
+// others do where their last pivot is free (ma_data_end).
+static __always_inline u32 node_end(struct maple *m, bool alloc)
+{
+	const u32 pivots = words_of(maple_range_64, pivot);
+	if (alloc)
+		return node_byte(m, bpf_core_field_offset(((struct maple_arange_64 *)0)->meta.end));
+	u64 pivot = node_word(m, word_of(maple_range_64, pivot) + pivots - 1);
+	if (!pivot)
+		return node_byte(m, bpf_core_field_offset(((struct maple_range_64 *)0)->meta.end));
+	return pivot == m->last ? pivots - 1 : pivots;
+}
+
+// take_slot reads slot m->offset, of which m->min is known. False: the node is torn.
+static __always_inline bool take_slot(struct maple *m, u32 slots)
+{
+	u64 pivot = node_word(m, word_of(maple_range_64, pivot) + m->offset);
+	m->max = m->last;
+	if (m->offset < m->end && pivot)
+		m->max = pivot;
+	m->link = node_word(m, slots + m->offset);
+	return m->min <= m->max && m->max <= m->last;
+}
+
+// find_slot finds m->key's slot in the node at hand. Mappings are made of pages,
+// so keys and pivots are compared by 4 KiB: what is left of them then has room for
+// a sign, and nothing branches.
+static __always_inline bool find_slot(struct maple *m, u32 slots)
+{
+	const u64 *pivot = m->node + word_of(maple_range_64, pivot);
+	u64 end = m->end, key = m->key >> 12, below = 0;
+#pragma unroll
+	for (u64 i = 0; i < MAPLE_PIVOTS; i++)
+		below += (((pivot[i] >> 12) - key) & (i - end)) >> 63;
+	m->offset = below;
+	m->min = m->low;
+	if (below)
+		m->min = node_word(m, word_of(maple_range_64, pivot) + below - 1) + 1;
+	return take_slot(m, slots) && m->key >= m->min && m->key <= m->max;
+}
+
+// Nodes are as this code knows them: of a size and with a number of pivots that
+// have room here, and their pivots at one place.
+#define maple_known()                                                                          \
+	(bpf_core_type_size(struct maple_node) == sizeof(((struct maple *)0)->node) &&             \
+		words_of(maple_range_64, pivot) == MAPLE_PIVOTS && word_of(maple_range_64, pivot) == 1 && \
+		word_of(maple_arange_64, pivot) == 1 && words_of(maple_arange_64, pivot) <= MAPLE_PIVOTS)
+
+// maple_down reads the node that m->link points to and finds m->key's slot in it.
+// What a branch brings goes through memory: the verifier then walks the rest once.
+static __always_inline u32 maple_down(struct maple *m)
+{
+	const u64 mask = sizeof(m->node) - 1;
+	u64 at = m->link & ~mask;
+	volatile u32 *end = &m->end, *slots = &m->slots;
+	u32 type = m->link >> 3 & 15;
+	if (type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64 || bpf_probe_read_kernel(m->node, sizeof(m->node), (void *)at))
+		return MAPLE_LOST;
+	if ((m->node[0] & ~mask) == at) // its own parent: taken out of the tree
+		return MAPLE_LOST;
+	m->low = m->min;
+	m->last = m->max;
+	*slots = word_of(maple_range_64, slot);
+	if (type == MAPLE_ARANGE_64)
+		*slots = word_of(maple_arange_64, slot);
+	*end = node_end(m, type == MAPLE_ARANGE_64);
+	if (*end > (type == MAPLE_ARANGE_64 ? words_of(maple_arange_64, pivot) : words_of(maple_range_64, pivot)))
+		return MAPLE_LOST;
+	if (!find_slot(m, *slots))
+		return MAPLE_LOST;
+	return type == MAPLE_LEAF_64 ? MAPLE_AT_LEAF : MAPLE_BELOW;
+}
+
+static long maple_step(u32 i, void *unused)
+{
+	struct maple *m = the_maple();
+	if (!m)
+		return 1;
+	m->state = maple_down(m);
+	return m->state != MAPLE_BELOW;
+}
+
+// maple_find goes from the root to the leaf and the slot of key; if the leaf
+// reached last has it, from there. False: not known.
+static __always_inline bool maple_find(struct maple *m, u64 key)
+{
+	m->key = key;
+	if (m->tree && m->tree == m->root && key >= m->low && key <= m->last)
+		return find_slot(m, word_of(maple_range_64, slot));
+	m->tree = 0;
+	m->link = m->root;
+	m->min = 0;
+	m->max = ~0ull;
+	m->state = MAPLE_LOST;
+	if (maple_known() && (m->root & 3) == 2) // else it is no node: there is no mapping
+		bpf_loop(MAPLE_DEPTH, maple_step, 0, 0);
+	if (m->state != MAPLE_AT_LEAF)
+		return 0;
+	m->tree = m->root;
+	return 1;
+}
+
+// forget_leaf: trees may have changed since.
+static __always_inline void forget_leaf(void)
+{
+	struct maple *m = the_maple();
+	if (m)
+		m->tree = 0;
+}
+
+// maple_of begins with another process's tree.
+static __always_inline void maple_of(struct maple *m, struct mm_struct *mm)
+{
+	m->mm = (u64)mm;
+	m->root = (u64)mm->mm_mt.ma_root;
+}
+
+// load_vma reads the mapping in the slot reached, as far as its flags. It must be this mm's and lie
+// where the tree says: while it is being changed it does not, and one that was
+// freed and is another's by now is not taken for it.
+static __always_inline bool load_vma(struct maple *m)
+{
+	u32 n = vma_upto(vm_flags), need = vma_upto(vm_mm) > vma_upto(vm_end) ? vma_upto(vm_mm) : vma_upto(vm_end);
+	if (n < need)
+		n = need;
+	if (!m->link || m->link & 3 || n > sizeof(m->vma) || bpf_probe_read_kernel(m->vma, n, (void *)m->link))
+		return 0;
+	return vma_word(m, vm_mm) == m->mm && vma_word(m, vm_start) == m->min && vma_word(m, vm_end) == m->max + 1;
+}
+
+// load_file reads the rest of it, as far as its file.
+static __always_inline bool load_file(struct maple *m)
+{
+	u32 n = vma_upto(vm_file) > vma_upto(vm_pgoff) ? vma_upto(vm_file) : vma_upto(vm_pgoff);
+	return n <= sizeof(m->vma) && !bpf_probe_read_kernel(m->vma, n, (void *)m->link);
+}
+
+// vma_at finds the mapping that holds addr: then vma_word(m, ...) are its fields.
+// False: there is none, or it is not known.
+static __always_inline bool vma_at(struct maple *m, struct mm_struct *mm, u64 addr)
+{
+	maple_of(m, mm);
+	return maple_find(m, addr) && load_vma(m);
+}
+
+enum { VM_READ_ = 1, VM_WRITE_ = 2, VM_EXEC_ = 4 };
+
+// stack_end is the end of the mapping that holds sp, if it looks like a stack; 0:
+// not known. The one place that says how far a stack may be read.
+// It comes back through memory, so that the verifier forgets which.
+static __noinline u64 stack_end(struct mm_struct *mm, u64 sp)
+{
+	struct maple *m = the_maple();
+	u64 both = VM_READ_ | VM_WRITE_;
+	if (!m)
+		return 0;
+	volatile u64 *end = &m->stack_end;
+	*end = 0;
+	if (vma_at(m, mm, sp) && (vma_word(m, vm_flags) & both) == both)
+		*end = vma_word(m, vm_end);
+	return *end;
+}
+
+#endif

@@ -1,0 +1,56 @@
+//go:build ignore
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// A program of the tests alone: what maple.h finds at addresses that they choose.
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "maple.h"
+
+char _license[] SEC("license") = "GPL";
+
+const volatile u32 cfg_asked;  // of answers
+const volatile u32 cfg_forget; // the leaf, before each
+
+// addr: the test's; the rest: the program's. start, end: 0: no mapping.
+struct answer { u64 addr, start, end, flags, stack_end; };
+const struct answer *unused_answer __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct answer);
+} answers SEC(".maps");
+
+struct asking { struct mm_struct *mm; };
+
+static long answer_one(u32 i, struct asking *q)
+{
+	struct answer *a = bpf_map_lookup_elem(&answers, &i);
+	struct maple *m = the_maple();
+	if (!a || !m)
+		return 1;
+	a->start = a->end = a->flags = 0;
+	if (cfg_forget)
+		forget_leaf();
+	a->stack_end = stack_end(q->mm, a->addr);
+	if (cfg_forget)
+		forget_leaf();
+	if (vma_at(m, q->mm, a->addr))
+		a->start = vma_word(m, vm_start), a->end = vma_word(m, vm_end), a->flags = vma_word(m, vm_flags);
+	return 0;
+}
+
+SEC("iter/task")
+int find_vmas(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t || t->pid != t->tgid)
+		return 0;
+	struct asking q = { .mm = t->mm };
+	if (q.mm)
+		bpf_loop(cfg_asked, answer_one, &q, 0);
+	return 0;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// The executable mappings of a process whose /proc/PID/maps would probably hang:
+// somebody holds its mmap_lock for writing, or waits for it. Each is an array of
+// one LINUX_MAPPING and a LINUX_MAP_NAME after it; last comes LINUX_MAP_WALK,
+// which says how far the walk came.
+#ifndef STACKSHOT_RECORD_MAPS_H
+#define STACKSHOT_RECORD_MAPS_H
+
+const volatile u32 cfg_all_maps; // tests: of every process
+
+// Bounds of one process's walk, whatever its tree looks like.
+enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512, MAP_PARTS = 8, MAP_PATH_STEPS = 24 };
+#define MAP_WALK_NS 2000000
+
+// maps_blocked says why /proc/PID/maps would wait. kernel/locking/rwsem.c: bit 0
+// of the count is the writer, bit 1 says that somebody waits; with PREEMPT_RT
+// (kernel/locking/rwbase_rt.c) the sign bit is clear while a writer has the lock
+// or drains the readers.
+static __always_inline u32 maps_blocked(struct mm_struct *mm)
+{
+	u32 why = cfg_all_maps ? MAP_WALK_ASKED : 0;
+	if (bpf_core_field_exists(mm->mmap_lock.count)) {
+		u64 count = mm->mmap_lock.count.counter;
+		return why | (count & 1 ? MAP_WALK_WRITER : 0) | (count & 2 ? MAP_WALK_WAITERS : 0);
+	}
+	struct rw_semaphore___rt *rt = (void *)&mm->mmap_lock;
+	s32 readers = -1;
+	if (bpf_core_field_exists(rt->rwbase.readers))
+		bpf_probe_read_kernel(&readers, sizeof(readers), &rt->rwbase.readers);
+	return why | (readers >= 0 ? MAP_WALK_WRITER : 0);
+}
+
+// want_maps notes whether the open task's mappings are to be recorded; no mm: not.
+static __noinline void want_maps(struct mm_struct *mm)
+{
+	struct maple *m = the_maple();
+	if (!m)
+		return;
+	m->why = m->tree = 0;
+	if (!mm || cfg_redact)
+		return;
+	m->why = maps_blocked(mm);
+	if (!m->why)
+		return;
+	maple_of(m, mm);
+	m->vdso = (u64)mm->context.vdso;
+	m->pgd = (u64)mm->pgd;
+	m->args = mm->arg_start, m->args_end = mm->arg_end;
+}
+
+static __always_inline void end_path(struct maple *m, u32 flags)
+{
+	m->flags |= flags;
+	m->dentry = 0;
+}
+
+// put_part puts one component, and the slash before it, before the path.
+static __always_inline bool put_part(struct maple *m, u64 name, u64 len)
+{
+	u64 pos = m->pos;
+	if (len + 4 > pos) // keeps room for the ellipsis
+		return 0;
+	pos -= len;
+	asm volatile("" : "+r"(pos));
+	asm volatile("" : "+r"(len));
+	if (bpf_probe_read_kernel(m->path + (pos & (MAPPED_PATH - 1)), len & (MAPPED_PATH - 1), (void *)name))
+		return 0;
+	pos--;
+	asm volatile("" : "+r"(pos));
+	m->path[pos & (MAPPED_PATH - 1)] = '/';
+	m->pos = pos;
+	m->parts++;
+	return 1;
+}
+
+static __always_inline void put_ellipsis(struct maple *m)
+{
+	u64 pos = m->pos - 3;
+	asm volatile("" : "+r"(pos));
+	char *at = m->path + (pos & (MAPPED_PATH - 1));
+	at[0] = 0xe2, at[1] = 0x80, at[2] = 0xa6; // U+2026
+	m->pos = pos;
+	m->dentry = 0;
+}
+
+// path_step takes one step towards the root: a component, or from a mount's root
+// to where it is mounted. It ends the loop when m->dentry is 0.
+static long path_step(u32 i, void *unused)
+{
+	struct maple *m = the_maple();
+	if (!m || !m->dentry)
+		return 1;
+	struct dentry *d = (void *)m->dentry;
+	struct vfsmount *v = (void *)m->mount;
+	if (d == BPF_CORE_READ(v, mnt_root)) {
+		struct mount *at = (void *)((char *)v - bpf_core_field_offset(((struct mount *)0)->mnt));
+		struct mount *up = BPF_CORE_READ(at, mnt_parent);
+		m->dentry = 0;
+		if (!up || up == at)
+			return 1;
+		m->dentry = (u64)BPF_CORE_READ(at, mnt_mountpoint);
+		m->mount = (u64)up + bpf_core_field_offset(((struct mount *)0)->mnt);
+		return 0;
+	}
+	struct dentry *up = BPF_CORE_READ(d, d_parent);
+	u32 len = BPF_CORE_READ(d, d_name.len);
+	u64 name = (u64)BPF_CORE_READ(d, d_name.name);
+	if (m->parts >= MAP_PARTS || !up || !len || !put_part(m, name, len)) {
+		put_ellipsis(m);
+		return 1;
+	}
+	m->dentry = up == d ? 0 : (u64)up; // its own parent: in no directory (memfd, /dev/zero)
+	return 0;
+}
+
+// path_start gives the file's own place, as /proc/PID/maps has it: of a file that
+// stands for another (overlayfs) what the user named, since "fs: store real path
+// instead of fake path in backing file f_path" (def3ae83da02, in 6.8).
+enum { FMODE_BACKING_ = 1 << 25 };
+
+static __always_inline void path_start(struct maple *m, struct file *f)
+{
+	struct path *p = (void *)((char *)f + bpf_core_field_offset(f->f_path));
+	struct inode *inode = BPF_CORE_READ(f, f_inode);
+	struct backing_file *b = (void *)f;
+	if (bpf_core_field_exists(b->user_path) && BPF_CORE_READ(f, f_mode) & FMODE_BACKING_) {
+		p = (void *)((char *)f + bpf_core_field_offset(b->user_path));
+		inode = BPF_CORE_READ(p, dentry, d_inode);
+	}
+	struct dentry *d = BPF_CORE_READ(p, dentry);
+	m->dentry = (u64)d;
+	m->mount = (u64)BPF_CORE_READ(p, mnt);
+	m->inode = BPF_CORE_READ(inode, i_ino);
+	m->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	if (!BPF_CORE_READ(d, d_hash.pprev)) // as d_unlinked has it
+		m->flags |= MAPPING_DELETED;
+}
+
+// path_of says what is mapped: the file and its path, or that it is none.
+static __noinline void path_of(struct maple *m)
+{
+	struct file *f = (void *)vma_word(m, vm_file);
+	m->flags = MAPPING_IN_WINDOW;
+	m->inode = m->device = m->dentry = m->parts = 0;
+	m->pos = MAPPED_PATH;
+	if (f)
+		path_start(m, f);
+	else if (m->vdso && vma_word(m, vm_start) == m->vdso)
+		m->flags |= MAPPING_VDSO;
+	else
+		m->flags |= MAPPING_ANON;
+	if (m->dentry)
+		bpf_loop(MAP_PATH_STEPS, path_step, 0, 0);
+	if (m->dentry && m->pos >= 4)
+		put_ellipsis(m);
+}
+
+struct map_items {
+	struct kc_header h;
+	struct linux_mapping v;
+	u64 pad;
+	struct kc_header name_h;
+	char name[MAPPED_PATH + 16];
+};
+// Room for the last piece wherever it begins: the verifier does not see that
+// pieces end where the whole does.
+enum { CMDLINE_MOST = 4096 };
+struct cmdline_item { struct kc_header h; u8 v[2 * CMDLINE_MOST + 16]; };
+struct map_walk_item { KC_ITEM(struct linux_map_walk, walk); };
+
+static __always_inline void fill_mapping(struct linux_mapping *v, struct maple *m)
+{
+	__builtin_memset(v, 0, sizeof(*v));
+	v->start = vma_word(m, vm_start);
+	v->end = vma_word(m, vm_end);
+	v->inode = m->inode;
+	if (vma_word(m, vm_file))
+		v->offset = vma_word(m, vm_pgoff) << cfg_page_shift;
+	v->dev_major = m->device >> 20; // include/linux/kdev_t.h
+	v->dev_minor = m->device & 0xfffff;
+	v->flags = m->flags;
+}
+
+// record_map writes the mapping at hand. Without a path it is the array alone.
+static __always_inline long record_map(struct sink *s, struct maple *m)
+{
+	if (m->written >= MAPS_MOST || m->bytes + sizeof(struct map_items) > MAP_BYTES)
+		return 0;
+	path_of(m);
+	struct map_items *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
+	i->h.type = KC_ARRAY_PAD0 | 8;
+	i->h.size = sizeof(i->v) + 8;
+	i->h.flags = ((u64)KC_LX_MAPPING << 32) | 1;
+	fill_mapping(&i->v, m);
+	i->pad = 0;
+	m->written++;
+	u64 pos = m->pos;
+	asm volatile("" : "+r"(pos));
+	if (pos >= MAPPED_PATH) {
+		m->bytes += __builtin_offsetof(struct map_items, name_h);
+		return sink_commit(s, __builtin_offsetof(struct map_items, name_h));
+	}
+	u32 text = MAPPED_PATH - pos + 1; // the NUL with it
+	u64 n = (text + 15) & ~15u;
+	i->name_h.type = KC_LX_MAP_NAME;
+	i->name_h.size = n;
+	i->name_h.flags = 0x80 | (n - text);
+	asm volatile("" : "+r"(n));
+	if (n > sizeof(i->name))
+		return NO_ROOM;
+	bpf_probe_read_kernel(i->name, n, m->path + pos);
+	m->bytes += __builtin_offsetof(struct map_items, name) + n;
+	return sink_commit(s, __builtin_offsetof(struct map_items, name) + (n & 0x1ff));
+}
+
+// next_leaf goes on with the leaf after the one at hand. False: there is none, or
+// the walk ends here.
+static __always_inline bool next_leaf(struct maple *m)
+{
+	if (m->leaves && m->last == ~0ull) {
+		m->whole = 1;
+		return 0;
+	}
+	if (m->leaves >= MAP_LEAVES || bpf_ktime_get_ns() - m->began > MAP_WALK_NS)
+		return 0;
+	u64 key = m->leaves ? m->last + 1 : 0;
+	m->leaves++;
+	return maple_find(m, key);
+}
+
+struct maps_to { struct sink *s; };
+
+// maps_step looks at one slot, or goes to the next leaf.
+static long maps_step(u32 i, struct maps_to *to)
+{
+	struct maple *m = the_maple();
+	if (!m)
+		return 1;
+	if (m->offset > m->end)
+		return !next_leaf(m);
+	if (!take_slot(m, word_of(maple_range_64, slot))) {
+		m->torn++;
+		return 1;
+	}
+	if (m->link) {
+		m->entries++;
+		if (!load_vma(m))
+			m->torn++;
+		else if ((vma_word(m, vm_flags) & VM_EXEC_) && load_file(m)) {
+			m->found++;
+			if (record_map(to->s, m)) {
+				m->full = 1;
+				return 1;
+			}
+		}
+	}
+	m->min = m->max + 1;
+	m->offset++;
+	return 0;
+}
+
+static __always_inline void start_maps(struct maple *m)
+{
+	m->began = bpf_ktime_get_ns();
+	m->tree = 0;
+	m->offset = 1, m->end = 0; // no leaf yet
+	m->whole = !m->root;
+	m->full = m->entries = m->leaves = m->torn = m->found = m->written = m->bytes = 0;
+}
+
+static long record_cmdline(struct sink *s, struct maple *m);
+
+// record_maps writes what want_maps asked for, and the command line after it.
+static __noinline long record_maps(struct sink *s)
+{
+	struct maple *m = the_maple();
+	struct maps_to to = { .s = s };
+	if (!m || !m->why)
+		return 0;
+	start_maps(m);
+	if (!sink_room(s, MAP_BYTES + sizeof(struct map_walk_item) + sizeof(struct cmdline_item)))
+		return NO_ROOM;
+	bpf_loop(MAP_STEPS, maps_step, &to, 0);
+	if (m->full)
+		return NO_ROOM;
+	struct map_walk_item *i = sink_reserve(s, sizeof(*i));
+	if (!i)
+		return NO_ROOM;
+	kc_item_full(&i->walk, KC_LX_MAP_WALK);
+	struct linux_map_walk *v = &i->walk.v;
+	v->flags = m->why | (m->whole ? MAP_WALK_WHOLE : 0);
+	v->entries = m->entries, v->leaves = m->leaves, v->torn = m->torn;
+	v->found = m->found, v->written = m->written;
+	v->walk_ns = bpf_ktime_get_ns() - m->began;
+	return sink_commit(s, sizeof(*i)) ? NO_ROOM : record_cmdline(s, m);
+}
+
+#endif

@@ -1,0 +1,67 @@
+package bpf
+
+import (
+	"cmp"
+
+	"github.com/cilium/ebpf"
+)
+
+// What is taken of user stacks (record_user.h, enum user_mode).
+const (
+	UserOff  = 0
+	UserFP   = 1 // the frame-pointer chain
+	UserAuto = 2 // that, and the stack as far as it goes, or to a limit where it has no end
+)
+
+// Bounds of what is taken of one user stack.
+const (
+	MaxUserFrames = 1000
+	MaxUserBytes  = 64 << 10
+	MinUserBytes  = 1 << 10 // the top, taken in any case
+)
+
+// UserStacks says what is taken. The zero value takes nothing.
+type UserStacks struct {
+	Mode   int        // User*
+	Frames int        // of the chain, at most MaxUserFrames
+	Bytes  int        // of the stack; at most MaxUserBytes
+	Memory *DirectMap // nil: nothing
+
+	room int // for bytes and links of a thread; 0: for the most of both
+}
+
+func (u UserStacks) set(spec *ebpf.CollectionSpec) error {
+	if u.Mode == UserOff || u.Memory == nil {
+		return nil
+	}
+	if err := setDirectMap(spec, u.Memory); err != nil {
+		return err
+	}
+	return setVariables(spec, map[string]uint32{
+		"cfg_user_mode":   uint32(u.Mode),
+		"cfg_user_frames": uint32(min(u.Frames, MaxUserFrames)),
+		"cfg_user_bytes":  uint32(min(u.Bytes, MaxUserBytes)),
+		"cfg_user_room":   uint32(cmp.Or(u.room, MaxUserBytes+sizeOfLink*MaxUserFrames)),
+	})
+}
+
+// The kernel shows what an iterator says of one thread in one buffer
+// (kernel/bpf/bpf_iter.c, bpf_seq_read: 8 pages of 4 KiB).
+const (
+	seqBuffer = 32 << 10
+	// All that is said of a thread and, before the first, of its task, but its
+	// stacks (stackshot.bpf.c, SEQ_FIXED).
+	seqFixed = 4 << 10
+	// Heads and padding of pieces that do not lie one behind the other.
+	seqPieces = 512
+)
+
+const sizeOfLink = 16 // struct linux_user_link
+
+// PullStackBytes is how many bytes of a user stack engine pull can take, if its
+// chain has so many links: what one thread may fill in the kernel's buffer, less
+// the two stacks' addresses.
+func (c Config) PullStackBytes(links int) int {
+	left := seqBuffer - seqFixed - seqPieces - 8*c.depth() - sizeOfLink*links
+	return max(min(left, MaxUserBytes)&^7, 0)
+}
