@@ -19,7 +19,10 @@ func le64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 
 // counts are what a walk over the collated tasks found, whatever the workers
 // said.
-type counts struct{ tasks, threads int }
+type counts struct {
+	tasks, threads int
+	user           kcdata.LinuxUserTaken
+}
 
 // collate streams out the file: pre section, tasks in census order, post
 // section. It reads the workers' bytes with the same distrust as any file: a
@@ -69,7 +72,8 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 // before its end.
 func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (counts, error) {
 	var n counts
-	e := newEnricher(s.proc, s.options.Redact, s.options.Latency != LatencyOff)
+	e := newEnricher(s.proc, s.newLoadInfo(), s.options.Latency != LatencyOff)
+	u := s.newUnwinder(c.unstopped())
 	list := c.inOrder()
 	var buf []byte // one for all tasks
 	for i := 0; i < len(list); {
@@ -90,6 +94,11 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (count
 		}
 		n.tasks++
 		n.threads += len(t.threads)
+		for i := range t.threads {
+			if w := t.threads[i].user.Walk; w != nil {
+				n.addUser(w)
+			}
+		}
 		if err := samples.names.addresses(t); err != nil {
 			return n, err
 		}
@@ -98,6 +107,9 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (count
 			return n, err
 		}
 		t.insert(t.end, e.items(t, spent))
+		if err := u.task(t); err != nil {
+			return n, err
+		}
 		if err := t.write(out); err != nil {
 			return n, err
 		}

@@ -115,7 +115,7 @@ func functions(s *kcdata.Snapshot, stack []uint64) []string {
 	return out
 }
 
-func stacks(c *pair, _, _ reflect.Value) string {
+func kernelStacks(c *pair, _, _ reflect.Value) string {
 	p, q := functions(c.pull, c.x.Kernel), functions(c.proc, c.y.Kernel)
 	if !slices.Equal(p, q) {
 		return fmt.Sprintf("\n\tpull   %v\n\tprocfs %v", p, q)

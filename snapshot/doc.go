@@ -16,7 +16,8 @@
 // side), state (the one word they agree by), census, recheck (the second pass),
 // latency and trace (what it cost, what we did), captured, reconcile, sample and
 // sampled (CPUs that were not stopped), collate, taskbytes, preempted, enrich,
-// names, sections, result. procfs_* is the engine that stops nothing.
+// loadinfo, mappings, windowmaps and perfmap (whose code a task runs), names, strings,
+// sections, result. procfs_* is the engine that stops nothing.
 //
 // # What it may assume
 //

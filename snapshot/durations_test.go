@@ -24,10 +24,10 @@ func TestDurationsAreConsistent(t *testing.T) {
 		wantOrder(t, o, "arrival + window + release, stopped, elapsed, wall",
 			res.Arrival+res.Window+res.Release, res.Stopped, res.Elapsed, time.Duration(after-before))
 		wantOrder(t, o, "nothing, census, window", 1, res.Census, res.Window)
-		if sum := res.Arrival + res.Window + res.Release; res.Tries == 1 && res.Stopped-sum > 5*time.Millisecond {
+		if sum := res.Arrival + res.Window + res.Release; res.Tries == 1 && res.Stopped-sum > slow(5*time.Millisecond) {
 			t.Errorf("%+v: stopped for %v, of which %v are told", o, res.Stopped, sum)
 		}
-		if res.Stopped > defaultMaxPause+50*time.Millisecond {
+		if res.Stopped > defaultMaxPause+slow(50*time.Millisecond) {
 			t.Errorf("%+v: stopped for %v, bound %v", o, res.Stopped, defaultMaxPause)
 		}
 		wantSameDurations(t, res, snap)

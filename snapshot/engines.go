@@ -68,8 +68,10 @@ func lacking(err error) error {
 }
 
 // warnings of an open engine, for every file of its session.
-func (p *pull) warnings() []kcdata.Warning {
-	list := p.missing()
+func (p *pull) warnings() []kcdata.Warning { return append(p.held(), p.userCapped()...) }
+
+func (p *pull) held() []kcdata.Warning {
+	list := append(p.missing(), p.userOff()...)
 	if why := p.fifoRefused(); why != nil {
 		list = append(list, kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()})
 	}
@@ -89,9 +91,9 @@ func (p *pull) missing() (list []kcdata.Warning) {
 func (e *trap) warnings() []kcdata.Warning {
 	why := e.fifoRefused()
 	if why == nil || e.level == IsolationNone {
-		return e.pull.warnings()
+		return e.held()
 	}
-	return append(e.missing(), kcdata.Warning{
+	return append(append(e.missing(), e.userOff()...), kcdata.Warning{
 		Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
 	})
 }

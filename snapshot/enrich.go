@@ -8,18 +8,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
 // enricher adds to a task what only /proc can say, after the release, each
 // read under a time limit: these reads take mmap_lock and hang on a process
 // that is stuck with it. The environment is never read.
+//
+// Of each list stat is the last: when it has the recorded start time, what was
+// read before it was the same task's.
+// Of a process that is stuck with its mmap_lock the window took mappings and command
+// line (record_maps.h): windowmaps has what becomes of them.
 type enricher struct {
 	proc   procfs.FS
-	redact bool
-	timed  bool // the time spent on each task is written
-	files  []procfs.File
-	room   []byte // for one task's items, used again for the next
+	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
+	timed  bool          // the time spent on each task is written
+	kernel []procfs.File // cgroup, stat
+	redact []procfs.File // cgroup, exe, stat
+	names  []procfs.File // cgroup, exe, maps; then
+	memory []procfs.File // cmdline, stat
+	room   []byte        // for one task's items, used again for the next
 }
 
 const (
@@ -29,46 +38,101 @@ const (
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
-func newEnricher(proc procfs.FS, redact, timed bool) *enricher {
-	files := []procfs.File{{Name: "stat", Max: 4096}, {Name: "cgroup", Max: maxCgroup}, {Name: "exe", Op: procfs.OpLink, Max: 4096}}
-	if !redact {
-		files = append(files, procfs.File{Name: "cmdline", Max: maxCmdline})
+func newEnricher(proc procfs.FS, load *loadInfo, timed bool) *enricher {
+	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
+	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
+	return &enricher{
+		proc: proc, load: load, timed: timed, room: make([]byte, enrichRoom),
+		kernel: []procfs.File{cgroup, stat},
+		redact: []procfs.File{cgroup, exe, stat},
+		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
+		memory: []procfs.File{{Name: "cmdline", Max: maxCmdline}, stat},
 	}
-	return &enricher{proc: proc, redact: redact, timed: timed, files: files, room: make([]byte, enrichRoom)}
 }
 
 // items gives the KCData to put before the task's end.
 func (e *enricher) items(t *taskBytes, spent cost) []byte {
+	table := strtab.New()
+	text, load := e.read(t)
+	records := load.records(t, table)
+	if need := enrichRoom + load.room(records, table); need > len(e.room) {
+		e.room = make([]byte, need)
+	}
 	items := kcdata.NewWriter(e.room)
 	w := &section{ItemWriter: items}
-	e.procItems(w, t)
+	e.textItems(w, text)
+	load.write(w, records, table)
 	if e.timed {
 		w.record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, spent))
 	}
 	return items.Written()
 }
 
-// procItems adds what /proc says. A task that has ended, or whose number is
-// another's by now, gets nothing: its start time must be the recorded one.
-func (e *enricher) procItems(w *section, t *taskBytes) {
+// taskText is what /proc said of a task; good until the next. A File without a
+// name was not read.
+type taskText struct {
+	cgroup, exe, cmdline, maps, stat procfs.File
+	why                              string // nothing is known: another task, or none
+}
+
+// read reads what /proc says, and looks at the files behind it. A task that has
+// ended, or whose number is another's by now, gets nothing: its start time must
+// be the recorded one.
+func (e *enricher) read(t *taskBytes) (text taskText, load loaded) {
 	if t.linux.Tgid == idleTask {
+		return text, load
+	}
+	dir := procfs.TaskDir(int(t.linux.Tgid))
+	kernel := t.linux.Present&kcdata.TaskIsKernel != 0
+	switch {
+	case kernel: // neither executable nor memory
+		e.proc.Read(dir, e.kernel)
+		text.cgroup, text.stat = e.kernel[0], e.kernel[1]
+	case e.load == nil:
+		e.proc.Read(dir, e.redact)
+		text.cgroup, text.exe, text.stat = e.redact[0], e.redact[1], e.redact[2]
+	default:
+		e.proc.Read(dir, e.names)
+		text.cgroup, text.exe, text.maps = e.names[0], e.names[1], e.names[2]
+		e.readMemory(dir, &text)
+	}
+	text.why = e.another(text.stat, t)
+	if text.why == "" && !kernel && e.load != nil {
+		load = e.load.task(t, text.maps)
+	}
+	return text, load
+}
+
+// readMemory reads cmdline and stat. Where maps hangs, so does cmdline, on the
+// task's mmap_lock: that would cost another helper.
+func (e *enricher) readMemory(dir string, text *taskText) {
+	memory := e.memory
+	if errors.Is(text.maps.Err, procfs.ErrTimeout) {
+		e.memory[0].Data, e.memory[0].Err = nil, errSameLock
+		memory = e.memory[1:]
+	}
+	e.proc.Read(dir, memory)
+	text.cmdline, text.stat = e.memory[0], e.memory[1]
+	if text.stat.Err != nil && text.maps.Err == nil {
+		text.maps.Err = fmt.Errorf("whose they are is not known: %w", text.stat.Err)
+	}
+}
+
+var errSameLock = errors.New("not read: maps hangs")
+
+// textItems writes what the files say.
+func (e *enricher) textItems(w *section, text taskText) {
+	if text.why != "" {
+		w.text(kcdata.TypeLinuxEnrichFailed, "proc: "+text.why)
 		return
 	}
-	files := e.files
-	if t.linux.Present&kcdata.TaskIsKernel != 0 {
-		files = files[:2] // neither executable nor command line
-	}
-	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), files)
-	if why := e.another(files[0], t); why != "" {
-		w.text(kcdata.TypeLinuxEnrichFailed, "proc: "+why)
-		return
-	}
-	e.cgroup(w, files[1])
-	if len(files) > 2 {
-		e.exe(w, files[2])
-	}
-	if len(files) > 3 {
-		e.cmdline(w, files[3])
+	for _, f := range []struct {
+		file  procfs.File
+		write func(*section, procfs.File)
+	}{{text.cgroup, e.cgroup}, {text.exe, e.exe}, {text.cmdline, e.cmdline}} {
+		if f.file.Name != "" {
+			f.write(w, f.file)
+		}
 	}
 }
 
@@ -126,12 +190,16 @@ func (e *enricher) cmdline(w *section, f procfs.File) {
 
 // fail notes what could not be read. That a task's end came first is no news.
 func (e *enricher) fail(w *section, what string, err error) {
-	if gone(err) {
-		return
+	if !gone(err) {
+		w.text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, bare(err)))
 	}
+}
+
+// bare is an error without the path that the reader knows already.
+func bare(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
-		err = pe.Err
+		return pe.Err
 	}
-	w.text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, err))
+	return err
 }

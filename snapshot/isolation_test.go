@@ -17,6 +17,7 @@ import (
 // as it can sees one gap, the window lies in it, at irqoff no interrupt does,
 // and the file states the time that was missing.
 func TestStopIsOneGapOnEachCPU(t *testing.T) {
+	needsRealCPUs(t)
 	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {

@@ -68,10 +68,12 @@ type size struct {
 	amp      bool
 }
 
-// estimate sizes a try from the number of tasks and threads.
-func estimate(tasks, threads, clusters, workers int, amp bool) size {
-	per := taskEstimate + (threads/max(tasks, 1)+1)*threadEstimate
-	bytes := int64(float64(tasks*taskEstimate+threads*threadEstimate) * estimateFactor)
+// estimate sizes a try from the number of tasks and threads; user is what a
+// thread's user stack may take.
+func estimate(tasks, threads, user, clusters, workers int, amp bool) size {
+	thread := threadEstimate + user
+	per := taskEstimate + (threads/max(tasks, 1)+1)*thread
+	bytes := int64(float64(tasks*taskEstimate+threads*thread) * estimateFactor)
 	chunk := min(max(roundUp(per, 4096), minChunk), maxChunk)
 	return size{
 		bytes:    max(bytes+int64(workers*2*chunk), minBuffer),

@@ -3,11 +3,11 @@ package snapshot
 import (
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
@@ -29,15 +29,14 @@ type names struct {
 
 	seen    map[uint64]uint64 // address in memory → address in the file
 	exact   map[uint64]bool   // of these, where a thread was and not where it returns to
-	table   []byte            // NUL-separated; offset 0 is ""
-	offsets map[string]uint32
-	unknown uint64 // redacted addresses outside every module
+	unknown uint64            // redacted addresses outside every module
+	strings *strtab.Table
 }
 
 func (s *Session) newNames() *names {
 	return &names{
 		syms: s.host.kallsyms, mods: modulesOf(), redact: s.options.Redact, text: s.host.textAddr(),
-		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, table: []byte{0}, offsets: map[string]uint32{"": 0},
+		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, strings: strtab.New(),
 	}
 }
 
@@ -130,7 +129,7 @@ func (n *names) symbols() []kcdata.LinuxSymbol {
 		}
 		out = append(out, kcdata.LinuxSymbol{
 			Addr: shown, Offset: uint32(sym.Offset), Size: uint32(sym.Size),
-			Name: n.intern(sym.Name), Module: n.intern(sym.Module),
+			Name: n.strings.Add(sym.Name), Module: n.strings.Add(sym.Module),
 		})
 	}
 	slices.SortFunc(out, func(a, b kcdata.LinuxSymbol) int {
@@ -145,7 +144,7 @@ func (n *names) symbols() []kcdata.LinuxSymbol {
 func (n *names) modules(redact bool) []kcdata.LinuxModule {
 	out := make([]kcdata.LinuxModule, 0, len(n.mods))
 	for i, m := range n.mods {
-		r := kcdata.LinuxModule{Addr: m.Addr, Size: m.Size, Name: n.intern(m.Name), BuildIDLen: uint32(len(m.BuildID))}
+		r := kcdata.LinuxModule{Addr: m.Addr, Size: m.Size, Name: n.strings.Add(m.Name), BuildIDLen: uint32(len(m.BuildID))}
 		if redact {
 			r.Addr = redactedModule | uint64(i)<<32
 		}
@@ -153,15 +152,4 @@ func (n *names) modules(redact bool) []kcdata.LinuxModule {
 		out = append(out, r)
 	}
 	return out
-}
-
-func (n *names) intern(s string) uint32 {
-	s = strings.ReplaceAll(s, "\x00", "")
-	if off, ok := n.offsets[s]; ok {
-		return off
-	}
-	off := uint32(len(n.table))
-	n.offsets[s] = off
-	n.table = append(append(n.table, s...), 0)
-	return off
 }

@@ -55,7 +55,14 @@ type Options struct {
 	// every context switch of the machine some tens of ns until Close.
 	Prompt bool
 
-	Redact bool // no arguments, no register values, addresses relative to _text
+	UserStacks UserStacks // what is taken of user stacks; "": UserStacksAuto
+	StackBytes int        // of a user stack, at most; 0: 24 KiB; engine pull may take fewer
+	UserFrames int        // of a user stack, at most 1,000; 0: 256
+	KeepStacks bool       // chain and bytes of user stacks stay in the file
+
+	RemoteFiles bool // read executables on FUSE and network file systems too
+
+	Redact bool // no user stacks, no mappings, no arguments, no register values, addresses relative to _text
 }
 
 // Request is one capture of a Session.
@@ -104,6 +111,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Latency == "" {
 		o.Latency = LatencyTask
 	}
+	o.userDefaults()
 	orDefault(&o.ArrivalBudget, defaultArrivalBudget)
 	orDefault(&o.LockWait, defaultLockWait)
 	orDefault(&o.ReadLimit, defaultReadLimit)
@@ -127,6 +135,9 @@ func (o Options) check() error {
 	}
 	if _, ok := latencyLevels[o.Latency]; !ok {
 		return &OptionError{"latency", o.Latency, "want off, task or thread"}
+	}
+	if err := o.checkUser(); err != nil {
+		return err
 	}
 	for _, d := range []struct {
 		name  string

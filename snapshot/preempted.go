@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -12,48 +13,49 @@ import (
 // Its stack in the file begins where the thread was. Frames of the scheduler
 // itself the kernel leaves out already (in_sched_functions).
 
-// preemptedIn are functions between a thread and the schedule that another made
-// it enter. The last two words of each path are entries: what follows them is
-// the thread's own.
-var preemptedIn = []string{
-	"irqentry_exit", "raw_irqentry_exit", "dynamic_irqentry_exit", "exit_to_user_mode", "syscall_exit_to_user_mode",
+// preemptedIn begin the names of functions between a thread and the schedule that
+// another made it enter; interruptEntries those of what took it out of its own
+// code, where the path ends.
+var preemptedIn = append([]string{
 	"preempt_schedule", "__preempt_schedule", "dynamic_preempt_schedule", "__cond_resched", "dynamic_cond_resched",
 	"sysvec_", "common_interrupt", "ret_from_intr",
 	"arm64_preempt_schedule", "do_notify_resume", "ret_to_user", "el1_interrupt", "el0_interrupt", "__el0_irq", "__el1_irq",
 	"el1h_64_irq_handler", "el0t_64_irq_handler", "el0t_32_irq_handler",
+}, wayOut...)
+
+// wayOut begin those of them that end an interrupt or a system call. They let
+// interrupts in: the wake of the worker and the schedule may be of two, one in the
+// other.
+var wayOut = []string{
+	"irqentry_exit", "raw_irqentry_exit", "dynamic_irqentry_exit", "exit_to_user_mode", "syscall_exit_to_user_mode",
 }
 
+// interruptEntries begin the names of what takes a thread out of its own code. The
+// kernel names an address by the first of its names, and the first entry function
+// shares its own with the end of the section before (7.3).
 var interruptEntries = []string{
-	"asm_sysvec_", "asm_common_interrupt", "asm_exc_", "el1h_64_irq", "el0t_64_irq", "el0t_32_irq",
+	"__softirqentry_text_end", "asm_sysvec_", "asm_common_interrupt", "asm_exc_", "el1h_64_irq", "el0t_64_irq", "el0t_32_irq",
 }
 
 // preemptionPath is how many frames from the leaf on are the way a thread was
 // taken off its CPU. An exception's entry alone may be the thread's own doing:
 // it counts only behind the way out of it.
 func (n *names) preemptionPath(stack []uint64) (path int) {
+	entered := false // the frame before is an interrupt's entry
 	for i, addr := range stack {
 		sym, ok := n.name(addr)
 		switch {
 		case !ok || sym.Module != "":
 			return path
-		case hasPrefix(sym.Name, preemptedIn):
-			path = i + 1
-		case hasPrefix(sym.Name, interruptEntries) && (path > 0 || !strings.HasPrefix(sym.Name, "asm_exc_")):
-			return i + 1
+		case show.HasPrefix(sym.Name, preemptedIn) && (!entered || show.HasPrefix(sym.Name, wayOut)):
+			path, entered = i+1, false
+		case show.HasPrefix(sym.Name, interruptEntries) && !entered && (path > 0 || !strings.HasPrefix(sym.Name, "asm_exc_")):
+			path, entered = i+1, true
 		default:
 			return path
 		}
 	}
 	return path
-}
-
-func hasPrefix(name string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // cutStack takes the first frames off a thread's stack. What is left of the item

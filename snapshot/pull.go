@@ -19,6 +19,8 @@ type pull struct {
 	options    Options
 	plan       *topology.Plan
 	objects    *bpf.Objects
+	config     bpf.Config // what they were loaded with
+	userWhy    error      // why there are no user stacks; nil: there are, or none were wanted
 	team       *team
 	workers    []*worker // the main one first
 	level      string
@@ -31,11 +33,16 @@ type pull struct {
 }
 
 func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
-	objects, err := bpf.Load(bpf.Config{CPUs: possibleCPUs(plan), SelfTgid: uint32(unix.Getpid()), Redact: o.Redact, Latency: latencyLevels[o.Latency]})
+	user, why := o.userTaking(h.findDirectMap())
+	cfg := bpf.Config{
+		CPUs: possibleCPUs(plan), SelfTgid: uint32(unix.Getpid()), Redact: o.Redact, Latency: latencyLevels[o.Latency], User: user,
+		AllMaps: h.allMaps,
+	}
+	objects, err := bpf.Load(cfg)
 	if err != nil {
 		return nil, err
 	}
-	p := &pull{options: o, plan: plan, objects: objects, level: IsolationFIFO}
+	p := &pull{options: o, plan: plan, objects: objects, config: cfg, userWhy: why, level: IsolationFIFO}
 	err = errors.Join(probeCensus(p.objects), p.hire(h))
 	if err == nil && o.Prompt {
 		err = p.hook()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"stackshot/workqueue"
 )
 
 // capture makes one try. The result refers to the engine's memory and holds
@@ -57,7 +59,8 @@ func anyAway(team []*worker) bool {
 }
 
 // present are the workers that are at their park, pinned to their CPUs. The
-// main one is the first that can work and came to the last stop.
+// main one is the first that can work and came to the last stop, on a P core if
+// there is such.
 func (p *pull) present() (team, away []*worker) {
 	for _, w := range p.workers {
 		w.away = w.away && !w.through.Load()
@@ -75,8 +78,10 @@ func (p *pull) present() (team, away []*worker) {
 func (w *worker) reluctance() int {
 	switch {
 	case !w.works:
-		return 2
+		return 3
 	case w.late:
+		return 2
+	case w.kind == workqueue.E:
 		return 1
 	}
 	return 0

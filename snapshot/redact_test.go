@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,11 @@ func nonZero(v uint64) (n int) {
 func registers(s *kcdata.Snapshot) map[uint64]string {
 	out := map[uint64]string{}
 	for _, task := range s.Tasks {
+		for _, m := range task.Mappings {
+			if nonZero(m.Start) >= 4 {
+				out[m.Start] = "mapping of " + m.Path
+			}
+		}
 		for _, th := range task.Threads {
 			note := func(v uint64, what string) {
 				if nonZero(v) >= 4 && v < 1<<63 {
@@ -111,6 +117,19 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 			note(th.Linux.FsBase, "fs_base")
 			for i, v := range th.Registers {
 				note(v, fmt.Sprintf("register %d", i))
+			}
+			for i, v := range th.User {
+				note(v, fmt.Sprintf("user frame %d", i))
+			}
+			for _, c := range th.UserChain {
+				note(c.FP, "frame pointer")
+				note(c.PC, "return address")
+			}
+			for _, b := range th.UserBytes {
+				note(b.Addr, "stack's address")
+				for d := b.Data; len(d) >= 8; d = d[8:] {
+					note(binary.LittleEndian.Uint64(d), "stack")
+				}
 			}
 			if c := th.Syscall; c != nil {
 				note(c.IP, "ip")
@@ -131,14 +150,22 @@ func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
 	spans := kernelSpans(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.FutexWait, testtask.EpollWait, testtask.Spinning,
 		testtask.MutexWait, testtask.Zombie, testtask.MidExit, testtask.TracedExit, testtask.ManyThreads(8), testtask.Bystanders(5))
-	_, open, openFile := takeWhole(t, Options{Engine: EnginePull}, Request{Pids: pids})
+	_, open, openFile := takeWhole(t, Options{Engine: EnginePull, KeepStacks: true}, Request{Pids: pids})
 	values := registers(open)
+	if len(userSide(t, openFile)) == 0 {
+		t.Error("the file without --redact has nothing of the user side")
+	}
+	for _, what := range []string{"stack", "mapping of"} {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(values)), func(s string) bool { return strings.HasPrefix(s, what) }) {
+			t.Errorf("the file without --redact has no %s", what)
+		}
+	}
 	if len(values) < 10 || len(addressesIn(openFile, spans)) == 0 || !bytes.Contains(openFile, []byte(argMark)) {
 		t.Fatalf("%d values: the file without --redact has not what the one with it must not have", len(values))
 	}
-	for _, engine := range []string{EnginePull, EngineProcfs} {
+	for _, engine := range []string{EngineTrap, EnginePull, EngineProcfs} {
 		for _, scope := range [][]int{pids, nil} {
-			res, _, file := takeWhole(t, Options{Engine: engine, Redact: true}, Request{Pids: scope})
+			res, _, file := takeWhole(t, Options{Engine: engine, Redact: true, KeepStacks: true}, Request{Pids: scope})
 			what := fmt.Sprintf("%s, %d tasks", engine, res.Tasks)
 			for i, a := range addressesIn(file, spans) {
 				if i < 5 {
@@ -150,11 +177,40 @@ func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
 					t.Errorf("%s: the %s, %#x, stands at byte %d", what, whose, binary.LittleEndian.Uint64(file[off:]), off)
 				}
 			}
+			for _, what := range userSide(t, file) {
+				t.Errorf("%s: %s", what, "is in the file")
+			}
 			if bytes.Contains(file, []byte(argMark)) {
 				t.Errorf("%s: a command line is in the file", what)
 			}
 		}
 	}
+}
+
+// userSide are the items of a file that come from user memory, mappings or the
+// files behind them.
+func userSide(tb testing.TB, file []byte) (found []string) {
+	tb.Helper()
+	r, err := kcdata.NewReader(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for it, err := range r.Items() {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		kind, _, count := it.Elem()
+		if kind == 0 || count == 0 {
+			kind = it.Type
+		}
+		switch kind {
+		case kcdata.TypeLinuxUserTaken, kcdata.TypeLinuxUserWalk, kcdata.TypeLinuxUserChain, kcdata.TypeLinuxUserBytes,
+			kcdata.TypeLinuxUserHow, kcdata.TypeUserStackLR64, kcdata.TypeLinuxRegisters, kcdata.TypeLinuxMapping,
+			kcdata.TypeLinuxMapName, kcdata.TypeLinuxMapWalk, kcdata.TypeLinuxMapStrings, kcdata.TypeLinuxUserSymbol, kcdata.TypeLinuxCmdline:
+			found = append(found, fmt.Sprintf("item %#x at byte %d", uint32(kind), it.Offset))
+		}
+	}
+	return found
 }
 
 func TestRedactedFileNamesTheSameFunctions(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,44 +20,47 @@ import (
 )
 
 // inChild runs the calling test again in a process of its own, which the
-// attributes put under restrictions. True: this is that process.
-func inChild(t *testing.T, attr *syscall.SysProcAttr) bool {
+// attributes put under restrictions, without some capabilities. True: this is that
+// process.
+func inChild(t *testing.T, attr *syscall.SysProcAttr, without ...uintptr) bool {
 	t.Helper()
-	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_CHILD") == t.Name() {
 		return true
 	}
+	requireBPF(t)
+	var out bytes.Buffer
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_CHILD="+t.Name())
-	cmd.SysProcAttr = attr
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = attr, &out, &out
+	started := make(chan error)
+	go func() { started <- startWithout(cmd, without) }()
+	err := <-started
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, &out)
 	}
 	return false
 }
 
-// dropCapability takes one capability from every thread of this process.
-func dropCapability(t *testing.T, bit uint) {
-	t.Helper()
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &data[0]); err != nil {
-		t.Fatal(err)
+// startWithout starts a process that cannot have some capabilities: they are taken
+// from the bounding set of this thread, which it inherits and which ends here.
+func startWithout(cmd *exec.Cmd, capabilities []uintptr) error {
+	runtime.LockOSThread() // never unlocked
+	for _, c := range capabilities {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
 	}
-	data[bit/32].Effective &^= 1 << (bit % 32)
-	data[bit/32].Permitted &^= 1 << (bit % 32)
-	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&data[0])), 0)
-	if errno != 0 {
-		t.Fatal(errno)
-	}
+	return cmd.Start()
 }
 
 // SCHED_FIFO refused to pull: the next level, and the file says so.
 func TestFIFORefused(t *testing.T) {
-	if !inChild(t, nil) {
+	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	dropCapability(t, unix.CAP_SYS_NICE)
 	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
 	r, snap := s.mustTake(t)
 	if r.Isolation != IsolationNone || snap.Isolation != IsolationNone || !hasWarning(r, "isolation_none") {
@@ -70,6 +73,44 @@ func TestFIFORefused(t *testing.T) {
 	}
 	if len(snap.Tasks) < 10 {
 		t.Errorf("%d tasks", len(snap.Tasks))
+	}
+}
+
+// A control group without a real-time budget refuses SCHED_FIFO to a process that
+// has every capability. Without the first version's cpu controller no group can.
+func TestFIFORefusedByControlGroup(t *testing.T) {
+	const root = "/sys/fs/cgroup/cpu"
+	if _, err := os.Stat(root + "/cpu.rt_runtime_us"); err != nil {
+		t.Skipf("no group here can refuse SCHED_FIFO: %v", err)
+	}
+	if os.Getenv("STACKSHOT_TEST_CHILD") == "" {
+		dir, err := os.MkdirTemp(root, "stackshot-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(dir)
+		t.Setenv("STACKSHOT_TEST_GROUP", dir)
+	}
+	if !inChild(t, nil) {
+		return
+	}
+	procs := os.Getenv("STACKSHOT_TEST_GROUP") + "/cgroup.procs"
+	if err := os.WriteFile(procs, []byte("0"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for engine, warning := range map[string]string{EngineTrap: "fifo_refused", EnginePull: "isolation_none"} {
+		if engine == EngineTrap && !trapHere() {
+			continue
+		}
+		r, snap := openTest(t, Options{Engine: engine, ArrivalBudget: slow(time.Second)}, hooks{}).mustTake(t)
+		if !hasWarning(r, warning) || len(snap.Tasks) < 10 {
+			t.Errorf("%s: %d tasks, warnings %v", engine, len(snap.Tasks), r.Warnings)
+		}
+		for _, w := range r.Warnings {
+			if w.Code == warning && !strings.Contains(w.Text, "RT_GROUP_SCHED") {
+				t.Errorf("the warning does not name what refuses: %s", w.Text)
+			}
+		}
 	}
 }
 
@@ -105,11 +146,8 @@ func hide(t *testing.T, dir string) {
 
 // Without CAP_BPF and CAP_SYS_ADMIN pull names what the kernel refuses.
 func TestNoRightsForBPF(t *testing.T) {
-	if !inChild(t, nil) {
+	if !inChild(t, nil, unix.CAP_BPF, unix.CAP_SYS_ADMIN, unix.CAP_PERFMON) {
 		return
-	}
-	for _, bit := range []uint{unix.CAP_BPF, unix.CAP_SYS_ADMIN, unix.CAP_PERFMON} {
-		dropCapability(t, bit)
 	}
 	if _, err := Open(Options{Engine: EnginePull}); !errors.Is(err, bpf.ErrUnsupported) || !errors.Is(err, unix.EPERM) {
 		t.Errorf("pull without rights: %v", err)

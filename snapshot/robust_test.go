@@ -160,7 +160,9 @@ func (s *Session) wantArrives(t *testing.T, cpu int, delay time.Duration) {
 // comes back it is taken on again.
 func TestWorkerAway(t *testing.T) {
 	sleeper := -1
-	s := openTest(t, Options{MaxPause: 20 * time.Millisecond}, hooks{inWindow: func(cpu int) {
+	// Enough for some tasks, and far less than the worker sleeps.
+	pause := min(slow(20*time.Millisecond), 300*time.Millisecond)
+	s := openTest(t, Options{MaxPause: pause}, hooks{inWindow: func(cpu int) {
 		if cpu == sleeper {
 			sleeper = -1
 			rawSleep(2500 * time.Millisecond)

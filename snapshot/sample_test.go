@@ -222,10 +222,9 @@ func TestSamplesWithoutAStop(t *testing.T) {
 
 // Workers without SCHED_FIFO hold nobody: isolation none.
 func TestSamplesWithIsolationNone(t *testing.T) {
-	if !inChild(t, nil) {
+	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	dropCapability(t, unix.CAP_SYS_NICE)
 	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
 	needCPUs(t, s, 2)
 	wantSpinners(t, s, func(snap *kcdata.Snapshot, _ *kcdata.Thread, _ int) {

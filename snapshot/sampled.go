@@ -191,8 +191,9 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	if len(frames) > 0 {
 		w.note(w.Uint64s(kcdata.TypeKernStackLR64, p.names.sampled(frames)))
 	}
-	if len(s.UserStack) > 0 && !th.user && !p.redact {
+	if len(s.UserStack) > 0 && !th.stack && !p.redact {
 		w.note(w.Uint64s(kcdata.TypeUserStackLR64, s.UserStack))
+		th.stack = true
 	}
 	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.delay, CPU: uint32(s.CPU), IP: s.IP}
 	if s.User {

@@ -23,6 +23,8 @@ var definitions = []kcdata.Type{
 	kcdata.TypeLinuxThreadIO, kcdata.TypeLinuxDelays, kcdata.TypeLinuxSignals, kcdata.TypeLinuxThreadNS,
 	kcdata.TypeLinuxRegisters, kcdata.TypeLinuxAtomicity, kcdata.TypeLinuxRan, kcdata.TypeLinuxPhases,
 	kcdata.TypeLinuxArena, kcdata.TypeLinuxTry, kcdata.TypeLinuxTrace, kcdata.TypeLinuxSample,
+	kcdata.TypeLinuxUserTaken, kcdata.TypeLinuxUserWalk, kcdata.TypeLinuxUserChain,
+	kcdata.TypeLinuxMapping,
 }
 
 // section collects the first error of many writes.
@@ -179,8 +181,11 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 	if syms := names.symbols(); len(syms) > 0 {
 		w.array(kcdata.TypeLinuxSymbol, syms)
 	}
-	w.bytes(kcdata.TypeLinuxStrings, names.table)
+	w.bytes(kcdata.TypeLinuxStrings, names.strings.Bytes())
 	w.record(kcdata.TypeLinuxCapture, &c.capture)
+	if n.user.Threads > 0 {
+		w.record(kcdata.TypeLinuxUserTaken, &n.user)
+	}
 	s.howItWent(w, c)
 	w.record(kcdata.TypeDuration, &kcdata.Duration{
 		Duration: c.capture.WindowNs, Outer: c.capture.ElapsedNs, Prior: c.priorNs(),

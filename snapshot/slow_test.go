@@ -3,11 +3,12 @@ package snapshot
 import (
 	"os"
 	"strconv"
+	"testing"
 	"time"
 )
 
-// timeFactor is how much longer than on a real machine everything takes here,
-// for tests under software emulation: STACKSHOT_TIME_FACTOR, 1 where it is not set.
+// timeFactor is how much longer than on a real machine things may take here, for
+// tests under software emulation: STACKSHOT_TIME_FACTOR, 1 where it is not set.
 var timeFactor = readTimeFactor()
 
 func readTimeFactor() time.Duration {
@@ -22,8 +23,19 @@ func readTimeFactor() time.Duration {
 	return time.Duration(n)
 }
 
-// slow is a test's own budget as this machine needs it.
-func slow(d time.Duration) time.Duration { return d * timeFactor }
+// Emulation alone makes everything some times slower. What makes short budgets
+// far too short is a CPU whose thread waits for a real one, for turns of some
+// milliseconds that do not grow with the budget.
+const (
+	emulationFactor = 8
+	waitForRealCPU  = time.Second
+)
+
+// slow is a test's own budget as this machine needs it: the factor times as
+// long, but only as far as waiting for a real CPU can take, or emulation.
+func slow(d time.Duration) time.Duration {
+	return min(d*timeFactor, max(d*emulationFactor, waitForRealCPU))
+}
 
 // slowed gives a test's options the longer defaults of a slow machine.
 func slowed(o Options) Options {
@@ -33,4 +45,33 @@ func slowed(o Options) Options {
 		orDefault(&o.ReadLimit, slow(defaultReadLimit))
 	}
 	return o
+}
+
+// needsRealCPUs skips a test that holds a real machine's precision against the
+// file: an emulated CPU is away without a trace of it.
+func needsRealCPUs(tb testing.TB) {
+	tb.Helper()
+	if timeFactor > 1 {
+		tb.Skipf("needs real CPUs: emulated (STACKSHOT_TIME_FACTOR=%d)", timeFactor)
+	}
+}
+
+// A longer factor never shortens a budget, a budget is never shorter than on a
+// real machine, and none becomes hours.
+func TestSlow(t *testing.T) {
+	was := timeFactor
+	defer func() { timeFactor = was }()
+	for _, d := range []time.Duration{0, time.Microsecond, 200 * time.Microsecond, 10 * time.Millisecond, time.Second, time.Minute} {
+		last := time.Duration(0)
+		for _, timeFactor = range []time.Duration{1, 2, 8, 50, 1000, 100_000} {
+			got := slow(d)
+			if got < d || got < last || got > max(emulationFactor*d, waitForRealCPU) {
+				t.Errorf("%v by %d: %v, by less %v", d, timeFactor, got, last)
+			}
+			if timeFactor == 1 && got != d {
+				t.Errorf("%v on a real machine: %v", d, got)
+			}
+			last = got
+		}
+	}
 }

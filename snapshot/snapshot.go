@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
 	"stackshot/internal/procfs"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -19,11 +21,13 @@ type Session struct {
 	options  Options
 	plan     *topology.Plan
 	engine   engine
-	lesser   engine    // pull: nil until engine trap could not stop the machine
-	fallback engine    // procfs: nil until nothing could
-	sampler  *sampler  // nil: CPUs that are not stopped tell nothing
-	proc     procfs.FS // with time limits: files that belong to somebody
-	machine  procfs.FS // without: files of the kernel alone, which wait for nobody
+	lesser   *pull          // nil until engine trap could not stop the machine
+	fallback engine         // procfs: nil until nothing could
+	sampler  *sampler       // nil: CPUs that are not stopped tell nothing
+	proc     procfs.FS      // with time limits: files that belong to somebody
+	machine  procfs.FS      // without: files of the kernel alone, which wait for nobody
+	files    *foreign.Files // other people's executables and perf maps
+	images   *image.Cache   // what was made of them, across captures
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
 	hooks    hooks
@@ -61,6 +65,8 @@ func open(o Options, h hooks) (*Session, error) {
 	}
 	s := &Session{options: o, hooks: h}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
+	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles})
+	s.images = image.New(s.files, 0)
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
@@ -69,6 +75,9 @@ func open(o Options, h hooks) (*Session, error) {
 		return nil, err
 	}
 	orDefault(&s.options.MaxPause, pauseFor(s.engine.isolation()))
+	if p, ok := s.engine.(interface{ userOff() []kcdata.Warning }); !ok || len(p.userOff()) > 0 {
+		s.options.UserStacks = UserStacksOff
+	}
 	s.startSampler()
 	if s.host.kallsymsWhy != "" {
 		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
@@ -121,15 +130,17 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	s.proc.Readers.Close()
+	s.files.Close()
 	var err error
 	if s.sampler != nil {
 		err = s.sampler.close()
 	}
 	err = errors.Join(err, s.engine.close())
-	for _, e := range []engine{s.lesser, s.fallback} {
-		if e != nil {
-			err = errors.Join(err, e.close())
-		}
+	if s.lesser != nil {
+		err = errors.Join(err, s.lesser.close())
+	}
+	if s.fallback != nil {
+		err = errors.Join(err, s.fallback.close())
 	}
 	return err
 }

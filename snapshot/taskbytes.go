@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"stackshot/internal/stacks"
 	"stackshot/kcdata"
 )
 
@@ -16,8 +17,11 @@ type taskBytes struct {
 	end     int    // offset of the container's end item
 	threads []threadAt
 	linux   kcdata.LinuxTask
-	snap    int    // offset of the TASK_SNAPSHOT's payload; 0: none
-	minor   uint64 // faults of the threads that live
+	exe     kcdata.LinuxTaskExe // zero: not recorded
+	window  windowMaps
+	maps    []kcdata.Mapping // executable mappings, ascending; by enrich
+	snap    int              // offset of the TASK_SNAPSHOT's payload; 0: none
+	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *recheck
 	edits   []edit
@@ -30,9 +34,13 @@ type threadAt struct {
 	snap   int // THREAD_SNAPSHOT
 	linux  int // LINUX_THREAD
 	kernel stackAt
-	user   bool // has a user stack
-	taken  bool // the stop took it off its CPU
-	end    int  // offset of the container's end item
+	stack  bool // has a user stack
+	user   stacks.Found
+	taken  bool   // the stop took it off its CPU
+	onCPU  int    // where it runs or ran; -1: nowhere
+	ip     uint64 // where it was in user mode; 0: not recorded
+	inner  uint32 // its number in its own pid namespace; 0: that of the machine's first
+	end    int    // offset of the container's end item
 }
 
 // stackAt is where a stack's addresses lie in body: the payload of its array.
@@ -90,13 +98,16 @@ func (t *taskBytes) visit(it kcdata.Item) error {
 			return fmt.Errorf("a second container at offset %d", it.Offset)
 		}
 	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
-		t.threads = append(t.threads, threadAt{id: it.ContainerID()})
+		t.threads = append(t.threads, threadAt{id: it.ContainerID(), onCPU: -1})
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 0:
 		t.end = it.Offset
 	case it.Type == kcdata.TypeTaskSnapshot:
 		t.snap = it.Offset + itemHeader
 	case it.Type == kcdata.TypeLinuxTask:
 		return kcdata.Unmarshal(it.Data, &t.linux)
+	case it.Type == kcdata.TypeLinuxTaskExe:
+		return kcdata.Unmarshal(it.Data, &t.exe)
+	case t.window.visit(it):
 	case len(t.threads) > 0 && t.threads[len(t.threads)-1].end == 0:
 		return t.visitThread(&t.threads[len(t.threads)-1], it)
 	}
@@ -110,6 +121,9 @@ var (
 
 // visitThread looks at an item between a thread's begin and its end.
 func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
+	if ours, err := th.user.Visit(it); ours {
+		return err
+	}
 	payload := it.Offset + itemHeader
 	switch {
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 1:
@@ -126,14 +140,23 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 		if t.second != nil {
 			t.second.look(&lx)
 		}
+		if lx.OnCPU != 0 {
+			th.onCPU = int(lx.CPU)
+		}
 		th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
 		return err
+	case it.Type == kcdata.TypeLinuxSyscall && len(it.Data) >= 16:
+		th.ip = binary.LittleEndian.Uint64(it.Data[8:])
 	case it.Type == kcdata.TypeArray:
 		switch elem, _, count := it.Elem(); elem {
 		case kcdata.TypeKernStackLR64:
 			th.kernel = stackAt{payload, count}
 		case kcdata.TypeUserStackLR64:
-			th.user = true
+			th.stack = true
+		case kcdata.TypeLinuxThreadNS:
+			if n := len(it.Data); n >= 8 { // {inode, tid}, outermost first
+				th.inner = binary.LittleEndian.Uint32(it.Data[n-4:])
+			}
 		}
 	}
 	return nil

@@ -107,13 +107,16 @@ func hasCode(snap *kcdata.Snapshot, code string) bool {
 	return slices.ContainsFunc(snap.Warnings, func(w kcdata.Warning) bool { return w.Code == code })
 }
 
-// A CPU that is late to each try: the tries are few, and the error says who.
+// lateButTheFirst keeps every CPU but CPU 0 from holding still in time.
+func lateButTheFirst(cpu int) time.Duration {
+	return time.Duration(flagInt(cpu != 0)) * 3 * holdBudget
+}
+
+// CPUs that are late to each try: the tries are few, and the error says who.
 func TestTrapThatCannotHold(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
-	s := openTest(t, Options{Engine: EngineTrap}, hooks{lateHold: func(cpu int) time.Duration {
-		return time.Duration(cpu) * 5 * holdBudget
-	}})
+	s := openTest(t, Options{Engine: EngineTrap}, hooks{lateHold: lateButTheFirst})
 	_, err := s.Take(t.Context(), Request{})
 	var not *notStopped
 	if !errors.As(err, &not) || not.held <= 0 {
@@ -127,10 +130,9 @@ func TestTrapThatCannotHold(t *testing.T) {
 // Then auto holds the machine the other way, by its threads, and says why.
 func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 	requireTwoCPUs(t)
-	trapSession(t, Options{}) // or there is no trap
-	s := openTest(t, Options{Engine: EngineAuto}, hooks{lateHold: func(cpu int) time.Duration {
-		return time.Duration(cpu) * 5 * holdBudget
-	}})
+	trapSession(t, Options{})                   // or there is no trap
+	room := max(defaultMaxPause, 20*holdBudget) // for all tries in vain
+	s := openTest(t, Options{Engine: EngineAuto, MaxPause: room}, hooks{lateHold: lateButTheFirst})
 	for range 2 {
 		r, snap, _ := captureWhole(t, s, Request{})
 		if r.Engine != EnginePull || r.Isolation != IsolationFIFO || !hasWarning(r, "engine_pull") || !hasWarning(r, "stop_aborted") {
@@ -149,7 +151,7 @@ func TestTrapTinyPause(t *testing.T) {
 	const pause = 200 * time.Microsecond
 	// Beyond the budget: the record of one thread under way, the way out of the
 	// kernel and back, and the interrupts that came meanwhile.
-	const slack = 200 * time.Microsecond
+	slack := slow(200 * time.Microsecond)
 	testtask.Start(t, testtask.Bystanders(300), testtask.ManyThreads(3700))
 	s, _ := trapSession(t, Options{MaxPause: pause})
 	kept, cut, taken := 0, 0, 0
@@ -222,7 +224,8 @@ func TestTrapClosesBesideAHog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	const life = 12 * time.Second
+	// A capture without a CPU lasts as long as all of its budgets.
+	life := min(slow(12*time.Second), 25*time.Second)
 	warm, _ := trapSession(t, Options{}) // what opens files once, has
 	takeLocked(t, warm)
 	if err := warm.Close(); err != nil {
@@ -325,7 +328,8 @@ func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snap
 }
 
 // setOffline takes a CPU away until the test's end, or until online is called,
-// and holds the machine's lock meanwhile.
+// and holds the machine's lock meanwhile. The CPU comes back also when this
+// process is killed.
 func setOffline(t *testing.T, cpu int) (online func()) {
 	t.Helper()
 	// In a cpuset of the first kind a CPU that goes does not come back.
@@ -338,11 +342,16 @@ func setOffline(t *testing.T, cpu int) (online func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(unlock)
+	guard, err := testtask.NewGuard(path, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte("0"), 0); err != nil {
+		guard.Restore()
 		t.Skipf("this machine's CPU %d stays online: %v", cpu, err)
 	}
 	online = func() {
-		if err := os.WriteFile(path, []byte("1"), 0); err != nil {
+		if err := guard.Restore(); err != nil {
 			t.Errorf("CPU %d stays offline: %v", cpu, err)
 		}
 	}

@@ -32,6 +32,7 @@ const (
 // SIGKILL of the capturing process while its workers are parked, while one
 // waits for the others, and in the window: every CPU runs on within the budget.
 func TestTrapKilled(t *testing.T) {
+	needsRealCPUs(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	for _, c := range []struct {
@@ -57,6 +58,7 @@ func TestTrapKilled(t *testing.T) {
 // the process stands still, and what it then says was stopped is no more than
 // what was. Its next capture is whole.
 func TestTrapStopped(t *testing.T) {
+	needsRealCPUs(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	for _, c := range []struct {
@@ -91,9 +93,7 @@ func aimed(t *testing.T, when string, sig syscall.Signal, least, most time.Durat
 	defer unlock()
 	var gaps []time.Duration
 	for range 5 {
-		watch := watchGaps(t)
-		said = runAimed(t, when, sig)
-		gaps = watch()
+		said, gaps = runAimed(t, when, sig)
 		if slices.Max(gaps) <= most && slices.Max(gaps) >= least {
 			t.Logf("%v %s: CPUs kept for at most %v", sig, when, gaps)
 			return said
@@ -103,11 +103,17 @@ func aimed(t *testing.T, when string, sig syscall.Signal, least, most time.Durat
 	return said
 }
 
-func runAimed(t *testing.T, when string, sig syscall.Signal) string {
+// runAimed watches the CPUs from when the child is open on: loading its programs
+// keeps one of them busy in the kernel for tens of ms, with the machine running.
+func runAimed(t *testing.T, when string, sig syscall.Signal) (string, []time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTrapAimed$")
 	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_AIMED="+when, fmt.Sprintf("STACKSHOT_TEST_SIGNAL=%d", sig))
 	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +122,8 @@ func runAimed(t *testing.T, when string, sig syscall.Signal) string {
 	}
 	lines := bufio.NewReader(out)
 	first, _ := lines.ReadString('\n')
+	gaps := watchGaps(t)
+	in.Close()
 	if when == "parked" {
 		time.Sleep(20 * time.Millisecond)
 		cmd.Process.Signal(sig)
@@ -134,7 +142,7 @@ func runAimed(t *testing.T, when string, sig syscall.Signal) string {
 	if st := cmd.ProcessState.Sys().(syscall.WaitStatus); sig == unix.SIGKILL && st.Signal() != sig || sig == unix.SIGSTOP && err != nil {
 		t.Errorf("%v %s: %v\n%s%s", sig, when, err, first, said)
 	}
-	return string(said)
+	return string(said), gaps()
 }
 
 // TestTrapAimed is the child. It captures without the machine's lock, which its
@@ -149,6 +157,7 @@ func TestTrapAimed(t *testing.T) {
 	var armed atomic.Bool
 	s := openTest(t, Options{Engine: EngineTrap, MaxPause: killPause, ArrivalBudget: killArrival}, aimedHooks(when, sig, &armed))
 	fmt.Println("ready")
+	io.Copy(io.Discard, os.Stdin) // to its end: the CPUs are watched
 	if when == "parked" {
 		select {}
 	}

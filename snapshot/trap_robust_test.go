@@ -17,7 +17,8 @@ import (
 func TestTrapArrivalDelays(t *testing.T) {
 	requireTrap(t)
 	requireTwoCPUs(t)
-	budget, pause := slow(4*time.Millisecond), slow(30*time.Millisecond)
+	const enough = 500 * time.Millisecond // the delays are multiples of it
+	budget, pause := min(slow(4*time.Millisecond), enough), slow(30*time.Millisecond)
 	for _, slow := range []int{0, 1} {
 		for _, delay := range []time.Duration{0, budget / 2, budget, 2 * budget} {
 			s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: pause, LockWait: time.Minute},
@@ -66,7 +67,7 @@ func TestTrapGoesOnWithoutAHoggedCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	const life = 10 * time.Second
+	life := min(slow(10*time.Second), 25*time.Second)
 	for _, cpu := range s.plan.Stop[:2] {
 		hog := testtask.FIFOHog(t, cpu, life)
 		began := time.Now()

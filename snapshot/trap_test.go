@@ -30,7 +30,12 @@ func TestTrapSectionIsPulls(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	for _, o := range []Options{{}, {CPUs: "0"}, {CPUs: "1"}, {CPUClass: everyCPU(t, "P", "E")}, {CPUClass: everyCPU(t, "E", "P")}} {
+	plan, err := planCPUs(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := fmt.Sprint(plan.Stop[0]), fmt.Sprint(plan.Stop[len(plan.Stop)-1])
+	for _, o := range []Options{{}, {CPUs: first}, {CPUs: last}, {CPUClass: everyCPU(t, "P", "E")}, {CPUClass: everyCPU(t, "E", "P")}} {
 		s, _ := trapSession(t, o)
 		_, _, got := sectionFrom(t, s, pids)
 		wantSameSection(t, fmt.Sprintf("pull, and trap with %+v", o), want, got)
@@ -150,6 +155,7 @@ func TestTrapGrows(t *testing.T) {
 
 // The pause budget ends recording, and what it cost is said.
 func TestTrapKeepsThePause(t *testing.T) {
+	needsRealCPUs(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(3000))
 	s, _ := trapSession(t, Options{MaxPause: time.Millisecond, ArrivalBudget: 500 * time.Microsecond})

@@ -145,6 +145,7 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 	}
 	if c, err := a.withPull(ctx); c != nil {
 		c.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why.Error())
+		c.warnings = append(c.warnings, s.lesser.userCapped()...)
 		return c, err
 	} else if err != nil {
 		why = errors.Join(why, err)
@@ -185,7 +186,7 @@ func (a *attempt) withPull(ctx context.Context) (*captured, error) {
 }
 
 func (s *Session) firstSize(sc scope) size {
-	sz := estimate(sc.tasks, sc.threads, len(s.plan.Topology.Clusters), len(s.plan.Stop), s.plan.Topology.AMP)
+	sz := estimate(sc.tasks, sc.threads, s.options.userEstimate(), len(s.plan.Topology.Clusters), len(s.plan.Stop), s.plan.Topology.AMP)
 	if s.options.Buffer != 0 {
 		return sz.within(s.options.Buffer, len(s.plan.Stop))
 	}

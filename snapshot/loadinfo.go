@@ -1,0 +1,158 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"stackshot/internal/elfnote"
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+// Bounds of the load information.
+const (
+	maxReasons = 4 // files of a task of which it is said why they were not read
+
+	// buildIDBudget is what all build-ids and perf maps of one capture may cost:
+	// a capture is not delayed by files. One hung file may come on top.
+	buildIDBudget = 2 * time.Second
+)
+
+var errBudget = fmt.Errorf("not read: the %v for all files were spent", buildIDBudget)
+
+// loadInfo finds out which files' code a task runs, for one capture. Used by one
+// goroutine.
+type loadInfo struct {
+	images *image.Cache
+	files  *foreign.Files
+	left   time.Duration
+	known  map[fileID]known // so that each file is asked once a capture
+}
+
+// fileID is a file while it is mapped.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+}
+
+type known struct {
+	build []byte
+	path  string
+	err   error
+}
+
+func (s *Session) newLoadInfo() *loadInfo {
+	if s.options.Redact || s.hooks.asTaken {
+		return nil
+	}
+	return &loadInfo{images: s.images, files: s.files, left: buildIDBudget, known: map[fileID]known{}}
+}
+
+// loaded is what was found out of a task beside its mappings.
+type loaded struct {
+	perfMap string
+	notes   []string // "what: reason"
+}
+
+func (l *loaded) note(format string, args ...any) {
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
+}
+
+// task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
+// them.
+func (l *loadInfo) task(t *taskBytes, maps procfs.File) (out loaded) {
+	err := maps.Err
+	if err == nil {
+		err = t.parseMaps(maps, &out)
+	}
+	if err != nil {
+		if !gone(err) {
+			out.note("maps: %v", bare(err))
+		}
+		t.maps = t.window.maps
+	}
+	t.window.cut(t)
+	if len(t.maps) == 0 {
+		return out
+	}
+	l.buildIDs(t, &out)
+	l.perfMap(t, &out)
+	return out
+}
+
+// buildIDs fills in the build-ids, from the files' ELF notes.
+func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
+	skipped := 0
+	for i := range t.maps {
+		m := &t.maps[i]
+		if m.Flags&kcdata.MappingVDSO == 0 && !image.MappedFile(m) {
+			continue
+		}
+		k := l.file(int(t.linux.Tgid), m)
+		if strings.HasPrefix(m.Path, "…") && strings.HasSuffix(k.path, strings.TrimPrefix(m.Path, "…")) {
+			m.Path = k.path // another task's mapping of the file has it whole
+		}
+		m.BuildIDLen = uint32(copy(m.LinuxMapping.BuildID[:], k.build))
+		if m.BuildIDLen > 0 {
+			m.BuildID = slices.Clone(m.LinuxMapping.BuildID[:m.BuildIDLen])
+		}
+		if k.err == nil {
+			continue
+		}
+		m.Flags |= kcdata.MappingSkipped
+		if skipped++; skipped <= maxReasons {
+			out.note("build-id: %s: %v", m.Path, bare(k.err))
+		}
+	}
+	if skipped > maxReasons {
+		out.note("build-id: %d more files: not read", skipped-maxReasons)
+	}
+}
+
+// file asks a mapping's file for its build-id. A file that has none, or is no
+// ELF file, was read all the same.
+func (l *loadInfo) file(pid int, m *kcdata.Mapping) known {
+	id := fileID{m.DevMajor, m.DevMinor, m.Inode}
+	if id == (fileID{}) { // the vDSO: one for each size of it
+		id.inode = m.End - m.Start
+	}
+	k, asked := l.known[id]
+	if asked {
+		if k.err == nil && k.path == "" {
+			k.path = m.Path
+		}
+		return k
+	}
+	v, err := spend(l, func() (any, error) { return l.images.Load(pid, m, "build-id", buildID) })
+	k = known{err: err}
+	switch {
+	case err == nil:
+		k.build = v.([]byte)
+	case errors.Is(err, elfnote.ErrNoBuildID), errors.Is(err, elfnote.ErrNotELF):
+		k.err = nil
+	case gone(err), errors.Is(err, errBudget):
+		return k // another task may still have it
+	}
+	if strings.HasPrefix(m.Path, "/") {
+		k.path = m.Path
+	}
+	l.known[id] = k
+	return k
+}
+
+// spend runs what asks for somebody's file, while there is time for that.
+func spend[T any](l *loadInfo, ask func() (T, error)) (T, error) {
+	if l.left <= 0 {
+		var zero T
+		return zero, errBudget
+	}
+	began := time.Now()
+	v, err := ask()
+	l.left -= time.Since(began)
+	return v, err
+}

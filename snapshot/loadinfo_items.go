@@ -1,0 +1,50 @@
+package snapshot
+
+import (
+	"io"
+
+	"stackshot/internal/elfnote"
+	"stackshot/internal/strtab"
+	"stackshot/kcdata"
+)
+
+// buildID is what image.Cache keeps of a file for its build-id.
+func buildID(r io.ReaderAt, _ int64) (any, error) {
+	id, err := elfnote.BuildID(r)
+	if err != nil {
+		return nil, err
+	}
+	return id, nil
+}
+
+// records are the task's mappings as the file holds them, over its table.
+func (l *loaded) records(t *taskBytes, table *strtab.Table) []kcdata.LinuxMapping {
+	out := make([]kcdata.LinuxMapping, 0, len(t.maps))
+	for _, m := range t.maps {
+		m.LinuxMapping.Path = table.Add(m.Path)
+		out = append(out, m.LinuxMapping)
+	}
+	return out
+}
+
+// room is how many bytes write needs at most.
+func (l *loaded) room(records []kcdata.LinuxMapping, table *strtab.Table) int {
+	const item = 16 + 16 + 256 // header, padding, definition
+	n := 4*item + len(records)*sizeOfMapping + len(table.Bytes()) + len(l.perfMap)
+	for _, s := range l.notes {
+		n += item + len(s)
+	}
+	return n
+}
+
+// write writes the load information.
+func (l *loaded) write(w *section, records []kcdata.LinuxMapping, table *strtab.Table) {
+	for _, s := range l.notes {
+		w.text(kcdata.TypeLinuxEnrichFailed, s)
+	}
+	if len(records) > 0 {
+		w.array(kcdata.TypeLinuxMapping, records)
+		w.bytes(kcdata.TypeLinuxMapStrings, table.Bytes())
+	}
+	w.text(kcdata.TypeLinuxPerfMap, l.perfMap)
+}

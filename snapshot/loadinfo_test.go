@@ -1,0 +1,388 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/strtab"
+	"stackshot/internal/testtask"
+	"stackshot/kcdata"
+)
+
+var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
+
+// readelf is the build-id that readelf finds in a file; "" for none.
+func readelf(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.Command("readelf", "-n", path).Output()
+	if err != nil {
+		t.Fatalf("readelf %s: %v", path, err)
+	}
+	if m := readelfID.FindSubmatch(out); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// program makes a copy of sleep(1) and runs it: its file is the test's own.
+func program(t *testing.T) (pid int, path string) {
+	t.Helper()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "two  words\n")
+	if err := os.WriteFile(path, []byte(slurp(t, sleep)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pid = startChild(t, exec.Command("sh", "-c", `echo ready; exec "$0" 600`, path))
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); exe == path && strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)), "libc") {
+			return pid, path
+		}
+		if time.Now().After(end) {
+			t.Fatal("it does not start")
+		}
+	}
+}
+
+// wantMaps holds a task's mappings against /proc/PID/maps, and their build-ids
+// against readelf's word on the file behind each.
+func wantMaps(t *testing.T, what string, task *kcdata.Task) {
+	t.Helper()
+	i := 0
+	for line := range strings.Lines(slurp(t, fmt.Sprintf("/proc/%d/maps", task.ID))) {
+		var start, end, offset, inode uint64
+		var major, minor uint32
+		var perm string
+		if _, err := fmt.Sscanf(line, "%x-%x %s %x %x:%x %d", &start, &end, &perm, &offset, &major, &minor, &inode); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if perm[2] != 'x' {
+			continue
+		}
+		if i == len(task.Mappings) {
+			t.Fatalf("%s: %q is not in the file", what, line)
+		}
+		m := task.Mappings[i]
+		i++
+		want := kcdata.LinuxMapping{
+			Start: start, End: end, Offset: offset, Inode: inode, DevMajor: major, DevMinor: minor,
+			Path: m.LinuxMapping.Path, Flags: m.Flags, BuildIDLen: m.BuildIDLen, BuildID: m.LinuxMapping.BuildID,
+		}
+		name := strings.ReplaceAll(m.Path, "\n", `\012`)
+		if m.Flags&kcdata.MappingDeleted != 0 {
+			name += " (deleted)"
+		}
+		if m.LinuxMapping != want || !strings.HasSuffix(line, " "+name+"\n") || (m.Path == "") != (inode == 0 && !strings.Contains(line, "[")) {
+			t.Errorf("%s: %+v, want %q", what, m, line)
+		}
+		if vdso := strings.Contains(line, "[vdso]"); vdso != (m.Flags&kcdata.MappingVDSO != 0) || inode == 0 && !vdso != (m.Flags&kcdata.MappingAnon != 0) {
+			t.Errorf("%s: flags %#x, of %q", what, m.Flags, line)
+		}
+		if inode == 0 {
+			if (m.Flags&kcdata.MappingVDSO != 0) != (len(m.BuildID) == 20) {
+				t.Errorf("%s: build-id %x, of %q", what, m.BuildID, line)
+			}
+			continue
+		}
+		if id := readelf(t, fmt.Sprintf("/proc/%d/map_files/%x-%x", task.ID, start, end)); fmt.Sprintf("%x", m.BuildID) != id {
+			t.Errorf("%s: build-id %x, readelf %s, of %q", what, m.BuildID, id, line)
+		}
+	}
+	if i != len(task.Mappings) || i < 3 {
+		t.Errorf("%s: %d mappings in the file, %d in /proc", what, len(task.Mappings), i)
+	}
+}
+
+var engines = []string{EngineProcfs, EnginePull, EngineTrap}
+
+// Tasks that stand still, with all engines: what the file has is what /proc has,
+// be the file of a mapping there or deleted.
+func TestMappingsLikeProc(t *testing.T) {
+	requireBPF(t)
+	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.ManyThreads(4))
+	named, _ := program(t)
+	deleted, path := program(t)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	jit := startLoadChild(t, "none")
+	for _, pid := range []int{named, deleted, jit} {
+		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		awaitStop(t, pid, pid)
+		pids = append(pids, pid)
+	}
+	for _, engine := range engines {
+		s := session(t, Options{Engine: engine})
+		for range 2 { // with an empty cache, and with a full one
+			_, snap, _ := captureWhole(t, s, Request{Pids: append(slices.Clone(pids), 2)})
+			tasks := tasksByID(snap)
+			for _, pid := range pids {
+				task := tasks[uint64(pid)]
+				if task == nil || len(task.EnrichFailed) > 0 {
+					t.Fatalf("%s: task %d: %+v", engine, pid, task)
+				}
+				wantMaps(t, engine, task)
+			}
+			if k := tasks[2]; k == nil || k.Mappings != nil || k.PerfMap != "" {
+				t.Errorf("%s: kthreadd: %+v", engine, k)
+			}
+			has := func(pid int, flag uint32) bool {
+				return slices.ContainsFunc(tasks[uint64(pid)].Mappings, func(m kcdata.Mapping) bool { return m.Flags&flag != 0 })
+			}
+			if !has(deleted, kcdata.MappingDeleted) || has(named, kcdata.MappingDeleted) || !has(jit, kcdata.MappingAnon) {
+				t.Errorf("%s: flags", engine)
+			}
+		}
+	}
+}
+
+// A perf map is taken note of only if it is the task's own, in its own namespaces.
+func TestPerfMap(t *testing.T) {
+	requireBPF(t)
+	s := session(t, Options{Engine: EnginePull})
+	for what, want := range map[string]string{
+		"own": "", "none": "", "fifo": "not a regular file", "link": "a symbolic link", "others": "owned by another user", "huge": "too large",
+	} {
+		pid := startLoadChild(t, what)
+		_, snap, _ := captureWhole(t, s, Request{Pids: []int{pid}})
+		task := tasksByID(snap)[uint64(pid)]
+		notes := strings.Join(task.EnrichFailed, "; ")
+		if (task.PerfMap == "/tmp/perf-1.map") != (what == "own") || (task.PerfMap == "") != (what != "own") {
+			t.Errorf("%s: %q", what, task.PerfMap)
+		}
+		if (want == "") != (notes == "") || !strings.Contains(notes, want) {
+			t.Errorf("%s: %q, want %q", what, notes, want)
+		}
+	}
+}
+
+func TestRedactedWithoutMappings(t *testing.T) {
+	requireBPF(t)
+	pid := startLoadChild(t, "own")
+	for _, engine := range engines {
+		_, snap, file := takeWhole(t, Options{Engine: engine, Redact: true}, Request{Pids: []int{pid}})
+		task := tasksByID(snap)[uint64(pid)]
+		if task == nil || task.ExePath == "" || task.Mappings != nil || task.PerfMap != "" || task.Cmdline != nil || strings.Contains(string(file), "[vdso]") {
+			t.Errorf("%s: %+v", engine, task)
+		}
+	}
+}
+
+// during is an Output that does something at its first write, which is after the
+// release and before the first task is read again.
+type during struct {
+	do func()
+	bytes.Buffer
+}
+
+func (d *during) Write(b []byte) (int, error) {
+	if d.do != nil {
+		d.do()
+		d.do = nil
+	}
+	return d.Buffer.Write(b)
+}
+
+// A task that executes another program between the stop and the reading has
+// number and start time of the recorded one, and other mappings.
+func TestExecAfterTheStop(t *testing.T) {
+	requireBPF(t)
+	for _, engine := range engines {
+		for _, next := range []string{"cat", "sh"} { // another program, and the same again
+			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
+			pid, write := startTalking(t, cmd)
+			s := session(t, Options{Engine: engine})
+			before := slurp(t, fmt.Sprintf("/proc/%d/maps", pid))
+			out := &during{do: func() {
+				write("\n")
+				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", pid)); now != before && strings.Contains(now, "libc") {
+						return
+					}
+				}
+				t.Error("no exec")
+			}}
+			if _, err := s.Take(context.Background(), Request{Pids: []int{pid}, Output: out}); err != nil {
+				t.Fatal(err)
+			}
+			snap, err := kcdata.ParseSnapshot(out.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := tasksByID(snap)[uint64(pid)]
+			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "executed one since") {
+				t.Errorf("%s, %s: %q, mappings %+v", engine, next, notes, task.Mappings)
+			}
+		}
+	}
+}
+
+// What did not fit into the time for files is marked and said.
+func TestBuildIDsWithinTheirTime(t *testing.T) {
+	requireBPF(t)
+	pid, _ := program(t)
+	s := session(t, Options{Engine: EngineProcfs})
+	l := s.newLoadInfo()
+	l.left = 0
+	task := &taskBytes{linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
+	out := l.task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
+	files := 0
+	for _, m := range task.maps {
+		if m.Inode == 0 {
+			continue
+		}
+		files++
+		if m.Flags&kcdata.MappingSkipped == 0 || m.BuildID != nil || m.BuildIDLen != 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if notes := strings.Join(out.notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
+		t.Errorf("%d files: %q", files, notes)
+	}
+}
+
+// More mappings than are kept, and a text that is cut, are said.
+func TestMappingsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range maxMappings + 7 {
+		fmt.Fprintf(&b, "%x-%x r-xp 00000000 00:00 0 \n", 0x10000+i*8192, 0x11000+i*8192)
+	}
+	for _, cut := range []bool{false, true} {
+		var out loaded
+		task := &taskBytes{}
+		if err := task.parseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.Contains(notes, "7 executable") || !strings.Contains(notes, "more than 16777216 bytes") {
+			t.Errorf("cut %v: %d, %q", cut, len(task.maps), notes)
+		}
+	}
+}
+
+// windowTask is a task whose mappings the stop recorded.
+func windowTask(t *testing.T) *taskBytes {
+	t.Helper()
+	w := kcdata.NewWriter(make([]byte, 1<<16))
+	one := func(m kcdata.LinuxMapping, name string) error {
+		m.Flags |= kcdata.MappingInWindow
+		err := errors.Join(w.Define(kcdata.TypeLinuxMapping), w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{m}))
+		if name != "" {
+			err = errors.Join(err, w.String(kcdata.TypeLinuxMapName, name))
+		}
+		return err
+	}
+	err := errors.Join(
+		w.Begin(kcdata.MagicStackshot),
+		w.BeginContainer(kcdata.TypeTask, 7),
+		w.Struct(kcdata.TypeLinuxTask, &kcdata.LinuxTask{Tgid: 1<<30 + 7}),
+		one(kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Inode: 5, DevMajor: 8}, "…/lib/libc.so.6"),
+		one(kcdata.LinuxMapping{Start: 0x4000, End: 0x5000, Flags: kcdata.MappingAnon}, ""),
+		w.BeginContainer(kcdata.TypeThread, 7), w.EndContainer(7),
+		w.String(kcdata.TypeLinuxCgroupPath, "/kept"),
+		w.EndContainer(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := (&Session{}).openTask(append(slices.Clone(w.Written()), make([]byte, 0, itemHeader)...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// Where /proc hangs the stop's own mappings stay, with what is known of their
+// files; where it answers they make room.
+func TestWindowMappings(t *testing.T) {
+	s := session(t, Options{Engine: EngineProcfs})
+	for _, c := range []struct {
+		maps procfs.File
+		want string
+	}{
+		{procfs.File{Err: &procfs.TimeoutError{Path: "maps"}}, "1000 /usr/lib/libc.so.6 0102, 4000  "},
+		{procfs.File{Data: []byte("3000-4000 r-xp 0 0:0 0 \n")}, "3000  "},
+	} {
+		l := s.newLoadInfo()
+		l.known[fileID{8, 0, 5}] = known{path: "/usr/lib/libc.so.6", build: []byte{1, 2}}
+		task := windowTask(t)
+		out := l.task(task, c.maps)
+		if (len(out.notes) > 0) != (c.maps.Err != nil) {
+			t.Errorf("%v: %q", c.maps.Err, out.notes)
+		}
+		table := strtab.New()
+		records := out.records(task, table)
+		w := &section{ItemWriter: kcdata.NewWriter(make([]byte, out.room(records, table)))}
+		out.write(w, records, table)
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		task.insert(task.end, w.ItemWriter.(*kcdata.Writer).Written())
+		var file bytes.Buffer
+		file.Write(beginMarker)
+		if err := task.write(&file); err != nil {
+			t.Fatal(err)
+		}
+		file.Write(endMarker)
+		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		if err != nil || len(snap.Problems) > 0 {
+			t.Fatal(err, snap)
+		}
+		var got []string
+		for _, m := range snap.Tasks[0].Mappings {
+			if (m.Flags&kcdata.MappingInWindow != 0) != (c.maps.Err != nil) {
+				t.Errorf("%+v", m)
+			}
+			got = append(got, fmt.Sprintf("%x %s %x", m.Start, m.Path, m.BuildID))
+		}
+		if strings.Join(got, ", ") != c.want || snap.Tasks[0].Cgroup != "/kept" {
+			t.Errorf("%v: %q, want %q", c.maps.Err, got, c.want)
+		}
+	}
+}
+
+// Sessions leave no descriptor and no thread of theirs, whatever files they met.
+func TestSessionsLeaveNothing(t *testing.T) {
+	count := func(dir string) int {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	pids := []int{startLoadChild(t, "own"), startLoadChild(t, "fifo")}
+	round := func() {
+		s := session(t, Options{Engine: EngineProcfs})
+		for range 3 {
+			capture(t, s, Request{Pids: pids})
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round()
+	fds, threads := count("/proc/self/fd"), count("/proc/self/task")
+	for range 20 {
+		round()
+	}
+	for end := time.Now().Add(10 * time.Second); count("/proc/self/fd") > fds || count("/proc/self/task") > threads+12; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) { // the runtime's own threads come and go
+			t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now", fds, count("/proc/self/fd"), threads, count("/proc/self/task"))
+		}
+	}
+}

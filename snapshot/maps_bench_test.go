@@ -1,0 +1,43 @@
+package snapshot
+
+import (
+	"testing"
+	"time"
+)
+
+// What it costs in the window to take every process's executable mappings, held
+// against windows without, in turn.
+func BenchmarkWindowMaps(b *testing.B) {
+	requireBPF(b)
+	for _, engine := range []string{EnginePull, EngineTrap} {
+		b.Run(engine, func(b *testing.B) {
+			var window, walk [2]float64
+			processes, mappings := 0.0, 0.0
+			sessions := [2]*Session{}
+			for i := range sessions {
+				s, err := open(slowed(Options{Engine: engine, ArrivalBudget: time.Second, LockWait: time.Minute}), hooks{allMaps: i == 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer s.Close()
+				sessions[i] = s
+			}
+			for b.Loop() {
+				for i, s := range sessions {
+					_, snap, _ := captureWhole(b, s, Request{})
+					window[i] += float64(snap.Capture.WindowNs)
+					for _, task := range snap.Tasks {
+						if w := task.MapWalk; w != nil {
+							walk[i] += float64(w.WalkNs)
+							processes++
+							mappings += float64(w.Entries)
+						}
+					}
+				}
+			}
+			b.ReportMetric(window[1]/window[0], "with/without")
+			b.ReportMetric(walk[1]/processes/1000, "µs/process")
+			b.ReportMetric(walk[1]/mappings, "ns/mapping")
+		})
+	}
+}

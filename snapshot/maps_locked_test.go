@@ -1,0 +1,60 @@
+package snapshot
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/userlab"
+	"stackshot/kcdata"
+)
+
+// A process that holds its mmap_lock for ever: its mappings and its command line
+// are in the file, without a word from /proc.
+func TestWindowMapsOfAHungProcess(t *testing.T) {
+	requireBPF(t)
+	hung := userlab.LockedMap(t)
+	pid := hung.Pid
+	eachEngine(t, func(t *testing.T, engine string) {
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second, ReadLimit: 50 * time.Millisecond}, hooks{})
+		_, snap, _ := captureWhole(t, s, Request{Pids: []int{pid}})
+		task := tasksByID(snap)[uint64(pid)]
+		w := task.MapWalk
+		if w == nil || w.Flags&(kcdata.MapWalkWriter|kcdata.MapWalkWhole) != kcdata.MapWalkWriter|kcdata.MapWalkWhole {
+			t.Fatalf("walk %+v, want all of it, for a writer", w)
+		}
+		for _, name := range []string{"mapper", "libc.so.6", "ld-linux"} {
+			checkHungFile(t, task, name)
+		}
+		if !slices.ContainsFunc(task.Mappings, func(m kcdata.Mapping) bool { return m.Flags&kcdata.MappingVDSO != 0 }) {
+			t.Error("no vDSO")
+		}
+		if c := task.Cmdline; len(c) != 3 || !strings.HasPrefix(filepath.Base(c[0]), "mapper") || c[1] != "hold" || c[2] != hung.FS.Path("never") {
+			t.Errorf("command line %q", c)
+		}
+		t.Logf("%+v", *w)
+	})
+}
+
+// checkHungFile looks for the mapping of a file with that name, and holds its inode
+// against the file system's.
+func checkHungFile(t *testing.T, task *kcdata.Task, name string) {
+	t.Helper()
+	for _, m := range task.Mappings {
+		if !strings.HasPrefix(filepath.Base(m.Path), name) {
+			continue
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(m.Path, &st); err != nil {
+			t.Errorf("%s: %v", m.Path, err)
+		} else if st.Ino != m.Inode || unix.Major(st.Dev) != m.DevMajor || unix.Minor(st.Dev) != m.DevMinor {
+			t.Errorf("%s: inode %d of %d:%d, the file system says %d of %#x", m.Path, m.Inode, m.DevMajor, m.DevMinor, st.Ino, st.Dev)
+		}
+		return
+	}
+	t.Errorf("no mapping of %s in %+v", name, task.Mappings)
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package snapshot
+
+import (
+	"slices"
+	"testing"
+
+	"stackshot/internal/userlab"
+)
+
+// What the mixed lab must reach: of stacks that gdb has whole, and of single
+// frames, percent; and the stacks of each process by itself.
+const (
+	leastStacks = 98
+	leastFrames = 99
+)
+
+// leastOf is the same for one process: stacks, percent.
+func leastOf(process string) float64 {
+	if process == "c-signals" {
+		return 50 // three of seven stand on a signal stack, and their callers' is not copied: marked
+	}
+	return 90
+}
+
+// One capture of a lab of real programs agrees with gdb, frame by frame and
+// function by function, wherever gdb knows; where it does not, with what the
+// programs were written to do.
+func TestUserProofLab(t *testing.T) {
+	requireBPF(t)
+	lab := userlab.Start(t)
+	var pids []int
+	// Of a 32-bit process there are no stacks, by design (TestUserProof32Bit).
+	lab.Processes = slices.DeleteFunc(lab.Processes, func(p *userlab.Process) bool { return p.Name == "elf32" })
+	for _, p := range lab.Processes {
+		p.Stop()
+		pids = append(pids, p.Members...)
+	}
+	files := map[string]*proof{}
+	for _, engine := range userEngines() {
+		files[engine] = prove(t, Options{Engine: engine}, pids)
+	}
+	verdicts := map[string][]userlab.Verdict{}
+	for _, p := range lab.Processes {
+		witness, err := p.Witness()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for engine, file := range files {
+			ours := file.stacks(p.Members)
+			v := userlab.Judge(p.Name, witness, ours)
+			v.Apart = p.Apart
+			verdicts[engine] = append(verdicts[engine], v)
+			wanted(t, engine, p, ours)
+		}
+	}
+	for engine, all := range verdicts {
+		t.Logf("%s; not started: %q\n%s", engine, lab.Skipped, userlab.Table(all))
+		sum := userlab.Total(all)
+		if sum.StackPercent() < leastStacks || sum.FramePercent() < leastFrames || sum.Stacks < 200 {
+			t.Errorf("%s: %.2f %% of %d stacks valid, %.2f %% of %d frames", engine, sum.StackPercent(), sum.Stacks, sum.FramePercent(), sum.Frames)
+		}
+		for _, v := range all {
+			if !v.Apart && v.Stacks > 0 && v.StackPercent() < leastOf(v.Process) {
+				t.Errorf("%s, %s: %d of %d stacks valid", engine, v.Process, v.Valid, v.Stacks)
+			}
+		}
+	}
+}
+
+// wanted holds a process against its source.
+func wanted(t *testing.T, engine string, p *userlab.Process, ours []userlab.Stack) {
+	t.Helper()
+	for _, want := range p.Want {
+		if p.Apart {
+			continue
+		}
+		if !slices.ContainsFunc(ours, func(s userlab.Stack) bool { return userlab.InOrder(s.Frames, want) }) {
+			t.Errorf("%s, %s: no stack has %q", engine, p.Name, want)
+			for _, s := range ours {
+				t.Logf("%s: %.20v (%s)", p.Name, s.Frames, s.Note)
+			}
+		}
+	}
+}

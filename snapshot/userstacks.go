@@ -1,0 +1,122 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+)
+
+// UserStacks says what is taken of user stacks. "" is UserStacksAuto.
+type UserStacks string
+
+// What is taken of a thread's user stack in the window. The frame-pointer chain
+// alone may lack callers, which the bytes hold.
+const (
+	UserStacksAuto UserStacks = "auto" // chain, and the stack as far as that goes, or to a limit where it has no end
+	UserStacksFP   UserStacks = "fp"   // the chain
+	UserStacksOff  UserStacks = "off"
+)
+
+// What the main threads of node and java, as installed, have below them is more
+// than 16 KiB.
+const (
+	defaultStackBytes = 24 << 10
+	defaultUserFrames = 256
+)
+
+// userModes are what cfg_user_mode calls them (internal/bpf/record_user.h).
+var userModes = map[UserStacks]int{UserStacksOff: bpf.UserOff, UserStacksFP: bpf.UserFP, UserStacksAuto: bpf.UserAuto}
+
+func (o *Options) userDefaults() {
+	if o.UserStacks == "" {
+		o.UserStacks = UserStacksAuto
+	}
+	if o.StackBytes == 0 {
+		o.StackBytes = defaultStackBytes
+	}
+	if o.UserFrames == 0 {
+		o.UserFrames = defaultUserFrames
+	}
+}
+
+func (o *Options) checkUser() error {
+	if _, ok := userModes[o.UserStacks]; !ok {
+		return &OptionError{"user-stacks", string(o.UserStacks), "want auto, fp or off"}
+	}
+	if o.StackBytes < bpf.MinUserBytes || o.StackBytes > bpf.MaxUserBytes {
+		return &OptionError{"stack-bytes", fmt.Sprint(o.StackBytes), fmt.Sprintf("want %d to %d", bpf.MinUserBytes, bpf.MaxUserBytes)}
+	}
+	if o.UserFrames < 1 || o.UserFrames > bpf.MaxUserFrames {
+		return &OptionError{"user-frames", fmt.Sprint(o.UserFrames), fmt.Sprintf("want 1 to %d", bpf.MaxUserFrames)}
+	}
+	return nil
+}
+
+// userTaking is what an engine of BPF programs takes of user stacks, and why not
+// what was asked for.
+func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStacks, error) {
+	u := bpf.UserStacks{Mode: userModes[o.UserStacks], Frames: o.UserFrames, Bytes: o.StackBytes}
+	if u.Mode == bpf.UserOff || o.Redact {
+		return bpf.UserStacks{}, nil
+	}
+	var err error
+	if u.Memory, err = find(); err != nil {
+		return bpf.UserStacks{}, err
+	}
+	return u, nil
+}
+
+// userOff is the warning that there are no user stacks, though they were wanted.
+func (p *pull) userOff() (list []kcdata.Warning) {
+	if p.userWhy != nil {
+		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: p.userWhy.Error()})
+	}
+	return list
+}
+
+// userCapped is the warning that engine pull takes fewer bytes than were asked
+// for: what it says of one thread has to fit a buffer of the kernel's.
+func (p *pull) userCapped() (list []kcdata.Warning) {
+	most := p.config.PullStackBytes(0)
+	if p.config.User.Mode == bpf.UserAuto && p.config.User.Bytes > most {
+		list = append(list, kcdata.Warning{
+			Code: "user_stack_bytes", Text: fmt.Sprintf("engine pull takes at most %d bytes of a user stack, less 16 for each link of its frame-pointer chain", most),
+		})
+	}
+	return list
+}
+
+// Room for a thread's user stack in the first try's buffer: chain, and bytes, of
+// which an ordinary machine has 2.2 KiB for each thread that has a user stack (a
+// quarter is added to all).
+const (
+	chainEstimate = 256
+	bytesEstimate = 3 << 9
+)
+
+// userEstimate is for one thread.
+func (o *Options) userEstimate() int {
+	switch {
+	case o.Redact || o.UserStacks == UserStacksOff:
+		return 0
+	case o.UserStacks == UserStacksFP:
+		return chainEstimate
+	}
+	return chainEstimate + min(o.StackBytes, bytesEstimate)
+}
+
+// addUser sums up what was taken of one thread.
+func (c *counts) addUser(w *kcdata.LinuxUserWalk) {
+	u := &c.user
+	u.Threads++
+	u.Walked += uint64(w.Flags & kcdata.UserWalked)
+	if w.Flags&kcdata.UserPagedOut != 0 {
+		u.PagedOut++
+	}
+	u.Links += uint64(w.Links)
+	u.Bytes += uint64(w.Bytes)
+	u.Absent += uint64(w.Absent)
+	u.Refused += uint64(w.Refused)
+	u.Translations += uint64(w.Translations)
+}

@@ -1,0 +1,43 @@
+package snapshot
+
+import (
+	"golang.org/x/sys/unix"
+
+	"stackshot/kcdata"
+)
+
+// windowMaps are the mappings that the stop itself recorded of a task, whose
+// mmap_lock was held: with that held /proc/PID/maps would hang. They are taken
+// out of the recorded bytes and written anew, with build-ids or as /proc has them.
+type windowMaps struct {
+	maps   []kcdata.Mapping
+	pieces []edit // what to cut
+}
+
+// visit takes note of an item that is of such a mapping, in the order of the
+// file; others are not its business.
+func (x *windowMaps) visit(it kcdata.Item) bool {
+	elem, size, _ := it.Elem()
+	switch {
+	case it.Depth != 1:
+		return false
+	case it.Type == kcdata.TypeLinuxMapName && len(x.maps) > 0:
+		x.maps[len(x.maps)-1].Path = unix.ByteSliceToString(it.Data)
+	case elem == kcdata.TypeLinuxMapping && size == sizeOfMapping:
+		for b := it.Data; len(b) >= size; b = b[size:] {
+			var m kcdata.Mapping
+			if err := kcdata.Unmarshal(b[:size], &m.LinuxMapping); err == nil {
+				x.maps = append(x.maps, m)
+			}
+		}
+	default:
+		return false
+	}
+	x.pieces = append(x.pieces, edit{off: it.Offset, cut: itemHeader + roundUp(len(it.Data), 16)})
+	return true
+}
+
+// cut takes them out of the task.
+func (x *windowMaps) cut(t *taskBytes) { t.edits = append(t.edits, x.pieces...) }
+
+var sizeOfMapping = kcdata.SizeOf(&kcdata.LinuxMapping{})
