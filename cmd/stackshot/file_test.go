@@ -39,7 +39,7 @@ func TestTruncatedFiles(t *testing.T) {
 			if err := os.Truncate(name, int64(n)); err != nil {
 				t.Fatal(err)
 			}
-			err := showFile(io.Discard, name, "text", report.Options{})
+			err := (&reporting{format: "text"}).show(t.Context(), io.Discard, name)
 			var format *kcdata.FormatError
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "offset 0x") ||
 				n > 0 && !errors.As(err, &format) || strings.Contains(err.Error(), "\n") {
@@ -75,7 +75,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{dir, []string{"is a directory"}},
 		{filepath.Join(dir, "absent"), []string{"no such file"}},
 	} {
-		for _, cmd := range []string{"report", "latency", "dump"} {
+		for _, cmd := range []string{"report", "symbolize", "latency", "dump"} {
 			o := stackshot(t, cmd, c.name)
 			o.want(t, exitFailed, append(c.words, report.Clean(c.name))...)
 			if strings.Count(o.stderr, "\n") != 1 || strings.Contains(o.stderr, "\x1b") {

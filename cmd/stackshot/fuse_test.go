@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,115 +9,52 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testfuse"
+
 	"golang.org/x/sys/unix"
 )
 
-// Requests of the FUSE protocol (include/uapi/linux/fuse.h).
 const (
-	fuseLookup  = 1
-	fuseForget  = 2
-	fuseGetattr = 3
-	fuseSetattr = 4
-	fuseUnlink  = 10
-	fuseRename  = 12
-	fuseWrite   = 16
-	fuseRelease = 18
-	fuseFsync   = 20
-	fuseFlush   = 25
-	fuseInit    = 26
-	fuseAccess  = 34
-	fuseCreate  = 35
-	fuseRename2 = 45
-
-	fuseNever = 0 // stalls nowhere
-	fuseAll   = -1
+	stallNever = 0 // stalls nowhere
+	stallAll   = -1
 )
 
-// stallingFS is a file system with an empty root that takes a file's bytes and
-// drops them, until the request at which it says nothing any more.
-type stallingFS struct {
-	dev     *os.File
-	at      int // opcode, fuseAll: everything, fuseNever: nothing
-	renamed bool
-}
-
-// newStallingFS mounts one. The thread must have a mount namespace of its own.
-func newStallingFS(t *testing.T, dir string, at int) *stallingFS {
+// newStallingFS mounts a file system with an empty root that takes a file's bytes
+// and drops them, until the request (an opcode, stallAll or stallNever) at which
+// it says nothing any more. The thread must have a mount namespace of its own.
+func newStallingFS(t *testing.T, dir string, at int) *testfuse.Server {
 	t.Helper()
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fs, err := testfuse.Mount(dir, "stalled", func(s *testfuse.Server, r testfuse.Request) {
+		if r.Opcode != testfuse.Forget && at != stallAll && at != int(r.Opcode) {
+			errno, body := dropped(r)
+			s.Reply(r, errno, body)
+		}
+	})
 	if err != nil {
-		t.Fatalf("/dev/fuse: %v", err)
+		t.Fatal(err)
 	}
-	mount(t, "stalled", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40755,user_id=0,group_id=0", fd))
-	// Known to the poller only now: before the mount poll says error.
-	fs := &stallingFS{dev: os.NewFile(uintptr(fd), "/dev/fuse"), at: at}
-	go fs.serve()
-	t.Cleanup(func() { fs.dev.Close() }) // the last one: ends the connection and every wait on it
+	t.Cleanup(func() { fs.Close() })
 	return fs
 }
 
-func (fs *stallingFS) serve() {
-	buf := make([]byte, 1<<20+4096)
-	for {
-		n, err := fs.dev.Read(buf)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINTR) {
-			continue // a request that was taken back
-		}
-		if err != nil || n < 40 {
-			return
-		}
-		opcode := int(binary.LittleEndian.Uint32(buf[4:]))
-		if opcode == fuseForget || opcode != fuseInit && (fs.at == fuseAll || fs.at == opcode) {
-			continue
-		}
-		errno, body := fs.answer(opcode, buf[40:n])
-		out := binary.LittleEndian.AppendUint32(nil, uint32(16+len(body)))
-		out = binary.LittleEndian.AppendUint32(out, uint32(-int32(errno)))
-		out = append(append(out, buf[8:16]...), body...)
-		fs.dev.Write(out)
-	}
-}
-
-func (fs *stallingFS) answer(opcode int, in []byte) (unix.Errno, []byte) {
-	le := binary.LittleEndian
-	switch opcode {
-	case fuseInit:
-		out := make([]byte, 64)
-		le.PutUint32(out[0:], 7)
-		le.PutUint32(out[4:], 31)
-		le.PutUint32(out[20:], 64<<10) // max_write
-		return 0, out
-	case fuseLookup:
+// dropped answers as a file system that keeps nothing.
+func dropped(r testfuse.Request) (unix.Errno, []byte) {
+	file := testfuse.Attr{Ino: 2, Mode: unix.S_IFREG | 0o600, Nlink: 1}
+	switch r.Opcode {
+	case testfuse.Lookup:
 		return unix.ENOENT, nil
-	case fuseGetattr, fuseSetattr:
-		return 0, append(make([]byte, 16), attr(opcode == fuseGetattr)...)
-	case fuseCreate:
-		out := make([]byte, 40, 144)
-		le.PutUint64(out, 2)         // nodeid
-		le.PutUint64(out[16:], 1000) // entry_valid, s: rename finds it without asking
-		return 0, append(append(out, attr(false)...), make([]byte, 16)...)
-	case fuseWrite:
-		return 0, append(le.AppendUint32(nil, le.Uint32(in[16:])), 0, 0, 0, 0)
-	case fuseRename, fuseRename2:
-		fs.renamed = true
-		return 0, nil
-	case fuseFsync, fuseFlush, fuseRelease, fuseUnlink:
+	case testfuse.Getattr:
+		return 0, testfuse.Wire(testfuse.AttrOut{Attr: testfuse.RootAttr()})
+	case testfuse.Setattr:
+		return 0, testfuse.Wire(testfuse.AttrOut{Attr: file})
+	case testfuse.Create: // valid for long: rename finds it without asking
+		return 0, testfuse.Wire(testfuse.EntryOut{Node: 2, EntryValid: 1000, Attr: file}, testfuse.OpenOut{})
+	case testfuse.Write:
+		return 0, testfuse.Wire(testfuse.WriteOut{Size: r.IO().Size})
+	case testfuse.Rename, testfuse.Rename2, testfuse.Fsync, testfuse.Flush, testfuse.Release, testfuse.Unlink:
 		return 0, nil
 	}
 	return unix.ENOSYS, nil
-}
-
-// attr is struct fuse_attr of the root or of the file.
-func attr(root bool) []byte {
-	out := make([]byte, 88)
-	ino, mode := uint64(2), uint32(unix.S_IFREG|0o600)
-	if root {
-		ino, mode = 1, unix.S_IFDIR|0o755
-	}
-	binary.LittleEndian.PutUint64(out, ino)
-	binary.LittleEndian.PutUint32(out[60:], mode)
-	binary.LittleEndian.PutUint32(out[64:], 1)
-	return out
 }
 
 // stall runs f beside a mounted stalling file system, and sees to it that
@@ -134,7 +68,7 @@ func stall(t *testing.T, at int, f func(t *testing.T, dir string)) {
 		fs := newStallingFS(t, dir, at)
 		f(t, dir)
 		unix.Unmount(dir, unix.MNT_DETACH)
-		fs.dev.Close()
+		fs.Close()
 	})
 	noHelperLeft(t, dir)
 }
@@ -168,17 +102,18 @@ func helpersOf(dir string) (pids []int) {
 // The check of the test's own file system: where nothing stalls, take writes.
 func TestFUSEWithoutStall(t *testing.T) {
 	t.Parallel()
-	stall(t, fuseNever, func(t *testing.T, dir string) {
+	stall(t, stallNever, func(t *testing.T, dir string) {
 		taken(t, stackshot(t, "take", "-o", dir+"/x"))
 	})
 }
 
 // With the default limits, on a mount where nothing answers: the whole report
-// within 15 s, the process ends, and the ways out are named.
+// within 15 s, the process ends, and the ways out are named. Other tests' captures
+// go first, by the machine's lock: 10 s more.
 func TestStalledMount(t *testing.T) {
 	t.Parallel()
-	stall(t, fuseAll, func(t *testing.T, dir string) {
-		o := invocation{limit: 15 * time.Second}.run(t, "take", "-o", dir+"/x")
+	stall(t, stallAll, func(t *testing.T, dir string) {
+		o := invocation{limit: 25 * time.Second}.run(t, "take", "-o", dir+"/x")
 		o.want(t, exitIncomplete, dir+"/x", "does not answer", "10s", "-o -", "/dev/shm/")
 		if !strings.Contains(o.stdout, "threads in") || !strings.Contains(o.stdout, "task") {
 			t.Errorf("no whole report: %.300s", o.stdout)
@@ -191,8 +126,8 @@ func TestStalledMount(t *testing.T) {
 func TestStallAtEachStep(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]int{
-		"lookup": fuseLookup, "access": fuseAccess, "create": fuseCreate, "write": fuseWrite,
-		"chmod": fuseSetattr, "fsync": fuseFsync, "close": fuseFlush, "rename": fuseRename,
+		"lookup": testfuse.Lookup, "access": testfuse.Access, "create": testfuse.Create, "write": testfuse.Write,
+		"chmod": testfuse.Setattr, "fsync": testfuse.Fsync, "close": testfuse.Flush, "rename": testfuse.Rename,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +143,7 @@ func TestStallAtEachStep(t *testing.T) {
 // The current directory is the stalled one: nothing waits for it either.
 func TestStalledCurrentDirectory(t *testing.T) {
 	t.Parallel()
-	stall(t, fuseCreate, func(t *testing.T, dir string) {
+	stall(t, testfuse.Create, func(t *testing.T, dir string) {
 		// A shell goes there: were it our fork, this process, which serves the
 		// file system, would wait for itself.
 		in := invocation{bend: func(c *exec.Cmd) {
@@ -223,7 +158,7 @@ func TestStalledCurrentDirectory(t *testing.T) {
 // ^C while the file system stalls: at once, exit code 1.
 func TestInterruptWhileStalled(t *testing.T) {
 	t.Parallel()
-	stall(t, fuseAll, func(t *testing.T, dir string) {
+	stall(t, stallAll, func(t *testing.T, dir string) {
 		o := interrupt(t, "threads in", unix.SIGINT, "take", "-o", dir+"/x", "--lock-wait", "20s")
 		o.want(t, exitFailed, dir+"/x", "interrupted")
 	})

@@ -5,6 +5,7 @@
 //	stackshot take -o FILE    take one with options, show the report
 //	stackshot take --count N  take some, a file each, no report
 //	stackshot report FILE     show the report of a file
+//	stackshot symbolize FILE  write the names of user stacks into a file
 //	stackshot latency FILE... show what captures cost, and how long threads have waited
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          what this machine allows, and what it costs where it does not
@@ -78,7 +79,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
-	root.AddCommand(takeCommand(), reportCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand())
+	root.AddCommand(takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand())
 	return root
 }
 

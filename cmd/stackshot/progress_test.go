@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testfuse"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +44,7 @@ func openTerminal(t *testing.T) (master, slave *os.File) {
 // it does not.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	stall(t, fuseWrite, func(t *testing.T, dir string) {
+	stall(t, testfuse.Write, func(t *testing.T, dir string) {
 		master, slave := openTerminal(t)
 		text := make(chan string)
 		go func() {

@@ -7,9 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"stackshot/internal/report"
 	"stackshot/kcdata"
-	"stackshot/snapshot"
 )
 
 // maxPlain bounds what a file may unpack to, so that a small one cannot take
@@ -46,63 +44,6 @@ func readAll(name string) ([]byte, error) {
 		return nil, fmt.Errorf("offset 0x0: %w: the file is empty", kcdata.ErrTruncated)
 	}
 	return b, nil
-}
-
-func reportCommand() *cobra.Command {
-	var (
-		format string
-		o      report.Options
-	)
-	cmd := &cobra.Command{
-		Use:   "report FILE",
-		Short: "Show the report of a snapshot file (- for standard input)",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return showFile(os.Stdout, args[0], format, o)
-		},
-	}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	cmd.Flags().IntSliceVar(&o.Pids, "pid", nil, "only this task; may be repeated")
-	cmd.Flags().BoolVar(&o.ShowSelf, "self", false, "show the snapshotter's own threads")
-	completeWith(cmd, "format", "text", "json")
-	return cmd
-}
-
-// showFile writes a file's report. Of a plain file that breaks off it shows
-// what there is, and fails.
-func showFile(w io.Writer, name, format string, o report.Options) error {
-	write := report.Text
-	switch format {
-	case "text":
-		term := terminalOptions(os.Stdout)
-		o.Width, o.Color = term.Width, term.Color
-	case "json":
-		write = report.JSON
-	default:
-		return &snapshot.OptionError{Option: "format", Value: format, Reason: "want text or json"}
-	}
-	for _, pid := range o.Pids {
-		if pid < 0 {
-			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
-		}
-	}
-	done := progress(false, "reading "+name)
-	plain, err := readFile(name)
-	if err != nil {
-		done()
-		return err
-	}
-	s, broken := kcdata.ParseSnapshot(plain)
-	done()
-	if s != nil && (broken == nil || len(s.Tasks) > 0) {
-		if err := write(w, s, o); err != nil {
-			return fmt.Errorf("write the report: %w", bare(err))
-		}
-	}
-	if broken != nil {
-		return fmt.Errorf("%s: %w", name, broken)
-	}
-	return nil
 }
 
 func dumpCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
@@ -122,15 +123,7 @@ func brief(r *snapshot.Result) string {
 	if r.Stopped > 0 {
 		stopped = "stopped " + milliseconds(r.Stopped)
 	}
-	return fmt.Sprintf("%s, %s threads", stopped, thousands(r.Threads))
+	return fmt.Sprintf("%s, %s threads", stopped, show.Thousands(uint64(r.Threads)))
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
-
-// thousands writes a number as people do: 4,085.
-func thousands(n int) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
-}

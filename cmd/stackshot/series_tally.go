@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"time"
 
+	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
@@ -55,8 +56,8 @@ func (t *tally) line(skipped int) string {
 		share = 100 * t.pauses.sum.Seconds() / d.Seconds()
 	}
 	return fmt.Sprintf("captures: %s; stopped p50 %s, max %s, %.2f %% of the time; skipped: %s, failed: %s",
-		thousands(t.captures), milliseconds(t.pauses.median()), milliseconds(t.pauses.max), share,
-		thousands(skipped), thousands(t.failed+t.spared+t.unwritten))
+		show.Thousands(uint64(t.captures)), milliseconds(t.pauses.median()), milliseconds(t.pauses.max), share,
+		show.Thousands(uint64(skipped)), show.Thousands(uint64(t.failed+t.spared+t.unwritten)))
 }
 
 // lost says what is missing from the series as a whole.

@@ -110,12 +110,3 @@ func TestSeriesNames(t *testing.T) {
 		t.Errorf("in a directory: %s", path)
 	}
 }
-
-func TestThousands(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 4085: "4,085", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
-	}
-}

@@ -31,10 +31,11 @@ type take struct {
 	quiet       bool
 	firstScreen bool // the report's first screen only
 	series      seriesFlags
+	naming      naming
 }
 
 func newTake() *take {
-	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, series: seriesFlags{count: 1}}
+	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, series: seriesFlags{count: 1}}
 }
 
 func takeCommand() *cobra.Command {
@@ -68,17 +69,24 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
 	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
 	f.StringVar(&t.options.Latency, "latency", snapshot.LatencyTask, "what to time beside the capture: off, task or thread (adds to the pause)")
+	f.StringVar((*string)(&t.options.UserStacks), "user-stacks", string(snapshot.UserStacksAuto), "auto, fp (the frame-pointer chain alone: callers may be missing) or off")
+	f.IntVar(&t.options.StackBytes, "stack-bytes", 24<<10, "bytes to take of a user stack at most, 1024 to 65536")
+	f.IntVar(&t.options.UserFrames, "user-frames", 256, "links to follow of a frame-pointer chain, 1 to 1000")
+	f.BoolVar(&t.options.KeepStacks, "keep-stacks", false, "leave the copied bytes of user stacks in the file, so that they can be unwound again elsewhere (they may hold secrets)")
 	f.BoolVar(&t.trace, "trace", false, "keep the trace of our own last events in the file (kept anyway when something goes wrong)")
-	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no register values, kernel addresses relative to _text")
+	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no mappings, no register values, kernel addresses relative to _text")
+	f.BoolVar(&t.options.RemoteFiles, "remote-files", false, "read executables on FUSE and network file systems too, for their build-ids")
 	f.BoolVar(&t.json, "json", false, "one JSON object about the capture on standard output, no report")
 	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
 	f.BoolVar(&t.self, "self", false, "show our own threads in the report")
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
+	t.naming.flagOff(cmd)
 	t.series.add(cmd)
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait for another capture on this machine")
 	f.MarkHidden("lock-wait")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
+	completeWith(cmd, "user-stacks", string(snapshot.UserStacksAuto), string(snapshot.UserStacksFP), string(snapshot.UserStacksOff))
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
@@ -105,7 +113,12 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: d.String(), Reason: "want more than 0"}
 		}
 	}
-	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency"} {
+	for _, name := range []string{"stack-bytes", "user-frames"} {
+		if n, _ := cmd.Flags().GetInt(name); n == 0 && cmd.Flags().Changed(name) { // the package's "not given"
+			return &snapshot.OptionError{Option: name, Value: "0", Reason: "want more than 0"}
+		}
+	}
+	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency", "user-stacks"} {
 		if s, _ := cmd.Flags().GetString(name); s == "" && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}
@@ -144,7 +157,7 @@ func (t *take) run(cmd *cobra.Command) error {
 
 // deliver brings what was captured to people first and to the disk then (C1).
 func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
-	reportErr := t.show(st, plain)
+	reportErr := t.show(ctx, st, plain)
 	where, saveErr := t.save(ctx, st, e, plain)
 	var jsonErr error
 	if t.json {
@@ -164,21 +177,24 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 }
 
 // show writes the report from memory. A reader that left early is no error.
-func (t *take) show(st *store, plain []byte) error {
+func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	if t.quiet || t.json {
 		return nil
 	}
-	defer progress(t.quiet, "writing the report")()
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
 		return fmt.Errorf("read back the snapshot: %w", err)
 	}
+	skipped := t.naming.name(ctx, s, t.quiet)
+	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {
 		out = os.Stderr
 	}
 	rest := "stackshot report " + shellWord(st.path)
-	if err := report.Text(out, s, t.screen(out, rest)); err != nil && !readerGone(err) {
+	o := t.screen(out, rest)
+	o.Skipped = skipped
+	if err := report.Text(out, s, o); err != nil && !readerGone(err) {
 		return fmt.Errorf("write the report: %w", bare(err))
 	}
 	return nil

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stackshot/internal/foreign"
+	"stackshot/internal/procfs"
+	"stackshot/internal/symbol"
+	"stackshot/internal/symbolize"
+	"stackshot/kcdata"
+)
+
+// naming are the flags of the commands that name user stacks.
+type naming struct {
+	off    bool // --no-symbols
+	lines  bool // --lines
+	remote bool // --remote-files
+	quick  bool // of a capture: its verdict waits for no disk and no network for long
+}
+
+// quickLimit bounds the naming in a capture's own report.
+const quickLimit = 2 * time.Second
+
+func (n *naming) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&n.lines, "lines", false, "source lines and inlined functions of user stacks, where there is debug information (takes longer)")
+	f.BoolVar(&n.remote, "remote-files", false, "read program files on FUSE and network file systems too, which may hang")
+}
+
+func (n *naming) flagOff(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&n.off, "no-symbols", false, "read no program files: user stacks have the names that the file holds, else addresses")
+}
+
+// resolved is what the machine's files say: a symbolize.Namer.
+type resolved map[*kcdata.Task]*kcdata.UserSymbolTable
+
+func (r resolved) Names(t *kcdata.Task, addrs []uint64) [][]kcdata.UserFunction {
+	table := r[t]
+	out := make([][]kcdata.UserFunction, len(addrs))
+	for i, a := range addrs {
+		out[i] = table.Functions(a)
+	}
+	return out
+}
+
+// resolve asks this machine's files for the names that s lacks. It returns
+// after the resolver's time limit, whatever hangs; skipped says what was not
+// read, and why.
+func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (names resolved, skipped []string) {
+	tasks := symbolize.Unnamed(s, n.lines)
+	if n.off || len(tasks) == 0 {
+		return nil, nil
+	}
+	defer progress(quiet, fmt.Sprintf("naming the user stacks of %d tasks", len(tasks)))()
+	o := symbol.Options{Local: isLocal(s), Lines: n.lines}
+	if n.quick {
+		o.Limit = quickLimit
+	} else {
+		var err error
+		if o.Server, err = symbol.DebuginfodFromEnv(); err != nil {
+			skipped = append(skipped, err.Error())
+		}
+	}
+	files := foreign.New(foreign.Options{Remote: n.remote})
+	defer files.Close()
+	res := symbol.NewResolver(files, o).Resolve(ctx, tasks)
+	for _, k := range res.Skipped {
+		skipped = append(skipped, k.What+": "+k.Reason)
+	}
+	names = resolved{}
+	for t, found := range res.Tasks {
+		names[t] = found.Table()
+	}
+	return names, skipped
+}
+
+// name names the user stacks of s in memory and returns what was not read.
+func (n *naming) name(ctx context.Context, s *kcdata.Snapshot, quiet bool) (skipped []string) {
+	names, skipped := n.resolve(ctx, s, quiet)
+	symbolize.Names(s, names)
+	return skipped
+}
+
+// isLocal reports whether s was taken on this machine since it was booted, in
+// the pid namespace that we are in: then its processes may be those of /proc.
+func isLocal(s *kcdata.Snapshot) bool {
+	boot, err := procfs.FS{}.BootID()
+	if err != nil || boot == "" || strings.TrimSpace(s.BootID) != strings.TrimSpace(boot) {
+		return false
+	}
+	st, err := os.Stat("/proc/self/ns/pid")
+	if err != nil {
+		return false
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && s.HasMachine && s.Machine.PidNS == sys.Ino
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"stackshot/internal/report"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// reporting is one run of `stackshot report`.
+type reporting struct {
+	naming
+	format string
+	o      report.Options
+}
+
+// writers by the values of --format.
+var writers = map[string]func(io.Writer, *kcdata.Snapshot, report.Options) error{
+	"text": report.Text, "json": report.JSON, "folded": report.Folded, "pprof": report.Pprof,
+}
+
+func reportCommand() *cobra.Command {
+	r := &reporting{}
+	cmd := &cobra.Command{
+		Use:   "report FILE",
+		Short: "Show the report of a snapshot file (- for standard input)",
+		Long: "Shows the report of a snapshot file. User stacks have the names that the file holds; what\n" +
+			"has none there is looked up in this machine's program files and debug files, by build-id.\n\n" +
+			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
+			"'go tool pprof'.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.show(cmd.Context(), os.Stdout, args[0])
+		},
+	}
+	r.flags(cmd)
+	r.flagOff(cmd)
+	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
+	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "only this task; may be repeated")
+	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show the snapshotter's own threads")
+	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
+	completeWith(cmd, "format", "text", "json", "folded", "pprof")
+	return cmd
+}
+
+func (r *reporting) check(w io.Writer) error {
+	if writers[r.format] == nil {
+		return &snapshot.OptionError{Option: "format", Value: r.format, Reason: "want text, json, folded or pprof"}
+	}
+	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
+		return &usageError{errors.New("--format pprof: standard output is a terminal, and a profile is not text: > FILE")}
+	}
+	for _, pid := range r.o.Pids {
+		if pid < 0 {
+			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
+		}
+	}
+	return nil
+}
+
+// show writes a file's report. Of a plain file that breaks off it shows what
+// there is, and fails.
+func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
+	if err := r.check(w); err != nil {
+		return err
+	}
+	if r.format == "text" {
+		term := terminalOptions(os.Stdout)
+		r.o.Width, r.o.Color = term.Width, term.Color
+	}
+	done := progress(false, "reading "+name)
+	plain, err := readFile(name)
+	if err != nil {
+		done()
+		return err
+	}
+	s, broken := kcdata.ParseSnapshot(plain)
+	done()
+	if s != nil && (broken == nil || len(s.Tasks) > 0) {
+		r.o.Skipped = r.name(ctx, s, false)
+		if err := writers[r.format](w, s, r.o); err != nil {
+			return fmt.Errorf("write the report: %w", bare(err))
+		}
+	}
+	if broken != nil {
+		return fmt.Errorf("%s: %w", name, broken)
+	}
+	return nil
+}

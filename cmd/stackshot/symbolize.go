@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stackshot/internal/symbolize"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// symbolizing is one run of `stackshot symbolize`.
+type symbolizing struct {
+	naming
+	output  string
+	unwind  bool
+	timeout time.Duration
+	same    bool // nothing new was found out
+}
+
+func symbolizeCommand() *cobra.Command {
+	z := &symbolizing{}
+	cmd := &cobra.Command{
+		Use:   "symbolize FILE",
+		Short: "Write the names of user stacks into a snapshot file, so that it can travel (- for standard input)",
+		Long: "Writes the names of user functions into FILE, from the program files and debug files of\n" +
+			"this machine, and prints nothing else. The best place is the machine it was taken on, soon.\n\n" +
+			"A name that the file has already stays, unless more is known now (--lines). FILE is\n" +
+			"replaced as a whole, in the compression it has; where nothing new is known it is not\n" +
+			"touched. A file that breaks off is refused.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
+	}
+	z.flags(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&z.output, "output", "o", "", "write to `FILE` and leave the other as it is; - for standard output")
+	f.BoolVar(&z.unwind, "unwind", false, "first make the user stacks anew from what take --keep-stacks left in the file")
+	f.DurationVar(&z.timeout, "write-timeout", 10*time.Second, "longest time to wait for the target's file system")
+	return cmd
+}
+
+func (z *symbolizing) run(cmd *cobra.Command, name string) error {
+	if z.timeout <= 0 {
+		return &snapshot.OptionError{Option: "write-timeout", Value: z.timeout.String(), Reason: "want more than 0"}
+	}
+	if z.output == "" && cmd.Flags().Changed("output") {
+		return &snapshot.OptionError{Option: "output", Value: `""`, Reason: "want a value"}
+	}
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := untilInterrupted(cmd.Context())
+	defer stop()
+	st := &store{path: name, given: true, timeout: z.timeout, noSpare: true}
+	if z.output != "" {
+		st.path = z.output
+	}
+	data, err := readAll(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, bare(err))
+	}
+	if err := st.check(ctx); err != nil {
+		return err
+	}
+	named, tally, err := z.rewrite(ctx, data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return z.save(ctx, st, name, named, tally)
+}
+
+// rewrite gives a file with its names, in the envelope it came in; data itself
+// where nothing is new. The caller closes it.
+func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symbolize.Tally, error) {
+	var none symbolize.Tally
+	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
+	if err != nil {
+		return nil, none, err
+	}
+	s, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		return nil, none, err
+	}
+	again := plain
+	if z.unwind {
+		if again, s, err = z.redo(plain, s); err != nil {
+			return nil, none, err
+		}
+	}
+	names, skipped := z.resolve(ctx, s, false)
+	if err := context.Cause(ctx); err != nil {
+		return nil, none, err
+	}
+	for _, what := range skipped {
+		say(os.Stderr, "not asked for names: %s", what)
+	}
+	out, tally, err := symbolize.Rewrite(again, s, names)
+	if err != nil {
+		return nil, none, err
+	}
+	if z.same = bytes.Equal(out, plain); !z.same {
+		f, err := compress(out, envelope)
+		return f, tally, err
+	}
+	f, err := newSpool("file")
+	if err != nil {
+		return nil, none, err
+	}
+	_, err = f.Write(data)
+	return f, tally, err
+}
+
+func (z *symbolizing) save(ctx context.Context, st *store, name string, named *spool, tally symbolize.Tally) error {
+	defer named.close()
+	count := fmt.Sprintf("%d of %d addresses of user stacks have names, %d of them new", tally.Named, tally.Addresses, tally.New)
+	if z.same && st.path == name && name != stdoutName {
+		say(os.Stderr, "%s: %s; the file is as it was", name, count)
+		return nil
+	}
+	size, err := named.size()
+	if err != nil {
+		return err
+	}
+	where, err := st.save(ctx, named.file)
+	if where == "" {
+		return errors.Join(err, fmt.Errorf("%s is as it was", name))
+	}
+	say(os.Stderr, "%s: %s", where, count)
+	if where != stdoutName {
+		say(os.Stderr, "wrote %s, %s", where, humanBytes(size))
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/userlab"
+)
+
+const (
+	reportLimit = 10 * time.Second // of `report` for reading files
+	grace       = 5 * time.Second
+)
+
+// A program whose file hangs on a dead file system: the capture and the report
+// come all the same, within the limit, and say what they did not read. Frames have
+// their place in the file still.
+func TestUserProofStalledBinary(t *testing.T) {
+	needRoot(t)
+	p := userlab.StalledBinary(t)
+	file := filepath.Join(t.TempDir(), "file")
+	o := invocation{limit: time.Minute}.run(t, "take", "--pid", fmt.Sprint(p.Pid), "-o", file)
+	if o.want(t, exitWhole); o.took > reportLimit+grace {
+		t.Errorf("take took %v", o.took)
+	}
+	t.Logf("take %v", o.took)
+	o = invocation{limit: time.Minute}.run(t, "report", file)
+	t.Logf("report %v", o.took)
+	if o.want(t, exitWhole); o.took > reportLimit+grace {
+		t.Errorf("report took %v", o.took)
+	}
+	for _, want := range []string{p.FS.Path("kperf"), "files not asked for names", "[kperf"} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("the report does not say %q:\n%.3000s", want, o.stdout)
+		}
+	}
+}
+
+// A perf map that is a trap costs no time, and the report names it. The process is
+// one with generated code that needs a map.
+func TestUserProofHostilePerfMap(t *testing.T) {
+	needRoot(t)
+	node := userlab.Start(t, "node").Of(t, "node")
+	path := fmt.Sprintf("/tmp/perf-%d.map", node.Pid)
+	real := read(t, path)
+	for name, trap := range map[string]func() error{
+		"FIFO":        func() error { return unix.Mkfifo(path, 0o600) },
+		"/dev/zero":   func() error { return os.Symlink("/dev/zero", path) },
+		"other owner": func() error { return first(os.WriteFile(path, real, 0o644), os.Chown(path, 4242, 4242)) },
+		"10 GiB":      func() error { return first(os.WriteFile(path, nil, 0o600), os.Truncate(path, 10<<30)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := first(os.Remove(path), trap()); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "file")
+			o := invocation{limit: time.Minute}.run(t, "take", "--pid", fmt.Sprint(node.Pid), "-o", file)
+			took := o.took
+			o.want(t, exitWhole)
+			o = invocation{limit: time.Minute}.run(t, "report", file)
+			t.Logf("take %v, report %v", took, o.took)
+			o.want(t, exitWhole)
+			if max(took, o.took) > reportLimit+grace {
+				t.Errorf("take took %v, report %v", took, o.took)
+			}
+			if !strings.Contains(o.stdout, path) || strings.Contains(o.stdout, "JS:") {
+				t.Errorf("the report names generated code, or not the map:\n%.3000s", o.stdout)
+			}
+		})
+	}
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What take --keep-stacks leaves, symbolize --unwind makes the same stacks of.
+func TestUserProofUnwindCommand(t *testing.T) {
+	needRoot(t)
+	k := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.NoFramePointers, Depth: 12})
+	dir := t.TempDir()
+	kept, bare := filepath.Join(dir, "kept"), filepath.Join(dir, "bare")
+	stackshot(t, "take", "-q", "--pid", fmt.Sprint(k.Pid), "--keep-stacks", "-o", kept).want(t, exitWhole)
+	stackshot(t, "take", "-q", "--pid", fmt.Sprint(k.Pid), "-o", bare).want(t, exitWhole)
+	before := stackshot(t, "report", kept)
+	stackshot(t, "symbolize", "--unwind", kept).want(t, exitWhole, "threads again, 0 of them have other frames")
+	stackshot(t, "symbolize", "--unwind", kept).want(t, exitWhole, "the file is as it was")
+	if after := stackshot(t, "report", kept); before.stdout != after.stdout || !strings.Contains(after.stdout, "recurse_a [kperf") {
+		t.Errorf("before\n%s\nafter\n%s", before.stdout, after.stdout)
+	}
+	stackshot(t, "symbolize", "--unwind", bare).want(t, exitFailed, "--keep-stacks")
+}
