@@ -176,7 +176,7 @@ func (t *lineTable) copyOf(u *unit, e *dwarf.Entry, start uint64) inlinedCopy {
 		c.callLine = uint32(line)
 	}
 	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok {
-		c.callFile = u.fileNumber(file)
+		c.callFile = u.names.path(uint64(file))
 	}
 	return c
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"debug/dwarf"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"sync"
+
+	"stackshot/internal/cursor"
 )
 
 const (
@@ -26,7 +26,8 @@ const (
 // lineTable finds source lines and inlined functions in the DWARF of one file.
 // It needs the file no more. Safe to call concurrently.
 type lineTable struct {
-	data   *dwarf.Data // constant
+	data   *dwarf.Data // constant; without the lines
+	texts  lineTexts   // constant
 	ranges []unitRange // constant; ascending
 	size   int         // bytes of the sections; constant
 
@@ -43,14 +44,13 @@ type unitRange struct {
 // unit is one compilation unit. It is constant after it was parsed.
 type unit struct {
 	rows  []lineRow // ascending
-	files []string
-	nums  []uint32    // by number in the line table: index in files
+	names fileNames
 	funcs []funcRange // ascending; a function in several pieces has several
 }
 
 type lineRow struct {
 	addr uint64
-	file uint32 // index in files; gap: nothing is known from here on
+	file uint32 // number in the line table; gap: nothing is known from here on
 	line uint32 // 0: of no line, as the compiler says of code of its own
 }
 
@@ -73,8 +73,9 @@ func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, err
 		b[sections[i].name] = data
 		t.size += len(data)
 	}
+	t.texts = lineTexts{line: b[".debug_line"], lineStr: b[".debug_line_str"], str: b[".debug_str"]}
 	var err error
-	t.data, err = dwarf.New(b[".debug_abbrev"], nil, nil, b[".debug_info"], b[".debug_line"], nil, b[".debug_ranges"], b[".debug_str"])
+	t.data, err = dwarf.New(b[".debug_abbrev"], nil, nil, b[".debug_info"], nil, nil, b[".debug_ranges"], b[".debug_str"])
 	if err != nil {
 		return nil, fmt.Errorf(".debug_info: %w", err)
 	}
@@ -202,7 +203,9 @@ func (t *lineTable) unitOf(ctx context.Context, pc uint64) (*unit, error) {
 	return u, nil
 }
 
-func (u *unit) bytes() int { return len(u.rows)*16 + len(u.funcs)*24 + len(u.files)*80 }
+func (u *unit) bytes() int {
+	return len(u.rows)*16 + len(u.funcs)*24 + (len(u.names.dirs)+len(u.names.files))*32
+}
 
 func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) {
 	r := t.data.Reader()
@@ -212,7 +215,7 @@ func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) 
 		return nil, fmt.Errorf(".debug_info at %#x: no unit: %w", off, err)
 	}
 	u := &unit{}
-	if err := u.readLines(ctx, t.data, e); err != nil {
+	if err := u.readLines(ctx, &t.texts, e); err != nil {
 		return nil, fmt.Errorf(".debug_line of the unit at %#x: %w", off, err)
 	}
 	if err := u.readFuncs(ctx, t.data, r); err != nil {
@@ -221,55 +224,23 @@ func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) 
 	return u, nil
 }
 
-func (u *unit) readLines(ctx context.Context, d *dwarf.Data, e *dwarf.Entry) error {
-	lr, err := d.LineReader(e)
-	if err != nil || lr == nil {
+func (u *unit) readLines(ctx context.Context, in *lineTexts, e *dwarf.Entry) error {
+	off, ok := e.Val(dwarf.AttrStmtList).(int64)
+	if !ok {
+		return nil // it has no lines
+	}
+	comp, _ := e.Val(dwarf.AttrCompDir).(string)
+	head, code, err := readLineHead(in, uint64(off), comp)
+	if err != nil {
 		return err
 	}
-	index := map[*dwarf.LineFile]uint32{}
-	for n := 0; ; n++ {
-		var le dwarf.LineEntry
-		if err := lr.Next(&le); err == io.EOF {
-			break
-		} else if err != nil {
-			return err
-		}
-		if n%4096 == 0 && (ctx.Err() != nil || n*16 > maxUnitBytes) {
-			return errors.Join(ctx.Err(), fmt.Errorf("%d rows: %w", n, ErrTooBig))
-		}
-		row := lineRow{addr: le.Address, file: gap}
-		if !le.EndSequence {
-			row.line, row.file = uint32(max(le.Line, 0)), u.fileIndex(index, le.File)
-		}
-		u.rows = append(u.rows, row)
+	m := &lineMachine{head: head, in: cursor.Cursor{Data: code}}
+	if u.rows, err = m.run(ctx); err != nil {
+		return err
 	}
-	for _, f := range lr.Files() {
-		u.nums = append(u.nums, u.fileIndex(index, f))
-	}
+	u.names = head.names
 	u.sortRows()
 	return nil
-}
-
-func (u *unit) fileIndex(index map[*dwarf.LineFile]uint32, f *dwarf.LineFile) uint32 {
-	i, ok := index[f]
-	if !ok {
-		i = uint32(len(u.files))
-		index[f] = i
-		name := ""
-		if f != nil {
-			name = f.Name
-		}
-		u.files = append(u.files, name)
-	}
-	return i
-}
-
-// fileNumber returns the file that DWARF calls n.
-func (u *unit) fileNumber(n int64) string {
-	if n < 0 || n >= int64(len(u.nums)) {
-		return ""
-	}
-	return u.files[u.nums[n]]
 }
 
 // sortRows orders by address. Where a sequence ends and another begins, the
@@ -292,5 +263,5 @@ func (u *unit) line(pc uint64) (string, uint32) {
 	if i == 0 || u.rows[i-1].file == gap {
 		return "", 0
 	}
-	return u.files[u.rows[i-1].file], u.rows[i-1].line
+	return u.names.path(uint64(u.rows[i-1].file)), u.rows[i-1].line
 }

@@ -1,0 +1,247 @@
+package symbol
+
+import (
+	"fmt"
+	"path"
+
+	"stackshot/internal/cursor"
+)
+
+const (
+	maxLineFiles = 1 << 20 // directories, and files, of one unit
+	maxFileName  = 4096    // bytes of one of either
+
+	contentPath  = 1 // DW_LNCT_path
+	contentIndex = 2 // DW_LNCT_directory_index
+)
+
+// Forms of the entries of a line table.
+const (
+	formBlock   = 0x09
+	formData1   = 0x0b
+	formData2   = 0x05
+	formData4   = 0x06
+	formData8   = 0x07
+	formData16  = 0x1e
+	formString  = 0x08
+	formStrp    = 0x0e
+	formStrpSup = 0x1d
+	formStrx    = 0x1a
+	formStrx1   = 0x25
+	formStrx4   = 0x28
+	formLineStr = 0x1f
+	formUdata   = 0x0f
+)
+
+// lineTexts are the sections that a line table is made of.
+type lineTexts struct{ line, lineStr, str []byte }
+
+// lineHead is the header of one unit's line table (DWARF 5, section 6.2.4,
+// versions 2 to 5). The reader of debug/dwarf makes as many files as the header
+// claims, and joins each with its directory: of a small file, gigabytes. Here
+// names stay where they are in the file, until one is asked for.
+type lineHead struct {
+	version    uint16
+	wide       bool // offsets of 8 bytes
+	minInst    uint8
+	maxOps     uint8
+	lineBase   int8
+	lineRange  uint8
+	opcodeBase uint8
+	lengths    []byte // of the operands of opcode 1, 2 ...
+	names      fileNames
+}
+
+// fileNames are the files of one unit, by the numbers of its line table.
+type fileNames struct {
+	comp  string   // where the compiler was run
+	dirs  [][]byte // parts of a section
+	files []fileName
+}
+
+type fileName struct {
+	dir  uint64 // index in dirs
+	name []byte // part of a section
+}
+
+// path returns the name of file n; "" if that is not known.
+func (f *fileNames) path(n uint64) string {
+	if n >= uint64(len(f.files)) || len(f.files[n].name) == 0 {
+		return ""
+	}
+	file := f.files[n]
+	name, dir := string(file.name), ""
+	if path.IsAbs(name) {
+		return name
+	}
+	if file.dir < uint64(len(f.dirs)) {
+		dir = string(f.dirs[file.dir])
+	}
+	if file.dir > 0 && !path.IsAbs(dir) {
+		dir = path.Join(f.comp, dir)
+	}
+	return path.Join(dir, name)
+}
+
+func clipName(b []byte) []byte { return b[:min(len(b), maxFileName)] }
+
+// readLineHead reads the header of the unit that the line table has at off, and
+// returns the instructions behind it. comp is the unit's DW_AT_comp_dir.
+func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, error) {
+	if off > uint64(len(in.line)) {
+		return nil, nil, fmt.Errorf("offset %#x of %d bytes: %w", off, len(in.line), ErrDamaged)
+	}
+	h := &lineHead{names: fileNames{comp: comp[:min(len(comp), maxFileName)]}}
+	c := &cursor.Cursor{Data: in.line[off:]}
+	length := uint64(c.U32())
+	if h.wide = length == 0xffffffff; h.wide {
+		length = c.U64()
+	}
+	c = &cursor.Cursor{Data: c.Take(length)}
+	if h.version = c.U16(); h.version < 2 || h.version > 5 {
+		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, ErrDamaged)
+	}
+	if h.version >= 5 {
+		c.Take(2) // sizes of addresses and of segment selectors: the instructions tell
+	}
+	head := &cursor.Cursor{Data: c.Take(h.offset(c))}
+	if c.Bad {
+		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, ErrDamaged)
+	}
+	h.readNumbers(head)
+	if h.version >= 5 {
+		h.readEntries(head, in)
+	} else {
+		h.readLists(head)
+	}
+	if head.Bad || h.lineRange == 0 || h.maxOps == 0 {
+		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), ErrDamaged)
+	}
+	return h, c.Take(uint64(c.Left())), nil
+}
+
+// offset reads a number of the size that this table has.
+func (h *lineHead) offset(c *cursor.Cursor) uint64 {
+	if h.wide {
+		return c.U64()
+	}
+	return uint64(c.U32())
+}
+
+func (h *lineHead) readNumbers(c *cursor.Cursor) {
+	h.minInst, h.maxOps = c.U8(), 1
+	if h.version >= 4 {
+		h.maxOps = c.U8()
+	}
+	c.U8() // default_is_stmt
+	h.lineBase, h.lineRange, h.opcodeBase = int8(c.U8()), c.U8(), c.U8()
+	h.lengths = c.Take(uint64(max(h.opcodeBase, 1) - 1))
+}
+
+// readLists reads directories and files as they were before DWARF 5: each list
+// ends with an empty name; the first directory is comp, the first file none.
+func (h *lineHead) readLists(c *cursor.Cursor) {
+	n := &h.names
+	n.dirs = append(n.dirs, []byte(n.comp))
+	for dir := c.Text(); len(dir) > 0; dir = c.Text() {
+		n.dirs = append(n.dirs, clipName(dir))
+		c.Bad = c.Bad || len(n.dirs) > maxLineFiles
+	}
+	n.files = append(n.files, fileName{})
+	for h.readFile(c) {
+	}
+}
+
+// readFile adds a file; false at the end of the list.
+func (h *lineHead) readFile(c *cursor.Cursor) bool {
+	name := clipName(c.Text())
+	if len(name) == 0 {
+		return false
+	}
+	dir := c.ULEB()
+	c.ULEB() // time
+	c.ULEB() // size
+	h.names.files = append(h.names.files, fileName{dir, name})
+	c.Bad = c.Bad || len(h.names.files) > maxLineFiles
+	return !c.Bad
+}
+
+// readEntries reads directories and files as they are since DWARF 5.
+func (h *lineHead) readEntries(c *cursor.Cursor, in *lineTexts) {
+	for _, d := range h.entries(c, in) {
+		h.names.dirs = append(h.names.dirs, d.name)
+	}
+	h.names.files = h.entries(c, in)
+}
+
+type entryField struct{ content, form uint64 }
+
+func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
+	fields := make([]entryField, c.U8())
+	for i := range fields {
+		fields[i] = entryField{c.ULEB(), c.ULEB()}
+	}
+	count := c.ULEB()
+	// Each field has at least one byte.
+	if count > maxLineFiles || count*uint64(len(fields)) > uint64(c.Left()) || len(fields) == 0 && count > 0 {
+		c.Bad = true
+		return nil
+	}
+	out := make([]fileName, count)
+	for i := range out {
+		for _, f := range fields {
+			text, n := h.field(c, in, f.form)
+			switch f.content {
+			case contentPath:
+				out[i].name = clipName(text)
+			case contentIndex:
+				out[i].dir = n
+			}
+		}
+	}
+	return out
+}
+
+// field reads a text or a number. Texts of other files are not known.
+func (h *lineHead) field(c *cursor.Cursor, in *lineTexts, form uint64) (text []byte, n uint64) {
+	switch form {
+	case formString:
+		text = c.Text()
+	case formStrp:
+		text = textAt(in.str, h.offset(c))
+	case formLineStr:
+		text = textAt(in.lineStr, h.offset(c))
+	case formStrpSup:
+		h.offset(c)
+	case formUdata, formStrx:
+		n = c.ULEB()
+	case formData1:
+		n = uint64(c.U8())
+	case formData2:
+		n = uint64(c.U16())
+	case formData4:
+		n = uint64(c.U32())
+	case formData8:
+		n = c.U64()
+	case formData16:
+		c.Take(16)
+	case formBlock:
+		c.Take(c.ULEB())
+	default:
+		if form < formStrx1 || form > formStrx4 {
+			c.Bad = true // of no known size
+		}
+		c.Take(form - formStrx1 + 1)
+	}
+	return text, n
+}
+
+// textAt returns the text that a table of texts has at off, no longer than a
+// file name may be; nil if there is none.
+func textAt(table []byte, off uint64) []byte {
+	if off >= uint64(len(table)) {
+		return nil
+	}
+	in := cursor.Cursor{Data: table[off:min(uint64(len(table)), off+maxFileName+1)]}
+	return in.Text()
+}

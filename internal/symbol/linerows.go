@@ -1,0 +1,122 @@
+package symbol
+
+import (
+	"context"
+	"fmt"
+
+	"stackshot/internal/cursor"
+)
+
+// Instructions of a line table (DWARF 5, sections 6.2.5.2 and 6.2.5.3).
+const (
+	opExtended  = 0
+	opCopy      = 1
+	opAdvancePC = 2
+	opAdvance   = 3
+	opFile      = 4
+	opConstAdd  = 8
+	opFixedAdd  = 9
+	extEnd      = 1
+	extAddress  = 2
+	extFile     = 3
+)
+
+// lineMachine executes the line table of one unit.
+type lineMachine struct {
+	head *lineHead
+	in   cursor.Cursor
+	rows []lineRow
+
+	addr, opIndex uint64
+	file          uint64
+	line          int64
+}
+
+// run gives the rows in the order of the table.
+func (m *lineMachine) run(ctx context.Context) ([]lineRow, error) {
+	m.reset()
+	for n := 0; m.in.Left() > 0; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if len(m.rows)*16 > maxUnitBytes || len(m.head.names.files) > maxLineFiles {
+			return nil, fmt.Errorf("%d rows, %d files: %w", len(m.rows), len(m.head.names.files), ErrTooBig)
+		}
+		m.step()
+		if m.in.Bad {
+			return nil, fmt.Errorf("an instruction beyond the %d bytes: %w", len(m.in.Data), ErrDamaged)
+		}
+	}
+	return m.rows, nil
+}
+
+func (m *lineMachine) reset() { m.addr, m.opIndex, m.file, m.line = 0, 0, 1, 1 }
+
+func (m *lineMachine) step() {
+	h := m.head
+	op := m.in.U8()
+	if op >= h.opcodeBase {
+		m.advance(uint64((op - h.opcodeBase) / h.lineRange))
+		m.line += int64(h.lineBase) + int64((op-h.opcodeBase)%h.lineRange)
+		m.emit()
+		return
+	}
+	switch op {
+	case opExtended:
+		m.extended()
+	case opCopy:
+		m.emit()
+	case opAdvancePC:
+		m.advance(m.in.ULEB())
+	case opAdvance:
+		m.line += m.in.SLEB()
+	case opFile:
+		m.file = m.in.ULEB()
+	case opConstAdd:
+		m.advance(uint64((255 - h.opcodeBase) / h.lineRange))
+	case opFixedAdd:
+		m.addr += uint64(m.in.U16())
+		m.opIndex = 0
+	default: // says nothing of a line
+		for range h.lengths[op-1] {
+			m.in.ULEB()
+		}
+	}
+}
+
+func (m *lineMachine) extended() {
+	in := cursor.Cursor{Data: m.in.Take(m.in.ULEB())}
+	if in.Left() == 0 {
+		return
+	}
+	switch in.U8() {
+	case extEnd:
+		m.rows = append(m.rows, lineRow{addr: m.addr, file: gap})
+		m.reset()
+	case extAddress:
+		if in.Left() == 4 {
+			m.addr = uint64(in.U32())
+		} else {
+			m.addr = in.U64()
+		}
+		m.opIndex = 0
+	case extFile:
+		m.head.readFile(&in)
+	}
+	m.in.Bad = m.in.Bad || in.Bad
+}
+
+// advance goes on by operations, of which an instruction may have several.
+func (m *lineMachine) advance(ops uint64) {
+	max := uint64(m.head.maxOps)
+	m.addr += uint64(m.head.minInst) * ((m.opIndex + ops) / max)
+	m.opIndex = (m.opIndex + ops) % max
+}
+
+func (m *lineMachine) emit() {
+	row := lineRow{addr: m.addr, file: uint32(min(m.file, maxLineFiles))}
+	if m.line > 0 {
+		row.line = uint32(m.line)
+	}
+	m.rows = append(m.rows, row)
+}

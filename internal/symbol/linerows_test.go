@@ -1,0 +1,195 @@
+package symbol
+
+import (
+	"bytes"
+	"context"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"io"
+	"path"
+	"strings"
+	"testing"
+
+	"stackshot/internal/cursor"
+)
+
+// theirs reads a unit's lines by debug/dwarf, which is fit for files that a
+// compiler made.
+func theirs(t testing.TB, d *dwarf.Data, unit *dwarf.Entry) (rows []lineRow, names []string) {
+	t.Helper()
+	lr, err := d.LineReader(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lr == nil {
+		return nil, nil
+	}
+	for {
+		var e dwarf.LineEntry
+		if err := lr.Next(&e); err == io.EOF {
+			return rows, names
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		row, name := lineRow{addr: e.Address, file: gap}, ""
+		if !e.EndSequence {
+			row.file, row.line = 0, uint32(max(e.Line, 0))
+			if e.File != nil {
+				name = e.File.Name
+			}
+		}
+		rows, names = append(rows, row), append(names, name)
+	}
+}
+
+func ours(t testing.TB, texts *lineTexts, unit *dwarf.Entry) ([]lineRow, *fileNames) {
+	t.Helper()
+	off, ok := unit.Val(dwarf.AttrStmtList).(int64)
+	if !ok {
+		return nil, nil
+	}
+	comp, _ := unit.Val(dwarf.AttrCompDir).(string)
+	head, code, err := readLineHead(texts, uint64(off), comp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := lineMachine{head: head, in: cursor.Cursor{Data: code}}
+	rows, err := m.run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, &head.names
+}
+
+func sectionOf(t testing.TB, f *elf.File, name string) []byte {
+	t.Helper()
+	s := f.Section(name)
+	if s == nil {
+		return nil
+	}
+	b, err := s.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Every row of every unit, and the file that each is of, is what debug/dwarf
+// reads; its names of directories that are not absolute lack the unit's own.
+func TestLineRowsAreDebugDWARFs(t *testing.T) {
+	progs := []string{goProgram(t, "-trimpath")}
+	for _, flags := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O3 -ffunction-sections"} {
+		progs = append(progs, compiled(t, "gcc", "names.c", append([]string{"-O2", "-g"}, strings.Fields(flags)...)...))
+	}
+	progs = append(progs, compiled(t, "g++", "templates.cc", "-g"), compiled(t, "clang++-19", "templates.cc", "-g", "-O2"))
+	for _, prog := range progs {
+		f, err := elf.Open(prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		d, err := f.DWARF()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := &lineTexts{sectionOf(t, f, ".debug_line"), sectionOf(t, f, ".debug_line_str"), sectionOf(t, f, ".debug_str")}
+		units, n := 0, 0
+		for r := d.Reader(); ; r.SkipChildren() {
+			unit, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unit == nil {
+				break
+			}
+			units, n = units+1, n+sameRows(t, prog, d, texts, unit)
+		}
+		if t.Logf("%s: %d units, %d rows", prog, units, n); n < 30 {
+			t.Errorf("%s has %d rows", prog, n)
+		}
+	}
+}
+
+func sameRows(t *testing.T, prog string, d *dwarf.Data, texts *lineTexts, unit *dwarf.Entry) int {
+	t.Helper()
+	want, files := theirs(t, d, unit)
+	got, names := ours(t, texts, unit)
+	if len(got) != len(want) {
+		t.Fatalf("%s, unit %#x: %d rows, debug/dwarf reads %d", prog, unit.Offset, len(got), len(want))
+	}
+	for i, row := range got {
+		name := ""
+		if row.file != gap {
+			name = names.path(uint64(row.file))
+			row.file = 0
+		}
+		if same := name == files[i] || name == path.Join(names.comp, files[i]); row != want[i] || !same {
+			t.Fatalf("%s, unit %#x, row %d is %v of %q, debug/dwarf reads %v of %q", prog, unit.Offset, i, row, name, want[i], files[i])
+		}
+	}
+	return len(got)
+}
+
+// lineTable5 makes a line table of version 5 with no instructions.
+func lineTable5(dirs, files []byte) []byte {
+	head := []byte{1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1}
+	head = append(append(head, dirs...), files...)
+	body := append([]byte{5, 0, 8, 0}, binary.LittleEndian.AppendUint32(nil, uint32(len(head)))...)
+	body = append(body, head...)
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
+}
+
+// What a header claims is not believed before there are bytes for it, and a long
+// name that many entries share is not copied for each.
+func TestLineTableClaims(t *testing.T) {
+	none := []byte{0, 0}
+	pathText := []byte{1, contentPath, formString}
+	entries := func(count uint64, b string) []byte {
+		return append(binary.AppendUvarint(bytes.Clone(pathText), count), b...)
+	}
+	for name, c := range map[string]struct {
+		table []byte
+		err   error
+	}{
+		"one directory, one file": {lineTable5(entries(1, "/d\x00"), entries(1, "f\x00")), nil},
+		"too many directories":    {lineTable5(entries(1<<62, "/d\x00"), none), ErrDamaged},
+		"too many files":          {lineTable5(none, entries(1<<34, "f\x00")), ErrDamaged},
+		"entries of no field":     {lineTable5([]byte{0, 0xff, 0xff, 3}, none), ErrDamaged},
+		"a form of no known size": {lineTable5(append([]byte{1, contentPath, 0x19, 1}, "/d\x00"...), none), ErrDamaged},
+		"an open name":            {lineTable5(none, entries(1, "f")), ErrDamaged},
+		"cut short":               {lineTable5(none, none)[:20], ErrDamaged},
+		"version 6":               {append([]byte{4, 0, 0, 0, 6, 0}, 0, 0), ErrDamaged},
+	} {
+		head, code, err := readLineHead(&lineTexts{line: c.table}, 0, "/c")
+		if !errors.Is(err, c.err) || err == nil && (head.names.path(0) != "/d/f" || len(code) != 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := readLineHead(&lineTexts{}, 1, ""); !errors.Is(err, ErrDamaged) {
+		t.Error("beyond the section:", err)
+	}
+	long := strings.Repeat("x", 1<<20) + "\x00"
+	refs := append([]byte{1, contentPath, formLineStr}, binary.AppendUvarint(nil, 1<<16)...)
+	head, _, err := readLineHead(&lineTexts{line: lineTable5(none, append(refs, make([]byte, 4<<16)...)), lineStr: []byte(long)}, 0, long)
+	if err != nil || len(head.names.files) != 1<<16 {
+		t.Fatal(err)
+	}
+	allocs := testing.AllocsPerRun(10, func() { head.names.path(9) })
+	if n := len(head.names.path(9)); n > 2*maxFileName || allocs > 8 {
+		t.Errorf("a name of %d bytes, %v allocations", n, allocs)
+	}
+}
+
+// Names are absolute where the unit says where it was compiled.
+func TestFileNamePaths(t *testing.T) {
+	names := fileNames{comp: "/src", dirs: [][]byte{[]byte("."), []byte("inc"), []byte("/usr")}, files: []fileName{
+		{0, []byte("a.c")}, {1, []byte("b.h")}, {2, []byte("c.h")}, {1, []byte("/d.h")}, {9, []byte("e.h")}, {},
+	}}
+	for n, want := range []string{"a.c", "/src/inc/b.h", "/usr/c.h", "/d.h", "/src/e.h", "", ""} {
+		if got := names.path(uint64(n)); got != want {
+			t.Errorf("file %d is %q, want %q", n, got, want)
+		}
+	}
+}
