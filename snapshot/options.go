@@ -62,6 +62,11 @@ type Options struct {
 
 	RemoteFiles bool // read executables on FUSE and network file systems too
 
+	// FileReader is the command line of a program that calls ServeFiles at once:
+	// executables are then opened and read by processes of it, of which one that
+	// hangs in a dead file system keeps nobody from ending. nil: by threads.
+	FileReader []string
+
 	Redact bool // no user stacks, no mappings, no arguments, no register values, addresses relative to _text
 }
 

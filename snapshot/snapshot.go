@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func open(o Options, h hooks) (*Session, error) {
 	}
 	s := &Session{options: o, hooks: h}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
-	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles})
+	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader})
 	s.images = image.New(s.files, 0)
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
@@ -118,8 +119,14 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if c.capture.StopNs != 0 {
 		c.latency.SetupMt = uint64(max(int64(c.capture.StopNs)-asked, 0))
 	}
+	defer s.files.Rest() // the next capture is to find no process of ours
 	return s.collate(r, scope, c)
 }
+
+// ServeFiles is all that a program of Options.FileReader does: it reads files for
+// the process that started it, which its standard input and output come from. It
+// returns when that process has no more use for it.
+func ServeFiles() error { return foreign.Serve(os.Stdin, os.Stdout) }
 
 // Close ends the session's threads and gives its memory back.
 func (s *Session) Close() error {

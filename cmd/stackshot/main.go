@@ -25,6 +25,8 @@
 //	    memory (/dev/shm), and a message says so.
 //	C4  Under its name a file is whole or absent (rule 6).
 //	C5  Nothing that comes from the machine reaches a terminal raw.
+//	C6  No thread of this process touches program files of the machine, for the
+//	    reason of C2: reader processes do (reader.go).
 package main
 
 import (
@@ -79,7 +81,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
-	root.AddCommand(takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand())
+	root.AddCommand(takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
 	return root
 }
 

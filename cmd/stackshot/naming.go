@@ -68,7 +68,7 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 			skipped = append(skipped, err.Error())
 		}
 	}
-	files := foreign.New(foreign.Options{Remote: n.remote})
+	files := foreign.New(foreign.Options{Remote: n.remote, Command: fileReader})
 	defer files.Close()
 	res := symbol.NewResolver(files, o).Resolve(ctx, tasks)
 	for _, k := range res.Skipped {

@@ -136,7 +136,7 @@ func (t *take) run(cmd *cobra.Command) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	t.options.Buffer = int64(t.buffer)
+	t.options.Buffer, t.options.FileReader = int64(t.buffer), fileReader
 	envelope := envelopes[t.compression]
 	if t.series.many() {
 		return t.runSeries(ctx, envelope)

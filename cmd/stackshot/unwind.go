@@ -18,7 +18,7 @@ const (
 
 // redo makes the user stacks of a file anew from what was kept of them.
 func (z *symbolizing) redo(plain []byte, s *kcdata.Snapshot) ([]byte, *kcdata.Snapshot, error) {
-	files := foreign.New(foreign.Options{Remote: z.remote})
+	files := foreign.New(foreign.Options{Remote: z.remote, Command: fileReader})
 	defer files.Close()
 	u := stacks.Unwinder{Images: image.New(files, 0), Arch: s.Arch, Left: redoLimit, Frames: redoFrames}
 	out, sum, err := u.Redo(plain, s, isLocal(s))

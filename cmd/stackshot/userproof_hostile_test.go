@@ -42,6 +42,49 @@ func TestUserProofStalledBinary(t *testing.T) {
 	}
 }
 
+// Asked to read that file all the same, both commands end in time too: what hangs
+// for good are reader processes, and they are gone once the file system answers.
+func TestUserProofStalledBinaryAskedFor(t *testing.T) {
+	needRoot(t)
+	p := userlab.StalledBinary(t)
+	file := filepath.Join(t.TempDir(), "file")
+	for _, args := range [][]string{
+		{"take", "--remote-files", "--pid", fmt.Sprint(p.Pid), "-o", file},
+		{"report", "--remote-files", file},
+		{"symbolize", "--remote-files", file},
+	} {
+		o := invocation{limit: time.Minute}.run(t, args...)
+		if t.Logf("%s %v", args[0], o.took); o.code != exitWhole && o.code != exitIncomplete || o.took > reportLimit+grace {
+			t.Errorf("%s ended with %d after %v: %s", args[0], o.code, o.took, o.stderr)
+		}
+		if args[0] == "report" && !strings.Contains(o.stdout, "no answer in") {
+			t.Errorf("the report does not say what hangs:\n%.3000s", o.stdout)
+		}
+	}
+	if len(readers()) == 0 {
+		t.Error("nothing hangs: this test shows nothing")
+	}
+	p.FS.Release()
+	for end := time.Now().Add(10 * time.Second); len(readers()) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("reader processes %v are left", readers())
+		}
+	}
+}
+
+// readers lists reader processes that hang: of those at work on somebody's
+// behalf there may be others.
+func readers() (pids []string) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		b, _ := os.ReadFile(file)
+		if strings.Contains(string(b), "(stackshot-read) D ") {
+			pids = append(pids, file)
+		}
+	}
+	return pids
+}
+
 // A perf map that is a trap costs no time, and the report names it. The process is
 // one with generated code that needs a map.
 func TestUserProofHostilePerfMap(t *testing.T) {

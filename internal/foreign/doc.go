@@ -3,7 +3,7 @@
 // accident or by intent: a FIFO, a device whose opening does something, a link
 // to /dev/zero, a file of a terabyte, a file on a server that is gone.
 //
-//	caller ──Where──► helper (one of at most four, each a thread of its own)
+//	caller ──Where──► helper (one of at most four, each a thread of its own, or a process)
 //	                    open O_PATH ─► fstat: regular? owner? size? the file meant?
 //	                                ─► fstatfs: on this machine?
 //	                                ─► open O_RDONLY|O_NONBLOCK ─► callback
@@ -20,4 +20,6 @@
 //  4. Nothing but a regular file is opened: what it is, is asked of an O_PATH
 //     descriptor, which opens no FIFO's other end and no device.
 //  5. A path resolved below a Root does not leave it, whatever links lie there.
+//  6. With Options.Command no thread of this process touches a file. What hangs is
+//     the process that does; it is killed, and counts as hanging until it is dead.
 package foreign

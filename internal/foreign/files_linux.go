@@ -13,19 +13,26 @@ import (
 
 // Files reads other people's files. Safe to call concurrently.
 type Files struct {
-	options Options         // constant, nothing zero
-	pool    *procfs.Readers // own: what hangs here keeps nobody from reading /proc
-	statfs  func(fd int, st *unix.Statfs_t) error
+	options   Options         // constant, nothing zero but Command
+	pool      *procfs.Readers // own: what hangs here keeps nobody from reading /proc
+	processes processes
+	fsType    func(handle) (uint32, error)
 }
 
-// New makes one. No thread is started before the first file.
+// New makes one. No thread or process is started before the first file.
 func New(o Options) *Files {
 	o = o.withDefaults()
-	return &Files{options: o, pool: procfs.NewReaders(o.Helpers, o.Limit), statfs: unix.Fstatfs}
+	return &Files{options: o, pool: procfs.NewReaders(o.Helpers, o.Limit), processes: processes{command: o.Command}, fsType: handle.fsType}
 }
 
 // Close waits for nobody: helpers that hang end when they come loose.
-func (f *Files) Close() { f.pool.Close() }
+func (f *Files) Close() {
+	f.pool.Close()
+	f.processes.rest(true)
+}
+
+// Rest ends processes that have nothing to do, until there is another file.
+func (f *Files) Rest() { f.processes.rest(false) }
 
 // Hanging is the number of files that hang now.
 func (f *Files) Hanging() int { return f.pool.WrittenOff() }
@@ -63,30 +70,23 @@ func (f *Files) ReadSmall(path string, limit int64) ([]byte, error) {
 
 // Stat opens a file only so far as to say what it is.
 func (f *Files) Stat(w Where) (Stat, error) {
-	return do(f, w, func(*atomic.Bool) (Stat, error) {
-		fd, st, err := f.find(w)
-		if err == nil {
-			unix.Close(fd)
-		}
-		return st, err
-	})
+	return do(f, w, func(h handle, _ *atomic.Bool) (Stat, error) { return f.find(h, w) })
 }
 
 // LoadFrom is Load of a file that has to meet conditions.
 func (f *Files) LoadFrom(w Where, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return do(f, w, func(late *atomic.Bool) (any, error) {
-		fd, st, err := f.open(w)
+	return do(f, w, func(h handle, late *atomic.Bool) (any, error) {
+		st, err := f.open(h, w)
 		if err != nil {
 			return nil, err
 		}
-		defer unix.Close(fd)
-		return load(&reader{fd, late}, st.Size)
+		return load(&reader{h, late}, st.Size)
 	})
 }
 
 // do runs job on a helper. The result travels in a box of its own: after a time
 // limit nobody but the helper looks at it again.
-func do[T any](f *Files, w Where, job func(late *atomic.Bool) (T, error)) (T, error) {
+func do[T any](f *Files, w Where, job func(h handle, late *atomic.Bool) (T, error)) (T, error) {
 	type box struct {
 		value T
 		err   error
@@ -94,7 +94,9 @@ func do[T any](f *Files, w Where, job func(late *atomic.Bool) (T, error)) (T, er
 	var zero T
 	result, late := new(box), new(atomic.Bool)
 	_, err := f.pool.Do(func(buf []byte) ([]byte, error) {
-		result.value, result.err = job(late)
+		h := f.handle()
+		defer h.close() // of a process that hangs it waits for the end
+		result.value, result.err = job(h, late)
 		return buf[:0], nil
 	})
 	if err != nil {
@@ -106,15 +108,27 @@ func do[T any](f *Files, w Where, job func(late *atomic.Bool) (T, error)) (T, er
 		return zero, at("read", w, err)
 	}
 	if result.err != nil {
-		return zero, named(w, result.err)
+		return zero, named(f, w, result.err)
 	}
 	return result.value, nil
 }
 
+// handle gives a helper its hand: on a process where that is asked for and one
+// can be started.
+func (f *Files) handle() handle {
+	if p := f.processes.take(f.options.Limit); p != nil {
+		return p
+	}
+	return newLocal()
+}
+
 // named gives an error the file's name, unless it has one.
-func named(w Where, err error) error {
+func named(f *Files, w Where, err error) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	switch {
+	case errors.Is(err, procfs.ErrTimeout): // a process was slower than the pool's own clock
+		return &procfs.TimeoutError{Path: w.String(), Limit: f.options.Limit}
+	case errors.As(err, &pe):
 		return err
 	}
 	return at("read", w, err)
@@ -123,11 +137,11 @@ func named(w Where, err error) error {
 // reader is the callback's view of the file. It ends with the caller's
 // patience, so that a late callback comes to its end.
 type reader struct {
-	fd   int
+	in   handle
 	late *atomic.Bool // set by the caller once it has gone on
 }
 
-// ReadAt reads on the helper's own thread: an os.File may prefer the poller.
+// ReadAt reads until p is full or the file ends.
 func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, unix.EINVAL
@@ -136,7 +150,7 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 		if r.late.Load() {
 			return n, procfs.ErrTimeout
 		}
-		m, err := retry(func() (int, error) { return unix.Pread(r.fd, p[n:], off+int64(n)) })
+		m, err := r.in.pread(p[n:], off+int64(n))
 		if err != nil {
 			return n, err
 		}

@@ -5,6 +5,7 @@ package foreign
 import (
 	"errors"
 	"io"
+	"os"
 )
 
 // Files reads nothing here: only Linux has other processes' files to offer, and
@@ -16,6 +17,12 @@ func New(Options) *Files { return &Files{} }
 
 // Close does nothing.
 func (f *Files) Close() {}
+
+// Serve fails.
+func Serve(io.ReadWriter, *os.File) error { return errors.ErrUnsupported }
+
+// Rest does nothing.
+func (f *Files) Rest() {}
 
 // Hanging is 0.
 func (f *Files) Hanging() int { return 0 }

@@ -20,6 +20,13 @@ type Options struct {
 	Helpers int           // files read at once, hung ones included; 0: DefaultHelpers
 	MaxSize int64         // bytes of a file; 0: DefaultMaxSize
 	Remote  bool          // files of FUSE and of other machines too (--remote-files)
+
+	// Command, if set, starts a process that calls Serve: each helper has
+	// files opened and read by one. A thread that hangs in a file system
+	// outlives even SIGKILL, and with it the process whose thread it is;
+	// whoever runs a command wants it to end. Where none can be started,
+	// helpers are threads.
+	Command []string
 }
 
 func (o Options) withDefaults() Options {

@@ -27,7 +27,7 @@ func newFiles(t *testing.T, o Options) *Files {
 	if o.Limit == 0 {
 		o.Limit = 10 * time.Second // what should answer may be slow on a busy host
 	}
-	f := New(o)
+	f := New(asAsked(o))
 	t.Cleanup(f.Close)
 	return f
 }
@@ -236,10 +236,7 @@ func TestRemoteByStatfs(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		f := newFiles(t, Options{Remote: asked})
 		var magic uint32
-		f.statfs = func(_ int, st *unix.Statfs_t) error {
-			st.Type = int64(magic)
-			return nil
-		}
+		f.fsType = func(handle) (uint32, error) { return magic, nil }
 		for _, magic = range []uint32{unix.EXT4_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC} {
 			if _, err := f.Load(path, whole); err != nil {
 				t.Errorf("%#x: %v", magic, err)
@@ -289,7 +286,7 @@ func TestCheckRefuses(t *testing.T) {
 // Invariants 1 and 2: with four files hanging, a fifth call ends within the
 // limit; when they come loose, files are read again.
 func TestInvariant2FourHang(t *testing.T) {
-	f := New(Options{Limit: testLimit})
+	f := New(asAsked(Options{Limit: testLimit}))
 	defer f.Close()
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
 	loose := make(chan struct{})
@@ -333,7 +330,7 @@ func TestInvariant2FourHang(t *testing.T) {
 
 // Invariant 3: a late callback's reads fail, and its result reaches nobody.
 func TestInvariant3LateCallbackReadsNoFurther(t *testing.T) {
-	f := New(Options{Limit: testLimit})
+	f := New(asAsked(Options{Limit: testLimit}))
 	defer f.Close()
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
 	loose, read := make(chan struct{}), make(chan error, 1)
@@ -378,7 +375,7 @@ func TestNothingLeft(t *testing.T) {
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "file"), []byte("content"))
 	round := func(n int) {
-		f := New(Options{Limit: 10 * time.Second})
+		f := New(asAsked(Options{Limit: 10 * time.Second}))
 		for range n {
 			f.Load(path, whole)
 			f.Load(dir, whole)

@@ -1,0 +1,286 @@
+package foreign
+
+import (
+	"encoding/gob"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+)
+
+// window is how much one request reads at most, in bytes. It is memory that both
+// processes have mapped, file 1 of the one that reads.
+const window = 1 << 20
+
+var errGone = errors.New("the process that reads files has ended")
+
+// request is one call of a handle, for another process.
+type request struct {
+	Op         op
+	Root, Path string // opLook
+	NoFollow   bool   // opLook
+	Off        int64  // opRead
+	Len        int    // opRead
+}
+
+type op uint8
+
+const (
+	opLook op = iota + 1
+	opFSType
+	opOpen
+	opRead
+	opClose
+)
+
+// answer is what that process says to one request.
+type answer struct {
+	Errno  unix.Errno // 0: none
+	Found  found
+	FSType uint32
+	Read   int // bytes, in the window
+}
+
+// processes are idle ones that read files.
+type processes struct {
+	command []string // constant
+
+	mu     sync.Mutex
+	idle   []*process
+	closed bool
+}
+
+// take gives a process for one file and says when its time is over; nil without
+// one.
+func (ps *processes) take(limit time.Duration) *process {
+	if len(ps.command) == 0 {
+		return nil
+	}
+	p := ps.reuse()
+	if p == nil {
+		var err error
+		if p, err = startProcess(ps.command); err != nil {
+			return nil
+		}
+		p.home = ps
+	}
+	p.conn.SetDeadline(time.Now().Add(limit))
+	return p
+}
+
+func (ps *processes) reuse() (p *process) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if n := len(ps.idle); n > 0 {
+		p, ps.idle = ps.idle[n-1], ps.idle[:n-1]
+	}
+	return p
+}
+
+// give takes back a process that is well.
+func (ps *processes) give(p *process) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.closed {
+		p.leave()
+	} else {
+		ps.idle = append(ps.idle, p)
+	}
+}
+
+// rest ends the idle ones; the next file starts one again, unless last.
+func (ps *processes) rest(last bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.idle {
+		p.leave()
+	}
+	ps.idle, ps.closed = nil, ps.closed || last
+}
+
+// process is a handle of another process. It serves one helper at a time.
+type process struct {
+	home *processes
+	os   *os.Process
+	conn *os.File
+	out  *gob.Encoder
+	in   *gob.Decoder
+	data []byte // the window
+	bad  error  // it answers no more
+}
+
+// startProcess starts one with its end of a socket as file 0 and the window as
+// file 1. It has no other file of ours, so whoever waits for our output does not
+// wait for it, and a session of its own, so that a ^C at the terminal reaches us
+// alone.
+func startProcess(command []string) (*process, error) {
+	shared, data, err := newWindow()
+	if err != nil {
+		return nil, err
+	}
+	defer shared.Close()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		unix.Munmap(data)
+		return nil, err
+	}
+	defer theirs.Close()
+	p, err := os.StartProcess(command[0], command, &os.ProcAttr{
+		Env:   []string{},
+		Files: []*os.File{theirs, shared, nil},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		unix.Munmap(data)
+		ours.Close()
+		return nil, err
+	}
+	return &process{os: p, conn: ours, data: data, out: gob.NewEncoder(ours), in: gob.NewDecoder(ours)}, nil
+}
+
+func newWindow() (*os.File, []byte, error) {
+	fd, err := unix.MemfdCreate("stackshot window", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), "window")
+	data, err := []byte(nil), f.Truncate(window)
+	if err == nil {
+		data, err = mapWindow(f)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, data, nil
+}
+
+func mapWindow(f *os.File) ([]byte, error) {
+	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+// socketPair makes one of which our end knows deadlines.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	unix.SetNonblock(fds[0], true)
+	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
+}
+
+// leave lets an idle process end, which it does when its socket ends.
+func (p *process) leave() {
+	p.conn.Close()
+	unix.Munmap(p.data)
+	go p.os.Wait()
+}
+
+// end takes a process's life and waits until that is over: while the kernel
+// has it hang, this helper is one of those that hang.
+func (p *process) end() {
+	p.conn.Close()
+	unix.Munmap(p.data)
+	p.os.Kill()
+	p.os.Wait()
+}
+
+func (p *process) call(r request) (a answer, err error) {
+	if p.bad != nil {
+		return a, p.bad
+	}
+	if err = p.out.Encode(r); err == nil {
+		err = p.in.Decode(&a)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		p.bad = procfs.ErrTimeout
+	case err != nil:
+		p.bad = errGone
+	case a.Errno != 0:
+		return a, a.Errno
+	}
+	return a, p.bad
+}
+
+func (p *process) look(root, path string, noFollow bool) (found, error) {
+	a, err := p.call(request{Op: opLook, Root: root, Path: path, NoFollow: noFollow})
+	return a.Found, err
+}
+
+func (p *process) fsType() (uint32, error) {
+	a, err := p.call(request{Op: opFSType})
+	return a.FSType, err
+}
+
+func (p *process) open() error {
+	_, err := p.call(request{Op: opOpen})
+	return err
+}
+
+func (p *process) pread(b []byte, off int64) (int, error) {
+	a, err := p.call(request{Op: opRead, Off: off, Len: min(len(b), window)})
+	if err != nil {
+		return 0, err
+	}
+	return copy(b, p.data[:min(max(a.Read, 0), window)]), nil
+}
+
+func (p *process) close() {
+	if p.call(request{Op: opClose}); p.bad != nil {
+		p.end()
+	} else {
+		p.home.give(p)
+	}
+}
+
+// Serve is the other side: what a process does that Options.Command started, with
+// its files 0 and 1. It returns when whoever started it has no more use for it, and
+// may hang for good.
+func Serve(conn io.ReadWriter, shared *os.File) error {
+	data, err := mapWindow(shared)
+	if err != nil {
+		return err
+	}
+	in, out := gob.NewDecoder(conn), gob.NewEncoder(conn)
+	file := newLocal()
+	for {
+		var r request
+		if err := in.Decode(&r); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := out.Encode(r.do(file, data)); err != nil {
+			return err
+		}
+	}
+}
+
+func (r request) do(file *local, data []byte) (a answer) {
+	var err error
+	switch r.Op {
+	case opLook:
+		a.Found, err = file.look(r.Root, r.Path, r.NoFollow)
+	case opFSType:
+		a.FSType, err = file.fsType()
+	case opOpen:
+		err = file.open()
+	case opRead:
+		a.Read, err = file.pread(data[:min(max(r.Len, 0), window)], r.Off)
+	case opClose:
+		file.close()
+	default:
+		err = unix.EINVAL
+	}
+	if err != nil && !errors.As(err, &a.Errno) {
+		a.Errno = unix.EIO
+	}
+	return a
+}

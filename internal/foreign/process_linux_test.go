@@ -1,0 +1,207 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/internal/procfs"
+	"stackshot/internal/userlab"
+)
+
+const (
+	serveWord = "__serve"                  // as the first argument: be a process that reads files
+	inProcess = "STACKSHOT_TEST_PROCESSES" // set: the tests' files are read by processes
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == serveWord {
+		if err := Serve(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var command = []string{"/proc/self/exe", serveWord}
+
+// asAsked has files read by processes, if the tests run so.
+func asAsked(o Options) Options {
+	if os.Getenv(inProcess) != "" {
+		o.Command = command
+	}
+	return o
+}
+
+// Every test of this package holds where processes read the files.
+func TestAllOfThisInProcesses(t *testing.T) {
+	if os.Getenv(inProcess) != "" {
+		t.Skip("this is the one that does so")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.v")
+	cmd.Env = append(os.Environ(), inProcess+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestInvariant3Late") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func processFiles(t *testing.T, o Options) *Files {
+	t.Helper()
+	o.Command = command
+	f := New(o)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// children lists what this process has started and not waited for, by state.
+func children(t *testing.T) (states string) {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		t.Fatal("no lists of children:", err)
+	}
+	for _, list := range tasks {
+		b, _ := os.ReadFile(list)
+		for _, pid := range strings.Fields(string(b)) {
+			if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
+				states += strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))[1]
+			}
+		}
+	}
+	return states
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s; children %q", what, children(t))
+		}
+	}
+}
+
+// Invariant 6: what hangs for good is another process. It has been killed, dies
+// when its file system answers, and counts until then.
+func TestInvariant6NoThreadOfOursHangs(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	fs := userlab.NewStalledFS(t, userlab.StalledFile{Name: "file", Data: []byte("content"), Mode: 0o644, Direct: true})
+	path := fs.Path("file")
+	f := processFiles(t, Options{Limit: time.Second, Remote: true})
+	fs.Release()
+	if v, err := f.Load(path, whole); err != nil || string(v.([]byte)) != "content" {
+		t.Fatal(v, err)
+	}
+	fs.Stall()
+	v, err := f.Load(path, whole)
+	wantErr(t, v, err, procfs.ErrTimeout, path)
+	await(t, "a hanging child", func() bool { return f.Hanging() == 1 && strings.Contains(children(t), "D") })
+	tasks, _ := filepath.Glob("/proc/self/task/*/stat")
+	for _, task := range tasks {
+		if b, _ := os.ReadFile(task); strings.Contains(string(b), ") D ") {
+			t.Errorf("a thread of ours hangs: %s", b)
+		}
+	}
+	other := write(t, filepath.Join(t.TempDir(), "other"), []byte("other"))
+	if v, err := f.Load(other, whole); err != nil || string(v.([]byte)) != "other" {
+		t.Errorf("beside it: %v, %v", v, err)
+	}
+	fs.Release()
+	await(t, "its end", func() bool { return f.Hanging() == 0 && !strings.Contains(children(t), "D") })
+	f.Close()
+	await(t, "nobody left", func() bool { return children(t) == "" })
+}
+
+// A process that was killed costs the file it had.
+func TestProcessThatDies(t *testing.T) {
+	f := processFiles(t, Options{Limit: 10 * time.Second})
+	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
+	v, err := f.Load(path, func(r io.ReaderAt, _ int64) (any, error) {
+		p := r.(*reader).in.(*process)
+		if err := p.os.Kill(); err != nil {
+			t.Error(err)
+		}
+		_, err := r.ReadAt(make([]byte, 1), 0)
+		return nil, err
+	})
+	wantErr(t, v, err, errGone, path)
+	if v, err := f.Load(path, whole); err != nil || string(v.([]byte)) != "content" {
+		t.Errorf("the next: %v, %v", v, err)
+	}
+}
+
+// Idle processes end when they are told to, and one is used again and again
+// until then. Where none can be started, threads read.
+func TestProcessesAreFew(t *testing.T) {
+	f := processFiles(t, Options{})
+	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
+	var seen *process
+	for range 20 {
+		_, err := f.Load(path, func(r io.ReaderAt, _ int64) (any, error) {
+			p := r.(*reader).in.(*process)
+			if seen != nil && seen != p {
+				t.Error("another process")
+			}
+			seen = p
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Rest()
+	await(t, "no process", func() bool { return children(t) == "" })
+	if _, err := f.Load(path, whole); err != nil {
+		t.Error("after the rest:", err)
+	}
+	none := New(Options{Command: []string{filepath.Join(t.TempDir(), "none")}})
+	defer none.Close()
+	if v, err := none.Load(path, whole); err != nil || string(v.([]byte)) != "content" {
+		t.Errorf("without a process: %v, %v", v, err)
+	}
+}
+
+// Large reads go in pieces, and the end of the file is where it is.
+func TestProcessReadsAll(t *testing.T) {
+	f := processFiles(t, Options{Limit: 10 * time.Second})
+	content := []byte(strings.Repeat("0123456789abcdef", (5<<20)/16) + "end")
+	path := write(t, filepath.Join(t.TempDir(), "file"), content)
+	v, err := f.Load(path, func(r io.ReaderAt, size int64) (any, error) {
+		b := make([]byte, size+10)
+		n, err := r.ReadAt(b, 0)
+		if n != len(content) || !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%d bytes, %v", n, err)
+		}
+		return b[:n], nil
+	})
+	if err != nil || string(v.([]byte)) != string(content) {
+		t.Error(err)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, o := range map[string]Options{"threads": {}, "processes": {Command: command}} {
+		b.Run(name, func(b *testing.B) {
+			f := New(o)
+			defer f.Close()
+			for b.Loop() {
+				if _, err := f.Load(exe, whole); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
