@@ -178,6 +178,18 @@ func (t *Table) findRow(addr uint64) (*row, error) {
 	return nil, first
 }
 
+// firstSection returns the first of these names that the file has, with its
+// contents; nil: it has none.
+func firstSection(file *elf.File, names ...string) (*elf.Section, []byte, error) {
+	for _, name := range names {
+		if s := file.Section(name); s != nil && s.Type != elf.SHT_NOBITS {
+			data, err := sectionBytes(s)
+			return s, data, err
+		}
+	}
+	return nil, nil, nil
+}
+
 // sectionBytes returns a section's contents, decompressed.
 func sectionBytes(s *elf.Section) ([]byte, error) {
 	if s.Size > maxSection || s.FileSize > maxSection {
