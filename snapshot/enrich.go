@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/show"
 	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
@@ -191,15 +192,6 @@ func (e *enricher) cmdline(w *section, f procfs.File) {
 // fail notes what could not be read. That a task's end came first is no news.
 func (e *enricher) fail(w *section, what string, err error) {
 	if !gone(err) {
-		w.text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, bare(err)))
+		w.text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))
 	}
-}
-
-// bare is an error without the path that the reader knows already.
-func bare(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

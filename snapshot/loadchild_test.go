@@ -1,13 +1,10 @@
 package snapshot
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -61,39 +58,7 @@ func loadChild(what string) error {
 // startLoadChild starts one and waits until it is ready.
 func startLoadChild(t *testing.T, what string) int {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), loadChildEnv+"="+what)
+	cmd := again(nil, loadChildEnv+"="+what)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID}
-	return startChild(t, cmd)
-}
-
-// startChild starts a process that says "ready" and ends with its standard input.
-func startChild(t *testing.T, cmd *exec.Cmd) int {
-	pid, _ := startTalking(t, cmd)
-	return pid
-}
-
-// startTalking also gives a way to write to its standard input.
-func startTalking(t *testing.T, cmd *exec.Cmd) (pid int, write func(string)) {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready") {
-		t.Fatalf("the child says %q, %v", line, err)
-	}
-	return cmd.Process.Pid, func(s string) {
-		if _, err := io.WriteString(in, s); err != nil {
-			t.Error(err)
-		}
-	}
+	return startChild(t, cmd, "ready").pid
 }

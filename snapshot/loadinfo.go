@@ -11,6 +11,7 @@ import (
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 	"stackshot/internal/procfs"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -72,7 +73,7 @@ func (l *loadInfo) task(t *taskBytes, maps procfs.File) (out loaded) {
 	}
 	if err != nil {
 		if !gone(err) {
-			out.note("maps: %v", bare(err))
+			out.note("maps: %v", show.WithoutPath(err))
 		}
 		t.maps = t.window.maps
 	}
@@ -106,7 +107,7 @@ func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
 		}
 		m.Flags |= kcdata.MappingSkipped
 		if skipped++; skipped <= maxReasons {
-			out.note("build-id: %s: %v", m.Path, bare(k.err))
+			out.note("build-id: %s: %v", m.Path, show.WithoutPath(k.err))
 		}
 	}
 	if skipped > maxReasons {

@@ -48,7 +48,7 @@ func program(t *testing.T) (pid int, path string) {
 	if err := os.WriteFile(path, []byte(slurp(t, sleep)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	pid = startChild(t, exec.Command("sh", "-c", `echo ready; exec "$0" 600`, path))
+	pid = startChild(t, exec.Command("sh", "-c", `echo ready; exec "$0" 600`, path), "ready").pid
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); exe == path && strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)), "libc") {
 			return pid, path
@@ -207,26 +207,26 @@ func TestExecAfterTheStop(t *testing.T) {
 	for _, engine := range engines {
 		for _, next := range []string{"cat", "sh"} { // another program, and the same again
 			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
-			pid, write := startTalking(t, cmd)
+			c := startChild(t, cmd, "ready")
 			s := session(t, Options{Engine: engine})
-			before := slurp(t, fmt.Sprintf("/proc/%d/maps", pid))
+			before := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
 			out := &during{do: func() {
-				write("\n")
+				fmt.Fprintln(c.in)
 				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", pid)); now != before && strings.Contains(now, "libc") {
+					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid)); now != before && strings.Contains(now, "libc") {
 						return
 					}
 				}
 				t.Error("no exec")
 			}}
-			if _, err := s.Take(context.Background(), Request{Pids: []int{pid}, Output: out}); err != nil {
+			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: out}); err != nil {
 				t.Fatal(err)
 			}
 			snap, err := kcdata.ParseSnapshot(out.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
-			task := tasksByID(snap)[uint64(pid)]
+			task := tasksByID(snap)[uint64(c.pid)]
 			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "executed one since") {
 				t.Errorf("%s, %s: %q, mappings %+v", engine, next, notes, task.Mappings)
 			}

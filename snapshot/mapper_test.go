@@ -1,12 +1,10 @@
 package snapshot
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -144,31 +142,6 @@ func startMapper(t testing.TB, what string, n int) *mapped {
 	if err := unix.Stat(m.path, &m.file); err != nil {
 		t.Fatal(err)
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, m.path, fmt.Sprint(n))
-	cmd.Env = append(os.Environ(), mapperEnv+"="+what)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		cmd.Wait()
-	})
-	m.pid = cmd.Process.Pid
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, serr := fmt.Sscanf(line, "ready %d", &m.base); serr != nil {
-		t.Fatalf("mapper %s %d: %q, %v", what, n, line, err)
-	}
+	m.pid = startChild(t, again([]string{m.path, fmt.Sprint(n)}, mapperEnv+"="+what), "ready %d", &m.base).pid
 	return m
 }

@@ -74,15 +74,9 @@ func (t *taskBytes) sameProgram() bool {
 			continue
 		}
 		recorded = true
-		if m := mappingOf(t.maps, th.ip); m != nil && (exe || m.Flags&kcdata.MappingAnon != 0) {
+		if m, ok := kcdata.FindMapping(t.maps, th.ip); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
 			return true
 		}
 	}
 	return exe && !recorded
-}
-
-// mappingOf is the mapping that an address is in; nil: none.
-func mappingOf(maps []kcdata.Mapping, addr uint64) *kcdata.Mapping {
-	m, _ := kcdata.FindMapping(maps, addr)
-	return m
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -23,7 +24,7 @@ func (l *loadInfo) perfMap(t *taskBytes, out *loaded) {
 	case err == nil:
 		out.perfMap = path
 	case !gone(err):
-		out.note("perf map: %s: %v", path, bare(err))
+		out.note("perf map: %s: %v", path, show.WithoutPath(err))
 	}
 }
 

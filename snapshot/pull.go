@@ -172,8 +172,6 @@ func (p *pull) dismiss() (ended bool) {
 	}
 	for _, w := range p.workers {
 		unix.Close(w.wake)
-	}
-	for _, w := range p.workers {
 		w.perf.close()
 	}
 	p.team.close()

@@ -1,14 +1,11 @@
 package snapshot
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -121,40 +118,16 @@ func secretPage(b []byte) bool {
 // startPuppet starts one. secret says that it has a page of memfd_secret.
 func startPuppet(tb testing.TB, how string) (p *puppet, secret bool) {
 	tb.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), puppetEnv+"="+how)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	p = &puppet{tb: tb, do: make(chan func())}
 	go p.trace() // before: it is the parent's thread that ptrace knows
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		cmd.Process.Kill()
-		close(p.do)
-		in.Close()
-		cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
+	p.pid = startChild(tb, again(nil, puppetEnv+"="+how), "%v %v", &p.base, &secret).pid
+	tb.Cleanup(func() { close(p.do) }) // before the child is waited for: what is traced ends no sooner
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", p.pid), os.O_RDWR, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := fmt.Sscanf(strings.TrimSpace(line), "%v %v", &p.base, &secret); err != nil {
-		tb.Fatalf("%q: %v", line, err)
-	}
-	p.pid = cmd.Process.Pid
-	if p.mem, err = os.OpenFile(fmt.Sprintf("/proc/%d/mem", p.pid), os.O_RDWR, 0); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { p.mem.Close() })
+	tb.Cleanup(func() { mem.Close() })
+	p.mem = mem
 	return p, secret
 }
 

@@ -1,11 +1,9 @@
 package snapshot
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -107,40 +105,26 @@ func aimed(t *testing.T, when string, sig syscall.Signal, least, most time.Durat
 // keeps one of them busy in the kernel for tens of ms, with the machine running.
 func runAimed(t *testing.T, when string, sig syscall.Signal) (string, []time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTrapAimed$")
-	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_AIMED="+when, fmt.Sprintf("STACKSHOT_TEST_SIGNAL=%d", sig))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	first, _ := lines.ReadString('\n')
+	c := startChild(t, again([]string{"-test.run=^TestTrapAimed$"}, "STACKSHOT_TEST_AIMED="+when, fmt.Sprintf("STACKSHOT_TEST_SIGNAL=%d", sig)), "ready")
 	gaps := watchGaps(t)
-	in.Close()
+	c.in.Close()
 	if when == "parked" {
 		time.Sleep(20 * time.Millisecond)
-		cmd.Process.Signal(sig)
+		c.Process.Signal(sig)
 	}
 	if sig == unix.SIGSTOP {
 		var status unix.WaitStatus
-		unix.Wait4(cmd.Process.Pid, &status, unix.WUNTRACED, nil)
+		unix.Wait4(c.pid, &status, unix.WUNTRACED, nil)
 		if !status.Stopped() {
 			t.Errorf("%v %s: the child did not stop: %v", sig, when, status)
 		}
 		time.Sleep(400 * time.Millisecond)
-		cmd.Process.Signal(unix.SIGCONT)
+		c.Process.Signal(unix.SIGCONT)
 	}
-	said, _ := io.ReadAll(lines)
-	err = cmd.Wait()
-	if st := cmd.ProcessState.Sys().(syscall.WaitStatus); sig == unix.SIGKILL && st.Signal() != sig || sig == unix.SIGSTOP && err != nil {
-		t.Errorf("%v %s: %v\n%s%s", sig, when, err, first, said)
+	said, _ := io.ReadAll(c.out)
+	err := c.Wait()
+	if st := c.ProcessState.Sys().(syscall.WaitStatus); sig == unix.SIGKILL && st.Signal() != sig || sig == unix.SIGSTOP && err != nil {
+		t.Errorf("%v %s: %v\n%s", sig, when, err, said)
 	}
 	return string(said), gaps()
 }
@@ -226,31 +210,17 @@ func signalIn(sig int, d time.Duration) {
 // two wakes of each.
 func watchGaps(t *testing.T) (gaps func() []time.Duration) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestGapWatch$")
-	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_GAPS=1")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	lines.ReadString('\n')
+	c := startChild(t, again([]string{"-test.run=^TestGapWatch$"}, "STACKSHOT_TEST_GAPS=1"), "ready")
 	return func() (list []time.Duration) {
-		in.Close()
+		c.in.Close()
 		for range cpusOnline() {
 			var ns int64
-			if _, err := fmt.Fscanln(lines, &ns); err != nil {
+			if _, err := fmt.Fscanln(c.out, &ns); err != nil {
 				t.Error(err)
 			}
 			list = append(list, time.Duration(ns))
 		}
-		cmd.Wait()
+		c.Wait()
 		return list
 	}
 }

@@ -1,13 +1,10 @@
 package snapshot
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"stackshot/kcdata"
 )
@@ -122,20 +119,5 @@ func startDeep(b *testing.B, flag string, threads, depth int) (pid int) {
 	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", flag, "-fno-optimize-sibling-calls", "-pthread", "-o", bin, src).CombinedOutput(); err != nil {
 		b.Skipf("gcc: %v\n%s", err, out)
 	}
-	cmd := exec.Command(bin, fmt.Sprint(threads), fmt.Sprint(depth))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		unix.Kill(cmd.Process.Pid, unix.SIGKILL)
-		cmd.Wait()
-	})
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		b.Fatal(err)
-	}
-	return cmd.Process.Pid
+	return startChild(b, exec.Command(bin, fmt.Sprint(threads), fmt.Sprint(depth)), "ready").pid
 }

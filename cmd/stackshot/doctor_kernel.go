@@ -3,16 +3,15 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
+	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
@@ -62,7 +61,7 @@ func (d *doctor) btf(section string) {
 	files := []procfs.File{{Name: "vmlinux", Max: 2}}
 	d.sys.Read("kernel/btf", files)
 	if err := files[0].Err; err != nil {
-		d.bad(section, "BTF", "no /sys/kernel/btf/vmlinux ("+cause(err)+")", "no engine trap or pull (CONFIG_DEBUG_INFO_BTF)")
+		d.bad(section, "BTF", "no /sys/kernel/btf/vmlinux ("+show.WithoutPath(err).Error()+")", "no engine trap or pull (CONFIG_DEBUG_INFO_BTF)")
 		return
 	}
 	d.good(section, "BTF", "/sys/kernel/btf/vmlinux")
@@ -89,7 +88,7 @@ func (d *doctor) symbols(section string) {
 	k, err := procfs.ReadKallsyms("/proc")
 	switch {
 	case err != nil:
-		d.bad(section, "kptr_restrict", restrict, "no kernel symbols: "+cause(err))
+		d.bad(section, "kptr_restrict", restrict, "no kernel symbols: "+show.WithoutPath(err).Error())
 	case k.Hidden():
 		d.bad(section, "kptr_restrict", restrict, "/proc/kallsyms hides addresses: kernel frames stay numbers")
 	default:
@@ -153,13 +152,4 @@ func isSet(config []byte, name string) bool {
 		}
 	}
 	return false
-}
-
-// cause is an error without the path that the line names already.
-func cause(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/latency"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -62,7 +63,7 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("write the figures: %w", bare(err))
+		return fmt.Errorf("write the figures: %w", show.WithoutPath(err))
 	case len(errs) > 0:
 		return &incompleteError{errors.Join(errs...)}
 	}
@@ -110,7 +111,7 @@ func showTrace(w io.Writer, name string) error {
 	case errors.Is(err, latency.ErrNoTrace):
 		return fmt.Errorf("%s: %w", name, err)
 	case err != nil:
-		return fmt.Errorf("write the trace: %w", bare(err))
+		return fmt.Errorf("write the trace: %w", show.WithoutPath(err))
 	}
 	return nil
 }

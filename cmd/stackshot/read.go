@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -18,7 +19,7 @@ const maxPlain = 1 << 30
 func readFile(name string) ([]byte, error) {
 	data, err := readAll(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, bare(err))
+		return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
 	}
 	plain, _, err := kcdata.Unwrap(data, maxPlain)
 	if err != nil {
@@ -38,7 +39,7 @@ func readAll(name string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxPlain+1))
 	if err != nil {
-		return nil, fmt.Errorf("read at offset %#x: %w", len(b), bare(err))
+		return nil, fmt.Errorf("read at offset %#x: %w", len(b), show.WithoutPath(err))
 	}
 	if len(b) == 0 {
 		return nil, fmt.Errorf("offset 0x0: %w: the file is empty", kcdata.ErrTruncated)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -87,7 +88,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if s != nil && (broken == nil || len(s.Tasks) > 0) {
 		r.o.Skipped = r.name(ctx, s, false)
 		if err := writers[r.format](w, s, r.o); err != nil {
-			return fmt.Errorf("write the report: %w", bare(err))
+			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 		}
 	}
 	if broken != nil {

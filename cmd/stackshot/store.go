@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"stackshot/internal/show"
 )
 
 // stdoutName is the target that means standard output.
@@ -98,7 +100,7 @@ func (s *store) toStdout(ctx context.Context, data *os.File) error {
 	go func() {
 		n, err := io.Copy(os.Stdout, io.NewSectionReader(data, 0, st.Size()))
 		if err != nil {
-			err = fmt.Errorf("standard output: write at byte %d of %d: %w", n, st.Size(), bare(err))
+			err = fmt.Errorf("standard output: write at byte %d of %d: %w", n, st.Size(), show.WithoutPath(err))
 		}
 		done <- err
 	}()

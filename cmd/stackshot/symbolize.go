@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/show"
 	"stackshot/internal/symbolize"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
@@ -63,7 +64,7 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	}
 	data, err := readAll(name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, bare(err))
+		return fmt.Errorf("%s: %w", name, show.WithoutPath(err))
 	}
 	if err := st.check(ctx); err != nil {
 		return err

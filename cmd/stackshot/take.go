@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -195,7 +196,7 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	o := t.screen(out, rest)
 	o.Skipped = skipped
 	if err := report.Text(out, s, o); err != nil && !readerGone(err) {
-		return fmt.Errorf("write the report: %w", bare(err))
+		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 	}
 	return nil
 }

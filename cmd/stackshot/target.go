@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/show"
 )
 
 // target is a name that a snapshot is to be written under. Its methods touch
@@ -110,16 +112,16 @@ func (t *target) fill(out, data *os.File) error {
 		return t.failed("snapshot in memory", err)
 	}
 	if n, err := io.Copy(out, io.NewSectionReader(data, 0, st.Size())); err != nil {
-		return t.failed(fmt.Sprintf("write at byte %d of %d", n, st.Size()), bare(err))
+		return t.failed(fmt.Sprintf("write at byte %d of %d", n, st.Size()), show.WithoutPath(err))
 	}
 	if err := out.Chmod(0o600); err != nil { // whatever the directory's default ACL made of it
-		return t.failed("chmod", bare(err))
+		return t.failed("chmod", show.WithoutPath(err))
 	}
 	if err := out.Sync(); err != nil {
-		return t.failed("fsync", bare(err))
+		return t.failed("fsync", show.WithoutPath(err))
 	}
 	if err := out.Close(); err != nil {
-		return t.failed("close", bare(err))
+		return t.failed("close", show.WithoutPath(err))
 	}
 	return nil
 }
@@ -162,14 +164,4 @@ func (t *target) abandon() {
 	if temp := t.temp.Swap(nil); temp != nil {
 		unix.Unlinkat(t.dir, *temp, 0)
 	}
-}
-
-// bare drops the temporary file's name from an error of package os: errors
-// here name the target.
-func bare(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -21,8 +21,7 @@ struct stop {
 	u32 chunk;       // bytes a worker takes at once
 	u32 split;       // threads of one part of a task; 0: tasks are whole
 	u32 asked;       // tgids in map asked; 0: every task
-	u32 record_idle;
-	u32 pad0[16];
+	u32 pad0[19];
 	// Written by the main worker in the window.
 	u64 seen_tasks, seen_threads;
 	u32 census_whole;
@@ -79,7 +78,6 @@ struct trap_part {
 	u32 off, len, more; // first piece; the next one's number plus one
 	u32 verdict;        // of the second pass, enum part_verdict; by who takes it then
 	u64 switches, runtime; // sums over its threads: context switches, run time (ns)
-	u64 began;          // ktime; 0 without latency
 	u32 setup_ns, head_ns, threads_ns, end_ns;
 };
 

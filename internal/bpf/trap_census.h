@@ -87,11 +87,9 @@ static __noinline void census_all(struct stop *s, struct queue_fixed *q, struct 
 {
 	struct bpf_iter_task it;
 	struct task_struct *t;
-	if (s->record_idle) {
-		queue_push(q, s->seen_tasks, 0, 0, s->want);
-		s->seen_tasks++;
-		s->seen_threads += s->want;
-	}
+	queue_push(q, s->seen_tasks, 0, 0, s->want); // task 0: the idle threads
+	s->seen_tasks++;
+	s->seen_threads += s->want;
 	s->census_whole = 1;
 	bpf_iter_task_new(&it, 0, ITER_ALL_PROCS);
 	while ((t = bpf_iter_task_next(&it))) {

@@ -153,7 +153,6 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 		return;
 	part->flags = part->len = part->more = 0;
 	part->state = PART_TAKEN;
-	part->began = w->clock;
 	if (cfg_latency)
 		trace_at(w->clock, TRACE_ITEM, number);
 	part->worker = bpf_get_smp_processor_id() + 1;

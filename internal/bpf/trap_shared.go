@@ -14,8 +14,7 @@ type Stop struct {
 	Chunk       uint32
 	Split       uint32
 	Asked       uint32
-	RecordIdle  uint32
-	_           [16]uint32
+	_           [19]uint32
 	SeenTasks   uint64
 	SeenThreads uint64
 	CensusWhole uint32
@@ -91,7 +90,6 @@ type TrapPart struct {
 
 	Switches  uint64 // sums over its threads
 	Runtime   uint64 // ns
-	Began     uint64 // CLOCK_MONOTONIC, ns; 0 without latency
 	SetupNs   uint32 // durations; 0 without latency
 	HeadNs    uint32
 	ThreadsNs uint32

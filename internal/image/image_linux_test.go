@@ -164,15 +164,7 @@ func TestLoadWithoutProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	id, err := elfnote.BuildID(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := idOf(t, exe)
 	m := kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: 1, End: 2, Inode: 99}, Path: exe, BuildID: id}
 	if v, err := newCache(t, 0).Load(0, &m, "x", buildID); err != nil || v != fmt.Sprintf("%x", id) {
 		t.Errorf("%v, %v", v, err)

@@ -66,8 +66,8 @@ func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *unwind.Process {
 	}
 	tables := map[*kcdata.Mapping]*unwind.Table{}
 	p.Find = func(pc uint64) (*kcdata.Mapping, *unwind.Table) {
-		m := mappingOf(maps, pc)
-		if m == nil {
+		m, ok := kcdata.FindMapping(maps, pc)
+		if !ok {
 			return nil, nil
 		}
 		table, asked := tables[m]
@@ -78,15 +78,6 @@ func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *unwind.Process {
 		return m, table
 	}
 	return p
-}
-
-func mappingOf(maps []kcdata.Mapping, addr uint64) *kcdata.Mapping {
-	for i := range maps {
-		if addr >= maps[i].Start && addr < maps[i].End {
-			return &maps[i]
-		}
-	}
-	return nil
 }
 
 // table is the unwind table of a mapping's file; nil: there is none to be had.

@@ -53,7 +53,7 @@ func (f *Fixture) End(c *Child) error {
 	if err := c.kill(); err != nil {
 		return err
 	}
-	return waitFor(endTime, func() (bool, error) {
+	return WaitFor(endTime, func() (bool, error) {
 		if c.within {
 			_, err := readStat(fmt.Sprintf("/proc/%d", c.pidNow()))
 			c.reaped = err != nil
@@ -73,10 +73,10 @@ func (f *Fixture) endAll() {
 		c := &f.Children[i]
 		switch {
 		case c.Kind.Name == exitStorm.Name && c.pidNow() != 0:
-			f.complain(c, waitFor(endTime, c.ended))
+			f.complain(c, WaitFor(endTime, c.ended))
 		case c.within:
 			f.complain(c, f.End(c))
-			f.complain(c, waitFor(endTime, f.Children[i-1].ended))
+			f.complain(c, WaitFor(endTime, f.Children[i-1].ended))
 		}
 	}
 	for i := range f.Children {
@@ -118,7 +118,7 @@ func (c *Child) ended() (bool, error) {
 // reapAll waits for all children in the actors' process group, those too that
 // the stage did not live to note.
 func (f *Fixture) reapAll(group int) error {
-	err := waitFor(endTime, func() (bool, error) {
+	err := WaitFor(endTime, func() (bool, error) {
 		for {
 			pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil)
 			switch {
@@ -151,23 +151,5 @@ func (f *Fixture) reaped(pid int) {
 		if c := &f.Children[i]; c.slot != nil && c.pidNow() == pid {
 			c.reaped = true
 		}
-	}
-}
-
-// errLate is waitFor's only error of its own.
-var errLate = errors.New("deadline passed")
-
-// waitFor polls until done says true or an error, or for limit.
-func waitFor(limit time.Duration, done func() (bool, error)) error {
-	deadline := time.Now().Add(limit)
-	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w after %v", errLate, limit)
-		}
-		time.Sleep(pause)
 	}
 }

@@ -160,7 +160,7 @@ func TestMidExitEndsWithItsOwner(t *testing.T) {
 	if err := f.End(f.One(MidExit, "owner")); err != nil {
 		t.Fatal(err)
 	}
-	if err := waitFor(5*time.Second, f.One(MidExit, "").ended); err != nil {
+	if err := WaitFor(5*time.Second, f.One(MidExit, "").ended); err != nil {
 		t.Fatalf("still in exit: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestI3ActorsDieWithTheTestProcess(t *testing.T) {
 		t.Fatalf("only %d processes were made", len(orphans))
 	}
 	for _, pid := range orphans {
-		err := waitFor(10*time.Second, func() (bool, error) {
+		err := WaitFor(10*time.Second, func() (bool, error) {
 			if got, _ := unix.Wait4(pid, nil, unix.WNOHANG, nil); got == pid {
 				return true, nil
 			}

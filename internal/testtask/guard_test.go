@@ -93,7 +93,7 @@ func TestGuardOutlivesItsProcess(t *testing.T) {
 		t.Error(err)
 	}
 	cmd.Wait()
-	if err := waitFor(10*time.Second, func() (bool, error) { return says(t, path) == "1", nil }); err != nil {
+	if err := WaitFor(10*time.Second, func() (bool, error) { return says(t, path) == "1", nil }); err != nil {
 		t.Errorf("%q: %v", says(t, path), err)
 	}
 }

@@ -72,7 +72,7 @@ func TestI5FIFOHogEndsByItself(t *testing.T) {
 	if policy, prio := statField(t, c.Pid, fieldPolicy), statField(t, c.Pid, fieldPriority); policy != unix.SCHED_FIFO || prio != 99 {
 		t.Errorf("policy %d, priority %d, want SCHED_FIFO 99", policy, prio)
 	}
-	if err := waitFor(life+5*time.Second, c.ended); err != nil {
+	if err := WaitFor(life+5*time.Second, c.ended); err != nil {
 		t.Fatalf("hog of %v: %v", life, err)
 	}
 	if took := time.Since(begin); took < life {
@@ -92,7 +92,7 @@ func TestI5FIFOCallHogIsEnded(t *testing.T) {
 	holdMachine(t)
 	cpu, life := lastCPU(t), 300*time.Millisecond
 	c := &FIFOCallHog(t, cpu, life).Children[0]
-	if err := waitFor(life+5*time.Second, c.ended); err != nil {
+	if err := WaitFor(life+5*time.Second, c.ended); err != nil {
 		t.Fatalf("hog of %v: %v", life, err)
 	}
 	if user, system := statField(t, c.Pid, fieldUtime), statField(t, c.Pid, fieldUtime+1); system < 5 || system < user {
@@ -122,7 +122,7 @@ func TestCPUHogsShareOneCPU(t *testing.T) {
 func TestStormMakesAndStops(t *testing.T) {
 	f := SpawnExitStorm(t, Storm{Threads: 3})
 	var procs, threads uint64
-	err := waitFor(10*time.Second, func() (bool, error) {
+	err := WaitFor(10*time.Second, func() (bool, error) {
 		procs, threads = f.Made()
 		return procs >= 50, nil
 	})

@@ -59,7 +59,6 @@ func (h *handmade) process(t *testing.T, arch string) *Process {
 	table := &Table{
 		arch: archOf(arch), sections: []*frameSection{&h.section}, code: noCode{},
 		segments: []elf.ProgHeader{{Type: elf.PT_LOAD, Flags: elf.PF_X, Vaddr: codeStart, Filesz: codeEnd - codeStart, Memsz: codeEnd - codeStart}},
-		rows:     map[uint64]rowResult{}, restorers: map[uint64]bool{}, paths: map[uint64]pathResult{},
 	}
 	m := &kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: codeStart, End: codeEnd}, Path: "made"}
 	return &Process{Arch: arch, Find: func(pc uint64) (*kcdata.Mapping, *Table) {

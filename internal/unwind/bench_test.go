@@ -36,7 +36,7 @@ func BenchmarkUnwind(b *testing.B) {
 	run("cold", func() {
 		for _, t := range k.all {
 			if t != nil {
-				clear(t.rows)
+				clear(t.rows.known)
 			}
 		}
 	})

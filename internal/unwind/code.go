@@ -213,23 +213,15 @@ func endsWithCall(code []byte) bool {
 
 // pathAt is pathToRet at a link-time address, remembered.
 func (t *Table) pathAt(addr uint64) (codePath, error) {
-	t.mu.Lock()
-	got, ok := t.paths[addr]
-	t.mu.Unlock()
-	if ok {
-		return got.path, got.err
+	got, ok := t.paths.get(addr)
+	if !ok {
+		code, err := t.codeAt(addr, maxCode)
+		if err != nil {
+			return codePath{}, err
+		}
+		got.path, got.err = pathToRet(code)
+		t.paths.put(addr, got)
 	}
-	code, err := t.codeAt(addr, maxCode)
-	if err != nil {
-		return codePath{}, err
-	}
-	got.path, got.err = pathToRet(code)
-	t.mu.Lock()
-	if len(t.paths) >= maxRows {
-		clear(t.paths)
-	}
-	t.paths[addr] = got
-	t.mu.Unlock()
 	return got.path, got.err
 }
 

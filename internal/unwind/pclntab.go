@@ -36,27 +36,20 @@ type goRow struct {
 }
 
 func (t *Table) loadGo(file *elf.File) error {
-	for _, name := range gopclntab.Sections {
-		sec := file.Section(name)
-		if sec == nil || sec.Type == elf.SHT_NOBITS {
-			continue
-		}
-		data, err := sectionBytes(sec)
-		if err != nil {
-			return err
-		}
-		p, err := newPclntab(t.arch, name, data)
-		if err != nil {
-			return err
-		}
-		if !t.executable(p.Text) { // go1.26 leaves it out; before the loader has been at work it may be 0
-			if err := p.findText(t, file); err != nil {
-				return err
-			}
-		}
-		t.golang = p
-		return nil
+	sec, data, err := firstSection(file, gopclntab.Sections...)
+	if sec == nil || err != nil {
+		return err
 	}
+	p, err := newPclntab(t.arch, sec.Name, data)
+	if err != nil {
+		return err
+	}
+	if !t.executable(p.Text) { // go1.26 leaves it out; before the loader has been at work it may be 0
+		if err := p.findText(t, file); err != nil {
+			return err
+		}
+	}
+	t.golang = p
 	return nil
 }
 

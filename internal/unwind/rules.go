@@ -158,9 +158,7 @@ func (u *unwinder) expression(r rule, reg int, cfa uint64) (uint64, *stop) {
 // returns to. C libraries without call frame information have it in two
 // instructions.
 func (t *Table) restores(addr uint64) bool {
-	t.mu.Lock()
-	is, known := t.restorers[addr]
-	t.mu.Unlock()
+	is, known := t.restorers.get(addr)
 	if known {
 		return is
 	}
@@ -171,12 +169,7 @@ func (t *Table) restores(addr uint64) bool {
 	for _, pattern := range t.arch.restorer {
 		is = is || bytes.HasPrefix(code, pattern)
 	}
-	t.mu.Lock()
-	if len(t.restorers) >= maxRows {
-		clear(t.restorers)
-	}
-	t.restorers[addr] = is
-	t.mu.Unlock()
+	t.restorers.put(addr, is)
 	return is
 }
 

@@ -34,14 +34,14 @@ func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 // by what the program header of .eh_frame_hdr points at.
 func (t *Table) loadEHFrame(file *elf.File) error {
 	s := &frameSection{name: ".eh_frame", eh: true}
-	if sec := file.Section(".eh_frame"); sec != nil && sec.Type != elf.SHT_NOBITS {
-		data, err := sectionBytes(sec)
-		if err != nil {
-			return err
-		}
+	sec, data, err := firstSection(file, s.name)
+	if err != nil {
+		return err
+	}
+	if sec != nil {
 		s.data, s.addr = data, sec.Addr
 	}
-	err := t.loadHeader(file, s)
+	err = t.loadHeader(file, s)
 	if len(s.data) == 0 {
 		return err
 	}
@@ -55,21 +55,14 @@ func (t *Table) loadEHFrame(file *elf.File) error {
 }
 
 func (t *Table) loadDebugFrame(file *elf.File) error {
-	for _, name := range []string{".debug_frame", ".zdebug_frame"} {
-		sec := file.Section(name)
-		if sec == nil || sec.Type == elf.SHT_NOBITS {
-			continue
-		}
-		data, err := sectionBytes(sec)
-		if err != nil {
-			return err
-		}
-		s := &frameSection{name: name, data: data}
-		err = s.index()
-		t.sections = append(t.sections, s)
+	sec, data, err := firstSection(file, ".debug_frame", ".zdebug_frame")
+	if sec == nil || err != nil {
 		return err
 	}
-	return nil
+	s := &frameSection{name: sec.Name, data: data}
+	err = s.index()
+	t.sections = append(t.sections, s)
+	return err
 }
 
 // loadHeader reads .eh_frame_hdr. A form other than the one all linkers write is

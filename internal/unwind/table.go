@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"unsafe"
 )
 
 const (
 	maxSection = 128 << 20 // bytes taken of one section
-	maxRows    = 1 << 15   // program counters whose row is kept
 	maxCode    = 1 << 12   // bytes of code looked at for one program counter
 )
 
@@ -36,10 +34,9 @@ type Table struct {
 	code     io.ReaderAt      // for a few bytes of code where no table covers it
 	problems []error          // constant
 
-	mu        sync.Mutex
-	rows      map[uint64]rowResult // by pc
-	restorers map[uint64]bool
-	paths     map[uint64]pathResult
+	rows      memo[rowResult]
+	restorers memo[bool]
+	paths     memo[pathResult]
 }
 
 type rowResult struct {
@@ -60,7 +57,7 @@ func NewTable(r io.ReaderAt, size int64) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ELF header: %w", err)
 	}
-	t := &Table{code: bounded, rows: make(map[uint64]rowResult), restorers: make(map[uint64]bool), paths: make(map[uint64]pathResult)}
+	t := &Table{code: bounded}
 	switch {
 	case file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
 	case file.Machine == elf.EM_X86_64:
@@ -154,19 +151,11 @@ func (t *Table) codeAt(addr uint64, n int) ([]byte, error) {
 // rowAt returns the rules that hold at addr, a link-time address; nil without an
 // error where no table covers it.
 func (t *Table) rowAt(addr uint64) (*row, error) {
-	t.mu.Lock()
-	got, ok := t.rows[addr]
-	t.mu.Unlock()
-	if ok {
-		return got.row, got.err
+	got, ok := t.rows.get(addr)
+	if !ok {
+		got.row, got.err = t.findRow(addr)
+		t.rows.put(addr, got)
 	}
-	got.row, got.err = t.findRow(addr)
-	t.mu.Lock()
-	if len(t.rows) >= maxRows {
-		clear(t.rows)
-	}
-	t.rows[addr] = got
-	t.mu.Unlock()
 	return got.row, got.err
 }
 
@@ -187,6 +176,18 @@ func (t *Table) findRow(addr uint64) (*row, error) {
 		}
 	}
 	return nil, first
+}
+
+// firstSection returns the first of these names that the file has, with its
+// contents; nil: it has none.
+func firstSection(file *elf.File, names ...string) (*elf.Section, []byte, error) {
+	for _, name := range names {
+		if s := file.Section(name); s != nil && s.Type != elf.SHT_NOBITS {
+			data, err := sectionBytes(s)
+			return s, data, err
+		}
+	}
+	return nil, nil, nil
 }
 
 // sectionBytes returns a section's contents, decompressed.

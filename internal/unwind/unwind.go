@@ -62,7 +62,7 @@ func noTable(pc uint64, err error) *stop {
 type unwinder struct {
 	p     *Process
 	arch  *arch
-	mem   *memory
+	mem   *memory // nil in Chain
 	flags uint32
 
 	regs  registers // of the frame at hand
@@ -94,17 +94,27 @@ func (p *Process) Unwind(in Input) Result {
 		res.Flags |= kcdata.UserNoLoadInfo
 		return res
 	}
+	u, err := p.begin(&in)
+	if err != nil {
+		return Result{Err: err}
+	}
+	u.mem = newMemory(&in)
+	return u.walk(frames(in.Max))
+}
+
+// begin is the state at the first frame: the thread's own registers.
+func (p *Process) begin(in *Input) (*unwinder, error) {
 	a := archOf(p.Arch)
 	if a == nil {
-		return Result{Err: fmt.Errorf("unwinding of %q is not known", p.Arch)}
+		return nil, fmt.Errorf("unwinding of %q is not known", p.Arch)
 	}
 	regs, ok := a.load(in.Registers)
 	if !ok {
-		return Result{Err: fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))}
+		return nil, fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))
 	}
-	u := &unwinder{p: p, arch: a, mem: newMemory(&in), regs: regs, leaf: true, exact: true}
+	u := &unwinder{p: p, arch: a, regs: regs, leaf: true, exact: true}
 	u.pc, _ = regs.get(a.pc)
-	return u.walk(frames(in.Max))
+	return u, nil
 }
 
 func frames(wanted int) int {
@@ -165,6 +175,9 @@ func (u *unwinder) upward(above *found, pc uint64) bool {
 }
 
 func (u *unwinder) mapped(pc uint64) bool {
+	if u.p.Find == nil {
+		return false
+	}
 	m, _ := u.p.Find(pc)
 	return m != nil
 }
@@ -244,29 +257,17 @@ func (u *unwinder) frameRecord(fp uint64, how byte) (*found, *stop) {
 // Chain returns the frames that the frame-pointer chain alone gives. Callers of
 // functions without a frame are missing.
 func (p *Process) Chain(in Input) Result {
-	a := archOf(p.Arch)
-	if a == nil {
-		return Result{Err: fmt.Errorf("unwinding of %q is not known", p.Arch)}
+	u, err := p.begin(&in)
+	if err != nil {
+		return Result{Err: err}
 	}
-	regs, ok := a.load(in.Registers)
-	if !ok {
-		return Result{Err: fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))}
-	}
-	pc, _ := regs.get(a.pc)
-	res := Result{PCs: []uint64{pc}, How: []byte{kcdata.UserFrameRegs}}
-	mapped := func(addr uint64) bool {
-		if p.Find == nil {
-			return false
-		}
-		m, _ := p.Find(addr)
-		return m != nil
-	}
+	res := Result{PCs: []uint64{u.pc}, How: []byte{kcdata.UserFrameRegs}}
 	for _, l := range in.Chain {
 		if len(res.PCs) == frames(in.Max) {
 			res.Flags |= kcdata.UserTruncated
 			return res
 		}
-		res.PCs, res.How = append(res.PCs, a.stripped(l.PC, mapped)), append(res.How, kcdata.UserFrameFP)
+		res.PCs, res.How = append(res.PCs, u.arch.stripped(l.PC, u.mapped)), append(res.How, kcdata.UserFrameFP)
 	}
 	if in.ChainComplete {
 		res.Flags |= kcdata.UserComplete

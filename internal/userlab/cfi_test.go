@@ -24,16 +24,7 @@ func TestSpansCoverWhatIsCompiled(t *testing.T) {
 		programs[b.cc("gcc", "elf32.c", elf32Flags)] = []string{"inner32", "outer32", "_start"}
 	}
 	for path, names := range programs {
-		f, err := elf.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		spans, err := spansOf(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		symbols, _ := f.Symbols()
+		spans, symbols := spansAndSymbols(t, path)
 		for _, name := range names {
 			checkCovered(t, path, spans, symbols, name)
 		}
@@ -41,6 +32,24 @@ func TestSpansCoverWhatIsCompiled(t *testing.T) {
 			t.Errorf("%s: tables cover everything", path)
 		}
 	}
+}
+
+func spansAndSymbols(t *testing.T, path string) ([]span, []elf.Symbol) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	spans, err := spansOf(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spans, symbols
 }
 
 func checkCovered(t *testing.T, path string, spans []span, symbols []elf.Symbol, name string) {
@@ -61,16 +70,7 @@ func TestSpansLeaveMuslOut(t *testing.T) {
 	if not := missing([]string{"musl-gcc"}); len(not) > 0 && !requireAll() {
 		t.Skipf("%q not installed", not)
 	}
-	f, err := elf.Open(newBuilder(t).cc("musl-gcc", "blocked.c", "-static"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	spans, err := spansOf(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	symbols, _ := f.Symbols()
+	spans, symbols := spansAndSymbols(t, newBuilder(t).cc("musl-gcc", "blocked.c", "-static"))
 	checkCovered(t, "musl", spans, symbols, "deeper")
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, "__syscall_cp_c") && covers(spans, s.Value) {

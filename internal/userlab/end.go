@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
 )
 
 // Stop sends SIGSTOP to every member and returns when /proc shows all their
@@ -19,7 +21,7 @@ import (
 func (p *Process) Stop() {
 	p.tb.Helper()
 	p.signal(unix.SIGSTOP)
-	err := waitFor(endTime, func() (bool, error) {
+	err := testtask.WaitFor(endTime, func() (bool, error) {
 		for _, pid := range p.Members {
 			states, err := threadStates(pid)
 			if err != nil {

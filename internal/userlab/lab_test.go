@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testtask"
 )
 
 // gdb's own stacks, given as ours, are right to the last frame; with the
@@ -83,7 +85,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		err := waitFor(endTime, func() (bool, error) {
+		err := testtask.WaitFor(endTime, func() (bool, error) {
 			s, err := stateOf(fmt.Sprintf("/proc/%d", pid))
 			return errors.Is(err, os.ErrNotExist) || s == 'Z', nil
 		})

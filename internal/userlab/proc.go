@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // threadStates gives the state letter of every thread of a process.
@@ -111,22 +110,4 @@ func kernelStack(pid, tid int) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// errLate is waitFor's only error of its own.
-var errLate = errors.New("deadline passed")
-
-// waitFor polls until done says true or an error, or for limit.
-func waitFor(limit time.Duration, done func() (bool, error)) error {
-	deadline := time.Now().Add(limit)
-	for {
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%w after %v", errLate, limit)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"stackshot/internal/testtask"
 )
 
 // runtimeActors are programs with a run time of their own.
@@ -57,7 +59,7 @@ func javaWith(flags ...string) func(b *builder) launch {
 func perfMap(p *Process) error {
 	path := fmt.Sprintf("/tmp/perf-%d.map", p.Pid)
 	p.after = append(p.after, func() { os.Remove(path) })
-	return waitFor(endTime, func() (bool, error) {
+	return testtask.WaitFor(endTime, func() (bool, error) {
 		st, err := os.Stat(path)
 		if errors.Is(err, os.ErrNotExist) {
 			return false, nil

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testtask"
 )
 
 // An OddStack is a process of two threads, the second asleep in a system call on
@@ -29,7 +31,7 @@ type OddStack struct {
 func PagedStack(tb testing.TB) *OddStack {
 	tb.Helper()
 	s := oddStack(tb, "paged", filepath.Join(onDisk(tb), "stack"))
-	err := waitFor(readyTime, func() (bool, error) {
+	err := testtask.WaitFor(readyTime, func() (bool, error) {
 		present, err := s.Present()
 		return err == nil && present == 0, err
 	})
@@ -103,7 +105,7 @@ func (s *OddStack) locate() error {
 	if err := errors.Join(err[:]...); err != nil {
 		return err
 	}
-	return waitFor(readyTime, func() (bool, error) {
+	return testtask.WaitFor(readyTime, func() (bool, error) {
 		tids, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.Pid))
 		if err != nil || len(tids) != 2 {
 			return false, err

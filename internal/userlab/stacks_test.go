@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stackshot/internal/testtask"
 )
 
 func TestPagedStackStaysOut(t *testing.T) {
@@ -36,7 +38,7 @@ func TestPagedStackStaysOut(t *testing.T) {
 func TestRemapStackComesAndGoes(t *testing.T) {
 	s := RemapStack(t)
 	seen := map[bool]bool{}
-	err := waitFor(endTime, func() (bool, error) {
+	err := testtask.WaitFor(endTime, func() (bool, error) {
 		s.Stop()
 		seen[mappedAt(t, s.Pid, s.SP) != ""] = true
 		s.Continue()

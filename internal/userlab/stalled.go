@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"stackshot/internal/testtask"
 )
 
 // A Stalled is a process that waits in the kernel, until Release, for a file
@@ -45,7 +47,7 @@ func LockedMap(tb testing.TB) *Stalled {
 	fs := NewStalledFS(tb, StalledFile{Name: "never", Data: make([]byte, 1<<16), Mode: 0o644, Direct: true})
 	reader := run(tb, launch{name: "page reader", argv: []string{bin, "touch", fs.Path("never")}, any: true})
 	reader.release = append(reader.release, fs.Release)
-	if err := waitFor(readyTime, func() (bool, error) { return fs.Stalls("never"), nil }); err != nil {
+	if err := testtask.WaitFor(readyTime, func() (bool, error) { return fs.Stalls("never"), nil }); err != nil {
 		tb.Fatalf("userlab: nobody reads the stalled file: %v", err)
 	}
 	p := run(tb, launch{name: "locked map", argv: []string{bin, "hold", fs.Path("never")}, any: true, threads: 2})
@@ -119,7 +121,7 @@ func awaitKernel(p *Process, state byte, functions ...string) {
 	p.tb.Helper()
 	var stack []string
 	var now byte
-	err := waitFor(endTime, func() (bool, error) {
+	err := testtask.WaitFor(endTime, func() (bool, error) {
 		var err error
 		if now, err = stateOf(fmt.Sprintf("/proc/%d", p.Pid)); err != nil {
 			return false, err

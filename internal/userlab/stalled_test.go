@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"stackshot/internal/testtask"
 )
 
 // hangs says whether reading a file takes more than a second. Another process
@@ -46,7 +48,7 @@ func TestLockedMapHoldsItsLock(t *testing.T) {
 	}
 	awaitKernel(p.Process, 'D', "fuse_file_mmap") // still
 	p.Release()
-	err := waitFor(endTime, func() (bool, error) {
+	err := testtask.WaitFor(endTime, func() (bool, error) {
 		s, err := stateOf(fmt.Sprintf("/proc/%d", p.Pid))
 		return s == 'Z', err
 	})

@@ -1,0 +1,16 @@
+package show
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// WithoutPath is an error of a file without operation and path, for a line that
+// names the file in its own way.
+func WithoutPath(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
