@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,10 +25,20 @@ func TestWindowMapsOfAHungProcess(t *testing.T) {
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{pid}})
 		task := tasksByID(snap)[uint64(pid)]
 		w := task.MapWalk
-		if w == nil || w.Flags&(kcdata.MapWalkWriter|kcdata.MapWalkWhole) != kcdata.MapWalkWriter|kcdata.MapWalkWhole {
-			t.Fatalf("walk %+v, want all of it, for a writer", w)
+		if w == nil || w.Flags&kcdata.MapWalkWriter == 0 {
+			t.Fatalf("walk %+v, want one for a writer", w)
 		}
-		for _, name := range []string{"mapper", "libc.so.6", "ld-linux"} {
+		if mayBeLate(w, math.MaxInt, true) {
+			t.Skipf("the walk came to its time limit: %+v", w)
+		}
+		if w.Flags&kcdata.MapWalkWhole == 0 {
+			t.Errorf("walk %+v, want all of it", w)
+		}
+		files := []string{"mapper", "libc.so.6", "ld-linux"}
+		if userlab.Guest() {
+			files = files[:1] // there are no shared libraries
+		}
+		for _, name := range files {
 			checkHungFile(t, task, name)
 		}
 		if !slices.ContainsFunc(task.Mappings, func(m kcdata.Mapping) bool { return m.Flags&kcdata.MappingVDSO != 0 }) {

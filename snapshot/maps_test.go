@@ -75,11 +75,11 @@ func sameMapping(got kcdata.Mapping, want procMap) string {
 const mapWalkLimit = 2_000_000
 
 // checkMaps compares a task of which /proc said the same before and after.
-func checkMaps(t *testing.T, task *kcdata.Task, want []procMap) {
+func checkMaps(t *testing.T, task *kcdata.Task, want []procMap, ours bool) {
 	t.Helper()
 	w := task.MapWalk
-	if timeFactor > 1 && w != nil && w.Flags&kcdata.MapWalkWhole == 0 && w.WalkNs > mapWalkLimit && int(w.Found) < len(want) {
-		want = want[:w.Written] // an emulated CPU came to the walk's time limit, and says so
+	if mayBeLate(w, len(want), ours) {
+		want = want[:w.Written]
 	} else if w == nil || w.Flags&(kcdata.MapWalkWhole|kcdata.MapWalkAsked) != kcdata.MapWalkWhole|kcdata.MapWalkAsked || w.Torn != 0 || int(w.Found) != len(want) {
 		t.Errorf("task %d (%s): walk %+v, /proc has %d", task.ID, task.Name, w, len(want))
 		return
@@ -93,6 +93,14 @@ func checkMaps(t *testing.T, task *kcdata.Task, want []procMap) {
 			t.Errorf("task %d (%s), mapping %#x: %s", task.ID, task.Name, want[i].Start, why)
 		}
 	}
+}
+
+// mayBeLate reports whether a walk came to its time limit, and says so: of an
+// emulated CPU any may, else one of a process that is not ours: nobody knows how
+// large that is.
+func mayBeLate(w *kcdata.LinuxMapWalk, mappings int, ours bool) bool {
+	late := w != nil && w.Flags&kcdata.MapWalkWhole == 0 && w.WalkNs > mapWalkLimit && int(w.Found) < mappings
+	return late && (timeFactor > 1 || !ours)
 }
 
 func sameProcMaps(a, b []procMap) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
@@ -137,7 +145,8 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 		compared, mappings := map[uint64]bool{}, 0
 		for _, task := range snap.Tasks {
 			if sameProcMaps(before[task.ID], after[task.ID]) && len(after[task.ID]) > 0 {
-				checkMaps(t, task, after[task.ID])
+				isOurs := slices.ContainsFunc(ours, func(m *mapped) bool { return uint64(m.pid) == task.ID })
+				checkMaps(t, task, after[task.ID], isOurs)
 				compared[task.ID] = true
 				mappings += len(after[task.ID])
 			}
@@ -159,8 +168,8 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{allMaps: true, asTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
-		checkMaps(t, task, procMaps(m.pid))
-		if task.MapWalk.Written >= task.MapWalk.Found {
+		checkMaps(t, task, procMaps(m.pid), true)
+		if task.MapWalk.Written >= task.MapWalk.Found && !mayBeLate(task.MapWalk, 5000, true) {
 			t.Errorf("walk %+v, want some without room", task.MapWalk)
 		}
 	})

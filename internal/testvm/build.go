@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+
+	"stackshot/internal/userlab"
 )
 
 // Repo is the folder of go.mod, at or above dir.
@@ -35,6 +38,31 @@ type Builder struct {
 
 // commandPackage is the one whose tests build the stackshot command.
 const commandPackage = "cmd/stackshot"
+
+// labPackage is the one whose tests take user stacks of C programs.
+const labPackage = "snapshot"
+
+// crossCompilers are by architecture; Debian's package is gcc-aarch64-linux-gnu.
+var crossCompilers = map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
+
+// lab builds what package userlab has for guests. Without a compiler for arch
+// there is nothing, and the tests that want it fail and say so.
+func (b *Builder) lab(arch string) ([]string, error) {
+	gcc := crossCompilers[arch]
+	if arch == runtime.GOARCH {
+		gcc = "gcc"
+	}
+	dir := filepath.Join(b.Dir, arch, "lab")
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		if _, err := exec.LookPath(gcc); err != nil {
+			return nil, nil
+		}
+		if err := userlab.Prebuild(dir, gcc); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return filepath.Glob(filepath.Join(dir, "*"))
+}
 
 // TestBinary builds a package's tests for an architecture, static.
 func (b *Builder) TestBinary(ctx context.Context, pkg, arch string) (string, error) {

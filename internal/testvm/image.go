@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"stackshot/internal/testvm/wire"
+	"stackshot/internal/userlab"
 )
 
 // Initrd writes the initramfs of a test's guest: for Run, and for a test that
@@ -35,7 +36,25 @@ func (b *Builder) Initrd(ctx context.Context, t *Test, to string) error {
 			return err
 		}
 	}
+	if t.Package == labPackage {
+		if err := b.addLab(&m, arch); err != nil {
+			return err
+		}
+	}
 	return m.write(ctx, to)
+}
+
+// addLab packs the C programs whose user stacks the tests take.
+func (b *Builder) addLab(m *image, arch string) error {
+	programs, err := b.lab(arch)
+	if err != nil {
+		return err
+	}
+	m.job.Env = append(m.job.Env, userlab.PrebuiltVar+"="+wire.LabDir)
+	for _, path := range programs {
+		m.more[filepath.Join(wire.LabDir[1:], filepath.Base(path))] = path
+	}
+	return nil
 }
 
 // image is the initramfs of one run: the first process, the program, and every

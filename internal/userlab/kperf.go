@@ -64,7 +64,6 @@ func StartKperf(tb testing.TB, k Kperf) *KperfProcess {
 
 // kperf compiles each file as f says and links them.
 func (b *builder) kperf(f Frames) string {
-	b.tb.Helper()
 	const fp, nofp = "-O1 -fno-omit-frame-pointer", "-O2 -fomit-frame-pointer"
 	flags := map[Frames][3]string{
 		FramePointers:   {fp, fp, fp},
@@ -72,6 +71,9 @@ func (b *builder) kperf(f Frames) string {
 		MixedFrames:     {nofp, fp, nofp},
 	}[f]
 	out := b.file("kperf." + string(f))
+	if path := prebuilt(out); path != "" {
+		return path
+	}
 	args := []string{"-pthread", "-o", out}
 	for i, name := range []string{"kperf", "kperf_a", "kperf_b"} {
 		object := name + "." + string(f) + ".o"

@@ -38,6 +38,9 @@ func (a Actor) Missing() []string { return missing(a.Needs) }
 // fails the test. Needs root.
 func Start(tb testing.TB, names ...string) *Lab {
 	tb.Helper()
+	if Guest() {
+		tb.Skip("userlab: needs compilers, interpreters and gdb: a guest has none")
+	}
 	var l Lab
 	b := newBuilder(tb)
 	actors, err := choose(names)

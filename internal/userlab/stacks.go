@@ -85,7 +85,7 @@ func idleDevice(dir string) (string, error) {
 
 func oddStack(tb testing.TB, how ...string) *OddStack {
 	tb.Helper()
-	bin := newBuilder(tb).cc("gcc", "stacks.c", "-O2 -g -pthread -fno-omit-frame-pointer -Wno-unused-result")
+	bin := newBuilder(tb).program(stacksProgram)
 	l := launch{name: "stack " + how[0], argv: append([]string{bin}, how...), threads: 2, any: true}
 	s := &OddStack{Process: run(tb, l)}
 	if err := s.locate(); err != nil {

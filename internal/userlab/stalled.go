@@ -43,7 +43,7 @@ func (s *Stalled) Release() { s.FS.Release() }
 // (tried on 6.18: state D, but maps is read).
 func LockedMap(tb testing.TB) *Stalled {
 	tb.Helper()
-	bin := newBuilder(tb).cc("gcc", "mapper.c", "-O2 -g -pthread -Wno-unused-result")
+	bin := newBuilder(tb).program(mapperProgram)
 	fs := NewStalledFS(tb, StalledFile{Name: "never", Data: make([]byte, 1<<16), Mode: 0o644, Direct: true})
 	reader := run(tb, launch{name: "page reader", argv: []string{bin, "touch", fs.Path("never")}, any: true})
 	reader.release = append(reader.release, fs.Release)
@@ -72,7 +72,7 @@ func SlowExec(tb testing.TB) *Stalled {
 // are those of the old. Any user stack of it is wrong.
 func LateExec(tb testing.TB) *Stalled {
 	tb.Helper()
-	out := newBuilder(tb).cc("gcc", "late.c", "-O1 -static -no-pie")
+	out := newBuilder(tb).program(lateProgram)
 	data, err := os.ReadFile(out)
 	if err != nil {
 		tb.Fatal(err)
@@ -82,13 +82,13 @@ func LateExec(tb testing.TB) *Stalled {
 
 func slowExec(tb testing.TB, file StalledFile, kernel ...string) *Stalled {
 	tb.Helper()
-	bin := newBuilder(tb).cc("gcc", "mapper.c", "-O2 -g -pthread -Wno-unused-result")
+	bin := newBuilder(tb).program(mapperProgram)
 	fs := NewStalledFS(tb, file)
 	p := run(tb, launch{name: "slow exec", argv: []string{bin, "exec", fs.Path(file.Name)}, any: true})
 	p.release = append(p.release, fs.Release)
 	awaitKernel(p, 0, kernel...)
-	if !fs.Stalls(file.Name) {
-		tb.Fatalf("userlab: exec does not wait for %s", file.Name)
+	if err := testtask.WaitFor(readyTime, func() (bool, error) { return fs.Stalls(file.Name), nil }); err != nil {
+		tb.Fatalf("userlab: exec does not wait for %s: %v", file.Name, err)
 	}
 	return &Stalled{Process: p, FS: fs}
 }

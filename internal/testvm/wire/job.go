@@ -5,6 +5,7 @@ const (
 	JobFile  = "/job.json"
 	RepoDir  = "/stackshot" // a copy of the repository's files
 	OutDir   = "/out"       // files found here afterwards go to the host
+	LabDir   = "/lib/lab"   // programs of package userlab
 	PortName = "stackshot.wire"
 )
 
