@@ -80,7 +80,7 @@ func (p *proof) short(k *userlab.KperfProcess, limit int) bool {
 // there are bytes for, and the mark.
 func cutByBytes(t *testing.T, k *userlab.KperfProcess, th *kcdata.Thread, got []userlab.Frame) {
 	t.Helper()
-	if err := k.Check(got, len(got)); err != nil || len(got) < 400 {
+	if err := k.Check(got, len(got)); err != nil || len(got) < 350 {
 		t.Errorf("%v: %d frames: %v", k, len(got), err)
 	}
 	if f := th.UserWalk.Flags; f&kcdata.UserNoMoreBytes == 0 || f&kcdata.UserComplete != 0 {

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -57,7 +58,9 @@ func TestUserProofRemappedStack(t *testing.T) {
 			task, th := p.thread(t, s.Tid)
 			got := frames(task, th)
 			for i, f := range got {
-				if i > 0 && f.Func != "paged_leaf" {
+				// arm64's first return address is in a register, and true.
+				byRegister := runtime.GOARCH == "arm64" && i == 1 && f.Func == "start_thread"
+				if i > 0 && f.Func != "paged_leaf" && !byRegister {
 					t.Errorf("frame %d of %v", i, got)
 				}
 			}

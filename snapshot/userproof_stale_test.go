@@ -23,7 +23,7 @@ func TestUserProofStaleRegisters(t *testing.T) {
 			var snap *kcdata.Snapshot
 			for range 5 { // real-time throttling takes a hog off its CPU for 50 ms of each second
 				pid, res, snap = hogged(t, s, func() *testtask.Fixture { return testtask.FIFOHog(t, s.plan.Stop[1], 20*time.Second) })
-				if len(res.CPUs.Missing) > 0 {
+				if len(res.CPUs.Missing) > 0 && threadsByID(snap)[uint64(pid)] != nil {
 					break
 				}
 			}

@@ -104,7 +104,7 @@ func poses(p *puppet) map[string]pose {
 		"paged out":          {sp: out + 64, fp: out + 128, flags: kcdata.UserPagedOut, stop: out + 128, absent: uint32(min((16<<10+64+page-1)/page, 4))},
 		"sp in the kernel":   {sp: uint64(0xffffff0000000000), fp: uint64(0xffffff0000000000) + 64, flags: kcdata.UserRefused, stop: uint64(0xffffff0000000000) + 64, denied: 1 + uint32((16<<10)/page) - 1},
 		"sp at the very end": {sp: ^uint64(0) - 100, fp: 64, flags: kcdata.UserOutside, stop: 64},
-		"nowhere":            {sp: 0x1000, fp: 0x2000, flags: kcdata.UserPagedOut, stop: 0x2000, absent: uint32(max((64<<10)/page, 1))},
+		"nowhere":            {sp: 0x30_0000_1000, fp: 0x30_0000_2000, flags: kcdata.UserPagedOut, stop: 0x30_0000_2000, absent: uint32(max((64<<10)/page, 1))},
 		"a page that the kernel does not map": {sp: p.page(puppetSecret), fp: p.page(puppetSecret) + 64, flags: kcdata.UserRefused,
 			stop: p.page(puppetSecret) + 64, denied: 1},
 	}

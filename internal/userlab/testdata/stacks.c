@@ -128,7 +128,7 @@ static int remap(void)
 		unsigned long *frame = (unsigned long *)(m + SIZE / 2);
 
 		frame[0] = 0; // the outermost frame
-		frame[1] = (unsigned long)paged_leaf;
+		frame[1] = (unsigned long)paged_leaf + 4; // as if after a call
 		if (munmap(m, SIZE))
 			return fail("munmap");
 		if (mmap(m, SIZE, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) != m)
