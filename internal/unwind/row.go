@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
@@ -66,7 +67,7 @@ func newRow(ctx *frame.FrameContext, f *fde, a *arch) (*row, error) {
 	case frame.RuleCFA:
 		r.cfa = rule{kind: ruleRegister, reg: int(min(ctx.CFA.Reg, maxRegister)), offset: ctx.CFA.Offset}
 	case frame.RuleExpression:
-		r.cfa = rule{kind: ruleValExpression, expr: ctx.CFA.Expression}
+		r.cfa = rule{kind: ruleValExpression, expr: bytes.Clone(ctx.CFA.Expression)}
 	default:
 		return nil, fmt.Errorf("code at %#x has no rule for its frame", f.begin)
 	}
@@ -90,9 +91,9 @@ func ruleOf(dw frame.DWRule) rule {
 	case frame.RuleRegister:
 		return rule{kind: ruleRegister, reg: int(min(dw.Reg, maxRegister))}
 	case frame.RuleExpression:
-		return rule{kind: ruleAtExpression, expr: dw.Expression}
+		return rule{kind: ruleAtExpression, expr: bytes.Clone(dw.Expression)}
 	case frame.RuleValExpression:
-		return rule{kind: ruleValExpression, expr: dw.Expression}
+		return rule{kind: ruleValExpression, expr: bytes.Clone(dw.Expression)}
 	}
 	return rule{kind: ruleUndefined}
 }
