@@ -69,16 +69,17 @@ func (p *snapshotParser) problem(format string, args ...any) {
 func (p *snapshotParser) finish() {
 	p.closeTask() // of a file that breaks off
 	p.s.Symbols = NewSymbolTable(p.symbols, p.strings)
+	text := stringTable(p.strings)
 	for _, m := range p.modules {
-		p.s.Modules = append(p.s.Modules, m.module(p.strings))
+		p.s.Modules = append(p.s.Modules, m.module(text))
 	}
 	if p.dropped > 0 {
 		p.s.Problems = append(p.s.Problems, fmt.Sprintf("%d more problems", p.dropped))
 	}
 }
 
-func (m *LinuxModule) module(strs []byte) Module {
-	out := Module{Name: tableString(strs, m.Name), Addr: m.Addr, Size: m.Size}
+func (m *LinuxModule) module(text stringTable) Module {
+	out := Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size}
 	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
 		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
 	}
