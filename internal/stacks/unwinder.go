@@ -56,7 +56,7 @@ func Put(r unwind.Result) ([]byte, error) {
 	return w.Written(), err
 }
 
-// Process is a task's code; without mappings nothing is known of it. pid is its
+// Process is a task's code; maps ascend. Without mappings nothing is known of it. pid is its
 // number if it may live on this machine, else 0. Tables are asked for when a stack
 // leads there.
 func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *unwind.Process {
