@@ -64,3 +64,19 @@ func TestLongStringsWithinEachOther(t *testing.T) {
 		}
 	})
 }
+
+func TestEndlessStack(t *testing.T) {
+	w := NewWriter(make([]byte, 1<<20))
+	for _, err := range []error{
+		w.Begin(MagicStackshot), w.BeginContainer(TypeTask, 1), w.BeginContainer(TypeThread, 1),
+		w.Uint64s(TypeUserStackLR64, make([]uint64, maxStack-1)), w.Uint64s(TypeUserStackLR64, make([]uint64, 3)),
+		w.EndContainer(1), w.EndContainer(1), w.End(),
+	} {
+		ok(t, err)
+	}
+	s, err := ParseSnapshot(w.Written())
+	ok(t, err)
+	if n := len(s.Tasks[0].Threads[0].User); n != maxStack || len(s.Problems) != 1 {
+		t.Errorf("%d frames, problems %q", n, s.Problems)
+	}
+}

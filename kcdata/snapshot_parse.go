@@ -203,12 +203,20 @@ func arrayElem(it Item) Type {
 	return t
 }
 
+// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
+// frame may have a name of 4 KiB, which reports repeat.
+const maxStack = 4096
+
 // addresses appends an array of u64.
 func (p *snapshotParser) addresses(it Item, dst *[]uint64) {
 	elem, size, count := it.Elem()
 	if count > 0 && size != 8 {
 		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
 		return
+	}
+	if room := max(maxStack-len(*dst), 0); count > room {
+		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
+		count = room
 	}
 	for i := range count {
 		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))
