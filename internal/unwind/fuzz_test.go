@@ -58,7 +58,7 @@ func exercise(t *testing.T, data []byte, start uint64) {
 	for _, seg := range table.segments {
 		for i := range uint64(64) {
 			addr := seg.Vaddr + start%max(seg.Memsz, 1) + i*7
-			table.rowAt(addr)
+			table.rowAt(addr, nil)
 			table.pathAt(addr)
 			table.restores(addr)
 		}

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -141,5 +142,44 @@ func TestLongAugmentation(t *testing.T) {
 	h.function(codeStart, codeStart+0x100, "zR"+strings.Repeat("B", 100))
 	if err := h.section.index(); err == nil || len(h.section.all) > 0 {
 		t.Errorf("%d functions, %v", len(h.section.all), err)
+	}
+}
+
+// A program with long rules for each function, and all of them on its stacks, is
+// given up; what is known already stays.
+func TestWorkHasAnEnd(t *testing.T) {
+	h := &handmade{}
+	h.function(codeStart, codeEnd, "zR", make([]byte, 60000)...)
+	if err := h.section.index(); err != nil {
+		t.Fatal(err)
+	}
+	table := &Table{arch: &arm64, sections: []*frameSection{&h.section}}
+	w := new(Work)
+	n := uint64(0)
+	for ; n < 4096; n++ {
+		if _, err := table.rowAt(codeStart+n, w); errors.Is(err, errWork) {
+			break
+		}
+	}
+	if n == 0 || n == 4096 {
+		t.Errorf("given up after %d rows", n)
+	}
+	if r, err := table.rowAt(codeStart, w); r == nil || err != nil {
+		t.Errorf("a row that was there: %v", err)
+	}
+	if r, err := table.rowAt(codeStart+n, new(Work)); r == nil || err != nil {
+		t.Errorf("another capture: %v", err)
+	}
+}
+
+// Go's table of a function's stack sizes is read as far as real ones go.
+func TestEndlessStackSizes(t *testing.T) {
+	data := append(smallPclntab(), bytes.Repeat([]byte{2, 1}, 1<<20)...)
+	p, err := newPclntab(&amd64, "x", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.delta(uint64(len(data))-p.Values-2<<20, 1<<20-8); err == nil {
+		t.Error("read to its end")
 	}
 }

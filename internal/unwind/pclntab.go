@@ -159,7 +159,8 @@ func (p *pclntab) delta(from, pc uint64) (uint64, error) {
 	if from > uint64(len(p.data))-p.Values {
 		return 0, p.fail(p.Values+from, "a table of stack sizes outside the table")
 	}
-	value, ok := p.Value(p.data[p.Values+from:], pc)
+	table := p.data[p.Values+from:]
+	value, ok := p.Value(table[:min(len(table), maxProgram)], pc)
 	if !ok {
 		return 0, p.fail(p.Values+from, "no stack size for code at %#x of a function", pc)
 	}

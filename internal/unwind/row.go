@@ -45,12 +45,13 @@ type regRule struct {
 }
 
 // rowAt returns the rules of the FDE that covers pc, nil for none.
-func (s *frameSection) rowAt(pc uint64, a *arch) (*row, error) {
+func (s *frameSection) rowAt(pc uint64, a *arch, w *Work) (*row, error) {
 	f, err := s.find(pc)
 	if f == nil {
 		return nil, err
 	}
 	common, own, err := portable(s, f)
+	w.spent(len(f.cie.instructions) + len(f.instructions) + len(common) + len(own))
 	if err != nil {
 		return nil, s.fail(uint64(cap(s.data)-cap(f.instructions)), "code at %#x: %v", pc, err)
 	}

@@ -150,16 +150,20 @@ func (t *Table) codeAt(addr uint64, n int) ([]byte, error) {
 
 // rowAt returns the rules that hold at addr, a link-time address; nil without an
 // error where no table covers it.
-func (t *Table) rowAt(addr uint64) (*row, error) {
+func (t *Table) rowAt(addr uint64, w *Work) (*row, error) {
 	got, ok := t.rows.get(addr)
-	if !ok {
-		got.row, got.err = t.findRow(addr)
+	switch {
+	case ok:
+	case w.over():
+		return nil, errWork // not for good
+	default:
+		got.row, got.err = t.findRow(addr, w)
 		t.rows.put(addr, got)
 	}
 	return got.row, got.err
 }
 
-func (t *Table) findRow(addr uint64) (*row, error) {
+func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	if t.golang != nil {
 		if row, err := t.golang.rowAt(addr); row != nil || err != nil {
 			return row, err
@@ -167,7 +171,7 @@ func (t *Table) findRow(addr uint64) (*row, error) {
 	}
 	var first error
 	for _, s := range t.sections {
-		row, err := s.rowAt(addr, t.arch)
+		row, err := s.rowAt(addr, t.arch, w)
 		if row != nil {
 			return row, nil
 		}
