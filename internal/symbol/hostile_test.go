@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"bytes"
+	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -179,5 +180,41 @@ func TestLongTableOfValues(t *testing.T) {
 	}
 	if _, ok := p.value(in, 0, n+1); ok {
 		t.Error("a value behind the end")
+	}
+}
+
+// Each of many units has its abbreviations begin one further in the same table.
+func TestAbbreviationsWithinEachOther(t *testing.T) {
+	const n = 1000
+	var info, abbrev []byte
+	for i := range uint32(n) {
+		abbrev = append(abbrev, 1, byte(dwarf.TagVariable), 0, 0, 0)
+		info = binary.LittleEndian.AppendUint32(info, 8)
+		info = append(info, 4, 0) // version
+		info = binary.LittleEndian.AppendUint32(info, 5*i)
+		info = append(info, 8, 0) // size of an address, an entry
+	}
+	abbrev = append(abbrev, 0)
+	f := openBytes(t, testelf.File(
+		testelf.Section{Name: ".debug_info", Type: elf.SHT_PROGBITS, Data: info},
+		testelf.Section{Name: ".debug_abbrev", Type: elf.SHT_PROGBITS, Data: abbrev},
+	))
+	sections, err := f.debugSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openLines(t.Context(), sections); !errors.Is(err, ErrTooBig) {
+		t.Errorf("%d units share %d bytes: %v", n, len(abbrev), err)
+	}
+}
+
+// A length of one byte for each unit makes many of few bytes.
+func TestManyUnits(t *testing.T) {
+	if err := checkUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	unit := []byte{7, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8}
+	if err := checkUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, ErrTooBig) {
+		t.Error(err)
 	}
 }

@@ -131,6 +131,7 @@ func (d *debugSection) unpack() (b []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	d.pack, d.data = packNone, b
 	return b, nil
 }
 
