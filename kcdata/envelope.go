@@ -44,14 +44,20 @@ const (
 )
 
 const (
-	zstdMagic     = 0xFD2FB528
-	zstdMaxWindow = 128 << 20 // as the zstd command without --long
-	maxDeflate    = 1032      // deflate cannot expand more than this
+	zstdMagic       = 0xFD2FB528
+	zstdMaxWindow   = 128 << 20 // as the zstd command without --long
+	zstdUsualWindow = 8 << 20
+	maxDeflate      = 1032 // deflate cannot expand more than this
+
+	// No snapshot packs as well as this. What does is made to fill the memory of
+	// who reads it, for a page can hold a gigabyte.
+	maxRatio   = 128
+	freeUnpack = 4 << 20 // may come out of any file
 )
 
 // Unwrap takes data out of its envelope, told by its magic. The plain buffer has
-// at most limit bytes, else the error is ErrTooLarge; memory is taken as bytes
-// come, not as a header promises. Plain data is returned as it is. Other errors:
+// at most limit bytes and at most maxRatio times those of data, beyond the first
+// few MiB; else the error is ErrTooLarge. Plain data is returned as it is. Other errors:
 // ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError.
 // The content is not checked: NewReader and Items do that.
 func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
@@ -59,12 +65,13 @@ func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 		return nil, EnvelopeNone, badf(0, ErrTruncated, "%d bytes", len(data))
 	}
 	magic := binary.LittleEndian.Uint32(data)
+	packed := min(limit, freeUnpack+maxRatio*int64(len(data)))
 	switch {
 	case magic == zstdMagic:
-		plain, err = unwrapZstd(data, limit)
+		plain, err = unwrapZstd(data, packed)
 		return plain, EnvelopeZstd, err
 	case Type(magic) == MagicCompressed:
-		plain, err = unwrapCompressed(data, limit)
+		plain, err = unwrapCompressed(data, packed)
 		return plain, EnvelopeZlib, err
 	case !Type(magic).IsMagic():
 		return nil, EnvelopeNone, badf(0, ErrBadMagic, "magic %#x", magic)
@@ -75,8 +82,11 @@ func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 }
 
 func unwrapZstd(data []byte, limit int64) ([]byte, error) {
+	// The window is memory that is taken for the asking: no more than may be
+	// unpacked at all, but what zstd -19 wants.
+	window := max(zstdUsualWindow, min(zstdMaxWindow, limit))
 	r, err := zstd.NewReader(bytes.NewReader(data),
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdMaxWindow))
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(window)))
 	if err != nil {
 		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
+
+	"stackshot/internal/testheap"
 )
 
 // seeds are small buffers in every form; fuzzing grows from them.
@@ -85,7 +88,10 @@ func FuzzUnwrap(f *testing.F) {
 	f.Add(envelopeOf(f, algorithmZlib, z, uint64(len(z)), uint64(len(body))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		const limit = 1 << 16
-		plain, env, err := Unwrap(b, limit)
+		var plain []byte
+		var env Envelope
+		var err error
+		testheap.Bound(t, 32<<20, fmt.Sprintf("a file of %d bytes", len(b)), func() { plain, env, err = Unwrap(b, limit) })
 		mustBeFormat(t, err)
 		if err != nil && plain != nil {
 			t.Fatalf("%v and %d bytes", err, len(plain))

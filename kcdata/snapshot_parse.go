@@ -69,16 +69,17 @@ func (p *snapshotParser) problem(format string, args ...any) {
 func (p *snapshotParser) finish() {
 	p.closeTask() // of a file that breaks off
 	p.s.Symbols = NewSymbolTable(p.symbols, p.strings)
+	text := stringTable(p.strings)
 	for _, m := range p.modules {
-		p.s.Modules = append(p.s.Modules, m.module(p.strings))
+		p.s.Modules = append(p.s.Modules, m.module(text))
 	}
 	if p.dropped > 0 {
 		p.s.Problems = append(p.s.Problems, fmt.Sprintf("%d more problems", p.dropped))
 	}
 }
 
-func (m *LinuxModule) module(strs []byte) Module {
-	out := Module{Name: tableString(strs, m.Name), Addr: m.Addr, Size: m.Size}
+func (m *LinuxModule) module(text stringTable) Module {
+	out := Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size}
 	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
 		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
 	}
@@ -202,12 +203,20 @@ func arrayElem(it Item) Type {
 	return t
 }
 
+// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
+// frame may have a name of 4 KiB, which reports repeat.
+const maxStack = 4096
+
 // addresses appends an array of u64.
 func (p *snapshotParser) addresses(it Item, dst *[]uint64) {
 	elem, size, count := it.Elem()
 	if count > 0 && size != 8 {
 		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
 		return
+	}
+	if room := max(maxStack-len(*dst), 0); count > room {
+		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
+		count = room
 	}
 	for i := range count {
 		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))

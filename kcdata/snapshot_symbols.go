@@ -3,6 +3,7 @@ package kcdata
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Symbol names one kernel address.
@@ -30,13 +31,14 @@ type symbolEntry struct {
 // records for one address the first wins.
 func NewSymbolTable(records []LinuxSymbol, strs []byte) *SymbolTable {
 	t := &SymbolTable{entries: make([]symbolEntry, 0, len(records))}
+	text := stringTable(strs)
 	for _, r := range records {
-		name := tableString(strs, r.Name)
+		name := text.at(r.Name, maxTableString)
 		if name == "" {
 			continue
 		}
 		t.entries = append(t.entries, symbolEntry{r.Addr, Symbol{
-			Name: name, Module: tableString(strs, r.Module),
+			Name: name, Module: text.at(r.Module, maxTableString),
 			Offset: uint64(r.Offset), Size: uint64(r.Size),
 		}})
 	}
@@ -65,16 +67,21 @@ func (t *SymbolTable) Len() int {
 	return len(t.entries)
 }
 
-// maxTableString bounds one string of the table: a name is never longer, and
-// without a bound many records could each claim the whole table.
+// maxTableString bounds one string of the kernel's table: a name is never longer.
 const maxTableString = 512
 
-// tableString returns the NUL-terminated string at off; 0 means none, as does
-// an offset outside the table.
-func tableString(strs []byte, off uint32) string {
-	if off == 0 || uint64(off) >= uint64(len(strs)) {
+// stringTable holds strings that records refer to by offset. Those that it gives
+// share its memory: records may claim long ones by the million, which lie within
+// each other.
+type stringTable string
+
+// at returns the NUL-terminated string at off, cut to most bytes; 0 means none, as
+// does an offset outside the table.
+func (t stringTable) at(off uint32, most int) string {
+	if off == 0 || uint64(off) >= uint64(len(t)) {
 		return ""
 	}
-	b := strs[off:]
-	return cString(b[:min(len(b), maxTableString)])
+	s := string(t[off:])
+	s, _, _ = strings.Cut(s[:min(len(s), most)], "\x00")
+	return s
 }

@@ -2,11 +2,14 @@ package kcdata
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"stackshot/internal/testheap"
 )
 
 // snapshotFile writes a file that holds every record ParseSnapshot knows. A
@@ -246,7 +249,10 @@ func TestParseSnapshotRefusesOthers(t *testing.T) {
 func FuzzParseSnapshot(f *testing.F) {
 	f.Add(snapshotFile())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := ParseSnapshot(b)
+		var s *Snapshot
+		var err error
+		// 48 bytes make a thread, which has 600.
+		testheap.Bound(t, 64<<20+40*int64(len(b)), fmt.Sprintf("a file of %d bytes", len(b)), func() { s, err = ParseSnapshot(b) })
 		if s == nil {
 			if err == nil {
 				t.Fatal("neither a snapshot nor an error")

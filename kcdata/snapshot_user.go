@@ -42,11 +42,11 @@ func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	t := &UserSymbolTable{}
-	text := userStrings{table: strs}
+	text := stringTable(strs)
 	for _, r := range sorted {
 		f := UserFunction{
-			Name: text.at(r.Name), Module: text.at(r.Module),
-			Offset: r.Offset, File: text.at(r.File), Line: r.Line,
+			Name: text.at(r.Name, maxUserString), Module: text.at(r.Module, maxUserString),
+			Offset: r.Offset, File: text.at(r.File, maxUserString), Line: r.Line,
 		}
 		if f.Name == "" && f.Module == "" {
 			continue
@@ -81,30 +81,9 @@ func (t *UserSymbolTable) Len() int {
 	return len(t.addrs)
 }
 
-// userStrings is a task's string table. C++ has long names, so a string may be
-// as long as a path; each is made once, however many records claim it.
-type userStrings struct {
-	table []byte
-	made  map[uint32]string
-}
-
+// maxUserString bounds one string of a task's table. C++ has long names: it may be
+// as long as a path.
 const maxUserString = 4096
-
-func (u *userStrings) at(off uint32) string {
-	if s, ok := u.made[off]; ok {
-		return s
-	}
-	if off == 0 || uint64(off) >= uint64(len(u.table)) {
-		return ""
-	}
-	b := u.table[off:]
-	s := cString(b[:min(len(b), maxUserString)])
-	if u.made == nil {
-		u.made = make(map[uint32]string)
-	}
-	u.made[off] = s
-	return s
-}
 
 // userParser keeps what of a task points into a string table that may come later.
 type userParser struct {
@@ -120,13 +99,13 @@ func (p *snapshotParser) closeTask() {
 	if p.task == nil {
 		return
 	}
-	text := userStrings{table: p.user.strings}
+	text := stringTable(p.user.strings)
 	outside := slices.ContainsFunc(p.user.mappings, func(m LinuxMapping) bool { return m.Flags&MappingInWindow == 0 })
 	for i, m := range p.user.mappings {
 		if outside && m.Flags&MappingInWindow != 0 {
 			continue // /proc answered after all, and knows whole paths
 		}
-		out := m.mapping(&text)
+		out := m.mapping(text)
 		if name := p.user.names[i]; name != "" {
 			out.Path = name
 		}
@@ -141,8 +120,8 @@ func (p *snapshotParser) closeTask() {
 	p.task = nil
 }
 
-func (m *LinuxMapping) mapping(text *userStrings) Mapping {
-	out := Mapping{LinuxMapping: *m, Path: text.at(m.Path)}
+func (m *LinuxMapping) mapping(text stringTable) Mapping {
+	out := Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString)}
 	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
 		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
 	}

@@ -2,8 +2,11 @@ package report
 
 import (
 	"bufio"
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -29,17 +32,62 @@ const noStack = "[no_stack]"
 // with the same Options. Errors are the writer's.
 func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
+	f := folding{ids: map[string]uint32{}}
 	counts := map[string]int{}
 	for _, t := range v.threads() {
-		counts[v.foldedStack(t)]++
+		counts[f.key(v.foldedStack(t))]++
 	}
 	b := bufio.NewWriter(w)
-	for _, stack := range slices.Sorted(maps.Keys(counts)) {
-		if _, err := fmt.Fprintf(b, "%s %d\n", stack, counts[stack]); err != nil {
-			return err
+	for _, key := range slices.SortedFunc(maps.Keys(counts), f.compare) {
+		f.write(b, key)
+		fmt.Fprintf(b, " %d\n", counts[key])
+	}
+	return b.Flush() // with the first error
+}
+
+// folding numbers the names of frames: until it is written, a stack is its frames'
+// numbers. Names may be long, and stacks too.
+type folding struct {
+	names []string
+	ids   map[string]uint32
+}
+
+const foldedID = 4 // bytes of a number in a key
+
+func (f *folding) key(frames iter.Seq[string]) string {
+	var key []byte
+	for name := range frames {
+		id, ok := f.ids[name]
+		if !ok {
+			id = uint32(len(f.names))
+			f.ids[name], f.names = id, append(f.names, name)
+		}
+		key = binary.BigEndian.AppendUint32(key, id)
+	}
+	return string(key)
+}
+
+func (f *folding) name(key string) string {
+	return f.names[binary.BigEndian.Uint32([]byte(key[:foldedID]))]
+}
+
+// compare orders stacks by their names, the outermost first.
+func (f *folding) compare(a, b string) int {
+	for ; a != "" && b != ""; a, b = a[foldedID:], b[foldedID:] {
+		if c := cmp.Compare(f.name(a), f.name(b)); c != 0 {
+			return c
 		}
 	}
-	return b.Flush()
+	return cmp.Compare(len(a), len(b))
+}
+
+func (f *folding) write(b *bufio.Writer, key string) {
+	for first := key; key != ""; key = key[foldedID:] {
+		if len(key) < len(first) {
+			b.WriteByte(';')
+		}
+		b.WriteString(f.name(key))
+	}
 }
 
 // threads are all that are shown, in the order of the report.
@@ -53,21 +101,29 @@ func (v *view) threads() []*threadView {
 	return out
 }
 
-// foldedStack is a thread's line without the number.
-func (v *view) foldedStack(t *threadView) string {
-	parts := []string{foldedName(t.comm())}
-	for _, f := range slices.Backward(t.user) {
-		parts = append(parts, f.folded())
-	}
-	if t.frames {
+// foldedStack gives the names of a thread's line, in their order.
+func (v *view) foldedStack(t *threadView) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(foldedName(t.comm())) {
+			return
+		}
+		for _, f := range slices.Backward(t.user) {
+			if !yield(f.folded()) {
+				return
+			}
+		}
+		if !t.frames {
+			if len(t.user) == 0 {
+				yield(noStack)
+			}
+			return
+		}
 		for _, a := range slices.Backward(t.Kernel) {
-			parts = append(parts, v.foldedKernel(a))
+			if !yield(v.foldedKernel(a)) {
+				return
+			}
 		}
 	}
-	if len(parts) == 1 {
-		parts = append(parts, noStack)
-	}
-	return strings.Join(parts, ";")
 }
 
 // comm is the process's name, not the thread's: a pool of threads that are named

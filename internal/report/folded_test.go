@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func checkFolded(t testing.TB, s *kcdata.Snapshot, o Options) {
 		if th.frames {
 			kernel = len(th.Kernel)
 		}
-		stack := v.foldedStack(th)
+		stack := strings.Join(slices.Collect(v.foldedStack(th)), ";")
 		if got[stack] == 0 {
 			t.Fatalf("thread %d: no line %q", th.ID, stack)
 		}

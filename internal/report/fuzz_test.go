@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"stackshot/internal/testheap"
 	"stackshot/kcdata"
 )
 
@@ -45,29 +46,36 @@ func FuzzReport(f *testing.F) {
 	f.Add(seedFile(), 0, 80, false)
 	f.Add(seedFile(), 7, 0, true)
 	f.Fuzz(func(t *testing.T, file []byte, pid, width int, self bool) {
-		s, _ := kcdata.ParseSnapshot(file)
-		if s == nil {
-			return
-		}
-		o := Options{Width: width % 500, ShowSelf: self}
-		if pid != 0 {
-			o.Pids = []int{pid}
-		}
-		var b bytes.Buffer
-		if err := Text(&b, s, o); err != nil {
-			t.Fatal(err)
-		}
-		checkShowable(t, b.Bytes())
-		b.Reset()
-		if err := JSON(&b, s, o); err != nil {
-			t.Fatal(err)
-		}
-		checkShowable(t, b.Bytes())
-		if s.ThreadCount() < 1000 { // they look every thread up
-			checkFolded(t, s, o)
-			checkProfile(t, s, o)
-		}
+		testheap.Bound(t, maxFuzzHeap, fmt.Sprintf("a file of %d bytes", len(file)), func() { everyFormat(t, file, pid, width, self) })
 	})
+}
+
+// maxFuzzHeap bounds what a small file can make us hold, and garbage as much again.
+const maxFuzzHeap = 128 << 20
+
+func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
+	s, _ := kcdata.ParseSnapshot(file)
+	if s == nil {
+		return
+	}
+	o := Options{Width: width % 500, ShowSelf: self}
+	if pid != 0 {
+		o.Pids = []int{pid}
+	}
+	var b bytes.Buffer
+	if err := Text(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	checkShowable(t, b.Bytes())
+	b.Reset()
+	if err := JSON(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	checkShowable(t, b.Bytes())
+	if s.ThreadCount() < 1000 { // they look every thread up
+		checkFolded(t, s, o)
+		checkProfile(t, s, o)
+	}
 }
 
 // BenchmarkText reports 500 tasks of 8 threads.

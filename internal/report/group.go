@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -62,11 +61,11 @@ func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 func (v *view) kernelID(a uint64) uint32 {
 	id, ok := v.kernelIDs[a]
 	if !ok {
-		text := fmt.Sprintf("k%#x", a)
+		what := identity{kernel: true, addr: a}
 		if sym, ok := v.s.Symbols.Name(a); ok {
-			text = "k" + sym.Name + " [" + sym.Module
+			what = identity{kernel: true, name: sym.Name, module: sym.Module}
 		}
-		id = v.intern(text)
+		id = v.intern(what)
 		v.kernelIDs[a] = id
 	}
 	return id

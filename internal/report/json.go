@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"strings"
 
@@ -21,10 +20,14 @@ const JSONVersion = 1
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true
 	v := newView(s, o)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	return enc.Encode(v.document())
+	j := newJSONWriter(w)
+	j.open(v.document(), "")
+	for i, t := range v.tasks {
+		j.item(i, "")
+		v.writeTask(j, t, "  ")
+	}
+	j.close(len(v.tasks), "")
+	return j.end()
 }
 
 // addr is an address or a 64-bit id.
@@ -158,6 +161,7 @@ type jsonModule struct {
 	BuildID string `json:"build_id,omitempty"`
 }
 
+// document is all but the tasks.
 func (v *view) document() jsonDocument {
 	d := jsonDocument{
 		Format: "stackshot-report", Version: JSONVersion,
@@ -179,9 +183,6 @@ func (v *view) document() jsonDocument {
 	}
 	for _, m := range v.s.Modules {
 		d.Modules = append(d.Modules, jsonModule{Clean(m.Name), addr(m.Addr), m.Size, hex.EncodeToString(m.BuildID)})
-	}
-	for _, t := range v.tasks {
-		d.Tasks = append(d.Tasks, v.jsonTask(t))
 	}
 	return d
 }

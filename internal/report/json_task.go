@@ -125,6 +125,7 @@ var classNames = [classCount]string{
 	"blocked", "running", "runnable", "stopped", "sleeping", "unknown", "parked", "idle", "zombie", "cpu_idle",
 }
 
+// jsonTask is all but the threads.
 func (v *view) jsonTask(t *taskView) jsonTask {
 	l, p := &t.Linux, t.Linux.Present
 	out := jsonTask{
@@ -145,12 +146,20 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 	if m := t.Memory; m != nil {
 		out.Memory = &jsonMemory{m.RssFile, m.RssAnon, m.RssShmem, m.Swap, m.TotalVM, m.LockedVM}
 	}
+	return out
+}
+
+func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
+	j.open(v.jsonTask(t), prefix)
+	n := 0
 	for _, g := range t.groups {
 		for _, th := range g.threads {
-			out.Threads = append(out.Threads, v.jsonThread(th))
+			j.item(n, prefix)
+			j.value(v.jsonThread(th), prefix+"  ")
+			n++
 		}
 	}
-	return out
+	j.close(n, prefix)
 }
 
 func (v *view) jsonThread(t *threadView) jsonThread {

@@ -71,8 +71,22 @@ func userText(l *lines, frames []*userFrame) {
 			l.line("        ... %s, in the JSON report", count(hidden, "more line"))
 			i += hidden
 		}
-		l.line("        %s", text[i])
+		l.line("        %s", text[i].text())
 	}
+}
+
+// stackLine is a frame or, without one, what stands for many. Its text is made when
+// it is shown: of a deep stack most are not.
+type stackLine struct {
+	frame *userFrame
+	again string
+}
+
+func (s stackLine) text() string {
+	if s.frame != nil {
+		return s.frame.text()
+	}
+	return s.again
 }
 
 // A recursion of at most maxCycle functions is folded where that saves at least
@@ -83,15 +97,15 @@ const (
 )
 
 // foldCycles writes frames, a recursion once and how often it goes on.
-func foldCycles(frames []*userFrame) []string {
-	var out []string
+func foldCycles(frames []*userFrame) []stackLine {
+	var out []stackLine
 	for len(frames) > 0 {
 		period, times := cycle(frames)
 		for _, f := range frames[:period] {
-			out = append(out, f.text())
+			out = append(out, stackLine{frame: f})
 		}
 		if times > 0 {
-			out = append(out, fmt.Sprintf("... and the last %s %d more times", count(period, "frame"), times))
+			out = append(out, stackLine{again: fmt.Sprintf("... and the last %s %d more times", count(period, "frame"), times)})
 		}
 		frames = frames[period*(1+times):]
 	}

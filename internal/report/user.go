@@ -61,29 +61,44 @@ func (v *view) framesAt(p place) []*userFrame {
 	fs := make([]*userFrame, len(funcs))
 	for i, f := range funcs {
 		fs[i] = &userFrame{UserFunction: f, addr: p.addr, mapping: mapping, inlined: i < len(funcs)-1}
-		fs[i].id = v.intern("u" + fs[i].identity())
+		fs[i].id = v.intern(fs[i].identity())
 	}
 	v.places[p] = fs
 	return fs
 }
 
-// intern numbers texts: stacks are compared by these numbers.
-func (v *view) intern(text string) uint32 {
-	id, ok := v.ids[text]
+// intern numbers frames: stacks are compared by these numbers.
+func (v *view) intern(what identity) uint32 {
+	id, ok := v.ids[what]
 	if !ok {
 		id = uint32(len(v.ids))
-		v.ids[text] = id
+		v.ids[what] = id
 	}
 	return id
 }
 
 // identity is what makes two frames one: what is shown of them, without the
-// address, which differs between processes.
-func (f *userFrame) identity() string {
+// address, which differs between processes. Its strings are the file's: made ones
+// would be as long for each of a million frames.
+type identity struct {
+	kernel, inlined    bool
+	name, module, file string
+	addr               uint64 // of what has no name, in the module if there is one
+	line               uint32
+}
+
+func (f *userFrame) identity() identity {
 	if f.Name == "" && f.mapping == nil && f.Module == "" {
-		return fmt.Sprintf("%#x", f.addr)
+		return identity{addr: f.addr}
 	}
-	return f.Name + f.suffix()
+	out := identity{inlined: f.inlined, name: f.Name, module: f.moduleBase(), file: f.File}
+	if f.File != "" {
+		out.line = f.Line
+	}
+	if off, ok := f.fileOffset(); ok && f.Name == "" {
+		out.addr = off
+	}
+	return out
 }
 
 // text writes a frame as "name [module]", or "0x1234 [module+0x234]".
@@ -124,7 +139,9 @@ func (f *userFrame) modulePath() string {
 }
 
 // moduleName is the last component of modulePath.
-func (f *userFrame) moduleName() string {
+func (f *userFrame) moduleName() string { return Clean(f.moduleBase()) }
+
+func (f *userFrame) moduleBase() string {
 	p := strings.TrimSuffix(f.modulePath(), " (deleted)")
 	switch {
 	case p == "" && f.mapping == nil:
@@ -134,9 +151,9 @@ func (f *userFrame) moduleName() string {
 	case p == "":
 		return "anonymous"
 	case strings.HasPrefix(p, "[") && strings.HasSuffix(p, "]") && len(p) > 2:
-		return Clean(p[1 : len(p)-1])
+		return p[1 : len(p)-1]
 	}
-	return Clean(path.Base(p))
+	return path.Base(p)
 }
 
 // isJIT reports whether the name is from a perf map.

@@ -63,7 +63,7 @@ type view struct {
 	// written by groupText.
 	printed map[string]uint64
 	// What equal frames share; only written by intern, framesAt and kernelID.
-	ids       map[string]uint32
+	ids       map[identity]uint32
 	places    map[place][]*userFrame
 	kernelIDs map[uint64]uint32
 	// allChains: every user stack is a frame-pointer chain.
@@ -80,7 +80,7 @@ type taskView struct {
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
 		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: latency.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
-		ids: map[string]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
+		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
 	for i := range s.CPUs {
 		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]

@@ -71,6 +71,7 @@ func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, T
 
 // again makes the items of a thread's stack.
 func (u *Unwinder) again(th *thread, task *kcdata.Task, local bool) ([]byte, error) {
+	u.allowance()
 	one := *u
 	w := th.found.Walk
 	one.ChainOnly = w.Flags&kcdata.UserUnwound == 0 && w.Flags&kcdata.UserNoLoadInfo == 0

@@ -16,6 +16,16 @@ type Unwinder struct {
 	Left      time.Duration // for reading the tables of all files; when it is spent the rest is unwound without
 	ChainOnly bool          // the frame-pointer chain alone is asked for
 	Frames    int           // of one stack, at most
+
+	work *unwind.Work // of all processes
+}
+
+// allowance is made once.
+func (u *Unwinder) allowance() *unwind.Work {
+	if u.work == nil {
+		u.work = new(unwind.Work)
+	}
+	return u.work
 }
 
 // Thread makes the stack of one thread of a process, and says in f.Walk how it went.
@@ -56,11 +66,11 @@ func Put(r unwind.Result) ([]byte, error) {
 	return w.Written(), err
 }
 
-// Process is a task's code; without mappings nothing is known of it. pid is its
+// Process is a task's code; maps ascend. Without mappings nothing is known of it. pid is its
 // number if it may live on this machine, else 0. Tables are asked for when a stack
 // leads there.
 func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *unwind.Process {
-	p := &unwind.Process{Arch: u.Arch}
+	p := &unwind.Process{Arch: u.Arch, Work: u.allowance()}
 	if len(maps) == 0 {
 		return p
 	}

@@ -9,9 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxString is the longest string that is written, in bytes: a reader takes no
-// more of one.
-const maxString = 4095
+const (
+	// maxString is the longest string that is written, in bytes: a reader takes no
+	// more of one.
+	maxString = 4095
+	// maxTable bounds a table that texts are added to: those of a process come to
+	// a few MiB, and offsets have 32 bits.
+	maxTable = 64 << 20
+)
 
 // Table is one table. It only grows: records may point into it already.
 type Table struct {
@@ -45,7 +50,8 @@ func Over(old []byte) *Table {
 // Bytes is the table. The next Add may change it.
 func (s *Table) Bytes() []byte { return s.bytes }
 
-// Add returns where text, as Clip leaves it, begins; 0 for "".
+// Add returns where text, as Clip leaves it, begins; 0 for "", and for what the
+// table has no room for.
 func (s *Table) Add(text string) uint32 {
 	text = Clip(text)
 	if text == "" {
@@ -53,6 +59,9 @@ func (s *Table) Add(text string) uint32 {
 	}
 	if off, ok := s.at[text]; ok {
 		return off
+	}
+	if len(s.bytes)+len(text) >= maxTable {
+		return 0
 	}
 	off := uint32(len(s.bytes))
 	s.bytes = append(append(s.bytes, text...), 0)

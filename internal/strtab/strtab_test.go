@@ -55,3 +55,15 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+// A table that is full takes no more text, but knows what it has.
+func TestFullTable(t *testing.T) {
+	s := Over(make([]byte, maxTable-10))
+	last := s.Add("last")
+	if got := s.Add("no room"); last == 0 || got != 0 || len(s.Bytes()) > maxTable {
+		t.Errorf("at %d and %d, of %d bytes", last, got, len(s.Bytes()))
+	}
+	if again := s.Add("last"); again != last {
+		t.Errorf("at %d, then at %d", last, again)
+	}
+}

@@ -51,7 +51,7 @@ func (q debugQuery) wheres(debugRoots []string) (byID, byLink []foreign.Where) {
 
 // debugFile finds the split debug file and asks it. nil without one; the error
 // is of a file that was there and was refused.
-func (r *Resolver) debugFile(c *call, q debugQuery, ask func(*File) map[uint64]hit) (*loaded, foreign.Where, error) {
+func (r *Resolver) debugFile(c *call, q debugQuery, ask func(*File, *texts) map[uint64]hit) (*loaded, foreign.Where, error) {
 	byID, byLink := q.wheres(r.o.DebugRoots)
 	var refused error
 	try := func(w foreign.Where, check func(*File) error) *loaded {

@@ -21,9 +21,15 @@ var (
 // Caps of what is read of one file, in bytes unless said otherwise.
 const (
 	maxSections     = 1 << 16 // entries
-	maxSegments     = 1 << 12 // entries
+	maxSegments     = 128     // entries; real files have a dozen
 	maxSectionNames = 8 << 20
 	maxSectionName  = 64
+)
+
+// Sizes of ELF64 structures.
+const (
+	segmentSize = 56
+	sectionSize = 64
 )
 
 // layout is that of one ELF file. It is constant after it was read.
@@ -91,8 +97,8 @@ func readLayout(in input) (*layout, error) {
 }
 
 func (m *layout) readSegments(in input, h *elf.Header64) error {
-	b, err := headers(in, h.Phoff, uint64(h.Phnum), uint64(h.Phentsize), 56, maxSegments, "program headers")
-	for ; err == nil && len(b) > 0; b = b[h.Phentsize:] {
+	b, err := headers(in, h.Phoff, uint64(h.Phnum), uint64(h.Phentsize), segmentSize, maxSegments, "program headers")
+	for ; err == nil && len(b) > 0; b = b[segmentSize:] {
 		var p elf.Prog64
 		if _, err = binary.Decode(b, binary.LittleEndian, &p); err != nil {
 			break
@@ -104,15 +110,15 @@ func (m *layout) readSegments(in input, h *elf.Header64) error {
 	return err
 }
 
-// headers reads a table of n entries of entsize bytes each.
-func headers(in input, off, n, entsize, least, most uint64, what string) ([]byte, error) {
+// headers reads a table of n entries of entsize bytes each, which has to be size.
+func headers(in input, off, n, entsize, size, most uint64, what string) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	if entsize < least || n > most {
+	if entsize != size || n > most {
 		return nil, fmt.Errorf("%s at offset %#x: %d of %d bytes: %w", what, off, n, entsize, ErrDamaged)
 	}
-	return in.bytes(span{off, n * entsize}, most*0xffff, what)
+	return in.bytes(span{off, n * size}, most*size, what)
 }
 
 func (m *layout) readSections(in input, h *elf.Header64) error {
@@ -120,18 +126,18 @@ func (m *layout) readSections(in input, h *elf.Header64) error {
 	if h.Shoff == 0 {
 		return nil
 	}
-	if first, err := headers(in, h.Shoff, 1, uint64(h.Shentsize), 64, 1, "section headers"); err != nil {
+	if first, err := headers(in, h.Shoff, 1, uint64(h.Shentsize), sectionSize, 1, "section headers"); err != nil {
 		return err
 	} else if s := decodeSection(first); n == 0 || names == uint32(elf.SHN_XINDEX) {
 		// More than fit into the header: the first entry has the numbers.
 		n, names = max(n, s.size), s.link
 	}
-	b, err := headers(in, h.Shoff, n, uint64(h.Shentsize), 64, maxSections, "section headers")
+	b, err := headers(in, h.Shoff, n, uint64(h.Shentsize), sectionSize, maxSections, "section headers")
 	if err != nil {
 		return err
 	}
 	nameOffs := make([]uint32, 0, n)
-	for ; len(b) > 0; b = b[h.Shentsize:] {
+	for ; len(b) > 0; b = b[sectionSize:] {
 		m.sections = append(m.sections, decodeSection(b))
 		nameOffs = append(nameOffs, binary.LittleEndian.Uint32(b))
 	}

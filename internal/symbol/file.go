@@ -49,8 +49,8 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	c.link, err = m.debugLink(in)
 	c.note(err)
 	c.full = slices.ContainsFunc(m.sections, func(s section) bool { return s.typ == elf.SHT_SYMTAB && s.size > symSize })
-	c.note(c.syms.addSections(in, m, elf.SHT_SYMTAB, false))
-	c.note(c.syms.addSections(in, m, elf.SHT_DYNSYM, false))
+	c.note(c.syms.addSymbols(in, m, elf.SHT_SYMTAB, false))
+	c.note(c.syms.addSymbols(in, m, elf.SHT_DYNSYM, false))
 	if !c.full {
 		c.note(c.syms.addMiniDebug(in, m))
 	}

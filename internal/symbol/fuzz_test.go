@@ -4,19 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"stackshot/internal/gopclntab"
+	"stackshot/internal/testheap"
 )
 
-// maxFuzzAlloc bounds what a small file can make us allocate: the dictionary of
-// .gnu_debugdata and its unpacked bytes, and a little.
-const maxFuzzAlloc = 512 << 20
+// maxFuzzHeap bounds what a small file can make us hold, and garbage as much again:
+// the dictionary of .gnu_debugdata, and a little.
+const maxFuzzHeap = 256 << 20
 
 // seeds are small ELF files: DWARF 4 and 5, zlib and zstd, a shared library,
 // .gnu_debugdata, .gnu_debuglink, and one with Go's table.
@@ -104,9 +105,16 @@ func TestGoSeed(t *testing.T) {
 // endless loops and boundless memory are not.
 func exercise(t *testing.T, b []byte, at uint64) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	testheap.Bound(t, maxFuzzHeap, fmt.Sprintf("a file of %d bytes", len(b)), func() { readAll(t, b, at) })
+}
+
+// forever is what no small file takes on any machine, however loaded: it is
+// milliseconds.
+const forever = 5 * time.Minute
+
+func readAll(t *testing.T, b []byte, at uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), forever)
 	defer cancel()
 	if f, err := Open(bytes.NewReader(b), int64(len(b))); err == nil {
 		addrs := []uint64{at, f.layout.entry, 0, ^uint64(0)}
@@ -115,7 +123,7 @@ func exercise(t *testing.T, b []byte, at uint64) {
 		}
 		var lines *lineTable
 		if sections, err := f.debugSections(); err == nil {
-			lines, _ = newLineTable(ctx, sections)
+			lines, _ = openLines(ctx, sections)
 		}
 		for _, a := range addrs {
 			f.Vaddr(a)
@@ -129,10 +137,7 @@ func exercise(t *testing.T, b []byte, at uint64) {
 		}
 	}
 	if ctx.Err() != nil {
-		t.Errorf("%d bytes took 20 s", len(b))
-	}
-	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > maxFuzzAlloc {
-		t.Errorf("%d bytes made us allocate %d MiB", len(b), (after.TotalAlloc-before.TotalAlloc)>>20)
+		t.Errorf("%d bytes took %v", len(b), forever)
 	}
 }
 
@@ -160,4 +165,26 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatalf("of seed %s", name)
 		}
 	}
+}
+
+// FuzzDemangle: whatever a name says, what becomes of it has a bound, and so does
+// what it takes to make it.
+func FuzzDemangle(f *testing.F) {
+	for _, s := range []string{
+		"1fIJiiiEEvDpT_", "NSt6vectorIiSaIiEE9push_backEOi", "Z1fI1AIiiEEvT_ENKUlT_E_clIiEEDaS0_",
+		"NvNtCs1234_7mycrate3foo3bar", "INvCs1_1a1bINtB2_1cB2_EE", "N1AcvT_IiEEv", "1fILi3EEvT_DTadfp_Li1EE",
+		"1fIJidEEvDpNSt5tupleIJDpT_EE4typeE", "N4core3ptr79drop_in_place17h0123456789abcdefE",
+		"1fIFRS_RS0_EEvv", "NKR1A1fIJ1BIJT_DpT0_EEEEEDcDpOT_",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		testheap.Bound(t, 64<<20, fmt.Sprintf("a name of %d bytes", len(s)), func() {
+			for _, raw := range []string{s, "_Z" + s, "_R" + s} {
+				if got := Demangle(raw); len(got) > maxName+len("…") || raw != "" && got == "" {
+					t.Errorf("%q became %d bytes", raw, len(got))
+				}
+			}
+		})
+	})
 }

@@ -145,10 +145,10 @@ func (r *Resolver) learnDebug(c *call, j *job, k *known, hits map[uint64]hit, o 
 		return nil
 	}
 	s := j.sources[0]
-	ask := func(f *File) map[uint64]hit { return f.rebased(s, j.offs) }
+	ask := func(f *File, kept *texts) map[uint64]hit { return f.rebased(s, j.offs, kept) }
 	q := debugQuery{build: []byte(j.key.Build), roots: []string{""}}
 	if k.main != nil {
-		ask = func(f *File) map[uint64]hit { return f.again(hits) }
+		ask = func(f *File, kept *texts) map[uint64]hit { return f.again(hits, kept) }
 		q.build, q.link, q.dir = k.main.build, k.main.link, path.Dir(s.Mapping.Path)
 	}
 	if s.Process.Alive() == nil {
@@ -181,11 +181,11 @@ func sameBuild(f *File, old *contents) error {
 }
 
 // again looks up in a debug file what the file itself translated.
-func (f *File) again(hits map[uint64]hit) map[uint64]hit {
+func (f *File) again(hits map[uint64]hit, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(hits))
 	for off, h := range hits {
 		if h.mapped {
-			h.fn, h.ok = f.Function(h.vaddr)
+			h.nameBy(f, kept)
 			out[off] = h
 		}
 	}
@@ -193,14 +193,14 @@ func (f *File) again(hits map[uint64]hit) map[uint64]hit {
 }
 
 // rebased looks offsets up in a debug file without the file itself.
-func (f *File) rebased(s source, offs []uint64) map[uint64]hit {
+func (f *File) rebased(s source, offs []uint64, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
 		m := &s.Mapping
 		vaddr, err := f.rebase(m.Start, m.End, off-m.Offset+m.Start)
 		h := hit{vaddr: vaddr, mapped: err == nil}
 		if h.mapped {
-			h.fn, h.ok = f.Function(vaddr)
+			h.nameBy(f, kept)
 		}
 		out[off] = h
 	}
@@ -212,7 +212,7 @@ func (r *Resolver) learnLines(c *call, k *known, sections []debugSection, o *out
 		return
 	}
 	var err error
-	k.lines, err = newLineTable(c.ctx, sections)
+	k.lines, err = openLines(c.ctx, sections)
 	if err != nil {
 		o.note(fmt.Errorf("lines: %w", err))
 		k.lines, k.noLines = nil, true
@@ -272,11 +272,11 @@ func (r *Resolver) vdsoNames(j *job) (map[uint64]*named, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[uint64]*named{}
-	for off, h := range f.hits(j.offs) {
+	out, kept := map[uint64]*named{}, &texts{left: maxTexts}
+	for off, h := range f.hits(j.offs, kept) {
 		out[off] = &named{functionsOf(h, nil, false)}
 	}
-	return out, nil
+	return out, kept.err()
 }
 
 // reason is err for people: a file that is not there is said so plainly.

@@ -10,7 +10,7 @@ import (
 // whatNames is what an image.Cache keeps a *known under.
 const whatNames = "names"
 
-// namedBytes is about what one address takes.
+// namedBytes is about what one address takes, without the text of its names.
 const namedBytes = 160
 
 // known is what was learnt of one file. Constant once it is kept; what it points
@@ -39,7 +39,7 @@ type namedFunc struct {
 
 // Cost is what it takes, bytes.
 func (k *known) Cost() int64 {
-	n := 1024 + len(k.names)*namedBytes
+	n := 1024 + len(k.names)*namedBytes + k.textBytes()
 	if k.main != nil {
 		n += k.main.bytes()
 	}
@@ -50,6 +50,22 @@ func (k *known) Cost() int64 {
 		n += k.lines.size + maxUnitBytes/4
 	}
 	return int64(n)
+}
+
+// textBytes is what the names take, of which many addresses share one.
+func (k *known) textBytes() (n int) {
+	seen := map[string]bool{}
+	for _, name := range k.names {
+		for _, f := range name.funcs {
+			for _, s := range []string{f.name, f.file} {
+				if !seen[s] {
+					seen[s] = true
+					n += len(s)
+				}
+			}
+		}
+	}
+	return n
 }
 
 // known returns a copy of what is known of a job's file, which the caller may

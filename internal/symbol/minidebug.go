@@ -30,17 +30,18 @@ func (t *table) addMiniDebug(in input, m *layout) error {
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
 	}
-	b, err := io.ReadAll(io.LimitReader(r, maxMiniDebug+1))
+	most := unpackLimit(s.size, maxMiniDebug)
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
 	}
-	if len(b) > maxMiniDebug {
-		return fmt.Errorf("%s at offset %#x: unpacked more than %d bytes: %w", s.name, s.off, maxMiniDebug, ErrTooBig)
+	if uint64(len(b)) > most {
+		return fmt.Errorf("%s at offset %#x: %d bytes unpack to more than %d: %w", s.name, s.off, s.size, most, ErrTooBig)
 	}
 	mini := input{bytes.NewReader(b), uint64(len(b))}
 	inner, err := readLayout(mini)
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
 	}
-	return t.addSections(mini, inner, elf.SHT_SYMTAB, true)
+	return t.addSymbols(mini, inner, elf.SHT_SYMTAB, true)
 }

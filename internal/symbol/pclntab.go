@@ -202,9 +202,13 @@ func (p *pclntab) value(in input, off, pc uint64) (int32, bool) {
 	if off >= p.at.size {
 		return 0, false
 	}
-	b, err := in.bytes(span{p.at.off + off, min(p.at.size-off, maxPCValueBytes)}, maxPCValueBytes, "pcvalue")
-	if err != nil {
-		return 0, false
+	for n := uint64(4 << 10); ; n *= 16 { // nearly all are short
+		b, err := in.bytes(span{p.at.off + off, min(p.at.size-off, n)}, maxPCValueBytes, "pcvalue")
+		if err != nil {
+			return 0, false
+		}
+		if v, ok := p.Value(b, pc); ok || n >= min(p.at.size-off, maxPCValueBytes) {
+			return v, ok
+		}
 	}
-	return p.Value(b, pc)
 }

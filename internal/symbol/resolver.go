@@ -92,7 +92,7 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 	for _, j := range w.order {
 		left[j] = true
 	}
-	res := &Result{}
+	res := &Result{skips: map[Skip]bool{}}
 	names := make(map[*job]map[uint64]*named, len(w.order))
 	for len(left) > 0 && ctx.Err() == nil {
 		select {

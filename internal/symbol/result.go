@@ -11,6 +11,7 @@ import (
 type Result struct {
 	Tasks   map[*kcdata.Task]*Names // those with an address of which something is known
 	Skipped []Skip                  // files that gave no names, or not all
+	skips   map[Skip]bool           // those of Skipped, each once
 }
 
 // Skip is something that was not read, and why.
@@ -26,7 +27,8 @@ type Names struct {
 func (res *Result) skip(o outcome) {
 	for _, err := range o.errs {
 		s := Skip{o.job.what(), reason(err)}
-		if !slices.Contains(res.Skipped, s) {
+		if !res.skips[s] {
+			res.skips[s] = true
 			res.Skipped = append(res.Skipped, s)
 		}
 	}

@@ -12,8 +12,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxDebug is how many bytes of debug sections of one file are kept, unpacked.
-const maxDebug = 768 << 20
+const (
+	// maxDebug is how many bytes of debug sections of one file are kept, packed
+	// and unpacked.
+	maxDebug = 768 << 20
+	// maxRatio is how far real sections unpack, and more: xz and zstd could make
+	// a gigabyte of a page.
+	maxRatio = 32
+	// freeUnpack may be unpacked whatever it was packed to.
+	freeUnpack = 1 << 20
+)
+
+// unpackLimit is what size packed bytes may unpack to.
+func unpackLimit(size, most uint64) uint64 { return min(most, freeUnpack+size*maxRatio) }
 
 // packing of a debug section.
 const (
@@ -50,13 +61,15 @@ func (f *File) HasLines() bool { return f.layout.hasDebug() }
 // that needs the file.
 func (f *File) debugSections() ([]debugSection, error) {
 	var out []debugSection
+	have := map[string]bool{}
 	left := uint64(maxDebug)
 	for i := range f.layout.sections {
 		s := &f.layout.sections[i]
 		name := strings.Replace(s.name, ".zdebug_", ".debug_", 1)
-		if s.typ == elf.SHT_NOBITS || !lineSections[name] {
-			continue
+		if s.typ == elf.SHT_NOBITS || !lineSections[name] || have[name] {
+			continue // of several of one name readers take one
 		}
+		have[name] = true
 		b, err := f.in.bytes(s.span(), left, s.name)
 		if err != nil {
 			return nil, err
@@ -64,6 +77,9 @@ func (f *File) debugSections() ([]debugSection, error) {
 		d, err := headerOf(s, name, b)
 		if err != nil {
 			return nil, err
+		}
+		if d.pack != packNone {
+			left -= uint64(len(b))
 		}
 		if d.size > left {
 			return nil, fmt.Errorf("%s: %d bytes unpacked, at most %d left: %w", s.name, d.size, left, ErrTooBig)
@@ -97,34 +113,51 @@ func headerOf(s *section, name string, b []byte) (debugSection, error) {
 }
 
 // unpack gives the section's bytes: exactly as many as the file claims.
-func (d *debugSection) unpack() ([]byte, error) {
-	var r io.Reader
+func (d *debugSection) unpack() (b []byte, err error) {
+	if most := unpackLimit(uint64(len(d.data)), maxDebug); d.pack != packNone && d.size > most {
+		return nil, fmt.Errorf("%s: %d bytes unpacked of %d, at most %d: %w", d.name, d.size, len(d.data), most, ErrTooBig)
+	}
 	switch d.pack {
 	case packNone:
 		return d.data, nil
 	case packZlib:
-		z, err := zlib.NewReader(bytes.NewReader(d.data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, err)
-		}
-		defer z.Close()
-		r = z
+		b, err = unpackZlib(d.data, d.size)
 	case packZstd:
-		z, err := zstd.NewReader(bytes.NewReader(d.data), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDebug), zstd.WithDecoderMaxWindow(128<<20))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, err)
-		}
-		defer z.Close()
-		r = z
+		b, err = unpackZstd(d.data, d.size)
 	}
-	// The claim is not believed before there are bytes for it.
-	out := bytes.NewBuffer(make([]byte, 0, min(d.size, 16*uint64(len(d.data)))))
-	n, err := io.Copy(out, io.LimitReader(r, int64(d.size)))
-	if err == nil && uint64(n) != d.size {
-		err = fmt.Errorf("%d bytes unpacked of %d: %w", n, d.size, ErrDamaged)
+	if err == nil && uint64(len(b)) != d.size {
+		err = fmt.Errorf("%d bytes unpacked of %d: %w", len(b), d.size, ErrDamaged)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	return out.Bytes(), nil
+	d.pack, d.data = packNone, b
+	return b, nil
 }
+
+func unpackZlib(data []byte, size uint64) ([]byte, error) {
+	z, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	b := make([]byte, size)
+	n, err := io.ReadFull(z, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return b[:n], err
+}
+
+// unpackZstd unpacks in one piece: a stream would take what memory its window is
+// said to need.
+func unpackZstd(data []byte, size uint64) ([]byte, error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.DecodeAll(data, make([]byte, 0, size))
+}
+
+const maxZstdWindow = 128 << 20 // as the zstd command without --long

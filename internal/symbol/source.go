@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"sync/atomic"
@@ -37,7 +38,7 @@ type reading struct {
 	old      *contents // of a reading before
 	oldStat  foreign.Stat
 	check    func(*File) error
-	ask      func(*File) map[uint64]hit
+	ask      func(*File, *texts) map[uint64]hit
 	sections bool
 }
 
@@ -82,25 +83,70 @@ func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
 	if err := rd.check(f); err != nil {
 		return err
 	}
-	l.file, l.hits = f.contents, rd.ask(f)
+	kept := &texts{left: maxTexts}
+	l.file, l.hits = f.contents, rd.ask(f, kept)
+	l.problem = kept.err()
 	if rd.sections {
-		l.sections, l.problem = f.debugSections()
+		sections, err := f.debugSections()
+		l.sections, l.problem = sections, errors.Join(l.problem, err)
 	}
 	return nil
 }
 
 // hits looks places up that are offsets in the file.
-func (f *File) hits(offs []uint64) map[uint64]hit {
+func (f *File) hits(offs []uint64, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
 		var h hit
 		if h.vaddr, h.mapped = f.Vaddr(off); h.mapped {
-			h.fn, h.ok = f.Function(h.vaddr)
+			h.nameBy(f, kept)
 			h.file, h.line = f.SourceLine(h.vaddr)
+			h.file = kept.keep(h.file)
 		}
 		out[off] = h
 	}
 	return out
+}
+
+// nameBy asks f for the function.
+func (h *hit) nameBy(f *File, kept *texts) {
+	fn, ok := f.Function(h.vaddr)
+	name := kept.keep(fn.Name)
+	h.fn, h.ok = Function{Name: name, Start: fn.Start}, ok && name != ""
+}
+
+// maxTexts is how many bytes of names and source files of one file are kept. A
+// million addresses may be of one function whose name is long.
+const maxTexts = 64 << 20
+
+// texts keeps each name once.
+type texts struct {
+	seen map[string]string
+	left int
+	lost int // texts that there was no room for
+}
+
+func (t *texts) keep(s string) string {
+	if same, ok := t.seen[s]; ok || s == "" {
+		return same
+	}
+	if len(s) > t.left {
+		t.lost++
+		return ""
+	}
+	if t.seen == nil {
+		t.seen = map[string]string{}
+	}
+	t.left -= len(s)
+	t.seen[s] = s
+	return s
+}
+
+func (t *texts) err() error {
+	if t.lost == 0 {
+		return nil
+	}
+	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, ErrTooBig)
 }
 
 // find tries the places of a job's file in turn. The error is that of the place
@@ -115,7 +161,7 @@ func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, imag
 			got, opened, err := r.read(reading{
 				Place: p, old: k.main, oldStat: k.stat, sections: c.lines && k.lines == nil && !k.noLines,
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
-				ask:   func(f *File) map[uint64]hit { return f.hits(offs) },
+				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
 			})
 			if err == nil || r.cache.NoteHung(j.key, whatNames, opened, err) {
 				return got, p, err // if it hangs, the others are the same file

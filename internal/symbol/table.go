@@ -58,16 +58,13 @@ func (t *table) bytes() int {
 	return n
 }
 
-// addSections takes in the symbols of the sections of one type. inMemory keeps
-// the strings, for a file that will not be there later.
-func (t *table) addSections(in input, m *layout, typ elf.SectionType, inMemory bool) error {
+// addSymbols takes in the symbols of the section of a type; a file has one at most,
+// as the ELF specification says. inMemory keeps the strings, for a file that will
+// not be there later.
+func (t *table) addSymbols(in input, m *layout, typ elf.SectionType, inMemory bool) error {
 	for i := range m.sections {
-		s := &m.sections[i]
-		if s.typ != typ || s.size == 0 || uint64(s.link) >= uint64(len(m.sections)) || len(t.strs) >= math.MaxUint8 {
-			continue
-		}
-		if err := t.addSection(in, m, s, inMemory); err != nil {
-			return err
+		if s := &m.sections[i]; s.typ == typ && s.size > 0 && uint64(s.link) < uint64(len(m.sections)) {
+			return t.addSection(in, m, s, inMemory)
 		}
 	}
 	return nil

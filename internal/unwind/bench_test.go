@@ -52,7 +52,7 @@ func BenchmarkRow(b *testing.B) {
 	seg := table.segments[1]
 	found := 0
 	for i := uint64(0); b.Loop(); i++ {
-		if r, _ := table.findRow(seg.Vaddr + i*4099%seg.Filesz); r != nil {
+		if r, _ := table.findRow(seg.Vaddr+i*4099%seg.Filesz, nil); r != nil {
 			found++
 		}
 	}

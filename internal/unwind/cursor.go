@@ -82,8 +82,9 @@ func (c *cursor) sleb() int64 {
 	return 0
 }
 
-func (c *cursor) str() string {
-	for i := c.pos; i < len(c.data) && !c.bad; i++ {
+// str reads a NUL-terminated string of at most most bytes.
+func (c *cursor) str(most int) string {
+	for i := c.pos; i < min(len(c.data), c.pos+most+1) && !c.bad; i++ {
 		if c.data[i] == 0 {
 			s := string(c.data[c.pos:i])
 			c.pos = i + 1

@@ -3,11 +3,13 @@ package unwind
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"stackshot/internal/testheap"
 	"stackshot/kcdata"
 )
 
@@ -37,25 +39,33 @@ func FuzzTable(f *testing.F) {
 		f.Add(other, uint64(3))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, start uint64) {
-		table, err := NewTable(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			if table != nil {
-				t.Fatalf("a table with the error %v", err)
-			}
-			return
-		}
-		for _, seg := range table.segments {
-			for i := range uint64(64) {
-				addr := seg.Vaddr + start%max(seg.Memsz, 1) + i*7
-				table.rowAt(addr)
-				table.pathAt(addr)
-				table.restores(addr)
-			}
-			if addr, ok := table.AddrOf(seg.Off); ok && !table.executable(addr) {
-				t.Fatalf("offset %#x is code at %#x, which is none", seg.Off, addr)
-			}
-		}
+		testheap.Bound(t, maxFuzzHeap, fmt.Sprintf("a file of %d bytes", len(data)), func() { exercise(t, data, start) })
 	})
+}
+
+// maxFuzzHeap bounds what a small file can make us hold, and garbage as much again.
+const maxFuzzHeap = 64 << 20
+
+// exercise asks a file for rows all over its segments.
+func exercise(t *testing.T, data []byte, start uint64) {
+	table, err := NewTable(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		if table != nil {
+			t.Fatalf("a table with the error %v", err)
+		}
+		return
+	}
+	for _, seg := range table.segments {
+		for i := range uint64(64) {
+			addr := seg.Vaddr + start%max(seg.Memsz, 1) + i*7
+			table.rowAt(addr, nil)
+			table.pathAt(addr)
+			table.restores(addr)
+		}
+		if addr, ok := table.AddrOf(seg.Off); ok && !table.executable(addr) {
+			t.Fatalf("offset %#x is code at %#x, which is none", seg.Off, addr)
+		}
+	}
 }
 
 // FuzzPclntab: the same for Go's table alone.

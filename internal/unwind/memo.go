@@ -2,7 +2,7 @@ package unwind
 
 import "sync"
 
-const maxMemo = 1 << 15 // addresses that one memo keeps
+const maxMemo = 1 << 13 // addresses that one memo keeps; a row may have some KiB
 
 // memo keeps what was found out about an address. It is safe for concurrent use;
 // the zero value is empty.

@@ -26,6 +26,10 @@ const (
 	flagSPWrite  = 1 << 1
 )
 
+// maxSearch is how many bytes of a file are searched for the start of the code:
+// any number of sections may have the same bytes.
+const maxSearch = 256 << 20
+
 // goRow is the rule of one pc in Go code.
 type goRow struct {
 	delta   uint64 // from the stack pointer to that of the function's entry
@@ -82,13 +86,19 @@ func (p *pclntab) findText(t *Table, file *elf.File) error {
 	match := func(minpc, maxpc uint64) bool {
 		return maxpc-minpc == size && t.executable(minpc) && t.executable(maxpc-1)
 	}
+	left := uint64(maxSearch)
 	for _, sec := range file.Sections {
+		if sec.Flags&elf.SHF_COMPRESSED != 0 || sec.Size > left {
+			continue
+		}
 		var minpc uint64
 		var ok bool
 		switch {
 		case sec.Type == elf.SHT_RELA:
+			left -= sec.Size
 			minpc, ok = searchWords(sec, 24, 16, match)
 		case sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_WRITE != 0:
+			left -= sec.Size
 			minpc, ok = searchWords(sec, 8, 0, match)
 		}
 		if ok {
@@ -149,7 +159,8 @@ func (p *pclntab) delta(from, pc uint64) (uint64, error) {
 	if from > uint64(len(p.data))-p.Values {
 		return 0, p.fail(p.Values+from, "a table of stack sizes outside the table")
 	}
-	value, ok := p.Value(p.data[p.Values+from:], pc)
+	table := p.data[p.Values+from:]
+	value, ok := p.Value(table[:min(len(table), maxProgram)], pc)
 	if !ok {
 		return 0, p.fail(p.Values+from, "no stack size for code at %#x of a function", pc)
 	}

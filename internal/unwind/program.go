@@ -16,10 +16,14 @@ const (
 	cfaGNUNegativeOffset = 0x2f
 )
 
+// Caps of one program. The largest seen in 2,000 files of a distribution: 20,051
+// bytes of an FDE, 23 of a CIE.
 const (
-	maxProgram  = 1 << 16 // bytes of call frame instructions
-	maxRegister = 255
-	maxSaved    = 256 // remembered states
+	maxProgram    = 1 << 16 // bytes of call frame instructions, rewritten too
+	maxRegister   = 255
+	maxSaved      = 256     // remembered states
+	maxSaves      = 1 << 18 // rules in all states that are remembered: each is copied
+	maxExpression = 256     // bytes
 )
 
 // program rewrites call frame instructions for delve's reader, which trusts them:
@@ -33,6 +37,7 @@ type program struct {
 	initial map[uint64][]byte // what the CIE says of a register; nil while in the CIE
 	rules   map[uint64][]byte // what the instructions rewritten so far say
 	depth   int
+	saves   int // rules remembered so far
 }
 
 // portable returns the CIE's and the FDE's instructions in a form that delve's
@@ -58,6 +63,9 @@ func (p *program) rewrite(instructions []byte) ([]byte, error) {
 		}
 		if p.in.bad {
 			return nil, fmt.Errorf("call frame instructions end early")
+		}
+		if len(p.out) > maxProgram { // one byte may say again what many said
+			return nil, fmt.Errorf("more than %d bytes of call frame instructions", maxProgram)
 		}
 	}
 	return p.out, nil
@@ -102,10 +110,11 @@ func (p *program) extended(op uint8, start int) error {
 	case frame.DW_CFA_def_cfa_register, frame.DW_CFA_def_cfa_offset, frame.DW_CFA_def_cfa_offset_sf:
 		in.sleb()
 	case frame.DW_CFA_def_cfa_expression:
-		in.take(in.uleb())
+		p.expression()
 	case frame.DW_CFA_remember_state:
-		if p.depth++; p.depth > maxSaved {
-			return fmt.Errorf("more than %d remembered states", maxSaved)
+		p.saves += 1 + len(p.initial) + len(p.rules)
+		if p.depth++; p.depth > maxSaved || p.saves > maxSaves {
+			return fmt.Errorf("more remembered states than %d, or rules in them than %d", maxSaved, maxSaves)
 		}
 	case frame.DW_CFA_restore_state:
 		if p.depth--; p.depth < 0 {
@@ -129,7 +138,7 @@ func (p *program) register(op uint8, start int) error {
 	case frame.DW_CFA_offset_extended, frame.DW_CFA_register, frame.DW_CFA_offset_extended_sf, frame.DW_CFA_val_offset_sf:
 		in.sleb()
 	case frame.DW_CFA_expression, frame.DW_CFA_val_expression:
-		in.take(in.uleb())
+		p.expression()
 	case frame.DW_CFA_val_offset:
 		return p.restate(reg, frame.DW_CFA_val_offset_sf, int64(in.uleb()))
 	case cfaGNUNegativeOffset:
@@ -138,6 +147,13 @@ func (p *program) register(op uint8, start int) error {
 		return fmt.Errorf("call frame instruction %#x", op)
 	}
 	return p.rule(reg, start)
+}
+
+// expression passes over an expression. Rows keep them, so a long one is refused.
+func (p *program) expression() {
+	n := p.in.uleb()
+	p.in.bad = p.in.bad || n > maxExpression
+	p.in.take(n)
 }
 
 // keep copies the instruction that begins at start.

@@ -101,7 +101,7 @@ func compareRows(t *testing.T, path string) {
 
 func differs(table *Table, columns, fields []string) string {
 	pc, _ := strconv.ParseUint(fields[0], 16, 64)
-	r, err := table.rowAt(pc)
+	r, err := table.rowAt(pc, nil)
 	if err != nil || r == nil {
 		return fmt.Sprintf("no row at %#x: %v", pc, err)
 	}

@@ -29,8 +29,12 @@ const (
 	encOmit     = 0xff
 )
 
-// maxRecord bounds one record. The largest of real programs have a few KiB.
-const maxRecord = 1 << 20
+const (
+	// maxRecord bounds one record. The largest of real programs have 20 KiB.
+	maxRecord = 1 << 20
+	// maxAugmentation bounds a CIE's letters: a million FDEs may name it.
+	maxAugmentation = 32
+)
 
 // frameSection is .eh_frame or .debug_frame.
 type frameSection struct {
@@ -118,7 +122,7 @@ func (s *frameSection) cieAt(offset uint64) (*cie, error) {
 	}
 	c := &r.body
 	out := &cie{encoding: encAbsolute}
-	version, augmentation := c.u8(), c.str()
+	version, augmentation := c.u8(), c.str(maxAugmentation)
 	if version == 4 {
 		if size, segment := c.u8(), c.u8(); size != 8 || segment != 0 {
 			return nil, s.fail(offset, "addresses of %d bytes, segments of %d", size, segment)
@@ -216,6 +220,9 @@ func (s *frameSection) fdeAt(r *record, cies map[uint64]*cie) (*fde, error) {
 			return nil, err
 		}
 		if cies != nil {
+			if len(cies) >= maxCIEs {
+				clear(cies)
+			}
 			cies[at] = common
 		}
 	}

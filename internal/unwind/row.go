@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
@@ -44,12 +45,13 @@ type regRule struct {
 }
 
 // rowAt returns the rules of the FDE that covers pc, nil for none.
-func (s *frameSection) rowAt(pc uint64, a *arch) (*row, error) {
+func (s *frameSection) rowAt(pc uint64, a *arch, w *Work) (*row, error) {
 	f, err := s.find(pc)
 	if f == nil {
 		return nil, err
 	}
 	common, own, err := portable(s, f)
+	w.spent(len(f.cie.instructions) + len(f.instructions) + len(common) + len(own))
 	if err != nil {
 		return nil, s.fail(uint64(cap(s.data)-cap(f.instructions)), "code at %#x: %v", pc, err)
 	}
@@ -66,7 +68,7 @@ func newRow(ctx *frame.FrameContext, f *fde, a *arch) (*row, error) {
 	case frame.RuleCFA:
 		r.cfa = rule{kind: ruleRegister, reg: int(min(ctx.CFA.Reg, maxRegister)), offset: ctx.CFA.Offset}
 	case frame.RuleExpression:
-		r.cfa = rule{kind: ruleValExpression, expr: ctx.CFA.Expression}
+		r.cfa = rule{kind: ruleValExpression, expr: bytes.Clone(ctx.CFA.Expression)}
 	default:
 		return nil, fmt.Errorf("code at %#x has no rule for its frame", f.begin)
 	}
@@ -90,9 +92,9 @@ func ruleOf(dw frame.DWRule) rule {
 	case frame.RuleRegister:
 		return rule{kind: ruleRegister, reg: int(min(dw.Reg, maxRegister))}
 	case frame.RuleExpression:
-		return rule{kind: ruleAtExpression, expr: dw.Expression}
+		return rule{kind: ruleAtExpression, expr: bytes.Clone(dw.Expression)}
 	case frame.RuleValExpression:
-		return rule{kind: ruleValExpression, expr: dw.Expression}
+		return rule{kind: ruleValExpression, expr: bytes.Clone(dw.Expression)}
 	}
 	return rule{kind: ruleUndefined}
 }

@@ -15,6 +15,10 @@ type searchTable struct {
 
 const searchEntry = 8
 
+// maxCIEs is how many CIEs are kept while a section is indexed. Real ones have a
+// dozen.
+const maxCIEs = 1 << 10
+
 // offset returns where in the section at addr the last FDE that begins at or
 // before pc is.
 func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {

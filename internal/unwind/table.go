@@ -10,6 +10,7 @@ import (
 
 const (
 	maxSection = 128 << 20 // bytes taken of one section
+	maxUnpack  = 16        // times a packed section may grow; call frames of real programs do threefold
 	maxCode    = 1 << 12   // bytes of code looked at for one program counter
 )
 
@@ -59,14 +60,13 @@ func NewTable(r io.ReaderAt, size int64) (*Table, error) {
 	}
 	t := &Table{code: bounded}
 	switch {
-	case file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB:
 	case file.Machine == elf.EM_X86_64:
 		t.arch = &amd64
 	case file.Machine == elf.EM_AARCH64:
 		t.arch = &arm64
 	}
 	if t.arch == nil {
-		return nil, &FormatError{"ELF header", 0, fmt.Sprintf("%v, %v, %v: only amd64 and arm64 are unwound", file.Class, file.Data, file.Machine)}
+		return nil, &FormatError{"ELF header", 0, fmt.Sprintf("%v: only amd64 and arm64 are unwound", file.Machine)}
 	}
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_LOAD && p.Memsz >= p.Filesz && inside(p.Off, p.Filesz, size) {
@@ -150,16 +150,20 @@ func (t *Table) codeAt(addr uint64, n int) ([]byte, error) {
 
 // rowAt returns the rules that hold at addr, a link-time address; nil without an
 // error where no table covers it.
-func (t *Table) rowAt(addr uint64) (*row, error) {
+func (t *Table) rowAt(addr uint64, w *Work) (*row, error) {
 	got, ok := t.rows.get(addr)
-	if !ok {
-		got.row, got.err = t.findRow(addr)
+	switch {
+	case ok:
+	case w.over():
+		return nil, errWork // not for good
+	default:
+		got.row, got.err = t.findRow(addr, w)
 		t.rows.put(addr, got)
 	}
 	return got.row, got.err
 }
 
-func (t *Table) findRow(addr uint64) (*row, error) {
+func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	if t.golang != nil {
 		if row, err := t.golang.rowAt(addr); row != nil || err != nil {
 			return row, err
@@ -167,7 +171,7 @@ func (t *Table) findRow(addr uint64) (*row, error) {
 	}
 	var first error
 	for _, s := range t.sections {
-		row, err := s.rowAt(addr, t.arch)
+		row, err := s.rowAt(addr, t.arch, w)
 		if row != nil {
 			return row, nil
 		}
@@ -192,8 +196,12 @@ func firstSection(file *elf.File, names ...string) (*elf.Section, []byte, error)
 
 // sectionBytes returns a section's contents, decompressed.
 func sectionBytes(s *elf.Section) ([]byte, error) {
-	if s.Size > maxSection || s.FileSize > maxSection {
-		return nil, &FormatError{s.Name, 0, fmt.Sprintf("%d bytes, more than %d", s.Size, maxSection)}
+	most := uint64(maxSection)
+	if s.Flags&elf.SHF_COMPRESSED != 0 {
+		most = min(most, maxUnpack*s.FileSize+4096)
+	}
+	if s.Size > most || s.FileSize > maxSection {
+		return nil, &FormatError{s.Name, 0, fmt.Sprintf("%d bytes in %d of the file, at most %d are read", s.Size, s.FileSize, most)}
 	}
 	// What the file really has is read in one piece: growing takes five times as much.
 	if n := int64(s.FileSize); s.Flags&elf.SHF_COMPRESSED == 0 && s.FileSize == s.Size && n > 0 {
@@ -206,7 +214,7 @@ func sectionBytes(s *elf.Section) ([]byte, error) {
 		}
 	}
 	// Not Section.Data: it trusts the size that a compressed section claims.
-	data, err := io.ReadAll(io.LimitReader(s.Open(), maxSection))
+	data, err := io.ReadAll(io.LimitReader(s.Open(), int64(most)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -21,6 +21,8 @@ type Process struct {
 	// table of its file: nil for generated code, and where the file could not be
 	// read.
 	Find func(pc uint64) (*kcdata.Mapping, *Table)
+
+	Work *Work // shared by the processes of a capture; nil: no limit
 }
 
 // Input is what was taken of one thread.
@@ -202,7 +204,7 @@ func (u *unwinder) above() (*found, *stop) {
 	if !ok || t.arch != u.arch {
 		return nil, noTable(u.pc, fmt.Errorf("%#x is in no code of its file", u.pc))
 	}
-	row, err := t.rowAt(addr)
+	row, err := t.rowAt(addr, u.p.Work)
 	if err != nil {
 		return nil, noTable(u.pc, err)
 	}

@@ -138,7 +138,7 @@ func TestVendorInstructions(t *testing.T) {
 		if err := h.section.index(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := h.section.rowAt(codeStart+8, &arm64)
+		r, err := h.section.rowAt(codeStart+8, &arm64, nil)
 		var format *FormatError
 		if r != nil || !errors.As(err, &format) || format.Section != ".eh_frame" || format.Offset == 0 {
 			t.Errorf("% x: %+v, %v", damaged[:min(len(damaged), 8)], r, err)
@@ -153,7 +153,7 @@ func rowOf(t *testing.T, program []byte) *row {
 	if err := h.section.index(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.section.rowAt(codeStart+8, &arm64)
+	r, err := h.section.rowAt(codeStart+8, &arm64, nil)
 	if err != nil {
 		t.Errorf("% x: %v", program, err)
 	}

@@ -1,0 +1,220 @@
+package symbol
+
+import (
+	"bytes"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"stackshot/internal/testelf"
+	"stackshot/internal/testheap"
+)
+
+// Small files that would make much of themselves.
+
+func openBytes(t *testing.T, b []byte) *File {
+	t.Helper()
+	f, err := Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// functions are n symbols of functions: number i is at testelf.Base + 16·i, its
+// name at offset i·step of the string table.
+func functions(n, step int) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, symSize)
+	for i := range n {
+		b = le.AppendUint32(b, uint32(1+i*step))
+		b = append(b, byte(elf.STT_FUNC), 0, 1, 0)
+		b = le.AppendUint64(b, testelf.Base+16*uint64(i))
+		b = le.AppendUint64(b, 16)
+	}
+	return b
+}
+
+// symtab is a file with these symbols: more sections of them lie in the same place.
+func symtab(syms []byte, names string, more int) []byte {
+	sections := []testelf.Section{
+		{Name: ".strtab", Type: elf.SHT_STRTAB, Data: []byte("\x00" + names)},
+		{Name: ".symtab", Type: elf.SHT_SYMTAB, Link: 1, Data: syms},
+	}
+	for range more {
+		sections = append(sections, testelf.Section{Name: ".more", Type: elf.SHT_SYMTAB, Link: 1, Like: ".symtab"})
+	}
+	return testelf.File(sections...)
+}
+
+func TestSymbolTablesShareOneContent(t *testing.T) {
+	const n = 1000
+	f := openBytes(t, symtab(functions(n, 2), strings.Repeat("f\x00", n), 250))
+	if got := len(f.syms.syms); got != n {
+		t.Errorf("%d symbols of %d", got, n)
+	}
+}
+
+func TestHeadersOfOddSizes(t *testing.T) {
+	for at, what := range map[int]string{54: "program headers", 58: "section headers"} {
+		b := testelf.File()
+		binary.LittleEndian.PutUint16(b[at:], 0xffff)
+		if _, err := Open(bytes.NewReader(b), 1<<40); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A million addresses in one function have one name.
+func TestAddressesShareOneName(t *testing.T) {
+	f := openBytes(t, symtab(functions(2, 0), strings.Repeat("n", maxName)+"\x00", 0))
+	hits := f.hits([]uint64{0, 1, 16}, &texts{left: maxTexts})
+	name := hits[0].fn.Name
+	for _, h := range hits {
+		if len(h.fn.Name) != maxName || unsafe.StringData(h.fn.Name) != unsafe.StringData(name) || h.fn.Raw != "" {
+			t.Errorf("%.20q has bytes of its own", h.fn.Name)
+		}
+	}
+}
+
+// Names may lie within each other, so that few bytes hold many long ones.
+func TestManyLongNames(t *testing.T) {
+	const n = 1000
+	var names strings.Builder
+	for i := range n + maxName {
+		fmt.Fprintf(&names, "n%d", i)
+	}
+	f := openBytes(t, symtab(functions(n, 1), names.String(), 0))
+	offs := make([]uint64, n)
+	for i := range offs {
+		offs[i] = uint64(16 * i)
+	}
+	kept := &texts{left: 10 * maxRawName}
+	sum := 0
+	for _, h := range f.hits(offs, kept) {
+		sum += len(h.fn.Name)
+		if h.ok != (h.fn.Name != "") {
+			t.Fatalf("a name of %d bytes, known is %v", len(h.fn.Name), h.ok)
+		}
+	}
+	if sum == 0 || sum > 10*maxRawName || !errors.Is(kept.err(), ErrTooBig) {
+		t.Errorf("%d bytes, %v", sum, kept.err())
+	}
+}
+
+func TestNamesCostTheirLength(t *testing.T) {
+	one := &named{[]namedFunc{{name: strings.Repeat("n", 1<<20)}}}
+	k := known{names: map[uint64]*named{1: one, 2: one}}
+	if got := k.Cost(); got < 1<<20 || got > 2<<20 {
+		t.Errorf("a name of a MiB costs %d", got)
+	}
+}
+
+func TestDebugSectionsShareOneContent(t *testing.T) {
+	sections := []testelf.Section{{Name: ".debug_info", Type: elf.SHT_PROGBITS, Data: make([]byte, 1<<20)}}
+	for range 800 {
+		sections = append(sections, testelf.Section{Name: ".debug_info", Type: elf.SHT_PROGBITS, Like: ".debug_info"})
+	}
+	got, err := openBytes(t, testelf.File(sections...)).debugSections()
+	if err != nil || len(got) != 1 {
+		t.Errorf("%d sections, %v", len(got), err)
+	}
+}
+
+func TestBombs(t *testing.T) {
+	const size = 64 << 20
+	bomb := packed(t, string(make([]byte, size)))
+	d := debugSection{name: ".debug_str", pack: packZlib, size: size, data: bomb}
+	if b, err := d.unpack(); !errors.Is(err, ErrTooBig) {
+		t.Errorf("zlib: %d bytes became %d, %v", len(bomb), len(b), err)
+	}
+	raw := filepath.Join(t.TempDir(), "zeros")
+	if err := os.WriteFile(raw, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	xz := command(t, "xz", "-9", "--stdout", raw)
+	f := openBytes(t, testelf.File(testelf.Section{Name: ".gnu_debugdata", Type: elf.SHT_PROGBITS, Data: xz}))
+	if errs := f.Problems(); !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, ErrTooBig) }) {
+		t.Errorf("xz: %d bytes, %v", len(xz), errs)
+	}
+}
+
+// The window that a zstd frame says to need is not taken.
+func TestZstdWindow(t *testing.T) {
+	frame := []byte{
+		0x28, 0xb5, 0x2f, 0xfd, 0x00,
+		(27 - 10) << 3,             // window of 128 MiB
+		4<<3 | 1<<1 | 1, 0, 0, 'a', // last block: four times this
+	}
+	d := debugSection{name: ".debug_str", pack: packZstd, size: 4, data: frame}
+	testheap.Bound(t, 64<<20, fmt.Sprintf("a frame of %d bytes", len(frame)), func() {
+		if b, err := d.unpack(); err != nil || string(b) != "aaaa" {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
+}
+
+// Go's table of lines of a large function is long, of the others it is short.
+func TestLongTableOfValues(t *testing.T) {
+	const n = 50000
+	table := []byte{2, 1} // value 0 for one byte
+	for range n {
+		table = append(table, 2, 1) // one more
+	}
+	table = append(table, 0)
+	p := &pclntab{at: span{0, uint64(len(table))}}
+	p.Quantum = 1
+	in := input{bytes.NewReader(table), uint64(len(table))}
+	for pc, want := range map[uint64]int32{0: 0, 1: 1, 3000: 3000, n: n} {
+		if got, ok := p.value(in, 0, pc); !ok || got != want {
+			t.Errorf("at %d: %d, %v", pc, got, ok)
+		}
+	}
+	if _, ok := p.value(in, 0, n+1); ok {
+		t.Error("a value behind the end")
+	}
+}
+
+// Each of many units has its abbreviations begin one further in the same table.
+func TestAbbreviationsWithinEachOther(t *testing.T) {
+	const n = 1000
+	var info, abbrev []byte
+	for i := range uint32(n) {
+		abbrev = append(abbrev, 1, byte(dwarf.TagVariable), 0, 0, 0)
+		info = binary.LittleEndian.AppendUint32(info, 8)
+		info = append(info, 4, 0) // version
+		info = binary.LittleEndian.AppendUint32(info, 5*i)
+		info = append(info, 8, 0) // size of an address, an entry
+	}
+	abbrev = append(abbrev, 0)
+	f := openBytes(t, testelf.File(
+		testelf.Section{Name: ".debug_info", Type: elf.SHT_PROGBITS, Data: info},
+		testelf.Section{Name: ".debug_abbrev", Type: elf.SHT_PROGBITS, Data: abbrev},
+	))
+	sections, err := f.debugSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openLines(t.Context(), sections); !errors.Is(err, ErrTooBig) {
+		t.Errorf("%d units share %d bytes: %v", n, len(abbrev), err)
+	}
+}
+
+// A length of one byte for each unit makes many of few bytes.
+func TestManyUnits(t *testing.T) {
+	if err := checkUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	unit := []byte{7, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8}
+	if err := checkUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, ErrTooBig) {
+		t.Error(err)
+	}
+}
