@@ -7,7 +7,7 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
 # whole and says what the others' say, the trap's ways through, user memory.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays)$$
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf)$$
 
 # What a machine's shape or set-up decides, beside those.
 layouts = ^Test(Layout|WhatEachCPURan|FIFORefused|KnownStates|Clusters|RealMachine|Doctor|KallsymsReal|WholeMachine|RecordsAre|OfflineCPU|OneCPU|WithoutFIFO|HiddenSymbols|IsolatedCPU|PAndE|Spill|OneLargeTask)
