@@ -15,9 +15,16 @@ func TestDurationsAreConsistent(t *testing.T) {
 	testtask.Start(t, testtask.Bystanders(150), testtask.ManyThreads(50))
 	for _, o := range []Options{{}, {CPUs: "0"}, {Buffer: minBuffer}} {
 		o.Engine = EnginePull
-		before := nanotime()
-		res, snap, _ := takeWhole(t, o, Request{})
-		after := nanotime()
+		var res *Result
+		var snap *kcdata.Snapshot
+		var before, after int64
+		for range 5 { // what others start meanwhile may not fit the first estimate
+			before = nanotime()
+			res, snap, _ = takeWhole(t, o, Request{})
+			if after = nanotime(); (o.Buffer != 0) == (res.Tries > 1) {
+				break
+			}
+		}
 		if (o.Buffer != 0) != (res.Tries > 1) {
 			t.Errorf("%+v: %d tries", o, res.Tries)
 		}
