@@ -45,16 +45,21 @@ func openTest(t *testing.T, o Options, h hooks) *Session {
 
 func (s *Session) mustTake(t *testing.T) (*Result, *kcdata.Snapshot) {
 	t.Helper()
-	var buf bytes.Buffer
-	r, err := s.Take(context.Background(), Request{Output: &buf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	snap, err := kcdata.ParseSnapshot(buf.Bytes())
+	r, snap, err := s.takeParsed()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, snap
+}
+
+func (s *Session) takeParsed() (*Result, *kcdata.Snapshot, error) {
+	var buf bytes.Buffer
+	r, err := s.Take(context.Background(), Request{Output: &buf})
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := kcdata.ParseSnapshot(buf.Bytes())
+	return r, snap, err
 }
 
 func needCPUs(t *testing.T, s *Session, n int) {

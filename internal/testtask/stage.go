@@ -40,6 +40,12 @@ func MaybeRun() {
 		armed = true
 		return
 	}
+	// khugepaged makes a stopped actor larger, by pages that it never touched.
+	// Its children inherit this.
+	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "PR_SET_THP_DISABLE:", err)
+		unix.Exit(1)
+	}
 	if err := runStage(req); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		unix.Exit(1)
