@@ -94,11 +94,12 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
-// Text reads to a NUL and past it. What it returns is a part of Data.
-func (c *Cursor) Text() []byte {
+// Text reads to a NUL and past it: what stands before, a part of Data, of at most
+// max bytes.
+func (c *Cursor) Text(max int) []byte {
 	n := -1
 	if !c.Bad {
-		n = bytes.IndexByte(c.Data[c.Pos:], 0)
+		n = bytes.IndexByte(c.Data[c.Pos:min(len(c.Data), c.Pos+max+1)], 0)
 	}
 	if n < 0 {
 		c.Bad = true

@@ -32,7 +32,7 @@ func TestNumbersReadAsWritten(t *testing.T) {
 	if a, b, d, e := c.U8(), c.U16(), c.U32(), c.U64(); a != 1 || b != 0x302 || d != 0x7060504 || e != 0x0f0e0d0c0b0a0908 {
 		t.Errorf("%#x %#x %#x %#x", a, b, d, e)
 	}
-	if s := c.Text(); string(s) != "name" || c.Left() != 1 {
+	if s := c.Text(4); string(s) != "name" || c.Left() != 1 {
 		t.Errorf("%q, %d left", s, c.Left())
 	}
 }
@@ -44,14 +44,17 @@ func TestEndIsNotPassed(t *testing.T) {
 		"u32":  func(c *Cursor) uint64 { return uint64(c.U32()) },
 		"u64":  func(c *Cursor) uint64 { return c.U64() },
 		"uleb": func(c *Cursor) uint64 { c.U8(); return c.ULEB() },
-		"text": func(c *Cursor) uint64 { return uint64(len(c.Text())) },
+		"text": func(c *Cursor) uint64 { return uint64(len(c.Text(9))) },
 		"take": func(c *Cursor) uint64 { return uint64(len(c.Take(math.MaxUint64))) },
 	}
 	for name, read := range reads {
 		c := Cursor{Data: []byte{0x81}}
-		if v := read(&c); v != 0 && name != "uleb" || !c.Bad || c.U8() != 0 || c.Text() != nil {
+		if v := read(&c); v != 0 && name != "uleb" || !c.Bad || c.U8() != 0 || c.Text(9) != nil {
 			t.Errorf("%s reads %d, bad %v", name, v, c.Bad)
 		}
+	}
+	if c := (Cursor{Data: []byte("name\x00")}); c.Text(3) != nil || !c.Bad {
+		t.Error("a text of 4 bytes is taken as one of 3")
 	}
 	long := Cursor{Data: []byte("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01")}
 	if long.ULEB(); !long.Bad {

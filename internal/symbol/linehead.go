@@ -83,8 +83,6 @@ func (f *fileNames) path(n uint64) string {
 	return path.Join(dir, name)
 }
 
-func clipName(b []byte) []byte { return b[:min(len(b), maxFileName)] }
-
 // readLineHead reads the header of the unit that the line table has at off, and
 // returns the instructions behind it. comp is the unit's DW_AT_comp_dir.
 func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, error) {
@@ -143,8 +141,8 @@ func (h *lineHead) readNumbers(c *cursor.Cursor) {
 func (h *lineHead) readLists(c *cursor.Cursor) {
 	n := &h.names
 	n.dirs = append(n.dirs, []byte(n.comp))
-	for dir := c.Text(); len(dir) > 0; dir = c.Text() {
-		n.dirs = append(n.dirs, clipName(dir))
+	for dir := c.Text(maxFileName); len(dir) > 0; dir = c.Text(maxFileName) {
+		n.dirs = append(n.dirs, dir)
 		c.Bad = c.Bad || len(n.dirs) > maxLineFiles
 	}
 	n.files = append(n.files, fileName{})
@@ -154,7 +152,7 @@ func (h *lineHead) readLists(c *cursor.Cursor) {
 
 // readFile adds a file; false at the end of the list.
 func (h *lineHead) readFile(c *cursor.Cursor) bool {
-	name := clipName(c.Text())
+	name := c.Text(maxFileName)
 	if len(name) == 0 {
 		return false
 	}
@@ -193,7 +191,7 @@ func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
 			text, n := h.field(c, in, f.form)
 			switch f.content {
 			case contentPath:
-				out[i].name = clipName(text)
+				out[i].name = text
 			case contentIndex:
 				out[i].dir = n
 			}
@@ -206,7 +204,7 @@ func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
 func (h *lineHead) field(c *cursor.Cursor, in *lineTexts, form uint64) (text []byte, n uint64) {
 	switch form {
 	case formString:
-		text = c.Text()
+		text = c.Text(maxFileName)
 	case formStrp:
 		text = textAt(in.str, h.offset(c))
 	case formLineStr:
@@ -242,6 +240,6 @@ func textAt(table []byte, off uint64) []byte {
 	if off >= uint64(len(table)) {
 		return nil
 	}
-	in := cursor.Cursor{Data: table[off:min(uint64(len(table)), off+maxFileName+1)]}
-	return in.Text()
+	in := cursor.Cursor{Data: table, Pos: int(off)}
+	return in.Text(maxFileName)
 }

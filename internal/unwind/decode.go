@@ -1,5 +1,7 @@
 package unwind
 
+import "stackshot/internal/cursor"
+
 // What an amd64 instruction does to the stack pointer.
 type insKind uint8
 
@@ -29,7 +31,7 @@ type instruction struct {
 // Intel's manual, volume 2, appendix A, as far as compilers and C libraries use
 // them in 64-bit mode.
 type decoder struct {
-	c     cursor
+	c     cursor.Cursor
 	rex   uint8
 	short bool // operand size prefix
 	op    uint8
@@ -54,28 +56,28 @@ func decode(code []byte, at int) (instruction, bool) {
 	if at < 0 || at >= len(code) {
 		return instruction{}, false
 	}
-	d := &decoder{c: cursor{data: code, pos: at}, base: -1}
+	d := &decoder{c: cursor.Cursor{Data: code, Pos: at}, base: -1}
 	d.prefixes()
 	in := d.one()
-	in.next = d.c.pos
+	in.next = d.c.Pos
 	if in.kind == insJump || in.kind == insBranch {
-		if in.target = d.c.pos + int(in.value); in.target < 0 || in.target >= len(code) {
+		if in.target = d.c.Pos + int(in.value); in.target < 0 || in.target >= len(code) {
 			in.target = -1
 		}
 	}
-	return in, !d.c.bad
+	return in, !d.c.Bad
 }
 
 func (d *decoder) prefixes() {
 	for range 14 { // an instruction has at most 15 bytes
-		d.op = d.c.u8()
+		d.op = d.c.U8()
 		switch d.op {
 		case 0x66:
 			d.short = true
 		case 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67, 0xf0, 0xf2, 0xf3:
 		default:
 			if d.op&0xf0 == 0x40 {
-				d.rex, d.op = d.op, d.c.u8()
+				d.rex, d.op = d.op, d.c.U8()
 			}
 			return
 		}
@@ -87,20 +89,20 @@ func (d *decoder) one() instruction {
 	case 0x0f:
 		return d.two()
 	case 0xc4:
-		b := d.c.u8()
-		d.c.u8()
+		b := d.c.U8()
+		d.c.U8()
 		return d.extended(b & 0x1f)
 	case 0xc5:
-		d.c.u8()
+		d.c.U8()
 		return d.extended(1)
 	case 0x62:
-		b := d.c.u8()
-		d.c.take(2)
+		b := d.c.U8()
+		d.c.Take(2)
 		return d.extended(b & 7)
 	}
 	form := oneByte(d.op)
 	if form&formBad != 0 {
-		d.c.bad = true
+		d.c.Bad = true
 	}
 	if form&formModRM != 0 {
 		d.operand()
@@ -111,18 +113,18 @@ func (d *decoder) one() instruction {
 
 // two reads the instructions behind 0x0f.
 func (d *decoder) two() instruction {
-	switch op := d.c.u8(); {
+	switch op := d.c.U8(); {
 	case op == 0x0b || op == 0xff: // ud2, ud0
 		return instruction{kind: insEnd}
 	case op >= 0x80 && op <= 0x8f:
-		return instruction{kind: insBranch, value: int64(int32(d.c.u32()))}
+		return instruction{kind: insBranch, value: int64(int32(d.c.U32()))}
 	case op == 0x38:
-		d.op = d.c.u8()
+		d.op = d.c.U8()
 		d.operand()
 	case op == 0x3a:
-		d.op = d.c.u8()
+		d.op = d.c.U8()
 		d.operand()
-		d.c.u8()
+		d.c.U8()
 	case op == 0x05 || op == 0x06 || op >= 0x30 && op <= 0x37 || op == 0x77 || op == 0xa2 || op == 0xaa || op >= 0xc8 && op <= 0xcf:
 	case op == 0xa0 || op == 0xa8:
 		return instruction{kind: insPush}
@@ -131,7 +133,7 @@ func (d *decoder) two() instruction {
 	default:
 		d.operand()
 		if immediateOfTwo(op) {
-			d.c.u8()
+			d.c.U8()
 		}
 	}
 	return instruction{}
@@ -147,13 +149,13 @@ func immediateOfTwo(op uint8) bool {
 
 // extended reads what is behind a VEX or EVEX prefix.
 func (d *decoder) extended(table uint8) instruction {
-	op := d.c.u8()
+	op := d.c.U8()
 	if table == 1 && op == 0x77 {
 		return instruction{}
 	}
 	d.operand()
 	if table == 3 || table == 1 && immediateOfTwo(op) {
-		d.c.u8()
+		d.c.U8()
 	}
 	return instruction{}
 }
@@ -190,7 +192,7 @@ var oneByteForms = map[uint8]int{
 
 // operand reads modrm, sib and displacement.
 func (d *decoder) operand() {
-	d.modrm = d.c.u8()
+	d.modrm = d.c.U8()
 	d.mode, d.reg = d.modrm>>6, int(d.modrm>>3&7)
 	low := int(d.modrm & 7)
 	high := int(d.rex&1) << 3
@@ -200,7 +202,7 @@ func (d *decoder) operand() {
 	}
 	d.base = d.rm
 	if low == 4 {
-		sib := d.c.u8()
+		sib := d.c.U8()
 		d.base = int(sib&7) | high
 		if sib&0x38 != 0x20 || d.rex&2 != 0 { // it has an index
 			d.base = -1
@@ -210,18 +212,18 @@ func (d *decoder) operand() {
 	switch {
 	case d.mode == 0 && low == 5:
 		d.base = -1
-		d.c.u32()
+		d.c.U32()
 	case d.mode == 1:
-		d.disp = int64(int8(d.c.u8()))
+		d.disp = int64(int8(d.c.U8()))
 	case d.mode == 2:
-		d.disp = int64(int32(d.c.u32()))
+		d.disp = int64(int32(d.c.U32()))
 	}
 }
 
 func (d *decoder) immediate(form int) int64 {
 	switch {
 	case d.op >= 0xb8 && d.op <= 0xbf && d.rex&8 != 0:
-		return int64(d.c.u64())
+		return int64(d.c.U64())
 	case d.op >= 0xb8 && d.op <= 0xbf:
 		form |= formImm
 	case d.op == 0xf6 && d.reg < 2:
@@ -231,11 +233,11 @@ func (d *decoder) immediate(form int) int64 {
 	}
 	switch {
 	case form&formImm8 != 0:
-		return int64(int8(d.c.u8()))
+		return int64(int8(d.c.U8()))
 	case form&formImm16 != 0, form&formImm != 0 && d.short && d.op != 0xe8 && d.op != 0xe9:
-		return int64(int16(d.c.u16()))
+		return int64(int16(d.c.U16()))
 	case form&formImm != 0:
-		return int64(int32(d.c.u32()))
+		return int64(int32(d.c.U32()))
 	}
 	return 0
 }

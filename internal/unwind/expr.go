@@ -3,6 +3,8 @@ package unwind
 import (
 	"errors"
 	"fmt"
+
+	"stackshot/internal/cursor"
 )
 
 const (
@@ -21,7 +23,7 @@ func (e errMemory) Error() string { return fmt.Sprintf("no memory at %#x", uint6
 // registers, arithmetic, comparisons, branches and memory. Delve's evaluator
 // panics on an empty stack.
 type expression struct {
-	in    cursor
+	in    cursor.Cursor
 	stack []uint64
 	regs  *registers
 	mem   *memory
@@ -29,15 +31,15 @@ type expression struct {
 
 // evaluate runs code with first on the stack, nil for nothing.
 func evaluate(code []byte, regs *registers, mem *memory, first ...uint64) (uint64, error) {
-	e := &expression{in: cursor{data: code}, stack: first, regs: regs, mem: mem}
-	for n := 0; e.in.left() > 0; n++ {
+	e := &expression{in: cursor.Cursor{Data: code}, stack: first, regs: regs, mem: mem}
+	for n := 0; e.in.Left() > 0; n++ {
 		if n == maxOps {
 			return 0, fmt.Errorf("DWARF expression of more than %d steps", maxOps)
 		}
-		if err := e.step(e.in.u8()); err != nil {
+		if err := e.step(e.in.U8()); err != nil {
 			return 0, err
 		}
-		if e.in.bad {
+		if e.in.Bad {
 			return 0, errors.New("DWARF expression ends early")
 		}
 		if len(e.stack) > maxStack {
@@ -70,10 +72,10 @@ func (e *expression) step(op uint8) error {
 		e.push(uint64(op - 0x30))
 		return nil
 	case op >= 0x70 && op <= 0x8f: // breg0-breg31
-		return e.register(int(op-0x70), e.in.sleb())
+		return e.register(int(op-0x70), e.in.SLEB())
 	case op == 0x92: // bregx
-		reg := e.in.uleb()
-		return e.register(int(min(reg, maxRegister)), e.in.sleb())
+		reg := e.in.ULEB()
+		return e.register(int(min(reg, maxRegister)), e.in.SLEB())
 	case op >= 0x08 && op <= 0x11 || op == 0x03:
 		e.constant(op)
 		return nil
@@ -105,23 +107,23 @@ func (e *expression) register(reg int, offset int64) error {
 func (e *expression) constant(op uint8) {
 	switch op {
 	case 0x08:
-		e.push(uint64(e.in.u8()))
+		e.push(uint64(e.in.U8()))
 	case 0x09:
-		e.push(uint64(int8(e.in.u8())))
+		e.push(uint64(int8(e.in.U8())))
 	case 0x0a:
-		e.push(uint64(e.in.u16()))
+		e.push(uint64(e.in.U16()))
 	case 0x0b:
-		e.push(uint64(int16(e.in.u16())))
+		e.push(uint64(int16(e.in.U16())))
 	case 0x0c:
-		e.push(uint64(e.in.u32()))
+		e.push(uint64(e.in.U32()))
 	case 0x0d:
-		e.push(uint64(int32(e.in.u32())))
+		e.push(uint64(int32(e.in.U32())))
 	case 0x03, 0x0e, 0x0f:
-		e.push(e.in.u64())
+		e.push(e.in.U64())
 	case 0x10:
-		e.push(e.in.uleb())
+		e.push(e.in.ULEB())
 	case 0x11:
-		e.push(uint64(e.in.sleb()))
+		e.push(uint64(e.in.SLEB()))
 	}
 }
 
@@ -151,7 +153,7 @@ func (e *expression) shuffle(op uint8) error {
 
 func (e *expression) peekPick(op uint8) uint8 {
 	if op == 0x15 {
-		return e.in.u8()
+		return e.in.U8()
 	}
 	return 0
 }
@@ -159,7 +161,7 @@ func (e *expression) peekPick(op uint8) uint8 {
 func (e *expression) deref(op uint8) error {
 	size := 8
 	if op == 0x94 {
-		size = int(e.in.u8())
+		size = int(e.in.U8())
 	}
 	addr, ok := e.pop()
 	if !ok || size < 1 || size > 8 {
@@ -188,7 +190,7 @@ func (e *expression) unary(op uint8) error {
 	case 0x20:
 		v = ^v
 	case 0x23: // plus_uconst
-		v += e.in.uleb()
+		v += e.in.ULEB()
 	}
 	e.push(v)
 	return nil
@@ -259,7 +261,7 @@ func truth(b bool) uint64 {
 }
 
 func (e *expression) branch(op uint8) error {
-	delta := int(int16(e.in.u16()))
+	delta := int(int16(e.in.U16()))
 	if op == 0x28 {
 		v, ok := e.pop()
 		if !ok {
@@ -269,10 +271,10 @@ func (e *expression) branch(op uint8) error {
 			return nil
 		}
 	}
-	to := e.in.pos + delta
-	if to < 0 || to > len(e.in.data) {
+	to := e.in.Pos + delta
+	if to < 0 || to > len(e.in.Data) {
 		return errors.New("DWARF expression branches outside itself")
 	}
-	e.in.pos = to
+	e.in.Pos = to
 	return nil
 }

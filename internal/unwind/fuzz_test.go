@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"stackshot/internal/cursor"
 	"stackshot/internal/testheap"
 	"stackshot/kcdata"
 )
@@ -177,7 +178,7 @@ func FuzzUnwind(f *testing.F) {
 func fuzzInput(a *arch, pc uint64, links uint8, stack []byte) Input {
 	const base = 0x10000
 	in := Input{Max: 40, Registers: make([]uint64, len(a.order)), Stack: []kcdata.UserBytes{{Addr: base, Data: stack}}}
-	c := cursor{data: stack}
+	c := cursor.Cursor{Data: stack}
 	for i, reg := range a.order {
 		switch int(reg) {
 		case a.sp:
@@ -185,9 +186,9 @@ func fuzzInput(a *arch, pc uint64, links uint8, stack []byte) Input {
 		case a.pc:
 			in.Registers[i] = pc
 		case a.fp:
-			in.Registers[i] = base + uint64(c.u8())*8
+			in.Registers[i] = base + uint64(c.U8())*8
 		default:
-			in.Registers[i] = base + c.u64()%4096
+			in.Registers[i] = base + c.U64()%4096
 		}
 	}
 	// The chain by the rule of the window, so that it agrees with the bytes.

@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+
+	"stackshot/internal/cursor"
 )
 
 // Sizes of ELF64 structures.
@@ -34,11 +36,11 @@ func checkHeader(r io.ReaderAt, size int64) error {
 	if elf.Class(b[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(b[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return badHeader(4, "not a 64-bit little-endian file")
 	}
-	c := cursor{data: b, pos: 32}
-	segments, sections := c.u64(), c.u64()
-	c.take(6) // flags, size of this header
-	segmentEach, segmentCount := uint64(c.u16()), uint64(c.u16())
-	sectionEach, sectionCount, names := uint64(c.u16()), uint64(c.u16()), uint64(c.u16())
+	c := cursor.Cursor{Data: b, Pos: 32}
+	segments, sections := c.U64(), c.U64()
+	c.Take(6) // flags, size of this header
+	segmentEach, segmentCount := uint64(c.U16()), uint64(c.U16())
+	sectionEach, sectionCount, names := uint64(c.U16()), uint64(c.U16()), uint64(c.U16())
 	if segmentCount > maxSegments || segmentCount > 0 && segmentEach != segmentSize || !inside(segments, segmentCount*segmentSize, size) {
 		return badHeader(32, "%d program headers of %d bytes at %#x, the file has %d bytes", segmentCount, segmentEach, segments, size)
 	}
@@ -62,11 +64,11 @@ func checkSections(r io.ReaderAt, size int64, sections, count, names uint64) err
 		if _, err := r.ReadAt(b, int64(sections)); err != nil {
 			return fmt.Errorf("section header 0: %w", err)
 		}
-		c := cursor{data: b, pos: 32}
-		if total := c.u64(); count == 0 {
+		c := cursor.Cursor{Data: b, Pos: 32}
+		if total := c.U64(); count == 0 {
 			count = total
 		}
-		if link := uint64(c.u32()); names >= uint64(elf.SHN_LORESERVE) {
+		if link := uint64(c.U32()); names >= uint64(elf.SHN_LORESERVE) {
 			names = link
 		}
 	}
@@ -85,10 +87,10 @@ func checkSections(r io.ReaderAt, size int64, sections, count, names uint64) err
 
 // checkNames checks the names of the sections, which the section at has.
 func checkNames(r io.ReaderAt, size int64, headers []byte, at uint64) error {
-	c := cursor{data: headers, pos: int(at*sectionSize) + 8}
-	flags := c.u64()
-	c.take(8) // address
-	offset, length := c.u64(), c.u64()
+	c := cursor.Cursor{Data: headers, Pos: int(at*sectionSize) + 8}
+	flags := c.U64()
+	c.Take(8) // address
+	offset, length := c.U64(), c.U64()
 	if elf.SectionFlag(flags)&elf.SHF_COMPRESSED != 0 || length > maxNames || !inside(offset, length, size) {
 		return badHeader(62, "%d bytes of section names at %#x with flags %#x, the file has %d", length, offset, flags, size)
 	}
@@ -97,8 +99,8 @@ func checkNames(r io.ReaderAt, size int64, headers []byte, at uint64) error {
 		return fmt.Errorf("section names: %w", err)
 	}
 	for i := 0; i < len(headers); i += sectionSize {
-		c := cursor{data: headers, pos: i}
-		name := names[min(uint64(c.u32()), length):]
+		c := cursor.Cursor{Data: headers, Pos: i}
+		name := names[min(uint64(c.U32()), length):]
 		if len(name) > maxName && bytes.IndexByte(name[:maxName], 0) < 0 {
 			return badHeader(62, "section %d has a name of more than %d bytes", i/sectionSize, maxName)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
+
+	"stackshot/internal/cursor"
 )
 
 // Call frame instructions that delve's reader does not know, or reads otherwise
@@ -30,7 +32,7 @@ const (
 // it panics where they end early, takes DW_CFA_restore for "undefined", forgets
 // the data alignment of DW_CFA_val_offset, and has no vendor instructions.
 type program struct {
-	in      cursor
+	in      cursor.Cursor
 	out     []byte
 	fde     *fde
 	section *frameSection
@@ -56,12 +58,12 @@ func (p *program) rewrite(instructions []byte) ([]byte, error) {
 	if len(instructions) > maxProgram {
 		return nil, fmt.Errorf("%d bytes of call frame instructions", len(instructions))
 	}
-	p.in, p.out, p.depth = cursor{data: instructions}, make([]byte, 0, len(instructions)), 0
-	for p.in.left() > 0 {
+	p.in, p.out, p.depth = cursor.Cursor{Data: instructions}, make([]byte, 0, len(instructions)), 0
+	for p.in.Left() > 0 {
 		if err := p.instruction(); err != nil {
 			return nil, err
 		}
-		if p.in.bad {
+		if p.in.Bad {
 			return nil, fmt.Errorf("call frame instructions end early")
 		}
 		if len(p.out) > maxProgram { // one byte may say again what many said
@@ -72,14 +74,14 @@ func (p *program) rewrite(instructions []byte) ([]byte, error) {
 }
 
 func (p *program) instruction() error {
-	start := p.in.pos
-	op := p.in.u8()
+	start := p.in.Pos
+	op := p.in.U8()
 	switch op & 0xc0 {
 	case frame.DW_CFA_advance_loc:
 		p.keep(start)
 		return nil
 	case frame.DW_CFA_offset:
-		p.in.uleb()
+		p.in.ULEB()
 		return p.rule(uint64(op&0x3f), start)
 	case frame.DW_CFA_restore:
 		return p.restore(uint64(op & 0x3f))
@@ -93,22 +95,22 @@ func (p *program) extended(op uint8, start int) error {
 	case frame.DW_CFA_nop, cfaNegateRAState, cfaNegateRAStatePC:
 		return nil
 	case cfaGNUArgsSize:
-		in.uleb()
+		in.ULEB()
 		return nil
 	case frame.DW_CFA_set_loc:
 		p.setLoc()
 		return nil
 	case frame.DW_CFA_advance_loc1:
-		in.take(1)
+		in.Take(1)
 	case frame.DW_CFA_advance_loc2:
-		in.take(2)
+		in.Take(2)
 	case frame.DW_CFA_advance_loc4:
-		in.take(4)
+		in.Take(4)
 	case frame.DW_CFA_def_cfa, frame.DW_CFA_def_cfa_sf:
-		in.uleb()
-		in.sleb()
+		in.ULEB()
+		in.SLEB()
 	case frame.DW_CFA_def_cfa_register, frame.DW_CFA_def_cfa_offset, frame.DW_CFA_def_cfa_offset_sf:
-		in.sleb()
+		in.SLEB()
 	case frame.DW_CFA_def_cfa_expression:
 		p.expression()
 	case frame.DW_CFA_remember_state:
@@ -130,19 +132,19 @@ func (p *program) extended(op uint8, start int) error {
 // register handles the instructions whose first operand is a register.
 func (p *program) register(op uint8, start int) error {
 	in := &p.in
-	reg := in.uleb()
+	reg := in.ULEB()
 	switch op {
 	case frame.DW_CFA_restore_extended:
 		return p.restore(reg)
 	case frame.DW_CFA_undefined, frame.DW_CFA_same_value:
 	case frame.DW_CFA_offset_extended, frame.DW_CFA_register, frame.DW_CFA_offset_extended_sf, frame.DW_CFA_val_offset_sf:
-		in.sleb()
+		in.SLEB()
 	case frame.DW_CFA_expression, frame.DW_CFA_val_expression:
 		p.expression()
 	case frame.DW_CFA_val_offset:
-		return p.restate(reg, frame.DW_CFA_val_offset_sf, int64(in.uleb()))
+		return p.restate(reg, frame.DW_CFA_val_offset_sf, int64(in.ULEB()))
 	case cfaGNUNegativeOffset:
-		return p.restate(reg, frame.DW_CFA_offset_extended_sf, -int64(in.uleb()))
+		return p.restate(reg, frame.DW_CFA_offset_extended_sf, -int64(in.ULEB()))
 	default:
 		return fmt.Errorf("call frame instruction %#x", op)
 	}
@@ -151,20 +153,20 @@ func (p *program) register(op uint8, start int) error {
 
 // expression passes over an expression. Rows keep them, so a long one is refused.
 func (p *program) expression() {
-	n := p.in.uleb()
-	p.in.bad = p.in.bad || n > maxExpression
-	p.in.take(n)
+	n := p.in.ULEB()
+	p.in.Bad = p.in.Bad || n > maxExpression
+	p.in.Take(n)
 }
 
 // keep copies the instruction that begins at start.
-func (p *program) keep(start int) { p.out = append(p.out, p.in.data[start:p.in.pos]...) }
+func (p *program) keep(start int) { p.out = append(p.out, p.in.Data[start:p.in.Pos]...) }
 
 // rule copies an instruction that sets the rule of reg.
 func (p *program) rule(reg uint64, start int) error {
 	if reg > maxRegister {
 		return fmt.Errorf("register %d", reg)
 	}
-	p.rules[reg] = p.in.data[start:p.in.pos]
+	p.rules[reg] = p.in.Data[start:p.in.Pos]
 	p.keep(start)
 	return nil
 }
@@ -200,8 +202,8 @@ func (p *program) restore(reg uint64) error {
 // setLoc decodes the address, of which delve's reader knows one form.
 func (p *program) setLoc() {
 	base := p.section.addr
-	if len(p.section.data) > 0 && len(p.in.data) > 0 {
-		base += uint64(cap(p.section.data) - cap(p.in.data)) // in.data is a part of data
+	if len(p.section.data) > 0 && len(p.in.Data) > 0 {
+		base += uint64(cap(p.section.data) - cap(p.in.Data)) // in.data is a part of data
 	}
 	loc := p.section.pointer(&p.in, p.fde.cie.encoding, base)
 	p.out = append(p.out, frame.DW_CFA_set_loc)

@@ -1,6 +1,10 @@
 package unwind
 
-import "fmt"
+import (
+	"fmt"
+
+	"stackshot/internal/cursor"
+)
 
 // cie is a common information entry, as far as it matters here.
 type cie struct {
@@ -57,8 +61,8 @@ func (s *frameSection) fail(offset uint64, format string, args ...any) error {
 
 // record is the frame of a CIE or FDE: its contents after the length.
 type record struct {
-	offset uint64 // of the length
-	body   cursor // over the whole section, after the CIE id; ends with the record
+	offset uint64        // of the length
+	body   cursor.Cursor // over the whole section, after the CIE id; ends with the record
 	idPos  uint64
 	id     uint64
 	next   uint64 // offset of the record behind
@@ -70,13 +74,13 @@ func (s *frameSection) record(offset uint64) (record, error) {
 	if offset >= uint64(len(s.data)) {
 		return r, s.fail(offset, "outside the section's %d bytes", len(s.data))
 	}
-	c := cursor{data: s.data, pos: int(offset)}
-	length, wide := uint64(c.u32()), false
+	c := cursor.Cursor{Data: s.data, Pos: int(offset)}
+	length, wide := uint64(c.U32()), false
 	if length == 0xffffffff {
-		length, wide = c.u64(), true
+		length, wide = c.U64(), true
 	}
-	r.idPos = uint64(c.pos)
-	if c.bad || length > uint64(c.left()) || length > maxRecord {
+	r.idPos = uint64(c.Pos)
+	if c.Bad || length > uint64(c.Left()) || length > maxRecord {
 		return r, s.fail(offset, "a record of %d bytes", length)
 	}
 	r.next = r.idPos + length
@@ -84,13 +88,13 @@ func (s *frameSection) record(offset uint64) (record, error) {
 		r.end = true
 		return r, nil
 	}
-	c.data = s.data[:r.next]
+	c.Data = s.data[:r.next]
 	if wide && !s.eh {
-		r.id = c.u64()
-	} else if r.id = uint64(c.u32()); r.id == 0xffffffff {
+		r.id = c.U64()
+	} else if r.id = uint64(c.U32()); r.id == 0xffffffff {
 		r.id = ^uint64(0)
 	}
-	if c.bad {
+	if c.Bad {
 		return r, s.fail(offset, "a record of %d bytes", length)
 	}
 	r.body = c
@@ -122,17 +126,17 @@ func (s *frameSection) cieAt(offset uint64) (*cie, error) {
 	}
 	c := &r.body
 	out := &cie{encoding: encAbsolute}
-	version, augmentation := c.u8(), c.str(maxAugmentation)
+	version, augmentation := c.U8(), string(c.Text(maxAugmentation))
 	if version == 4 {
-		if size, segment := c.u8(), c.u8(); size != 8 || segment != 0 {
+		if size, segment := c.U8(), c.U8(); size != 8 || segment != 0 {
 			return nil, s.fail(offset, "addresses of %d bytes, segments of %d", size, segment)
 		}
 	}
-	out.codeAlign, out.dataAlign = c.uleb(), c.sleb()
+	out.codeAlign, out.dataAlign = c.ULEB(), c.SLEB()
 	if version == 1 {
-		out.retReg = uint64(c.u8())
+		out.retReg = uint64(c.U8())
 	} else {
-		out.retReg = c.uleb()
+		out.retReg = c.ULEB()
 	}
 	if version < 1 || version > 4 || version == 2 {
 		return nil, s.fail(offset, "CIE version %d", version)
@@ -140,15 +144,15 @@ func (s *frameSection) cieAt(offset uint64) (*cie, error) {
 	if err := s.augmentation(c, out, augmentation, offset); err != nil {
 		return nil, err
 	}
-	if c.bad {
+	if c.Bad {
 		return nil, s.fail(offset, "the CIE ends early")
 	}
-	out.instructions = c.data[c.pos:]
+	out.instructions = c.Data[c.Pos:]
 	return out, nil
 }
 
 // augmentation reads the part of a CIE that says how its FDEs differ.
-func (s *frameSection) augmentation(c *cursor, out *cie, text string, offset uint64) error {
+func (s *frameSection) augmentation(c *cursor.Cursor, out *cie, text string, offset uint64) error {
 	if text == "" {
 		return nil
 	}
@@ -156,23 +160,23 @@ func (s *frameSection) augmentation(c *cursor, out *cie, text string, offset uin
 		return s.fail(offset, "augmentation %.8q", text)
 	}
 	out.augmented = true
-	data := cursor{data: c.take(c.uleb())}
+	data := cursor.Cursor{Data: c.Take(c.ULEB())}
 	for _, what := range text[1:] {
 		switch what {
 		case 'S':
 			out.signal = true
 		case 'L':
-			data.u8()
+			data.U8()
 		case 'R':
-			out.encoding = data.u8()
+			out.encoding = data.U8()
 		case 'P':
-			s.pointer(&data, data.u8(), 0)
+			s.pointer(&data, data.U8(), 0)
 		case 'B', 'G': // arm64: pointer authentication with key B, tagged stack
 		default: // what follows cannot be told; the length is known
 			return nil
 		}
 	}
-	if data.bad {
+	if data.Bad {
 		return s.fail(offset, "augmentation %.8q ends early", text)
 	}
 	return nil
@@ -180,29 +184,29 @@ func (s *frameSection) augmentation(c *cursor, out *cie, text string, offset uin
 
 // pointer reads a value with a pointer encoding; base is the address of the first
 // byte of c.
-func (s *frameSection) pointer(c *cursor, encoding uint8, base uint64) uint64 {
+func (s *frameSection) pointer(c *cursor.Cursor, encoding uint8, base uint64) uint64 {
 	if encoding == encOmit {
 		return 0
 	}
-	at := base + uint64(c.pos)
+	at := base + uint64(c.Pos)
 	var v uint64
 	switch encoding & 0x0f {
 	case 0x00, 0x04, 0x08, 0x0c:
-		v = c.u64()
+		v = c.U64()
 	case 0x01:
-		v = c.uleb()
+		v = c.ULEB()
 	case 0x02:
-		v = uint64(c.u16())
+		v = uint64(c.U16())
 	case 0x03:
-		v = uint64(c.u32())
+		v = uint64(c.U32())
 	case 0x09:
-		v = uint64(c.sleb())
+		v = uint64(c.SLEB())
 	case 0x0a:
-		v = uint64(int16(c.u16()))
+		v = uint64(int16(c.U16()))
 	case 0x0b:
-		v = uint64(int32(c.u32()))
+		v = uint64(int32(c.U32()))
 	default:
-		c.bad = true
+		c.Bad = true
 	}
 	if encoding&0x70 == encPCRel {
 		v += at
@@ -233,11 +237,11 @@ func (s *frameSection) fdeAt(r *record, cies map[uint64]*cie) (*fde, error) {
 	out := &fde{cie: common, begin: s.pointer(c, common.encoding, s.addr)}
 	out.end = out.begin + s.pointer(c, common.encoding&0x0f, 0)
 	if common.augmented {
-		c.take(c.uleb())
+		c.Take(c.ULEB())
 	}
-	if c.bad || out.end < out.begin {
+	if c.Bad || out.end < out.begin {
 		return nil, s.fail(r.offset, "an FDE that ends early or has no range")
 	}
-	out.instructions = c.data[c.pos:]
+	out.instructions = c.Data[c.Pos:]
 	return out, nil
 }

@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"slices"
 	"sort"
+
+	"stackshot/internal/cursor"
 )
 
 // searchTable is the sorted table of .eh_frame_hdr.
@@ -24,8 +26,8 @@ const maxCIEs = 1 << 10
 func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 	n := len(h.entries) / searchEntry
 	at := func(i, field int) uint64 {
-		c := cursor{data: h.entries, pos: i*searchEntry + field}
-		return h.base + uint64(int32(c.u32()))
+		c := cursor.Cursor{Data: h.entries, Pos: i*searchEntry + field}
+		return h.base + uint64(int32(c.U32()))
 	}
 	i := sort.Search(n, func(i int) bool { return at(i, 0) > pc })
 	if i == 0 {
@@ -81,10 +83,10 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 	if err != nil {
 		return err
 	}
-	c := cursor{data: data}
-	version, ptrEnc, countEnc, tableEnc := c.u8(), c.u8(), c.u8(), c.u8()
+	c := cursor.Cursor{Data: data}
+	version, ptrEnc, countEnc, tableEnc := c.U8(), c.U8(), c.U8(), c.U8()
 	frames := s.pointer(&c, ptrEnc, p.Vaddr)
-	if c.bad || version != 1 || ptrEnc&0x70 != encPCRel || ptrEnc&encIndirect != 0 {
+	if c.Bad || version != 1 || ptrEnc&0x70 != encPCRel || ptrEnc&encIndirect != 0 {
 		return &FormatError{".eh_frame_hdr", 0, "not a header that says where .eh_frame is"}
 	}
 	if len(s.data) == 0 {
@@ -96,11 +98,11 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 	if countEnc != 0x03 || tableEnc != encDataRel|0x0b {
 		return nil
 	}
-	count := uint64(c.u32())
-	if c.bad || count > uint64(c.left())/searchEntry {
+	count := uint64(c.U32())
+	if c.Bad || count > uint64(c.Left())/searchEntry {
 		return &FormatError{".eh_frame_hdr", 8, "more entries than it has room for"}
 	}
-	s.hdr = &searchTable{c.take(count * searchEntry), p.Vaddr}
+	s.hdr = &searchTable{c.Take(count * searchEntry), p.Vaddr}
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/cursor"
 	"stackshot/kcdata"
 )
 
@@ -149,8 +150,8 @@ func (k *taken) readStack(t testing.TB, size, links int) {
 		if _, err := mem.ReadAt(pair, int64(fp)); err != nil {
 			break
 		}
-		c := cursor{data: pair}
-		next, ret := c.u64(), c.u64()
+		c := cursor.Cursor{Data: pair}
+		next, ret := c.U64(), c.U64()
 		k.in.Chain = append(k.in.Chain, kcdata.LinuxUserLink{FP: fp, PC: ret})
 		low, fp = fp+1, next
 	}
