@@ -94,6 +94,18 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
+// AppendSLEB writes what SLEB reads; encoding/binary.AppendUvarint what ULEB does.
+func AppendSLEB(b []byte, v int64) []byte {
+	for {
+		low := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && low&0x40 == 0 || v == -1 && low&0x40 != 0 {
+			return append(b, low)
+		}
+		b = append(b, low|0x80)
+	}
+}
+
 // Text reads to a NUL and past it: what stands before, a part of Data, of at most
 // max bytes.
 func (c *Cursor) Text(max int) []byte {

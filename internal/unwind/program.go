@@ -176,7 +176,7 @@ func (p *program) restate(reg uint64, op byte, offset int64) error {
 	if reg > maxRegister {
 		return fmt.Errorf("register %d", reg)
 	}
-	text := appendSLEB(appendULEB([]byte{op}, reg), offset)
+	text := cursor.AppendSLEB(binary.AppendUvarint([]byte{op}, reg), offset)
 	p.rules[reg] = text
 	p.out = append(p.out, text...)
 	return nil
@@ -193,7 +193,7 @@ func (p *program) restore(reg uint64) error {
 	}
 	text, ok := p.initial[reg]
 	if !ok {
-		text = appendULEB([]byte{frame.DW_CFA_same_value}, reg)
+		text = binary.AppendUvarint([]byte{frame.DW_CFA_same_value}, reg)
 	}
 	p.out = append(p.out, text...)
 	return nil
@@ -229,9 +229,9 @@ func run(f *fde, common, own []byte, pc uint64) (ctx *frame.FrameContext, err er
 
 func plainRecords(f *fde, common, own []byte) []byte {
 	body := append(binary.LittleEndian.AppendUint32(nil, 0xffffffff), 3, 0) // CIE id, version, no augmentation
-	body = appendULEB(body, f.cie.codeAlign)
-	body = appendSLEB(body, f.cie.dataAlign)
-	body = append(appendULEB(body, f.cie.retReg), common...)
+	body = binary.AppendUvarint(body, f.cie.codeAlign)
+	body = cursor.AppendSLEB(body, f.cie.dataAlign)
+	body = append(binary.AppendUvarint(body, f.cie.retReg), common...)
 	out := append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
 
 	body = binary.LittleEndian.AppendUint32(nil, 0) // the CIE is at 0
