@@ -13,6 +13,7 @@ import (
 
 // Small files that would make much of themselves.
 
+// Deflate has its bound by itself, zstd has none.
 func TestK10UnwrapBombs(t *testing.T) {
 	body := make([]byte, 64<<20)
 	var z bytes.Buffer
@@ -21,16 +22,10 @@ func TestK10UnwrapBombs(t *testing.T) {
 	_, err = w.Write(body)
 	ok(t, err)
 	ok(t, w.Close())
-	deflate := deflated(t, body)
-	for what, b := range map[string][]byte{
-		"zstd": z.Bytes(),
-		"zlib": envelopeOf(t, algorithmZlib, deflate, uint64(len(deflate)), uint64(len(body))),
-	} {
-		plain, _, err := Unwrap(b, 1<<30)
-		wantFormat(t, err, ErrTooLarge)
-		if plain != nil {
-			t.Errorf("%s: %d bytes became %d", what, len(b), len(plain))
-		}
+	plain, _, err := Unwrap(z.Bytes(), 1<<30)
+	wantFormat(t, err, ErrTooLarge)
+	if plain != nil {
+		t.Errorf("%d bytes became %d", z.Len(), len(plain))
 	}
 }
 
