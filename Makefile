@@ -19,8 +19,8 @@ vm-kernels:
 
 # 6.1 has no trap: what loads there, and why the rest does not.
 vm-quick: vm-kernels
-	$(vmtest) -kernel 6.1 -limit 3m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
-	$(vmtest) matrix -quick -limit 4m -run '$(quick)' $(packages)
+	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
+	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages)
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
