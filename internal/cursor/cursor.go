@@ -60,6 +60,23 @@ func (c *Cursor) U64() uint64 {
 	return 0
 }
 
+// Length reads the length of what follows, and whether offsets in that are of 8
+// bytes, not 4 (DWARF 5, section 7.4).
+func (c *Cursor) Length() (n uint64, wide bool) {
+	if n = uint64(c.U32()); n == 0xffffffff {
+		return c.U64(), true
+	}
+	return n, false
+}
+
+// Offset reads a number of 8 bytes if wide, else of 4.
+func (c *Cursor) Offset(wide bool) uint64 {
+	if wide {
+		return c.U64()
+	}
+	return uint64(c.U32())
+}
+
 // A LEB128 number of 64 bits has at most ten bytes.
 const maxLEB = 10
 

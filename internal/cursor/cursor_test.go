@@ -26,6 +26,22 @@ func TestNumbersReadAsWritten(t *testing.T) {
 	}
 }
 
+func TestLengthsOfBothWidths(t *testing.T) {
+	for text, want := range map[string]struct {
+		n, off uint64
+		wide   bool
+	}{
+		"\x05\x00\x00\x00\x07\x00\x00\x00":                                                 {5, 7, false},
+		"\xff\xff\xff\xff\x05\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x01\x00\x00\x00": {5, 7 | 1<<32, true},
+	} {
+		c := Cursor{Data: []byte(text)}
+		n, wide := c.Length()
+		if off := c.Offset(wide); n != want.n || wide != want.wide || off != want.off || c.Bad || c.Left() > 0 {
+			t.Errorf("%q: %d, %v, %#x", text, n, wide, off)
+		}
+	}
+}
+
 // Whatever is read past the end: zero, and bad for good.
 func TestEndIsNotPassed(t *testing.T) {
 	reads := map[string]func(*Cursor) uint64{

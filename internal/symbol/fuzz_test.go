@@ -123,7 +123,7 @@ func readAll(t *testing.T, b []byte, at uint64) {
 		}
 		var lines *lineTable
 		if sections, err := f.debugSections(); err == nil {
-			lines, _ = openLines(ctx, sections)
+			lines, _ = newLineTable(ctx, sections)
 		}
 		for _, a := range addrs {
 			f.Vaddr(a)

@@ -203,18 +203,18 @@ func TestAbbreviationsWithinEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openLines(t.Context(), sections); !errors.Is(err, ErrTooBig) {
+	if _, err := newLineTable(t.Context(), sections); !errors.Is(err, ErrTooBig) {
 		t.Errorf("%d units share %d bytes: %v", n, len(abbrev), err)
 	}
 }
 
 // A length of one byte for each unit makes many of few bytes.
 func TestManyUnits(t *testing.T) {
-	if err := checkUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, ErrDamaged) {
+	if _, err := readUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, ErrDamaged) {
 		t.Error(err)
 	}
 	unit := []byte{7, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8}
-	if err := checkUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, ErrTooBig) {
+	if _, err := readUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, ErrTooBig) {
 		t.Error(err)
 	}
 }

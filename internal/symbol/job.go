@@ -212,7 +212,7 @@ func (r *Resolver) learnLines(c *call, k *known, sections []debugSection, o *out
 		return
 	}
 	var err error
-	k.lines, err = openLines(c.ctx, sections)
+	k.lines, err = newLineTable(c.ctx, sections)
 	if err != nil {
 		o.note(fmt.Errorf("lines: %w", err))
 		k.lines, k.noLines = nil, true

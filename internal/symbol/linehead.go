@@ -91,10 +91,8 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 	}
 	h := &lineHead{names: fileNames{comp: comp[:min(len(comp), maxFileName)]}}
 	c := &cursor.Cursor{Data: in.line[off:]}
-	length := uint64(c.U32())
-	if h.wide = length == 0xffffffff; h.wide {
-		length = c.U64()
-	}
+	length, wide := c.Length()
+	h.wide = wide
 	c = &cursor.Cursor{Data: c.Take(length)}
 	if h.version = c.U16(); h.version < 2 || h.version > 5 {
 		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, ErrDamaged)
@@ -102,7 +100,7 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 	if h.version >= 5 {
 		c.Take(2) // sizes of addresses and of segment selectors: the instructions tell
 	}
-	head := &cursor.Cursor{Data: c.Take(h.offset(c))}
+	head := &cursor.Cursor{Data: c.Take(c.Offset(h.wide))}
 	if c.Bad {
 		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, ErrDamaged)
 	}
@@ -116,14 +114,6 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), ErrDamaged)
 	}
 	return h, c.Take(uint64(c.Left())), nil
-}
-
-// offset reads a number of the size that this table has.
-func (h *lineHead) offset(c *cursor.Cursor) uint64 {
-	if h.wide {
-		return c.U64()
-	}
-	return uint64(c.U32())
 }
 
 func (h *lineHead) readNumbers(c *cursor.Cursor) {
@@ -206,11 +196,11 @@ func (h *lineHead) field(c *cursor.Cursor, in *lineTexts, form uint64) (text []b
 	case formString:
 		text = c.Text(maxFileName)
 	case formStrp:
-		text = textAt(in.str, h.offset(c))
+		text = textAt(in.str, c.Offset(h.wide))
 	case formLineStr:
-		text = textAt(in.lineStr, h.offset(c))
+		text = textAt(in.lineStr, c.Offset(h.wide))
 	case formStrpSup:
-		h.offset(c)
+		c.Offset(h.wide)
 	case formUdata, formStrx:
 		n = c.ULEB()
 	case formData1:

@@ -39,8 +39,8 @@ func (m *lineMachine) run(ctx context.Context) ([]lineRow, error) {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if len(m.rows)*16 > maxUnitBytes || len(m.head.names.files) > maxLineFiles {
-			return nil, fmt.Errorf("%d rows, %d files: %w", len(m.rows), len(m.head.names.files), ErrTooBig)
+		if len(m.rows)*16 > maxUnitBytes {
+			return nil, fmt.Errorf("%d rows: %w", len(m.rows), ErrTooBig)
 		}
 		m.step()
 		if m.in.Bad {
@@ -108,9 +108,9 @@ func (m *lineMachine) extended() {
 
 // advance goes on by operations, of which an instruction may have several.
 func (m *lineMachine) advance(ops uint64) {
-	max := uint64(m.head.maxOps)
-	m.addr += uint64(m.head.minInst) * ((m.opIndex + ops) / max)
-	m.opIndex = (m.opIndex + ops) % max
+	each := uint64(m.head.maxOps)
+	m.addr += uint64(m.head.minInst) * ((m.opIndex + ops) / each)
+	m.opIndex = (m.opIndex + ops) % each
 }
 
 func (m *lineMachine) emit() {

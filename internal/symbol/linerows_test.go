@@ -2,7 +2,6 @@ package symbol
 
 import (
 	"bytes"
-	"context"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
@@ -11,8 +10,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-
-	"stackshot/internal/cursor"
 )
 
 // theirs reads a unit's lines by debug/dwarf, which is fit for files that a
@@ -42,25 +39,6 @@ func theirs(t testing.TB, d *dwarf.Data, unit *dwarf.Entry) (rows []lineRow, nam
 		}
 		rows, names = append(rows, row), append(names, name)
 	}
-}
-
-func ours(t testing.TB, texts *lineTexts, unit *dwarf.Entry) ([]lineRow, *fileNames) {
-	t.Helper()
-	off, ok := unit.Val(dwarf.AttrStmtList).(int64)
-	if !ok {
-		return nil, nil
-	}
-	comp, _ := unit.Val(dwarf.AttrCompDir).(string)
-	head, code, err := readLineHead(texts, uint64(off), comp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := lineMachine{head: head, in: cursor.Cursor{Data: code}}
-	rows, err := m.run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows, &head.names
 }
 
 func sectionOf(t testing.TB, f *elf.File, name string) []byte {
@@ -115,7 +93,10 @@ func TestLineRowsAreDebugDWARFs(t *testing.T) {
 func sameRows(t *testing.T, prog string, d *dwarf.Data, texts *lineTexts, unit *dwarf.Entry) int {
 	t.Helper()
 	want, files := theirs(t, d, unit)
-	got, names := ours(t, texts, unit)
+	got, names, err := readRows(t.Context(), texts, unit)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%s, unit %#x: %d rows, debug/dwarf reads %d", prog, unit.Offset, len(got), len(want))
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"debug/dwarf"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -18,9 +17,6 @@ const (
 	maxUnitBytes = 64 << 20
 	// maxUnitRanges bounds the pieces of code of all units.
 	maxUnitRanges = 4 << 20
-
-	unitCompile  = 1 // DW_UT_compile
-	unitSkeleton = 4 // DW_UT_skeleton
 )
 
 // lineTable finds source lines and inlined functions in the DWARF of one file.
@@ -73,8 +69,11 @@ func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, err
 		b[sections[i].name] = data
 		t.size += len(data)
 	}
+	units, err := readUnits(b[".debug_info"], b[".debug_abbrev"])
+	if err != nil {
+		return nil, fmt.Errorf(".debug_info: %w", err)
+	}
 	t.texts = lineTexts{line: b[".debug_line"], lineStr: b[".debug_line_str"], str: b[".debug_str"]}
-	var err error
 	t.data, err = dwarf.New(b[".debug_abbrev"], nil, nil, b[".debug_info"], nil, nil, b[".debug_ranges"], b[".debug_str"])
 	if err != nil {
 		return nil, fmt.Errorf(".debug_info: %w", err)
@@ -87,17 +86,20 @@ func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, err
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return t, t.index(ctx, b[".debug_info"])
+	return t, t.index(ctx, units)
 }
 
 // index notes which unit has which code.
-func (t *lineTable) index(ctx context.Context, info []byte) error {
-	for _, off := range unitOffsets(info) {
+func (t *lineTable) index(ctx context.Context, units []unitHead) error {
+	for _, u := range units {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if u.first == 0 {
+			continue
+		}
 		r := t.data.Reader()
-		r.Seek(off)
+		r.Seek(u.first)
 		e, err := r.Next()
 		if err != nil || e == nil || e.Tag != dwarf.TagCompileUnit {
 			continue // of this unit nothing is known
@@ -114,39 +116,6 @@ func (t *lineTable) index(ctx context.Context, info []byte) error {
 	}
 	slices.SortFunc(t.ranges, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })
 	return nil
-}
-
-// unitOffsets lists where the first entry of each unit is, by the headers of
-// DWARF 2 to 5. The reader of debug/dwarf can go from unit to unit too, but
-// walks the last one whole, and calls itself for each level.
-func unitOffsets(info []byte) (out []dwarf.Offset) {
-	le := binary.LittleEndian
-	for at := uint64(0); at+12 <= uint64(len(info)); {
-		length, head, word := uint64(le.Uint32(info[at:])), at+4, uint64(4)
-		if length == 0xffffffff {
-			if at+24 > uint64(len(info)) {
-				break
-			}
-			length, head, word = le.Uint64(info[at+4:]), at+12, 8
-		}
-		if length < 8 || length > uint64(len(info))-head {
-			break
-		}
-		first := head + 2 + word + 1
-		if le.Uint16(info[head:]) >= 5 {
-			first++
-			if kind := info[head+2]; kind == unitSkeleton {
-				first += 8 // the id of its .dwo file
-			} else if kind != unitCompile {
-				first = 0 // no code in it
-			}
-		}
-		if first > 0 {
-			out = append(out, dwarf.Offset(first))
-		}
-		at = head + length
-	}
-	return out
 }
 
 // dies goes through entries that follow each other.
@@ -225,22 +194,28 @@ func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) 
 }
 
 func (u *unit) readLines(ctx context.Context, in *lineTexts, e *dwarf.Entry) error {
+	var err error
+	if u.rows, u.names, err = readRows(ctx, in, e); err != nil {
+		return err
+	}
+	u.sortRows()
+	return nil
+}
+
+// readRows reads the line table of the unit that e is of, in its own order.
+func readRows(ctx context.Context, in *lineTexts, e *dwarf.Entry) ([]lineRow, fileNames, error) {
 	off, ok := e.Val(dwarf.AttrStmtList).(int64)
 	if !ok {
-		return nil // it has no lines
+		return nil, fileNames{}, nil // it has no lines
 	}
 	comp, _ := e.Val(dwarf.AttrCompDir).(string)
 	head, code, err := readLineHead(in, uint64(off), comp)
 	if err != nil {
-		return err
+		return nil, fileNames{}, err
 	}
 	m := &lineMachine{head: head, in: cursor.Cursor{Data: code}}
-	if u.rows, err = m.run(ctx); err != nil {
-		return err
-	}
-	u.names = head.names
-	u.sortRows()
-	return nil
+	rows, err := m.run(ctx)
+	return rows, head.names, err
 }
 
 // sortRows orders by address. Where a sequence ends and another begins, the

@@ -1,7 +1,7 @@
 package symbol
 
 import (
-	"context"
+	"debug/dwarf"
 	"fmt"
 
 	"stackshot/internal/cursor"
@@ -15,79 +15,71 @@ const (
 	// Compilers and linkers give each table a place of its own.
 	maxAbbrevShare = 2
 
+	unitCompile  = 1 // DW_UT_compile
+	unitSkeleton = 4 // DW_UT_skeleton
+
 	formImplicitConst = 0x21
 )
 
-// openLines makes the table of lines of sections that are fit for it.
-func openLines(ctx context.Context, sections []debugSection) (*lineTable, error) {
-	var info, abbrev []byte
-	for i := range sections {
-		s := &sections[i]
-		if s.name != ".debug_info" && s.name != ".debug_abbrev" {
-			continue
-		}
-		b, err := s.unpack()
-		if err != nil {
-			return nil, err
-		}
-		if s.name == ".debug_info" {
-			info = b
-		} else {
-			abbrev = b
-		}
-	}
-	if err := checkUnits(info, abbrev); err != nil {
-		return nil, fmt.Errorf(".debug_info: %w", err)
-	}
-	return newLineTable(ctx, sections)
+// unitHead is what the header of a unit says, of DWARF 2 to 5.
+type unitHead struct {
+	abbrev uint64       // where its abbreviations begin
+	first  dwarf.Offset // its first entry; 0: it has no code
 }
 
-// checkUnits refuses units that are too many, or whose tables of abbreviations lie
-// within each other.
-func checkUnits(info, abbrev []byte) error {
+// readUnits lists the units. It refuses those that are too many, or whose tables of
+// abbreviations lie within each other. The reader of debug/dwarf can go from unit
+// to unit too, but walks the last one whole, and calls itself for each level.
+func readUnits(info, abbrev []byte) (units []unitHead, err error) {
 	seen := map[uint64]bool{}
-	units, left := 0, maxAbbrevShare*len(abbrev)
+	left := maxAbbrevShare * len(abbrev)
 	for c := (cursor.Cursor{Data: info}); c.Left() > 0; {
-		off, empty, ok := nextUnit(&c)
+		u, empty, ok := nextUnit(&c)
 		if !ok {
-			return fmt.Errorf("a unit that ends before offset %#x: %w", c.Pos, ErrDamaged)
+			return nil, fmt.Errorf("a unit that ends before offset %#x: %w", c.Pos, ErrDamaged)
 		}
 		if empty {
 			continue
 		}
-		if units++; units > maxUnits {
-			return fmt.Errorf("more than %d units: %w", maxUnits, ErrTooBig)
+		if units = append(units, u); len(units) > maxUnits {
+			return nil, fmt.Errorf("more than %d units: %w", maxUnits, ErrTooBig)
 		}
-		if seen[off] || off >= uint64(len(abbrev)) {
+		if seen[u.abbrev] || u.abbrev >= uint64(len(abbrev)) {
 			continue
 		}
-		seen[off] = true
-		if left -= abbrevLen(abbrev[off:]); left < 0 {
-			return fmt.Errorf("%d tables of abbreviations within %d bytes: %w", len(seen), len(abbrev), ErrTooBig)
+		seen[u.abbrev] = true
+		if left -= abbrevLen(abbrev[u.abbrev:]); left < 0 {
+			return nil, fmt.Errorf("%d tables of abbreviations within %d bytes: %w", len(seen), len(abbrev), ErrTooBig)
 		}
 	}
-	return nil
+	return units, nil
 }
 
-// nextUnit passes over a unit and returns where its abbreviations are.
-func nextUnit(c *cursor.Cursor) (off uint64, empty, ok bool) {
-	length, wide := uint64(c.U32()), false
-	if length == 0xffffffff {
-		length, wide = c.U64(), true
-	}
-	u := cursor.Cursor{Data: c.Take(length)}
+// nextUnit passes over a unit.
+func nextUnit(c *cursor.Cursor) (u unitHead, empty, ok bool) {
+	length, wide := c.Length()
+	begin := c.Pos
+	in := cursor.Cursor{Data: c.Take(length)}
 	if c.Bad || length == 0 {
-		return 0, true, !c.Bad
+		return u, true, !c.Bad
 	}
-	if u.U16() >= 5 {
-		u.Take(2) // kind of unit, size of an address
+	version, kind := in.U16(), uint8(unitCompile)
+	if version >= 5 {
+		kind = in.U8()
+		in.U8() // size of an address
 	}
-	if wide {
-		off = u.U64()
-	} else {
-		off = uint64(u.U32())
+	u.abbrev = in.Offset(wide)
+	ok = !in.Bad
+	if version < 5 {
+		in.U8() // size of an address
 	}
-	return off, false, !u.Bad
+	if kind == unitSkeleton {
+		in.Take(8) // the id of its .dwo file
+	}
+	if (kind == unitCompile || kind == unitSkeleton) && !in.Bad && in.Left() > 0 {
+		u.first = dwarf.Offset(begin + in.Pos)
+	}
+	return u, false, ok
 }
 
 // abbrevLen is the length of a table of abbreviations: to its end, or that of b.

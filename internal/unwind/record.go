@@ -75,10 +75,7 @@ func (s *frameSection) record(offset uint64) (record, error) {
 		return r, s.fail(offset, "outside the section's %d bytes", len(s.data))
 	}
 	c := cursor.Cursor{Data: s.data, Pos: int(offset)}
-	length, wide := uint64(c.U32()), false
-	if length == 0xffffffff {
-		length, wide = c.U64(), true
-	}
+	length, wide := c.Length()
 	r.idPos = uint64(c.Pos)
 	if c.Bad || length > uint64(c.Left()) || length > maxRecord {
 		return r, s.fail(offset, "a record of %d bytes", length)
