@@ -58,14 +58,14 @@ func program(t *testing.T) (pid int, path string) {
 		t.Fatal(err)
 	}
 	pid = startChild(t, exec.Command("sh", "-c", `echo ready; exec "$0" 600`, path), "ready").pid
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); exe == path && strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)), "libc") {
-			return pid, path
-		}
-		if time.Now().After(end) {
-			t.Fatal("it does not start")
-		}
+	err = testtask.WaitFor(10*time.Second, func() (bool, error) {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return exe == path && strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)), "libc"), nil
+	})
+	if err != nil {
+		t.Fatalf("it does not start: %v", err)
 	}
+	return pid, path
 }
 
 // wantMaps holds a task's mappings against /proc/PID/maps, and their build-ids
@@ -390,9 +390,10 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	for range 20 {
 		round()
 	}
-	for end := time.Now().Add(10 * time.Second); count("/proc/self/fd") > fds || count("/proc/self/task") > threads+12; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) { // the runtime's own threads come and go
-			t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now", fds, count("/proc/self/fd"), threads, count("/proc/self/task"))
-		}
+	err := testtask.WaitFor(10*time.Second, func() (bool, error) { // the runtime's own threads come and go
+		return count("/proc/self/fd") <= fds && count("/proc/self/task") <= threads+12, nil
+	})
+	if err != nil {
+		t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now: %v", fds, count("/proc/self/fd"), threads, count("/proc/self/task"), err)
 	}
 }

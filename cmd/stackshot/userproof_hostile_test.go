@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
 
@@ -65,10 +66,8 @@ func TestUserProofStalledBinaryAskedFor(t *testing.T) {
 		t.Error("nothing hangs: this test shows nothing")
 	}
 	p.FS.Release()
-	for end := time.Now().Add(10 * time.Second); len(readers()) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("reader processes %v are left", readers())
-		}
+	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(readers()) == 0, nil }); err != nil {
+		t.Fatalf("reader processes %v are left: %v", readers(), err)
 	}
 }
 

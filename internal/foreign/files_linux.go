@@ -108,7 +108,7 @@ func do[T any](f *Files, w Where, job func(h handle, late *atomic.Bool) (T, erro
 		return zero, at("read", w, err)
 	}
 	if result.err != nil {
-		return zero, named(f, w, result.err)
+		return zero, f.named(w, result.err)
 	}
 	return result.value, nil
 }
@@ -123,7 +123,7 @@ func (f *Files) handle() handle {
 }
 
 // named gives an error the file's name, unless it has one.
-func named(f *Files, w Where, err error) error {
+func (f *Files) named(w Where, err error) error {
 	var pe *fs.PathError
 	switch {
 	case errors.Is(err, procfs.ErrTimeout): // a process was slower than the pool's own clock

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testtask"
 )
 
 const testLimit = 200 * time.Millisecond
@@ -318,10 +319,8 @@ func TestInvariant2FourHang(t *testing.T) {
 		t.Errorf("refusing took %v", took)
 	}
 	close(loose)
-	for end := time.Now().Add(5 * time.Second); f.Hanging() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("they do not come loose")
-		}
+	if err := testtask.WaitFor(5*time.Second, func() (bool, error) { return f.Hanging() == 0, nil }); err != nil {
+		t.Fatalf("they do not come loose: %v", err)
 	}
 	if v, err := f.Load(path, whole); err != nil || string(v.([]byte)) != "content" {
 		t.Errorf("afterwards: %v, %v", v, err)
@@ -390,9 +389,10 @@ func TestNothingLeft(t *testing.T) {
 	for range 200 {
 		round(5)
 	}
-	for end := time.Now().Add(5 * time.Second); count("/proc/self/fd") > fds || count("/proc/self/task") > threads+8; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now", fds, count("/proc/self/fd"), threads, count("/proc/self/task"))
-		}
+	err := testtask.WaitFor(5*time.Second, func() (bool, error) {
+		return count("/proc/self/fd") <= fds && count("/proc/self/task") <= threads+8, nil
+	})
+	if err != nil {
+		t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now: %v", fds, count("/proc/self/fd"), threads, count("/proc/self/task"), err)
 	}
 }

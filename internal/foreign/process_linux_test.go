@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
 
@@ -81,10 +82,8 @@ func children(t *testing.T) (states string) {
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within 10 s: %s; children %q", what, children(t))
-		}
+	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return ok(), nil }); err != nil {
+		t.Fatalf("%s: %v; children %q", what, err, children(t))
 	}
 }
 

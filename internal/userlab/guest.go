@@ -50,8 +50,11 @@ func Prebuild(dir, gcc string) error {
 
 // prebuilt is where a program is that would be built as out; "" where it is not.
 func prebuilt(out string) string {
+	if !Guest() {
+		return ""
+	}
 	path := filepath.Join(os.Getenv(PrebuiltVar), filepath.Base(out))
-	if _, err := os.Stat(path); !Guest() || err != nil {
+	if _, err := os.Stat(path); err != nil {
 		return ""
 	}
 	return path
