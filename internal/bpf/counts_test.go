@@ -14,17 +14,24 @@ import (
 // them than those tried have four fifths of that left.
 const mostInstructions = 200_000
 
+// mustLoad ends a test whose objects did not load: as a failure, unless this kernel
+// or our rights cannot have them and nothing says that they must.
+func mustLoad(tb testing.TB, err error) {
+	tb.Helper()
+	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
+		tb.Skip(err)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Every program of every object loads, or its kernel lacks what it asks for,
 // and is verified in few instructions. The counts are part of the test's output
 // even where it passes.
 func TestInstructionCounts(t *testing.T) {
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2, User: userAnywhere})
-	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustLoad(t, err)
 	defer o.Close()
 	for _, m := range o.Missing {
 		t.Errorf("program %s: %v", m.Program, m.Why)

@@ -39,12 +39,7 @@ type mapleFinder struct {
 func newMapleFinder(t testing.TB, forgetful bool) *mapleFinder {
 	t.Helper()
 	o, err := Load(Config{CPUs: 1, SelfTgid: uint32(os.Getpid())})
-	if err != nil && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustLoad(t, err)
 	o.Close()
 	object := map[string][]byte{"amd64": mapleX86, "arm64": mapleARM64}[runtime.GOARCH]
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))

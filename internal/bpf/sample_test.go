@@ -16,12 +16,7 @@ func loadSampler(t *testing.T, cfg Config) *Objects {
 	t.Helper()
 	cfg.CPUs = 1024
 	o, err := LoadSampler(cfg)
-	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustLoad(t, err)
 	t.Cleanup(func() { o.Close() })
 	return o
 }
