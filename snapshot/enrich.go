@@ -149,8 +149,7 @@ func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	if err != nil {
 		return err.Error()
 	}
-	const tick = 1_000_000_000 / userHz
-	if t.linux.Present&kcdata.TaskHasTimes != 0 && st.StartTime != t.linux.StartBoottime/tick {
+	if t.linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.linux.StartBoottime) {
 		return "the number belongs to another task by now"
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
+	"stackshot/internal/timens"
 	"stackshot/kcdata"
 )
 
@@ -67,9 +68,9 @@ func (h *host) textAddr() uint64 {
 	return h.kallsyms.TextAddr()
 }
 
-// clocks reads the three clocks next to each other, ns.
+// clocks reads the machine's three clocks next to each other, ns.
 func clocks() (monotonic, boottime, realtime uint64) {
-	return readClock(unix.CLOCK_MONOTONIC), readClock(unix.CLOCK_BOOTTIME), readClock(unix.CLOCK_REALTIME)
+	return readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic), readClock(unix.CLOCK_BOOTTIME) - uint64(timens.Boottime), readClock(unix.CLOCK_REALTIME)
 }
 
 func readClock(id int32) uint64 {

@@ -95,7 +95,7 @@ func (r *reader) exitSnapshot(w *section, tgid int, st *procfs.ProcStat) {
 func (r *reader) taskSnapshot(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
 	snap := kcdata.TaskSnapshot{
 		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64,
-		Faults: uint32(st.MinFlt + st.MajFlt), Pageins: uint32(st.MajFlt), StartSec: bootEpoch()/second + st.StartTime/userHz,
+		Faults: uint32(st.MinFlt + st.MajFlt), Pageins: uint32(st.MajFlt), StartSec: (bootEpoch() + st.StartBoottime()) / second,
 	}
 	copy(snap.Comm[:31], st.Comm)
 	if status.Present&procfs.StatusHasMemory != 0 {
@@ -137,7 +137,7 @@ func taskOf(tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) kcdata.Lin
 	lx := kcdata.LinuxTask{
 		Tgid: uint32(tgid), Ppid: uint32(st.PPID), Pgid: uint32(st.PGRP), Sid: uint32(st.Session),
 		UID: status.UID[0], GID: status.GID[0], EUID: status.UID[1], EGID: status.GID[1],
-		NrThreads: uint32(st.NumThreads), StartBoottime: st.StartTime * tickNs,
+		NrThreads: uint32(st.NumThreads), StartBoottime: st.StartBoottime(),
 	}
 	lx.Present = kcdata.TaskHasTimes | kcdata.TaskHasThreadCount
 	if status.Pid != 0 {

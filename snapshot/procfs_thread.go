@@ -117,7 +117,7 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 	lx := kcdata.LinuxThread{
 		Tid: uint32(st.PID), Tgid: uint32(tgid), Flags: st.Flags, CPU: st.Processor, Policy: st.Policy,
 		Prio: st.Priority + 100, RtPriority: st.RTPriority, Nice: st.Nice, ExitCode: st.ExitCode,
-		StartBoottime: st.StartTime * tickNs,
+		StartBoottime: st.StartBoottime(),
 		Utime:         st.Utime * tickNs, Stime: st.Stime * tickNs, MinFlt: st.MinFlt, MajFlt: st.MajFlt,
 	}
 	lx.State, lx.ExitState = stateOf(st.State)

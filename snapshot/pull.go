@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 	"stackshot/workqueue"
 )
@@ -43,7 +44,7 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 		return nil, err
 	}
 	p := &pull{options: o, plan: plan, objects: objects, config: cfg, userWhy: why, level: IsolationFIFO}
-	err = errors.Join(probeCensus(p.objects), p.hire(h))
+	err = errors.Join(checkClock(p.objects), p.hire(h))
 	if err == nil && o.Prompt {
 		err = p.hook()
 	}
@@ -51,6 +52,26 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
+}
+
+// clockSlack is more than the clock that programs may read from an NMI too can be
+// behind, or ahead of, CLOCK_MONOTONIC (ktime_get_mono_fast_ns,
+// kernel/time/timekeeping.c).
+const clockSlack = int64(time.Millisecond)
+
+// checkClock holds the clock that deadlines are written in against the one that
+// they are read in. Where they differ no stop would end when it should.
+func checkClock(o *bpf.Objects) error {
+	from := nanotime()
+	if err := probeCensus(o); err != nil {
+		return err
+	}
+	to, kernel := nanotime(), int64(o.Control.KtimeNs)
+	if kernel < from-clockSlack || kernel > to+clockSlack {
+		return fmt.Errorf("%w: CLOCK_MONOTONIC is %v ahead of the kernel's own clock, and /proc/self/timens_offsets says %v",
+			bpf.ErrUnsupported, time.Duration(ownNanotime()-kernel), time.Duration(timens.Monotonic))
+	}
+	return nil
 }
 
 // probeCensus runs the census over this process alone: it shows that iterators

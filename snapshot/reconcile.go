@@ -43,7 +43,7 @@ func (s *Session) reconcile(c *captured) {
 	s.recordHidden(c, missing)
 }
 
-// stopTicks is the stop in ticks since boot, the unit of /proc's start times.
+// stopTicks is the stop in ticks since boot.
 func stopTicks(c *captured) uint64 {
 	mono, boot, _ := clocks()
 	return (c.capture.StopNs + boot - mono) / tickNs
@@ -51,7 +51,7 @@ func stopTicks(c *captured) uint64 {
 
 func (s *Session) startedBefore(tgid int, ticks uint64) bool {
 	st, err := s.proc.Stat(tgid)
-	return err == nil && st.StartTime < ticks
+	return err == nil && st.StartBoottime()/tickNs < ticks
 }
 
 func (s *Session) leaveOut(c *captured, tgids []int) {

@@ -132,7 +132,10 @@ func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
 	t := e.newTry(j, team)
 	t.trap = e.loaded
 	s := e.loaded.Stop
-	*s = bpf.Stop{HoldNs: uint64(holdBudget), Chunk: e.chunk(len(team)), Split: e.split, Asked: uint32(len(j.pids))}
+	*s = bpf.Stop{
+		ArriveNs: uint64(t.arrivalBudget), PauseNs: uint64(t.pauseBudget), HoldNs: uint64(holdBudget),
+		Chunk: e.chunk(len(team)), Split: e.split, Asked: uint32(len(j.pids)),
+	}
 	t.stopWords = (*stopWords)(unsafe.Pointer(s))
 	for i, p := range j.pids {
 		e.loaded.Asked[i] = uint64(p.Tgid)

@@ -62,7 +62,7 @@ func ownFile(t *testing.T, stack []uint64, lib string) []byte {
 	err = errors.Join(w.Begin(kcdata.MagicStackshot), w.String(kcdata.TypeLinuxBootID, boot),
 		w.Struct(kcdata.TypeLinuxMachine, kcdata.LinuxMachine{PidNS: st.Sys().(*syscall.Stat_t).Ino, PidNSIsFirst: 1}),
 		w.BeginContainer(kcdata.TypeTask, pid),
-		w.Struct(kcdata.TypeLinuxTask, kcdata.LinuxTask{Tgid: uint32(pid), Present: kcdata.TaskHasTimes, StartBoottime: started.StartTime * 1e7}),
+		w.Struct(kcdata.TypeLinuxTask, kcdata.LinuxTask{Tgid: uint32(pid), Present: kcdata.TaskHasTimes, StartBoottime: started.StartBoottime()}),
 		w.DefineLen(kcdata.TypeLinuxMapStrings, len(table)), w.Bytes(kcdata.TypeLinuxMapStrings, []byte(table)),
 		w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{{Start: 0x1000, End: 0x2000, Path: 1, Inode: 1, BuildIDLen: 2}, own}),
 		w.BeginContainer(kcdata.TypeThread, pid), w.Struct(kcdata.TypeLinuxThread, kcdata.LinuxThread{State: 1}),

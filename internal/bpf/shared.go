@@ -20,6 +20,7 @@ type Control struct {
 	BootEpochNs uint64
 	Armed       uint32
 	NsLevel     uint32
+	KtimeNs     uint64
 }
 
 // Slot mirrors struct cpu_slot (shared.h), 128 bytes: what one CPU was doing

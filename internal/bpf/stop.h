@@ -37,9 +37,9 @@ static __always_inline bool swapped(struct stop *s, u64 old, u64 next)
 }
 
 // stop_arrive counts a worker in; the last one commits. False: too late.
-static __noinline int stop_arrive(struct stop *s, u32 main)
+static __noinline int stop_arrive(struct stop *s, u32 main, u64 by)
 {
-	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->arrive_by) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_ARRIVING)
 			return 0;
@@ -53,9 +53,9 @@ static __noinline int stop_arrive(struct stop *s, u32 main)
 }
 
 // stop_expire takes the decision at the arrival deadline, if nobody has.
-static __noinline void stop_expire(struct stop *s)
+static __noinline void stop_expire(struct stop *s, u64 by)
 {
-	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_ARRIVING ||
 			swapped(s, old, old & STOP_MAIN ? committed(old) : with_phase(old, PHASE_ABORTED)))
@@ -65,9 +65,9 @@ static __noinline void stop_expire(struct stop *s)
 
 // stop_hold counts a worker whose interrupts are off; gone says that it waited
 // for the others too long: then the stop ends, unless they have come since.
-static __noinline void stop_hold(struct stop *s, u32 gone)
+static __noinline void stop_hold(struct stop *s, u32 gone, u64 by)
 {
-	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= by) {
 		u64 old = peek(s->word);
 		if (phase_of(old) != PHASE_COMMITTED || (gone && held_of(old) == arrived_of(old)) ||
 			swapped(s, old, gone ? with_phase(old, PHASE_ABORTED) : old + STOP_HELD))
@@ -75,9 +75,9 @@ static __noinline void stop_hold(struct stop *s, u32 gone)
 	}
 }
 
-static __noinline void stop_finish(struct stop *s)
+static __noinline void stop_finish(struct stop *s, u64 by)
 {
-	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= by) {
 		u64 old = peek(s->word), next = old - STOP_BUSY;
 		if (busy_of(next) == 0 && phase_of(old) == PHASE_COMMITTED)
 			next = with_phase(next, PHASE_DRAINED);
@@ -86,9 +86,9 @@ static __noinline void stop_finish(struct stop *s)
 	}
 }
 
-static __noinline void stop_release(struct stop *s)
+static __noinline void stop_release(struct stop *s, u64 by)
 {
-	turns_unless(SWAPS, bpf_ktime_get_ns() >= s->pause_by) {
+	turns_unless(SWAPS, bpf_ktime_get_ns() >= by) {
 		u64 old = peek(s->word);
 		if ((phase_of(old) != PHASE_COMMITTED && phase_of(old) != PHASE_DRAINED) ||
 			swapped(s, old, with_phase(old, PHASE_RELEASED)))
@@ -96,31 +96,51 @@ static __noinline void stop_release(struct stop *s)
 	}
 }
 
+// Waits look at the clock, and do not trust it: with interrupts off everywhere
+// nobody counts jiffies, and a clock source of few bits comes round (acpi_pm, 24
+// bits: the kernel then reads the same time for 2.3 s). One that has not moved
+// for so many turns, some 20 ms and more, ends the wait.
+enum { CLOCK_TURNS = 1 << 20 };
+
 // await_phase waits while the phase is p, at most until by (ktime, ns).
 static __noinline void await_phase(struct stop *s, u32 p, u64 by)
 {
 	turns(1024) {
-		turns(TURNS_MOST) {
+		u64 was = bpf_ktime_get_ns();
+		turns(CLOCK_TURNS) {
 			if (phase_of(peek(s->word)) != p || bpf_ktime_get_ns() >= by)
 				return;
 		}
-	}
-}
-
-static __noinline void await_held(struct stop *s, u64 by)
-{
-	turns(TURNS_MOST) {
-		u64 w = peek(s->word);
-		if (phase_of(w) != PHASE_COMMITTED || held_of(w) == arrived_of(w) || bpf_ktime_get_ns() >= by)
+		if (bpf_ktime_get_ns() <= was)
 			return;
 	}
 }
 
-static __always_inline bool still_recording(struct stop *s)
+// all_held: committed, and every CPU that was counted in has its interrupts off.
+static __always_inline bool all_held(u64 w)
+{
+	return phase_of(w) == PHASE_COMMITTED && held_of(w) == arrived_of(w);
+}
+
+static __noinline void await_held(struct stop *s, u64 by)
+{
+	turns(1024) {
+		u64 was = bpf_ktime_get_ns();
+		turns(CLOCK_TURNS) {
+			u64 w = peek(s->word);
+			if (phase_of(w) != PHASE_COMMITTED || held_of(w) == arrived_of(w) || bpf_ktime_get_ns() >= by)
+				return;
+		}
+		if (bpf_ktime_get_ns() <= was)
+			return;
+	}
+}
+
+static __always_inline bool still_recording(struct stop *s, struct trap_worker *me)
 {
 	u64 w = peek(s->word);
 	return phase_of(w) == PHASE_COMMITTED && !(w & (STOP_NO_SPACE | STOP_EARLY)) &&
-		bpf_ktime_get_ns() < s->pause_by;
+		bpf_ktime_get_ns() < me->pause_by;
 }
 
 static __always_inline void stop_no_space(struct stop *s)

@@ -56,23 +56,39 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 // spin_until is for tests: a CPU that is late.
 static __noinline void spin_until(u64 by)
 {
+	u64 was = bpf_ktime_get_ns();
+	turns(CLOCK_TURNS) {
+		if (bpf_ktime_get_ns() >= by)
+			return;
+	}
+	if (bpf_ktime_get_ns() <= was)
+		return;
 	turns(TURNS_MOST) {
 		if (bpf_ktime_get_ns() >= by)
 			return;
 	}
 }
 
-// hold waits until every committed CPU has its interrupts off.
+// fix_deadlines takes the stop's, which were written in another's clock, and
+// trusts them no further than the budgets from here on.
+static __always_inline void fix_deadlines(struct stop *s, struct trap_worker *w)
+{
+	u64 arrive = w->entered + s->arrive_ns, pause = w->entered + s->pause_ns;
+	w->arrive_by = s->arrive_by < arrive ? s->arrive_by : arrive;
+	w->pause_by = s->pause_by < pause ? s->pause_by : pause;
+}
+
+// hold waits until every committed CPU has its interrupts off. True: all have.
 static __always_inline bool hold(struct stop *s, struct trap_worker *w)
 {
 	w->off = bpf_ktime_get_ns();
 	u64 by = w->off + s->hold_ns;
-	if (by > s->pause_by)
-		by = s->pause_by;
-	stop_hold(s, 0);
+	if (by > w->pause_by)
+		by = w->pause_by;
+	stop_hold(s, 0, w->pause_by);
 	await_held(s, by);
-	stop_hold(s, 1); // in vain if all have come
-	return phase_of(observe(&s->word)) == PHASE_COMMITTED;
+	stop_hold(s, 1, w->pause_by); // in vain if all have come
+	return all_held(observe(&s->word));
 }
 
 // leave is the way out of a committed stop: all together, the second pass on the
@@ -80,16 +96,16 @@ static __always_inline bool hold(struct stop *s, struct trap_worker *w)
 static __always_inline void leave(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->drained = trace_now(TRACE_DRAINED, s->word);
-	stop_finish(s);
-	await_phase(s, PHASE_COMMITTED, s->pause_by);
+	stop_finish(s, w->pause_by);
+	await_phase(s, PHASE_COMMITTED, w->pause_by);
 	w->checked = bpf_ktime_get_ns();
 	if (w->in && w->works && !cfg_floor && !(peek(s->word) & STOP_NO_SPACE))
 		verify(s, w);
 	w->verified = trace_now(TRACE_VERIFIED, w->compared);
 	u64 done = __sync_fetch_and_add(&s->verified, 1) + 1;
 	if (done < arrived_of(observe(&s->word)))
-		await_phase(s, PHASE_DRAINED, s->pause_by);
-	stop_release(s);
+		await_phase(s, PHASE_DRAINED, w->pause_by);
+	stop_release(s, w->pause_by);
 	w->switched = me->nvcsw + me->nivcsw;
 	w->broken = (u32)w->switched - w->broken;
 	w->left = trace_now(TRACE_RELEASED, s->word);
@@ -116,15 +132,16 @@ static __always_inline void check_switch(struct task_struct *me)
 static __always_inline bool count_in(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->entered = bpf_ktime_get_ns();
+	fix_deadlines(s, w);
 	check_switch(me);
-	if (w->entered >= s->arrive_by)
-		stop_expire(s);
-	if (!stop_arrive(s, w->main))
+	if (w->entered >= w->arrive_by)
+		stop_expire(s, w->pause_by);
+	if (!stop_arrive(s, w->main, w->arrive_by))
 		return 0;
 	w->arrived = trace_now(TRACE_ARRIVED, s->word);
 	w->broken = me->nvcsw + me->nivcsw;
-	await_phase(s, PHASE_ARRIVING, s->arrive_by);
-	stop_expire(s); // in vain if it was decided
+	await_phase(s, PHASE_ARRIVING, w->arrive_by);
+	stop_expire(s, w->pause_by); // in vain if it was decided
 	u64 word = observe(&s->word);
 	w->decided = trace_now(TRACE_DECIDED, word);
 	return phase_of(word) != PHASE_ABORTED && phase_of(word) != PHASE_ARRIVING;
@@ -135,13 +152,14 @@ int trap(struct bpf_iter__task *ctx)
 {
 	struct task_struct *me = ctx->task;
 	struct stop *s = the_stop();
-	struct trap_worker *w = worker_of(bpf_get_smp_processor_id());
 	unsigned long flags = 0;
-	if (!me || !s || !w || w->tid != me->pid)
+	if (!me || !s)
 		return 0;
 	if (have(bpf_preempt_disable))
 		bpf_preempt_disable();
-	if (!count_in(s, w, me))
+	// A worker that was moved is nobody here: its CPU runs on.
+	struct trap_worker *w = worker_of(bpf_get_smp_processor_id());
+	if (!w || w->tid != me->pid || !count_in(s, w, me))
 		goto out;
 	if (w->test_hold_ns)
 		spin_until(bpf_ktime_get_ns() + w->test_hold_ns);

@@ -17,11 +17,12 @@ const volatile u32 cfg_floor; // benchmarks: unwind each thread, record nothing
 // the gate. The rest of the first line: the loader's side, while nobody runs.
 struct stop {
 	u64 word, want, arrive_by, pause_by;
+	u64 arrive_ns, pause_ns; // the budgets: no worker waits for longer from its own entry on
 	u64 hold_ns;     // longest wait of one CPU, interrupts off, for the others
 	u32 chunk;       // bytes a worker takes at once
 	u32 split;       // threads of one part of a task; 0: tasks are whole
 	u32 asked;       // tgids in map asked; 0: every task
-	u32 pad0[19];
+	u32 pad0[15];
 	// Written by the main worker in the window.
 	u64 seen_tasks, seen_threads;
 	u32 census_whole;
@@ -43,6 +44,7 @@ struct trap_worker {
 	u32 pad0[24];
 
 	u64 entered, arrived, decided, held, drained, checked, verified, left, census_ns;
+	u64 arrive_by, pause_by; // the stop's, or those of its own entry where they are sooner
 	u32 in, level; // part of the stop; bit 0: preemption was off, bit 1: interrupts
 	u32 pos, end;  // the rest of its chunk
 	u32 next_pos, next_end;
@@ -51,6 +53,8 @@ struct trap_worker {
 	u32 number;              // item at work, plus one; 0: none
 	u32 todo, threads, more; // of the part: threads to go, recorded; further ones follow
 	u64 since;               // waits for an item since
+	u64 idle_at;             // the clock when it was last held against the turns
+	u32 idle, pad2;          // turns since then
 	u32 walk, walk_prev;     // links, while it holds a freelist's lock
 	u64 spill;               // bytes from other clusters' arenas
 	u32 giver, pad1;         // the cluster to ask next
@@ -131,13 +135,13 @@ static __always_inline struct stop *the_stop(void)
 	u32 zero = 0;
 	return bpf_map_lookup_elem(&stop, &zero);
 }
+static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
 // pause_over says that nothing may be waited for any more.
 static __always_inline bool pause_over(void)
 {
-	struct stop *s = the_stop();
-	return !s || bpf_ktime_get_ns() >= s->pause_by;
+	struct trap_worker *w = worker_of(bpf_get_smp_processor_id());
+	return !w || bpf_ktime_get_ns() >= w->pause_by;
 }
-static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
 static __always_inline struct trap_part *part_of(u32 number) { return bpf_map_lookup_elem(&parts, &number); }
 static __always_inline struct trap_piece *piece_of(u32 number) { return bpf_map_lookup_elem(&pieces, &number); }
 static __always_inline struct trap_second *second_of(u32 number) { return bpf_map_lookup_elem(&seconds, &number); }

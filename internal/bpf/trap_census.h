@@ -28,7 +28,7 @@ static __noinline int split_task(struct stop *s, struct queue_fixed *q, struct t
 			w->walk = t->pid;
 		if (++w->todo < s->split)
 			continue;
-		if (!still_recording(s)) { // the rest is one part, which nobody takes
+		if (!still_recording(s, w)) { // the rest is one part, which nobody takes
 			s->census_whole = 0;
 			w->todo = threads_of(leader) - w->threads;
 			break;
@@ -67,7 +67,7 @@ static __noinline void census_asked(struct stop *s, struct queue_fixed *q, struc
 	w->todo = 0;
 	turns(s->asked) {
 		u64 *tgid = asked_of(w->number++);
-		if (!tgid || !still_recording(s))
+		if (!tgid || !still_recording(s, w))
 			return;
 		struct task_struct *t = bpf_task_from_pid(*tgid);
 		if (t) {
@@ -95,7 +95,7 @@ static __noinline void census_all(struct stop *s, struct queue_fixed *q, struct 
 	while ((t = bpf_iter_task_next(&it))) {
 		if (!t->tgid)
 			continue; // the iterator begins with CPU 0's idle thread
-		if (!still_recording(s)) {
+		if (!still_recording(s, w)) {
 			s->census_whole = 0;
 			break;
 		}

@@ -42,7 +42,7 @@ static __noinline u32 record_threads(struct stop *s, struct sink *to, struct tas
 			w->more = 1; // another part has the rest
 			break;
 		}
-		if (!still_recording(s)) {
+		if (!still_recording(s, w)) {
 			state = PART_CUT;
 			break;
 		}
@@ -66,7 +66,7 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 	struct trap_worker *w = to->w;
 	w->todo = w->threads = 0;
 	turns(4096) {
-		if (!still_recording(s))
+		if (!still_recording(s, w))
 			return PART_CUT;
 		u32 cpu = w->todo++;
 		struct cpu_slot *slot = slot_of(cpu);
@@ -77,7 +77,8 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 		struct task_struct *worker = bpf_task_from_pid(slot->worker_tid);
 		if (!worker)
 			continue;
-		struct rq *rq = task_rq(worker);
+		// One that was moved leads to another CPU's.
+		struct rq *rq = worker->thread_info.cpu == cpu ? task_rq(worker) : 0;
 		struct task_struct *idle = rq ? rq->idle : 0;
 		long err = 0;
 		if (idle) {
@@ -192,6 +193,22 @@ static __always_inline void waited(struct queue_fixed *q, struct trap_worker *w)
 	w->clock = now;
 }
 
+// in_vain counts a turn that found nothing. True: the clock stands still, and what
+// is waited for would never be too late.
+static __always_inline bool in_vain(struct trap_worker *w)
+{
+	if (!w->since) {
+		w->since = w->idle_at = bpf_ktime_get_ns();
+		w->idle = 0;
+	}
+	if (++w->idle < CLOCK_TURNS)
+		return 0;
+	u64 was = w->idle_at;
+	w->idle_at = bpf_ktime_get_ns();
+	w->idle = 0;
+	return w->idle_at <= was;
+}
+
 static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
 {
 	u64 slot = w->slot;
@@ -204,12 +221,12 @@ static __noinline void drain(struct stop *s, struct queue_fixed *q, struct trap_
 {
 	step(w);
 	turns(TURNS_MOST) {
-		if (!still_recording(s))
+		if (!still_recording(s, w))
 			break;
 		s64 n = queue_claim(q, w->kind);
 		if (n == CLAIM_NOTHING) {
-			if (!w->since)
-				w->since = bpf_ktime_get_ns();
+			if (in_vain(w))
+				break;
 			continue;
 		}
 		if (n < 0)

@@ -10,11 +10,13 @@ type Stop struct {
 	Want        uint64
 	ArriveBy    int64
 	PauseBy     int64
+	ArriveNs    uint64
+	PauseNs     uint64
 	HoldNs      uint64
 	Chunk       uint32
 	Split       uint32
 	Asked       uint32
-	_           [19]uint32
+	_           [15]uint32
 	SeenTasks   uint64
 	SeenThreads uint64
 	CensusWhole uint32
@@ -52,10 +54,13 @@ type TrapWorker struct {
 	Verified int64
 	Left     int64
 	CensusNs int64
+	ArriveBy int64 // the stop's deadlines, or those of its own entry where they are sooner
+	PauseBy  int64
 	In       uint32
 	Level    uint32
 	_        [10]uint32 // the program's own
 	_        uint64     // since
+	_        [2]uint64  // turns since then
 	_        [2]uint32
 	Spill    uint64
 	_        [2]uint32

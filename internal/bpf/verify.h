@@ -7,9 +7,9 @@
 #ifndef STACKSHOT_VERIFY_H
 #define STACKSHOT_VERIFY_H
 
-static __always_inline bool still_verifying(struct stop *s)
+static __always_inline bool still_verifying(struct stop *s, struct trap_worker *w)
 {
-	return phase_of(peek(s->word)) == PHASE_DRAINED && bpf_ktime_get_ns() < s->pause_by;
+	return phase_of(peek(s->word)) == PHASE_DRAINED && bpf_ktime_get_ns() < w->pause_by;
 }
 
 static __always_inline void sum_thread(struct trap_worker *w, struct task_struct *t)
@@ -122,7 +122,7 @@ static __noinline void verify(struct stop *s, struct trap_worker *w)
 	if (!q)
 		return;
 	turns(TURNS_MOST) {
-		if (!still_verifying(s))
+		if (!still_verifying(s, w))
 			break;
 		u32 n = __sync_fetch_and_add(&s->verify_next, 1);
 		if (n >= peek(q->pushed))

@@ -53,13 +53,13 @@ func TestAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := st.StartTime * uint64(Tick)
+	start := st.StartBoottime()
 	for _, c := range []struct {
 		p    Process
 		want error
 	}{
 		{Process{"/proc", uint64(os.Getpid()), start, false}, nil},
-		{Process{"/proc", uint64(os.Getpid()), start + 3*uint64(Tick), false}, errAnother},
+		{Process{"/proc", uint64(os.Getpid()), start + 30_000_000, false}, errAnother},
 		{Process{"/proc", uint64(os.Getpid()), 0, false}, errNoStart},
 		{Process{"/proc", 1 << 30, start, false}, errGone},
 		{Process{"", uint64(os.Getpid()), start, false}, errElsewhere},

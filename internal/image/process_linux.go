@@ -8,10 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/timens"
 )
-
-// Tick is USER_HZ, the unit of starttime in /proc/PID/stat.
-const Tick = 10 * time.Millisecond
 
 // Alive says why the pid does not name the process of the capture any more. stat
 // of a process takes none of the locks that a hung one holds.
@@ -32,7 +30,7 @@ func (p Process) Alive() error {
 	if err != nil {
 		return err
 	}
-	if now, then := st.StartTime, p.Start/uint64(Tick); now > then+1 || now+1 < then {
+	if !st.StartedAt(p.Start) {
 		return errAnother
 	}
 	return nil
@@ -45,5 +43,5 @@ func (p Process) started() int64 {
 	if p.Proc == "" || p.Start == 0 || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return 0
 	}
-	return time.Now().UnixNano() - boot.Nano() + int64(p.Start)
+	return time.Now().UnixNano() - (boot.Nano() - timens.Boottime) + int64(p.Start)
 }

@@ -1,6 +1,10 @@
 package procfs
 
-import "bytes"
+import (
+	"bytes"
+
+	"stackshot/internal/timens"
+)
 
 // ProcStat is /proc/PID/stat or /proc/PID/task/TID/stat, in the file's order.
 // For a task the times and faults are those of all its threads, for a thread
@@ -27,7 +31,7 @@ type ProcStat struct {
 	Priority   int32  // 20+nice; negative: real time
 	Nice       int32
 	NumThreads int32
-	StartTime  uint64 // ticks since boot
+	StartTime  uint64 // ticks since boot, by the clock of this process (StartBoottime)
 	VSize      uint64 // bytes
 	RSS        int64  // pages
 	RSSLimit   uint64 // bytes
@@ -55,6 +59,20 @@ type ProcStat struct {
 	EnvEnd     uint64
 	ExitCode   int32 // 52
 	Fields     int   // number of fields in the file, at least 41
+}
+
+// tick is USER_HZ, ns: 100 a second on every Linux architecture that runs BPF.
+const tick = 10_000_000
+
+// StartBoottime is when the task started, in ns of the machine's CLOCK_BOOTTIME,
+// to a tick. In a time namespace the kernel shows us StartTime by the clock of
+// that namespace (timens_add_boottime_ns in fs/proc/array.c, Linux 5.6).
+func (s *ProcStat) StartBoottime() uint64 { return s.StartTime*tick - uint64(timens.Boottime) }
+
+// StartedAt reports whether a task that started at this time, in ns of the
+// machine's CLOCK_BOOTTIME, is shown with this StartTime.
+func (s *ProcStat) StartedAt(boottime uint64) bool {
+	return (boottime+uint64(timens.Boottime))/tick == s.StartTime
 }
 
 // ParseStat reads one stat line. The name is what lies between the first '('

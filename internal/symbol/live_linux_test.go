@@ -82,7 +82,7 @@ func startOf(t testing.TB, file string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st.StartTime * uint64(image.Tick)
+	return st.StartBoottime()
 }
 
 func mappingOf(t testing.TB, line string) (m kcdata.Mapping, ok bool) {
