@@ -48,8 +48,10 @@
 //  3. A stop is decided once, by one word: arriving to committed or to aborted,
 //     by a compare-and-swap. There is one absolute arrival deadline for all
 //     workers, fixed before they are woken; who loses the swap obeys what it
-//     reads; who was not counted in never enters. Otherwise one CPU stands
-//     still while the others have given up, or records while others run.
+//     reads; who was not counted in never enters. A try has a number, and a worker
+//     of an earlier one, which comes loose late, has no part in it; nor has one
+//     that is not on its CPU. Otherwise one CPU stands still while the others
+//     have given up, or records while others run.
 //  4. Order comes from the census index, never from time, and tasks are merged
 //     by it whatever worker recorded them. Otherwise the same world gives
 //     another file with another number of CPUs.

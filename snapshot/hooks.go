@@ -11,6 +11,9 @@ import (
 type hooks struct {
 	beforeWake    func() // in the coordinator
 	beforeArrival func(cpu int)
+	parked        func(cpu int) // in a worker, before it looks whether it is called
+	fetching      func()        // in the main worker, about to move the coordinator
+	cancelled     func()        // in the coordinator's context, before the stop is ended early
 	recorded      func(cpu int)
 	noFIFO        bool                           // as where SCHED_FIFO is refused
 	allMaps       bool                           // every process's mappings are recorded in the window

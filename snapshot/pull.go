@@ -193,6 +193,7 @@ func (p *pull) dismiss() (ended bool) {
 	}
 	for _, w := range p.workers {
 		unix.Close(w.wake)
+		unix.Close(w.bell)
 		w.perf.close()
 	}
 	p.team.close()

@@ -43,15 +43,32 @@ func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*wor
 	p.team.hooks.reach(stageAttach)
 	p.quiet()
 	p.team.hooks.reach(stageQuiet)
-	cancel := context.AfterFunc(ctx, t.state.stopEarly)
-	missing = p.run(t, team)
-	cancel()
+	missing = p.runUntil(ctx, t, team)
 	if !anyAway(p.workers) { // a worker that cannot run cannot stop for Go's own world either
 		p.loud()
 	}
 	p.stopWatching()
 	p.objects.KeepAlive()
 	return missing, nil
+}
+
+// runUntil is run, ended early by the context. What the context sets off is over
+// when it returns: the word that it writes to is the next try's, or unmapped, by
+// then.
+func (p *pull) runUntil(ctx context.Context, t *try, team []*worker) []*worker {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		if h := p.team.hooks.cancelled; h != nil {
+			h()
+		}
+		t.state.stopEarly()
+		close(over)
+	})
+	missing := p.run(t, team)
+	if !stop() {
+		<-over
+	}
+	return missing
 }
 
 func anyAway(team []*worker) bool {
@@ -63,7 +80,7 @@ func anyAway(team []*worker) bool {
 // there is such.
 func (p *pull) present() (team, away []*worker) {
 	for _, w := range p.workers {
-		w.away = w.away && !w.through.Load()
+		w.away = w.away && w.through.Load() != w.called.Load()
 		if w.away || w.pin() != nil {
 			away = append(away, w)
 		} else {
@@ -128,7 +145,7 @@ func (p *pull) fit(sz size) error {
 func (p *pull) newTry(j job, team []*worker) *try {
 	p.mem.reset()
 	t := &try{
-		mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
+		number: p.team.begin(), mem: p.mem, size: j.size, workers: len(team), pids: j.pids,
 		self: uint32(unix.Getpid()), taskProg: -1, idleProg: -1, recountProg: -1, slots: p.objects.Slots,
 		latency:       latencyLevels[p.options.Latency],
 		arrivalBudget: int64(min(p.options.ArrivalBudget, j.pause)), pauseBudget: int64(j.pause), settle: int64(j.settle), // who waits is held

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"stackshot/kcdata"
@@ -13,7 +14,7 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		engine: p.name(), isolation: p.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
 		ranShort: t.state.ranShort(), censusErr: t.censusErr, wholeCensus: t.pids != nil || t.censusWhole,
 	}
-	t.noteLate(team)
+	p.noteLate(t, team)
 	for _, w := range team {
 		if w.away { // its memory is still its own
 			continue
@@ -29,11 +30,23 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 }
 
 // noteLate marks who was woken and did not come: it does not lead the next.
-func (t *try) noteLate(team []*worker) {
+func (p *pull) noteLate(t *try, team []*worker) {
+	open, _ := p.team.opened(t.number)
 	for i, w := range team {
-		woken := i == 0 || t.arriveBy.Load() != 0
-		w.late = woken && (w.away || w.stamp.arrived == 0)
+		w.late = (open || i == 0) && (w.away || w.stamp.arrived == 0)
 	}
+}
+
+// moved says which of our threads were not on their CPU when their turn came: CPU
+// hotplug or a cpuset had moved them. "": none.
+func moved(team []*worker) string {
+	var list []string
+	for _, w := range team {
+		if !w.away && w.stamp.on != w.cpu {
+			list = append(list, fmt.Sprintf("the thread that was to stop CPU %d had been moved to CPU %d (a cpuset, or CPU hotplug)", w.cpu, w.stamp.on))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // finishResult adds what does not depend on who recorded.
@@ -50,6 +63,9 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 	if t.censusErr != 0 {
 		c.warn("census_failed", "the census broke off: "+t.censusErr.Error())
 	}
+	if why := moved(team); why != "" {
+		c.warn("worker_moved", why)
+	}
 	if anyAway(team) {
 		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}
@@ -61,6 +77,9 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 
 // whyAborted tells who kept a stop from being made.
 func (t *try) whyAborted(team []*worker) string {
+	if why := moved(team); why != "" {
+		return why
+	}
 	if why := t.lateToHold(team); why != "" {
 		return why
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -94,10 +95,16 @@ func (e *trap) load(s size) error {
 // prepare has the program loaded with memory for tries of this size; the
 // kernel neither swaps nor reclaims what a map holds.
 func (e *trap) prepare(sz size) error {
-	if sz = e.mem.atLeast(sz); e.mem.fits(sz) {
+	if sz = e.mem.atLeast(sz); e.mem.fits(sz) && !e.inUse() {
 		return nil
 	}
 	return e.load(sz)
+}
+
+// inUse reports whether a worker that is away may still come to its turn in what
+// is loaded: its words are left to it.
+func (e *trap) inUse() bool {
+	return slices.ContainsFunc(e.workers, func(w *worker) bool { return w.away && w.try.trap == e.loaded })
 }
 
 func (e *trap) capture(ctx context.Context, j job) (*captured, error) {

@@ -15,6 +15,7 @@ import (
 // the wake and constant from then on; the second group is written by the main
 // worker in the window; state is everybody's (state.go).
 type try struct {
+	number        uint64 // of its team's tries
 	mem           *memory
 	size          size
 	workers       int // threads that stop a CPU
@@ -30,7 +31,7 @@ type try struct {
 	recountProg   int   // -1: there is no second pass
 	stopTaking    func() bool
 	missed        func(cpus []int) // job's
-	coordinator   atomic.Int32     // its thread, for as long as run lasts; 0 after
+	coordinator   atomic.Int32     // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
 
 	censusPass  bpf.Iterator
 	censusBuf   [censusRead]byte
@@ -63,16 +64,11 @@ const waitSlack = 200 * time.Millisecond
 // those whose CPU did not arrive.
 func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	home := p.everywhere
 	unix.SchedGetaffinity(0, &home)
 	t.coordinator.Store(int32(unix.Gettid()))
-	defer func() {
-		t.coordinator.Store(0)
-		runtime.UnlockOSThread()
-	}()
 	t.state.begin(len(workers))
-	drainEvents(p.team.done)
-	drainEvents(p.team.gate)
 	if h := p.team.hooks.beforeWake; h != nil {
 		h()
 	}
@@ -86,26 +82,24 @@ func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 	return missing
 }
 
-func wakeMain(w *worker) {
-	one := [8]byte{1}
-	unix.Write(w.wake, one[:])
-}
+func wakeMain(w *worker) { ring(w.wake) }
 
 // await waits for the workers to say done. Whoever has not by the time the
 // try must be over is un-pinned: it is starved behind somebody's real-time
 // task, and free to run it leaves at once.
 func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
 	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + waitSlack)
-	left := p.collect(len(workers), end, t.onlyMissing)
-	if left > 0 && t.missed != nil && t.onlyMissing(left) {
-		t.missed(absent(workers))
+	left := p.collect(t, workers, end, t.onlyMissing)
+	if len(left) > 0 && t.missed != nil && t.onlyMissing(len(left)) {
+		t.missed(cpusOf(left))
 	}
-	unix.SchedSetaffinity(0, home) // from where the main worker may have brought it
-	if p.collect(left, end, nil) == 0 {
+	t.returnCoordinator(home)
+	if len(p.collect(t, workers, end, nil)) == 0 {
 		return
 	}
 	t.state.expire()
-	owing := t.owing(workers)
+	ring(p.team.gate) // main may have opened it and not come to ring
+	owing := p.owing(t, workers)
 	var kept unix.CPUSet
 	for _, w := range owing {
 		kept.Set(w.cpu)
@@ -118,11 +112,7 @@ func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
 		w.unpin(&free) // off that CPU at once
 	}
 	p.flight.flee(&kept)
-	deadline := time.Now().Add(time.Second)
-	for len(t.owing(owing)) > 0 && time.Now().Before(deadline) {
-		p.collect(1, time.Now().Add(10*time.Millisecond), nil)
-	}
-	for _, w := range t.owing(owing) {
+	for _, w := range p.collect(t, owing, time.Now().Add(time.Second), nil) {
 		w.away = true
 	}
 }
@@ -137,60 +127,81 @@ func (t *try) onlyMissing(left int) bool {
 // fetchCoordinator brings the coordinator to the CPU of the main worker, which
 // calls it when a CPU has not come: there it may sit behind the very task that
 // keeps that CPU, and then what it asks would be answered a second too late.
-func (t *try) fetchCoordinator(cpu int) {
-	w, tid := t.state.word.Load(), t.coordinator.Load()
-	if p := phaseOf(w); p == phaseIdle || p == phaseArriving || p == phaseAborted || arrivedOf(w) == t.state.want || tid == 0 {
+func (t *try) fetchCoordinator(w *worker) {
+	word, tid := t.state.word.Load(), t.coordinator.Load()
+	if p := phaseOf(word); p == phaseIdle || p == phaseArriving || p == phaseAborted || arrivedOf(word) == t.state.want {
 		return
 	}
+	if tid <= 0 || !t.coordinator.CompareAndSwap(tid, coordinatorMoves) {
+		return
+	}
+	if h := w.team.hooks.fetching; h != nil {
+		h()
+	}
 	var set unix.CPUSet
-	set.Set(cpu)
+	set.Set(w.cpu)
 	unix.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
+	t.coordinator.Store(0)
 }
 
-func absent(workers []*worker) (cpus []int) {
-	for _, w := range workers {
-		if !w.through.Load() {
-			cpus = append(cpus, w.cpu)
+const coordinatorMoves = -1
+
+// returnCoordinator takes this thread back to its own CPUs, from where the main
+// worker may have brought it, and for good: main does not move it any more. A
+// thread left where main put it would hand that CPU down to the threads it makes.
+func (t *try) returnCoordinator(home *unix.CPUSet) {
+	deadline := time.Now().Add(time.Second) // main is in one system call, at FIFO 99
+	for t.coordinator.Load() != 0 && time.Now().Before(deadline) {
+		if tid := t.coordinator.Load(); tid > 0 && t.coordinator.CompareAndSwap(tid, 0) {
+			break
 		}
+		nap(10 * time.Microsecond)
+	}
+	unix.SchedSetaffinity(0, home)
+}
+
+func cpusOf(workers []*worker) (cpus []int) {
+	for _, w := range workers {
+		cpus = append(cpus, w.cpu)
 	}
 	return cpus
 }
 
-// owing are those that were woken and have not said done. Until the main
-// worker has opened the gate, only it was.
-func (t *try) owing(workers []*worker) (out []*worker) {
-	for i, w := range workers {
-		if !w.through.Load() && (i == 0 || t.arriveBy.Load() != 0) {
+// owing are those that were woken and are not through with this try. Until the
+// main worker has opened the gate, only it was.
+func (p *pull) owing(t *try, workers []*worker) (out []*worker) {
+	open, _ := p.team.opened(t.number)
+	for _, w := range t.notThrough(workers) {
+		if open || w == workers[0] {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// collect waits for n workers to say done, at most to the deadline or until so
-// few are left that it is enough; it returns how many have not.
-func (p *pull) collect(n int, deadline time.Time, enough func(left int) bool) int {
-	fds := []unix.PollFd{{Fd: int32(p.team.done), Events: unix.POLLIN}}
-	var b [8]byte
-	for n > 0 && (enough == nil || !enough(n)) {
-		rest := time.Until(deadline)
-		if rest <= 0 {
-			return n
-		}
-		unix.Poll(fds, int(rest.Milliseconds())+1)
-		if k, _ := unix.Read(p.team.done, b[:]); k == 8 {
-			n -= int(b[0]) | int(b[1])<<8
+func (t *try) notThrough(workers []*worker) (out []*worker) {
+	for _, w := range workers {
+		if w.through.Load() != t.number {
+			out = append(out, w)
 		}
 	}
-	return n
+	return out
 }
 
-// drainEvents takes what is left in an eventfd by an earlier try.
-func drainEvents(fd int) {
+// collect waits for workers to be through with the try, at most to the deadline
+// or until so few are left that it is enough; it returns those that are not. The
+// eventfd only wakes: it may have been rung by one that comes loose from an
+// earlier try.
+func (p *pull) collect(t *try, workers []*worker, deadline time.Time, enough func(left int) bool) []*worker {
+	fds := []unix.PollFd{{Fd: int32(p.team.done), Events: unix.POLLIN}}
 	var b [8]byte
 	for {
-		if _, err := unix.Read(fd, b[:]); err != nil {
-			return
+		left := t.notThrough(workers)
+		rest := time.Until(deadline)
+		if len(left) == 0 || rest <= 0 || enough != nil && enough(len(left)) {
+			return left
 		}
+		unix.Poll(fds, int(rest.Milliseconds())+1)
+		unix.Read(p.team.done, b[:])
 	}
 }

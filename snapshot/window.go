@@ -34,7 +34,9 @@ func (w *worker) turn(main bool) {
 	w.stamp.taken = nanotime()
 	w.note(kcdata.TraceTaken, 0)
 	w.perf.begin()
-	if t.trap != nil {
+	if w.stamp.on = currentCPU(); w.stamp.on != w.cpu {
+		w.stamp.left = w.stamp.taken // its own CPU runs on: it does not count for it
+	} else if t.trap != nil {
 		w.enterTrap(t)
 	} else {
 		before := w.switched()
@@ -64,7 +66,8 @@ func (w *worker) hold(t *try, main bool) {
 }
 
 // openGate is the second step of the wake: sleep, fix the deadlines, release
-// the others with one write. False: the coordinator has given this worker up.
+// the others with one write. False: the coordinator has given this worker up. The
+// words it writes are its own try's, also where the next one is under way.
 func (w *worker) openGate(t *try) bool {
 	if t.settle > 0 {
 		ts := unix.NsecToTimespec(t.settle)
@@ -76,9 +79,11 @@ func (w *worker) openGate(t *try) bool {
 	now := nanotime()
 	t.arriveBy.Store(now + t.arrivalBudget)
 	t.pauseBy.Store(now + t.pauseBudget)
+	if !w.team.open(t.number) {
+		return false
+	}
 	if t.workers > 1 {
-		tokens := [8]byte{byte(t.workers - 1), byte((t.workers - 1) >> 8)}
-		unix.Write(w.team.gate, tokens[:])
+		ring(w.team.gate)
 	}
 	return true
 }

@@ -29,6 +29,7 @@ type worker struct {
 	tid     int
 	fifo    error // why SCHED_FIFO was refused
 	wake    int   // eventfd: wakes this worker as main
+	bell    int   // epoll: wake, and each write to the gate
 	ready   chan struct{}
 	team    *team
 	perf    *counters // nil: no PMU
@@ -46,10 +47,10 @@ type worker struct {
 	pass   bpf.Iterator // enters the trap
 	passed bool         // coordinator's: pass is open
 
-	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
-	through atomic.Bool // set by the worker when done with a try, cleared by the coordinator
-	away    bool        // coordinator's: did not come back to its park in time
-	late    bool        // coordinator's: missed the last stop, so it does not lead the next
+	called  atomic.Uint64 // number of the try it is to work on; by the coordinator
+	through atomic.Uint64 // number of the last try it is done with; by the worker
+	away    bool          // coordinator's: did not come back to its park in time
+	late    bool          // coordinator's: missed the last stop, so it does not lead the next
 }
 
 // part is what one worker made of one item: the stream between two marks of
@@ -83,20 +84,41 @@ type stamps struct {
 	left     int64
 	main     bool
 	in       bool // part of the committed stop
+	on       int  // the CPU it was on when it was taken
 
 	switches uint32 // context switches while it should have held its CPU
 }
 
-// team is what all workers share.
+// team is what all workers share. The eventfds only ring: whom a ring is for, and
+// who is through with which try, stands in words that carry the try's number. A
+// worker that comes loose from an earlier try can so neither take what is meant
+// for another, nor be counted in its place, nor open the gate.
 type team struct {
-	gate    int // eventfd, semaphore: one token releases one worker that is not main
-	done    int // eventfd: a worker adds one when it is through
+	gate    int           // eventfd: a write wakes all that are parked; nobody reads it
+	done    int           // eventfd: a worker rings when it is through
+	round   atomic.Uint64 // twice the number of the last try; the main worker adds 1: its gate is open
 	closing atomic.Bool
 	hooks   hooks
 }
 
+// begin makes a new try the one that is under way. The coordinator alone.
+func (t *team) begin() (number uint64) {
+	number = t.round.Load()>>1 + 1
+	t.round.Store(number << 1)
+	return number
+}
+
+// open opens the gate of a try. False: another try is under way by now.
+func (t *team) open(number uint64) bool { return t.round.CompareAndSwap(number<<1, number<<1|1) }
+
+// opened reports whether the gate is open for this try, or the try is over.
+func (t *team) opened(number uint64) (open, over bool) {
+	round := t.round.Load()
+	return round == number<<1|1, round>>1 != number
+}
+
 func newTeam() (*team, error) {
-	gate, err := unix.Eventfd(0, unix.EFD_SEMAPHORE|unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	gate, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
@@ -118,6 +140,9 @@ func (w *worker) start(fifo bool) error {
 	var err error
 	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return fmt.Errorf("eventfd: %w", err)
+	}
+	if w.bell, err = newBell(w.wake, w.team.gate); err != nil {
+		return err
 	}
 	w.ready = make(chan struct{})
 	go w.loop(fifo)
@@ -143,52 +168,73 @@ func (w *worker) loop(fifo bool) {
 	}
 	close(w.ready)
 	for {
-		main := w.park()
+		number, main := w.park()
 		if w.team.closing.Load() {
 			return
 		}
 		w.turn(main)
 		if main {
-			w.try.fetchCoordinator(w.cpu)
+			w.try.fetchCoordinator(w)
 		}
-		w.sayDone()
+		w.sayDone(number)
 	}
 }
 
-// park waits for this worker's own wake (it is main) or for a token of the
-// gate. The wait is a system call that the Go runtime knows of, so that a
-// parked worker keeps nobody from stopping Go's world.
-func (w *worker) park() (main bool) {
-	fds := []unix.PollFd{{Fd: int32(w.wake), Events: unix.POLLIN}, {Fd: int32(w.team.gate), Events: unix.POLLIN}}
+// newBell is what a worker sleeps on. The gate rings by its edge: a write wakes
+// everybody once, and what was written keeps nobody awake.
+func newBell(wake, gate int) (int, error) {
+	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("epoll: %w", err)
+	}
+	err = unix.EpollCtl(bell, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN})
+	if err == nil {
+		err = unix.EpollCtl(bell, unix.EPOLL_CTL_ADD, gate, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET})
+	}
+	if err != nil {
+		unix.Close(bell)
+		return -1, fmt.Errorf("epoll: %w", err)
+	}
+	return bell, nil
+}
+
+// park waits until this worker is called to a try, and woken as its main or its
+// gate open; it returns the try's number. What it is called to may change while it
+// is parked: a try whose gate was never opened is over, and the next one calls. The
+// wait is a system call that the Go runtime knows of, so that a parked worker keeps
+// nobody from stopping Go's world.
+func (w *worker) park() (number uint64, main bool) {
+	var events [2]unix.EpollEvent
 	var b [8]byte
 	for {
-		unix.Poll(fds, -1)
-		if w.team.closing.Load() {
-			return false
+		if h := w.team.hooks.parked; h != nil {
+			h(w.cpu)
 		}
-		if n, _ := unix.Read(w.wake, b[:]); n == 8 {
-			return true
+		woken, _ := unix.Read(w.wake, b[:])
+		number = w.called.Load()
+		open, over := w.team.opened(number)
+		switch {
+		case w.team.closing.Load():
+			return 0, false
+		case number == w.through.Load(): // not called
+		case woken == 8 || open:
+			return number, woken == 8
+		case over:
+			w.sayDone(number)
 		}
-		if !w.called.Load() {
-			// A token is for those who have a try. One that an absent worker
-			// has not taken must not keep us busy: nobody else has this CPU.
-			unix.Poll(fds[:1], gatePause)
-			continue
-		}
-		if n, _ := unix.Read(w.team.gate, b[:]); n == 8 {
-			return false
-		}
+		unix.EpollWait(w.bell, events[:], -1)
 	}
 }
 
-// gatePause, in ms, is below settle: the next try empties the gate first.
-const gatePause = 1
+func (w *worker) sayDone(number uint64) {
+	w.through.Store(number)
+	ring(w.team.done)
+}
 
-func (w *worker) sayDone() {
-	w.called.Store(false)
-	w.through.Store(true)
+// ring wakes who waits for an eventfd.
+func ring(fd int) {
 	one := [8]byte{1}
-	unix.Write(w.team.done, one[:])
+	unix.Write(fd, one[:])
 }
 
 // pin puts the parked worker on its CPU, from the coordinator's thread: a
@@ -210,10 +256,9 @@ func (w *worker) unpin(everywhere *unix.CPUSet) {
 // assign prepares the parked worker for a try.
 func (w *worker) assign(t *try) {
 	w.try = t
-	w.stamp = stamps{}
+	w.stamp = stamps{on: w.cpu}
 	w.cost = perfCost{}
 	w.spill = 0
-	w.through.Store(false)
 	w.parts, w.failed = w.parts[:0], w.failed[:0]
 	if cap(w.parts) < t.size.tasks {
 		w.parts = make([]part, 0, t.size.tasks)
@@ -222,7 +267,7 @@ func (w *worker) assign(t *try) {
 	w.bytes = 0
 	w.trace.reset()
 	w.chain = t.mem.newChain(w.cluster, &w.spill)
-	w.called.Store(true)
+	w.called.Store(t.number)
 }
 
 // heldCPU is from when to when this worker's CPU did not do its own work: from

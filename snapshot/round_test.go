@@ -1,0 +1,255 @@
+package snapshot
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// loneWorker is a worker that parks and never takes a turn.
+func loneWorker(t *testing.T, team *team) *worker {
+	t.Helper()
+	w := &worker{team: team}
+	var err error
+	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	if w.bell, err = newBell(w.wake, team.gate); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(w.wake); unix.Close(w.bell) })
+	return w
+}
+
+type parked struct {
+	number uint64
+	main   bool
+}
+
+func (w *worker) parking() chan parked {
+	out := make(chan parked, 1)
+	go func() {
+		number, main := w.park()
+		out <- parked{number, main}
+	}()
+	return out
+}
+
+// One worker is parked across two tries: the gate of the second is not for it, its
+// doing is not counted for the second, and as an old main it opens nothing.
+func TestInvariant3OneGateATry(t *testing.T) {
+	var looks atomic.Int64
+	team, err := newTeam()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer team.close()
+	team.hooks.parked = func(int) { looks.Add(1) }
+	old, oldMain, now := loneWorker(t, team), loneWorker(t, team), loneWorker(t, team)
+
+	first := team.begin()
+	old.called.Store(first)
+	oldMain.called.Store(first)
+	if !team.open(first) {
+		t.Fatal("the gate of the try under way does not open")
+	}
+	second := team.begin()
+	now.called.Store(second)
+	if team.open(first) {
+		t.Error("the gate of a try that is over opens")
+	}
+	outOld, outNow := old.parking(), now.parking()
+	idle := loneWorker(t, team)
+	outIdle := idle.parking()
+	ring(oldMain.wake)
+	if number, main := oldMain.park(); number != first || !main || team.open(number) {
+		t.Errorf("woken as main of try %d: %d, %v; and it opens the gate of another", first, number, main)
+	}
+	select {
+	case p := <-outNow:
+		t.Fatalf("through a closed gate: %+v", p)
+	case <-time.After(20 * time.Millisecond):
+	}
+	if !team.open(second) {
+		t.Error("an old main keeps the gate shut")
+	}
+	ring(team.gate)
+	select {
+	case p := <-outNow:
+		if p.number != second || p.main {
+			t.Errorf("%+v, want try %d", p, second)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("who is called does not come through an open gate")
+	}
+	for by := time.Now().Add(10 * time.Second); old.through.Load() != first && time.Now().Before(by); {
+		time.Sleep(time.Millisecond)
+	}
+	if old.through.Load() != first || now.through.Load() != 0 {
+		t.Errorf("through: %d and %d, want %d and 0", old.through.Load(), now.through.Load(), first)
+	}
+	p := &pull{team: team}
+	two := &try{number: second}
+	if left := p.collect(two, []*worker{now}, time.Now().Add(30*time.Millisecond), nil); len(left) != 1 {
+		t.Error("the doing of another try was counted")
+	}
+	now.sayDone(second)
+	if left := p.collect(two, []*worker{now}, time.Now().Add(10*time.Second), nil); len(left) != 0 {
+		t.Error("who is through is waited for")
+	}
+	if n := looks.Load(); n > 20 {
+		t.Errorf("parked workers looked %d times: a ring keeps them awake", n)
+	}
+	team.closing.Store(true)
+	for _, w := range []*worker{old, idle} {
+		ring(w.wake)
+	}
+	<-outOld
+	<-outIdle
+}
+
+// A worker that hangs at its park through one capture and comes loose in the window
+// of the next, the main one too: the other's window is waited for, and counted as
+// its own.
+func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
+	requireTwoCPUs(t)
+	forEngines(t, func(t *testing.T, engine string) {
+		const long = 50 * time.Millisecond
+		var stuck atomic.Int64 // CPU whose worker hangs, plus one
+		var windows atomic.Bool
+		spin := func(int) {
+			for until := nanotime() + int64(long); windows.Load() && nanotime() < until; {
+			}
+		}
+		loosen := func(cpu int) {
+			if windows.Load() && stuck.Load() != int64(cpu+1) {
+				stuck.Store(0)
+			}
+		}
+		h := hooks{
+			parked: func(cpu int) {
+				for stuck.Load() == int64(cpu+1) {
+					nap(time.Millisecond)
+				}
+			},
+			beforeArrival: loosen,
+			inWindow:      spin,
+			longWindow: func(int) time.Duration {
+				if windows.Load() {
+					return long
+				}
+				return 0
+			},
+		}
+		s := openTest(t, Options{Engine: engine, MaxPause: slow(90 * time.Millisecond)}, h)
+		for _, cpu := range slices.Clone(s.plan.Stop) {
+			windows.Store(false)
+			stuck.Store(int64(cpu + 1))
+			r, _ := s.mustTake(t)
+			if !slices.Contains(r.CPUs.Missing, cpu) {
+				t.Errorf("CPU %d's worker hangs: missing %v", cpu, r.CPUs.Missing)
+			}
+			windows.Store(true)
+			r, snap := s.mustTake(t)
+			if !slices.Contains(r.CPUs.Missing, cpu) || len(r.CPUs.Stopped) != len(s.plan.Stop)-1 || len(snap.Tasks) < 10 {
+				t.Errorf("CPU %d's worker came loose in another's window: %+v, %d tasks", cpu, r.CPUs, len(snap.Tasks))
+			}
+			if r.Window < long || r.Tries != 1 {
+				t.Errorf("CPU %d's worker came loose: the window took %v of at least %v, %d tries", cpu, r.Window, long, r.Tries)
+			}
+			windows.Store(false)
+			if r, _, _ = captureWhole(t, s, Request{}); !r.Whole() {
+				t.Errorf("CPU %d's worker is back: %+v", cpu, r.CPUs)
+			}
+		}
+	})
+}
+
+// A worker that a cpuset or CPU hotplug moved does not count for the CPU it was to
+// stop: that one ran on. Without SCHED_FIFO both come to the same CPU in turn.
+func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
+	requireTwoCPUs(t)
+	move := -1
+	s := openTest(t, Options{}, hooks{noFIFO: true, beforeArrival: func(cpu int) {
+		if cpu == move {
+			var elsewhere unix.CPUSet
+			elsewhere.Set(0)
+			unix.SchedSetaffinity(0, &elsewhere)
+		}
+	}})
+	s.mustTake(t)
+	move = 1
+	despiteTheHost(t, func() error {
+		r, snap, err := s.takeParsed()
+		if err != nil {
+			return err
+		}
+		if slices.Contains(r.CPUs.Stopped, move) || !slices.Contains(r.CPUs.Missing, move) {
+			t.Errorf("CPU 1 ran on: %+v", r.CPUs)
+		}
+		if !hasWarning(r, "worker_moved") || !hasCode(snap, "worker_moved") {
+			t.Errorf("nobody says that the worker had been moved: %v", r.Warnings)
+		}
+		return nil
+	})
+	move = -1
+	if r, _, _ := captureWhole(t, s, Request{}); !slices.Contains(r.CPUs.Stopped, 1) {
+		t.Errorf("the worker is back: %+v", r.CPUs)
+	}
+}
+
+// What a context sets off is over when the capture is, and a coordinator that its
+// main worker is about to move is moved back after it.
+func TestInvariant8NothingComesAfterTheTake(t *testing.T) {
+	requireTwoCPUs(t)
+	forEngines(t, func(t *testing.T, engine string) {
+		var under, fetched, ended atomic.Bool
+		ctx, cancel := contextFor(t)
+		h := hooks{
+			beforeArrival: func(cpu int) {
+				if cpu == 1 && under.Load() { // main goes on without it, and brings the coordinator
+					cancel()
+					for until := nanotime() + int64(300*time.Millisecond); nanotime() < until; {
+					}
+				}
+			},
+			fetching:  func() { nap(700 * time.Millisecond); fetched.Store(true) },
+			cancelled: func() { nap(900 * time.Millisecond); ended.Store(true) },
+		}
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: 5 * time.Millisecond, MaxPause: 30 * time.Millisecond}, h)
+		lockThread(t)
+		var home, after unix.CPUSet
+		unix.SchedGetaffinity(0, &home)
+		for range 5 {
+			under.Store(true)
+			s.Take(ctx, Request{})
+			if fetched.Load() && ended.Load() {
+				break
+			}
+			ctx, cancel = contextFor(t)
+		}
+		unix.SchedGetaffinity(0, &after)
+		if !fetched.Load() || !ended.Load() {
+			t.Errorf("main has moved the coordinator: %v, the context's doing is over: %v", fetched.Load(), ended.Load())
+		}
+		if home != after {
+			t.Errorf("this thread may run on %v, before on %v", after, home)
+		}
+	})
+}
+
+func contextFor(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
+
+func lockThread(t *testing.T) {
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+}
