@@ -20,6 +20,7 @@ type hooks struct {
 	staleTid      int                            // engine trap records this thread as if it ran once before the second pass
 	inWindow      func(cpu int)                  // engine pull
 	reached       func(stage)                    // by the coordinator, before the wake
+	anyClock      bool                           // engine trap takes any clock source
 	asTaken       bool                           // user stacks and mappings go into the file as the window took them
 	directMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
 

@@ -44,7 +44,7 @@ type Options struct {
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
 
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
-	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms
+	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms; at most 2 s, or half the watchdog's threshold, with interrupts off
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s
 	ReadLimit     time.Duration // for one read of somebody's /proc file; 0: 500 ms
 

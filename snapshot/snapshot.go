@@ -76,6 +76,7 @@ func open(o Options, h hooks) (*Session, error) {
 		return nil, err
 	}
 	orDefault(&s.options.MaxPause, pauseFor(s.engine.isolation()))
+	s.boundPause()
 	if p, ok := s.engine.(interface{ userOff() []kcdata.Warning }); !ok || len(p.userOff()) > 0 {
 		s.options.UserStacks = UserStacksOff
 	}

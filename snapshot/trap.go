@@ -55,6 +55,9 @@ func trapOver(p *pull) (*trap, error) {
 	if p.objects.Control.NsLevel != 0 {
 		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
 	}
+	if err := p.team.hooks.checkSource(); err != nil {
+		return nil, err
+	}
 	e := &trap{pull: p, split: splitThreads}
 	t := p.plan.Topology
 	bytes := p.options.Buffer
@@ -114,6 +117,9 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	}
 	if len(j.pids) > bpf.MaxAsked {
 		return nil, &OptionError{"pid", fmt.Sprint(len(j.pids), " tasks"), fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
+	}
+	if err := e.team.hooks.checkSource(); err != nil {
+		return nil, err
 	}
 	if err := e.prepare(j.size); err != nil {
 		return nil, err

@@ -116,10 +116,19 @@ static __noinline void await_phase(struct stop *s, u32 p, u64 by)
 	}
 }
 
-// all_held: committed, and every CPU that was counted in has its interrupts off.
-static __always_inline bool all_held(u64 w)
+// stop_leave says, before the first of them turns its interrupts on, that not all
+// are held any more. A swap can be given up; this cannot.
+static __always_inline void stop_leave(struct stop *s)
 {
-	return phase_of(w) == PHASE_COMMITTED && held_of(w) == arrived_of(w);
+	u32 was = __sync_lock_test_and_set(&s->over, 1);
+	hide(was);
+}
+
+// all_held: committed, and every CPU that was counted in has its interrupts off.
+static __always_inline bool all_held(struct stop *s)
+{
+	u64 w = observe(&s->word);
+	return phase_of(w) == PHASE_COMMITTED && held_of(w) == arrived_of(w) && !observe(&s->over);
 }
 
 static __noinline void await_held(struct stop *s, u64 by)

@@ -88,7 +88,7 @@ static __always_inline bool hold(struct stop *s, struct trap_worker *w)
 	stop_hold(s, 0, w->pause_by);
 	await_held(s, by);
 	stop_hold(s, 1, w->pause_by); // in vain if all have come
-	return all_held(observe(&s->word));
+	return all_held(s);
 }
 
 // leave is the way out of a committed stop: all together, the second pass on the
@@ -108,6 +108,7 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 	stop_release(s, w->pause_by);
 	w->switched = me->nvcsw + me->nivcsw;
 	w->broken = (u32)w->switched - w->broken;
+	stop_leave(s);
 	w->left = trace_now(TRACE_RELEASED, s->word);
 	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
 	if (slot)

@@ -31,7 +31,8 @@ struct stop {
 	u32 pad2[31];
 	// The second pass: items and places handed out, workers done; by any worker.
 	u32 verify_next, seconds, verified;
-	u32 pad3[29];
+	u32 over; // a CPU that was held is about to go; any worker sets it
+	u32 pad3[28];
 };
 
 // One worker, by CPU number. The first line: the loader's side, while nobody

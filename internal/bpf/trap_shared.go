@@ -26,7 +26,8 @@ type Stop struct {
 	VerifyNext  uint32
 	Seconds     uint32
 	Verified    uint32
-	_           [29]uint32
+	Over        uint32
+	_           [28]uint32
 }
 
 // TrapWorker mirrors struct trap_worker (trap.h): one worker, by CPU number.

@@ -1,0 +1,68 @@
+package snapshot
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"stackshot/internal/bpf"
+)
+
+// With interrupts off on every CPU nobody updates the kernel's clock: it goes on
+// only as far as its source counts by itself. So engine trap looks at the source
+// before each stop, and such a stop has an upper bound. The program ends its waits
+// all the same where the clock stands (internal/bpf/stop.h).
+
+// longestIRQOff is well below where the narrowest source that the kernel takes for
+// high-resolution time, acpi_pm with 24 bits, reads as standing still (2.3 s).
+const longestIRQOff = 2 * time.Second
+
+const (
+	clockSourcePath = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	watchdogPath    = "/proc/sys/kernel/watchdog_thresh"
+)
+
+// jiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
+// it can, or the kernel does not say which it is.
+func jiffiesClock(source string) error {
+	if source = strings.TrimSpace(source); source == "jiffies" || source == "refined-jiffies" {
+		return fmt.Errorf("%w: the clock source is %s, which stands still while all CPUs have their interrupts off (%s)",
+			bpf.ErrUnsupported, source, clockSourcePath)
+	}
+	return nil
+}
+
+// checkSource is jiffiesClock of this machine now. The source can change while the
+// machine runs, when the kernel finds the TSC unstable.
+func (h *hooks) checkSource() error {
+	if h.anyClock {
+		return nil
+	}
+	source, _ := os.ReadFile(clockSourcePath)
+	return jiffiesClock(string(source))
+}
+
+// irqoffBound is the longest that --max-pause may be with interrupts off: half the
+// threshold, in seconds, at which the hard lockup detector takes a CPU for dead
+// (kernel.watchdog_thresh; 0: there is none).
+func irqoffBound(watchdog string) time.Duration {
+	thresh, err := strconv.Atoi(strings.TrimSpace(watchdog))
+	if err != nil || thresh <= 0 {
+		return longestIRQOff
+	}
+	return min(longestIRQOff, time.Duration(thresh)*time.Second/2)
+}
+
+// boundPause keeps what was asked for below what the isolation allows.
+func (s *Session) boundPause() {
+	if s.engine.isolation() != IsolationIRQOff {
+		return
+	}
+	thresh, _ := os.ReadFile(watchdogPath)
+	if most := irqoffBound(string(thresh)); s.options.MaxPause > most {
+		s.warn("max_pause_bound", fmt.Sprintf("--max-pause %v is %v with interrupts off: beyond it clocks and watchdogs cannot be trusted", s.options.MaxPause, most))
+		s.options.MaxPause = most
+	}
+}
