@@ -56,6 +56,7 @@ func (p *pull) stop(ctx context.Context, t *try, team []*worker) (missing []*wor
 // when it returns: the word that it writes to is the next try's, or unmapped, by
 // then.
 func (p *pull) runUntil(ctx context.Context, t *try, team []*worker) []*worker {
+	t.state.begin(len(team)) // or it would undo what the context has done
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		if h := p.team.hooks.cancelled; h != nil {

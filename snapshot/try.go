@@ -68,7 +68,6 @@ func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
 	home := p.everywhere
 	unix.SchedGetaffinity(0, &home)
 	t.coordinator.Store(int32(unix.Gettid()))
-	t.state.begin(len(workers))
 	if h := p.team.hooks.beforeWake; h != nil {
 		h()
 	}
