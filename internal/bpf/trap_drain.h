@@ -194,8 +194,9 @@ static __always_inline void waited(struct queue_fixed *q, struct trap_worker *w)
 }
 
 // in_vain counts a turn that found nothing. True: the clock stands still, and what
-// is waited for would never be too late.
-static __always_inline bool in_vain(struct trap_worker *w)
+// is waited for would never be too late. Not inline: 6.12's verifier walks all that
+// follows once more for what this leaves on the stack.
+static __noinline int in_vain(struct trap_worker *w)
 {
 	if (!w->since) {
 		w->since = w->idle_at = bpf_ktime_get_ns();
