@@ -19,7 +19,7 @@ var pollings = [3]struct {
 	{"add", func(w *atomic.Uint32) { w.Add(0) }},
 	{"or", func(w *atomic.Uint32) {
 		for {
-			if old := w.Load(); w.CompareAndSwap(old, old|0) {
+			if old := w.Load(); w.CompareAndSwap(old, old) {
 				return
 			}
 		}

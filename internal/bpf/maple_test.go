@@ -49,6 +49,9 @@ func newMapleFinder(t testing.TB, forgetful bool) *mapleFinder {
 	if err := setVariables(spec, map[string]uint32{"cfg_asked": mapleAsked, "cfg_forget": oneIf(forgetful)}); err != nil {
 		t.Fatal(err)
 	}
+	if err := setRAM(spec, directMapHere(t)); err != nil {
+		t.Fatal(err)
+	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		t.Fatal(err)
