@@ -1,11 +1,9 @@
 package bpf
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
-	"runtime"
 	"structs"
 	"testing"
 	"unsafe"
@@ -129,14 +127,7 @@ func newForgedWorld(t *testing.T) *forgedWorld {
 	m.RAM = without(m.RAM, w.twinAt-m.Base)
 	w.ram = m
 
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(map[string][]byte{"amd64": mapleX86, "arm64": mapleARM64}[runtime.GOARCH]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(spec.Programs, "find_vmas")
-	if err := setRAM(spec, &m); err != nil {
-		t.Fatal(err)
-	}
+	spec := mapleSpec(t, "find_forged", &m)
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -289,5 +280,26 @@ func (w *forgedWorld) check(t *testing.T, what, link string, got forged) {
 	}
 	if inode := got.Inode == 77; inode == (link == "inode" || link == "file") {
 		t.Errorf("%s: inode %d", what, got.Inode)
+	}
+}
+
+// Which half an address is of, bit 55 says: what lies above is no part of it on arm64.
+func TestKernelsHalf(t *testing.T) {
+	requireTrap(t) // bpf_rdonly_cast
+	f := newFinder(t, "find_halves", false)
+	addrs := map[uint64]uint64{
+		0: 0, 1: 0, 0x7fff_ffff_f000: 0, 0x3f58: 0, 1<<55 - 1: 0, 0xff7f_ffff_ffff_f000: 0, 0x1234_5678_9abc_def0: 0,
+		1 << 55: 1, 0xffff_8880_0000_0000: 1, 0xffff_0000_0000_0000: 1, 0xf5ff_0000_1234_5678: 1, ^uint64(7): 1,
+	}
+	i := 0
+	for at := range addrs {
+		f.answers[i].Addr = at
+		i++
+	}
+	f.find(t)
+	for _, a := range f.answers[:i] {
+		if want := addrs[a.Addr]; a.Start != want || a.End != want {
+			t.Errorf("%#x: as a number %d, as a pointer %d, want %d", a.Addr, a.Start, a.End, want)
+		}
 	}
 }

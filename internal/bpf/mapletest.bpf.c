@@ -7,6 +7,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include "shared.h"
+#include "kfunc.h"
+#include "kernelhalf.h"
 #include "kcdata.h"
 #include "kernelword.h"
 #include "ram.h"
@@ -58,6 +60,27 @@ int find_vmas(struct bpf_iter__task *ctx)
 	struct asking q = { .mm = t->mm };
 	if (q.mm)
 		bpf_loop(cfg_asked, answer_one, &q, 0);
+	return 0;
+}
+
+static long half_one(u32 i, void *unused)
+{
+	struct answer *a = bpf_map_lookup_elem(&answers, &i);
+	if (!a)
+		return 1;
+	struct task_struct *t = bpf_rdonly_cast((void *)a->addr, bpf_core_type_id_kernel(struct task_struct));
+	a->start = kernel_half(a->addr);
+	a->end = kernels(t);
+	return 0;
+}
+
+// find_halves says of each addr whether it is the kernel's: in start as a number, in
+// end as a pointer.
+SEC("iter/task")
+int find_halves(struct bpf_iter__task *ctx)
+{
+	if (ctx->task)
+		bpf_loop(cfg_asked, half_one, 0, 0);
 	return 0;
 }
 

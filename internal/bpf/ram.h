@@ -48,15 +48,12 @@ static __always_inline bool holds(struct ram_found *r, u64 pa, u64 len)
 	return (s64)((first - r->len) & (last - r->len) & ~(first | last)) < 0;
 }
 
-// The half of all addresses that is the kernel's. arm64 knows it by bit 55: the byte
-// above is no address, and a kernel that tags its pointers (CONFIG_KASAN_HW_TAGS)
-// has a tag there.
+// A kernel that tags its pointers (CONFIG_KASAN_HW_TAGS) has the tag in the top byte.
 #if defined(__TARGET_ARCH_arm64)
 #define UNTAGGED(at) ((at) | 0xffull << 56)
 #else
 #define UNTAGGED(at) (at)
 #endif
-static __always_inline bool kernel_half(u64 at) { return (s64)(at << 8) < 0; }
 
 // ordinary is where len bytes that a pointer leads to may be read; 0: nowhere.
 static __always_inline u64 ordinary(struct ram_found *r, u64 at, u64 len)
@@ -66,19 +63,5 @@ static __always_inline u64 ordinary(struct ram_found *r, u64 at, u64 len)
 		seek_ram(r, pa);
 	return holds(r, pa, len) ? cfg_dm_base + pa : 0;
 }
-
-// kernels says of a pointer that the verifier knows as one that it is none of the
-// user half: of objects that may lie in the kernel's image, where ordinary says no.
-#define kernels(p)                                                                         \
-	({                                                                                     \
-		__label__ is_, known_;                                                             \
-		bool yes_ = 0;                                                                     \
-		asm volatile goto("if %[p_] & %[bit_] goto %l[is_]" : : [p_] "r"(p), [bit_] "r"(1ull << 55) : : is_); \
-		goto known_;                                                                       \
-	is_:                                                                                   \
-		yes_ = 1;                                                                          \
-	known_:                                                                                \
-		yes_;                                                                              \
-	})
 
 #endif

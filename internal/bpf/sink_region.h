@@ -103,6 +103,8 @@ static __always_inline void sink_fetch_stack(struct task_struct *t)
 	if (t->exit_state)
 		return;
 	u64 regs = bpf_task_pt_regs(t), sp = task_sp(t);
+	if (!kernels(regs) || !kernel_half(sp)) // the stack is gone since
+		return;
 	fetch_word(regs);
 	fetch_word(regs + 64);
 	fetch_word(regs + 128);

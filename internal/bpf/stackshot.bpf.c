@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "kernelhalf.h"
 #include "kcdata.h"
 #include "compat.h"
 #include "fetch.h"

@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "kfunc.h"
+#include "kernelhalf.h"
 #include "kcdata.h"
 #include "compat.h"
 #include "fetch.h"

@@ -21,6 +21,7 @@ const (
 	mapleTestMapForgeries     = "forgeries"
 	mapleTestMapMaple         = "maple"
 	mapleTestProgFindForged   = "find_forged"
+	mapleTestProgFindHalves   = "find_halves"
 	mapleTestProgFindVmas     = "find_vmas"
 	mapleTestVarCfgAsked      = "cfg_asked"
 	mapleTestVarCfgDmBase     = "cfg_dm_base"
@@ -79,6 +80,7 @@ type mapleTestSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type mapleTestProgramSpecs struct {
 	FindForged *ebpf.ProgramSpec `ebpf:"find_forged"`
+	FindHalves *ebpf.ProgramSpec `ebpf:"find_halves"`
 	FindVmas   *ebpf.ProgramSpec `ebpf:"find_vmas"`
 }
 
@@ -168,12 +170,14 @@ type mapleTestVariables struct {
 // It can be passed to loadMapleTestObjects or ebpf.CollectionSpec.LoadAndAssign.
 type mapleTestPrograms struct {
 	FindForged *ebpf.Program `ebpf:"find_forged"`
+	FindHalves *ebpf.Program `ebpf:"find_halves"`
 	FindVmas   *ebpf.Program `ebpf:"find_vmas"`
 }
 
 func (p *mapleTestPrograms) Close() error {
 	return _MapleTestClose(
 		p.FindForged,
+		p.FindHalves,
 		p.FindVmas,
 	)
 }
