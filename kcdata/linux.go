@@ -369,10 +369,10 @@ type LinuxTaskNS struct {
 // LinuxTaskExe is the executable as the kernel knows it, read in the window:
 // it needs no path walk and no lock, so it is there even when /proc hangs.
 type LinuxTaskExe struct {
-	Ino      uint64   `kc:"ino"`
-	Dev      uint32   `kc:"dev"` // kernel encoding: major<<20 | minor
-	Reserved uint32   `kc:"reserved"`
-	Name     [64]byte `kc:"name,char"` // last path component, NUL-terminated, cut at 63
+	Ino     uint64   `kc:"ino"`
+	Dev     uint32   `kc:"dev"`       // kernel encoding: major<<20 | minor
+	Refused uint32   `kc:"refused"`   // pointers that were not followed: they led to what is not ordinary memory; what hangs on them is 0
+	Name    [64]byte `kc:"name,char"` // last path component, NUL-terminated, cut at 63
 }
 
 // Presence bits of LinuxThread.Present.

@@ -33,7 +33,7 @@ const (
 	UserExact         = 1 << 1  // the thread was in user mode; else its registers are those of its system call
 	UserTruncated     = 1 << 2  // more frames than were asked for
 	UserPagedOut      = 1 << 3  // a page that was wanted is not present
-	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit
+	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit; or its page tables or mappings are none
 	UserOutside       = 1 << 5  // the next frame pointer is not in the stack, not above the last, or not aligned
 	UserCompat        = 1 << 6  // a 32-bit thread: no stack
 	UserNoMemory      = 1 << 7  // its memory is gone: exiting
@@ -52,7 +52,7 @@ type LinuxUserWalk struct {
 	Links        uint32 `kc:"links"`        // of the frame-pointer chain
 	Bytes        uint32 `kc:"bytes"`        // of stack that were copied
 	Absent       uint32 `kc:"absent"`       // pages wanted and not present
-	Refused      uint32 `kc:"refused"`      // translations refused
+	Refused      uint32 `kc:"refused"`      // translations refused, and pointers to its mappings
 	Frames       uint32 `kc:"frames"`       // of USER_STACKLR64, after unwinding
 	StackEnd     uint64 `kc:"stack_end"`    // end of the mapping that holds the stack pointer; 0: not known
 	WalkNs       uint32 `kc:"walk_ns"`      // time for chain and bytes; 0: not measured
@@ -87,6 +87,7 @@ const (
 	MappingAnon     = 1 << 2 // no file: generated code, or a copy
 	MappingInWindow = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
 	MappingSkipped  = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
+	MappingUnread   = 1 << 5 // with MappingInWindow: what led to the file or its path was not ordinary memory; what is known of them is not all
 )
 
 // LinuxMapping is one executable mapping of a task.
@@ -114,13 +115,15 @@ const (
 // LinuxMapWalk says why the window took a task's executable mappings, and how far
 // that came. /proc/PID/maps would have waited for a lock.
 type LinuxMapWalk struct {
-	Flags   uint32 `kc:"flags"`   // MapWalk*
-	Entries uint32 `kc:"entries"` // mappings met, of any kind
-	Leaves  uint32 `kc:"leaves"`  // of the tree
-	Torn    uint32 `kc:"torn"`    // of entries, those that were being changed: not known
-	Found   uint32 `kc:"found"`   // of entries, the executable ones
-	Written uint32 `kc:"written"` // of these, in the file; the others had no room
-	WalkNs  uint64 `kc:"walk_ns"` // how long it took
+	Flags    uint32 `kc:"flags"`   // MapWalk*
+	Entries  uint32 `kc:"entries"` // mappings met, of any kind
+	Leaves   uint32 `kc:"leaves"`  // of the tree
+	Torn     uint32 `kc:"torn"`    // of entries, those that were being changed: not known
+	Found    uint32 `kc:"found"`   // of entries, the executable ones
+	Written  uint32 `kc:"written"` // of these, in the file; the others had no room
+	WalkNs   uint64 `kc:"walk_ns"` // how long it took
+	Refused  uint32 `kc:"refused"` // pointers that were not followed: they led to what is not ordinary memory
+	Reserved uint32 `kc:"reserved"`
 }
 
 // LinuxUserSymbol names one address that occurs in a user stack of its task.

@@ -101,6 +101,9 @@ func (e *enricher) read(t *taskBytes) (text taskText, load loaded) {
 	if text.why == "" && !kernel && e.load != nil {
 		load = e.load.task(t, text.maps)
 	}
+	if n := t.exe.Refused; n > 0 {
+		load.note("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n)
+	}
 	return text, load
 }
 

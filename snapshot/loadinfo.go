@@ -76,6 +76,9 @@ func (l *loadInfo) task(t *taskBytes, maps procfs.File) (out loaded) {
 			out.note("maps: %v", show.WithoutPath(err))
 		}
 		t.maps = t.window.maps
+		if why := t.window.lacks(); why != "" {
+			out.note("maps, as the stop saw them: %s", why)
+		}
 	}
 	t.window.cut(t)
 	if len(t.maps) == 0 {

@@ -54,14 +54,15 @@ func (o *Options) checkUser() error {
 }
 
 // userTaking is what an engine of BPF programs takes of user stacks, and why not
-// what was asked for.
+// what was asked for. Which memory is ordinary it knows without them too.
 func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStacks, error) {
 	u := bpf.UserStacks{Mode: userModes[o.UserStacks], Frames: o.UserFrames, Bytes: o.StackBytes}
-	if u.Mode == bpf.UserOff || o.Redact {
-		return bpf.UserStacks{}, nil
-	}
 	var err error
-	if u.Memory, err = find(); err != nil {
+	u.Memory, err = find()
+	if u.Mode == bpf.UserOff || o.Redact {
+		return bpf.UserStacks{Memory: u.Memory}, nil
+	}
+	if err != nil {
 		return bpf.UserStacks{}, err
 	}
 	return u, nil

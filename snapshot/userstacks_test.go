@@ -442,6 +442,9 @@ func TestUserStacksOffSaysWhy(t *testing.T) {
 		if snap.UserTaken != nil || snap.Tasks[0].Threads[0].UserWalk != nil {
 			t.Errorf("%s: user stacks all the same", engine)
 		}
+		if exe := snap.Tasks[0].Exe; exe == nil || exe.Ino == 0 || exe.FileName() == "" || exe.Refused != 0 {
+			t.Errorf("%s: executable %+v", engine, exe) // that needs no such map
+		}
 		s.Close()
 	}
 }

@@ -1,6 +1,9 @@
 package snapshot
 
 import (
+	"fmt"
+	"strings"
+
 	"golang.org/x/sys/unix"
 
 	"stackshot/kcdata"
@@ -11,6 +14,7 @@ import (
 // out of the recorded bytes and written anew, with build-ids or as /proc has them.
 type windowMaps struct {
 	maps   []kcdata.Mapping
+	walk   kcdata.LinuxMapWalk
 	pieces []edit // what to cut
 }
 
@@ -21,6 +25,11 @@ func (x *windowMaps) visit(it kcdata.Item) bool {
 	switch {
 	case it.Depth != 1:
 		return false
+	case it.Type == kcdata.TypeLinuxMapWalk:
+		if err := kcdata.Unmarshal(it.Data, &x.walk); err != nil {
+			x.walk = kcdata.LinuxMapWalk{}
+		}
+		return false // it stays
 	case it.Type == kcdata.TypeLinuxMapName && len(x.maps) > 0:
 		x.maps[len(x.maps)-1].Path = unix.ByteSliceToString(it.Data)
 	case elem == kcdata.TypeLinuxMapping && size == sizeOfMapping:
@@ -35,6 +44,24 @@ func (x *windowMaps) visit(it kcdata.Item) bool {
 	}
 	x.pieces = append(x.pieces, edit{off: it.Offset, cut: itemHeader + roundUp(len(it.Data), 16)})
 	return true
+}
+
+// lacks says what the stop could not tell of the executable mappings; "": it told all.
+func (x *windowMaps) lacks() string {
+	w := &x.walk
+	var out []string
+	say := func(n uint32, text string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s: %d", text, n))
+		}
+	}
+	say(w.Torn, "being changed")
+	say(w.Found-w.Written, "without room")
+	say(w.Refused, "pointers not followed, to what is not ordinary memory")
+	if w.Flags != 0 && w.Flags&kcdata.MapWalkWhole == 0 {
+		out = append(out, "the last ones were not reached")
+	}
+	return strings.Join(out, "; ")
 }
 
 // cut takes them out of the task.

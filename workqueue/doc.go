@@ -55,12 +55,22 @@
 // The producer writes item and number, then exchanges tail: whoever sees the
 // tail sees the item. Populated is exchanged last: whoever sees it sees the last
 // tail. A consumer reads populated, then head, then tail, then swaps head, then
-// reads number and item. In Go all of these are sequentially consistent. BPF
-// must publish by __sync_lock_test_and_set or a __sync_fetch_and_add whose
-// result is used (tail, populated), claim by __sync_val_compare_and_swap, and
-// observe populated and tail by a fetch-add of 0 whose result is used: an add
-// whose result is dropped compiles to one without order, and plain loads order
-// nothing on arm64.
+// reads number and item. In Go all of these are sequentially consistent: loads,
+// exchanges, swaps. A load takes no line from anybody.
+//
+// BPF must publish by __sync_lock_test_and_set (tail, populated) and claim by
+// __sync_val_compare_and_swap. It polls by plain loads: an atomic that leaves the
+// word as it was still takes the line, and with many idle CPUs the producer waits
+// for it at each push (BenchmarkIdlePollers). Plain loads order nothing on arm64, so
+// what they bring is used as follows. A swap of head that succeeds is a full barrier:
+// number and item are read after the tail that covers them. Lanes found empty mean
+// nothing yet; once populated is seen, the consumer observes populated, and reads
+// both lanes again. Where head is above tail, it may be that tail was read first: the
+// consumer observes head, then tail, and believes these. To observe is a fetch-add of
+// 0 whose result is used, and of whose 0 the compiler does not know: of a known one
+// clang makes a fetch-or, which on x86 is a loop; an add whose result is dropped
+// compiles to one without order. A test of internal/bpf decodes the atomics of the
+// committed objects.
 //
 // # Invariants
 //

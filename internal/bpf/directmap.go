@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -21,7 +22,7 @@ type DirectMap struct {
 // RAMRange is a range of physical addresses, [Start, End).
 type RAMRange struct{ Start, End uint64 }
 
-// maxRAM is how many ranges the programs know (usermem.h, RAM_RANGES). Of more
+// maxRAM is how many ranges the programs know (ram.h, RAM_RANGES). Of more
 // the largest are kept: an address in another is refused.
 const maxRAM = 128
 
@@ -109,15 +110,23 @@ const (
 
 // setDirectMap gives a spec's programs what they walk by.
 func setDirectMap(spec *ebpf.CollectionSpec, m *DirectMap) error {
+	return errors.Join(setRAM(spec, m), setValues(spec, map[string]any{
+		"cfg_top_shift": m.TopShift, "cfg_va_bits": m.VABits, "cfg_encryption": m.Encryption, "cfg_prot_none": m.ProtNone,
+	}))
+}
+
+// setRAM gives them what they hold pointers against (ram.h).
+func setRAM(spec *ebpf.CollectionSpec, m *DirectMap) error {
 	ram := [maxRAM]RAMRange{}
 	for i := range ram {
-		ram[i] = RAMRange{^uint64(0), ^uint64(0)}
+		ram[i] = RAMRange{1 << 62, 1 << 62}
 	}
 	copy(ram[:], m.RAM)
-	for name, v := range map[string]any{
-		"cfg_dm_base": m.Base, "cfg_top_shift": m.TopShift, "cfg_va_bits": m.VABits,
-		"cfg_encryption": m.Encryption, "cfg_prot_none": m.ProtNone, "cfg_ram": ram,
-	} {
+	return setValues(spec, map[string]any{"cfg_dm_base": m.Base, "cfg_ram": ram})
+}
+
+func setValues[V any](spec *ebpf.CollectionSpec, values map[string]V) error {
+	for name, v := range values {
 		if err := spec.Variables[name].Set(v); err != nil {
 			return fmt.Errorf("set %s: %w", name, err)
 		}

@@ -83,7 +83,7 @@ func without(list []RAMRange, pa uint64) (out []RAMRange) {
 	return out
 }
 
-func directMapHere(t *testing.T) *DirectMap {
+func directMapHere(t testing.TB) *DirectMap {
 	t.Helper()
 	m, err := FindDirectMap()
 	if err != nil && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" && (unix.Geteuid() != 0 || errors.Is(err, errHidden) || errors.Is(err, errNoFrame)) {

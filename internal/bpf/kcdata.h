@@ -61,7 +61,7 @@ enum thread_present {
 	THREAD_HAS_MONOTONIC = 1 << 16, THREAD_DISPLACED = 1 << 17,
 };
 
-enum mapping_flags { MAPPING_DELETED = 1 << 0, MAPPING_VDSO = 1 << 1, MAPPING_ANON = 1 << 2, MAPPING_IN_WINDOW = 1 << 3 };
+enum mapping_flags { MAPPING_DELETED = 1 << 0, MAPPING_VDSO = 1 << 1, MAPPING_ANON = 1 << 2, MAPPING_IN_WINDOW = 1 << 3, MAPPING_UNREAD = 1 << 5 };
 enum map_walk_flags { MAP_WALK_WRITER = 1 << 0, MAP_WALK_WAITERS = 1 << 1, MAP_WALK_ASKED = 1 << 2, MAP_WALK_WHOLE = 1 << 3 };
 // flags of linux_user_walk that the window sets, kcdata/linux_user.go
 enum user_flags {
@@ -117,7 +117,7 @@ struct linux_task_memory {
 
 struct linux_task_ns { u32 mnt, pid, net, uts, ipc, cgroup, time, user; };
 
-struct linux_task_exe { u64 ino; u32 dev, reserved; char name[64]; };
+struct linux_task_exe { u64 ino; u32 dev, refused; char name[64]; };
 
 struct linux_mapping {
 	u64 start, end, offset, inode;
@@ -125,7 +125,7 @@ struct linux_mapping {
 	u8 build_id[20];
 };
 
-struct linux_map_walk { u32 flags, entries, leaves, torn, found, written; u64 walk_ns; };
+struct linux_map_walk { u32 flags, entries, leaves, torn, found, written; u64 walk_ns; u32 refused, reserved; };
 
 struct linux_thread {
 	u64 present;

@@ -48,7 +48,16 @@ extern void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
 		 *once_ = (bpf_iter_num_new(&turn_, 0, (n)), (void)bpf_iter_num_destroy, (void *)0);         \
 		(once_ = (void *)bpf_iter_num_next(&turn_)) && ((*(int *)once_ & 63) != 63 || !(over));)
 
-// What publishes and what observes are atomics whose result is used.
-#define observe(p) __sync_fetch_and_add((p), 0)
+// observe reads a word in order: what the program reads next, it reads after it. An
+// atomic whose result is used, so it takes the line from everybody else: never to
+// wait with; a wait reads by peek, and observes what it has seen to change. The
+// compiler must not know that the word stays as it is: of an add of 0 it makes an
+// or, and that is a loop without an end of its own (x86: lock cmpxchg).
+#define observe(p)                                      \
+	({                                                  \
+		__typeof__(*(p)) nothing_ = 0;                  \
+		asm volatile("" : "+r"(nothing_));              \
+		__sync_fetch_and_add((p), nothing_);            \
+	})
 
 #endif

@@ -258,6 +258,7 @@ var constants = map[string]uint64{
 	"MAPPING_VDSO":      kcdata.MappingVDSO,
 	"MAPPING_ANON":      kcdata.MappingAnon,
 	"MAPPING_IN_WINDOW": kcdata.MappingInWindow,
+	"MAPPING_UNREAD":    kcdata.MappingUnread,
 	"MAP_WALK_WRITER":   kcdata.MapWalkWriter,
 	"MAP_WALK_WAITERS":  kcdata.MapWalkWaiters,
 	"MAP_WALK_ASKED":    kcdata.MapWalkAsked,

@@ -132,12 +132,7 @@ func (c Config) depth() int {
 }
 
 func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
-	for name, v := range values {
-		if err := spec.Variables[name].Set(v); err != nil {
-			return fmt.Errorf("set %s: %w", name, err)
-		}
-	}
-	return nil
+	return setValues(spec, values)
 }
 
 // optional programs, and what their absence costs.

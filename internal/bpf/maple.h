@@ -3,8 +3,8 @@
 // A process's mappings, from the maple tree of its mm, without a lock. The tree
 // is what it was when the machine stopped: perhaps in the middle of a change. So
 // whatever does not fit together (a node that was cut off, a mapping that is not
-// this mm's or does not lie where the tree says) is not known, and every walk is
-// bounded by itself.
+// this mm's or does not lie where the tree says, a pointer to what is not ordinary
+// memory) is not known, and every walk is bounded by itself.
 //
 // The encoding is lib/maple_tree.c's, the same from 6.1 to 7.3: a pointer to a
 // node has the node's type in bits 3-6, and nodes are aligned to their size; the
@@ -34,6 +34,10 @@ struct maple {
 	u32 slots, state; // word at which slots begin; what became of the last step
 	u32 why, whole, full;
 	u32 entries, leaves, torn, found, written, bytes;
+	u32 refused; // pointers to what is not ordinary memory, since maple_of or start_maps
+	u32 lost, cut; // of the path at hand: one of them; it begins with an ellipsis
+	u64 word;
+	struct ram_found ram;
 	u64 dentry, mount, inode; // of the mapping's file
 	u32 device, flags;
 	u32 copied;
@@ -53,6 +57,45 @@ static __always_inline struct maple *the_maple(void)
 	u32 zero = 0;
 	return bpf_map_lookup_elem(&maple, &zero);
 }
+
+static __always_inline u64 refused(struct maple *m)
+{
+	m->refused++;
+	m->lost = 1;
+	return 0;
+}
+
+// follow copies the n bytes that a pointer leads to. False: not known.
+static __noinline bool follow(struct maple *m, void *to, u32 n, u64 at)
+{
+	u64 from = ordinary(&m->ram, at, n);
+	volatile u64 *word = &m->word; // where the verifier forgets which
+	*word = 0;
+	if (from)
+		*word = !bpf_probe_read_kernel(to, n, (void *)from);
+	else
+		refused(m);
+	return *word;
+}
+
+// follow_word is the word there; what is not known is 0. Where the kernel's map of
+// all memory is not known (no user stacks then, and no node is followed), it is
+// enough that the address is the kernel's: of a process's executable.
+static __noinline u64 follow_word(struct maple *m, u64 at)
+{
+	u64 from = ordinary(&m->ram, at, sizeof(u64));
+	volatile u64 *word = &m->word; // where the verifier forgets which
+	if (!cfg_dm_base && kernel_half(at))
+		from = at;
+	if (from)
+		*word = kernel_word(from);
+	else
+		*word = refused(m);
+	return *word;
+}
+
+#define follow_field(m, type, at, field) \
+	follow_word(m, (at) + bpf_core_field_offset(((struct type *)0)->field))
 
 #define word_of(type, field) (bpf_core_field_offset(((struct type *)0)->field) / 8)
 #define words_of(type, field) (bpf_core_field_size(((struct type *)0)->field) / 8)
@@ -127,7 +170,7 @@ static __always_inline u32 maple_down(struct maple *m)
 	u64 at = m->link & ~mask;
 	volatile u32 *end = &m->end, *slots = &m->slots;
 	u32 type = m->link >> 3 & 15;
-	if (type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64 || bpf_probe_read_kernel(m->node, sizeof(m->node), (void *)at))
+	if (type < MAPLE_LEAF_64 || type > MAPLE_ARANGE_64 || !follow(m, m->node, sizeof(m->node), at))
 		return MAPLE_LOST;
 	if ((m->node[0] & ~mask) == at) // its own parent: taken out of the tree
 		return MAPLE_LOST;
@@ -186,6 +229,7 @@ static __always_inline void maple_of(struct maple *m, struct mm_struct *mm)
 {
 	m->mm = (u64)mm;
 	m->root = (u64)mm->mm_mt.ma_root;
+	m->refused = 0;
 }
 
 // load_vma reads the mapping in the slot reached, as far as its flags. It must be this mm's and lie
@@ -196,7 +240,7 @@ static __always_inline bool load_vma(struct maple *m)
 	u32 n = vma_upto(vm_flags), need = vma_upto(vm_mm) > vma_upto(vm_end) ? vma_upto(vm_mm) : vma_upto(vm_end);
 	if (n < need)
 		n = need;
-	if (!m->link || m->link & 3 || n > sizeof(m->vma) || bpf_probe_read_kernel(m->vma, n, (void *)m->link))
+	if (!m->link || m->link & 7 || n > sizeof(m->vma) || !follow(m, m->vma, n, m->link))
 		return 0;
 	return vma_word(m, vm_mm) == m->mm && vma_word(m, vm_start) == m->min && vma_word(m, vm_end) == m->max + 1;
 }
@@ -205,7 +249,7 @@ static __always_inline bool load_vma(struct maple *m)
 static __always_inline bool load_file(struct maple *m)
 {
 	u32 n = vma_upto(vm_file) > vma_upto(vm_pgoff) ? vma_upto(vm_file) : vma_upto(vm_pgoff);
-	return n <= sizeof(m->vma) && !bpf_probe_read_kernel(m->vma, n, (void *)m->link);
+	return n <= sizeof(m->vma) && follow(m, m->vma, n, m->link);
 }
 
 // vma_at finds the mapping that holds addr: then vma_word(m, ...) are its fields.

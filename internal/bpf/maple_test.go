@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -32,6 +33,7 @@ const mapleAsked = 4096
 
 type mapleFinder struct {
 	coll    *ebpf.Collection
+	prog    *ebpf.Program
 	answers []mapleAnswer
 }
 
@@ -41,11 +43,27 @@ func newMapleFinder(t testing.TB, forgetful bool) *mapleFinder {
 	o, err := Load(Config{CPUs: 1, SelfTgid: uint32(os.Getpid())})
 	mustLoad(t, err)
 	o.Close()
+	return newFinder(t, "find_vmas", forgetful)
+}
+
+// mapleSpec is the object with one of its programs.
+func mapleSpec(t testing.TB, program string, m *DirectMap) *ebpf.CollectionSpec {
+	t.Helper()
 	object := map[string][]byte{"amd64": mapleX86, "arm64": mapleARM64}[runtime.GOARCH]
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != program })
+	if err := setRAM(spec, m); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func newFinder(t testing.TB, program string, forgetful bool) *mapleFinder {
+	t.Helper()
+	spec := mapleSpec(t, program, directMapHere(t))
 	if err := setVariables(spec, map[string]uint32{"cfg_asked": mapleAsked, "cfg_forget": oneIf(forgetful)}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +77,7 @@ func newMapleFinder(t testing.TB, forgetful bool) *mapleFinder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Munmap(mem) })
-	return &mapleFinder{coll, unsafe.Slice((*mapleAnswer)(unsafe.Pointer(&mem[0])), mapleAsked)}
+	return &mapleFinder{coll, coll.Programs[program], unsafe.Slice((*mapleAnswer)(unsafe.Pointer(&mem[0])), mapleAsked)}
 }
 
 // find has this process's mappings looked up at the addresses in answers.
@@ -67,7 +85,7 @@ func (f *mapleFinder) find(t testing.TB) {
 	t.Helper()
 	var pass Iterator
 	scope := TaskScope(uint32(os.Getpid()))
-	if errno := pass.Open(f.coll.Programs["find_vmas"].FD(), &scope); errno != 0 {
+	if errno := pass.Open(f.prog.FD(), &scope); errno != 0 {
 		t.Fatal(errno)
 	}
 	defer pass.Close()

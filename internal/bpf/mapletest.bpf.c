@@ -1,11 +1,19 @@
 //go:build ignore
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// A program of the tests alone: what maple.h finds at addresses that they choose.
+// Programs of the tests alone: what maple.h finds at addresses that they choose, in
+// this process's tree and in trees that they made up.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include "shared.h"
+#include "kfunc.h"
+#include "kernelhalf.h"
+#include "kcdata.h"
+#include "kernelword.h"
+#include "ram.h"
 #include "maple.h"
+#include "mapped_path.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -52,5 +60,78 @@ int find_vmas(struct bpf_iter__task *ctx)
 	struct asking q = { .mm = t->mm };
 	if (q.mm)
 		bpf_loop(cfg_asked, answer_one, &q, 0);
+	return 0;
+}
+
+static long half_one(u32 i, void *unused)
+{
+	struct answer *a = bpf_map_lookup_elem(&answers, &i);
+	if (!a)
+		return 1;
+	struct task_struct *t = bpf_rdonly_cast((void *)a->addr, bpf_core_type_id_kernel(struct task_struct));
+	a->start = kernel_half(a->addr);
+	a->end = kernels(t);
+	return 0;
+}
+
+// find_halves says of each addr whether it is the kernel's: in start as a number, in
+// end as a pointer.
+SEC("iter/task")
+int find_halves(struct bpf_iter__task *ctx)
+{
+	if (ctx->task)
+		bpf_loop(cfg_asked, half_one, 0, 0);
+	return 0;
+}
+
+// A tree that the test made up. addr, mm, root: the test's; the rest: the program's.
+// copy: the test's bytes, in memory that is not of the map of all memory (vmalloc).
+struct forged {
+	u64 addr, mm, root;
+	u64 start, inode;
+	u32 device, refused, flags, pos;
+	char path[MAPPED_PATH];
+	u64 copy_at;
+};
+const struct forged *unused_forged __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct forged);
+} forgeries SEC(".maps");
+
+struct copy { u64 word[512]; };
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct copy);
+} copies SEC(".maps");
+
+SEC("iter/task")
+int find_forged(struct bpf_iter__task *ctx)
+{
+	u32 zero = 0;
+	struct forged *f = bpf_map_lookup_elem(&forgeries, &zero);
+	struct copy *c = bpf_map_lookup_elem(&copies, &zero);
+	struct maple *m = the_maple();
+	struct task_struct *t = ctx->task;
+	if (!f || !c || !m || !t || t->pid != t->tgid)
+		return 0;
+	f->copy_at = (u64)c;
+	f->start = f->inode = f->device = f->flags = f->pos = 0;
+	m->mm = f->mm, m->root = f->root;
+	m->vdso = m->refused = m->tree = 0;
+	if (maple_find(m, f->addr) && load_vma(m) && load_file(m)) {
+		f->start = vma_word(m, vm_start);
+		path_of(m);
+		f->inode = m->inode, f->device = m->device, f->flags = m->flags, f->pos = m->pos;
+		bpf_probe_read_kernel(f->path, sizeof(f->path), m->path);
+	}
+	f->refused = m->refused;
 	return 0;
 }

@@ -82,12 +82,16 @@ static __noinline int queue_push(struct queue_fixed *q, u32 index, s32 tgid, s32
 // Results of a claim that is no item number.
 enum { CLAIM_DRAINED = -1, CLAIM_NOTHING = -2, CLAIM_BROKEN = -3 };
 
-// claim_from takes one number off a lane.
+// claim_from takes one number off a lane. The loads are plain, and those who find
+// nothing leave the lines to their writers; the swap of head orders them before
+// number and item are read.
 static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
 {
 	struct queue_lane *l = lane ? &q->lanes[1] : &q->lanes[0];
 	turns_unless(TURNS_MOST, pause_over()) {
-		u32 head = observe(&l->head), tail = observe(&l->tail);
+		u32 head = peek(l->head), tail = peek(l->tail);
+		if (head > tail) // is it so, or was tail read first?
+			head = observe(&l->head), tail = observe(&l->tail);
 		if (tail > cfg_queue_items || head > tail)
 			return CLAIM_BROKEN;
 		if (head == tail)
@@ -100,14 +104,24 @@ static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
 	return CLAIM_BROKEN;
 }
 
-// queue_claim is one turn of Next: populated is read before the lanes.
+static __noinline s64 claim_any(struct queue_fixed *q, u32 kind)
+{
+	u32 hard = q->queues == 2;
+	s64 n = claim_from(q, hard && kind != KIND_E);
+	return n == CLAIM_NOTHING && hard ? claim_from(q, kind == KIND_E) : n;
+}
+
+// queue_claim is one turn of Next. Drained is said of lanes that were read after
+// populated, and in order.
 static __noinline s64 queue_claim(struct queue_fixed *q, u32 kind)
 {
-	u32 populated = observe(&q->populated), hard = q->queues == 2;
-	s64 n = claim_from(q, hard && kind != KIND_E);
-	if (n == CLAIM_NOTHING && hard)
-		n = claim_from(q, kind == KIND_E);
-	return n == CLAIM_NOTHING && populated ? CLAIM_DRAINED : n;
+	s64 n = claim_any(q, kind);
+	if (n != CLAIM_NOTHING || !peek(q->populated))
+		return n;
+	u32 populated = observe(&q->populated);
+	hide(populated);
+	n = claim_any(q, kind);
+	return n == CLAIM_NOTHING ? CLAIM_DRAINED : n;
 }
 
 #endif

@@ -10,7 +10,7 @@
 const volatile u32 cfg_all_maps; // tests: of every process
 
 // Bounds of one process's walk, whatever its tree looks like.
-enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512, MAP_PARTS = 8, MAP_PATH_STEPS = 24 };
+enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512 };
 #define MAP_WALK_NS 2000000
 
 // maps_blocked says why /proc/PID/maps would wait. kernel/locking/rwsem.c: bit 0
@@ -47,113 +47,6 @@ static __noinline void want_maps(struct mm_struct *mm)
 	m->vdso = (u64)mm->context.vdso;
 	m->pgd = (u64)mm->pgd;
 	m->args = mm->arg_start, m->args_end = mm->arg_end;
-}
-
-static __always_inline void end_path(struct maple *m, u32 flags)
-{
-	m->flags |= flags;
-	m->dentry = 0;
-}
-
-// put_part puts one component, and the slash before it, before the path.
-static __always_inline bool put_part(struct maple *m, u64 name, u64 len)
-{
-	u64 pos = m->pos;
-	if (len + 4 > pos) // keeps room for the ellipsis
-		return 0;
-	pos -= len;
-	asm volatile("" : "+r"(pos));
-	asm volatile("" : "+r"(len));
-	if (bpf_probe_read_kernel(m->path + (pos & (MAPPED_PATH - 1)), len & (MAPPED_PATH - 1), (void *)name))
-		return 0;
-	pos--;
-	asm volatile("" : "+r"(pos));
-	m->path[pos & (MAPPED_PATH - 1)] = '/';
-	m->pos = pos;
-	m->parts++;
-	return 1;
-}
-
-static __always_inline void put_ellipsis(struct maple *m)
-{
-	u64 pos = m->pos - 3;
-	asm volatile("" : "+r"(pos));
-	char *at = m->path + (pos & (MAPPED_PATH - 1));
-	at[0] = 0xe2, at[1] = 0x80, at[2] = 0xa6; // U+2026
-	m->pos = pos;
-	m->dentry = 0;
-}
-
-// path_step takes one step towards the root: a component, or from a mount's root
-// to where it is mounted. It ends the loop when m->dentry is 0.
-static long path_step(u32 i, void *unused)
-{
-	struct maple *m = the_maple();
-	if (!m || !m->dentry)
-		return 1;
-	struct dentry *d = (void *)m->dentry;
-	struct vfsmount *v = (void *)m->mount;
-	if (d == BPF_CORE_READ(v, mnt_root)) {
-		struct mount *at = (void *)((char *)v - bpf_core_field_offset(((struct mount *)0)->mnt));
-		struct mount *up = BPF_CORE_READ(at, mnt_parent);
-		m->dentry = 0;
-		if (!up || up == at)
-			return 1;
-		m->dentry = (u64)BPF_CORE_READ(at, mnt_mountpoint);
-		m->mount = (u64)up + bpf_core_field_offset(((struct mount *)0)->mnt);
-		return 0;
-	}
-	struct dentry *up = BPF_CORE_READ(d, d_parent);
-	u32 len = BPF_CORE_READ(d, d_name.len);
-	u64 name = (u64)BPF_CORE_READ(d, d_name.name);
-	if (m->parts >= MAP_PARTS || !up || !len || !put_part(m, name, len)) {
-		put_ellipsis(m);
-		return 1;
-	}
-	m->dentry = up == d ? 0 : (u64)up; // its own parent: in no directory (memfd, /dev/zero)
-	return 0;
-}
-
-// path_start gives the file's own place, as /proc/PID/maps has it: of a file that
-// stands for another (overlayfs) what the user named, since "fs: store real path
-// instead of fake path in backing file f_path" (def3ae83da02, in 6.8).
-enum { FMODE_BACKING_ = 1 << 25 };
-
-static __always_inline void path_start(struct maple *m, struct file *f)
-{
-	struct path *p = (void *)((char *)f + bpf_core_field_offset(f->f_path));
-	struct inode *inode = BPF_CORE_READ(f, f_inode);
-	struct backing_file *b = (void *)f;
-	if (bpf_core_field_exists(b->user_path) && BPF_CORE_READ(f, f_mode) & FMODE_BACKING_) {
-		p = (void *)((char *)f + bpf_core_field_offset(b->user_path));
-		inode = BPF_CORE_READ(p, dentry, d_inode);
-	}
-	struct dentry *d = BPF_CORE_READ(p, dentry);
-	m->dentry = (u64)d;
-	m->mount = (u64)BPF_CORE_READ(p, mnt);
-	m->inode = BPF_CORE_READ(inode, i_ino);
-	m->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	if (!BPF_CORE_READ(d, d_hash.pprev)) // as d_unlinked has it
-		m->flags |= MAPPING_DELETED;
-}
-
-// path_of says what is mapped: the file and its path, or that it is none.
-static __noinline void path_of(struct maple *m)
-{
-	struct file *f = (void *)vma_word(m, vm_file);
-	m->flags = MAPPING_IN_WINDOW;
-	m->inode = m->device = m->dentry = m->parts = 0;
-	m->pos = MAPPED_PATH;
-	if (f)
-		path_start(m, f);
-	else if (m->vdso && vma_word(m, vm_start) == m->vdso)
-		m->flags |= MAPPING_VDSO;
-	else
-		m->flags |= MAPPING_ANON;
-	if (m->dentry)
-		bpf_loop(MAP_PATH_STEPS, path_step, 0, 0);
-	if (m->dentry && m->pos >= 4)
-		put_ellipsis(m);
 }
 
 struct map_items {
@@ -268,7 +161,7 @@ static __always_inline void start_maps(struct maple *m)
 	m->tree = 0;
 	m->offset = 1, m->end = 0; // no leaf yet
 	m->whole = !m->root;
-	m->full = m->entries = m->leaves = m->torn = m->found = m->written = m->bytes = 0;
+	m->full = m->entries = m->leaves = m->torn = m->found = m->written = m->bytes = m->refused = 0;
 }
 
 static long record_cmdline(struct sink *s, struct maple *m);
@@ -294,6 +187,7 @@ static __noinline long record_maps(struct sink *s)
 	v->flags = m->why | (m->whole ? MAP_WALK_WHOLE : 0);
 	v->entries = m->entries, v->leaves = m->leaves, v->torn = m->torn;
 	v->found = m->found, v->written = m->written;
+	v->refused = m->refused, v->reserved = 0;
 	v->walk_ns = bpf_ktime_get_ns() - m->began;
 	return sink_commit(s, sizeof(*i)) ? NO_ROOM : record_cmdline(s, m);
 }

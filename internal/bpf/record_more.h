@@ -69,6 +69,8 @@ static __noinline long record_syscall_nr(struct sink *s, struct task_struct *t, 
 static __noinline long record_user(struct sink *s, struct task_struct *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	if (!kernels(regs)) // its stack is gone since
+		return 0;
 	if (cfg_redact)
 		return record_syscall_nr(s, t, regs);
 	struct user_items *i = sink_reserve(s, sizeof(*i));

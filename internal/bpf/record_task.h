@@ -86,6 +86,10 @@ static __noinline void fill_memory(struct linux_task_memory *m, struct mm_struct
 	m->map_count = mm->map_count;
 }
 
+// inum_of is a namespace's number. Who exits gives its nsproxy back at once, and the
+// namespaces of the first tasks lie in the kernel's image.
+#define inum_of(p) ({ __auto_type ns_ = (p); kernels(ns_) ? ns_->ns.inum : 0; })
+
 static __noinline void fill_namespaces(struct linux_task_ns *n, struct task_struct *t)
 {
 	struct nsproxy *p = t->nsproxy;
@@ -95,23 +99,43 @@ static __noinline void fill_namespaces(struct linux_task_ns *n, struct task_stru
 		n->user = cred->user_ns->ns.inum;
 	if (!p) // given back on exit
 		return;
-	n->mnt = p->mnt_ns->ns.inum;
-	n->net = p->net_ns->ns.inum;
-	n->uts = p->uts_ns->ns.inum;
-	n->ipc = p->ipc_ns->ns.inum;
-	n->cgroup = p->cgroup_ns->ns.inum;
-	n->time = p->time_ns->ns.inum;
+	n->mnt = inum_of(p->mnt_ns);
+	n->net = inum_of(p->net_ns);
+	n->uts = inum_of(p->uts_ns);
+	n->ipc = inum_of(p->ipc_ns);
+	n->cgroup = inum_of(p->cgroup_ns);
+	n->time = inum_of(p->time_ns);
+}
+
+static __always_inline void put_exe_name(struct maple *m, struct linux_task_exe *e, u64 name)
+{
+	u64 from = ordinary(&m->ram, name, sizeof(e->name));
+	if (!cfg_dm_base && kernel_half(name))
+		from = name;
+	if (from)
+		bpf_probe_read_kernel_str(e->name, sizeof(e->name), (void *)from);
+	else
+		refused(m);
 }
 
 static __noinline void fill_exe(struct linux_task_exe *e, struct mm_struct *mm)
 {
-	struct file *f = mm->exe_file;
-	struct dentry *d = f ? f->f_path.dentry : 0;
-	if (!d)
+	struct maple *m = the_maple();
+	if (!m)
 		return;
-	e->ino = d->d_inode->i_ino;
-	e->dev = d->d_inode->i_sb->s_dev;
-	bpf_probe_read_kernel_str(e->name, sizeof(e->name), d->d_name.name);
+	m->dentry = (u64)mm->exe_file; // through memory, where the verifier forgets what it points to
+	u64 f = peek(m->dentry);
+	if (!f)
+		return;
+	m->refused = 0;
+	u64 d = follow_field(m, file, f, f_path.dentry);
+	u64 inode = d ? follow_field(m, dentry, d, d_inode) : 0;
+	if (inode) {
+		e->ino = follow_field(m, inode, inode, i_ino);
+		e->dev = follow_field(m, super_block, follow_field(m, inode, inode, i_sb), s_dev);
+		put_exe_name(m, e, follow_field(m, dentry, d, d_name.name));
+	}
+	e->refused = m->refused;
 }
 
 struct task_head {

@@ -150,7 +150,8 @@ static __always_inline bool has_user_regs(struct task_struct *t)
 // and whether it was in user mode rather than in a system call.
 static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
-	if (syscall_nr(t, (struct pt_regs *)bpf_task_pt_regs(t)) == -1)
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	if (kernels(regs) && syscall_nr(t, regs) == -1) // else its stack is gone since
 		mark(r->present, THREAD_USER_MODE);
 	if (!cfg_redact) {
 		r->fs_base = task_fs_base(t);

@@ -90,10 +90,16 @@ static __always_inline void note_registers(const u64 *v, s64 nr)
 		mark(u->walk.flags, USER_COMPAT);
 }
 
-// stack_limit is where the stack that holds sp ends at most.
+// stack_limit is where the stack that holds sp ends at most. Of a tree that leads to
+// what is not ordinary memory that is not known, and said.
 static __always_inline u64 stack_limit(struct user_work *u, struct mm_struct *mm)
 {
+	struct maple *m = the_maple();
 	u->walk.stack_end = stack_end(mm, u->sp);
+	if (m && m->refused) {
+		mark(u->walk.flags, USER_REFUSED);
+		u->walk.refused += m->refused;
+	}
 	return u->walk.stack_end ? u->walk.stack_end : u->sp + STACK_MOST;
 }
 

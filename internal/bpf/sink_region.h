@@ -54,7 +54,7 @@ static __noinline int next_chunk(struct trap_worker *w, u32 need)
 	if (!alloc_chunk(a, w, need, s->chunk) || !end_piece(s, w)) {
 		if (!pause_over()) { // else a lock or a swap was given up
 			trace_now(TRACE_NO_SPACE, w->number);
-			stop_no_space(s);
+			stop_no_space(s, w->pause_by);
 		}
 		return 0;
 	}
@@ -103,6 +103,8 @@ static __always_inline void sink_fetch_stack(struct task_struct *t)
 	if (t->exit_state)
 		return;
 	u64 regs = bpf_task_pt_regs(t), sp = task_sp(t);
+	if (!kernels(regs) || !kernel_half(sp)) // the stack is gone since
+		return;
 	fetch_word(regs);
 	fetch_word(regs + 64);
 	fetch_word(regs + 128);

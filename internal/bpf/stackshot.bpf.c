@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "kernelhalf.h"
 #include "kcdata.h"
 #include "compat.h"
 #include "fetch.h"
@@ -14,11 +15,13 @@
 #include "sink_seq.h"
 #include "maps.h"
 #include "pid.h"
+#include "kernelword.h"
+#include "ram.h"
 #include "maple.h"
+#include "mapped_path.h"
 #include "record_maps.h"
 #include "record_task.h"
 #include "record_thread.h"
-#include "kernelword.h"
 #include "usermem.h"
 #include "record_user.h"
 #include "record_cmdline.h"

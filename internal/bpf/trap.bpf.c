@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "kfunc.h"
+#include "kernelhalf.h"
 #include "kcdata.h"
 #include "compat.h"
 #include "fetch.h"
@@ -22,7 +23,9 @@
 #include "trace.h"
 #include "arena.h"
 #include "sink_region.h"
+#include "ram.h"
 #include "maple.h"
+#include "mapped_path.h"
 #include "record_maps.h"
 #include "record_task.h"
 #include "record_thread.h"

@@ -57,7 +57,7 @@ static __always_inline void push_task(struct stop *s, struct queue_fixed *q, str
 	else
 		ok = queue_push(q, index, t->tgid, 0, threads);
 	if (!ok)
-		stop_no_space(s);
+		stop_no_space(s, w->pause_by);
 }
 
 // census_asked queues the tasks asked for. One that is gone is queued too: it is
@@ -76,7 +76,7 @@ static __noinline void census_asked(struct stop *s, struct queue_fixed *q, struc
 			continue;
 		}
 		if (!queue_push(q, s->seen_tasks, *tgid, 0, 1))
-			stop_no_space(s);
+			stop_no_space(s, w->pause_by);
 		s->seen_tasks++;
 	}
 	s->census_whole = 1;

@@ -167,7 +167,7 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	forget_tables();
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
 	if (!end_piece(s, w)) {
-		stop_no_space(s);
+		stop_no_space(s, w->pause_by);
 		state = PART_NO_ROOM;
 	}
 	if (state == PART_NO_ROOM && !(peek(s->word) & STOP_NO_SPACE))

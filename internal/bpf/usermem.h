@@ -8,21 +8,16 @@
 //
 // On a CPU that was not stopped a task may change its tables meanwhile. Then a
 // stale entry may be read, and the bytes be of a page that has another owner by
-// now; but never of anything that is not ordinary memory.
+// now; but never of anything that is not ordinary memory (ram.h): not the first
+// table either, for the mm itself may be another's.
 #ifndef STACKSHOT_USERMEM_H
 #define STACKSHOT_USERMEM_H
 
 // Set by the loader before the programs are loaded; constant after.
-const volatile u64 cfg_dm_base;    // where physical address 0 would be mapped
 const volatile u32 cfg_top_shift;  // of the table that mm->pgd is
 const volatile u32 cfg_va_bits;    // of a user address
 const volatile u64 cfg_encryption; // bits of an entry that are no address
 const volatile u64 cfg_prot_none;  // in an entry that is not present: a page, but PROT_NONE
-
-// System RAM by /proc/iomem, ascending; unused ones begin at ~0.
-enum { RAM_RANGES = 128 };
-struct ram_range { u64 start, end; };
-const volatile struct ram_range cfg_ram[RAM_RANGES];
 
 #define TABLE_BITS (cfg_page_shift - 3) // entries are of 8 bytes, tables of a page
 
@@ -55,10 +50,10 @@ struct user_memory {
 	u64 pgd;
 	u64 page, page_len, page_at; // the last translation: addresses, and where the kernel sees them
 	u64 mid, mid_table;          // the last table but one: what it maps begins at mid, plus one; 0: none
-	u64 ram, ram_len;            // the range that was found last
+	struct ram_found ram;
 	u64 table;
 	u32 shift, why;
-	u32 low, walks;
+	u32 walks, unused;
 };
 
 // user_of begins with a thread. Pages are forgotten from one to the next, so that
@@ -75,29 +70,13 @@ static __always_inline void user_of(struct user_memory *m, struct mm_struct *mm)
 
 static __always_inline void user_forget(struct user_memory *m) { m->pgd = 0; }
 
-// find_ram looks for the range that begins last at or below pa.
-static __noinline void find_ram(struct user_memory *m, u64 pa)
-{
-	m->low = 0;
-#pragma unroll
-	for (u32 step = RAM_RANGES / 2; step; step /= 2) {
-		u64 i = peek(m->low) + step;
-		hide(i);
-		if (cfg_ram[i & (RAM_RANGES - 1)].start <= pa)
-			m->low = i;
-	}
-	u64 i = peek(m->low);
-	hide(i);
-	i &= RAM_RANGES - 1;
-	m->ram = cfg_ram[i].start;
-	m->ram_len = cfg_ram[i].end - m->ram;
-}
+static __noinline void find_ram(struct user_memory *m, u64 pa) { seek_ram(&m->ram, pa); }
 
 static __always_inline bool in_ram(struct user_memory *m, u64 pa, u64 len)
 {
-	if (pa - m->ram >= m->ram_len || m->ram + m->ram_len - pa < len)
+	if (!holds(&m->ram, pa, len))
 		find_ram(m, pa);
-	return pa - m->ram < m->ram_len && m->ram + m->ram_len - pa >= len;
+	return holds(&m->ram, pa, len);
 }
 
 static __always_inline u64 refuse(struct user_memory *m, u32 why)
@@ -159,6 +138,15 @@ static __always_inline int walk_level(struct user_memory *m, u64 va, u64 *at)
 	return 0;
 }
 
+// first_table is where the task's first table may be read; 0: nowhere. Tables are
+// aligned to their size.
+static __always_inline u64 first_table(struct user_memory *m)
+{
+	u64 size = 8ull << ((cfg_va_bits - cfg_top_shift) & 63);
+	u64 pa = UNTAGGED(m->pgd) - cfg_dm_base;
+	return m->pgd & (size - 1) || !in_ram(m, pa, size) ? 0 : cfg_dm_base + pa;
+}
+
 // user_walk translates by the tables: five levels at most, and from the last but
 // one where that is known.
 static __noinline u64 user_walk(struct user_memory *m, u64 va)
@@ -167,9 +155,12 @@ static __noinline u64 user_walk(struct user_memory *m, u64 va)
 	m->walks++;
 	if (va >> (cfg_va_bits & 63))
 		return refuse(m, PAGE_REFUSED);
-	m->table = m->pgd, m->shift = cfg_top_shift;
-	if (m->mid && m->mid - 1 == (va >> span << span))
-		m->table = m->mid_table, m->shift = span - TABLE_BITS;
+	m->table = m->mid_table, m->shift = span - TABLE_BITS;
+	if (!m->mid || m->mid - 1 != (va >> span << span)) {
+		m->table = first_table(m), m->shift = cfg_top_shift;
+		if (!m->table)
+			return refuse(m, PAGE_REFUSED);
+	}
 	for (u32 i = 0; i < 5; i++)
 		if (walk_level(m, va, &at))
 			return at;

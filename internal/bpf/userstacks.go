@@ -25,16 +25,16 @@ type UserStacks struct {
 	Mode   int        // User*
 	Frames int        // of the chain, at most MaxUserFrames
 	Bytes  int        // of the stack; at most MaxUserBytes
-	Memory *DirectMap // nil: nothing
+	Memory *DirectMap // nil: nothing, and no process's mappings either
 
 	room int // for bytes and links of a thread; 0: for the most of both
 }
 
 func (u UserStacks) set(spec *ebpf.CollectionSpec) error {
-	if u.Mode == UserOff || u.Memory == nil {
+	if u.Memory == nil {
 		return nil
 	}
-	if err := setDirectMap(spec, u.Memory); err != nil {
+	if err := setDirectMap(spec, u.Memory); err != nil || u.Mode == UserOff {
 		return err
 	}
 	return setVariables(spec, map[string]uint32{

@@ -50,7 +50,7 @@ var mappingFlagNames = []struct {
 	name string
 }{
 	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
-	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"},
+	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"}, {kcdata.MappingUnread, "unread"},
 }
 
 // jsonUserStack is userStack with how each frame was found.

@@ -42,7 +42,7 @@ int main(void)
 		case FINISH: stop_finish(&s, 1); break;
 		case RELEASE: stop_release(&s, 1); break;
 		case ALL_HELD: s.over = r.arg; a.said = all_held(&s); break;
-		case NO_SPACE: stop_no_space(&s); break;
+		case NO_SPACE: stop_no_space(&s, 1); break;
 		}
 		a.word = s.word;
 		if (fwrite(&a, sizeof(a), 1, stdout) != 1 || fflush(stdout))

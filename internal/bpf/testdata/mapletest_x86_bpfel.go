@@ -16,12 +16,25 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	mapleTestMapAnswers      = "answers"
-	mapleTestMapMaple        = "maple"
-	mapleTestProgFindVmas    = "find_vmas"
-	mapleTestVarCfgAsked     = "cfg_asked"
-	mapleTestVarCfgForget    = "cfg_forget"
-	mapleTestVarUnusedAnswer = "unused_answer"
+	mapleTestMapAnswers       = "answers"
+	mapleTestMapCopies        = "copies"
+	mapleTestMapForgeries     = "forgeries"
+	mapleTestMapMaple         = "maple"
+	mapleTestProgFindForged   = "find_forged"
+	mapleTestProgFindHalves   = "find_halves"
+	mapleTestProgFindVmas     = "find_vmas"
+	mapleTestVarCfgAsked      = "cfg_asked"
+	mapleTestVarCfgDmBase     = "cfg_dm_base"
+	mapleTestVarCfgForget     = "cfg_forget"
+	mapleTestVarCfgLatency    = "cfg_latency"
+	mapleTestVarCfgPageShift  = "cfg_page_shift"
+	mapleTestVarCfgRam        = "cfg_ram"
+	mapleTestVarCfgRedact     = "cfg_redact"
+	mapleTestVarCfgSelfTgid   = "cfg_self_tgid"
+	mapleTestVarCfgStackBytes = "cfg_stack_bytes"
+	mapleTestVarUnusedAnswer  = "unused_answer"
+	mapleTestVarUnusedForged  = "unused_forged"
+	mapleTestVarUnusedRecords = "unused_records"
 )
 
 // loadMapleTest returns the embedded CollectionSpec for mapleTest.
@@ -66,24 +79,37 @@ type mapleTestSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type mapleTestProgramSpecs struct {
-	FindVmas *ebpf.ProgramSpec `ebpf:"find_vmas"`
+	FindForged *ebpf.ProgramSpec `ebpf:"find_forged"`
+	FindHalves *ebpf.ProgramSpec `ebpf:"find_halves"`
+	FindVmas   *ebpf.ProgramSpec `ebpf:"find_vmas"`
 }
 
 // mapleTestMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type mapleTestMapSpecs struct {
-	Answers *ebpf.MapSpec `ebpf:"answers"`
-	Maple   *ebpf.MapSpec `ebpf:"maple"`
+	Answers   *ebpf.MapSpec `ebpf:"answers"`
+	Copies    *ebpf.MapSpec `ebpf:"copies"`
+	Forgeries *ebpf.MapSpec `ebpf:"forgeries"`
+	Maple     *ebpf.MapSpec `ebpf:"maple"`
 }
 
 // mapleTestVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type mapleTestVariableSpecs struct {
-	CfgAsked     *ebpf.VariableSpec `ebpf:"cfg_asked"`
-	CfgForget    *ebpf.VariableSpec `ebpf:"cfg_forget"`
-	UnusedAnswer *ebpf.VariableSpec `ebpf:"unused_answer"`
+	CfgAsked      *ebpf.VariableSpec `ebpf:"cfg_asked"`
+	CfgDmBase     *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
+	CfgForget     *ebpf.VariableSpec `ebpf:"cfg_forget"`
+	CfgLatency    *ebpf.VariableSpec `ebpf:"cfg_latency"`
+	CfgPageShift  *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
+	CfgRam        *ebpf.VariableSpec `ebpf:"cfg_ram"`
+	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
+	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
+	UnusedAnswer  *ebpf.VariableSpec `ebpf:"unused_answer"`
+	UnusedForged  *ebpf.VariableSpec `ebpf:"unused_forged"`
+	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
 }
 
 // mapleTestObjects contains all objects after they have been loaded into the kernel.
@@ -106,13 +132,17 @@ func (o *mapleTestObjects) Close() error {
 //
 // It can be passed to loadMapleTestObjects or ebpf.CollectionSpec.LoadAndAssign.
 type mapleTestMaps struct {
-	Answers *ebpf.Map `ebpf:"answers"`
-	Maple   *ebpf.Map `ebpf:"maple"`
+	Answers   *ebpf.Map `ebpf:"answers"`
+	Copies    *ebpf.Map `ebpf:"copies"`
+	Forgeries *ebpf.Map `ebpf:"forgeries"`
+	Maple     *ebpf.Map `ebpf:"maple"`
 }
 
 func (m *mapleTestMaps) Close() error {
 	return _MapleTestClose(
 		m.Answers,
+		m.Copies,
+		m.Forgeries,
 		m.Maple,
 	)
 }
@@ -121,20 +151,33 @@ func (m *mapleTestMaps) Close() error {
 //
 // It can be passed to loadMapleTestObjects or ebpf.CollectionSpec.LoadAndAssign.
 type mapleTestVariables struct {
-	CfgAsked     *ebpf.Variable `ebpf:"cfg_asked"`
-	CfgForget    *ebpf.Variable `ebpf:"cfg_forget"`
-	UnusedAnswer *ebpf.Variable `ebpf:"unused_answer"`
+	CfgAsked      *ebpf.Variable `ebpf:"cfg_asked"`
+	CfgDmBase     *ebpf.Variable `ebpf:"cfg_dm_base"`
+	CfgForget     *ebpf.Variable `ebpf:"cfg_forget"`
+	CfgLatency    *ebpf.Variable `ebpf:"cfg_latency"`
+	CfgPageShift  *ebpf.Variable `ebpf:"cfg_page_shift"`
+	CfgRam        *ebpf.Variable `ebpf:"cfg_ram"`
+	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
+	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
+	UnusedAnswer  *ebpf.Variable `ebpf:"unused_answer"`
+	UnusedForged  *ebpf.Variable `ebpf:"unused_forged"`
+	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
 }
 
 // mapleTestPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadMapleTestObjects or ebpf.CollectionSpec.LoadAndAssign.
 type mapleTestPrograms struct {
-	FindVmas *ebpf.Program `ebpf:"find_vmas"`
+	FindForged *ebpf.Program `ebpf:"find_forged"`
+	FindHalves *ebpf.Program `ebpf:"find_halves"`
+	FindVmas   *ebpf.Program `ebpf:"find_vmas"`
 }
 
 func (p *mapleTestPrograms) Close() error {
 	return _MapleTestClose(
+		p.FindForged,
+		p.FindHalves,
 		p.FindVmas,
 	)
 }

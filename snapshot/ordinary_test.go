@@ -1,0 +1,84 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/internal/bpf"
+	"stackshot/kcdata"
+)
+
+// Where nothing that a process's memory leads to is ordinary memory, nothing of it is
+// followed, and every task and thread says so: no silence, and no guess.
+func TestRefusedMemoryIsSaid(t *testing.T) {
+	requireBPF(t)
+	for _, engine := range []string{EngineTrap, EnginePull} {
+		t.Run(engine, func(t *testing.T) {
+			h := hooks{allMaps: true, directMap: func() (*bpf.DirectMap, error) {
+				m, err := bpf.FindDirectMap()
+				if err != nil {
+					return nil, err
+				}
+				none := *m
+				none.RAM = []bpf.RAMRange{{Start: 0x1000, End: 0x2000}}
+				return &none, nil
+			}}
+			s, err := open(slowed(Options{Engine: engine, LockWait: time.Minute}), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			_, snap, _ := captureWhole(t, s, Request{})
+			tasks, threads := 0, 0
+			for _, task := range snap.Tasks {
+				if task.Memory == nil || task.MapWalk == nil {
+					continue
+				}
+				tasks++
+				w := task.MapWalk
+				if w.Refused != 1 || w.Flags&kcdata.MapWalkWhole != 0 || w.Entries != 0 {
+					t.Errorf("task %d (%s): walk %+v", task.ID, task.Name, w)
+				}
+				if task.Exe == nil || task.Exe.Refused == 0 || task.Exe.Ino != 0 || task.Exe.FileName() != "" {
+					t.Errorf("task %d (%s): executable %+v", task.ID, task.Name, task.Exe)
+				}
+				if !slices.ContainsFunc(task.EnrichFailed, func(s string) bool { return strings.HasPrefix(s, "executable, in the stop: ") }) {
+					t.Errorf("task %d (%s): not read: %q", task.ID, task.Name, task.EnrichFailed)
+				}
+				for _, th := range task.Threads {
+					u := th.UserWalk
+					if u == nil || u.Flags&kcdata.UserWalked == 0 {
+						continue
+					}
+					threads++
+					if u.Flags&kcdata.UserRefused == 0 || u.Refused < 2 || u.Bytes != 0 || u.Links != 0 || u.StackEnd != 0 {
+						t.Errorf("thread %d of %s: %+v", th.ID, task.Name, u)
+					}
+				}
+			}
+			if tasks == 0 || threads == 0 {
+				t.Errorf("%d tasks and %d threads had memory", tasks, threads)
+			}
+		})
+	}
+}
+
+// What the stop could not tell of mappings that only it could read is told.
+func TestWindowMapsSayWhatTheyLack(t *testing.T) {
+	for _, c := range []struct {
+		walk kcdata.LinuxMapWalk
+		want string
+	}{
+		{kcdata.LinuxMapWalk{}, ""},
+		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter | kcdata.MapWalkWhole, Found: 2, Written: 2}, ""},
+		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter | kcdata.MapWalkWhole, Found: 9, Written: 2, Torn: 3}, "being changed: 3; without room: 7"},
+		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter, Refused: 1}, "pointers not followed, to what is not ordinary memory: 1; the last ones were not reached"},
+	} {
+		x := windowMaps{walk: c.walk}
+		if got := x.lacks(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.walk, got, c.want)
+		}
+	}
+}
