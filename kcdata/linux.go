@@ -81,6 +81,8 @@ const (
 	CPUMain     = 1 << 4 // took the census
 	CPUIdle     = 1 << 5 // ran its idle task when the stop took it
 	CPURanKnown = 1 << 6 // ran_tid and ran_tgid are known
+
+	CPUThrottled = 1 << 7 // a cooling device throttles it: it does not work, unless asked to or needed; a warning says why
 )
 
 // LinuxCPU is what one CPU was and did. Times are CLOCK_MONOTONIC, ns; 0 where

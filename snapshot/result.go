@@ -88,6 +88,7 @@ func (s *Session) stateWarnings(c *captured) {
 	for _, cpu := range s.plan.Left {
 		c.warn("cpu_left_running", "CPU "+topology.FormatCPUList([]int{cpu})+" was left running: "+s.plan.Why(cpu).String())
 	}
+	s.throttleWarnings(c)
 	if c.capture.StopBroken > 0 {
 		c.warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
 	}

@@ -106,6 +106,9 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	scope.noSettle = r.NoSettle
+	if err := s.replan(); err != nil {
+		return nil, err
+	}
 	s.hooks.reach(stageScope)
 	defer s.engine.done()
 	c, err := s.tries(ctx, scope)

@@ -25,7 +25,6 @@ type worker struct {
 	slot    int // index among the session's workers
 	kind    workqueue.Kind
 	cluster int
-	works   bool // takes items; else only holds its CPU still
 	tid     int
 	fifo    error // why SCHED_FIFO was refused
 	wake    int   // eventfd: wakes this worker as main
@@ -48,6 +47,8 @@ type worker struct {
 
 	called  atomic.Bool // set by the coordinator with a try to work on, cleared by the worker when done with it
 	through atomic.Bool // set by the worker when done with a try, cleared by the coordinator
+	works   bool        // coordinator's: takes items in this try; else only holds its CPU still
+	spared  bool        // coordinator's: is not to work because its CPU is throttled
 	away    bool        // coordinator's: did not come back to its park in time
 	late    bool        // coordinator's: missed the last stop, so it does not lead the next
 }
