@@ -55,7 +55,8 @@ const (
 	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
 )
 
-// LinuxMachine describes the machine at the time of the stop.
+// LinuxMachine describes the machine. Its clocks are those of the moment that
+// LinuxCapture calls stop_ns or, where nothing was stopped, of when all was recorded.
 type LinuxMachine struct {
 	MonotonicNs   uint64 `kc:"monotonic_ns"`    // CLOCK_MONOTONIC, ns
 	BoottimeNs    uint64 `kc:"boottime_ns"`     // CLOCK_BOOTTIME, ns

@@ -60,7 +60,7 @@ type captured struct {
 	trace     []kcdata.LinuxTrace
 	keepTrace bool                     // asked for
 	latency   kcdata.LatencyCollection // as far as it is known
-	mainCPU   int32
+	at        moment                   // of the stop, or when all was recorded where nothing was stopped
 	samples   []sampled // of CPUs that were not stopped, taken after the release
 }
 

@@ -29,6 +29,7 @@ type counts struct {
 // task that does not parse is left out and named.
 func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	out := &counter{to: r.Output}
+	c.at = momentOf(c.capture.StopNs)
 	c.warnings = append(append([]kcdata.Warning{}, s.warnings...), c.warnings...)
 	s.stateWarnings(c)
 	if r.Pids == nil {
