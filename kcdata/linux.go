@@ -130,8 +130,8 @@ type LinuxCapture struct {
 	MaxPauseNs uint64 `kc:"max_pause_ns"`
 	Tries      uint32 `kc:"tries"`
 	StopBroken uint32 `kc:"stop_broken"` // context switches of workers inside the window
-	LeftOut    uint32 `kc:"left_out"`    // entries in the LEFT_OUT array
-	Vanished   uint32 `kc:"vanished"`    // census entries gone before they were recorded
+	LeftOut    uint32 `kc:"left_out"`    // tasks in the LEFT_OUT array
+	Vanished   uint32 `kc:"vanished"`    // tasks of the census gone before they were recorded
 	BufferSize uint64 `kc:"buffer_size"`
 	BufferUsed uint64 `kc:"buffer_used"`
 	Overhead   uint64 `kc:"buffer_overhead"` // bytes put on freelists and not used again
@@ -273,12 +273,13 @@ const (
 	LeftOutVanished = 4 // asked for by --pid, gone before it was recorded
 )
 
-// LinuxLeftOut names one task that is not, or not wholly, in the file.
+// LinuxLeftOut names one task that is not, or not wholly, in the file; once for
+// each reason.
 type LinuxLeftOut struct {
 	Tgid    uint32 `kc:"tgid"`
 	Reason  uint32 `kc:"reason"` // LeftOut*
 	Errno   uint32 `kc:"errno"`
-	Threads uint32 `kc:"threads"` // thread count at the census
+	Threads uint32 `kc:"threads"` // left out for this reason, as counted by the census
 }
 
 // LinuxSymbol names one kernel address that occurs in the file.

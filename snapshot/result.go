@@ -23,9 +23,10 @@ type Result struct {
 	Tries      int
 	Bytes      int64 // of plain KCData
 	CPUs       CPUs
-	StopBroken int // context switches of workers inside the window
-	LeftOut    []kcdata.LinuxLeftOut
-	Vanished   int // census entries gone before they were recorded
+	StopBroken int                   // context switches of workers inside the window
+	LeftOut    []kcdata.LinuxLeftOut // a task once for each reason
+	Seen       int                   // tasks recorded or left out
+	Vanished   int                   // tasks of the census gone before they were recorded
 	Warnings   []kcdata.Warning
 	BufferSize int64
 	BufferUsed int64

@@ -224,8 +224,8 @@ func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []b
 // incompleteCapture says what a capture could not record.
 func incompleteCapture(res *snapshot.Result) error {
 	var errs []error
-	if n := len(res.LeftOut); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Tasks+n))
+	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
 	}
 	if n := len(res.CPUs.Missing); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d CPUs did not come to the stop: %v", n, res.CPUs.Missing))
