@@ -130,6 +130,7 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 		th.end = it.Offset
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
 		th.snap = payload
+		stacks.SetFlags(t.body[payload:], func(flags uint64) uint64 { return flags }) // Truncated
 	case it.Type == kcdata.TypeLinuxThread:
 		if len(it.Data) >= sizeOfLinuxThread {
 			th.linux = payload
@@ -163,7 +164,8 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 }
 
 // addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
-// record in the window has those of its dead threads only. /proc gives the sum.
+// record in the window has those of its dead threads only, which signal_struct
+// sums up (__exit_signal of kernel/exit.c). /proc gives the sum of both.
 func (t *taskBytes) addFaults() {
 	if t.snap == 0 || t.linux.Present&kcdata.TaskHasFaults == 0 {
 		return
