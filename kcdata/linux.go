@@ -95,7 +95,7 @@ type LinuxCPU struct {
 	Flags      uint32 `kc:"flags"` // CPU*
 	ArriveNs   uint64 `kc:"arrive_ns"`
 	ReleaseNs  uint64 `kc:"release_ns"`  // nothing ran here in between that the isolation keeps away
-	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read
+	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read, and another CPU's pair says about when its threads' stamps were
 	RqClockAt  uint64 `kc:"rq_clock_at"` // CLOCK_MONOTONIC of that reading
 	RanTid     uint32 `kc:"ran_tid"`     // thread displaced by the stop; 0 with CPUIdle: idle
 	RanTgid    uint32 `kc:"ran_tgid"`

@@ -17,7 +17,7 @@ func hotCPUs(t *testing.T, o Options, h hooks) (*Session, map[int]string) {
 	requireTwoCPUs(t)
 	hot := map[int]string{}
 	h.throttles = func([]int) map[int]string { return maps.Clone(hot) }
-	s, err := open(o, h)
+	s, err := open(slowed(o), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +110,10 @@ func TestThrottledCPUWorksIfNamed(t *testing.T) {
 // Where nobody but a throttled CPU comes to the stop, that one records: a file
 // without threads helps nobody.
 func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
-	const budget = 20 * time.Millisecond
+	budget := slow(20 * time.Millisecond)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		cool := -1
-		s, hot := hotCPUs(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 200 * time.Millisecond, LockWait: time.Minute},
+		s, hot := hotCPUs(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 10 * budget, LockWait: time.Minute},
 			hooks{beforeArrival: func(cpu int) {
 				for by := nanotime() + int64(2*budget); cpu == cool && nanotime() < by; {
 				}
