@@ -194,7 +194,7 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	}
 	if len(s.UserStack) > 0 && !th.stack && !p.redact {
 		w.note(w.Uint64s(kcdata.TypeUserStackLR64, s.UserStack))
-		th.stack, users = true, len(s.UserStack)
+		th.stack, th.sampled, users = true, s.UserStack, len(s.UserStack)
 	}
 	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.delay, CPU: uint32(s.CPU), IP: s.IP}
 	if s.User {
