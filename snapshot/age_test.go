@@ -1,11 +1,7 @@
 package snapshot
 
 import (
-	"errors"
-	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -67,23 +63,17 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 // sleeperOn starts a process that sleeps on a CPU, and says when it slept for sure.
 func sleeperOn(t *testing.T, cpu int) (pid int, asleep time.Time) {
 	t.Helper()
-	var before, there unix.CPUSet
-	there.Set(cpu)
-	child := exec.Command("sleep", "60")
-	runtime.LockOSThread() // whose CPUs the child inherits
+	var before unix.CPUSet
+	runtime.LockOSThread() // whose CPUs a child inherits
 	defer runtime.UnlockOSThread()
-	err := errors.Join(unix.SchedGetaffinity(0, &before), unix.SchedSetaffinity(0, &there), child.Start(), unix.SchedSetaffinity(0, &before))
-	if err != nil {
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { child.Process.Kill(); child.Wait() })
-	pid = child.Process.Pid
-	err = testtask.WaitFor(10*time.Second, func() (bool, error) {
-		where, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
-		return string(where) == "hrtimer_nanosleep", err
-	})
-	if err != nil {
+	pinHere(t, cpu)
+	pid = testtask.Start(t, testtask.Sleeping).Children[0].Pid
+	asleep = time.Now()
+	if err := unix.SchedSetaffinity(0, &before); err != nil {
 		t.Fatal(err)
 	}
-	return pid, time.Now()
+	return pid, asleep
 }

@@ -2,7 +2,9 @@ package topology
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -181,4 +183,31 @@ func TestThrottleChangesWorkAlone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where this machine has ACPI's cooling devices, each is found by its CPU, as
+// ReadThrottles looks for it.
+func TestACPICoolingIsFoundByCPU(t *testing.T) {
+	sys := os.DirFS("/sys")
+	r := reader{sys: sys}
+	entries, _ := fs.ReadDir(sys, coolingDir) // none where there is nothing to cool
+	devices, found := 0, 0
+	for _, e := range entries {
+		if kind, _ := r.text(coolingDir + "/" + e.Name() + "/type"); kind == acpiProcessor {
+			devices++
+		}
+	}
+	top, err := Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cpu := range top.Online() {
+		if kind, _ := r.text(fmt.Sprintf("%s/cpu%d/firmware_node/thermal_cooling/type", cpuDir, cpu)); kind == acpiProcessor {
+			found++
+		}
+	}
+	if found < min(devices, len(top.Online())) {
+		t.Errorf("%d cooling devices of processors, %d of %d CPUs have one", devices, found, len(top.Online()))
+	}
+	t.Logf("%d cooling devices, %d found by CPU, throttled: %v", devices, found, Throttles(top.Online()))
 }
