@@ -8,7 +8,7 @@ import (
 
 // Options are the user's wishes and the process's limits.
 type Options struct {
-	Cpus         string // --cpus: list of who works; "": every stopped CPU
+	Cpus         string // --cpus: list of who works; "": every stopped CPU that is not throttled
 	CPUClass     string // --cpu-class: "0-3=P,4-7=E"; "": the kinds found
 	StopIsolated bool   // --stop-isolated: take isolcpus and nohz_full CPUs too
 	Allowed      []int  // CPUs a thread of ours can be put on, from Allowed; nil: all
