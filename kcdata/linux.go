@@ -55,7 +55,8 @@ const (
 	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
 )
 
-// LinuxMachine describes the machine at the time of the stop.
+// LinuxMachine describes the machine. Its clocks are those of the moment that
+// LinuxCapture calls stop_ns or, where nothing was stopped, of when all was recorded.
 type LinuxMachine struct {
 	MonotonicNs   uint64 `kc:"monotonic_ns"`    // CLOCK_MONOTONIC, ns
 	BoottimeNs    uint64 `kc:"boottime_ns"`     // CLOCK_BOOTTIME, ns
@@ -81,6 +82,8 @@ const (
 	CPUMain     = 1 << 4 // took the census
 	CPUIdle     = 1 << 5 // ran its idle task when the stop took it
 	CPURanKnown = 1 << 6 // ran_tid and ran_tgid are known
+
+	CPUThrottled = 1 << 7 // a cooling device throttles it: it does not work, unless asked to or needed; a warning says why
 )
 
 // LinuxCPU is what one CPU was and did. Times are CLOCK_MONOTONIC, ns; 0 where
@@ -92,7 +95,7 @@ type LinuxCPU struct {
 	Flags      uint32 `kc:"flags"` // CPU*
 	ArriveNs   uint64 `kc:"arrive_ns"`
 	ReleaseNs  uint64 `kc:"release_ns"`  // nothing ran here in between that the isolation keeps away
-	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read
+	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read, and another CPU's pair says about when its threads' stamps were
 	RqClockAt  uint64 `kc:"rq_clock_at"` // CLOCK_MONOTONIC of that reading
 	RanTid     uint32 `kc:"ran_tid"`     // thread displaced by the stop; 0 with CPUIdle: idle
 	RanTgid    uint32 `kc:"ran_tgid"`
@@ -127,8 +130,8 @@ type LinuxCapture struct {
 	MaxPauseNs uint64 `kc:"max_pause_ns"`
 	Tries      uint32 `kc:"tries"`
 	StopBroken uint32 `kc:"stop_broken"` // context switches of workers inside the window
-	LeftOut    uint32 `kc:"left_out"`    // entries in the LEFT_OUT array
-	Vanished   uint32 `kc:"vanished"`    // census entries gone before they were recorded
+	LeftOut    uint32 `kc:"left_out"`    // tasks in the LEFT_OUT array
+	Vanished   uint32 `kc:"vanished"`    // tasks of the census gone before they were recorded
 	BufferSize uint64 `kc:"buffer_size"`
 	BufferUsed uint64 `kc:"buffer_used"`
 	Overhead   uint64 `kc:"buffer_overhead"` // bytes put on freelists and not used again
@@ -270,12 +273,13 @@ const (
 	LeftOutVanished = 4 // asked for by --pid, gone before it was recorded
 )
 
-// LinuxLeftOut names one task that is not, or not wholly, in the file.
+// LinuxLeftOut names one task that is not, or not wholly, in the file; once for
+// each reason.
 type LinuxLeftOut struct {
 	Tgid    uint32 `kc:"tgid"`
 	Reason  uint32 `kc:"reason"` // LeftOut*
 	Errno   uint32 `kc:"errno"`
-	Threads uint32 `kc:"threads"` // thread count at the census
+	Threads uint32 `kc:"threads"` // left out for this reason, as counted by the census
 }
 
 // LinuxSymbol names one kernel address that occurs in the file.

@@ -60,8 +60,8 @@ type captured struct {
 	trace     []kcdata.LinuxTrace
 	keepTrace bool                     // asked for
 	latency   kcdata.LatencyCollection // as far as it is known
-	mainCPU   int32
-	samples   []sampled // of CPUs that were not stopped, taken after the release
+	at        moment                   // of the stop; where nothing was stopped, when all was recorded
+	samples   []sampled                // of CPUs that were not stopped, taken after the release
 }
 
 // recorded is one part of one task, by its place in the census.

@@ -29,6 +29,7 @@ type counts struct {
 // task that does not parse is left out and named.
 func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	out := &counter{to: r.Output}
+	c.at = momentOf(c.capture.StopNs)
 	c.warnings = append(append([]kcdata.Warning{}, s.warnings...), c.warnings...)
 	s.stateWarnings(c)
 	if r.Pids == nil {
@@ -63,7 +64,7 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	if c.second != nil {
 		res.Compared, res.Ran = int(c.second.compared), int(c.second.ran)
 	}
-	res.LeftOut, res.Vanished = c.leftOut(), int(c.capture.Vanished)
+	res.LeftOut, res.Vanished, res.Seen = c.leftOut(), int(c.capture.Vanished), c.seen()
 	return res, nil
 }
 
@@ -133,32 +134,6 @@ func joinParts(buf []byte, parts []recorded) []byte {
 		}
 	}
 	return buf
-}
-
-// leftOut is the list of the file.
-func (c *captured) leftOut() []kcdata.LinuxLeftOut {
-	out := []kcdata.LinuxLeftOut{}
-	for _, f := range c.failed {
-		out = append(out, kcdata.LinuxLeftOut{
-			Tgid: uint32(f.item.Tgid), Reason: f.reason, Errno: uint32(f.errno), Threads: f.item.Count,
-		})
-	}
-	return out
-}
-
-// finishCounts separates tasks that ended on their own, which nobody misses,
-// from what is left out. A task asked for by number is missed.
-func (c *captured) finishCounts(asked bool) {
-	kept := c.failed[:0]
-	for _, f := range c.failed {
-		if f.reason == kcdata.LeftOutVanished && !asked {
-			c.capture.Vanished++
-			continue
-		}
-		kept = append(kept, f)
-	}
-	c.failed = kept
-	c.capture.LeftOut = uint32(len(kept))
 }
 
 // priorNs is the stopped time of the tries before the last.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"stackshot/internal/stacks"
 	"stackshot/kcdata"
 )
 
@@ -173,7 +174,7 @@ var table = map[string]row{
 	"ThreadSnapshot.DQSerialNum":          zero(),
 	"ThreadSnapshot.UserTime":             exempt("the kernel's raw ticks; /proc shows them adjusted, as CPUTimes"),
 	"ThreadSnapshot.SysTime":              exempt("as UserTime"),
-	"ThreadSnapshot.SSFlags":              {moves: true, how: bits(^uint64(onCore)), why: "/proc does not say whether a thread is on its CPU"},
+	"ThreadSnapshot.SSFlags":              {moves: true, how: bits(^uint64(onCore | stacks.Truncated | stacks.TruncatedUser)), why: "/proc does not say whether a thread is on its CPU, and has no user stacks"},
 	"ThreadSnapshot.LastRunTime":          exempt("sched_info: no file of /proc has it"),
 	"ThreadSnapshot.LastMadeRunnableTime": exempt("sched_info: no file of /proc has it"),
 	"ThreadSnapshot.State":                still(0),

@@ -10,13 +10,13 @@
 //	       reconcile with /proc ─► collate by census index ─► enrich ─► Output
 //	Close  threads ended, memory given back
 //
-// The files in the order of the data: engines and plan, memory, worker, realtime
+// The files in the order of the data: engines, plan and throttle, memory, worker, realtime
 // and flee (threads of ours and the CPUs), pull_* and trap_* (the engines that
 // stop), tries, try (the coordinator's side of a stop), window (the workers'
 // side), state (the one word they agree by), census, recheck (the second pass),
 // latency and trace (what it cost, what we did), captured, reconcile, sample and
-// sampled (CPUs that were not stopped), collate, taskbytes, preempted, enrich,
-// loadinfo, mappings, windowmaps and perfmap (whose code a task runs), names, strings,
+// sampled (CPUs that were not stopped), collate, leftout, taskbytes, preempted, enrich,
+// loadinfo, mappings, mapschoice, windowmaps and perfmap (whose code a task runs), names, strings,
 // sections, result. procfs_* is the engine that stops nothing.
 //
 // # What it may assume

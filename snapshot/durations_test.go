@@ -64,7 +64,7 @@ func wantSameDurations(t *testing.T, res *Result, snap *kcdata.Snapshot) {
 			t.Errorf("%s: %v in the result, %v in the file", what, d[0], d[1])
 		}
 	}
-	if int(c.Tries) != res.Tries || int(c.StopBroken) != res.StopBroken || int(c.LeftOut) != len(res.LeftOut) || int(c.Vanished) != res.Vanished {
+	if int(c.Tries) != res.Tries || int(c.StopBroken) != res.StopBroken || int(c.LeftOut) != kcdata.LeftOutTasks(res.LeftOut) || int(c.Vanished) != res.Vanished {
 		t.Errorf("capture %+v, result %+v", c, res)
 	}
 	if d := snap.Duration; d == nil || d.Duration != c.WindowNs || d.Outer != c.ElapsedNs || (d.Prior > 0) != (c.Tries > 1) {

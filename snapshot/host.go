@@ -68,9 +68,27 @@ func (h *host) textAddr() uint64 {
 	return h.kallsyms.TextAddr()
 }
 
-// clocks reads the machine's three clocks next to each other, ns.
-func clocks() (monotonic, boottime, realtime uint64) {
-	return readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic), readClock(unix.CLOCK_BOOTTIME) - uint64(timens.Boottime), readClock(unix.CLOCK_REALTIME)
+// moment is the machine's three clocks at one time, ns.
+type moment struct{ monotonic, boottime, realtime uint64 }
+
+// now reads the three clocks next to each other.
+func now() moment {
+	return moment{
+		readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic),
+		readClock(unix.CLOCK_BOOTTIME) - uint64(timens.Boottime),
+		readClock(unix.CLOCK_REALTIME),
+	}
+}
+
+// momentOf is what the clocks showed when CLOCK_MONOTONIC showed at, if nobody
+// has set one of them since; 0: now.
+func momentOf(at uint64) moment {
+	m := now()
+	if at == 0 || at > m.monotonic {
+		return m
+	}
+	ago := m.monotonic - at
+	return moment{at, m.boottime - ago, m.realtime - ago}
 }
 
 func readClock(id int32) uint64 {
@@ -82,9 +100,9 @@ func readClock(id int32) uint64 {
 // bootEpoch is CLOCK_REALTIME minus CLOCK_BOOTTIME, to the second: the same for
 // every capture unless somebody sets the clock.
 func bootEpoch() uint64 {
-	_, boot, real := clocks()
+	m := now()
 	const second = 1_000_000_000
-	return (real - boot + second/2) / second * second
+	return (m.realtime - m.boottime + second/2) / second * second
 }
 
 // currentCPU is where this thread runs; the request's initiator.
@@ -94,11 +112,10 @@ func currentCPU() int {
 	return int(cpu)
 }
 
-// machine is the top-level machine record at the time of the stop.
-func (h *host) machine(redact bool) kcdata.LinuxMachine {
-	mono, boot, real := clocks()
+// machine is the top-level machine record; at is the stop.
+func (h *host) machine(at moment, redact bool) kcdata.LinuxMachine {
 	m := kcdata.LinuxMachine{
-		MonotonicNs: mono, BoottimeNs: boot, RealtimeNs: real, TextAddr: h.textAddr(),
+		MonotonicNs: at.monotonic, BoottimeNs: at.boottime, RealtimeNs: at.realtime, TextAddr: h.textAddr(),
 		PidNS: uint64(h.pidNS), UserHz: userHz, MaxStackDepth: uint32(h.depth),
 	}
 	if h.firstNS {

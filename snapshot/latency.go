@@ -61,9 +61,6 @@ func (c *captured) latencies(t *try, team []*worker) {
 			}
 			c.phases = append(c.phases, p)
 		}
-		if w.stamp.main {
-			c.mainCPU = int32(w.cpu)
-		}
 		c.latency.TaskIterationMt = max(c.latency.TaskIterationMt, uint64(max(w.stamp.drained-w.stamp.window, 0)))
 	}
 }
@@ -82,13 +79,17 @@ func arenasOf(m *memory) []kcdata.LinuxArena {
 	return out
 }
 
-// collection is XNU's record of the whole, version 2. The CPU that called is
-// not known: the thread that did was not pinned. So it is the main one.
+// collection is XNU's record of the whole, version 2.
 func (c *captured) collection() *kcdata.LatencyCollection {
 	k, l := &c.capture, c.latency
 	l.Version = 2
 	l.TaskQueueBuildingMt, l.CPUWaitMt = k.CensusNs, k.ArrivalNs
-	l.MainCPU, l.CallingCPU = c.mainCPU, c.mainCPU
+	l.MainCPU = -1
+	for _, cpu := range c.cpus {
+		if cpu.Flags&kcdata.CPUMain != 0 {
+			l.MainCPU = int32(cpu.CPU)
+		}
+	}
 	l.BufferSize, l.BufferUsed, l.BufferOverhead = k.BufferSize, k.BufferUsed, k.Overhead
 	l.BufferCount = uint64(len(c.arenas))
 	return &l

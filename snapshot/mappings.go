@@ -22,29 +22,29 @@ func (t *taskBytes) parseMaps(text procfs.File, out *loaded) error {
 		b = b[:bytes.LastIndexByte(b, '\n')+1]
 		out.note("maps: more than %d bytes", maxMaps)
 	}
-	over := 0
+	t.maps = nil
 	for m, err := range procfs.ParseMaps(b, procfs.PermExec) {
-		switch {
-		case err != nil:
+		if err != nil {
 			t.maps = nil
 			return err
-		case len(t.maps) == maxMappings:
-			over++
-		default:
-			t.maps = append(t.maps, mappingFrom(m))
 		}
-	}
-	if over > 0 {
-		out.note("maps: %d executable mappings more than the %d that are kept", over, maxMappings)
+		t.maps = append(t.maps, mappingFrom(m))
 	}
 	if len(t.maps) > 0 && !t.sameProgram() {
 		t.maps = nil
+		if text.Truncated {
+			return errBehind
+		}
 		return errExec
 	}
+	t.mostUseful(out)
 	return nil
 }
 
-var errExec = errors.New("of another program: the task has executed one since")
+var (
+	errExec   = errors.New("of another program: the task has executed one since")
+	errBehind = errors.New("nothing that was recorded lies in what was read of them")
+)
 
 func mappingFrom(m procfs.Mapping) kcdata.Mapping {
 	r := kcdata.Mapping{Path: m.Path, LinuxMapping: kcdata.LinuxMapping{

@@ -36,7 +36,7 @@ var latencyLevels = map[string]int{LatencyOff: 0, LatencyTask: 1, LatencyThread:
 // Options are constant for the life of a Session.
 type Options struct {
 	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
-	CPUs        string // who works, a CPU list; "": every stopped CPU
+	CPUs        string // who works, a CPU list; "": every stopped CPU that is not throttled
 	CPUClass    string // "0=P,1=E"; "": as sysfs says
 	StopIsolate bool   // stop isolcpus and nohz_full CPUs too
 

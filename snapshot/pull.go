@@ -131,9 +131,6 @@ func (p *pull) newWorker(cpu int) *worker {
 	if !p.plan.Topology.AMP {
 		w.kind = workqueue.SMP
 	}
-	for _, id := range p.plan.Work {
-		w.works = w.works || id == cpu
-	}
 	return w
 }
 

@@ -76,28 +76,36 @@ func anyAway(team []*worker) bool {
 	return slices.ContainsFunc(team, func(w *worker) bool { return w.away })
 }
 
-// present are the workers that are at their park, pinned to their CPUs. The
-// main one is the first that can work and came to the last stop, on a P core if
-// there is such.
+// present are the workers that are at their park, pinned to their CPUs, and told
+// whether they work. The main one is the first that can work and came to the last
+// stop, on a P core if there is such. A throttled CPU leads, and works then,
+// before one that may not come: without a main worker there is no stop.
 func (p *pull) present() (team, away []*worker) {
+	p.leadWith(p.plan.Main)
 	for _, w := range p.workers {
 		w.away = w.away && w.through.Load() != w.called.Load()
 		if w.away || w.pin() != nil {
 			away = append(away, w)
 		} else {
+			w.works, w.spared = slices.Contains(p.plan.Work, w.cpu), p.plan.Spared(w.cpu)
 			team = append(team, w)
 		}
 	}
 	slices.SortStableFunc(team, func(a, b *worker) int { return a.reluctance() - b.reluctance() })
+	if len(team) > 0 && team[0].spared {
+		team[0].works = true
+	}
 	return team, away
 }
 
 // reluctance orders workers for the lead.
 func (w *worker) reluctance() int {
 	switch {
-	case !w.works:
-		return 3
+	case !w.works && !w.spared:
+		return 4
 	case w.late:
+		return 3
+	case w.spared:
 		return 2
 	case w.kind == workqueue.E:
 		return 1

@@ -26,7 +26,7 @@ func (s *Session) reconcile(c *captured) {
 	if err != nil {
 		return
 	}
-	before := stopTicks(c)
+	before := c.at.boottime / tickNs // /proc has start times in ticks since boot
 	var missing []int
 	for _, tgid := range tgids {
 		if !have[tgid] && s.startedBefore(tgid, before) {
@@ -41,12 +41,6 @@ func (s *Session) reconcile(c *captured) {
 		return
 	}
 	s.recordHidden(c, missing)
-}
-
-// stopTicks is the stop in ticks since boot.
-func stopTicks(c *captured) uint64 {
-	mono, boot, _ := clocks()
-	return (c.capture.StopNs + boot - mono) / tickNs
 }
 
 func (s *Session) startedBefore(tgid int, ticks uint64) bool {

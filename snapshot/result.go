@@ -23,9 +23,10 @@ type Result struct {
 	Tries      int
 	Bytes      int64 // of plain KCData
 	CPUs       CPUs
-	StopBroken int // context switches of workers inside the window
-	LeftOut    []kcdata.LinuxLeftOut
-	Vanished   int // census entries gone before they were recorded
+	StopBroken int                   // context switches of workers inside the window
+	LeftOut    []kcdata.LinuxLeftOut // a task once for each reason
+	Seen       int                   // tasks recorded or left out
+	Vanished   int                   // tasks of the census gone before they were recorded
 	Warnings   []kcdata.Warning
 	BufferSize int64
 	BufferUsed int64
@@ -88,6 +89,7 @@ func (s *Session) stateWarnings(c *captured) {
 	for _, cpu := range s.plan.Left {
 		c.warn("cpu_left_running", "CPU "+topology.FormatCPUList([]int{cpu})+" was left running: "+s.plan.Why(cpu).String())
 	}
+	s.throttleWarnings(c)
 	if c.capture.StopBroken > 0 {
 		c.warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
 	}

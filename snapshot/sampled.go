@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/stacks"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
@@ -184,7 +185,7 @@ func (p *placer) place(t *taskBytes) error {
 // it was recorded, and stays.
 func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	w, bytes := newSection()
-	frames := s.Kernel
+	frames, users := s.Kernel, 0
 	if th.kernel.count > 0 {
 		frames = nil
 	}
@@ -193,7 +194,7 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	}
 	if len(s.UserStack) > 0 && !th.stack && !p.redact {
 		w.note(w.Uint64s(kcdata.TypeUserStackLR64, s.UserStack))
-		th.stack = true
+		th.stack, th.sampled, users = true, s.UserStack, len(s.UserStack)
 	}
 	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.delay, CPU: uint32(s.CPU), IP: s.IP}
 	if s.User {
@@ -207,18 +208,15 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 		return w.err
 	}
 	t.insert(th.end, bytes())
-	return s.mark(t, th, len(frames))
+	return s.mark(t, th, len(frames), users)
 }
 
-// Apple's flags of a thread: on core, kernel stack truncated.
-const (
-	threadOnCore    = 0x800
-	threadTruncKern = 0x4000
-)
+// threadOnCore is Apple's flag of a thread that ran.
+const threadOnCore = 0x800
 
 // mark makes the thread's records say what the sample says; frames of its
-// kernel stack were put in.
-func (s *sampled) mark(t *taskBytes, th *threadAt, frames int) error {
+// kernel stack were put in, and users of its user stack.
+func (s *sampled) mark(t *taskBytes, th *threadAt, frames, users int) error {
 	var lx kcdata.LinuxThread
 	var snap kcdata.ThreadSnapshot
 	if th.linux == 0 || th.snap == 0 {
@@ -244,10 +242,16 @@ func (s *sampled) mark(t *taskBytes, th *threadAt, frames int) error {
 	}
 	if frames == bpf.SampleFrames {
 		lx.Present |= kcdata.ThreadTruncated
-		snap.SSFlags |= threadTruncKern
+		snap.SSFlags |= stacks.TruncatedKernel
 	}
 	kcdata.Marshal(t.body[th.linux:th.linux], &lx)
 	kcdata.Marshal(t.body[th.snap:th.snap], &snap)
+	stacks.SetFlags(t.body[th.snap:], func(flags uint64) uint64 {
+		if users == bpf.SampleFrames {
+			flags |= stacks.TruncatedUser
+		}
+		return flags
+	})
 	return nil
 }
 

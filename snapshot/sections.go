@@ -120,8 +120,8 @@ func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
 	w.text(kcdata.TypeOSVersion, h.version)
 	w.text(kcdata.TypeBootArgs, clip(h.cmdline, 1023))
 	w.record(kcdata.TypeTimebase, &kcdata.Timebase{Numer: 1, Denom: 1})
-	m := h.machine(s.options.Redact)
-	w.note(w.Bytes(kcdata.TypeMachAbsoluteTime, le64(stopTime(c, m))))
+	m := h.machine(c.at, s.options.Redact)
+	w.note(w.Bytes(kcdata.TypeMachAbsoluteTime, le64(m.MonotonicNs)))
 	w.note(w.Bytes(kcdata.TypeUsecsSinceEpoch, le64(m.RealtimeNs/1000)))
 	w.record(kcdata.TypeLinuxMachine, &m)
 	w.text(kcdata.TypeLinuxHostname, h.hostname)
@@ -155,19 +155,12 @@ func (s *Session) state(w *section) {
 	}
 }
 
-// stopTime is the moment of the stop, or now where nothing was stopped.
-func stopTime(c *captured, m kcdata.LinuxMachine) uint64 {
-	if c.capture.StopNs != 0 {
-		return c.capture.StopNs
-	}
-	return m.MonotonicNs
-}
-
 // postSection is everything after the last task.
 func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, error) {
 	w, bytes := newSection()
 	w.uint64("stackshot_tasks_count", uint64(n.tasks))
 	w.uint64("stackshot_threads_count", uint64(n.threads))
+	w.uint64("stackshot_buf_overhead", c.capture.Overhead)
 	w.array(kcdata.TypeLinuxCPU, c.cpus)
 	if len(c.leftOut()) > 0 {
 		w.array(kcdata.TypeLinuxLeftOut, c.leftOut())

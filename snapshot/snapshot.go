@@ -101,12 +101,15 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if r.Since != 0 {
 		return nil, ErrDelta
 	}
-	began, asked := time.Now(), nanotime()
+	began, asked, caller := time.Now(), nanotime(), currentCPU()
 	scope, err := s.scope(r)
 	if err != nil {
 		return nil, err
 	}
 	scope.noSettle = r.NoSettle
+	if err := s.replan(); err != nil {
+		return nil, err
+	}
 	s.hooks.reach(stageScope)
 	defer s.engine.done()
 	c, err := s.tries(ctx, scope)
@@ -117,6 +120,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	c.capture.MaxPauseNs = uint64(s.options.MaxPause)
 	c.capture.ElapsedNs = uint64(time.Since(began))
 	c.keepTrace = r.Trace
+	c.latency.CallingCPU = int32(caller)
 	if c.capture.StopNs != 0 {
 		c.latency.SetupMt = uint64(max(int64(c.capture.StopNs)-asked, 0))
 	}

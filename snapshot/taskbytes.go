@@ -30,17 +30,18 @@ type taskBytes struct {
 // threadAt is where one thread's container lies in body: offsets of payloads,
 // 0: not there or short.
 type threadAt struct {
-	id     uint64
-	snap   int // THREAD_SNAPSHOT
-	linux  int // LINUX_THREAD
-	kernel stackAt
-	stack  bool // has a user stack
-	user   stacks.Found
-	taken  bool   // the stop took it off its CPU
-	onCPU  int    // where it runs or ran; -1: nowhere
-	ip     uint64 // where it was in user mode; 0: not recorded
-	inner  uint32 // its number in its own pid namespace; 0: that of the machine's first
-	end    int    // offset of the container's end item
+	id      uint64
+	snap    int // THREAD_SNAPSHOT
+	linux   int // LINUX_THREAD
+	kernel  stackAt
+	stack   bool     // has a user stack
+	sampled []uint64 // its addresses, where a sample has them
+	user    stacks.Found
+	taken   bool   // the stop took it off its CPU
+	onCPU   int    // where it runs or ran; -1: nowhere
+	ip      uint64 // where it was in user mode; 0: not recorded
+	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
+	end     int    // offset of the container's end item
 }
 
 // stackAt is where a stack's addresses lie in body: the payload of its array.
@@ -130,6 +131,7 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 		th.end = it.Offset
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
 		th.snap = payload
+		stacks.SetFlags(t.body[payload:], func(flags uint64) uint64 { return flags }) // Truncated
 	case it.Type == kcdata.TypeLinuxThread:
 		if len(it.Data) >= sizeOfLinuxThread {
 			th.linux = payload
@@ -163,7 +165,8 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 }
 
 // addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
-// record in the window has those of its dead threads only. /proc gives the sum.
+// record in the window has those of its dead threads only, which signal_struct
+// sums up (__exit_signal of kernel/exit.c). /proc gives the sum of both.
 func (t *taskBytes) addFaults() {
 	if t.snap == 0 || t.linux.Present&kcdata.TaskHasFaults == 0 {
 		return

@@ -53,9 +53,9 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 	cmd.Env = append(os.Environ(), timensEnv+"="+engine+","+file)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	mono, boot, _ := clocks()
-	if int64(mono) < -int64(ahead) {
-		t.Skipf("the machine is up for %v only", time.Duration(mono))
+	before := now()
+	if int64(before.monotonic) < -int64(ahead) {
+		t.Skipf("the machine is up for %v only", time.Duration(before.monotonic))
 	}
 	if err := testtask.StartInTimeNamespace(cmd, ahead, ahead+7*time.Hour); err != nil {
 		t.Skip("no time namespace here: ", err)
@@ -63,7 +63,7 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	monoAfter, bootAfter, _ := clocks()
+	after := now()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -77,14 +77,14 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 			t.Errorf("%s is %d, want %d to %d", what, at, from, to)
 		}
 	}
-	within("the machine's monotonic clock", snap.Machine.MonotonicNs, mono, monoAfter)
-	within("the machine's boot clock", snap.Machine.BoottimeNs, boot, bootAfter)
+	within("the machine's monotonic clock", snap.Machine.MonotonicNs, before.monotonic, after.monotonic)
+	within("the machine's boot clock", snap.Machine.BoottimeNs, before.boottime, after.boottime)
 	if engine != EngineProcfs {
-		within("the stop", snap.Capture.StopNs, mono, monoAfter)
+		within("the stop", snap.Capture.StopNs, before.monotonic, after.monotonic)
 		for _, c := range snap.CPUs {
 			if c.Flags&kcdata.CPUStopped != 0 {
-				within("an arrival", c.ArriveNs, mono, monoAfter)
-				within("a release", c.ReleaseNs, mono, monoAfter)
+				within("an arrival", c.ArriveNs, before.monotonic, after.monotonic)
+				within("a release", c.ReleaseNs, before.monotonic, after.monotonic)
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func wantSelf(t *testing.T, snap *kcdata.Snapshot) {
 	if !st.StartedAt(task.Linux.StartBoottime) {
 		t.Errorf("started at %d ns, /proc says %d ticks", task.Linux.StartBoottime, st.StartTime)
 	}
-	_, boot, real := clocks()
-	if at, want := int64(task.Snapshot.StartSec), int64(real-boot+st.StartBoottime())/second; at < want-2 || at > want+2 {
+	m := now()
+	if at, want := int64(task.Snapshot.StartSec), int64(m.realtime-m.boottime+st.StartBoottime())/second; at < want-2 || at > want+2 {
 		t.Errorf("started %d s after the epoch, want %d", at, want)
 	}
 	if len(task.EnrichFailed) > 0 || len(task.Cmdline) == 0 || task.ExePath == "" {

@@ -60,6 +60,9 @@ func (u *unwinder) task(t *taskBytes) error {
 			return err
 		}
 		kcdata.Marshal(t.body[th.user.WalkAt:th.user.WalkAt], th.user.Walk)
+		if th.snap > 0 {
+			th.user.Mark(t.body[th.snap:])
+		}
 		t.insert(th.end, stack)
 	}
 	return nil

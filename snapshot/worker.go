@@ -25,7 +25,6 @@ type worker struct {
 	slot    int // index among the session's workers
 	kind    workqueue.Kind
 	cluster int
-	works   bool // takes items; else only holds its CPU still
 	tid     int
 	fifo    error // why SCHED_FIFO was refused
 	wake    int   // eventfd: wakes this worker as main
@@ -49,6 +48,8 @@ type worker struct {
 
 	called  atomic.Uint64 // number of the try it is to work on; by the coordinator
 	through atomic.Uint64 // number of the last try it is done with; by the worker
+	works   bool          // coordinator's: takes items in this try; else only holds its CPU still
+	spared  bool          // coordinator's: is not to work because its CPU is throttled
 	away    bool          // coordinator's: did not come back to its park in time
 	late    bool          // coordinator's: missed the last stop, so it does not lead the next
 }

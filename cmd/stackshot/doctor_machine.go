@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -58,6 +59,25 @@ func (d *doctor) cpus(section string) {
 		d.leftRunning(section, name, lists[name], "left running unless --stop-isolated")
 	}
 	d.leftRunning(section, "CPUs not allowed to us", lists["CPUs not allowed to us"], "left running: outside this process's cpuset")
+	d.throttled(section, t.Online())
+}
+
+// throttled names the CPUs that hold still and do not record, because of heat.
+func (d *doctor) throttled(section string, online []int) {
+	const name, cost = "throttled CPUs", "they hold still and do not record, unless --cpus names them or all are throttled"
+	hot := topology.Throttles(online)
+	reasons := map[string][]int{}
+	for _, cpu := range online {
+		if why := hot[cpu]; why != "" {
+			reasons[why] = append(reasons[why], cpu)
+		}
+	}
+	if len(reasons) == 0 {
+		d.good(section, name, "none")
+	}
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
+		d.bad(section, name, topology.FormatCPUList(reasons[why])+": "+why, cost)
+	}
 }
 
 func (d *doctor) leftRunning(section, name string, cpus []int, cost string) {

@@ -62,7 +62,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
 	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "trap (interrupts off), pull (SCHED_FIFO), procfs (nothing is stopped), or auto: the first that works")
 	f.IntSliceVar(&t.pids, "pid", nil, "only this task, by the id of it or of one of its threads; may be repeated")
-	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped)")
+	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped and not throttled)")
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
 	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
 	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
@@ -224,8 +224,8 @@ func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []b
 // incompleteCapture says what a capture could not record.
 func incompleteCapture(res *snapshot.Result) error {
 	var errs []error
-	if n := len(res.LeftOut); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Tasks+n))
+	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
 	}
 	if n := len(res.CPUs.Missing); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d CPUs did not come to the stop: %v", n, res.CPUs.Missing))

@@ -19,15 +19,23 @@ const (
 // Clock maps stamps of the scheduler to ages at the stop. Constant after
 // NewClock.
 type Clock struct {
-	cpus map[uint32]*kcdata.LinuxCPU
-	stop uint64 // CLOCK_MONOTONIC; 0: the machine was not stopped
+	cpus map[uint32]*kcdata.LinuxCPU // that left a pair
+	any  *kcdata.LinuxCPU            // the first of them; nil: there is none
+	stop uint64                      // CLOCK_MONOTONIC; 0: the machine was not stopped
 }
 
 // NewClock takes each CPU's pair of readings from the file.
 func NewClock(s *kcdata.Snapshot) *Clock {
 	c := &Clock{cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs))}
 	for i := range s.CPUs {
-		c.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
+		cpu := &s.CPUs[i]
+		if cpu.RqClock == 0 || cpu.RqClockAt == 0 {
+			continue
+		}
+		c.cpus[cpu.CPU] = cpu
+		if c.any == nil {
+			c.any = cpu
+		}
 	}
 	if s.HasCapture {
 		c.stop = s.Capture.StopNs
@@ -35,24 +43,38 @@ func NewClock(s *kcdata.Snapshot) *Clock {
 	return c
 }
 
-// Age returns for how many ns at most t had been in its state when the machine
-// stopped. The scheduler stamps in the runqueue clock of the thread's CPU, which
-// is not CLOCK_MONOTONIC and not another CPU's, so a stamp counts only through
-// the pair of readings that CPU left. Not known (never zero) where that pair or
-// the stamp is missing, and where the stamp is later than the reading: then the
-// two do not belong together (the thread has moved, or its CPU was not stopped).
-//
-// "At most", because each stamp is from before the state began.
-func (c *Clock) Age(t *kcdata.Thread, since Since) (ns uint64, ok bool) {
+// Age is how long a thread had been in its state when the machine stopped.
+type Age struct {
+	Ns uint64
+	// About: its CPU left no pair of readings, as one that was not stopped; the
+	// age is by another's. All runqueue clocks are sched_clock, of which the kernel
+	// keeps what CPUs see within a tick or so of each other, and mostly the same.
+	// Else it had been so for Ns at most, because each stamp is from before the
+	// state began.
+	About bool
+}
+
+// Age returns how long t had been in its state when the machine stopped. The
+// scheduler stamps in the runqueue clock of the thread's CPU, which is not
+// CLOCK_MONOTONIC, so a stamp counts only through the pair of readings that a CPU
+// left: its own or, about, another's. Not known (never zero) where no CPU left a
+// pair (nothing was stopped), where the stamp is missing, and where it is later
+// than the reading: then the two do not belong together (the thread has moved, or
+// its CPU was not stopped and it ran on there).
+func (c *Clock) Age(t *kcdata.Thread, since Since) (a Age, ok bool) {
 	cpu := c.cpus[t.Linux.CPU]
-	if cpu == nil || cpu.RqClock == 0 || cpu.RqClockAt == 0 || t.Linux.Present&kcdata.ThreadHasSchedInfo == 0 {
-		return 0, false
+	if cpu == nil {
+		cpu, a.About = c.any, true
+	}
+	if cpu == nil || t.Linux.Present&kcdata.ThreadHasSchedInfo == 0 {
+		return Age{}, false
 	}
 	from := stamp(&t.Linux, since, cpu.RqClock)
 	if from == 0 || from > cpu.RqClock {
-		return 0, false
+		return Age{}, false
 	}
-	return c.atStop(cpu.RqClock-from, cpu.RqClockAt), true
+	a.Ns = c.atStop(cpu.RqClock-from, cpu.RqClockAt)
+	return a, true
 }
 
 // stamp is the latest stamp from before the state began.

@@ -11,7 +11,8 @@
 //
 //	L1  Missing is never zero: what was not measured is nil, absent from the
 //	    JSON, and "not measured" in the text.
-//	L2  An age is "at most", and unknown where the clocks cannot be compared.
+//	L2  An age is "at most", "about" where only another CPU's clock could be read,
+//	    and unknown where the clocks cannot be compared.
 //	L3  Percentiles are order statistics (nearest rank): each is a value that
 //	    was measured.
 //	L4  No file makes it panic, divide by zero or add up to less than a part;

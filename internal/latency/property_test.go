@@ -227,12 +227,14 @@ func checkAges(t *testing.T, a *Ages, top int) {
 	last := uint64(math.MaxUint64)
 	for i, e := range a.Longest {
 		switch {
-		case e.AtMostNs == nil && i < a.Dist.Count:
+		case e.ns() == nil && i < a.Dist.Count:
 			t.Fatalf("%s: an unknown age before a known one", a.Dist.Name)
-		case e.AtMostNs != nil && (*e.AtMostNs > last || *e.AtMostNs > a.Dist.Max):
-			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, *e.AtMostNs, last, a.Dist.Max)
-		case e.AtMostNs != nil:
-			last = *e.AtMostNs
+		case e.ns() != nil && (*e.ns() > last || *e.ns() > a.Dist.Max):
+			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, *e.ns(), last, a.Dist.Max)
+		case e.AtMostNs != nil && e.AboutNs != nil:
+			t.Fatalf("%s: an age both at most and about", a.Dist.Name)
+		case e.ns() != nil:
+			last = *e.ns()
 		}
 	}
 }

@@ -37,17 +37,19 @@ type ThreadDelay struct {
 
 // Ages is how long the threads of one class have been in it.
 type Ages struct {
-	Threads int   `json:"threads"`
-	Unknown int   `json:"age_unknown"` // of these
-	Longest []Age `json:"longest"`     // longest first, unknown ages last; of sleepers only known ones
-	Dist    Dist  `json:"distribution"`
+	Threads int         `json:"threads"`
+	Unknown int         `json:"age_unknown"` // of these
+	About   int         `json:"age_about"`   // of these
+	Longest []ThreadAge `json:"longest"`     // longest first, unknown ages last; of sleepers only known ones
+	Dist    Dist        `json:"distribution"`
 }
 
-// Age is one thread's.
-type Age struct {
+// ThreadAge is one thread's; neither of the two: unknown.
+type ThreadAge struct {
 	Who
 	State    string  `json:"state"`
-	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop; nil: unknown
+	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
+	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where Age.About
 	CPU      uint32  `json:"cpu"`
 	Place    string  `json:"place,omitempty"` // kernel symbol it sleeps in
 }
@@ -57,7 +59,7 @@ type collector struct {
 	s                          *kcdata.Snapshot
 	clock                      *Clock
 	delays                     []ThreadDelay
-	waiting, blocked, sleeping []Age
+	waiting, blocked, sleeping []ThreadAge
 }
 
 func schedOf(s *kcdata.Snapshot, top int) Sched {
@@ -80,7 +82,7 @@ func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out.Waiting, out.Blocked = agesOf("waiting_ns", c.waiting, top), agesOf("blocked_ns", c.blocked, top)
 	out.Sleeping = agesOf("sleeping_ns", c.sleeping, top)
 	// A sleeper of unknown age is nothing to look at; one in D is.
-	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a Age) bool { return a.AtMostNs == nil })
+	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return a.ns() == nil })
 	return out
 }
 
@@ -122,33 +124,47 @@ func runDelays(all []ThreadDelay, top int) RunDelay {
 	return out
 }
 
-func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st State) Age {
-	a := Age{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
-	if ns, ok := c.clock.Age(th, st.Since); ok {
-		a.AtMostNs = &ns
+func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st State) ThreadAge {
+	a := ThreadAge{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	switch age, ok := c.clock.Age(th, st.Since); {
+	case ok && age.About:
+		a.AboutNs = &age.Ns
+	case ok:
+		a.AtMostNs = &age.Ns
 	}
 	return a
 }
 
-func agesOf(name string, all []Age, top int) Ages {
+// ns is the age, however exact; nil: unknown.
+func (a *ThreadAge) ns() *uint64 { return cmp.Or(a.AtMostNs, a.AboutNs) }
+
+func agesOf(name string, all []ThreadAge, top int) Ages {
 	var known []uint64
-	for _, a := range all {
-		if a.AtMostNs != nil {
-			known = append(known, *a.AtMostNs)
+	about := 0
+	for i := range all {
+		if ns := all[i].ns(); ns != nil {
+			known = append(known, *ns)
+		}
+		if all[i].AboutNs != nil {
+			about++
 		}
 	}
 	slices.SortStableFunc(all, longestFirst)
-	return Ages{Threads: len(all), Unknown: len(all) - len(known), Longest: first(all, top), Dist: distOf(name, UnitNs, known)}
+	return Ages{
+		Threads: len(all), Unknown: len(all) - len(known), About: about,
+		Longest: first(all, top), Dist: distOf(name, UnitNs, known),
+	}
 }
 
 // longestFirst puts unknown ages last.
-func longestFirst(a, b Age) int {
+func longestFirst(a, b ThreadAge) int {
+	x, y := a.ns(), b.ns()
 	switch {
-	case a.AtMostNs != nil && b.AtMostNs != nil:
-		return cmp.Compare(*b.AtMostNs, *a.AtMostNs)
-	case a.AtMostNs != nil:
+	case x != nil && y != nil:
+		return cmp.Compare(*y, *x)
+	case x != nil:
 		return -1
-	case b.AtMostNs != nil:
+	case y != nil:
 		return 1
 	}
 	return 0

@@ -2,6 +2,7 @@ package latency
 
 import (
 	"fmt"
+	"strings"
 
 	"stackshot/internal/show"
 )
@@ -37,8 +38,15 @@ func (p *page) ages(class string, a *Ages) {
 		return
 	}
 	s := show.Count(a.Threads, "thread") + " " + class
+	var but []string
+	if a.About > 0 {
+		but = append(but, fmt.Sprintf("since about when of %d, by another CPU's clock", a.About))
+	}
 	if a.Unknown > 0 {
-		s += fmt.Sprintf(" (since when is not known of %d)", a.Unknown)
+		but = append(but, fmt.Sprintf("since when is not known of %d", a.Unknown))
+	}
+	if len(but) > 0 {
+		s += " (" + strings.Join(but, "; ") + ")"
 	}
 	if len(a.Longest) == 0 {
 		p.line("%s", s)
@@ -49,8 +57,11 @@ func (p *page) ages(class string, a *Ages) {
 	t.row("at most", "CPU", "thread")
 	for _, r := range a.Longest {
 		age, who := "unknown", r.Who.String()
-		if r.AtMostNs != nil {
+		switch {
+		case r.AtMostNs != nil:
 			age = fine(*r.AtMostNs)
+		case r.AboutNs != nil:
+			age = "about " + fine(*r.AboutNs)
 		}
 		if r.Place != "" {
 			who += " in " + r.Place

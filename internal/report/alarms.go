@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"stackshot/kcdata"
 )
@@ -138,6 +139,10 @@ func (v *view) leftOut() []string {
 		}
 		ids[code] = append(ids[code], uint64(e.Tgid))
 		threads[code] += int(e.Threads)
+	}
+	for code, list := range ids { // earlier files have an entry for each part of a task
+		slices.Sort(list)
+		ids[code] = slices.Compact(list)
 	}
 	reasons = append(reasons, struct {
 		code uint32

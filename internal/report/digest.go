@@ -138,7 +138,7 @@ func runnableText(groups []*group) string {
 		s = count(n, "thread") + " " + words
 	}
 	if t.hasAge {
-		s += " for at most " + duration(t.age)
+		s += ageText(t.age)
 	}
 	s += ": " + who(t.task)
 	if t.ID != t.task.ID {

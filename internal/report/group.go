@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/latency"
 	"stackshot/kcdata"
 )
 
@@ -18,7 +19,7 @@ type threadView struct {
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    uint64       // ns, at most; counts if hasAge
+	age    latency.Age  // counts if hasAge
 	hasAge bool
 }
 
@@ -39,7 +40,7 @@ type group struct {
 	user    []*userFrame  // of the first thread; leaf first
 	notes   []string
 	threads []*threadView
-	age     uint64 // the longest of the threads'
+	age     latency.Age // the longest of the threads'
 	hasAge  bool
 }
 
@@ -148,7 +149,7 @@ func newGroup(t *threadView) *group {
 
 func (g *group) add(t *threadView) {
 	g.threads = append(g.threads, t)
-	if t.hasAge && (!g.hasAge || t.age > g.age) {
+	if t.hasAge && (!g.hasAge || t.age.Ns > g.age.Ns) {
 		g.age, g.hasAge = t.age, true
 	}
 	for i := range g.kernel {
@@ -167,8 +168,8 @@ func (g *group) kernelAddrs() []uint64 {
 	return out
 }
 
-func (t *threadView) ageOf() (uint64, bool) { return t.age, t.hasAge }
-func (g *group) ageOf() (uint64, bool)      { return g.age, g.hasAge }
+func (t *threadView) ageOf() (uint64, bool) { return t.age.Ns, t.hasAge }
+func (g *group) ageOf() (uint64, bool)      { return g.age.Ns, g.hasAge }
 
 func compareGroups(a, b *group) int {
 	if c := cmp.Compare(a.class, b.class); c != 0 {

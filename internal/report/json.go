@@ -134,6 +134,7 @@ type jsonCPU struct {
 	Worked    bool    `json:"worked"`
 	Missed    bool    `json:"missed"`
 	Left      bool    `json:"left_running"`
+	Throttled bool    `json:"throttled"`
 	Idle      bool    `json:"idle"`
 	RanTid    *uint32 `json:"ran_tid,omitempty"`
 	RanTgid   *uint32 `json:"ran_tgid,omitempty"`
@@ -223,7 +224,7 @@ func jsonCPUOf(c *kcdata.LinuxCPU) jsonCPU {
 	out := jsonCPU{
 		CPU: c.CPU, Kind: "smp", Cluster: c.Cluster,
 		Stopped: c.Flags&kcdata.CPUStopped != 0, Worked: c.Flags&kcdata.CPUWorked != 0, Missed: c.Flags&kcdata.CPUMissed != 0,
-		Left: c.Flags&kcdata.CPULeft != 0, Idle: c.Flags&kcdata.CPUIdle != 0,
+		Left: c.Flags&kcdata.CPULeft != 0, Throttled: c.Flags&kcdata.CPUThrottled != 0, Idle: c.Flags&kcdata.CPUIdle != 0,
 		NrRunning: c.NrRunning, Tasks: c.Tasks, Threads: c.Threads,
 	}
 	switch c.Kind {

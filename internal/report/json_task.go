@@ -54,6 +54,7 @@ type jsonThread struct {
 	StateBits  *addr        `json:"state_bits,omitempty"`
 	Self       bool         `json:"self"`
 	AgeNs      *uint64      `json:"age_at_most_ns,omitempty"`
+	AboutNs    *uint64      `json:"age_about_ns,omitempty"`
 	CPU        *uint32      `json:"cpu,omitempty"`
 	OnCPU      *bool        `json:"on_cpu,omitempty"`
 	Displaced  *uint64      `json:"displaced_ns,omitempty"`
@@ -184,8 +185,11 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 	if s := t.Sample; s != nil {
 		out.Sample = &jsonSample{s.CPU, s.User != 0, addr(s.IP), s.DelayNs}
 	}
-	if t.hasAge {
-		out.AgeNs = &t.age
+	switch {
+	case t.hasAge && t.age.About:
+		out.AboutNs = &t.age.Ns
+	case t.hasAge:
+		out.AgeNs = &t.age.Ns
 	}
 	if s := t.Syscall; s != nil {
 		out.Syscall = &jsonSyscall{Nr: s.Nr, Name: syscallName(v.s.Arch, s.Nr), IP: addr(s.IP), SP: addr(s.SP)}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"stackshot/internal/latency"
 	"stackshot/kcdata"
 )
 
@@ -16,8 +17,8 @@ const kernelFile = "[kernel.kallsyms]"
 // Pprof writes the stacks as a gzipped profile of package
 // github.com/google/pprof/profile. Each thread that the text report would show
 // with the same Options is a sample of two values: 1 thread, and the nanoseconds
-// that it has been off its CPU at most; 0 for one that runs, and where that is
-// not known (label age=unknown). Errors are the writer's and the package's.
+// that it has been off its CPU at most, or about (label age=about); 0 for one that
+// runs, and where that is not known (label age=unknown). Errors are the writer's and the package's.
 func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	p, err := newProfile(newView(s, o))
 	if err != nil {
@@ -81,10 +82,13 @@ func (b *profileBuilder) sample(t *threadView) {
 	if t.task.Cgroup != "" {
 		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
 	}
-	if ns, ok := t.offCPU(); ok {
-		s.Value[1] = int64(min(ns, math.MaxInt64))
-	} else {
+	age, ok := t.offCPU()
+	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
+	switch {
+	case !ok:
 		s.Label["age"] = []string{"unknown"}
+	case age.About:
+		s.Label["age"] = []string{"about"}
 	}
 	if t.frames {
 		for i, a := range t.Kernel {
@@ -97,10 +101,10 @@ func (b *profileBuilder) sample(t *threadView) {
 	b.Sample = append(b.Sample, s)
 }
 
-// offCPU is for how long a thread has not run, at most.
-func (t *threadView) offCPU() (ns uint64, ok bool) {
+// offCPU is for how long a thread has not run.
+func (t *threadView) offCPU() (age latency.Age, ok bool) {
 	if t.state.class == classRunning {
-		return 0, true
+		return age, true
 	}
 	return t.age, t.hasAge
 }

@@ -54,7 +54,8 @@ func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
 	type thread struct {
 		Tid    *int64
 		Class  string
-		Age    *uint64           `json:"age_at_most_ns"`
+		AtMost *uint64           `json:"age_at_most_ns"`
+		About  *uint64           `json:"age_about_ns"`
 		Kernel []json.RawMessage `json:"kernel_stack"`
 		User   []struct {
 			Inlined bool
@@ -83,14 +84,18 @@ func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
 		if th.Tid != nil && sample.NumLabel["tid"][0] != *th.Tid {
 			t.Fatalf("sample %d: tid %v, want %d", i, sample.NumLabel["tid"], *th.Tid)
 		}
-		wantNs, unknown := int64(0), false
-		if th.Class != "running" {
-			if unknown = th.Age == nil; !unknown {
-				wantNs = int64(min(*th.Age, math.MaxInt64))
-			}
+		wantNs, label := int64(0), ""
+		switch {
+		case th.Class == "running":
+		case th.AtMost != nil:
+			wantNs = int64(min(*th.AtMost, math.MaxInt64))
+		case th.About != nil:
+			wantNs, label = int64(min(*th.About, math.MaxInt64)), "about"
+		default:
+			label = "unknown"
 		}
-		if sample.Value[0] != 1 || sample.Value[1] != wantNs || (len(sample.Label["age"]) > 0) != unknown {
-			t.Fatalf("sample %d: values %v, labels %v; want %d ns, unknown %v", i, sample.Value, sample.Label, wantNs, unknown)
+		if sample.Value[0] != 1 || sample.Value[1] != wantNs || strings.Join(sample.Label["age"], " ") != label {
+			t.Fatalf("sample %d: values %v, labels %v; want %d ns, %q", i, sample.Value, sample.Label, wantNs, label)
 		}
 		frames := 0
 		for _, f := range th.User {

@@ -69,6 +69,7 @@ func spinningDriver() *kcdata.Snapshot {
 	w.onCPU(irq, 2).Linux.KstackErr = -22
 	irq.Linux.LastArrival = now - 95*second
 	w.s.CPUs[2].Flags = kcdata.CPUMissed | kcdata.CPURanKnown
+	w.s.CPUs[2].RqClock, w.s.CPUs[3].RqClock = 0, 0 // nobody read them there
 	w.s.CPUs[3].Flags = kcdata.CPULeft
 	w.s.Capture.StopBroken, w.s.Capture.Tries = 1, 2
 	w.s.Warnings = []kcdata.Warning{{Code: "arrival", Text: "one CPU of four did not arrive within 10 ms"}}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"stackshot/internal/latency"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -139,7 +140,7 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 	v.stackText(l, g)
 }
 
-// stateText says in words what a group does, and for how long at most.
+// stateText says in words what a group does, and for how long.
 func (v *view) stateText(g *group, words string) string {
 	s := v.stateAge(g, words)
 	if g.note != "" {
@@ -157,9 +158,17 @@ func (v *view) stateAge(g *group, words string) string {
 		words += " on " + cpuList(g.cpus())
 	}
 	if g.hasAge {
-		words += " for at most " + duration(g.age)
+		words += ageText(g.age)
 	}
 	return words
+}
+
+// ageText says for how long, behind what.
+func ageText(a latency.Age) string {
+	if a.About {
+		return " for about " + duration(a.Ns)
+	}
+	return " for at most " + duration(a.Ns)
 }
 
 // syscalls names the system calls a group's threads are in, three at most.

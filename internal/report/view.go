@@ -154,8 +154,8 @@ func (t *taskView) class() class {
 // age is the longest of the threads that give the task its class.
 func (t *taskView) age() (ns uint64, ok bool) {
 	for _, g := range t.groups {
-		if g.class == t.class() && g.hasAge && (!ok || g.age > ns) {
-			ns, ok = g.age, true
+		if g.class == t.class() && g.hasAge && (!ok || g.age.Ns > ns) {
+			ns, ok = g.age.Ns, true
 		}
 	}
 	return ns, ok

@@ -34,6 +34,7 @@ func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, T
 	if tasks != len(s.Tasks) {
 		return nil, sum, ErrOtherFile
 	}
+	plain = bytes.Clone(plain)
 	out := make([]byte, 0, len(plain)+len(plain)/16)
 	at := 0
 	for i := range threads {
@@ -44,6 +45,9 @@ func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, T
 		stack, err := u.again(th, s.Tasks[th.task], local)
 		if err != nil {
 			return nil, sum, fmt.Errorf("stack of thread %d: %w", th.id, err)
+		}
+		if th.snap > 0 {
+			th.found.Mark(plain[th.snap:])
 		}
 		sum.Threads++
 		if !bytes.Equal(stack, th.had) {
@@ -89,10 +93,13 @@ func (u *Unwinder) again(th *thread, task *kcdata.Task, local bool) ([]byte, err
 	return Put(r)
 }
 
+var sizeOfThreadSnapshot = kcdata.SizeOf(&kcdata.ThreadSnapshot{})
+
 // thread is one of a file.
 type thread struct {
 	task  int // index of its task in the file
 	id    uint64
+	snap  int // of the payload of its THREAD_SNAPSHOT; 0: none, or a short one
 	found Found
 	old   []Span // the items of the stack it has, ascending, behind the walk
 	had   []byte // these items
@@ -136,6 +143,9 @@ func scan(plain []byte) (threads []thread, tasks int, err error) {
 func (t *thread) note(plain []byte, it kcdata.Item) error {
 	if ours, err := t.found.Visit(it); ours {
 		return err
+	}
+	if it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot {
+		t.snap = it.Offset + itemHeader
 	}
 	elem, _, _ := it.Elem()
 	defines := it.Type == kcdata.TypeDefinition && len(it.Data) >= 4 && kcdata.Type(binary.LittleEndian.Uint32(it.Data)) == kcdata.TypeLinuxUserHow

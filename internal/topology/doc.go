@@ -6,8 +6,8 @@
 // the machine; Allowed alone moves a thread, one it made for that and ends.
 //
 //	Read ──► Topology ──► Plan(Options) ──► Plan{Stop, Work, Left, Main}
-//	 sysfs    CPUs, kinds,   --cpus …         who is held still, who records,
-//	          clusters                        who runs on and why
+//	 sysfs    CPUs, kinds,   --cpus …,        who is held still, who records,
+//	          clusters       throttled CPUs   who runs on and why
 //
 // # Kinds
 //
@@ -34,6 +34,13 @@
 //     information.
 //
 // On AMP the result is split by kind.
+//
+// # Throttled CPUs
+//
+// A CPU that the kernel keeps slow because of heat is stopped like any other and
+// does not work (ReadThrottles says which those are): the work of a stop would
+// warm it, and the others would wait for it. It works if --cpus names it, or if
+// every CPU is throttled.
 //
 // # Invariants
 //

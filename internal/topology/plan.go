@@ -8,11 +8,13 @@ import (
 
 // Options are the user's wishes and the process's limits.
 type Options struct {
-	Cpus         string // --cpus: list of who works; "": every stopped CPU
+	Cpus         string // --cpus: list of who works; "": every stopped CPU that is not throttled
 	CPUClass     string // --cpu-class: "0-3=P,4-7=E"; "": the kinds found
 	StopIsolated bool   // --stop-isolated: take isolcpus and nohz_full CPUs too
 	Allowed      []int  // CPUs a thread of ours can be put on, from Allowed; nil: all
 	Initiator    int    // the CPU the request came in on; any other number: no preference
+
+	Throttled map[int]string // CPUs that are throttled now, with the reason, from Throttles
 }
 
 // Reason says why a CPU is left running. Several may hold.
@@ -81,7 +83,8 @@ type Plan struct {
 	Left     []int     // left running; Why says why
 	Main     int       // takes the census; one of Work
 
-	why map[int]Reason
+	why     map[int]Reason
+	options Options
 }
 
 // Plan decides who is stopped, who works and who is main. Errors: ErrBadList
@@ -94,7 +97,7 @@ func (t *Topology) Plan(o Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p := &Plan{Topology: t, why: map[int]Reason{}}
+	p := &Plan{Topology: t, why: map[int]Reason{}, options: o}
 	for i := range t.CPUs {
 		p.place(&t.CPUs[i], o)
 	}
@@ -106,6 +109,22 @@ func (t *Topology) Plan(o Options) (*Plan, error) {
 	}
 	p.Main = p.main(o.Initiator)
 	return p, nil
+}
+
+// With is the plan for other throttled CPUs.
+func (p *Plan) With(throttled map[int]string) (*Plan, error) {
+	o := p.options
+	o.CPUClass, o.Throttled = "", throttled // the classes are applied
+	return p.Topology.Plan(o)
+}
+
+// Throttle says why cpu is throttled; "": it is not. Such a CPU is stopped and
+// does not work, unless --cpus names it or every CPU is throttled.
+func (p *Plan) Throttle(cpu int) string { return p.options.Throttled[cpu] }
+
+// Spared reports whether cpu is kept from work because it is throttled.
+func (p *Plan) Spared(cpu int) bool {
+	return p.options.Cpus == "" && p.Throttle(cpu) != "" && slices.Contains(p.Stop, cpu) && !slices.Contains(p.Work, cpu)
 }
 
 // Why says why cpu is left running; 0 for a CPU that is not in Left.
@@ -159,11 +178,16 @@ func (c *CPU) isolation() (why Reason) {
 	return why
 }
 
-// choose fills Work. A CPU named by --cpus that is not stopped is an error and
-// not dropped: the user asked for it by number.
+// choose fills Work: what is stopped and not throttled or, where that is nobody,
+// all that is stopped. A CPU named by --cpus works though it is throttled; one
+// that is not stopped is an error and not dropped: the user asked for it by
+// number.
 func (p *Plan) choose(list string) error {
 	if list == "" {
-		p.Work = slices.Clone(p.Stop)
+		p.Work = slices.DeleteFunc(slices.Clone(p.Stop), func(cpu int) bool { return p.Throttle(cpu) != "" })
+		if len(p.Work) == 0 {
+			p.Work = slices.Clone(p.Stop)
+		}
 		return nil
 	}
 	cpus, err := ParseCPUList(list)

@@ -1,0 +1,150 @@
+package topology
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const coolingDir = "class/thermal"
+
+// Throttles says of each of the CPUs that the kernel throttles now why it does,
+// in words for people. It reads the machine this process runs on.
+func Throttles(cpus []int) map[int]string { return ReadThrottles(os.DirFS("/sys"), cpus) }
+
+// ReadThrottles is Throttles of a file system rooted at /sys. A CPU counts as
+// throttled
+//
+//   - if a cooling device in action holds the greatest frequency of its cpufreq
+//     policy at the least that the hardware has. Such devices are cpufreq-cpuN
+//     (N: any CPU of the policy; drivers/thermal/cpufreq_cooling.c) and an ACPI
+//     "Processor" (drivers/acpi/processor_thermal.c). A frequency that somebody
+//     keeps low without one is a setting, no throttle;
+//   - if idle time is injected: by idle-cpuN on CPU N
+//     (drivers/thermal/cpuidle_cooling.c), by intel_powerclamp on the CPUs of its
+//     parameter cpumask, which is on all before 6.3.
+//
+// What the hardware does by itself (PROCHOT, power limits) the kernel is not
+// asked about. A file that is not there, or makes no sense, throttles nobody.
+func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
+	devices := activeCooling(sys)
+	if len(devices) == 0 {
+		return nil
+	}
+	r := reader{sys: sys}
+	out := map[int]string{}
+	for _, cpu := range cpus {
+		for _, why := range []string{r.heldLow(cpu, devices), r.idleInjected(cpu, devices)} {
+			if why != "" && out[cpu] != "" {
+				why = out[cpu] + " and " + why
+			}
+			if why != "" {
+				out[cpu] = why
+			}
+		}
+	}
+	return out
+}
+
+// cooling is one cooling device in action.
+type cooling struct {
+	kind  string // its type
+	state int    // cur_state, above 0
+}
+
+func (c cooling) String() string { return fmt.Sprintf("%s, state %d", c.kind, c.state) }
+
+// Types of cooling devices that throttle CPUs; a number follows the last two.
+const (
+	acpiProcessor = "Processor"
+	powerclamp    = "intel_powerclamp"
+	freqOf        = "cpufreq-cpu"
+	idleOf        = "idle-cpu"
+)
+
+// activeCooling lists the cooling devices of CPUs that are in action. Others are
+// not asked for their state: that of a fan may come from slow firmware.
+func activeCooling(sys fs.FS) (out []cooling) {
+	entries, err := fs.ReadDir(sys, coolingDir)
+	if err != nil {
+		return nil
+	}
+	r := reader{sys: sys}
+	for _, e := range entries {
+		dir := coolingDir + "/" + e.Name()
+		kind, ok := r.text(dir + "/type")
+		if !ok || !strings.HasPrefix(e.Name(), "cooling_device") {
+			continue
+		}
+		_, freq := numbered(kind, freqOf)
+		_, idle := numbered(kind, idleOf)
+		if kind != acpiProcessor && kind != powerclamp && !freq && !idle {
+			continue
+		}
+		if state := r.number(dir+"/cur_state", 0); state > 0 { // intel_powerclamp at rest: -1
+			out = append(out, cooling{kind, state})
+		}
+	}
+	return out
+}
+
+// heldLow says which device holds cpu at its least frequency; "": none does.
+func (r *reader) heldLow(cpu int, devices []cooling) string {
+	dir := fmt.Sprintf("%s/cpu%d", cpuDir, cpu)
+	most, least := r.number(dir+"/cpufreq/scaling_max_freq", 0), r.number(dir+"/cpufreq/cpuinfo_min_freq", 0)
+	if most <= 0 || most > least {
+		return ""
+	}
+	by := cooling{acpiProcessor, r.number(dir+"/firmware_node/thermal_cooling/cur_state", 0)}
+	related, _ := r.text(dir + "/cpufreq/related_cpus")
+	policy := append(strings.Fields(related), strconv.Itoa(cpu))
+	for _, c := range devices {
+		if of, ok := numbered(c.kind, freqOf); ok && slices.Contains(policy, strconv.Itoa(of)) {
+			by = c
+		}
+	}
+	if by.state <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("held at its least frequency, %d MHz (cooling device %v)", most/1000, by)
+}
+
+// idleInjected says which device injects idle time on cpu; "": none does.
+func (r *reader) idleInjected(cpu int, devices []cooling) string {
+	for _, c := range devices {
+		of, one := numbered(c.kind, idleOf)
+		if one && of == cpu || c.kind == powerclamp && r.clamped(cpu) {
+			return fmt.Sprintf("made idle by force (cooling device %v)", c)
+		}
+	}
+	return ""
+}
+
+// clamped reports whether intel_powerclamp acts on cpu. Its mask is groups of 32
+// bits in hexadecimal, the highest first.
+func (r *reader) clamped(cpu int) bool {
+	mask, ok := r.text("module/intel_powerclamp/parameters/cpumask")
+	if !ok {
+		return true
+	}
+	groups := strings.Split(mask, ",")
+	i := len(groups) - 1 - cpu/32
+	if i < 0 {
+		return false
+	}
+	bits, err := strconv.ParseUint(groups[i], 16, 32)
+	return err == nil && bits>>(cpu%32)&1 != 0
+}
+
+// numbered takes the number from a name that is prefix and a CPU's number.
+func numbered(name, prefix string) (int, bool) {
+	digits, ok := strings.CutPrefix(name, prefix)
+	if !ok || digits == "" {
+		return 0, false
+	}
+	n, err := parseCPU(digits)
+	return n, err == nil
+}

@@ -1,0 +1,79 @@
+package snapshot
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/latency"
+	"stackshot/internal/testtask"
+)
+
+// The last CPU of a sleeper does not come to the stop: it is said how long the
+// sleeper has slept all the same, about, and so of nearly all sleepers there.
+func TestAgesWhereACPUIsMissed(t *testing.T) {
+	requireBPF(t)
+	requireTwoCPUs(t)
+	budget := slow(20 * time.Millisecond)
+	for _, engine := range []string{EngineTrap, EnginePull} {
+		late := -1
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 10 * budget},
+			hooks{beforeArrival: func(cpu int) {
+				for by := nanotime() + int64(2*budget); cpu == late && nanotime() < by; {
+				}
+			}})
+		needCPUs(t, s, 2)
+		if late = s.plan.Stop[0]; late == s.plan.Main {
+			late = s.plan.Stop[1]
+		}
+		started := time.Now()
+		pid, asleep := sleeperOn(t, late)
+		time.Sleep(300 * time.Millisecond)
+		least := time.Since(asleep)
+		res, snap := s.mustTake(t)
+		most := time.Since(started)
+		if len(res.CPUs.Missing) != 1 || res.CPUs.Missing[0] != late {
+			t.Fatalf("%s: missing %v, want %d", engine, res.CPUs.Missing, late)
+		}
+		clock := latency.NewClock(snap)
+		const tick = 10 * time.Millisecond
+		age, ok := clock.Age(threadsByID(snap)[uint64(pid)], latency.SinceSwitch)
+		if d := time.Duration(age.Ns); !ok || !age.About || d < least-2*tick || d > most+2*tick {
+			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, ok, least, most)
+		}
+		there, unknown := 0, 0
+		for _, th := range threadsByID(snap) {
+			if int(th.Linux.CPU) != late || latency.StateOf(th).Since != latency.SinceSwitch || th.IsSelf() {
+				continue
+			}
+			there++
+			if _, ok := clock.Age(th, latency.SinceSwitch); !ok {
+				unknown++
+			}
+		}
+		t.Logf("%s: of %d sleepers on CPU %d the age of %d is not known", engine, there, late, unknown)
+		if there == 0 || unknown > there/4 {
+			t.Errorf("%s: of %d sleepers on CPU %d the age of %d is not known", engine, there, late, unknown)
+		}
+	}
+}
+
+// sleeperOn starts a process that sleeps on a CPU, and says when it slept for sure.
+func sleeperOn(t *testing.T, cpu int) (pid int, asleep time.Time) {
+	t.Helper()
+	var before unix.CPUSet
+	runtime.LockOSThread() // whose CPUs a child inherits
+	defer runtime.UnlockOSThread()
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	pinHere(t, cpu)
+	pid = testtask.Start(t, testtask.Sleeping).Children[0].Pid
+	asleep = time.Now()
+	if err := unix.SchedSetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	return pid, asleep
+}

@@ -1,0 +1,136 @@
+package snapshot
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/kcdata"
+)
+
+// hotCPUs opens a session on a machine whose CPUs are as hot as the test says.
+func hotCPUs(t *testing.T, o Options, h hooks) (*Session, map[int]string) {
+	t.Helper()
+	requireBPF(t)
+	requireTwoCPUs(t)
+	hot := map[int]string{}
+	h.throttles = func([]int) map[int]string { return maps.Clone(hot) }
+	s, err := open(slowed(o), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	needCPUs(t, s, 2)
+	return s, hot
+}
+
+// roles gives the CPUs of a file by what their flags say.
+func roles(snap *kcdata.Snapshot) (throttled, worked, main []int) {
+	for _, c := range snap.CPUs {
+		for _, is := range []struct {
+			flag uint32
+			list *[]int
+		}{{kcdata.CPUThrottled, &throttled}, {kcdata.CPUWorked, &worked}, {kcdata.CPUMain, &main}} {
+			if c.Flags&is.flag != 0 {
+				*is.list = append(*is.list, int(c.CPU))
+			}
+		}
+	}
+	return throttled, worked, main
+}
+
+func throttleText(r *Result) string {
+	var out []string
+	for _, w := range r.Warnings {
+		if w.Code == "cpu_throttled" {
+			out = append(out, w.Text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// A throttled CPU stands still and records nothing, from one capture of a session
+// to the next: heat comes and goes. Where all are throttled, all record.
+func TestThrottledCPUHoldsStill(t *testing.T) {
+	for _, engine := range []string{EngineTrap, EnginePull} {
+		s, hot := hotCPUs(t, Options{Engine: engine, LockWait: time.Minute}, hooks{})
+		a, b := s.plan.Stop[0], s.plan.Stop[1]
+		for _, c := range []struct {
+			hot  []int
+			idle int // the CPU that is not to work; -1: all work
+			say  string
+		}{
+			{nil, -1, ""},
+			{[]int{b}, b, fmt.Sprintf("CPU %d is throttled and did not record: heat", b)},
+			{[]int{a}, a, fmt.Sprintf("CPU %d is throttled and did not record: heat", a)},
+			{s.plan.Stop, -1, "is throttled, and recorded all the same: heat"},
+			{nil, -1, ""},
+		} {
+			clear(hot)
+			for _, cpu := range c.hot {
+				hot[cpu] = "heat"
+			}
+			res, snap := s.mustTake(t)
+			throttled, worked, main := roles(snap)
+			if len(res.CPUs.Stopped) != len(s.plan.Stop) || len(snap.Tasks) < 10 || len(main) != 1 || main[0] == c.idle {
+				t.Errorf("%s, hot %v: stopped %v, main %v, %d tasks", engine, c.hot, res.CPUs.Stopped, main, len(snap.Tasks))
+			}
+			want := len(s.plan.Stop)
+			if c.idle >= 0 {
+				want--
+			}
+			if len(throttled) != len(c.hot) || len(worked) != want || len(res.CPUs.Working) != want {
+				t.Errorf("%s, hot %v: the file has throttled %v, worked %v", engine, c.hot, throttled, worked)
+			}
+			for _, r := range snap.CPUs {
+				if int(r.CPU) == c.idle && (r.Tasks != 0 || r.Bytes != 0 || r.Flags&kcdata.CPUStopped == 0) {
+					t.Errorf("%s: CPU %d is throttled: %+v", engine, c.idle, r)
+				}
+			}
+			if got := throttleText(res); (got == "") != (c.say == "") || !strings.Contains(got, c.say) {
+				t.Errorf("%s, hot %v: said %q, want %q", engine, c.hot, got, c.say)
+			}
+		}
+	}
+}
+
+// Who is named by --cpus records, hot or not.
+func TestThrottledCPUWorksIfNamed(t *testing.T) {
+	s, hot := hotCPUs(t, Options{Engine: EnginePull, LockWait: time.Minute, CPUs: "0"}, hooks{})
+	hot[0] = "heat"
+	res, snap := s.mustTake(t)
+	throttled, worked, _ := roles(snap)
+	if fmt.Sprint(throttled, worked) != "[0] [0]" || !strings.Contains(throttleText(res), "recorded all the same") {
+		t.Errorf("throttled %v, worked %v, said %q", throttled, worked, throttleText(res))
+	}
+}
+
+// Where nobody but a throttled CPU comes to the stop, that one records: a file
+// without threads helps nobody.
+func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
+	budget := slow(20 * time.Millisecond)
+	for _, engine := range []string{EngineTrap, EnginePull} {
+		cool := -1
+		s, hot := hotCPUs(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 10 * budget, LockWait: time.Minute},
+			hooks{beforeArrival: func(cpu int) {
+				for by := nanotime() + int64(2*budget); cpu == cool && nanotime() < by; {
+				}
+			}})
+		if len(s.plan.Stop) != 2 {
+			t.Skip("needs a machine of two CPUs")
+		}
+		cool = s.plan.Stop[0]
+		hot[s.plan.Stop[1]] = "heat"
+		res, snap := s.mustTake(t)
+		throttled, worked, main := roles(snap)
+		want := fmt.Sprint([]int{s.plan.Stop[1]})
+		if fmt.Sprint(res.CPUs.Missing) != fmt.Sprint([]int{cool}) || fmt.Sprint(worked) != want || fmt.Sprint(main) != want || fmt.Sprint(throttled) != want {
+			t.Errorf("%s: missing %v, worked %v, main %v, throttled %v", engine, res.CPUs.Missing, worked, main, throttled)
+		}
+		if len(snap.Tasks) < 10 || len(res.LeftOut) != 0 {
+			t.Errorf("%s: %d tasks, left out %v", engine, len(snap.Tasks), res.LeftOut)
+		}
+	}
+}
