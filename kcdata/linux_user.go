@@ -25,6 +25,7 @@ const (
 	UserFramePclntab = 4 // Go's own table
 	UserFrameSignal  = 5 // the registers that a signal frame saved
 	UserFrameLR      = 6 // arm64: the saved link register
+	UserFrameCode    = 7 // the instructions themselves, of code that no table covers: what they do to the stack pointer up to the return
 )
 
 // Bits of LinuxUserWalk.Flags.
@@ -39,10 +40,13 @@ const (
 	UserNoMemory      = 1 << 7  // its memory is gone: exiting
 	UserComplete      = 1 << 8  // unwinding reached an outermost frame
 	UserUnwound       = 1 << 9  // USER_STACKLR64 comes from unwinding, not from the chain alone
-	UserNoLoadInfo    = 1 << 10 // its mappings could not be read
+	UserNoLoadInfo    = 1 << 10 // which files its addresses are in is not known: its mappings could not be read
 	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of what was copied of the stack
 	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
+	UserCallersUnsure = 1 << 14 // in code without unwind information the frame pointer was believed, and nothing proves that it is that function's own: callers may be missing, also where UserComplete is set
+	UserNoMapping     = 1 << 15 // unwinding came to an address that is in no executable mapping
+	UserUntouched     = 1 << 16 // a page that was wanted does not exist: in anonymous memory, and never written to
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what

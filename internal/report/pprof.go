@@ -86,6 +86,9 @@ func (b *profileBuilder) sample(t *threadView) {
 	} else {
 		s.Label["age"] = []string{"unknown"}
 	}
+	if word := t.userDoubt(); word != "" {
+		s.Label["user_stack"] = []string{word}
+	}
 	if t.frames {
 		for i, a := range t.Kernel {
 			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
@@ -95,6 +98,21 @@ func (b *profileBuilder) sample(t *threadView) {
 		s.Location = append(s.Location, b.userLocation(place{t.task, a, exactPC(t.Thread, i)}))
 	}
 	b.Sample = append(b.Sample, s)
+}
+
+// userDoubt is a word for a user stack that is not whole, or may not be; "" for one
+// that is, and where there is none.
+func (t *threadView) userDoubt() string {
+	w := t.UserWalk
+	switch {
+	case len(t.User) == 0:
+		return ""
+	case chainOnly(t.Thread), w != nil && w.Flags&kcdata.UserCallersUnsure != 0:
+		return "callers_may_be_missing"
+	case w != nil && w.Flags&kcdata.UserComplete == 0:
+		return "incomplete"
+	}
+	return ""
 }
 
 // offCPU is for how long a thread has not run, at most.

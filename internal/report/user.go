@@ -171,4 +171,5 @@ func (f *userFrame) fileOffset() (uint64, bool) {
 var foundBy = map[byte]string{
 	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
 	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",
+	kcdata.UserFrameCode: "code",
 }
