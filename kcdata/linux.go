@@ -42,7 +42,7 @@ const (
 	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
 	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release
 	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
-	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release
+	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release: of the unified hierarchy, as cgroup_id, wherever there is one
 	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
 	TypeLinuxThread       Type = 0x4C80 // LinuxThread, in THREAD
 	TypeLinuxSyscall      Type = 0x4C81 // LinuxSyscall, absent where there are no user registers
