@@ -395,6 +395,8 @@ const (
 	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
 	ThreadHasMonotonic = 1 << 16 // start_time
 	ThreadDisplaced    = 1 << 17 // one of the snapshotter's own threads took its CPU before the stop: displaced_ns
+	ThreadCompatCall   = 1 << 18 // its system call is of the 32-bit ABI: i386's numbers on amd64, arm's on arm64
+	ThreadCallUnsure   = 1 << 19 // engine procfs: the call may be of that ABI or of the machine's own
 )
 
 // LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.

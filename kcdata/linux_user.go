@@ -33,7 +33,7 @@ const (
 	UserWalked        = 1 << 0  // the frame-pointer chain was followed
 	UserExact         = 1 << 1  // the thread was in user mode; else its registers are those of its system call
 	UserTruncated     = 1 << 2  // more frames than were asked for
-	UserPagedOut      = 1 << 3  // a page that was wanted is not present
+	UserPagedOut      = 1 << 3  // a page that was wanted is not in memory: swapped out, or of a file
 	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit
 	UserOutside       = 1 << 5  // the next frame pointer is not in the stack, not above the last, or not aligned
 	UserCompat        = 1 << 6  // a 32-bit thread: no stack
@@ -46,7 +46,7 @@ const (
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
 	UserCallersUnsure = 1 << 14 // in code without unwind information the frame pointer was believed, and nothing proves that it is that function's own: callers may be missing, also where UserComplete is set
 	UserNoMapping     = 1 << 15 // unwinding came to an address that is in no executable mapping
-	UserUntouched     = 1 << 16 // a page that was wanted does not exist: in anonymous memory, and never written to
+	UserNoPage        = 1 << 16 // where a page was wanted there is none: memory that was never written to, or is not mapped
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what

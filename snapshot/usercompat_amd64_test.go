@@ -61,7 +61,23 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
 				t.Errorf("%s, %s: walk %+v, %d links, %d pieces", engine, name, w, len(th.UserChain), len(th.UserBytes))
 			}
+			// Its calls have i386's numbers, and /proc cannot tell.
+			if compat := th.Linux.Present&kcdata.ThreadCompatCall != 0; compat != (name == "pause") || compat && th.Syscall.Nr != 29 {
+				t.Errorf("%s, %s: call %+v, present %#x", engine, name, th.Syscall, th.Linux.Present)
+			}
 			s.Close()
+		}
+		_, snap := hookedSession(t, Options{Engine: EngineProcfs}, hooks{}).mustTake(t)
+		for _, task := range snap.Tasks {
+			ours := task.ID == uint64(cmd.Process.Pid)
+			if !ours && task.ID != uint64(os.Getpid()) {
+				continue
+			}
+			for _, th := range task.Threads {
+				if unsure := th.Linux.Present&kcdata.ThreadCallUnsure != 0; unsure != (ours && name == "pause") {
+					t.Errorf("procfs, %s: thread %d %s: call %+v, present %#x", name, th.ID, th.Name, th.Syscall, th.Linux.Present)
+				}
+			}
 		}
 	}
 }

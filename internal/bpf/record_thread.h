@@ -150,8 +150,11 @@ static __always_inline bool has_user_regs(struct task_struct *t)
 // and whether it was in user mode rather than in a system call.
 static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
-	if (syscall_nr(t, (struct pt_regs *)bpf_task_pt_regs(t)) == -1)
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	if (syscall_nr(t, regs) == -1)
 		mark(r->present, THREAD_USER_MODE);
+	else if (call_compat(t, regs))
+		mark(r->present, THREAD_COMPAT_CALL);
 	if (!cfg_redact) {
 		r->fs_base = task_fs_base(t);
 		mark(r->present, THREAD_HAS_FS_BASE);

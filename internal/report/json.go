@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"stackshot/internal/show"
-	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
 
@@ -260,9 +259,4 @@ func cleanAll(in []string) []string {
 		out[i] = Clean(s)
 	}
 	return out
-}
-
-func syscallName(arch string, nr int64) string {
-	name, _ := sysno.Name(arch, nr)
-	return name
 }

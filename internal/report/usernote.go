@@ -87,7 +87,7 @@ func endNotes(flags uint32) []string {
 		text string
 	}{
 		{kcdata.UserPagedOut, "a page of it is paged out"},
-		{kcdata.UserUntouched, "a page of it was never written to"},
+		{kcdata.UserNoPage, "it leads to memory that was never written to, or is not there"},
 		{kcdata.UserRefused, "it leads to what is not ordinary memory"},
 		{kcdata.UserNoMoreBytes, "no more of it was copied"},
 		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
@@ -115,5 +115,5 @@ var userFlagNames = []struct {
 	{kcdata.UserCompat, "compat"}, {kcdata.UserNoMemory, "no_memory"}, {kcdata.UserComplete, "complete"},
 	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
 	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
-	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserUntouched, "untouched"},
+	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserNoPage, "no_page"},
 }
