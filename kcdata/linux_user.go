@@ -6,7 +6,7 @@ const (
 	TypeLinuxUserTaken   Type = 0x4C1A // LinuxUserTaken, top level after the tasks; absent where no user stack was taken
 	TypeLinuxMapping     Type = 0x4C44 // array of LinuxMapping, in TASK: its executable mappings, ascending
 	TypeLinuxMapStrings  Type = 0x4C45 // bytes, in TASK: NUL-separated string table of its LinuxMapping and LinuxUserSymbol; begins with a NUL
-	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address the innermost first
+	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address and flags the innermost first
 	TypeLinuxPerfMap     Type = 0x4C47 // string, in TASK: path of its perf map, in its own mount namespace
 	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window took it; cut, it begins with "…"
 	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
@@ -127,13 +127,22 @@ type LinuxMapWalk struct {
 	WalkNs  uint64 `kc:"walk_ns"` // how long it took
 }
 
+// Bits of LinuxUserSymbol.Flags. With neither, as in files of the first version, the
+// record is of whatever the address is.
+const (
+	UserSymbolExact  = 1 << 0 // of the instruction at addr: where a thread stood
+	UserSymbolReturn = 1 << 1 // of the call before addr, which is a return address
+)
+
 // LinuxUserSymbol names one address that occurs in a user stack of its task.
 // An address with several records is in functions inlined into each other.
 type LinuxUserSymbol struct {
-	Addr   uint64 `kc:"addr"`   // as in USER_STACKLR64
-	Offset uint64 `kc:"offset"` // from the function's start
-	Name   uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
-	Module uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
-	File   uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
-	Line   uint32 `kc:"line"`   // 0: not known
+	Addr     uint64 `kc:"addr"`   // as in USER_STACKLR64
+	Offset   uint64 `kc:"offset"` // from the function's start
+	Name     uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
+	Module   uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
+	File     uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
+	Line     uint32 `kc:"line"`   // 0: not known
+	Flags    uint32 `kc:"flags"`  // UserSymbol*
+	Reserved uint32 `kc:"reserved"`
 }

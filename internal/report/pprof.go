@@ -94,8 +94,8 @@ func (b *profileBuilder) sample(t *threadView) {
 			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
 		}
 	}
-	for i, a := range t.User {
-		s.Location = append(s.Location, b.userLocation(place{t.task, a, exactPC(t.Thread, i)}))
+	for i := range t.User {
+		s.Location = append(s.Location, b.userLocation(place{t.task, t.UserPlace(i)}))
 	}
 	b.Sample = append(b.Sample, s)
 }
@@ -210,7 +210,7 @@ func (b *profileBuilder) userLocation(p place) *profile.Location {
 	if mm := frames[0].mapping; mm != nil {
 		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
 	}
-	loc := b.location(p.addr, p.exact, m)
+	loc := b.location(p.Addr, p.Exact, m)
 	for _, f := range frames {
 		if f.Name == "" {
 			continue
