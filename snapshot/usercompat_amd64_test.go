@@ -5,11 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
 
@@ -80,16 +78,4 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			}
 		}
 	}
-}
-
-// awaitComm waits until a process has execed.
-func awaitComm(t *testing.T, pid int, comm string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if st, err := (procfs.FS{}).Status(pid); err == nil && st.Name == comm {
-			time.Sleep(10 * time.Millisecond) // and is in its own code
-			return
-		}
-	}
-	t.Fatalf("process %d did not become %s", pid, comm)
 }

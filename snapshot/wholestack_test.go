@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
+
+	"stackshot/internal/procfs"
 )
 
 // TestWholeStackWithoutEnvironment: of a main thread's short stack all frames are
@@ -42,4 +45,16 @@ func TestWholeStackWithoutEnvironment(t *testing.T) {
 			t.Errorf("%s: the environment was taken", engine)
 		}
 	}
+}
+
+// awaitComm waits until a process has execed.
+func awaitComm(t *testing.T, pid int, comm string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if st, err := (procfs.FS{}).Status(pid); err == nil && st.Name == comm {
+			time.Sleep(10 * time.Millisecond) // and is in its own code
+			return
+		}
+	}
+	t.Fatalf("process %d did not become %s", pid, comm)
 }
