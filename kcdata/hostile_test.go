@@ -54,7 +54,7 @@ func TestLongStringsWithinEachOther(t *testing.T) {
 	testheap.Bound(t, 32<<20, fmt.Sprintf("%d records over %d bytes", 2*n, len(table)), func() {
 		u, k := NewUserSymbolTable(user, table), NewSymbolTable(kernel, table)
 		sym, _ := k.Name(n - 1)
-		if f := u.Functions(n - 1); len(f) != 1 || len(f[0].File) != maxUserString || len(sym.Name) != maxTableString {
+		if f := u.Functions(UserPlace{Addr: n - 1}); len(f) != 1 || len(f[0].File) != maxUserString || len(sym.Name) != maxTableString {
 			t.Errorf("%d functions, a symbol of %d bytes", len(f), len(sym.Name))
 		}
 	})

@@ -42,7 +42,7 @@ const (
 	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
 	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release
 	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
-	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release
+	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release: of the unified hierarchy, as cgroup_id, wherever there is one
 	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
 	TypeLinuxThread       Type = 0x4C80 // LinuxThread, in THREAD
 	TypeLinuxSyscall      Type = 0x4C81 // LinuxSyscall, absent where there are no user registers
@@ -399,6 +399,8 @@ const (
 	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
 	ThreadHasMonotonic = 1 << 16 // start_time
 	ThreadDisplaced    = 1 << 17 // one of the snapshotter's own threads took its CPU before the stop: displaced_ns
+	ThreadCompatCall   = 1 << 18 // its system call is of the 32-bit ABI: i386's numbers on amd64, arm's on arm64
+	ThreadCallUnsure   = 1 << 19 // engine procfs: the call may be of that ABI or of the machine's own
 )
 
 // LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.

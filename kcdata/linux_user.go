@@ -6,7 +6,7 @@ const (
 	TypeLinuxUserTaken   Type = 0x4C1A // LinuxUserTaken, top level after the tasks; absent where no user stack was taken
 	TypeLinuxMapping     Type = 0x4C44 // array of LinuxMapping, in TASK: its executable mappings, ascending
 	TypeLinuxMapStrings  Type = 0x4C45 // bytes, in TASK: NUL-separated string table of its LinuxMapping and LinuxUserSymbol; begins with a NUL
-	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address the innermost first
+	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address and flags the innermost first
 	TypeLinuxPerfMap     Type = 0x4C47 // string, in TASK: path of its perf map, in its own mount namespace
 	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window took it; cut, it begins with "…"
 	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
@@ -25,6 +25,7 @@ const (
 	UserFramePclntab = 4 // Go's own table
 	UserFrameSignal  = 5 // the registers that a signal frame saved
 	UserFrameLR      = 6 // arm64: the saved link register
+	UserFrameCode    = 7 // the instructions themselves, of code that no table covers: what they do to the stack pointer up to the return
 )
 
 // Bits of LinuxUserWalk.Flags.
@@ -32,17 +33,20 @@ const (
 	UserWalked        = 1 << 0  // the frame-pointer chain was followed
 	UserExact         = 1 << 1  // the thread was in user mode; else its registers are those of its system call
 	UserTruncated     = 1 << 2  // more frames than were asked for
-	UserPagedOut      = 1 << 3  // a page that was wanted is not present
+	UserPagedOut      = 1 << 3  // a page that was wanted is not in memory: swapped out, or of a file
 	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit; or its page tables or mappings are none
 	UserOutside       = 1 << 5  // the next frame pointer is not in the stack, not above the last, or not aligned
 	UserCompat        = 1 << 6  // a 32-bit thread: no stack
 	UserNoMemory      = 1 << 7  // its memory is gone: exiting
 	UserComplete      = 1 << 8  // unwinding reached an outermost frame
 	UserUnwound       = 1 << 9  // USER_STACKLR64 comes from unwinding, not from the chain alone
-	UserNoLoadInfo    = 1 << 10 // its mappings could not be read
+	UserNoLoadInfo    = 1 << 10 // which files its addresses are in is not known: its mappings could not be read
 	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of what was copied of the stack
 	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
+	UserCallersUnsure = 1 << 14 // in code without unwind information the frame pointer was believed, and nothing proves that it is that function's own: callers may be missing, also where UserComplete is set
+	UserNoMapping     = 1 << 15 // unwinding came to an address that is in no executable mapping
+	UserNoPage        = 1 << 16 // where a page was wanted there is none: memory that was never written to, or is not mapped
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what
@@ -126,13 +130,22 @@ type LinuxMapWalk struct {
 	Reserved uint32 `kc:"reserved"`
 }
 
+// Bits of LinuxUserSymbol.Flags. With neither, as in files of the first version, the
+// record is of whatever the address is.
+const (
+	UserSymbolExact  = 1 << 0 // of the instruction at addr: where a thread stood
+	UserSymbolReturn = 1 << 1 // of the call before addr, which is a return address
+)
+
 // LinuxUserSymbol names one address that occurs in a user stack of its task.
 // An address with several records is in functions inlined into each other.
 type LinuxUserSymbol struct {
-	Addr   uint64 `kc:"addr"`   // as in USER_STACKLR64
-	Offset uint64 `kc:"offset"` // from the function's start
-	Name   uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
-	Module uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
-	File   uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
-	Line   uint32 `kc:"line"`   // 0: not known
+	Addr     uint64 `kc:"addr"`   // as in USER_STACKLR64
+	Offset   uint64 `kc:"offset"` // from the function's start
+	Name     uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
+	Module   uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
+	File     uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
+	Line     uint32 `kc:"line"`   // 0: not known
+	Flags    uint32 `kc:"flags"`  // UserSymbol*
+	Reserved uint32 `kc:"reserved"`
 }

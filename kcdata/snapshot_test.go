@@ -82,7 +82,7 @@ func wantSnapshot() *Snapshot {
 		Memory: &LinuxTaskMemory{RssAnon: 4096}, NS: &LinuxTaskNS{Pid: 1}, Exe: &LinuxTaskExe{Ino: 3},
 		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
 		Mappings: []Mapping{{LinuxMapping{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}, "/bin/pg", []byte{9}}}, PerfMap: "/tmp/perf-7.map", MapWalk: &LinuxMapWalk{Flags: MapWalkWriter, Found: 1},
-		UserSymbols: &UserSymbolTable{[]uint64{0x77}, [][]UserFunction{{{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}},
+		UserSymbols: &UserSymbolTable{[]userKey{{addr: 0x77}}, [][]UserFunction{{{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}},
 		Threads: []*Thread{{
 			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},
 			HasLinux: true, Linux: LinuxThread{Tid: 8, State: 2}, Kernel: []uint64{0x10, 0x20}, User: []uint64{0x77},
@@ -116,7 +116,7 @@ func wantSnapshot() *Snapshot {
 // cmpSnapshot leaves the kernel's symbol table to its own test.
 var cmpSnapshot = cmp.Options{
 	cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Symbols" }, cmp.Ignore()),
-	cmp.AllowUnexported(UserSymbolTable{}),
+	cmp.AllowUnexported(UserSymbolTable{}, userKey{}),
 }
 
 func TestParseSnapshot(t *testing.T) {

@@ -28,19 +28,67 @@ type UserFunction struct {
 	Line   uint32 // 0: not known
 }
 
-// UserSymbolTable names addresses of one task's user stacks. It is constant
-// after it was made.
+// UserPlace is what an address of a user stack stands for: the same number may be
+// where one thread stood and where another returns to, behind the last call of the
+// function before.
+type UserPlace struct {
+	Addr  uint64
+	Exact bool // the instruction itself; else the call before it
+}
+
+// Compare orders places as a file has their records.
+func (p UserPlace) Compare(q UserPlace) int {
+	return cmp.Or(cmp.Compare(p.Addr, q.Addr), cmp.Compare(p.Flag(), q.Flag()))
+}
+
+// Flag is the LinuxUserSymbol.Flags of the place's records.
+func (p UserPlace) Flag() uint32 {
+	if p.Exact {
+		return UserSymbolExact
+	}
+	return UserSymbolReturn
+}
+
+// UserPlace is the i-th of t.User: where a thread was, and what a signal interrupted,
+// are instructions; all others are return addresses.
+func (t *Thread) UserPlace(i int) UserPlace {
+	exact := i == 0
+	if i < len(t.UserHow) {
+		exact = t.UserHow[i] == UserFrameRegs || t.UserHow[i] == UserFrameSignal
+	}
+	return UserPlace{t.User[i], exact}
+}
+
+// UserSymbolTable names places of one task's user stacks. It is constant after it
+// was made.
 type UserSymbolTable struct {
-	addrs []uint64 // ascending
+	keys  []userKey // ascending
 	funcs [][]UserFunction
 }
 
+type userKey struct {
+	addr uint64
+	kind uint32 // a UserSymbol*; 0: of either
+}
+
+func (k userKey) compare(o userKey) int {
+	return cmp.Or(cmp.Compare(k.addr, o.addr), cmp.Compare(k.kind, o.kind))
+}
+
+func keyOf(r *LinuxUserSymbol) userKey {
+	kind := r.Flags & (UserSymbolExact | UserSymbolReturn)
+	if kind == UserSymbolExact|UserSymbolReturn {
+		kind = 0
+	}
+	return userKey{r.Addr, kind}
+}
+
 // NewUserSymbolTable builds the table of a task's records over its string table.
-// The records of one address keep their order, innermost function first; one
+// The records of one place keep their order, innermost function first; one
 // without a name is left out unless it names a module.
 func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable {
 	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return keyOf(&a).compare(keyOf(&b)) })
 	t := &UserSymbolTable{}
 	text := stringTable(strs)
 	for _, r := range sorted {
@@ -51,8 +99,8 @@ func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable
 		if f.Name == "" && f.Module == "" {
 			continue
 		}
-		if n := len(t.addrs); n == 0 || t.addrs[n-1] != r.Addr {
-			t.addrs, t.funcs = append(t.addrs, r.Addr), append(t.funcs, nil)
+		if n := len(t.keys); n == 0 || t.keys[n-1] != keyOf(&r) {
+			t.keys, t.funcs = append(t.keys, keyOf(&r)), append(t.funcs, nil)
 		}
 		last := &t.funcs[len(t.funcs)-1]
 		*last = append(*last, f)
@@ -60,25 +108,26 @@ func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable
 	return t
 }
 
-// Functions returns the functions that addr is in, innermost first; nil if it is
-// not known. A nil table knows no address.
-func (t *UserSymbolTable) Functions(addr uint64) []UserFunction {
+// Functions returns the functions that p is in, innermost first; nil if it is not
+// known. A nil table knows nothing.
+func (t *UserSymbolTable) Functions(p UserPlace) []UserFunction {
 	if t == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearch(t.addrs, addr)
-	if !ok {
-		return nil
+	for _, kind := range [...]uint32{p.Flag(), 0} {
+		if i, ok := slices.BinarySearchFunc(t.keys, userKey{p.Addr, kind}, userKey.compare); ok {
+			return t.funcs[i]
+		}
 	}
-	return t.funcs[i]
+	return nil
 }
 
-// Len returns the number of addresses that the table names.
+// Len returns the number of places that the table names.
 func (t *UserSymbolTable) Len() int {
 	if t == nil {
 		return 0
 	}
-	return len(t.addrs)
+	return len(t.keys)
 }
 
 // maxUserString bounds one string of a task's table. C++ has long names: it may be

@@ -136,6 +136,10 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 	if t.Have&procfs.ReadSyscall != 0 && t.Syscall.InUserSpace() && t.Syscall.Nr == -1 {
 		lx.Present |= kcdata.ThreadUserMode
 	}
+	// /proc does not tell 32-bit programs; but all that they have lies below 4 GiB.
+	if c := &t.Syscall; t.Have&procfs.ReadSyscall != 0 && c.InUserSpace() && c.Nr >= 0 && c.PC>>32 == 0 && c.SP>>32 == 0 {
+		lx.Present |= kcdata.ThreadCallUnsure
+	}
 	if tgid == selfTgid {
 		lx.Present |= kcdata.ThreadIsSelf
 	}

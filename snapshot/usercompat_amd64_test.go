@@ -5,11 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
 
@@ -61,19 +59,23 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
 				t.Errorf("%s, %s: walk %+v, %d links, %d pieces", engine, name, w, len(th.UserChain), len(th.UserBytes))
 			}
+			// Its calls have i386's numbers, and /proc cannot tell.
+			if compat := th.Linux.Present&kcdata.ThreadCompatCall != 0; compat != (name == "pause") || compat && th.Syscall.Nr != 29 {
+				t.Errorf("%s, %s: call %+v, present %#x", engine, name, th.Syscall, th.Linux.Present)
+			}
 			s.Close()
 		}
-	}
-}
-
-// awaitComm waits until a process has execed.
-func awaitComm(t *testing.T, pid int, comm string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if st, err := (procfs.FS{}).Status(pid); err == nil && st.Name == comm {
-			time.Sleep(10 * time.Millisecond) // and is in its own code
-			return
+		_, snap := hookedSession(t, Options{Engine: EngineProcfs}, hooks{}).mustTake(t)
+		for _, task := range snap.Tasks {
+			ours := task.ID == uint64(cmd.Process.Pid)
+			if !ours && task.ID != uint64(os.Getpid()) {
+				continue
+			}
+			for _, th := range task.Threads {
+				if unsure := th.Linux.Present&kcdata.ThreadCallUnsure != 0; unsure != (ours && name == "pause") {
+					t.Errorf("procfs, %s: thread %d %s: call %+v, present %#x", name, th.ID, th.Name, th.Syscall, th.Linux.Present)
+				}
+			}
 		}
 	}
-	t.Fatalf("process %d did not become %s", pid, comm)
 }

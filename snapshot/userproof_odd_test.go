@@ -72,6 +72,9 @@ func TestUserProofRemappedStack(t *testing.T) {
 				}
 			}
 			if th.UserWalk.Flags&kcdata.UserPagedOut != 0 {
+				t.Error("paged out, it says, of memory that nothing was ever written to")
+			}
+			if th.UserWalk.Flags&kcdata.UserNoPage != 0 {
 				marked++
 			} else {
 				whole++
@@ -158,7 +161,7 @@ func TestUserProofNoMemory(t *testing.T) {
 		for _, s := range stands {
 			_, th := prove(t, Options{Engine: engine, KeepStacks: true}, []int{s.Pid}).thread(t, s.Tid)
 			w := th.UserWalk
-			const marks = kcdata.UserRefused | kcdata.UserPagedOut
+			const marks = kcdata.UserRefused | kcdata.UserPagedOut | kcdata.UserNoPage
 			if w.Flags&marks == 0 || w.Flags&kcdata.UserAltStack == 0 || w.Flags&kcdata.UserComplete != 0 || w.Links > 0 || len(th.User) > registerFrames() {
 				t.Errorf("%s: %v (%s)", s.Name, th.User, note(th))
 			}

@@ -54,10 +54,10 @@ func tables(res *symbol.Result) namer {
 
 type namer map[*kcdata.Task]*kcdata.UserSymbolTable
 
-func (n namer) Names(t *kcdata.Task, addrs []uint64) [][]kcdata.UserFunction {
-	out := make([][]kcdata.UserFunction, len(addrs))
-	for i, a := range addrs {
-		out[i] = n[t].Functions(a)
+func (n namer) Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction {
+	out := make([][]kcdata.UserFunction, len(places))
+	for i, p := range places {
+		out[i] = n[t].Functions(p)
 	}
 	return out
 }
@@ -79,8 +79,8 @@ func (p *proof) thread(tb testing.TB, tid int) (*kcdata.Task, *kcdata.Thread) {
 // frames is a thread's user stack as the judge wants it, inlined functions too.
 func frames(task *kcdata.Task, th *kcdata.Thread) []userlab.Frame {
 	var out []userlab.Frame
-	for _, pc := range th.User {
-		funcs := task.UserSymbols.Functions(pc)
+	for i, pc := range th.User {
+		funcs := task.UserSymbols.Functions(th.UserPlace(i))
 		if len(funcs) == 0 {
 			out = append(out, userlab.Frame{PC: pc, Offset: userlab.UnknownOffset})
 		}

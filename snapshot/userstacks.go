@@ -112,7 +112,7 @@ func (c *counts) addUser(w *kcdata.LinuxUserWalk) {
 	u := &c.user
 	u.Threads++
 	u.Walked += uint64(w.Flags & kcdata.UserWalked)
-	if w.Flags&kcdata.UserPagedOut != 0 {
+	if w.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage) != 0 {
 		u.PagedOut++
 	}
 	u.Links += uint64(w.Links)

@@ -99,12 +99,16 @@ func poses(p *puppet) map[string]pose {
 		"beyond the stack":   {sp: a, fp: a + 8<<20, flags: kcdata.UserOutside, stop: a + 8<<20, bytes: 16 << 10},
 		"not aligned":        {sp: a, fp: a + 257, flags: kcdata.UserOutside, stop: a + 257, bytes: 16 << 10},
 		"into PROT_NONE":     {sp: closed - page, fp: closed - 64, write: []frameLink{{closed - 64, closed + 64, 1}}, flags: kcdata.UserOutside, links: 1, stop: closed + 64, bytes: min(page, 16<<10)},
+		// All of a stack that is short enough is taken, wherever its chain ends.
+		"short, ended":       {sp: closed - 12<<10, fp: closed - 11<<10, write: []frameLink{{closed - 11<<10, 0, 1}}, links: 1, bytes: 12 << 10},
+		"as long as allowed": {sp: closed - 16<<10, fp: closed - 15<<10, write: []frameLink{{closed - 15<<10, 0, 1}}, links: 1, bytes: 16 << 10},
+		"a word too long":    {sp: closed - 16<<10 - 8, fp: closed - 15<<10, write: []frameLink{{closed - 15<<10, 0, 1}}, links: 1, bytes: 1<<10 + 8 + 16 + 1<<10},
 		"sp in PROT_NONE":    {sp: closed + page - 512, fp: closed + page + 64, write: []frameLink{{closed + page + 64, 0, 1}}, flags: kcdata.UserRefused, links: 1, bytes: 64 + 16 + 1024, denied: 1},
-		"never touched":      {sp: absent - 100, fp: absent + 64, flags: kcdata.UserPagedOut, stop: absent + 64, bytes: 100, absent: uint32(min(2*(16<<10)/page, puppetOut-puppetAbsent))},
+		"never touched":      {sp: absent - 100, fp: absent + 64, flags: kcdata.UserNoPage, stop: absent + 64, bytes: 100, absent: uint32(min(2*(16<<10)/page, puppetOut-puppetAbsent))},
 		"paged out":          {sp: out + 64, fp: out + 128, flags: kcdata.UserPagedOut, stop: out + 128, absent: uint32(min((16<<10+64+page-1)/page, 4))},
 		"sp in the kernel":   {sp: uint64(0xffffff0000000000), fp: uint64(0xffffff0000000000) + 64, flags: kcdata.UserRefused, stop: uint64(0xffffff0000000000) + 64, denied: 1 + uint32((16<<10)/page) - 1},
 		"sp at the very end": {sp: ^uint64(0) - 100, fp: 64, flags: kcdata.UserOutside, stop: 64},
-		"nowhere":            {sp: 0x30_0000_1000, fp: 0x30_0000_2000, flags: kcdata.UserPagedOut, stop: 0x30_0000_2000, absent: uint32(max((64<<10)/page, 1))},
+		"nowhere":            {sp: 0x30_0000_1000, fp: 0x30_0000_2000, flags: kcdata.UserNoPage, stop: 0x30_0000_2000, absent: uint32(max((64<<10)/page, 1))},
 		"a page that the kernel does not map": {sp: p.page(puppetSecret), fp: p.page(puppetSecret) + 64, flags: kcdata.UserRefused,
 			stop: p.page(puppetSecret) + 64, denied: 1},
 	}
@@ -289,7 +293,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 					t.Errorf("%s: %d bytes at %#x hold %#x", engine, len(b.Data), b.Addr, rest[0])
 				}
 			}
-			if got := 0; th.UserWalk.Flags&(kcdata.UserPagedOut|kcdata.UserRefused) == 0 {
+			if got := 0; th.UserWalk.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage|kcdata.UserRefused) == 0 {
 				for _, b := range th.UserBytes {
 					got += len(b.Data)
 				}

@@ -41,11 +41,11 @@ func (n *naming) flagOff(cmd *cobra.Command) {
 // resolved is what the machine's files say: a symbolize.Namer.
 type resolved map[*kcdata.Task]*kcdata.UserSymbolTable
 
-func (r resolved) Names(t *kcdata.Task, addrs []uint64) [][]kcdata.UserFunction {
+func (r resolved) Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction {
 	table := r[t]
-	out := make([][]kcdata.UserFunction, len(addrs))
-	for i, a := range addrs {
-		out[i] = table.Functions(a)
+	out := make([][]kcdata.UserFunction, len(places))
+	for i, p := range places {
+		out[i] = table.Functions(p)
 	}
 	return out
 }

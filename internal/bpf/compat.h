@@ -75,18 +75,21 @@ static __always_inline void clean_registers(u64 *v)
 // of one. TS_COMPAT is no answer: 64-bit code may make 32-bit calls.
 static __always_inline bool regs_compat(const u64 *v) { return (v[USER_REG_CS] & 0xff) == 0x23; }
 #else
+#define PSR_MODE32 0x10 // PSR_MODE32_BIT
 enum { USER_REGS = 34, REG_FP = 29, REG_SP = 31, REG_PC, REG_PSTATE };
 static __always_inline void clean_registers(u64 *v) {}
-static __always_inline bool regs_compat(const u64 *v) { return v[REG_PSTATE] & 0x10; } // PSR_MODE32_BIT
+static __always_inline bool regs_compat(const u64 *v) { return v[REG_PSTATE] & PSR_MODE32; }
 #endif
 
 // The saved user registers, per architecture. amd64: a 32-bit task's call
 // (TS_COMPAT, arch/x86/include/asm/thread_info.h) passes its arguments in
 // other registers. arm64: syscallno is -1 outside a call (ptrace.h NO_SYSCALL).
+// call_compat: the call is of the 32-bit ABI, with numbers of its own.
 // syscall_nr reads the registers in place; read_syscall takes them from v, a
 // copy of all USER_REGS, and from r what that has not.
 #if defined(__TARGET_ARCH_x86)
 #define TS_COMPAT 0x2
+static __always_inline bool call_compat(struct task_struct *t, struct pt_regs *r) { return t->thread_info.status & TS_COMPAT; }
 static __always_inline s64 syscall_nr(struct task_struct *t, struct pt_regs *r)
 {
 	s64 nr = (s64)r->orig_ax;
@@ -109,6 +112,7 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
 static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.sp; }
 #else
+static __always_inline bool call_compat(struct task_struct *t, struct pt_regs *r) { return r->pstate & PSR_MODE32; }
 static __always_inline s64 syscall_nr(struct task_struct *t, struct pt_regs *r) { return r->syscallno; }
 static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *r, const u64 *v, struct linux_syscall *s)
 {

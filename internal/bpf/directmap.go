@@ -106,6 +106,7 @@ const (
 	pageThere   = 0
 	pageAbsent  = 1
 	pageRefused = 2
+	pageNone    = 3
 )
 
 // setDirectMap gives a spec's programs what they walk by.

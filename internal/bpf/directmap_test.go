@@ -42,8 +42,8 @@ func TestDirectMapOfThisMachine(t *testing.T) {
 		addr uint64
 		why  uint32
 	}{
-		"PROT_NONE": {addrOf(mem[size:]), pageRefused}, "never touched": {addrOf(mem[2*size:]), pageAbsent},
-		"kernel": {m.Base, pageRefused}, "the last address": {^uint64(7), pageRefused}, "page 0": {0, pageAbsent},
+		"PROT_NONE": {addrOf(mem[size:]), pageRefused}, "never touched": {addrOf(mem[2*size:]), pageNone},
+		"kernel": {m.Base, pageRefused}, "the last address": {^uint64(7), pageRefused}, "page 0": {0, pageNone},
 	} {
 		if got := walked(t, k, c.addr); got.why != c.why || got.value != 0 {
 			t.Errorf("%s at %#x: %#x, reason %d, want %d", name, c.addr, got.value, got.why, c.why)

@@ -58,7 +58,7 @@ enum thread_present {
 	THREAD_HAS_START = 1 << 6, THREAD_HAS_FS_BASE = 1 << 7, THREAD_HAS_STACK = 1 << 8,
 	THREAD_HAS_EXIT_CODE = 1 << 9, THREAD_HAS_ONCPU = 1 << 10, THREAD_TRUNCATED = 1 << 11,
 	THREAD_NEVER_RAN = 1 << 12, THREAD_USER_MODE = 1 << 13, THREAD_IS_IDLE = 1 << 14, THREAD_IS_SELF = 1 << 15,
-	THREAD_HAS_MONOTONIC = 1 << 16, THREAD_DISPLACED = 1 << 17,
+	THREAD_HAS_MONOTONIC = 1 << 16, THREAD_DISPLACED = 1 << 17, THREAD_COMPAT_CALL = 1 << 18,
 };
 
 enum mapping_flags { MAPPING_DELETED = 1 << 0, MAPPING_VDSO = 1 << 1, MAPPING_ANON = 1 << 2, MAPPING_IN_WINDOW = 1 << 3, MAPPING_UNREAD = 1 << 5 };
@@ -66,7 +66,7 @@ enum map_walk_flags { MAP_WALK_WRITER = 1 << 0, MAP_WALK_WAITERS = 1 << 1, MAP_W
 // flags of linux_user_walk that the window sets, kcdata/linux_user.go
 enum user_flags {
 	USER_WALKED = 1 << 0, USER_EXACT = 1 << 1, USER_TRUNCATED = 1 << 2, USER_PAGED_OUT = 1 << 3,
-	USER_REFUSED = 1 << 4, USER_OUTSIDE = 1 << 5, USER_COMPAT = 1 << 6, USER_NO_MEMORY = 1 << 7,
+	USER_REFUSED = 1 << 4, USER_OUTSIDE = 1 << 5, USER_COMPAT = 1 << 6, USER_NO_MEMORY = 1 << 7, USER_NO_PAGE = 1 << 16,
 };
 
 struct kc_header { u32 type, size; u64 flags; };

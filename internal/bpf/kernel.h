@@ -149,7 +149,7 @@ struct mm_struct {
 	struct rw_semaphore mmap_lock;
 	mm_context_t context;
 	void *pgd;
-	unsigned long arg_start, arg_end;
+	unsigned long start_stack, arg_start, arg_end;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -160,7 +160,7 @@ struct pt_regs { unsigned long orig_ax; };
 struct thread_info { u32 cpu; };
 struct cpu_context { unsigned long sp; };
 struct thread_struct { struct cpu_context cpu_context; struct { unsigned long tp_value; } uw; };
-struct pt_regs { u64 orig_x0; s32 syscallno; };
+struct pt_regs { u64 pstate, orig_x0; s32 syscallno; };
 #else
 #error "amd64 and arm64 only"
 #endif

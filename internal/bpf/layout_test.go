@@ -282,10 +282,11 @@ var constants = map[string]uint64{
 	"THREAD_IS_SELF":        kcdata.ThreadIsSelf,
 	"THREAD_HAS_MONOTONIC":  kcdata.ThreadHasMonotonic,
 	"THREAD_DISPLACED":      kcdata.ThreadDisplaced,
+	"THREAD_COMPAT_CALL":    kcdata.ThreadCompatCall,
 
 	"USER_WALKED": kcdata.UserWalked, "USER_EXACT": kcdata.UserExact, "USER_TRUNCATED": kcdata.UserTruncated,
 	"USER_PAGED_OUT": kcdata.UserPagedOut, "USER_REFUSED": kcdata.UserRefused, "USER_OUTSIDE": kcdata.UserOutside,
-	"USER_COMPAT": kcdata.UserCompat, "USER_NO_MEMORY": kcdata.UserNoMemory,
+	"USER_COMPAT": kcdata.UserCompat, "USER_NO_MEMORY": kcdata.UserNoMemory, "USER_NO_PAGE": kcdata.UserNoPage,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,

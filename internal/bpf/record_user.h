@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// A thread's user stack: its frame-pointer chain, the top of the stack, and more
-// of it as far as the chain goes, or to a limit where that did not come to an end.
+// A thread's user stack: its frame-pointer chain, and all of the stack if it is
+// short, else its top, and more of it as far as the chain goes, or to a limit where
+// that did not come to an end.
 // Everything is found out first, into memory of the worker's own, so that room is
 // asked for once and exactly.
 #ifndef STACKSHOT_RECORD_USER_H
@@ -46,6 +47,7 @@ struct user_work {
 	u64 far;               // where the outer end of a long stack ends, 0: it is not copied apart
 	u32 pieces, next, in_run, room, phase;
 	u32 grow;              // what is absent is made up for, as far as USER_BYTES from sp
+	u64 file;              // of the stack's mapping; 0: none, or the mapping is not known
 	struct linux_user_walk walk;
 	u64 pair[2];
 	struct user_piece piece[PIECES];
@@ -90,17 +92,26 @@ static __always_inline void note_registers(const u64 *v, s64 nr)
 		mark(u->walk.flags, USER_COMPAT);
 }
 
-// stack_limit is where the stack that holds sp ends at most. Of a tree that leads to
-// what is not ordinary memory that is not known, and said.
+// stack_limit is where the stack that holds sp ends at most: with its mapping; of the
+// process's first, where the kernel has put the arguments and the environment
+// (fs/binfmt_elf.c, create_elf_tables), and two words more, for who looks above the
+// outermost frame. Of a tree that leads to what is not ordinary memory that is not
+// known, and said.
 static __always_inline u64 stack_limit(struct user_work *u, struct mm_struct *mm)
 {
 	struct maple *m = the_maple();
-	u->walk.stack_end = stack_end(mm, u->sp);
+	u64 end = stack_end(mm, u->sp), args = mm->start_stack + 16;
+	u->walk.stack_end = end;
+	u->file = 0;
+	if (m && end)
+		u->file = follow_field(m, vm_area_struct, m->link, vm_file);
 	if (m && m->refused) {
 		mark(u->walk.flags, USER_REFUSED);
 		u->walk.refused += m->refused;
 	}
-	return u->walk.stack_end ? u->walk.stack_end : u->sp + STACK_MOST;
+	if (!end)
+		return u->sp + STACK_MOST;
+	return u->sp < args && args < end ? args : end;
 }
 
 // miss books a page that is not to be had; the one that the chain missed once
@@ -108,7 +119,8 @@ static __always_inline u64 stack_limit(struct user_work *u, struct mm_struct *mm
 static __always_inline void miss(struct user_work *u, u64 va, bool again)
 {
 	bool refused = u->mem.why == PAGE_REFUSED;
-	mark(u->walk.flags, refused ? USER_REFUSED : USER_PAGED_OUT);
+	bool none = u->mem.why == PAGE_NONE && !u->file;
+	mark(u->walk.flags, refused ? USER_REFUSED : none ? USER_NO_PAGE : USER_PAGED_OUT);
 	if (again)
 		return;
 	if (refused)
@@ -195,7 +207,7 @@ static __always_inline int plan_step(struct user_work *u)
 		u64 number = (va >> cfg_page_shift) + 1;
 		miss(u, va, number == u->missed || number == u->gap);
 		u->gap = number;
-		if (u->grow && u->mem.why == PAGE_ABSENT)
+		if (u->grow && u->mem.why != PAGE_REFUSED)
 			u->upto = smaller(u->upto + len, smaller(u->sp + USER_BYTES, u->end));
 	}
 	if (at && va < u->sp + USER_TOP)
@@ -300,10 +312,11 @@ static __always_inline void plan_to(struct user_work *u, u32 phase, u64 upto)
 	u->upto = smaller(upto, u->end);
 }
 
-// plan_rest says what is copied below the top. That the chain has an end does not
-// make it whole: a function without a frame hands on its caller's frame pointer, and
-// every thread begins with 0. So the stack is copied as far as the chain goes, and
-// USER_TOP farther, where those stand that called its last function; of a longer one
+// plan_rest says what is copied below the top. All of it, if that is little enough.
+// Of a longer one, and where the end is not known, as far as the chain goes, and
+// USER_TOP farther, where those stand that called its last function: that the chain
+// has an end does not make it whole, for a function without a frame hands on its
+// caller's frame pointer, and every thread begins with 0. Of what is then too long
 // both ends. A chain without a link says nothing. Buffers that nobody has written to
 // are absent, and count for nothing.
 static __always_inline void plan_rest(struct user_work *u)
@@ -312,6 +325,10 @@ static __always_inline void plan_rest(struct user_work *u)
 	u64 most = smaller(cfg_user_bytes, cfg_user_room > links ? cfg_user_room - links : 0);
 	u64 limit = u->sp + most;
 	u->far = 0;
+	if (u->walk.stack_end && u->end - u->sp <= most) {
+		plan_to(u, WALK_REST, u->end);
+		return;
+	}
 	if (!u->outermost || !links) {
 		u->grow = 1;
 		last = limit;

@@ -41,7 +41,9 @@ const volatile u64 cfg_prot_none;  // in an entry that is not present: a page, b
 						  : (e) & 0x0003ffffffffffffull & ~0ull << cfg_page_shift)
 #endif
 
-enum page_why { PAGE_THERE, PAGE_ABSENT, PAGE_REFUSED };
+// Not present: PAGE_ABSENT with something in the entry (swap, migration), PAGE_NONE
+// without, which in memory of no file is what was never written to.
+enum page_why { PAGE_THERE, PAGE_ABSENT, PAGE_REFUSED, PAGE_NONE };
 
 // What the translation of one worker keeps. All of it is in map memory: in
 // registers each value would be one more state for the verifier. Written by the
@@ -113,7 +115,7 @@ static __always_inline int walk_level(struct user_memory *m, u64 va, u64 *at)
 	bool leaf = ENTRY_LEAF(entry, shift);
 	*at = 0;
 	if (!ENTRY_PRESENT(entry)) {
-		m->why = entry & cfg_prot_none ? PAGE_REFUSED : PAGE_ABSENT;
+		m->why = entry & cfg_prot_none ? PAGE_REFUSED : entry ? PAGE_ABSENT : PAGE_NONE;
 		return 1;
 	}
 	if (!ENTRY_USER(entry, leaf)) {

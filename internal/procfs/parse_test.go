@@ -223,7 +223,8 @@ func TestCgroup(t *testing.T) {
 	for text, want := range map[string]Cgroup{
 		"0::/user.slice/a:b\n": {0, "", "/user.slice/a:b"},
 		"0::/\n":               {0, "", "/"},
-		"9:cpu,cpuacct:/c\n4:memory:/m (deleted)\n1:name=systemd:/s\n0::/\n": {4, "memory", "/m (deleted)"},
+		"9:cpu,cpuacct:/c\n4:memory:/m (deleted)\n1:name=systemd:/s\n":       {4, "memory", "/m (deleted)"},
+		"9:cpu,cpuacct:/c\n4:memory:/m (deleted)\n1:name=systemd:/s\n0::/\n": {0, "", "/"},
 		"4:memory:/m\n0::/u\n":           {0, "", "/u"},
 		"2:cpu,cpuacct:/c\n1:name=s:/\n": {2, "cpu,cpuacct", "/c"},
 		"2:cpu:/\n1:name=systemd:/\n":    {2, "cpu", "/"},

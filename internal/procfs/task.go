@@ -50,20 +50,21 @@ func ParseCgroup(b []byte) ([]Cgroup, error) {
 	return out, nil
 }
 
-// CgroupPath picks the line that says most: the unified hierarchy's path unless
-// it is the root, as it is for all on machines that still use v1; then memory's,
-// cpu's, pids', systemd's; else the root. Zero for no line at all.
+// CgroupPath picks the unified hierarchy's line: the kernel's own record of a task's
+// group (css_set.dfl_cgrp) is of that too, so path and id are of one group. Where no
+// unified hierarchy was ever mounted there is none: then the first of memory's,
+// cpu's, pids' and systemd's that is not the root; else any. Zero for no line at all.
 func CgroupPath(lines []Cgroup) Cgroup {
-	for _, want := range []string{"", "memory", "cpu", "pids", "name=systemd"} {
+	for _, line := range lines {
+		if line.Hierarchy == 0 {
+			return line
+		}
+	}
+	for _, want := range []string{"memory", "cpu", "pids", "name=systemd"} {
 		for _, line := range lines {
 			if line.Path != "/" && line.has(want) {
 				return line
 			}
-		}
-	}
-	for _, line := range lines {
-		if line.Hierarchy == 0 {
-			return line
 		}
 	}
 	if len(lines) > 0 {

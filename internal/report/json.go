@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"stackshot/internal/show"
-	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
 
@@ -261,9 +260,4 @@ func cleanAll(in []string) []string {
 		out[i] = Clean(s)
 	}
 	return out
-}
-
-func syscallName(arch string, nr int64) string {
-	name, _ := sysno.Name(arch, nr)
-	return name
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"stackshot/internal/show"
+	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
 
@@ -95,6 +96,7 @@ type jsonSample struct {
 type jsonSyscall struct {
 	Nr   int64   `json:"nr"`
 	Name string  `json:"name,omitempty"`
+	ABI  string  `json:"abi,omitempty"`
 	IP   addr    `json:"ip"`
 	SP   addr    `json:"sp"`
 	Args [6]addr `json:"args"`
@@ -120,6 +122,9 @@ type jsonFrame struct {
 	Offset *uint64 `json:"offset,omitempty"`
 	Module string  `json:"module,omitempty"`
 }
+
+// abiNames are the values of "abi" of a system call.
+var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
 // classNames are the values of "class".
 var classNames = [classCount]string{
@@ -192,7 +197,9 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 		out.AgeNs = &t.age.Ns
 	}
 	if s := t.Syscall; s != nil {
-		out.Syscall = &jsonSyscall{Nr: s.Nr, Name: syscallName(v.s.Arch, s.Nr), IP: addr(s.IP), SP: addr(s.SP)}
+		abi := callABI(t.Thread)
+		out.Syscall = &jsonSyscall{Nr: s.Nr, ABI: abiNames[abi], IP: addr(s.IP), SP: addr(s.SP)}
+		out.Syscall.Name, _ = sysno.Name(v.s.Arch, abi, s.Nr)
 		for i, a := range s.Args {
 			out.Syscall.Args[i] = addr(a)
 		}

@@ -56,12 +56,12 @@ var mappingFlagNames = []struct {
 // jsonUserStack is userStack with how each frame was found.
 func (v *view) jsonUserStack(t *threadView) []jsonUser {
 	var out []jsonUser
-	for i, a := range t.User {
+	for i := range t.User {
 		how := ""
 		if i < len(t.UserHow) {
 			how = foundBy[t.UserHow[i]]
 		}
-		for _, f := range v.framesAt(place{t.task, a, exactPC(t.Thread, i)}) {
+		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
 			j := f.json()
 			j.FoundBy = how
 			out = append(out, j)

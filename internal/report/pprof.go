@@ -90,15 +90,33 @@ func (b *profileBuilder) sample(t *threadView) {
 	case age.About:
 		s.Label["age"] = []string{"about"}
 	}
+	if word := t.userDoubt(); word != "" {
+		s.Label["user_stack"] = []string{word}
+	}
 	if t.frames {
 		for i, a := range t.Kernel {
 			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
 		}
 	}
-	for i, a := range t.User {
-		s.Location = append(s.Location, b.userLocation(place{t.task, a, exactPC(t.Thread, i)}))
+	for i := range t.User {
+		s.Location = append(s.Location, b.userLocation(place{t.task, t.UserPlace(i)}))
 	}
 	b.Sample = append(b.Sample, s)
+}
+
+// userDoubt is a word for a user stack that is not whole, or may not be; "" for one
+// that is, and where there is none.
+func (t *threadView) userDoubt() string {
+	w := t.UserWalk
+	switch {
+	case len(t.User) == 0:
+		return ""
+	case chainOnly(t.Thread), w != nil && w.Flags&kcdata.UserCallersUnsure != 0:
+		return "callers_may_be_missing"
+	case w != nil && w.Flags&kcdata.UserComplete == 0:
+		return "incomplete"
+	}
+	return ""
 }
 
 // offCPU is for how long a thread has not run.
@@ -196,7 +214,7 @@ func (b *profileBuilder) userLocation(p place) *profile.Location {
 	if mm := frames[0].mapping; mm != nil {
 		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
 	}
-	loc := b.location(p.addr, p.exact, m)
+	loc := b.location(p.Addr, p.Exact, m)
 	for _, f := range frames {
 		if f.Name == "" {
 			continue

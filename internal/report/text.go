@@ -174,18 +174,38 @@ func ageText(a latency.Age) string {
 // syscalls names the system calls a group's threads are in, three at most.
 func (v *view) syscalls(g *group) string {
 	var names []string
-	seen := map[int64]bool{}
+	type call struct {
+		abi sysno.ABI
+		nr  int64
+	}
+	seen := map[call]bool{}
 	for _, t := range g.threads {
-		if t.Syscall == nil || t.Syscall.Nr < 0 || seen[t.Syscall.Nr] || t.Linux.Present&kcdata.ThreadUserMode != 0 {
+		if t.Syscall == nil || t.Syscall.Nr < 0 || t.Linux.Present&kcdata.ThreadUserMode != 0 {
 			continue
 		}
-		seen[t.Syscall.Nr] = true
+		c := call{callABI(t.Thread), t.Syscall.Nr}
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
 		if len(names) == 3 {
 			return strings.Join(names, ", ") + ", ..."
 		}
-		names = append(names, sysno.Format(v.s.Arch, t.Syscall.Nr))
+		names = append(names, sysno.Format(v.s.Arch, c.abi, c.nr))
 	}
 	return strings.Join(names, ", ")
+}
+
+// callABI is whose numbers a thread's system call has. A 32-bit thread has no others;
+// a 64-bit one may make such calls too.
+func callABI(t *kcdata.Thread) sysno.ABI {
+	switch {
+	case t.Linux.Present&kcdata.ThreadCompatCall != 0, t.UserWalk != nil && t.UserWalk.Flags&kcdata.UserCompat != 0:
+		return sysno.Compat
+	case t.Linux.Present&kcdata.ThreadCallUnsure != 0:
+		return sysno.Unknown
+	}
+	return sysno.Native
 }
 
 // maxTidRuns bounds the list of thread ids of a group.

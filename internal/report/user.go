@@ -20,9 +20,8 @@ type userFrame struct {
 
 // place is where in user space an address is looked up.
 type place struct {
-	task  *kcdata.Task
-	addr  uint64
-	exact bool // the instruction itself, not the one behind a call
+	task *kcdata.Task
+	kcdata.UserPlace
 }
 
 // userStack returns a thread's user frames, leaf first. Frames of one place are
@@ -32,35 +31,28 @@ func (v *view) userStack(task *kcdata.Task, t *kcdata.Thread) []*userFrame {
 		return nil
 	}
 	out := make([]*userFrame, 0, len(t.User))
-	for i, a := range t.User {
-		out = append(out, v.framesAt(place{task, a, exactPC(t, i)})...)
+	for i := range t.User {
+		out = append(out, v.framesAt(place{task, t.UserPlace(i)})...)
 	}
 	return out
-}
-
-// exactPC reports whether the i-th address of a user stack is an instruction
-// that was to be executed next. All others are return addresses: the call is
-// before them, perhaps in another function or mapping.
-func exactPC(t *kcdata.Thread, i int) bool {
-	return i == 0 || i < len(t.UserHow) && t.UserHow[i] == kcdata.UserFrameSignal
 }
 
 func (v *view) framesAt(p place) []*userFrame {
 	if fs, ok := v.places[p]; ok {
 		return fs
 	}
-	at := p.addr
-	if !p.exact && at > 0 {
-		at--
+	at := p.Addr
+	if !p.Exact && at > 0 {
+		at-- // in the call, which may be another function's, and in another mapping
 	}
 	mapping, _ := p.task.MappingAt(at)
-	funcs := p.task.UserSymbols.Functions(p.addr)
+	funcs := p.task.UserSymbols.Functions(p.UserPlace)
 	if len(funcs) == 0 {
 		funcs = make([]kcdata.UserFunction, 1)
 	}
 	fs := make([]*userFrame, len(funcs))
 	for i, f := range funcs {
-		fs[i] = &userFrame{UserFunction: f, addr: p.addr, mapping: mapping, inlined: i < len(funcs)-1}
+		fs[i] = &userFrame{UserFunction: f, addr: p.Addr, mapping: mapping, inlined: i < len(funcs)-1}
 		fs[i].id = v.intern(fs[i].identity())
 	}
 	v.places[p] = fs
@@ -171,4 +163,5 @@ func (f *userFrame) fileOffset() (uint64, bool) {
 var foundBy = map[byte]string{
 	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
 	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",
+	kcdata.UserFrameCode: "code",
 }

@@ -9,6 +9,10 @@ import (
 // chainText is said of a stack that no unwind table was asked about.
 const chainText = "by frame pointers alone: callers may be missing"
 
+// guessText is said of a stack that went on by a frame pointer where nothing proves
+// that it is the function's own.
+const guessText = "in part by frame pointers: callers may be missing"
+
 // chainOnly reports whether a user stack is a frame-pointer chain and nothing
 // else: a leaf without a frame hides its caller there.
 func chainOnly(t *kcdata.Thread) bool {
@@ -34,7 +38,8 @@ func allChainOnly(s *kcdata.Snapshot) bool {
 }
 
 // userNotes say why a thread has no user stack, or where it falls short, a
-// short sentence each. A stack that reached its outermost frame wants nothing.
+// short sentence each. A stack that reached its outermost frame wants nothing,
+// unless callers may have been passed over on the way.
 func userNotes(t *kcdata.Thread) []string {
 	w := t.UserWalk
 	if w == nil {
@@ -62,8 +67,11 @@ func userNotes(t *kcdata.Thread) []string {
 			out = append(out, what+why)
 		}
 	}
-	if chainOnly(t) {
+	switch {
+	case chainOnly(t):
 		out = append(out, "user stack "+chainText)
+	case w.Flags&kcdata.UserCallersUnsure != 0 && len(t.User) > 0:
+		out = append(out, "user stack "+guessText)
 	}
 	if w.Flags&kcdata.UserNoLoadInfo != 0 {
 		out = append(out, "no load information: its mappings could not be read")
@@ -79,9 +87,11 @@ func endNotes(flags uint32) []string {
 		text string
 	}{
 		{kcdata.UserPagedOut, "a page of it is paged out"},
+		{kcdata.UserNoPage, "it leads to memory that was never written to, or is not there"},
 		{kcdata.UserRefused, "it leads to what is not ordinary memory"},
 		{kcdata.UserNoMoreBytes, "no more of it was copied"},
 		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
+		{kcdata.UserNoMapping, "it leads to an address in no executable mapping"},
 		{kcdata.UserAltStack, "its stack pointer is in no stack that is known"},
 	} {
 		if flags&n.flag != 0 {
@@ -105,4 +115,5 @@ var userFlagNames = []struct {
 	{kcdata.UserCompat, "compat"}, {kcdata.UserNoMemory, "no_memory"}, {kcdata.UserComplete, "complete"},
 	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
 	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
+	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserNoPage, "no_page"},
 }

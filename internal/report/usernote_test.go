@@ -16,7 +16,7 @@ func TestUserNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for flags := range uint32(1 << 14) {
+	for flags := range uint32(1 << 17) {
 		th := &kcdata.Thread{User: make([]uint64, 256), UserWalk: &kcdata.LinuxUserWalk{Flags: flags}}
 		notes := userNotes(th)
 		has := func(bits uint32) bool { return flags&bits != 0 }
@@ -31,7 +31,7 @@ func TestUserNotes(t *testing.T) {
 		case gone && (len(notes) != 1 || !says("no user stack")):
 			t.Fatalf("flags %#x, no stack to speak of: %q", flags, notes)
 		case gone:
-		case has(kcdata.UserUnwound) == says(chainText):
+		case has(kcdata.UserUnwound) == says(chainText), (has(kcdata.UserUnwound) && has(kcdata.UserCallersUnsure)) != says(guessText):
 			t.Fatalf("flags %#x: %q", flags, notes)
 		case has(kcdata.UserTruncated) != says("cut after 256 frames"):
 			t.Fatalf("flags %#x: %q", flags, notes)
@@ -42,7 +42,7 @@ func TestUserNotes(t *testing.T) {
 		}
 		th.User = nil
 		for _, n := range userNotes(th) {
-			if strings.Contains(n, "incomplete") || strings.Contains(n, chainText) {
+			if strings.Contains(n, "incomplete") || strings.Contains(n, "callers") {
 				t.Fatalf("flags %#x: %q of a stack that is not there", flags, n)
 			}
 		}
@@ -50,7 +50,7 @@ func TestUserNotes(t *testing.T) {
 	for n := range seen {
 		_, why, ok := strings.Cut(n, "incomplete: ")
 		if !ok {
-			why = strings.TrimPrefix(n, "user stack by")
+			why = strings.TrimPrefix(n, "user stack ")
 		}
 		if !strings.Contains(string(doc), strings.TrimSpace(why)) {
 			t.Errorf("docs/user-stacks.md does not mention %q", n)
@@ -100,6 +100,42 @@ func TestDeepStacks(t *testing.T) {
 		}
 		if c.lines == innerLines+1+outerLines && !strings.Contains(b.String(), "... 136 more lines") {
 			t.Errorf("%d frames: hidden lines are not counted:\n%s", c.n, b.String())
+		}
+	}
+}
+
+// Every way to find a frame, and every flag, has its name.
+func TestUserWordsAreComplete(t *testing.T) {
+	for how := byte(kcdata.UserFrameRegs); how <= kcdata.UserFrameCode; how++ {
+		if foundBy[how] == "" {
+			t.Errorf("way %d has no name", how)
+		}
+	}
+	named := uint32(0)
+	for _, f := range userFlagNames {
+		named |= f.flag
+	}
+	if named != 1<<17-1 {
+		t.Errorf("flags %#x are named", named)
+	}
+}
+
+// TestProfilesSayWhatStacksLack: a thread's label says so if the text does.
+func TestProfilesSayWhatStacksLack(t *testing.T) {
+	p, err := newProfile(newView(userStacks(), Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range p.Sample {
+		got[s.Label["thread"][0]] = strings.Join(s.Label["user_stack"], ",")
+	}
+	for thread, want := range map[string]string{
+		"unsure": "callers_may_be_missing", "chain": "callers_may_be_missing", "paged": "incomplete", "nowhere": "incomplete",
+		"deep": "incomplete", "server": "", "burn": "", "exiting": "",
+	} {
+		if got[thread] != want {
+			t.Errorf("%s: %q, want %q", thread, got[thread], want)
 		}
 	}
 }

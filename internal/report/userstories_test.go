@@ -75,6 +75,7 @@ func userStacks() *kcdata.Snapshot {
 	}{
 		{"paged", short | kcdata.UserPagedOut}, {"refused", short | kcdata.UserRefused}, {"bytes", short | kcdata.UserNoMoreBytes},
 		{"table", short | kcdata.UserNoUnwindTable}, {"alt", short | kcdata.UserAltStack}, {"nomaps", whole | kcdata.UserNoLoadInfo},
+		{"unsure", whole | kcdata.UserCallersUnsure}, {"nowhere", short | kcdata.UserNoMapping}, {"nopage", short | kcdata.UserNoPage},
 		{"chain", kcdata.UserWalked}, {"noise", whole | kcdata.UserPagedOut},
 	} {
 		w.calls(odd, w.thread(odd, c.name, stateInterruptible, second, futex...), c.flags, "poll in "+libc, "serve in "+server)

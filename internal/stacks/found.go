@@ -60,7 +60,7 @@ func (f *Found) Usable() bool {
 }
 
 // unfinished are the reasons for which a chain that was followed is not whole.
-const unfinished = kcdata.UserTruncated | kcdata.UserPagedOut | kcdata.UserRefused | kcdata.UserOutside
+const unfinished = kcdata.UserTruncated | kcdata.UserPagedOut | kcdata.UserNoPage | kcdata.UserRefused | kcdata.UserOutside
 
 func (f *Found) input(frames int) unwind.Input {
 	return unwind.Input{

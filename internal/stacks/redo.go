@@ -82,7 +82,8 @@ func (u *Unwinder) again(th *thread, task *kcdata.Task, local bool) ([]byte, err
 	if w.Flags&kcdata.UserTruncated != 0 && w.Frames > 0 {
 		one.Frames = int(w.Frames) // as many as were asked for
 	}
-	const after = kcdata.UserComplete | kcdata.UserUnwound | kcdata.UserNoLoadInfo | kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserAltStack | kcdata.UserTruncated
+	const after = kcdata.UserComplete | kcdata.UserUnwound | kcdata.UserNoLoadInfo | kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserAltStack | kcdata.UserTruncated |
+		kcdata.UserCallersUnsure | kcdata.UserNoMapping
 	w.Flags &^= after
 	pid := 0
 	if local {

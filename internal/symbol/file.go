@@ -51,10 +51,13 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	c.full = slices.ContainsFunc(m.sections, func(s section) bool { return s.typ == elf.SHT_SYMTAB && s.size > symSize })
 	c.note(c.syms.addSymbols(in, m, elf.SHT_SYMTAB, false))
 	c.note(c.syms.addSymbols(in, m, elf.SHT_DYNSYM, false))
+	all := c.full
 	if !c.full {
+		n := len(c.syms.syms)
 		c.note(c.syms.addMiniDebug(in, m))
+		all = len(c.syms.syms) > n
 	}
-	c.syms.seal()
+	c.syms.seal(all)
 	c.goFuncs, err = findPclntab(in, m)
 	c.note(err)
 	return &File{c, in}, nil

@@ -57,6 +57,22 @@ func TestNamesOfEveryKind(t *testing.T) {
 	wantName(t, f, ^uint64(0), "")
 }
 
+// What follows a symbol without a size may be a function that only a stripped table
+// had: then it has no name.
+func TestSymbolWithoutSize(t *testing.T) {
+	lib := compiled(t, "gcc", "bare.S", "-shared", "-nostdlib")
+	full := opened(t, lib)
+	bare, next := symbolAt(t, lib, "bare"), symbolAt(t, lib, "not_exported")
+	for addr, name := range map[uint64]string{bare: "bare", next - 1: "bare", next: "not_exported", next + 15: "not_exported"} {
+		wantName(t, full, addr, name)
+	}
+	command(t, "strip", lib)
+	stripped := opened(t, lib)
+	for addr, name := range map[uint64]string{bare: "bare", bare + 1: "", next - 1: "", next: "", next + 15: "", next + 16: "exported"} {
+		wantName(t, stripped, addr, name)
+	}
+}
+
 // Between sized functions nothing has a name: no guess by nearness.
 func TestGapsHaveNoName(t *testing.T) {
 	prog := compiled(t, "gcc", "names.c", "-O2", "-falign-functions=64")

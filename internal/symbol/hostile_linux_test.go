@@ -90,7 +90,7 @@ func TestHostilePerfMaps(t *testing.T) {
 			r := resolver(t, Options{Local: true, Limit: 5 * time.Second}, foreign.Options{})
 			began := time.Now()
 			res := r.Resolve(t.Context(), []*kcdata.Task{task})
-			if got := res.Tasks[task].functions(addr); got != nil || !strings.Contains(skipped(res, path), trap.why) {
+			if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: addr, Exact: true}); got != nil || !strings.Contains(skipped(res, path), trap.why) {
 				t.Errorf("%+v, skipped %v, want %q", got, res.Skipped, trap.why)
 			}
 			if took := time.Since(began); took > 10*time.Second {
@@ -166,14 +166,14 @@ func TestBinaryOnStalledMount(t *testing.T) {
 		if why := skipped(res, stuck); !strings.Contains(why, "no answer in 1s") {
 			t.Errorf("skipped %v", res.Skipped)
 		}
-		if got := res.Tasks[task].functions(0x1800); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
+		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
 			t.Errorf("the stalled one is %+v", got)
 		}
-		if got := res.Tasks[task].functions(other); len(got) != 1 || got[0].Name != "leaf" {
+		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
 			t.Errorf("the other is %+v", got)
 		}
 		began = time.Now()
-		r.Functions(task, 0x1900, false)
+		r.Functions(task, kcdata.UserPlace{Addr: 0x1900, Exact: true})
 		if took := time.Since(began); took > 900*time.Millisecond {
 			t.Errorf("the second address of a file that hung waited %v", took)
 		}
@@ -200,7 +200,7 @@ func TestLimitOfTheWhole(t *testing.T) {
 	if len(res.Skipped) != 20 {
 		t.Errorf("skipped %d of 20: %v", len(res.Skipped), res.Skipped)
 	}
-	if n := len(res.Tasks[task].addrs); n != 20 {
+	if n := len(res.Tasks[task].places); n != 20 {
 		t.Errorf("%d of 20 addresses have their module", n)
 	}
 }

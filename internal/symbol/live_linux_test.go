@@ -137,7 +137,7 @@ func address(t testing.TB, task *kcdata.Task, file, in, name string) uint64 {
 
 func one(t testing.TB, r *Resolver, task *kcdata.Task, addr uint64) kcdata.UserFunction {
 	t.Helper()
-	got := r.Functions(task, addr, false)
+	got := r.Functions(task, kcdata.UserPlace{Addr: addr, Exact: true})
 	if len(got) != 1 {
 		t.Fatalf("%#x is in %+v", addr, got)
 	}
@@ -209,8 +209,20 @@ func TestReturnAddresses(t *testing.T) {
 	}
 	// A call that is a function's last instruction returns to the next one.
 	want := kcdata.UserFunction{Name: "asm_without_size", Module: prog, Offset: 3}
-	if got := r.Functions(task, next, true); !slices.Equal(got, []kcdata.UserFunction{want}) {
+	if got := r.Functions(task, kcdata.UserPlace{Addr: next}); !slices.Equal(got, []kcdata.UserFunction{want}) {
 		t.Errorf("returned to, it is %+v, want %+v", got, want)
+	}
+	// Both in one process: one thread stands where another returns to.
+	task.Threads = []*kcdata.Thread{{User: []uint64{next}}, {User: []uint64{0x10, next}}}
+	for range 2 {
+		table := r.Resolve(t.Context(), []*kcdata.Task{task}).Tasks[task].Table()
+		if got := table.Functions(kcdata.UserPlace{Addr: next}); !slices.Equal(got, []kcdata.UserFunction{want}) {
+			t.Errorf("returned to, it is %+v, want %+v", got, want)
+		}
+		if got := table.Functions(kcdata.UserPlace{Addr: next, Exact: true}); len(got) != 1 || got[0].Name != "asm_next" || got[0].Offset != 0 {
+			t.Errorf("the function itself is %+v", got)
+		}
+		slices.Reverse(task.Threads)
 	}
 }
 
@@ -231,8 +243,9 @@ func TestResolveIsFunctions(t *testing.T) {
 		res := r.Resolve(context.Background(), []*kcdata.Task{task})
 		table := res.Tasks[task].Table()
 		for addr, ret := range map[uint64]bool{leaf: false, global + 9: true, 0x10: true, leaf + 1: false, leaf + 2: true, global: false} {
-			want := r.Functions(task, addr, ret)
-			if got := table.Functions(addr); !slices.Equal(got, want) || (addr != 0x10) != (len(got) > 0) {
+			p := kcdata.UserPlace{Addr: addr, Exact: !ret}
+			want := r.Functions(task, p)
+			if got := table.Functions(p); !slices.Equal(got, want) || (addr != 0x10) != (len(got) > 0) {
 				t.Errorf("lines %v: %#x is %+v, by itself %+v", lines, addr, got, want)
 			}
 			for _, f := range want {
@@ -309,7 +322,7 @@ func wantResolved(t *testing.T, r *Resolver, task *kcdata.Task, addr uint64, nam
 	t.Helper()
 	task = asked(task, addr)
 	res := r.Resolve(context.Background(), []*kcdata.Task{task})
-	got := res.Tasks[task].functions(addr)
+	got := res.Tasks[task].functions(kcdata.UserPlace{Addr: addr, Exact: true})
 	m, _ := task.MappingAt(addr)
 	if len(got) != 1 || got[0].Name != name || got[0].Module != m.Path {
 		t.Errorf("%#x is %+v, want %q; skipped %v", addr, got, name, res.Skipped)

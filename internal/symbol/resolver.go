@@ -73,14 +73,14 @@ func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 	return r.do(ctx, w, r.o.Progress)
 }
 
-// Functions returns the functions that addr of t is in, innermost first; nil if
+// Functions returns the functions that p of t is in, innermost first; nil if
 // nothing is known of it. A return address is looked up in the call before it,
-// and its offset counted from the address itself. Calls for many addresses are
+// and its offset counted from the address itself. Calls for many places are
 // better made by Resolve.
-func (r *Resolver) Functions(t *kcdata.Task, addr uint64, isReturn bool) []kcdata.UserFunction {
+func (r *Resolver) Functions(t *kcdata.Task, p kcdata.UserPlace) []kcdata.UserFunction {
 	w := newWanted(r.o.Local, r.o.Proc)
-	w.add(t, addr, isReturn)
-	return r.do(context.Background(), w, nil).Tasks[t].functions(addr)
+	w.add(t, p)
+	return r.do(context.Background(), w, nil).Tasks[t].functions(p)
 }
 
 func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {

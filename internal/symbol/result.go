@@ -17,10 +17,10 @@ type Result struct {
 // Skip is something that was not read, and why.
 type Skip struct{ What, Reason string }
 
-// Names is what the addresses of one task are in. It is constant.
+// Names is what the places of one task are in. It is constant.
 type Names struct {
-	addrs []uint64                // ascending
-	funcs [][]kcdata.UserFunction // of each, innermost first
+	places []kcdata.UserPlace      // ascending
+	funcs  [][]kcdata.UserFunction // of each, innermost first
 }
 
 // skip lists a job's errors.
@@ -45,19 +45,14 @@ func (j *job) what() string {
 func (res *Result) assemble(w *wanted, names map[*job]map[uint64]*named) {
 	res.Tasks = make(map[*kcdata.Task]*Names, len(w.spots))
 	for t, spots := range w.spots {
-		slices.SortFunc(spots, func(a, b spot) int {
-			if a.addr < b.addr {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(spots, func(a, b spot) int { return a.Compare(b.UserPlace) })
 		n := &Names{}
 		for _, s := range spots {
 			if funcs := s.functions(names[s.job][s.off]); funcs != nil {
-				n.addrs, n.funcs = append(n.addrs, s.addr), append(n.funcs, funcs)
+				n.places, n.funcs = append(n.places, s.UserPlace), append(n.funcs, funcs)
 			}
 		}
-		if len(n.addrs) > 0 {
+		if len(n.places) > 0 {
 			res.Tasks[t] = n
 		}
 	}
@@ -79,11 +74,11 @@ func (s *spot) functions(n *named) []kcdata.UserFunction {
 	return out
 }
 
-func (n *Names) functions(addr uint64) []kcdata.UserFunction {
+func (n *Names) functions(p kcdata.UserPlace) []kcdata.UserFunction {
 	if n == nil {
 		return nil
 	}
-	if i, ok := slices.BinarySearch(n.addrs, addr); ok {
+	if i, ok := slices.BinarySearchFunc(n.places, p, kcdata.UserPlace.Compare); ok {
 		return n.funcs[i]
 	}
 	return nil
@@ -93,10 +88,10 @@ func (n *Names) functions(addr uint64) []kcdata.UserFunction {
 func (n *Names) Table() *kcdata.UserSymbolTable {
 	var records []kcdata.LinuxUserSymbol
 	strs := strtab.New()
-	for i, addr := range n.addrs {
+	for i, p := range n.places {
 		for _, f := range n.funcs[i] {
 			records = append(records, kcdata.LinuxUserSymbol{
-				Addr: addr, Offset: f.Offset, Line: f.Line,
+				Addr: p.Addr, Offset: f.Offset, Line: f.Line, Flags: p.Flag(),
 				Name: strs.Add(f.Name), Module: strs.Add(f.Module), File: strs.Add(f.File),
 			})
 		}

@@ -29,7 +29,7 @@ type table struct {
 // sym is kept small: a browser has a million of them.
 type sym struct {
 	addr uint64
-	size uint32 // never 0: one without a size reaches to the next
+	size uint32 // never 0: one without a size reaches as far as seal says
 	name uint32 // offset in strs[tab]
 	tab  uint8
 	rank uint8 // of several at one address the least is the best
@@ -134,9 +134,11 @@ func sectionRest(m *layout, shndx int, addr uint64) uint32 {
 	return uint32(min(s.size-(addr-s.addr), math.MaxUint32))
 }
 
-// seal sorts, and lets a symbol without a size end where the next one begins. A
-// mark inside a function with a size is no function.
-func (t *table) seal() {
+// seal sorts, and bounds symbols without a size. If all are there, such a one ends
+// where the next one begins. If only those are there that other files link to, what
+// comes behind its first byte may as well be a function without a name. A mark inside
+// a function with a size is no function.
+func (t *table) seal(all bool) {
 	slices.SortFunc(t.syms, func(a, b sym) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.rank, b.rank))
 	})
@@ -146,6 +148,8 @@ func (t *table) seal() {
 			end = max(end, y.addr+uint64(y.size))
 		} else if y.addr < end {
 			continue
+		} else if !all {
+			y.size = 1
 		} else if next, ok := nextAddr(t.syms[i:]); ok {
 			y.size = uint32(min(uint64(y.size), next-y.addr))
 		}

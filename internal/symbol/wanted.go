@@ -21,9 +21,9 @@ type wanted struct {
 	spots map[*kcdata.Task][]spot
 }
 
-// spot is one address and where its name comes from.
+// spot is one place and where its name comes from.
 type spot struct {
-	addr uint64
+	kcdata.UserPlace
 	back uint64 // 1 for a return address: the call before it is what is meant
 	off  uint64 // in the file
 	job  *job
@@ -57,33 +57,25 @@ func newWanted(local bool, proc string) *wanted {
 	return &wanted{local: local, proc: proc, jobs: map[image.Key]*job{}, spots: map[*kcdata.Task][]spot{}}
 }
 
-// addTask wants all addresses of a task's user stacks.
+// addTask wants all places of a task's user stacks.
 func (w *wanted) addTask(t *kcdata.Task) {
-	seen := map[uint64]bool{}
+	seen := map[kcdata.UserPlace]bool{}
 	for _, th := range t.Threads {
-		for i, addr := range th.User {
-			if ret := isReturn(th, i); !seen[addr] {
-				seen[addr] = true
-				w.add(t, addr, ret)
+		for i := range th.User {
+			if p := th.UserPlace(i); !seen[p] {
+				seen[p] = true
+				w.add(t, p)
 			}
 		}
 	}
 }
 
-// isReturn reports whether frame i of a stack is a return address: all but the
-// leaf and those whose registers a signal frame saved.
-func isReturn(th *kcdata.Thread, i int) bool {
-	if i < len(th.UserHow) {
-		return th.UserHow[i] != kcdata.UserFrameRegs && th.UserHow[i] != kcdata.UserFrameSignal
-	}
-	return i > 0
-}
-
-func (w *wanted) add(t *kcdata.Task, addr uint64, ret bool) {
-	s := spot{addr: addr}
-	if ret && addr > 0 {
+func (w *wanted) add(t *kcdata.Task, p kcdata.UserPlace) {
+	s := spot{UserPlace: p}
+	if !p.Exact && p.Addr > 0 {
 		s.back = 1
 	}
+	addr := p.Addr
 	m, ok := t.MappingAt(addr - s.back)
 	switch {
 	case !ok || generated(m):

@@ -10,22 +10,20 @@ import (
 
 // Namer knows functions.
 type Namer interface {
-	// Names returns, for each of addrs (ascending, of user stacks of t's threads),
+	// Names returns, for each of places (ascending, of user stacks of t's threads),
 	// the functions that it is in, innermost first; none where it is not known.
-	// An address stands for what Thread.User says: return addresses, but for the
-	// first of a stack and what a signal interrupted.
-	Names(t *kcdata.Task, addrs []uint64) [][]kcdata.UserFunction
+	Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction
 }
 
-// Tally counts the addresses of user stacks, each once per task.
+// Tally counts the places of user stacks, each once per task.
 type Tally struct {
 	Addresses int
 	Named     int // have the name of a function
 	New       int // of these, that had none before, or now say more
 }
 
-// names are the functions of one task's addresses.
-type names map[uint64][]kcdata.UserFunction
+// names are the functions of one task's places.
+type names map[kcdata.UserPlace][]kcdata.UserFunction
 
 // Names names the user stacks of s in memory: each Task.UserSymbols is replaced
 // by one that knows more. The records are as if s had been read from a file
@@ -45,7 +43,7 @@ func Names(s *kcdata.Snapshot, n Namer) Tally {
 	return sum
 }
 
-// Unnamed are the tasks of s with an address that a Namer could say more of: one
+// Unnamed are the tasks of s with a place that a Namer could say more of: one
 // without a name or, where lines are wanted, without a source line.
 func Unnamed(s *kcdata.Snapshot, lines bool) []*kcdata.Task {
 	enough := worthName
@@ -54,30 +52,30 @@ func Unnamed(s *kcdata.Snapshot, lines bool) []*kcdata.Task {
 	}
 	var out []*kcdata.Task
 	for _, t := range s.Tasks {
-		if slices.ContainsFunc(addresses(t), func(a uint64) bool { return worth(t.UserSymbols.Functions(a)) < enough }) {
+		if slices.ContainsFunc(places(t), func(p kcdata.UserPlace) bool { return worth(t.UserSymbols.Functions(p)) < enough }) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// ask returns what is known about the addresses of t, and what is new.
+// ask returns what is known about the places of t, and what is new.
 func ask(t *kcdata.Task, n Namer, sum *Tally) (known, fresh names) {
-	addrs := addresses(t)
-	if len(addrs) == 0 {
+	all := places(t)
+	if len(all) == 0 {
 		return nil, nil
 	}
 	known, fresh = names{}, names{}
-	found := n.Names(t, addrs)
-	for i, a := range addrs {
-		old := t.UserSymbols.Functions(a)
+	found := n.Names(t, all)
+	for i, p := range all {
+		old := t.UserSymbols.Functions(p)
 		if len(old) > 0 {
-			known[a] = old
+			known[p] = old
 		}
 		best := old
 		if i < len(found) {
 			if f := readable(found[i]); worth(f) > worth(old) {
-				best, fresh[a] = f, f
+				best, fresh[p] = f, f
 			}
 		}
 		sum.count(old, best)
@@ -107,13 +105,15 @@ func (s *Tally) count(old, best []kcdata.UserFunction) {
 	}
 }
 
-// addresses are those of all user stacks of t, ascending, each once.
-func addresses(t *kcdata.Task) []uint64 {
-	var out []uint64
+// places are those of all user stacks of t, ascending, each once.
+func places(t *kcdata.Task) []kcdata.UserPlace {
+	var out []kcdata.UserPlace
 	for _, th := range t.Threads {
-		out = append(out, th.User...)
+		for i := range th.User {
+			out = append(out, th.UserPlace(i))
+		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, kcdata.UserPlace.Compare)
 	return slices.Compact(out)
 }
 

@@ -116,25 +116,39 @@ func place(s span, insert int) span {
 	return s
 }
 
-// merged are the records of the file, but for addresses that fresh knows better.
+// merged are the records of the file, but for places that fresh knows better.
 func (t *taskItems) merged(table *strtab.Table, fresh names) []kcdata.LinuxUserSymbol {
-	keep := slices.DeleteFunc(slices.Clone(t.records), func(r kcdata.LinuxUserSymbol) bool { return fresh[r.Addr] != nil })
-	for i := range keep {
-		r := &keep[i]
+	all := slices.DeleteFunc(slices.Clone(t.records), func(r kcdata.LinuxUserSymbol) bool { return replaced(&r, fresh) })
+	for i := range all {
+		r := &all[i]
 		r.Name, r.Module, r.File = t.inTable(r.Name), t.inTable(r.Module), t.inTable(r.File)
 	}
-	all := append(keep, records(table, fresh)...)
+	all = append(all, records(table, fresh)...)
 	slices.SortStableFunc(all, func(a, b kcdata.LinuxUserSymbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all
 }
 
-// records are the records of n, ascending by address, over table.
+// replaced says whether fresh has all that a record is asked for: one that does not
+// say what its address is may be asked for both.
+func replaced(r *kcdata.LinuxUserSymbol, fresh names) bool {
+	exact := fresh[kcdata.UserPlace{Addr: r.Addr, Exact: true}] != nil
+	call := fresh[kcdata.UserPlace{Addr: r.Addr}] != nil
+	switch r.Flags & (kcdata.UserSymbolExact | kcdata.UserSymbolReturn) {
+	case kcdata.UserSymbolExact:
+		return exact
+	case kcdata.UserSymbolReturn:
+		return call
+	}
+	return exact && call
+}
+
+// records are the records of n, ascending, over table.
 func records(table *strtab.Table, n names) []kcdata.LinuxUserSymbol {
 	var out []kcdata.LinuxUserSymbol
-	for _, a := range slices.Sorted(maps.Keys(n)) {
-		for _, f := range n[a] {
+	for _, p := range slices.SortedFunc(maps.Keys(n), kcdata.UserPlace.Compare) {
+		for _, f := range n[p] {
 			out = append(out, kcdata.LinuxUserSymbol{
-				Addr: a, Offset: f.Offset, Line: f.Line,
+				Addr: p.Addr, Offset: f.Offset, Line: f.Line, Flags: p.Flag(),
 				Name: table.Add(f.Name), Module: table.Add(f.Module), File: table.Add(f.File),
 			})
 		}

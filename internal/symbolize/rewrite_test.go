@@ -56,7 +56,7 @@ func others(t testing.TB, plain []byte) [][]byte {
 }
 
 // wantNames is what a task's addresses are called: by the better of the two.
-func wantNames(old *kcdata.UserSymbolTable, b book, a uint64) []kcdata.UserFunction {
+func wantNames(old *kcdata.UserSymbolTable, b book, a kcdata.UserPlace) []kcdata.UserFunction {
 	was, is := old.Functions(a), readable(b[a])
 	if worth(is) > worth(was) {
 		return is
@@ -85,20 +85,21 @@ func checkRewrite(t testing.TB, plain []byte, b book) []byte {
 	}
 	fresh := 0
 	for i, task := range before.Tasks {
-		for _, a := range addresses(task) {
+		for _, a := range places(task) {
 			want := wantNames(task.UserSymbols, b, a)
 			if worth(want) > worth(task.UserSymbols.Functions(a)) {
 				fresh++
 			}
 			for where, s := range map[string]*kcdata.Snapshot{"file": after, "memory": inMemory} {
 				if d := cmp.Diff(want, s.Tasks[i].UserSymbols.Functions(a)); d != "" {
-					t.Fatalf("%s: task %d address %#x (-want +got):\n%s", where, task.ID, a, d)
+					t.Fatalf("%s: task %d place %+v (-want +got):\n%s", where, task.ID, a, d)
 				}
 			}
 		}
-		for a := range uint64(maxAddr) { // of no stack: as it was
-			if !slices.Contains(addresses(task), a) && !cmp.Equal(task.UserSymbols.Functions(a), after.Tasks[i].UserSymbols.Functions(a)) {
-				t.Fatalf("task %d: address %#x, in no stack, changed", task.ID, a)
+		for n := range uint64(2 * maxAddr) { // of no stack: as it was
+			a := kcdata.UserPlace{Addr: n / 2, Exact: n%2 == 0}
+			if !slices.Contains(places(task), a) && !cmp.Equal(task.UserSymbols.Functions(a), after.Tasks[i].UserSymbols.Functions(a)) {
+				t.Fatalf("task %d: place %+v, in no stack, changed: %+v, now %+v", task.ID, a, task.UserSymbols.Functions(a), after.Tasks[i].UserSymbols.Functions(a))
 			}
 		}
 	}
@@ -145,9 +146,28 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// TestOneAddressTwoPlaces: where a thread stands and where another returns to, behind
+// the last call of the function before, have names of their own; a record of an older
+// file stands for what is not known better.
+func TestOneAddressTwoPlaces(t *testing.T) {
+	old := func(w kcdata.ItemWriter) error {
+		return errors.Join(w.Bytes(kcdata.TypeLinuxMapStrings, []byte("\x00old\x00")),
+			w.StructArray(kcdata.TypeLinuxUserSymbol, []kcdata.LinuxUserSymbol{{Addr: 5, Name: 1}, {Addr: 6, Name: 1}}))
+	}
+	plain := file(t, task(7, old, nothing, []uint64{5, 6}, []uint64{6, 5}))
+	line := func(name string) []kcdata.UserFunction { return []kcdata.UserFunction{{Name: name, File: "x.c"}} }
+	b := book{at(5): line("begins"), ret(5): line("ends"), at(6): line("begins")}
+	got := parse(t, checkRewrite(t, plain, b)).Tasks[0].UserSymbols
+	for p, want := range map[kcdata.UserPlace]string{at(5): "begins", ret(5): "ends", at(6): "begins", ret(6): "old"} {
+		if f := got.Functions(p); len(f) != 1 || f[0].Name != want {
+			t.Errorf("%+v is %+v, want %s", p, f, want)
+		}
+	}
+}
+
 // TestTrailingBytesStay: what stands behind the end marker is not ours.
 func TestTrailingBytesStay(t *testing.T) {
-	b := book{5: {{Name: "main"}}}
+	b := book{at(5): {{Name: "main"}}}
 	plain := append(file(t, task(7, nothing, nothing, []uint64{5})), "trailing"...)
 	out, _, err := rewrite(plain, b)
 	if err != nil || !bytes.HasSuffix(out, []byte("trailing")) || len(out) <= len(plain) {
@@ -158,7 +178,7 @@ func TestTrailingBytesStay(t *testing.T) {
 // TestRewriteIsDefined: a decoder that knows nothing of Linux finds the layout of
 // the records before the first of them, and the length of the strings.
 func TestRewriteIsDefined(t *testing.T) {
-	b := book{5: {{Name: "main", Module: "/bin/a"}}, 6: {{Name: "run"}}}
+	b := book{at(5): {{Name: "main", Module: "/bin/a"}}, at(6): {{Name: "run"}}}
 	two := file(t, task(7, nothing, nothing, []uint64{5}), task(8, nothing, nothing, []uint64{6}))
 	out, _, err := rewrite(two, b)
 	if err != nil {
@@ -198,7 +218,7 @@ func TestRewriteIsDefined(t *testing.T) {
 func TestTruncatedIsRefused(t *testing.T) {
 	plain := file(t, task(7, randomItems(rand.New(rand.NewPCG(3, 3))), nothing, []uint64{5, 6}))
 	for n := range plain {
-		out, _, err := rewrite(plain[:n], book{5: {{Name: "main"}}})
+		out, _, err := rewrite(plain[:n], book{at(5): {{Name: "main"}}})
 		var format *kcdata.FormatError
 		if !errors.As(err, &format) || out != nil {
 			t.Fatalf("cut to %d of %d bytes: %d bytes, %v", n, len(plain), len(out), err)
@@ -212,7 +232,7 @@ func TestLongTable(t *testing.T) {
 	stack := make([]uint64, 0, maxAddr)
 	for a := range uint64(maxAddr) {
 		stack = append(stack, a)
-		b[a] = []kcdata.UserFunction{{Name: string(bytes.Repeat([]byte{'a' + byte(a%26), 'A' + byte(a)}, 2000))}}
+		b[kcdata.UserPlace{Addr: a, Exact: a == 0}] = []kcdata.UserFunction{{Name: string(bytes.Repeat([]byte{'a' + byte(a%26), 'A' + byte(a)}, 2000))}}
 	}
 	checkRewrite(t, file(t, task(7, nothing, nothing, stack)), b)
 }

@@ -11,15 +11,19 @@ import (
 )
 
 // book is a Namer that knows what is written in it.
-type book map[uint64][]kcdata.UserFunction
+type book map[kcdata.UserPlace][]kcdata.UserFunction
 
-func (b book) Names(_ *kcdata.Task, addrs []uint64) [][]kcdata.UserFunction {
-	out := make([][]kcdata.UserFunction, len(addrs))
-	for i, a := range addrs {
-		out[i] = b[a]
+func (b book) Names(_ *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction {
+	out := make([][]kcdata.UserFunction, len(places))
+	for i, p := range places {
+		out[i] = b[p]
 	}
 	return out
 }
+
+// at is a place where a thread stood, ret one that it returns to.
+func at(addr uint64) kcdata.UserPlace  { return kcdata.UserPlace{Addr: addr, Exact: true} }
+func ret(addr uint64) kcdata.UserPlace { return kcdata.UserPlace{Addr: addr} }
 
 // Addresses of all tests are below maxAddr.
 const maxAddr = 40
@@ -27,18 +31,19 @@ const maxAddr = 40
 // longName is longer than a reader reads.
 var longName = strings.Repeat("é", 4000)
 
-// randomBook knows some addresses, by names that a file can hold and others.
+// randomBook knows some places, by names that a file can hold and others.
 func randomBook(r *rand.Rand) book {
 	b := book{}
 	names := []string{"", "main", "std::vector<int>::push_back", "nul\x00in it", longName, "\x1b[2J"}
-	for a := range uint64(maxAddr) {
+	for a := range uint64(2 * maxAddr) {
+		p := kcdata.UserPlace{Addr: a / 2, Exact: a%2 == 0}
 		for range r.IntN(3) {
 			f := kcdata.UserFunction{Name: names[r.IntN(len(names))], Offset: r.Uint64N(99)}
 			f.Module = []string{"", "/bin/a", "[jit]"}[r.IntN(3)]
 			if r.IntN(3) == 0 {
 				f.File, f.Line = "x.c", r.Uint32N(9)
 			}
-			b[a] = append(b[a], f)
+			b[p] = append(b[p], f)
 		}
 	}
 	return b
@@ -87,7 +92,7 @@ func randomItems(r *rand.Rand) func(kcdata.ItemWriter) error {
 			case 2:
 				e = w.Bytes(kcdata.TypeLinuxMapStrings, [][]byte{nil, []byte("\x00/bin/a\x00main\x00"), []byte("\x00/bin/b"), []byte("no NUL")}[r.IntN(4)])
 			case 3:
-				e = w.StructArray(kcdata.TypeLinuxUserSymbol, []kcdata.LinuxUserSymbol{{Addr: r.Uint64N(maxAddr), Name: 1}, {Addr: r.Uint64N(maxAddr), Name: r.Uint32N(12), Module: 1, File: r.Uint32N(12)}})
+				e = w.StructArray(kcdata.TypeLinuxUserSymbol, []kcdata.LinuxUserSymbol{{Addr: r.Uint64N(maxAddr), Name: 1, Flags: r.Uint32N(4)}, {Addr: r.Uint64N(maxAddr), Name: r.Uint32N(12), Module: 1, File: r.Uint32N(12), Flags: r.Uint32N(4)}})
 			case 4:
 				e = w.Define(kcdata.TypeLinuxUserSymbol)
 			case 5:

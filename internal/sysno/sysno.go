@@ -14,13 +14,20 @@ import "strconv"
 // calls that have no x32 form of their own, the ordinary one.
 const x32Bit = 0x40000000
 
-// Name returns the name of system call nr on a machine (as in uname -m).
-// Calls made through another ABI of the same machine, as 32-bit programs do,
-// have their own numbers: the recorded number does not say which, so for those
-// the name is wrong. ok is false for an unknown machine or number.
-func Name(machine string, nr int64) (name string, ok bool) {
-	table := tableOf(machine)
-	if machine == "x86_64" && nr >= 0 {
+// ABI is how a call was made: each has numbers of its own.
+type ABI uint8
+
+const (
+	Native  ABI = iota // the machine's own
+	Compat             // that of 32-bit programs: i386's on amd64, arm's on arm64
+	Unknown            // either: no number has a name
+)
+
+// Name returns the name of system call nr on a machine (as in uname -m). ok is
+// false for an unknown machine, ABI or number.
+func Name(machine string, abi ABI, nr int64) (name string, ok bool) {
+	table := tableOf(machine, abi)
+	if machine == "x86_64" && abi == Native && nr >= 0 {
 		nr &^= x32Bit
 	}
 	if nr < 0 || nr >= int64(len(table)) || table[nr] == "" {
@@ -31,19 +38,22 @@ func Name(machine string, nr int64) (name string, ok bool) {
 
 // Format returns the name, or "syscall N" where there is none. It is never
 // empty.
-func Format(machine string, nr int64) string {
-	if name, ok := Name(machine, nr); ok {
+func Format(machine string, abi ABI, nr int64) string {
+	if name, ok := Name(machine, abi, nr); ok {
 		return name
 	}
 	return "syscall " + strconv.FormatInt(nr, 10)
 }
 
-func tableOf(machine string) []string {
+func tableOf(machine string, abi ABI) []string {
+	if abi > Compat {
+		return nil
+	}
 	switch machine {
 	case "x86_64", "amd64":
-		return amd64Names[:]
+		return [...][]string{amd64Names[:], i386Names[:]}[abi]
 	case "aarch64", "arm64":
-		return arm64Names[:]
+		return [...][]string{arm64Names[:], armNames[:]}[abi]
 	}
 	return nil
 }

@@ -1,115 +1,20 @@
 package unwind
 
 import (
-	"errors"
+	"encoding/binary"
 	"fmt"
-	"math"
 
 	"stackshot/kcdata"
 )
-
-// Code without a table still says where its return address is: whatever path
-// leads from here to the function's ret, the instructions on it put the stack
-// pointer there. C libraries such as musl have no tables at all.
-//
-// The path is followed over the instructions, not run: only what they do to the
-// stack pointer and which registers they pop counts. It cannot be told that a
-// call does not return, so what comes out is believed only if a call instruction
-// lies before the return address.
-
-const (
-	maxSteps = 4096 // instructions looked at for one program counter
-	maxPaths = 256  // branches remembered
-)
-
-// codePath is a way through a function: the stack pointer is then off from the
-// value that register base has now.
-type codePath struct {
-	at    int // in the code
-	base  int // amd64.sp or amd64.fp
-	off   int64
-	saved [16]savedAt // by DWARF number
-}
-
-// dwarfNumber is DWARF's number of a register by the machine's.
-var dwarfNumber = [16]int{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}
-
-type savedAt struct {
-	base int // 0: not popped
-	off  int64
-}
-
-// pathToRet looks for the path from the first byte of code to a ret. It goes
-// straight on where it can, and takes branches in the order it met them.
-func pathToRet(code []byte) (codePath, error) {
-	seen := make([]bool, len(code))
-	paths := []codePath{{base: amd64.sp}}
-	for n, steps := 0, 0; n < len(paths); n++ {
-		for p := paths[n]; p.at < len(code) && !seen[p.at] && steps < maxSteps; steps++ {
-			seen[p.at] = true
-			in, ok := decode(code, p.at)
-			if !ok {
-				break
-			}
-			if in.kind == insRet {
-				return p, nil
-			}
-			if in.kind == insBranch && in.target >= 0 && len(paths) < maxPaths {
-				other := p
-				other.at = in.target
-				paths = append(paths, other)
-			}
-			if !p.step(in) {
-				break
-			}
-		}
-	}
-	return codePath{}, errors.New("no way to the end of the function is seen")
-}
-
-// step goes on behind an instruction; false: the path ends.
-func (p *codePath) step(in instruction) bool {
-	p.at = in.next
-	switch in.kind {
-	case insJump:
-		p.at = in.target
-	case insEnd:
-		return false
-	case insPush:
-		p.off -= 8
-	case insPop:
-		reg := dwarfNumber[in.reg&15]
-		if reg == amd64.sp {
-			return false
-		}
-		if p.saved[reg].base == 0 {
-			p.saved[reg] = savedAt{p.base, p.off}
-		}
-		p.off += 8
-	case insMoveSP:
-		p.off += in.value
-	case insSetSP: // from the frame pointer, while it is the function's own
-		if p.saved[amd64.fp].base != 0 {
-			return false
-		}
-		p.base, p.off = amd64.fp, in.value
-	case insLeave:
-		if p.saved[amd64.fp].base != 0 {
-			return false
-		}
-		p.saved[amd64.fp] = savedAt{amd64.fp, 0}
-		p.base, p.off = amd64.fp, 8
-	}
-	return p.at >= 0 && p.off > math.MinInt32 && p.off < math.MaxInt32
-}
 
 // withoutTable finds the caller of code that no table of its file covers.
 func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 	u.flags |= kcdata.UserNoUnwindTable
 	if u.arch != &amd64 {
-		return u.byFramePointer()
+		return u.guess()
 	}
-	path, err := t.pathAt(addr + u.pc - lookup)
+	at := addr + u.pc - lookup
+	path, err := t.pathAt(at)
 	end := noTable(u.pc, err)
 	if err == nil {
 		var f *found
@@ -120,26 +25,67 @@ func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 	if u.leaf || end.flag != kcdata.UserNoUnwindTable {
 		return nil, end
 	}
-	return u.byOwnFramePointer(end)
+	return u.byOwnFramePointer(t, at, end)
+}
+
+// guess takes the frame pointer at its word: a function without a frame, or one that
+// uses the register for something else, hides its callers then.
+func (u *unwinder) guess() (*found, *stop) {
+	f, end := u.byFramePointer()
+	if end == nil || end == complete {
+		u.flags |= kcdata.UserCallersUnsure
+	}
+	return f, end
 }
 
 // byOwnFramePointer is for code that has called and whose instructions do not say
-// where it returns to: run times end their functions in ways of their own. What
-// lies at its frame pointer is believed if a call leads there.
-func (u *unwinder) byOwnFramePointer(why *stop) (*found, *stop) {
+// where it returns to: it does not return, or ends in a way of its own, as run
+// times' functions do. What lies at its frame pointer is believed if a call leads
+// there; that no caller is missing only if ownFrame says so. A frame pointer of 0,
+// with which threads begin, is taken for the outermost frame, and is no proof of it.
+func (u *unwinder) byOwnFramePointer(t *Table, at uint64, why *stop) (*found, *stop) {
 	f, end := u.byFramePointer()
 	switch {
 	case end == complete:
-		return nil, complete // it does not return, and threads begin with a frame pointer of 0
+		u.flags |= kcdata.UserCallersUnsure
+		return nil, complete
 	case end != nil && end.flag == kcdata.UserNoMoreBytes:
 		return nil, end
 	case end != nil:
 		return nil, why
 	}
-	if ret, _ := f.regs.get(u.arch.pc); ret != 0 && !u.called(ret) {
+	ret, _ := f.regs.get(u.arch.pc)
+	if ret != 0 && !u.called(ret) {
 		return nil, why
 	}
+	if !u.ownFrame(t, at, ret) {
+		u.flags |= kcdata.UserCallersUnsure
+	}
 	return f, nil
+}
+
+// ownFrame says whether the frame record is that of the function at hand: the call
+// before the return address leads to code that makes a frame and then comes to at,
+// with the stack pointer as far below that frame as it is. What a call through a
+// register or memory leads to is not known.
+func (u *unwinder) ownFrame(t *Table, at, ret uint64) bool {
+	m, other := u.p.Find(ret)
+	if m == nil || other != t {
+		return false
+	}
+	addr, ok := t.AddrOf(ret - m.Start + m.Offset)
+	if !ok {
+		return false
+	}
+	code, err := t.codeAt(addr-5, 5)
+	if err != nil || len(code) < 5 || code[0] != 0xe8 {
+		return false
+	}
+	sp, known := u.regs.get(u.arch.sp)
+	fp, _ := u.regs.get(u.arch.fp)
+	entry := addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:]))))
+	above, ok := t.frameAt(entry, at)
+	return ok && known && fp-sp == above
 }
 
 func (u *unwinder) byPath(p *codePath) (*found, *stop) {
@@ -158,7 +104,7 @@ func (u *unwinder) byPath(p *codePath) (*found, *stop) {
 	if ret != 0 && !u.called(ret) {
 		return nil, noTable(u.pc, fmt.Errorf("no call leads to %#x", ret))
 	}
-	f := u.caller(found{regs: u.regs, how: kcdata.UserFrameCFI})
+	f := u.caller(found{regs: u.regs, how: kcdata.UserFrameCode})
 	for reg, s := range p.saved {
 		if s.base == 0 {
 			continue
@@ -189,8 +135,21 @@ func (u *unwinder) called(ret uint64) bool {
 	if t.restores(addr) {
 		return true
 	}
+	if u.arch.lr >= 0 {
+		code, err := t.codeAt(addr-4, 4)
+		return err == nil && isLinkedCall(code)
+	}
 	code, err := t.codeAt(addr-7, 7)
 	return err == nil && endsWithCall(code)
+}
+
+// isLinkedCall knows arm64's BL and BLR, the latter with authentication too.
+func isLinkedCall(code []byte) bool {
+	if len(code) < 4 {
+		return false
+	}
+	in := binary.LittleEndian.Uint32(code)
+	return in&0xfc000000 == 0x94000000 || in&0xfefff000 == 0xd63f0000
 }
 
 // endsWithCall knows call rel32 and call through a register or memory.
@@ -209,23 +168,4 @@ func endsWithCall(code []byte) bool {
 		}
 	}
 	return false
-}
-
-// pathAt is pathToRet at a link-time address, remembered.
-func (t *Table) pathAt(addr uint64) (codePath, error) {
-	got, ok := t.paths.get(addr)
-	if !ok {
-		code, err := t.codeAt(addr, maxCode)
-		if err != nil {
-			return codePath{}, err
-		}
-		got.path, got.err = pathToRet(code)
-		t.paths.put(addr, got)
-	}
-	return got.path, got.err
-}
-
-type pathResult struct {
-	path codePath
-	err  error
 }

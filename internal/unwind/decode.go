@@ -9,22 +9,28 @@ const (
 	insOther  insKind = iota
 	insRet            // return
 	insEnd            // nothing comes after it, or what it does is not known
-	insJump           // to target
-	insBranch         // to target or on
+	insJump           // by value, from behind it
+	insBranch         // that, or on
 	insCall           // the stack pointer is the same afterwards
-	insPush           // eight bytes
+	insPush           // eight bytes: reg, -1 for anything else
 	insPop            // into reg
 	insMoveSP         // by value
 	insSetSP          // to the frame pointer plus value
 	insLeave          // frame pointer to stack pointer, pop frame pointer
+	insSetFP          // to the stack pointer
+)
+
+// The stack pointer and the frame pointer as the machine numbers them.
+const (
+	machineSP = 4
+	machineFP = 5
 )
 
 type instruction struct {
-	kind   insKind
-	reg    int
-	value  int64
-	next   int // offset behind it
-	target int // of insJump and insBranch; negative: not in the code
+	kind  insKind
+	reg   int
+	value int64
+	next  int // offset behind it
 }
 
 // decoder is the state of reading one instruction. The encodings are those of
@@ -60,11 +66,6 @@ func decode(code []byte, at int) (instruction, bool) {
 	d.prefixes()
 	in := d.one()
 	in.next = d.c.Pos
-	if in.kind == insJump || in.kind == insBranch {
-		if in.target = d.c.Pos + int(in.value); in.target < 0 || in.target >= len(code) {
-			in.target = -1
-		}
-	}
 	return in, !d.c.Bad
 }
 
@@ -127,7 +128,7 @@ func (d *decoder) two() instruction {
 		d.c.U8()
 	case op == 0x05 || op == 0x06 || op >= 0x30 && op <= 0x37 || op == 0x77 || op == 0xa2 || op == 0xaa || op >= 0xc8 && op <= 0xcf:
 	case op == 0xa0 || op == 0xa8:
-		return instruction{kind: insPush}
+		return instruction{kind: insPush, reg: -1}
 	case op == 0xa1 || op == 0xa9:
 		return instruction{kind: insMoveSP, value: 8}
 	default:
@@ -246,8 +247,10 @@ func (d *decoder) immediate(form int) int64 {
 func (d *decoder) meaning(value int64) instruction {
 	op := d.op
 	switch {
-	case op >= 0x50 && op <= 0x57, op == 0x68, op == 0x6a, op == 0x9c:
-		return instruction{kind: insPush}
+	case op >= 0x50 && op <= 0x57:
+		return instruction{kind: insPush, reg: int(op-0x50) | int(d.rex&1)<<3}
+	case op == 0x68, op == 0x6a, op == 0x9c:
+		return instruction{kind: insPush, reg: -1}
 	case op >= 0x58 && op <= 0x5f:
 		return instruction{kind: insPop, reg: int(op-0x58) | int(d.rex&1)<<3}
 	case op == 0x9d: // popf
@@ -259,7 +262,7 @@ func (d *decoder) meaning(value int64) instruction {
 	case op == 0xc9:
 		return instruction{kind: insLeave}
 	case op == 0xe8:
-		return instruction{kind: insCall}
+		return instruction{kind: insCall, value: value}
 	case op == 0xe9, op == 0xeb:
 		return instruction{kind: insJump, value: value}
 	case op == 0xcc, op == 0xf4:
@@ -277,14 +280,14 @@ func (d *decoder) group5() instruction {
 	case 4, 5: // to where is not known
 		return instruction{kind: insEnd}
 	case 6:
-		return instruction{kind: insPush}
+		return instruction{kind: insPush, reg: -1}
 	}
 	return instruction{}
 }
 
 // stackPointer finds what else writes to the stack pointer.
 func (d *decoder) stackPointer(value int64) instruction {
-	const sp = 4 // as the machine numbers it
+	const sp, fp = machineSP, machineFP
 	toRM := d.mode == 3 && d.rm == sp
 	toReg := d.reg == sp && d.rex&4 == 0
 	switch {
@@ -300,6 +303,8 @@ func (d *decoder) stackPointer(value int64) instruction {
 		return instruction{kind: insSetSP, value: d.disp}
 	case d.op == 0x89 && toRM && d.reg == 5 && d.rex&4 == 0, d.op == 0x8b && toReg && d.mode == 3 && d.rm == 5:
 		return instruction{kind: insSetSP}
+	case d.op == 0x89 && d.mode == 3 && d.rm == fp && d.reg == sp && d.rex&4 == 0, d.op == 0x8b && d.reg == fp && d.rex&4 == 0 && d.mode == 3 && d.rm == sp:
+		return instruction{kind: insSetFP}
 	case (d.op == 0x8d || d.op == 0x8b) && toReg, d.op == 0x89 && toRM, d.op == 0x87 && (toRM || toReg && d.mode == 3), d.op < 0x40 && d.op&7 == 1 && d.op&0x38 != 0x38 && toRM:
 		return instruction{kind: insEnd}
 	case d.op == 0x8f: // pop into memory or a register

@@ -18,8 +18,10 @@
 //     link. Otherwise a leaf without a frame hides its caller, and a function
 //     that uses the frame pointer for something else leads anywhere.
 //  2. Code that no table covers is judged by its own instructions (amd64), and
-//     only then by the frame pointer; this sets UserNoUnwindTable, since callers
-//     may be missing. Generated code, which has no file, goes by frame pointer.
+//     only then by the frame pointer; this sets UserNoUnwindTable. Generated code,
+//     which has no file, goes by frame pointer. Wherever a frame pointer, 0 too,
+//     was believed without a proof that it is that function's own
+//     (unwinder.ownFrame), UserCallersUnsure says so: callers may be missing.
 //  3. Missing memory ends the stack; it never makes another way be tried. So
 //     fewer bytes give a prefix of what more bytes give.
 //  4. The stack is never scanned for what looks like a return address.

@@ -61,6 +61,7 @@ func exercise(t *testing.T, data []byte, start uint64) {
 			addr := seg.Vaddr + start%max(seg.Memsz, 1) + i*7
 			table.rowAt(addr, nil)
 			table.pathAt(addr)
+			table.frameAt(addr, addr+i)
 			table.restores(addr)
 		}
 		if addr, ok := table.AddrOf(seg.Off); ok && !table.executable(addr) {

@@ -34,6 +34,7 @@ const maxSearch = 256 << 20
 type goRow struct {
 	delta   uint64 // from the stack pointer to that of the function's entry
 	top     bool   // the outermost frame of a stack
+	start   bool   // and the runtime's first on a thread: if the program has C in it, C called it
 	spWrite bool   // it changes stacks: only its frame pointer leads on
 	exact   bool   // it was entered without a call: its return address is where the caller stood
 	restore bool   // it is what a signal handler returns to
@@ -141,6 +142,7 @@ func (p *pclntab) rowAt(pc uint64) (*row, error) {
 	g.top = f[p.FlagAt]&flagTopFrame != 0
 	// cgocallback changes stacks too, but keeps its frame on both.
 	g.spWrite = f[p.FlagAt]&flagSPWrite != 0 && name != "runtime.cgocallback"
+	g.start = g.top && name == "runtime.mstart"
 	g.exact = name == "runtime.asyncPreempt" || name == "runtime.sigpanic"
 	g.restore = strings.HasPrefix(name, "runtime.sigreturn")
 	r := &row{how: kcdata.UserFramePclntab, golang: g}

@@ -38,6 +38,7 @@ type Table struct {
 	rows      memo[rowResult]
 	restorers memo[bool]
 	paths     memo[pathResult]
+	frames    memo[frameResult]
 }
 
 type rowResult struct {

@@ -43,10 +43,19 @@ func TestGoThreads(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			path := build(t, t.TempDir(), map[string]string{"p.go": p.text}, "go", "build", "-o", "prog", "p.go")
 			pid, main := start(t, 'S', path)
+			entered := 0
 			for _, tid := range threads(t, pid) {
 				k := take(t, pid, tid, 1<<20, 1000)
 				r := k.process().Unwind(k.in)
 				got := k.stack(r)
+				if i := slices.Index(got, "runtime.mstart.abi0"); i >= 0 && p.name == "cgo" {
+					entered++ // by C: crosscall1, threadentry, and the C library's two
+					if !matches(got[i+1:], strings.Fields("?|crosscall1 threadentry ?|start_thread ?|~clone")) {
+						t.Errorf("%s: what called runtime.mstart?", brief(got))
+					}
+				} else if i >= 0 && i+1 != len(got) {
+					t.Errorf("%s goes on past runtime.mstart", brief(got))
+				}
 				t.Log(tid, brief(got), fmt.Sprintf("%#x %v", r.Flags, r.Err), r.How)
 				if tid == main && p.name == "cgo" {
 					checkCgo(t, k, r)
@@ -54,6 +63,9 @@ func TestGoThreads(t *testing.T) {
 					t.Errorf("%s is not complete: flags %#x, %v", brief(got), r.Flags, r.Err)
 				}
 				checkPrefixes(t, k, r)
+			}
+			if p.name == "cgo" && entered == 0 {
+				t.Error("no thread begins in runtime.mstart")
 			}
 		})
 	}

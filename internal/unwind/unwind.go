@@ -156,7 +156,7 @@ func (u *unwinder) enter(above *found) *stop {
 	}
 	pc = u.arch.stripped(pc, u.mapped)
 	if !u.mapped(pc) {
-		return &stop{kcdata.UserNoLoadInfo, pc, fmt.Errorf("the return address %#x is in no executable mapping", pc)}
+		return &stop{kcdata.UserNoMapping, pc, fmt.Errorf("the return address %#x is in no executable mapping", pc)}
 	}
 	if !u.upward(above, pc) {
 		return noTable(u.pc, fmt.Errorf("the frame of %#x does not lead up the stack", u.pc))
@@ -192,13 +192,13 @@ func (u *unwinder) above() (*found, *stop) {
 	}
 	m, t := u.p.Find(lookup)
 	if m == nil {
-		return nil, &stop{kcdata.UserNoLoadInfo, u.pc, fmt.Errorf("%#x is in no executable mapping", u.pc)}
+		return nil, &stop{kcdata.UserNoMapping, u.pc, fmt.Errorf("%#x is in no executable mapping", u.pc)}
 	}
 	if t == nil {
 		if m.Path != "" && m.Flags&kcdata.MappingAnon == 0 {
 			u.flags |= kcdata.UserNoUnwindTable
 		}
-		return u.byFramePointer()
+		return u.guess()
 	}
 	addr, ok := t.AddrOf(lookup - m.Start + m.Offset)
 	if !ok || t.arch != u.arch {
@@ -225,9 +225,9 @@ func (u *unwinder) above() (*found, *stop) {
 // byFramePointer takes the caller from the frame pointer alone: what generated
 // code offers.
 func (u *unwinder) byFramePointer() (*found, *stop) {
-	fp, ok := u.regs.get(u.arch.fp)
-	if !ok {
-		return nil, noTable(u.pc, errors.New("the frame pointer is not known"))
+	fp, _, end := u.register(u.arch.fp, 0)
+	if end != nil {
+		return nil, end
 	}
 	if fp == 0 {
 		return nil, complete

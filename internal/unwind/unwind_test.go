@@ -28,7 +28,7 @@ func TestGeneratedCode(t *testing.T) {
 	in := Input{Registers: armRegisters(0x10010, 0, stackBase+16), Stack: stackOf(words, 16)}
 	r := p.Unwind(in)
 	want := []uint64{0x10010, 0x11000, codeStart + 0x4010}
-	if !slices.Equal(r.PCs, want) || !slices.Equal(r.How, []byte{1, 2, 2}) || r.Flags != kcdata.UserUnwound|kcdata.UserComplete {
+	if !slices.Equal(r.PCs, want) || !slices.Equal(r.How, []byte{1, 2, 2}) || r.Flags != kcdata.UserUnwound|kcdata.UserComplete|kcdata.UserCallersUnsure {
 		t.Errorf("%#x %v %#x %v, want %#x", r.PCs, r.How, r.Flags, r.Err, want)
 	}
 	// The same code of a file that could not be read: callers may be missing.
@@ -61,7 +61,7 @@ func TestInputThatIsNone(t *testing.T) {
 		t.Errorf("without mappings: %#x %#x", r.PCs, r.Flags)
 	}
 	r := p.Unwind(Input{Registers: armRegisters(0x1234, 0, 0)})
-	if len(r.PCs) != 1 || r.Flags != kcdata.UserUnwound|kcdata.UserNoLoadInfo || r.StopAddr != 0x1234 {
+	if len(r.PCs) != 1 || r.Flags != kcdata.UserUnwound|kcdata.UserNoMapping || r.StopAddr != 0x1234 {
 		t.Errorf("a pc in no mapping: %#x %#x %#x", r.PCs, r.Flags, r.StopAddr)
 	}
 }

@@ -1,0 +1,124 @@
+package unwind
+
+import (
+	"errors"
+	"math"
+)
+
+// Code without a table still says where its return address is: whatever path
+// leads from here to the function's ret, the instructions on it put the stack
+// pointer there. C libraries such as musl have no tables at all.
+//
+// The path is followed over the instructions, not run: only what they do to the
+// stack pointer and which registers they pop counts. It cannot be told that a
+// call does not return, so what comes out is believed only if a call instruction
+// lies before the return address.
+
+const (
+	maxSteps = 4096 // instructions looked at for one program counter
+	maxPaths = 256  // branches remembered
+)
+
+// codePath is a way through a function: the stack pointer is then off from the
+// value that register base has now.
+type codePath struct {
+	at    uint64 // link-time
+	base  int    // amd64.sp or amd64.fp
+	off   int64
+	saved [16]savedAt // by DWARF number
+}
+
+// dwarfNumber is DWARF's number of a register by the machine's.
+var dwarfNumber = [16]int{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}
+
+type savedAt struct {
+	base int // 0: not popped
+	off  int64
+}
+
+// pathToRet looks for the path from start to a ret. It goes straight on where it
+// can, and takes branches in the order it met them.
+func pathToRet(v *codeView, start uint64) (codePath, error) {
+	seen := make(map[uint64]bool)
+	paths := []codePath{{at: start, base: amd64.sp}}
+	for n, steps := 0, 0; n < len(paths); n++ {
+		for p := paths[n]; !seen[p.at] && steps < maxSteps; steps++ {
+			seen[p.at] = true
+			in, ok := v.decode(p.at)
+			if !ok {
+				break
+			}
+			if in.kind == insRet {
+				return p, nil
+			}
+			if in.kind == insBranch && len(paths) < maxPaths {
+				other := p
+				other.at = in.target(p.at)
+				paths = append(paths, other)
+			}
+			if !p.step(in) {
+				break
+			}
+		}
+	}
+	if v.err != nil {
+		return codePath{}, v.err
+	}
+	return codePath{}, errNoPath
+}
+
+var errNoPath = errors.New("no way to the end of the function is seen")
+
+// step goes on behind an instruction; false: the path ends.
+func (p *codePath) step(in instruction) bool {
+	from := p.at
+	p.at += uint64(in.next)
+	switch in.kind {
+	case insJump:
+		p.at = in.target(from)
+	case insEnd:
+		return false
+	case insPush:
+		p.off -= 8
+	case insPop:
+		reg := dwarfNumber[in.reg&15]
+		if reg == amd64.sp {
+			return false
+		}
+		if p.saved[reg].base == 0 {
+			p.saved[reg] = savedAt{p.base, p.off}
+		}
+		p.off += 8
+	case insMoveSP:
+		p.off += in.value
+	case insSetSP: // from the frame pointer, while it is the function's own
+		if p.saved[amd64.fp].base != 0 {
+			return false
+		}
+		p.base, p.off = amd64.fp, in.value
+	case insLeave:
+		if p.saved[amd64.fp].base != 0 {
+			return false
+		}
+		p.saved[amd64.fp] = savedAt{amd64.fp, 0}
+		p.base, p.off = amd64.fp, 8
+	}
+	return p.off > math.MinInt32 && p.off < math.MaxInt32
+}
+
+// pathAt is pathToRet at a link-time address, remembered if all of it could be read.
+func (t *Table) pathAt(addr uint64) (codePath, error) {
+	got, ok := t.paths.get(addr)
+	if !ok {
+		v := codeView{t: t}
+		if got.path, got.err = pathToRet(&v, addr); v.err == nil {
+			t.paths.put(addr, got)
+		}
+	}
+	return got.path, got.err
+}
+
+type pathResult struct {
+	path codePath
+	err  error
+}
