@@ -12,8 +12,8 @@ const (
 	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
 	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line as LINUX_CMDLINE, from its memory in the stop; at most 4 KiB
 	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
-	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding
-	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding
+	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding, unless UserKeptToMend
+	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding, unless UserKeptToMend
 	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
 )
 
@@ -43,6 +43,8 @@ const (
 	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of what was copied of the stack
 	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
+	UserTablesMissed  = 1 << 17 // unwinding came to code of a MappingTableMissed: callers may be missing, wherever it ended
+	UserKeptToMend    = 1 << 18 // chain and bytes are in the file for that alone; without tables missed they leave it
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what
@@ -82,11 +84,12 @@ type LinuxUserLink struct {
 
 // Bits of LinuxMapping.Flags.
 const (
-	MappingDeleted  = 1 << 0 // the file has no name any more
-	MappingVDSO     = 1 << 1 // the kernel's own code for user mode
-	MappingAnon     = 1 << 2 // no file: generated code, or a copy
-	MappingInWindow = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
-	MappingSkipped  = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
+	MappingDeleted     = 1 << 0 // the file has no name any more
+	MappingVDSO        = 1 << 1 // the kernel's own code for user mode
+	MappingAnon        = 1 << 2 // no file: generated code, or a copy
+	MappingInWindow    = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
+	MappingSkipped     = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
+	MappingTableMissed = 1 << 5 // a stack led there, and the file's unwind table, or its code, was not read: the reason stands in LINUX_ENRICH_FAILED
 )
 
 // LinuxMapping is one executable mapping of a task.

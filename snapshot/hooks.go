@@ -19,6 +19,7 @@ type hooks struct {
 	reached       func(stage)                    // by the coordinator, before the wake
 	asTaken       bool                           // user stacks and mappings go into the file as the window took them
 	directMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
+	waiting       int                            // in place of maxWaiting
 
 	// Engine trap, asked before the stop: how long a CPU spins between decision
 	// and interrupts off, and in the window before it records.

@@ -9,6 +9,9 @@ import (
 // chainText is said of a stack that no unwind table was asked about.
 const chainText = "by frame pointers alone: callers may be missing"
 
+// missedText is said of a stack that lacks an unwind table, wherever it ended.
+const missedText = "callers may be missing: an unwind table was not read"
+
 // chainOnly reports whether a user stack is a frame-pointer chain and nothing
 // else: a leaf without a frame hides its caller there.
 func chainOnly(t *kcdata.Thread) bool {
@@ -53,7 +56,11 @@ func userNotes(t *kcdata.Thread) []string {
 	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
 		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", count(len(t.User), "frame")))
 	}
-	if w.Flags&kcdata.UserComplete == 0 {
+	const both = kcdata.UserComplete | kcdata.UserTablesMissed
+	switch {
+	case w.Flags&both == both:
+		out = append(out, "user stack: "+missedText)
+	case w.Flags&kcdata.UserComplete == 0:
 		what := "user stack incomplete: "
 		if len(t.User) == 0 {
 			what = "no user stack: "
@@ -83,6 +90,7 @@ func endNotes(flags uint32) []string {
 		{kcdata.UserNoMoreBytes, "no more of it was copied"},
 		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
 		{kcdata.UserAltStack, "its stack pointer is in no stack that is known"},
+		{kcdata.UserTablesMissed, missedText},
 	} {
 		if flags&n.flag != 0 {
 			out = append(out, n.text)
@@ -105,4 +113,5 @@ var userFlagNames = []struct {
 	{kcdata.UserCompat, "compat"}, {kcdata.UserNoMemory, "no_memory"}, {kcdata.UserComplete, "complete"},
 	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
 	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
+	{kcdata.UserTablesMissed, "tables_missed"}, {kcdata.UserKeptToMend, "kept_to_mend"},
 }

@@ -16,7 +16,8 @@ func TestUserNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for flags := range uint32(1 << 14) {
+	for i := range uint32(1 << 15) {
+		flags := i&(1<<14-1) | i>>14*kcdata.UserTablesMissed
 		th := &kcdata.Thread{User: make([]uint64, 256), UserWalk: &kcdata.LinuxUserWalk{Flags: flags}}
 		notes := userNotes(th)
 		has := func(bits uint32) bool { return flags&bits != 0 }
@@ -35,6 +36,8 @@ func TestUserNotes(t *testing.T) {
 			t.Fatalf("flags %#x: %q", flags, notes)
 		case has(kcdata.UserTruncated) != says("cut after 256 frames"):
 			t.Fatalf("flags %#x: %q", flags, notes)
+		case has(kcdata.UserTablesMissed) != says("an unwind table was not read"):
+			t.Fatalf("flags %#x: %q", flags, notes)
 		case has(kcdata.UserComplete) && says("incomplete"):
 			t.Fatalf("flags %#x, complete: %q", flags, notes)
 		case !has(kcdata.UserComplete) && len(notes) == 0:
@@ -50,7 +53,7 @@ func TestUserNotes(t *testing.T) {
 	for n := range seen {
 		_, why, ok := strings.Cut(n, "incomplete: ")
 		if !ok {
-			why = strings.TrimPrefix(n, "user stack by")
+			why = strings.TrimPrefix(strings.TrimPrefix(n, "user stack: "), "user stack by")
 		}
 		if !strings.Contains(string(doc), strings.TrimSpace(why)) {
 			t.Errorf("docs/user-stacks.md does not mention %q", n)

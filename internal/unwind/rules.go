@@ -222,7 +222,7 @@ func (u *unwinder) byFramePointerOf(g *goRow) (*found, *stop) {
 		return nil, noTable(u.pc, errors.New("a change of stacks without a frame pointer"))
 	}
 	if fp == 0 {
-		return nil, complete
+		return nil, u.outermost()
 	}
 	f, end := u.frameRecord(fp, kcdata.UserFrameFP)
 	if end != nil {
