@@ -12,8 +12,8 @@ const (
 	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
 	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line as LINUX_CMDLINE, from its memory in the stop; at most 4 KiB
 	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
-	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding
-	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding
+	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding, unless UserKeptToMend
+	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding, unless UserKeptToMend
 	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
 )
 
@@ -47,6 +47,8 @@ const (
 	UserCallersUnsure = 1 << 14 // in code without unwind information the frame pointer was believed, and nothing proves that it is that function's own: callers may be missing, also where UserComplete is set
 	UserNoMapping     = 1 << 15 // unwinding came to an address that is in no executable mapping
 	UserNoPage        = 1 << 16 // where a page was wanted there is none: memory that was never written to, or is not mapped
+	UserTablesMissed  = 1 << 17 // unwinding came to code of a MappingTableMissed: callers may be missing, wherever it ended
+	UserKeptToMend    = 1 << 18 // chain and bytes are in the file for that alone; without tables missed they leave it
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what
@@ -86,12 +88,13 @@ type LinuxUserLink struct {
 
 // Bits of LinuxMapping.Flags.
 const (
-	MappingDeleted  = 1 << 0 // the file has no name any more
-	MappingVDSO     = 1 << 1 // the kernel's own code for user mode
-	MappingAnon     = 1 << 2 // no file: generated code, or a copy
-	MappingInWindow = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
-	MappingSkipped  = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
-	MappingUnread   = 1 << 5 // with MappingInWindow: what led to the file or its path was not ordinary memory; what is known of them is not all
+	MappingDeleted     = 1 << 0 // the file has no name any more
+	MappingVDSO        = 1 << 1 // the kernel's own code for user mode
+	MappingAnon        = 1 << 2 // no file: generated code, or a copy
+	MappingInWindow    = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
+	MappingSkipped     = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
+	MappingUnread      = 1 << 5 // with MappingInWindow: what led to the file or its path was not ordinary memory; what is known of them is not all
+	MappingTableMissed = 1 << 6 // a stack led there, and the file's unwind table, or its code, was not read: the reason stands in LINUX_ENRICH_FAILED
 )
 
 // LinuxMapping is one executable mapping of a task.

@@ -44,7 +44,7 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	}
 	names := s.newNames()
 	samples := newPlacer(c, names, s.options.Redact)
-	n, err := s.writeTasks(out, c, samples)
+	n, short, err := s.writeTasks(out, c, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,7 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 		return nil, err
 	}
 	res := newResult(c)
+	res.Warnings = append(slices.Clone(res.Warnings), short...)
 	res.Tasks, res.Threads, res.Bytes = n.tasks, n.threads, out.n
 	if c.second != nil {
 		res.Compared, res.Ran = int(c.second.compared), int(c.second.ran)
@@ -70,13 +71,11 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 
 // writeTasks merges the parts by census index. Of each task the parts come
 // together to one container; what is read from /proc after the release is put
-// before its end.
-func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (counts, error) {
-	var n counts
-	e := newEnricher(s.proc, s.newLoadInfo(), s.options.Latency != LatencyOff)
-	u := s.newUnwinder(c.unstopped())
+// before its end. short warns of stacks that lack something.
+func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (n counts, short []kcdata.Warning, err error) {
+	f := s.newFinisher(out, c)
 	list := c.inOrder()
-	var buf []byte // one for all tasks
+	var buf []byte // one for all tasks that need not wait
 	for i := 0; i < len(list); {
 		first := i
 		for i < len(list) && list[i].item.Index == list[first].item.Index {
@@ -101,21 +100,22 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (count
 			}
 		}
 		if err := samples.names.addresses(t); err != nil {
-			return n, err
+			return n, nil, err
 		}
 		t.addFaults()
 		if err := samples.place(t); err != nil {
-			return n, err
+			return n, nil, err
 		}
-		t.insert(t.end, e.items(t, spent))
-		if err := u.task(t); err != nil {
-			return n, err
+		kept, err := f.task(t, spent)
+		if err != nil {
+			return n, nil, err
 		}
-		if err := t.write(out); err != nil {
-			return n, err
+		if kept {
+			buf = nil
 		}
 	}
-	return n, nil
+	err = f.end()
+	return n, f.warnings(), err
 }
 
 // joinParts puts the parts of one task together behind a begin marker, in buf's

@@ -16,7 +16,8 @@
 // side), state (the one word they agree by), census, recheck (the second pass),
 // latency and trace (what it cost, what we did), captured, reconcile, sample and
 // sampled (CPUs that were not stopped), collate, leftout, taskbytes, preempted, enrich,
-// loadinfo, mappings, mapschoice, windowmaps and perfmap (whose code a task runs), names, strings,
+// loadinfo, mappings, mapschoice, windowmaps and perfmap (whose code a task runs), unwind,
+// waiting (files that were late), names, strings,
 // sections, result. procfs_* is the engine that stops nothing.
 //
 // # What it may assume
@@ -58,7 +59,8 @@
 //  5. Nothing is silently lost. A task that was seen and is not in the file
 //     stands in its left_out list with the reason, or, when it ended on its
 //     own, in the count of vanished ones; a CPU that did not come is named; a
-//     truncated stack is marked. What the kernel hides from BPF iterators is
+//     truncated stack is marked, and so is one that lacks an unwind table, with
+//     the file that was not read. What the kernel hides from BPF iterators is
 //     found by comparing with /proc afterwards. Otherwise an absent culprit
 //     looks like innocence.
 //  6. Every shared field has one writer at a time, named where it is declared

@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,22 +53,50 @@ func newEnricher(proc procfs.FS, load *loadInfo, timed bool) *enricher {
 	}
 }
 
-// items gives the KCData to put before the task's end.
-func (e *enricher) items(t *taskBytes, spent cost) []byte {
-	table := strtab.New()
-	text, load := e.read(t)
-	records := load.records(t, table)
-	if need := enrichRoom + load.room(records, table); need > len(e.room) {
-		e.room = make([]byte, need)
-	}
+// task finds out what /proc says of a task and whose code it runs: t.text and
+// t.load.
+func (e *enricher) task(t *taskBytes, spent cost) {
+	text := e.read(t)
 	items := kcdata.NewWriter(e.room)
 	w := &section{ItemWriter: items}
 	e.textItems(w, text)
-	load.write(w, records, table)
 	if e.timed {
 		w.record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, spent))
 	}
-	return items.Written()
+	t.text = bytes.Clone(items.Written())
+}
+
+// again asks the files that were late once more, if the task is still the one that
+// was recorded.
+func (e *enricher) again(t *taskBytes) {
+	if !t.load.late {
+		return
+	}
+	stat := []procfs.File{{Name: "stat", Max: 4096}}
+	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), stat)
+	if stat[0].Err == nil && e.another(stat[0], t) == "" {
+		e.load.fromFiles(t)
+	}
+}
+
+// forgive has what was late since then be asked once more.
+func (e *enricher) forgive(since time.Time) {
+	if e.load != nil {
+		e.load.images.Forgive(since)
+		e.load.forget()
+	}
+}
+
+// items gives the KCData to put before the task's end; good until the next.
+func (e *enricher) items(t *taskBytes) []byte {
+	table := strtab.New()
+	records := t.load.records(t, table)
+	if need := t.load.room(records, table) + len(t.text); need > len(e.room) {
+		e.room = make([]byte, need)
+	}
+	items := kcdata.NewWriter(e.room[copy(e.room, t.text):])
+	t.load.write(&section{ItemWriter: items}, records, table)
+	return e.room[:len(t.text)+len(items.Written())]
 }
 
 // taskText is what /proc said of a task; good until the next. A File without a
@@ -79,9 +109,9 @@ type taskText struct {
 // read reads what /proc says, and looks at the files behind it. A task that has
 // ended, or whose number is another's by now, gets nothing: its start time must
 // be the recorded one.
-func (e *enricher) read(t *taskBytes) (text taskText, load loaded) {
+func (e *enricher) read(t *taskBytes) (text taskText) {
 	if t.linux.Tgid == idleTask {
-		return text, load
+		return text
 	}
 	dir := procfs.TaskDir(int(t.linux.Tgid))
 	kernel := t.linux.Present&kcdata.TaskIsKernel != 0
@@ -99,12 +129,12 @@ func (e *enricher) read(t *taskBytes) (text taskText, load loaded) {
 	}
 	text.why = e.another(text.stat, t)
 	if text.why == "" && !kernel && e.load != nil {
-		load = e.load.task(t, text.maps)
+		e.load.task(t, text.maps)
 	}
 	if n := t.exe.Refused; n > 0 {
-		load.note("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n)
+		t.load.maps = append(t.load.maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
 	}
-	return text, load
+	return text
 }
 
 // readMemory reads cmdline and stat. Where maps hangs, so does cmdline, on the

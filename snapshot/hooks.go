@@ -24,6 +24,7 @@ type hooks struct {
 	asTaken       bool                           // user stacks and mappings go into the file as the window took them
 	directMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
 	throttles     func([]int) map[int]string     // in place of topology.Throttles
+	waiting       int                            // in place of maxWaiting
 
 	// Engine trap, asked before the stop: how long a CPU spins between decision
 	// and interrupts off, and in the window before it records.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,9 @@ func (s *Session) newLoadInfo() *loadInfo {
 // loaded is what was found out of a task beside its mappings.
 type loaded struct {
 	perfMap string
-	notes   []string // "what: reason"
+	maps    []string // "what: reason", of the mappings
+	notes   []string // of their files
+	late    bool     // another time more may be known of these
 }
 
 func (l *loaded) note(format string, args ...any) {
@@ -66,28 +69,42 @@ func (l *loaded) note(format string, args ...any) {
 
 // task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
 // them.
-func (l *loadInfo) task(t *taskBytes, maps procfs.File) (out loaded) {
+func (l *loadInfo) task(t *taskBytes, maps procfs.File) {
 	err := maps.Err
 	if err == nil {
-		err = t.parseMaps(maps, &out)
+		err = t.parseMaps(maps, &t.load)
 	}
 	if err != nil {
 		if !gone(err) {
-			out.note("maps: %v", show.WithoutPath(err))
+			t.load.note("maps: %v", show.WithoutPath(err))
 		}
 		t.maps = t.window.maps
 		if why := t.window.lacks(); why != "" {
-			out.note("maps, as the stop saw them: %s", why)
+			t.load.note("maps, as the stop saw them: %s", why)
 		}
 	}
+	t.load.maps, t.load.notes = t.load.notes, nil
 	t.window.cut(t)
-	if len(t.maps) == 0 {
-		return out
-	}
-	l.buildIDs(t, &out)
-	l.perfMap(t, &out)
-	return out
+	l.fromFiles(t)
 }
+
+// fromFiles asks the files that are mapped, for the first time or again.
+func (l *loadInfo) fromFiles(t *taskBytes) {
+	t.load.notes, t.load.late = nil, false
+	if len(t.maps) == 0 {
+		return
+	}
+	l.buildIDs(t, &t.load)
+	l.perfMap(t, &t.load)
+}
+
+// forget has the files that were late be asked once more.
+func (l *loadInfo) forget() {
+	maps.DeleteFunc(l.known, func(_ fileID, k known) bool { return image.IsTransient(k.err) })
+}
+
+// late says whether the answer to come may be another.
+func late(err error) bool { return image.IsTransient(err) || errors.Is(err, errBudget) }
 
 // buildIDs fills in the build-ids, from the files' ELF notes.
 func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
@@ -105,9 +122,10 @@ func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
 		if m.BuildIDLen > 0 {
 			m.BuildID = slices.Clone(m.LinuxMapping.BuildID[:m.BuildIDLen])
 		}
-		if k.err == nil {
+		if m.Flags &^= kcdata.MappingSkipped; k.err == nil {
 			continue
 		}
+		out.late = out.late || late(k.err)
 		m.Flags |= kcdata.MappingSkipped
 		if skipped++; skipped <= maxReasons {
 			out.note("build-id: %s: %v", m.Path, show.WithoutPath(k.err))

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"io"
+	"slices"
 
 	"stackshot/internal/elfnote"
 	"stackshot/internal/strtab"
@@ -31,7 +32,7 @@ func (l *loaded) records(t *taskBytes, table *strtab.Table) []kcdata.LinuxMappin
 func (l *loaded) room(records []kcdata.LinuxMapping, table *strtab.Table) int {
 	const item = 16 + 16 + 256 // header, padding, definition
 	n := 4*item + len(records)*sizeOfMapping + len(table.Bytes()) + len(l.perfMap)
-	for _, s := range l.notes {
+	for _, s := range slices.Concat(l.maps, l.notes) {
 		n += item + len(s)
 	}
 	return n
@@ -39,7 +40,7 @@ func (l *loaded) room(records []kcdata.LinuxMapping, table *strtab.Table) int {
 
 // write writes the load information.
 func (l *loaded) write(w *section, records []kcdata.LinuxMapping, table *strtab.Table) {
-	for _, s := range l.notes {
+	for _, s := range slices.Concat(l.maps, l.notes) {
 		w.text(kcdata.TypeLinuxEnrichFailed, s)
 	}
 	if len(records) > 0 {

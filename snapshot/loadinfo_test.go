@@ -252,7 +252,7 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 	l := s.newLoadInfo()
 	l.left = 0
 	task := &taskBytes{linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
-	out := l.task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
+	l.task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
 	files := 0
 	for _, m := range task.maps {
 		if m.Inode == 0 {
@@ -263,7 +263,7 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if notes := strings.Join(out.notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
+	if notes := strings.Join(task.load.notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
 		t.Errorf("%d files: %q", files, notes)
 	}
 }
@@ -331,9 +331,10 @@ func TestWindowMappings(t *testing.T) {
 		l := s.newLoadInfo()
 		l.known[fileID{8, 0, 5}] = known{path: "/usr/lib/libc.so.6", build: []byte{1, 2}}
 		task := windowTask(t)
-		out := l.task(task, c.maps)
-		if (len(out.notes) > 0) != (c.maps.Err != nil) {
-			t.Errorf("%v: %q", c.maps.Err, out.notes)
+		l.task(task, c.maps)
+		out := &task.load
+		if (len(out.maps) > 0) != (c.maps.Err != nil) || len(out.notes) > 0 {
+			t.Errorf("%v: %q, %q", c.maps.Err, out.maps, out.notes)
 		}
 		table := strtab.New()
 		records := out.records(task, table)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/testdelay"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -20,6 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testtask.MaybeRun()
+	testdelay.MaybeServe(ServeFiles)
 	runMapper()
 	maybePuppet()
 	maybeSwitcher()

@@ -24,6 +24,7 @@ func (l *loadInfo) perfMap(t *taskBytes, out *loaded) {
 	case err == nil:
 		out.perfMap = path
 	case !gone(err):
+		out.late = out.late || late(err)
 		out.note("perf map: %s: %v", path, show.WithoutPath(err))
 	}
 }

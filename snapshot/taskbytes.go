@@ -20,11 +20,14 @@ type taskBytes struct {
 	exe     kcdata.LinuxTaskExe // zero: not recorded
 	window  windowMaps
 	maps    []kcdata.Mapping // executable mappings, ascending; by enrich
+	load    loaded           // what else enrich found out of them
+	text    []byte           // items; by enrich
 	snap    int              // offset of the TASK_SNAPSHOT's payload; 0: none
 	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *recheck
 	edits   []edit
+	late    bool // files of it were late: it waits for them
 }
 
 // threadAt is where one thread's container lies in body: offsets of payloads,

@@ -9,7 +9,7 @@ import (
 )
 
 // unwindBudget is what reading the unwind tables of all files may cost in one
-// capture; what did not fit is unwound by the frame-pointer chain alone.
+// capture; what did not fit is unwound by frame pointer, and said.
 const unwindBudget = 4 * time.Second
 
 // unwinder makes user stacks of what the stop took of the user side, for one
@@ -18,6 +18,10 @@ type unwinder struct {
 	stacks.Unwinder
 	keep bool  // chain and bytes stay in the file
 	away []int // CPUs that were not stopped
+
+	// What tables were missed in the whole file.
+	files map[fileID]bool
+	short int // stacks that lack some
 }
 
 // newUnwinder is nil where nothing of user stacks is taken.
@@ -31,39 +35,90 @@ func (s *Session) newUnwinder(away []int) *unwinder {
 			Images: s.images, Arch: s.host.arch, Left: unwindBudget,
 			ChainOnly: o.UserStacks == UserStacksFP, Frames: o.UserFrames,
 		},
-		keep: o.KeepStacks, away: away,
+		keep: o.KeepStacks, away: away, files: map[fileID]bool{},
 	}
+}
+
+// unwound are the user stacks of a task, before anything of it has changed.
+type unwound struct {
+	threads []unwoundThread
+	notes   []string // of missed tables, "what: reason"
+	late    bool     // another time fewer may be missed
+}
+
+type unwoundThread struct {
+	at    int                   // of the task's threads
+	walk  *kcdata.LinuxUserWalk // as it is to be
+	items []byte
 }
 
 // task turns what was taken of each of the task's threads into its user stack. The
 // task's mappings are known by then. A thread that runs on a CPU that was not stopped
 // is not where its saved registers say, and its stack changes: it has the stack of
 // its sample, or none.
-func (u *unwinder) task(t *taskBytes) error {
+func (u *unwinder) task(t *taskBytes) (out unwound, err error) {
 	if u == nil {
-		return nil
+		return out, nil
 	}
 	p := u.Process(int(t.linux.Tgid), t.maps)
 	for i := range t.threads {
 		th := &t.threads[i]
-		stale := slices.Contains(u.away, th.onCPU)
-		if !u.keep || stale {
-			for _, raw := range th.user.Raw {
-				t.edits = append(t.edits, edit{off: raw.Off, cut: raw.Len})
-			}
-		}
-		if stale || th.stack || !th.user.Usable() {
+		if u.stale(th) || th.stack || !th.user.Usable() {
 			continue // its own CPU took it, or there is none
 		}
-		stack, err := stacks.Put(u.Thread(p, &th.user))
+		walk, found := *th.user.Walk, th.user
+		found.Walk = &walk
+		items, err := stacks.Put(u.Thread(p, &found))
 		if err != nil {
-			return err
+			return out, err
 		}
-		kcdata.Marshal(t.body[th.user.WalkAt:th.user.WalkAt], th.user.Walk)
+		out.threads = append(out.threads, unwoundThread{i, &walk, items})
+	}
+	if !u.ChainOnly {
+		out.notes, out.late = p.Mark(), p.Late()
+	}
+	return out, nil
+}
+
+func (u *unwinder) stale(th *threadAt) bool { return slices.Contains(u.away, th.onCPU) }
+
+// apply puts the stacks in the place of what they are made of. Where a table was
+// missed that stays too, so that the stack can be mended.
+func (u *unwinder) apply(t *taskBytes, made unwound) {
+	if u == nil {
+		return
+	}
+	kept := make([]bool, len(t.threads))
+	for _, one := range made.threads {
+		th := &t.threads[one.at]
+		kept[one.at] = u.keep
+		if one.walk.Flags&kcdata.UserTablesMissed != 0 {
+			u.short++
+			kept[one.at] = true
+			if !u.keep && len(th.user.Raw) > 0 {
+				one.walk.Flags |= kcdata.UserKeptToMend
+			}
+		}
+		kcdata.Marshal(t.body[th.user.WalkAt:th.user.WalkAt], one.walk)
+		th.user.Walk = one.walk
 		if th.snap > 0 {
 			th.user.Mark(t.body[th.snap:])
 		}
-		t.insert(th.end, stack)
+		t.insert(th.end, one.items)
 	}
-	return nil
+	for i := range t.threads {
+		th := &t.threads[i]
+		if kept[i] || u.keep && !u.stale(th) {
+			continue
+		}
+		for _, raw := range th.user.Raw {
+			t.edits = append(t.edits, edit{off: raw.Off, cut: raw.Len})
+		}
+	}
+	t.load.notes = append(t.load.notes, made.notes...)
+	for _, m := range t.maps {
+		if m.Flags&kcdata.MappingTableMissed != 0 {
+			u.files[fileID{m.DevMajor, m.DevMinor, m.Inode}] = true
+		}
+	}
 }

@@ -43,7 +43,7 @@ func symbolizeCommand() *cobra.Command {
 	z.flags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&z.output, "output", "o", "", "write to `FILE` and leave the other as it is; - for standard output")
-	f.BoolVar(&z.unwind, "unwind", false, "first make the user stacks anew from what take --keep-stacks left in the file")
+	f.BoolVar(&z.unwind, "unwind", false, "first make the user stacks anew from what take left of them in the file: all with --keep-stacks, else those that lack an unwind table")
 	f.DurationVar(&z.timeout, "write-timeout", 10*time.Second, "longest time to wait for the target's file system")
 	return cmd
 }

@@ -26,6 +26,9 @@ func (z *symbolizing) redo(plain []byte, s *kcdata.Snapshot) ([]byte, *kcdata.Sn
 		return nil, nil, err
 	}
 	say(os.Stderr, "unwound %d threads again, %d of them have other frames now", sum.Threads, sum.Changed)
+	if sum.Short > 0 {
+		say(os.Stderr, "callers may still be missing in %d of them: unwind tables were not read", sum.Short)
+	}
 	again, err := kcdata.ParseSnapshot(out)
 	return out, again, err
 }

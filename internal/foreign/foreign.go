@@ -52,6 +52,7 @@ var (
 	ErrTooLarge   = errors.New("too large")
 	ErrOwner      = errors.New("owned by another user")
 	ErrOther      = errors.New("not the file that was meant")
+	ErrGone       = errors.New("the process that reads files has ended")
 )
 
 // RemoteError says which kind of file system ErrRemote is about.

@@ -8,7 +8,7 @@ import (
 
 // handle is what a helper has one file at a time by: a descriptor of this
 // process (local) or of another one (process). Any call may hang. Errors are
-// unix.Errno, and procfs.ErrTimeout or errGone of a process.
+// unix.Errno, and procfs.ErrTimeout or ErrGone of a process.
 type handle interface {
 	// look finds a file, as O_PATH, which does nothing to it.
 	look(root, path string, noFollow bool) (found, error)

@@ -18,8 +18,6 @@ import (
 // processes have mapped, file 1 of the one that reads.
 const window = 1 << 20
 
-var errGone = errors.New("the process that reads files has ended")
-
 // request is one call of a handle, for another process.
 type request struct {
 	Op         op
@@ -202,7 +200,7 @@ func (p *process) call(r request) (a answer, err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		p.bad = procfs.ErrTimeout
 	case err != nil:
-		p.bad = errGone
+		p.bad = ErrGone
 	case a.Errno != 0:
 		return a, a.Errno
 	}

@@ -132,7 +132,7 @@ func TestProcessThatDies(t *testing.T) {
 		_, err := r.ReadAt(make([]byte, 1), 0)
 		return nil, err
 	})
-	wantErr(t, v, err, errGone, path)
+	wantErr(t, v, err, ErrGone, path)
 	if v, err := f.Load(path, whole); err != nil || string(v.([]byte)) != "content" {
 		t.Errorf("the next: %v, %v", v, err)
 	}

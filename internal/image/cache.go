@@ -33,6 +33,7 @@ type Cache struct {
 	recent  *list.List     // by mu; of *entry that are ready, last used first
 	cost    int64          // by mu; of those
 	hung    hung           // by mu
+	answers map[device]int // by mu; of devices that have answered, files late since
 }
 
 // key is a file and what was made of it.
@@ -76,7 +77,7 @@ func (c *Cache) Cost() int64 {
 // it. load runs under the limits of foreign.Files.Load.
 //
 // Errors: ErrNoFile, load's own, which are kept like values, and those of
-// package foreign, which are not.
+// package foreign and of reading, which are not.
 func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	k := key{Key: KeyOf(m), what: what}
 	if m.Flags&kcdata.MappingVDSO != 0 {
@@ -104,6 +105,7 @@ func (c *Cache) find(k key, at []Place) ([]Place, foreign.Stat, error) {
 	for _, p := range at {
 		st, why := c.files.Stat(p.Where)
 		if why == nil {
+			c.NoteAnswer(k.Key)
 			return []Place{p}, st, nil
 		}
 		err = worse(err, why)
@@ -180,10 +182,25 @@ func (c *Cache) remove(e *entry) {
 	c.cost -= e.cost
 }
 
-// loaded tells the callback's own error from those before it.
+// loaded tells the callback's own error from those before it and of reading.
 type loaded struct {
 	value any
 	err   error
+}
+
+// watched remembers the first read that failed: what a callback makes of a file
+// that it could not read says nothing of the file.
+type watched struct {
+	in  io.ReaderAt
+	err error
+}
+
+func (w *watched) ReadAt(p []byte, off int64) (int, error) {
+	n, err := w.in.ReadAt(p, off)
+	if w.err == nil && err != nil && !isFilesFault(err) {
+		w.err = err
+	}
+	return n, err
 }
 
 // fromFile fills an entry from the first place that holds the file.
@@ -205,10 +222,12 @@ func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (an
 				return nil, err
 			}
 			begun.Store(true)
-			value, err := load(r, size)
-			return loaded{value, err}, nil
+			w := &watched{in: r}
+			value, err := load(w, size)
+			return loaded{value, err}, w.err
 		})
 		if err == nil {
+			c.NoteAnswer(e.key.Key)
 			got := v.(loaded)
 			e.value, e.err, e.keep = got.value, got.err, true
 			return

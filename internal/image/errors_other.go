@@ -4,6 +4,7 @@ package image
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 
 	"stackshot/internal/foreign"
@@ -11,6 +12,11 @@ import (
 
 // IsTimeout: nothing hangs, for nothing is read.
 func IsTimeout(error) bool { return false }
+
+// IsTransient: as IsTimeout.
+func IsTransient(error) bool { return false }
+
+func isFilesFault(err error) bool { return errors.Is(err, io.EOF) }
 
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrOther)

@@ -1,6 +1,9 @@
 package image
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // hung remembers what took too long, by device or by key: one dead server
 // costs one wait and not one for each of its files, and a file that takes too
@@ -8,13 +11,19 @@ import "time"
 type hung map[any]hungAt
 
 type hungAt struct {
-	until time.Time
-	err   error
+	since, until time.Time
+	err          error
 }
 
 const (
 	hungFor = 10 * time.Second // it is left alone then
 	maxHung = 256              // a machine with more has forgotten some
+
+	// lateOpens is how many files of a device that has answered may be late, one
+	// after the other without an answer between them, until the device is left
+	// alone: a busy disk is late now and then. One that never answered is left
+	// alone at once.
+	lateOpens = 2
 )
 
 // device is a device's numbers, major and minor.
@@ -44,18 +53,54 @@ func (c *Cache) NoteHung(k Key, what string, opened bool, err error) bool {
 }
 
 func (c *Cache) noteHung(k key, opened bool, err error) bool {
+	if opened {
+		c.NoteAnswer(k.Key)
+	}
 	if !IsTimeout(err) {
 		return false
 	}
-	id := any(k.device())
-	if opened || id == (device{}) { // a device that is not known stands for none
-		id = k
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	id := any(k)
+	if dev := k.device(); !opened && dev != (device{}) && c.late(dev) { // a device that is not known stands for none
+		id = dev
+	}
 	if c.hung == nil || len(c.hung) >= maxHung {
 		c.hung = hung{}
 	}
-	c.hung[id] = hungAt{time.Now().Add(hungFor), err}
+	now := time.Now()
+	c.hung[id] = hungAt{now, now.Add(hungFor), err}
 	return true
+}
+
+// late counts an open of a device that was late, and says whether to leave the
+// device alone. With mu held.
+func (c *Cache) late(dev device) bool {
+	n, answered := c.answers[dev]
+	if answered {
+		c.answers[dev] = n + 1
+	}
+	return !answered || n+1 >= lateOpens
+}
+
+// NoteAnswer remembers that a file of k's device was opened in time.
+func (c *Cache) NoteAnswer(k Key) {
+	if k.device() == (device{}) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers == nil || len(c.answers) >= maxHung {
+		c.answers = map[device]int{}
+	}
+	c.answers[k.device()] = 0
+	delete(c.hung, k.device())
+}
+
+// Forgive has what hung since then be asked once more before its time. A device
+// that is late again is left alone at once.
+func (c *Cache) Forgive(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.hung, func(_ any, h hungAt) bool { return !h.since.Before(since) })
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/elfnote"
 	"stackshot/internal/foreign"
 	"stackshot/internal/procfs"
@@ -272,8 +274,8 @@ func TestCostIsBounded(t *testing.T) {
 	}
 }
 
-// One file that hangs costs one wait; its device is left alone then. What is
-// merely slow says nothing of its device.
+// One file that hangs costs one wait. What is merely slow says nothing of its
+// device.
 func TestHungIsNotWaitedForTwice(t *testing.T) {
 	const limit = 200 * time.Millisecond
 	files := foreign.New(foreign.Options{Limit: limit})
@@ -298,8 +300,104 @@ func TestHungIsNotWaitedForTwice(t *testing.T) {
 	if _, err := c.Load(pid, &m, "other", buildID); err != nil && !errors.Is(err, procfs.ErrTimeout) {
 		t.Error(err)
 	}
-	c.NoteHung(KeyOf(&m), "build-id", false, &procfs.TimeoutError{Path: exe, Limit: limit})
-	if _, err := c.Load(pid, &m, "third", buildID); !errors.Is(err, procfs.ErrTimeout) {
-		t.Errorf("on a hung device: %v", err)
+}
+
+// A device that never answered is left alone after one late open, with all its
+// files; one that has answered after two with no answer between them. Who asks to
+// forgive has each asked once more, and the device that is late again is left alone
+// at once.
+func TestLateDevice(t *testing.T) {
+	files := foreign.New(foreign.Options{Limit: 10 * time.Second})
+	defer files.Close()
+	pid, exe := child(t)
+	m := mappingOf(t, pid, exe)
+	k, slow := KeyOf(&m), &procfs.TimeoutError{Path: exe, Limit: time.Second}
+	var c *Cache
+	late := func(what string) { c.NoteHung(k, what, false, slow) }
+	expect := func(what string, hangs bool) {
+		t.Helper()
+		if _, err := c.Load(pid, &m, what, buildID); errors.Is(err, procfs.ErrTimeout) != hangs || err != nil && !hangs {
+			t.Errorf("%s: %v, should hang: %v", what, err, hangs)
+		}
 	}
+	c = New(files, 0)
+	late("a")
+	expect("b", true)
+
+	c = New(files, 0)
+	expect("first", false)
+	late("a")
+	expect("a", true)
+	expect("b", false) // an answer between
+	late("c")
+	expect("d", false)
+	began := time.Now()
+	late("e")
+	late("f")
+	expect("g", true)
+	c.Forgive(time.Now())
+	expect("g", true)
+	c.Forgive(began)
+	for _, what := range []string{"e", "f", "g"} {
+		if err := c.Hanging(k, what); err != nil {
+			t.Errorf("forgiven, and %v", err)
+		}
+	}
+	if err := c.Hanging(k, "a"); err == nil {
+		t.Error("what hung before is forgiven too")
+	}
+	late("g")
+	expect("h", true)
+	c.Forgive(began)
+	expect("h", false)
+	late("i")
+	expect("j", false)
+	late("k")
+	late("l")
+	c.NoteAnswer(k) // of one that was asked before
+	expect("m", false)
+}
+
+// A read that failed says nothing of the file, whatever the callback makes of it:
+// it is not kept. The end of the file is not such a failure.
+func TestFailedReadIsNotKept(t *testing.T) {
+	files := foreign.New(foreign.Options{Limit: 10 * time.Second})
+	defer files.Close()
+	pid, exe := child(t)
+	m := mappingOf(t, pid, exe)
+	c := New(files, 0)
+	for _, swallow := range []bool{true, false} {
+		what := fmt.Sprint("swallowed ", swallow)
+		first := true
+		load := func(r io.ReaderAt, size int64) (any, error) {
+			if first {
+				first = false
+				failing := r.(*watched)
+				failing.in = failingReader{failing.in}
+			}
+			b := make([]byte, 64)
+			if _, err := r.ReadAt(b, 0); err != nil && !swallow {
+				return nil, fmt.Errorf("header: %w", err)
+			}
+			if _, err := r.ReadAt(b, size); err != io.EOF {
+				return nil, fmt.Errorf("behind the end: %w", err)
+			}
+			return string(b[:4]), nil
+		}
+		if v, err := c.Load(pid, &m, what, load); !errors.Is(err, unix.EIO) || v != nil {
+			t.Errorf("%s: %v, %v", what, v, err)
+		}
+		if v, err := c.Load(pid, &m, what, load); err != nil || v != "\x7fELF" {
+			t.Errorf("%s, again: %v, %v", what, v, err)
+		}
+	}
+}
+
+type failingReader struct{ io.ReaderAt }
+
+func (f failingReader) ReadAt(p []byte, off int64) (int, error) {
+	if off == 0 {
+		return 0, unix.EIO
+	}
+	return f.ReaderAt.ReadAt(p, off)
 }

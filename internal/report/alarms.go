@@ -30,6 +30,7 @@ func (v *view) alarms() []string {
 		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", ranges(v.absent, 12)))
 	}
 	out = append(out, v.leftOut()...)
+	out = append(out, v.missedTables()...)
 	for i, w := range v.s.Warnings {
 		if i == 2*alarmLimit {
 			out = append(out, fmt.Sprintf("and %s", count(len(v.s.Warnings)-i, "more warning")))

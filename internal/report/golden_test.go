@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 				}
 				golden.Want(t, "testdata/"+st.name+".folded", folded.Bytes())
 			}
-			if st.o.Width == 0 && st.name != "dead_nfs_server" && st.name != "thread_pool" {
+			if st.o.Width == 0 && st.name != "dead_nfs_server" && st.name != "thread_pool" && st.name != "slow_disk" {
 				golden.Want(t, "testdata/"+st.name+".json", js.Bytes())
 			}
 		})

@@ -51,6 +51,7 @@ var mappingFlagNames = []struct {
 }{
 	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
 	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"}, {kcdata.MappingUnread, "unread"},
+	{kcdata.MappingTableMissed, "table_missed"},
 }
 
 // jsonUserStack is userStack with how each frame was found.

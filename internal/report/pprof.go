@@ -111,7 +111,7 @@ func (t *threadView) userDoubt() string {
 	switch {
 	case len(t.User) == 0:
 		return ""
-	case chainOnly(t.Thread), w != nil && w.Flags&kcdata.UserCallersUnsure != 0:
+	case chainOnly(t.Thread), w != nil && w.Flags&(kcdata.UserCallersUnsure|kcdata.UserTablesMissed) != 0:
 		return "callers_may_be_missing"
 	case w != nil && w.Flags&kcdata.UserComplete == 0:
 		return "incomplete"

@@ -20,6 +20,7 @@ var stories = []struct {
 	{"nasty_names", nastyNames, Options{}},
 	{"user_stacks", userStacks, Options{Skipped: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}},
 	{"thread_pool", threadPool, Options{}},
+	{"slow_disk", slowDisk, Options{}},
 	{"frame_pointers", framePointers, Options{}},
 }
 

@@ -13,6 +13,9 @@ const chainText = "by frame pointers alone: callers may be missing"
 // that it is the function's own.
 const guessText = "in part by frame pointers: callers may be missing"
 
+// missedText is said of a stack that lacks a table, wherever it ended.
+const missedText = "an unwind table was not read"
+
 // chainOnly reports whether a user stack is a frame-pointer chain and nothing
 // else: a leaf without a frame hides its caller there.
 func chainOnly(t *kcdata.Thread) bool {
@@ -58,7 +61,11 @@ func userNotes(t *kcdata.Thread) []string {
 	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
 		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", count(len(t.User), "frame")))
 	}
-	if w.Flags&kcdata.UserComplete == 0 {
+	const both = kcdata.UserComplete | kcdata.UserTablesMissed
+	switch {
+	case w.Flags&both == both && len(t.User) > 0:
+		out = append(out, "user stack: callers may be missing: "+missedText)
+	case w.Flags&kcdata.UserComplete == 0:
 		what := "user stack incomplete: "
 		if len(t.User) == 0 {
 			what = "no user stack: "
@@ -93,6 +100,7 @@ func endNotes(flags uint32) []string {
 		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
 		{kcdata.UserNoMapping, "it leads to an address in no executable mapping"},
 		{kcdata.UserAltStack, "its stack pointer is in no stack that is known"},
+		{kcdata.UserTablesMissed, missedText},
 	} {
 		if flags&n.flag != 0 {
 			out = append(out, n.text)
@@ -116,4 +124,5 @@ var userFlagNames = []struct {
 	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
 	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
 	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserNoPage, "no_page"},
+	{kcdata.UserTablesMissed, "tables_missed"}, {kcdata.UserKeptToMend, "kept_to_mend"},
 }

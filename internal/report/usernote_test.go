@@ -16,7 +16,7 @@ func TestUserNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for flags := range uint32(1 << 17) {
+	for flags := range uint32(1 << 18) {
 		th := &kcdata.Thread{User: make([]uint64, 256), UserWalk: &kcdata.LinuxUserWalk{Flags: flags}}
 		notes := userNotes(th)
 		has := func(bits uint32) bool { return flags&bits != 0 }
@@ -35,6 +35,8 @@ func TestUserNotes(t *testing.T) {
 			t.Fatalf("flags %#x: %q", flags, notes)
 		case has(kcdata.UserTruncated) != says("cut after 256 frames"):
 			t.Fatalf("flags %#x: %q", flags, notes)
+		case has(kcdata.UserTablesMissed) != says(missedText):
+			t.Fatalf("flags %#x: %q", flags, notes)
 		case has(kcdata.UserComplete) && says("incomplete"):
 			t.Fatalf("flags %#x, complete: %q", flags, notes)
 		case !has(kcdata.UserComplete) && len(notes) == 0:
@@ -50,7 +52,7 @@ func TestUserNotes(t *testing.T) {
 	for n := range seen {
 		_, why, ok := strings.Cut(n, "incomplete: ")
 		if !ok {
-			why = strings.TrimPrefix(n, "user stack ")
+			why = strings.TrimPrefix(strings.TrimPrefix(n, "user stack: "), "user stack ")
 		}
 		if !strings.Contains(string(doc), strings.TrimSpace(why)) {
 			t.Errorf("docs/user-stacks.md does not mention %q", n)
@@ -115,7 +117,7 @@ func TestUserWordsAreComplete(t *testing.T) {
 	for _, f := range userFlagNames {
 		named |= f.flag
 	}
-	if named != 1<<17-1 {
+	if named != 1<<19-1 {
 		t.Errorf("flags %#x are named", named)
 	}
 }

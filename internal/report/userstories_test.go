@@ -57,6 +57,29 @@ func (w *world) again(a uint64) uint64 {
 	return a + 8
 }
 
+// slowDisk: two servers of which the C library was not read in time, and six
+// other files; one stack came to its end by other tables, one did not, one is whole.
+func slowDisk() *kcdata.Snapshot {
+	w := newWorld(2)
+	for i := range uint32(2) {
+		t := w.task(900+i, "server")
+		w.maps(t, server, 0)
+		w.maps(t, libc, kcdata.MappingTableMissed)
+		t.EnrichFailed = []string{"unwind table: " + libc + ": read hangs: no answer in 500ms"}
+		for _, flags := range []uint32{whole | kcdata.UserTablesMissed, short | kcdata.UserTablesMissed, whole} {
+			th := w.calls(t, in(w.thread(t, "worker", stateInterruptible, minute, futex...), 202), flags, popping[0], popping[2])
+			if flags&kcdata.UserTablesMissed != 0 {
+				th.UserWalk.Flags |= kcdata.UserKeptToMend
+				th.UserBytes = []kcdata.UserBytes{{Addr: 0x7ffc0000, Data: []byte("secret")}}
+			}
+		}
+		for n := range 3 {
+			w.maps(t, fmt.Sprintf("/opt/app/plugin\x1b%d-%d.so", i, n), kcdata.MappingTableMissed)
+		}
+	}
+	return w.done()
+}
+
 // userStacks: one of each kind of frame, and of each way to fall short.
 func userStacks() *kcdata.Snapshot {
 	w := newWorld(2)

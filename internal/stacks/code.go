@@ -18,14 +18,13 @@ const codeBlock = 16 << 10
 type codeReader struct {
 	size int64
 	file io.ReaderAt                // set while the tables are made, by the one goroutine that makes them
-	from atomic.Pointer[codeSource] // by Unwinder.table
+	from atomic.Pointer[codeSource] // by Process.table
 }
 
 // codeSource is a mapping of the file, and on whose account it is read.
 type codeSource struct {
-	u   *Unwinder
-	pid int
-	m   kcdata.Mapping
+	p *Process
+	m *kcdata.Mapping
 }
 
 // ReadAt reads the code, as io.ReaderAt says.
@@ -53,17 +52,23 @@ func (c *codeReader) ReadAt(b []byte, off int64) (n int, err error) {
 // block reads a block; the last one of a file is shorter.
 func (c *codeReader) block(i int64) ([]byte, error) {
 	f := c.from.Load()
-	if f == nil || f.u.Left <= 0 {
-		return nil, fmt.Errorf("code at %#x: not read: the time for unwind tables is spent", i*codeBlock)
+	if f == nil {
+		return nil, fmt.Errorf("code at %#x: nobody maps it", i*codeBlock)
+	}
+	u := f.p.u
+	if u.Left <= 0 {
+		f.p.miss(f.m, errSpent)
+		return nil, fmt.Errorf("code at %#x: not read: %w", i*codeBlock, errSpent)
 	}
 	began := time.Now()
-	v, err := f.u.Images.Load(f.pid, &f.m, fmt.Sprintf("code %d", i), func(r io.ReaderAt, size int64) (any, error) {
+	v, err := u.Images.Load(f.p.pid, f.m, fmt.Sprintf("code %d", i), func(r io.ReaderAt, size int64) (any, error) {
 		b := make(keptCode, max(0, min(codeBlock, size-i*codeBlock)))
 		_, err := io.ReadFull(io.NewSectionReader(r, i*codeBlock, int64(len(b))), b)
 		return b, err
 	})
-	f.u.Left -= time.Since(began)
+	u.Left -= time.Since(began)
 	if err != nil {
+		f.p.miss(f.m, err)
 		return nil, err
 	}
 	return v.(keptCode), nil

@@ -57,7 +57,7 @@ func unwinderFor(t *testing.T, images *image.Cache) *Unwinder {
 // kept is what a session keeps of it.
 func kept(t *testing.T, u *Unwinder, m *kcdata.Mapping) *keptTable {
 	t.Helper()
-	if u.table(os.Getpid(), m) == nil {
+	if _, table := u.Process(os.Getpid(), []kcdata.Mapping{*m}).find(m.Start); table == nil {
 		t.Fatalf("no table of %s", m.Path)
 	}
 	v, err := u.Images.Load(os.Getpid(), m, "unwind", func(io.ReaderAt, int64) (any, error) {
@@ -98,7 +98,8 @@ func TestCodeReadsAsTheFile(t *testing.T) {
 	}
 }
 
-// Without time nothing is read, and that is not remembered.
+// Without time nothing is read, and that is not remembered. Whose stack needed it is:
+// it is marked, and its mapping named.
 func TestCodeWithinItsTime(t *testing.T) {
 	u := unwinderFor(t, nil)
 	m, file := ownCode(t)
@@ -107,6 +108,10 @@ func TestCodeWithinItsTime(t *testing.T) {
 	b := make([]byte, 16)
 	if n, err := k.code.ReadAt(b, int64(m.Offset)); n != 0 || err == nil || !strings.Contains(err.Error(), "spent") {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+	p := k.code.from.Load().p
+	if notes := p.Mark(); !p.short || !p.Late() || p.maps[0].Flags&kcdata.MappingTableMissed == 0 || len(notes) != 1 || !strings.Contains(notes[0], m.Path) {
+		t.Errorf("short %v, late %v, notes %q, %+v", p.short, p.Late(), notes, p.maps[0])
 	}
 	next := unwinderFor(t, u.Images)
 	kept(t, next, &m)

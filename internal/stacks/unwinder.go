@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"stackshot/internal/image"
@@ -29,13 +30,14 @@ func (u *Unwinder) allowance() *unwind.Work {
 }
 
 // Thread makes the stack of one thread of a process, and says in f.Walk how it went.
-func (u *Unwinder) Thread(p *unwind.Process, f *Found) unwind.Result {
+func (u *Unwinder) Thread(p *Process, f *Found) unwind.Result {
 	var r unwind.Result
 	w := f.Walk
-	if u.ChainOnly || p.Find == nil {
-		r = p.Chain(f.input(u.Frames))
+	p.short = false
+	if u.ChainOnly || p.code.Find == nil {
+		r = p.code.Chain(f.input(u.Frames))
 	} else {
-		r = p.Unwind(f.input(u.Frames))
+		r = p.code.Unwind(f.input(u.Frames))
 		w.Flags = w.Flags&^kcdata.UserTruncated | kcdata.UserUnwound
 	}
 	w.Flags |= r.Flags
@@ -43,7 +45,8 @@ func (u *Unwinder) Thread(p *unwind.Process, f *Found) unwind.Result {
 		w.Flags |= kcdata.UserAltStack
 	}
 	w.Frames = uint32(len(r.PCs))
-	if r.StopAddr != 0 || w.Flags&kcdata.UserComplete != 0 {
+	// Where an earlier unwinding ended says nothing of this one.
+	if r.StopAddr != 0 || w.Flags&(kcdata.UserComplete|kcdata.UserUnwound) != 0 {
 		w.StopAddr = r.StopAddr
 	}
 	return r
@@ -66,58 +69,47 @@ func Put(r unwind.Result) ([]byte, error) {
 	return w.Written(), err
 }
 
-// Process is a task's code; maps ascend. Without mappings nothing is known of it. pid is its
-// number if it may live on this machine, else 0. Tables are asked for when a stack
-// leads there.
-func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *unwind.Process {
-	p := &unwind.Process{Arch: u.Arch, Work: u.allowance()}
-	if len(maps) == 0 {
-		return p
+// PutNotes writes what Mark said, as it stands in a task's container.
+func PutNotes(notes []string) ([]byte, error) {
+	size := 0
+	for _, s := range notes {
+		size += 1<<10 + len(s) // item, definition, padding
 	}
-	tables := map[*kcdata.Mapping]*unwind.Table{}
-	p.Find = func(pc uint64) (*kcdata.Mapping, *unwind.Table) {
-		m, ok := kcdata.FindMapping(maps, pc)
-		if !ok {
-			return nil, nil
+	w := kcdata.NewWriter(make([]byte, size))
+	for _, s := range notes {
+		s = strings.ReplaceAll(s, "\x00", "")
+		if err := w.DefineLen(kcdata.TypeLinuxEnrichFailed, len(s)+1); err != nil {
+			return nil, err
 		}
-		table, asked := tables[m]
-		if !asked {
-			table = u.table(pid, m)
-			tables[m] = table
+		if err := w.String(kcdata.TypeLinuxEnrichFailed, s); err != nil {
+			return nil, err
 		}
-		return m, table
 	}
-	return p
+	return w.Written(), nil
 }
 
-// table is the unwind table of a mapping's file; nil: there is none to be had.
-func (u *Unwinder) table(pid int, m *kcdata.Mapping) *unwind.Table {
-	if m.Flags&kcdata.MappingVDSO == 0 && !image.MappedFile(m) || u.Left <= 0 {
-		return nil
-	}
-	began := time.Now()
-	v, err := u.Images.Load(pid, m, "unwind", loadTable)
-	u.Left -= time.Since(began)
-	if err != nil {
-		return nil
-	}
-	k := v.(*keptTable)
-	k.code.from.Store(&codeSource{u, pid, *m})
-	return k.Table
-}
-
-// keptTable is a table that lives on when its file is closed.
-type keptTable struct {
-	*unwind.Table
-	code *codeReader
-}
-
+// loadTable makes a keptTable of a file. One that is no ELF file, or of another
+// architecture, was read all the same: its table is nil.
 func loadTable(r io.ReaderAt, size int64) (any, error) {
 	code := &codeReader{size: size, file: r}
 	t, err := unwind.NewTable(code, size)
 	if err != nil {
-		return nil, err
+		return &keptTable{}, nil
 	}
 	code.file = nil
 	return &keptTable{t, code}, nil
+}
+
+// keptTable is a table that lives on when its file is closed.
+type keptTable struct {
+	*unwind.Table // nil: the file holds none
+	code          *codeReader
+}
+
+// Cost is for the cache.
+func (k *keptTable) Cost() int64 {
+	if k.Table == nil {
+		return 0
+	}
+	return k.Table.Cost()
 }

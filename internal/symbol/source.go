@@ -163,6 +163,9 @@ func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, imag
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
 				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
 			})
+			if err == nil {
+				r.cache.NoteAnswer(j.key)
+			}
 			if err == nil || r.cache.NoteHung(j.key, whatNames, opened, err) {
 				return got, p, err // if it hangs, the others are the same file
 			}

@@ -27,4 +27,8 @@
 //  4. The stack is never scanned for what looks like a return address.
 //  5. A file is data of somebody else: every length and count is checked, sizes
 //     are bounded, and every loop ends.
+//  6. A file that was not read is not one without tables. Its code goes by frame
+//     pointer, for want of better; UserTablesMissed is set, and neither a frame
+//     pointer nor a return address of 0 is an outermost frame from then on: what is
+//     taken for one may be any register. A table's own mark still is.
 package unwind

@@ -33,7 +33,7 @@ func (u *unwinder) aboveStart(g *goRow) (*found, *stop) {
 	ret, _ := f.regs.get(u.arch.pc)
 	m, t := u.p.Find(ret)
 	if t == nil {
-		return nil, complete
+		return nil, u.outermost()
 	}
 	addr, _ := t.AddrOf(ret - m.Start + m.Offset)
 	if t.inGo(addr-1) || !u.called(ret) {
@@ -72,7 +72,7 @@ func (u *unwinder) byFramePointerOf(g *goRow) (*found, *stop) {
 		return nil, noTable(u.pc, errors.New("a change of stacks without a frame pointer"))
 	}
 	if fp == 0 {
-		return nil, complete
+		return nil, u.outermost()
 	}
 	f, end := u.frameRecord(fp, kcdata.UserFrameFP)
 	if end != nil {

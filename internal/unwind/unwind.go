@@ -22,6 +22,10 @@ type Process struct {
 	// read.
 	Find func(pc uint64) (*kcdata.Mapping, *Table)
 
+	// Missed says whether something of a file that the stack at hand asked for,
+	// its table or a piece of its code, was not read: rule 6. nil: never.
+	Missed func() bool
+
 	Work *Work // shared by the processes of a capture; nil: no limit
 }
 
@@ -59,6 +63,20 @@ func noMemory(addr uint64) *stop {
 func noTable(pc uint64, err error) *stop {
 	return &stop{kcdata.UserNoUnwindTable, pc, err}
 }
+
+// missed is the Process's Missed.
+func (u *unwinder) missed() bool { return u.p.Missed != nil && u.p.Missed() }
+
+// outermost is the end that a frame pointer or return address of 0 is, which says
+// nothing where a register or a word was taken for one for want of a table.
+func (u *unwinder) outermost() *stop {
+	if u.missed() {
+		return &stop{kcdata.UserTablesMissed, u.pc, errMissed}
+	}
+	return complete
+}
+
+var errMissed = errors.New("0 is the end of the stack only if the code that led there is known, and that was not read")
 
 // unwinder is the state of one Unwind. Used by one goroutine.
 type unwinder struct {
@@ -137,12 +155,23 @@ func (u *unwinder) walk(most int) Result {
 			end = &stop{flag: kcdata.UserTruncated}
 		}
 		if end != nil {
-			res.Flags |= u.flags | end.flag
+			res.Flags |= u.flags | u.endFlags(end)
 			res.StopAddr, res.Err = end.addr, end.err
 			return res
 		}
 		res.PCs, res.How = append(res.PCs, u.pc), append(res.How, above.how)
 	}
+}
+
+// endFlags are those of an end: where a table was missed, that is why none led on.
+func (u *unwinder) endFlags(end *stop) uint32 {
+	switch {
+	case !u.missed():
+		return end.flag
+	case end.flag == kcdata.UserNoUnwindTable:
+		return kcdata.UserTablesMissed
+	}
+	return end.flag | kcdata.UserTablesMissed
 }
 
 // enter makes the frame above the one at hand, if it can be one.
@@ -152,7 +181,7 @@ func (u *unwinder) enter(above *found) *stop {
 		return noTable(u.pc, errors.New("the return address is not known"))
 	}
 	if pc == 0 {
-		return complete
+		return u.outermost()
 	}
 	pc = u.arch.stripped(pc, u.mapped)
 	if !u.mapped(pc) {
@@ -195,7 +224,7 @@ func (u *unwinder) above() (*found, *stop) {
 		return nil, &stop{kcdata.UserNoMapping, u.pc, fmt.Errorf("%#x is in no executable mapping", u.pc)}
 	}
 	if t == nil {
-		if m.Path != "" && m.Flags&kcdata.MappingAnon == 0 {
+		if m.Path != "" && m.Flags&kcdata.MappingAnon == 0 && !u.missed() {
 			u.flags |= kcdata.UserNoUnwindTable
 		}
 		return u.guess()
@@ -230,7 +259,7 @@ func (u *unwinder) byFramePointer() (*found, *stop) {
 		return nil, end
 	}
 	if fp == 0 {
-		return nil, complete
+		return nil, u.outermost()
 	}
 	if sp, ok := u.regs.get(u.arch.sp); fp%8 != 0 || ok && fp < sp {
 		return nil, noTable(u.pc, fmt.Errorf("%#x is no frame pointer", fp))

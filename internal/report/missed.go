@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"stackshot/kcdata"
+)
+
+// missedTables says whose unwind tables were wanted and not read, how many user
+// stacks lack them, and what helps.
+func (v *view) missedTables() []string {
+	type file struct {
+		path         string
+		major, minor uint32
+		inode        uint64
+	}
+	files := map[file]bool{}
+	stacks, kept := 0, 0
+	for _, t := range v.s.Tasks {
+		for i := range t.Mappings {
+			if m := &t.Mappings[i]; m.Flags&kcdata.MappingTableMissed != 0 {
+				files[file{m.Path, m.DevMajor, m.DevMinor, m.Inode}] = true
+			}
+		}
+		for _, th := range t.Threads {
+			if th.UserWalk != nil && th.UserWalk.Flags&kcdata.UserTablesMissed != 0 {
+				stacks++
+				kept += min(1, len(th.UserBytes)+len(th.UserChain))
+			}
+		}
+	}
+	if len(files)+stacks == 0 {
+		return nil
+	}
+	var names []string
+	for f := range files {
+		names = append(names, Clean(path.Base(f.path)))
+	}
+	slices.Sort(names)
+	if more := len(names) - alarmLimit; more > 0 {
+		names = append(names[:alarmLimit], fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("unwind tables of %s were not read", count(len(files), "file"))
+	if len(names) > 0 {
+		text += " (" + strings.Join(names, ", ") + ")"
+	}
+	text += fmt.Sprintf(": callers may be missing in %s", count(stacks, "user stack"))
+	if kept > 0 {
+		text += "; `stackshot symbolize --unwind FILE` makes them anew, from the stacks' bytes, which stay in the file for that and may hold secrets"
+	}
+	return []string{text}
+}
