@@ -413,7 +413,7 @@ type LinuxThread struct {
 	NormalPrio     int32  `kc:"normal_prio"`
 	RtPriority     uint32 `kc:"rt_priority"`
 	Nice           int32  `kc:"nice"`
-	KstackErr      int32  `kc:"kstack_err"`   // errno of the unwinder, 0: none
+	KstackErr      int32  `kc:"kstack_err"`   // errno of the unwinder, 0: none; EBUSY: it was running, on a CPU that was not stopped or is our own
 	KstackDepth    uint32 `kc:"kstack_depth"` // frames in the stack item
 	ExitCode       int32  `kc:"exit_code"`
 	StartTime      uint64 `kc:"start_time"`       // CLOCK_MONOTONIC, ns

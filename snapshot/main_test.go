@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	testtask.MaybeRun()
 	runMapper()
 	maybePuppet()
+	maybeSwitcher()
 	holdBudget = slow(holdBudget)
 	os.Exit(m.Run())
 }

@@ -29,6 +29,7 @@ typedef _Bool bool;
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
 enum { BPF_F_MMAPABLE = 1u << 10 };
 enum { PIDTYPE_PGID = 2, PIDTYPE_SID = 3 };
+enum { EBUSY_ = 16 };
 enum { PF_IDLE_ = 0x2, PF_EXITING_ = 0x4, PF_IO_WORKER_ = 0x10, PF_USER_WORKER_ = 0x4000, PF_KTHREAD_ = 0x00200000 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -170,13 +170,34 @@ struct thread_record {
 // padding. Known to the verifier, not to the compiler.
 #define THREAD_ROOM (sizeof(struct thread_head) + sizeof(struct kc_header) + 8 + cfg_stack_bytes)
 
+// runs_elsewhere: nobody can unwind a thread that runs on another CPU. The kernel
+// refuses it by ORC on x86 alone (unwind_start); arm64 and x86's frame pointers
+// follow what the thread had saved when it last gave its CPU back, and what has been
+// written over it since.
+static __always_inline bool runs_elsewhere(struct task_struct *t)
+{
+	return task_on_cpu(t) && t != bpf_get_current_task_btf();
+}
+
+// ran_since: it has given its CPU back since the head was filled, and what was
+// unwound meanwhile is of no one moment. It counts the switch before it is off.
+static __always_inline bool ran_since(struct task_struct *t, struct linux_thread *was)
+{
+	return t->nvcsw + t->nivcsw != was->nvcsw + was->nivcsw;
+}
+
 // record_stack unwinds into the record and gives the bytes of the stack item,
-// 0 where there is no stack. Frames are leaf first. The kernel unwinds no task
-// that runs on another CPU (0 frames), and a zombie's stack is gone (-EFAULT).
+// 0 where there is no stack. Frames are leaf first. A thread that runs on a CPU
+// that was not stopped has none (EBUSY), but what a sample of that CPU says; a
+// zombie's stack is gone (EFAULT).
 static __noinline u32 record_stack(struct thread_record *rec, struct task_struct *t)
 {
 	struct linux_thread *lx = &rec->head.lx.v;
-	long got = bpf_get_task_stack(t, rec->frames, cfg_stack_bytes, 0);
+	long got = -EBUSY_;
+	if (!runs_elsewhere(t))
+		got = bpf_get_task_stack(t, rec->frames, cfg_stack_bytes, 0);
+	if (runs_elsewhere(t) || ran_since(t, lx))
+		got = -EBUSY_;
 	if (got <= 0) {
 		lx->kstack_err = -got;
 		return 0;

@@ -9,6 +9,9 @@ import (
 	"stackshot/kcdata"
 )
 
+// ranMeanwhile is what kstack_err says of a thread that ran while it was recorded: EBUSY.
+const ranMeanwhile = 16
+
 // stackNote says why a thread has no stack, or what kind of stack it has, and
 // whether its frames are worth showing.
 func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) {
@@ -26,6 +29,8 @@ func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) 
 		return "no stack: its CPU was not stopped", false
 	case l.Present&kcdata.ThreadUserMode != 0 && st.class.wantsCPU():
 		return "in user mode", false
+	case l.KstackErr == ranMeanwhile:
+		return "no stack: it was running", false
 	case l.KstackErr != 0:
 		return "no stack: the unwinder failed, " + errnoName(l.KstackErr), false
 	case t.Wchan != "" && t.Wchan != "0":

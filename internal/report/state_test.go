@@ -76,3 +76,21 @@ func TestColorOnlyAddsColor(t *testing.T) {
 		}
 	}
 }
+
+// TestThreadThatRan: whom the recorder found running has no stack, and the report
+// says so; on a CPU that was not stopped it says that.
+func TestThreadThatRan(t *testing.T) {
+	w := newWorld(2)
+	w.s.CPUs[1].Flags = kcdata.CPULeft
+	w.thread(w.task(700, "comes"), "comes", stateInterruptible, 0).Linux.KstackErr = ranMeanwhile
+	w.onCPU(w.thread(w.task(701, "stays"), "stays", 0, 0), 1).Linux.KstackErr = ranMeanwhile
+	var b bytes.Buffer
+	if err := Text(&b, w.done(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"no stack: it was running\n", "no stack: its CPU was not stopped\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

@@ -36,7 +36,8 @@ var Quick = []Column{
 }
 
 // All are all machines: every kernel with 2 and 8 CPUs, every layout on one
-// kernel that stops with interrupts on (6.12) and one that does with them off.
+// kernel that stops with interrupts on (6.12) and one that does with them off;
+// on arm64 its own, and the one in which a CPU runs on, for its unwinder differs.
 func All() []Column {
 	var all []Column
 	for _, t := range Tracks {
@@ -52,7 +53,7 @@ func All() []Column {
 			}
 		}
 	}
-	return append(all, Column{"arm64", "6.12", "biglittle", 0})
+	return append(all, Column{"arm64", "6.12", "biglittle", 0}, Column{"arm64", "6.12", "isolcpus", 0})
 }
 
 // whole are the columns that run every test; a layout runs those of Matrix.Narrow.

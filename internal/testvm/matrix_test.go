@@ -79,6 +79,9 @@ func TestColumns(t *testing.T) {
 		}
 		seen[c.Arch+c.Track+c.Layout] = true
 	}
+	if !seen["arm646.12isolcpus"] {
+		t.Error("no column of arm64 with a CPU that is not stopped")
+	}
 	for _, track := range Tracks {
 		if !seen[track.Arch+track.Name] {
 			t.Errorf("no column for %+v", track)
