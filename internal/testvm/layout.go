@@ -37,6 +37,7 @@ var Layouts = []Layout{
 	{Name: "kptr", What: "kernel.kptr_restrict=2", CPUs: 2, Setup: wire.Setup{Sysctl: map[string]string{"kernel/kptr_restrict": "2"}}},
 	{Name: "nofifo", What: "SCHED_FIFO refused: no CAP_SYS_NICE, RLIMIT_RTPRIO 0", CPUs: 2, Setup: wire.Setup{NoFIFO: true}},
 	{Name: "lockdown", What: "lockdown=confidentiality: no BPF, no tracefs", CPUs: 2, Append: "lockdown=confidentiality"},
+	{Name: "jiffies", What: "2 CPUs whose clock is the tick", Arch: "amd64", CPUs: 2, Append: "nohz=off highres=off clocksource=jiffies"},
 	{Name: "biglittle", What: "8 CPUs in two clusters with capacities 1024 and 446", Arch: "arm64", CPUs: 8,
 		Topology: "sockets=1,clusters=2,cores=4,threads=1", CPU: "cortex-a57", BigLittle: true},
 }

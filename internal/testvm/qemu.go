@@ -85,14 +85,17 @@ func (e emulator) args(c *Config, dtb string) []string {
 }
 
 // commandLine lets a panic end the guest at once (panic=-1, with -no-reboot). On
-// amd64 nothing may doubt the TSC, as the clocksource watchdog does of a CPU that
-// waited for its turn: from then on the kernel reads another clock, by an
-// instruction that it patches, and QEMU goes on executing the breakpoint that stood
-// there meanwhile.
+// amd64 the kernel patches instructions that other CPUs run, by a breakpoint that
+// stands there meanwhile, and QEMU may go on executing that. So nothing may doubt the
+// TSC, as the clocksource watchdog does of a CPU that waited for its turn: the kernel
+// then reads another clock, by an instruction that it patches. And sched_switch is
+// hooked from before there is a second CPU, by the event and by what notes the names
+// of its tasks: from the second hook on the kernel calls all of them by one list, and
+// neither key nor call is patched when a test's programs come and go.
 func (c *Config) commandLine(console string) string {
 	words := []string{"console=" + console, "panic=-1", "quiet"}
 	if c.Kernel.Arch == "amd64" {
-		words = append(words, "tsc=nowatchdog")
+		words = append(words, "tsc=nowatchdog", "trace_event=sched:sched_switch", "trace_buf_size=4096")
 	}
 	return strings.TrimSpace(strings.Join(append(words, c.Layout.Append, c.Append), " "))
 }
