@@ -69,7 +69,7 @@ func TestIsolatedCPUSwitches(t *testing.T) {
 					sampled++
 				case th.Linux.KstackErr == int32(unix.EBUSY) && len(stack) == 0:
 					running++
-				case wholeCall(stack):
+				case isWhole(stack):
 					whole++
 				default:
 					t.Errorf("thread %d: error %d, stack %v", th.ID, th.Linux.KstackErr, stack)
@@ -83,7 +83,11 @@ func TestIsolatedCPUSwitches(t *testing.T) {
 	})
 }
 
-// wholeCall: from a function that gave up the CPU down to the entry of the call.
-func wholeCall(stack []string) bool {
-	return len(stack) > 3 && has(stack[len(stack)-1:], "entry_SYSCALL_64_after_hwframe", "el0t_64_sync")
+// isWhole: down to where user mode entered the kernel, by a call or an interrupt.
+func isWhole(stack []string) bool {
+	if len(stack) == 0 {
+		return false
+	}
+	last := stack[len(stack)-1:]
+	return has(last, "entry_SYSCALL_64_after_hwframe", "el0t_64_sync") || interruptEntry(last[0])
 }
