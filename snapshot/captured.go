@@ -44,6 +44,7 @@ type captured struct {
 	recorded          []recorded
 	failed            []failure
 	cpus              []kcdata.LinuxCPU
+	elsewhere         []int // CPUs that were missed because our thread was not there; said in a warning of its own
 	capture           kcdata.LinuxCapture
 	seenTasks         int
 	seenThreads       int
@@ -117,6 +118,9 @@ func (c *captured) times(team []*worker) {
 	var taken, arrivedFirst, arrivedLast, window, releasedFirst, releasedLast, back int64
 	for _, w := range team {
 		s := w.stamp
+		if !w.away && s.arrived != 0 {
+			c.capture.StopBroken += s.switches // also of one that was moved off its CPU
+		}
 		if w.away || !s.in {
 			continue
 		}
@@ -128,7 +132,6 @@ func (c *captured) times(team []*worker) {
 		if s.main {
 			c.capture.CensusNs = uint64(s.census)
 		}
-		c.capture.StopBroken += s.switches
 	}
 	c.capture.StopNs = uint64(taken)
 	c.capture.StoppedNs = uint64(back - taken)

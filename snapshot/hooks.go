@@ -12,6 +12,7 @@ type hooks struct {
 	beforeWake    func() // in the coordinator
 	beforeArrival func(cpu int)
 	parked        func(cpu int) // in a worker, before it looks whether it is called
+	opening       func(cpu int) // in the main worker, about to open the gate
 	fetching      func()        // in the main worker, about to move the coordinator
 	cancelled     func()        // in the coordinator's context, before the stop is ended early
 	recorded      func(cpu int)

@@ -54,8 +54,9 @@ func (c *captured) hotplug(plan *topology.Plan, online []int) {
 	}
 }
 
-func (c *captured) stoppedCPU(id int) bool {
-	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool {
-		return int(r.CPU) == id && r.Flags&kcdata.CPUStopped != 0
-	})
+func (c *captured) stoppedCPU(id int) bool { return c.flagged(id, kcdata.CPUStopped) }
+func (c *captured) missedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMissed) }
+
+func (c *captured) flagged(id int, flag uint32) bool {
+	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }

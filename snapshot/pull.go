@@ -62,14 +62,23 @@ const clockSlack = int64(time.Millisecond)
 // checkClock holds the clock that deadlines are written in against the one that
 // they are read in. Where they differ no stop would end when it should.
 func checkClock(o *bpf.Objects) error {
-	from := nanotime()
+	from := now()
 	if err := probeCensus(o); err != nil {
 		return err
 	}
-	to, kernel := nanotime(), int64(o.Control.KtimeNs)
-	if kernel < from-clockSlack || kernel > to+clockSlack {
-		return fmt.Errorf("%w: CLOCK_MONOTONIC is %v ahead of the kernel's own clock, and /proc/self/timens_offsets says %v",
-			bpf.ErrUnsupported, time.Duration(ownNanotime()-kernel), time.Duration(timens.Monotonic))
+	to := now()
+	for _, c := range []struct {
+		name             string
+		from, kernel, to uint64
+		offset           int64
+	}{
+		{"CLOCK_MONOTONIC", from.monotonic, o.Control.KtimeNs, to.monotonic, timens.Monotonic},
+		{"CLOCK_BOOTTIME", from.boottime, o.Control.BootNs, to.boottime, timens.Boottime},
+	} {
+		if int64(c.kernel-c.from) < -clockSlack || int64(c.kernel-c.to) > clockSlack {
+			return fmt.Errorf("%w: this process's %s is not the kernel's: %v ahead of it, of which a time namespace (/proc/self/timens_offsets) explains %v",
+				bpf.ErrUnsupported, c.name, time.Duration(int64(c.to-c.kernel)+c.offset), time.Duration(c.offset))
+		}
 	}
 	return nil
 }

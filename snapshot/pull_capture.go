@@ -84,7 +84,11 @@ func (p *pull) present() (team, away []*worker) {
 	p.leadWith(p.plan.Main)
 	for _, w := range p.workers {
 		w.away = w.away && w.through.Load() != w.called.Load()
-		if w.away || w.pin() != nil {
+		w.freed, w.refused = false, nil
+		if !w.away {
+			w.refused = w.pin()
+		}
+		if w.away || w.refused != nil {
 			away = append(away, w)
 		} else {
 			w.works, w.spared = slices.Contains(p.plan.Work, w.cpu), p.plan.Spared(w.cpu)

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"stackshot/kcdata"
@@ -14,7 +13,7 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 		engine: p.name(), isolation: p.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
 		ranShort: t.state.ranShort(), censusErr: t.censusErr, wholeCensus: t.pids != nil || t.censusWhole,
 	}
-	p.noteLate(t, team)
+	t.noteLate(team)
 	for _, w := range team {
 		if w.away { // its memory is still its own
 			continue
@@ -30,23 +29,32 @@ func (p *pull) result(t *try, team, missing []*worker) (*captured, error) {
 }
 
 // noteLate marks who was woken and did not come: it does not lead the next.
-func (p *pull) noteLate(t *try, team []*worker) {
-	open, _ := p.team.opened(t.number)
+func (t *try) noteLate(team []*worker) {
 	for i, w := range team {
-		w.late = (open || i == 0) && (w.away || w.stamp.arrived == 0)
+		w.late = (!t.shut || i == 0) && (w.away || w.stamp.arrived == 0)
 	}
 }
 
-// moved says which of our threads were not on their CPU when their turn came: CPU
-// hotplug or a cpuset had moved them. "": none.
-func moved(team []*worker) string {
-	var list []string
-	for _, w := range team {
-		if !w.away && w.stamp.on != w.cpu {
-			list = append(list, fmt.Sprintf("the thread that was to stop CPU %d had been moved to CPU %d (a cpuset, or CPU hotplug)", w.cpu, w.stamp.on))
+// whyElsewhere says why this worker did not hold its CPU though nothing on that CPU
+// kept it away; "": it did, or something did.
+func (w *worker) whyElsewhere() string {
+	switch {
+	case w.refused != nil:
+		return fmt.Sprintf("our thread may not run there (a cpuset?): %v", w.refused)
+	case !w.away && !w.freed && w.stamp.on != w.cpu:
+		return fmt.Sprintf("our thread for it had been moved to CPU %d (a cpuset, or CPU hotplug)", w.stamp.on)
+	}
+	return ""
+}
+
+// moved names the CPUs that were missed for such a reason.
+func (c *captured) moved(missing []*worker) {
+	for _, w := range missing {
+		if why := w.whyElsewhere(); why != "" && c.missedCPU(w.cpu) {
+			c.elsewhere = append(c.elsewhere, w.cpu)
+			c.warn("worker_moved", fmt.Sprintf("CPU %d was left running: %s", w.cpu, why))
 		}
 	}
-	return strings.Join(list, "; ")
 }
 
 // finishResult adds what does not depend on who recorded.
@@ -63,9 +71,7 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 	if t.censusErr != 0 {
 		c.warn("census_failed", "the census broke off: "+t.censusErr.Error())
 	}
-	if why := moved(team); why != "" {
-		c.warn("worker_moved", why)
-	}
+	c.moved(missing)
 	if anyAway(team) {
 		c.warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}
@@ -77,8 +83,8 @@ func (p *pull) finishResult(c *captured, t *try, team, missing []*worker) error 
 
 // whyAborted tells who kept a stop from being made.
 func (t *try) whyAborted(team []*worker) string {
-	if why := moved(team); why != "" {
-		return why
+	if why := team[0].whyElsewhere(); why != "" {
+		return fmt.Sprintf("CPU %d, which leads: %s", team[0].cpu, why)
 	}
 	if why := t.lateToHold(team); why != "" {
 		return why

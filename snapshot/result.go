@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"time"
 
 	"stackshot/internal/topology"
@@ -78,7 +79,7 @@ func newResult(c *captured) *Result {
 func (s *Session) stateWarnings(c *captured) {
 	var missed []int
 	for _, cpu := range c.cpus {
-		if cpu.Flags&kcdata.CPUMissed != 0 {
+		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.elsewhere, int(cpu.CPU)) {
 			missed = append(missed, int(cpu.CPU))
 		}
 	}

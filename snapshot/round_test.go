@@ -253,3 +253,87 @@ func lockThread(t *testing.T) {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
 }
+
+// A main worker that stalls just before it opens the gate, until its try has been
+// given up, opens it for nobody.
+func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
+	requireTwoCPUs(t)
+	forEngines(t, func(t *testing.T, engine string) {
+		const budget, pause = 5 * time.Millisecond, 30 * time.Millisecond
+		var p *pull
+		var stall, entered atomic.Bool
+		var late atomic.Uint64 // number of the try whose main stalled
+		h := hooks{
+			opening: func(int) {
+				if stall.CompareAndSwap(true, false) {
+					number := p.team.round.Load() >> 1
+					nap(budget + pause + 2*waitSlack)
+					late.Store(number)
+				}
+			},
+			beforeArrival: func(cpu int) {
+				if n := late.Load(); n != 0 && workerOf(p.workers, cpu).try.number == n {
+					entered.Store(true)
+				}
+			},
+		}
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: pause}, h)
+		p = pullOf(t, s)
+		for range 3 {
+			late.Store(0)
+			stall.Store(true)
+			s.Take(t.Context(), Request{})
+			if late.Load() == 0 || entered.Load() {
+				t.Errorf("the main worker stalled: %v; somebody came through the gate of the try that it lost: %v", late.Load() != 0, entered.Load())
+			}
+			for _, w := range p.workers {
+				if !w.away && w.called.Load() != w.through.Load() && w.stamp.taken != 0 {
+					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.cpu)
+				}
+			}
+		}
+	})
+}
+
+// Engine pull: a worker that is moved inside the window leaves its CPU running, and
+// that CPU is not called stopped.
+func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
+	requireTwoCPUs(t)
+	var move atomic.Bool
+	s := openTest(t, Options{MaxPause: slow(60 * time.Millisecond)}, hooks{inWindow: func(cpu int) {
+		if cpu == 1 && move.Load() {
+			var elsewhere unix.CPUSet
+			elsewhere.Set(0)
+			unix.SchedSetaffinity(0, &elsewhere)
+		}
+	}})
+	move.Store(true)
+	r, snap := s.mustTake(t)
+	if slices.Contains(r.CPUs.Stopped, 1) || !slices.Contains(r.CPUs.Missing, 1) || !hasCode(snap, "worker_moved") || r.StopBroken == 0 {
+		t.Errorf("CPU 1 was let go in the window: %+v, broken %d, %v", r.CPUs, r.StopBroken, r.Warnings)
+	}
+	move.Store(false)
+	if r, _, _ := captureWhole(t, s, Request{}); !slices.Contains(r.CPUs.Stopped, 1) {
+		t.Errorf("the worker is back: %+v", r.CPUs)
+	}
+}
+
+// A worker that may not run on its CPU is not called: the CPU is missed for that
+// reason, and not for what runs there.
+func TestWorkerRefusedItsCPU(t *testing.T) {
+	requireTwoCPUs(t)
+	forEngines(t, func(t *testing.T, engine string) {
+		s := openTest(t, Options{Engine: engine}, hooks{})
+		w := workerOf(workersOf(s), 1)
+		tid := w.tid
+		w.tid = 1 << 23 // beyond PID_MAX_LIMIT: sched_setaffinity refuses it
+		r, snap := s.mustTake(t)
+		w.tid = tid
+		if !slices.Contains(r.CPUs.Missing, 1) || !hasCode(snap, "worker_moved") || hasCode(snap, "cpu_missed") {
+			t.Errorf("%+v, %v", r.CPUs, r.Warnings)
+		}
+		if r, _, _ := captureWhole(t, s, Request{}); len(r.Warnings) > 0 && hasWarning(r, "worker_moved") {
+			t.Errorf("it may again: %v", r.Warnings)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 	"stackshot/internal/procfs"
+	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
@@ -79,6 +80,9 @@ func open(o Options, h hooks) (*Session, error) {
 	s.boundPause()
 	if p, ok := s.engine.(interface{ userOff() []kcdata.Warning }); !ok || len(p.userOff()) > 0 {
 		s.options.UserStacks = UserStacksOff
+	}
+	if timens.Err != nil {
+		s.warn("clocks_unknown", "times may be those of a time namespace: "+timens.Err.Error())
 	}
 	s.startSampler()
 	if s.host.kallsymsWhy != "" {

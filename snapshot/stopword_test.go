@@ -99,10 +99,13 @@ const (
 	atDecision
 	atHold    // committed: its interrupts are off
 	atOthers  // waits until all are held
-	atVerdict // has said that it waits no longer
+	atVerdict // has said that it waits no longer, reads the word
+	atOver    // has read that all are held, reads Stop.Over
 	atWindow
-	atVain // did not get into the window
-	atEnd  // has finished, waits for the others
+	atVain    // did not get into the window
+	atEnd     // has finished, waits for the others
+	atRelease // has released
+	atRestore // has set Stop.Over: its interrupts come on
 	atLeft
 )
 
@@ -119,10 +122,12 @@ type trapModel struct {
 	over    bool // stop.over: somebody who was held has gone
 }
 
-// trapChecks explores. lax is the verdict that took the phase alone for held.
+// trapChecks explores. lax takes the phase alone for held; hasty turns interrupts on
+// before it says so.
 type trapChecks struct {
 	c     *cStop
 	lax   bool
+	hasty bool
 	seen  map[trapModel]bool
 	ends  int
 	fault string
@@ -132,7 +137,7 @@ func (x *trapChecks) verdict(m trapModel) bool {
 	if x.lax {
 		return phaseOf(m.word) == phaseCommitted
 	}
-	_, held := x.c.do(m.word, m.n, cAllHeld, flag(m.over), false)
+	_, held := x.c.do(m.word, m.n, cAllHeld, 0, false)
 	return held
 }
 
@@ -185,6 +190,10 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 		w.place = atVerdict
 	case w.place == atVerdict && k == 0 && !up:
 		if w.place = atVain; x.verdict(m) {
+			w.place = atOver
+		}
+	case w.place == atOver && k == 0 && !up:
+		if w.place = atVain; !m.over {
 			w.place, m.entered = atWindow, true
 			x.checkHeld(m)
 		}
@@ -196,7 +205,12 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 			return m, false
 		}
 		do(cRelease, 0)
-		w.place, w.holds, m.over = atLeft, false, true
+		w.place = atRelease
+	case w.place == atRelease && k == 0 && !up:
+		w.place, m.over = atRestore, m.over || !x.hasty
+		w.holds = w.holds && !x.hasty
+	case w.place == atRestore && k == 0 && !up:
+		w.place, m.over, w.holds = atLeft, true, false
 	default:
 		return m, false
 	}
@@ -290,9 +304,11 @@ func TestInvariant3TrapHoldsAll(t *testing.T) {
 		}
 		t.Logf("%d workers: %d states, %d ends", n, len(x.seen), x.ends)
 	}
-	x := &trapChecks{c: c, lax: true, seen: map[trapModel]bool{}}
-	if x.explore(trapStart(2), phaseArriving); x.fault == "" {
-		t.Error("to take COMMITTED alone for held passes: the test sees nothing")
+	for _, x := range []*trapChecks{{lax: true}, {hasty: true}} {
+		x.c, x.seen = c, map[trapModel]bool{}
+		if x.explore(trapStart(2), phaseArriving); x.fault == "" {
+			t.Errorf("lax %v, hasty %v: passes: the test sees nothing", x.lax, x.hasty)
+		}
 	}
 }
 

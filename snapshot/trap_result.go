@@ -23,7 +23,7 @@ func (e *trap) trapResult(t *try, team, missing []*worker) (*captured, error) {
 		engine: EngineTrap, isolation: e.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
 		ranShort: t.state.ranShort(), wholeCensus: s.CensusWhole != 0,
 	}
-	e.noteLate(t, team)
+	t.noteLate(team)
 	e.parts(c, t, team)
 	for _, w := range team {
 		w.spill = e.loaded.Workers[w.cpu].Spill

@@ -31,6 +31,7 @@ type try struct {
 	recountProg   int   // -1: there is no second pass
 	stopTaking    func() bool
 	missed        func(cpus []int) // job's
+	shut          bool             // coordinator's: the try ended before its gate was open
 	coordinator   atomic.Int32     // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
 
 	censusPass  bpf.Iterator
@@ -97,8 +98,10 @@ func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
 		return
 	}
 	t.state.expire()
-	ring(p.team.gate) // main may have opened it and not come to ring
-	owing := p.owing(t, workers)
+	if t.shut = p.team.shut(t.number); !t.shut {
+		ring(p.team.gate) // main has opened it, and may not have come to ring
+	}
+	owing := t.owing(workers)
 	var kept unix.CPUSet
 	for _, w := range owing {
 		kept.Set(w.cpu)
@@ -108,6 +111,7 @@ func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
 		free = p.everywhere
 	}
 	for _, w := range owing {
+		w.freed = true
 		w.unpin(&free) // off that CPU at once
 	}
 	p.flight.flee(&kept)
@@ -168,10 +172,9 @@ func cpusOf(workers []*worker) (cpus []int) {
 
 // owing are those that were woken and are not through with this try. Until the
 // main worker has opened the gate, only it was.
-func (p *pull) owing(t *try, workers []*worker) (out []*worker) {
-	open, _ := p.team.opened(t.number)
+func (t *try) owing(workers []*worker) (out []*worker) {
 	for _, w := range t.notThrough(workers) {
-		if open || w == workers[0] {
+		if !t.shut || w == workers[0] {
 			out = append(out, w)
 		}
 	}

@@ -34,20 +34,28 @@ func (w *worker) turn(main bool) {
 	w.stamp.taken = nanotime()
 	w.note(kcdata.TraceTaken, 0)
 	w.perf.begin()
-	if w.stamp.on = currentCPU(); w.stamp.on != w.cpu {
-		w.stamp.left = w.stamp.taken // its own CPU runs on: it does not count for it
+	before := w.switched()
+	if w.elsewhere() {
+		w.stamp.left = w.stamp.taken
 	} else if t.trap != nil {
 		w.enterTrap(t)
 	} else {
-		before := w.switched()
 		w.hold(t, main)
 		w.stamp.switches = uint32(w.switched() - before)
 		w.stamp.left = nanotime()
+		w.stamp.in = !w.elsewhere() && w.stamp.in
 	}
 	w.cost = w.perf.end()
 	atomic.StoreUint32(&w.slotMem().Left, 1)
 	w.note(kcdata.TraceLeft, 0)
 	procUnpin()
+}
+
+// elsewhere asks whether this worker is on another CPU than it is to stop, which
+// runs on: it does not count for that.
+func (w *worker) elsewhere() bool {
+	w.stamp.on = currentCPU()
+	return w.stamp.on != w.cpu
 }
 
 // hold is the stop as engine pull does it: this thread keeps the CPU.
@@ -79,6 +87,9 @@ func (w *worker) openGate(t *try) bool {
 	now := nanotime()
 	t.arriveBy.Store(now + t.arrivalBudget)
 	t.pauseBy.Store(now + t.pauseBudget)
+	if h := w.team.hooks.opening; h != nil {
+		h(w.cpu)
+	}
 	if !w.team.open(t.number) {
 		return false
 	}

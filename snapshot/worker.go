@@ -51,6 +51,8 @@ type worker struct {
 	works   bool          // coordinator's: takes items in this try; else only holds its CPU still
 	spared  bool          // coordinator's: is not to work because its CPU is throttled
 	away    bool          // coordinator's: did not come back to its park in time
+	freed   bool          // coordinator's: was taken off its CPU by us in the last try, to come loose
+	refused error         // coordinator's: why it may not run on its CPU
 	late    bool          // coordinator's: missed the last stop, so it does not lead the next
 }
 
@@ -112,6 +114,10 @@ func (t *team) begin() (number uint64) {
 // open opens the gate of a try. False: another try is under way by now.
 func (t *team) open(number uint64) bool { return t.round.CompareAndSwap(number<<1, number<<1|1) }
 
+// shut closes the gate of a try for good. False: it has been opened. The
+// coordinator alone.
+func (t *team) shut(number uint64) bool { return t.round.CompareAndSwap(number<<1, (number+1)<<1) }
+
 // opened reports whether the gate is open for this try, or the try is over.
 func (t *team) opened(number uint64) (open, over bool) {
 	round := t.round.Load()
@@ -143,6 +149,7 @@ func (w *worker) start(fifo bool) error {
 		return fmt.Errorf("eventfd: %w", err)
 	}
 	if w.bell, err = newBell(w.wake, w.team.gate); err != nil {
+		unix.Close(w.wake)
 		return err
 	}
 	w.ready = make(chan struct{})

@@ -21,6 +21,7 @@ type Control struct {
 	Armed       uint32
 	NsLevel     uint32
 	KtimeNs     uint64
+	BootNs      uint64
 }
 
 // Slot mirrors struct cpu_slot (shared.h), 128 bytes: what one CPU was doing

@@ -42,7 +42,7 @@ struct control {
 	u64 boot_epoch_ns; // CLOCK_REALTIME minus CLOCK_BOOTTIME
 	u32 armed;         // the switch hook notes what the workers displace
 	u32 ns_level;      // depth of our pid namespace; written by the census
-	u64 ktime_ns;      // the clock when the census first ran; written by it
+	u64 ktime_ns, boot_ns; // CLOCK_MONOTONIC and CLOCK_BOOTTIME when the census first ran; written by it
 };
 
 // What one CPU was doing when the stop took it, and our worker there. One per

@@ -104,8 +104,10 @@ int census(struct bpf_iter__task *ctx)
 		return 0;
 	u32 level = ns_level();
 	c->ns_level = level;
-	if (!c->ktime_ns)
+	if (!c->ktime_ns) {
 		c->ktime_ns = bpf_ktime_get_ns();
+		c->boot_ns = bpf_ktime_get_boot_ns();
+	}
 	struct census_entry e = { .tgid = tgid_in(t, level), .threads = 1 };
 	struct signal_struct *sig = t->signal;
 	if (sig)

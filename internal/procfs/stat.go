@@ -70,9 +70,11 @@ const tick = 10_000_000
 func (s *ProcStat) StartBoottime() uint64 { return s.StartTime*tick - uint64(timens.Boottime) }
 
 // StartedAt reports whether a task that started at this time, in ns of the
-// machine's CLOCK_BOOTTIME, is shown with this StartTime.
+// machine's CLOCK_BOOTTIME, is shown with this StartTime. The time may itself come
+// of a StartBoottime, of another namespace: a tick more or less is the same.
 func (s *ProcStat) StartedAt(boottime uint64) bool {
-	return (boottime+uint64(timens.Boottime))/tick == s.StartTime
+	shown := (boottime + uint64(timens.Boottime)) / tick
+	return shown <= s.StartTime+1 && s.StartTime <= shown+1
 }
 
 // ParseStat reads one stat line. The name is what lies between the first '('

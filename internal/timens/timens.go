@@ -7,33 +7,49 @@
 package timens
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 )
 
 // Monotonic and Boottime are what a reading of that clock in this process has
 // more than the machine's own clock, ns. They cannot change while the process
-// runs: only a process of one thread may enter another time namespace. 0: there
-// is no time namespace, or the kernel does not say; who shares deadlines with the
-// kernel has to hold one clock against the other.
-var Monotonic, Boottime = own()
+// runs: only a process of one thread may enter another time namespace. 0 where Err
+// says that they are not known; who shares deadlines with the kernel has to hold
+// one clock against the other.
+var Monotonic, Boottime, Err = own("/proc/self")
 
-func own() (monotonic, boottime int64) {
-	text, err := os.ReadFile("/proc/self/timens_offsets")
-	if err != nil {
-		return 0, 0 // before 5.6, no CONFIG_TIME_NS, or no /proc
+// own reads the offsets below self. The file has those of the namespace that
+// children will be in, which is this process's own unless it has left it and has
+// not executed a program since.
+func own(self string) (monotonic, boottime int64, err error) {
+	ours, err := os.Readlink(self + "/ns/time")
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, none := os.Stat(self); none == nil {
+			return 0, 0, nil // before 5.6, or no CONFIG_TIME_NS
+		}
 	}
-	monotonic, boottime, err = parse(string(text))
 	if err != nil {
-		return 0, 0
+		return 0, 0, err
 	}
-	return monotonic, boottime
+	if childrens, err := os.Readlink(self + "/ns/time_for_children"); err != nil || childrens != ours {
+		return 0, 0, fmt.Errorf("this process is in %s and its children will be in %s: %w", ours, childrens, errors.ErrUnsupported)
+	}
+	text, err := os.ReadFile(self + "/timens_offsets")
+	if err != nil {
+		return 0, 0, err
+	}
+	return parse(string(text))
 }
 
 // parse reads lines "clock seconds nanoseconds"; the nanoseconds are never
 // negative.
 func parse(text string) (monotonic, boottime int64, err error) {
+	if strings.Count(text, "\n") < 2 {
+		return 0, 0, fmt.Errorf("timens_offsets has %d lines, want one for each of two clocks", strings.Count(text, "\n"))
+	}
 	for line := range strings.Lines(text) {
 		var clock string
 		var sec, nsec int64
