@@ -130,8 +130,10 @@ func startProcess(command []string) (*process, error) {
 	}
 	defer theirs.Close()
 	p, err := os.StartProcess(command[0], command, &os.ProcAttr{
-		Env:   []string{},
-		Files: []*os.File{theirs, shared, nil},
+		Env: []string{},
+		// What a crash prints goes to the window, which nobody reads then. Go does not
+		// start without a file 2, but with a /dev/null: a bare chroot has none.
+		Files: []*os.File{theirs, shared, shared},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
