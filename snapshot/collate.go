@@ -88,7 +88,9 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (n cou
 		}
 		t, err := s.openTask(buf, c.second.of(list[first]))
 		if err != nil {
-			c.failed = append(c.failed, failure{item: list[first].item, reason: kcdata.LeftOutError, errno: badMessage})
+			for _, p := range list[first:i] {
+				c.failed = append(c.failed, failure{item: p.item, reason: kcdata.LeftOutError, errno: badMessage})
+			}
 			c.warn("task_unreadable", fmt.Sprintf("task %d: %v", list[first].item.Tgid, err))
 			continue
 		}

@@ -107,6 +107,15 @@ func (e *trap) fates(items []workqueue.Item) map[uint32]*fate {
 	return out
 }
 
+// failure is a part that is not in the file. Where the thread that it begins at is
+// gone and the task is not, the part's other threads may live: they are missed.
+func (f *fate) failure(it workqueue.Item, why uint32) failure {
+	if why == kcdata.LeftOutVanished && f.why == 0 && f.opened {
+		return failure{item: it, reason: kcdata.LeftOutError, errno: unix.ESRCH}
+	}
+	return failure{item: it, reason: why, errno: errnoOf(why)}
+}
+
 // parts collects what came of each item.
 func (e *trap) parts(c *captured, t *try, team []*worker) {
 	items := slices.Collect(t.mem.queue.All())
@@ -121,7 +130,7 @@ func (e *trap) parts(c *captured, t *try, team []*worker) {
 			why = leftOut(part)
 		}
 		if why != 0 {
-			c.failed = append(c.failed, failure{item: it, reason: why, errno: errnoOf(why)})
+			c.failed = append(c.failed, f.failure(it, why))
 			continue
 		}
 		stream := e.loaded.Stream(part)

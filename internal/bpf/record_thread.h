@@ -64,7 +64,7 @@ static __noinline void fill_thread(struct linux_thread *r, struct task_struct *t
 		r->last_arrival = t->sched_info.last_arrival;
 		r->last_queued = t->sched_info.last_queued;
 		mark(r->present, THREAD_HAS_SCHED_INFO | THREAD_HAS_RUNTIME);
-		if (!r->pcount && !r->last_arrival)
+		if (!r->pcount && !r->last_arrival && !(r->nvcsw + r->nivcsw)) // idle threads are not counted there
 			mark(r->present, THREAD_NEVER_RAN);
 	} else {
 		r->run_delay = r->pcount = r->last_arrival = r->last_queued = 0;
