@@ -161,10 +161,10 @@ var table = map[string]row{
 	"LinuxTaskNS.Time":   same(0),
 	"LinuxTaskNS.User":   same(0),
 
-	"LinuxTaskExe.Ino":      exempt("as Task.Exe"),
-	"LinuxTaskExe.Dev":      exempt("as Task.Exe"),
-	"LinuxTaskExe.Reserved": exempt("as Task.Exe"),
-	"LinuxTaskExe.Name":     exempt("as Task.Exe"),
+	"LinuxTaskExe.Ino":     exempt("as Task.Exe"),
+	"LinuxTaskExe.Dev":     exempt("as Task.Exe"),
+	"LinuxTaskExe.Refused": exempt("of what the stop did not follow; /proc follows for itself"),
+	"LinuxTaskExe.Name":    exempt("as Task.Exe"),
 
 	"ThreadSnapshot.ThreadID":             same(0),
 	"ThreadSnapshot.WaitEvent":            zero(),
