@@ -97,12 +97,11 @@ func TestThrottles(t *testing.T) {
 			b.cooler(9, "idle-cpu0", "9223372036854775807")
 			b.cooler(10, "intel_powerclamp", "10001")
 		}), ""},
-		{"a frequency that is none", throttled(func() box { return acpiCooled() }, func(b box) {
+		{"a frequency that is none", throttled(func() box { return acpiCooled(2) }, func(b box) {
 			for _, name := range []string{"scaling_max_freq", "cpuinfo_min_freq"} {
 				b.cpu(2, "cpufreq/"+name, "9223372036854775806")
 			}
 			b.cpu(2, "cpufreq/cpuinfo_max_freq", "9223372036854775807")
-			b.cpu(2, "firmware_node/thermal_cooling/cur_state", "3")
 		}), ""},
 		{"a file without end", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu1", "30"+strings.Repeat(" ", maxText)) }), ""},
 		{"idle by force", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu3", "40") }), "3=" + forced + "idle-cpu3, state 40)"},
