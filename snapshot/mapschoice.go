@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"sort"
 
@@ -24,7 +25,7 @@ func (t *taskBytes) mostUseful(out *loaded) {
 	if over <= 0 {
 		return
 	}
-	rank := t.rankMaps()
+	rank := t.rankMaps(runtime.GOARCH == "arm64")
 	var order []int
 	for want := mappingFrame; want >= mappingOther; want-- {
 		for i := range t.maps {
@@ -52,9 +53,9 @@ func (t *taskBytes) mostUseful(out *loaded) {
 }
 
 // rankMaps says of each mapping how much it is wanted. A return address behind a
-// call that is a mapping's last instruction lies at its end; one that arm64 signed
-// has its signature in the bits above (internal/unwind strips it likewise).
-func (t *taskBytes) rankMaps() []int {
+// call that is a mapping's last instruction lies at its end; where they are signed,
+// on arm64, the signature is in the bits above (internal/unwind strips it likewise).
+func (t *taskBytes) rankMaps(signed bool) []int {
 	rank := make([]int, len(t.maps))
 	note := func(addr uint64, want int) (found bool) {
 		i := sort.Search(len(t.maps), func(i int) bool { return t.maps[i].Start > addr }) - 1
@@ -65,7 +66,7 @@ func (t *taskBytes) rankMaps() []int {
 	}
 	for i := range t.threads {
 		t.threads[i].userAddresses(func(addr uint64, want int) {
-			for width := 52; !note(addr, want) && width >= 39; width-- {
+			for width := 52; !note(addr, want) && signed && width >= 39; width-- {
 				addr &= 1<<width - 1
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -103,7 +104,10 @@ func TestMostUsefulMappings(t *testing.T) {
 		}
 		for range 1 + r.IntN(300) {
 			th := threadAt{ip: see(), sampled: []uint64{see()}}
-			th.user.Chain = []kcdata.LinuxUserLink{{PC: see()}, {PC: see() | 0x2a<<48}}
+			th.user.Chain = []kcdata.LinuxUserLink{{PC: see()}}
+			if runtime.GOARCH == "arm64" {
+				th.user.Chain = append(th.user.Chain, kcdata.LinuxUserLink{PC: see() | 0x2a<<48})
+			}
 			th.user.Registers = []uint64{see(), 1, ^uint64(0)}
 			th.user.Stack = []kcdata.UserBytes{{Addr: 0x7ff4, Data: append(make([]byte, 4), binary.LittleEndian.AppendUint64(nil, see())...)}}
 			_, i := pick() // the address behind a call that is the last instruction of a mapping
@@ -131,6 +135,20 @@ func TestMostUsefulMappings(t *testing.T) {
 		want := fmt.Sprintf("maps: %d executable mappings are left out: a task has at most 4096 in the file", len(maps)-maxMappings)
 		if got := strings.Join(out.notes, "; "); got != want {
 			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
+// The bits above an address are a signature on arm64, and elsewhere part of a number
+// that is no address.
+func TestSignedAddressesOnArm64Alone(t *testing.T) {
+	task := &taskBytes{
+		maps:    []kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x10000, End: 0x11000}}},
+		threads: []threadAt{{ip: 0x10800 | 0x2a<<48}},
+	}
+	for signed, want := range map[bool]int{true: mappingFrame, false: mappingOther} {
+		if rank := task.rankMaps(signed); rank[0] != want {
+			t.Errorf("signed %v: rank %d, want %d", signed, rank[0], want)
 		}
 	}
 }

@@ -34,6 +34,9 @@ type Session struct {
 	warnings []kcdata.Warning // of Open; constant after
 	hooks    hooks
 
+	throttles    *topology.ThrottleReader
+	throttlesWhy error // by mu; of the last Take: why it has no answer of throttles
+
 	mu     sync.Mutex
 	closed bool  // by mu
 	last   scope // by mu; tasks of the last census, threads before it; 0: none yet
@@ -69,6 +72,7 @@ func open(o Options, h hooks) (*Session, error) {
 	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
 	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader})
 	s.images = image.New(s.files, 0)
+	s.throttles = newThrottleReader(h)
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
@@ -147,6 +151,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	s.proc.Readers.Close()
 	s.files.Close()
+	s.throttles.Close()
 	var err error
 	if s.sampler != nil {
 		err = s.sampler.close()

@@ -5,15 +5,22 @@ import (
 	"stackshot/kcdata"
 )
 
+func newThrottleReader(h hooks) *topology.ThrottleReader {
+	if h.throttles != nil {
+		return topology.NewThrottleReader(h.throttles)
+	}
+	return topology.NewThrottleReader(topology.Throttles)
+}
+
 // replan asks anew which CPUs are throttled: heat comes and goes while a session
 // is open. The engines share the plan and read it before a stop, so it changes
-// between two Takes alone.
+// between two Takes alone. Where there is no answer in time it stays as it is.
 func (s *Session) replan() error {
-	ask := topology.Throttles
-	if s.hooks.throttles != nil {
-		ask = s.hooks.throttles
+	var hot map[int]string
+	if hot, s.throttlesWhy = s.throttles.Read(s.plan.Stop); s.throttlesWhy != nil {
+		return nil
 	}
-	next, err := s.plan.With(ask(s.plan.Stop))
+	next, err := s.plan.With(hot)
 	if err != nil {
 		return err
 	}
@@ -22,12 +29,17 @@ func (s *Session) replan() error {
 }
 
 // throttleWarnings marks the throttled CPUs and says why they are, one warning
-// for all of one reason.
+// for all of one reason. Where nothing is stopped everybody records who gets to
+// it, and nothing is said of that.
 func (s *Session) throttleWarnings(c *captured) {
+	if s.throttlesWhy != nil {
+		c.warn("throttle_unknown", "which CPUs are throttled is not known, what was known before counts: "+s.throttlesWhy.Error())
+	}
 	type kind struct {
 		why    string
 		worked bool
 	}
+	stopped := c.engine != EngineProcfs
 	var order []kind
 	cpus := map[kind][]int{}
 	for i := range c.cpus {
@@ -37,17 +49,23 @@ func (s *Session) throttleWarnings(c *captured) {
 			continue
 		}
 		r.Flags |= kcdata.CPUThrottled
-		k := kind{why, r.Flags&kcdata.CPUWorked != 0}
+		k := kind{why, stopped && r.Flags&kcdata.CPUWorked != 0}
 		if cpus[k] == nil {
 			order = append(order, k)
 		}
 		cpus[k] = append(cpus[k], int(r.CPU))
 	}
 	for _, k := range order {
-		did := " is throttled and did not record: "
-		if k.worked {
-			did = " is throttled, and recorded all the same: "
+		who, did := "CPU "+topology.FormatCPUList(cpus[k])+" is throttled", ": "
+		if len(cpus[k]) > 1 {
+			who = "CPUs " + topology.FormatCPUList(cpus[k]) + " are throttled"
 		}
-		c.warn("cpu_throttled", "CPU "+topology.FormatCPUList(cpus[k])+did+k.why)
+		switch {
+		case k.worked:
+			did = ", and recorded all the same: "
+		case stopped:
+			did = " and did not record: "
+		}
+		c.warn("cpu_throttled", who+did+k.why)
 	}
 }

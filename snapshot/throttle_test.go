@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"stackshot/internal/testtask"
+	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
 
@@ -65,7 +68,7 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 			{nil, -1, ""},
 			{[]int{b}, b, fmt.Sprintf("CPU %d is throttled and did not record: heat", b)},
 			{[]int{a}, a, fmt.Sprintf("CPU %d is throttled and did not record: heat", a)},
-			{s.plan.Stop, -1, "is throttled, and recorded all the same: heat"},
+			{s.plan.Stop, -1, "CPUs " + topology.FormatCPUList(s.plan.Stop) + " are throttled, and recorded all the same: heat"},
 			{nil, -1, ""},
 		} {
 			clear(hot)
@@ -132,5 +135,60 @@ func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
 		if len(snap.Tasks) < 10 || len(res.LeftOut) != 0 {
 			t.Errorf("%s: %d tasks, left out %v", engine, len(snap.Tasks), res.LeftOut)
 		}
+	}
+}
+
+// Where nothing is stopped nobody is spared, and nobody did not record.
+func TestThrottledCPUWhereNothingStops(t *testing.T) {
+	s, hot := hotCPUs(t, Options{Engine: EngineProcfs}, hooks{})
+	hot[s.plan.Stop[0]] = "heat"
+	res, _ := s.mustTake(t)
+	if want := fmt.Sprintf("CPU %d is throttled: heat", s.plan.Stop[0]); throttleText(res) != want {
+		t.Errorf("%q, want %q", throttleText(res), want)
+	}
+}
+
+// A cooling device that does not answer holds up no Take for longer than its
+// limit, is not asked again while it hangs, and what it said last counts.
+func TestThrottlesThatHang(t *testing.T) {
+	requireTwoCPUs(t)
+	var asked atomic.Int32
+	hang := make(chan struct{}) // the second question hangs
+	s, err := open(slowed(Options{Engine: EngineProcfs}), hooks{throttles: func(cpus []int) map[int]string {
+		switch asked.Add(1) {
+		case 1:
+			return map[int]string{cpus[0]: "heat"}
+		case 2:
+			<-hang
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	heat := fmt.Sprintf("CPU %d is throttled: heat", s.plan.Stop[0])
+	for i, want := range []string{"", "no answer in 200ms", "an earlier one"} {
+		res, _ := s.mustTake(t)
+		var unknown string
+		for _, w := range res.Warnings {
+			if w.Code == "throttle_unknown" {
+				unknown = w.Text
+			}
+		}
+		if throttleText(res) != heat || (unknown == "") != (want == "") || !strings.Contains(unknown, want) {
+			t.Errorf("Take %d: %q, %q, want %q", i, throttleText(res), unknown, want)
+		}
+	}
+	if asked.Load() != 2 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+	close(hang)
+	cooled := func() (bool, error) {
+		res, _ := s.mustTake(t)
+		return throttleText(res) == "", nil
+	}
+	if err := testtask.WaitFor(10*time.Second, cooled); err != nil {
+		t.Fatal(err)
 	}
 }

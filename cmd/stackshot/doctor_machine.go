@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/report"
+	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 	"stackshot/snapshot"
 )
@@ -25,6 +27,7 @@ func (d *doctor) machine() {
 	d.guests(section)
 	d.virtual(section)
 	d.pidNamespace(section)
+	d.timeNamespace(section, timens.Monotonic, timens.Boottime, timens.Err)
 	d.memory(section)
 }
 
@@ -65,7 +68,13 @@ func (d *doctor) cpus(section string) {
 // throttled names the CPUs that hold still and do not record, because of heat.
 func (d *doctor) throttled(section string, online []int) {
 	const name, cost = "throttled CPUs", "they hold still and do not record, unless --cpus names them or all are throttled"
-	hot := topology.Throttles(online)
+	r := topology.NewThrottleReader(topology.Throttles)
+	defer r.Close()
+	hot, err := r.Read(online)
+	if err != nil {
+		d.bad(section, name, "not known", err.Error())
+		return
+	}
 	reasons := map[string][]int{}
 	for _, cpu := range online {
 		if why := hot[cpu]; why != "" {
@@ -164,6 +173,20 @@ func (d *doctor) pidNamespace(section string) {
 		d.good(section, "pid namespace", "the first")
 	default:
 		d.bad(section, "pid namespace", fmt.Sprint(inode), "tasks of this namespace only, and no engine trap")
+	}
+}
+
+// timeNamespace says how far this process's clocks are from the machine's, ns.
+func (d *doctor) timeNamespace(section string, monotonic, boottime int64, err error) {
+	const name = "time namespace"
+	switch {
+	case err != nil:
+		d.bad(section, name, "not known: "+err.Error(), "times may be those of a time namespace")
+	case monotonic == 0 && boottime == 0:
+		d.good(section, name, "none, or one with the machine's clocks")
+	default:
+		d.good(section, name, fmt.Sprintf("CLOCK_MONOTONIC is %v off the machine's, CLOCK_BOOTTIME %v: taken off in what is recorded",
+			time.Duration(monotonic), time.Duration(boottime)))
 	}
 }
 

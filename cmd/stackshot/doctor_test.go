@@ -46,7 +46,7 @@ func TestDoctor(t *testing.T) {
 		"BTF", "lockdown", "kptr_restrict", "perf_event_max_stack", "perf_event_paranoid", "unprivileged_bpf_disabled",
 		"RT_GROUP_SCHED", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYSLOG", "CAP_SYS_PTRACE",
 		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "CAP_SYS_RESOURCE", "user namespace", "isolated CPUs", "nohz_full CPUs",
-		"KVM guests", "pid namespace", "memory available", "memory pressure",
+		"KVM guests", "pid namespace", "time namespace", "memory available", "memory pressure",
 	} {
 		if !have[name] {
 			t.Errorf("nothing about %s", name)
@@ -145,6 +145,27 @@ func TestIsMonitor(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: %v", comm, got)
+		}
+	}
+}
+
+// A time namespace is named with its offsets, and one that is not known as a loss.
+func TestDoctorTimeNamespace(t *testing.T) {
+	for _, c := range []struct {
+		monotonic, boottime int64
+		err                 error
+		ok                  bool
+		want                string
+	}{
+		{0, 0, nil, true, "none, or one with the machine's clocks"},
+		{100_000_000_000, -5, nil, true, "CLOCK_MONOTONIC is 1m40s off the machine's, CLOCK_BOOTTIME -5ns: taken off in what is recorded"},
+		{0, 1, nil, true, "CLOCK_MONOTONIC is 0s off the machine's, CLOCK_BOOTTIME 1ns: taken off in what is recorded"},
+		{0, 0, os.ErrPermission, false, "not known: permission denied"},
+	} {
+		var d doctor
+		d.timeNamespace("machine", c.monotonic, c.boottime, c.err)
+		if len(d.Facts) != 1 || d.Facts[0].OK != c.ok || d.Facts[0].Value != c.want || d.Facts[0].Name != "time namespace" {
+			t.Errorf("%+v, want %+v", d.Facts, c)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
 	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
 	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
-	f.DurationVar(&t.options.MaxPause, "max-pause", 0, "longest time to stop the machine, all tries together (default: 100ms with interrupts off, else 250ms)")
+	f.DurationVar(&t.options.MaxPause, "max-pause", 0, "longest time to stop the machine, all tries together (default: 100ms with interrupts off, else 250ms; at most 2s with interrupts off)")
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
 	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
 	f.StringVar(&t.options.Latency, "latency", snapshot.LatencyTask, "what to time beside the capture: off, task or thread (adds to the pause)")

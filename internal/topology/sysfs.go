@@ -3,13 +3,18 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-const cpuDir = "devices/system/cpu"
+const (
+	cpuDir  = "devices/system/cpu"
+	maxText = 4096     // bytes of a file that has a word or a number
+	maxList = 64 << 10 // of one that lists CPUs, of which there may be thousands
+)
 
 // reader reads sysfs files and keeps the first error, so that the caller reads
 // on and asks once.
@@ -20,17 +25,28 @@ type reader struct {
 
 // text gives a file's trimmed content, or "" and false where there is no file.
 // EINVAL and the like count as absent: sysfs attributes answer so when the
-// platform has no value for them.
-func (r *reader) text(name string) (string, bool) {
-	b, err := fs.ReadFile(r.sys, name)
+// platform has no value for them. A file that is longer than sysfs makes them is
+// an error, and no more of it is read.
+func (r *reader) text(name string) (string, bool) { return r.upTo(maxText, name) }
+
+func (r *reader) upTo(most int64, name string) (string, bool) {
+	f, err := r.sys.Open(name)
 	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		r.fail(name, fmt.Errorf("longer than %d bytes", most))
+	}
+	if err != nil || int64(len(b)) > most {
 		return "", false
 	}
 	return strings.TrimSpace(string(b)), true
 }
 
 func (r *reader) list(name string) ([]int, bool) {
-	s, ok := r.text(name)
+	s, ok := r.upTo(maxList, name)
 	if !ok {
 		return nil, false
 	}

@@ -18,11 +18,12 @@ func Throttles(cpus []int) map[int]string { return ReadThrottles(os.DirFS("/sys"
 // ReadThrottles is Throttles of a file system rooted at /sys. A CPU counts as
 // throttled
 //
-//   - if a cooling device in action holds the greatest frequency of its cpufreq
-//     policy at the least that the hardware has. Such devices are cpufreq-cpuN
-//     (N: any CPU of the policy; drivers/thermal/cpufreq_cooling.c) and an ACPI
-//     "Processor" (drivers/acpi/processor_thermal.c). A frequency that somebody
-//     keeps low without one is a setting, no throttle;
+//   - if a cooling device in its last state holds the greatest frequency of its
+//     cpufreq policy at the least that the hardware has, and the hardware has
+//     more than one. Such devices are cpufreq-cpuN (N: any CPU of the policy;
+//     drivers/thermal/cpufreq_cooling.c) and an ACPI "Processor"
+//     (drivers/acpi/processor_thermal.c). A frequency that somebody keeps low
+//     is a setting and no throttle, though a device cools a little beside it;
 //   - if idle time is injected: by idle-cpuN on CPU N
 //     (drivers/thermal/cpuidle_cooling.c), by intel_powerclamp on the CPUs of its
 //     parameter cpumask, which is on all before 6.3.
@@ -53,7 +54,14 @@ func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
 type cooling struct {
 	kind  string // its type
 	state int    // cur_state, above 0
+	last  bool   // max_state is no more
 }
+
+// What is above these is no answer of a cooling device, or of cpufreq.
+const (
+	maxState = 10_000
+	maxKHz   = 100_000_000
+)
 
 func (c cooling) String() string { return fmt.Sprintf("%s, state %d", c.kind, c.state) }
 
@@ -84,32 +92,47 @@ func activeCooling(sys fs.FS) (out []cooling) {
 		if kind != acpiProcessor && kind != powerclamp && !freq && !idle {
 			continue
 		}
-		if state := r.number(dir+"/cur_state", 0); state > 0 { // intel_powerclamp at rest: -1
-			out = append(out, cooling{kind, state})
+		if c := r.cooling(dir, kind); c.state > 0 {
+			out = append(out, c)
 		}
 	}
 	return out
 }
 
+// cooling reads the device at dir; intel_powerclamp at rest has state -1.
+func (r *reader) cooling(dir, kind string) cooling {
+	state, most := r.bounded(dir+"/cur_state", maxState), r.bounded(dir+"/max_state", maxState)
+	return cooling{kind, state, most > 0 && state >= most}
+}
+
+// bounded gives a number from 1 to most; 0: there is none.
+func (r *reader) bounded(name string, most int) int {
+	if n := r.number(name, 0); n > 0 && n <= most {
+		return n
+	}
+	return 0
+}
+
 // heldLow says which device holds cpu at its least frequency; "": none does.
 func (r *reader) heldLow(cpu int, devices []cooling) string {
 	dir := fmt.Sprintf("%s/cpu%d", cpuDir, cpu)
-	most, least := r.number(dir+"/cpufreq/scaling_max_freq", 0), r.number(dir+"/cpufreq/cpuinfo_min_freq", 0)
-	if most <= 0 || most > least {
+	kHz := func(name string) int { return r.bounded(dir+"/cpufreq/"+name, maxKHz) }
+	now, least := kHz("scaling_max_freq"), kHz("cpuinfo_min_freq")
+	if now == 0 || now > least || kHz("cpuinfo_max_freq") <= least {
 		return ""
 	}
-	by := cooling{acpiProcessor, r.number(dir+"/firmware_node/thermal_cooling/cur_state", 0)}
+	by := r.cooling(dir+"/firmware_node/thermal_cooling", acpiProcessor)
 	related, _ := r.text(dir + "/cpufreq/related_cpus")
 	policy := append(strings.Fields(related), strconv.Itoa(cpu))
 	for _, c := range devices {
-		if of, ok := numbered(c.kind, freqOf); ok && slices.Contains(policy, strconv.Itoa(of)) {
+		if of, ok := numbered(c.kind, freqOf); ok && slices.Contains(policy, strconv.Itoa(of)) && !by.last {
 			by = c
 		}
 	}
-	if by.state <= 0 {
+	if !by.last {
 		return ""
 	}
-	return fmt.Sprintf("held at its least frequency, %d MHz (cooling device %v)", most/1000, by)
+	return fmt.Sprintf("held at its least frequency, %d MHz (cooling device %v)", now/1000, by)
 }
 
 // idleInjected says which device injects idle time on cpu; "": none does.

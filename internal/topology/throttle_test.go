@@ -11,10 +11,11 @@ import (
 	"testing/fstest"
 )
 
-// cooler adds a cooling device as /sys/class/thermal shows it.
+// cooler adds a cooling device of ten states as /sys/class/thermal shows it.
 func (b box) cooler(n int, kind, state string) {
 	b.put(fmt.Sprintf("%s/cooling_device%d/type", coolingDir, n), "%s", kind)
 	b.put(fmt.Sprintf("%s/cooling_device%d/cur_state", coolingDir, n), "%s", state)
+	b.put(fmt.Sprintf("%s/cooling_device%d/max_state", coolingDir, n), "9")
 }
 
 // policy adds a cpufreq policy, as each of its CPUs shows it.
@@ -24,6 +25,7 @@ func (b box) policy(cpus []int, most, least int) {
 		b.cpu(id, "cpufreq/related_cpus", "%s", related)
 		b.cpu(id, "cpufreq/scaling_max_freq", "%d", most)
 		b.cpu(id, "cpufreq/cpuinfo_min_freq", "%d", least)
+		b.cpu(id, "cpufreq/cpuinfo_max_freq", "3200000")
 	}
 }
 
@@ -39,6 +41,7 @@ func acpiCooled(hot ...int) box {
 		b.policy([]int{id}, most, 800_000)
 		b.cooler(id, "Processor", state)
 		b.cpu(id, "firmware_node/thermal_cooling/cur_state", "%s", state)
+		b.cpu(id, "firmware_node/thermal_cooling/max_state", "3")
 	}
 	return b
 }
@@ -79,6 +82,28 @@ func TestThrottles(t *testing.T) {
 		{"low by hand while another is cooled", throttled(func() box { return acpiCooled(1) }, func(b box) { b.policy([]int{3}, 800_000, 800_000) }),
 			"1=" + low + "800 MHz (cooling device Processor, state 3)"},
 		{"cooled, not to the least", throttled(func() box { return acpiCooled(1) }, func(b box) { b.policy([]int{1}, 801_000, 800_000) }), ""},
+		{"low by hand, cooled a little", throttled(littleCooled, func(b box) { b.cooler(0, "cpufreq-cpu0", "1") }), ""},
+		{"low by hand, cooled a little by ACPI", throttled(func() box { return acpiCooled(2) }, func(b box) {
+			b.cpu(2, "firmware_node/thermal_cooling/cur_state", "1")
+		}), ""},
+		{"its last state is not known", throttled(func() box { return acpiCooled(2) }, func(b box) {
+			delete(b, cpuDir+"/cpu2/firmware_node/thermal_cooling/max_state")
+		}), ""},
+		{"one frequency", throttled(func() box { return acpiCooled(2) }, func(b box) {
+			b.cpu(2, "cpufreq/cpuinfo_max_freq", "800000")
+		}), ""},
+		{"a state that is none", throttled(func() box { return acpiCooled(2) }, func(b box) {
+			b.cpu(2, "firmware_node/thermal_cooling/cur_state", "9223372036854775807")
+			b.cooler(9, "idle-cpu0", "9223372036854775807")
+			b.cooler(10, "intel_powerclamp", "10001")
+		}), ""},
+		{"a frequency that is none", throttled(func() box { return acpiCooled(2) }, func(b box) {
+			for _, name := range []string{"scaling_max_freq", "cpuinfo_min_freq"} {
+				b.cpu(2, "cpufreq/"+name, "9223372036854775806")
+			}
+			b.cpu(2, "cpufreq/cpuinfo_max_freq", "9223372036854775807")
+		}), ""},
+		{"a file without end", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu1", "30"+strings.Repeat(" ", maxText)) }), ""},
 		{"idle by force", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu3", "40") }), "3=" + forced + "idle-cpu3, state 40)"},
 		{"both", throttled(func() box { return acpiCooled(0) }, func(b box) { b.cooler(9, "idle-cpu0", "1") }),
 			"0=" + low + "800 MHz (cooling device Processor, state 3) and " + forced + "idle-cpu0, state 1)"},
