@@ -79,6 +79,12 @@ func (c *Cache) Cost() int64 {
 // Errors: ErrNoFile, load's own, which are kept like values, and those of
 // package foreign and of reading, which are not.
 func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
+	return c.LoadOf(Seen(pid), m, what, load)
+}
+
+// LoadOf is Load for a process that was seen when the capture was made, and may have
+// ended since.
+func (c *Cache) LoadOf(p Process, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	k := key{Key: KeyOf(m), what: what}
 	if m.Flags&kcdata.MappingVDSO != 0 {
 		return c.once(k, func(e *entry) { e.fromVDSO(m, load) })
@@ -86,7 +92,7 @@ func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.Rea
 	if !MappedFile(m) {
 		return nil, ErrNoFile
 	}
-	at := (&Mapped{seen(pid), *m}).Places() // a copy: a helper may outlive this call
+	at := (&Mapped{p, *m}).Places() // a copy: a helper may outlive this call
 	if k.Build == "" {
 		if err := c.hanging(k); err != nil {
 			return nil, err

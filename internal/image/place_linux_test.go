@@ -32,7 +32,7 @@ func TestPlaces(t *testing.T) {
 		{"no process", 0, "/lib/x", 0, []string{"/lib/x"}},
 		{"no process, deleted", 0, "/lib/x", kcdata.MappingDeleted, nil},
 	} {
-		m := Mapped{seen(c.pid), kcdata.Mapping{Path: c.path, LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Flags: c.flags}}}
+		m := Mapped{Seen(c.pid), kcdata.Mapping{Path: c.path, LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Flags: c.flags}}}
 		var got []string
 		for _, p := range m.Places() {
 			got = append(got, p.String())

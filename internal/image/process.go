@@ -22,8 +22,8 @@ var (
 	errNoStart   = errors.New("the capture has no start time of the process")
 )
 
-// seen is a process that the caller has just seen; pid 0: none.
-func seen(pid int) Process {
+// Seen is a process that the caller has just seen; pid 0: none.
+func Seen(pid int) Process {
 	if pid <= 0 {
 		return Process{}
 	}

@@ -57,7 +57,7 @@ func unwinderFor(t *testing.T, images *image.Cache) *Unwinder {
 // kept is what a session keeps of it.
 func kept(t *testing.T, u *Unwinder, m *kcdata.Mapping) *keptTable {
 	t.Helper()
-	if _, table := u.Process(os.Getpid(), []kcdata.Mapping{*m}).find(m.Start); table == nil {
+	if _, table := u.Process(image.Seen(os.Getpid()), []kcdata.Mapping{*m}).find(m.Start); table == nil {
 		t.Fatalf("no table of %s", m.Path)
 	}
 	v, err := u.Images.Load(os.Getpid(), m, "unwind", func(io.ReaderAt, int64) (any, error) {

@@ -17,7 +17,7 @@ import (
 type Process struct {
 	code   unwind.Process
 	u      *Unwinder
-	pid    int // 0: its files are not reached through it
+	proc   image.Process
 	maps   []kcdata.Mapping
 	tables map[*kcdata.Mapping]*unwind.Table
 	missed map[*kcdata.Mapping]error
@@ -27,12 +27,12 @@ type Process struct {
 // errSpent is why a file is not read any more.
 var errSpent = errors.New("the time for unwind tables is spent")
 
-// Process is a task's code; maps ascend. Without mappings nothing is known of it. pid is its
-// number if it may live on this machine, else 0. Tables are asked for when a stack
+// Process is a task's code; maps ascend. Without mappings nothing is known of it. Its
+// files are reached through proc, if that lives. Tables are asked for when a stack
 // leads there.
-func (u *Unwinder) Process(pid int, maps []kcdata.Mapping) *Process {
+func (u *Unwinder) Process(proc image.Process, maps []kcdata.Mapping) *Process {
 	p := &Process{
-		code: unwind.Process{Arch: u.Arch, Work: u.allowance()}, u: u, pid: pid, maps: maps,
+		code: unwind.Process{Arch: u.Arch, Work: u.allowance()}, u: u, proc: proc, maps: maps,
 		tables: map[*kcdata.Mapping]*unwind.Table{}, missed: map[*kcdata.Mapping]error{},
 	}
 	if len(maps) > 0 {
@@ -67,7 +67,7 @@ func (p *Process) table(m *kcdata.Mapping) *unwind.Table {
 		return nil
 	}
 	began := time.Now()
-	v, err := p.u.Images.Load(p.pid, m, "unwind", loadTable)
+	v, err := p.u.Images.LoadOf(p.proc, m, "unwind", loadTable)
 	p.u.Left -= time.Since(began)
 	if err != nil {
 		p.miss(m, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"stackshot/internal/image"
 	"stackshot/kcdata"
 )
 
@@ -83,11 +84,11 @@ func apply(plain []byte, edits []edit) ([]byte, error) {
 
 // task makes the stacks of a task's threads anew, and its marks of what was missed.
 func (u *Unwinder) task(at *task, plain []byte, t *kcdata.Task, local bool, sum *Tally) ([]edit, error) {
-	pid := 0
+	proc := image.Process{Pid: t.ID, Start: t.Linux.StartBoottime} // it may have ended
 	if local {
-		pid = int(t.ID)
+		proc.Proc = "/proc"
 	}
-	p := u.Process(pid, t.Mappings)
+	p := u.Process(proc, t.Mappings)
 	var edits []edit
 	before, left := sum.Threads, false // a stack that lacks tables stays as it is
 	for i := range at.threads {

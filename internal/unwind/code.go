@@ -19,6 +19,9 @@ func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 	if err == nil {
 		var f *found
 		if f, end = u.byPath(&path); end == nil {
+			if ret, _ := f.regs.get(u.arch.pc); ret == 0 {
+				return u.pathToZero(t, at, f)
+			}
 			return f, nil
 		}
 	}
@@ -26,6 +29,20 @@ func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 		return nil, end
 	}
 	return u.byOwnFramePointer(t, at, end)
+}
+
+// pathToZero is for a path that ends in a return address of 0. Behind a call that does
+// not return the path is another function's, and so is what lies there: a 0, most
+// often. The function's own frame pointer goes before it; else it is the outermost
+// frame for all that is known, and nothing proves it.
+func (u *unwinder) pathToZero(t *Table, at uint64, f *found) (*found, *stop) {
+	if !u.leaf {
+		if own, end := u.byOwnFramePointer(t, at, complete); end == nil {
+			return own, nil
+		}
+	}
+	u.flags |= kcdata.UserCallersUnsure
+	return f, nil
 }
 
 // guess takes the frame pointer at its word: a function without a frame, or one that

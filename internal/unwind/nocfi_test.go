@@ -33,6 +33,47 @@ int main(int argc, char **argv) {
 }
 `
 
+// leave ends in a call that does not return, and in front of a function that does: the
+// instructions behind the call lead to a return address of 0, in leave's own frame.
+const noreturnC = `#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define NOINLINE __attribute__((noinline, noclone))
+volatile int sink, zero;
+NOINLINE void bye(void) { printf("%ld\n", syscall(SYS_gettid)); fflush(stdout); pause(); sink++; }
+NOINLINE __attribute__((noreturn)) void leave(int n) { volatile long room[6] = {0}; sink += room[n & 3] + n; exit(n); }
+NOINLINE int behind(int n) { return sink + n; }
+NOINLINE int calls(int n) { if (!zero) leave(n); sink++; return n; }
+int main(int argc, char **argv) { atexit(bye); int v = calls(argc); return behind(v + sink); }
+`
+
+// TestNothingProvesAnEndBehindExit: a 0 that the code behind a call leads to, which does
+// not return, is no outermost frame.
+func TestNothingProvesAnEndBehindExit(t *testing.T) {
+	const bare = "gcc -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-toplevel-reorder -o prog p.c"
+	for _, c := range []struct{ flags, want string }{
+		{" -O0", "... exit leave calls main ..."},
+		{" -O2 -fno-omit-frame-pointer", "... exit leave calls main ..."},
+		{" -O2", "... exit leave ..."},
+	} {
+		t.Run(c.flags, func(t *testing.T) {
+			path := build(t, t.TempDir(), map[string]string{"p.c": noreturnC}, "sh", "-c", bare+c.flags)
+			k, r, _ := runLab(t, path)
+			got := k.stack(r)
+			t.Log(brief(got), r.How, r.Flags, r.Err)
+			if !matches(got, strings.Fields(c.want)) {
+				t.Errorf("%s\nwant %s", brief(got), c.want)
+			}
+			whole := matches(got, strings.Fields("... exit leave calls main ... _start"))
+			if !whole && r.Flags&(kcdata.UserComplete|kcdata.UserCallersUnsure) == kcdata.UserComplete {
+				t.Errorf("%s is called complete: flags %#x", brief(got), r.Flags)
+			}
+		})
+	}
+}
+
 // TestWithoutTablesNothingIsSkipped: in code without tables every caller is there, or
 // the stack says that some may be missing.
 func TestWithoutTablesNothingIsSkipped(t *testing.T) {
