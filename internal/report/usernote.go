@@ -89,6 +89,10 @@ func userNotes(t *kcdata.Thread) []string {
 // endNotes say why a walk ended before the outermost frame.
 func endNotes(flags uint32) []string {
 	var out []string
+	const behind = kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserNoMapping | kcdata.UserAltStack | kcdata.UserTablesMissed
+	if flags&kcdata.UserUnwound != 0 && flags&behind != 0 {
+		flags &^= kcdata.UserNoPage // where the frame-pointer chain of the stop went, not the unwinding
+	}
 	for _, n := range []struct {
 		flag uint32
 		text string

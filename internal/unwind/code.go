@@ -22,6 +22,9 @@ func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 			if ret, _ := f.regs.get(u.arch.pc); ret == 0 {
 				return u.pathToZero(t, at, f)
 			}
+			if f.returns = u.ownPath(t, at, &path, f); !f.returns {
+				u.flags |= kcdata.UserCallersUnsure
+			}
 			return f, nil
 		}
 	}
@@ -86,23 +89,55 @@ func (u *unwinder) byOwnFramePointer(t *Table, at uint64, why *stop) (*found, *s
 // with the stack pointer as far below that frame as it is. What a call through a
 // register or memory leads to is not known.
 func (u *unwinder) ownFrame(t *Table, at, ret uint64) bool {
+	sp, known := u.regs.get(u.arch.sp)
+	fp, _ := u.regs.get(u.arch.fp)
+	entry, ok := u.calledBefore(t, ret)
+	if !ok || !known {
+		return false
+	}
+	made := t.frameAt(entry, at)
+	return made.framed && !made.loose && fp-sp == made.above
+}
+
+// ownPath says whether a path leads out of the function at hand. Behind a call that does
+// not return lies another function, whose path would skip callers. There is none on a
+// path without calls, from where the function stands or where a callee is seen to return
+// to; else the call before the return address must lead to code that comes to at, as
+// deep in the stack.
+func (u *unwinder) ownPath(t *Table, at uint64, p *codePath, f *found) bool {
+	if (u.leaf || u.returns) && !p.calls {
+		return true
+	}
+	ret, _ := f.regs.get(u.arch.pc)
+	above, _ := f.regs.get(u.arch.sp)
+	sp, known := u.regs.get(u.arch.sp)
+	entry, ok := u.calledBefore(t, ret)
+	if !ok || !known {
+		return false
+	}
+	made := t.frameAt(entry, at)
+	if p.base == amd64.fp && p.off == -recordOff {
+		return made.framed
+	}
+	return made.reached && above-8-sp == made.depth
+}
+
+// calledBefore is where the direct call before a return address leads to, link-time,
+// if that is in the same file.
+func (u *unwinder) calledBefore(t *Table, ret uint64) (entry uint64, ok bool) {
 	m, other := u.p.Find(ret)
 	if m == nil || other != t {
-		return false
+		return 0, false
 	}
 	addr, ok := t.AddrOf(ret - m.Start + m.Offset)
 	if !ok {
-		return false
+		return 0, false
 	}
 	code, err := t.codeAt(addr-5, 5)
 	if err != nil || len(code) < 5 || code[0] != 0xe8 {
-		return false
+		return 0, false
 	}
-	sp, known := u.regs.get(u.arch.sp)
-	fp, _ := u.regs.get(u.arch.fp)
-	entry := addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:]))))
-	above, ok := t.frameAt(entry, at)
-	return ok && known && fp-sp == above
+	return addr + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))), true
 }
 
 func (u *unwinder) byPath(p *codePath) (*found, *stop) {

@@ -7,45 +7,54 @@ type frameWalk struct {
 	off    int64  // of the stack pointer
 	saved  int64  // where the frame pointer was pushed, 0: nowhere
 	framed bool   // the frame pointer points at where it was pushed, right below the return address
+	loose  bool   // off is not known
 }
 
 // recordOff is where the pair {frame pointer, return address} lies.
 const recordOff = -8
 
-// frameAt says how far above the stack pointer the frame pointer is at addr, if code
-// that is entered at entry comes there with a frame of its own: the pair at the
-// frame pointer is then what the call to entry left. Remembered.
-func (t *Table) frameAt(entry, addr uint64) (above uint64, ok bool) {
+// frameResult is what code that is entered at entry has made of its stack when it
+// comes to an address.
+type frameResult struct {
+	entry   uint64
+	reached bool   // by a way on which the stack pointer is known:
+	depth   uint64 // how far that is below the return address
+	framed  bool   // with a frame of its own: the pair there is what the call to entry left
+	loose   bool   // and with the stack pointer not known
+	above   uint64 // else, of the frame pointer above the stack pointer
+}
+
+// frameAt is frameOf at a link-time address. Remembered.
+func (t *Table) frameAt(entry, addr uint64) frameResult {
 	got, known := t.frames.get(addr)
 	if !known || got.entry != entry {
 		v := codeView{t: t}
-		got = frameResult{entry: entry}
-		got.above, got.ok = frameOf(&v, entry, addr)
+		got = frameOf(&v, entry, addr)
 		if v.err == nil {
 			t.frames.put(addr, got)
 		}
 	}
-	return got.above, got.ok
+	return got
 }
 
-type frameResult struct {
-	entry, above uint64
-	ok           bool
-}
-
-func frameOf(v *codeView, entry, addr uint64) (above uint64, ok bool) {
+func frameOf(v *codeView, entry, addr uint64) (out frameResult) {
+	out.entry = entry
 	type place struct {
-		at     uint64
-		framed bool
+		at            uint64
+		framed, loose bool
 	}
 	seen := make(map[place]bool)
 	walks := []frameWalk{{at: entry}}
 	for n, steps := 0, 0; n < len(walks); n++ {
-		for w := walks[n]; !seen[place{w.at, w.framed}] && steps < maxSteps; steps++ {
-			if w.at == addr && w.framed {
-				return uint64(recordOff - w.off), true
+		for w := walks[n]; !seen[place{w.at, w.framed, w.loose}] && steps < maxSteps; steps++ {
+			if w.at == addr && !w.loose && !out.reached {
+				out.reached, out.depth = true, uint64(-w.off)
 			}
-			seen[place{w.at, w.framed}] = true
+			if w.at == addr && w.framed {
+				out.framed, out.loose, out.above = true, w.loose, uint64(recordOff-w.off)
+				return out
+			}
+			seen[place{w.at, w.framed, w.loose}] = true
 			in, ok := v.decode(w.at)
 			if !ok {
 				break
@@ -60,7 +69,7 @@ func frameOf(v *codeView, entry, addr uint64) (above uint64, ok bool) {
 			}
 		}
 	}
-	return 0, false
+	return out
 }
 
 // step goes on behind an instruction; false: the way ends.
@@ -85,14 +94,17 @@ func (w *frameWalk) step(in instruction) bool {
 		return in.reg != machineSP
 	case insMoveSP:
 		w.off += in.value
+	case insLoseSP:
+		w.loose = true
+		return w.framed
 	case insSetFP:
-		w.framed = w.off == recordOff && w.saved == recordOff
+		w.framed = !w.loose && w.off == recordOff && w.saved == recordOff
 	case insSetSP:
-		w.off = recordOff + in.value
+		w.off, w.loose = recordOff+in.value, false
 		return w.framed
 	case insLeave:
 		was := w.framed
-		w.off, w.saved, w.framed = recordOff+8, 0, false
+		w.off, w.saved, w.framed, w.loose = recordOff+8, 0, false, false
 		return was
 	}
 	return true

@@ -12,7 +12,7 @@ import (
 // The path is followed over the instructions, not run: only what they do to the
 // stack pointer and which registers they pop counts. It cannot be told that a
 // call does not return, so what comes out is believed only if a call instruction
-// lies before the return address.
+// lies before the return address, and for sure only if that call leads here.
 
 const (
 	maxSteps = 4096 // instructions looked at for one program counter
@@ -26,6 +26,7 @@ type codePath struct {
 	base  int    // amd64.sp or amd64.fp
 	off   int64
 	saved [16]savedAt // by DWARF number
+	calls bool        // it leads over a call, which may not return
 }
 
 // dwarfNumber is DWARF's number of a register by the machine's.
@@ -76,8 +77,10 @@ func (p *codePath) step(in instruction) bool {
 	switch in.kind {
 	case insJump:
 		p.at = in.target(from)
-	case insEnd:
+	case insEnd, insLoseSP:
 		return false
+	case insCall:
+		p.calls = true
 	case insPush:
 		p.off -= 8
 	case insPop:

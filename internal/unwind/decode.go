@@ -16,6 +16,7 @@ const (
 	insPop            // into reg
 	insMoveSP         // by value
 	insSetSP          // to the frame pointer plus value
+	insLoseSP         // by what is not known: room of a size that was computed, an alignment
 	insLeave          // frame pointer to stack pointer, pop frame pointer
 	insSetFP          // to the stack pointer
 )
@@ -295,6 +296,8 @@ func (d *decoder) stackPointer(value int64) instruction {
 		return instruction{kind: insMoveSP, value: value}
 	case (d.op == 0x81 || d.op == 0x83) && toRM && d.reg == 5:
 		return instruction{kind: insMoveSP, value: -value}
+	case (d.op == 0x81 || d.op == 0x83) && toRM && d.reg == 4, d.op == 0x29 && toRM: // and, sub
+		return instruction{kind: insLoseSP}
 	case (d.op == 0x81 || d.op == 0x83) && toRM && d.reg != 7: // all but a comparison
 		return instruction{kind: insEnd}
 	case d.op == 0x8d && toReg && d.base == 4:

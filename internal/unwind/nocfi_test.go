@@ -74,6 +74,49 @@ func TestNothingProvesAnEndBehindExit(t *testing.T) {
 	}
 }
 
+// g's unlikely half ends in a call that does not return, in front of h's unlikely half,
+// which restores a larger frame: its way out leads to a real return address, of f2.
+// die, in a file of its own, has a table.
+const dieC = `#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+extern volatile int sink;
+__attribute__((noreturn)) void die(int a) { printf("%ld\n", syscall(SYS_gettid)); fflush(stdout); for (;;) { pause(); sink += a; } }
+`
+
+const coldC = `#define NI __attribute__((noinline, noclone, noipa))
+volatile int sink; int z;
+__attribute__((cold, noreturn)) void die(int);
+NI __attribute__((cold)) int slow(int a) { return sink += a; }
+NI int use(int a) { sink += a; return sink; }
+NI int g(int a) { int x = use(a); if (x == 12345) return 1; if (__builtin_expect(z, 0)) die(x); return x + 1; }
+NI int h(int a, int b, int c, int d) { int w = use(a); if (__builtin_expect(w == 99, 0)) return slow(w) + w + a + b + c + d; return use(w + b) + a + b + c + d; }
+NI int f3(int a) { int r = g(a); return r + use(a); }
+NI int f2(int a) { int r = f3(a); return r + use(a); }
+NI int f1(int a) { int r = f2(a); return r + h(a, r, 2, 3); }
+int main(int c, char **v) { z = c; return f1(c) + h(1, 2, 3, 4); }
+`
+
+// TestColdCodeSkipsNobodyInSilence: what lies behind a call that does not return is
+// another function's way out. It may only be taken with a word.
+func TestColdCodeSkipsNobodyInSilence(t *testing.T) {
+	for _, flags := range []string{"", " -static"} {
+		path := build(t, t.TempDir(), map[string]string{"p.c": coldC, "d.c": dieC}, "sh", "-c",
+			"gcc -O2 -c d.c && gcc -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c d.o"+flags)
+		k, r, _ := runLab(t, path)
+		got := k.stack(r)
+		t.Log(brief(got), r.How, r.Flags, r.Err)
+		whole := matches(got, strings.Fields("... die g f3 f2 f1 main ..."))
+		if !whole && r.Flags&(kcdata.UserComplete|kcdata.UserCallersUnsure) == kcdata.UserComplete {
+			t.Errorf("%s is called complete: flags %#x", brief(got), r.Flags)
+		}
+		if !matches(got, strings.Fields("... die ...")) {
+			t.Errorf("%s: die is not there", brief(got))
+		}
+	}
+}
+
 // TestWithoutTablesNothingIsSkipped: in code without tables every caller is there, or
 // the stack says that some may be missing.
 func TestWithoutTablesNothingIsSkipped(t *testing.T) {

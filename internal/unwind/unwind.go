@@ -89,7 +89,10 @@ type unwinder struct {
 	pc    uint64
 	exact bool // pc is where the frame stands, not behind its call
 	leaf  bool
-	next  found // the frame above, while it is made: one for all frames
+
+	returns bool // a callee's code leads back to pc
+
+	next found // the frame above, while it is made: one for all frames
 }
 
 // found is the frame above.
@@ -98,6 +101,8 @@ type found struct {
 	how   byte
 	exact bool // it did not call: it was interrupted
 	moved bool // on another stack: its stack pointer cannot be compared
+
+	returns bool // the code below leads back to it
 }
 
 // caller begins the frame above.
@@ -190,7 +195,7 @@ func (u *unwinder) enter(above *found) *stop {
 	if !u.upward(above, pc) {
 		return noTable(u.pc, fmt.Errorf("the frame of %#x does not lead up the stack", u.pc))
 	}
-	u.regs, u.pc, u.exact, u.leaf = above.regs, pc, above.exact, false
+	u.regs, u.pc, u.exact, u.leaf, u.returns = above.regs, pc, above.exact, false, above.returns
 	return nil
 }
 
