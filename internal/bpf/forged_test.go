@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"structs"
 	"testing"
 	"unsafe"
@@ -284,6 +285,7 @@ func (w *forgedWorld) check(t *testing.T, what, link string, got forged) {
 }
 
 // Which half an address is of, bit 55 says: what lies above is no part of it on arm64.
+// On amd64 the JIT keeps loads by a pointer from the user's half; nobody asks there.
 func TestKernelsHalf(t *testing.T) {
 	requireTrap(t) // bpf_rdonly_cast
 	f := newFinder(t, "find_halves", false)
@@ -298,7 +300,11 @@ func TestKernelsHalf(t *testing.T) {
 	}
 	f.find(t)
 	for _, a := range f.answers[:i] {
-		if want := addrs[a.Addr]; a.Start != want || a.End != want {
+		want, pointer := addrs[a.Addr], addrs[a.Addr]
+		if runtime.GOARCH == "amd64" && a.Addr != 0 {
+			pointer = 1
+		}
+		if a.Start != want || a.End != pointer {
 			t.Errorf("%#x: as a number %d, as a pointer %d, want %d", a.Addr, a.Start, a.End, want)
 		}
 	}

@@ -87,8 +87,15 @@ static __noinline void fill_memory(struct linux_task_memory *m, struct mm_struct
 }
 
 // inum_of is a namespace's number. Who exits gives its nsproxy back at once, and the
-// namespaces of the first tasks lie in the kernel's image.
-#define inum_of(p) ({ __auto_type ns_ = (p); kernels(ns_) ? ns_->ns.inum : 0; })
+// namespaces of the first tasks lie in the kernel's image: so by helper, which reads
+// the kernel's half alone and never sleeps.
+#define inum_of(p)                                          \
+	({                                                      \
+		__auto_type ns_ = (p);                              \
+		u32 inum_ = 0;                                      \
+		bpf_core_read(&inum_, sizeof(inum_), &ns_->ns.inum); \
+		inum_;                                              \
+	})
 
 static __noinline void fill_namespaces(struct linux_task_ns *n, struct task_struct *t)
 {

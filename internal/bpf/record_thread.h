@@ -151,9 +151,10 @@ static __always_inline bool has_user_regs(struct task_struct *t)
 static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
-	if (kernels(regs) && syscall_nr(t, regs) == -1) // else its stack is gone since
+	bool there = kernels(regs); // else its stack is gone since
+	if (there && syscall_nr(t, regs) == -1)
 		mark(r->present, THREAD_USER_MODE);
-	else if (kernels(regs) && call_compat(t, regs))
+	else if (there && call_compat(t, regs))
 		mark(r->present, THREAD_COMPAT_CALL);
 	if (!cfg_redact) {
 		r->fs_base = task_fs_base(t);
