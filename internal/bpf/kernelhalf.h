@@ -8,13 +8,13 @@
 #ifndef STACKSHOT_KERNELHALF_H
 #define STACKSHOT_KERNELHALF_H
 
-static __always_inline bool kernel_half(u64 at) { return (s64)(at << 8) < 0; }
-
 #if defined(__TARGET_ARCH_x86)
-// The JIT's own check keeps such a load from an address of the user's half
-// (arch/x86/net/bpf_jit_comp.c, BPF_PROBE_MEM).
-#define kernels(p) ((p) != 0)
+// The topmost bit: with five levels of tables the kernel's half begins at 0xff00 << 48.
+static __always_inline bool kernel_half(u64 at) { return (s64)at < 0; }
 #else
+static __always_inline bool kernel_half(u64 at) { return (s64)(at << 8) < 0; }
+#endif
+
 // Where kernels turns a pointer into a number, on each CPU.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -36,7 +36,5 @@ static __always_inline bool is_kernels(const void *p)
 }
 
 #define kernels(p) is_kernels((const void *)(p))
-
-#endif
 
 #endif

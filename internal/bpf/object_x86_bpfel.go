@@ -19,6 +19,7 @@ const (
 	objectMapControl       = "control"
 	objectMapCpus          = "cpus"
 	objectMapMaple         = "maple"
+	objectMapPointerBits   = "pointer_bits"
 	objectMapSamples       = "samples"
 	objectMapScratch       = "scratch"
 	objectMapUserWorks     = "user_works"
@@ -103,12 +104,13 @@ type objectProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectMapSpecs struct {
-	Control   *ebpf.MapSpec `ebpf:"control"`
-	Cpus      *ebpf.MapSpec `ebpf:"cpus"`
-	Maple     *ebpf.MapSpec `ebpf:"maple"`
-	Samples   *ebpf.MapSpec `ebpf:"samples"`
-	Scratch   *ebpf.MapSpec `ebpf:"scratch"`
-	UserWorks *ebpf.MapSpec `ebpf:"user_works"`
+	Control     *ebpf.MapSpec `ebpf:"control"`
+	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
+	Maple       *ebpf.MapSpec `ebpf:"maple"`
+	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
+	Samples     *ebpf.MapSpec `ebpf:"samples"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
 }
 
 // objectVariableSpecs contains global variables before they are loaded into the kernel.
@@ -156,12 +158,13 @@ func (o *objectObjects) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectMaps struct {
-	Control   *ebpf.Map `ebpf:"control"`
-	Cpus      *ebpf.Map `ebpf:"cpus"`
-	Maple     *ebpf.Map `ebpf:"maple"`
-	Samples   *ebpf.Map `ebpf:"samples"`
-	Scratch   *ebpf.Map `ebpf:"scratch"`
-	UserWorks *ebpf.Map `ebpf:"user_works"`
+	Control     *ebpf.Map `ebpf:"control"`
+	Cpus        *ebpf.Map `ebpf:"cpus"`
+	Maple       *ebpf.Map `ebpf:"maple"`
+	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
+	Samples     *ebpf.Map `ebpf:"samples"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
+	UserWorks   *ebpf.Map `ebpf:"user_works"`
 }
 
 func (m *objectMaps) Close() error {
@@ -169,6 +172,7 @@ func (m *objectMaps) Close() error {
 		m.Control,
 		m.Cpus,
 		m.Maple,
+		m.PointerBits,
 		m.Samples,
 		m.Scratch,
 		m.UserWorks,

@@ -24,6 +24,7 @@ const (
 	trapObjectMapMaple          = "maple"
 	trapObjectMapParts          = "parts"
 	trapObjectMapPieces         = "pieces"
+	trapObjectMapPointerBits    = "pointer_bits"
 	trapObjectMapQueue          = "queue"
 	trapObjectMapRegion         = "region"
 	trapObjectMapSeconds        = "seconds"
@@ -110,21 +111,22 @@ type trapObjectProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectMapSpecs struct {
-	Arenas    *ebpf.MapSpec `ebpf:"arenas"`
-	Asked     *ebpf.MapSpec `ebpf:"asked"`
-	Control   *ebpf.MapSpec `ebpf:"control"`
-	Cpus      *ebpf.MapSpec `ebpf:"cpus"`
-	Hints     *ebpf.MapSpec `ebpf:"hints"`
-	Maple     *ebpf.MapSpec `ebpf:"maple"`
-	Parts     *ebpf.MapSpec `ebpf:"parts"`
-	Pieces    *ebpf.MapSpec `ebpf:"pieces"`
-	Queue     *ebpf.MapSpec `ebpf:"queue"`
-	Region    *ebpf.MapSpec `ebpf:"region"`
-	Seconds   *ebpf.MapSpec `ebpf:"seconds"`
-	Stop      *ebpf.MapSpec `ebpf:"stop"`
-	Traces    *ebpf.MapSpec `ebpf:"traces"`
-	UserWorks *ebpf.MapSpec `ebpf:"user_works"`
-	Workers   *ebpf.MapSpec `ebpf:"workers"`
+	Arenas      *ebpf.MapSpec `ebpf:"arenas"`
+	Asked       *ebpf.MapSpec `ebpf:"asked"`
+	Control     *ebpf.MapSpec `ebpf:"control"`
+	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
+	Hints       *ebpf.MapSpec `ebpf:"hints"`
+	Maple       *ebpf.MapSpec `ebpf:"maple"`
+	Parts       *ebpf.MapSpec `ebpf:"parts"`
+	Pieces      *ebpf.MapSpec `ebpf:"pieces"`
+	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
+	Queue       *ebpf.MapSpec `ebpf:"queue"`
+	Region      *ebpf.MapSpec `ebpf:"region"`
+	Seconds     *ebpf.MapSpec `ebpf:"seconds"`
+	Stop        *ebpf.MapSpec `ebpf:"stop"`
+	Traces      *ebpf.MapSpec `ebpf:"traces"`
+	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
+	Workers     *ebpf.MapSpec `ebpf:"workers"`
 }
 
 // trapObjectVariableSpecs contains global variables before they are loaded into the kernel.
@@ -180,21 +182,22 @@ func (o *trapObjectObjects) Close() error {
 //
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectMaps struct {
-	Arenas    *ebpf.Map `ebpf:"arenas"`
-	Asked     *ebpf.Map `ebpf:"asked"`
-	Control   *ebpf.Map `ebpf:"control"`
-	Cpus      *ebpf.Map `ebpf:"cpus"`
-	Hints     *ebpf.Map `ebpf:"hints"`
-	Maple     *ebpf.Map `ebpf:"maple"`
-	Parts     *ebpf.Map `ebpf:"parts"`
-	Pieces    *ebpf.Map `ebpf:"pieces"`
-	Queue     *ebpf.Map `ebpf:"queue"`
-	Region    *ebpf.Map `ebpf:"region"`
-	Seconds   *ebpf.Map `ebpf:"seconds"`
-	Stop      *ebpf.Map `ebpf:"stop"`
-	Traces    *ebpf.Map `ebpf:"traces"`
-	UserWorks *ebpf.Map `ebpf:"user_works"`
-	Workers   *ebpf.Map `ebpf:"workers"`
+	Arenas      *ebpf.Map `ebpf:"arenas"`
+	Asked       *ebpf.Map `ebpf:"asked"`
+	Control     *ebpf.Map `ebpf:"control"`
+	Cpus        *ebpf.Map `ebpf:"cpus"`
+	Hints       *ebpf.Map `ebpf:"hints"`
+	Maple       *ebpf.Map `ebpf:"maple"`
+	Parts       *ebpf.Map `ebpf:"parts"`
+	Pieces      *ebpf.Map `ebpf:"pieces"`
+	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
+	Queue       *ebpf.Map `ebpf:"queue"`
+	Region      *ebpf.Map `ebpf:"region"`
+	Seconds     *ebpf.Map `ebpf:"seconds"`
+	Stop        *ebpf.Map `ebpf:"stop"`
+	Traces      *ebpf.Map `ebpf:"traces"`
+	UserWorks   *ebpf.Map `ebpf:"user_works"`
+	Workers     *ebpf.Map `ebpf:"workers"`
 }
 
 func (m *trapObjectMaps) Close() error {
@@ -207,6 +210,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Maple,
 		m.Parts,
 		m.Pieces,
+		m.PointerBits,
 		m.Queue,
 		m.Region,
 		m.Seconds,

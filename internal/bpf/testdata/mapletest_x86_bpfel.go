@@ -20,6 +20,7 @@ const (
 	mapleTestMapCopies        = "copies"
 	mapleTestMapForgeries     = "forgeries"
 	mapleTestMapMaple         = "maple"
+	mapleTestMapPointerBits   = "pointer_bits"
 	mapleTestProgFindForged   = "find_forged"
 	mapleTestProgFindHalves   = "find_halves"
 	mapleTestProgFindVmas     = "find_vmas"
@@ -88,10 +89,11 @@ type mapleTestProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type mapleTestMapSpecs struct {
-	Answers   *ebpf.MapSpec `ebpf:"answers"`
-	Copies    *ebpf.MapSpec `ebpf:"copies"`
-	Forgeries *ebpf.MapSpec `ebpf:"forgeries"`
-	Maple     *ebpf.MapSpec `ebpf:"maple"`
+	Answers     *ebpf.MapSpec `ebpf:"answers"`
+	Copies      *ebpf.MapSpec `ebpf:"copies"`
+	Forgeries   *ebpf.MapSpec `ebpf:"forgeries"`
+	Maple       *ebpf.MapSpec `ebpf:"maple"`
+	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
 }
 
 // mapleTestVariableSpecs contains global variables before they are loaded into the kernel.
@@ -132,10 +134,11 @@ func (o *mapleTestObjects) Close() error {
 //
 // It can be passed to loadMapleTestObjects or ebpf.CollectionSpec.LoadAndAssign.
 type mapleTestMaps struct {
-	Answers   *ebpf.Map `ebpf:"answers"`
-	Copies    *ebpf.Map `ebpf:"copies"`
-	Forgeries *ebpf.Map `ebpf:"forgeries"`
-	Maple     *ebpf.Map `ebpf:"maple"`
+	Answers     *ebpf.Map `ebpf:"answers"`
+	Copies      *ebpf.Map `ebpf:"copies"`
+	Forgeries   *ebpf.Map `ebpf:"forgeries"`
+	Maple       *ebpf.Map `ebpf:"maple"`
+	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
 }
 
 func (m *mapleTestMaps) Close() error {
@@ -144,6 +147,7 @@ func (m *mapleTestMaps) Close() error {
 		m.Copies,
 		m.Forgeries,
 		m.Maple,
+		m.PointerBits,
 	)
 }
 
