@@ -13,7 +13,7 @@ import (
 // StartInTimeNamespace starts a command in a new time namespace whose clocks are
 // ahead of the machine's by these offsets, at least a thread's age below 0. It
 // needs root, CONFIG_TIME_NS and Linux 6.1 ("fs/exec: allow to unshare a time
-// namespace on vfork+exec"); else the error is errors.ErrUnsupported's.
+// namespace on vfork+exec").
 func StartInTimeNamespace(cmd *exec.Cmd, monotonic, boottime time.Duration) error {
 	done := make(chan error)
 	go func() {
