@@ -44,7 +44,9 @@ func (p *poller) run(q *Queues, how *atomic.Uint32) {
 
 // BenchmarkIdlePollers: what a push costs while all other CPUs find nothing, by how
 // they look, in turn, in short rounds. A round in which a poller did not run all the
-// time says nothing and is left out. The ratios are those of the medians.
+// time says nothing and is taken again, for two seconds at most: on a machine that
+// has no CPU for the pollers all that time there is nothing to measure. The ratios
+// are those of the medians.
 func BenchmarkIdlePollers(b *testing.B) {
 	n := runtime.GOMAXPROCS(0) - 1
 	if n == 0 {
@@ -59,16 +61,23 @@ func BenchmarkIdlePollers(b *testing.B) {
 		all.Go(func() { pollers[i].run(q, &how) })
 	}
 	var took [len(pollings)][]float64
+	round := func(i int) bool {
+		q.Reset()
+		before := turnsOf(pollers)
+		start := time.Now()
+		refill(b, q, pushes)
+		ns := float64(time.Since(start)) / pushes
+		ran := everywhere(before, turnsOf(pollers), pushes/50)
+		if ran {
+			took[i] = append(took[i], ns)
+		}
+		return ran
+	}
 	for b.Loop() {
 		for i := range pollings {
 			how.Store(uint32(i))
-			q.Reset()
-			before := turnsOf(pollers)
-			start := time.Now()
-			refill(b, q, pushes)
-			ns := float64(time.Since(start)) / pushes
-			if everywhere(before, turnsOf(pollers), pushes/50) {
-				took[i] = append(took[i], ns)
+			for end := time.Now().Add(2 * time.Second); !round(i) && time.Now().Before(end); {
+				runtime.Gosched()
 			}
 		}
 	}
@@ -76,7 +85,7 @@ func BenchmarkIdlePollers(b *testing.B) {
 	all.Wait()
 	for i, p := range pollings {
 		if len(took[i]) == 0 {
-			b.Fatalf("%s: no round in which all pollers ran", p.name)
+			b.Skipf("%s: no round in which all pollers ran: no CPU was left for them", p.name)
 		}
 		b.ReportMetric(median(took[i]), "ns/push-"+p.name)
 		if i > 0 {
