@@ -127,7 +127,7 @@ func TestStallAtEachStep(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]int{
 		"lookup": testfuse.Lookup, "access": testfuse.Access, "create": testfuse.Create, "write": testfuse.Write,
-		"chmod": testfuse.Setattr, "fsync": testfuse.Fsync, "close": testfuse.Flush, "rename": testfuse.Rename,
+		"chmod": testfuse.Setattr, "fsync": testfuse.Fsync, "close": testfuse.Flush, "rename": testfuse.Rename2,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	if len(os.Args) > 1 && os.Args[1] == readVerb { // of a command that a test ran in this process
+	if len(os.Args) > 1 && (os.Args[1] == readVerb || os.Args[1] == saveVerb) { // of a command that a test ran in this process
 		return run(os.Args[1:])
 	}
 	dir, err := os.MkdirTemp("", "stackshot-cmd-")

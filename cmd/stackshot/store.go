@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -69,14 +70,26 @@ func (s *store) save(ctx context.Context, data *os.File) (where string, err erro
 		return "", err
 	}
 	for _, dir := range spareDirs() {
-		path := filepath.Join(dir, s.spare)
-		spareErr := saveOrder{Path: path}.ask(ctx, data, s.timeout)
+		path, spareErr := s.toSpare(ctx, dir, data)
 		if spareErr == nil {
 			return path, err
 		}
 		err = errors.Join(err, spareErr)
 	}
 	return "", err
+}
+
+// toSpare writes to a place of last resort, which is everybody's: whoever guessed
+// the name and took it does not keep the snapshot from another.
+func (s *store) toSpare(ctx context.Context, dir string, data *os.File) (path string, err error) {
+	path = filepath.Join(dir, s.spare)
+	err = saveOrder{Path: path}.ask(ctx, data, s.timeout)
+	if errors.Is(err, errTarget) {
+		stem, ext := splitExt(s.spare)
+		path = filepath.Join(dir, stem+"-"+rand.Text()+ext)
+		err = saveOrder{Path: path}.ask(ctx, data, s.timeout)
+	}
+	return path, err
 }
 
 // spareDirs are where a snapshot goes that its target refuses: memory, then

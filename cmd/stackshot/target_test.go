@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testtask"
+)
+
+// spoolOf is a snapshot in memory, of any bytes.
+func spoolOf(t *testing.T, content []byte) *os.File {
+	t.Helper()
+	s, err := newSpool("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	s.Write(content)
+	if _, err := s.size(); err != nil {
+		t.Fatal(err)
+	}
+	return s.file
+}
+
+// asOther runs f on a thread that the file system takes for uid 65534.
+func asOther(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		unix.Setfsgid(65534)
+		unix.Setfsuid(65534)
+		f()
+	}()
+	<-done
+}
+
+// Whoever takes names in a directory of everybody's keeps root from nothing: not
+// the names of pids, not the name of the last resort.
+func TestTakenNames(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := openDir(t)
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", 0, "mode=1777")
+		next := nextPids(t)
+		unix.Setfsuid(65534) // this thread alone, which has the mount
+		for _, pid := range next {
+			if err := os.Symlink("x", fmt.Sprintf("%s/.stackshot-%d.tmp", dir, pid)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		unix.Setfsuid(0)
+		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file"))
+		mode0600(t, dir+"/file")
+		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
+		mode0600(t, dir+"/file")
+	})
+}
+
+// nextPids are the pids that the next processes can have: all there are, or those
+// of the next minutes.
+func nextPids(t *testing.T) (pids []int) {
+	t.Helper()
+	number := func(file string, field int) int {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.Fields(string(b))[field])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	most, last := number("/proc/sys/kernel/pid_max", 0), number("/proc/loadavg", 4)
+	for i := range min(most-1, 32768) {
+		pids = append(pids, (last+i)%(most-1)+1)
+	}
+	return pids
+}
+
+// The name in the place of last resort is of host and time: somebody took it.
+func TestTakenSpareName(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	name := fmt.Sprintf("stackshot-test-%d.kcdata.zst", os.Getpid())
+	theirs := "/dev/shm/" + name
+	asOther(t, func() {
+		if err := os.WriteFile(theirs, []byte("theirs"), 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { os.Remove(theirs) })
+	s := store{path: t.TempDir() + "/none/x", spare: name, timeout: 10 * time.Second}
+	where, err := s.save(t.Context(), spoolOf(t, []byte("ours")))
+	t.Cleanup(func() { os.Remove(where) })
+	if filepath.Dir(where) != "/dev/shm" || where == theirs || !strings.HasSuffix(where, ".kcdata.zst") || !errors.Is(err, unix.ENOENT) {
+		t.Errorf("written to %q, %v", where, err)
+	}
+	for file, want := range map[string]string{theirs: "theirs", where: "ours"} {
+		if b, err := os.ReadFile(file); string(b) != want {
+			t.Errorf("%s: %q, %v", file, b, err)
+		}
+	}
+}
+
+// eachFileSystem runs f in a directory of each kind of file system there is here,
+// and writes in both ways: as a file without a name, and under a random one.
+func eachFileSystem(t *testing.T, f func(t *testing.T, dir string, write func(*target, *os.File) error)) {
+	t.Helper()
+	ways := map[string]func(*target, *os.File) error{
+		"unnamed": (*target).write,
+		"named": func(x *target, data *os.File) error {
+			err := x.writeNamed(data)
+			if err != nil {
+				x.abandon()
+			}
+			return err
+		},
+	}
+	for way, write := range ways {
+		for _, kind := range []string{"here", "/dev/shm", "tmpfs", "ramfs", "overlay"} {
+			t.Run(way+" "+kind, func(t *testing.T) {
+				root := t.TempDir()
+				if kind == "/dev/shm" {
+					var err error
+					if root, err = os.MkdirTemp(kind, "stackshot-test-"); err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { os.RemoveAll(root) })
+				}
+				withMounts(t, func(t *testing.T) {
+					dir := root + "/dir"
+					if err := os.Mkdir(dir, 0o755); err != nil {
+						t.Fatal(err)
+					}
+					switch kind {
+					case "tmpfs", "ramfs":
+						mount(t, "none", dir, kind, 0, "")
+					case "overlay":
+						mountOverlay(t, dir)
+					}
+					f(t, dir, write)
+				})
+			})
+		}
+	}
+}
+
+func mountOverlay(t *testing.T, dir string) {
+	t.Helper()
+	mount(t, "none", dir, "tmpfs", 0, "")
+	for _, sub := range []string{"lower", "upper", "work"} {
+		if err := os.Mkdir(dir+"/"+sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount(t, "none", dir, "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir))
+}
+
+// Whatever the file system, the rules on files that are there already are the same,
+// and nothing unfinished stays.
+func TestWriteOnEachFileSystem(t *testing.T) {
+	t.Parallel()
+	data := spoolOf(t, []byte("content"))
+	eachFileSystem(t, func(t *testing.T, dir string, write func(*target, *os.File) error) {
+		for i, c := range []struct {
+			before  string
+			replace bool
+			owner   int
+			refused bool
+		}{
+			{"", false, 0, false}, {"", true, 0, false}, {"old", true, 0, false}, {"old", false, 0, true}, {"old", true, 65534, true},
+		} {
+			name := fmt.Sprintf("%s/file%d", dir, i)
+			x := target{path: name, replace: c.replace}
+			if err := x.open(); err != nil {
+				t.Fatal(err)
+			}
+			if c.before != "" { // it comes after the first look
+				if err := errors.Join(os.WriteFile(name, []byte(c.before), 0o644), os.Chown(name, c.owner, c.owner)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err, want, mode := write(&x, data), "content", os.FileMode(0o600)
+			if c.refused {
+				want, mode = c.before, 0o644
+			}
+			if errors.Is(err, errTarget) != c.refused || (err != nil) != c.refused {
+				t.Errorf("%+v: %v", c, err)
+			}
+			if b, err := os.ReadFile(name); string(b) != want {
+				t.Errorf("%+v: it holds %q, %v", c, b, err)
+			}
+			if st, err := os.Stat(name); err != nil || st.Mode() != mode {
+				t.Errorf("%+v: %v, %v", c, st.Mode(), err)
+			}
+		}
+		onlyFile(t, dir, "file0", "file1", "file2", "file3", "file4")
+	})
+}
+
+// On file systems of Linux's own a helper that is killed in the middle of a file
+// leaves nothing.
+func TestKilledWhileWriting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	content := bytes.Repeat([]byte("0123456789abcdef"), 4<<20)
+	data := spoolOf(t, content)
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", 0, "size=128m")
+		midway := 0
+		for range 20 {
+			h, err := saveOrder{Path: dir + "/file"}.startHelper(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := func() int64 {
+				var fs unix.Statfs_t
+				unix.Statfs(dir, &fs)
+				return int64(fs.Blocks-fs.Bfree) * fs.Bsize
+			}
+			deadline := time.Now().Add(5 * time.Second)
+			for written() == 0 && time.Now().Before(deadline) {
+			}
+			h.process.Kill()
+			h.process.Wait()
+			h.pipe.Close()
+			if _, err := os.Stat(dir + "/file"); err == nil {
+				os.Remove(dir + "/file") // it was quick
+			} else {
+				midway++
+			}
+			onlyFile(t, dir)
+			if err := testtask.WaitFor(5*time.Second, func() (bool, error) { return written() == 0, nil }); err != nil {
+				t.Fatalf("%d bytes stay: %v", written(), err)
+			}
+		}
+		if midway == 0 {
+			t.Error("no helper was killed in the middle of it")
+		}
+	})
+}
+
+// Somebody else makes, swaps and removes the target all the time, in a directory of
+// everybody's: the file is ours and whole, or it is refused, and nobody else's file
+// is touched.
+func TestHostileTarget(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	dir := openDir(t)
+	if err := unix.Chmod(dir, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("victim"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var over atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		asOther(t, func() {
+			for i := 0; !over.Load(); i++ {
+				switch name := dir + "/file"; i % 4 {
+				case 0:
+					os.Symlink(victim, name)
+				case 1:
+					os.WriteFile(name, []byte("theirs"), 0o666)
+				case 2:
+					os.Mkdir(name, 0o777)
+				}
+				time.Sleep(time.Duration(i%7) * 10 * time.Microsecond)
+				os.Remove(dir + "/file") // sticky: not ours
+			}
+		})
+	}()
+	data := spoolOf(t, []byte("content"))
+	outcomes := map[string]int{}
+	for range 2000 {
+		x := saveOrder{Path: dir + "/file", Replace: true}
+		err := x.askThread(context.Background(), data)
+		switch {
+		case err == nil:
+			outcomes["written"]++
+			if b, err := os.ReadFile(dir + "/file"); string(b) != "content" {
+				t.Fatalf("after a success it holds %q, %v", b, err)
+			}
+			os.Remove(dir + "/file")
+		case errors.Is(err, errTarget) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM):
+			outcomes["refused"]++
+		default:
+			t.Fatal(err)
+		}
+	}
+	over.Store(true)
+	<-ended
+	os.Remove(dir + "/file")
+	onlyFile(t, dir)
+	if b, err := os.ReadFile(victim); string(b) != "victim" {
+		t.Errorf("the victim holds %q, %v", b, err)
+	}
+	t.Log(outcomes)
+	if outcomes["written"] == 0 || outcomes["refused"] == 0 {
+		t.Errorf("one of both never came about: %v", outcomes)
+	}
+}

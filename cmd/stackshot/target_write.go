@@ -1,0 +1,188 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/show"
+)
+
+// A directory may be everybody's to write to. Who can guess a name there can take
+// it first, so no name that the writing needs can be guessed: where the file system
+// knows files without a name (O_TMPFILE) the snapshot is one until it is whole, and
+// a crash leaves nothing; elsewhere, and to replace a file, its name is random.
+
+// nameTries bounds how often a random name is found taken. That happens to nobody:
+// such a file system lies.
+const nameTries = 8
+
+// cameBetween bounds how often somebody makes, or removes, the target while it is
+// being written.
+const cameBetween = 3
+
+// errNamed says that this file system wants a name from the beginning.
+var errNamed = errors.New("no file without a name")
+
+// write makes the file: its bytes, fsync, then the final name, whole or not at all
+// (C4).
+func (t *target) write(data *os.File) error {
+	err := t.writeUnnamed(data)
+	if errors.Is(err, errNamed) {
+		err = t.writeNamed(data)
+	}
+	if err != nil {
+		t.abandon()
+		return err
+	}
+	return t.syncDir()
+}
+
+func (t *target) writeUnnamed(data *os.File) error {
+	fd, err := unix.Openat(t.dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return errNamed // which says what else may be wrong
+	}
+	out := os.NewFile(uintptr(fd), t.base)
+	defer out.Close()
+	if err := t.fill(out, data); err != nil {
+		return err
+	}
+	return t.link(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// link gives the open file its name. A link never replaces anything; a file of
+// ours that is there already goes by a rename.
+func (t *target) link(open string) error {
+	for range cameBetween {
+		taken, err := t.vacant()
+		if err != nil {
+			return err
+		}
+		if taken {
+			if err := t.linkTemp(open); err != nil {
+				return err
+			}
+			return t.rename(0)
+		}
+		err = unix.Linkat(unix.AT_FDCWD, open, t.dir, t.base, unix.AT_SYMLINK_FOLLOW)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.EEXIST):
+			return errNamed
+		}
+	}
+	return t.refuse("others make and remove it")
+}
+
+func (t *target) linkTemp(open string) error {
+	_, err := t.newTemp(func(name string) (int, error) {
+		return 0, unix.Linkat(unix.AT_FDCWD, open, t.dir, name, unix.AT_SYMLINK_FOLLOW)
+	})
+	if err != nil {
+		return errNamed
+	}
+	return nil
+}
+
+// newTemp has a file made under a name that nobody can guess, and notes it.
+func (t *target) newTemp(make func(name string) (int, error)) (fd int, err error) {
+	for range nameTries {
+		name := ".stackshot-" + rand.Text() + ".tmp"
+		if fd, err = make(name); !errors.Is(err, unix.EEXIST) {
+			if err == nil {
+				t.temp.Store(&name)
+			}
+			return fd, err
+		}
+	}
+	return -1, err
+}
+
+func (t *target) writeNamed(data *os.File) error {
+	fd, err := t.newTemp(func(name string) (int, error) {
+		return unix.Openat(t.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	})
+	if err != nil {
+		return t.failed("create a file beside it", err)
+	}
+	out := os.NewFile(uintptr(fd), t.base)
+	defer out.Close()
+	if err := t.fill(out, data); err != nil {
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return t.failed("close", show.WithoutPath(err))
+	}
+	taken, err := t.vacant()
+	if err != nil {
+		return err
+	}
+	if taken {
+		return t.rename(0)
+	}
+	return t.rename(unix.RENAME_NOREPLACE)
+}
+
+func (t *target) fill(out, data *os.File) error {
+	st, err := data.Stat()
+	if err != nil {
+		return t.failed("snapshot in memory", err)
+	}
+	if n, err := io.Copy(out, io.NewSectionReader(data, 0, st.Size())); err != nil {
+		return t.failed(fmt.Sprintf("write at byte %d of %d", n, st.Size()), show.WithoutPath(err))
+	}
+	if err := out.Chmod(0o600); err != nil { // whatever the directory's default ACL made of it
+		return t.failed("chmod", show.WithoutPath(err))
+	}
+	if err := out.Sync(); err != nil {
+		return t.failed("fsync", show.WithoutPath(err))
+	}
+	return nil
+}
+
+// rename gives the file its final name. It never follows a symbolic link there.
+func (t *target) rename(flags uint) error {
+	temp := t.temp.Load()
+	if temp == nil {
+		return t.failed("rename to it", unix.ECANCELED) // abandoned
+	}
+	err := unix.Renameat2(t.dir, *temp, t.dir, t.base, flags)
+	if errors.Is(err, unix.EINVAL) && flags != 0 { // a file system without the flag
+		err = unix.Renameat(t.dir, *temp, t.dir, t.base)
+	}
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		return t.refuse("somebody has made it meanwhile")
+	case err != nil:
+		return t.failed("rename "+*temp+" to it", err)
+	}
+	t.temp.Store(nil)
+	return nil
+}
+
+// syncDir makes the name last. Some file systems cannot, and say EINVAL.
+func (t *target) syncDir() error {
+	fd, err := unix.Openat(t.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil // a directory we may write but not read
+	}
+	defer unix.Close(fd)
+	if err := unix.Fsync(fd); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return t.failed("fsync its directory", err)
+	}
+	return nil
+}
+
+// abandon removes the unfinished file. It may be called from another thread
+// while write is under way.
+func (t *target) abandon() {
+	if temp := t.temp.Swap(nil); temp != nil {
+		unix.Unlinkat(t.dir, *temp, 0)
+	}
+}
