@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -12,16 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPath is where captures of this machine meet.
-const lockPath = "/run/stackshot.lock"
-
 // machineLock admits one capture per machine. It is an open-file-description
 // lock (fcntl F_OFD_SETLK), so it ends with the file, however the holder ends.
 type machineLock struct{ file *os.File }
 
 // LockMachine waits for the machine at most `wait`, then fails with ErrBusy
 // and names the holder. Every capture that stops the machine takes it; so does
-// a test that holds the machine by other means.
+// a test that holds the machine by other means. Errors: ErrNoLock too.
 func LockMachine(ctx context.Context, wait time.Duration) (unlock func(), err error) {
 	l, err := lockMachine(ctx, lockPath, wait)
 	if err != nil {
@@ -31,15 +27,9 @@ func LockMachine(ctx context.Context, wait time.Duration) (unlock func(), err er
 }
 
 func lockMachine(ctx context.Context, path string, wait time.Duration) (*machineLock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrNotExist) { // no /run: an empty chroot
-		f, err = os.OpenFile("/dev/shm/stackshot.lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return &machineLock{}, nil // nowhere to meet: nobody else is in this root
-	}
+	f, err := openLock(path)
 	if err != nil {
-		return nil, fmt.Errorf("one capture per machine: %w", err)
+		return nil, err
 	}
 	if err := await(ctx, f, wait); err != nil {
 		f.Close()
@@ -63,7 +53,7 @@ func await(ctx context.Context, f *os.File, wait time.Duration) error {
 			return nil
 		}
 		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
+			return fmt.Errorf("%w: lock %s: %w", ErrNoLock, f.Name(), err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%w: %s is held by %s (waited %v)", ErrBusy, f.Name(), holder(f), wait)
@@ -86,8 +76,6 @@ func holder(f *os.File) string {
 }
 
 func (l *machineLock) unlock() {
-	if l.file != nil {
-		l.file.Truncate(0)
-		l.file.Close()
-	}
+	l.file.Truncate(0)
+	l.file.Close()
 }

@@ -23,22 +23,27 @@ type attempt struct {
 	count   uint32        // tries
 	stopped time.Duration // by all of them
 	log     tryLog
-	vain    []kcdata.Warning // of stops that were given up
+	notes   []kcdata.Warning // no lock; stops that were given up
 	early   []asked          // CPUs asked while the last stop was hardly over
 }
 
 // tries captures until everything fits, the largest buffer is full, or the
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
+	a := &attempt{session: s}
 	if s.engine.stops() {
 		unlock, err := LockMachine(ctx, s.options.LockWait)
-		if err != nil {
+		switch {
+		case err == nil:
+			defer unlock()
+		case errors.Is(err, ErrNoLock): // a picture is worth more
+			a.notes = append(a.notes, kcdata.Warning{Code: "no_lock", Text: err.Error()})
+		default:
 			return nil, err
 		}
-		defer unlock()
 	}
 	s.hooks.reach(stageLock)
-	a := &attempt{session: s, began: nanotime(), job: job{pids: sc.pids, size: s.firstSize(sc), settle: settle}}
+	a.began, a.job = nanotime(), job{pids: sc.pids, size: s.firstSize(sc), settle: settle}
 	if sc.noSettle {
 		a.job.settle = 0
 	}
@@ -83,7 +88,7 @@ func (a *attempt) with(ctx context.Context, e engine) (*captured, error) {
 // inVain books a stop that was given up; it reports whether there may be another.
 func (a *attempt) inVain(not *notStopped, more bool) bool {
 	a.stopped += not.held
-	a.vain = append(a.vain, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
+	a.notes = append(a.notes, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
 	a.log.rest(not.held)
 	return more && a.stopped < a.session.options.MaxPause
 }
@@ -91,7 +96,7 @@ func (a *attempt) inVain(not *notStopped, more bool) bool {
 func (a *attempt) finish(c *captured) {
 	c.capture.Tries = a.count
 	c.capture.StoppedNs = uint64(a.stopped)
-	c.warnings = append(c.warnings, a.vain...)
+	c.warnings = append(c.warnings, a.notes...)
 	a.log.into(c)
 	a.session.addSamples(c, a.began, a.early)
 }
@@ -162,7 +167,7 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 	a.log.note(c, nil)
 	a.log.into(c)
 	s.addSamples(c, a.began, nil)
-	c.warnings = append(append(c.warnings, a.vain...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
+	c.warnings = append(append(c.warnings, a.notes...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"structs"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,9 +32,6 @@ type asker struct {
 
 // newAsker loads a program; m: what it walks by, nil for one that does not.
 func newAsker(program string, m *DirectMap) (*asker, error) {
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return nil, &DirectMapError{"locked memory", err}
-	}
 	spec, err := loadMapObject()
 	if err != nil {
 		return nil, fmt.Errorf("committed object: %w", err)
@@ -55,7 +51,7 @@ func newAsker(program string, m *DirectMap) (*asker, error) {
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}})
 	if err != nil {
-		return nil, &DirectMapError{"program " + program, err}
+		return nil, &DirectMapError{"program " + program, rights(err)}
 	}
 	return &asker{coll: coll, prog: coll.Programs[program]}, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 )
 
 // Config is fixed when the programs are loaded.
@@ -70,9 +70,6 @@ func LoadSampler(cfg Config) (*Objects, error) {
 
 // load loads the programs named; nil: all.
 func load(cfg Config, names []string) (*Objects, error) {
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return nil, fmt.Errorf("%w: locked memory: %w", ErrUnsupported, err)
-	}
 	if _, err := btf.LoadKernelSpec(); err != nil {
 		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
 	}
@@ -162,10 +159,20 @@ func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 		}
 		name := refused(spec, err)
 		if name == "" {
-			return fmt.Errorf("%w: %w", ErrUnsupported, err)
+			return fmt.Errorf("%w: %w", ErrUnsupported, rights(err))
 		}
 		o.drop(spec, name, err)
 	}
+}
+
+// rights says what a refusal for want of rights is about: the library guesses at
+// the limit of locked memory, which BPF does not count in since Linux 5.11 ("bpf:
+// Eliminate rlimit-based memory accounting").
+func rights(err error) error {
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("load programs: %w (needs CAP_BPF and CAP_PERFMON, and no lockdown of confidentiality)", unix.EPERM)
+	}
+	return err
 }
 
 // refused names the optional program that an error of the loader is about.
