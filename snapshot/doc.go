@@ -76,8 +76,9 @@
 //     only /proc can tell is read after the release, each read by a helper that
 //     is given up when it hangs; the environment of a process is never read.
 //     Otherwise the stuck process, the one we came for, hangs us too.
-//  10. One capture per machine at a time, by a lock that ends with its holder.
-//     Otherwise each of two captures finds the other's workers on its CPUs.
+//  10. One capture per machine at a time, by a lock that ends with its holder; who
+//     may not use it captures all the same, and the file says so. Otherwise each
+//     of two captures finds the other's workers on its CPUs.
 //  11. The machine's own settings are left alone: real-time throttling, watchdogs
 //     and the like stay as they are, being the last safety net under 2.
 //  12. The file says how much of one instant it is. When all is recorded each

@@ -124,15 +124,20 @@ type Choice struct {
 	Engine    string
 	Isolation string
 	MaxPause  time.Duration
-	Warnings  []kcdata.Warning
+	Warnings  []kcdata.Warning // that a capture would have before it begins
 }
 
-// Try opens an engine as a capture would, and closes it. Nothing is stopped.
-// Errors: those of Open.
+// Try opens an engine as a capture would, and the lock if it takes that, and closes
+// both. Nothing is stopped, and nobody is waited for. Errors: those of Open.
 func Try(name string) (Choice, error) {
 	s, err := Open(Options{Engine: name})
 	if err != nil {
 		return Choice{}, err
+	}
+	if s.engine.stops() {
+		if _, err := TryLock(); err != nil {
+			s.warn("no_lock", err.Error())
+		}
 	}
 	c := Choice{s.engine.name(), s.engine.isolation(), s.options.MaxPause, s.warnings}
 	return c, s.Close()

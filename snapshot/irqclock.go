@@ -24,9 +24,9 @@ const (
 	watchdogPath    = "/proc/sys/kernel/watchdog_thresh"
 )
 
-// jiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
+// JiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
 // it can, or the kernel does not say which it is.
-func jiffiesClock(source string) error {
+func JiffiesClock(source string) error {
 	if source = strings.TrimSpace(source); source == "jiffies" || source == "refined-jiffies" {
 		return fmt.Errorf("%w: the clock source is %s, which stands still while all CPUs have their interrupts off (%s)",
 			bpf.ErrUnsupported, source, clockSourcePath)
@@ -34,20 +34,20 @@ func jiffiesClock(source string) error {
 	return nil
 }
 
-// checkSource is jiffiesClock of this machine now. The source can change while the
+// checkSource is JiffiesClock of this machine now. The source can change while the
 // machine runs, when the kernel finds the TSC unstable.
 func (h *hooks) checkSource() error {
 	if h.anyClock {
 		return nil
 	}
 	source, _ := os.ReadFile(clockSourcePath)
-	return jiffiesClock(string(source))
+	return JiffiesClock(string(source))
 }
 
-// irqoffBound is the longest that --max-pause may be with interrupts off: half the
+// IRQOffBound is the longest that --max-pause may be with interrupts off: half the
 // threshold, in seconds, at which the hard lockup detector takes a CPU for dead
 // (kernel.watchdog_thresh; 0: there is none).
-func irqoffBound(watchdog string) time.Duration {
+func IRQOffBound(watchdog string) time.Duration {
 	thresh, err := strconv.Atoi(strings.TrimSpace(watchdog))
 	if err != nil || thresh <= 0 {
 		return longestIRQOff
@@ -61,7 +61,7 @@ func (s *Session) boundPause() {
 		return
 	}
 	thresh, _ := os.ReadFile(watchdogPath)
-	if most := irqoffBound(string(thresh)); s.options.MaxPause > most {
+	if most := IRQOffBound(string(thresh)); s.options.MaxPause > most {
 		s.warn("max_pause_bound", fmt.Sprintf("--max-pause %v is %v with interrupts off: beyond it clocks and watchdogs cannot be trusted", s.options.MaxPause, most))
 		s.options.MaxPause = most
 	}

@@ -17,7 +17,7 @@ func TestJiffiesClock(t *testing.T) {
 		"tsc\n": false, "acpi_pm\n": false, "arch_sys_counter\n": false, "": false,
 		"jiffies\n": true, "refined-jiffies\n": true, "jiffies": true,
 	} {
-		if err := jiffiesClock(source); (err != nil) != refused || refused && !errors.Is(err, bpf.ErrUnsupported) {
+		if err := JiffiesClock(source); (err != nil) != refused || refused && !errors.Is(err, bpf.ErrUnsupported) {
 			t.Errorf("clock source %q: %v", source, err)
 		}
 	}
@@ -28,7 +28,7 @@ func TestIRQOffBound(t *testing.T) {
 		"10\n": 2 * time.Second, "60\n": 2 * time.Second, "4\n": 2 * time.Second, "3\n": 1500 * time.Millisecond,
 		"1\n": 500 * time.Millisecond, "0\n": 2 * time.Second, "": 2 * time.Second, "-1": 2 * time.Second,
 	} {
-		if got := irqoffBound(thresh); got != want {
+		if got := IRQOffBound(thresh); got != want {
 			t.Errorf("watchdog_thresh %q: %v, want %v", thresh, got, want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 	requireBPF(t)
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
 	thresh, _ := os.ReadFile(watchdogPath)
-	want := irqoffBound(string(thresh))
+	want := IRQOffBound(string(thresh))
 	if s.engine.isolation() != IsolationIRQOff {
 		want = time.Minute
 	}
@@ -60,7 +60,7 @@ func TestInvariant2JiffiesMachine(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
 	source, err := os.ReadFile(clockSourcePath)
-	if err != nil || jiffiesClock(string(source)) == nil {
+	if err != nil || JiffiesClock(string(source)) == nil {
 		t.Skipf("needs a machine that keeps time by jiffies, this one has %q", strings.TrimSpace(string(source)))
 	}
 	if _, err := Open(Options{Engine: EngineTrap}); !errors.Is(err, bpf.ErrUnsupported) || !strings.Contains(err.Error(), "jiffies") {

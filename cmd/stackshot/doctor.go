@@ -44,6 +44,8 @@ type choice struct {
 	Isolation  string `json:"isolation"`
 	MaxPauseNs int64  `json:"max_pause_ns"`
 	Why        string `json:"why"` // not a better engine; "" where it is the best
+	// What the file will say besides of what this process may not do.
+	Warnings []takeWarning `json:"warnings"`
 }
 
 // probe is a function or a type of program that the kernel was asked for.
@@ -112,6 +114,7 @@ func (d *doctor) examine() {
 	d.capabilities()
 	d.machine()
 	d.engines()
+	d.stop()
 }
 
 // verdict is an error where the machine cannot be stopped, or its CPUs may
@@ -196,6 +199,9 @@ func (p *printer) auto(c choice) {
 	p.line("\nauto takes: engine %s, isolation %s, %s", c.Engine, c.Isolation, bound)
 	if c.Why != "" {
 		p.line("  because %s", c.Why)
+	}
+	for _, w := range c.Warnings {
+		p.line("  the file will say %s: %s", w.Code, w.Text)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"stackshot/internal/report"
 	"stackshot/internal/timens"
 	"stackshot/internal/topology"
-	"stackshot/snapshot"
 )
 
 func cleanField(b []byte) string { return report.Clean(unix.ByteSliceToString(b)) }
@@ -29,6 +28,7 @@ func (d *doctor) machine() {
 	d.pidNamespace(section)
 	d.timeNamespace(section, timens.Monotonic, timens.Boottime, timens.Err)
 	d.memory(section)
+	d.lock(section)
 }
 
 func (d *doctor) cpus(section string) {
@@ -188,27 +188,6 @@ func (d *doctor) timeNamespace(section string, monotonic, boottime int64, err er
 		d.good(section, name, fmt.Sprintf("CLOCK_MONOTONIC is %v off the machine's, CLOCK_BOOTTIME %v: taken off in what is recorded",
 			time.Duration(monotonic), time.Duration(boottime)))
 	}
-}
-
-// memory shows what auto looks at before it stops the machine with pull.
-func (d *doctor) memory(section string) {
-	if text, err := d.proc.Meminfo(); err == nil {
-		if line, ok := lineOf(text, "MemAvailable:"); ok {
-			d.good(section, "memory available", line)
-		}
-	}
-	text, err := d.proc.Pressure()
-	line, ok := lineOf(text, "memory full ")
-	if err != nil || !ok {
-		d.good(section, "memory pressure", "not known (no /proc/pressure/memory)")
-		return
-	}
-	line = "all tasks waited " + line
-	if why := snapshot.MemoryPressure(); why != "" {
-		d.bad(section, "memory pressure", line, "auto stops nothing now unless it has engine trap: "+why)
-		return
-	}
-	d.good(section, "memory pressure", line)
 }
 
 func lineOf(text, prefix string) (string, bool) {

@@ -47,6 +47,8 @@ func TestDoctor(t *testing.T) {
 		"RT_GROUP_SCHED", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYSLOG", "CAP_SYS_PTRACE",
 		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "CAP_SYS_RESOURCE", "user namespace", "isolated CPUs", "nohz_full CPUs",
 		"KVM guests", "pid namespace", "time namespace", "memory available", "memory pressure",
+		"System RAM", "NUMA balancing", "memory errors", "lock", "/run", "clock source", "hard lockup detector",
+		"soft lockup detector", "RCU stall",
 	} {
 		if !have[name] {
 			t.Errorf("nothing about %s", name)

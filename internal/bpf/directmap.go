@@ -22,9 +22,9 @@ type DirectMap struct {
 // RAMRange is a range of physical addresses, [Start, End).
 type RAMRange struct{ Start, End uint64 }
 
-// maxRAM is how many ranges the programs know (ram.h, RAM_RANGES). Of more
+// MaxRAM is how many ranges the programs know (ram.h, RAM_RANGES). Of more
 // the largest are kept: an address in another is refused.
-const maxRAM = 128
+const MaxRAM = 128
 
 // DirectMapError says why user memory cannot be read. Err is of the cause, or
 // nil where something is not as it should be.
@@ -118,7 +118,7 @@ func setDirectMap(spec *ebpf.CollectionSpec, m *DirectMap) error {
 
 // setRAM gives them what they hold pointers against (ram.h).
 func setRAM(spec *ebpf.CollectionSpec, m *DirectMap) error {
-	ram := [maxRAM]RAMRange{}
+	ram := [MaxRAM]RAMRange{}
 	for i := range ram {
 		ram[i] = RAMRange{1 << 62, 1 << 62}
 	}

@@ -27,7 +27,25 @@ func systemRAM(file string) ([]RAMRange, error) {
 	if err != nil {
 		return nil, &DirectMapError{"System RAM: " + file, err}
 	}
-	return list, nil
+	return largest(list), nil
+}
+
+// CountRAM says how many ranges of ordinary memory /proc/iomem has, and how many
+// bytes lie in those beyond MaxRAM, which the programs do not know. Errors: of the
+// text; its addresses may be hidden.
+func CountRAM(iomem io.Reader) (ranges int, unknown uint64, err error) {
+	list, err := parseRAM(iomem)
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(list), sumRAM(list) - sumRAM(largest(slices.Clone(list))), nil
+}
+
+func sumRAM(list []RAMRange) (bytes uint64) {
+	for _, r := range list {
+		bytes += r.End - r.Start
+	}
+	return bytes
 }
 
 var (
@@ -69,16 +87,16 @@ func parseRAM(r io.Reader) ([]RAMRange, error) {
 	if len(list) == 0 {
 		return nil, errNoRAM
 	}
-	return largest(list), nil
+	return list, nil
 }
 
 // largest keeps as many ranges as the programs know.
 func largest(list []RAMRange) []RAMRange {
-	if len(list) <= maxRAM {
+	if len(list) <= MaxRAM {
 		return list
 	}
 	slices.SortFunc(list, func(a, b RAMRange) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
-	list = list[:maxRAM]
+	list = list[:MaxRAM]
 	slices.SortFunc(list, func(a, b RAMRange) int { return cmp.Compare(a.Start, b.Start) })
 	return list
 }

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/procfs"
+	"stackshot/snapshot"
+)
+
+// files are those of a machine that never was: under proc/ and sys/. A value that
+// begins with "-> " is a link.
+type files map[string]string
+
+func (f files) doctor(t *testing.T) *doctor {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range f {
+		name = filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if link, ok := strings.CutPrefix(text, "-> "); ok && err == nil {
+			err = os.Symlink(link, name)
+		} else if err == nil {
+			err = os.WriteFile(name, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := &doctor{proc: procfs.FS{Root: root + "/proc"}, sys: procfs.FS{Root: root + "/sys"}}
+	d.Auto = choice{Engine: snapshot.EngineTrap, Isolation: snapshot.IsolationIRQOff, MaxPauseNs: int64(100 * time.Millisecond)}
+	return d
+}
+
+// wantFact: there is this one fact of the name, good or bad, with all these words.
+func (d *doctor) wantFact(t *testing.T, name string, ok bool, words ...string) {
+	t.Helper()
+	found := 0
+	for _, f := range d.Facts {
+		if f.Name != name {
+			continue
+		}
+		found++
+		for _, w := range words {
+			if text := f.Value + ": " + f.Cost; !strings.Contains(text, w) {
+				t.Errorf("%q does not say %q", text, w)
+			}
+		}
+		if f.OK != ok || f.OK != (f.Cost == "") || f.Value == "" {
+			t.Errorf("%+v, want ok %v", f, ok)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d facts %q in %+v", found, name, d.Facts)
+	}
+}
+
+func TestDoctorClockSource(t *testing.T) {
+	t.Parallel()
+	const file = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+	for source, ok := range map[string]bool{"tsc\n": true, "acpi_pm\n": true, "jiffies\n": false, "refined-jiffies\n": false} {
+		d := files{file: source}.doctor(t)
+		d.clockSource("")
+		d.wantFact(t, "clock source", ok, strings.TrimSpace(source))
+	}
+	d := files{}.doctor(t)
+	d.clockSource("")
+	d.wantFact(t, "clock source", true, "not known")
+}
+
+func TestDoctorWatchdogs(t *testing.T) {
+	t.Parallel()
+	const dir = "proc/sys/kernel/"
+	for _, c := range []struct {
+		thresh, nmi, hard, soft string // "": there is no such file
+		isolation               string
+		hardOK, softOK          bool
+		hardWords, softWords    string
+	}{
+		{"10", "1", "0", "0", "irqoff", true, true, "after 10s, it only warns; a stop with interrupts off is at most 2s", "after 20s; a stop of 100ms is over before"},
+		{"10", "1", "1", "1", "irqoff", false, true, "after 10s, and it panics (kernel.hardlockup_panic): a stop with interrupts off is at most 2s", "it panics"},
+		{"10", "0", "1", "1", "preemptoff", true, false, "off (kernel.nmi_watchdog)", "after 20s, and it panics (kernel.softlockup_panic): a stop by --max-pause"},
+		{"10", "1", "0", "1", "fifo", true, true, "only warns", "panics"},
+		{"3", "1", "0", "0", "irqoff", false, true, "after 3s (kernel.watchdog_thresh): --max-pause is cut to half of that, 1.5s", "after 6s"},
+		{"1", "0", "", "0", "irqoff", false, true, "500ms", "after 2s"},
+		{"0", "1", "1", "1", "irqoff", true, true, "none (kernel.watchdog_thresh)", "none"},
+		{"10", "", "", "", "irqoff", true, true, "off", "none"},
+		{"", "", "", "", "irqoff", true, true, "none", "none"},
+	} {
+		f := files{}
+		for name, value := range map[string]string{"watchdog_thresh": c.thresh, "nmi_watchdog": c.nmi, "hardlockup_panic": c.hard, "softlockup_panic": c.soft} {
+			if value != "" {
+				f[dir+name] = value + "\n"
+			}
+		}
+		d := f.doctor(t)
+		d.Auto.Isolation = c.isolation
+		d.hardLockup("")
+		d.softLockup("")
+		d.wantFact(t, "hard lockup detector", c.hardOK, c.hardWords)
+		d.wantFact(t, "soft lockup detector", c.softOK, c.softWords)
+	}
+}
+
+func TestDoctorRCUStall(t *testing.T) {
+	t.Parallel()
+	const dir = "sys/module/rcupdate/parameters/"
+	for _, c := range []struct {
+		normal, exp, suppress, panics string
+		ok                            bool
+		words                         string
+	}{
+		{"21", "0", "0", "0", true, "logged after 21s (rcu_cpu_stall_timeout); a stop of 100ms"},
+		{"21", "20", "0", "0", false, "logged after 20ms (rcu_exp_cpu_stall_timeout): a stop may take 100ms, and be logged"},
+		{"21", "20", "0", "1", false, "it panics (kernel.panic_on_rcu_stall): a stop may take 100ms: choose a --max-pause below"},
+		{"21", "100", "0", "0", false, "100ms"},
+		{"21", "101", "0", "1", true, "101ms (rcu_exp_cpu_stall_timeout), and it panics"},
+		{"21", "20", "1", "0", true, "not looked for"},
+		{"21", "", "", "", true, "21s"},
+		{"", "20", "", "", true, "not known"},
+	} {
+		f := files{}
+		for name, value := range map[string]string{
+			dir + "rcu_cpu_stall_timeout": c.normal, dir + "rcu_exp_cpu_stall_timeout": c.exp, dir + "rcu_cpu_stall_suppress": c.suppress,
+			"proc/sys/kernel/panic_on_rcu_stall": c.panics,
+		} {
+			if value != "" {
+				f[name] = value + "\n"
+			}
+		}
+		d := f.doctor(t)
+		d.rcuStall("")
+		d.wantFact(t, "RCU stall", c.ok, c.words)
+	}
+}
+
+func TestDoctorMemory(t *testing.T) {
+	t.Parallel()
+	ranges := func(n int) (text string) {
+		for i := range n {
+			size := 0x1fffff
+			if i >= bpf.MaxRAM {
+				size = 0xfffff // the smallest are left out
+			}
+			text += fmt.Sprintf("%x-%x : System RAM\n  %[1]x-%[1]x : Kernel code\n", i<<24, i<<24+size)
+		}
+		return text
+	}
+	for _, c := range []struct {
+		fact, file, text string
+		ok               bool
+		words            string
+	}{
+		{"System RAM", "proc/iomem", ranges(3), true, "3 ranges, of 128"},
+		{"System RAM", "proc/iomem", ranges(128), true, "128 ranges"},
+		{"System RAM", "proc/iomem", ranges(131), false, "131 ranges: the 128 largest are known: what of user stacks lies in the other 3.0 MiB is refused"},
+		{"System RAM", "proc/iomem", "00000000-00000000 : System RAM\n", false, "not known: addresses are hidden (CAP_SYS_ADMIN): no user stacks"},
+		{"System RAM", "proc/iomem", "", false, "not known"},
+		{"System RAM", "proc/none", "", false, "not known: "},
+		{"NUMA balancing", "proc/sys/kernel/numa_balancing", "0\n", true, "off"},
+		{"NUMA balancing", "proc/sys/kernel/numa_balancing", "1\n", false, "refused until its process touches it"},
+		{"NUMA balancing", "proc/sys/kernel/numa_balancing", "2\n", false, "2 (kernel.numa_balancing)"},
+		{"NUMA balancing", "proc/none", "", true, "not there"},
+		{"memory errors", "proc/meminfo", "MemTotal: 1 kB\nHardwareCorrupted:     0 kB\n", true, "none found; a BPF program"},
+		{"memory errors", "proc/meminfo", "HardwareCorrupted:     8 kB\n", false, "8 kB found (HardwareCorrupted): there may be more: a BPF program"},
+		{"memory errors", "proc/meminfo", "MemTotal: 1 kB\n", true, "not known; a BPF program"},
+	} {
+		d := files{c.file: c.text}.doctor(t)
+		d.memory("")
+		d.wantFact(t, c.fact, c.ok, c.words)
+	}
+	for arch, word := range map[string]string{"amd64": "panics the machine", "arm64": "kernel oops"} {
+		d := files{}.doctor(t)
+		d.memoryErrors("", "", arch)
+		d.wantFact(t, "memory errors", true, word)
+	}
+}
+
+func TestDoctorRun(t *testing.T) {
+	t.Parallel()
+	const (
+		first = "-> pid:[4026531836]"
+		root  = "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+		tmpfs = "40 27 0:23 / /run rw shared:2 - tmpfs tmpfs rw\n"
+	)
+	for name, c := range map[string]struct {
+		ns, self, init string
+		ok             bool
+		words          string
+	}{
+		"one tmpfs":                    {first, root + tmpfs, root + tmpfs, true, "the host's"},
+		"a directory of /":             {first, root, root + "28 27 0:9 / /runner rw - tmpfs tmpfs rw\n", true, "the host's"},
+		"bound from /":                 {first, "50 1 0:77 / / rw - overlay overlay rw\n51 50 254:0 /run /run rw - ext4 /dev/vda rw\n", root, true, "the host's"},
+		"covered":                      {first, root + tmpfs + "60 40 0:24 / /run rw - tmpfs tmpfs rw\n", root + tmpfs, false, "not the host's: 0:24 /, process 1 has 0:23 /"},
+		"another tmpfs":                {first, root + "40 27 0:99 / /run rw - tmpfs tmpfs rw\n", root + tmpfs, false, "not the host's"},
+		"another directory":            {first, "50 1 254:0 /srv/root / rw - ext4 /dev/vda rw\n", root, false, "254:0 /srv/root/run"},
+		"the image's":                  {first, "50 1 0:77 / / rw - overlay overlay rw\n", root + tmpfs, false, "not kept apart"},
+		"pid namespace":                {"-> pid:[4026532222]", root + tmpfs, root + tmpfs, false, "of a container (pid namespace)"},
+		"a root that sees nothing":     {first, "", root, false, "no file system that this root sees holds /run"},
+		"a first process out of sight": {first, root, "", false, "process 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := files{"proc/self/ns/pid": c.ns, "proc/self/mountinfo": c.self, "proc/1/mountinfo": c.init}.doctor(t)
+			d.run("")
+			d.wantFact(t, "/run", c.ok, c.words)
+		})
+	}
+}
