@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/report"
 	"stackshot/internal/show"
+	"stackshot/internal/topology"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -47,7 +48,9 @@ func takeCommand() *cobra.Command {
 		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
 			"A file named by -o is replaced if it is a regular file of ours; a symbolic link, a\n" +
 			"directory or a special file is refused. Where the target cannot be written, the\n" +
-			"snapshot goes to /dev/shm and the exit code is 3.\n\n" +
+			"snapshot goes to /dev/shm and the exit code is 3. It is 3 as well where a task or a\n" +
+			"CPU is missing, and where nothing could be stopped (unless --engine procfs asked for\n" +
+			"that).\n\n" +
 			"With --count, each capture has a file of its own: in a directory named by -o, or\n" +
 			"FILE-0001.ext and so on for -o FILE.ext.",
 		Args: cobra.NoArgs,
@@ -164,10 +167,7 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
 	}
-	var lost error
-	if !res.Whole() {
-		lost = incompleteCapture(res)
-	}
+	lost := t.incomplete(res)
 	if where == "" {
 		return errors.Join(saveErr, reportErr, lost)
 	}
@@ -221,14 +221,18 @@ func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []b
 	return where, err
 }
 
-// incompleteCapture says what a capture could not record.
-func incompleteCapture(res *snapshot.Result) error {
+// incomplete says what a capture could not record, and whether it is of one moment.
+// Who asked for engine procfs has what was asked for.
+func (t *take) incomplete(res *snapshot.Result) error {
 	var errs []error
+	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
+		errs = append(errs, errors.New("nothing was stopped: each thread is of its own moment; the file says why"))
+	}
 	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
 	}
 	if n := len(res.CPUs.Missing); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d CPUs did not come to the stop: %v", n, res.CPUs.Missing))
+		errs = append(errs, fmt.Errorf("incomplete: %s did not come to the stop: %s", show.Count(n, "CPU"), topology.FormatCPUList(res.CPUs.Missing)))
 	}
 	return errors.Join(errs...)
 }
