@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"stackshot/kcdata"
 )
 
 // Engine names. EngineAuto takes the best that the running kernel offers.
@@ -66,6 +68,8 @@ type Options struct {
 	// executables are then opened and read by processes of it, of which one that
 	// hangs in a dead file system keeps nobody from ending. nil: by threads.
 	FileReader []string
+
+	Warnings []kcdata.Warning // the caller's own, for every file
 
 	Redact bool // no user stacks, no mappings, no arguments, no register values, addresses relative to _text
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func open(o Options, h hooks) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{options: o, hooks: h}
+	s := &Session{options: o, hooks: h, warnings: slices.Clone(o.Warnings)}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
 	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader})
 	s.images = image.New(s.files, 0)

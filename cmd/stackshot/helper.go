@@ -88,6 +88,10 @@ func saveCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", saveVerb, err)
 			}
 			nameThread(helperName)
+			if isUrgent() { // as is who asks: with a budget of its own
+				var u urgency
+				u.begin()
+			}
 			var t target
 			go onTerminate(t.abandon)
 			return json.NewEncoder(os.Stdout).Encode(answerOf(o.carryOut(&t, os.Stdin)))

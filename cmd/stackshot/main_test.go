@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testtask"
 	"stackshot/snapshot"
 )
 
@@ -26,6 +27,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	testtask.MaybeRun()
 	if len(os.Args) > 1 && os.Args[1] == readVerb { // of a command that a test ran in this process
 		return run(os.Args[1:])
 	}
