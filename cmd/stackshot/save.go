@@ -60,6 +60,9 @@ type helper struct {
 // the terminal reaches us alone and we decide. Nothing here looks at a path of
 // the user's; data nil: file 0 is the pipe as well, and never read.
 func (o saveOrder) startHelper(data *os.File) (*helper, error) {
+	if err := pidsLeft(helperPids); err != nil {
+		return nil, err // it would crash
+	}
 	order, err := json.Marshal(o)
 	if err != nil {
 		return nil, err

@@ -135,6 +135,9 @@ func (t *take) run(cmd *cobra.Command) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
+	if err := saveThreads(); err != nil {
+		return err
+	}
 	t.hurry()
 	defer t.urgency.end()
 	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
