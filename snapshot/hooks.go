@@ -28,6 +28,7 @@ type hooks struct {
 	throttles     func([]int) map[int]string     // in place of topology.Throttles
 	waiting       int                            // in place of maxWaiting
 	fewPids       *limits.Room                   // in place of what is left
+	littleMemory  *limits.Room
 
 	// Engine trap, asked before the stop: how long a CPU spins between decision
 	// and interrupts off, and in the window before it records.

@@ -45,6 +45,8 @@ type Options struct {
 	Buffer    int64 // bytes for the records of the first try; 0: estimated
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
 
+	Tasks int // about how many the requests will name; 0: they are for the whole machine
+
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
 	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms; at most 2 s, or half the watchdog's threshold, with interrupts off
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s

@@ -41,7 +41,7 @@ func thriftOf(cpus int, left limits.Room) (thrift, error) {
 	least := runtime.GOMAXPROCS(0) + 1 + runtimeThreads
 	whole := wholePids(cpus)
 	why := func(need int) error {
-		return fmt.Errorf("%w: %d more threads and processes are allowed, and it takes %d: %v", ErrNoRoom, left.Free, need, left)
+		return fmt.Errorf("%d more threads and processes are allowed, and a capture takes %d: %v", left.Free, need, left)
 	}
 	switch {
 	case left.Free >= int64(whole):
@@ -51,7 +51,7 @@ func thriftOf(cpus int, left limits.Room) (thrift, error) {
 	case left.Free >= int64(least):
 		return thrift{readers: 1, files: why(whole), engine: why(stop + 2), threads: least - 1}, nil
 	}
-	return thrift{}, why(least)
+	return thrift{}, fmt.Errorf("%w: %w", ErrNoRoom, why(least))
 }
 
 // wholePids is what a capture that lacks nothing takes.
@@ -59,15 +59,15 @@ func wholePids(cpus int) int {
 	return 3*cpus + 2 + runtimeThreads + procReaders + 1 + fileReaders*(1+readerThreads)
 }
 
-// errFewPids is of each file.
-var errFewPids = errors.New("not read: few process ids are left")
+// errScarce is of each file.
+var errScarce = errors.New("not read: too few process ids, or too little memory, is left")
 
 // refuse is why no file is opened.
 func (t thrift) refuse() error {
 	if t.files == nil {
 		return nil
 	}
-	return errFewPids
+	return errScarce
 }
 
 // makeThreads has the runtime make n threads now and keep them for later. They are
@@ -94,7 +94,7 @@ func (s *Session) beThrifty() error {
 		return err
 	}
 	if t.engine != nil && s.options.Engine != EngineAuto && s.options.Engine != EngineProcfs {
-		return fmt.Errorf("engine %s: %w", s.options.Engine, t.engine)
+		return fmt.Errorf("engine %s: %w: %w", s.options.Engine, ErrNoRoom, t.engine)
 	}
 	if s.thrift = t; t.files != nil {
 		s.warn("few_pids", "no program files are read, so build-ids and callers in user stacks may be missing: "+t.files.Error())

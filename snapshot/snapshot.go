@@ -74,12 +74,12 @@ func open(o Options, h hooks) (*Session, error) {
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
-	if err = s.beThrifty(); err != nil {
+	if err = errors.Join(s.beThrifty(), s.fitMemory()); err != nil {
 		return nil, err
 	}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(s.thrift.readers, o.ReadLimit)}
 	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader, Refuse: s.thrift.refuse()})
-	s.images = image.New(s.files, 0)
+	s.images = image.New(s.files, min(image.DefaultMaxCost, h.memoryLeft().Free/8))
 	s.throttles = newThrottleReader(h)
 	s.host = describeHost(s.machine, o.Redact)
 	if s.engine, err = s.chooseEngine(h); err != nil {

@@ -17,6 +17,21 @@ const (
 	plentyPids = 64
 )
 
+// What a report takes of memory: a constant, and times its snapshot.
+const (
+	reportMemory      = 24 << 20
+	reportMemoryTimes = 6
+)
+
+// memoryFor says why no report can be made of a snapshot of that size; nil: one can.
+func memoryFor(size int) error {
+	r, need := limits.Machine{}.Memory(), reportMemory+reportMemoryTimes*int64(size)
+	if r.Free < need {
+		return fmt.Errorf("no report is made, which 'stackshot report' can do elsewhere: %d MiB of memory are left, and it takes about %d MiB: %v", r.Free>>20, need>>20, r)
+	}
+	return nil
+}
+
 // saveThreads has the Go runtime make few threads where few can be made: it does
 // not survive one that is refused.
 func saveThreads() error {

@@ -143,7 +143,7 @@ func (t *take) run(cmd *cobra.Command) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	t.options.Buffer, t.options.FileReader = int64(t.buffer), fileReader
+	t.options.Buffer, t.options.FileReader, t.options.Tasks = int64(t.buffer), fileReader, len(t.pids)
 	envelope := envelopes[t.compression]
 	if t.series.many() {
 		return t.runSeries(ctx, envelope)
@@ -201,6 +201,9 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	if t.quiet || t.json {
 		return nil
+	}
+	if err := memoryFor(len(plain)); err != nil {
+		return err
 	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
