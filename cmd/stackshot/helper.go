@@ -95,6 +95,10 @@ func saveCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", saveVerb, err) // nobody waits for us any more
 			}
 			nameThread(helperName)
+			if isUrgent() { // as is who asks: with a budget of its own
+				var u urgency
+				u.begin()
+			}
 			var t target
 			go onTerminate(t.abandon)
 			return json.NewEncoder(conn).Encode(answerOf(o.carryOut(&t, os.Stdout)))

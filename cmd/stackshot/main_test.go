@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testtask"
 	"stackshot/snapshot"
 )
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	testdelay.MaybeExec()
+	testtask.MaybeRun()
 	if len(os.Args) > 1 && os.Args[1] == readVerb { // of a command that a test ran in this process
 		return run(os.Args[1:])
 	}

@@ -103,6 +103,9 @@ type helper struct{ *spawn.Child }
 // startHelper runs this program again and gives it the order. Nothing here looks at
 // a path of the user's; data nil: there is none.
 func (o saveOrder) startHelper(ctx context.Context, data *os.File) (*helper, error) {
+	if err := pidsLeft(helperPids); err != nil {
+		return nil, err // it would crash
+	}
 	c, err := spawn.Start(ctx, spawn.Limit, []string{"/proc/self/exe", saveVerb, "--", o.Path}, data, nil)
 	if err != nil {
 		return nil, err

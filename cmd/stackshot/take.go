@@ -34,6 +34,7 @@ type take struct {
 	firstScreen bool // the report's first screen only
 	series      seriesFlags
 	naming      naming
+	urgency     urgency
 }
 
 func newTake() *take {
@@ -137,10 +138,15 @@ func (t *take) run(cmd *cobra.Command) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
+	if err := saveThreads(); err != nil {
+		return err
+	}
+	t.hurry()
+	defer t.urgency.end()
 	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	t.options.Buffer, t.options.FileReader = int64(t.buffer), fileReader
+	t.options.Buffer, t.options.FileReader, t.options.Tasks = int64(t.buffer), fileReader, len(t.pids)
 	envelope := envelopes[t.compression]
 	if t.series.many() {
 		return t.runSeries(ctx, envelope)
@@ -157,6 +163,20 @@ func (t *take) run(cmd *cobra.Command) error {
 		return err
 	}
 	return t.deliver(ctx, st, envelope, plain, res)
+}
+
+// maxStop is more than a stop lasts where none was asked for.
+const maxStop = time.Second
+
+// hurry begins what is urgent. That it may not is said where it makes a difference.
+func (t *take) hurry() {
+	limitRealTime(max(t.options.MaxPause, maxStop))
+	if err := t.urgency.begin(); err != nil && busy() {
+		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
+			Code: "ordinary_priority",
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
+		})
+	}
 }
 
 // deliver brings what was captured to people first and to the disk then (C1).
@@ -182,11 +202,16 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	if t.quiet || t.json {
 		return nil
 	}
+	if err := memoryFor(len(plain)); err != nil {
+		return err
+	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
 		return fmt.Errorf("read back the snapshot: %w", err)
 	}
+	t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
+	t.urgency.begin()
 	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {
