@@ -37,6 +37,10 @@ func (s *Session) chooseEngine(h hooks) (engine, error) {
 // or gets while the machine still runs, where a CPU for which there is nothing
 // comes late and is left out.
 func (s *Session) bestEngine(h hooks) engine {
+	if s.thrift.engine != nil {
+		s.warn("engine_procfs", "nothing was stopped: "+s.thrift.engine.Error())
+		return s.openProcfs()
+	}
 	p, err := newPull(s.options, s.plan, h)
 	if err != nil {
 		s.warn("engine_procfs", "nothing was stopped: "+err.Error())

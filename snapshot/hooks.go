@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/limits"
 )
 
 // hooks are called by tests to bend a worker's turn, and by benchmarks to see
@@ -26,6 +27,8 @@ type hooks struct {
 	directMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
 	throttles     func([]int) map[int]string     // in place of topology.Throttles
 	waiting       int                            // in place of maxWaiting
+	fewPids       *limits.Room                   // in place of what is left
+	littleMemory  *limits.Room
 
 	// Engine trap, asked before the stop: how long a CPU spins between decision
 	// and interrupts off, and in the window before it records.

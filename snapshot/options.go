@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"stackshot/kcdata"
 )
 
 // Engine names. EngineAuto takes the best that the running kernel offers.
@@ -43,6 +45,8 @@ type Options struct {
 	Buffer    int64 // bytes for the records of the first try; 0: estimated
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
 
+	Tasks int // about how many the requests will name; 0: they are for the whole machine
+
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
 	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms; at most 2 s, or half the watchdog's threshold, with interrupts off
 	LockWait      time.Duration // for another capture on this machine; 0: 5 s
@@ -66,6 +70,8 @@ type Options struct {
 	// executables are then opened and read by processes of it, of which one that
 	// hangs in a dead file system keeps nobody from ending. nil: by threads.
 	FileReader []string
+
+	Warnings []kcdata.Warning // the caller's own, for every file
 
 	Redact bool // no user stacks, no mappings, no arguments, no register values, addresses relative to _text
 }

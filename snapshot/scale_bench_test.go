@@ -20,6 +20,7 @@ import (
 //
 //	threads          on the machine: those there anyway, filled up to the size
 //	trap-ns, pull-ns median time the machine stood still, options as by default
+//	bare-ns          the same of trap without user stacks
 //	procfs-ns        median time of engine procfs, which stops nothing
 //	sequential-ns    the same of one pass of a task iterator, read by one thread
 //	…/trap           median ratio of times per thread within a round
@@ -35,7 +36,8 @@ func BenchmarkScale(b *testing.B) {
 func atScale(b *testing.B, threads int) {
 	pull := benchSession(b, Options{Engine: EnginePull})
 	r := &rounds{entrants: []*entrant{
-		stopped("trap", benchSession(b, Options{Engine: EngineTrap})), stopped("pull", pull),
+		stopped("trap", benchSession(b, Options{Engine: EngineTrap})),
+		stopped("bare", benchSession(b, Options{Engine: EngineTrap, UserStacks: UserStacksOff})), stopped("pull", pull),
 		unstopped("procfs", benchSession(b, Options{Engine: EngineProcfs})), sequential(b, "sequential", pull),
 	}}
 	if more := threads - threadsNow(b); more > 0 {
@@ -54,6 +56,7 @@ func atScale(b *testing.B, threads int) {
 		}
 		r.reportRatio(b, e.name, "trap")
 	}
+	r.reportRatio(b, "procfs", "bare")
 	r.reportRatio(b, "pull", "procfs")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type Session struct {
 	images   *image.Cache   // what was made of them, across captures
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
+	thrift   thrift           // of Open; constant after
 	hooks    hooks
 
 	throttles    *topology.ThrottleReader
@@ -68,14 +70,17 @@ func open(o Options, h hooks) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{options: o, hooks: h}
-	s.proc = procfs.FS{Readers: procfs.NewReaders(0, o.ReadLimit)}
-	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader})
-	s.images = image.New(s.files, 0)
-	s.throttles = newThrottleReader(h)
+	s := &Session{options: o, hooks: h, warnings: slices.Clone(o.Warnings)}
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
+	if err = errors.Join(s.beThrifty(), s.fitMemory()); err != nil {
+		return nil, err
+	}
+	s.proc = procfs.FS{Readers: procfs.NewReaders(s.thrift.readers, o.ReadLimit)}
+	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader, Refuse: s.thrift.refuse()})
+	s.images = image.New(s.files, min(image.DefaultMaxCost, h.memoryLeft().Free/8))
+	s.throttles = newThrottleReader(h)
 	s.host = describeHost(s.machine, o.Redact)
 	if s.engine, err = s.chooseEngine(h); err != nil {
 		return nil, err

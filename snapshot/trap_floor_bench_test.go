@@ -40,16 +40,18 @@ func benchWorlds(b *testing.B, f func(*testing.B)) {
 //	floor, trap, task, thread all CPUs at work
 //	trap…-census-% and so on  shares of the working CPUs' time
 //
-// trap is without latency, task and thread are the levels of --latency. What
-// thread measures in the unwinder is the share of it in trap.
+// trap is without latency and without user stacks, which the floor has not either;
+// task and thread are the levels of --latency, default has everything that a capture
+// has by default. What thread measures in the unwinder is the share of it in trap.
 func BenchmarkFloor(b *testing.B) { benchWorlds(b, againstFloor) }
 
 func againstFloor(b *testing.B) {
 	main := firstWorker(b)
 	session := func(cpus, latency string) *Session {
-		return benchSession(b, Options{Engine: EngineTrap, CPUs: cpus, Latency: latency})
+		return benchSession(b, Options{Engine: EngineTrap, CPUs: cpus, Latency: latency, UserStacks: UserStacksOff})
 	}
 	r := &rounds{entrants: []*entrant{
+		stopped("default", benchSession(b, Options{Engine: EngineTrap})),
 		stopped("floor1", floorOf(b, session(main, LatencyOff))), stopped("trap1", session(main, LatencyOff)),
 		stopped("floor", floorOf(b, session("", LatencyOff))), stopped("trap", session("", LatencyOff)),
 		stopped("task", session("", LatencyTask)), stopped("thread", session("", LatencyThread)),
@@ -59,7 +61,7 @@ func againstFloor(b *testing.B) {
 	for _, e := range r.entrants {
 		b.ReportMetric(median(r.perThread(e.name)), e.name+"-ns/thread")
 	}
-	for _, pair := range [][2]string{{"trap1", "floor1"}, {"trap", "floor"}, {"trap", "trap1"}, {"floor", "floor1"}, {"task", "trap"}, {"thread", "trap"}} {
+	for _, pair := range [][2]string{{"trap1", "floor1"}, {"trap", "floor"}, {"trap", "trap1"}, {"floor", "floor1"}, {"task", "trap"}, {"thread", "trap"}, {"default", "trap"}, {"default", "floor"}} {
 		r.reportRatio(b, pair[0], pair[1])
 	}
 	b.ReportMetric(r.ratio("trap", "trap1")/r.ratio("floor", "floor1"), "scaling/floor")

@@ -213,5 +213,9 @@ func (s *Session) larger(sz size, c *captured) (size, bool) {
 		return sz, false
 	}
 	sz.bytes = min(2*sz.bytes, s.options.MaxBuffer)
+	if why := s.noRoomFor(sz.bytes); why != nil {
+		c.warn("little_memory", "what did not fit the buffer is left out: "+why.Error())
+		return sz, false
+	}
 	return sz, true
 }

@@ -10,18 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/spawn"
 )
 
-// The helper process is this program again, as "stackshot __save", with the
-// snapshot as file 0 and a pipe for its answer as files 1 and 2. It has no
-// other file of ours, so whoever waits for our output does not wait for it.
+// The helper process is this program again, as "stackshot __save", with a socket for
+// its order and its answer as files 0 and 2, where the last words of a crash go too, and
+// the snapshot as file 1. Its one argument is for people. It has no other file of ours, so whoever waits for our output does not
+// wait for it.
 const saveVerb = "__save"
 
 // helperName is the helper's name in the kernel, where it may show in a
 // snapshot: 15 bytes at most.
 const helperName = "stackshot-save"
 
-// saveOrder is what the helper is asked, as its one argument.
+// saveOrder is what the helper is asked, as one line.
 type saveOrder struct {
 	Path    string `json:"path"`
 	Replace bool   `json:"replace"`
@@ -82,15 +85,23 @@ func saveCommand() *cobra.Command {
 		Use:    saveVerb,
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(*cobra.Command, []string) error {
+			conn := os.Stdin
+			if err := spawn.Hello(conn); err != nil {
+				return err
+			}
 			var o saveOrder
-			if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
-				return fmt.Errorf("%s: %w", saveVerb, err)
+			if err := json.NewDecoder(conn).Decode(&o); err != nil {
+				return fmt.Errorf("%s: %w", saveVerb, err) // nobody waits for us any more
 			}
 			nameThread(helperName)
+			if isUrgent() { // as is who asks: with a budget of its own
+				var u urgency
+				u.begin()
+			}
 			var t target
 			go onTerminate(t.abandon)
-			return json.NewEncoder(os.Stdout).Encode(answerOf(o.carryOut(&t, os.Stdin)))
+			return json.NewEncoder(conn).Encode(answerOf(o.carryOut(&t, os.Stdout)))
 		},
 	}
 }

@@ -42,17 +42,26 @@ func (w *watched) String() string {
 // and wants the process to end within 3 s.
 func interrupt(t *testing.T, when string, sig unix.Signal, args ...string) outcome {
 	t.Helper()
+	ready := func(stdout string) bool { return strings.Contains(stdout, when) }
+	if when == "" {
+		moment := time.Now().Add(300 * time.Millisecond)
+		ready = func(string) bool { return time.Now().After(moment) }
+	}
+	return interruptBent(t, func(*exec.Cmd) {}, ready, sig, args...)
+}
+
+// interruptBent is interrupt of a command that was changed, once ready says so.
+func interruptBent(t *testing.T, bend func(*exec.Cmd), ready func(stdout string) bool, sig unix.Signal, args ...string) outcome {
+	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = t.TempDir()
 	var stdout, stderr watched
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	bend(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if when == "" {
-		time.Sleep(300 * time.Millisecond)
-	}
-	for i := 0; when != "" && !strings.Contains(stdout.String(), when); i++ {
+	for i := 0; !ready(stdout.String()); i++ {
 		if time.Sleep(20 * time.Millisecond); i > 1000 {
 			break
 		}

@@ -10,7 +10,8 @@
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          what this machine allows, and what it costs where it does not
 //
-// Exit codes: 0 whole; 3 there is a result, but something is missing from it;
+// Exit codes: 0 whole; 3 there is a result, but something is missing from it, or
+// nothing was stopped;
 // 1 failed; 2 usage.
 //
 // What the command itself promises, on a machine on which disks and mounts may

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testdelay"
+	"stackshot/internal/testtask"
 	"stackshot/snapshot"
 )
 
@@ -26,6 +28,8 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	testdelay.MaybeExec()
+	testtask.MaybeRun()
 	if len(os.Args) > 1 && (os.Args[1] == readVerb || os.Args[1] == saveVerb) { // of a command that a test ran in this process
 		return run(os.Args[1:])
 	}

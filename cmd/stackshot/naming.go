@@ -58,6 +58,9 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 	if n.off || len(tasks) == 0 {
 		return nil, nil
 	}
+	if err := pidsLeft(namingPids); err != nil {
+		return nil, []string{"the programs of all user stacks: " + err.Error()}
+	}
 	defer progress(quiet, fmt.Sprintf("naming the user stacks of %d tasks", len(tasks)))()
 	o := symbol.Options{Local: isLocal(s), Lines: n.lines}
 	if n.quick {

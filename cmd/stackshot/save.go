@@ -7,29 +7,40 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"stackshot/internal/mounts"
+	"stackshot/internal/spawn"
 )
 
 // errStalled says that a file system did not answer in time.
 var errStalled = errors.New("its file system does not answer")
 
-// ask has an order carried out under a time limit. Errors: *saveError, of kind
-// errTarget where the target is refused; errStalled; the context's cause.
+// ask has an order carried out under a time limit, which begins when there is a
+// process that does so. Errors: *saveError, of kind errTarget where the target is
+// refused; errStalled; errNoProcess; the context's cause.
 func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) error {
+	h, why := o.startHelper(ctx, data)
+	if err := context.Cause(ctx); err != nil {
+		if why == nil {
+			h.giveUp(nil)
+		}
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer within %v: %w", o.Path, limit, errStalled))
 	defer cancel()
-	h, err := o.startHelper(data)
-	if err != nil {
-		return o.askThread(ctx, data)
+	if why != nil {
+		return o.askThread(ctx, data, why)
 	}
-	defer h.pipe.Close()
 	answer := make(chan error, 1)
 	go func() { answer <- h.answer(o.Path) }()
 	select {
 	case err := <-answer:
-		go h.process.Wait() // it has said its word and exits
+		h.Conn.Close()
+		go h.Process.Wait() // it has said its word and exits
 		return err
 	case <-ctx.Done():
 		h.giveUp(answer)
@@ -37,9 +48,19 @@ func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) 
 	}
 }
 
+// errNoProcess says that there is no process to touch a file system that may hang.
+var errNoProcess = errors.New("no helper process, and its file system may hang")
+
 // askThread is the way where no process can be started: a thread of ours, left
-// behind if it hangs.
-func (o saveOrder) askThread(ctx context.Context, data *os.File) error {
+// behind if it hangs. That would outlive us (C2), so it goes only where that is not
+// to be expected.
+func (o saveOrder) askThread(ctx context.Context, data *os.File, why error) error {
+	if on := mayHang(o.Path); on != "" {
+		return fmt.Errorf("%s: %w: %s (%w)", o.Path, errNoProcess, on, why)
+	}
+	if !o.Look {
+		say(os.Stderr, "%s is written without a helper process: %v", o.Path, why)
+	}
 	answer := make(chan error, 1)
 	go func() { answer <- answerOf(o.carryOut(new(target), data)).err() }()
 	select {
@@ -50,44 +71,56 @@ func (o saveOrder) askThread(ctx context.Context, data *os.File) error {
 	}
 }
 
-// helper is a running helper process.
-type helper struct {
-	process *os.Process
-	pipe    *os.File
+// mayHang says what file system on the way to path may hang, "" for none. It touches
+// none.
+func mayHang(path string) string {
+	if !filepath.IsAbs(path) {
+		dir, err := os.Readlink("/proc/self/cwd")
+		if err != nil {
+			return err.Error()
+		}
+		path = filepath.Join(dir, path)
+	}
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err.Error()
+	}
+	way := mounts.Parse(b).Way(filepath.Clean(path))
+	if len(way) == 0 {
+		return "it is not known"
+	}
+	for _, m := range way {
+		if m.Kind() != "" {
+			return m.String()
+		}
+	}
+	return ""
 }
 
-// startHelper runs this program again. Its session is its own, so that a ^C at
-// the terminal reaches us alone and we decide. Nothing here looks at a path of
-// the user's; data nil: file 0 is the pipe as well, and never read.
-func (o saveOrder) startHelper(data *os.File) (*helper, error) {
-	order, err := json.Marshal(o)
+// helper is a running helper process.
+type helper struct{ *spawn.Child }
+
+// startHelper runs this program again and gives it the order. Nothing here looks at
+// a path of the user's; data nil: there is none.
+func (o saveOrder) startHelper(ctx context.Context, data *os.File) (*helper, error) {
+	if err := pidsLeft(helperPids); err != nil {
+		return nil, err // it would crash
+	}
+	c, err := spawn.Start(ctx, spawn.Limit, []string{"/proc/self/exe", saveVerb, "--", o.Path}, data, nil)
 	if err != nil {
 		return nil, err
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
+	if err := json.NewEncoder(c.Conn).Encode(o); err != nil {
+		(&helper{c}).giveUp(nil)
 		return nil, err
 	}
-	defer w.Close()
-	if data == nil {
-		data = w
-	}
-	p, err := os.StartProcess("/proc/self/exe", []string{"stackshot", saveVerb, string(order)}, &os.ProcAttr{
-		Env:   []string{},
-		Files: []*os.File{data, w, w},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		r.Close()
-		return nil, err
-	}
-	return &helper{p, r}, nil
+	return &helper{c}, nil
 }
 
 // answer reads the helper's word; what else it may say is its last words.
 func (h *helper) answer(path string) error {
 	const enough = 16 << 10
-	b, err := io.ReadAll(io.LimitReader(h.pipe, enough))
+	b, err := io.ReadAll(io.LimitReader(h.Conn, enough))
 	if err != nil {
 		return fmt.Errorf("%s: helper process: %w", path, err)
 	}
@@ -103,12 +136,12 @@ func (h *helper) answer(path string) error {
 // for good. A helper that hangs in the kernel stays until its file system
 // answers; nobody waits for it.
 func (h *helper) giveUp(answer <-chan error) {
-	h.process.Signal(syscall.SIGTERM)
+	h.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-answer:
-		h.process.Wait()
 	case <-time.After(200 * time.Millisecond):
-		h.process.Kill()
-		h.process.Release()
+		h.Process.Kill()
 	}
+	h.End()
+	go h.Process.Wait()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/spawn"
 )
 
 // Targets that are refused, at once and before anything is captured.
@@ -142,13 +144,13 @@ func TestSaveWithoutHelper(t *testing.T) {
 	data.size()
 	dir := t.TempDir()
 	o := saveOrder{Path: dir + "/file"}
-	if err := o.askThread(context.Background(), data.file); err != nil {
+	if err := o.askThread(context.Background(), data.file, errors.ErrUnsupported); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(o.Path); string(b) != "content" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := o.askThread(context.Background(), data.file); !errors.Is(err, errTarget) {
+	if err := o.askThread(context.Background(), data.file, errors.ErrUnsupported); !errors.Is(err, errTarget) {
 		t.Errorf("a second time: %v", err)
 	}
 	onlyFile(t, dir, "file")
@@ -169,7 +171,7 @@ func TestHelperAnswers(t *testing.T) {
 		}
 		w.WriteString(text)
 		w.Close()
-		h := &helper{pipe: r}
+		h := &helper{&spawn.Child{Conn: r}}
 		err = h.answer("path")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
@@ -187,7 +189,7 @@ func TestAskIsCut(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
-	if err := (saveOrder{Path: "x"}).askThread(ctx, nil); err == nil {
+	if err := (saveOrder{Path: "x"}).askThread(ctx, nil, errors.ErrUnsupported); err == nil {
 		t.Error("no error")
 	}
 }

@@ -66,6 +66,7 @@ func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
 	if s.session, err = graced(ctx, s.open); err != nil {
 		return err
 	}
+	s.urgency.end()
 	err = s.loop(ctx)
 	if !errors.Is(err, errLeftBehind) { // else Close would wait for it
 		err = errors.Join(err, s.session.Close())
@@ -103,6 +104,8 @@ func (s *series) loop(ctx context.Context) error {
 // once makes capture n. An error ends the series; what another capture may do
 // better is counted and said.
 func (s *series) once(ctx context.Context, n int) error {
+	s.urgency.begin()
+	defer s.urgency.end()
 	at := time.Now()
 	s.tally.begin(at)
 	shot, err := s.shoot(ctx)

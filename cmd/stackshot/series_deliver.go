@@ -53,9 +53,12 @@ func interruption(ctx context.Context, err error) error {
 // said: the next capture may find room.
 func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 	s.warn(n, shot.res)
-	if err := incompleteCapture(shot.res); err != nil {
+	if err := s.incomplete(shot.res); err != nil {
 		s.tally.incomplete++
-		s.complain(n, err)
+		if key := err.Error(); !s.told[key] { // the same for each capture of a machine: once
+			s.told[key] = true
+			s.complain(n, err)
+		}
 	}
 	where, size, err := s.write(ctx, s.store(n, at), shot.plain)
 	s.tally.stored(where, err)

@@ -42,7 +42,7 @@ func (s *store) check(ctx context.Context) error {
 		return nil
 	}
 	err := saveOrder{Path: s.path, Replace: true, Look: true}.ask(ctx, nil, lookLimit)
-	if errors.Is(err, errStalled) {
+	if errors.Is(err, errStalled) || errors.Is(err, errNoProcess) {
 		return nil
 	}
 	return err

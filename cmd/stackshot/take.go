@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/report"
 	"stackshot/internal/show"
+	"stackshot/internal/topology"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -33,6 +34,7 @@ type take struct {
 	firstScreen bool // the report's first screen only
 	series      seriesFlags
 	naming      naming
+	urgency     urgency
 }
 
 func newTake() *take {
@@ -47,7 +49,9 @@ func takeCommand() *cobra.Command {
 		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
 			"A file named by -o is replaced if it is a regular file of ours; a symbolic link, a\n" +
 			"directory or a special file is refused. Where the target cannot be written, the\n" +
-			"snapshot goes to /dev/shm and the exit code is 3.\n\n" +
+			"snapshot goes to /dev/shm and the exit code is 3. It is 3 as well where a task or a\n" +
+			"CPU is missing, and where nothing could be stopped (unless --engine procfs asked for\n" +
+			"that).\n\n" +
 			"With --count, each capture has a file of its own: in a directory named by -o, or\n" +
 			"FILE-0001.ext and so on for -o FILE.ext.",
 		Args: cobra.NoArgs,
@@ -134,10 +138,15 @@ func (t *take) run(cmd *cobra.Command) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
+	if err := saveThreads(); err != nil {
+		return err
+	}
+	t.hurry()
+	defer t.urgency.end()
 	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	t.options.Buffer, t.options.FileReader = int64(t.buffer), fileReader
+	t.options.Buffer, t.options.FileReader, t.options.Tasks = int64(t.buffer), fileReader, len(t.pids)
 	envelope := envelopes[t.compression]
 	if t.series.many() {
 		return t.runSeries(ctx, envelope)
@@ -156,6 +165,20 @@ func (t *take) run(cmd *cobra.Command) error {
 	return t.deliver(ctx, st, envelope, plain, res)
 }
 
+// maxStop is more than a stop lasts where none was asked for.
+const maxStop = time.Second
+
+// hurry begins what is urgent. That it may not is said where it makes a difference.
+func (t *take) hurry() {
+	limitRealTime(max(t.options.MaxPause, maxStop))
+	if err := t.urgency.begin(); err != nil && busy() {
+		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
+			Code: "ordinary_priority",
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
+		})
+	}
+}
+
 // deliver brings what was captured to people first and to the disk then (C1).
 func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
 	reportErr := t.show(ctx, st, plain)
@@ -164,10 +187,7 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
 	}
-	var lost error
-	if !res.Whole() {
-		lost = incompleteCapture(res)
-	}
+	lost := t.incomplete(res)
 	if where == "" {
 		return errors.Join(saveErr, reportErr, lost)
 	}
@@ -182,11 +202,16 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	if t.quiet || t.json {
 		return nil
 	}
+	if err := memoryFor(len(plain)); err != nil {
+		return err
+	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
 		return fmt.Errorf("read back the snapshot: %w", err)
 	}
+	t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
+	t.urgency.begin()
 	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {
@@ -221,14 +246,18 @@ func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []b
 	return where, err
 }
 
-// incompleteCapture says what a capture could not record.
-func incompleteCapture(res *snapshot.Result) error {
+// incomplete says what a capture could not record, and whether it is of one moment.
+// Who asked for engine procfs has what was asked for.
+func (t *take) incomplete(res *snapshot.Result) error {
 	var errs []error
+	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
+		errs = append(errs, errors.New("nothing was stopped: each thread is of its own moment; the file says why"))
+	}
 	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
 	}
 	if n := len(res.CPUs.Missing); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d CPUs did not come to the stop: %v", n, res.CPUs.Missing))
+		errs = append(errs, fmt.Errorf("incomplete: %s did not come to the stop: %s", show.Count(n, "CPU"), topology.FormatCPUList(res.CPUs.Missing)))
 	}
 	return errors.Join(errs...)
 }

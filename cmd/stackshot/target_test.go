@@ -225,7 +225,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		mount(t, "none", dir, "tmpfs", 0, "size=128m")
 		midway := 0
 		for range 20 {
-			h, err := saveOrder{Path: dir + "/file"}.startHelper(data)
+			h, err := saveOrder{Path: dir + "/file"}.startHelper(t.Context(), data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,9 +237,9 @@ func TestKilledWhileWriting(t *testing.T) {
 			deadline := time.Now().Add(5 * time.Second)
 			for written() == 0 && time.Now().Before(deadline) {
 			}
-			h.process.Kill()
-			h.process.Wait()
-			h.pipe.Close()
+			h.Process.Kill()
+			h.Process.Wait()
+			h.End()
 			if _, err := os.Stat(dir + "/file"); err == nil {
 				os.Remove(dir + "/file") // it was quick
 			} else {
@@ -293,7 +293,7 @@ func TestHostileTarget(t *testing.T) {
 	outcomes := map[string]int{}
 	for range 2000 {
 		x := saveOrder{Path: dir + "/file", Replace: true}
-		err := x.askThread(context.Background(), data)
+		err := x.askThread(context.Background(), data, nil)
 		switch {
 		case err == nil:
 			outcomes["written"]++

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/licenses"
 	"stackshot/kcdata"
 )
 
@@ -109,6 +110,9 @@ func TestHelpAndVersion(t *testing.T) {
 		if o := stackshot(t, args...); o.code != 0 || !strings.Contains(o.stdout, "Usage:") || strings.Contains(o.stdout, saveVerb) {
 			t.Errorf("%q: exit code %d, %s", args, o.code, o.stdout)
 		}
+	}
+	if o := stackshot(t, "version", "--licenses"); o.code != 0 || o.stdout != licenses.Text {
+		t.Errorf("version --licenses: code %d, %d bytes", o.code, len(o.stdout))
 	}
 	if o := stackshot(t, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "stackshot ") {
 		t.Errorf("version: %+v", o)

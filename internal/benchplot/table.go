@@ -22,7 +22,7 @@ func tables(r *run) string {
 		}
 	}
 	section("Scale", "whole machine, medians", scaleRows)
-	section("Floor", "against the floor, `--latency off`", floorRows)
+	section("Floor", "against the floor, `--latency off --user-stacks off`", floorRows)
 	if results := r.of("Floor"); len(results) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", shareTable(results))
 	}
@@ -47,10 +47,12 @@ func (r *run) machine() string {
 var scaleRows = []row{
 	{"threads on the machine", "threads", whole},
 	{"`trap`, stopped", "trap-ns", duration},
+	{"`trap --user-stacks off`, stopped", "bare-ns", duration},
 	{"`pull`, stopped", "pull-ns", duration},
 	{"`procfs`, elapsed, nothing stopped", "procfs-ns", duration},
 	{"sequential `iter/task` pass, nothing stopped", "sequential-ns", duration},
-	{"procfs / trap (goal: at least 50)", "procfs/trap", times},
+	{"procfs / trap", "procfs/trap", times},
+	{"procfs / trap without user stacks (goal: at least 50)", "procfs/bare", times},
 	{"sequential / trap", "sequential/trap", times},
 	{"pull / trap", "pull/trap", times},
 	{"rounds", "rounds", whole},
@@ -59,6 +61,8 @@ var scaleRows = []row{
 
 var floorRows = []row{
 	{"threads on the machine", "threads", whole},
+	{"`trap` as by default, all CPUs, ns per thread", "default-ns/thread", whole},
+	{"as by default / without both", "default/trap", ratio},
 	{"floor, 1 CPU, ns per thread", "floor1-ns/thread", whole},
 	{"`trap`, 1 CPU, ns per thread", "trap1-ns/thread", whole},
 	{"trap / floor, 1 CPU (goal 1.35; wanted 1.25)", "trap1/floor1", ratio},

@@ -92,6 +92,9 @@ func do[T any](f *Files, w Where, job func(h handle, late *atomic.Bool) (T, erro
 		err   error
 	}
 	var zero T
+	if f.options.Refuse != nil {
+		return zero, at("read", w, f.options.Refuse)
+	}
 	result, late := new(box), new(atomic.Bool)
 	_, err := f.pool.Do(func(buf []byte) ([]byte, error) {
 		h := f.handle()

@@ -20,6 +20,7 @@ type Options struct {
 	Helpers int           // files read at once, hung ones included; 0: DefaultHelpers
 	MaxSize int64         // bytes of a file; 0: DefaultMaxSize
 	Remote  bool          // files of FUSE and of other machines too (--remote-files)
+	Refuse  error         // why no file is read at all; nil: they are
 
 	// Command, if set, starts a process that calls Serve: each helper has
 	// files opened and read by one. A thread that hangs in a file system

@@ -1,17 +1,18 @@
 package foreign
 
 import (
+	"context"
 	"encoding/gob"
 	"errors"
 	"io"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/spawn"
 )
 
 // window is how much one request reads at most, in bytes. It is memory that both
@@ -68,7 +69,7 @@ func (ps *processes) take(limit time.Duration) *process {
 		}
 		p.home = ps
 	}
-	p.conn.SetDeadline(time.Now().Add(limit))
+	p.child.Conn.SetDeadline(time.Now().Add(limit))
 	return p
 }
 
@@ -104,44 +105,29 @@ func (ps *processes) rest(last bool) {
 
 // process is a handle of another process. It serves one helper at a time.
 type process struct {
-	home *processes
-	os   *os.Process
-	conn *os.File
-	out  *gob.Encoder
-	in   *gob.Decoder
-	data []byte // the window
-	bad  error  // it answers no more
+	home  *processes
+	child *spawn.Child
+	out   *gob.Encoder
+	in    *gob.Decoder
+	data  []byte // the window
+	bad   error  // it answers no more
 }
 
 // startProcess starts one with its end of a socket as file 0 and the window as
-// file 1. It has no other file of ours, so whoever waits for our output does not
-// wait for it, and a session of its own, so that a ^C at the terminal reaches us
-// alone.
+// file 1. What a crash prints goes to the window too, which nobody reads then: Go
+// does not start without a file 2, but with a /dev/null, and a bare chroot has none.
 func startProcess(command []string) (*process, error) {
 	shared, data, err := newWindow()
 	if err != nil {
 		return nil, err
 	}
 	defer shared.Close()
-	ours, theirs, err := socketPair()
+	c, err := spawn.Start(context.Background(), spawn.Limit, command, shared, shared)
 	if err != nil {
 		unix.Munmap(data)
 		return nil, err
 	}
-	defer theirs.Close()
-	p, err := os.StartProcess(command[0], command, &os.ProcAttr{
-		Env: []string{},
-		// What a crash prints goes to the window, which nobody reads then. Go does not
-		// start without a file 2, but with a /dev/null: a bare chroot has none.
-		Files: []*os.File{theirs, shared, shared},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		unix.Munmap(data)
-		ours.Close()
-		return nil, err
-	}
-	return &process{os: p, conn: ours, data: data, out: gob.NewEncoder(ours), in: gob.NewDecoder(ours)}, nil
+	return &process{child: c, data: data, out: gob.NewEncoder(c.Conn), in: gob.NewDecoder(c.Conn)}, nil
 }
 
 func newWindow() (*os.File, []byte, error) {
@@ -165,30 +151,20 @@ func mapWindow(f *os.File) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// socketPair makes one of which our end knows deadlines.
-func socketPair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	unix.SetNonblock(fds[0], true)
-	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
-}
-
 // leave lets an idle process end, which it does when its socket ends.
 func (p *process) leave() {
-	p.conn.Close()
+	p.child.End()
 	unix.Munmap(p.data)
-	go p.os.Wait()
+	go p.child.Process.Wait()
 }
 
 // end takes a process's life and waits until that is over: while the kernel
 // has it hang, this helper is one of those that hang.
 func (p *process) end() {
-	p.conn.Close()
+	p.child.End()
 	unix.Munmap(p.data)
-	p.os.Kill()
-	p.os.Wait()
+	p.child.Process.Kill()
+	p.child.Process.Wait()
 }
 
 func (p *process) call(r request) (a answer, err error) {
@@ -245,6 +221,9 @@ func (p *process) close() {
 // may hang for good.
 func Serve(conn io.ReadWriter, shared *os.File) error {
 	data, err := mapWindow(shared)
+	if err == nil {
+		err = spawn.Hello(conn)
+	}
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ func processFiles(t *testing.T, o Options) *Files {
 	return f
 }
 
-// children lists what this process has started and not waited for, by state.
+// children lists what this process has started and not waited for, by state of each
+// thread.
 func children(t *testing.T) (states string) {
 	t.Helper()
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
@@ -72,8 +73,11 @@ func children(t *testing.T) (states string) {
 	for _, list := range tasks {
 		b, _ := os.ReadFile(list)
 		for _, pid := range strings.Fields(string(b)) {
-			if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
-				states += strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))[1]
+			threads, _ := filepath.Glob("/proc/" + pid + "/task/*/stat")
+			for _, thread := range threads {
+				if stat, err := os.ReadFile(thread); err == nil {
+					states += strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))[1]
+				}
 			}
 		}
 	}
@@ -126,7 +130,7 @@ func TestProcessThatDies(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
 	v, err := f.Load(path, func(r io.ReaderAt, _ int64) (any, error) {
 		p := r.(*reader).in.(*process)
-		if err := p.os.Kill(); err != nil {
+		if err := p.child.Process.Kill(); err != nil {
 			t.Error(err)
 		}
 		_, err := r.ReadAt(make([]byte, 1), 0)

@@ -27,7 +27,8 @@ func (p *page) line(format string, args ...any) {
 // words writes a sentence, wrapped: no word of it may be lost.
 func (p *page) words(format string, args ...any) {
 	for _, s := range show.Wrap(fmt.Sprintf(format, args...), p.width) {
-		p.line("%s", s)
+		p.w.WriteString(s)
+		p.w.WriteByte('\n')
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"stackshot/kcdata"
 )
@@ -21,7 +22,7 @@ func (v *view) alarms() []string {
 		out = append(out, fmt.Sprintf("the stop was broken %s: stacks may be of different moments", count(int(s.Capture.StopBroken), "time")))
 	}
 	if v.s.Isolation == "none" || v.s.Engine == "procfs" {
-		out = append(out, "nothing was stopped: the threads were read one after the other, each at its own moment")
+		out = append(out, v.nothingStopped())
 	}
 	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
 		out = append(out, fmt.Sprintf("this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS))
@@ -31,9 +32,10 @@ func (v *view) alarms() []string {
 	}
 	out = append(out, v.leftOut()...)
 	out = append(out, v.missedTables()...)
-	for i, w := range v.s.Warnings {
+	rest := v.unsaid()
+	for i, w := range rest {
 		if i == 2*alarmLimit {
-			out = append(out, fmt.Sprintf("and %s", count(len(v.s.Warnings)-i, "more warning")))
+			out = append(out, fmt.Sprintf("and %s", count(len(rest)-i, "more warning")))
 			break
 		}
 		out = append(out, warningText(w))
@@ -53,6 +55,35 @@ func warningText(w kcdata.Warning) string {
 		return "warning: " + Clean(w.Text)
 	}
 	return "warning: " + Clean(w.Text) + " (" + Clean(w.Code) + ")"
+}
+
+// Warnings of a capture that an alarm here says with more besides (snapshot).
+const (
+	warnMissed   = "cpu_missed"
+	warnProcfs   = "engine_procfs"
+	warnPressure = "memory_pressure"
+)
+
+// unsaid are the warnings that no alarm has said already.
+func (v *view) unsaid() []kcdata.Warning {
+	said := map[string]bool{warnMissed: len(v.cpusWith(kcdata.CPUMissed)) > 0}
+	if v.stoppedNothing() {
+		said[warnProcfs], said[warnPressure] = true, true
+	}
+	return slices.DeleteFunc(slices.Clone(v.s.Warnings), func(w kcdata.Warning) bool { return said[w.Code] })
+}
+
+func (v *view) stoppedNothing() bool { return v.s.Isolation == "none" || v.s.Engine == "procfs" }
+
+// nothingStopped says what that means, and why, where the capture says it.
+func (v *view) nothingStopped() string {
+	text := "nothing was stopped: the threads were read one after the other, each at its own moment"
+	for _, w := range v.s.Warnings {
+		if w.Code == warnProcfs || w.Code == warnPressure {
+			text += "; because " + Clean(strings.TrimPrefix(w.Text, "nothing was stopped: ")) + " (" + w.Code + ")"
+		}
+	}
+	return text
 }
 
 func (v *view) cpusWith(flag uint32) []uint64 {

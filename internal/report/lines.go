@@ -2,9 +2,12 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
+
+	"stackshot/internal/show"
 )
 
 // lines writes a report line by line, keeps it within the terminal and counts
@@ -13,9 +16,11 @@ import (
 type lines struct {
 	w     *bufio.Writer
 	o     Options
-	n     int    // lines so far
-	held  string // the last line of the first screen, in case nothing follows
-	color string // of the lines that follow; "" for none
+	n     int      // lines so far
+	rest  string   // the command that shows the rest
+	apart bool     // it has lines of its own
+	held  []string // the lines of the first screen that the tail takes the place of
+	color string   // of the lines that follow; "" for none
 	err   error
 }
 
@@ -27,7 +32,32 @@ const (
 )
 
 func newLines(w io.Writer, o Options) *lines {
-	return &lines{w: bufio.NewWriter(w), o: o}
+	l := &lines{w: bufio.NewWriter(w), o: o, rest: Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l.apart = o.Width > 0 && show.Cells(more(maxLines)+" "+l.rest) > o.Width
+	return l
+}
+
+// maxLines are more than a report has.
+const maxLines = 9_999_999
+
+func more(n int) string { return fmt.Sprintf("... %d more lines:", n) }
+
+// tail ends a first screen of a report that has n lines more. A command is there to
+// be copied, so it is never cut: where it does not fit beside the words it has
+// lines of its own.
+func (l *lines) tail(n int) []string {
+	if l.apart {
+		return []string{fit(more(n), l.o.Width), l.rest}
+	}
+	return []string{more(n) + " " + l.rest}
+}
+
+// tailRows is how many rows of the terminal the tail takes.
+func (l *lines) tailRows() int {
+	if !l.apart {
+		return 1
+	}
+	return 2 + max(show.Cells(l.rest)-1, 0)/l.o.Width
 }
 
 // line writes one line, cut to the width.
@@ -43,7 +73,7 @@ func (l *lines) words(first, format string, args ...any) {
 		width = max(width-len(first), 20)
 	}
 	for _, s := range wrap(fmt.Sprintf(format, args...), width) {
-		l.line("%s%s", first, s)
+		l.put(strings.TrimRight(first+s, " "))
 		first = strings.Repeat(" ", len(first))
 	}
 }
@@ -63,10 +93,10 @@ func (l *lines) put(s string) {
 		s = l.color + s + plain
 	}
 	switch limit := l.o.FirstScreen; {
-	case limit <= 0 || l.n < limit:
+	case limit <= 0 || l.n <= limit-l.tailRows():
 		l.write(s)
-	case l.n == limit:
-		l.held = s
+	case l.n <= limit:
+		l.held = append(l.held, s)
 	}
 }
 
@@ -81,18 +111,14 @@ func (l *lines) write(s string) {
 	l.err = l.w.WriteByte('\n')
 }
 
-// close ends the report: the held line where it was the last one, else the
-// line that says how many are missing.
+// close ends the report: the held lines where none followed, else what says how
+// many are missing.
 func (l *lines) close() error {
-	if limit := l.o.FirstScreen; limit > 0 && l.n >= limit {
-		if l.n > limit {
-			rest := l.o.RestCommand
-			if rest == "" {
-				rest = "stackshot report FILE"
-			}
-			l.held = fit(fmt.Sprintf("... %d more lines: %s", l.n-limit+1, Clean(rest)), l.o.Width)
-		}
-		l.write(l.held)
+	if limit := l.o.FirstScreen; limit > 0 && l.n > limit {
+		l.held = l.tail(l.n - max(limit-l.tailRows(), 0))
+	}
+	for _, s := range l.held {
+		l.write(s)
 	}
 	if l.err == nil {
 		l.err = l.w.Flush()

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,16 +49,30 @@ func Fit(s string, width int) string {
 	return s
 }
 
-// Wrap breaks s at spaces into lines of at most width cells; a word that is
-// longer stands alone. Width 0: one line.
+// Wrap breaks s at spaces into lines of at most width cells, and a word that is
+// longer where the line ends. A command between backquotes is one word, and is not
+// broken: it is there to be copied. Width 0: one line.
 func Wrap(s string, width int) []string {
 	if width <= 0 {
 		return []string{s}
 	}
 	var lines []string
 	line, cells := "", 0
-	for word := range strings.SplitSeq(s, " ") {
+	for word := range words(s) {
 		n := Cells(word)
+		if n > width && !strings.HasPrefix(word, "`") {
+			if line != "" {
+				lines = append(lines, line)
+			}
+			for n > width {
+				var piece string
+				piece, word = split(word, width)
+				lines = append(lines, piece)
+				n = Cells(word)
+			}
+			line, cells = word, n
+			continue
+		}
 		if line != "" && cells+1+n > width {
 			lines = append(lines, line)
 			line, cells = "", 0
@@ -70,4 +85,38 @@ func Wrap(s string, width int) []string {
 		cells += n
 	}
 	return append(lines, line)
+}
+
+// split takes as much of s as goes into width cells, and at least one character.
+func split(s string, width int) (head, rest string) {
+	cells := 0
+	for i, r := range s {
+		if cells += columns(r); cells > width && i > 0 {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// words yields what stands between the spaces of s, and what stands between
+// backquotes whole.
+func words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for more := true; more; {
+			end := 0
+			if strings.HasPrefix(s, "`") {
+				end = 1 + max(strings.IndexByte(s[1:], '`'), 0)
+			}
+			var word string
+			n := strings.IndexByte(s[end:], ' ')
+			if more = n >= 0; more {
+				word, s = s[:end+n], s[end+n+1:]
+			} else {
+				word = s
+			}
+			if !yield(word) {
+				return
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package show
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -81,6 +82,30 @@ func TestThousands(t *testing.T) {
 	} {
 		if got := Thousands(n); got != want {
 			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
+
+// Wrap loses nothing, keeps to the width, and never breaks a command.
+func TestWrap(t *testing.T) {
+	const command = "`stackshot symbolize --unwind FILE`"
+	for _, s := range []string{
+		"", "word", "two words", strings.Repeat("x", 100), "a " + strings.Repeat("界", 40) + " b", "see " + command + ", it helps",
+		command, "a lone ` quote and more", "ends in `", "`a` `b` `", " leading  and double ",
+	} {
+		for width := 1; width < 60; width++ {
+			lines := Wrap(s, width)
+			if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(s, " ", ""); got != want {
+				t.Fatalf("width %d: %q became %q", width, s, lines)
+			}
+			for _, line := range lines {
+				if Cells(line) > max(width, 2) && !strings.HasPrefix(line, "`") {
+					t.Errorf("width %d: %q", width, line)
+				}
+			}
+			if strings.Contains(s, command) && !strings.Contains(strings.Join(lines, "\n"), command) {
+				t.Errorf("width %d: the command is broken: %q", width, lines)
+			}
 		}
 	}
 }

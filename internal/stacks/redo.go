@@ -12,7 +12,7 @@ import (
 
 // Errors of Redo that callers tell apart.
 var (
-	ErrNotKept   = errors.New("the file holds no stacks to unwind: it was taken without --keep-stacks, and no unwind table was missed")
+	ErrNotKept   = errors.New("the file holds no stacks to unwind: it was taken without --keep-stacks, and of the unwind tables none was missed, or all have been made up for already")
 	ErrOtherFile = errors.New("the snapshot is not of this file")
 )
 

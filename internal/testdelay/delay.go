@@ -2,7 +2,8 @@
 
 // Package testdelay has the processes that read other people's files for a test
 // answer late: a system call of theirs is held back in the kernel, by a seccomp
-// filter whose listener is the process itself, as a slow disk would hold it.
+// filter whose listener is the process itself, as a slow disk would hold it. And it
+// holds back the execs of a command, whose helpers then do not begin.
 package testdelay
 
 import (
@@ -76,7 +77,7 @@ func MaybeServe(serve func() error) {
 	by, err := time.ParseDuration(os.Args[4])
 	l := &listener{path: os.Args[3], dir: os.Args[5], by: by}
 	if err == nil {
-		l.fd, err = filter(numbers[os.Args[2]])
+		l.fd, err = filter(numbers[os.Args[2]], unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
 	}
 	if err == nil {
 		go l.listen()
@@ -89,8 +90,9 @@ func MaybeServe(serve func() error) {
 	unix.Exit(0) // os.Exit would sleep for a second under the race detector
 }
 
-// filter has each call of that number, by any thread, wait for the listener.
-func filter(nr uint32) (fd int, err error) {
+// filter has each call of that number wait for the listener: of this thread, and by
+// TSYNC of all.
+func filter(nr uint32, tsync uintptr) (fd int, err error) {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // seccomp_data.nr
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: nr, Jf: 1},
@@ -98,7 +100,7 @@ func filter(nr uint32) (fd int, err error) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
+	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | tsync
 	r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
 		return -1, fmt.Errorf("seccomp: %w", errno)
@@ -140,7 +142,7 @@ func (l *listener) listen() {
 		if strings.Contains(pathOf(&n), l.path) && l.take() {
 			time.Sleep(l.by)
 		}
-		l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}))
+		l.goOn(&n)
 	}
 }
 

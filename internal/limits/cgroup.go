@@ -1,0 +1,110 @@
+package limits
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"stackshot/internal/procfs"
+)
+
+// group is a directory of a control group that this process is in.
+type group struct {
+	dir     string // as this process sees it
+	unified bool   // of the second version
+}
+
+// groups are this process's control groups that may bound a controller's resource,
+// each before its parent, as far up as they are mounted here.
+func (m Machine) groups(controller string) (out []group) {
+	text, err := os.ReadFile(m.Root + "/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	lines, err := procfs.ParseCgroup(text)
+	if err != nil {
+		return nil
+	}
+	mounts := m.mounts()
+	for _, line := range lines {
+		unified := line.Hierarchy == 0
+		if !unified && !slices.Contains(strings.Split(line.Controllers, ","), controller) {
+			continue
+		}
+		for _, mount := range mounts {
+			if mount.unified != unified || !unified && !slices.Contains(mount.options, controller) {
+				continue
+			}
+			path, err := filepath.Rel(mount.root, line.Path)
+			if err != nil || strings.HasPrefix(path, "..") {
+				path = "." // mounted is another part: its top is all that we see
+			}
+			for ; ; path = filepath.Dir(path) {
+				out = append(out, group{filepath.Join(mount.point, path), unified})
+				if path == "." {
+					break
+				}
+			}
+			break
+		}
+	}
+	return out
+}
+
+// mount is one of a hierarchy of control groups.
+type mount struct {
+	root, point string
+	unified     bool
+	options     []string // of the super block: controllers
+}
+
+func (m Machine) mounts() (out []mount) {
+	text, err := os.ReadFile(m.Root + "/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		// ID PARENT MAJ:MIN ROOT POINT OPTIONS TAGS... - TYPE SOURCE OPTIONS
+		before, after, ok := strings.Cut(line, " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !ok || len(left) < 5 || len(right) < 3 || !strings.HasPrefix(right[0], "cgroup") {
+			continue
+		}
+		out = append(out, mount{unescape(left[3]), unescape(left[4]), right[0] == "cgroup2", strings.Split(right[2], ",")})
+	}
+	return out
+}
+
+// unescape reads the octal escapes of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// number reads a file of one number. False: it is not there, or says "max".
+func (m Machine) number(dir, name string) (int64, bool) {
+	text, err := os.ReadFile(filepath.Join(m.Root+dir, name))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 64)
+	return int64(min(n, math.MaxInt64)), err == nil
+}
+
+// sum adds up some lines of a file of "name number" lines.
+func (m Machine) sum(dir, name string, lines ...string) (total int64) {
+	text, err := os.ReadFile(filepath.Join(m.Root+dir, name))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) >= 2 && slices.Contains(lines, f[0]) {
+			n, _ := strconv.ParseInt(f[1], 10, 64)
+			total += n
+		}
+	}
+	return total
+}

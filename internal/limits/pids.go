@@ -1,0 +1,90 @@
+package limits
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
+)
+
+// reservedPids are given out once only, after boot (RESERVED_PIDS, kernel/pid.c).
+const reservedPids = 300
+
+// Pids is how many more threads and processes there may be. Of what the user has
+// already it counts no more than tells whether `enough` are left.
+func (m Machine) Pids(enough int64) Room {
+	r := unbounded
+	for _, g := range m.groups("pids") {
+		most, ok := m.number(g.dir, "pids.max")
+		used, ok2 := m.number(g.dir, "pids.current")
+		if ok && ok2 {
+			r = r.within(most, used, "pids.max of "+g.dir)
+		}
+	}
+	threads := m.threads()
+	if threads == 0 {
+		return r
+	}
+	if most, ok := m.number("/proc/sys/kernel", "threads-max"); ok {
+		r = r.within(most, threads, "kernel.threads-max")
+	}
+	if most, ok := m.number("/proc/sys/kernel", "pid_max"); ok {
+		r = r.within(most, threads+reservedPids, "kernel.pid_max")
+	}
+	if limit, ok := userLimit(); ok && limit-threads < min(enough, r.Free) {
+		r = r.within(limit, m.threadsOf(unix.Getuid()), fmt.Sprintf("RLIMIT_NPROC of uid %d", unix.Getuid()))
+	}
+	return r
+}
+
+// threads is how many the machine has: the denominator of loadavg's fourth field.
+// 0: not known.
+func (m Machine) threads() (n int64) {
+	var a, b, c string
+	var running int64
+	text, err := os.ReadFile(m.Root + "/proc/loadavg")
+	if err == nil {
+		fmt.Sscanf(string(text), "%s %s %s %d/%d", &a, &b, &c, &running, &n)
+	}
+	return n
+}
+
+// userLimit is RLIMIT_NPROC where it holds: not for uid 0, nor for who may go
+// beyond it (copy_process, kernel/fork.c).
+func userLimit() (int64, bool) {
+	var l unix.Rlimit
+	if unix.Getuid() == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &l) != nil || l.Cur > 1<<32 {
+		return 0, false
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_SYS_RESOURCE) != 0 {
+		return 0, false
+	}
+	return int64(l.Cur), true
+}
+
+// threadsOf counts the threads of a user's processes.
+func (m Machine) threadsOf(uid int) (n int64) {
+	list, err := os.ReadDir(m.Root + "/proc")
+	if err != nil {
+		return 0
+	}
+	for _, e := range list {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if dir := m.Root + "/proc/" + e.Name(); unix.Stat(dir, &st) != nil || int(st.Uid) != uid {
+			continue
+		}
+		if s, err := (procfs.FS{Root: m.Root + "/proc"}).Stat(pid); err == nil {
+			n += int64(s.NumThreads)
+		}
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+// Package mounts says by /proc/PID/mountinfo which file system a device or a path is
+// of, and so whether whoever goes there may hang. It touches nothing of the mounts.
+package mounts
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Device is a file system's number: what mountinfo and /proc/PID/maps say, which
+// stat does not on btrfs (each subvolume has another there). 0:0: not known.
+type Device struct{ Major, Minor uint32 }
+
+func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
+
+// Mount is one line of mountinfo.
+type Mount struct {
+	ID, Parent int
+	Dev        Device
+	Point      string // where it is mounted, below the task's root
+	Type       string // "ext4", "fuse.sshfs"
+}
+
+// Kind is the name of the kind of file system, if those may hang that go there: the
+// server is another machine, or a process that may be the one that hangs. Else "".
+func (m *Mount) Kind() string {
+	name, _, _ := strings.Cut(m.Type, ".") // fuse.sshfs
+	if remote[name] {
+		return m.Type
+	}
+	return ""
+}
+
+func (m *Mount) String() string { return m.Type + " at " + m.Point }
+
+// remote are those file systems, by the first part of their names. Of an autofs
+// whoever looks up a name waits for a daemon.
+var remote = map[string]bool{
+	"fuse": true, "fuseblk": true, "virtiofs": true, "nfs": true, "nfs4": true, "cifs": true, "smb3": true, "smbfs": true,
+	"9p": true, "afs": true, "coda": true, "ceph": true, "ncpfs": true, "lustre": true, "gpfs": true, "gfs2": true,
+	"ocfs2": true, "orangefs": true, "pvfs2": true, "beegfs": true, "panfs": true, "ibrix": true, "vboxsf": true,
+	"vmhgfs": true, "prl_fs": true, "acfs": true, "autofs": true, "davfs": true, "glusterfs": true,
+}
+
+// Table is a mountinfo file. Constant once it is made; nil knows nothing.
+type Table struct {
+	root  *Mount // nil: the task's root is below a mount's own
+	at    map[place]*Mount
+	byDev map[Device]*Mount
+}
+
+// place is where a mount lies on another.
+type place struct {
+	parent int
+	point  string
+}
+
+// Parse reads a mountinfo file. A line that is none is left out: what is missing is
+// not known, and so taken for what may hang.
+func Parse(b []byte) *Table {
+	t := &Table{at: map[place]*Mount{}, byDev: map[Device]*Mount{}}
+	ids := map[int]bool{}
+	var tops []*Mount
+	for line := range bytes.Lines(b) {
+		m, ok := parseLine(string(line))
+		if !ok {
+			continue
+		}
+		ids[m.ID] = true
+		if t.byDev[m.Dev] == nil {
+			t.byDev[m.Dev] = m
+		}
+		if m.Parent != m.ID {
+			t.at[place{m.Parent, m.Point}] = m
+		}
+		if m.Point == "/" {
+			tops = append(tops, m)
+		}
+	}
+	for _, m := range tops {
+		if m.Parent == m.ID || !ids[m.Parent] {
+			t.root = t.top(m, "/")
+		}
+	}
+	return t
+}
+
+// parseLine reads "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw".
+func parseLine(line string) (*Mount, bool) {
+	front, back, ok := strings.Cut(line, " - ")
+	f := strings.Fields(front)
+	kind, _, _ := strings.Cut(back, " ")
+	m := &Mount{Type: kind}
+	if !ok || len(f) < 6 || kind == "" {
+		return nil, false
+	}
+	if n, _ := fmt.Sscanf(strings.Join(f[:3], " "), "%d %d %d:%d", &m.ID, &m.Parent, &m.Dev.Major, &m.Dev.Minor); n != 4 {
+		return nil, false
+	}
+	m.Point = unescape(f[4])
+	return m, true
+}
+
+// unescape undoes what the kernel does to space, tab, newline and backslash.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// top is what lies uppermost where m is.
+func (t *Table) top(m *Mount, point string) *Mount {
+	for range len(t.at) {
+		next := t.at[place{m.ID, point}]
+		if next == nil {
+			break
+		}
+		m = next
+	}
+	return m
+}
+
+// ByDevice is a mount of a device; nil: none is seen from here.
+func (t *Table) ByDevice(d Device) *Mount {
+	if t == nil || d == (Device{}) {
+		return nil
+	}
+	return t.byDev[d]
+}
+
+// Way are the mounts that whoever goes to an absolute path comes through, as long as
+// he follows no symbolic link, that of the path itself last. Nil: not known.
+func (t *Table) Way(path string) []*Mount {
+	if t == nil || t.root == nil || !strings.HasPrefix(path, "/") {
+		return nil
+	}
+	way := []*Mount{t.root}
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && path[i] != '/' {
+			continue
+		}
+		last := way[len(way)-1]
+		if m := t.top(last, path[:i]); m != last {
+			way = append(way, m)
+		}
+	}
+	return way
+}

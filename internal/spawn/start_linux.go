@@ -1,0 +1,150 @@
+//go:build linux && (amd64 || arm64)
+
+package spawn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit is how long a start takes at most.
+const Limit = time.Second
+
+// heldFor is how long no other process is started after one that did not begin.
+const heldFor = time.Minute
+
+// ErrHeld answers where a process was made and did not begin in time.
+var ErrHeld = errors.New("a helper process was started and does not begin")
+
+// Child is a process that has begun.
+type Child struct {
+	Process *os.Process // to be waited for by the caller
+	Conn    *os.File    // the other end of its file 0, a stream socket; knows deadlines
+}
+
+// End shuts the socket, whoever has copies of it: an idle helper ends then.
+func (c *Child) End() {
+	if raw, err := c.Conn.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	}
+	c.Conn.Close()
+}
+
+// starts are the starts of this process.
+var starts = struct {
+	turn chan struct{} // holds a token while one is under way
+
+	mu    sync.Mutex
+	until time.Time // by mu: nothing is started before
+	err   error     // by mu: because of this
+	kept  []*table  // by mu: children that were given up may still use them
+}{turn: make(chan struct{}, 1)}
+
+// Held is why no process is started now; nil: nothing speaks against it.
+func Held() error {
+	starts.mu.Lock()
+	defer starts.mu.Unlock()
+	if time.Now().Before(starts.until) {
+		return starts.err
+	}
+	return nil
+}
+
+// Start runs the program argv[0], a path, without an environment and in a session of
+// its own, so that a ^C at the terminal reaches us alone. Its file 0 is a socket, the
+// others are files, nil for the socket again; it has no other of ours, so whoever waits for our output does not
+// wait for it. It is there once it has called Hello. Errors: ErrHeld; the context's
+// cause; what clone or execve say.
+func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os.File) (*Child, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no sign of it within %v", ErrHeld, limit))
+	defer cancel()
+	select {
+	case starts.turn <- struct{}{}:
+		defer func() { <-starts.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := Held(); err != nil {
+		return nil, err
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	all := []*os.File{theirs}
+	for _, f := range files {
+		all = append(all, cmp.Or(f, theirs))
+	}
+	p, t, err := launch(argv, all)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start a helper process: %w", err)
+	}
+	c := &Child{p, ours}
+	err = c.await(ctx)
+	runtime.KeepAlive(t)
+	if err != nil {
+		c.giveUp(t, err)
+		return nil, err
+	}
+	return c, nil
+}
+
+// await waits for the child's Hello.
+func (c *Child) await(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { c.Conn.SetReadDeadline(time.Now()) })
+	var b [1]byte
+	n, err := c.Conn.Read(b[:])
+	switch inTime := stop(); {
+	case !inTime || errors.Is(err, os.ErrDeadlineExceeded):
+		return context.Cause(ctx)
+	case n == 1:
+		return nil
+	}
+	// It has ended: execve's errno is the code.
+	c.Process.Kill()
+	if st, err := c.Process.Wait(); err == nil && st.ExitCode() > 0 {
+		return fmt.Errorf("start a helper process: execve: %w", syscall.Errno(st.ExitCode()))
+	}
+	return errors.New("start a helper process: it ended at once")
+}
+
+// giveUp leaves a child that did not begin. It dies when what holds it lets it.
+func (c *Child) giveUp(t *table, why error) {
+	c.Process.Kill()
+	go c.Process.Wait()
+	c.End()
+	starts.mu.Lock()
+	defer starts.mu.Unlock()
+	starts.kept = append(starts.kept, t)
+	if errors.Is(why, ErrHeld) {
+		starts.until, starts.err = time.Now().Add(heldFor), why
+	}
+}
+
+// Hello is the first that a started program does: it is there.
+func Hello(conn io.Writer) error {
+	_, err := conn.Write([]byte{1})
+	return err
+}
+
+// socketPair makes one of which our end knows deadlines.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	unix.SetNonblock(fds[0], true)
+	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
+}
