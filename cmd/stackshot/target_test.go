@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -293,7 +292,7 @@ func TestHostileTarget(t *testing.T) {
 	outcomes := map[string]int{}
 	for range 2000 {
 		x := saveOrder{Path: dir + "/file", Replace: true}
-		err := x.askThread(context.Background(), data, nil)
+		err := x.carryOut(new(target), data)
 		switch {
 		case err == nil:
 			outcomes["written"]++
