@@ -10,8 +10,10 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// viewFor is how long a mountinfo holds that was read.
-const viewFor = time.Second
+const (
+	viewFor = time.Second  // a mountinfo holds that was read
+	ownDir  = "/proc/self" // this process's
+)
 
 // views are the mounts as processes see them, by mount namespace and root. Reading
 // them touches no mount.
@@ -33,12 +35,15 @@ func newViews(limit time.Duration) *views {
 
 // of is what the process sees whose directory in /proc that is; nil: not known.
 func (v *views) of(dir string) *mounts.Table {
-	who := []procfs.File{{Name: "ns/mnt", Op: procfs.OpLink, Max: 64}, {Name: "root", Op: procfs.OpLink, Max: 4096}}
-	v.readers.Read(dir, who)
-	if who[0].Err != nil || who[1].Err != nil {
-		return nil
+	key := dir
+	if dir != ownDir {
+		who := []procfs.File{{Name: "ns/mnt", Op: procfs.OpLink, Max: 64}, {Name: "root", Op: procfs.OpLink, Max: 4096}}
+		v.readers.Read(dir, who)
+		if who[0].Err != nil || who[1].Err != nil {
+			return nil
+		}
+		key = string(who[0].Data) + " " + string(who[1].Data)
 	}
-	key := string(who[0].Data) + " " + string(who[1].Data)
 	v.mu.Lock()
 	defer v.mu.Unlock() // others would read the same
 	if k, ok := v.kept[key]; ok && time.Now().Before(k.until) {
@@ -65,13 +70,13 @@ func (w Where) proc() string {
 		}
 		return dir
 	}
-	return "/proc/self"
+	return ownDir
 }
 
 // way says through which file systems the way to w leads, if its path is this one and
 // no symbolic link is followed. guarded: that is sure. It touches none of them.
 func (f *Files) way(w Where, file string) (way []where, guarded bool) {
-	own, theirs := f.views.of("/proc/self"), f.views.of(w.proc())
+	own, theirs := f.views.of(ownDir), f.views.of(w.proc())
 	if !w.Link {
 		if w.Root != "" && !strings.HasSuffix(w.Root, "/root") {
 			file = path.Join(w.Root, file)

@@ -4,6 +4,7 @@ package userlab
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"stackshot/internal/testfuse"
 
@@ -42,6 +43,10 @@ func (fs *StalledFS) answerAtOnce(r testfuse.Request) ([]byte, unix.Errno) {
 			return testfuse.Wire(testfuse.OpenOut{Handle: r.Node, Flags: f.open}), 0
 		}
 		return nil, unix.ENOENT
+	case testfuse.Statfs: // an overlay of it asks how long a name may be
+		b := make([]byte, 80)
+		binary.NativeEndian.PutUint32(b[44:], 255)
+		return b, 0
 	case testfuse.Opendir:
 		return testfuse.Wire(testfuse.OpenOut{}), 0
 	case testfuse.Readdir, testfuse.Flush, testfuse.Release, testfuse.Reldir, testfuse.Access:
