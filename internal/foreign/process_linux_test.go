@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/spawn"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 		Serve(os.Stdin, os.Stdout)
 		unix.Exit(0) // os.Exit would sleep for a second under the race detector
 	}
+	spawn.Limit = 20 * time.Second
 	os.Exit(m.Run())
 }
 
