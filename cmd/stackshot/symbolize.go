@@ -90,9 +90,18 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 	}
 	again := plain
 	if z.unwind {
-		if again, s, err = z.redo(plain, s); err != nil {
+		type redone struct {
+			plain []byte
+			s     *kcdata.Snapshot
+		}
+		made, err := graced(ctx, func() (redone, error) { // it waits for files
+			out, again, err := z.redo(plain, s)
+			return redone{out, again}, err
+		})
+		if err != nil {
 			return nil, none, err
 		}
+		again, s = made.plain, made.s
 	}
 	names, skipped := z.resolve(ctx, s, false)
 	if err := context.Cause(ctx); err != nil {

@@ -2,9 +2,12 @@ package foreign
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +18,8 @@ import (
 type Files struct {
 	options   Options         // constant, nothing zero but Command
 	pool      *procfs.Readers // own: what hangs here keeps nobody from reading /proc
+	views     *views
+	devices   *devices
 	processes processes
 	fsType    func(handle) (uint32, error)
 }
@@ -22,12 +27,19 @@ type Files struct {
 // New makes one. No thread or process is started before the first file.
 func New(o Options) *Files {
 	o = o.withDefaults()
-	return &Files{options: o, pool: procfs.NewReaders(o.Helpers, o.Limit), processes: processes{command: o.Command}, fsType: handle.fsType}
+	f := &Files{
+		options: o, pool: procfs.NewReaders(o.Helpers+maxStuck, o.Limit), fsType: handle.fsType,
+		views: newViews(o.Limit), devices: newDevices(o.Helpers),
+	}
+	f.processes = processes{command: o.Command, slots: f.devices.slots}
+	return f
 }
 
 // Close waits for nobody: helpers that hang end when they come loose.
 func (f *Files) Close() {
+	f.devices.close()
 	f.pool.Close()
+	f.views.readers.Close()
 	f.processes.rest(true)
 }
 
@@ -35,7 +47,11 @@ func (f *Files) Close() {
 func (f *Files) Rest() { f.processes.rest(false) }
 
 // Hanging is the number of files that hang now.
-func (f *Files) Hanging() int { return f.pool.WrittenOff() }
+func (f *Files) Hanging() int { return f.devices.stuck() }
+
+// Forgive has devices that were late since then be asked once more before their time,
+// but those on which a reader still hangs.
+func (f *Files) Forgive(since time.Time) { f.devices.forgive(since) }
 
 // Load opens a file and gives its bytes to load, on a helper; what load returns
 // is the result. size is in bytes, as of the opening. load may run on after
@@ -70,45 +86,77 @@ func (f *Files) ReadSmall(path string, limit int64) ([]byte, error) {
 
 // Stat opens a file only so far as to say what it is.
 func (f *Files) Stat(w Where) (Stat, error) {
-	return do(f, w, func(h handle, _ *atomic.Bool) (Stat, error) { return f.find(h, w) })
+	return do(f, w, func(a *attempt) (Stat, error) { return f.find(a, w) })
 }
 
 // LoadFrom is Load of a file that has to meet conditions.
 func (f *Files) LoadFrom(w Where, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return do(f, w, func(h handle, late *atomic.Bool) (any, error) {
-		st, err := f.open(h, w)
+	return do(f, w, func(a *attempt) (any, error) {
+		st, err := f.open(a, w)
 		if err != nil {
 			return nil, err
 		}
-		return load(&reader{h, late}, st.Size)
+		return load(&reader{a}, st.Size)
 	})
+}
+
+// attempt is one file being read, by one helper.
+type attempt struct {
+	handle
+	visit   *visit
+	unknown bool        // no mountinfo says what file system it is on
+	guarded bool        // symbolic links are not followed unasked
+	inside  atomic.Bool // a call is under way
+	slow    atomic.Bool // a call was given up: the process had its time
+	late    atomic.Bool // set by the caller once it has gone on
+}
+
+// call makes one call of the handle.
+func call[T any](a *attempt, f func() (T, error)) (T, error) {
+	a.inside.Store(true)
+	v, err := f()
+	a.inside.Store(false)
+	if errors.Is(err, procfs.ErrTimeout) {
+		a.slow.Store(true)
+	}
+	return v, err
 }
 
 // do runs job on a helper. The result travels in a box of its own: after a time
 // limit nobody but the helper looks at it again.
-func do[T any](f *Files, w Where, job func(h handle, late *atomic.Bool) (T, error)) (T, error) {
+func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err error) {
+	if f.options.Refuse != nil {
+		return zero, at("read", w, f.options.Refuse)
+	}
+	a, err := f.attempt(w)
+	if err != nil {
+		return zero, at("open", w, err)
+	}
 	type box struct {
 		value T
 		err   error
 	}
-	var zero T
-	if f.options.Refuse != nil {
-		return zero, at("read", w, f.options.Refuse)
-	}
-	result, late := new(box), new(atomic.Bool)
-	_, err := f.pool.Do(func(buf []byte) ([]byte, error) {
-		h := f.handle()
-		defer h.close() // of a process that hangs it waits for the end
-		result.value, result.err = job(h, late)
+	result := new(box)
+	_, err = f.pool.Do(func(buf []byte) ([]byte, error) {
+		defer a.visit.end()
+		defer a.close() // of a process that hangs it waits for the end
+		result.value, result.err = job(a)
 		return buf[:0], nil
 	})
-	if err != nil {
-		late.Store(true)
-		var te *procfs.TimeoutError
-		if errors.As(err, &te) {
-			return zero, &procfs.TimeoutError{Path: w.String(), Limit: te.Limit}
-		}
+	var te *procfs.TimeoutError
+	switch {
+	case errors.As(err, &te):
+		a.late.Store(true)
+		a.visit.giveUp(!a.inside.Load(), a.mark)
+		return zero, &procfs.TimeoutError{Path: w.String(), Limit: te.Limit}
+	case err != nil: // nobody has begun
+		a.close()
+		a.visit.end()
 		return zero, at("read", w, err)
+	case a.slow.Load():
+		a.visit.giveUp(false, nil)
+	case !errors.Is(result.err, ErrGone):
+		a.visit.answered()
 	}
 	if result.err != nil {
 		return zero, f.named(w, result.err)
@@ -116,19 +164,38 @@ func do[T any](f *Files, w Where, job func(h handle, late *atomic.Bool) (T, erro
 	return result.value, nil
 }
 
-// handle gives a helper its hand: on a process where that is asked for and one
-// can be started.
-func (f *Files) handle() handle {
-	if p := f.processes.take(f.options.Limit); p != nil {
-		return p
+// attempt finds out where a file is, waits until somebody may go there, and gives him
+// a hand: on a process where that is asked for and one can be started.
+func (f *Files) attempt(w Where) (*attempt, error) {
+	way, guarded := f.way(w, w.Path)
+	if err := f.refuseRemote(way); err != nil {
+		return nil, err
 	}
-	return newLocal()
+	v, err := f.devices.enter(way)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{visit: v, unknown: !way[len(way)-1].seen, guarded: guarded}
+	p, why := f.processes.take(f.options.Limit)
+	switch {
+	case p != nil:
+		a.handle = p
+	case why != nil && slices.ContainsFunc(way, func(w where) bool { return w.risky() }):
+		v.end()
+		return nil, fmt.Errorf("%w: %w", ErrNoReader, why)
+	default:
+		a.handle = newLocal(f.devices.slots)
+	}
+	return a, nil
 }
 
 // named gives an error the file's name, unless it has one.
 func (f *Files) named(w Where, err error) error {
 	var pe *fs.PathError
+	var hung *HungError
 	switch {
+	case errors.As(err, &hung):
+		return at("open", w, err)
 	case errors.Is(err, procfs.ErrTimeout): // a process was slower than the pool's own clock
 		return &procfs.TimeoutError{Path: w.String(), Limit: f.options.Limit}
 	case errors.As(err, &pe):
@@ -139,10 +206,7 @@ func (f *Files) named(w Where, err error) error {
 
 // reader is the callback's view of the file. It ends with the caller's
 // patience, so that a late callback comes to its end.
-type reader struct {
-	in   handle
-	late *atomic.Bool // set by the caller once it has gone on
-}
+type reader struct{ in *attempt }
 
 // ReadAt reads until p is full or the file ends.
 func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
@@ -150,10 +214,10 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 		return 0, unix.EINVAL
 	}
 	for n < len(p) {
-		if r.late.Load() {
+		if r.in.late.Load() {
 			return n, procfs.ErrTimeout
 		}
-		m, err := r.in.pread(p[n:], off+int64(n))
+		m, err := call(r.in, func() (int, error) { return r.in.pread(p[n:], off+int64(n)) })
 		if err != nil {
 			return n, err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 )
 
 // Files reads nothing here: only Linux has other processes' files to offer, and
@@ -23,6 +24,9 @@ func Serve(io.ReadWriter, *os.File) error { return errors.ErrUnsupported }
 
 // Rest does nothing.
 func (f *Files) Rest() {}
+
+// Forgive does nothing.
+func (f *Files) Forgive(time.Time) {}
 
 // Hanging is 0.
 func (f *Files) Hanging() int { return 0 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"stackshot/internal/mounts"
 )
 
 // Limits of Options that set none.
@@ -26,7 +28,7 @@ type Options struct {
 	// files opened and read by one. A thread that hangs in a file system
 	// outlives even SIGKILL, and with it the process whose thread it is;
 	// whoever runs a command wants it to end. Where none can be started,
-	// helpers are threads.
+	// helpers are threads, for files on local file systems.
 	Command []string
 }
 
@@ -54,9 +56,11 @@ var (
 	ErrOwner      = errors.New("owned by another user")
 	ErrOther      = errors.New("not the file that was meant")
 	ErrGone       = errors.New("the process that reads files has ended")
+	ErrNoReader   = errors.New("no process to read it, and its file system may hang")
 )
 
-// RemoteError says which kind of file system ErrRemote is about.
+// RemoteError says which file system ErrRemote is about: its kind and, where that is
+// known, where it is mounted.
 type RemoteError struct{ Kind string }
 
 func (e *RemoteError) Error() string { return fmt.Sprintf("%v: %s", ErrRemote, e.Kind) }
@@ -71,6 +75,14 @@ type Where struct {
 	// Root, if set, is what Path starts from, as after chroot(2): neither ".."
 	// nor a link leads out of it. /proc/PID/root for a path as PID sees it.
 	Root string
+
+	// Device is the file system that the file is known to be on, as /proc/PID/maps
+	// says it; zero: it is not known.
+	Device mounts.Device
+
+	// Link says that Path is one of the links of /proc/PID, exe or map_files, that
+	// lead to a file by themselves, whatever lies on the way to its name.
+	Link bool
 
 	NoFollow bool    // Path itself may not be a symbolic link
 	Owner    *uint32 // uid that has to own it; nil: anyone

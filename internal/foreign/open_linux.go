@@ -2,11 +2,14 @@ package foreign
 
 import "golang.org/x/sys/unix"
 
+// maxLinks is how many symbolic links a way may have, as in the kernel.
+const maxLinks = 40
+
 // find finds w and asks whether it is what it has to be. On a helper.
-func (f *Files) find(h handle, w Where) (Stat, error) {
-	is, err := h.look(w.Root, w.Path, w.NoFollow)
+func (f *Files) find(a *attempt, w Where) (Stat, error) {
+	is, err := f.look(a, w)
 	if err == nil {
-		err = f.judge(h, is, w)
+		err = f.judge(a, is, w)
 	}
 	if err != nil {
 		return Stat{}, at("open", w, err)
@@ -14,20 +17,45 @@ func (f *Files) find(h handle, w Where) (Stat, error) {
 	return is.Stat, nil
 }
 
+// look finds w. A symbolic link on the way is followed only when it is known where
+// that leads.
+func (f *Files) look(a *attempt, w Where) (found, error) {
+	file := w.Path
+	for range maxLinks {
+		is, err := call(a, func() (found, error) { return a.look(w.Root, file, w.NoFollow, a.guarded) })
+		if err != unix.ELOOP || !a.guarded {
+			return is, err
+		}
+		if file, err = call(a, func() (string, error) { return a.expand(w.Root, file) }); err != nil {
+			return found{}, err
+		}
+		way, guarded := f.way(w, file)
+		if err := f.refuseRemote(way); err != nil {
+			return found{}, err
+		}
+		if err := a.visit.further(way); err != nil {
+			return found{}, err
+		}
+		a.guarded = guarded
+	}
+	return found{}, unix.ELOOP
+}
+
 // open opens for reading what find found.
-func (f *Files) open(h handle, w Where) (Stat, error) {
-	st, err := f.find(h, w)
+func (f *Files) open(a *attempt, w Where) (Stat, error) {
+	st, err := f.find(a, w)
 	if err != nil {
 		return Stat{}, err
 	}
-	if err := h.open(); err != nil {
+	if _, err := call(a, func() (struct{}, error) { return struct{}{}, a.open() }); err != nil {
 		return Stat{}, at("open", w, err)
 	}
+	a.visit.answered()
 	return st, nil
 }
 
 // judge says why a file is not to be read.
-func (f *Files) judge(h handle, is found, w Where) error {
+func (f *Files) judge(a *attempt, is found, w Where) error {
 	limit := w.MaxSize
 	if limit <= 0 {
 		limit = f.options.MaxSize
@@ -42,8 +70,8 @@ func (f *Files) judge(h handle, is found, w Where) error {
 	case is.Stat.Size > limit:
 		return ErrTooLarge
 	}
-	if !f.options.Remote {
-		magic, err := f.fsType(h)
+	if a.unknown && !f.options.Remote {
+		magic, err := call(a, func() (uint32, error) { return f.fsType(a.handle) })
 		if err != nil {
 			return err
 		}
@@ -57,8 +85,8 @@ func (f *Files) judge(h handle, is found, w Where) error {
 	return nil
 }
 
-// remote are file systems that ask somebody else, by statfs's f_type: the
-// server is another machine, or a process that may be the one that hangs.
+// remote are file systems that ask somebody else, by statfs's f_type, for those that
+// mountinfo does not show: the server is another machine, or a process that may be the one that hangs.
 // Numbers: include/uapi/linux/magic.h and the file systems' own sources.
 var remote = map[uint32]string{
 	0x65735546: "fuse", // virtiofs too

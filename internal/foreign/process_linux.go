@@ -22,8 +22,9 @@ const window = 1 << 20
 // request is one call of a handle, for another process.
 type request struct {
 	Op         op
-	Root, Path string // opLook
+	Root, Path string // opLook, opExpand
 	NoFollow   bool   // opLook
+	Guarded    bool   // opLook
 	Off        int64  // opRead
 	Len        int    // opRead
 }
@@ -32,6 +33,7 @@ type op uint8
 
 const (
 	opLook op = iota + 1
+	opExpand
 	opFSType
 	opOpen
 	opRead
@@ -42,6 +44,7 @@ const (
 type answer struct {
 	Errno  unix.Errno // 0: none
 	Found  found
+	Path   string // of opExpand
 	FSType uint32
 	Read   int // bytes, in the window
 }
@@ -49,28 +52,27 @@ type answer struct {
 // processes are idle ones that read files.
 type processes struct {
 	command []string // constant
+	slots   slots    // constant
 
 	mu     sync.Mutex
 	idle   []*process
 	closed bool
 }
 
-// take gives a process for one file and says when its time is over; nil without
-// one.
-func (ps *processes) take(limit time.Duration) *process {
+// take gives a process for one file and says when its time is over; nil without a
+// command, or with an error.
+func (ps *processes) take(limit time.Duration) (p *process, err error) {
 	if len(ps.command) == 0 {
-		return nil
+		return nil, nil
 	}
-	p := ps.reuse()
-	if p == nil {
-		var err error
-		if p, err = startProcess(ps.command); err != nil {
-			return nil
+	if p = ps.reuse(); p == nil {
+		if p, err = startProcess(ps.command, ps.slots); err != nil {
+			return nil, err
 		}
 		p.home = ps
 	}
 	p.child.Conn.SetDeadline(time.Now().Add(limit))
-	return p
+	return p, nil
 }
 
 func (ps *processes) reuse() (p *process) {
@@ -109,25 +111,29 @@ type process struct {
 	child *spawn.Child
 	out   *gob.Encoder
 	in    *gob.Decoder
-	data  []byte // the window
-	bad   error  // it answers no more
+	data  []byte   // the window
+	slots *os.File // an open file description that it has too, to be noted by; nil: none
+	bad   error    // it answers no more
 }
 
 // startProcess starts one with its end of a socket as file 0 and the window as
 // file 1. What a crash prints goes to the window too, which nobody reads then: Go
 // does not start without a file 2, but with a /dev/null, and a bare chroot has none.
-func startProcess(command []string) (*process, error) {
+// File 3 is what it is noted by when it hangs.
+func startProcess(command []string, s slots) (*process, error) {
 	shared, data, err := newWindow()
 	if err != nil {
 		return nil, err
 	}
 	defer shared.Close()
-	c, err := spawn.Start(context.Background(), spawn.Limit, command, shared, shared)
+	noted := s.open()
+	c, err := spawn.Start(context.Background(), spawn.Limit, command, shared, shared, noted)
 	if err != nil {
 		unix.Munmap(data)
+		noted.Close()
 		return nil, err
 	}
-	return &process{child: c, data: data, out: gob.NewEncoder(c.Conn), in: gob.NewDecoder(c.Conn)}, nil
+	return &process{child: c, slots: noted, data: data, out: gob.NewEncoder(c.Conn), in: gob.NewDecoder(c.Conn)}, nil
 }
 
 func newWindow() (*os.File, []byte, error) {
@@ -154,6 +160,7 @@ func mapWindow(f *os.File) ([]byte, error) {
 // leave lets an idle process end, which it does when its socket ends.
 func (p *process) leave() {
 	p.child.End()
+	p.slots.Close()
 	unix.Munmap(p.data)
 	go p.child.Process.Wait()
 }
@@ -165,7 +172,10 @@ func (p *process) end() {
 	unix.Munmap(p.data)
 	p.child.Process.Kill()
 	p.child.Process.Wait()
+	p.slots.Close()
 }
+
+func (p *process) mark() *mark { return &mark{file: p.slots, pid: p.child.Process.Pid} }
 
 func (p *process) call(r request) (a answer, err error) {
 	if p.bad != nil {
@@ -185,9 +195,14 @@ func (p *process) call(r request) (a answer, err error) {
 	return a, p.bad
 }
 
-func (p *process) look(root, path string, noFollow bool) (found, error) {
-	a, err := p.call(request{Op: opLook, Root: root, Path: path, NoFollow: noFollow})
+func (p *process) look(root, path string, noFollow, guarded bool) (found, error) {
+	a, err := p.call(request{Op: opLook, Root: root, Path: path, NoFollow: noFollow, Guarded: guarded})
 	return a.Found, err
+}
+
+func (p *process) expand(root, path string) (string, error) {
+	a, err := p.call(request{Op: opExpand, Root: root, Path: path})
+	return a.Path, err
 }
 
 func (p *process) fsType() (uint32, error) {
@@ -228,7 +243,7 @@ func Serve(conn io.ReadWriter, shared *os.File) error {
 		return err
 	}
 	in, out := gob.NewDecoder(conn), gob.NewEncoder(conn)
-	file := newLocal()
+	file := newLocal(slots{})
 	for {
 		var r request
 		if err := in.Decode(&r); err == io.EOF {
@@ -246,7 +261,9 @@ func (r request) do(file *local, data []byte) (a answer) {
 	var err error
 	switch r.Op {
 	case opLook:
-		a.Found, err = file.look(r.Root, r.Path, r.NoFollow)
+		a.Found, err = file.look(r.Root, r.Path, r.NoFollow, r.Guarded)
+	case opExpand:
+		a.Path, err = file.expand(r.Root, r.Path)
 	case opFSType:
 		a.FSType, err = file.fsType()
 	case opOpen:

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/spawn"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 		Serve(os.Stdin, os.Stdout)
 		unix.Exit(0) // os.Exit would sleep for a second under the race detector
 	}
+	spawn.Limit = 20 * time.Second
 	os.Exit(m.Run())
 }
 
@@ -129,7 +131,7 @@ func TestProcessThatDies(t *testing.T) {
 	f := processFiles(t, Options{Limit: 10 * time.Second})
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
 	v, err := f.Load(path, func(r io.ReaderAt, _ int64) (any, error) {
-		p := r.(*reader).in.(*process)
+		p := r.(*reader).in.handle.(*process)
 		if err := p.child.Process.Kill(); err != nil {
 			t.Error(err)
 		}
@@ -150,7 +152,7 @@ func TestProcessesAreFew(t *testing.T) {
 	var seen *process
 	for range 20 {
 		_, err := f.Load(path, func(r io.ReaderAt, _ int64) (any, error) {
-			p := r.(*reader).in.(*process)
+			p := r.(*reader).in.handle.(*process)
 			if seen != nil && seen != p {
 				t.Error("another process")
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"stackshot/internal/elfnote"
 	"stackshot/internal/foreign"
@@ -33,7 +32,6 @@ type Cache struct {
 	recent  *list.List     // by mu; of *entry that are ready, last used first
 	cost    int64          // by mu; of those
 	hung    hung           // by mu
-	answers map[device]int // by mu; of devices that have answered, files late since
 }
 
 // key is a file and what was made of it.
@@ -111,11 +109,10 @@ func (c *Cache) find(k key, at []Place) ([]Place, foreign.Stat, error) {
 	for _, p := range at {
 		st, why := c.files.Stat(p.Where)
 		if why == nil {
-			c.NoteAnswer(k.Key)
 			return []Place{p}, st, nil
 		}
 		err = worse(err, why)
-		if c.noteHung(k, false, why) {
+		if c.noteHung(k, why) {
 			break
 		}
 	}
@@ -217,7 +214,6 @@ func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (an
 	e.err = ErrNoFile
 	build := e.key.Build // a helper may outlive this call
 	for _, p := range at {
-		begun := new(atomic.Bool)
 		v, err := c.files.LoadFrom(p.Where, func(r io.ReaderAt, size int64) (any, error) {
 			if p.Alive != nil {
 				if err := p.Alive(); err != nil {
@@ -227,19 +223,17 @@ func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (an
 			if err := isBuild(build, r); err != nil {
 				return nil, err
 			}
-			begun.Store(true)
 			w := &watched{in: r}
 			value, err := load(w, size)
 			return loaded{value, err}, w.err
 		})
 		if err == nil {
-			c.NoteAnswer(e.key.Key)
 			got := v.(loaded)
 			e.value, e.err, e.keep = got.value, got.err, true
 			return
 		}
 		e.err = worse(e.err, err)
-		if c.noteHung(e.key, begun.Load(), err) {
+		if c.noteHung(e.key, err) {
 			return
 		}
 	}

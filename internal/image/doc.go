@@ -26,9 +26,8 @@
 //
 // # What it may cost
 //
-// All files are read through internal/foreign: none is waited for. What hung is
-// left alone for a while, the whole device where it was the opening and the
-// device never answered, or two opens in a row were late. The cache
+// All files are read through internal/foreign: none is waited for, and it takes care
+// of devices. What was late is left alone for a while, by itself. The cache
 // has one bound in bytes for whatever is made of files.
 //
 // The files: process, place (where, and whether it is the one), cache and store

@@ -302,62 +302,6 @@ func TestHungIsNotWaitedForTwice(t *testing.T) {
 	}
 }
 
-// A device that never answered is left alone after one late open, with all its
-// files; one that has answered after two with no answer between them. Who asks to
-// forgive has each asked once more, and the device that is late again is left alone
-// at once.
-func TestLateDevice(t *testing.T) {
-	files := foreign.New(foreign.Options{Limit: 10 * time.Second})
-	defer files.Close()
-	pid, exe := child(t)
-	m := mappingOf(t, pid, exe)
-	k, slow := KeyOf(&m), &procfs.TimeoutError{Path: exe, Limit: time.Second}
-	var c *Cache
-	late := func(what string) { c.NoteHung(k, what, false, slow) }
-	expect := func(what string, hangs bool) {
-		t.Helper()
-		if _, err := c.Load(pid, &m, what, buildID); errors.Is(err, procfs.ErrTimeout) != hangs || err != nil && !hangs {
-			t.Errorf("%s: %v, should hang: %v", what, err, hangs)
-		}
-	}
-	c = New(files, 0)
-	late("a")
-	expect("b", true)
-
-	c = New(files, 0)
-	expect("first", false)
-	late("a")
-	expect("a", true)
-	expect("b", false) // an answer between
-	late("c")
-	expect("d", false)
-	began := time.Now()
-	late("e")
-	late("f")
-	expect("g", true)
-	c.Forgive(time.Now())
-	expect("g", true)
-	c.Forgive(began)
-	for _, what := range []string{"e", "f", "g"} {
-		if err := c.Hanging(k, what); err != nil {
-			t.Errorf("forgiven, and %v", err)
-		}
-	}
-	if err := c.Hanging(k, "a"); err == nil {
-		t.Error("what hung before is forgiven too")
-	}
-	late("g")
-	expect("h", true)
-	c.Forgive(began)
-	expect("h", false)
-	late("i")
-	expect("j", false)
-	late("k")
-	late("l")
-	c.NoteAnswer(k) // of one that was asked before
-	expect("m", false)
-}
-
 // A read that failed says nothing of the file, whatever the callback makes of it:
 // it is not kept. The end of the file is not such a failure.
 func TestFailedReadIsNotKept(t *testing.T) {

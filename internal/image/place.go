@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/mounts"
 	"stackshot/kcdata"
 )
 
@@ -63,6 +64,7 @@ func (f *Mapped) Places() []Place {
 	started := proc.started()
 	var out []Place
 	add := func(p Place) {
+		p.Device = mounts.Device{Major: m.DevMajor, Minor: m.DevMinor}
 		p.Check = func(st foreign.Stat) error { return p.is(f, st, started) }
 		out = append(out, p)
 	}
@@ -76,10 +78,10 @@ func (f *Mapped) Places() []Place {
 		held := m.Flags&kcdata.MappingInWindow != 0
 		if !held {
 			at := proc.Path(fmt.Sprintf("map_files/%x-%x", m.Start, m.End))
-			add(Place{Where: foreign.Where{Path: at}, Alive: proc.Alive, through: true})
+			add(Place{Where: foreign.Where{Path: at, Link: true}, Alive: proc.Alive, through: true})
 		}
 		if held || !named {
-			add(Place{Where: foreign.Where{Path: proc.Path("exe")}, Alive: proc.Alive})
+			add(Place{Where: foreign.Where{Path: proc.Path("exe"), Link: true}, Alive: proc.Alive})
 		}
 	}
 	if named {

@@ -58,7 +58,7 @@ func (r *Resolver) debugFile(c *call, q debugQuery, ask func(*File, *texts) map[
 		if c.ctx.Err() != nil {
 			return nil
 		}
-		got, _, err := r.read(reading{Place: image.Place{Where: w}, check: check, ask: ask, sections: c.lines})
+		got, err := r.read(reading{Place: image.Place{Where: w}, check: check, ask: ask, sections: c.lines})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			refused = err
 		}

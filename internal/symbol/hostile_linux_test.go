@@ -141,8 +141,9 @@ func stalledMount(t *testing.T, dir string) int {
 	return m.tid
 }
 
-// A binary on a mount where nothing answers costs one limit; the others are
-// named, and its address has its module.
+// A binary on a mount where nothing answers, in a mount namespace that is not ours, is
+// not touched or, if remote files are asked for, costs one limit; the others are named,
+// and its address has its module.
 func TestBinaryOnStalledMount(t *testing.T) {
 	dir := t.TempDir()
 	tid := stalledMount(t, dir)
@@ -163,8 +164,12 @@ func TestBinaryOnStalledMount(t *testing.T) {
 		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("took %v: 5 s past the limit of 1 s", took)
 		}
-		if why := skipped(res, stuck); !strings.Contains(why, "no answer in 1s") {
-			t.Errorf("skipped %v", res.Skipped)
+		want, hang := "fuse.stalled at "+dir, 0
+		if remote {
+			want, hang = "no answer in 1s", 1
+		}
+		if why := skipped(res, stuck); !strings.Contains(why, want) || r.files.Hanging() != hang {
+			t.Errorf("%d readers hang, skipped %v", r.files.Hanging(), res.Skipped)
 		}
 		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
 			t.Errorf("the stalled one is %+v", got)
@@ -191,7 +196,7 @@ func TestLimitOfTheWhole(t *testing.T) {
 		task.Mappings = append(task.Mappings, kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: lo, End: lo + 0x1000, Inode: i + 1}, Path: fmt.Sprintf("%s/%d", dir, i), BuildID: []byte{byte(i + 1)}})
 		task.Threads[0].User = append(task.Threads[0].User, lo+8)
 	}
-	r := resolver(t, Options{Local: true, Proc: "/proc/self/task", Limit: 2 * time.Second}, foreign.Options{Limit: time.Minute})
+	r := resolver(t, Options{Local: true, Proc: "/proc/self/task", Limit: 2 * time.Second}, foreign.Options{Limit: time.Minute, Remote: true})
 	began := time.Now()
 	res := r.Resolve(t.Context(), []*kcdata.Task{task})
 	if took := time.Since(began); took < time.Second || took > 7*time.Second {

@@ -155,7 +155,7 @@ func (r *Resolver) learnDebug(c *call, j *job, k *known, hits map[uint64]hit, o 
 		q.roots = []string{s.Process.Path("root"), ""}
 	}
 	if k.debug != nil {
-		got, _, err := r.read(reading{
+		got, err := r.read(reading{
 			Place: image.Place{Where: k.dwhere}, old: k.debug, oldStat: k.dstat, ask: ask,
 			check:    func(f *File) error { return sameBuild(f, k.debug) },
 			sections: c.lines && k.lines == nil && !k.noLines,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync/atomic"
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
@@ -42,10 +41,9 @@ type reading struct {
 	sections bool
 }
 
-// read does a reading on a helper thread. opened says whether the file was opened
-// in time.
-func (r *Resolver) read(rd reading) (got *loaded, opened bool, err error) {
-	out, begun := &loaded{}, new(atomic.Bool)
+// read does a reading on a helper thread.
+func (r *Resolver) read(rd reading) (*loaded, error) {
+	out := &loaded{}
 	check := rd.Check
 	where := rd.Where
 	where.Check = func(st foreign.Stat) error {
@@ -55,8 +53,7 @@ func (r *Resolver) read(rd reading) (got *loaded, opened bool, err error) {
 		}
 		return nil
 	}
-	_, err = r.files.LoadFrom(where, func(ra io.ReaderAt, size int64) (any, error) {
-		begun.Store(true)
+	_, err := r.files.LoadFrom(where, func(ra io.ReaderAt, size int64) (any, error) {
 		if rd.Alive != nil {
 			if err := rd.Alive(); err != nil {
 				return nil, err
@@ -65,9 +62,9 @@ func (r *Resolver) read(rd reading) (got *loaded, opened bool, err error) {
 		return nil, out.fill(rd, ra, size)
 	})
 	if err != nil {
-		return nil, begun.Load(), err // out may still be written to
+		return nil, err // out may still be written to
 	}
-	return out, true, nil
+	return out, nil
 }
 
 func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
@@ -158,15 +155,12 @@ func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, imag
 			if err := c.ctx.Err(); err != nil {
 				return nil, image.Place{}, err
 			}
-			got, opened, err := r.read(reading{
+			got, err := r.read(reading{
 				Place: p, old: k.main, oldStat: k.stat, sections: c.lines && k.lines == nil && !k.noLines,
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
 				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
 			})
-			if err == nil {
-				r.cache.NoteAnswer(j.key)
-			}
-			if err == nil || r.cache.NoteHung(j.key, whatNames, opened, err) {
+			if err == nil || r.cache.NoteHung(j.key, whatNames, err) {
 				return got, p, err // if it hangs, the others are the same file
 			}
 			if errors.Is(nearest, fs.ErrNotExist) {

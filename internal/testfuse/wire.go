@@ -20,6 +20,7 @@ const (
 	Open    = 14
 	Read    = 15
 	Write   = 16
+	Statfs  = 17
 	Release = 18
 	Fsync   = 20
 	Flush   = 25

@@ -24,10 +24,12 @@ type StalledFS struct {
 	Dir string // where it is mounted
 
 	server *testfuse.Server
+	valid  uint64        // constant; seconds for which the kernel keeps names and attributes
 	files  []stalledFile // constant after the mount; node id is index + 2
 
 	mu      sync.Mutex
 	free    bool               // under mu: reads are answered at once
+	dead    bool               // under mu: nothing is answered
 	waiting []testfuse.Request // under mu: reads that wait
 	stalled map[string]bool    // under mu: files that were read, by name
 }
@@ -52,7 +54,21 @@ type StalledFile struct {
 // NewStalledFS mounts one until the test's cleanup. Needs root and /dev/fuse.
 func NewStalledFS(tb testing.TB, files ...StalledFile) *StalledFS {
 	tb.Helper()
-	fs := &StalledFS{stalled: map[string]bool{}}
+	return newStalledFS(tb, fuseValid, files)
+}
+
+// NewDyingFS is NewStalledFS of files that can be read, until [StalledFS.Die]. The
+// kernel keeps no names: whoever looks one up asks.
+func NewDyingFS(tb testing.TB, files ...StalledFile) *StalledFS {
+	tb.Helper()
+	fs := newStalledFS(tb, 0, files)
+	fs.Release()
+	return fs
+}
+
+func newStalledFS(tb testing.TB, valid uint64, files []StalledFile) *StalledFS {
+	tb.Helper()
+	fs := &StalledFS{valid: valid, stalled: map[string]bool{}}
 	for _, f := range files {
 		s := stalledFile{name: f.Name, data: f.Data, mode: unix.S_IFREG | uint32(f.Mode.Perm()), open: testfuse.OpenKeepCache, from: f.From}
 		if f.Direct {
@@ -73,7 +89,8 @@ func NewStalledFS(tb testing.TB, files ...StalledFile) *StalledFS {
 	return fs
 }
 
-const mountPattern = "userlab-fuse-"
+// A mount that dies has a name that sweep, of whatever test, does not go to.
+const mountPattern, dyingPattern = "userlab-fuse-", "userlab-dying-"
 
 // sweep unmounts what test processes that were killed have left. Such a one has
 // no server, which its error says.
@@ -91,7 +108,11 @@ func (fs *StalledFS) mount() error {
 	sweep()
 	// Not tb.TempDir: nothing may ever walk into it.
 	var err error
-	if fs.Dir, err = os.MkdirTemp("", mountPattern); err != nil {
+	pattern := mountPattern
+	if fs.valid == 0 {
+		pattern = dyingPattern
+	}
+	if fs.Dir, err = os.MkdirTemp("", pattern); err != nil {
 		return fmt.Errorf("userlab: %w", err)
 	}
 	if fs.server, err = testfuse.Mount(fs.Dir, "userlab", fs.answer); err != nil {
@@ -113,13 +134,25 @@ func (fs *StalledFS) Stalls(name string) bool {
 // Release answers all reads, those that wait and those to come.
 func (fs *StalledFS) Release() {
 	fs.mu.Lock()
-	fs.free = true
+	fs.free, fs.dead = true, false
 	waiting := fs.waiting
 	fs.waiting = nil
 	fs.mu.Unlock()
 	for _, r := range waiting {
-		fs.server.Reply(r, 0, fs.content(r))
+		if r.Opcode == testfuse.Read {
+			fs.server.Reply(r, 0, fs.content(r))
+		} else {
+			body, errno := fs.answerAtOnce(r)
+			fs.server.Reply(r, errno, body)
+		}
 	}
+}
+
+// Die has nothing answered, until Release.
+func (fs *StalledFS) Die() {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.dead = true
 }
 
 // Stall undoes Release for reads to come.

@@ -4,13 +4,15 @@ package userlab
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"stackshot/internal/testfuse"
 
 	"golang.org/x/sys/unix"
 )
 
-// Attributes and names are kept by the kernel for an hour: only content stalls.
+// Attributes and names are kept by the kernel for an hour: only content stalls, but of a
+// NewDyingFS.
 const fuseValid = 3600
 
 func (fs *StalledFS) answer(s *testfuse.Server, r testfuse.Request) {
@@ -18,7 +20,12 @@ func (fs *StalledFS) answer(s *testfuse.Server, r testfuse.Request) {
 	case testfuse.Forget, testfuse.BForget, testfuse.Intr: // want no answer
 	case testfuse.Read:
 		fs.read(s, r)
+	case testfuse.Flush, testfuse.Release, testfuse.Reldir: // or nobody could end
+		s.Reply(r, 0, nil)
 	default:
+		if fs.keepDead(r) {
+			return
+		}
 		body, errno := fs.answerAtOnce(r)
 		s.Reply(r, errno, body)
 	}
@@ -30,12 +37,16 @@ func (fs *StalledFS) answerAtOnce(r testfuse.Request) ([]byte, unix.Errno) {
 		return fs.lookup(string(bytes.TrimRight(r.Body, "\x00")))
 	case testfuse.Getattr:
 		attr, errno := fs.attr(r.Node)
-		return testfuse.Wire(testfuse.AttrOut{Valid: fuseValid, Attr: attr}), errno
+		return testfuse.Wire(testfuse.AttrOut{Valid: fs.valid, Attr: attr}), errno
 	case testfuse.Open:
 		if f := fs.file(r.Node); f != nil {
 			return testfuse.Wire(testfuse.OpenOut{Handle: r.Node, Flags: f.open}), 0
 		}
 		return nil, unix.ENOENT
+	case testfuse.Statfs: // an overlay of it asks how long a name may be
+		b := make([]byte, 80)
+		binary.NativeEndian.PutUint32(b[44:], 255)
+		return b, 0
 	case testfuse.Opendir:
 		return testfuse.Wire(testfuse.OpenOut{}), 0
 	case testfuse.Readdir, testfuse.Flush, testfuse.Release, testfuse.Reldir, testfuse.Access:
@@ -67,7 +78,7 @@ func (fs *StalledFS) lookup(name string) ([]byte, unix.Errno) {
 	for i := range fs.files {
 		if fs.files[i].name == name {
 			attr, _ := fs.attr(uint64(i + 2))
-			return testfuse.Wire(testfuse.EntryOut{Node: uint64(i + 2), EntryValid: fuseValid, AttrValid: fuseValid, Attr: attr}), 0
+			return testfuse.Wire(testfuse.EntryOut{Node: uint64(i + 2), EntryValid: fs.valid, AttrValid: fs.valid, Attr: attr}), 0
 		}
 	}
 	return nil, unix.ENOENT
@@ -89,10 +100,19 @@ func (fs *StalledFS) keep(r testfuse.Request, f *stalledFile) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.stalled[f.name] = true
-	if !fs.free {
+	if !fs.free || fs.dead {
 		fs.waiting = append(fs.waiting, r)
 	}
-	return !fs.free
+	return !fs.free || fs.dead
+}
+
+func (fs *StalledFS) keepDead(r testfuse.Request) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.dead {
+		fs.waiting = append(fs.waiting, r)
+	}
+	return fs.dead
 }
 
 func (fs *StalledFS) content(r testfuse.Request) []byte {

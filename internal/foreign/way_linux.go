@@ -1,0 +1,117 @@
+package foreign
+
+import (
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"stackshot/internal/mounts"
+	"stackshot/internal/procfs"
+)
+
+const (
+	viewFor = time.Second  // a mountinfo holds that was read
+	ownDir  = "/proc/self" // this process's
+)
+
+// views are the mounts as processes see them, by mount namespace and root. Reading
+// them touches no mount.
+type views struct {
+	readers *procfs.Readers // own
+
+	mu   sync.Mutex
+	kept map[string]view // by mu
+}
+
+type view struct {
+	table *mounts.Table
+	until time.Time
+}
+
+func newViews(limit time.Duration) *views {
+	return &views{readers: procfs.NewReaders(2, limit), kept: map[string]view{}}
+}
+
+// of is what the process sees whose directory in /proc that is; nil: not known.
+func (v *views) of(dir string) *mounts.Table {
+	key := dir
+	if dir != ownDir {
+		who := []procfs.File{{Name: "ns/mnt", Op: procfs.OpLink, Max: 64}, {Name: "root", Op: procfs.OpLink, Max: 4096}}
+		v.readers.Read(dir, who)
+		if who[0].Err != nil || who[1].Err != nil {
+			return nil
+		}
+		key = string(who[0].Data) + " " + string(who[1].Data)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock() // others would read the same
+	if k, ok := v.kept[key]; ok && time.Now().Before(k.until) {
+		return k.table
+	}
+	info := []procfs.File{{Name: "mountinfo", Max: 16 << 20}}
+	if v.readers.Read(dir, info); info[0].Err != nil {
+		return nil
+	}
+	table := mounts.Parse(info[0].Data)
+	v.kept[key] = view{table, time.Now().Add(viewFor)}
+	return table
+}
+
+// proc is the directory in /proc of the process whose view of the mounts w is in.
+func (w Where) proc() string {
+	if dir, ok := strings.CutSuffix(w.Root, "/root"); ok {
+		return dir
+	}
+	if w.Link {
+		dir := path.Dir(w.Path)
+		if path.Base(dir) == "map_files" {
+			dir = path.Dir(dir)
+		}
+		return dir
+	}
+	return ownDir
+}
+
+// way says through which file systems the way to w leads, if its path is this one and
+// no symbolic link is followed. guarded: that is sure. It touches none of them.
+func (f *Files) way(w Where, file string) (way []where, guarded bool) {
+	own, theirs := f.views.of(ownDir), f.views.of(w.proc())
+	if !w.Link {
+		if w.Root != "" && !strings.HasSuffix(w.Root, "/root") {
+			file = path.Join(w.Root, file)
+		}
+		for _, m := range theirs.Way(path.Clean(file)) {
+			way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
+		}
+	}
+	guarded = len(way) > 0
+	m := theirs.ByDevice(w.Device)
+	if m == nil {
+		m = own.ByDevice(w.Device)
+	}
+	switch {
+	case m != nil:
+		for _, there := range way {
+			if there.dev == m.Dev {
+				return way, guarded
+			}
+		}
+		way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
+	case len(way) == 0 && w.Device != mounts.Device{}:
+		way = append(way, where{dev: w.Device, name: "device " + w.Device.String() + ", which is mounted nowhere to be seen"})
+	case len(way) == 0:
+		way = append(way, where{name: "an unknown device"})
+	}
+	return way, guarded
+}
+
+// refuseRemote says why a way is not gone, without a look at it.
+func (f *Files) refuseRemote(way []where) error {
+	for i := range way {
+		if way[i].kind != "" && !f.options.Remote {
+			return &RemoteError{way[i].name}
+		}
+	}
+	return nil
+}
