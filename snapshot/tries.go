@@ -30,7 +30,9 @@ type attempt struct {
 // tries captures until everything fits, the largest buffer is full, or the
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
+	first := s.firstSize(sc)
 	if s.engine.stops() {
+		s.engine.prepare(first) // not in the others' time; an error comes again where it can be met
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		if err != nil {
 			return nil, err
@@ -38,7 +40,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		defer unlock()
 	}
 	s.hooks.reach(stageLock)
-	a := &attempt{session: s, began: nanotime(), job: job{pids: sc.pids, size: s.firstSize(sc), settle: settle}}
+	a := &attempt{session: s, began: nanotime(), job: job{pids: sc.pids, size: first, settle: settle}}
 	if sc.noSettle {
 		a.job.settle = 0
 	}
