@@ -56,7 +56,7 @@ func await(ctx context.Context, f *os.File, wait time.Duration) error {
 			return fmt.Errorf("%w: lock %s: %w", ErrNoLock, f.Name(), err)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: %s is held by %s (waited %v)", ErrBusy, f.Name(), holder(f), wait)
+			return fmt.Errorf("%w: %s is held by %s (waited %v: --lock-wait)", ErrBusy, f.Name(), holder(f), wait)
 		}
 		select {
 		case <-ctx.Done():

@@ -31,7 +31,9 @@ type attempt struct {
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	a := &attempt{session: s}
+	first := s.firstSize(sc)
 	if s.engine.stops() {
+		s.engine.prepare(first) // not in the others' time; an error comes again where it can be met
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		switch {
 		case err == nil:
@@ -43,7 +45,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 		}
 	}
 	s.hooks.reach(stageLock)
-	a.began, a.job = nanotime(), job{pids: sc.pids, size: s.firstSize(sc), settle: settle}
+	a.began, a.job = nanotime(), job{pids: sc.pids, size: first, settle: settle}
 	if sc.noSettle {
 		a.job.settle = 0
 	}

@@ -64,7 +64,7 @@ func TestLittleMemory(t *testing.T) {
 	}
 	steps := []string{"only frame-pointer chains are recorded", "no user stacks are recorded", "nothing is stopped"}
 	seen := map[string]bool{}
-	for _, mib := range []int64{420, 250, 175, 130, 60} {
+	for _, mib := range []int64{420, 250, 175, 150, 130, 60} {
 		set(t, dir, bound, mib<<20)
 		file := filepath.Join(t.TempDir(), "file")
 		o := inGroup(dir).run(t, "take", "-o", file)

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"stackshot/snapshot"
+)
+
+// Twenty captures at once wait in line: each has its file.
+func TestTwentyAtOnce(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			o := invocation{limit: slow(2 * time.Minute)}.run(t, "take", "--lock-wait", slow(90*time.Second).String(), "--arrival-budget", "250ms", "-q", "-o", fmt.Sprint(dir, "/", i))
+			taken(t, o)
+		})
+	}
+	wg.Wait()
+	if files, _ := filepath.Glob(dir + "/*"); len(files) != 20 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+// Whose turn does not come in time says who has it, and which option sets the time.
+func TestLineIsTooLong(t *testing.T) {
+	needRoot(t)
+	unlock, err := snapshot.LockMachine(context.Background(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	file := filepath.Join(t.TempDir(), "file")
+	o := stackshot(t, "take", "--lock-wait", "300ms", "-o", file)
+	o.want(t, exitFailed, "another capture is under way", fmt.Sprintf("pid %d (", os.Getpid()), "waited 300ms: --lock-wait")
+	onlyFile(t, filepath.Dir(file))
+	help := stackshot(t, "take", "--help")
+	if line := strings.Join(strings.Fields(help.stdout), " "); !strings.Contains(line, "--lock-wait duration longest time to wait in line") || !strings.Contains(line, "at a time (default 5s)") {
+		t.Errorf("help does not tell of it: %s", help.stdout)
+	}
+}
