@@ -40,7 +40,7 @@ const (
 	TypeLinuxTaskMemory   Type = 0x4C41 // LinuxTaskMemory, absent for tasks without an mm
 	TypeLinuxTaskNS       Type = 0x4C42 // LinuxTaskNS
 	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
-	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release
+	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release, where it is too long for PROC_PATH
 	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
 	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release: of the unified hierarchy, as cgroup_id, wherever there is one
 	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
