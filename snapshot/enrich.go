@@ -37,7 +37,7 @@ type enricher struct {
 const (
 	maxCmdline = 16 << 10
 	maxCgroup  = 16 << 10
-	// Every file's text, its definition, and what went wrong with each.
+	// Every file's text, and what went wrong with each.
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
