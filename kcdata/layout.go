@@ -59,6 +59,8 @@ var Layout = []Place{
 	{Part: PartTask, Type: TypeLinuxTaskNS, When: "not for task 0"},
 	{Part: PartTask, Type: TypeLinuxTaskMemory, When: "with user space"},
 	{Part: PartTask, Type: TypeLinuxTaskExe, When: "with user space; not by engine `procfs`"},
+	{Part: PartTask, Type: TypeLinuxMapping, Array: true, Many: true, When: "as the stop recorded them of a task that `/proc` did not know any more: arrays of one, each with its name behind it"},
+	{Part: PartTask, Type: TypeLinuxMapName, Many: true, Loose: true, When: "behind a `LINUX_MAPPING` of these"},
 	{Part: PartTask, Type: TypeLinuxMapWalk, When: "where the stop recorded mappings"},
 	{Part: PartTask, Type: TypeLinuxCmdlineSeen, When: "where the stop recorded mappings"},
 	{Part: PartTask, Type: TypeThread, Many: true, When: "one container for each thread, leader first"},
@@ -118,7 +120,7 @@ var Layout = []Place{
 }
 
 // Misplaced names the items of a plain buffer, at most 20, that Layout does not have
-// where they stand. Errors: those of NewReader and Items.
+// where they stand, and those that it always has and that are not there. Errors: those of NewReader and Items.
 func Misplaced(plain []byte) ([]string, error) {
 	r, err := NewReader(plain)
 	if err != nil {
@@ -129,12 +131,27 @@ func Misplaced(plain []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if why := w.item(it); why != "" && len(w.out) < 20 {
+		if why := w.item(it); why != "" && len(w.out) < maxMisplaced {
 			w.out = append(w.out, fmt.Sprintf("%v at %#x: %s", it.kind(), it.Offset, why))
 		}
 	}
+	w.close(PartBefore)
+	w.close(PartAfter)
 	return w.out, nil
 }
+
+// close names what always stands in a part and was not there.
+func (w *placer) close(part Part) {
+	seen := w.seen[len(w.seen)-1]
+	for i, p := range Layout {
+		if p.Part == part && p.When == "" && !seen[i] && len(w.out) < maxMisplaced {
+			w.out = append(w.out, fmt.Sprintf("%v %s is not there, %s", p.Type, p.Desc, part))
+		}
+	}
+}
+
+// maxMisplaced is how many items Misplaced names.
+const maxMisplaced = 20
 
 // placer is where the walk is: for each open container the part, the last place and
 // the places that were met.
@@ -162,6 +179,7 @@ func (w *placer) item(it Item) string {
 	t := it.kind()
 	switch {
 	case it.Type == TypeContainerEnd:
+		w.close(w.part[top])
 		w.part, w.at, w.seen = w.part[:top], w.at[:top], w.seen[:top]
 		return ""
 	case top == 0 && (t == TypeTask || t == TypeTransitioningTask):
@@ -176,6 +194,7 @@ func (w *placer) item(it Item) string {
 	if it.Type == TypeContainerBegin {
 		w.open(PartThread)
 	}
+	why := "not known as of: " + string(part)
 	for i, p := range Layout {
 		if p.Part != part || p.Type != t || p.Desc != name {
 			continue
@@ -183,19 +202,20 @@ func (w *placer) item(it Item) string {
 		s, _ := Lookup(t)
 		switch {
 		case (it.Type == TypeArray) != (p.Array || s.Bytewise):
-			return "in another form"
+			why = "in another form"
 		case w.seen[top][i] && !p.Many:
-			return "a second time"
+			why = "a second time"
 		case i < w.at[top] && !p.Loose:
-			return "behind " + Layout[w.at[top]].Type.String()
+			why = "behind " + Layout[w.at[top]].Type.String()
+		default:
+			w.seen[top][i] = true
+			if !p.Loose {
+				w.at[top] = i
+			}
+			return ""
 		}
-		w.seen[top][i] = true
-		if !p.Loose {
-			w.at[top] = i
-		}
-		return ""
 	}
-	return "not known " + string(part)
+	return why
 }
 
 func (w *placer) open(p Part) {

@@ -1,4 +1,4 @@
-package applekcdata
+package witness
 
 // field is one field of a record, as a definition has it.
 type field struct {

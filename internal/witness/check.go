@@ -1,4 +1,4 @@
-package applekcdata
+package witness
 
 import (
 	"bytes"
