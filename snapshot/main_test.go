@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/witness"
+	"stackshot/internal/testread"
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testtask"
@@ -109,7 +109,7 @@ func capture(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, [
 // parse decodes a file, which Apple's decoder reads too.
 func parse(tb testing.TB, file []byte) (*kcdata.Snapshot, error) {
 	tb.Helper()
-	witness.Want(tb, file)
+	testread.Want(tb, file)
 	return kcdata.ParseSnapshot(file)
 }
 

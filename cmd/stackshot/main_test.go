@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"stackshot/internal/witness"
+	"stackshot/internal/testread"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -143,7 +143,7 @@ func filesStandUp(t *testing.T, began time.Time, paths []string, stdout []byte) 
 			continue // no snapshot, or a broken one
 		}
 		if _, err := kcdata.Check(plain); err == nil {
-			witness.Want(t, plain)
+			testread.Want(t, plain)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"stackshot/internal/witness"
+	"stackshot/internal/testread"
 	"stackshot/kcdata"
 )
 
@@ -50,7 +50,7 @@ func TestTakeWritesEachEnvelope(t *testing.T) {
 		if err != nil || env.String() != name {
 			t.Errorf("%s: envelope %v, %v", name, env, err)
 		} else if name != "zstd" { // the standard library has no zstd
-			witness.Page(t, file, plain)
+			testread.Page(t, file, plain)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package witness reads KCData by the rules of Apple's kcdata.py, re-stated: what
+// Package testread reads KCData by the rules of Apple's kcdata.py, re-stated: what
 // that decoder would make of a file, and where it would misread it. For tests.
 //
 // The rules that matter to a writer: a definition holds for all items of its id, those
@@ -7,7 +7,7 @@
 // elements, each read so; of two items of one name in one container the first stays,
 // unless both are arrays: these are joined; of two containers of one type and id the
 // last stays; an id that is neither built in nor defined is a list of bytes.
-package witness
+package testread
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package witness
+package testread
 
 // field is one field of a record, as a definition has it.
 type field struct {
