@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/testread"
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"

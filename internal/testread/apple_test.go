@@ -1,6 +1,7 @@
 package testread
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -78,6 +79,29 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+// Two lengths of one type, each defined before its item, as files had them: the first
+// is misread, though its own definition stands before it.
+func TestTheLastDefinitionHoldsForAll(t *testing.T) {
+	plain := file(t, false, func(w kcdata.ItemWriter) error {
+		signals := kcdata.LinuxSignals{Pending: 1}
+		return errors.Join(w.Define(kcdata.TypeLinuxSignals), w.BeginContainer(kcdata.TypeTask, 1), w.Struct(kcdata.TypeLinuxSignals, signals), w.EndContainer(1),
+			w.Define(kcdata.TypeLinuxSignals), w.BeginContainer(kcdata.TypeTask, 2), w.Struct(kcdata.TypeLinuxSignals, signals), w.EndContainer(2))
+	})
+	name := bytes.LastIndex(plain, []byte("pending"))
+	name = bytes.LastIndex(plain[:name], []byte("pending")) // of the second definition's first field
+	plain[name-8+4] = 4                                     // its size
+	plain[name-8+1] = 7                                     // a u32
+	n, faults, err := Decode(plain)
+	if err != nil || len(faults) != 1 || !strings.Contains(faults[0], "otherwise: items before this are misread") {
+		t.Errorf("%v, %q", err, faults)
+	}
+	for id := range uint64(2) {
+		if got := n.In["task_snapshots"][id+1].Items["linux_signals"]; got == nil {
+			t.Errorf("task %d: nothing", id+1)
+		}
+	}
+}
+
 // A file of before is misread; in today's form it is read, and says the same.
 func TestOldFileIsMisreadAndRenewed(t *testing.T) {
 	packed, err := os.ReadFile("../../kcdata/testdata/plain-strings.kcdata.zst")
@@ -88,7 +112,7 @@ func TestOldFileIsMisreadAndRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, faults, err := Decode(old); err != nil || len(faults) == 0 {
+	if _, faults, err := Decode(old); err != nil || !strings.Contains(strings.Join(faults, " "), "0x4c8b has no definition") {
 		t.Errorf("%v, %q", err, faults)
 	}
 	plain, err := kcdata.Renew(old)
