@@ -110,7 +110,10 @@ func (p Place) when() string {
 func places(t Type) string {
 	var out []string
 	for _, p := range Layout {
-		where := p.form() + ", " + map[Part]string{PartBefore: "before the tasks", PartAfter: "after the tasks", PartTask: "in a task", PartThread: "in a thread"}[p.Part]
+		where := map[Part]string{PartBefore: "before the tasks", PartAfter: "after the tasks", PartTask: "in a task", PartThread: "in a thread"}[p.Part]
+		if t < firstLinux { // the comments of ours say it
+			where = p.form() + ", " + where
+		}
 		if p.Type == t && !slices.Contains(out, where) {
 			out = append(out, where)
 		}
@@ -397,6 +400,9 @@ func exampleDumps(t *testing.T) string {
 			ok(t, w.BeginContainer(TypeThread, 4711))
 			ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81a1b2c3, 0xffffffff81a1c000, 0xffffffff810000bd}))
 			ok(t, w.EndContainer(4711))
+		}},
+		{"Text of ours, `web7`: an array of 5 one-byte records, the NUL among them, and 11 bytes of padding.", func(w ItemWriter) {
+			ok(t, w.String(TypeLinuxHostname, "web7"))
 		}},
 		{"An array of records: thread 4711 is number 12 in one deeper pid namespace, and 1 in the one below that.", func(w ItemWriter) {
 			ok(t, w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{Inode: 4026532201, Tid: 12}, {Inode: 4026532302, Tid: 1}}))
