@@ -189,7 +189,7 @@ func (m *LinuxMapping) mapping(text stringTable) Mapping {
 func (p *snapshotParser) mapName(it Item) {
 	i := len(p.user.mappings) - 1
 	if i < 0 {
-		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Type), p.where())
+		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Of()), p.where())
 		return
 	}
 	if p.user.names == nil {
