@@ -175,7 +175,7 @@ func TestK3ChainAllocatesNothing(t *testing.T) {
 		note(c.Struct(TypeLinuxThread, thread))
 		note(c.StructArray(TypeLinuxThreadNS, nsAny))
 		note(c.Define(TypeLinuxThread))
-		note(c.DefineLen(TypeLinuxExePath, 10))
+		note(c.String(TypeLinuxExePath, "/bin/a"))
 		n := copy(c.Room(), payload)
 		c.Advance(n)
 		c.Rewind(c.Mark())

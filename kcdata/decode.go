@@ -1,6 +1,7 @@
 package kcdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,8 +13,9 @@ const MaxNested = 8
 // Decode gives the tree that Apple's decoder prints: one member, named after
 // the magic, with the buffer's items by key. Containers stand under the key of
 // their type and there under their id. A repeated key keeps its first value, but
-// arrays are joined. Unlike Apple's, it gives every desc type its value, and
-// shows version 2 of LATENCY_INFO as it is.
+// arrays are joined. Unlike Apple's, it gives every desc type its value,
+// shows version 2 of LATENCY_INFO as it is, and an array of one-byte records as
+// one text or list of bytes.
 func Decode(plain []byte) (*Object, error) {
 	root := new(Object)
 	if err := decodeBuffer(root, plain, 0); err != nil {
@@ -105,6 +107,12 @@ func (f *frame) child(s Spec, id uint64) *frame {
 func (d *decoder) array(it Item) []any {
 	t, size, count := it.Elem()
 	s := d.spec(t)
+	if isText, ok := s.byteRecord(size); ok {
+		if isText {
+			return []any{string(bytes.TrimSuffix(it.Data, []byte{0}))}
+		}
+		return []any{ByteList(it.Data)}
+	}
 	fields := s.FieldsFor(size)
 	out := make([]any, count)
 	for i := range out {

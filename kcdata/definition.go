@@ -3,6 +3,7 @@ package kcdata
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -17,8 +18,55 @@ const (
 	fieldIsMerged   = 0x4
 )
 
-// definable reports whether s can be defined in a file.
-func (s Spec) definable() bool { return s.Kind == KindStruct && len(s.Fields) > 0 }
+// oneChar and oneByte are the record that a text's and a blob's array is made of. A
+// lone char would be a number to one of Apple's decoders and no JSON to the other.
+var (
+	oneChar = []Field{{Name: "c", Elem: ElemChar, Count: 1}}
+	oneByte = []Field{{Name: "b", Elem: ElemUint8}}
+)
+
+// definition is s as a file defines it: with the fields of one record; not ok for
+// what has none.
+func (s Spec) definition() (Spec, bool) {
+	switch {
+	case s.Bytewise && s.Kind == KindString:
+		s.Fields = oneChar
+	case s.Bytewise:
+		s.Fields = oneByte
+	case s.Kind != KindStruct:
+		return s, false
+	}
+	return s, len(s.Fields) > 0
+}
+
+// Definitions are the types that a file of ours defines, all of them and before
+// anything else: whatever it may hold. Ascending.
+func Definitions() []Type {
+	var out []Type
+	for t, s := range table {
+		if _, ok := s.definition(); ok && t >= firstLinux && t <= lastLinux {
+			out = append(out, t)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// The ids of our own records.
+const (
+	firstLinux = 0x4C00
+	lastLinux  = 0x4CFF
+)
+
+// byteRecord reports whether elements of size bytes are one-byte records, and
+// whether of text.
+func (s Spec) byteRecord(size int) (isText, ok bool) {
+	if s.Bytewise && size == 1 {
+		return s.Kind == KindString, true
+	}
+	ok = size == 1 && s.Kind == KindStruct && len(s.Fields) == 1 && s.Fields[0].Size() == 1
+	return ok && s.Fields[0].Elem == ElemChar, ok
+}
 
 func (s Spec) definitionSize() int { return definitionHead + len(s.Fields)*definitionField }
 

@@ -10,7 +10,8 @@ import (
 // A definition written from the spec reads back as that spec.
 func TestK9DefinitionRoundTrip(t *testing.T) {
 	for id, s := range table {
-		if !s.definable() {
+		s, defined := s.definition()
+		if !defined {
 			continue
 		}
 		b := buffer(t, MagicStackshot, func(w ItemWriter) { ok(t, w.Define(id)) })
@@ -81,17 +82,25 @@ func TestK9WalksAreIndependent(t *testing.T) {
 	}
 }
 
-func TestDefineLenMakesAStringReadable(t *testing.T) {
-	b := buffer(t, MagicStackshot, func(w ItemWriter) {
-		ok(t, w.DefineLen(TypeLinuxHostname, len("host")+1))
-		ok(t, w.String(TypeLinuxHostname, "host"))
-	})
-	tree, err := Decode(b)
-	ok(t, err)
-	got, err := json.Marshal(tree)
-	ok(t, err)
-	if want := []byte(`"linux_hostname":{"linux_hostname":"host"}`); !bytes.Contains(got, want) {
-		t.Errorf("%s does not hold %s", got, want)
+// Text and bytes of any length have one definition, and are read by it or without.
+func TestOneDefinitionForAllLengths(t *testing.T) {
+	for _, defined := range []bool{true, false} {
+		b := buffer(t, MagicStackshot, func(w ItemWriter) {
+			if defined {
+				ok(t, w.Define(TypeLinuxWarning))
+				ok(t, w.Define(TypeLinuxUserHow))
+			}
+			ok(t, w.String(TypeLinuxWarning, "a: b"))
+			ok(t, w.String(TypeLinuxWarning, "cc: dd"))
+			ok(t, w.Bytes(TypeLinuxUserHow, []byte{1, 0, 255}))
+		})
+		tree, err := Decode(b)
+		ok(t, err)
+		got, err := json.Marshal(tree)
+		ok(t, err)
+		if want := []byte(`"linux_warning":["a: b","cc: dd"],"linux_user_how":[[1,0,255]]`); !bytes.Contains(got, want) {
+			t.Errorf("%s does not hold %s", got, want)
+		}
 	}
 }
 

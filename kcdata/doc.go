@@ -36,7 +36,9 @@
 // Write fixed-width, packed, little-endian fields. Zero the padding. Close every
 // container with the id it was opened with, and give siblings of one type
 // different ids: readers key them by it. Define an own type before its first
-// use. Keep names under 32 bytes. End with BUFFER_END.
+// use, and once: some readers apply the last definition of a type to all its items.
+// So what has no fixed size, text and bytes, is an array of one-byte records. Keep
+// names under 32 bytes. End with BUFFER_END.
 //
 // # Duties of a reader
 //
@@ -77,4 +79,7 @@
 //	K11 What Compress wrote, Unwrap and others' zlib and zstd give back.
 //	K12 The text form holds the whole buffer.
 //	K13 Every Apple file decodes as Apple's own decoder prints it.
+//	K14 Of a file of ours Apple's decoder reads what we read: each type of ours is
+//	    defined once, before its items, whatever their length, and nothing that
+//	    stands beside its like is lost. Else the file describes itself wrongly.
 package kcdata

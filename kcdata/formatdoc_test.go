@@ -2,6 +2,7 @@ package kcdata
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"go/ast"
@@ -24,47 +25,168 @@ const (
 	linuxSource = "linux*.go"
 )
 
-// The tables of docs/format.md are what the spec table and the comments of
-// linux*.go say, and its dumps are what the writer writes.
+// docs/format.md is what the spec table, Layout, the comments of linux*.go and the
+// writer say, put into the words of the template.
 func TestFormatDocIsWhatTheSpecSays(t *testing.T) {
-	old, err := os.ReadFile(formatDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, err := os.ReadFile("testdata/format.md.tmpl")
+	ok(t, err)
 	src := readLinuxSource(t)
-	doc := string(old)
+	doc := string(page)
 	for name, text := range map[string]string{
-		"records": src.records(t), "constants": src.constants(), "examples": exampleDumps(t),
+		"records": src.records(t), "constants": src.constants(t), "examples": exampleDumps(t), "elements": elementList(),
+		"order": orderTables(), "apple": appleRecords(t), "descs": descTable(t),
 	} {
-		doc = replacePart(t, doc, name, text)
+		mark := "{{" + name + "}}"
+		if strings.Count(doc, mark) != 1 {
+			t.Fatalf("the template has %q %d times", mark, strings.Count(doc, mark))
+		}
+		doc = strings.ReplaceAll(doc, mark, strings.TrimSpace(text))
 	}
-	if doc == string(old) {
-		return
-	}
-	if !golden.Updating() {
-		t.Fatalf("%s is stale: go test ./kcdata -run TestFormatDoc -update", formatDoc)
-	}
-	if err := os.WriteFile(formatDoc, []byte(doc), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.Want(t, formatDoc, []byte(doc))
 }
 
-// Each field of Apple's structs that we write is explained.
-func TestFormatDocExplainsAppleFields(t *testing.T) {
-	doc, err := os.ReadFile(formatDoc)
-	if err != nil {
-		t.Fatal(err)
+func elementList() string {
+	var out []string
+	for e := ElemChar; e <= ElemUint64; e++ {
+		out = append(out, fmt.Sprintf("%d `%v`", e, e))
 	}
-	for _, typ := range []Type{
-		TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeCPUTimes, TypeDuration, TypeLatencyInfoCPU, TypeTimebase,
+	return strings.Join(out, ", ")
+}
+
+// orderTables is Layout, a table for each part.
+func orderTables() string {
+	var b strings.Builder
+	for _, part := range []struct {
+		Part
+		title string
+	}{
+		{PartBefore, "Before the tasks"}, {PartTask, "In a task's container"}, {PartThread, "In a thread's container"}, {PartAfter, "After the tasks"},
 	} {
-		spec, _ := Lookup(typ)
-		for _, f := range spec.Fields {
-			if !bytes.Contains(doc, []byte("`"+f.Name+"`")) {
-				t.Errorf("%s says nothing of %s.%s", formatDoc, spec.Name, f.Name)
+		fmt.Fprintf(&b, "### %s\n\n| id | name | form | when |\n|---|---|---|---|\n", part.title)
+		for _, p := range Layout {
+			if p.Part == part.Part {
+				s, _ := Lookup(p.Type)
+				fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", idOf(p.Type), cmp.Or(p.Desc, s.Name), p.form(), p.when())
 			}
 		}
+		b.WriteString("\n")
 	}
+	return b.String()
+}
+
+func idOf(t Type) string { return fmt.Sprintf("0x%X", uint32(t)) }
+
+func (p Place) form() string {
+	s, _ := Lookup(p.Type)
+	switch {
+	case p.Desc != "":
+		return s.Name
+	case s.Bytewise && s.Kind == KindString:
+		return "text"
+	case s.Bytewise:
+		return "bytes"
+	case s.Kind == KindContainer:
+		return "containers"
+	case p.Type == TypeDefinition:
+		return "definitions"
+	case p.Array:
+		return "array"
+	}
+	return "plain item"
+}
+
+func (p Place) when() string {
+	out := cmp.Or(p.When, "always")
+	if p.Many && p.Type != TypeThread && p.Type != TypeDefinition {
+		out += "; any number of items"
+	}
+	if p.Loose {
+		out += "; anywhere"
+	}
+	return out
+}
+
+// places are the parts in which items of a type stand.
+func places(t Type) string {
+	var out []string
+	for _, p := range Layout {
+		where := map[Part]string{PartBefore: "before the tasks", PartAfter: "after the tasks", PartTask: "in a task", PartThread: "in a thread"}[p.Part]
+		if t < firstLinux { // the comments of ours say it
+			where = p.form() + ", " + where
+		}
+		if p.Type == t && !slices.Contains(out, where) {
+			out = append(out, where)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// appleRecords explains every id of Apple's that Layout has, with each of its fields.
+func appleRecords(t *testing.T) string {
+	var ids []Type
+	for _, p := range append(Layout, Place{Type: TypeTask}, Place{Type: TypeTransitioningTask}) {
+		if p.Desc == "" && p.Type < firstLinux && !slices.Contains(ids, p.Type) {
+			ids = append(ids, p.Type)
+		}
+	}
+	slices.Sort(ids)
+	var b strings.Builder
+	for _, id := range ids {
+		s, _ := Lookup(id)
+		fmt.Fprintf(&b, "#### `%s` `%s`\n\n", idOf(id), s.Name)
+		if s.Kind != KindStruct || len(s.Fields) == 1 {
+			if applePlain[id] == "" {
+				t.Errorf("nothing says what %s is here", s.Name)
+			}
+			fmt.Fprintf(&b, "%s.\n\n", upper(colon(applePlain[id], places(id))))
+			continue
+		}
+		fmt.Fprintf(&b, "%s.\n\n", upper(places(id)))
+		tableOf(&b, s, func(f Field) string {
+			if appleHere[id][f.Name] == "" {
+				t.Errorf("nothing says what %s of %s is here", f.Name, s.Name)
+			}
+			return appleHere[id][f.Name]
+		})
+	}
+	return b.String()
+}
+
+func colon(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return b + ": " + a
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// tableOf is one table of a record's fields.
+func tableOf(b *strings.Builder, s Spec, meaning func(Field) string) {
+	fmt.Fprintf(b, "`%s`, %d bytes:\n\n| offset | size | type | field | meaning |\n|---:|---:|---|---|---|\n", s.Key, s.Size())
+	for _, f := range s.Fields {
+		elem := f.Elem.String()
+		if f.Count > 0 {
+			elem += fmt.Sprintf("[%d]", f.Count)
+		}
+		fmt.Fprintf(b, "| %d | %d | `%s` | `%s` | %s |\n", f.Offset, f.Size(), elem, f.Name, meaning(f))
+	}
+	b.WriteString("\n")
+}
+
+func descTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| name | type | meaning |\n|---|---|---|\n")
+	for _, p := range Layout {
+		if p.Desc == "" {
+			continue
+		}
+		if descHere[p.Desc] == "" {
+			t.Errorf("nothing says what %s is here", p.Desc)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%v` | %s |\n", p.Desc, map[Type]ElemType{TypeUint32Desc: ElemUint32, TypeUint64Desc: ElemUint64}[p.Type], descHere[p.Desc])
+	}
+	return b.String()
 }
 
 // Nothing enters the file without a word on whether it may be a secret.
@@ -81,7 +203,7 @@ func TestSecurityDocListsEveryRecord(t *testing.T) {
 		}
 		rows[m[1]+m[2]] = m[3]
 	}
-	apple := []Type{TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeThreadName, TypeKernStackLR64, TypeUserStackLR64, TypeCPUTimes, TypeBootArgs, TypeOSVersion}
+	apple := []Type{TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeThreadName, TypeKernStackLR64, TypeUserStackLR64, TypeCPUTimes, TypeBootArgs, TypeOSVersion, TypeCrashProcPath}
 	want := 0
 	for _, typ := range append(linuxTypes(), apple...) {
 		spec, _ := Lookup(typ)
@@ -103,18 +225,6 @@ func linuxTypes() (out []Type) {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// replacePart exchanges what stands between the two marks of a generated part.
-func replacePart(t *testing.T, doc, name, text string) string {
-	t.Helper()
-	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->\n"
-	head, rest, ok1 := strings.Cut(doc, begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no part %q", formatDoc, name)
-	}
-	return head + begin + "\n" + text + "\n" + end + tail
 }
 
 // linuxDoc is what linux*.go say in its comments.
@@ -232,43 +342,40 @@ func (d *linuxDoc) records(t *testing.T) string {
 		if !ok {
 			t.Fatalf("%s has no id %#x", linuxSource, uint32(typ))
 		}
-		fmt.Fprintf(&b, "#### `0x%X` `%s`\n\n", uint32(typ), spec.Name)
+		fmt.Fprintf(&b, "#### `%s` `%s`\n\n", idOf(typ), spec.Name)
 		if spec.Kind != KindStruct {
-			fmt.Fprintf(&b, "%s.\n\n", comment)
+			fmt.Fprintf(&b, "%s: %s.\n\n", upper(places(typ)), comment)
 			continue
 		}
 		name := structName.FindString(comment)
 		if d.structs[name] == nil {
 			t.Fatalf("the comment of %#x names no struct: %q", uint32(typ), comment)
 		}
-		fmt.Fprintf(&b, "%s. %s\n\n", comment, d.about[name])
+		fmt.Fprintf(&b, "%s: %s. %s\n\n", upper(places(typ)), comment, d.about[name])
 		d.table(t, &b, spec, name)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (d *linuxDoc) table(t *testing.T, b *strings.Builder, spec Spec, name string) {
-	fmt.Fprintf(b, "`%s`, %d bytes:\n\n| offset | size | type | field | meaning |\n|---:|---:|---|---|---|\n", spec.Key, spec.Size())
-	for _, f := range spec.Fields {
+	tableOf(b, spec, func(f Field) string {
 		comment, ok := d.structs[name][f.Name]
 		if !ok {
 			t.Fatalf("%s has no field %s in %s", name, f.Name, linuxSource)
 		}
-		elem := f.Elem.String()
-		if f.Count > 0 {
-			elem += fmt.Sprintf("[%d]", f.Count)
-		}
-		fmt.Fprintf(b, "| %d | %d | `%s` | `%s` | %s |\n", f.Offset, f.Size(), elem, f.Name, comment)
-	}
-	b.WriteString("\n")
+		return comment
+	})
 }
 
 // constants is one table per group of values.
-func (d *linuxDoc) constants() string {
+func (d *linuxDoc) constants(t *testing.T) string {
 	var b strings.Builder
 	for _, g := range d.groups {
 		fmt.Fprintf(&b, "%s\n\n| name | value | meaning |\n|---|---|---|\n", g.about)
 		for _, r := range g.rows {
+			if r.comment == "" && len(g.rows) > 1 {
+				t.Errorf("nothing says what %s is", r.name)
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.name, r.value, r.comment)
 		}
 		b.WriteString("\n")
@@ -293,6 +400,9 @@ func exampleDumps(t *testing.T) string {
 			ok(t, w.BeginContainer(TypeThread, 4711))
 			ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81a1b2c3, 0xffffffff81a1c000, 0xffffffff810000bd}))
 			ok(t, w.EndContainer(4711))
+		}},
+		{"Text of ours, `web7`: an array of 5 one-byte records, the NUL among them, and 11 bytes of padding.", func(w ItemWriter) {
+			ok(t, w.String(TypeLinuxHostname, "web7"))
 		}},
 		{"An array of records: thread 4711 is number 12 in one deeper pid namespace, and 1 in the one below that.", func(w ItemWriter) {
 			ok(t, w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{Inode: 4026532201, Tid: 12}, {Inode: 4026532302, Tid: 1}}))

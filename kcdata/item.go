@@ -54,6 +54,17 @@ func (it Item) Elem() (t Type, size, count int) {
 	return Type(it.Flags >> 32), it.elemSize, int(uint32(it.Flags))
 }
 
+// Of is the item's type. Of an array of Bytewise text or bytes it is that of the
+// elements: the array stands for one plain item, which files had in its place before.
+func (it Item) Of() Type {
+	if t, size, _ := it.Elem(); it.Type == TypeArray && size <= 1 {
+		if s, _ := Lookup(t); s.Bytewise {
+			return t
+		}
+	}
+	return it.Type
+}
+
 // Desc gives the name and value of a desc item: string, int32, uint32, int64,
 // uint64 or []byte. It is not ok for other items and for malformed descs.
 func (it Item) Desc() (name string, value any, ok bool) {

@@ -40,7 +40,7 @@ const (
 	TypeLinuxTaskMemory   Type = 0x4C41 // LinuxTaskMemory, absent for tasks without an mm
 	TypeLinuxTaskNS       Type = 0x4C42 // LinuxTaskNS
 	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
-	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release
+	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release, where it is too long for PROC_PATH
 	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
 	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release: of the unified hierarchy, as cgroup_id, wherever there is one
 	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
@@ -71,9 +71,9 @@ type LinuxMachine struct {
 
 // CPU roles and kinds in LinuxCPU.
 const (
-	CPUKindSMP = 0
-	CPUKindE   = 1
-	CPUKindP   = 2
+	CPUKindSMP = 0 // all CPUs of the machine are alike
+	CPUKindE   = 1 // an efficient core
+	CPUKindP   = 2 // a fast core
 
 	CPUStopped  = 1 << 0 // held still in the window
 	CPUWorked   = 1 << 1 // took items from the queues
@@ -293,17 +293,17 @@ type LinuxSymbol struct {
 
 // Presence bits of LinuxTask.Present: which groups of fields were read.
 const (
-	TaskHasIDs         = 1 << 0 // ppid, pgid, sid, uid..egid
-	TaskHasTimes       = 1 << 1 // start_boottime
-	TaskHasSignal      = 1 << 2 // dead_utime, dead_stime, exit_code, signal_flags, live
-	TaskHasOOM         = 1 << 3 // oom_score_adj
-	TaskHasCgroup      = 1 << 4 // cgroup_id
-	TaskHasGroupIO     = 1 << 5 // dead_read_bytes, dead_write_bytes
-	TaskHasFaults      = 1 << 6 // dead_min_flt, dead_maj_flt
-	TaskHasThreadCount = 1 << 7 // nr_threads
-	TaskIsKernel       = 1 << 8 // no user space: kernel thread
-	TaskInExec         = 1 << 9 // inside execve
-	TaskCoreDumping    = 1 << 10
+	TaskHasIDs         = 1 << 0  // ppid, pgid, sid, uid..egid
+	TaskHasTimes       = 1 << 1  // start_boottime
+	TaskHasSignal      = 1 << 2  // dead_utime, dead_stime, exit_code, signal_flags, live
+	TaskHasOOM         = 1 << 3  // oom_score_adj
+	TaskHasCgroup      = 1 << 4  // cgroup_id
+	TaskHasGroupIO     = 1 << 5  // dead_read_bytes, dead_write_bytes
+	TaskHasFaults      = 1 << 6  // dead_min_flt, dead_maj_flt
+	TaskHasThreadCount = 1 << 7  // nr_threads
+	TaskIsKernel       = 1 << 8  // no user space: kernel thread
+	TaskInExec         = 1 << 9  // inside execve
+	TaskCoreDumping    = 1 << 10 // writing a core dump
 	TaskIsSelf         = 1 << 11 // one of the snapshotter's own
 	TaskHasMonotonic   = 1 << 12 // start_time
 )
@@ -381,17 +381,17 @@ type LinuxTaskExe struct {
 
 // Presence bits of LinuxThread.Present.
 const (
-	ThreadHasTimes     = 1 << 0 // utime, stime: the kernel's raw, tick-based figures
-	ThreadHasRuntime   = 1 << 1 // sum_exec_runtime, run_delay, pcount
-	ThreadHasSchedInfo = 1 << 2 // last_arrival, last_queued, exec_start
-	ThreadHasSwitches  = 1 << 3 // nvcsw, nivcsw
-	ThreadHasFaults    = 1 << 4 // min_flt, maj_flt
-	ThreadHasPrio      = 1 << 5 // static_prio, normal_prio
-	ThreadHasStart     = 1 << 6 // start_boottime
-	ThreadHasFsBase    = 1 << 7 // fs_base
-	ThreadHasStack     = 1 << 8 // the unwinder was asked; kstack_err and kstack_depth count
-	ThreadHasExitCode  = 1 << 9 // exit_code
-	ThreadHasOnCPU     = 1 << 10
+	ThreadHasTimes     = 1 << 0  // utime, stime: the kernel's raw, tick-based figures
+	ThreadHasRuntime   = 1 << 1  // sum_exec_runtime, run_delay, pcount
+	ThreadHasSchedInfo = 1 << 2  // last_arrival, last_queued, exec_start
+	ThreadHasSwitches  = 1 << 3  // nvcsw, nivcsw
+	ThreadHasFaults    = 1 << 4  // min_flt, maj_flt
+	ThreadHasPrio      = 1 << 5  // static_prio, normal_prio
+	ThreadHasStart     = 1 << 6  // start_boottime
+	ThreadHasFsBase    = 1 << 7  // fs_base
+	ThreadHasStack     = 1 << 8  // the unwinder was asked; kstack_err and kstack_depth count
+	ThreadHasExitCode  = 1 << 9  // exit_code
+	ThreadHasOnCPU     = 1 << 10 // on_cpu
 	ThreadTruncated    = 1 << 11 // the kernel stack is deeper than what was asked for
 	ThreadNeverRan     = 1 << 12 // forked, last_arrival 0
 	ThreadUserMode     = 1 << 13 // was in user mode, not in a system call

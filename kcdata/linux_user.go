@@ -13,7 +13,7 @@ const (
 	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line as LINUX_CMDLINE, from its memory in the stop; at most 4 KiB
 	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
 	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding, unless UserKeptToMend
-	TypeLinuxUserBytes   Type = 0x4C8B // bytes: u64 address, then a piece of the stack from there; repeated, ascending; leaves the file after unwinding, unless UserKeptToMend
+	TypeLinuxUserBytes   Type = 0x4C8B // bytes: pieces of the stack, ascending, each its address (u64), its length in bytes (u64) and the bytes; repeated; leaves the file after unwinding, unless UserKeptToMend
 	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
 )
 

@@ -5,15 +5,16 @@ import "encoding/binary"
 // topItem files an item that stands outside all containers.
 func (p *snapshotParser) topItem(it Item) {
 	s := p.s
-	if it.Type == TypeArray {
+	of := it.Of()
+	if of == TypeArray {
 		p.topArray(it)
 		return
 	}
-	if dst := s.stringField(it.Type); dst != nil {
+	if dst := s.stringField(of); dst != nil {
 		*dst = cString(it.Data)
 		return
 	}
-	switch it.Type {
+	switch of {
 	case TypeLinuxMachine:
 		s.HasMachine = p.record(it, &s.Machine)
 	case TypeLinuxCapture:
@@ -23,7 +24,9 @@ func (p *snapshotParser) topItem(it Item) {
 	case TypeLinuxStrings:
 		p.strings = it.Data
 	case TypeLinuxWarning:
-		s.Warnings = append(s.Warnings, splitWarning(cString(it.Data)))
+		for _, text := range texts(it.Data) {
+			s.Warnings = append(s.Warnings, splitWarning(text))
+		}
 	case TypeKernPageSize:
 		if len(it.Data) >= 4 {
 			s.PageSize = binary.LittleEndian.Uint32(it.Data)
@@ -102,7 +105,7 @@ func (p *snapshotParser) topArray(it Item) {
 // taskItem files an item that stands in a TASK or TRANSITIONING_TASK.
 func (p *snapshotParser) taskItem(it Item) {
 	t := p.task
-	switch it.Type {
+	switch it.Of() {
 	case TypeTaskSnapshot:
 		if t.HasSnapshot = p.record(it, &t.Snapshot); t.HasSnapshot {
 			t.Name = cString(t.Snapshot.Comm[:])
@@ -120,14 +123,14 @@ func (p *snapshotParser) taskItem(it Item) {
 		optional(p, it, &t.NS)
 	case TypeLinuxTaskExe:
 		optional(p, it, &t.Exe)
-	case TypeLinuxExePath:
+	case TypeCrashProcPath, TypeLinuxExePath:
 		t.ExePath = cString(it.Data)
 	case TypeLinuxCmdline:
 		t.Cmdline = splitCmdline(it.Data)
 	case TypeLinuxCgroupPath:
 		t.Cgroup = cString(it.Data)
 	case TypeLinuxEnrichFailed:
-		t.EnrichFailed = append(t.EnrichFailed, cString(it.Data))
+		t.EnrichFailed = append(t.EnrichFailed, texts(it.Data)...)
 	case TypeLatencyInfoTask:
 		optional(p, it, &t.Latency)
 	case TypeLinuxPerfMap:
@@ -153,7 +156,7 @@ func (p *snapshotParser) taskItem(it Item) {
 // threadItem files an item that stands in a THREAD.
 func (p *snapshotParser) threadItem(it Item) {
 	t := p.thread
-	switch it.Type {
+	switch it.Of() {
 	case TypeThreadSnapshot:
 		t.HasSnapshot = p.record(it, &t.Snapshot)
 	case TypeThreadName:

@@ -1,6 +1,7 @@
 package kcdata
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -221,6 +222,12 @@ func (p *snapshotParser) addresses(it Item, dst *[]uint64) {
 	for i := range count {
 		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))
 	}
+}
+
+// texts takes NUL-terminated texts apart: an item holds one, but a decoder that joins
+// the arrays of one type gives several.
+func texts(b []byte) []string {
+	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
 }
 
 // splitWarning takes "code: text" apart; a code is one word.

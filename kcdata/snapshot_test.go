@@ -54,7 +54,7 @@ func snapshotFile() []byte {
 		w.Struct(TypeCPUTimes, CPUTimes{UserUsec: 1}), w.Struct(TypeLinuxThread, LinuxThread{Tid: 8, State: 2}),
 		w.Uint64s(TypeKernStackLR64, []uint64{0x10, 0x20}), w.Uint64s(TypeUserStackLR64, []uint64{0x77}),
 		w.Bytes(TypeLinuxUserHow, []byte{UserFrameRegs}), w.Struct(TypeLinuxUserWalk, LinuxUserWalk{Links: 1}),
-		w.StructArray(TypeLinuxUserChain, []LinuxUserLink{{1, 2}}), w.Bytes(TypeLinuxUserBytes, []byte{1, 0, 0, 0, 0, 0, 0, 0, 5}),
+		w.StructArray(TypeLinuxUserChain, []LinuxUserLink{{1, 2}}), w.Bytes(TypeLinuxUserBytes, UserBytes{1, []byte{5}}.Append(nil)),
 		w.Struct(TypeLinuxSyscall, LinuxSyscall{Nr: 74}), w.Struct(TypeLinuxThreadIO, LinuxThreadIO{Rchar: 1}),
 		w.String(TypeLinuxWchan, "ep_poll"), w.StructArray(TypeLinuxRegisters, []LinuxRegister{{7}, {8}}), w.Struct(TypeLinuxDelays, LinuxDelays{Blkio: 1}), w.Struct(TypeLinuxSignals, LinuxSignals{Blocked: 1}),
 		w.Struct(TypeLinuxSample, LinuxSample{AtNs: 5, CPU: 1}), w.Struct(TypeLatencyInfoThread, LatencyThread{ThreadID: 8, KernelStack: 2}),

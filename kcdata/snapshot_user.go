@@ -1,6 +1,7 @@
 package kcdata
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -17,6 +18,13 @@ type Mapping struct {
 type UserBytes struct {
 	Addr uint64
 	Data []byte
+}
+
+// Append adds the piece as a LINUX_USER_BYTES holds it.
+func (u UserBytes) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, u.Addr)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(u.Data)))
+	return append(b, u.Data...)
 }
 
 // UserFunction is one function that a user address is in.
@@ -181,7 +189,7 @@ func (m *LinuxMapping) mapping(text stringTable) Mapping {
 func (p *snapshotParser) mapName(it Item) {
 	i := len(p.user.mappings) - 1
 	if i < 0 {
-		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Type), p.where())
+		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Of()), p.where())
 		return
 	}
 	if p.user.names == nil {
@@ -190,16 +198,39 @@ func (p *snapshotParser) mapName(it Item) {
 	p.user.names[i] = cString(it.Data)
 }
 
-// userBytes files a piece of a stack: its address, then the bytes.
+// userBytes files pieces of a stack.
 func (p *snapshotParser) userBytes(it Item) {
-	if len(it.Data) < 8 {
-		p.problem("item %#x in %s: %d bytes are no address", uint32(it.Type), p.where(), len(it.Data))
-		return
+	pieces, ok := it.UserBytes()
+	if !ok {
+		p.problem("item %#x in %s: %d bytes are no pieces of a stack", uint32(it.Of()), p.where(), len(it.Data))
 	}
-	p.thread.UserBytes = append(p.thread.UserBytes, UserBytes{
-		Addr: binary.LittleEndian.Uint64(it.Data),
-		Data: append([]byte(nil), it.Data[8:]...),
-	})
+	for _, u := range pieces {
+		u.Data = bytes.Clone(u.Data)
+		p.thread.UserBytes = append(p.thread.UserBytes, u)
+	}
+}
+
+// UserBytes are the pieces of stack in a LINUX_USER_BYTES item, within its Data: as
+// many as are whole, and ok if that is all. The plain item of old files is one piece
+// that says no length.
+func (it Item) UserBytes() (pieces []UserBytes, ok bool) {
+	b := it.Data
+	if it.Type != TypeArray {
+		if len(b) < 8 {
+			return nil, false
+		}
+		return []UserBytes{{binary.LittleEndian.Uint64(b), b[8:]}}, true
+	}
+	const head = 16
+	for len(b) >= head {
+		addr, n := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		if b = b[head:]; n > uint64(len(b)) {
+			return pieces, false
+		}
+		pieces = append(pieces, UserBytes{addr, b[:n:n]})
+		b = b[n:]
+	}
+	return pieces, len(b) == 0
 }
 
 // MappingAt returns the executable mapping that holds addr.

@@ -102,6 +102,11 @@ type Spec struct {
 	Merge  bool    // the decoder puts the fields into the parent
 	InFile bool    // learnt from a TYPEDEFINITION
 
+	// Bytewise marks text or bytes of any length that are written as an array of
+	// one-byte records. A decoder that applies one definition to all items of an id
+	// cannot read them as plain items, which differ in size.
+	Bytewise bool
+
 	old     []Field // fields of a first version that had other names
 	oldSize int
 }

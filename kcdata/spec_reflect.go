@@ -92,6 +92,13 @@ func plainSpec(t Type, name, key string, k Kind) Spec {
 	return s
 }
 
+// bytewise describes text or bytes as arrays of one-byte records.
+func bytewise(t Type, name, key string, k Kind) Spec {
+	s := plainSpec(t, name, key, k)
+	s.Bytewise = true
+	return s
+}
+
 // merged marks a struct whose fields the decoder puts into the parent.
 func merged(s Spec) Spec {
 	s.Merge = true

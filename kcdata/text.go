@@ -148,6 +148,12 @@ func (t *textWriter) note(it Item) string {
 func (t *textWriter) array(it Item) int {
 	ty, size, count := it.Elem()
 	s, _ := t.r.Spec(ty)
+	if isText, ok := s.byteRecord(size); ok {
+		if !isText {
+			return 0 // hex is shorter
+		}
+		return t.fields([]Field{{Elem: ElemChar, Count: count}}, it.Data, 0, "")
+	}
 	fields := linesOf(s, size)
 	for i := range count {
 		at := i * size

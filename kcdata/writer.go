@@ -14,9 +14,10 @@ type ItemWriter interface {
 	// Struct writes v, a struct with kc tags, an integer, or a pointer to one.
 	// Where t is a known struct, v must have the size of one of its versions.
 	Struct(t Type, v any) error
-	// Bytes writes b as the payload of t.
+	// Bytes writes b as the payload of t; where t is Bytewise, as an array.
 	Bytes(t Type, b []byte) error
-	// String writes s and a NUL. A NUL in s is ErrBadName: it would be cut there.
+	// String writes s and a NUL, as Bytes does. A NUL in s is ErrBadName: it would be
+	// cut there.
 	String(t Type, s string) error
 	// Array writes count elements of elemSize bytes each; b holds exactly them.
 	Array(elem Type, elemSize, count int, b []byte) error
@@ -38,12 +39,9 @@ type ItemWriter interface {
 	// several writers; the reader does.
 	EndContainer(id uint64) error
 	// Define writes the TYPEDEFINITION of t from its spec, to stand before t's
-	// first use. Strings and bytes have no fixed fields: see DefineLen.
+	// first use. It is always the same for one type: some decoders apply the last
+	// one of a file to all items before it.
 	Define(t Type) error
-	// DefineLen defines t, a string or bytes, as one field of n bytes, for
-	// decoders that know fixed fields only. It holds for the next item of t;
-	// n counts the NUL.
-	DefineLen(t Type, n int) error
 	// End writes the end marker.
 	End() error
 }

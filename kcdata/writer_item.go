@@ -85,9 +85,17 @@ func (w *items) Bytes(t Type, b []byte) error {
 	if t.isStructural() || t == TypeDefinition {
 		return ErrReserved
 	}
-	dst, err := w.plain(t, len(b))
+	dst, err := w.blob(t, len(b))
 	copy(dst, b)
 	return err
+}
+
+// blob reserves n bytes of type t in the form that its spec wants.
+func (w *items) blob(t Type, n int) ([]byte, error) {
+	if s, _ := Lookup(t); s.Bytewise {
+		return w.array(t, 1, n)
+	}
+	return w.plain(t, n)
 }
 
 func (w *items) String(t Type, s string) error {
@@ -97,7 +105,7 @@ func (w *items) String(t Type, s string) error {
 	if strings.IndexByte(s, 0) >= 0 {
 		return ErrBadName
 	}
-	dst, err := w.plain(t, len(s)+1)
+	dst, err := w.blob(t, len(s)+1)
 	if err != nil {
 		return err
 	}
@@ -176,28 +184,14 @@ func (w *items) EndContainer(id uint64) error {
 
 func (w *items) Define(t Type) error {
 	s, ok := Lookup(t)
-	if !ok || !s.definable() {
+	if ok {
+		s, ok = s.definition()
+	}
+	if !ok {
 		return ErrNotDefinable
 	}
-	return w.define(s)
-}
-
-func (w *items) DefineLen(t Type, n int) error {
-	s, ok := Lookup(t)
-	if !ok || (s.Kind != KindString && s.Kind != KindBytes) || n < 1 || n > 0xffff {
-		return ErrNotDefinable
-	}
-	f := [1]Field{{Name: s.Key, Elem: ElemChar, Count: n}}
-	if s.Kind == KindBytes {
-		f[0].Elem = ElemUint8
-	}
-	s.Fields = f[:]
-	return w.define(s)
-}
-
-// define writes a definition; its flags hold the padding and nothing else.
-func (w *items) define(s Spec) error {
 	n := s.definitionSize()
+	// Its flags hold the padding and nothing else.
 	b, err := w.item(TypeDefinition, n, uint64(padOf(n)))
 	if err != nil {
 		return err

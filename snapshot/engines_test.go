@@ -106,7 +106,7 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := kcdata.ParseSnapshot(file.Bytes())
+	snap, err := parse(t, file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type enricher struct {
 const (
 	maxCmdline = 16 << 10
 	maxCgroup  = 16 << 10
-	// Every file's text, its definition, and what went wrong with each.
+	// Every file's text, and what went wrong with each.
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
@@ -203,12 +203,19 @@ func (e *enricher) cgroup(w *section, f procfs.File) {
 	w.text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
 }
 
+// maxProcPath is how many bytes of a PROC_PATH Apple's decoder shows, the NUL among them.
+const maxProcPath = 1024
+
 func (e *enricher) exe(w *section, f procfs.File) {
 	if f.Err != nil {
 		e.fail(w, "exe", f.Err)
 		return
 	}
-	w.text(kcdata.TypeLinuxExePath, string(f.Data))
+	t := kcdata.TypeCrashProcPath
+	if len(f.Data) >= maxProcPath {
+		t = kcdata.TypeLinuxExePath
+	}
+	w.text(t, string(f.Data))
 }
 
 func (e *enricher) cmdline(w *section, f procfs.File) {

@@ -192,7 +192,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 			if err != nil || sum.Short > 0 || sum.Changed < len(ids) {
 				t.Fatalf("%+v, %v", sum, err)
 			}
-			mended, err := kcdata.ParseSnapshot(out)
+			mended, err := parse(t, out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestLateReadMendedAfterTheEnd(t *testing.T) {
 	if err != nil || sum.Short > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	mended, err := kcdata.ParseSnapshot(out)
+	mended, err := parse(t, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func (w *lateWorld) deadDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

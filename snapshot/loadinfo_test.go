@@ -232,7 +232,7 @@ func TestExecAfterTheStop(t *testing.T) {
 			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: out}); err != nil {
 				t.Fatal(err)
 			}
-			snap, err := kcdata.ParseSnapshot(out.Bytes())
+			snap, err := parse(t, out.Bytes())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,7 +350,7 @@ func TestWindowMappings(t *testing.T) {
 			t.Fatal(err)
 		}
 		file.Write(endMarker)
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil || len(snap.Problems) > 0 {
 			t.Fatal(err, snap)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -95,7 +96,7 @@ func capture(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, [
 	if err != nil {
 		tb.Fatalf("take %+v %v: %v", s.options, r.Pids, err)
 	}
-	snap, err := kcdata.ParseSnapshot(file.Bytes())
+	snap, err := parse(tb, file.Bytes())
 	if err != nil {
 		tb.Fatalf("the file of %+v does not decode: %v", s.options, err)
 	}
@@ -103,6 +104,13 @@ func capture(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, [
 		tb.Fatalf("the file of %+v contradicts itself: %q", s.options, snap.Problems)
 	}
 	return res, snap, file.Bytes()
+}
+
+// parse decodes a file, which Apple's decoder reads too.
+func parse(tb testing.TB, file []byte) (*kcdata.Snapshot, error) {
+	tb.Helper()
+	testread.Want(tb, file)
+	return kcdata.ParseSnapshot(file)
 }
 
 // captureWhole is capture where anything less than a whole, unbroken one makes

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
-	"stackshot/kcdata"
 )
 
 // inChild runs the calling test again in a process of its own, which the
@@ -180,7 +179,7 @@ func TestInnerPidNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"stackshot/kcdata"
 )
 
 // A session that is asked twice within one RCU grace period waits for it: the
@@ -67,7 +65,7 @@ func (r *requestTimes) take(b *testing.B, s *Session, req Request, into map[stri
 	if err != nil {
 		b.Fatal(err)
 	}
-	snap, err := kcdata.ParseSnapshot(file.Bytes())
+	snap, err := parse(b, file.Bytes())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,18 +15,6 @@ const (
 	estimateAdj    = 25 // percent on top of the estimate
 )
 
-// definitions introduces every Linux record before its first use.
-var definitions = []kcdata.Type{
-	kcdata.TypeLinuxMachine, kcdata.TypeLinuxCPU, kcdata.TypeLinuxModule, kcdata.TypeLinuxCapture,
-	kcdata.TypeLinuxLeftOut, kcdata.TypeLinuxSymbol, kcdata.TypeLinuxTask, kcdata.TypeLinuxTaskMemory,
-	kcdata.TypeLinuxTaskNS, kcdata.TypeLinuxTaskExe, kcdata.TypeLinuxThread, kcdata.TypeLinuxSyscall,
-	kcdata.TypeLinuxThreadIO, kcdata.TypeLinuxDelays, kcdata.TypeLinuxSignals, kcdata.TypeLinuxThreadNS,
-	kcdata.TypeLinuxRegisters, kcdata.TypeLinuxAtomicity, kcdata.TypeLinuxRan, kcdata.TypeLinuxPhases,
-	kcdata.TypeLinuxArena, kcdata.TypeLinuxTry, kcdata.TypeLinuxTrace, kcdata.TypeLinuxSample,
-	kcdata.TypeLinuxUserTaken, kcdata.TypeLinuxUserWalk, kcdata.TypeLinuxUserChain,
-	kcdata.TypeLinuxMapping,
-}
-
 // section collects the first error of many writes.
 type section struct {
 	kcdata.ItemWriter
@@ -39,33 +27,16 @@ func (s *section) note(err error) {
 	}
 }
 
-// text writes a string of ours, introduced by its length: Apple's decoder knows
-// only what a definition describes. An empty one is absent.
+// text writes a string. An empty one is absent.
 func (s *section) text(t kcdata.Type, v string) {
 	if v == "" {
 		return
 	}
 	v = strings.ReplaceAll(v, "\x00", "")
-	s.introduce(t, len(v)+1)
 	s.note(s.String(t, v))
 }
 
-func (s *section) bytes(t kcdata.Type, v []byte) {
-	s.introduce(t, len(v))
-	s.note(s.Bytes(t, v))
-}
-
-// maxDefined is the longest array that a type definition can describe.
-const maxDefined = 0xffff
-
-func (s *section) introduce(t kcdata.Type, n int) {
-	if t >= firstLinux && n <= maxDefined {
-		s.note(s.DefineLen(t, n))
-	}
-}
-
-const firstLinux = kcdata.Type(0x4C00)
-
+func (s *section) bytes(t kcdata.Type, v []byte)     { s.note(s.Bytes(t, v)) }
 func (s *section) record(t kcdata.Type, v any)       { s.note(s.Struct(t, v)) }
 func (s *section) uint64(name string, v uint64)      { s.note(s.Uint64Desc(name, v)) }
 func (s *section) uint32(name string, v uint32)      { s.note(s.Uint32Desc(name, v)) }
@@ -104,7 +75,7 @@ func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
 	w, bytes := newSection()
 	h := s.host
 	w.note(w.Begin(kcdata.MagicStackshot))
-	for _, t := range definitions {
+	for _, t := range kcdata.Definitions() {
 		w.note(w.Define(t))
 	}
 	w.uint64("stackshot_in_flags", inFlagsKCData)

@@ -71,7 +71,7 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	snap, err := kcdata.ParseSnapshot(b)
+	snap, err := parse(t, b)
 	if err != nil || len(snap.Problems) > 0 {
 		t.Fatal(err, snap.Problems)
 	}

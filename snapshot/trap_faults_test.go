@@ -171,7 +171,7 @@ func TestTrapTinyPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		taken++
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snap
 		if err != nil {
 			t.Fatal(err)
 		}
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestTruncatedStacksInApplesFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		poor, err := kcdata.ParseSnapshot(again)
+		poor, err := parse(t, again)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func forget(t *testing.T, engine string, file []byte, snap *kcdata.Snapshot) {
 	if err != nil || sum.Changed == 0 || bytes.Equal(poor, file) {
 		t.Fatalf("%s, without tables: %+v, %v", engine, sum, err)
 	}
-	parsed, err := kcdata.ParseSnapshot(poor)
+	parsed, err := parse(t, poor)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
-	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
 
@@ -175,7 +174,7 @@ func TestResidentMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		snap, err := kcdata.ParseSnapshot(file.Bytes())
+		snap, err := parse(t, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

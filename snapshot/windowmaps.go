@@ -30,7 +30,7 @@ func (x *windowMaps) visit(it kcdata.Item) bool {
 			x.walk = kcdata.LinuxMapWalk{}
 		}
 		return false // it stays
-	case it.Type == kcdata.TypeLinuxMapName && len(x.maps) > 0:
+	case it.Of() == kcdata.TypeLinuxMapName && len(x.maps) > 0:
 		x.maps[len(x.maps)-1].Path = unix.ByteSliceToString(it.Data)
 	case elem == kcdata.TypeLinuxMapping && size == sizeOfMapping:
 		for b := it.Data; len(b) >= size; b = b[size:] {

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
+	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
 
@@ -114,7 +116,43 @@ func (i invocation) once(t *testing.T, args ...string) outcome {
 	if ctx.Err() != nil {
 		t.Fatalf("%v took more than %v; stderr: %s", args, i.limit, o.stderr)
 	}
+	if o.code == 0 {
+		filesStandUp(t, began, append(args, cmd.Dir), stdout.Bytes())
+	}
 	return o
+}
+
+// filesStandUp holds every snapshot that a run wrote against the rules of Apple's
+// decoder: at a path, in a directory, on standard output.
+func filesStandUp(t *testing.T, began time.Time, paths []string, stdout []byte) {
+	t.Helper()
+	files := [][]byte{stdout}
+	if mounts, err := os.ReadFile("/proc/thread-self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(" fuse.")) {
+		paths = nil // a file system that this process serves: it would wait for itself
+	}
+	for _, p := range paths {
+		names := []string{p}
+		if list, err := os.ReadDir(p); err == nil && len(list) < 100 && strings.HasPrefix(p, os.TempDir()) {
+			for _, e := range list {
+				names = append(names, filepath.Join(p, e.Name()))
+			}
+		}
+		for _, name := range names {
+			if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && st.Size() < 64<<20 && !st.ModTime().Before(began) {
+				b, _ := os.ReadFile(name)
+				files = append(files, b)
+			}
+		}
+	}
+	for _, b := range files {
+		plain, _, err := kcdata.Unwrap(b, 1<<30)
+		if err != nil {
+			continue // no snapshot, or a broken one
+		}
+		if _, err := kcdata.Check(plain); err == nil {
+			testread.Want(t, plain)
+		}
+	}
 }
 
 // want checks the exit code and that stderr holds every word.

@@ -63,7 +63,7 @@ func ownFile(t *testing.T, stack []uint64, lib string) []byte {
 		w.Struct(kcdata.TypeLinuxMachine, kcdata.LinuxMachine{PidNS: st.Sys().(*syscall.Stat_t).Ino, PidNSIsFirst: 1}),
 		w.BeginContainer(kcdata.TypeTask, pid),
 		w.Struct(kcdata.TypeLinuxTask, kcdata.LinuxTask{Tgid: uint32(pid), Present: kcdata.TaskHasTimes, StartBoottime: started.StartBoottime()}),
-		w.DefineLen(kcdata.TypeLinuxMapStrings, len(table)), w.Bytes(kcdata.TypeLinuxMapStrings, []byte(table)),
+		w.Bytes(kcdata.TypeLinuxMapStrings, []byte(table)),
 		w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{{Start: 0x1000, End: 0x2000, Path: 1, Inode: 1, BuildIDLen: 2}, own}),
 		w.BeginContainer(kcdata.TypeThread, pid), w.Struct(kcdata.TypeLinuxThread, kcdata.LinuxThread{State: 1}),
 		w.Struct(kcdata.TypeLinuxUserWalk, kcdata.LinuxUserWalk{Flags: kcdata.UserUnwound | kcdata.UserComplete}),

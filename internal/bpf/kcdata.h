@@ -231,6 +231,16 @@ const struct all_records *unused_records __attribute__((unused));
 		(it)->h.flags = 0x80 | (sizeof((it)->room) - sizeof((it)->v));      \
 	} while (0)
 
+// kc_bytes fills the header of an item that is n bytes of text or data: an array of
+// one-byte records, as its spec has it.
+static __always_inline void kc_bytes(struct kc_header *h, u32 type, u64 n)
+{
+	u64 pad = KC_PAD(n);
+	h->type = KC_ARRAY_PAD0 | pad;
+	h->size = n + pad;
+	h->flags = ((u64)type << 32) | n;
+}
+
 // mark sets bits in a record at once. Kept in a register until later, bits that
 // depend on the task would give the verifier a separate path for each.
 #define mark(word, bits) (*(volatile __typeof__(word) *)&(word) |= (bits))

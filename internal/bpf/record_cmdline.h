@@ -46,9 +46,7 @@ static __noinline long record_cmdline(struct sink *s, struct maple *m)
 	if (n > CMDLINE_MOST)
 		return NO_ROOM;
 	bpf_probe_read_kernel(i->v + n, 16, m->path + MAPPED_PATH); // zeros
-	i->h.type = KC_LX_CMDLINE_SEEN;
-	i->h.size = (n + 15) & ~15u;
-	i->h.flags = 0x80 | (i->h.size - n);
+	kc_bytes(&i->h, KC_LX_CMDLINE_SEEN, n);
 	return sink_commit(s, sizeof(i->h) + ((n + 15) & 0x1ff0));
 }
 

@@ -98,9 +98,7 @@ static __always_inline long record_map(struct sink *s, struct maple *m)
 	}
 	u32 text = MAPPED_PATH - pos + 1; // the NUL with it
 	u64 n = (text + 15) & ~15u;
-	i->name_h.type = KC_LX_MAP_NAME;
-	i->name_h.size = n;
-	i->name_h.flags = 0x80 | (n - text);
+	kc_bytes(&i->name_h, KC_LX_MAP_NAME, text);
 	asm volatile("" : "+r"(n));
 	if (n > sizeof(i->name))
 		return NO_ROOM;

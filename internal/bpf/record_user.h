@@ -22,7 +22,7 @@ enum {
 	USER_TOP = 1024, // of a stack, in any case
 	PIECE = 4096,    // copied at once; never more than a page
 	PIECES = 32,     // of them at most USER_BYTES / PIECE + 2 in use
-	BYTES_HEAD = sizeof(struct kc_header) + 8,
+	BYTES_HEAD = sizeof(struct kc_header) + 16, // and the address and length of a piece
 	STACK_MOST = 8 << 20,
 };
 
@@ -221,19 +221,18 @@ static __always_inline int plan_step(struct user_work *u)
 // end_run makes an item of the pieces that were copied one behind the other.
 static __always_inline long end_run(struct sink *s, struct user_work *u)
 {
-	u64 n = u->filled, pad = KC_PAD(8 + n);
+	u64 n = u->filled, pad = KC_PAD(n);
 	u->in_run = u->filled = 0;
 	if (!n)
 		return 0;
 	u64 *tail = sink_piece(s, BYTES_HEAD + n);
-	struct { struct kc_header h; u64 va; } *i = sink_piece(s, 0);
+	struct { struct kc_header h; u64 va, len; } *i = sink_piece(s, 0);
 	if (!i || !tail)
 		return NO_ROOM;
 	tail[0] = tail[1] = 0;
-	i->h.type = KC_LX_USER_BYTES;
-	i->h.size = 8 + n + pad;
-	i->h.flags = 0x80 | pad;
+	kc_bytes(&i->h, KC_LX_USER_BYTES, 16 + n);
 	i->va = u->run;
+	i->len = n;
 	u->walk.bytes += n;
 	return sink_commit_pieces(s, BYTES_HEAD + n + pad);
 }

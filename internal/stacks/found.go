@@ -44,8 +44,12 @@ func (f *Found) Visit(it kcdata.Item) (bool, error) {
 		for b := it.Data[:16*count]; len(b) > 0; b = b[16:] {
 			f.Chain = append(f.Chain, kcdata.LinuxUserLink{FP: binary.LittleEndian.Uint64(b), PC: binary.LittleEndian.Uint64(b[8:])})
 		}
-	case it.Type == kcdata.TypeLinuxUserBytes && len(it.Data) >= 8:
-		f.Stack = append(f.Stack, kcdata.UserBytes{Addr: binary.LittleEndian.Uint64(it.Data), Data: it.Data[8:]})
+	case it.Of() == kcdata.TypeLinuxUserBytes:
+		pieces, ok := it.UserBytes()
+		if !ok {
+			return false, nil
+		}
+		f.Stack = append(f.Stack, pieces...)
 	default:
 		return false, nil
 	}

@@ -30,8 +30,12 @@ type Tally struct {
 // last table that it lacks. The marks of mappings in s change with the file's.
 // Errors: ErrNotKept, ErrOtherFile, the reader's.
 func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, Tally, error) {
-	tasks, err := scan(plain)
 	var sum Tally
+	plain, err := kcdata.Renew(plain)
+	if err != nil {
+		return nil, sum, err
+	}
+	tasks, err := scan(plain)
 	if err != nil {
 		return nil, sum, err
 	}

@@ -1,7 +1,6 @@
 package stacks
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 type task struct {
 	threads []thread
 	maps    []Span // payloads of the arrays of its mappings
-	notes   []Span // what was said of missed tables: definitions and strings
+	notes   []Span // what was said of missed tables
 	end     int    // offset of its end item
 }
 
@@ -37,7 +36,6 @@ func scan(plain []byte) (tasks []task, err error) {
 	}
 	var t *task
 	var th *thread
-	var last kcdata.Item // of the task
 	for it, err := range r.Items() {
 		if err != nil {
 			return nil, err
@@ -59,8 +57,7 @@ func scan(plain []byte) (tasks []task, err error) {
 		case it.Depth == 1 && ends && th != nil:
 			th.end, th = it.Offset, nil
 		case it.Depth == 1 && !begins && !ends:
-			t.note(last, it)
-			last = it
+			t.note(it)
 		case it.Depth == 2 && th != nil:
 			if err := th.note(plain, it); err != nil {
 				return nil, err
@@ -70,22 +67,15 @@ func scan(plain []byte) (tasks []task, err error) {
 	return tasks, nil
 }
 
-// note files an item of a task; last is the one before it.
-func (t *task) note(last, it kcdata.Item) {
+// note files an item of a task.
+func (t *task) note(it kcdata.Item) {
 	elem, size, _ := it.Elem()
 	switch {
 	case elem == kcdata.TypeLinuxMapping && size == kcdata.SizeOf(&kcdata.LinuxMapping{}):
 		t.maps = append(t.maps, Span{it.Offset + itemHeader, len(it.Data)})
-	case it.Type == kcdata.TypeLinuxEnrichFailed && strings.HasPrefix(string(it.Data), MissedWhat):
-		if def := spanOf(last); defines(last, it.Type) && def.Off+def.Len == it.Offset {
-			t.notes = append(t.notes, def)
-		}
+	case it.Of() == kcdata.TypeLinuxEnrichFailed && strings.HasPrefix(string(it.Data), MissedWhat):
 		t.notes = append(t.notes, spanOf(it))
 	}
-}
-
-func defines(it kcdata.Item, what kcdata.Type) bool {
-	return it.Type == kcdata.TypeDefinition && len(it.Data) >= 4 && kcdata.Type(binary.LittleEndian.Uint32(it.Data)) == what
 }
 
 // mark has the task's mappings say which of their tables were missed, as maps do,
@@ -127,13 +117,13 @@ func (t *thread) note(plain []byte, it kcdata.Item) error {
 		t.snap = it.Offset + itemHeader
 	}
 	elem, _, _ := it.Elem()
-	if elem != kcdata.TypeUserStackLR64 && it.Type != kcdata.TypeLinuxUserHow && !defines(it, kcdata.TypeLinuxUserHow) {
+	if elem != kcdata.TypeUserStackLR64 && it.Of() != kcdata.TypeLinuxUserHow {
 		return nil
 	}
 	if t.found.Walk == nil {
 		return nil // its own CPU took it
 	}
-	t.ours = t.ours || it.Type == kcdata.TypeLinuxUserHow
+	t.ours = t.ours || it.Of() == kcdata.TypeLinuxUserHow
 	at := spanOf(it)
 	t.old = append(t.old, at)
 	t.had = append(t.had, plain[at.Off:at.Off+at.Len]...)

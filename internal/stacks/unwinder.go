@@ -57,12 +57,9 @@ func Put(r unwind.Result) ([]byte, error) {
 	if len(r.PCs) == 0 {
 		return nil, nil
 	}
-	const heads = 1 << 10 // of two items and a definition
+	const heads = 64 // of two items, and their padding
 	w := kcdata.NewWriter(make([]byte, heads+9*len(r.PCs)))
 	if err := w.Uint64s(kcdata.TypeUserStackLR64, r.PCs); err != nil {
-		return nil, err
-	}
-	if err := w.DefineLen(kcdata.TypeLinuxUserHow, len(r.How)); err != nil {
 		return nil, err
 	}
 	err := w.Bytes(kcdata.TypeLinuxUserHow, r.How)
@@ -73,14 +70,11 @@ func Put(r unwind.Result) ([]byte, error) {
 func PutNotes(notes []string) ([]byte, error) {
 	size := 0
 	for _, s := range notes {
-		size += 1<<10 + len(s) // item, definition, padding
+		size += 32 + len(s) // header, NUL, padding
 	}
 	w := kcdata.NewWriter(make([]byte, size))
 	for _, s := range notes {
 		s = strings.ReplaceAll(s, "\x00", "")
-		if err := w.DefineLen(kcdata.TypeLinuxEnrichFailed, len(s)+1); err != nil {
-			return nil, err
-		}
 		if err := w.String(kcdata.TypeLinuxEnrichFailed, s); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,11 @@ var ErrOtherFile = errors.New("the snapshot is not of this file")
 // ErrBadTable, ErrOtherFile; the reader's *kcdata.FormatError for a file that breaks off.
 func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	var sum Tally
-	tasks, defined, err := scan(plain)
+	today, err := kcdata.Renew(plain)
+	if err != nil {
+		return nil, sum, err
+	}
+	tasks, err := scan(today)
 	if err != nil {
 		return nil, sum, err
 	}
@@ -36,7 +40,7 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 		if len(fresh) == 0 {
 			continue
 		}
-		more, err := tasks[i].edits(fresh, &defined)
+		more, err := tasks[i].edits(fresh)
 		if err != nil {
 			return nil, sum, fmt.Errorf("names of task %d: %w", s.Tasks[i].ID, err)
 		}
@@ -45,7 +49,7 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	if len(edits) == 0 {
 		return plain, sum, nil
 	}
-	out := apply(plain, edits)
+	out := apply(today, edits)
 	if _, err := kcdata.Check(out); err != nil {
 		return nil, sum, fmt.Errorf("the file with its names cannot be read: %w", err)
 	}
@@ -75,9 +79,8 @@ func apply(plain []byte, edits []edit) []byte {
 	return append(out, plain[at:]...)
 }
 
-// edits puts fresh into a task. defined is where the first definition of the
-// records stands.
-func (t *taskItems) edits(fresh names, defined *int) ([]edit, error) {
+// edits puts fresh into a task.
+func (t *taskItems) edits(fresh names) ([]edit, error) {
 	if t.lastPath > 0 && int64(t.lastPath) >= int64(len(t.table)) {
 		return nil, fmt.Errorf("offset %#x of %#x bytes: %w", t.lastPath, len(t.table), ErrBadTable)
 	}
@@ -88,9 +91,6 @@ func (t *taskItems) edits(fresh names, defined *int) ([]edit, error) {
 		return nil, err
 	}
 	var out []edit
-	for _, s := range t.definitions {
-		out = append(out, edit{span: s})
-	}
 	out = append(out, edit{place(t.strings, t.insert), text})
 	symbols := span{}
 	if len(t.symbols) > 0 {
@@ -99,13 +99,8 @@ func (t *taskItems) edits(fresh names, defined *int) ([]edit, error) {
 			out = append(out, edit{span: s})
 		}
 	}
-	at := place(symbols, t.insert)
-	define := *defined < 0 || *defined > at.from
-	if define {
-		*defined = at.from
-	}
-	text, err = symbolsItem(records, define)
-	return append(out, edit{at, text}), err
+	text, err = symbolsItem(records)
+	return append(out, edit{place(symbols, t.insert), text}), err
 }
 
 // place is where an item stands, or where a new one goes.
@@ -165,33 +160,18 @@ func (t *taskItems) inTable(off uint32) uint32 {
 	return off
 }
 
-// Room for headers, padding and a definition.
-const (
-	itemRoom       = 64
-	definitionRoom = 1024
-	maxDefined     = 0xffff // the longest array that a definition can describe
-)
+// itemRoom is room for a header and padding.
+const itemRoom = 32
 
-// stringsItem is a string table, introduced by its length as take does it.
 func stringsItem(table []byte) ([]byte, error) {
-	w := kcdata.NewWriter(make([]byte, len(table)+itemRoom+definitionRoom))
-	if len(table) <= maxDefined {
-		if err := w.DefineLen(kcdata.TypeLinuxMapStrings, len(table)); err != nil {
-			return nil, err
-		}
-	}
+	w := kcdata.NewWriter(make([]byte, len(table)+itemRoom))
 	err := w.Bytes(kcdata.TypeLinuxMapStrings, table)
 	return w.Written(), err
 }
 
-func symbolsItem(records []kcdata.LinuxUserSymbol, define bool) ([]byte, error) {
+func symbolsItem(records []kcdata.LinuxUserSymbol) ([]byte, error) {
 	size := kcdata.SizeOf(kcdata.LinuxUserSymbol{})
-	w := kcdata.NewWriter(make([]byte, len(records)*size+itemRoom+definitionRoom))
-	if define {
-		if err := w.Define(kcdata.TypeLinuxUserSymbol); err != nil {
-			return nil, err
-		}
-	}
+	w := kcdata.NewWriter(make([]byte, len(records)*size+itemRoom))
 	err := w.StructArray(kcdata.TypeLinuxUserSymbol, records)
 	return w.Written(), err
 }

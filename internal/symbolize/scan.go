@@ -11,30 +11,24 @@ type span struct{ from, to int }
 
 // taskItems is where, in one task of a file, names stand or could.
 type taskItems struct {
-	insert      int    // where an item that is not there goes
-	strings     span   // the last string table; empty: none
-	table       []byte // its content
-	definitions []span // of the string table, which hold for one length
-	symbols     []span // arrays of records
-	records     []kcdata.LinuxUserSymbol
-	lastPath    uint32 // the highest offset in the string table that a mapping names
+	insert   int    // where an item that is not there goes
+	strings  span   // the last string table; empty: none
+	table    []byte // its content
+	symbols  []span // arrays of records
+	records  []kcdata.LinuxUserSymbol
+	lastPath uint32 // the highest offset in the string table that a mapping names
 }
 
-// scan finds the tasks of a plain buffer, in file order. defined is where the
-// first definition of the records stands; -1: nowhere.
-func scan(plain []byte) (tasks []taskItems, defined int, err error) {
+// scan finds the tasks of a plain buffer, in file order.
+func scan(plain []byte) (tasks []taskItems, err error) {
 	r, err := kcdata.NewReader(plain)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	defined = -1
 	var open *taskItems
 	for it, err := range r.Items() {
 		if err != nil {
-			return nil, 0, err
-		}
-		if defined < 0 && definitionOf(it) == kcdata.TypeLinuxUserSymbol {
-			defined = it.Offset
+			return nil, err
 		}
 		switch {
 		case it.Depth == 0 && it.Type == kcdata.TypeContainerBegin:
@@ -52,7 +46,7 @@ func scan(plain []byte) (tasks []taskItems, defined int, err error) {
 			open.note(it, itemSpan(plain, it))
 		}
 	}
-	return tasks, defined, nil
+	return tasks, nil
 }
 
 // itemSpan is an item with its header and padding.
@@ -67,10 +61,8 @@ func itemSpan(plain []byte, it kcdata.Item) span {
 func (t *taskItems) note(it kcdata.Item, at span) {
 	elem, _, _ := it.Elem()
 	switch {
-	case it.Type == kcdata.TypeLinuxMapStrings:
+	case it.Of() == kcdata.TypeLinuxMapStrings:
 		t.strings, t.table, t.insert = at, it.Data, at.to
-	case definitionOf(it) == kcdata.TypeLinuxMapStrings:
-		t.definitions = append(t.definitions, at)
 	case elem == kcdata.TypeLinuxMapping:
 		t.insert = at.to
 		for _, m := range elements[kcdata.LinuxMapping](it) {
@@ -95,12 +87,4 @@ func elements[T any](it kcdata.Item) []T {
 		out = append(out, v)
 	}
 	return out
-}
-
-// definitionOf is the type that a definition defines, else TypeInvalid.
-func definitionOf(it kcdata.Item) kcdata.Type {
-	if it.Type != kcdata.TypeDefinition || len(it.Data) < 4 {
-		return kcdata.TypeInvalid
-	}
-	return kcdata.Type(binary.LittleEndian.Uint32(it.Data))
 }

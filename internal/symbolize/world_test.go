@@ -88,7 +88,7 @@ func randomItems(r *rand.Rand) func(kcdata.ItemWriter) error {
 			case 0:
 				e = w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{{Start: 1, End: 30, Path: 1}})
 			case 1:
-				e = w.DefineLen(kcdata.TypeLinuxMapStrings, 1+r.IntN(9))
+				e = w.Define(kcdata.TypeLinuxMapStrings)
 			case 2:
 				e = w.Bytes(kcdata.TypeLinuxMapStrings, [][]byte{nil, []byte("\x00/bin/a\x00main\x00"), []byte("\x00/bin/b"), []byte("no NUL")}[r.IntN(4)])
 			case 3:
