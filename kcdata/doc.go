@@ -77,4 +77,7 @@
 //	K11 What Compress wrote, Unwrap and others' zlib and zstd give back.
 //	K12 The text form holds the whole buffer.
 //	K13 Every Apple file decodes as Apple's own decoder prints it.
+//	K14 A snapshot is decoded within a budget in proportion to its file; where it is
+//	    spent the file ends, as one that was cut. Else a page of bytes takes all
+//	    memory.
 package kcdata

@@ -2,7 +2,6 @@ package kcdata
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 )
 
@@ -62,8 +61,10 @@ func (t *Thread) UserPlace(i int) UserPlace {
 // UserSymbolTable names places of one task's user stacks. It is constant after it
 // was made.
 type UserSymbolTable struct {
-	keys  []userKey // ascending
-	funcs [][]UserFunction
+	keys    []userKey // ascending
+	funcs   [][]UserFunction
+	most    int // functions of one place
+	dropped int // functions beyond maxInlined of one place
 }
 
 type userKey struct {
@@ -85,12 +86,16 @@ func keyOf(r *LinuxUserSymbol) userKey {
 
 // NewUserSymbolTable builds the table of a task's records over its string table.
 // The records of one place keep their order, innermost function first; one
-// without a name is left out unless it names a module.
+// without a name is left out unless it names a module, and so is one behind the
+// first maxInlined of its place.
 func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable {
+	return newUserSymbolTable(records, stringTable(strs))
+}
+
+func newUserSymbolTable(records []LinuxUserSymbol, text stringTable) *UserSymbolTable {
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return keyOf(&a).compare(keyOf(&b)) })
 	t := &UserSymbolTable{}
-	text := stringTable(strs)
 	for _, r := range sorted {
 		f := UserFunction{
 			Name: text.at(r.Name, maxUserString), Module: text.at(r.Module, maxUserString),
@@ -103,7 +108,12 @@ func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable
 			t.keys, t.funcs = append(t.keys, keyOf(&r)), append(t.funcs, nil)
 		}
 		last := &t.funcs[len(t.funcs)-1]
+		if len(*last) == maxInlined {
+			t.dropped++
+			continue
+		}
 		*last = append(*last, f)
+		t.most = max(t.most, len(*last))
 	}
 	return t
 }
@@ -133,74 +143,6 @@ func (t *UserSymbolTable) Len() int {
 // maxUserString bounds one string of a task's table. C++ has long names: it may be
 // as long as a path.
 const maxUserString = 4096
-
-// userParser keeps what of a task points into a string table that may come later.
-type userParser struct {
-	mappings []LinuxMapping
-	names    map[int]string // of mappings, by index: those from the window
-	cmdline  []byte         // from the window
-	symbols  []LinuxUserSymbol
-	strings  []byte
-}
-
-// closeTask ends the open task, if there is one.
-func (p *snapshotParser) closeTask() {
-	if p.task == nil {
-		return
-	}
-	text := stringTable(p.user.strings)
-	outside := slices.ContainsFunc(p.user.mappings, func(m LinuxMapping) bool { return m.Flags&MappingInWindow == 0 })
-	for i, m := range p.user.mappings {
-		if outside && m.Flags&MappingInWindow != 0 {
-			continue // /proc answered after all, and knows whole paths
-		}
-		out := m.mapping(text)
-		if name := p.user.names[i]; name != "" {
-			out.Path = name
-		}
-		p.task.Mappings = append(p.task.Mappings, out)
-	}
-	if p.task.Cmdline == nil { // /proc's is whole
-		p.task.Cmdline = splitCmdline(p.user.cmdline)
-	}
-	if len(p.user.symbols) > 0 {
-		p.task.UserSymbols = NewUserSymbolTable(p.user.symbols, p.user.strings)
-	}
-	p.task = nil
-}
-
-func (m *LinuxMapping) mapping(text stringTable) Mapping {
-	out := Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString)}
-	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
-		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
-	}
-	return out
-}
-
-// mapName files the path of the mapping before it.
-func (p *snapshotParser) mapName(it Item) {
-	i := len(p.user.mappings) - 1
-	if i < 0 {
-		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Type), p.where())
-		return
-	}
-	if p.user.names == nil {
-		p.user.names = make(map[int]string)
-	}
-	p.user.names[i] = cString(it.Data)
-}
-
-// userBytes files a piece of a stack: its address, then the bytes.
-func (p *snapshotParser) userBytes(it Item) {
-	if len(it.Data) < 8 {
-		p.problem("item %#x in %s: %d bytes are no address", uint32(it.Type), p.where(), len(it.Data))
-		return
-	}
-	p.thread.UserBytes = append(p.thread.UserBytes, UserBytes{
-		Addr: binary.LittleEndian.Uint64(it.Data),
-		Data: append([]byte(nil), it.Data[8:]...),
-	})
-}
 
 // MappingAt returns the executable mapping that holds addr.
 func (t *Task) MappingAt(addr uint64) (*Mapping, bool) { return FindMapping(t.Mappings, addr) }
