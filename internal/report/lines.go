@@ -17,6 +17,7 @@ type lines struct {
 	held  string // the last line of the first screen, in case nothing follows
 	color string // of the lines that follow; "" for none
 	err   error
+	room  room
 }
 
 // ANSI colours.
@@ -27,7 +28,7 @@ const (
 )
 
 func newLines(w io.Writer, o Options) *lines {
-	return &lines{w: bufio.NewWriter(w), o: o}
+	return &lines{w: bufio.NewWriter(w), o: o, room: room{most: o.MaxBytes}}
 }
 
 // line writes one line, cut to the width.
@@ -74,6 +75,7 @@ func (l *lines) write(s string) {
 	if l.err != nil {
 		return
 	}
+	l.room.used += int64(len(s)) + 1
 	if _, err := l.w.WriteString(s); err != nil {
 		l.err = err
 		return
