@@ -113,6 +113,9 @@ func parseDefinition(b []byte) (Spec, error) {
 	if count > uint64(len(b)-definitionHead)/definitionField {
 		return Spec{}, fmt.Errorf("%d fields in %d bytes", count, len(b))
 	}
+	if count > maxFields {
+		return Spec{}, fmt.Errorf("%d fields, at most %d", count, maxFields)
+	}
 	name := cString(b[8 : definitionHead-1])
 	s := Spec{Type: Type(binary.LittleEndian.Uint32(b)), Name: name, Key: name, Kind: KindStruct, InFile: true}
 	s.Fields = make([]Field, 0, count)

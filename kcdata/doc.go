@@ -79,7 +79,10 @@
 //	K11 What Compress wrote, Unwrap and others' zlib and zstd give back.
 //	K12 The text form holds the whole buffer.
 //	K13 Every Apple file decodes as Apple's own decoder prints it.
-//	K14 Of a file of ours Apple's decoder reads what we read: each type of ours is
+//	K14 A snapshot is decoded within a budget in proportion to its file; where it is
+//	    spent the file ends, as one that was cut. Else a page of bytes takes all
+//	    memory.
+//	K15 Of a file of ours Apple's decoder reads what we read: each type of ours is
 //	    defined once, before its items, whatever their length, and nothing that
 //	    stands beside its like is lost. Else the file describes itself wrongly.
 package kcdata

@@ -2,9 +2,10 @@ package kcdata
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
-	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -60,6 +61,7 @@ const (
 // at most limit bytes and at most maxRatio times those of data, beyond the first
 // few MiB; else the error is ErrTooLarge. Plain data is returned as it is. Other errors:
 // ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError.
+// With an error plain is what could be unpacked until then, nil where that is nothing.
 // The content is not checked: NewReader and Items do that.
 func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 	if len(data) < 4 {
@@ -77,7 +79,7 @@ func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 	case !Type(magic).IsMagic():
 		return nil, EnvelopeNone, badf(0, ErrBadMagic, "magic %#x", magic)
 	case int64(len(data)) > limit:
-		return nil, EnvelopeNone, badf(0, ErrTooLarge, "%d bytes, limit %d", len(data), limit)
+		return data[:max(limit, 0)], EnvelopeNone, badf(0, ErrTooLarge, "%d bytes, limit %d", len(data), limit)
 	}
 	return data, EnvelopeNone, nil
 }
@@ -92,22 +94,11 @@ func unwrapZstd(data []byte, limit int64) ([]byte, error) {
 		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}
 	defer r.Close()
-	return readLimited(r, 0, limit)
-}
-
-// readLimited reads all of r, a stream that began at off of the file.
-func readLimited(r io.Reader, off int, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, max(limit, 0)+1))
-	if int64(len(b)) > limit {
-		return nil, badf(off, ErrTooLarge, "stream of more than %d bytes", limit)
+	b, err := readLimited(r, 0, limit, nil)
+	if len(b) == 0 && err != nil {
+		return nil, err
 	}
-	if err == io.ErrUnexpectedEOF {
-		return nil, badf(off, ErrTruncated, "stream ends after %d plain bytes", len(b))
-	}
-	if err != nil {
-		return nil, badf(off, ErrBadStream, "after %d plain bytes: %v", len(b), err)
-	}
-	return b, nil
+	return b, err
 }
 
 // envelopeHeader is what precedes a compressed stream.
@@ -118,39 +109,49 @@ type envelopeHeader struct {
 	stream                       int    // where the stream begins
 }
 
+// unwrapCompressed takes a stream that lacks its end, or its end marker, for one
+// that was cut: what is there comes out.
 func unwrapCompressed(data []byte, limit int64) ([]byte, error) {
 	h, err := parseEnvelope(data)
 	if err != nil {
 		return nil, err
 	}
-	rest := uint64(len(data) - h.stream)
-	if h.compressed > rest || rest-h.compressed < headerSize {
-		return nil, badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, rest)
-	}
-	end := h.stream + int(h.compressed)
-	if t := header(data[end:]).typ; t != BufferEnd {
-		return nil, badf(end, ErrBadStream, "type %#x where the end marker should be", uint32(t))
-	}
 	if limit < 2*headerSize || h.plain > uint64(limit-2*headerSize) {
-		return nil, badf(h.stream, ErrTooLarge, "stream of %d plain bytes, limit %d", h.plain, limit)
+		h.plain, err = uint64(max(limit-2*headerSize, 0)), badf(h.stream, ErrTooLarge, "stream of %d plain bytes, limit %d", h.plain, limit)
 	}
-	body, err := inflate(data[h.stream:end], h)
-	if err != nil {
-		return nil, err
+	rest := uint64(len(data) - h.stream)
+	cut := h.compressed > rest || rest-h.compressed < headerSize
+	end := h.stream + int(min(h.compressed, rest))
+	if !cut && err == nil {
+		if t := header(data[end:]).typ; t != BufferEnd {
+			return nil, badf(end, ErrBadStream, "type %#x where the end marker should be", uint32(t))
+		}
 	}
-	plain := make([]byte, 0, 3*headerSize+len(body))
-	plain = append(append(plain, h.inner...), body...)
-	plain = append(plain, make([]byte, padOf(len(body))+headerSize)...)
-	binary.LittleEndian.PutUint32(plain[len(plain)-headerSize:], uint32(BufferEnd))
-	return plain, nil
+	plain, bad := inflate(data[h.stream:end], h)
+	switch {
+	case err != nil:
+	case cut:
+		err = badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, rest)
+	default:
+		err = bad
+	}
+	if len(plain) == 0 {
+		return nil, cmp.Or(err, bad)
+	}
+	if err == nil {
+		plain = append(plain, make([]byte, padOf(len(plain))+headerSize)...)
+		binary.LittleEndian.PutUint32(plain[len(plain)-headerSize:], uint32(BufferEnd))
+	}
+	return plain, err
 }
 
+// inflate gives the begin marker and what is behind it; nil where nothing is.
 func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if h.algorithm == algorithmNone {
 		if h.plain != h.compressed {
 			return nil, badf(h.stream, ErrBadSize, "%d stored bytes are said to be %d", h.compressed, h.plain)
 		}
-		return stream, nil
+		return append(slices.Clone(h.inner), stream...), nil
 	}
 	if h.plain/maxDeflate > h.compressed {
 		return nil, badf(h.stream, ErrBadSize, "%d bytes cannot hold %d", h.compressed, h.plain)
@@ -160,14 +161,12 @@ func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if err != nil {
 		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	b, err := readLimited(z, h.stream, int64(h.plain))
-	if err != nil {
-		return nil, err
+	b, err := readLimited(z, h.stream, int64(h.plain), slices.Clone(h.inner))
+	n := len(b) - len(h.inner)
+	if err == nil && (uint64(n) != h.plain || src.Len() != 0) {
+		err = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", n, h.plain, src.Len())
 	}
-	if uint64(len(b)) != h.plain || src.Len() != 0 {
-		return nil, badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", len(b), h.plain, src.Len())
-	}
-	return b, nil
+	return b, err
 }
 
 // parseEnvelope reads the items up to the begin marker of the inner buffer.

@@ -93,7 +93,7 @@ func FuzzUnwrap(f *testing.F) {
 		var err error
 		testheap.Bound(t, 32<<20, fmt.Sprintf("a file of %d bytes", len(b)), func() { plain, env, err = Unwrap(b, limit) })
 		mustBeFormat(t, err)
-		if err != nil && plain != nil {
+		if err == nil && plain == nil || plain != nil && len(plain) == 0 {
 			t.Fatalf("%v and %d bytes", err, len(plain))
 		}
 		if len(plain) > limit {

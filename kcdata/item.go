@@ -97,10 +97,14 @@ var descMin = [...]int{
 
 // cString is the text of b up to its first NUL.
 func cString(b []byte) string {
+	return string(untilNUL(b))
+}
+
+func untilNUL(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
+		return b[:i]
 	}
-	return string(b)
+	return b
 }
 
 // padOf is the padding behind n bytes.

@@ -15,6 +15,7 @@ type Reader struct {
 	magic  Type
 	first  int           // offset of the first item behind the begin marker
 	inFile map[Type]Spec // only modified by Items; nil until a definition is met
+	fields int           // of the types in inFile, each counted as one more
 }
 
 // NewReader checks the begin marker of plain, which must not be compressed (see
@@ -70,6 +71,7 @@ func (r *Reader) Items() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walk{r: r, off: r.first}
 		clear(r.inFile)
+		r.fields = 0
 		for {
 			it, err := w.next()
 			if err != nil {
@@ -187,6 +189,12 @@ func (w *walk) learn(it *Item) error {
 	}
 	if w.r.inFile == nil {
 		w.r.inFile = make(map[Type]Spec)
+	}
+	if old, again := w.r.inFile[s.Type]; again {
+		w.r.fields -= 1 + len(old.Fields)
+	}
+	if w.r.fields += 1 + len(s.Fields); w.r.fields > maxDefinedFields {
+		return badf(it.Offset, ErrTooLarge, "definitions of more than %d types and fields", maxDefinedFields)
 	}
 	w.r.inFile[s.Type] = s
 	return nil

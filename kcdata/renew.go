@@ -88,9 +88,10 @@ func (s Spec) definedBy(payload []byte) bool {
 
 // renewed is the content of an old item in today's form.
 func renewed(it Item) []byte {
-	pieces, ok := it.UserBytes()
-	if it.Type != TypeLinuxUserBytes || !ok {
-		return it.Data
+	if it.Type == TypeLinuxUserBytes {
+		for u := range it.UserBytes() {
+			return u.Append(nil)
+		}
 	}
-	return pieces[0].Append(nil)
+	return it.Data
 }

@@ -11,7 +11,7 @@ func (p *snapshotParser) topItem(it Item) {
 		return
 	}
 	if dst := s.stringField(of); dst != nil {
-		*dst = cString(it.Data)
+		*dst = p.text(it, maxText)
 		return
 	}
 	switch of {
@@ -20,13 +20,11 @@ func (p *snapshotParser) topItem(it Item) {
 	case TypeLinuxCapture:
 		s.HasCapture = p.record(it, &s.Capture)
 	case TypeLinuxKernelBuild:
-		s.KernelBuild = append([]byte(nil), it.Data...)
+		s.KernelBuild = append([]byte(nil), it.Data[:min(len(it.Data), maxBuildID)]...)
 	case TypeLinuxStrings:
 		p.strings = it.Data
 	case TypeLinuxWarning:
-		for _, text := range texts(it.Data) {
-			s.Warnings = append(s.Warnings, splitWarning(text))
-		}
+		p.warning(it)
 	case TypeKernPageSize:
 		if len(it.Data) >= 4 {
 			s.PageSize = binary.LittleEndian.Uint32(it.Data)
@@ -124,17 +122,17 @@ func (p *snapshotParser) taskItem(it Item) {
 	case TypeLinuxTaskExe:
 		optional(p, it, &t.Exe)
 	case TypeCrashProcPath, TypeLinuxExePath:
-		t.ExePath = cString(it.Data)
+		t.ExePath = p.text(it, maxText)
 	case TypeLinuxCmdline:
-		t.Cmdline = splitCmdline(it.Data)
+		t.Cmdline = p.cmdline(it.Data)
 	case TypeLinuxCgroupPath:
-		t.Cgroup = cString(it.Data)
+		t.Cgroup = p.text(it, maxText)
 	case TypeLinuxEnrichFailed:
-		t.EnrichFailed = append(t.EnrichFailed, texts(it.Data)...)
+		p.notRead(it)
 	case TypeLatencyInfoTask:
 		optional(p, it, &t.Latency)
 	case TypeLinuxPerfMap:
-		t.PerfMap = cString(it.Data)
+		t.PerfMap = p.text(it, maxText)
 	case TypeLinuxCmdlineSeen:
 		p.user.cmdline = it.Data
 	case TypeLinuxMapName:
@@ -160,9 +158,9 @@ func (p *snapshotParser) threadItem(it Item) {
 	case TypeThreadSnapshot:
 		t.HasSnapshot = p.record(it, &t.Snapshot)
 	case TypeThreadName:
-		t.Name = cString(it.Data)
+		t.Name = p.text(it, maxText)
 	case TypeLinuxWchan:
-		t.Wchan = cString(it.Data)
+		t.Wchan = p.text(it, maxText)
 	case TypeCPUTimes:
 		optional(p, it, &t.Times)
 	case TypeLinuxThread:
@@ -182,7 +180,9 @@ func (p *snapshotParser) threadItem(it Item) {
 	case TypeLinuxUserWalk:
 		optional(p, it, &t.UserWalk)
 	case TypeLinuxUserHow:
-		t.UserHow = append([]byte(nil), it.Data...)
+		if p.take(int64(len(it.Data)), "item %#x, %d bytes", uint32(it.Type), len(it.Data)) {
+			t.UserHow = append([]byte(nil), it.Data...)
+		}
 	case TypeLinuxUserBytes:
 		p.userBytes(it)
 	case TypeArray:
@@ -193,11 +193,11 @@ func (p *snapshotParser) threadItem(it Item) {
 func (p *snapshotParser) threadArray(it Item) {
 	switch arrayElem(it) {
 	case TypeKernStackLR64:
-		p.addresses(it, &p.thread.Kernel)
+		p.addresses(it, &p.thread.Kernel, p.kernel, kernelPlaceCost)
 	case TypeUserStackLR64:
-		p.addresses(it, &p.thread.User)
+		p.addresses(it, &p.thread.User, p.user.places, userPlaceCost)
 	case TypeLinuxRegisters:
-		p.addresses(it, &p.thread.Registers)
+		p.addresses(it, &p.thread.Registers, nil, 0)
 	case TypeLinuxThreadNS:
 		array(p, it, &p.thread.NS)
 	case TypeLinuxUserChain:

@@ -1,10 +1,9 @@
 package kcdata
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"strings"
+	"unsafe"
 )
 
 // ParseSnapshot decodes a plain (see Unwrap) stackshot.
@@ -14,6 +13,12 @@ import (
 // breaks off returns what came before the break together with the reader's
 // *FormatError; only bytes that do not begin as a stackshot return nil.
 func ParseSnapshot(plain []byte) (*Snapshot, error) {
+	return ParseSnapshotWithin(plain, Memory(int64(len(plain))))
+}
+
+// ParseSnapshotWithin is ParseSnapshot for a file whose content may take at most
+// memory bytes (see Memory); one that goes beyond ends there, with ErrTooLarge.
+func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	r, err := NewReader(plain)
 	if err != nil {
 		return nil, err
@@ -24,18 +29,28 @@ func ParseSnapshot(plain []byte) (*Snapshot, error) {
 	}
 	p := snapshotParser{
 		s:     &Snapshot{Delta: magic == MagicDeltaStackshot},
-		tasks: make(map[uint64]bool), threads: make(map[uint64]uint64),
+		tasks: make(map[uint64]bool), threads: make(map[uint64]uint64), kernel: make(map[uint64]struct{}),
+		left: memory, memory: memory,
 	}
+	var broken error
 	for it, err := range r.Items() {
 		if err != nil {
-			p.finish()
-			p.problem("the file breaks off: %v", err)
-			return p.s, err
+			broken = err
+			break
 		}
-		p.item(it)
+		p.at = it.Offset
+		if p.item(it); p.broken != nil {
+			break
+		}
 	}
 	p.finish()
-	return p.s, nil
+	if broken == nil {
+		broken = p.broken
+	}
+	if broken != nil {
+		p.note("the file breaks off: %v", broken)
+	}
+	return p.s, broken
 }
 
 // maxProblems bounds Problems: a hostile file is one problem, not a million.
@@ -51,6 +66,12 @@ type snapshotParser struct {
 	threads map[uint64]uint64 // thread ids seen, to their task
 	dropped int               // problems beyond maxProblems
 
+	memory, left int64               // the budget, and what is left of it
+	at           int                 // offset of the item
+	broken       error               // the budget is spent
+	kernel       map[uint64]struct{} // addresses of kernel stacks
+	warnings     int                 // beyond maxWarnings
+
 	// Symbols and modules point into a string table that may come later.
 	symbols []LinuxSymbol
 	modules []LinuxModule
@@ -64,19 +85,56 @@ func (p *snapshotParser) problem(format string, args ...any) {
 		p.dropped++
 		return
 	}
+	p.note(format, args...)
+}
+
+// note is problem where there is room for one more.
+func (p *snapshotParser) note(format string, args ...any) {
 	p.s.Problems = append(p.s.Problems, fmt.Sprintf(format, args...))
 }
 
+// finish makes what waited for the end: names, of what there is, even where the
+// budget is spent.
 func (p *snapshotParser) finish() {
+	broken := p.broken
+	if broken != nil {
+		p.broken, p.left = nil, p.memory/8
+	}
 	p.closeTask() // of a file that breaks off
-	p.s.Symbols = NewSymbolTable(p.symbols, p.strings)
-	text := stringTable(p.strings)
-	for _, m := range p.modules {
-		p.s.Modules = append(p.s.Modules, m.module(text))
+	p.table()
+	if broken != nil {
+		p.broken = broken
+	}
+	if p.warnings > 0 {
+		p.problem("%d warnings more than the %d that are kept", p.warnings, maxWarnings)
 	}
 	if p.dropped > 0 {
-		p.s.Problems = append(p.s.Problems, fmt.Sprintf("%d more problems", p.dropped))
+		p.note("%d more problems", p.dropped)
 	}
+}
+
+// table makes the symbols and modules.
+func (p *snapshotParser) table() {
+	text := p.stringTable(p.strings)
+	n := p.afford(len(p.symbols), "symbols", func(i int) int64 {
+		r := &p.symbols[i]
+		return textCost * int64(len(text.at(r.Name, maxTableString))+len(text.at(r.Module, maxTableString)))
+	})
+	p.s.Symbols = newSymbolTable(p.symbols[:n], text)
+	n = p.afford(len(p.modules), "modules", func(i int) int64 {
+		return textCost * int64(len(text.at(p.modules[i].Name, maxTableString)))
+	})
+	for _, m := range p.modules[:n] {
+		p.s.Modules = append(p.s.Modules, m.module(text))
+	}
+}
+
+// stringTable copies a string table.
+func (p *snapshotParser) stringTable(b []byte) stringTable {
+	if !p.take(int64(len(b)), "a string table of %d bytes", len(b)) {
+		return ""
+	}
+	return stringTable(b)
 }
 
 func (m *LinuxModule) module(text stringTable) Module {
@@ -116,14 +174,20 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 			p.problem("task %d is in the file more than once", id)
 		}
 		p.tasks[id] = true
+		if !p.take(taskCost, "task %d", id) {
+			return
+		}
 		p.task = &Task{ID: id, Transitioning: t == TypeTransitioningTask}
-		p.user = userParser{}
+		p.user = userParser{places: make(map[uint64]struct{})}
 		p.s.Tasks = append(p.s.Tasks, p.task)
 	case len(p.open) == 1 && p.task != nil && t == TypeThread:
 		if first, dup := p.threads[id]; dup {
 			p.problem("thread %d of task %d is in the file already, in task %d", id, p.task.ID, first)
 		} else {
 			p.threads[id] = p.task.ID
+		}
+		if !p.take(threadCost, "thread %d", id) {
+			return
 		}
 		p.thread = &Thread{ID: id}
 		p.task.Threads = append(p.task.Threads, p.thread)
@@ -172,62 +236,9 @@ func (p *snapshotParser) record(it Item, v any) bool {
 // optional decodes a struct item for a field that is nil where it is absent.
 func optional[T any](p *snapshotParser, it Item, dst **T) {
 	v := new(T)
-	if p.record(it, v) {
+	if p.take(int64(unsafe.Sizeof(*v)), "item %#x", uint32(it.Type)) && p.record(it, v) {
 		*dst = v
 	}
-}
-
-// minElem is the shortest array element that is decoded. It bounds what a
-// small array of tiny elements can grow to in memory; no version of any
-// record is shorter.
-const minElem = 4
-
-// array appends an array's elements to dst.
-func array[T any](p *snapshotParser, it Item, dst *[]T) {
-	elem, size, count := it.Elem()
-	if count > 0 && size < minElem {
-		p.problem("array of %#x in %s: elements of %d bytes", uint32(elem), p.where(), size)
-		return
-	}
-	for i := range count {
-		var v T
-		if err := Unmarshal(it.Data[i*size:(i+1)*size], &v); err != nil {
-			p.problem("array of %#x in %s, element %d: %v", uint32(elem), p.where(), i, err)
-			return
-		}
-		*dst = append(*dst, v)
-	}
-}
-
-func arrayElem(it Item) Type {
-	t, _, _ := it.Elem()
-	return t
-}
-
-// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
-// frame may have a name of 4 KiB, which reports repeat.
-const maxStack = 4096
-
-// addresses appends an array of u64.
-func (p *snapshotParser) addresses(it Item, dst *[]uint64) {
-	elem, size, count := it.Elem()
-	if count > 0 && size != 8 {
-		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
-		return
-	}
-	if room := max(maxStack-len(*dst), 0); count > room {
-		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
-		count = room
-	}
-	for i := range count {
-		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))
-	}
-}
-
-// texts takes NUL-terminated texts apart: an item holds one, but a decoder that joins
-// the arrays of one type gives several.
-func texts(b []byte) []string {
-	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
 }
 
 // splitWarning takes "code: text" apart; a code is one word.

@@ -30,8 +30,11 @@ type symbolEntry struct {
 // string table, are left out: such an address is simply not known. Of two
 // records for one address the first wins.
 func NewSymbolTable(records []LinuxSymbol, strs []byte) *SymbolTable {
+	return newSymbolTable(records, stringTable(strs))
+}
+
+func newSymbolTable(records []LinuxSymbol, text stringTable) *SymbolTable {
 	t := &SymbolTable{entries: make([]symbolEntry, 0, len(records))}
-	text := stringTable(strs)
 	for _, r := range records {
 		name := text.at(r.Name, maxTableString)
 		if name == "" {

@@ -1,9 +1,9 @@
 package kcdata
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 )
 
@@ -70,8 +70,10 @@ func (t *Thread) UserPlace(i int) UserPlace {
 // UserSymbolTable names places of one task's user stacks. It is constant after it
 // was made.
 type UserSymbolTable struct {
-	keys  []userKey // ascending
-	funcs [][]UserFunction
+	keys    []userKey // ascending
+	funcs   [][]UserFunction
+	most    int // functions of one place
+	dropped int // functions beyond maxInlined of one place
 }
 
 type userKey struct {
@@ -93,12 +95,16 @@ func keyOf(r *LinuxUserSymbol) userKey {
 
 // NewUserSymbolTable builds the table of a task's records over its string table.
 // The records of one place keep their order, innermost function first; one
-// without a name is left out unless it names a module.
+// without a name is left out unless it names a module, and so is one behind the
+// first maxInlined of its place.
 func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable {
+	return newUserSymbolTable(records, stringTable(strs))
+}
+
+func newUserSymbolTable(records []LinuxUserSymbol, text stringTable) *UserSymbolTable {
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return keyOf(&a).compare(keyOf(&b)) })
 	t := &UserSymbolTable{}
-	text := stringTable(strs)
 	for _, r := range sorted {
 		f := UserFunction{
 			Name: text.at(r.Name, maxUserString), Module: text.at(r.Module, maxUserString),
@@ -111,7 +117,12 @@ func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable
 			t.keys, t.funcs = append(t.keys, keyOf(&r)), append(t.funcs, nil)
 		}
 		last := &t.funcs[len(t.funcs)-1]
+		if len(*last) == maxInlined {
+			t.dropped++
+			continue
+		}
 		*last = append(*last, f)
+		t.most = max(t.most, len(*last))
 	}
 	return t
 }
@@ -142,95 +153,26 @@ func (t *UserSymbolTable) Len() int {
 // as long as a path.
 const maxUserString = 4096
 
-// userParser keeps what of a task points into a string table that may come later.
-type userParser struct {
-	mappings []LinuxMapping
-	names    map[int]string // of mappings, by index: those from the window
-	cmdline  []byte         // from the window
-	symbols  []LinuxUserSymbol
-	strings  []byte
-}
-
-// closeTask ends the open task, if there is one.
-func (p *snapshotParser) closeTask() {
-	if p.task == nil {
-		return
-	}
-	text := stringTable(p.user.strings)
-	outside := slices.ContainsFunc(p.user.mappings, func(m LinuxMapping) bool { return m.Flags&MappingInWindow == 0 })
-	for i, m := range p.user.mappings {
-		if outside && m.Flags&MappingInWindow != 0 {
-			continue // /proc answered after all, and knows whole paths
-		}
-		out := m.mapping(text)
-		if name := p.user.names[i]; name != "" {
-			out.Path = name
-		}
-		p.task.Mappings = append(p.task.Mappings, out)
-	}
-	if p.task.Cmdline == nil { // /proc's is whole
-		p.task.Cmdline = splitCmdline(p.user.cmdline)
-	}
-	if len(p.user.symbols) > 0 {
-		p.task.UserSymbols = NewUserSymbolTable(p.user.symbols, p.user.strings)
-	}
-	p.task = nil
-}
-
-func (m *LinuxMapping) mapping(text stringTable) Mapping {
-	out := Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString)}
-	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
-		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
-	}
-	return out
-}
-
-// mapName files the path of the mapping before it.
-func (p *snapshotParser) mapName(it Item) {
-	i := len(p.user.mappings) - 1
-	if i < 0 {
-		p.problem("item %#x in %s: there is no mapping before it", uint32(it.Of()), p.where())
-		return
-	}
-	if p.user.names == nil {
-		p.user.names = make(map[int]string)
-	}
-	p.user.names[i] = cString(it.Data)
-}
-
-// userBytes files pieces of a stack.
-func (p *snapshotParser) userBytes(it Item) {
-	pieces, ok := it.UserBytes()
-	if !ok {
-		p.problem("item %#x in %s: %d bytes are no pieces of a stack", uint32(it.Of()), p.where(), len(it.Data))
-	}
-	for _, u := range pieces {
-		u.Data = bytes.Clone(u.Data)
-		p.thread.UserBytes = append(p.thread.UserBytes, u)
-	}
-}
-
 // UserBytes are the pieces of stack in a LINUX_USER_BYTES item, within its Data: as
-// many as are whole, and ok if that is all. The plain item of old files is one piece
-// that says no length.
-func (it Item) UserBytes() (pieces []UserBytes, ok bool) {
-	b := it.Data
-	if it.Type != TypeArray {
-		if len(b) < 8 {
-			return nil, false
-		}
-		return []UserBytes{{binary.LittleEndian.Uint64(b), b[8:]}}, true
+// many as are whole, each with the number of bytes behind it, which is 0 at the end.
+// The plain item of old files is one piece that says no length.
+func (it Item) UserBytes() iter.Seq2[UserBytes, int] {
+	head, lengths := 8, it.Type == TypeArray
+	if lengths {
+		head = 16
 	}
-	const head = 16
-	for len(b) >= head {
-		addr, n := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-		if b = b[head:]; n > uint64(len(b)) {
-			return pieces, false
+	return func(yield func(UserBytes, int) bool) {
+		for b := it.Data; len(b) >= head; {
+			addr, n := binary.LittleEndian.Uint64(b), uint64(len(b)-head)
+			if lengths {
+				n = binary.LittleEndian.Uint64(b[8:])
+			}
+			if b = b[head:]; n > uint64(len(b)) || !yield(UserBytes{addr, b[:n:n]}, len(b)-int(n)) {
+				return
+			}
+			b = b[n:]
 		}
-		pieces = append(pieces, UserBytes{addr, b[:n:n]})
-		b = b[n:]
 	}
-	return pieces, len(b) == 0
 }
 
 // MappingAt returns the executable mapping that holds addr.

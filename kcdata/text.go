@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -23,10 +24,16 @@ import (
 // shown is zero, so the lines hold the whole buffer: a payload is laid down by
 // its lines, whatever the type. Containers and nested buffers are indented.
 //
+// A string or bytes of more than 64 KiB are on several lines.
+//
 // A damaged buffer is written as far as it is sound, then the error is returned.
-func Text(w io.Writer, plain []byte) error {
+func Text(w io.Writer, plain []byte) error { return TextWithin(w, plain, math.MaxInt64) }
+
+// TextWithin is Text of about most bytes: where there would be more it ends, with
+// ErrTooLarge at the item that is not written to its end.
+func TextWithin(w io.Writer, plain []byte, most int64) error {
 	b := bufio.NewWriter(w)
-	t := &textWriter{w: b}
+	t := &textWriter{w: b, most: most, left: most}
 	err := t.buffer(plain, 0, 0)
 	if ferr := b.Flush(); err == nil {
 		err = ferr
@@ -40,6 +47,8 @@ type textWriter struct {
 	r      *Reader
 	indent int
 	line   []byte // of the payload line under construction
+	most   int64  // bytes that may be written
+	left   int64  // of these
 }
 
 // buffer writes plain, which begins at base of the file.
@@ -67,7 +76,9 @@ func (t *textWriter) buffer(plain []byte, base, nested int) error {
 			return nil
 		}
 		t.indent = indent + 1 + it.Depth
-		t.item(it, base, nested)
+		if t.item(it, base, nested); t.left < 0 {
+			return badf(base+it.Offset, ErrTooLarge, "text of more than %d bytes, %d bytes of the file are left", t.most, len(plain)-it.Offset)
+		}
 	}
 }
 
@@ -81,10 +92,18 @@ func (t *textWriter) head(off int, h itemHeader, note string) {
 	if h.typ.isCompactArray() {
 		s.Name = "ARRAY"
 	}
-	fmt.Fprintf(t.w, "@%08x %s type=%#x size=%d flags=%#x%s\n", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
+	n, _ := fmt.Fprintf(t.w, "@%08x %s type=%#x size=%d flags=%#x%s\n", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
+	t.left -= int64(n)
+}
+
+// write writes the payload line under construction.
+func (t *textWriter) write() {
+	t.left -= int64(len(t.line))
+	t.w.Write(t.line)
 }
 
 func (t *textWriter) pad() {
+	t.left -= int64(2 * t.indent)
 	for range t.indent {
 		t.w.WriteString("  ")
 	}
@@ -152,10 +171,10 @@ func (t *textWriter) array(it Item) int {
 		if !isText {
 			return 0 // hex is shorter
 		}
-		return t.fields([]Field{{Elem: ElemChar, Count: count}}, it.Data, 0, "")
+		return t.fields(pieces(Field{Elem: ElemChar, Count: count}), it.Data, 0, "")
 	}
 	fields := linesOf(s, size)
-	for i := range count {
+	for i := 0; i < count && t.left >= 0; i++ {
 		at := i * size
 		done := t.fields(fields, it.Data[at:at+size], at, "["+strconv.Itoa(i)+"]")
 		t.hex("["+strconv.Itoa(i)+"]", it.Data[at+done:at+size], at+done)
@@ -166,7 +185,7 @@ func (t *textWriter) array(it Item) int {
 // nested writes a nested buffer as items if it is sound, else leaves it to hex.
 func (t *textWriter) nested(it Item, base, nested int) int {
 	n, err := Check(it.Data)
-	if err != nil || t.buffer(it.Data, base+it.Offset+headerSize, nested+1) != nil {
+	if err != nil || t.buffer(it.Data, base+it.Offset+headerSize, nested+1) != nil && t.left >= 0 {
 		return 0
 	}
 	return n
@@ -178,58 +197,4 @@ func (t *textWriter) payload(it Item) int {
 	}
 	s, _ := t.r.Spec(it.Type)
 	return t.fields(linesOf(s, len(it.Data)), it.Data, 0, "")
-}
-
-// linesOf gives the fields to show of a payload of size bytes: for a scalar or
-// a string one without a name.
-func linesOf(s Spec, size int) []Field {
-	switch e := s.Kind.elem(); {
-	case s.Kind == KindStruct:
-		return s.FieldsFor(size)
-	case s.Kind == KindString && size > 0:
-		return []Field{{Elem: ElemChar, Count: size}}
-	case e != 0 && size >= e.Size():
-		return []Field{{Elem: e}}
-	}
-	return nil
-}
-
-func descFields(t Type, size int) []Field {
-	v := Field{Name: "value", Offset: descName, Elem: ElemUint8, Count: size}
-	switch t {
-	case TypeStringDesc:
-		v.Elem = ElemChar
-	case TypeUint32Desc:
-		v.Elem, v.Count = ElemUint32, 0
-	case TypeUint64Desc:
-		v.Elem, v.Count = ElemUint64, 0
-	case TypeInt32Desc:
-		v.Elem, v.Count = ElemInt32, 0
-	case TypeInt64Desc:
-		v.Elem, v.Count = ElemInt64, 0
-	}
-	fields := []Field{{Name: "name", Elem: ElemChar, Count: descName}, v}
-	if size == 0 {
-		return fields[:1] // BINDATA_DESC without data
-	}
-	return fields
-}
-
-// definitionFields describes a definition's payload, which the walk has checked.
-func definitionFields(b []byte) []Field {
-	out := []Field{
-		{Name: "type", Elem: ElemUint32},
-		{Name: "count", Elem: ElemUint32, Offset: 4},
-		{Name: "name", Elem: ElemChar, Offset: 8, Count: descName},
-	}
-	for i, n := 0, int(getElem(b[4:], ElemUint32)); i < n; i++ {
-		at := definitionHead + i*definitionField
-		out = append(out,
-			Field{Name: "flags", Elem: ElemUint8, Offset: at},
-			Field{Name: "element", Elem: ElemUint8, Offset: at + 1},
-			Field{Name: "offset", Elem: ElemUint16, Offset: at + 2},
-			Field{Name: "size", Elem: ElemUint32, Offset: at + 4},
-			Field{Name: "name", Elem: ElemChar, Offset: at + 8, Count: descName})
-	}
-	return out
 }

@@ -19,6 +19,9 @@ const hexFrom = 1 << 48
 func (t *textWriter) fields(fields []Field, b []byte, base int, prefix string) int {
 	done := 0
 	for _, f := range fields {
+		if t.left < 0 {
+			break
+		}
 		t.hex("gap", b[done:f.Offset], base+done)
 		t.field(f, b[f.Offset:f.End()], base+f.Offset, prefix)
 		done = f.End()
@@ -41,9 +44,8 @@ func (t *textWriter) field(f Field, b []byte, off int, prefix string) {
 	l = append(l, fieldLabel(prefix, f.Name)...)
 	l = append(l, " ="...)
 	l = appendValue(l, f, b)
-	l = append(l, '\n')
-	t.w.Write(l)
-	t.line = l
+	t.line = append(l, '\n')
+	t.write()
 }
 
 func fieldLabel(prefix, name string) string {
@@ -82,7 +84,7 @@ func appendValue(l []byte, f Field, b []byte) []byte {
 
 // hex writes b, which stands at off of the payload, where it is not all zero.
 func (t *textWriter) hex(name string, b []byte, off int) {
-	for len(b) > 0 {
+	for len(b) > 0 && t.left >= 0 {
 		n := min(len(b), hexLine)
 		if !allZero(b[:n]) {
 			t.pad()
@@ -94,9 +96,8 @@ func (t *textWriter) hex(name string, b []byte, off int) {
 			l = append(l, name...)
 			l = append(l, " = "...)
 			l = hex.AppendEncode(l, b[:n])
-			l = append(l, '\n')
-			t.w.Write(l)
-			t.line = l
+			t.line = append(l, '\n')
+			t.write()
 		}
 		b, off = b[n:], off+n
 	}

@@ -221,3 +221,37 @@ func ExampleText() {
 	//     +0 hex[16] rest = 01020000000000000000000000000000
 	// @000000a0 BUFFER_END type=0xf19158ed size=0 flags=0x0
 }
+
+// What is too long for a line is on several, and the way back is the same.
+func TestTextLongStrings(t *testing.T) {
+	long := bytes.Repeat([]byte("a\x01"), maxLine)
+	w := NewWriter(make([]byte, 1<<20))
+	desc := append(append([]byte("name"), make([]byte, descName-4)...), long...)
+	for _, err := range []error{
+		w.Begin(MagicStackshot), w.Bytes(TypeLinuxHostname, long), w.Bytes(TypeStringDesc, desc), w.Bytes(TypeBytesDesc, desc), w.End(),
+	} {
+		ok(t, err)
+	}
+	for line := range strings.Lines(textRoundTrip(t, w.Written())) {
+		if len(line) > 5*maxLine {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+}
+
+// Text ends where it may be no longer, and says where that is.
+func TestTextWithin(t *testing.T) {
+	plain := rich(t)
+	var whole bytes.Buffer
+	ok(t, Text(&whole, plain))
+	for most := 0; most < whole.Len(); most += 97 {
+		var b bytes.Buffer
+		err := TextWithin(&b, plain, int64(most))
+		if wantFormat(t, err, ErrTooLarge); !bytes.HasPrefix(whole.Bytes(), b.Bytes()) && most > 0 {
+			t.Fatalf("with %d bytes it is not the beginning of the whole", most)
+		}
+		if b.Len() < most-1 && b.Len() < whole.Len() {
+			t.Fatalf("%d bytes, of %d that there may be", b.Len(), most)
+		}
+	}
+}

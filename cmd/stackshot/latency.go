@@ -89,13 +89,13 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 func readSnapshot(name string) (*kcdata.Snapshot, error) {
 	done := progress(false, "reading "+name)
 	defer done()
-	plain, err := readFile(name)
+	c, err := readFile(name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := kcdata.ParseSnapshot(plain)
+	s, err := c.snapshot()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -59,6 +59,7 @@ type outcome struct {
 	code           int
 	stdout, stderr string
 	took           time.Duration
+	peak           int64 // bytes that it, or a process that it waited for, held at most
 }
 
 // invocation is a run to be made; bend changes it before it starts.
@@ -108,7 +109,7 @@ func (i invocation) once(t *testing.T, args ...string) outcome {
 	}
 	began := time.Now()
 	err := cmd.Run()
-	o := outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(began)}
+	o := outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(began), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%v: %v", args, err)

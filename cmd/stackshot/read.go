@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -15,17 +17,78 @@ import (
 // all memory.
 const maxPlain = 1 << 30
 
-// readFile reads and unpacks a snapshot; "-" is standard input.
-func readFile(name string) ([]byte, error) {
+// What a file makes a command hold is in proportion to its size on the disk: of
+// kcdata.Memory and what is here, 512 MiB for a file of 64 KiB.
+const (
+	baseHeap      = 320 << 20 // from where on garbage is collected at once
+	heapPerByte   = 1 << 10   // beyond that, for each byte of the file
+	baseOutput    = 64 << 20  // bytes of a report or a dump
+	outputPerByte = 1 << 10
+)
+
+func maxOutput(packed int64) int64 { return baseOutput + outputPerByte*packed }
+
+// contents is what could be read of a file.
+type contents struct {
+	name   string
+	plain  []byte
+	packed int64 // its size
+	cut    error // what is missing at its end; nil: nothing that was seen yet
+}
+
+// readFile reads and unpacks a file; "-" is standard input. Of one that was cut, or
+// unpacks to too much, it gives what there is. An error names the file: there is
+// nothing.
+func readFile(name string) (*contents, error) {
 	data, err := readAll(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
 	}
+	boundHeap(len(data))
 	plain, _, err := kcdata.Unwrap(data, maxPlain)
-	if err != nil {
+	if plain == nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return plain, nil
+	return &contents{name, plain, int64(len(data)), err}, nil
+}
+
+// boundHeap lets the garbage of a small file not pass for its content. Who sets
+// GOMEMLIMIT knows better.
+func boundHeap(packed int) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(baseHeap + heapPerByte*int64(packed))
+	}
+}
+
+// snapshot decodes c. Of one that breaks off it gives what came before, with the
+// reason; nil where that is nothing.
+func (c *contents) snapshot() (*kcdata.Snapshot, error) {
+	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
+	switch {
+	case nothingRead(err):
+		s = nil
+	case err == nil && c.cut != nil:
+		s.Problems = append(s.Problems, fmt.Sprintf("the file breaks off: %v", c.cut))
+	}
+	return s, c.reason(err)
+}
+
+// reason is why c is not whole: a stream that was cut ends inside an item, too.
+func (c *contents) reason(err error) error {
+	if c.cut != nil && (err == nil || errors.Is(err, kcdata.ErrTruncated)) {
+		err = c.cut
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return nil
+}
+
+// nothingRead reports whether a buffer broke off before its first item's end.
+func nothingRead(err error) bool {
+	const beginMarker = 16
+	var broken *kcdata.FormatError
+	return errors.As(err, &broken) && broken.Offset <= beginMarker
 }
 
 func readAll(name string) ([]byte, error) {
@@ -57,18 +120,30 @@ func dumpCommand() *cobra.Command {
 			if trace {
 				return showTrace(os.Stdout, args[0])
 			}
-			done := progress(false, "reading "+args[0])
-			plain, err := readFile(args[0])
-			done()
-			if err != nil {
-				return err
-			}
-			if err := kcdata.Text(os.Stdout, plain); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return nil
+			return dump(os.Stdout, args[0])
 		},
 	}
 	cmd.Flags().BoolVar(&trace, "trace", false, "show the snapshotter's own last events instead (take --trace keeps them)")
 	return cmd
+}
+
+// dump writes the text form of a file. Of one that breaks off it shows what there
+// is.
+func dump(w io.Writer, name string) error {
+	done := progress(false, "reading "+name)
+	c, err := readFile(name)
+	done()
+	if err != nil {
+		return err
+	}
+	err = kcdata.TextWithin(w, c.plain, maxOutput(c.packed))
+	broken := c.reason(err)
+	var format *kcdata.FormatError
+	switch {
+	case broken == nil:
+		return nil
+	case err == nil || errors.Is(err, kcdata.ErrTooLarge) || errors.As(err, &format) && !nothingRead(err):
+		return &incompleteError{broken}
+	}
+	return broken
 }

@@ -67,8 +67,8 @@ func (r *reporting) check(w io.Writer) error {
 	return nil
 }
 
-// show writes a file's report. Of a plain file that breaks off it shows what
-// there is, and fails.
+// show writes a file's report. Of a file that breaks off it shows what there is, and
+// the error says where that ends.
 func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if err := r.check(w); err != nil {
 		return err
@@ -78,21 +78,29 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 		r.o.Width, r.o.Color = term.Width, term.Color
 	}
 	done := progress(false, "reading "+name)
-	plain, err := readFile(name)
+	c, err := readFile(name)
 	if err != nil {
 		done()
 		return err
 	}
-	s, broken := kcdata.ParseSnapshot(plain)
+	s, broken := c.snapshot()
+	r.o.MaxBytes = maxOutput(c.packed)
+	c.plain = nil // s has all of it
 	done()
-	if s != nil && (broken == nil || len(s.Tasks) > 0) {
-		r.o.Skipped = r.name(ctx, s, false)
-		if err := writers[r.format](w, s, r.o); err != nil {
-			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
-		}
+	if s == nil {
+		return broken
 	}
-	if broken != nil {
-		return fmt.Errorf("%s: %w", name, broken)
+	r.o.Skipped = r.name(ctx, s, false)
+	err = writers[r.format](w, s, r.o)
+	var long *report.CutError
+	switch {
+	case errors.As(err, &long) && broken == nil:
+		return &incompleteError{fmt.Errorf("%s: %w", name, long)}
+	case err != nil && long == nil:
+		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+	case broken != nil:
+		return &incompleteError{fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
+			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread"))}
 	}
 	return nil
 }

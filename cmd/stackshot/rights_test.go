@@ -152,11 +152,11 @@ func checkHas(t *testing.T, s *kcdata.Snapshot, said map[string]bool) {
 
 func parsedFile(t *testing.T, file string) *kcdata.Snapshot {
 	t.Helper()
-	plain, err := readFile(file)
+	in, err := readFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := kcdata.ParseSnapshot(plain)
+	s, err := kcdata.ParseSnapshot(in.plain)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,11 +80,12 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 // where nothing is new. The caller closes it.
 func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symbolize.Tally, error) {
 	var none symbolize.Tally
+	boundHeap(len(data))
 	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
 	if err != nil {
 		return nil, none, err
 	}
-	s, err := kcdata.ParseSnapshot(plain)
+	s, err := kcdata.ParseSnapshotWithin(plain, kcdata.Memory(int64(len(data))))
 	if err != nil {
 		return nil, none, err
 	}

@@ -181,6 +181,9 @@ func (v *view) census() string {
 func (v *view) footer(l *lines) {
 	c := v.counts
 	l.line("")
+	if err := l.room.err(); err != nil {
+		l.words("!! ", "%v", err)
+	}
 	if n := len(v.o.Skipped); n > 0 {
 		l.words("", "files not asked for names: %s", skipped(v.o.Skipped))
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +24,9 @@ const (
 // noStack stands for the frames of a thread that has none.
 const noStack = "[no_stack]"
 
+// leftOutStack stands for all threads behind Options.MaxBytes.
+const leftOutStack = "[left_out]"
+
 // Folded writes the stacks in the form of the flame-graph tools: a line for each
 // distinct stack, the process's name first, then the frames from the outermost to
 // the innermost, separated by semicolons, then a space and the number of
@@ -32,39 +34,80 @@ const noStack = "[no_stack]"
 // with the same Options. Errors are the writer's.
 func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
-	f := folding{ids: map[string]uint32{}}
+	f := newFolding(v)
 	counts := map[string]int{}
 	for _, t := range v.threads() {
-		counts[f.key(v.foldedStack(t))]++
+		counts[f.key(t)]++
 	}
 	b := bufio.NewWriter(w)
+	r := room{most: o.MaxBytes}
 	for _, key := range slices.SortedFunc(maps.Keys(counts), f.compare) {
-		f.write(b, key)
+		if r.full() {
+			r.threads += counts[key]
+			continue
+		}
+		r.used += f.write(b, key)
 		fmt.Fprintf(b, " %d\n", counts[key])
 	}
-	return b.Flush() // with the first error
+	if r.threads > 0 {
+		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.threads)
+	}
+	if err := b.Flush(); err != nil { // the first
+		return err
+	}
+	return r.err()
 }
 
 // folding numbers the names of frames: until it is written, a stack is its frames'
-// numbers. Names may be long, and stacks too.
+// numbers. Names may be long, and stacks too; each is made once.
 type folding struct {
-	names []string
-	ids   map[string]uint32
+	v      *view
+	names  []string
+	ids    map[string]uint32
+	user   map[*userFrame]uint32
+	kernel map[uint64]uint32
+}
+
+func newFolding(v *view) *folding {
+	return &folding{v: v, ids: map[string]uint32{}, user: map[*userFrame]uint32{}, kernel: map[uint64]uint32{}}
 }
 
 const foldedID = 4 // bytes of a number in a key
 
-func (f *folding) key(frames iter.Seq[string]) string {
-	var key []byte
-	for name := range frames {
-		id, ok := f.ids[name]
-		if !ok {
-			id = uint32(len(f.names))
-			f.ids[name], f.names = id, append(f.names, name)
+// key is a thread's line: the process, then the frames, the outermost first.
+func (f *folding) key(t *threadView) string {
+	key := make([]byte, 0, foldedID*(2+len(t.user)+len(t.Kernel)))
+	add := func(id uint32) { key = binary.BigEndian.AppendUint32(key, id) }
+	add(f.id(foldedName(t.comm())))
+	for _, u := range slices.Backward(t.user) {
+		add(once(f.user, u, func() uint32 { return f.id(u.folded()) }))
+	}
+	switch {
+	case t.frames:
+		for _, a := range slices.Backward(t.Kernel) {
+			add(once(f.kernel, a, func() uint32 { return f.id(f.v.foldedKernel(a)) }))
 		}
-		key = binary.BigEndian.AppendUint32(key, id)
+	case len(t.user) == 0:
+		add(f.id(noStack))
 	}
 	return string(key)
+}
+
+func (f *folding) id(name string) uint32 {
+	return once(f.ids, name, func() uint32 {
+		f.names = append(f.names, name)
+		return uint32(len(f.names) - 1)
+	})
+}
+
+// once is what m has of k, made if it has nothing.
+func once[K comparable](m map[K]uint32, k K, value func() uint32) uint32 {
+	v, ok := m[k]
+	if !ok {
+		v = value()
+		m[k] = v
+	}
+	return v
 }
 
 func (f *folding) name(key string) string {
@@ -81,13 +124,15 @@ func (f *folding) compare(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-func (f *folding) write(b *bufio.Writer, key string) {
+func (f *folding) write(b *bufio.Writer, key string) (n int64) {
 	for first := key; key != ""; key = key[foldedID:] {
 		if len(key) < len(first) {
 			b.WriteByte(';')
 		}
 		b.WriteString(f.name(key))
+		n += int64(len(f.name(key))) + 1
 	}
+	return n
 }
 
 // threads are all that are shown, in the order of the report.
@@ -99,31 +144,6 @@ func (v *view) threads() []*threadView {
 		}
 	}
 	return out
-}
-
-// foldedStack gives the names of a thread's line, in their order.
-func (v *view) foldedStack(t *threadView) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !yield(foldedName(t.comm())) {
-			return
-		}
-		for _, f := range slices.Backward(t.user) {
-			if !yield(f.folded()) {
-				return
-			}
-		}
-		if !t.frames {
-			if len(t.user) == 0 {
-				yield(noStack)
-			}
-			return
-		}
-		for _, a := range slices.Backward(t.Kernel) {
-			if !yield(v.foldedKernel(a)) {
-				return
-			}
-		}
-	}
 }
 
 // comm is the process's name, not the thread's: a pool of threads that are named

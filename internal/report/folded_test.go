@@ -1,10 +1,10 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,13 +61,20 @@ func checkFolded(t testing.TB, s *kcdata.Snapshot, o Options) {
 	if sum != v.counts.Shown {
 		t.Fatalf("%d threads in the lines, %d shown", sum, v.counts.Shown)
 	}
+	f := newFolding(v)
 	for _, th := range v.threads() {
 		frames := len(th.user)
 		kernel := 0
 		if th.frames {
 			kernel = len(th.Kernel)
 		}
-		stack := strings.Join(slices.Collect(v.foldedStack(th)), ";")
+		var line bytes.Buffer
+		b := bufio.NewWriter(&line)
+		f.write(b, f.key(th))
+		if err := b.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		stack := line.String()
 		if got[stack] == 0 {
 			t.Fatalf("thread %d: no line %q", th.ID, stack)
 		}

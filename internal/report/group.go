@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st state) *threadView
 	tv := &threadView{Thread: t, task: task, state: st}
 	tv.note, tv.frames = v.stackNote(t, st)
 	tv.user, tv.notes = v.userStack(task, t), userNotes(t)
+	if len(tv.user) == maxUserFrames {
+		tv.notes = append(tv.notes, fmt.Sprintf("user stack: only the innermost %d functions are shown", maxUserFrames))
+	}
 	tv.age, tv.hasAge = v.clock.Age(t, st.since)
 	return tv
 }

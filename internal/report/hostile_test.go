@@ -1,6 +1,10 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -10,15 +14,15 @@ import (
 )
 
 // longNames is a small file that makes much of itself: a name and a source file of
-// 4 KiB each are those of 18,000 frames, which differ in their lines.
+// 4 KiB each are those of 16,000 frames, which differ in their lines.
 func longNames() *kcdata.Snapshot {
-	const threads, frames = 60, 300
+	const threads, frames = 60, uint64(300)
 	strs := []byte("\x00" + strings.Repeat("n", 4000) + "\x00" + strings.Repeat("f", 4000) + "\x00")
 	task := &kcdata.Task{ID: 7, Name: "app"}
 	var records []kcdata.LinuxUserSymbol
 	for i := range uint64(threads) {
 		th := &kcdata.Thread{ID: i + 7}
-		for n := range uint64(frames) {
+		for n := range frames - i {
 			addr := i<<16 + n
 			th.User = append(th.User, addr)
 			records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Name: 1, File: 4002, Line: uint32(addr)})
@@ -40,5 +44,97 @@ func TestLongNamesOfManyFrames(t *testing.T) {
 				t.Errorf("%s: %v", f.name, err)
 			}
 		})
+	}
+}
+
+// A report that would be too long leaves threads out, counts them, and is well
+// formed: what is there and what is left out are all.
+func TestReportsLeaveThreadsOut(t *testing.T) {
+	s := longNames()
+	const most = 1 << 20
+	cut := func(write func(io.Writer, *kcdata.Snapshot, Options) error) (string, int) {
+		var b bytes.Buffer
+		err := write(&b, s, Options{MaxBytes: most})
+		var long *CutError
+		if !errors.As(err, &long) || long.Bytes != most || long.Threads == 0 {
+			t.Fatalf("%v", err)
+		}
+		if b.Len() < most || b.Len() > 8*most {
+			t.Errorf("%d bytes, where %d are the limit", b.Len(), most)
+		}
+		return b.String(), long.Threads
+	}
+	threads := s.ThreadCount()
+
+	out, left := cut(JSON)
+	var doc struct {
+		Tasks []struct{ Threads []struct{ Tid int } }
+		Left  int `json:"threads_left_out"`
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(doc.Tasks[0].Threads); doc.Left != left || got+left != threads || got == 0 {
+		t.Errorf("JSON: %d threads and %d left out, %d by the error, of %d", got, doc.Left, left, threads)
+	}
+
+	out, left = cut(Folded)
+	sum := 0
+	for line := range strings.Lines(out) {
+		n := 0
+		fmt.Sscan(line[strings.LastIndex(line, " "):], &n)
+		sum += n
+	}
+	if last := fmt.Sprintf("%s %d\n", leftOutStack, left); sum != threads || !strings.HasSuffix(out, last) {
+		t.Errorf("folded: %d of %d threads, ends with %.100q", sum, threads, out[len(out)-100:])
+	}
+
+	out, left = cut(Text)
+	if !strings.Contains(out, fmt.Sprintf("!! %d threads left out: the report would be longer than", left)) {
+		t.Error("the text report does not say what it leaves out")
+	}
+}
+
+// The names of one stack are bounded in JSON, and its frames: it is made in memory.
+func TestOneLongStack(t *testing.T) {
+	const frames = 4096
+	strs := []byte("\x00" + strings.Repeat("n", 4000) + "\x00")
+	th := &kcdata.Thread{ID: 7}
+	var records []kcdata.LinuxUserSymbol
+	for n := range uint64(frames) {
+		th.User = append(th.User, n)
+		for range 8 {
+			records = append(records, kcdata.LinuxUserSymbol{Addr: n, Name: 1})
+		}
+	}
+	task := &kcdata.Task{ID: 7, Threads: []*kcdata.Thread{th}, UserSymbols: kcdata.NewUserSymbolTable(records, strs)}
+	var b bytes.Buffer
+	if err := JSON(&b, &kcdata.Snapshot{Tasks: []*kcdata.Task{task}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Tasks []struct {
+			Threads []struct {
+				Unnamed int                       `json:"frames_unnamed"`
+				Notes   []string                  `json:"user_notes"`
+				User    []struct{ Symbol string } `json:"user_stack"`
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	got := doc.Tasks[0].Threads[0]
+	named := 0
+	for _, f := range got.User {
+		if f.Symbol != "" {
+			named++
+		}
+	}
+	if len(got.User) != maxUserFrames || named != maxThreadNames/4000 || named+got.Unnamed != maxUserFrames {
+		t.Errorf("%d frames, %d named, %d said to be not", len(got.User), named, got.Unnamed)
+	}
+	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, fmt.Sprintf("only the innermost %d functions", maxUserFrames)) {
+		t.Errorf("notes %q", notes)
 	}
 }

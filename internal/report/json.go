@@ -19,13 +19,19 @@ const JSONVersion = 1
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true
 	v := newView(s, o)
-	j := newJSONWriter(w)
+	j := newJSONWriter(w, o.MaxBytes)
 	j.open(v.document(), "")
-	for i, t := range v.tasks {
-		j.item(i, "")
+	n := 0
+	for _, t := range v.tasks {
+		if j.full() {
+			j.threads += t.shown
+			continue
+		}
+		j.item(n, "")
 		v.writeTask(j, t, "  ")
+		n++
 	}
-	j.close(len(v.tasks), "")
+	j.close(n, "")
 	return j.end()
 }
 

@@ -81,6 +81,7 @@ type jsonThread struct {
 	Skipped    uint32       `json:"kernel_frames_skipped,omitempty"`
 	Kernel     []jsonFrame  `json:"kernel_stack"`
 	User       []jsonUser   `json:"user_stack,omitempty"`
+	Unnamed    int          `json:"frames_unnamed,omitempty"`
 	UserNotes  []string     `json:"user_notes,omitempty"`
 	UserWalk   *jsonWalk    `json:"user_walk,omitempty"`
 }
@@ -160,6 +161,10 @@ func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
 	n := 0
 	for _, g := range t.groups {
 		for _, th := range g.threads {
+			if j.full() {
+				j.threads++
+				continue
+			}
 			j.item(n, prefix)
 			j.value(v.jsonThread(th), prefix+"  ")
 			n++
@@ -180,9 +185,10 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 		MinFlt: present(p, kcdata.ThreadHasFaults, l.MinFlt), MajFlt: present(p, kcdata.ThreadHasFaults, l.MajFlt),
 		Wchan: Clean(t.Wchan), StackNote: t.note, Truncated: p&kcdata.ThreadTruncated != 0,
 		Displaced: present(p, kcdata.ThreadDisplaced, l.DisplacedNs), Skipped: l.KstackSkipped,
-		Kernel: v.jsonFrames(t.Kernel), User: v.jsonUserStack(t),
+		Kernel:    v.jsonFrames(t.Kernel),
 		UserNotes: t.notes, UserWalk: jsonWalkOf(t.UserWalk),
 	}
+	out.User, out.Unnamed = v.jsonUserStack(t)
 	if t.HasLinux {
 		bits := addr(uint64(l.State) | uint64(l.ExitState))
 		out.StateBits, out.CPU, out.Policy, out.Prio, out.Nice = &bits, &l.CPU, &l.Policy, &l.Prio, &l.Nice

@@ -54,21 +54,29 @@ var mappingFlagNames = []struct {
 	{kcdata.MappingTableMissed, "table_missed"},
 }
 
-// jsonUserStack is userStack with how each frame was found.
-func (v *view) jsonUserStack(t *threadView) []jsonUser {
-	var out []jsonUser
+// jsonUserStack is userStack with how each frame was found. unnamed counts the frames
+// of which the names are left out, because the stack's are too long together.
+func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
+	names := 0
 	for i := range t.User {
 		how := ""
 		if i < len(t.UserHow) {
 			how = foundBy[t.UserHow[i]]
 		}
 		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
+			if len(out) == len(t.user) {
+				return out, unnamed // userStack has no more
+			}
 			j := f.json()
+			if names += len(j.Symbol) + len(j.Module) + len(j.File); names > maxThreadNames {
+				j.Symbol, j.Module, j.File = "", "", ""
+				unnamed++
+			}
 			j.FoundBy = how
 			out = append(out, j)
 		}
 	}
-	return out
+	return out, unnamed
 }
 
 func (f *userFrame) json() jsonUser {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 )
 
@@ -13,9 +14,12 @@ import (
 type jsonWriter struct {
 	w   *bufio.Writer // keeps the first error
 	buf bytes.Buffer
+	room
 }
 
-func newJSONWriter(w io.Writer) *jsonWriter { return &jsonWriter{w: bufio.NewWriter(w)} }
+func newJSONWriter(w io.Writer, most int64) *jsonWriter {
+	return &jsonWriter{w: bufio.NewWriter(w), room: room{most: most}}
+}
 
 // encode gives v as it stands behind prefix, until the next call.
 func (j *jsonWriter) encode(v any, prefix string) []byte {
@@ -26,6 +30,7 @@ func (j *jsonWriter) encode(v any, prefix string) []byte {
 	if err := enc.Encode(v); err != nil {
 		panic(err) // constant types
 	}
+	j.used += int64(j.buf.Len())
 	return bytes.TrimSuffix(j.buf.Bytes(), []byte("\n"))
 }
 
@@ -50,10 +55,17 @@ func (j *jsonWriter) close(n int, prefix string) {
 	if n > 0 {
 		j.w.WriteString("\n" + prefix + " ")
 	}
-	j.w.WriteString("]\n" + prefix + "}")
+	j.w.WriteString("]")
+	if prefix == "" && j.threads > 0 {
+		fmt.Fprintf(j.w, ",\n \"threads_left_out\": %d", j.threads)
+	}
+	j.w.WriteString("\n" + prefix + "}")
 }
 
 func (j *jsonWriter) end() error {
 	j.w.WriteByte('\n')
-	return j.w.Flush()
+	if err := j.w.Flush(); err != nil {
+		return err
+	}
+	return j.err()
 }

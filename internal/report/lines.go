@@ -22,6 +22,7 @@ type lines struct {
 	held  []string // the lines of the first screen that the tail takes the place of
 	color string   // of the lines that follow; "" for none
 	err   error
+	room  room
 }
 
 // ANSI colours.
@@ -32,7 +33,7 @@ const (
 )
 
 func newLines(w io.Writer, o Options) *lines {
-	l := &lines{w: bufio.NewWriter(w), o: o, rest: Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l := &lines{w: bufio.NewWriter(w), o: o, room: room{most: o.MaxBytes}, rest: Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
 	l.apart = o.Width > 0 && show.Cells(more(maxLines)+" "+l.rest) > o.Width
 	return l
 }
@@ -104,6 +105,7 @@ func (l *lines) write(s string) {
 	if l.err != nil {
 		return
 	}
+	l.room.used += int64(len(s)) + 1
 	if _, err := l.w.WriteString(s); err != nil {
 		l.err = err
 		return

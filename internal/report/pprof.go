@@ -35,6 +35,7 @@ type profileBuilder struct {
 	functions map[functionKey]*profile.Function
 	kernel    map[locationKey]*profile.Location
 	user      map[place]*profile.Location
+	modules   map[uint64]*kcdata.Module // of kernel addresses; nil: in none
 }
 
 type mappingKey struct {
@@ -57,7 +58,7 @@ func newProfile(v *view) (*profile.Profile, error) {
 			PeriodType:        &profile.ValueType{Type: "threads", Unit: "count"}, Period: 1,
 		},
 		v: v, mappings: map[mappingKey]*profile.Mapping{}, functions: map[functionKey]*profile.Function{},
-		kernel: map[locationKey]*profile.Location{}, user: map[place]*profile.Location{},
+		kernel: map[locationKey]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
 	}
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
@@ -139,12 +140,22 @@ func (b *profileBuilder) kernelEnd() uint64 {
 	end := b.v.s.Machine.TextAddr
 	for _, t := range b.v.threads() {
 		for _, a := range t.Kernel {
-			if b.v.module(a) == nil && a >= end {
+			if b.module(a) == nil && a >= end {
 				end = a + 1
 			}
 		}
 	}
 	return end
+}
+
+// module returns the kernel module that holds a, and looks for it once.
+func (b *profileBuilder) module(a uint64) *kcdata.Module {
+	m, known := b.modules[a]
+	if !known {
+		m = b.v.module(a)
+		b.modules[a] = m
+	}
+	return m
 }
 
 // module returns the kernel module that holds a.
@@ -193,7 +204,7 @@ func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location 
 		return loc
 	}
 	m := b.Mapping[0]
-	if mod := b.v.module(a); mod != nil {
+	if mod := b.module(a); mod != nil {
 		m = b.mapping(mappingKey{file: "[" + Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
 	}
 	loc := b.location(a, exact, m)

@@ -19,6 +19,10 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v.digest(l)
 	section := -1
 	for _, t := range v.tasks {
+		if l.room.full() {
+			l.room.threads += t.shown
+			continue
+		}
 		if n := t.class().section(); n != section {
 			section = n
 			v.sectionTitle(l, n)
@@ -26,7 +30,10 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 		v.taskText(l, t)
 	}
 	v.footer(l)
-	return l.close()
+	if err := l.close(); err != nil {
+		return err
+	}
+	return l.room.err()
 }
 
 func (v *view) sectionTitle(l *lines, n int) {
@@ -54,6 +61,10 @@ func (v *view) taskText(l *lines, t *taskView) {
 		l.line("    no threads in the file")
 	}
 	for _, g := range t.groups {
+		if l.room.full() {
+			l.room.threads += len(g.threads)
+			continue
+		}
 		v.groupText(l, t, g)
 	}
 	if hidden := len(t.Threads) - t.shown; hidden > 0 {

@@ -32,7 +32,8 @@ func (v *view) userStack(task *kcdata.Task, t *kcdata.Thread) []*userFrame {
 	}
 	out := make([]*userFrame, 0, len(t.User))
 	for i := range t.User {
-		out = append(out, v.framesAt(place{task, t.UserPlace(i)})...)
+		fs := v.framesAt(place{task, t.UserPlace(i)})
+		out = append(out, fs[:min(len(fs), maxUserFrames-len(out))]...)
 	}
 	return out
 }

@@ -21,6 +21,11 @@ type Options struct {
 	// Skipped says which files were not asked for names, and why.
 	Skipped []string
 
+	// MaxBytes bounds the report, but for one thread and some lines; of what is
+	// longer, the threads that are not shown are counted, and the error is a
+	// *CutError. Not for Pprof, which holds a name once. 0: no limit.
+	MaxBytes int64
+
 	// The rest concerns Text only.
 
 	// Width is the terminal's, in cells: longer lines are cut or, where every

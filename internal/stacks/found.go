@@ -45,8 +45,12 @@ func (f *Found) Visit(it kcdata.Item) (bool, error) {
 			f.Chain = append(f.Chain, kcdata.LinuxUserLink{FP: binary.LittleEndian.Uint64(b), PC: binary.LittleEndian.Uint64(b[8:])})
 		}
 	case it.Of() == kcdata.TypeLinuxUserBytes:
-		pieces, ok := it.UserBytes()
-		if !ok {
+		var pieces []kcdata.UserBytes
+		left := len(it.Data)
+		for u, behind := range it.UserBytes() {
+			pieces, left = append(pieces, u), behind
+		}
+		if left != 0 {
 			return false, nil
 		}
 		f.Stack = append(f.Stack, pieces...)

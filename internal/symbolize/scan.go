@@ -65,26 +65,11 @@ func (t *taskItems) note(it kcdata.Item, at span) {
 		t.strings, t.table, t.insert = at, it.Data, at.to
 	case elem == kcdata.TypeLinuxMapping:
 		t.insert = at.to
-		for _, m := range elements[kcdata.LinuxMapping](it) {
+		for _, m := range kcdata.Elements[kcdata.LinuxMapping](it) {
 			t.lastPath = max(t.lastPath, m.Path)
 		}
 	case elem == kcdata.TypeLinuxUserSymbol:
 		t.symbols = append(t.symbols, at)
-		t.records = append(t.records, elements[kcdata.LinuxUserSymbol](it)...)
+		t.records = append(t.records, kcdata.Elements[kcdata.LinuxUserSymbol](it)...)
 	}
-}
-
-// elements decodes an array as ParseSnapshot does: to the first that it cannot.
-func elements[T any](it kcdata.Item) []T {
-	const least = 4 // bytes of an element
-	var out []T
-	_, size, n := it.Elem()
-	for i := range n {
-		var v T
-		if size < least || kcdata.Unmarshal(it.Data[i*size:(i+1)*size], &v) != nil {
-			break
-		}
-		out = append(out, v)
-	}
-	return out
 }

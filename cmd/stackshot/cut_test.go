@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"stackshot/kcdata"
+)
+
+// A file that ends early, at whatever byte: its report, with one clear error that
+// names file and offset, and exit code 3; 1 only where nothing was left to read. The
+// tasks are the first of those of the whole file, and as many as the plain form has
+// that ends where the packed one's content does.
+func TestTruncatedFiles(t *testing.T) {
+	t.Parallel()
+	whole := smallSnapshot(t, "none")
+	for _, e := range []kcdata.Envelope{kcdata.EnvelopeNone, kcdata.EnvelopeZlib, kcdata.EnvelopeZstd} {
+		var packed bytes.Buffer
+		if err := kcdata.Compress(&packed, whole, e); err != nil {
+			t.Fatal(err)
+		}
+		checkCuts(t, e.String(), whole, packed.Bytes())
+	}
+}
+
+func checkCuts(t *testing.T, kind string, whole, data []byte) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), kind)
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step, shown := 1, 0
+	for n := len(data) - 1; n >= 0; n -= step {
+		if err := os.Truncate(name, int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		err := (&reporting{naming: naming{off: true}, format: "text"}).show(t.Context(), io.Discard, name)
+		var format *kcdata.FormatError
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "offset 0x") ||
+			n > 0 && !errors.As(err, &format) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%s cut to %d of %d bytes: %v", kind, n, len(data), err)
+		}
+		plain, _, _ := kcdata.Unwrap(data[:n], maxPlain)
+		if !bytes.HasPrefix(whole, plain) {
+			t.Fatalf("%s cut to %d of %d bytes: what it unpacks to is not the beginning of the whole", kind, n, len(data))
+		}
+		_, broken := kcdata.ParseSnapshot(plain)
+		want := exitIncomplete
+		if plain == nil || nothingRead(broken) {
+			want = exitFailed
+		}
+		if got := exitCode(err); got != want {
+			t.Fatalf("%s cut to %d of %d bytes, %d of them plain: exit code %d, want %d: %v", kind, n, len(data), len(plain), got, want, err)
+		}
+		if want == exitIncomplete {
+			shown++
+		}
+		if dumped := exitCode(dump(io.Discard, name)); dumped != want {
+			t.Fatalf("dump of %s cut to %d of %d bytes: exit code %d, want %d", kind, n, len(data), dumped, want)
+		}
+		if step = 1; n > 600 && n < len(data)-200 {
+			step = 1 + len(data)/200
+		}
+	}
+	if shown == 0 && kind != "zstd" { // what is small is one block there, and comes out as a whole
+		t.Errorf("%s: of %d cuts none had a report", kind, len(data))
+	}
+}
+
+// Of many tasks, those in front of a cut are shown, as the plain form shows them.
+func TestCutFileShowsItsTasks(t *testing.T) {
+	t.Parallel()
+	whole := manyTasks(t, 1500)
+	all, err := kcdata.ParseSnapshot(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []kcdata.Envelope{kcdata.EnvelopeNone, kcdata.EnvelopeZlib, kcdata.EnvelopeZstd} {
+		var b bytes.Buffer
+		if err := kcdata.Compress(&b, whole, e); err != nil {
+			t.Fatal(err)
+		}
+		before := 0
+		for part := 1; part < 8; part++ {
+			n := b.Len() * part / 8
+			name := filepath.Join(t.TempDir(), "cut")
+			if err := os.WriteFile(name, b.Bytes()[:n], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tasks := cutTasks(t, name)
+			if len(tasks) < before || len(tasks) > len(all.Tasks) {
+				t.Fatalf("%v cut at %d/8: %d tasks, before %d", e, part, len(tasks), before)
+			}
+			before = len(tasks)
+			for i, id := range tasks {
+				if id != all.Tasks[i].ID {
+					t.Fatalf("%v cut at %d/8: task %d has id %d, want %d", e, part, i, id, all.Tasks[i].ID)
+				}
+			}
+		}
+		if before < len(all.Tasks)*6/8 {
+			t.Errorf("%v: of a file cut at 7/8 %d of %d tasks are shown", e, before, len(all.Tasks))
+		}
+	}
+}
+
+// cutTasks are the tasks that the command shows of a file that was cut.
+func cutTasks(t *testing.T, name string) (ids []uint64) {
+	t.Helper()
+	o := stackshot(t, "report", "--no-symbols", "--format", "json", name)
+	if o.want(t, exitIncomplete, name, "offset 0x", "the report is of what came before"); strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("not one line: %q", o.stderr)
+	}
+	var doc struct{ Tasks []struct{ Pid uint64 } }
+	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range doc.Tasks {
+		ids = append(ids, task.Pid)
+	}
+	return ids
+}
+
+// manyTasks is a file of n tasks with a thread each, in which no two numbers are
+// alike.
+func manyTasks(t *testing.T, n int) []byte {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	w := kcdata.NewWriter(make([]byte, n*1500+4096))
+	errs := []error{w.Begin(kcdata.MagicStackshot)}
+	for id := range uint64(n) {
+		id++
+		stack := make([]uint64, 20)
+		for i := range stack {
+			stack[i] = 0xffffffff81000000 + rng.Uint64N(1<<15)
+		}
+		task := kcdata.LinuxTask{Present: kcdata.TaskHasIDs, Tgid: uint32(id), StartTime: rng.Uint64()}
+		th := kcdata.LinuxThread{Present: kcdata.ThreadHasRuntime, Tid: uint32(id), State: 1, SumExecRuntime: rng.Uint64(), RunDelay: rng.Uint64()}
+		errs = append(errs, w.BeginContainer(kcdata.TypeTask, id), w.Struct(kcdata.TypeLinuxTask, task), w.BeginContainer(kcdata.TypeThread, id),
+			w.Struct(kcdata.TypeLinuxThread, th), w.Uint64s(kcdata.TypeKernStackLR64, stack), w.Uint64s(kcdata.TypeUserStackLR64, stack),
+			w.EndContainer(id), w.EndContainer(id))
+	}
+	if err := errors.Join(append(errs, w.End())...); err != nil {
+		t.Fatal(err)
+	}
+	return w.Written()
+}
+
+// A big file is not a hostile one: 100,000 threads are decoded whole, packed too,
+// each of them with stacks of its own.
+func TestBigFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decodes 100,000 threads")
+	}
+	t.Parallel()
+	const threads = 100_000
+	var packed bytes.Buffer
+	if err := kcdata.Compress(&packed, manyTasks(t, threads), kcdata.EnvelopeZstd); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "big")
+	if err := os.WriteFile(name, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"report", "--no-symbols"}, {"latency"}} {
+		var last tail
+		in := invocation{limit: 5 * time.Minute, bend: func(c *exec.Cmd) { c.Stdout = &last }}
+		o := in.run(t, append(args, name)...)
+		o.want(t, exitWhole)
+		t.Logf("%s of %d bytes: %d MiB, %v", args[0], packed.Len(), o.peak>>20, o.took)
+		if args[0] == "report" && !strings.Contains(string(last), fmt.Sprint(threads, " threads: ")) {
+			t.Errorf("the report ends with %q", last)
+		}
+	}
+}
+
+// tail keeps the last bytes written to it.
+type tail []byte
+
+func (t *tail) Write(p []byte) (int, error) {
+	*t = append(*t, p[max(0, len(p)-300):]...)
+	*t = (*t)[max(0, len(*t)-300):]
+	return len(p), nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"stackshot/kcdata"
+)
+
+const (
+	smallFile  = 64 << 10
+	mostHeld   = 512 << 20
+	mostOutput = 400 << 20
+
+	hostileLimit = 5 * time.Minute // a busy machine is no reason to fail
+)
+
+// readingCommands read files of others, with all that they can be asked for. Some
+// read a file as another does and show one kind of item, if there is one.
+var readingCommands = []struct {
+	args []string
+	only []string // shapes of what it shows
+}{
+	{args: []string{"report"}}, {args: []string{"report", "--format", "json"}},
+	{args: []string{"report", "--format", "folded"}}, {args: []string{"report", "--format", "pprof"}},
+	{args: []string{"dump"}}, {args: []string{"latency", "--format", "json"}}, {args: []string{"symbolize", "-o", "-"}},
+	{[]string{"latency"}, []string{"cpus", "phases", "arenas", "tries", "ran", "threads", "tasks"}},
+	{[]string{"dump", "--trace"}, []string{"trace", "a million tasks"}},
+	{[]string{"symbolize", "--unwind", "-o", "-"}, []string{"stacks", "chains", "mappings", "inlined"}},
+}
+
+// A file of less than 64 KiB makes no command hold more than 512 MiB, whatever it
+// makes much of; and a refusal is one line with the file's name and an offset.
+func TestSmallFilesHoldLittle(t *testing.T) {
+	t.Parallel()
+	forgetPeak(t)
+	for i, shape := range hostileShapes {
+		t.Run(strings.ReplaceAll(shape.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			name := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(name, forge(t, kcdata.EnvelopeZstd, shape.write), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for j, c := range readingCommands {
+				if testing.Short() && i%len(readingCommands) != j {
+					continue // one command for each shape, all for some
+				}
+				if len(c.only) == 0 || slices.ContainsFunc(c.only, func(word string) bool { return strings.Contains(shape.name, word) }) {
+					holdsLittle(t, append(slices.Clone(c.args), name))
+				}
+			}
+		})
+	}
+}
+
+// Zlib unpacks to 1,032 times at most, and a bomb of either kind is cut off there.
+func TestBombsHoldLittle(t *testing.T) {
+	t.Parallel()
+	forgetPeak(t)
+	for _, e := range []kcdata.Envelope{kcdata.EnvelopeZlib, kcdata.EnvelopeZstd} {
+		for _, most := range []int{60 << 20, 1 << 30} {
+			var b bytes.Buffer
+			c, err := compressor(&b, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &forger{w: c, most: most}
+			f.put(item(kcdata.MagicStackshot, 0, 0))
+			f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
+			f.again(item(0x7777, 0, 1<<20, make([]byte, 1<<20)...))
+			f.put(item(kcdata.BufferEnd, 0, 0))
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(t.TempDir(), "bomb")
+			if err := os.WriteFile(name, b.Bytes()[:min(b.Len(), smallFile-1)], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range readingCommands[:7] {
+				holdsLittle(t, append(slices.Clone(c.args), name))
+			}
+		}
+	}
+}
+
+// holdsLittle runs one command.
+func holdsLittle(t *testing.T, args []string) {
+	t.Helper()
+	var out counter
+	in := invocation{limit: hostileLimit, bend: func(c *exec.Cmd) { c.Stdout = &out }}
+	o := in.run(t, args...)
+	if testing.Verbose() {
+		t.Logf("%-40q %4d MiB, %4d MiB written, exit code %d, %v %.200s", args[:len(args)-1], o.peak>>20, out.n>>20, o.code, o.took, o.stderr)
+	}
+	if o.peak > mostHeld {
+		t.Errorf("%q held %d MiB", args, o.peak>>20)
+	}
+	if out.n > mostOutput {
+		t.Errorf("%q wrote %d MiB", args, out.n>>20)
+	}
+	if o.code != exitWhole && o.code != exitFailed && o.code != exitIncomplete || strings.Contains(o.stderr, "goroutine ") {
+		t.Errorf("%q ended with %d: %.1000s", args, o.code, o.stderr)
+	}
+	if o.code == exitWhole || args[0] == "symbolize" {
+		return
+	}
+	if name := args[len(args)-1]; strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, name) {
+		t.Errorf("%q: not one line about the file: %.1000q", args, o.stderr)
+	}
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return len(p), nil }
+
+// forge packs a file of at most smallFile bytes that unpacks to as much as is
+// allowed.
+func forge(t *testing.T, e kcdata.Envelope, write func(f *forger)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	c, err := compressor(&b, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ratio = 1032
+	f := &forger{w: c, most: 4<<20 + ratio*(smallFile-4<<10)}
+	f.put(item(kcdata.MagicStackshot, 0, 0))
+	write(f)
+	f.put(item(kcdata.BufferEnd, 0, 0))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if room := smallFile - 1 - b.Len(); room < 0 {
+		t.Fatalf("packed it is %d bytes", b.Len())
+	} else if e == kcdata.EnvelopeZstd && room > 8 {
+		// A frame to be skipped: what a file unpacks to may depend on its size.
+		b.Write([]byte{0x50, 0x2a, 0x4d, 0x18, byte(room - 8), byte((room - 8) >> 8), 0, 0})
+		b.Write(make([]byte, room-8))
+	}
+	return b.Bytes()
+}
+
+func compressor(w io.Writer, e kcdata.Envelope) (io.WriteCloser, error) {
+	if e == kcdata.EnvelopeZstd {
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
+	}
+	return kcdata.NewCompressor(w, e)
+}
+
+// forgetPeak makes the peak of this process what it holds now: a child's begins with
+// that of its parent.
+func forgetPeak(t *testing.T) {
+	t.Helper()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,96 @@
+package kcdata
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// array appends an array's elements to dst.
+func array[T any](p *snapshotParser, it Item, dst *[]T) {
+	elem, size, count := it.Elem()
+	if least := leastElement(elem); count > 0 && size < least {
+		p.problem("array of %#x in %s: elements of %d bytes, where the least is %d", uint32(elem), p.where(), size, least)
+		return
+	}
+	limit := limitOf(elem)
+	if room := max(limit.most-len(*dst), 0); limit.most > 0 && count > room {
+		p.problem("array of %#x in %s: %d elements more than the %d that are kept", uint32(elem), p.where(), count-room, limit.most)
+		count = room
+	}
+	if !p.take(limit.cost*int64(count), "array of %#x, %d elements,", uint32(elem), count) {
+		return
+	}
+	for i := range count {
+		var zero T
+		*dst = append(*dst, zero)
+		if err := Unmarshal(it.Data[i*size:(i+1)*size], &(*dst)[len(*dst)-1]); err != nil {
+			*dst = (*dst)[:len(*dst)-1]
+			p.problem("array of %#x in %s, element %d: %v", uint32(elem), p.where(), i, err)
+			return
+		}
+	}
+}
+
+func arrayElem(it Item) Type {
+	t, _, _ := it.Elem()
+	return t
+}
+
+// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
+// frame may have a name of 4 KiB, which reports repeat.
+const maxStack = 4096
+
+// addresses appends an array of u64. Those that are not in seen are charged as
+// places of their own; nil: none is.
+func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struct{}, placeCost int64) {
+	elem, size, count := it.Elem()
+	if count > 0 && size != 8 {
+		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
+		return
+	}
+	if room := max(maxStack-len(*dst), 0); count > room {
+		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
+		count = room
+	}
+	cost := frameCost * int64(count)
+	for i := 0; seen != nil && i < count; i++ {
+		a := binary.LittleEndian.Uint64(it.Data[8*i:])
+		if _, known := seen[a]; !known {
+			seen[a] = struct{}{}
+			cost += placeCost
+		}
+	}
+	if !p.take(cost, "array of %#x, %d addresses,", uint32(elem), count) {
+		return
+	}
+	*dst = slices.Grow(*dst, count)
+	for i := range count {
+		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))
+	}
+}
+
+// leastElement is the size of the smallest version of elem that ever was: an array
+// of smaller ones is not of this type, and would be much of little.
+func leastElement(elem Type) int {
+	if s, ok := Lookup(elem); ok && len(s.Sizes) > 0 {
+		return s.Sizes[0]
+	}
+	return 1
+}
+
+// Elements is how ParseSnapshot takes an array of structs apart: nothing where the
+// elements are smaller than any version of their type was, else all up to the first
+// that cannot be decoded.
+func Elements[T any](it Item) []T {
+	elem, size, count := it.Elem()
+	if size < leastElement(elem) {
+		return nil
+	}
+	out := make([]T, count)
+	for i := range out {
+		if Unmarshal(it.Data[i*size:(i+1)*size], &out[i]) != nil {
+			return out[:i]
+		}
+	}
+	return out
+}
