@@ -116,7 +116,8 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 }
 
 // What each CPU ran when the stop took it is a thread of the file that says so
-// itself, and the only one on that CPU.
+// itself, and the only one on that CPU. (Of a CPU that was left running a sample
+// says it: TestIsolatedCPUIsLeftRunning.)
 func TestWhatEachCPURan(t *testing.T) {
 	requireBPF(t)
 	known, moved, hogs := 0, 0, map[uint64]bool{}
@@ -137,7 +138,7 @@ func TestWhatEachCPURan(t *testing.T) {
 		}
 		threads := threadsByID(snap)
 		for _, c := range snap.CPUs {
-			if c.Flags&kcdata.CPURanKnown == 0 {
+			if want := uint32(kcdata.CPURanKnown | kcdata.CPUStopped); c.Flags&want != want {
 				continue
 			}
 			known++

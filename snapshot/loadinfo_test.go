@@ -18,6 +18,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -28,6 +29,7 @@ var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
 // readelf is the build-id that readelf finds in a file; "" for none.
 func readelf(t *testing.T, path string) string {
 	t.Helper()
+	testneed.Program(t, "readelf")
 	out, err := exec.Command("readelf", "-n", path).Output()
 	if err != nil {
 		t.Fatalf("readelf %s: %v", path, err)

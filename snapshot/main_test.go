@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -42,15 +43,11 @@ var bpfLoads = sync.OnceValue(func() error {
 // STACKSHOT_REQUIRE_BPF=1 it fails instead.
 func requireBPF(tb testing.TB) {
 	tb.Helper()
-	give := tb.Skipf
-	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" {
-		give = tb.Fatalf
-	}
 	if unix.Geteuid() != 0 {
-		give("needs root")
+		testneed.Lacking(tb, "needs root")
 	}
 	if err := bpfLoads(); err != nil {
-		give("needs BPF: %v", err)
+		testneed.Lacking(tb, "needs BPF: %v", err)
 	}
 }
 

@@ -1,11 +1,13 @@
 package snapshot
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"stackshot/internal/bpf"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -195,4 +197,22 @@ func TestHiddenSymbols(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A kernel that keeps BPF from reading its memory: a capture is made of /proc, and the
+// file says why.
+func TestLockedDown(t *testing.T) {
+	state, err := os.ReadFile("/sys/kernel/security/lockdown")
+	if err != nil || !strings.Contains(string(state), "[confidentiality]") {
+		t.Skipf("needs a machine that is locked down (lockdown=confidentiality), this one says %q", state)
+	}
+	for _, engine := range stoppingEngines {
+		if _, err := Open(Options{Engine: engine}); !errors.Is(err, bpf.ErrUnsupported) {
+			t.Errorf("%s: %v", engine, err)
+		}
+	}
+	res, snap, _ := takeWhole(t, Options{}, Request{})
+	if res.Engine != EngineProcfs || snap.Engine != EngineProcfs || !hasCode(snap, "engine_procfs") || len(snap.Tasks) < 10 {
+		t.Errorf("engine %s, in the file %s of %d tasks, warnings %+v", res.Engine, snap.Engine, len(snap.Tasks), snap.Warnings)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/snapshot"
 )
 
@@ -129,7 +130,7 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root")
+		testneed.Lacking(t, "needs root")
 	}
 }
 

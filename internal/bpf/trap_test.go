@@ -3,13 +3,15 @@ package bpf
 import (
 	"os"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // requireTrap ends a test where the kernel itself says that it has not what the
 // trap needs. That the trap is refused all the same is a failure.
 func requireTrap(t *testing.T) {
 	t.Helper()
-	if p, lacking := Lacks(NeedTrap); lacking && (p.Lacks() || os.Getenv("STACKSHOT_REQUIRE_BPF") != "1") {
+	if p, lacking := Lacks(NeedTrap); lacking && (p.Lacks() || !testneed.All()) {
 		t.Skip(p)
 	}
 }
