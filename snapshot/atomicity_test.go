@@ -35,6 +35,7 @@ func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
 // With every CPU held nothing runs, whatever wants to; and every thread of the
 // file is accounted for.
 func TestInvariant12NothingRanInAStop(t *testing.T) {
+	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
 			s := session(t, Options{Engine: engine})

@@ -120,6 +120,9 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 // says it: TestIsolatedCPUIsLeftRunning.)
 func TestWhatEachCPURan(t *testing.T) {
 	requireBPF(t)
+	if err := TryFIFO(); err != nil {
+		t.Skipf("needs SCHED_FIFO, without which pull stops nobody: %v", err)
+	}
 	known, moved, hogs := 0, 0, map[uint64]bool{}
 	var res *Result
 	var snap *kcdata.Snapshot

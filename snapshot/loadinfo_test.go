@@ -371,6 +371,7 @@ func TestWindowMappings(t *testing.T) {
 
 // Sessions leave no descriptor and no thread of theirs, whatever files they met.
 func TestSessionsLeaveNothing(t *testing.T) {
+	testneed.Root(t)
 	count := func(dir string) int {
 		list, err := os.ReadDir(dir)
 		if err != nil {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testneed"
@@ -43,9 +41,7 @@ var bpfLoads = sync.OnceValue(func() error {
 // STACKSHOT_REQUIRE_BPF=1 it fails instead.
 func requireBPF(tb testing.TB) {
 	tb.Helper()
-	if unix.Geteuid() != 0 {
-		testneed.Lacking(tb, "needs root")
-	}
+	testneed.Root(tb)
 	if err := bpfLoads(); err != nil {
 		testneed.Lacking(tb, "needs BPF: %v", err)
 	}

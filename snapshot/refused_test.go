@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -83,6 +84,7 @@ func TestFIFORefusedByControlGroup(t *testing.T) {
 	if _, err := os.Stat(root + "/cpu.rt_runtime_us"); err != nil {
 		t.Skipf("no group here can refuse SCHED_FIFO: %v", err)
 	}
+	testneed.Root(t)
 	if os.Getenv("STACKSHOT_TEST_CHILD") == "" {
 		dir, err := os.MkdirTemp(root, "stackshot-test-")
 		if err != nil {

@@ -129,9 +129,7 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		testneed.Lacking(t, "needs root")
-	}
+	testneed.Root(t)
 }
 
 // mode0600 checks that a file is a whole snapshot of mode 0600.

@@ -57,6 +57,14 @@ func Program(tb testing.TB, programs ...string) {
 	}
 }
 
+// Root lets the test go on only as root.
+func Root(tb testing.TB) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		Lacking(tb, "needs root")
+	}
+}
+
 // Lacking ends the test: skipped, or failed where nothing may be missing.
 func Lacking(tb testing.TB, format string, args ...any) {
 	tb.Helper()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,7 @@ type StalledFile struct {
 // NewStalledFS mounts one until the test's cleanup. Needs root and /dev/fuse.
 func NewStalledFS(tb testing.TB, files ...StalledFile) *StalledFS {
 	tb.Helper()
+	testneed.Root(tb)
 	fs := &StalledFS{stalled: map[string]bool{}}
 	for _, f := range files {
 		s := stalledFile{name: f.Name, data: f.Data, mode: unix.S_IFREG | uint32(f.Mode.Perm()), open: testfuse.OpenKeepCache, from: f.From}
