@@ -175,6 +175,15 @@ func TestWithoutFIFO(t *testing.T) {
 	})
 }
 
+// needsNames skips a test that knows a stack by its functions' names where the kernel
+// tells nobody where they are: TestHiddenSymbols is for such a machine.
+func needsNames(t *testing.T) {
+	t.Helper()
+	if v := strings.TrimSpace(slurp(t, "/proc/sys/kernel/kptr_restrict")); v == "2" {
+		t.Skip("needs the names of kernel functions: kernel.kptr_restrict is 2")
+	}
+}
+
 // Where the kernel hides its addresses from everybody, stacks are whole and
 // stay numbers, and the file says why.
 func TestHiddenSymbols(t *testing.T) {

@@ -45,12 +45,15 @@ func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 // own: nobody demands them there.
 const GuestVar = "STACKSHOT_GUEST"
 
+// Guest says that this is one: emulated, and many times slower.
+func Guest() bool { return os.Getenv(GuestVar) == "1" }
+
 // Program lets the test go on only where each program is in PATH.
 func Program(tb testing.TB, programs ...string) {
 	tb.Helper()
 	switch not := Missing(programs...); {
 	case len(not) == 0:
-	case os.Getenv(GuestVar) == "1":
+	case Guest():
 		tb.Skipf("needs %s: a guest has none", named(not))
 	default:
 		Lacking(tb, "needs %s", named(not))
