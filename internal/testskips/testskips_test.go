@@ -84,3 +84,32 @@ func TestBadLists(t *testing.T) {
 		}
 	}
 }
+
+// The project's own list names tests that there are, each once.
+func TestTheListIsOfThisProject(t *testing.T) {
+	text, err := os.ReadFile("../../.ci/skips")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := parseList(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, e := range l.entries {
+		if key := e.pkg + " " + e.test; seen[key] {
+			t.Errorf("%s is listed twice", key)
+		} else {
+			seen[key] = true
+		}
+		found := false
+		files, _ := filepath.Glob("../../" + e.pkg + "/*_test.go")
+		for _, f := range files {
+			src, err := os.ReadFile(f)
+			found = found || err == nil && strings.Contains(string(src), "\nfunc "+e.test+"(")
+		}
+		if !found {
+			t.Errorf("there is no test %s in %s", e.test, e.pkg)
+		}
+	}
+}
