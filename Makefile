@@ -9,8 +9,9 @@ packages = ./internal/bpf ./snapshot
 # whole and says what the others' say, the trap's ways through, user memory.
 quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf)$$
 
-# What a machine's shape or set-up decides, beside those.
-layouts = ^Test(Layout|WhatEachCPURan|FIFORefused|KnownStates|Clusters|RealMachine|Doctor|KallsymsReal|WholeMachine|RecordsAre|OfflineCPU|OneCPU|WithoutFIFO|HiddenSymbols|IsolatedCPU|PAndE|Spill|OneLargeTask)
+# What is run on every other machine, beside the tests that its layout names
+# (internal/testvm/layout.go).
+common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|WhatEachCPURan|TrapLoads|RealMachine|Doctor)
 
 .PHONY: vm-kernels vm-quick vm-all vm-docs
 
@@ -24,7 +25,7 @@ vm-quick: vm-kernels
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
-	$(vmtest) matrix -short -narrow '$(quick)|$(layouts)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
+	$(vmtest) matrix -short -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
 
 # The tables of the documents, from what vm-all saved.
 vm-docs:

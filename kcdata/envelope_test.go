@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // big is a buffer of some size that compresses.
@@ -129,18 +131,15 @@ func envelopeOf(t testing.TB, algorithm uint64, stream []byte, compressed, plain
 }
 
 func TestK11ZstdWitness(t *testing.T) {
-	zstd, err := exec.LookPath("zstd")
-	if err != nil {
-		t.Skip("no zstd command to compare with")
-	}
+	testneed.Program(t, "zstd")
 	plain := big(t, 50)
 	var b bytes.Buffer
 	ok(t, Compress(&b, plain, EnvelopeZstd))
-	if got := pipe(t, b.Bytes(), zstd, "-dc"); !bytes.Equal(got, plain) {
+	if got := pipe(t, b.Bytes(), "zstd", "-dc"); !bytes.Equal(got, plain) {
 		t.Error("zstd -dc gives other bytes")
 	}
 	for _, level := range []string{"-1", "-19"} {
-		got, env, err := Unwrap(pipe(t, plain, zstd, "-c", level), 1<<20)
+		got, env, err := Unwrap(pipe(t, plain, "zstd", "-c", level), 1<<20)
 		ok(t, err)
 		if env != EnvelopeZstd || !bytes.Equal(got, plain) {
 			t.Errorf("what zstd -c %s wrote unwraps to other bytes", level)

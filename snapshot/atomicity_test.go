@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
 // With every CPU held nothing runs, whatever wants to; and every thread of the
 // file is accounted for.
 func TestInvariant12NothingRanInAStop(t *testing.T) {
+	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
 			s := session(t, Options{Engine: engine})
@@ -47,8 +49,8 @@ func TestInvariant12NothingRanInAStop(t *testing.T) {
 				if a == nil || a.Method != kcdata.AtomicityInWindow {
 					t.Fatalf("atomicity %+v", a)
 				}
-				if sum := a.Compared + a.Gone + a.Missed; sum != counted(snap) || a.Compared < sum/2 {
-					t.Errorf("%+v: want %d threads in all, most of them compared", a, counted(snap))
+				if sum := a.Compared + a.Gone + a.Missed; sum != counted(snap) || a.Missed > hidden(snap) {
+					t.Errorf("%+v: want %d threads in all, all but %d of them compared", a, counted(snap), hidden(snap))
 				}
 				if res.StopBroken == 0 && (a.Ran != 0 || a.Gone != 0) {
 					t.Errorf("%+v, %+v: want none", a, snap.Ran)
@@ -59,6 +61,19 @@ func TestInvariant12NothingRanInAStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hidden counts the threads of those tasks that this kernel hides from BPF iterators:
+// they were read from /proc when the stop was over. (Measured: 14 of 600 on a kernel
+// that does so, with either engine.)
+func hidden(snap *kcdata.Snapshot) (n uint32) {
+	for _, w := range snap.Warnings {
+		var tgid uint64
+		if _, err := fmt.Sscanf(w.Text, "task %d is hidden", &tgid); w.Code == "hidden_task" && err == nil {
+			n += uint32(len(tasksByID(snap)[tgid].Threads))
+		}
+	}
+	return n
 }
 
 // Where nothing holds the CPUs, threads run, and the file says which.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
@@ -42,6 +43,9 @@ func TestPAndEClasses(t *testing.T) {
 func wantPAndE(t *testing.T, o Options) {
 	t.Helper()
 	f := testtask.Start(t, oddTasks()...)
+	if timeFactor > 1 {
+		o.MaxPause = time.Minute // who takes what is asked here, not how long
+	}
 	s := session(t, o)
 	var loads [3]load
 	for n := 0; n < 20 && (n < 4 || !loads[topology.KindP].harder(loads[topology.KindE])); n++ {

@@ -36,7 +36,7 @@ func TestIRQOffBound(t *testing.T) {
 
 // A pause that is too long for interrupts off is cut, and the file says so.
 func TestInvariant2PauseIsBound(t *testing.T) {
-	requireBPF(t)
+	requireTrap(t)
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
 	thresh, _ := os.ReadFile(watchdogPath)
 	want := IRQOffBound(string(thresh))

@@ -107,8 +107,8 @@ func TestLatencyOff(t *testing.T) {
 func TestTraceIsKept(t *testing.T) {
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
-			s := session(t, Options{Engine: engine})
 			requireBPF(t)
+			s := session(t, Options{Engine: engine})
 			res, snap, _ := captureWhole(t, s, Request{})
 			if snap.Trace != nil && res.StopBroken == 0 && res.Tries == 1 {
 				t.Errorf("%d events that nobody asked for", len(snap.Trace))

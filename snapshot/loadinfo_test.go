@@ -18,6 +18,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -28,6 +29,7 @@ var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
 // readelf is the build-id that readelf finds in a file; "" for none.
 func readelf(t *testing.T, path string) string {
 	t.Helper()
+	testneed.Program(t, "readelf")
 	out, err := exec.Command("readelf", "-n", path).Output()
 	if err != nil {
 		t.Fatalf("readelf %s: %v", path, err)
@@ -369,6 +371,7 @@ func TestWindowMappings(t *testing.T) {
 
 // Sessions leave no descriptor and no thread of theirs, whatever files they met.
 func TestSessionsLeaveNothing(t *testing.T) {
+	testneed.Root(t)
 	count := func(dir string) int {
 		list, err := os.ReadDir(dir)
 		if err != nil {

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/bpf"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
@@ -43,15 +42,9 @@ var bpfLoads = sync.OnceValue(func() error {
 // STACKSHOT_REQUIRE_BPF=1 it fails instead.
 func requireBPF(tb testing.TB) {
 	tb.Helper()
-	give := tb.Skipf
-	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" {
-		give = tb.Fatalf
-	}
-	if unix.Geteuid() != 0 {
-		give("needs root")
-	}
+	testneed.Root(tb)
 	if err := bpfLoads(); err != nil {
-		give("needs BPF: %v", err)
+		testneed.Lacking(tb, "needs BPF: %v", err)
 	}
 }
 

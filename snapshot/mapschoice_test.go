@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -33,6 +34,7 @@ func TestMoreMappingsThanAreKept(t *testing.T) {
 	if userlab.Guest() {
 		t.Skip("needs Python: a guest has none")
 	}
+	testneed.Program(t, "python3")
 	child := exec.Command("python3", "-c", manyMaps)
 	out, err := child.StdoutPipe()
 	if err != nil {

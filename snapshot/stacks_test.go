@@ -36,6 +36,7 @@ func has(stack []string, names ...string) bool {
 // What the fixture claims of each task is what either engine's file says.
 func TestKnownStates(t *testing.T) {
 	requireBPF(t)
+	needsNames(t)
 	f := testtask.Start(t, testtask.All()...)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
 		_, snap, _ := takeWhole(t, Options{Engine: engine}, Request{})
@@ -86,6 +87,7 @@ func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.
 // The stacks that a reader of a hang will look for, by their leaf and root.
 func TestKnownStacks(t *testing.T) {
 	requireBPF(t)
+	needsNames(t)
 	f := testtask.Start(t, testtask.PipeRead, testtask.FutexWait, testtask.Sleeping, testtask.DoWait,
 		testtask.EpollWait, testtask.VforkParent, testtask.Stopped, testtask.KernelThread, testtask.MutexWait)
 	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // The exhaustive test of the trap's own half of the stop word: the functions of
@@ -43,16 +45,13 @@ type cStop struct {
 
 func startCStop(t *testing.T) *cStop {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("needs gcc: ", err)
-	}
+	testneed.Program(t, "gcc")
 	header, err := filepath.Abs("../internal/bpf/stop.h")
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "stopword")
-	if out, err := exec.Command(gcc, "-O1", "-Wall", "-Wno-unused-function", "-DSTOP_H=\""+header+"\"", "-o", program, "testdata/stopword.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-O1", "-Wall", "-Wno-unused-function", "-DSTOP_H=\""+header+"\"", "-o", program, "testdata/stopword.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command(program)

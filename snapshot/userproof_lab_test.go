@@ -19,7 +19,7 @@ const (
 // leastOf is the same for one process: stacks, percent.
 func leastOf(process string) float64 {
 	if process == "c-signals" {
-		return 50 // three of seven stand on a signal stack, and their callers' is not copied: marked
+		return 57 // four of seven: three stand on a signal stack, and their callers' is not copied: marked
 	}
 	return 90
 }
@@ -57,7 +57,7 @@ func TestUserProofLab(t *testing.T) {
 		}
 	}
 	for engine, all := range verdicts {
-		t.Logf("%s; not started: %q\n%s", engine, lab.Skipped, userlab.Table(all))
+		t.Logf("%s\n%s", engine, userlab.Table(all))
 		sum := userlab.Total(all)
 		if sum.StackPercent() < leastStacks || sum.FramePercent() < leastFrames || sum.Stacks < 200 {
 			t.Errorf("%s: %.2f %% of %d stacks valid, %.2f %% of %d frames", engine, sum.StackPercent(), sum.Stacks, sum.FramePercent(), sum.Frames)

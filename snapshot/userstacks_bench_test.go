@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -116,8 +117,9 @@ func startDeep(b *testing.B, flag string, threads, depth int) (pid int) {
 	if err := os.WriteFile(src, []byte(deepThreads), 0o600); err != nil {
 		b.Fatal(err)
 	}
+	testneed.Program(b, "gcc")
 	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", flag, "-fno-optimize-sibling-calls", "-pthread", "-o", bin, src).CombinedOutput(); err != nil {
-		b.Skipf("gcc: %v\n%s", err, out)
+		b.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return startChild(b, exec.Command(bin, fmt.Sprint(threads), fmt.Sprint(depth)), "ready").pid
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 func TestDoctor(t *testing.T) {
@@ -32,7 +34,7 @@ func TestDoctor(t *testing.T) {
 	if best := got.Engines[1].OK && got.Isolation[2].OK; best != (o.code == exitWhole) || !best && o.code != exitIncomplete {
 		t.Errorf("exit code %d with %+v, %+v", o.code, got.Engines, got.Isolation)
 	}
-	if os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" && !got.Engines[1].OK {
+	if testneed.All() && !got.Engines[1].OK {
 		t.Errorf("no pull: %s", got.Engines[1].Why)
 	}
 	have := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -68,7 +69,14 @@ type invocation struct {
 	limit time.Duration
 }
 
-const defaultLimit = 30 * time.Second
+// defaultLimit ends an invocation, which takes milliseconds.
+var defaultLimit = 30 * time.Second
+
+func init() {
+	if testneed.Guest() {
+		defaultLimit = 5 * time.Minute
+	}
+}
 
 func stackshot(t *testing.T, args ...string) outcome {
 	t.Helper()
@@ -171,9 +179,7 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	testneed.Root(t)
 }
 
 // mode0600 checks that a file is a whole snapshot of mode 0600.

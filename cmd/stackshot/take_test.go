@@ -220,7 +220,7 @@ func TestTakePid(t *testing.T) {
 	}
 	one := stackshot(t, "report", file, "--pid", pid)
 	if one.want(t, exitWhole); !strings.Contains(one.stdout, "["+pid+"]") || strings.Contains(one.stdout, "["+strconv.Itoa(os.Getpid())+"]") {
-		t.Errorf("report --pid: %.500s", one.stdout)
+		t.Errorf("report --pid: %s", one.stdout)
 	}
 	child.Process.Kill()
 	child.Wait()

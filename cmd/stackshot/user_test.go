@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // Without root: everything from /proc that this user may see, with the reason
@@ -69,6 +71,7 @@ func TestDoctorNotRoot(t *testing.T) {
 // Root in a pid namespace of its own: doctor and capture say so.
 func TestPidNamespace(t *testing.T) {
 	t.Parallel()
+	testneed.Program(t, "mount")
 	withMounts(t, func(t *testing.T) {
 		in := invocation{bend: func(c *exec.Cmd) {
 			// A shell mounts the namespace's own /proc; killed with the namespace.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+
+	"stackshot/internal/testneed"
 )
 
 // The verifier walks a million instructions at most. Kernels that walk more of
@@ -18,7 +20,7 @@ const mostInstructions = 200_000
 // or our rights cannot have them and nothing says that they must.
 func mustLoad(tb testing.TB, err error) {
 	tb.Helper()
-	if errors.Is(err, ErrUnsupported) && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
+	if errors.Is(err, ErrUnsupported) && !testneed.All() {
 		tb.Skip(err)
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // The map that this machine's kernel has is found, and the programs' own walk
@@ -86,7 +88,7 @@ func without(list []RAMRange, pa uint64) (out []RAMRange) {
 func directMapHere(t testing.TB) *DirectMap {
 	t.Helper()
 	m, err := FindDirectMap()
-	if err != nil && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" && (unix.Geteuid() != 0 || errors.Is(err, errHidden) || errors.Is(err, errNoFrame)) {
+	if err != nil && !testneed.All() && (unix.Geteuid() != 0 || errors.Is(err, errHidden) || errors.Is(err, errNoFrame)) {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -3,11 +3,12 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // The release that a probe names is the one that brought it: here it is
@@ -19,7 +20,7 @@ func TestProbesNameTheRelease(t *testing.T) {
 	}
 	here := number(t, unix.ByteSliceToString(u.Release[:]))
 	for _, p := range Probes() {
-		if p.Err != nil && !p.Lacks() && os.Getenv("STACKSHOT_REQUIRE_BPF") != "1" {
+		if p.Err != nil && !p.Lacks() && !testneed.All() {
 			t.Skip(p) // no rights to ask
 		}
 		if has := here >= number(t, p.Since); has != (p.Err == nil) {

@@ -3,13 +3,15 @@ package bpf
 import (
 	"os"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // requireTrap ends a test where the kernel itself says that it has not what the
 // trap needs. That the trap is refused all the same is a failure.
 func requireTrap(t *testing.T) {
 	t.Helper()
-	if p, lacking := Lacks(NeedTrap); lacking && (p.Lacks() || os.Getenv("STACKSHOT_REQUIRE_BPF") != "1") {
+	if p, lacking := Lacks(NeedTrap); lacking && (p.Lacks() || !testneed.All()) {
 		t.Skip(p)
 	}
 }
@@ -18,9 +20,7 @@ func requireTrap(t *testing.T) {
 func TestTrapLoads(t *testing.T) {
 	requireTrap(t)
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustLoad(t, err)
 	defer o.Close()
 	for _, cfg := range []TrapConfig{{Bytes: 4096, Items: 1}, {Bytes: 16 << 20, Items: 65536}, {Bytes: 64 << 20, Items: 1 << 17}} {
 		tr, err := o.LoadTrap(cfg)

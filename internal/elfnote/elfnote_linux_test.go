@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
@@ -16,6 +18,7 @@ var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
 // readelf's answer; "" for none.
 func readelf(t *testing.T, path string) string {
 	t.Helper()
+	testneed.Program(t, "readelf")
 	out, err := exec.Command("readelf", "-n", path).Output()
 	if err != nil {
 		t.Fatalf("readelf %s: %v", path, err)

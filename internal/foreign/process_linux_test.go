@@ -15,6 +15,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/spawn"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
@@ -97,7 +98,7 @@ func await(t *testing.T, what string, ok func() bool) {
 // when its file system answers, and counts until then.
 func TestInvariant6NoThreadOfOursHangs(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("mounting a file system needs root")
+		testneed.Lacking(t, "needs root: mounts a file system")
 	}
 	fs := userlab.NewStalledFS(t, userlab.StalledFile{Name: "file", Data: []byte("content"), Mode: 0o644, Direct: true})
 	path := fs.Path("file")

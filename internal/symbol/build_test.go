@@ -6,9 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
-// command runs a program that a test needs, and returns what it printed.
+// command runs a program that the test needs, and returns what it printed.
 func command(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	return commandIn(t, "", name, args...)
@@ -16,6 +18,7 @@ func command(t testing.TB, name string, args ...string) []byte {
 
 func commandIn(t testing.TB, dir, name string, args ...string) []byte {
 	t.Helper()
+	testneed.Program(t, name)
 	var errs bytes.Buffer
 	c := exec.Command(name, args...)
 	c.Dir, c.Stderr = dir, &errs

@@ -15,6 +15,7 @@ import (
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -67,6 +68,7 @@ func TestPerfMapOfAProcess(t *testing.T) {
 
 // A perf map that is a trap is named as such at once, and nothing waits for it.
 func TestHostilePerfMaps(t *testing.T) {
+	testneed.Root(t)
 	line := []byte("7000 10 evil\n")
 	for name, trap := range map[string]struct {
 		make func(path string) error
@@ -113,6 +115,7 @@ func joined(errs ...error) error {
 // namespace of a thread's own, and returns that thread's tid.
 func stalledMount(t *testing.T, dir string) int {
 	t.Helper()
+	testneed.Root(t)
 	type mounted struct {
 		tid    int
 		server *testfuse.Server

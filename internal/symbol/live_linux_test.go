@@ -17,6 +17,7 @@ import (
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -59,6 +60,7 @@ func running(t testing.TB, name string, args ...string) *os.Process {
 func taskOf(t testing.TB, pid int) *kcdata.Task {
 	t.Helper()
 	task := &kcdata.Task{ID: uint64(pid), HasLinux: true}
+	task.Linux.UID, task.Linux.EUID = uint32(os.Getuid()), uint32(os.Geteuid())
 	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/%d/stat", pid))
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -109,6 +111,7 @@ func mappingOf(t testing.TB, line string) (m kcdata.Mapping, ok bool) {
 // withBuildIDs gives the mappings the build-ids of the files they are of now.
 func withBuildIDs(t testing.TB, task *kcdata.Task) *kcdata.Task {
 	t.Helper()
+	testneed.Root(t) // for map_files
 	for i := range task.Mappings {
 		if m := &task.Mappings[i]; m.Inode != 0 {
 			m.BuildID = opened(t, fmt.Sprintf("/proc/%d/map_files/%x-%x", task.ID, m.Start, m.End)).BuildID()

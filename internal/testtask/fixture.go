@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // A Child is a process of a fixture, in the state it was asked for.
@@ -49,6 +51,7 @@ type Fixture struct {
 // processes inherit policy, affinity and limits of the calling thread.
 func Start(tb testing.TB, kinds ...Kind) *Fixture {
 	tb.Helper()
+	testneed.Root(tb)
 	f, err := newFixture(tb, kinds)
 	if err != nil {
 		tb.Fatal(err)

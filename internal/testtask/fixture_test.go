@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 func TestMain(m *testing.M) {
@@ -105,6 +107,7 @@ func wantGone(t *testing.T, pids []int) {
 }
 
 func TestI2NothingIsLeft(t *testing.T) {
+	testneed.Root(t)
 	var left []int
 	t.Run("all", func(t *testing.T) { left = pids(Start(t, All()...)) })
 	if len(left) < len(All()) {
@@ -115,6 +118,7 @@ func TestI2NothingIsLeft(t *testing.T) {
 
 // The ways in which a fixture comes to its end half made or half gone.
 func TestI2NothingIsLeftOfAPart(t *testing.T) {
+	testneed.Root(t)
 	t.Run("phase two never began", func(t *testing.T) {
 		f, err := newFixture(t, All())
 		if err != nil {
@@ -183,6 +187,7 @@ func startAndDie() int {
 }
 
 func TestI3ActorsDieWithTheTestProcess(t *testing.T) {
+	testneed.Root(t)
 	// Orphans come to us, so that the test needs no init that reaps.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ type Matrix struct {
 	Columns  []Column
 	Packages []string      // folders; with :REGEXP behind, only those of their tests
 	Args     []string      // go test flags, for each package
-	Narrow   string        // -run on the columns that are not whole; "": all tests there too
+	Narrow   string        // -run on the columns that are not whole, beside Layout.Tests; "": all tests there too
 	Save     string        // file that gets the table after each column; "": none
 	Factor   int           // as in Test
 	Limit    time.Duration // of each guest; what does not fit goes on in another
@@ -150,7 +150,7 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 	for n := 0; ; n++ {
 		g.LogDir = filepath.Join(m.LogDir, fileName(t.Columns[col]), fileName(pkg)+fmt.Sprintf("-%d", n))
 		args := slices.Clone(m.Args)
-		if run := first(only, m.narrow(col)); run != "" {
+		if run := first(only, m.narrow(m.Columns[col], g.Layout)); run != "" {
 			args = append(args, "-run", run)
 		}
 		if len(ended) > 0 {
@@ -182,11 +182,15 @@ func (m *Matrix) fill(ctx context.Context, b *Builder, t *Table, col int, pkg st
 	}
 }
 
-func (m *Matrix) narrow(col int) string {
-	if m.Columns[col].whole() {
+// narrow is -run on a machine that does not run everything.
+func (m *Matrix) narrow(col Column, l Layout) string {
+	if col.whole() || m.Narrow == "" {
 		return ""
 	}
-	return m.Narrow
+	if len(l.Tests) == 0 {
+		return m.Narrow
+	}
+	return m.Narrow + "|^Test(" + strings.Join(l.Tests, "|") + ")"
 }
 
 // verdict fills the cell of the test that ended the guest and returns its name,

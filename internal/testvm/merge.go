@@ -74,15 +74,6 @@ func (t *Table) merge(other *Table) {
 	t.Date = max(t.Date, other.Date)
 }
 
-// Summary is the table for a document: the machines that run every test, then
-// the others, each with those rows that any of them ran.
-func (t *Table) Summary() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s. In each cell the seconds of a test that passed.\n\n", t.Date)
-	t.Markdown(&b)
-	return b.String()
-}
-
 // ReplacePart exchanges what stands between a document's marks of a generated part.
 func ReplacePart(doc, name, text string) error {
 	old, err := os.ReadFile(doc)

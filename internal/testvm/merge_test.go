@@ -71,6 +71,17 @@ func TestTablesMerge(t *testing.T) {
 	if summary := all.Summary(); !strings.Contains(summary, "**HUNG** 1.0 (") || !strings.Contains(summary, "it is so") {
 		t.Error(summary)
 	}
+	four := tableOf("7.3 isolcpus", map[string]string{"TestA": "PASS", "TestC": "SKIP"})
+	all.merge(four)
+	summary := all.Summary()
+	for want, is := range map[string]bool{
+		"Passed on every machine of 2 CPUs: 1 of `p`.": true, "| 6.1 ×2 | 2 | 1 | 0 |": true, "`p` TestB": false,
+		"| by shape | 7.3 isolcpus |\n|---|---|\n| `p` TestA | 1.0 |\n": true, "`p` TestC | - |": false, "`p` TestC | skip (": true,
+	} {
+		if strings.Contains(summary, want) != is {
+			t.Errorf("%q: want %v in\n%s", want, is, summary)
+		}
+	}
 	if _, err := LoadTables([]string{filepath.Join(t.TempDir(), "none")}); err == nil {
 		t.Error("a file that is not there was read")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testvm/wire"
 )
 
@@ -107,12 +108,17 @@ func (t *Test) job(e emulator) *wire.Job {
 	dir := filepath.Join(wire.RepoDir, t.Package)
 	args := append([]string{filepath.Join(dir, filepath.Base(t.Package)+".test"),
 		"-test.v=true", "-test.paniconexit0", "-test.outputdir=" + wire.OutDir}, testArgs(t.Args)...)
+	requireBPF := 1
+	if t.Guest.Layout.NoBPF {
+		requireBPF = 0
+	}
 	return &wire.Job{
 		Args: args,
 		Dir:  dir,
 		Env: append([]string{
 			"PATH=/bin", "HOME=/root", "TMPDIR=/tmp",
-			"STACKSHOT_REQUIRE_BPF=1",
+			testneed.GuestVar + "=1",
+			"STACKSHOT_REQUIRE_BPF=" + strconv.Itoa(requireBPF),
 			"STACKSHOT_TIME_FACTOR=" + strconv.Itoa(t.factor(runtime.NumCPU())),
 		}, t.Env...),
 		Wire:  e.wire,

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -91,9 +92,10 @@ func BenchmarkTable(b *testing.B) {
 
 func bigFile(b *testing.B) []byte {
 	b.Helper()
+	testneed.Program(b, "gdb") // the large program
 	path, err := exec.LookPath("gdb")
 	if err != nil {
-		b.Skip("gdb, the large program, is not installed")
+		b.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

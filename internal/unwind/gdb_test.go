@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 var gdbFrame = regexp.MustCompile(`(?m)^#\d+ +(?:0x([0-9a-f]+) in )?`)
@@ -49,14 +51,12 @@ func sameAsGDB(t *testing.T, k *taken, tid int, r Result) {
 
 func gdbStack(t *testing.T, tid int) []uint64 {
 	t.Helper()
-	gdb, err := exec.LookPath("gdb")
-	if err != nil {
-		t.Log("gdb is not installed: not compared with it")
-		return nil
+	if !testneed.Have(t, "gdb") {
+		return nil // not compared with it
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gdb, "-nx", "-p", strconv.Itoa(tid), "-batch",
+	cmd := exec.CommandContext(ctx, "gdb", "-nx", "-p", strconv.Itoa(tid), "-batch",
 		"-ex", "set backtrace past-main on", "-ex", "set print address on", "-ex", "bt")
 	cmd.Env = append(cmd.Environ(), "DEBUGINFOD_URLS=")
 	out, err := cmd.Output()

@@ -5,12 +5,12 @@ package unwind
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -24,9 +24,7 @@ func TestInstalledPrograms(t *testing.T) {
 		"node":    "node -e 'setTimeout(() => 0, 1e6)'",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skipf("%s is not installed", name)
-			}
+			testneed.Program(t, name)
 			pid, tid := start(t, 'S', "sh", "-c", "echo $$; exec "+command)
 			awaitRest(t, pid, name)
 			for _, tid := range threads(t, pid) {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // dwarfNames are readelf's names of the registers that calls keep.
@@ -29,13 +31,11 @@ var (
 // Every row of every function of a C library, and of a C++ one, is what readelf
 // says: rules of the frame address and of every saved register.
 func TestRowsAreReadelfs(t *testing.T) {
-	if _, err := exec.LookPath("readelf"); err != nil {
-		t.Skip("readelf is not installed")
-	}
+	testneed.Program(t, "readelf", "gcc")
 	for _, lib := range []string{"libc.so.6", "libstdc++.so.6"} {
 		out, err := exec.Command("gcc", "-print-file-name="+lib).Output()
 		if err != nil {
-			t.Skipf("gcc does not say where %s is: %v", lib, err)
+			t.Fatalf("gcc does not say where %s is: %v", lib, err)
 		}
 		path := strings.TrimSpace(string(out))
 		t.Run(lib, func(t *testing.T) { compareRows(t, path) })
@@ -44,7 +44,7 @@ func TestRowsAreReadelfs(t *testing.T) {
 
 func compareRows(t *testing.T, path string) {
 	if !filepath.IsAbs(path) { // gcc's answer for what it does not find
-		t.Skipf("%s is not installed", path)
+		testneed.Lacking(t, "needs %s (package g++)", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,16 +22,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
-// build compiles files (name → text) of dir with a command line; it skips, with
-// the reason, where the compiler is not installed.
+// build compiles files (name → text) of dir with a command line, that of a compiler
+// or of a shell whose first word is one.
 func build(t testing.TB, dir string, files map[string]string, command ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(command[0]); err != nil {
-		t.Skipf("%s is not installed", command[0])
+	compiler := command[0]
+	if compiler == "sh" {
+		compiler, _, _ = strings.Cut(command[2], " ")
 	}
+	testneed.Program(t, compiler)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // Every function that the compiler makes has tables, in both classes and all
@@ -67,9 +69,7 @@ func checkCovered(t *testing.T, path string, spans []span, symbols []elf.Symbol,
 
 // A function of musl's own has none: the reason for asking at all.
 func TestSpansLeaveMuslOut(t *testing.T) {
-	if not := missing([]string{"musl-gcc"}); len(not) > 0 && !requireAll() {
-		t.Skipf("%q not installed", not)
-	}
+	testneed.Program(t, "musl-gcc")
 	spans, symbols := spansAndSymbols(t, newBuilder(t).cc("musl-gcc", "blocked.c", "-static"))
 	checkCovered(t, "musl", spans, symbols, "deeper")
 	for _, s := range symbols {

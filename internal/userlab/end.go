@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -54,6 +55,7 @@ func (p *Process) signal(s unix.Signal) {
 // Witness asks gdb about every member, which is stopped before and after.
 func (p *Process) Witness() ([]Thread, error) {
 	p.tb.Helper()
+	testneed.Program(p.tb, "gdb")
 	p.Stop()
 	defer p.Stop() // gdb may have let them go on
 	var all []Thread

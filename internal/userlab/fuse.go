@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,6 +69,7 @@ func NewDyingFS(tb testing.TB, files ...StalledFile) *StalledFS {
 
 func newStalledFS(tb testing.TB, valid uint64, files []StalledFile) *StalledFS {
 	tb.Helper()
+	testneed.Root(tb)
 	fs := &StalledFS{valid: valid, stalled: map[string]bool{}}
 	for _, f := range files {
 		s := stalledFile{name: f.Name, data: f.Data, mode: unix.S_IFREG | uint32(f.Mode.Perm()), open: testfuse.OpenKeepCache, from: f.From}

@@ -5,6 +5,8 @@ package userlab
 import (
 	"slices"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 func TestExpected(t *testing.T) {
@@ -53,6 +55,7 @@ func TestKperfCheck(t *testing.T) {
 
 // gdb finds in each program what Expected says, all frames from its tables.
 func TestKperfIsAsExpected(t *testing.T) {
+	testneed.Program(t, "gdb")
 	for _, f := range []Frames{FramePointers, NoFramePointers, MixedFrames} {
 		for _, spin := range []bool{false, true} {
 			p := StartKperf(t, Kperf{Frames: f, Depth: 12, Spin: spin})

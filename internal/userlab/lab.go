@@ -4,15 +4,13 @@ package userlab
 
 import (
 	"fmt"
-	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // A Lab is a set of running programs.
-type Lab struct {
-	Processes []*Process
-	Skipped   []string // actors that were not started, each with what is missing
-}
+type Lab struct{ Processes []*Process }
 
 // An Actor is one program of the lab.
 type Actor struct {
@@ -28,33 +26,26 @@ type Actor struct {
 	then func(p *Process) error // after it is ready
 }
 
-// Missing gives those of a.Needs that are not installed.
-func (a Actor) Missing() []string { return missing(a.Needs) }
-
 // Start builds and starts every actor, or those named. They end with the test.
 // Those with spinning threads are stopped until [Process.Continue], because
 // there are more spinners than CPUs.
-// What lacks a program is listed as skipped; with STACKSHOT_REQUIRE_BPF=1 it
-// fails the test. Needs root.
+// Where the machine lacks a program that one of them needs, see package testneed.
+// Needs root.
 func Start(tb testing.TB, names ...string) *Lab {
 	tb.Helper()
 	if Guest() {
 		tb.Skip("userlab: needs compilers, interpreters and gdb: a guest has none")
 	}
-	var l Lab
-	b := newBuilder(tb)
 	actors, err := choose(names)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	for _, a := range actors {
-		if not := a.Missing(); len(not) > 0 {
-			l.Skipped = append(l.Skipped, fmt.Sprintf("%s (no %s)", a.Name, strings.Join(not, ", ")))
-			if requireAll() {
-				tb.Errorf("userlab: %s needs %s: install %s", a.Name, strings.Join(not, ", "), strings.Join(Packages, " "))
-			}
-			continue
-		}
+		testneed.Program(tb, a.Needs...)
+	}
+	var l Lab
+	b := newBuilder(tb)
+	for _, a := range actors {
 		l.Processes = append(l.Processes, a.start(b))
 	}
 	return &l
@@ -107,6 +98,6 @@ func (l *Lab) Of(tb testing.TB, name string) *Process {
 			return p
 		}
 	}
-	tb.Fatalf("userlab: %s does not run; skipped: %q", name, l.Skipped)
+	tb.Fatalf("userlab: %s does not run", name)
 	return nil
 }

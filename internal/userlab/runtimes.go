@@ -16,7 +16,6 @@ import (
 
 // runtimeActors are programs with a run time of their own.
 func runtimeActors() []Actor {
-	java := []string{"java", "javac", "jcmd"}
 	return []Actor{
 		{Name: "go", Needs: []string{"go"}, make: goroutines, Want: [][]string{
 			{"main.(*reader).blocked", "main.recurse", "main.recurse", "main.main.func1"},
@@ -27,9 +26,9 @@ func runtimeActors() []Actor {
 		{Name: "node", Needs: []string{"node"}, make: node, then: perfMap,
 			// Frames that were made anew from optimised code have no function's address.
 			Want: [][]string{{"AtomicsWait", "JS:~sleep"}, {"spin"}}},
-		{Name: "java", Needs: java, make: javaWith("-XX:+PreserveFramePointer"), then: jvmPerfMap,
+		{Name: "java", Needs: []string{"java", "javac", "jcmd"}, make: javaWith("-XX:+PreserveFramePointer"), then: jvmPerfMap,
 			Want: [][]string{{"Blocked.recurse", "Blocked.recurse"}}},
-		{Name: "java-nofp", Needs: java, make: javaWith(), then: jvmPerfMap, Apart: true},
+		{Name: "java-nofp", Needs: []string{"java", "javac", "jcmd"}, make: javaWith(), then: jvmPerfMap, Apart: true},
 	}
 }
 
