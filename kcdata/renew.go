@@ -12,70 +12,83 @@ import (
 // of ours, so that any may be put into it. A file that needs nothing of that is
 // returned as it is. Errors: those of NewReader and Items.
 func Renew(plain []byte) ([]byte, error) {
-	old, defined, err := oldItems(plain)
-	if err != nil {
-		return nil, err
+	old, missing, err := survey(plain)
+	if err != nil || !old && len(missing) == 0 {
+		return plain, err
 	}
-	missing := slices.DeleteFunc(Definitions(), func(t Type) bool { return defined[t] })
-	if len(old)+len(missing) == 0 {
-		return plain, nil
-	}
-	var out []byte
-	chain := NewChain(1<<16, func(least int) ([]byte, error) { return make([]byte, max(least, 64<<10)), nil }, func([]byte) {})
-	from := chain.Mark()
-	take := func() {
-		for b := range chain.Span(from, chain.Mark()) {
-			out = append(out, b...)
-		}
-		from = chain.Mark()
-	}
+	buf := make([]byte, 64<<10)
+	w := NewWriter(buf)
 	for _, t := range missing {
-		if err := chain.Define(t); err != nil {
+		if err := w.Define(t); err != nil {
 			return nil, err
 		}
 	}
 	at := headerSize + int(header(plain).size)
-	out = append(out, plain[:at]...)
-	take()
-	for _, it := range old {
+	out := append(make([]byte, 0, len(plain)+w.Len()), plain[:at]...)
+	out = append(out, w.Written()...)
+	r, err := NewReader(plain)
+	if err != nil {
+		return nil, err
+	}
+	for it, err := range r.Items() {
+		if err != nil {
+			return nil, err
+		}
+		if !isOld(it) {
+			continue
+		}
 		out = append(out, plain[at:it.Offset]...)
 		at = it.Offset + headerSize + len(it.raw)
 		if it.Type == TypeDefinition {
 			continue
 		}
-		if err := chain.Bytes(it.Type, renewed(it)); err != nil {
+		data := renewed(it)
+		if n := len(data) + 2*headerSize; n > len(buf) {
+			buf = make([]byte, 2*n)
+		}
+		w := NewWriter(buf)
+		if err := w.Bytes(it.Type, data); err != nil {
 			return nil, err
 		}
-		take()
+		out = append(out, w.Written()...)
 	}
 	return append(out, plain[at:]...), nil
 }
 
-// oldItems are the items of plain that Renew replaces or leaves out, and the types
-// that the file defines as they are to stay.
-func oldItems(plain []byte) (old []Item, defined map[Type]bool, err error) {
+// survey says whether plain has items that Renew replaces or leaves out, and which
+// types it has to define.
+func survey(plain []byte) (old bool, missing []Type, err error) {
 	r, err := NewReader(plain)
 	if err != nil {
-		return nil, nil, err
+		return false, nil, err
 	}
-	defined = map[Type]bool{}
+	defined := map[Type]bool{}
 	for it, err := range r.Items() {
 		if err != nil {
-			return nil, nil, err
+			return false, nil, err
 		}
-		t := it.Type
-		if t == TypeDefinition {
-			t = Type(binary.LittleEndian.Uint32(it.Data))
-		}
-		s, _ := Lookup(t)
 		switch {
-		case s.Bytewise && (it.Type != TypeDefinition || !s.definedBy(it.Data)):
-			old = append(old, it)
+		case isOld(it):
+			old = true
 		case it.Type == TypeDefinition:
-			defined[t] = true
+			defined[subject(it)] = true
 		}
 	}
-	return old, defined, nil
+	return old, slices.DeleteFunc(Definitions(), func(t Type) bool { return defined[t] }), nil
+}
+
+// isOld reports whether an item is text or bytes as they were, or their definition.
+func isOld(it Item) bool {
+	s, _ := Lookup(subject(it))
+	return s.Bytewise && (it.Type != TypeDefinition || !s.definedBy(it.Data))
+}
+
+// subject is an item's type or, of a definition, the type that it defines.
+func subject(it Item) Type {
+	if it.Type == TypeDefinition {
+		return Type(binary.LittleEndian.Uint32(it.Data))
+	}
+	return it.Type
 }
 
 // definedBy reports whether payload is the definition of s that we write.

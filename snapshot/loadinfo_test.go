@@ -352,7 +352,7 @@ func TestWindowMappings(t *testing.T) {
 			t.Fatal(err)
 		}
 		file.Write(endMarker)
-		snap, err := parse(t, file.Bytes())
+		snap, err := kcdata.ParseSnapshot(file.Bytes()) // of a file that has nothing else
 		if err != nil || len(snap.Problems) > 0 {
 			t.Fatal(err, snap)
 		}

@@ -138,7 +138,9 @@ func (d *devices) look(way []where) (at []*device, free bool, err error) {
 	return at, free, nil
 }
 
-// refuse says why nothing is read on a device now.
+// refuse says why nothing is read on a device now. That a reader of another run hangs
+// on a device which should answer, a disk, may be for one file's sake: one reader of
+// ours finds out, as long as there may be one more that hangs.
 func (d *devices) refuse(dev *device) error {
 	now := time.Now()
 	if dev.hung > 0 && now.After(dev.asked.Add(doubt)) || now.Before(dev.until) {
@@ -148,12 +150,13 @@ func (d *devices) refuse(dev *device) error {
 		return nil
 	}
 	stuck := d.slots.taken()
+	n := max(len(stuck), d.hanging)
 	for _, s := range stuck {
-		if s.dev == dev.dev && dev.dev != (mounts.Device{}) {
+		if s.dev == dev.dev && dev.dev != (mounts.Device{}) && (n >= maxStuck || dev.risky()) {
 			return &HungError{On: dev.name, Since: s.since, Other: s.pid}
 		}
 	}
-	if n := max(len(stuck), d.hanging); n >= maxStuck && dev.risky() {
+	if n >= maxStuck && dev.risky() {
 		return fmt.Errorf("%w: %d readers on this machine; not tried: %s", procfs.ErrExhausted, n, dev.name)
 	}
 	return nil

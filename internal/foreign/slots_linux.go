@@ -30,10 +30,16 @@ type stuck struct {
 	since time.Time
 }
 
-// findSlots finds a place for the file that is in memory and ours.
+// slotPlaces are where the file may be, in memory; the tests of this package have
+// their own.
+var slotPlaces = []string{
+	"/run/stackshot.readers", fmt.Sprintf("/run/user/%d/stackshot.readers", os.Geteuid()),
+	fmt.Sprintf("/dev/shm/stackshot-%d.readers", os.Geteuid()),
+}
+
+// findSlots finds a place for the file that is ours.
 func findSlots() slots {
-	uid := os.Geteuid()
-	for _, path := range []string{"/run/stackshot.readers", fmt.Sprintf("/run/user/%d/stackshot.readers", uid), fmt.Sprintf("/dev/shm/stackshot-%d.readers", uid)} {
+	for _, path := range slotPlaces {
 		s := slots{path}
 		if f := s.open(); f != nil {
 			f.Close()

@@ -23,6 +23,20 @@ var ErrOtherFile = errors.New("the snapshot is not of this file")
 // ErrBadTable, ErrOtherFile; the reader's *kcdata.FormatError for a file that breaks off.
 func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	var sum Tally
+	if _, err := kcdata.Check(plain); err != nil {
+		return nil, sum, err
+	}
+	if s == nil {
+		return nil, sum, ErrOtherFile
+	}
+	all, some := make([]names, len(s.Tasks)), false
+	for i, t := range s.Tasks {
+		_, all[i] = ask(t, n, &sum)
+		some = some || len(all[i]) > 0
+	}
+	if !some {
+		return plain, sum, nil
+	}
 	today, err := kcdata.Renew(plain)
 	if err != nil {
 		return nil, sum, err
@@ -31,12 +45,11 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	if err != nil {
 		return nil, sum, err
 	}
-	if s == nil || len(s.Tasks) != len(tasks) {
+	if len(s.Tasks) != len(tasks) {
 		return nil, sum, ErrOtherFile
 	}
 	var edits []edit
-	for i := range tasks { // those of s, in the same order
-		_, fresh := ask(s.Tasks[i], n, &sum)
+	for i, fresh := range all { // the tasks are in the same order
 		if len(fresh) == 0 {
 			continue
 		}
@@ -45,9 +58,6 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 			return nil, sum, fmt.Errorf("names of task %d: %w", s.Tasks[i].ID, err)
 		}
 		edits = append(edits, more...)
-	}
-	if len(edits) == 0 {
-		return plain, sum, nil
 	}
 	out := apply(today, edits)
 	if _, err := kcdata.Check(out); err != nil {
