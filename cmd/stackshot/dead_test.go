@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/mounts"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
@@ -57,19 +61,39 @@ func sleeper(t *testing.T, path string) (pid string) {
 	return pid
 }
 
-// stuckReaders are the reader processes that hang or have not been waited for, of this
-// machine.
-func stuckReaders(t *testing.T) (pids []string) {
+// hanging are the reader processes that hang on a device, as they are noted for other
+// runs.
+func hanging(t *testing.T, devices ...mounts.Device) (pids []int) {
 	t.Helper()
-	list, _ := filepath.Glob("/proc/[0-9]*/task/*/stat")
-	for _, name := range list {
-		b, _ := os.ReadFile(name)
-		if s := string(b); strings.Contains(s, "(stackshot-read) D") {
-			pids = append(pids, strings.Split(name, "/")[2])
+	b, err := os.ReadFile("/run/stackshot.readers")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(bytes.ReplaceAll(b, []byte{0}, nil))) {
+		var pid int
+		var dev mounts.Device
+		if n, _ := fmt.Sscanf(line, "%d %d:%d", &pid, &dev.Major, &dev.Minor); n != 3 || !slices.Contains(devices, dev) {
+			continue
+		}
+		if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); bytes.Contains(stat, []byte("(stackshot-read) ")) {
+			pids = append(pids, pid)
 		}
 	}
-	slices.Sort(pids)
-	return slices.Compact(pids)
+	return pids
+}
+
+// deviceOf is the device of what is mounted at dir.
+func deviceOf(t *testing.T, dir string) mounts.Device {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := mounts.Parse(b).Way(dir)
+	if len(way) == 0 {
+		t.Fatal("nothing is mounted at", dir)
+	}
+	return way[len(way)-1].Dev
 }
 
 func takeOf(t *testing.T, pids []string, more ...string) (report outcome) {
@@ -97,14 +121,14 @@ func TestDeadMount(t *testing.T) {
 	fs, pids := deadMount(t, 8)
 	local := sleeper(t, "/bin/sleep")
 	pids = append(pids, local)
-	before := len(stuckReaders(t))
+	dev := deviceOf(t, fs.Dir)
 	o := takeOf(t, pids)
 	o.named(t, "default flags")
 	if !strings.Contains(o.stdout, "fuse.userlab at "+fs.Dir) {
 		t.Errorf("the report does not name the mount:\n%s", o.stdout)
 	}
-	if n := len(stuckReaders(t)); n != before {
-		t.Errorf("%d readers hang", n-before)
+	if n := len(hanging(t, dev)); n != 0 {
+		t.Errorf("%d readers hang", n)
 	}
 	for _, run := range []string{"first", "second", "third"} {
 		o := takeOf(t, pids, "--remote-files")
@@ -112,13 +136,13 @@ func TestDeadMount(t *testing.T) {
 		if !strings.Contains(o.stdout, "does not answer") {
 			t.Errorf("%s run: the report does not say that the mount does not answer:\n%s", run, o.stdout)
 		}
-		if n := len(stuckReaders(t)); n != before+1 {
-			t.Errorf("%s run: %d readers hang, want 1", run, n-before)
+		if n := len(hanging(t, dev)); n != 1 {
+			t.Errorf("%s run: %d readers hang, want 1", run, n)
 		}
 	}
 	fs.Release()
-	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(stuckReaders(t)) == before, nil }); err != nil {
-		t.Error("readers are left:", stuckReaders(t))
+	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(hanging(t, dev)) == 0, nil }); err != nil {
+		t.Error("readers are left:", hanging(t, dev))
 	}
 	if o := takeOf(t, pids, "--remote-files"); strings.Contains(o.stdout, "does not answer") {
 		t.Errorf("back again, and left alone:\n%s", o.stdout)
@@ -132,21 +156,21 @@ func TestDeadMounts(t *testing.T) {
 	one, pids := deadMount(t, 3)
 	two, more := deadMount(t, 3)
 	pids = append(append(pids, more...), sleeper(t, "/bin/sleep"))
+	devices := []mounts.Device{deviceOf(t, one.Dir), deviceOf(t, two.Dir)}
 	if err := unix.Unmount(two.Dir, unix.MNT_DETACH); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Mount("none", two.Dir, "tmpfs", 0, "") }) // for its end to unmount
-	before := len(stuckReaders(t))
 	for _, run := range []string{"first", "second"} {
 		o := takeOf(t, pids, "--remote-files")
 		o.named(t, run+" run")
-		if n := len(stuckReaders(t)); n > before+2 {
-			t.Errorf("%s run: %d readers hang, want 2 at most", run, n-before)
+		if n := len(hanging(t, devices...)); n > 2 {
+			t.Errorf("%s run: %d readers hang, want 2 at most", run, n)
 		}
 	}
 	one.Release()
 	two.Release()
-	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(stuckReaders(t)) == before, nil }); err != nil {
-		t.Error("readers are left:", stuckReaders(t))
+	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(hanging(t, devices...)) == 0, nil }); err != nil {
+		t.Error("readers are left:", hanging(t, devices...))
 	}
 }
