@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"stackshot/internal/mounts"
 	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
@@ -49,17 +50,10 @@ func (d *doctor) mountOf(pid, dir string) (string, error) {
 	if err != nil {
 		return "", show.WithoutPath(err)
 	}
-	found, at := "", ""
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line) // id, parent, device, root, mount point, ...
-		if len(f) < 5 || len(f[4]) < len(at) || dir != f[4] && !strings.HasPrefix(dir, strings.TrimSuffix(f[4], "/")+"/") {
-			continue
-		}
-		at = f[4] // of two at one place the later one covers the other
-		found = f[2] + " " + path.Join(f[3], strings.TrimPrefix(dir, at))
-	}
-	if found == "" {
+	way := mounts.Parse(b).Way(dir)
+	if len(way) == 0 {
 		return "", fmt.Errorf("no file system that this root sees holds %s", dir)
 	}
-	return found, nil
+	at := way[len(way)-1]
+	return at.Dev.String() + " " + path.Join(at.Root, strings.TrimPrefix(dir, at.Point)), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"stackshot/internal/mounts"
 	"stackshot/internal/procfs"
 )
 
@@ -29,22 +30,23 @@ func (m Machine) groups(controller string) (out []group) {
 	if err != nil {
 		return nil
 	}
-	mounts := m.mounts()
+	info, _ := os.ReadFile(m.Root + "/proc/self/mountinfo")
+	all := mounts.All(info)
 	for _, line := range lines {
 		unified := line.Hierarchy == 0
 		if !unified && !slices.Contains(strings.Split(line.Controllers, ","), controller) {
 			continue
 		}
-		for _, mount := range mounts {
-			if mount.unified != unified || !unified && !slices.Contains(mount.options, controller) {
+		for _, mount := range all {
+			if !shows(mount, unified, controller) {
 				continue
 			}
-			path, err := filepath.Rel(mount.root, line.Path)
+			path, err := filepath.Rel(mount.Root, line.Path)
 			if err != nil || strings.HasPrefix(path, "..") {
 				path = "." // mounted is another part: its top is all that we see
 			}
 			for ; ; path = filepath.Dir(path) {
-				out = append(out, group{filepath.Join(mount.point, path), unified})
+				out = append(out, group{filepath.Join(mount.Point, path), unified})
 				if path == "." {
 					break
 				}
@@ -55,33 +57,12 @@ func (m Machine) groups(controller string) (out []group) {
 	return out
 }
 
-// mount is one of a hierarchy of control groups.
-type mount struct {
-	root, point string
-	unified     bool
-	options     []string // of the super block: controllers
-}
-
-func (m Machine) mounts() (out []mount) {
-	text, err := os.ReadFile(m.Root + "/proc/self/mountinfo")
-	if err != nil {
-		return nil
+// shows tells whether a mount is of the unified hierarchy, or else of the controller's.
+func shows(m *mounts.Mount, unified bool, controller string) bool {
+	if unified {
+		return m.Type == "cgroup2"
 	}
-	for line := range strings.Lines(string(text)) {
-		// ID PARENT MAJ:MIN ROOT POINT OPTIONS TAGS... - TYPE SOURCE OPTIONS
-		before, after, ok := strings.Cut(line, " - ")
-		left, right := strings.Fields(before), strings.Fields(after)
-		if !ok || len(left) < 5 || len(right) < 3 || !strings.HasPrefix(right[0], "cgroup") {
-			continue
-		}
-		out = append(out, mount{unescape(left[3]), unescape(left[4]), right[0] == "cgroup2", strings.Split(right[2], ",")})
-	}
-	return out
-}
-
-// unescape reads the octal escapes of mountinfo.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return m.Type == "cgroup" && slices.Contains(strings.Split(m.Options, ","), controller)
 }
 
 // number reads a file of one number. False: it is not there, or says "max".

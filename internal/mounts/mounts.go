@@ -18,8 +18,10 @@ func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) 
 type Mount struct {
 	ID, Parent int
 	Dev        Device
+	Root       string // which directory of the file system it shows
 	Point      string // where it is mounted, below the task's root
 	Type       string // "ext4", "fuse.sshfs"
+	Options    string // of the file system: "rw,memory"
 }
 
 // Kind is the name of the kind of file system, if those may hang that go there: the
@@ -56,17 +58,23 @@ type place struct {
 	point  string
 }
 
-// Parse reads a mountinfo file. A line that is none is left out: what is missing is
-// not known, and so taken for what may hang.
+// All are the mounts of a mountinfo file, in its order. A line that is none is left out:
+// what is missing is not known, and so taken for what may hang.
+func All(b []byte) (all []*Mount) {
+	for line := range bytes.Lines(b) {
+		if m, ok := parseLine(string(line)); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Parse reads a mountinfo file.
 func Parse(b []byte) *Table {
 	t := &Table{at: map[place]*Mount{}, byDev: map[Device]*Mount{}}
 	ids := map[int]bool{}
 	var tops []*Mount
-	for line := range bytes.Lines(b) {
-		m, ok := parseLine(string(line))
-		if !ok {
-			continue
-		}
+	for _, m := range All(b) {
 		ids[m.ID] = true
 		if t.byDev[m.Dev] == nil {
 			t.byDev[m.Dev] = m
@@ -90,15 +98,17 @@ func Parse(b []byte) *Table {
 func parseLine(line string) (*Mount, bool) {
 	front, back, ok := strings.Cut(line, " - ")
 	f := strings.Fields(front)
-	kind, _, _ := strings.Cut(back, " ")
-	m := &Mount{Type: kind}
-	if !ok || len(f) < 6 || kind == "" {
+	tail := strings.Fields(back) // type, source, options
+	if !ok || len(f) < 6 || len(tail) == 0 {
 		return nil, false
+	}
+	m := &Mount{Root: unescape(f[3]), Point: unescape(f[4]), Type: tail[0]}
+	if len(tail) > 2 {
+		m.Options = tail[len(tail)-1]
 	}
 	if n, _ := fmt.Sscanf(strings.Join(f[:3], " "), "%d %d %d:%d", &m.ID, &m.Parent, &m.Dev.Major, &m.Dev.Minor); n != 4 {
 		return nil, false
 	}
-	m.Point = unescape(f[4])
 	return m, true
 }
 

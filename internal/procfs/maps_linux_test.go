@@ -125,7 +125,7 @@ func TestMapsOfThisMachine(t *testing.T) {
 			t.Fatalf("%s: %d executable, want %d", file, len(code), n)
 		}
 	}
-	if lines < 100 {
+	if lines < 20 { // who has no rights may see no process but this one
 		t.Errorf("only %d lines", lines)
 	}
 }

@@ -91,7 +91,7 @@ func MaybeServe(serve func() error) {
 }
 
 // filter has each call of that number wait for the listener: of this thread, and by
-// TSYNC of all.
+// TSYNC of all. Who gives up set-uid programs needs no rights for that.
 func filter(nr uint32, tsync uintptr) (fd int, err error) {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // seccomp_data.nr
@@ -100,6 +100,9 @@ func filter(nr uint32, tsync uintptr) (fd int, err error) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return -1, fmt.Errorf("no_new_privs: %w", err)
+	}
 	flags := unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | tsync
 	r, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {

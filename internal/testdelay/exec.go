@@ -34,7 +34,6 @@ type Hold struct {
 }
 
 // HoldExec bends a command that is yet to be started. Its TestMain calls MaybeExec.
-// Needs root.
 func HoldExec(tb testing.TB, cmd *exec.Cmd) *Hold {
 	tb.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
