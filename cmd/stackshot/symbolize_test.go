@@ -252,4 +252,7 @@ func TestTakeShowsUserFrames(t *testing.T) {
 			t.Errorf("no symbols: %v\n%s", off, text)
 		}
 	}
+	if p := policies(os.Getpid()); p != "other" {
+		t.Errorf("who was an ordinary process is %s", p)
+	}
 }

@@ -208,9 +208,11 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	if err != nil {
 		return fmt.Errorf("read back the snapshot: %w", err)
 	}
-	t.urgency.end() // names are no hurry, but the file is
+	urgent := t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
-	t.urgency.begin()
+	if urgent {
+		t.urgency.begin()
+	}
 	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {

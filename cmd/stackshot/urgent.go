@@ -57,15 +57,18 @@ func (u *urgency) begin() error {
 	return nil
 }
 
-// end makes every thread of this process an ordinary one.
-func (u *urgency) end() {
+// end makes every thread of this process an ordinary one, and reports whether they
+// were urgent until now.
+func (u *urgency) end() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.timer != nil {
-		u.timer.Stop()
-		u.timer = nil
-		u.calm()
+	if u.timer == nil {
+		return false
 	}
+	u.timer.Stop()
+	u.timer = nil
+	u.calm()
+	return true
 }
 
 // check ends what has spent its budget, or looks again when it may have.

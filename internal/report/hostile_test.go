@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,36 @@ func TestLongNamesOfManyFrames(t *testing.T) {
 				t.Errorf("%s: %v", f.name, err)
 			}
 		})
+	}
+}
+
+// A task of too many mappings is cut behind its threads.
+func TestJSONLeavesMappingsOut(t *testing.T) {
+	const most, n = 1 << 20, 4000
+	m := kcdata.Mapping{Path: strings.Repeat("\x01", 4000)}
+	s := &kcdata.Snapshot{Tasks: []*kcdata.Task{
+		{ID: 1, Mappings: slices.Repeat([]kcdata.Mapping{m}, n), Threads: []*kcdata.Thread{{ID: 1}}},
+		{ID: 2, Mappings: slices.Repeat([]kcdata.Mapping{m}, n), Threads: []*kcdata.Thread{{ID: 2}}},
+	}}
+	var b bytes.Buffer
+	err := JSON(&b, s, Options{MaxBytes: most})
+	var long *CutError
+	if !errors.As(err, &long) || long.Threads != 1 || !strings.Contains(err.Error(), "1 thread and ") {
+		t.Fatalf("%v", err)
+	}
+	var doc struct {
+		Tasks          []struct{ Threads, Mappings []struct{} }
+		Left           int `json:"mappings_left_out"`
+		ThreadsLeftOut int `json:"threads_left_out"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Tasks) != 1 || len(doc.Tasks[0].Threads) != 1 || doc.ThreadsLeftOut != 1 {
+		t.Fatalf("%d tasks, %d threads left out", len(doc.Tasks), doc.ThreadsLeftOut)
+	}
+	if got := len(doc.Tasks[0].Mappings); got == 0 || got+doc.Left != 2*n || doc.Left != long.Mappings {
+		t.Errorf("%d mappings, and %d left out, %d by the error", got, doc.Left, long.Mappings)
 	}
 }
 

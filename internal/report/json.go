@@ -25,13 +25,14 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	for _, t := range v.tasks {
 		if j.full() {
 			j.threads += t.shown
+			j.mappings += len(t.Mappings)
 			continue
 		}
 		j.item(n, "")
 		v.writeTask(j, t, "  ")
 		n++
 	}
-	j.close(n, "")
+	j.endList(n, "")
 	return j.end()
 }
 

@@ -33,7 +33,6 @@ type jsonTask struct {
 	NotRead     []string     `json:"not_read,omitempty"`
 	Memory      *jsonMemory  `json:"memory,omitempty"`
 	PerfMap     string       `json:"perf_map,omitempty"`
-	Mappings    []jsonMap    `json:"mappings,omitempty"`
 	Threads     []jsonThread `json:"threads"`
 }
 
@@ -132,7 +131,7 @@ var classNames = [classCount]string{
 	"blocked", "running", "runnable", "stopped", "sleeping", "unknown", "parked", "idle", "zombie", "cpu_idle",
 }
 
-// jsonTask is all but the threads.
+// jsonTask is all but the threads and the mappings.
 func (v *view) jsonTask(t *taskView) jsonTask {
 	l, p := &t.Linux, t.Linux.Present
 	out := jsonTask{
@@ -144,7 +143,7 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 		StartNs: present(p, kcdata.TaskHasTimes, l.StartBoottime), ExitCode: present(p, kcdata.TaskHasSignal, l.ExitCode),
 		OOMScoreAdj: present(p, kcdata.TaskHasOOM, l.OOMScoreAdj), CgroupID: present(p, kcdata.TaskHasCgroup, addr(l.CgroupID)),
 		Cgroup: Clean(t.Cgroup), ExePath: Clean(t.ExePath), Cmdline: cleanAll(t.Cmdline), NotRead: cleanAll(t.EnrichFailed),
-		PerfMap: Clean(t.PerfMap), Mappings: jsonMappings(t.Mappings),
+		PerfMap: Clean(t.PerfMap),
 		Threads: []jsonThread{},
 	}
 	if t.Exe != nil {
@@ -156,21 +155,19 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 	return out
 }
 
+// writeTask writes it thread by thread and mapping by mapping: files may make much of
+// little.
 func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
-	j.open(v.jsonTask(t), prefix)
-	n := 0
+	var threads []*threadView
 	for _, g := range t.groups {
-		for _, th := range g.threads {
-			if j.full() {
-				j.threads++
-				continue
-			}
-			j.item(n, prefix)
-			j.value(v.jsonThread(th), prefix+"  ")
-			n++
-		}
+		threads = append(threads, g.threads...)
 	}
-	j.close(n, prefix)
+	j.open(v.jsonTask(t), prefix)
+	j.list("", len(threads), prefix, &j.threads, func(i int) any { return v.jsonThread(threads[i]) })
+	if len(t.Mappings) > 0 {
+		j.list("mappings", len(t.Mappings), prefix, &j.mappings, func(i int) any { return newJSONMap(&t.Mappings[i]) })
+	}
+	j.close(prefix)
 }
 
 func (v *view) jsonThread(t *threadView) jsonThread {

@@ -110,20 +110,15 @@ func jsonWalkOf(w *kcdata.LinuxUserWalk) *jsonWalk {
 	return out
 }
 
-func jsonMappings(maps []kcdata.Mapping) []jsonMap {
-	out := make([]jsonMap, 0, len(maps))
-	for i := range maps {
-		m := &maps[i]
-		j := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID)}
-		if m.Inode != 0 {
-			j.Inode, j.Device = &m.Inode, fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor)
+func newJSONMap(m *kcdata.Mapping) jsonMap {
+	out := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID)}
+	if m.Inode != 0 {
+		out.Inode, out.Device = &m.Inode, fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor)
+	}
+	for _, f := range mappingFlagNames {
+		if m.Flags&f.flag != 0 {
+			out.Flags = append(out.Flags, f.name)
 		}
-		for _, f := range mappingFlagNames {
-			if m.Flags&f.flag != 0 {
-				j.Flags = append(j.Flags, f.name)
-			}
-		}
-		out = append(out, j)
 	}
 	return out
 }
