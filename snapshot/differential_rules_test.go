@@ -37,6 +37,19 @@ func within(most uint64) func(*pair, reflect.Value, reflect.Value) string {
 	}
 }
 
+// cpuTimes allows two ticks of 10 ms for user and system time together. Of either /proc
+// may show what was true some ticks ago, and of a thread that the tick meets seldom each
+// tick stands for much.
+func cpuTimes(c *pair, p, q reflect.Value) string {
+	const ticks = 20_000
+	a, b := c.x.Times, c.y.Times
+	if sum := a.UserUsec + a.SystemUsec; sum-b.UserUsec-b.SystemUsec > ticks {
+		return fmt.Sprintf("pull %d and %d, procfs %d and %d: the sums are more than %d apart", a.UserUsec, a.SystemUsec, b.UserUsec, b.SystemUsec, ticks)
+	}
+	l := &c.x.Linux
+	return within(ticks+2*l.SumExecRuntime/1000/max(1, (l.Utime+l.Stime)/tickNs))(c, p, q)
+}
+
 // pages allows for n percpu_counters read without summing. A counter's batch is
 // max(32, 2 × CPUs) (percpu_counter_batch, lib/percpu_counter.c).
 func pages(n int) func(*pair, reflect.Value, reflect.Value) string {

@@ -189,8 +189,8 @@ var table = map[string]row{
 	"ThreadSnapshot.RequestedPolicy":      zero(),
 	"ThreadSnapshot.EffectivePolicy":      zero(),
 
-	"CPUTimes.UserUsec":     {moves: true, how: within(20_000), why: cputimeWhy},
-	"CPUTimes.SystemUsec":   {moves: true, how: within(20_000), why: cputimeWhy},
+	"CPUTimes.UserUsec":     {moves: true, how: cpuTimes, why: cputimeWhy},
+	"CPUTimes.SystemUsec":   {moves: true, how: cpuTimes, why: cputimeWhy},
 	"CPUTimes.RunnableUsec": still(0),
 
 	"LinuxThread.Present":        {moves: true, how: bits(^uint64(threadOnlyPull)), why: "bits of groups that only pull can read"},
@@ -278,7 +278,7 @@ var recordTypes = []reflect.Type{
 const (
 	rssWhy     = "pull reads the kernel's per-CPU counters without summing: each off by less than a batch of pages per CPU"
 	tickWhy    = "/proc has ticks of 10 ms"
-	cputimeWhy = "/proc has ticks of 10 ms, and never lets a figure fall (cputime_adjust)"
+	cputimeWhy = "/proc has ticks of 10 ms, and never lets a figure fall (cputime_adjust): only the sum is of now"
 	onCore     = 0x800
 
 	taskOnlyPull = kcdata.TaskHasSignal | kcdata.TaskHasCgroup | kcdata.TaskHasGroupIO | kcdata.TaskHasFaults |
