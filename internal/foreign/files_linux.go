@@ -115,10 +115,10 @@ type attempt struct {
 func call[T any](a *attempt, f func() (T, error)) (T, error) {
 	a.inside.Store(true)
 	v, err := f()
-	a.inside.Store(false)
 	if errors.Is(err, procfs.ErrTimeout) {
-		a.slow.Store(true)
+		a.slow.Store(true) // before it is outside: the pool's limit may end now, too
 	}
+	a.inside.Store(false)
 	return v, err
 }
 
@@ -147,7 +147,7 @@ func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err 
 	switch {
 	case errors.As(err, &te):
 		a.late.Store(true)
-		a.visit.giveUp(!a.inside.Load(), a.mark)
+		a.visit.giveUp(!a.inside.Load() && !a.slow.Load(), a.mark)
 		return zero, &procfs.TimeoutError{Path: w.String(), Limit: te.Limit}
 	case err != nil: // nobody has begun
 		a.close()
