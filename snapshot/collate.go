@@ -34,6 +34,8 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 	s.stateWarnings(c)
 	if r.Pids == nil {
 		s.reconcile(c)
+	} else {
+		s.reconcileAsked(c)
 	}
 	pre, err := s.preSection(sc, c)
 	if err != nil {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
@@ -26,10 +27,9 @@ func (s *Session) reconcile(c *captured) {
 	if err != nil {
 		return
 	}
-	before := c.at.boottime / tickNs // /proc has start times in ticks since boot
 	var missing []int
 	for _, tgid := range tgids {
-		if !have[tgid] && s.startedBefore(tgid, before) {
+		if !have[tgid] && s.startedBefore(c, tgid) {
 			missing = append(missing, tgid)
 		}
 	}
@@ -43,9 +43,34 @@ func (s *Session) reconcile(c *captured) {
 	s.recordHidden(c, missing)
 }
 
-func (s *Session) startedBefore(tgid int, ticks uint64) bool {
+// reconcileAsked is reconcile for tasks asked for by number: one of which the
+// engine found nothing, and which is still there, is not gone but hidden.
+func (s *Session) reconcileAsked(c *captured) {
+	if c.engine == EngineProcfs {
+		return
+	}
+	have := map[int]bool{}
+	for _, r := range c.recorded {
+		have[int(r.item.Tgid)] = true
+	}
+	var hidden []int
+	c.failed = slices.DeleteFunc(c.failed, func(f failure) bool {
+		tgid := int(f.item.Tgid)
+		if f.reason != kcdata.LeftOutVanished || have[tgid] || !s.startedBefore(c, tgid) {
+			return false
+		}
+		hidden = append(hidden, tgid)
+		return true
+	})
+	slices.Sort(hidden)
+	s.recordHidden(c, slices.Compact(hidden))
+}
+
+// startedBefore tells whether a task of now was there before the stop. /proc has
+// start times in ticks since boot.
+func (s *Session) startedBefore(c *captured, tgid int) bool {
 	st, err := s.proc.Stat(tgid)
-	return err == nil && st.StartBoottime()/tickNs < ticks
+	return err == nil && st.StartBoottime()/tickNs < c.at.boottime/tickNs
 }
 
 func (s *Session) leaveOut(c *captured, tgids []int) {
