@@ -71,7 +71,11 @@ func (d *doctor) lockdown(section string) {
 	text, ok := d.file(d.sys, "kernel/security", "lockdown")
 	switch {
 	case !ok:
-		d.good(section, "lockdown", "none (no /sys/kernel/security/lockdown)")
+		if set, source := d.config("CONFIG_SECURITY_LOCKDOWN_LSM"); source != "" && !set {
+			d.good(section, "lockdown", "none ("+source+")")
+			return
+		}
+		d.good(section, "lockdown", "not known (no /sys/kernel/security/lockdown: securityfs may not be mounted)")
 	case strings.Contains(text, "[confidentiality]"):
 		d.bad(section, "lockdown", text, "BPF may not read the kernel's memory, so no engine trap or pull")
 	default:
@@ -117,9 +121,17 @@ func (d *doctor) rtGroups(section string) {
 		d.good(section, "RT_GROUP_SCHED", "no ("+source+")")
 	case snapshot.TryFIFO() == nil:
 		d.good(section, "RT_GROUP_SCHED", "yes ("+source+"), and this control group has a real-time budget")
+	case !mayNice():
+		d.good(section, "RT_GROUP_SCHED", "yes ("+source+"); without CAP_SYS_NICE the control group's real-time budget cannot be tried")
 	default:
 		d.bad(section, "RT_GROUP_SCHED", "yes ("+source+")", "this control group may have no real-time budget (cpu.rt_runtime_us)")
 	}
+}
+
+// mayNice tells whether CAP_SYS_NICE is effective, so that a refusal has another cause.
+func mayNice() bool {
+	have, err := effective()
+	return err == nil && have&(1<<unix.CAP_SYS_NICE) != 0
 }
 
 // config looks an option up in the kernel's configuration. source "": there is

@@ -47,7 +47,7 @@ func TestDoctor(t *testing.T) {
 	for _, name := range []string{
 		"BTF", "lockdown", "kptr_restrict", "perf_event_max_stack", "perf_event_paranoid", "unprivileged_bpf_disabled",
 		"RT_GROUP_SCHED", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYSLOG", "CAP_SYS_PTRACE",
-		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "CAP_SYS_RESOURCE", "user namespace", "isolated CPUs", "nohz_full CPUs",
+		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "user namespace", "isolated CPUs", "nohz_full CPUs",
 		"KVM guests", "pid namespace", "time namespace", "memory available", "memory pressure",
 		"System RAM", "NUMA balancing", "memory errors", "lock", "/run", "clock source", "hard lockup detector",
 		"soft lockup detector", "RCU stall",

@@ -118,11 +118,25 @@ func foretells(t *testing.T, in invocation, lack []string) {
 		}
 	}
 	checkHas(t, s, said)
+	checkSuspects(t, d.Facts)
 	for name, bad := range map[string]bool{"lock": said["no_lock"], "kptr_restrict": said["no_symbols"]} {
 		i := slices.IndexFunc(d.Facts, func(f fact) bool { return f.Name == name })
 		if i < 0 || s.Engine != snapshot.EngineProcfs && d.Facts[i].OK == bad {
 			t.Errorf("%s: %+v, and the file says %v", name, d.Facts[i], said)
 		}
+	}
+}
+
+// checkSuspects: what a missing right explains is laid to nothing else, and a right that
+// no capture uses is not missed.
+func checkSuspects(t *testing.T, facts []fact) {
+	t.Helper()
+	bad := map[string]bool{}
+	for _, f := range facts {
+		bad[f.Name] = !f.OK
+	}
+	if bad["CAP_SYS_NICE"] && bad["RT_GROUP_SCHED"] || bad["CAP_SYS_RESOURCE"] {
+		t.Errorf("false alarms: %+v", facts)
 	}
 }
 
