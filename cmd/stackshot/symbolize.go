@@ -129,7 +129,7 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 
 func (z *symbolizing) save(ctx context.Context, st *store, name string, named *spool, tally symbolize.Tally) error {
 	defer named.close()
-	count := fmt.Sprintf("%d of %d addresses of user stacks have names, %d of them new", tally.Named, tally.Addresses, tally.New)
+	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
 	if z.same && st.path == name && name != stdoutName {
 		say(os.Stderr, "%s: %s; the file is as it was", name, count)
 		return nil

@@ -146,7 +146,7 @@ func TestSymbolize(t *testing.T) {
 		if o.stdout != onTheFly.stdout || !strings.Contains(o.stdout, "TestSymbolize") || !strings.Contains(o.stdout, ".here 1") {
 			t.Errorf("%v: from the file:\n%son the fly:\n%s", e, o.stdout, onTheFly.stdout)
 		}
-		stackshot(t, "symbolize", name).want(t, exitWhole, "0 of them new", "as it was")
+		stackshot(t, "symbolize", name).want(t, exitWhole, "new name, module or line: 0", "as it was")
 		if again := read(t, name); !bytes.Equal(again, after) {
 			t.Errorf("%v: twice is not once: %d and %d bytes", e, len(after), len(again))
 		}

@@ -19,7 +19,7 @@ type Namer interface {
 type Tally struct {
 	Addresses int
 	Named     int // have the name of a function
-	New       int // of these, that had none before, or now say more
+	New       int // now say more than before: a module, a name, or a line
 }
 
 // names are the functions of one task's places.
