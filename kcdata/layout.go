@@ -120,7 +120,8 @@ var Layout = []Place{
 }
 
 // Misplaced names the items of a plain buffer, at most 20, that Layout does not have
-// where they stand, and those that it always has and that are not there. Errors: those of NewReader and Items.
+// where they stand, and those that it always has and that are not there. Errors: those
+// of NewReader and Items.
 func Misplaced(plain []byte) ([]string, error) {
 	r, err := NewReader(plain)
 	if err != nil {

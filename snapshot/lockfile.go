@@ -68,9 +68,9 @@ func openShared(dir string) (*os.File, error) {
 	return openLockAt(fd, "lock", dir+"/lock", 0o660, int(st.Gid))
 }
 
-// openLockAt opens a lock file, or makes it with this mode and group (-1: ours). It waits for nobody who
-// has a lease on it, follows no link, and takes no file that has another name too:
-// the holder's name is written into it.
+// openLockAt opens a lock file, or makes it with this mode and group (-1: ours). It
+// waits for nobody who has a lease on it, follows no link, and takes no file that has
+// another name too: the holder's name is written into it.
 func openLockAt(dir int, name, path string, mode uint32, gid int) (*os.File, error) {
 	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Openat(dir, name, flags, 0)

@@ -15,9 +15,9 @@ import (
 )
 
 // The helper process is this program again, as "stackshot __save", with a socket for
-// its order and its answer as files 0 and 2, where the last words of a crash go too, and
-// the snapshot as file 1. Its one argument is for people. It has no other file of ours, so whoever waits for our output does not
-// wait for it.
+// its order and its answer as files 0 and 2, where the last words of a crash go too,
+// and the snapshot as file 1. Its one argument is for people. It has no other file of
+// ours, so whoever waits for our output does not wait for it.
 const saveVerb = "__save"
 
 // helperName is the helper's name in the kernel, where it may show in a

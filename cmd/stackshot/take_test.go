@@ -21,7 +21,8 @@ func taken(t *testing.T, o outcome) {
 	if o.code != exitWhole && o.code != exitIncomplete {
 		t.Fatalf("exit code %d: %s", o.code, o.stderr)
 	}
-	// Beside the message: with -o - the report is there, in which user stacks may be incomplete.
+	// Beside the message: with -o - the report is there, in which user stacks may be
+	// incomplete.
 	message := slices.DeleteFunc(strings.Split(o.stderr, "\n"), func(l string) bool { return strings.Contains(l, "(user stack incomplete: ") })
 	why := strings.Join(message, "\n")
 	if (o.code == exitIncomplete) != (strings.Contains(why, "incomplete") || strings.Contains(why, "nothing was stopped")) {

@@ -30,10 +30,11 @@
 //     file systems where no process can be started. What hangs is the process that
 //     does; it is killed, and counts as hanging until it is dead.
 //  7. A hang costs the device, not a helper: no other file of it is touched while a
-//     reader of this run hangs there, or one of another run (slots_linux.go) where
-//     the device may hang; and files of other devices have all Helpers. One reader at a time is on a device that has
-//     not answered, or that may hang; elsewhere one less than Helpers.
+//     reader of this run hangs there, or one of another run (slots_linux.go) where the
+//     device may hang; and files of other devices have all Helpers. One reader at a
+//     time is on a device that has not answered, or that may hang; elsewhere one less
+//     than Helpers.
 //  8. With four readers hanging, of all runs on this machine, none goes where it may
-//     hang, or where one of the four does. At most Helpers and four hang in one Files; then calls fail at once
-//     with procfs.ErrExhausted, until one comes loose.
+//     hang, or where one of the four does. At most Helpers and four hang in one Files;
+//     then calls fail at once with procfs.ErrExhausted, until one comes loose.
 package foreign

@@ -86,8 +86,9 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 }
 
 // remote are file systems that ask somebody else, by statfs's f_type, for those that
-// mountinfo does not show: the server is another machine, or a process that may be the one that hangs.
-// Numbers: include/uapi/linux/magic.h and the file systems' own sources.
+// mountinfo does not show: the server is another machine, or a process that may be the
+// one that hangs. Numbers: include/uapi/linux/magic.h and the file systems' own
+// sources.
 var remote = map[uint32]string{
 	0x65735546: "fuse", // virtiofs too
 	0x00006969: "nfs",

@@ -154,8 +154,9 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// stalls says for what share of the last 10 s some tasks waited for a resource,
-// and all of them at once, from lines such as "io full avg10=3.10 avg60=…" (Documentation/accounting/psi.rst).
+// stalls says for what share of the last 10 s some tasks waited for a resource, and all
+// of them at once, from lines such as "io full avg10=3.10 avg60=…"
+// (Documentation/accounting/psi.rst).
 func stalls(pressure string) string {
 	var out []string
 	for line := range strings.Lines(pressure) {

@@ -15,10 +15,10 @@ import (
 const kernelFile = "[kernel.kallsyms]"
 
 // Pprof writes the stacks as a gzipped profile of package
-// github.com/google/pprof/profile. Each thread that the text report would show
-// with the same Options is a sample of two values: 1 thread, and the nanoseconds
-// that it has been off its CPU at most, or about (label age=about); 0 for one that
-// runs, and where that is not known (label age=unknown). Errors are the writer's and the package's.
+// github.com/google/pprof/profile. Each thread that the text report would show with the
+// same Options is a sample of two values: 1 thread, and the nanoseconds that it has
+// been off its CPU at most, or about (label age=about); 0 for one that runs, and where
+// that is not known (label age=unknown). Errors are the writer's and the package's.
 func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	p, err := newProfile(newView(s, o))
 	if err != nil {

@@ -62,9 +62,9 @@ func Held() error {
 
 // Start runs the program argv[0], a path, without an environment and in a session of
 // its own, so that a ^C at the terminal reaches us alone. Its file 0 is a socket, the
-// others are files, nil for the socket again; it has no other of ours, so whoever waits for our output does not
-// wait for it. It is there once it has called Hello. Errors: ErrHeld; the context's
-// cause; what clone or execve say.
+// others are files, nil for the socket again; it has no other of ours, so whoever waits
+// for our output does not wait for it. It is there once it has called Hello. Errors:
+// ErrHeld; the context's cause; what clone or execve say.
 func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os.File) (*Child, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no sign of it within %v", ErrHeld, limit))
 	defer cancel()

@@ -11,14 +11,14 @@
 //
 // # What names an address
 //
-// The symbol whose extent holds it, of .symtab and .dynsym, of .gnu_debugdata,
-// of a split debug file, or of Go's pclntab; in anonymous memory the perf map.
-// An address in a gap between sized symbols has no name: never the nearest one
-// before it. A symbol without a size, as assembly has them, reaches to the next one
-// or to its section's end where the file has all its symbols; where it has only those
-// for linking it names no more than its first instruction. Of several names at one address people read the plain one best:
-// functions before others, global before local, fewest leading underscores,
-// shortest.
+// The symbol whose extent holds it, of .symtab and .dynsym, of .gnu_debugdata, of a
+// split debug file, or of Go's pclntab; in anonymous memory the perf map. An address in
+// a gap between sized symbols has no name: never the nearest one before it. A symbol
+// without a size, as assembly has them, reaches to the next one or to its section's end
+// where the file has all its symbols; where it has only those for linking it names no
+// more than its first instruction. Of several names at one address people read the
+// plain one best: functions before others, global before local, fewest leading
+// underscores, shortest.
 //
 // C++ and Rust are demangled without parameters, return types and hash, with
 // template arguments: a stack is about which function, and gdb's backtrace
