@@ -109,7 +109,7 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 		return nil, none, err
 	}
 	for _, what := range skipped {
-		say(os.Stderr, "not asked for names: %s", what)
+		say(os.Stderr, "not symbolized: %s", what)
 	}
 	out, tally, err := symbolize.Rewrite(again, s, names)
 	if err != nil {

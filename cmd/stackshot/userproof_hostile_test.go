@@ -36,7 +36,7 @@ func TestUserProofStalledBinary(t *testing.T) {
 	if o.want(t, exitWhole); o.took > reportLimit+grace {
 		t.Errorf("report took %v", o.took)
 	}
-	for _, want := range []string{p.FS.Path("kperf"), "files not asked for names", "[kperf"} {
+	for _, want := range []string{p.FS.Path("kperf"), "files not symbolized", "[kperf"} {
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("the report does not say %q:\n%.3000s", want, o.stdout)
 		}

@@ -185,7 +185,7 @@ func (v *view) footer(l *lines) {
 		l.words("!! ", "%v", err)
 	}
 	if n := len(v.o.Skipped); n > 0 {
-		l.words("", "files not asked for names: %s", skipped(v.o.Skipped))
+		l.words("", "files not symbolized: %s", skipped(v.o.Skipped))
 	}
 	if c.FoldedKernel > 0 {
 		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())

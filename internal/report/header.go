@@ -133,7 +133,7 @@ func (v *view) machineLoad() string {
 		parts = append(parts, fmt.Sprintf("memory %s of %s available", size(avail), size(total)))
 	}
 	if stalls := stalls(v.s.Pressure); stalls != "" {
-		parts = append(parts, "of the last 10 s tasks waited for "+stalls)
+		parts = append(parts, "pressure of the last 10 s: "+stalls)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -18,7 +18,7 @@ type Options struct {
 	// one. Those of a task named in Pids always are.
 	ShowIdle bool
 
-	// Skipped says which files were not asked for names, and why.
+	// Skipped says which files were not symbolized, and why.
 	Skipped []string
 
 	// MaxBytes bounds the report, but for one thread and some lines; of what is
