@@ -10,9 +10,8 @@
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          what this machine allows, and what it costs where it does not
 //
-// Exit codes: 0 whole; 3 there is a result, but something is missing from it, or
-// nothing was stopped;
-// 1 failed; 2 usage.
+// Exit codes: 0 whole; 1 failed; 2 usage; 3 partial: the result is incomplete, or was
+// saved somewhere else, or nothing was stopped.
 //
 // What the command itself promises, on a machine on which disks and mounts may
 // hang:
