@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testheap"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -169,5 +171,20 @@ func TestErrorTexts(t *testing.T) {
 	}
 	if s := reason(99).String(); !strings.Contains(s, "99") {
 		t.Errorf("unknown reason prints %q", s)
+	}
+}
+
+// Control words and data in one mapping, as in one map value.
+func TestOneMapping(t *testing.T) {
+	m := testheap.Mapped(t, 64<<10)
+	n := ControlSize(2)
+	a, err := New(m[:n], m[n:], 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mustAlloc(t, a, 1, 4096)
+	copy(a.Bytes(b), "seen through the mapping")
+	if at := n + int(b.Off); string(m[at:at+4]) != "seen" {
+		t.Errorf("block %+v is not at %d of the mapping", b, at)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"stackshot/internal/testheap"
 )
 
 const workers = 8
@@ -24,7 +26,7 @@ func together(body func(worker int)) {
 // kinds of memory every concurrent test runs over.
 func eachMemory(t *testing.T, size int, run func(t *testing.T, data []byte)) {
 	t.Run("heap", func(t *testing.T) { run(t, make([]byte, size)) })
-	t.Run("mmap", func(t *testing.T) { run(t, mapped(t, size)) })
+	t.Run("mmap", func(t *testing.T) { run(t, testheap.Mapped(t, size)) })
 }
 
 // Invariant 2: workers that only bump get every byte exactly once.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,27 +17,12 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
+	"stackshot/internal/testelf"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
-
-var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
-
-// readelf is the build-id that readelf finds in a file; "" for none.
-func readelf(t *testing.T, path string) string {
-	t.Helper()
-	testneed.Program(t, "readelf")
-	out, err := exec.Command("readelf", "-n", path).Output()
-	if err != nil {
-		t.Fatalf("readelf %s: %v", path, err)
-	}
-	if m := readelfID.FindSubmatch(out); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
 
 func needsShell(t *testing.T) {
 	t.Helper()
@@ -110,7 +94,7 @@ func wantMaps(t *testing.T, what string, task *kcdata.Task) {
 			}
 			continue
 		}
-		if id := readelf(t, fmt.Sprintf("/proc/%d/map_files/%x-%x", task.ID, start, end)); fmt.Sprintf("%x", m.BuildID) != id {
+		if id := testelf.BuildID(t, fmt.Sprintf("/proc/%d/map_files/%x-%x", task.ID, start, end)); fmt.Sprintf("%x", m.BuildID) != id {
 			t.Errorf("%s: build-id %x, readelf %s, of %q", what, m.BuildID, id, line)
 		}
 	}

@@ -8,12 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"stackshot/internal/testheap"
 )
 
 // eachMemory runs over plain memory and over a mapping.
 func eachMemory(t *testing.T, capacity int, run func(t *testing.T, mem []byte)) {
 	t.Run("heap", func(t *testing.T) { run(t, make([]byte, Size(capacity))) })
-	t.Run("mmap", func(t *testing.T) { run(t, mapped(t, Size(capacity))) })
+	t.Run("mmap", func(t *testing.T) { run(t, testheap.Mapped(t, Size(capacity))) })
 }
 
 // crew is one producer and n consumers at once, and who took what.

@@ -5,29 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"testing"
 
-	"stackshot/internal/testneed"
+	"stackshot/internal/testelf"
 )
-
-var readelfID = regexp.MustCompile(`Build ID: ([0-9a-f]+)`)
-
-// readelf's answer; "" for none.
-func readelf(t *testing.T, path string) string {
-	t.Helper()
-	testneed.Program(t, "readelf")
-	out, err := exec.Command("readelf", "-n", path).Output()
-	if err != nil {
-		t.Fatalf("readelf %s: %v", path, err)
-	}
-	if m := readelfID.FindSubmatch(out); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
 
 // Against readelf, over the programs and libraries of this machine.
 func TestBuildIDLikeReadelf(t *testing.T) {
@@ -58,7 +40,7 @@ func TestBuildIDLikeReadelf(t *testing.T) {
 		if err != nil && !errors.Is(err, ErrNoBuildID) {
 			t.Errorf("%s: %v", path, err)
 		}
-		if want := readelf(t, path); fmt.Sprintf("%x", id) != want {
+		if want := testelf.BuildID(t, path); fmt.Sprintf("%x", id) != want {
 			t.Errorf("%s: %x, readelf %s", path, id, want)
 		}
 		if id != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/procfs"
 )
 
 // handle is what a helper has one file at a time by: a descriptor of this
@@ -67,7 +69,7 @@ func (l *local) fsType() (uint32, error) {
 }
 
 func (l *local) open() (err error) {
-	l.fd, err = retry(func() (int, error) {
+	l.fd, err = procfs.Retry(func() (int, error) {
 		// O_NONBLOCK: not to wait for the holder of a lease.
 		return unix.Open("/proc/thread-self/fd/"+strconv.Itoa(l.path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	})
@@ -76,7 +78,7 @@ func (l *local) open() (err error) {
 
 // pread reads on the helper's own thread: an os.File may prefer the poller.
 func (l *local) pread(p []byte, off int64) (int, error) {
-	return retry(func() (int, error) { return unix.Pread(l.fd, p, off) })
+	return procfs.Retry(func() (int, error) { return unix.Pread(l.fd, p, off) })
 }
 
 func (l *local) close() {
@@ -94,7 +96,7 @@ func openPath(root, path string, noFollow, guarded bool) (int, error) {
 		flags |= unix.O_NOFOLLOW
 	}
 	if root == "" && !guarded {
-		return retry(func() (int, error) { return unix.Open(path, flags, 0) })
+		return procfs.Retry(func() (int, error) { return unix.Open(path, flags, 0) })
 	}
 	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_MAGICLINKS}
 	if guarded {
@@ -111,7 +113,7 @@ func openPath(root, path string, noFollow, guarded bool) (int, error) {
 	}
 	const tries = 16 // EAGAIN: something was renamed or mounted meanwhile
 	for range tries {
-		fd, err := retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
+		fd, err := procfs.Retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
 		if err != unix.EAGAIN {
 			return fd, err
 		}
@@ -120,7 +122,7 @@ func openPath(root, path string, noFollow, guarded bool) (int, error) {
 }
 
 func openRoot(root string) (int, error) {
-	return retry(func() (int, error) {
+	return procfs.Retry(func() (int, error) {
 		return unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 }
@@ -164,15 +166,5 @@ func statOf(raw *unix.Stat_t) Stat {
 	return Stat{
 		DevMajor: unix.Major(uint64(raw.Dev)), DevMinor: unix.Minor(uint64(raw.Dev)), Inode: raw.Ino,
 		Size: raw.Size, Mtime: raw.Mtim.Nano(), Ctime: raw.Ctim.Nano(), UID: raw.Uid,
-	}
-}
-
-// retry repeats a call that a signal to this thread interrupted.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
-			return n, err
-		}
 	}
 }

@@ -6,25 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
+	"stackshot/internal/golden"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
-
-// checkShowable fails unless b may be sent to any terminal (L4).
-func checkShowable(t *testing.T, b []byte) {
-	t.Helper()
-	if !utf8.Valid(b) {
-		t.Fatal("output is not UTF-8")
-	}
-	for _, r := range string(b) {
-		if r != '\n' && !unicode.IsPrint(r) {
-			t.Fatalf("output holds %U:\n%q", r, b)
-		}
-	}
-}
 
 var notANumber = regexp.MustCompile(`\b(NaN|[+-]?Inf)\b|%!`)
 
@@ -41,8 +27,8 @@ func checkFile(t *testing.T, s *kcdata.Snapshot, width, top int) {
 		if err := JSON(&js, files, []Failed{{"x\x1b", "y\x1b"}}); err != nil {
 			t.Fatal(err)
 		}
-		checkShowable(t, text.Bytes())
-		checkShowable(t, js.Bytes())
+		golden.Showable(t, text.Bytes())
+		golden.Showable(t, js.Bytes())
 		if !json.Valid(js.Bytes()) {
 			t.Fatalf("not JSON: %s", js.Bytes())
 		}
@@ -89,7 +75,7 @@ func FuzzLatency(f *testing.F) {
 		if err := TraceText(&trace, s, width%500); (err == nil) != (len(s.Trace) > 0) {
 			t.Fatalf("%d events: %v", len(s.Trace), err)
 		}
-		checkShowable(t, trace.Bytes())
+		golden.Showable(t, trace.Bytes())
 	})
 }
 

@@ -72,7 +72,7 @@ func readDirect(dir string, files []File) {
 // task: if that ends and its number is given to another, reads below fail (ESRCH or
 // ENOENT) instead of answering for the other.
 func openDir(dir string) (int, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := Retry(func() (int, error) {
 		return unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bo
 }
 
 func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (int, error)) ([]byte, bool, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := Retry(func() (int, error) {
 		return unix.Openat(dirfd, f.Name, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (in
 	start, limit := len(buf), len(buf)+max(f.max()+1, 4096)
 	for len(buf) < limit {
 		buf = slices.Grow(buf, min(4096, limit-len(buf)))
-		n, err := retry(func() (int, error) { return call(fd, buf[len(buf):min(cap(buf), limit)]) })
+		n, err := Retry(func() (int, error) { return call(fd, buf[len(buf):min(cap(buf), limit)]) })
 		if err == unix.EINVAL && f.Op == OpList && len(buf) > start {
 			return buf, true, nil // the rest of the cap holds no whole entry
 		}
@@ -135,16 +135,16 @@ func readLink(dirfd int, name string, buf []byte, limit int) ([]byte, bool, erro
 	start := len(buf)
 	limit = min(limit, 64<<10)
 	buf = slices.Grow(buf, limit)
-	n, err := retry(func() (int, error) { return unix.Readlinkat(dirfd, name, buf[start:start+limit]) })
+	n, err := Retry(func() (int, error) { return unix.Readlinkat(dirfd, name, buf[start:start+limit]) })
 	if err != nil {
 		return nil, false, err
 	}
 	return buf[:start+n], n == limit, nil
 }
 
-// retry repeats a call that a signal to this thread interrupted; Go's scheduler
+// Retry repeats a call that a signal to this thread interrupted; Go's scheduler
 // sends such signals.
-func retry(call func() (int, error)) (int, error) {
+func Retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
 		if err != unix.EINTR {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/golden"
 	"stackshot/kcdata"
 )
 
@@ -44,7 +45,7 @@ func folded(t testing.TB, s *kcdata.Snapshot, o Options) map[string]int {
 	if err := Folded(&b, s, o); err != nil {
 		t.Fatal(err)
 	}
-	checkShowable(t, b.Bytes())
+	golden.Showable(t, b.Bytes())
 	return parseFolded(t, b.Bytes())
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"stackshot/internal/golden"
 	"stackshot/internal/testheap"
 	"stackshot/kcdata"
 )
@@ -66,12 +67,12 @@ func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
 	if err := Text(&b, s, o); err != nil {
 		t.Fatal(err)
 	}
-	checkShowable(t, b.Bytes())
+	golden.Showable(t, b.Bytes())
 	b.Reset()
 	if err := JSON(&b, s, o); err != nil {
 		t.Fatal(err)
 	}
-	checkShowable(t, b.Bytes())
+	golden.Showable(t, b.Bytes())
 	if s.ThreadCount() < 1000 { // they look every thread up
 		checkFolded(t, s, o)
 		checkProfile(t, s, o)

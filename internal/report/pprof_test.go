@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"stackshot/internal/golden"
 	"stackshot/kcdata"
 )
 
@@ -34,13 +35,13 @@ func readProfile(t testing.TB, s *kcdata.Snapshot, o Options) *profile.Profile {
 		t.Fatal(err)
 	}
 	for _, f := range p.Function {
-		checkShowable(t, []byte(f.Name+f.SystemName+f.Filename))
+		golden.Showable(t, []byte(f.Name+f.SystemName+f.Filename))
 	}
 	for _, m := range p.Mapping {
-		checkShowable(t, []byte(m.File+m.BuildID))
+		golden.Showable(t, []byte(m.File+m.BuildID))
 	}
 	for _, c := range p.Comments {
-		checkShowable(t, []byte(c))
+		golden.Showable(t, []byte(c))
 	}
 	return p
 }
@@ -79,7 +80,7 @@ func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
 	for i, th := range want { // both in the order of the report
 		sample := p.Sample[i]
 		for _, l := range sample.Label {
-			checkShowable(t, []byte(strings.Join(l, "")))
+			golden.Showable(t, []byte(strings.Join(l, "")))
 		}
 		if th.Tid != nil && sample.NumLabel["tid"][0] != *th.Tid {
 			t.Fatalf("sample %d: tid %v, want %d", i, sample.NumLabel["tid"], *th.Tid)

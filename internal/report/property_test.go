@@ -8,9 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
+	"stackshot/internal/golden"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -153,19 +152,6 @@ func TestR1JSONHoldsEveryThread(t *testing.T) {
 	}
 }
 
-// checkShowable fails unless b may be sent to any terminal (R2).
-func checkShowable(t testing.TB, b []byte) {
-	t.Helper()
-	if !utf8.Valid(b) {
-		t.Fatal("output is not UTF-8")
-	}
-	for _, r := range string(b) {
-		if r != '\n' && !unicode.IsPrint(r) {
-			t.Fatalf("output holds %U:\n%q", r, b)
-		}
-	}
-}
-
 // TestR2NothingRawIsShown runs every story and many random machines, and asks
 // the width limit on the way.
 func TestR2NothingRawIsShown(t *testing.T) {
@@ -174,7 +160,7 @@ func TestR2NothingRawIsShown(t *testing.T) {
 		if err := Text(&b, s, o); err != nil {
 			t.Fatal(err)
 		}
-		checkShowable(t, b.Bytes())
+		golden.Showable(t, b.Bytes())
 		if o.Width >= 40 {
 			for line := range strings.Lines(b.String()) {
 				if n := show.Cells(strings.TrimSuffix(line, "\n")); n > o.Width {
@@ -186,12 +172,12 @@ func TestR2NothingRawIsShown(t *testing.T) {
 		if err := JSON(&b, s, o); err != nil {
 			t.Fatal(err)
 		}
-		checkShowable(t, b.Bytes())
+		golden.Showable(t, b.Bytes())
 		b.Reset()
 		if err := Folded(&b, s, o); err != nil {
 			t.Fatal(err)
 		}
-		checkShowable(t, b.Bytes())
+		golden.Showable(t, b.Bytes())
 	}
 	for _, st := range stories {
 		for _, width := range []int{0, 40, 80} {

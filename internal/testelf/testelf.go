@@ -1,5 +1,5 @@
 // Package testelf makes small ELF files by hand, for tests of what reads them: files
-// that no linker would write.
+// that no linker would write. Of other files it asks readelf.
 package testelf
 
 import (

@@ -1,4 +1,5 @@
-// Package testheap lets tests bound the memory that a piece of input makes us hold.
+// Package testheap lets tests bound the memory that a piece of input makes us hold, and
+// gives them memory outside the heap.
 package testheap
 
 import (

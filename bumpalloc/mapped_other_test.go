@@ -1,8 +1,0 @@
-//go:build !unix
-
-package bumpalloc
-
-import "testing"
-
-// mapped is plain memory where there is no mmap.
-func mapped(t testing.TB, size int) []byte { return make([]byte, size) }
