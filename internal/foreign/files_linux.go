@@ -61,29 +61,6 @@ func (f *Files) Load(path string, load func(r io.ReaderAt, size int64) (any, err
 	return f.LoadFrom(Where{Path: path}, load)
 }
 
-// LoadOwned is Load of a file that its owner could have made for us to trip
-// over, a perf map: below root, owned by uid, not a symbolic link.
-func (f *Files) LoadOwned(root, path string, uid uint32, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return f.LoadFrom(Where{Root: root, Path: path, Owner: &uid, NoFollow: true}, load)
-}
-
-// ReadSmall reads a whole file of at most limit bytes.
-func (f *Files) ReadSmall(path string, limit int64) ([]byte, error) {
-	v, err := f.LoadFrom(Where{Path: path, MaxSize: limit}, func(r io.ReaderAt, size int64) (any, error) {
-		// Read to the end: a file of /proc or /sys gives 0 for its size, and
-		// any may have grown.
-		b, err := io.ReadAll(io.NewSectionReader(r, 0, limit+1))
-		if err == nil && int64(len(b)) > limit {
-			err = ErrTooLarge
-		}
-		return b, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return v.([]byte), nil
-}
-
 // Stat opens a file only so far as to say what it is.
 func (f *Files) Stat(w Where) (Stat, error) {
 	return do(f, w, func(a *attempt) (Stat, error) { return f.find(a, w) })

@@ -36,19 +36,9 @@ func (f *Files) Load(path string, load func(r io.ReaderAt, size int64) (any, err
 	return f.LoadFrom(Where{Path: path}, load)
 }
 
-// LoadOwned fails.
-func (f *Files) LoadOwned(root, path string, _ uint32, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return f.LoadFrom(Where{Root: root, Path: path}, load)
-}
-
 // LoadFrom fails.
 func (f *Files) LoadFrom(w Where, _ func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	return nil, at("open", w, errors.ErrUnsupported)
-}
-
-// ReadSmall fails.
-func (f *Files) ReadSmall(path string, _ int64) ([]byte, error) {
-	return nil, at("open", Where{Path: path}, errors.ErrUnsupported)
 }
 
 // Stat fails.

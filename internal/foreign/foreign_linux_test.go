@@ -62,10 +62,6 @@ func TestLoadGivesTheFile(t *testing.T) {
 		if err != nil || !bytes.Equal(v.([]byte), content) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
-		small, err := f.ReadSmall(path, int64(len(content)))
-		if err != nil || !bytes.Equal(small, content) {
-			t.Errorf("%d bytes, small: %v", size, err)
-		}
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -181,14 +177,8 @@ func TestSizeCaps(t *testing.T) {
 	}
 	v, err = newFiles(t, Options{}).Load(huge, whole)
 	wantErr(t, v, err, ErrTooLarge, huge)
-	b, err := f.ReadSmall(exact, 999)
-	if !errors.Is(err, ErrTooLarge) || b != nil {
-		t.Errorf("%d bytes, %v", len(b), err)
-	}
-	// No size is known beforehand: /proc says 0.
-	if b, err := f.ReadSmall("/proc/self/status", 4); !errors.Is(err, ErrTooLarge) || b != nil || !strings.Contains(err.Error(), "/proc/self/status") {
-		t.Errorf("%q, %v", b, err)
-	}
+	v, err = f.LoadFrom(Where{Path: exact, MaxSize: 999}, whole)
+	wantErr(t, v, err, ErrTooLarge, exact)
 }
 
 func TestOwnedNotLinked(t *testing.T) {
@@ -199,12 +189,15 @@ func TestOwnedNotLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := uint32(os.Geteuid())
-	if v, err := f.LoadOwned(root, "/perf-1.map", uid, whole); err != nil || string(v.([]byte)) != "1000 10 f\n" {
+	owned := func(path string, uid uint32) Where {
+		return Where{Root: root, Path: path, Owner: &uid, NoFollow: true}
+	}
+	if v, err := f.LoadFrom(owned("/perf-1.map", uid), whole); err != nil || string(v.([]byte)) != "1000 10 f\n" {
 		t.Errorf("%v, %v", v, err)
 	}
-	v, err := f.LoadOwned(root, "/perf-1.map", uid+1, whole)
+	v, err := f.LoadFrom(owned("/perf-1.map", uid+1), whole)
 	wantErr(t, v, err, ErrOwner, path)
-	v, err = f.LoadOwned(root, "/link", uid, whole)
+	v, err = f.LoadFrom(owned("/link", uid), whole)
 	wantErr(t, v, err, ErrSymlink, root+"/link")
 }
 
@@ -376,14 +369,15 @@ func TestNothingLeft(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := write(t, filepath.Join(dir, "file"), []byte("content"))
+	nobody := uint32(12345)
 	round := func(n int) {
 		f := New(asAsked(Options{Limit: 10 * time.Second}))
 		for range n {
 			f.Load(path, whole)
 			f.Load(dir, whole)
 			f.Stat(Where{Path: path})
-			f.LoadOwned(dir, "/file", 12345, whole)
-			f.LoadOwned(dir, "/none", 12345, whole)
+			f.LoadFrom(Where{Root: dir, Path: "/file", Owner: &nobody, NoFollow: true}, whole)
+			f.LoadFrom(Where{Root: dir, Path: "/none", Owner: &nobody, NoFollow: true}, whole)
 		}
 		f.Close()
 	}

@@ -15,9 +15,6 @@ import (
 
 var update = flag.Bool("update", false, "write golden files and generated documents anew")
 
-// Updating says whether -update was given.
-func Updating() bool { return *update }
-
 // Want fails the test unless the file at path holds got; with -update it makes
 // that so.
 func Want(t testing.TB, path string, got []byte) {

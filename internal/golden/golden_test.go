@@ -32,7 +32,7 @@ func TestWant(t *testing.T) {
 	*update = true
 	defer func() { *update = false }()
 	Want(t, path, []byte("b\n"))
-	if b, err := os.ReadFile(path); string(b) != "b\n" || !Updating() {
+	if b, err := os.ReadFile(path); string(b) != "b\n" || !*update {
 		t.Errorf("with -update: %q, %v", b, err)
 	}
 }

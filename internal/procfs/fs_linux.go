@@ -190,15 +190,6 @@ func first(a, b error) error {
 	return b
 }
 
-// BootTime reads btime: seconds since the epoch at which the machine started.
-func (f FS) BootTime() (uint64, error) {
-	b, err := f.one("", File{Name: "stat", Max: maxStat})
-	if err != nil {
-		return 0, err
-	}
-	return ParseBootTime(b)
-}
-
 // Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and
 // without the last newline.
 func (f FS) Loadavg() (string, error) { return f.text("", "loadavg") }

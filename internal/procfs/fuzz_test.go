@@ -94,8 +94,6 @@ func FuzzParseSchedstat(f *testing.F) { fuzzParser(f, ParseSchedstat, nil, "1 2 
 
 func FuzzParseOOMScoreAdj(f *testing.F) { fuzzParser(f, ParseOOMScoreAdj, nil, "-17\n", "1000") }
 
-func FuzzParseBootTime(f *testing.F) { fuzzParser(f, ParseBootTime, nil, "btime 5\n") }
-
 func FuzzParseCgroup(f *testing.F) {
 	fuzzParser(f, ParseCgroup, func(t *testing.T, b []byte, lines []Cgroup) {
 		if got := CgroupPath(lines); (got == Cgroup{}) != (len(lines) == 0) {

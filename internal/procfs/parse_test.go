@@ -211,12 +211,6 @@ func TestParseSmallFiles(t *testing.T) {
 	if kind, inode, err := ParseNSLink([]byte("pid:[4026531836]")); kind != "pid" || inode != FirstPidNS || err != nil {
 		t.Error("ns", kind, inode, err)
 	}
-	if n, err := ParseBootTime([]byte("cpu 1\nintr 3 btime 5\nbtime 1700000000\n")); err != nil || n != 1700000000 {
-		t.Error("btime", n, err)
-	}
-	if _, err := ParseBootTime([]byte("cpu 1\n")); !errors.Is(err, ErrSyntax) {
-		t.Error("no btime", err)
-	}
 }
 
 func TestCgroup(t *testing.T) {

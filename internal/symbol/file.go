@@ -80,10 +80,6 @@ func (f *File) BuildID() []byte { return f.build }
 // Problems returns why tables of the file are not used.
 func (f *File) Problems() []error { return f.problems }
 
-// HasSymtab reports whether the file has all its symbols: not only those that
-// other files link to.
-func (f *File) HasSymtab() bool { return f.full }
-
 // Vaddr turns an offset in the file, in bytes, into an address that it was
 // linked for.
 func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.vaddr(off) }

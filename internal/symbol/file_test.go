@@ -153,7 +153,7 @@ func TestStrippedGo(t *testing.T) {
 		stripped := filepath.Join(t.TempDir(), "stripped")
 		command(t, "strip", "-o", stripped, plain)
 		a, b := opened(t, plain), opened(t, stripped)
-		if b.HasSymtab() || !a.HasSymtab() {
+		if b.full || !a.full {
 			t.Fatal("strip does not strip")
 		}
 		n, bad := 0, 0
@@ -194,8 +194,8 @@ func TestMiniDebugInfo(t *testing.T) {
 	leaf := symbolAt(t, prog, "leaf")
 	bare := withMiniDebug(t, prog)
 	f := opened(t, bare)
-	if f.HasSymtab() || len(f.Problems()) > 0 {
-		t.Fatalf("symtab %v, problems %v", f.HasSymtab(), f.Problems())
+	if f.full || len(f.Problems()) > 0 {
+		t.Fatalf("symtab %v, problems %v", f.full, f.Problems())
 	}
 	wantName(t, f, leaf, "leaf")
 	agrees(t, bare, f, append(nmFunctions(t, prog), nmFunctions(t, prog, "-D")...))

@@ -164,7 +164,7 @@ func packed(t testing.TB, s string) []byte {
 func TestGoLinesWithoutDWARF(t *testing.T) {
 	prog, full := goProgram(t, "-trimpath", "-ldflags=-w"), goProgram(t, "-trimpath")
 	f := opened(t, prog)
-	if f.HasLines() {
+	if f.layout.hasDebug() {
 		t.Fatal("-w leaves DWARF")
 	}
 	_, lines := linesOf(t, full)

@@ -84,7 +84,7 @@ func TestFunctionsAreWhatNmSays(t *testing.T) {
 		}
 		f := opened(t, path)
 		syms := nmFunctions(t, path, "-D")
-		if f.HasSymtab() {
+		if f.full {
 			syms = append(syms, nmFunctions(t, path)...)
 		}
 		total += agrees(t, path, f, syms)

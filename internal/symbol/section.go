@@ -54,9 +54,6 @@ func (m *layout) hasDebug() bool {
 	return plain || old
 }
 
-// HasLines reports whether the file has DWARF.
-func (f *File) HasLines() bool { return f.layout.hasDebug() }
-
 // debugSections reads the sections of DWARF, still packed: that is all of it
 // that needs the file.
 func (f *File) debugSections() ([]debugSection, error) {
