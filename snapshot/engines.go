@@ -85,7 +85,7 @@ func (p *pull) held() []kcdata.Warning {
 // missing are the programs that were left out.
 func (p *pull) missing() (list []kcdata.Warning) {
 	for _, m := range p.objects.Missing {
-		list = append(list, kcdata.Warning{Code: "program_missing", Text: m.Program + ": " + m.Why.Error()})
+		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
 	}
 	return list
 }

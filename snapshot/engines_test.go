@@ -207,7 +207,7 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 			open, p = e, e
 		}
 		p.objects.Missing = append(p.objects.Missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
-		if got := textOf(open.warnings(), "program_missing"); got != "on_switch: "+unix.EPERM.Error() {
+		if got := textOf(open.warnings(), "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {
 			t.Errorf("%s: %q", name, got)
 		}
 		s.Close()

@@ -71,7 +71,7 @@ func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStack
 // userOff is the warning that there are no user stacks, though they were wanted.
 func (p *pull) userOff() (list []kcdata.Warning) {
 	if p.userWhy != nil {
-		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: p.userWhy.Error()})
+		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: "no user stacks are recorded: " + p.userWhy.Error()})
 	}
 	return list
 }

@@ -440,7 +440,7 @@ func TestUserStacksOffSaysWhy(t *testing.T) {
 		h := hooks{asTaken: true, directMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
 		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, h)
 		r, snap, _ := capture(t, s, Request{Pids: []int{os.Getpid()}})
-		if got := textOf(r.Warnings, "user_stacks_off"); got != "it is not there" {
+		if got := textOf(r.Warnings, "user_stacks_off"); got != "no user stacks are recorded: it is not there" {
 			t.Errorf("%s: warnings %+v", engine, r.Warnings)
 		}
 		if snap.UserTaken != nil || snap.Tasks[0].Threads[0].UserWalk != nil {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 )
@@ -121,7 +121,7 @@ func (d *doctor) guests(section string) {
 		d.good(section, "KVM guests", "none")
 		return
 	}
-	d.bad(section, "KVM guests", strconv.Itoa(found)+" processes", "guests stand still while the machine is stopped")
+	d.bad(section, "KVM guests", show.Count(found, "virtual machine"), "guests stand still while the machine is stopped")
 }
 
 func isMonitor(comm, name string) bool {
