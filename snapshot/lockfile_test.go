@@ -1,11 +1,15 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -162,4 +166,53 @@ func TestLockUnderALease(t *testing.T) {
 	if _, err := lockMachine(t.Context(), path, 0); !errors.Is(err, ErrNoLock) {
 		t.Errorf("%v", err)
 	}
+}
+
+// Captures of several processes at once all finish whole, one after the other.
+func TestCapturesTakeTurns(t *testing.T) {
+	requireBPF(t)
+	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
+		s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+		for range 5 {
+			if r, _ := s.mustTake(t); !r.Whole() {
+				t.Fatalf("not whole: %+v", r)
+			}
+		}
+		return
+	}
+	var cmds []*exec.Cmd
+	var outs []*bytes.Buffer
+	for range 3 {
+		cmd, out := exec.Command(os.Args[0], "-test.run=^TestCapturesTakeTurns$"), new(bytes.Buffer)
+		cmd.Env = append(os.Environ(), "STACKSHOT_TEST_TURN=1")
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds, outs = append(cmds, cmd), append(outs, out)
+	}
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v\n%s", i, err, outs[i])
+		}
+	}
+}
+
+// The lock names its holder when the wait is over.
+func TestLockNamesHolder(t *testing.T) {
+	path := t.TempDir() + "/lock"
+	l, err := lockMachine(t.Context(), path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lockMachine(t.Context(), path, 50*time.Millisecond)
+	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "pid "+strconv.Itoa(os.Getpid())) {
+		t.Errorf("second lock: %v", err)
+	}
+	l.unlock()
+	l, err = lockMachine(t.Context(), path, 0)
+	if err != nil {
+		t.Fatalf("after the unlock: %v", err)
+	}
+	l.unlock()
 }
