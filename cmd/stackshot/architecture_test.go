@@ -54,6 +54,7 @@ func TestArchitecture(t *testing.T) {
 				t.Errorf("%s imports %s, which its row does not say", name, to)
 			case table[to].place < r.place:
 				t.Errorf("%s imports %s, which stands above it", name, to)
+				fallthrough
 			default:
 				delete(missing, to)
 			}
