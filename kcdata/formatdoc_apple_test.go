@@ -56,7 +56,7 @@ var appleHere = map[Type]map[string]string{
 		"ths_effective_policy":        none,
 	},
 	TypeCPUTimes: {
-		"user_usec":     "the exact run time, µs, divided in the proportion of the ticks, as /proc does",
+		"user_usec":     "the exact run time, µs, divided in the proportion of the ticks, as /proc does; by engine `procfs` the ticks themselves",
 		"system_usec":   "likewise",
 		"runnable_usec": "run time + time waited on runqueues, µs",
 	},
