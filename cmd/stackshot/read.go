@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -100,14 +101,34 @@ func readAll(name string) ([]byte, error) {
 		}
 		defer in.Close()
 	}
-	b, err := io.ReadAll(io.LimitReader(in, maxPlain+1))
-	if err != nil {
+	b, err := readKnown(io.LimitReader(in, maxPlain+1))
+	switch {
+	case errors.Is(err, kcdata.ErrBadMagic):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("read at offset %#x: %w", len(b), show.WithoutPath(err))
 	}
 	if len(b) == 0 {
 		return nil, fmt.Errorf("offset 0x0: %w: the file is empty", kcdata.ErrTruncated)
 	}
 	return b, nil
+}
+
+// readKnown reads r to its end if it begins as one of the envelopes do: what is none
+// may be a disk, or have no end. With an error it gives what came before.
+func readKnown(r io.Reader) ([]byte, error) {
+	magic := make([]byte, 4)
+	n, err := io.ReadFull(r, magic)
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return magic[:n], nil
+	case err != nil:
+		return magic[:n], err
+	}
+	if _, _, err := kcdata.Unwrap(magic, maxPlain); errors.Is(err, kcdata.ErrBadMagic) {
+		return magic, err
+	}
+	return io.ReadAll(io.MultiReader(bytes.NewReader(magic), r))
 }
 
 func dumpCommand() *cobra.Command {
