@@ -31,6 +31,9 @@ func Want(tb testing.TB, plain []byte) {
 		tb.Errorf("our own decoder: %v, %v", err, err2)
 		return
 	}
+	for _, u := range unlikely(plain, s) {
+		tb.Errorf("not as docs/format.md says: %s", u)
+	}
 	for _, d := range differences(n, s) {
 		tb.Errorf("Apple's decoder: %s", d)
 	}
