@@ -28,7 +28,7 @@ var capabilities = []capability{
 	{unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "of other users' processes no exe path, namespaces, mappings, I/O and system call from /proc, so no build-ids and no unwind tables: callers may be missing in their user stacks", 0},
 	{unix.CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "files that only their owner may read stay unread, under /proc and of the kernel's configuration", unix.CAP_DAC_OVERRIDE},
 	{unix.CAP_IPC_LOCK, "CAP_IPC_LOCK", "buffers beyond RLIMIT_MEMLOCK are not locked and may fault in the window", 0},
-	{unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "RLIMIT_MEMLOCK stays as low as it is", 0},
+	{unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "resource limits (ulimit) stay as low as they are: where RLIMIT_FSIZE, AS, DATA or NOFILE is too low, there is no capture", 0},
 }
 
 func (d *doctor) capabilities() {

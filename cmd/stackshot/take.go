@@ -137,6 +137,9 @@ func (t *take) run(cmd *cobra.Command) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
+	if err := liftLimits(); err != nil {
+		return err
+	}
 	if err := saveThreads(); err != nil {
 		return err
 	}
