@@ -40,7 +40,7 @@ func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) 
 	select {
 	case err := <-answer:
 		h.Conn.Close()
-		go h.Process.Wait() // it has said its word and exits
+		h.Reap() // it has said its word and exits
 		return err
 	case <-ctx.Done():
 		h.giveUp(answer)
@@ -143,5 +143,5 @@ func (h *helper) giveUp(answer <-chan error) {
 		h.Process.Kill()
 	}
 	h.End()
-	go h.Process.Wait()
+	h.Reap()
 }
