@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/snapshot"
 )
 
 // /proc may hide the tasks of others. The file says so, and does not say of a task that
@@ -48,6 +51,20 @@ func TestNoProc(t *testing.T) {
 			t.Errorf("%q %q", o.stdout, o.stderr)
 		}
 	})
+}
+
+// In a pid namespace with the /proc of another one, numbers of tasks mean two things: that
+// is said, and no file mixes them.
+func TestForeignProc(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	in := invocation{bend: func(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID} }}
+	for _, engine := range []string{snapshot.EngineAuto, snapshot.EngineProcfs} {
+		o := in.run(t, "take", "--engine", engine)
+		if o.want(t, exitFailed, "no /proc to read", "another pid namespace"); strings.Count(o.stderr, "\n") != 1 || o.stdout != "" {
+			t.Errorf("%.2000s %s", o.stdout, o.stderr)
+		}
+	}
 }
 
 // A snapshot is not written to a standard output that there is not; one that is thrown
