@@ -181,15 +181,16 @@ func (t *take) hurry() {
 	}
 }
 
-// deliver brings what was captured to people first and to the disk then (C1).
+// deliver brings what was captured to people first and to the disk then (C1); where people
+// do not read, to the disk meanwhile.
 func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
-	reportErr := t.show(ctx, st, plain)
+	shown := t.show(ctx, st, plain)
 	where, saveErr := t.save(ctx, st, e, plain)
 	var jsonErr error
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
 	}
-	lost := t.incomplete(res)
+	lost, reportErr := t.incomplete(res), shown()
 	if where == "" {
 		return errors.Join(saveErr, reportErr, lost)
 	}
@@ -199,22 +200,23 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 	return nil
 }
 
-// show writes the report from memory. A reader that left early is no error.
-func (t *take) show(ctx context.Context, st *store, plain []byte) error {
+// show writes the report from memory. A reader that left early is no error. end waits
+// for what a slow reader has not taken yet.
+func (t *take) show(ctx context.Context, st *store, plain []byte) (end func() error) {
+	failed := func(err error) func() error { return func() error { return err } }
 	if t.quiet || t.json {
-		return nil
+		return failed(nil)
 	}
 	if err := memoryFor(len(plain)); err != nil {
-		return err
+		return failed(err)
 	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
-		return fmt.Errorf("read back the snapshot: %w", err)
+		return failed(fmt.Errorf("read back the snapshot: %w", err))
 	}
 	t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
 	t.urgency.begin()
-	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {
 		out = os.Stderr
@@ -222,10 +224,13 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	rest := "stackshot report " + shellWord(st.path)
 	o := t.screen(out, rest)
 	o.Skipped = skipped
-	if err := report.Text(out, s, o); err != nil && !readerGone(err) {
-		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
-	}
-	return nil
+	return ahead(ctx, func() error {
+		defer progress(t.quiet, "writing the report")()
+		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
+			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+		}
+		return nil
+	})
 }
 
 func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []byte) (where string, err error) {
