@@ -102,8 +102,12 @@ func (u *urgency) calm() { everyThread(urgentPolicy, urgentPriority, unix.SCHED_
 // limitRealTime has the kernel kill this process, and each that it starts, when one of
 // its threads runs at a real-time priority without a pause for longer than anything
 // of ours may: the budget of what is urgent, and the longest stop. It is the hard limit
-// that kills; the Go runtime does not hear SIGXCPU, which the other one sends.
+// that kills; the Go runtime does not hear SIGXCPU, which the other one sends. Whoever
+// starts us at a real-time priority has all our work done at it: that is no fault.
 func limitRealTime(stop time.Duration) {
+	if policy, _, _ := policyOf(0); policy == unix.SCHED_RR || policy == unix.SCHED_FIFO || policy == unix.SCHED_DEADLINE {
+		return
+	}
 	most := uint64((2*urgentBudget + stop) / time.Microsecond)
 	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // refused: it is less already
 }
