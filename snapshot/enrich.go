@@ -27,6 +27,7 @@ type enricher struct {
 	proc   procfs.FS
 	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
 	timed  bool          // the time spent on each task is written
+	absent string        // why /proc does not have a task
 	kernel []procfs.File // cgroup, stat
 	redact []procfs.File // cgroup, exe, stat
 	names  []procfs.File // cgroup, exe, maps; then
@@ -41,11 +42,11 @@ const (
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
-func newEnricher(proc procfs.FS, load *loadInfo, timed bool) *enricher {
+func newEnricher(proc procfs.FS, load *loadInfo, timed bool, absent string) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: proc, load: load, timed: timed, room: make([]byte, enrichRoom),
+		proc: proc, load: load, timed: timed, absent: absent, room: make([]byte, enrichRoom),
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -174,7 +175,7 @@ func (e *enricher) textItems(w *section, text taskText) {
 func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	if stat.Err != nil {
 		if gone(stat.Err) {
-			return "ended before it was read"
+			return e.absent
 		}
 		return "" // stat hangs, or is refused: the others may answer
 	}

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/limits"
 )
 
 const fifoPriority = 99
@@ -14,6 +16,9 @@ const fifoPriority = 99
 // setFIFO comes before any pinning: a thread that is pinned behind somebody's
 // FIFO task could not run to set it. Children do not inherit it.
 func setFIFO() error {
+	if err := limits.RealTime(); err != nil {
+		return fmt.Errorf("SCHED_FIFO %d: %w", fifoPriority, err)
+	}
 	err := unix.SchedSetAttr(0, &unix.SchedAttr{
 		Size:     unix.SizeofSchedAttr,
 		Policy:   unix.SCHED_FIFO,

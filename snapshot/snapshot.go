@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type Session struct {
 	images   *image.Cache   // what was made of them, across captures
 	host     *host
 	warnings []kcdata.Warning // of Open; constant after
+	absent   string           // of Open; constant after: why /proc does not have a task
 	thrift   thrift           // of Open; constant after
 	hooks    hooks
 
@@ -71,6 +73,9 @@ func open(o Options, h hooks) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{options: o, hooks: h, warnings: slices.Clone(o.Warnings)}
+	if err = s.checkProc(); err != nil {
+		return nil, err
+	}
 	if s.plan, err = planCPUs(o); err != nil {
 		return nil, err
 	}
@@ -182,5 +187,5 @@ func Take(ctx context.Context, o Options, r Request) (*Result, error) {
 }
 
 func (s *Session) warn(code, text string) {
-	s.warnings = append(s.warnings, kcdata.Warning{Code: code, Text: text})
+	s.warnings = append(s.warnings, kcdata.Warning{Code: code, Text: strings.ReplaceAll(text, "\n", "; ")}) // of errors.Join
 }

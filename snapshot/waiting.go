@@ -31,7 +31,7 @@ type finisher struct {
 
 func (s *Session) newFinisher(out io.Writer, c *captured) *finisher {
 	return &finisher{
-		out: out, enrich: newEnricher(s.proc, s.newLoadInfo(), s.options.Latency != LatencyOff),
+		out: out, enrich: newEnricher(s.proc, s.newLoadInfo(), s.options.Latency != LatencyOff, s.absent),
 		unwind: s.newUnwinder(c.unstopped()), began: time.Now(), most: cmp.Or(s.hooks.waiting, maxWaiting),
 	}
 }

@@ -92,6 +92,10 @@ func doctorCommand() *cobra.Command {
 			"a lesser way works.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := liftLimits(); err != nil { // as take does
+				return err
+			}
+			limitRealTime(maxStop)
 			d := newDoctor()
 			defer d.proc.Readers.Close()
 			d.examine()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -100,20 +101,27 @@ func saveCommand() *cobra.Command {
 				u.begin()
 			}
 			var t target
-			go onTerminate(t.abandon)
+			onTerminate(t.cancel)
 			return json.NewEncoder(conn).Encode(answerOf(o.carryOut(&t, os.Stdout)))
 		},
 	}
 }
 
+// lastWord is how long a helper that is given up may take to answer all the same.
+const lastWord = 300 * time.Millisecond
+
 // onTerminate cleans up when our starter gives us up. It needs a thread that
-// does not hang, and has one: the hanging one is in a system call.
+// does not hang, and has one: the hanging one is in a system call. One that does not hang
+// has a moment to say whether the file has its name.
 func onTerminate(clean func()) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGTERM)
-	<-ch
-	clean()
-	os.Exit(exitFailed)
+	go func() {
+		<-ch
+		clean()
+		time.Sleep(lastWord)
+		os.Exit(exitFailed)
+	}()
 }
 
 // nameThread names the main thread, hence the process: tasks are listed by it.

@@ -26,12 +26,49 @@ func untilInterrupted(parent context.Context) (ctx context.Context, stop func())
 		case s := <-ch:
 			signal.Stop(ch)
 			cancel(&interruptedError{s})
+			time.AfterFunc(lastResort, leave)
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(ch)
 		cancel(nil)
+	}
+}
+
+// lastResort is how long all that follows a signal may take. What hangs then is a write
+// to whoever should read our output and does not: a pager, a terminal after ^S, a log
+// daemon on a dead disk.
+const lastResort = 4 * time.Second
+
+// leave ends the process, with a last word if that can be said.
+func leave() {
+	go say(os.Stderr, "interrupted, and nobody reads the output")
+	time.Sleep(50 * time.Millisecond)
+	os.Exit(exitFailed)
+}
+
+// readerPatience is how long whoever reads our output may keep the file waiting.
+const readerPatience = 3 * time.Second
+
+// ahead runs f, which writes to whoever reads our output, before what its caller does
+// next, or beside it if that takes long. end waits for it, until a signal comes.
+func ahead(ctx context.Context, f func() error) (end func() error) {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		done <- err
+	case <-ctx.Done():
+	case <-time.After(readerPatience):
+	}
+	return func() error {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("the report is not written whole: %w", context.Cause(ctx))
+		}
 	}
 }
 

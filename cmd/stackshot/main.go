@@ -17,7 +17,8 @@
 // hang:
 //
 //	C1  The report is made from memory and printed before anything touches the
-//	    target of the file.
+//	    target of the file; whoever does not read it keeps the file waiting for
+//	    readerPatience.
 //	C2  No thread of this process opens, looks at or writes the target: a
 //	    helper process does (save.go), under a time limit. A thread stuck in a
 //	    file system would outlive even SIGKILL, and nobody could wait for us. Where
@@ -29,7 +30,8 @@
 //	C5  Nothing that comes from the machine reaches a terminal raw.
 //	C6  No thread of this process touches program files of the machine, for the
 //	    reason of C2: reader processes do (reader.go), but as in C2.
-//	C7  A signal is answered within a second, whatever hangs or does not begin.
+//	C7  A signal is answered within a second, whatever hangs or does not begin;
+//	    where nobody reads our output, within lastResort.
 package main
 
 import (

@@ -40,10 +40,12 @@ func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) 
 	select {
 	case err := <-answer:
 		h.Conn.Close()
-		go h.Process.Wait() // it has said its word and exits
+		h.Reap() // it has said its word and exits
 		return err
 	case <-ctx.Done():
-		h.giveUp(answer)
+		if h.giveUp(answer) {
+			return nil // it was done by then
+		}
 		return context.Cause(ctx)
 	}
 }
@@ -133,15 +135,17 @@ func (h *helper) answer(path string) error {
 }
 
 // giveUp ends a helper: politely, so that it removes an unfinished file, then
-// for good. A helper that hangs in the kernel stays until its file system
-// answers; nobody waits for it.
-func (h *helper) giveUp(answer <-chan error) {
+// for good. True: it has done what it was asked. A helper that hangs in the kernel
+// stays until its file system answers; nobody waits for it.
+func (h *helper) giveUp(answer <-chan error) (done bool) {
 	h.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-answer:
-	case <-time.After(200 * time.Millisecond):
+	case err := <-answer:
+		done = err == nil
+	case <-time.After(lastWord):
 		h.Process.Kill()
 	}
 	h.End()
-	go h.Process.Wait()
+	h.Reap()
+	return done
 }

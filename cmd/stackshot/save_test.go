@@ -193,3 +193,50 @@ func TestAskIsCut(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// Whoever is interrupted while the file is written says the truth about it: written where
+// it is there under its name, however late, and not written where there is nothing.
+func TestInterruptedWriteIsTrue(t *testing.T) {
+	t.Parallel()
+	data, err := newSpool("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.close()
+	data.Write(make([]byte, 1<<20))
+	if _, err := data.size(); err != nil {
+		t.Fatal(err)
+	}
+	dir := openDir(t)
+	var written, not int
+	for i := range 60 {
+		o := saveOrder{Path: dir + "/file", Replace: true}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for end := time.Now().Add(time.Duration(i) * time.Millisecond); i%2 == 0 && time.Now().Before(end) || i%2 == 1; {
+				if _, err := os.Lstat(o.Path); err == nil || ctx.Err() != nil {
+					break
+				}
+			}
+			cancel(&interruptedError{unix.SIGINT})
+		}()
+		err := o.ask(ctx, data.file, 10*time.Second)
+		cancel(nil)
+		<-done
+		if _, none := os.Lstat(o.Path); (err == nil) != (none == nil) {
+			t.Errorf("%d: %v, but: %v", i, err, none)
+		}
+		if err == nil {
+			written++
+		} else {
+			not++
+		}
+		os.Remove(o.Path)
+		onlyFile(t, dir)
+	}
+	if written == 0 || not == 0 {
+		t.Errorf("%d were written, %d not", written, not)
+	}
+}

@@ -38,6 +38,8 @@ func (s *store) check(ctx context.Context) error {
 	switch {
 	case s.path == stdoutName && term.IsTerminal(int(os.Stdout.Fd())):
 		return &usageError{errors.New("-o -: standard output is a terminal, and a snapshot is not text")}
+	case s.path == stdoutName && stdoutClosed():
+		return &usageError{errors.New("-o -: standard output is closed")}
 	case s.path == stdoutName || !s.given:
 		return nil
 	}
@@ -100,6 +102,17 @@ func spareDirs() []string {
 		dirs = append(dirs, tmp)
 	}
 	return dirs
+}
+
+// stdoutClosed tells whether we were started without a standard output. The Go runtime has
+// opened /dev/null in its place, as nobody does who redirects there: to read as well.
+func stdoutClosed() bool {
+	var out, null unix.Stat_t
+	if unix.Fstat(int(os.Stdout.Fd()), &out) != nil || unix.Stat(os.DevNull, &null) != nil {
+		return true
+	}
+	flags, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_GETFL, 0)
+	return err != nil || out.Rdev == null.Rdev && out.Mode&unix.S_IFMT == unix.S_IFCHR && flags&unix.O_ACCMODE == unix.O_RDWR
 }
 
 // toStdout copies to standard output. A slow reader is waited for, an absent

@@ -241,7 +241,7 @@ func TestTakeShowsUserFrames(t *testing.T) {
 		os.Stdout = out
 		tk := newTake()
 		tk.naming.off = off
-		err = tk.show(t.Context(), &store{path: "x"}, plain)
+		err = tk.show(t.Context(), &store{path: "x"}, plain)()
 		os.Stdout = stdout
 		out.Close()
 		if err != nil {

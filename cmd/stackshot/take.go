@@ -137,6 +137,9 @@ func (t *take) run(cmd *cobra.Command) error {
 	if err := t.check(cmd); err != nil {
 		return err
 	}
+	if err := liftLimits(); err != nil {
+		return err
+	}
 	if err := saveThreads(); err != nil {
 		return err
 	}
@@ -178,15 +181,16 @@ func (t *take) hurry() {
 	}
 }
 
-// deliver brings what was captured to people first and to the disk then (C1).
+// deliver brings what was captured to people first and to the disk then (C1); where people
+// do not read, to the disk meanwhile.
 func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
-	reportErr := t.show(ctx, st, plain)
+	shown := t.show(ctx, st, plain)
 	where, saveErr := t.save(ctx, st, e, plain)
 	var jsonErr error
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
 	}
-	lost := t.incomplete(res)
+	lost, reportErr := t.incomplete(res), shown()
 	if where == "" {
 		return errors.Join(saveErr, reportErr, lost)
 	}
@@ -196,24 +200,25 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 	return nil
 }
 
-// show writes the report from memory. A reader that left early is no error.
-func (t *take) show(ctx context.Context, st *store, plain []byte) error {
+// show writes the report from memory. A reader that left early is no error. end waits
+// for what a slow reader has not taken yet.
+func (t *take) show(ctx context.Context, st *store, plain []byte) (end func() error) {
+	failed := func(err error) func() error { return func() error { return err } }
 	if t.quiet || t.json {
-		return nil
+		return failed(nil)
 	}
 	if err := memoryFor(len(plain)); err != nil {
-		return err
+		return failed(err)
 	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
-		return fmt.Errorf("read back the snapshot: %w", err)
+		return failed(fmt.Errorf("read back the snapshot: %w", err))
 	}
 	urgent := t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
 	if urgent {
 		t.urgency.begin()
 	}
-	defer progress(t.quiet, "writing the report")()
 	out := os.Stdout
 	if st.path == stdoutName {
 		out = os.Stderr
@@ -221,10 +226,13 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) error {
 	rest := "stackshot report " + shellWord(st.path)
 	o := t.screen(out, rest)
 	o.Skipped = skipped
-	if err := report.Text(out, s, o); err != nil && !readerGone(err) {
-		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
-	}
-	return nil
+	return ahead(ctx, func() error {
+		defer progress(t.quiet, "writing the report")()
+		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
+			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+		}
+		return nil
+	})
 }
 
 func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []byte) (where string, err error) {

@@ -19,6 +19,7 @@ type target struct {
 	dir  int // O_PATH of its directory
 	base string
 	temp atomic.Pointer[string] // name of the file before it has its own; nil: none
+	late atomic.Bool            // nobody waits for it any more: it is to have no name
 }
 
 var errTarget = errors.New("cannot be a snapshot's target")

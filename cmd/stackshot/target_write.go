@@ -69,6 +69,9 @@ func (t *target) link(open string) error {
 			}
 			return t.rename(0)
 		}
+		if t.late.Load() {
+			return t.failed("link to it", unix.ECANCELED)
+		}
 		err = unix.Linkat(unix.AT_FDCWD, open, t.dir, t.base, unix.AT_SYMLINK_FOLLOW)
 		switch {
 		case err == nil:
@@ -97,6 +100,9 @@ func (t *target) newTemp(make func(name string) (int, error)) (fd int, err error
 		if fd, err = make(name); !errors.Is(err, unix.EEXIST) {
 			if err == nil {
 				t.temp.Store(&name)
+				if t.late.Load() {
+					t.abandon()
+				}
 			}
 			return fd, err
 		}
@@ -179,8 +185,14 @@ func (t *target) syncDir() error {
 	return nil
 }
 
-// abandon removes the unfinished file. It may be called from another thread
-// while write is under way.
+// cancel has a write that is under way in another thread fail, unless the file has its
+// name already.
+func (t *target) cancel() {
+	t.late.Store(true)
+	t.abandon()
+}
+
+// abandon removes the unfinished file.
 func (t *target) abandon() {
 	if temp := t.temp.Swap(nil); temp != nil {
 		unix.Unlinkat(t.dir, *temp, 0)

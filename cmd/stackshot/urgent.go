@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/limits"
 	"stackshot/internal/procfs"
 )
 
@@ -47,6 +48,9 @@ func (u *urgency) begin() error {
 	defer u.mu.Unlock()
 	if u.timer != nil {
 		return nil
+	}
+	if err := limits.RealTime(); err != nil {
+		return err
 	}
 	u.spent = cpuTime()
 	if err := everyThread(unix.SCHED_NORMAL, 0, urgentPolicy, urgentPriority); err != nil {
@@ -98,16 +102,17 @@ func turn(left time.Duration) time.Duration {
 
 func (u *urgency) calm() { everyThread(urgentPolicy, urgentPriority, unix.SCHED_NORMAL, 0) }
 
-// limitRealTime has the kernel end this process, and each that it starts, when one of
+// limitRealTime has the kernel kill this process, and each that it starts, when one of
 // its threads runs at a real-time priority without a pause for longer than anything
-// of ours may: the budget of what is urgent, and the longest stop.
+// of ours may: the budget of what is urgent, and the longest stop. It is the hard limit
+// that kills; the Go runtime does not hear SIGXCPU, which the other one sends. Whoever
+// starts us at a real-time priority has all our work done at it: that is no fault.
 func limitRealTime(stop time.Duration) {
-	var now unix.Rlimit
-	most := uint64((2*urgentBudget + stop) / time.Microsecond)
-	if unix.Getrlimit(unix.RLIMIT_RTTIME, &now) == nil && now.Cur > most {
-		now.Cur = most
-		unix.Setrlimit(unix.RLIMIT_RTTIME, &now)
+	if policy, _, _ := policyOf(0); policy == unix.SCHED_RR || policy == unix.SCHED_FIFO || policy == unix.SCHED_DEADLINE {
+		return
 	}
+	most := uint64((2*urgentBudget + stop) / time.Microsecond)
+	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // refused: it is less already
 }
 
 // busy reports whether more threads want to run than there are CPUs.

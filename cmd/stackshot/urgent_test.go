@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -242,9 +243,19 @@ func TestUrgencyInChild(t *testing.T) {
 			t.Fatalf("a budget of %v, spent %v", short.budget, cpuTime()-began)
 		}
 	}
+	var before, limit unix.Rlimit
+	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_RTTIME, &before), setPolicy(tid, unix.SCHED_RR, 1)); err != nil {
+		t.Fatal(err)
+	}
+	limitRealTime(0) // whoever is started so is left alone
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit != before {
+		t.Errorf("started at a real-time priority: RLIMIT_RTTIME %+v, %v", limit, err)
+	}
+	if err := setPolicy(tid, unix.SCHED_NORMAL, 0); err != nil {
+		t.Fatal(err)
+	}
 	limitRealTime(0)
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Cur > uint64(2*urgentBudget/time.Microsecond) {
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(2*urgentBudget/time.Microsecond) { // the soft one kills no Go program
 		t.Errorf("RLIMIT_RTTIME %+v, %v", limit, err)
 	}
 }

@@ -40,6 +40,20 @@ func (c *Child) End() {
 	c.Conn.Close()
 }
 
+// Reap waits a moment for a process that ends now. Whoever inherits a child of ours, the
+// first process of a container, may not wait for it, and it would stay a zombie.
+func (c *Child) Reap() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Process.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(100 * time.Millisecond): // it hangs, or the machine is busy
+	}
+}
+
 // starts are the starts of this process.
 var starts = struct {
 	turn chan struct{} // holds a token while one is under way

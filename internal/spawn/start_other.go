@@ -25,6 +25,9 @@ type Child struct {
 // End does nothing.
 func (c *Child) End() {}
 
+// Reap does nothing.
+func (c *Child) Reap() {}
+
 // Held is nil.
 func Held() error { return nil }
 
