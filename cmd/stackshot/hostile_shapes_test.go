@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 
@@ -234,6 +235,18 @@ var hostileShapes = []struct {
 			unit = join(unit, text(kcdata.TypeLinuxEnrichFailed, strings.Repeat("\x01", 2000+i)))
 		}
 		f.again(join(unit, text(kcdata.TypeLinuxCgroupPath, strings.Repeat("\x01", 4000)), text(kcdata.TypeLinuxExePath, strings.Repeat("\x01", 4000)), aThread(1), closes(1)))
+	}},
+	{"programs that are not there", func(f *forger) {
+		const n = 2000
+		var maps, stack, strs []byte
+		for i := range uint64(n) {
+			maps = append(maps, kcdata.Marshal(nil, kcdata.LinuxMapping{Start: 16 + i<<20, End: 32 + i<<20, Path: uint32(8*i + 1), Inode: i + 1})...)
+			stack = binary.LittleEndian.AppendUint64(stack, 20+i<<20)
+			strs = fmt.Appendf(strs, "\x00/x/%04d", i)
+		}
+		f.put(join(opens(inTask, 1), bytesItem(kcdata.TypeLinuxMapStrings, append(strs, 0)),
+			item(kcdata.TypeArrayPad0, uint64(kcdata.TypeLinuxMapping)<<32|n, len(maps), maps...),
+			aThread(1, item(kcdata.TypeArrayPad0, uint64(kcdata.TypeUserStackLR64)<<32|n, len(stack), stack...)), closes(1)))
 	}},
 	{"a million tasks without threads", func(f *forger) { f.again(join(opens(inTask, 1), closes(1))) }},
 	{"a million threads in a task", func(f *forger) { f.put(opens(inTask, 1)); f.again(join(opens(inThread, 1), closes(1))) }},

@@ -111,6 +111,9 @@ func holdsLittle(t *testing.T, args []string) {
 	if o.code != exitWhole && o.code != exitFailed && o.code != exitIncomplete || strings.Contains(o.stderr, "goroutine ") {
 		t.Errorf("%q ended with %d: %.1000s", args, o.code, o.stderr)
 	}
+	if n := strings.Count(o.stderr, "\n"); n > maxNotSymbolized+10 {
+		t.Errorf("%q said %d lines: %.300s", args, n, o.stderr)
+	}
 	if o.code == exitWhole || args[0] == "symbolize" {
 		return
 	}

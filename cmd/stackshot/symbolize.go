@@ -27,6 +27,9 @@ type symbolizing struct {
 	same    bool // nothing new was found out
 }
 
+// maxNotSymbolized bounds the lines about files: a hostile snapshot names thousands.
+const maxNotSymbolized = 100
+
 func symbolizeCommand() *cobra.Command {
 	z := &symbolizing{}
 	cmd := &cobra.Command{
@@ -108,8 +111,11 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 	if err := context.Cause(ctx); err != nil {
 		return nil, none, err
 	}
-	for _, what := range skipped {
+	for _, what := range skipped[:min(len(skipped), maxNotSymbolized)] {
 		say(os.Stderr, "not symbolized: %s", what)
+	}
+	if n := len(skipped) - maxNotSymbolized; n > 0 {
+		say(os.Stderr, "not symbolized: %d more files", n)
 	}
 	out, tally, err := symbolize.Rewrite(again, s, names)
 	if err != nil {
