@@ -219,6 +219,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 // inode and time, where their build-ids were late too.
 func TestLateReadMendedAfterTheEnd(t *testing.T) {
 	requireBPF(t)
+	needsShell(t) // and the program that sleeps a shared library
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
