@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -101,8 +102,13 @@ func saveCommand() *cobra.Command {
 				u.begin()
 			}
 			var t target
-			onTerminate(t.cancel)
-			return json.NewEncoder(conn).Encode(answerOf(o.carryOut(&t, os.Stdout)))
+			var once sync.Once
+			answer := func(err error) (sent error) {
+				once.Do(func() { sent = json.NewEncoder(conn).Encode(answerOf(err)) })
+				return sent
+			}
+			onTerminate(&t, answer)
+			return answer(o.carryOut(&t, os.Stdout))
 		},
 	}
 }
@@ -111,15 +117,20 @@ func saveCommand() *cobra.Command {
 const lastWord = 300 * time.Millisecond
 
 // onTerminate cleans up when our starter gives us up. It needs a thread that
-// does not hang, and has one: the hanging one is in a system call. One that does not hang
-// has a moment to say whether the file has its name.
-func onTerminate(clean func()) {
+// does not hang, and has one: the hanging one is in a system call. Where the file has
+// its name by then the answer is that, though the directory may not be on the disk yet.
+func onTerminate(t *target, answer func(error) error) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGTERM)
 	go func() {
 		<-ch
-		clean()
-		time.Sleep(lastWord)
+		t.cancel()
+		for end := time.Now().Add(lastWord); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if t.named.Load() {
+				answer(nil)
+				break
+			}
+		}
 		os.Exit(exitFailed)
 	}()
 }

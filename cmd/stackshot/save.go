@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,7 @@ var errStalled = errors.New("its file system does not answer")
 // refused; errStalled; errNoProcess; the context's cause.
 func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) error {
 	h, why := o.startHelper(ctx, data)
-	if err := context.Cause(ctx); err != nil {
-		if why == nil {
-			h.giveUp(nil)
-		}
+	if err := context.Cause(ctx); err != nil && why != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer within %v: %w", o.Path, limit, errStalled))
@@ -63,14 +61,26 @@ func (o saveOrder) askThread(ctx context.Context, data *os.File, why error) erro
 	if !o.Look {
 		say(os.Stderr, "%s is written without a helper process: %v", o.Path, why)
 	}
+	var t target
 	answer := make(chan error, 1)
-	go func() { answer <- answerOf(o.carryOut(new(target), data)).err() }()
+	go func() { answer <- answerOf(o.carryOut(&t, data)).err() }()
 	select {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	t.cancel()
+	select {
+	case err := <-answer:
+		if err == nil {
+			return nil // it was done by then
+		}
+	case <-time.After(lastWord):
+		if t.named.Load() {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // mayHang says what file system on the way to path may hang, "" for none. It touches
@@ -119,17 +129,17 @@ func (o saveOrder) startHelper(ctx context.Context, data *os.File) (*helper, err
 	return &helper{c}, nil
 }
 
-// answer reads the helper's word; what else it may say is its last words.
+// answer reads the helper's word, a line, and does not wait for its end: a thread of it
+// may still sync the directory. What else it may say is its last words.
 func (h *helper) answer(path string) error {
 	const enough = 16 << 10
-	b, err := io.ReadAll(io.LimitReader(h.Conn, enough))
-	if err != nil {
+	b, err := bufio.NewReader(io.LimitReader(h.Conn, enough)).ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: helper process: %w", path, err)
 	}
 	var a saveAnswer
 	if err := json.Unmarshal(b, &a); err != nil {
-		first, _, _ := strings.Cut(string(b), "\n")
-		return fmt.Errorf("%s: helper process ended without an answer: %q", path, first)
+		return fmt.Errorf("%s: helper process ended without an answer: %q", path, strings.TrimSuffix(string(b), "\n"))
 	}
 	return a.err()
 }
@@ -142,7 +152,7 @@ func (h *helper) giveUp(answer <-chan error) (done bool) {
 	select {
 	case err := <-answer:
 		done = err == nil
-	case <-time.After(lastWord):
+	case <-time.After(3 * lastWord): // it may have to wait for a CPU
 		h.Process.Kill()
 	}
 	h.End()

@@ -16,10 +16,11 @@ type target struct {
 	path    string
 	replace bool // a regular file of ours that is there already may go
 
-	dir  int // O_PATH of its directory
-	base string
-	temp atomic.Pointer[string] // name of the file before it has its own; nil: none
-	late atomic.Bool            // nobody waits for it any more: it is to have no name
+	dir   int // O_PATH of its directory
+	base  string
+	temp  atomic.Pointer[string] // name of the file before it has its own; nil: none
+	late  atomic.Bool            // nobody waits for it any more: it is to have no name
+	named atomic.Bool            // it has its own name
 }
 
 var errTarget = errors.New("cannot be a snapshot's target")

@@ -75,6 +75,7 @@ func (t *target) link(open string) error {
 		err = unix.Linkat(unix.AT_FDCWD, open, t.dir, t.base, unix.AT_SYMLINK_FOLLOW)
 		switch {
 		case err == nil:
+			t.named.Store(true)
 			return nil
 		case !errors.Is(err, unix.EEXIST):
 			return errNamed
@@ -168,6 +169,7 @@ func (t *target) rename(flags uint) error {
 	case err != nil:
 		return t.failed("rename "+*temp+" to it", err)
 	}
+	t.named.Store(true)
 	t.temp.Store(nil)
 	return nil
 }
