@@ -16,10 +16,7 @@ func (s *Session) reconcile(c *captured) {
 	if c.engine == EngineProcfs {
 		return
 	}
-	have := map[int]bool{}
-	for _, r := range c.recorded {
-		have[int(r.item.Tgid)] = true
-	}
+	have := c.recordedTasks()
 	for _, f := range c.failed {
 		have[int(f.item.Tgid)] = true
 	}
@@ -49,10 +46,7 @@ func (s *Session) reconcileAsked(c *captured) {
 	if c.engine == EngineProcfs {
 		return
 	}
-	have := map[int]bool{}
-	for _, r := range c.recorded {
-		have[int(r.item.Tgid)] = true
-	}
+	have := c.recordedTasks()
 	var hidden []int
 	c.failed = slices.DeleteFunc(c.failed, func(f failure) bool {
 		tgid := int(f.item.Tgid)
@@ -64,6 +58,15 @@ func (s *Session) reconcileAsked(c *captured) {
 	})
 	slices.Sort(hidden)
 	s.recordHidden(c, slices.Compact(hidden))
+}
+
+// recordedTasks are the thread groups of which something is recorded.
+func (c *captured) recordedTasks() map[int]bool {
+	have := map[int]bool{}
+	for _, r := range c.recorded {
+		have[int(r.item.Tgid)] = true
+	}
+	return have
 }
 
 // startedBefore tells whether a task of now was there before the stop. /proc has

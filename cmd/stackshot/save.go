@@ -25,8 +25,8 @@ var errStalled = errors.New("its file system does not answer")
 // refused; errStalled; errNoProcess; the context's cause.
 func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) error {
 	h, why := o.startHelper(ctx, data)
-	if err := context.Cause(ctx); err != nil && why != nil {
-		return err
+	if why != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer within %v: %w", o.Path, limit, errStalled))
 	defer cancel()

@@ -135,22 +135,16 @@ func TestNowhereToWrite(t *testing.T) {
 // Where no helper process can be started, a thread of ours writes.
 func TestSaveWithoutHelper(t *testing.T) {
 	t.Parallel()
-	data, err := newSpool("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer data.close()
-	data.Write([]byte("content"))
-	data.size()
+	data := spoolOf(t, []byte("content"))
 	dir := t.TempDir()
 	o := saveOrder{Path: dir + "/file"}
-	if err := o.askThread(context.Background(), data.file, errors.ErrUnsupported); err != nil {
+	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(o.Path); string(b) != "content" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := o.askThread(context.Background(), data.file, errors.ErrUnsupported); !errors.Is(err, errTarget) {
+	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); !errors.Is(err, errTarget) {
 		t.Errorf("a second time: %v", err)
 	}
 	onlyFile(t, dir, "file")
@@ -198,15 +192,7 @@ func TestAskIsCut(t *testing.T) {
 // it is there under its name, however late, and not written where there is nothing.
 func TestInterruptedWriteIsTrue(t *testing.T) {
 	t.Parallel()
-	data, err := newSpool("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer data.close()
-	data.Write(make([]byte, 1<<20))
-	if _, err := data.size(); err != nil {
-		t.Fatal(err)
-	}
+	data := spoolOf(t, make([]byte, 1<<20))
 	dir := openDir(t)
 	var written, not int
 	for i := range 60 {
@@ -222,7 +208,7 @@ func TestInterruptedWriteIsTrue(t *testing.T) {
 			}
 			cancel(&interruptedError{unix.SIGINT})
 		}()
-		err := o.ask(ctx, data.file, 10*time.Second)
+		err := o.ask(ctx, data, 10*time.Second)
 		cancel(nil)
 		<-done
 		if _, none := os.Lstat(o.Path); (err == nil) != (none == nil) {

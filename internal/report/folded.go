@@ -139,9 +139,15 @@ func (f *folding) write(b *bufio.Writer, key string) (n int64) {
 func (v *view) threads() []*threadView {
 	var out []*threadView
 	for _, t := range v.tasks {
-		for _, g := range t.groups {
-			out = append(out, g.threads...)
-		}
+		out = append(out, t.threadViews()...)
+	}
+	return out
+}
+
+// threadViews are those of a task, group by group.
+func (t *taskView) threadViews() (out []*threadView) {
+	for _, g := range t.groups {
+		out = append(out, g.threads...)
 	}
 	return out
 }

@@ -158,10 +158,7 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 // writeTask writes it thread by thread and mapping by mapping: files may make much of
 // little.
 func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
-	var threads []*threadView
-	for _, g := range t.groups {
-		threads = append(threads, g.threads...)
-	}
+	threads := t.threadViews()
 	j.open(v.jsonTask(t), prefix)
 	j.list("", len(threads), prefix, &j.threads, func(i int) any { return v.jsonThread(threads[i]) })
 	if len(t.Mappings) > 0 {

@@ -51,16 +51,13 @@ func (j *jsonWriter) list(name string, n int, prefix string, left *int, member f
 	if name != "" {
 		fmt.Fprintf(j.w, ",\n%s %q: [", prefix, name)
 	}
-	for i := range n {
-		if j.full() {
-			*left += n - i
-			n = i
-			break
-		}
-		j.item(i, prefix)
-		j.encode(member(i), prefix+"  ", "\n")
+	written := 0
+	for ; written < n && !j.full(); written++ {
+		j.item(written, prefix)
+		j.encode(member(written), prefix+"  ", "\n")
 	}
-	j.endList(n, prefix)
+	*left += n - written
+	j.endList(written, prefix)
 }
 
 // item begins the n-th item, from 0; its prefix is that of the list's owner and two
