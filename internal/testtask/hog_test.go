@@ -103,6 +103,18 @@ func TestI5FIFOCallHogIsEnded(t *testing.T) {
 	}
 }
 
+// On a busy machine a hog is gone before anybody has looked at it.
+func TestHogGoneBeforeItIsSeen(t *testing.T) {
+	holdMachine(t)
+	cpu := lastCPU(t)
+	for _, start := range []func(testing.TB, int, time.Duration) *Fixture{FIFOHog, FIFOCallHog} {
+		c := &start(t, cpu, time.Millisecond).Children[0]
+		if err := WaitFor(5*time.Second, c.ended); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
 func TestCPUHogsShareOneCPU(t *testing.T) {
 	holdMachine(t)
 	cpu := lastCPU(t)

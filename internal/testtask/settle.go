@@ -55,6 +55,7 @@ func (c *Child) verifyThread(tid int) error {
 		return err
 	}
 	w := c.Want.Of(c.Pid, tid)
+	w.Exiting = w.Exiting || st.state == 'Z' // each zombie has the flag
 	if err := w.Check(st.state, stack); err != nil {
 		return err
 	}
