@@ -37,7 +37,7 @@ func benchTake(b *testing.B, s *Session) (*Result, time.Duration) {
 		began := time.Now()
 		r, err := s.Take(context.Background(), Request{Output: &file})
 		d := time.Since(began)
-		good := err == nil && (!s.engine.stops() || r.Whole() && r.StopBroken == 0)
+		good := err == nil && (!s.engine.caps().stops || r.Whole() && r.StopBroken == 0)
 		switch {
 		case good:
 			return r, d

@@ -1,42 +1,13 @@
 package snapshot
 
 import (
-	"errors"
-	"iter"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/bpf"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
-
-var errNotStopped = errors.New("the machine was not stopped")
-
-// notStopped is a try that was given up: why, and how long it kept CPUs from
-// their work all the same. It is of kind errNotStopped.
-type notStopped struct {
-	why  string
-	held time.Duration
-}
-
-var errNobodyLeft = &notStopped{why: "no worker is left: all are starved behind real-time tasks"}
-
-func (e *notStopped) Error() string        { return errNotStopped.Error() + ": " + e.why }
-func (e *notStopped) Is(target error) bool { return target == errNotStopped }
-
-// job is what an engine is asked for in one try.
-type job struct {
-	pids   []bpf.CensusEntry // nil: the whole machine
-	size   size
-	pause  time.Duration // what is left of the pause budget
-	settle time.Duration // between the two steps of the wake
-	// missed is called by the coordinator with the CPUs that did not come, as
-	// soon as the others run again; nil: nobody asks.
-	missed func(cpus []int)
-}
 
 // captured is what one try brought. Streams refer to the engine's memory.
 type captured struct {
@@ -69,13 +40,20 @@ type captured struct {
 type recorded struct {
 	item    workqueue.Item
 	threads uint32
-	stream  iter.Seq[[]byte]
+	pieces  [][]byte // of its stream, in order; lent by the engine
 	cost    cost
 	hidden  bool // read from /proc afterwards: not part of the stop
 }
 
-func (c *captured) add(it workqueue.Item, threads uint32, stream iter.Seq[[]byte], spent cost) {
-	c.recorded = append(c.recorded, recorded{item: it, threads: threads, stream: stream, cost: spent})
+// failure is an item that was taken and could not be recorded.
+type failure struct {
+	item   workqueue.Item
+	reason uint32 // kcdata.LeftOut*
+	errno  unix.Errno
+}
+
+func (c *captured) add(it workqueue.Item, threads uint32, pieces [][]byte, spent cost) {
+	c.recorded = append(c.recorded, recorded{item: it, threads: threads, pieces: pieces, cost: spent})
 }
 
 // inOrder sorts by census index: order never comes from time (rule 4). Parts of
@@ -85,89 +63,9 @@ func (c *captured) inOrder() []recorded {
 	return c.recorded
 }
 
-// untaken lists what the workers left in the queues.
-func (c *captured) untaken(q *workqueue.Queues) {
-	reason := uint32(kcdata.LeftOutMaxPause)
-	if c.ranShort {
-		reason = kcdata.LeftOutNoSpace
-	}
-	for it := range q.Left() {
-		c.failed = append(c.failed, failure{item: it, reason: reason})
-	}
-}
+func (c *captured) stoppedCPU(id int) bool { return c.flagged(id, kcdata.CPUStopped) }
+func (c *captured) missedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMissed) }
 
-// inFlight lists what a worker took and never brought back, because it is
-// still away.
-func (c *captured) inFlight(q *workqueue.Queues) {
-	known := map[uint32]bool{}
-	for _, r := range c.recorded {
-		known[r.item.Index] = true
-	}
-	for _, f := range c.failed {
-		known[f.item.Index] = true
-	}
-	for it := range q.All() {
-		if !known[it.Index] {
-			c.failed = append(c.failed, failure{item: it, reason: kcdata.LeftOutError, errno: unix.ETIMEDOUT})
-		}
-	}
-}
-
-// times derives the durations of the file from the workers' stamps.
-func (c *captured) times(team []*worker) {
-	var taken, arrivedFirst, arrivedLast, window, releasedFirst, releasedLast, back int64
-	for _, w := range team {
-		s := w.stamp
-		if !w.away && s.arrived != 0 {
-			c.capture.StopBroken += s.switches // also of one that was moved off its CPU
-		}
-		if w.away || !s.in {
-			continue
-		}
-		from, to := w.heldCPU()
-		taken, back = earlier(taken, from), max(back, to)
-		arrivedFirst, arrivedLast = earlier(arrivedFirst, s.arrived), max(arrivedLast, s.arrived)
-		window = max(window, s.window)
-		releasedFirst, releasedLast = earlier(releasedFirst, s.released), max(releasedLast, s.released)
-		if s.main {
-			c.capture.CensusNs = uint64(s.census)
-		}
-	}
-	c.capture.StopNs = uint64(taken)
-	c.capture.StoppedNs = uint64(back - taken)
-	c.capture.ArrivalNs = uint64(arrivedLast - arrivedFirst)
-	c.capture.WindowNs = uint64(max(releasedFirst-window, 0))
-	c.capture.ReleaseNs = uint64(releasedLast - releasedFirst)
-}
-
-// heldInVain is how long a stop that was given up took the CPUs that had come.
-func heldInVain(team []*worker) time.Duration {
-	var taken, left int64
-	for _, w := range team {
-		if !w.away && w.stamp.arrived != 0 {
-			taken, left = earlier(taken, w.stamp.taken), max(left, w.stamp.left)
-		}
-	}
-	return time.Duration(left - taken)
-}
-
-func earlier(a, b int64) int64 {
-	if a == 0 || b < a {
-		return b
-	}
-	return a
-}
-
-func (c *captured) memory(m *memory) {
-	total := m.alloc.Total()
-	c.capture.BufferSize = uint64(len(m.data))
-	c.capture.BufferUsed = total.Used
-	c.capture.Overhead = total.Overhead
-	c.arenas = arenasOf(m)
-	if err := m.alloc.Err(); err != nil {
-		c.warn("arena", err.Error())
-	}
-	if !m.locked {
-		c.warn("memory_not_locked", "the buffers could not be locked in memory (CAP_IPC_LOCK, RLIMIT_MEMLOCK)")
-	}
+func (c *captured) flagged(id int, flag uint32) bool {
+	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }

@@ -16,9 +16,35 @@ const censusRead = 256 * bpf.CensusEntrySize
 // idleTask is the tgid of the kernel's idle task.
 const idleTask = 0
 
+// pullTry is what engine pull does in one try. Fields of the first group are set
+// before the wake and constant from then on; the second group is written by the
+// main worker in the window.
+type pullTry struct {
+	*try
+	mem         *memory
+	workers     int
+	pids        []bpf.CensusEntry
+	self        uint32
+	taskProg    int
+	idleProg    int          // -1: idle threads are not recorded
+	recountProg int          // -1: there is no second pass
+	latency     int          // level: latencyOff and on
+	recordings  []*recording // by a worker's slot; each is its worker's
+	stopTaking  func() bool
+
+	censusPass  bpf.Iterator
+	censusBuf   [censusRead]byte
+	censusErr   unix.Errno
+	censusWhole bool
+	seenTasks   int
+	seenThreads int
+	recounted   int  // bytes of mem.second that are filled
+	recountDone bool // every thread was read again
+}
+
 // census fills the queues, by the main worker, while the others drain them.
 // Items get their index in the order found; populated is published last.
-func (t *try) census(w *worker) {
+func (t *pullTry) census(w *worker) {
 	defer t.mem.queue.Populated()
 	if t.pids != nil {
 		for i, p := range t.pids {
@@ -52,7 +78,7 @@ func (t *try) census(w *worker) {
 
 // push counts and queues one thread group. False: the queue is full, which is
 // a lack of memory like any other.
-func (t *try) push(w *worker, index uint32, e bpf.CensusEntry) bool {
+func (t *pullTry) push(w *worker, index uint32, e bpf.CensusEntry) bool {
 	t.seenTasks++
 	t.seenThreads += int(e.Threads)
 	err := t.mem.queue.Push(workqueue.Item{Index: index, Tgid: int32(e.Tgid), Count: e.Threads})
@@ -64,14 +90,14 @@ func (t *try) push(w *worker, index uint32, e bpf.CensusEntry) bool {
 }
 
 // program is what records an item, and over which scope.
-func (t *try) program(it workqueue.Item) (int, bpf.Scope) {
+func (t *pullTry) program(it workqueue.Item) (int, bpf.Scope) {
 	if it.Tgid == idleTask {
 		return t.idleProg, bpf.TaskScope(t.self)
 	}
 	return t.taskProg, bpf.TaskScope(uint32(it.Tgid))
 }
 
-func (t *try) openCensus(prog int) error {
+func (t *pullTry) openCensus(prog int) error {
 	if t.pids != nil {
 		return nil
 	}
@@ -81,17 +107,8 @@ func (t *try) openCensus(prog int) error {
 	return nil
 }
 
-func (t *try) closeCensus() {
+func (t *pullTry) closeCensus() {
 	if t.pids == nil {
 		t.censusPass.Close()
 	}
 }
-
-// captureError is a system call of a capture that failed.
-type captureError struct {
-	what  string
-	errno unix.Errno
-}
-
-func (e *captureError) Error() string { return e.what + ": " + e.errno.Error() }
-func (e *captureError) Unwrap() error { return e.errno }

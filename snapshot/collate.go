@@ -127,13 +127,13 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (n cou
 func joinParts(buf []byte, parts []recorded) []byte {
 	size := len(beginMarker) + len(endMarker)
 	for _, p := range parts {
-		for piece := range p.stream {
+		for _, piece := range p.pieces {
 			size += len(piece)
 		}
 	}
 	buf = append(slices.Grow(buf[:0], size), beginMarker...)
 	for _, p := range parts {
-		for piece := range p.stream {
+		for _, piece := range p.pieces {
 			buf = append(buf, piece...)
 		}
 	}

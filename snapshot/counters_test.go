@@ -49,7 +49,7 @@ func TestCountersOfWorkers(t *testing.T) {
 		t.Errorf("no counters: %v", err)
 	}
 	s.mustTake(t)
-	for _, w := range s.engine.(*pull).workers {
+	for _, w := range s.team.workers {
 		switch {
 		case (w.perf == nil) != (err != nil):
 			t.Errorf("CPU %d: counters %v, this thread's: %v", w.cpu, w.perf, err)

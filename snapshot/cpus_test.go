@@ -95,7 +95,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 	requireBPF(t)
 	for range 8 {
 		s := session(t, Options{Engine: EnginePull})
-		for _, w := range s.engine.(*pull).workers {
+		for _, w := range s.team.workers {
 			if w.tid == os.Getpid() {
 				t.Errorf("the worker of CPU %d is the first thread", w.cpu)
 			}

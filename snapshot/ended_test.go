@@ -20,7 +20,7 @@ func TestCloseEndsWorkers(t *testing.T) {
 	s := openTest(t, Options{}, hooks{})
 	s.mustTake(t)
 	var tids []int
-	for _, w := range s.engine.(*pull).workers {
+	for _, w := range s.team.workers {
 		tids = append(tids, w.tid)
 	}
 	if err := s.Close(); err != nil {

@@ -1,34 +1,37 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
 
 // chooseEngine opens the engine asked for.
-func (s *Session) chooseEngine(h hooks) (engine, error) {
-	var e engine
-	var err error
+func (s *Session) chooseEngine() (err error) {
 	switch s.options.Engine {
 	case EngineTrap:
-		e, err = newTrap(s.options, s.plan, h)
+		if s.team, err = newTeam(s.config()); err == nil {
+			s.engine, err = newTrap(s.team)
+		}
 	case EnginePull:
-		e, err = newPull(s.options, s.plan, h)
+		if s.team, err = newTeam(s.config()); err == nil {
+			s.engine = newPull(s.team)
+		}
 	case EngineProcfs:
-		e = s.openProcfs()
+		s.engine = s.openProcfs()
 	default:
-		e = s.bestEngine(h)
+		s.bestEngine()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("engine %s: %w", s.options.Engine, err)
+		return errors.Join(fmt.Errorf("engine %s: %w", s.options.Engine, err), s.closeTeam())
 	}
-	if p, ok := e.(interface{ warnings() []kcdata.Warning }); ok {
-		s.warnings = append(s.warnings, p.warnings()...)
-	}
-	return e, nil
+	s.warnings = append(s.warnings, s.engine.caps().warnings...)
+	return nil
 }
 
 // bestEngine takes trap, else pull, else procfs; each step down has its reason
@@ -36,82 +39,65 @@ func (s *Session) chooseEngine(h hooks) (engine, error) {
 // while it holds the machine. The trap does not: what it needs it has from Open,
 // or gets while the machine still runs, where a CPU for which there is nothing
 // comes late and is left out.
-func (s *Session) bestEngine(h hooks) engine {
+func (s *Session) bestEngine() {
+	s.engine = s.openProcfs()
 	if s.thrift.engine != nil {
 		s.warn("engine_procfs", "nothing was stopped: "+s.thrift.engine.Error())
-		return s.openProcfs()
+		return
 	}
-	p, err := newPull(s.options, s.plan, h)
+	team, err := newTeam(s.config())
 	if err != nil {
 		s.warn("engine_procfs", "nothing was stopped: "+err.Error())
-		return s.openProcfs()
+		return
 	}
-	e, err := trapOver(p)
+	s.team = team
+	e, err := newTrap(team)
 	if err == nil {
-		return e
+		s.engine = e
+		return
 	}
 	why := "engine trap: " + err.Error()
 	pressure := memoryPressure(s.machine)
 	if pressure == "" {
 		s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
-		return p
+		s.engine = newPull(team)
+		return
 	}
-	if err := p.close(); err != nil {
+	if err := s.closeTeam(); err != nil {
 		pressure += fmt.Sprintf(" (and engine pull did not close: %v)", err)
 	}
 	s.warn("memory_pressure", "nothing was stopped: "+pressure+", engine pull allocates while it holds the machine; "+why)
-	return s.openProcfs()
 }
 
-// lacking names what the kernel lacks for the trap, where that is why.
-func lacking(err error) error {
-	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
-		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
+// config is what these options mean to an engine that stops the machine.
+func (s *Session) config() config {
+	o := &s.options
+	user, why := o.userTaking(s.hooks.findDirectMap())
+	return config{
+		plan: s.plan, userWhy: why, arrivalBudget: o.ArrivalBudget, buffer: o.Buffer, maxBuffer: o.MaxBuffer,
+		prompt: o.Prompt, hooks: s.hooks,
+		bpf: bpf.Config{
+			CPUs: possibleCPUs(s.plan), SelfTgid: uint32(os.Getpid()), Redact: o.Redact,
+			Latency: latencyLevels[o.Latency], User: user, AllMaps: s.hooks.allMaps,
+		},
 	}
-	return err
 }
 
-// warnings of an open engine, for every file of its session.
-func (p *pull) warnings() []kcdata.Warning { return append(p.held(), p.userCapped()...) }
-
-func (p *pull) held() []kcdata.Warning {
-	list := append(p.missing(), p.userOff()...)
-	if why := p.fifoRefused(); why != nil {
-		list = append(list, kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()})
+func possibleCPUs(plan *topology.Plan) int {
+	most := 0
+	for _, c := range plan.Topology.CPUs {
+		most = max(most, c.ID)
 	}
-	return list
+	return most + 1
 }
 
-// missing are the programs that were left out.
-func (p *pull) missing() (list []kcdata.Warning) {
-	for _, m := range p.objects.Missing {
-		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
+// closeTeam ends the workers, once no engine needs them.
+func (s *Session) closeTeam() error {
+	if s.team == nil {
+		return nil
 	}
-	return list
-}
-
-// Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
-// it holds it all the same, where the kernel can turn preemption off.
-func (e *trap) warnings() []kcdata.Warning {
-	why := e.fifoRefused()
-	if why == nil || e.level == IsolationNone {
-		return e.held()
-	}
-	return append(append(e.missing(), e.userOff()...), kcdata.Warning{
-		Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
-	})
-}
-
-// levelOf names what is off, in bits of bpf.TrapWorker.Level; where nothing
-// is, the workers' priority is what holds the machine.
-func (e *trap) levelOf(off uint32) string {
-	switch {
-	case off&bpf.InterruptsOff != 0:
-		return IsolationIRQOff
-	case off&bpf.PreemptionOff != 0:
-		return IsolationPreemptOff
-	}
-	return e.pull.level
+	defer func() { s.team = nil }()
+	return s.team.close()
 }
 
 // pauseFor is the bound where none was asked for: with interrupts off even the
@@ -138,11 +124,12 @@ func Try(name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	if s.engine.stops() {
+	can := s.engine.caps()
+	if can.stops {
 		if _, err := TryLock(); err != nil {
 			s.warn("no_lock", err.Error())
 		}
 	}
-	c := Choice{s.engine.name(), s.engine.isolation(), s.options.MaxPause, s.warnings}
+	c := Choice{can.name, can.isolation, s.options.MaxPause, s.warnings}
 	return c, s.Close()
 }

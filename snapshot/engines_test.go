@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,8 +52,8 @@ func bestLevel() string {
 func TestAutoTakesTheTrap(t *testing.T) {
 	requireTrap(t)
 	s := session(t, Options{})
-	if s.engine.name() != EngineTrap || s.engine.isolation() != bestLevel() {
-		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.name(), s.engine.isolation(), bestLevel())
+	if s.engine.caps().name != EngineTrap || s.engine.caps().isolation != bestLevel() {
+		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.caps().name, s.engine.caps().isolation, bestLevel())
 	}
 	res, snap, _ := captureWhole(t, s, Request{})
 	if res.Engine != EngineTrap || snap.Engine != EngineTrap || snap.Isolation != bestLevel() {
@@ -117,8 +118,8 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 		t.Errorf("engine %s, in the file %s, warnings %+v", r.Engine, snap.Engine, r.Warnings)
 	}
 	s, e := bestUnderPressure(t)
-	if e.name() != EngineProcfs || !strings.Contains(textOf(s.warnings, "memory_pressure"), "engine trap") {
-		t.Errorf("engine %s under memory pressure, warnings %+v", e.name(), s.warnings)
+	if e.caps().name != EngineProcfs || !strings.Contains(textOf(s.warnings, "memory_pressure"), "engine trap") {
+		t.Errorf("engine %s under memory pressure, warnings %+v", e.caps().name, s.warnings)
 	}
 	if c, err := Try(EngineTrap); err == nil {
 		t.Errorf("the trap opens: %+v", c)
@@ -132,8 +133,8 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 // memory pressure too.
 func TestMemoryPressureKeepsTheTrap(t *testing.T) {
 	requireTrap(t)
-	if s, e := bestUnderPressure(t); e.name() != EngineTrap || len(s.warnings) != 0 {
-		t.Errorf("engine %s, warnings %+v", e.name(), s.warnings)
+	if s, e := bestUnderPressure(t); e.caps().name != EngineTrap || len(s.warnings) != 0 {
+		t.Errorf("engine %s, warnings %+v", e.caps().name, s.warnings)
 	}
 }
 
@@ -153,13 +154,13 @@ func bestUnderPressure(t *testing.T) (*Session, engine) {
 		t.Fatal(err)
 	}
 	s := &Session{options: o, plan: plan, machine: procfs.FS{Root: dir}, host: &host{}}
-	e := s.bestEngine(hooks{})
+	s.bestEngine()
 	t.Cleanup(func() {
-		if err := e.close(); err != nil {
+		if err := errors.Join(s.engine.close(), s.closeTeam()); err != nil {
 			t.Error(err)
 		}
 	})
-	return s, e
+	return s, s.engine
 }
 
 // SCHED_FIFO refused: CPUs may come late to the trap, but those that come stand
@@ -174,8 +175,8 @@ func TestTrapWithoutFIFO(t *testing.T) {
 	if want == IsolationFIFO {
 		want = IsolationNone
 	}
-	if s.engine.name() != EngineTrap || s.engine.isolation() != want {
-		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.name(), s.engine.isolation(), want)
+	if s.engine.caps().name != EngineTrap || s.engine.caps().isolation != want {
+		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.caps().name, s.engine.caps().isolation, want)
 	}
 	r, snap := s.mustTake(t)
 	if r.Engine != EngineTrap || snap.Isolation != want {
@@ -198,16 +199,9 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 	requireTrap(t)
 	for _, name := range []string{EngineTrap, EnginePull} {
 		s := session(t, Options{Engine: name})
-		var open interface{ warnings() []kcdata.Warning }
-		var p *pull
-		switch e := s.engine.(type) {
-		case *trap:
-			open, p = e, e.pull
-		case *pull:
-			open, p = e, e
-		}
-		p.objects.Missing = append(p.objects.Missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
-		if got := textOf(open.warnings(), "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {
+		missing := &s.team.objects.Missing
+		*missing = append(*missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
+		if got := textOf(s.engine.caps().warnings, "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {
 			t.Errorf("%s: %q", name, got)
 		}
 		s.Close()

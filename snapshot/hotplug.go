@@ -28,7 +28,7 @@ func cpusOnline() []int {
 // hotplug holds the plan, which is of Open, against the CPUs online after the
 // stop. One that is gone is in no record, since nothing ran there; one that is
 // new ran on, and is said to.
-func (c *captured) hotplug(plan *topology.Plan, online []int) {
+func hotplug(c *captured, plan *topology.Plan, online []int) {
 	if online == nil {
 		return
 	}
@@ -52,11 +52,4 @@ func (c *captured) hotplug(plan *topology.Plan, online []int) {
 	for _, id := range come {
 		c.cpus = append(c.cpus, kcdata.LinuxCPU{CPU: uint32(id), Flags: kcdata.CPULeft})
 	}
-}
-
-func (c *captured) stoppedCPU(id int) bool { return c.flagged(id, kcdata.CPUStopped) }
-func (c *captured) missedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMissed) }
-
-func (c *captured) flagged(id int, flag uint32) bool {
-	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }

@@ -56,8 +56,8 @@ func IRQOffBound(watchdog string) time.Duration {
 }
 
 // boundPause keeps what was asked for below what the isolation allows.
-func (s *Session) boundPause() {
-	if s.engine.isolation() != IsolationIRQOff {
+func (s *Session) boundPause(isolation string) {
+	if isolation != IsolationIRQOff {
 		return
 	}
 	thresh, _ := os.ReadFile(watchdogPath)

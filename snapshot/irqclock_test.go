@@ -40,7 +40,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
 	thresh, _ := os.ReadFile(watchdogPath)
 	want := IRQOffBound(string(thresh))
-	if s.engine.isolation() != IsolationIRQOff {
+	if s.engine.caps().isolation != IsolationIRQOff {
 		want = time.Minute
 	}
 	r, snap, _ := captureWhole(t, s, Request{})

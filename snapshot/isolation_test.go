@@ -67,15 +67,15 @@ func proveIsolation(t *testing.T, s *Session, w *witness) {
 			t.Errorf("the CPUs were away for %d ns, stated are %d: apart by %d", sees.gap, int64(res.Stopped), d)
 		}
 	}
-	if s.engine.isolation() != IsolationIRQOff && inside == 0 {
-		t.Errorf("at %s no interrupt in any window: is the witness asleep?", s.engine.isolation())
+	if s.engine.caps().isolation != IsolationIRQOff && inside == 0 {
+		t.Errorf("at %s no interrupt in any window: is the witness asleep?", s.engine.caps().isolation)
 	}
 	slices.Sort(over)
 	if stamped == 0 {
 		t.Error("no end of any gap was a stamp")
 	}
 	t.Logf("%s, %s: gap less stated time, ns: min %.0f median %.0f p90 %.0f max %.0f; %d of %d ends are stamps; interrupts in windows %d; not comparable %v",
-		s.engine.name(), s.engine.isolation(), over[0], median(over), quantile(over, 0.9), over[len(over)-1],
+		s.engine.caps().name, s.engine.caps().isolation, over[0], median(over), quantile(over, 0.9), over[len(over)-1],
 		stamped, 2*len(s.plan.Stop)*len(over), inside, disturbed)
 }
 
@@ -89,7 +89,7 @@ type witness struct {
 func (w *witness) hire(t *testing.T, s *Session) {
 	w.trace = traceMachine(t, possibleCPUs(s.plan))
 	w.stamps = testtask.Stamp(t, s.plan.Stop...)
-	for _, k := range workersOf(s) {
+	for _, k := range s.team.workers {
 		w.workers[k.cpu] = k.tid
 	}
 }

@@ -10,21 +10,6 @@ func (a cost) plus(b cost) cost {
 	return cost{a.setup + b.setup, a.head + b.head, a.threads + b.threads, a.end + b.end}
 }
 
-// clock starts the timing of an item; 0 where nothing is timed.
-func (t *try) clock() int64 {
-	if t.latency == 0 {
-		return 0
-	}
-	return nanotime()
-}
-
-// since gives the time since the clock was last read, and reads it.
-func (t *try) since(clock *int64) int64 {
-	was := *clock
-	*clock = t.clock()
-	return *clock - was
-}
-
 // latencyTask is XNU's record of one task: setup finds it, cur_tsnap is its
 // head, the data loop its threads, end closes it.
 func latencyTask(tgid uint32, spent cost) *kcdata.LatencyTask {
@@ -32,51 +17,6 @@ func latencyTask(tgid uint32, spent cost) *kcdata.LatencyTask {
 		TaskUniqueID: uint64(tgid), Setup: uint64(spent.setup), CurTsnap: uint64(spent.head),
 		ThreadDataLoop: uint64(spent.threads), End: uint64(spent.end),
 	}
-}
-
-// phases is where a CPU's time went: each field is the distance of two stamps
-// that follow each other.
-func (w *worker) phases(queue uint64) kcdata.LinuxPhases {
-	s := &w.stamp
-	from, to := w.heldCPU()
-	span := func(from, to int64) uint64 { return uint64(max(to-from, 0)) }
-	p := kcdata.LinuxPhases{
-		CPU: uint32(w.cpu), TotalNs: span(from, to), EnterNs: span(from, s.arrived),
-		ArrivalNs: span(s.arrived, s.decided), HoldNs: span(s.decided, s.window), CensusNs: uint64(s.census),
-		QueueNs: queue, DrainNs: span(s.drained, s.checked), VerifyNs: span(s.checked, s.verified),
-		ReleaseNs: span(s.verified, s.released), ExitNs: span(s.released, to),
-	}
-	p.RecordNs = span(s.window, s.drained) - min(span(s.window, s.drained), p.CensusNs+p.QueueNs)
-	return p
-}
-
-// latencies derives the records that need the workers' stamps.
-func (c *captured) latencies(t *try, team []*worker) {
-	for _, w := range team {
-		if !w.away && w.stamp.in {
-			p := w.phases(t.mem.queue.Waited(w.slot))
-			if w.cost.has {
-				p.Cycles, p.Instrs = w.cost.cycles, w.cost.instrs
-				p.Present |= kcdata.PhasesHaveCycles
-			}
-			c.phases = append(c.phases, p)
-		}
-		c.latency.TaskIterationMt = max(c.latency.TaskIterationMt, uint64(max(w.stamp.drained-w.stamp.window, 0)))
-	}
-}
-
-// arenasOf describes the memory of each cluster.
-func arenasOf(m *memory) []kcdata.LinuxArena {
-	var out []kcdata.LinuxArena
-	for i := range m.alloc.Clusters() {
-		s := m.alloc.Stats(i)
-		out = append(out, kcdata.LinuxArena{
-			Cluster: uint32(i), Entries: uint32(s.Entries), Size: s.Size, Used: s.Used, SpillOut: m.alloc.SpillBy(i),
-			SpillIn: s.Spill, FreedSize: s.Overhead + s.Reused, Reused: s.Reused, Overhead: s.Overhead,
-			Allocs: s.Allocs, Refused: s.Refused,
-		})
-	}
-	return out
 }
 
 // collection is XNU's record of the whole, version 2.

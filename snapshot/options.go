@@ -12,17 +12,17 @@ import (
 // Engine names. EngineAuto takes the best that the running kernel offers.
 const (
 	EngineAuto   = "auto"
-	EngineTrap   = "trap"
-	EnginePull   = "pull"
-	EngineProcfs = "procfs"
+	EngineTrap   = engineTrap
+	EnginePull   = enginePull
+	EngineProcfs = engineProcfs
 )
 
 // Isolation levels: how still the world stood.
 const (
-	IsolationIRQOff     = "irqoff"     // nothing ran but NMIs
-	IsolationPreemptOff = "preemptoff" // interrupts ran
-	IsolationFIFO       = "fifo"       // interrupts ran, no ordinary task did
-	IsolationNone       = "none"       // everything ran
+	IsolationIRQOff     = isolationIRQOff     // nothing ran but NMIs
+	IsolationPreemptOff = isolationPreemptOff // interrupts ran
+	IsolationFIFO       = isolationFIFO       // interrupts ran, no ordinary task did
+	IsolationNone       = isolationNone       // everything ran
 )
 
 // What is timed beside the capture itself.
@@ -33,7 +33,7 @@ const (
 )
 
 // latencyLevels are what cfg_latency calls them (internal/bpf/shared.h).
-var latencyLevels = map[string]int{LatencyOff: 0, LatencyTask: 1, LatencyThread: 2}
+var latencyLevels = map[string]int{LatencyOff: levelOff, LatencyTask: levelTask, LatencyThread: levelThread}
 
 // Options are constant for the life of a Session.
 type Options struct {
@@ -95,15 +95,6 @@ var (
 	ErrBusy   = errors.New("another capture is under way")
 	ErrNoTask = errors.New("no such task")
 )
-
-// OptionError names an option whose value cannot be used.
-type OptionError struct {
-	Option string
-	Value  string
-	Reason string
-}
-
-func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
 
 const (
 	defaultArrivalBudget = 10 * time.Millisecond

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"stackshot/bumpalloc"
 	"stackshot/internal/procfs"
@@ -30,10 +33,8 @@ func (s *Session) openProcfs() *procfsEngine {
 	return &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
 }
 
-func (e *procfsEngine) name() string       { return EngineProcfs }
-func (e *procfsEngine) isolation() string  { return IsolationNone }
-func (e *procfsEngine) stops() bool        { return false }
-func (e *procfsEngine) done()              {}
+func (e *procfsEngine) caps() caps         { return caps{name: engineProcfs, isolation: isolationNone} }
+func (e *procfsEngine) release()           {}
 func (e *procfsEngine) prepare(size) error { return nil } // its memory is the heap
 
 func (e *procfsEngine) close() error {
@@ -44,20 +45,22 @@ func (e *procfsEngine) close() error {
 	return nil
 }
 
-// reader is one goroutine's share.
+// reader is one goroutine's tally.
 type reader struct {
+	recording
 	engine  *procfsEngine
 	cpu     topology.CPU
 	slot    int
-	chain   *kcdata.Chain
 	threads *procfs.ThreadReader
 	task    []procfs.File
-	parts   []part
-	failed  []failure
-	spill   uint64
-	state   *stopState
 	queue   *workqueue.Queues
+	stop    *stopping
 }
+
+// stopping tells all readers of a capture to take no further item.
+type stopping struct{ noSpace, early atomic.Bool }
+
+func (s *stopping) now() bool { return s.noSpace.Load() || s.early.Load() }
 
 func (e *procfsEngine) capture(ctx context.Context, j job) (*captured, error) {
 	if j.size = e.mem.atLeast(j.size); !e.mem.fits(j.size) {
@@ -70,45 +73,42 @@ func (e *procfsEngine) capture(ctx context.Context, j job) (*captured, error) {
 	}
 	e.mem.reset()
 	began := nanotime()
-	readers := e.readers()
-	state := readers[0].state
-	state.begin(1)
-	state.arrive(true)
-	defer context.AfterFunc(ctx, state.stopEarly)()
-	c := &captured{engine: e.name(), isolation: e.isolation(), wholeCensus: true}
+	stop := new(stopping)
+	readers := e.readers(stop)
+	defer context.AfterFunc(ctx, func() { stop.early.Store(true) })()
+	c := &captured{engine: engineProcfs, isolation: isolationNone, wholeCensus: true}
 	var wg sync.WaitGroup
 	for _, r := range readers {
 		wg.Go(r.drain)
 	}
-	err := e.census(c, j, state)
+	err := e.census(c, j, stop)
 	wg.Wait()
 	if err != nil {
 		return nil, err
 	}
-	e.gather(c, readers)
+	e.gather(c, readers, stop)
 	c.second = e.secondLook(ctx, readers, began)
 	return c, nil
 }
 
-func (e *procfsEngine) readers() []*reader {
-	state := new(stopState)
+func (e *procfsEngine) readers(stop *stopping) []*reader {
 	var out []*reader
 	for i, id := range e.plan.Work {
 		if i >= runtime.GOMAXPROCS(0) {
 			break
 		}
 		cpu, _ := e.plan.Topology.CPU(id)
-		r := &reader{engine: e, cpu: cpu, slot: i, state: state, queue: e.mem.queue}
+		r := &reader{engine: e, cpu: cpu, slot: i, stop: stop, queue: e.mem.queue}
 		r.threads = procfs.NewThreadReader(e.proc, threadFiles)
 		r.task = taskFiles()
-		r.chain = e.mem.newChain(cpu.Cluster, &r.spill)
+		r.begin(e.mem, cpu.Cluster, 0)
 		out = append(out, r)
 	}
 	return out
 }
 
 // census lists the tasks of /proc, ascending, while the others drain.
-func (e *procfsEngine) census(c *captured, j job, state *stopState) error {
+func (e *procfsEngine) census(c *captured, j job, stop *stopping) error {
 	q := e.mem.queue
 	defer q.Populated()
 	push := func(tgid, threads int) bool {
@@ -116,7 +116,7 @@ func (e *procfsEngine) census(c *captured, j job, state *stopState) error {
 		c.seenThreads += threads
 		err := q.Push(workqueue.Item{Index: uint32(c.seenTasks - 1), Tgid: int32(tgid), Count: uint32(threads)})
 		if err != nil {
-			state.noSpace()
+			stop.noSpace.Store(true)
 		}
 		return err == nil
 	}
@@ -142,58 +142,48 @@ func (r *reader) drain() {
 	kind := workqueue.Kind(r.cpu.Kind)
 	forever := nanotime() + int64(time.Hour)
 	for {
-		it, status := r.queue.Next(r.slot, kind, func() bool { return !r.state.recording() }, forever)
+		it, status := r.queue.Next(r.slot, kind, r.stop.now, forever)
 		if status != workqueue.Got {
 			return
 		}
 		from, began := r.chain.Mark(), nanotime()
 		threads, err := r.record(int(it.Tgid))
 		if err == nil {
-			r.parts = append(r.parts, part{it, from, r.chain.Mark(), threads, cost{threads: nanotime() - began}})
+			r.keep(it, from, threads, cost{threads: nanotime() - began})
 			continue
 		}
-		r.chain.Rewind(from)
-		f := failure{item: it, reason: kcdata.LeftOutError}
+		reason := uint32(kcdata.LeftOutError)
 		switch {
 		case gone(err):
-			f.reason = kcdata.LeftOutVanished
+			reason = kcdata.LeftOutVanished
 		case errors.Is(err, kcdata.ErrNoSpace), errors.Is(err, bumpalloc.ErrNoSpace):
-			f.reason = kcdata.LeftOutNoSpace
-			r.state.noSpace()
+			reason = kcdata.LeftOutNoSpace
+			r.stop.noSpace.Store(true)
 		}
-		errors.As(err, &f.errno)
-		r.failed = append(r.failed, f)
+		var errno unix.Errno
+		errors.As(err, &errno)
+		r.fail(it, from, reason, errno)
 	}
 }
 
-func (e *procfsEngine) gather(c *captured, readers []*reader) {
-	c.ranShort = readers[0].state.ranShort()
-	c.queueFull = e.mem.queue.Refused() > 0
-	by := map[int]*reader{}
+func (e *procfsEngine) gather(c *captured, readers []*reader, stop *stopping) {
+	c.ranShort = stop.noSpace.Load()
+	did := map[int]tally{}
+	slots := map[int]int{}
 	for _, r := range readers {
-		by[r.cpu.ID] = r
-		c.failed = append(c.failed, r.failed...)
-		for _, p := range r.parts {
-			c.add(p.item, p.threads, r.chain.Span(p.from, p.to), p.cost)
-		}
-		r.chain.Close()
+		did[r.cpu.ID], slots[r.cpu.ID] = r.end(c), r.slot
 	}
-	c.untaken(e.mem.queue)
-	c.memory(e.mem)
+	c.fromQueues(e.mem.queue)
+	c.fromMemory(e.mem)
 	for _, cpu := range e.plan.Topology.CPUs {
 		if !cpu.Online {
 			continue
 		}
 		rec := kcdata.LinuxCPU{CPU: uint32(cpu.ID), Kind: uint32(cpu.Kind), Cluster: uint32(cpu.Cluster)}
-		if r := by[cpu.ID]; r != nil {
+		if d, ok := did[cpu.ID]; ok {
 			rec.Flags = kcdata.CPUWorked
-			rec.Bytes = uint64(r.chain.Len())
-			rec.SpillBytes = r.spill
-			rec.QueueNs = e.mem.queue.Waited(r.slot)
-			for _, p := range r.parts {
-				rec.Tasks++
-				rec.Threads += p.threads
-			}
+			d.into(&rec)
+			rec.QueueNs = e.mem.queue.Waited(slots[cpu.ID])
 		}
 		c.cpus = append(c.cpus, rec)
 	}

@@ -110,7 +110,7 @@ func (s *Session) recordHidden(c *captured, tgids []int) {
 			}
 			continue
 		}
-		c.add(it, threads, r.chain.Span(from, r.chain.Mark()), cost{})
+		c.add(it, threads, slices.Collect(r.chain.Span(from, r.chain.Mark())), cost{})
 		c.recorded[len(c.recorded)-1].hidden = true
 		c.warn("hidden_task", fmt.Sprintf(
 			"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", tgid))

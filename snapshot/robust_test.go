@@ -122,7 +122,7 @@ func TestInvariant3ArrivalDelays(t *testing.T) {
 		}
 	}})
 	needCPUs(t, s, 2)
-	main := s.engine.(*pull).workers[0].cpu
+	main := s.team.workers[0].cpu
 	for _, halves := range []int{0, 1, 2, 4} {
 		for _, cpu := range s.plan.Stop {
 			late, delay = cpu, budget*time.Duration(halves)/2
@@ -170,7 +170,7 @@ func TestWorkerAway(t *testing.T) {
 		}
 	}})
 	needCPUs(t, s, 2)
-	sleeper = s.engine.(*pull).workers[1].cpu
+	sleeper = s.team.workers[1].cpu
 	cpu := sleeper
 	for round, wantAway := range []bool{true, true, false} {
 		if round == 2 {
@@ -228,14 +228,6 @@ func TestNoStopFallsBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// workersOf are the threads of an engine that stops the machine.
-func workersOf(s *Session) []*worker {
-	if e, ok := s.engine.(*trap); ok {
-		return e.workers
-	}
-	return s.engine.(*pull).workers
 }
 
 // A CPU kept for good by somebody's FIFO-99 task: the capture goes on without

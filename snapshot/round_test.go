@@ -12,14 +12,14 @@ import (
 )
 
 // loneWorker is a worker that parks and never takes a turn.
-func loneWorker(t *testing.T, team *team) *worker {
+func loneWorker(t *testing.T, gate *gate) *worker {
 	t.Helper()
-	w := &worker{team: team}
+	w := &worker{gate: gate}
 	var err error
 	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		t.Fatal(err)
 	}
-	if w.bell, err = newBell(w.wake, team.gate); err != nil {
+	if w.bell, err = newBell(w.wake, gate.all); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(w.wake); unix.Close(w.bell) })
@@ -44,30 +44,30 @@ func (w *worker) parking() chan parked {
 // doing is not counted for the second, and as an old main it opens nothing.
 func TestInvariant3OneGateATry(t *testing.T) {
 	var looks atomic.Int64
-	team, err := newTeam()
+	gate, err := newGate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer team.close()
-	team.hooks.parked = func(int) { looks.Add(1) }
-	old, oldMain, now := loneWorker(t, team), loneWorker(t, team), loneWorker(t, team)
+	defer gate.close()
+	gate.hooks.parked = func(int) { looks.Add(1) }
+	old, oldMain, now := loneWorker(t, gate), loneWorker(t, gate), loneWorker(t, gate)
 
-	first := team.begin()
+	first := gate.begin()
 	old.called.Store(first)
 	oldMain.called.Store(first)
-	if !team.open(first) {
+	if !gate.open(first) {
 		t.Fatal("the gate of the try under way does not open")
 	}
-	second := team.begin()
+	second := gate.begin()
 	now.called.Store(second)
-	if team.open(first) {
+	if gate.open(first) {
 		t.Error("the gate of a try that is over opens")
 	}
 	outOld, outNow := old.parking(), now.parking()
-	idle := loneWorker(t, team)
+	idle := loneWorker(t, gate)
 	outIdle := idle.parking()
 	ring(oldMain.wake)
-	if number, main := oldMain.park(); number != first || !main || team.open(number) {
+	if number, main := oldMain.park(); number != first || !main || gate.open(number) {
 		t.Errorf("woken as main of try %d: %d, %v; and it opens the gate of another", first, number, main)
 	}
 	select {
@@ -75,10 +75,10 @@ func TestInvariant3OneGateATry(t *testing.T) {
 		t.Fatalf("through a closed gate: %+v", p)
 	case <-time.After(20 * time.Millisecond):
 	}
-	if !team.open(second) {
+	if !gate.open(second) {
 		t.Error("an old main keeps the gate shut")
 	}
-	ring(team.gate)
+	ring(gate.all)
 	select {
 	case p := <-outNow:
 		if p.number != second || p.main {
@@ -93,19 +93,19 @@ func TestInvariant3OneGateATry(t *testing.T) {
 	if old.through.Load() != first || now.through.Load() != 0 {
 		t.Errorf("through: %d and %d, want %d and 0", old.through.Load(), now.through.Load(), first)
 	}
-	p := &pull{team: team}
+	m := &team{gate: gate}
 	two := &try{number: second}
-	if left := p.collect(two, []*worker{now}, time.Now().Add(30*time.Millisecond), nil); len(left) != 1 {
+	if left := m.collect(two, []*worker{now}, time.Now().Add(30*time.Millisecond), nil); len(left) != 1 {
 		t.Error("the doing of another try was counted")
 	}
 	now.sayDone(second)
-	if left := p.collect(two, []*worker{now}, time.Now().Add(10*time.Second), nil); len(left) != 0 {
+	if left := m.collect(two, []*worker{now}, time.Now().Add(10*time.Second), nil); len(left) != 0 {
 		t.Error("who is through is waited for")
 	}
 	if n := looks.Load(); n > 20 {
 		t.Errorf("parked workers looked %d times: a ring keeps them awake", n)
 	}
-	team.closing.Store(true)
+	gate.closing.Store(true)
 	for _, w := range []*worker{old, idle} {
 		ring(w.wake)
 	}
@@ -260,25 +260,25 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		const budget, pause = 5 * time.Millisecond, 30 * time.Millisecond
-		var p *pull
+		var m *team
 		var stall, entered atomic.Bool
 		var late atomic.Uint64 // number of the try whose main stalled
 		h := hooks{
 			opening: func(int) {
 				if stall.CompareAndSwap(true, false) {
-					number := p.team.round.Load() >> 1
+					number := m.gate.round.Load() >> 1
 					nap(budget + pause + 2*waitSlack)
 					late.Store(number)
 				}
 			},
 			beforeArrival: func(cpu int) {
-				if n := late.Load(); n != 0 && workerOf(p.workers, cpu).try.number == n {
+				if n := late.Load(); n != 0 && workerOf(m.workers, cpu).try.number == n {
 					entered.Store(true)
 				}
 			},
 		}
 		s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: pause}, h)
-		p = pullOf(t, s)
+		m = s.team
 		for range 3 {
 			late.Store(0)
 			stall.Store(true)
@@ -286,7 +286,7 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 			if late.Load() == 0 || entered.Load() {
 				t.Errorf("the main worker stalled: %v; somebody came through the gate of the try that it lost: %v", late.Load() != 0, entered.Load())
 			}
-			for _, w := range p.workers {
+			for _, w := range m.workers {
 				if !w.away && w.called.Load() != w.through.Load() && w.stamp.taken != 0 {
 					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.cpu)
 				}
@@ -324,7 +324,7 @@ func TestWorkerRefusedItsCPU(t *testing.T) {
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		s := openTest(t, Options{Engine: engine}, hooks{})
-		w := workerOf(workersOf(s), 1)
+		w := workerOf(s.team.workers, 1)
 		tid := w.tid
 		w.tid = 1 << 23 // beyond PID_MAX_LIMIT: sched_setaffinity refuses it
 		r, snap := s.mustTake(t)

@@ -238,10 +238,9 @@ func TestSamplesWithIsolationNone(t *testing.T) {
 func TestSampleOfACPUThatIsLeft(t *testing.T) {
 	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
 	needCPUs(t, s, 2)
-	p := s.engine.(*pull)
-	all := p.workers
-	p.workers = all[:1]
-	t.Cleanup(func() { p.workers = all }) // before the session is closed
+	all := s.team.workers
+	s.team.workers = all[:1]
+	t.Cleanup(func() { s.team.workers = all }) // before the session is closed
 	cpu := all[1].cpu
 	pid, found := testtask.CPUHogs(t, cpu, 1).Children[0].Pid, false
 	for range 40 {
@@ -338,12 +337,12 @@ func TestNoSampler(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.sampler = nil
-	o := s.engine.(*pull).objects
+	o := s.team.objects
 	o.Sample = nil
 	if _, err := openSampler(o, bpf.Config{}, s.machine, s.plan.Topology.Online()); !errors.Is(err, bpf.ErrUnsupported) {
 		t.Errorf("without the program: %v", err)
 	}
-	s.startSampler()
+	s.startSampler(o)
 	r, snap := s.mustTake(t)
 	if !hasWarning(r, "no_samples") || len(snap.Tasks) < 10 {
 		t.Errorf("%d tasks, warnings %v", len(snap.Tasks), r.Warnings)

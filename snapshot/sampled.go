@@ -22,14 +22,7 @@ type sampled struct {
 
 // startSampler opens the sampler; without one the captures go on, and the
 // reason stands in each.
-func (s *Session) startSampler() {
-	var objects *bpf.Objects
-	switch e := s.engine.(type) {
-	case *pull:
-		objects = e.objects
-	case *trap:
-		objects = e.objects
-	}
+func (s *Session) startSampler(objects *bpf.Objects) {
 	cfg := bpf.Config{CPUs: possibleCPUs(s.plan), SelfTgid: uint32(unix.Getpid()), Redact: s.options.Redact}
 	p, err := openSampler(objects, cfg, s.machine, s.plan.Topology.Online())
 	if err != nil {

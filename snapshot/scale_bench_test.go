@@ -103,7 +103,7 @@ func unstopped(name string, s *Session) *entrant {
 // It has the objects of a session, whose workers must be parked.
 func sequential(tb testing.TB, name string, s *Session) *entrant {
 	tb.Helper()
-	p := s.engine.(*pull)
+	p := s.team
 	buf := make([]byte, 64<<10)
 	return &entrant{name: name, measure: func() (v sample, err error) {
 		undo, err := pinTo(s.plan.Main)

@@ -13,14 +13,14 @@ import (
 
 var stoppingEngines = []string{EnginePull, EngineTrap}
 
-// pullOf is the part of a session's engine that both stopping engines have.
-func pullOf(t *testing.T, s *Session) *pull {
+// recordsMemory is the memory of an engine that stops the machine.
+func recordsMemory(t *testing.T, s *Session) *memory {
 	t.Helper()
 	switch e := s.engine.(type) {
 	case *pull:
-		return e
+		return e.mem
 	case *trap:
-		return e.pull
+		return e.mem
 	}
 	t.Fatalf("engine %T", s.engine)
 	return nil
@@ -35,20 +35,20 @@ func TestPrepare(t *testing.T) {
 		if err := s.Prepare(Request{}); err != nil {
 			t.Fatal(err)
 		}
-		ready := pullOf(t, s).mem
+		ready := recordsMemory(t, s)
 		if ready == nil {
 			t.Fatalf("%s: no memory", engine)
 		}
 		for range 3 {
 			res, _, _ := captureWhole(t, s, Request{Pids: []int{os.Getpid()}})
-			if mem := pullOf(t, s).mem; mem != ready || res.Tries != 1 {
+			if mem := recordsMemory(t, s); mem != ready || res.Tries != 1 {
 				t.Errorf("%s: the first captures have other memory, %d tries", engine, res.Tries)
 			}
 		}
 		big := ready
 		for range 2 { // whatever the machine does meanwhile, memory only grows
 			capture(t, s, Request{})
-			mem := pullOf(t, s).mem
+			mem := recordsMemory(t, s)
 			if len(mem.data) < len(big.data) || mem.queue.Capacity() < big.queue.Capacity() {
 				t.Errorf("%s: shrunk from %d to %d bytes", engine, len(big.data), len(mem.data))
 			}
@@ -76,7 +76,7 @@ func TestPromptAndNoSettle(t *testing.T) {
 				if res.Stopped <= 0 || len(snap.Tasks) == 0 {
 					t.Errorf("%s: stopped %v, %d tasks", engine, res.Stopped, len(snap.Tasks))
 				}
-				p := pullOf(t, s)
+				p := s.team
 				if hooked := p.hooked != nil; p.objects.OnSwitch != nil && hooked != prompt {
 					t.Errorf("%s: prompt %v, but the hook is attached: %v", engine, prompt, hooked)
 				}
@@ -110,14 +110,14 @@ func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
 	defer func() { stop.Store(true); <-done }()
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	var before, after runtime.MemStats
-	p := &pull{}
+	m := &team{}
 	begun := 0
 	for range 50 {
-		p.quiet()
+		m.quietGC()
 		runtime.ReadMemStats(&before)
 		time.Sleep(2 * time.Millisecond)
 		runtime.ReadMemStats(&after)
-		p.loud()
+		m.restoreGC()
 		if before.NumGC != after.NumGC {
 			begun++
 		}

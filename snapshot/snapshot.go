@@ -24,8 +24,9 @@ import (
 type Session struct {
 	options  Options
 	plan     *topology.Plan
+	team     *team // of the engines that stop the machine; nil: there is none
 	engine   engine
-	lesser   *pull          // nil until engine trap could not stop the machine
+	lesser   *pull          // over the same team; nil until engine trap could not stop the machine
 	fallback engine         // procfs: nil until nothing could
 	sampler  *sampler       // nil: CPUs that are not stopped tell nothing
 	proc     procfs.FS      // with time limits: files that belong to somebody
@@ -44,23 +45,6 @@ type Session struct {
 	mu     sync.Mutex
 	closed bool  // by mu
 	last   scope // by mu; tasks of the last census, threads before it; 0: none yet
-}
-
-// engine is one way to capture. Engines: trap, pull, procfs.
-type engine interface {
-	name() string
-	isolation() string
-	// stops says that the machine is held: one capture per machine then.
-	stops() bool
-	// prepare has the memory for a try of this size ready.
-	prepare(size) error
-	// capture makes one try. What it returns refers to the engine's memory
-	// and holds until the next call. With an error of kind errNotStopped
-	// nothing was recorded, and another try may succeed.
-	capture(ctx context.Context, j job) (*captured, error)
-	// done ends what a Take has done to this process.
-	done()
-	close() error
 }
 
 // Open prepares captures. Errors: *OptionError and topology's own for options
@@ -87,18 +71,19 @@ func open(o Options, h hooks) (*Session, error) {
 	s.images = image.New(s.files, min(image.DefaultMaxCost, h.memoryLeft().Free/8))
 	s.throttles = newThrottleReader(h)
 	s.host = describeHost(s.machine, o.Redact)
-	if s.engine, err = s.chooseEngine(h); err != nil {
+	if err = s.chooseEngine(); err != nil {
 		return nil, err
 	}
-	orDefault(&s.options.MaxPause, pauseFor(s.engine.isolation()))
-	s.boundPause()
-	if p, ok := s.engine.(interface{ userOff() []kcdata.Warning }); !ok || len(p.userOff()) > 0 {
+	can := s.engine.caps()
+	orDefault(&s.options.MaxPause, pauseFor(can.isolation))
+	s.boundPause(can.isolation)
+	if !can.userStacks {
 		s.options.UserStacks = UserStacksOff
 	}
 	if timens.Err != nil {
 		s.warn("clocks_unknown", "times may be those of a time namespace: "+timens.Err.Error())
 	}
-	s.startSampler()
+	s.startSampler(can.objects)
 	if s.host.kallsymsWhy != "" {
 		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
 	}
@@ -129,7 +114,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	s.hooks.reach(stageScope)
-	defer s.engine.done()
+	defer s.engine.release()
 	c, err := s.tries(ctx, scope)
 	if err != nil {
 		return nil, err
@@ -173,7 +158,7 @@ func (s *Session) Close() error {
 	if s.fallback != nil {
 		err = errors.Join(err, s.fallback.close())
 	}
-	return err
+	return errors.Join(err, s.closeTeam())
 }
 
 // Take is Open, one Take and Close.

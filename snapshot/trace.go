@@ -27,24 +27,15 @@ func (w *worker) note(place uint32, datum uint64) {
 	r.noted++
 }
 
-// traces adds what the workers noted.
-func (c *captured) traces(team []*worker) {
-	for _, w := range team {
-		if !w.away {
-			c.trace = append(c.trace, w.trace.events[:min(w.trace.noted, bpf.TraceEvents)]...)
-		}
-	}
-}
-
 // inTime sorts events of several workers and programs.
 func inTime(events []kcdata.LinuxTrace) {
 	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 }
 
-// trapTraces adds what the programs noted. They end an item by its part's state,
+// traces adds what the programs noted. They end an item by its part's state,
 // the file by why it is left out.
-func (e *trap) trapTraces(c *captured, team []*worker) {
-	for _, w := range team {
+func (e *trap) traces(c *captured, t *trapTry) {
+	for _, w := range t.here {
 		if w.away {
 			continue
 		}

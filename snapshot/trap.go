@@ -4,24 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 	"unsafe"
 
 	"stackshot/internal/bpf"
-	"stackshot/internal/topology"
+	"stackshot/kcdata"
 )
 
 // trap is the engine in which a BPF program on every CPU holds the machine and
-// records. The workers are those of pull; all that a worker does in the window
-// is one read(2) of its own iterator.
+// records. All that a worker does in the window is one read(2) of its own iterator.
 type trap struct {
-	*pull
-	loaded *bpf.Trap
-	level  string
-	split  uint32
-	floor  bool        // benchmarks: what the least would cost
-	lent   []*bpf.Trap // replaced, still in the hands of workers that are away
+	team    *team
+	mem     *memory // lies in the loaded program's maps
+	loaded  *bpf.Trap
+	level   string // isolation that this machine offers
+	split   uint32
+	floor   bool        // benchmarks: what the least would cost
+	retired []*bpf.Trap // replaced, still in the hands of workers that are away
+	passes  []*entry    // by a worker's slot
+}
+
+// entry is a worker's way into the trap.
+type entry struct {
+	bpf.Iterator
+	open bool
 }
 
 // A CPU with its interrupts off waits this long for the others. Constant but
@@ -38,34 +46,24 @@ const (
 	firstTrapItems = 4096
 )
 
-func newTrap(o Options, plan *topology.Plan, h hooks) (*trap, error) {
-	p, err := newPull(o, plan, h)
-	if err != nil {
-		return nil, err
-	}
-	e, err := trapOver(p)
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	return e, nil
-}
-
-// trapOver puts the trap over a pull; with an error that is as it was.
-func trapOver(p *pull) (*trap, error) {
-	if p.objects.Control.NsLevel != 0 {
+// newTrap is an engine over a team. With an error the team is as it was.
+func newTrap(m *team) (*trap, error) {
+	if m.objects.Control.NsLevel != 0 {
 		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
 	}
-	if err := p.team.hooks.checkSource(); err != nil {
+	if err := m.hooks.checkSource(); err != nil {
 		return nil, err
 	}
-	e := &trap{pull: p, split: splitThreads}
-	t := p.plan.Topology
-	bytes := p.options.Buffer
-	if bytes == 0 {
-		bytes = min(firstTrapBytes, p.options.MaxBuffer)
+	e := &trap{team: m, split: splitThreads}
+	for range m.workers {
+		e.passes = append(e.passes, new(entry))
 	}
+	bytes := m.buffer
+	if bytes == 0 {
+		bytes = min(firstTrapBytes, m.maxBuffer)
+	}
+	t := m.plan.Topology
 	if err := e.load(size{bytes: bytes, tasks: firstTrapItems, clusters: len(t.Clusters), amp: t.AMP}); err != nil {
-		p.mem = nil // it lay in the trap's map
 		if e.loaded != nil {
 			err = errors.Join(err, e.loaded.Close())
 		}
@@ -75,21 +73,55 @@ func trapOver(p *pull) (*trap, error) {
 	return e, nil
 }
 
-func (e *trap) name() string      { return EngineTrap }
-func (e *trap) isolation() string { return e.level }
+// lacking names what the kernel lacks for the trap, where that is why.
+func lacking(err error) error {
+	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
+		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
+	}
+	return err
+}
+
+// levelOf names what is off, in bits of bpf.TrapWorker.Level; where nothing
+// is, the workers' priority is what holds the machine.
+func (e *trap) levelOf(off uint32) string {
+	switch {
+	case off&bpf.InterruptsOff != 0:
+		return isolationIRQOff
+	case off&bpf.PreemptionOff != 0:
+		return isolationPreemptOff
+	}
+	return e.team.level
+}
+
+// caps. Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
+// it holds it all the same, where the kernel can turn preemption off.
+func (e *trap) caps() caps {
+	m := e.team
+	c := caps{name: engineTrap, isolation: e.level, stops: true, userStacks: m.userWhy == nil, objects: m.objects, warnings: m.lacks()}
+	switch why := m.fifoRefused(); {
+	case why == nil:
+	case e.level == isolationNone:
+		c.warnings = append(c.warnings, isolationNoneWarning(why))
+	default:
+		c.warnings = append(c.warnings, kcdata.Warning{
+			Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
+		})
+	}
+	return c
+}
 
 // load puts a trap with memory for s in place of the one there is.
 func (e *trap) load(s size) error {
-	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor, Stale: uint32(e.team.hooks.staleTid)})
+	loaded, err := e.team.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor, Stale: uint32(e.team.hooks.staleTid)})
 	if err != nil {
 		return err
 	}
 	if e.loaded != nil {
-		e.lent = append(e.lent, e.loaded)
+		e.retired = append(e.retired, e.loaded)
 	}
 	e.loaded = loaded
-	if !anyAway(e.workers) {
-		e.closeLent()
+	if !e.team.anyAway() {
+		e.closeRetired()
 	}
 	e.mem = &memory{data: loaded.Region, ctl: loaded.Arenas, queues: loaded.Queue, chunk: s.chunk, amp: s.amp, mapped: true, locked: true}
 	return e.mem.format(s)
@@ -107,12 +139,15 @@ func (e *trap) prepare(sz size) error {
 // inUse reports whether a worker that is away may still come to its turn in what
 // is loaded: its words are left to it.
 func (e *trap) inUse() bool {
-	return slices.ContainsFunc(e.workers, func(w *worker) bool { return w.away && w.try.trap == e.loaded })
+	return slices.ContainsFunc(e.team.workers, func(w *worker) bool {
+		t, ours := w.recorder().(*trapTry)
+		return w.away && ours && t.loaded == e.loaded
+	})
 }
 
 func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
-	team, away := e.present()
-	if len(team) == 0 {
+	here, away := e.team.present()
+	if len(here) == 0 {
 		return nil, errNobodyLeft
 	}
 	if len(j.pids) > bpf.MaxAsked {
@@ -124,50 +159,57 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	if err := e.prepare(j.size); err != nil {
 		return nil, err
 	}
-	j.size = e.mem.atLeast(j.size)
-	t, err := e.prepareTrap(j, team)
+	t, err := e.prepareTry(j, here)
 	if err != nil {
 		return nil, err
 	}
 	e.team.hooks.reach(stagePrepare)
-	missing, err := e.stop(ctx, t, team)
+	missing, err := e.team.stop(ctx, t.try)
 	e.loaded.KeepAlive()
-	closePasses(e.workers)
+	e.closePasses(e.team.workers)
 	if err != nil {
 		return nil, err
 	}
-	return e.trapResult(t, team, append(missing, away...))
+	return e.result(t, append(missing, away...))
 }
 
-// prepareTrap writes down what the program needs to know and opens each
+// trapTry is what engine trap does in one try.
+type trapTry struct {
+	*try
+	loaded *bpf.Trap
+	passes []*entry
+	self   uint32
+}
+
+// prepareTry writes down what the program needs to know and opens each
 // worker's way into it.
-func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
-	t := e.newTry(j, team)
-	t.trap = e.loaded
+func (e *trap) prepareTry(j job, here []*worker) (*trapTry, error) {
+	e.mem.reset()
 	s := e.loaded.Stop
 	*s = bpf.Stop{
-		ArriveNs: uint64(t.arrivalBudget), PauseNs: uint64(t.pauseBudget), HoldNs: uint64(holdBudget),
-		Chunk: e.chunk(len(team)), Split: e.split, Asked: uint32(len(j.pids)),
+		ArriveNs: uint64(min(e.team.arrivalBudget, j.pause)), PauseNs: uint64(j.pause), HoldNs: uint64(holdBudget),
+		Chunk: e.chunk(len(here)), Split: e.split, Asked: uint32(len(j.pids)),
 	}
-	t.stopWords = (*stopWords)(unsafe.Pointer(s))
+	t := &trapTry{loaded: e.loaded, passes: e.passes, self: uint32(os.Getpid())}
+	t.try = e.team.newTry(j, here, (*stopWords)(unsafe.Pointer(s)), t)
 	for i, p := range j.pids {
 		e.loaded.Asked[i] = uint64(p.Tgid)
 	}
 	clear(e.loaded.Workers)
 	clear(e.loaded.Parts)
 	clear(e.loaded.Traces)
-	closePasses(team) // of those that have come back only now
-	for i, w := range team {
+	e.closePasses(here) // of those that have come back only now
+	for i, w := range here {
 		k := &e.loaded.Workers[w.cpu]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.tid), uint32(w.kind), uint32(w.cluster), uint32(w.slot)
 		k.Main, k.Works = flag(i == 0), flag(w.works)
 		scope := bpf.ThreadScope(uint32(w.tid))
-		if errno := w.pass.Open(e.loaded.Program.FD(), &scope); errno != 0 {
-			closePasses(team)
+		if errno := e.passes[w.slot].Open(e.loaded.Program.FD(), &scope); errno != 0 {
+			e.closePasses(here)
 			return nil, &captureError{"open the iterator of the trap", errno}
 		}
-		w.passed = true
-		e.bend(w.cpu, k)
+		e.passes[w.slot].open = true
+		e.inject(w.cpu, k)
 	}
 	return t, nil
 }
@@ -187,17 +229,17 @@ func flag(b bool) uint32 {
 
 // closePasses closes the iterators, but of workers that may still read theirs:
 // the number of a closed file can come to mean another.
-func closePasses(team []*worker) {
-	for _, w := range team {
-		if !w.away && w.passed {
-			w.pass.Close()
-			w.passed = false
+func (e *trap) closePasses(workers []*worker) {
+	for _, w := range workers {
+		if p := e.passes[w.slot]; !w.away && p.open {
+			p.Close()
+			p.open = false
 		}
 	}
 }
 
-// bend does what a test asks for.
-func (e *trap) bend(cpu int, k *bpf.TrapWorker) {
+// inject does what a test asks for.
+func (e *trap) inject(cpu int, k *bpf.TrapWorker) {
 	if h := e.team.hooks.lateHold; h != nil {
 		k.TestHoldNs = uint32(h(cpu))
 	}
@@ -206,12 +248,12 @@ func (e *trap) bend(cpu int, k *bpf.TrapWorker) {
 	}
 }
 
-// enterTrap is a worker's whole part in the window. The program writes nothing
-// to the file; the read returns when the machine is released.
-func (w *worker) enterTrap(t *try) {
+// hold enters the trap. The program writes nothing to the file; the read returns
+// when the machine is released.
+func (t *trapTry) hold(w *worker) {
 	var none [16]byte
-	w.pass.Read(none[:])
-	k := &t.trap.Workers[w.cpu]
+	t.passes[w.slot].Read(none[:])
+	k := &t.loaded.Workers[w.cpu]
 	s := &w.stamp
 	s.arrived, s.decided, s.window, s.census, s.drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
 	s.checked, s.verified, s.released = k.Checked, k.Verified, k.Left
@@ -222,24 +264,26 @@ func (w *worker) enterTrap(t *try) {
 	}
 }
 
+func (e *trap) release() { e.team.release() }
+
 func (e *trap) close() error {
-	if !e.dismiss() {
+	if !e.team.stopWorkers() {
 		return nil
 	}
-	for _, w := range e.workers {
+	for _, w := range e.team.workers {
 		w.away = false
 	}
-	closePasses(e.workers)
+	e.closePasses(e.team.workers)
 	if e.loaded != nil {
-		e.lent = append(e.lent, e.loaded)
+		e.retired = append(e.retired, e.loaded)
 	}
-	return errors.Join(e.closeLent(), e.pull.close())
+	return e.closeRetired()
 }
 
-func (e *trap) closeLent() (err error) {
-	for _, l := range e.lent {
+func (e *trap) closeRetired() (err error) {
+	for _, l := range e.retired {
 		err = errors.Join(err, l.Close())
 	}
-	e.lent = nil
+	e.retired = nil
 	return err
 }

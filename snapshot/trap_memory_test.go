@@ -55,7 +55,7 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	var e *trap
 	blocks := make([]bumpalloc.Block, 0, 1024)
 	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20, Latency: LatencyOff}, hooks{beforeArrival: func(cpu int) {
-		if cpu != e.workers[0].cpu {
+		if cpu != e.team.workers[0].cpu {
 			return
 		}
 		blocks = blocks[:0]

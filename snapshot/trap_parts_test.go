@@ -19,11 +19,10 @@ func TestTrapPartThatVanished(t *testing.T) {
 	s, e := trapSession(t, Options{})
 	e.split = 16
 	captureWhole(t, s, Request{})
-	tr := e.workers[0].try
 	tgid := int32(f.Children[0].Pid)
 	var mine []int
 	n := 0
-	for it := range tr.mem.queue.All() {
+	for it := range e.mem.queue.All() {
 		if it.Tgid == tgid {
 			mine = append(mine, n)
 		}
@@ -37,7 +36,7 @@ func TestTrapPartThatVanished(t *testing.T) {
 		was := *part
 		*part = bpf.TrapPart{Worker: was.Worker, State: bpf.PartVanished}
 		got := &captured{}
-		e.parts(got, tr, nil)
+		e.parts(got, &trapTry{try: &try{}})
 		*part = was
 		var list []recorded
 		for _, r := range got.inOrder() {
@@ -86,8 +85,8 @@ func TestTrapGrownStaysGrown(t *testing.T) {
 			t.Errorf("grown to %d bytes, then %d in %d tries; loaded again %v", r.BufferSize, again.BufferSize, again.Tries, e.loaded != loaded)
 		}
 	}
-	if files := len(openLinks(t)); files > 200 || len(e.lent) != 0 {
-		t.Errorf("%d open files, %d traps kept", files, len(e.lent))
+	if files := len(openLinks(t)); files > 200 || len(e.retired) != 0 {
+		t.Errorf("%d open files, %d traps kept", files, len(e.retired))
 	}
 }
 
@@ -97,20 +96,20 @@ func TestTrapGrowsWithAWorkerAway(t *testing.T) {
 	requireBPF(t)
 	s, e := trapSession(t, Options{})
 	captureWhole(t, s, Request{})
-	w, old := e.workers[len(e.workers)-1], e.loaded
+	w, old := e.team.workers[len(e.team.workers)-1], e.loaded
 	w.away = true
 	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 9000, threads: 9000}))); err != nil {
 		t.Fatal(err)
 	}
-	if len(old.Workers) == 0 || len(e.lent) != 1 {
-		t.Errorf("the trap of a worker that is away was closed; kept: %d", len(e.lent))
+	if len(old.Workers) == 0 || len(e.retired) != 1 {
+		t.Errorf("the trap of a worker that is away was closed; kept: %d", len(e.retired))
 	}
 	w.away = false
 	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 20000, threads: 20000}))); err != nil {
 		t.Fatal(err)
 	}
-	if len(old.Workers) != 0 || len(e.lent) != 0 {
-		t.Errorf("the worker is back and %d traps are kept", len(e.lent))
+	if len(old.Workers) != 0 || len(e.retired) != 0 {
+		t.Errorf("the worker is back and %d traps are kept", len(e.retired))
 	}
 	captureWhole(t, s, Request{})
 }

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -14,37 +13,31 @@ import (
 	"stackshot/workqueue"
 )
 
-// trapResult reads what the programs left behind.
-func (e *trap) trapResult(t *try, team, missing []*worker) (*captured, error) {
+// result reads what the programs left behind.
+func (e *trap) result(t *trapTry, missing []*worker) (*captured, error) {
 	s := e.loaded.Stop
-	t.seenTasks, t.seenThreads = int(s.SeenTasks), int(s.SeenThreads)
-	e.level = e.heldLevel(team)
 	c := &captured{
-		engine: EngineTrap, isolation: e.level, seenTasks: t.seenTasks, seenThreads: t.seenThreads,
+		engine: engineTrap, isolation: e.heldLevel(t), seenTasks: int(s.SeenTasks), seenThreads: int(s.SeenThreads),
 		ranShort: t.state.ranShort(), wholeCensus: s.CensusWhole != 0,
 	}
-	t.noteLate(team)
-	e.parts(c, t, team)
-	for _, w := range team {
-		w.spill = e.loaded.Workers[w.cpu].Spill
+	e.parts(c, t)
+	for _, w := range t.here {
+		w.did.spill = e.loaded.Workers[w.cpu].Spill
 	}
-	c.second = e.secondOf(t, team)
-	err := e.finishResult(c, t, team, missing)
-	e.trapTraces(c, team)
+	c.second = e.second(t)
+	err := e.team.describe(c, t.try, e.mem, missing)
+	e.traces(c, t)
 	e.unwinding(c)
 	return c, err
 }
 
-// lateToHold names a CPU that was part of the stop and did not have its
-// interrupts off in time. "": there is none.
-func (t *try) lateToHold(team []*worker) string {
+// unheld names a CPU that was part of the stop and did not have its interrupts off
+// in time.
+func (t *trapTry) unheld() string {
 	var first int64
 	var last *worker
-	if t.trap == nil {
-		return ""
-	}
-	off := func(w *worker) int64 { return t.trap.Workers[w.cpu].Off }
-	for _, w := range team {
+	off := func(w *worker) int64 { return t.loaded.Workers[w.cpu].Off }
+	for _, w := range t.here {
 		if off(w) != 0 {
 			first = earlier(first, off(w))
 		}
@@ -55,13 +48,13 @@ func (t *try) lateToHold(team []*worker) string {
 	if first == 0 {
 		return ""
 	}
-	return fmt.Sprintf("CPU %d was counted in and did not hold still %v after another did", last.cpu, time.Duration(t.trap.Stop.HoldNs))
+	return fmt.Sprintf("CPU %d was counted in and did not hold still %v after another did", last.cpu, time.Duration(t.loaded.Stop.HoldNs))
 }
 
 // heldLevel is the isolation that all who took part had.
-func (e *trap) heldLevel(team []*worker) string {
+func (e *trap) heldLevel(t *trapTry) string {
 	level := uint32(bpf.PreemptionOff | bpf.InterruptsOff)
-	for _, w := range team {
+	for _, w := range t.here {
 		if w.stamp.in {
 			level &= e.loaded.Workers[w.cpu].Level
 		}
@@ -117,8 +110,8 @@ func (f *fate) failure(it workqueue.Item, why uint32) failure {
 }
 
 // parts collects what came of each item.
-func (e *trap) parts(c *captured, t *try, team []*worker) {
-	items := slices.Collect(t.mem.queue.All())
+func (e *trap) parts(c *captured, t *trapTry) {
+	items := slices.Collect(e.mem.queue.All())
 	fates := e.fates(items)
 	for n, it := range items {
 		part, f := &e.loaded.Parts[n], fates[it.Index]
@@ -133,40 +126,35 @@ func (e *trap) parts(c *captured, t *try, team []*worker) {
 			c.failed = append(c.failed, f.failure(it, why))
 			continue
 		}
-		stream := e.loaded.Stream(part)
-		if f.gaps && !f.ends && n == f.last {
-			stream = withEnd(stream, uint64(it.Tgid))
+		pieces := slices.Collect(e.loaded.Stream(part))
+		if w := workerOf(t.here, int(part.Worker)-1); w != nil {
+			w.did.add(part.Threads, sizeOfPieces(pieces))
 		}
-		c.add(it, part.Threads, stream, cost{
+		if f.gaps && !f.ends && n == f.last {
+			pieces = append(pieces, endOf(uint64(it.Tgid)))
+		}
+		c.add(it, part.Threads, pieces, cost{
 			int64(part.SetupNs), int64(part.HeadNs), int64(part.ThreadsNs), int64(part.EndNs),
 		})
-		if w := workerOf(team, int(part.Worker)-1); w != nil {
-			w.parts = append(w.parts, worked(it, part))
-			for piece := range e.loaded.Stream(part) {
-				w.bytes += uint64(len(piece))
-			}
-		}
 	}
 }
 
-// withEnd closes the task's container, whose last part is gone.
-func withEnd(stream iter.Seq[[]byte], id uint64) iter.Seq[[]byte] {
-	w := kcdata.NewWriter(make([]byte, 4*itemHeader))
+func sizeOfPieces(pieces [][]byte) (n uint64) {
+	for _, p := range pieces {
+		n += uint64(len(p))
+	}
+	return n
+}
+
+// endOf closes a task's container, whose last part is gone.
+func endOf(id uint64) []byte {
+	const header = 16
+	w := kcdata.NewWriter(make([]byte, 4*header))
 	if err := errors.Join(w.BeginContainer(kcdata.TypeTask, id), w.EndContainer(id)); err != nil {
 		panic(err) // a buffer of four headers holds a begin, of two, and an end
 	}
-	end := w.Written()[w.Len()-itemHeader:]
-	return func(yield func([]byte) bool) {
-		for piece := range stream {
-			if !yield(piece) {
-				return
-			}
-		}
-		yield(end)
-	}
+	return w.Written()[w.Len()-header:]
 }
-
-func worked(it workqueue.Item, p *bpf.TrapPart) part { return part{item: it, threads: p.Threads} }
 
 // leftOut is why a part is not whole; 0: it is.
 func leftOut(p *bpf.TrapPart) uint32 {
@@ -193,12 +181,12 @@ func errnoOf(reason uint32) unix.Errno {
 	return 0
 }
 
-// secondOf reads what the second pass found: parts in which nothing ran as a
+// second reads what the second pass found: parts in which nothing ran as a
 // whole, the others thread by thread.
-func (e *trap) secondOf(t *try, team []*worker) *recheck {
+func (e *trap) second(t *trapTry) *recheck {
 	x := &recheck{method: kcdata.AtomicityInWindow, threads: map[uint32]activity{}, rest: restCounted}
 	n := 0
-	for it := range t.mem.queue.All() {
+	for it := range e.mem.queue.All() {
 		part := &e.loaded.Parts[n]
 		n++
 		if part.State != bpf.PartWhole || it.Tgid == idleTask || uint32(it.Tgid) == t.self {
@@ -213,7 +201,7 @@ func (e *trap) secondOf(t *try, team []*worker) *recheck {
 			x.gone--
 		}
 	}
-	x.times(team)
+	x.span, x.verify = t.spanOfSecond()
 	return x
 }
 
@@ -230,7 +218,7 @@ func (x *recheck) verdict(p *bpf.TrapPart) {
 
 // unwinding adds what the programs measured with per-thread latency.
 func (e *trap) unwinding(c *captured) {
-	if e.options.Latency != LatencyThread {
+	if e.team.bpf.Latency != levelThread {
 		return
 	}
 	for i := range c.phases {

@@ -53,7 +53,7 @@ func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) erro
 		return fmt.Errorf("slow CPU %d by %v: held from %v, more than %v apart", slow, delay, held, holdBudget)
 	}
 	switch {
-	case err != nil && !(slow == e.plan.Main && delay >= budget):
+	case err != nil && !(slow == s.plan.Main && delay >= budget):
 		return fmt.Errorf("slow CPU %d by %v: %w", slow, delay, err)
 	case err == nil && delay == 2*budget && len(res.CPUs.Missing) == 0:
 		return fmt.Errorf("slow CPU %d by %v: nobody missed", slow, delay)

@@ -131,7 +131,7 @@ func TestTrapSeesEveryTask(t *testing.T) {
 		if have[0] == nil || len(have[0].Threads) != len(res.CPUs.Stopped) {
 			t.Errorf("idle task %+v, want a thread for each of %v", have[0], res.CPUs.Stopped)
 		}
-		if e.isolation() == IsolationIRQOff && res.StopBroken != 0 {
+		if e.caps().isolation == IsolationIRQOff && res.StopBroken != 0 {
 			t.Errorf("at irqoff the stop was broken %d times", res.StopBroken)
 		}
 	}

@@ -32,7 +32,7 @@ type attempt struct {
 func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 	a := &attempt{session: s}
 	first := s.firstSize(sc)
-	if s.engine.stops() {
+	if s.engine.caps().stops {
 		s.engine.prepare(first) // not in the others' time; an error comes again where it can be met
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		switch {
@@ -147,7 +147,7 @@ func (l *tryLog) into(c *captured) {
 // the next lesser one, and the reason in a warning.
 func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 	s := a.session
-	if s.options.Engine != EngineAuto || !s.engine.stops() || ctx.Err() != nil {
+	if s.options.Engine != EngineAuto || !s.engine.caps().stops || ctx.Err() != nil {
 		return nil, why
 	}
 	if c, err := a.withPull(ctx); c != nil {
@@ -178,17 +178,12 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 // interrupts off at once. (nil, nil): that is no way out here.
 func (a *attempt) withPull(ctx context.Context) (*captured, error) {
 	s := a.session
-	if s.engine.name() != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
+	if s.engine.caps().name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
 		return nil, nil
 	}
 	if s.lesser == nil {
-		p, err := newPull(s.options, s.plan, s.hooks)
-		if err != nil {
-			return nil, err
-		}
-		s.lesser = p
+		s.lesser = newPull(s.team)
 	}
-	defer s.lesser.done()
 	return a.with(ctx, s.lesser)
 }
 

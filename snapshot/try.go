@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"runtime"
+	"fmt"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -12,40 +12,32 @@ import (
 )
 
 // A try is one stop of the machine. Fields of the first group are set before
-// the wake and constant from then on; the second group is written by the main
-// worker in the window; state is everybody's (state.go).
+// the wake and constant from then on; state is everybody's (state.go).
 type try struct {
-	number        uint64 // of its team's tries
-	mem           *memory
-	size          size
-	workers       int // threads that stop a CPU
-	pids          []bpf.CensusEntry
-	self          uint32
-	taskProg      int
-	idleProg      int // -1: idle threads are not recorded
+	number        uint64    // of its team's tries
+	here          []*worker // who takes part, the main one first
+	recorder      recorder
 	slots         bpf.Slots
-	arrivalBudget int64 // ns
-	pauseBudget   int64 // ns
-	settle        int64 // ns
-	latency       int   // level, as of Options.Latency
-	recountProg   int   // -1: there is no second pass
-	stopTaking    func() bool
+	arrivalBudget int64            // ns
+	pauseBudget   int64            // ns
+	settle        int64            // ns
 	missed        func(cpus []int) // job's
-	shut          bool             // coordinator's: the try ended before its gate was open
-	coordinator   atomic.Int32     // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
 
-	censusPass  bpf.Iterator
-	censusBuf   [censusRead]byte
-	censusErr   unix.Errno
-	censusWhole bool
-	seenTasks   int
-	seenThreads int
-	recounted   int  // bytes of mem.second that are filled
-	recountDone bool // every thread was read again
-
-	trap *bpf.Trap // nil: the workers record themselves
+	shut        bool         // coordinator's: the try ended before its gate was open
+	coordinator atomic.Int32 // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
 
 	*stopWords
+}
+
+// recorder is an engine's part in a try.
+type recorder interface {
+	// hold is a worker's whole part in the window, on its own thread and CPU: rule 1
+	// holds there. It returns when the machine is released, or when the worker is no
+	// part of the stop.
+	hold(w *worker)
+	// unheld names a CPU that was counted in and kept the stop from being made. "":
+	// there is none.
+	unheld() string
 }
 
 // stopWords is what the workers share; its layout is the first line of struct
@@ -56,68 +48,20 @@ type stopWords struct {
 	pauseBy  atomic.Int64
 }
 
-// waitSlack is what the coordinator, an ordinary thread, allows for being
-// scheduled at all on a busy machine.
-const waitSlack = 200 * time.Millisecond
-
-// run stops the machine once with the given workers, the first of which is
-// main, and returns when all are parked again or were given up. missing are
-// those whose CPU did not arrive.
-func (p *pull) run(t *try, workers []*worker) (missing []*worker) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	home := p.everywhere
-	unix.SchedGetaffinity(0, &home)
-	t.coordinator.Store(int32(unix.Gettid()))
-	if h := p.team.hooks.beforeWake; h != nil {
-		h()
+// newTry is a try of the workers that are here, the main one first. words lie where
+// the engine's programs find them.
+func (m *team) newTry(j job, here []*worker, words *stopWords, r recorder) *try {
+	t := &try{
+		number: m.gate.begin(), here: here, recorder: r, slots: m.objects.Slots, stopWords: words, missed: j.missed,
+		arrivalBudget: int64(min(m.arrivalBudget, j.pause)), pauseBudget: int64(j.pause), settle: int64(j.settle), // who waits is held
 	}
-	wakeMain(workers[0])
-	p.await(t, workers, &home)
-	for _, w := range workers {
-		if w.away || !w.stamp.in {
-			missing = append(missing, w)
-		}
+	clear(m.objects.Slots)
+	for _, w := range here {
+		m.objects.Slots[w.cpu].WorkerTid = uint32(w.tid)
+		w.assign(t)
 	}
-	return missing
-}
-
-func wakeMain(w *worker) { ring(w.wake) }
-
-// await waits for the workers to say done. Whoever has not by the time the
-// try must be over is un-pinned: it is starved behind somebody's real-time
-// task, and free to run it leaves at once.
-func (p *pull) await(t *try, workers []*worker, home *unix.CPUSet) {
-	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + waitSlack)
-	left := p.collect(t, workers, end, t.onlyMissing)
-	if len(left) > 0 && t.missed != nil && t.onlyMissing(len(left)) {
-		t.missed(cpusOf(left))
-	}
-	t.returnCoordinator(home)
-	if len(p.collect(t, workers, end, nil)) == 0 {
-		return
-	}
-	t.state.expire()
-	if t.shut = p.team.shut(t.number); !t.shut {
-		ring(p.team.gate) // main has opened it, and may not have come to ring
-	}
-	owing := t.owing(workers)
-	var kept unix.CPUSet
-	for _, w := range owing {
-		kept.Set(w.cpu)
-	}
-	free := without(&p.everywhere, &kept)
-	if free.Count() == 0 {
-		free = p.everywhere
-	}
-	for _, w := range owing {
-		w.freed = true
-		w.unpin(&free) // off that CPU at once
-	}
-	p.flight.flee(&kept)
-	for _, w := range p.collect(t, owing, time.Now().Add(time.Second), nil) {
-		w.away = true
-	}
+	m.objects.Control.BootEpochNs = bootEpoch()
+	return t
 }
 
 // onlyMissing reports whether all who took part have left, so that of the rest
@@ -138,7 +82,7 @@ func (t *try) fetchCoordinator(w *worker) {
 	if tid <= 0 || !t.coordinator.CompareAndSwap(tid, coordinatorMoves) {
 		return
 	}
-	if h := w.team.hooks.fetching; h != nil {
+	if h := w.gate.hooks.fetching; h != nil {
 		h()
 	}
 	var set unix.CPUSet
@@ -163,18 +107,11 @@ func (t *try) returnCoordinator(home *unix.CPUSet) {
 	unix.SchedSetaffinity(0, home)
 }
 
-func cpusOf(workers []*worker) (cpus []int) {
-	for _, w := range workers {
-		cpus = append(cpus, w.cpu)
-	}
-	return cpus
-}
-
 // owing are those that were woken and are not through with this try. Until the
 // main worker has opened the gate, only it was.
-func (t *try) owing(workers []*worker) (out []*worker) {
-	for _, w := range t.notThrough(workers) {
-		if !t.shut || w == workers[0] {
+func (t *try) owing() (out []*worker) {
+	for _, w := range t.notThrough(t.here) {
+		if !t.shut || w == t.here[0] {
 			out = append(out, w)
 		}
 	}
@@ -190,20 +127,21 @@ func (t *try) notThrough(workers []*worker) (out []*worker) {
 	return out
 }
 
-// collect waits for workers to be through with the try, at most to the deadline
-// or until so few are left that it is enough; it returns those that are not. The
-// eventfd only wakes: it may have been rung by one that comes loose from an
-// earlier try.
-func (p *pull) collect(t *try, workers []*worker, deadline time.Time, enough func(left int) bool) []*worker {
-	fds := []unix.PollFd{{Fd: int32(p.team.done), Events: unix.POLLIN}}
-	var b [8]byte
-	for {
-		left := t.notThrough(workers)
-		rest := time.Until(deadline)
-		if len(left) == 0 || rest <= 0 || enough != nil && enough(len(left)) {
-			return left
-		}
-		unix.Poll(fds, int(rest.Milliseconds())+1)
-		unix.Read(p.team.done, b[:])
+// noteLate marks who was woken and did not come: it does not lead the next.
+func (t *try) noteLate() {
+	for i, w := range t.here {
+		w.late = (!t.shut || i == 0) && (w.away || w.stamp.arrived == 0)
 	}
+}
+
+// whyElsewhere says why this worker did not hold its CPU though nothing on that CPU
+// kept it away; "": it did, or something did.
+func (w *worker) whyElsewhere() string {
+	switch {
+	case w.refused != nil:
+		return fmt.Sprintf("our thread may not run there (a cpuset?): %v", w.refused)
+	case !w.away && !w.freed && w.stamp.on != w.cpu:
+		return fmt.Sprintf("our thread for it had been moved to CPU %d (a cpuset, or CPU hotplug)", w.stamp.on)
+	}
+	return ""
 }

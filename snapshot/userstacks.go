@@ -68,26 +68,6 @@ func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStack
 	return u, nil
 }
 
-// userOff is the warning that there are no user stacks, though they were wanted.
-func (p *pull) userOff() (list []kcdata.Warning) {
-	if p.userWhy != nil {
-		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: "no user stacks are recorded: " + p.userWhy.Error()})
-	}
-	return list
-}
-
-// userCapped is the warning that engine pull takes fewer bytes than were asked
-// for: what it says of one thread has to fit a buffer of the kernel's.
-func (p *pull) userCapped() (list []kcdata.Warning) {
-	most := p.config.PullStackBytes(0)
-	if p.config.User.Mode == bpf.UserAuto && p.config.User.Bytes > most {
-		list = append(list, kcdata.Warning{
-			Code: "user_stack_bytes", Text: fmt.Sprintf("engine pull takes at most %d bytes of a user stack, less 16 for each link of its frame-pointer chain", most),
-		})
-	}
-	return list
-}
-
 // Room for a thread's user stack in the first try's buffer: chain, and bytes, of
 // which an ordinary machine has 2.2 KiB for each thread that has a user stack (a
 // quarter is added to all).

@@ -414,8 +414,8 @@ func TestUserStackAtItsLimits(t *testing.T) {
 		r, snap, _ := captureWhole(t, s, Request{Pids: []int{p.pid}})
 		want := uint32(bpf.MaxUserBytes)
 		if engine == EnginePull {
-			want = uint32(s.engine.(*pull).config.PullStackBytes(bpf.MaxUserFrames))
-			if !strings.Contains(textOf(r.Warnings, "user_stack_bytes"), fmt.Sprint(s.engine.(*pull).config.PullStackBytes(0))) {
+			want = uint32(s.team.bpf.PullStackBytes(bpf.MaxUserFrames))
+			if !strings.Contains(textOf(r.Warnings, "user_stack_bytes"), fmt.Sprint(s.team.bpf.PullStackBytes(0))) {
 				t.Errorf("warnings %+v", r.Warnings)
 			}
 		}

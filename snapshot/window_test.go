@@ -30,14 +30,15 @@ func TestInvariant1NothingAllocates(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	pinHere(t, s.plan.Main)
-	tr, err := p.prepareTry(job{size: s.firstSize(scope{tasks: 200, threads: 20000}), pause: time.Minute}, p.workers)
+	tr, err := p.prepareTry(job{size: s.firstSize(scope{tasks: 200, threads: 20000}), pause: time.Minute}, s.team.workers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.closeCensus()
 	tr.state.begin(1)
 	tr.state.arrive(true)
-	w := p.workers[0]
+	w := s.team.workers[0]
+	did := p.recordings[w.slot]
 	it := workqueue.Item{Tgid: int32(f.Children[0].Pid), Count: 60}
 	by := nanotime() + int64(time.Minute)
 	runs := 0
@@ -45,15 +46,15 @@ func TestInvariant1NothingAllocates(t *testing.T) {
 		runs++
 		before := w.stamp
 		w.switched()
-		w.record(tr, it, by)
+		tr.record(w, it, by)
 		w.switched()
 		w.stamp = before
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations for one task", allocs)
 	}
-	if len(w.parts) != runs || len(w.failed) != 0 || w.parts[0].threads != 60 {
-		t.Errorf("%d runs recorded %d parts, %d failures: %+v", runs, len(w.parts), len(w.failed), w.failed)
+	if len(did.parts) != runs || len(did.failed) != 0 || did.parts[0].threads != 60 {
+		t.Errorf("%d runs recorded %d parts, %d failures: %+v", runs, len(did.parts), len(did.failed), did.failed)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
-	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
 
@@ -30,21 +29,15 @@ type worker struct {
 	wake    int   // eventfd: wakes this worker as main
 	bell    int   // epoll: wake, and each write to the gate
 	ready   chan struct{}
-	team    *team
+	gate    *gate
 	perf    *counters // nil: no PMU
 
-	try    *try
-	chain  *kcdata.Chain
-	parts  []part
-	failed []failure
-	trace  traceRing
-	stamp  stamps
-	usage  unix.Rusage
-	cost   perfCost     // of the last turn
-	spill  uint64       // bytes of chunks from other clusters' arenas
-	bytes  uint64       // recorded by the trap
-	pass   bpf.Iterator // enters the trap
-	passed bool         // coordinator's: pass is open
+	try   *try
+	trace traceRing
+	stamp stamps
+	usage unix.Rusage
+	cost  perfCost // of the last turn
+	did   tally    // coordinator's, after done: what it recorded
 
 	called  atomic.Uint64 // number of the try it is to work on; by the coordinator
 	through atomic.Uint64 // number of the last try it is done with; by the worker
@@ -54,22 +47,6 @@ type worker struct {
 	freed   bool          // coordinator's: was taken off its CPU by us in the last try, to come loose
 	refused error         // coordinator's: why it may not run on its CPU
 	late    bool          // coordinator's: missed the last stop, so it does not lead the next
-}
-
-// part is what one worker made of one item: the stream between two marks of
-// its chain.
-type part struct {
-	item     workqueue.Item
-	from, to kcdata.Mark
-	threads  uint32
-	cost     cost
-}
-
-// failure is an item that a worker took and could not record.
-type failure struct {
-	item   workqueue.Item
-	reason uint32 // kcdata.LeftOut*
-	errno  unix.Errno
 }
 
 // stamps of one turn, CLOCK_MONOTONIC ns; 0: did not get there.
@@ -92,63 +69,13 @@ type stamps struct {
 	switches uint32 // context switches while it should have held its CPU
 }
 
-// team is what all workers share. The eventfds only ring: whom a ring is for, and
-// who is through with which try, stands in words that carry the try's number. A
-// worker that comes loose from an earlier try can so neither take what is meant
-// for another, nor be counted in its place, nor open the gate.
-type team struct {
-	gate    int           // eventfd: a write wakes all that are parked; nobody reads it
-	done    int           // eventfd: a worker rings when it is through
-	round   atomic.Uint64 // twice the number of the last try; the main worker adds 1: its gate is open
-	closing atomic.Bool
-	hooks   hooks
-}
-
-// begin makes a new try the one that is under way. The coordinator alone.
-func (t *team) begin() (number uint64) {
-	number = t.round.Load()>>1 + 1
-	t.round.Store(number << 1)
-	return number
-}
-
-// open opens the gate of a try. False: another try is under way by now.
-func (t *team) open(number uint64) bool { return t.round.CompareAndSwap(number<<1, number<<1|1) }
-
-// shut closes the gate of a try for good. False: it has been opened. The
-// coordinator alone.
-func (t *team) shut(number uint64) bool { return t.round.CompareAndSwap(number<<1, (number+1)<<1) }
-
-// opened reports whether the gate is open for this try, or the try is over.
-func (t *team) opened(number uint64) (open, over bool) {
-	round := t.round.Load()
-	return round == number<<1|1, round>>1 != number
-}
-
-func newTeam() (*team, error) {
-	gate, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, fmt.Errorf("eventfd: %w", err)
-	}
-	done, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		unix.Close(gate)
-		return nil, fmt.Errorf("eventfd: %w", err)
-	}
-	return &team{gate: gate, done: done}, nil
-}
-
-func (t *team) close() {
-	unix.Close(t.gate)
-	unix.Close(t.done)
-}
-
 // start makes the worker's thread and waits until it is ready to be parked.
 func (w *worker) start(fifo bool) error {
 	var err error
 	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return fmt.Errorf("eventfd: %w", err)
 	}
-	if w.bell, err = newBell(w.wake, w.team.gate); err != nil {
+	if w.bell, err = newBell(w.wake, w.gate.all); err != nil {
 		unix.Close(w.wake)
 		return err
 	}
@@ -172,12 +99,12 @@ func (w *worker) loop(fifo bool) {
 	blockPreemptionSignal()
 	growStack(0)
 	if fifo {
-		w.fifo = w.team.hooks.setFIFO()
+		w.fifo = w.gate.hooks.setFIFO()
 	}
 	close(w.ready)
 	for {
 		number, main := w.park()
-		if w.team.closing.Load() {
+		if w.gate.closing.Load() {
 			return
 		}
 		w.turn(main)
@@ -215,14 +142,14 @@ func (w *worker) park() (number uint64, main bool) {
 	var events [2]unix.EpollEvent
 	var b [8]byte
 	for {
-		if h := w.team.hooks.parked; h != nil {
+		if h := w.gate.hooks.parked; h != nil {
 			h(w.cpu)
 		}
 		woken, _ := unix.Read(w.wake, b[:])
 		number = w.called.Load()
-		open, over := w.team.opened(number)
+		open, over := w.gate.opened(number)
 		switch {
-		case w.team.closing.Load():
+		case w.gate.closing.Load():
 			return 0, false
 		case number == w.through.Load(): // not called
 		case woken == 8 || open:
@@ -236,7 +163,7 @@ func (w *worker) park() (number uint64, main bool) {
 
 func (w *worker) sayDone(number uint64) {
 	w.through.Store(number)
-	ring(w.team.done)
+	ring(w.gate.done)
 }
 
 // ring wakes who waits for an eventfd.
@@ -266,15 +193,8 @@ func (w *worker) assign(t *try) {
 	w.try = t
 	w.stamp = stamps{on: w.cpu}
 	w.cost = perfCost{}
-	w.spill = 0
-	w.parts, w.failed = w.parts[:0], w.failed[:0]
-	if cap(w.parts) < t.size.tasks {
-		w.parts = make([]part, 0, t.size.tasks)
-		w.failed = make([]failure, 0, t.size.tasks)
-	}
-	w.bytes = 0
+	w.did = tally{}
 	w.trace.reset()
-	w.chain = t.mem.newChain(w.cluster, &w.spill)
 	w.called.Store(t.number)
 }
 
@@ -298,6 +218,14 @@ func (w *worker) heldCPU() (from, to int64) {
 func (w *worker) switched() uint64 {
 	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&w.usage)), 0)
 	return uint64(w.usage.Nvcsw + w.usage.Nivcsw)
+}
+
+// recorder is the engine's part in the worker's try; nil: it has had none.
+func (w *worker) recorder() recorder {
+	if w.try == nil {
+		return nil
+	}
+	return w.try.recorder
 }
 
 func (w *worker) slotMem() *bpf.Slot { return &w.try.slots[w.cpu] }

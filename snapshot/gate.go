@@ -1,0 +1,58 @@
+package snapshot
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// gate is what all workers share. The eventfds only ring. Words that carry a try's
+// number say whom a ring is for, and who is through with which try. So a worker that
+// comes loose from an earlier try cannot take what is meant for another, cannot be
+// counted in its place, and cannot open the gate.
+type gate struct {
+	all     int           // eventfd: a write wakes all that are parked; nobody reads it
+	done    int           // eventfd: a worker rings when it is through
+	round   atomic.Uint64 // twice the number of the last try; the main worker adds 1: its gate is open
+	closing atomic.Bool
+	hooks   hooks
+}
+
+// begin makes a new try the one that is under way. The coordinator alone.
+func (g *gate) begin() (number uint64) {
+	number = g.round.Load()>>1 + 1
+	g.round.Store(number << 1)
+	return number
+}
+
+// open opens the gate of a try. False: another try is under way by now.
+func (g *gate) open(number uint64) bool { return g.round.CompareAndSwap(number<<1, number<<1|1) }
+
+// shut closes the gate of a try for good. False: it has been opened. The
+// coordinator alone.
+func (g *gate) shut(number uint64) bool { return g.round.CompareAndSwap(number<<1, (number+1)<<1) }
+
+// opened reports whether the gate is open for this try, or the try is over.
+func (g *gate) opened(number uint64) (open, over bool) {
+	round := g.round.Load()
+	return round == number<<1|1, round>>1 != number
+}
+
+func newGate() (*gate, error) {
+	all, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	done, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(all)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	return &gate{all: all, done: done}, nil
+}
+
+func (g *gate) close() {
+	unix.Close(g.all)
+	unix.Close(g.done)
+}
