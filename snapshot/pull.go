@@ -37,7 +37,7 @@ func newPull(o Options, plan *topology.Plan, h hooks) (*pull, error) {
 	user, why := o.userTaking(h.findDirectMap())
 	cfg := bpf.Config{
 		CPUs: possibleCPUs(plan), SelfTgid: uint32(unix.Getpid()), Redact: o.Redact, Latency: latencyLevels[o.Latency], User: user,
-		AllMaps: h.allMaps,
+		Specs: h.specs,
 	}
 	objects, err := bpf.Load(cfg)
 	if err != nil {

@@ -20,7 +20,6 @@ type trap struct {
 	loaded *bpf.Trap
 	level  string
 	split  uint32
-	floor  bool        // benchmarks: what the least would cost
 	lent   []*bpf.Trap // replaced, still in the hands of workers that are away
 }
 
@@ -80,7 +79,7 @@ func (e *trap) isolation() string { return e.level }
 
 // load puts a trap with memory for s in place of the one there is.
 func (e *trap) load(s size) error {
-	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor, Stale: uint32(e.team.hooks.staleTid)})
+	loaded, err := e.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks})
 	if err != nil {
 		return err
 	}
@@ -167,7 +166,9 @@ func (e *trap) prepareTrap(j job, team []*worker) (*try, error) {
 			return nil, &captureError{"open the iterator of the trap", errno}
 		}
 		w.passed = true
-		e.bend(w.cpu, k)
+	}
+	if h := e.team.hooks.trapReady; h != nil {
+		h(e.loaded)
 	}
 	return t, nil
 }
@@ -193,16 +194,6 @@ func closePasses(team []*worker) {
 			w.pass.Close()
 			w.passed = false
 		}
-	}
-}
-
-// bend does what a test asks for.
-func (e *trap) bend(cpu int, k *bpf.TrapWorker) {
-	if h := e.team.hooks.lateHold; h != nil {
-		k.TestHoldNs = uint32(h(cpu))
-	}
-	if h := e.team.hooks.longWindow; h != nil {
-		k.TestWindowNs = uint32(h(cpu))
 	}
 }
 
