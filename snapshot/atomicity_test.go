@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -139,7 +140,7 @@ func TestInvariant12TrapNamesWhoRan(t *testing.T) {
 	tids := f.Children[0].Tids
 	for _, tid := range []int{f.Children[0].Pid, tids[len(tids)/2], tids[len(tids)-1]} {
 		for _, split := range []uint32{0, 64} {
-			s := openTest(t, Options{Engine: EngineTrap}, hooks{staleTid: tid})
+			s := openTest(t, Options{Engine: EngineTrap}, hooks{specs: bpftest.Knobs{StaleTid: uint32(tid)}})
 			s.engine.(*trap).split = split
 			_, snap, _ := captureWhole(t, s, Request{})
 			a := snap.Atomicity

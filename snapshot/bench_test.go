@@ -14,12 +14,17 @@ import (
 // benchSession is a session kept open over a benchmark.
 func benchSession(b *testing.B, o Options) *Session {
 	b.Helper()
+	return benchSessionOf(b, o, hooks{})
+}
+
+func benchSessionOf(b *testing.B, o Options, h hooks) *Session {
+	b.Helper()
 	requireBPF(b)
 	if o.Engine == EngineTrap {
 		requireTrap(b)
 	}
 	o.LockWait, o.ArrivalBudget = time.Minute, time.Second // measure late CPUs, do not cut them off
-	s, err := Open(o)
+	s, err := open(o, h)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (s *Session) config() config {
 		prompt: o.Prompt, hooks: s.hooks,
 		bpf: bpf.Config{
 			CPUs: possibleCPUs(s.plan), SelfTgid: uint32(os.Getpid()), Redact: o.Redact,
-			Latency: latencyLevels[o.Latency], User: user, AllMaps: s.hooks.allMaps,
+			Latency: latencyLevels[o.Latency], User: user, Specs: s.hooks.specs,
 		},
 	}
 }

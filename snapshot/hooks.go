@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"time"
-
 	"stackshot/internal/bpf"
 	"stackshot/internal/limits"
 )
@@ -18,8 +16,8 @@ type hooks struct {
 	cancelled     func()        // in the coordinator's context, before the stop is ended early
 	recorded      func(cpu int)
 	noFIFO        bool                           // as where SCHED_FIFO is refused
-	allMaps       bool                           // every process's mappings are recorded in the window
-	staleTid      int                            // engine trap records this thread as if it ran once before the second pass
+	specs         bpf.Specs                      // in place of the committed BPF objects
+	trapReady     func(*bpf.Trap)                // in the coordinator, before each stop of engine trap
 	inWindow      func(cpu int)                  // engine pull
 	reached       func(stage)                    // by the coordinator, before the wake
 	anyClock      bool                           // engine trap takes any clock source
@@ -29,10 +27,6 @@ type hooks struct {
 	waiting       int                            // in place of maxWaiting
 	fewPids       *limits.Room                   // in place of what is left
 	littleMemory  *limits.Room
-
-	// Engine trap, asked before the stop: how long a CPU spins between decision
-	// and interrupts off, and in the window before it records.
-	lateHold, longWindow func(cpu int) time.Duration
 }
 
 func (h *hooks) findDirectMap() func() (*bpf.DirectMap, error) {

@@ -74,10 +74,9 @@ func TestInvariant2JiffiesMachine(t *testing.T) {
 		t.Errorf("engine %s, %d tasks, warnings %v", r.Engine, len(snap.Tasks), snap.Warnings)
 	}
 	for late := range 2 {
-		odd := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, hooks{
-			anyClock: true,
-			lateHold: func(cpu int) time.Duration { return time.Duration(flagInt(cpu == late)) * 500 * time.Millisecond },
-		})
+		h := lateHold(func(cpu int) time.Duration { return time.Duration(flagInt(cpu == late)) * 500 * time.Millisecond })
+		h.anyClock = true
+		odd := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, h)
 		began := time.Now()
 		r, _, err := odd.takeParsed()
 		took := time.Since(began)

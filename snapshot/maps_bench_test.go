@@ -3,6 +3,8 @@ package snapshot
 import (
 	"testing"
 	"time"
+
+	"stackshot/internal/bpf/bpftest"
 )
 
 // What it costs in the window to take every process's executable mappings, held
@@ -15,7 +17,7 @@ func BenchmarkWindowMaps(b *testing.B) {
 			processes, mappings := 0.0, 0.0
 			sessions := [2]*Session{}
 			for i := range sessions {
-				s, err := open(slowed(Options{Engine: engine, ArrivalBudget: time.Second, LockWait: time.Minute}), hooks{allMaps: i == 1})
+				s, err := open(slowed(Options{Engine: engine, ArrivalBudget: time.Second, LockWait: time.Minute}), hooks{specs: bpftest.Knobs{AllMaps: i == 1}})
 				if err != nil {
 					b.Fatal(err)
 				}

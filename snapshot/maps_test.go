@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/kcdata"
 )
 
@@ -138,7 +139,7 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 	}
 	ours = append(ours, gone)
 	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{allMaps: true, asTaken: true})
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
 		before := allProcMaps()
 		_, snap, _ := captureWhole(t, s, Request{})
 		after := allProcMaps()
@@ -165,7 +166,7 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 	requireBPF(t)
 	m := startMapper(t, "still", 5000)
 	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{allMaps: true, asTaken: true})
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
 		checkMaps(t, task, procMaps(m.pid), true)
@@ -192,7 +193,7 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 		},
 	}
 	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{allMaps: true, asTaken: true})
+		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
 		seen, torn, held := 0, uint32(0), 0
 		for range 60 {
 			_, snap, _ := captureWhole(t, s, Request{Pids: []int{churn.pid, split.pid}})
@@ -232,7 +233,7 @@ func TestWindowMapsAreNotTakenWithoutNeed(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine string) {
 		for name, s := range map[string]*Session{
 			"free":     openTest(t, Options{Engine: engine}, hooks{}),
-			"redacted": openTest(t, Options{Engine: engine, Redact: true}, hooks{allMaps: true}),
+			"redacted": openTest(t, Options{Engine: engine, Redact: true}, hooks{specs: bpftest.Knobs{AllMaps: true}}),
 		} {
 			_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 			task := tasksByID(snap)[uint64(m.pid)]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/kcdata"
 )
 
@@ -16,7 +17,7 @@ func TestRefusedMemoryIsSaid(t *testing.T) {
 	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
-			h := hooks{allMaps: true, directMap: func() (*bpf.DirectMap, error) {
+			h := hooks{specs: bpftest.Knobs{AllMaps: true}, directMap: func() (*bpf.DirectMap, error) {
 				m, err := bpf.FindDirectMap()
 				if err != nil {
 					return nil, err

@@ -131,21 +131,18 @@ func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
 				stuck.Store(0)
 			}
 		}
-		h := hooks{
-			parked: func(cpu int) {
-				for stuck.Load() == int64(cpu+1) {
-					nap(time.Millisecond)
-				}
-			},
-			beforeArrival: loosen,
-			inWindow:      spin,
-			longWindow: func(int) time.Duration {
-				if windows.Load() {
-					return long
-				}
-				return 0
-			},
+		h := longWindow(func(int) time.Duration {
+			if windows.Load() {
+				return long
+			}
+			return 0
+		})
+		h.parked = func(cpu int) {
+			for stuck.Load() == int64(cpu+1) {
+				nap(time.Millisecond)
+			}
 		}
+		h.beforeArrival, h.inWindow = loosen, spin
 		s := openTest(t, Options{Engine: engine, MaxPause: slow(90 * time.Millisecond)}, h)
 		for _, cpu := range slices.Clone(s.plan.Stop) {
 			windows.Store(false)

@@ -21,7 +21,6 @@ type trap struct {
 	loaded  *bpf.Trap
 	level   string // isolation that this machine offers
 	split   uint32
-	floor   bool        // benchmarks: what the least would cost
 	retired []*bpf.Trap // replaced, still in the hands of workers that are away
 	passes  []*entry    // by a worker's slot
 }
@@ -112,7 +111,7 @@ func (e *trap) caps() caps {
 
 // load puts a trap with memory for s in place of the one there is.
 func (e *trap) load(s size) error {
-	loaded, err := e.team.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks, Floor: e.floor, Stale: uint32(e.team.hooks.staleTid)})
+	loaded, err := e.team.objects.LoadTrap(bpf.TrapConfig{Bytes: roundUp(int(s.bytes), 4096), Items: s.tasks})
 	if err != nil {
 		return err
 	}
@@ -209,7 +208,9 @@ func (e *trap) prepareTry(j job, here []*worker) (*trapTry, error) {
 			return nil, &captureError{"open the iterator of the trap", errno}
 		}
 		e.passes[w.slot].open = true
-		e.inject(w.cpu, k)
+	}
+	if h := e.team.hooks.trapReady; h != nil {
+		h(e.loaded)
 	}
 	return t, nil
 }
@@ -235,16 +236,6 @@ func (e *trap) closePasses(workers []*worker) {
 			p.Close()
 			p.open = false
 		}
-	}
-}
-
-// inject does what a test asks for.
-func (e *trap) inject(cpu int, k *bpf.TrapWorker) {
-	if h := e.team.hooks.lateHold; h != nil {
-		k.TestHoldNs = uint32(h(cpu))
-	}
-	if h := e.team.hooks.longWindow; h != nil {
-		k.TestWindowNs = uint32(h(cpu))
 	}
 }
 

@@ -30,13 +30,12 @@ func TestTrapHoldDelays(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
 	slow, delay, calls := 0, time.Duration(0), 0
-	s := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, hooks{
-		lateHold: func(cpu int) time.Duration {
-			if calls++; cpu != slow || calls > len(cpusOnline()) { // the first try only
-				return 0
-			}
-			return delay
-		}})
+	s := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, lateHold(func(cpu int) time.Duration {
+		if calls++; cpu != slow || calls > len(cpusOnline()) { // the first try only
+			return 0
+		}
+		return delay
+	}))
 	e := s.engine.(*trap)
 	for _, slow = range s.plan.Stop {
 		for _, halves := range []int{0, 1, 2, 4} {
@@ -121,7 +120,7 @@ func lateButTheFirst(cpu int) time.Duration {
 func TestTrapThatCannotHold(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
-	s := openTest(t, Options{Engine: EngineTrap}, hooks{lateHold: lateButTheFirst})
+	s := openTest(t, Options{Engine: EngineTrap}, lateHold(lateButTheFirst))
 	var err error
 	for range 5 {
 		var res *Result
@@ -143,7 +142,7 @@ func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 	requireTwoCPUs(t)
 	trapSession(t, Options{})                   // or there is no trap
 	room := max(defaultMaxPause, 20*holdBudget) // for all tries in vain
-	s := openTest(t, Options{Engine: EngineAuto, MaxPause: room}, hooks{lateHold: lateButTheFirst})
+	s := openTest(t, Options{Engine: EngineAuto, MaxPause: room}, lateHold(lateButTheFirst))
 	for range 2 {
 		r, snap, _ := captureWhole(t, s, Request{})
 		if r.Engine != EnginePull || r.Isolation != IsolationFIFO || !hasWarning(r, "engine_pull") || !hasWarning(r, "stop_aborted") {

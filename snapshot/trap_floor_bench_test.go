@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -50,10 +51,14 @@ func againstFloor(b *testing.B) {
 	session := func(cpus, latency string) *Session {
 		return benchSession(b, Options{Engine: EngineTrap, CPUs: cpus, Latency: latency, UserStacks: UserStacksOff})
 	}
+	floor := func(cpus string) *Session {
+		o := Options{Engine: EngineTrap, CPUs: cpus, Latency: LatencyOff, UserStacks: UserStacksOff}
+		return benchSessionOf(b, o, hooks{specs: bpftest.Knobs{Floor: true}})
+	}
 	r := &rounds{entrants: []*entrant{
 		stopped("default", benchSession(b, Options{Engine: EngineTrap})),
-		stopped("floor1", floorOf(b, session(main, LatencyOff))), stopped("trap1", session(main, LatencyOff)),
-		stopped("floor", floorOf(b, session("", LatencyOff))), stopped("trap", session("", LatencyOff)),
+		stopped("floor1", floor(main)), stopped("trap1", session(main, LatencyOff)),
+		stopped("floor", floor("")), stopped("trap", session("", LatencyOff)),
 		stopped("task", session("", LatencyTask)), stopped("thread", session("", LatencyThread)),
 		stopped("thread1", session(main, LatencyThread)),
 	}}
@@ -73,18 +78,6 @@ func againstFloor(b *testing.B) {
 // firstWorker is the main CPU, as the list that Options.CPUs takes.
 func firstWorker(b *testing.B) string {
 	return fmt.Sprint(benchSession(b, Options{Engine: EngineTrap}).plan.Main)
-}
-
-// floorOf has a session's program only unwind.
-func floorOf(b *testing.B, s *Session) *Session {
-	b.Helper()
-	e := s.engine.(*trap)
-	e.floor = true
-	top := s.plan.Topology
-	if err := e.load(size{bytes: firstTrapBytes, tasks: firstTrapItems, clusters: len(top.Clusters), amp: top.AMP}); err != nil {
-		b.Fatal(err)
-	}
-	return s
 }
 
 // share is a part of the time of the CPUs that worked.

@@ -165,7 +165,16 @@ func TestTrapAimed(t *testing.T) {
 func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
 	pid, main := os.Getpid(), -1
 	top := runtimeCPU()
-	h := hooks{beforeArrival: func(cpu int) {
+	var h hooks
+	if when == "window" {
+		h = longWindow(func(int) time.Duration {
+			if armed.Load() {
+				return killWindow
+			}
+			return 0
+		})
+	}
+	h.beforeArrival = func(cpu int) {
 		switch {
 		case !armed.Load():
 		case when == "arming":
@@ -179,14 +188,6 @@ func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
 		case when == "window" && main < 0:
 			main = cpu
 			signalIn(sig, killWindow/3)
-		}
-	}}
-	if when == "window" {
-		h.longWindow = func(int) time.Duration {
-			if armed.Load() {
-				return killWindow
-			}
-			return 0
 		}
 	}
 	return h

@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/testneed"
 )
 
@@ -41,15 +43,28 @@ func TestInstructionCounts(t *testing.T) {
 	t.Run("object", func(t *testing.T) { countAll(t, o.coll.Programs) })
 	t.Run("probeObject", countProbes)
 	t.Run("mapObject", countMapObject)
-	t.Run("trapObject", func(t *testing.T) {
-		requireTrap(t)
-		tr, err := o.LoadTrap(TrapConfig{Bytes: 16 << 20, Items: 65536})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
-		countAll(t, tr.coll.Programs)
-	})
+	t.Run("trapObject", func(t *testing.T) { countTrap(t, o) })
+	for _, k := range []bpftest.Knobs{{AllMaps: true, StaleTid: 1}, {Floor: true}} {
+		t.Run(fmt.Sprintf("%+v", k), func(t *testing.T) {
+			o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2, User: userAnywhere, Specs: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer o.Close()
+			countAll(t, o.coll.Programs)
+			countTrap(t, o)
+		})
+	}
+}
+
+func countTrap(t *testing.T, o *Objects) {
+	requireTrap(t)
+	tr, err := o.LoadTrap(TrapConfig{Bytes: 16 << 20, Items: 65536})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	countAll(t, tr.coll.Programs)
 }
 
 // userAnywhere has the programs with all that they do, over a map that nobody

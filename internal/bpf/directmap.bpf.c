@@ -19,8 +19,7 @@ enum { ASKED = 512 };
 // What is asked for, and the answers. Written by the loader, then by the program
 // that it runs; Go's side is directmap_ask.go, a test holds them together.
 struct ask {
-	u64 pgd;   // the loader's own
-	u64 begin; // in, tests alone: the first table in its place; 0: its own
+	u64 pgd; // the loader's own
 	u32 n, unused;
 	struct user_memory mem;
 	u64 addr[ASKED];  // in: peek: of a word of the kernel's; walk: of a byte of our own
@@ -69,8 +68,6 @@ static __always_inline struct ask *asked(struct bpf_iter__task *ctx)
 	user_forget(&a->mem);
 	user_of(&a->mem, t->mm);
 	a->pgd = a->mem.pgd;
-	if (a->begin)
-		a->mem.pgd = a->begin;
 	return a;
 }
 

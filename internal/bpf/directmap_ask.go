@@ -12,7 +12,6 @@ import (
 type asked struct {
 	_      structs.HostLayout
 	Pgd    uint64
-	Begin  uint64 // tests: of the tables to walk; 0: our own
 	N      uint32
 	Unused uint32
 	Mem    [11]uint64

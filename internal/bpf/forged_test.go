@@ -28,6 +28,8 @@ type forged struct {
 	Flags, Pos   uint32
 	Path         [256]byte
 	CopyAt       uint64
+	Word         uint64
+	Why          uint32
 }
 
 // path is what was read of one: "" where there is none.
@@ -59,7 +61,7 @@ type forgedWorld struct {
 	at, twinAt         uint64
 	types              *btf.Spec
 	answer             *forged
-	prog               *ebpf.Program
+	finder, walker     *ebpf.Program
 }
 
 // offset is where a field lies in a structure of the running kernel, bytes.
@@ -129,13 +131,12 @@ func newForgedWorld(t *testing.T) *forgedWorld {
 	m.RAM = without(m.RAM, w.twinAt-m.Base)
 	w.ram = m
 
-	spec := mapleSpec(t, "find_forged", &m)
-	coll, err := ebpf.NewCollection(spec)
+	coll, err := ebpf.NewCollection(mapleSpec(t, &m, "find_forged", "walk_forged"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(coll.Close)
-	w.prog = coll.Programs["find_forged"]
+	w.finder, w.walker = coll.Programs["find_forged"], coll.Programs["walk_forged"]
 	answer, err := mmap(coll.Maps["forgeries"])
 	if err != nil {
 		t.Fatal(err)
@@ -205,9 +206,23 @@ func (w *forgedWorld) build(t *testing.T) {
 func (w *forgedWorld) find(t *testing.T, root uint64) forged {
 	t.Helper()
 	w.answer.Addr, w.answer.MM, w.answer.Root = forgedStart+0x1000, forgedMM, root
+	return w.run(t, w.finder)
+}
+
+// walk has the word at va read by page tables of which the first is at root.
+func (w *forgedWorld) walk(t *testing.T, root, va uint64) word {
+	t.Helper()
+	w.answer.Addr, w.answer.Root = va, root
+	got := w.run(t, w.walker)
+	return word{got.Word, got.Why}
+}
+
+// run is one pass of a program over this process.
+func (w *forgedWorld) run(t *testing.T, prog *ebpf.Program) forged {
+	t.Helper()
 	var pass Iterator
 	scope := TaskScope(uint32(os.Getpid()))
-	if errno := pass.Open(w.prog.FD(), &scope); errno != 0 {
+	if errno := pass.Open(prog.FD(), &scope); errno != 0 {
 		t.Fatal(errno)
 	}
 	defer pass.Close()

@@ -6,5 +6,10 @@ package bpf
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf object stackshot.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf trapObject trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf probeObject probe.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package testdata -output-dir testdata mapleTest mapletest.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf mapObject directmap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
+//
+// The objects of the tests, from the same sources (package bpftest).
+//
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Pull stackshot.bpf.c -- -O2 -mcpu=v3 -Wall -Werror -DSTACKSHOT_TEST
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Trap trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror -DSTACKSHOT_TEST
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Maple mapletest.bpf.c -- -O2 -mcpu=v3 -Wall -Werror

@@ -13,7 +13,10 @@ import (
 
 // What the C says of a layout is read from the committed objects' own type
 // information, for both architectures, whichever runs the test.
-var objects = map[string]string{"amd64": "object_x86_bpfel.o", "arm64": "object_arm64_bpfel.o"}
+var objects = map[string]string{
+	"amd64": "object_x86_bpfel.o", "arm64": "object_arm64_bpfel.o",
+	"amd64, tests": "bpftest/pull_x86_bpfel.o", "arm64, tests": "bpftest/pull_arm64_bpfel.o",
+}
 
 // records pairs each C struct that is a payload with its type id in kcdata,
 // whose spec table is what a file's readers are told.

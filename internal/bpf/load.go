@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,10 +21,23 @@ type Config struct {
 	SelfTgid uint32 // the snapshotter's own, in its own pid namespace
 	Redact   bool   // leave out register and argument values
 	Latency  int    // 0: nothing is timed; 1: tasks (by the trap); 2: threads too
-	AllMaps  bool   // tests: every process's mappings are recorded in the window
-	Frames   int    // kernel frames per stack; 0: what the kernel allows, at most MaxFrames
 	User     UserStacks
+	Specs    Specs // nil: the committed objects; tests have objects of their own
 }
+
+// Specs gives the BPF objects to load, each time anew: the caller changes them.
+type Specs interface {
+	Pull() (*ebpf.CollectionSpec, error)
+	Trap() (*ebpf.CollectionSpec, error)
+}
+
+// committed are the objects of this package, for this architecture.
+type committed struct{}
+
+func (committed) Pull() (*ebpf.CollectionSpec, error) { return loadObject() }
+func (committed) Trap() (*ebpf.CollectionSpec, error) { return loadTrapObject() }
+
+func (c Config) specs() Specs { return cmp.Or[Specs](c.Specs, committed{}) }
 
 // MaxFrames bounds a kernel stack (sink.h, MAX_FRAMES).
 const MaxFrames = 1000
@@ -53,8 +67,8 @@ type Missing struct {
 	Why     error
 }
 
-// Load loads the committed object for this architecture. Errors are of kind
-// ErrUnsupported and carry the kernel's own words.
+// Load loads engine pull's object. Errors are of kind ErrUnsupported and carry the
+// kernel's own words.
 func Load(cfg Config) (*Objects, error) { return load(cfg, nil) }
 
 // LoadSampler loads only what samples CPUs, for when nothing is stopped: the
@@ -73,7 +87,7 @@ func load(cfg Config, names []string) (*Objects, error) {
 	if _, err := btf.LoadKernelSpec(); err != nil {
 		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
 	}
-	spec, err := loadObject()
+	spec, err := cfg.specs().Pull()
 	if err != nil {
 		return nil, fmt.Errorf("committed object: %w", err)
 	}
@@ -105,10 +119,9 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	}
 	return setVariables(spec, map[string]uint32{
 		"cfg_page_shift":  pageShift(),
-		"cfg_stack_bytes": uint32(cfg.depth()) * 8,
+		"cfg_stack_bytes": uint32(StackDepth()) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
 		"cfg_redact":      oneIf(cfg.Redact),
-		"cfg_all_maps":    oneIf(cfg.AllMaps),
 		"cfg_latency":     uint32(cfg.Latency),
 	})
 }
@@ -118,14 +131,6 @@ func oneIf(b bool) uint32 {
 		return 1
 	}
 	return 0
-}
-
-// depth is how many kernel frames are asked for.
-func (c Config) depth() int {
-	if c.Frames > 0 {
-		return min(StackDepth(), c.Frames)
-	}
-	return StackDepth()
 }
 
 func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
@@ -197,9 +202,6 @@ func (o *Objects) Close() error {
 // KeepAlive keeps the collector from closing the programs' file descriptors
 // before this call.
 func (o *Objects) KeepAlive() { runtime.KeepAlive(o.coll) }
-
-// Map gives a map by its name in the C source, for iterators over elements.
-func (o *Objects) Map(name string) *ebpf.Map { return o.coll.Maps[name] }
 
 func pageShift() uint32 {
 	shift := uint32(0)

@@ -1,13 +1,11 @@
 package bpf
 
 import (
-	"bytes"
-	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,14 +14,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-)
 
-// The object of mapletest.bpf.c, of this architecture.
-var (
-	//go:embed testdata/mapletest_x86_bpfel.o
-	mapleX86 []byte
-	//go:embed testdata/mapletest_arm64_bpfel.o
-	mapleARM64 []byte
+	"stackshot/internal/bpf/bpftest"
 )
 
 // mapleAnswer mirrors struct answer.
@@ -46,16 +38,15 @@ func newMapleFinder(t testing.TB, forgetful bool) *mapleFinder {
 	return newFinder(t, "find_vmas", forgetful)
 }
 
-// mapleSpec is the object with one of its programs.
-func mapleSpec(t testing.TB, program string, m *DirectMap) *ebpf.CollectionSpec {
+// mapleSpec is the object of mapletest.bpf.c with some of its programs.
+func mapleSpec(t testing.TB, m *DirectMap, programs ...string) *ebpf.CollectionSpec {
 	t.Helper()
-	object := map[string][]byte{"amd64": mapleX86, "arm64": mapleARM64}[runtime.GOARCH]
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	spec, err := bpftest.LoadMaple()
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return name != program })
-	if err := setRAM(spec, m); err != nil {
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(programs, name) })
+	if err := errors.Join(setDirectMap(spec, m), setVariables(spec, map[string]uint32{"cfg_page_shift": pageShift()})); err != nil {
 		t.Fatal(err)
 	}
 	return spec
@@ -63,7 +54,7 @@ func mapleSpec(t testing.TB, program string, m *DirectMap) *ebpf.CollectionSpec 
 
 func newFinder(t testing.TB, program string, forgetful bool) *mapleFinder {
 	t.Helper()
-	spec := mapleSpec(t, program, directMapHere(t))
+	spec := mapleSpec(t, directMapHere(t), program)
 	if err := setVariables(spec, map[string]uint32{"cfg_asked": mapleAsked, "cfg_forget": oneIf(forgetful)}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // Programs of the tests alone: what maple.h finds at addresses that they choose, in
-// this process's tree and in trees that they made up.
+// this process's tree and in trees that they made up; what usermem.h finds by page
+// tables that they made up.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -13,6 +14,7 @@
 #include "kernelword.h"
 #include "ram.h"
 #include "maple.h"
+#include "usermem.h"
 #include "mapped_path.h"
 
 char _license[] SEC("license") = "GPL";
@@ -84,7 +86,8 @@ int find_halves(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// A tree that the test made up. addr, mm, root: the test's; the rest: the program's.
+// A tree, or page tables, that the test made up. addr, mm, root (the first of page
+// tables): the test's; the rest: the program's.
 // copy: the test's bytes, in memory that is not of the map of all memory (vmalloc).
 struct forged {
 	u64 addr, mm, root;
@@ -92,6 +95,9 @@ struct forged {
 	u32 device, refused, flags, pos;
 	char path[MAPPED_PATH];
 	u64 copy_at;
+	u64 word; // walk_forged: at addr
+	u32 why, unused;
+	struct user_memory mem;
 };
 const struct forged *unused_forged __attribute__((unused));
 
@@ -133,5 +139,24 @@ int find_forged(struct bpf_iter__task *ctx)
 		bpf_probe_read_kernel(f->path, sizeof(f->path), m->path);
 	}
 	f->refused = m->refused;
+	return 0;
+}
+
+// walk_forged reads a word by page tables that the test made up.
+SEC("iter/task")
+int walk_forged(struct bpf_iter__task *ctx)
+{
+	u32 zero = 0;
+	struct forged *f = bpf_map_lookup_elem(&forgeries, &zero);
+	struct task_struct *t = ctx->task;
+	if (!f || !t || t->pid != t->tgid)
+		return 0;
+	f->word = 0;
+	__builtin_memset(&f->mem, 0, sizeof(f->mem));
+	f->mem.pgd = f->root;
+	u64 at = user_at(&f->mem, f->addr);
+	f->why = at ? PAGE_THERE : f->mem.why;
+	if (at && bpf_probe_read_kernel(&f->word, 8, (void *)at))
+		f->why = PAGE_REFUSED;
 	return 0;
 }

@@ -29,7 +29,6 @@ const (
 	objectProgRecordTask   = "record_task"
 	objectProgRecount      = "recount"
 	objectProgSample       = "sample"
-	objectVarCfgAllMaps    = "cfg_all_maps"
 	objectVarCfgDmBase     = "cfg_dm_base"
 	objectVarCfgEncryption = "cfg_encryption"
 	objectVarCfgLatency    = "cfg_latency"
@@ -117,7 +116,6 @@ type objectMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectVariableSpecs struct {
-	CfgAllMaps    *ebpf.VariableSpec `ebpf:"cfg_all_maps"`
 	CfgDmBase     *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
 	CfgEncryption *ebpf.VariableSpec `ebpf:"cfg_encryption"`
 	CfgLatency    *ebpf.VariableSpec `ebpf:"cfg_latency"`
@@ -183,7 +181,6 @@ func (m *objectMaps) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectVariables struct {
-	CfgAllMaps    *ebpf.Variable `ebpf:"cfg_all_maps"`
 	CfgDmBase     *ebpf.Variable `ebpf:"cfg_dm_base"`
 	CfgEncryption *ebpf.Variable `ebpf:"cfg_encryption"`
 	CfgLatency    *ebpf.Variable `ebpf:"cfg_latency"`

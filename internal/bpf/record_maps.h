@@ -7,8 +7,6 @@
 #ifndef STACKSHOT_RECORD_MAPS_H
 #define STACKSHOT_RECORD_MAPS_H
 
-const volatile u32 cfg_all_maps; // tests: of every process
-
 // Bounds of one process's walk, whatever its tree looks like.
 enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512 };
 #define MAP_WALK_NS 2000000
@@ -19,7 +17,7 @@ enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512 };
 // or drains the readers.
 static __always_inline u32 maps_blocked(struct mm_struct *mm)
 {
-	u32 why = cfg_all_maps ? MAP_WALK_ASKED : 0;
+	u32 why = all_maps_asked() ? MAP_WALK_ASKED : 0;
 	if (bpf_core_field_exists(mm->mmap_lock.count)) {
 		u64 count = mm->mmap_lock.count.counter;
 		return why | (count & 1 ? MAP_WALK_WRITER : 0) | (count & 2 ? MAP_WALK_WAITERS : 0);

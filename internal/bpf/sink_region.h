@@ -180,8 +180,7 @@ static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_
 // sink_count adds a thread to its part's sums: what the second pass compares.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r)
 {
-	if (cfg_stale_tid && r->tid == cfg_stale_tid)
-		r->nvcsw--;
+	make_stale(r);
 	s->w->switches += r->nvcsw + r->nivcsw;
 	s->w->runtime += r->sum_exec_runtime;
 }

@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 #include "kernelhalf.h"
 #include "kcdata.h"
+#include "knobs.h"
 #include "compat.h"
 #include "fetch.h"
 #include "shared.h"

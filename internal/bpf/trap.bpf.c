@@ -12,6 +12,7 @@
 #include "kfunc.h"
 #include "kernelhalf.h"
 #include "kcdata.h"
+#include "knobs.h"
 #include "compat.h"
 #include "fetch.h"
 #include "shared.h"
@@ -33,6 +34,7 @@
 #include "record_user.h"
 #include "record_cmdline.h"
 #include "record_more.h"
+#include "trap_knobs.h"
 #include "trap_census.h"
 #include "trap_drain.h"
 #include "verify.h"
@@ -46,30 +48,13 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 		return;
 	w->held = trace_now(TRACE_HELD, s->word);
 	w->in = 1;
-	if (w->test_window_ns)
-		await_phase(s, PHASE_COMMITTED, w->held + w->test_window_ns);
+	delay_window(s, w); // tests alone
 	if (w->main) {
 		census(s, q, w);
 		w->census_ns = trace_now(TRACE_CENSUS, s->seen_tasks) - w->held;
 	}
 	if (w->works)
 		drain(s, q, w);
-}
-
-// spin_until is for tests: a CPU that is late.
-static __noinline void spin_until(u64 by)
-{
-	u64 was = bpf_ktime_get_ns();
-	turns(CLOCK_TURNS) {
-		if (bpf_ktime_get_ns() >= by)
-			return;
-	}
-	if (bpf_ktime_get_ns() <= was)
-		return;
-	turns(TURNS_MOST) {
-		if (bpf_ktime_get_ns() >= by)
-			return;
-	}
 }
 
 // fix_deadlines takes the stop's, which were written in another's clock, and
@@ -102,7 +87,7 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 	stop_finish(s, w->pause_by);
 	await_phase(s, PHASE_COMMITTED, w->pause_by);
 	w->checked = bpf_ktime_get_ns();
-	if (w->in && w->works && !cfg_floor && !(peek(s->word) & STOP_NO_SPACE))
+	if (w->in && w->works && !unwinds_only() && !(peek(s->word) & STOP_NO_SPACE))
 		verify(s, w);
 	w->verified = trace_now(TRACE_VERIFIED, w->compared);
 	u64 done = __sync_fetch_and_add(&s->verified, 1) + 1;
@@ -165,8 +150,7 @@ int trap(struct bpf_iter__task *ctx)
 	struct trap_worker *w = worker_of(bpf_get_smp_processor_id());
 	if (!w || w->tid != me->pid || !count_in(s, w, me))
 		goto out;
-	if (w->test_hold_ns)
-		spin_until(bpf_ktime_get_ns() + w->test_hold_ns);
+	delay_hold(); // tests alone
 	if (have(bpf_preempt_disable))
 		w->level = 1;
 	if (have(bpf_local_irq_save)) {

@@ -15,10 +15,8 @@ import (
 
 // TrapConfig is the size of what the trap writes to; fixed when it is loaded.
 type TrapConfig struct {
-	Bytes int    // records
-	Items int    // capacity of the queues
-	Stale uint32 // tests: the thread to record as if it ran once before the second pass
-	Floor bool   // unwind each thread and record nothing: the least a thread can cost
+	Bytes int // records
+	Items int // capacity of the queues
 }
 
 // Trap is the program that stops a CPU and records, and its memory, mapped. It
@@ -57,7 +55,7 @@ const bytesPerPiece = 2048
 // LoadTrap loads the trap beside o, configured as o was. Errors are of kind
 // ErrUnsupported and carry the kernel's own words.
 func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
-	spec, err := loadTrapObject()
+	spec, err := o.config.specs().Trap()
 	if err != nil {
 		return nil, fmt.Errorf("committed object: %w", err)
 	}
@@ -66,8 +64,6 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	}
 	pieces := cfg.Bytes/bytesPerPiece + 1024
 	if err := setVariables(spec, map[string]uint32{
-		"cfg_floor":        oneIf(cfg.Floor),
-		"cfg_stale_tid":    cfg.Stale,
 		"cfg_region_bytes": uint32(cfg.Bytes),
 		"cfg_queue_items":  uint32(cfg.Items),
 		"cfg_pieces":       uint32(pieces),
@@ -136,6 +132,9 @@ func (t *Trap) Close() error {
 	*t = Trap{} // with the collection goes the loader's own view of the constants
 	return err
 }
+
+// Map gives a map by its name in the C source; nil: there is none.
+func (t *Trap) Map(name string) *ebpf.Map { return t.coll.Maps[name] }
 
 // KeepAlive is Objects.KeepAlive for the trap.
 func (t *Trap) KeepAlive() { runtime.KeepAlive(t.coll) }

@@ -9,8 +9,6 @@
 const volatile u32 cfg_region_bytes;
 const volatile u32 cfg_queue_items;
 const volatile u32 cfg_pieces;
-const volatile u32 cfg_stale_tid; // tests: record this thread as if it ran once more before the second pass
-const volatile u32 cfg_floor; // benchmarks: unwind each thread, record nothing
 
 // The stop. word and want are package snapshot's stopState; who writes the word
 // is said there. arrive_by, pause_by: the main worker's Go side, before it opens
@@ -39,10 +37,7 @@ struct stop {
 // runs; the rest: the program on that CPU.
 struct trap_worker {
 	u32 tid, main, works, kind, cluster, slot;
-	// Tests alone, 0 else: ns to spin after the decision, before interrupts are
-	// off; and inside the window, before recording.
-	u32 test_hold_ns, test_window_ns;
-	u32 pad0[24];
+	u32 pad0[26];
 
 	u64 entered, arrived, decided, held, drained, checked, verified, left, census_ns;
 	u64 arrive_by, pause_by; // the stop's, or those of its own entry where they are sooner

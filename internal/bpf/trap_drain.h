@@ -5,18 +5,6 @@
 #ifndef STACKSHOT_TRAP_DRAIN_H
 #define STACKSHOT_TRAP_DRAIN_H
 
-// unwind_only is the least that a thread can cost: what the rest is held against.
-static __noinline int unwind_only(struct sink *to, struct task_struct *t)
-{
-	if (!sink_room(to, THREAD_MOST))
-		return NO_ROOM;
-	void *frames = sink_reserve(to, cfg_stack_bytes + sizeof(struct kc_header));
-	if (!frames)
-		return NO_ROOM;
-	bpf_get_task_stack(t, frames, cfg_stack_bytes, 0);
-	return 0;
-}
-
 // leave_hint notes where a thread is, for verify's fetch_part.
 static __always_inline void leave_hint(struct trap_worker *w, struct task_struct *t)
 {
@@ -46,11 +34,11 @@ static __noinline u32 record_threads(struct stop *s, struct sink *to, struct tas
 			state = PART_CUT;
 			break;
 		}
-		if (cfg_floor ? unwind_only(to, t) : record_thread(to, t, slot_of(t->thread_info.cpu), 0)) {
+		if (unwinds_only() ? unwind_only(to, t) : record_thread(to, t, slot_of(t->thread_info.cpu), 0)) {
 			state = PART_NO_ROOM;
 			break;
 		}
-		if (!cfg_floor)
+		if (!unwinds_only())
 			leave_hint(w, t);
 		w->threads++;
 		w->todo--;
@@ -128,7 +116,7 @@ static __always_inline u32 record_part(struct stop *s, struct sink *to, struct c
 	u32 state = PART_NO_ROOM;
 	if (p->pid == tgid) {
 		part->flags |= PART_OPENED;
-		if (!cfg_floor && (open_task(to, p, c, 0) || record_maps(to)))
+		if (!unwinds_only() && (open_task(to, p, c, 0) || record_maps(to)))
 			goto out;
 		part->head_ns = step(w);
 	}

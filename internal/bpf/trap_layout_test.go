@@ -12,7 +12,10 @@ import (
 	"stackshot/workqueue"
 )
 
-var trapObjects = map[string]string{"amd64": "trapobject_x86_bpfel.o", "arm64": "trapobject_arm64_bpfel.o"}
+var trapObjects = map[string]string{
+	"amd64": "trapobject_x86_bpfel.o", "arm64": "trapobject_arm64_bpfel.o",
+	"amd64, tests": "bpftest/trap_x86_bpfel.o", "arm64, tests": "bpftest/trap_arm64_bpfel.o",
+}
 
 // Go's view of what the trap and the loader share is the object's own: every
 // named field lies where the C has it, and the sizes are the same.

@@ -40,11 +40,7 @@ type TrapWorker struct {
 	Kind    uint32
 	Cluster uint32
 	Slot    uint32
-	// Tests alone, 0 else: ns to spin after the decision, before interrupts are
-	// off; and inside the window, before recording.
-	TestHoldNs   uint32
-	TestWindowNs uint32
-	_            [24]uint32
+	_       [26]uint32
 
 	Entered  int64
 	Arrived  int64

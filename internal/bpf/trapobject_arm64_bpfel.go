@@ -33,10 +33,8 @@ const (
 	trapObjectMapUserWorks      = "user_works"
 	trapObjectMapWorkers        = "workers"
 	trapObjectProgTrap          = "trap"
-	trapObjectVarCfgAllMaps     = "cfg_all_maps"
 	trapObjectVarCfgDmBase      = "cfg_dm_base"
 	trapObjectVarCfgEncryption  = "cfg_encryption"
-	trapObjectVarCfgFloor       = "cfg_floor"
 	trapObjectVarCfgLatency     = "cfg_latency"
 	trapObjectVarCfgPageShift   = "cfg_page_shift"
 	trapObjectVarCfgPieces      = "cfg_pieces"
@@ -47,7 +45,6 @@ const (
 	trapObjectVarCfgRegionBytes = "cfg_region_bytes"
 	trapObjectVarCfgSelfTgid    = "cfg_self_tgid"
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
-	trapObjectVarCfgStaleTid    = "cfg_stale_tid"
 	trapObjectVarCfgTopShift    = "cfg_top_shift"
 	trapObjectVarCfgUserBytes   = "cfg_user_bytes"
 	trapObjectVarCfgUserFrames  = "cfg_user_frames"
@@ -133,10 +130,8 @@ type trapObjectMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectVariableSpecs struct {
-	CfgAllMaps     *ebpf.VariableSpec `ebpf:"cfg_all_maps"`
 	CfgDmBase      *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.VariableSpec `ebpf:"cfg_encryption"`
-	CfgFloor       *ebpf.VariableSpec `ebpf:"cfg_floor"`
 	CfgLatency     *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.VariableSpec `ebpf:"cfg_pieces"`
@@ -147,7 +142,6 @@ type trapObjectVariableSpecs struct {
 	CfgRegionBytes *ebpf.VariableSpec `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
-	CfgStaleTid    *ebpf.VariableSpec `ebpf:"cfg_stale_tid"`
 	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
 	CfgUserFrames  *ebpf.VariableSpec `ebpf:"cfg_user_frames"`
@@ -225,10 +219,8 @@ func (m *trapObjectMaps) Close() error {
 //
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectVariables struct {
-	CfgAllMaps     *ebpf.Variable `ebpf:"cfg_all_maps"`
 	CfgDmBase      *ebpf.Variable `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.Variable `ebpf:"cfg_encryption"`
-	CfgFloor       *ebpf.Variable `ebpf:"cfg_floor"`
 	CfgLatency     *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.Variable `ebpf:"cfg_pieces"`
@@ -239,7 +231,6 @@ type trapObjectVariables struct {
 	CfgRegionBytes *ebpf.Variable `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.Variable `ebpf:"cfg_self_tgid"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
-	CfgStaleTid    *ebpf.Variable `ebpf:"cfg_stale_tid"`
 	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`
 	CfgUserFrames  *ebpf.Variable `ebpf:"cfg_user_frames"`

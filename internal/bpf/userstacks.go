@@ -61,7 +61,7 @@ const sizeOfLink = 16 // struct linux_user_link
 // PullStackBytes is how many bytes of a user stack engine pull can take, if its
 // chain has so many links: what one thread may fill in the kernel's buffer, less
 // the two stacks' addresses.
-func (c Config) PullStackBytes(links int) int {
-	left := seqBuffer - seqFixed - seqPieces - 8*c.depth() - sizeOfLink*links
+func (Config) PullStackBytes(links int) int {
+	left := seqBuffer - seqFixed - seqPieces - 8*StackDepth() - sizeOfLink*links
 	return max(min(left, MaxUserBytes)&^7, 0)
 }
