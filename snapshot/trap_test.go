@@ -50,8 +50,8 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 	f := testtask.Start(t, testtask.ManyThreads(1000), testtask.ManyThreads(130))
 	stopAll(t, f)
 	var want, got [][]byte
+	s, e := trapSession(t, Options{})
 	for _, split := range []uint32{0, 64, 7, 1} {
-		s, e := trapSession(t, Options{})
 		e.split = split
 		_, _, file := captureWhole(t, s, Request{})
 		got = tasksIn(t, file, pidsOf(f))
@@ -75,7 +75,6 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 		if (most > 1) != (split > 0) {
 			t.Errorf("parts of %d threads: at most %d parts of a task", split, most)
 		}
-		s.Close()
 	}
 }
 
