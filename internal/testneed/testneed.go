@@ -54,14 +54,6 @@ func Length[T any](short, long T) T {
 	return short
 }
 
-// Long lets a test that has no short form go on only where tests are long.
-func Long(tb testing.TB) {
-	tb.Helper()
-	if !Length(false, true) {
-		tb.Skipf("takes long: %s=1 (.ci/run) runs it", LongVar)
-	}
-}
-
 // GuestVar is 1 in a guest of package testvm, which has no programs but the tests'
 // own: nobody demands them there.
 const GuestVar = "STACKSHOT_GUEST"
