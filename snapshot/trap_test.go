@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -117,7 +118,7 @@ func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
 // at the isolation it states, and frees the machine within the budget.
 func TestTrapSeesEveryTask(t *testing.T) {
 	s, e := trapSession(t, Options{})
-	for range 10 {
+	for range testneed.Length(4, 10) {
 		before, _ := s.machine.Tasks()
 		res, snap, _ := captureWhole(t, s, Request{})
 		after, _ := s.machine.Tasks()
