@@ -18,7 +18,7 @@ common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|Wh
 # About two hours on two CPUs, on this machine, as root: 10,000 captures that leave
 # nothing behind, then each fuzz target for 5 minutes, as many at once as there are CPUs.
 long:
-	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LONG=1 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
+	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
 	FUZZTIME=5m FUZZLIMIT=15m .ci/run fuzz
 
 vm-kernels:

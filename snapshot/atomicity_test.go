@@ -139,8 +139,8 @@ func TestInvariant12TrapNamesWhoRan(t *testing.T) {
 	stopAll(t, f)
 	tids := f.Children[0].Tids
 	for _, tid := range []int{f.Children[0].Pid, tids[len(tids)/2], tids[len(tids)-1]} {
+		s := openTest(t, Options{Engine: EngineTrap}, hooks{specs: bpftest.Knobs{StaleTid: uint32(tid)}})
 		for _, split := range []uint32{0, 64} {
-			s := openTest(t, Options{Engine: EngineTrap}, hooks{specs: bpftest.Knobs{StaleTid: uint32(tid)}})
 			s.engine.(*trap).split = split
 			_, snap, _ := captureWhole(t, s, Request{})
 			a := snap.Atomicity
@@ -150,7 +150,7 @@ func TestInvariant12TrapNamesWhoRan(t *testing.T) {
 			if sum := a.Compared + a.Gone + a.Missed; sum != counted(snap) {
 				t.Errorf("parts of %d: %+v of %d threads", split, a, counted(snap))
 			}
-			s.Close()
 		}
+		s.Close()
 	}
 }

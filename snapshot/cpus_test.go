@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -93,7 +94,7 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 // process's first thread cannot end, so no worker may be it.
 func TestNoWorkerStaysBehind(t *testing.T) {
 	requireBPF(t)
-	for range 8 {
+	for range testneed.Length(3, 8) {
 		s := session(t, Options{Engine: EnginePull})
 		for _, w := range s.team.workers {
 			if w.tid == os.Getpid() {

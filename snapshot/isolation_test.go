@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -31,12 +32,12 @@ func TestStopIsOneGapOnEachCPU(t *testing.T) {
 
 // undisturbedCaptures of a proof must be such that the gap can be held against
 // the stated time; the other claims hold for every capture.
-const (
-	undisturbedCaptures = 30
-	mostCaptures        = 300
-
-	stamping = 40 * time.Millisecond // from before the wake: 3 ms to the stop, and time to see its end
+var (
+	undisturbedCaptures = testneed.Length(10, 30)
+	mostCaptures        = testneed.Length(100, 300)
 )
+
+const stamping = 40 * time.Millisecond // from before the wake: 3 ms to the stop, and time to see its end
 
 func proveIsolation(t *testing.T, s *Session, w *witness) {
 	var over []float64

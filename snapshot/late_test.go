@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/report"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -135,13 +136,16 @@ func TestLateReads(t *testing.T) {
 // the file is asked once more, and every stack is that of a capture where nothing
 // is late, in the same place. That is so too where nothing may wait for long.
 func (w *lateWorld) oneLateRead(t *testing.T) {
-	for name, call := range map[string]testdelay.Call{
+	calls := map[string]testdelay.Call{
 		"first open":        {Name: "openat2"},
-		"open for a table":  {Name: "openat2", Path: "libc.so", After: 1},
-		"first read":        {Name: "pread64"},
 		"read of the table": {Name: "pread64", Path: "libc.so", After: 6},
 		"no room to wait":   {Name: "pread64"},
-	} {
+	}
+	if testneed.Length(false, true) {
+		calls["open for a table"] = testdelay.Call{Name: "openat2", Path: "libc.so", After: 1}
+		calls["first read"] = testdelay.Call{Name: "pread64"}
+	}
+	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			call.Times, call.By = 1, w.limit+200*time.Millisecond
 			r := testdelay.New(t, call)
@@ -171,7 +175,7 @@ func (w *lateWorld) oneLateRead(t *testing.T) {
 // is redacted. When the file can be read, symbolize --unwind makes them those of a
 // capture where nothing is late, and what it made them of goes.
 func (w *lateWorld) lateFile(t *testing.T) {
-	for _, name := range []string{"openat2", "pread64"} {
+	for _, name := range testneed.Length([]string{"pread64"}, []string{"openat2", "pread64"}) {
 		t.Run(name, func(t *testing.T) {
 			late := func() *testdelay.Reader {
 				return testdelay.New(t, testdelay.Call{Name: name, Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond})
@@ -296,7 +300,7 @@ func (s *stamped) Write(b []byte) (int, error) {
 // the time for all files, and no stack goes without its line. Of the waits one is a
 // perf map's, and one more each is of the end.
 func (w *lateWorld) deadDisk(t *testing.T) {
-	for _, after := range []int{0, 5} {
+	for _, after := range testneed.Length([]int{5}, []int{0, 5}) {
 		r := testdelay.New(t, testdelay.Call{Name: "openat2", After: after, Times: 1000, By: time.Minute})
 		s := session(t, Options{FileReader: r.Command, ReadLimit: w.limit, ArrivalBudget: time.Second})
 		var file stamped

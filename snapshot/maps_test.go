@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -195,7 +196,8 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine string) {
 		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
 		seen, torn, held := 0, uint32(0), 0
-		for range 60 {
+		stops := testneed.Length(20, 60)
+		for range stops {
 			_, snap, _ := captureWhole(t, s, Request{Pids: []int{churn.pid, split.pid}})
 			for m, is := range right {
 				task := tasksByID(snap)[uint64(m.pid)]
@@ -221,7 +223,7 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 		if seen == 0 {
 			t.Error("no capture saw one of the mappings")
 		}
-		t.Logf("%d seen; torn %d; lock held at %d of 120 stops", seen, torn, held)
+		t.Logf("%d seen; torn %d; lock held at %d of %d stops", seen, torn, held, stops*len(right))
 	})
 }
 

@@ -9,13 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
 
 // Every fourth capture is of the whole machine, the others of those concerned:
 // the test and its load share the CPUs with what they test.
-const onCoreCaptures = 200
+var onCoreCaptures = testneed.Length(50, 200)
 
 // A spinner in user mode and one in a system call, each on a CPU of its own
 // and under load, are in every file what they were when the stop came, and

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -346,10 +347,10 @@ func TestMaxPauseIsKeptAndListed(t *testing.T) {
 }
 
 // Captures while processes and threads come and go: no error, nothing lost
-// that was there all the time. 60 s, or 5 s with -short, and ten captures.
+// that was there all the time. 60 s, or in short 5 s, and ten captures.
 func TestSpawnExitStorm(t *testing.T) {
 	requireBPF(t)
-	d := 60 * time.Second
+	d := testneed.Length(5*time.Second, 60*time.Second)
 	if testing.Short() {
 		d = 5 * time.Second
 	}

@@ -14,6 +14,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
 	"stackshot/internal/report"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -357,7 +358,7 @@ func TestSamplerLeaksNothing(t *testing.T) {
 			continue
 		}
 		before := 0
-		for round := range 4 {
+		for round := range testneed.Length(2, 4) {
 			s := session(t, Options{Engine: engine})
 			capture(t, s, Request{Pids: []int{os.Getpid()}})
 			if s.sampler == nil || len(s.sampler.events) == 0 {

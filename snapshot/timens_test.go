@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/timens"
 	"stackshot/kcdata"
@@ -33,8 +34,11 @@ func TestInvariant2TimeNamespace(t *testing.T) {
 		return
 	}
 	engines := append(slices.Clone(stoppingEngines), EngineProcfs)
-	for _, engine := range engines {
-		for _, ahead := range []time.Duration{100_000 * time.Second, -30 * time.Second} {
+	for i, engine := range engines {
+		for j, ahead := range []time.Duration{100_000 * time.Second, -30 * time.Second} {
+			if i%2 != j && !testneed.Length(false, true) {
+				continue // in short, one clock for each engine
+			}
 			t.Run(fmt.Sprint(engine, ahead), func(t *testing.T) {
 				if engine == EngineTrap {
 					requireTrap(t)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,15 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 )
 
-// Captures in a loop, of this process and each hundredth of the whole machine,
+// Captures in a loop, of this process and each fifth of the whole machine,
 // leave no file, no BPF object, no memory and no word of the kernel's behind.
-// 500, or 10,000 with STACKSHOT_LONG=1.
+// 100; 500 where tests are long; STACKSHOT_CAPTURES says another number (make long).
 func TestTrapLoopLeavesNothing(t *testing.T) {
-	n := 500
-	if os.Getenv("STACKSHOT_LONG") == "1" {
-		n = 10_000
+	n := testneed.Length(100, 500)
+	if asked := os.Getenv("STACKSHOT_CAPTURES"); asked != "" {
+		var err error
+		if n, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, _ := trapSession(t, Options{})
 	log := openKernelLog(t)
@@ -52,7 +57,7 @@ func loop(t *testing.T, s *Session, n int) (aborted int) {
 	t.Helper()
 	for i := range n {
 		var r Request
-		if i%100 != 0 {
+		if i%5 != 0 {
 			r.Pids = []int{os.Getpid()}
 		}
 		var file bytes.Buffer

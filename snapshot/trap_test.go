@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -50,8 +51,8 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 	f := testtask.Start(t, testtask.ManyThreads(1000), testtask.ManyThreads(130))
 	stopAll(t, f)
 	var want, got [][]byte
+	s, e := trapSession(t, Options{})
 	for _, split := range []uint32{0, 64, 7, 1} {
-		s, e := trapSession(t, Options{})
 		e.split = split
 		_, _, file := captureWhole(t, s, Request{})
 		got = tasksIn(t, file, pidsOf(f))
@@ -75,7 +76,6 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 		if (most > 1) != (split > 0) {
 			t.Errorf("parts of %d threads: at most %d parts of a task", split, most)
 		}
-		s.Close()
 	}
 }
 
@@ -118,7 +118,7 @@ func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
 // at the isolation it states, and frees the machine within the budget.
 func TestTrapSeesEveryTask(t *testing.T) {
 	s, e := trapSession(t, Options{})
-	for range 10 {
+	for range testneed.Length(4, 10) {
 		before, _ := s.machine.Tasks()
 		res, snap, _ := captureWhole(t, s, Request{})
 		after, _ := s.machine.Tasks()

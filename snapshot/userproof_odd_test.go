@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -61,7 +62,7 @@ func TestUserProofRemappedStack(t *testing.T) {
 	eachProof(t, func(t *testing.T, engine string) {
 		ses := session(t, Options{Engine: engine, ArrivalBudget: time.Second})
 		marked, whole := 0, 0
-		for range 15 {
+		for range testneed.Length(5, 15) {
 			_, snap, file := captureWhole(t, ses, Request{Pids: []int{s.Pid}})
 			p := named(t, snap, file)
 			task, th := p.thread(t, s.Tid)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -283,7 +284,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 	p.pose(tid, p.page(16), p.page(17)+64)
 	for _, engine := range userEngines() {
 		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, hooks{asTaken: true})
-		for range 20 {
+		for range testneed.Length(8, 20) {
 			th := userThread(t, s, p.pid, tid)
 			if th.UserWalk == nil {
 				t.Fatal("no LINUX_USER_WALK")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -157,13 +158,13 @@ func manyTasks(t *testing.T, n int) []byte {
 }
 
 // A big file is not a hostile one: 100,000 threads are decoded whole, packed too,
-// each of them with stacks of its own.
+// each of them with stacks of its own. In short, 20,000.
 func TestBigFile(t *testing.T) {
 	if testing.Short() {
-		t.Skip("decodes 100,000 threads")
+		t.Skip("decodes many threads")
 	}
 	t.Parallel()
-	const threads = 100_000
+	threads := testneed.Length(20_000, 100_000)
 	var packed bytes.Buffer
 	if err := kcdata.Compress(&packed, manyTasks(t, threads), kcdata.EnvelopeZstd); err != nil {
 		t.Fatal(err)

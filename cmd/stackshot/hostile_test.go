@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -39,6 +40,9 @@ var readingCommands = []struct {
 	{[]string{"symbolize", "--unwind", "-o", "-"}, []string{"stacks", "chains", "mappings", "inlined"}},
 }
 
+// commonCommands are the first ones, which read every shape.
+const commonCommands = 7
+
 // A file of less than 64 KiB makes no command hold more than 512 MiB, whatever it
 // makes much of; and a refusal is one line with the file's name and an offset.
 func TestSmallFilesHoldLittle(t *testing.T) {
@@ -52,8 +56,8 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, c := range readingCommands {
-				if testing.Short() && i%len(readingCommands) != j {
-					continue // one command for each shape, all for some
+				if i%commonCommands != j && !testneed.Length(false, true) {
+					continue // in short, one command for each shape
 				}
 				if len(c.only) == 0 || slices.ContainsFunc(c.only, func(word string) bool { return strings.Contains(shape.name, word) }) {
 					holdsLittle(t, append(slices.Clone(c.args), name))
@@ -67,8 +71,10 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 func TestBombsHoldLittle(t *testing.T) {
 	t.Parallel()
 	forgetPeak(t)
+	bombs := 0
 	for _, e := range []kcdata.Envelope{kcdata.EnvelopeZlib, kcdata.EnvelopeZstd} {
 		for _, most := range []int{60 << 20, 1 << 30} {
+			bombs++
 			var b bytes.Buffer
 			c, err := compressor(&b, e)
 			if err != nil {
@@ -86,7 +92,10 @@ func TestBombsHoldLittle(t *testing.T) {
 			if err := os.WriteFile(name, b.Bytes()[:min(b.Len(), smallFile-1)], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range readingCommands[:7] {
+			for j, c := range readingCommands[:commonCommands] {
+				if j%4 != bombs%4 && !testneed.Length(false, true) {
+					continue // in short, one bomb for each command
+				}
 				holdsLittle(t, append(slices.Clone(c.args), name))
 			}
 		}

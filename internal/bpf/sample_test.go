@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 func loadSampler(t *testing.T, cfg Config) *Objects {
@@ -82,7 +84,8 @@ func TestSampleOfASpinner(t *testing.T) {
 		}
 		defer e.Close()
 		found, spinning := 0, 0
-		for range 200 { // others want the CPU too
+		rounds := testneed.Length(50, 200)
+		for range rounds { // others want the CPU too
 			var now, end unix.Timespec
 			unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 			s, ok := sampleOf(t, o, e, time.Second)
@@ -121,7 +124,7 @@ func TestSampleOfASpinner(t *testing.T) {
 			}
 		}
 		if found == 0 || spinning*2 < found {
-			t.Errorf("of 200 samples %d on its CPU, %d of them in its loop", found, spinning)
+			t.Errorf("of %d samples %d on its CPU, %d of them in its loop", rounds, found, spinning)
 		}
 		if s, ok := o.Samples.Take(cpu); ok {
 			t.Errorf("a sample that nobody asked for: %+v", s)

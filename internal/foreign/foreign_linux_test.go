@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -383,7 +384,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 	round(1)
 	fds, threads := count("/proc/self/fd"), count("/proc/self/task")
-	for range 200 {
+	for range testneed.Length(40, 200) {
 		round(5)
 	}
 	err := testtask.WaitFor(5*time.Second, func() (bool, error) {

@@ -41,6 +41,19 @@ func Packages() []string {
 // All says that nothing may be missing: STACKSHOT_REQUIRE_BPF is 1.
 func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 
+// LongVar is 1 where tests take their long forms: .ci/run sets it, and package testvm does
+// for its guests. Without it, go test ./... is over in four minutes.
+const LongVar = "STACKSHOT_LONG"
+
+// Length is how much a test does, be it rounds, sizes or time: short shows that the thing
+// works and fails where it is broken, long finds what is rare.
+func Length[T any](short, long T) T {
+	if os.Getenv(LongVar) == "1" {
+		return long
+	}
+	return short
+}
+
 // GuestVar is 1 in a guest of package testvm, which has no programs but the tests'
 // own: nobody demands them there.
 const GuestVar = "STACKSHOT_GUEST"

@@ -15,6 +15,16 @@ import (
 	"testing"
 )
 
+// Only 1 makes tests long: not an empty word, and not any other.
+func TestLength(t *testing.T) {
+	for value, want := range map[string]int{"": 2, "0": 2, "1": 50, "yes": 2} {
+		t.Setenv(LongVar, value)
+		if n := Length(2, 50); n != want {
+			t.Errorf("%s=%q: %d, want %d", LongVar, value, n, want)
+		}
+	}
+}
+
 // A skipped test names the program and its package; with nothing to be missing it
 // fails instead.
 func TestMissingProgramIsNamed(t *testing.T) {

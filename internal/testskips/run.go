@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,14 +18,25 @@ type event struct {
 // name is a test, or with an empty test the package.
 type name struct{ pkg, test string }
 
+// top is the test that this one is a subtest of, or the test itself.
+func (n name) top() name {
+	n.test, _, _ = strings.Cut(n.test, "/")
+	return n
+}
+
 // run is what a run of go test came to.
 type run struct {
-	out     io.Writer
-	said    map[name][]string // what has not been printed or thrown away
-	passed  map[name]bool
-	skipped []skip
-	failed  int
-	ended   int // packages
+	out      io.Writer
+	running  map[name]bool     // tests, not subtests
+	output   map[name][]string // of packages, and of tests with their subtests: until they end well
+	reasons  map[name]string   // what each test, or subtest, logged last
+	races    map[string]bool   // packages with a data race
+	passed   map[name]int      // tests and subtests: how often
+	skipped  []skip            // each test and subtest once
+	failed   []name            // tests, not subtests
+	unsteady []name            // of those: secondLook
+	broken   []string          // packages that failed otherwise than by failed tests alone
+	ended    int               // packages
 }
 
 type skip struct {
@@ -33,7 +45,7 @@ type skip struct {
 }
 
 func newRun(out io.Writer) *run {
-	return &run{out: out, said: map[name][]string{}, passed: map[name]bool{}}
+	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}}
 }
 
 // read takes all events. What is none, the go command's own words, is printed.
@@ -58,62 +70,98 @@ func (r *run) read(in io.Reader) error {
 	}
 }
 
+var place = regexp.MustCompile(`^\s+[a-z0-9_]+\.go:\d+: `)
+
 func (r *run) take(e event) {
 	n := name{e.Package, e.Test}
 	switch e.Action {
+	case "run":
+		if n == n.top() {
+			r.running[n] = true
+			delete(r.output, n) // of a time before, in which it failed
+		}
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
 	case "output":
-		r.said[n] = append(r.said[n], e.Output)
+		r.output[n.top()] = append(r.output[n.top()], e.Output)
+		if at := place.FindString(e.Output); at != "" {
+			r.reasons[n] = strings.TrimSpace(e.Output[len(at):])
+		}
+		if strings.Contains(e.Output, "WARNING: DATA RACE") {
+			r.races[n.pkg] = true
+		}
 	case "pass", "skip", "fail":
-		r.end(n, e.Action)
+		if n.test == "" {
+			r.endPackage(n, e.Action)
+		} else {
+			r.endTest(n, e.Action)
+		}
 	}
 }
 
-// end prints what a test that failed has said, and the last line of a package.
-func (r *run) end(n name, how string) {
-	said := r.said[n]
-	delete(r.said, n)
-	switch {
-	case n.test == "":
-		r.ended++
-		if how == "fail" {
-			r.failed++
-			r.unended(n.pkg)
-			fmt.Fprint(r.out, strings.Join(said, ""))
-		} else if len(said) > 0 {
+func (r *run) endTest(n name, how string) {
+	delete(r.running, n) // a subtest is not in it
+	switch how {
+	case "pass":
+		r.passed[n]++
+	case "skip":
+		r.skip(skip{n, r.reasons[n]})
+	case "fail":
+		if n != n.top() {
+			return // its test fails, too
+		}
+		r.failed = append(r.failed, n)
+		fmt.Fprint(r.out, strings.Join(r.output[n], ""))
+		return
+	}
+	if n == n.top() {
+		delete(r.output, n)
+	}
+}
+
+// skip notes a skipped test, or subtest, once.
+func (r *run) skip(s skip) {
+	if !slices.ContainsFunc(r.skipped, func(have skip) bool { return have.name == s.name }) {
+		r.skipped = append(r.skipped, s)
+	}
+}
+
+// endPackage prints the last line of a package that passed, and all that one has said
+// that failed.
+func (r *run) endPackage(n name, how string) {
+	said := r.output[n]
+	delete(r.output, n)
+	r.ended++
+	if how != "fail" {
+		if len(said) > 0 {
 			fmt.Fprint(r.out, said[len(said)-1])
 		}
-	case how == "fail":
-		r.failed++
-		fmt.Fprint(r.out, strings.Join(said, ""))
-	case how == "skip":
-		r.skipped = append(r.skipped, skip{n, reason(said)})
-	default:
-		r.passed[n] = true
+		return
 	}
+	if r.cutOff(n.pkg) || !ownVerdict(said) || r.races[n.pkg] {
+		r.broken = append(r.broken, n.pkg)
+	}
+	fmt.Fprint(r.out, strings.Join(said, ""))
 }
 
-// unended prints what tests have said that a package's end, a panic or its time limit,
-// has cut off.
-func (r *run) unended(pkg string) {
-	for n, said := range r.said {
+// ownVerdict says whether a package that failed came to the end of all its tests, and
+// some failed: package testing says FAIL then, and with the go command's line that is
+// all. A panic, a time limit, os.Exit in a test and a build that failed have no such
+// word; a signal and what TestMain found afterwards stand after it.
+func ownVerdict(said []string) bool {
+	last := len(said) - 1
+	return last >= 1 && said[last-1] == "FAIL\n" && strings.HasPrefix(said[last], "FAIL\t")
+}
+
+// cutOff says whether tests of a package ran when it ended, and prints what they said.
+func (r *run) cutOff(pkg string) (any bool) {
+	for n := range r.running {
 		if n.pkg == pkg {
-			fmt.Fprint(r.out, strings.Join(said, ""))
-			delete(r.said, n)
+			fmt.Fprint(r.out, strings.Join(r.output[n], ""))
+			delete(r.output, n)
+			delete(r.running, n)
+			any = true
 		}
 	}
-}
-
-var place = regexp.MustCompile(`^\s+[a-z0-9_]+\.go:\d+: `)
-
-// reason is what a test logged last before it was skipped.
-func reason(said []string) string {
-	why := ""
-	for _, line := range said {
-		if at := place.FindString(line); at != "" {
-			why = strings.TrimSpace(line[len(at):])
-		}
-	}
-	return why
+	return any
 }

@@ -26,6 +26,12 @@ type Actor struct {
 	then func(p *Process) error // after it is ready
 }
 
+// Few are actors of each way to make a stack that are built and started fast: what a test
+// of the whole lab has in short.
+func Few() []string {
+	return testneed.Length([]string{"c", "c-fp", "c-stripped", "c-signals", "c-vdso", "c++", "musl-static", "python"}, nil)
+}
+
 // Start builds and starts every actor, or those named. They end with the test.
 // Those with spinning threads are stopped until [Process.Continue], because
 // there are more spinners than CPUs.
