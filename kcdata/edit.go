@@ -110,6 +110,20 @@ func (e *Editor) WriteTo(out io.Writer) (int64, error) {
 	return o.n, o.err
 }
 
+// Edited is what WriteTo writes of a whole buffer, in memory of its own, when Check
+// has found it sound. Errors: those of WriteTo and Check.
+func (e *Editor) Edited() ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(e.Len())
+	if _, err := e.WriteTo(&out); err != nil {
+		return nil, err
+	}
+	if _, err := Check(out.Bytes()); err != nil {
+		return nil, fmt.Errorf("edited: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
 // settle puts the edits in order. Of those at one offset insertions are first.
 func (e *Editor) settle() error {
 	if !e.whole {
