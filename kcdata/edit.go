@@ -74,14 +74,12 @@ func (e *Editor) fail(err error, off int) {
 	}
 }
 
-// Own makes copies of what was put in so far, and gives their size in bytes: for
-// edits that are to outlive their callers' memory.
-func (e *Editor) Own() (size int) {
+// Own copies what was put in so far: for edits that are to outlive their callers'
+// memory.
+func (e *Editor) Own() {
 	for i := range e.edits {
 		e.edits[i].put = bytes.Clone(e.edits[i].put)
-		size += len(e.edits[i].put)
 	}
-	return size
 }
 
 // Len is how many bytes WriteTo writes.
@@ -140,27 +138,32 @@ func (e *Editor) settle() error {
 	return e.explain()
 }
 
-// explain says what item the failed edit was of, and where that lies.
+// explain says what the failed edit was of: the item, and the containers around it;
+// of a position of another editor, or none, what this one has.
 func (e *Editor) explain() error {
-	if e.failed.err == nil || e.failed.err == ErrWrongPosition {
-		return e.failed.err
+	f := e.failed
+	if f.err == nil {
+		return nil
 	}
-	var in string
-	var open []string
+	var in []string
 	for it := range e.Items() { // whole: no error
-		if it.Offset >= e.failed.off {
-			in = fmt.Sprintf("%v, bytes %d to %d of %d", it.Type, it.Offset, it.Offset+headerSize+len(it.raw), e.size)
+		if it.Offset >= f.off && f.err != ErrWrongPosition {
+			in = append(in, fmt.Sprintf("%v, bytes %d to %d of %d", it.Type, it.Offset, it.Offset+headerSize+len(it.raw), e.size))
 			break
 		}
-		switch it.Type {
-		case TypeContainerBegin:
-			open = append(open, fmt.Sprintf(", in %v %d", it.ContainerType(), it.ContainerID()))
-		case TypeContainerEnd:
-			open = open[:len(open)-1]
+		switch {
+		case it.Type == TypeContainerEnd && f.err != ErrWrongPosition:
+			in = in[:len(in)-1]
+		case it.Type == TypeContainerBegin:
+			in = append(in, fmt.Sprintf("%v %d", it.ContainerType(), it.ContainerID()))
+		}
+		if f.err == ErrWrongPosition {
+			in = append(in, fmt.Sprintf("byte %d of another, or none", f.off))
+			break
 		}
 	}
-	slices.Reverse(open)
-	return fmt.Errorf("%w: %s%s", e.failed.err, in, strings.Join(open, ""))
+	slices.Reverse(in)
+	return fmt.Errorf("%w: %s", f.err, strings.Join(in, ", in "))
 }
 
 // output writes runs from their beginning, in part. After an error it does nothing.

@@ -155,19 +155,20 @@ func (p Position) Bytes() []byte {
 	runs := p.editor.runs
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].at > p.off }) - 1
 	b := runs[i].b[p.off-runs[i].at:]
-	n := headerSize + int(header(b).size)
+	n := min(headerSize+int(header(b).size), len(b)) // less if somebody wrote there since
 	return b[:n:n]
 }
 
-// item is the item there, but for its depth.
-func (p Position) item() Item {
-	if p.editor == nil {
+// Item is the item there, but for its depth; for the zero Position none.
+func (p Position) Item() Item {
+	b := p.Bytes()
+	if len(b) < headerSize {
 		return Item{}
 	}
-	w := walk{data: p.Bytes()}
-	it, _ := w.next() // it was read before
+	h := header(b)
+	it := Item{Type: h.typ, wire: h.typ, Flags: h.flags, Offset: p.off, raw: b[headerSize:], editor: p.editor}
+	if it.accept() != nil { // it was sound when it was read
+		return Item{}
+	}
 	return it
 }
-
-// Data is the payload without its padding; nil for the zero Position.
-func (p Position) Data() []byte { return p.item().Data }

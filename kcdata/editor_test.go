@@ -205,10 +205,10 @@ func TestEditorRefuses(t *testing.T) {
 		"removed and replaced":      {func(e *Editor, its []Item) { e.Remove(its[2].Position()); e.Replace(its[2].Position(), plain) }, ErrOverlap, "LINUX_THREAD, bytes 64 to 288 of 320, in THREAD 9, in TASK 7"},
 		"a container's begin":       {func(e *Editor, its []Item) { e.Remove(its[1].Position()) }, ErrContainerMark, "CONTAINER_BEGIN, bytes 32 to 64 of 320, in TASK 7"},
 		"a container's end":         {func(e *Editor, its []Item) { e.Replace(its[4].Position(), nil) }, ErrContainerMark, "CONTAINER_END"},
-		"a position of another":     {func(e *Editor, _ []Item) { e.InsertBefore(others[2].Position(), nil) }, ErrWrongPosition, ""},
-		"behind one of another":     {func(e *Editor, _ []Item) { e.InsertAfter(others[2].Position(), nil) }, ErrWrongPosition, ""},
-		"no position":               {func(e *Editor, _ []Item) { e.Remove(Position{}) }, ErrWrongPosition, ""},
-		"an item of a plain reader": {func(e *Editor, _ []Item) { e.Remove(Item{Offset: 32}.Position()) }, ErrWrongPosition, ""},
+		"a position of another":     {func(e *Editor, _ []Item) { e.InsertBefore(others[2].Position(), nil) }, ErrWrongPosition, ", in TASK 7"},
+		"behind one of another":     {func(e *Editor, _ []Item) { e.InsertAfter(others[2].Position(), nil) }, ErrWrongPosition, ", in TASK 7"},
+		"no position":               {func(e *Editor, _ []Item) { e.Remove(Position{}) }, ErrWrongPosition, ", in TASK 7"},
+		"an item of a plain reader": {func(e *Editor, _ []Item) { e.Remove(Item{Offset: 32}.Position()) }, ErrWrongPosition, ", in TASK 7"},
 	} {
 		e := NewEditor(plain)
 		items, err := read(e)

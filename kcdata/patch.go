@@ -21,7 +21,7 @@ func Patch[T any](p Position, change func(*T)) error {
 	if err != nil {
 		return err
 	}
-	it := p.item()
+	it := p.Item()
 	t, size, count := it.Elem()
 	if it.Type != TypeArray {
 		t, size, count = it.Type, len(it.Data), 1
@@ -56,6 +56,18 @@ func patch[T any](l *plan, b []byte, change func(*T)) error {
 	}
 	copy(b, full[:held])
 	return nil
+}
+
+// Record is the struct (or integer) that an item holds, as Unmarshal gives it;
+// nothing is allocated for one of T's size or longer.
+func Record[T any](it Item) (v T, err error) {
+	if l, err := planOf(reflect.TypeFor[T]()); err == nil && l.flat && len(it.Data) >= l.size {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), l.size), it.Data)
+		return v, nil
+	}
+	slow := new(T)
+	err = Unmarshal(it.Data, slow)
+	return *slow, err
 }
 
 // held is how many bytes of a payload of size bytes are whole fields of p.

@@ -94,22 +94,29 @@ func (w *walk) end() (Item, error) {
 
 // accept checks it.raw by the item's class and sets it.Data.
 func (w *walk) accept(it *Item) error {
-	switch {
-	case it.Type.isArray():
-		return acceptArray(it)
-	case it.Type == TypeContainerBegin:
+	switch it.Type {
+	case TypeContainerBegin:
 		return w.enter(it)
-	case it.Type == TypeContainerEnd:
+	case TypeContainerEnd:
 		return w.leave(it)
+	}
+	err := it.accept()
+	if err == nil && it.Type == TypeDefinition {
+		return w.learn(it)
+	}
+	return err
+}
+
+// accept is for what is no container's mark.
+func (it *Item) accept() error {
+	if it.Type.isArray() {
+		return acceptArray(it)
 	}
 	n, ok := payloadSize(it.Type, len(it.raw), it.Flags)
 	if !ok {
 		return badf(it.Offset, ErrBadSize, "item %v of %d bytes with flags %#x", it.Type, len(it.raw), it.Flags)
 	}
 	it.Data = it.raw[:n:n]
-	if it.Type == TypeDefinition {
-		return w.learn(it)
-	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -151,18 +150,17 @@ func (e *trap) parts(c *captured, t *try, team []*worker) {
 
 // withEnd closes the task's container, whose last part is gone.
 func withEnd(stream iter.Seq[[]byte], id uint64) iter.Seq[[]byte] {
-	w := kcdata.NewWriter(make([]byte, 4*itemHeader))
-	if err := errors.Join(w.BeginContainer(kcdata.TypeTask, id), w.EndContainer(id)); err != nil {
-		panic(err) // a buffer of four headers holds a begin, of two, and an end
+	w := kcdata.NewWriter(make([]byte, 64))
+	if err := w.EndContainer(id); err != nil {
+		panic(err) // 64 bytes hold a header
 	}
-	end := w.Written()[w.Len()-itemHeader:]
 	return func(yield func([]byte) bool) {
 		for piece := range stream {
 			if !yield(piece) {
 				return
 			}
 		}
-		yield(end)
+		yield(w.Written())
 	}
 }
 
