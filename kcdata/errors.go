@@ -28,6 +28,14 @@ var (
 	ErrNotDefinable = errors.New("kcdata: type has no fixed fields to define")
 )
 
+// Why an edit was not made.
+var (
+	ErrNotRead       = errors.New("kcdata: not read to its end")
+	ErrWrongPosition = errors.New("kcdata: not a position of this editor")
+	ErrOverlap       = errors.New("kcdata: an item is replaced or removed twice")
+	ErrContainerMark = errors.New("kcdata: a container's begin or end is not replaced or removed")
+)
+
 // FormatError says where bytes stop being kcdata, and why.
 type FormatError struct {
 	Offset int    // of the item's header in the plain buffer

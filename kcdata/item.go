@@ -19,15 +19,19 @@ const (
 // NewReader: it is not copied and must not be changed.
 type Item struct {
 	Type   Type   // 0x20-0x2f read as TypeArray
+	wire   Type   // type as on the wire
 	Flags  uint64 // as on the wire; what they mean depends on the type
 	Data   []byte // the payload without its padding
 	Offset int    // of the header
 	Depth  int    // containers around it; begin and end have that of their siblings
 
-	wire     Type   // type as on the wire
-	raw      []byte // the payload with its padding
-	elemSize int    // arrays
+	raw      []byte  // the payload with its padding
+	elemSize int     // arrays
+	editor   *Editor // that yielded it; nil: a Reader did
 }
+
+// Position is where the item lies, if an Editor yielded it.
+func (it Item) Position() Position { return Position{it.editor, it.Offset} }
 
 // ContainerType is the type named by a CONTAINER_BEGIN, TypeInvalid for others.
 func (it Item) ContainerType() Type {

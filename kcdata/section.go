@@ -7,7 +7,7 @@ func Check(plain []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := walk{r: r, off: r.first}
+	w := r.walk()
 	for {
 		it, err := w.next()
 		if err != nil {

@@ -2,7 +2,9 @@ package kcdata
 
 import (
 	"encoding/binary"
+	"reflect"
 	"slices"
+	"unsafe"
 )
 
 // array appends an array's elements to dst.
@@ -87,6 +89,10 @@ func Elements[T any](it Item) []T {
 		return nil
 	}
 	out := make([]T, count)
+	if l, err := planOf(reflect.TypeFor[T]()); err == nil && l.flat && l.size == size {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(it.Data)), it.Data)
+		return out
+	}
 	for i := range out {
 		if Unmarshal(it.Data[i*size:(i+1)*size], &out[i]) != nil {
 			return out[:i]

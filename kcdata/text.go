@@ -64,7 +64,7 @@ func (t *textWriter) buffer(plain []byte, base, nested int) error {
 	t.head(base, header(plain), "")
 	t.indent++
 	t.hex("begin", plain[headerSize:r.first], 0)
-	w := walk{r: r, off: r.first}
+	w := r.walk()
 	for {
 		it, err := w.next()
 		if err != nil {

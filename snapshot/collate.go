@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,18 +76,17 @@ func (s *Session) collate(r Request, sc scope, c *captured) (*Result, error) {
 func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (n counts, short []kcdata.Warning, err error) {
 	f := s.newFinisher(out, c)
 	list := c.inOrder()
-	var buf []byte // one for all tasks that need not wait
 	for i := 0; i < len(list); {
 		first := i
 		for i < len(list) && list[i].item.Index == list[first].item.Index {
 			i++
 		}
-		buf = joinParts(buf, list[first:i])
 		var spent cost
+		var pieces [][]byte
 		for _, p := range list[first:i] {
-			spent = spent.plus(p.cost)
+			spent, pieces = spent.plus(p.cost), append(pieces, p.pieces...)
 		}
-		t, err := s.openTask(buf, c.second.of(list[first]))
+		t, err := openTask(c.second.of(list[first]), pieces...)
 		if err != nil {
 			for _, p := range list[first:i] {
 				c.failed = append(c.failed, failure{item: p.item, reason: kcdata.LeftOutError, errno: badMessage})
@@ -106,38 +104,15 @@ func (s *Session) writeTasks(out io.Writer, c *captured, samples *placer) (n cou
 		if err := samples.names.addresses(t); err != nil {
 			return n, nil, err
 		}
-		t.addFaults()
 		if err := samples.place(t); err != nil {
 			return n, nil, err
 		}
-		kept, err := f.task(t, spent)
-		if err != nil {
+		if err := f.task(t, spent); err != nil {
 			return n, nil, err
-		}
-		if kept {
-			buf = nil
 		}
 	}
 	err = f.end()
 	return n, f.warnings(), err
-}
-
-// joinParts puts the parts of one task together behind a begin marker, in buf's
-// memory, with room for an end marker after them.
-func joinParts(buf []byte, parts []recorded) []byte {
-	size := len(beginMarker) + len(endMarker)
-	for _, p := range parts {
-		for _, piece := range p.pieces {
-			size += len(piece)
-		}
-	}
-	buf = append(slices.Grow(buf[:0], size), beginMarker...)
-	for _, p := range parts {
-		for _, piece := range p.pieces {
-			buf = append(buf, piece...)
-		}
-	}
-	return buf
 }
 
 // priorNs is the stopped time of the tries before the last.
@@ -169,15 +144,4 @@ func (c *counter) Write(b []byte) (int, error) {
 		return n, fmt.Errorf("write the snapshot at byte %d: %w", c.n-int64(len(b)), err)
 	}
 	return n, nil
-}
-
-// The markers that make a piece of a snapshot a buffer of its own.
-var beginMarker, endMarker = markers()
-
-func markers() (begin, end []byte) {
-	w := kcdata.NewWriter(make([]byte, 2*itemHeader))
-	if err := errors.Join(w.Begin(kcdata.MagicStackshot), w.End()); err != nil {
-		panic(err) // a buffer of two headers holds two headers
-	}
-	return w.Written()[:itemHeader], w.Written()[itemHeader:]
 }

@@ -96,14 +96,8 @@ func wantSameSection(tb testing.TB, what string, a, b []byte) {
 
 // itemAt says which field lies at an offset of a task section.
 func itemAt(part []byte, off int) string {
-	file := append(slices.Concat(beginMarker, part), endMarker...)
-	r, err := kcdata.NewReader(file)
-	if err != nil {
-		return err.Error()
-	}
-	off += len(beginMarker)
 	var path []string
-	for it, err := range r.Items() {
+	for it, err := range kcdata.NewEditor(part).Items() {
 		if err != nil {
 			return err.Error()
 		}
@@ -111,7 +105,8 @@ func itemAt(part []byte, off int) string {
 		if it.Type == kcdata.TypeContainerBegin {
 			path = append(path, fmt.Sprintf("%#x(%d)", uint32(it.ContainerType()), it.ContainerID()))
 		}
-		if start := it.Offset + itemHeader; off < start+len(it.Data) || off < start {
+		const header = 16
+		if start := it.Offset + header; off < start+len(it.Data) || off < start {
 			return fmt.Sprintf("%v item %#x %s", path, uint32(it.Type), fieldAt(it, off-start))
 		}
 	}

@@ -31,7 +31,7 @@ func (l *loaded) records(t *taskBytes, table *strtab.Table) []kcdata.LinuxMappin
 // room is how many bytes write needs at most.
 func (l *loaded) room(records []kcdata.LinuxMapping, table *strtab.Table) int {
 	const item = 16 + 16 // header, padding
-	n := 4*item + len(records)*sizeOfMapping + len(table.Bytes()) + len(l.perfMap)
+	n := 4*item + len(records)*kcdata.SizeOf(kcdata.LinuxMapping{}) + len(table.Bytes()) + len(l.perfMap)
 	for _, s := range slices.Concat(l.maps, l.notes) {
 		n += item + len(s)
 	}

@@ -285,7 +285,6 @@ func windowTask(t *testing.T) *taskBytes {
 		return err
 	}
 	err := errors.Join(
-		w.Begin(kcdata.MagicStackshot),
 		w.BeginContainer(kcdata.TypeTask, 7),
 		w.Struct(kcdata.TypeLinuxTask, &kcdata.LinuxTask{Tgid: 1<<30 + 7}),
 		one(kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Inode: 5, DevMajor: 8}, "…/lib/libc.so.6"),
@@ -296,7 +295,7 @@ func windowTask(t *testing.T) *taskBytes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := (&Session{}).openTask(append(slices.Clone(w.Written()), make([]byte, 0, itemHeader)...), nil)
+	task, err := openTask(nil, w.Written())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,14 +328,14 @@ func TestWindowMappings(t *testing.T) {
 		if w.err != nil {
 			t.Fatal(w.err)
 		}
-		task.insert(task.end, w.ItemWriter.(*kcdata.Writer).Written())
-		var file bytes.Buffer
-		file.Write(beginMarker)
-		if err := task.write(&file); err != nil {
+		task.items.InsertBefore(task.end, w.ItemWriter.(*kcdata.Writer).Written())
+		begin, end := kcdata.NewWriter(make([]byte, 64)), kcdata.NewWriter(make([]byte, 64))
+		file := new(bytes.Buffer)
+		_, err := task.items.WriteTo(file)
+		if err := errors.Join(err, begin.Begin(kcdata.MagicStackshot), end.End()); err != nil {
 			t.Fatal(err)
 		}
-		file.Write(endMarker)
-		snap, err := kcdata.ParseSnapshot(file.Bytes()) // of a file that has nothing else
+		snap, err := kcdata.ParseSnapshot(slices.Concat(begin.Written(), file.Bytes(), end.Written())) // of a file that has nothing else
 		if err != nil || len(snap.Problems) > 0 {
 			t.Fatal(err, snap)
 		}

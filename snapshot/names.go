@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -40,21 +39,24 @@ func (s *Session) newNames() *names {
 	}
 }
 
-// addresses takes note of every address of a task's stacks, and redacts them
-// in place. What the file does not show of a stack is cut before.
+// addresses takes note of every address of a task's stacks, and has the file show
+// them as it shows addresses. What the file does not show of a stack is cut before.
 func (n *names) addresses(t *taskBytes) error {
 	for i := range t.threads {
 		th := &t.threads[i]
-		cut := 0
-		if th.taken && th.linux != 0 {
-			cut = n.preemptionPath(t.addresses(th.kernel))
+		if th.kernel.IsZero() {
+			continue
 		}
-		for i := cut; i < th.kernel.count; i++ {
-			b := t.frame(th.kernel, i)
-			shown := n.note(binary.LittleEndian.Uint64(b))
-			if n.redact {
-				binary.LittleEndian.PutUint64(b, shown)
+		cut, at := 0, 0
+		if th.taken && !th.linux.IsZero() {
+			cut = n.preemptionPath(kcdata.Elements[uint64](th.kernel.Item()))
+		}
+		if err := kcdata.Patch(th.kernel, func(frame *uint64) {
+			if at++; at > cut {
+				*frame = n.note(*frame)
 			}
+		}); err != nil {
+			return err
 		}
 		if cut > 0 {
 			if err := t.cutStack(th, cut); err != nil {

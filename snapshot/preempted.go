@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"stackshot/internal/show"
@@ -59,33 +58,20 @@ func (n *names) preemptionPath(stack []uint64) (path int) {
 }
 
 // cutStack takes the first frames off a thread's stack. What is left of the item
-// comes from the body, so after redaction.
+// comes from where it lies, so after redaction.
 func (t *taskBytes) cutStack(th *threadAt, frames int) error {
-	left := th.kernel.count - frames
+	left := kcdata.Elements[uint64](th.kernel.Item())[frames:]
 	var put []byte
-	if left > 0 {
+	if len(left) > 0 {
 		w, bytes := newSection()
-		w.note(w.Uint64s(kcdata.TypeKernStackLR64, t.addresses(th.kernel)[frames:]))
+		w.note(w.Uint64s(kcdata.TypeKernStackLR64, left))
 		if w.err != nil {
 			return w.err
 		}
 		put = bytes()
 	}
-	off, size := th.kernel.item()
-	t.replace(off, size, put)
-	var lx kcdata.LinuxThread
-	if err := kcdata.Unmarshal(t.body[th.linux:], &lx); err != nil {
-		return err
-	}
-	lx.KstackDepth, lx.KstackSkipped = uint32(left), uint32(frames)
-	kcdata.Marshal(t.body[th.linux:th.linux], &lx)
-	return nil
-}
-
-func (t *taskBytes) addresses(s stackAt) []uint64 {
-	out := make([]uint64, s.count)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint64(t.frame(s, i))
-	}
-	return out
+	t.items.Replace(th.kernel, put)
+	return kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
+		lx.KstackDepth, lx.KstackSkipped = uint32(len(left)), uint32(frames)
+	})
 }

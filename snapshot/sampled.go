@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -179,7 +180,7 @@ func (p *placer) place(t *taskBytes) error {
 func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	w, bytes := newSection()
 	frames, users := s.Kernel, 0
-	if th.kernel.count > 0 {
+	if len(th.kernel.Item().Data) > 0 {
 		frames = nil
 	}
 	if len(frames) > 0 {
@@ -200,8 +201,8 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	if w.err != nil {
 		return w.err
 	}
-	t.insert(th.end, bytes())
-	return s.mark(t, th, len(frames), users)
+	t.items.InsertBefore(th.end, bytes())
+	return s.mark(th, len(frames), users)
 }
 
 // threadOnCore is Apple's flag of a thread that ran.
@@ -209,43 +210,37 @@ const threadOnCore = 0x800
 
 // mark makes the thread's records say what the sample says; frames of its
 // kernel stack were put in, and users of its user stack.
-func (s *sampled) mark(t *taskBytes, th *threadAt, frames, users int) error {
-	var lx kcdata.LinuxThread
-	var snap kcdata.ThreadSnapshot
-	if th.linux == 0 || th.snap == 0 {
+func (s *sampled) mark(th *threadAt, frames, users int) error {
+	if th.linux.IsZero() || th.snap.IsZero() {
 		return nil
 	}
-	if err := kcdata.Unmarshal(t.body[th.linux:], &lx); err != nil {
-		return err
-	}
-	if err := kcdata.Unmarshal(t.body[th.snap:], &snap); err != nil {
-		return err
-	}
-	if s.ran {
-		lx.OnCPU, lx.CPU = 1, uint32(s.CPU)
-		lx.Present = lx.Present&^kcdata.ThreadUserMode | kcdata.ThreadHasOnCPU
-		if s.User {
-			lx.Present |= kcdata.ThreadUserMode
+	err := kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
+		if s.ran {
+			lx.OnCPU, lx.CPU = 1, uint32(s.CPU)
+			lx.Present = lx.Present&^kcdata.ThreadUserMode | kcdata.ThreadHasOnCPU
+			if s.User {
+				lx.Present |= kcdata.ThreadUserMode
+			}
 		}
-		snap.SSFlags |= threadOnCore
-	}
-	if frames > 0 {
-		lx.KstackDepth, lx.KstackErr = uint32(frames), 0
-		lx.Present |= kcdata.ThreadHasStack
+		if frames > 0 {
+			lx.KstackDepth, lx.KstackErr = uint32(frames), 0
+			lx.Present |= kcdata.ThreadHasStack
+		}
+		if frames == bpf.SampleFrames {
+			lx.Present |= kcdata.ThreadTruncated
+		}
+	})
+	var set uint64
+	if s.ran {
+		set |= threadOnCore
 	}
 	if frames == bpf.SampleFrames {
-		lx.Present |= kcdata.ThreadTruncated
-		snap.SSFlags |= stacks.TruncatedKernel
+		set |= stacks.TruncatedKernel
 	}
-	kcdata.Marshal(t.body[th.linux:th.linux], &lx)
-	kcdata.Marshal(t.body[th.snap:th.snap], &snap)
-	stacks.SetFlags(t.body[th.snap:], func(flags uint64) uint64 {
-		if users == bpf.SampleFrames {
-			flags |= stacks.TruncatedUser
-		}
-		return flags
-	})
-	return nil
+	if users == bpf.SampleFrames {
+		set |= stacks.TruncatedUser
+	}
+	return errors.Join(err, kcdata.Patch(th.snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
 }
 
 // lost names the samples whose threads are not in the file. The idle thread of

@@ -1,20 +1,19 @@
 package snapshot
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
-	"slices"
 
 	"stackshot/internal/stacks"
 	"stackshot/kcdata"
 )
 
-// taskBytes is one task's container, found whole, and what changes on its way
-// out: fields are written over in body, items come and go by edits.
+// taskBytes is one task's container, read whole, and what changes on its way out.
+// Its bytes lie where they were recorded, and its fields are changed there: they are
+// good for one collation.
 type taskBytes struct {
-	body    []byte // with a begin marker before it
-	end     int    // offset of the container's end item
+	items   *kcdata.Editor
+	end     kcdata.Position // of the container
 	threads []threadAt
 	linux   kcdata.LinuxTask
 	exe     kcdata.LinuxTaskExe // zero: not recorded
@@ -22,100 +21,69 @@ type taskBytes struct {
 	maps    []kcdata.Mapping // executable mappings, ascending; by enrich
 	load    loaded           // what else enrich found out of them
 	text    []byte           // items; by enrich
-	snap    int              // offset of the TASK_SNAPSHOT's payload; 0: none
+	snap    kcdata.Position  // TASK_SNAPSHOT; zero: none
 	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *recheck
-	edits   []edit
 	late    bool // files of it were late: it waits for them
 }
 
-// threadAt is where one thread's container lies in body: offsets of payloads,
-// 0: not there or short.
+// threadAt is what one thread's container has. Positions are zero where the item is
+// not there, or short.
 type threadAt struct {
 	id      uint64
-	snap    int // THREAD_SNAPSHOT
-	linux   int // LINUX_THREAD
-	kernel  stackAt
-	stack   bool     // has a user stack
-	sampled []uint64 // its addresses, where a sample has them
+	snap    kcdata.Position // THREAD_SNAPSHOT
+	linux   kcdata.Position // LINUX_THREAD
+	kernel  kcdata.Position // its kernel stack
+	end     kcdata.Position // of the container
+	stack   bool            // has a user stack
+	sampled []uint64        // its addresses, where a sample has them
 	user    stacks.Found
 	taken   bool   // the stop took it off its CPU
 	onCPU   int    // where it runs or ran; -1: nowhere
 	ip      uint64 // where it was in user mode; 0: not recorded
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
-	end     int    // offset of the container's end item
 }
 
-// stackAt is where a stack's addresses lie in body: the payload of its array.
-type stackAt struct{ off, count int }
-
-// item is the whole item in body: its payload is padded to 16 bytes.
-func (s stackAt) item() (off, size int) {
-	return s.off - itemHeader, itemHeader + roundUp(8*s.count, 16)
-}
-
-// edit replaces cut bytes of the body at off by others. Whole items only: what
-// goes out is made of the body's and put's items.
-type edit struct {
-	off, cut int
-	put      []byte
-}
-
-// replace and insert take note of an edit; put stays the caller's until write.
-// Of several insertions at one place the first comes first.
-func (t *taskBytes) replace(off, cut int, put []byte) {
-	t.edits = append(t.edits, edit{off, cut, put})
-}
-
-func (t *taskBytes) insert(off int, put []byte) { t.replace(off, 0, put) }
-
-const itemHeader = 16
-
-// openTask checks that buf holds exactly one task container, whole, and finds
+// openTask checks that pieces hold exactly one task container, whole, and finds
 // what collation needs of it.
-func (s *Session) openTask(buf []byte, x *recheck) (*taskBytes, error) {
-	t := &taskBytes{body: buf, second: x}
-	whole := append(buf, endMarker...)
-	r, err := kcdata.NewReader(whole)
-	if err != nil {
-		return nil, err
-	}
-	for it, err := range r.Items() {
+func openTask(x *recheck, pieces ...[]byte) (*taskBytes, error) {
+	t := &taskBytes{items: kcdata.NewEditor(pieces...), second: x}
+	for it, err := range t.items.Items() {
+		if err == nil {
+			err = t.visit(it)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := t.visit(it); err != nil {
-			return nil, err
-		}
 	}
-	if t.end == 0 || t.end+itemHeader != len(buf) {
-		return nil, fmt.Errorf("task container of %d bytes ends at %d", len(buf), t.end)
+	if t.end.IsZero() {
+		return nil, errors.New("no task container")
 	}
-	return t, nil
+	return t, t.addFaults()
 }
 
-func (t *taskBytes) visit(it kcdata.Item) error {
+func (t *taskBytes) visit(it kcdata.Item) (err error) {
 	switch {
-	case it.Type == kcdata.TypeContainerBegin && it.Depth == 0:
-		if it.Offset != itemHeader {
-			return fmt.Errorf("a second container at offset %d", it.Offset)
+	case it.Depth == 0 && it.Type == kcdata.TypeContainerEnd:
+		t.end = it.Position()
+	case it.Depth == 0:
+		if it.Offset > 0 {
+			return fmt.Errorf("an item at offset %d is outside the task's container", it.Offset)
 		}
 	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
 		t.threads = append(t.threads, threadAt{id: it.ContainerID(), onCPU: -1})
-	case it.Type == kcdata.TypeContainerEnd && it.Depth == 0:
-		t.end = it.Offset
 	case it.Type == kcdata.TypeTaskSnapshot:
-		t.snap = it.Offset + itemHeader
+		t.snap = it.Position()
 	case it.Type == kcdata.TypeLinuxTask:
-		return kcdata.Unmarshal(it.Data, &t.linux)
+		t.linux, err = kcdata.Record[kcdata.LinuxTask](it)
 	case it.Type == kcdata.TypeLinuxTaskExe:
-		return kcdata.Unmarshal(it.Data, &t.exe)
+		t.exe, err = kcdata.Record[kcdata.LinuxTaskExe](it)
 	case t.window.visit(it):
-	case len(t.threads) > 0 && t.threads[len(t.threads)-1].end == 0:
+	case len(t.threads) > 0 && t.threads[len(t.threads)-1].end.IsZero():
 		return t.visitThread(&t.threads[len(t.threads)-1], it)
 	}
-	return nil
+	return err
 }
 
 var (
@@ -128,88 +96,58 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 	if ours, err := th.user.Visit(it); ours {
 		return err
 	}
-	payload := it.Offset + itemHeader
 	switch {
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 1:
-		th.end = it.Offset
+		th.end = it.Position()
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
-		th.snap = payload
-		stacks.SetFlags(t.body[payload:], func(flags uint64) uint64 { return flags }) // Truncated
+		th.snap = it.Position()
+		return kcdata.Patch(th.snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
 	case it.Type == kcdata.TypeLinuxThread:
-		if len(it.Data) >= sizeOfLinuxThread {
-			th.linux = payload
-		}
-		var lx kcdata.LinuxThread
-		err := kcdata.Unmarshal(it.Data, &lx)
-		t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
-		if t.second != nil {
-			t.second.look(&lx)
-		}
-		if lx.OnCPU != 0 {
-			th.onCPU = int(lx.CPU)
-		}
-		th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
+		return t.visitLinux(th, it)
+	case it.Type == kcdata.TypeLinuxSyscall:
+		call, err := kcdata.Record[kcdata.LinuxSyscall](it)
+		th.ip = call.IP
 		return err
-	case it.Type == kcdata.TypeLinuxSyscall && len(it.Data) >= 16:
-		th.ip = binary.LittleEndian.Uint64(it.Data[8:])
 	case it.Type == kcdata.TypeArray:
-		switch elem, _, count := it.Elem(); elem {
+		switch elem, _, _ := it.Elem(); elem {
 		case kcdata.TypeKernStackLR64:
-			th.kernel = stackAt{payload, count}
+			th.kernel = it.Position()
 		case kcdata.TypeUserStackLR64:
 			th.stack = true
-		case kcdata.TypeLinuxThreadNS:
-			if n := len(it.Data); n >= 8 { // {inode, tid}, outermost first
-				th.inner = binary.LittleEndian.Uint32(it.Data[n-4:])
+		case kcdata.TypeLinuxThreadNS: // outermost first
+			if ns := kcdata.Elements[kcdata.LinuxThreadNS](it); len(ns) > 0 {
+				th.inner = ns[len(ns)-1].Tid
 			}
 		}
 	}
 	return nil
 }
 
+func (t *taskBytes) visitLinux(th *threadAt, it kcdata.Item) error {
+	if len(it.Data) >= sizeOfLinuxThread {
+		th.linux = it.Position()
+	}
+	lx, err := kcdata.Record[kcdata.LinuxThread](it)
+	t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
+	if t.second != nil {
+		t.second.look(&lx)
+	}
+	if lx.OnCPU != 0 {
+		th.onCPU = int(lx.CPU)
+	}
+	th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
+	return err
+}
+
 // addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
 // record in the window has those of its dead threads only, which signal_struct
 // sums up (__exit_signal of kernel/exit.c). /proc gives the sum of both.
-func (t *taskBytes) addFaults() {
-	if t.snap == 0 || t.linux.Present&kcdata.TaskHasFaults == 0 {
-		return
+func (t *taskBytes) addFaults() error {
+	if t.snap.IsZero() || t.linux.Present&kcdata.TaskHasFaults == 0 {
+		return nil
 	}
-	const faults, pageins = 60, 64 // offsets in task_snapshot_v2
-	for _, f := range []struct {
-		off int
-		add uint64
-	}{{faults, t.minor + t.major}, {pageins, t.major}} {
-		b := t.body[t.snap+f.off:]
-		binary.LittleEndian.PutUint32(b, binary.LittleEndian.Uint32(b)+uint32(f.add))
-	}
+	return kcdata.Patch(t.snap, func(s *kcdata.TaskSnapshot) {
+		s.Faults += uint32(t.minor + t.major)
+		s.Pageins += uint32(t.major)
+	})
 }
-
-// write streams the task, edits made.
-func (t *taskBytes) write(out io.Writer) error {
-	slices.SortStableFunc(t.edits, func(a, b edit) int { return a.off - b.off })
-	from := itemHeader
-	for _, e := range t.edits {
-		if e.off < from || e.cut < 0 || e.off+e.cut > len(t.body) {
-			return fmt.Errorf("task %d: an edit of bytes %d to %d, of %d, after one to %d", t.linux.Tgid, e.off, e.off+e.cut, len(t.body), from)
-		}
-		if err := writeAll(out, t.body[from:e.off], e.put); err != nil {
-			return err
-		}
-		from = e.off + e.cut
-	}
-	return writeAll(out, t.body[from:])
-}
-
-func writeAll(out io.Writer, pieces ...[]byte) error {
-	for _, b := range pieces {
-		if len(b) == 0 {
-			continue
-		}
-		if _, err := out.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *taskBytes) frame(s stackAt, i int) []byte { return t.body[s.off+8*i:][:8] }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,7 +57,11 @@ func TestTrapPartThatVanished(t *testing.T) {
 		}
 		threads := 0
 		if len(list) > 0 {
-			task, err := s.openTask(joinParts(nil, list), nil)
+			var pieces [][]byte
+			for _, r := range list {
+				pieces = slices.AppendSeq(pieces, r.stream)
+			}
+			task, err := openTask(nil, pieces...)
 			if err != nil {
 				t.Fatalf("without part %d: %v", c.lost, err)
 			}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -148,12 +147,11 @@ func sizeOfPieces(pieces [][]byte) (n uint64) {
 
 // endOf closes a task's container, whose last part is gone.
 func endOf(id uint64) []byte {
-	const header = 16
-	w := kcdata.NewWriter(make([]byte, 4*header))
-	if err := errors.Join(w.BeginContainer(kcdata.TypeTask, id), w.EndContainer(id)); err != nil {
-		panic(err) // a buffer of four headers holds a begin, of two, and an end
+	w := kcdata.NewWriter(make([]byte, 64))
+	if err := w.EndContainer(id); err != nil {
+		panic(err) // 64 bytes hold a header
 	}
-	return w.Written()[w.Len()-header:]
+	return w.Written()
 }
 
 // leftOut is why a part is not whole; 0: it is.

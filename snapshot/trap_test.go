@@ -108,7 +108,7 @@ func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
 		case it.Type == kcdata.TypeContainerBegin && it.Depth == 0:
 			begin, at = it.Offset, slices.Index(pids, int(it.ContainerID()))
 		case it.Type == kcdata.TypeContainerEnd && it.Depth == 0 && at >= 0:
-			out[at] = file[begin : it.Offset+itemHeader]
+			out[at] = file[begin : it.Offset+16] // a header
 		}
 	}
 	return out

@@ -68,17 +68,16 @@ func truncated(t *testing.T, what string, snap *kcdata.Snapshot) (cut, whole []u
 // A kernel stack that the stop cut short has the flag for either stack too.
 func TestTruncatedKernelStackInApplesFlags(t *testing.T) {
 	w := kcdata.NewWriter(make([]byte, 1<<12))
-	err := errors.Join(w.Begin(kcdata.MagicStackshot), w.BeginContainer(kcdata.TypeTask, 7), w.BeginContainer(kcdata.TypeThread, 7),
+	err := errors.Join(w.BeginContainer(kcdata.TypeTask, 7), w.BeginContainer(kcdata.TypeThread, 7),
 		w.Struct(kcdata.TypeThreadSnapshot, &kcdata.ThreadSnapshot{ThreadID: 7, SSFlags: 0x4002}), w.EndContainer(7), w.EndContainer(7))
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := (&Session{}).openTask(append(w.Written(), make([]byte, 0, itemHeader)...), nil)
+	task, err := openTask(nil, w.Written())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var snap kcdata.ThreadSnapshot
-	if err := kcdata.Unmarshal(task.body[task.threads[0].snap:], &snap); err != nil || snap.SSFlags != 0x4082 {
+	if snap, err := kcdata.Record[kcdata.ThreadSnapshot](task.threads[0].snap.Item()); err != nil || snap.SSFlags != 0x4082 {
 		t.Errorf("flags %#x, %v; want 0x4082", snap.SSFlags, err)
 	}
 }

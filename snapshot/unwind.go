@@ -85,9 +85,9 @@ func (u *unwinder) stale(th *threadAt) bool { return slices.Contains(u.away, th.
 
 // apply puts the stacks in the place of what they are made of. Where a table was
 // missed that stays too, so that the stack can be mended.
-func (u *unwinder) apply(t *taskBytes, made unwound) {
+func (u *unwinder) apply(t *taskBytes, made unwound) error {
 	if u == nil {
-		return
+		return nil
 	}
 	kept := make([]bool, len(t.threads))
 	for _, one := range made.threads {
@@ -100,12 +100,11 @@ func (u *unwinder) apply(t *taskBytes, made unwound) {
 				one.walk.Flags |= kcdata.UserKeptToMend
 			}
 		}
-		kcdata.Marshal(t.body[th.user.WalkAt:th.user.WalkAt], one.walk)
 		th.user.Walk = one.walk
-		if th.snap > 0 {
-			th.user.Mark(t.body[th.snap:])
+		if err := th.user.Mark(th.snap); err != nil {
+			return err
 		}
-		t.insert(th.end, one.items)
+		t.items.InsertBefore(th.end, one.items)
 	}
 	for i := range t.threads {
 		th := &t.threads[i]
@@ -113,7 +112,7 @@ func (u *unwinder) apply(t *taskBytes, made unwound) {
 			continue
 		}
 		for _, raw := range th.user.Raw {
-			t.edits = append(t.edits, edit{off: raw.Off, cut: raw.Len})
+			t.items.Remove(raw)
 		}
 	}
 	t.load.notes = append(t.load.notes, made.notes...)
@@ -122,4 +121,5 @@ func (u *unwinder) apply(t *taskBytes, made unwound) {
 			u.files[fileID{m.DevMajor, m.DevMinor, m.Inode}] = true
 		}
 	}
+	return nil
 }

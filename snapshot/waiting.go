@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -36,25 +35,27 @@ func (s *Session) newFinisher(out io.Writer, c *captured) *finisher {
 	}
 }
 
-// task finishes one; kept says that it goes on using the task's memory.
-func (f *finisher) task(t *taskBytes, spent cost) (kept bool, err error) {
+// task finishes one.
+func (f *finisher) task(t *taskBytes, spent cost) error {
 	f.enrich.task(t, spent)
 	made, err := f.unwind.task(t)
 	if err != nil {
-		return false, err
+		return err
 	}
 	t.late = !f.again && f.timeLeft() && (t.load.late || made.late)
 	if !t.late && len(f.waiting) == 0 {
-		return false, f.write(t, made)
+		return f.write(t, made)
 	}
 	if !t.late {
-		f.finish(t, made)
+		if err := f.finish(t, made); err != nil {
+			return err
+		}
 	}
 	f.wait(t)
 	if f.bytes > f.most {
-		return true, f.end()
+		return f.end()
 	}
-	return true, nil
+	return nil
 }
 
 // timeLeft says whether a file may be asked once more.
@@ -65,11 +66,8 @@ func (f *finisher) timeLeft() bool {
 
 // wait has a task wait. Its edits may be in memory that is used again.
 func (f *finisher) wait(t *taskBytes) {
-	f.waiting, f.bytes = append(f.waiting, t), f.bytes+len(t.body)
-	for i := range t.edits {
-		t.edits[i].put = bytes.Clone(t.edits[i].put)
-		f.bytes += len(t.edits[i].put)
-	}
+	t.items.Own()
+	f.waiting, f.bytes = append(f.waiting, t), f.bytes+t.items.Len()
 }
 
 // end writes what waits.
@@ -91,7 +89,8 @@ func (f *finisher) end() error {
 // late writes a task that has waited.
 func (f *finisher) late(t *taskBytes) error {
 	if !t.late {
-		return t.write(f.out)
+		_, err := t.items.WriteTo(f.out)
+		return err
 	}
 	f.enrich.again(t)
 	made, err := f.unwind.task(t)
@@ -102,14 +101,18 @@ func (f *finisher) late(t *taskBytes) error {
 }
 
 func (f *finisher) write(t *taskBytes, made unwound) error {
-	f.finish(t, made)
-	return t.write(f.out)
+	if err := f.finish(t, made); err != nil {
+		return err
+	}
+	_, err := t.items.WriteTo(f.out)
+	return err
 }
 
 // finish makes the edits.
-func (f *finisher) finish(t *taskBytes, made unwound) {
-	f.unwind.apply(t, made)
-	t.insert(t.end, f.enrich.items(t))
+func (f *finisher) finish(t *taskBytes, made unwound) error {
+	err := f.unwind.apply(t, made)
+	t.items.InsertBefore(t.end, f.enrich.items(t))
+	return err
 }
 
 // warnings are for whoever took the capture. The file says the same by its marks,

@@ -15,13 +15,13 @@ import (
 type windowMaps struct {
 	maps   []kcdata.Mapping
 	walk   kcdata.LinuxMapWalk
-	pieces []edit // what to cut
+	pieces []kcdata.Position // what to cut
 }
 
 // visit takes note of an item that is of such a mapping, in the order of the
 // file; others are not its business.
 func (x *windowMaps) visit(it kcdata.Item) bool {
-	elem, size, _ := it.Elem()
+	elem, _, _ := it.Elem()
 	switch {
 	case it.Depth != 1:
 		return false
@@ -32,17 +32,14 @@ func (x *windowMaps) visit(it kcdata.Item) bool {
 		return false // it stays
 	case it.Of() == kcdata.TypeLinuxMapName && len(x.maps) > 0:
 		x.maps[len(x.maps)-1].Path = unix.ByteSliceToString(it.Data)
-	case elem == kcdata.TypeLinuxMapping && size == sizeOfMapping:
-		for b := it.Data; len(b) >= size; b = b[size:] {
-			var m kcdata.Mapping
-			if err := kcdata.Unmarshal(b[:size], &m.LinuxMapping); err == nil {
-				x.maps = append(x.maps, m)
-			}
+	case elem == kcdata.TypeLinuxMapping:
+		for _, m := range kcdata.Elements[kcdata.LinuxMapping](it) {
+			x.maps = append(x.maps, kcdata.Mapping{LinuxMapping: m})
 		}
 	default:
 		return false
 	}
-	x.pieces = append(x.pieces, edit{off: it.Offset, cut: itemHeader + roundUp(len(it.Data), 16)})
+	x.pieces = append(x.pieces, it.Position())
 	return true
 }
 
@@ -65,6 +62,8 @@ func (x *windowMaps) lacks() string {
 }
 
 // cut takes them out of the task.
-func (x *windowMaps) cut(t *taskBytes) { t.edits = append(t.edits, x.pieces...) }
-
-var sizeOfMapping = kcdata.SizeOf(&kcdata.LinuxMapping{})
+func (x *windowMaps) cut(t *taskBytes) {
+	for _, at := range x.pieces {
+		t.items.Remove(at)
+	}
+}

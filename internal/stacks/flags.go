@@ -1,10 +1,6 @@
 package stacks
 
-import (
-	"encoding/binary"
-
-	"stackshot/kcdata"
-)
+import "stackshot/kcdata"
 
 // Flags of ths_ss_flags that say that a stack goes on where it ends in the file:
 // either of the two, the kernel's, the user's (kcdata.h of XNU).
@@ -14,27 +10,27 @@ const (
 	TruncatedUser   = 0x8000
 )
 
-// SetFlags changes the flags of a thread: thread is the payload of its
-// THREAD_SNAPSHOT. Truncated follows from the other two.
-func SetFlags(thread []byte, change func(flags uint64) uint64) {
-	const at = 64 // ths_ss_flags of thread_snapshot_v2 and later
-	if len(thread) < at+8 {
-		return
+// SetFlags changes the flags of a thread. Truncated follows from the other two.
+func SetFlags(t *kcdata.ThreadSnapshot, set, unset uint64) {
+	t.SSFlags = (t.SSFlags | set) &^ (unset | Truncated)
+	if t.SSFlags&(TruncatedKernel|TruncatedUser) != 0 {
+		t.SSFlags |= Truncated
 	}
-	flags := change(binary.LittleEndian.Uint64(thread[at:])) &^ Truncated
-	if flags&(TruncatedKernel|TruncatedUser) != 0 {
-		flags |= Truncated
-	}
-	binary.LittleEndian.PutUint64(thread[at:], flags)
 }
 
-// Mark says in Apple's flags what Walk says of the stack that Thread made: whether
-// it reached an outermost frame.
-func (f *Found) Mark(thread []byte) {
-	SetFlags(thread, func(flags uint64) uint64 {
+// Mark writes Walk to its record, and says in Apple's flags what it says of the stack
+// that Thread made: whether that reached an outermost frame. thread is the position
+// of the THREAD_SNAPSHOT; zero: there is none, or a short one.
+func (f *Found) Mark(thread kcdata.Position) error {
+	err := kcdata.Patch(f.WalkAt, func(w *kcdata.LinuxUserWalk) { *w = *f.Walk })
+	if err != nil || thread.IsZero() {
+		return err
+	}
+	return kcdata.Patch(thread, func(t *kcdata.ThreadSnapshot) {
 		if f.Walk.Flags&kcdata.UserComplete != 0 {
-			return flags &^ TruncatedUser
+			SetFlags(t, 0, TruncatedUser)
+		} else {
+			SetFlags(t, TruncatedUser, 0)
 		}
-		return flags | TruncatedUser
 	})
 }

@@ -3,6 +3,7 @@ package stacks
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"testing"
 
 	"stackshot/kcdata"
@@ -25,10 +26,26 @@ func TestFlags(t *testing.T) {
 		binary.LittleEndian.PutUint64(thread[64:], uint64(c.was))
 		want := bytes.Clone(thread)
 		binary.LittleEndian.PutUint64(want[64:], uint64(c.want))
-		f := &Found{Walk: &kcdata.LinuxUserWalk{Flags: c.walk}}
-		if f.Mark(thread); !bytes.Equal(thread, want) {
-			t.Errorf("walk %#x makes % x of flags %#x, want %#x", c.walk, thread[64:72], c.was, c.want)
+		w := kcdata.NewWriter(make([]byte, 1<<10))
+		walk := kcdata.LinuxUserWalk{Flags: c.walk}
+		if err := errors.Join(w.Struct(kcdata.TypeLinuxUserWalk, &kcdata.LinuxUserWalk{}), w.Bytes(kcdata.TypeThreadSnapshot, thread)); err != nil {
+			t.Fatal(err)
+		}
+		var items []kcdata.Item
+		for it, err := range kcdata.NewEditor(w.Written()).Items() {
+			if items = append(items, it); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := &Found{Walk: &walk, WalkAt: items[0].Position()}
+		if err := f.Mark(items[1].Position()); err != nil || !bytes.Equal(items[1].Data, want) {
+			t.Errorf("walk %#x makes % x of flags %#x, want %#x: %v", c.walk, items[1].Data[64:72], c.was, c.want, err)
+		}
+		if got, err := kcdata.Record[kcdata.LinuxUserWalk](items[0]); err != nil || got != walk {
+			t.Errorf("%+v, want %+v: %v", got, walk, err)
+		}
+		if err := f.Mark(kcdata.Position{}); err != nil { // of an older file
+			t.Error(err)
 		}
 	}
-	(&Found{Walk: &kcdata.LinuxUserWalk{}}).Mark(make([]byte, 71)) // of an older file: no such field
 }

@@ -1,49 +1,34 @@
 package stacks
 
 import (
-	"encoding/binary"
-
 	"stackshot/internal/unwind"
 	"stackshot/kcdata"
 )
 
-const itemHeader = 16
-
-// Span is a piece of a buffer: whole items.
-type Span struct{ Off, Len int }
-
-func spanOf(it kcdata.Item) Span {
-	return Span{it.Offset, itemHeader + (len(it.Data)+15)&^15}
-}
-
-// Found is what was taken of a thread's user side, and where it lies in the
-// buffer that is read.
+// Found is what was taken of a thread's user side, and where that lies if an editor
+// reads it.
 type Found struct {
 	Walk      *kcdata.LinuxUserWalk // nil: nothing was taken
-	WalkAt    int                   // of its payload
+	WalkAt    kcdata.Position
 	Registers []uint64
 	Chain     []kcdata.LinuxUserLink
 	Stack     []kcdata.UserBytes
-	Raw       []Span // chain and bytes
+	Raw       []kcdata.Position // chain and bytes
 }
 
 // Visit takes note of an item of the thread; false: it is not of the user side.
 // Data of stack pieces is the item's.
 func (f *Found) Visit(it kcdata.Item) (bool, error) {
-	elem, size, count := it.Elem()
+	elem, size, _ := it.Elem()
 	switch {
 	case it.Type == kcdata.TypeLinuxUserWalk:
-		f.Walk, f.WalkAt = new(kcdata.LinuxUserWalk), it.Offset+itemHeader
+		f.Walk, f.WalkAt = new(kcdata.LinuxUserWalk), it.Position()
 		return true, kcdata.Unmarshal(it.Data, f.Walk)
 	case elem == kcdata.TypeLinuxRegisters && size == 8:
-		for i := range count {
-			f.Registers = append(f.Registers, binary.LittleEndian.Uint64(it.Data[8*i:]))
-		}
+		f.Registers = append(f.Registers, kcdata.Elements[uint64](it)...)
 		return true, nil
-	case elem == kcdata.TypeLinuxUserChain && size == 16:
-		for b := it.Data[:16*count]; len(b) > 0; b = b[16:] {
-			f.Chain = append(f.Chain, kcdata.LinuxUserLink{FP: binary.LittleEndian.Uint64(b), PC: binary.LittleEndian.Uint64(b[8:])})
-		}
+	case elem == kcdata.TypeLinuxUserChain && size == kcdata.SizeOf(&kcdata.LinuxUserLink{}):
+		f.Chain = append(f.Chain, kcdata.Elements[kcdata.LinuxUserLink](it)...)
 	case it.Of() == kcdata.TypeLinuxUserBytes:
 		var pieces []kcdata.UserBytes
 		left := len(it.Data)
@@ -57,7 +42,7 @@ func (f *Found) Visit(it kcdata.Item) (bool, error) {
 	default:
 		return false, nil
 	}
-	f.Raw = append(f.Raw, spanOf(it))
+	f.Raw = append(f.Raw, it.Position())
 	return true, nil
 }
 

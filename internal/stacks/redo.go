@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"stackshot/internal/image"
 	"stackshot/kcdata"
@@ -35,65 +34,39 @@ func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, T
 	if err != nil {
 		return nil, sum, err
 	}
-	tasks, err := scan(plain)
+	file, err := kcdata.EditBuffer(bytes.Clone(plain)) // the caller's stays as it is
+	if err != nil {
+		return nil, sum, err
+	}
+	tasks, err := scan(file)
 	if err != nil {
 		return nil, sum, err
 	}
 	if len(tasks) != len(s.Tasks) {
 		return nil, sum, ErrOtherFile
 	}
-	plain = bytes.Clone(plain)
-	var edits []edit
 	for i := range tasks {
-		put, err := u.task(&tasks[i], plain, s.Tasks[i], local, &sum)
-		if err != nil {
+		if err := u.task(file, &tasks[i], s.Tasks[i], local, &sum); err != nil {
 			return nil, sum, err
 		}
-		edits = append(edits, put...)
 	}
 	if sum.Threads == 0 {
 		return nil, sum, ErrNotKept
 	}
-	out, err := apply(plain, edits)
+	out, err := file.Edited()
 	if err != nil {
-		return nil, sum, err
-	}
-	if _, err := kcdata.Check(out); err != nil {
-		return nil, sum, fmt.Errorf("the file with its new stacks cannot be read: %w", err)
+		return nil, sum, fmt.Errorf("the file with its new stacks: %w", err)
 	}
 	return out, sum, nil
 }
 
-// edit replaces a piece of a file.
-type edit struct {
-	Span
-	put []byte
-}
-
-// apply makes the edits, of which those of one place keep their order. A record that
-// is shorter than its kind would have one reach into the next.
-func apply(plain []byte, edits []edit) ([]byte, error) {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.Off - b.Off })
-	out := make([]byte, 0, len(plain)+len(plain)/16)
-	at := 0
-	for _, e := range edits {
-		if e.Off < at || e.Off+e.Len > len(plain) {
-			return nil, fmt.Errorf("the records at %d of the file overlap", e.Off)
-		}
-		out = append(append(out, plain[at:e.Off]...), e.put...)
-		at = e.Off + e.Len
-	}
-	return append(out, plain[at:]...), nil
-}
-
 // task makes the stacks of a task's threads anew, and its marks of what was missed.
-func (u *Unwinder) task(at *task, plain []byte, t *kcdata.Task, local bool, sum *Tally) ([]edit, error) {
+func (u *Unwinder) task(file *kcdata.Editor, at *task, t *kcdata.Task, local bool, sum *Tally) error {
 	proc := image.Process{Pid: t.ID, Start: t.Linux.StartBoottime} // it may have ended
 	if local {
 		proc.Proc = "/proc"
 	}
 	p := u.Process(proc, t.Mappings)
-	var edits []edit
 	before, left := sum.Threads, false // a stack that lacks tables stays as it is
 	for i := range at.threads {
 		th := &at.threads[i]
@@ -103,10 +76,7 @@ func (u *Unwinder) task(at *task, plain []byte, t *kcdata.Task, local bool, sum 
 		}
 		stack, err := u.again(th, p)
 		if err != nil {
-			return nil, fmt.Errorf("stack of thread %d: %w", th.id, err)
-		}
-		if th.snap > 0 {
-			th.found.Mark(plain[th.snap:])
+			return fmt.Errorf("stack of thread %d: %w", th.id, err)
 		}
 		sum.Threads++
 		if !bytes.Equal(stack, th.had) {
@@ -115,30 +85,28 @@ func (u *Unwinder) task(at *task, plain []byte, t *kcdata.Task, local bool, sum 
 		if th.found.Walk.Flags&kcdata.UserTablesMissed != 0 {
 			sum.Short++
 		}
-		edits = append(edits, th.edits(stack)...)
+		if err := th.edit(file, stack); err != nil {
+			return fmt.Errorf("stack of thread %d: %w", th.id, err)
+		}
 	}
 	if sum.Threads == before || left {
-		return edits, nil
+		return nil
 	}
-	marks, err := at.mark(plain, t.Mappings, p.Mark())
-	return append(edits, marks...), err
+	return at.mark(file, t.Mappings, p.Mark())
 }
 
-// edits put a thread's new stack in the place of the old.
-func (th *thread) edits(stack []byte) (out []edit) {
+// edit puts a thread's new stack in the place of the old.
+func (th *thread) edit(file *kcdata.Editor, stack []byte) error {
 	w := th.found.Walk
 	if w.Flags&(kcdata.UserKeptToMend|kcdata.UserTablesMissed) == kcdata.UserKeptToMend {
 		w.Flags &^= kcdata.UserKeptToMend
-		for _, raw := range th.found.Raw {
-			out = append(out, edit{raw, nil})
-		}
+		th.old = append(th.old, th.found.Raw...)
 	}
-	walk := kcdata.Marshal(nil, w)
-	out = append(out, edit{Span{th.found.WalkAt, len(walk)}, walk})
-	for _, cut := range th.old {
-		out = append(out, edit{cut, nil})
+	for _, at := range th.old {
+		file.Remove(at)
 	}
-	return append(out, edit{Span{th.end, 0}, stack})
+	file.InsertBefore(th.end, stack)
+	return th.found.Mark(th.snap)
 }
 
 // again makes the items of a thread's stack.

@@ -1,7 +1,6 @@
 package stacks
 
 import (
-	"fmt"
 	"strings"
 
 	"stackshot/kcdata"
@@ -10,33 +9,29 @@ import (
 // task is one of a file.
 type task struct {
 	threads []thread
-	maps    []Span // payloads of the arrays of its mappings
-	notes   []Span // what was said of missed tables
-	end     int    // offset of its end item
+	maps    []kcdata.Position // arrays of its mappings
+	notes   []kcdata.Position // what was said of missed tables
+	end     kcdata.Position
 }
 
 // thread is one of a file.
 type thread struct {
 	id    uint64
-	snap  int // of the payload of its THREAD_SNAPSHOT; 0: none, or a short one
+	snap  kcdata.Position // its THREAD_SNAPSHOT; zero: none, or a short one
 	found Found
-	old   []Span // the items of the stack it has, ascending, behind the walk
-	had   []byte // these items
-	ours  bool   // it says how each frame was found; else a sample gave it
-	end   int    // offset of its end item
+	old   []kcdata.Position // the items of the stack it has, behind the walk
+	had   []byte            // these items
+	ours  bool              // it says how each frame was found; else a sample gave it
+	end   kcdata.Position
 }
 
 var sizeOfThreadSnapshot = kcdata.SizeOf(&kcdata.ThreadSnapshot{})
 
 // scan finds the tasks of a file and their threads.
-func scan(plain []byte) (tasks []task, err error) {
-	r, err := kcdata.NewReader(plain)
-	if err != nil {
-		return nil, err
-	}
+func scan(file *kcdata.Editor) (tasks []task, err error) {
 	var t *task
 	var th *thread
-	for it, err := range r.Items() {
+	for it, err := range file.Items() {
 		if err != nil {
 			return nil, err
 		}
@@ -50,16 +45,16 @@ func scan(plain []byte) (tasks []task, err error) {
 			}
 		case t == nil:
 		case it.Depth == 0 && ends:
-			t.end, t = it.Offset, nil
+			t.end, t = it.Position(), nil
 		case it.Depth == 1 && begins && it.ContainerType() == kcdata.TypeThread:
 			t.threads = append(t.threads, thread{id: it.ContainerID()})
 			th = &t.threads[len(t.threads)-1]
 		case it.Depth == 1 && ends && th != nil:
-			th.end, th = it.Offset, nil
+			th.end, th = it.Position(), nil
 		case it.Depth == 1 && !begins && !ends:
 			t.note(it)
 		case it.Depth == 2 && th != nil:
-			if err := th.note(plain, it); err != nil {
+			if err := th.note(it); err != nil {
 				return nil, err
 			}
 		}
@@ -72,49 +67,41 @@ func (t *task) note(it kcdata.Item) {
 	elem, size, _ := it.Elem()
 	switch {
 	case elem == kcdata.TypeLinuxMapping && size == kcdata.SizeOf(&kcdata.LinuxMapping{}):
-		t.maps = append(t.maps, Span{it.Offset + itemHeader, len(it.Data)})
+		t.maps = append(t.maps, it.Position())
 	case it.Of() == kcdata.TypeLinuxEnrichFailed && strings.HasPrefix(string(it.Data), MissedWhat):
-		t.notes = append(t.notes, spanOf(it))
+		t.notes = append(t.notes, it.Position())
 	}
 }
 
 // mark has the task's mappings say which of their tables were missed, as maps do,
 // and replaces what was said of that.
-func (t *task) mark(plain []byte, maps []kcdata.Mapping, notes []string) (out []edit, err error) {
-	missed := map[uint64]bool{} // by start
+func (t *task) mark(file *kcdata.Editor, maps []kcdata.Mapping, notes []string) error {
+	missed := map[uint64]uint32{} // by start: MappingTableMissed or 0
 	for i := range maps {
-		missed[maps[i].Start] = maps[i].Flags&kcdata.MappingTableMissed != 0
+		missed[maps[i].Start] = maps[i].Flags & kcdata.MappingTableMissed
 	}
 	for _, at := range t.maps {
-		var m kcdata.LinuxMapping
-		size := kcdata.SizeOf(&m)
-		records := make([]byte, 0, at.Len)
-		for b := plain[at.Off:][:at.Len]; len(b) >= size; b = b[size:] {
-			if err := kcdata.Unmarshal(b[:size], &m); err != nil {
-				return nil, fmt.Errorf("mappings at %d: %w", at.Off, err)
-			}
-			m.Flags &^= kcdata.MappingTableMissed
-			if missed[m.Start] {
-				m.Flags |= kcdata.MappingTableMissed
-			}
-			records = kcdata.Marshal(records, &m)
+		if err := kcdata.Patch(at, func(m *kcdata.LinuxMapping) {
+			m.Flags = m.Flags&^kcdata.MappingTableMissed | missed[m.Start]
+		}); err != nil {
+			return err
 		}
-		out = append(out, edit{Span{at.Off, len(records)}, records})
 	}
-	for _, cut := range t.notes {
-		out = append(out, edit{cut, nil})
+	for _, at := range t.notes {
+		file.Remove(at)
 	}
 	put, err := PutNotes(notes)
-	return append(out, edit{Span{t.end, 0}, put}), err
+	file.InsertBefore(t.end, put)
+	return err
 }
 
 // note files an item of a thread.
-func (t *thread) note(plain []byte, it kcdata.Item) error {
+func (t *thread) note(it kcdata.Item) error {
 	if ours, err := t.found.Visit(it); ours {
 		return err
 	}
 	if it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot {
-		t.snap = it.Offset + itemHeader
+		t.snap = it.Position()
 	}
 	elem, _, _ := it.Elem()
 	if elem != kcdata.TypeUserStackLR64 && it.Of() != kcdata.TypeLinuxUserHow {
@@ -124,8 +111,7 @@ func (t *thread) note(plain []byte, it kcdata.Item) error {
 		return nil // its own CPU took it
 	}
 	t.ours = t.ours || it.Of() == kcdata.TypeLinuxUserHow
-	at := spanOf(it)
-	t.old = append(t.old, at)
-	t.had = append(t.had, plain[at.Off:at.Off+at.Len]...)
+	t.old = append(t.old, it.Position())
+	t.had = append(t.had, it.Position().Bytes()...)
 	return nil
 }

@@ -41,84 +41,70 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	if err != nil {
 		return nil, sum, err
 	}
-	tasks, err := scan(today)
+	file, err := kcdata.EditBuffer(today)
+	if err != nil {
+		return nil, sum, err
+	}
+	tasks, err := scan(file)
 	if err != nil {
 		return nil, sum, err
 	}
 	if len(s.Tasks) != len(tasks) {
 		return nil, sum, ErrOtherFile
 	}
-	var edits []edit
 	for i, fresh := range all { // the tasks are in the same order
 		if len(fresh) == 0 {
 			continue
 		}
-		more, err := tasks[i].edits(fresh)
-		if err != nil {
+		if err := tasks[i].edit(file, fresh); err != nil {
 			return nil, sum, fmt.Errorf("names of task %d: %w", s.Tasks[i].ID, err)
 		}
-		edits = append(edits, more...)
 	}
-	out := apply(today, edits)
-	if _, err := kcdata.Check(out); err != nil {
-		return nil, sum, fmt.Errorf("the file with its names cannot be read: %w", err)
+	out, err := file.Edited()
+	if err != nil {
+		return nil, sum, fmt.Errorf("the file with its names: %w", err)
 	}
 	return out, sum, nil
 }
 
-// edit replaces a piece of the file; an empty one is where text goes.
-type edit struct {
-	span
-	text []byte
-}
-
-// apply makes the edits, which do not overlap. Of several that begin at one
-// place those that only put in go first, in their order.
-func apply(plain []byte, edits []edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	grown := 0
-	for _, e := range edits {
-		grown += len(e.text)
-	}
-	out := make([]byte, 0, len(plain)+grown)
-	at := 0
-	for _, e := range edits {
-		out = append(append(out, plain[at:e.from]...), e.text...)
-		at = e.to
-	}
-	return append(out, plain[at:]...)
-}
-
-// edits puts fresh into a task.
-func (t *taskItems) edits(fresh names) ([]edit, error) {
+// edit puts fresh into a task: items that are there are replaced, the others go
+// where names go.
+func (t *taskItems) edit(file *kcdata.Editor, fresh names) error {
 	if t.lastPath > 0 && int64(t.lastPath) >= int64(len(t.table)) {
-		return nil, fmt.Errorf("offset %#x of %#x bytes: %w", t.lastPath, len(t.table), ErrBadTable)
+		return fmt.Errorf("offset %#x of %#x bytes: %w", t.lastPath, len(t.table), ErrBadTable)
 	}
 	table := strtab.Over(t.table)
 	records := t.merged(table, fresh)
-	text, err := stringsItem(table.Bytes())
+	strings, err := stringsItem(table.Bytes())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []edit
-	out = append(out, edit{place(t.strings, t.insert), text})
-	symbols := span{}
-	if len(t.symbols) > 0 {
-		symbols = t.symbols[0]
-		for _, s := range t.symbols[1:] {
-			out = append(out, edit{span: s})
-		}
+	symbols, err := symbolsItem(records)
+	if err != nil {
+		return err
 	}
-	text, err = symbolsItem(records)
-	return append(out, edit{place(symbols, t.insert), text}), err
+	t.put(file, t.strings, strings)
+	if len(t.symbols) == 0 {
+		t.put(file, kcdata.Position{}, symbols)
+		return nil
+	}
+	t.put(file, t.symbols[0], symbols)
+	for _, more := range t.symbols[1:] {
+		file.Remove(more)
+	}
+	return nil
 }
 
-// place is where an item stands, or where a new one goes.
-func place(s span, insert int) span {
-	if s == (span{}) {
-		return span{insert, insert}
+// put replaces an item by another or, where it is not there, puts that where names go.
+func (t *taskItems) put(file *kcdata.Editor, old kcdata.Position, item []byte) {
+	switch {
+	case !old.IsZero():
+		file.Replace(old, item)
+	case !t.behind.IsZero():
+		file.InsertAfter(t.behind, item)
+	default:
+		file.InsertBefore(t.end, item)
 	}
-	return s
 }
 
 // merged are the records of the file, but for places that fresh knows better.

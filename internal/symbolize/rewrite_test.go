@@ -32,13 +32,13 @@ func rewrite(plain []byte, b book) ([]byte, Tally, error) {
 // others are a file's items, byte for byte, but for those that names are in.
 func others(t testing.TB, plain []byte) [][]byte {
 	t.Helper()
-	r, err := kcdata.NewReader(plain)
+	e, err := kcdata.EditBuffer(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	inTask := false
 	var out [][]byte
-	for it, err := range r.Items() {
+	for it, err := range e.Items() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +48,7 @@ func others(t testing.TB, plain []byte) [][]byte {
 		elem, _, _ := it.Elem()
 		mine := inTask && it.Depth == 1 && (elem == kcdata.TypeLinuxMapStrings || elem == kcdata.TypeLinuxUserSymbol)
 		if !mine && it.Type != kcdata.TypeDefinition {
-			s := itemSpan(plain, it)
-			out = append(out, plain[s.from:s.to])
+			out = append(out, it.Position().Bytes())
 		}
 	}
 	return out

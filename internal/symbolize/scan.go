@@ -1,32 +1,22 @@
 package symbolize
 
-import (
-	"encoding/binary"
-
-	"stackshot/kcdata"
-)
-
-// span is a piece of a file: [from, to).
-type span struct{ from, to int }
+import "stackshot/kcdata"
 
 // taskItems is where, in one task of a file, names stand or could.
 type taskItems struct {
-	insert   int    // where an item that is not there goes
-	strings  span   // the last string table; empty: none
-	table    []byte // its content
-	symbols  []span // arrays of records
+	behind   kcdata.Position   // what an item that is not there goes behind; zero: before end
+	end      kcdata.Position   // of the task
+	strings  kcdata.Position   // the last string table; zero: none
+	table    []byte            // its content
+	symbols  []kcdata.Position // arrays of records
 	records  []kcdata.LinuxUserSymbol
 	lastPath uint32 // the highest offset in the string table that a mapping names
 }
 
-// scan finds the tasks of a plain buffer, in file order.
-func scan(plain []byte) (tasks []taskItems, err error) {
-	r, err := kcdata.NewReader(plain)
-	if err != nil {
-		return nil, err
-	}
+// scan finds the tasks of a file, in its order.
+func scan(file *kcdata.Editor) (tasks []taskItems, err error) {
 	var open *taskItems
-	for it, err := range r.Items() {
+	for it, err := range file.Items() {
 		if err != nil {
 			return nil, err
 		}
@@ -37,39 +27,29 @@ func scan(plain []byte) (tasks []taskItems, err error) {
 				tasks = append(tasks, taskItems{})
 				open = &tasks[len(tasks)-1]
 			}
-		case open != nil && it.Depth == 0: // its end
-			if open.insert == 0 {
-				open.insert = it.Offset
-			}
-			open = nil
+		case open != nil && it.Depth == 0:
+			open.end, open = it.Position(), nil
 		case open != nil && it.Depth == 1:
-			open.note(it, itemSpan(plain, it))
+			open.note(it)
 		}
 	}
 	return tasks, nil
 }
 
-// itemSpan is an item with its header and padding.
-func itemSpan(plain []byte, it kcdata.Item) span {
-	const headerSize = 16
-	size := binary.LittleEndian.Uint32(plain[it.Offset+4:])
-	return span{it.Offset, it.Offset + headerSize + int(size)}
-}
-
 // note files an item that stands in the task itself. Names go behind the task's
 // mappings, else before its end.
-func (t *taskItems) note(it kcdata.Item, at span) {
+func (t *taskItems) note(it kcdata.Item) {
 	elem, _, _ := it.Elem()
 	switch {
 	case it.Of() == kcdata.TypeLinuxMapStrings:
-		t.strings, t.table, t.insert = at, it.Data, at.to
+		t.strings, t.table, t.behind = it.Position(), it.Data, it.Position()
 	case elem == kcdata.TypeLinuxMapping:
-		t.insert = at.to
+		t.behind = it.Position()
 		for _, m := range kcdata.Elements[kcdata.LinuxMapping](it) {
 			t.lastPath = max(t.lastPath, m.Path)
 		}
 	case elem == kcdata.TypeLinuxUserSymbol:
-		t.symbols = append(t.symbols, at)
+		t.symbols = append(t.symbols, it.Position())
 		t.records = append(t.records, kcdata.Elements[kcdata.LinuxUserSymbol](it)...)
 	}
 }

@@ -1,0 +1,174 @@
+package kcdata
+
+import (
+	"iter"
+	"sort"
+)
+
+// Editor changes items on their way out. It reads a run of items once, with the
+// distrust of Reader, and gives the caller the Position of each; the caller inserts,
+// replaces, removes and patches there, in any order; WriteTo then streams the
+// result. Nothing is joined and nothing is parsed again: what no edit touches goes
+// out from where it lies.
+//
+// The items may come in several pieces, cut anywhere, as a chain's raw bytes are
+// (see Chain.Room). Of an item that lies in two pieces the editor makes a copy;
+// all others are used where they are.
+//
+// An Editor is not safe for concurrent use. The pieces must stay, and nobody else
+// may write to them, until the last WriteTo; Patch writes to them.
+type Editor struct {
+	definitions
+	given  []run // not read yet
+	runs   []run // in order; no item lies in two
+	size   int   // bytes of both
+	first  int   // offset of the first item
+	marked bool  // between a begin and an end marker: a whole buffer
+	whole  bool  // read to the end
+	edits  []edit
+	failed fault // the first edit that could not be noted
+}
+
+// run is bytes that lie side by side in memory. Offsets count over all runs.
+type run struct {
+	at int
+	b  []byte
+}
+
+// Position is where an item lies that an Editor gave; it is the editor's own, and good
+// as long as that. The zero Position is none.
+type Position struct {
+	editor *Editor
+	off    int // of the header
+}
+
+// IsZero reports whether p is none.
+func (p Position) IsZero() bool { return p.editor == nil }
+
+// NewEditor edits items without markers, such as a task's container: pieces,
+// concatenated, are a run of whole items.
+func NewEditor(pieces ...[]byte) *Editor {
+	e := &Editor{given: make([]run, 0, len(pieces))}
+	for _, b := range pieces {
+		if len(b) > 0 {
+			e.given = append(e.given, run{e.size, b})
+			e.size += len(b)
+		}
+	}
+	return e
+}
+
+// EditBuffer edits a whole buffer, as NewReader reads it; the markers, and what
+// stands behind the end marker, stay. Errors: those of NewReader.
+func EditBuffer(plain []byte) (*Editor, error) {
+	r, err := NewReader(plain)
+	if err != nil {
+		return nil, err
+	}
+	e := NewEditor(plain)
+	e.first, e.marked = r.first, true
+	return e, nil
+}
+
+// Items reads the items. What was not read to its end is not written, and cannot be
+// read again. An error ends it: a *FormatError, or ErrNotRead. Data of an item that
+// lay in two pieces is the editor's copy.
+func (e *Editor) Items() iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		w := walk{definitions: &e.definitions, editor: e}
+		if err := e.begin(&w); err != nil {
+			yield(Item{}, err)
+			return
+		}
+		e.whole = w.each(yield) || e.whole
+	}
+}
+
+// begin has w read from the first item on.
+func (e *Editor) begin(w *walk) error {
+	w.todo = e.given
+	if e.whole {
+		w.todo = e.runs
+	} else if e.size > 0 && e.given == nil {
+		return ErrNotRead
+	}
+	clear(e.inFile)
+	e.given, e.fields = nil, 0
+	if e.marked {
+		e.nextRun(w)
+		w.off = e.first
+	}
+	return nil
+}
+
+func (e *Editor) nextRun(w *walk) {
+	r := w.todo[0]
+	w.data, w.base, w.off, w.todo = r.b, r.at, 0, w.todo[1:]
+	if !e.whole {
+		e.runs = append(e.runs, r)
+	}
+}
+
+// join makes the n bytes from w's next item on lie in one run, and gives what is
+// left of that: fewer where the items end before. It copies only bytes that are
+// there, so that a size on the wire takes no memory.
+func (e *Editor) join(w *walk, n int) []byte {
+	for w.off == len(w.data) && len(w.todo) > 0 {
+		e.nextRun(w)
+	}
+	rest := w.data[w.off:]
+	if len(rest) >= n || w.left() < n || e.whole {
+		return rest
+	}
+	at := w.at()
+	e.cutRuns(at)
+	one := append(make([]byte, 0, n), rest...)
+	for len(one) < n {
+		next := &w.todo[0]
+		k := min(n-len(one), len(next.b))
+		one = append(one, next.b[:k]...)
+		next.at, next.b = next.at+k, next.b[k:]
+		if len(next.b) == 0 {
+			w.todo = w.todo[1:]
+		}
+	}
+	e.runs = append(e.runs, run{at, one})
+	w.data, w.base, w.off = one, at, 0
+	return one
+}
+
+// cutRuns has the last run end at the offset end.
+func (e *Editor) cutRuns(end int) {
+	last := &e.runs[len(e.runs)-1]
+	last.b = last.b[:end-last.at]
+	if len(last.b) == 0 {
+		e.runs = e.runs[:len(e.runs)-1]
+	}
+}
+
+// Bytes is the whole item as it lies there, with its header and padding; nil for
+// the zero Position.
+func (p Position) Bytes() []byte {
+	if p.editor == nil {
+		return nil
+	}
+	runs := p.editor.runs
+	i := sort.Search(len(runs), func(i int) bool { return runs[i].at > p.off }) - 1
+	b := runs[i].b[p.off-runs[i].at:]
+	n := min(headerSize+int(header(b).size), len(b)) // less if somebody wrote there since
+	return b[:n:n]
+}
+
+// Item is the item there, but for its depth; for the zero Position none.
+func (p Position) Item() Item {
+	b := p.Bytes()
+	if len(b) < headerSize {
+		return Item{}
+	}
+	h := header(b)
+	it := Item{Type: h.typ, wire: h.typ, Flags: h.flags, Offset: p.off, raw: b[headerSize:], editor: p.editor}
+	if it.accept() != nil { // it was sound when it was read
+		return Item{}
+	}
+	return it
+}
