@@ -9,7 +9,14 @@ import (
 	"stackshot/workqueue"
 )
 
-// captured is what one try brought. Streams refer to the engine's memory.
+// captured is one capture as it was made: plain data, from which collation makes the
+// file, here or in another process. It refers to no worker and no session. The bytes
+// of its parts are lent by the engine until that releases them, and collation changes
+// records in them: they are good for one collation.
+//
+//	engine     all of the first group, and what it did in the second
+//	tries      tries, trace, samples
+//	session    request, at, the state of the machine, warnings
 type captured struct {
 	engine, isolation string
 	recorded          []recorded
@@ -33,7 +40,10 @@ type captured struct {
 	keepTrace bool                     // asked for
 	latency   kcdata.LatencyCollection // as far as it is known
 	at        moment                   // of the stop; where nothing was stopped, when all was recorded
-	samples   []sampled                // of CPUs that were not stopped, taken after the release
+	request   string                   // as words; "": the whole machine
+	asked     []uint32                 // thread groups that were asked for; nil: all
+	state     machineState
+	samples   []sampled // of CPUs that were not stopped, taken after the release
 }
 
 // recorded is one part of one task, by its place in the census.
@@ -68,4 +78,53 @@ func (c *captured) missedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMiss
 
 func (c *captured) flagged(id int, flag uint32) bool {
 	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
+}
+
+// machineState is how the machine was doing, as its own files say: texts of /proc.
+type machineState struct{ loadavg, meminfo, pressure string }
+
+// sampled is what one CPU that was not stopped ran, and where (internal/bpf.Sample).
+type sampled struct {
+	cpu       int
+	tid, tgid uint32 // 0: idle, or a thread that our pid namespace does not show
+	comm      string
+	idle      bool
+	user      bool   // in user mode
+	at        uint64 // CLOCK_MONOTONIC, ns
+	ip        uint64
+	kernel    []uint64 // leaf first
+	userStack []uint64
+	delay     uint64 // after the window's end, ns
+	ran       bool   // its CPU was not stopped: what it ran is what the sample says
+}
+
+func (c *captured) warn(code, text string) {
+	c.warnings = append(c.warnings, kcdata.Warning{Code: code, Text: text})
+}
+
+// recordedTasks are the thread groups of which something is recorded.
+func (c *captured) recordedTasks() map[int]bool {
+	have := map[int]bool{}
+	for _, r := range c.recorded {
+		have[int(r.item.Tgid)] = true
+	}
+	return have
+}
+
+// troubled says that somebody will want to know what we did ourselves.
+func (c *captured) troubled() bool {
+	if c.capture.StopBroken > 0 || len(c.failed) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return r.Flags&kcdata.CPUMissed != 0 }) ||
+		slices.ContainsFunc(c.tries, func(y kcdata.LinuxTry) bool { return y.Outcome != kcdata.TryWhole })
+}
+
+// priorNs is the stopped time of the tries before the last.
+func (c *captured) priorNs() uint64 {
+	last := c.capture.ArrivalNs + c.capture.WindowNs + c.capture.ReleaseNs
+	if c.capture.Tries < 2 || c.capture.StoppedNs < last {
+		return 0
+	}
+	return c.capture.StoppedNs - last
 }

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/show"
@@ -42,11 +39,11 @@ const (
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
-func newEnricher(proc procfs.FS, load *loadInfo, timed bool, absent string) *enricher {
+func (k *collating) newEnricher() *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: proc, load: load, timed: timed, absent: absent, room: make([]byte, enrichRoom),
+		proc: k.proc, load: k.newLoadInfo(), timed: k.timed, absent: k.absent, room: make([]byte, enrichRoom),
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -56,13 +53,13 @@ func newEnricher(proc procfs.FS, load *loadInfo, timed bool, absent string) *enr
 
 // task finds out what /proc says of a task and whose code it runs: t.text and
 // t.load.
-func (e *enricher) task(t *taskBytes, spent cost) {
+func (e *enricher) task(t *taskBytes) {
 	text := e.read(t)
 	items := kcdata.NewWriter(e.room)
 	w := &section{ItemWriter: items}
 	e.textItems(w, text)
 	if e.timed {
-		w.record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, spent))
+		w.record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, t.spent))
 	}
 	t.text = bytes.Clone(items.Written())
 }
@@ -88,16 +85,13 @@ func (e *enricher) forgive(since time.Time) {
 	}
 }
 
-// items gives the KCData to put before the task's end; good until the next.
+// items gives the KCData to put before the task's end.
 func (e *enricher) items(t *taskBytes) []byte {
 	table := strtab.New()
 	records := t.load.records(t, table)
-	if need := t.load.room(records, table) + len(t.text); need > len(e.room) {
-		e.room = make([]byte, need)
-	}
-	items := kcdata.NewWriter(e.room[copy(e.room, t.text):])
+	items := kcdata.NewWriter(make([]byte, t.load.room(records, table)))
 	t.load.write(&section{ItemWriter: items}, records, table)
-	return e.room[:len(t.text)+len(items.Written())]
+	return append(t.text, items.Written()...)
 }
 
 // taskText is what /proc said of a task; good until the next. A File without a
@@ -188,8 +182,6 @@ func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	}
 	return ""
 }
-
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 func (e *enricher) cgroup(w *section, f procfs.File) {
 	if f.Err != nil {

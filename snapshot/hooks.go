@@ -24,7 +24,6 @@ type hooks struct {
 	asTaken       bool                           // user stacks and mappings go into the file as the window took them
 	directMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
 	throttles     func([]int) map[int]string     // in place of topology.Throttles
-	waiting       int                            // in place of maxWaiting
 	fewPids       *limits.Room                   // in place of what is left
 	littleMemory  *limits.Room
 }

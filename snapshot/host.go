@@ -3,13 +3,11 @@ package snapshot
 import (
 	"os"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
-	"stackshot/internal/timens"
 	"stackshot/kcdata"
 )
 
@@ -68,50 +66,6 @@ func (h *host) textAddr() uint64 {
 	return h.kallsyms.TextAddr()
 }
 
-// moment is the machine's three clocks at one time, ns.
-type moment struct{ monotonic, boottime, realtime uint64 }
-
-// now reads the three clocks next to each other.
-func now() moment {
-	return moment{
-		readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic),
-		readClock(unix.CLOCK_BOOTTIME) - uint64(timens.Boottime),
-		readClock(unix.CLOCK_REALTIME),
-	}
-}
-
-// momentOf is what the clocks showed when CLOCK_MONOTONIC showed at, if nobody
-// has set one of them since; 0: now.
-func momentOf(at uint64) moment {
-	m := now()
-	if at == 0 || at > m.monotonic {
-		return m
-	}
-	ago := m.monotonic - at
-	return moment{at, m.boottime - ago, m.realtime - ago}
-}
-
-func readClock(id int32) uint64 {
-	var ts unix.Timespec
-	unix.ClockGettime(id, &ts)
-	return uint64(ts.Nano())
-}
-
-// bootEpoch is CLOCK_REALTIME minus CLOCK_BOOTTIME, to the second: the same for
-// every capture unless somebody sets the clock.
-func bootEpoch() uint64 {
-	m := now()
-	const second = 1_000_000_000
-	return (m.realtime - m.boottime + second/2) / second * second
-}
-
-// currentCPU is where this thread runs; the request's initiator.
-func currentCPU() int {
-	var cpu uint32
-	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
-	return int(cpu)
-}
-
 // machine is the top-level machine record; at is the stop.
 func (h *host) machine(at moment, redact bool) kcdata.LinuxMachine {
 	m := kcdata.LinuxMachine{
@@ -125,4 +79,13 @@ func (h *host) machine(at moment, redact bool) kcdata.LinuxMachine {
 		m.Redacted, m.TextAddr = 1, 0
 	}
 	return m
+}
+
+// modules are the loaded modules; none where /proc hides them.
+func (h *host) modules() []procfs.Module {
+	mods, err := procfs.ReadModules("/proc", "/sys")
+	if err != nil {
+		return nil
+	}
+	return mods
 }

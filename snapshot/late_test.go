@@ -45,14 +45,11 @@ func newLateWorld(t *testing.T) *lateWorld {
 	return w
 }
 
-func (w *lateWorld) take(t *testing.T, r *testdelay.Reader, o Options, bent ...func(*hooks)) (*Result, *kcdata.Snapshot, []byte) {
+func (w *lateWorld) take(t *testing.T, r *testdelay.Reader, o Options) (*Result, *kcdata.Snapshot, []byte) {
 	t.Helper()
 	o.FileReader, o.ReadLimit, o.ArrivalBudget = r.Command, w.limit, time.Second
 	s := session(t, o)
 	defer s.Close()
-	for _, bend := range bent {
-		bend(&s.hooks)
-	}
 	return captureWhole(t, s, Request{Pids: w.pids})
 }
 
@@ -134,12 +131,11 @@ func TestLateReads(t *testing.T) {
 
 // One read that is late, wherever it is, costs a capture time and nothing else:
 // the file is asked once more, and every stack is that of a capture where nothing
-// is late, in the same place. That is so too where nothing may wait for long.
+// is late, in the same place.
 func (w *lateWorld) oneLateRead(t *testing.T) {
 	calls := map[string]testdelay.Call{
 		"first open":        {Name: "openat2"},
 		"read of the table": {Name: "pread64", Path: "libc.so", After: 6},
-		"no room to wait":   {Name: "pread64"},
 	}
 	if testneed.Length(false, true) {
 		calls["open for a table"] = testdelay.Call{Name: "openat2", Path: "libc.so", After: 1}
@@ -150,11 +146,7 @@ func (w *lateWorld) oneLateRead(t *testing.T) {
 			call.Times, call.By = 1, w.limit+200*time.Millisecond
 			r := testdelay.New(t, call)
 			began := time.Now()
-			_, snap, _ := w.take(t, r, Options{}, func(h *hooks) {
-				if name == "no room to wait" {
-					h.waiting = 1
-				}
-			})
+			_, snap, _ := w.take(t, r, Options{})
 			t.Logf("%v", time.Since(began))
 			if got := order(snap); !slices.Equal(got, w.order) {
 				t.Errorf("tasks %v, want %v", got, w.order)

@@ -48,11 +48,11 @@ type known struct {
 	err   error
 }
 
-func (s *Session) newLoadInfo() *loadInfo {
-	if s.options.Redact || s.hooks.asTaken {
+func (k *collating) newLoadInfo() *loadInfo {
+	if k.redact || k.asTaken {
 		return nil
 	}
-	return &loadInfo{images: s.images, files: s.files, left: buildIDBudget, known: map[fileID]known{}}
+	return &loadInfo{images: k.images, files: k.files, left: buildIDBudget, known: map[fileID]known{}}
 }
 
 // loaded is what was found out of a task beside its mappings.

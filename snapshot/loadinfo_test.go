@@ -235,7 +235,7 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 	requireBPF(t)
 	pid, _ := program(t)
 	s := session(t, Options{Engine: EngineProcfs})
-	l := s.newLoadInfo()
+	l := s.collating().newLoadInfo()
 	l.left = 0
 	task := &taskBytes{linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
 	l.task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
@@ -295,7 +295,7 @@ func windowTask(t *testing.T) *taskBytes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := openTask(nil, w.Written())
+	task, err := openTask(nil, []recorded{{pieces: [][]byte{w.Written()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestWindowMappings(t *testing.T) {
 		{procfs.File{Err: &procfs.TimeoutError{Path: "maps"}}, "1000 /usr/lib/libc.so.6 0102, 4000  "},
 		{procfs.File{Data: []byte("3000-4000 r-xp 0 0:0 0 \n")}, "3000  "},
 	} {
-		l := s.newLoadInfo()
+		l := s.collating().newLoadInfo()
 		l.known[fileID{8, 0, 5}] = known{path: "/usr/lib/libc.so.6", build: []byte{1, 2}}
 		task := windowTask(t)
 		l.task(task, c.maps)

@@ -3,19 +3,10 @@ package snapshot
 import (
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
-
-const (
-	badMessage = unix.EBADMSG
-	noEntry    = unix.ENOENT
-)
-
-var selfTgid = unix.Getpid()
 
 // names collects the kernel addresses of the file and says what they are
 // called, so that the file reads the same on another machine. With --redact it
@@ -32,9 +23,9 @@ type names struct {
 	strings *strtab.Table
 }
 
-func (s *Session) newNames() *names {
+func (k *collating) newNames() *names {
 	return &names{
-		syms: s.host.kallsyms, mods: modulesOf(), redact: s.options.Redact, text: s.host.textAddr(),
+		syms: k.host.kallsyms, mods: k.host.modules(), redact: k.redact, text: k.host.textAddr(),
 		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, strings: strtab.New(),
 	}
 }

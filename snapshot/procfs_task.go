@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"os"
+
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
@@ -119,6 +121,8 @@ func (r *reader) taskItems(w *section, tgid int, st *procfs.ProcStat, status *pr
 		w.record(kcdata.TypeLinuxTaskMemory, &m)
 	}
 }
+
+var selfTgid = os.Getpid()
 
 const (
 	user64   = 0x1

@@ -2,6 +2,9 @@ package snapshot
 
 import (
 	"errors"
+
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
@@ -160,7 +163,7 @@ func (r *reader) stack(lx *kcdata.LinuxThread, t *procfs.Thread) []uint64 {
 		if addr == 0 && r.engine.symbols != nil {
 			base, err := r.engine.symbols.Lookup(f.Symbol, f.Module, f.Size)
 			if errors.Is(err, procfs.ErrKallsymsUnknown) || errors.Is(err, procfs.ErrKallsymsAmbiguous) {
-				lx.KstackErr = int32(noEntry)
+				lx.KstackErr = int32(unix.ENOENT)
 				continue
 			}
 			addr = base + f.Offset

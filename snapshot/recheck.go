@@ -32,7 +32,7 @@ const (
 )
 
 // of is the recheck for the threads of one task; nil: they are not compared.
-func (x *recheck) of(r recorded) *recheck {
+func (x *recheck) of(r *recorded) *recheck {
 	if x != nil && r.hidden {
 		x.missed += r.threads
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
+	"stackshot/workqueue"
 )
 
 // reconcile compares the census with the list of /proc after the release.
@@ -60,15 +61,6 @@ func (s *Session) reconcileAsked(c *captured) {
 	s.recordHidden(c, slices.Compact(hidden))
 }
 
-// recordedTasks are the thread groups of which something is recorded.
-func (c *captured) recordedTasks() map[int]bool {
-	have := map[int]bool{}
-	for _, r := range c.recorded {
-		have[int(r.item.Tgid)] = true
-	}
-	return have
-}
-
 // startedBefore tells whether a task of now was there before the stop. /proc has
 // start times in ticks since boot.
 func (s *Session) startedBefore(c *captured, tgid int) bool {
@@ -115,4 +107,8 @@ func (s *Session) recordHidden(c *captured, tgids []int) {
 		c.warn("hidden_task", fmt.Sprintf(
 			"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", tgid))
 	}
+}
+
+func itemOf(tgid, threads int) workqueue.Item {
+	return workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}
 }

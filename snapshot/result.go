@@ -45,13 +45,15 @@ type CPUs struct {
 // Whole says that nothing is missing from the file.
 func (r *Result) Whole() bool { return len(r.LeftOut) == 0 && len(r.CPUs.Missing) == 0 }
 
-func newResult(c *captured) *Result {
+func newResult(c *captured, sum *summary) *Result {
 	k := &c.capture
 	r := &Result{
+		Tasks: sum.tasks, Threads: sum.threads, Bytes: sum.bytes, Compared: sum.compared, Ran: sum.ran,
+		LeftOut: sum.leftOut, Vanished: sum.vanished, Seen: sum.seen,
 		Engine: c.engine, Isolation: c.isolation,
 		Stopped: time.Duration(k.StoppedNs), Window: time.Duration(k.WindowNs), Arrival: time.Duration(k.ArrivalNs),
 		Release: time.Duration(k.ReleaseNs), Elapsed: time.Duration(k.ElapsedNs), Census: time.Duration(k.CensusNs),
-		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: c.warnings,
+		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: sum.warnings,
 		BufferSize: int64(k.BufferSize), BufferUsed: int64(k.BufferUsed), Overhead: int64(k.Overhead),
 	}
 	for _, cpu := range c.cpus {
@@ -94,8 +96,4 @@ func (s *Session) stateWarnings(c *captured) {
 	if c.capture.StopBroken > 0 {
 		c.warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
 	}
-}
-
-func (c *captured) warn(code, text string) {
-	c.warnings = append(c.warnings, kcdata.Warning{Code: code, Text: text})
 }

@@ -379,9 +379,9 @@ func TestSamplerLeaksNothing(t *testing.T) {
 // A sample whose thread is not in the file is named.
 func TestSampleLost(t *testing.T) {
 	c := &captured{samples: []sampled{
-		{Sample: bpf.Sample{CPU: 3, Tid: 17, Tgid: 17, Comm: "gone"}},
-		{Sample: bpf.Sample{CPU: 1, Tid: 17, Tgid: 17, Comm: "gone"}},
-		{Sample: bpf.Sample{CPU: 2, Idle: true}},
+		{cpu: 3, tid: 17, tgid: 17, comm: "gone"},
+		{cpu: 1, tid: 17, tgid: 17, comm: "gone"},
+		{cpu: 2, idle: true},
 	}}
 	newPlacer(c, nil, false).lost(c)
 	if len(c.warnings) != 2 || c.warnings[0].Code != "sample_lost" || !strings.Contains(c.warnings[0].Text, "CPU 1, thread 17 (gone)") ||

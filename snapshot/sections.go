@@ -1,9 +1,10 @@
 package snapshot
 
 import (
+	"encoding/binary"
+	"os"
 	"strings"
 
-	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
 
@@ -15,73 +16,18 @@ const (
 	estimateAdj    = 25 // percent on top of the estimate
 )
 
-// section collects the first error of many writes.
-type section struct {
-	kcdata.ItemWriter
-	err error
-}
-
-func (s *section) note(err error) {
-	if s.err == nil {
-		s.err = err
-	}
-}
-
-// text writes a string. An empty one is absent.
-func (s *section) text(t kcdata.Type, v string) {
-	if v == "" {
-		return
-	}
-	v = strings.ReplaceAll(v, "\x00", "")
-	s.note(s.String(t, v))
-}
-
-func (s *section) bytes(t kcdata.Type, v []byte)     { s.note(s.Bytes(t, v)) }
-func (s *section) record(t kcdata.Type, v any)       { s.note(s.Struct(t, v)) }
-func (s *section) uint64(name string, v uint64)      { s.note(s.Uint64Desc(name, v)) }
-func (s *section) uint32(name string, v uint32)      { s.note(s.Uint32Desc(name, v)) }
-func (s *section) array(t kcdata.Type, elements any) { s.note(s.StructArray(t, elements)) }
-
-// some writes an array that is absent where it is empty.
-func (s *section) some(t kcdata.Type, elements any, n int) {
-	if n > 0 {
-		s.array(t, elements)
-	}
-}
-
-// heapChain grows by allocating: only for while the world runs.
-func heapChain() *kcdata.Chain {
-	return kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
-		return make([]byte, max(least, 64<<10)), nil
-	}, func([]byte) {})
-}
-
-// newSection writes into memory that grows: sections are written while the
-// world runs.
-func newSection() (*section, func() []byte) {
-	chain := heapChain()
-	from := chain.Mark()
-	return &section{ItemWriter: chain}, func() []byte {
-		var out []byte
-		for b := range chain.Span(from, chain.Mark()) {
-			out = append(out, b...)
-		}
-		return out
-	}
-}
-
 // preSection is everything before the first task.
-func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
+func (x *collation) preSection() ([]byte, error) {
 	w, bytes := newSection()
-	h := s.host
+	h, c := x.host, x.c
 	w.note(w.Begin(kcdata.MagicStackshot))
 	for _, t := range kcdata.Definitions() {
 		w.note(w.Define(t))
 	}
 	w.uint64("stackshot_in_flags", inFlagsKCData)
 	pid := uint32(inPidAll)
-	if len(sc.pids) == 1 {
-		pid = sc.pids[0].Tgid
+	if len(c.asked) == 1 {
+		pid = c.asked[0]
 	}
 	w.uint32("stackshot_in_pid", pid)
 	w.uint64("system_state_flags", systemKernel64)
@@ -91,7 +37,7 @@ func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
 	w.text(kcdata.TypeOSVersion, h.version)
 	w.text(kcdata.TypeBootArgs, clip(h.cmdline, 1023))
 	w.record(kcdata.TypeTimebase, &kcdata.Timebase{Numer: 1, Denom: 1})
-	m := h.machine(c.at, s.options.Redact)
+	m := h.machine(c.at, x.redact)
 	w.note(w.Bytes(kcdata.TypeMachAbsoluteTime, le64(m.MonotonicNs)))
 	w.note(w.Bytes(kcdata.TypeUsecsSinceEpoch, le64(m.RealtimeNs/1000)))
 	w.record(kcdata.TypeLinuxMachine, &m)
@@ -102,44 +48,31 @@ func (s *Session) preSection(sc scope, c *captured) ([]byte, error) {
 	if h.kernelBuild != nil {
 		w.bytes(kcdata.TypeLinuxKernelBuild, h.kernelBuild)
 	}
-	w.text(kcdata.TypeLinuxToolVersion, "stackshot "+Version())
-	w.text(kcdata.TypeLinuxRequest, sc.words)
+	w.text(kcdata.TypeLinuxToolVersion, "stackshot "+x.version)
+	w.text(kcdata.TypeLinuxRequest, c.request)
 	w.text(kcdata.TypeLinuxEngine, c.engine)
 	w.text(kcdata.TypeLinuxIsolation, c.isolation)
-	s.state(w)
+	w.text(kcdata.TypeLinuxLoadavg, c.state.loadavg)
+	w.text(kcdata.TypeLinuxMeminfo, c.state.meminfo)
+	w.text(kcdata.TypeLinuxPressure, c.state.pressure)
 	return bytes(), w.err
 }
 
-// state is how the machine was doing, as its own files say.
-func (s *Session) state(w *section) {
-	for _, f := range []struct {
-		t    kcdata.Type
-		read func() (string, error)
-	}{
-		{kcdata.TypeLinuxLoadavg, s.machine.Loadavg},
-		{kcdata.TypeLinuxMeminfo, s.machine.Meminfo},
-		{kcdata.TypeLinuxPressure, s.machine.Pressure},
-	} {
-		if text, err := f.read(); err == nil {
-			w.text(f.t, text)
-		}
-	}
-}
-
 // postSection is everything after the last task.
-func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, error) {
+func (x *collation) postSection() ([]byte, error) {
 	w, bytes := newSection()
-	w.uint64("stackshot_tasks_count", uint64(n.tasks))
-	w.uint64("stackshot_threads_count", uint64(n.threads))
+	c, names := x.c, x.names
+	w.uint64("stackshot_tasks_count", uint64(len(x.tasks)))
+	w.uint64("stackshot_threads_count", uint64(x.threads))
 	w.uint64("stackshot_buf_overhead", c.capture.Overhead)
 	w.array(kcdata.TypeLinuxCPU, c.cpus)
 	if len(c.leftOut()) > 0 {
 		w.array(kcdata.TypeLinuxLeftOut, c.leftOut())
 	}
-	for _, x := range c.warnings {
-		w.text(kcdata.TypeLinuxWarning, x.Code+": "+x.Text)
+	for _, v := range c.warnings {
+		w.text(kcdata.TypeLinuxWarning, v.Code+": "+v.Text)
 	}
-	if mods := names.modules(s.options.Redact); len(mods) > 0 {
+	if mods := names.modules(x.redact); len(mods) > 0 {
 		w.array(kcdata.TypeLinuxModule, mods)
 	}
 	if syms := names.symbols(); len(syms) > 0 {
@@ -147,10 +80,10 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 	}
 	w.bytes(kcdata.TypeLinuxStrings, names.strings.Bytes())
 	w.record(kcdata.TypeLinuxCapture, &c.capture)
-	if n.user.Threads > 0 {
-		w.record(kcdata.TypeLinuxUserTaken, &n.user)
+	if x.user.Threads > 0 {
+		w.record(kcdata.TypeLinuxUserTaken, &x.user)
 	}
-	s.howItWent(w, c)
+	x.howItWent(w)
 	w.record(kcdata.TypeDuration, &kcdata.Duration{
 		Duration: c.capture.WindowNs, Outer: c.capture.ElapsedNs, Prior: c.priorNs(),
 	})
@@ -162,17 +95,18 @@ func (s *Session) postSection(c *captured, n counts, names *names) ([]byte, erro
 
 // howItWent is what the capture says about itself: what moved, where the time
 // went, and, if something went wrong, what we did.
-func (s *Session) howItWent(w *section, c *captured) {
-	if x := c.second; x != nil {
-		r := x.record()
+func (x *collation) howItWent(w *section) {
+	c := x.c
+	if v := c.second; v != nil {
+		r := v.record()
 		w.record(kcdata.TypeLinuxAtomicity, &r)
-		w.some(kcdata.TypeLinuxRan, x.who, len(x.who))
+		w.some(kcdata.TypeLinuxRan, v.who, len(v.who))
 	}
 	w.some(kcdata.TypeLinuxTry, c.tries, len(c.tries))
 	if c.keepTrace || c.troubled() {
 		w.some(kcdata.TypeLinuxTrace, c.trace, len(c.trace))
 	}
-	if s.options.Latency == LatencyOff {
+	if !x.timed {
 		return
 	}
 	w.some(kcdata.TypeLinuxPhases, c.phases, len(c.phases))
@@ -181,14 +115,10 @@ func (s *Session) howItWent(w *section, c *captured) {
 	w.record(kcdata.TypeLatencyInfo, c.collection())
 }
 
-// modulesOf reads the loaded modules; none where /proc hides them.
-func modulesOf() []procfs.Module {
-	mods, err := procfs.ReadModules("/proc", "/sys")
-	if err != nil {
-		return nil
-	}
-	return mods
-}
+var pageSize = os.Getpagesize()
+
+func le32(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+func le64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 
 func clip(s string, n int) string {
 	if len(s) > n {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -127,8 +128,47 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if c.capture.StopNs != 0 {
 		c.latency.SetupMt = uint64(max(int64(c.capture.StopNs)-asked, 0))
 	}
+	s.complete(c, scope)
 	defer s.files.Rest() // the next capture is to find no process of ours
-	return s.collate(r, scope, c)
+	return s.collate(r.Output, c)
+}
+
+// complete adds to a capture what only the session knows, and what the machine says
+// of itself right after the release.
+func (s *Session) complete(c *captured, sc scope) {
+	c.at, c.request = momentOf(c.capture.StopNs), sc.words
+	c.state.loadavg, _ = s.machine.Loadavg()
+	c.state.meminfo, _ = s.machine.Meminfo()
+	c.state.pressure, _ = s.machine.Pressure()
+	c.warnings = append(append([]kcdata.Warning{}, s.warnings...), c.warnings...)
+	s.stateWarnings(c)
+	if sc.pids == nil {
+		s.reconcile(c)
+		return
+	}
+	c.asked = []uint32{}
+	for _, p := range sc.pids {
+		c.asked = append(c.asked, p.Tgid)
+	}
+	s.reconcileAsked(c)
+}
+
+// collate writes the file of a capture that is complete.
+func (s *Session) collate(out io.Writer, c *captured) (*Result, error) {
+	sum, err := s.collating().collate(out, c)
+	if err != nil {
+		return nil, err
+	}
+	return newResult(c, sum), nil
+}
+
+func (s *Session) collating() *collating {
+	o := &s.options
+	return &collating{
+		host: s.host, proc: s.proc, images: s.images, files: s.files, absent: s.absent, version: Version(),
+		redact: o.Redact, asTaken: s.hooks.asTaken, timed: o.Latency != LatencyOff,
+		user: userCollating{off: o.UserStacks == UserStacksOff, chainOnly: o.UserStacks == UserStacksFP, frames: o.UserFrames, keep: o.KeepStacks},
+	}
 }
 
 // ServeFiles is all that a program of Options.FileReader does: it reads files for

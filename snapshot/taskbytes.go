@@ -25,7 +25,7 @@ type taskBytes struct {
 	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *recheck
-	late    bool // files of it were late: it waits for them
+	spent   cost // of recording it
 }
 
 // threadAt is what one thread's container has. Positions are zero where the item is
@@ -45,10 +45,15 @@ type threadAt struct {
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
 }
 
-// openTask checks that pieces hold exactly one task container, whole, and finds
+// openTask checks that the parts hold exactly one task container, whole, and finds
 // what collation needs of it.
-func openTask(x *recheck, pieces ...[]byte) (*taskBytes, error) {
-	t := &taskBytes{items: kcdata.NewEditor(pieces...), second: x}
+func openTask(x *recheck, parts []recorded) (*taskBytes, error) {
+	t := &taskBytes{second: x.of(&parts[0])}
+	var pieces [][]byte
+	for _, p := range parts {
+		t.spent, pieces = t.spent.plus(p.cost), append(pieces, p.pieces...)
+	}
+	t.items = kcdata.NewEditor(pieces...)
 	for it, err := range t.items.Items() {
 		if err == nil {
 			err = t.visit(it)
@@ -150,4 +155,27 @@ func (t *taskBytes) addFaults() error {
 		s.Faults += uint32(t.minor + t.major)
 		s.Pageins += uint32(t.major)
 	})
+}
+
+// done lets go of what is not wanted once all edits are made: of a large machine all
+// tasks are held until they are written.
+func (t *taskBytes) done() {
+	t.maps, t.text, t.window, t.load = nil, nil, windowMaps{}, loaded{}
+	for i := range t.threads {
+		t.threads[i].user, t.threads[i].sampled = stacks.Found{}, nil
+	}
+}
+
+// addUser sums up what was taken of one thread.
+func addUser(u *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
+	u.Threads++
+	u.Walked += uint64(w.Flags & kcdata.UserWalked)
+	if w.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage) != 0 {
+		u.PagedOut++
+	}
+	u.Links += uint64(w.Links)
+	u.Bytes += uint64(w.Bytes)
+	u.Absent += uint64(w.Absent)
+	u.Refused += uint64(w.Refused)
+	u.Translations += uint64(w.Translations)
 }

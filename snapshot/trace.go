@@ -48,12 +48,3 @@ func (e *trap) traces(c *captured, t *trapTry) {
 		}
 	}
 }
-
-// troubled says that somebody will want to know what we did ourselves.
-func (c *captured) troubled() bool {
-	if c.capture.StopBroken > 0 || len(c.failed) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(c.cpus, func(r kcdata.LinuxCPU) bool { return r.Flags&kcdata.CPUMissed != 0 }) ||
-		slices.ContainsFunc(c.tries, func(y kcdata.LinuxTry) bool { return y.Outcome != kcdata.TryWhole })
-}

@@ -323,7 +323,8 @@ func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snap
 		}
 		c.capture.Tries = 1
 		var file bytes.Buffer
-		r, err := s.collate(Request{Output: &file}, sc, c)
+		s.complete(c, sc)
+		r, err := s.collate(&file, c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -57,11 +56,7 @@ func TestTrapPartThatVanished(t *testing.T) {
 		}
 		threads := 0
 		if len(list) > 0 {
-			var pieces [][]byte
-			for _, r := range list {
-				pieces = slices.AppendSeq(pieces, r.stream)
-			}
-			task, err := openTask(nil, pieces...)
+			task, err := openTask(nil, list)
 			if err != nil {
 				t.Fatalf("without part %d: %v", c.lost, err)
 			}

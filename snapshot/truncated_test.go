@@ -73,7 +73,7 @@ func TestTruncatedKernelStackInApplesFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := openTask(nil, w.Written())
+	task, err := openTask(nil, []recorded{{pieces: [][]byte{w.Written()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -110,4 +111,11 @@ func (w *worker) decided(t *try) bool {
 func (t *try) await(p phase, by int64) {
 	for t.state.phase() == p && nanotime() < by {
 	}
+}
+
+// currentCPU is where this thread runs; the request's initiator.
+func currentCPU() int {
+	var cpu uint32
+	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	return int(cpu)
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,19 +26,28 @@ type unwinder struct {
 	short int // stacks that lack some
 }
 
-// newUnwinder is nil where nothing of user stacks is taken.
-func (s *Session) newUnwinder(away []int) *unwinder {
-	o := &s.options
-	if o.Redact || o.UserStacks == UserStacksOff || s.hooks.asTaken {
+// newUnwinder is nil where nothing of user stacks is taken. away are the CPUs that
+// were not stopped.
+func (k *collating) newUnwinder(away []int) *unwinder {
+	o := &k.user
+	if k.redact || o.off || k.asTaken {
 		return nil
 	}
 	return &unwinder{
-		Unwinder: stacks.Unwinder{
-			Images: s.images, Arch: s.host.arch, Left: unwindBudget,
-			ChainOnly: o.UserStacks == UserStacksFP, Frames: o.UserFrames,
-		},
-		keep: o.KeepStacks, away: away, files: map[fileID]bool{},
+		Unwinder: stacks.Unwinder{Images: k.images, Arch: k.host.arch, Left: unwindBudget, ChainOnly: o.chainOnly, Frames: o.frames},
+		keep:     o.keep, away: away, files: map[fileID]bool{},
 	}
+}
+
+// warnings are for whoever took the capture. The file says the same by its marks,
+// which are gone once it is mended.
+func (u *unwinder) warnings() []kcdata.Warning {
+	if u == nil || u.short == 0 {
+		return nil
+	}
+	return []kcdata.Warning{{Code: "unwind_tables_missed", Text: fmt.Sprintf(
+		"unwind tables of %d files were not read: callers may be missing in %d user stacks, which symbolize --unwind can make anew from the file",
+		len(u.files), u.short)}}
 }
 
 // unwound are the user stacks of a task, before anything of it has changed.

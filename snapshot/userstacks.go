@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"stackshot/internal/bpf"
-	"stackshot/kcdata"
 )
 
 // UserStacks says what is taken of user stacks. "" is UserStacksAuto.
@@ -85,19 +84,4 @@ func (o *Options) userEstimate() int {
 		return chainEstimate
 	}
 	return chainEstimate + min(o.StackBytes, bytesEstimate)
-}
-
-// addUser sums up what was taken of one thread.
-func (c *counts) addUser(w *kcdata.LinuxUserWalk) {
-	u := &c.user
-	u.Threads++
-	u.Walked += uint64(w.Flags & kcdata.UserWalked)
-	if w.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage) != 0 {
-		u.PagedOut++
-	}
-	u.Links += uint64(w.Links)
-	u.Bytes += uint64(w.Bytes)
-	u.Absent += uint64(w.Absent)
-	u.Refused += uint64(w.Refused)
-	u.Translations += uint64(w.Translations)
 }

@@ -316,7 +316,7 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, hooks{asTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{})
 		var sum kcdata.LinuxUserTaken
-		var c counts
+		var c kcdata.LinuxUserTaken
 		gone := false
 		for _, task := range snap.Tasks {
 			for _, th := range task.Threads {
@@ -326,14 +326,14 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 				if th.UserWalk == nil {
 					continue
 				}
-				c.addUser(th.UserWalk)
+				addUser(&c, th.UserWalk)
 				gone = gone || th.UserWalk.Flags&kcdata.UserNoMemory != 0 && int(task.ID) == f.Children[0].Pid
 				if exact := th.UserWalk.Flags&kcdata.UserExact != 0; exact != (th.Linux.Present&kcdata.ThreadUserMode != 0) {
 					t.Errorf("%s: thread %d: exact %v, present %#x", engine, th.ID, exact, th.Linux.Present)
 				}
 			}
 		}
-		sum = c.user
+		sum = c
 		if snap.UserTaken == nil || *snap.UserTaken != sum || sum.Walked == 0 || sum.Bytes == 0 {
 			t.Errorf("%s: the file sums up %+v, its threads %+v", engine, snap.UserTaken, sum)
 		}

@@ -1,0 +1,57 @@
+package snapshot
+
+import (
+	_ "unsafe" // for go:linkname
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/timens"
+)
+
+// ownNanotime is CLOCK_MONOTONIC of this process in ns, through the vDSO: no
+// system call, no allocation.
+//
+//go:linkname ownNanotime runtime.nanotime
+func ownNanotime() int64
+
+// nanotime is the machine's CLOCK_MONOTONIC in ns, which bpf_ktime_get_ns reads
+// too: every time in a capture is of that clock. Open holds the two against each
+// other (checkClock).
+func nanotime() int64 { return ownNanotime() - timens.Monotonic }
+
+// moment is the machine's three clocks at one time, ns.
+type moment struct{ monotonic, boottime, realtime uint64 }
+
+// now reads the three clocks next to each other.
+func now() moment {
+	return moment{
+		readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic),
+		readClock(unix.CLOCK_BOOTTIME) - uint64(timens.Boottime),
+		readClock(unix.CLOCK_REALTIME),
+	}
+}
+
+// momentOf is what the clocks showed when CLOCK_MONOTONIC showed at, if nobody
+// has set one of them since; 0: now.
+func momentOf(at uint64) moment {
+	m := now()
+	if at == 0 || at > m.monotonic {
+		return m
+	}
+	ago := m.monotonic - at
+	return moment{at, m.boottime - ago, m.realtime - ago}
+}
+
+func readClock(id int32) uint64 {
+	var ts unix.Timespec
+	unix.ClockGettime(id, &ts)
+	return uint64(ts.Nano())
+}
+
+// bootEpoch is CLOCK_REALTIME minus CLOCK_BOOTTIME, to the second: the same for
+// every capture unless somebody sets the clock.
+func bootEpoch() uint64 {
+	m := now()
+	const second = 1_000_000_000
+	return (m.realtime - m.boottime + second/2) / second * second
+}
