@@ -9,8 +9,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// maxWaiting is how many bytes of tasks may wait for files that were late, beside
-// the arenas that they came from. When there are more, the end has come.
+// maxWaiting is how many bytes of the file may wait for files that were late. When
+// there are more, the end has come.
 const maxWaiting = 128 << 20
 
 // finisher brings tasks from what the stop recorded to what the file says: with
