@@ -11,14 +11,19 @@ import (
 type edit struct {
 	off, cut int
 	put      []byte
+	nth      int // of the calls
 }
 
-// compare orders edits; of those at one offset insertions are first.
+// compare orders edits; of those at one offset insertions are first, and the first
+// of them. No two are equal: a sort need not be stable.
 func (x edit) compare(y edit) int {
 	if x.off != y.off {
 		return x.off - y.off
 	}
-	return min(x.cut, 1) - min(y.cut, 1)
+	if d := min(x.cut, 1) - min(y.cut, 1); d != 0 {
+		return d
+	}
+	return x.nth - y.nth
 }
 
 // InsertBefore puts whole items before p. Of several insertions between the same two
@@ -41,7 +46,7 @@ func (e *Editor) Replace(p Position, items []byte) {
 	if b != nil && header(b).typ.isStructural() && !header(b).typ.isArray() {
 		e.fail(ErrContainerMark, p.off)
 	}
-	e.note(p, edit{p.off, len(b), items})
+	e.note(p, edit{off: p.off, cut: len(b), put: items})
 }
 
 // Remove takes an item out, as Replace does.
@@ -51,6 +56,7 @@ func (e *Editor) note(p Position, x edit) {
 	if p.editor != e {
 		e.fail(ErrWrongPosition, p.off)
 	}
+	x.nth = len(e.edits)
 	e.edits = append(e.edits, x)
 }
 
@@ -126,9 +132,7 @@ func (e *Editor) settle() error {
 	if !e.whole {
 		return ErrNotRead
 	}
-	if !slices.IsSortedFunc(e.edits, edit.compare) { // mostly it is
-		slices.SortStableFunc(e.edits, edit.compare)
-	}
+	slices.SortFunc(e.edits, edit.compare)
 	for i := 1; i < len(e.edits); i++ {
 		if was, is := &e.edits[i-1], &e.edits[i]; is.off == was.off && was.cut > 0 {
 			e.fail(ErrOverlap, is.off)

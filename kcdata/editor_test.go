@@ -464,7 +464,7 @@ func joinedBefore(b *testing.B, room []byte, pieces [][]byte, put []byte) []byte
 			b.Fatal(err)
 		}
 		if it.Type == TypeLinuxThread {
-			edits = append(edits, edit{it.Offset, 0, put})
+			edits = append(edits, edit{off: it.Offset, put: put})
 		}
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.off - b.off })
