@@ -5,72 +5,65 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // edit puts items in the place of cut bytes at off: of none, or of one whole item.
 type edit struct {
 	off, cut int
 	put      []byte
+	nth      int // of the calls
 }
 
-func (a edit) compare(b edit) int {
-	if a.off != b.off {
-		return a.off - b.off
+// compare orders edits; of those at one offset insertions are first, and the first
+// of them. No two are equal: a sort need not be stable.
+func (x edit) compare(y edit) int {
+	if x.off != y.off {
+		return x.off - y.off
 	}
-	return min(a.cut, 1) - min(b.cut, 1)
-}
-
-// fault is an edit that is not to be made.
-type fault struct {
-	err error
-	off int
+	if d := min(x.cut, 1) - min(y.cut, 1); d != 0 {
+		return d
+	}
+	return x.nth - y.nth
 }
 
 // InsertBefore puts whole items before p. Of several insertions between the same two
 // items the first comes first. items stay the caller's, unchanged, until the last
 // WriteTo or Own. An edit that cannot be made is an error of WriteTo.
 func (e *Editor) InsertBefore(p Position, items []byte) {
-	if e.ours(p) {
-		e.edits = append(e.edits, edit{off: p.off, put: items})
-	}
+	e.note(p, edit{off: p.off, put: items})
 }
 
 // InsertAfter is InsertBefore, behind p.
 func (e *Editor) InsertAfter(p Position, items []byte) {
-	if e.ours(p) {
-		e.edits = append(e.edits, edit{off: p.off + len(p.Bytes()), put: items})
-	}
+	e.note(p, edit{off: p.off + len(p.Bytes()), put: items})
 }
 
 // Replace puts whole items in the place of one, which is no container's begin or
 // end. It is done once for an item; what Patch did to that is gone. items are as
 // those of InsertBefore.
 func (e *Editor) Replace(p Position, items []byte) {
-	if !e.ours(p) {
-		return
-	}
 	b := p.Bytes()
-	if t := header(b).typ; t == TypeContainerBegin || t == TypeContainerEnd {
+	if b != nil && header(b).typ.isStructural() && !header(b).typ.isArray() {
 		e.fail(ErrContainerMark, p.off)
-		return
 	}
-	e.edits = append(e.edits, edit{p.off, len(b), items})
+	e.note(p, edit{off: p.off, cut: len(b), put: items})
 }
 
 // Remove takes an item out, as Replace does.
 func (e *Editor) Remove(p Position) { e.Replace(p, nil) }
 
-func (e *Editor) ours(p Position) bool {
+func (e *Editor) note(p Position, x edit) {
 	if p.editor != e {
 		e.fail(ErrWrongPosition, p.off)
 	}
-	return p.editor == e
+	x.nth = len(e.edits)
+	e.edits = append(e.edits, x)
 }
 
-func (e *Editor) fail(err error, off int) {
-	if e.failed.err == nil {
-		e.failed = fault{err, off}
+// fail keeps the first edit that cannot be made.
+func (e *Editor) fail(why error, off int) {
+	if e.failed == nil {
+		e.failed, e.failedAt = why, off
 	}
 }
 
@@ -92,20 +85,34 @@ func (e *Editor) Len() int {
 }
 
 // WriteTo streams the items, edits made. Errors: out's; before anything is written
-// ErrNotRead, ErrWrongPosition; ErrOverlap and ErrContainerMark, which name the item
-// and the containers around it.
-func (e *Editor) WriteTo(out io.Writer) (int64, error) {
+// ErrNotRead, and ErrWrongPosition, ErrOverlap or ErrContainerMark, which say in
+// what container of this editor's, and where.
+func (e *Editor) WriteTo(out io.Writer) (n int64, err error) {
 	if err := e.settle(); err != nil {
 		return 0, err
 	}
-	o := output{out: out, runs: e.runs}
-	for _, x := range e.edits {
-		o.copy(x.off)
-		o.write(x.put)
-		o.skip(x.off + x.cut)
+	write := func(b []byte) {
+		if err == nil && len(b) > 0 {
+			var m int
+			m, err = out.Write(b)
+			n += int64(m)
+		}
 	}
-	o.copy(e.size)
-	return o.n, o.err
+	edits := e.edits
+	for _, r := range e.runs {
+		from := 0 // an edit cuts within one run, for an item lies in one
+		for len(edits) > 0 && edits[0].off < r.at+len(r.b) {
+			x := edits[0]
+			write(r.b[from : x.off-r.at])
+			write(x.put)
+			from, edits = x.off-r.at+x.cut, edits[1:]
+		}
+		write(r.b[from:])
+	}
+	for _, x := range edits { // behind the last item
+		write(x.put)
+	}
+	return n, err
 }
 
 // Edited is what WriteTo writes of a whole buffer, in memory of its own, when Check
@@ -116,87 +123,29 @@ func (e *Editor) Edited() ([]byte, error) {
 	if _, err := e.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	if _, err := Check(out.Bytes()); err != nil {
-		return nil, fmt.Errorf("edited: %w", err)
-	}
-	return out.Bytes(), nil
+	_, err := Check(out.Bytes())
+	return out.Bytes(), err
 }
 
-// settle puts the edits in order. Of those at one offset insertions are first.
+// settle puts the edits in order.
 func (e *Editor) settle() error {
 	if !e.whole {
 		return ErrNotRead
 	}
-	if !slices.IsSortedFunc(e.edits, edit.compare) { // mostly it is
-		slices.SortStableFunc(e.edits, edit.compare)
-	}
+	slices.SortFunc(e.edits, edit.compare)
 	for i := 1; i < len(e.edits); i++ {
 		if was, is := &e.edits[i-1], &e.edits[i]; is.off == was.off && was.cut > 0 {
 			e.fail(ErrOverlap, is.off)
 		}
 	}
-	return e.explain()
-}
-
-// explain says what the failed edit was of: the item, and the containers around it;
-// of a position of another editor, or none, what this one has.
-func (e *Editor) explain() error {
-	f := e.failed
-	if f.err == nil {
+	if e.failed == nil {
 		return nil
 	}
-	var in []string
+	in := "no container"
 	for it := range e.Items() { // whole: no error
-		if it.Offset >= f.off && f.err != ErrWrongPosition {
-			in = append(in, fmt.Sprintf("%v, bytes %d to %d of %d", it.Type, it.Offset, it.Offset+headerSize+len(it.raw), e.size))
-			break
-		}
-		switch {
-		case it.Type == TypeContainerEnd && f.err != ErrWrongPosition:
-			in = in[:len(in)-1]
-		case it.Type == TypeContainerBegin:
-			in = append(in, fmt.Sprintf("%v %d", it.ContainerType(), it.ContainerID()))
-		}
-		if f.err == ErrWrongPosition {
-			in = append(in, fmt.Sprintf("byte %d of another, or none", f.off))
-			break
+		if it.Type == TypeContainerBegin && it.Depth == 0 && (it.Offset == 0 || it.Offset <= e.failedAt) {
+			in = fmt.Sprintf("%v %d", it.ContainerType(), it.ContainerID())
 		}
 	}
-	slices.Reverse(in)
-	return fmt.Errorf("%w: %s", f.err, strings.Join(in, ", in "))
-}
-
-// output writes runs from their beginning, in part. After an error it does nothing.
-type output struct {
-	out  io.Writer
-	runs []run // what is left begins in the first
-	off  int
-	n    int64
-	err  error
-}
-
-// copy writes everything up to the offset end.
-func (o *output) copy(end int) {
-	for o.off < end {
-		r := o.runs[0]
-		to := min(end, r.at+len(r.b))
-		o.write(r.b[o.off-r.at : to-r.at])
-		o.skip(to)
-	}
-}
-
-// skip goes to the offset to.
-func (o *output) skip(to int) {
-	for o.off = to; len(o.runs) > 0 && o.off >= o.runs[0].at+len(o.runs[0].b); {
-		o.runs = o.runs[1:]
-	}
-}
-
-func (o *output) write(b []byte) {
-	if o.err != nil || len(b) == 0 {
-		return
-	}
-	var n int
-	n, o.err = o.out.Write(b)
-	o.n += int64(n)
+	return fmt.Errorf("%w: at byte %d of %d, in %s", e.failed, e.failedAt, e.size, in)
 }

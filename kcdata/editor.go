@@ -19,14 +19,15 @@ import (
 // may write to them, until the last WriteTo; Patch writes to them.
 type Editor struct {
 	definitions
-	given  []run // not read yet
-	runs   []run // in order; no item lies in two
-	size   int   // bytes of both
-	first  int   // offset of the first item
-	marked bool  // between a begin and an end marker: a whole buffer
-	whole  bool  // read to the end
-	edits  []edit
-	failed fault // the first edit that could not be noted
+	given    []run // not read yet
+	runs     []run // in order; no item lies in two
+	size     int   // bytes of both
+	first    int   // offset of the first item
+	marked   bool  // between a begin and an end marker: a whole buffer
+	whole    bool  // read to the end
+	edits    []edit
+	failed   error // why the first edit of those that cannot be made cannot
+	failedAt int
 }
 
 // run is bytes that lie side by side in memory. Offsets count over all runs.
@@ -48,12 +49,10 @@ func (p Position) IsZero() bool { return p.editor == nil }
 // NewEditor edits items without markers, such as a task's container: pieces,
 // concatenated, are a run of whole items.
 func NewEditor(pieces ...[]byte) *Editor {
-	e := &Editor{given: make([]run, 0, len(pieces))}
-	for _, b := range pieces {
-		if len(b) > 0 {
-			e.given = append(e.given, run{e.size, b})
-			e.size += len(b)
-		}
+	e := &Editor{given: make([]run, len(pieces))}
+	for i, b := range pieces {
+		e.given[i] = run{e.size, b}
+		e.size += len(b)
 	}
 	return e
 }
@@ -75,30 +74,22 @@ func EditBuffer(plain []byte) (*Editor, error) {
 // lay in two pieces is the editor's copy.
 func (e *Editor) Items() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		w := walk{definitions: &e.definitions, editor: e}
-		if err := e.begin(&w); err != nil {
-			yield(Item{}, err)
+		w := walk{definitions: &e.definitions, editor: e, todo: e.given}
+		switch {
+		case e.whole:
+			w.todo = e.runs
+		case e.given == nil:
+			yield(Item{}, ErrNotRead)
 			return
+		}
+		clear(e.inFile)
+		e.given, e.fields = nil, 0
+		if e.marked {
+			e.nextRun(&w)
+			w.off = e.first
 		}
 		e.whole = w.each(yield) || e.whole
 	}
-}
-
-// begin has w read from the first item on.
-func (e *Editor) begin(w *walk) error {
-	w.todo = e.given
-	if e.whole {
-		w.todo = e.runs
-	} else if e.size > 0 && e.given == nil {
-		return ErrNotRead
-	}
-	clear(e.inFile)
-	e.given, e.fields = nil, 0
-	if e.marked {
-		e.nextRun(w)
-		w.off = e.first
-	}
-	return nil
 }
 
 func (e *Editor) nextRun(w *walk) {

@@ -12,69 +12,40 @@ import (
 // of ours, so that any may be put into it. A file that needs nothing of that is
 // returned as it is. Errors: those of NewReader and Items.
 func Renew(plain []byte) ([]byte, error) {
-	old, missing, err := survey(plain)
-	if err != nil || !old && len(missing) == 0 {
+	e, err := EditBuffer(plain)
+	if err != nil {
 		return plain, err
 	}
-	buf := make([]byte, 64<<10)
-	w := NewWriter(buf)
+	missing := Definitions()
+	for it, err := range e.Items() {
+		if err != nil {
+			return plain, err
+		}
+		switch {
+		case isOld(it) && it.Type == TypeDefinition:
+			e.Remove(it.Position())
+		case isOld(it):
+			data := renewed(it)
+			w := NewBuffer(len(data) + 2*headerSize)
+			if err := w.Bytes(it.Type, data); err != nil {
+				return nil, err
+			}
+			e.Replace(it.Position(), w.Written())
+		case it.Type == TypeDefinition:
+			missing = slices.DeleteFunc(missing, func(t Type) bool { return t == subject(it) })
+		}
+	}
+	if len(e.edits) == 0 && len(missing) == 0 {
+		return plain, nil
+	}
+	w := NewBuffer(0)
 	for _, t := range missing {
 		if err := w.Define(t); err != nil {
 			return nil, err
 		}
 	}
-	at := headerSize + int(header(plain).size)
-	out := append(make([]byte, 0, len(plain)+w.Len()), plain[:at]...)
-	out = append(out, w.Written()...)
-	r, err := NewReader(plain)
-	if err != nil {
-		return nil, err
-	}
-	for it, err := range r.Items() {
-		if err != nil {
-			return nil, err
-		}
-		if !isOld(it) {
-			continue
-		}
-		out = append(out, plain[at:it.Offset]...)
-		at = it.Offset + headerSize + len(it.raw)
-		if it.Type == TypeDefinition {
-			continue
-		}
-		data := renewed(it)
-		if n := len(data) + 2*headerSize; n > len(buf) {
-			buf = make([]byte, 2*n)
-		}
-		w := NewWriter(buf)
-		if err := w.Bytes(it.Type, data); err != nil {
-			return nil, err
-		}
-		out = append(out, w.Written()...)
-	}
-	return append(out, plain[at:]...), nil
-}
-
-// survey says whether plain has items that Renew replaces or leaves out, and which
-// types it has to define.
-func survey(plain []byte) (old bool, missing []Type, err error) {
-	r, err := NewReader(plain)
-	if err != nil {
-		return false, nil, err
-	}
-	defined := map[Type]bool{}
-	for it, err := range r.Items() {
-		if err != nil {
-			return false, nil, err
-		}
-		switch {
-		case isOld(it):
-			old = true
-		case it.Type == TypeDefinition:
-			defined[subject(it)] = true
-		}
-	}
-	return old, slices.DeleteFunc(Definitions(), func(t Type) bool { return defined[t] }), nil
+	e.InsertBefore(Position{e, e.first}, w.Written()) // also where there is no item
+	return e.Edited()
 }
 
 // isOld reports whether an item is text or bytes as they were, or their definition.

@@ -52,7 +52,10 @@ func (w *walk) next() (Item, error) {
 		rest = w.editor.join(w, headerSize)
 	}
 	if len(rest) < headerSize {
-		return w.short()
+		if w.editor != nil && !w.editor.marked && w.left() == 0 {
+			return w.end() // of items without markers
+		}
+		return Item{}, badf(w.at(), ErrTruncated, "%d bytes left, no end marker", w.left())
 	}
 	h := header(rest)
 	if h.typ == BufferEnd {
@@ -71,15 +74,6 @@ func (w *walk) next() (Item, error) {
 	}
 	w.off += n
 	return it, nil
-}
-
-// short is where less than a header is left: the end of items without markers,
-// else an error.
-func (w *walk) short() (Item, error) {
-	if w.editor != nil && !w.editor.marked && w.left() == 0 {
-		return w.end()
-	}
-	return Item{}, badf(w.at(), ErrTruncated, "%d bytes left, no end marker", w.left())
 }
 
 func (w *walk) end() (Item, error) {

@@ -60,14 +60,23 @@ type space interface {
 // Writer writes items into one chunk of memory. It is not safe for concurrent use.
 type Writer struct {
 	items
-	buf []byte
-	n   int
+	buf   []byte
+	n     int
+	grows bool
 }
 
 // NewWriter writes into buf, which the caller keeps alive and untouched.
 func NewWriter(buf []byte) *Writer {
 	w := &Writer{buf: buf}
 	w.space = w
+	return w
+}
+
+// NewBuffer writes into memory that it takes as it needs, room bytes to begin with:
+// for while the world runs.
+func NewBuffer(room int) *Writer {
+	w := NewWriter(make([]byte, room))
+	w.grows = true
 	return w
 }
 
@@ -79,7 +88,10 @@ func (w *Writer) Written() []byte { return w.buf[:w.n:w.n] }
 
 func (w *Writer) reserve(n int) ([]byte, error) {
 	if n > len(w.buf)-w.n {
-		return nil, ErrNoSpace
+		if !w.grows {
+			return nil, ErrNoSpace
+		}
+		w.buf = append(w.buf[:w.n], make([]byte, n+len(w.buf))...)
 	}
 	b := w.buf[w.n : w.n+n : w.n+n]
 	w.n += n

@@ -61,16 +61,13 @@ func (n *names) preemptionPath(stack []uint64) (path int) {
 // comes from where it lies, so after redaction.
 func (t *taskBytes) cutStack(th *threadAt, frames int) error {
 	left := kcdata.Elements[uint64](th.kernel.Item())[frames:]
-	var put []byte
+	w := kcdata.NewBuffer(0)
 	if len(left) > 0 {
-		w, bytes := newSection()
-		w.note(w.Uint64s(kcdata.TypeKernStackLR64, left))
-		if w.err != nil {
-			return w.err
+		if err := w.Uint64s(kcdata.TypeKernStackLR64, left); err != nil {
+			return err
 		}
-		put = bytes()
 	}
-	t.items.Replace(th.kernel, put)
+	t.items.Replace(th.kernel, w.Written())
 	return kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
 		lx.KstackDepth, lx.KstackSkipped = uint32(len(left)), uint32(frames)
 	})

@@ -58,7 +58,7 @@ func Put(r unwind.Result) ([]byte, error) {
 		return nil, nil
 	}
 	const heads = 64 // of two items, and their padding
-	w := kcdata.NewWriter(make([]byte, heads+9*len(r.PCs)))
+	w := kcdata.NewBuffer(heads + 9*len(r.PCs))
 	if err := w.Uint64s(kcdata.TypeUserStackLR64, r.PCs); err != nil {
 		return nil, err
 	}
@@ -68,11 +68,7 @@ func Put(r unwind.Result) ([]byte, error) {
 
 // PutNotes writes what Mark said, as it stands in a task's container.
 func PutNotes(notes []string) ([]byte, error) {
-	size := 0
-	for _, s := range notes {
-		size += 32 + len(s) // header, NUL, padding
-	}
-	w := kcdata.NewWriter(make([]byte, size))
+	w := kcdata.NewBuffer(0)
 	for _, s := range notes {
 		s = strings.ReplaceAll(s, "\x00", "")
 		if err := w.String(kcdata.TypeLinuxEnrichFailed, s); err != nil {

@@ -75,31 +75,21 @@ func (t *taskItems) edit(file *kcdata.Editor, fresh names) error {
 	}
 	table := strtab.Over(t.table)
 	records := t.merged(table, fresh)
-	strings, err := stringsItem(table.Bytes())
-	if err != nil {
-		return err
-	}
-	symbols, err := symbolsItem(records)
-	if err != nil {
-		return err
-	}
-	t.put(file, t.strings, strings)
-	if len(t.symbols) == 0 {
-		t.put(file, kcdata.Position{}, symbols)
-		return nil
-	}
-	t.put(file, t.symbols[0], symbols)
-	for _, more := range t.symbols[1:] {
-		file.Remove(more)
-	}
-	return nil
+	strings, symbols := kcdata.NewBuffer(0), kcdata.NewBuffer(0)
+	err := errors.Join(strings.Bytes(kcdata.TypeLinuxMapStrings, table.Bytes()), symbols.StructArray(kcdata.TypeLinuxUserSymbol, records))
+	t.put(file, t.strings, strings.Written())
+	t.put(file, t.symbols, symbols.Written())
+	return err
 }
 
-// put replaces an item by another or, where it is not there, puts that where names go.
-func (t *taskItems) put(file *kcdata.Editor, old kcdata.Position, item []byte) {
+// put has item be in the place of all old ones or, where there is none, where names go.
+func (t *taskItems) put(file *kcdata.Editor, old []kcdata.Position, item []byte) {
 	switch {
-	case !old.IsZero():
-		file.Replace(old, item)
+	case len(old) > 0:
+		file.Replace(old[0], item)
+		for _, more := range old[1:] {
+			file.Remove(more)
+		}
 	case !t.behind.IsZero():
 		file.InsertAfter(t.behind, item)
 	default:
@@ -154,20 +144,4 @@ func (t *taskItems) inTable(off uint32) uint32 {
 		return 0
 	}
 	return off
-}
-
-// itemRoom is room for a header and padding.
-const itemRoom = 32
-
-func stringsItem(table []byte) ([]byte, error) {
-	w := kcdata.NewWriter(make([]byte, len(table)+itemRoom))
-	err := w.Bytes(kcdata.TypeLinuxMapStrings, table)
-	return w.Written(), err
-}
-
-func symbolsItem(records []kcdata.LinuxUserSymbol) ([]byte, error) {
-	size := kcdata.SizeOf(kcdata.LinuxUserSymbol{})
-	w := kcdata.NewWriter(make([]byte, len(records)*size+itemRoom))
-	err := w.StructArray(kcdata.TypeLinuxUserSymbol, records)
-	return w.Written(), err
 }

@@ -6,7 +6,7 @@ import "stackshot/kcdata"
 type taskItems struct {
 	behind   kcdata.Position   // what an item that is not there goes behind; zero: before end
 	end      kcdata.Position   // of the task
-	strings  kcdata.Position   // the last string table; zero: none
+	strings  []kcdata.Position // the last string table
 	table    []byte            // its content
 	symbols  []kcdata.Position // arrays of records
 	records  []kcdata.LinuxUserSymbol
@@ -42,7 +42,7 @@ func (t *taskItems) note(it kcdata.Item) {
 	elem, _, _ := it.Elem()
 	switch {
 	case it.Of() == kcdata.TypeLinuxMapStrings:
-		t.strings, t.table, t.behind = it.Position(), it.Data, it.Position()
+		t.strings, t.table, t.behind = []kcdata.Position{it.Position()}, it.Data, it.Position()
 	case elem == kcdata.TypeLinuxMapping:
 		t.behind = it.Position()
 		for _, m := range kcdata.Elements[kcdata.LinuxMapping](it) {
