@@ -166,7 +166,9 @@ func TestStalledCurrentDirectory(t *testing.T) {
 		in := invocation{bend: func(c *exec.Cmd) {
 			c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir}, c.Args...)
 		}}
-		o := begun(t, func() outcome { return in.run(t, "take", "--engine", "procfs", "--write-timeout", "500ms", "--lock-wait", "20s") })
+		o := begun(t, func() outcome {
+			return in.run(t, "take", "--engine", "procfs", "--write-timeout", "500ms", "--lock-wait", "20s")
+		})
 		o.want(t, exitIncomplete, "does not answer")
 		mode0600(t, o.spared(t))
 	})
