@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -44,7 +45,7 @@ func TestInvariant12NothingRanInAStop(t *testing.T) {
 			for _, cpu := range s.plan.Stop {
 				testtask.CPUHogs(t, cpu, 2)
 			}
-			for range 10 {
+			for range testneed.Length(4, 10) {
 				res, snap, _ := captureWhole(t, s, Request{})
 				a := snap.Atomicity
 				if a == nil || a.Method != kcdata.AtomicityInWindow {

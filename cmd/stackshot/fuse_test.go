@@ -148,7 +148,7 @@ func TestStallAtEachStep(t *testing.T) {
 			t.Parallel()
 			stall(t, at, func(t *testing.T, dir string) {
 				o := begun(t, func() outcome {
-					return stackshot(t, "take", "-o", dir+"/x", "--write-timeout", "500ms", "--lock-wait", "20s")
+					return stackshot(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "500ms", "--lock-wait", "20s")
 				})
 				o.want(t, exitIncomplete, "does not answer", "500ms")
 				mode0600(t, o.spared(t))
@@ -166,7 +166,9 @@ func TestStalledCurrentDirectory(t *testing.T) {
 		in := invocation{bend: func(c *exec.Cmd) {
 			c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir}, c.Args...)
 		}}
-		o := begun(t, func() outcome { return in.run(t, "take", "--write-timeout", "500ms", "--lock-wait", "20s") })
+		o := begun(t, func() outcome {
+			return in.run(t, "take", "--engine", "procfs", "--write-timeout", "500ms", "--lock-wait", "20s")
+		})
 		o.want(t, exitIncomplete, "does not answer")
 		mode0600(t, o.spared(t))
 	})

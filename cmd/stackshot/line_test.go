@@ -14,12 +14,12 @@ import (
 	"stackshot/snapshot"
 )
 
-// Twenty captures at once, or in short six, wait in line: each has its file.
+// Twenty captures at once, or in short four, wait in line: each has its file.
 func TestTwentyAtOnce(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	var wg sync.WaitGroup
-	n := testneed.Length(6, 20)
+	n := testneed.Length(4, 20)
 	for i := range n {
 		wg.Go(func() {
 			o := invocation{limit: slow(2 * time.Minute)}.run(t, "take", "--lock-wait", slow(90*time.Second).String(), "--arrival-budget", "250ms", "-q", "-o", fmt.Sprint(dir, "/", i))

@@ -53,7 +53,7 @@ func TestProgress(t *testing.T) {
 			text <- b.String()
 		}()
 		in := invocation{bend: func(c *exec.Cmd) { c.Stderr = slave }}
-		o := in.run(t, "take", "-o", dir+"/x", "--write-timeout", "2500ms")
+		o := in.run(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "2500ms")
 		slave.Close()
 		shown := <-text
 		if !strings.Contains(shown, "stackshot: writing x, 1 s") || !strings.Contains(shown, "writing x, 2 s") {

@@ -63,9 +63,9 @@ func TestTakenNames(t *testing.T) {
 			}
 		}
 		unix.Setfsuid(0)
-		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file"))
+		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file"))
 		mode0600(t, dir+"/file")
-		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
+		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
 		mode0600(t, dir+"/file")
 	})
 }

@@ -42,7 +42,7 @@ func Packages() []string {
 func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 
 // LongVar is 1 where tests take their long forms: .ci/run sets it, and package testvm does
-// for its guests. Without it, go test ./... is over in four minutes.
+// for its guests. Without it, go test ./... takes a few minutes.
 const LongVar = "STACKSHOT_LONG"
 
 // Length is how much a test does, be it rounds, sizes or time: short shows that the thing
