@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"stackshot/internal/spawn"
 )
 
 // Targets that are refused, at once and before anything is captured.
@@ -137,43 +137,45 @@ func TestSaveWithoutHelper(t *testing.T) {
 	t.Parallel()
 	data := spoolOf(t, []byte("content"))
 	dir := t.TempDir()
-	o := saveOrder{Path: dir + "/file"}
-	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil {
-		t.Fatal(err)
+	o := saveOrder{Path: []byte(dir + "/file")}
+	if a, err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil || !a.OK {
+		t.Fatal(a, err)
 	}
-	if b, err := os.ReadFile(o.Path); string(b) != "content" {
+	if b, err := os.ReadFile(dir + "/file"); string(b) != "content" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); !errors.Is(err, errTarget) {
-		t.Errorf("a second time: %v", err)
+	if a, err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil || !errors.Is(&a, errTarget) {
+		t.Errorf("a second time: %v, %v", a, err)
 	}
 	onlyFile(t, dir, "file")
 }
 
-// A helper that dies or talks nonsense is an error, not a success.
-func TestHelperAnswers(t *testing.T) {
+// What a helper answers is the error that it had: its words, its errno, whether it
+// refused the target.
+func TestAnswerIsTheError(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"":                            "without an answer",
-		"panic: boom\ngoroutine 1":    "panic: boom",
-		`{"ok":true}`:                 "",
-		`{"error":"x: y","errno":28}`: "x: y",
+	for _, err := range []error{
+		nil, fmt.Errorf("x: %w", unix.ENOSPC), newTarget("x", true).refuse("it is a directory"), errors.New("any"),
 	} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
+		var a saveAnswer
+		b, _ := json.Marshal(answerOf(err))
+		if e := json.Unmarshal(b, &a); e != nil {
+			t.Fatal(e)
 		}
-		w.WriteString(text)
-		w.Close()
-		h := &helper{&spawn.Child{Conn: r}}
-		err = h.answer("path")
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+		if err == nil {
+			if !a.OK {
+				t.Errorf("%+v", a)
+			}
+			continue
 		}
-		if strings.Contains(text, "28") && !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("the errno is lost: %#v", err)
+		for _, kind := range []error{unix.ENOSPC, errTarget, unix.Errno(0)} {
+			if errors.Is(&a, kind) != errors.Is(err, kind) {
+				t.Errorf("%v: is %v: %v", err, kind, errors.Is(&a, kind))
+			}
 		}
-		r.Close()
+		if a.OK || a.Error() != err.Error() {
+			t.Errorf("%v: %+v", err, a)
+		}
 	}
 }
 
@@ -183,8 +185,8 @@ func TestAskIsCut(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
-	if err := (saveOrder{Path: "x"}).askThread(ctx, nil, errors.ErrUnsupported); err == nil {
-		t.Error("no error")
+	if a, err := (saveOrder{Path: []byte("x")}).askThread(ctx, nil, errors.ErrUnsupported); err != nil || a.OK {
+		t.Errorf("%v, %v", a, err)
 	}
 }
 
@@ -196,13 +198,14 @@ func TestInterruptedWriteIsTrue(t *testing.T) {
 	dir := openDir(t)
 	var written, not int
 	for i := range 60 {
-		o := saveOrder{Path: dir + "/file", Replace: true}
+		file := dir + "/file"
+		o := saveOrder{Path: []byte(file), Replace: true}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for end := time.Now().Add(time.Duration(i) * time.Millisecond); i%2 == 0 && time.Now().Before(end) || i%2 == 1; {
-				if _, err := os.Lstat(o.Path); err == nil || ctx.Err() != nil {
+				if _, err := os.Lstat(file); err == nil || ctx.Err() != nil {
 					break
 				}
 			}
@@ -211,7 +214,7 @@ func TestInterruptedWriteIsTrue(t *testing.T) {
 		err := o.ask(ctx, data, 10*time.Second)
 		cancel(nil)
 		<-done
-		if _, none := os.Lstat(o.Path); (err == nil) != (none == nil) {
+		if _, none := os.Lstat(file); (err == nil) != (none == nil) {
 			t.Errorf("%d: %v, but: %v", i, err, none)
 		}
 		if err == nil {
@@ -219,7 +222,7 @@ func TestInterruptedWriteIsTrue(t *testing.T) {
 		} else {
 			not++
 		}
-		os.Remove(o.Path)
+		os.Remove(file)
 		onlyFile(t, dir)
 	}
 	if written == 0 || not == 0 {

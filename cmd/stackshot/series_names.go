@@ -41,8 +41,8 @@ func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) 
 // path: only a directory says yes, or has another reason against it than not
 // being one.
 func isDirectory(ctx context.Context, path string) bool {
-	err := saveOrder{Path: path + "/" + fileName(time.Now(), kcdata.EnvelopeNone), Look: true}.ask(ctx, nil, lookLimit)
-	var answer *saveError
+	err := saveOrder{Path: []byte(path + "/" + fileName(time.Now(), kcdata.EnvelopeNone)), Look: true}.ask(ctx, nil, lookLimit)
+	var answer *saveAnswer
 	if err != nil && !errors.As(err, &answer) {
 		return false // no answer
 	}

@@ -43,7 +43,7 @@ func (s *store) check(ctx context.Context) error {
 	case s.path == stdoutName || !s.given:
 		return nil
 	}
-	err := saveOrder{Path: s.path, Replace: true, Look: true}.ask(ctx, nil, lookLimit)
+	err := saveOrder{Path: []byte(s.path), Replace: true, Look: true}.ask(ctx, nil, lookLimit)
 	if errors.Is(err, errStalled) || errors.Is(err, errNoProcess) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *store) save(ctx context.Context, data *os.File) (where string, err erro
 	if s.path == stdoutName {
 		err = s.toStdout(ctx, data)
 	} else {
-		err = saveOrder{Path: s.path, Replace: s.given}.ask(ctx, data, s.timeout)
+		err = saveOrder{Path: []byte(s.path), Replace: s.given}.ask(ctx, data, s.timeout)
 	}
 	if err == nil {
 		return s.path, nil
@@ -85,11 +85,11 @@ func (s *store) save(ctx context.Context, data *os.File) (where string, err erro
 // the name and took it does not keep the snapshot from another.
 func (s *store) toSpare(ctx context.Context, dir string, data *os.File) (path string, err error) {
 	path = filepath.Join(dir, s.spare)
-	err = saveOrder{Path: path}.ask(ctx, data, s.timeout)
+	err = saveOrder{Path: []byte(path)}.ask(ctx, data, s.timeout)
 	if errors.Is(err, errTarget) {
 		stem, ext := splitExt(s.spare)
 		path = filepath.Join(dir, stem+"-"+rand.Text()+ext)
-		err = saveOrder{Path: path}.ask(ctx, data, s.timeout)
+		err = saveOrder{Path: []byte(path)}.ask(ctx, data, s.timeout)
 	}
 	return path, err
 }

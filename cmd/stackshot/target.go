@@ -16,11 +16,15 @@ type target struct {
 	path    string
 	replace bool // a regular file of ours that is there already may go
 
-	dir   int // O_PATH of its directory
+	dir   int // O_PATH of its directory; -1: not open yet
 	base  string
 	temp  atomic.Pointer[string] // name of the file before it has its own; nil: none
 	late  atomic.Bool            // nobody waits for it any more: it is to have no name
-	named atomic.Bool            // it has its own name
+	named chan struct{}          // closed when it has its own name
+}
+
+func newTarget(path string, replace bool) *target {
+	return &target{path: path, replace: replace, dir: -1, named: make(chan struct{})}
 }
 
 var errTarget = errors.New("cannot be a snapshot's target")

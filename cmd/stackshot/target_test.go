@@ -186,7 +186,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 			{"", false, 0, false}, {"", true, 0, false}, {"old", true, 0, false}, {"old", false, 0, true}, {"old", true, 65534, true},
 		} {
 			name := fmt.Sprintf("%s/file%d", dir, i)
-			x := target{path: name, replace: c.replace}
+			x := newTarget(name, c.replace)
 			if err := x.open(); err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err, want, mode := write(&x, data), "content", os.FileMode(0o600)
+			err, want, mode := write(x, data), "content", os.FileMode(0o600)
 			if c.refused {
 				want, mode = c.before, 0o644
 			}
@@ -224,10 +224,13 @@ func TestKilledWhileWriting(t *testing.T) {
 		mount(t, "none", dir, "tmpfs", 0, "size=128m")
 		midway := 0
 		for range 20 {
-			h, err := saveOrder{Path: dir + "/file"}.startHelper(t.Context(), data)
+			o := saveOrder{Path: []byte(dir + "/file")}
+			c, err := o.start(t.Context(), data)
 			if err != nil {
 				t.Fatal(err)
 			}
+			asked := make(chan error)
+			go func() { asked <- c.Ask(o, new(saveAnswer)) }()
 			written := func() int64 {
 				var fs unix.Statfs_t
 				unix.Statfs(dir, &fs)
@@ -236,9 +239,10 @@ func TestKilledWhileWriting(t *testing.T) {
 			deadline := time.Now().Add(5 * time.Second)
 			for written() == 0 && time.Now().Before(deadline) {
 			}
-			h.Process.Kill()
-			h.Process.Wait()
-			h.End()
+			c.Process.Kill()
+			c.Process.Wait()
+			<-asked
+			c.End()
 			if _, err := os.Stat(dir + "/file"); err == nil {
 				os.Remove(dir + "/file") // it was quick
 			} else {
@@ -291,10 +295,10 @@ func TestHostileTarget(t *testing.T) {
 	data := spoolOf(t, []byte("content"))
 	outcomes := map[string]int{}
 	for range 2000 {
-		x := saveOrder{Path: dir + "/file", Replace: true}
-		err := x.carryOut(new(target), data)
-		switch {
-		case err == nil:
+		o := saveOrder{Path: []byte(dir + "/file"), Replace: true}
+		a := o.carryOut(t.Context(), data)
+		switch err := error(&a); {
+		case a.OK:
 			outcomes["written"]++
 			if b, err := os.ReadFile(dir + "/file"); string(b) != "content" {
 				t.Fatalf("after a success it holds %q, %v", b, err)

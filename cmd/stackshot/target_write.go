@@ -75,7 +75,7 @@ func (t *target) link(open string) error {
 		err = unix.Linkat(unix.AT_FDCWD, open, t.dir, t.base, unix.AT_SYMLINK_FOLLOW)
 		switch {
 		case err == nil:
-			t.named.Store(true)
+			close(t.named)
 			return nil
 		case !errors.Is(err, unix.EEXIST):
 			return errNamed
@@ -169,7 +169,7 @@ func (t *target) rename(flags uint) error {
 	case err != nil:
 		return t.failed("rename "+*temp+" to it", err)
 	}
-	t.named.Store(true)
+	close(t.named)
 	t.temp.Store(nil)
 	return nil
 }

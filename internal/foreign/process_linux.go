@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"io"
 	"os"
@@ -22,7 +21,7 @@ const window = 1 << 20
 // request is one call of a handle, for another process.
 type request struct {
 	Op         op
-	Root, Path string // opLook, opExpand
+	Root, Path []byte // opLook, opExpand
 	NoFollow   bool   // opLook
 	Guarded    bool   // opLook
 	Off        int64  // opRead
@@ -44,7 +43,7 @@ const (
 type answer struct {
 	Errno  unix.Errno // 0: none
 	Found  found
-	Path   string // of opExpand
+	Path   []byte // of opExpand
 	FSType uint32
 	Read   int // bytes, in the window
 }
@@ -109,11 +108,8 @@ func (ps *processes) rest(last bool) {
 type process struct {
 	home  *processes
 	child *spawn.Child
-	out   *gob.Encoder
-	in    *gob.Decoder
 	data  []byte   // the window
 	slots *os.File // an open file description that it has too, to be noted by; nil: none
-	bad   error    // it answers no more
 }
 
 // startProcess starts one with its end of a socket as file 0 and the window as
@@ -133,7 +129,7 @@ func startProcess(command []string, s slots) (*process, error) {
 		noted.Close()
 		return nil, err
 	}
-	return &process{child: c, slots: noted, data: data, out: gob.NewEncoder(c.Conn), in: gob.NewDecoder(c.Conn)}, nil
+	return &process{child: c, slots: noted, data: data}, nil
 }
 
 func newWindow() (*os.File, []byte, error) {
@@ -178,31 +174,25 @@ func (p *process) end() {
 func (p *process) mark() *mark { return &mark{file: p.slots, pid: p.child.Process.Pid} }
 
 func (p *process) call(r request) (a answer, err error) {
-	if p.bad != nil {
-		return a, p.bad
-	}
-	if err = p.out.Encode(r); err == nil {
-		err = p.in.Decode(&a)
-	}
-	switch {
+	switch err := p.child.Ask(r, &a); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		p.bad = procfs.ErrTimeout
+		return a, procfs.ErrTimeout
 	case err != nil:
-		p.bad = ErrGone
+		return a, ErrGone
 	case a.Errno != 0:
 		return a, a.Errno
 	}
-	return a, p.bad
+	return a, nil
 }
 
 func (p *process) look(root, path string, noFollow, guarded bool) (found, error) {
-	a, err := p.call(request{Op: opLook, Root: root, Path: path, NoFollow: noFollow, Guarded: guarded})
+	a, err := p.call(request{Op: opLook, Root: []byte(root), Path: []byte(path), NoFollow: noFollow, Guarded: guarded})
 	return a.Found, err
 }
 
 func (p *process) expand(root, path string) (string, error) {
-	a, err := p.call(request{Op: opExpand, Root: root, Path: path})
-	return a.Path, err
+	a, err := p.call(request{Op: opExpand, Root: []byte(root), Path: []byte(path)})
+	return string(a.Path), err
 }
 
 func (p *process) fsType() (uint32, error) {
@@ -224,7 +214,7 @@ func (p *process) pread(b []byte, off int64) (int, error) {
 }
 
 func (p *process) close() {
-	if p.call(request{Op: opClose}); p.bad != nil {
+	if _, err := p.call(request{Op: opClose}); err != nil {
 		p.end()
 	} else {
 		p.home.give(p)
@@ -236,34 +226,22 @@ func (p *process) close() {
 // may hang for good.
 func Serve(conn io.ReadWriter, shared *os.File) error {
 	data, err := mapWindow(shared)
-	if err == nil {
-		err = spawn.Hello(conn)
-	}
 	if err != nil {
 		return err
 	}
-	in, out := gob.NewDecoder(conn), gob.NewEncoder(conn)
 	file := newLocal(slots{})
-	for {
-		var r request
-		if err := in.Decode(&r); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := out.Encode(r.do(file, data)); err != nil {
-			return err
-		}
-	}
+	return spawn.Serve(conn, func(r request) answer { return r.do(file, data) })
 }
 
 func (r request) do(file *local, data []byte) (a answer) {
 	var err error
 	switch r.Op {
 	case opLook:
-		a.Found, err = file.look(r.Root, r.Path, r.NoFollow, r.Guarded)
+		a.Found, err = file.look(string(r.Root), string(r.Path), r.NoFollow, r.Guarded)
 	case opExpand:
-		a.Path, err = file.expand(r.Root, r.Path)
+		var to string
+		to, err = file.expand(string(r.Root), string(r.Path))
+		a.Path = []byte(to)
 	case opFSType:
 		a.FSType, err = file.fsType()
 	case opOpen:
