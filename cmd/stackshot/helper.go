@@ -2,9 +2,11 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/publish"
 	"stackshot/snapshot"
 )
 
@@ -20,10 +22,15 @@ const (
 // bytes at most.
 const saveName = "stackshot-save"
 
-var (
-	fileWriter = []string{"/proc/self/exe", saveVerb}
-	fileReader = []string{"/proc/self/exe", readVerb}
-)
+var fileReader = []string{"/proc/self/exe", readVerb}
+
+// fileWriter writes files within --write-timeout.
+func fileWriter(timeout time.Duration) publish.Writer {
+	return publish.Writer{
+		Command: []string{"/proc/self/exe", saveVerb}, Timeout: timeout,
+		Warn: func(text string) { say(os.Stderr, "%s", text) },
+	}
+}
 
 func saveCommand() *cobra.Command {
 	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error {
@@ -31,7 +38,7 @@ func saveCommand() *cobra.Command {
 			var u urgency
 			u.begin()
 		}
-		return serveSave(os.Stdin, os.Stdout)
+		return publish.Serve(os.Stdin, os.Stdout)
 	})
 }
 

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -132,100 +130,47 @@ func TestNowhereToWrite(t *testing.T) {
 	})
 }
 
-// Where no helper process can be started, a thread of ours writes.
-func TestSaveWithoutHelper(t *testing.T) {
+// Whoever takes names in a directory of everybody's keeps root from nothing: not
+// the names of pids, not the name of the last resort.
+func TestTakenNames(t *testing.T) {
 	t.Parallel()
-	data := spoolOf(t, []byte("content"))
-	dir := t.TempDir()
-	o := saveOrder{Path: []byte(dir + "/file")}
-	if a, err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil || !a.OK {
-		t.Fatal(a, err)
-	}
-	if b, err := os.ReadFile(dir + "/file"); string(b) != "content" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if a, err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil || !errors.Is(&a, errTarget) {
-		t.Errorf("a second time: %v, %v", a, err)
-	}
-	onlyFile(t, dir, "file")
-}
-
-// What a helper answers is the error that it had: its words, its errno, whether it
-// refused the target.
-func TestAnswerIsTheError(t *testing.T) {
-	t.Parallel()
-	for _, err := range []error{
-		nil, fmt.Errorf("x: %w", unix.ENOSPC), newTarget("x", true).refuse("it is a directory"), errors.New("any"),
-	} {
-		var a saveAnswer
-		b, _ := json.Marshal(answerOf(err))
-		if e := json.Unmarshal(b, &a); e != nil {
-			t.Fatal(e)
-		}
-		if err == nil {
-			if !a.OK {
-				t.Errorf("%+v", a)
-			}
-			continue
-		}
-		for _, kind := range []error{unix.ENOSPC, errTarget, unix.Errno(0)} {
-			if errors.Is(&a, kind) != errors.Is(err, kind) {
-				t.Errorf("%v: is %v: %v", err, kind, errors.Is(&a, kind))
-			}
-		}
-		if a.OK || a.Error() != err.Error() {
-			t.Errorf("%v: %+v", err, a)
-		}
-	}
-}
-
-// The order is carried out by a process, so that a thread of ours never hangs
-// in a file system; it goes when the context goes.
-func TestAskIsCut(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
-	defer cancel()
-	if a, err := (saveOrder{Path: []byte("x")}).askThread(ctx, nil, errors.ErrUnsupported); err != nil || a.OK {
-		t.Errorf("%v, %v", a, err)
-	}
-}
-
-// Whoever is interrupted while the file is written says the truth about it: written where
-// it is there under its name, however late, and not written where there is nothing.
-func TestInterruptedWriteIsTrue(t *testing.T) {
-	t.Parallel()
-	data := spoolOf(t, make([]byte, 1<<20))
+	needRoot(t)
 	dir := openDir(t)
-	var written, not int
-	for i := range 60 {
-		file := dir + "/file"
-		o := saveOrder{Path: []byte(file), Replace: true}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for end := time.Now().Add(time.Duration(i) * time.Millisecond); i%2 == 0 && time.Now().Before(end) || i%2 == 1; {
-				if _, err := os.Lstat(file); err == nil || ctx.Err() != nil {
-					break
-				}
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", 0, "mode=1777")
+		next := nextPids(t)
+		unix.Setfsuid(65534) // this thread alone, which has the mount
+		for _, pid := range next {
+			if err := os.Symlink("x", fmt.Sprintf("%s/.stackshot-%d.tmp", dir, pid)); err != nil {
+				t.Fatal(err)
 			}
-			cancel(&interruptedError{unix.SIGINT})
-		}()
-		err := o.ask(ctx, data, 10*time.Second)
-		cancel(nil)
-		<-done
-		if _, none := os.Lstat(file); (err == nil) != (none == nil) {
-			t.Errorf("%d: %v, but: %v", i, err, none)
 		}
-		if err == nil {
-			written++
-		} else {
-			not++
+		unix.Setfsuid(0)
+		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file"))
+		mode0600(t, dir+"/file")
+		taken(t, stackshot(t, "take", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
+		mode0600(t, dir+"/file")
+	})
+}
+
+// nextPids are the pids that the next processes can have: all there are, or those
+// of the next minutes.
+func nextPids(t *testing.T) (pids []int) {
+	t.Helper()
+	number := func(file string, field int) int {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		os.Remove(file)
-		onlyFile(t, dir)
+		n, err := strconv.Atoi(strings.Fields(string(b))[field])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
 	}
-	if written == 0 || not == 0 {
-		t.Errorf("%d were written, %d not", written, not)
+	most, last := number("/proc/sys/kernel/pid_max", 0), number("/proc/loadavg", 4)
+	for i := range min(most-1, 32768) {
+		pids = append(pids, (last+i)%(most-1)+1)
 	}
+	return pids
 }

@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// fileName is the name of a snapshot that nobody named: host and time, UTC
+// FileName is the name of a snapshot that nobody named: host and time, UTC
 // because the local zone is a file on a disk. Milliseconds tell captures apart.
-func fileName(at time.Time, e kcdata.Envelope) string {
+func FileName(at time.Time, e kcdata.Envelope) string {
 	host, err := os.Hostname() // uname, no file
 	if err != nil {
 		host = "unknown"
@@ -20,11 +20,11 @@ func fileName(at time.Time, e kcdata.Envelope) string {
 	if e == kcdata.EnvelopeZstd {
 		ext += ".zst" // a zstd frame around KCData
 	}
-	return fmt.Sprintf("stackshot-%s-%s%s", safeName(host), at.UTC().Format("20060102T150405.000Z"), ext)
+	return fmt.Sprintf("stackshot-%s-%s%s", SafeName(host), at.UTC().Format("20060102T150405.000Z"), ext)
 }
 
-// safeName keeps what needs no quoting anywhere.
-func safeName(s string) string {
+// SafeName keeps what needs no quoting anywhere.
+func SafeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '.' || r == '_' {
 			return r

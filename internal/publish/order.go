@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"context"
@@ -8,65 +8,72 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/limits"
 	"stackshot/internal/mounts"
 	"stackshot/internal/spawn"
 )
 
-// errStalled says that a file system did not answer in time.
-var errStalled = errors.New("its file system does not answer")
+// Why there is no file. Beside these there are the errnos of the file system.
+var (
+	ErrTarget    = errors.New("cannot be a snapshot's target") // of a kind that is never written
+	ErrStalled   = errors.New("its file system does not answer")
+	ErrNoProcess = errors.New("no helper process, and its file system may hang")
+)
 
-// errNoProcess says that there is no process to touch a file system that may hang.
-var errNoProcess = errors.New("no helper process, and its file system may hang")
+// processPids is how many process ids a helper process takes at most, its threads' too.
+const processPids = 10
 
 // lastWord is how long whoever writes a file may take to end after it is cancelled.
 const lastWord = 300 * time.Millisecond
 
-// saveOrder is what the helper process is asked: to write the snapshot, its file 1.
-type saveOrder struct {
+// order is what the helper process is asked: to write the snapshot, its file 1.
+type order struct {
 	Path    []byte // need not be UTF-8
 	Replace bool   // a regular file of ours that is there already may go
 	Look    bool   // say only whether it could be written
 }
 
-// saveAnswer is what became of an order; an error where that is not OK.
-type saveAnswer struct {
+// answer is what became of an order; an error where that is not OK.
+type answer struct {
 	OK      bool
 	Refused bool // the target is of a kind that is never written
 	Text    string
 	Errno   unix.Errno // 0: none
 }
 
-func (a *saveAnswer) Error() string { return a.Text }
+func (a *answer) Error() string { return a.Text }
 
-func (a *saveAnswer) Is(target error) bool {
-	return target == errTarget && a.Refused || target == a.Errno && a.Errno != 0
+func (a *answer) Is(target error) bool {
+	return target == ErrTarget && a.Refused || target == a.Errno && a.Errno != 0
 }
 
-func answerOf(err error) (a saveAnswer) {
+func answerOf(err error) (a answer) {
 	if err == nil {
-		return saveAnswer{OK: true}
+		return answer{OK: true}
 	}
 	errors.As(err, &a.Errno)
-	a.Text, a.Refused = err.Error(), errors.Is(err, errTarget)
+	a.Text, a.Refused = err.Error(), errors.Is(err, ErrTarget)
 	return a
 }
 
-// serveSave is the helper process. SIGTERM cancels the order.
-func serveSave(conn io.ReadWriter, data *os.File) error {
+// Serve is all that a program of Writer.Command does: it writes one file, with its files
+// 0 and 1, for the process that started it. SIGTERM cancels that.
+func Serve(conn io.ReadWriter, data *os.File) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	return spawn.Serve(conn, func(o saveOrder) saveAnswer { return o.carryOut(ctx, data) })
+	return spawn.Serve(conn, func(o order) answer { return o.carryOut(ctx, data) })
 }
 
 // carryOut does what the order says, on a thread that may hang for good. Once ctx ends,
 // it has lastWord to answer all the same. Where the file has its name by then the answer
 // is that, though the directory may not be on the disk yet.
-func (o saveOrder) carryOut(ctx context.Context, data *os.File) saveAnswer {
+func (o order) carryOut(ctx context.Context, data *os.File) answer {
 	t := newTarget(string(o.Path), o.Replace)
 	done := make(chan error, 1)
 	go func() {
@@ -92,22 +99,29 @@ func (o saveOrder) carryOut(ctx context.Context, data *os.File) saveAnswer {
 	}
 }
 
+// Writer has files written by processes that it starts.
+type Writer struct {
+	Command []string          // of a program that calls Serve. It gets two more arguments, for people
+	Timeout time.Duration     // of the target's file system, for one file
+	Warn    func(text string) // is told that a file is written without such a process; nil: nobody is
+}
+
 // ask has an order carried out under a time limit, which begins when there is a
-// process that does so. Errors: *saveAnswer, of kind errTarget where the target is
-// refused; errStalled; errNoProcess; the context's cause.
-func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) error {
-	c, why := o.start(ctx, data)
+// process that does so. Errors: *answer, of kind ErrTarget where the target is
+// refused; ErrStalled; ErrNoProcess; the context's cause.
+func (w *Writer) ask(ctx context.Context, o order, data *os.File, limit time.Duration) error {
+	c, why := w.start(ctx, o, data)
 	if why != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer within %v: %w", o.Path, limit, errStalled))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer within %v: %w", o.Path, limit, ErrStalled))
 	defer cancel()
-	var a saveAnswer
+	var a answer
 	var err error
 	if why != nil {
-		a, err = o.askThread(ctx, data, why)
+		a, err = w.askThread(ctx, o, data, why)
 	} else {
-		a, err = o.askProcess(ctx, c)
+		a, err = askProcess(ctx, c, o)
 	}
 	switch {
 	case err == nil && a.OK:
@@ -122,17 +136,17 @@ func (o saveOrder) ask(ctx context.Context, data *os.File, limit time.Duration) 
 
 // start runs the helper process. Nothing here looks at a path of the user's; data nil:
 // there is none. A crash prints its reason to file 2, the socket.
-func (o saveOrder) start(ctx context.Context, data *os.File) (*spawn.Child, error) {
-	if err := pidsLeft(helperPids); err != nil {
+func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Child, error) {
+	if err := (limits.Machine{}).NeedPids(processPids); err != nil {
 		return nil, err // it would crash
 	}
-	return spawn.Start(ctx, spawn.Limit, append(fileWriter[:len(fileWriter):len(fileWriter)], "--", string(o.Path)), data, nil)
+	return spawn.Start(ctx, spawn.Limit, slices.Concat(w.Command, []string{"--", string(o.Path)}), data, nil)
 }
 
 // askProcess gives the helper up with ctx: politely, so that it removes an unfinished
 // file and says if it was done, then for good. One that hangs in the kernel stays until
 // its file system answers; nobody waits for it.
-func (o saveOrder) askProcess(ctx context.Context, c *spawn.Child) (a saveAnswer, err error) {
+func askProcess(ctx context.Context, c *spawn.Child, o order) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() {
 		c.Process.Signal(syscall.SIGTERM)
 		c.Conn.SetReadDeadline(time.Now().Add(3 * lastWord)) // it may have to wait for a CPU
@@ -147,14 +161,14 @@ func (o saveOrder) askProcess(ctx context.Context, c *spawn.Child) (a saveAnswer
 }
 
 // askThread is the way where no process can be started: a thread of ours, left
-// behind if it hangs. That would outlive us (C2), so it goes only where that is not
+// behind if it hangs. That would outlive us (invariant 1), so it goes only where that is not
 // to be expected.
-func (o saveOrder) askThread(ctx context.Context, data *os.File, why error) (saveAnswer, error) {
+func (w *Writer) askThread(ctx context.Context, o order, data *os.File, why error) (answer, error) {
 	if on := mayHang(string(o.Path)); on != "" {
-		return saveAnswer{}, fmt.Errorf("%w: %s (%w)", errNoProcess, on, why)
+		return answer{}, fmt.Errorf("%w: %s (%w)", ErrNoProcess, on, why)
 	}
-	if !o.Look {
-		say(os.Stderr, "%s is written without a helper process: %v", o.Path, why)
+	if !o.Look && w.Warn != nil {
+		w.Warn(fmt.Sprintf("%s is written without a helper process: %v", o.Path, why))
 	}
 	return o.carryOut(ctx, data), nil
 }

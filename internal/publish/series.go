@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"context"
@@ -13,18 +13,22 @@ import (
 	"stackshot/kcdata"
 )
 
-// seriesNames gives each file of a series its name: after host, time and number
+// Series gives each file of a series its name: after host, time and number
 // in dir, or else after the file that the user named, with the number.
-type seriesNames struct {
+type Series struct {
 	dir       string // with a slash at its end; "": the current directory
 	stem, ext string // FILE becomes FILE-0001.ext; stem "": host and time
 	envelope  kcdata.Envelope
 }
 
-// nameSeries reads -o. Whether it names a directory only the file system can
-// tell.
-func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) seriesNames {
-	n := seriesNames{envelope: e}
+// NameSeries names the files of a series after the path that the user gave, "" for none.
+// Whether that is a directory only the file system can tell.
+func (w *Writer) NameSeries(ctx context.Context, output string, e kcdata.Envelope) Series {
+	return nameSeries(output, e, func(path string) bool { return w.isDirectory(ctx, path) })
+}
+
+func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) Series {
+	n := Series{envelope: e}
 	switch {
 	case output == "":
 	case strings.HasSuffix(output, "/"):
@@ -37,13 +41,13 @@ func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) 
 	return n
 }
 
-// isDirectory has the helper process ask (C2) whether a file could be made in
+// isDirectory has the helper process ask whether a file could be made in
 // path: only a directory says yes, or has another reason against it than not
 // being one.
-func isDirectory(ctx context.Context, path string) bool {
-	err := saveOrder{Path: []byte(path + "/" + fileName(time.Now(), kcdata.EnvelopeNone)), Look: true}.ask(ctx, nil, lookLimit)
-	var answer *saveAnswer
-	if err != nil && !errors.As(err, &answer) {
+func (w *Writer) isDirectory(ctx context.Context, path string) bool {
+	err := w.ask(ctx, order{Path: []byte(path + "/" + FileName(time.Now(), kcdata.EnvelopeNone)), Look: true}, nil, lookLimit)
+	var a *answer
+	if err != nil && !errors.As(err, &a) {
 		return false // no answer
 	}
 	return !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ENOENT)
@@ -62,10 +66,10 @@ func splitExt(path string) (stem, ext string) {
 	return stem, ext
 }
 
-// of is the path of capture n, taken at a time, and its name for the place of
+// Name is the path of capture n, taken at a time, and its name for the place of
 // last resort. Names sort as the captures were made, up to 9,999.
-func (s seriesNames) of(n int, at time.Time) (path, spare string) {
-	stem, ext := splitExt(fileName(at, s.envelope))
+func (s Series) Name(n int, at time.Time) (path, spare string) {
+	stem, ext := splitExt(FileName(at, s.envelope))
 	spare = fmt.Sprintf("%s-%04d%s", stem, n, ext)
 	if s.stem != "" {
 		return fmt.Sprintf("%s-%04d%s", s.stem, n, s.ext), spare

@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"crypto/rand"
@@ -29,7 +29,7 @@ const cameBetween = 3
 var errNamed = errors.New("no file without a name")
 
 // write makes the file: its bytes, fsync, then the final name, whole or not at all
-// (C4).
+// (invariant 3).
 func (t *target) write(data *os.File) error {
 	err := t.writeUnnamed(data)
 	if errors.Is(err, errNamed) {

@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // target is a name that a snapshot is to be written under. Its methods touch
-// the file system and may hang there; they run in the helper process (C2).
+// the file system and may hang there; they run in the helper process (invariant 1).
 type target struct {
 	path    string
 	replace bool // a regular file of ours that is there already may go
@@ -27,10 +27,8 @@ func newTarget(path string, replace bool) *target {
 	return &target{path: path, replace: replace, dir: -1, named: make(chan struct{})}
 }
 
-var errTarget = errors.New("cannot be a snapshot's target")
-
 func (t *target) refuse(format string, args ...any) error {
-	return fmt.Errorf("%s: %w: %s", t.path, errTarget, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %w: %s", t.path, ErrTarget, fmt.Sprintf(format, args...))
 }
 
 func (t *target) failed(op string, err error) error { return fmt.Errorf("%s: %s: %w", t.path, op, err) }
