@@ -14,6 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Limit is how long a start takes at most. A test on a busy machine sets a longer one.
+var Limit = time.Second
+
+// ErrHeld answers where a process was made and did not begin in time.
+var ErrHeld = errors.New("a helper process was started and does not begin")
+
 // maxAnswer is the size of a child's longest line, in bytes. An answer holds a path at
 // most, which JSON writes in base64.
 const maxAnswer = 16 << 10
@@ -41,15 +47,11 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// ErrNoAnswer says that a child ended, or said something else, where its answer was
-// expected. The error quotes the first line of that: a crash prints its reason there if
-// the child's file 2 is the socket.
-var ErrNoAnswer = errors.New("ended without an answer")
-
 // Ask has the child carry out a request and reads its answer. Both are one line of JSON:
 // paths in them are []byte, since they need not be UTF-8. Conn's deadline bounds it.
-// After an error the child answers no more, and each call gives that error. Errors:
-// os.ErrDeadlineExceeded, ErrNoAnswer, what the socket says.
+// After an error the child answers no more, and each call gives that error:
+// os.ErrDeadlineExceeded, what else the socket says, or the first line of what came where
+// an answer was expected. If the child's file 2 is the socket, that is why it crashed.
 func (c *Child) Ask(request, answer any) error {
 	if c.bad == nil {
 		c.bad = c.ask(request, answer)
@@ -67,7 +69,7 @@ func (c *Child) ask(request, answer any) error {
 		return fmt.Errorf("helper process: %w", err)
 	}
 	if json.Unmarshal(line, answer) != nil {
-		return fmt.Errorf("helper process %w: %q", ErrNoAnswer, bytes.TrimSuffix(line, []byte("\n")))
+		return fmt.Errorf("helper process ended without an answer: %q", bytes.TrimSuffix(line, []byte("\n")))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func TestNoAnswer(t *testing.T) {
 		}()
 		var a message
 		err := c.Ask(message{}, &a)
-		if errors.Is(err, ErrNoAnswer) != (want != "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && a.N != 7 {
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && a.N != 7 {
 			t.Errorf("%.20q: %v, %v", text, a, err)
 		}
 		if again := c.Ask(message{}, &a); err != nil && again != err {

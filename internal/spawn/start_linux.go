@@ -14,14 +14,8 @@ import (
 	"time"
 )
 
-// Limit is how long a start takes at most. A test on a busy machine sets a longer one.
-var Limit = time.Second
-
 // heldFor is how long no other process is started after one that did not begin.
 const heldFor = time.Minute
-
-// ErrHeld answers where a process was made and did not begin in time.
-var ErrHeld = errors.New("a helper process was started and does not begin")
 
 // starts are the starts of this process.
 var starts = struct {
