@@ -18,14 +18,15 @@ import (
 // processes have mapped, file 1 of the one that reads.
 const window = 1 << 20
 
-// request is one call of a handle, for another process.
+// request is one call of a handle, for another process. Most calls have few of the
+// fields, and the others cost time as JSON.
 type request struct {
 	Op         op
-	Root, Path []byte // opLook, opExpand
-	NoFollow   bool   // opLook
-	Guarded    bool   // opLook
-	Off        int64  // opRead
-	Len        int    // opRead
+	Root, Path []byte `json:",omitempty"` // opLook, opExpand
+	NoFollow   bool   `json:",omitzero"`  // opLook
+	Guarded    bool   `json:",omitzero"`  // opLook
+	Off        int64  `json:",omitzero"`  // opRead
+	Len        int    `json:",omitzero"`  // opRead
 }
 
 type op uint8
@@ -41,11 +42,11 @@ const (
 
 // answer is what that process says to one request.
 type answer struct {
-	Errno  unix.Errno // 0: none
-	Found  found
-	Path   []byte // of opExpand
-	FSType uint32
-	Read   int // bytes, in the window
+	Errno  unix.Errno `json:",omitzero"` // 0: none
+	Found  found      `json:",omitzero"` // of opLook
+	Path   []byte     `json:",omitzero"` // of opExpand
+	FSType uint32     `json:",omitzero"` // of opFSType
+	Read   int        `json:",omitzero"` // bytes, in the window
 }
 
 // processes are idle ones that read files.
@@ -88,7 +89,7 @@ func (ps *processes) give(p *process) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.closed {
-		p.leave()
+		p.leave(false)
 	} else {
 		ps.idle = append(ps.idle, p)
 	}
@@ -99,7 +100,7 @@ func (ps *processes) rest(last bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.idle {
-		p.leave()
+		p.leave(false)
 	}
 	ps.idle, ps.closed = nil, ps.closed || last
 }
@@ -153,21 +154,17 @@ func mapWindow(f *os.File) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// leave lets an idle process end, which it does when its socket ends.
-func (p *process) leave() {
-	p.child.End()
-	p.slots.Close()
-	unix.Munmap(p.data)
-	go p.child.Process.Wait()
-}
-
-// end takes a process's life and waits until that is over: while the kernel
-// has it hang, this helper is one of those that hang.
-func (p *process) end() {
+// leave parts from a process. An idle one ends when its socket does. One that hangs is
+// killed, and waited for: while the kernel has it, this helper is one of those that hang.
+func (p *process) leave(hangs bool) {
 	p.child.End()
 	unix.Munmap(p.data)
-	p.child.Process.Kill()
-	p.child.Process.Wait()
+	if hangs {
+		p.child.Process.Kill()
+		p.child.Process.Wait()
+	} else {
+		go p.child.Process.Wait()
+	}
 	p.slots.Close()
 }
 
@@ -215,7 +212,7 @@ func (p *process) pread(b []byte, off int64) (int, error) {
 
 func (p *process) close() {
 	if _, err := p.call(request{Op: opClose}); err != nil {
-		p.end()
+		p.leave(true)
 	} else {
 		p.home.give(p)
 	}

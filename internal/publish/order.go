@@ -144,19 +144,12 @@ func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Chil
 }
 
 // askProcess gives the helper up with ctx: politely, so that it removes an unfinished
-// file and says if it was done, then for good. One that hangs in the kernel stays until
-// its file system answers; nobody waits for it.
+// file and says if it was done, then for good.
 func askProcess(ctx context.Context, c *spawn.Child, o order) (a answer, err error) {
-	stop := context.AfterFunc(ctx, func() {
-		c.Process.Signal(syscall.SIGTERM)
-		c.Conn.SetReadDeadline(time.Now().Add(3 * lastWord)) // it may have to wait for a CPU
-	})
-	if err = c.Ask(o, &a); err != nil {
-		c.Process.Kill()
-	}
+	stop := context.AfterFunc(ctx, func() { c.GiveUp(3 * lastWord) }) // it may have to wait for a CPU
+	err = c.Ask(o, &a)
 	stop()
-	c.End()
-	c.Reap()
+	c.Leave()
 	return a, err
 }
 

@@ -74,6 +74,23 @@ func (c *Child) ask(request, answer any) error {
 	return nil
 }
 
+// GiveUp has a request that is under way come to its end: SIGTERM tells the child, which
+// has so long to answer all the same.
+func (c *Child) GiveUp(grace time.Duration) {
+	c.Process.Signal(unix.SIGTERM)
+	c.Conn.SetDeadline(time.Now().Add(grace))
+}
+
+// Leave parts from a child for good, and waits for no file system: one that answers no
+// more is killed, and stays until the kernel lets it go.
+func (c *Child) Leave() {
+	if c.bad != nil {
+		c.Process.Kill()
+	}
+	c.End()
+	c.reap()
+}
+
 // End shuts the socket, whoever has copies of it: an idle helper ends then.
 func (c *Child) End() {
 	if raw, err := c.Conn.SyscallConn(); err == nil {
@@ -82,9 +99,9 @@ func (c *Child) End() {
 	c.Conn.Close()
 }
 
-// Reap waits a moment for a process that ends now. Whoever inherits a child of ours, the
+// reap waits a moment for a process that ends now. Whoever inherits a child of ours, the
 // first process of a container, may not wait for it, and it would stay a zombie.
-func (c *Child) Reap() {
+func (c *Child) reap() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
