@@ -47,7 +47,7 @@ type series struct {
 	*take
 	envelope kcdata.Envelope
 	session  *snapshot.Session
-	names    publish.Series
+	files    *publish.Series
 	pace     pace
 	tally    tally
 	told     map[string]bool // warnings that were shown, by code
@@ -59,9 +59,8 @@ var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
 	s := &series{take: t, envelope: e, pace: pace{interval: t.series.interval}, told: map[string]bool{}}
-	w := fileWriter(t.timeout)
-	s.names = w.NameSeries(ctx, t.output, e)
-	if err := checkTarget(ctx, s.destination(1, time.Now())); err != nil {
+	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
+	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {
 		return err
 	}
 	var err error

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"stackshot/internal/publish"
 	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
@@ -22,7 +21,7 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 			s.complain(n, err)
 		}
 	}
-	where, size, err := s.write(ctx, s.destination(n, at), s.envelope, shot.plain, interruptGrace)
+	where, size, err := s.write(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace)
 	if s.tally.stored(where, err); err != nil {
 		s.complain(n, err)
 	}
@@ -47,19 +46,6 @@ func (s *series) warn(n int, res *snapshot.Result) {
 			s.told[w.Code] = true
 			say(os.Stderr, "%s: %s", s.title(n), w.Text)
 		}
-	}
-}
-
-// maxSpared bounds the files of a series in the place of last resort, which is
-// memory: a target that refuses every file must not fill it.
-const maxSpared = 8
-
-// destination is where capture n goes.
-func (s *series) destination(n int, at time.Time) *publish.Destination {
-	path, spare := s.names.Name(n, at)
-	return &publish.Destination{
-		Writer: fileWriter(s.timeout), Path: path, Spare: spare, Given: s.output != "",
-		NoSpare: s.tally.spared >= maxSpared,
 	}
 }
 

@@ -27,6 +27,8 @@ type Destination struct {
 	Spare   string // file name in the place of last resort
 	Given   bool   // the user named the file: a regular file of ours that is there is replaced
 	NoSpare bool   // nothing goes to the place of last resort
+
+	spared *int // counts what went to the place of last resort; nil: nobody does
 }
 
 // Check refuses, before anything is stopped, a target named by the user that
@@ -69,6 +71,9 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 	for _, dir := range spareDirs() {
 		path, spareErr := d.toSpare(ctx, dir, s)
 		if spareErr == nil {
+			if d.spared != nil {
+				*d.spared++
+			}
 			return path, err
 		}
 		err = errors.Join(err, spareErr)

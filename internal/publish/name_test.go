@@ -37,7 +37,7 @@ func TestSeriesNames(t *testing.T) {
 		"x.1.gz":           "x.1-0007.gz",
 	} {
 		directory := func(path string) bool { return strings.HasSuffix(path, "/") }
-		path, spare := nameSeries(output, kcdata.EnvelopeZstd, directory).Name(7, at)
+		path, spare := nameSeries(output, kcdata.EnvelopeZstd, directory).name(7, at)
 		before, after, star := strings.Cut(want, "*")
 		if !strings.HasPrefix(path, before) || !strings.HasSuffix(path, after) || !star && path != want {
 			t.Errorf("-o %q: %s, want %s", output, path, want)
@@ -46,7 +46,7 @@ func TestSeriesNames(t *testing.T) {
 			t.Errorf("-o %q: spare name %s", output, spare)
 		}
 	}
-	if path, _ := nameSeries("dir", kcdata.EnvelopeZlib, func(string) bool { return true }).Name(12345, at); !strings.HasPrefix(path, "dir/stackshot-") || !strings.HasSuffix(path, "-12345.kcdata") {
+	if path, _ := nameSeries("dir", kcdata.EnvelopeZlib, func(string) bool { return true }).name(12345, at); !strings.HasPrefix(path, "dir/stackshot-") || !strings.HasSuffix(path, "-12345.kcdata") {
 		t.Errorf("in a directory: %s", path)
 	}
 }

@@ -13,22 +13,31 @@ import (
 	"stackshot/kcdata"
 )
 
-// Series gives each file of a series its name: after host, time and number
+// MaxSpared bounds the files of a series in the place of last resort, which is
+// memory: a target that refuses every file must not fill it.
+const MaxSpared = 8
+
+// Series gives each file of a series its destination: named after host, time and number
 // in dir, or else after the file that the user named, with the number.
 type Series struct {
+	writer    Writer
+	given     bool   // the user named a file or a directory
 	dir       string // with a slash at its end; "": the current directory
 	stem, ext string // FILE becomes FILE-0001.ext; stem "": host and time
 	envelope  kcdata.Envelope
+	spared    int // files in the place of last resort
 }
 
 // NameSeries names the files of a series after the path that the user gave, "" for none.
 // Whether that is a directory only the file system can tell.
-func (w *Writer) NameSeries(ctx context.Context, output string, e kcdata.Envelope) Series {
-	return nameSeries(output, e, func(path string) bool { return w.isDirectory(ctx, path) })
+func (w Writer) NameSeries(ctx context.Context, output string, e kcdata.Envelope) *Series {
+	n := nameSeries(output, e, func(path string) bool { return w.isDirectory(ctx, path) })
+	n.writer = w
+	return n
 }
 
-func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) Series {
-	n := Series{envelope: e}
+func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) *Series {
+	n := &Series{envelope: e, given: output != ""}
 	switch {
 	case output == "":
 	case strings.HasSuffix(output, "/"):
@@ -66,9 +75,18 @@ func splitExt(path string) (stem, ext string) {
 	return stem, ext
 }
 
-// Name is the path of capture n, taken at a time, and its name for the place of
-// last resort. Names sort as the captures were made, up to 9,999.
-func (s Series) Name(n int, at time.Time) (path, spare string) {
+// Destination is where capture n goes, taken at a time. One at a time is saved.
+func (s *Series) Destination(n int, at time.Time) *Destination {
+	path, spare := s.name(n, at)
+	return &Destination{
+		Writer: s.writer, Path: path, Spare: spare, Given: s.given,
+		NoSpare: s.spared >= MaxSpared, spared: &s.spared,
+	}
+}
+
+// name is the path of a capture, and its name for the place of last resort. Names sort as
+// the captures were made, up to 9,999.
+func (s *Series) name(n int, at time.Time) (path, spare string) {
 	stem, ext := splitExt(FileName(at, s.envelope))
 	spare = fmt.Sprintf("%s-%04d%s", stem, n, ext)
 	if s.stem != "" {
