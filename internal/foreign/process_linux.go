@@ -154,8 +154,9 @@ func mapWindow(f *os.File) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// leave parts from a process. An idle one ends when its socket does. One that hangs is
-// killed, and waited for: while the kernel has it, this helper is one of those that hang.
+// leave ends the conversation with a process. An idle one ends when its socket does. One
+// that hangs is killed and waited for: until the kernel lets it go, this helper counts as
+// one that hangs.
 func (p *process) leave(hangs bool) {
 	p.child.End()
 	unix.Munmap(p.data)

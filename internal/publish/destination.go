@@ -26,9 +26,9 @@ type Destination struct {
 	Path    string // as the user gave it, or Stdout
 	Spare   string // file name in the place of last resort
 	Given   bool   // the user named the file: a regular file of ours that is there is replaced
-	NoSpare bool   // nothing goes to the place of last resort
+	NoSpare bool   // the place of last resort is not used
 
-	spared *int // counts what went to the place of last resort; nil: nobody does
+	spared *int // by Save: files in the place of last resort; nil: they are not counted
 }
 
 // Check refuses, before anything is stopped, a target named by the user that

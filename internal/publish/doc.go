@@ -17,7 +17,7 @@
 //  2. A snapshot that was taken is not lost: what the target refuses goes to memory
 //     (/dev/shm), and the error says so.
 //  3. Under its name a file is whole or absent.
-//  4. What became of a file is said truly: one that has its name was written, however
-//     late, and whoever is interrupted hears so.
-//  5. No name that the writing needs can be guessed, and no link is followed.
+//  4. The caller learns what really became of the file: one that got its name counts as
+//     written, even if the interrupt came first.
+//  5. Nobody can guess a name that the writing needs, and no symbolic link is followed.
 package publish

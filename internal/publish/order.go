@@ -62,17 +62,17 @@ func answerOf(err error) (a answer) {
 	return a
 }
 
-// Serve is all that a program of Writer.Command does: it writes one file, with its files
-// 0 and 1, for the process that started it. SIGTERM cancels that.
+// Serve is all that a program of Writer.Command does: it writes one file for the process
+// that started it. conn is its file 0, data its file 1. SIGTERM cancels the writing.
 func Serve(conn io.ReadWriter, data *os.File) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return spawn.Serve(conn, func(o order) answer { return o.carryOut(ctx, data) })
 }
 
-// carryOut does what the order says, on a thread that may hang for good. Once ctx ends,
-// it has lastWord to answer all the same. Where the file has its name by then the answer
-// is that, though the directory may not be on the disk yet.
+// carryOut does what the order says, on a goroutine that may hang for good. After ctx ends
+// it answers within lastWord. If the file has its name by then, it was written, even if
+// its directory is not on the disk yet.
 func (o order) carryOut(ctx context.Context, data *os.File) answer {
 	t := newTarget(string(o.Path), o.Replace)
 	done := make(chan error, 1)
@@ -89,26 +89,30 @@ func (o order) carryOut(ctx context.Context, data *os.File) answer {
 	case <-ctx.Done():
 	}
 	t.cancel()
+	err := t.failed("write", unix.ECANCELED)
 	select {
-	case err := <-done:
-		return answerOf(err)
+	case err = <-done:
 	case <-t.named:
-		return answerOf(nil)
 	case <-time.After(lastWord):
-		return answerOf(t.failed("write", unix.ECANCELED))
 	}
+	select {
+	case <-t.named:
+		err = nil
+	default:
+	}
+	return answerOf(err)
 }
 
-// Writer has files written by processes that it starts.
+// Writer starts a process for each file, which writes it.
 type Writer struct {
-	Command []string          // of a program that calls Serve. It gets two more arguments, for people
-	Timeout time.Duration     // of the target's file system, for one file
-	Warn    func(text string) // is told that a file is written without such a process; nil: nobody is
+	Command []string          // a program that calls Serve; "--" and the path are added, for people
+	Timeout time.Duration     // how long the target's file system may take for one file
+	Warn    func(text string) // hears that a file is written without such a process; may be nil
 }
 
-// ask has an order carried out under a time limit, which begins when there is a
-// process that does so. Errors: *answer, of kind ErrTarget where the target is
-// refused; ErrStalled; ErrNoProcess; the context's cause.
+// ask has an order carried out. The time limit begins when the process has begun. Errors:
+// *answer, with ErrTarget where the target is refused; ErrStalled; ErrNoProcess; the
+// context's cause.
 func (w *Writer) ask(ctx context.Context, o order, data *os.File, limit time.Duration) error {
 	c, why := w.start(ctx, o, data)
 	if why != nil && ctx.Err() != nil {
@@ -134,8 +138,9 @@ func (w *Writer) ask(ctx context.Context, o order, data *os.File, limit time.Dur
 	return &a
 }
 
-// start runs the helper process. Nothing here looks at a path of the user's; data nil:
-// there is none. A crash prints its reason to file 2, the socket.
+// start runs the helper process, without a look at the user's path. data is nil where
+// nothing is to be written. If the process crashes, it prints the reason to its file 2,
+// which is the socket.
 func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Child, error) {
 	if err := (limits.Machine{}).NeedPids(processPids); err != nil {
 		return nil, err // it would crash
@@ -143,8 +148,8 @@ func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Chil
 	return spawn.Start(ctx, spawn.Limit, slices.Concat(w.Command, []string{"--", string(o.Path)}), data, nil)
 }
 
-// askProcess gives the helper up with ctx: politely, so that it removes an unfinished
-// file and says if it was done, then for good.
+// askProcess gives the helper up when ctx ends: first it may remove an unfinished file and
+// say whether it was done, then it is killed.
 func askProcess(ctx context.Context, c *spawn.Child, o order) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.GiveUp(3 * lastWord) }) // it may have to wait for a CPU
 	err = c.Ask(o, &a)
@@ -153,9 +158,9 @@ func askProcess(ctx context.Context, c *spawn.Child, o order) (a answer, err err
 	return a, err
 }
 
-// askThread is the way where no process can be started: a thread of ours, left
-// behind if it hangs. That would outlive us (invariant 1), so it goes only where that is not
-// to be expected.
+// askThread carries out an order on a thread of this process, where no process can be
+// started. A thread that hangs would outlive us (invariant 1), so it writes only where no
+// file system on the way may hang.
 func (w *Writer) askThread(ctx context.Context, o order, data *os.File, why error) (answer, error) {
 	if on := mayHang(string(o.Path)); on != "" {
 		return answer{}, fmt.Errorf("%w: %s (%w)", ErrNoProcess, on, why)

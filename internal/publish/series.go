@@ -75,7 +75,8 @@ func splitExt(path string) (stem, ext string) {
 	return stem, ext
 }
 
-// Destination is where capture n goes, taken at a time. One at a time is saved.
+// Destination is where capture n goes, which was taken at that time. The caller saves one
+// after the other.
 func (s *Series) Destination(n int, at time.Time) *Destination {
 	path, spare := s.name(n, at)
 	return &Destination{

@@ -20,8 +20,8 @@ var Limit = time.Second
 // ErrHeld answers where a process was made and did not begin in time.
 var ErrHeld = errors.New("a helper process was started and does not begin")
 
-// maxAnswer is the size of a child's longest line, in bytes. An answer holds a path at
-// most, which JSON writes in base64.
+// maxAnswer is the longest line that a child may say, in bytes: an answer holds at most a
+// path, in base64.
 const maxAnswer = 16 << 10
 
 // Child is a process that has begun. One goroutine at a time asks it.
@@ -47,8 +47,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }
 
-// Ask has the child carry out a request and reads its answer. Both are one line of JSON:
-// paths in them are []byte, since they need not be UTF-8. Conn's deadline bounds it.
+// Ask has the child carry out a request and reads its answer, within Conn's deadline. Both
+// are one line of JSON: paths in them are []byte, since they need not be UTF-8.
 // After an error the child answers no more, and each call gives that error:
 // os.ErrDeadlineExceeded, what else the socket says, or the first line of what came where
 // an answer was expected. If the child's file 2 is the socket, that is why it crashed.
@@ -74,15 +74,15 @@ func (c *Child) ask(request, answer any) error {
 	return nil
 }
 
-// GiveUp has a request that is under way come to its end: SIGTERM tells the child, which
-// has so long to answer all the same.
+// GiveUp ends the request that is under way: SIGTERM tells the child to answer what it can,
+// and Ask waits for that no longer than grace.
 func (c *Child) GiveUp(grace time.Duration) {
 	c.Process.Signal(unix.SIGTERM)
 	c.Conn.SetDeadline(time.Now().Add(grace))
 }
 
-// Leave parts from a child for good, and waits for no file system: one that answers no
-// more is killed, and stays until the kernel lets it go.
+// Leave ends the conversation and does not wait for a file system: a child that answers no
+// more is killed, and is gone when the kernel lets it go.
 func (c *Child) Leave() {
 	if c.bad != nil {
 		c.Process.Kill()
