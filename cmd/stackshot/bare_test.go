@@ -112,7 +112,7 @@ func TestNoZombies(t *testing.T) {
 			var id int
 			fmt.Sscan(pid, &id)
 			name, _ := os.ReadFile("/proc/" + pid + "/comm")
-			if strings.TrimSpace(string(name)) == helperName {
+			if strings.TrimSpace(string(name)) == saveName {
 				t.Errorf("left: process %d", id)
 				unix.Wait4(id, nil, 0, nil)
 			}

@@ -54,17 +54,20 @@ const readerPatience = 3 * time.Second
 // ahead runs f, which writes to whoever reads our output, before what its caller does
 // next, or beside it if that takes long. end waits for it, until a signal comes.
 func ahead(ctx context.Context, f func() error) (end func() error) {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
+	done := make(chan struct{})
+	var err error // f's, until done
+	go func() {
+		err = f()
+		close(done)
+	}()
 	select {
-	case err := <-done:
-		done <- err
+	case <-done:
 	case <-ctx.Done():
 	case <-time.After(readerPatience):
 	}
 	return func() error {
 		select {
-		case err := <-done:
+		case <-done:
 			return err
 		case <-ctx.Done():
 			return fmt.Errorf("the report is not written whole: %w", context.Cause(ctx))
@@ -83,24 +86,21 @@ var errLeftBehind = errors.New("no snapshot")
 
 // graced runs f and, after a signal, leaves it behind when it does not end.
 func graced[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type outcome struct {
+	longer, stop := outlive(ctx, interruptGrace)
+	defer stop()
+	var made struct { // f's, until done
 		v   T
 		err error
 	}
-	done := make(chan outcome, 1)
+	done := make(chan struct{})
 	go func() {
-		v, err := f()
-		done <- outcome{v, err}
+		made.v, made.err = f()
+		close(done)
 	}()
 	select {
-	case o := <-done:
-		return o.v, o.err
-	case <-ctx.Done():
-	}
-	select {
-	case o := <-done:
-		return o.v, o.err
-	case <-time.After(interruptGrace):
+	case <-done:
+		return made.v, made.err
+	case <-longer.Done():
 		var none T
 		return none, fmt.Errorf("%w: %w", context.Cause(ctx), errLeftBehind)
 	}

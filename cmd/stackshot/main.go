@@ -20,16 +20,14 @@
 //	    target of the file; whoever does not read it keeps the file waiting for
 //	    readerPatience.
 //	C2  No thread of this process opens, looks at or writes the target: a
-//	    helper process does (save.go), under a time limit. A thread stuck in a
-//	    file system would outlive even SIGKILL, and nobody could wait for us. Where
-//	    no helper begins within a second (internal/spawn), a thread writes where
-//	    mountinfo says that no file system on the way may hang, and nowhere else.
+//	    helper process does (helper.go), or a thread where no file system on the
+//	    way may hang; internal/publish has the details, of C3 and C4 too.
 //	C3  A snapshot that was taken is not lost: what the target refuses goes to
 //	    memory (/dev/shm), and a message says so.
 //	C4  Under its name a file is whole or absent (rule 6).
 //	C5  Nothing that comes from the machine reaches a terminal raw.
 //	C6  No thread of this process touches program files of the machine, for the
-//	    reason of C2: reader processes do (reader.go), but as in C2.
+//	    reason of C2: reader processes do (helper.go), but as in C2.
 //	C7  A signal is answered within a second, whatever hangs or does not begin;
 //	    where nobody reads our output, within lastResort.
 package main

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testfs"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
@@ -198,21 +199,8 @@ func mode0600(t *testing.T, name string) {
 	}
 }
 
-// onlyFile checks that a directory holds this one file, so no unfinished one.
-func onlyFile(t *testing.T, dir string, names ...string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Error(err)
-	}
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
-	if strings.Join(got, " ") != strings.Join(names, " ") {
-		t.Errorf("%s holds %q, want %q", dir, got, names)
-	}
-}
+// Mounts and directories of a test's own.
+var withMounts, mount, onlyFile = testfs.WithMounts, testfs.Mount, testfs.Only
 
 // spared finds the snapshot that a message says is in a place of last resort,
 // and removes it after the test.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/limits"
 	"stackshot/internal/procfs"
 	"stackshot/internal/symbol"
 	"stackshot/internal/symbolize"
@@ -58,7 +59,7 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 	if n.off || len(tasks) == 0 {
 		return nil, nil
 	}
-	if err := pidsLeft(namingPids); err != nil {
+	if err := (limits.Machine{}).NeedPids(namingPids); err != nil {
 		return nil, []string{"the programs of all user stacks: " + err.Error()}
 	}
 	defer progress(quiet, fmt.Sprintf("naming the user stacks of %d tasks", len(tasks)))()

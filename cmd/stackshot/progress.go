@@ -8,7 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progressAfter is how long something may take before a line says what it is.
+// progressAfter is how long something may take before a line says what it is, and how
+// often the line is written again.
 const progressAfter = time.Second
 
 // progress shows on a terminal what is being done, once that takes long.
@@ -20,9 +21,9 @@ func progress(quiet bool, what string) (done func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		began := time.Now()
-		wait := time.NewTimer(progressAfter)
-		shown := false
+		began, shown := time.Now(), false
+		tick := time.NewTicker(progressAfter)
+		defer tick.Stop()
 		for {
 			select {
 			case <-stop:
@@ -30,10 +31,9 @@ func progress(quiet bool, what string) (done func()) {
 					fmt.Fprint(os.Stderr, "\r\x1b[K")
 				}
 				return
-			case <-wait.C:
+			case <-tick.C:
 				shown = true
 				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", what, time.Since(began).Seconds())
-				wait.Reset(time.Second)
 			}
 		}
 	}()

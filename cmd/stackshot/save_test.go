@@ -1,18 +1,16 @@
 package main
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"stackshot/internal/spawn"
 )
 
 // Targets that are refused, at once and before anything is captured.
@@ -132,97 +130,47 @@ func TestNowhereToWrite(t *testing.T) {
 	})
 }
 
-// Where no helper process can be started, a thread of ours writes.
-func TestSaveWithoutHelper(t *testing.T) {
+// Whoever takes names in a directory of everybody's keeps root from nothing: not
+// the names of pids, not the name of the last resort.
+func TestTakenNames(t *testing.T) {
 	t.Parallel()
-	data := spoolOf(t, []byte("content"))
-	dir := t.TempDir()
-	o := saveOrder{Path: dir + "/file"}
-	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(o.Path); string(b) != "content" {
-		t.Errorf("%q, %v", b, err)
-	}
-	if err := o.askThread(context.Background(), data, errors.ErrUnsupported); !errors.Is(err, errTarget) {
-		t.Errorf("a second time: %v", err)
-	}
-	onlyFile(t, dir, "file")
+	needRoot(t)
+	dir := openDir(t)
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", dir, "tmpfs", 0, "mode=1777")
+		next := nextPids(t)
+		unix.Setfsuid(65534) // this thread alone, which has the mount
+		for _, pid := range next {
+			if err := os.Symlink("x", fmt.Sprintf("%s/.stackshot-%d.tmp", dir, pid)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		unix.Setfsuid(0)
+		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file"))
+		mode0600(t, dir+"/file")
+		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
+		mode0600(t, dir+"/file")
+	})
 }
 
-// A helper that dies or talks nonsense is an error, not a success.
-func TestHelperAnswers(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                            "without an answer",
-		"panic: boom\ngoroutine 1":    "panic: boom",
-		`{"ok":true}`:                 "",
-		`{"error":"x: y","errno":28}`: "x: y",
-	} {
-		r, w, err := os.Pipe()
+// nextPids are the pids that the next processes can have: all there are, or those
+// of the next minutes.
+func nextPids(t *testing.T) (pids []int) {
+	t.Helper()
+	number := func(file string, field int) int {
+		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.WriteString(text)
-		w.Close()
-		h := &helper{&spawn.Child{Conn: r}}
-		err = h.answer("path")
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+		n, err := strconv.Atoi(strings.Fields(string(b))[field])
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.Contains(text, "28") && !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("the errno is lost: %#v", err)
-		}
-		r.Close()
+		return n
 	}
-}
-
-// The order is carried out by a process, so that a thread of ours never hangs
-// in a file system; it goes when the context goes.
-func TestAskIsCut(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
-	defer cancel()
-	if err := (saveOrder{Path: "x"}).askThread(ctx, nil, errors.ErrUnsupported); err == nil {
-		t.Error("no error")
+	most, last := number("/proc/sys/kernel/pid_max", 0), number("/proc/loadavg", 4)
+	for i := range min(most-1, 32768) {
+		pids = append(pids, (last+i)%(most-1)+1)
 	}
-}
-
-// Whoever is interrupted while the file is written says the truth about it: written where
-// it is there under its name, however late, and not written where there is nothing.
-func TestInterruptedWriteIsTrue(t *testing.T) {
-	t.Parallel()
-	data := spoolOf(t, make([]byte, 1<<20))
-	dir := openDir(t)
-	var written, not int
-	for i := range 60 {
-		o := saveOrder{Path: dir + "/file", Replace: true}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for end := time.Now().Add(time.Duration(i) * time.Millisecond); i%2 == 0 && time.Now().Before(end) || i%2 == 1; {
-				if _, err := os.Lstat(o.Path); err == nil || ctx.Err() != nil {
-					break
-				}
-			}
-			cancel(&interruptedError{unix.SIGINT})
-		}()
-		err := o.ask(ctx, data, 10*time.Second)
-		cancel(nil)
-		<-done
-		if _, none := os.Lstat(o.Path); (err == nil) != (none == nil) {
-			t.Errorf("%d: %v, but: %v", i, err, none)
-		}
-		if err == nil {
-			written++
-		} else {
-			not++
-		}
-		os.Remove(o.Path)
-		onlyFile(t, dir)
-	}
-	if written == 0 || not == 0 {
-		t.Errorf("%d were written, %d not", written, not)
-	}
+	return pids
 }

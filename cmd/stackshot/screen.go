@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/term"
 
+	"stackshot/internal/publish"
 	"stackshot/internal/report"
 )
 
@@ -42,7 +43,7 @@ func terminalOptions(out *os.File) report.Options {
 
 // shellWord quotes a file name for the command line that a report proposes.
 func shellWord(s string) string {
-	safe := !strings.HasPrefix(s, "-") && safeName(strings.ReplaceAll(s, "/", "_")) == strings.ReplaceAll(s, "/", "_")
+	safe := !strings.HasPrefix(s, "-") && publish.SafeName(strings.ReplaceAll(s, "/", "_")) == strings.ReplaceAll(s, "/", "_")
 	if safe && s != "" {
 		return s
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/publish"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -46,7 +47,7 @@ type series struct {
 	*take
 	envelope kcdata.Envelope
 	session  *snapshot.Session
-	names    seriesNames
+	files    *publish.Series
 	pace     pace
 	tally    tally
 	told     map[string]bool // warnings that were shown, by code
@@ -58,8 +59,8 @@ var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
 	s := &series{take: t, envelope: e, pace: pace{interval: t.series.interval}, told: map[string]bool{}}
-	s.names = nameSeries(t.output, e, func(path string) bool { return isDirectory(ctx, path) })
-	if err := s.store(1, time.Now()).check(ctx); err != nil {
+	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
+	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {
 		return err
 	}
 	var err error
@@ -108,12 +109,12 @@ func (s *series) once(ctx context.Context, n int) error {
 	defer s.urgency.end()
 	at := time.Now()
 	s.tally.begin(at)
-	shot, err := s.shoot(ctx)
+	shot, err := s.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return s.session.Take(ctx, r) })
 	if err != nil {
 		s.pace.captured(time.Now(), 0)
 		return s.missed(ctx, n, err)
 	}
-	defer shot.out.close()
+	defer shot.out.Close()
 	s.pace.captured(time.Now(), shot.res.Stopped)
 	s.tally.captured(shot.res)
 	if n == 1 && shot.res.Stopped > 0 {

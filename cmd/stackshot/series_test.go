@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/publish"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -261,7 +262,7 @@ func TestSeriesFullDisk(t *testing.T) {
 		o := stackshot(t, takeOwn("--engine", "procfs", "--count", strconv.Itoa(count), "--interval", "1ms", "-o", dir)...)
 		o.want(t, exitIncomplete, "no space left on device", "the snapshot is lost", "not where asked for", fmt.Sprintf("captures: %d;", count))
 		here, spared := filesIn(t, dir)[1:], filesIn(t, "/dev/shm")
-		if len(here) == 0 || len(spared) != maxSpared || len(here)+len(spared) >= count {
+		if len(here) == 0 || len(spared) != publish.MaxSpared || len(here)+len(spared) >= count {
 			t.Errorf("%d on the disk, %d in memory; %s", len(here), len(spared), o.stderr)
 		}
 		for _, f := range append(here, spared...) {

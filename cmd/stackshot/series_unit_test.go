@@ -3,11 +3,8 @@ package main
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"stackshot/kcdata"
 )
 
 // However long captures take: with an interval all starts are on its grid, none
@@ -80,33 +77,5 @@ func TestSpread(t *testing.T) {
 	none.add(1<<63 - 1) // the longest there is has a bucket
 	if none.median() <= 0 {
 		t.Error("no bucket for the longest duration")
-	}
-}
-
-func TestSeriesNames(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 11, 20, 15, 23, 12, 345e6, time.UTC)
-	for output, want := range map[string]string{
-		"":                 "stackshot-*-20261120T152312.345Z-0007.kcdata.zst",
-		"dir/":             "dir/stackshot-*-20261120T152312.345Z-0007.kcdata.zst",
-		"a.b/x":            "a.b/x-0007",
-		"/x.kcdata":        "/x-0007.kcdata",
-		"x.kcdata.zst":     "x-0007.kcdata.zst",
-		"a.b/.kcdata":      "a.b/.kcdata-0007",
-		"none/.kcdata.zst": "none/.kcdata.zst-0007",
-		"x.1.gz":           "x.1-0007.gz",
-	} {
-		directory := func(path string) bool { return strings.HasSuffix(path, "/") }
-		path, spare := nameSeries(output, kcdata.EnvelopeZstd, directory).of(7, at)
-		before, after, star := strings.Cut(want, "*")
-		if !strings.HasPrefix(path, before) || !strings.HasSuffix(path, after) || !star && path != want {
-			t.Errorf("-o %q: %s, want %s", output, path, want)
-		}
-		if !strings.HasPrefix(spare, "stackshot-") || strings.Contains(spare, "/") || !strings.HasSuffix(spare, "-0007.kcdata.zst") {
-			t.Errorf("-o %q: spare name %s", output, spare)
-		}
-	}
-	if path, _ := nameSeries("dir", kcdata.EnvelopeZlib, func(string) bool { return true }).of(12345, at); !strings.HasPrefix(path, "dir/stackshot-") || !strings.HasSuffix(path, "-12345.kcdata") {
-		t.Errorf("in a directory: %s", path)
 	}
 }

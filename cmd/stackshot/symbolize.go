@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/publish"
 	"stackshot/internal/show"
 	"stackshot/internal/symbolize"
 	"stackshot/kcdata"
@@ -61,27 +63,24 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	st := &store{path: name, given: true, timeout: z.timeout, noSpare: true}
-	if z.output != "" {
-		st.path = z.output
-	}
+	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoSpare: true}
 	data, err := readAll(name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, show.WithoutPath(err))
 	}
-	if err := st.check(ctx); err != nil {
+	if err := checkTarget(ctx, d); err != nil {
 		return err
 	}
 	named, tally, err := z.rewrite(ctx, data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return z.save(ctx, st, name, named, tally)
+	return z.save(ctx, d, name, named, tally)
 }
 
 // rewrite gives a file with its names, in the envelope it came in; data itself
 // where nothing is new. The caller closes it.
-func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symbolize.Tally, error) {
+func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*publish.Spool, symbolize.Tally, error) {
 	var none symbolize.Tally
 	boundHeap(len(data))
 	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
@@ -122,10 +121,10 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 		return nil, none, err
 	}
 	if z.same = bytes.Equal(out, plain); !z.same {
-		f, err := compress(out, envelope)
+		f, err := publish.Compress(out, envelope)
 		return f, tally, err
 	}
-	f, err := newSpool("file")
+	f, err := publish.NewSpool("file")
 	if err != nil {
 		return nil, none, err
 	}
@@ -133,18 +132,18 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*spool, symboli
 	return f, tally, err
 }
 
-func (z *symbolizing) save(ctx context.Context, st *store, name string, named *spool, tally symbolize.Tally) error {
-	defer named.close()
+func (z *symbolizing) save(ctx context.Context, d *publish.Destination, name string, named *publish.Spool, tally symbolize.Tally) error {
+	defer named.Close()
 	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
-	if z.same && st.path == name && name != stdoutName {
+	if z.same && d.Path == name && name != stdoutName {
 		say(os.Stderr, "%s: %s; the file is as it was", name, count)
 		return nil
 	}
-	size, err := named.size()
+	size, err := named.Size()
 	if err != nil {
 		return err
 	}
-	where, err := st.save(ctx, named.file)
+	where, err := d.Save(ctx, named)
 	if where == "" {
 		return errors.Join(err, fmt.Errorf("%s is as it was", name))
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/publish"
 	"stackshot/kcdata"
 )
 
@@ -241,7 +242,7 @@ func TestTakeShowsUserFrames(t *testing.T) {
 		os.Stdout = out
 		tk := newTake()
 		tk.naming.off = off
-		err = tk.show(t.Context(), &store{path: "x"}, plain)()
+		err = tk.show(t.Context(), &publish.Destination{Path: "x"}, plain)()
 		os.Stdout = stdout
 		out.Close()
 		if err != nil {

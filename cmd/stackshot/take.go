@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/publish"
 	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/internal/topology"
@@ -153,18 +155,26 @@ func (t *take) run(cmd *cobra.Command) error {
 	if t.series.many() {
 		return t.runSeries(ctx, envelope)
 	}
-	st := &store{path: t.output, spare: fileName(time.Now(), envelope), given: t.output != "", timeout: t.timeout}
-	if !st.given {
-		st.path = st.spare
-	}
-	if err := st.check(ctx); err != nil {
+	spare := publish.FileName(time.Now(), envelope)
+	d := &publish.Destination{Writer: fileWriter(t.timeout), Path: cmp.Or(t.output, spare), Spare: spare, Given: t.output != ""}
+	if err := checkTarget(ctx, d); err != nil {
 		return err
 	}
-	plain, res, err := t.capture(ctx)
+	shot, err := t.capture(ctx)
 	if err != nil {
 		return err
 	}
-	return t.deliver(ctx, st, envelope, plain, res)
+	return t.deliver(ctx, d, envelope, shot)
+}
+
+// capture takes the snapshot.
+func (t *take) capture(ctx context.Context) (*shot, error) {
+	defer progress(t.quiet, "taking the snapshot")()
+	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
+	if err != nil && err == context.Cause(ctx) {
+		err = fmt.Errorf("%w: no snapshot", err)
+	}
+	return shot, err
 }
 
 // maxStop is more than a stop lasts where none was asked for.
@@ -183,14 +193,14 @@ func (t *take) hurry() {
 
 // deliver brings what was captured to people first and to the disk then (C1); where people
 // do not read, to the disk meanwhile.
-func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain []byte, res *snapshot.Result) error {
-	shown := t.show(ctx, st, plain)
-	where, saveErr := t.save(ctx, st, e, plain)
+func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
+	shown := t.show(ctx, d, shot.plain)
+	where, saveErr := t.save(ctx, d, e, shot.plain)
 	var jsonErr error
 	if t.json {
-		jsonErr = writeTakeJSON(os.Stdout, where, 0, res)
+		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
 	}
-	lost, reportErr := t.incomplete(res), shown()
+	lost, reportErr := t.incomplete(shot.res), shown()
 	if where == "" {
 		return errors.Join(saveErr, reportErr, lost)
 	}
@@ -202,7 +212,7 @@ func (t *take) deliver(ctx context.Context, st *store, e kcdata.Envelope, plain 
 
 // show writes the report from memory. A reader that left early is no error. end waits
 // for what a slow reader has not taken yet.
-func (t *take) show(ctx context.Context, st *store, plain []byte) (end func() error) {
+func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
 	failed := func(err error) func() error { return func() error { return err } }
 	if t.quiet || t.json {
 		return failed(nil)
@@ -220,10 +230,10 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) (end func() er
 		t.urgency.begin()
 	}
 	out := os.Stdout
-	if st.path == stdoutName {
+	if d.Path == stdoutName {
 		out = os.Stderr
 	}
-	rest := "stackshot report " + shellWord(st.path)
+	rest := "stackshot report " + shellWord(d.Path)
 	o := t.screen(out, rest)
 	o.Skipped = skipped
 	return ahead(ctx, func() error {
@@ -235,21 +245,10 @@ func (t *take) show(ctx context.Context, st *store, plain []byte) (end func() er
 	})
 }
 
-func (t *take) save(ctx context.Context, st *store, e kcdata.Envelope, plain []byte) (where string, err error) {
-	defer progress(t.quiet, "writing "+filepath.Base(st.path))()
-	file, err := compress(plain, e)
-	if err != nil {
-		return "", err
-	}
-	defer file.close()
-	where, err = st.save(ctx, file.file)
-	size, _ := file.size()
-	switch {
-	case where != "" && err != nil:
-		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
-	case where == "" && err != nil:
-		err = fmt.Errorf("%w\nthe snapshot is lost", err)
-	case !t.quiet && !t.json && where != stdoutName:
+func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
+	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
+	where, size, err := t.write(ctx, d, e, plain, 0)
+	if err == nil && !t.quiet && !t.json && where != stdoutName {
 		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
 	}
 	return where, err

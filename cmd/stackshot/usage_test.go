@@ -5,10 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"stackshot/internal/licenses"
-	"stackshot/kcdata"
 )
 
 // A value that cannot be used: exit code 2, before anything is captured, and
@@ -159,19 +157,8 @@ func FuzzByteSize(f *testing.F) {
 	})
 }
 
-func TestFileName(t *testing.T) {
+func TestShellWord(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 11, 20, 16, 23, 12, 345e6, time.FixedZone("", 3600))
-	zst, plain := fileName(at, kcdata.EnvelopeZstd), fileName(at, kcdata.EnvelopeZlib)
-	if !strings.HasPrefix(zst, "stackshot-") || !strings.HasSuffix(zst, "-20261120T152312.345Z.kcdata.zst") ||
-		!strings.HasSuffix(plain, "345Z.kcdata") {
-		t.Errorf("%q, %q", zst, plain)
-	}
-	for in, want := range map[string]string{"a-b.c_9": "a-b.c_9", "../x\x1b[2J": ".._x__2J", "é": "_", "": ""} {
-		if got := safeName(in); got != want {
-			t.Errorf("safeName(%q) = %q, want %q", in, got, want)
-		}
-	}
 	for in, want := range map[string]string{"a/b.kcdata": "a/b.kcdata", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'"} {
 		if got := shellWord(in); got != want {
 			t.Errorf("shellWord(%q) = %q, want %q", in, got, want)

@@ -53,20 +53,15 @@ func (f *Files) Hanging() int { return f.devices.stuck() }
 // but those on which a reader still hangs.
 func (f *Files) Forgive(since time.Time) { f.devices.forgive(since) }
 
-// Load opens a file and gives its bytes to load, on a helper; what load returns
-// is the result. size is in bytes, as of the opening. load may run on after
-// its time: it must share nothing with the caller that the caller goes on to
-// change, and keep r no longer than it runs.
-func (f *Files) Load(path string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return f.LoadFrom(Where{Path: path}, load)
-}
-
 // Stat opens a file only so far as to say what it is.
 func (f *Files) Stat(w Where) (Stat, error) {
 	return do(f, w, func(a *attempt) (Stat, error) { return f.find(a, w) })
 }
 
-// LoadFrom is Load of a file that has to meet conditions.
+// LoadFrom opens a file and gives its bytes to load, on a helper; what load returns
+// is the result. size is in bytes, as of the opening. load may run on after
+// its time: it must share nothing with the caller that the caller goes on to
+// change, and keep r no longer than it runs.
 func (f *Files) LoadFrom(w Where, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	return do(f, w, func(a *attempt) (any, error) {
 		st, err := f.open(a, w)

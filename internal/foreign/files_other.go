@@ -5,7 +5,6 @@ package foreign
 import (
 	"errors"
 	"io"
-	"os"
 	"time"
 )
 
@@ -19,22 +18,8 @@ func New(Options) *Files { return &Files{} }
 // Close does nothing.
 func (f *Files) Close() {}
 
-// Serve fails.
-func Serve(io.ReadWriter, *os.File) error { return errors.ErrUnsupported }
-
-// Rest does nothing.
-func (f *Files) Rest() {}
-
 // Forgive does nothing.
 func (f *Files) Forgive(time.Time) {}
-
-// Hanging is 0.
-func (f *Files) Hanging() int { return 0 }
-
-// Load fails.
-func (f *Files) Load(path string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return f.LoadFrom(Where{Path: path}, load)
-}
 
 // LoadFrom fails.
 func (f *Files) LoadFrom(w Where, _ func(r io.ReaderAt, size int64) (any, error)) (any, error) {

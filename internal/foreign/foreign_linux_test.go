@@ -42,6 +42,11 @@ func write(t *testing.T, path string, b []byte) string {
 	return path
 }
 
+// Load is LoadFrom of a file that has to meet no condition.
+func (f *Files) Load(path string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
+	return f.LoadFrom(Where{Path: path}, load)
+}
+
 func whole(r io.ReaderAt, size int64) (any, error) {
 	return io.ReadAll(io.NewSectionReader(r, 0, size))
 }

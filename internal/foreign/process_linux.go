@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"io"
 	"os"
@@ -19,14 +18,15 @@ import (
 // processes have mapped, file 1 of the one that reads.
 const window = 1 << 20
 
-// request is one call of a handle, for another process.
+// request is one call of a handle, for another process. Most calls have few of the
+// fields, and the others cost time as JSON.
 type request struct {
 	Op         op
-	Root, Path string // opLook, opExpand
-	NoFollow   bool   // opLook
-	Guarded    bool   // opLook
-	Off        int64  // opRead
-	Len        int    // opRead
+	Root, Path []byte `json:",omitempty"` // opLook, opExpand
+	NoFollow   bool   `json:",omitzero"`  // opLook
+	Guarded    bool   `json:",omitzero"`  // opLook
+	Off        int64  `json:",omitzero"`  // opRead
+	Len        int    `json:",omitzero"`  // opRead
 }
 
 type op uint8
@@ -42,11 +42,11 @@ const (
 
 // answer is what that process says to one request.
 type answer struct {
-	Errno  unix.Errno // 0: none
-	Found  found
-	Path   string // of opExpand
-	FSType uint32
-	Read   int // bytes, in the window
+	Errno  unix.Errno `json:",omitzero"` // 0: none
+	Found  found      `json:",omitzero"` // of opLook
+	Path   []byte     `json:",omitzero"` // of opExpand
+	FSType uint32     `json:",omitzero"` // of opFSType
+	Read   int        `json:",omitzero"` // bytes, in the window
 }
 
 // processes are idle ones that read files.
@@ -89,7 +89,7 @@ func (ps *processes) give(p *process) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.closed {
-		p.leave()
+		p.leave(false)
 	} else {
 		ps.idle = append(ps.idle, p)
 	}
@@ -100,7 +100,7 @@ func (ps *processes) rest(last bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.idle {
-		p.leave()
+		p.leave(false)
 	}
 	ps.idle, ps.closed = nil, ps.closed || last
 }
@@ -109,11 +109,8 @@ func (ps *processes) rest(last bool) {
 type process struct {
 	home  *processes
 	child *spawn.Child
-	out   *gob.Encoder
-	in    *gob.Decoder
 	data  []byte   // the window
 	slots *os.File // an open file description that it has too, to be noted by; nil: none
-	bad   error    // it answers no more
 }
 
 // startProcess starts one with its end of a socket as file 0 and the window as
@@ -133,7 +130,7 @@ func startProcess(command []string, s slots) (*process, error) {
 		noted.Close()
 		return nil, err
 	}
-	return &process{child: c, slots: noted, data: data, out: gob.NewEncoder(c.Conn), in: gob.NewDecoder(c.Conn)}, nil
+	return &process{child: c, slots: noted, data: data}, nil
 }
 
 func newWindow() (*os.File, []byte, error) {
@@ -157,52 +154,43 @@ func mapWindow(f *os.File) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// leave lets an idle process end, which it does when its socket ends.
-func (p *process) leave() {
-	p.child.End()
-	p.slots.Close()
-	unix.Munmap(p.data)
-	go p.child.Process.Wait()
-}
-
-// end takes a process's life and waits until that is over: while the kernel
-// has it hang, this helper is one of those that hang.
-func (p *process) end() {
+// leave ends the conversation with a process. An idle one ends when its socket does. One
+// that hangs is killed and waited for: until the kernel lets it go, this helper counts as
+// one that hangs.
+func (p *process) leave(hangs bool) {
 	p.child.End()
 	unix.Munmap(p.data)
-	p.child.Process.Kill()
-	p.child.Process.Wait()
+	if hangs {
+		p.child.Process.Kill()
+		p.child.Process.Wait()
+	} else {
+		go p.child.Process.Wait()
+	}
 	p.slots.Close()
 }
 
 func (p *process) mark() *mark { return &mark{file: p.slots, pid: p.child.Process.Pid} }
 
 func (p *process) call(r request) (a answer, err error) {
-	if p.bad != nil {
-		return a, p.bad
-	}
-	if err = p.out.Encode(r); err == nil {
-		err = p.in.Decode(&a)
-	}
-	switch {
+	switch err := p.child.Ask(r, &a); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		p.bad = procfs.ErrTimeout
+		return a, procfs.ErrTimeout
 	case err != nil:
-		p.bad = ErrGone
+		return a, ErrGone
 	case a.Errno != 0:
 		return a, a.Errno
 	}
-	return a, p.bad
+	return a, nil
 }
 
 func (p *process) look(root, path string, noFollow, guarded bool) (found, error) {
-	a, err := p.call(request{Op: opLook, Root: root, Path: path, NoFollow: noFollow, Guarded: guarded})
+	a, err := p.call(request{Op: opLook, Root: []byte(root), Path: []byte(path), NoFollow: noFollow, Guarded: guarded})
 	return a.Found, err
 }
 
 func (p *process) expand(root, path string) (string, error) {
-	a, err := p.call(request{Op: opExpand, Root: root, Path: path})
-	return a.Path, err
+	a, err := p.call(request{Op: opExpand, Root: []byte(root), Path: []byte(path)})
+	return string(a.Path), err
 }
 
 func (p *process) fsType() (uint32, error) {
@@ -224,8 +212,8 @@ func (p *process) pread(b []byte, off int64) (int, error) {
 }
 
 func (p *process) close() {
-	if p.call(request{Op: opClose}); p.bad != nil {
-		p.end()
+	if _, err := p.call(request{Op: opClose}); err != nil {
+		p.leave(true)
 	} else {
 		p.home.give(p)
 	}
@@ -236,34 +224,22 @@ func (p *process) close() {
 // may hang for good.
 func Serve(conn io.ReadWriter, shared *os.File) error {
 	data, err := mapWindow(shared)
-	if err == nil {
-		err = spawn.Hello(conn)
-	}
 	if err != nil {
 		return err
 	}
-	in, out := gob.NewDecoder(conn), gob.NewEncoder(conn)
 	file := newLocal(slots{})
-	for {
-		var r request
-		if err := in.Decode(&r); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := out.Encode(r.do(file, data)); err != nil {
-			return err
-		}
-	}
+	return spawn.Serve(conn, func(r request) answer { return r.do(file, data) })
 }
 
 func (r request) do(file *local, data []byte) (a answer) {
 	var err error
 	switch r.Op {
 	case opLook:
-		a.Found, err = file.look(r.Root, r.Path, r.NoFollow, r.Guarded)
+		a.Found, err = file.look(string(r.Root), string(r.Path), r.NoFollow, r.Guarded)
 	case opExpand:
-		a.Path, err = file.expand(r.Root, r.Path)
+		var to string
+		to, err = file.expand(string(r.Root), string(r.Path))
+		a.Path = []byte(to)
 	case opFSType:
 		a.FSType, err = file.fsType()
 	case opOpen:

@@ -72,7 +72,7 @@ func (c *Cache) Cost() int64 {
 // Load gives what load makes of the file mapped at m in process pid (0: none
 // that lives), which the caller has just seen, made once per file and what
 // ("build-id", "unwind"). The value is shared by all who ask: nobody may change
-// it. load runs under the limits of foreign.Files.Load.
+// it. load runs under the limits of foreign.Files.LoadFrom.
 //
 // Errors: ErrNoFile, load's own, which are kept like values, and those of
 // package foreign and of reading, which are not.

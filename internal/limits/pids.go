@@ -40,6 +40,14 @@ func (m Machine) Pids(enough int64) Room {
 	return r
 }
 
+// NeedPids says why there cannot be n more threads and processes; nil: there can.
+func (m Machine) NeedPids(n int64) error {
+	if r := m.Pids(n); r.Free < n {
+		return fmt.Errorf("%d more threads and processes are allowed, and it takes %d: %v", r.Free, n, r)
+	}
+	return nil
+}
+
 // threads is how many the machine has: the denominator of loadavg's fourth field.
 // 0: not known.
 func (m Machine) threads() (n int64) {

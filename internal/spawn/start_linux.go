@@ -7,52 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
-
-// Limit is how long a start takes at most. A test on a busy machine sets a longer one.
-var Limit = time.Second
 
 // heldFor is how long no other process is started after one that did not begin.
 const heldFor = time.Minute
-
-// ErrHeld answers where a process was made and did not begin in time.
-var ErrHeld = errors.New("a helper process was started and does not begin")
-
-// Child is a process that has begun.
-type Child struct {
-	Process *os.Process // to be waited for by the caller
-	Conn    *os.File    // the other end of its file 0, a stream socket; knows deadlines
-}
-
-// End shuts the socket, whoever has copies of it: an idle helper ends then.
-func (c *Child) End() {
-	if raw, err := c.Conn.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RDWR) })
-	}
-	c.Conn.Close()
-}
-
-// Reap waits a moment for a process that ends now. Whoever inherits a child of ours, the
-// first process of a container, may not wait for it, and it would stay a zombie.
-func (c *Child) Reap() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.Process.Wait()
-	}()
-	select {
-	case <-done:
-	case <-time.After(100 * time.Millisecond): // it hangs, or the machine is busy
-	}
-}
 
 // starts are the starts of this process.
 var starts = struct {
@@ -64,8 +27,8 @@ var starts = struct {
 	kept  []*table  // by mu: children that were given up may still use them
 }{turn: make(chan struct{}, 1)}
 
-// Held is why no process is started now; nil: nothing speaks against it.
-func Held() error {
+// held is why no process is started now; nil: nothing speaks against it.
+func held() error {
 	starts.mu.Lock()
 	defer starts.mu.Unlock()
 	if time.Now().Before(starts.until) {
@@ -77,7 +40,7 @@ func Held() error {
 // Start runs the program argv[0], a path, without an environment and in a session of
 // its own, so that a ^C at the terminal reaches us alone. Its file 0 is a socket, the
 // others are files, nil for the socket again; it has no other of ours, so whoever waits
-// for our output does not wait for it. It is there once it has called Hello. Errors:
+// for our output does not wait for it. It is there once it has called Serve. Errors:
 // ErrHeld; the context's cause; what clone or execve say.
 func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os.File) (*Child, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no sign of it within %v", ErrHeld, limit))
@@ -88,7 +51,7 @@ func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if err := Held(); err != nil {
+	if err := held(); err != nil {
 		return nil, err
 	}
 	ours, theirs, err := socketPair()
@@ -105,7 +68,7 @@ func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os
 		ours.Close()
 		return nil, fmt.Errorf("start a helper process: %w", err)
 	}
-	c := &Child{p, ours}
+	c := newChild(p, ours)
 	err = c.await(ctx)
 	runtime.KeepAlive(t)
 	if err != nil {
@@ -115,7 +78,7 @@ func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os
 	return c, nil
 }
 
-// await waits for the child's Hello.
+// await waits for the child's first byte.
 func (c *Child) await(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.Conn.SetReadDeadline(time.Now()) })
 	var b [1]byte
@@ -145,20 +108,4 @@ func (c *Child) giveUp(t *table, why error) {
 	if errors.Is(why, ErrHeld) {
 		starts.until, starts.err = time.Now().Add(heldFor), why
 	}
-}
-
-// Hello is the first that a started program does: it is there.
-func Hello(conn io.Writer) error {
-	_, err := conn.Write([]byte{1})
-	return err
-}
-
-// socketPair makes one of which our end knows deadlines.
-func socketPair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
-	}
-	unix.SetNonblock(fds[0], true)
-	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
 }

@@ -27,7 +27,7 @@ const echoWord = "__echo" // as the first argument: say hello, then give back wh
 func TestMain(m *testing.M) {
 	testdelay.MaybeExec()
 	if len(os.Args) > 1 && os.Args[1] == echoWord {
-		Hello(os.Stdin)
+		hello(os.Stdin)
 		io.Copy(os.Stdin, os.Stdin)
 		unix.Exit(0)
 	}
@@ -126,7 +126,7 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 		}
 	}
 	c, err := Start(t.Context(), 10*time.Second, []string{"/bin/true"}) // no word of it
-	if err == nil || errors.Is(err, ErrHeld) || Held() != nil {
+	if err == nil || errors.Is(err, ErrHeld) || held() != nil {
 		t.Errorf("%v, %v", c, err)
 	}
 }

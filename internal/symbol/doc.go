@@ -2,7 +2,7 @@
 //
 //	Task's stacks ─► wanted addresses ─► one job per file ─► File ─► names ─► Result
 //	                                       │  at most 4 at once      ▲
-//	                                       └─ Files.Load: helper ────┘
+//	                                       └─ Files.LoadFrom: helper ┘
 //
 // The files in the order of the data: resolver, wanted (what is asked for),
 // source (reading a mapping's file), job, debugfile and debuginfod (split debug
@@ -34,7 +34,7 @@
 // # What it may cost
 //
 // Files belong to other people and may hang, lie or be huge. They are read only
-// inside Files.Load; a call ends at its limit whatever hangs, with the rest
+// inside Files.LoadFrom; a call ends at its limit whatever hangs, with the rest
 // listed as skipped; every table has a cap; the cache has a bound in bytes. No
 // bytes make it panic. Nothing is asked of the network unless a server is named.
 package symbol

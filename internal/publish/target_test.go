@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,22 +14,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
 // spoolOf is a snapshot in memory, of any bytes.
-func spoolOf(t *testing.T, content []byte) *os.File {
+func spoolOf(t *testing.T, content []byte) *Spool {
 	t.Helper()
-	s, err := newSpool("test")
+	s, err := NewSpool("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	s.Write(content)
-	if _, err := s.size(); err != nil {
+	if _, err := s.Size(); err != nil {
 		t.Fatal(err)
 	}
-	return s.file
+	return s
 }
 
 // asOther runs f on a thread that the file system takes for uid 65534.
@@ -47,55 +48,10 @@ func asOther(t *testing.T, f func()) {
 	<-done
 }
 
-// Whoever takes names in a directory of everybody's keeps root from nothing: not
-// the names of pids, not the name of the last resort.
-func TestTakenNames(t *testing.T) {
-	t.Parallel()
-	needRoot(t)
-	dir := openDir(t)
-	withMounts(t, func(t *testing.T) {
-		mount(t, "none", dir, "tmpfs", 0, "mode=1777")
-		next := nextPids(t)
-		unix.Setfsuid(65534) // this thread alone, which has the mount
-		for _, pid := range next {
-			if err := os.Symlink("x", fmt.Sprintf("%s/.stackshot-%d.tmp", dir, pid)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		unix.Setfsuid(0)
-		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file"))
-		mode0600(t, dir+"/file")
-		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
-		mode0600(t, dir+"/file")
-	})
-}
-
-// nextPids are the pids that the next processes can have: all there are, or those
-// of the next minutes.
-func nextPids(t *testing.T) (pids []int) {
-	t.Helper()
-	number := func(file string, field int) int {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.Atoi(strings.Fields(string(b))[field])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	most, last := number("/proc/sys/kernel/pid_max", 0), number("/proc/loadavg", 4)
-	for i := range min(most-1, 32768) {
-		pids = append(pids, (last+i)%(most-1)+1)
-	}
-	return pids
-}
-
 // The name in the place of last resort is of host and time: somebody took it.
 func TestTakenSpareName(t *testing.T) {
 	t.Parallel()
-	needRoot(t)
+	testneed.Root(t)
 	name := fmt.Sprintf("stackshot-test-%d.kcdata.zst", os.Getpid())
 	theirs := "/dev/shm/" + name
 	asOther(t, func() {
@@ -104,8 +60,8 @@ func TestTakenSpareName(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { os.Remove(theirs) })
-	s := store{path: t.TempDir() + "/none/x", spare: name, timeout: 10 * time.Second}
-	where, err := s.save(t.Context(), spoolOf(t, []byte("ours")))
+	d := Destination{Writer: testWriter, Path: t.TempDir() + "/none/x", Spare: name}
+	where, err := d.Save(t.Context(), spoolOf(t, []byte("ours")))
 	t.Cleanup(func() { os.Remove(where) })
 	if filepath.Dir(where) != "/dev/shm" || where == theirs || !strings.HasSuffix(where, ".kcdata.zst") || !errors.Is(err, unix.ENOENT) {
 		t.Errorf("written to %q, %v", where, err)
@@ -115,6 +71,20 @@ func TestTakenSpareName(t *testing.T) {
 			t.Errorf("%s: %q, %v", file, b, err)
 		}
 	}
+}
+
+// openDir makes a directory that everybody can write to.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stackshot-publish-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // eachFileSystem runs f in a directory of each kind of file system there is here,
@@ -142,14 +112,14 @@ func eachFileSystem(t *testing.T, f func(t *testing.T, dir string, write func(*t
 					}
 					t.Cleanup(func() { os.RemoveAll(root) })
 				}
-				withMounts(t, func(t *testing.T) {
+				testfs.WithMounts(t, func(t *testing.T) {
 					dir := root + "/dir"
 					if err := os.Mkdir(dir, 0o755); err != nil {
 						t.Fatal(err)
 					}
 					switch kind {
 					case "tmpfs", "ramfs":
-						mount(t, "none", dir, kind, 0, "")
+						testfs.Mount(t, "none", dir, kind, 0, "")
 					case "overlay":
 						mountOverlay(t, dir)
 					}
@@ -162,20 +132,20 @@ func eachFileSystem(t *testing.T, f func(t *testing.T, dir string, write func(*t
 
 func mountOverlay(t *testing.T, dir string) {
 	t.Helper()
-	mount(t, "none", dir, "tmpfs", 0, "")
+	testfs.Mount(t, "none", dir, "tmpfs", 0, "")
 	for _, sub := range []string{"lower", "upper", "work"} {
 		if err := os.Mkdir(dir+"/"+sub, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mount(t, "none", dir, "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir))
+	testfs.Mount(t, "none", dir, "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir))
 }
 
 // Whatever the file system, the rules on files that are there already are the same,
 // and nothing unfinished stays.
 func TestWriteOnEachFileSystem(t *testing.T) {
 	t.Parallel()
-	data := spoolOf(t, []byte("content"))
+	data := spoolOf(t, []byte("content")).file
 	eachFileSystem(t, func(t *testing.T, dir string, write func(*target, *os.File) error) {
 		for i, c := range []struct {
 			before  string
@@ -186,7 +156,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 			{"", false, 0, false}, {"", true, 0, false}, {"old", true, 0, false}, {"old", false, 0, true}, {"old", true, 65534, true},
 		} {
 			name := fmt.Sprintf("%s/file%d", dir, i)
-			x := target{path: name, replace: c.replace}
+			x := newTarget(name, c.replace)
 			if err := x.open(); err != nil {
 				t.Fatal(err)
 			}
@@ -195,11 +165,11 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err, want, mode := write(&x, data), "content", os.FileMode(0o600)
+			err, want, mode := write(x, data), "content", os.FileMode(0o600)
 			if c.refused {
 				want, mode = c.before, 0o644
 			}
-			if errors.Is(err, errTarget) != c.refused || (err != nil) != c.refused {
+			if errors.Is(err, ErrTarget) != c.refused || (err != nil) != c.refused {
 				t.Errorf("%+v: %v", c, err)
 			}
 			if b, err := os.ReadFile(name); string(b) != want {
@@ -209,7 +179,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 				t.Errorf("%+v: %v, %v", c, st.Mode(), err)
 			}
 		}
-		onlyFile(t, dir, "file0", "file1", "file2", "file3", "file4")
+		testfs.Only(t, dir, "file0", "file1", "file2", "file3", "file4")
 	})
 }
 
@@ -219,15 +189,18 @@ func TestKilledWhileWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	content := bytes.Repeat([]byte("0123456789abcdef"), 4<<20)
-	data := spoolOf(t, content)
-	withMounts(t, func(t *testing.T) {
-		mount(t, "none", dir, "tmpfs", 0, "size=128m")
+	data := spoolOf(t, content).file
+	testfs.WithMounts(t, func(t *testing.T) {
+		testfs.Mount(t, "none", dir, "tmpfs", 0, "size=128m")
 		midway := 0
 		for range 20 {
-			h, err := saveOrder{Path: dir + "/file"}.startHelper(t.Context(), data)
+			o := order{Path: []byte(dir + "/file")}
+			c, err := testWriter.start(t.Context(), o, data)
 			if err != nil {
 				t.Fatal(err)
 			}
+			asked := make(chan error)
+			go func() { asked <- c.Ask(o, new(answer)) }()
 			written := func() int64 {
 				var fs unix.Statfs_t
 				unix.Statfs(dir, &fs)
@@ -236,15 +209,16 @@ func TestKilledWhileWriting(t *testing.T) {
 			deadline := time.Now().Add(5 * time.Second)
 			for written() == 0 && time.Now().Before(deadline) {
 			}
-			h.Process.Kill()
-			h.Process.Wait()
-			h.End()
+			c.Process.Kill()
+			c.Process.Wait()
+			<-asked
+			c.End()
 			if _, err := os.Stat(dir + "/file"); err == nil {
 				os.Remove(dir + "/file") // it was quick
 			} else {
 				midway++
 			}
-			onlyFile(t, dir)
+			testfs.Only(t, dir)
 			if err := testtask.WaitFor(5*time.Second, func() (bool, error) { return written() == 0, nil }); err != nil {
 				t.Fatalf("%d bytes stay: %v", written(), err)
 			}
@@ -260,7 +234,7 @@ func TestKilledWhileWriting(t *testing.T) {
 // is touched.
 func TestHostileTarget(t *testing.T) {
 	t.Parallel()
-	needRoot(t)
+	testneed.Root(t)
 	dir := openDir(t)
 	if err := unix.Chmod(dir, 0o1777); err != nil {
 		t.Fatal(err)
@@ -288,19 +262,19 @@ func TestHostileTarget(t *testing.T) {
 			}
 		})
 	}()
-	data := spoolOf(t, []byte("content"))
+	data := spoolOf(t, []byte("content")).file
 	outcomes := map[string]int{}
 	for range 2000 {
-		x := saveOrder{Path: dir + "/file", Replace: true}
-		err := x.carryOut(new(target), data)
-		switch {
-		case err == nil:
+		o := order{Path: []byte(dir + "/file"), Replace: true}
+		a := o.carryOut(t.Context(), data)
+		switch err := error(&a); {
+		case a.OK:
 			outcomes["written"]++
 			if b, err := os.ReadFile(dir + "/file"); string(b) != "content" {
 				t.Fatalf("after a success it holds %q, %v", b, err)
 			}
 			os.Remove(dir + "/file")
-		case errors.Is(err, errTarget) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM):
+		case errors.Is(err, ErrTarget) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM):
 			outcomes["refused"]++
 		default:
 			t.Fatal(err)
@@ -309,7 +283,7 @@ func TestHostileTarget(t *testing.T) {
 	over.Store(true)
 	<-ended
 	os.Remove(dir + "/file")
-	onlyFile(t, dir)
+	testfs.Only(t, dir)
 	if b, err := os.ReadFile(victim); string(b) != "victim" {
 		t.Errorf("the victim holds %q, %v", b, err)
 	}

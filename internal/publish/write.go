@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"crypto/rand"
@@ -29,7 +29,7 @@ const cameBetween = 3
 var errNamed = errors.New("no file without a name")
 
 // write makes the file: its bytes, fsync, then the final name, whole or not at all
-// (C4).
+// (invariant 3).
 func (t *target) write(data *os.File) error {
 	err := t.writeUnnamed(data)
 	if errors.Is(err, errNamed) {
@@ -60,22 +60,20 @@ func (t *target) writeUnnamed(data *os.File) error {
 func (t *target) link(open string) error {
 	for range cameBetween {
 		taken, err := t.vacant()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if taken {
-			if err := t.linkTemp(open); err != nil {
-				return err
+		case taken:
+			if _, err := t.newTemp(func(name string) (int, error) { return 0, linkAt(open, t.dir, name) }); err != nil {
+				return errNamed
 			}
-			return t.rename(0)
-		}
-		if t.late.Load() {
+			return t.rename(true)
+		case t.late.Load():
 			return t.failed("link to it", unix.ECANCELED)
 		}
-		err = unix.Linkat(unix.AT_FDCWD, open, t.dir, t.base, unix.AT_SYMLINK_FOLLOW)
-		switch {
+		switch err := linkAt(open, t.dir, t.base); {
 		case err == nil:
-			t.named.Store(true)
+			close(t.named)
 			return nil
 		case !errors.Is(err, unix.EEXIST):
 			return errNamed
@@ -84,14 +82,8 @@ func (t *target) link(open string) error {
 	return t.refuse("others make and remove it")
 }
 
-func (t *target) linkTemp(open string) error {
-	_, err := t.newTemp(func(name string) (int, error) {
-		return 0, unix.Linkat(unix.AT_FDCWD, open, t.dir, name, unix.AT_SYMLINK_FOLLOW)
-	})
-	if err != nil {
-		return errNamed
-	}
-	return nil
+func linkAt(open string, dir int, name string) error {
+	return unix.Linkat(unix.AT_FDCWD, open, dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 // newTemp has a file made under a name that nobody can guess, and notes it.
@@ -130,10 +122,7 @@ func (t *target) writeNamed(data *os.File) error {
 	if err != nil {
 		return err
 	}
-	if taken {
-		return t.rename(0)
-	}
-	return t.rename(unix.RENAME_NOREPLACE)
+	return t.rename(taken)
 }
 
 func (t *target) fill(out, data *os.File) error {
@@ -153,14 +142,18 @@ func (t *target) fill(out, data *os.File) error {
 	return nil
 }
 
-// rename gives the file its final name. It never follows a symbolic link there.
-func (t *target) rename(flags uint) error {
+// rename gives the file its final name, which another may have if replace says so. It
+// never follows a symbolic link there.
+func (t *target) rename(replace bool) error {
 	temp := t.temp.Load()
 	if temp == nil {
 		return t.failed("rename to it", unix.ECANCELED) // abandoned
 	}
-	err := unix.Renameat2(t.dir, *temp, t.dir, t.base, flags)
-	if errors.Is(err, unix.EINVAL) && flags != 0 { // a file system without the flag
+	err := error(unix.EINVAL)
+	if !replace {
+		err = unix.Renameat2(t.dir, *temp, t.dir, t.base, unix.RENAME_NOREPLACE)
+	}
+	if errors.Is(err, unix.EINVAL) { // to replace, or on a file system without the flag
 		err = unix.Renameat(t.dir, *temp, t.dir, t.base)
 	}
 	switch {
@@ -169,7 +162,7 @@ func (t *target) rename(flags uint) error {
 	case err != nil:
 		return t.failed("rename "+*temp+" to it", err)
 	}
-	t.named.Store(true)
+	close(t.named)
 	t.temp.Store(nil)
 	return nil
 }

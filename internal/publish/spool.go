@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"bufio"
@@ -10,30 +10,31 @@ import (
 	"stackshot/kcdata"
 )
 
-// spool holds bytes in a memory file: they grow without being copied, take no
+// Spool holds bytes in a memory file: they grow without being copied, take no
 // part in the Go heap, and can be handed to the helper process that writes the
 // target as an open file.
-type spool struct {
+type Spool struct {
 	file *os.File
 	buf  *bufio.Writer
-	mem  []byte // the file, mapped; nil before bytes
+	mem  []byte // the file, mapped; nil before Bytes
 }
 
-func newSpool(name string) (*spool, error) {
+// NewSpool makes an empty one; its name shows in /proc.
+func NewSpool(name string) (*Spool, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memory file for the %s: %w", name, err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	return &spool{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+	return &Spool{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
 }
 
 // Write appends.
-func (s *spool) Write(b []byte) (int, error) { return s.buf.Write(b) }
+func (s *Spool) Write(b []byte) (int, error) { return s.buf.Write(b) }
 
-// bytes maps what was written. It is called once, after the last Write.
-func (s *spool) bytes() ([]byte, error) {
-	n, err := s.size()
+// Bytes maps what was written. It is called once, after the last Write.
+func (s *Spool) Bytes() ([]byte, error) {
+	n, err := s.Size()
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -44,7 +45,8 @@ func (s *spool) bytes() ([]byte, error) {
 	return s.mem, nil
 }
 
-func (s *spool) size() (int64, error) {
+// Size is in bytes. It writes what Write still holds.
+func (s *Spool) Size() (int64, error) {
 	if err := s.buf.Flush(); err != nil {
 		return 0, err
 	}
@@ -55,22 +57,23 @@ func (s *spool) size() (int64, error) {
 	return st.Size(), nil
 }
 
-func (s *spool) close() {
+// Close gives the memory back, what Bytes gave too.
+func (s *Spool) Close() {
 	if s.mem != nil {
 		unix.Munmap(s.mem)
 	}
 	s.file.Close()
 }
 
-// compress gives what a file holds for plain: in the envelope e, in memory.
-func compress(plain []byte, e kcdata.Envelope) (*spool, error) {
-	out, err := newSpool("file")
+// Compress gives what a file holds for plain: in the envelope e, in memory.
+func Compress(plain []byte, e kcdata.Envelope) (*Spool, error) {
+	out, err := NewSpool("file")
 	if err != nil {
 		return nil, err
 	}
 	// Straight to the file: the zlib envelope seeks back to its sizes.
 	if err := kcdata.Compress(out.file, plain, e); err != nil {
-		out.close()
+		out.Close()
 		return nil, fmt.Errorf("compress with %v: %w", e, err)
 	}
 	return out, nil

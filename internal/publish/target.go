@@ -1,4 +1,4 @@
-package main
+package publish
 
 import (
 	"errors"
@@ -11,22 +11,24 @@ import (
 )
 
 // target is a name that a snapshot is to be written under. Its methods touch
-// the file system and may hang there; they run in the helper process (C2).
+// the file system and may hang there; they run in the helper process (invariant 1).
 type target struct {
 	path    string
 	replace bool // a regular file of ours that is there already may go
 
-	dir   int // O_PATH of its directory
+	dir   int // O_PATH of its directory; -1: not open yet
 	base  string
 	temp  atomic.Pointer[string] // name of the file before it has its own; nil: none
 	late  atomic.Bool            // nobody waits for it any more: it is to have no name
-	named atomic.Bool            // it has its own name
+	named chan struct{}          // closed when it has its own name
 }
 
-var errTarget = errors.New("cannot be a snapshot's target")
+func newTarget(path string, replace bool) *target {
+	return &target{path: path, replace: replace, dir: -1, named: make(chan struct{})}
+}
 
 func (t *target) refuse(format string, args ...any) error {
-	return fmt.Errorf("%s: %w: %s", t.path, errTarget, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %w: %s", t.path, ErrTarget, fmt.Sprintf(format, args...))
 }
 
 func (t *target) failed(op string, err error) error { return fmt.Errorf("%s: %s: %w", t.path, op, err) }
