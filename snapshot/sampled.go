@@ -211,9 +211,6 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	return s.mark(t, th, len(frames), users)
 }
 
-// threadOnCore is Apple's flag of a thread that ran.
-const threadOnCore = 0x800
-
 // mark makes the thread's records say what the sample says; frames of its
 // kernel stack were put in, and users of its user stack.
 func (s *sampled) mark(t *taskBytes, th *threadAt, frames, users int) error {
@@ -234,7 +231,7 @@ func (s *sampled) mark(t *taskBytes, th *threadAt, frames, users int) error {
 		if s.User {
 			lx.Present |= kcdata.ThreadUserMode
 		}
-		snap.SSFlags |= threadOnCore
+		snap.SSFlags |= kcdata.SSOnCore
 	}
 	if frames > 0 {
 		lx.KstackDepth, lx.KstackErr = uint32(frames), 0
@@ -242,13 +239,13 @@ func (s *sampled) mark(t *taskBytes, th *threadAt, frames, users int) error {
 	}
 	if frames == bpf.SampleFrames {
 		lx.Present |= kcdata.ThreadTruncated
-		snap.SSFlags |= stacks.TruncatedKernel
+		snap.SSFlags |= kcdata.SSTruncatedKernel
 	}
 	kcdata.Marshal(t.body[th.linux:th.linux], &lx)
 	kcdata.Marshal(t.body[th.snap:th.snap], &snap)
 	stacks.SetFlags(t.body[th.snap:], func(flags uint64) uint64 {
 		if users == bpf.SampleFrames {
-			flags |= stacks.TruncatedUser
+			flags |= kcdata.SSTruncatedUser
 		}
 		return flags
 	})

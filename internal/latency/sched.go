@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -57,14 +58,14 @@ type ThreadAge struct {
 // collector sorts the threads of one file; only schedOf uses it.
 type collector struct {
 	s                          *kcdata.Snapshot
-	clock                      *Clock
+	clock                      *model.Clock
 	delays                     []ThreadDelay
 	waiting, blocked, sleeping []ThreadAge
 }
 
 func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out := Sched{}
-	c := collector{s: s, clock: NewClock(s)}
+	c := collector{s: s, clock: model.NewClock(s)}
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
 			switch {
@@ -90,13 +91,13 @@ func (c *collector) thread(task *kcdata.Task, th *kcdata.Thread) {
 	if d, ok := runDelay(task, th); ok {
 		c.delays = append(c.delays, d)
 	}
-	st := StateOf(th)
+	st := model.StateOf(th)
 	switch {
-	case st.Class == ClassRunnable && st.Since == SinceQueued:
+	case st.Class == model.Runnable && st.Since == model.SinceQueued:
 		c.waiting = append(c.waiting, c.age(task, th, st))
-	case st.Class == ClassBlocked:
+	case st.Class == model.Blocked:
 		c.blocked = append(c.blocked, c.age(task, th, st))
-	case st.Class == ClassSleeping:
+	case st.Class == model.Sleeping:
 		c.sleeping = append(c.sleeping, c.age(task, th, st))
 	}
 }
@@ -124,7 +125,7 @@ func runDelays(all []ThreadDelay, top int) RunDelay {
 	return out
 }
 
-func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st State) ThreadAge {
+func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st model.State) ThreadAge {
 	a := ThreadAge{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
 	switch age, ok := c.clock.Age(th, st.Since); {
 	case ok && age.About:

@@ -35,3 +35,13 @@ func (t ticks) total(parts ...uint64) uint64 {
 	}
 	return sum
 }
+
+// add is a+b, and the greatest number where that has no room for it: no file may
+// make a sum small by making its parts large.
+func add(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return 1<<64 - 1
+	}
+	return sum
+}

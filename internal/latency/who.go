@@ -3,6 +3,7 @@ package latency
 import (
 	"fmt"
 
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -47,4 +48,20 @@ func (w Who) String() string {
 		s += ` "` + w.Thread + `"`
 	}
 	return s
+}
+
+// place is where in the kernel a thread sleeps: the first frame that
+// distinguishes it, else the symbol that /proc gave; "" where nobody knows.
+func place(s *kcdata.Snapshot, th *kcdata.Thread) string {
+	frames := model.SkipSleep(s.Symbols, th.Kernel)
+	if len(frames) == 0 {
+		if th.Wchan == "0" {
+			return ""
+		}
+		return show.Clean(th.Wchan)
+	}
+	if sym, ok := s.Symbols.Name(frames[0]); ok {
+		return show.Clean(sym.Name)
+	}
+	return fmt.Sprintf("%#x", frames[0])
 }

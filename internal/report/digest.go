@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"stackshot/internal/model"
 )
 
 // How much stands out at most: the header, this and a prompt fit one screen of
@@ -40,16 +42,16 @@ func (v *view) standingOut() (blocked, running, runnable []*group) {
 	var threads []*threadView
 	for _, t := range v.tasks {
 		for _, g := range t.groups {
-			if g.class <= classRunnable {
+			if g.class <= model.Runnable {
 				threads = append(threads, g.threads...)
 			}
 		}
 	}
 	for _, g := range groupThreads(threads, v.kernelPlace) {
 		switch g.class {
-		case classBlocked:
+		case model.Blocked:
 			blocked = append(blocked, g)
-		case classRunning:
+		case model.Running:
 			running = append(running, g)
 		default:
 			runnable = append(runnable, g)
@@ -71,7 +73,7 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 			return
 		}
 		words := g.words
-		if g.class == classBlocked {
+		if g.class == model.Blocked {
 			words = "D"
 		}
 		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
@@ -152,14 +154,10 @@ func runnableText(groups []*group) string {
 
 // census counts the shown threads by class.
 func (v *view) census() string {
-	names := [classCount]string{
-		"in uninterruptible sleep (D)", "running", "waiting for a CPU", "stopped or traced", "sleeping",
-		"in an unknown state", "parked", "idle (kernel)", "zombie or dead", "idle threads of CPUs",
-	}
 	var parts []string
 	for c, n := range v.classes {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, names[c]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, model.Class(c).Many()))
 		}
 	}
 	c := v.counts

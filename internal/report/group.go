@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -15,36 +15,36 @@ import (
 type threadView struct {
 	*kcdata.Thread
 	task   *kcdata.Task
-	state  state
+	state  model.State
 	note   string       // why there is no kernel stack, or what kind of stack it is
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    latency.Age  // counts if hasAge
+	age    model.Age    // counts if hasAge
 	hasAge bool
 }
 
-func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st state) *threadView {
+func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *threadView {
 	tv := &threadView{Thread: t, task: task, state: st}
 	tv.note, tv.frames = v.stackNote(t, st)
 	tv.user, tv.notes = v.userStack(task, t), userNotes(t)
 	if len(tv.user) == maxUserFrames {
 		tv.notes = append(tv.notes, fmt.Sprintf("user stack: only the innermost %d functions are shown", maxUserFrames))
 	}
-	tv.age, tv.hasAge = v.clock.Age(t, st.since)
+	tv.age, tv.hasAge = v.clock.Age(t, st.Since)
 	return tv
 }
 
 // group is a set of threads that are in the same state at the same place.
 type group struct {
-	class   class
+	class   model.Class
 	words   string
 	note    string
 	kernel  []kernelFrame // leaf first; nil: nothing worth showing
 	user    []*userFrame  // of the first thread; leaf first
 	notes   []string
 	threads []*threadView
-	age     latency.Age // the longest of the threads'
+	age     model.Age // the longest of the threads'
 	hasAge  bool
 }
 
@@ -106,7 +106,7 @@ func (v *view) kernelPlace(t *threadView) string {
 
 func (v *view) placeHead(t *threadView) []byte {
 	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
-	b = append(b, t.state.words...)
+	b = append(b, t.state.Words...)
 	b = append(b, 0)
 	b = append(b, t.note...)
 	b = append(b, 0)
@@ -142,7 +142,7 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 }
 
 func newGroup(t *threadView) *group {
-	g := &group{class: t.state.class, words: t.state.words, note: t.note, user: t.user, notes: t.notes}
+	g := &group{class: t.state.Class, words: t.state.Words, note: t.note, user: t.user, notes: t.notes}
 	if t.frames {
 		for _, a := range t.Kernel {
 			g.kernel = append(g.kernel, kernelFrame{addr: a})
@@ -179,7 +179,7 @@ func compareGroups(a, b *group) int {
 	if c := cmp.Compare(a.class, b.class); c != 0 {
 		return c
 	}
-	if a.class <= classRunnable {
+	if a.class <= model.Runnable {
 		if c := compareAges(a.ageOf, b.ageOf); c != 0 {
 			return c
 		}

@@ -126,11 +126,6 @@ type jsonFrame struct {
 // abiNames are the values of "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
-// classNames are the values of "class".
-var classNames = [classCount]string{
-	"blocked", "running", "runnable", "stopped", "sleeping", "unknown", "parked", "idle", "zombie", "cpu_idle",
-}
-
 // jsonTask is all but the threads and the mappings.
 func (v *view) jsonTask(t *taskView) jsonTask {
 	l, p := &t.Linux, t.Linux.Present
@@ -170,7 +165,7 @@ func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
 func (v *view) jsonThread(t *threadView) jsonThread {
 	l, p := &t.Linux, t.Linux.Present
 	out := jsonThread{
-		ID: addr(t.ID), Tid: show.Number(t.ID), Name: Clean(t.Name), Class: classNames[t.state.class], State: t.state.words, Self: t.IsSelf(),
+		ID: addr(t.ID), Tid: show.Number(t.ID), Name: Clean(t.Name), Class: t.state.Class.String(), State: t.state.Words, Self: t.IsSelf(),
 		OnCPU:   present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0),
 		UtimeNs: present(p, kcdata.ThreadHasTimes, l.Utime), StimeNs: present(p, kcdata.ThreadHasTimes, l.Stime),
 		RuntimeNs: present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime), RunDelayNs: present(p, kcdata.ThreadHasRuntime, l.RunDelay),

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -44,16 +45,6 @@ type jsonMap struct {
 	Flags   []string `json:"flags,omitempty"`
 }
 
-// mappingFlagNames are the values of "flags" of a mapping.
-var mappingFlagNames = []struct {
-	flag uint32
-	name string
-}{
-	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
-	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"}, {kcdata.MappingUnread, "unread"},
-	{kcdata.MappingTableMissed, "table_missed"},
-}
-
 // jsonUserStack is userStack with how each frame was found. unnamed counts the frames
 // of which the names are left out, because the stack's are too long together.
 func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
@@ -61,7 +52,7 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 	for i := range t.User {
 		how := ""
 		if i < len(t.UserHow) {
-			how = foundBy[t.UserHow[i]]
+			how = model.FoundBy[t.UserHow[i]]
 		}
 		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
 			if len(out) == len(t.user) {
@@ -98,27 +89,16 @@ func jsonWalkOf(w *kcdata.LinuxUserWalk) *jsonWalk {
 	if w == nil {
 		return nil
 	}
-	out := &jsonWalk{
-		Flags: []string{}, Links: w.Links, Bytes: w.Bytes, Absent: w.Absent, Refused: w.Refused, Frames: w.Frames,
+	return &jsonWalk{
+		Flags: append([]string{}, model.UserWalkFlags.Names(w.Flags)...), Links: w.Links, Bytes: w.Bytes, Absent: w.Absent, Refused: w.Refused, Frames: w.Frames,
 		StackEnd: known(addr(w.StackEnd)), WalkNs: w.WalkNs, Translations: w.Translations, StopAddr: known(addr(w.StopAddr)),
 	}
-	for _, f := range userFlagNames {
-		if w.Flags&f.flag != 0 {
-			out.Flags = append(out.Flags, f.name)
-		}
-	}
-	return out
 }
 
 func newJSONMap(m *kcdata.Mapping) jsonMap {
-	out := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID)}
+	out := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID), Flags: model.MappingFlags.Names(m.Flags)}
 	if m.Inode != 0 {
 		out.Inode, out.Device = &m.Inode, fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor)
-	}
-	for _, f := range mappingFlagNames {
-		if m.Flags&f.flag != 0 {
-			out.Flags = append(out.Flags, f.name)
-		}
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -75,7 +75,7 @@ func (b *profileBuilder) sample(t *threadView) {
 	s := &profile.Sample{
 		Value: []int64{1, 0},
 		Label: map[string][]string{
-			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.words},
+			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.Words},
 		},
 		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
 		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
@@ -121,8 +121,8 @@ func (t *threadView) userDoubt() string {
 }
 
 // offCPU is for how long a thread has not run.
-func (t *threadView) offCPU() (age latency.Age, ok bool) {
-	if t.state.class == classRunning {
+func (t *threadView) offCPU() (age model.Age, ok bool) {
+	if t.state.Class == model.Running {
 		return age, true
 	}
 	return t.age, t.hasAge

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"stackshot/internal/latency"
-	"stackshot/internal/show"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -14,20 +13,20 @@ const ranMeanwhile = 16
 
 // stackNote says why a thread has no stack, or what kind of stack it has, and
 // whether its frames are worth showing.
-func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) {
+func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	l := &t.Linux
 	switch {
 	case l.Present&kcdata.ThreadNeverRan != 0:
 		return "never ran", false
-	case t.Sample != nil && t.Sample.User != 0 && v.onlyEntry(t.Kernel):
+	case t.Sample != nil && t.Sample.User != 0 && model.OnlyEntry(v.s.Symbols, t.Kernel):
 		return "in user mode", false
 	case len(t.Kernel) > 0:
 		return v.kindOfStack(t, st)
-	case st.class == classZombie:
+	case st.Class == model.Zombie:
 		return "no stack", false
-	case st.class == classRunning && !v.stopped(l.CPU):
+	case st.Class == model.Running && !v.stopped(l.CPU):
 		return "no stack: its CPU was not stopped", false
-	case l.Present&kcdata.ThreadUserMode != 0 && st.class.wantsCPU():
+	case l.Present&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU():
 		return "in user mode", false
 	case l.KstackErr == ranMeanwhile:
 		return "no stack: it was running", false
@@ -50,40 +49,17 @@ func (v *view) stopped(n uint32) bool {
 // kindOfStack tells frames of a system call from those of an interrupt. A
 // thread taken in user mode has only the path by which it was taken on its
 // kernel stack; that says nothing about the thread and is left out.
-func (v *view) kindOfStack(t *kcdata.Thread, st state) (note string, frames bool) {
+func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	p := t.Linux.Present
 	switch {
-	case p&kcdata.ThreadUserMode != 0 && st.class.wantsCPU() && v.onlyEntry(t.Kernel):
+	case p&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU() && model.OnlyEntry(v.s.Symbols, t.Kernel):
 		return "in user mode", false
 	case p&kcdata.ThreadTruncated != 0:
 		return "stack cut: it is deeper than what was recorded", true
-	case p&kcdata.ThreadUserMode != 0 && st.class != classHeld: // arm64 forgets a stopped thread's call
+	case p&kcdata.ThreadUserMode != 0 && st.Class != model.Held: // arm64 forgets a stopped thread's call
 		return "in a fault or an interrupt, not a system call", true
 	}
 	return "", true
-}
-
-// entryPrefixes begin the names of the functions that take a thread out of
-// user mode for an interrupt and put it back.
-var entryPrefixes = []string{
-	"irqentry_", "asm_sysvec_", "asm_common_interrupt", "exit_to_user_mode", "el0t_64_", "el0t_32_", "el0_irq",
-	"el0_interrupt", "__el0_irq", "ret_to_user", "schedule", "__schedule", "preempt_schedule", "sysvec_",
-}
-
-// onlyEntry reports whether every frame is part of an interrupt's entry and
-// exit. An address without a name could be anything.
-func (v *view) onlyEntry(frames []uint64) bool {
-	return v.allNamed(frames, entryPrefixes)
-}
-
-func (v *view) allNamed(frames []uint64, prefixes []string) bool {
-	for _, a := range frames {
-		sym, ok := v.s.Symbols.Name(a)
-		if !ok || !show.HasPrefix(sym.Name, prefixes) {
-			return false
-		}
-	}
-	return true
 }
 
 // frame writes one address as "name+0x1f [module]", or as the number it is.
@@ -117,7 +93,7 @@ func userChain(frames []*userFrame, n int) string {
 
 // chain writes the innermost n frames that distinguish a stack, "a < b < c".
 func (v *view) chain(frames []uint64, n int) string {
-	frames = latency.SkipSleep(v.s.Symbols, frames)
+	frames = model.SkipSleep(v.s.Symbols, frames)
 	parts := make([]string, 0, n)
 	for _, a := range frames[:min(n, len(frames))] {
 		name, ok := v.s.Symbols.Name(a)

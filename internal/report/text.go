@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -17,14 +17,14 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	l := newLines(w, o)
 	v.header(l)
 	v.digest(l)
-	section := -1
+	last := -1
 	for _, t := range v.tasks {
 		if l.room.full() {
 			l.room.threads += t.shown
 			continue
 		}
-		if n := t.class().section(); n != section {
-			section = n
+		if n := section(t.class()); n != last {
+			last = n
 			v.sectionTitle(l, n)
 		}
 		v.taskText(l, t)
@@ -39,7 +39,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 func (v *view) sectionTitle(l *lines, n int) {
 	tasks, threads := 0, 0
 	for _, t := range v.tasks {
-		if t.class().section() == n {
+		if section(t.class()) == n {
 			tasks++
 			threads += t.shown
 		}
@@ -143,7 +143,7 @@ func program(t *kcdata.Task) string {
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
 	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.words)) }
-	if g.class == classBlocked {
+	if g.class == model.Blocked {
 		l.colored(red, title)
 	} else {
 		title()
@@ -165,7 +165,7 @@ func (v *view) stateText(g *group, words string) string {
 
 // stateAge is the first part of stateText.
 func (v *view) stateAge(g *group, words string) string {
-	if g.class == classRunning {
+	if g.class == model.Running {
 		words += " on " + cpuList(g.cpus())
 	}
 	if g.hasAge {
@@ -175,7 +175,7 @@ func (v *view) stateAge(g *group, words string) string {
 }
 
 // ageText says for how long, behind what.
-func ageText(a latency.Age) string {
+func ageText(a model.Age) string {
 	if a.About {
 		return " for about " + duration(a.Ns)
 	}

@@ -159,10 +159,3 @@ func (f *userFrame) fileOffset() (uint64, bool) {
 	}
 	return f.addr - f.mapping.Start + f.mapping.Offset, true
 }
-
-// foundBy names how a frame was found, in JSON.
-var foundBy = map[byte]string{
-	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
-	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",
-	kcdata.UserFrameCode: "code",
-}

@@ -1,7 +1,7 @@
-package latency
+package model
 
 import (
-	"math/bits"
+	"math"
 
 	"stackshot/kcdata"
 )
@@ -107,15 +107,5 @@ func (c *Clock) atStop(age, at uint64) uint64 {
 	case at > c.stop:
 		return age - min(age, at-c.stop)
 	}
-	return add(age, c.stop-at)
-}
-
-// add is a+b, and the greatest number where that has no room for it: no file may
-// make a sum small by making its parts large.
-func add(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return 1<<64 - 1
-	}
-	return sum
+	return age + min(c.stop-at, math.MaxUint64-age)
 }

@@ -1,4 +1,4 @@
-package latency
+package model
 
 import (
 	"math/rand/v2"
