@@ -39,9 +39,9 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 		}
 		clock := model.NewClock(snap)
 		const tick = 10 * time.Millisecond
-		age, ok := clock.Age(threadsByID(snap)[uint64(pid)], model.SinceSwitch)
-		if d := time.Duration(age.Ns); !ok || !age.About || d < least-2*tick || d > most+2*tick {
-			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, ok, least, most)
+		age := clock.Age(threadsByID(snap)[uint64(pid)], model.SinceSwitch)
+		if d := time.Duration(age.Ns); !age.Known || !age.About || d < least-2*tick || d > most+2*tick {
+			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, age.Known, least, most)
 		}
 		there, unknown := 0, 0
 		for _, th := range threadsByID(snap) {
@@ -49,7 +49,7 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 				continue
 			}
 			there++
-			if _, ok := clock.Age(th, model.SinceSwitch); !ok {
+			if !clock.Age(th, model.SinceSwitch).Known {
 				unknown++
 			}
 		}

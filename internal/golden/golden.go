@@ -43,6 +43,9 @@ func Keys(typ reflect.Type) (keys []string) {
 	case reflect.Struct:
 		for i := range typ.NumField() {
 			f := typ.Field(i)
+			if !f.IsExported() && !f.Anonymous {
+				continue // encoding/json does not see it
+			}
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 				keys = append(keys, name)
 			} else if !f.Anonymous {

@@ -227,14 +227,14 @@ func checkAges(t *testing.T, a *Ages, top int) {
 	last := uint64(math.MaxUint64)
 	for i, e := range a.Longest {
 		switch {
-		case e.ns() == nil && i < a.Dist.Count:
+		case !e.age.Known && i < a.Dist.Count:
 			t.Fatalf("%s: an unknown age before a known one", a.Dist.Name)
-		case e.ns() != nil && (*e.ns() > last || *e.ns() > a.Dist.Max):
-			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, *e.ns(), last, a.Dist.Max)
+		case e.age.Known && (e.age.Ns > last || e.age.Ns > a.Dist.Max):
+			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, e.age.Ns, last, a.Dist.Max)
 		case e.AtMostNs != nil && e.AboutNs != nil:
 			t.Fatalf("%s: an age both at most and about", a.Dist.Name)
-		case e.ns() != nil:
-			last = *e.ns()
+		case e.age.Known:
+			last = e.age.Ns
 		}
 	}
 }

@@ -48,9 +48,10 @@ type Ages struct {
 // ThreadAge is one thread's; neither of the two: unknown.
 type ThreadAge struct {
 	Who
+	age      model.Age
 	State    string  `json:"state"`
 	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
-	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where Age.About
+	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where model.Age.About
 	CPU      uint32  `json:"cpu"`
 	Place    string  `json:"place,omitempty"` // kernel symbol it sleeps in
 }
@@ -83,7 +84,7 @@ func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out.Waiting, out.Blocked = agesOf("waiting_ns", c.waiting, top), agesOf("blocked_ns", c.blocked, top)
 	out.Sleeping = agesOf("sleeping_ns", c.sleeping, top)
 	// A sleeper of unknown age is nothing to look at; one in D is.
-	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return a.ns() == nil })
+	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return !a.age.Known })
 	return out
 }
 
@@ -126,47 +127,25 @@ func runDelays(all []ThreadDelay, top int) RunDelay {
 }
 
 func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st model.State) ThreadAge {
-	a := ThreadAge{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
-	switch age, ok := c.clock.Age(th, st.Since); {
-	case ok && age.About:
-		a.AboutNs = &age.Ns
-	case ok:
-		a.AtMostNs = &age.Ns
-	}
+	a := ThreadAge{Who: whoThread(task, th), age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	a.AtMostNs, a.AboutNs = a.age.Bounds()
 	return a
 }
-
-// ns is the age, however exact; nil: unknown.
-func (a *ThreadAge) ns() *uint64 { return cmp.Or(a.AtMostNs, a.AboutNs) }
 
 func agesOf(name string, all []ThreadAge, top int) Ages {
 	var known []uint64
 	about := 0
 	for i := range all {
-		if ns := all[i].ns(); ns != nil {
-			known = append(known, *ns)
+		if age := all[i].age; age.Known {
+			known = append(known, age.Ns)
 		}
-		if all[i].AboutNs != nil {
+		if all[i].age.About {
 			about++
 		}
 	}
-	slices.SortStableFunc(all, longestFirst)
+	slices.SortStableFunc(all, func(a, b ThreadAge) int { return model.LongestFirst(a.age, b.age) })
 	return Ages{
 		Threads: len(all), Unknown: len(all) - len(known), About: about,
 		Longest: first(all, top), Dist: distOf(name, UnitNs, known),
 	}
-}
-
-// longestFirst puts unknown ages last.
-func longestFirst(a, b ThreadAge) int {
-	x, y := a.ns(), b.ns()
-	switch {
-	case x != nil && y != nil:
-		return cmp.Compare(*y, *x)
-	case x != nil:
-		return -1
-	case y != nil:
-		return 1
-	}
-	return 0
 }

@@ -57,11 +57,11 @@ func (p *page) ages(class string, a *Ages) {
 	t.row("at most", "CPU", "thread")
 	for _, r := range a.Longest {
 		age, who := "unknown", r.Who.String()
-		switch {
-		case r.AtMostNs != nil:
-			age = fine(*r.AtMostNs)
-		case r.AboutNs != nil:
-			age = "about " + fine(*r.AboutNs)
+		if r.age.Known {
+			age = fine(r.age.Ns)
+		}
+		if r.age.About {
+			age = "about " + age
 		}
 		if r.Place != "" {
 			who += " in " + r.Place

@@ -139,10 +139,7 @@ func runnableText(groups []*group) string {
 	if n > 1 {
 		s = count(n, "thread") + " " + words
 	}
-	if t.hasAge {
-		s += ageText(t.age)
-	}
-	s += ": " + who(t.task)
+	s += ageText(t.age) + ": " + who(t.task)
 	if t.ID != t.task.ID {
 		s += fmt.Sprintf(" tid %d", t.ID)
 	}

@@ -20,8 +20,7 @@ type threadView struct {
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    model.Age    // counts if hasAge
-	hasAge bool
+	age    model.Age
 }
 
 func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *threadView {
@@ -31,7 +30,7 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 	if len(tv.user) == maxUserFrames {
 		tv.notes = append(tv.notes, fmt.Sprintf("user stack: only the innermost %d functions are shown", maxUserFrames))
 	}
-	tv.age, tv.hasAge = v.clock.Age(t, st.Since)
+	tv.age = v.clock.Age(t, st.Since)
 	return tv
 }
 
@@ -45,7 +44,6 @@ type group struct {
 	notes   []string
 	threads []*threadView
 	age     model.Age // the longest of the threads'
-	hasAge  bool
 }
 
 // kernelFrame is one frame of a group.
@@ -134,7 +132,7 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 	}
 	for _, g := range groups {
 		slices.SortStableFunc(g.threads, func(a, b *threadView) int {
-			return compareAges(a.ageOf, b.ageOf)
+			return model.LongestFirst(a.age, b.age)
 		})
 	}
 	slices.SortStableFunc(groups, compareGroups)
@@ -153,8 +151,8 @@ func newGroup(t *threadView) *group {
 
 func (g *group) add(t *threadView) {
 	g.threads = append(g.threads, t)
-	if t.hasAge && (!g.hasAge || t.age.Ns > g.age.Ns) {
-		g.age, g.hasAge = t.age, true
+	if model.LongestFirst(t.age, g.age) < 0 {
+		g.age = t.age
 	}
 	for i := range g.kernel {
 		if g.kernel[i].addr != t.Kernel[i] {
@@ -172,15 +170,12 @@ func (g *group) kernelAddrs() []uint64 {
 	return out
 }
 
-func (t *threadView) ageOf() (uint64, bool) { return t.age.Ns, t.hasAge }
-func (g *group) ageOf() (uint64, bool)      { return g.age.Ns, g.hasAge }
-
 func compareGroups(a, b *group) int {
 	if c := cmp.Compare(a.class, b.class); c != 0 {
 		return c
 	}
 	if a.class <= model.Runnable {
-		if c := compareAges(a.ageOf, b.ageOf); c != 0 {
+		if c := model.LongestFirst(a.age, b.age); c != 0 {
 			return c
 		}
 	}

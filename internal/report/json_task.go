@@ -185,12 +185,7 @@ func (v *view) jsonThread(t *threadView) jsonThread {
 	if s := t.Sample; s != nil {
 		out.Sample = &jsonSample{s.CPU, s.User != 0, addr(s.IP), s.DelayNs}
 	}
-	switch {
-	case t.hasAge && t.age.About:
-		out.AboutNs = &t.age.Ns
-	case t.hasAge:
-		out.AgeNs = &t.age.Ns
-	}
+	out.AgeNs, out.AboutNs = t.age.Bounds()
 	if s := t.Syscall; s != nil {
 		abi := callABI(t.Thread)
 		out.Syscall = &jsonSyscall{Nr: s.Nr, ABI: abiNames[abi], IP: addr(s.IP), SP: addr(s.SP)}

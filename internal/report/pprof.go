@@ -83,10 +83,10 @@ func (b *profileBuilder) sample(t *threadView) {
 	if t.task.Cgroup != "" {
 		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
 	}
-	age, ok := t.offCPU()
+	age := t.offCPU()
 	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
 	switch {
-	case !ok:
+	case !age.Known:
 		s.Label["age"] = []string{"unknown"}
 	case age.About:
 		s.Label["age"] = []string{"about"}
@@ -121,11 +121,11 @@ func (t *threadView) userDoubt() string {
 }
 
 // offCPU is for how long a thread has not run.
-func (t *threadView) offCPU() (age model.Age, ok bool) {
+func (t *threadView) offCPU() model.Age {
 	if t.state.Class == model.Running {
-		return age, true
+		return model.Age{Known: true}
 	}
-	return t.age, t.hasAge
+	return t.age
 }
 
 // kernelMapping comes first: readers take the first mapping for the program.

@@ -168,15 +168,15 @@ func (v *view) stateAge(g *group, words string) string {
 	if g.class == model.Running {
 		words += " on " + cpuList(g.cpus())
 	}
-	if g.hasAge {
-		words += ageText(g.age)
-	}
-	return words
+	return words + ageText(g.age)
 }
 
-// ageText says for how long, behind what.
+// ageText says for how long, behind what; nothing where that is not known.
 func ageText(a model.Age) string {
-	if a.About {
+	switch {
+	case !a.Known:
+		return ""
+	case a.About:
 		return " for about " + duration(a.Ns)
 	}
 	return " for at most " + duration(a.Ns)

@@ -157,13 +157,13 @@ func (t *taskView) class() model.Class {
 }
 
 // age is the longest of the threads that give the task its class.
-func (t *taskView) age() (ns uint64, ok bool) {
+func (t *taskView) age() (longest model.Age) {
 	for _, g := range t.groups {
-		if g.class == t.class() && g.hasAge && (!ok || g.age.Ns > ns) {
-			ns, ok = g.age.Ns, true
+		if g.class == t.class() && model.LongestFirst(g.age, longest) < 0 {
+			longest = g.age
 		}
 	}
-	return ns, ok
+	return longest
 }
 
 // compareTasks puts the class first, then, where waiting is the trouble, who
@@ -176,24 +176,11 @@ func compareTasks(a, b *taskView) int {
 		if c := cmp.Compare(a.class(), b.class()); c != 0 {
 			return c
 		}
-		if c := compareAges(a.age, b.age); c != 0 {
+		if c := model.LongestFirst(a.age(), b.age()); c != 0 {
 			return c
 		}
 	}
 	return cmp.Compare(a.ID, b.ID)
-}
-
-// compareAges sorts the longest first and the unknown last.
-func compareAges(a, b func() (uint64, bool)) int {
-	x, okX := a()
-	y, okY := b()
-	switch {
-	case okX != okY && okX:
-		return -1
-	case okX != okY:
-		return 1
-	}
-	return cmp.Compare(y, x)
 }
 
 // section groups classes under one heading.
