@@ -4,31 +4,30 @@ import (
 	"encoding/json"
 	"io"
 
-	"stackshot/internal/report"
-	"stackshot/kcdata"
+	"stackshot/internal/account"
 	"stackshot/snapshot"
 )
 
 // takeJSON is the object that `take --json` prints, docs/take-json.md.
 type takeJSON struct {
-	Sequence   int           `json:"sequence,omitempty"` // in a series, from 1
-	File       string        `json:"file"`
-	Engine     string        `json:"engine"`
-	Isolation  string        `json:"isolation"`
-	Tasks      int           `json:"tasks"`
-	Threads    int           `json:"threads"`
-	StoppedNs  int64         `json:"stopped_ns"`
-	WindowNs   int64         `json:"window_ns"`
-	ArrivalNs  int64         `json:"arrival_ns"`
-	ElapsedNs  int64         `json:"elapsed_ns"`
-	Tries      int           `json:"tries"`
-	Bytes      int64         `json:"bytes"`
-	CPUs       takeCPUs      `json:"cpus"`
-	StopBroken int           `json:"stop_broken"`
-	Compared   int           `json:"compared"`
-	Ran        int           `json:"ran"`
-	LeftOut    []takeLeftOut `json:"left_out"`
-	Warnings   []takeWarning `json:"warnings"`
+	Sequence   int                   `json:"sequence,omitempty"` // in a series, from 1
+	File       string                `json:"file"`
+	Engine     string                `json:"engine"`
+	Isolation  string                `json:"isolation"`
+	Tasks      int                   `json:"tasks"`
+	Threads    int                   `json:"threads"`
+	StoppedNs  int64                 `json:"stopped_ns"`
+	WindowNs   int64                 `json:"window_ns"`
+	ArrivalNs  int64                 `json:"arrival_ns"`
+	ElapsedNs  int64                 `json:"elapsed_ns"`
+	Tries      int                   `json:"tries"`
+	Bytes      int64                 `json:"bytes"`
+	CPUs       takeCPUs              `json:"cpus"`
+	StopBroken int                   `json:"stop_broken"`
+	Compared   int                   `json:"compared"`
+	Ran        int                   `json:"ran"`
+	LeftOut    []account.LeftOutTask `json:"left_out"`
+	Warnings   []account.Warning     `json:"warnings"`
 }
 
 type takeCPUs struct {
@@ -36,18 +35,6 @@ type takeCPUs struct {
 	Stopped int   `json:"stopped"`
 	Working int   `json:"working"`
 	Missing []int `json:"missing"`
-}
-
-type takeLeftOut struct {
-	Tgid    uint32 `json:"tgid"`
-	Reason  string `json:"reason"`
-	Threads uint32 `json:"threads"`
-	Errno   uint32 `json:"errno"`
-}
-
-type takeWarning struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
 }
 
 // writeTakeJSON writes the object and a newline. sequence 0: not of a series.
@@ -61,13 +48,7 @@ func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) e
 			Online: len(r.CPUs.Online), Stopped: len(r.CPUs.Stopped), Working: len(r.CPUs.Working),
 			Missing: append([]int{}, r.CPUs.Missing...),
 		},
-		LeftOut: []takeLeftOut{}, Warnings: []takeWarning{},
-	}
-	for _, l := range r.LeftOut {
-		j.LeftOut = append(j.LeftOut, takeLeftOut{l.Tgid, kcdata.LeftOutReason(l.Reason), l.Threads, l.Errno})
-	}
-	for _, w := range r.Warnings {
-		j.Warnings = append(j.Warnings, takeWarning{report.Clean(w.Code), report.Clean(w.Text)})
+		LeftOut: account.LeftOutTasks(r.LeftOut), Warnings: account.Warnings(r.Warnings),
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

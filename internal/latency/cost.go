@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"stackshot/internal/account"
 	"stackshot/kcdata"
 )
 
@@ -17,7 +18,7 @@ type TaskCosts struct {
 // TaskCost is one task: kcdata.LatencyTask, in ns. The parts are what the
 // snapshotter writes there; OtherNs holds Apple's remaining fields.
 type TaskCost struct {
-	Who
+	account.Who
 	Threads     int     `json:"threads"`
 	TotalNs     uint64  `json:"total_ns"`
 	PerThreadNs *uint64 `json:"per_thread_ns,omitempty"` // nil: no threads
@@ -54,7 +55,7 @@ func taskCosts(s *kcdata.Snapshot, top int) TaskCosts {
 func taskCost(t ticks, task *kcdata.Task) TaskCost {
 	l := task.Latency
 	c := TaskCost{
-		Who: whoTask(task), Threads: len(task.Threads),
+		Who: account.WhoTask(task), Threads: len(task.Threads),
 		FindNs: t.ns(l.Setup), HeadNs: t.ns(l.CurTsnap), ThreadsNs: t.ns(l.ThreadDataLoop), EndNs: t.ns(l.End),
 		OtherNs: t.total(l.ThreadCountLoop, l.Pmap, l.BSDProcIDs, l.Misc, l.Misc2),
 	}
@@ -75,7 +76,7 @@ type ThreadCosts struct {
 
 // ThreadCost is one thread: kcdata.LatencyThread, in ns.
 type ThreadCost struct {
-	Who
+	account.Who
 	TotalNs uint64 `json:"total_ns"`
 	HeadNs  uint64 `json:"head_ns"`  // its head, before the stack
 	StackNs uint64 `json:"stack_ns"` // the kernel's unwinder
@@ -110,7 +111,7 @@ func threadCosts(s *kcdata.Snapshot, top int) ThreadCosts {
 func threadCost(t ticks, task *kcdata.Task, th *kcdata.Thread) ThreadCost {
 	l := th.Latency
 	c := ThreadCost{
-		Who: whoThread(task, th), Frames: len(th.Kernel),
+		Who: account.WhoThread(task, th), Frames: len(th.Kernel),
 		HeadNs: t.ns(l.CurThsnap1), StackNs: t.ns(l.KernelStack), RestNs: t.ns(l.CurThsnap2), ItemsNs: t.ns(l.Misc),
 		OtherNs: t.total(l.DispatchSerial, l.DispatchLabel, l.ThreadName, l.SurTimes, l.UserStack),
 	}

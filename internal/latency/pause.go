@@ -1,30 +1,22 @@
 package latency
 
-import "stackshot/kcdata"
+import (
+	"stackshot/internal/account"
+	"stackshot/kcdata"
+)
 
-// Pause is how the capture went: kcdata.LinuxCapture and what belongs to it.
+// Pause is how the capture went: the pause itself, and where its time went.
 type Pause struct {
-	Stopped    bool        `json:"stopped"`    // false: nothing was, and no duration below means anything
-	StoppedNs  uint64      `json:"stopped_ns"` // all tries
-	WindowNs   uint64      `json:"window_ns"`  // this and the next, of the last try
-	ArrivalNs  uint64      `json:"arrival_ns"` // arrival skew: first to last CPU
-	ReleaseNs  uint64      `json:"release_ns"`
-	CensusNs   uint64      `json:"census_ns"`
-	ElapsedNs  uint64      `json:"elapsed_ns"`
-	MaxPauseNs uint64      `json:"max_pause_ns"`
-	ToStopNs   *uint64     `json:"request_to_stop_ns,omitempty"` // XNU's setup latency; nil: not measured
-	StopBroken uint32      `json:"stop_broken"`
-	LastCPU    *uint32     `json:"last_cpu,omitempty"` // who arrived last; nil: fewer than two were stopped
-	CPUs       []Work      `json:"cpus"`               // those that were stopped
-	Phases     []Phases    `json:"phases"`             // one per CPU that was stopped
-	Sum        *Phases     `json:"phases_sum,omitempty"`
-	Tries      []Try       `json:"tries"`
-	TryCount   uint32      `json:"try_count"`
-	LostNs     *uint64     `json:"lost_ns,omitempty"`    // stopped in tries that were thrown away; nil: not known
-	BetweenNs  *uint64     `json:"between_ns,omitempty"` // the machine ran, between the tries
-	Arenas     []Arena     `json:"arenas"`               // one per cluster
-	Cost       *Cost       `json:"cost,omitempty"`       // nil: no phases in the file
-	Ran        *OneInstant `json:"atomicity,omitempty"`  // nil: nothing was read twice
+	account.Pause
+	Phases    []Phases           `json:"phases"` // one per CPU that was stopped
+	Sum       *Phases            `json:"phases_sum,omitempty"`
+	Tries     []Try              `json:"tries"`
+	TryCount  uint32             `json:"try_count"`
+	LostNs    *uint64            `json:"lost_ns,omitempty"`    // stopped in tries that were thrown away; nil: not known
+	BetweenNs *uint64            `json:"between_ns,omitempty"` // the machine ran, between the tries
+	Arenas    []Arena            `json:"arenas"`               // one per cluster
+	Cost      *Cost              `json:"cost,omitempty"`       // nil: no phases in the file
+	Ran       *account.Atomicity `json:"atomicity,omitempty"`  // nil: nothing was read twice
 }
 
 // Try is one try of the capture.
@@ -50,16 +42,14 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	if !s.HasCapture {
 		return nil
 	}
-	c := &s.Capture
-	p := &Pause{
-		Stopped:   c.StoppedNs > 0,
-		StoppedNs: c.StoppedNs, WindowNs: c.WindowNs, ArrivalNs: c.ArrivalNs, ReleaseNs: c.ReleaseNs, CensusNs: c.CensusNs,
-		ElapsedNs: c.ElapsedNs, MaxPauseNs: c.MaxPauseNs, StopBroken: c.StopBroken, TryCount: c.Tries,
-		CPUs: worksOf(s.CPUs), Phases: []Phases{}, LastCPU: lastCPU(s.CPUs), Arenas: arenasOf(s.Arenas), Ran: instantOf(s),
-	}
+	var toStop *uint64
 	if t, ok := ticksOf(s); ok && s.Latency != nil {
 		ns := t.ns(s.Latency.SetupMt)
-		p.ToStopNs = &ns
+		toStop = &ns
+	}
+	p := &Pause{
+		Pause: account.PauseOf(s, toStop), TryCount: s.Capture.Tries,
+		Phases: []Phases{}, Arenas: arenasOf(s.Arenas), Ran: account.AtomicityOf(s),
 	}
 	for i := range s.Phases {
 		p.Phases = append(p.Phases, phasesOf(&s.Phases[i]))

@@ -2,9 +2,12 @@ package latency
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -30,7 +33,7 @@ type RunDelay struct {
 
 // ThreadDelay is one thread's.
 type ThreadDelay struct {
-	Who
+	account.Who
 	TotalNs uint64 `json:"total_ns"`
 	Times   uint64 `json:"times_run"`
 	MeanNs  uint64 `json:"mean_ns"` // total / times run
@@ -47,7 +50,7 @@ type Ages struct {
 
 // ThreadAge is one thread's; neither of the two: unknown.
 type ThreadAge struct {
-	Who
+	account.Who
 	age      model.Age
 	State    string  `json:"state"`
 	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
@@ -110,7 +113,7 @@ func runDelay(task *kcdata.Task, th *kcdata.Thread) (ThreadDelay, bool) {
 	if !th.HasLinux || l.Present&kcdata.ThreadHasRuntime == 0 || l.Pcount == 0 {
 		return ThreadDelay{}, false
 	}
-	return ThreadDelay{whoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
+	return ThreadDelay{account.WhoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
 }
 
 func runDelays(all []ThreadDelay, top int) RunDelay {
@@ -127,7 +130,7 @@ func runDelays(all []ThreadDelay, top int) RunDelay {
 }
 
 func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st model.State) ThreadAge {
-	a := ThreadAge{Who: whoThread(task, th), age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	a := ThreadAge{Who: account.WhoThread(task, th), age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
 	a.AtMostNs, a.AboutNs = a.age.Bounds()
 	return a
 }
@@ -148,4 +151,20 @@ func agesOf(name string, all []ThreadAge, top int) Ages {
 		Threads: len(all), Unknown: len(all) - len(known), About: about,
 		Longest: first(all, top), Dist: distOf(name, UnitNs, known),
 	}
+}
+
+// place is where in the kernel a thread sleeps: the first frame that
+// distinguishes it, else the symbol that /proc gave; "" where nobody knows.
+func place(s *kcdata.Snapshot, th *kcdata.Thread) string {
+	frames := model.SkipSleep(s.Symbols, th.Kernel)
+	if len(frames) == 0 {
+		if th.Wchan == "0" {
+			return ""
+		}
+		return show.Clean(th.Wchan)
+	}
+	if sym, ok := s.Symbols.Name(frames[0]); ok {
+		return show.Clean(sym.Name)
+	}
+	return fmt.Sprintf("%#x", frames[0])
 }

@@ -17,9 +17,9 @@ func (p *page) taskCosts(c *TaskCosts) {
 	for _, r := range c.Slowest {
 		each := "-"
 		if r.PerThreadNs != nil {
-			each = micros(*r.PerThreadNs)
+			each = show.Micros(*r.PerThreadNs)
 		}
-		t.row(micros(r.TotalNs), micros(r.FindNs), micros(r.HeadNs), micros(r.ThreadsNs), micros(r.EndNs), micros(r.OtherNs),
+		t.row(show.Micros(r.TotalNs), show.Micros(r.FindNs), show.Micros(r.HeadNs), show.Micros(r.ThreadsNs), show.Micros(r.EndNs), show.Micros(r.OtherNs),
 			fmt.Sprint(r.Threads), each, r.Who.String())
 	}
 	t.write(p)
@@ -35,7 +35,7 @@ func (p *page) threadCosts(c *ThreadCosts) {
 	t := table{named: true}
 	t.row("total", "head", "stack", "rest", "items", "other", "frames", "thread")
 	for _, r := range c.Slowest {
-		t.row(micros(r.TotalNs), micros(r.HeadNs), micros(r.StackNs), micros(r.RestNs), micros(r.ItemsNs), micros(r.OtherNs),
+		t.row(show.Micros(r.TotalNs), show.Micros(r.HeadNs), show.Micros(r.StackNs), show.Micros(r.RestNs), show.Micros(r.ItemsNs), show.Micros(r.OtherNs),
 			fmt.Sprint(r.Frames), r.Who.String())
 	}
 	t.write(p)

@@ -41,25 +41,25 @@ func (p *page) phases(f *Pause) {
 func phaseRow(label string, c *Phases, rest bool) []string {
 	row := []string{label}
 	for _, ns := range c.list() {
-		row = append(row, micros(ns))
+		row = append(row, show.Micros(ns))
 	}
 	if rest {
 		row = append(row, signed(c.RestNs))
 	}
-	return append(row, micros(c.TotalNs))
+	return append(row, show.Micros(c.TotalNs))
 }
 
 func signed(ns int64) string {
 	if ns < 0 {
-		return "-" + micros(uint64(-ns))
+		return "-" + show.Micros(uint64(-ns))
 	}
-	return micros(uint64(ns))
+	return show.Micros(uint64(ns))
 }
 
 func shareRow(sum *Phases, rest bool) []string {
 	row := []string{"%"}
 	for _, ns := range sum.list() {
-		row = append(row, strings.TrimSuffix(percent(ns, sum.TotalNs), "%"))
+		row = append(row, strings.TrimSuffix(show.Percent(ns, sum.TotalNs), "%"))
 	}
 	if rest {
 		row = append(row, "")
@@ -90,7 +90,7 @@ func (p *page) counters(f *Pause) {
 func counterRow(label string, c *Phases) []string {
 	row := []string{label, "-", "-", "-", "-", "-"}
 	if c.UnwindNs != nil {
-		row[1], row[2] = micros(*c.UnwindNs), percent(*c.UnwindNs, c.RecordNs)
+		row[1], row[2] = show.Micros(*c.UnwindNs), show.Percent(*c.UnwindNs, c.RecordNs)
 	}
 	if c.Cycles != nil && c.Instrs != nil {
 		row[3], row[4] = show.Thousands(*c.Cycles), show.Thousands(*c.Instrs)

@@ -24,7 +24,7 @@ func (p *page) runDelay(d *RunDelay) {
 	t := table{named: true}
 	t.row("total", "times run", "mean", "thread")
 	for _, r := range d.Top {
-		t.row(fine(r.TotalNs), show.Thousands(r.Times), fine(r.MeanNs), r.Who.String())
+		t.row(show.Fine(r.TotalNs), show.Thousands(r.Times), show.Fine(r.MeanNs), r.Who.String())
 	}
 	t.write(p)
 	p.more(d.Known-len(d.Top), "thread")
@@ -58,7 +58,7 @@ func (p *page) ages(class string, a *Ages) {
 	for _, r := range a.Longest {
 		age, who := "unknown", r.Who.String()
 		if r.age.Known {
-			age = fine(r.age.Ns)
+			age = show.Fine(r.age.Ns)
 		}
 		if r.age.About {
 			age = "about " + age

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 )
 
@@ -100,10 +101,7 @@ func (g *group) names() string {
 	for _, t := range g.threads {
 		if perTask[t.task.ID]++; perTask[t.task.ID] == 1 {
 			order = append(order, t.task.ID)
-			label[t.task.ID] = who(t.task)
-			if t.ID != t.task.ID {
-				label[t.task.ID] += fmt.Sprintf(" tid %d", t.ID)
-			}
+			label[t.task.ID] = account.Thread(t.task, t.ID)
 		}
 	}
 	var parts []string
@@ -139,10 +137,7 @@ func runnableText(groups []*group) string {
 	if n > 1 {
 		s = count(n, "thread") + " " + words
 	}
-	s += ageText(t.age) + ": " + who(t.task)
-	if t.ID != t.task.ID {
-		s += fmt.Sprintf(" tid %d", t.ID)
-	}
+	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
 		s += fmt.Sprintf(" and %d more", n-1)
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,6 +14,9 @@ import (
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
+
+// jsonKey is a member of a show.Object in the source.
+var jsonKey = regexp.MustCompile(`\{"([a-z_]+)", `)
 
 // TestJSONIsDocumented: every key that JSON can write stands, in backquotes, in
 // the document, and so does every value of "class" and "reason".
@@ -24,13 +29,30 @@ func TestJSONIsDocumented(t *testing.T) {
 	for c := range model.ClassCount {
 		want = append(want, c.String())
 	}
-	want = append(want, golden.Keys(reflect.TypeFor[jsonDocument]())...)
+	for _, typ := range []reflect.Type{reflect.TypeFor[Counts](), reflect.TypeFor[jsonFrame](), reflect.TypeFor[jsonUser]()} {
+		want = append(want, golden.Keys(typ)...)
+	}
+	for _, files := range []string{"json*.go", "../account/*.go"} {
+		names, err := filepath.Glob(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range jsonKey.FindAllSubmatch(source, -1) {
+				want = append(want, string(m[1]))
+			}
+		}
+	}
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/report-json.md does not mention `%s`", key)
 		}
 	}
-	if len(want) < 100 {
+	if len(want) < 150 {
 		t.Errorf("only %d keys found", len(want))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
@@ -63,7 +64,7 @@ func newProfile(v *view) (*profile.Profile, error) {
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	}
-	b.Comments = append([]string{v.title()}, v.alarms()...)
+	b.Comments = append([]string{account.BriefMachine(v.s)}, v.alarms()...)
 	b.kernelMapping()
 	for _, t := range v.threads() {
 		b.sample(t)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
@@ -72,20 +73,8 @@ func (v *view) taskText(l *lines, t *taskView) {
 	}
 }
 
-// who names a task as every line does.
-func who(t *kcdata.Task) string {
-	name := Clean(t.Name)
-	if name == "" {
-		name = "?"
-	}
-	if t.ID == 0 && (t.Name == "" || strings.HasPrefix(t.Name, "swapper")) {
-		name = "idle threads"
-	}
-	return fmt.Sprintf("%s [%d]", name, t.ID)
-}
-
 func taskLine(t *kcdata.Task) string {
-	parts := []string{who(t)}
+	parts := []string{account.Task(t)}
 	p := t.Linux.Present
 	switch {
 	case t.Transitioning:
@@ -166,7 +155,7 @@ func (v *view) stateText(g *group, words string) string {
 // stateAge is the first part of stateText.
 func (v *view) stateAge(g *group, words string) string {
 	if g.class == model.Running {
-		words += " on " + cpuList(g.cpus())
+		words += " on " + account.CPUList(g.cpus())
 	}
 	return words + ageText(g.age)
 }
@@ -248,11 +237,4 @@ func (g *group) cpus() []uint64 {
 		out = append(out, uint64(t.Linux.CPU))
 	}
 	return out
-}
-
-func cpuList(cpus []uint64) string {
-	if s := ranges(cpus, 8); strings.ContainsAny(s, ",-") {
-		return "CPUs " + s
-	}
-	return "CPU " + ranges(cpus, 8)
 }
