@@ -2,6 +2,7 @@ package latency
 
 import (
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -17,6 +18,18 @@ type Pause struct {
 	Arenas    []Arena            `json:"arenas"`               // one per cluster
 	Cost      *Cost              `json:"cost,omitempty"`       // nil: no phases in the file
 	Ran       *account.Atomicity `json:"atomicity,omitempty"`  // nil: nothing was read twice
+}
+
+// Arena is the memory of one cluster.
+type Arena kcdata.LinuxArena
+
+// MarshalJSON writes the record's fields by their names.
+func (a Arena) MarshalJSON() ([]byte, error) {
+	return show.Object{
+		{"cluster", a.Cluster}, {"size", a.Size}, {"used", a.Used}, {"spill_out", a.SpillOut}, {"spill_in", a.SpillIn},
+		{"freed_size", a.FreedSize}, {"reused", a.Reused}, {"overhead", a.Overhead}, {"entries", a.Entries},
+		{"allocs", a.Allocs}, {"refused", a.Refused},
+	}.MarshalJSON()
 }
 
 // Try is one try of the capture.
@@ -49,12 +62,15 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	}
 	p := &Pause{
 		Pause: account.PauseOf(s, toStop), TryCount: s.Capture.Tries,
-		Phases: []Phases{}, Arenas: arenasOf(s.Arenas), Ran: account.AtomicityOf(s),
+		Phases: []Phases{}, Arenas: []Arena{}, Ran: account.AtomicityOf(s),
 	}
 	for i := range s.Phases {
 		p.Phases = append(p.Phases, phasesOf(&s.Phases[i]))
 	}
-	p.Sum = sumPhases(p.Phases)
+	for _, a := range s.Arenas {
+		p.Arenas = append(p.Arenas, Arena(a))
+	}
+	p.Sum = sumPhases(s.Phases)
 	p.Cost = costOf(s, p)
 	p.tries(s.Tries)
 	return p
@@ -101,7 +117,7 @@ func costOf(s *kcdata.Snapshot, p *Pause) *Cost {
 		return nil
 	}
 	c := &Cost{Threads: threads, RecordNs: p.Sum.RecordNs / threads, StoppedNs: lastStopped(s) / threads}
-	if u := p.Sum.UnwindNs; u != nil && p.Sum.RecordNs > 0 {
+	if u := p.Sum.unwind(); u != nil && p.Sum.RecordNs > 0 {
 		each, share := *u/threads, float64(*u)/float64(p.Sum.RecordNs)
 		c.UnwindNs, c.UnwindShare = &each, &share
 	}

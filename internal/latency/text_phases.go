@@ -71,8 +71,8 @@ func shareRow(sum *Phases, rest bool) []string {
 func (p *page) counters(f *Pause) {
 	unwind, cycles := false, false
 	for i := range f.Phases {
-		unwind = unwind || f.Phases[i].UnwindNs != nil
-		cycles = cycles || f.Phases[i].Cycles != nil
+		unwind = unwind || f.Phases[i].unwind() != nil
+		cycles = cycles || f.Phases[i].hasCycles()
 	}
 	if !unwind && !cycles {
 		return
@@ -89,13 +89,13 @@ func (p *page) counters(f *Pause) {
 
 func counterRow(label string, c *Phases) []string {
 	row := []string{label, "-", "-", "-", "-", "-"}
-	if c.UnwindNs != nil {
-		row[1], row[2] = show.Micros(*c.UnwindNs), show.Percent(*c.UnwindNs, c.RecordNs)
+	if c.unwind() != nil {
+		row[1], row[2] = show.Micros(c.UnwindNs), show.Percent(c.UnwindNs, c.RecordNs)
 	}
-	if c.Cycles != nil && c.Instrs != nil {
-		row[3], row[4] = show.Thousands(*c.Cycles), show.Thousands(*c.Instrs)
-		if *c.Cycles > 0 {
-			row[5] = fmt.Sprintf("%.2f", float64(*c.Instrs)/float64(*c.Cycles))
+	if c.hasCycles() {
+		row[3], row[4] = show.Thousands(c.Cycles), show.Thousands(c.Instrs)
+		if c.Cycles > 0 {
+			row[5] = fmt.Sprintf("%.2f", float64(c.Instrs)/float64(c.Cycles))
 		}
 	}
 	return row

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -14,9 +12,6 @@ import (
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
-
-// jsonKey is a member of a show.Object in the source.
-var jsonKey = regexp.MustCompile(`\{"([a-z_]+)", `)
 
 // TestJSONIsDocumented: every key that JSON can write stands, in backquotes, in
 // the document, and so does every value of "class" and "reason".
@@ -32,21 +27,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[Counts](), reflect.TypeFor[jsonFrame](), reflect.TypeFor[jsonUser]()} {
 		want = append(want, golden.Keys(typ)...)
 	}
-	for _, files := range []string{"json*.go", "../account/*.go"} {
-		names, err := filepath.Glob(files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			source, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range jsonKey.FindAllSubmatch(source, -1) {
-				want = append(want, string(m[1]))
-			}
-		}
-	}
+	want = append(want, golden.ObjectKeys(t, "json*.go", "../account/*.go")...)
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/report-json.md does not mention `%s`", key)
