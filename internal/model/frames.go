@@ -25,57 +25,33 @@ const (
 // The kernel names an address by the first of its names, and the first entry function
 // shares its own with the end of the section before (__softirqentry_text_end, 7.3).
 var kinds = []struct {
-	prefix string
-	kind   kind
+	kind     kind
+	prefixes []string
 }{
-	{"__schedule", sleep | entry},
-	{"schedule", sleep | entry},
-	{"io_schedule", sleep},
-	{"__switch_to", sleep},
-	{"context_switch", sleep},
-	{"preempt_schedule", sleep | entry | preempted},
-	{"__preempt_schedule", preempted},
-	{"dynamic_preempt_schedule", preempted},
-	{"arm64_preempt_schedule", preempted},
-	{"__cond_resched", preempted},
-	{"dynamic_cond_resched", preempted},
-	{"do_notify_resume", preempted},
-
-	{"irqentry_", entry},
-	{"irqentry_exit", sleep | preempted | wayOut},
-	{"raw_irqentry_exit", preempted | wayOut},
-	{"dynamic_irqentry_exit", preempted | wayOut},
-	{"exit_to_user_mode", entry | preempted | wayOut},
-	{"syscall_exit_to_user_mode", preempted | wayOut},
-	{"ret_to_user", entry | preempted},
-	{"ret_from_intr", preempted},
-
-	{"sysvec_", entry | preempted},
-	{"common_interrupt", preempted},
-	{"asm_sysvec_", sleep | entry | interrupt},
-	{"asm_common_interrupt", entry | interrupt},
-	{"asm_exc_", interrupt},
-	{"__softirqentry_text_end", interrupt},
-
-	{"el0t_64_", entry},
-	{"el0t_32_", entry},
-	{"el0_irq", entry},
-	{"el0_interrupt", entry | preempted},
-	{"el1_interrupt", preempted},
-	{"__el0_irq", entry | preempted},
-	{"__el1_irq", preempted},
-	{"el1h_64_irq", interrupt},
-	{"el0t_64_irq", interrupt},
-	{"el0t_32_irq", interrupt},
-	{"el1h_64_irq_handler", preempted},
-	{"el0t_64_irq_handler", preempted},
-	{"el0t_32_irq_handler", preempted},
+	{sleep, []string{"io_schedule", "__switch_to", "context_switch"}},
+	{sleep | entry, []string{"__schedule", "schedule"}},
+	{sleep | entry | preempted, []string{"preempt_schedule"}},
+	{sleep | entry | interrupt, []string{"asm_sysvec_"}},
+	{sleep | preempted | wayOut, []string{"irqentry_exit"}},
+	{entry, []string{"irqentry_", "el0t_64_", "el0t_32_", "el0_irq"}},
+	{entry | interrupt, []string{"asm_common_interrupt"}},
+	{entry | preempted, []string{"sysvec_", "ret_to_user", "el0_interrupt", "__el0_irq"}},
+	{entry | preempted | wayOut, []string{"exit_to_user_mode"}},
+	{preempted | wayOut, []string{"raw_irqentry_exit", "dynamic_irqentry_exit", "syscall_exit_to_user_mode"}},
+	{preempted, []string{
+		"__preempt_schedule", "dynamic_preempt_schedule", "arm64_preempt_schedule", "__cond_resched", "dynamic_cond_resched",
+		"common_interrupt", "ret_from_intr", "do_notify_resume", "el1_interrupt", "__el1_irq",
+		"el1h_64_irq_handler", "el0t_64_irq_handler", "el0t_32_irq_handler",
+	}},
+	{interrupt, []string{"asm_exc_", "__softirqentry_text_end", "el1h_64_irq", "el0t_64_irq", "el0t_32_irq"}},
 }
 
 func kindsOf(name string) (k kind) {
 	for i := range kinds {
-		if p := kinds[i].prefix; name != "" && name[0] == p[0] && strings.HasPrefix(name, p) {
-			k |= kinds[i].kind
+		for _, p := range kinds[i].prefixes {
+			if name != "" && name[0] == p[0] && strings.HasPrefix(name, p) {
+				k |= kinds[i].kind
+			}
 		}
 	}
 	return k

@@ -126,7 +126,7 @@ func (v *view) where(task *kcdata.Task, tid uint32) string {
 		case t.Sample.User != 0:
 			return ", in user mode"
 		case len(t.Kernel) > 0:
-			return ", in the kernel at " + v.frame(t.Kernel[0])
+			return ", in the kernel at " + v.frame(t.Kernel[0], false)
 		default:
 			return ", in the kernel"
 		}

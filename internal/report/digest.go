@@ -86,9 +86,9 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 		}
 		l.line("%s", s)
 		if len(g.kernel) > 0 {
-			l.line("      at %s", v.chain(g.kernelAddrs(), chainFrames))
+			l.line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
 		} else if len(g.user) > 0 {
-			l.line("      at %s", userChain(g.user, chainFrames))
+			l.line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
 		}
 	}
 }

@@ -39,17 +39,12 @@ type group struct {
 	class   model.Class
 	words   string
 	note    string
-	kernel  []kernelFrame // leaf first; nil: nothing worth showing
-	user    []*userFrame  // of the first thread; leaf first
+	kernel  []uint64     // leaf first, of the first thread; nil: nothing worth showing
+	mixed   []bool       // by frame: the threads are at several places in the function
+	user    []*userFrame // of the first thread; leaf first
 	notes   []string
 	threads []*threadView
 	age     model.Age // the longest of the threads'
-}
-
-// kernelFrame is one frame of a group.
-type kernelFrame struct {
-	addr  uint64
-	mixed bool // the threads are at several places in the function
 }
 
 // kernelKey makes two kernel stacks one: the functions' names.
@@ -62,16 +57,13 @@ func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 
 // kernelID numbers kernel functions. An address without a name is one of its own.
 func (v *view) kernelID(a uint64) uint32 {
-	id, ok := v.kernelIDs[a]
-	if !ok {
+	return once(v.kernelIDs, a, func() uint32 {
 		what := identity{kernel: true, addr: a}
 		if sym, ok := v.s.Symbols.Name(a); ok {
 			what = identity{kernel: true, name: sym.Name, module: sym.Module}
 		}
-		id = v.intern(what)
-		v.kernelIDs[a] = id
-	}
-	return id
+		return v.intern(what)
+	})
 }
 
 func userKey(b []byte, frames []*userFrame) []byte {
@@ -142,9 +134,7 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 func newGroup(t *threadView) *group {
 	g := &group{class: t.state.Class, words: t.state.Words, note: t.note, user: t.user, notes: t.notes}
 	if t.frames {
-		for _, a := range t.Kernel {
-			g.kernel = append(g.kernel, kernelFrame{addr: a})
-		}
+		g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
 	}
 	return g
 }
@@ -155,19 +145,8 @@ func (g *group) add(t *threadView) {
 		g.age = t.age
 	}
 	for i := range g.kernel {
-		if g.kernel[i].addr != t.Kernel[i] {
-			g.kernel[i].mixed = true
-		}
+		g.mixed[i] = g.mixed[i] || g.kernel[i] != t.Kernel[i]
 	}
-}
-
-// kernelAddrs are the frames' addresses.
-func (g *group) kernelAddrs() []uint64 {
-	out := make([]uint64, len(g.kernel))
-	for i, f := range g.kernel {
-		out[i] = f.addr
-	}
-	return out
 }
 
 func compareGroups(a, b *group) int {

@@ -16,20 +16,19 @@ func (v *view) header(l *lines) {
 			l.words("!! ", "%s", s)
 		}
 	})
-	if s := account.BriefPause(v.s); s != "" {
-		l.words("", "%s", s)
+	say := func(s string) {
+		if s != "" {
+			l.words("", "%s", s)
+		}
 	}
-	if s := account.BriefAtomicity(v.s); s != "" {
-		l.words("", "%s", s)
-	}
+	say(account.BriefPause(v.s))
+	say(account.BriefAtomicity(v.s))
 	if v.allChains {
-		l.words("", "user stacks %s", chainText)
+		say("user stacks " + chainText)
 	}
-	if s := v.machineLoad(); s != "" {
-		l.words("", "%s", s)
-	}
+	say(v.machineLoad())
 	if v.s.Request != "" {
-		l.words("", "asked for: %s", Clean(v.s.Request))
+		say("asked for: " + Clean(v.s.Request))
 	}
 }
 

@@ -151,41 +151,30 @@ func (b *profileBuilder) kernelEnd() uint64 {
 
 // module returns the kernel module that holds a, and looks for it once.
 func (b *profileBuilder) module(a uint64) *kcdata.Module {
-	m, known := b.modules[a]
-	if !known {
-		m = b.v.module(a)
-		b.modules[a] = m
-	}
-	return m
-}
-
-// module returns the kernel module that holds a.
-func (v *view) module(a uint64) *kcdata.Module {
-	for i := range v.s.Modules {
-		if m := &v.s.Modules[i]; a >= m.Addr && a-m.Addr < m.Size {
-			return m
+	return once(b.modules, a, func() *kcdata.Module {
+		for i := range b.v.s.Modules {
+			if m := &b.v.s.Modules[i]; a >= m.Addr && a-m.Addr < m.Size {
+				return m
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (b *profileBuilder) mapping(k mappingKey) *profile.Mapping {
-	m := b.mappings[k]
-	if m == nil {
-		m = &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
-		b.mappings[k], b.Mapping = m, append(b.Mapping, m)
-	}
-	return m
+	return once(b.mappings, k, func() *profile.Mapping {
+		m := &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
+		b.Mapping = append(b.Mapping, m)
+		return m
+	})
 }
 
 func (b *profileBuilder) function(name, file string) *profile.Function {
-	k := functionKey{name, file}
-	f := b.functions[k]
-	if f == nil {
-		f = &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
-		b.functions[k], b.Function = f, append(b.Function, f)
-	}
-	return f
+	return once(b.functions, functionKey{name, file}, func() *profile.Function {
+		f := &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
+		b.Function = append(b.Function, f)
+		return f
+	})
 }
 
 // location adds one. A return address is behind the call, so what is written is

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -42,8 +43,8 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 
 // stopped reports whether a CPU was held; a CPU without a record was not.
 func (v *view) stopped(n uint32) bool {
-	cpu := v.cpus[n]
-	return cpu != nil && cpu.Flags&kcdata.CPUStopped != 0
+	cpu, ok := v.s.CPU(n)
+	return ok && cpu.Flags&kcdata.CPUStopped != 0
 }
 
 // kindOfStack tells frames of a system call from those of an interrupt. A
@@ -62,46 +63,39 @@ func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frame
 	return "", true
 }
 
-// frame writes one address as "name+0x1f [module]", or as the number it is.
-func (v *view) frame(addr uint64) string {
+// frame writes one address as "name+0x1f [module]", or as the number it is. An offset that
+// is not everybody's is left out.
+func (v *view) frame(addr uint64, mixed bool) string {
 	sym, ok := v.s.Symbols.Name(addr)
 	if !ok {
 		return fmt.Sprintf("0x%016x", addr)
 	}
-	s := fmt.Sprintf("%s+%#x", Clean(sym.Name), sym.Offset)
+	s := Clean(sym.Name)
+	if !mixed {
+		s += fmt.Sprintf("+%#x", sym.Offset)
+	}
 	if sym.Module != "" {
 		s += " [" + Clean(sym.Module) + "]"
 	}
 	return s
 }
 
-// userChain is chain for user frames.
-func userChain(frames []*userFrame, n int) string {
-	parts := make([]string, 0, n)
-	for _, f := range frames[:min(n, len(frames))] {
-		name := shorten(Clean(f.Name))
-		if name == "" {
-			name = f.text()
-		}
-		parts = append(parts, name)
+// kernelName is the function at an address, or the address.
+func (v *view) kernelName(addr uint64) string {
+	if sym, ok := v.s.Symbols.Name(addr); ok {
+		return Clean(sym.Name)
 	}
-	if len(frames) > n {
-		parts = append(parts, "...")
-	}
-	return strings.Join(parts, " < ")
+	return fmt.Sprintf("%#x", addr)
 }
 
-// chain writes the innermost n frames that distinguish a stack, "a < b < c".
-func (v *view) chain(frames []uint64, n int) string {
-	frames = model.SkipSleep(v.s.Symbols, frames)
-	parts := make([]string, 0, n)
-	for _, a := range frames[:min(n, len(frames))] {
-		name, ok := v.s.Symbols.Name(a)
-		if !ok {
-			parts = append(parts, fmt.Sprintf("%#x", a))
-			continue
-		}
-		parts = append(parts, Clean(name.Name))
+// userName is a function's name in short, or where it is.
+func (f *userFrame) userName() string { return cmp.Or(shorten(Clean(f.Name)), f.text()) }
+
+// chain writes the innermost n frames, "a < b < c".
+func chain[F any](frames []F, n int, name func(F) string) string {
+	var parts []string
+	for _, f := range frames[:min(n, len(frames))] {
+		parts = append(parts, name(f))
 	}
 	if len(frames) > n {
 		parts = append(parts, "...")

@@ -57,7 +57,6 @@ type Counts struct {
 type view struct {
 	s       *kcdata.Snapshot
 	o       Options
-	cpus    map[uint32]*kcdata.LinuxCPU
 	clock   *model.Clock
 	tasks   []*taskView    // those that are shown
 	folded  map[string]int // idle kernel threads by family
@@ -84,11 +83,8 @@ type taskView struct {
 
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s: s, o: o, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
-	}
-	for i := range s.CPUs {
-		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
 	}
 	asked := make(map[uint64]bool, len(o.Pids))
 	for _, pid := range o.Pids {
