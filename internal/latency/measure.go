@@ -8,22 +8,21 @@ import (
 
 // Figures is what one file says.
 type Figures struct {
-	File    string          `json:"file"`
-	Machine account.Machine `json:"machine"`
-	Pause   *Pause          `json:"pause,omitempty"` // nil: the file does not say how the capture went
-	Tasks   TaskCosts       `json:"task_costs"`
-	Threads ThreadCosts     `json:"thread_costs"`
-	Sched   Sched           `json:"scheduling"`
+	File    string            `json:"file"`
+	Machine account.Machine   `json:"machine"`
+	Pause   *Pause            `json:"pause,omitempty"` // nil: the file does not say how the capture went
+	Tasks   Costs[TaskCost]   `json:"task_costs"`
+	Threads Costs[ThreadCost] `json:"thread_costs"`
+	Sched   Sched             `json:"scheduling"`
 }
 
 // Measure takes the figures out of a decoded file called name. Lists of the
 // slowest and the longest have at most top entries. It keeps nothing of s but
 // its strings and records.
 func Measure(name string, s *kcdata.Snapshot, top int) *Figures {
-	return &Figures{
-		File: show.Clean(name), Machine: account.MachineOf(s), Pause: pauseOf(s),
-		Tasks: taskCosts(s, top), Threads: threadCosts(s, top), Sched: schedOf(s, top),
-	}
+	f := &Figures{File: show.Clean(name), Machine: account.MachineOf(s), Pause: pauseOf(s), Sched: schedOf(s, top)}
+	f.Tasks, f.Threads = costsOf(s, top)
+	return f
 }
 
 // first returns at most n of list, which it never returns nil.

@@ -1,6 +1,8 @@
 package latency
 
 import (
+	"cmp"
+
 	"stackshot/internal/account"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -84,7 +86,7 @@ func (p *Pause) tries(records []kcdata.LinuxTry) {
 	for i, r := range records {
 		p.Tries[i] = Try{outcome(r.Outcome), r.StoppedNs, r.WindowNs, r.RestNs, r.BufferSize, r.BufferUsed}
 		if i < len(records)-1 {
-			lost, between = add(lost, r.StoppedNs), add(between, r.RestNs)
+			lost, between = sum(lost, r.StoppedNs), sum(between, r.RestNs)
 		}
 	}
 	if len(records) > 0 || p.TryCount == 1 {
@@ -92,19 +94,12 @@ func (p *Pause) tries(records []kcdata.LinuxTry) {
 	}
 }
 
-func outcome(code uint32) string {
-	switch code {
-	case kcdata.TryWhole:
-		return "whole"
-	case kcdata.TryNoSpace:
-		return "no_space"
-	case kcdata.TryQueueFull:
-		return "queue_full"
-	case kcdata.TryNotStopped:
-		return "not_stopped"
-	}
-	return "unknown"
+// outcomes are the stable names of kcdata.Try*.
+var outcomes = map[uint32]string{
+	kcdata.TryWhole: "whole", kcdata.TryNoSpace: "no_space", kcdata.TryQueueFull: "queue_full", kcdata.TryNotStopped: "not_stopped",
 }
+
+func outcome(code uint32) string { return cmp.Or(outcomes[code], "unknown") }
 
 // costOf divides what the CPUs spent by the threads they recorded; threads that
 // were read from /proc after the release are nobody's.

@@ -39,14 +39,11 @@ func (p *Phases) list() (ns [len(phases)]uint64) {
 
 func phasesOf(r *kcdata.LinuxPhases) Phases {
 	p := Phases{LinuxPhases: *r}
-	sum := uint64(0)
-	for _, ns := range p.list() {
-		sum = add(sum, ns)
-	}
-	if sum > p.TotalNs {
-		p.RestNs = -int64(min(sum-p.TotalNs, 1<<63-1))
+	ns := p.list()
+	if all := sum(ns[:]...); all > p.TotalNs {
+		p.RestNs = -int64(min(all-p.TotalNs, 1<<63-1))
 	} else {
-		p.RestNs = int64(min(p.TotalNs-sum, 1<<63-1))
+		p.RestNs = int64(min(p.TotalNs-all, 1<<63-1))
 	}
 	return p
 }
@@ -56,18 +53,18 @@ func sumPhases(cpus []kcdata.LinuxPhases) *Phases {
 	if len(cpus) == 0 {
 		return nil
 	}
-	sum := cpus[0]
-	sum.CPU = 0
+	all := cpus[0]
+	all.CPU = 0
 	for i := range cpus[1:] {
 		c := &cpus[i+1]
 		for _, ph := range phases {
-			*ph.ns(&sum) = add(*ph.ns(&sum), *ph.ns(c))
+			*ph.ns(&all) = sum(*ph.ns(&all), *ph.ns(c))
 		}
-		sum.TotalNs, sum.UnwindNs = add(sum.TotalNs, c.TotalNs), add(sum.UnwindNs, c.UnwindNs)
-		sum.Cycles, sum.Instrs = add(sum.Cycles, c.Cycles), add(sum.Instrs, c.Instrs)
-		sum.Present &= c.Present
+		all.TotalNs, all.UnwindNs = sum(all.TotalNs, c.TotalNs), sum(all.UnwindNs, c.UnwindNs)
+		all.Cycles, all.Instrs = sum(all.Cycles, c.Cycles), sum(all.Instrs, c.Instrs)
+		all.Present &= c.Present
 	}
-	out := phasesOf(&sum)
+	out := phasesOf(&all)
 	return &out
 }
 

@@ -246,7 +246,7 @@ func TestCostsHoldTheirParts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		s := randomThreads(r)
 		s.Timebase.Numer, s.Timebase.Denom = 1+r.Uint32N(200), 1+r.Uint32N(9)
-		tasks, threads := taskCosts(s, 5), threadCosts(s, 5)
+		tasks, threads := costsOf(s, 5)
 		measured := 0
 		for _, task := range s.Tasks {
 			if task.Latency == nil {
@@ -266,7 +266,8 @@ func TestCostsHoldTheirParts(t *testing.T) {
 				t.Fatalf("seed %d: %+v", seed, c)
 			}
 		}
-		if s.Timebase = nil; taskCosts(s, 5).Measured+threadCosts(s, 5).Measured != 0 {
+		s.Timebase = nil
+		if tasks, threads := costsOf(s, 5); tasks.Measured+threads.Measured != 0 {
 			t.Fatal("without a time base a tick is of no known length")
 		}
 	}

@@ -1,7 +1,6 @@
 package latency
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -117,15 +116,10 @@ func runDelay(task *kcdata.Task, th *kcdata.Thread) (ThreadDelay, bool) {
 }
 
 func runDelays(all []ThreadDelay, top int) RunDelay {
-	totals, means := make([]uint64, len(all)), make([]uint64, len(all))
-	for i, d := range all {
-		totals[i], means[i] = d.TotalNs, d.MeanNs
-	}
-	slices.SortStableFunc(all, func(a, b ThreadDelay) int { return cmp.Compare(b.TotalNs, a.TotalNs) })
-	out := RunDelay{Known: len(all), Top: first(all, top), Dists: []Dist{}}
-	if len(all) > 0 {
-		out.Dists = append(out.Dists, distOf("run_delay_ns", UnitNs, totals), distOf("run_delay_mean_ns", UnitNs, means))
-	}
+	out := RunDelay{Known: len(all)}
+	out.Top, out.Dists = greatest(all, top,
+		measured[ThreadDelay]{"run_delay_ns", func(d *ThreadDelay) *uint64 { return &d.TotalNs }},
+		measured[ThreadDelay]{"run_delay_mean_ns", func(d *ThreadDelay) *uint64 { return &d.MeanNs }})
 	return out
 }
 
