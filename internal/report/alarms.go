@@ -33,23 +33,26 @@ func (v *view) alarms() []string {
 	}
 	out = append(out, account.LeftOut(v.s)...)
 	out = append(out, v.missedTables()...)
-	rest := v.unsaid()
-	for i, w := range rest {
-		if i == 2*alarmLimit {
-			out = append(out, fmt.Sprintf("and %s", count(len(rest)-i, "more warning")))
-			break
-		}
-		out = append(out, w.String())
+	var warnings, problems []string
+	for _, w := range v.unsaid() {
+		warnings = append(warnings, w.String())
 	}
-	for i, p := range v.s.Problems {
-		if i == alarmLimit {
-			out = append(out, fmt.Sprintf("and %s with the file", count(len(v.s.Problems)-i, "more problem")))
-			break
-		}
-		out = append(out, "the file: "+Clean(p))
+	for _, p := range v.s.Problems {
+		problems = append(problems, "the file: "+Clean(p))
 	}
-	return out
+	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + count(n, "more warning") })...)
+	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + count(n, "more problem") + " with the file" })...)
 }
+
+// atMost is the first n of a list and, where there are more, what says how many.
+func atMost(n int, list []string, more func(n int) string) []string {
+	if rest := len(list) - n; rest > 0 {
+		return append(list[:n:n], more(rest))
+	}
+	return list
+}
+
+func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
 // Warnings of a capture that an alarm here says with more besides (snapshot).
 const (

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +23,8 @@ const (
 // digest is what stands out: threads in D, then those that run or wait for a
 // CPU, grouped across tasks by state and stack.
 func (v *view) digest(l *lines) {
-	blocked, running, runnable := v.standingOut()
+	groups := v.standingOut()
+	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
 	l.line("")
 	l.words("", "%s", v.census())
 	switch {
@@ -32,33 +35,24 @@ func (v *view) digest(l *lines) {
 		l.line("No thread is in uninterruptible sleep (D).")
 	}
 	v.entries(l, blocked, digestBlocked, "in D")
-	v.entries(l, running, digestRunning, "running")
+	v.entries(l, groups[model.Running], digestRunning, "running")
 	if len(runnable) > 0 {
 		l.line("  %s", runnableText(runnable))
 	}
 }
 
-// standingOut groups the interesting threads across tasks, longest wait first.
-func (v *view) standingOut() (blocked, running, runnable []*group) {
+// standingOut groups the interesting threads across tasks, by class, longest wait first.
+func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 	var threads []*threadView
-	for _, t := range v.tasks {
-		for _, g := range t.groups {
-			if g.class <= model.Runnable {
-				threads = append(threads, g.threads...)
-			}
+	for _, t := range v.threads() {
+		if t.state.Class <= model.Runnable {
+			threads = append(threads, t)
 		}
 	}
 	for _, g := range groupThreads(threads, v.kernelPlace) {
-		switch g.class {
-		case model.Blocked:
-			blocked = append(blocked, g)
-		case model.Running:
-			running = append(running, g)
-		default:
-			runnable = append(runnable, g)
-		}
+		out[g.class] = append(out[g.class], g)
 	}
-	return blocked, running, runnable
+	return out
 }
 
 // entries writes at most limit groups: since when and who, then where. What
@@ -175,7 +169,7 @@ func (v *view) footer(l *lines) {
 		l.words("!! ", "%v", err)
 	}
 	if n := len(v.o.Skipped); n > 0 {
-		l.words("", "files not symbolized: %s", skipped(v.o.Skipped))
+		l.words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
 	}
 	if c.FoldedKernel > 0 {
 		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
@@ -187,41 +181,20 @@ func (v *view) footer(l *lines) {
 // maxSkipped bounds the list of files without names.
 const maxSkipped = 6
 
-func skipped(list []string) string {
-	parts := cleanAll(list[:min(len(list), maxSkipped)])
-	if n := len(list) - maxSkipped; n > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(parts, "; ")
-}
-
 // maxFamilies bounds the list of idle kernel threads.
 const maxFamilies = 12
 
 // families lists the folded kernel threads, the most numerous first.
 func (v *view) families() string {
-	names := make([]string, 0, len(v.folded))
-	for name := range v.folded {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := v.folded[b] - v.folded[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(v.folded), func(a, b string) int {
+		return cmp.Or(v.folded[b]-v.folded[a], strings.Compare(a, b))
 	})
-	var parts []string
 	for i, name := range names {
-		if i == maxFamilies {
-			parts = append(parts, fmt.Sprintf("and %s", count(len(names)-i, "other name")))
-			break
-		}
 		if n := v.folded[name]; n > 1 {
-			name = fmt.Sprintf("%s x%d", name, n)
+			names[i] = fmt.Sprintf("%s x%d", name, n)
 		}
-		parts = append(parts, name)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + count(n, "other name") }), ", ")
 }
 
 // family is a kernel thread's name without what numbers its kin: kworker/0:1
