@@ -2,7 +2,6 @@ package account
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"stackshot/internal/show"
@@ -58,15 +57,23 @@ type Work struct {
 // WorksOf are those of all stopped CPUs, and the CPU that the others waited for; nil:
 // fewer than two have a time of arrival.
 func WorksOf(cpus []kcdata.LinuxCPU) (works []Work, last *uint32) {
-	var held []*kcdata.LinuxCPU // with a time of arrival
+	var early, late *kcdata.LinuxCPU // first and last to arrive
+	held := 0                        // CPUs with a time of arrival
 	for i := range cpus {
-		if c := &cpus[i]; c.Flags&kcdata.CPUStopped != 0 && c.ArriveNs != 0 {
-			held = append(held, c)
+		c := &cpus[i]
+		if c.Flags&kcdata.CPUStopped == 0 || c.ArriveNs == 0 {
+			continue
 		}
+		if early == nil || c.ArriveNs < early.ArriveNs {
+			early = c
+		}
+		if late == nil || c.ArriveNs > late.ArriveNs {
+			late = c
+		}
+		held++
 	}
-	byArrival := func(a, b *kcdata.LinuxCPU) int { return cmp.Compare(a.ArriveNs, b.ArriveNs) }
-	if len(held) > 1 {
-		last = copied(slices.MaxFunc(held, byArrival).CPU)
+	if held > 1 {
+		last = copied(late.CPU)
 	}
 	works = []Work{}
 	for _, c := range cpus {
@@ -75,7 +82,7 @@ func WorksOf(cpus []kcdata.LinuxCPU) (works []Work, last *uint32) {
 		}
 		w := Work{CPU: c.CPU, Tasks: c.Tasks, Threads: c.Threads, Bytes: c.Bytes, SpillBytes: c.SpillBytes}
 		if c.ArriveNs != 0 {
-			w.AfterNs = copied(c.ArriveNs - slices.MinFunc(held, byArrival).ArriveNs)
+			w.AfterNs = copied(c.ArriveNs - early.ArriveNs)
 		}
 		works = append(works, w)
 	}

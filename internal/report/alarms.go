@@ -22,7 +22,7 @@ func (v *view) alarms() []string {
 	if s := account.Broken(v.s.Capture.StopBroken); s != "" {
 		out = append(out, s+": stacks may be of different moments")
 	}
-	if v.s.Isolation == "none" || v.s.Engine == "procfs" {
+	if v.stoppedNothing() {
 		out = append(out, v.nothingStopped())
 	}
 	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
@@ -87,19 +87,14 @@ func (v *view) nothingStopped() string {
 // thread is the first suspect.
 func (v *view) missedCPUs() []string {
 	var out []string
-	missed := 0
+	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
-		c := &v.s.CPUs[i]
-		if c.Flags&kcdata.CPUMissed == 0 {
-			continue
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < alarmLimit {
+			out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
 		}
-		if missed++; missed > alarmLimit {
-			continue
-		}
-		out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
 	}
-	if missed > alarmLimit {
-		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(missed, "CPU"), ranges(account.CPUsWith(v.s, kcdata.CPUMissed), 16)))
+	if len(missed) > alarmLimit {
+		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(len(missed), "CPU"), ranges(missed, 16)))
 	}
 	return out
 }

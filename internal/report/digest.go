@@ -50,7 +50,7 @@ func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 		}
 	}
 	for _, g := range groupThreads(threads, v.kernelPlace) {
-		out[g.class] = append(out[g.class], g)
+		out[g.state.Class] = append(out[g.state.Class], g)
 	}
 	return out
 }
@@ -67,8 +67,8 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 			l.line("  and %s %s at %s", count(threads, "more thread"), what, count(len(groups)-i, "other place"))
 			return
 		}
-		words := g.words
-		if g.class == model.Blocked {
+		words := g.state.Words
+		if g.state.Class == model.Blocked {
 			words = "D"
 		}
 		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
@@ -119,10 +119,10 @@ func (g *group) names() string {
 // runnableText is one line for all that wait for a CPU; it names who waits
 // longest.
 func runnableText(groups []*group) string {
-	n, words := 0, groups[0].words
+	n, words := 0, groups[0].state.Words
 	for _, g := range groups {
 		n += len(g.threads)
-		if g.words != words {
+		if g.state.Words != words {
 			words = "runnable"
 		}
 	}

@@ -34,15 +34,12 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 	return tv
 }
 
-// group is a set of threads that are in the same state at the same place.
+// group is a set of threads that are in the same state at the same place, with what the
+// first of them that was found has.
 type group struct {
-	class   model.Class
-	words   string
-	note    string
-	kernel  []uint64     // leaf first, of the first thread; nil: nothing worth showing
-	mixed   []bool       // by frame: the threads are at several places in the function
-	user    []*userFrame // of the first thread; leaf first
-	notes   []string
+	*threadView
+	kernel  []uint64 // leaf first; nil: nothing worth showing
+	mixed   []bool   // by frame: the threads are at several places in the function
 	threads []*threadView
 	age     model.Age // the longest of the threads'
 }
@@ -132,7 +129,7 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 }
 
 func newGroup(t *threadView) *group {
-	g := &group{class: t.state.Class, words: t.state.Words, note: t.note, user: t.user, notes: t.notes}
+	g := &group{threadView: t}
 	if t.frames {
 		g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
 	}
@@ -150,15 +147,11 @@ func (g *group) add(t *threadView) {
 }
 
 func compareGroups(a, b *group) int {
-	if c := cmp.Compare(a.class, b.class); c != 0 {
-		return c
+	c := cmp.Compare(a.state.Class, b.state.Class)
+	if c == 0 && a.state.Class <= model.Runnable {
+		c = model.LongestFirst(a.age, b.age)
 	}
-	if a.class <= model.Runnable {
-		if c := model.LongestFirst(a.age, b.age); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(b.threads), len(a.threads))
+	return cmp.Or(c, cmp.Compare(len(b.threads), len(a.threads)))
 }
 
 // ids returns the threads' container ids.

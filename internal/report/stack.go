@@ -43,8 +43,8 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 
 // stopped reports whether a CPU was held; a CPU without a record was not.
 func (v *view) stopped(n uint32) bool {
-	cpu, ok := v.s.CPU(n)
-	return ok && cpu.Flags&kcdata.CPUStopped != 0
+	cpu := v.cpus[n]
+	return cpu != nil && cpu.Flags&kcdata.CPUStopped != 0
 }
 
 // kindOfStack tells frames of a system call from those of an interrupt. A

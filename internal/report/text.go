@@ -131,8 +131,8 @@ func program(t *kcdata.Task) string {
 // groupText writes a group: which threads, state, age, system call, then the
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
-	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.words)) }
-	if g.class == model.Blocked {
+	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.state.Words)) }
+	if g.state.Class == model.Blocked {
 		l.colored(red, title)
 	} else {
 		title()
@@ -154,7 +154,7 @@ func (v *view) stateText(g *group, words string) string {
 
 // stateAge is the first part of stateText.
 func (v *view) stateAge(g *group, words string) string {
-	if g.class == model.Running {
+	if g.state.Class == model.Running {
 		words += " on " + account.CPUList(g.cpus())
 	}
 	return words + ageText(g.age)

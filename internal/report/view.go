@@ -57,6 +57,7 @@ type Counts struct {
 type view struct {
 	s       *kcdata.Snapshot
 	o       Options
+	cpus    map[uint32]*kcdata.LinuxCPU
 	clock   *model.Clock
 	tasks   []*taskView    // those that are shown
 	folded  map[string]int // idle kernel threads by family
@@ -83,8 +84,11 @@ type taskView struct {
 
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		s: s, o: o, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
+	}
+	for i := range s.CPUs {
+		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
 	}
 	asked := make(map[uint64]bool, len(o.Pids))
 	for _, pid := range o.Pids {
@@ -145,38 +149,21 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 func (t *taskView) class() model.Class {
 	switch {
 	case len(t.groups) > 0:
-		return t.groups[0].class
+		return t.groups[0].state.Class
 	case t.Transitioning:
 		return model.Zombie
 	}
 	return model.Unknown
 }
 
-// age is the longest of the threads that give the task its class.
-func (t *taskView) age() (longest model.Age) {
-	for _, g := range t.groups {
-		if g.class == t.class() && model.LongestFirst(g.age, longest) < 0 {
-			longest = g.age
-		}
-	}
-	return longest
-}
-
 // compareTasks puts the class first, then, where waiting is the trouble, who
 // waits longest, then the id.
 func compareTasks(a, b *taskView) int {
-	if c := cmp.Compare(section(a.class()), section(b.class())); c != 0 {
-		return c
+	c := cmp.Compare(section(a.class()), section(b.class()))
+	if c == 0 && a.class() <= model.Runnable { // the first groups are those of the class, longest first
+		c = cmp.Or(cmp.Compare(a.class(), b.class()), model.LongestFirst(a.groups[0].age, b.groups[0].age))
 	}
-	if a.class() <= model.Runnable {
-		if c := cmp.Compare(a.class(), b.class()); c != 0 {
-			return c
-		}
-		if c := model.LongestFirst(a.age(), b.age()); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Or(c, cmp.Compare(a.ID, b.ID))
 }
 
 // section groups classes under one heading.
