@@ -53,21 +53,11 @@ func LeftOutJSON(e *kcdata.LinuxLeftOut) show.Object {
 	}
 }
 
-// LeftOutTask is the object of `take --json`, where a task is named as its record names it.
-type LeftOutTask struct {
-	Tgid    uint32 `json:"tgid"`
-	Reason  string `json:"reason"`
-	Threads uint32 `json:"threads"`
-	Errno   uint32 `json:"errno"`
-}
-
-// LeftOutTasks are those of a list, never nil.
-func LeftOutTasks(list []kcdata.LinuxLeftOut) []LeftOutTask {
-	out := make([]LeftOutTask, len(list))
-	for i, l := range list {
-		out[i] = LeftOutTask{l.Tgid, kcdata.LeftOutReason(l.Reason), l.Threads, l.Errno}
+// LeftOutTakeJSON is the object of `take --json`, where nothing of it is optional.
+func LeftOutTakeJSON(e *kcdata.LinuxLeftOut) show.Object {
+	return show.Object{
+		{"tgid", e.Tgid}, {"reason", kcdata.LeftOutReason(e.Reason)}, {"threads", e.Threads}, {"errno", e.Errno},
 	}
-	return out
 }
 
 // Warning is one warning of a capture, clean.

@@ -2,6 +2,7 @@ package latency
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stackshot/internal/show"
@@ -15,10 +16,7 @@ func (p *page) phases(f *Pause) {
 		return
 	}
 	p.heading("PHASES of the pause per CPU, us")
-	rest := f.Sum.RestNs != 0
-	for i := range f.Phases {
-		rest = rest || f.Phases[i].RestNs != 0
-	}
+	rest := f.Sum.RestNs != 0 || slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.RestNs != 0 })
 	t := table{}
 	head := []string{"CPU"}
 	for _, ph := range phases {
@@ -39,10 +37,8 @@ func (p *page) phases(f *Pause) {
 }
 
 func phaseRow(label string, c *Phases, rest bool) []string {
-	row := []string{label}
-	for _, ns := range c.list() {
-		row = append(row, show.Micros(ns))
-	}
+	list := c.list()
+	row := append([]string{label}, micros(list[:]...)...)
 	if rest {
 		row = append(row, signed(c.RestNs))
 	}
@@ -69,12 +65,7 @@ func shareRow(sum *Phases, rest bool) []string {
 
 // counters are the figures that only some captures have.
 func (p *page) counters(f *Pause) {
-	unwind, cycles := false, false
-	for i := range f.Phases {
-		unwind = unwind || f.Phases[i].unwind() != nil
-		cycles = cycles || f.Phases[i].hasCycles()
-	}
-	if !unwind && !cycles {
+	if !slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.unwind() != nil || c.hasCycles() }) {
 		return
 	}
 	p.line("")
