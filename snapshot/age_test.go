@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/internal/testtask"
 )
 
@@ -37,19 +37,19 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 		if len(res.CPUs.Missing) != 1 || res.CPUs.Missing[0] != late {
 			t.Fatalf("%s: missing %v, want %d", engine, res.CPUs.Missing, late)
 		}
-		clock := latency.NewClock(snap)
+		clock := model.NewClock(snap)
 		const tick = 10 * time.Millisecond
-		age, ok := clock.Age(threadsByID(snap)[uint64(pid)], latency.SinceSwitch)
-		if d := time.Duration(age.Ns); !ok || !age.About || d < least-2*tick || d > most+2*tick {
-			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, ok, least, most)
+		age := clock.Age(threadsByID(snap)[uint64(pid)], model.SinceSwitch)
+		if d := time.Duration(age.Ns); !age.Known || !age.About || d < least-2*tick || d > most+2*tick {
+			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, age.Known, least, most)
 		}
 		there, unknown := 0, 0
 		for _, th := range threadsByID(snap) {
-			if int(th.Linux.CPU) != late || latency.StateOf(th).Since != latency.SinceSwitch || th.IsSelf() {
+			if int(th.Linux.CPU) != late || model.StateOf(th).Since != model.SinceSwitch || th.IsSelf() {
 				continue
 			}
 			there++
-			if _, ok := clock.Age(th, latency.SinceSwitch); !ok {
+			if !clock.Age(th, model.SinceSwitch).Known {
 				unknown++
 			}
 		}

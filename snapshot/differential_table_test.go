@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"stackshot/internal/stacks"
 	"stackshot/kcdata"
 )
 
@@ -174,7 +173,7 @@ var table = map[string]row{
 	"ThreadSnapshot.DQSerialNum":          zero(),
 	"ThreadSnapshot.UserTime":             exempt("the kernel's raw ticks; /proc shows them adjusted, as CPUTimes"),
 	"ThreadSnapshot.SysTime":              exempt("as UserTime"),
-	"ThreadSnapshot.SSFlags":              {moves: true, how: bits(^uint64(onCore | stacks.Truncated | stacks.TruncatedUser)), why: "/proc does not say whether a thread is on its CPU, and has no user stacks"},
+	"ThreadSnapshot.SSFlags":              {moves: true, how: bits(^uint64(kcdata.SSOnCore | kcdata.SSTruncated | kcdata.SSTruncatedUser)), why: "/proc does not say whether a thread is on its CPU, and has no user stacks"},
 	"ThreadSnapshot.LastRunTime":          exempt("sched_info: no file of /proc has it"),
 	"ThreadSnapshot.LastMadeRunnableTime": exempt("sched_info: no file of /proc has it"),
 	"ThreadSnapshot.State":                still(0),
@@ -279,7 +278,6 @@ const (
 	rssWhy     = "pull reads the kernel's per-CPU counters without summing: each off by less than a batch of pages per CPU"
 	tickWhy    = "/proc has ticks of 10 ms"
 	cputimeWhy = "/proc has ticks of 10 ms, and never lets a figure fall (cputime_adjust): only the sum is of now"
-	onCore     = 0x800
 
 	taskOnlyPull = kcdata.TaskHasSignal | kcdata.TaskHasCgroup | kcdata.TaskHasGroupIO | kcdata.TaskHasFaults |
 		kcdata.TaskInExec | kcdata.TaskHasMonotonic

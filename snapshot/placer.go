@@ -118,10 +118,10 @@ func (th *threadAt) markSampled(s *sampled, frames, users int) error {
 		set |= threadOnCore
 	}
 	if frames == bpf.SampleFrames {
-		set |= stacks.TruncatedKernel
+		set |= kcdata.SSTruncatedKernel
 	}
 	if users == bpf.SampleFrames {
-		set |= stacks.TruncatedUser
+		set |= kcdata.SSTruncatedUser
 	}
 	return errors.Join(err, kcdata.Patch(th.snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
 }

@@ -67,7 +67,7 @@ func (r *reader) record(tgid int) (threads uint32, err error) {
 
 // pastExit says that every thread has begun to exit, as past_exit of record_task.h.
 func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
-	if st.Flags&pfExiting == 0 {
+	if st.Flags&kcdata.PFExiting == 0 {
 		return false
 	}
 	for _, tid := range tids {
@@ -79,7 +79,7 @@ func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
 		if stat[0].Err != nil {
 			continue // gone, which is past its exit
 		}
-		if other, err := procfs.ParseStat(stat[0].Data); err == nil && other.Flags&pfExiting == 0 {
+		if other, err := procfs.ParseStat(stat[0].Data); err == nil && other.Flags&kcdata.PFExiting == 0 {
 			return false
 		}
 	}
@@ -88,7 +88,7 @@ func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
 
 func (r *reader) exitSnapshot(w *section, tgid int, st *procfs.ProcStat) {
 	snap := kcdata.TransitioningTaskSnapshot{
-		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: user64 | kernel64, TransitionType: 1,
+		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kcdata.SSUser64 | kcdata.SSKernel64, TransitionType: 1,
 	}
 	copy(snap.Comm[:31], st.Comm)
 	w.record(kcdata.TypeTransitioningSnapshot, &snap)
@@ -96,12 +96,12 @@ func (r *reader) exitSnapshot(w *section, tgid int, st *procfs.ProcStat) {
 
 func (r *reader) taskSnapshot(w *section, tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) {
 	snap := kcdata.TaskSnapshot{
-		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kernel64,
+		UniquePid: uint64(tgid), Pid: int32(tgid), SSFlags: kcdata.SSKernel64,
 		Faults: uint32(st.MinFlt + st.MajFlt), Pageins: uint32(st.MajFlt), StartSec: (bootEpoch() + st.StartBoottime()) / second,
 	}
 	copy(snap.Comm[:31], st.Comm)
 	if status.Present&procfs.StatusHasMemory != 0 {
-		snap.SSFlags |= user64
+		snap.SSFlags |= kcdata.SSUser64
 		snap.TaskSize, snap.MaxResidentSize = status.VmRSS, status.VmHWM
 	}
 	w.record(kcdata.TypeTaskSnapshot, &snap)
@@ -125,16 +125,8 @@ func (r *reader) taskItems(w *section, tgid int, st *procfs.ProcStat, status *pr
 var selfTgid = os.Getpid()
 
 const (
-	user64   = 0x1
-	kernel64 = 0x2
-	second   = 1_000_000_000
-	tickNs   = second / userHz
-)
-
-// PF_KTHREAD and PF_EXITING of include/linux/sched.h.
-const (
-	pfExiting = 0x4
-	pfKthread = 0x200000
+	second = 1_000_000_000
+	tickNs = second / userHz
 )
 
 func taskOf(tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) kcdata.LinuxTask {
@@ -147,7 +139,7 @@ func taskOf(tgid int, st *procfs.ProcStat, status *procfs.ProcStatus) kcdata.Lin
 	if status.Pid != 0 {
 		lx.Present |= kcdata.TaskHasIDs
 	}
-	if st.Flags&pfKthread != 0 {
+	if st.Flags&kcdata.PFKthread != 0 {
 		lx.Present |= kcdata.TaskIsKernel
 	}
 	if status.CoreDumping {

@@ -5,66 +5,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/model"
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
-
-// stateOf turns /proc's letter into __state and exit_state (fs/proc/array.c,
-// task_state_array).
-func stateOf(letter byte) (state, exit uint32) {
-	switch letter {
-	case 'S':
-		return 0x1, 0
-	case 'D':
-		return 0x2, 0
-	case 'T':
-		return 0x4, 0
-	case 't':
-		return 0x8, 0
-	case 'X':
-		return 0, 0x10
-	case 'Z':
-		return 0, 0x20
-	case 'P':
-		return 0x40, 0
-	case 'I':
-		return 0x402, 0
-	}
-	return 0, 0
-}
-
-// xnuState is ths_state, as xnu_state of record_thread.h gives it.
-func xnuState(state, exit uint32) uint32 {
-	const wait, susp, run, unint, terminate = 0x1, 0x2, 0x4, 0x8, 0x10
-	if exit != 0 {
-		return terminate
-	}
-	if state == 0 {
-		return run
-	}
-	s := uint32(wait)
-	if state&(0x4|0x8) != 0 {
-		s |= susp
-	}
-	if state&0x2 != 0 && state&0x400 == 0 {
-		s |= unint
-	}
-	return s
-}
 
 func (r *reader) threadItems(w *section, tgid int, t *procfs.Thread) {
 	lx := threadOf(tgid, t)
 	id := uint64(lx.Tid)
 	stack := r.stack(&lx, t)
 	snap := kcdata.ThreadSnapshot{
-		ThreadID: id, UserTime: lx.Utime, SysTime: lx.Stime, SSFlags: kernel64, State: xnuState(lx.State, lx.ExitState),
+		ThreadID: id, UserTime: lx.Utime, SysTime: lx.Stime, SSFlags: kcdata.SSKernel64, State: model.XNUState(lx.State, lx.ExitState),
 		BasePriority: int16(139 - (lx.Nice + 120)), SchedPriority: int16(139 - lx.Prio),
 	}
 	if t.Stat.VSize != 0 {
-		snap.SSFlags |= user64
+		snap.SSFlags |= kcdata.SSUser64
 	}
 	if lx.Tid == lx.Tgid {
-		snap.SSFlags |= threadMain
+		snap.SSFlags |= kcdata.SSMain
 	}
 	w.note(w.BeginContainer(kcdata.TypeThread, id))
 	w.record(kcdata.TypeThreadSnapshot, &snap)
@@ -86,8 +44,6 @@ func (r *reader) threadItems(w *section, tgid int, t *procfs.Thread) {
 	r.optionalItems(w, &lx, t)
 	w.note(w.EndContainer(id))
 }
-
-const threadMain = 0x2000
 
 func (r *reader) optionalItems(w *section, lx *kcdata.LinuxThread, t *procfs.Thread) {
 	if t.Have&procfs.ReadIO != 0 {
@@ -123,7 +79,7 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 		StartBoottime: st.StartBoottime(),
 		Utime:         st.Utime * tickNs, Stime: st.Stime * tickNs, MinFlt: st.MinFlt, MajFlt: st.MajFlt,
 	}
-	lx.State, lx.ExitState = stateOf(st.State)
+	lx.State, lx.ExitState = model.OfLetter(st.State)
 	lx.Present = kcdata.ThreadHasFaults | kcdata.ThreadHasStart
 	if st.Fields >= 52 {
 		lx.Present |= kcdata.ThreadHasExitCode

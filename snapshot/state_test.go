@@ -17,16 +17,16 @@ type modelWorker struct {
 	entered bool
 }
 
-type model struct {
+type stopModel struct {
 	word    uint64
 	want    int
 	workers [3]modelWorker
 	n       int
 }
 
-func (m model) key() string { return fmt.Sprint(m.word, m.workers[:m.n]) }
+func (m stopModel) key() string { return fmt.Sprint(m.word, m.workers[:m.n]) }
 
-func (m model) step(i, choice int) (model, bool) {
+func (m stopModel) step(i, choice int) (stopModel, bool) {
 	var s stopState
 	s.want = uint64(m.want)
 	s.word.Store(m.word)
@@ -85,7 +85,7 @@ func (m model) step(i, choice int) (model, bool) {
 
 func TestInvariant3OneDecision(t *testing.T) {
 	for n := 1; n <= 3; n++ {
-		start := model{want: n, n: n, word: uint64(phaseArriving)}
+		start := stopModel{want: n, n: n, word: uint64(phaseArriving)}
 		start.workers[0].main = true
 		seen, ends := map[string]bool{}, 0
 		explore(t, start, phaseArriving, seen, &ends)
@@ -96,7 +96,7 @@ func TestInvariant3OneDecision(t *testing.T) {
 	}
 }
 
-func explore(t *testing.T, m model, before phase, seen map[string]bool, ends *int) {
+func explore(t *testing.T, m stopModel, before phase, seen map[string]bool, ends *int) {
 	t.Helper()
 	checkModel(t, m, before)
 	if seen[m.key()] {
@@ -130,7 +130,7 @@ var successors = map[phase][]phase{
 	phaseAborted:   {phaseAborted},
 }
 
-func checkModel(t *testing.T, m model, before phase) {
+func checkModel(t *testing.T, m stopModel, before phase) {
 	t.Helper()
 	now := phaseOf(m.word)
 	ok := false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/account"
 	"stackshot/internal/procfs"
 	"stackshot/internal/report"
 	"stackshot/snapshot"
@@ -45,7 +46,7 @@ type choice struct {
 	MaxPauseNs int64  `json:"max_pause_ns"`
 	Why        string `json:"why"` // not a better engine; "" where it is the best
 	// What the file will say besides of what this process may not do.
-	Warnings []takeWarning `json:"warnings"`
+	Warnings []account.Warning `json:"warnings"`
 }
 
 // probe is a function or a type of program that the kernel was asked for.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/internal/bpf"
 	"stackshot/internal/report"
 	"stackshot/internal/topology"
@@ -51,16 +52,16 @@ func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 func (d *doctor) choose() {
 	c, err := snapshot.Try(snapshot.EngineAuto)
 	if err != nil {
-		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: report.Clean(err.Error()), Warnings: []takeWarning{}}
+		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: report.Clean(err.Error()), Warnings: []account.Warning{}}
 		return
 	}
-	d.Auto = choice{Engine: c.Engine, Isolation: c.Isolation, MaxPauseNs: int64(c.MaxPause), Warnings: []takeWarning{}}
+	d.Auto = choice{Engine: c.Engine, Isolation: c.Isolation, MaxPauseNs: int64(c.MaxPause), Warnings: []account.Warning{}}
 	for _, w := range c.Warnings {
 		if w.Code == "memory_pressure" || strings.HasPrefix(w.Code, "engine_") {
 			d.Auto.Why = report.Clean(w.Text)
 			continue
 		}
-		d.Auto.Warnings = append(d.Auto.Warnings, takeWarning{w.Code, report.Clean(w.Text)})
+		d.Auto.Warnings = append(d.Auto.Warnings, account.Warning{Code: w.Code, Text: report.Clean(w.Text)})
 	}
 }
 

@@ -4,72 +4,27 @@ import (
 	"encoding/json"
 	"io"
 
-	"stackshot/internal/report"
-	"stackshot/kcdata"
+	"stackshot/internal/account"
+	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
-// takeJSON is the object that `take --json` prints, docs/take-json.md.
-type takeJSON struct {
-	Sequence   int           `json:"sequence,omitempty"` // in a series, from 1
-	File       string        `json:"file"`
-	Engine     string        `json:"engine"`
-	Isolation  string        `json:"isolation"`
-	Tasks      int           `json:"tasks"`
-	Threads    int           `json:"threads"`
-	StoppedNs  int64         `json:"stopped_ns"`
-	WindowNs   int64         `json:"window_ns"`
-	ArrivalNs  int64         `json:"arrival_ns"`
-	ElapsedNs  int64         `json:"elapsed_ns"`
-	Tries      int           `json:"tries"`
-	Bytes      int64         `json:"bytes"`
-	CPUs       takeCPUs      `json:"cpus"`
-	StopBroken int           `json:"stop_broken"`
-	Compared   int           `json:"compared"`
-	Ran        int           `json:"ran"`
-	LeftOut    []takeLeftOut `json:"left_out"`
-	Warnings   []takeWarning `json:"warnings"`
-}
-
-type takeCPUs struct {
-	Online  int   `json:"online"`
-	Stopped int   `json:"stopped"`
-	Working int   `json:"working"`
-	Missing []int `json:"missing"`
-}
-
-type takeLeftOut struct {
-	Tgid    uint32 `json:"tgid"`
-	Reason  string `json:"reason"`
-	Threads uint32 `json:"threads"`
-	Errno   uint32 `json:"errno"`
-}
-
-type takeWarning struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-}
-
-// writeTakeJSON writes the object and a newline. sequence 0: not of a series.
+// writeTakeJSON writes the object that `take --json` prints, docs/take-json.md, and a
+// newline. sequence is the number in a series, from 1; 0: not of a series.
 func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) error {
-	j := takeJSON{
-		Sequence: sequence, File: file, Engine: r.Engine, Isolation: r.Isolation, Tasks: r.Tasks, Threads: r.Threads,
-		StoppedNs: r.Stopped.Nanoseconds(), WindowNs: r.Window.Nanoseconds(),
-		ArrivalNs: r.Arrival.Nanoseconds(), ElapsedNs: r.Elapsed.Nanoseconds(),
-		Tries: r.Tries, Bytes: r.Bytes, StopBroken: r.StopBroken, Compared: r.Compared, Ran: r.Ran,
-		CPUs: takeCPUs{
-			Online: len(r.CPUs.Online), Stopped: len(r.CPUs.Stopped), Working: len(r.CPUs.Working),
-			Missing: append([]int{}, r.CPUs.Missing...),
-		},
-		LeftOut: []takeLeftOut{}, Warnings: []takeWarning{},
-	}
-	for _, l := range r.LeftOut {
-		j.LeftOut = append(j.LeftOut, takeLeftOut{l.Tgid, kcdata.LeftOutReason(l.Reason), l.Threads, l.Errno})
-	}
-	for _, w := range r.Warnings {
-		j.Warnings = append(j.Warnings, takeWarning{report.Clean(w.Code), report.Clean(w.Text)})
-	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(j)
+	return enc.Encode(show.Object{
+		{"sequence", show.Known(sequence)}, {"file", file}, {"engine", r.Engine}, {"isolation", r.Isolation},
+		{"tasks", r.Tasks}, {"threads", r.Threads},
+		{"stopped_ns", r.Stopped.Nanoseconds()}, {"window_ns", r.Window.Nanoseconds()},
+		{"arrival_ns", r.Arrival.Nanoseconds()}, {"elapsed_ns", r.Elapsed.Nanoseconds()},
+		{"tries", r.Tries}, {"bytes", r.Bytes},
+		{"cpus", show.Object{
+			{"online", len(r.CPUs.Online)}, {"stopped", len(r.CPUs.Stopped)}, {"working", len(r.CPUs.Working)},
+			{"missing", append([]int{}, r.CPUs.Missing...)},
+		}},
+		{"stop_broken", r.StopBroken}, {"compared", r.Compared}, {"ran", r.Ran},
+		{"left_out", show.List(r.LeftOut, account.LeftOutTakeJSON)}, {"warnings", account.Warnings(r.Warnings)},
+	})
 }

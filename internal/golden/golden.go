@@ -4,9 +4,12 @@
 package golden
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,20 +38,53 @@ func Want(t testing.TB, path string, got []byte) {
 }
 
 // Keys are the JSON keys that a value of a type can have, those of all below it
-// included. A field without one is named "TYPE.FIELD has no key".
+// included. A field without one is named "TYPE.FIELD has no key". A type that writes its
+// own JSON has its keys in show.Object literals: ObjectKeys.
 func Keys(typ reflect.Type) (keys []string) {
+	if typ.Implements(reflect.TypeFor[json.Marshaler]()) {
+		return nil
+	}
 	switch typ.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return Keys(typ.Elem())
 	case reflect.Struct:
 		for i := range typ.NumField() {
 			f := typ.Field(i)
+			if !f.IsExported() && !f.Anonymous {
+				continue // encoding/json does not see it
+			}
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 				keys = append(keys, name)
 			} else if !f.Anonymous {
 				keys = append(keys, typ.Name()+"."+f.Name+" has no key")
 			}
 			keys = append(keys, Keys(f.Type)...)
+		}
+	}
+	return keys
+}
+
+var objectKey = regexp.MustCompile(`\{"([a-z_]+)", `)
+
+// ObjectKeys are the JSON keys in the show.Object literals of Go files, tests apart.
+func ObjectKeys(t testing.TB, patterns ...string) (keys []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range objectKey.FindAllSubmatch(source, -1) {
+				keys = append(keys, string(m[1]))
+			}
 		}
 	}
 	return keys

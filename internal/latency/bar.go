@@ -38,28 +38,27 @@ func (p *page) bars(cpus []Phases) {
 // extent is what the bar shows: the phases, and the total where they fall short
 // of it.
 func (c *Phases) extent() uint64 {
-	sum := c.TotalNs
 	if c.RestNs < 0 {
-		sum = add(sum, uint64(-c.RestNs))
+		return sum(c.TotalNs, uint64(-c.RestNs))
 	}
-	return sum
+	return c.TotalNs
 }
 
 // bar is exactly cells wide. Each phase ends where the sum of the phases so far
 // ends, so no error of rounding adds up; what the phases do not explain is '?'.
 func (c *Phases) bar(cells int, longest uint64) string {
 	var b strings.Builder
-	sum := uint64(0)
+	done := uint64(0)
 	draw := func(letter byte, ns uint64) {
-		sum = add(sum, ns)
-		if n := scale(min(sum, longest), longest, cells) - b.Len(); n > 0 {
+		done = sum(done, ns)
+		if n := scale(min(done, longest), longest, cells) - b.Len(); n > 0 {
 			b.WriteString(strings.Repeat(string(letter), n))
 		}
 	}
 	for i, ns := range c.list() {
 		draw(phases[i].letter, ns)
 	}
-	draw('?', c.extent()-min(c.extent(), sum))
+	draw('?', c.extent()-min(c.extent(), done))
 	return b.String() + strings.Repeat(" ", cells-b.Len())
 }
 

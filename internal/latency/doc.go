@@ -4,7 +4,7 @@
 // Two kinds of time meet here. What the snapshotter did (phases of the pause,
 // tries, cost of a task or thread) is in ns of CLOCK_MONOTONIC or in ticks of
 // the file's time base. What the machine did (run delay, ages of waits and
-// sleeps) is in the scheduler's clocks, one per CPU, and only [Clock] compares
+// sleeps) is in the scheduler's clocks, one per CPU, and only model.Clock compares
 // them.
 //
 // Promises:

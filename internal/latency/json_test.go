@@ -3,13 +3,17 @@ package latency
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"stackshot/internal/golden"
+	"stackshot/kcdata"
 )
 
 // TestJSONIsDocumented: docs/latency-json.md mentions every key, and every value
@@ -33,6 +37,13 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	want = append(want, golden.Keys(reflect.TypeFor[document]())...)
+	want = append(want, golden.ObjectKeys(t, "pause.go")...)
+	b, err := json.Marshal(phasesOf(&kcdata.LinuxPhases{Present: kcdata.PhasesHaveUnwind | kcdata.PhasesHaveCycles}))
+	keys := map[string]any{}
+	if err = errors.Join(err, json.Unmarshal(b, &keys)); err != nil {
+		t.Fatal(err)
+	}
+	want = slices.AppendSeq(want, maps.Keys(keys))
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/latency-json.md does not mention `%s`", key)

@@ -1,30 +1,37 @@
 package latency
 
-import "stackshot/kcdata"
+import (
+	"cmp"
 
-// Pause is how the capture went: kcdata.LinuxCapture and what belongs to it.
+	"stackshot/internal/account"
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Pause is how the capture went: the pause itself, and where its time went.
 type Pause struct {
-	Stopped    bool        `json:"stopped"`    // false: nothing was, and no duration below means anything
-	StoppedNs  uint64      `json:"stopped_ns"` // all tries
-	WindowNs   uint64      `json:"window_ns"`  // this and the next, of the last try
-	ArrivalNs  uint64      `json:"arrival_ns"` // arrival skew: first to last CPU
-	ReleaseNs  uint64      `json:"release_ns"`
-	CensusNs   uint64      `json:"census_ns"`
-	ElapsedNs  uint64      `json:"elapsed_ns"`
-	MaxPauseNs uint64      `json:"max_pause_ns"`
-	ToStopNs   *uint64     `json:"request_to_stop_ns,omitempty"` // XNU's setup latency; nil: not measured
-	StopBroken uint32      `json:"stop_broken"`
-	LastCPU    *uint32     `json:"last_cpu,omitempty"` // who arrived last; nil: fewer than two were stopped
-	CPUs       []Work      `json:"cpus"`               // those that were stopped
-	Phases     []Phases    `json:"phases"`             // one per CPU that was stopped
-	Sum        *Phases     `json:"phases_sum,omitempty"`
-	Tries      []Try       `json:"tries"`
-	TryCount   uint32      `json:"try_count"`
-	LostNs     *uint64     `json:"lost_ns,omitempty"`    // stopped in tries that were thrown away; nil: not known
-	BetweenNs  *uint64     `json:"between_ns,omitempty"` // the machine ran, between the tries
-	Arenas     []Arena     `json:"arenas"`               // one per cluster
-	Cost       *Cost       `json:"cost,omitempty"`       // nil: no phases in the file
-	Ran        *OneInstant `json:"atomicity,omitempty"`  // nil: nothing was read twice
+	account.Pause
+	Phases    []Phases           `json:"phases"` // one per CPU that was stopped
+	Sum       *Phases            `json:"phases_sum,omitempty"`
+	Tries     []Try              `json:"tries"`
+	TryCount  uint32             `json:"try_count"`
+	LostNs    *uint64            `json:"lost_ns,omitempty"`    // stopped in tries that were thrown away; nil: not known
+	BetweenNs *uint64            `json:"between_ns,omitempty"` // the machine ran, between the tries
+	Arenas    []Arena            `json:"arenas"`               // one per cluster
+	Cost      *Cost              `json:"cost,omitempty"`       // nil: no phases in the file
+	Ran       *account.Atomicity `json:"atomicity,omitempty"`  // nil: nothing was read twice
+}
+
+// Arena is the memory of one cluster.
+type Arena kcdata.LinuxArena
+
+// MarshalJSON writes the record's fields by their names.
+func (a Arena) MarshalJSON() ([]byte, error) {
+	return show.Object{
+		{"cluster", a.Cluster}, {"size", a.Size}, {"used", a.Used}, {"spill_out", a.SpillOut}, {"spill_in", a.SpillIn},
+		{"freed_size", a.FreedSize}, {"reused", a.Reused}, {"overhead", a.Overhead}, {"entries", a.Entries},
+		{"allocs", a.Allocs}, {"refused", a.Refused},
+	}.MarshalJSON()
 }
 
 // Try is one try of the capture.
@@ -50,21 +57,22 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	if !s.HasCapture {
 		return nil
 	}
-	c := &s.Capture
-	p := &Pause{
-		Stopped:   c.StoppedNs > 0,
-		StoppedNs: c.StoppedNs, WindowNs: c.WindowNs, ArrivalNs: c.ArrivalNs, ReleaseNs: c.ReleaseNs, CensusNs: c.CensusNs,
-		ElapsedNs: c.ElapsedNs, MaxPauseNs: c.MaxPauseNs, StopBroken: c.StopBroken, TryCount: c.Tries,
-		CPUs: worksOf(s.CPUs), Phases: []Phases{}, LastCPU: lastCPU(s.CPUs), Arenas: arenasOf(s.Arenas), Ran: instantOf(s),
-	}
+	var toStop *uint64
 	if t, ok := ticksOf(s); ok && s.Latency != nil {
 		ns := t.ns(s.Latency.SetupMt)
-		p.ToStopNs = &ns
+		toStop = &ns
+	}
+	p := &Pause{
+		Pause: account.PauseOf(s, toStop), TryCount: s.Capture.Tries,
+		Phases: []Phases{}, Arenas: []Arena{}, Ran: account.AtomicityOf(s),
 	}
 	for i := range s.Phases {
 		p.Phases = append(p.Phases, phasesOf(&s.Phases[i]))
 	}
-	p.Sum = sumPhases(p.Phases)
+	for _, a := range s.Arenas {
+		p.Arenas = append(p.Arenas, Arena(a))
+	}
+	p.Sum = sumPhases(s.Phases)
 	p.Cost = costOf(s, p)
 	p.tries(s.Tries)
 	return p
@@ -78,7 +86,7 @@ func (p *Pause) tries(records []kcdata.LinuxTry) {
 	for i, r := range records {
 		p.Tries[i] = Try{outcome(r.Outcome), r.StoppedNs, r.WindowNs, r.RestNs, r.BufferSize, r.BufferUsed}
 		if i < len(records)-1 {
-			lost, between = add(lost, r.StoppedNs), add(between, r.RestNs)
+			lost, between = sum(lost, r.StoppedNs), sum(between, r.RestNs)
 		}
 	}
 	if len(records) > 0 || p.TryCount == 1 {
@@ -86,19 +94,12 @@ func (p *Pause) tries(records []kcdata.LinuxTry) {
 	}
 }
 
-func outcome(code uint32) string {
-	switch code {
-	case kcdata.TryWhole:
-		return "whole"
-	case kcdata.TryNoSpace:
-		return "no_space"
-	case kcdata.TryQueueFull:
-		return "queue_full"
-	case kcdata.TryNotStopped:
-		return "not_stopped"
-	}
-	return "unknown"
+// outcomes are the stable names of kcdata.Try*.
+var outcomes = map[uint32]string{
+	kcdata.TryWhole: "whole", kcdata.TryNoSpace: "no_space", kcdata.TryQueueFull: "queue_full", kcdata.TryNotStopped: "not_stopped",
 }
+
+func outcome(code uint32) string { return cmp.Or(outcomes[code], "unknown") }
 
 // costOf divides what the CPUs spent by the threads they recorded; threads that
 // were read from /proc after the release are nobody's.
@@ -111,7 +112,7 @@ func costOf(s *kcdata.Snapshot, p *Pause) *Cost {
 		return nil
 	}
 	c := &Cost{Threads: threads, RecordNs: p.Sum.RecordNs / threads, StoppedNs: lastStopped(s) / threads}
-	if u := p.Sum.UnwindNs; u != nil && p.Sum.RecordNs > 0 {
+	if u := p.Sum.unwind(); u != nil && p.Sum.RecordNs > 0 {
 		each, share := *u/threads, float64(*u)/float64(p.Sum.RecordNs)
 		c.UnwindNs, c.UnwindShare = &each, &share
 	}

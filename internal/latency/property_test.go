@@ -227,14 +227,14 @@ func checkAges(t *testing.T, a *Ages, top int) {
 	last := uint64(math.MaxUint64)
 	for i, e := range a.Longest {
 		switch {
-		case e.ns() == nil && i < a.Dist.Count:
+		case !e.age.Known && i < a.Dist.Count:
 			t.Fatalf("%s: an unknown age before a known one", a.Dist.Name)
-		case e.ns() != nil && (*e.ns() > last || *e.ns() > a.Dist.Max):
-			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, *e.ns(), last, a.Dist.Max)
+		case e.age.Known && (e.age.Ns > last || e.age.Ns > a.Dist.Max):
+			t.Fatalf("%s: %d after %d, greatest %d", a.Dist.Name, e.age.Ns, last, a.Dist.Max)
 		case e.AtMostNs != nil && e.AboutNs != nil:
 			t.Fatalf("%s: an age both at most and about", a.Dist.Name)
-		case e.ns() != nil:
-			last = *e.ns()
+		case e.age.Known:
+			last = e.age.Ns
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestCostsHoldTheirParts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		s := randomThreads(r)
 		s.Timebase.Numer, s.Timebase.Denom = 1+r.Uint32N(200), 1+r.Uint32N(9)
-		tasks, threads := taskCosts(s, 5), threadCosts(s, 5)
+		tasks, threads := costsOf(s, 5)
 		measured := 0
 		for _, task := range s.Tasks {
 			if task.Latency == nil {
@@ -266,7 +266,8 @@ func TestCostsHoldTheirParts(t *testing.T) {
 				t.Fatalf("seed %d: %+v", seed, c)
 			}
 		}
-		if s.Timebase = nil; taskCosts(s, 5).Measured+threadCosts(s, 5).Measured != 0 {
+		s.Timebase = nil
+		if tasks, threads := costsOf(s, 5); tasks.Measured+threads.Measured != 0 {
 			t.Fatal("without a time base a tick is of no known length")
 		}
 	}

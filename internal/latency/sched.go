@@ -1,9 +1,12 @@
 package latency
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 
+	"stackshot/internal/account"
+	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -29,7 +32,7 @@ type RunDelay struct {
 
 // ThreadDelay is one thread's.
 type ThreadDelay struct {
-	Who
+	account.Who
 	TotalNs uint64 `json:"total_ns"`
 	Times   uint64 `json:"times_run"`
 	MeanNs  uint64 `json:"mean_ns"` // total / times run
@@ -46,10 +49,11 @@ type Ages struct {
 
 // ThreadAge is one thread's; neither of the two: unknown.
 type ThreadAge struct {
-	Who
+	account.Who
+	age      model.Age
 	State    string  `json:"state"`
 	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
-	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where Age.About
+	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where model.Age.About
 	CPU      uint32  `json:"cpu"`
 	Place    string  `json:"place,omitempty"` // kernel symbol it sleeps in
 }
@@ -57,14 +61,14 @@ type ThreadAge struct {
 // collector sorts the threads of one file; only schedOf uses it.
 type collector struct {
 	s                          *kcdata.Snapshot
-	clock                      *Clock
+	clock                      *model.Clock
 	delays                     []ThreadDelay
 	waiting, blocked, sleeping []ThreadAge
 }
 
 func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out := Sched{}
-	c := collector{s: s, clock: NewClock(s)}
+	c := collector{s: s, clock: model.NewClock(s)}
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
 			switch {
@@ -82,7 +86,7 @@ func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out.Waiting, out.Blocked = agesOf("waiting_ns", c.waiting, top), agesOf("blocked_ns", c.blocked, top)
 	out.Sleeping = agesOf("sleeping_ns", c.sleeping, top)
 	// A sleeper of unknown age is nothing to look at; one in D is.
-	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return a.ns() == nil })
+	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return !a.age.Known })
 	return out
 }
 
@@ -90,13 +94,13 @@ func (c *collector) thread(task *kcdata.Task, th *kcdata.Thread) {
 	if d, ok := runDelay(task, th); ok {
 		c.delays = append(c.delays, d)
 	}
-	st := StateOf(th)
+	st := model.StateOf(th)
 	switch {
-	case st.Class == ClassRunnable && st.Since == SinceQueued:
+	case st.Class == model.Runnable && st.Since == model.SinceQueued:
 		c.waiting = append(c.waiting, c.age(task, th, st))
-	case st.Class == ClassBlocked:
+	case st.Class == model.Blocked:
 		c.blocked = append(c.blocked, c.age(task, th, st))
-	case st.Class == ClassSleeping:
+	case st.Class == model.Sleeping:
 		c.sleeping = append(c.sleeping, c.age(task, th, st))
 	}
 }
@@ -108,64 +112,53 @@ func runDelay(task *kcdata.Task, th *kcdata.Thread) (ThreadDelay, bool) {
 	if !th.HasLinux || l.Present&kcdata.ThreadHasRuntime == 0 || l.Pcount == 0 {
 		return ThreadDelay{}, false
 	}
-	return ThreadDelay{whoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
+	return ThreadDelay{account.WhoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
 }
 
 func runDelays(all []ThreadDelay, top int) RunDelay {
-	totals, means := make([]uint64, len(all)), make([]uint64, len(all))
-	for i, d := range all {
-		totals[i], means[i] = d.TotalNs, d.MeanNs
-	}
-	slices.SortStableFunc(all, func(a, b ThreadDelay) int { return cmp.Compare(b.TotalNs, a.TotalNs) })
-	out := RunDelay{Known: len(all), Top: first(all, top), Dists: []Dist{}}
-	if len(all) > 0 {
-		out.Dists = append(out.Dists, distOf("run_delay_ns", UnitNs, totals), distOf("run_delay_mean_ns", UnitNs, means))
-	}
+	out := RunDelay{Known: len(all)}
+	out.Top, out.Dists = greatest(all, top,
+		measured[ThreadDelay]{"run_delay_ns", func(d *ThreadDelay) *uint64 { return &d.TotalNs }},
+		measured[ThreadDelay]{"run_delay_mean_ns", func(d *ThreadDelay) *uint64 { return &d.MeanNs }})
 	return out
 }
 
-func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st State) ThreadAge {
-	a := ThreadAge{Who: whoThread(task, th), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
-	switch age, ok := c.clock.Age(th, st.Since); {
-	case ok && age.About:
-		a.AboutNs = &age.Ns
-	case ok:
-		a.AtMostNs = &age.Ns
-	}
+func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st model.State) ThreadAge {
+	a := ThreadAge{Who: account.WhoThread(task, th), age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	a.AtMostNs, a.AboutNs = a.age.Bounds()
 	return a
 }
-
-// ns is the age, however exact; nil: unknown.
-func (a *ThreadAge) ns() *uint64 { return cmp.Or(a.AtMostNs, a.AboutNs) }
 
 func agesOf(name string, all []ThreadAge, top int) Ages {
 	var known []uint64
 	about := 0
 	for i := range all {
-		if ns := all[i].ns(); ns != nil {
-			known = append(known, *ns)
+		if age := all[i].age; age.Known {
+			known = append(known, age.Ns)
 		}
-		if all[i].AboutNs != nil {
+		if all[i].age.About {
 			about++
 		}
 	}
-	slices.SortStableFunc(all, longestFirst)
+	slices.SortStableFunc(all, func(a, b ThreadAge) int { return model.LongestFirst(a.age, b.age) })
 	return Ages{
 		Threads: len(all), Unknown: len(all) - len(known), About: about,
 		Longest: first(all, top), Dist: distOf(name, UnitNs, known),
 	}
 }
 
-// longestFirst puts unknown ages last.
-func longestFirst(a, b ThreadAge) int {
-	x, y := a.ns(), b.ns()
-	switch {
-	case x != nil && y != nil:
-		return cmp.Compare(*y, *x)
-	case x != nil:
-		return -1
-	case y != nil:
-		return 1
+// place is where in the kernel a thread sleeps: the first frame that
+// distinguishes it, else the symbol that /proc gave; "" where nobody knows.
+func place(s *kcdata.Snapshot, th *kcdata.Thread) string {
+	frames := model.SkipSleep(s.Symbols, th.Kernel)
+	if len(frames) == 0 {
+		if th.Wchan == "0" {
+			return ""
+		}
+		return show.Clean(th.Wchan)
 	}
-	return 0
+	if sym, ok := s.Symbols.Name(frames[0]); ok {
+		return show.Clean(sym.Name)
+	}
+	return fmt.Sprintf("%#x", frames[0])
 }

@@ -73,35 +73,3 @@ func (t *table) write(p *page) {
 		p.line("%s", b.String())
 	}
 }
-
-// micros writes ns as a number of microseconds.
-func micros(ns uint64) string {
-	if ns < 100_000 {
-		return fmt.Sprintf("%.1f", float64(ns)/1e3)
-	}
-	return fmt.Sprintf("%.0f", float64(ns)/1e3)
-}
-
-// fine writes short durations exactly enough to compare them, long ones as the
-// reports do.
-func fine(ns uint64) string {
-	switch {
-	case ns < 1000:
-		return fmt.Sprintf("%d ns", ns)
-	case ns < 10_000:
-		return fmt.Sprintf("%.2f us", float64(ns)/1e3)
-	case ns < 1_000_000:
-		return micros(ns) + " us"
-	case ns < 10_000_000:
-		return fmt.Sprintf("%.2f ms", float64(ns)/1e6)
-	}
-	return show.Duration(ns)
-}
-
-// percent writes the share of part in whole; "-" where there is no whole.
-func percent(part, whole uint64) string {
-	if whole == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
-}

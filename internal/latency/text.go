@@ -1,11 +1,8 @@
 package latency
 
 import (
-	"cmp"
-	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"stackshot/internal/show"
 )
@@ -29,7 +26,7 @@ func Text(w io.Writer, files []*Figures, o TextOptions) error {
 }
 
 func (p *page) file(f *Figures, o TextOptions) {
-	p.words("%s", title(&f.Machine))
+	p.words("%s", f.Machine.Full())
 	if n := f.Machine.Problems; n > 0 {
 		p.words("!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
 	}
@@ -43,24 +40,6 @@ func (p *page) file(f *Figures, o TextOptions) {
 	p.distributions(f)
 	p.sched(&f.Sched)
 }
-
-// title is host, kernel, time, how it was taken and how much.
-func title(m *Machine) string {
-	parts := []string{"latency of " + cmp.Or(m.Hostname, "unknown host")}
-	if m.Release != "" {
-		parts = append(parts, "Linux "+m.Release)
-	}
-	if m.RealtimeNs != nil {
-		parts = append(parts, when(*m.RealtimeNs).Format("2006-01-02 15:04:05.000 UTC"))
-	}
-	parts = append(parts, "engine "+cmp.Or(m.Engine, "unknown"), "isolation "+cmp.Or(m.Isolation, "unknown"))
-	if m.Request != "" {
-		parts = append(parts, "asked for "+m.Request)
-	}
-	return fmt.Sprintf("%s: %s, %s", strings.Join(parts, ", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
-}
-
-func when(ns uint64) time.Time { return time.Unix(0, int64(min(ns, 1<<62))).UTC() }
 
 // distributions of what was measured in one file.
 func (p *page) distributions(f *Figures) {
@@ -83,7 +62,7 @@ func (p *page) dists(all []Dist) {
 		}
 		write := show.Thousands
 		if d.Unit == UnitNs {
-			write = fine
+			write = show.Fine
 		}
 		t.row(show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
 	}

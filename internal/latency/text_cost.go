@@ -2,44 +2,49 @@ package latency
 
 import (
 	"fmt"
+	"strings"
 
 	"stackshot/internal/show"
 )
 
-func (p *page) taskCosts(c *TaskCosts) {
-	p.heading("SLOWEST TASKS, us")
-	if c.Measured == 0 {
-		p.line("not measured (--latency task)")
-		return
-	}
-	t := table{named: true}
-	t.row("total", "find", "head", "threads", "end", "other", "count", "per thread", "task")
-	for _, r := range c.Slowest {
+func (p *page) taskCosts(c *Costs[TaskCost]) {
+	head := []string{"total", "find", "head", "threads", "end", "other", "count", "per thread", "task"}
+	costTable(p, "task", c, head, func(r *TaskCost) []string {
 		each := "-"
 		if r.PerThreadNs != nil {
-			each = micros(*r.PerThreadNs)
+			each = show.Micros(*r.PerThreadNs)
 		}
-		t.row(micros(r.TotalNs), micros(r.FindNs), micros(r.HeadNs), micros(r.ThreadsNs), micros(r.EndNs), micros(r.OtherNs),
-			fmt.Sprint(r.Threads), each, r.Who.String())
-	}
-	t.write(p)
-	p.more(c.Measured-len(c.Slowest), "task")
+		return append(micros(r.TotalNs, r.FindNs, r.HeadNs, r.ThreadsNs, r.EndNs, r.OtherNs), fmt.Sprint(r.Threads), each, r.Who.String())
+	})
 }
 
-func (p *page) threadCosts(c *ThreadCosts) {
-	p.heading("SLOWEST THREADS, us")
+func (p *page) threadCosts(c *Costs[ThreadCost]) {
+	head := []string{"total", "head", "stack", "rest", "items", "other", "frames", "thread"}
+	costTable(p, "thread", c, head, func(r *ThreadCost) []string {
+		return append(micros(r.TotalNs, r.HeadNs, r.StackNs, r.RestNs, r.ItemsNs, r.OtherNs), fmt.Sprint(r.Frames), r.Who.String())
+	})
+}
+
+// costTable lists the slowest, with their parts in us.
+func costTable[C any](p *page, noun string, c *Costs[C], head []string, row func(*C) []string) {
+	p.heading("SLOWEST %sS, us", strings.ToUpper(noun))
 	if c.Measured == 0 {
-		p.line("not measured (--latency thread)")
+		p.line("not measured (--latency %s)", noun)
 		return
 	}
-	t := table{named: true}
-	t.row("total", "head", "stack", "rest", "items", "other", "frames", "thread")
-	for _, r := range c.Slowest {
-		t.row(micros(r.TotalNs), micros(r.HeadNs), micros(r.StackNs), micros(r.RestNs), micros(r.ItemsNs), micros(r.OtherNs),
-			fmt.Sprint(r.Frames), r.Who.String())
+	t := table{named: true, rows: [][]string{head}}
+	for i := range c.Slowest {
+		t.row(row(&c.Slowest[i])...)
 	}
 	t.write(p)
-	p.more(c.Measured-len(c.Slowest), "thread")
+	p.more(c.Measured-len(c.Slowest), noun)
+}
+
+func micros(ns ...uint64) (cells []string) {
+	for _, v := range ns {
+		cells = append(cells, show.Micros(v))
+	}
+	return cells
 }
 
 // more says that a list was cut.

@@ -27,10 +27,10 @@ func fileRow(f *Figures) []string {
 		return row
 	}
 	if f.Pause.Stopped {
-		row[0], row[1], row[2] = fine(f.Pause.StoppedNs), fine(f.Pause.WindowNs), fine(f.Pause.ArrivalNs)
+		row[0], row[1], row[2] = show.Fine(f.Pause.StoppedNs), show.Fine(f.Pause.WindowNs), show.Fine(f.Pause.ArrivalNs)
 	}
 	if f.Pause.Cost != nil {
-		row[3] = fine(f.Pause.Cost.RecordNs)
+		row[3] = show.Fine(f.Pause.Cost.RecordNs)
 	}
 	if f.Pause.Ran != nil {
 		row[5] = show.Thousands(uint64(f.Pause.Ran.Ran))
@@ -45,5 +45,5 @@ func longest(a *Ages) string {
 	if a.Dist.Count == 0 {
 		return "-"
 	}
-	return fine(a.Dist.Max)
+	return show.Fine(a.Dist.Max)
 }

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/internal/show"
 )
 
 // pause writes how long, how much of one instant, where the time went, what it
 // cost in tries and memory.
-func (p *page) pause(f *Pause, m *Machine, o TextOptions) {
-	p.words("%s", pauseText(f, m))
-	if f.StopBroken > 0 {
-		p.words("!! the stop was broken %s", show.Count(int(f.StopBroken), "time"))
+func (p *page) pause(f *Pause, m *account.Machine, o TextOptions) {
+	p.words("%s", f.Full(m))
+	if s := account.Broken(f.StopBroken); s != "" {
+		p.words("!! %s", s)
 	}
-	p.instant(f.Ran, o.Top)
+	p.atomicity(f.Ran, o.Top)
 	if f.Cost != nil {
 		p.words("%s", costText(f.Cost))
 	}
@@ -24,67 +25,32 @@ func (p *page) pause(f *Pause, m *Machine, o TextOptions) {
 	p.arenas(f.Arenas)
 }
 
-func pauseText(f *Pause, m *Machine) string {
-	if !f.Stopped {
-		return "nothing was stopped; the capture took " + show.Duration(f.ElapsedNs)
-	}
-	skew := "arrival skew " + fine(f.ArrivalNs)
-	if f.LastCPU != nil {
-		skew += fmt.Sprintf(" (CPU %d last)", *f.LastCPU)
-	}
-	s := fmt.Sprintf("stopped for %s, %d of %s; window %s, %s, census %s, release %s",
-		fine(f.StoppedNs), m.Stopped, show.Count(m.CPUs, "CPU"), fine(f.WindowNs), skew, fine(f.CensusNs), fine(f.ReleaseNs))
-	if f.ToStopNs != nil {
-		s += "; request to stop " + fine(*f.ToStopNs)
-	}
-	return s
-}
-
 func costText(c *Cost) string {
-	s := fmt.Sprintf("a thread: %s of recording on one CPU, %s of pause (%s threads recorded)", fine(c.RecordNs), fine(c.StoppedNs), show.Thousands(c.Threads))
+	s := fmt.Sprintf("a thread: %s of recording on one CPU, %s of pause (%s threads recorded)", show.Fine(c.RecordNs), show.Fine(c.StoppedNs), show.Thousands(c.Threads))
 	if c.UnwindShare == nil {
 		return s + "; unwinding not measured (--latency thread)"
 	}
-	return s + fmt.Sprintf("; unwinding %s, %.1f%% of recording", fine(*c.UnwindNs), 100**c.UnwindShare)
+	return s + fmt.Sprintf("; unwinding %s, %.1f%% of recording", show.Fine(*c.UnwindNs), 100**c.UnwindShare)
 }
 
-// instant is the line about atomicity, then who ran.
-func (p *page) instant(a *OneInstant, top int) {
+// atomicity is the sentence about it, then who ran.
+func (p *page) atomicity(a *account.Atomicity, top int) {
 	if a == nil {
 		p.words("atomicity not measured: no thread was read twice")
 		return
 	}
-	p.words("%s", instantText(a))
+	p.words("%s", a.Full())
 	for i, r := range a.Threads {
 		if i == top {
 			p.line("  and %d more", len(a.Threads)-i)
 			break
 		}
-		p.line("  %s: ran %s, context switches %s", r.Who, fine(r.RuntimeNs), show.Thousands(r.Switches))
+		p.line("  %s: ran %s, context switches %s", r.Who, show.Fine(r.RuntimeNs), show.Thousands(r.Switches))
 	}
-}
-
-func instantText(a *OneInstant) string {
-	s := fmt.Sprintf("%s of %s threads ran ", show.Thousands(uint64(a.Ran)), show.Thousands(uint64(a.Compared)))
-	switch a.Method {
-	case "in_window":
-		s += fmt.Sprintf("during the window (second pass %s, span %s)", fine(a.VerifyNs), fine(a.SpanNs))
-	case "after":
-		s += fmt.Sprintf("between their record and a second reading (span %s)", fine(a.SpanNs))
-	default:
-		s += fmt.Sprintf("between two readings (span %s)", fine(a.SpanNs))
-	}
-	if a.Gone > 0 {
-		s += fmt.Sprintf("; %s gone at the second reading", show.Thousands(uint64(a.Gone)))
-	}
-	if a.Missed > 0 {
-		s += fmt.Sprintf("; %s could not be read again", show.Thousands(uint64(a.Missed)))
-	}
-	return s
 }
 
 // work is what each stopped CPU did.
-func (p *page) work(cpus []Work) {
+func (p *page) work(cpus []account.Work) {
 	if len(cpus) == 0 {
 		return
 	}
@@ -94,7 +60,7 @@ func (p *page) work(cpus []Work) {
 	for _, c := range cpus {
 		after := "-"
 		if c.AfterNs != nil {
-			after = fine(*c.AfterNs)
+			after = show.Fine(*c.AfterNs)
 		}
 		t.row(fmt.Sprint(c.CPU), after, show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)), show.Size(c.Bytes), show.Size(c.SpillBytes))
 	}
@@ -110,11 +76,11 @@ func (p *page) tries(f *Pause) {
 	case len(f.Tries) < 2 && (len(f.Tries) == 0 || f.Tries[0].Outcome == "whole"):
 		return
 	}
-	p.heading("TRIES: %d, lost on retries %s stopped, %s between them", len(f.Tries), fine(*f.LostNs), fine(*f.BetweenNs))
+	p.heading("TRIES: %d, lost on retries %s stopped, %s between them", len(f.Tries), show.Fine(*f.LostNs), show.Fine(*f.BetweenNs))
 	t := table{named: true}
 	t.row("try", "stopped", "window", "ran after it", "buffer", "used", "outcome")
 	for i, r := range f.Tries {
-		t.row(fmt.Sprint(i+1), fine(r.StoppedNs), fine(r.WindowNs), fine(r.RestNs), show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "))
+		t.row(fmt.Sprint(i+1), show.Fine(r.StoppedNs), show.Fine(r.WindowNs), show.Fine(r.RestNs), show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "))
 	}
 	t.write(p)
 }

@@ -2,6 +2,7 @@ package latency
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stackshot/internal/show"
@@ -15,10 +16,7 @@ func (p *page) phases(f *Pause) {
 		return
 	}
 	p.heading("PHASES of the pause per CPU, us")
-	rest := f.Sum.RestNs != 0
-	for i := range f.Phases {
-		rest = rest || f.Phases[i].RestNs != 0
-	}
+	rest := f.Sum.RestNs != 0 || slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.RestNs != 0 })
 	t := table{}
 	head := []string{"CPU"}
 	for _, ph := range phases {
@@ -39,27 +37,25 @@ func (p *page) phases(f *Pause) {
 }
 
 func phaseRow(label string, c *Phases, rest bool) []string {
-	row := []string{label}
-	for _, ns := range c.list() {
-		row = append(row, micros(ns))
-	}
+	list := c.list()
+	row := append([]string{label}, micros(list[:]...)...)
 	if rest {
 		row = append(row, signed(c.RestNs))
 	}
-	return append(row, micros(c.TotalNs))
+	return append(row, show.Micros(c.TotalNs))
 }
 
 func signed(ns int64) string {
 	if ns < 0 {
-		return "-" + micros(uint64(-ns))
+		return "-" + show.Micros(uint64(-ns))
 	}
-	return micros(uint64(ns))
+	return show.Micros(uint64(ns))
 }
 
 func shareRow(sum *Phases, rest bool) []string {
 	row := []string{"%"}
 	for _, ns := range sum.list() {
-		row = append(row, strings.TrimSuffix(percent(ns, sum.TotalNs), "%"))
+		row = append(row, strings.TrimSuffix(show.Percent(ns, sum.TotalNs), "%"))
 	}
 	if rest {
 		row = append(row, "")
@@ -69,12 +65,7 @@ func shareRow(sum *Phases, rest bool) []string {
 
 // counters are the figures that only some captures have.
 func (p *page) counters(f *Pause) {
-	unwind, cycles := false, false
-	for i := range f.Phases {
-		unwind = unwind || f.Phases[i].UnwindNs != nil
-		cycles = cycles || f.Phases[i].Cycles != nil
-	}
-	if !unwind && !cycles {
+	if !slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.unwind() != nil || c.hasCycles() }) {
 		return
 	}
 	p.line("")
@@ -89,13 +80,13 @@ func (p *page) counters(f *Pause) {
 
 func counterRow(label string, c *Phases) []string {
 	row := []string{label, "-", "-", "-", "-", "-"}
-	if c.UnwindNs != nil {
-		row[1], row[2] = micros(*c.UnwindNs), percent(*c.UnwindNs, c.RecordNs)
+	if c.unwind() != nil {
+		row[1], row[2] = show.Micros(c.UnwindNs), show.Percent(c.UnwindNs, c.RecordNs)
 	}
-	if c.Cycles != nil && c.Instrs != nil {
-		row[3], row[4] = show.Thousands(*c.Cycles), show.Thousands(*c.Instrs)
-		if *c.Cycles > 0 {
-			row[5] = fmt.Sprintf("%.2f", float64(*c.Instrs)/float64(*c.Cycles))
+	if c.hasCycles() {
+		row[3], row[4] = show.Thousands(c.Cycles), show.Thousands(c.Instrs)
+		if c.Cycles > 0 {
+			row[5] = fmt.Sprintf("%.2f", float64(c.Instrs)/float64(c.Cycles))
 		}
 	}
 	return row

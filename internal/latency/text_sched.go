@@ -24,7 +24,7 @@ func (p *page) runDelay(d *RunDelay) {
 	t := table{named: true}
 	t.row("total", "times run", "mean", "thread")
 	for _, r := range d.Top {
-		t.row(fine(r.TotalNs), show.Thousands(r.Times), fine(r.MeanNs), r.Who.String())
+		t.row(show.Fine(r.TotalNs), show.Thousands(r.Times), show.Fine(r.MeanNs), r.Who.String())
 	}
 	t.write(p)
 	p.more(d.Known-len(d.Top), "thread")
@@ -57,11 +57,11 @@ func (p *page) ages(class string, a *Ages) {
 	t.row("at most", "CPU", "thread")
 	for _, r := range a.Longest {
 		age, who := "unknown", r.Who.String()
-		switch {
-		case r.AtMostNs != nil:
-			age = fine(*r.AtMostNs)
-		case r.AboutNs != nil:
-			age = "about " + fine(*r.AboutNs)
+		if r.age.Known {
+			age = show.Fine(r.age.Ns)
+		}
+		if r.age.About {
+			age = "about " + age
 		}
 		if r.Place != "" {
 			who += " in " + r.Place

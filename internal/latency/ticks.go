@@ -29,9 +29,21 @@ func (t ticks) ns(v uint64) uint64 {
 
 // total is the sum of latencies, in ns.
 func (t ticks) total(parts ...uint64) uint64 {
-	sum := uint64(0)
+	all := uint64(0)
 	for _, v := range parts {
-		sum = add(sum, t.ns(v))
+		all = sum(all, t.ns(v))
 	}
-	return sum
+	return all
+}
+
+// sum adds up, and is the greatest number where that has no room for it: no file may
+// make a sum small by making its parts large.
+func sum(parts ...uint64) (total uint64) {
+	for _, v := range parts {
+		var carry uint64
+		if total, carry = bits.Add64(total, v, 0); carry != 0 {
+			return 1<<64 - 1
+		}
+	}
+	return total
 }

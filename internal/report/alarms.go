@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/kcdata"
 )
 
@@ -15,13 +16,13 @@ const alarmLimit = 4
 func (v *view) alarms() []string {
 	var out []string
 	out = append(out, v.missedCPUs()...)
-	if cpus := v.cpusWith(kcdata.CPULeft); len(cpus) > 0 {
-		out = append(out, cpuList(cpus)+" left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken")
+	if cpus := account.CPUsWith(v.s, kcdata.CPULeft); len(cpus) > 0 {
+		out = append(out, account.CPUList(cpus)+" left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken")
 	}
-	if s := v.s; s.HasCapture && s.Capture.StopBroken > 0 {
-		out = append(out, fmt.Sprintf("the stop was broken %s: stacks may be of different moments", count(int(s.Capture.StopBroken), "time")))
+	if s := account.Broken(v.s.Capture.StopBroken); s != "" {
+		out = append(out, s+": stacks may be of different moments")
 	}
-	if v.s.Isolation == "none" || v.s.Engine == "procfs" {
+	if v.stoppedNothing() {
 		out = append(out, v.nothingStopped())
 	}
 	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
@@ -30,32 +31,28 @@ func (v *view) alarms() []string {
 	if len(v.absent) > 0 {
 		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", ranges(v.absent, 12)))
 	}
-	out = append(out, v.leftOut()...)
+	out = append(out, account.LeftOut(v.s)...)
 	out = append(out, v.missedTables()...)
-	rest := v.unsaid()
-	for i, w := range rest {
-		if i == 2*alarmLimit {
-			out = append(out, fmt.Sprintf("and %s", count(len(rest)-i, "more warning")))
-			break
-		}
-		out = append(out, warningText(w))
+	var warnings, problems []string
+	for _, w := range v.unsaid() {
+		warnings = append(warnings, w.String())
 	}
-	for i, p := range v.s.Problems {
-		if i == alarmLimit {
-			out = append(out, fmt.Sprintf("and %s with the file", count(len(v.s.Problems)-i, "more problem")))
-			break
-		}
-		out = append(out, "the file: "+Clean(p))
+	for _, p := range v.s.Problems {
+		problems = append(problems, "the file: "+Clean(p))
 	}
-	return out
+	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + count(n, "more warning") })...)
+	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + count(n, "more problem") + " with the file" })...)
 }
 
-func warningText(w kcdata.Warning) string {
-	if w.Code == "" {
-		return "warning: " + Clean(w.Text)
+// atMost is the first n of a list and, where there are more, what says how many.
+func atMost(n int, list []string, more func(n int) string) []string {
+	if rest := len(list) - n; rest > 0 {
+		return append(list[:n:n], more(rest))
 	}
-	return "warning: " + Clean(w.Text) + " (" + Clean(w.Code) + ")"
+	return list
 }
+
+func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
 // Warnings of a capture that an alarm here says with more besides (snapshot).
 const (
@@ -65,12 +62,12 @@ const (
 )
 
 // unsaid are the warnings that no alarm has said already.
-func (v *view) unsaid() []kcdata.Warning {
-	said := map[string]bool{warnMissed: len(v.cpusWith(kcdata.CPUMissed)) > 0}
+func (v *view) unsaid() []account.Warning {
+	said := map[string]bool{warnMissed: len(account.CPUsWith(v.s, kcdata.CPUMissed)) > 0}
 	if v.stoppedNothing() {
 		said[warnProcfs], said[warnPressure] = true, true
 	}
-	return slices.DeleteFunc(slices.Clone(v.s.Warnings), func(w kcdata.Warning) bool { return said[w.Code] })
+	return slices.DeleteFunc(account.Warnings(v.s.Warnings), func(w account.Warning) bool { return said[w.Code] })
 }
 
 func (v *view) stoppedNothing() bool { return v.s.Isolation == "none" || v.s.Engine == "procfs" }
@@ -86,33 +83,18 @@ func (v *view) nothingStopped() string {
 	return text
 }
 
-func (v *view) cpusWith(flag uint32) []uint64 {
-	var out []uint64
-	for i := range v.s.CPUs {
-		if v.s.CPUs[i].Flags&flag != 0 {
-			out = append(out, uint64(v.s.CPUs[i].CPU))
-		}
-	}
-	return out
-}
-
 // missedCPUs names each CPU that did not arrive and what ran there: that
 // thread is the first suspect.
 func (v *view) missedCPUs() []string {
 	var out []string
-	missed := 0
+	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
-		c := &v.s.CPUs[i]
-		if c.Flags&kcdata.CPUMissed == 0 {
-			continue
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < alarmLimit {
+			out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
 		}
-		if missed++; missed > alarmLimit {
-			continue
-		}
-		out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
 	}
-	if missed > alarmLimit {
-		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(missed, "CPU"), ranges(v.cpusWith(kcdata.CPUMissed), 16)))
+	if len(missed) > alarmLimit {
+		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(len(missed), "CPU"), ranges(missed, 16)))
 	}
 	return out
 }
@@ -126,7 +108,7 @@ func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	}
 	for _, t := range v.s.Tasks {
 		if t.ID == uint64(c.RanTgid) {
-			return fmt.Sprintf("%s tid %d%s: suspect it first", who(t), c.RanTid, v.where(t, c.RanTid))
+			return fmt.Sprintf("%s tid %d%s: suspect it first", account.Task(t), c.RanTid, v.where(t, c.RanTid))
 		}
 	}
 	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
@@ -142,52 +124,10 @@ func (v *view) where(task *kcdata.Task, tid uint32) string {
 		case t.Sample.User != 0:
 			return ", in user mode"
 		case len(t.Kernel) > 0:
-			return ", in the kernel at " + v.frame(t.Kernel[0])
+			return ", in the kernel at " + v.frame(t.Kernel[0], false)
 		default:
 			return ", in the kernel"
 		}
 	}
 	return ""
-}
-
-// leftOut says which tasks are missing from the file and why, one line per
-// reason.
-func (v *view) leftOut() []string {
-	reasons := []struct {
-		code uint32
-		text string
-	}{
-		{kcdata.LeftOutMaxPause, "the pause budget was spent"},
-		{kcdata.LeftOutNoSpace, "the buffer was full"},
-		{kcdata.LeftOutError, "recording failed"},
-		{kcdata.LeftOutVanished, "asked for, but gone"},
-	}
-	ids := map[uint32][]uint64{}
-	threads := map[uint32]int{}
-	for _, e := range v.s.LeftOut {
-		code := e.Reason
-		if code < kcdata.LeftOutMaxPause || code > kcdata.LeftOutVanished {
-			code = 0
-		}
-		ids[code] = append(ids[code], uint64(e.Tgid))
-		threads[code] += int(e.Threads)
-	}
-	for code, list := range ids { // earlier files have an entry for each part of a task
-		slices.Sort(list)
-		ids[code] = slices.Compact(list)
-	}
-	reasons = append(reasons, struct {
-		code uint32
-		text string
-	}{0, "for a reason this program does not know"})
-	var out []string
-	for _, r := range reasons {
-		if n := len(ids[r.code]); n > 0 {
-			out = append(out, fmt.Sprintf("left out, %s: %s with %s (pid %s)", r.text, count(n, "task"), count(threads[r.code], "thread"), ranges(ids[r.code], 12)))
-		}
-	}
-	if n := int(v.s.Capture.LeftOut); n > len(v.s.LeftOut) {
-		out = append(out, fmt.Sprintf("left out: %s more that the file does not name", count(n-len(v.s.LeftOut), "task")))
-	}
-	return out
 }

@@ -1,9 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"stackshot/internal/account"
+	"stackshot/internal/model"
 )
 
 // How much stands out at most: the header, this and a prompt fit one screen of
@@ -18,7 +23,8 @@ const (
 // digest is what stands out: threads in D, then those that run or wait for a
 // CPU, grouped across tasks by state and stack.
 func (v *view) digest(l *lines) {
-	blocked, running, runnable := v.standingOut()
+	groups := v.standingOut()
+	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
 	l.line("")
 	l.words("", "%s", v.census())
 	switch {
@@ -29,33 +35,24 @@ func (v *view) digest(l *lines) {
 		l.line("No thread is in uninterruptible sleep (D).")
 	}
 	v.entries(l, blocked, digestBlocked, "in D")
-	v.entries(l, running, digestRunning, "running")
+	v.entries(l, groups[model.Running], digestRunning, "running")
 	if len(runnable) > 0 {
 		l.line("  %s", runnableText(runnable))
 	}
 }
 
-// standingOut groups the interesting threads across tasks, longest wait first.
-func (v *view) standingOut() (blocked, running, runnable []*group) {
+// standingOut groups the interesting threads across tasks, by class, longest wait first.
+func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 	var threads []*threadView
-	for _, t := range v.tasks {
-		for _, g := range t.groups {
-			if g.class <= classRunnable {
-				threads = append(threads, g.threads...)
-			}
+	for _, t := range v.threads() {
+		if t.state.Class <= model.Runnable {
+			threads = append(threads, t)
 		}
 	}
 	for _, g := range groupThreads(threads, v.kernelPlace) {
-		switch g.class {
-		case classBlocked:
-			blocked = append(blocked, g)
-		case classRunning:
-			running = append(running, g)
-		default:
-			runnable = append(runnable, g)
-		}
+		out[g.state.Class] = append(out[g.state.Class], g)
 	}
-	return blocked, running, runnable
+	return out
 }
 
 // entries writes at most limit groups: since when and who, then where. What
@@ -70,8 +67,8 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 			l.line("  and %s %s at %s", count(threads, "more thread"), what, count(len(groups)-i, "other place"))
 			return
 		}
-		words := g.words
-		if g.class == classBlocked {
+		words := g.state.Words
+		if g.state.Class == model.Blocked {
 			words = "D"
 		}
 		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
@@ -83,9 +80,9 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 		}
 		l.line("%s", s)
 		if len(g.kernel) > 0 {
-			l.line("      at %s", v.chain(g.kernelAddrs(), chainFrames))
+			l.line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
 		} else if len(g.user) > 0 {
-			l.line("      at %s", userChain(g.user, chainFrames))
+			l.line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
 		}
 	}
 }
@@ -98,10 +95,7 @@ func (g *group) names() string {
 	for _, t := range g.threads {
 		if perTask[t.task.ID]++; perTask[t.task.ID] == 1 {
 			order = append(order, t.task.ID)
-			label[t.task.ID] = who(t.task)
-			if t.ID != t.task.ID {
-				label[t.task.ID] += fmt.Sprintf(" tid %d", t.ID)
-			}
+			label[t.task.ID] = account.Thread(t.task, t.ID)
 		}
 	}
 	var parts []string
@@ -125,10 +119,10 @@ func (g *group) names() string {
 // runnableText is one line for all that wait for a CPU; it names who waits
 // longest.
 func runnableText(groups []*group) string {
-	n, words := 0, groups[0].words
+	n, words := 0, groups[0].state.Words
 	for _, g := range groups {
 		n += len(g.threads)
-		if g.words != words {
+		if g.state.Words != words {
 			words = "runnable"
 		}
 	}
@@ -137,13 +131,7 @@ func runnableText(groups []*group) string {
 	if n > 1 {
 		s = count(n, "thread") + " " + words
 	}
-	if t.hasAge {
-		s += ageText(t.age)
-	}
-	s += ": " + who(t.task)
-	if t.ID != t.task.ID {
-		s += fmt.Sprintf(" tid %d", t.ID)
-	}
+	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
 		s += fmt.Sprintf(" and %d more", n-1)
 	}
@@ -152,14 +140,10 @@ func runnableText(groups []*group) string {
 
 // census counts the shown threads by class.
 func (v *view) census() string {
-	names := [classCount]string{
-		"in uninterruptible sleep (D)", "running", "waiting for a CPU", "stopped or traced", "sleeping",
-		"in an unknown state", "parked", "idle (kernel)", "zombie or dead", "idle threads of CPUs",
-	}
 	var parts []string
 	for c, n := range v.classes {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, names[c]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, model.Class(c).Many()))
 		}
 	}
 	c := v.counts
@@ -185,7 +169,7 @@ func (v *view) footer(l *lines) {
 		l.words("!! ", "%v", err)
 	}
 	if n := len(v.o.Skipped); n > 0 {
-		l.words("", "files not symbolized: %s", skipped(v.o.Skipped))
+		l.words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
 	}
 	if c.FoldedKernel > 0 {
 		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
@@ -197,41 +181,20 @@ func (v *view) footer(l *lines) {
 // maxSkipped bounds the list of files without names.
 const maxSkipped = 6
 
-func skipped(list []string) string {
-	parts := cleanAll(list[:min(len(list), maxSkipped)])
-	if n := len(list) - maxSkipped; n > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", n))
-	}
-	return strings.Join(parts, "; ")
-}
-
 // maxFamilies bounds the list of idle kernel threads.
 const maxFamilies = 12
 
 // families lists the folded kernel threads, the most numerous first.
 func (v *view) families() string {
-	names := make([]string, 0, len(v.folded))
-	for name := range v.folded {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := v.folded[b] - v.folded[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(v.folded), func(a, b string) int {
+		return cmp.Or(v.folded[b]-v.folded[a], strings.Compare(a, b))
 	})
-	var parts []string
 	for i, name := range names {
-		if i == maxFamilies {
-			parts = append(parts, fmt.Sprintf("and %s", count(len(names)-i, "other name")))
-			break
-		}
 		if n := v.folded[name]; n > 1 {
-			name = fmt.Sprintf("%s x%d", name, n)
+			names[i] = fmt.Sprintf("%s x%d", name, n)
 		}
-		parts = append(parts, name)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + count(n, "other name") }), ", ")
 }
 
 // family is a kernel thread's name without what numbers its kin: kworker/0:1

@@ -101,7 +101,7 @@ func (f *folding) id(name string) uint32 {
 }
 
 // once is what m has of k, made if it has nothing.
-func once[K comparable](m map[K]uint32, k K, value func() uint32) uint32 {
+func once[K comparable, V any](m map[K]V, k K, value func() V) V {
 	v, ok := m[k]
 	if !ok {
 		v = value()
@@ -164,12 +164,7 @@ func (t *threadView) comm() string {
 	return "?"
 }
 
-func (v *view) foldedKernel(a uint64) string {
-	if sym, ok := v.s.Symbols.Name(a); ok {
-		return foldedName(sym.Name) + markKernel
-	}
-	return fmt.Sprintf("%#x", a) + markKernel
-}
+func (v *view) foldedKernel(a uint64) string { return foldedName(v.kernelName(a)) + markKernel }
 
 // folded is a user frame's name with its mark. Without a name it is the module
 // with the offset in it, which is the same in every process.

@@ -85,7 +85,7 @@ func BenchmarkText(b *testing.B) {
 	for pid := range uint32(500) {
 		t := w.task(pid+1, "app")
 		for i := range uint64(8) {
-			in(w.thread(t, "app", stateInterruptible, i*second, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
+			in(w.thread(t, "app", kcdata.StateInterruptible, i*second, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
 		}
 	}
 	s := w.done()
@@ -107,7 +107,7 @@ func BenchmarkUserStacks(b *testing.B) {
 	for pid := range uint32(50) {
 		t := w.server(pid + 100)
 		for i := range 80 {
-			th := in(w.thread(t, "worker", stateInterruptible, second, futex...), 202)
+			th := in(w.thread(t, "worker", kcdata.StateInterruptible, second, futex...), 202)
 			frames := make([]string, 30)
 			for n := range frames {
 				frames[n] = fmt.Sprintf("function_%d in %s", (i%5)*100+n, server)

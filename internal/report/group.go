@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -15,43 +15,33 @@ import (
 type threadView struct {
 	*kcdata.Thread
 	task   *kcdata.Task
-	state  state
+	state  model.State
 	note   string       // why there is no kernel stack, or what kind of stack it is
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    latency.Age  // counts if hasAge
-	hasAge bool
+	age    model.Age
 }
 
-func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st state) *threadView {
+func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *threadView {
 	tv := &threadView{Thread: t, task: task, state: st}
 	tv.note, tv.frames = v.stackNote(t, st)
 	tv.user, tv.notes = v.userStack(task, t), userNotes(t)
 	if len(tv.user) == maxUserFrames {
 		tv.notes = append(tv.notes, fmt.Sprintf("user stack: only the innermost %d functions are shown", maxUserFrames))
 	}
-	tv.age, tv.hasAge = v.clock.Age(t, st.since)
+	tv.age = v.clock.Age(t, st.Since)
 	return tv
 }
 
-// group is a set of threads that are in the same state at the same place.
+// group is a set of threads that are in the same state at the same place, with what the
+// first of them that was found has.
 type group struct {
-	class   class
-	words   string
-	note    string
-	kernel  []kernelFrame // leaf first; nil: nothing worth showing
-	user    []*userFrame  // of the first thread; leaf first
-	notes   []string
+	*threadView
+	kernel  []uint64 // leaf first; nil: nothing worth showing
+	mixed   []bool   // by frame: the threads are at several places in the function
 	threads []*threadView
-	age     latency.Age // the longest of the threads'
-	hasAge  bool
-}
-
-// kernelFrame is one frame of a group.
-type kernelFrame struct {
-	addr  uint64
-	mixed bool // the threads are at several places in the function
+	age     model.Age // the longest of the threads'
 }
 
 // kernelKey makes two kernel stacks one: the functions' names.
@@ -64,16 +54,13 @@ func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 
 // kernelID numbers kernel functions. An address without a name is one of its own.
 func (v *view) kernelID(a uint64) uint32 {
-	id, ok := v.kernelIDs[a]
-	if !ok {
+	return once(v.kernelIDs, a, func() uint32 {
 		what := identity{kernel: true, addr: a}
 		if sym, ok := v.s.Symbols.Name(a); ok {
 			what = identity{kernel: true, name: sym.Name, module: sym.Module}
 		}
-		id = v.intern(what)
-		v.kernelIDs[a] = id
-	}
-	return id
+		return v.intern(what)
+	})
 }
 
 func userKey(b []byte, frames []*userFrame) []byte {
@@ -106,7 +93,7 @@ func (v *view) kernelPlace(t *threadView) string {
 
 func (v *view) placeHead(t *threadView) []byte {
 	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
-	b = append(b, t.state.words...)
+	b = append(b, t.state.Words...)
 	b = append(b, 0)
 	b = append(b, t.note...)
 	b = append(b, 0)
@@ -134,7 +121,7 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 	}
 	for _, g := range groups {
 		slices.SortStableFunc(g.threads, func(a, b *threadView) int {
-			return compareAges(a.ageOf, b.ageOf)
+			return model.LongestFirst(a.age, b.age)
 		})
 	}
 	slices.SortStableFunc(groups, compareGroups)
@@ -142,49 +129,29 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 }
 
 func newGroup(t *threadView) *group {
-	g := &group{class: t.state.class, words: t.state.words, note: t.note, user: t.user, notes: t.notes}
+	g := &group{threadView: t}
 	if t.frames {
-		for _, a := range t.Kernel {
-			g.kernel = append(g.kernel, kernelFrame{addr: a})
-		}
+		g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
 	}
 	return g
 }
 
 func (g *group) add(t *threadView) {
 	g.threads = append(g.threads, t)
-	if t.hasAge && (!g.hasAge || t.age.Ns > g.age.Ns) {
-		g.age, g.hasAge = t.age, true
+	if model.LongestFirst(t.age, g.age) < 0 {
+		g.age = t.age
 	}
 	for i := range g.kernel {
-		if g.kernel[i].addr != t.Kernel[i] {
-			g.kernel[i].mixed = true
-		}
+		g.mixed[i] = g.mixed[i] || g.kernel[i] != t.Kernel[i]
 	}
 }
-
-// kernelAddrs are the frames' addresses.
-func (g *group) kernelAddrs() []uint64 {
-	out := make([]uint64, len(g.kernel))
-	for i, f := range g.kernel {
-		out[i] = f.addr
-	}
-	return out
-}
-
-func (t *threadView) ageOf() (uint64, bool) { return t.age.Ns, t.hasAge }
-func (g *group) ageOf() (uint64, bool)      { return g.age.Ns, g.hasAge }
 
 func compareGroups(a, b *group) int {
-	if c := cmp.Compare(a.class, b.class); c != 0 {
-		return c
+	c := cmp.Compare(a.state.Class, b.state.Class)
+	if c == 0 && a.state.Class <= model.Runnable {
+		c = model.LongestFirst(a.age, b.age)
 	}
-	if a.class <= classRunnable {
-		if c := compareAges(a.ageOf, b.ageOf); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(b.threads), len(a.threads))
+	return cmp.Or(c, cmp.Compare(len(b.threads), len(a.threads)))
 }
 
 // ids returns the threads' container ids.

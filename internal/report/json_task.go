@@ -6,153 +6,48 @@ import (
 	"stackshot/kcdata"
 )
 
-type jsonTask struct {
-	ID          addr         `json:"id"`
-	Pid         *uint32      `json:"pid,omitempty"`
-	Name        string       `json:"name"`
-	Kernel      bool         `json:"kernel"`
-	Exiting     bool         `json:"exiting"`
-	Self        bool         `json:"self"`
-	InExec      bool         `json:"in_exec"`
-	CoreDumping bool         `json:"core_dumping"`
-	Ppid        *uint32      `json:"ppid,omitempty"`
-	Pgid        *uint32      `json:"pgid,omitempty"`
-	Sid         *uint32      `json:"sid,omitempty"`
-	UID         *uint32      `json:"uid,omitempty"`
-	GID         *uint32      `json:"gid,omitempty"`
-	EUID        *uint32      `json:"euid,omitempty"`
-	EGID        *uint32      `json:"egid,omitempty"`
-	StartNs     *uint64      `json:"start_boottime_ns,omitempty"`
-	ExitCode    *int32       `json:"exit_code,omitempty"`
-	OOMScoreAdj *int32       `json:"oom_score_adj,omitempty"`
-	CgroupID    *addr        `json:"cgroup_id,omitempty"`
-	Cgroup      string       `json:"cgroup,omitempty"`
-	ExePath     string       `json:"exe,omitempty"`
-	ExeName     string       `json:"exe_name,omitempty"`
-	Cmdline     []string     `json:"cmdline,omitempty"`
-	NotRead     []string     `json:"not_read,omitempty"`
-	Memory      *jsonMemory  `json:"memory,omitempty"`
-	PerfMap     string       `json:"perf_map,omitempty"`
-	Threads     []jsonThread `json:"threads"`
-}
-
-type jsonMemory struct {
-	RssFile  uint64 `json:"rss_file"`
-	RssAnon  uint64 `json:"rss_anon"`
-	RssShmem uint64 `json:"rss_shmem"`
-	Swap     uint64 `json:"swap"`
-	TotalVM  uint64 `json:"total_vm"`
-	LockedVM uint64 `json:"locked_vm"`
-}
-
-type jsonThread struct {
-	ID         addr         `json:"id"`
-	Tid        *uint32      `json:"tid,omitempty"`
-	Name       string       `json:"name,omitempty"`
-	Class      string       `json:"class"`
-	State      string       `json:"state"`
-	StateBits  *addr        `json:"state_bits,omitempty"`
-	Self       bool         `json:"self"`
-	AgeNs      *uint64      `json:"age_at_most_ns,omitempty"`
-	AboutNs    *uint64      `json:"age_about_ns,omitempty"`
-	CPU        *uint32      `json:"cpu,omitempty"`
-	OnCPU      *bool        `json:"on_cpu,omitempty"`
-	Displaced  *uint64      `json:"displaced_ns,omitempty"`
-	Sample     *jsonSample  `json:"sample,omitempty"`
-	Policy     *uint32      `json:"policy,omitempty"`
-	Prio       *int32       `json:"prio,omitempty"`
-	Nice       *int32       `json:"nice,omitempty"`
-	UtimeNs    *uint64      `json:"utime_ns,omitempty"`
-	StimeNs    *uint64      `json:"stime_ns,omitempty"`
-	RuntimeNs  *uint64      `json:"runtime_ns,omitempty"`
-	RunDelayNs *uint64      `json:"run_delay_ns,omitempty"`
-	TimesRun   *uint64      `json:"times_run,omitempty"`
-	Nvcsw      *uint64      `json:"nvcsw,omitempty"`
-	Nivcsw     *uint64      `json:"nivcsw,omitempty"`
-	MinFlt     *uint64      `json:"min_flt,omitempty"`
-	MajFlt     *uint64      `json:"maj_flt,omitempty"`
-	Syscall    *jsonSyscall `json:"syscall,omitempty"`
-	IO         *jsonIO      `json:"io,omitempty"`
-	NS         []jsonNS     `json:"ns_tids,omitempty"`
-	Wchan      string       `json:"wchan,omitempty"`
-	StackNote  string       `json:"stack_note,omitempty"`
-	Truncated  bool         `json:"kernel_stack_truncated"`
-	Skipped    uint32       `json:"kernel_frames_skipped,omitempty"`
-	Kernel     []jsonFrame  `json:"kernel_stack"`
-	User       []jsonUser   `json:"user_stack,omitempty"`
-	Unnamed    int          `json:"frames_unnamed,omitempty"`
-	UserNotes  []string     `json:"user_notes,omitempty"`
-	UserWalk   *jsonWalk    `json:"user_walk,omitempty"`
-}
-
-// jsonSample: the thread's own CPU, which was not stopped, took its stacks.
-type jsonSample struct {
-	CPU     uint32 `json:"cpu"`
-	User    bool   `json:"user_mode"`
-	IP      addr   `json:"ip"`
-	DelayNs uint64 `json:"delay_ns"`
-}
-
-type jsonSyscall struct {
-	Nr   int64   `json:"nr"`
-	Name string  `json:"name,omitempty"`
-	ABI  string  `json:"abi,omitempty"`
-	IP   addr    `json:"ip"`
-	SP   addr    `json:"sp"`
-	Args [6]addr `json:"args"`
-}
-
-type jsonIO struct {
-	Rchar      uint64 `json:"rchar"`
-	Wchar      uint64 `json:"wchar"`
-	Syscr      uint64 `json:"syscr"`
-	Syscw      uint64 `json:"syscw"`
-	ReadBytes  uint64 `json:"read_bytes"`
-	WriteBytes uint64 `json:"write_bytes"`
-}
-
-type jsonNS struct {
-	Inode uint32 `json:"inode"`
-	Tid   uint32 `json:"tid"`
-}
-
-type jsonFrame struct {
-	Addr   addr    `json:"addr"`
-	Symbol string  `json:"symbol,omitempty"`
-	Offset *uint64 `json:"offset,omitempty"`
-	Module string  `json:"module,omitempty"`
-}
-
 // abiNames are the values of "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
-// classNames are the values of "class".
-var classNames = [classCount]string{
-	"blocked", "running", "runnable", "stopped", "sleeping", "unknown", "parked", "idle", "zombie", "cpu_idle",
+// jsonTask is all but the threads and the mappings.
+func (v *view) jsonTask(t *taskView) show.Object {
+	l, p := &t.Linux, t.Linux.Present
+	var exeName *string
+	if t.Exe != nil {
+		exeName = cleaned(t.Exe.FileName())
+	}
+	var memory show.Object
+	if m := t.Memory; m != nil {
+		memory = show.Object{
+			{"rss_file", m.RssFile}, {"rss_anon", m.RssAnon}, {"rss_shmem", m.RssShmem}, {"swap", m.Swap},
+			{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
+		}
+	}
+	return show.Object{
+		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", Clean(t.Name)}, {"kernel", t.IsKernel()},
+		{"exiting", t.Transitioning}, {"self", t.IsSelf()},
+		{"in_exec", p&kcdata.TaskInExec != 0}, {"core_dumping", p&kcdata.TaskCoreDumping != 0},
+		{"ppid", show.Present(p, kcdata.TaskHasIDs, l.Ppid)}, {"pgid", show.Present(p, kcdata.TaskHasIDs, l.Pgid)},
+		{"sid", show.Present(p, kcdata.TaskHasIDs, l.Sid)},
+		{"uid", show.Present(p, kcdata.TaskHasIDs, l.UID)}, {"gid", show.Present(p, kcdata.TaskHasIDs, l.GID)},
+		{"euid", show.Present(p, kcdata.TaskHasIDs, l.EUID)}, {"egid", show.Present(p, kcdata.TaskHasIDs, l.EGID)},
+		{"start_boottime_ns", show.Present(p, kcdata.TaskHasTimes, l.StartBoottime)},
+		{"exit_code", show.Present(p, kcdata.TaskHasSignal, l.ExitCode)},
+		{"oom_score_adj", show.Present(p, kcdata.TaskHasOOM, l.OOMScoreAdj)},
+		{"cgroup_id", show.Present(p, kcdata.TaskHasCgroup, addr(l.CgroupID))}, {"cgroup", cleaned(t.Cgroup)},
+		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
+		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
+		{"memory", memory}, {"perf_map", cleaned(t.PerfMap)},
+		{"threads", []any{}},
+	}
 }
 
-// jsonTask is all but the threads and the mappings.
-func (v *view) jsonTask(t *taskView) jsonTask {
-	l, p := &t.Linux, t.Linux.Present
-	out := jsonTask{
-		ID: addr(t.ID), Pid: show.Number(t.ID), Name: Clean(t.Name), Kernel: t.IsKernel(), Exiting: t.Transitioning, Self: t.IsSelf(),
-		InExec: p&kcdata.TaskInExec != 0, CoreDumping: p&kcdata.TaskCoreDumping != 0,
-		Ppid: present(p, kcdata.TaskHasIDs, l.Ppid), Pgid: present(p, kcdata.TaskHasIDs, l.Pgid), Sid: present(p, kcdata.TaskHasIDs, l.Sid),
-		UID: present(p, kcdata.TaskHasIDs, l.UID), GID: present(p, kcdata.TaskHasIDs, l.GID),
-		EUID: present(p, kcdata.TaskHasIDs, l.EUID), EGID: present(p, kcdata.TaskHasIDs, l.EGID),
-		StartNs: present(p, kcdata.TaskHasTimes, l.StartBoottime), ExitCode: present(p, kcdata.TaskHasSignal, l.ExitCode),
-		OOMScoreAdj: present(p, kcdata.TaskHasOOM, l.OOMScoreAdj), CgroupID: present(p, kcdata.TaskHasCgroup, addr(l.CgroupID)),
-		Cgroup: Clean(t.Cgroup), ExePath: Clean(t.ExePath), Cmdline: cleanAll(t.Cmdline), NotRead: cleanAll(t.EnrichFailed),
-		PerfMap: Clean(t.PerfMap),
-		Threads: []jsonThread{},
+// some is nil for an empty list, which JSON then lacks.
+func some[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
 	}
-	if t.Exe != nil {
-		out.ExeName = Clean(t.Exe.FileName())
-	}
-	if m := t.Memory; m != nil {
-		out.Memory = &jsonMemory{m.RssFile, m.RssAnon, m.RssShmem, m.Swap, m.TotalVM, m.LockedVM}
-	}
-	return out
+	return list
 }
 
 // writeTask writes it thread by thread and mapping by mapping: files may make much of
@@ -160,57 +55,86 @@ func (v *view) jsonTask(t *taskView) jsonTask {
 func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
 	threads := t.threadViews()
 	j.open(v.jsonTask(t), prefix)
-	j.list("", len(threads), prefix, &j.threads, func(i int) any { return v.jsonThread(threads[i]) })
+	j.list("", len(threads), prefix, &j.threads, func(i int) show.Object { return v.jsonThread(threads[i]) })
 	if len(t.Mappings) > 0 {
-		j.list("mappings", len(t.Mappings), prefix, &j.mappings, func(i int) any { return newJSONMap(&t.Mappings[i]) })
+		j.list("mappings", len(t.Mappings), prefix, &j.mappings, func(i int) show.Object { return jsonMapping(&t.Mappings[i]) })
 	}
 	j.close(prefix)
 }
 
-func (v *view) jsonThread(t *threadView) jsonThread {
+func (v *view) jsonThread(t *threadView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
-	out := jsonThread{
-		ID: addr(t.ID), Tid: show.Number(t.ID), Name: Clean(t.Name), Class: classNames[t.state.class], State: t.state.words, Self: t.IsSelf(),
-		OnCPU:   present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0),
-		UtimeNs: present(p, kcdata.ThreadHasTimes, l.Utime), StimeNs: present(p, kcdata.ThreadHasTimes, l.Stime),
-		RuntimeNs: present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime), RunDelayNs: present(p, kcdata.ThreadHasRuntime, l.RunDelay),
-		TimesRun: present(p, kcdata.ThreadHasRuntime, l.Pcount),
-		Nvcsw:    present(p, kcdata.ThreadHasSwitches, l.Nvcsw), Nivcsw: present(p, kcdata.ThreadHasSwitches, l.Nivcsw),
-		MinFlt: present(p, kcdata.ThreadHasFaults, l.MinFlt), MajFlt: present(p, kcdata.ThreadHasFaults, l.MajFlt),
-		Wchan: Clean(t.Wchan), StackNote: t.note, Truncated: p&kcdata.ThreadTruncated != 0,
-		Displaced: present(p, kcdata.ThreadDisplaced, l.DisplacedNs), Skipped: l.KstackSkipped,
-		Kernel:    v.jsonFrames(t.Kernel),
-		UserNotes: t.notes, UserWalk: jsonWalkOf(t.UserWalk),
-	}
-	out.User, out.Unnamed = v.jsonUserStack(t)
+	var read uint64 // all of l's fields that have no presence bit of their own
 	if t.HasLinux {
-		bits := addr(uint64(l.State) | uint64(l.ExitState))
-		out.StateBits, out.CPU, out.Policy, out.Prio, out.Nice = &bits, &l.CPU, &l.Policy, &l.Prio, &l.Nice
+		read = 1
 	}
-	if s := t.Sample; s != nil {
-		out.Sample = &jsonSample{s.CPU, s.User != 0, addr(s.IP), s.DelayNs}
+	atMost, about := t.age.Bounds()
+	user, unnamed := v.jsonUserStack(t)
+	return show.Object{
+		{"id", addr(t.ID)}, {"tid", show.Number(t.ID)}, {"name", cleaned(t.Name)},
+		{"class", t.state.Class.String()}, {"state", t.state.Words},
+		{"state_bits", show.Present(read, 1, addr(uint64(l.State)|uint64(l.ExitState)))},
+		{"self", t.IsSelf()}, {"age_at_most_ns", atMost}, {"age_about_ns", about},
+		{"cpu", show.Present(read, 1, l.CPU)}, {"on_cpu", show.Present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0)},
+		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", jsonSample(t.Sample)},
+		{"policy", show.Present(read, 1, l.Policy)}, {"prio", show.Present(read, 1, l.Prio)}, {"nice", show.Present(read, 1, l.Nice)},
+		{"utime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Utime)}, {"stime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Stime)},
+		{"runtime_ns", show.Present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime)},
+		{"run_delay_ns", show.Present(p, kcdata.ThreadHasRuntime, l.RunDelay)},
+		{"times_run", show.Present(p, kcdata.ThreadHasRuntime, l.Pcount)},
+		{"nvcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nvcsw)}, {"nivcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nivcsw)},
+		{"min_flt", show.Present(p, kcdata.ThreadHasFaults, l.MinFlt)}, {"maj_flt", show.Present(p, kcdata.ThreadHasFaults, l.MajFlt)},
+		{"syscall", v.jsonSyscall(t)}, {"io", jsonIO(t.IO)},
+		{"ns_tids", some(show.List(t.NS, func(n *kcdata.LinuxThreadNS) show.Object {
+			return show.Object{{"inode", n.Inode}, {"tid", n.Tid}}
+		}))},
+		{"wchan", cleaned(t.Wchan)}, {"stack_note", show.Known(t.note)},
+		{"kernel_stack_truncated", p&kcdata.ThreadTruncated != 0}, {"kernel_frames_skipped", show.Known(l.KstackSkipped)},
+		{"kernel_stack", v.jsonFrames(t.Kernel)}, {"user_stack", user}, {"frames_unnamed", show.Known(unnamed)},
+		{"user_notes", some(t.notes)}, {"user_walk", jsonWalk(t.UserWalk)},
 	}
-	switch {
-	case t.hasAge && t.age.About:
-		out.AboutNs = &t.age.Ns
-	case t.hasAge:
-		out.AgeNs = &t.age.Ns
+}
+
+// jsonSample: the thread's own CPU, which was not stopped, took its stacks.
+func jsonSample(s *kcdata.LinuxSample) show.Object {
+	if s == nil {
+		return nil
 	}
-	if s := t.Syscall; s != nil {
-		abi := callABI(t.Thread)
-		out.Syscall = &jsonSyscall{Nr: s.Nr, ABI: abiNames[abi], IP: addr(s.IP), SP: addr(s.SP)}
-		out.Syscall.Name, _ = sysno.Name(v.s.Arch, abi, s.Nr)
-		for i, a := range s.Args {
-			out.Syscall.Args[i] = addr(a)
-		}
+	return show.Object{{"cpu", s.CPU}, {"user_mode", s.User != 0}, {"ip", addr(s.IP)}, {"delay_ns", s.DelayNs}}
+}
+
+func (v *view) jsonSyscall(t *threadView) show.Object {
+	s := t.Syscall
+	if s == nil {
+		return nil
 	}
-	if io := t.IO; io != nil {
-		out.IO = &jsonIO{io.Rchar, io.Wchar, io.Syscr, io.Syscw, io.ReadBytes, io.WriteBytes}
+	abi := callABI(t.Thread)
+	name, _ := sysno.Name(v.s.Arch, abi, s.Nr)
+	var args [len(s.Args)]addr
+	for i, a := range s.Args {
+		args[i] = addr(a)
 	}
-	for _, n := range t.NS {
-		out.NS = append(out.NS, jsonNS(n))
+	return show.Object{
+		{"nr", s.Nr}, {"name", show.Known(name)}, {"abi", show.Known(abiNames[abi])}, {"ip", addr(s.IP)}, {"sp", addr(s.SP)}, {"args", args},
 	}
-	return out
+}
+
+func jsonIO(io *kcdata.LinuxThreadIO) show.Object {
+	if io == nil {
+		return nil
+	}
+	return show.Object{
+		{"rchar", io.Rchar}, {"wchar", io.Wchar}, {"syscr", io.Syscr}, {"syscw", io.Syscw},
+		{"read_bytes", io.ReadBytes}, {"write_bytes", io.WriteBytes},
+	}
+}
+
+// jsonFrame and jsonUser are structs: there are many, and encoding/json is faster with them.
+type jsonFrame struct {
+	Addr   addr    `json:"addr"`
+	Symbol string  `json:"symbol,omitempty"`
+	Offset *uint64 `json:"offset,omitempty"`
+	Module string  `json:"module,omitempty"`
 }
 
 func (v *view) jsonFrames(addrs []uint64) []jsonFrame {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"stackshot/internal/golden"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -19,14 +21,21 @@ func TestJSONIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append([]string{"max_pause", "no_space", "error", "vanished", "unknown"}, classNames[:]...)
-	want = append(want, golden.Keys(reflect.TypeFor[jsonDocument]())...)
+	want := []string{"max_pause", "no_space", "error", "vanished", "unknown"}
+	for c := range model.ClassCount {
+		want = append(want, c.String())
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[Counts](), reflect.TypeFor[jsonFrame](), reflect.TypeFor[jsonUser]()} {
+		want = append(want, golden.Keys(typ)...)
+	}
+	want = append(want, golden.ObjectKeys(t, "json*.go", "../account/*.go")...)
+	want = slices.DeleteFunc(want, func(key string) bool { return key == "tgid" }) // of take --json
 	for _, key := range want {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/report-json.md does not mention `%s`", key)
 		}
 	}
-	if len(want) < 100 {
+	if len(want) < 150 {
 		t.Errorf("only %d keys found", len(want))
 	}
 }

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"encoding/hex"
 	"fmt"
 
+	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -19,41 +20,6 @@ type jsonUser struct {
 	Inlined      bool    `json:"inlined,omitempty"`
 }
 
-// jsonWalk is a LinuxUserWalk.
-type jsonWalk struct {
-	Flags        []string `json:"flags"`
-	Links        uint32   `json:"links"`
-	Bytes        uint32   `json:"bytes"`
-	Absent       uint32   `json:"absent"`
-	Refused      uint32   `json:"refused_pages"`
-	Frames       uint32   `json:"frames"`
-	StackEnd     *addr    `json:"stack_end,omitempty"`
-	WalkNs       uint32   `json:"walk_ns,omitempty"`
-	Translations uint32   `json:"translations"`
-	StopAddr     *addr    `json:"stop_addr,omitempty"`
-}
-
-type jsonMap struct {
-	Start   addr     `json:"start"`
-	End     addr     `json:"end"`
-	Offset  uint64   `json:"offset"`
-	Inode   *uint64  `json:"inode,omitempty"`
-	Device  string   `json:"device,omitempty"`
-	Path    string   `json:"path,omitempty"`
-	BuildID string   `json:"build_id,omitempty"`
-	Flags   []string `json:"flags,omitempty"`
-}
-
-// mappingFlagNames are the values of "flags" of a mapping.
-var mappingFlagNames = []struct {
-	flag uint32
-	name string
-}{
-	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
-	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"}, {kcdata.MappingUnread, "unread"},
-	{kcdata.MappingTableMissed, "table_missed"},
-}
-
 // jsonUserStack is userStack with how each frame was found. unnamed counts the frames
 // of which the names are left out, because the stack's are too long together.
 func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
@@ -61,7 +27,7 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 	for i := range t.User {
 		how := ""
 		if i < len(t.UserHow) {
-			how = foundBy[t.UserHow[i]]
+			how = model.FoundBy[t.UserHow[i]]
 		}
 		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
 			if len(out) == len(t.user) {
@@ -94,31 +60,24 @@ func (f *userFrame) json() jsonUser {
 	return out
 }
 
-func jsonWalkOf(w *kcdata.LinuxUserWalk) *jsonWalk {
+func jsonWalk(w *kcdata.LinuxUserWalk) show.Object {
 	if w == nil {
 		return nil
 	}
-	out := &jsonWalk{
-		Flags: []string{}, Links: w.Links, Bytes: w.Bytes, Absent: w.Absent, Refused: w.Refused, Frames: w.Frames,
-		StackEnd: known(addr(w.StackEnd)), WalkNs: w.WalkNs, Translations: w.Translations, StopAddr: known(addr(w.StopAddr)),
+	return show.Object{
+		{"flags", append([]string{}, model.UserWalkFlags.Names(w.Flags)...)}, {"links", w.Links}, {"bytes", w.Bytes}, {"absent", w.Absent},
+		{"refused_pages", w.Refused}, {"frames", w.Frames}, {"stack_end", show.Known(addr(w.StackEnd))},
+		{"walk_ns", show.Known(w.WalkNs)}, {"translations", w.Translations}, {"stop_addr", show.Known(addr(w.StopAddr))},
 	}
-	for _, f := range userFlagNames {
-		if w.Flags&f.flag != 0 {
-			out.Flags = append(out.Flags, f.name)
-		}
-	}
-	return out
 }
 
-func newJSONMap(m *kcdata.Mapping) jsonMap {
-	out := jsonMap{Start: addr(m.Start), End: addr(m.End), Offset: m.Offset, Path: Clean(m.Path), BuildID: hex.EncodeToString(m.BuildID)}
+func jsonMapping(m *kcdata.Mapping) show.Object {
+	var device *string
 	if m.Inode != 0 {
-		out.Inode, out.Device = &m.Inode, fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor)
+		device = show.Known(fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor))
 	}
-	for _, f := range mappingFlagNames {
-		if m.Flags&f.flag != 0 {
-			out.Flags = append(out.Flags, f.name)
-		}
+	return show.Object{
+		{"start", addr(m.Start)}, {"end", addr(m.End)}, {"offset", m.Offset}, {"inode", show.Known(m.Inode)}, {"device", device},
+		{"path", cleaned(m.Path)}, {"build_id", hexText(m.BuildID)}, {"flags", model.MappingFlags.Names(m.Flags)},
 	}
-	return out
 }

@@ -6,55 +6,69 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"stackshot/internal/show"
 )
 
 // jsonWriter writes a document thread by thread: each frame of each stack has its
 // names, so that the whole is many times what the file was. Encode alone would
 // hold it, twice.
 type jsonWriter struct {
-	w *bufio.Writer // keeps the first error
+	w   *bufio.Writer // keeps the first error
+	enc *json.Encoder // into buf
+	buf bytes.Buffer
 	room
 }
 
 func newJSONWriter(w io.Writer, most int64) *jsonWriter {
-	return &jsonWriter{w: bufio.NewWriter(w), room: room{most: most}}
+	j := &jsonWriter{w: bufio.NewWriter(w), room: room{most: most}}
+	j.enc = json.NewEncoder(&j.buf)
+	j.enc.SetEscapeHTML(false)
+	return j
 }
 
 // encode writes v as it stands behind prefix, without its end.
 func (j *jsonWriter) encode(v any, prefix, end string) {
-	enc := json.NewEncoder(withoutEnd{j, []byte(end)})
-	enc.SetEscapeHTML(false)
-	enc.SetIndent(prefix, " ")
-	if err := enc.Encode(v); err != nil {
+	j.buf.Reset()
+	j.enc.SetIndent(prefix, " ")
+	if err := j.enc.Encode(v); err != nil {
 		panic(err) // constant types
 	}
+	n, _ := j.w.Write(bytes.TrimSuffix(j.buf.Bytes(), []byte(end)))
+	j.used += int64(n)
 }
 
-// withoutEnd takes the one write of an encoder.
-type withoutEnd struct {
-	j   *jsonWriter
-	end []byte
+// open writes o, whose last member is an empty list, up to where its items go.
+func (j *jsonWriter) open(o show.Object, prefix string) {
+	end := "]\n" + prefix + "}\n"
+	j.encode(o, prefix, end)
+	j.used += int64(len(end))
 }
 
-func (w withoutEnd) Write(p []byte) (int, error) {
-	w.j.used += int64(len(p))
-	w.j.w.Write(bytes.TrimSuffix(p, w.end))
-	return len(p), nil
+// object writes o as encode does, but member by member: as one value, the frames in it
+// would be copied once more.
+func (j *jsonWriter) object(o show.Object, prefix string) {
+	before := "{"
+	for key, value := range o.Members() {
+		n, _ := fmt.Fprintf(j.w, "%s\n%s %q: ", before, prefix, key)
+		j.used += int64(n)
+		j.encode(value, prefix+" ", "\n")
+		before = ","
+	}
+	j.close(prefix)
+	j.used += int64(len("\n}\n") + len(prefix))
 }
-
-// open writes v, whose last member is an empty list, up to where its items go.
-func (j *jsonWriter) open(v any, prefix string) { j.encode(v, prefix, "]\n"+prefix+"}\n") }
 
 // list writes a list of n members behind open, or behind another with its name. Those
 // for which nothing is left are counted.
-func (j *jsonWriter) list(name string, n int, prefix string, left *int, member func(i int) any) {
+func (j *jsonWriter) list(name string, n int, prefix string, left *int, member func(i int) show.Object) {
 	if name != "" {
 		fmt.Fprintf(j.w, ",\n%s %q: [", prefix, name)
 	}
 	written := 0
 	for ; written < n && !j.full(); written++ {
 		j.item(written, prefix)
-		j.encode(member(written), prefix+"  ", "\n")
+		j.object(member(written), prefix+"  ")
 	}
 	*left += n - written
 	j.endList(written, prefix)

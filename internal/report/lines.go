@@ -11,17 +11,15 @@ import (
 )
 
 // lines writes a report line by line, keeps it within the terminal and counts
-// what a limited first screen leaves out. Errors stick: the first one is what
-// close returns.
+// what a limited first screen leaves out.
 type lines struct {
-	w     *bufio.Writer
+	w     *bufio.Writer // keeps the first error
 	o     Options
 	n     int      // lines so far
 	rest  string   // the command that shows the rest
 	apart bool     // it has lines of its own
 	held  []string // the lines of the first screen that the tail takes the place of
 	color string   // of the lines that follow; "" for none
-	err   error
 	room  room
 }
 
@@ -102,19 +100,13 @@ func (l *lines) put(s string) {
 }
 
 func (l *lines) write(s string) {
-	if l.err != nil {
-		return
-	}
 	l.room.used += int64(len(s)) + 1
-	if _, err := l.w.WriteString(s); err != nil {
-		l.err = err
-		return
-	}
-	l.err = l.w.WriteByte('\n')
+	l.w.WriteString(s)
+	l.w.WriteByte('\n')
 }
 
 // close ends the report: the held lines where none followed, else what says how
-// many are missing.
+// many are missing. Its error is the writer's first.
 func (l *lines) close() error {
 	if limit := l.o.FirstScreen; limit > 0 && l.n > limit {
 		l.held = l.tail(l.n - max(limit-l.tailRows(), 0))
@@ -122,8 +114,5 @@ func (l *lines) close() error {
 	for _, s := range l.held {
 		l.write(s)
 	}
-	if l.err == nil {
-		l.err = l.w.Flush()
-	}
-	return l.err
+	return l.w.Flush()
 }

@@ -40,12 +40,9 @@ func (v *view) missedTables() []string {
 		names = append(names, Clean(path.Base(f.path)))
 	}
 	slices.Sort(names)
-	if more := len(names) - alarmLimit; more > 0 {
-		names = append(names[:alarmLimit], fmt.Sprintf("and %d more", more))
-	}
 	text := fmt.Sprintf("unwind tables of %s were not read", count(len(files), "file"))
 	if len(names) > 0 {
-		text += " (" + strings.Join(names, ", ") + ")"
+		text += " (" + strings.Join(atMost(alarmLimit, names, andMore), ", ") + ")"
 	}
 	text += fmt.Sprintf(": callers may be missing in %s", count(stacks, "user stack"))
 	if kept > 0 {

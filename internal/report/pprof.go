@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/account"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -63,7 +64,7 @@ func newProfile(v *view) (*profile.Profile, error) {
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	}
-	b.Comments = append([]string{v.title()}, v.alarms()...)
+	b.Comments = append([]string{account.BriefMachine(v.s)}, v.alarms()...)
 	b.kernelMapping()
 	for _, t := range v.threads() {
 		b.sample(t)
@@ -75,7 +76,7 @@ func (b *profileBuilder) sample(t *threadView) {
 	s := &profile.Sample{
 		Value: []int64{1, 0},
 		Label: map[string][]string{
-			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.words},
+			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.Words},
 		},
 		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
 		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
@@ -83,10 +84,10 @@ func (b *profileBuilder) sample(t *threadView) {
 	if t.task.Cgroup != "" {
 		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
 	}
-	age, ok := t.offCPU()
+	age := t.offCPU()
 	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
 	switch {
-	case !ok:
+	case !age.Known:
 		s.Label["age"] = []string{"unknown"}
 	case age.About:
 		s.Label["age"] = []string{"about"}
@@ -121,11 +122,11 @@ func (t *threadView) userDoubt() string {
 }
 
 // offCPU is for how long a thread has not run.
-func (t *threadView) offCPU() (age latency.Age, ok bool) {
-	if t.state.class == classRunning {
-		return age, true
+func (t *threadView) offCPU() model.Age {
+	if t.state.Class == model.Running {
+		return model.Age{Known: true}
 	}
-	return t.age, t.hasAge
+	return t.age
 }
 
 // kernelMapping comes first: readers take the first mapping for the program.
@@ -150,41 +151,30 @@ func (b *profileBuilder) kernelEnd() uint64 {
 
 // module returns the kernel module that holds a, and looks for it once.
 func (b *profileBuilder) module(a uint64) *kcdata.Module {
-	m, known := b.modules[a]
-	if !known {
-		m = b.v.module(a)
-		b.modules[a] = m
-	}
-	return m
-}
-
-// module returns the kernel module that holds a.
-func (v *view) module(a uint64) *kcdata.Module {
-	for i := range v.s.Modules {
-		if m := &v.s.Modules[i]; a >= m.Addr && a-m.Addr < m.Size {
-			return m
+	return once(b.modules, a, func() *kcdata.Module {
+		for i := range b.v.s.Modules {
+			if m := &b.v.s.Modules[i]; a >= m.Addr && a-m.Addr < m.Size {
+				return m
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (b *profileBuilder) mapping(k mappingKey) *profile.Mapping {
-	m := b.mappings[k]
-	if m == nil {
-		m = &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
-		b.mappings[k], b.Mapping = m, append(b.Mapping, m)
-	}
-	return m
+	return once(b.mappings, k, func() *profile.Mapping {
+		m := &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
+		b.Mapping = append(b.Mapping, m)
+		return m
+	})
 }
 
 func (b *profileBuilder) function(name, file string) *profile.Function {
-	k := functionKey{name, file}
-	f := b.functions[k]
-	if f == nil {
-		f = &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
-		b.functions[k], b.Function = f, append(b.Function, f)
-	}
-	return f
+	return once(b.functions, functionKey{name, file}, func() *profile.Function {
+		f := &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
+		b.Function = append(b.Function, f)
+		return f
+	})
 }
 
 // location adds one. A return address is behind the call, so what is written is

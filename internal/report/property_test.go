@@ -32,8 +32,8 @@ func randomSnapshot(r *rand.Rand) *kcdata.Snapshot {
 			th := w.thread(t, "t", states[r.IntN(len(states))], r.Uint64N(2*now), stack...)
 			th.Linux.Present = r.Uint64() & 0xffff
 			th.Linux.CPU, th.Linux.OnCPU = uint32(r.IntN(5)), uint32(r.IntN(2))
-			th.Linux.ExitState = []uint32{0, 0, 0, exitZombie, exitDead}[r.IntN(5)]
-			th.Linux.Flags = []uint32{0, flagKthread}[r.IntN(2)]
+			th.Linux.ExitState = []uint32{0, 0, 0, kcdata.ExitZombie, kcdata.ExitDead}[r.IntN(5)]
+			th.Linux.Flags = []uint32{0, kcdata.PFKthread}[r.IntN(2)]
 			th.HasLinux, th.HasSnapshot = r.IntN(8) > 0, r.IntN(8) > 0
 			th.Snapshot.State = r.Uint32() & 0xff
 			if r.IntN(2) == 0 {

@@ -1,11 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"stackshot/internal/latency"
-	"stackshot/internal/show"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -14,20 +14,20 @@ const ranMeanwhile = 16
 
 // stackNote says why a thread has no stack, or what kind of stack it has, and
 // whether its frames are worth showing.
-func (v *view) stackNote(t *kcdata.Thread, st state) (note string, frames bool) {
+func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	l := &t.Linux
 	switch {
 	case l.Present&kcdata.ThreadNeverRan != 0:
 		return "never ran", false
-	case t.Sample != nil && t.Sample.User != 0 && v.onlyEntry(t.Kernel):
+	case t.Sample != nil && t.Sample.User != 0 && model.OnlyEntry(v.s.Symbols, t.Kernel):
 		return "in user mode", false
 	case len(t.Kernel) > 0:
 		return v.kindOfStack(t, st)
-	case st.class == classZombie:
+	case st.Class == model.Zombie:
 		return "no stack", false
-	case st.class == classRunning && !v.stopped(l.CPU):
+	case st.Class == model.Running && !v.stopped(l.CPU):
 		return "no stack: its CPU was not stopped", false
-	case l.Present&kcdata.ThreadUserMode != 0 && st.class.wantsCPU():
+	case l.Present&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU():
 		return "in user mode", false
 	case l.KstackErr == ranMeanwhile:
 		return "no stack: it was running", false
@@ -50,82 +50,52 @@ func (v *view) stopped(n uint32) bool {
 // kindOfStack tells frames of a system call from those of an interrupt. A
 // thread taken in user mode has only the path by which it was taken on its
 // kernel stack; that says nothing about the thread and is left out.
-func (v *view) kindOfStack(t *kcdata.Thread, st state) (note string, frames bool) {
+func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	p := t.Linux.Present
 	switch {
-	case p&kcdata.ThreadUserMode != 0 && st.class.wantsCPU() && v.onlyEntry(t.Kernel):
+	case p&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU() && model.OnlyEntry(v.s.Symbols, t.Kernel):
 		return "in user mode", false
 	case p&kcdata.ThreadTruncated != 0:
 		return "stack cut: it is deeper than what was recorded", true
-	case p&kcdata.ThreadUserMode != 0 && st.class != classHeld: // arm64 forgets a stopped thread's call
+	case p&kcdata.ThreadUserMode != 0 && st.Class != model.Held: // arm64 forgets a stopped thread's call
 		return "in a fault or an interrupt, not a system call", true
 	}
 	return "", true
 }
 
-// entryPrefixes begin the names of the functions that take a thread out of
-// user mode for an interrupt and put it back.
-var entryPrefixes = []string{
-	"irqentry_", "asm_sysvec_", "asm_common_interrupt", "exit_to_user_mode", "el0t_64_", "el0t_32_", "el0_irq",
-	"el0_interrupt", "__el0_irq", "ret_to_user", "schedule", "__schedule", "preempt_schedule", "sysvec_",
-}
-
-// onlyEntry reports whether every frame is part of an interrupt's entry and
-// exit. An address without a name could be anything.
-func (v *view) onlyEntry(frames []uint64) bool {
-	return v.allNamed(frames, entryPrefixes)
-}
-
-func (v *view) allNamed(frames []uint64, prefixes []string) bool {
-	for _, a := range frames {
-		sym, ok := v.s.Symbols.Name(a)
-		if !ok || !show.HasPrefix(sym.Name, prefixes) {
-			return false
-		}
-	}
-	return true
-}
-
-// frame writes one address as "name+0x1f [module]", or as the number it is.
-func (v *view) frame(addr uint64) string {
+// frame writes one address as "name+0x1f [module]", or as the number it is. An offset that
+// is not everybody's is left out.
+func (v *view) frame(addr uint64, mixed bool) string {
 	sym, ok := v.s.Symbols.Name(addr)
 	if !ok {
 		return fmt.Sprintf("0x%016x", addr)
 	}
-	s := fmt.Sprintf("%s+%#x", Clean(sym.Name), sym.Offset)
+	s := Clean(sym.Name)
+	if !mixed {
+		s += fmt.Sprintf("+%#x", sym.Offset)
+	}
 	if sym.Module != "" {
 		s += " [" + Clean(sym.Module) + "]"
 	}
 	return s
 }
 
-// userChain is chain for user frames.
-func userChain(frames []*userFrame, n int) string {
-	parts := make([]string, 0, n)
-	for _, f := range frames[:min(n, len(frames))] {
-		name := shorten(Clean(f.Name))
-		if name == "" {
-			name = f.text()
-		}
-		parts = append(parts, name)
+// kernelName is the function at an address, or the address.
+func (v *view) kernelName(addr uint64) string {
+	if sym, ok := v.s.Symbols.Name(addr); ok {
+		return Clean(sym.Name)
 	}
-	if len(frames) > n {
-		parts = append(parts, "...")
-	}
-	return strings.Join(parts, " < ")
+	return fmt.Sprintf("%#x", addr)
 }
 
-// chain writes the innermost n frames that distinguish a stack, "a < b < c".
-func (v *view) chain(frames []uint64, n int) string {
-	frames = latency.SkipSleep(v.s.Symbols, frames)
-	parts := make([]string, 0, n)
-	for _, a := range frames[:min(n, len(frames))] {
-		name, ok := v.s.Symbols.Name(a)
-		if !ok {
-			parts = append(parts, fmt.Sprintf("%#x", a))
-			continue
-		}
-		parts = append(parts, Clean(name.Name))
+// userName is a function's name in short, or where it is.
+func (f *userFrame) userName() string { return cmp.Or(shorten(Clean(f.Name)), f.text()) }
+
+// chain writes the innermost n frames, "a < b < c".
+func chain[F any](frames []F, n int, name func(F) string) string {
+	var parts []string
+	for _, f := range frames[:min(n, len(frames))] {
+		parts = append(parts, name(f))
 	}
 	if len(frames) > n {
 		parts = append(parts, "...")

@@ -20,7 +20,7 @@ const (
 // above already is referred to: forty processes that wait for the same server
 // fill one screen, not twenty.
 func (v *view) stackText(l *lines, g *group) {
-	kernel := "k" + string(v.kernelKey(nil, g.kernelAddrs()))
+	kernel := "k" + string(v.kernelKey(nil, g.kernel))
 	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
 	if first, ok := v.printed[whole]; ok {
 		l.line("        same stack as tid %d above", first)
@@ -33,7 +33,9 @@ func (v *view) stackText(l *lines, g *group) {
 	if first, ok := v.printed[kernel]; ok {
 		l.line("        same kernel stack as tid %d above", first)
 	} else {
-		v.kernelText(l, g)
+		for i, a := range g.kernel {
+			l.line("        %s", v.frame(a, g.mixed[i]))
+		}
 		if len(g.kernel) >= minRepeat {
 			v.printed[kernel] = tid
 		}
@@ -44,24 +46,6 @@ func (v *view) stackText(l *lines, g *group) {
 			l.line("        (%s)", s)
 		}
 	}
-}
-
-func (v *view) kernelText(l *lines, g *group) {
-	for _, f := range g.kernel {
-		l.line("        %s", v.kernelLine(f))
-	}
-}
-
-// kernelLine is frame, without the offset where the threads differ in it.
-func (v *view) kernelLine(f kernelFrame) string {
-	sym, ok := v.s.Symbols.Name(f.addr)
-	if !ok || !f.mixed {
-		return v.frame(f.addr)
-	}
-	if sym.Module != "" {
-		return fmt.Sprintf("%s [%s]", Clean(sym.Name), Clean(sym.Module))
-	}
-	return Clean(sym.Name)
 }
 
 func userText(l *lines, frames []*userFrame) {

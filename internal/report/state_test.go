@@ -82,7 +82,7 @@ func TestColorOnlyAddsColor(t *testing.T) {
 func TestThreadThatRan(t *testing.T) {
 	w := newWorld(2)
 	w.s.CPUs[1].Flags = kcdata.CPULeft
-	w.thread(w.task(700, "comes"), "comes", stateInterruptible, 0).Linux.KstackErr = ranMeanwhile
+	w.thread(w.task(700, "comes"), "comes", kcdata.StateInterruptible, 0).Linux.KstackErr = ranMeanwhile
 	w.onCPU(w.thread(w.task(701, "stays"), "stays", 0, 0), 1).Linux.KstackErr = ranMeanwhile
 	var b bytes.Buffer
 	if err := Text(&b, w.done(), Options{}); err != nil {

@@ -29,7 +29,7 @@ func quiet() *kcdata.Snapshot {
 	w := newWorld(2)
 	w.background()
 	sshd := w.task(700, "sshd")
-	in(w.thread(sshd, "sshd", stateInterruptible, 40*minute, "__schedule", "schedule", "do_sys_poll", "do_syscall_64"), 7)
+	in(w.thread(sshd, "sshd", kcdata.StateInterruptible, 40*minute, "__schedule", "schedule", "do_sys_poll", "do_syscall_64"), 7)
 	return w.done()
 }
 
@@ -45,19 +45,19 @@ func deadNFSServer() *kcdata.Snapshot {
 	pg := w.task(812, "postgres")
 	pg.Cmdline = []string{"/usr/lib/postgresql/15/bin/postgres", "-D", "/srv/nfs/data"}
 	pg.Cgroup = "/system.slice/postgresql.service"
-	in(w.thread(pg, "postgres", stateUninterruptible|stateWakekill, 3*minute+12*second, nfs...), 74)
-	in(w.thread(pg, "checkpointer", stateUninterruptible, 3*minute+2*second, lock...), 1)
+	in(w.thread(pg, "postgres", kcdata.StateUninterruptible|kcdata.StateWakekill, 3*minute+12*second, nfs...), 74)
+	in(w.thread(pg, "checkpointer", kcdata.StateUninterruptible, 3*minute+2*second, lock...), 1)
 	for range 6 {
-		in(w.thread(pg, "worker", stateInterruptible, 3*minute, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
+		in(w.thread(pg, "worker", kcdata.StateInterruptible, 3*minute, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
 	}
 	for i := range uint32(40) {
-		in(w.thread(w.task(2000+i, "bash"), "bash", stateUninterruptible, 60*second+uint64(i)*second, page...), 0)
+		in(w.thread(w.task(2000+i, "bash"), "bash", kcdata.StateUninterruptible, 60*second+uint64(i)*second, page...), 0)
 	}
-	w.kthread(90, "kworker/u8:3", stateUninterruptible, append([]string{"__schedule", "schedule"}, nfs[2:6]...)...)
-	w.thread(w.task(3000, "cron"), "cron", stateInterruptible, 20*second, "__schedule", "schedule", "hrtimer_nanosleep", "do_syscall_64")
+	w.kthread(90, "kworker/u8:3", kcdata.StateUninterruptible, append([]string{"__schedule", "schedule"}, nfs[2:6]...)...)
+	w.thread(w.task(3000, "cron"), "cron", kcdata.StateInterruptible, 20*second, "__schedule", "schedule", "hrtimer_nanosleep", "do_syscall_64")
 	z := w.task(3001, "backup")
 	z.Transitioning, z.Memory, z.Cmdline = true, nil, nil
-	w.thread(z, "backup", 0, 0).Linux.ExitState = exitZombie
+	w.thread(z, "backup", 0, 0).Linux.ExitState = kcdata.ExitZombie
 	return w.done()
 }
 
@@ -66,7 +66,7 @@ func deadNFSServer() *kcdata.Snapshot {
 func spinningDriver() *kcdata.Snapshot {
 	w := newWorld(4)
 	w.background()
-	irq := w.kthread(640, "irq/55-mlx5", stateInterruptible)
+	irq := w.kthread(640, "irq/55-mlx5", kcdata.StateInterruptible)
 	w.onCPU(irq, 2).Linux.KstackErr = -22
 	irq.Linux.LastArrival = now - 95*second
 	w.s.CPUs[2].Flags = kcdata.CPUMissed | kcdata.CPURanKnown
@@ -93,7 +93,7 @@ func containerWithoutStop() *kcdata.Snapshot {
 	w.s.Machine.PidNSIsFirst, w.s.Machine.PidNS = 0, 4026532201
 	app := w.task(1, "app")
 	app.EnrichFailed = []string{"exe: permission denied"}
-	th := w.thread(app, "app", stateInterruptible, 0)
+	th := w.thread(app, "app", kcdata.StateInterruptible, 0)
 	th.Linux.Present, th.Wchan = 0, "futex_wait_queue"
 	app.Linux.Present |= kcdata.TaskHasThreadCount
 	app.Linux.NrThreads = 3 // one ended while it was read
@@ -106,15 +106,15 @@ func oddThreads() *kcdata.Snapshot {
 	w := newWorld(2)
 	w.background()
 	t := w.task(600, "odd")
-	w.thread(t, "stopped", stateStopped, minute, "__schedule", "schedule", "do_signal_stop", "get_signal")
-	w.thread(t, "traced", stateTraced, minute, "__schedule", "schedule", "ptrace_stop")
-	w.thread(t, "frozen", stateFrozen, minute, "__schedule", "schedule", "__refrigerator")
+	w.thread(t, "stopped", kcdata.StateStopped, minute, "__schedule", "schedule", "do_signal_stop", "get_signal")
+	w.thread(t, "traced", kcdata.StateTraced, minute, "__schedule", "schedule", "ptrace_stop")
+	w.thread(t, "frozen", kcdata.StateFrozen, minute, "__schedule", "schedule", "__refrigerator")
 	w.thread(t, "newborn", 0, 0, "ret_from_fork_asm").Linux.Present |= kcdata.ThreadNeverRan
-	w.thread(t, "rtlock", stateRtlockWait, minute, "__schedule", "schedule_rtlock", "rtlock_slowlock_locked")
-	w.thread(t, "fault", stateUninterruptible, 4*second, "__schedule", "io_schedule", "folio_wait_bit_common", "filemap_fault", "asm_exc_page_fault").Linux.Present |= kcdata.ThreadUserMode
+	w.thread(t, "rtlock", kcdata.StateRtlockWait, minute, "__schedule", "schedule_rtlock", "rtlock_slowlock_locked")
+	w.thread(t, "fault", kcdata.StateUninterruptible, 4*second, "__schedule", "io_schedule", "folio_wait_bit_common", "filemap_fault", "asm_exc_page_fault").Linux.Present |= kcdata.ThreadUserMode
 	w.thread(t, "unknown", 1<<30, minute, "?", "do_syscall_64")
-	w.thread(t, "deep", stateInterruptible, minute, "__schedule", "schedule", "recurse").Linux.Present |= kcdata.ThreadTruncated
-	w.onCPU(w.thread(t, "exiting", 0, 9*second, "exit_mmap", "do_exit"), 1).Linux.ExitState = exitZombie
+	w.thread(t, "deep", kcdata.StateInterruptible, minute, "__schedule", "schedule", "recurse").Linux.Present |= kcdata.ThreadTruncated
+	w.onCPU(w.thread(t, "exiting", 0, 9*second, "exit_mmap", "do_exit"), 1).Linux.ExitState = kcdata.ExitZombie
 	w.s.Tasks = append(w.s.Tasks, &kcdata.Task{ID: 601, Name: "empty"}, &kcdata.Task{ID: 602, Name: "gone", Transitioning: true})
 	w.s.Problems = []string{"task 7 is in the file more than once"}
 	return w.done()
@@ -129,6 +129,6 @@ func nastyNames() *kcdata.Snapshot {
 	w.s.Problems = []string{nasty}
 	t := w.task(66, nasty)
 	t.Cmdline, t.Cgroup, t.EnrichFailed = []string{nasty, "日本語", "\u00e9"}, nasty, []string{nasty}
-	w.thread(t, nasty+"t", stateUninterruptible, minute, nasty+" ["+nasty+"]", "__schedule")
+	w.thread(t, nasty+"t", kcdata.StateUninterruptible, minute, nasty+" ["+nasty+"]", "__schedule")
 	return w.done()
 }

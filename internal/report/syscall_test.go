@@ -19,7 +19,7 @@ func TestSystemCallsOf32BitThreads(t *testing.T) {
 		{"native", 0, kcdata.UserWalked}, {"compat", kcdata.ThreadCompatCall, 0},
 		{"old", 0, kcdata.UserCompat}, {"proc", kcdata.ThreadCallUnsure, 0},
 	} {
-		th := in(w.thread(task, c.name, stateInterruptible, second, "__schedule", "schedule", c.name), 29)
+		th := in(w.thread(task, c.name, kcdata.StateInterruptible, second, "__schedule", "schedule", c.name), 29)
 		th.Linux.Present |= c.present
 		if c.flags != 0 {
 			th.UserWalk = &kcdata.LinuxUserWalk{Flags: c.flags}

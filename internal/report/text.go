@@ -5,7 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/account"
+	"stackshot/internal/model"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -17,14 +18,14 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	l := newLines(w, o)
 	v.header(l)
 	v.digest(l)
-	section := -1
+	last := -1
 	for _, t := range v.tasks {
 		if l.room.full() {
 			l.room.threads += t.shown
 			continue
 		}
-		if n := t.class().section(); n != section {
-			section = n
+		if n := section(t.class()); n != last {
+			last = n
 			v.sectionTitle(l, n)
 		}
 		v.taskText(l, t)
@@ -39,7 +40,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 func (v *view) sectionTitle(l *lines, n int) {
 	tasks, threads := 0, 0
 	for _, t := range v.tasks {
-		if t.class().section() == n {
+		if section(t.class()) == n {
 			tasks++
 			threads += t.shown
 		}
@@ -72,20 +73,8 @@ func (v *view) taskText(l *lines, t *taskView) {
 	}
 }
 
-// who names a task as every line does.
-func who(t *kcdata.Task) string {
-	name := Clean(t.Name)
-	if name == "" {
-		name = "?"
-	}
-	if t.ID == 0 && (t.Name == "" || strings.HasPrefix(t.Name, "swapper")) {
-		name = "idle threads"
-	}
-	return fmt.Sprintf("%s [%d]", name, t.ID)
-}
-
 func taskLine(t *kcdata.Task) string {
-	parts := []string{who(t)}
+	parts := []string{account.Task(t)}
 	p := t.Linux.Present
 	switch {
 	case t.Transitioning:
@@ -142,8 +131,8 @@ func program(t *kcdata.Task) string {
 // groupText writes a group: which threads, state, age, system call, then the
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
-	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.words)) }
-	if g.class == classBlocked {
+	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.state.Words)) }
+	if g.state.Class == model.Blocked {
 		l.colored(red, title)
 	} else {
 		title()
@@ -165,18 +154,18 @@ func (v *view) stateText(g *group, words string) string {
 
 // stateAge is the first part of stateText.
 func (v *view) stateAge(g *group, words string) string {
-	if g.class == classRunning {
-		words += " on " + cpuList(g.cpus())
+	if g.state.Class == model.Running {
+		words += " on " + account.CPUList(g.cpus())
 	}
-	if g.hasAge {
-		words += ageText(g.age)
-	}
-	return words
+	return words + ageText(g.age)
 }
 
-// ageText says for how long, behind what.
-func ageText(a latency.Age) string {
-	if a.About {
+// ageText says for how long, behind what; nothing where that is not known.
+func ageText(a model.Age) string {
+	switch {
+	case !a.Known:
+		return ""
+	case a.About:
 		return " for about " + duration(a.Ns)
 	}
 	return " for at most " + duration(a.Ns)
@@ -248,11 +237,4 @@ func (g *group) cpus() []uint64 {
 		out = append(out, uint64(t.Linux.CPU))
 	}
 	return out
-}
-
-func cpuList(cpus []uint64) string {
-	if s := ranges(cpus, 8); strings.ContainsAny(s, ",-") {
-		return "CPUs " + s
-	}
-	return "CPU " + ranges(cpus, 8)
 }

@@ -39,9 +39,10 @@ func (v *view) userStack(task *kcdata.Task, t *kcdata.Thread) []*userFrame {
 }
 
 func (v *view) framesAt(p place) []*userFrame {
-	if fs, ok := v.places[p]; ok {
-		return fs
-	}
+	return once(v.places, p, func() []*userFrame { return v.newFrames(p) })
+}
+
+func (v *view) newFrames(p place) []*userFrame {
 	at := p.Addr
 	if !p.Exact && at > 0 {
 		at-- // in the call, which may be another function's, and in another mapping
@@ -56,18 +57,12 @@ func (v *view) framesAt(p place) []*userFrame {
 		fs[i] = &userFrame{UserFunction: f, addr: p.Addr, mapping: mapping, inlined: i < len(funcs)-1}
 		fs[i].id = v.intern(fs[i].identity())
 	}
-	v.places[p] = fs
 	return fs
 }
 
 // intern numbers frames: stacks are compared by these numbers.
 func (v *view) intern(what identity) uint32 {
-	id, ok := v.ids[what]
-	if !ok {
-		id = uint32(len(v.ids))
-		v.ids[what] = id
-	}
-	return id
+	return once(v.ids, what, func() uint32 { return uint32(len(v.ids)) })
 }
 
 // identity is what makes two frames one: what is shown of them, without the
@@ -158,11 +153,4 @@ func (f *userFrame) fileOffset() (uint64, bool) {
 		return 0, false
 	}
 	return f.addr - f.mapping.Start + f.mapping.Offset, true
-}
-
-// foundBy names how a frame was found, in JSON.
-var foundBy = map[byte]string{
-	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
-	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",
-	kcdata.UserFrameCode: "code",
 }

@@ -116,17 +116,3 @@ func endNotes(flags uint32) []string {
 	}
 	return out
 }
-
-// userFlagNames are the values of "flags" of a user walk in JSON.
-var userFlagNames = []struct {
-	flag uint32
-	name string
-}{
-	{kcdata.UserWalked, "walked"}, {kcdata.UserExact, "exact"}, {kcdata.UserTruncated, "truncated"},
-	{kcdata.UserPagedOut, "paged_out"}, {kcdata.UserRefused, "refused"}, {kcdata.UserOutside, "outside"},
-	{kcdata.UserCompat, "compat"}, {kcdata.UserNoMemory, "no_memory"}, {kcdata.UserComplete, "complete"},
-	{kcdata.UserUnwound, "unwound"}, {kcdata.UserNoLoadInfo, "no_load_info"}, {kcdata.UserNoMoreBytes, "no_more_bytes"},
-	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
-	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserNoPage, "no_page"},
-	{kcdata.UserTablesMissed, "tables_missed"}, {kcdata.UserKeptToMend, "kept_to_mend"},
-}

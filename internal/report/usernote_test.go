@@ -106,22 +106,6 @@ func TestDeepStacks(t *testing.T) {
 	}
 }
 
-// Every way to find a frame, and every flag, has its name.
-func TestUserWordsAreComplete(t *testing.T) {
-	for how := byte(kcdata.UserFrameRegs); how <= kcdata.UserFrameCode; how++ {
-		if foundBy[how] == "" {
-			t.Errorf("way %d has no name", how)
-		}
-	}
-	named := uint32(0)
-	for _, f := range userFlagNames {
-		named |= f.flag
-	}
-	if named != 1<<19-1 {
-		t.Errorf("flags %#x are named", named)
-	}
-}
-
 // TestProfilesSayWhatStacksLack: a thread's label says so if the text does.
 func TestProfilesSayWhatStacksLack(t *testing.T) {
 	p, err := newProfile(newView(userStacks(), Options{}))

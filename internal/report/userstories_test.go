@@ -34,13 +34,13 @@ func threadPool() *kcdata.Snapshot {
 	w := newWorld(2)
 	big, small := w.server(900), w.server(901)
 	for i := range uint64(300) {
-		th := in(w.thread(big, fmt.Sprintf("worker-%d", i), stateInterruptible, minute+i*second, futex...), 202)
+		th := in(w.thread(big, fmt.Sprintf("worker-%d", i), kcdata.StateInterruptible, minute+i*second, futex...), 202)
 		if w.calls(big, th, whole, popping...); i%2 == 1 {
 			th.Kernel[2] = w.again(th.Kernel[2])
 		}
 	}
 	for range 3 {
-		w.calls(small, in(w.thread(small, "server", stateInterruptible, 5*second, futex...), 202), whole, popping...)
+		w.calls(small, in(w.thread(small, "server", kcdata.StateInterruptible, 5*second, futex...), 202), whole, popping...)
 	}
 	return w.done()
 }
@@ -67,7 +67,7 @@ func slowDisk() *kcdata.Snapshot {
 		w.maps(t, libc, kcdata.MappingTableMissed)
 		t.EnrichFailed = []string{"unwind table: " + libc + ": read hangs: no answer in 500ms"}
 		for _, flags := range []uint32{whole | kcdata.UserTablesMissed, short | kcdata.UserTablesMissed, whole} {
-			th := w.calls(t, in(w.thread(t, "worker", stateInterruptible, minute, futex...), 202), flags, popping[0], popping[2])
+			th := w.calls(t, in(w.thread(t, "worker", kcdata.StateInterruptible, minute, futex...), 202), flags, popping[0], popping[2])
 			if flags&kcdata.UserTablesMissed != 0 {
 				th.UserWalk.Flags |= kcdata.UserKeptToMend
 				th.UserBytes = []kcdata.UserBytes{{Addr: 0x7ffc0000, Data: []byte("secret")}}
@@ -85,7 +85,7 @@ func userStacks() *kcdata.Snapshot {
 	w := newWorld(2)
 	w.background()
 	odd := w.server(901)
-	w.calls(odd, in(w.thread(odd, "server", stateInterruptible, 5*second, futex...), 202), whole, popping...)
+	w.calls(odd, in(w.thread(odd, "server", kcdata.StateInterruptible, 5*second, futex...), 202), whole, popping...)
 	w.maps(odd, "", kcdata.MappingAnon)
 	w.maps(odd, "[vdso]", kcdata.MappingVDSO)
 	burn := w.onCPU(w.thread(odd, "burn", 0, 9*second, "asm_sysvec_reschedule_ipi"), 0)
@@ -101,10 +101,10 @@ func userStacks() *kcdata.Snapshot {
 		{"unsure", whole | kcdata.UserCallersUnsure}, {"nowhere", short | kcdata.UserNoMapping}, {"nopage", short | kcdata.UserNoPage},
 		{"chain", kcdata.UserWalked}, {"noise", whole | kcdata.UserPagedOut},
 	} {
-		w.calls(odd, w.thread(odd, c.name, stateInterruptible, second, futex...), c.flags, "poll in "+libc, "serve in "+server)
+		w.calls(odd, w.thread(odd, c.name, kcdata.StateInterruptible, second, futex...), c.flags, "poll in "+libc, "serve in "+server)
 	}
-	w.calls(odd, w.thread(odd, "compat", stateInterruptible, second, futex...), kcdata.UserCompat)
-	w.calls(odd, w.thread(odd, "exiting", stateInterruptible, second, futex...), kcdata.UserNoMemory)
+	w.calls(odd, w.thread(odd, "compat", kcdata.StateInterruptible, second, futex...), kcdata.UserCompat)
+	w.calls(odd, w.thread(odd, "exiting", kcdata.StateInterruptible, second, futex...), kcdata.UserNoMemory)
 	return w.done()
 }
 
@@ -114,7 +114,7 @@ func (w *world) userCut(t *kcdata.Task, name string, flags uint32, n int) {
 	for i := range frames {
 		frames[i] = fmt.Sprintf("recurse_%c in /opt/app/server", 'a'+rune(i%2))
 	}
-	w.calls(t, w.thread(t, name, stateInterruptible, second, "__schedule", "schedule"), flags, frames...)
+	w.calls(t, w.thread(t, name, kcdata.StateInterruptible, second, "__schedule", "schedule"), flags, frames...)
 }
 
 // framePointers: taken with frame pointers alone; said once, not for each stack.
@@ -123,7 +123,7 @@ func framePointers() *kcdata.Snapshot {
 	t := w.task(70, "web")
 	w.maps(t, "/usr/bin/web", 0)
 	for i := range 3 {
-		w.calls(t, w.thread(t, "web", stateInterruptible, minute, "__schedule", "schedule", "ep_poll"), kcdata.UserWalked, fmt.Sprintf("handler_%d in /usr/bin/web", i), "main in /usr/bin/web")
+		w.calls(t, w.thread(t, "web", kcdata.StateInterruptible, minute, "__schedule", "schedule", "ep_poll"), kcdata.UserWalked, fmt.Sprintf("handler_%d in /usr/bin/web", i), "main in /usr/bin/web")
 	}
 	return w.done()
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"stackshot/internal/latency"
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -58,12 +58,12 @@ type view struct {
 	s       *kcdata.Snapshot
 	o       Options
 	cpus    map[uint32]*kcdata.LinuxCPU
-	clock   *latency.Clock
+	clock   *model.Clock
 	tasks   []*taskView    // those that are shown
 	folded  map[string]int // idle kernel threads by family
 	counts  Counts
-	classes [classCount]int // shown threads
-	absent  []uint64        // pids asked for that are not in the file
+	classes [model.ClassCount]int // shown threads
+	absent  []uint64              // pids asked for that are not in the file
 	// printed maps a stack to the thread under which the text shows it. Only
 	// written by groupText.
 	printed map[string]uint64
@@ -84,7 +84,7 @@ type taskView struct {
 
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: latency.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
 	for i := range s.CPUs {
@@ -121,18 +121,18 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 	tv := &taskView{Task: t}
 	var keep []*threadView
 	for _, th := range t.Threads {
-		st := stateOf(th)
+		st := model.StateOf(th)
 		switch {
 		case th.IsSelf() && !v.o.ShowSelf:
 			v.counts.HiddenSelf++
-		case st.class == classCPUIdle && !unfold:
+		case st.Class == model.CPUIdle && !unfold:
 			v.counts.FoldedCPUIdle++
-		case isIdleKernel(t, th, st.class) && !unfold:
+		case model.IsIdleKernel(t, th, st.Class) && !unfold:
 			v.counts.FoldedKernel++
 			v.folded[family(t.Name, th.Name)]++
 		default:
 			keep = append(keep, v.thread(t, th, st))
-			v.classes[st.class]++
+			v.classes[st.Class]++
 		}
 	}
 	if len(keep) == 0 && len(t.Threads) > 0 {
@@ -146,64 +146,34 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 }
 
 // class is that of the task's most interesting thread.
-func (t *taskView) class() class {
+func (t *taskView) class() model.Class {
 	switch {
 	case len(t.groups) > 0:
-		return t.groups[0].class
+		return t.groups[0].state.Class
 	case t.Transitioning:
-		return classZombie
+		return model.Zombie
 	}
-	return classUnknown
-}
-
-// age is the longest of the threads that give the task its class.
-func (t *taskView) age() (ns uint64, ok bool) {
-	for _, g := range t.groups {
-		if g.class == t.class() && g.hasAge && (!ok || g.age.Ns > ns) {
-			ns, ok = g.age.Ns, true
-		}
-	}
-	return ns, ok
+	return model.Unknown
 }
 
 // compareTasks puts the class first, then, where waiting is the trouble, who
 // waits longest, then the id.
 func compareTasks(a, b *taskView) int {
-	if c := cmp.Compare(a.class().section(), b.class().section()); c != 0 {
-		return c
+	c := cmp.Compare(section(a.class()), section(b.class()))
+	if c == 0 && a.class() <= model.Runnable { // the first groups are those of the class, longest first
+		c = cmp.Or(cmp.Compare(a.class(), b.class()), model.LongestFirst(a.groups[0].age, b.groups[0].age))
 	}
-	if a.class() <= classRunnable {
-		if c := cmp.Compare(a.class(), b.class()); c != 0 {
-			return c
-		}
-		if c := compareAges(a.age, b.age); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(a.ID, b.ID)
-}
-
-// compareAges sorts the longest first and the unknown last.
-func compareAges(a, b func() (uint64, bool)) int {
-	x, okX := a()
-	y, okY := b()
-	switch {
-	case okX != okY && okX:
-		return -1
-	case okX != okY:
-		return 1
-	}
-	return cmp.Compare(y, x)
+	return cmp.Or(c, cmp.Compare(a.ID, b.ID))
 }
 
 // section groups classes under one heading.
-func (c class) section() int {
+func section(c model.Class) int {
 	switch c {
-	case classBlocked:
+	case model.Blocked:
 		return 0
-	case classRunning, classRunnable:
+	case model.Running, model.Runnable:
 		return 1
-	case classZombie:
+	case model.Zombie:
 		return 3
 	}
 	return 2

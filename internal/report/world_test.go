@@ -24,20 +24,6 @@ const (
 	now = 100 * 3600 * second
 )
 
-// Bits of __state and exit_state that the stories use.
-const (
-	stateInterruptible   = 0x1
-	stateUninterruptible = 0x2
-	stateStopped         = 0x4
-	stateTraced          = 0x8
-	exitDead             = 0x10
-	exitZombie           = 0x20
-	stateWakekill        = 0x100
-	stateNoload          = 0x400
-	stateRtlockWait      = 0x1000
-	stateFrozen          = 0x8000
-)
-
 func newWorld(cpus int) *world {
 	w := &world{strs: []byte{0}, at: map[string]uint64{}, user: map[*kcdata.Task]*userWorld{}, s: &kcdata.Snapshot{
 		HasMachine: true, HasCapture: true,
@@ -113,7 +99,7 @@ func (w *world) kthread(pid uint32, name string, state uint32, frames ...string)
 	t.Linux = kcdata.LinuxTask{Present: kcdata.TaskHasIDs | kcdata.TaskIsKernel, Tgid: pid, Ppid: 2}
 	w.s.Tasks = append(w.s.Tasks, t)
 	th := w.thread(t, name, state, 3*minute, frames...)
-	th.Linux.Flags |= flagKthread
+	th.Linux.Flags |= kcdata.PFKthread
 	return th
 }
 
@@ -158,21 +144,21 @@ func (w *world) background() {
 		th.ID = kcdata.IdleThreadID(uint32(n))
 		th.Linux.Present |= kcdata.ThreadIsIdle
 	}
-	w.kthread(2, "kthreadd", stateInterruptible, "__schedule", "schedule", "kthreadd", "ret_from_fork")
+	w.kthread(2, "kthreadd", kcdata.StateInterruptible, "__schedule", "schedule", "kthreadd", "ret_from_fork")
 	for i := range uint32(12) {
-		w.kthread(10+i, "kworker/0:1", stateUninterruptible|stateNoload, "__schedule", "schedule", "worker_thread", "kthread", "ret_from_fork")
+		w.kthread(10+i, "kworker/0:1", kcdata.StateUninterruptible|kcdata.StateNoload, "__schedule", "schedule", "worker_thread", "kthread", "ret_from_fork")
 	}
-	w.kthread(30, "rcu_preempt", stateUninterruptible|stateNoload, "__schedule", "schedule", "rcu_gp_kthread", "kthread", "ret_from_fork")
+	w.kthread(30, "rcu_preempt", kcdata.StateUninterruptible|kcdata.StateNoload, "__schedule", "schedule", "rcu_gp_kthread", "kthread", "ret_from_fork")
 	for i := range uint32(len(w.s.CPUs)) {
-		w.kthread(31+i, "migration/0", stateInterruptible, "__schedule", "schedule", "smpboot_thread_fn", "kthread", "ret_from_fork")
+		w.kthread(31+i, "migration/0", kcdata.StateInterruptible, "__schedule", "schedule", "smpboot_thread_fn", "kthread", "ret_from_fork")
 	}
 	init := w.task(1, "systemd")
 	init.Linux.UID, init.Linux.Ppid = 0, 0
 	init.Cmdline, init.Cgroup = []string{"/sbin/init"}, "/init.scope"
-	in(w.thread(init, "systemd", stateInterruptible, 2*second, "__schedule", "schedule", "ep_poll", "do_epoll_wait", "do_syscall_64"), 232)
+	in(w.thread(init, "systemd", kcdata.StateInterruptible, 2*second, "__schedule", "schedule", "ep_poll", "do_epoll_wait", "do_syscall_64"), 232)
 	self := w.task(4900, "stackshot")
 	self.Linux.Present |= kcdata.TaskIsSelf
 	for range 3 {
-		w.thread(self, "stackshot", stateInterruptible, second, "__schedule", "schedule", "pipe_read").Linux.Present |= kcdata.ThreadIsSelf
+		w.thread(self, "stackshot", kcdata.StateInterruptible, second, "__schedule", "schedule", "pipe_read").Linux.Present |= kcdata.ThreadIsSelf
 	}
 }

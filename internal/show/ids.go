@@ -1,9 +1,6 @@
 package show
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Hex is an address or a 64-bit id as JSON has it: text, because readers there
 // may keep numbers as doubles, which lose the low bits.
@@ -20,14 +17,4 @@ func Number(id uint64) *uint32 {
 	}
 	n := uint32(id)
 	return &n
-}
-
-// HasPrefix reports whether name begins with one of the prefixes.
-func HasPrefix(name string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
 }

@@ -29,6 +29,43 @@ func Duration(ns uint64) string {
 	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// Micros writes ns as a number of microseconds.
+func Micros(ns uint64) string {
+	if ns < 100_000 {
+		return fmt.Sprintf("%.1f", float64(ns)/1e3)
+	}
+	return fmt.Sprintf("%.0f", float64(ns)/1e3)
+}
+
+// Fine writes short durations exactly enough to compare them, long ones as the
+// reports do.
+func Fine(ns uint64) string {
+	switch {
+	case ns < 1000:
+		return fmt.Sprintf("%d ns", ns)
+	case ns < 10_000:
+		return fmt.Sprintf("%.2f us", float64(ns)/1e3)
+	case ns < 1_000_000:
+		return Micros(ns) + " us"
+	case ns < 10_000_000:
+		return fmt.Sprintf("%.2f ms", float64(ns)/1e6)
+	}
+	return Duration(ns)
+}
+
+// Percent writes the share of part in whole; "-" where there is no whole.
+func Percent(part, whole uint64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
+}
+
+// Moment writes ns since the epoch as a time of day, UTC.
+func Moment(ns uint64) string {
+	return time.Unix(0, int64(min(ns, 1<<62))).UTC().Format("2006-01-02 15:04:05.000 UTC")
+}
+
 // Size writes a number of bytes.
 func Size(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}

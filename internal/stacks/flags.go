@@ -2,19 +2,11 @@ package stacks
 
 import "stackshot/kcdata"
 
-// Flags of ths_ss_flags that say that a stack goes on where it ends in the file:
-// either of the two, the kernel's, the user's (kcdata.h of XNU).
-const (
-	Truncated       = 0x80
-	TruncatedKernel = 0x4000
-	TruncatedUser   = 0x8000
-)
-
-// SetFlags changes the flags of a thread. Truncated follows from the other two.
+// SetFlags changes the flags of a thread. SSTruncated follows from the other two.
 func SetFlags(t *kcdata.ThreadSnapshot, set, unset uint64) {
-	t.SSFlags = (t.SSFlags | set) &^ (unset | Truncated)
-	if t.SSFlags&(TruncatedKernel|TruncatedUser) != 0 {
-		t.SSFlags |= Truncated
+	t.SSFlags = (t.SSFlags | set) &^ (unset | kcdata.SSTruncated)
+	if t.SSFlags&(kcdata.SSTruncatedKernel|kcdata.SSTruncatedUser) != 0 {
+		t.SSFlags |= kcdata.SSTruncated
 	}
 }
 
@@ -28,9 +20,9 @@ func (f *Found) Mark(thread kcdata.Position) error {
 	}
 	return kcdata.Patch(thread, func(t *kcdata.ThreadSnapshot) {
 		if f.Walk.Flags&kcdata.UserComplete != 0 {
-			SetFlags(t, 0, TruncatedUser)
+			SetFlags(t, 0, kcdata.SSTruncatedUser)
 		} else {
-			SetFlags(t, TruncatedUser, 0)
+			SetFlags(t, kcdata.SSTruncatedUser, 0)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package latency
+package model
 
 import (
 	"math/rand/v2"
@@ -53,9 +53,9 @@ func TestAges(t *testing.T) {
 		th := &kcdata.Thread{Linux: kcdata.LinuxThread{
 			Present: c.present, CPU: c.cpu, LastArrival: c.arrival, LastQueued: c.queued, ExecStart: c.exec,
 		}}
-		got, ok := NewClock(s).Age(th, c.since)
+		got := NewClock(s).Age(th, c.since)
 		how := "unknown"
-		if ok {
+		if got.Known {
 			how = map[bool]string{true: "about", false: "at most"}[got.About]
 		}
 		if got.Ns != c.want || how != c.how {
@@ -63,7 +63,7 @@ func TestAges(t *testing.T) {
 		}
 	}
 	nobody := &kcdata.Snapshot{CPUs: []kcdata.LinuxCPU{{CPU: 0}, {CPU: 1}}}
-	if got, ok := NewClock(nobody).Age(&kcdata.Thread{Linux: kcdata.LinuxThread{Present: hasStamps, LastArrival: 1}}, SinceArrival); ok {
+	if got := NewClock(nobody).Age(&kcdata.Thread{Linux: kcdata.LinuxThread{Present: hasStamps, LastArrival: 1}}, SinceArrival); got.Known {
 		t.Errorf("no CPU read its clock: %+v", got)
 	}
 }
@@ -85,16 +85,16 @@ func TestAgeIsTheTrueOne(t *testing.T) {
 		th := &kcdata.Thread{Linux: kcdata.LinuxThread{
 			Present: hasStamps, CPU: 3, ExecStart: slept - early - offset, LastArrival: slept - early - offset - r.Uint64N(1e9),
 		}}
-		got, ok := NewClock(s).Age(th, SinceSwitch)
-		if !ok || got != (Age{Ns: stop - slept + early}) {
-			t.Fatalf("age %+v, %v; the truth is %d, the stamp %d early", got, ok, stop-slept, early)
+		got := NewClock(s).Age(th, SinceSwitch)
+		if got != (Age{Ns: stop - slept + early, Known: true}) {
+			t.Fatalf("age %+v; the truth is %d, the stamp %d early", got, stop-slept, early)
 		}
 		// The same thread on a CPU that was not stopped, whose clock is off by a tick at most.
 		th.Linux.CPU, th.Linux.LastArrival = 4, 0
 		off := r.Uint64N(4e6)
 		th.Linux.ExecStart -= off
-		if got, ok := NewClock(s).Age(th, SinceSwitch); !ok || got != (Age{Ns: stop - slept + early + off, About: true}) {
-			t.Fatalf("age %+v, %v; the truth is %d, the stamp %d early, the clock off by %d", got, ok, stop-slept, early, off)
+		if got := NewClock(s).Age(th, SinceSwitch); got != (Age{Ns: stop - slept + early + off, Known: true, About: true}) {
+			t.Fatalf("age %+v; the truth is %d, the stamp %d early, the clock off by %d", got, stop-slept, early, off)
 		}
 	}
 }

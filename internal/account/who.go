@@ -1,7 +1,8 @@
-package latency
+package account
 
 import (
 	"fmt"
+	"strings"
 
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -16,12 +17,14 @@ type Who struct {
 	Thread string   `json:"thread,omitempty"` // its name, where it differs
 }
 
-func whoTask(t *kcdata.Task) Who {
+// WhoTask names a task.
+func WhoTask(t *kcdata.Task) Who {
 	return Who{ID: show.Hex(t.ID), Pid: show.Number(t.ID), Task: show.Clean(t.Name)}
 }
 
-func whoThread(t *kcdata.Task, th *kcdata.Thread) Who {
-	w := whoTask(t)
+// WhoThread names a thread of t.
+func WhoThread(t *kcdata.Task, th *kcdata.Thread) Who {
+	w := WhoTask(t)
 	w.ID, w.Tid = show.Hex(th.ID), show.Number(th.ID)
 	if th.Name != t.Name {
 		w.Thread = show.Clean(th.Name)
@@ -29,6 +32,7 @@ func whoThread(t *kcdata.Task, th *kcdata.Thread) Who {
 	return w
 }
 
+// String is the name in full, for a table.
 func (w Who) String() string {
 	s := w.Task
 	if s == "" {
@@ -47,4 +51,24 @@ func (w Who) String() string {
 		s += ` "` + w.Thread + `"`
 	}
 	return s
+}
+
+// Task names a task in the lines of the report.
+func Task(t *kcdata.Task) string {
+	name := show.Clean(t.Name)
+	if name == "" {
+		name = "?"
+	}
+	if t.ID == 0 && (t.Name == "" || strings.HasPrefix(t.Name, "swapper")) {
+		name = "idle threads"
+	}
+	return fmt.Sprintf("%s [%d]", name, t.ID)
+}
+
+// Thread names a thread in the lines of the report, by its task and its number.
+func Thread(t *kcdata.Task, tid uint64) string {
+	if tid == t.ID {
+		return Task(t)
+	}
+	return fmt.Sprintf("%s tid %d", Task(t), tid)
 }

@@ -1,7 +1,8 @@
-package latency
+package model
 
 import (
-	"math/bits"
+	"cmp"
+	"math"
 
 	"stackshot/kcdata"
 )
@@ -43,9 +44,11 @@ func NewClock(s *kcdata.Snapshot) *Clock {
 	return c
 }
 
-// Age is how long a thread had been in its state when the machine stopped.
+// Age is how long a thread had been in its state when the machine stopped. The zero Age
+// is not known, which is something else than 0 ns.
 type Age struct {
-	Ns uint64
+	Ns    uint64
+	Known bool
 	// About: its CPU left no pair of readings, as one that was not stopped; the
 	// age is by another's. All runqueue clocks are sched_clock, of which the kernel
 	// keeps what CPUs see within a tick or so of each other, and mostly the same.
@@ -61,20 +64,43 @@ type Age struct {
 // pair (nothing was stopped), where the stamp is missing, and where it is later
 // than the reading: then the two do not belong together (the thread has moved, or
 // its CPU was not stopped and it ran on there).
-func (c *Clock) Age(t *kcdata.Thread, since Since) (a Age, ok bool) {
+func (c *Clock) Age(t *kcdata.Thread, since Since) Age {
 	cpu := c.cpus[t.Linux.CPU]
-	if cpu == nil {
-		cpu, a.About = c.any, true
+	about := cpu == nil
+	if about {
+		cpu = c.any
 	}
 	if cpu == nil || t.Linux.Present&kcdata.ThreadHasSchedInfo == 0 {
-		return Age{}, false
+		return Age{}
 	}
 	from := stamp(&t.Linux, since, cpu.RqClock)
 	if from == 0 || from > cpu.RqClock {
-		return Age{}, false
+		return Age{}
 	}
-	a.Ns = c.atStop(cpu.RqClock-from, cpu.RqClockAt)
-	return a, true
+	return Age{Ns: c.atStop(cpu.RqClock-from, cpu.RqClockAt), Known: true, About: about}
+}
+
+// Bounds are the age as JSON has it: in the one or the other, in neither where it is not
+// known.
+func (a Age) Bounds() (atMost, about *uint64) {
+	switch {
+	case !a.Known:
+		return nil, nil
+	case a.About:
+		return nil, &a.Ns
+	}
+	return &a.Ns, nil
+}
+
+// LongestFirst compares ages for sorting. What is not known comes last.
+func LongestFirst(a, b Age) int {
+	switch {
+	case a.Known != b.Known && a.Known:
+		return -1
+	case a.Known != b.Known:
+		return 1
+	}
+	return cmp.Compare(b.Ns, a.Ns)
 }
 
 // stamp is the latest stamp from before the state began.
@@ -107,15 +133,5 @@ func (c *Clock) atStop(age, at uint64) uint64 {
 	case at > c.stop:
 		return age - min(age, at-c.stop)
 	}
-	return add(age, c.stop-at)
-}
-
-// add is a+b, and the greatest number where that has no room for it: no file may
-// make a sum small by making its parts large.
-func add(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return 1<<64 - 1
-	}
-	return sum
+	return age + min(c.stop-at, math.MaxUint64-age)
 }

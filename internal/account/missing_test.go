@@ -1,4 +1,4 @@
-package report
+package account
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ func TestLeftOutTasksCountOnce(t *testing.T) {
 		{Tgid: 9, Reason: kcdata.LeftOutNoSpace, Threads: 64}, {Tgid: 7, Reason: kcdata.LeftOutNoSpace, Threads: 1},
 		{Tgid: 9, Reason: kcdata.LeftOutNoSpace, Threads: 36},
 	}}
-	got := strings.Join(newView(s, Options{}).leftOut(), "\n")
+	got := strings.Join(LeftOut(s), "\n")
 	if want := "left out, the buffer was full: 2 tasks with 101 threads (pid 7,9)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -1,0 +1,144 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Atomicity is how much of one instant the file is: kcdata.LinuxAtomicity.
+type Atomicity struct {
+	Compared uint32      `json:"compared"`
+	Ran      uint32      `json:"ran"`
+	Gone     uint32      `json:"gone"`
+	Missed   uint32      `json:"missed"`
+	Method   string      `json:"method"` // in_window, after, unknown
+	SpanNs   uint64      `json:"span_ns"`
+	VerifyNs uint64      `json:"verify_ns"`
+	Threads  []RanThread `json:"threads"` // those that ran, longest first
+}
+
+// RanThread is one thread that ran between its record and its second reading.
+type RanThread struct {
+	Who
+	Switches  uint64 `json:"switches"`
+	RuntimeNs uint64 `json:"runtime_ns"`
+}
+
+// methods are the stable names of kcdata.Atomicity*.
+var methods = map[uint32]string{kcdata.AtomicityInWindow: "in_window", kcdata.AtomicityAfter: "after"}
+
+// AtomicityOf returns nil where nothing was read twice.
+func AtomicityOf(s *kcdata.Snapshot) *Atomicity {
+	a := s.Atomicity
+	if a == nil {
+		return nil
+	}
+	out := &Atomicity{
+		Compared: a.Compared, Ran: a.Ran, Gone: a.Gone, Missed: a.Missed, Method: cmp.Or(methods[a.Method], "unknown"),
+		SpanNs: a.SpanNs, VerifyNs: a.VerifyNs, Threads: []RanThread{},
+	}
+	names := whoRan(s)
+	for _, r := range s.Ran {
+		who, there := names[uint64(r.Tid)]
+		if !there {
+			who = Who{ID: show.Hex(r.Tid), Pid: &r.Tgid, Tid: &r.Tid}
+		}
+		out.Threads = append(out.Threads, RanThread{who, r.Switches, r.RuntimeNs})
+	}
+	slices.SortStableFunc(out.Threads, func(a, b RanThread) int { return cmp.Compare(b.RuntimeNs, a.RuntimeNs) })
+	return out
+}
+
+// whoRan names the threads of LinuxRan by id, those that are in the file.
+func whoRan(s *kcdata.Snapshot) map[uint64]Who {
+	wanted := make(map[uint64]bool, len(s.Ran))
+	for _, r := range s.Ran {
+		wanted[uint64(r.Tid)] = true
+	}
+	names := make(map[uint64]Who, len(s.Ran))
+	for _, t := range s.Tasks {
+		for _, th := range t.Threads {
+			if wanted[th.ID] {
+				names[th.ID] = WhoThread(t, th)
+			}
+		}
+	}
+	return names
+}
+
+// Full is the sentence of `stackshot latency`.
+func (a *Atomicity) Full() string {
+	s := fmt.Sprintf("%s of %s threads ran ", show.Thousands(uint64(a.Ran)), show.Thousands(uint64(a.Compared)))
+	switch a.Method {
+	case "in_window":
+		s += fmt.Sprintf("during the window (second pass %s, span %s)", show.Fine(a.VerifyNs), show.Fine(a.SpanNs))
+	case "after":
+		s += fmt.Sprintf("between their record and a second reading (span %s)", show.Fine(a.SpanNs))
+	default:
+		s += fmt.Sprintf("between two readings (span %s)", show.Fine(a.SpanNs))
+	}
+	if a.Gone > 0 {
+		s += fmt.Sprintf("; %s gone at the second reading", show.Thousands(uint64(a.Gone)))
+	}
+	if a.Missed > 0 {
+		s += fmt.Sprintf("; %s could not be read again", show.Thousands(uint64(a.Missed)))
+	}
+	return s
+}
+
+// ranShown is how many of the threads that ran the report's sentence names.
+const ranShown = 4
+
+// BriefAtomicity is the sentence of the report; "" where nothing was read twice.
+func BriefAtomicity(s *kcdata.Snapshot) string {
+	a := s.Atomicity
+	if a == nil {
+		return ""
+	}
+	when := "while they were recorded"
+	if a.Method == kcdata.AtomicityInWindow && s.Isolation != "none" {
+		when = "during the window"
+	}
+	text := fmt.Sprintf("%d of %s ran %s (%s)", a.Ran, show.Count(int(a.Compared), "thread"), when, show.Duration(a.SpanNs))
+	sep := ": "
+	for i, r := range s.Ran {
+		if i == ranShown {
+			text += ", ..."
+			break
+		}
+		text += sep + briefWho(s, r)
+		sep = ", "
+	}
+	if n := int(a.Gone + a.Missed); n > 0 {
+		text += fmt.Sprintf("; %s could not be compared", show.Count(n, "more thread"))
+	}
+	return text
+}
+
+func briefWho(s *kcdata.Snapshot, r kcdata.LinuxRan) string {
+	for _, t := range s.Tasks {
+		if t.ID == uint64(r.Tgid) {
+			return fmt.Sprintf("%s tid %d", Task(t), r.Tid)
+		}
+	}
+	return fmt.Sprintf("tid %d of task %d", r.Tid, r.Tgid)
+}
+
+// AtomicityJSON is the object of the report; nil where nothing was read twice.
+func AtomicityJSON(s *kcdata.Snapshot) show.Object {
+	a := s.Atomicity
+	if a == nil {
+		return nil
+	}
+	return show.Object{
+		{"method", methods[a.Method]}, {"compared", a.Compared}, {"ran", a.Ran}, {"gone", a.Gone}, {"missed", a.Missed},
+		{"span_ns", a.SpanNs}, {"verify_ns", a.VerifyNs},
+		{"who", show.List(s.Ran, func(r *kcdata.LinuxRan) show.Object {
+			return show.Object{{"pid", r.Tgid}, {"tid", r.Tid}, {"switches", r.Switches}, {"runtime_ns", r.RuntimeNs}}
+		})},
+	}
+}

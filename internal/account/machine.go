@@ -1,0 +1,90 @@
+package account
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Machine is whose figures a file has, and how they were taken.
+type Machine struct {
+	Hostname   string  `json:"hostname,omitempty"`
+	Release    string  `json:"release,omitempty"`
+	Engine     string  `json:"engine,omitempty"`
+	Isolation  string  `json:"isolation,omitempty"`
+	Request    string  `json:"request,omitempty"`
+	RealtimeNs *uint64 `json:"realtime_ns,omitempty"` // since the epoch
+	Tasks      int     `json:"tasks"`
+	Threads    int     `json:"threads"`
+	CPUs       int     `json:"cpus"`
+	Stopped    int     `json:"cpus_stopped"`
+	Problems   int     `json:"problems"` // contradictions in the file; the report names them
+}
+
+// MachineOf keeps nothing of s but strings.
+func MachineOf(s *kcdata.Snapshot) Machine {
+	m := Machine{
+		Hostname: show.Clean(s.Hostname), Release: show.Clean(s.Release), Engine: show.Clean(s.Engine),
+		Isolation: show.Clean(s.Isolation), Request: show.Clean(s.Request),
+		Tasks: len(s.Tasks), Threads: s.ThreadCount(), CPUs: len(s.CPUs), Stopped: len(CPUsWith(s, kcdata.CPUStopped)), Problems: len(s.Problems),
+	}
+	if s.HasMachine {
+		m.RealtimeNs = show.Known(s.Machine.RealtimeNs)
+	}
+	return m
+}
+
+// Full is host, kernel, time, how it was taken and how much.
+func (m *Machine) Full() string {
+	parts := []string{"latency of " + cmp.Or(m.Hostname, "unknown host")}
+	if m.Release != "" {
+		parts = append(parts, "Linux "+m.Release)
+	}
+	if m.RealtimeNs != nil {
+		parts = append(parts, show.Moment(*m.RealtimeNs))
+	}
+	parts = append(parts, "engine "+cmp.Or(m.Engine, "unknown"), "isolation "+cmp.Or(m.Isolation, "unknown"))
+	if m.Request != "" {
+		parts = append(parts, "asked for "+m.Request)
+	}
+	return fmt.Sprintf("%s: %s, %s", strings.Join(parts, ", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
+}
+
+// BriefMachine is host, kernel, time: the first line of the report.
+func BriefMachine(s *kcdata.Snapshot) string {
+	parts := []string{"stackshot of " + show.Clean(cmp.Or(s.Hostname, "unknown host"))}
+	if s.Delta {
+		parts[0] = "delta " + parts[0]
+	}
+	parts = append(parts, strings.TrimRight("Linux "+show.Clean(cmp.Or(s.Release, "of unknown release"))+" "+show.Clean(s.Arch), " "))
+	if s.HasMachine && s.Machine.RealtimeNs > 0 {
+		parts = append(parts, show.Moment(s.Machine.RealtimeNs))
+	}
+	if s.HasMachine && s.Machine.BoottimeNs > 0 {
+		parts = append(parts, "up "+show.Duration(s.Machine.BoottimeNs))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// MachineJSON is the object of the report.
+func MachineJSON(s *kcdata.Snapshot) show.Object {
+	text := func(raw string) *string { return show.Known(show.Clean(strings.TrimSpace(raw))) }
+	out := show.Object{
+		{"hostname", show.Known(show.Clean(s.Hostname))}, {"release", show.Known(show.Clean(s.Release))}, {"kernel_version", text(s.Version)},
+		{"arch", show.Known(show.Clean(s.Arch))}, {"boot_id", text(s.BootID)}, {"boot_args", text(s.BootArgs)},
+		{"kernel_build_id", show.Known(hex.EncodeToString(s.KernelBuild))}, {"tool_version", show.Known(show.Clean(s.ToolVersion))},
+		{"request", show.Known(show.Clean(s.Request))}, {"loadavg", text(s.Loadavg)}, {"page_size", show.Known(s.PageSize)},
+	}
+	if r := &s.Machine; s.HasMachine {
+		out = append(out, show.Object{
+			{"realtime_ns", show.Known(r.RealtimeNs)}, {"monotonic_ns", show.Known(r.MonotonicNs)}, {"boottime_ns", show.Known(r.BoottimeNs)},
+			{"text_addr", show.Known(show.Hex(r.TextAddr))}, {"pid_ns", show.Known(r.PidNS)},
+			{"pid_ns_is_first", r.PidNSIsFirst != 0}, {"redacted", r.Redacted != 0},
+		}...)
+	}
+	return out
+}

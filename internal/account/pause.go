@@ -1,0 +1,105 @@
+package account
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Pause is how long the machine stood still: kcdata.LinuxCapture. Durations of the last
+// try, but for StoppedNs.
+type Pause struct {
+	Stopped    bool    `json:"stopped"`    // false: nothing was, and no duration below means anything
+	StoppedNs  uint64  `json:"stopped_ns"` // all tries
+	WindowNs   uint64  `json:"window_ns"`
+	ArrivalNs  uint64  `json:"arrival_ns"` // arrival skew: first to last CPU
+	ReleaseNs  uint64  `json:"release_ns"`
+	CensusNs   uint64  `json:"census_ns"`
+	ElapsedNs  uint64  `json:"elapsed_ns"`
+	MaxPauseNs uint64  `json:"max_pause_ns"`
+	ToStopNs   *uint64 `json:"request_to_stop_ns,omitempty"` // XNU's setup latency; nil: not measured
+	StopBroken uint32  `json:"stop_broken"`
+	LastCPU    *uint32 `json:"last_cpu,omitempty"` // who arrived last; nil: fewer than two were stopped
+	CPUs       []Work  `json:"cpus"`               // those that were stopped
+}
+
+// PauseOf takes the pause out of a file that has a kcdata.LinuxCapture. toStop is the time
+// from the request to the stop, in ns; nil: not measured.
+func PauseOf(s *kcdata.Snapshot, toStop *uint64) Pause {
+	c := &s.Capture
+	p := Pause{
+		Stopped: c.StoppedNs > 0, StoppedNs: c.StoppedNs, WindowNs: c.WindowNs, ArrivalNs: c.ArrivalNs, ReleaseNs: c.ReleaseNs,
+		CensusNs: c.CensusNs, ElapsedNs: c.ElapsedNs, MaxPauseNs: c.MaxPauseNs, StopBroken: c.StopBroken, ToStopNs: toStop,
+	}
+	p.CPUs, p.LastCPU = WorksOf(s.CPUs)
+	return p
+}
+
+// Full is the sentence of `stackshot latency`.
+func (p *Pause) Full(m *Machine) string {
+	if !p.Stopped {
+		return "nothing was stopped; the capture took " + show.Duration(p.ElapsedNs)
+	}
+	skew := "arrival skew " + show.Fine(p.ArrivalNs)
+	if p.LastCPU != nil {
+		skew += fmt.Sprintf(" (CPU %d last)", *p.LastCPU)
+	}
+	s := fmt.Sprintf("stopped for %s, %d of %s; window %s, %s, census %s, release %s",
+		show.Fine(p.StoppedNs), m.Stopped, show.Count(m.CPUs, "CPU"), show.Fine(p.WindowNs), skew, show.Fine(p.CensusNs), show.Fine(p.ReleaseNs))
+	if p.ToStopNs != nil {
+		s += "; request to stop " + show.Fine(*p.ToStopNs)
+	}
+	return s
+}
+
+// Broken says that the stop did not hold; "" where it did.
+func Broken(times uint32) string {
+	if times == 0 {
+		return ""
+	}
+	return "the stop was broken " + show.Count(int(times), "time")
+}
+
+// BriefPause is the sentence of the report.
+func BriefPause(s *kcdata.Snapshot) string {
+	var parts []string
+	if s.HasCapture {
+		c := &s.Capture
+		tries := ""
+		if c.Tries > 1 {
+			tries = fmt.Sprintf(" in %d tries", c.Tries)
+		}
+		parts = append(parts, "stopped for "+show.Duration(c.StoppedNs)+tries)
+		if c.Vanished > 0 {
+			parts = append(parts, fmt.Sprintf("%s ended meanwhile", show.Count(int(c.Vanished), "task")))
+		}
+	}
+	if n := len(s.CPUs); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s stopped", len(CPUsWith(s, kcdata.CPUStopped)), show.Count(n, "CPU")))
+	}
+	if s.Engine != "" {
+		parts = append(parts, "engine "+show.Clean(s.Engine))
+	}
+	if s.Isolation != "" {
+		parts = append(parts, "isolation "+show.Clean(s.Isolation))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// CaptureJSON is the object of the report; nil where the file does not say how the capture
+// went.
+func CaptureJSON(s *kcdata.Snapshot) show.Object {
+	c := &s.Capture
+	if !s.HasCapture {
+		return nil
+	}
+	return show.Object{
+		{"engine", show.Known(show.Clean(s.Engine))}, {"isolation", show.Known(show.Clean(s.Isolation))},
+		{"stopped_ns", c.StoppedNs}, {"window_ns", c.WindowNs}, {"arrival_ns", c.ArrivalNs}, {"release_ns", c.ReleaseNs},
+		{"elapsed_ns", c.ElapsedNs}, {"census_ns", c.CensusNs}, {"max_pause_ns", c.MaxPauseNs},
+		{"tries", c.Tries}, {"stop_broken", c.StopBroken}, {"left_out", c.LeftOut}, {"vanished", c.Vanished},
+		{"buffer_size", c.BufferSize}, {"buffer_used", c.BufferUsed},
+	}
+}

@@ -1,0 +1,137 @@
+package model
+
+import "stackshot/kcdata"
+
+// State is what a thread is doing, in words. Since says from when its age counts.
+type State struct {
+	Class Class
+	Words string
+	Since Since
+}
+
+// StateOf decides a thread's class. A thread on a CPU is running whatever it
+// was about to become; a zombie that still runs there is worth seeing.
+func StateOf(t *kcdata.Thread) State {
+	if t.IsIdle() {
+		return State{CPUIdle, "idle thread", SinceNever}
+	}
+	if !t.HasLinux {
+		return stateOfSnapshot(t)
+	}
+	l := &t.Linux
+	onCPU := l.Present&kcdata.ThreadHasOnCPU != 0 && l.OnCPU != 0
+	if onCPU {
+		if t.Sample != nil { // what it was about to do was read at another moment
+			return State{Running, "running", SinceArrival}
+		}
+		return State{Running, runningWords(l), SinceArrival}
+	}
+	switch {
+	case l.ExitState&kcdata.ExitZombie != 0:
+		return State{Zombie, "zombie", SinceNever}
+	case l.ExitState&kcdata.ExitDead != 0 || l.State&kcdata.StateDead != 0:
+		return State{Zombie, "dead", SinceNever}
+	case l.State&kcdata.StateNew != 0:
+		return State{Runnable, "being forked", SinceNever}
+	case l.State == 0 && l.Present&kcdata.ThreadHasOnCPU == 0:
+		return State{Runnable, "running or waiting for a CPU (R)", SinceNever}
+	case l.State == 0 || l.State&kcdata.StateWaking != 0:
+		return State{Runnable, "runnable, waiting for a CPU", SinceQueued}
+	}
+	return sleepOf(l.State)
+}
+
+func runningWords(l *kcdata.LinuxThread) string {
+	switch {
+	case l.ExitState != 0 || l.State&kcdata.StateDead != 0:
+		return "running (exiting)"
+	case l.State&kcdata.StateUninterruptible != 0 && l.State&kcdata.StateNoload == 0:
+		return "running (about to sleep in D)"
+	case l.State&kcdata.StateInterruptible != 0:
+		return "running (about to sleep)"
+	}
+	return "running"
+}
+
+// sleepOf reads a state in which the thread is off its CPU and not runnable.
+func sleepOf(s uint32) State {
+	switch {
+	case s&kcdata.StateFrozen != 0:
+		return State{Held, "frozen", SinceSwitch}
+	case s&kcdata.StateTraced != 0:
+		return State{Held, "stopped by its tracer", SinceSwitch}
+	case s&kcdata.StateStopped != 0:
+		return State{Held, "stopped by a signal", SinceSwitch}
+	case s&kcdata.StateParked != 0:
+		return State{Parked, "parked", SinceSwitch}
+	case s&kcdata.StateRtlockWait != 0:
+		return State{Blocked, "waiting for a lock (D)", SinceSwitch}
+	case s&kcdata.StateUninterruptible != 0 && s&kcdata.StateNoload != 0:
+		return State{Idle, "idle", SinceSwitch}
+	case s&kcdata.StateUninterruptible != 0 && s&kcdata.StateWakekill != 0:
+		return State{Blocked, "uninterruptible sleep (D, killable)", SinceSwitch}
+	case s&kcdata.StateUninterruptible != 0:
+		return State{Blocked, "uninterruptible sleep (D)", SinceSwitch}
+	case s&kcdata.StateInterruptible != 0:
+		return State{Sleeping, "sleeping", SinceSwitch}
+	}
+	return State{Unknown, "in a state this program does not know", SinceNever}
+}
+
+// stateOfSnapshot is for files that hold Apple's records only.
+func stateOfSnapshot(t *kcdata.Thread) State {
+	switch s := t.Snapshot.State; {
+	case !t.HasSnapshot:
+		return State{Unknown, "state not in the file", SinceNever}
+	case t.Snapshot.SSFlags&kcdata.SSOnCore != 0:
+		return State{Running, "running", SinceNever}
+	case s&kcdata.THTerminate != 0:
+		return State{Zombie, "dead", SinceNever}
+	case s&kcdata.THRun != 0:
+		return State{Runnable, "runnable, waiting for a CPU", SinceNever}
+	case s&kcdata.THSusp != 0:
+		return State{Held, "stopped by a signal", SinceNever}
+	case s&kcdata.THWait != 0 && s&kcdata.THUnint != 0:
+		return State{Blocked, "uninterruptible sleep (D)", SinceNever}
+	case s&kcdata.THWait != 0:
+		return State{Sleeping, "sleeping", SinceNever}
+	}
+	return State{Unknown, "in a state this program does not know", SinceNever}
+}
+
+// letters are the states as /proc/PID/stat writes them (fs/proc/array.c,
+// task_state_array). R, and what this program does not know, is 0.
+var letters = map[byte]struct{ state, exit uint32 }{
+	'S': {state: kcdata.StateInterruptible},
+	'D': {state: kcdata.StateUninterruptible},
+	'T': {state: kcdata.StateStopped},
+	't': {state: kcdata.StateTraced},
+	'X': {exit: kcdata.ExitDead},
+	'Z': {exit: kcdata.ExitZombie},
+	'P': {state: kcdata.StateParked},
+	'I': {state: kcdata.StateUninterruptible | kcdata.StateNoload},
+}
+
+// OfLetter turns /proc's letter into LinuxThread.State and LinuxThread.ExitState.
+func OfLetter(letter byte) (state, exit uint32) {
+	return letters[letter].state, letters[letter].exit
+}
+
+// XNUState is the ThreadSnapshot.State of a thread, as xnu_state of record_thread.h gives
+// it in the kernel.
+func XNUState(state, exit uint32) uint32 {
+	switch {
+	case exit != 0:
+		return kcdata.THTerminate
+	case state == 0:
+		return kcdata.THRun
+	}
+	s := uint32(kcdata.THWait)
+	if state&(kcdata.StateStopped|kcdata.StateTraced) != 0 {
+		s |= kcdata.THSusp
+	}
+	if state&kcdata.StateUninterruptible != 0 && state&kcdata.StateNoload == 0 {
+		s |= kcdata.THUnint
+	}
+	return s
+}
