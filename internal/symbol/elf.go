@@ -189,16 +189,6 @@ func (m *layout) vaddr(off uint64) (uint64, bool) {
 	return 0, false
 }
 
-// offset is the inverse of vaddr.
-func (m *layout) offset(vaddr uint64) (uint64, bool) {
-	for _, s := range m.segments {
-		if vaddr >= s.vaddr && vaddr-s.vaddr < s.filesz {
-			return s.off + (vaddr - s.vaddr), true
-		}
-	}
-	return 0, false
-}
-
 // cstring is the NUL-terminated string at off, cut at limit bytes.
 func cstring(b []byte, off, limit uint64) string {
 	if off >= uint64(len(b)) {
