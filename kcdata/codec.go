@@ -103,11 +103,14 @@ func Unmarshal(payload []byte, v any) error {
 	if err != nil {
 		return err
 	}
+	return p.unmarshal(payload, rv)
+}
+
+func (p *plan) unmarshal(payload []byte, v reflect.Value) error {
 	if len(payload) == 0 {
-		return badf(0, ErrTruncated, "empty payload for %s", rv.Type())
+		return badf(0, ErrTruncated, "empty payload for %s", v.Type())
 	}
-	rv.SetZero()
-	p.decode(payload, rv)
+	p.decode(payload, v)
 	return nil
 }
 
