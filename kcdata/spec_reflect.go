@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,9 +52,39 @@ var elems = map[reflect.Kind]ElemType{
 // structSpec describes a type by the Go struct of its newest version; older are
 // the sizes of the versions that were prefixes of it.
 func structSpec(t Type, name, key string, v any, older ...int) Spec {
-	fields := fieldsOf(v)
+	return fieldsSpec(t, name, key, fieldsOf(v), older)
+}
+
+// declared describes a type that no code here has a struct for: by the C declarations
+// of its newest version's fields, packed.
+func declared(t Type, name, key, c string, older ...int) Spec {
+	return fieldsSpec(t, name, key, fieldsIn(c), older)
+}
+
+func fieldsSpec(t Type, name, key string, fields []Field, older []int) Spec {
 	size := fields[len(fields)-1].End()
 	return Spec{Type: t, Name: name, Key: key, Kind: KindStruct, Fields: fields, Sizes: append(older, size)}
+}
+
+// fieldsIn reads declarations as C has them, "uint64_t a, b; char c[16]". It panics on
+// what is none: that is a fault of this package.
+func fieldsIn(c string) (fields []Field) {
+	off := 0
+	for declaration := range strings.SplitSeq(strings.TrimRight(c, "; \t\n"), ";") {
+		elem, names, _ := strings.Cut(strings.TrimSpace(declaration), " ")
+		for name := range strings.SplitSeq(names, ",") {
+			f := Field{Elem: ElemType(slices.Index(elemNames[:], elem)), Offset: off}
+			name, count, isArray := strings.Cut(strings.TrimSpace(name), "[")
+			if isArray {
+				f.Count, _ = strconv.Atoi(strings.TrimSuffix(count, "]"))
+			}
+			if f.Name = cutName(name); f.Name == "" || f.Elem.Size() == 0 || isArray && f.Count == 0 {
+				panic("kcdata: not a declaration: " + declaration)
+			}
+			fields, off = append(fields, f), f.End()
+		}
+	}
+	return fields
 }
 
 // plainSpec describes a type whose payload has no fields.
