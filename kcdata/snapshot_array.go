@@ -33,6 +33,11 @@ func (p *snapshotParser) array(it Item, dst any) {
 	}
 }
 
+func arrayElem(it Item) Type {
+	t, _, _ := it.Elem()
+	return t
+}
+
 // maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
 // frame may have a name of 4 KiB, which reports repeat.
 const maxStack = 4096

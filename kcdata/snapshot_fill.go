@@ -66,8 +66,7 @@ func (it Item) kind() (of Type, isArray bool) {
 	if of = it.Of(); of != TypeArray {
 		return of, false
 	}
-	of, _, _ = it.Elem()
-	return of, true
+	return arrayElem(it), true
 }
 
 // fill decodes an item, of that kind, into the field of v that it is for; false: there

@@ -122,6 +122,14 @@ func (s Spec) FieldsFor(size int) []Field {
 	return fields[:n:n]
 }
 
+// Size is the size of the newest version, 0 where it varies.
+func (s Spec) Size() int {
+	if len(s.Sizes) == 0 {
+		return 0
+	}
+	return s.Sizes[len(s.Sizes)-1]
+}
+
 // table is constant after initialisation.
 var table = buildTable(
 	genericSpecs, taskSpecs, threadSpecs, machineSpecs, imageSpecs, latencySpecs,

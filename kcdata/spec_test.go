@@ -262,11 +262,3 @@ func TestK8LinuxFieldNamesAreNotCut(t *testing.T) {
 		}
 	}
 }
-
-// Size is the size of the newest version, 0 where it varies.
-func (s Spec) Size() int {
-	if len(s.Sizes) == 0 {
-		return 0
-	}
-	return s.Sizes[len(s.Sizes)-1]
-}
