@@ -12,7 +12,7 @@ import (
 // structs are all exported structs, L and Apple's.
 func structs() []any {
 	out := []any{
-		TaskSnapshot{}, TransitioningTaskSnapshot{}, ThreadSnapshot{}, CPUTimes{}, Duration{}, Timebase{}, IOStats{},
+		TaskSnapshot{}, TransitioningTaskSnapshot{}, ThreadSnapshot{}, CPUTimes{}, Duration{}, Timebase{},
 		ThreadWaitinfo{}, LatencyCollection{}, LatencyCPU{}, LatencyTask{}, LatencyThread{},
 	}
 	for _, v := range linuxStructs {

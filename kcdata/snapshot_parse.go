@@ -138,11 +138,12 @@ func (p *snapshotParser) stringTable(b []byte) stringTable {
 }
 
 func (m *LinuxModule) module(text stringTable) Module {
-	out := Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size}
-	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
-		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
-	}
-	return out
+	return Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size, BuildID: buildID(&m.BuildID, m.BuildIDLen)}
+}
+
+// buildID is what a record holds of one of n bytes; nil: none is known.
+func buildID(held *[20]byte, n uint32) []byte {
+	return append([]byte(nil), held[:min(int(n), len(held))]...)
 }
 
 // item files one item under the container it stands in. Containers nobody

@@ -29,23 +29,11 @@ type TransitioningTaskSnapshot struct {
 	Comm           [32]byte `kc:"tts_p_comm,char"`
 }
 
-// IOStats counts a task's or thread's disk I/O (160 bytes); sizes in bytes.
-type IOStats struct {
-	DiskReadsCount  uint64    `kc:"ss_disk_reads_count"`
-	DiskReadsSize   uint64    `kc:"ss_disk_reads_size"`
-	DiskWritesCount uint64    `kc:"ss_disk_writes_count"`
-	DiskWritesSize  uint64    `kc:"ss_disk_writes_size"`
-	PriorityCount   [4]uint64 `kc:"ss_io_priority_count"`
-	PrioritySize    [4]uint64 `kc:"ss_io_priority_size"`
-	PagingCount     uint64    `kc:"ss_paging_count"`
-	PagingSize      uint64    `kc:"ss_paging_size"`
-	NonPagingCount  uint64    `kc:"ss_non_paging_count"`
-	NonPagingSize   uint64    `kc:"ss_non_paging_size"`
-	DataCount       uint64    `kc:"ss_data_count"`
-	DataSize        uint64    `kc:"ss_data_size"`
-	MetadataCount   uint64    `kc:"ss_metadata_count"`
-	MetadataSize    uint64    `kc:"ss_metadata_size"`
-}
+const ioStats = `
+	uint64_t ss_disk_reads_count, ss_disk_reads_size, ss_disk_writes_count, ss_disk_writes_size,
+		ss_io_priority_count[4], ss_io_priority_size[4], ss_paging_count, ss_paging_size,
+		ss_non_paging_count, ss_non_paging_size, ss_data_count, ss_data_size,
+		ss_metadata_count, ss_metadata_size;`
 
 const taskDeltaSnapshot = `
 	uint64_t tds_unique_pid, tds_ss_flags, tds_user_time_in_terminated_threads,
@@ -74,7 +62,7 @@ func taskSpecs() []Spec {
 		plainSpec(TypeTask, "TASK", "task_snapshots", KindContainer),
 		plainSpec(TypeTransitioningTask, "TRANSITIONING_TASK", "transitioning_task_snapshots", KindContainer),
 		plainSpec(TypePortLabelContainer, "PORTLABEL_CONTAINER", "portlabels", KindContainer),
-		structSpec(TypeIOStats, "IOSTATS", "io_statistics", IOStats{}),
+		declared(TypeIOStats, "IOSTATS", "io_statistics", ioStats),
 		structSpec(TypeTaskSnapshot, "TASK_SNAPSHOT", "task_snapshot", TaskSnapshot{}),
 		structSpec(TypeTransitioningSnapshot, "TRANSITIONING_TASK_SNAPSHOT", "transitioning_task_snapshot", TransitioningTaskSnapshot{}),
 		declared(TypeTaskDeltaSnapshot, "TASK_DELTA_SNAPSHOT", "task_delta_snapshot", taskDeltaSnapshot),
