@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// model are the fields of a Snapshot, Task or Thread that one kind of item fills,
+// itemFields are the fields of a Snapshot, Task or Thread that one kind of item fills,
 // by the item's type. Constant once it is made.
-type model map[Type]modelField
+type itemFields map[Type]itemField
 
-type modelField struct {
+type itemField struct {
 	index int          // of the field
 	has   int          // of the bool that says whether it was in the file; of records alone
 	kind  reflect.Kind // String: text; Struct, Pointer: a record; Slice: an array of records
@@ -20,34 +20,33 @@ type modelField struct {
 // models are made for the first file, from the tags of the structs: `item:"NAME"` is
 // the name of a type in the spec table, or several divided by commas. What more than
 // that is to be done with an item is said in snapshot_items.go.
-var models = sync.OnceValue(func() *modelSet {
+var models = sync.OnceValue(func() *modelFields {
 	types := make(map[string]Type, len(table))
 	for t, s := range table {
 		types[s.Name] = t
 	}
-	of := func(t reflect.Type) model { return newModel(t, types) }
-	return &modelSet{of(reflect.TypeFor[Snapshot]()), of(reflect.TypeFor[Task]()), of(reflect.TypeFor[Thread]())}
+	of := func(t reflect.Type) itemFields { return newItemFields(t, types) }
+	return &modelFields{of(reflect.TypeFor[Snapshot]()), of(reflect.TypeFor[Task]()), of(reflect.TypeFor[Thread]())}
 })
 
-type modelSet struct{ snapshot, task, thread model }
+type modelFields struct{ snapshot, task, thread itemFields }
 
-func newModel(t reflect.Type, types map[string]Type) model {
-	m := model{}
+func newItemFields(t reflect.Type, types map[string]Type) itemFields {
+	m := itemFields{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		names, tagged := f.Tag.Lookup("item")
 		if !tagged {
 			continue
 		}
-		to := modelField{index: i, kind: f.Type.Kind()}
+		to := itemField{index: i, kind: f.Type.Kind()}
 		switch to.kind {
-		case reflect.Struct:
+		case reflect.Struct: // whether it was there cannot be seen from it
+			has, _ := t.FieldByName("Has" + f.Name)
+			to.has = has.Index[0]
 			to.plan, _ = planOf(f.Type)
 		case reflect.Pointer:
 			to.plan, _ = planOf(f.Type.Elem())
-		}
-		if has, ok := t.FieldByName("Has" + f.Name); ok {
-			to.has = has.Index[0]
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			of, known := types[name]
@@ -71,7 +70,7 @@ func (it Item) kind() (of Type, isArray bool) {
 
 // fill decodes an item, of that kind, into the field of v that it is for; false: there
 // is none.
-func (p *snapshotParser) fill(v reflect.Value, m model, it Item, of Type, isArray bool) bool {
+func (p *snapshotParser) fill(v reflect.Value, m itemFields, it Item, of Type, isArray bool) bool {
 	to, ok := m[of]
 	if !ok || isArray != (to.kind == reflect.Slice) {
 		return false

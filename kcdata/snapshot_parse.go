@@ -57,7 +57,7 @@ const maxProblems = 100
 
 type snapshotParser struct {
 	s       *Snapshot
-	models  *modelSet
+	models  *modelFields
 	open    []Type            // containers around the next item
 	ids     []uint64          // their ids
 	task    *Task             // the TASK around it, nil: none
