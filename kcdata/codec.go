@@ -11,14 +11,9 @@ import (
 // plan is the packed layout of a Go type: what encoding and decoding follow.
 // A plan is constant once it is in plans.
 type plan struct {
-	fields []planField
+	fields []Field // of a scalar one, without a name
 	size   int
 	flat   bool // in memory the same bytes as packed: copied as a whole
-}
-
-type planField struct {
-	Field
-	index int // of the struct field; -1: the value itself is the scalar
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -36,8 +31,8 @@ func planOf(t reflect.Type) (*plan, error) {
 }
 
 func newPlan(t reflect.Type) (*plan, error) {
-	if e := elemOf(t.Kind()); e != 0 {
-		return &plan{fields: []planField{{Field: Field{Elem: e}, index: -1}}, size: e.Size(), flat: littleEndian}, nil
+	if e := elems[t.Kind()]; e != 0 {
+		return &plan{fields: []Field{{Elem: e}}, size: e.Size(), flat: littleEndian}, nil
 	}
 	if t.Kind() != reflect.Struct || t.NumField() == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNotFixed, t)
@@ -48,7 +43,7 @@ func newPlan(t reflect.Type) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrNotFixed, err)
 		}
-		p.fields = append(p.fields, planField{f, i})
+		p.fields = append(p.fields, f)
 		p.flat = p.flat && t.Field(i).Offset == uintptr(p.size)
 		p.size = f.End()
 	}
@@ -108,11 +103,14 @@ func Unmarshal(payload []byte, v any) error {
 	if err != nil {
 		return err
 	}
+	return p.unmarshal(payload, rv)
+}
+
+func (p *plan) unmarshal(payload []byte, v reflect.Value) error {
 	if len(payload) == 0 {
-		return badf(0, ErrTruncated, "empty payload for %s", rv.Type())
+		return badf(0, ErrTruncated, "empty payload for %s", v.Type())
 	}
-	rv.SetZero()
-	p.decode(payload, rv)
+	p.decode(payload, v)
 	return nil
 }
 
@@ -130,87 +128,46 @@ func (p *plan) encode(b []byte, v reflect.Value) {
 		copy(b, p.memory(v))
 		return
 	}
-	p.encodeFields(b, v)
+	p.encodePacked(b, v)
 }
 
 func (p *plan) decode(b []byte, v reflect.Value) {
-	if p.flat && len(b) >= p.size {
+	if len(b) < p.size { // a field that is not there wholly is zero
+		there := 0
+		for _, f := range p.fields {
+			if f.End() <= len(b) {
+				there = f.End()
+			}
+		}
+		b = append(make([]byte, 0, p.size), b[:there]...)[:p.size]
+	}
+	if p.flat {
 		copy(p.memory(v), b)
 		return
 	}
-	p.decodeFields(b, v)
+	p.decodePacked(b, v)
 }
 
-func (p *plan) encodeFields(b []byte, v reflect.Value) {
-	for i := range p.fields {
-		f := &p.fields[i]
-		fv := v
-		if f.index >= 0 {
-			fv = v.Field(f.index)
-		}
-		if f.Count == 0 {
-			putElem(b[f.Offset:], f.Elem, elemBits(fv, f.Elem))
-			continue
-		}
-		size := f.Elem.Size()
-		for j := range f.Count {
-			putElem(b[f.Offset+j*size:], f.Elem, elemBits(fv.Index(j), f.Elem))
-		}
+// encodePacked and decodePacked do field by field what memory cannot give as a whole.
+// A plan has only what encoding/binary takes, and b has its size: they cannot fail.
+func (p *plan) encodePacked(b []byte, v reflect.Value) {
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	if _, err := binary.Encode(b[:p.size], binary.LittleEndian, v.Interface()); err != nil {
+		panic(err)
 	}
 }
 
-func (p *plan) decodeFields(b []byte, v reflect.Value) {
-	for i := range p.fields {
-		f := &p.fields[i]
-		if f.End() > len(b) {
-			return
-		}
-		fv := v
-		if f.index >= 0 {
-			fv = v.Field(f.index)
-		}
-		if f.Count == 0 {
-			setElem(fv, f.Elem, getElem(b[f.Offset:], f.Elem))
-			continue
-		}
-		size := f.Elem.Size()
-		for j := range f.Count {
-			setElem(fv.Index(j), f.Elem, getElem(b[f.Offset+j*size:], f.Elem))
-		}
+func (p *plan) decodePacked(b []byte, v reflect.Value) {
+	if _, err := binary.Decode(b, binary.LittleEndian, v.Addr().Interface()); err != nil {
+		panic(err)
 	}
 }
 
 // signed reports whether the element type sign-extends. Char does not: in Go
 // it is held in bytes.
 func (e ElemType) signed() bool { return e != ElemChar && e%2 == 0 }
-
-func elemBits(v reflect.Value, e ElemType) uint64 {
-	if e.signed() {
-		return uint64(v.Int())
-	}
-	return v.Uint()
-}
-
-func setElem(v reflect.Value, e ElemType, bits uint64) {
-	if e.signed() {
-		v.SetInt(int64(bits))
-		return
-	}
-	v.SetUint(bits)
-}
-
-func putElem(b []byte, e ElemType, v uint64) {
-	switch e.Size() {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		binary.LittleEndian.PutUint16(b, uint16(v))
-	case 4:
-		binary.LittleEndian.PutUint32(b, uint32(v))
-	case 8:
-		binary.LittleEndian.PutUint64(b, v)
-	}
-}
 
 // getElem reads one element, sign-extended where its type is signed.
 func getElem(b []byte, e ElemType) uint64 {

@@ -12,8 +12,8 @@ import (
 // structs are all exported structs, L and Apple's.
 func structs() []any {
 	out := []any{
-		TaskSnapshot{}, TransitioningTaskSnapshot{}, ThreadSnapshot{}, CPUTimes{}, Duration{}, Timebase{}, IOStats{},
-		ThreadWaitinfo{}, LatencyCollection{}, LatencyCPU{}, LatencyTask{}, LatencyThread{}, memAndIO{}, faultStats{},
+		TaskSnapshot{}, TransitioningTaskSnapshot{}, ThreadSnapshot{}, CPUTimes{}, Duration{}, Timebase{},
+		ThreadWaitinfo{}, LatencyCollection{}, LatencyCPU{}, LatencyTask{}, LatencyThread{},
 	}
 	for _, v := range linuxStructs {
 		out = append(out, v)
@@ -40,7 +40,7 @@ func TestCodecAgainstTheStandardLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			fields := make([]byte, p.size)
-			p.encodeFields(fields, v.Elem())
+			p.encodePacked(fields, v.Elem())
 			if got := Marshal([]byte{9}, v.Interface()); !bytes.Equal(got[1:], want) || !bytes.Equal(fields, want) {
 				t.Errorf("%s: bytes differ from the standard library's", rt)
 			}
@@ -49,7 +49,7 @@ func TestCodecAgainstTheStandardLibrary(t *testing.T) {
 			}
 			back, byField := reflect.New(rt), reflect.New(rt)
 			ok(t, Unmarshal(want, back.Interface()))
-			p.decodeFields(want, byField.Elem())
+			p.decodePacked(want, byField.Elem())
 			if back.Elem().Interface() != v.Elem().Interface() || byField.Elem().Interface() != v.Elem().Interface() {
 				t.Errorf("%s: comes back as another value", rt)
 			}

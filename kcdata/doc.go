@@ -78,7 +78,8 @@
 //	    hundred bytes can take all memory.
 //	K11 What Compress wrote, Unwrap and others' zlib and zstd give back.
 //	K12 The text form holds the whole buffer.
-//	K13 Every Apple file decodes as Apple's own decoder prints it.
+//	K13 Reader and spec table give of every Apple file what Apple's own decoder
+//	    prints. Else they only read what we write.
 //	K14 A snapshot is decoded within a budget in proportion to its file; where it is
 //	    spent the file ends, as one that was cut. Else a page of bytes takes all
 //	    memory.

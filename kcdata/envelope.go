@@ -23,13 +23,8 @@ const (
 )
 
 func (e Envelope) String() string {
-	switch e {
-	case EnvelopeNone:
-		return "none"
-	case EnvelopeZlib:
-		return "zlib"
-	case EnvelopeZstd:
-		return "zstd"
+	if names := [...]string{"none", "zlib", "zstd"}; int(e) < len(names) {
+		return names[e]
 	}
 	return fmt.Sprintf("envelope %d", uint8(e))
 }

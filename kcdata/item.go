@@ -75,7 +75,7 @@ func (it Item) Desc() (name string, value any, ok bool) {
 	if it.Type < TypeStringDesc || it.Type > TypeBytesDesc {
 		return "", nil, false
 	}
-	if len(it.Data) < descName+descMin[it.Type] || it.Data[descName-1] != 0 {
+	if len(it.Data) < descName+descMin(it.Type) || it.Data[descName-1] != 0 {
 		return "", nil, false
 	}
 	name, b := cString(it.Data[:descName]), it.Data[descName:]
@@ -94,9 +94,18 @@ func (it Item) Desc() (name string, value any, ok bool) {
 	return name, b, true
 }
 
-// descMin is the smallest value of each desc type.
-var descMin = [...]int{
-	TypeStringDesc: 1, TypeUint32Desc: 4, TypeUint64Desc: 8, TypeInt32Desc: 4, TypeInt64Desc: 8, TypeBytesDesc: 0,
+// descElems is what the values of the desc types are of.
+var descElems = [...]ElemType{
+	TypeStringDesc: ElemChar, TypeUint32Desc: ElemUint32, TypeUint64Desc: ElemUint64,
+	TypeInt32Desc: ElemInt32, TypeInt64Desc: ElemInt64, TypeBytesDesc: ElemUint8,
+}
+
+// descMin is the smallest value of a desc type: bytes may be none.
+func descMin(t Type) int {
+	if t == TypeBytesDesc {
+		return 0
+	}
+	return descElems[t].Size()
 }
 
 // cString is the text of b up to its first NUL.

@@ -139,32 +139,31 @@ func texts(it Item) iter.Seq[[]byte] {
 
 // warning keeps a warning of the capture.
 func (p *snapshotParser) warning(it Item) {
-	for b := range texts(it) {
-		if len(p.s.Warnings) == maxWarnings {
-			p.warnings++
-			continue
-		}
-		s := p.textOf(it, b, maxSentence)
-		if p.broken != nil || !p.take(pieceCost, "a warning") {
-			return
-		}
+	p.sentences(it, maxWarnings-len(p.s.Warnings), &p.warnings, "a warning", func(s string) {
 		p.s.Warnings = append(p.s.Warnings, splitWarning(s))
-	}
+	})
 }
 
 // notRead keeps a reason why something of a task was not read.
 func (p *snapshotParser) notRead(it Item) {
 	t := p.task
+	p.sentences(it, maxNotRead-len(t.EnrichFailed), &p.user.reasons, "a reason", func(s string) {
+		t.EnrichFailed = append(t.EnrichFailed, s)
+	})
+}
+
+// sentences keeps an item's texts as long as there is room, and counts the others.
+func (p *snapshotParser) sentences(it Item, room int, more *int, what string, keep func(string)) {
 	for b := range texts(it) {
-		if len(t.EnrichFailed) == maxNotRead {
-			p.user.reasons++
+		if room--; room < 0 {
+			*more++
 			continue
 		}
 		s := p.textOf(it, b, maxSentence)
-		if p.broken != nil || !p.take(pieceCost, "a reason") {
+		if p.broken != nil || !p.take(pieceCost, what) {
 			return
 		}
-		t.EnrichFailed = append(t.EnrichFailed, s)
+		keep(s)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 // MaxDepth is how deep containers may nest, nested buffers counted too.
 const MaxDepth = 64
 
+// MaxNested is how deep buffers may stand inside buffers.
+const MaxNested = 8
+
 // Reader walks one plain buffer. It is not safe for concurrent use: walking
 // learns type definitions. Several readers may share the bytes.
 type Reader struct {

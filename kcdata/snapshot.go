@@ -3,42 +3,42 @@ package kcdata
 // Snapshot is a decoded stackshot: what the reports, the wait graph and the
 // tests work on. It is plain data. What a file does not hold is nil or zero
 // here, and where zero could be a value a Has field or a presence bit of the
-// L records (linux.go) tells the two apart.
+// L records (linux.go) tells the two apart. A tag names the item that fills a field.
 type Snapshot struct {
-	Delta       bool // the file's magic is that of a delta stackshot
-	HasMachine  bool // Machine was in the file
-	HasCapture  bool // Capture was in the file
-	Machine     LinuxMachine
-	Capture     LinuxCapture
-	Hostname    string
-	Release     string // uname -r
-	Version     string // uname -v
-	Arch        string // uname -m
-	BootID      string
-	BootArgs    string // kernel command line
-	Engine      string // pull, procfs, trap
-	Isolation   string // irqoff, preemptoff, fifo, none
-	Request     string // scope asked for, in words
-	ToolVersion string // who wrote the file
-	Loadavg     string // /proc/loadavg
-	Meminfo     string // /proc/meminfo
-	Pressure    string
-	PageSize    uint32 // bytes; 0: not in the file
-	KernelBuild []byte // GNU build-id of vmlinux
-	Timebase    *Timebase
-	Duration    *Duration // in ticks of Timebase
-	CPUs        []LinuxCPU
-	LatencyCPUs []LatencyCPU
-	Latency     *LatencyCollection // in ticks of Timebase
-	Atomicity   *LinuxAtomicity    // nil: nothing was read twice
-	UserTaken   *LinuxUserTaken    // nil: no user stack was taken
-	Ran         []LinuxRan
-	Phases      []LinuxPhases
-	Arenas      []LinuxArena
-	Tries       []LinuxTry
-	Trace       []LinuxTrace // nil: not kept
+	Delta       bool               // the file's magic is that of a delta stackshot
+	HasMachine  bool               // Machine was in the file
+	HasCapture  bool               // Capture was in the file
+	Machine     LinuxMachine       `item:"LINUX_MACHINE"`
+	Capture     LinuxCapture       `item:"LINUX_CAPTURE"`
+	Hostname    string             `item:"LINUX_HOSTNAME"`
+	Release     string             `item:"LINUX_RELEASE"` // uname -r
+	Version     string             `item:"OSVERSION"`     // uname -v
+	Arch        string             `item:"LINUX_ARCH"`    // uname -m
+	BootID      string             `item:"LINUX_BOOT_ID"`
+	BootArgs    string             `item:"BOOTARGS"`           // kernel command line
+	Engine      string             `item:"LINUX_ENGINE"`       // pull, procfs, trap
+	Isolation   string             `item:"LINUX_ISOLATION"`    // irqoff, preemptoff, fifo, none
+	Request     string             `item:"LINUX_REQUEST"`      // scope asked for, in words
+	ToolVersion string             `item:"LINUX_TOOL_VERSION"` // who wrote the file
+	Loadavg     string             `item:"LINUX_LOADAVG"`      // /proc/loadavg
+	Meminfo     string             `item:"LINUX_MEMINFO"`      // /proc/meminfo
+	Pressure    string             `item:"LINUX_PRESSURE"`
+	PageSize    uint32             // bytes; 0: not in the file
+	KernelBuild []byte             // GNU build-id of vmlinux
+	Timebase    *Timebase          `item:"TIMEBASE"`
+	Duration    *Duration          `item:"STACKSHOT_DURATION"` // in ticks of Timebase
+	CPUs        []LinuxCPU         `item:"LINUX_CPU"`
+	LatencyCPUs []LatencyCPU       `item:"LATENCY_INFO_CPU"`
+	Latency     *LatencyCollection `item:"LATENCY_INFO"`     // in ticks of Timebase
+	Atomicity   *LinuxAtomicity    `item:"LINUX_ATOMICITY"`  // nil: nothing was read twice
+	UserTaken   *LinuxUserTaken    `item:"LINUX_USER_TAKEN"` // nil: no user stack was taken
+	Ran         []LinuxRan         `item:"LINUX_RAN"`
+	Phases      []LinuxPhases      `item:"LINUX_PHASES"`
+	Arenas      []LinuxArena       `item:"LINUX_ARENA"`
+	Tries       []LinuxTry         `item:"LINUX_TRY"`
+	Trace       []LinuxTrace       `item:"LINUX_TRACE"` // nil: not kept
 	Warnings    []Warning
-	LeftOut     []LinuxLeftOut
+	LeftOut     []LinuxLeftOut `item:"LINUX_LEFT_OUT"`
 	Modules     []Module
 	Symbols     *SymbolTable // never nil after ParseSnapshot
 	Tasks       []*Task      // in file order
@@ -69,21 +69,21 @@ type Task struct {
 	Transitioning bool   // past its exit point
 	Name          string // ts_p_comm, or tts_p_comm where Transitioning
 	HasSnapshot   bool
-	Snapshot      TaskSnapshot               // zero where Transitioning
-	Exiting       *TransitioningTaskSnapshot // only where Transitioning
+	Snapshot      TaskSnapshot               `item:"TASK_SNAPSHOT"`               // zero where Transitioning
+	Exiting       *TransitioningTaskSnapshot `item:"TRANSITIONING_TASK_SNAPSHOT"` // only where Transitioning
 	HasLinux      bool
-	Linux         LinuxTask
-	Memory        *LinuxTaskMemory
-	NS            *LinuxTaskNS
-	Exe           *LinuxTaskExe
-	ExePath       string
+	Linux         LinuxTask        `item:"LINUX_TASK"`
+	Memory        *LinuxTaskMemory `item:"LINUX_TASK_MEMORY"`
+	NS            *LinuxTaskNS     `item:"LINUX_TASK_NS"`
+	Exe           *LinuxTaskExe    `item:"LINUX_TASK_EXE"`
+	ExePath       string           `item:"PROC_PATH,LINUX_EXE_PATH"`
 	Cmdline       []string
-	Cgroup        string
+	Cgroup        string           `item:"LINUX_CGROUP_PATH"`
 	EnrichFailed  []string         // "what: reason"
-	Latency       *LatencyTask     // in ticks of Timebase; nil: not measured
+	Latency       *LatencyTask     `item:"LATENCY_INFO_TASK"` // in ticks of Timebase; nil: not measured
 	Mappings      []Mapping        // executable mappings, ascending; those from the window only where /proc gave none
-	MapWalk       *LinuxMapWalk    // nil: the window did not take its mappings
-	PerfMap       string           // path of its perf map; "" without one
+	MapWalk       *LinuxMapWalk    `item:"LINUX_MAP_WALK"` // nil: the window did not take its mappings
+	PerfMap       string           `item:"LINUX_PERF_MAP"` // path of its perf map; "" without one
 	UserSymbols   *UserSymbolTable // nil: none was named
 	Threads       []*Thread
 }
@@ -91,27 +91,27 @@ type Task struct {
 // Thread is one thread of a Task.
 type Thread struct {
 	ID          uint64 // container id: tid; 1<<32|n is CPU n's idle thread
-	Name        string
+	Name        string `item:"THREAD_NAME"`
 	HasSnapshot bool
-	Snapshot    ThreadSnapshot
+	Snapshot    ThreadSnapshot `item:"THREAD_SNAPSHOT"`
 	HasLinux    bool
-	Linux       LinuxThread
-	Times       *CPUTimes
-	Kernel      []uint64 // return addresses, leaf first
-	User        []uint64 // return addresses, leaf first
-	UserHow     []byte   // for each of them a UserFrame*; nil: not known
-	UserWalk    *LinuxUserWalk
-	UserChain   []LinuxUserLink // the raw frame-pointer chain, where it was kept
+	Linux       LinuxThread     `item:"LINUX_THREAD"`
+	Times       *CPUTimes       `item:"CPU_TIMES"`
+	Kernel      []uint64        // return addresses, leaf first
+	User        []uint64        // return addresses, leaf first
+	UserHow     []byte          // for each of them a UserFrame*; nil: not known
+	UserWalk    *LinuxUserWalk  `item:"LINUX_USER_WALK"`
+	UserChain   []LinuxUserLink `item:"LINUX_USER_CHAIN"` // the raw frame-pointer chain, where it was kept
 	UserBytes   []UserBytes     // raw pieces of the stack, where they were kept
-	Syscall     *LinuxSyscall
-	IO          *LinuxThreadIO
-	Delays      *LinuxDelays
-	Signals     *LinuxSignals
-	NS          []LinuxThreadNS // outermost first
+	Syscall     *LinuxSyscall   `item:"LINUX_SYSCALL"`
+	IO          *LinuxThreadIO  `item:"LINUX_THREAD_IO"`
+	Delays      *LinuxDelays    `item:"LINUX_DELAYS"`
+	Signals     *LinuxSignals   `item:"LINUX_SIGNALS"`
+	NS          []LinuxThreadNS `item:"LINUX_THREAD_NS"` // outermost first
 	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted
-	Sample      *LinuxSample    // nil: its stacks were taken by the stop, or it has none
-	Latency     *LatencyThread  // in ticks of Timebase; nil: not measured
-	Wchan       string          // "" where the file has none
+	Sample      *LinuxSample    `item:"LINUX_SAMPLE"`        // nil: its stacks were taken by the stop, or it has none
+	Latency     *LatencyThread  `item:"LATENCY_INFO_THREAD"` // in ticks of Timebase; nil: not measured
+	Wchan       string          `item:"LINUX_WCHAN"`         // "" where the file has none
 }
 
 // IdleThreadID is the container id of a CPU's idle thread.

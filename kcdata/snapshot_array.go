@@ -7,29 +7,30 @@ import (
 	"unsafe"
 )
 
-// array appends an array's elements to dst.
-func array[T any](p *snapshotParser, it Item, dst *[]T) {
+// array appends an array's elements to the slice of records that dst points to.
+func (p *snapshotParser) array(it Item, dst any) {
 	elem, size, count := it.Elem()
 	if least := leastElement(elem); count > 0 && size < least {
 		p.problem("array of %#x in %s: elements of %d bytes, where the least is %d", uint32(elem), p.where(), size, least)
 		return
 	}
-	limit := limitOf(elem)
-	if room := max(limit.most-len(*dst), 0); limit.most > 0 && count > room {
+	list := reflect.ValueOf(dst).Elem()
+	had, limit := list.Len(), limitOf(elem)
+	if room := max(limit.most-had, 0); limit.most > 0 && count > room {
 		p.problem("array of %#x in %s: %d elements more than the %d that are kept", uint32(elem), p.where(), count-room, limit.most)
 		count = room
 	}
 	if !p.take(limit.cost*int64(count), "array of %#x, %d elements,", uint32(elem), count) {
 		return
 	}
+	record, err := planOf(list.Type().Elem())
+	if err != nil {
+		panic(err) // a fault of this package
+	}
+	list.Grow(count)
+	list.SetLen(had + count)
 	for i := range count {
-		var zero T
-		*dst = append(*dst, zero)
-		if err := Unmarshal(it.Data[i*size:(i+1)*size], &(*dst)[len(*dst)-1]); err != nil {
-			*dst = (*dst)[:len(*dst)-1]
-			p.problem("array of %#x in %s, element %d: %v", uint32(elem), p.where(), i, err)
-			return
-		}
+		record.decode(it.Data[i*size:(i+1)*size], list.Index(had+i))
 	}
 }
 

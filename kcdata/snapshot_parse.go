@@ -3,7 +3,6 @@ package kcdata
 import (
 	"fmt"
 	"strings"
-	"unsafe"
 )
 
 // ParseSnapshot decodes a plain (see Unwrap) stackshot.
@@ -30,7 +29,7 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	p := snapshotParser{
 		s:     &Snapshot{Delta: magic == MagicDeltaStackshot},
 		tasks: make(map[uint64]bool), threads: make(map[uint64]uint64), kernel: make(map[uint64]struct{}),
-		left: memory, memory: memory,
+		left: memory, memory: memory, models: models(),
 	}
 	var broken error
 	for it, err := range r.Items() {
@@ -58,6 +57,7 @@ const maxProblems = 100
 
 type snapshotParser struct {
 	s       *Snapshot
+	models  *modelFields
 	open    []Type            // containers around the next item
 	ids     []uint64          // their ids
 	task    *Task             // the TASK around it, nil: none
@@ -138,11 +138,12 @@ func (p *snapshotParser) stringTable(b []byte) stringTable {
 }
 
 func (m *LinuxModule) module(text stringTable) Module {
-	out := Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size}
-	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
-		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
-	}
-	return out
+	return Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size, BuildID: buildID(&m.BuildID, m.BuildIDLen)}
+}
+
+// buildID is what a record holds of one of n bytes; nil: none is known.
+func buildID(held *[20]byte, n uint32) []byte {
+	return append([]byte(nil), held[:min(int(n), len(held))]...)
 }
 
 // item files one item under the container it stands in. Containers nobody
@@ -222,23 +223,6 @@ func (p *snapshotParser) where() string {
 		return fmt.Sprintf("task %d", p.task.ID)
 	}
 	return "the machine's part"
-}
-
-// record decodes a struct item into v and reports whether it could.
-func (p *snapshotParser) record(it Item, v any) bool {
-	if err := Unmarshal(it.Data, v); err != nil {
-		p.problem("item %#x in %s: %v", uint32(it.Type), p.where(), err)
-		return false
-	}
-	return true
-}
-
-// optional decodes a struct item for a field that is nil where it is absent.
-func optional[T any](p *snapshotParser, it Item, dst **T) {
-	v := new(T)
-	if p.take(int64(unsafe.Sizeof(*v)), "item %#x", uint32(it.Type)) && p.record(it, v) {
-		*dst = v
-	}
 }
 
 // splitWarning takes "code: text" apart; a code is one word.

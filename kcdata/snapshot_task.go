@@ -86,11 +86,7 @@ func (p *snapshotParser) inlined(t *UserSymbolTable) bool {
 }
 
 func (m *LinuxMapping) mapping(text stringTable) Mapping {
-	out := Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString)}
-	if n := min(int(m.BuildIDLen), len(m.BuildID)); n > 0 {
-		out.BuildID = append([]byte(nil), m.BuildID[:n]...)
-	}
-	return out
+	return Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString), BuildID: buildID(&m.BuildID, m.BuildIDLen)}
 }
 
 // mapName files the path of the mapping before it.

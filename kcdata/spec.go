@@ -23,20 +23,10 @@ const (
 )
 
 // elem gives the element type of a scalar kind, 0 for all others.
-func (k Kind) elem() ElemType {
-	switch k {
-	case KindUint8:
-		return ElemUint8
-	case KindInt32:
-		return ElemInt32
-	case KindUint32:
-		return ElemUint32
-	case KindInt64:
-		return ElemInt64
-	case KindUint64:
-		return ElemUint64
-	}
-	return 0
+func (k Kind) elem() ElemType { return kindElems[k] }
+
+var kindElems = [KindNested + 1]ElemType{
+	KindUint8: ElemUint8, KindInt32: ElemInt32, KindUint32: ElemUint32, KindInt64: ElemInt64, KindUint64: ElemUint64,
 }
 
 // ElemType is the type of a field's elements, numbered as on the wire.

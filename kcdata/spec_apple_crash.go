@@ -1,73 +1,35 @@
 package kcdata
 
-type bsdInfo struct {
-	UUID      [16]byte `kc:"p_uuid"`
-	UniqueID  uint64   `kc:"p_uniqueid"`
-	PUniqueID uint64   `kc:"p_puniqueid"`
-}
+const bsdInfo = `
+	uint8_t p_uuid[16];
+	uint64_t p_uniqueid, p_puniqueid;`
 
-type exceptionCodes struct {
-	Code0 uint64 `kc:"code_0"`
-	Code1 uint64 `kc:"code_1"`
-}
-
-type startTime struct {
-	Sec  uint64 `kc:"tv_sec"`
-	Usec uint64 `kc:"tv_usec"`
-}
-
-type jitRange struct {
-	Start uint64 `kc:"start_address"`
-	End   uint64 `kc:"end_address"`
-}
-
-type rusageInfo struct {
-	UUID                [16]byte `kc:"ri_uuid"`
-	UserTime            uint64   `kc:"ri_user_time"`
-	SystemTime          uint64   `kc:"ri_system_time"`
-	PkgIdleWkups        uint64   `kc:"ri_pkg_idle_wkups"`
-	InterruptWkups      uint64   `kc:"ri_interrupt_wkups"`
-	Pageins             uint64   `kc:"ri_pageins"`
-	WiredSize           uint64   `kc:"ri_wired_size"`
-	ResidentSize        uint64   `kc:"ri_resident_size"`
-	PhysFootprint       uint64   `kc:"ri_phys_footprint"`
-	ProcStartAbstime    uint64   `kc:"ri_proc_start_abstime"`
-	ProcExitAbstime     uint64   `kc:"ri_proc_exit_abstime"`
-	ChildUserTime       uint64   `kc:"ri_child_user_time"`
-	ChildSystemTime     uint64   `kc:"ri_child_system_time"`
-	ChildPkgIdleWkups   uint64   `kc:"ri_child_pkg_idle_wkups"`
-	ChildInterruptWkups uint64   `kc:"ri_child_interrupt_wkups"`
-	ChildPageins        uint64   `kc:"ri_child_pageins"`
-	ChildElapsedAbstime uint64   `kc:"ri_child_elapsed_abstime"`
-	DiskIOBytesRead     uint64   `kc:"ri_diskio_bytesread"`
-	DiskIOBytesWritten  uint64   `kc:"ri_diskio_byteswritten"`
-	CPUTimeDefault      uint64   `kc:"ri_cpu_time_qos_default"`
-	CPUTimeMaintenance  uint64   `kc:"ri_cpu_time_qos_maintenance"`
-	CPUTimeBackground   uint64   `kc:"ri_cpu_time_qos_background"`
-	CPUTimeUtility      uint64   `kc:"ri_cpu_time_qos_utility"`
-	CPUTimeLegacy       uint64   `kc:"ri_cpu_time_qos_legacy"`
-	CPUTimeInitiated    uint64   `kc:"ri_cpu_time_qos_user_initiated"`
-	CPUTimeInteractive  uint64   `kc:"ri_cpu_time_qos_user_interactive"`
-	BilledSystemTime    uint64   `kc:"ri_billed_system_time"`
-	ServicedSystemTime  uint64   `kc:"ri_serviced_system_time"`
-}
+const rusageInfo = `
+	uint8_t ri_uuid[16];
+	uint64_t ri_user_time, ri_system_time, ri_pkg_idle_wkups, ri_interrupt_wkups, ri_pageins,
+		ri_wired_size, ri_resident_size, ri_phys_footprint, ri_proc_start_abstime, ri_proc_exit_abstime,
+		ri_child_user_time, ri_child_system_time, ri_child_pkg_idle_wkups, ri_child_interrupt_wkups,
+		ri_child_pageins, ri_child_elapsed_abstime, ri_diskio_bytesread, ri_diskio_byteswritten,
+		ri_cpu_time_qos_default, ri_cpu_time_qos_maintenance, ri_cpu_time_qos_background,
+		ri_cpu_time_qos_utility, ri_cpu_time_qos_legacy, ri_cpu_time_qos_user_initiated,
+		ri_cpu_time_qos_user_interactive, ri_billed_system_time, ri_serviced_system_time;`
 
 func crashSpecs() []Spec {
 	const prefix = "TASK_CRASHINFO_"
 	return []Spec{
 		plainSpec(TypeCrashExtModInfo, "EXTMODINFO", prefix+"EXTMODINFO", KindBytes),
-		structSpec(TypeCrashBSDInfo, "BSDINFOWITHUNIQID", "proc_uniqidentifierinfo", bsdInfo{}),
+		declared(TypeCrashBSDInfo, "BSDINFOWITHUNIQID", "proc_uniqidentifierinfo", bsdInfo),
 		plainSpec(TypeCrashTaskDyldInfo, "TASKDYLD_INFO", prefix+"TASKDYLD_INFO", KindBytes),
 		plainSpec(TypeCrashUUID, "UUID", prefix+"UUID", KindBytes),
 		plainSpec(TypeCrashPid, "CRASHINFO_PID", "pid", KindInt32),
 		plainSpec(TypeCrashPPid, "PPID", "ppid", KindInt32),
 		plainSpec(TypeCrashRusage, "RUSAGE", "Type_0x807", KindBytes),
-		structSpec(TypeCrashRusageInfo, "RUSAGE_INFO", "rusage_info", rusageInfo{}),
+		declared(TypeCrashRusageInfo, "RUSAGE_INFO", "rusage_info", rusageInfo),
 		plainSpec(TypeCrashProcName, "PROC_NAME", "p_comm", KindString),
-		structSpec(TypeCrashProcStarttime, "PROC_STARTTIME", "proc_starttime", startTime{}),
+		declared(TypeCrashProcStarttime, "PROC_STARTTIME", "proc_starttime", `uint64_t tv_sec, tv_usec`),
 		plainSpec(TypeCrashUserstack, "USERSTACK", "userstack_ptr", KindUint64),
 		plainSpec(TypeCrashArgslen, "ARGSLEN", "p_argslen", KindInt32),
-		structSpec(TypeCrashExceptionCodes, "EXCEPTION_CODES", "mach_exception_data_t", exceptionCodes{}),
+		declared(TypeCrashExceptionCodes, "EXCEPTION_CODES", "mach_exception_data_t", `uint64_t code_0, code_1`),
 		plainSpec(TypeCrashProcPath, "PROC_PATH", "p_path", KindString),
 		plainSpec(TypeCrashProcCSFlags, "PROC_CSFLAGS", "p_csflags", KindInt32),
 		plainSpec(TypeCrashProcStatus, "PROC_STATUS", "p_status", KindUint8),
@@ -81,7 +43,7 @@ func crashSpecs() []Spec {
 		plainSpec(TypeCrashDirtyFlags, "DIRTY_FLAGS", "dirty_flags", KindInt32),
 		plainSpec(TypeCrashCrashedThreadID, "CRASHED_THREADID", "crashed_threadid", KindUint64),
 		plainSpec(TypeCrashCoalitionID, "COALITION_ID", "coalition_id", KindUint64),
-		structSpec(TypeCrashJITAddressRange, "JIT_ADDRESS_RANGE", "jit_address_range", jitRange{}),
+		declared(TypeCrashJITAddressRange, "JIT_ADDRESS_RANGE", "jit_address_range", `uint64_t start_address, end_address`),
 		plainSpec(TypeCrashCSAuxiliaryInfo, "CS_AUXILIARY_INFO", "cs_auxiliary_info", KindUint64),
 	}
 }

@@ -1,14 +1,12 @@
 package kcdata
 
+// In the files spec_apple_*.go a type that code here reads or writes has a struct;
+// all others stand as the public headers declare them.
+
 // Timebase converts ticks: ns = ticks × Numer / Denom.
 type Timebase struct {
 	Numer uint32 `kc:"numer"`
 	Denom uint32 `kc:"denom"`
-}
-
-type timeval struct {
-	Sec  int64 `kc:"tv_sec"`
-	Usec int64 `kc:"tv_usec"`
 }
 
 // Names and magics; the key of a magic is that of the whole buffer.
@@ -35,7 +33,7 @@ func genericSpecs() []Spec {
 		plainSpec(TypeContainerEnd, "CONTAINER_END", "KCDATA_TYPE_CONTAINER_END", KindStructural),
 		structSpec(TypeTimebase, "TIMEBASE", "mach_timebase_info", Timebase{}),
 		plainSpec(TypeMachAbsoluteTime, "MACH_ABSOLUTE_TIME", "mach_absolute_time", KindUint64),
-		structSpec(TypeTimeval, "TIMEVAL", "KCDATA_TYPE_TIMEVAL", timeval{}),
+		declared(TypeTimeval, "TIMEVAL", "KCDATA_TYPE_TIMEVAL", `int64_t tv_sec, tv_usec`),
 		plainSpec(TypeUsecsSinceEpoch, "USECS_SINCE_EPOCH", "usecs_since_epoch", KindUint64),
 		plainSpec(TypePid, "PID", "pid", KindInt32),
 		plainSpec(TypeProcname, "PROCNAME", "proc_name", KindString),

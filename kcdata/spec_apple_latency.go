@@ -18,12 +18,9 @@ type LatencyCollection struct {
 	BufferCount               uint64 `kc:"buffer_count"`
 }
 
-type latencyCollection1 struct {
-	Version                 uint64 `kc:"latency_version"`
-	Setup                   uint64 `kc:"setup_latency"`
-	TaskIteration           uint64 `kc:"total_task_iteration_latency"`
-	TerminatedTaskIteration uint64 `kc:"total_terminated_task_iteration_latency"`
-}
+const latencyCollection1 = `
+	uint64_t latency_version, setup_latency, total_task_iteration_latency,
+		total_terminated_task_iteration_latency;`
 
 // LatencyCPU is the share of one CPU in the capture (88 bytes); latencies in ticks.
 type LatencyCPU struct {
@@ -71,7 +68,7 @@ type LatencyThread struct {
 
 func latencySpecs() []Spec {
 	info := structSpec(TypeLatencyInfo, "LATENCY_INFO", "stackshot_latency_collection", LatencyCollection{}, 32)
-	info.old, info.oldSize = fieldsOf(latencyCollection1{}), 32
+	info.old, info.oldSize = fieldsIn(latencyCollection1), 32
 	return []Spec{
 		info,
 		structSpec(TypeLatencyInfoTask, "LATENCY_INFO_TASK", "stackshot_latency_task", LatencyTask{}),

@@ -29,94 +29,54 @@ type TransitioningTaskSnapshot struct {
 	Comm           [32]byte `kc:"tts_p_comm,char"`
 }
 
-// IOStats counts a task's or thread's disk I/O (160 bytes); sizes in bytes.
-type IOStats struct {
-	DiskReadsCount  uint64    `kc:"ss_disk_reads_count"`
-	DiskReadsSize   uint64    `kc:"ss_disk_reads_size"`
-	DiskWritesCount uint64    `kc:"ss_disk_writes_count"`
-	DiskWritesSize  uint64    `kc:"ss_disk_writes_size"`
-	PriorityCount   [4]uint64 `kc:"ss_io_priority_count"`
-	PrioritySize    [4]uint64 `kc:"ss_io_priority_size"`
-	PagingCount     uint64    `kc:"ss_paging_count"`
-	PagingSize      uint64    `kc:"ss_paging_size"`
-	NonPagingCount  uint64    `kc:"ss_non_paging_count"`
-	NonPagingSize   uint64    `kc:"ss_non_paging_size"`
-	DataCount       uint64    `kc:"ss_data_count"`
-	DataSize        uint64    `kc:"ss_data_size"`
-	MetadataCount   uint64    `kc:"ss_metadata_count"`
-	MetadataSize    uint64    `kc:"ss_metadata_size"`
-}
+const ioStats = `
+	uint64_t ss_disk_reads_count, ss_disk_reads_size, ss_disk_writes_count, ss_disk_writes_size,
+		ss_io_priority_count[4], ss_io_priority_size[4], ss_paging_count, ss_paging_size,
+		ss_non_paging_count, ss_non_paging_size, ss_data_count, ss_data_size,
+		ss_metadata_count, ss_metadata_size;`
 
-type taskDeltaSnapshot struct {
-	UniquePid          uint64 `kc:"tds_unique_pid"`
-	SSFlags            uint64 `kc:"tds_ss_flags"`
-	UserTimeTerminated uint64 `kc:"tds_user_time_in_terminated_threads"`
-	SysTimeTerminated  uint64 `kc:"tds_system_time_in_terminated_threads"`
-	TaskSize           uint64 `kc:"tds_task_size"`
-	MaxResidentSize    uint64 `kc:"tds_max_resident_size"`
-	SuspendCount       uint32 `kc:"tds_suspend_count"`
-	Faults             uint32 `kc:"tds_faults"`
-	Pageins            uint32 `kc:"tds_pageins"`
-	COWFaults          uint32 `kc:"tds_cow_faults"`
-	WasThrottled       uint32 `kc:"tds_was_throttled"`
-	DidThrottle        uint32 `kc:"tds_did_throttle"`
-	LatencyQoS         uint32 `kc:"tds_latency_qos"`
-}
+const taskDeltaSnapshot = `
+	uint64_t tds_unique_pid, tds_ss_flags, tds_user_time_in_terminated_threads,
+		tds_system_time_in_terminated_threads, tds_task_size, tds_max_resident_size;
+	uint32_t tds_suspend_count, tds_faults, tds_pageins, tds_cow_faults, tds_was_throttled,
+		tds_did_throttle, tds_latency_qos;`
 
-type cpuArchitecture struct {
-	CPUType    int32 `kc:"cputype"`
-	CPUSubtype int32 `kc:"cpusubtype"`
-}
+const codesigningInfo = `
+	uint64_t csflags;
+	uint32_t cs_trust_level;`
 
-type codesigningInfo struct {
-	CSFlags    uint64 `kc:"csflags"`
-	TrustLevel uint32 `kc:"cs_trust_level"`
-}
+const suspensionInfo = `uint64_t tss_last_start, tss_last_end, tss_count, tss_duration`
 
-type suspensionInfo struct {
-	LastStart uint64 `kc:"tss_last_start"`
-	LastEnd   uint64 `kc:"tss_last_end"`
-	Count     uint64 `kc:"tss_count"`
-	Duration  uint64 `kc:"tss_duration"`
-}
+const suspensionSource = `
+	uint64_t tss_time, tss_tid;
+	int32_t tss_pid;
+	char tss_procname[65];`
 
-type suspensionSource struct {
-	Time     uint64   `kc:"tss_time"`
-	Tid      uint64   `kc:"tss_tid"`
-	Pid      int32    `kc:"tss_pid"`
-	Procname [65]byte `kc:"tss_procname,char"`
-}
-
-type portLabel struct {
-	ID     int16  `kc:"portlabel_id"`
-	Flags  uint16 `kc:"portlabel_flags"`
-	Domain uint8  `kc:"portlabel_domain"`
-}
-
-type taskExecMeta struct {
-	Flags uint64 `kc:"tem_flags"`
-}
+const portLabel = `
+	int16_t portlabel_id;
+	uint16_t portlabel_flags;
+	uint8_t portlabel_domain;`
 
 func taskSpecs() []Spec {
 	return []Spec{
 		plainSpec(TypeTask, "TASK", "task_snapshots", KindContainer),
 		plainSpec(TypeTransitioningTask, "TRANSITIONING_TASK", "transitioning_task_snapshots", KindContainer),
 		plainSpec(TypePortLabelContainer, "PORTLABEL_CONTAINER", "portlabels", KindContainer),
-		structSpec(TypeIOStats, "IOSTATS", "io_statistics", IOStats{}),
+		declared(TypeIOStats, "IOSTATS", "io_statistics", ioStats),
 		structSpec(TypeTaskSnapshot, "TASK_SNAPSHOT", "task_snapshot", TaskSnapshot{}),
 		structSpec(TypeTransitioningSnapshot, "TRANSITIONING_TASK_SNAPSHOT", "transitioning_task_snapshot", TransitioningTaskSnapshot{}),
-		structSpec(TypeTaskDeltaSnapshot, "TASK_DELTA_SNAPSHOT", "task_delta_snapshot", taskDeltaSnapshot{}),
+		declared(TypeTaskDeltaSnapshot, "TASK_DELTA_SNAPSHOT", "task_delta_snapshot", taskDeltaSnapshot),
 		plainSpec(TypeDonatingPids, "DONATING_PIDS", "donating_pids", KindInt32),
 		plainSpec(TypeNonrunnableTids, "NONRUNNABLE_TIDS", "nonrunnable_threads", KindInt64),
 		plainSpec(TypeJetsamCoalition, "JETSAM_COALITION", "jetsam_coalition", KindUint64),
 		plainSpec(TypeASID, "ASID", "ts_asid", KindUint32),
 		plainSpec(TypePageTables, "PAGE_TABLES", "ts_pagetable", KindUint64),
-		structSpec(TypeTaskCPUArchitecture, "TASK_CPU_ARCHITECTURE", "task_cpu_architecture", cpuArchitecture{}),
-		merged(structSpec(TypePortLabel, "PORTLABEL", "portlabel_info", portLabel{})),
+		declared(TypeTaskCPUArchitecture, "TASK_CPU_ARCHITECTURE", "task_cpu_architecture", `int32_t cputype, cpusubtype`),
+		merged(declared(TypePortLabel, "PORTLABEL", "portlabel_info", portLabel)),
 		plainSpec(TypePortLabelName, "PORTLABEL_NAME", "portlabel_name", KindString),
-		structSpec(TypeSuspensionInfo, "SUSPENSION_INFO", "suspension_info", suspensionInfo{}),
-		structSpec(TypeSuspensionSource, "SUSPENSION_SOURCE", "suspension_source", suspensionSource{}),
-		structSpec(TypeCodesigningInfo, "CODESIGNING_INFO", "stackshot_task_codesigning_info", codesigningInfo{}),
-		structSpec(TypeTaskExecMeta, "TASK_EXEC_META", "task_exec_meta", taskExecMeta{}),
+		declared(TypeSuspensionInfo, "SUSPENSION_INFO", "suspension_info", suspensionInfo),
+		declared(TypeSuspensionSource, "SUSPENSION_SOURCE", "suspension_source", suspensionSource),
+		declared(TypeCodesigningInfo, "CODESIGNING_INFO", "stackshot_task_codesigning_info", codesigningInfo),
+		declared(TypeTaskExecMeta, "TASK_EXEC_META", "task_exec_meta", `uint64_t tem_flags`),
 	}
 }

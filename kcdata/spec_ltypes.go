@@ -34,7 +34,7 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxTask, "LINUX_TASK", "linux_task", LinuxTask{}),
 		structSpec(TypeLinuxTaskMemory, "LINUX_TASK_MEMORY", "linux_task_memory", LinuxTaskMemory{}),
 		structSpec(TypeLinuxTaskNS, "LINUX_TASK_NS", "linux_task_ns", LinuxTaskNS{}),
-		text(structSpec(TypeLinuxTaskExe, "LINUX_TASK_EXE", "linux_task_exe", LinuxTaskExe{}), "name"),
+		structSpec(TypeLinuxTaskExe, "LINUX_TASK_EXE", "linux_task_exe", LinuxTaskExe{}),
 		structSpec(TypeLinuxMapping, "LINUX_MAPPING", "linux_mapping", LinuxMapping{}),
 		bytewise(TypeLinuxMapStrings, "LINUX_MAP_STRINGS", "linux_map_strings", KindBytes),
 		structSpec(TypeLinuxUserSymbol, "LINUX_USER_SYMBOL", "linux_user_symbol", LinuxUserSymbol{}),
@@ -60,16 +60,4 @@ func linuxSpecs() []Spec {
 		bytewise(TypeLinuxUserHow, "LINUX_USER_HOW", "linux_user_how", KindBytes),
 		bytewise(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
 	}
-}
-
-// text marks the byte arrays among s's fields that hold NUL-terminated text.
-func text(s Spec, names ...string) Spec {
-	for i := range s.Fields {
-		for _, n := range names {
-			if s.Fields[i].Name == n {
-				s.Fields[i].Elem = ElemChar
-			}
-		}
-	}
-	return s
 }

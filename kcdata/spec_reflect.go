@@ -3,6 +3,8 @@ package kcdata
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,18 +14,11 @@ const maxName = 31
 // fieldsOf derives the packed layout of v's struct from its kc tags. It panics
 // on a struct that the format cannot carry: that is a fault of this package.
 func fieldsOf(v any) []Field {
-	t := reflect.TypeOf(v)
-	fields := make([]Field, 0, t.NumField())
-	off := 0
-	for i := range t.NumField() {
-		f, err := fieldOf(t.Field(i), off)
-		if err != nil {
-			panic(err)
-		}
-		fields = append(fields, f)
-		off = f.End()
+	p, err := planOf(reflect.TypeOf(v))
+	if err != nil {
+		panic(err)
 	}
-	return fields
+	return slices.Clone(p.fields)
 }
 
 func fieldOf(sf reflect.StructField, off int) (Field, error) {
@@ -37,7 +32,7 @@ func fieldOf(sf reflect.StructField, off int) (Field, error) {
 		f.Count = t.Len()
 		t = t.Elem()
 	}
-	if f.Elem = elemOf(t.Kind()); f.Elem == 0 {
+	if f.Elem = elems[t.Kind()]; f.Elem == 0 {
 		return Field{}, fmt.Errorf("kcdata: field %s has type %s", sf.Name, sf.Type)
 	}
 	if opt == "char" {
@@ -46,41 +41,50 @@ func fieldOf(sf reflect.StructField, off int) (Field, error) {
 	return f, nil
 }
 
-func cutName(s string) string {
-	if len(s) > maxName {
-		return s[:maxName]
-	}
-	return s
-}
+func cutName(s string) string { return s[:min(len(s), maxName)] }
 
-func elemOf(k reflect.Kind) ElemType {
-	switch k {
-	case reflect.Int8:
-		return ElemInt8
-	case reflect.Uint8:
-		return ElemUint8
-	case reflect.Int16:
-		return ElemInt16
-	case reflect.Uint16:
-		return ElemUint16
-	case reflect.Int32:
-		return ElemInt32
-	case reflect.Uint32:
-		return ElemUint32
-	case reflect.Int64:
-		return ElemInt64
-	case reflect.Uint64:
-		return ElemUint64
-	}
-	return 0
+// elems are the element types of Go's integers.
+var elems = map[reflect.Kind]ElemType{
+	reflect.Int8: ElemInt8, reflect.Int16: ElemInt16, reflect.Int32: ElemInt32, reflect.Int64: ElemInt64,
+	reflect.Uint8: ElemUint8, reflect.Uint16: ElemUint16, reflect.Uint32: ElemUint32, reflect.Uint64: ElemUint64,
 }
 
 // structSpec describes a type by the Go struct of its newest version; older are
 // the sizes of the versions that were prefixes of it.
 func structSpec(t Type, name, key string, v any, older ...int) Spec {
-	fields := fieldsOf(v)
+	return fieldsSpec(t, name, key, fieldsOf(v), older)
+}
+
+// declared describes a type that no code here has a struct for: by the C declarations
+// of its newest version's fields, packed.
+func declared(t Type, name, key, c string, older ...int) Spec {
+	return fieldsSpec(t, name, key, fieldsIn(c), older)
+}
+
+func fieldsSpec(t Type, name, key string, fields []Field, older []int) Spec {
 	size := fields[len(fields)-1].End()
 	return Spec{Type: t, Name: name, Key: key, Kind: KindStruct, Fields: fields, Sizes: append(older, size)}
+}
+
+// fieldsIn reads declarations as C has them, "uint64_t a, b; char c[16]". It panics on
+// what is none: that is a fault of this package.
+func fieldsIn(c string) (fields []Field) {
+	off := 0
+	for declaration := range strings.SplitSeq(strings.TrimRight(c, "; \t\n"), ";") {
+		elem, names, _ := strings.Cut(strings.TrimSpace(declaration), " ")
+		for name := range strings.SplitSeq(names, ",") {
+			f := Field{Elem: ElemType(slices.Index(elemNames[:], elem)), Offset: off}
+			name, count, isArray := strings.Cut(strings.TrimSpace(name), "[")
+			if isArray {
+				f.Count, _ = strconv.Atoi(strings.TrimSuffix(count, "]"))
+			}
+			if f.Name = cutName(name); f.Name == "" || f.Elem.Size() == 0 || isArray && f.Count == 0 {
+				panic("kcdata: not a declaration: " + declaration)
+			}
+			fields, off = append(fields, f), f.End()
+		}
+	}
+	return fields
 }
 
 // plainSpec describes a type whose payload has no fields.

@@ -1,5 +1,7 @@
 package kcdata
 
+import "slices"
+
 // linesOf gives the fields to show of a payload of size bytes: for a scalar or
 // a string one without a name.
 func linesOf(s Spec, size int) []Field {
@@ -15,18 +17,9 @@ func linesOf(s Spec, size int) []Field {
 }
 
 func descFields(t Type, size int) []Field {
-	v := Field{Name: "value", Offset: descName, Elem: ElemUint8, Count: size}
-	switch t {
-	case TypeStringDesc:
-		v.Elem = ElemChar
-	case TypeUint32Desc:
-		v.Elem, v.Count = ElemUint32, 0
-	case TypeUint64Desc:
-		v.Elem, v.Count = ElemUint64, 0
-	case TypeInt32Desc:
-		v.Elem, v.Count = ElemInt32, 0
-	case TypeInt64Desc:
-		v.Elem, v.Count = ElemInt64, 0
+	v := Field{Name: "value", Offset: descName, Elem: descElems[t]}
+	if t == TypeStringDesc || t == TypeBytesDesc {
+		v.Count = size
 	}
 	name := []Field{{Name: "name", Elem: ElemChar, Count: descName}}
 	if size == 0 {
@@ -49,21 +42,20 @@ func pieces(f Field) []Field {
 	return append(out, f)
 }
 
+// What a definition's payload begins with, and then has for each field.
+var (
+	definitionBegin = fieldsIn("uint32_t type, count; char name[32]")
+	definitionEach  = fieldsIn("uint8_t flags, element; uint16_t offset; uint32_t size; char name[32]")
+)
+
 // definitionFields describes a definition's payload, which the walk has checked.
 func definitionFields(b []byte) []Field {
-	out := []Field{
-		{Name: "type", Elem: ElemUint32},
-		{Name: "count", Elem: ElemUint32, Offset: 4},
-		{Name: "name", Elem: ElemChar, Offset: 8, Count: descName},
-	}
-	for i, n := 0, int(getElem(b[4:], ElemUint32)); i < n; i++ {
-		at := definitionHead + i*definitionField
-		out = append(out,
-			Field{Name: "flags", Elem: ElemUint8, Offset: at},
-			Field{Name: "element", Elem: ElemUint8, Offset: at + 1},
-			Field{Name: "offset", Elem: ElemUint16, Offset: at + 2},
-			Field{Name: "size", Elem: ElemUint32, Offset: at + 4},
-			Field{Name: "name", Elem: ElemChar, Offset: at + 8, Count: descName})
+	out := slices.Clone(definitionBegin)
+	for i := range int(getElem(b[4:], ElemUint32)) {
+		for _, f := range definitionEach {
+			f.Offset += definitionHead + i*definitionField
+			out = append(out, f)
+		}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package kcdata
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -105,8 +106,7 @@ func parseNumbers(e ElemType, value string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, make([]byte, e.Size())...)
-		putElem(out[len(out)-e.Size():], e, v)
+		out = append(out, binary.LittleEndian.AppendUint64(nil, v)[:e.Size()]...)
 	}
 	return out, nil
 }

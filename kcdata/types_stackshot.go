@@ -2,7 +2,7 @@ package kcdata
 
 // Stackshot types, 0x901-0x957.
 const (
-	TypeIOStats                 Type = 0x901 // IOStats
+	TypeIOStats                 Type = 0x901
 	TypeGlobalMemStats          Type = 0x902
 	TypeTask                    Type = 0x903 // container, id: task
 	TypeThread                  Type = 0x904 // container, id: thread

@@ -36,32 +36,27 @@ func (w *items) BytesDesc(name string, v []byte) error {
 	return err
 }
 
-func (w *items) Uint32Desc(name string, v uint32) error { return w.desc32(TypeUint32Desc, name, v) }
+func (w *items) Uint32Desc(name string, v uint32) error {
+	return w.numberDesc(TypeUint32Desc, name, uint64(v))
+}
 
 func (w *items) Int32Desc(name string, v int32) error {
-	return w.desc32(TypeInt32Desc, name, uint32(v))
+	return w.numberDesc(TypeInt32Desc, name, uint64(v))
 }
 
-func (w *items) Uint64Desc(name string, v uint64) error { return w.desc64(TypeUint64Desc, name, v) }
+func (w *items) Uint64Desc(name string, v uint64) error {
+	return w.numberDesc(TypeUint64Desc, name, v)
+}
 
 func (w *items) Int64Desc(name string, v int64) error {
-	return w.desc64(TypeInt64Desc, name, uint64(v))
+	return w.numberDesc(TypeInt64Desc, name, uint64(v))
 }
 
-func (w *items) desc32(t Type, name string, v uint32) error {
-	b, err := w.desc(t, name, 4)
-	if err != nil {
-		return err
-	}
-	binary.LittleEndian.PutUint32(b, v)
-	return nil
-}
-
-func (w *items) desc64(t Type, name string, v uint64) error {
-	b, err := w.desc(t, name, 8)
-	if err != nil {
-		return err
-	}
-	binary.LittleEndian.PutUint64(b, v)
-	return nil
+// numberDesc writes as many of v's lower bytes as t has.
+func (w *items) numberDesc(t Type, name string, v uint64) error {
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], v)
+	b, err := w.desc(t, name, descElems[t].Size())
+	copy(b, word[:])
+	return err
 }

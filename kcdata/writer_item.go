@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -73,12 +74,10 @@ func checkStruct(t Type, size int) error {
 	if !ok || len(s.Sizes) == 0 {
 		return nil
 	}
-	for _, n := range s.Sizes {
-		if n == size {
-			return nil
-		}
+	if !slices.Contains(s.Sizes, size) {
+		return ErrSizeMismatch
 	}
-	return ErrSizeMismatch
+	return nil
 }
 
 func (w *items) Bytes(t Type, b []byte) error {

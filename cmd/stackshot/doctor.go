@@ -188,11 +188,15 @@ func (p *printer) line(format string, args ...any) {
 func (p *printer) options(title string, list []option) {
 	p.line("\n%s", title)
 	for _, o := range list {
-		if o.OK {
-			p.line("  ok  %s", o.Name)
-		} else {
-			p.line("  no  %s: %s", o.Name, o.Why)
-		}
+		p.option(o.Name, o)
+	}
+}
+
+func (p *printer) option(name string, o option) {
+	if o.OK {
+		p.line("  ok  %s", name)
+	} else {
+		p.line("  no  %s: %s", name, o.Why)
 	}
 }
 
@@ -213,11 +217,7 @@ func (p *printer) auto(c choice) {
 func (p *printer) probes(list []probe) {
 	p.line("\nwhat the engines ask of the kernel")
 	for _, o := range list {
-		if o.OK {
-			p.line("  ok  %s (Linux %s)", o.Name, o.Since)
-		} else {
-			p.line("  no  %s (Linux %s): %s", o.Name, o.Since, o.Why)
-		}
+		p.option(fmt.Sprintf("%s (Linux %s)", o.Name, o.Since), o.option)
 	}
 }
 

@@ -43,25 +43,20 @@ func (d *doctor) cpus(section string) {
 		return
 	}
 	d.good(section, "CPUs online", fmt.Sprintf("%s, clusters: %d", topology.FormatCPUList(t.Online()), len(t.Clusters)))
-	lists := map[string][]int{}
-	for _, c := range t.CPUs {
-		for _, is := range []struct {
-			name string
-			yes  bool
-		}{
-			{"isolated CPUs", c.Isolated || c.Partition},
-			{"nohz_full CPUs", c.NohzFull},
-			{"CPUs not allowed to us", c.Online && !slices.Contains(allowed, c.ID)},
-		} {
-			if is.yes {
-				lists[is.name] = append(lists[is.name], c.ID)
+	which := func(is func(c topology.CPU) bool) (ids []int) {
+		for _, c := range t.CPUs {
+			if is(c) {
+				ids = append(ids, c.ID)
 			}
 		}
+		return ids
 	}
-	for _, name := range []string{"isolated CPUs", "nohz_full CPUs"} {
-		d.leftRunning(section, name, lists[name], "left running unless --stop-isolated")
-	}
-	d.leftRunning(section, "CPUs not allowed to us", lists["CPUs not allowed to us"], "left running: outside this process's cpuset")
+	isolated := which(func(c topology.CPU) bool { return c.Isolated || c.Partition })
+	tickless := which(func(c topology.CPU) bool { return c.NohzFull })
+	outside := which(func(c topology.CPU) bool { return c.Online && !slices.Contains(allowed, c.ID) })
+	d.leftRunning(section, "isolated CPUs", isolated, "left running unless --stop-isolated")
+	d.leftRunning(section, "nohz_full CPUs", tickless, "left running unless --stop-isolated")
+	d.leftRunning(section, "CPUs not allowed to us", outside, "left running: outside this process's cpuset")
 	d.throttled(section, t.Online())
 }
 
@@ -142,25 +137,20 @@ func (d *doctor) isKernelThread(tgid int) bool {
 // virtual says whether this machine is a guest: its CPUs may then be taken away
 // by the host, and arrive late.
 func (d *doctor) virtual(section string) {
+	const name, yes = "virtual machine", "yes: a CPU may be late when the host takes it away"
 	if runtime.GOARCH != "amd64" {
 		if _, ok := d.file(d.proc, "device-tree/hypervisor", "compatible"); ok {
-			d.good(section, "virtual machine", "yes: a CPU may be late when the host takes it away")
+			d.good(section, name, yes)
 		}
 		return
 	}
-	b, err := readOne(d.proc, "", "cpuinfo", maxConfig)
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "flags") {
-			if slices.Contains(strings.Fields(line), "hypervisor") {
-				d.good(section, "virtual machine", "yes: a CPU may be late when the host takes it away")
-			} else {
-				d.good(section, "virtual machine", "no")
-			}
-			return
-		}
+	b, _ := readOne(d.proc, "", "cpuinfo", maxConfig)
+	switch flags, ok := lineOf(string(b), "flags"); {
+	case !ok:
+	case slices.Contains(strings.Fields(flags), "hypervisor"):
+		d.good(section, name, yes)
+	default:
+		d.good(section, name, "no")
 	}
 }
 

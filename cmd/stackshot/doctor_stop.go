@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"stackshot/internal/procfs"
 	"stackshot/snapshot"
 )
 
@@ -32,7 +33,11 @@ func (d *doctor) clockSource(section string) {
 
 // setting is a number among the kernel's settings.
 func (d *doctor) setting(name string) (value int, ok bool) {
-	text, ok := d.file(d.proc, "sys/kernel", name)
+	return d.number(d.proc, "sys/kernel", name)
+}
+
+func (d *doctor) number(root procfs.FS, dir, name string) (value int, ok bool) {
+	text, ok := d.file(root, dir, name)
 	if !ok {
 		return 0, false
 	}
@@ -93,11 +98,7 @@ func (d *doctor) softLockup(section string) {
 // 5.19; 0: as the other, which is in s).
 func (d *doctor) rcuStall(section string) {
 	const name, dir = "RCU stall", "module/rcupdate/parameters"
-	number := func(file string) (int, bool) {
-		text, ok := d.file(d.sys, dir, file)
-		n, err := strconv.Atoi(text)
-		return n, ok && err == nil
-	}
+	number := func(file string) (int, bool) { return d.number(d.sys, dir, file) }
 	normal, ok := number("rcu_cpu_stall_timeout")
 	if off, _ := number("rcu_cpu_stall_suppress"); !ok || off != 0 {
 		d.good(section, name, "not known, or not looked for")

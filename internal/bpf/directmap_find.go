@@ -45,6 +45,15 @@ type top struct{ shift, vaBits uint32 }
 
 func (l *layout) tableBits() uint32 { return l.pageShift - 3 }
 
+// entryAt is where in a table of the level at shift the entry of addr lies, bytes.
+func (l *layout) entryAt(addr uint64, shift, topShift uint32) uint64 {
+	index := addr >> shift
+	if shift != topShift {
+		index &= 1<<l.tableBits() - 1
+	}
+	return index * 8
+}
+
 func layoutHere() layout {
 	if runtime.GOARCH == "arm64" {
 		return layoutARM64(pageShift())
@@ -146,11 +155,7 @@ func (f *finder) narrow(bases []uint64, t top, p ownPage) (out []uint64, enc uin
 	above := ^(uint64(1)<<bits.Len64(f.ramEnd()-1) - 1)
 	mask := ^uint64(0)
 	for shift := t.shift; len(list) > 0; shift -= f.layout.tableBits() {
-		index := p.addr >> shift
-		if shift != t.shift {
-			index &= 1<<f.layout.tableBits() - 1
-		}
-		entries, err := f.read(list, index*8)
+		entries, err := f.read(list, f.layout.entryAt(p.addr, shift, t.shift))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -224,11 +229,7 @@ func (f *finder) inRAM(pa uint64) bool {
 func (f *finder) protNone(m *DirectMap, addr uint64) (uint64, error) {
 	table := f.kernel.pgd()
 	for shift := m.TopShift; ; shift -= f.layout.tableBits() {
-		index := addr >> shift
-		if shift != m.TopShift {
-			index &= 1<<f.layout.tableBits() - 1
-		}
-		got, err := f.kernel.words([]uint64{table + index*8})
+		got, err := f.kernel.words([]uint64{table + f.layout.entryAt(addr, shift, m.TopShift)})
 		if err != nil {
 			return 0, err
 		}

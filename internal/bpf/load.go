@@ -58,6 +58,7 @@ type Objects struct {
 	Missing []Missing
 
 	coll   *ebpf.Collection
+	mapped mappings
 	config Config
 }
 
@@ -192,7 +193,8 @@ func refused(spec *ebpf.CollectionSpec, err error) string {
 
 // Close unmaps the shared memory and closes programs and maps.
 func (o *Objects) Close() error {
-	err := o.unmapMemory()
+	err := o.mapped.unmap()
+	o.mapped, o.Control, o.Slots, o.Samples = nil, nil, nil, nil
 	if o.coll != nil {
 		o.coll.Close()
 	}

@@ -1,7 +1,7 @@
 package bpf
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -75,43 +75,39 @@ type Second struct {
 // SecondSize is the wire size of a Second in bytes.
 const SecondSize = int(unsafe.Sizeof(Second{}))
 
-// mapMemory maps the shared maps, populated and locked, so that nothing
-// faults on them in the window.
-func (o *Objects) mapMemory() error {
-	mem, err := mmap(o.coll.Maps["control"])
-	if err != nil {
-		return err
+// mappings are maps of a collection in memory, by name.
+type mappings map[string][]byte
+
+// mapAll maps them, populated and locked, so that nothing faults on them in the
+// window: all or, with an error, none.
+func mapAll(coll *ebpf.Collection, names ...string) (mappings, error) {
+	m := mappings{}
+	for _, name := range names {
+		mem, err := mmap(coll.Maps[name])
+		if err != nil {
+			m.unmap()
+			return nil, err
+		}
+		m[name] = mem
 	}
-	o.Control = (*Control)(unsafe.Pointer(&mem[0]))
-	m := o.coll.Maps["cpus"]
-	mem, err = mmap(m)
-	if err != nil {
-		return err
-	}
-	o.Slots = unsafe.Slice((*Slot)(unsafe.Pointer(&mem[0])), m.MaxEntries())
-	m = o.coll.Maps["samples"]
-	if mem, err = mmap(m); err != nil {
-		return err
-	}
-	o.Samples = unsafe.Slice((*CPUSample)(unsafe.Pointer(&mem[0])), m.MaxEntries())
-	return nil
+	return m, nil
 }
 
-func (o *Objects) unmapMemory() error {
-	var err error
-	if o.Control != nil {
-		err = unmap(unsafe.Pointer(o.Control), unsafe.Sizeof(*o.Control))
+func (m mappings) unmap() (err error) {
+	for _, mem := range m {
+		err = cmp.Or(err, unix.Munmap(mem))
 	}
-	err = errors.Join(err, unmapSlice(o.Slots), unmapSlice(o.Samples))
-	o.Control, o.Slots, o.Samples = nil, nil, nil
 	return err
 }
 
-func unmapSlice[T any](s []T) error {
-	if len(s) == 0 {
-		return nil
+func (o *Objects) mapMemory() (err error) {
+	if o.mapped, err = mapAll(o.coll, "control", "cpus", "samples"); err != nil {
+		return err
 	}
-	return unmap(unsafe.Pointer(&s[0]), unsafe.Sizeof(s[0])*uintptr(len(s)))
+	o.Control = (*Control)(unsafe.Pointer(&o.mapped["control"][0]))
+	o.Slots = unsafe.Slice((*Slot)(unsafe.Pointer(&o.mapped["cpus"][0])), o.coll.Maps["cpus"].MaxEntries())
+	o.Samples = unsafe.Slice((*CPUSample)(unsafe.Pointer(&o.mapped["samples"][0])), o.coll.Maps["samples"].MaxEntries())
+	return nil
 }
 
 func mmap(m *ebpf.Map) ([]byte, error) {
@@ -121,10 +117,6 @@ func mmap(m *ebpf.Map) ([]byte, error) {
 		return nil, fmt.Errorf("%w: map %s into memory (%d bytes): %w", ErrUnsupported, m, size, err)
 	}
 	return mem, nil
-}
-
-func unmap(p unsafe.Pointer, size uintptr) error {
-	return unix.MunmapPtr(p, pages(size))
 }
 
 func pages(n uintptr) uintptr {

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"stackshot/bumpalloc"
 	"stackshot/workqueue"
@@ -37,7 +36,7 @@ type Trap struct {
 	Config  TrapConfig
 
 	coll   *ebpf.Collection
-	mapped [][]byte
+	mapped mappings
 }
 
 // MaxAsked is how many tasks a capture of chosen tasks may name.
@@ -95,15 +94,11 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 }
 
 func (t *Trap) mapMemory(cpus, pieces int) error {
-	mem := map[string][]byte{}
-	for _, name := range []string{"stop", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces"} {
-		m, err := mmap(t.coll.Maps[name])
-		if err != nil {
-			return err
-		}
-		t.mapped = append(t.mapped, m)
-		mem[name] = m
+	mem, err := mapAll(t.coll, "stop", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces")
+	if err != nil {
+		return err
 	}
+	t.mapped = mem
 	t.Stop = (*Stop)(unsafe.Pointer(&mem["stop"][0]))
 	t.Workers = unsafe.Slice((*TrapWorker)(unsafe.Pointer(&mem["workers"][0])), cpus)
 	t.Parts = unsafe.Slice((*TrapPart)(unsafe.Pointer(&mem["parts"][0])), t.Config.Items)
@@ -122,12 +117,7 @@ func (t *Trap) Close() error {
 	if t.coll == nil {
 		return nil
 	}
-	var err error
-	for _, m := range t.mapped {
-		if e := unix.Munmap(m); err == nil {
-			err = e
-		}
-	}
+	err := t.mapped.unmap()
 	t.coll.Close()
 	*t = Trap{} // with the collection goes the loader's own view of the constants
 	return err

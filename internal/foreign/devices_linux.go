@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -190,12 +191,7 @@ func (v *visit) further(way []where) error {
 }
 
 func (v *visit) has(dev mounts.Device) bool {
-	for _, at := range v.at {
-		if at.dev == dev {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.at, func(at *device) bool { return at.dev == dev })
 }
 
 // answered: the file was opened in time.

@@ -1,11 +1,12 @@
 package procfs
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -108,10 +109,7 @@ func parseDirents(b []byte) ([]int, error) {
 		if size <= head || size > len(b) {
 			return nil, syntaxError("directory", "record length", b)
 		}
-		name := b[head:size]
-		if end := slices.Index(name, 0); end >= 0 {
-			name = name[:end]
-		}
+		name, _, _ := bytes.Cut(b[head:size], []byte{0})
 		if n, ok := parseUint(name); ok && n < 1<<31 {
 			ids = append(ids, int(n))
 		}
@@ -172,22 +170,15 @@ func (f FS) NS(tgid int) (ns NS, err error) {
 		switch {
 		case files[i].Err == nil:
 			_, inode, bad := ParseNSLink(files[i].Data)
-			*fields[i].dst, err = inode, first(err, bad)
+			*fields[i].dst, err = inode, cmp.Or(err, bad)
 		case !errors.Is(files[i].Err, fs.ErrNotExist):
-			err = first(err, files[i].Err)
+			err = cmp.Or(err, files[i].Err)
 		}
 	}
 	if _, gone := f.one(TaskDir(tgid), File{Name: "comm"}); gone != nil {
-		err = first(err, gone)
+		err = cmp.Or(err, gone)
 	}
 	return ns, err
-}
-
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and
@@ -215,9 +206,11 @@ func (f FS) Pressure() (string, error) {
 	for i := range files {
 		switch e := files[i].Err; {
 		case e == nil:
-			text = labelLines(text, files[i].Name, files[i].Data)
+			for line := range bytes.Lines(files[i].Data) {
+				text = append(append(text, files[i].Name+" "...), line...)
+			}
 		case !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, unix.EOPNOTSUPP):
-			err = first(err, e)
+			err = cmp.Or(err, e)
 		}
 	}
 	return string(text), err

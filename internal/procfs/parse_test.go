@@ -120,6 +120,15 @@ func TestParseStatusErrors(t *testing.T) {
 	}
 }
 
+// ParseStack is Parse into a record of its own.
+func ParseStack(b []byte) (ThreadStack, error) {
+	var st ThreadStack
+	if err := st.Parse(b); err != nil {
+		return ThreadStack{}, err
+	}
+	return st, nil
+}
+
 func TestParseStack(t *testing.T) {
 	for text, want := range map[string]ThreadStack{
 		"": {},

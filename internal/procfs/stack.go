@@ -28,18 +28,10 @@ type ThreadStack struct {
 	Noise     int  // lines that are no frame
 }
 
-// ParseStack reads a stack file. Lines that do not begin like a frame are
-// counted in Noise; a line that does and then makes no sense is an error.
-func ParseStack(b []byte) (ThreadStack, error) {
-	var st ThreadStack
-	if err := st.Parse(b); err != nil {
-		return ThreadStack{}, err
-	}
-	return st, nil
-}
-
-// Parse is ParseStack into a record that is used again: Frames keeps its
-// memory. All names share one string, so a stack costs one allocation.
+// Parse reads a stack file into a record that is used again: Frames keeps its
+// memory. All names share one string, so a stack costs one allocation. Lines that do
+// not begin like a frame are counted in Noise; a line that does and then makes no
+// sense is an error.
 func (st *ThreadStack) Parse(b []byte) error {
 	*st = ThreadStack{Frames: st.Frames[:0]}
 	for line := range strings.Lines(string(b)) {

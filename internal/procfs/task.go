@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -55,14 +56,12 @@ func ParseCgroup(b []byte) ([]Cgroup, error) {
 // unified hierarchy was ever mounted there is none: then the first of memory's,
 // cpu's, pids' and systemd's that is not the root; else any. Zero for no line at all.
 func CgroupPath(lines []Cgroup) Cgroup {
-	for _, line := range lines {
-		if line.Hierarchy == 0 {
-			return line
-		}
+	if i := slices.IndexFunc(lines, func(c Cgroup) bool { return c.Hierarchy == 0 }); i >= 0 {
+		return lines[i]
 	}
 	for _, want := range []string{"memory", "cpu", "pids", "name=systemd"} {
 		for _, line := range lines {
-			if line.Path != "/" && line.has(want) {
+			if line.Path != "/" && slices.Contains(strings.Split(line.Controllers, ","), want) {
 				return line
 			}
 		}
@@ -71,15 +70,6 @@ func CgroupPath(lines []Cgroup) Cgroup {
 		return lines[0]
 	}
 	return Cgroup{}
-}
-
-func (c *Cgroup) has(controller string) bool {
-	for name := range strings.SplitSeq(c.Controllers, ",") {
-		if name == controller {
-			return true
-		}
-	}
-	return false
 }
 
 // NS holds inode numbers of namespaces; 0: not read, or not built in.

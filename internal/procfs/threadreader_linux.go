@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"strconv"
 )
 
@@ -23,14 +24,25 @@ const (
 	ReadComm
 )
 
-var threadFileNames = [...]string{"stat", "status", "stack", "wchan", "schedstat", "syscall", "io", "comm"}
+// threadFiles are they, by bit, and how each is read into a record.
+var threadFiles = [...]struct {
+	name  string
+	parse func(t *Thread, b []byte) error
+}{
+	{"stat", func(t *Thread, b []byte) (err error) { t.Stat, err = ParseStat(b); return err }},
+	{"status", func(t *Thread, b []byte) error { return t.Status.Parse(b) }},
+	{"stack", func(t *Thread, b []byte) error { return t.Stack.Parse(b) }},
+	{"wchan", func(t *Thread, b []byte) error { t.Wchan = ParseWchan(b); return nil }},
+	{"schedstat", func(t *Thread, b []byte) (err error) { t.Schedstat, err = ParseSchedstat(b); return err }},
+	{"syscall", func(t *Thread, b []byte) (err error) { t.Syscall, err = ParseSyscall(b); return err }},
+	{"io", func(t *Thread, b []byte) (err error) { t.IO, err = ParseIO(b); return err }},
+	{"comm", func(t *Thread, b []byte) error { t.Comm = ParseComm(b); return nil }},
+}
 
 // Name is the file's name; only for one bit.
 func (t ThreadFiles) Name() string {
-	for i, name := range threadFileNames {
-		if t == 1<<i {
-			return name
-		}
+	if i := bits.TrailingZeros16(uint16(t)); i < len(threadFiles) && t == 1<<i {
+		return threadFiles[i].name
 	}
 	return fmt.Sprintf("ThreadFiles(%#x)", uint16(t))
 }
@@ -67,7 +79,7 @@ type ThreadReader struct {
 // NewThreadReader makes a reader of the given files.
 func NewThreadReader(fs FS, want ThreadFiles) *ThreadReader {
 	r := &ThreadReader{fs: fs}
-	for i := range threadFileNames {
+	for i := range threadFiles {
 		if want&(1<<i) != 0 {
 			r.want = append(r.want, 1<<i)
 		}
@@ -121,7 +133,7 @@ func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
 	for i, file := range r.want {
 		err := files[i].Err
 		if err == nil {
-			if err = r.rec.parse(file, files[i].Data); err != nil {
+			if err = threadFiles[bits.TrailingZeros16(uint16(file))].parse(&r.rec, files[i].Data); err != nil {
 				err = fmt.Errorf("%s: %w", r.fs.path(ThreadDir(tgid, tid)), err)
 			}
 		}
@@ -132,26 +144,4 @@ func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
 		r.rec.Have |= file
 	}
 	return &r.rec, errors.Join(errs...)
-}
-
-func (t *Thread) parse(file ThreadFiles, b []byte) (err error) {
-	switch file {
-	case ReadStat:
-		t.Stat, err = ParseStat(b)
-	case ReadStatus:
-		err = t.Status.Parse(b)
-	case ReadStack:
-		err = t.Stack.Parse(b)
-	case ReadWchan:
-		t.Wchan = ParseWchan(b)
-	case ReadSchedstat:
-		t.Schedstat, err = ParseSchedstat(b)
-	case ReadSyscall:
-		t.Syscall, err = ParseSyscall(b)
-	case ReadIO:
-		t.IO, err = ParseIO(b)
-	case ReadComm:
-		t.Comm = ParseComm(b)
-	}
-	return err
 }

@@ -49,11 +49,12 @@ type segment struct {
 }
 
 type section struct {
-	name                  string
-	typ                   elf.SectionType
-	flags                 elf.SectionFlag
-	addr, off, size, ents uint64
-	link                  uint32
+	name            string
+	nameAt          uint32 // in the table of the sections' names
+	typ             elf.SectionType
+	flags           elf.SectionFlag
+	addr, off, size uint64
+	link            uint32
 }
 
 // input is a file that is being read. Only the helper thread uses it.
@@ -136,15 +137,13 @@ func (m *layout) readSections(in input, h *elf.Header64) error {
 	if err != nil {
 		return err
 	}
-	nameOffs := make([]uint32, 0, n)
 	for ; len(b) > 0; b = b[sectionSize:] {
 		m.sections = append(m.sections, decodeSection(b))
-		nameOffs = append(nameOffs, binary.LittleEndian.Uint32(b))
 	}
-	return m.nameSections(in, names, nameOffs)
+	return m.nameSections(in, names)
 }
 
-func (m *layout) nameSections(in input, names uint32, offs []uint32) error {
+func (m *layout) nameSections(in input, names uint32) error {
 	if uint64(names) >= uint64(len(m.sections)) {
 		return fmt.Errorf("section names: no section %d: %w", names, ErrDamaged)
 	}
@@ -152,8 +151,9 @@ func (m *layout) nameSections(in input, names uint32, offs []uint32) error {
 	if err != nil {
 		return err
 	}
-	for i, off := range offs {
-		m.sections[i].name = cstring(table, uint64(off), maxSectionName)
+	for i := range m.sections {
+		s := &m.sections[i]
+		s.name = cstring(table, uint64(s.nameAt), maxSectionName)
 	}
 	return nil
 }
@@ -161,9 +161,9 @@ func (m *layout) nameSections(in input, names uint32, offs []uint32) error {
 func decodeSection(b []byte) section {
 	le := binary.LittleEndian
 	return section{
-		typ: elf.SectionType(le.Uint32(b[4:])), flags: elf.SectionFlag(le.Uint64(b[8:])),
+		nameAt: le.Uint32(b), typ: elf.SectionType(le.Uint32(b[4:])), flags: elf.SectionFlag(le.Uint64(b[8:])),
 		addr: le.Uint64(b[16:]), off: le.Uint64(b[24:]), size: le.Uint64(b[32:]),
-		link: le.Uint32(b[40:]), ents: le.Uint64(b[56:]),
+		link: le.Uint32(b[40:]),
 	}
 }
 
@@ -184,16 +184,6 @@ func (m *layout) vaddr(off uint64) (uint64, bool) {
 	for _, s := range m.segments {
 		if off >= s.off && off-s.off < s.filesz {
 			return s.vaddr + (off - s.off), true
-		}
-	}
-	return 0, false
-}
-
-// offset is the inverse of vaddr.
-func (m *layout) offset(vaddr uint64) (uint64, bool) {
-	for _, s := range m.segments {
-		if vaddr >= s.vaddr && vaddr-s.vaddr < s.filesz {
-			return s.off + (vaddr - s.vaddr), true
 		}
 	}
 	return 0, false

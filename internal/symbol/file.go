@@ -36,7 +36,7 @@ type Function struct {
 }
 
 // Open reads the tables of an ELF file of size bytes. A table that cannot be
-// read is left out and told by Problems; ErrNotELF and ErrDamaged are of files
+// read is left out and told in its problems; ErrNotELF and ErrDamaged are of files
 // whose headers cannot be read.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	in := input{r, uint64(max(size, 0))}
@@ -73,12 +73,6 @@ func (c *contents) note(err error) {
 func (f *File) Over(r io.ReaderAt, size int64) *File {
 	return &File{f.contents, input{r, uint64(max(size, 0))}}
 }
-
-// BuildID returns the GNU build-id; nil without one.
-func (f *File) BuildID() []byte { return f.build }
-
-// Problems returns why tables of the file are not used.
-func (f *File) Problems() []error { return f.problems }
 
 // Vaddr turns an offset in the file, in bytes, into an address that it was
 // linked for.

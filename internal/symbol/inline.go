@@ -45,7 +45,6 @@ func (t *lineTable) Places(ctx context.Context, pc uint64) ([]Place, error) {
 // readFuncs lists the functions that have code; r stands inside the unit.
 func (u *unit) readFuncs(ctx context.Context, d *dwarf.Data, r *dwarf.Reader) error {
 	depth := 1
-	walk := dies{r}
 	for n := 0; depth > 0; n++ {
 		e, err := r.Next()
 		if err != nil {
@@ -72,7 +71,7 @@ func (u *unit) readFuncs(ctx context.Context, d *dwarf.Data, r *dwarf.Reader) er
 		case dwarf.TagSubprogram:
 			u.addFunc(d, e)
 		}
-		if err := walk.skip(ctx, e); err != nil {
+		if err := skip(ctx, r, e); err != nil {
 			return err
 		}
 	}
@@ -112,7 +111,6 @@ func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCo
 	r := t.data.Reader()
 	r.Seek(u.funcs[i-1].off)
 	r.Next()
-	walk := dies{r}
 	var out []inlinedCopy
 	depth, inside := 1, 1 // inside: the depth in the innermost copy found
 	for n := 0; n < maxFuncDies && depth > 0 && depth < maxDieDepth && len(out) < maxInlined; n++ {
@@ -127,7 +125,7 @@ func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCo
 			continue
 		}
 		if e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock {
-			if walk.skip(ctx, e) != nil {
+			if skip(ctx, r, e) != nil {
 				break
 			}
 			continue
@@ -137,7 +135,7 @@ func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCo
 			out = append(out, t.copyOf(u, e, start))
 		}
 		if !holds && e.Tag == dwarf.TagInlinedSubroutine || !holds && hasRanges(e) {
-			if walk.skip(ctx, e) != nil {
+			if skip(ctx, r, e) != nil {
 				break
 			}
 		} else if e.Children {

@@ -127,9 +127,7 @@ func (r *Resolver) learn(c *call, j *job, k *known, offs []uint64, o *outcome) (
 // better takes the debug file's word where it has one: it has all symbols.
 func better(main, debug map[uint64]hit) map[uint64]hit {
 	out := make(map[uint64]hit, len(debug))
-	for off, h := range main {
-		out[off] = h
-	}
+	maps.Copy(out, main)
 	for off, h := range debug {
 		if m, ok := main[off]; h.ok || !ok {
 			h.file, h.line = m.file, m.line

@@ -118,16 +118,13 @@ func (t *lineTable) index(ctx context.Context, units []unitHead) error {
 	return nil
 }
 
-// dies goes through entries that follow each other.
-type dies struct{ r *dwarf.Reader }
-
-// skip goes past the children of e, which was just read.
-func (w dies) skip(ctx context.Context, e *dwarf.Entry) error {
+// skip goes past the children of e, which r has just read.
+func skip(ctx context.Context, r *dwarf.Reader, e *dwarf.Entry) error {
 	if !e.Children {
 		return nil
 	}
 	if off, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && off > e.Offset {
-		w.r.Seek(off)
+		r.Seek(off)
 		return nil
 	}
 	depth := 1
@@ -135,7 +132,7 @@ func (w dies) skip(ctx context.Context, e *dwarf.Entry) error {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		e, err := w.r.Next()
+		e, err := r.Next()
 		if err != nil || e == nil {
 			return err
 		}

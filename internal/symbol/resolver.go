@@ -56,7 +56,7 @@ func NewResolver(files *foreign.Files, o Options) *Resolver {
 	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
 }
 
-// call is one Resolve or Functions. It is constant.
+// call is one Resolve. It is constant.
 type call struct {
 	ctx   context.Context
 	lines bool
@@ -71,16 +71,6 @@ func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 		w.addTask(t)
 	}
 	return r.do(ctx, w, r.o.Progress)
-}
-
-// Functions returns the functions that p of t is in, innermost first; nil if
-// nothing is known of it. A return address is looked up in the call before it,
-// and its offset counted from the address itself. Calls for many places are
-// better made by Resolve.
-func (r *Resolver) Functions(t *kcdata.Task, p kcdata.UserPlace) []kcdata.UserFunction {
-	w := newWanted(r.o.Local, r.o.Proc)
-	w.add(t, p)
-	return r.do(context.Background(), w, nil).Tasks[t].functions(p)
 }
 
 func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {

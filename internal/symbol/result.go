@@ -74,16 +74,6 @@ func (s *spot) functions(n *named) []kcdata.UserFunction {
 	return out
 }
 
-func (n *Names) functions(p kcdata.UserPlace) []kcdata.UserFunction {
-	if n == nil {
-		return nil
-	}
-	if i, ok := slices.BinarySearchFunc(n.places, p, kcdata.UserPlace.Compare); ok {
-		return n.funcs[i]
-	}
-	return nil
-}
-
 // Table gives the names the form that the report reads.
 func (n *Names) Table() *kcdata.UserSymbolTable {
 	var records []kcdata.LinuxUserSymbol

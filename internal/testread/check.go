@@ -22,8 +22,8 @@ func Want(tb testing.TB, plain []byte) {
 	for _, f := range faults {
 		tb.Errorf("Apple's decoder: %s", f)
 	}
-	misplaced, err := kcdata.Misplaced(plain)
-	for _, s := range misplaced {
+	strays, err := misplaced(plain)
+	for _, s := range strays {
 		tb.Errorf("not as docs/format.md says: %s", s)
 	}
 	s, err2 := kcdata.ParseSnapshot(plain)

@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,18 +22,16 @@ func Allowed() ([]int, error) {
 	done := make(chan answer)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		var before, now, all affinity
-		if err := before.get(); err != nil {
+		before, now, all := newSet(), newSet(), newSet()
+		if err := unix.SchedGetaffinityDynamic(0, before); err != nil {
 			done <- answer{err: err}
 			return
 		}
-		for i := range all {
-			all[i] = ^uint64(0)
-		}
-		_ = all.set() // refused: the get below tells what there is
-		err := now.get()
-		_ = before.set() // the runtime keeps the process's first thread, if it was that one
-		done <- answer{now.cpus(), err}
+		all.Fill()
+		_ = unix.SchedSetaffinityDynamic(0, all) // refused: the get below tells what there is
+		err := unix.SchedGetaffinityDynamic(0, now)
+		_ = unix.SchedSetaffinityDynamic(0, before) // the runtime keeps the process's first thread, if it was that one
+		done <- answer{members(now), err}
 	}()
 	a := <-done
 	if a.err != nil {
@@ -43,30 +40,13 @@ func Allowed() ([]int, error) {
 	return a.cpus, nil
 }
 
-// affinity is a CPU mask for every CPU a list may name. unix.CPUSet stops at
-// CPU 1023.
-type affinity [(MaxCPU + 1) / 64]uint64
+// newSet has room for every CPU that a list may name.
+func newSet() unix.CPUSetDynamic { return unix.NewCPUSet(MaxCPU + 1) }
 
-func (a *affinity) set() error {
-	return a.call(unix.SYS_SCHED_SETAFFINITY)
-}
-
-func (a *affinity) get() error {
-	return a.call(unix.SYS_SCHED_GETAFFINITY)
-}
-
-func (a *affinity) call(nr uintptr) error {
-	_, _, errno := unix.RawSyscall(nr, 0, unsafe.Sizeof(*a), uintptr(unsafe.Pointer(a)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func (a *affinity) cpus() []int {
+func members(s unix.CPUSetDynamic) []int {
 	var out []int
-	for cpu := range len(a) * 64 {
-		if a[cpu/64]>>(cpu%64)&1 != 0 {
+	for cpu := range MaxCPU + 1 {
+		if s.IsSet(cpu) {
 			out = append(out, cpu)
 		}
 	}

@@ -3,6 +3,7 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -46,12 +47,7 @@ func (t *Topology) withClasses(class string) (*Topology, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--cpu-class: %w", err)
 	}
-	named := make([]int, 0, len(kinds))
-	for id := range kinds {
-		named = append(named, id)
-	}
-	slices.Sort(named) // the error names the lowest, not a random one
-	for _, id := range named {
+	for _, id := range slices.Sorted(maps.Keys(kinds)) { // the error names the lowest, not a random one
 		if err := t.usable("--cpu-class", id); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Options are the user's wishes and the process's limits.
@@ -40,17 +41,13 @@ var reasonText = []struct {
 
 // String joins the reasons with "and"; "" for none.
 func (r Reason) String() string {
-	var s string
+	var texts []string
 	for _, t := range reasonText {
-		if r&t.bit == 0 {
-			continue
+		if r&t.bit != 0 {
+			texts = append(texts, t.text)
 		}
-		if s != "" {
-			s += " and "
-		}
-		s += t.text
 	}
-	return s
+	return strings.Join(texts, " and ")
 }
 
 // Causes inside a CPUError, and ErrNoneToStop.
@@ -228,17 +225,14 @@ func (t *Topology) usable(option string, id int) error {
 // else the first P core that works; else the first that works (SMP, or --cpus
 // naming E cores alone).
 func (p *Plan) main(initiator int) int {
-	for _, cpu := range p.Work {
-		if cpu == initiator && p.Kind(cpu) != KindE {
-			return cpu
-		}
+	works := slices.Contains(p.Work, initiator)
+	if works && p.Kind(initiator) != KindE {
+		return initiator
 	}
-	for _, cpu := range p.Work {
-		if p.Kind(cpu) == KindP {
-			return cpu
-		}
+	if i := slices.IndexFunc(p.Work, func(cpu int) bool { return p.Kind(cpu) == KindP }); i >= 0 {
+		return p.Work[i]
 	}
-	if slices.Contains(p.Work, initiator) {
+	if works {
 		return initiator
 	}
 	return p.Work[0]

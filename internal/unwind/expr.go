@@ -76,8 +76,8 @@ func (e *expression) step(op uint8) error {
 	case op == 0x92: // bregx
 		reg := e.in.ULEB()
 		return e.register(int(min(reg, maxRegister)), e.in.SLEB())
-	case op >= 0x08 && op <= 0x11 || op == 0x03:
-		e.constant(op)
+	case int(op) < len(constants) && constants[op] != nil:
+		e.push(constants[op](&e.in))
 		return nil
 	case op >= 0x12 && op <= 0x17:
 		return e.shuffle(op)
@@ -85,7 +85,7 @@ func (e *expression) step(op uint8) error {
 		return e.deref(op)
 	case op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23:
 		return e.unary(op)
-	case op >= 0x1a && op <= 0x27 || op >= 0x29 && op <= 0x2e:
+	case int(op) < len(binaries) && binaries[op] != nil:
 		return e.binary(op)
 	case op == 0x28 || op == 0x2f: // bra, skip
 		return e.branch(op)
@@ -104,58 +104,41 @@ func (e *expression) register(reg int, offset int64) error {
 	return nil
 }
 
-func (e *expression) constant(op uint8) {
-	switch op {
-	case 0x08:
-		e.push(uint64(e.in.U8()))
-	case 0x09:
-		e.push(uint64(int8(e.in.U8())))
-	case 0x0a:
-		e.push(uint64(e.in.U16()))
-	case 0x0b:
-		e.push(uint64(int16(e.in.U16())))
-	case 0x0c:
-		e.push(uint64(e.in.U32()))
-	case 0x0d:
-		e.push(uint64(int32(e.in.U32())))
-	case 0x03, 0x0e, 0x0f:
-		e.push(e.in.U64())
-	case 0x10:
-		e.push(e.in.ULEB())
-	case 0x11:
-		e.push(uint64(e.in.SLEB()))
-	}
+// constants are the operations that push what stands behind them.
+var constants = [0x12]func(in *cursor.Cursor) uint64{
+	0x03: (*cursor.Cursor).U64, // addr
+	0x08: func(in *cursor.Cursor) uint64 { return uint64(in.U8()) },
+	0x09: func(in *cursor.Cursor) uint64 { return uint64(int8(in.U8())) },
+	0x0a: func(in *cursor.Cursor) uint64 { return uint64(in.U16()) },
+	0x0b: func(in *cursor.Cursor) uint64 { return uint64(int16(in.U16())) },
+	0x0c: func(in *cursor.Cursor) uint64 { return uint64(in.U32()) },
+	0x0d: func(in *cursor.Cursor) uint64 { return uint64(int32(in.U32())) },
+	0x0e: (*cursor.Cursor).U64,
+	0x0f: (*cursor.Cursor).U64,
+	0x10: (*cursor.Cursor).ULEB,
+	0x11: func(in *cursor.Cursor) uint64 { return uint64(in.SLEB()) },
 }
 
 func (e *expression) shuffle(op uint8) error {
-	n := len(e.stack)
-	need := map[uint8]int{0x12: 1, 0x13: 1, 0x14: 2, 0x15: int(e.peekPick(op)) + 1, 0x16: 2, 0x17: 3}[op]
+	s, n := e.stack, len(e.stack)
+	need := [...]int{0x12: 1, 0x13: 1, 0x14: 2, 0x15: 1, 0x16: 2, 0x17: 3}[op]
+	if op == 0x15 {
+		need += int(e.in.U8())
+	}
 	if n < need {
 		return errStack
 	}
-	s := e.stack
 	switch op {
-	case 0x12: // dup
-		e.push(s[n-1])
+	case 0x12, 0x14, 0x15: // dup, over, pick
+		e.push(s[n-need])
 	case 0x13: // drop
 		e.stack = s[:n-1]
-	case 0x14: // over
-		e.push(s[n-2])
-	case 0x15: // pick
-		e.push(s[n-need])
 	case 0x16: // swap
 		s[n-1], s[n-2] = s[n-2], s[n-1]
 	case 0x17: // rot
 		s[n-1], s[n-2], s[n-3] = s[n-2], s[n-3], s[n-1]
 	}
 	return nil
-}
-
-func (e *expression) peekPick(op uint8) uint8 {
-	if op == 0x15 {
-		return e.in.U8()
-	}
-	return 0
 }
 
 func (e *expression) deref(op uint8) error {
@@ -205,52 +188,29 @@ func (e *expression) binary(op uint8) error {
 	if b == 0 && (op == 0x1b || op == 0x1d) {
 		return errors.New("DWARF expression divides by zero")
 	}
-	e.push(combine(op, a, b))
+	e.push(binaries[op](a, b))
 	return nil
 }
 
-func combine(op uint8, a, b uint64) uint64 {
-	switch op {
-	case 0x1a:
-		return a & b
-	case 0x1b:
-		return uint64(int64(a) / int64(b))
-	case 0x1c:
-		return a - b
-	case 0x1d:
-		return a % b
-	case 0x1e:
-		return a * b
-	case 0x21:
-		return a | b
-	case 0x22:
-		return a + b
-	case 0x24:
-		return a << b
-	case 0x25:
-		return a >> b
-	case 0x26:
-		return uint64(int64(a) >> b)
-	case 0x27:
-		return a ^ b
-	}
-	return truth(compare(op, int64(a), int64(b)))
-}
-
-func compare(op uint8, a, b int64) bool {
-	switch op {
-	case 0x29:
-		return a == b
-	case 0x2a:
-		return a >= b
-	case 0x2b:
-		return a > b
-	case 0x2c:
-		return a <= b
-	case 0x2d:
-		return a < b
-	}
-	return a != b
+// binaries are the operations on two values; comparisons are signed.
+var binaries = [0x30]func(a, b uint64) uint64{
+	0x1a: func(a, b uint64) uint64 { return a & b },
+	0x1b: func(a, b uint64) uint64 { return uint64(int64(a) / int64(b)) },
+	0x1c: func(a, b uint64) uint64 { return a - b },
+	0x1d: func(a, b uint64) uint64 { return a % b },
+	0x1e: func(a, b uint64) uint64 { return a * b },
+	0x21: func(a, b uint64) uint64 { return a | b },
+	0x22: func(a, b uint64) uint64 { return a + b },
+	0x24: func(a, b uint64) uint64 { return a << b },
+	0x25: func(a, b uint64) uint64 { return a >> b },
+	0x26: func(a, b uint64) uint64 { return uint64(int64(a) >> b) },
+	0x27: func(a, b uint64) uint64 { return a ^ b },
+	0x29: func(a, b uint64) uint64 { return truth(a == b) },
+	0x2a: func(a, b uint64) uint64 { return truth(int64(a) >= int64(b)) },
+	0x2b: func(a, b uint64) uint64 { return truth(int64(a) > int64(b)) },
+	0x2c: func(a, b uint64) uint64 { return truth(int64(a) <= int64(b)) },
+	0x2d: func(a, b uint64) uint64 { return truth(int64(a) < int64(b)) },
+	0x2e: func(a, b uint64) uint64 { return truth(a != b) },
 }
 
 func truth(b bool) uint64 {

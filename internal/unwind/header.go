@@ -3,10 +3,9 @@ package unwind
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"io"
-
-	"stackshot/internal/cursor"
 )
 
 // Sizes of ELF64 structures.
@@ -36,21 +35,17 @@ func checkHeader(r io.ReaderAt, size int64) error {
 	if elf.Class(b[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(b[elf.EI_DATA]) != elf.ELFDATA2LSB {
 		return badHeader(4, "not a 64-bit little-endian file")
 	}
-	c := cursor.Cursor{Data: b, Pos: 32}
-	segments, sections := c.U64(), c.U64()
-	c.Take(6) // flags, size of this header
-	segmentEach, segmentCount := uint64(c.U16()), uint64(c.U16())
-	sectionEach, sectionCount, names := uint64(c.U16()), uint64(c.U16()), uint64(c.U16())
-	if segmentCount > maxSegments || segmentCount > 0 && segmentEach != segmentSize || !inside(segments, segmentCount*segmentSize, size) {
-		return badHeader(32, "%d program headers of %d bytes at %#x, the file has %d bytes", segmentCount, segmentEach, segments, size)
+	h := decoded[elf.Header64](b)
+	if h.Phnum > maxSegments || h.Phnum > 0 && h.Phentsize != segmentSize || !inside(h.Phoff, uint64(h.Phnum)*segmentSize, size) {
+		return badHeader(32, "%d program headers of %d bytes at %#x, the file has %d bytes", h.Phnum, h.Phentsize, h.Phoff, size)
 	}
-	if sections == 0 {
+	if h.Shoff == 0 {
 		return nil
 	}
-	if sectionEach != sectionSize || !inside(sections, max(sectionCount, 1)*sectionSize, size) {
-		return badHeader(40, "%d section headers of %d bytes at %#x, the file has %d bytes", sectionCount, sectionEach, sections, size)
+	if h.Shentsize != sectionSize || !inside(h.Shoff, uint64(max(h.Shnum, 1))*sectionSize, size) {
+		return badHeader(40, "%d section headers of %d bytes at %#x, the file has %d bytes", h.Shnum, h.Shentsize, h.Shoff, size)
 	}
-	return checkSections(r, size, sections, sectionCount, names)
+	return checkSections(r, size, h.Shoff, uint64(h.Shnum), uint64(h.Shstrndx))
 }
 
 func badHeader(offset uint64, format string, args ...any) error {
@@ -64,12 +59,12 @@ func checkSections(r io.ReaderAt, size int64, sections, count, names uint64) err
 		if _, err := r.ReadAt(b, int64(sections)); err != nil {
 			return fmt.Errorf("section header 0: %w", err)
 		}
-		c := cursor.Cursor{Data: b, Pos: 32}
-		if total := c.U64(); count == 0 {
-			count = total
+		first := decoded[elf.Section64](b)
+		if count == 0 {
+			count = first.Size
 		}
-		if link := uint64(c.U32()); names >= uint64(elf.SHN_LORESERVE) {
-			names = link
+		if names >= uint64(elf.SHN_LORESERVE) {
+			names = uint64(first.Link)
 		}
 	}
 	if count > maxSections || !inside(sections, count*sectionSize, size) {
@@ -87,25 +82,29 @@ func checkSections(r io.ReaderAt, size int64, sections, count, names uint64) err
 
 // checkNames checks the names of the sections, which the section at has.
 func checkNames(r io.ReaderAt, size int64, headers []byte, at uint64) error {
-	c := cursor.Cursor{Data: headers, Pos: int(at*sectionSize) + 8}
-	flags := c.U64()
-	c.Take(8) // address
-	offset, length := c.U64(), c.U64()
-	if elf.SectionFlag(flags)&elf.SHF_COMPRESSED != 0 || length > maxNames || !inside(offset, length, size) {
-		return badHeader(62, "%d bytes of section names at %#x with flags %#x, the file has %d", length, offset, flags, size)
+	s := decoded[elf.Section64](headers[at*sectionSize:])
+	if elf.SectionFlag(s.Flags)&elf.SHF_COMPRESSED != 0 || s.Size > maxNames || !inside(s.Off, s.Size, size) {
+		return badHeader(62, "%d bytes of section names at %#x with flags %#x, the file has %d", s.Size, s.Off, s.Flags, size)
 	}
-	names := make([]byte, length)
-	if _, err := r.ReadAt(names, int64(offset)); err != nil && length > 0 {
+	names := make([]byte, s.Size)
+	if _, err := r.ReadAt(names, int64(s.Off)); err != nil && s.Size > 0 {
 		return fmt.Errorf("section names: %w", err)
 	}
 	for i := 0; i < len(headers); i += sectionSize {
-		c := cursor.Cursor{Data: headers, Pos: i}
-		name := names[min(uint64(c.U32()), length):]
+		name := names[min(uint64(binary.LittleEndian.Uint32(headers[i:])), s.Size):]
 		if len(name) > maxName && bytes.IndexByte(name[:maxName], 0) < 0 {
 			return badHeader(62, "section %d has a name of more than %d bytes", i/sectionSize, maxName)
 		}
 	}
 	return nil
+}
+
+// decoded is the structure that b begins with, which has its size.
+func decoded[T any](b []byte) (v T) {
+	if _, err := binary.Decode(b, binary.LittleEndian, &v); err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func inside(offset, length uint64, size int64) bool {

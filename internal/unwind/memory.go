@@ -57,18 +57,22 @@ func (m *memory) word(addr uint64) (v uint64, fromChain, ok bool) {
 }
 
 func (m *memory) copied(addr uint64) (uint64, bool) {
+	if b := m.from(addr); len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b), true
+	}
+	return 0, false
+}
+
+// from is what was copied from addr on, in one piece.
+func (m *memory) from(addr uint64) []byte {
 	i, found := slices.BinarySearchFunc(m.pieces, addr, func(p kcdata.UserBytes, a uint64) int { return cmp.Compare(p.Addr, a) })
 	if !found {
 		i--
 	}
-	if i < 0 {
-		return 0, false
+	if i < 0 || addr-m.pieces[i].Addr >= uint64(len(m.pieces[i].Data)) {
+		return nil
 	}
-	off, data := addr-m.pieces[i].Addr, m.pieces[i].Data
-	if uint64(len(data)) < 8 || off > uint64(len(data))-8 {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(data[off:]), true
+	return m.pieces[i].Data[addr-m.pieces[i].Addr:]
 }
 
 func (m *memory) linked(addr uint64) (uint64, bool) {
@@ -93,22 +97,11 @@ func (m *memory) bytes(addr uint64, n int) (uint64, bool) {
 	}
 	var v uint64
 	for i := range n {
-		b, ok := m.byteAt(addr + uint64(i))
-		if !ok {
+		b := m.from(addr + uint64(i))
+		if len(b) == 0 {
 			return 0, false
 		}
-		v |= uint64(b) << (8 * i)
+		v |= uint64(b[0]) << (8 * i)
 	}
 	return v, true
-}
-
-func (m *memory) byteAt(addr uint64) (byte, bool) {
-	i, found := slices.BinarySearchFunc(m.pieces, addr, func(p kcdata.UserBytes, a uint64) int { return cmp.Compare(p.Addr, a) })
-	if !found {
-		i--
-	}
-	if i < 0 || addr-m.pieces[i].Addr >= uint64(len(m.pieces[i].Data)) {
-		return 0, false
-	}
-	return m.pieces[i].Data[addr-m.pieces[i].Addr], true
 }

@@ -7,10 +7,8 @@ import (
 	"strconv"
 )
 
-// MaxNested is how deep buffers may stand inside buffers.
-const MaxNested = 8
-
-// Decode gives the tree that Apple's decoder prints: one member, named after
+// Decode is the proof of K13 that Reader and the spec table are enough to build
+// Apple's decoder on. It gives the tree that that prints: one member, named after
 // the magic, with the buffer's items by key. Containers stand under the key of
 // their type and there under their id. A repeated key keeps its first value, but
 // arrays are joined. Unlike Apple's, it gives every desc type its value,

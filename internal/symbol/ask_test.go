@@ -1,0 +1,46 @@
+package symbol
+
+import (
+	"context"
+	"slices"
+
+	"stackshot/kcdata"
+)
+
+// What tests ask of single places and files, where the command asks for all at once.
+
+// BuildID returns the GNU build-id; nil without one.
+func (f *File) BuildID() []byte { return f.build }
+
+// Problems returns why tables of the file are not used.
+func (f *File) Problems() []error { return f.problems }
+
+// offset is the inverse of vaddr.
+func (m *layout) offset(vaddr uint64) (uint64, bool) {
+	for _, s := range m.segments {
+		if vaddr >= s.vaddr && vaddr-s.vaddr < s.filesz {
+			return s.off + (vaddr - s.vaddr), true
+		}
+	}
+	return 0, false
+}
+
+// Functions returns the functions that p of t is in, innermost first; nil if
+// nothing is known of it. A return address is looked up in the call before it,
+// and its offset counted from the address itself. Calls for many places are
+// better made by Resolve.
+func (r *Resolver) Functions(t *kcdata.Task, p kcdata.UserPlace) []kcdata.UserFunction {
+	w := newWanted(r.o.Local, r.o.Proc)
+	w.add(t, p)
+	return r.do(context.Background(), w, nil).Tasks[t].functions(p)
+}
+
+func (n *Names) functions(p kcdata.UserPlace) []kcdata.UserFunction {
+	if n == nil {
+		return nil
+	}
+	if i, ok := slices.BinarySearchFunc(n.places, p, kcdata.UserPlace.Compare); ok {
+		return n.funcs[i]
+	}
+	return nil
+}
