@@ -88,8 +88,6 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	return th.markSampled(s, len(frames), users)
 }
 
-// threadOnCore is Apple's flag of a thread that ran.
-const threadOnCore = 0x800
 
 // markSampled makes the thread's records say what the sample says; frames of its
 // kernel stack were put in, and users of its user stack.
@@ -115,7 +113,7 @@ func (th *threadAt) markSampled(s *sampled, frames, users int) error {
 	})
 	var set uint64
 	if s.ran {
-		set |= threadOnCore
+		set |= kcdata.SSOnCore
 	}
 	if frames == bpf.SampleFrames {
 		set |= kcdata.SSTruncatedKernel
