@@ -88,7 +88,6 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *sampled) error {
 	return th.markSampled(s, len(frames), users)
 }
 
-
 // markSampled makes the thread's records say what the sample says; frames of its
 // kernel stack were put in, and users of its user stack.
 func (th *threadAt) markSampled(s *sampled, frames, users int) error {
