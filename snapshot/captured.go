@@ -128,3 +128,14 @@ func (c *captured) priorNs() uint64 {
 	}
 	return c.capture.StoppedNs - last
 }
+
+// cost is where the time for one item went, ns; all 0 with LatencyOff. Under
+// pull the threads include the task's head.
+type cost struct{ setup, head, threads, end int64 }
+
+func (a cost) plus(b cost) cost {
+	return cost{a.setup + b.setup, a.head + b.head, a.threads + b.threads, a.end + b.end}
+}
+
+// idleTask is the tgid of the kernel's idle task.
+const idleTask = 0

@@ -13,9 +13,6 @@ import (
 // the other workers have something to do soon after the stop.
 const censusRead = 256 * bpf.CensusEntrySize
 
-// idleTask is the tgid of the kernel's idle task.
-const idleTask = 0
-
 // pullTry is what engine pull does in one try. Fields of the first group are set
 // before the wake and constant from then on; the second group is written by the
 // main worker in the window.

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"time"
 	_ "unsafe" // for go:linkname
 
 	"golang.org/x/sys/unix"
@@ -54,4 +55,11 @@ func bootEpoch() uint64 {
 	m := now()
 	const second = 1_000_000_000
 	return (m.realtime - m.boottime + second/2) / second * second
+}
+
+// nap sleeps on this thread. A timer of the Go runtime may be looked after by a
+// thread that sits behind the task which keeps its CPU.
+func nap(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
 }

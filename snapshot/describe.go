@@ -10,13 +10,13 @@ import (
 // describe adds to a capture what does not depend on who recorded: times, CPUs,
 // phases, traces, memory. An error of kind errNotStopped: there was no stop.
 func (m *team) describe(c *captured, t *try, mem *memory, missing []*worker) error {
-	c.fromQueues(mem.queue)
+	mem.notRecorded(c)
 	t.times(c)
 	t.latencies(c, mem)
 	t.traces(c)
 	m.describeCPUs(c, t, mem, missing)
 	hotplug(c, m.plan, cpusOnline())
-	c.fromMemory(mem)
+	mem.use(c)
 	if c.censusErr != 0 {
 		c.warn("census_failed", "the census broke off: "+c.censusErr.Error())
 	}

@@ -8,6 +8,8 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/kcdata"
+
+	"golang.org/x/sys/unix"
 )
 
 // engine is one way to capture. Engines: trap, pull, procfs.
@@ -68,3 +70,17 @@ type OptionError struct {
 }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
+
+// captureError is a system call of a capture that failed.
+type captureError struct {
+	what  string
+	errno unix.Errno
+}
+
+func (e *captureError) Error() string { return e.what + ": " + e.errno.Error() }
+func (e *captureError) Unwrap() error { return e.errno }
+
+// isolationNoneWarning is for every file of an engine whose workers got no priority.
+func isolationNoneWarning(why error) kcdata.Warning {
+	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
+}

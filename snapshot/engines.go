@@ -69,6 +69,10 @@ func (s *Session) bestEngine() {
 	s.warn("memory_pressure", "nothing was stopped: "+pressure+", engine pull allocates while it holds the machine; "+why)
 }
 
+func (s *Session) openProcfs() *procfsEngine {
+	return newProcfs(s.proc, s.plan, s.host.kallsyms, s.options.Redact)
+}
+
 // config is what these options mean to an engine that stops the machine.
 func (s *Session) config() config {
 	o := &s.options

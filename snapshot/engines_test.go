@@ -26,7 +26,7 @@ func requireTrap(tb testing.TB) {
 	if p, lacking := bpf.Lacks(bpf.NeedTrap); lacking && p.Lacks() {
 		tb.Skip(p)
 	}
-	if err := (&hooks{}).checkSource(); err != nil {
+	if err := checkSource(&hooks{}); err != nil {
 		tb.Skipf("needs a clock that goes on by itself (else TestInvariant2JiffiesMachine): %v", err)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"stackshot/internal/bpf"
 )
 
 // With interrupts off on every CPU nobody updates the kernel's clock: it goes on
@@ -19,30 +17,11 @@ import (
 // high-resolution time, acpi_pm with 24 bits, reads as standing still (2.3 s).
 const longestIRQOff = 2 * time.Second
 
-const (
-	clockSourcePath = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-	watchdogPath    = "/proc/sys/kernel/watchdog_thresh"
-)
+const watchdogPath = "/proc/sys/kernel/watchdog_thresh"
 
 // JiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
 // it can, or the kernel does not say which it is.
-func JiffiesClock(source string) error {
-	if source = strings.TrimSpace(source); source == "jiffies" || source == "refined-jiffies" {
-		return fmt.Errorf("%w: the clock source is %s, which stands still while all CPUs have their interrupts off (%s)",
-			bpf.ErrUnsupported, source, clockSourcePath)
-	}
-	return nil
-}
-
-// checkSource is JiffiesClock of this machine now. The source can change while the
-// machine runs, when the kernel finds the TSC unstable.
-func (h *hooks) checkSource() error {
-	if h.anyClock {
-		return nil
-	}
-	source, _ := os.ReadFile(clockSourcePath)
-	return JiffiesClock(string(source))
-}
+func JiffiesClock(source string) error { return jiffiesClock(source) }
 
 // IRQOffBound is the longest that --max-pause may be with interrupts off: half the
 // threshold, in seconds, at which the hard lockup detector takes a CPU for dead

@@ -2,14 +2,6 @@ package snapshot
 
 import "stackshot/kcdata"
 
-// cost is where the time for one item went, ns; all 0 with LatencyOff. Under
-// pull the threads include the task's head.
-type cost struct{ setup, head, threads, end int64 }
-
-func (a cost) plus(b cost) cost {
-	return cost{a.setup + b.setup, a.head + b.head, a.threads + b.threads, a.end + b.end}
-}
-
 // latencyTask is XNU's record of one task: setup finds it, cur_tsnap is its
 // head, the data loop its threads, end closes it.
 func latencyTask(tgid uint32, spent cost) *kcdata.LatencyTask {
@@ -19,8 +11,8 @@ func latencyTask(tgid uint32, spent cost) *kcdata.LatencyTask {
 	}
 }
 
-// collection is XNU's record of the whole, version 2.
-func (c *captured) collection() *kcdata.LatencyCollection {
+// collectionOf is XNU's record of the whole, version 2.
+func collectionOf(c *captured) *kcdata.LatencyCollection {
 	k, l := &c.capture, c.latency
 	l.Version = 2
 	l.TaskQueueBuildingMt, l.CPUWaitMt = k.CensusNs, k.ArrivalNs
@@ -37,7 +29,7 @@ func (c *captured) collection() *kcdata.LatencyCollection {
 
 // latencyCPUs is XNU's per-CPU record, for CPUs that worked. init is what passed
 // from taken until recording began.
-func (c *captured) latencyCPUs() []kcdata.LatencyCPU {
+func latencyCPUs(c *captured) []kcdata.LatencyCPU {
 	out := []kcdata.LatencyCPU{}
 	for _, cpu := range c.cpus {
 		if cpu.Flags&kcdata.CPUWorked == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +30,10 @@ type procfsEngine struct {
 	mem     *memory
 }
 
-func (s *Session) openProcfs() *procfsEngine {
-	return &procfsEngine{proc: s.proc, plan: s.plan, symbols: s.host.kallsyms, redact: s.options.Redact}
+// newProcfs is an engine that reads proc with one goroutine for each working CPU of
+// the plan. symbols nil: stacks have no addresses.
+func newProcfs(proc procfs.FS, plan *topology.Plan, symbols *procfs.Kallsyms, redact bool) *procfsEngine {
+	return &procfsEngine{proc: proc, plan: plan, symbols: symbols, redact: redact}
 }
 
 func (e *procfsEngine) caps() caps         { return caps{name: engineProcfs, isolation: isolationNone} }
@@ -147,7 +150,7 @@ func (r *reader) drain() {
 			return
 		}
 		from, began := r.chain.Mark(), nanotime()
-		threads, err := r.record(int(it.Tgid))
+		threads, err := r.read(int(it.Tgid))
 		if err == nil {
 			r.keep(it, from, threads, cost{threads: nanotime() - began})
 			continue
@@ -173,8 +176,8 @@ func (e *procfsEngine) gather(c *captured, readers []*reader, stop *stopping) {
 	for _, r := range readers {
 		did[r.cpu.ID], slots[r.cpu.ID] = r.end(c), r.slot
 	}
-	c.fromQueues(e.mem.queue)
-	c.fromMemory(e.mem)
+	e.mem.notRecorded(c)
+	e.mem.use(c)
 	for _, cpu := range e.plan.Topology.CPUs {
 		if !cpu.Online {
 			continue
@@ -186,5 +189,26 @@ func (e *procfsEngine) gather(c *captured, readers []*reader, stop *stopping) {
 			rec.QueueNs = e.mem.queue.Waited(slots[cpu.ID])
 		}
 		c.cpus = append(c.cpus, rec)
+	}
+}
+
+// record reads tasks that another engine did not see, one after the other, and adds
+// them to its capture, behind the census. Their bytes are on the heap.
+func (e *procfsEngine) record(c *captured, tgids []int) {
+	r := &reader{engine: e, threads: procfs.NewThreadReader(e.proc, threadFiles), task: taskFiles()}
+	r.chain = heapChain()
+	for i, tgid := range tgids {
+		from := r.chain.Mark()
+		threads, err := r.read(tgid)
+		it := workqueue.Item{Index: uint32(c.seenTasks + i), Tgid: int32(tgid), Count: threads}
+		if err != nil {
+			r.chain.Rewind(from)
+			if !gone(err) {
+				c.failed = append(c.failed, failure{item: it, reason: kcdata.LeftOutError})
+			}
+			continue
+		}
+		c.add(it, threads, slices.Collect(r.chain.Span(from, r.chain.Mark())), cost{})
+		c.recorded[len(c.recorded)-1].hidden = true
 	}
 }

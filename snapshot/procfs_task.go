@@ -22,9 +22,9 @@ func taskFiles() []procfs.File {
 
 var namespaceLinks = []string{"mnt", "pid", "net", "uts", "ipc", "cgroup", "time", "user"}
 
-// record writes one task with all its threads. An error leaves the chain in
+// read writes one task with all its threads. An error leaves the chain in
 // the middle of it.
-func (r *reader) record(tgid int) (threads uint32, err error) {
+func (r *reader) read(tgid int) (threads uint32, err error) {
 	r.engine.proc.Read(procfs.TaskDir(tgid), r.task)
 	if err := r.task[0].Err; err != nil {
 		return 0, err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/bpf"
 	"stackshot/kcdata"
 )
@@ -37,10 +35,6 @@ func (p *pull) caps() caps {
 	}
 	c.warnings = append(c.warnings, p.userCapped()...)
 	return c
-}
-
-func isolationNoneWarning(why error) kcdata.Warning {
-	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
 }
 
 // userCapped is the warning that engine pull takes fewer bytes than were asked
@@ -152,12 +146,3 @@ func (p *pull) close() error {
 	}
 	return nil
 }
-
-// captureError is a system call of a capture that failed.
-type captureError struct {
-	what  string
-	errno unix.Errno
-}
-
-func (e *captureError) Error() string { return e.what + ": " + e.errno.Error() }
-func (e *captureError) Unwrap() error { return e.errno }

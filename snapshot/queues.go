@@ -7,15 +7,15 @@ import (
 	"stackshot/workqueue"
 )
 
-// fromQueues lists what was taken or queued, and not recorded.
-func (c *captured) fromQueues(q *workqueue.Queues) {
-	c.queueFull = q.Refused() > 0
-	c.untaken(q)
-	c.inFlight(q)
+// notRecorded lists what was taken or queued, and not recorded.
+func (m *memory) notRecorded(c *captured) {
+	c.queueFull = m.queue.Refused() > 0
+	untaken(c, m.queue)
+	inFlight(c, m.queue)
 }
 
 // untaken lists what the workers left in the queues.
-func (c *captured) untaken(q *workqueue.Queues) {
+func untaken(c *captured, q *workqueue.Queues) {
 	reason := uint32(kcdata.LeftOutMaxPause)
 	if c.ranShort {
 		reason = kcdata.LeftOutNoSpace
@@ -27,7 +27,7 @@ func (c *captured) untaken(q *workqueue.Queues) {
 
 // inFlight lists what a worker took and never brought back, because it is
 // still away.
-func (c *captured) inFlight(q *workqueue.Queues) {
+func inFlight(c *captured, q *workqueue.Queues) {
 	known := map[uint32]bool{}
 	for _, r := range c.recorded {
 		known[r.item.Index] = true
@@ -42,8 +42,8 @@ func (c *captured) inFlight(q *workqueue.Queues) {
 	}
 }
 
-// fromMemory says how much of the memory was used.
-func (c *captured) fromMemory(m *memory) {
+// use says how much of the memory was used.
+func (m *memory) use(c *captured) {
 	total := m.alloc.Total()
 	c.capture.BufferSize = uint64(len(m.data))
 	c.capture.BufferUsed = total.Used

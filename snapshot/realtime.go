@@ -31,8 +31,8 @@ func setFIFO() error {
 	return err
 }
 
-func (h *hooks) setFIFO() error {
-	if h.noFIFO {
+func (g *gate) setFIFO() error {
+	if g.hooks.noFIFO {
 		return errors.New("refused by the test")
 	}
 	return setFIFO()

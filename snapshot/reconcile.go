@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
@@ -87,25 +86,12 @@ func (s *Session) leaveOut(c *captured, tgids []int) {
 
 // recordHidden appends the tasks after the census, in ascending order.
 func (s *Session) recordHidden(c *captured, tgids []int) {
-	r := &reader{engine: s.openProcfs(), threads: procfs.NewThreadReader(s.proc, threadFiles), task: taskFiles()}
-	r.chain = heapChain()
-	next := uint32(c.seenTasks)
-	for i, tgid := range tgids {
-		from := r.chain.Mark()
-		threads, err := r.record(tgid)
-		it := itemOf(tgid, int(threads))
-		it.Index = next + uint32(i)
-		if err != nil {
-			r.chain.Rewind(from)
-			if !gone(err) {
-				c.failed = append(c.failed, failure{item: it, reason: kcdata.LeftOutError})
-			}
-			continue
+	s.openProcfs().record(c, tgids)
+	for _, p := range c.recorded {
+		if p.hidden {
+			c.warn("hidden_task", fmt.Sprintf(
+				"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", p.item.Tgid))
 		}
-		c.add(it, threads, slices.Collect(r.chain.Span(from, r.chain.Mark())), cost{})
-		c.recorded[len(c.recorded)-1].hidden = true
-		c.warn("hidden_task", fmt.Sprintf(
-			"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", tgid))
 	}
 }
 

@@ -31,7 +31,7 @@ type parked struct {
 	main   bool
 }
 
-func (w *worker) parking() chan parked {
+func parking(w *worker) chan parked {
 	out := make(chan parked, 1)
 	go func() {
 		number, main := w.park()
@@ -63,9 +63,9 @@ func TestInvariant3OneGateATry(t *testing.T) {
 	if gate.open(first) {
 		t.Error("the gate of a try that is over opens")
 	}
-	outOld, outNow := old.parking(), now.parking()
+	outOld, outNow := parking(old), parking(now)
 	idle := loneWorker(t, gate)
-	outIdle := idle.parking()
+	outIdle := parking(idle)
 	ring(oldMain.wake)
 	if number, main := oldMain.park(); number != first || !main || gate.open(number) {
 		t.Errorf("woken as main of try %d: %d, %v; and it opens the gate of another", first, number, main)

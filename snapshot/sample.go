@@ -96,13 +96,6 @@ func (p *sampler) silent(cpus []int, before map[int]procfs.Activity) []int {
 	}
 }
 
-// nap sleeps on this thread. A timer of the Go runtime may be looked after by a
-// thread that sits behind the task which keeps its CPU.
-func nap(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
-}
-
 func (p *sampler) awake(cpus, silent []int) (out []int) {
 	for _, cpu := range cpus {
 		if !slices.Contains(silent, cpu) {

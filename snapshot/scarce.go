@@ -89,7 +89,7 @@ func makeThreads(n int) {
 // beThrifty sees how much there is left, and says what is done without.
 func (s *Session) beThrifty() error {
 	cpus := len(s.plan.Stop)
-	t, err := thriftOf(cpus, s.hooks.pidsLeft(int64(wholePids(cpus))))
+	t, err := thriftOf(cpus, pidsLeft(&s.hooks, int64(wholePids(cpus))))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Session) beThrifty() error {
 	return nil
 }
 
-func (h *hooks) pidsLeft(enough int64) limits.Room {
+func pidsLeft(h *hooks, enough int64) limits.Room {
 	if h.fewPids != nil {
 		return *h.fewPids
 	}

@@ -103,7 +103,7 @@ func (s *Session) fitMemory() error {
 	if n := s.options.Tasks; n > 0 && n < sc.tasks {
 		sc.tasks, sc.threads = n, max(sc.threads*n/sc.tasks, n)
 	}
-	step, why, err := memoryStepOf(s.options, sc.tasks, sc.threads, s.hooks.memoryLeft())
+	step, why, err := memoryStepOf(s.options, sc.tasks, sc.threads, memoryLeft(&s.hooks))
 	if err != nil {
 		return err
 	}
@@ -125,14 +125,14 @@ func (s *Session) fitMemory() error {
 
 // noRoomFor says why there can be no buffer of that many bytes; nil: there can.
 func (s *Session) noRoomFor(bytes int64) error {
-	left := s.hooks.memoryLeft()
+	left := memoryLeft(&s.hooks)
 	if need := memoryAgain + int64(memoryTimesAgain*float64(bytes)); left.Free < need {
 		return fmt.Errorf("%d MiB of memory are left, and a buffer of %d MiB takes about %d MiB: %v", left.Free>>20, bytes>>20, need>>20, left)
 	}
 	return nil
 }
 
-func (h *hooks) memoryLeft() limits.Room {
+func memoryLeft(h *hooks) limits.Room {
 	if h.littleMemory != nil {
 		return *h.littleMemory
 	}

@@ -111,8 +111,8 @@ func (x *collation) howItWent(w *section) {
 	}
 	w.some(kcdata.TypeLinuxPhases, c.phases, len(c.phases))
 	w.some(kcdata.TypeLinuxArena, c.arenas, len(c.arenas))
-	w.array(kcdata.TypeLatencyInfoCPU, c.latencyCPUs())
-	w.record(kcdata.TypeLatencyInfo, c.collection())
+	w.array(kcdata.TypeLatencyInfoCPU, latencyCPUs(c))
+	w.record(kcdata.TypeLatencyInfo, collectionOf(c))
 }
 
 var pageSize = os.Getpagesize()

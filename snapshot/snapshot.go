@@ -69,7 +69,7 @@ func open(o Options, h hooks) (*Session, error) {
 	}
 	s.proc = procfs.FS{Readers: procfs.NewReaders(s.thrift.readers, o.ReadLimit)}
 	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader, Refuse: s.thrift.refuse()})
-	s.images = image.New(s.files, min(image.DefaultMaxCost, h.memoryLeft().Free/8))
+	s.images = image.New(s.files, min(image.DefaultMaxCost, memoryLeft(&h).Free/8))
 	s.throttles = newThrottleReader(h)
 	s.host = describeHost(s.machine, o.Redact)
 	if err = s.chooseEngine(); err != nil {

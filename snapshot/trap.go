@@ -50,7 +50,7 @@ func newTrap(m *team) (*trap, error) {
 	if m.objects.Control.NsLevel != 0 {
 		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
 	}
-	if err := m.hooks.checkSource(); err != nil {
+	if err := checkSource(&m.hooks); err != nil {
 		return nil, err
 	}
 	e := &trap{team: m, split: splitThreads}
@@ -152,7 +152,7 @@ func (e *trap) capture(ctx context.Context, j job) (*captured, error) {
 	if len(j.pids) > bpf.MaxAsked {
 		return nil, &OptionError{"pid", fmt.Sprint(len(j.pids), " tasks"), fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
 	}
-	if err := e.team.hooks.checkSource(); err != nil {
+	if err := checkSource(&e.team.hooks); err != nil {
 		return nil, err
 	}
 	if err := e.prepare(j.size); err != nil {

@@ -41,13 +41,13 @@ func TestTrapHoldDelays(t *testing.T) {
 		for _, halves := range []int{0, 1, 2, 4} {
 			delay = holdBudget * time.Duration(halves) / 2
 			calls = 0
-			alone := e.aloneAfter(t, s)
+			alone := aloneAfter(e, t, s)
 			for range 4 { // the host may take a CPU away
 				if alone <= holdBudget+holdSlack {
 					break
 				}
 				calls = 0
-				alone = e.aloneAfter(t, s)
+				alone = aloneAfter(e, t, s)
 			}
 			if alone > holdBudget+holdSlack {
 				t.Errorf("CPU %d late by %v: another held interrupts off alone for %v", slow, delay, alone)
@@ -71,9 +71,9 @@ func TestTrapHoldDelays(t *testing.T) {
 
 // aloneAfter makes one try, and tells the longest that a CPU was without
 // interrupts and without all the other committed ones.
-func (e *trap) aloneAfter(t *testing.T, s *Session) (longest time.Duration) {
+func aloneAfter(e *trap, t *testing.T, s *Session) (longest time.Duration) {
 	t.Helper()
-	_, err := e.oneTry(t, s)
+	_, err := oneTry(e, t, s)
 	if err != nil && !errors.Is(err, errNotStopped) {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (e *trap) aloneAfter(t *testing.T, s *Session) (longest time.Duration) {
 }
 
 // oneTry is a try of the whole machine and no more.
-func (e *trap) oneTry(t *testing.T, s *Session) (*captured, error) {
+func oneTry(e *trap, t *testing.T, s *Session) (*captured, error) {
 	t.Helper()
 	sc, err := s.scope(Request{})
 	if err != nil {

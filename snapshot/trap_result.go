@@ -190,7 +190,7 @@ func (e *trap) second(t *trapTry) *recheck {
 		if part.State != bpf.PartWhole || it.Tgid == idleTask || uint32(it.Tgid) == t.self {
 			continue
 		}
-		x.verdict(part)
+		verdict(x, part)
 	}
 	known := min(int(e.loaded.Stop.Seconds), len(e.loaded.Seconds))
 	for _, s := range e.loaded.Seconds[:known] {
@@ -203,7 +203,7 @@ func (e *trap) second(t *trapTry) *recheck {
 	return x
 }
 
-func (x *recheck) verdict(p *bpf.TrapPart) {
+func verdict(x *recheck, p *bpf.TrapPart) {
 	switch p.Verdict {
 	case bpf.PartUnchanged:
 		x.compared += p.Threads
@@ -223,5 +223,22 @@ func (e *trap) unwinding(c *captured) {
 		p := &c.phases[i]
 		p.UnwindNs = e.loaded.Workers[p.CPU].UnwindNs
 		p.Present |= kcdata.PhasesHaveUnwind
+	}
+}
+
+// traces adds what the programs noted. They end an item by its part's state,
+// the file by why it is left out.
+func (e *trap) traces(c *captured, t *trapTry) {
+	for _, w := range t.here {
+		if w.away {
+			continue
+		}
+		r := &e.loaded.Traces[w.cpu]
+		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
+			if x.Place == kcdata.TraceItemEnd {
+				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.CPU + 1, State: uint32(x.Datum)}))
+			}
+			c.trace = append(c.trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.CPU, Place: x.Place})
+		}
 	}
 }

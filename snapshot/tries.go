@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"stackshot/kcdata"
@@ -215,4 +217,9 @@ func (s *Session) larger(sz size, c *captured) (size, bool) {
 		return sz, false
 	}
 	return sz, true
+}
+
+// inTime sorts events of several workers and programs.
+func inTime(events []kcdata.LinuxTrace) {
+	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 }

@@ -99,7 +99,7 @@ func (w *worker) loop(fifo bool) {
 	blockPreemptionSignal()
 	growStack(0)
 	if fifo {
-		w.fifo = w.gate.hooks.setFIFO()
+		w.fifo = w.gate.setFIFO()
 	}
 	close(w.ready)
 	for {
