@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 	"stackshot/internal/model"
 	"stackshot/internal/testtask"
 )
@@ -17,11 +19,11 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
 	budget := slow(20 * time.Millisecond)
-	for _, engine := range []string{EngineTrap, EnginePull} {
+	for _, engineName := range []string{EngineTrap, EnginePull} {
 		late := -1
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 10 * budget},
-			hooks{beforeArrival: func(cpu int) {
-				for by := nanotime() + int64(2*budget); cpu == late && nanotime() < by; {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: 10 * budget},
+			engine.Hooks{BeforeArrival: func(cpu int) {
+				for by := clock.Nanotime() + int64(2*budget); cpu == late && clock.Nanotime() < by; {
 				}
 			}})
 		needCPUs(t, s, 2)
@@ -35,13 +37,13 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 		res, snap := s.mustTake(t)
 		most := time.Since(started)
 		if len(res.CPUs.Missing) != 1 || res.CPUs.Missing[0] != late {
-			t.Fatalf("%s: missing %v, want %d", engine, res.CPUs.Missing, late)
+			t.Fatalf("%s: missing %v, want %d", engineName, res.CPUs.Missing, late)
 		}
 		clock := model.NewClock(snap)
 		const tick = 10 * time.Millisecond
 		age := clock.Age(threadsByID(snap)[uint64(pid)], model.SinceSwitch)
 		if d := time.Duration(age.Ns); !age.Known || !age.About || d < least-2*tick || d > most+2*tick {
-			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engine, d, age.About, age.Known, least, most)
+			t.Errorf("%s: asleep for %v, about %v, known %v; it was for %v to %v", engineName, d, age.About, age.Known, least, most)
 		}
 		there, unknown := 0, 0
 		for _, th := range threadsByID(snap) {
@@ -53,9 +55,9 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 				unknown++
 			}
 		}
-		t.Logf("%s: of %d sleepers on CPU %d the age of %d is not known", engine, there, late, unknown)
+		t.Logf("%s: of %d sleepers on CPU %d the age of %d is not known", engineName, there, late, unknown)
 		if there == 0 || unknown > there/4 {
-			t.Errorf("%s: of %d sleepers on CPU %d the age of %d is not known", engine, there, late, unknown)
+			t.Errorf("%s: of %d sleepers on CPU %d the age of %d is not known", engineName, there, late, unknown)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -81,9 +83,9 @@ func hidden(snap *kcdata.Snapshot) (n uint32) {
 // Where nothing holds the CPUs, threads run, and the file says which.
 func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 	requireBPF(t)
-	for _, engine := range []string{EnginePull, EngineProcfs} {
-		t.Run(engine, func(t *testing.T) {
-			s := openTest(t, Options{Engine: engine}, hooks{noFIFO: true})
+	for _, engineName := range []string{EnginePull, EngineProcfs} {
+		t.Run(engineName, func(t *testing.T) {
+			s := openTest(t, Options{Engine: engineName}, engine.Hooks{NoFIFO: true})
 			var hogs []uint32
 			for _, cpu := range s.plan.Stop {
 				for _, c := range testtask.CPUHogs(t, cpu, 2).Children {
@@ -92,7 +94,7 @@ func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 			}
 			named := false
 			for try := 0; try < 20 && !named; try++ {
-				_, snap, _ := capture(t, s, Request{})
+				_, snap, _ := captureOnce(t, s, Request{})
 				if snap.Isolation != IsolationNone || snap.Atomicity == nil {
 					t.Fatalf("isolation %s, atomicity %+v", snap.Isolation, snap.Atomicity)
 				}
@@ -114,14 +116,14 @@ func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 // named.
 func TestInvariant12NamesWhoRan(t *testing.T) {
 	requireBPF(t)
-	sleeps := hooks{recorded: func(int) {
+	sleeps := engine.Hooks{Recorded: func(int) {
 		nap := unix.Timespec{Nsec: int64(2 * time.Millisecond)}
 		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
 	}}
 	s := openTest(t, Options{Engine: EnginePull}, sleeps)
 	hog := testtask.CPUHogs(t, s.plan.Main, 1).Children[0]
 	for range 20 {
-		_, snap, _ := capture(t, s, Request{})
+		_, snap, _ := captureOnce(t, s, Request{})
 		if snap.Atomicity != nil && slices.Contains(ranTids(snap), uint32(hog.Pid)) {
 			if i := slices.Index(ranTids(snap), uint32(hog.Pid)); snap.Ran[i].RuntimeNs == 0 || snap.Ran[i].Switches == 0 {
 				t.Errorf("%+v: ran, but for no time", snap.Ran[i])
@@ -140,9 +142,9 @@ func TestInvariant12TrapNamesWhoRan(t *testing.T) {
 	stopAll(t, f)
 	tids := f.Children[0].Tids
 	for _, tid := range []int{f.Children[0].Pid, tids[len(tids)/2], tids[len(tids)-1]} {
-		s := openTest(t, Options{Engine: EngineTrap}, hooks{specs: bpftest.Knobs{StaleTid: uint32(tid)}})
+		s := openTest(t, Options{Engine: EngineTrap}, engine.Hooks{Specs: bpftest.Knobs{StaleTid: uint32(tid)}})
 		for _, split := range []uint32{0, 64} {
-			s.engine.(*trap).split = split
+			s.engine.(*trap.Engine).Split = split
 			_, snap, _ := captureWhole(t, s, Request{})
 			a := snap.Atomicity
 			if a == nil || a.Ran != 1 || len(snap.Ran) != 1 || snap.Ran[0] != (kcdata.LinuxRan{Tid: uint32(tid), Tgid: uint32(f.Children[0].Pid), Switches: 1}) {

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 )
 
 // benchSession is a session kept open over a benchmark.
 func benchSession(b *testing.B, o Options) *Session {
 	b.Helper()
-	return benchSessionOf(b, o, hooks{})
+	return benchSessionOf(b, o, engine.Hooks{})
 }
 
-func benchSessionOf(b *testing.B, o Options, h hooks) *Session {
+func benchSessionOf(b *testing.B, o Options, h engine.Hooks) *Session {
 	b.Helper()
 	requireBPF(b)
 	if o.Engine == EngineTrap {
@@ -42,11 +43,11 @@ func benchTake(b *testing.B, s *Session) (*Result, time.Duration) {
 		began := time.Now()
 		r, err := s.Take(context.Background(), Request{Output: &file})
 		d := time.Since(began)
-		good := err == nil && (!s.engine.caps().stops || r.Whole() && r.StopBroken == 0)
+		good := err == nil && (!s.engine.Caps().Stops || r.Whole() && r.StopBroken == 0)
 		switch {
 		case good:
 			return r, d
-		case time.Now().Before(until) && (err == nil || errors.Is(err, errNotStopped) || errors.Is(err, ErrBusy)):
+		case time.Now().Before(until) && (err == nil || errors.Is(err, engine.ErrNotStopped) || errors.Is(err, ErrBusy)):
 		default:
 			b.Fatalf("%v, %+v", err, r)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
 	"stackshot/kcdata"
 )
 
@@ -59,16 +60,16 @@ func checkCgroup(t *testing.T, pid int, root, path string) {
 	if err := unix.Stat(filepath.Join(root, path), &st); err != nil {
 		t.Fatal(err)
 	}
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine}, hooks{})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{})
 		_, snap := s.mustTake(t)
 		s.Close()
 		i := slices.IndexFunc(snap.Tasks, func(task *kcdata.Task) bool { return task.ID == uint64(pid) })
 		if i < 0 {
-			t.Fatalf("%s: the task is not there", engine)
+			t.Fatalf("%s: the task is not there", engineName)
 		}
 		if task := snap.Tasks[i]; task.Cgroup != path || task.Linux.CgroupID != st.Ino {
-			t.Errorf("%s: group %q, number %d; want %q, %d", engine, task.Cgroup, task.Linux.CgroupID, path, st.Ino)
+			t.Errorf("%s: group %q, number %d; want %q, %d", engineName, task.Cgroup, task.Linux.CgroupID, path, st.Ino)
 		}
 	}
 }

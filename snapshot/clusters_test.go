@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
@@ -55,7 +57,7 @@ func wantPAndE(t *testing.T, o Options) {
 			if c.Flags&kcdata.CPUMain != 0 && (c.Kind != kcdata.CPUKindP || int32(c.CPU) != snap.Latency.MainCPU) {
 				t.Errorf("main is %+v; by the latency record it is CPU %d", c, snap.Latency.MainCPU)
 			}
-			loads[c.Kind].add(c)
+			loads[c.Kind].Add(c)
 			wantQueueOrder(t, snap, c)
 		}
 		for _, p := range snap.Phases {
@@ -79,7 +81,7 @@ func wantPAndE(t *testing.T, o Options) {
 // load is what CPUs recorded.
 type load struct{ tasks, threads int }
 
-func (s *load) add(c kcdata.LinuxCPU) {
+func (s *load) Add(c kcdata.LinuxCPU) {
 	s.tasks, s.threads = s.tasks+int(c.Tasks), s.threads+int(c.Threads)
 }
 
@@ -119,14 +121,14 @@ func wantQueueOrder(t *testing.T, snap *kcdata.Snapshot, c kcdata.LinuxCPU) {
 // Who leads after a P core was late: another P core, and an E core before one
 // that may be late again or does not work.
 func TestWhoLeadsInstead(t *testing.T) {
-	order := []*worker{
-		{works: true, kind: workqueue.P}, {works: true, kind: workqueue.E}, {works: true, kind: workqueue.P, late: true}, {kind: workqueue.P},
+	order := []*stop.Worker{
+		{Works: true, Kind: workqueue.P}, {Works: true, Kind: workqueue.E}, {Works: true, Kind: workqueue.P, Late: true}, {Kind: workqueue.P},
 	}
-	if !slices.IsSortedFunc(order, func(a, b *worker) int { return a.reluctance() - b.reluctance() }) || order[0].reluctance() == order[1].reluctance() {
+	if !slices.IsSortedFunc(order, func(a, b *stop.Worker) int { return a.Reluctance() - b.Reluctance() }) || order[0].Reluctance() == order[1].Reluctance() {
 		t.Errorf("want P, E, late, idle: %+v", order)
 	}
-	if p, smp := order[0], (&worker{works: true}); p.reluctance() != smp.reluctance() {
-		t.Errorf("all alike: %d, P: %d", smp.reluctance(), p.reluctance())
+	if p, smp := order[0], (&stop.Worker{Works: true}); p.Reluctance() != smp.Reluctance() {
+		t.Errorf("all alike: %d, P: %d", smp.Reluctance(), p.Reluctance())
 	}
 }
 
@@ -144,18 +146,18 @@ func TestSpillAcrossClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := testtask.Start(t, testtask.Bystanders(60), testtask.ManyThreads(100))
-	forEngines(t, func(t *testing.T, engine string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		clusters := plan.Topology.Clusters
 		for _, home := range clusters[:testneed.Length(1, len(clusters))] {
 			o := o
-			o.Engine, o.CPUs = engine, topology.FormatCPUList(home.CPUs)
+			o.Engine, o.CPUs = engineName, topology.FormatCPUList(home.CPUs)
 			_, snap, _ := takeWhole(t, o, Request{Pids: pidsOf(f)})
 			need := 0
 			for _, c := range snap.CPUs {
 				need += int(c.Bytes)
 			}
 			// Every cluster has an equal share: three quarters of the records.
-			o.Buffer = int64(roundUp(need*len(clusters)*3/4, 4096))
+			o.Buffer = int64(engine.RoundUp(need*len(clusters)*3/4, 4096))
 			spillFrom(t, o, home, pidsOf(f))
 		}
 	})

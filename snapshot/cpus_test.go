@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -76,7 +77,7 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 				if mine {
 					own++
 				}
-				if mine && th.Linux.Policy == unix.SCHED_FIFO && th.Linux.RtPriority == fifoPriority {
+				if mine && th.Linux.Policy == unix.SCHED_FIFO && th.Linux.RtPriority == stop.FifoPriority {
 					workers++
 				}
 			}
@@ -96,9 +97,9 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 	requireBPF(t)
 	for range testneed.Length(3, 8) {
 		s := session(t, Options{Engine: EnginePull})
-		for _, w := range s.team.workers {
-			if w.tid == os.Getpid() {
-				t.Errorf("the worker of CPU %d is the first thread", w.cpu)
+		for _, w := range s.team.Workers {
+			if w.Tid == os.Getpid() {
+				t.Errorf("the worker of CPU %d is the first thread", w.Cpu)
 			}
 		}
 		s.Close()
@@ -121,7 +122,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 // says it: TestIsolatedCPUIsLeftRunning.)
 func TestWhatEachCPURan(t *testing.T) {
 	requireBPF(t)
-	if err := TryFIFO(); err != nil {
+	if err := stop.TryFIFO(); err != nil {
 		t.Skipf("needs SCHED_FIFO, without which pull stops nobody: %v", err)
 	}
 	known, moved, hogs := 0, 0, map[uint64]bool{}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	"stackshot/internal/collate"
+	"stackshot/internal/engine/proc"
 	"stackshot/kcdata"
 )
 
@@ -47,7 +49,7 @@ func cpuTimes(c *pair, p, q reflect.Value) string {
 		return fmt.Sprintf("pull %d and %d, procfs %d and %d: the sums are more than %d apart", a.UserUsec, a.SystemUsec, b.UserUsec, b.SystemUsec, ticks)
 	}
 	l := &c.x.Linux
-	return within(ticks+2*l.SumExecRuntime/1000/max(1, (l.Utime+l.Stime)/tickNs))(c, p, q)
+	return within(ticks+2*l.SumExecRuntime/1000/max(1, (l.Utime+l.Stime)/proc.TickNs))(c, p, q)
 }
 
 // pages allows for n percpu_counters read without summing. A counter's batch is
@@ -56,7 +58,7 @@ func pages(n int) func(*pair, reflect.Value, reflect.Value) string {
 	return func(c *pair, p, q reflect.Value) string {
 		cpus := len(c.pull.CPUs)
 		batch := max(32, 2*cpus)
-		return within(uint64(n*batch*cpus*pageSize))(c, p, q)
+		return within(uint64(n*batch*cpus*collate.PageSize))(c, p, q)
 	}
 }
 
@@ -70,7 +72,7 @@ func bits(mask uint64) func(*pair, reflect.Value, reflect.Value) string {
 }
 
 func tick(_ *pair, p, q reflect.Value) string {
-	if p.Uint()/tickNs*tickNs != q.Uint() {
+	if p.Uint()/proc.TickNs*proc.TickNs != q.Uint() {
 		return fmt.Sprintf("pull %d ns, procfs %d ns", p.Uint(), q.Uint())
 	}
 	return ""

@@ -58,7 +58,7 @@ func (c *pair) fieldsOf(name string, p, q reflect.Value) []field {
 	return out
 }
 
-func (k *comparison) add(tb testing.TB, c pair, what string) {
+func (k *comparison) Add(tb testing.TB, c pair, what string) {
 	tb.Helper()
 	k.pairs = append(k.pairs, c)
 	if c.x != nil && c.still {
@@ -125,14 +125,14 @@ func compare(tb testing.TB, engine string, f *testtask.Fixture) *comparison {
 		if !all && !c.Want.Kernel && !strings.Contains(c.Want.Leader.States, "R") {
 			tb.Errorf("%v ran between the captures: it is no fixture", c)
 		}
-		k.add(tb, pair{pull: pull, proc: proc, a: a[id], b: b[id], still: all}, c.String())
+		k.Add(tb, pair{pull: pull, proc: proc, a: a[id], b: b[id], still: all}, c.String())
 		for _, tid := range c.Tids {
 			what := fmt.Sprintf("%v thread %d", c, tid)
 			if x[uint64(tid)] == nil || y[uint64(tid)] == nil {
 				tb.Errorf("%s: in the file of pull %v, of procfs %v", what, x[uint64(tid)] != nil, y[uint64(tid)] != nil)
 				continue
 			}
-			k.add(tb, pair{pull: pull, proc: proc, a: a[id], b: b[id], x: x[uint64(tid)], y: y[uint64(tid)], still: stood[tid]}, what)
+			k.Add(tb, pair{pull: pull, proc: proc, a: a[id], b: b[id], x: x[uint64(tid)], y: y[uint64(tid)], still: stood[tid]}, what)
 		}
 	}
 	return k

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -13,15 +15,15 @@ import (
 func TestDurationsAreConsistent(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(150), testtask.ManyThreads(50))
-	for _, o := range []Options{{}, {CPUs: "0"}, {Buffer: minBuffer}} {
+	for _, o := range []Options{{}, {CPUs: "0"}, {Buffer: engine.MinBuffer}} {
 		o.Engine = EnginePull
 		var res *Result
 		var snap *kcdata.Snapshot
 		var before, after int64
 		for range 5 { // what others start meanwhile may not fit the first estimate
-			before = nanotime()
+			before = clock.Nanotime()
 			res, snap, _ = takeWhole(t, o, Request{})
-			if after = nanotime(); (o.Buffer != 0) == (res.Tries > 1) {
+			if after = clock.Nanotime(); (o.Buffer != 0) == (res.Tries > 1) {
 				break
 			}
 		}

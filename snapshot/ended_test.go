@@ -6,6 +6,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,17 +20,17 @@ import (
 
 // A session closed leaves no worker thread behind.
 func TestCloseEndsWorkers(t *testing.T) {
-	s := openTest(t, Options{}, hooks{})
+	s := openTest(t, Options{}, engine.Hooks{})
 	s.mustTake(t)
 	var tids []int
-	for _, w := range s.team.workers {
-		tids = append(tids, w.tid)
+	for _, w := range s.team.Workers {
+		tids = append(tids, w.Tid)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, tid := range tids {
-		if threadExists(tid) {
+		if stop.ThreadExists(tid) {
 			t.Errorf("worker thread %d is still there", tid)
 		}
 	}
@@ -62,7 +65,7 @@ func TestKilledInTheWindow(t *testing.T) {
 			t.Errorf("%v: the machine was held %v", sig, took)
 		}
 	}
-	if s := openTest(t, Options{}, hooks{}); s != nil {
+	if s := openTest(t, Options{}, engine.Hooks{}); s != nil {
 		if r, _ := s.mustTake(t); !r.Whole() && !hasWarning(r, "cpu_missed") {
 			t.Errorf("after the kills: %+v", r)
 		}
@@ -75,12 +78,12 @@ func holdWindow(t *testing.T) {
 	sig, _ := strconv.Atoi(os.Getenv("STACKSHOT_TEST_KILLED"))
 	pid := os.Getpid()
 	first := true
-	s := openTest(t, Options{MaxPause: 10 * time.Second}, hooks{inWindow: func(int) {
+	s := openTest(t, Options{MaxPause: 10 * time.Second}, engine.Hooks{InWindow: func(int) {
 		if first {
 			first = false
 			unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
 		}
-		for until := nanotime() + int64(10*time.Second); nanotime() < until; {
+		for until := clock.Nanotime() + int64(10*time.Second); clock.Nanotime() < until; {
 		}
 	}})
 	s.mustTake(t)
@@ -91,7 +94,7 @@ func holdWindow(t *testing.T) {
 func TestPanicInTheWindow(t *testing.T) {
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_PANIC") != "" {
-		s := openTest(t, Options{MaxPause: 10 * time.Second}, hooks{inWindow: func(int) { panic("in the window") }})
+		s := openTest(t, Options{MaxPause: 10 * time.Second}, engine.Hooks{InWindow: func(int) { panic("in the window") }})
 		s.mustTake(t)
 		return
 	}
@@ -110,7 +113,7 @@ func TestPanicInTheWindow(t *testing.T) {
 // A context that is cancelled ends the capture with its error.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := openTest(t, Options{}, hooks{})
+	s := openTest(t, Options{}, engine.Hooks{})
 	cancel()
 	if _, err := s.Take(ctx, Request{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Take with a cancelled context: %v", err)

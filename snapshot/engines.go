@@ -7,6 +7,11 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/proc"
+	"stackshot/internal/engine/pull"
+	"stackshot/internal/engine/stop"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
@@ -15,12 +20,12 @@ import (
 func (s *Session) chooseEngine() (err error) {
 	switch s.options.Engine {
 	case EngineTrap:
-		if s.team, err = newTeam(s.config()); err == nil {
-			s.engine, err = newTrap(s.team)
+		if s.team, err = stop.NewTeam(s.config()); err == nil {
+			s.engine, err = trap.New(s.team)
 		}
 	case EnginePull:
-		if s.team, err = newTeam(s.config()); err == nil {
-			s.engine = newPull(s.team)
+		if s.team, err = stop.NewTeam(s.config()); err == nil {
+			s.engine = pull.New(s.team)
 		}
 	case EngineProcfs:
 		s.engine = s.openProcfs()
@@ -30,7 +35,7 @@ func (s *Session) chooseEngine() (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("engine %s: %w", s.options.Engine, err), s.closeTeam())
 	}
-	s.warnings = append(s.warnings, s.engine.caps().warnings...)
+	s.warnings = append(s.warnings, s.engine.Caps().Warnings...)
 	return nil
 }
 
@@ -45,13 +50,13 @@ func (s *Session) bestEngine() {
 		s.warn("engine_procfs", "nothing was stopped: "+s.thrift.engine.Error())
 		return
 	}
-	team, err := newTeam(s.config())
+	team, err := stop.NewTeam(s.config())
 	if err != nil {
 		s.warn("engine_procfs", "nothing was stopped: "+err.Error())
 		return
 	}
 	s.team = team
-	e, err := newTrap(team)
+	e, err := trap.New(team)
 	if err == nil {
 		s.engine = e
 		return
@@ -60,7 +65,7 @@ func (s *Session) bestEngine() {
 	pressure := memoryPressure(s.machine)
 	if pressure == "" {
 		s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
-		s.engine = newPull(team)
+		s.engine = pull.New(team)
 		return
 	}
 	if err := s.closeTeam(); err != nil {
@@ -69,20 +74,20 @@ func (s *Session) bestEngine() {
 	s.warn("memory_pressure", "nothing was stopped: "+pressure+", engine pull allocates while it holds the machine; "+why)
 }
 
-func (s *Session) openProcfs() *procfsEngine {
-	return newProcfs(s.proc, s.plan, s.host.kallsyms, s.options.Redact)
+func (s *Session) openProcfs() *proc.Engine {
+	return proc.New(s.proc, s.plan, s.host.Kallsyms, s.options.Redact)
 }
 
 // config is what these options mean to an engine that stops the machine.
-func (s *Session) config() config {
+func (s *Session) config() engine.Config {
 	o := &s.options
-	user, why := o.userTaking(s.hooks.findDirectMap())
-	return config{
-		plan: s.plan, userWhy: why, arrivalBudget: o.ArrivalBudget, buffer: o.Buffer, maxBuffer: o.MaxBuffer,
-		prompt: o.Prompt, hooks: s.hooks,
-		bpf: bpf.Config{
+	user, why := o.userTaking(s.hooks.FindDirectMap())
+	return engine.Config{
+		Plan: s.plan, UserWhy: why, ArrivalBudget: o.ArrivalBudget, Buffer: o.Buffer, MaxBuffer: o.MaxBuffer,
+		Prompt: o.Prompt, Hooks: s.hooks,
+		Bpf: bpf.Config{
 			CPUs: possibleCPUs(s.plan), SelfTgid: uint32(os.Getpid()), Redact: o.Redact,
-			Latency: latencyLevels[o.Latency], User: user, Specs: s.hooks.specs,
+			Latency: latencyLevels[o.Latency], User: user, Specs: s.hooks.Specs,
 		},
 	}
 }
@@ -101,7 +106,7 @@ func (s *Session) closeTeam() error {
 		return nil
 	}
 	defer func() { s.team = nil }()
-	return s.team.close()
+	return s.team.Close()
 }
 
 // pauseFor is the bound where none was asked for: with interrupts off even the
@@ -128,12 +133,12 @@ func Try(name string) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	can := s.engine.caps()
-	if can.stops {
+	can := s.engine.Caps()
+	if can.Stops {
 		if _, err := TryLock(); err != nil {
 			s.warn("no_lock", err.Error())
 		}
 	}
-	c := Choice{can.name, can.isolation, s.options.MaxPause, s.warnings}
+	c := Choice{can.Name, can.Isolation, s.options.MaxPause, s.warnings}
 	return c, s.Close()
 }

@@ -14,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
+	"stackshot/internal/host"
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 )
@@ -26,7 +29,7 @@ func requireTrap(tb testing.TB) {
 	if p, lacking := bpf.Lacks(bpf.NeedTrap); lacking && p.Lacks() {
 		tb.Skip(p)
 	}
-	if err := checkSource(&hooks{}); err != nil {
+	if err := trap.CheckSource(&engine.Hooks{}); err != nil {
 		tb.Skipf("needs a clock that goes on by itself (else TestInvariant2JiffiesMachine): %v", err)
 	}
 }
@@ -52,8 +55,8 @@ func bestLevel() string {
 func TestAutoTakesTheTrap(t *testing.T) {
 	requireTrap(t)
 	s := session(t, Options{})
-	if s.engine.caps().name != EngineTrap || s.engine.caps().isolation != bestLevel() {
-		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.caps().name, s.engine.caps().isolation, bestLevel())
+	if s.engine.Caps().Name != EngineTrap || s.engine.Caps().Isolation != bestLevel() {
+		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.Caps().Name, s.engine.Caps().Isolation, bestLevel())
 	}
 	res, snap, _ := captureWhole(t, s, Request{})
 	if res.Engine != EngineTrap || snap.Engine != EngineTrap || snap.Isolation != bestLevel() {
@@ -118,8 +121,8 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 		t.Errorf("engine %s, in the file %s, warnings %+v", r.Engine, snap.Engine, r.Warnings)
 	}
 	s, e := bestUnderPressure(t)
-	if e.caps().name != EngineProcfs || !strings.Contains(textOf(s.warnings, "memory_pressure"), "engine trap") {
-		t.Errorf("engine %s under memory pressure, warnings %+v", e.caps().name, s.warnings)
+	if e.Caps().Name != EngineProcfs || !strings.Contains(textOf(s.warnings, "memory_pressure"), "engine trap") {
+		t.Errorf("engine %s under memory pressure, warnings %+v", e.Caps().Name, s.warnings)
 	}
 	if c, err := Try(EngineTrap); err == nil {
 		t.Errorf("the trap opens: %+v", c)
@@ -133,13 +136,13 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 // memory pressure too.
 func TestMemoryPressureKeepsTheTrap(t *testing.T) {
 	requireTrap(t)
-	if s, e := bestUnderPressure(t); e.caps().name != EngineTrap || len(s.warnings) != 0 {
-		t.Errorf("engine %s, warnings %+v", e.caps().name, s.warnings)
+	if s, e := bestUnderPressure(t); e.Caps().Name != EngineTrap || len(s.warnings) != 0 {
+		t.Errorf("engine %s, warnings %+v", e.Caps().Name, s.warnings)
 	}
 }
 
 // bestUnderPressure is what auto takes of a machine that has 1 MiB left.
-func bestUnderPressure(t *testing.T) (*Session, engine) {
+func bestUnderPressure(t *testing.T) (*Session, engine.Engine) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "meminfo"), []byte("MemAvailable: 1024 kB\n"), 0o600); err != nil {
@@ -153,10 +156,10 @@ func bestUnderPressure(t *testing.T) (*Session, engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Session{options: o, plan: plan, machine: procfs.FS{Root: dir}, host: &host{}}
+	s := &Session{options: o, plan: plan, machine: procfs.FS{Root: dir}, host: &host.Host{}}
 	s.bestEngine()
 	t.Cleanup(func() {
-		if err := errors.Join(s.engine.close(), s.closeTeam()); err != nil {
+		if err := errors.Join(s.engine.Close(), s.closeTeam()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -170,13 +173,13 @@ func TestTrapWithoutFIFO(t *testing.T) {
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	s := openTest(t, Options{Engine: EngineAuto, ArrivalBudget: time.Second, MaxPause: 3 * time.Second}, hooks{})
+	s := openTest(t, Options{Engine: EngineAuto, ArrivalBudget: time.Second, MaxPause: 3 * time.Second}, engine.Hooks{})
 	want := bestLevel()
 	if want == IsolationFIFO {
 		want = IsolationNone
 	}
-	if s.engine.caps().name != EngineTrap || s.engine.caps().isolation != want {
-		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.caps().name, s.engine.caps().isolation, want)
+	if s.engine.Caps().Name != EngineTrap || s.engine.Caps().Isolation != want {
+		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.Caps().Name, s.engine.Caps().Isolation, want)
 	}
 	r, snap := s.mustTake(t)
 	if r.Engine != EngineTrap || snap.Isolation != want {
@@ -199,9 +202,9 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 	requireTrap(t)
 	for _, name := range []string{EngineTrap, EnginePull} {
 		s := session(t, Options{Engine: name})
-		missing := &s.team.objects.Missing
+		missing := &s.team.Objects.Missing
 		*missing = append(*missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
-		if got := textOf(s.engine.caps().warnings, "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {
+		if got := textOf(s.engine.Caps().Warnings, "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {
 			t.Errorf("%s: %q", name, got)
 		}
 		s.Close()

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -196,11 +197,11 @@ func TestSectionIsSameAfterRetries(t *testing.T) {
 	if big.Tries != 1 {
 		t.Errorf("%d tries with a buffer of 16 MiB, want 1", big.Tries)
 	}
-	small, snap, got := sectionOf(t, Options{Buffer: minBuffer}, pids)
+	small, snap, got := sectionOf(t, Options{Buffer: engine.MinBuffer}, pids)
 	if small.Tries < 2 {
-		t.Errorf("%d tries with a buffer of %d bytes for %d bytes of tasks, want more than one", small.Tries, minBuffer, len(got))
+		t.Errorf("%d tries with a buffer of %d bytes for %d bytes of tasks, want more than one", small.Tries, engine.MinBuffer, len(got))
 	}
-	if int(snap.Capture.Tries) != small.Tries || small.BufferSize <= minBuffer {
+	if int(snap.Capture.Tries) != small.Tries || small.BufferSize <= engine.MinBuffer {
 		t.Errorf("the file says %d tries, the result %d with a buffer of %d bytes", snap.Capture.Tries, small.Tries, small.BufferSize)
 	}
 	wantSameSection(t, "big buffer and small", want, got)

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine/proc"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -41,19 +44,19 @@ func TestReconcileAsked(t *testing.T) {
 	s := session(t, Options{Engine: EnginePull})
 	lives := int32(testtask.Start(t, testtask.Sleeping).Children[0].Pid)
 	const ended = 1<<22 + 1 // above the highest pid there can be
-	missed := func(tgid int32, reason uint32) failure {
-		return failure{item: workqueue.Item{Tgid: tgid, Count: 1}, reason: reason}
+	missed := func(tgid int32, reason uint32) capture.Failure {
+		return capture.Failure{Item: workqueue.Item{Tgid: tgid, Count: 1}, Reason: reason}
 	}
-	failed := []failure{missed(lives, kcdata.LeftOutVanished), missed(lives, kcdata.LeftOutVanished),
+	failed := []capture.Failure{missed(lives, kcdata.LeftOutVanished), missed(lives, kcdata.LeftOutVanished),
 		missed(ended, kcdata.LeftOutVanished), missed(lives, kcdata.LeftOutMaxPause)}
-	c := &captured{engine: EnginePull, seenTasks: 3, failed: slices.Clone(failed)}
+	c := &capture.Raw{Engine: EnginePull, SeenTasks: 3, Failed: slices.Clone(failed)}
 	s.reconcileAsked(c) // the stop was at 0: before everybody's start
-	if len(c.failed) != len(failed) || len(c.recorded) != 0 {
-		t.Errorf("not there at the stop: %d recorded, failed %v", len(c.recorded), c.failed)
+	if len(c.Failed) != len(failed) || len(c.Recorded) != 0 {
+		t.Errorf("not there at the stop: %d recorded, failed %v", len(c.Recorded), c.Failed)
 	}
-	c.at.boottime = now().boottime + 2*tickNs
+	c.At.Boottime = clock.Now().Boottime + 2*proc.TickNs
 	s.reconcileAsked(c)
-	if !slices.Equal(c.failed, failed[2:]) || len(c.recorded) != 1 || c.recorded[0].item.Tgid != lives || len(c.warnings) != 1 {
-		t.Errorf("%d recorded, failed %v, warnings %v", len(c.recorded), c.failed, c.warnings)
+	if !slices.Equal(c.Failed, failed[2:]) || len(c.Recorded) != 1 || c.Recorded[0].Item.Tgid != lives || len(c.Warnings) != 1 {
+		t.Errorf("%d recorded, failed %v, warnings %v", len(c.Recorded), c.Failed, c.Warnings)
 	}
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"os"
+	"stackshot/internal/engine/trap"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ const watchdogPath = "/proc/sys/kernel/watchdog_thresh"
 
 // JiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
 // it can, or the kernel does not say which it is.
-func JiffiesClock(source string) error { return jiffiesClock(source) }
+func JiffiesClock(source string) error { return trap.JiffiesClock(source) }
 
 // IRQOffBound is the longest that --max-pause may be with interrupts off: half the
 // threshold, in seconds, at which the hard lockup detector takes a CPU for dead

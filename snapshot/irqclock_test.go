@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/kcdata"
 )
 
@@ -40,7 +42,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
 	thresh, _ := os.ReadFile(watchdogPath)
 	want := IRQOffBound(string(thresh))
-	if s.engine.caps().isolation != IsolationIRQOff {
+	if s.engine.Caps().Isolation != IsolationIRQOff {
 		want = time.Minute
 	}
 	r, snap, _ := captureWhole(t, s, Request{})
@@ -59,7 +61,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 func TestInvariant2JiffiesMachine(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
-	source, err := os.ReadFile(clockSourcePath)
+	source, err := os.ReadFile(trap.ClockSourcePath)
 	if err != nil || JiffiesClock(string(source)) == nil {
 		t.Skipf("needs a machine that keeps time by jiffies, this one has %q", strings.TrimSpace(string(source)))
 	}
@@ -67,7 +69,7 @@ func TestInvariant2JiffiesMachine(t *testing.T) {
 		t.Errorf("engine trap: %v", err)
 	}
 	s := session(t, Options{Engine: EngineAuto})
-	r, snap, _ := capture(t, s, Request{})
+	r, snap, _ := captureOnce(t, s, Request{})
 	if r.Engine != EnginePull || len(snap.Tasks) < 10 || !slices.ContainsFunc(snap.Warnings, func(w kcdata.Warning) bool {
 		return w.Code == "engine_pull" && strings.Contains(w.Text, "jiffies")
 	}) {
@@ -75,7 +77,7 @@ func TestInvariant2JiffiesMachine(t *testing.T) {
 	}
 	for late := range 2 {
 		h := lateHold(func(cpu int) time.Duration { return time.Duration(flagInt(cpu == late)) * 500 * time.Millisecond })
-		h.anyClock = true
+		h.AnyClock = true
 		odd := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, h)
 		began := time.Now()
 		r, _, err := odd.takeParsed()
@@ -84,7 +86,7 @@ func TestInvariant2JiffiesMachine(t *testing.T) {
 		if took > time.Minute {
 			t.Errorf("CPU %d late: the capture took %v", late, took)
 		}
-		if err != nil && !errors.Is(err, errNotStopped) || err == nil && r.Tasks < 10 {
+		if err != nil && !errors.Is(err, engine.ErrNotStopped) || err == nil && r.Tasks < 10 {
 			t.Errorf("CPU %d late: %+v, %v", late, r, err)
 		}
 	}

@@ -54,7 +54,7 @@ func TestIsolatedCPUIsLeftRunning(t *testing.T) {
 		samples, inKernel := 0, 0
 		const captures = 40
 		for n := 0; n < captures && (samples < 5 || inKernel == 0); n++ {
-			res, snap, _ := capture(t, s, Request{})
+			res, snap, _ := captureOnce(t, s, Request{})
 			wantLeft(t, res, snap, cpu, why)
 			th := sampleIn(snap, pid)
 			if th == nil {

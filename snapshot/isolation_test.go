@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -17,11 +20,11 @@ import (
 func TestStopIsOneGapOnEachCPU(t *testing.T) {
 	needsRealCPUs(t)
 	requireBPF(t)
-	for _, engine := range []string{EngineTrap, EnginePull} {
-		t.Run(engine, func(t *testing.T) {
+	for _, engineName := range []string{EngineTrap, EnginePull} {
+		t.Run(engineName, func(t *testing.T) {
 			w := &witness{workers: map[int]int{}}
-			s := openTest(t, Options{Engine: engine, ArrivalBudget: slow(100 * time.Millisecond)}, hooks{
-				beforeWake: func() { w.begin(t) },
+			s := openTest(t, Options{Engine: engineName, ArrivalBudget: slow(100 * time.Millisecond)}, engine.Hooks{
+				BeforeWake: func() { w.Begin(t) },
 			})
 			testtask.Start(t, testtask.Bystanders(100), testtask.ManyThreads(200))
 			w.hire(t, s)
@@ -50,7 +53,7 @@ func proveIsolation(t *testing.T, s *Session, w *witness) {
 		time.Sleep(5 * time.Millisecond)
 		stolen := stealTicks(t)
 		res, snap, _ := captureWhole(t, s, Request{})
-		sees := w.look(t, snap)
+		sees := w.Look(t, snap)
 		inside += sees.interrupts
 		if res.Isolation == IsolationIRQOff && sees.interrupts > 0 {
 			t.Errorf("at irqoff %d interrupts inside the window", sees.interrupts)
@@ -68,15 +71,15 @@ func proveIsolation(t *testing.T, s *Session, w *witness) {
 			t.Errorf("the CPUs were away for %d ns, stated are %d: apart by %d", sees.gap, int64(res.Stopped), d)
 		}
 	}
-	if s.engine.caps().isolation != IsolationIRQOff && inside == 0 {
-		t.Errorf("at %s no interrupt in any window: is the witness asleep?", s.engine.caps().isolation)
+	if s.engine.Caps().Isolation != IsolationIRQOff && inside == 0 {
+		t.Errorf("at %s no interrupt in any window: is the witness asleep?", s.engine.Caps().Isolation)
 	}
 	slices.Sort(over)
 	if stamped == 0 {
 		t.Error("no end of any gap was a stamp")
 	}
 	t.Logf("%s, %s: gap less stated time, ns: min %.0f median %.0f p90 %.0f max %.0f; %d of %d ends are stamps; interrupts in windows %d; not comparable %v",
-		s.engine.caps().name, s.engine.caps().isolation, over[0], median(over), quantile(over, 0.9), over[len(over)-1],
+		s.engine.Caps().Name, s.engine.Caps().Isolation, over[0], median(over), quantile(over, 0.9), over[len(over)-1],
 		stamped, 2*len(s.plan.Stop)*len(over), inside, disturbed)
 }
 
@@ -90,14 +93,14 @@ type witness struct {
 func (w *witness) hire(t *testing.T, s *Session) {
 	w.trace = traceMachine(t, possibleCPUs(s.plan))
 	w.stamps = testtask.Stamp(t, s.plan.Stop...)
-	for _, k := range s.team.workers {
-		w.workers[k.cpu] = k.tid
+	for _, k := range s.team.Workers {
+		w.workers[k.Cpu] = k.Tid
 	}
 }
 
 // begin has the witness look on for a while.
-func (w *witness) begin(t *testing.T) {
-	until := nanotime() + int64(stamping)
+func (w *witness) Begin(t *testing.T) {
+	until := clock.Nanotime() + int64(stamping)
 	for cpu, worker := range w.workers {
 		w.trace.watch(t, cpu, worker, w.stamps.On(cpu).Pid, until)
 	}
@@ -113,7 +116,7 @@ type sighting struct {
 }
 
 // look holds the claims about stamps against one file.
-func (w *witness) look(t *testing.T, snap *kcdata.Snapshot) (s sighting) {
+func (w *witness) Look(t *testing.T, snap *kcdata.Snapshot) (s sighting) {
 	t.Helper()
 	var first, last int64
 	from, to := window(snap)
@@ -134,7 +137,7 @@ func (w *witness) look(t *testing.T, snap *kcdata.Snapshot) (s sighting) {
 		} else if w.hostPaused(t, cpu, g) {
 			s.disturbed = "the host paused"
 		}
-		first, last, s.stamped = earlier(first, away.Start), max(last, away.End), s.stamped+stamped
+		first, last, s.stamped = stop.Earlier(first, away.Start), max(last, away.End), s.stamped+stamped
 	}
 	s.gap = last - first
 	return s
@@ -145,7 +148,7 @@ func (w *witness) look(t *testing.T, snap *kcdata.Snapshot) (s sighting) {
 func window(snap *kcdata.Snapshot) (from, to int64) {
 	for _, c := range snap.CPUs {
 		if c.Flags&kcdata.CPUStopped != 0 {
-			to = earlier(to, int64(c.ReleaseNs))
+			to = stop.Earlier(to, int64(c.ReleaseNs))
 		}
 	}
 	return to - int64(snap.Capture.WindowNs), to

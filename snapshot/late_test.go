@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/collate"
 	"stackshot/internal/report"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testneed"
@@ -35,7 +36,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 		p.Stop()
 		w.pids = append(w.pids, p.Members...)
 	}
-	_, snap, _ := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
+	_, snap, _ := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
 	w.want, w.order = threadsByID(snap), order(snap)
 	for id, th := range w.want {
 		if th.UserWalk.Flags&(kcdata.UserTablesMissed|kcdata.UserComplete) != kcdata.UserComplete {
@@ -45,7 +46,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 	return w
 }
 
-func (w *lateWorld) take(t *testing.T, r *testdelay.Reader, o Options) (*Result, *kcdata.Snapshot, []byte) {
+func (w *lateWorld) Take(t *testing.T, r *testdelay.Reader, o Options) (*Result, *kcdata.Snapshot, []byte) {
 	t.Helper()
 	o.FileReader, o.ReadLimit, o.ArrivalBudget = r.Command, w.limit, time.Second
 	s := session(t, o)
@@ -146,7 +147,7 @@ func (w *lateWorld) oneLateRead(t *testing.T) {
 			call.Times, call.By = 1, w.limit+200*time.Millisecond
 			r := testdelay.New(t, call)
 			began := time.Now()
-			_, snap, _ := w.take(t, r, Options{})
+			_, snap, _ := w.Take(t, r, Options{})
 			t.Logf("%v", time.Since(began))
 			if got := order(snap); !slices.Equal(got, w.order) {
 				t.Errorf("tasks %v, want %v", got, w.order)
@@ -172,7 +173,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 			late := func() *testdelay.Reader {
 				return testdelay.New(t, testdelay.Call{Name: name, Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond})
 			}
-			res, snap, file := w.take(t, late(), Options{})
+			res, snap, file := w.Take(t, late(), Options{})
 			ids := w.different(t, snap)
 			if len(ids) < len(w.want)/2 {
 				t.Errorf("%d of %d threads have other stacks: the test is void", len(ids), len(w.want))
@@ -203,7 +204,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 					}
 				}
 			}
-			_, snap, _ = w.take(t, late(), Options{Redact: true})
+			_, snap, _ = w.Take(t, late(), Options{Redact: true})
 			if n := raw(snap); n > 0 {
 				t.Errorf("redacted, and %d threads have bytes", n)
 			}
@@ -224,9 +225,9 @@ func TestLateReadMendedAfterTheEnd(t *testing.T) {
 	defer end()
 	time.Sleep(200 * time.Millisecond) // it sleeps by then
 	w := &lateWorld{limit: slow(defaultReadLimit), pids: []int{cmd.Process.Pid}}
-	_, snap, _ := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
+	_, snap, _ := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
 	w.want = threadsByID(snap)
-	_, snap, file := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2", Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond}), Options{})
+	_, snap, file := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2", Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond}), Options{})
 	if raw(snap) != 1 {
 		t.Fatal("the table was read: the test is void")
 	}
@@ -307,7 +308,7 @@ func (w *lateWorld) deadDisk(t *testing.T) {
 		}
 		ids := w.different(t, snap)
 		t.Logf("after %d answers: %v, %d of %d stacks differ, %d opens", after, took, len(ids), len(w.want), 1000-r.Left(t))
-		if waits := 1000 - r.Left(t); waits > 5 || took > buildIDBudget+unwindBudget+slow(2*time.Second) {
+		if waits := 1000 - r.Left(t); waits > 5 || took > collate.BuildIDBudget+collate.UnwindBudget+slow(2*time.Second) {
 			t.Errorf("after %d answers: %d waits, %v in all", after, waits, took)
 		}
 	}

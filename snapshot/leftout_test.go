@@ -3,6 +3,7 @@ package snapshot
 import (
 	"testing"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -13,14 +14,14 @@ import (
 func TestLeftOutCountsTasks(t *testing.T) {
 	requireBPF(t)
 	big := testtask.Start(t, testtask.ManyThreads(2000)).Children[0].Pid
-	for _, engine := range []string{EngineTrap, EnginePull} {
-		s := session(t, Options{Engine: engine, Buffer: minBuffer, MaxBuffer: minBuffer})
-		res, snap, _ := capture(t, s, Request{})
+	for _, engineName := range []string{EngineTrap, EnginePull} {
+		s := session(t, Options{Engine: engineName, Buffer: engine.MinBuffer, MaxBuffer: engine.MinBuffer})
+		res, snap, _ := captureOnce(t, s, Request{})
 		type entry struct{ tgid, reason uint32 }
 		seen, tasks, threads := map[entry]bool{}, map[uint32]bool{}, 0
 		for _, l := range res.LeftOut {
 			if seen[entry{l.Tgid, l.Reason}] {
-				t.Errorf("%s: task %d stands in the list twice for reason %d", engine, l.Tgid, l.Reason)
+				t.Errorf("%s: task %d stands in the list twice for reason %d", engineName, l.Tgid, l.Reason)
 			}
 			seen[entry{l.Tgid, l.Reason}], tasks[l.Tgid] = true, true
 			if int(l.Tgid) == big {
@@ -28,16 +29,16 @@ func TestLeftOutCountsTasks(t *testing.T) {
 			}
 		}
 		if !tasks[uint32(big)] || threads < 1000 || threads > 2001 {
-			t.Errorf("%s: the task of 2,001 threads is left out with %d", engine, threads)
+			t.Errorf("%s: the task of 2,001 threads is left out with %d", engineName, threads)
 		}
 		if n := len(tasks); int(snap.Capture.LeftOut) != n || kcdata.LeftOutTasks(snap.LeftOut) != n {
-			t.Errorf("%s: %d tasks are left out, the file says %d", engine, n, snap.Capture.LeftOut)
+			t.Errorf("%s: %d tasks are left out, the file says %d", engineName, n, snap.Capture.LeftOut)
 		}
 		for _, task := range snap.Tasks {
 			tasks[uint32(task.ID)] = true
 		}
 		if res.Seen != len(tasks) {
-			t.Errorf("%s: %d tasks seen, recorded or left out are %d", engine, res.Seen, len(tasks))
+			t.Errorf("%s: %d tasks seen, recorded or left out are %d", engineName, res.Seen, len(tasks))
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
 	"stackshot/internal/testelf"
@@ -180,33 +183,17 @@ func TestRedactedWithoutMappings(t *testing.T) {
 	}
 }
 
-// during is an Output that does something at its first write, which is after the
-// release and before the first task is read again.
-type during struct {
-	do func()
-	bytes.Buffer
-}
-
-func (d *during) Write(b []byte) (int, error) {
-	if d.do != nil {
-		d.do()
-		d.do = nil
-	}
-	return d.Buffer.Write(b)
-}
-
 // A task that executes another program between the stop and the reading has
 // number and start time of the recorded one, and other mappings.
 func TestExecAfterTheStop(t *testing.T) {
 	requireBPF(t)
 	needsShell(t)
-	for _, engine := range engines {
+	for _, name := range engines {
 		for _, next := range []string{"cat", "sh"} { // another program, and the same again
 			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
 			c := startChild(t, cmd, "ready")
-			s := session(t, Options{Engine: engine})
 			before := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
-			out := &during{do: func() {
+			s := hookedSession(t, Options{Engine: name}, engine.Hooks{Released: func() {
 				fmt.Fprintln(c.in)
 				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid)); now != before && strings.Contains(now, "libc") {
@@ -214,8 +201,9 @@ func TestExecAfterTheStop(t *testing.T) {
 					}
 				}
 				t.Error("no exec")
-			}}
-			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: out}); err != nil {
+			}})
+			var out bytes.Buffer
+			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: &out}); err != nil {
 				t.Fatal(err)
 			}
 			snap, err := parse(t, out.Bytes())
@@ -224,7 +212,7 @@ func TestExecAfterTheStop(t *testing.T) {
 			}
 			task := tasksByID(snap)[uint64(c.pid)]
 			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "executed one since") {
-				t.Errorf("%s, %s: %q, mappings %+v", engine, next, notes, task.Mappings)
+				t.Errorf("%s, %s: %q, mappings %+v", name, next, notes, task.Mappings)
 			}
 		}
 	}
@@ -235,12 +223,12 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 	requireBPF(t)
 	pid, _ := program(t)
 	s := session(t, Options{Engine: EngineProcfs})
-	l := s.collating().newLoadInfo()
-	l.left = 0
-	task := &taskBytes{linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
-	l.task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
+	l := s.collating().NewLoadInfo()
+	l.Left = 0
+	task := &collate.TaskBytes{Linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
+	l.Task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
 	files := 0
-	for _, m := range task.maps {
+	for _, m := range task.Maps {
 		if m.Inode == 0 {
 			continue
 		}
@@ -249,7 +237,7 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if notes := strings.Join(task.load.notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
+	if notes := strings.Join(task.Load.Notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
 		t.Errorf("%d files: %q", files, notes)
 	}
 }
@@ -257,23 +245,23 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 // More mappings than are kept, and a text that is cut, are said.
 func TestMappingsAreBounded(t *testing.T) {
 	var b strings.Builder
-	for i := range maxMappings + 7 {
+	for i := range collate.MaxMappings + 7 {
 		fmt.Fprintf(&b, "%x-%x r-xp 00000000 00:00 0 \n", 0x10000+i*8192, 0x11000+i*8192)
 	}
 	for _, cut := range []bool{false, true} {
-		var out loaded
-		task := &taskBytes{}
-		if err := task.parseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
+		var out collate.Loaded
+		task := &collate.TaskBytes{}
+		if err := task.ParseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
 			t.Fatal(err)
 		}
-		if notes := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.Contains(notes, "7 executable mappings are left out") || !strings.Contains(notes, "more than 16777216 bytes") {
-			t.Errorf("cut %v: %d, %q", cut, len(task.maps), notes)
+		if notes := strings.Join(out.Notes, "; "); len(task.Maps) != collate.MaxMappings || !strings.Contains(notes, "7 executable mappings are left out") || !strings.Contains(notes, "more than 16777216 bytes") {
+			t.Errorf("cut %v: %d, %q", cut, len(task.Maps), notes)
 		}
 	}
 }
 
 // windowTask is a task whose mappings the stop recorded.
-func windowTask(t *testing.T) *taskBytes {
+func windowTask(t *testing.T) *collate.TaskBytes {
 	t.Helper()
 	w := kcdata.NewWriter(make([]byte, 1<<16))
 	one := func(m kcdata.LinuxMapping, name string) error {
@@ -295,7 +283,7 @@ func windowTask(t *testing.T) *taskBytes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := openTask(nil, []recorded{{pieces: [][]byte{w.Written()}}})
+	task, err := collate.OpenTask(nil, []capture.Part{{Pieces: [][]byte{w.Written()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,25 +301,25 @@ func TestWindowMappings(t *testing.T) {
 		{procfs.File{Err: &procfs.TimeoutError{Path: "maps"}}, "1000 /usr/lib/libc.so.6 0102, 4000  "},
 		{procfs.File{Data: []byte("3000-4000 r-xp 0 0:0 0 \n")}, "3000  "},
 	} {
-		l := s.collating().newLoadInfo()
-		l.known[fileID{8, 0, 5}] = known{path: "/usr/lib/libc.so.6", build: []byte{1, 2}}
+		l := s.collating().NewLoadInfo()
+		l.Known[collate.FileID{Major: 8, Inode: 5}] = collate.Known{Path: "/usr/lib/libc.so.6", Build: []byte{1, 2}}
 		task := windowTask(t)
-		l.task(task, c.maps)
-		out := &task.load
-		if (len(out.maps) > 0) != (c.maps.Err != nil) || len(out.notes) > 0 {
-			t.Errorf("%v: %q, %q", c.maps.Err, out.maps, out.notes)
+		l.Task(task, c.maps)
+		out := &task.Load
+		if (len(out.Maps) > 0) != (c.maps.Err != nil) || len(out.Notes) > 0 {
+			t.Errorf("%v: %q, %q", c.maps.Err, out.Maps, out.Notes)
 		}
 		table := strtab.New()
-		records := out.records(task, table)
-		w := &section{ItemWriter: kcdata.NewWriter(make([]byte, out.room(records, table)))}
-		out.write(w, records, table)
-		if w.err != nil {
-			t.Fatal(w.err)
+		records := out.Records(task, table)
+		w := &kcdata.StickyWriter{ItemWriter: kcdata.NewWriter(make([]byte, out.Room(records, table)))}
+		out.Write(w, records, table)
+		if w.Err != nil {
+			t.Fatal(w.Err)
 		}
-		task.items.InsertBefore(task.end, w.ItemWriter.(*kcdata.Writer).Written())
+		task.Items.InsertBefore(task.End, w.ItemWriter.(*kcdata.Writer).Written())
 		begin, end := kcdata.NewWriter(make([]byte, 64)), kcdata.NewWriter(make([]byte, 64))
 		file := new(bytes.Buffer)
-		_, err := task.items.WriteTo(file)
+		_, err := task.Items.WriteTo(file)
 		if err := errors.Join(err, begin.Begin(kcdata.MagicStackshot), end.End()); err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +354,7 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	round := func() {
 		s := session(t, Options{Engine: EngineProcfs})
 		for range 3 {
-			capture(t, s, Request{Pids: pids})
+			captureOnce(t, s, Request{Pids: pids})
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

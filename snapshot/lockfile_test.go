@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"stackshot/internal/engine"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,7 +173,7 @@ func TestLockUnderALease(t *testing.T) {
 func TestCapturesTakeTurns(t *testing.T) {
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
-		s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+		s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 		for range 5 {
 			if r, _ := s.mustTake(t); !r.Whole() {
 				t.Fatalf("not whole: %+v", r)

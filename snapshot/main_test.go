@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	runMapper()
 	maybePuppet()
 	maybeSwitcher()
-	holdBudget = slow(holdBudget)
+	trap.HoldBudget = slow(trap.HoldBudget)
 	os.Exit(m.Run())
 }
 
@@ -74,7 +76,7 @@ func takeStopped(tb testing.TB, s *Session, r Request) (res *Result, file bytes.
 	for range 5 {
 		file.Reset()
 		r.Output = &file
-		if res, err = s.Take(context.Background(), r); !errors.Is(err, errNotStopped) {
+		if res, err = s.Take(context.Background(), r); !errors.Is(err, engine.ErrNotStopped) {
 			break
 		}
 		tb.Logf("once more: %v", err)
@@ -84,7 +86,7 @@ func takeStopped(tb testing.TB, s *Session, r Request) (res *Result, file bytes.
 
 // capture makes one capture and decodes it, and fails the test on an error of
 // the capture or of the file.
-func capture(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, []byte) {
+func captureOnce(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
 	res, file, err := takeStopped(tb, s, r)
 	if err != nil {
@@ -117,9 +119,9 @@ func parse(tb testing.TB, file []byte) (*kcdata.Snapshot, error) {
 // the comparison worthless. The machine is shared and noisy: six goes.
 func captureWhole(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
-	res, snap, file := capture(tb, s, r)
+	res, snap, file := captureOnce(tb, s, r)
 	for try := 0; try < 5 && (!res.Whole() || res.StopBroken > 0); try++ {
-		res, snap, file = capture(tb, s, r)
+		res, snap, file = captureOnce(tb, s, r)
 	}
 	if !res.Whole() {
 		tb.Fatalf("take %+v: CPUs %+v, left out %+v, warnings %+v", s.options, res.CPUs, res.LeftOut, res.Warnings)
@@ -132,7 +134,7 @@ func take(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byt
 	tb.Helper()
 	s := session(tb, o)
 	defer s.Close()
-	return capture(tb, s, r)
+	return captureOnce(tb, s, r)
 }
 
 func takeWhole(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {

@@ -5,19 +5,20 @@ import (
 	"time"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/engine"
 )
 
 // What it costs in the window to take every process's executable mappings, held
 // against windows without, in turn.
 func BenchmarkWindowMaps(b *testing.B) {
 	requireBPF(b)
-	for _, engine := range []string{EnginePull, EngineTrap} {
-		b.Run(engine, func(b *testing.B) {
+	for _, engineName := range []string{EnginePull, EngineTrap} {
+		b.Run(engineName, func(b *testing.B) {
 			var window, walk [2]float64
 			processes, mappings := 0.0, 0.0
 			sessions := [2]*Session{}
 			for i := range sessions {
-				s, err := open(slowed(Options{Engine: engine, ArrivalBudget: time.Second, LockWait: time.Minute}), hooks{specs: bpftest.Knobs{AllMaps: i == 1}})
+				s, err := open(slowed(Options{Engine: engineName, ArrivalBudget: time.Second, LockWait: time.Minute}), engine.Hooks{Specs: bpftest.Knobs{AllMaps: i == 1}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -20,8 +21,8 @@ func TestWindowMapsOfAHungProcess(t *testing.T) {
 	requireBPF(t)
 	hung := userlab.LockedMap(t)
 	pid := hung.Pid
-	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second, ReadLimit: 50 * time.Millisecond}, hooks{})
+	eachEngine(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second, ReadLimit: 50 * time.Millisecond}, engine.Hooks{})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{pid}})
 		task := tasksByID(snap)[uint64(pid)]
 		w := task.MapWalk

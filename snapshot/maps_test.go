@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -139,8 +140,8 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours = append(ours, gone)
-	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
+	eachEngine(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
 		before := allProcMaps()
 		_, snap, _ := captureWhole(t, s, Request{})
 		after := allProcMaps()
@@ -166,8 +167,8 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 func TestWindowMapsWithoutRoom(t *testing.T) {
 	requireBPF(t)
 	m := startMapper(t, "still", 5000)
-	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
+	eachEngine(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
 		checkMaps(t, task, procMaps(m.pid), true)
@@ -193,8 +194,8 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 			return k.Start%page == 0 && k.Offset == k.Start-split.base && k.End > k.Start && k.End <= split.base+n*page
 		},
 	}
-	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{specs: bpftest.Knobs{AllMaps: true}, asTaken: true})
+	eachEngine(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
 		seen, torn, held := 0, uint32(0), 0
 		stops := testneed.Length(20, 60)
 		for range stops {
@@ -232,10 +233,10 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 func TestWindowMapsAreNotTakenWithoutNeed(t *testing.T) {
 	requireBPF(t)
 	m := startMapper(t, "still", 50)
-	eachEngine(t, func(t *testing.T, engine string) {
+	eachEngine(t, func(t *testing.T, engineName string) {
 		for name, s := range map[string]*Session{
-			"free":     openTest(t, Options{Engine: engine}, hooks{}),
-			"redacted": openTest(t, Options{Engine: engine, Redact: true}, hooks{specs: bpftest.Knobs{AllMaps: true}}),
+			"free":     openTest(t, Options{Engine: engineName}, engine.Hooks{}),
+			"redacted": openTest(t, Options{Engine: engineName, Redact: true}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}}),
 		} {
 			_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 			task := tasksByID(snap)[uint64(m.pid)]

@@ -6,23 +6,25 @@ import (
 	"io"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
 	"stackshot/kcdata"
 )
 
 // Engine names. EngineAuto takes the best that the running kernel offers.
 const (
 	EngineAuto   = "auto"
-	EngineTrap   = engineTrap
-	EnginePull   = enginePull
-	EngineProcfs = engineProcfs
+	EngineTrap   = capture.Trap
+	EnginePull   = capture.Pull
+	EngineProcfs = capture.Procfs
 )
 
 // Isolation levels: how still the world stood.
 const (
-	IsolationIRQOff     = isolationIRQOff     // nothing ran but NMIs
-	IsolationPreemptOff = isolationPreemptOff // interrupts ran
-	IsolationFIFO       = isolationFIFO       // interrupts ran, no ordinary task did
-	IsolationNone       = isolationNone       // everything ran
+	IsolationIRQOff     = capture.IRQOff     // nothing ran but NMIs
+	IsolationPreemptOff = capture.PreemptOff // interrupts ran
+	IsolationFIFO       = capture.FIFO       // interrupts ran, no ordinary task did
+	IsolationNone       = capture.None       // everything ran
 )
 
 // What is timed beside the capture itself.
@@ -33,7 +35,7 @@ const (
 )
 
 // latencyLevels are what cfg_latency calls them (internal/bpf/shared.h).
-var latencyLevels = map[string]int{LatencyOff: levelOff, LatencyTask: levelTask, LatencyThread: levelThread}
+var latencyLevels = map[string]int{LatencyOff: engine.LevelOff, LatencyTask: engine.LevelTask, LatencyThread: engine.LevelThread}
 
 // Options are constant for the life of a Session.
 type Options struct {
@@ -118,7 +120,7 @@ func (o Options) withDefaults() (Options, error) {
 	orDefault(&o.LockWait, defaultLockWait)
 	orDefault(&o.ReadLimit, defaultReadLimit)
 	if o.MaxBuffer == 0 {
-		o.MaxBuffer = maxBuffer()
+		o.MaxBuffer = engine.MaxBuffer()
 	}
 	return o, o.check()
 }
@@ -133,10 +135,10 @@ func (o Options) check() error {
 	switch o.Engine {
 	case EngineAuto, EngineTrap, EnginePull, EngineProcfs:
 	default:
-		return &OptionError{"engine", o.Engine, "want auto, trap, pull or procfs"}
+		return badOption("engine", o.Engine, "want auto, trap, pull or procfs")
 	}
 	if _, ok := latencyLevels[o.Latency]; !ok {
-		return &OptionError{"latency", o.Latency, "want off, task or thread"}
+		return badOption("latency", o.Latency, "want off, task or thread")
 	}
 	if err := o.checkUser(); err != nil {
 		return err
@@ -152,14 +154,14 @@ func (o Options) check() error {
 		{"read-limit", o.ReadLimit, time.Hour},
 	} {
 		if d.value < 0 || d.value > d.most {
-			return &OptionError{d.name, d.value.String(), "want more than 0 and at most " + d.most.String()}
+			return badOption(d.name, d.value.String(), "want more than 0 and at most "+d.most.String())
 		}
 	}
-	if o.Buffer != 0 && o.Buffer < minBuffer {
-		return &OptionError{"buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("below the minimum of %d bytes", minBuffer)}
+	if o.Buffer != 0 && o.Buffer < engine.MinBuffer {
+		return badOption("buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("below the minimum of %d bytes", engine.MinBuffer))
 	}
 	if o.Buffer > o.MaxBuffer {
-		return &OptionError{"buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("above the maximum of %d bytes", o.MaxBuffer)}
+		return badOption("buffer", fmt.Sprint(o.Buffer), fmt.Sprintf("above the maximum of %d bytes", o.MaxBuffer))
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine/proc"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -56,7 +58,7 @@ func sayThread(task *kcdata.Task, th *kcdata.Thread) map[string]string {
 		"state": string(letter(l)), "ppid": fmt.Sprint(task.Linux.Ppid), "pgrp": fmt.Sprint(task.Linux.Pgid),
 		"session": fmt.Sprint(task.Linux.Sid), "flags": fmt.Sprint(l.Flags), "minflt": fmt.Sprint(l.MinFlt),
 		"majflt": fmt.Sprint(l.MajFlt), "priority": fmt.Sprint(l.Prio - 100), "nice": fmt.Sprint(l.Nice),
-		"num_threads": fmt.Sprint(task.Linux.NrThreads), "starttime": fmt.Sprint(l.StartBoottime / tickNs),
+		"num_threads": fmt.Sprint(task.Linux.NrThreads), "starttime": fmt.Sprint(l.StartBoottime / proc.TickNs),
 		"processor": fmt.Sprint(l.CPU), "rt_priority": fmt.Sprint(l.RtPriority), "policy": fmt.Sprint(l.Policy),
 		"exit_code": fmt.Sprint(l.ExitCode),
 		"schedstat": fmt.Sprint(l.SumExecRuntime, l.RunDelay, l.Pcount),
@@ -324,10 +326,10 @@ func endThread(tb testing.TB) {
 		if tid == os.Getpid() {
 			continue // the first thread parks instead of ending; it stays taken, so the next is another
 		}
-		for i := 0; i < 1000 && threadExists(tid); i++ {
+		for i := 0; i < 1000 && stop.ThreadExists(tid); i++ {
 			time.Sleep(time.Millisecond)
 		}
-		if !threadExists(tid) {
+		if !stop.ThreadExists(tid) {
 			return
 		}
 		tb.Fatalf("thread %d did not end", tid)

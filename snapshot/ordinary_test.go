@@ -8,6 +8,8 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
 	"stackshot/kcdata"
 )
 
@@ -15,9 +17,9 @@ import (
 // followed, and every task and thread says so: no silence, and no guess.
 func TestRefusedMemoryIsSaid(t *testing.T) {
 	requireBPF(t)
-	for _, engine := range []string{EngineTrap, EnginePull} {
-		t.Run(engine, func(t *testing.T) {
-			h := hooks{specs: bpftest.Knobs{AllMaps: true}, directMap: func() (*bpf.DirectMap, error) {
+	for _, engineName := range []string{EngineTrap, EnginePull} {
+		t.Run(engineName, func(t *testing.T) {
+			h := engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, DirectMap: func() (*bpf.DirectMap, error) {
 				m, err := bpf.FindDirectMap()
 				if err != nil {
 					return nil, err
@@ -26,7 +28,7 @@ func TestRefusedMemoryIsSaid(t *testing.T) {
 				none.RAM = []bpf.RAMRange{{Start: 0x1000, End: 0x2000}}
 				return &none, nil
 			}}
-			s, err := open(slowed(Options{Engine: engine, LockWait: time.Minute}), h)
+			s, err := open(slowed(Options{Engine: engineName, LockWait: time.Minute}), h)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +79,8 @@ func TestWindowMapsSayWhatTheyLack(t *testing.T) {
 		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter | kcdata.MapWalkWhole, Found: 9, Written: 2, Torn: 3}, "being changed: 3; without room: 7"},
 		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter, Refused: 1}, "pointers not followed, to what is not ordinary memory: 1; the last ones were not reached"},
 	} {
-		x := windowMaps{walk: c.walk}
-		if got := x.lacks(); got != c.want {
+		x := collate.WindowMaps{Walk: c.walk}
+		if got := x.Lacks(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.walk, got, c.want)
 		}
 	}

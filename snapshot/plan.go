@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/procfs"
 	"stackshot/internal/topology"
 )
@@ -22,7 +24,7 @@ func planCPUs(o Options) (*topology.Plan, error) {
 	}
 	return t.Plan(topology.Options{
 		Cpus: o.CPUs, CPUClass: o.CPUClass, StopIsolated: o.StopIsolate,
-		Allowed: allowed, Initiator: currentCPU(),
+		Allowed: allowed, Initiator: stop.CurrentCPU(),
 	})
 }
 
@@ -60,7 +62,7 @@ func (s *Session) scope(r Request) (scope, error) {
 
 func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
 	if pid <= 0 {
-		return bpf.CensusEntry{}, &OptionError{"pid", fmt.Sprint(pid), "want a positive number"}
+		return bpf.CensusEntry{}, badOption("pid", fmt.Sprint(pid), "want a positive number")
 	}
 	st, err := s.proc.Status(pid)
 	if errors.Is(err, procfs.ErrTimeout) || errors.Is(err, procfs.ErrExhausted) {
@@ -108,8 +110,8 @@ func (s *Session) allThreads() int {
 }
 
 // remember keeps what a census of the whole machine found, for the next.
-func (s *Session) remember(sc scope, c *captured) {
-	if sc.pids == nil && c.wholeCensus && c.seenTasks > 0 {
-		s.last.tasks, s.last.threads = c.seenTasks, sc.threads
+func (s *Session) remember(sc scope, c *capture.Raw) {
+	if sc.pids == nil && c.WholeCensus && c.SeenTasks > 0 {
+		s.last.tasks, s.last.threads = c.SeenTasks, sc.threads
 	}
 }

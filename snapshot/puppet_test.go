@@ -148,7 +148,7 @@ func (p *puppet) on(f func() error) {
 }
 
 // stop attaches to a thread of it and waits until it stands still.
-func (p *puppet) stop(tid int) {
+func (p *puppet) Stop(tid int) {
 	p.tb.Helper()
 	p.on(func() error {
 		if err := unix.PtraceAttach(tid); err != nil {
@@ -167,7 +167,7 @@ func (p *puppet) pose(tid int, sp, fp uint64) {
 }
 
 // write writes words into its memory.
-func (p *puppet) write(addr uint64, words ...uint64) {
+func (p *puppet) Write(addr uint64, words ...uint64) {
 	p.tb.Helper()
 	var b []byte
 	for _, w := range words {
@@ -181,7 +181,7 @@ func (p *puppet) write(addr uint64, words ...uint64) {
 func (p *puppet) page(n int) uint64 { return p.base + uint64(n*os.Getpagesize()) }
 
 // present says whether the page at addr is in its page tables.
-func (p *puppet) present(addr uint64) bool {
+func (p *puppet) Present(addr uint64) bool {
 	p.tb.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", p.pid))
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/engine/proc"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
@@ -12,13 +14,13 @@ import (
 // Whoever was there before the stop and is not in the file is named: cut off
 // when the pause was spent, or hidden by this kernel from BPF iterators. A
 // hidden task is then recorded from /proc, unstopped.
-func (s *Session) reconcile(c *captured) {
-	if c.engine == EngineProcfs {
+func (s *Session) reconcile(c *capture.Raw) {
+	if c.Engine == EngineProcfs {
 		return
 	}
-	have := c.recordedTasks()
-	for _, f := range c.failed {
-		have[int(f.item.Tgid)] = true
+	have := c.RecordedTasks()
+	for _, f := range c.Failed {
+		have[int(f.Item.Tgid)] = true
 	}
 	tgids, err := s.machine.Tasks()
 	if err != nil {
@@ -33,7 +35,7 @@ func (s *Session) reconcile(c *captured) {
 	if len(missing) == 0 {
 		return
 	}
-	if !c.wholeCensus {
+	if !c.WholeCensus {
 		s.leaveOut(c, missing)
 		return
 	}
@@ -42,15 +44,15 @@ func (s *Session) reconcile(c *captured) {
 
 // reconcileAsked is reconcile for tasks asked for by number: one of which the
 // engine found nothing, and which is still there, is not gone but hidden.
-func (s *Session) reconcileAsked(c *captured) {
-	if c.engine == EngineProcfs {
+func (s *Session) reconcileAsked(c *capture.Raw) {
+	if c.Engine == EngineProcfs {
 		return
 	}
-	have := c.recordedTasks()
+	have := c.RecordedTasks()
 	var hidden []int
-	c.failed = slices.DeleteFunc(c.failed, func(f failure) bool {
-		tgid := int(f.item.Tgid)
-		if f.reason != kcdata.LeftOutVanished || have[tgid] || !s.startedBefore(c, tgid) {
+	c.Failed = slices.DeleteFunc(c.Failed, func(f capture.Failure) bool {
+		tgid := int(f.Item.Tgid)
+		if f.Reason != kcdata.LeftOutVanished || have[tgid] || !s.startedBefore(c, tgid) {
 			return false
 		}
 		hidden = append(hidden, tgid)
@@ -62,17 +64,17 @@ func (s *Session) reconcileAsked(c *captured) {
 
 // startedBefore tells whether a task of now was there before the stop. /proc has
 // start times in ticks since boot.
-func (s *Session) startedBefore(c *captured, tgid int) bool {
+func (s *Session) startedBefore(c *capture.Raw, tgid int) bool {
 	st, err := s.proc.Stat(tgid)
-	return err == nil && st.StartBoottime()/tickNs < c.at.boottime/tickNs
+	return err == nil && st.StartBoottime()/proc.TickNs < c.At.Boottime/proc.TickNs
 }
 
-func (s *Session) leaveOut(c *captured, tgids []int) {
+func (s *Session) leaveOut(c *capture.Raw, tgids []int) {
 	reason := uint32(kcdata.LeftOutMaxPause)
 	switch {
-	case c.ranShort:
+	case c.RanShort:
 		reason = kcdata.LeftOutNoSpace
-	case c.censusErr != 0:
+	case c.CensusErr != 0:
 		reason = kcdata.LeftOutError
 	}
 	for _, tgid := range tgids {
@@ -80,17 +82,17 @@ func (s *Session) leaveOut(c *captured, tgids []int) {
 		if st, err := s.proc.Stat(tgid); err == nil {
 			threads = int(st.NumThreads)
 		}
-		c.failed = append(c.failed, failure{item: itemOf(tgid, threads), reason: reason, errno: c.censusErr})
+		c.Failed = append(c.Failed, capture.Failure{Item: itemOf(tgid, threads), Reason: reason, Errno: c.CensusErr})
 	}
 }
 
 // recordHidden appends the tasks after the census, in ascending order.
-func (s *Session) recordHidden(c *captured, tgids []int) {
-	s.openProcfs().record(c, tgids)
-	for _, p := range c.recorded {
-		if p.hidden {
-			c.warn("hidden_task", fmt.Sprintf(
-				"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", p.item.Tgid))
+func (s *Session) recordHidden(c *capture.Raw, tgids []int) {
+	s.openProcfs().Record(c, tgids)
+	for _, p := range c.Recorded {
+		if p.Hidden {
+			c.Warn("hidden_task", fmt.Sprintf(
+				"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", p.Item.Tgid))
 		}
 	}
 }

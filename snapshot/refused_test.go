@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 )
 
@@ -71,7 +73,7 @@ func TestFIFORefused(t *testing.T) {
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	r, snap := s.mustTake(t)
 	if r.Isolation != IsolationNone || snap.Isolation != IsolationNone || !hasWarning(r, "isolation_none") {
 		t.Errorf("isolation %q, in the file %q, warnings %v", r.Isolation, snap.Isolation, r.Warnings)
@@ -109,13 +111,13 @@ func TestFIFORefusedByControlGroup(t *testing.T) {
 	if err := os.WriteFile(procs, []byte("0"), 0); err != nil {
 		t.Fatal(err)
 	}
-	for engine, warning := range map[string]string{EngineTrap: "fifo_refused", EnginePull: "isolation_none"} {
-		if engine == EngineTrap && !trapHere() {
+	for engineName, warning := range map[string]string{EngineTrap: "fifo_refused", EnginePull: "isolation_none"} {
+		if engineName == EngineTrap && !trapHere() {
 			continue
 		}
-		r, snap := openTest(t, Options{Engine: engine, ArrivalBudget: slow(time.Second)}, hooks{}).mustTake(t)
+		r, snap := openTest(t, Options{Engine: engineName, ArrivalBudget: slow(time.Second)}, engine.Hooks{}).mustTake(t)
 		if !hasWarning(r, warning) || len(snap.Tasks) < 10 {
-			t.Errorf("%s: %d tasks, warnings %v", engine, len(snap.Tasks), r.Warnings)
+			t.Errorf("%s: %d tasks, warnings %v", engineName, len(snap.Tasks), r.Warnings)
 		}
 		for _, w := range r.Warnings {
 			if w.Code == warning && !strings.Contains(w.Text, "RT_GROUP_SCHED") {
@@ -199,7 +201,7 @@ func TestInnerPidNamespace(t *testing.T) {
 			t.Errorf("%s: first %d, warnings %v", engine, snap.Machine.PidNSIsFirst, r.Warnings)
 		}
 		for _, task := range snap.Tasks {
-			if task.ID != idleTask {
+			if task.ID != capture.IdleTask {
 				seen[engine] += fmt.Sprintf("%d %s leader %d ppid %d;", task.ID, task.Name, task.Threads[0].ID, task.Linux.Ppid)
 			}
 		}

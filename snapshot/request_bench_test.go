@@ -3,6 +3,8 @@ package snapshot
 import (
 	"bytes"
 	"fmt"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 	"testing"
 	"time"
 )
@@ -11,7 +13,7 @@ import (
 // switch hook cannot come back sooner. Nobody asks so often.
 const requestRest = 20 * time.Millisecond
 
-var stageNames = [stageCount]string{"scope", "lock", "prepare", "attach", "quiet"}
+var stageNames = [engine.StageCount]string{"scope", "lock", "prepare", "attach", "quiet"}
 
 // BenchmarkRequest measures, on an open session, what lies between a call of
 // Take and the first CPU taken: p50 and p99 of each step and of the total, with
@@ -26,19 +28,19 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-func benchRequest(engine string, prompt bool) func(*testing.B) {
+func benchRequest(engineName string, prompt bool) func(*testing.B) {
 	return func(b *testing.B) {
 		requireBPF(b)
 		times := requestTimes{}
-		s, err := open(Options{Engine: engine, Prompt: prompt, LockWait: time.Minute, ArrivalBudget: time.Second}, hooks{reached: times.reached})
+		s, err := open(Options{Engine: engineName, Prompt: prompt, LockWait: time.Minute, ArrivalBudget: time.Second}, engine.Hooks{Reached: times.reached})
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer s.Close()
 		settled, direct := map[string][]float64{}, map[string][]float64{}
 		for b.Loop() {
-			times.take(b, s, Request{}, settled)
-			times.take(b, s, Request{NoSettle: true}, direct)
+			times.Take(b, s, Request{}, settled)
+			times.Take(b, s, Request{NoSettle: true}, direct)
 		}
 		for name, m := range map[string]map[string][]float64{"settled": settled, "direct": direct} {
 			for what, v := range m {
@@ -50,17 +52,17 @@ func benchRequest(engine string, prompt bool) func(*testing.B) {
 }
 
 // requestTimes are the moments of one request, CLOCK_MONOTONIC ns.
-type requestTimes struct{ ends [stageCount]int64 }
+type requestTimes struct{ ends [engine.StageCount]int64 }
 
-func (r *requestTimes) reached(s stage) { r.ends[s] = nanotime() }
+func (r *requestTimes) reached(s engine.Stage) { r.ends[s] = clock.Nanotime() }
 
 // take makes a capture and adds its times.
-func (r *requestTimes) take(b *testing.B, s *Session, req Request, into map[string][]float64) {
+func (r *requestTimes) Take(b *testing.B, s *Session, req Request, into map[string][]float64) {
 	b.Helper()
 	var file bytes.Buffer
 	req.Output = &file
 	time.Sleep(requestRest)
-	began := nanotime()
+	began := clock.Nanotime()
 	res, err := s.Take(b.Context(), req)
 	if err != nil {
 		b.Fatal(err)
@@ -73,7 +75,7 @@ func (r *requestTimes) take(b *testing.B, s *Session, req Request, into map[stri
 		return
 	}
 	taken := int64(snap.Capture.StopNs)
-	waited := r.ends[stageLock] - r.ends[stageScope] // others capture here too
+	waited := r.ends[engine.StageLock] - r.ends[engine.StageScope] // others capture here too
 	into["total"] = append(into["total"], float64(taken-began-waited))
 	for i, name := range stageNames {
 		into[name] = append(into[name], float64(r.ends[i]-began))

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/collate"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
@@ -45,18 +47,18 @@ type CPUs struct {
 // Whole says that nothing is missing from the file.
 func (r *Result) Whole() bool { return len(r.LeftOut) == 0 && len(r.CPUs.Missing) == 0 }
 
-func newResult(c *captured, sum *summary) *Result {
-	k := &c.capture
+func newResult(c *capture.Raw, sum *collate.Summary) *Result {
+	k := &c.Capture
 	r := &Result{
-		Tasks: sum.tasks, Threads: sum.threads, Bytes: sum.bytes, Compared: sum.compared, Ran: sum.ran,
-		LeftOut: sum.leftOut, Vanished: sum.vanished, Seen: sum.seen,
-		Engine: c.engine, Isolation: c.isolation,
+		Tasks: sum.Tasks, Threads: sum.Threads, Bytes: sum.Bytes, Compared: sum.Compared, Ran: sum.Ran,
+		LeftOut: sum.LeftOut, Vanished: sum.Vanished, Seen: sum.Seen,
+		Engine: c.Engine, Isolation: c.Isolation,
 		Stopped: time.Duration(k.StoppedNs), Window: time.Duration(k.WindowNs), Arrival: time.Duration(k.ArrivalNs),
 		Release: time.Duration(k.ReleaseNs), Elapsed: time.Duration(k.ElapsedNs), Census: time.Duration(k.CensusNs),
-		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: sum.warnings,
+		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: sum.Warnings,
 		BufferSize: int64(k.BufferSize), BufferUsed: int64(k.BufferUsed), Overhead: int64(k.Overhead),
 	}
-	for _, cpu := range c.cpus {
+	for _, cpu := range c.Cpus {
 		n := int(cpu.CPU)
 		r.CPUs.Online = append(r.CPUs.Online, n)
 		for _, f := range []struct {
@@ -78,22 +80,22 @@ func newResult(c *captured, sum *summary) *Result {
 }
 
 // missingWarnings says first what a reader must know first.
-func (s *Session) stateWarnings(c *captured) {
+func (s *Session) stateWarnings(c *capture.Raw) {
 	var missed []int
-	for _, cpu := range c.cpus {
-		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.elsewhere, int(cpu.CPU)) {
+	for _, cpu := range c.Cpus {
+		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.Elsewhere, int(cpu.CPU)) {
 			missed = append(missed, int(cpu.CPU))
 		}
 	}
 	if len(missed) > 0 {
-		c.warn("cpu_missed", "CPU "+topology.FormatCPUList(missed)+" did not come to the stop within "+
+		c.Warn("cpu_missed", "CPU "+topology.FormatCPUList(missed)+" did not come to the stop within "+
 			s.options.ArrivalBudget.String()+": it was left running, and what runs there keeps it for itself")
 	}
 	for _, cpu := range s.plan.Left {
-		c.warn("cpu_left_running", "CPU "+topology.FormatCPUList([]int{cpu})+" was left running: "+s.plan.Why(cpu).String())
+		c.Warn("cpu_left_running", "CPU "+topology.FormatCPUList([]int{cpu})+" was left running: "+s.plan.Why(cpu).String())
 	}
 	s.throttleWarnings(c)
-	if c.capture.StopBroken > 0 {
-		c.warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
+	if c.Capture.StopBroken > 0 {
+		c.Warn("stop_broken", "a worker was taken off its CPU inside the window: other tasks ran then")
 	}
 }

@@ -12,16 +12,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
 
 // openTest is a session of engine pull with test hooks.
-func openTest(t *testing.T, o Options, h hooks) *Session {
+func openTest(t *testing.T, o Options, h engine.Hooks) *Session {
 	t.Helper()
 	requireBPF(t)
-	if o.Engine == EngineTrap && !h.anyClock { // with it the test wants the clock that others skip for
+	if o.Engine == EngineTrap && !h.AnyClock { // with it the test wants the clock that others skip for
 		requireTrap(t)
 	}
 	o.LockWait = time.Minute
@@ -81,7 +83,7 @@ func rawSleep(d time.Duration) {
 func TestInvariant1BrokenStopIsSaid(t *testing.T) {
 	const pause = 40 * time.Millisecond
 	sleeper := -1
-	s := openTest(t, Options{MaxPause: pause}, hooks{inWindow: func(cpu int) {
+	s := openTest(t, Options{MaxPause: pause}, engine.Hooks{InWindow: func(cpu int) {
 		if cpu == sleeper {
 			rawSleep(150 * time.Millisecond)
 		}
@@ -116,14 +118,14 @@ func TestInvariant1BrokenStopIsSaid(t *testing.T) {
 func TestInvariant3ArrivalDelays(t *testing.T) {
 	budget := slow(10 * time.Millisecond)
 	late, delay := -1, time.Duration(0)
-	s := openTest(t, Options{ArrivalBudget: budget}, hooks{beforeArrival: func(cpu int) {
+	s := openTest(t, Options{ArrivalBudget: budget}, engine.Hooks{BeforeArrival: func(cpu int) {
 		if cpu == late {
-			for until := nanotime() + int64(delay); nanotime() < until; {
+			for until := clock.Nanotime() + int64(delay); clock.Nanotime() < until; {
 			}
 		}
 	}})
 	needCPUs(t, s, 2)
-	main := s.team.workers[0].cpu
+	main := s.team.Workers[0].Cpu
 	for _, halves := range []int{0, 1, 2, 4} {
 		for _, cpu := range s.plan.Stop {
 			late, delay = cpu, budget*time.Duration(halves)/2
@@ -164,14 +166,14 @@ func TestWorkerAway(t *testing.T) {
 	sleeper := -1
 	// Enough for some tasks, and far less than the worker sleeps.
 	pause := min(slow(20*time.Millisecond), 300*time.Millisecond)
-	s := openTest(t, Options{MaxPause: pause}, hooks{inWindow: func(cpu int) {
+	s := openTest(t, Options{MaxPause: pause}, engine.Hooks{InWindow: func(cpu int) {
 		if cpu == sleeper {
 			sleeper = -1
 			rawSleep(2500 * time.Millisecond)
 		}
 	}})
 	needCPUs(t, s, 2)
-	sleeper = s.team.workers[1].cpu
+	sleeper = s.team.Workers[1].Cpu
 	cpu := sleeper
 	for round, wantAway := range []bool{true, true, false} {
 		if round == 2 {
@@ -196,30 +198,30 @@ func TestNoStopFallsBack(t *testing.T) {
 	requireBPF(t)
 	const budget = 5 * time.Millisecond
 	var s *Session
-	tardy := hooks{beforeArrival: func(int) {
-		for until := nanotime() + int64(3*budget); nanotime() < until; {
+	tardy := engine.Hooks{BeforeArrival: func(int) {
+		for until := clock.Nanotime() + int64(3*budget); clock.Nanotime() < until; {
 		}
 	}}
-	for _, engine := range []string{EngineAuto, EngineTrap, EnginePull} {
-		if engine == EngineTrap && !trapHere() {
+	for _, engineName := range []string{EngineAuto, EngineTrap, EnginePull} {
+		if engineName == EngineTrap && !trapHere() {
 			continue
 		}
 		var err error
-		if s, err = open(Options{Engine: engine, ArrivalBudget: budget, LockWait: time.Minute}, tardy); err != nil {
+		if s, err = open(Options{Engine: engineName, ArrivalBudget: budget, LockWait: time.Minute}, tardy); err != nil {
 			t.Fatal(err)
 		}
 		needCPUs(t, s, 2)
 		var file bytes.Buffer
 		r, err := s.Take(context.Background(), Request{Output: &file})
 		switch {
-		case engine != EngineAuto && !errors.Is(err, errNotStopped):
-			t.Errorf("%s: %v", engine, err)
-		case engine == EngineAuto && err != nil:
+		case engineName != EngineAuto && !errors.Is(err, engine.ErrNotStopped):
+			t.Errorf("%s: %v", engineName, err)
+		case engineName == EngineAuto && err != nil:
 			t.Errorf("auto: %v", err)
-		case engine == EngineAuto && (r.Engine != EngineProcfs || !hasWarning(r, "engine_procfs") || r.Tasks < 10):
+		case engineName == EngineAuto && (r.Engine != EngineProcfs || !hasWarning(r, "engine_procfs") || r.Tasks < 10):
 			t.Errorf("auto: %+v", r)
 		}
-		if engine == EngineAuto && err == nil {
+		if engineName == EngineAuto && err == nil {
 			snap, err := parse(t, file.Bytes())
 			if err != nil || len(snap.Trace) == 0 || snap.Tries[0].Outcome != kcdata.TryNotStopped || snap.Tries[len(snap.Tries)-1].Outcome != kcdata.TryWhole {
 				t.Errorf("auto: %v; the file does not tell of the tries: %+v", err, snap)
@@ -240,13 +242,13 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 	}
 }
 
-func hoggedCPUIsNamed(t *testing.T, engine string) {
+func hoggedCPUIsNamed(t *testing.T, engineName string) {
 	unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := threadCount(t)
-	s := openTest(t, Options{Engine: engine}, hooks{})
+	s := openTest(t, Options{Engine: engineName}, engine.Hooks{})
 	needCPUs(t, s, 2)
 	for _, cpu := range s.plan.Stop[:2] {
 		hog := testtask.FIFOHog(t, cpu, 20*time.Second)
@@ -321,7 +323,7 @@ func TestMaxPauseIsKeptAndListed(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(400))
 	const pause = 500 * time.Microsecond
-	s := openTest(t, Options{MaxPause: pause, ArrivalBudget: 10 * time.Millisecond}, hooks{})
+	s := openTest(t, Options{MaxPause: pause, ArrivalBudget: 10 * time.Millisecond}, engine.Hooks{})
 	r, snap := s.mustTake(t)
 	for range 4 { // a shared machine may be held longer by its host
 		if r.Stopped <= pause+5*time.Millisecond {
@@ -356,7 +358,7 @@ func TestSpawnExitStorm(t *testing.T) {
 	}
 	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(50))
 	storm := testtask.SpawnExitStorm(t, testtask.Storm{})
-	s := openTest(t, Options{}, hooks{})
+	s := openTest(t, Options{}, engine.Hooks{})
 	takes, broken := 0, 0
 	for end := time.Now().Add(d); time.Now().Before(end) || takes < 10; takes++ {
 		r, snap := s.mustTake(t)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,17 +15,17 @@ import (
 )
 
 // loneWorker is a worker that parks and never takes a turn.
-func loneWorker(t *testing.T, gate *gate) *worker {
+func loneWorker(t *testing.T, gate *stop.Gate) *stop.Worker {
 	t.Helper()
-	w := &worker{gate: gate}
+	w := &stop.Worker{Gate: gate}
 	var err error
-	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+	if w.Wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		t.Fatal(err)
 	}
-	if w.bell, err = newBell(w.wake, gate.all); err != nil {
+	if w.Bell, err = stop.NewBell(w.Wake, gate.All); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(w.wake); unix.Close(w.bell) })
+	t.Cleanup(func() { unix.Close(w.Wake); unix.Close(w.Bell) })
 	return w
 }
 
@@ -31,10 +34,10 @@ type parked struct {
 	main   bool
 }
 
-func parking(w *worker) chan parked {
+func parking(w *stop.Worker) chan parked {
 	out := make(chan parked, 1)
 	go func() {
-		number, main := w.park()
+		number, main := w.Park()
 		out <- parked{number, main}
 	}()
 	return out
@@ -44,30 +47,30 @@ func parking(w *worker) chan parked {
 // doing is not counted for the second, and as an old main it opens nothing.
 func TestInvariant3OneGateATry(t *testing.T) {
 	var looks atomic.Int64
-	gate, err := newGate()
+	gate, err := stop.NewGate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer gate.close()
-	gate.hooks.parked = func(int) { looks.Add(1) }
+	defer gate.Close()
+	gate.Hooks.Parked = func(int) { looks.Add(1) }
 	old, oldMain, now := loneWorker(t, gate), loneWorker(t, gate), loneWorker(t, gate)
 
-	first := gate.begin()
-	old.called.Store(first)
-	oldMain.called.Store(first)
-	if !gate.open(first) {
+	first := gate.Begin()
+	old.Called.Store(first)
+	oldMain.Called.Store(first)
+	if !gate.Open(first) {
 		t.Fatal("the gate of the try under way does not open")
 	}
-	second := gate.begin()
-	now.called.Store(second)
-	if gate.open(first) {
+	second := gate.Begin()
+	now.Called.Store(second)
+	if gate.Open(first) {
 		t.Error("the gate of a try that is over opens")
 	}
 	outOld, outNow := parking(old), parking(now)
 	idle := loneWorker(t, gate)
 	outIdle := parking(idle)
-	ring(oldMain.wake)
-	if number, main := oldMain.park(); number != first || !main || gate.open(number) {
+	stop.Ring(oldMain.Wake)
+	if number, main := oldMain.Park(); number != first || !main || gate.Open(number) {
 		t.Errorf("woken as main of try %d: %d, %v; and it opens the gate of another", first, number, main)
 	}
 	select {
@@ -75,10 +78,10 @@ func TestInvariant3OneGateATry(t *testing.T) {
 		t.Fatalf("through a closed gate: %+v", p)
 	case <-time.After(20 * time.Millisecond):
 	}
-	if !gate.open(second) {
+	if !gate.Open(second) {
 		t.Error("an old main keeps the gate shut")
 	}
-	ring(gate.all)
+	stop.Ring(gate.All)
 	select {
 	case p := <-outNow:
 		if p.number != second || p.main {
@@ -87,27 +90,27 @@ func TestInvariant3OneGateATry(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("who is called does not come through an open gate")
 	}
-	for by := time.Now().Add(10 * time.Second); old.through.Load() != first && time.Now().Before(by); {
+	for by := time.Now().Add(10 * time.Second); old.Through.Load() != first && time.Now().Before(by); {
 		time.Sleep(time.Millisecond)
 	}
-	if old.through.Load() != first || now.through.Load() != 0 {
-		t.Errorf("through: %d and %d, want %d and 0", old.through.Load(), now.through.Load(), first)
+	if old.Through.Load() != first || now.Through.Load() != 0 {
+		t.Errorf("through: %d and %d, want %d and 0", old.Through.Load(), now.Through.Load(), first)
 	}
-	m := &team{gate: gate}
-	two := &try{number: second}
-	if left := m.collect(two, []*worker{now}, time.Now().Add(30*time.Millisecond), nil); len(left) != 1 {
+	m := &stop.Team{Gate: gate}
+	two := &stop.Try{Number: second}
+	if left := m.Collect(two, []*stop.Worker{now}, time.Now().Add(30*time.Millisecond), nil); len(left) != 1 {
 		t.Error("the doing of another try was counted")
 	}
-	now.sayDone(second)
-	if left := m.collect(two, []*worker{now}, time.Now().Add(10*time.Second), nil); len(left) != 0 {
+	now.SayDone(second)
+	if left := m.Collect(two, []*stop.Worker{now}, time.Now().Add(10*time.Second), nil); len(left) != 0 {
 		t.Error("who is through is waited for")
 	}
 	if n := looks.Load(); n > 20 {
 		t.Errorf("parked workers looked %d times: a ring keeps them awake", n)
 	}
-	gate.closing.Store(true)
-	for _, w := range []*worker{old, idle} {
-		ring(w.wake)
+	gate.Closing.Store(true)
+	for _, w := range []*stop.Worker{old, idle} {
+		stop.Ring(w.Wake)
 	}
 	<-outOld
 	<-outIdle
@@ -123,7 +126,7 @@ func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
 		var stuck atomic.Int64 // CPU whose worker hangs, plus one
 		var windows atomic.Bool
 		spin := func(int) {
-			for until := nanotime() + int64(long); windows.Load() && nanotime() < until; {
+			for until := clock.Nanotime() + int64(long); windows.Load() && clock.Nanotime() < until; {
 			}
 		}
 		loosen := func(cpu int) {
@@ -137,12 +140,12 @@ func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
 			}
 			return 0
 		})
-		h.parked = func(cpu int) {
+		h.Parked = func(cpu int) {
 			for stuck.Load() == int64(cpu+1) {
-				nap(time.Millisecond)
+				clock.Nap(time.Millisecond)
 			}
 		}
-		h.beforeArrival, h.inWindow = loosen, spin
+		h.BeforeArrival, h.InWindow = loosen, spin
 		s := openTest(t, Options{Engine: engine, MaxPause: slow(90 * time.Millisecond)}, h)
 		for _, cpu := range slices.Clone(s.plan.Stop) {
 			windows.Store(false)
@@ -172,7 +175,7 @@ func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
 func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
 	requireTwoCPUs(t)
 	move := -1
-	s := openTest(t, Options{}, hooks{noFIFO: true, beforeArrival: func(cpu int) {
+	s := openTest(t, Options{}, engine.Hooks{NoFIFO: true, BeforeArrival: func(cpu int) {
 		if cpu == move {
 			var elsewhere unix.CPUSet
 			elsewhere.Set(0)
@@ -204,21 +207,21 @@ func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
 // main worker is about to move is moved back after it.
 func TestInvariant8NothingComesAfterTheTake(t *testing.T) {
 	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engine string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		var under, fetched, ended atomic.Bool
 		ctx, cancel := contextFor(t)
-		h := hooks{
-			beforeArrival: func(cpu int) {
+		h := engine.Hooks{
+			BeforeArrival: func(cpu int) {
 				if cpu == 1 && under.Load() { // main goes on without it, and brings the coordinator
 					cancel()
-					for until := nanotime() + int64(300*time.Millisecond); nanotime() < until; {
+					for until := clock.Nanotime() + int64(300*time.Millisecond); clock.Nanotime() < until; {
 					}
 				}
 			},
-			fetching:  func() { nap(700 * time.Millisecond); fetched.Store(true) },
-			cancelled: func() { nap(900 * time.Millisecond); ended.Store(true) },
+			Fetching:  func() { clock.Nap(700 * time.Millisecond); fetched.Store(true) },
+			Cancelled: func() { clock.Nap(900 * time.Millisecond); ended.Store(true) },
 		}
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: 5 * time.Millisecond, MaxPause: 30 * time.Millisecond}, h)
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: 5 * time.Millisecond, MaxPause: 30 * time.Millisecond}, h)
 		lockThread(t)
 		var home, after unix.CPUSet
 		unix.SchedGetaffinity(0, &home)
@@ -255,26 +258,26 @@ func lockThread(t *testing.T) {
 // given up, opens it for nobody.
 func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engine string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		const budget, pause = 5 * time.Millisecond, 30 * time.Millisecond
-		var m *team
+		var m *stop.Team
 		var stall, entered atomic.Bool
 		var late atomic.Uint64 // number of the try whose main stalled
-		h := hooks{
-			opening: func(int) {
+		h := engine.Hooks{
+			Opening: func(int) {
 				if stall.CompareAndSwap(true, false) {
-					number := m.gate.round.Load() >> 1
-					nap(budget + pause + 2*waitSlack)
+					number := m.Gate.Round.Load() >> 1
+					clock.Nap(budget + pause + 2*stop.WaitSlack)
 					late.Store(number)
 				}
 			},
-			beforeArrival: func(cpu int) {
-				if n := late.Load(); n != 0 && workerOf(m.workers, cpu).try.number == n {
+			BeforeArrival: func(cpu int) {
+				if n := late.Load(); n != 0 && stop.WorkerOf(m.Workers, cpu).Try.Number == n {
 					entered.Store(true)
 				}
 			},
 		}
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: pause}, h)
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: pause}, h)
 		m = s.team
 		for range 3 {
 			late.Store(0)
@@ -283,9 +286,9 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 			if late.Load() == 0 || entered.Load() {
 				t.Errorf("the main worker stalled: %v; somebody came through the gate of the try that it lost: %v", late.Load() != 0, entered.Load())
 			}
-			for _, w := range m.workers {
-				if !w.away && w.called.Load() != w.through.Load() && w.stamp.taken != 0 {
-					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.cpu)
+			for _, w := range m.Workers {
+				if !w.Away && w.Called.Load() != w.Through.Load() && w.Stamp.Taken != 0 {
+					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.Cpu)
 				}
 			}
 		}
@@ -297,7 +300,7 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
 	requireTwoCPUs(t)
 	var move atomic.Bool
-	s := openTest(t, Options{MaxPause: slow(60 * time.Millisecond)}, hooks{inWindow: func(cpu int) {
+	s := openTest(t, Options{MaxPause: slow(60 * time.Millisecond)}, engine.Hooks{InWindow: func(cpu int) {
 		if cpu == 1 && move.Load() {
 			var elsewhere unix.CPUSet
 			elsewhere.Set(0)
@@ -319,13 +322,13 @@ func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
 // reason, and not for what runs there.
 func TestWorkerRefusedItsCPU(t *testing.T) {
 	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine}, hooks{})
-		w := workerOf(s.team.workers, 1)
-		tid := w.tid
-		w.tid = 1 << 23 // beyond PID_MAX_LIMIT: sched_setaffinity refuses it
+	forEngines(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName}, engine.Hooks{})
+		w := stop.WorkerOf(s.team.Workers, 1)
+		tid := w.Tid
+		w.Tid = 1 << 23 // beyond PID_MAX_LIMIT: sched_setaffinity refuses it
 		r, snap := s.mustTake(t)
-		w.tid = tid
+		w.Tid = tid
 		if !slices.Contains(r.CPUs.Missing, 1) || !hasCode(snap, "worker_moved") || hasCode(snap, "cpu_missed") {
 			t.Errorf("%+v, %v", r.CPUs, r.Warnings)
 		}

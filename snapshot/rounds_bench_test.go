@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"stackshot/kcdata"
 )
 
@@ -25,7 +28,7 @@ const (
 var errDisturbed = errors.New("the capture was disturbed")
 
 // sample is one measurement.
-type sample struct {
+type sampleRow struct {
 	ns      float64 // the machine stood still; of what stops nothing: all it took
 	threads float64
 	arrival float64 // ns, first to last CPU
@@ -37,8 +40,8 @@ type sample struct {
 // lock held; an error of kind errDisturbed has it called again.
 type entrant struct {
 	name    string
-	measure func() (sample, error)
-	samples []sample // one per whole round
+	measure func() (sampleRow, error)
+	samples []sampleRow // one per whole round
 }
 
 // rounds measures entrants in turn, A B C A B C, so that both sides of a ratio
@@ -89,7 +92,7 @@ func (r *rounds) round(b *testing.B, until time.Time) bool {
 		b.Fatal(err)
 	}
 	defer unlock()
-	got := make([]sample, len(r.entrants))
+	got := make([]sampleRow, len(r.entrants))
 	for i, e := range r.entrants {
 		s, err := r.again(e)
 		if errors.Is(err, errDisturbed) {
@@ -107,7 +110,7 @@ func (r *rounds) round(b *testing.B, until time.Time) bool {
 	return true
 }
 
-func (r *rounds) again(e *entrant) (s sample, err error) {
+func (r *rounds) again(e *entrant) (s sampleRow, err error) {
 	for range roundTries {
 		if s, err = e.measure(); !errors.Is(err, errDisturbed) {
 			return s, err
@@ -118,7 +121,7 @@ func (r *rounds) again(e *entrant) (s sample, err error) {
 	return s, err
 }
 
-func (r *rounds) of(name string) *entrant {
+func (r *rounds) Of(name string) *entrant {
 	i := slices.IndexFunc(r.entrants, func(e *entrant) bool { return e.name == name })
 	return r.entrants[i]
 }
@@ -126,7 +129,7 @@ func (r *rounds) of(name string) *entrant {
 // perThread are an entrant's times by round, ns per thread.
 func (r *rounds) perThread(name string) []float64 {
 	var out []float64
-	for _, s := range r.of(name).samples {
+	for _, s := range r.Of(name).samples {
 		out = append(out, s.ns/s.threads)
 	}
 	return out
@@ -144,54 +147,54 @@ func (r *rounds) reportRatio(b *testing.B, over, under string) {
 
 // stopped is a session that captures the whole machine and writes no file.
 func stopped(name string, s *Session) *entrant {
-	return &entrant{name: name, measure: func() (sample, error) {
+	return &entrant{name: name, measure: func() (sampleRow, error) {
 		c, err := underLock(s)
-		if errors.Is(err, errNotStopped) {
-			return sample{}, errDisturbed
+		if errors.Is(err, engine.ErrNotStopped) {
+			return sampleRow{}, errDisturbed
 		}
 		if err != nil {
-			return sample{}, err
+			return sampleRow{}, err
 		}
 		if disturbed(c) {
-			return sample{}, errDisturbed
+			return sampleRow{}, errDisturbed
 		}
 		return sampleOf(c), nil
 	}}
 }
 
 // underLock is Session.tries for a caller who holds the machine's lock.
-func underLock(s *Session) (*captured, error) {
+func underLock(s *Session) (*capture.Raw, error) {
 	sc, err := s.scope(Request{})
 	if err != nil {
 		return nil, err
 	}
-	j := job{pids: sc.pids, size: s.firstSize(sc), pause: s.options.MaxPause, settle: settle}
+	j := engine.Job{Pids: sc.pids, Size: s.firstSize(sc), Pause: s.options.MaxPause, Settle: stop.Settle}
 	for {
-		c, err := s.engine.capture(context.Background(), j)
+		c, err := s.engine.Capture(context.Background(), j)
 		if err != nil {
 			return nil, err
 		}
-		next, more := s.larger(j.size, c)
+		next, more := s.larger(j.Size, c)
 		if !more {
 			s.remember(sc, c)
 			return c, nil
 		}
-		j.size = next
-		time.Sleep(restFactor * time.Duration(c.capture.StoppedNs))
+		j.Size = next
+		time.Sleep(restFactor * time.Duration(c.Capture.StoppedNs))
 	}
 }
 
-func disturbed(c *captured) bool {
-	missed := slices.ContainsFunc(c.cpus, func(cpu kcdata.LinuxCPU) bool { return cpu.Flags&kcdata.CPUMissed != 0 })
-	return missed || len(c.failed) > 0 || c.ranShort || c.capture.StopBroken > 0
+func disturbed(c *capture.Raw) bool {
+	missed := slices.ContainsFunc(c.Cpus, func(cpu kcdata.LinuxCPU) bool { return cpu.Flags&kcdata.CPUMissed != 0 })
+	return missed || len(c.Failed) > 0 || c.RanShort || c.Capture.StopBroken > 0
 }
 
-func sampleOf(c *captured) sample {
-	s := sample{ns: float64(c.capture.StoppedNs), arrival: float64(c.capture.ArrivalNs), phases: c.phases}
-	for _, r := range c.recorded {
-		s.threads += float64(r.threads)
+func sampleOf(c *capture.Raw) sampleRow {
+	s := sampleRow{ns: float64(c.Capture.StoppedNs), arrival: float64(c.Capture.ArrivalNs), phases: c.Phases}
+	for _, r := range c.Recorded {
+		s.threads += float64(r.Threads)
 	}
-	for _, cpu := range c.cpus {
+	for _, cpu := range c.Cpus {
 		if cpu.Flags&kcdata.CPUWorked != 0 {
 			s.worked = append(s.worked, cpu.CPU)
 		}

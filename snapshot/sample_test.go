@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/sample"
 	"stackshot/internal/procfs"
 	"stackshot/internal/report"
 	"stackshot/internal/testneed"
@@ -29,7 +33,7 @@ func hogged(t *testing.T, s *Session, hog func() *testtask.Fixture) (pid int, re
 	f := hog()
 	unlock()
 	defer f.Close()
-	res, snap, _ = capture(t, s, Request{})
+	res, snap, _ = captureOnce(t, s, Request{})
 	return f.Children[0].Pid, res, snap
 }
 
@@ -111,7 +115,7 @@ func TestSampleOfAHoggedCPU(t *testing.T) {
 				hog := testtask.FIFOHog(t, cpu, 20*time.Second)
 				unlock()
 				pid := hog.Children[0].Pid
-				_, snap, _ := capture(t, s, Request{})
+				_, snap, _ := captureOnce(t, s, Request{})
 				if th = sampleIn(snap, pid); th != nil && th.Sample.User != 0 {
 					checkRan(t, snap, th, cpu)
 					if th.Linux.Present&kcdata.ThreadUserMode == 0 {
@@ -196,7 +200,7 @@ func wantSpinners(t *testing.T, s *Session, check func(*kcdata.Snapshot, *kcdata
 	t.Helper()
 	missing := spinners(t, s)
 	for range 40 {
-		_, snap, _ := capture(t, s, Request{})
+		_, snap, _ := captureOnce(t, s, Request{})
 		for cpu, pid := range missing {
 			th := sampleIn(snap, pid)
 			if th == nil || th.Sample.User == 0 {
@@ -229,7 +233,7 @@ func TestSamplesWithIsolationNone(t *testing.T) {
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	needCPUs(t, s, 2)
 	wantSpinners(t, s, func(snap *kcdata.Snapshot, _ *kcdata.Thread, _ int) {
 		if snap.Isolation != IsolationNone {
@@ -240,15 +244,15 @@ func TestSamplesWithIsolationNone(t *testing.T) {
 
 // A CPU that is left running on purpose, here because it has no worker.
 func TestSampleOfACPUThatIsLeft(t *testing.T) {
-	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
+	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	needCPUs(t, s, 2)
-	all := s.team.workers
-	s.team.workers = all[:1]
-	t.Cleanup(func() { s.team.workers = all }) // before the session is closed
-	cpu := all[1].cpu
+	all := s.team.Workers
+	s.team.Workers = all[:1]
+	t.Cleanup(func() { s.team.Workers = all }) // before the session is closed
+	cpu := all[1].Cpu
 	pid, found := testtask.CPUHogs(t, cpu, 1).Children[0].Pid, false
 	for range 40 {
-		_, snap, _ := capture(t, s, Request{})
+		_, snap, _ := captureOnce(t, s, Request{})
 		if c, _ := snap.CPU(uint32(cpu)); c.Flags&kcdata.CPULeft == 0 {
 			t.Fatalf("CPU %d: %+v", cpu, c)
 		}
@@ -294,17 +298,17 @@ func TestSilentCPUs(t *testing.T) {
 		interrupts, user, idle int
 		silent                 bool
 	}{{7, 7, 7, true}, {8, 7, 7, false}, {7, 8, 7, false}, {7, 7, 8, false}} {
-		p := &sampler{proc: machineOf(t, c.interrupts, c.user, c.idle)}
+		p := &sample.Sampler{Proc: machineOf(t, c.interrupts, c.user, c.idle)}
 		began := time.Now()
-		if got := p.silent([]int{1}, before); (len(got) == 1) != c.silent {
+		if got := p.Silent([]int{1}, before); (len(got) == 1) != c.silent {
 			t.Errorf("%+v: silent %v", c, got)
 		}
-		if took := time.Since(began); c.silent && took < samplePatience {
+		if took := time.Since(began); c.silent && took < sample.SamplePatience {
 			t.Errorf("%+v: called silent after %v", c, took)
 		}
 	}
-	p := &sampler{proc: procfs.FS{Root: t.TempDir()}}
-	if got := p.silent([]int{0, 1}, before); len(got) != 2 {
+	p := &sample.Sampler{Proc: procfs.FS{Root: t.TempDir()}}
+	if got := p.Silent([]int{0, 1}, before); len(got) != 2 {
 		t.Errorf("nothing to read, and yet only %v are silent", got)
 	}
 }
@@ -313,9 +317,9 @@ func TestSilentCPUs(t *testing.T) {
 func TestDeafCPUIsLeftAlone(t *testing.T) {
 	requireBPF(t)
 	s := session(t, Options{Engine: EngineProcfs})
-	live := s.sampler.proc
-	s.sampler.proc = machineOf(t, 7, 7, 7)
-	res, snap, _ := capture(t, s, Request{})
+	live := s.sampler.Proc
+	s.sampler.Proc = machineOf(t, 7, 7, 7)
+	res, snap, _ := captureOnce(t, s, Request{})
 	for _, cpu := range res.CPUs.Online[:min(2, len(res.CPUs.Online))] {
 		if !strings.Contains(fmt.Sprint(res.Warnings), fmt.Sprintf("CPU %d took no interrupt in ", cpu)) || !hasWarning(res, "cpu_deaf") {
 			t.Errorf("CPU %d: warnings %v", cpu, res.Warnings)
@@ -326,24 +330,24 @@ func TestDeafCPUIsLeftAlone(t *testing.T) {
 			t.Errorf("thread %d: %+v", id, th.Sample)
 		}
 	}
-	for cpu, m := range s.sampler.objects.Samples {
+	for cpu, m := range s.sampler.Objects.Samples {
 		if m.Wanted != 0 {
 			t.Errorf("CPU %d was asked", cpu)
 		}
 	}
-	s.sampler.proc = live // its events are closed with the session
+	s.sampler.Proc = live // its events are closed with the session
 }
 
 // Without the program, or without leave to use it, all else works.
 func TestNoSampler(t *testing.T) {
-	s := openTest(t, Options{ArrivalBudget: time.Second}, hooks{})
-	if err := s.sampler.close(); err != nil {
+	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
+	if err := s.sampler.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s.sampler = nil
-	o := s.team.objects
+	o := s.team.Objects
 	o.Sample = nil
-	if _, err := openSampler(o, bpf.Config{}, s.machine, s.plan.Topology.Online()); !errors.Is(err, bpf.ErrUnsupported) {
+	if _, err := sample.Open(o, bpf.Config{}, s.machine, s.plan.Topology.Online()); !errors.Is(err, bpf.ErrUnsupported) {
 		t.Errorf("without the program: %v", err)
 	}
 	s.startSampler(o)
@@ -363,8 +367,8 @@ func TestSamplerLeaksNothing(t *testing.T) {
 		before := 0
 		for round := range testneed.Length(2, 4) {
 			s := session(t, Options{Engine: engine})
-			capture(t, s, Request{Pids: []int{os.Getpid()}})
-			if s.sampler == nil || len(s.sampler.events) == 0 {
+			captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
+			if s.sampler == nil || len(s.sampler.Events) == 0 {
 				t.Fatalf("%s: no events", engine)
 			}
 			if err := s.Close(); err != nil {
@@ -381,14 +385,14 @@ func TestSamplerLeaksNothing(t *testing.T) {
 
 // A sample whose thread is not in the file is named.
 func TestSampleLost(t *testing.T) {
-	c := &captured{samples: []sampled{
-		{cpu: 3, tid: 17, tgid: 17, comm: "gone"},
-		{cpu: 1, tid: 17, tgid: 17, comm: "gone"},
-		{cpu: 2, idle: true},
+	c := &capture.Raw{Samples: []capture.Sample{
+		{Cpu: 3, Tid: 17, Tgid: 17, Comm: "gone"},
+		{Cpu: 1, Tid: 17, Tgid: 17, Comm: "gone"},
+		{Cpu: 2, Idle: true},
 	}}
-	newPlacer(c, nil, false).lost(c)
-	if len(c.warnings) != 2 || c.warnings[0].Code != "sample_lost" || !strings.Contains(c.warnings[0].Text, "CPU 1, thread 17 (gone)") ||
-		!strings.Contains(c.warnings[1].Text, "CPU 3") {
-		t.Errorf("%+v", c.warnings)
+	collate.NewPlacer(c, nil, false).Lost(c)
+	if len(c.Warnings) != 2 || c.Warnings[0].Code != "sample_lost" || !strings.Contains(c.Warnings[0].Text, "CPU 1, thread 17 (gone)") ||
+		!strings.Contains(c.Warnings[1].Text, "CPU 3") {
+		t.Errorf("%+v", c.Warnings)
 	}
 }

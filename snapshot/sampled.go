@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine/sample"
 	"stackshot/internal/topology"
 )
 
@@ -15,7 +17,7 @@ import (
 // reason stands in each.
 func (s *Session) startSampler(objects *bpf.Objects) {
 	cfg := bpf.Config{CPUs: possibleCPUs(s.plan), SelfTgid: uint32(unix.Getpid()), Redact: s.options.Redact}
-	p, err := openSampler(objects, cfg, s.machine, s.plan.Topology.Online())
+	p, err := sample.Open(objects, cfg, s.machine, s.plan.Topology.Online())
 	if err != nil {
 		s.warn("no_samples", "what runs on a CPU that is not stopped has no stack: "+err.Error())
 		return
@@ -39,7 +41,7 @@ func (s *Session) ask(cpus []int) asked {
 		return a
 	}
 	began := time.Now()
-	a.got, a.deaf, a.err = s.sampler.take(cpus)
+	a.got, a.deaf, a.err = s.sampler.Take(cpus)
 	a.took = time.Since(began)
 	return a
 }
@@ -47,23 +49,23 @@ func (s *Session) ask(cpus []int) asked {
 // addSamples asks the CPUs that were not stopped, but those that were asked as
 // soon as they were missed. began is where delays count from if there was no
 // window.
-func (s *Session) addSamples(c *captured, began int64, early []asked) {
-	rest := c.unstopped()
+func (s *Session) addSamples(c *capture.Raw, began int64, early []asked) {
+	rest := c.Unstopped()
 	for _, a := range early {
 		rest = slices.DeleteFunc(rest, func(cpu int) bool { return slices.Contains(a.cpus, cpu) })
 	}
-	end := c.windowEnd(uint64(began))
+	end := c.WindowEnd(uint64(began))
 	for _, a := range append(early, s.ask(rest)) {
 		if a.err != nil {
-			c.warn("sample_failed", "what runs on CPU "+topology.FormatCPUList(a.cpus)+" has no stack: "+a.err.Error())
+			c.Warn("sample_failed", "what runs on CPU "+topology.FormatCPUList(a.cpus)+" has no stack: "+a.err.Error())
 		}
 		for _, cpu := range a.deaf {
-			c.warn("cpu_deaf", fmt.Sprintf("CPU %d took no interrupt in %d ms: no sample (a loop with interrupts off?)", cpu, a.took.Milliseconds()))
+			c.Warn("cpu_deaf", fmt.Sprintf("CPU %d took no interrupt in %d ms: no sample (a loop with interrupts off?)", cpu, a.took.Milliseconds()))
 		}
 		for _, sm := range a.got {
-			c.addSample(sampled{
-				cpu: sm.CPU, tid: sm.Tid, tgid: sm.Tgid, comm: sm.Comm, idle: sm.Idle, user: sm.User,
-				at: sm.At, ip: sm.IP, kernel: sm.Kernel, userStack: sm.UserStack,
+			c.AddSample(capture.Sample{
+				Cpu: sm.CPU, Tid: sm.Tid, Tgid: sm.Tgid, Comm: sm.Comm, Idle: sm.Idle, User: sm.User,
+				At: sm.At, Ip: sm.IP, Kernel: sm.Kernel, UserStack: sm.UserStack,
 			}, end)
 		}
 	}

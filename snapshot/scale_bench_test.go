@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/clock"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
 )
@@ -86,14 +87,14 @@ func threadsNow(tb testing.TB) (n int) {
 
 // unstopped is engine procfs: tasks may end meanwhile, and then are not in it.
 func unstopped(name string, s *Session) *entrant {
-	return &entrant{name: name, measure: func() (sample, error) {
-		began := nanotime()
+	return &entrant{name: name, measure: func() (sampleRow, error) {
+		began := clock.Nanotime()
 		c, err := underLock(s)
 		if err != nil {
-			return sample{}, err
+			return sampleRow{}, err
 		}
 		v := sampleOf(c)
-		v.ns = float64(nanotime() - began)
+		v.ns = float64(clock.Nanotime() - began)
 		return v, nil
 	}}
 }
@@ -105,18 +106,18 @@ func sequential(tb testing.TB, name string, s *Session) *entrant {
 	tb.Helper()
 	p := s.team
 	buf := make([]byte, 64<<10)
-	return &entrant{name: name, measure: func() (v sample, err error) {
+	return &entrant{name: name, measure: func() (v sampleRow, err error) {
 		undo, err := pinTo(s.plan.Main)
 		if err != nil {
-			return sample{}, err
+			return sampleRow{}, err
 		}
 		defer undo()
-		clear(p.objects.Slots) // the program counts in its CPU's
-		began := nanotime()
-		err = readAll(p.objects.RecordTask.FD(), buf)
-		v.ns = float64(nanotime() - began)
-		v.threads = float64(p.objects.Slots[s.plan.Main].Threads)
-		p.objects.KeepAlive()
+		clear(p.Objects.Slots) // the program counts in its CPU's
+		began := clock.Nanotime()
+		err = readAll(p.Objects.RecordTask.FD(), buf)
+		v.ns = float64(clock.Nanotime() - began)
+		v.threads = float64(p.Objects.Slots[s.plan.Main].Threads)
+		p.Objects.KeepAlive()
 		if err == nil && v.threads == 0 {
 			err = errors.New("the iterator showed no thread")
 		}
@@ -182,10 +183,10 @@ func TestSequentialPassSeesEveryThread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if int(v.threads)+len(s.plan.Stop) == c.seenThreads {
+		if int(v.threads)+len(s.plan.Stop) == c.SeenThreads {
 			return
 		}
-		t.Logf("%v threads; a capture has %d", v.threads, c.seenThreads)
+		t.Logf("%v threads; a capture has %d", v.threads, c.SeenThreads)
 	}
 	t.Error("never as many as a capture")
 }

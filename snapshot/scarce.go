@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/limits"
 	"stackshot/internal/procfs"
 )
@@ -103,9 +104,9 @@ func (s *Session) beThrifty() error {
 	return nil
 }
 
-func pidsLeft(h *hooks, enough int64) limits.Room {
-	if h.fewPids != nil {
-		return *h.fewPids
+func pidsLeft(h *engine.Hooks, enough int64) limits.Room {
+	if h.FewPids != nil {
+		return *h.FewPids
 	}
 	return limits.Machine{}.Pids(enough)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/limits"
 )
 
@@ -90,17 +91,17 @@ func TestScarceSessions(t *testing.T) {
 		return room(memorySteps[i].takes(o, sc.tasks, sc.threads) + 4<<20)
 	}
 	for name, c := range map[string]struct {
-		h       hooks
+		h       engine.Hooks
 		engine  string
 		user    bool
 		warning string
 	}{
-		"enough":            {hooks{}, "", true, ""},
-		"few pids":          {hooks{fewPids: room(int64(wholePids(2) - 1))}, "", true, "few_pids"},
-		"too few to stop":   {hooks{fewPids: room(13)}, EngineProcfs, false, "engine_procfs"},
-		"chains alone":      {hooks{littleMemory: step(1)}, "", true, "little_memory"},
-		"no user stacks":    {hooks{littleMemory: step(2)}, "", false, "little_memory"},
-		"nothing is loaded": {hooks{littleMemory: step(3)}, EngineProcfs, false, "little_memory"},
+		"enough":            {engine.Hooks{}, "", true, ""},
+		"few pids":          {engine.Hooks{FewPids: room(int64(wholePids(2) - 1))}, "", true, "few_pids"},
+		"too few to stop":   {engine.Hooks{FewPids: room(13)}, EngineProcfs, false, "engine_procfs"},
+		"chains alone":      {engine.Hooks{LittleMemory: step(1)}, "", true, "little_memory"},
+		"no user stacks":    {engine.Hooks{LittleMemory: step(2)}, "", false, "little_memory"},
+		"nothing is loaded": {engine.Hooks{LittleMemory: step(3)}, EngineProcfs, false, "little_memory"},
 	} {
 		s := openTest(t, Options{Engine: EngineAuto}, c.h)
 		r, snap := s.mustTake(t)
@@ -115,7 +116,7 @@ func TestScarceSessions(t *testing.T) {
 		}
 		s.Close()
 	}
-	for _, h := range []hooks{{fewPids: room(13)}, {littleMemory: step(3)}, {fewPids: room(3)}} {
+	for _, h := range []engine.Hooks{{FewPids: room(13)}, {LittleMemory: step(3)}, {FewPids: room(3)}} {
 		if _, err := open(Options{Engine: EngineTrap}, h); !errors.Is(err, ErrNoRoom) {
 			t.Errorf("engine trap: %v", err)
 		}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/limits"
 )
 
@@ -65,7 +66,7 @@ func (m memoryStep) takes(o Options, tasks, threads int) int64 {
 	if m.files && !o.Redact {
 		base += memoryFiles
 	}
-	records := float64(estimate(tasks, threads, o.userEstimate(), 1, 1, false).bytes)
+	records := float64(engine.Estimate(tasks, threads, o.userEstimate(), 1, 1, false).Bytes)
 	if o.Buffer != 0 {
 		records = float64(o.Buffer)
 	}
@@ -132,9 +133,9 @@ func (s *Session) noRoomFor(bytes int64) error {
 	return nil
 }
 
-func memoryLeft(h *hooks) limits.Room {
-	if h.littleMemory != nil {
-		return *h.littleMemory
+func memoryLeft(h *engine.Hooks) limits.Room {
+	if h.LittleMemory != nil {
+		return *h.LittleMemory
 	}
 	return limits.Machine{}.Memory()
 }

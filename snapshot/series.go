@@ -15,7 +15,7 @@ func (s *Session) Prepare(r Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.prepare(s.firstSize(sc)); err != nil {
+	if err := s.engine.Prepare(s.firstSize(sc)); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	return nil

@@ -9,18 +9,23 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/pull"
+	"stackshot/internal/engine/stop"
+	"stackshot/internal/engine/trap"
 )
 
 var stoppingEngines = []string{EnginePull, EngineTrap}
 
 // recordsMemory is the memory of an engine that stops the machine.
-func recordsMemory(t *testing.T, s *Session) *memory {
+func recordsMemory(t *testing.T, s *Session) *engine.Memory {
 	t.Helper()
 	switch e := s.engine.(type) {
-	case *pull:
-		return e.mem
-	case *trap:
-		return e.mem
+	case *pull.Engine:
+		return e.Mem
+	case *trap.Engine:
+		return e.Mem
 	}
 	t.Fatalf("engine %T", s.engine)
 	return nil
@@ -47,10 +52,10 @@ func TestPrepare(t *testing.T) {
 		}
 		big := ready
 		for range 2 { // whatever the machine does meanwhile, memory only grows
-			capture(t, s, Request{})
+			captureOnce(t, s, Request{})
 			mem := recordsMemory(t, s)
-			if len(mem.data) < len(big.data) || mem.queue.Capacity() < big.queue.Capacity() {
-				t.Errorf("%s: shrunk from %d to %d bytes", engine, len(big.data), len(mem.data))
+			if len(mem.Data) < len(big.Data) || mem.Queue.Capacity() < big.Queue.Capacity() {
+				t.Errorf("%s: shrunk from %d to %d bytes", engine, len(big.Data), len(mem.Data))
 			}
 			big = mem
 		}
@@ -77,10 +82,10 @@ func TestPromptAndNoSettle(t *testing.T) {
 					t.Errorf("%s: stopped %v, %d tasks", engine, res.Stopped, len(snap.Tasks))
 				}
 				p := s.team
-				if hooked := p.hooked != nil; p.objects.OnSwitch != nil && hooked != prompt {
+				if hooked := p.Hooked != nil; p.Objects.OnSwitch != nil && hooked != prompt {
 					t.Errorf("%s: prompt %v, but the hook is attached: %v", engine, prompt, hooked)
 				}
-				if p.objects.Control.Armed != 0 {
+				if p.Objects.Control.Armed != 0 {
 					t.Errorf("%s: the hook is armed between captures", engine)
 				}
 			}
@@ -94,12 +99,12 @@ func TestPromptAndNoSettle(t *testing.T) {
 // Invariant 8: from quiet to loud no collection runs and none begins, whoever
 // allocates.
 func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
-	var stop atomic.Bool
+	var halt atomic.Bool
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		var keep [64][]byte
-		for i := 0; !stop.Load(); i++ {
+		for i := 0; !halt.Load(); i++ {
 			keep[i%len(keep)] = make([]byte, 64<<10)
 			if i%64 == 0 {
 				runtime.Gosched()
@@ -107,17 +112,17 @@ func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
 		}
 		runtime.KeepAlive(keep)
 	}()
-	defer func() { stop.Store(true); <-done }()
+	defer func() { halt.Store(true); <-done }()
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	var before, after runtime.MemStats
-	m := &team{}
+	m := &stop.Team{}
 	begun := 0
 	for range 50 {
-		m.quietGC()
+		m.QuietGC()
 		runtime.ReadMemStats(&before)
 		time.Sleep(2 * time.Millisecond)
 		runtime.ReadMemStats(&after)
-		m.restoreGC()
+		m.RestoreGC()
 		if before.NumGC != after.NumGC {
 			begun++
 		}
@@ -138,7 +143,7 @@ func TestScopeFollowsTheCensus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &captured{seenTasks: 7, wholeCensus: true}
+	c := &capture.Raw{SeenTasks: 7, WholeCensus: true}
 	s.remember(scope{threads: first.threads - 100}, c)
 	sc, err := s.wholeMachine()
 	if err != nil {
@@ -147,8 +152,8 @@ func TestScopeFollowsTheCensus(t *testing.T) {
 	if grown := sc.threads - (first.threads - 100); sc.tasks != 7+max(grown, 0) || sc.threads == 0 {
 		t.Errorf("%d tasks, %d threads after 7 tasks, %d threads", sc.tasks, sc.threads, first.threads-100)
 	}
-	s.remember(scope{pids: []bpf.CensusEntry{{Tgid: 1, Threads: 1}}, threads: 1}, &captured{seenTasks: 1, wholeCensus: true})
-	s.remember(scope{threads: 1}, &captured{seenTasks: 1}) // cut off
+	s.remember(scope{pids: []bpf.CensusEntry{{Tgid: 1, Threads: 1}}, threads: 1}, &capture.Raw{SeenTasks: 1, WholeCensus: true})
+	s.remember(scope{threads: 1}, &capture.Raw{SeenTasks: 1}) // cut off
 	if s.last.tasks != 7 {
 		t.Errorf("the census of a part is kept: %d tasks", s.last.tasks)
 	}

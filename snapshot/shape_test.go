@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -151,7 +152,7 @@ func TestOneCPU(t *testing.T) {
 // Where real-time priority is refused the file says so, and how still the
 // machine stood all the same.
 func TestWithoutFIFO(t *testing.T) {
-	why := TryFIFO()
+	why := stop.TryFIFO()
 	if why == nil {
 		t.Skip("needs a machine that refuses SCHED_FIFO")
 	}

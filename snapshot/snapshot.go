@@ -10,7 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/clock"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/pull"
+	"stackshot/internal/engine/sample"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/foreign"
+	"stackshot/internal/host"
 	"stackshot/internal/image"
 	"stackshot/internal/procfs"
 	"stackshot/internal/timens"
@@ -25,20 +33,20 @@ import (
 type Session struct {
 	options  Options
 	plan     *topology.Plan
-	team     *team // of the engines that stop the machine; nil: there is none
-	engine   engine
-	lesser   *pull          // over the same team; nil until engine trap could not stop the machine
-	fallback engine         // procfs: nil until nothing could
-	sampler  *sampler       // nil: CPUs that are not stopped tell nothing
-	proc     procfs.FS      // with time limits: files that belong to somebody
-	machine  procfs.FS      // without: files of the kernel alone, which wait for nobody
-	files    *foreign.Files // other people's executables and perf maps
-	images   *image.Cache   // what was made of them, across captures
-	host     *host
+	team     *stop.Team // of the engines that stop the machine; nil: there is none
+	engine   engine.Engine
+	lesser   *pull.Engine    // over the same team; nil until engine trap could not stop the machine
+	fallback engine.Engine   // procfs: nil until nothing could
+	sampler  *sample.Sampler // nil: CPUs that are not stopped tell nothing
+	proc     procfs.FS       // with time limits: files that belong to somebody
+	machine  procfs.FS       // without: files of the kernel alone, which wait for nobody
+	files    *foreign.Files  // other people's executables and perf maps
+	images   *image.Cache    // what was made of them, across captures
+	host     *host.Host
 	warnings []kcdata.Warning // of Open; constant after
 	absent   string           // of Open; constant after: why /proc does not have a task
 	thrift   thrift           // of Open; constant after
-	hooks    hooks
+	hooks    engine.Hooks
 
 	throttles    *topology.ThrottleReader
 	throttlesWhy error // by mu; of the last Take: why it has no answer of throttles
@@ -50,9 +58,9 @@ type Session struct {
 
 // Open prepares captures. Errors: *OptionError and topology's own for options
 // that cannot be, internal/bpf.ErrUnsupported under --engine trap and pull.
-func Open(o Options) (*Session, error) { return open(o, hooks{}) }
+func Open(o Options) (*Session, error) { return open(o, engine.Hooks{}) }
 
-func open(o Options, h hooks) (*Session, error) {
+func open(o Options, h engine.Hooks) (*Session, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -71,24 +79,24 @@ func open(o Options, h hooks) (*Session, error) {
 	s.files = foreign.New(foreign.Options{Limit: o.ReadLimit, Remote: o.RemoteFiles, Command: o.FileReader, Refuse: s.thrift.refuse()})
 	s.images = image.New(s.files, min(image.DefaultMaxCost, memoryLeft(&h).Free/8))
 	s.throttles = newThrottleReader(h)
-	s.host = describeHost(s.machine, o.Redact)
+	s.host = host.Describe(s.machine, o.Redact)
 	if err = s.chooseEngine(); err != nil {
 		return nil, err
 	}
-	can := s.engine.caps()
-	orDefault(&s.options.MaxPause, pauseFor(can.isolation))
-	s.boundPause(can.isolation)
-	if !can.userStacks {
+	can := s.engine.Caps()
+	orDefault(&s.options.MaxPause, pauseFor(can.Isolation))
+	s.boundPause(can.Isolation)
+	if !can.UserStacks {
 		s.options.UserStacks = UserStacksOff
 	}
 	if timens.Err != nil {
 		s.warn("clocks_unknown", "times may be those of a time namespace: "+timens.Err.Error())
 	}
-	s.startSampler(can.objects)
-	if s.host.kallsymsWhy != "" {
-		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.kallsymsWhy)
+	s.startSampler(can.Objects)
+	if s.host.KallsymsWhy != "" {
+		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.KallsymsWhy)
 	}
-	if s.host.pidNS != 0 && !s.host.firstNS {
+	if s.host.PidNS != 0 && !s.host.FirstNS {
 		s.warn("this_namespace_only", "tasks outside this pid namespace are not in the file")
 	}
 	return s, nil
@@ -105,7 +113,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if r.Since != 0 {
 		return nil, ErrDelta
 	}
-	began, asked, caller := time.Now(), nanotime(), currentCPU()
+	began, asked, caller := time.Now(), clock.Nanotime(), stop.CurrentCPU()
 	scope, err := s.scope(r)
 	if err != nil {
 		return nil, err
@@ -114,19 +122,22 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if err := s.replan(); err != nil {
 		return nil, err
 	}
-	s.hooks.reach(stageScope)
-	defer s.engine.release()
+	s.hooks.Reach(engine.StageScope)
+	defer s.engine.Release()
 	c, err := s.tries(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	s.remember(scope, c)
-	c.capture.MaxPauseNs = uint64(s.options.MaxPause)
-	c.capture.ElapsedNs = uint64(time.Since(began))
-	c.keepTrace = r.Trace
-	c.latency.CallingCPU = int32(caller)
-	if c.capture.StopNs != 0 {
-		c.latency.SetupMt = uint64(max(int64(c.capture.StopNs)-asked, 0))
+	c.Capture.MaxPauseNs = uint64(s.options.MaxPause)
+	c.Capture.ElapsedNs = uint64(time.Since(began))
+	c.KeepTrace = r.Trace
+	c.Latency.CallingCPU = int32(caller)
+	if c.Capture.StopNs != 0 {
+		c.Latency.SetupMt = uint64(max(int64(c.Capture.StopNs)-asked, 0))
+	}
+	if h := s.hooks.Released; h != nil {
+		h()
 	}
 	s.complete(c, scope)
 	defer s.files.Rest() // the next capture is to find no process of ours
@@ -135,39 +146,39 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 
 // complete adds to a capture what only the session knows, and what the machine says
 // of itself right after the release.
-func (s *Session) complete(c *captured, sc scope) {
-	c.at, c.request = momentOf(c.capture.StopNs), sc.words
-	c.state.loadavg, _ = s.machine.Loadavg()
-	c.state.meminfo, _ = s.machine.Meminfo()
-	c.state.pressure, _ = s.machine.Pressure()
-	c.warnings = append(append([]kcdata.Warning{}, s.warnings...), c.warnings...)
+func (s *Session) complete(c *capture.Raw, sc scope) {
+	c.At, c.Request = clock.MomentOf(c.Capture.StopNs), sc.words
+	c.State.Loadavg, _ = s.machine.Loadavg()
+	c.State.Meminfo, _ = s.machine.Meminfo()
+	c.State.Pressure, _ = s.machine.Pressure()
+	c.Warnings = append(append([]kcdata.Warning{}, s.warnings...), c.Warnings...)
 	s.stateWarnings(c)
 	if sc.pids == nil {
 		s.reconcile(c)
 		return
 	}
-	c.asked = []uint32{}
+	c.Asked = []uint32{}
 	for _, p := range sc.pids {
-		c.asked = append(c.asked, p.Tgid)
+		c.Asked = append(c.Asked, p.Tgid)
 	}
 	s.reconcileAsked(c)
 }
 
 // collate writes the file of a capture that is complete.
-func (s *Session) collate(out io.Writer, c *captured) (*Result, error) {
-	sum, err := s.collating().collate(out, c)
+func (s *Session) collate(out io.Writer, c *capture.Raw) (*Result, error) {
+	sum, err := s.collating().Write(out, c)
 	if err != nil {
 		return nil, err
 	}
 	return newResult(c, sum), nil
 }
 
-func (s *Session) collating() *collating {
+func (s *Session) collating() *collate.Collator {
 	o := &s.options
-	return &collating{
-		host: s.host, proc: s.proc, images: s.images, files: s.files, absent: s.absent, version: Version(),
-		redact: o.Redact, asTaken: s.hooks.asTaken, timed: o.Latency != LatencyOff,
-		user: userCollating{off: o.UserStacks == UserStacksOff, chainOnly: o.UserStacks == UserStacksFP, frames: o.UserFrames, keep: o.KeepStacks},
+	return &collate.Collator{
+		Host: s.host, Proc: s.proc, Images: s.images, Files: s.files, Absent: s.absent, Version: Version(),
+		Redact: o.Redact, AsTaken: s.hooks.AsTaken, Timed: o.Latency != LatencyOff,
+		User: collate.UserCollating{Off: o.UserStacks == UserStacksOff, ChainOnly: o.UserStacks == UserStacksFP, Frames: o.UserFrames, Keep: o.KeepStacks},
 	}
 }
 
@@ -189,14 +200,14 @@ func (s *Session) Close() error {
 	s.throttles.Close()
 	var err error
 	if s.sampler != nil {
-		err = s.sampler.close()
+		err = s.sampler.Close()
 	}
-	err = errors.Join(err, s.engine.close())
+	err = errors.Join(err, s.engine.Close())
 	if s.lesser != nil {
-		err = errors.Join(err, s.lesser.close())
+		err = errors.Join(err, s.lesser.Close())
 	}
 	if s.fallback != nil {
-		err = errors.Join(err, s.fallback.close())
+		err = errors.Join(err, s.fallback.Close())
 	}
 	return errors.Join(err, s.closeTeam())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -44,8 +45,8 @@ func stackEndIn(text string, addr uint64) uint64 {
 func TestStackEndIsWhatProcSays(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(20)) // a quiet machine has few
-	eachEngine(t, func(t *testing.T, engine string) {
-		s := openTest(t, Options{Engine: engine, ArrivalBudget: time.Second}, hooks{})
+	eachEngine(t, func(t *testing.T, engineName string) {
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{})
 		before := allMapsTexts()
 		_, snap, _ := captureWhole(t, s, Request{})
 		after, compared := allMapsTexts(), 0

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/clock"
 	"stackshot/kcdata"
 )
 
@@ -15,18 +16,18 @@ import (
 func TestClocksAreOfTheStop(t *testing.T) {
 	requireBPF(t)
 	s := session(t, Options{Engine: EnginePull})
-	before := now()
+	before := clock.Now()
 	_, snap, plain := captureWhole(t, s, Request{})
 	m, stop := snap.Machine, snap.Capture.StopNs
-	if m.MonotonicNs != stop || stop < before.monotonic {
+	if m.MonotonicNs != stop || stop < before.Monotonic {
 		t.Errorf("monotonic %d, the stop was at %d", m.MonotonicNs, stop)
 	}
 	const slack = uint64(2 * time.Millisecond) // the clocks are read one after the other, and a host may stop us in between
 	for _, c := range []struct {
 		name      string
 		got, then uint64
-	}{{"boottime", m.BoottimeNs, before.boottime}, {"realtime", m.RealtimeNs, before.realtime}} {
-		if want := c.then + stop - before.monotonic; c.got+slack < want || c.got > want+slack {
+	}{{"boottime", m.BoottimeNs, before.Boottime}, {"realtime", m.RealtimeNs, before.Realtime}} {
+		if want := c.then + stop - before.Monotonic; c.got+slack < want || c.got > want+slack {
 			t.Errorf("%s %d, want %d at the stop", c.name, c.got, want)
 		}
 	}

@@ -58,7 +58,7 @@ func TestIsolatedCPUSwitches(t *testing.T) {
 		whole, running, sampled := 0, 0, 0
 		const captures = 6
 		for n := 0; n < captures; n++ {
-			_, snap, _ := capture(t, s, Request{Pids: []int{c.pid}})
+			_, snap, _ := captureOnce(t, s, Request{Pids: []int{c.pid}})
 			for _, th := range tasksByID(snap)[uint64(c.pid)].Threads {
 				if int(th.Linux.CPU) != cpu {
 					continue

@@ -1,13 +1,15 @@
 package snapshot
 
 import (
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
 
-func newThrottleReader(h hooks) *topology.ThrottleReader {
-	if h.throttles != nil {
-		return topology.NewThrottleReader(h.throttles)
+func newThrottleReader(h engine.Hooks) *topology.ThrottleReader {
+	if h.Throttles != nil {
+		return topology.NewThrottleReader(h.Throttles)
 	}
 	return topology.NewThrottleReader(topology.Throttles)
 }
@@ -31,19 +33,19 @@ func (s *Session) replan() error {
 // throttleWarnings marks the throttled CPUs and says why they are, one warning
 // for all of one reason. Where nothing is stopped everybody records who gets to
 // it, and nothing is said of that.
-func (s *Session) throttleWarnings(c *captured) {
+func (s *Session) throttleWarnings(c *capture.Raw) {
 	if s.throttlesWhy != nil {
-		c.warn("throttle_unknown", "which CPUs are throttled is not known, what was known before counts: "+s.throttlesWhy.Error())
+		c.Warn("throttle_unknown", "which CPUs are throttled is not known, what was known before counts: "+s.throttlesWhy.Error())
 	}
 	type kind struct {
 		why    string
 		worked bool
 	}
-	stopped := c.engine != EngineProcfs
+	stopped := c.Engine != EngineProcfs
 	var order []kind
 	cpus := map[kind][]int{}
-	for i := range c.cpus {
-		r := &c.cpus[i]
+	for i := range c.Cpus {
+		r := &c.Cpus[i]
 		why := s.plan.Throttle(int(r.CPU))
 		if why == "" {
 			continue
@@ -66,6 +68,6 @@ func (s *Session) throttleWarnings(c *captured) {
 		case stopped:
 			did = " and did not record: "
 		}
-		c.warn("cpu_throttled", who+did+k.why)
+		c.Warn("cpu_throttled", who+did+k.why)
 	}
 }

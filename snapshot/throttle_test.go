@@ -8,18 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
 )
 
 // hotCPUs opens a session on a machine whose CPUs are as hot as the test says.
-func hotCPUs(t *testing.T, o Options, h hooks) (*Session, map[int]string) {
+func hotCPUs(t *testing.T, o Options, h engine.Hooks) (*Session, map[int]string) {
 	t.Helper()
 	requireBPF(t)
 	requireTwoCPUs(t)
 	hot := map[int]string{}
-	h.throttles = func([]int) map[int]string { return maps.Clone(hot) }
+	h.Throttles = func([]int) map[int]string { return maps.Clone(hot) }
 	s, err := open(slowed(o), h)
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +59,8 @@ func throttleText(r *Result) string {
 // A throttled CPU stands still and records nothing, from one capture of a session
 // to the next: heat comes and goes. Where all are throttled, all record.
 func TestThrottledCPUHoldsStill(t *testing.T) {
-	for _, engine := range []string{EngineTrap, EnginePull} {
-		s, hot := hotCPUs(t, Options{Engine: engine, LockWait: time.Minute}, hooks{})
+	for _, engineName := range []string{EngineTrap, EnginePull} {
+		s, hot := hotCPUs(t, Options{Engine: engineName, LockWait: time.Minute}, engine.Hooks{})
 		a, b := s.plan.Stop[0], s.plan.Stop[1]
 		for _, c := range []struct {
 			hot  []int
@@ -78,22 +80,22 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 			res, snap := s.mustTake(t)
 			throttled, worked, main := roles(snap)
 			if len(res.CPUs.Stopped) != len(s.plan.Stop) || len(snap.Tasks) < 10 || len(main) != 1 || main[0] == c.idle {
-				t.Errorf("%s, hot %v: stopped %v, main %v, %d tasks", engine, c.hot, res.CPUs.Stopped, main, len(snap.Tasks))
+				t.Errorf("%s, hot %v: stopped %v, main %v, %d tasks", engineName, c.hot, res.CPUs.Stopped, main, len(snap.Tasks))
 			}
 			want := len(s.plan.Stop)
 			if c.idle >= 0 {
 				want--
 			}
 			if len(throttled) != len(c.hot) || len(worked) != want || len(res.CPUs.Working) != want {
-				t.Errorf("%s, hot %v: the file has throttled %v, worked %v", engine, c.hot, throttled, worked)
+				t.Errorf("%s, hot %v: the file has throttled %v, worked %v", engineName, c.hot, throttled, worked)
 			}
 			for _, r := range snap.CPUs {
 				if int(r.CPU) == c.idle && (r.Tasks != 0 || r.Bytes != 0 || r.Flags&kcdata.CPUStopped == 0) {
-					t.Errorf("%s: CPU %d is throttled: %+v", engine, c.idle, r)
+					t.Errorf("%s: CPU %d is throttled: %+v", engineName, c.idle, r)
 				}
 			}
 			if got := throttleText(res); (got == "") != (c.say == "") || !strings.Contains(got, c.say) {
-				t.Errorf("%s, hot %v: said %q, want %q", engine, c.hot, got, c.say)
+				t.Errorf("%s, hot %v: said %q, want %q", engineName, c.hot, got, c.say)
 			}
 		}
 	}
@@ -101,7 +103,7 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 
 // Who is named by --cpus records, hot or not.
 func TestThrottledCPUWorksIfNamed(t *testing.T) {
-	s, hot := hotCPUs(t, Options{Engine: EnginePull, LockWait: time.Minute, CPUs: "0"}, hooks{})
+	s, hot := hotCPUs(t, Options{Engine: EnginePull, LockWait: time.Minute, CPUs: "0"}, engine.Hooks{})
 	hot[0] = "heat"
 	res, snap := s.mustTake(t)
 	throttled, worked, _ := roles(snap)
@@ -114,11 +116,11 @@ func TestThrottledCPUWorksIfNamed(t *testing.T) {
 // without threads helps nobody.
 func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
 	budget := slow(20 * time.Millisecond)
-	for _, engine := range []string{EngineTrap, EnginePull} {
+	for _, engineName := range []string{EngineTrap, EnginePull} {
 		cool := -1
-		s, hot := hotCPUs(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: 10 * budget, LockWait: time.Minute},
-			hooks{beforeArrival: func(cpu int) {
-				for by := nanotime() + int64(2*budget); cpu == cool && nanotime() < by; {
+		s, hot := hotCPUs(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: 10 * budget, LockWait: time.Minute},
+			engine.Hooks{BeforeArrival: func(cpu int) {
+				for by := clock.Nanotime() + int64(2*budget); cpu == cool && clock.Nanotime() < by; {
 				}
 			}})
 		if len(s.plan.Stop) != 2 {
@@ -130,17 +132,17 @@ func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
 		throttled, worked, main := roles(snap)
 		want := fmt.Sprint([]int{s.plan.Stop[1]})
 		if fmt.Sprint(res.CPUs.Missing) != fmt.Sprint([]int{cool}) || fmt.Sprint(worked) != want || fmt.Sprint(main) != want || fmt.Sprint(throttled) != want {
-			t.Errorf("%s: missing %v, worked %v, main %v, throttled %v", engine, res.CPUs.Missing, worked, main, throttled)
+			t.Errorf("%s: missing %v, worked %v, main %v, throttled %v", engineName, res.CPUs.Missing, worked, main, throttled)
 		}
 		if len(snap.Tasks) < 10 || len(res.LeftOut) != 0 {
-			t.Errorf("%s: %d tasks, left out %v", engine, len(snap.Tasks), res.LeftOut)
+			t.Errorf("%s: %d tasks, left out %v", engineName, len(snap.Tasks), res.LeftOut)
 		}
 	}
 }
 
 // Where nothing is stopped nobody is spared, and nobody did not record.
 func TestThrottledCPUWhereNothingStops(t *testing.T) {
-	s, hot := hotCPUs(t, Options{Engine: EngineProcfs}, hooks{})
+	s, hot := hotCPUs(t, Options{Engine: EngineProcfs}, engine.Hooks{})
 	hot[s.plan.Stop[0]] = "heat"
 	res, _ := s.mustTake(t)
 	if want := fmt.Sprintf("CPU %d is throttled: heat", s.plan.Stop[0]); throttleText(res) != want {
@@ -154,7 +156,7 @@ func TestThrottlesThatHang(t *testing.T) {
 	requireTwoCPUs(t)
 	var asked atomic.Int32
 	hang := make(chan struct{}) // the second question hangs
-	s, err := open(slowed(Options{Engine: EngineProcfs}), hooks{throttles: func(cpus []int) map[int]string {
+	s, err := open(slowed(Options{Engine: EngineProcfs}), engine.Hooks{Throttles: func(cpus []int) map[int]string {
 		switch asked.Add(1) {
 		case 1:
 			return map[int]string{cpus[0]: "heat"}

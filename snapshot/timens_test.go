@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/proc"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -57,9 +60,9 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 	cmd.Env = append(os.Environ(), timensEnv+"="+engine+","+file)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	before := now()
-	if int64(before.monotonic) < -int64(ahead) {
-		t.Skipf("the machine is up for %v only", time.Duration(before.monotonic))
+	before := clock.Now()
+	if int64(before.Monotonic) < -int64(ahead) {
+		t.Skipf("the machine is up for %v only", time.Duration(before.Monotonic))
 	}
 	if err := testtask.StartInTimeNamespace(cmd, ahead, ahead+7*time.Hour); err != nil {
 		if _, none := os.Stat("/proc/self/ns/time"); none == nil {
@@ -73,7 +76,7 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 	if strings.Contains(out.String(), "--- SKIP") {
 		t.Skipf("in the namespace: %s", out.String())
 	}
-	after := now()
+	after := clock.Now()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -87,14 +90,14 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 			t.Errorf("%s is %d, want %d to %d", what, at, from, to)
 		}
 	}
-	within("the machine's monotonic clock", snap.Machine.MonotonicNs, before.monotonic, after.monotonic)
-	within("the machine's boot clock", snap.Machine.BoottimeNs, before.boottime, after.boottime)
+	within("the machine's monotonic clock", snap.Machine.MonotonicNs, before.Monotonic, after.Monotonic)
+	within("the machine's boot clock", snap.Machine.BoottimeNs, before.Boottime, after.Boottime)
 	if engine != EngineProcfs {
-		within("the stop", snap.Capture.StopNs, before.monotonic, after.monotonic)
+		within("the stop", snap.Capture.StopNs, before.Monotonic, after.Monotonic)
 		for _, c := range snap.CPUs {
 			if c.Flags&kcdata.CPUStopped != 0 {
-				within("an arrival", c.ArriveNs, before.monotonic, after.monotonic)
-				within("a release", c.ReleaseNs, before.monotonic, after.monotonic)
+				within("an arrival", c.ArriveNs, before.Monotonic, after.Monotonic)
+				within("a release", c.ReleaseNs, before.Monotonic, after.Monotonic)
 			}
 		}
 	}
@@ -116,8 +119,8 @@ func wantSelf(t *testing.T, snap *kcdata.Snapshot) {
 	if !st.StartedAt(task.Linux.StartBoottime) {
 		t.Errorf("started at %d ns, /proc says %d ticks", task.Linux.StartBoottime, st.StartTime)
 	}
-	m := now()
-	if at, want := int64(task.Snapshot.StartSec), int64(m.realtime-m.boottime+st.StartBoottime())/second; at < want-2 || at > want+2 {
+	m := clock.Now()
+	if at, want := int64(task.Snapshot.StartSec), int64(m.Realtime-m.Boottime+st.StartBoottime())/proc.Second; at < want-2 || at > want+2 {
 		t.Errorf("started %d s after the epoch, want %d", at, want)
 	}
 	if len(task.EnrichFailed) > 0 || len(task.Cmdline) == 0 || task.ExePath == "" {
@@ -127,18 +130,18 @@ func wantSelf(t *testing.T, snap *kcdata.Snapshot) {
 
 // takeInTimeNamespace stops the machine twice: whole, and with a CPU that comes
 // fifty budgets late.
-func takeInTimeNamespace(t *testing.T, engine, file string) {
+func takeInTimeNamespace(t *testing.T, engineName, file string) {
 	const budget, late, pause = 4 * time.Millisecond, 200 * time.Millisecond, 30 * time.Millisecond
 	delay := time.Duration(0)
-	s := openTest(t, Options{Engine: engine, ArrivalBudget: budget, MaxPause: pause}, hooks{beforeArrival: func(cpu int) {
-		for until := nanotime() + int64(delay); cpu == 1 && nanotime() < until; {
+	s := openTest(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: pause}, engine.Hooks{BeforeArrival: func(cpu int) {
+		for until := clock.Nanotime() + int64(delay); cpu == 1 && clock.Nanotime() < until; {
 		}
 	}})
 	_, _, b := captureWhole(t, s, Request{})
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if engine == EngineProcfs || timeFactor > 1 {
+	if engineName == EngineProcfs || timeFactor > 1 {
 		return // nothing stops, or an emulated CPU is later than that by itself
 	}
 	delay = late

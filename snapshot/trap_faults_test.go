@@ -14,6 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -31,25 +35,25 @@ func TestTrapHoldDelays(t *testing.T) {
 	requireTwoCPUs(t)
 	slow, delay, calls := 0, time.Duration(0), 0
 	s := openTest(t, Options{Engine: EngineTrap, ArrivalBudget: time.Second, MaxPause: time.Second}, lateHold(func(cpu int) time.Duration {
-		if calls++; cpu != slow || calls > len(cpusOnline()) { // the first try only
+		if calls++; cpu != slow || calls > len(stop.CpusOnline()) { // the first try only
 			return 0
 		}
 		return delay
 	}))
-	e := s.engine.(*trap)
+	e := s.engine.(*trap.Engine)
 	for _, slow = range s.plan.Stop {
 		for _, halves := range []int{0, 1, 2, 4} {
-			delay = holdBudget * time.Duration(halves) / 2
+			delay = trap.HoldBudget * time.Duration(halves) / 2
 			calls = 0
 			alone := aloneAfter(e, t, s)
 			for range 4 { // the host may take a CPU away
-				if alone <= holdBudget+holdSlack {
+				if alone <= trap.HoldBudget+holdSlack {
 					break
 				}
 				calls = 0
 				alone = aloneAfter(e, t, s)
 			}
-			if alone > holdBudget+holdSlack {
+			if alone > trap.HoldBudget+holdSlack {
 				t.Errorf("CPU %d late by %v: another held interrupts off alone for %v", slow, delay, alone)
 			}
 			despiteTheHost(t, func() error {
@@ -58,7 +62,7 @@ func TestTrapHoldDelays(t *testing.T) {
 				switch {
 				case err != nil:
 					return fmt.Errorf("CPU %d late by %v: %w", slow, delay, err)
-				case delay > holdBudget && (r.Tries < 2 || !hasWarning(r, "stop_aborted") || !hasCode(snap, "stop_aborted")):
+				case delay > trap.HoldBudget && (r.Tries < 2 || !hasWarning(r, "stop_aborted") || !hasCode(snap, "stop_aborted")):
 					return fmt.Errorf("CPU %d late by %v: %d tries, warnings %v", slow, delay, r.Tries, r.Warnings)
 				case !r.Whole() || len(snap.Tasks) < 10:
 					return fmt.Errorf("CPU %d late by %v: missing %v, %d tasks", slow, delay, r.CPUs.Missing, len(snap.Tasks))
@@ -71,13 +75,13 @@ func TestTrapHoldDelays(t *testing.T) {
 
 // aloneAfter makes one try, and tells the longest that a CPU was without
 // interrupts and without all the other committed ones.
-func aloneAfter(e *trap, t *testing.T, s *Session) (longest time.Duration) {
+func aloneAfter(e *trap.Engine, t *testing.T, s *Session) (longest time.Duration) {
 	t.Helper()
 	_, err := oneTry(e, t, s)
-	if err != nil && !errors.Is(err, errNotStopped) {
+	if err != nil && !errors.Is(err, engine.ErrNotStopped) {
 		t.Fatal(err)
 	}
-	for _, k := range e.loaded.Workers {
+	for _, k := range e.Loaded.Workers {
 		until := k.Left
 		if k.In != 0 {
 			until = k.Held
@@ -93,7 +97,7 @@ func aloneAfter(e *trap, t *testing.T, s *Session) (longest time.Duration) {
 }
 
 // oneTry is a try of the whole machine and no more.
-func oneTry(e *trap, t *testing.T, s *Session) (*captured, error) {
+func oneTry(e *trap.Engine, t *testing.T, s *Session) (*capture.Raw, error) {
 	t.Helper()
 	sc, err := s.scope(Request{})
 	if err != nil {
@@ -104,7 +108,7 @@ func oneTry(e *trap, t *testing.T, s *Session) (*captured, error) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	return e.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: s.options.MaxPause})
+	return e.Capture(t.Context(), engine.Job{Pids: sc.pids, Size: s.firstSize(sc), Pause: s.options.MaxPause})
 }
 
 func hasCode(snap *kcdata.Snapshot, code string) bool {
@@ -113,7 +117,7 @@ func hasCode(snap *kcdata.Snapshot, code string) bool {
 
 // lateButTheFirst keeps every CPU but CPU 0 from holding still in time.
 func lateButTheFirst(cpu int) time.Duration {
-	return time.Duration(flagInt(cpu != 0)) * 3 * holdBudget
+	return time.Duration(flagInt(cpu != 0)) * 3 * trap.HoldBudget
 }
 
 // CPUs that are late to each try: the tries are few, and the error says who.
@@ -128,8 +132,8 @@ func TestTrapThatCannotHold(t *testing.T) {
 			break // a CPU that did not come to the stop holds nobody up
 		}
 	}
-	var not *notStopped
-	if !errors.As(err, &not) || not.held <= 0 {
+	var not *engine.NotStopped
+	if !errors.As(err, &not) || not.Held <= 0 {
 		t.Errorf("%v, want that nothing was stopped and what it took", err)
 	}
 	if err != nil && !strings.Contains(err.Error(), "CPU") {
@@ -140,8 +144,8 @@ func TestTrapThatCannotHold(t *testing.T) {
 // Then auto holds the machine the other way, by its threads, and says why.
 func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 	requireTwoCPUs(t)
-	trapSession(t, Options{})                   // or there is no trap
-	room := max(defaultMaxPause, 20*holdBudget) // for all tries in vain
+	trapSession(t, Options{})                        // or there is no trap
+	room := max(defaultMaxPause, 20*trap.HoldBudget) // for all tries in vain
 	s := openTest(t, Options{Engine: EngineAuto, MaxPause: room}, lateHold(lateButTheFirst))
 	for range 2 {
 		r, snap, _ := captureWhole(t, s, Request{})
@@ -169,7 +173,7 @@ func TestTrapTinyPause(t *testing.T) {
 		before, _ := s.machine.Tasks()
 		var file bytes.Buffer
 		r, err := s.Take(context.Background(), Request{Output: &file})
-		if errors.Is(err, errNotStopped) {
+		if errors.Is(err, engine.ErrNotStopped) {
 			continue // nobody came within 200 µs: said in the error
 		}
 		if err != nil {
@@ -253,11 +257,11 @@ func besideAHog(t *testing.T, life time.Duration, files int) (took time.Duration
 	t.Helper()
 	s, _ := trapSession(t, Options{})
 	cpu := s.plan.Stop[1]
-	var rest flight // a test that waits behind the hog would prove nothing
+	var rest stop.Flight // a test that waits behind the hog would prove nothing
 	var kept unix.CPUSet
 	kept.Set(cpu)
-	rest.flee(&kept)
-	defer rest.comeBack()
+	rest.Flee(&kept)
+	defer rest.ComeBack()
 	hog := testtask.FIFOHog(t, cpu, life)
 	began := time.Now()
 	for range 2 {
@@ -283,7 +287,7 @@ func TestTrapCPUGoesOffline(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
 	s, _ := trapSession(t, Options{})
-	capture(t, s, Request{})
+	captureOnce(t, s, Request{})
 	cpu := s.plan.Stop[len(s.plan.Stop)-1]
 	online := setOffline(t, cpu)
 	r, snap := takeLocked(t, s)
@@ -293,7 +297,7 @@ func TestTrapCPUGoesOffline(t *testing.T) {
 	if len(r.CPUs.Stopped) != len(s.plan.Stop)-1 || len(snap.Tasks) < 10 {
 		t.Errorf("CPU %d is offline: stopped %v, %d tasks", cpu, r.CPUs.Stopped, len(snap.Tasks))
 	}
-	late := openTest(t, Options{Engine: EngineTrap}, hooks{})
+	late := openTest(t, Options{Engine: EngineTrap}, engine.Hooks{})
 	online()
 	r, snap = takeLocked(t, late)
 	if !slices.Contains(r.CPUs.Left, cpu) || !hasCode(snap, "cpu_online") {
@@ -313,15 +317,15 @@ func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snap
 		t.Fatal(err)
 	}
 	for n := 0; ; n++ {
-		c, err := s.engine.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: s.options.MaxPause})
-		if errors.Is(err, errNotStopped) && n < 100 {
+		c, err := s.engine.Capture(t.Context(), engine.Job{Pids: sc.pids, Size: s.firstSize(sc), Pause: s.options.MaxPause})
+		if errors.Is(err, engine.ErrNotStopped) && n < 100 {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.capture.Tries = 1
+		c.Capture.Tries = 1
 		var file bytes.Buffer
 		s.complete(c, sc)
 		r, err := s.collate(&file, c)

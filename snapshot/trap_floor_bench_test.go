@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -53,7 +55,7 @@ func againstFloor(b *testing.B) {
 	}
 	floor := func(cpus string) *Session {
 		o := Options{Engine: EngineTrap, CPUs: cpus, Latency: LatencyOff, UserStacks: UserStacksOff}
-		return benchSessionOf(b, o, hooks{specs: bpftest.Knobs{Floor: true}})
+		return benchSessionOf(b, o, engine.Hooks{Specs: bpftest.Knobs{Floor: true}})
 	}
 	r := &rounds{entrants: []*entrant{
 		stopped("default", benchSession(b, Options{Engine: EngineTrap})),
@@ -70,7 +72,7 @@ func againstFloor(b *testing.B) {
 		r.reportRatio(b, pair[0], pair[1])
 	}
 	b.ReportMetric(r.ratio("trap", "trap1")/r.ratio("floor", "floor1"), "scaling/floor")
-	b.ReportMetric(r.of("trap").samples[0].threads, "threads")
+	b.ReportMetric(r.Of("trap").samples[0].threads, "threads")
 	r.reportShares(b, "trap1", "thread1")
 	r.reportShares(b, "trap", "thread")
 }
@@ -99,13 +101,13 @@ var shares = []share{
 // reportShares prints medians over the rounds. Of "record", what timed has
 // measured in the unwinder in the same round is printed on its own.
 func (r *rounds) reportShares(b *testing.B, name, timed string) {
-	samples := r.of(name).samples
+	samples := r.Of(name).samples
 	for _, part := range shares {
 		var of []float64
 		for i, s := range samples {
 			ns := s.sum(part.of)
 			if part.name == "record" {
-				ns -= r.of(timed).samples[i].unwinding() * s.threads
+				ns -= r.Of(timed).samples[i].unwinding() * s.threads
 			}
 			of = append(of, 100*ns/s.sum(totalOf))
 		}
@@ -113,7 +115,7 @@ func (r *rounds) reportShares(b *testing.B, name, timed string) {
 	}
 	var of []float64
 	for i, s := range samples {
-		of = append(of, 100*r.of(timed).samples[i].unwinding()*s.threads/s.sum(totalOf))
+		of = append(of, 100*r.Of(timed).samples[i].unwinding()*s.threads/s.sum(totalOf))
 	}
 	b.ReportMetric(median(of), name+"-unwind-%")
 }
@@ -121,7 +123,7 @@ func (r *rounds) reportShares(b *testing.B, name, timed string) {
 func totalOf(p *kcdata.LinuxPhases) uint64 { return p.TotalNs }
 
 // sum adds a part over the CPUs that worked.
-func (s *sample) sum(of func(*kcdata.LinuxPhases) uint64) (ns float64) {
+func (s *sampleRow) sum(of func(*kcdata.LinuxPhases) uint64) (ns float64) {
 	for i := range s.phases {
 		for _, cpu := range s.worked {
 			if s.phases[i].CPU == cpu {
@@ -133,7 +135,7 @@ func (s *sample) sum(of func(*kcdata.LinuxPhases) uint64) (ns float64) {
 }
 
 // unwinding is the time in the kernel's unwinder, ns per thread.
-func (s *sample) unwinding() float64 {
+func (s *sampleRow) unwinding() float64 {
 	return s.sum(func(p *kcdata.LinuxPhases) uint64 { return p.UnwindNs }) / s.threads
 }
 
@@ -144,7 +146,7 @@ func acrossSplits(b *testing.B) {
 	r := &rounds{}
 	for _, n := range []uint32{8, 16, 32, 64, 128} {
 		s := benchSession(b, Options{Engine: EngineTrap, Latency: LatencyOff})
-		s.engine.(*trap).split = n
+		s.engine.(*trap.Engine).Split = n
 		r.entrants = append(r.entrants, stopped(fmt.Sprint("split", n), s))
 	}
 	r.run(b)

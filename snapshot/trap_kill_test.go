@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,10 +153,10 @@ func TestTrapAimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	armed.Store(true)
-	c, err := s.engine.capture(t.Context(), job{pids: sc.pids, size: s.firstSize(sc), pause: killPause})
+	c, err := s.engine.Capture(t.Context(), engine.Job{Pids: sc.pids, Size: s.firstSize(sc), Pause: killPause})
 	armed.Store(false)
 	if err == nil {
-		fmt.Println("stopped", c.capture.StoppedNs)
+		fmt.Println("stopped", c.Capture.StoppedNs)
 	} else {
 		fmt.Println("error", err)
 	}
@@ -162,10 +165,10 @@ func TestTrapAimed(t *testing.T) {
 	fmt.Println("again whole", r.Whole())
 }
 
-func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
+func aimedHooks(when string, sig int, armed *atomic.Bool) engine.Hooks {
 	pid, main := os.Getpid(), -1
 	top := runtimeCPU()
-	var h hooks
+	var h engine.Hooks
 	if when == "window" {
 		h = longWindow(func(int) time.Duration {
 			if armed.Load() {
@@ -174,7 +177,7 @@ func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
 			return 0
 		})
 	}
-	h.beforeArrival = func(cpu int) {
+	h.BeforeArrival = func(cpu int) {
 		switch {
 		case !armed.Load():
 		case when == "arming":
@@ -182,7 +185,7 @@ func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
 				unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
 			}
 		case when == "arriving" && cpu != top: // the others wait for this one
-			for by := nanotime() + int64(killArrival/2); nanotime() < by; {
+			for by := clock.Nanotime() + int64(killArrival/2); clock.Nanotime() < by; {
 			}
 			unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
 		case when == "window" && main < 0:
@@ -194,7 +197,7 @@ func aimedHooks(when string, sig int, armed *atomic.Bool) hooks {
 }
 
 // runtimeCPU is one CPU that is stopped.
-func runtimeCPU() int { return cpusOnline()[0] }
+func runtimeCPU() int { return stop.CpusOnline()[0] }
 
 // signalIn has the kernel send a signal to this process after d: a timer's, so
 // that it comes with no thread of ours running.
@@ -214,7 +217,7 @@ func watchGaps(t *testing.T) (gaps func() []time.Duration) {
 	c := startChild(t, again([]string{"-test.run=^TestGapWatch$"}, "STACKSHOT_TEST_GAPS=1"), "ready")
 	return func() (list []time.Duration) {
 		c.in.Close()
-		for range cpusOnline() {
+		for range stop.CpusOnline() {
 			var ns int64
 			if _, err := fmt.Fscanln(c.out, &ns); err != nil {
 				t.Error(err)
@@ -230,7 +233,7 @@ func TestGapWatch(t *testing.T) {
 	if os.Getenv("STACKSHOT_TEST_GAPS") == "" {
 		t.Skip("is a child of TestTrapKilled and TestTrapStopped")
 	}
-	cpus := cpusOnline()
+	cpus := stop.CpusOnline()
 	runtime.GOMAXPROCS(len(cpus) + 2)
 	debug.SetGCPercent(-1)
 	var over atomic.Bool
@@ -253,15 +256,15 @@ func TestGapWatch(t *testing.T) {
 // watchCPU wakes often on one CPU, and gives the longest time that it did not.
 func watchCPU(cpu int, ready *sync.WaitGroup, over *atomic.Bool) (longest int64) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	blockPreemptionSignal()
+	stop.BlockPreemptionSignal()
 	var set unix.CPUSet
 	set.Set(cpu)
 	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 50}, 0)
 	unix.SchedSetaffinity(0, &set)
 	ready.Done()
-	for last := nanotime(); !over.Load(); {
+	for last := clock.Nanotime(); !over.Load(); {
 		rawSleep(200 * time.Microsecond)
-		now := nanotime()
+		now := clock.Nanotime()
 		longest, last = max(longest, now-last), now
 	}
 	return longest

@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
 )
@@ -63,7 +65,7 @@ func loop(t *testing.T, s *Session, n int) (aborted int) {
 		var file bytes.Buffer
 		r.Output = &file
 		res, err := s.Take(t.Context(), r)
-		if errors.Is(err, errNotStopped) {
+		if errors.Is(err, engine.ErrNotStopped) {
 			aborted++
 			continue
 		}
@@ -116,7 +118,7 @@ func TestTrapObjectsGo(t *testing.T) {
 	requireBPF(t)
 	was := mapIDs(t)
 	s, _ := trapSession(t, Options{})
-	capture(t, s, Request{})
+	captureOnce(t, s, Request{})
 	made := ours(t, s)
 	if len(made) < 5 {
 		t.Fatalf("the session has %d maps", len(made))
@@ -161,7 +163,7 @@ func mapIDs(t *testing.T) map[ebpf.MapID]bool {
 // ours are the maps of the trap's program.
 func ours(t *testing.T, s *Session) []ebpf.MapID {
 	t.Helper()
-	info, err := s.engine.(*trap).loaded.Program.Info()
+	info, err := s.engine.(*trap.Engine).Loaded.Program.Info()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"stackshot/bumpalloc"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 )
 
 // Two clusters, and one CPU at work whose own arena is too small: it goes on in
@@ -14,12 +16,12 @@ func TestTrapSpillsAndTakesTails(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	s, e := trapSession(t, Options{CPUs: "0", Buffer: int64(roundUp(len(want)*3/2, 4096))})
+	s, e := trapSession(t, Options{CPUs: "0", Buffer: int64(engine.RoundUp(len(want)*3/2, 4096))})
 	s.plan.Topology.Clusters = append(s.plan.Topology.Clusters, s.plan.Topology.Clusters...)
 	_, _, got := sectionFrom(t, s, pids)
 	wantSameSection(t, "pull, and trap spilling", want, got)
 
-	a := e.mem.alloc
+	a := e.Mem.Alloc
 	total := a.Total()
 	if by := a.SpillBy(0) + a.SpillBy(1); total.Spill == 0 || total.Spill != by {
 		t.Errorf("spilled: givers count %d bytes, takers %d, want the same, not 0", total.Spill, by)
@@ -30,7 +32,7 @@ func TestTrapSpillsAndTakesTails(t *testing.T) {
 	if total.Free == 0 || total.Lost() != 0 {
 		t.Errorf("free %d, lost %d of overhead %d", total.Free, total.Lost(), total.Overhead)
 	}
-	rest := uint64(len(e.mem.data)) - total.Used + total.Free
+	rest := uint64(len(e.Mem.Data)) - total.Used + total.Free
 	for {
 		b, err := a.AllocAtLeast(0, bumpalloc.Align, 4096)
 		if errors.Is(err, bumpalloc.ErrNoSpace) {
@@ -52,32 +54,32 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	var e *trap
+	var e *trap.Engine
 	blocks := make([]bumpalloc.Block, 0, 1024)
-	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20, Latency: LatencyOff}, hooks{beforeArrival: func(cpu int) {
-		if cpu != e.team.workers[0].cpu {
+	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20, Latency: LatencyOff}, engine.Hooks{BeforeArrival: func(cpu int) {
+		if cpu != e.Team.Workers[0].Cpu {
 			return
 		}
 		blocks = blocks[:0]
 		for len(blocks) < cap(blocks) {
-			b, err := e.mem.alloc.Alloc(0, 16<<10)
+			b, err := e.Mem.Alloc.Alloc(0, 16<<10)
 			if err != nil {
 				break
 			}
 			blocks = append(blocks, b)
 		}
 		for i, b := range blocks {
-			e.mem.alloc.Free(flagInt(i%16 != 0), b)
+			e.Mem.Alloc.Free(flagInt(i%16 != 0), b)
 		}
 	}})
-	e = s.engine.(*trap)
+	e = s.engine.(*trap.Engine)
 	s.plan.Topology.Clusters = append(s.plan.Topology.Clusters, s.plan.Topology.Clusters...)
 	_, _, got := sectionFrom(t, s, pids)
 	wantSameSection(t, "pull, and trap in freelists", want, got)
-	total := e.mem.alloc.Total()
-	if err := e.mem.alloc.Err(); err != nil || total.Reused < uint64(len(got))/2 || total.Foreign == 0 || total.Foreign == total.Reused {
+	total := e.Mem.Alloc.Total()
+	if err := e.Mem.Alloc.Err(); err != nil || total.Reused < uint64(len(got))/2 || total.Foreign == 0 || total.Foreign == total.Reused {
 		t.Errorf("%d bytes of records: %v, %+v", len(got), err, total)
 	}
 }
 
-func flagInt(b bool) int { return int(flag(b)) }
+func flagInt(b bool) int { return int(trap.Flag(b)) }

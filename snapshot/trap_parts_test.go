@@ -6,6 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -17,12 +22,12 @@ func TestTrapPartThatVanished(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(100))
 	s, e := trapSession(t, Options{})
-	e.split = 16
+	e.Split = 16
 	captureWhole(t, s, Request{})
 	tgid := int32(f.Children[0].Pid)
 	var mine []int
 	n := 0
-	for it := range e.mem.queue.All() {
+	for it := range e.Mem.Queue.All() {
 		if it.Tgid == tgid {
 			mine = append(mine, n)
 		}
@@ -32,35 +37,35 @@ func TestTrapPartThatVanished(t *testing.T) {
 		t.Fatalf("100 threads are in %d parts", len(mine))
 	}
 	for _, c := range []struct{ lost, threads, missed, vanished int }{{3, 84, 1, 0}, {6, 96, 1, 0}, {0, 0, 0, 7}} {
-		part := &e.loaded.Parts[mine[c.lost]]
+		part := &e.Loaded.Parts[mine[c.lost]]
 		was := *part
 		*part = bpf.TrapPart{Worker: was.Worker, State: bpf.PartVanished}
-		got := &captured{}
-		e.parts(got, &trapTry{try: &try{}})
+		got := &capture.Raw{}
+		e.Parts(got, &trap.Try{Try: &stop.Try{}})
 		*part = was
-		var list []recorded
-		for _, r := range got.inOrder() {
-			if r.item.Tgid == tgid {
+		var list []capture.Part
+		for _, r := range got.InOrder() {
+			if r.Item.Tgid == tgid {
 				list = append(list, r)
 			}
 		}
 		vanished, missed := 0, 0
-		for _, l := range got.failed {
+		for _, l := range got.Failed {
 			switch {
-			case l.item.Tgid != tgid:
-			case l.reason == kcdata.LeftOutVanished:
+			case l.Item.Tgid != tgid:
+			case l.Reason == kcdata.LeftOutVanished:
 				vanished++
-			case l.reason == kcdata.LeftOutError && l.errno == unix.ESRCH:
+			case l.Reason == kcdata.LeftOutError && l.Errno == unix.ESRCH:
 				missed++ // its other threads may live
 			}
 		}
 		threads := 0
 		if len(list) > 0 {
-			task, err := openTask(nil, list)
+			task, err := collate.OpenTask(nil, list)
 			if err != nil {
 				t.Fatalf("without part %d: %v", c.lost, err)
 			}
-			threads = len(task.threads)
+			threads = len(task.Threads)
 		}
 		if threads != c.threads || vanished != c.vanished || missed != c.missed {
 			t.Errorf("without part %d: %d threads, %d parts vanished, %d missed; want %+v", c.lost, threads, vanished, missed, c)
@@ -73,20 +78,20 @@ func TestTrapPartThatVanished(t *testing.T) {
 func TestTrapGrownStaysGrown(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(800), testtask.Bystanders(100))
-	s, e := trapSession(t, Options{Buffer: minBuffer})
+	s, e := trapSession(t, Options{Buffer: engine.MinBuffer})
 	r, _, _ := captureWhole(t, s, Request{})
-	if r.BufferSize <= 2*minBuffer {
+	if r.BufferSize <= 2*engine.MinBuffer {
 		t.Errorf("%d bytes were enough", r.BufferSize)
 	}
-	loaded, room := e.loaded, e.mem.queue.Capacity()
+	loaded, room := e.Loaded, e.Mem.Queue.Capacity()
 	for range 3 {
 		again, _, _ := captureWhole(t, s, Request{})
-		if again.BufferSize < r.BufferSize || again.Tries != 1 && !hasWarning(again, "stop_aborted") || e.loaded != loaded && e.mem.queue.Capacity() == room {
-			t.Errorf("grown to %d bytes, then %d in %d tries; loaded again %v", r.BufferSize, again.BufferSize, again.Tries, e.loaded != loaded)
+		if again.BufferSize < r.BufferSize || again.Tries != 1 && !hasWarning(again, "stop_aborted") || e.Loaded != loaded && e.Mem.Queue.Capacity() == room {
+			t.Errorf("grown to %d bytes, then %d in %d tries; loaded again %v", r.BufferSize, again.BufferSize, again.Tries, e.Loaded != loaded)
 		}
 	}
-	if files := len(openLinks(t)); files > 200 || len(e.retired) != 0 {
-		t.Errorf("%d open files, %d traps kept", files, len(e.retired))
+	if files := len(openLinks(t)); files > 200 || len(e.Retired) != 0 {
+		t.Errorf("%d open files, %d traps kept", files, len(e.Retired))
 	}
 }
 
@@ -96,20 +101,20 @@ func TestTrapGrowsWithAWorkerAway(t *testing.T) {
 	requireBPF(t)
 	s, e := trapSession(t, Options{})
 	captureWhole(t, s, Request{})
-	w, old := e.team.workers[len(e.team.workers)-1], e.loaded
-	w.away = true
-	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 9000, threads: 9000}))); err != nil {
+	w, old := e.Team.Workers[len(e.Team.Workers)-1], e.Loaded
+	w.Away = true
+	if err := e.Load(e.Mem.AtLeast(s.firstSize(scope{tasks: 9000, threads: 9000}))); err != nil {
 		t.Fatal(err)
 	}
-	if len(old.Workers) == 0 || len(e.retired) != 1 {
-		t.Errorf("the trap of a worker that is away was closed; kept: %d", len(e.retired))
+	if len(old.Workers) == 0 || len(e.Retired) != 1 {
+		t.Errorf("the trap of a worker that is away was closed; kept: %d", len(e.Retired))
 	}
-	w.away = false
-	if err := e.load(e.mem.atLeast(s.firstSize(scope{tasks: 20000, threads: 20000}))); err != nil {
+	w.Away = false
+	if err := e.Load(e.Mem.AtLeast(s.firstSize(scope{tasks: 20000, threads: 20000}))); err != nil {
 		t.Fatal(err)
 	}
-	if len(old.Workers) != 0 || len(e.retired) != 0 {
-		t.Errorf("the worker is back and %d traps are kept", len(e.retired))
+	if len(old.Workers) != 0 || len(e.Retired) != 0 {
+		t.Errorf("the worker is back and %d traps are kept", len(e.Retired))
 	}
 	captureWhole(t, s, Request{})
 }

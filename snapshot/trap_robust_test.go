@@ -8,6 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
@@ -30,18 +33,18 @@ func TestTrapArrivalDelays(t *testing.T) {
 // arriveLate makes one capture to which a CPU comes late.
 func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) error {
 	s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: pause, LockWait: time.Minute},
-		hooks{beforeArrival: func(cpu int) {
-			for by := nanotime() + int64(delay); cpu == slow && nanotime() < by; {
+		engine.Hooks{BeforeArrival: func(cpu int) {
+			for by := clock.Nanotime() + int64(delay); cpu == slow && clock.Nanotime() < by; {
 			}
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	e := s.engine.(*trap)
+	e := s.engine.(*trap.Engine)
 	res, err := s.Take(t.Context(), Request{})
 	var held []int64
-	for _, k := range e.loaded.Workers {
+	for _, k := range e.Loaded.Workers {
 		if k.Held != 0 {
 			held = append(held, k.Held)
 		}
@@ -49,8 +52,8 @@ func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) erro
 			return fmt.Errorf("slow CPU %d by %v: held for %d ns", slow, delay, k.Left-k.Held)
 		}
 	}
-	if len(held) == 2 && max(held[0]-held[1], held[1]-held[0]) > int64(holdBudget) {
-		return fmt.Errorf("slow CPU %d by %v: held from %v, more than %v apart", slow, delay, held, holdBudget)
+	if len(held) == 2 && max(held[0]-held[1], held[1]-held[0]) > int64(trap.HoldBudget) {
+		return fmt.Errorf("slow CPU %d by %v: held from %v, more than %v apart", slow, delay, held, trap.HoldBudget)
 	}
 	switch {
 	case err != nil && !(slow == s.plan.Main && delay >= budget):
@@ -96,9 +99,9 @@ func TestTrapInASpawnExitStorm(t *testing.T) {
 	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(200))
 	testtask.SpawnExitStorm(t, testtask.Storm{})
 	s, e := trapSession(t, Options{})
-	e.split = 16
+	e.Split = 16
 	for range testneed.Length(15, 60) {
-		res, snap, _ := capture(t, s, Request{})
+		res, snap, _ := captureOnce(t, s, Request{})
 		if len(res.LeftOut) > 0 || res.StopBroken > 0 {
 			t.Errorf("left out %v, broken %d times", res.LeftOut, res.StopBroken)
 		}

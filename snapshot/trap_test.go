@@ -8,13 +8,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
 
 // trapSession opens engine trap; where the kernel has it not, the test is none.
-func trapSession(tb testing.TB, o Options) (*Session, *trap) {
+func trapSession(tb testing.TB, o Options) (*Session, *trap.Engine) {
 	tb.Helper()
 	requireTrap(tb)
 	o.Engine = EngineTrap
@@ -22,7 +24,7 @@ func trapSession(tb testing.TB, o Options) (*Session, *trap) {
 		o.Latency = LatencyOff // durations differ by nature, and sections are compared
 	}
 	s := session(tb, o)
-	return s, s.engine.(*trap)
+	return s, s.engine.(*trap.Engine)
 }
 
 // The task section of a still world is the same from both engines, byte for
@@ -54,7 +56,7 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 	var want, got [][]byte
 	s, e := trapSession(t, Options{})
 	for _, split := range []uint32{0, 64, 7, 1} {
-		e.split = split
+		e.Split = split
 		_, _, file := captureWhole(t, s, Request{})
 		got = tasksIn(t, file, pidsOf(f))
 		if want == nil {
@@ -67,7 +69,7 @@ func TestTrapPartsAreTheWhole(t *testing.T) {
 			wantSameSection(t, fmt.Sprintf("whole, and in parts of %d threads", split), want[i], got[i])
 		}
 		parts := map[uint32]int{}
-		for it := range e.mem.queue.All() {
+		for it := range e.Mem.Queue.All() {
 			parts[it.Index]++
 		}
 		most := 0
@@ -132,7 +134,7 @@ func TestTrapSeesEveryTask(t *testing.T) {
 		if have[0] == nil || len(have[0].Threads) != len(res.CPUs.Stopped) {
 			t.Errorf("idle task %+v, want a thread for each of %v", have[0], res.CPUs.Stopped)
 		}
-		if e.caps().isolation == IsolationIRQOff && res.StopBroken != 0 {
+		if e.Caps().Isolation == IsolationIRQOff && res.StopBroken != 0 {
 			t.Errorf("at irqoff the stop was broken %d times", res.StopBroken)
 		}
 	}
@@ -143,13 +145,13 @@ func TestTrapGrows(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
-	s, e := trapSession(t, Options{Buffer: minBuffer})
-	if err := e.load(s.firstSize(scope{tasks: 1, threads: 1}).within(minBuffer, 2)); err != nil {
+	s, e := trapSession(t, Options{Buffer: engine.MinBuffer})
+	if err := e.Load(s.firstSize(scope{tasks: 1, threads: 1}).Within(engine.MinBuffer, 2)); err != nil {
 		t.Fatal(err)
 	}
 	res, _, got := sectionFrom(t, s, pids)
 	if res.Tries < 2 {
-		t.Errorf("%d tries with %d bytes", res.Tries, minBuffer)
+		t.Errorf("%d tries with %d bytes", res.Tries, engine.MinBuffer)
 	}
 	wantSameSection(t, "pull, and trap grown", want, got)
 }
@@ -161,7 +163,7 @@ func TestTrapKeepsThePause(t *testing.T) {
 	testtask.Start(t, testtask.ManyThreads(3000))
 	s, _ := trapSession(t, Options{MaxPause: time.Millisecond, ArrivalBudget: 500 * time.Microsecond})
 	for range 5 {
-		res, _, _ := capture(t, s, Request{})
+		res, _, _ := captureOnce(t, s, Request{})
 		if res.Stopped > 3*time.Millisecond {
 			t.Errorf("stopped for %v with a budget of 1 ms", res.Stopped)
 		}

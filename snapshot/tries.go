@@ -8,6 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/pull"
+	"stackshot/internal/engine/stop"
 	"stackshot/kcdata"
 )
 
@@ -20,7 +25,7 @@ const maxTries = 3
 // attempt is one capture's way through its tries.
 type attempt struct {
 	session *Session
-	job     job
+	job     engine.Job
 	began   int64         // CLOCK_MONOTONIC, ns
 	count   uint32        // tries
 	stopped time.Duration // by all of them
@@ -31,11 +36,11 @@ type attempt struct {
 
 // tries captures until everything fits, the largest buffer is full, or the
 // pause budget is spent. One capture runs per machine.
-func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
+func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 	a := &attempt{session: s}
 	first := s.firstSize(sc)
-	if s.engine.caps().stops {
-		s.engine.prepare(first) // not in the others' time; an error comes again where it can be met
+	if s.engine.Caps().Stops {
+		s.engine.Prepare(first) // not in the others' time; an error comes again where it can be met
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		switch {
 		case err == nil:
@@ -46,12 +51,12 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 			return nil, err
 		}
 	}
-	s.hooks.reach(stageLock)
-	a.began, a.job = nanotime(), job{pids: sc.pids, size: first, settle: settle}
+	s.hooks.Reach(engine.StageLock)
+	a.began, a.job = clock.Nanotime(), engine.Job{Pids: sc.pids, Size: first, Settle: stop.Settle}
 	if sc.noSettle {
-		a.job.settle = 0
+		a.job.Settle = 0
 	}
-	a.job.missed = func(cpus []int) { a.early = append(a.early, s.ask(cpus)) }
+	a.job.Missed = func(cpus []int) { a.early = append(a.early, s.ask(cpus)) }
 	c, err := a.with(ctx, s.engine)
 	if err != nil {
 		return a.stepDown(ctx, err)
@@ -61,47 +66,47 @@ func (s *Session) tries(ctx context.Context, sc scope) (*captured, error) {
 
 // with tries one engine: a stop that did not come about at most maxTries times,
 // for want of memory as often as there is more.
-func (a *attempt) with(ctx context.Context, e engine) (*captured, error) {
+func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, error) {
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		a.count++
-		a.early, a.job.pause = nil, a.session.options.MaxPause-a.stopped
-		c, err := e.capture(ctx, a.job)
-		a.log.note(c, err)
-		var not *notStopped
+		a.early, a.job.Pause = nil, a.session.options.MaxPause-a.stopped
+		c, err := e.Capture(ctx, a.job)
+		a.log.Note(c, err)
+		var not *engine.NotStopped
 		if errors.As(err, &not) && a.inVain(not, n < maxTries) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		last := time.Duration(c.capture.StoppedNs)
+		last := time.Duration(c.Capture.StoppedNs)
 		a.stopped += last
-		next, more := a.session.larger(a.job.size, c)
+		next, more := a.session.larger(a.job.Size, c)
 		if !more || a.stopped >= a.session.options.MaxPause {
-			a.finish(c)
+			a.Finish(c)
 			return c, nil
 		}
-		a.job.size = next
+		a.job.Size = next
 		a.log.rest(last)
 	}
 }
 
 // inVain books a stop that was given up; it reports whether there may be another.
-func (a *attempt) inVain(not *notStopped, more bool) bool {
-	a.stopped += not.held
+func (a *attempt) inVain(not *engine.NotStopped, more bool) bool {
+	a.stopped += not.Held
 	a.notes = append(a.notes, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
-	a.log.rest(not.held)
+	a.log.rest(not.Held)
 	return more && a.stopped < a.session.options.MaxPause
 }
 
-func (a *attempt) finish(c *captured) {
-	c.capture.Tries = a.count
-	c.capture.StoppedNs = uint64(a.stopped)
-	c.warnings = append(c.warnings, a.notes...)
-	a.log.into(c)
+func (a *attempt) Finish(c *capture.Raw) {
+	c.Capture.Tries = a.count
+	c.Capture.StoppedNs = uint64(a.stopped)
+	c.Warnings = append(c.Warnings, a.notes...)
+	a.log.Into(c)
 	a.session.addSamples(c, a.began, a.early)
 }
 
@@ -111,24 +116,24 @@ type tryLog struct {
 	trace []kcdata.LinuxTrace
 }
 
-func (l *tryLog) note(c *captured, err error) {
+func (l *tryLog) Note(c *capture.Raw, err error) {
 	if c == nil {
 		return
 	}
-	k := &c.capture
+	k := &c.Capture
 	y := kcdata.LinuxTry{
 		Outcome: kcdata.TryWhole, StoppedNs: k.StoppedNs, WindowNs: k.WindowNs, BufferSize: k.BufferSize, BufferUsed: k.BufferUsed,
 	}
 	switch {
 	case err != nil:
 		y.Outcome = kcdata.TryNotStopped
-	case c.ranShort && c.queueFull:
+	case c.RanShort && c.QueueFull:
 		y.Outcome = kcdata.TryQueueFull
-	case c.ranShort:
+	case c.RanShort:
 		y.Outcome = kcdata.TryNoSpace
 	}
 	l.tries = append(l.tries, y)
-	l.trace = append(l.trace, c.trace...)
+	l.trace = append(l.trace, c.Trace...)
 }
 
 // rest lets the machine run.
@@ -140,21 +145,21 @@ func (l *tryLog) rest(last time.Duration) {
 	}
 }
 
-func (l *tryLog) into(c *captured) {
+func (l *tryLog) Into(c *capture.Raw) {
 	inTime(l.trace)
-	c.tries, c.trace = l.tries, l.trace
+	c.Tries, c.Trace = l.tries, l.trace
 }
 
 // stepDown is the way out of auto where its engine could not stop the machine:
 // the next lesser one, and the reason in a warning.
-func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
+func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error) {
 	s := a.session
-	if s.options.Engine != EngineAuto || !s.engine.caps().stops || ctx.Err() != nil {
+	if s.options.Engine != EngineAuto || !s.engine.Caps().Stops || ctx.Err() != nil {
 		return nil, why
 	}
 	if c, err := a.withPull(ctx); c != nil {
-		c.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why.Error())
-		c.warnings = append(c.warnings, s.lesser.userCapped()...)
+		c.Warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why.Error())
+		c.Warnings = append(c.Warnings, s.lesser.UserCapped()...)
 		return c, err
 	} else if err != nil {
 		why = errors.Join(why, err)
@@ -162,58 +167,58 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*captured, error) {
 	if s.fallback == nil {
 		s.fallback = s.openProcfs()
 	}
-	a.began = nanotime()
-	c, err := s.fallback.capture(ctx, a.job)
+	a.began = clock.Nanotime()
+	c, err := s.fallback.Capture(ctx, a.job)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	c.capture.Tries = 1
-	a.log.note(c, nil)
-	a.log.into(c)
+	c.Capture.Tries = 1
+	a.log.Note(c, nil)
+	a.log.Into(c)
 	s.addSamples(c, a.began, nil)
-	c.warnings = append(append(c.warnings, a.notes...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
+	c.Warnings = append(append(c.Warnings, a.notes...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil
 }
 
 // withPull stops the machine the other way, where the trap could not: a virtual
 // machine whose host takes CPUs away may never have all of them with their
 // interrupts off at once. (nil, nil): that is no way out here.
-func (a *attempt) withPull(ctx context.Context) (*captured, error) {
+func (a *attempt) withPull(ctx context.Context) (*capture.Raw, error) {
 	s := a.session
-	if s.engine.caps().name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
+	if s.engine.Caps().Name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
 		return nil, nil
 	}
 	if s.lesser == nil {
-		s.lesser = newPull(s.team)
+		s.lesser = pull.New(s.team)
 	}
 	return a.with(ctx, s.lesser)
 }
 
-func (s *Session) firstSize(sc scope) size {
-	sz := estimate(sc.tasks, sc.threads, s.options.userEstimate(), len(s.plan.Topology.Clusters), len(s.plan.Stop), s.plan.Topology.AMP)
+func (s *Session) firstSize(sc scope) engine.Size {
+	sz := engine.Estimate(sc.tasks, sc.threads, s.options.userEstimate(), len(s.plan.Topology.Clusters), len(s.plan.Stop), s.plan.Topology.AMP)
 	if s.options.Buffer != 0 {
-		return sz.within(s.options.Buffer, len(s.plan.Stop))
+		return sz.Within(s.options.Buffer, len(s.plan.Stop))
 	}
-	sz.bytes = min(sz.bytes, s.options.MaxBuffer)
+	sz.Bytes = min(sz.Bytes, s.options.MaxBuffer)
 	return sz
 }
 
 // larger doubles what ran short. False: nothing did, or the maximum is reached.
-func (s *Session) larger(sz size, c *captured) (size, bool) {
-	if !c.ranShort {
+func (s *Session) larger(sz engine.Size, c *capture.Raw) (engine.Size, bool) {
+	if !c.RanShort {
 		return sz, false
 	}
-	sz.bytes = max(sz.bytes, int64(c.capture.BufferSize)) // it was larger from an earlier capture
-	if c.queueFull {
-		sz.tasks = max(2*sz.tasks, c.seenTasks*5/4)
+	sz.Bytes = max(sz.Bytes, int64(c.Capture.BufferSize)) // it was larger from an earlier capture
+	if c.QueueFull {
+		sz.Tasks = max(2*sz.Tasks, c.SeenTasks*5/4)
 		return sz, true
 	}
-	if sz.bytes >= s.options.MaxBuffer {
+	if sz.Bytes >= s.options.MaxBuffer {
 		return sz, false
 	}
-	sz.bytes = min(2*sz.bytes, s.options.MaxBuffer)
-	if why := s.noRoomFor(sz.bytes); why != nil {
-		c.warn("little_memory", "what did not fit the buffer is left out: "+why.Error())
+	sz.Bytes = min(2*sz.Bytes, s.options.MaxBuffer)
+	if why := s.noRoomFor(sz.Bytes); why != nil {
+		c.Warn("little_memory", "what did not fit the buffer is left out: "+why.Error())
 		return sz, false
 	}
 	return sz, true

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/capture"
+	"stackshot/internal/collate"
 	"stackshot/internal/stacks"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -73,11 +75,11 @@ func TestTruncatedKernelStackInApplesFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := openTask(nil, []recorded{{pieces: [][]byte{w.Written()}}})
+	task, err := collate.OpenTask(nil, []capture.Part{{Pieces: [][]byte{w.Written()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if snap, err := kcdata.Record[kcdata.ThreadSnapshot](task.threads[0].snap.Item()); err != nil || snap.SSFlags != 0x4082 {
+	if snap, err := kcdata.Record[kcdata.ThreadSnapshot](task.Threads[0].Snap.Item()); err != nil || snap.SSFlags != 0x4082 {
 		t.Errorf("flags %#x, %v; want 0x4082", snap.SSFlags, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine"
 	"stackshot/kcdata"
 )
 
@@ -52,20 +53,20 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 		unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, 19)
 		awaitComm(t, cmd.Process.Pid, name)
-		for _, engine := range userEngines() {
-			s := hookedSession(t, Options{Engine: engine}, hooks{asTaken: true})
+		for _, engineName := range userEngines() {
+			s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{AsTaken: true})
 			th := userThread(t, s, cmd.Process.Pid, cmd.Process.Pid)
 			w := th.UserWalk
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
-				t.Errorf("%s, %s: walk %+v, %d links, %d pieces", engine, name, w, len(th.UserChain), len(th.UserBytes))
+				t.Errorf("%s, %s: walk %+v, %d links, %d pieces", engineName, name, w, len(th.UserChain), len(th.UserBytes))
 			}
 			// Its calls have i386's numbers, and /proc cannot tell.
 			if compat := th.Linux.Present&kcdata.ThreadCompatCall != 0; compat != (name == "pause") || compat && th.Syscall.Nr != 29 {
-				t.Errorf("%s, %s: call %+v, present %#x", engine, name, th.Syscall, th.Linux.Present)
+				t.Errorf("%s, %s: call %+v, present %#x", engineName, name, th.Syscall, th.Linux.Present)
 			}
 			s.Close()
 		}
-		_, snap := hookedSession(t, Options{Engine: EngineProcfs}, hooks{}).mustTake(t)
+		_, snap := hookedSession(t, Options{Engine: EngineProcfs}, engine.Hooks{}).mustTake(t)
 		for _, task := range snap.Tasks {
 			ours := task.ID == uint64(cmd.Process.Pid)
 			if !ours && task.ID != uint64(os.Getpid()) {

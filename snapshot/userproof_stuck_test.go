@@ -31,7 +31,7 @@ func TestUserProofLockedMap(t *testing.T) {
 
 			hung := userlab.LockedMap(t)
 			began = time.Now()
-			_, snap, file := capture(t, s, Request{Pids: append(own, hung.Pid)})
+			_, snap, file := captureOnce(t, s, Request{Pids: append(own, hung.Pid)})
 			with := time.Since(began)
 			t.Logf("%v without, %v with a process whose mmap_lock is held", without, with)
 			// Maps, its namesake of the new build-ids, and the noise of a shared machine.

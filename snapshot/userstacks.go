@@ -41,13 +41,13 @@ func (o *Options) userDefaults() {
 
 func (o *Options) checkUser() error {
 	if _, ok := userModes[o.UserStacks]; !ok {
-		return &OptionError{"user-stacks", string(o.UserStacks), "want auto, fp or off"}
+		return badOption("user-stacks", string(o.UserStacks), "want auto, fp or off")
 	}
 	if o.StackBytes < bpf.MinUserBytes || o.StackBytes > bpf.MaxUserBytes {
-		return &OptionError{"stack-bytes", fmt.Sprint(o.StackBytes), fmt.Sprintf("want %d to %d", bpf.MinUserBytes, bpf.MaxUserBytes)}
+		return badOption("stack-bytes", fmt.Sprint(o.StackBytes), fmt.Sprintf("want %d to %d", bpf.MinUserBytes, bpf.MaxUserBytes))
 	}
 	if o.UserFrames < 1 || o.UserFrames > bpf.MaxUserFrames {
-		return &OptionError{"user-frames", fmt.Sprint(o.UserFrames), fmt.Sprintf("want 1 to %d", bpf.MaxUserFrames)}
+		return badOption("user-frames", fmt.Sprint(o.UserFrames), fmt.Sprintf("want 1 to %d", bpf.MaxUserFrames))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/collate"
+	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -45,17 +47,17 @@ type pose struct {
 func TestUserStack(t *testing.T) {
 	requireBPF(t)
 	p, secret := startPuppet(t, "still")
-	p.stop(p.pid)
+	p.Stop(p.pid)
 	cases := poses(p)
 	if !secret {
 		delete(cases, "a page that the kernel does not map")
 	}
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine, UserFrames: 300, StackBytes: 16 << 10}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
 		for name, c := range cases {
-			t.Run(engine+"/"+name, func(t *testing.T) {
+			t.Run(engineName+"/"+name, func(t *testing.T) {
 				for _, l := range c.write {
-					p.write(l.at, l.next, l.pc)
+					p.Write(l.at, l.next, l.pc)
 				}
 				p.pose(p.pid, c.sp, c.fp)
 				th := userThread(t, s, p.pid, p.pid)
@@ -67,7 +69,7 @@ func TestUserStack(t *testing.T) {
 	}
 	page := uint64(os.Getpagesize())
 	for n := range uint64(4) {
-		if at := p.page(puppetOut) + n*page; p.present(at) {
+		if at := p.page(puppetOut) + n*page; p.Present(at) {
 			t.Errorf("the page at %#x was brought in", at)
 		}
 	}
@@ -183,8 +185,8 @@ func userThread(t *testing.T, s *Session, pid, tid int) *kcdata.Thread {
 func TestUserStacksOfAStillWorld(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: pids})
 		s.Close()
 		threads, taken := 0, 0
@@ -204,7 +206,7 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 			p.mem.Close()
 		}
 		if taken < 100 {
-			t.Errorf("%s: bytes of %d stacks of %d threads", engine, taken, threads)
+			t.Errorf("%s: bytes of %d stacks of %d threads", engineName, taken, threads)
 		}
 	}
 }
@@ -214,14 +216,14 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 func TestUserStackOutsideRAM(t *testing.T) {
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
-	p.stop(p.pid)
+	p.Stop(p.pid)
 	page := uint64(os.Getpagesize())
 	at := p.page(4)
-	p.write(at+64, at+page+64, 7)
+	p.Write(at+64, at+page+64, 7)
 	p.pose(p.pid, at, at+64)
 	frame := frameOf(t, p, at+page)
-	for _, engine := range userEngines() {
-		h := hooks{asTaken: true, directMap: func() (*bpf.DirectMap, error) {
+	for _, engineName := range userEngines() {
+		h := engine.Hooks{AsTaken: true, DirectMap: func() (*bpf.DirectMap, error) {
 			m, err := bpf.FindDirectMap()
 			if err != nil {
 				return nil, err
@@ -237,7 +239,7 @@ func TestUserStackOutsideRAM(t *testing.T) {
 			}
 			return &cut, nil
 		}}
-		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, h)
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
 		th := userThread(t, s, p.pid, p.pid)
 		c := pose{fp: at + 64, flags: kcdata.UserRefused, links: 1, stop: at + page + 64, bytes: 16<<10 - min(page, 16<<10-page), denied: 1}
 		if page > 16<<10 {
@@ -249,7 +251,7 @@ func TestUserStackOutsideRAM(t *testing.T) {
 	}
 }
 
-func hookedSession(t *testing.T, o Options, h hooks) *Session {
+func hookedSession(t *testing.T, o Options, h engine.Hooks) *Session {
 	t.Helper()
 	o.LockWait = time.Minute
 	s, err := open(slowed(o), h)
@@ -280,10 +282,10 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 	requireBPF(t)
 	p, _ := startPuppet(t, "churn")
 	tid := p.otherThread()
-	p.stop(tid)
+	p.Stop(tid)
 	p.pose(tid, p.page(16), p.page(17)+64)
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
 		for range testneed.Length(8, 20) {
 			th := userThread(t, s, p.pid, tid)
 			if th.UserWalk == nil {
@@ -291,7 +293,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 			}
 			for _, b := range th.UserBytes {
 				if rest := bytes.TrimLeft(bytes.TrimLeft(b.Data, "\x5a"), "\x00"); len(rest) > 0 && b.Addr+uint64(len(b.Data)) <= p.page(24) {
-					t.Errorf("%s: %d bytes at %#x hold %#x", engine, len(b.Data), b.Addr, rest[0])
+					t.Errorf("%s: %d bytes at %#x hold %#x", engineName, len(b.Data), b.Addr, rest[0])
 				}
 			}
 			if got := 0; th.UserWalk.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage|kcdata.UserRefused) == 0 {
@@ -299,7 +301,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 					got += len(b.Data)
 				}
 				if got != 1<<10 && got != 16<<10 { // zeros are a chain's end
-					t.Errorf("%s: nothing was absent, and %d bytes were taken", engine, got)
+					t.Errorf("%s: nothing was absent, and %d bytes were taken", engineName, got)
 				}
 			}
 		}
@@ -312,8 +314,8 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 func TestUserWalkOfEveryThread(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
 		_, snap, _ := captureWhole(t, s, Request{})
 		var sum kcdata.LinuxUserTaken
 		var c kcdata.LinuxUserTaken
@@ -321,24 +323,24 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 		for _, task := range snap.Tasks {
 			for _, th := range task.Threads {
 				if (th.UserWalk != nil) != (th.Registers != nil) {
-					t.Errorf("%s: thread %d: %d registers, walk %v", engine, th.ID, len(th.Registers), th.UserWalk)
+					t.Errorf("%s: thread %d: %d registers, walk %v", engineName, th.ID, len(th.Registers), th.UserWalk)
 				}
 				if th.UserWalk == nil {
 					continue
 				}
-				addUser(&c, th.UserWalk)
+				collate.AddUser(&c, th.UserWalk)
 				gone = gone || th.UserWalk.Flags&kcdata.UserNoMemory != 0 && int(task.ID) == f.Children[0].Pid
 				if exact := th.UserWalk.Flags&kcdata.UserExact != 0; exact != (th.Linux.Present&kcdata.ThreadUserMode != 0) {
-					t.Errorf("%s: thread %d: exact %v, present %#x", engine, th.ID, exact, th.Linux.Present)
+					t.Errorf("%s: thread %d: exact %v, present %#x", engineName, th.ID, exact, th.Linux.Present)
 				}
 			}
 		}
 		sum = c
 		if snap.UserTaken == nil || *snap.UserTaken != sum || sum.Walked == 0 || sum.Bytes == 0 {
-			t.Errorf("%s: the file sums up %+v, its threads %+v", engine, snap.UserTaken, sum)
+			t.Errorf("%s: the file sums up %+v, its threads %+v", engineName, snap.UserTaken, sum)
 		}
 		if !gone && !anyGone(snap, f) {
-			t.Errorf("%s: no thread of a task held in exit says that its memory is gone", engine)
+			t.Errorf("%s: no thread of a task held in exit says that its memory is gone", engineName)
 		}
 		s.Close()
 	}
@@ -365,13 +367,13 @@ func anyGone(snap *kcdata.Snapshot, f *testtask.Fixture) bool {
 func TestUserStackOptions(t *testing.T) {
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
-	p.stop(p.pid)
+	p.Stop(p.pid)
 	a := p.page(0)
 	for i := range uint64(20) {
-		p.write(a+256+i*32, a+256+(i+1)*32, i+1)
+		p.Write(a+256+i*32, a+256+(i+1)*32, i+1)
 	}
 	p.pose(p.pid, a, a+256)
-	for _, engine := range userEngines() {
+	for _, engineName := range userEngines() {
 		for _, c := range []struct {
 			o     Options
 			walk  bool
@@ -383,8 +385,8 @@ func TestUserStackOptions(t *testing.T) {
 			{Options{Redact: true}, false, 0, 0},
 			{Options{StackBytes: 5000, UserFrames: 1}, true, 1, 5000},
 		} {
-			c.o.Engine = engine
-			s := hookedSession(t, c.o, hooks{asTaken: true})
+			c.o.Engine = engineName
+			s := hookedSession(t, c.o, engine.Hooks{AsTaken: true})
 			th := userThread(t, s, p.pid, p.pid)
 			if (th.UserWalk != nil) != c.walk {
 				t.Errorf("%+v: walk %+v", c.o, th.UserWalk)
@@ -404,19 +406,19 @@ func TestUserStackOptions(t *testing.T) {
 func TestUserStackAtItsLimits(t *testing.T) {
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
-	p.stop(p.pid)
+	p.Stop(p.pid)
 	a := p.page(0)
 	for i := range uint64(1001) {
-		p.write(a+256+i*32, a+256+(i+1)*32, i+1)
+		p.Write(a+256+i*32, a+256+(i+1)*32, i+1)
 	}
 	p.pose(p.pid, a, a+256)
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{AsTaken: true})
 		r, snap, _ := captureWhole(t, s, Request{Pids: []int{p.pid}})
 		want := uint32(bpf.MaxUserBytes)
-		if engine == EnginePull {
-			want = uint32(s.team.bpf.PullStackBytes(bpf.MaxUserFrames))
-			if !strings.Contains(textOf(r.Warnings, "user_stack_bytes"), fmt.Sprint(s.team.bpf.PullStackBytes(0))) {
+		if engineName == EnginePull {
+			want = uint32(s.team.Bpf.PullStackBytes(bpf.MaxUserFrames))
+			if !strings.Contains(textOf(r.Warnings, "user_stack_bytes"), fmt.Sprint(s.team.Bpf.PullStackBytes(0))) {
 				t.Errorf("warnings %+v", r.Warnings)
 			}
 		}
@@ -425,7 +427,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 				continue
 			}
 			if w := th.UserWalk; w == nil || w.Links != bpf.MaxUserFrames || w.Flags&kcdata.UserTruncated == 0 || w.Bytes != want {
-				t.Errorf("%s: %+v, want %d bytes", engine, w, want)
+				t.Errorf("%s: %+v, want %d bytes", engineName, w, want)
 			}
 			matchesMem(t, p, th)
 		}
@@ -437,18 +439,18 @@ func TestUserStackAtItsLimits(t *testing.T) {
 // stacks, and the file says why.
 func TestUserStacksOffSaysWhy(t *testing.T) {
 	requireBPF(t)
-	for _, engine := range userEngines() {
-		h := hooks{asTaken: true, directMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
-		s := hookedSession(t, Options{Engine: engine, StackBytes: 16 << 10}, h)
-		r, snap, _ := capture(t, s, Request{Pids: []int{os.Getpid()}})
+	for _, engineName := range userEngines() {
+		h := engine.Hooks{AsTaken: true, DirectMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
+		r, snap, _ := captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
 		if got := textOf(r.Warnings, "user_stacks_off"); got != "no user stacks are recorded: it is not there" {
-			t.Errorf("%s: warnings %+v", engine, r.Warnings)
+			t.Errorf("%s: warnings %+v", engineName, r.Warnings)
 		}
 		if snap.UserTaken != nil || snap.Tasks[0].Threads[0].UserWalk != nil {
-			t.Errorf("%s: user stacks all the same", engine)
+			t.Errorf("%s: user stacks all the same", engineName)
 		}
 		if exe := snap.Tasks[0].Exe; exe == nil || exe.Ino == 0 || exe.FileName() == "" || exe.Refused != 0 {
-			t.Errorf("%s: executable %+v", engine, exe) // that needs no such map
+			t.Errorf("%s: executable %+v", engineName, exe) // that needs no such map
 		}
 		s.Close()
 	}
@@ -463,7 +465,7 @@ func TestUserOptionsAreChecked(t *testing.T) {
 		{Options{StackBytes: -1}, "stack-bytes"}, {Options{UserFrames: 1001}, "user-frames"}, {Options{UserFrames: -1}, "user-frames"},
 	} {
 		_, err := Open(c.o)
-		var bad *OptionError
+		var bad *engine.OptionError
 		if !errors.As(err, &bad) || bad.Option != c.name {
 			t.Errorf("%+v: %v, want an error of %s", c.o, err, c.name)
 		}

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/proc"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -111,7 +113,7 @@ func TestEveryTaskThatLivesThroughTheWindowIsInTheFileOnce(t *testing.T) {
 		in := map[life]int{}
 		for _, task := range snap.Tasks {
 			for _, th := range task.Threads {
-				in[life{int(task.ID), int(th.ID), th.Linux.StartBoottime / tickNs}]++
+				in[life{int(task.ID), int(th.ID), th.Linux.StartBoottime / proc.TickNs}]++
 			}
 		}
 		both := 0
@@ -175,7 +177,7 @@ func TestCountsInTheFileEqualItsContainers(t *testing.T) {
 func TestPerCPUSumsEqualTheTotals(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(300), testtask.Bystanders(100))
-	for _, o := range []Options{{}, {CPUs: "0"}, {CPUClass: everyCPU(t, "P")}, {Engine: EngineProcfs}, {Buffer: minBuffer}} {
+	for _, o := range []Options{{}, {CPUs: "0"}, {CPUClass: everyCPU(t, "P")}, {Engine: EngineProcfs}, {Buffer: engine.MinBuffer}} {
 		if o.Engine == "" {
 			o.Engine = EnginePull
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/engine"
 	"stackshot/internal/procfs"
 )
 
@@ -30,19 +31,19 @@ func TestWholeStackWithoutEnvironment(t *testing.T) {
 	if err != nil || start == 0 {
 		t.Fatal(start, err)
 	}
-	for _, engine := range userEngines() {
-		s := hookedSession(t, Options{Engine: engine}, hooks{asTaken: true})
+	for _, engineName := range userEngines() {
+		s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{AsTaken: true})
 		th := userThread(t, s, pid, pid)
 		s.Close()
 		if len(th.UserBytes) != 1 || th.Syscall == nil {
-			t.Fatalf("%s: %d pieces of the stack, call %+v", engine, len(th.UserBytes), th.Syscall)
+			t.Fatalf("%s: %d pieces of the stack, call %+v", engineName, len(th.UserBytes), th.Syscall)
 		}
 		b := th.UserBytes[0]
 		if b.Addr != th.Syscall.SP || b.Addr+uint64(len(b.Data)) != start+16 {
-			t.Errorf("%s: %d bytes at %#x; the stack pointer is %#x and the arguments begin at %#x", engine, len(b.Data), b.Addr, th.Syscall.SP, start)
+			t.Errorf("%s: %d bytes at %#x; the stack pointer is %#x and the arguments begin at %#x", engineName, len(b.Data), b.Addr, th.Syscall.SP, start)
 		}
 		if bytes.Contains(b.Data, []byte(secret)) {
-			t.Errorf("%s: the environment was taken", engine)
+			t.Errorf("%s: the environment was taken", engineName)
 		}
 	}
 }

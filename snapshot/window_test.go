@@ -15,6 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/proc"
+	"stackshot/internal/engine/pull"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testtask"
 	"stackshot/workqueue"
@@ -25,36 +29,36 @@ import (
 func TestInvariant1NothingAllocates(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(60))
-	s := openTest(t, Options{}, hooks{})
-	p := s.engine.(*pull)
+	s := openTest(t, Options{}, engine.Hooks{})
+	p := s.engine.(*pull.Engine)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	pinHere(t, s.plan.Main)
-	tr, err := p.prepareTry(job{size: s.firstSize(scope{tasks: 200, threads: 20000}), pause: time.Minute}, s.team.workers)
+	tr, err := p.PrepareTry(engine.Job{Size: s.firstSize(scope{tasks: 200, threads: 20000}), Pause: time.Minute}, s.team.Workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.closeCensus()
-	tr.state.begin(1)
-	tr.state.arrive(true)
-	w := s.team.workers[0]
-	did := p.recordings[w.slot]
+	defer tr.CloseCensus()
+	tr.State.Begin(1)
+	tr.State.Arrive(true)
+	w := s.team.Workers[0]
+	did := p.Recordings[w.Slot]
 	it := workqueue.Item{Tgid: int32(f.Children[0].Pid), Count: 60}
-	by := nanotime() + int64(time.Minute)
+	by := clock.Nanotime() + int64(time.Minute)
 	runs := 0
 	allocs := testing.AllocsPerRun(100, func() {
 		runs++
-		before := w.stamp
-		w.switched()
-		tr.record(w, it, by)
-		w.switched()
-		w.stamp = before
+		before := w.Stamp
+		w.Switched()
+		tr.Record(w, it, by)
+		w.Switched()
+		w.Stamp = before
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations for one task", allocs)
 	}
-	if len(did.parts) != runs || len(did.failed) != 0 || did.parts[0].threads != 60 {
-		t.Errorf("%d runs recorded %d parts, %d failures: %+v", runs, len(did.parts), len(did.failed), did.failed)
+	if len(did.Parts) != runs || len(did.Failed) != 0 || did.Parts[0].Threads != 60 {
+		t.Errorf("%d runs recorded %d parts, %d failures: %+v", runs, len(did.Parts), len(did.Failed), did.Failed)
 	}
 }
 
@@ -77,18 +81,18 @@ func pinHere(t *testing.T, cpu int) {
 func TestInvariant5SpaceRunsOut(t *testing.T) {
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(400))
-	s := openTest(t, Options{Buffer: minBuffer, ArrivalBudget: time.Second}, hooks{})
+	s := openTest(t, Options{Buffer: engine.MinBuffer, ArrivalBudget: time.Second}, engine.Hooks{})
 	r, _ := s.mustTake(t)
 	if r.Tries < 2 || !r.Whole() {
-		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", minBuffer, r.Tries, r.LeftOut, r.CPUs)
+		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", engine.MinBuffer, r.Tries, r.LeftOut, r.CPUs)
 	}
 	if again, _ := s.mustTake(t); again.Tries != 1 || again.BufferSize < r.BufferSize {
 		t.Errorf("a session that had grown to %d bytes took %d tries with %d", r.BufferSize, again.Tries, again.BufferSize)
 	}
-	s = openTest(t, Options{Buffer: minBuffer, MaxBuffer: minBuffer}, hooks{})
+	s = openTest(t, Options{Buffer: engine.MinBuffer, MaxBuffer: engine.MinBuffer}, engine.Hooks{})
 	r, snap := s.mustTake(t)
 	if r.Whole() || r.Tries != 1 || len(snap.LeftOut) == 0 {
-		t.Errorf("at most %d bytes: %d tries, left out %d", minBuffer, r.Tries, len(snap.LeftOut))
+		t.Errorf("at most %d bytes: %d tries, left out %d", engine.MinBuffer, r.Tries, len(snap.LeftOut))
 	}
 	named := map[uint32]bool{}
 	for _, l := range snap.LeftOut {
@@ -103,7 +107,7 @@ func TestInvariant5SpaceRunsOut(t *testing.T) {
 	}
 	for _, tgid := range tgids {
 		st, err := procfs.FS{}.Stat(tgid)
-		if err == nil && st.StartTime < snap.Capture.StopNs/tickNs && !named[uint32(tgid)] {
+		if err == nil && st.StartTime < snap.Capture.StopNs/proc.TickNs && !named[uint32(tgid)] {
 			t.Errorf("task %d is neither in the file nor named as left out", tgid)
 		}
 	}
@@ -146,7 +150,7 @@ func TestBadRequests(t *testing.T) {
 	if _, err := s.Take(ctx, Request{Pids: []int{1 << 30}}); !errors.Is(err, ErrNoTask) || !strings.Contains(err.Error(), "1073741824") {
 		t.Errorf("a pid that is not there: %v", err)
 	}
-	var oe *OptionError
+	var oe *engine.OptionError
 	if _, err := s.Take(ctx, Request{Pids: []int{-1}}); !errors.As(err, &oe) {
 		t.Errorf("a negative pid: %v", err)
 	}
@@ -207,22 +211,22 @@ func TestResidentMemory(t *testing.T) {
 // A session that has grown stays grown, also when it then needs more room in
 // another respect.
 func TestGrownStaysGrown(t *testing.T) {
-	m, err := newMemory(size{bytes: 1 << 20, tasks: 100, chunk: minChunk, clusters: 1})
+	m, err := engine.NewMemory(engine.Size{Bytes: 1 << 20, Tasks: 100, Chunk: engine.MinChunk, Clusters: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.free()
-	for _, c := range []struct{ want, got size }{
-		{size{bytes: 1 << 20, tasks: 100}, size{bytes: 1 << 10, tasks: 10}},
-		{size{bytes: 1 << 20, tasks: 500}, size{bytes: 1 << 10, tasks: 500}},
-		{size{bytes: 8 << 20, tasks: 100}, size{bytes: 8 << 20, tasks: 10}},
+	defer m.Free()
+	for _, c := range []struct{ want, got engine.Size }{
+		{engine.Size{Bytes: 1 << 20, Tasks: 100}, engine.Size{Bytes: 1 << 10, Tasks: 10}},
+		{engine.Size{Bytes: 1 << 20, Tasks: 500}, engine.Size{Bytes: 1 << 10, Tasks: 500}},
+		{engine.Size{Bytes: 8 << 20, Tasks: 100}, engine.Size{Bytes: 8 << 20, Tasks: 10}},
 	} {
-		if got := m.atLeast(c.got); got.bytes < c.want.bytes || got.tasks < c.want.tasks {
+		if got := m.AtLeast(c.got); got.Bytes < c.want.Bytes || got.Tasks < c.want.Tasks {
 			t.Errorf("%+v became %+v, want at least %+v", c.got, got, c.want)
 		}
 	}
-	var none *memory
-	if got := none.atLeast(size{bytes: 7}); got.bytes != 7 {
+	var none *engine.Memory
+	if got := none.AtLeast(engine.Size{Bytes: 7}); got.Bytes != 7 {
 		t.Errorf("without memory: %+v", got)
 	}
 }

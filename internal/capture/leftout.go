@@ -1,0 +1,53 @@
+package capture
+
+import "stackshot/kcdata"
+
+// leftOut is the list of the file: a task once for each reason, though several
+// workers had parts of it.
+func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
+	type entry struct{ Tgid, Reason uint32 }
+	at := map[entry]int{}
+	out := []kcdata.LinuxLeftOut{}
+	for _, f := range c.Failed {
+		key := entry{uint32(f.Item.Tgid), f.Reason}
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, kcdata.LinuxLeftOut{Tgid: key.Tgid, Reason: key.Reason})
+		}
+		out[i].Threads += f.Item.Count
+		if out[i].Errno == 0 {
+			out[i].Errno = uint32(f.Errno)
+		}
+	}
+	return out
+}
+
+// seen counts the tasks that were recorded or left out.
+func (c *Raw) Seen() int {
+	tasks := map[int32]bool{}
+	for _, r := range c.Recorded {
+		tasks[r.Item.Tgid] = true
+	}
+	for _, f := range c.Failed {
+		tasks[f.Item.Tgid] = true
+	}
+	return len(tasks)
+}
+
+// finishCounts separates tasks that ended on their own, which nobody misses,
+// from what is left out. A task asked for by number is missed.
+func (c *Raw) FinishCounts(asked bool) {
+	kept, ended := c.Failed[:0], map[int32]bool{}
+	for _, f := range c.Failed {
+		if f.Reason == kcdata.LeftOutVanished && !asked {
+			ended[f.Item.Tgid] = true
+			continue
+		}
+		kept = append(kept, f)
+	}
+	c.Failed = kept
+	c.Capture.Vanished += uint32(len(ended))
+	c.Capture.LeftOut = uint32(kcdata.LeftOutTasks(c.LeftOut()))
+}

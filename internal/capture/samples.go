@@ -1,0 +1,54 @@
+package capture
+
+import "stackshot/kcdata"
+
+// addSample adds a sample of a CPU; windowEnd is what its delay counts from.
+func (c *Raw) AddSample(s Sample, windowEnd uint64) {
+	if s.At > windowEnd {
+		s.Delay = s.At - windowEnd
+	}
+	s.Ran = c.noteRan(&s)
+	c.Samples = append(c.Samples, s)
+}
+
+// unstopped are the CPUs on which others ran meanwhile.
+func (c *Raw) Unstopped() (out []int) {
+	for i := range c.Cpus {
+		if c.Isolation == None || c.Cpus[i].Flags&(kcdata.CPUMissed|kcdata.CPULeft) != 0 {
+			out = append(out, int(c.Cpus[i].CPU))
+		}
+	}
+	return out
+}
+
+// windowEnd is when the first CPU was released; began if none was held.
+func (c *Raw) WindowEnd(began uint64) uint64 {
+	end := uint64(0)
+	for i := range c.Cpus {
+		if at := c.Cpus[i].ReleaseNs; at != 0 && (end == 0 || at < end) {
+			end = at
+		}
+	}
+	if end == 0 {
+		return began
+	}
+	return end
+}
+
+// noteRan says in the CPU's record what it ran, unless the stop took it and
+// knows better.
+func (c *Raw) noteRan(s *Sample) bool {
+	for i := range c.Cpus {
+		r := &c.Cpus[i]
+		if int(r.CPU) != s.Cpu || r.Flags&(kcdata.CPUStopped|kcdata.CPURanKnown) != 0 || s.Tid == 0 && !s.Idle {
+			continue
+		}
+		r.Flags |= kcdata.CPURanKnown
+		r.RanTid, r.RanTgid = s.Tid, s.Tgid
+		if s.Idle {
+			r.Flags |= kcdata.CPUIdle
+		}
+		return true
+	}
+	return false
+}

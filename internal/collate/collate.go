@@ -1,0 +1,235 @@
+package collate
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/capture"
+	"stackshot/internal/foreign"
+	"stackshot/internal/host"
+	"stackshot/internal/image"
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+// collating is what makes the file of a raw capture, beside that. It may be used for
+// one collation after the other.
+type Collator struct {
+	Host    *host.Host
+	Proc    procfs.FS // of the machine that was captured, by which tasks get names and mappings
+	Images  *image.Cache
+	Files   *foreign.Files
+	Absent  string // why proc does not have a task
+	Version string // of this program
+	Redact  bool
+	AsTaken bool // user stacks and mappings go into the file as the window took them
+	Timed   bool // what the capture cost is in the file
+	User    UserCollating
+}
+
+// userCollating says what becomes of user stacks.
+type UserCollating struct {
+	Off       bool // none was taken
+	ChainOnly bool // by frame pointers alone
+	Frames    int  // of a stack, at most
+	Keep      bool // what they are made of stays
+}
+
+// summary is what came of a collation.
+type Summary struct {
+	Tasks, Threads int
+	Bytes          int64 // of the file
+	LeftOut        []kcdata.LinuxLeftOut
+	Seen           int              // tasks recorded or left out
+	Vanished       int              // tasks that ended on their own before they were recorded
+	Compared, Ran  int              // threads read a second time, and of these those that ran in between
+	Warnings       []kcdata.Warning // of the file, and for whoever took it
+}
+
+// collation is one of them, in three stages. collect decodes each task and completes
+// it by what /proc and the files behind it know. settle finds what only all tasks
+// together tell. write streams out the file; before it nothing is written.
+type collation struct {
+	*Collator
+	c       *capture.Raw
+	names   *names
+	samples *placer
+	enrich  *enricher
+	unwind  *unwinder // nil: no user stacks
+	began   time.Time
+	tasks   []*TaskBytes // in census order
+	late    []*TaskBytes // of these, those that files were late for
+	threads int
+	user    kcdata.LinuxUserTaken
+}
+
+// collate writes the file of a capture: a section on the machine, the tasks in census
+// order, a section on the capture. It reads the workers' bytes with the same
+// distrust as any file: a task that does not parse is left out and named. An error is
+// of the output.
+func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
+	n := k.newNames()
+	x := &collation{
+		Collator: k, c: c, names: n, samples: NewPlacer(c, n, k.Redact), enrich: k.newEnricher(),
+		unwind: k.newUnwinder(c.Unstopped()), began: time.Now(),
+	}
+	if err := x.Collect(); err != nil {
+		return nil, err
+	}
+	if err := x.settle(); err != nil {
+		return nil, err
+	}
+	to := &counter{to: out}
+	if err := x.Write(to); err != nil {
+		return nil, err
+	}
+	return x.summary(to.n), nil
+}
+
+// collect merges the parts by census index, and completes each task.
+func (x *collation) Collect() error {
+	list := x.c.InOrder()
+	for i := 0; i < len(list); {
+		first := i
+		for i < len(list) && list[i].Item.Index == list[first].Item.Index {
+			i++
+		}
+		t, err := OpenTask(x.c.Second, list[first:i])
+		if err != nil {
+			x.unreadable(list[first:i], err)
+			continue
+		}
+		x.tasks = append(x.tasks, t)
+		x.threads += len(t.Threads)
+		for i := range t.Threads {
+			if w := t.Threads[i].User.Walk; w != nil {
+				AddUser(&x.user, w)
+			}
+		}
+		if err := x.complete(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *collation) unreadable(parts []capture.Part, err error) {
+	for _, p := range parts {
+		x.c.Failed = append(x.c.Failed, capture.Failure{Item: p.Item, Reason: kcdata.LeftOutError, Errno: unix.EBADMSG})
+	}
+	x.c.Warn("task_unreadable", fmt.Sprintf("task %d: %v", parts[0].Item.Tgid, err))
+}
+
+// complete brings a task from what was recorded to what the file says: kernel
+// addresses as the file shows them, samples, what /proc and the files behind it
+// know, and user stacks. What a file was late for is left for the end.
+func (x *collation) complete(t *TaskBytes) error {
+	if err := x.names.addresses(t); err != nil {
+		return err
+	}
+	if err := x.samples.place(t); err != nil {
+		return err
+	}
+	x.enrich.Task(t)
+	made, err := x.unwind.Task(t)
+	if err != nil {
+		return err
+	}
+	if x.timeLeft() && (t.Load.late || made.late) {
+		x.late = append(x.late, t)
+		return nil
+	}
+	return x.Finish(t, made)
+}
+
+// timeLeft says whether a file may be asked once more.
+func (x *collation) timeLeft() bool {
+	l := x.enrich.load
+	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
+}
+
+// finish makes the edits, and lets go of what they were made of.
+func (x *collation) Finish(t *TaskBytes, made unwound) error {
+	err := x.unwind.apply(t, made)
+	t.Items.InsertBefore(t.End, x.enrich.items(t))
+	t.done()
+	return err
+}
+
+// settle asks files that were late once more, in what is left of the time for all,
+// and says which samples found no thread.
+func (x *collation) settle() error {
+	if len(x.late) > 0 {
+		x.enrich.forgive(x.began)
+	}
+	for _, t := range x.late {
+		x.enrich.again(t)
+		made, err := x.unwind.Task(t)
+		if err != nil {
+			return err
+		}
+		if err := x.Finish(t, made); err != nil {
+			return err
+		}
+	}
+	if x.c.Asked == nil { // else threads of other tasks have no place, and nobody misses them
+		x.samples.Lost(x.c)
+	}
+	x.c.FinishCounts(x.c.Asked != nil)
+	return nil
+}
+
+func (x *collation) Write(out io.Writer) error {
+	pre, err := x.preSection()
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(pre); err != nil {
+		return err
+	}
+	for i, t := range x.tasks {
+		if _, err := t.Items.WriteTo(out); err != nil {
+			return err
+		}
+		x.tasks[i] = nil
+	}
+	post, err := x.postSection()
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(post)
+	return err
+}
+
+func (x *collation) summary(bytes int64) *Summary {
+	c := x.c
+	s := &Summary{
+		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: c.Seen(),
+		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
+	}
+	if c.Second != nil {
+		s.Compared, s.Ran = int(c.Second.Compared), int(c.Second.Ran)
+	}
+	return s
+}
+
+// counter counts what goes out.
+type counter struct {
+	to io.Writer // nil: nobody
+	n  int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	if c.to == nil {
+		return len(b), nil
+	}
+	n, err := c.to.Write(b)
+	if err != nil {
+		return n, fmt.Errorf("write the snapshot at byte %d: %w", c.n-int64(len(b)), err)
+	}
+	return n, nil
+}

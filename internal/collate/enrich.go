@@ -1,0 +1,230 @@
+package collate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"stackshot/internal/capture"
+	"stackshot/internal/procfs"
+	"stackshot/internal/show"
+	"stackshot/internal/strtab"
+	"stackshot/kcdata"
+)
+
+// enricher adds to a task what only /proc can say, after the release, each
+// read under a time limit: these reads take mmap_lock and hang on a process
+// that is stuck with it. The environment is never read.
+//
+// Of each list stat is the last: when it has the recorded start time, what was
+// read before it was the same task's.
+// Of a process that is stuck with its mmap_lock the window took mappings and command
+// line (record_maps.h): windowmaps has what becomes of them.
+type enricher struct {
+	proc   procfs.FS
+	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
+	timed  bool          // the time spent on each task is written
+	absent string        // why /proc does not have a task
+	kernel []procfs.File // cgroup, stat
+	redact []procfs.File // cgroup, exe, stat
+	names  []procfs.File // cgroup, exe, maps; then
+	memory []procfs.File // cmdline, stat
+	room   []byte        // for one task's items, used again for the next
+}
+
+const (
+	maxCmdline = 16 << 10
+	maxCgroup  = 16 << 10
+	// Every file's text, and what went wrong with each.
+	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
+)
+
+func (k *Collator) newEnricher() *enricher {
+	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
+	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
+	return &enricher{
+		proc: k.Proc, load: k.NewLoadInfo(), timed: k.Timed, absent: k.Absent, room: make([]byte, enrichRoom),
+		kernel: []procfs.File{cgroup, stat},
+		redact: []procfs.File{cgroup, exe, stat},
+		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
+		memory: []procfs.File{{Name: "cmdline", Max: maxCmdline}, stat},
+	}
+}
+
+// task finds out what /proc says of a task and whose code it runs: t.text and
+// t.load.
+func (e *enricher) Task(t *TaskBytes) {
+	text := e.read(t)
+	items := kcdata.NewWriter(e.room)
+	w := &kcdata.StickyWriter{ItemWriter: items}
+	e.textItems(w, text)
+	if e.timed {
+		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.Linux.Tgid, t.spent))
+	}
+	t.text = bytes.Clone(items.Written())
+}
+
+// again asks the files that were late once more, if the task is still the one that
+// was recorded.
+func (e *enricher) again(t *TaskBytes) {
+	if !t.Load.late {
+		return
+	}
+	stat := []procfs.File{{Name: "stat", Max: 4096}}
+	e.proc.Read(procfs.TaskDir(int(t.Linux.Tgid)), stat)
+	if stat[0].Err == nil && e.another(stat[0], t) == "" {
+		e.load.fromFiles(t)
+	}
+}
+
+// forgive has what was late since then be asked once more.
+func (e *enricher) forgive(since time.Time) {
+	if e.load != nil {
+		e.load.images.Forgive(since)
+		e.load.forget()
+	}
+}
+
+// items gives the KCData to put before the task's end.
+func (e *enricher) items(t *TaskBytes) []byte {
+	table := strtab.New()
+	records := t.Load.Records(t, table)
+	items := kcdata.NewWriter(make([]byte, t.Load.Room(records, table)))
+	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, records, table)
+	return append(t.text, items.Written()...)
+}
+
+// taskText is what /proc said of a task; good until the next. A File without a
+// name was not read.
+type taskText struct {
+	cgroup, exe, cmdline, maps, stat procfs.File
+	why                              string // nothing is known: another task, or none
+}
+
+// read reads what /proc says, and looks at the files behind it. A task that has
+// ended, or whose number is another's by now, gets nothing: its start time must
+// be the recorded one.
+func (e *enricher) read(t *TaskBytes) (text taskText) {
+	if t.Linux.Tgid == capture.IdleTask {
+		return text
+	}
+	dir := procfs.TaskDir(int(t.Linux.Tgid))
+	kernel := t.Linux.Present&kcdata.TaskIsKernel != 0
+	switch {
+	case kernel: // neither executable nor memory
+		e.proc.Read(dir, e.kernel)
+		text.cgroup, text.stat = e.kernel[0], e.kernel[1]
+	case e.load == nil:
+		e.proc.Read(dir, e.redact)
+		text.cgroup, text.exe, text.stat = e.redact[0], e.redact[1], e.redact[2]
+	default:
+		e.proc.Read(dir, e.names)
+		text.cgroup, text.exe, text.maps = e.names[0], e.names[1], e.names[2]
+		e.readMemory(dir, &text)
+	}
+	text.why = e.another(text.stat, t)
+	if text.why == "" && !kernel && e.load != nil {
+		e.load.Task(t, text.maps)
+	}
+	if n := t.Exe.Refused; n > 0 {
+		t.Load.Maps = append(t.Load.Maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
+	}
+	return text
+}
+
+// readMemory reads cmdline and stat. Where maps hangs, so does cmdline, on the
+// task's mmap_lock: that would cost another helper.
+func (e *enricher) readMemory(dir string, text *taskText) {
+	memory := e.memory
+	if errors.Is(text.maps.Err, procfs.ErrTimeout) {
+		e.memory[0].Data, e.memory[0].Err = nil, errSameLock
+		memory = e.memory[1:]
+	}
+	e.proc.Read(dir, memory)
+	text.cmdline, text.stat = e.memory[0], e.memory[1]
+	if text.stat.Err != nil && text.maps.Err == nil {
+		text.maps.Err = fmt.Errorf("whose they are is not known: %w", text.stat.Err)
+	}
+}
+
+var errSameLock = errors.New("not read: maps hangs")
+
+// textItems writes what the files say.
+func (e *enricher) textItems(w *kcdata.StickyWriter, text taskText) {
+	if text.why != "" {
+		w.Text(kcdata.TypeLinuxEnrichFailed, "proc: "+text.why)
+		return
+	}
+	for _, f := range []struct {
+		file  procfs.File
+		write func(*kcdata.StickyWriter, procfs.File)
+	}{{text.cgroup, e.cgroup}, {text.exe, e.exe}, {text.cmdline, e.cmdline}} {
+		if f.file.Name != "" {
+			f.write(w, f.file)
+		}
+	}
+}
+
+// another says why these files are not this task's.
+func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
+	if stat.Err != nil {
+		if procfs.Gone(stat.Err) {
+			return e.absent
+		}
+		return "" // stat hangs, or is refused: the others may answer
+	}
+	st, err := procfs.ParseStat(stat.Data)
+	if err != nil {
+		return err.Error()
+	}
+	if t.Linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.Linux.StartBoottime) {
+		return "the number belongs to another task by now"
+	}
+	return ""
+}
+
+func (e *enricher) cgroup(w *kcdata.StickyWriter, f procfs.File) {
+	if f.Err != nil {
+		e.Fail(w, "cgroup", f.Err)
+		return
+	}
+	lines, err := procfs.ParseCgroup(f.Data)
+	if err != nil {
+		e.Fail(w, "cgroup", err)
+		return
+	}
+	w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
+}
+
+// maxProcPath is how many bytes of a PROC_PATH Apple's decoder shows, the NUL among them.
+const maxProcPath = 1024
+
+func (e *enricher) exe(w *kcdata.StickyWriter, f procfs.File) {
+	if f.Err != nil {
+		e.Fail(w, "exe", f.Err)
+		return
+	}
+	t := kcdata.TypeCrashProcPath
+	if len(f.Data) >= maxProcPath {
+		t = kcdata.TypeLinuxExePath
+	}
+	w.Text(t, string(f.Data))
+}
+
+func (e *enricher) cmdline(w *kcdata.StickyWriter, f procfs.File) {
+	if f.Err != nil {
+		e.Fail(w, "cmdline", f.Err)
+		return
+	}
+	if len(f.Data) > 0 { // empty: a zombie
+		w.PutBytes(kcdata.TypeLinuxCmdline, f.Data)
+	}
+}
+
+// fail notes what could not be read. That a task's end came first is no news.
+func (e *enricher) Fail(w *kcdata.StickyWriter, what string, err error) {
+	if !procfs.Gone(err) {
+		w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))
+	}
+}

@@ -1,0 +1,182 @@
+package collate
+
+import (
+	"errors"
+	"fmt"
+
+	"stackshot/internal/capture"
+	"stackshot/internal/stacks"
+	"stackshot/kcdata"
+)
+
+// taskBytes is one task's container, read whole, and what changes on its way out.
+// Its bytes lie where they were recorded, and its fields are changed there: they are
+// good for one collation.
+type TaskBytes struct {
+	Items   *kcdata.Editor
+	End     kcdata.Position // of the container
+	Threads []ThreadAt
+	Linux   kcdata.LinuxTask
+	Exe     kcdata.LinuxTaskExe // zero: not recorded
+	window  WindowMaps
+	Maps    []kcdata.Mapping // executable mappings, ascending; by enrich
+	Load    Loaded           // what else enrich found out of them
+	text    []byte           // items; by enrich
+	snap    kcdata.Position  // TASK_SNAPSHOT; zero: none
+	minor   uint64           // faults of the threads that live
+	major   uint64
+	second  *capture.Second
+	spent   capture.Cost // of recording it
+}
+
+// threadAt is what one thread's container has. Positions are zero where the item is
+// not there, or short.
+type ThreadAt struct {
+	id      uint64
+	Snap    kcdata.Position // THREAD_SNAPSHOT
+	linux   kcdata.Position // LINUX_THREAD
+	kernel  kcdata.Position // its kernel stack
+	end     kcdata.Position // of the container
+	stack   bool            // has a user stack
+	Sampled []uint64        // its addresses, where a sample has them
+	User    stacks.Found
+	taken   bool   // the stop took it off its CPU
+	onCPU   int    // where it runs or ran; -1: nowhere
+	Ip      uint64 // where it was in user mode; 0: not recorded
+	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
+}
+
+// openTask checks that the parts hold exactly one task container, whole, and finds
+// what collation needs of it.
+func OpenTask(x *capture.Second, parts []capture.Part) (*TaskBytes, error) {
+	t := &TaskBytes{second: x.Of(&parts[0])}
+	var pieces [][]byte
+	for _, p := range parts {
+		t.spent, pieces = t.spent.Plus(p.Cost), append(pieces, p.Pieces...)
+	}
+	t.Items = kcdata.NewEditor(pieces...)
+	for it, err := range t.Items.Items() {
+		if err == nil {
+			err = t.visit(it)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.End.IsZero() {
+		return nil, errors.New("no task container")
+	}
+	return t, t.addFaults()
+}
+
+func (t *TaskBytes) visit(it kcdata.Item) (err error) {
+	switch {
+	case it.Depth == 0 && it.Type == kcdata.TypeContainerEnd:
+		t.End = it.Position()
+	case it.Depth == 0:
+		if it.Offset > 0 {
+			return fmt.Errorf("an item at offset %d is outside the task's container", it.Offset)
+		}
+	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
+		t.Threads = append(t.Threads, ThreadAt{id: it.ContainerID(), onCPU: -1})
+	case it.Type == kcdata.TypeTaskSnapshot:
+		t.snap = it.Position()
+	case it.Type == kcdata.TypeLinuxTask:
+		t.Linux, err = kcdata.Record[kcdata.LinuxTask](it)
+	case it.Type == kcdata.TypeLinuxTaskExe:
+		t.Exe, err = kcdata.Record[kcdata.LinuxTaskExe](it)
+	case t.window.visit(it):
+	case len(t.Threads) > 0 && t.Threads[len(t.Threads)-1].end.IsZero():
+		return t.visitThread(&t.Threads[len(t.Threads)-1], it)
+	}
+	return err
+}
+
+var (
+	sizeOfLinuxThread    = kcdata.SizeOf(&kcdata.LinuxThread{})
+	sizeOfThreadSnapshot = kcdata.SizeOf(&kcdata.ThreadSnapshot{})
+)
+
+// visitThread looks at an item between a thread's begin and its end.
+func (t *TaskBytes) visitThread(th *ThreadAt, it kcdata.Item) error {
+	if ours, err := th.User.Visit(it); ours {
+		return err
+	}
+	switch {
+	case it.Type == kcdata.TypeContainerEnd && it.Depth == 1:
+		th.end = it.Position()
+	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
+		th.Snap = it.Position()
+		return kcdata.Patch(th.Snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
+	case it.Type == kcdata.TypeLinuxThread:
+		return t.visitLinux(th, it)
+	case it.Type == kcdata.TypeLinuxSyscall:
+		call, err := kcdata.Record[kcdata.LinuxSyscall](it)
+		th.Ip = call.IP
+		return err
+	case it.Type == kcdata.TypeArray:
+		switch elem, _, _ := it.Elem(); elem {
+		case kcdata.TypeKernStackLR64:
+			th.kernel = it.Position()
+		case kcdata.TypeUserStackLR64:
+			th.stack = true
+		case kcdata.TypeLinuxThreadNS: // outermost first
+			if ns := kcdata.Elements[kcdata.LinuxThreadNS](it); len(ns) > 0 {
+				th.inner = ns[len(ns)-1].Tid
+			}
+		}
+	}
+	return nil
+}
+
+func (t *TaskBytes) visitLinux(th *ThreadAt, it kcdata.Item) error {
+	if len(it.Data) >= sizeOfLinuxThread {
+		th.linux = it.Position()
+	}
+	lx, err := kcdata.Record[kcdata.LinuxThread](it)
+	t.minor, t.major = t.minor+lx.MinFlt, t.major+lx.MajFlt
+	if t.second != nil {
+		t.second.Look(&lx)
+	}
+	if lx.OnCPU != 0 {
+		th.onCPU = int(lx.CPU)
+	}
+	th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
+	return err
+}
+
+// addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
+// record in the window has those of its dead threads only, which signal_struct
+// sums up (__exit_signal of kernel/exit.c). /proc gives the sum of both.
+func (t *TaskBytes) addFaults() error {
+	if t.snap.IsZero() || t.Linux.Present&kcdata.TaskHasFaults == 0 {
+		return nil
+	}
+	return kcdata.Patch(t.snap, func(s *kcdata.TaskSnapshot) {
+		s.Faults += uint32(t.minor + t.major)
+		s.Pageins += uint32(t.major)
+	})
+}
+
+// done lets go of what is not wanted once all edits are made: of a large machine all
+// tasks are held until they are written.
+func (t *TaskBytes) done() {
+	t.Maps, t.text, t.window, t.Load = nil, nil, WindowMaps{}, Loaded{}
+	for i := range t.Threads {
+		t.Threads[i].User, t.Threads[i].Sampled = stacks.Found{}, nil
+	}
+}
+
+// addUser sums up what was taken of one thread.
+func AddUser(u *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
+	u.Threads++
+	u.Walked += uint64(w.Flags & kcdata.UserWalked)
+	if w.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage) != 0 {
+		u.PagedOut++
+	}
+	u.Links += uint64(w.Links)
+	u.Bytes += uint64(w.Bytes)
+	u.Absent += uint64(w.Absent)
+	u.Refused += uint64(w.Refused)
+	u.Translations += uint64(w.Translations)
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/kcdata"
+
+	"golang.org/x/sys/unix"
+)
+
+// engine is one way to capture. Engines: trap, pull, procfs.
+type Engine interface {
+	// caps says what this engine can do. It is constant once the engine is open.
+	Caps() Caps
+	// prepare has the memory for a try of this size ready.
+	Prepare(Size) error
+	// capture makes one try. The bytes of what it returns are lent: they hold
+	// until release, or until the next capture. With an error of kind
+	// errNotStopped nothing was recorded, and another try may succeed.
+	Capture(ctx context.Context, j Job) (*capture.Raw, error)
+	// release ends the loan, and what a Take has done to this process.
+	Release()
+	Close() error
+}
+
+// caps is what an engine can do on this machine.
+type Caps struct {
+	Name       string
+	Isolation  string
+	Stops      bool             // the machine is held: one capture per machine then
+	UserStacks bool             // it takes what user stacks are made of
+	Objects    *bpf.Objects     // nil: it works without BPF
+	Warnings   []kcdata.Warning // for every file
+}
+
+var ErrNotStopped = errors.New("the machine was not stopped")
+
+// notStopped is a try that was given up: why, and how long it kept CPUs from
+// their work all the same. It is of kind errNotStopped.
+type NotStopped struct {
+	Why  string
+	Held time.Duration
+}
+
+var ErrNobodyLeft = &NotStopped{Why: "no worker is left: all are starved behind real-time tasks"}
+
+func (e *NotStopped) Error() string        { return ErrNotStopped.Error() + ": " + e.Why }
+func (e *NotStopped) Is(target error) bool { return target == ErrNotStopped }
+
+// job is what an engine is asked for in one try.
+type Job struct {
+	Pids   []bpf.CensusEntry // nil: the whole machine
+	Size   Size
+	Pause  time.Duration // what is left of the pause budget
+	Settle time.Duration // between the two steps of the wake
+	// missed is called by the coordinator with the CPUs that did not come, as
+	// soon as the others run again; nil: nobody asks.
+	Missed func(cpus []int)
+}
+
+// OptionError names an option whose value cannot be used.
+type OptionError struct {
+	Option string
+	Value  string
+	Reason string
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
+
+// captureError is a system call of a capture that failed.
+type CaptureError struct {
+	What  string
+	Errno unix.Errno
+}
+
+func (e *CaptureError) Error() string { return e.What + ": " + e.Errno.Error() }
+func (e *CaptureError) Unwrap() error { return e.Errno }
+
+// isolationNoneWarning is for every file of an engine whose workers got no priority.
+func IsolationNoneWarning(why error) kcdata.Warning {
+	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
+}

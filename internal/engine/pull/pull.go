@@ -1,0 +1,151 @@
+package pull
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
+	"stackshot/kcdata"
+)
+
+// pull is the engine in which the workers, Go threads at SCHED_FIFO 99 pinned
+// to their CPUs, hold the machine and pull tasks from the queues themselves.
+type Engine struct {
+	team       *stop.Team
+	Mem        *engine.Memory
+	retired    []*engine.Memory    // workers that are away may still write to it
+	Recordings []*engine.Recording // by a worker's slot
+}
+
+// newPull is an engine over a team.
+func New(m *stop.Team) *Engine {
+	p := &Engine{team: m}
+	for range m.Workers {
+		p.Recordings = append(p.Recordings, new(engine.Recording))
+	}
+	return p
+}
+
+func (p *Engine) Caps() engine.Caps {
+	m := p.team
+	c := engine.Caps{Name: capture.Pull, Isolation: m.Level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
+	if why := m.FifoRefused(); why != nil {
+		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
+	}
+	c.Warnings = append(c.Warnings, p.UserCapped()...)
+	return c
+}
+
+// userCapped is the warning that engine pull takes fewer bytes than were asked
+// for: what it says of one thread has to fit a buffer of the kernel's.
+func (p *Engine) UserCapped() (list []kcdata.Warning) {
+	c := &p.team.Bpf
+	most := c.PullStackBytes(0)
+	if c.User.Mode == bpf.UserAuto && c.User.Bytes > most {
+		list = append(list, kcdata.Warning{
+			Code: "user_stack_bytes", Text: fmt.Sprintf("engine pull takes at most %d bytes of a user stack, less 16 for each link of its frame-pointer chain", most),
+		})
+	}
+	return list
+}
+
+// prepare maps, populates and locks memory for tries of this size. What a worker
+// that is away may still write to is left to it.
+func (p *Engine) Prepare(sz engine.Size) error {
+	sz = p.Mem.AtLeast(sz)
+	if p.team.AnyAway() && p.Mem != nil {
+		p.retired, p.Mem = append(p.retired, p.Mem), nil
+	}
+	if p.Mem.Fits(sz) {
+		return nil
+	}
+	if p.Mem != nil {
+		p.Mem.Free()
+		p.Mem = nil
+	}
+	var err error
+	p.Mem, err = engine.NewMemory(sz)
+	return err
+}
+
+// capture makes one try. The result refers to the engine's memory and holds
+// until the next capture.
+func (p *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error) {
+	here, away := p.team.Present()
+	if len(here) == 0 {
+		return nil, engine.ErrNobodyLeft
+	}
+	t, err := p.PrepareTry(j, here)
+	if err != nil {
+		return nil, err
+	}
+	defer t.CloseCensus()
+	p.team.Hooks.Reach(engine.StagePrepare)
+	missing, err := p.team.Stop(ctx, t.Try)
+	if err != nil {
+		return nil, err
+	}
+	return p.result(t, append(missing, away...))
+}
+
+func (p *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*try, error) {
+	j.Size = p.Mem.AtLeast(j.Size)
+	if err := p.Prepare(j.Size); err != nil {
+		return nil, err
+	}
+	p.Mem.Reset()
+	o := p.team.Objects
+	t := &try{
+		mem: p.Mem, workers: len(here), pids: j.Pids, self: uint32(os.Getpid()), latency: p.team.Bpf.Latency,
+		recordings: p.Recordings, taskProg: o.RecordTask.FD(), idleProg: -1, recountProg: -1,
+	}
+	if o.RecordIdle != nil {
+		t.idleProg = o.RecordIdle.FD()
+	}
+	if o.Recount != nil {
+		t.recountProg = o.Recount.FD()
+	}
+	t.stopTaking = func() bool { return !t.State.Recording() }
+	for _, w := range here {
+		p.Recordings[w.Slot].Begin(p.Mem, w.Cluster, j.Size.Tasks)
+	}
+	t.Try = p.team.NewTry(j, here, new(stop.StopWords), t)
+	return t, t.openCensus(o.Census.FD())
+}
+
+// result reads what the workers left behind.
+func (p *Engine) result(t *try, missing []*stop.Worker) (*capture.Raw, error) {
+	c := &capture.Raw{
+		Engine: capture.Pull, Isolation: p.team.Level, SeenTasks: t.seenTasks, SeenThreads: t.seenThreads,
+		RanShort: t.State.RanShort(), CensusErr: t.censusErr, WholeCensus: t.pids != nil || t.censusWhole,
+	}
+	for _, w := range t.Here {
+		if !w.Away { // else its memory is still its own
+			w.Did = p.Recordings[w.Slot].End(c)
+		}
+	}
+	c.Second = t.second()
+	return c, p.team.Describe(c, t.Try, p.Mem, missing)
+}
+
+func (p *Engine) Release() { p.team.Release() }
+
+// close gives everything back, but what a worker that is away may still write to.
+func (p *Engine) Close() error {
+	if !p.team.StopWorkers() {
+		return nil
+	}
+	for _, m := range p.retired {
+		m.Free()
+	}
+	p.retired = nil
+	if p.Mem != nil {
+		p.Mem.Free()
+		p.Mem = nil
+	}
+	return nil
+}

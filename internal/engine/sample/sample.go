@@ -1,0 +1,203 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine/stop"
+	"stackshot/internal/procfs"
+)
+
+// sampler asks CPUs that were not stopped what they run: a perf event on each,
+// whose program writes down the thread it interrupts. It may assume that the
+// world runs, and is used by one goroutine at a time. Each change of an event
+// is a function call on its CPU that the kernel waits for with preemption off:
+// a CPU that takes no interrupts would hang the caller for good. So a CPU must
+// show that it takes some before its event is touched. It may stop to do so
+// between the two; nothing in user space can close that gap.
+type Sampler struct {
+	Objects *bpf.Objects
+	owned   bool // objects are the sampler's own
+	Proc    procfs.FS
+	Events  map[int]*bpf.SampleEvent // of the CPUs that took interrupts when it was made
+}
+
+const (
+	SamplePatience = 50 * time.Millisecond // a tick is 10 ms at most, and /proc/stat counts in those
+	sampleBudget   = 5 * time.Millisecond  // an event is enabled for so long at most
+	samplePoll     = 500 * time.Microsecond
+)
+
+// openSampler makes the events of the CPUs. objects: those of the session's
+// engine; nil: it loads its own.
+func Open(objects *bpf.Objects, cfg bpf.Config, proc procfs.FS, cpus []int) (*Sampler, error) {
+	p := &Sampler{Objects: objects, Proc: proc, Events: map[int]*bpf.SampleEvent{}}
+	before, err := proc.Activity()
+	if err != nil {
+		return nil, fmt.Errorf("which CPUs take interrupts is not known: %w", err)
+	}
+	if objects == nil {
+		if p.Objects, err = bpf.LoadSampler(cfg); err != nil {
+			return nil, err
+		}
+		p.owned = true
+		err = stop.ProbeCensus(p.Objects) // leaves the depth of our pid namespace
+	} else if objects.Sample == nil {
+		return nil, fmt.Errorf("%w: program sample was refused", bpf.ErrUnsupported)
+	}
+	if err == nil {
+		err = p.openEvents(p.awake(cpus, p.Silent(cpus, before)))
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Sampler) openEvents(cpus []int) error {
+	for _, cpu := range cpus {
+		if p.Events[cpu] != nil {
+			continue
+		}
+		e, err := p.Objects.OpenSampleEvent(cpu)
+		if errors.Is(err, unix.ENODEV) { // offline by now
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.Events[cpu] = e
+	}
+	return nil
+}
+
+// silent gives those CPUs that have shown no sign since before, after waiting
+// for one at most samplePatience: no interrupt, no tick of idle time, none of
+// user mode. The last two are for CPUs without a tick, which idle or run in
+// user mode for long without any interrupt, and take one when it comes.
+func (p *Sampler) Silent(cpus []int, before map[int]procfs.Activity) []int {
+	deadline := time.Now().Add(SamplePatience)
+	for {
+		now, err := p.Proc.Activity()
+		var out []int
+		for _, cpu := range cpus {
+			if err != nil || now[cpu] == before[cpu] {
+				out = append(out, cpu)
+			}
+		}
+		if len(out) == 0 || time.Now().After(deadline) {
+			return out
+		}
+		clock.Nap(time.Millisecond)
+	}
+}
+
+func (p *Sampler) awake(cpus, silent []int) (out []int) {
+	for _, cpu := range cpus {
+		if !slices.Contains(silent, cpu) {
+			out = append(out, cpu)
+		}
+	}
+	return out
+}
+
+// take asks the CPUs for a sample each. deaf are those that took no interrupt
+// for samplePatience and were left alone. A CPU that answers too late is
+// missing from both.
+func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
+	before, err := p.Proc.Activity()
+	if err != nil {
+		return nil, nil, err
+	}
+	deaf = p.Silent(cpus, before)
+	awake := p.awake(cpus, deaf)
+	if err := p.openEvents(awake); err != nil {
+		return nil, deaf, err
+	}
+	for _, cpu := range awake {
+		if e := p.Events[cpu]; e != nil && p.Objects.Samples.Want(cpu) {
+			err = errors.Join(err, e.Enable())
+		}
+	}
+	got = p.Await(awake, time.Now().Add(sampleBudget))
+	return got, deaf, errors.Join(err, p.disable(awake, got))
+}
+
+// await collects until all have answered or the time is over. It sleeps: the
+// CPU it runs on is one of those that are asked.
+func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
+	waiting := append([]int(nil), cpus...)
+	for len(waiting) > 0 {
+		over := time.Now().After(deadline)
+		rest := waiting[:0]
+		for _, cpu := range waiting {
+			if s, ok := p.Objects.Samples.Take(cpu); ok {
+				got = append(got, s)
+			} else if !over || !p.Objects.Samples.GiveUp(cpu) && time.Now().Before(deadline.Add(sampleBudget)) {
+				rest = append(rest, cpu) // asked still, or its program is at it
+			}
+		}
+		if waiting = rest; len(waiting) > 0 {
+			clock.Nap(samplePoll)
+		}
+	}
+	return got
+}
+
+// disable stops the events. One whose CPU gave no sample is touched only if the
+// CPU shows that it still takes interrupts; else it stays on, and asks nothing.
+func (p *Sampler) disable(cpus []int, got []bpf.Sample) (err error) {
+	answered := map[int]bool{}
+	for _, s := range got {
+		answered[s.CPU] = true
+	}
+	var late []int
+	for _, cpu := range cpus {
+		if e := p.Events[cpu]; e == nil {
+			continue
+		} else if answered[cpu] {
+			err = errors.Join(err, e.Disable())
+		} else {
+			late = append(late, cpu)
+		}
+	}
+	for _, cpu := range p.listening(late) {
+		err = errors.Join(err, p.Events[cpu].Disable())
+	}
+	return err
+}
+
+// listening are those of the CPUs that take interrupts now.
+func (p *Sampler) listening(cpus []int) []int {
+	if len(cpus) == 0 {
+		return nil
+	}
+	before, err := p.Proc.Activity()
+	if err != nil {
+		return nil
+	}
+	return p.awake(cpus, p.Silent(cpus, before))
+}
+
+// close ends the events, but of CPUs that take no interrupts: there the end of
+// the process has to wait for them.
+func (p *Sampler) Close() (err error) {
+	var cpus []int
+	for cpu := range p.Events {
+		cpus = append(cpus, cpu)
+	}
+	for _, cpu := range p.listening(cpus) {
+		err = errors.Join(err, p.Events[cpu].Close())
+		delete(p.Events, cpu)
+	}
+	if p.owned {
+		err = errors.Join(err, p.Objects.Close())
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package stop
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// counters count the CPU cycles and instructions of one worker's thread, the
+// kernel's part of its work included. They exist only where the machine has a
+// PMU and lets us use it. Made by the coordinator; read by the worker in its
+// turn; closed by the coordinator when the thread has ended, for until then the
+// worker may read.
+type counters struct {
+	lead, member  int
+	before, after groupRead
+}
+
+// groupRead is what read(2) of a group of two gives, with read_format GROUP,
+// TOTAL_TIME_ENABLED and TOTAL_TIME_RUNNING.
+type groupRead struct {
+	events, enabled, running, cycles, instrs uint64
+}
+
+// perfCost is what one turn cost. Written by the worker, read when it has said
+// done.
+type PerfCost struct {
+	Cycles, Instrs uint64
+	Has            bool // else there is no PMU, or it had to be shared
+}
+
+// openCounters makes the counters of a thread of ours.
+func OpenCounters(tid int) (*counters, error) {
+	return OpenGroup(tid, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES, unix.PERF_COUNT_HW_INSTRUCTIONS)
+}
+
+func OpenGroup(tid int, kind uint32, lead, member uint64) (*counters, error) {
+	c := &counters{lead: -1}
+	var err error
+	if c.lead, err = openCounter(tid, kind, lead, -1); err != nil {
+		return nil, err
+	}
+	if c.member, err = openCounter(tid, kind, member, c.lead); err != nil {
+		unix.Close(c.lead)
+		return nil, err
+	}
+	return c, nil
+}
+
+func openCounter(tid int, kind uint32, config uint64, group int) (int, error) {
+	attr := unix.PerfEventAttr{
+		Type: kind, Config: config, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Read_format: unix.PERF_FORMAT_GROUP | unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
+	}
+	fd, err := unix.PerfEventOpen(&attr, tid, -1, group, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("counter %d of type %d, thread %d: %w", config, kind, tid, err)
+	}
+	return fd, nil
+}
+
+// read may be called in the window. A nil *counters reads nothing.
+func (c *counters) read(into *groupRead) {
+	if n, _, _ := unix.RawSyscall(unix.SYS_READ, uintptr(c.lead), uintptr(unsafe.Pointer(into)), unsafe.Sizeof(*into)); n != unsafe.Sizeof(*into) {
+		*into = groupRead{}
+	}
+}
+
+// begin and end are the two ends of a turn.
+func (c *counters) Begin() {
+	if c != nil {
+		c.read(&c.before)
+	}
+}
+
+// end gives what was counted since begin. Counters that others took from us
+// for a part of the time have counted only the rest: that is no count.
+func (c *counters) End() PerfCost {
+	if c == nil {
+		return PerfCost{}
+	}
+	c.read(&c.after)
+	a, b := &c.after, &c.before
+	if a.events != 2 || b.events != 2 || a.running == b.running || a.enabled-b.enabled != a.running-b.running {
+		return PerfCost{}
+	}
+	return PerfCost{Cycles: a.cycles - b.cycles, Instrs: a.instrs - b.instrs, Has: true}
+}
+
+func (c *counters) Close() {
+	if c != nil {
+		unix.Close(c.member)
+		unix.Close(c.lead)
+	}
+}

@@ -1,0 +1,108 @@
+package stop
+
+import (
+	"fmt"
+	"time"
+
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/kcdata"
+)
+
+// describe adds to a capture what does not depend on who recorded: times, CPUs,
+// phases, traces, memory. An error of kind errNotStopped: there was no stop.
+func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
+	mem.NotRecorded(c)
+	t.times(c)
+	t.latencies(c, mem)
+	t.traces(c)
+	m.describeCPUs(c, t, mem, missing)
+	hotplug(c, m.Plan, CpusOnline())
+	mem.Use(c)
+	if c.CensusErr != 0 {
+		c.Warn("census_failed", "the census broke off: "+c.CensusErr.Error())
+	}
+	moved(c, missing)
+	if anyAway(t.Here) {
+		c.Warn("worker_away", "a thread of ours is still starved by a real-time task")
+	}
+	if ph := t.State.Phase(); ph == PhaseAborted || ph == PhaseArriving {
+		return &engine.NotStopped{Why: t.whyAborted(), Held: t.heldInVain()}
+	}
+	return nil
+}
+
+// whyAborted tells who kept a stop from being made.
+func (t *Try) whyAborted() string {
+	if why := t.Here[0].whyElsewhere(); why != "" {
+		return fmt.Sprintf("CPU %d, which leads: %s", t.Here[0].Cpu, why)
+	}
+	if why := t.recorder.Unheld(); why != "" {
+		return why
+	}
+	return fmt.Sprintf("CPU %d, which leads, did not arrive within %v", t.Here[0].Cpu, time.Duration(t.arrivalBudget))
+}
+
+// describeCPUs fills one record per online CPU.
+func (m *Team) describeCPUs(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) {
+	for _, cpu := range m.Plan.Topology.CPUs {
+		if !cpu.Online {
+			continue
+		}
+		r := kcdata.LinuxCPU{CPU: uint32(cpu.ID), Kind: uint32(cpu.Kind), Cluster: uint32(cpu.Cluster)}
+		if w := WorkerOf(t.Here, cpu.ID); w != nil && !w.Away && w.Stamp.In {
+			w.Describe(&r, mem)
+		} else if WorkerOf(missing, cpu.ID) != nil {
+			r.Flags |= kcdata.CPUMissed
+		} else {
+			r.Flags |= kcdata.CPULeft
+		}
+		c.Cpus = append(c.Cpus, r)
+	}
+}
+
+func WorkerOf(list []*Worker, cpu int) *Worker {
+	for _, w := range list {
+		if w.Cpu == cpu {
+			return w
+		}
+	}
+	return nil
+}
+
+func (w *Worker) Describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
+	r.Flags |= kcdata.CPUStopped
+	if w.Works {
+		r.Flags |= kcdata.CPUWorked
+	}
+	if w.Stamp.Main {
+		r.Flags |= kcdata.CPUMain
+	}
+	slot := w.SlotMem()
+	r.NrRunning = slot.NrRunning
+	if slot.NrRunning > 0 {
+		r.NrRunning-- // our worker
+	}
+	if slot.RanKnown != 0 {
+		r.Flags |= kcdata.CPURanKnown
+		r.RanTid, r.RanTgid = slot.RanTid, slot.RanTgid
+		if slot.RanTid == 0 {
+			r.Flags |= kcdata.CPUIdle
+		}
+		r.RqClock, r.RqClockAt = slot.RqClock, slot.StopNs
+	}
+	r.ArriveNs, r.ReleaseNs = uint64(w.Stamp.Arrived), uint64(w.Stamp.Released)
+	r.Switches = w.Stamp.Switches
+	w.Did.Into(r)
+	r.QueueNs = mem.Queue.Waited(w.Slot)
+}
+
+// moved names the CPUs that were missed for such a reason.
+func moved(c *capture.Raw, missing []*Worker) {
+	for _, w := range missing {
+		if why := w.whyElsewhere(); why != "" && c.MissedCPU(w.Cpu) {
+			c.Elsewhere = append(c.Elsewhere, w.Cpu)
+			c.Warn("worker_moved", fmt.Sprintf("CPU %d was left running: %s", w.Cpu, why))
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package stop
+
+import (
+	"fmt"
+	"stackshot/internal/engine"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// gate is what all workers share. The eventfds only ring. Words that carry a try's
+// number say whom a ring is for, and who is through with which try. So a worker that
+// comes loose from an earlier try cannot take what is meant for another, cannot be
+// counted in its place, and cannot open the gate.
+type Gate struct {
+	All     int           // eventfd: a write wakes all that are parked; nobody reads it
+	done    int           // eventfd: a worker rings when it is through
+	Round   atomic.Uint64 // twice the number of the last try; the main worker adds 1: its gate is open
+	Closing atomic.Bool
+	Hooks   engine.Hooks
+}
+
+// begin makes a new try the one that is under way. The coordinator alone.
+func (g *Gate) Begin() (number uint64) {
+	number = g.Round.Load()>>1 + 1
+	g.Round.Store(number << 1)
+	return number
+}
+
+// open opens the gate of a try. False: another try is under way by now.
+func (g *Gate) Open(number uint64) bool { return g.Round.CompareAndSwap(number<<1, number<<1|1) }
+
+// shut closes the gate of a try for good. False: it has been opened. The
+// coordinator alone.
+func (g *Gate) shut(number uint64) bool { return g.Round.CompareAndSwap(number<<1, (number+1)<<1) }
+
+// opened reports whether the gate is open for this try, or the try is over.
+func (g *Gate) opened(number uint64) (open, over bool) {
+	round := g.Round.Load()
+	return round == number<<1|1, round>>1 != number
+}
+
+func NewGate() (*Gate, error) {
+	all, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	done, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(all)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	return &Gate{All: all, done: done}, nil
+}
+
+func (g *Gate) Close() {
+	unix.Close(g.All)
+	unix.Close(g.done)
+}

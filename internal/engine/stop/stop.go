@@ -1,0 +1,183 @@
+package stop
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/engine"
+	"stackshot/workqueue"
+)
+
+// present are the workers that are at their park, pinned to their CPUs, and told
+// whether they work. The main one is the first that can work and came to the last
+// stop, on a P core if there is such. A throttled CPU leads, and works then,
+// before one that may not come: without a main worker there is no stop.
+func (m *Team) Present() (here, away []*Worker) {
+	m.leadWith(m.Plan.Main)
+	for _, w := range m.Workers {
+		w.Away = w.Away && w.Through.Load() != w.Called.Load()
+		w.freed, w.refused = false, nil
+		if !w.Away {
+			w.refused = w.pin()
+		}
+		if w.Away || w.refused != nil {
+			away = append(away, w)
+		} else {
+			w.Works, w.spared = slices.Contains(m.Plan.Work, w.Cpu), m.Plan.Spared(w.Cpu)
+			here = append(here, w)
+		}
+	}
+	slices.SortStableFunc(here, func(a, b *Worker) int { return a.Reluctance() - b.Reluctance() })
+	if len(here) > 0 && here[0].spared {
+		here[0].Works = true
+	}
+	return here, away
+}
+
+// reluctance orders workers for the lead.
+func (w *Worker) Reluctance() int {
+	switch {
+	case !w.Works && !w.spared:
+		return 4
+	case w.Late:
+		return 3
+	case w.spared:
+		return 2
+	case w.Kind == workqueue.E:
+		return 1
+	}
+	return 0
+}
+
+func anyAway(workers []*Worker) bool {
+	return slices.ContainsFunc(workers, func(w *Worker) bool { return w.Away })
+}
+
+// stop runs a try, with everything around it that a stop needs. missing are
+// those of its workers whose CPU did not arrive.
+func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) {
+	if err := m.watchSwitches(); err != nil {
+		return nil, err
+	}
+	m.Hooks.Reach(engine.StageAttach)
+	m.QuietGC()
+	m.Hooks.Reach(engine.StageQuiet)
+	m.runUntil(ctx, t)
+	if !m.AnyAway() { // a worker that cannot run cannot stop for Go's own world either
+		m.RestoreGC()
+	}
+	m.stopWatching()
+	m.Objects.KeepAlive()
+	for _, w := range t.Here {
+		if w.Away || !w.Stamp.In {
+			missing = append(missing, w)
+		}
+	}
+	t.noteLate()
+	return missing, nil
+}
+
+// runUntil is run, ended early by the context. What the context sets off is over
+// when it returns: the word that it writes to is the next try's, or unmapped, by
+// then.
+func (m *Team) runUntil(ctx context.Context, t *Try) {
+	t.State.Begin(len(t.Here)) // or it would undo what the context has done
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		if h := m.Hooks.Cancelled; h != nil {
+			h()
+		}
+		t.State.stopEarly()
+		close(over)
+	})
+	m.run(t)
+	if !stop() {
+		<-over
+	}
+}
+
+// waitSlack is what the coordinator, an ordinary thread, allows for being
+// scheduled at all on a busy machine.
+const WaitSlack = 200 * time.Millisecond
+
+// run stops the machine once, and returns when all workers are parked again or
+// were given up.
+func (m *Team) run(t *Try) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home := m.everywhere
+	unix.SchedGetaffinity(0, &home)
+	t.coordinator.Store(int32(unix.Gettid()))
+	if h := m.Hooks.BeforeWake; h != nil {
+		h()
+	}
+	wakeMain(t.Here[0])
+	m.Await(t, &home)
+}
+
+func wakeMain(w *Worker) { Ring(w.Wake) }
+
+// await waits for the workers to say done. Whoever has not by the time the
+// try must be over is un-pinned: it is starved behind somebody's real-time
+// task, and free to run it leaves at once.
+func (m *Team) Await(t *Try, home *unix.CPUSet) {
+	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + WaitSlack)
+	left := m.Collect(t, t.Here, end, t.onlyMissing)
+	if len(left) > 0 && t.missed != nil && t.onlyMissing(len(left)) {
+		t.missed(cpusOf(left))
+	}
+	t.returnCoordinator(home)
+	if len(m.Collect(t, t.Here, end, nil)) == 0 {
+		return
+	}
+	t.State.Expire()
+	if t.shut = m.Gate.shut(t.Number); !t.shut {
+		Ring(m.Gate.All) // main has opened it, and may not have come to ring
+	}
+	owing := t.owing()
+	var kept unix.CPUSet
+	for _, w := range owing {
+		kept.Set(w.Cpu)
+	}
+	free := without(&m.everywhere, &kept)
+	if free.Count() == 0 {
+		free = m.everywhere
+	}
+	for _, w := range owing {
+		w.freed = true
+		w.unpin(&free) // off that CPU at once
+	}
+	m.flight.Flee(&kept)
+	for _, w := range m.Collect(t, owing, time.Now().Add(time.Second), nil) {
+		w.Away = true
+	}
+}
+
+// collect waits for workers to be through with the try, at most to the deadline
+// or until so few are left that it is enough; it returns those that are not. The
+// eventfd only wakes: it may have been rung by one that comes loose from an
+// earlier try.
+func (m *Team) Collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
+	fds := []unix.PollFd{{Fd: int32(m.Gate.done), Events: unix.POLLIN}}
+	var b [8]byte
+	for {
+		left := t.notThrough(workers)
+		rest := time.Until(deadline)
+		if len(left) == 0 || rest <= 0 || enough != nil && enough(len(left)) {
+			return left
+		}
+		unix.Poll(fds, int(rest.Milliseconds())+1)
+		unix.Read(m.Gate.done, b[:])
+	}
+}
+
+func cpusOf(workers []*Worker) (cpus []int) {
+	for _, w := range workers {
+		cpus = append(cpus, w.Cpu)
+	}
+	return cpus
+}

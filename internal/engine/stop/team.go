@@ -1,0 +1,173 @@
+package stop
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/engine"
+	"stackshot/kcdata"
+	"stackshot/workqueue"
+)
+
+// team is all that the engines that stop the machine share: the loaded programs,
+// one worker for each CPU that is to be stopped, and the way of a stop. The
+// coordinator owns it.
+type Team struct {
+	engine.Config
+	Objects    *bpf.Objects
+	Gate       *Gate
+	Workers    []*Worker // the main one first
+	Level      string    // isolation by the workers' priority
+	everywhere unix.CPUSet
+	flight     Flight
+	collector  func()    // puts the Go collector back; nil while it is as it was
+	Hooked     link.Link // of the switch hook; nil while it is not attached
+}
+
+// newTeam loads the programs and starts the workers: all of them, before any stop.
+// Errors: bpf.ErrUnsupported.
+func NewTeam(c engine.Config) (*Team, error) {
+	objects, err := bpf.Load(c.Bpf)
+	if err != nil {
+		return nil, err
+	}
+	m := &Team{Config: c, Objects: objects, Level: capture.FIFO}
+	err = errors.Join(checkClock(objects), m.startWorkers())
+	if err == nil && c.Prompt {
+		err = m.hook()
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func (m *Team) startWorkers() error {
+	var err error
+	if err = unix.SchedGetaffinity(0, &m.everywhere); err != nil {
+		return fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	if m.Gate, err = NewGate(); err != nil {
+		return err
+	}
+	m.Gate.Hooks = m.Hooks
+	raiseProcessors(len(m.Plan.Stop))
+	for _, cpu := range m.Plan.Stop {
+		w := m.newWorker(cpu)
+		if err := w.start(m.Level == capture.FIFO); err != nil {
+			return err
+		}
+		w.Perf, _ = OpenCounters(w.Tid) // most virtual machines have none
+		m.Workers = append(m.Workers, w)
+		if w.fifo != nil {
+			m.Level = capture.None
+		}
+	}
+	m.leadWith(m.Plan.Main)
+	return nil
+}
+
+func (m *Team) newWorker(cpu int) *Worker {
+	c, _ := m.Plan.Topology.CPU(cpu)
+	w := &Worker{Cpu: cpu, Slot: len(m.Workers), Cluster: c.Cluster, Kind: workqueue.Kind(c.Kind), Gate: m.Gate}
+	if !m.Plan.Topology.AMP {
+		w.Kind = workqueue.SMP
+	}
+	return w
+}
+
+// leadWith moves the worker of a CPU to the front: it is main.
+func (m *Team) leadWith(cpu int) {
+	for i, w := range m.Workers {
+		if w.Cpu == cpu {
+			m.Workers[0], m.Workers[i] = w, m.Workers[0]
+			return
+		}
+	}
+}
+
+// close ends the team. Once the workers have ended it gives everything back. Else
+// a worker that is away keeps its thread, and what it may still write to, until
+// the real-time task that starves it ends.
+func (m *Team) Close() error {
+	if !m.StopWorkers() {
+		return nil
+	}
+	return errors.Join(m.unhook(), m.Objects.Close())
+}
+
+// release lets this process's threads back to the CPUs that they fled from.
+func (m *Team) Release() { m.flight.ComeBack() }
+
+// stopWorkers ends the workers. False: one of them has not ended. It may be unable
+// to stop for Go's own world, or still come to its turn.
+func (m *Team) StopWorkers() (ended bool) {
+	if m.Gate == nil {
+		return true
+	}
+	m.Gate.Closing.Store(true)
+	for _, w := range m.Workers {
+		wakeMain(w)
+	}
+	if !m.awaitThreads() {
+		return false
+	}
+	for _, w := range m.Workers {
+		unix.Close(w.Wake)
+		unix.Close(w.Bell)
+		w.Perf.Close()
+	}
+	m.Gate.Close()
+	m.Gate = nil
+	m.flight.ComeBack()
+	m.RestoreGC()
+	restoreProcessors()
+	return true
+}
+
+// awaitThreads waits until the workers' threads have ended, at most 1 s; it
+// reports whether all have.
+func (m *Team) awaitThreads() (ended bool) {
+	deadline := time.Now().Add(time.Second)
+	ended = true
+	for _, w := range m.Workers {
+		w.unpin(&m.everywhere)
+		for ThreadExists(w.Tid) && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+		ended = ended && !ThreadExists(w.Tid)
+	}
+	return ended
+}
+
+func ThreadExists(tid int) bool { return unix.Tgkill(unix.Getpid(), tid, 0) == nil }
+
+// anyAway reports whether a worker has not come back to its park.
+func (m *Team) AnyAway() bool { return anyAway(m.Workers) }
+
+// fifoRefused is why the isolation is not fifo; nil if it is.
+func (m *Team) FifoRefused() error {
+	for _, w := range m.Workers {
+		if w.fifo != nil {
+			return w.fifo
+		}
+	}
+	return nil
+}
+
+// lacks says what the programs cannot do here, as warnings for every file.
+func (m *Team) Lacks() (list []kcdata.Warning) {
+	for _, m := range m.Objects.Missing {
+		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
+	}
+	if m.UserWhy != nil {
+		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: "no user stacks are recorded: " + m.UserWhy.Error()})
+	}
+	return list
+}

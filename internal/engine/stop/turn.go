@@ -1,0 +1,122 @@
+package stop
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/clock"
+	"stackshot/kcdata"
+)
+
+// This file is what a worker runs between its wake and its release. Nothing
+// here may allocate, lock, log or wait for another Go thread (rule 1): while
+// the CPUs are held, no other thread runs.
+
+// settle is how long the main worker sleeps between its own wake and the
+// others': ordinary work comes back to the CPUs, so that what the stop then
+// displaces is the machine's work and not the thread that asked for the stop.
+const Settle = 3 * time.Millisecond
+
+// turn is one worker's part in one try.
+func (w *Worker) turn(main bool) {
+	t := w.Try
+	w.Stamp.Main = main
+	if main && !w.openGate(t) {
+		return
+	}
+	if h := w.Gate.Hooks.BeforeArrival; h != nil {
+		h(w.Cpu)
+	}
+	procPin()
+	w.Stamp.Taken = clock.Nanotime()
+	w.Note(kcdata.TraceTaken, 0)
+	w.Perf.Begin()
+	if w.Elsewhere() {
+		w.Stamp.Left = w.Stamp.Taken
+	} else {
+		t.recorder.Hold(w)
+	}
+	w.Cost = w.Perf.End()
+	atomic.StoreUint32(&w.SlotMem().Left, 1)
+	w.Note(kcdata.TraceLeft, 0)
+	procUnpin()
+}
+
+// elsewhere asks whether this worker is on another CPU than it is to stop, which
+// runs on: it does not count for that.
+func (w *Worker) Elsewhere() bool {
+	w.Stamp.on = CurrentCPU()
+	return w.Stamp.on != w.Cpu
+}
+
+// arrive counts this worker in, for an engine whose workers hold their CPUs
+// themselves, and waits for the decision. False: it is no part of the stop.
+func (w *Worker) Arrive() bool {
+	t := w.Try
+	if clock.Nanotime() >= t.arriveBy.Load() { // too late, even if nobody has noticed
+		t.State.Expire()
+	}
+	if !t.State.Arrive(w.Stamp.Main) {
+		return false
+	}
+	w.Stamp.Arrived = clock.Nanotime()
+	w.Note(kcdata.TraceArrived, t.State.Word.Load())
+	return w.decided(t)
+}
+
+// openGate is the second step of the wake: sleep, fix the deadlines, release
+// the others with one write. False: the coordinator has given this worker up. The
+// words it writes are its own try's, also where the next one is under way.
+func (w *Worker) openGate(t *Try) bool {
+	if t.settle > 0 {
+		ts := unix.NsecToTimespec(t.settle)
+		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)
+	}
+	if t.State.Phase() != PhaseArriving {
+		return false
+	}
+	now := clock.Nanotime()
+	t.arriveBy.Store(now + t.arrivalBudget)
+	t.PauseBy.Store(now + t.pauseBudget)
+	if h := w.Gate.Hooks.Opening; h != nil {
+		h(w.Cpu)
+	}
+	if !w.Gate.Open(t.Number) {
+		return false
+	}
+	if len(t.Here) > 1 {
+		Ring(w.Gate.All)
+	}
+	return true
+}
+
+// decided waits for the one decision (invariant 3), at most to the one arrival
+// deadline.
+func (w *Worker) decided(t *Try) bool {
+	by := t.arriveBy.Load()
+	p := t.State.Phase()
+	for p == PhaseArriving {
+		if clock.Nanotime() >= by {
+			p = t.State.Expire()
+			break
+		}
+		p = t.State.Phase()
+	}
+	return p != PhaseAborted
+}
+
+// await spins while the try stands at p, at most until by.
+func (t *Try) Await(p Phase, by int64) {
+	for t.State.Phase() == p && clock.Nanotime() < by {
+	}
+}
+
+// currentCPU is where this thread runs; the request's initiator.
+func CurrentCPU() int {
+	var cpu uint32
+	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	return int(cpu)
+}

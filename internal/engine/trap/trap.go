@@ -1,0 +1,284 @@
+package trap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+	"unsafe"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
+	"stackshot/kcdata"
+)
+
+// trap is the engine in which a BPF program on every CPU holds the machine and
+// records. All that a worker does in the window is one read(2) of its own iterator.
+type Engine struct {
+	Team    *stop.Team
+	Mem     *engine.Memory // lies in the loaded program's maps
+	Loaded  *bpf.Trap
+	level   string // isolation that this machine offers
+	Split   uint32
+	Retired []*bpf.Trap // replaced, still in the hands of workers that are away
+	passes  []*entry    // by a worker's slot
+}
+
+// entry is a worker's way into the trap.
+type entry struct {
+	bpf.Iterator
+	open bool
+}
+
+// A CPU with its interrupts off waits this long for the others. Constant but
+// for tests on an emulated machine.
+var HoldBudget = 200 * time.Microsecond
+
+const (
+	// Threads of one part of a task: a few hundred microseconds of work.
+	splitThreads = 64
+
+	trapChunk = 64 << 10
+
+	firstTrapBytes = 8 << 20
+	firstTrapItems = 4096
+)
+
+// newTrap is an engine over a team. With an error the team is as it was.
+func New(m *stop.Team) (*Engine, error) {
+	if m.Objects.Control.NsLevel != 0 {
+		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
+	}
+	if err := CheckSource(&m.Hooks); err != nil {
+		return nil, err
+	}
+	e := &Engine{Team: m, Split: splitThreads}
+	for range m.Workers {
+		e.passes = append(e.passes, new(entry))
+	}
+	bytes := m.Buffer
+	if bytes == 0 {
+		bytes = min(firstTrapBytes, m.MaxBuffer)
+	}
+	t := m.Plan.Topology
+	if err := e.Load(engine.Size{Bytes: bytes, Tasks: firstTrapItems, Clusters: len(t.Clusters), Amp: t.AMP}); err != nil {
+		if e.Loaded != nil {
+			err = errors.Join(err, e.Loaded.Close())
+		}
+		return nil, lacking(err)
+	}
+	e.level = e.levelOf(e.Loaded.Level())
+	return e, nil
+}
+
+// lacking names what the kernel lacks for the trap, where that is why.
+func lacking(err error) error {
+	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
+		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
+	}
+	return err
+}
+
+// levelOf names what is off, in bits of bpf.TrapWorker.Level; where nothing
+// is, the workers' priority is what holds the machine.
+func (e *Engine) levelOf(off uint32) string {
+	switch {
+	case off&bpf.InterruptsOff != 0:
+		return capture.IRQOff
+	case off&bpf.PreemptionOff != 0:
+		return capture.PreemptOff
+	}
+	return e.Team.Level
+}
+
+// caps. Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
+// it holds it all the same, where the kernel can turn preemption off.
+func (e *Engine) Caps() engine.Caps {
+	m := e.Team
+	c := engine.Caps{Name: capture.Trap, Isolation: e.level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
+	switch why := m.FifoRefused(); {
+	case why == nil:
+	case e.level == capture.None:
+		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
+	default:
+		c.Warnings = append(c.Warnings, kcdata.Warning{
+			Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
+		})
+	}
+	return c
+}
+
+// load puts a trap with memory for s in place of the one there is.
+func (e *Engine) Load(s engine.Size) error {
+	loaded, err := e.Team.Objects.LoadTrap(bpf.TrapConfig{Bytes: engine.RoundUp(int(s.Bytes), 4096), Items: s.Tasks})
+	if err != nil {
+		return err
+	}
+	if e.Loaded != nil {
+		e.Retired = append(e.Retired, e.Loaded)
+	}
+	e.Loaded = loaded
+	if !e.Team.AnyAway() {
+		e.closeRetired()
+	}
+	e.Mem = &engine.Memory{Data: loaded.Region, Ctl: loaded.Arenas, Queues: loaded.Queue, Chunk: s.Chunk, Amp: s.Amp, Mapped: true, Locked: true}
+	return e.Mem.Format(s)
+}
+
+// prepare has the program loaded with memory for tries of this size; the
+// kernel neither swaps nor reclaims what a map holds.
+func (e *Engine) Prepare(sz engine.Size) error {
+	if sz = e.Mem.AtLeast(sz); e.Mem.Fits(sz) && !e.inUse() {
+		return nil
+	}
+	return e.Load(sz)
+}
+
+// inUse reports whether a worker that is away may still come to its turn in what
+// is loaded: its words are left to it.
+func (e *Engine) inUse() bool {
+	return slices.ContainsFunc(e.Team.Workers, func(w *stop.Worker) bool {
+		t, ours := w.Recorder().(*Try)
+		return w.Away && ours && t.loaded == e.Loaded
+	})
+}
+
+func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error) {
+	here, away := e.Team.Present()
+	if len(here) == 0 {
+		return nil, engine.ErrNobodyLeft
+	}
+	if len(j.Pids) > bpf.MaxAsked {
+		return nil, &engine.OptionError{Option: "pid", Value: fmt.Sprint(len(j.Pids), " tasks"), Reason: fmt.Sprint("engine trap takes at most ", bpf.MaxAsked)}
+	}
+	if err := CheckSource(&e.Team.Hooks); err != nil {
+		return nil, err
+	}
+	if err := e.Prepare(j.Size); err != nil {
+		return nil, err
+	}
+	t, err := e.PrepareTry(j, here)
+	if err != nil {
+		return nil, err
+	}
+	e.Team.Hooks.Reach(engine.StagePrepare)
+	missing, err := e.Team.Stop(ctx, t.Try)
+	e.Loaded.KeepAlive()
+	e.closePasses(e.Team.Workers)
+	if err != nil {
+		return nil, err
+	}
+	return e.result(t, append(missing, away...))
+}
+
+// trapTry is what engine trap does in one try.
+type Try struct {
+	*stop.Try
+	loaded *bpf.Trap
+	passes []*entry
+	self   uint32
+}
+
+// prepareTry writes down what the program needs to know and opens each
+// worker's way into it.
+func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
+	e.Mem.Reset()
+	s := e.Loaded.Stop
+	*s = bpf.Stop{
+		ArriveNs: uint64(min(e.Team.ArrivalBudget, j.Pause)), PauseNs: uint64(j.Pause), HoldNs: uint64(HoldBudget),
+		Chunk: e.chunk(len(here)), Split: e.Split, Asked: uint32(len(j.Pids)),
+	}
+	t := &Try{loaded: e.Loaded, passes: e.passes, self: uint32(os.Getpid())}
+	t.Try = e.Team.NewTry(j, here, (*stop.StopWords)(unsafe.Pointer(s)), t)
+	for i, p := range j.Pids {
+		e.Loaded.Asked[i] = uint64(p.Tgid)
+	}
+	clear(e.Loaded.Workers)
+	clear(e.Loaded.Parts)
+	clear(e.Loaded.Traces)
+	e.closePasses(here) // of those that have come back only now
+	for i, w := range here {
+		k := &e.Loaded.Workers[w.Cpu]
+		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.Tid), uint32(w.Kind), uint32(w.Cluster), uint32(w.Slot)
+		k.Main, k.Works = Flag(i == 0), Flag(w.Works)
+		scope := bpf.ThreadScope(uint32(w.Tid))
+		if errno := e.passes[w.Slot].Open(e.Loaded.Program.FD(), &scope); errno != 0 {
+			e.closePasses(here)
+			return nil, &engine.CaptureError{What: "open the iterator of the trap", Errno: errno}
+		}
+		e.passes[w.Slot].open = true
+	}
+	if h := e.Team.Hooks.TrapReady; h != nil {
+		h(e.Loaded)
+	}
+	return t, nil
+}
+
+// chunk is what a worker takes at once. A chunk is left when there may be too
+// little room for one more thread, some 2 KiB: large chunks leave less behind.
+func (e *Engine) chunk(workers int) uint32 {
+	return uint32(min(trapChunk, max(engine.MinChunk, engine.RoundUp(len(e.Mem.Data)/(8*workers), 4096))))
+}
+
+func Flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// closePasses closes the iterators, but of workers that may still read theirs:
+// the number of a closed file can come to mean another.
+func (e *Engine) closePasses(workers []*stop.Worker) {
+	for _, w := range workers {
+		if p := e.passes[w.Slot]; !w.Away && p.open {
+			p.Close()
+			p.open = false
+		}
+	}
+}
+
+// hold enters the trap. The program writes nothing to the file; the read returns
+// when the machine is released.
+func (t *Try) Hold(w *stop.Worker) {
+	var none [16]byte
+	t.passes[w.Slot].Read(none[:])
+	k := &t.loaded.Workers[w.Cpu]
+	s := &w.Stamp
+	s.Arrived, s.Decided, s.Window, s.Census, s.Drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
+	s.Checked, s.Verified, s.Released = k.Checked, k.Verified, k.Left
+	s.In = k.In != 0
+	s.Switches = k.Broken
+	if s.Left = clock.Nanotime(); w.Switched() != k.Switched && k.Left != 0 {
+		s.Left = k.Left // it was taken off its CPU since, by a SIGSTOP for one
+	}
+}
+
+func (e *Engine) Release() { e.Team.Release() }
+
+func (e *Engine) Close() error {
+	if !e.Team.StopWorkers() {
+		return nil
+	}
+	for _, w := range e.Team.Workers {
+		w.Away = false
+	}
+	e.closePasses(e.Team.Workers)
+	if e.Loaded != nil {
+		e.Retired = append(e.Retired, e.Loaded)
+	}
+	return e.closeRetired()
+}
+
+func (e *Engine) closeRetired() (err error) {
+	for _, l := range e.Retired {
+		err = errors.Join(err, l.Close())
+	}
+	e.Retired = nil
+	return err
+}

@@ -1,0 +1,92 @@
+package host
+
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf"
+	"stackshot/internal/clock"
+	"stackshot/internal/procfs"
+	"stackshot/kcdata"
+)
+
+// host is what the file says of the machine and does not change with time.
+// What could not be read stays zero and is absent from the file.
+type Host struct {
+	Hostname, Release, Version, Arch string
+	BootID, Cmdline                  string
+	KernelBuild                      []byte
+	PidNS                            uint32
+	FirstNS                          bool
+	Kallsyms                         *procfs.Kallsyms // nil: not readable
+	KallsymsWhy                      string
+	depth                            int
+}
+
+// userHz is the tick of /proc, USER_HZ: 100 on every Linux architecture that
+// runs BPF.
+const UserHz = 100
+
+func Describe(proc procfs.FS, redact bool) *Host {
+	h := &Host{depth: bpf.StackDepth()}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		h.Hostname = unix.ByteSliceToString(u.Nodename[:])
+		h.Release = unix.ByteSliceToString(u.Release[:])
+		h.Version = unix.ByteSliceToString(u.Version[:])
+		h.Arch = unix.ByteSliceToString(u.Machine[:])
+	}
+	h.BootID, _ = proc.BootID()
+	if b, err := os.ReadFile("/proc/cmdline"); err == nil && !redact {
+		h.Cmdline = strings.TrimSpace(string(b))
+	}
+	h.KernelBuild, _ = procfs.ReadKernelBuildID("/sys")
+	h.PidNS, h.FirstNS, _ = proc.PidNamespace()
+	h.readSymbols()
+	return h
+}
+
+func (h *Host) readSymbols() {
+	k, err := procfs.ReadKallsyms("/proc")
+	switch {
+	case err != nil:
+		h.KallsymsWhy = err.Error()
+	case k.Hidden():
+		h.KallsymsWhy = "kernel addresses are hidden (kernel.kptr_restrict, CAP_SYSLOG)"
+	default:
+		h.Kallsyms = k
+	}
+}
+
+func (h *Host) TextAddr() uint64 {
+	if h.Kallsyms == nil {
+		return 0
+	}
+	return h.Kallsyms.TextAddr()
+}
+
+// machine is the top-level machine record; at is the stop.
+func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
+	m := kcdata.LinuxMachine{
+		MonotonicNs: at.Monotonic, BoottimeNs: at.Boottime, RealtimeNs: at.Realtime, TextAddr: h.TextAddr(),
+		PidNS: uint64(h.PidNS), UserHz: UserHz, MaxStackDepth: uint32(h.depth),
+	}
+	if h.FirstNS {
+		m.PidNSIsFirst = 1
+	}
+	if redact {
+		m.Redacted, m.TextAddr = 1, 0
+	}
+	return m
+}
+
+// modules are the loaded modules; none where /proc hides them.
+func (h *Host) Modules() []procfs.Module {
+	mods, err := procfs.ReadModules("/proc", "/sys")
+	if err != nil {
+		return nil
+	}
+	return mods
+}
