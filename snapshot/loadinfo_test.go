@@ -223,7 +223,7 @@ func TestBuildIDsWithinTheirTime(t *testing.T) {
 	requireBPF(t)
 	pid, _ := program(t)
 	s := session(t, Options{Engine: EngineProcfs})
-	l := s.collating().NewLoadInfo()
+	l := s.collating().NewLoadInfo(new(capture.Wants))
 	l.Left = 0
 	task := &collate.TaskBytes{Linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
 	l.Task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
@@ -301,7 +301,7 @@ func TestWindowMappings(t *testing.T) {
 		{procfs.File{Err: &procfs.TimeoutError{Path: "maps"}}, "1000 /usr/lib/libc.so.6 0102, 4000  "},
 		{procfs.File{Data: []byte("3000-4000 r-xp 0 0:0 0 \n")}, "3000  "},
 	} {
-		l := s.collating().NewLoadInfo()
+		l := s.collating().NewLoadInfo(new(capture.Wants))
 		l.Known[collate.FileID{Major: 8, Inode: 5}] = collate.Known{Path: "/usr/lib/libc.so.6", Build: []byte{1, 2}}
 		task := windowTask(t)
 		l.Task(task, c.maps)

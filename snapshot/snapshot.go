@@ -147,7 +147,12 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 // complete adds to a capture what only the session knows, and what the machine says
 // of itself right after the release.
 func (s *Session) complete(c *capture.Raw, sc scope) {
+	o := &s.options
 	c.At, c.Request = clock.MomentOf(c.Capture.StopNs), sc.words
+	c.Wants = capture.Wants{
+		Redact: o.Redact, Timed: o.Latency != LatencyOff, UserFrames: o.UserFrames, KeepStacks: o.KeepStacks,
+		UserStacks: map[UserStacks]capture.UserStacks{UserStacksFP: capture.ChainStacks, UserStacksAuto: capture.WholeStacks}[o.UserStacks],
+	}
 	c.State.Loadavg, _ = s.machine.Loadavg()
 	c.State.Meminfo, _ = s.machine.Meminfo()
 	c.State.Pressure, _ = s.machine.Pressure()
@@ -174,11 +179,9 @@ func (s *Session) collate(out io.Writer, c *capture.Raw) (*Result, error) {
 }
 
 func (s *Session) collating() *collate.Collator {
-	o := &s.options
 	return &collate.Collator{
 		Host: s.host, Proc: s.proc, Images: s.images, Files: s.files, Absent: s.absent, Version: Version(),
-		Redact: o.Redact, AsTaken: s.hooks.AsTaken, Timed: o.Latency != LatencyOff,
-		User: collate.UserCollating{Off: o.UserStacks == UserStacksOff, ChainOnly: o.UserStacks == UserStacksFP, Frames: o.UserFrames, Keep: o.KeepStacks},
+		AsTaken: s.hooks.AsTaken,
 	}
 }
 

@@ -41,8 +41,9 @@ type Raw struct {
 	KeepTrace bool                     // asked for
 	Latency   kcdata.LatencyCollection // as far as it is known
 	At        clock.Moment             // of the stop; where nothing was stopped, when all was recorded
-	Request   string                   // as words; "": the whole machine
-	Asked     []uint32                 // thread groups that were asked for; nil: all
+	Wants     Wants
+	Request   string   // as words; "": the whole machine
+	Asked     []uint32 // thread groups that were asked for; nil: all
 	State     machineState
 	Samples   []Sample // of CPUs that were not stopped, taken after the release
 }
@@ -80,6 +81,24 @@ func (c *Raw) MissedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMissed) }
 func (c *Raw) flagged(id int, flag uint32) bool {
 	return slices.ContainsFunc(c.Cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }
+
+// Wants is what the capture was to be, as far as the making of its file depends on it.
+type Wants struct {
+	Redact     bool // no user stacks, no mappings, no arguments, addresses relative to _text
+	Timed      bool // what it cost is in the file
+	UserStacks UserStacks
+	UserFrames int  // of a user stack, at most
+	KeepStacks bool // what user stacks are made of stays in the file
+}
+
+// UserStacks is what was taken of user stacks.
+type UserStacks int
+
+const (
+	NoStacks    UserStacks = iota
+	ChainStacks            // frame-pointer chains
+	WholeStacks            // and the bytes of the stacks
+)
 
 // machineState is how the machine was doing, as its own files say: texts of /proc.
 type machineState struct{ Loadavg, Meminfo, Pressure string }

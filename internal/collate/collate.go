@@ -15,8 +15,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// collating is what makes the file of a raw capture, beside that. It may be used for
-// one collation after the other.
+// Collator makes files of raw captures. Its fields are what that takes beside the
+// capture; it may be used for one collation after the other.
 type Collator struct {
 	Host    *host.Host
 	Proc    procfs.FS // of the machine that was captured, by which tasks get names and mappings
@@ -24,21 +24,10 @@ type Collator struct {
 	Files   *foreign.Files
 	Absent  string // why proc does not have a task
 	Version string // of this program
-	Redact  bool
-	AsTaken bool // user stacks and mappings go into the file as the window took them
-	Timed   bool // what the capture cost is in the file
-	User    UserCollating
+	AsTaken bool   // user stacks and mappings go into the file as the window took them
 }
 
-// userCollating says what becomes of user stacks.
-type UserCollating struct {
-	Off       bool // none was taken
-	ChainOnly bool // by frame pointers alone
-	Frames    int  // of a stack, at most
-	Keep      bool // what they are made of stays
-}
-
-// summary is what came of a collation.
+// Summary is what came of a collation.
 type Summary struct {
 	Tasks, Threads int
 	Bytes          int64 // of the file
@@ -71,10 +60,10 @@ type collation struct {
 // distrust as any file: a task that does not parse is left out and named. An error is
 // of the output.
 func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
-	n := k.newNames()
+	n := k.newNames(c.Wants.Redact)
 	x := &collation{
-		Collator: k, c: c, names: n, samples: NewPlacer(c, n, k.Redact), enrich: k.newEnricher(),
-		unwind: k.newUnwinder(c.Unstopped()), began: time.Now(),
+		Collator: k, c: c, names: n, samples: NewPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
+		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
 	}
 	if err := x.Collect(); err != nil {
 		return nil, err

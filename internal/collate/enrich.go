@@ -40,11 +40,11 @@ const (
 	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
-func (k *Collator) newEnricher() *enricher {
+func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: k.Proc, load: k.NewLoadInfo(), timed: k.Timed, absent: k.Absent, room: make([]byte, enrichRoom),
+		proc: k.Proc, load: k.NewLoadInfo(w), timed: w.Timed, absent: k.Absent, room: make([]byte, enrichRoom),
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},

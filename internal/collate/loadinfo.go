@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/elfnote"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
@@ -48,8 +49,8 @@ type Known struct {
 	err   error
 }
 
-func (k *Collator) NewLoadInfo() *loadInfo {
-	if k.Redact || k.AsTaken {
+func (k *Collator) NewLoadInfo(w *capture.Wants) *loadInfo {
+	if w.Redact || k.AsTaken {
 		return nil
 	}
 	return &loadInfo{images: k.Images, files: k.Files, Left: BuildIDBudget, Known: map[FileID]Known{}}

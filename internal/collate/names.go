@@ -1,6 +1,8 @@
 package collate
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"stackshot/internal/procfs"
@@ -23,9 +25,9 @@ type names struct {
 	strings *strtab.Table
 }
 
-func (k *Collator) newNames() *names {
+func (k *Collator) newNames(redact bool) *names {
 	return &names{
-		syms: k.Host.Kallsyms, mods: k.Host.Modules(), redact: k.Redact, text: k.Host.TextAddr(),
+		syms: k.Host.Kallsyms, mods: k.Host.Modules(), redact: redact, text: k.Host.TextAddr(),
 		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, strings: strtab.New(),
 	}
 }
@@ -115,22 +117,17 @@ func (n *names) name(addr uint64) (procfs.KallsymsSymbol, bool) {
 
 func (n *names) symbols() []kcdata.LinuxSymbol {
 	out := make([]kcdata.LinuxSymbol, 0, len(n.seen))
-	for addr, shown := range n.seen {
+	byShown := func(a, b uint64) int { return cmp.Compare(n.seen[a], n.seen[b]) }
+	for _, addr := range slices.SortedFunc(maps.Keys(n.seen), byShown) { // so that the same capture gives the same bytes
 		sym, ok := n.name(addr)
 		if !ok {
 			continue
 		}
 		out = append(out, kcdata.LinuxSymbol{
-			Addr: shown, Offset: uint32(sym.Offset), Size: uint32(sym.Size),
+			Addr: n.seen[addr], Offset: uint32(sym.Offset), Size: uint32(sym.Size),
 			Name: n.strings.Add(sym.Name), Module: n.strings.Add(sym.Module),
 		})
 	}
-	slices.SortFunc(out, func(a, b kcdata.LinuxSymbol) int {
-		if a.Addr < b.Addr {
-			return -1
-		}
-		return 1
-	})
 	return out
 }
 

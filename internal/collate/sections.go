@@ -37,7 +37,7 @@ func (x *collation) preSection() ([]byte, error) {
 	w.Text(kcdata.TypeOSVersion, h.Version)
 	w.Text(kcdata.TypeBootArgs, clip(h.Cmdline, 1023))
 	w.Record(kcdata.TypeTimebase, &kcdata.Timebase{Numer: 1, Denom: 1})
-	m := h.Machine(c.At, x.Redact)
+	m := h.Machine(c.At, c.Wants.Redact)
 	w.Note(w.Bytes(kcdata.TypeMachAbsoluteTime, le64(m.MonotonicNs)))
 	w.Note(w.Bytes(kcdata.TypeUsecsSinceEpoch, le64(m.RealtimeNs/1000)))
 	w.Record(kcdata.TypeLinuxMachine, &m)
@@ -72,7 +72,7 @@ func (x *collation) postSection() ([]byte, error) {
 	for _, v := range c.Warnings {
 		w.Text(kcdata.TypeLinuxWarning, v.Code+": "+v.Text)
 	}
-	if mods := names.Modules(x.Redact); len(mods) > 0 {
+	if mods := names.Modules(c.Wants.Redact); len(mods) > 0 {
 		w.Array(kcdata.TypeLinuxModule, mods)
 	}
 	if syms := names.symbols(); len(syms) > 0 {
@@ -106,7 +106,7 @@ func (x *collation) howItWent(w *kcdata.StickyWriter) {
 	if c.KeepTrace || c.Troubled() {
 		w.Some(kcdata.TypeLinuxTrace, c.Trace, len(c.Trace))
 	}
-	if !x.Timed {
+	if !c.Wants.Timed {
 		return
 	}
 	w.Some(kcdata.TypeLinuxPhases, c.Phases, len(c.Phases))

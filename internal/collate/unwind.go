@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/image"
 	"stackshot/internal/stacks"
 	"stackshot/kcdata"
@@ -28,14 +29,13 @@ type unwinder struct {
 
 // newUnwinder is nil where nothing of user stacks is taken. away are the CPUs that
 // were not stopped.
-func (k *Collator) newUnwinder(away []int) *unwinder {
-	o := &k.User
-	if k.Redact || o.Off || k.AsTaken {
+func (k *Collator) newUnwinder(w *capture.Wants, away []int) *unwinder {
+	if w.Redact || w.UserStacks == capture.NoStacks || k.AsTaken {
 		return nil
 	}
 	return &unwinder{
-		Unwinder: stacks.Unwinder{Images: k.Images, Arch: k.Host.Arch, Left: UnwindBudget, ChainOnly: o.ChainOnly, Frames: o.Frames},
-		keep:     o.Keep, away: away, files: map[FileID]bool{},
+		Unwinder: stacks.Unwinder{Images: k.Images, Arch: k.Host.Arch, Left: UnwindBudget, ChainOnly: w.UserStacks == capture.ChainStacks, Frames: w.UserFrames},
+		keep:     w.KeepStacks, away: away, files: map[FileID]bool{},
 	}
 }
 
