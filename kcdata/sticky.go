@@ -16,7 +16,7 @@ func (s *StickyWriter) Note(err error) {
 	}
 }
 
-// text writes a string. An empty one is absent.
+// Text writes a string. An empty one is absent.
 func (s *StickyWriter) Text(t Type, v string) {
 	if v == "" {
 		return
@@ -31,14 +31,14 @@ func (s *StickyWriter) PutUint64(name string, v uint64) { s.Note(s.Uint64Desc(na
 func (s *StickyWriter) PutUint32(name string, v uint32) { s.Note(s.Uint32Desc(name, v)) }
 func (s *StickyWriter) Array(t Type, elements any)      { s.Note(s.StructArray(t, elements)) }
 
-// some writes an array that is absent where it is empty.
+// Some writes an array that is absent where it is empty.
 func (s *StickyWriter) Some(t Type, elements any, n int) {
 	if n > 0 {
 		s.Array(t, elements)
 	}
 }
 
-// heapChain grows by allocating: only for while the world runs.
+// HeapChain grows by allocating: only for while the world runs.
 func HeapChain() *Chain {
 	return NewChain(1<<16, func(least int) ([]byte, error) {
 		return make([]byte, max(least, 64<<10)), nil

@@ -55,11 +55,11 @@ func TestCountersOfWorkers(t *testing.T) {
 	for _, w := range s.team.Workers {
 		switch {
 		case (w.Perf == nil) != (err != nil):
-			t.Errorf("CPU %d: counters %v, this thread's: %v", w.Cpu, w.Perf, err)
+			t.Errorf("CPU %d: counters %v, this thread's: %v", w.CPU, w.Perf, err)
 		case w.Perf == nil && w.Cost != (stop.PerfCost{}):
-			t.Errorf("CPU %d: counted %+v without a PMU", w.Cpu, w.Cost)
+			t.Errorf("CPU %d: counted %+v without a PMU", w.CPU, w.Cost)
 		case w.Cost.Has && (w.Cost.Cycles == 0 || w.Cost.Instrs == 0):
-			t.Errorf("CPU %d: %+v", w.Cpu, w.Cost)
+			t.Errorf("CPU %d: %+v", w.CPU, w.Cost)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 		s := session(t, Options{Engine: EnginePull})
 		for _, w := range s.team.Workers {
 			if w.Tid == os.Getpid() {
-				t.Errorf("the worker of CPU %d is the first thread", w.Cpu)
+				t.Errorf("the worker of CPU %d is the first thread", w.CPU)
 			}
 		}
 		s.Close()

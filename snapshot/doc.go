@@ -10,15 +10,11 @@
 //	       reconcile with /proc ─► collate by census index ─► enrich ─► Output
 //	Close  threads ended, memory given back
 //
-// The files in the order of the data: engines, plan and throttle, memory, worker, realtime
-// and flee (threads of ours and the CPUs), pull_* and trap_* (the engines that
-// stop), tries, try (the coordinator's side of a stop), window (the workers'
-// side), state (the one word they agree by), census, recheck (the second pass),
-// latency and trace (what it cost, what we did), captured, reconcile, sample and
-// sampled (CPUs that were not stopped), collate, leftout, taskbytes, preempted, enrich,
-// loadinfo, mappings, mapschoice, windowmaps and perfmap (whose code a task runs), unwind,
-// waiting (files that were late), names, strings,
-// sections, result. procfs_* is the engine that stops nothing.
+// The packages in the order of the data: internal/engine/stop, trap, pull, proc and sample
+// record, internal/capture is what they bring, internal/collate makes the file of it. Here
+// are the order of these stages and what a session decides: options, plan and throttle,
+// scarce and scarcememory (what is done without), engines (which one), tries, sampled (when
+// CPUs that were not stopped are asked), reconcile, result; and the machine's lock.
 //
 // # What it may assume
 //

@@ -94,11 +94,11 @@ func (w *witness) hire(t *testing.T, s *Session) {
 	w.trace = traceMachine(t, possibleCPUs(s.plan))
 	w.stamps = testtask.Stamp(t, s.plan.Stop...)
 	for _, k := range s.team.Workers {
-		w.workers[k.Cpu] = k.Tid
+		w.workers[k.CPU] = k.Tid
 	}
 }
 
-// begin has the witness look on for a while.
+// Begin has the witness look on for a while.
 func (w *witness) Begin(t *testing.T) {
 	until := clock.Nanotime() + int64(stamping)
 	for cpu, worker := range w.workers {
@@ -115,7 +115,7 @@ type sighting struct {
 	disturbed  string // why the gap is not the stop's alone; "": it is
 }
 
-// look holds the claims about stamps against one file.
+// Look holds the claims about stamps against one file.
 func (w *witness) Look(t *testing.T, snap *kcdata.Snapshot) (s sighting) {
 	t.Helper()
 	var first, last int64

@@ -106,7 +106,7 @@ func TestMostUsefulMappings(t *testing.T) {
 			return a
 		}
 		for range 1 + r.IntN(300) {
-			th := collate.ThreadAt{Ip: see(), Sampled: []uint64{see()}}
+			th := collate.ThreadAt{IP: see(), Sampled: []uint64{see()}}
 			th.User.Chain = []kcdata.LinuxUserLink{{PC: see()}}
 			if runtime.GOARCH == "arm64" {
 				th.User.Chain = append(th.User.Chain, kcdata.LinuxUserLink{PC: see() | 0x2a<<48})
@@ -147,7 +147,7 @@ func TestMostUsefulMappings(t *testing.T) {
 func TestSignedAddressesOnArm64Alone(t *testing.T) {
 	task := &collate.TaskBytes{
 		Maps:    []kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x10000, End: 0x11000}}},
-		Threads: []collate.ThreadAt{{Ip: 0x10800 | 0x2a<<48}},
+		Threads: []collate.ThreadAt{{IP: 0x10800 | 0x2a<<48}},
 	}
 	for signed, want := range map[bool]int{true: collate.MappingFrame, false: collate.MappingOther} {
 		if rank := task.RankMaps(signed); rank[0] != want {
@@ -164,7 +164,7 @@ func TestMappingsOfFramesLeftOut(t *testing.T) {
 	for i := range collate.MaxMappings + 5 {
 		start := uint64(0x10000 + i*8192)
 		fmt.Fprintf(&text, "%x-%x r-xp 00000000 00:00 0 \n", start, start+4096)
-		task.Threads = append(task.Threads, collate.ThreadAt{Ip: start})
+		task.Threads = append(task.Threads, collate.ThreadAt{IP: start})
 	}
 	var out collate.Loaded
 	if err := task.ParseMaps(procfs.File{Data: []byte(text.String())}, &out); err != nil {
@@ -173,7 +173,7 @@ func TestMappingsOfFramesLeftOut(t *testing.T) {
 	if got := strings.Join(out.Notes, "; "); len(task.Maps) != collate.MaxMappings || !strings.HasSuffix(got, "maps: in 5 of those left out a frame may lie") {
 		t.Errorf("%d mappings, %q", len(task.Maps), got)
 	}
-	task.Threads = []collate.ThreadAt{{Ip: 1 << 40}}
+	task.Threads = []collate.ThreadAt{{IP: 1 << 40}}
 	for cut, want := range map[bool]error{false: collate.ErrExec, true: collate.ErrBehind} {
 		if err := task.ParseMaps(procfs.File{Data: []byte(text.String()), Truncated: cut}, &out); err != want || task.Maps != nil {
 			t.Errorf("cut %v: %v, want %v", cut, err, want)

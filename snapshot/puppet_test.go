@@ -147,7 +147,7 @@ func (p *puppet) on(f func() error) {
 	}
 }
 
-// stop attaches to a thread of it and waits until it stands still.
+// Stop attaches to a thread of it and waits until it stands still.
 func (p *puppet) Stop(tid int) {
 	p.tb.Helper()
 	p.on(func() error {
@@ -166,7 +166,7 @@ func (p *puppet) pose(tid int, sp, fp uint64) {
 	p.on(func() error { return setStack(tid, sp, fp) })
 }
 
-// write writes words into its memory.
+// Write writes words into its memory.
 func (p *puppet) Write(addr uint64, words ...uint64) {
 	p.tb.Helper()
 	var b []byte
@@ -180,7 +180,7 @@ func (p *puppet) Write(addr uint64, words ...uint64) {
 
 func (p *puppet) page(n int) uint64 { return p.base + uint64(n*os.Getpagesize()) }
 
-// present says whether the page at addr is in its page tables.
+// Present says whether the page at addr is in its page tables.
 func (p *puppet) Present(addr uint64) bool {
 	p.tb.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", p.pid))

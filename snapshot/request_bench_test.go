@@ -56,7 +56,7 @@ type requestTimes struct{ ends [engine.StageCount]int64 }
 
 func (r *requestTimes) reached(s engine.Stage) { r.ends[s] = clock.Nanotime() }
 
-// take makes a capture and adds its times.
+// Take makes a capture and adds its times.
 func (r *requestTimes) Take(b *testing.B, s *Session, req Request, into map[string][]float64) {
 	b.Helper()
 	var file bytes.Buffer

@@ -58,7 +58,7 @@ func newResult(c *capture.Raw, sum *collate.Summary) *Result {
 		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: sum.Warnings,
 		BufferSize: int64(k.BufferSize), BufferUsed: int64(k.BufferUsed), Overhead: int64(k.Overhead),
 	}
-	for _, cpu := range c.Cpus {
+	for _, cpu := range c.CPUs {
 		n := int(cpu.CPU)
 		r.CPUs.Online = append(r.CPUs.Online, n)
 		for _, f := range []struct {
@@ -79,10 +79,10 @@ func newResult(c *capture.Raw, sum *collate.Summary) *Result {
 	return r
 }
 
-// missingWarnings says first what a reader must know first.
+// stateWarnings says first what a reader must know first.
 func (s *Session) stateWarnings(c *capture.Raw) {
 	var missed []int
-	for _, cpu := range c.Cpus {
+	for _, cpu := range c.CPUs {
 		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.Elsewhere, int(cpu.CPU)) {
 			missed = append(missed, int(cpu.CPU))
 		}

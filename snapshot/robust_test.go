@@ -125,7 +125,7 @@ func TestInvariant3ArrivalDelays(t *testing.T) {
 		}
 	}})
 	needCPUs(t, s, 2)
-	main := s.team.Workers[0].Cpu
+	main := s.team.Workers[0].CPU
 	for _, halves := range []int{0, 1, 2, 4} {
 		for _, cpu := range s.plan.Stop {
 			late, delay = cpu, budget*time.Duration(halves)/2
@@ -173,7 +173,7 @@ func TestWorkerAway(t *testing.T) {
 		}
 	}})
 	needCPUs(t, s, 2)
-	sleeper = s.team.Workers[1].Cpu
+	sleeper = s.team.Workers[1].CPU
 	cpu := sleeper
 	for round, wantAway := range []bool{true, true, false} {
 		if round == 2 {

@@ -288,7 +288,7 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 			}
 			for _, w := range m.Workers {
 				if !w.Away && w.Called.Load() != w.Through.Load() && w.Stamp.Taken != 0 {
-					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.Cpu)
+					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.CPU)
 				}
 			}
 		}

@@ -185,7 +185,7 @@ func underLock(s *Session) (*capture.Raw, error) {
 }
 
 func disturbed(c *capture.Raw) bool {
-	missed := slices.ContainsFunc(c.Cpus, func(cpu kcdata.LinuxCPU) bool { return cpu.Flags&kcdata.CPUMissed != 0 })
+	missed := slices.ContainsFunc(c.CPUs, func(cpu kcdata.LinuxCPU) bool { return cpu.Flags&kcdata.CPUMissed != 0 })
 	return missed || len(c.Failed) > 0 || c.RanShort || c.Capture.StopBroken > 0
 }
 
@@ -194,7 +194,7 @@ func sampleOf(c *capture.Raw) sampleRow {
 	for _, r := range c.Recorded {
 		s.threads += float64(r.Threads)
 	}
-	for _, cpu := range c.Cpus {
+	for _, cpu := range c.CPUs {
 		if cpu.Flags&kcdata.CPUWorked != 0 {
 			s.worked = append(s.worked, cpu.CPU)
 		}

@@ -249,7 +249,7 @@ func TestSampleOfACPUThatIsLeft(t *testing.T) {
 	all := s.team.Workers
 	s.team.Workers = all[:1]
 	t.Cleanup(func() { s.team.Workers = all }) // before the session is closed
-	cpu := all[1].Cpu
+	cpu := all[1].CPU
 	pid, found := testtask.CPUHogs(t, cpu, 1).Children[0].Pid, false
 	for range 40 {
 		_, snap, _ := captureOnce(t, s, Request{})
@@ -386,9 +386,9 @@ func TestSamplerLeaksNothing(t *testing.T) {
 // A sample whose thread is not in the file is named.
 func TestSampleLost(t *testing.T) {
 	c := &capture.Raw{Samples: []capture.Sample{
-		{Cpu: 3, Tid: 17, Tgid: 17, Comm: "gone"},
-		{Cpu: 1, Tid: 17, Tgid: 17, Comm: "gone"},
-		{Cpu: 2, Idle: true},
+		{CPU: 3, Tid: 17, Tgid: 17, Comm: "gone"},
+		{CPU: 1, Tid: 17, Tgid: 17, Comm: "gone"},
+		{CPU: 2, Idle: true},
 	}}
 	collate.NewPlacer(c, nil, false).Lost(c)
 	if len(c.Warnings) != 2 || c.Warnings[0].Code != "sample_lost" || !strings.Contains(c.Warnings[0].Text, "CPU 1, thread 17 (gone)") ||

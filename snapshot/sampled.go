@@ -64,8 +64,8 @@ func (s *Session) addSamples(c *capture.Raw, began int64, early []asked) {
 		}
 		for _, sm := range a.got {
 			c.AddSample(capture.Sample{
-				Cpu: sm.CPU, Tid: sm.Tid, Tgid: sm.Tgid, Comm: sm.Comm, Idle: sm.Idle, User: sm.User,
-				At: sm.At, Ip: sm.IP, Kernel: sm.Kernel, UserStack: sm.UserStack,
+				CPU: sm.CPU, Tid: sm.Tid, Tgid: sm.Tgid, Comm: sm.Comm, Idle: sm.Idle, User: sm.User,
+				At: sm.At, IP: sm.IP, Kernel: sm.Kernel, UserStack: sm.UserStack,
 			}, end)
 		}
 	}

@@ -44,8 +44,8 @@ func (s *Session) throttleWarnings(c *capture.Raw) {
 	stopped := c.Engine != EngineProcfs
 	var order []kind
 	cpus := map[kind][]int{}
-	for i := range c.Cpus {
-		r := &c.Cpus[i]
+	for i := range c.CPUs {
+		r := &c.CPUs[i]
 		why := s.plan.Throttle(int(r.CPU))
 		if why == "" {
 			continue

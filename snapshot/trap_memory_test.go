@@ -57,7 +57,7 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	var e *trap.Engine
 	blocks := make([]bumpalloc.Block, 0, 1024)
 	s := openTest(t, Options{Engine: EngineTrap, CPUs: "0", Buffer: 2 << 20, MaxBuffer: 2 << 20, Latency: LatencyOff}, engine.Hooks{BeforeArrival: func(cpu int) {
-		if cpu != e.Team.Workers[0].Cpu {
+		if cpu != e.Team.Workers[0].CPU {
 			return
 		}
 		blocks = blocks[:0]

@@ -2,7 +2,7 @@ package capture
 
 import "stackshot/kcdata"
 
-// leftOut is the list of the file: a task once for each reason, though several
+// LeftOut is the list of the file: a task once for each reason, though several
 // workers had parts of it.
 func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	type entry struct{ Tgid, Reason uint32 }
@@ -24,7 +24,7 @@ func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	return out
 }
 
-// seen counts the tasks that were recorded or left out.
+// Seen counts the tasks that were recorded or left out.
 func (c *Raw) Seen() int {
 	tasks := map[int32]bool{}
 	for _, r := range c.Recorded {
@@ -36,7 +36,7 @@ func (c *Raw) Seen() int {
 	return len(tasks)
 }
 
-// finishCounts separates tasks that ended on their own, which nobody misses,
+// FinishCounts separates tasks that ended on their own, which nobody misses,
 // from what is left out. A task asked for by number is missed.
 func (c *Raw) FinishCounts(asked bool) {
 	kept, ended := c.Failed[:0], map[int32]bool{}

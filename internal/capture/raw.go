@@ -10,7 +10,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// captured is one capture as it was made: plain data, from which collation makes the
+// Raw is one capture as it was made: plain data, from which collation makes the
 // file, here or in another process. It refers to no worker and no session. The bytes
 // of its parts are lent by the engine until that releases them, and collation changes
 // records in them: they are good for one collation.
@@ -22,7 +22,7 @@ type Raw struct {
 	Engine, Isolation string
 	Recorded          []Part
 	Failed            []Failure
-	Cpus              []kcdata.LinuxCPU
+	CPUs              []kcdata.LinuxCPU
 	Elsewhere         []int // CPUs that were missed because our thread was not there; said in a warning of its own
 	Capture           kcdata.LinuxCapture
 	SeenTasks         int
@@ -48,7 +48,7 @@ type Raw struct {
 	Samples   []Sample // of CPUs that were not stopped, taken after the release
 }
 
-// recorded is one part of one task, by its place in the census.
+// Part is one part of one task, by its place in the census.
 type Part struct {
 	Item    workqueue.Item
 	Threads uint32
@@ -57,7 +57,7 @@ type Part struct {
 	Hidden  bool // read from /proc afterwards: not part of the stop
 }
 
-// failure is an item that was taken and could not be recorded.
+// Failure is an item that was taken and could not be recorded.
 type Failure struct {
 	Item   workqueue.Item
 	Reason uint32 // kcdata.LeftOut*
@@ -68,7 +68,7 @@ func (c *Raw) Add(it workqueue.Item, threads uint32, pieces [][]byte, spent Cost
 	c.Recorded = append(c.Recorded, Part{Item: it, Threads: threads, Pieces: pieces, Cost: spent})
 }
 
-// inOrder sorts by census index: order never comes from time (rule 4). Parts of
+// InOrder sorts by census index: order never comes from time (rule 4). Parts of
 // a task are added in the order of their threads, and stay in it.
 func (c *Raw) InOrder() []Part {
 	slices.SortStableFunc(c.Recorded, func(a, b Part) int { return int(a.Item.Index) - int(b.Item.Index) })
@@ -79,7 +79,7 @@ func (c *Raw) StoppedCPU(id int) bool { return c.flagged(id, kcdata.CPUStopped) 
 func (c *Raw) MissedCPU(id int) bool  { return c.flagged(id, kcdata.CPUMissed) }
 
 func (c *Raw) flagged(id int, flag uint32) bool {
-	return slices.ContainsFunc(c.Cpus, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
+	return slices.ContainsFunc(c.CPUs, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }
 
 // Wants is what the capture was to be, as far as the making of its file depends on it.
@@ -103,15 +103,15 @@ const (
 // machineState is how the machine was doing, as its own files say: texts of /proc.
 type machineState struct{ Loadavg, Meminfo, Pressure string }
 
-// sampled is what one CPU that was not stopped ran, and where (internal/bpf.Sample).
+// Sample is what one CPU that was not stopped ran, and where (internal/bpf.Sample).
 type Sample struct {
-	Cpu       int
+	CPU       int
 	Tid, Tgid uint32 // 0: idle, or a thread that our pid namespace does not show
 	Comm      string
 	Idle      bool
 	User      bool   // in user mode
 	At        uint64 // CLOCK_MONOTONIC, ns
-	Ip        uint64
+	IP        uint64
 	Kernel    []uint64 // leaf first
 	UserStack []uint64
 	Delay     uint64 // after the window's end, ns
@@ -122,7 +122,7 @@ func (c *Raw) Warn(code, text string) {
 	c.Warnings = append(c.Warnings, kcdata.Warning{Code: code, Text: text})
 }
 
-// recordedTasks are the thread groups of which something is recorded.
+// RecordedTasks are the thread groups of which something is recorded.
 func (c *Raw) RecordedTasks() map[int]bool {
 	have := map[int]bool{}
 	for _, r := range c.Recorded {
@@ -131,16 +131,16 @@ func (c *Raw) RecordedTasks() map[int]bool {
 	return have
 }
 
-// troubled says that somebody will want to know what we did ourselves.
+// Troubled says that somebody will want to know what we did ourselves.
 func (c *Raw) Troubled() bool {
 	if c.Capture.StopBroken > 0 || len(c.Failed) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(c.Cpus, func(r kcdata.LinuxCPU) bool { return r.Flags&kcdata.CPUMissed != 0 }) ||
+	return slices.ContainsFunc(c.CPUs, func(r kcdata.LinuxCPU) bool { return r.Flags&kcdata.CPUMissed != 0 }) ||
 		slices.ContainsFunc(c.Tries, func(y kcdata.LinuxTry) bool { return y.Outcome != kcdata.TryWhole })
 }
 
-// priorNs is the stopped time of the tries before the last.
+// PriorNs is the stopped time of the tries before the last.
 func (c *Raw) PriorNs() uint64 {
 	last := c.Capture.ArrivalNs + c.Capture.WindowNs + c.Capture.ReleaseNs
 	if c.Capture.Tries < 2 || c.Capture.StoppedNs < last {
@@ -149,7 +149,7 @@ func (c *Raw) PriorNs() uint64 {
 	return c.Capture.StoppedNs - last
 }
 
-// cost is where the time for one item went, ns; all 0 with LatencyOff. Under
+// Cost is where the time for one item went, ns; all 0 with LatencyOff. Under
 // pull the threads include the task's head.
 type Cost struct{ Setup, Head, Threads, End int64 }
 
@@ -157,5 +157,5 @@ func (a Cost) Plus(b Cost) Cost {
 	return Cost{a.Setup + b.Setup, a.Head + b.Head, a.Threads + b.Threads, a.End + b.End}
 }
 
-// idleTask is the tgid of the kernel's idle task.
+// IdleTask is the tgid of the kernel's idle task.
 const IdleTask = 0

@@ -2,7 +2,7 @@ package capture
 
 import "stackshot/kcdata"
 
-// addSample adds a sample of a CPU; windowEnd is what its delay counts from.
+// AddSample adds a sample of a CPU; windowEnd is what its delay counts from.
 func (c *Raw) AddSample(s Sample, windowEnd uint64) {
 	if s.At > windowEnd {
 		s.Delay = s.At - windowEnd
@@ -11,21 +11,21 @@ func (c *Raw) AddSample(s Sample, windowEnd uint64) {
 	c.Samples = append(c.Samples, s)
 }
 
-// unstopped are the CPUs on which others ran meanwhile.
+// Unstopped are the CPUs on which others ran meanwhile.
 func (c *Raw) Unstopped() (out []int) {
-	for i := range c.Cpus {
-		if c.Isolation == None || c.Cpus[i].Flags&(kcdata.CPUMissed|kcdata.CPULeft) != 0 {
-			out = append(out, int(c.Cpus[i].CPU))
+	for i := range c.CPUs {
+		if c.Isolation == None || c.CPUs[i].Flags&(kcdata.CPUMissed|kcdata.CPULeft) != 0 {
+			out = append(out, int(c.CPUs[i].CPU))
 		}
 	}
 	return out
 }
 
-// windowEnd is when the first CPU was released; began if none was held.
+// WindowEnd is when the first CPU was released; began if none was held.
 func (c *Raw) WindowEnd(began uint64) uint64 {
 	end := uint64(0)
-	for i := range c.Cpus {
-		if at := c.Cpus[i].ReleaseNs; at != 0 && (end == 0 || at < end) {
+	for i := range c.CPUs {
+		if at := c.CPUs[i].ReleaseNs; at != 0 && (end == 0 || at < end) {
 			end = at
 		}
 	}
@@ -38,9 +38,9 @@ func (c *Raw) WindowEnd(began uint64) uint64 {
 // noteRan says in the CPU's record what it ran, unless the stop took it and
 // knows better.
 func (c *Raw) noteRan(s *Sample) bool {
-	for i := range c.Cpus {
-		r := &c.Cpus[i]
-		if int(r.CPU) != s.Cpu || r.Flags&(kcdata.CPUStopped|kcdata.CPURanKnown) != 0 || s.Tid == 0 && !s.Idle {
+	for i := range c.CPUs {
+		r := &c.CPUs[i]
+		if int(r.CPU) != s.CPU || r.Flags&(kcdata.CPUStopped|kcdata.CPURanKnown) != 0 || s.Tid == 0 && !s.Idle {
 			continue
 		}
 		r.Flags |= kcdata.CPURanKnown

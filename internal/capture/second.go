@@ -7,11 +7,11 @@ import "stackshot/kcdata"
 // they were, the thread did not run in between, and its record is of the same
 // moment as all the others that did not.
 
-// activity is what a thread has by running. Under AtomicityAfter switches counts
+// Activity is what a thread has by running. Under AtomicityAfter switches counts
 // how often it was put on a CPU.
 type Activity struct{ Switches, Runtime uint64 }
 
-// recheck is what the second look found. The engine fills the first group, the
+// Second is what the second look found. The engine fills the first group, the
 // collation, which has the records, the second.
 type Second struct {
 	Method  uint32              // kcdata.Atomicity*
@@ -31,7 +31,7 @@ const (
 	RestCounted        // engine trap has compared its part as a whole
 )
 
-// of is the recheck for the threads of one task; nil: they are not compared.
+// Of is the recheck for the threads of one task; nil: they are not compared.
 func (x *Second) Of(r *Part) *Second {
 	if x != nil && r.Hidden {
 		x.Missed += r.Threads
@@ -40,7 +40,7 @@ func (x *Second) Of(r *Part) *Second {
 	return x
 }
 
-// look compares one recorded thread.
+// Look compares one recorded thread.
 func (x *Second) Look(lx *kcdata.LinuxThread) {
 	if lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) != 0 {
 		return

@@ -15,15 +15,15 @@ import (
 //go:linkname ownNanotime runtime.nanotime
 func ownNanotime() int64
 
-// nanotime is the machine's CLOCK_MONOTONIC in ns, which bpf_ktime_get_ns reads
+// Nanotime is the machine's CLOCK_MONOTONIC in ns, which bpf_ktime_get_ns reads
 // too: every time in a capture is of that clock. Open holds the two against each
 // other (checkClock).
 func Nanotime() int64 { return ownNanotime() - timens.Monotonic }
 
-// moment is the machine's three clocks at one time, ns.
+// Moment is the machine's three clocks at one time, ns.
 type Moment struct{ Monotonic, Boottime, Realtime uint64 }
 
-// now reads the three clocks next to each other.
+// Now reads the three clocks next to each other.
 func Now() Moment {
 	return Moment{
 		readClock(unix.CLOCK_MONOTONIC) - uint64(timens.Monotonic),
@@ -32,7 +32,7 @@ func Now() Moment {
 	}
 }
 
-// momentOf is what the clocks showed when CLOCK_MONOTONIC showed at, if nobody
+// MomentOf is what the clocks showed when CLOCK_MONOTONIC showed at, if nobody
 // has set one of them since; 0: now.
 func MomentOf(at uint64) Moment {
 	m := Now()
@@ -49,7 +49,7 @@ func readClock(id int32) uint64 {
 	return uint64(ts.Nano())
 }
 
-// bootEpoch is CLOCK_REALTIME minus CLOCK_BOOTTIME, to the second: the same for
+// BootEpoch is CLOCK_REALTIME minus CLOCK_BOOTTIME, to the second: the same for
 // every capture unless somebody sets the clock.
 func BootEpoch() uint64 {
 	m := Now()
@@ -57,7 +57,7 @@ func BootEpoch() uint64 {
 	return (m.Realtime - m.Boottime + second/2) / second * second
 }
 
-// nap sleeps on this thread. A timer of the Go runtime may be looked after by a
+// Nap sleeps on this thread. A timer of the Go runtime may be looked after by a
 // thread that sits behind the task which keeps its CPU.
 func Nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))

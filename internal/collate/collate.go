@@ -55,7 +55,7 @@ type collation struct {
 	user    kcdata.LinuxUserTaken
 }
 
-// collate writes the file of a capture: a section on the machine, the tasks in census
+// Write writes the file of a capture: a section on the machine, the tasks in census
 // order, a section on the capture. It reads the workers' bytes with the same
 // distrust as any file: a task that does not parse is left out and named. An error is
 // of the output.
@@ -78,7 +78,7 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	return x.summary(to.n), nil
 }
 
-// collect merges the parts by census index, and completes each task.
+// Collect merges the parts by census index, and completes each task.
 func (x *collation) Collect() error {
 	list := x.c.InOrder()
 	for i := 0; i < len(list); {
@@ -140,7 +140,7 @@ func (x *collation) timeLeft() bool {
 	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// finish makes the edits, and lets go of what they were made of.
+// Finish makes the edits, and lets go of what they were made of.
 func (x *collation) Finish(t *TaskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
 	t.Items.InsertBefore(t.End, x.enrich.items(t))

@@ -52,7 +52,7 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	}
 }
 
-// task finds out what /proc says of a task and whose code it runs: t.text and
+// Task finds out what /proc says of a task and whose code it runs: t.text and
 // t.load.
 func (e *enricher) Task(t *TaskBytes) {
 	text := e.read(t)
@@ -222,7 +222,7 @@ func (e *enricher) cmdline(w *kcdata.StickyWriter, f procfs.File) {
 	}
 }
 
-// fail notes what could not be read. That a task's end came first is no news.
+// Fail notes what could not be read. That a task's end came first is no news.
 func (e *enricher) Fail(w *kcdata.StickyWriter, what string, err error) {
 	if !procfs.Gone(err) {
 		w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))

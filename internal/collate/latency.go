@@ -20,7 +20,7 @@ func collectionOf(c *capture.Raw) *kcdata.LatencyCollection {
 	l.Version = 2
 	l.TaskQueueBuildingMt, l.CPUWaitMt = k.CensusNs, k.ArrivalNs
 	l.MainCPU = -1
-	for _, cpu := range c.Cpus {
+	for _, cpu := range c.CPUs {
 		if cpu.Flags&kcdata.CPUMain != 0 {
 			l.MainCPU = int32(cpu.CPU)
 		}
@@ -34,7 +34,7 @@ func collectionOf(c *capture.Raw) *kcdata.LatencyCollection {
 // from taken until recording began.
 func latencyCPUs(c *capture.Raw) []kcdata.LatencyCPU {
 	out := []kcdata.LatencyCPU{}
-	for _, cpu := range c.Cpus {
+	for _, cpu := range c.CPUs {
 		if cpu.Flags&kcdata.CPUWorked == 0 {
 			continue
 		}

@@ -37,7 +37,7 @@ type loadInfo struct {
 	Known  map[FileID]Known // so that each file is asked once a capture
 }
 
-// fileID is a file while it is mapped.
+// FileID is a file while it is mapped.
 type FileID struct {
 	Major, Minor uint32
 	Inode        uint64
@@ -56,7 +56,7 @@ func (k *Collator) NewLoadInfo(w *capture.Wants) *loadInfo {
 	return &loadInfo{images: k.Images, files: k.Files, Left: BuildIDBudget, Known: map[FileID]Known{}}
 }
 
-// loaded is what was found out of a task beside its mappings.
+// Loaded is what was found out of a task beside its mappings.
 type Loaded struct {
 	perfMap string
 	Maps    []string // "what: reason", of the mappings
@@ -68,7 +68,7 @@ func (l *Loaded) Note(format string, args ...any) {
 	l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
 }
 
-// task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
+// Task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
 // them.
 func (l *loadInfo) Task(t *TaskBytes, maps procfs.File) {
 	err := maps.Err

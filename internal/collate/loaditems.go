@@ -18,7 +18,7 @@ func buildID(r io.ReaderAt, _ int64) (any, error) {
 	return id, nil
 }
 
-// records are the task's mappings as the file holds them, over its table.
+// Records are the task's mappings as the file holds them, over its table.
 func (l *Loaded) Records(t *TaskBytes, table *strtab.Table) []kcdata.LinuxMapping {
 	out := make([]kcdata.LinuxMapping, 0, len(t.Maps))
 	for _, m := range t.Maps {
@@ -28,7 +28,7 @@ func (l *Loaded) Records(t *TaskBytes, table *strtab.Table) []kcdata.LinuxMappin
 	return out
 }
 
-// room is how many bytes write needs at most.
+// Room is how many bytes write needs at most.
 func (l *Loaded) Room(records []kcdata.LinuxMapping, table *strtab.Table) int {
 	const item = 16 + 16 // header, padding
 	n := 4*item + len(records)*kcdata.SizeOf(kcdata.LinuxMapping{}) + len(table.Bytes()) + len(l.perfMap)
@@ -38,7 +38,7 @@ func (l *Loaded) Room(records []kcdata.LinuxMapping, table *strtab.Table) int {
 	return n
 }
 
-// write writes the load information.
+// Write writes the load information.
 func (l *Loaded) Write(w *kcdata.StickyWriter, records []kcdata.LinuxMapping, table *strtab.Table) {
 	for _, s := range slices.Concat(l.Maps, l.Notes) {
 		w.Text(kcdata.TypeLinuxEnrichFailed, s)

@@ -14,7 +14,7 @@ const (
 	MaxMappings = 4096     // executable ones of a task; the others are counted
 )
 
-// parseMaps takes t.maps from the text, if that is of the program that was
+// ParseMaps takes t.maps from the text, if that is of the program that was
 // recorded.
 func (t *TaskBytes) ParseMaps(text procfs.File, out *Loaded) error {
 	b := text.Data
@@ -62,7 +62,7 @@ func mappingFrom(m procfs.Mapping) kcdata.Mapping {
 	return r
 }
 
-// sameProgram says whether these mappings are of the program that the stop saw:
+// SameProgram says whether these mappings are of the program that the stop saw:
 // a task keeps its number and start time through exec. Some thread was in one of
 // them, and the executable, where it was recorded, is among them; a program may
 // have copied itself to anonymous memory, of large pages.
@@ -70,11 +70,11 @@ func (t *TaskBytes) SameProgram() bool {
 	exe := t.Exe.Ino == 0 || slices.ContainsFunc(t.Maps, func(m kcdata.Mapping) bool { return m.Inode == t.Exe.Ino })
 	recorded := false
 	for _, th := range t.Threads {
-		if th.Ip == 0 {
+		if th.IP == 0 {
 			continue
 		}
 		recorded = true
-		if m, ok := kcdata.FindMapping(t.Maps, th.Ip); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
+		if m, ok := kcdata.FindMapping(t.Maps, th.IP); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
 			return true
 		}
 	}

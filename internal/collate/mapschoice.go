@@ -16,7 +16,7 @@ const (
 	MappingFrame         // a program counter, or a frame of what is known of the stack
 )
 
-// mostUseful cuts t.maps to maxMappings: those that a frame lies in, then those
+// MostUseful cuts t.maps to maxMappings: those that a frame lies in, then those
 // that one may lie in, then the first of the others. The unwinder finds return
 // addresses nowhere but in registers and on the stack, so no stack becomes shorter
 // by what is cut.
@@ -52,7 +52,7 @@ func (t *TaskBytes) MostUseful(out *Loaded) {
 	}
 }
 
-// rankMaps says of each mapping how much it is wanted. A return address behind a
+// RankMaps says of each mapping how much it is wanted. A return address behind a
 // call that is a mapping's last instruction lies at its end; where they are signed,
 // on arm64, the signature is in the bits above (internal/unwind strips it likewise).
 func (t *TaskBytes) RankMaps(signed bool) []int {
@@ -76,7 +76,7 @@ func (t *TaskBytes) RankMaps(signed bool) []int {
 
 // userAddresses gives the addresses that were recorded of a thread's user side.
 func (th *ThreadAt) userAddresses(note func(addr uint64, want int)) {
-	note(th.Ip, MappingFrame)
+	note(th.IP, MappingFrame)
 	for _, a := range th.Sampled {
 		note(a, MappingFrame)
 	}

@@ -34,7 +34,7 @@ func NewPlacer(c *capture.Raw, n *names, redact bool) *placer {
 
 func containerOf(s *capture.Sample) uint64 {
 	if s.Idle {
-		return kcdata.IdleThreadID(uint32(s.Cpu))
+		return kcdata.IdleThreadID(uint32(s.CPU))
 	}
 	return uint64(s.Tid)
 }
@@ -74,7 +74,7 @@ func (p *placer) put(t *TaskBytes, th *ThreadAt, s *capture.Sample) error {
 		w.Note(w.Uint64s(kcdata.TypeUserStackLR64, s.UserStack))
 		th.stack, th.Sampled, users = true, s.UserStack, len(s.UserStack)
 	}
-	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.Delay, CPU: uint32(s.Cpu), IP: s.Ip}
+	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.Delay, CPU: uint32(s.CPU), IP: s.IP}
 	if s.User {
 		rec.User = 1
 	}
@@ -97,7 +97,7 @@ func (th *ThreadAt) markSampled(s *capture.Sample, frames, users int) error {
 	}
 	err := kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
 		if s.Ran {
-			lx.OnCPU, lx.CPU = 1, uint32(s.Cpu)
+			lx.OnCPU, lx.CPU = 1, uint32(s.CPU)
 			lx.Present = lx.Present&^kcdata.ThreadUserMode | kcdata.ThreadHasOnCPU
 			if s.User {
 				lx.Present |= kcdata.ThreadUserMode
@@ -124,16 +124,16 @@ func (th *ThreadAt) markSampled(s *capture.Sample, frames, users int) error {
 	return errors.Join(err, kcdata.Patch(th.Snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
 }
 
-// lost names the samples whose threads are not in the file. The idle thread of
+// Lost names the samples whose threads are not in the file. The idle thread of
 // a CPU without a worker never is.
 func (p *placer) Lost(c *capture.Raw) {
 	for _, s := range p.left {
 		p.extra = append(p.extra, s)
 	}
-	slices.SortFunc(p.extra, func(a, b *capture.Sample) int { return a.Cpu - b.Cpu })
+	slices.SortFunc(p.extra, func(a, b *capture.Sample) int { return a.CPU - b.CPU })
 	for _, s := range p.extra {
 		if !s.Idle {
-			c.Warn("sample_lost", fmt.Sprintf("the sample of CPU %d, thread %d (%s), found no place in the file", s.Cpu, s.Tid, s.Comm))
+			c.Warn("sample_lost", fmt.Sprintf("the sample of CPU %d, thread %d (%s), found no place in the file", s.CPU, s.Tid, s.Comm))
 		}
 	}
 }

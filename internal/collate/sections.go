@@ -65,7 +65,7 @@ func (x *collation) postSection() ([]byte, error) {
 	w.PutUint64("stackshot_tasks_count", uint64(len(x.tasks)))
 	w.PutUint64("stackshot_threads_count", uint64(x.threads))
 	w.PutUint64("stackshot_buf_overhead", c.Capture.Overhead)
-	w.Array(kcdata.TypeLinuxCPU, c.Cpus)
+	w.Array(kcdata.TypeLinuxCPU, c.CPUs)
 	if len(c.LeftOut()) > 0 {
 		w.Array(kcdata.TypeLinuxLeftOut, c.LeftOut())
 	}

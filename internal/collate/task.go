@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// taskBytes is one task's container, read whole, and what changes on its way out.
+// TaskBytes is one task's container, read whole, and what changes on its way out.
 // Its bytes lie where they were recorded, and its fields are changed there: they are
 // good for one collation.
 type TaskBytes struct {
@@ -29,7 +29,7 @@ type TaskBytes struct {
 	spent   capture.Cost // of recording it
 }
 
-// threadAt is what one thread's container has. Positions are zero where the item is
+// ThreadAt is what one thread's container has. Positions are zero where the item is
 // not there, or short.
 type ThreadAt struct {
 	id      uint64
@@ -42,11 +42,11 @@ type ThreadAt struct {
 	User    stacks.Found
 	taken   bool   // the stop took it off its CPU
 	onCPU   int    // where it runs or ran; -1: nowhere
-	Ip      uint64 // where it was in user mode; 0: not recorded
+	IP      uint64 // where it was in user mode; 0: not recorded
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
 }
 
-// openTask checks that the parts hold exactly one task container, whole, and finds
+// OpenTask checks that the parts hold exactly one task container, whole, and finds
 // what collation needs of it.
 func OpenTask(x *capture.Second, parts []capture.Part) (*TaskBytes, error) {
 	t := &TaskBytes{second: x.Of(&parts[0])}
@@ -112,7 +112,7 @@ func (t *TaskBytes) visitThread(th *ThreadAt, it kcdata.Item) error {
 		return t.visitLinux(th, it)
 	case it.Type == kcdata.TypeLinuxSyscall:
 		call, err := kcdata.Record[kcdata.LinuxSyscall](it)
-		th.Ip = call.IP
+		th.IP = call.IP
 		return err
 	case it.Type == kcdata.TypeArray:
 		switch elem, _, _ := it.Elem(); elem {
@@ -167,7 +167,7 @@ func (t *TaskBytes) done() {
 	}
 }
 
-// addUser sums up what was taken of one thread.
+// AddUser sums up what was taken of one thread.
 func AddUser(u *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
 	u.Threads++
 	u.Walked += uint64(w.Flags & kcdata.UserWalked)

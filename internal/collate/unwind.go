@@ -11,7 +11,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// unwindBudget is what reading the unwind tables of all files may cost in one
+// UnwindBudget is what reading the unwind tables of all files may cost in one
 // capture; what did not fit is unwound by frame pointer, and said.
 const UnwindBudget = 4 * time.Second
 
@@ -63,7 +63,7 @@ type unwoundThread struct {
 	items []byte
 }
 
-// task turns what was taken of each of the task's threads into its user stack. The
+// Task turns what was taken of each of the task's threads into its user stack. The
 // task's mappings are known by then. A thread that runs on a CPU that was not stopped
 // is not where its saved registers say, and its stack changes: it has the stack of
 // its sample, or none.

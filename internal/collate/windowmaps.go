@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// windowMaps are the mappings that the stop itself recorded of a task, whose
+// WindowMaps are the mappings that the stop itself recorded of a task, whose
 // mmap_lock was held: with that held /proc/PID/maps would hang. They are taken
 // out of the recorded bytes and written anew, with build-ids or as /proc has them.
 type WindowMaps struct {
@@ -43,7 +43,7 @@ func (x *WindowMaps) visit(it kcdata.Item) bool {
 	return true
 }
 
-// lacks says what the stop could not tell of the executable mappings; "": it told all.
+// Lacks says what the stop could not tell of the executable mappings; "": it told all.
 func (x *WindowMaps) Lacks() string {
 	w := &x.Walk
 	var out []string

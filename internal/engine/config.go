@@ -7,7 +7,7 @@ import (
 	"stackshot/internal/topology"
 )
 
-// config is what the engines that stop the machine are opened with. It is constant
+// Config is what the engines that stop the machine are opened with. It is constant
 // but for the plan, which changes between two captures alone.
 type Config struct {
 	Plan          *topology.Plan

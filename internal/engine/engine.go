@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engine is one way to capture. Engines: trap, pull, procfs.
+// Engine is one way to capture. Engines: trap, pull, procfs.
 type Engine interface {
 	// caps says what this engine can do. It is constant once the engine is open.
 	Caps() Caps
@@ -28,7 +28,7 @@ type Engine interface {
 	Close() error
 }
 
-// caps is what an engine can do on this machine.
+// Caps is what an engine can do on this machine.
 type Caps struct {
 	Name       string
 	Isolation  string
@@ -40,7 +40,7 @@ type Caps struct {
 
 var ErrNotStopped = errors.New("the machine was not stopped")
 
-// notStopped is a try that was given up: why, and how long it kept CPUs from
+// NotStopped is a try that was given up: why, and how long it kept CPUs from
 // their work all the same. It is of kind errNotStopped.
 type NotStopped struct {
 	Why  string
@@ -52,7 +52,7 @@ var ErrNobodyLeft = &NotStopped{Why: "no worker is left: all are starved behind 
 func (e *NotStopped) Error() string        { return ErrNotStopped.Error() + ": " + e.Why }
 func (e *NotStopped) Is(target error) bool { return target == ErrNotStopped }
 
-// job is what an engine is asked for in one try.
+// Job is what an engine is asked for in one try.
 type Job struct {
 	Pids   []bpf.CensusEntry // nil: the whole machine
 	Size   Size
@@ -72,7 +72,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
 
-// captureError is a system call of a capture that failed.
+// CaptureError is a system call of a capture that failed.
 type CaptureError struct {
 	What  string
 	Errno unix.Errno
@@ -81,7 +81,7 @@ type CaptureError struct {
 func (e *CaptureError) Error() string { return e.What + ": " + e.Errno.Error() }
 func (e *CaptureError) Unwrap() error { return e.Errno }
 
-// isolationNoneWarning is for every file of an engine whose workers got no priority.
+// IsolationNoneWarning is for every file of an engine whose workers got no priority.
 func IsolationNoneWarning(why error) kcdata.Warning {
 	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
 }

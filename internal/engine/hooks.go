@@ -5,7 +5,7 @@ import (
 	"stackshot/internal/limits"
 )
 
-// hooks are called by tests to bend a worker's turn, and by benchmarks to see
+// Hooks are called by tests to bend a worker's turn, and by benchmarks to see
 // where the time between a request and its stop goes. Constant after Open.
 type Hooks struct {
 	BeforeWake    func() // in the coordinator
@@ -36,7 +36,7 @@ func (h *Hooks) FindDirectMap() func() (*bpf.DirectMap, error) {
 	return bpf.FindDirectMap
 }
 
-// stage is a step between a request and the wake; the hook hears of its end.
+// Stage is a step between a request and the wake; the hook hears of its end.
 type Stage int
 
 const (

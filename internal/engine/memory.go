@@ -33,7 +33,7 @@ const (
 	MinBuffer = 128 << 10
 )
 
-// maxBuffer bounds growth: an eighth of the machine's memory, within what a
+// MaxBuffer bounds growth: an eighth of the machine's memory, within what a
 // 32-bit offset reaches.
 func MaxBuffer() int64 {
 	var si unix.Sysinfo_t
@@ -44,7 +44,7 @@ func MaxBuffer() int64 {
 	return min(most, 4<<30-1<<20)
 }
 
-// memory is what the records of one try are written to, and the queues. It is
+// Memory is what the records of one try are written to, and the queues. It is
 // mapped, populated and locked before the stop and stays as large as it once
 // was.
 type Memory struct {
@@ -55,21 +55,21 @@ type Memory struct {
 	Alloc  *bumpalloc.Allocator
 	Queue  *workqueue.Queues
 	Chunk  int
-	Amp    bool
+	AMP    bool
 	Locked bool // mlock was granted for all of it
 	Mapped bool // of BPF maps: theirs to unmap
 }
 
-// size is what one try is made for.
+// Size is what one try is made for.
 type Size struct {
 	Bytes    int64 // records
 	Tasks    int   // capacity of the queues
 	Chunk    int
 	Clusters int
-	Amp      bool
+	AMP      bool
 }
 
-// estimate sizes a try from the number of tasks and threads; user is what a
+// Estimate sizes a try from the number of tasks and threads; user is what a
 // thread's user stack may take.
 func Estimate(tasks, threads, user, clusters, workers int, amp bool) Size {
 	thread := threadEstimate + user
@@ -81,11 +81,11 @@ func Estimate(tasks, threads, user, clusters, workers int, amp bool) Size {
 		Tasks:    tasks + tasks/4 + 64,
 		Chunk:    chunk,
 		Clusters: clusters,
-		Amp:      amp,
+		AMP:      amp,
 	}
 }
 
-// within fits a size that the user chose.
+// Within fits a size that the user chose.
 func (s Size) Within(bytes int64, workers int) Size {
 	s.Bytes = bytes
 	s.Chunk = min(s.Chunk, max(MinChunk, RoundUp(int(bytes)/(workers*4), 4096)))
@@ -95,7 +95,7 @@ func (s Size) Within(bytes int64, workers int) Size {
 func RoundUp(n, to int) int { return (n + to - 1) / to * to }
 
 func NewMemory(s Size) (*Memory, error) {
-	m := &Memory{Chunk: s.Chunk, Amp: s.Amp, Locked: true}
+	m := &Memory{Chunk: s.Chunk, AMP: s.AMP, Locked: true}
 	var err error
 	for _, r := range []struct {
 		mem  *[]byte
@@ -122,7 +122,7 @@ func NewMemory(s Size) (*Memory, error) {
 
 func (m *Memory) Format(s Size) (err error) {
 	if m.Alloc, err = bumpalloc.New(m.Ctl, m.Data, s.Clusters); err == nil {
-		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.Amp, workqueue.WithClock(clock.Nanotime))
+		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.AMP, workqueue.WithClock(clock.Nanotime))
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func (m *Memory) blockOf(b []byte) bumpalloc.Block {
 	return bumpalloc.Block{Off: uint32(at), Len: uint32(len(b))}
 }
 
-// atLeast enlarges a size to what this memory already is: a session that has
+// AtLeast enlarges a size to what this memory already is: a session that has
 // grown stays grown.
 func (m *Memory) AtLeast(s Size) Size {
 	if m != nil {
@@ -187,8 +187,8 @@ func (m *Memory) AtLeast(s Size) Size {
 	return s
 }
 
-// fits says that this memory is enough for s.
+// Fits says that this memory is enough for s.
 func (m *Memory) Fits(s Size) bool {
 	return m != nil && int64(len(m.Data)) >= s.Bytes && m.Queue.Capacity() >= s.Tasks &&
-		m.Alloc.Clusters() == s.Clusters && m.Amp == s.Amp
+		m.Alloc.Clusters() == s.Clusters && m.AMP == s.AMP
 }

@@ -8,7 +8,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// notRecorded lists what was taken or queued, and not recorded.
+// NotRecorded lists what was taken or queued, and not recorded.
 func (m *Memory) NotRecorded(c *capture.Raw) {
 	c.QueueFull = m.Queue.Refused() > 0
 	untaken(c, m.Queue)
@@ -43,7 +43,7 @@ func inFlight(c *capture.Raw, q *workqueue.Queues) {
 	}
 }
 
-// use says how much of the memory was used.
+// Use says how much of the memory was used.
 func (m *Memory) Use(c *capture.Raw) {
 	total := m.Alloc.Total()
 	c.Capture.BufferSize = uint64(len(m.Data))

@@ -10,7 +10,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// recording is what one worker, or one reader of /proc, makes in one try: the chain
+// Recording is what one worker, or one reader of /proc, makes in one try: the chain
 // that it writes to, what it made of its items, and what it could not record. Its
 // worker alone uses it from wake to done, and the coordinator else. Nothing here
 // allocates once it is begun with room enough.
@@ -29,7 +29,7 @@ type part struct {
 	cost     capture.Cost
 }
 
-// begin prepares it for a try over m, with room for that many items.
+// Begin prepares it for a try over m, with room for that many items.
 func (r *Recording) Begin(m *Memory, cluster, items int) {
 	r.Parts, r.Failed, r.spill = r.Parts[:0], r.Failed[:0], 0
 	if cap(r.Parts) < items {
@@ -39,18 +39,18 @@ func (r *Recording) Begin(m *Memory, cluster, items int) {
 	r.Chain = m.newChain(cluster, &r.spill)
 }
 
-// keep ends an item that began at from.
+// Keep ends an item that began at from.
 func (r *Recording) Keep(it workqueue.Item, from kcdata.Mark, threads uint32, spent capture.Cost) {
 	r.Parts = append(r.Parts, part{it, from, r.Chain.Mark(), threads, spent})
 }
 
-// fail takes back what was written of an item that began at from.
+// Fail takes back what was written of an item that began at from.
 func (r *Recording) Fail(it workqueue.Item, from kcdata.Mark, reason uint32, errno unix.Errno) {
 	r.Chain.Rewind(from)
 	r.Failed = append(r.Failed, capture.Failure{Item: it, Reason: reason, Errno: errno})
 }
 
-// end adds all of it to the capture. It also says how much that is.
+// End adds all of it to the capture. It also says how much that is.
 func (r *Recording) End(c *capture.Raw) (did Tally) {
 	c.Failed = append(c.Failed, r.Failed...)
 	for _, p := range r.Parts {
@@ -62,7 +62,7 @@ func (r *Recording) End(c *capture.Raw) (did Tally) {
 	return did
 }
 
-// tally is how much one worker recorded in one try, for the file's record of its CPU.
+// Tally is how much one worker recorded in one try, for the file's record of its CPU.
 type Tally struct {
 	tasks, threads uint32
 	bytes          uint64

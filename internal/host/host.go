@@ -12,7 +12,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// host is what the file says of the machine and does not change with time.
+// Host is what the file says of the machine and does not change with time.
 // What could not be read stays zero and is absent from the file.
 type Host struct {
 	Hostname, Release, Version, Arch string
@@ -25,7 +25,7 @@ type Host struct {
 	depth                            int
 }
 
-// userHz is the tick of /proc, USER_HZ: 100 on every Linux architecture that
+// UserHz is the tick of /proc, USER_HZ: 100 on every Linux architecture that
 // runs BPF.
 const UserHz = 100
 
@@ -67,7 +67,7 @@ func (h *Host) TextAddr() uint64 {
 	return h.Kallsyms.TextAddr()
 }
 
-// machine is the top-level machine record; at is the stop.
+// Machine is the top-level machine record; at is the stop.
 func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
 	m := kcdata.LinuxMachine{
 		MonotonicNs: at.Monotonic, BoottimeNs: at.Boottime, RealtimeNs: at.Realtime, TextAddr: h.TextAddr(),
@@ -82,7 +82,7 @@ func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
 	return m
 }
 
-// modules are the loaded modules; none where /proc hides them.
+// Modules are the loaded modules; none where /proc hides them.
 func (h *Host) Modules() []procfs.Module {
 	mods, err := procfs.ReadModules("/proc", "/sys")
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gone reports whether err says that the task has ended.
+// Gone reports whether err says that the task has ended.
 func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }

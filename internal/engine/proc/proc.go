@@ -21,7 +21,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// procfsEngine reads everything from /proc, one goroutine per working CPU, and
+// Engine reads everything from /proc, one goroutine per working CPU, and
 // stops nothing: the oracle of the tests, and the last resort where BPF or the
 // rights are missing. It draws from the same queues and writes into the same
 // arenas as the engines that stop the machine.
@@ -33,7 +33,7 @@ type Engine struct {
 	mem     *engine.Memory
 }
 
-// newProcfs is an engine that reads proc with one goroutine for each working CPU of
+// New is an engine that reads proc with one goroutine for each working CPU of
 // the plan. symbols nil: stacks have no addresses.
 func New(proc procfs.FS, plan *topology.Plan, symbols *procfs.Kallsyms, redact bool) *Engine {
 	return &Engine{proc: proc, plan: plan, symbols: symbols, redact: redact}
@@ -193,11 +193,11 @@ func (e *Engine) gather(c *capture.Raw, readers []*reader, stop *stopping) {
 			d.Into(&rec)
 			rec.QueueNs = e.mem.Queue.Waited(slots[cpu.ID])
 		}
-		c.Cpus = append(c.Cpus, rec)
+		c.CPUs = append(c.CPUs, rec)
 	}
 }
 
-// record reads tasks that another engine did not see, one after the other, and adds
+// Record reads tasks that another engine did not see, one after the other, and adds
 // them to its capture, behind the census. Their bytes are on the heap.
 func (e *Engine) Record(c *capture.Raw, tgids []int) {
 	r := &reader{engine: e, threads: procfs.NewThreadReader(e.proc, threadFiles), task: taskFiles()}

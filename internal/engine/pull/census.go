@@ -17,7 +17,7 @@ import (
 // the other workers have something to do soon after the stop.
 const censusRead = 256 * bpf.CensusEntrySize
 
-// pullTry is what engine pull does in one try. Fields of the first group are set
+// try is what engine pull does in one try. Fields of the first group are set
 // before the wake and constant from then on; the second group is written by the
 // main worker in the window.
 type try struct {

@@ -12,7 +12,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// pull is the engine in which the workers, Go threads at SCHED_FIFO 99 pinned
+// Engine is the one in which the workers, Go threads at SCHED_FIFO 99 pinned
 // to their CPUs, hold the machine and pull tasks from the queues themselves.
 type Engine struct {
 	team       *stop.Team
@@ -21,7 +21,7 @@ type Engine struct {
 	Recordings []*engine.Recording // by a worker's slot
 }
 
-// newPull is an engine over a team.
+// New is an engine over a team.
 func New(m *stop.Team) *Engine {
 	p := &Engine{team: m}
 	for range m.Workers {
@@ -40,7 +40,7 @@ func (p *Engine) Caps() engine.Caps {
 	return c
 }
 
-// userCapped is the warning that engine pull takes fewer bytes than were asked
+// UserCapped is the warning that engine pull takes fewer bytes than were asked
 // for: what it says of one thread has to fit a buffer of the kernel's.
 func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	c := &p.team.Bpf
@@ -53,7 +53,7 @@ func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	return list
 }
 
-// prepare maps, populates and locks memory for tries of this size. What a worker
+// Prepare maps, populates and locks memory for tries of this size. What a worker
 // that is away may still write to is left to it.
 func (p *Engine) Prepare(sz engine.Size) error {
 	sz = p.Mem.AtLeast(sz)
@@ -72,7 +72,7 @@ func (p *Engine) Prepare(sz engine.Size) error {
 	return err
 }
 
-// capture makes one try. The result refers to the engine's memory and holds
+// Capture makes one try. The result refers to the engine's memory and holds
 // until the next capture.
 func (p *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error) {
 	here, away := p.team.Present()
@@ -113,7 +113,7 @@ func (p *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*try, error) {
 	for _, w := range here {
 		p.Recordings[w.Slot].Begin(p.Mem, w.Cluster, j.Size.Tasks)
 	}
-	t.Try = p.team.NewTry(j, here, new(stop.StopWords), t)
+	t.Try = p.team.NewTry(j, here, new(stop.Words), t)
 	return t, t.openCensus(o.Census.FD())
 }
 
@@ -134,7 +134,7 @@ func (p *Engine) result(t *try, missing []*stop.Worker) (*capture.Raw, error) {
 
 func (p *Engine) Release() { p.team.Release() }
 
-// close gives everything back, but what a worker that is away may still write to.
+// Close gives everything back, but what a worker that is away may still write to.
 func (p *Engine) Close() error {
 	if !p.team.StopWorkers() {
 		return nil

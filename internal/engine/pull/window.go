@@ -15,7 +15,7 @@ import (
 
 // This file runs in the window: rule 1 holds.
 
-// hold is the stop as engine pull does it: the worker's thread keeps the CPU.
+// Hold is the stop as engine pull does it: the worker's thread keeps the CPU.
 func (t *try) Hold(w *stop.Worker) {
 	before := w.Switched()
 	if w.Arrive() {
@@ -27,7 +27,7 @@ func (t *try) Hold(w *stop.Worker) {
 	w.Stamp.In = !w.Elsewhere() && w.Stamp.In
 }
 
-// unheld: who arrives holds its CPU.
+// Unheld: who arrives holds its CPU.
 func (t *try) Unheld() string { return "" }
 
 func (t *try) inWindow(w *stop.Worker) {
@@ -35,7 +35,7 @@ func (t *try) inWindow(w *stop.Worker) {
 	w.Stamp.Decided = w.Stamp.Window
 	w.Note(kcdata.TraceDecided, t.State.Word.Load())
 	if h := w.Gate.Hooks.InWindow; h != nil {
-		h(w.Cpu)
+		h(w.CPU)
 	}
 	if w.Stamp.Main {
 		t.census(w)
@@ -46,7 +46,7 @@ func (t *try) inWindow(w *stop.Worker) {
 		t.drain(w)
 	}
 	if h := w.Gate.Hooks.Recorded; h != nil {
-		h(w.Cpu)
+		h(w.CPU)
 	}
 	w.Stamp.Drained = clock.Nanotime()
 	w.Note(kcdata.TraceDrained, t.State.Word.Load())
@@ -80,7 +80,7 @@ func (t *try) drain(w *stop.Worker) {
 	}
 }
 
-// record reads one item's KCData, made in BPF, straight into the chain.
+// Record reads one item's KCData, made in BPF, straight into the chain.
 func (t *try) Record(w *stop.Worker, it workqueue.Item, by int64) {
 	slot, r := w.SlotMem(), t.recordings[w.Slot]
 	atomic.StoreUint32(&slot.Begun, 0)

@@ -14,7 +14,7 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// sampler asks CPUs that were not stopped what they run: a perf event on each,
+// Sampler asks CPUs that were not stopped what they run: a perf event on each,
 // whose program writes down the thread it interrupts. It may assume that the
 // world runs, and is used by one goroutine at a time. Each change of an event
 // is a function call on its CPU that the kernel waits for with preemption off:
@@ -34,7 +34,7 @@ const (
 	samplePoll     = 500 * time.Microsecond
 )
 
-// openSampler makes the events of the CPUs. objects: those of the session's
+// Open makes the events of the CPUs. objects: those of the session's
 // engine; nil: it loads its own.
 func Open(objects *bpf.Objects, cfg bpf.Config, proc procfs.FS, cpus []int) (*Sampler, error) {
 	p := &Sampler{Objects: objects, Proc: proc, Events: map[int]*bpf.SampleEvent{}}
@@ -77,7 +77,7 @@ func (p *Sampler) openEvents(cpus []int) error {
 	return nil
 }
 
-// silent gives those CPUs that have shown no sign since before, after waiting
+// Silent gives those CPUs that have shown no sign since before, after waiting
 // for one at most samplePatience: no interrupt, no tick of idle time, none of
 // user mode. The last two are for CPUs without a tick, which idle or run in
 // user mode for long without any interrupt, and take one when it comes.
@@ -107,7 +107,7 @@ func (p *Sampler) awake(cpus, silent []int) (out []int) {
 	return out
 }
 
-// take asks the CPUs for a sample each. deaf are those that took no interrupt
+// Take asks the CPUs for a sample each. deaf are those that took no interrupt
 // for samplePatience and were left alone. A CPU that answers too late is
 // missing from both.
 func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
@@ -129,7 +129,7 @@ func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
 	return got, deaf, errors.Join(err, p.disable(awake, got))
 }
 
-// await collects until all have answered or the time is over. It sleeps: the
+// Await collects until all have answered or the time is over. It sleeps: the
 // CPU it runs on is one of those that are asked.
 func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 	waiting := append([]int(nil), cpus...)
@@ -185,7 +185,7 @@ func (p *Sampler) listening(cpus []int) []int {
 	return p.awake(cpus, p.Silent(cpus, before))
 }
 
-// close ends the events, but of CPUs that take no interrupts: there the end of
+// Close ends the events, but of CPUs that take no interrupts: there the end of
 // the process has to wait for them.
 func (p *Sampler) Close() (err error) {
 	var cpus []int

@@ -40,7 +40,7 @@ func checkClock(o *bpf.Objects) error {
 	return nil
 }
 
-// probeCensus runs the census over this process alone: it shows that iterators
+// ProbeCensus runs the census over this process alone: it shows that iterators
 // work, and leaves the depth of our pid namespace for the switch hook and the
 // samples.
 func ProbeCensus(o *bpf.Objects) error {

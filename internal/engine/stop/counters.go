@@ -23,14 +23,14 @@ type groupRead struct {
 	events, enabled, running, cycles, instrs uint64
 }
 
-// perfCost is what one turn cost. Written by the worker, read when it has said
+// PerfCost is what one turn cost. Written by the worker, read when it has said
 // done.
 type PerfCost struct {
 	Cycles, Instrs uint64
 	Has            bool // else there is no PMU, or it had to be shared
 }
 
-// openCounters makes the counters of a thread of ours.
+// OpenCounters makes the counters of a thread of ours.
 func OpenCounters(tid int) (*counters, error) {
 	return OpenGroup(tid, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES, unix.PERF_COUNT_HW_INSTRUCTIONS)
 }
@@ -67,14 +67,14 @@ func (c *counters) read(into *groupRead) {
 	}
 }
 
-// begin and end are the two ends of a turn.
+// Begin and end are the two ends of a turn.
 func (c *counters) Begin() {
 	if c != nil {
 		c.read(&c.before)
 	}
 }
 
-// end gives what was counted since begin. Counters that others took from us
+// End gives what was counted since begin. Counters that others took from us
 // for a part of the time have counted only the rest: that is no count.
 func (c *counters) End() PerfCost {
 	if c == nil {

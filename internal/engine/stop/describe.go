@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// describe adds to a capture what does not depend on who recorded: times, CPUs,
+// Describe adds to a capture what does not depend on who recorded: times, CPUs,
 // phases, traces, memory. An error of kind errNotStopped: there was no stop.
 func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
 	mem.NotRecorded(c)
@@ -35,12 +35,12 @@ func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*W
 // whyAborted tells who kept a stop from being made.
 func (t *Try) whyAborted() string {
 	if why := t.Here[0].whyElsewhere(); why != "" {
-		return fmt.Sprintf("CPU %d, which leads: %s", t.Here[0].Cpu, why)
+		return fmt.Sprintf("CPU %d, which leads: %s", t.Here[0].CPU, why)
 	}
 	if why := t.recorder.Unheld(); why != "" {
 		return why
 	}
-	return fmt.Sprintf("CPU %d, which leads, did not arrive within %v", t.Here[0].Cpu, time.Duration(t.arrivalBudget))
+	return fmt.Sprintf("CPU %d, which leads, did not arrive within %v", t.Here[0].CPU, time.Duration(t.arrivalBudget))
 }
 
 // describeCPUs fills one record per online CPU.
@@ -57,13 +57,13 @@ func (m *Team) describeCPUs(c *capture.Raw, t *Try, mem *engine.Memory, missing 
 		} else {
 			r.Flags |= kcdata.CPULeft
 		}
-		c.Cpus = append(c.Cpus, r)
+		c.CPUs = append(c.CPUs, r)
 	}
 }
 
 func WorkerOf(list []*Worker, cpu int) *Worker {
 	for _, w := range list {
-		if w.Cpu == cpu {
+		if w.CPU == cpu {
 			return w
 		}
 	}
@@ -100,9 +100,9 @@ func (w *Worker) Describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
 // moved names the CPUs that were missed for such a reason.
 func moved(c *capture.Raw, missing []*Worker) {
 	for _, w := range missing {
-		if why := w.whyElsewhere(); why != "" && c.MissedCPU(w.Cpu) {
-			c.Elsewhere = append(c.Elsewhere, w.Cpu)
-			c.Warn("worker_moved", fmt.Sprintf("CPU %d was left running: %s", w.Cpu, why))
+		if why := w.whyElsewhere(); why != "" && c.MissedCPU(w.CPU) {
+			c.Elsewhere = append(c.Elsewhere, w.CPU)
+			c.Warn("worker_moved", fmt.Sprintf("CPU %d was left running: %s", w.CPU, why))
 		}
 	}
 }

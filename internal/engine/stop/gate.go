@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate is what all workers share. The eventfds only ring. Words that carry a try's
+// Gate is what all workers share. The eventfds only ring. Words that carry a try's
 // number say whom a ring is for, and who is through with which try. So a worker that
 // comes loose from an earlier try cannot take what is meant for another, cannot be
 // counted in its place, and cannot open the gate.
@@ -20,14 +20,14 @@ type Gate struct {
 	Hooks   engine.Hooks
 }
 
-// begin makes a new try the one that is under way. The coordinator alone.
+// Begin makes a new try the one that is under way. The coordinator alone.
 func (g *Gate) Begin() (number uint64) {
 	number = g.Round.Load()>>1 + 1
 	g.Round.Store(number << 1)
 	return number
 }
 
-// open opens the gate of a try. False: another try is under way by now.
+// Open opens the gate of a try. False: another try is under way by now.
 func (g *Gate) Open(number uint64) bool { return g.Round.CompareAndSwap(number<<1, number<<1|1) }
 
 // shut closes the gate of a try for good. False: it has been opened. The

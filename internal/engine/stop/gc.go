@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// quietGC keeps the Go collector off and lets a collection under way end, so that
+// QuietGC keeps the Go collector off and lets a collection under way end, so that
 // nothing asks the Go runtime to stop its own world while a worker cannot
 // answer. SetGCPercent waits for the marking; what comes after it, a word from
 // every P, ends before ReadMemStats may stop the world. A goroutine that had
@@ -40,7 +40,7 @@ const (
 	quietLooks = 10
 )
 
-// restoreGC puts the collector back.
+// RestoreGC puts the collector back.
 func (m *Team) RestoreGC() {
 	if m.collector != nil {
 		m.collector()

@@ -12,7 +12,7 @@ import (
 
 const onlinePath = "/sys/devices/system/cpu/online"
 
-// cpusOnline are those that the kernel runs tasks on now; nil: it does not say.
+// CpusOnline are those that the kernel runs tasks on now; nil: it does not say.
 // The kernel answers this file itself: it waits for nobody.
 func CpusOnline() []int {
 	text, err := os.ReadFile(onlinePath)
@@ -43,7 +43,7 @@ func hotplug(c *capture.Raw, plan *topology.Plan, online []int) {
 			come = append(come, cpu.ID)
 		}
 	}
-	c.Cpus = slices.DeleteFunc(c.Cpus, func(r kcdata.LinuxCPU) bool { return slices.Contains(gone, int(r.CPU)) })
+	c.CPUs = slices.DeleteFunc(c.CPUs, func(r kcdata.LinuxCPU) bool { return slices.Contains(gone, int(r.CPU)) })
 	if len(gone) > 0 {
 		c.Warn("cpu_offline", "CPU "+topology.FormatCPUList(gone)+" went offline after the session was opened: nothing runs there")
 	}
@@ -51,6 +51,6 @@ func hotplug(c *capture.Raw, plan *topology.Plan, online []int) {
 		c.Warn("cpu_online", "CPU "+topology.FormatCPUList(come)+" came online after the session was opened: it was not stopped")
 	}
 	for _, id := range come {
-		c.Cpus = append(c.Cpus, kcdata.LinuxCPU{CPU: uint32(id), Flags: kcdata.CPULeft})
+		c.CPUs = append(c.CPUs, kcdata.LinuxCPU{CPU: uint32(id), Flags: kcdata.CPULeft})
 	}
 }

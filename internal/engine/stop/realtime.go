@@ -49,7 +49,7 @@ func TryFIFO() error {
 	return <-done
 }
 
-// blockPreemptionSignal blocks SIGURG for this thread: the runtime uses it to
+// BlockPreemptionSignal blocks SIGURG for this thread: the runtime uses it to
 // interrupt a goroutine that has run for 10 ms.
 func BlockPreemptionSignal() {
 	set := uint64(1) << (unix.SIGURG - 1)

@@ -2,7 +2,7 @@ package stop
 
 import "sync/atomic"
 
-// phase is where one try stands. Successors stand on each constant.
+// Phase is where one try stands. Successors stand on each constant.
 //
 //	            last to arrive, or the deadline
 //	            with the main worker arrived
@@ -25,7 +25,7 @@ func (p Phase) String() string {
 	return [...]string{"idle", "arriving", "committed", "drained", "released", "aborted"}[p]
 }
 
-// stopState is the one word by which the workers of a try agree. Every change
+// State is the one word by which the workers of a try agree. Every change
 // is a compare-and-swap of the whole word, so the order of decisions is the
 // order of the word's values, and who loses a swap obeys what it then reads.
 //
@@ -40,7 +40,7 @@ func (p Phase) String() string {
 //	bits 32-47 committed and not yet finished
 //	bits 48-63 committed with interrupts off, engine trap only (internal/bpf/stop.h):
 //	           recording begins when all are; committed → aborted if one waits too long
-type StopState struct {
+type State struct {
 	Word atomic.Uint64
 	// want is how many workers make the stop complete. Constant from begin to
 	// the last release.
@@ -63,15 +63,15 @@ func BusyOf(w uint64) uint64    { return w >> BusyShift & countMask }
 
 func withPhase(w uint64, p Phase) uint64 { return w&^0xff | uint64(p) }
 
-// begin opens a try for want workers.
-func (s *StopState) Begin(want int) {
+// Begin opens a try for want workers.
+func (s *State) Begin(want int) {
 	s.Want = uint64(want)
 	s.Word.Store(uint64(PhaseArriving))
 }
 
-// arrive counts a worker in. False: the decision has been taken without it,
+// Arrive counts a worker in. False: the decision has been taken without it,
 // and it must leave. The last one to arrive commits in the same swap.
-func (s *StopState) Arrive(main bool) bool {
+func (s *State) Arrive(main bool) bool {
 	for {
 		old := s.Word.Load()
 		if PhaseOf(old) != PhaseArriving {
@@ -95,10 +95,10 @@ func commit(w uint64) uint64 {
 	return withPhase(w|ArrivedOf(w)<<BusyShift, PhaseCommitted)
 }
 
-// expire is called by a worker whose clock has passed the arrival deadline. It
+// Expire is called by a worker whose clock has passed the arrival deadline. It
 // takes the decision if nobody has: go on with those who are here if the main
 // worker is among them, else give up. It returns the phase that holds.
-func (s *StopState) Expire() Phase {
+func (s *State) Expire() Phase {
 	for {
 		old := s.Word.Load()
 		if PhaseOf(old) != PhaseArriving {
@@ -114,8 +114,8 @@ func (s *StopState) Expire() Phase {
 	}
 }
 
-// finish says that a committed worker takes no more items.
-func (s *StopState) Finish() {
+// Finish says that a committed worker takes no more items.
+func (s *State) Finish() {
 	for {
 		old := s.Word.Load()
 		next := old - 1<<BusyShift
@@ -128,9 +128,9 @@ func (s *StopState) Finish() {
 	}
 }
 
-// release is the first step back: whoever leaves first, drained or because its
+// Release is the first step back: whoever leaves first, drained or because its
 // own deadline has passed, tells the others to follow.
-func (s *StopState) Release() {
+func (s *State) Release() {
 	for {
 		old := s.Word.Load()
 		if p := PhaseOf(old); p != PhaseCommitted && p != PhaseDrained {
@@ -142,11 +142,11 @@ func (s *StopState) Release() {
 	}
 }
 
-func (s *StopState) NoSpace()        { s.Word.Or(BitNoSpace) }
-func (s *StopState) stopEarly()      { s.Word.Or(BitEarly) }
-func (s *StopState) RanShort() bool  { return s.Word.Load()&BitNoSpace != 0 }
-func (s *StopState) Phase() Phase    { return PhaseOf(s.Word.Load()) }
-func (s *StopState) Recording() bool { return recordingWord(s.Word.Load()) }
+func (s *State) NoSpace()        { s.Word.Or(BitNoSpace) }
+func (s *State) stopEarly()      { s.Word.Or(BitEarly) }
+func (s *State) RanShort() bool  { return s.Word.Load()&BitNoSpace != 0 }
+func (s *State) Phase() Phase    { return PhaseOf(s.Word.Load()) }
+func (s *State) Recording() bool { return recordingWord(s.Word.Load()) }
 
 // recordingWord: committed, and nobody has said to stop.
 func recordingWord(w uint64) bool {

@@ -6,7 +6,7 @@ import (
 )
 
 // The exhaustive test runs every interleaving of every worker's steps over the
-// real stopState (each step is one call, each call is atomic on one word), for
+// real State (each step is one call, each call is atomic on one word), for
 // up to three workers, with any of them never arriving, late, or leaving at
 // its own deadline, and checks invariant 3 in every reachable end.
 
@@ -27,7 +27,7 @@ type stopModel struct {
 func (m stopModel) key() string { return fmt.Sprint(m.word, m.workers[:m.n]) }
 
 func (m stopModel) step(i, choice int) (stopModel, bool) {
-	var s StopState
+	var s State
 	s.Want = uint64(m.want)
 	s.Word.Store(m.word)
 	w := &m.workers[i]
@@ -167,7 +167,7 @@ func checkModel(t *testing.T, m stopModel, before Phase) {
 }
 
 func TestStateStopsEarly(t *testing.T) {
-	var s StopState
+	var s State
 	s.Begin(1)
 	if s.Recording() {
 		t.Fatal("recording before the decision")

@@ -12,7 +12,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// present are the workers that are at their park, pinned to their CPUs, and told
+// Present are the workers that are at their park, pinned to their CPUs, and told
 // whether they work. The main one is the first that can work and came to the last
 // stop, on a P core if there is such. A throttled CPU leads, and works then,
 // before one that may not come: without a main worker there is no stop.
@@ -27,7 +27,7 @@ func (m *Team) Present() (here, away []*Worker) {
 		if w.Away || w.refused != nil {
 			away = append(away, w)
 		} else {
-			w.Works, w.spared = slices.Contains(m.Plan.Work, w.Cpu), m.Plan.Spared(w.Cpu)
+			w.Works, w.spared = slices.Contains(m.Plan.Work, w.CPU), m.Plan.Spared(w.CPU)
 			here = append(here, w)
 		}
 	}
@@ -38,7 +38,7 @@ func (m *Team) Present() (here, away []*Worker) {
 	return here, away
 }
 
-// reluctance orders workers for the lead.
+// Reluctance orders workers for the lead.
 func (w *Worker) Reluctance() int {
 	switch {
 	case !w.Works && !w.spared:
@@ -57,7 +57,7 @@ func anyAway(workers []*Worker) bool {
 	return slices.ContainsFunc(workers, func(w *Worker) bool { return w.Away })
 }
 
-// stop runs a try, with everything around it that a stop needs. missing are
+// Stop runs a try, with everything around it that a stop needs. missing are
 // those of its workers whose CPU did not arrive.
 func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) {
 	if err := m.watchSwitches(); err != nil {
@@ -100,7 +100,7 @@ func (m *Team) runUntil(ctx context.Context, t *Try) {
 	}
 }
 
-// waitSlack is what the coordinator, an ordinary thread, allows for being
+// WaitSlack is what the coordinator, an ordinary thread, allows for being
 // scheduled at all on a busy machine.
 const WaitSlack = 200 * time.Millisecond
 
@@ -121,7 +121,7 @@ func (m *Team) run(t *Try) {
 
 func wakeMain(w *Worker) { Ring(w.Wake) }
 
-// await waits for the workers to say done. Whoever has not by the time the
+// Await waits for the workers to say done. Whoever has not by the time the
 // try must be over is un-pinned: it is starved behind somebody's real-time
 // task, and free to run it leaves at once.
 func (m *Team) Await(t *Try, home *unix.CPUSet) {
@@ -141,7 +141,7 @@ func (m *Team) Await(t *Try, home *unix.CPUSet) {
 	owing := t.owing()
 	var kept unix.CPUSet
 	for _, w := range owing {
-		kept.Set(w.Cpu)
+		kept.Set(w.CPU)
 	}
 	free := without(&m.everywhere, &kept)
 	if free.Count() == 0 {
@@ -157,7 +157,7 @@ func (m *Team) Await(t *Try, home *unix.CPUSet) {
 	}
 }
 
-// collect waits for workers to be through with the try, at most to the deadline
+// Collect waits for workers to be through with the try, at most to the deadline
 // or until so few are left that it is enough; it returns those that are not. The
 // eventfd only wakes: it may have been rung by one that comes loose from an
 // earlier try.
@@ -177,7 +177,7 @@ func (m *Team) Collect(t *Try, workers []*Worker, deadline time.Time, enough fun
 
 func cpusOf(workers []*Worker) (cpus []int) {
 	for _, w := range workers {
-		cpus = append(cpus, w.Cpu)
+		cpus = append(cpus, w.CPU)
 	}
 	return cpus
 }

@@ -15,7 +15,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// team is all that the engines that stop the machine share: the loaded programs,
+// Team is all that the engines that stop the machine share: the loaded programs,
 // one worker for each CPU that is to be stopped, and the way of a stop. The
 // coordinator owns it.
 type Team struct {
@@ -30,7 +30,7 @@ type Team struct {
 	Hooked     link.Link // of the switch hook; nil while it is not attached
 }
 
-// newTeam loads the programs and starts the workers: all of them, before any stop.
+// NewTeam loads the programs and starts the workers: all of them, before any stop.
 // Errors: bpf.ErrUnsupported.
 func NewTeam(c engine.Config) (*Team, error) {
 	objects, err := bpf.Load(c.Bpf)
@@ -75,7 +75,7 @@ func (m *Team) startWorkers() error {
 
 func (m *Team) newWorker(cpu int) *Worker {
 	c, _ := m.Plan.Topology.CPU(cpu)
-	w := &Worker{Cpu: cpu, Slot: len(m.Workers), Cluster: c.Cluster, Kind: workqueue.Kind(c.Kind), Gate: m.Gate}
+	w := &Worker{CPU: cpu, Slot: len(m.Workers), Cluster: c.Cluster, Kind: workqueue.Kind(c.Kind), Gate: m.Gate}
 	if !m.Plan.Topology.AMP {
 		w.Kind = workqueue.SMP
 	}
@@ -85,14 +85,14 @@ func (m *Team) newWorker(cpu int) *Worker {
 // leadWith moves the worker of a CPU to the front: it is main.
 func (m *Team) leadWith(cpu int) {
 	for i, w := range m.Workers {
-		if w.Cpu == cpu {
+		if w.CPU == cpu {
 			m.Workers[0], m.Workers[i] = w, m.Workers[0]
 			return
 		}
 	}
 }
 
-// close ends the team. Once the workers have ended it gives everything back. Else
+// Close ends the team. Once the workers have ended it gives everything back. Else
 // a worker that is away keeps its thread, and what it may still write to, until
 // the real-time task that starves it ends.
 func (m *Team) Close() error {
@@ -102,10 +102,10 @@ func (m *Team) Close() error {
 	return errors.Join(m.unhook(), m.Objects.Close())
 }
 
-// release lets this process's threads back to the CPUs that they fled from.
+// Release lets this process's threads back to the CPUs that they fled from.
 func (m *Team) Release() { m.flight.ComeBack() }
 
-// stopWorkers ends the workers. False: one of them has not ended. It may be unable
+// StopWorkers ends the workers. False: one of them has not ended. It may be unable
 // to stop for Go's own world, or still come to its turn.
 func (m *Team) StopWorkers() (ended bool) {
 	if m.Gate == nil {
@@ -148,10 +148,10 @@ func (m *Team) awaitThreads() (ended bool) {
 
 func ThreadExists(tid int) bool { return unix.Tgkill(unix.Getpid(), tid, 0) == nil }
 
-// anyAway reports whether a worker has not come back to its park.
+// AnyAway reports whether a worker has not come back to its park.
 func (m *Team) AnyAway() bool { return anyAway(m.Workers) }
 
-// fifoRefused is why the isolation is not fifo; nil if it is.
+// FifoRefused is why the isolation is not fifo; nil if it is.
 func (m *Team) FifoRefused() error {
 	for _, w := range m.Workers {
 		if w.fifo != nil {
@@ -161,7 +161,7 @@ func (m *Team) FifoRefused() error {
 	return nil
 }
 
-// lacks says what the programs cannot do here, as warnings for every file.
+// Lacks says what the programs cannot do here, as warnings for every file.
 func (m *Team) Lacks() (list []kcdata.Warning) {
 	for _, m := range m.Objects.Missing {
 		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})

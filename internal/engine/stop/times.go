@@ -54,7 +54,7 @@ func Earlier(a, b int64) int64 {
 	return a
 }
 
-// spanOfSecond is how long the second pass came after the first record, ns, and
+// SpanOfSecond is how long the second pass came after the first record, ns, and
 // how long it took.
 func (t *Try) SpanOfSecond() (span, verify int64) {
 	var from, to int64
@@ -75,7 +75,7 @@ func (w *Worker) phases(queue uint64) kcdata.LinuxPhases {
 	from, to := w.heldCPU()
 	span := func(from, to int64) uint64 { return uint64(max(to-from, 0)) }
 	p := kcdata.LinuxPhases{
-		CPU: uint32(w.Cpu), TotalNs: span(from, to), EnterNs: span(from, s.Arrived),
+		CPU: uint32(w.CPU), TotalNs: span(from, to), EnterNs: span(from, s.Arrived),
 		ArrivalNs: span(s.Arrived, s.Decided), HoldNs: span(s.Decided, s.Window), CensusNs: uint64(s.Census),
 		QueueNs: queue, DrainNs: span(s.Drained, s.Checked), VerifyNs: span(s.Checked, s.Verified),
 		ReleaseNs: span(s.Verified, s.Released), ExitNs: span(s.Released, to),

@@ -16,11 +16,11 @@ type traceRing struct {
 
 func (r *traceRing) Reset() { r.noted = 0 }
 
-// note may be called in the window.
+// Note may be called in the window.
 func (w *Worker) Note(place uint32, datum uint64) {
 	r := &w.trace
 	r.events[r.noted%bpf.TraceEvents] = kcdata.LinuxTrace{
-		AtNs: uint64(clock.Nanotime()), Datum: datum, CPU: uint32(w.Cpu), Place: place,
+		AtNs: uint64(clock.Nanotime()), Datum: datum, CPU: uint32(w.CPU), Place: place,
 	}
 	r.noted++
 }

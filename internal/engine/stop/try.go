@@ -28,10 +28,10 @@ type Try struct {
 	shut        bool         // coordinator's: the try ended before its gate was open
 	coordinator atomic.Int32 // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
 
-	*StopWords
+	*Words
 }
 
-// recorder is an engine's part in a try.
+// Recorder is an engine's part in a try.
 type Recorder interface {
 	// hold is a worker's whole part in the window, on its own thread and CPU: rule 1
 	// holds there. It returns when the machine is released, or when the worker is no
@@ -42,24 +42,24 @@ type Recorder interface {
 	Unheld() string
 }
 
-// stopWords is what the workers share; its layout is the first line of struct
+// Words is what the workers share; its layout is the first line of struct
 // stop (internal/bpf/trap.h), and where the kernel's side records it lies there.
-type StopWords struct {
-	State    StopState
+type Words struct {
+	State    State
 	arriveBy atomic.Int64 // CLOCK_MONOTONIC ns, written before the gate opens
 	PauseBy  atomic.Int64
 }
 
-// newTry is a try of the workers that are here, the main one first. words lie where
+// NewTry is a try of the workers that are here, the main one first. words lie where
 // the engine's programs find them.
-func (m *Team) NewTry(j engine.Job, here []*Worker, words *StopWords, r Recorder) *Try {
+func (m *Team) NewTry(j engine.Job, here []*Worker, words *Words, r Recorder) *Try {
 	t := &Try{
-		Number: m.Gate.Begin(), Here: here, recorder: r, slots: m.Objects.Slots, StopWords: words, missed: j.Missed,
+		Number: m.Gate.Begin(), Here: here, recorder: r, slots: m.Objects.Slots, Words: words, missed: j.Missed,
 		arrivalBudget: int64(min(m.ArrivalBudget, j.Pause)), pauseBudget: int64(j.Pause), settle: int64(j.Settle), // who waits is held
 	}
 	clear(m.Objects.Slots)
 	for _, w := range here {
-		m.Objects.Slots[w.Cpu].WorkerTid = uint32(w.Tid)
+		m.Objects.Slots[w.CPU].WorkerTid = uint32(w.Tid)
 		w.assign(t)
 	}
 	m.Objects.Control.BootEpochNs = clock.BootEpoch()
@@ -88,7 +88,7 @@ func (t *Try) fetchCoordinator(w *Worker) {
 		h()
 	}
 	var set unix.CPUSet
-	set.Set(w.Cpu)
+	set.Set(w.CPU)
 	unix.RawSyscall(unix.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set)))
 	t.coordinator.Store(0)
 }
@@ -142,7 +142,7 @@ func (w *Worker) whyElsewhere() string {
 	switch {
 	case w.refused != nil:
 		return fmt.Sprintf("our thread may not run there (a cpuset?): %v", w.refused)
-	case !w.Away && !w.freed && w.Stamp.on != w.Cpu:
+	case !w.Away && !w.freed && w.Stamp.on != w.CPU:
 		return fmt.Sprintf("our thread for it had been moved to CPU %d (a cpuset, or CPU hotplug)", w.Stamp.on)
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 // here may allocate, lock, log or wait for another Go thread (rule 1): while
 // the CPUs are held, no other thread runs.
 
-// settle is how long the main worker sleeps between its own wake and the
+// Settle is how long the main worker sleeps between its own wake and the
 // others': ordinary work comes back to the CPUs, so that what the stop then
 // displaces is the machine's work and not the thread that asked for the stop.
 const Settle = 3 * time.Millisecond
@@ -28,7 +28,7 @@ func (w *Worker) turn(main bool) {
 		return
 	}
 	if h := w.Gate.Hooks.BeforeArrival; h != nil {
-		h(w.Cpu)
+		h(w.CPU)
 	}
 	procPin()
 	w.Stamp.Taken = clock.Nanotime()
@@ -45,14 +45,14 @@ func (w *Worker) turn(main bool) {
 	procUnpin()
 }
 
-// elsewhere asks whether this worker is on another CPU than it is to stop, which
+// Elsewhere asks whether this worker is on another CPU than it is to stop, which
 // runs on: it does not count for that.
 func (w *Worker) Elsewhere() bool {
 	w.Stamp.on = CurrentCPU()
-	return w.Stamp.on != w.Cpu
+	return w.Stamp.on != w.CPU
 }
 
-// arrive counts this worker in, for an engine whose workers hold their CPUs
+// Arrive counts this worker in, for an engine whose workers hold their CPUs
 // themselves, and waits for the decision. False: it is no part of the stop.
 func (w *Worker) Arrive() bool {
 	t := w.Try
@@ -82,7 +82,7 @@ func (w *Worker) openGate(t *Try) bool {
 	t.arriveBy.Store(now + t.arrivalBudget)
 	t.PauseBy.Store(now + t.pauseBudget)
 	if h := w.Gate.Hooks.Opening; h != nil {
-		h(w.Cpu)
+		h(w.CPU)
 	}
 	if !w.Gate.Open(t.Number) {
 		return false
@@ -108,13 +108,13 @@ func (w *Worker) decided(t *Try) bool {
 	return p != PhaseAborted
 }
 
-// await spins while the try stands at p, at most until by.
+// Await spins while the try stands at p, at most until by.
 func (t *Try) Await(p Phase, by int64) {
 	for t.State.Phase() == p && clock.Nanotime() < by {
 	}
 }
 
-// currentCPU is where this thread runs; the request's initiator.
+// CurrentCPU is where this thread runs; the request's initiator.
 func CurrentCPU() int {
 	var cpu uint32
 	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)

@@ -21,7 +21,7 @@ import (
 // second belong to the coordinator while the worker is parked, and to the
 // worker from its wake until it has said done.
 type Worker struct {
-	Cpu     int
+	CPU     int
 	Slot    int // index among the session's workers
 	Kind    workqueue.Kind
 	Cluster int
@@ -116,7 +116,7 @@ func (w *Worker) loop(fifo bool) {
 	}
 }
 
-// newBell is what a worker sleeps on. The gate rings by its edge: a write wakes
+// NewBell is what a worker sleeps on. The gate rings by its edge: a write wakes
 // everybody once, and what was written keeps nobody awake.
 func NewBell(wake, gate int) (int, error) {
 	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -134,7 +134,7 @@ func NewBell(wake, gate int) (int, error) {
 	return bell, nil
 }
 
-// park waits until this worker is called to a try, and woken as its main or its
+// Park waits until this worker is called to a try, and woken as its main or its
 // gate open; it returns the try's number. What it is called to may change while it
 // is parked: a try whose gate was never opened is over, and the next one calls. The
 // wait is a system call that the Go runtime knows of, so that a parked worker keeps
@@ -144,7 +144,7 @@ func (w *Worker) Park() (number uint64, main bool) {
 	var b [8]byte
 	for {
 		if h := w.Gate.Hooks.Parked; h != nil {
-			h(w.Cpu)
+			h(w.CPU)
 		}
 		woken, _ := unix.Read(w.Wake, b[:])
 		number = w.Called.Load()
@@ -167,7 +167,7 @@ func (w *Worker) SayDone(number uint64) {
 	Ring(w.Gate.done)
 }
 
-// ring wakes who waits for an eventfd.
+// Ring wakes who waits for an eventfd.
 func Ring(fd int) {
 	one := [8]byte{1}
 	unix.Write(fd, one[:])
@@ -177,9 +177,9 @@ func Ring(fd int) {
 // thread that pins itself may have to wait for that CPU.
 func (w *Worker) pin() error {
 	var set unix.CPUSet
-	set.Set(w.Cpu)
+	set.Set(w.CPU)
 	if err := unix.SchedSetaffinity(w.Tid, &set); err != nil {
-		return fmt.Errorf("pin to CPU %d: %w", w.Cpu, err)
+		return fmt.Errorf("pin to CPU %d: %w", w.CPU, err)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (w *Worker) unpin(everywhere *unix.CPUSet) {
 // assign prepares the parked worker for a try.
 func (w *Worker) assign(t *Try) {
 	w.Try = t
-	w.Stamp = stamps{on: w.Cpu}
+	w.Stamp = stamps{on: w.CPU}
 	w.Cost = PerfCost{}
 	w.Did = engine.Tally{}
 	w.trace.Reset()
@@ -214,14 +214,14 @@ func (w *Worker) heldCPU() (from, to int64) {
 	return from, to
 }
 
-// switched is how often the scheduler took this thread off its CPU so far. It
+// Switched is how often the scheduler took this thread off its CPU so far. It
 // may be called in the window.
 func (w *Worker) Switched() uint64 {
 	unix.RawSyscall(unix.SYS_GETRUSAGE, unix.RUSAGE_THREAD, uintptr(unsafe.Pointer(&w.usage)), 0)
 	return uint64(w.usage.Nvcsw + w.usage.Nivcsw)
 }
 
-// recorder is the engine's part in the worker's try; nil: it has had none.
+// Recorder is the engine's part in the worker's try; nil: it has had none.
 func (w *Worker) Recorder() Recorder {
 	if w.Try == nil {
 		return nil
@@ -229,4 +229,4 @@ func (w *Worker) Recorder() Recorder {
 	return w.Try.recorder
 }
 
-func (w *Worker) SlotMem() *bpf.Slot { return &w.Try.slots[w.Cpu] }
+func (w *Worker) SlotMem() *bpf.Slot { return &w.Try.slots[w.CPU] }

@@ -11,7 +11,7 @@ import (
 
 const ClockSourcePath = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-// jiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
+// JiffiesClock says why a clock source cannot be trusted with interrupts off; nil:
 // it can, or the kernel does not say which it is.
 func JiffiesClock(source string) error {
 	if source = strings.TrimSpace(source); source == "jiffies" || source == "refined-jiffies" {
@@ -21,7 +21,7 @@ func JiffiesClock(source string) error {
 	return nil
 }
 
-// checkSource is jiffiesClock of this machine now. The source can change while the
+// CheckSource is jiffiesClock of this machine now. The source can change while the
 // machine runs, when the kernel finds the TSC unstable.
 func CheckSource(h *engine.Hooks) error {
 	if h.AnyClock {

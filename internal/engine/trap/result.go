@@ -24,7 +24,7 @@ func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 	}
 	e.Parts(c, t)
 	for _, w := range t.Here {
-		w.Did.Spill = e.Loaded.Workers[w.Cpu].Spill
+		w.Did.Spill = e.Loaded.Workers[w.CPU].Spill
 	}
 	c.Second = e.second(t)
 	err := e.Team.Describe(c, t.Try, e.Mem, missing)
@@ -33,12 +33,12 @@ func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 	return c, err
 }
 
-// unheld names a CPU that was part of the stop and did not have its interrupts off
+// Unheld names a CPU that was part of the stop and did not have its interrupts off
 // in time.
 func (t *Try) Unheld() string {
 	var first int64
 	var last *stop.Worker
-	off := func(w *stop.Worker) int64 { return t.loaded.Workers[w.Cpu].Off }
+	off := func(w *stop.Worker) int64 { return t.loaded.Workers[w.CPU].Off }
 	for _, w := range t.Here {
 		if off(w) != 0 {
 			first = stop.Earlier(first, off(w))
@@ -50,7 +50,7 @@ func (t *Try) Unheld() string {
 	if first == 0 {
 		return ""
 	}
-	return fmt.Sprintf("CPU %d was counted in and did not hold still %v after another did", last.Cpu, time.Duration(t.loaded.Stop.HoldNs))
+	return fmt.Sprintf("CPU %d was counted in and did not hold still %v after another did", last.CPU, time.Duration(t.loaded.Stop.HoldNs))
 }
 
 // heldLevel is the isolation that all who took part had.
@@ -58,7 +58,7 @@ func (e *Engine) heldLevel(t *Try) string {
 	level := uint32(bpf.PreemptionOff | bpf.InterruptsOff)
 	for _, w := range t.Here {
 		if w.Stamp.In {
-			level &= e.Loaded.Workers[w.Cpu].Level
+			level &= e.Loaded.Workers[w.CPU].Level
 		}
 	}
 	return e.levelOf(level)
@@ -111,7 +111,7 @@ func (f *fate) failure(it workqueue.Item, why uint32) capture.Failure {
 	return capture.Failure{Item: it, Reason: why, Errno: errnoOf(why)}
 }
 
-// parts collects what came of each item.
+// Parts collects what came of each item.
 func (e *Engine) Parts(c *capture.Raw, t *Try) {
 	items := slices.Collect(e.Mem.Queue.All())
 	fates := e.fates(items)
@@ -236,7 +236,7 @@ func (e *Engine) traces(c *capture.Raw, t *Try) {
 		if w.Away {
 			continue
 		}
-		r := &e.Loaded.Traces[w.Cpu]
+		r := &e.Loaded.Traces[w.CPU]
 		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
 			if x.Place == kcdata.TraceItemEnd {
 				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.CPU + 1, State: uint32(x.Datum)}))

@@ -327,17 +327,17 @@ func TestInvariant3TrapAndPullAgree(t *testing.T) {
 	}
 	for _, word := range words {
 		for want := 1; want <= 4; want++ {
-			for op, do := range map[uint32]func(*stop.StopState) bool{
-				cArrive:  func(s *stop.StopState) bool { return s.Arrive(false) },
-				cExpire:  func(s *stop.StopState) bool { s.Expire(); return false },
-				cRelease: func(s *stop.StopState) bool { s.Release(); return false },
-				cFinish:  func(s *stop.StopState) bool { s.Finish(); return false },
-				cNoSpace: func(s *stop.StopState) bool { s.NoSpace(); return false },
+			for op, do := range map[uint32]func(*stop.State) bool{
+				cArrive:  func(s *stop.State) bool { return s.Arrive(false) },
+				cExpire:  func(s *stop.State) bool { s.Expire(); return false },
+				cRelease: func(s *stop.State) bool { s.Release(); return false },
+				cFinish:  func(s *stop.State) bool { s.Finish(); return false },
+				cNoSpace: func(s *stop.State) bool { s.NoSpace(); return false },
 			} {
 				if op == cFinish && stop.BusyOf(word) == 0 {
 					continue // nobody is left to finish
 				}
-				s := stop.StopState{Want: uint64(want)}
+				s := stop.State{Want: uint64(want)}
 				s.Word.Store(word)
 				said := do(&s)
 				got, gotSaid := c.do(word, want, op, 0, false)

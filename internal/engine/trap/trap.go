@@ -17,7 +17,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// trap is the engine in which a BPF program on every CPU holds the machine and
+// Engine is the one in which a BPF program on every CPU holds the machine and
 // records. All that a worker does in the window is one read(2) of its own iterator.
 type Engine struct {
 	Team    *stop.Team
@@ -49,7 +49,7 @@ const (
 	firstTrapItems = 4096
 )
 
-// newTrap is an engine over a team. With an error the team is as it was.
+// New is an engine over a team. With an error the team is as it was.
 func New(m *stop.Team) (*Engine, error) {
 	if m.Objects.Control.NsLevel != 0 {
 		return nil, fmt.Errorf("%w: tasks are found by the numbers of the first pid namespace", bpf.ErrUnsupported)
@@ -66,7 +66,7 @@ func New(m *stop.Team) (*Engine, error) {
 		bytes = min(firstTrapBytes, m.MaxBuffer)
 	}
 	t := m.Plan.Topology
-	if err := e.Load(engine.Size{Bytes: bytes, Tasks: firstTrapItems, Clusters: len(t.Clusters), Amp: t.AMP}); err != nil {
+	if err := e.Load(engine.Size{Bytes: bytes, Tasks: firstTrapItems, Clusters: len(t.Clusters), AMP: t.AMP}); err != nil {
 		if e.Loaded != nil {
 			err = errors.Join(err, e.Loaded.Close())
 		}
@@ -96,7 +96,7 @@ func (e *Engine) levelOf(off uint32) string {
 	return e.Team.Level
 }
 
-// caps. Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
+// Caps. Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
 // it holds it all the same, where the kernel can turn preemption off.
 func (e *Engine) Caps() engine.Caps {
 	m := e.Team
@@ -113,7 +113,7 @@ func (e *Engine) Caps() engine.Caps {
 	return c
 }
 
-// load puts a trap with memory for s in place of the one there is.
+// Load puts a trap with memory for s in place of the one there is.
 func (e *Engine) Load(s engine.Size) error {
 	loaded, err := e.Team.Objects.LoadTrap(bpf.TrapConfig{Bytes: engine.RoundUp(int(s.Bytes), 4096), Items: s.Tasks})
 	if err != nil {
@@ -126,11 +126,11 @@ func (e *Engine) Load(s engine.Size) error {
 	if !e.Team.AnyAway() {
 		e.closeRetired()
 	}
-	e.Mem = &engine.Memory{Data: loaded.Region, Ctl: loaded.Arenas, Queues: loaded.Queue, Chunk: s.Chunk, Amp: s.Amp, Mapped: true, Locked: true}
+	e.Mem = &engine.Memory{Data: loaded.Region, Ctl: loaded.Arenas, Queues: loaded.Queue, Chunk: s.Chunk, AMP: s.AMP, Mapped: true, Locked: true}
 	return e.Mem.Format(s)
 }
 
-// prepare has the program loaded with memory for tries of this size; the
+// Prepare has the program loaded with memory for tries of this size; the
 // kernel neither swaps nor reclaims what a map holds.
 func (e *Engine) Prepare(sz engine.Size) error {
 	if sz = e.Mem.AtLeast(sz); e.Mem.Fits(sz) && !e.inUse() {
@@ -176,7 +176,7 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 	return e.result(t, append(missing, away...))
 }
 
-// trapTry is what engine trap does in one try.
+// Try is what engine trap does in one try.
 type Try struct {
 	*stop.Try
 	loaded *bpf.Trap
@@ -184,7 +184,7 @@ type Try struct {
 	self   uint32
 }
 
-// prepareTry writes down what the program needs to know and opens each
+// PrepareTry writes down what the program needs to know and opens each
 // worker's way into it.
 func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 	e.Mem.Reset()
@@ -194,7 +194,7 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 		Chunk: e.chunk(len(here)), Split: e.Split, Asked: uint32(len(j.Pids)),
 	}
 	t := &Try{loaded: e.Loaded, passes: e.passes, self: uint32(os.Getpid())}
-	t.Try = e.Team.NewTry(j, here, (*stop.StopWords)(unsafe.Pointer(s)), t)
+	t.Try = e.Team.NewTry(j, here, (*stop.Words)(unsafe.Pointer(s)), t)
 	for i, p := range j.Pids {
 		e.Loaded.Asked[i] = uint64(p.Tgid)
 	}
@@ -203,7 +203,7 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 	clear(e.Loaded.Traces)
 	e.closePasses(here) // of those that have come back only now
 	for i, w := range here {
-		k := &e.Loaded.Workers[w.Cpu]
+		k := &e.Loaded.Workers[w.CPU]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.Tid), uint32(w.Kind), uint32(w.Cluster), uint32(w.Slot)
 		k.Main, k.Works = Flag(i == 0), Flag(w.Works)
 		scope := bpf.ThreadScope(uint32(w.Tid))
@@ -243,12 +243,12 @@ func (e *Engine) closePasses(workers []*stop.Worker) {
 	}
 }
 
-// hold enters the trap. The program writes nothing to the file; the read returns
+// Hold enters the trap. The program writes nothing to the file; the read returns
 // when the machine is released.
 func (t *Try) Hold(w *stop.Worker) {
 	var none [16]byte
 	t.passes[w.Slot].Read(none[:])
-	k := &t.loaded.Workers[w.Cpu]
+	k := &t.loaded.Workers[w.CPU]
 	s := &w.Stamp
 	s.Arrived, s.Decided, s.Window, s.Census, s.Drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
 	s.Checked, s.Verified, s.Released = k.Checked, k.Verified, k.Left

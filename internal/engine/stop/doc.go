@@ -1,0 +1,12 @@
+// Package stop stops the machine: one worker for each CPU, made and parked beforehand,
+// and one word by which they agree. What a worker does while its CPU is held is the
+// engine's (Recorder).
+//
+//	Team    the workers, the loaded programs, what is put back after a stop
+//	Try     one stop: main is woken, opens the gate, all arrive, hold, leave
+//	State   the word; every decision of a try is one change of it
+//	gate    by which parked workers are woken, each try by its number
+//
+// turn.go, state.go and worker.go run in the window. The rules that hold there are
+// those of package snapshot; docs/concurrency.md says who may write what.
+package stop
