@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Gone reports whether err says that the task has ended.
-func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

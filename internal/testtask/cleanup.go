@@ -75,8 +75,14 @@ func (f *Fixture) endAll() {
 		case c.Kind.Name == exitStorm.Name && c.pidNow() != 0:
 			f.complain(c, WaitFor(endTime, c.ended))
 		case c.within:
+			parent := &f.Children[i-1]
+			// A parent that has not come to make it yet would make it after, and wait.
+			f.complain(c, WaitFor(endTime, func() (bool, error) {
+				over, err := parent.ended()
+				return over || c.pidNow() != 0, err
+			}))
 			f.complain(c, f.End(c))
-			f.complain(c, WaitFor(endTime, f.Children[i-1].ended))
+			f.complain(c, WaitFor(endTime, parent.ended))
 		}
 	}
 	for i := range f.Children {

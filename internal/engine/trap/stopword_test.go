@@ -47,7 +47,7 @@ type cStop struct {
 func startCStop(t *testing.T) *cStop {
 	t.Helper()
 	testneed.Program(t, "gcc")
-	header, err := filepath.Abs("../internal/bpf/stop.h")
+	header, err := filepath.Abs("../../bpf/stop.h")
 	if err != nil {
 		t.Fatal(err)
 	}
