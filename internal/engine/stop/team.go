@@ -26,6 +26,7 @@ type Team struct {
 	Level      string    // isolation by the workers' priority
 	everywhere unix.CPUSet
 	flight     Flight
+	endBy      time.Time // of the workers' threads; by the first StopWorkers
 	collector  func()    // puts the Go collector back; nil while it is as it was
 	Hooked     link.Link // of the switch hook; nil while it is not attached
 }
@@ -111,7 +112,9 @@ func (m *Team) StopWorkers() (ended bool) {
 	if m.Gate == nil {
 		return true
 	}
-	m.Gate.Closing.Store(true)
+	if !m.Gate.Closing.Swap(true) {
+		m.endBy = time.Now().Add(time.Second)
+	}
 	for _, w := range m.Workers {
 		wakeMain(w)
 	}
@@ -131,14 +134,13 @@ func (m *Team) StopWorkers() (ended bool) {
 	return true
 }
 
-// awaitThreads waits until the workers' threads have ended, at most 1 s; it
-// reports whether all have.
+// awaitThreads waits until the workers' threads have ended, at most 1 s whoever asks
+// and how often; it reports whether all have.
 func (m *Team) awaitThreads() (ended bool) {
-	deadline := time.Now().Add(time.Second)
 	ended = true
 	for _, w := range m.Workers {
 		w.unpin(&m.everywhere)
-		for ThreadExists(w.Tid) && time.Now().Before(deadline) {
+		for ThreadExists(w.Tid) && time.Now().Before(m.endBy) {
 			time.Sleep(time.Millisecond)
 		}
 		ended = ended && !ThreadExists(w.Tid)
