@@ -8,7 +8,7 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// Engine pull allocates in the window (rule 1): a kernel that has no memory to
+// Engine pull allocates in the window (invariant 1): a kernel that has no memory to
 // give would keep the machine stopped while it reclaims some. Thresholds: the
 // share of time in which all tasks waited for memory (PSI, /proc/pressure/
 // memory "full avg10", percent), and memory free without reclaim of consequence

@@ -18,7 +18,7 @@ var ErrNoRoom = errors.New("too little is left for a capture")
 
 // What a capture takes of process ids, beside what this process has already: the
 // threads of the Go runtime that run goroutines, of which the engines that stop the
-// machine need twice the workers and two (procs.go), its others (signals, the
+// machine need twice the workers and two (internal/engine/stop/procs.go), its others (signals, the
 // monitor, the collector's), and threads that are in system calls.
 const (
 	runtimeThreads = 5

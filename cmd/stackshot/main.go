@@ -24,7 +24,7 @@
 //	    way may hang; internal/publish has the details, of C3 and C4 too.
 //	C3  A snapshot that was taken is not lost: what the target refuses goes to
 //	    memory (/dev/shm), and a message says so.
-//	C4  Under its name a file is whole or absent (rule 6).
+//	C4  Under its name a file is whole or absent.
 //	C5  Nothing that comes from the machine reaches a terminal raw.
 //	C6  No thread of this process touches program files of the machine, for the
 //	    reason of C2: reader processes do (helper.go), but as in C2.

@@ -18,7 +18,7 @@ import (
 // seriesFlags are the flags of repeated captures.
 type seriesFlags struct {
 	count    int           // captures; 0: until interrupted
-	interval time.Duration // start to start; 0: chosen by the pause (pace.go)
+	interval time.Duration // start to start; 0: chosen by the pause (series_pace.go)
 }
 
 func (f *seriesFlags) add(cmd *cobra.Command) {

@@ -117,7 +117,7 @@ int census(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// What a thread counts in the second pass (package snapshot, second.go).
+// What a thread counts in the second pass (internal/capture/second.go).
 struct second { u32 tid, reserved; u64 switches, runtime; };
 const struct second *unused_second __attribute__((unused));
 

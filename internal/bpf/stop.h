@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The one word by which the workers of a stop agree: package snapshot's
-// stopState, in BPF. Beside it, in bits that the Go side leaves at 0, how many
-// committed workers have their interrupts off: recording begins when all have.
+// The one word by which the workers of a stop agree: State of
+// internal/engine/stop/state.go, in BPF. Bits 48-63, which Go leaves at 0, count the
+// committed workers whose interrupts are off: recording begins when all have.
 #ifndef STACKSHOT_STOP_H
 #define STACKSHOT_STOP_H
 

@@ -10,9 +10,9 @@ const volatile u32 cfg_region_bytes;
 const volatile u32 cfg_queue_items;
 const volatile u32 cfg_pieces;
 
-// The stop. word and want are package snapshot's stopState; who writes the word
-// is said there. arrive_by, pause_by: the main worker's Go side, before it opens
-// the gate. The rest of the first line: the loader's side, while nobody runs.
+// The stop. word and want are State of internal/engine/stop/state.go, which says who
+// writes them. The main worker's Go side writes arrive_by and pause_by before it opens
+// the gate, the loader the rest of the first line, while nobody runs.
 struct stop {
 	u64 word, want, arrive_by, pause_by;
 	u64 arrive_ns, pause_ns; // the budgets: no worker waits for longer from its own entry on

@@ -2,8 +2,8 @@ package bpf
 
 import "structs"
 
-// Stop mirrors struct stop (trap.h). Its first four words are package
-// snapshot's own; the writer of each field is named there.
+// Stop mirrors struct stop (trap.h). Its first four words are stop.Words of
+// internal/engine/stop/try.go. The writer of each field is named in trap.h.
 type Stop struct {
 	_           structs.HostLayout
 	Word        uint64

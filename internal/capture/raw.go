@@ -68,8 +68,8 @@ func (c *Raw) Add(it workqueue.Item, threads uint32, pieces [][]byte, spent Cost
 	c.Recorded = append(c.Recorded, Part{Item: it, Threads: threads, Pieces: pieces, Cost: spent})
 }
 
-// InOrder sorts by census index: order never comes from time (rule 4). Parts of
-// a task are added in the order of their threads, and stay in it.
+// InOrder sorts by census index: order never comes from time (invariant 4 of
+// snapshot/doc.go). Parts of a task are added in the order of their threads, and stay in it.
 func (c *Raw) InOrder() []Part {
 	slices.SortStableFunc(c.Recorded, func(a, b Part) int { return int(a.Item.Index) - int(b.Item.Index) })
 	return c.Recorded
@@ -149,7 +149,7 @@ func (c *Raw) PriorNs() uint64 {
 	return c.Capture.StoppedNs - last
 }
 
-// Cost is where the time for one item went, ns; all 0 with LatencyOff. Under
+// Cost is where the time for one item went, ns; all 0 with snapshot.LatencyOff. Under
 // pull the threads include the task's head.
 type Cost struct{ Setup, Head, Threads, End int64 }
 

@@ -2,7 +2,7 @@ package capture
 
 import "stackshot/kcdata"
 
-// The second look: each thread's context switches and run time, read again when
+// The second pass: each thread's context switches and run time, read again when
 // all is recorded. Both only grow, and only by running: where they are what
 // they were, the thread did not run in between, and its record is of the same
 // moment as all the others that did not.
@@ -11,12 +11,12 @@ import "stackshot/kcdata"
 // how often it was put on a CPU.
 type Activity struct{ Switches, Runtime uint64 }
 
-// Second is what the second look found. The engine fills the first group, the
+// Second is what the second pass found. The engine fills the first group, the
 // collation, which has the records, the second.
 type Second struct {
 	Method  uint32              // kcdata.Atomicity*
 	Threads map[uint32]Activity // by tid: those to be compared one by one
-	Rest    int                 // what a thread that is not among them is
+	Rest    int                 // Rest*: how to classify a thread that is not among them
 	Span    int64               // ns, first record to last second reading
 	Verify  int64               // ns, of this the second pass
 
@@ -24,14 +24,14 @@ type Second struct {
 	Who                         []kcdata.LinuxRan
 }
 
-// What a recorded thread is that the list of second readings does not have.
+// How to classify a recorded thread that the second pass did not list.
 const (
 	RestGone    = iota // every thread is in the list
 	RestMissed         // the list broke off
 	RestCounted        // engine trap has compared its part as a whole
 )
 
-// Of is the recheck for the threads of one task; nil: they are not compared.
+// Of is the second pass for the threads of one part; nil: they are not compared.
 func (x *Second) Of(r *Part) *Second {
 	if x != nil && r.Hidden {
 		x.Missed += r.Threads

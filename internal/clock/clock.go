@@ -16,8 +16,8 @@ import (
 func ownNanotime() int64
 
 // Nanotime is the machine's CLOCK_MONOTONIC in ns, which bpf_ktime_get_ns reads
-// too: every time in a capture is of that clock. Open holds the two against each
-// other (checkClock).
+// too: every time in a capture is of that clock. Open compares the two
+// (internal/engine/stop/checkclock.go).
 func Nanotime() int64 { return ownNanotime() - timens.Monotonic }
 
 // Moment is the machine's three clocks at one time, ns.

@@ -21,7 +21,7 @@ import (
 const (
 	maxReasons = 4 // files of a task of which it is said why they were not read
 
-	// buildIDBudget is what all build-ids and perf maps of one capture may cost:
+	// BuildIDBudget is what all build-ids and perf maps of one capture may cost:
 	// a capture is not delayed by files. One hung file may come on top.
 	BuildIDBudget = 2 * time.Second
 )
@@ -68,7 +68,7 @@ func (l *Loaded) Note(format string, args ...any) {
 	l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
 }
 
-// Task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
+// Task sets t.Maps: as /proc has them or, where that hangs, as the stop recorded
 // them.
 func (l *loadInfo) Task(t *TaskBytes, maps procfs.File) {
 	err := maps.Err

@@ -16,7 +16,7 @@ const (
 	MappingFrame         // a program counter, or a frame of what is known of the stack
 )
 
-// MostUseful cuts t.maps to maxMappings: those that a frame lies in, then those
+// MostUseful cuts t.Maps to MaxMappings: those that a frame lies in, then those
 // that one may lie in, then the first of the others. The unwinder finds return
 // addresses nowhere but in registers and on the stack, so no stack becomes shorter
 // by what is cut.

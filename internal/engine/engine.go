@@ -15,15 +15,15 @@ import (
 
 // Engine is one way to capture. Engines: trap, pull, procfs.
 type Engine interface {
-	// caps says what this engine can do. It is constant once the engine is open.
+	// Caps says what this engine can do. It is constant once the engine is open.
 	Caps() Caps
-	// prepare has the memory for a try of this size ready.
+	// Prepare makes the memory for a try of this size ready.
 	Prepare(Size) error
-	// capture makes one try. The bytes of what it returns are lent: they hold
-	// until release, or until the next capture. With an error of kind
-	// errNotStopped nothing was recorded, and another try may succeed.
+	// Capture makes one try. The engine lends the bytes of what it returns: they are
+	// valid until Release, or until the next Capture. With an error of kind
+	// ErrNotStopped nothing was recorded, and another try may succeed.
 	Capture(ctx context.Context, j Job) (*capture.Raw, error)
-	// release ends the loan, and what a Take has done to this process.
+	// Release ends the loan, and undoes what a Take has done to this process.
 	Release()
 	Close() error
 }
@@ -41,7 +41,7 @@ type Caps struct {
 var ErrNotStopped = errors.New("the machine was not stopped")
 
 // NotStopped is a try that was given up: why, and how long it kept CPUs from
-// their work all the same. It is of kind errNotStopped.
+// their work all the same. It is of kind ErrNotStopped.
 type NotStopped struct {
 	Why  string
 	Held time.Duration
@@ -58,7 +58,7 @@ type Job struct {
 	Size   Size
 	Pause  time.Duration // what is left of the pause budget
 	Settle time.Duration // between the two steps of the wake
-	// missed is called by the coordinator with the CPUs that did not come, as
+	// Missed is called by the coordinator with the CPUs that did not come, as
 	// soon as the others run again; nil: nobody asks.
 	Missed func(cpus []int)
 }

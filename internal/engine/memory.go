@@ -154,7 +154,7 @@ func (m *Memory) Reset() {
 const smallest = 512
 
 // newChain is a chunk list over the arenas, for a worker of one cluster. spill
-// counts bytes from other clusters' arenas. Not to be used after reset.
+// counts bytes from other clusters' arenas. Not to be used after Reset.
 func (m *Memory) newChain(cluster int, spill *uint64) *kcdata.Chain {
 	grow := func(least int) ([]byte, error) {
 		low := uint32(max(least, smallest))

@@ -15,7 +15,7 @@ import (
 func (e *Engine) secondLook(ctx context.Context, readers []*reader, began int64) *capture.Second {
 	x := &capture.Second{Method: kcdata.AtomicityAfter, Threads: map[uint32]capture.Activity{}, Rest: capture.RestGone}
 	from := clock.Nanotime()
-	var mu sync.Mutex // holds x.threads
+	var mu sync.Mutex // guards x.Threads
 	var wg sync.WaitGroup
 	for _, r := range readers {
 		wg.Go(func() {

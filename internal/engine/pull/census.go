@@ -29,7 +29,7 @@ type try struct {
 	taskProg    int
 	idleProg    int                 // -1: idle threads are not recorded
 	recountProg int                 // -1: there is no second pass
-	latency     int                 // level: latencyOff and on
+	latency     int                 // engine.LevelOff and up
 	recordings  []*engine.Recording // by a worker's slot; each is its worker's
 	stopTaking  func() bool
 
@@ -39,7 +39,7 @@ type try struct {
 	censusWhole bool
 	seenTasks   int
 	seenThreads int
-	recounted   int  // bytes of mem.second that are filled
+	recounted   int  // bytes of mem.Second that are filled
 	recountDone bool // every thread was read again
 }
 

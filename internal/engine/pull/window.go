@@ -13,7 +13,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// This file runs in the window: rule 1 holds.
+// This file runs in the window: invariant 1 of snapshot/doc.go holds.
 
 // Hold is the stop as engine pull does it: the worker's thread keeps the CPU.
 func (t *try) Hold(w *stop.Worker) {

@@ -78,7 +78,7 @@ func (p *Sampler) openEvents(cpus []int) error {
 }
 
 // Silent gives those CPUs that have shown no sign since before, after waiting
-// for one at most samplePatience: no interrupt, no tick of idle time, none of
+// for one at most SamplePatience: no interrupt, no tick of idle time, none of
 // user mode. The last two are for CPUs without a tick, which idle or run in
 // user mode for long without any interrupt, and take one when it comes.
 func (p *Sampler) Silent(cpus []int, before map[int]procfs.Activity) []int {
@@ -108,7 +108,7 @@ func (p *Sampler) awake(cpus, silent []int) (out []int) {
 }
 
 // Take asks the CPUs for a sample each. deaf are those that took no interrupt
-// for samplePatience and were left alone. A CPU that answers too late is
+// for SamplePatience and were left alone. A CPU that answers too late is
 // missing from both.
 func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
 	before, err := p.Proc.Activity()

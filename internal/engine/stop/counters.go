@@ -67,15 +67,15 @@ func (c *counters) read(into *groupRead) {
 	}
 }
 
-// Begin and end are the two ends of a turn.
+// Begin notes the counts at the start of a turn; End takes the difference.
 func (c *counters) Begin() {
 	if c != nil {
 		c.read(&c.before)
 	}
 }
 
-// End gives what was counted since begin. Counters that others took from us
-// for a part of the time have counted only the rest: that is no count.
+// End gives what was counted since Begin. Where others used the counters for a part
+// of the time, only the rest was counted: that is no count.
 func (c *counters) End() PerfCost {
 	if c == nil {
 		return PerfCost{}

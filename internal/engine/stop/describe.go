@@ -10,7 +10,7 @@ import (
 )
 
 // Describe adds to a capture what does not depend on who recorded: times, CPUs,
-// phases, traces, memory. An error of kind errNotStopped: there was no stop.
+// phases, traces, memory. An error of kind engine.ErrNotStopped: there was no stop.
 func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
 	mem.NotRecorded(c)
 	t.times(c)

@@ -5,8 +5,8 @@
 //	Team    the workers, the loaded programs, what is put back after a stop
 //	Try     one stop: main is woken, opens the gate, all arrive, hold, leave
 //	State   the word; every decision of a try is one change of it
-//	gate    by which parked workers are woken, each try by its number
+//	Gate    by which parked workers are woken, each try by its number
 //
-// turn.go, state.go and worker.go run in the window. The rules that hold there are
-// those of package snapshot; docs/concurrency.md says who may write what.
+// turn.go, state.go and worker.go run in the window. The invariants that hold there
+// stand in snapshot/doc.go; docs/concurrency.md says who may write what.
 package stop

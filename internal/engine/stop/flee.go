@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread of this process that stands behind somebody's real-time task holds
-// up the Go runtime whenever it stops its own world, for as long as that task
-// runs: on a busy machine the kernel's load balancer sees no reason to move it.
-// So once a CPU did not come to a stop, all threads of this process leave it
-// until the Take is over.
+// Flight is the threads of this process that left some CPUs. A thread that stands
+// behind somebody's real-time task holds up the Go runtime whenever it stops its own
+// world, for as long as that task runs: on a busy machine the kernel's load balancer
+// sees no reason to move it. So once a CPU did not come to a stop, all threads of
+// this process leave it until the Take is over.
 //
 // The coordinator owns it.
 type Flight struct {

@@ -29,8 +29,9 @@ func (p Phase) String() string {
 // is a compare-and-swap of the whole word, so the order of decisions is the
 // order of the word's values, and who loses a swap obeys what it then reads.
 //
-// Writers: arrive, expire, finish, release: the workers, in the window.
-// noSpace, stopEarly: any worker. begin: the coordinator, while all are parked.
+// Writers: Arrive, Expire, Finish, Release: the workers, in the window; Expire also
+// the coordinator, when its own wait is over. NoSpace: any worker. stopEarly: the
+// coordinator's context. Begin: the coordinator, while all are parked.
 //
 //	bits 0-7   phase
 //	bit  8     the main worker has arrived
@@ -42,8 +43,8 @@ func (p Phase) String() string {
 //	           recording begins when all are; committed → aborted if one waits too long
 type State struct {
 	Word atomic.Uint64
-	// want is how many workers make the stop complete. Constant from begin to
-	// the last release.
+	// Want is how many workers make the stop complete. Constant from Begin to
+	// the last Release.
 	Want uint64
 }
 

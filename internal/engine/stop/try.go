@@ -13,8 +13,8 @@ import (
 	"stackshot/internal/engine"
 )
 
-// A try is one stop of the machine. Fields of the first group are set before
-// the wake and constant from then on; state is everybody's (state.go).
+// Try is one stop of the machine. Fields of the first group are set before
+// the wake and constant from then on; Words are everybody's (state.go).
 type Try struct {
 	Number        uint64    // of its team's tries
 	Here          []*Worker // who takes part, the main one first
@@ -23,7 +23,7 @@ type Try struct {
 	arrivalBudget int64            // ns
 	pauseBudget   int64            // ns
 	settle        int64            // ns
-	missed        func(cpus []int) // job's
+	missed        func(cpus []int) // Job.Missed
 
 	shut        bool         // coordinator's: the try ended before its gate was open
 	coordinator atomic.Int32 // its thread, for as long as main may move it; coordinatorMoves while main does; 0 after
@@ -33,11 +33,11 @@ type Try struct {
 
 // Recorder is an engine's part in a try.
 type Recorder interface {
-	// hold is a worker's whole part in the window, on its own thread and CPU: rule 1
-	// holds there. It returns when the machine is released, or when the worker is no
-	// part of the stop.
+	// Hold is a worker's whole part in the window, on its own thread and CPU.
+	// Invariant 1 of snapshot/doc.go holds there. It returns when the machine is
+	// released, or when the worker is no part of the stop.
 	Hold(w *Worker)
-	// unheld names a CPU that was counted in and kept the stop from being made. "":
+	// Unheld names a CPU that was counted in and kept the stop from being made. "":
 	// there is none.
 	Unheld() string
 }

@@ -11,9 +11,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// This file is what a worker runs between its wake and its release. Nothing
-// here may allocate, lock, log or wait for another Go thread (rule 1): while
-// the CPUs are held, no other thread runs.
+// This file is what a worker runs between its wake and its release. Nothing here
+// may allocate, lock, log or wait for another Go thread (invariant 1 of
+// snapshot/doc.go): while the CPUs are held, no other thread runs.
 
 // Settle is how long the main worker sleeps between its own wake and the
 // others': ordinary work comes back to the CPUs, so that what the stop then
@@ -93,8 +93,8 @@ func (w *Worker) openGate(t *Try) bool {
 	return true
 }
 
-// decided waits for the one decision (invariant 3), at most to the one arrival
-// deadline.
+// decided waits for the one decision (invariant 3 of snapshot/doc.go), at most to the
+// one arrival deadline.
 func (w *Worker) decided(t *Try) bool {
 	by := t.arriveBy.Load()
 	p := t.State.Phase()

@@ -21,8 +21,8 @@ func JiffiesClock(source string) error {
 	return nil
 }
 
-// CheckSource is jiffiesClock of this machine now. The source can change while the
-// machine runs, when the kernel finds the TSC unstable.
+// CheckSource is JiffiesClock for the source that this machine uses now. The source
+// can change while the machine runs, when the kernel finds the TSC unstable.
 func CheckSource(h *engine.Hooks) error {
 	if h.AnyClock {
 		return nil
