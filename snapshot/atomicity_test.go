@@ -17,7 +17,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// counted says how many threads of a file the second look should have met: all
+// counted says how many threads of a file the second pass should have met: all
 // but our own and the idle ones.
 func counted(snap *kcdata.Snapshot) (n uint32) {
 	for _, t := range snap.Tasks {

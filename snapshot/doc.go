@@ -11,17 +11,20 @@
 //	Close  threads ended, memory given back
 //
 // The packages in the order of the data: internal/engine/stop, trap, pull, proc and sample
-// record, internal/capture is what they bring, internal/collate makes the file of it. Here
-// are the order of these stages and what a session decides: options, plan and throttle,
-// scarce and scarcememory (what is done without), engines (which one), tries, sampled (when
-// CPUs that were not stopped are asked), reconcile, result; and the machine's lock.
+// record; internal/capture is what they return; internal/collate makes the file of it.
+// This package has the order of these stages, and what a session decides. By file: options,
+// plan and throttle (which CPUs), scarce and scarcememory (what is left out for want of
+// process ids and memory), engines (which one), tries, sampled (when CPUs that were not
+// stopped are asked), reconcile, result, lock and lockfile (the machine's lock).
+//
+// docs/glossary.md has the words.
 //
 // # What it may assume
 //
 // Linux 6.1 or newer on amd64 or arm64; CLOCK_MONOTONIC is the same on all CPUs
-// and is what bpf_ktime_get_ns reads. Everything else is asked for and may be
-// refused: BTF, BPF, SCHED_FIFO, locked memory, kernel symbols. Each refusal has
-// its smaller result and its warning.
+// and is what bpf_ktime_get_ns reads. Everything else may be refused: BTF, BPF,
+// SCHED_FIFO, locked memory, kernel symbols. With each refusal the result is smaller,
+// and a warning says so.
 //
 // # What it promises
 //
@@ -44,14 +47,14 @@
 //     hung machine.
 //  3. A stop is decided once, by one word: arriving to committed or to aborted,
 //     by a compare-and-swap. There is one absolute arrival deadline for all
-//     workers, fixed before they are woken; who loses the swap obeys what it
-//     reads; who was not counted in never enters. A try has a number, and a worker
-//     of an earlier one, which comes loose late, has no part in it; nor has one
-//     that is not on its CPU. Otherwise one CPU stands still while the others
+//     workers, fixed before they are woken. A worker that loses the swap obeys
+//     what it reads; a worker that was not counted in never enters. A try has a
+//     number: a worker of an earlier try, which comes loose late, has no part in
+//     it; nor has a worker that is not on its CPU. Otherwise one CPU stands still while the others
 //     have given up, or records while others run.
-//  4. Order comes from the census index, never from time, and tasks are merged
-//     by it whatever worker recorded them. Otherwise the same world gives
-//     another file with another number of CPUs.
+//  4. Order comes from the census index, never from time: tasks are merged by it,
+//     whichever worker recorded them. Otherwise the same world gives another file
+//     with another number of CPUs.
 //  5. Nothing is silently lost. A task that was seen and is not in the file
 //     stands in its left_out list with the reason, or, when it ended on its
 //     own, in the count of vanished ones; a CPU that did not come is named; a
@@ -72,15 +75,15 @@
 //     only /proc can tell is read after the release, each read by a helper that
 //     is given up when it hangs; the environment of a process is never read.
 //     Otherwise the stuck process, the one we came for, hangs us too.
-//  10. One capture per machine at a time, by a lock that ends with its holder; who
-//     may not use it captures all the same, and the file says so. Otherwise each
+//  10. One capture per machine at a time, by a lock that ends with its holder. A
+//     process that may not use the lock captures without it, and the file says so. Otherwise each
 //     of two captures finds the other's workers on its CPUs.
 //  11. The machine's own settings are left alone: real-time throttling, watchdogs
 //     and the like stay as they are, being the last safety net under 2.
 //  12. The file says how much of one instant it is. When all is recorded each
 //     thread's context switches and run time are read again, before the release
-//     where there is a stop, and those that ran in between are counted and named;
-//     who could not be compared is counted too. Otherwise nobody knows which two
+//     where there is a stop. Threads that ran in between are counted and named;
+//     threads that could not be compared are counted too. Otherwise nobody knows which two
 //     stacks of a file belong together.
 //
 // # Concurrency

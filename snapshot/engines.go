@@ -39,11 +39,11 @@ func (s *Session) chooseEngine() (err error) {
 	return nil
 }
 
-// bestEngine takes trap, else pull, else procfs; each step down has its reason
-// in a warning. Under memory pressure pull is passed over, since it allocates
-// while it holds the machine. The trap does not: what it needs it has from Open,
-// or gets while the machine still runs, where a CPU for which there is nothing
-// comes late and is left out.
+// bestEngine takes trap, else pull, else procfs. A warning gives the reason for each
+// step down. Under memory pressure it does not take pull, which allocates while it
+// holds the machine. Engine trap does not: it has what it needs from Open, or gets it
+// while the machine still runs. A CPU for which there is nothing then comes late and
+// is left out.
 func (s *Session) bestEngine() {
 	s.engine = s.openProcfs()
 	if s.thrift.engine != nil {
@@ -78,7 +78,7 @@ func (s *Session) openProcfs() *proc.Engine {
 	return proc.New(s.proc, s.plan, s.host.Kallsyms, s.options.Redact)
 }
 
-// config is what these options mean to an engine that stops the machine.
+// config translates the session's options for an engine that stops the machine.
 func (s *Session) config() engine.Config {
 	o := &s.options
 	user, why := o.userTaking(s.hooks.FindDirectMap())
@@ -109,8 +109,8 @@ func (s *Session) closeTeam() error {
 	return s.team.Close()
 }
 
-// pauseFor is the bound where none was asked for: with interrupts off even the
-// machine's clocks and watchdogs wait.
+// pauseFor is the default of --max-pause. With interrupts off it is shorter, since even
+// the machine's clocks and watchdogs wait then.
 func pauseFor(isolation string) time.Duration {
 	if isolation == IsolationIRQOff {
 		return irqoffMaxPause
@@ -123,7 +123,7 @@ type Choice struct {
 	Engine    string
 	Isolation string
 	MaxPause  time.Duration
-	Warnings  []kcdata.Warning // that a capture would have before it begins
+	Warnings  []kcdata.Warning // that Open would put into every capture
 }
 
 // Try opens an engine as a capture would, and the lock if it takes that, and closes

@@ -11,8 +11,8 @@ import (
 
 // With interrupts off on every CPU nobody updates the kernel's clock: it goes on
 // only as far as its source counts by itself. So engine trap looks at the source
-// before each stop, and such a stop has an upper bound. The program ends its waits
-// all the same where the clock stands (internal/bpf/stop.h).
+// before each stop, and such a stop has an upper bound. Should the clock stand still,
+// the program ends its waits all the same (internal/bpf/stop.h).
 
 // longestIRQOff is well below where the narrowest source that the kernel takes for
 // high-resolution time, acpi_pm with 24 bits, reads as standing still (2.3 s).
@@ -35,7 +35,7 @@ func IRQOffBound(watchdog string) time.Duration {
 	return min(longestIRQOff, time.Duration(thresh)*time.Second/2)
 }
 
-// boundPause keeps what was asked for below what the isolation allows.
+// boundPause cuts the pause that was asked for down to what the isolation allows.
 func (s *Session) boundPause(isolation string) {
 	if isolation != IsolationIRQOff {
 		return

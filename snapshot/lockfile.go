@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPath is where captures of this machine meet, unless there is a directory of
-// this name without ".lock": then they meet at the file "lock" in it. The
-// directory is how an administrator lets a group take part that is not root
+// lockPath is the lock file that all captures of this machine use. If there is a
+// directory of this name without ".lock", they use the file "lock" in it instead. By
+// that directory an administrator lets a group that is not root take part
 // (docs/security.md).
 const lockPath = "/run/stackshot.lock"
 
@@ -74,7 +74,7 @@ func openShared(dir string) (*os.File, error) {
 func openLockAt(dir int, name, path string, mode uint32, gid int) (*os.File, error) {
 	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Openat(dir, name, flags, 0)
-	for range 2 { // who makes it may come between
+	for range 2 { // another process may make it between our two steps
 		if !errors.Is(err, unix.ENOENT) {
 			break
 		}

@@ -40,14 +40,14 @@ var latencyLevels = map[string]int{LatencyOff: engine.LevelOff, LatencyTask: eng
 // Options are constant for the life of a Session.
 type Options struct {
 	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
-	CPUs        string // who works, a CPU list; "": every stopped CPU that is not throttled
+	CPUs        string // CPUs that record, a CPU list; "": every stopped CPU that is not throttled
 	CPUClass    string // "0=P,1=E"; "": as sysfs says
 	StopIsolate bool   // stop isolcpus and nohz_full CPUs too
 
 	Buffer    int64 // bytes for the records of the first try; 0: estimated
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory
 
-	Tasks int // about how many the requests will name; 0: they are for the whole machine
+	Tasks int // about how many tasks the requests will name; 0: they are for the whole machine
 
 	ArrivalBudget time.Duration // wake to last arrival; 0: 10 ms
 	MaxPause      time.Duration // bound of the stopped time, summed over tries; 0: 100 ms with interrupts off, else 250 ms; at most 2 s, or half the watchdog's threshold, with interrupts off
@@ -56,9 +56,9 @@ type Options struct {
 
 	Latency string // what is timed: LatencyOff, LatencyTask, LatencyThread; "": LatencyTask
 
-	// Prompt is for a session that waits for its request, which is then to stop
-	// the machine at once: what notes what each CPU ran stays attached. It costs
-	// every context switch of the machine some tens of ns until Close.
+	// Prompt is for a session that waits for its request, and then is to stop the
+	// machine at once: the switch hook, which notes what each CPU ran, stays attached.
+	// It costs every context switch of the machine some tens of ns until Close.
 	Prompt bool
 
 	UserStacks UserStacks // what is taken of user stacks; "": UserStacksAuto
@@ -68,9 +68,9 @@ type Options struct {
 
 	RemoteFiles bool // read executables on FUSE and network file systems too
 
-	// FileReader is the command line of a program that calls ServeFiles at once:
-	// executables are then opened and read by processes of it, of which one that
-	// hangs in a dead file system keeps nobody from ending. nil: by threads.
+	// FileReader is the command line of a program that calls ServeFiles at once.
+	// Processes of it then open and read executables. If one hangs in a dead file
+	// system, this process can still end. nil: threads of this process read them.
 	FileReader []string
 
 	Warnings []kcdata.Warning // the caller's own, for every file
@@ -86,7 +86,7 @@ type Request struct {
 	Output io.Writer // receives the plain KCData, streamed; nil: nobody
 
 	// NoSettle stops the machine 3 ms sooner. It is for callers who do not care
-	// what each CPU ran: on the requester's it is then the request itself.
+	// what each CPU ran: the requester's CPU then shows the request itself.
 	NoSettle bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"stackshot/internal/topology"
 )
 
-// planCPUs decides which CPUs are stopped, which work, and who is main.
+// planCPUs decides which CPUs are stopped, which record, and which is main.
 func planCPUs(o Options) (*topology.Plan, error) {
 	t, err := topology.Machine()
 	if err != nil {
@@ -28,7 +28,7 @@ func planCPUs(o Options) (*topology.Plan, error) {
 	})
 }
 
-// scope is which tasks a request means, and how they are stopped.
+// scope says which tasks a request means, how many, and how the machine is stopped.
 type scope struct {
 	pids     []bpf.CensusEntry // ascending; nil: all
 	tasks    int
@@ -66,7 +66,7 @@ func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
 	}
 	st, err := s.proc.Status(pid)
 	if errors.Is(err, procfs.ErrTimeout) || errors.Is(err, procfs.ErrExhausted) {
-		// /proc hangs for it: it exists, and is what we are here for.
+		// /proc hangs for this task: so it exists, and is what we are looking for.
 		return bpf.CensusEntry{Tgid: uint32(pid), Threads: 1}, nil
 	}
 	if err != nil {
@@ -75,9 +75,9 @@ func (s *Session) findTask(pid int) (bpf.CensusEntry, error) {
 	return bpf.CensusEntry{Tgid: uint32(st.Tgid), Threads: uint32(max(st.Threads, 1))}, nil
 }
 
-// wholeMachine counts what there is now: threads by loadavg, processes by the
-// last census and what has been added since, the first time by /proc. Both only
-// size the memory; a census that finds more makes another try.
+// wholeMachine counts what there is now: threads by loadavg, tasks by the last census
+// and what has been added since (the first time by /proc). Both only size the memory;
+// if the census finds more, another try follows.
 func (s *Session) wholeMachine() (scope, error) {
 	all := s.allThreads()
 	if s.last.tasks > 0 && all > 0 {

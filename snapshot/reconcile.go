@@ -10,10 +10,10 @@ import (
 	"stackshot/workqueue"
 )
 
-// reconcile compares the census with the list of /proc after the release.
-// Whoever was there before the stop and is not in the file is named: cut off
-// when the pause was spent, or hidden by this kernel from BPF iterators. A
-// hidden task is then recorded from /proc, unstopped.
+// reconcile compares the census with the list of /proc after the release. A task
+// that was there before the stop and is not in the file is named: the pause was over
+// before the census came to it, or this kernel hides it from BPF iterators. A hidden
+// task is then recorded from /proc, while the machine runs.
 func (s *Session) reconcile(c *capture.Raw) {
 	if c.Engine == EngineProcfs {
 		return
@@ -42,8 +42,8 @@ func (s *Session) reconcile(c *capture.Raw) {
 	s.recordHidden(c, missing)
 }
 
-// reconcileAsked is reconcile for tasks asked for by number: one of which the
-// engine found nothing, and which is still there, is not gone but hidden.
+// reconcileAsked is reconcile for tasks asked for by number. If the engine found
+// nothing of a task, and it is still there, it is hidden.
 func (s *Session) reconcileAsked(c *capture.Raw) {
 	if c.Engine == EngineProcfs {
 		return
@@ -62,7 +62,7 @@ func (s *Session) reconcileAsked(c *capture.Raw) {
 	s.recordHidden(c, slices.Compact(hidden))
 }
 
-// startedBefore tells whether a task of now was there before the stop. /proc has
+// startedBefore reports whether a task that is there now was there before the stop. /proc has
 // start times in ticks since boot.
 func (s *Session) startedBefore(c *capture.Raw, tgid int) bool {
 	st, err := s.proc.Stat(tgid)

@@ -10,8 +10,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Result says what a capture brought. The KCData itself went to
-// Request.Output.
+// Result describes a capture that was made. The KCData itself went to Request.Output.
 type Result struct {
 	Engine     string
 	Isolation  string
@@ -79,7 +78,7 @@ func newResult(c *capture.Raw, sum *collate.Summary) *Result {
 	return r
 }
 
-// stateWarnings says first what a reader must know first.
+// stateWarnings puts first the warnings that a reader must know first.
 func (s *Session) stateWarnings(c *capture.Raw) {
 	var missed []int
 	for _, cpu := range c.CPUs {

@@ -13,8 +13,8 @@ import (
 	"stackshot/internal/topology"
 )
 
-// startSampler opens the sampler; without one the captures go on, and the
-// reason stands in each.
+// startSampler opens the sampler. If that fails captures go on without it, and each has
+// the reason as a warning.
 func (s *Session) startSampler(objects *bpf.Objects) {
 	cfg := bpf.Config{CPUs: possibleCPUs(s.plan), SelfTgid: uint32(unix.Getpid()), Redact: s.options.Redact}
 	p, err := sample.Open(objects, cfg, s.machine, s.plan.Topology.Online())
@@ -34,7 +34,8 @@ type asked struct {
 	err  error
 }
 
-// ask asks CPUs what they run. The world runs, and nobody else may capture.
+// ask asks CPUs what they run. It is called while the world runs and this process
+// holds the machine's lock.
 func (s *Session) ask(cpus []int) asked {
 	a := asked{cpus: cpus}
 	if s.sampler == nil || len(cpus) == 0 {
@@ -46,9 +47,8 @@ func (s *Session) ask(cpus []int) asked {
 	return a
 }
 
-// addSamples asks the CPUs that were not stopped, but those that were asked as
-// soon as they were missed. began is where delays count from if there was no
-// window.
+// addSamples asks the CPUs that were not stopped, except those that were asked (early)
+// as soon as they were missed. If there was no window, delays count from began.
 func (s *Session) addSamples(c *capture.Raw, began int64, early []asked) {
 	rest := c.Unstopped()
 	for _, a := range early {

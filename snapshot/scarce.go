@@ -27,7 +27,7 @@ const (
 	readerThreads  = 6 // of such a process
 )
 
-// thrift is how much of what a capture could take it does take.
+// thrift says what a capture leaves out because process ids or memory are short.
 type thrift struct {
 	readers int   // of /proc, at once; 0: the default
 	files   error // why no file of another process is read; nil: they may be
@@ -35,8 +35,8 @@ type thrift struct {
 	threads int   // to be had at once, before others take them; 0: as they are needed
 }
 
-// thriftOf is what a capture that stops CPUs can do with the process ids that are
-// left. An error: not even the least.
+// thriftOf is what a capture that stops so many CPUs can do with the process ids that
+// are left. An error: not even the least is possible.
 func thriftOf(cpus int, left limits.Room) (thrift, error) {
 	stop := 3*cpus + 2 + runtimeThreads
 	least := runtime.GOMAXPROCS(0) + 1 + runtimeThreads
@@ -63,7 +63,7 @@ func wholePids(cpus int) int {
 // errScarce is of each file.
 var errScarce = errors.New("not read: too few process ids, or too little memory, is left")
 
-// refuse is why no file is opened.
+// refuse is why no file is opened; nil: files are opened.
 func (t thrift) refuse() error {
 	if t.files == nil {
 		return nil
@@ -71,8 +71,8 @@ func (t thrift) refuse() error {
 	return errScarce
 }
 
-// makeThreads has the runtime make n threads now and keep them for later. They are
-// needed soon, and where few are left somebody else may have taken them by then.
+// makeThreads lets the runtime make n threads now and keep them for later. They are
+// needed soon, and if few process ids are left, others may have taken them by then.
 func makeThreads(n int) {
 	var made, done sync.WaitGroup
 	made.Add(n)
@@ -87,7 +87,7 @@ func makeThreads(n int) {
 	done.Wait()
 }
 
-// beThrifty sees how much there is left, and says what is done without.
+// beThrifty looks how many process ids are left, decides what is left out, and warns.
 func (s *Session) beThrifty() error {
 	cpus := len(s.plan.Stop)
 	t, err := thriftOf(cpus, pidsLeft(&s.hooks, int64(wholePids(cpus))))

@@ -7,10 +7,10 @@ import (
 	"stackshot/internal/limits"
 )
 
-// What a capture takes of memory, in bytes, at its most: measured on 6.18 in control
+// How much memory a capture takes at most, in bytes. It was measured on 6.18 in control
 // groups, as the sum of this process, its helpers and what the kernel has for them,
-// with 4,500 and 20,000 threads (docs/performance.md), and something on top. Most of
-// the least is the kernel's, for checking the programs.
+// with 4,500 and 20,000 threads (docs/performance.md); the numbers add a margin. The
+// smallest amount is mostly the kernel's, for the verification of the programs.
 const (
 	memoryTrapBytes = 180 << 20 // the programs with all of user stacks
 	memoryTrapChain = 170 << 20 // with chains alone
@@ -76,8 +76,8 @@ func (m memoryStep) takes(o Options, tasks, threads int) int64 {
 // rankOf orders what is taken of user stacks.
 func rankOf(u UserStacks) int { return userModes[u] }
 
-// memoryStepOf is the first step that fits what is left. An error: not even the last
-// of those that the options allow.
+// memoryStepOf is the first step that fits what is left. An error (err): not even the
+// last of those that the options allow.
 func memoryStepOf(o Options, tasks, threads int, left limits.Room) (step memoryStep, why, err error) {
 	for _, m := range memorySteps {
 		if !m.engine && o.Engine != EngineAuto && o.Engine != EngineProcfs {
@@ -95,7 +95,7 @@ func memoryStepOf(o Options, tasks, threads int, left limits.Room) (step memoryS
 	return memoryStep{}, nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 }
 
-// fitMemory sees how much memory is left, and says what is done without.
+// fitMemory looks how much memory is left, decides what is left out, and warns.
 func (s *Session) fitMemory() error {
 	sc, err := s.wholeMachine()
 	if err != nil {

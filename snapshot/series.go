@@ -2,9 +2,8 @@ package snapshot
 
 import "fmt"
 
-// Prepare has everything ready that a Take of r needs as the machine is now:
-// its memory is mapped, populated and locked. Without it the first Take does
-// this. Errors: as Take.
+// Prepare makes everything ready that a Take of r needs as the machine is now: it
+// maps, populates and locks the memory. Without it the first Take does this. Errors: as Take.
 func (s *Session) Prepare(r Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,7 +49,7 @@ type Session struct {
 	hooks    engine.Hooks
 
 	throttles    *topology.ThrottleReader
-	throttlesWhy error // by mu; of the last Take: why it has no answer of throttles
+	throttlesWhy error // by mu; of the last Take: why throttles did not answer
 
 	mu     sync.Mutex
 	closed bool  // by mu
@@ -102,8 +102,8 @@ func open(o Options, h engine.Hooks) (*Session, error) {
 	return s, nil
 }
 
-// Take makes one capture. The result is whole, or says what is missing; an
-// error means that there is none.
+// Take makes one capture. The result is whole, or says what is missing. With an error
+// there is no result.
 func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

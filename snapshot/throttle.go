@@ -30,9 +30,9 @@ func (s *Session) replan() error {
 	return nil
 }
 
-// throttleWarnings marks the throttled CPUs and says why they are, one warning
-// for all of one reason. Where nothing is stopped everybody records who gets to
-// it, and nothing is said of that.
+// throttleWarnings marks the throttled CPUs and says why they are throttled, in one
+// warning for each reason. Under engine procfs no CPU is chosen to record, so the
+// warning does not say whether these CPUs recorded.
 func (s *Session) throttleWarnings(c *capture.Raw) {
 	if s.throttlesWhy != nil {
 		c.Warn("throttle_unknown", "which CPUs are throttled is not known, what was known before counts: "+s.throttlesWhy.Error())

@@ -16,7 +16,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Between two stops the machine runs at least this many times the last pause.
+// Between two stops the machine runs this many times the last pause, at most 1 s.
 const restFactor = 10
 
 // maxTries bounds the tries that fail for another reason than memory.
@@ -64,8 +64,9 @@ func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 	return c, ctx.Err()
 }
 
-// with tries one engine: a stop that did not come about at most maxTries times,
-// for want of memory as often as there is more.
+// with tries one engine. It repeats a stop that did not take place, up to maxTries in
+// all, and a try that ran out of memory as long as there is more memory, within the
+// pause budget.
 func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, error) {
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
@@ -110,7 +111,7 @@ func (a *attempt) Finish(c *capture.Raw) {
 	a.session.addSamples(c, a.began, a.early)
 }
 
-// tryLog is what became of each try.
+// tryLog notes what became of each try.
 type tryLog struct {
 	tries []kcdata.LinuxTry
 	trace []kcdata.LinuxTrace
@@ -136,7 +137,7 @@ func (l *tryLog) Note(c *capture.Raw, err error) {
 	l.trace = append(l.trace, c.Trace...)
 }
 
-// rest lets the machine run.
+// rest lets the machine run for restFactor times the last pause, at most 1 s.
 func (l *tryLog) rest(last time.Duration) {
 	began := time.Now()
 	time.Sleep(min(restFactor*last, time.Second))
@@ -150,8 +151,8 @@ func (l *tryLog) Into(c *capture.Raw) {
 	c.Tries, c.Trace = l.tries, l.trace
 }
 
-// stepDown is the way out of auto where its engine could not stop the machine:
-// the next lesser one, and the reason in a warning.
+// stepDown is for EngineAuto when its engine could not stop the machine: it captures
+// with the next lesser one, and a warning gives the reason.
 func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error) {
 	s := a.session
 	if s.options.Engine != EngineAuto || !s.engine.Caps().Stops || ctx.Err() != nil {
@@ -180,9 +181,9 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error)
 	return c, nil
 }
 
-// withPull stops the machine the other way, where the trap could not: a virtual
-// machine whose host takes CPUs away may never have all of them with their
-// interrupts off at once. (nil, nil): that is no way out here.
+// withPull stops the machine by engine pull, if engine trap could not: in a virtual
+// machine whose host takes CPUs away, all CPUs may never have their interrupts off at
+// the same time. (nil, nil): pull is not possible here either.
 func (a *attempt) withPull(ctx context.Context) (*capture.Raw, error) {
 	s := a.session
 	if s.engine.Caps().Name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {

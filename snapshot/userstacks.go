@@ -17,8 +17,8 @@ const (
 	UserStacksOff  UserStacks = "off"
 )
 
-// What the main threads of node and java, as installed, have below them is more
-// than 16 KiB.
+// The stacks of the main threads of node and java, as installed, are larger than
+// 16 KiB.
 const (
 	defaultStackBytes = 24 << 10
 	defaultUserFrames = 256
@@ -52,8 +52,9 @@ func (o *Options) checkUser() error {
 	return nil
 }
 
-// userTaking is what an engine of BPF programs takes of user stacks, and why not
-// what was asked for. Which memory is ordinary it knows without them too.
+// userTaking is what an engine of BPF programs takes of user stacks; the error is why
+// it takes none though some were asked for. It needs to know which memory is ordinary RAM even
+// if it takes none.
 func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStacks, error) {
 	u := bpf.UserStacks{Mode: userModes[o.UserStacks], Frames: o.UserFrames, Bytes: o.StackBytes}
 	var err error

@@ -2,8 +2,8 @@ package capture
 
 import "stackshot/kcdata"
 
-// LeftOut is the list of the file: a task once for each reason, though several
-// workers had parts of it.
+// LeftOut is the file's list of what was left out: each task once for each reason, even
+// if several workers had parts of it.
 func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	type entry struct{ Tgid, Reason uint32 }
 	at := map[entry]int{}
@@ -36,8 +36,8 @@ func (c *Raw) Seen() int {
 	return len(tasks)
 }
 
-// FinishCounts separates tasks that ended on their own, which nobody misses,
-// from what is left out. A task asked for by number is missed.
+// FinishCounts takes tasks that ended on their own off the list and counts them as
+// vanished. A task that was asked for by number (asked) stays on the list.
 func (c *Raw) FinishCounts(asked bool) {
 	kept, ended := c.Failed[:0], map[int32]bool{}
 	for _, f := range c.Failed {

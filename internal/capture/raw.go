@@ -11,24 +11,24 @@ import (
 )
 
 // Raw is one capture as it was made: plain data, from which collation makes the
-// file, here or in another process. It refers to no worker and no session. The bytes
-// of its parts are lent by the engine until that releases them, and collation changes
-// records in them: they are good for one collation.
+// file, here or in another process. It refers to no worker and no session. The engine
+// lends the bytes of its parts until its Release. Collation changes records in these
+// bytes, so they are good for one collation. Who fills what:
 //
-//	engine     all of the first group, and what it did in the second
-//	tries      tries, trace, samples
-//	session    request, at, the state of the machine, warnings
+//	engine     the whole first group; of the second Second, Phases, Arenas, its Trace
+//	tries      Tries, the Trace of all tries, Samples
+//	session    Request, Asked, Wants, At, State, KeepTrace, further Warnings
 type Raw struct {
 	Engine, Isolation string
 	Recorded          []Part
 	Failed            []Failure
 	CPUs              []kcdata.LinuxCPU
-	Elsewhere         []int // CPUs that were missed because our thread was not there; said in a warning of its own
+	Elsewhere         []int // CPUs that were missed because their worker was not there; warning worker_moved says so
 	Capture           kcdata.LinuxCapture
 	SeenTasks         int
 	SeenThreads       int
 	RanShort          bool // memory ran out
-	QueueFull         bool // of these, the queues' memory
+	QueueFull         bool // the memory that ran out was that of the queues
 	WholeCensus       bool
 	CensusErr         unix.Errno
 	Warnings          []kcdata.Warning
@@ -82,7 +82,7 @@ func (c *Raw) flagged(id int, flag uint32) bool {
 	return slices.ContainsFunc(c.CPUs, func(r kcdata.LinuxCPU) bool { return int(r.CPU) == id && r.Flags&flag != 0 })
 }
 
-// Wants is what the capture was to be, as far as the making of its file depends on it.
+// Wants says how the file is to be made: the options on which collation depends.
 type Wants struct {
 	Redact     bool // no user stacks, no mappings, no arguments, addresses relative to _text
 	Timed      bool // what it cost is in the file
@@ -122,7 +122,7 @@ func (c *Raw) Warn(code, text string) {
 	c.Warnings = append(c.Warnings, kcdata.Warning{Code: code, Text: text})
 }
 
-// RecordedTasks are the thread groups of which something is recorded.
+// RecordedTasks are the tasks (tgids) of which something is recorded.
 func (c *Raw) RecordedTasks() map[int]bool {
 	have := map[int]bool{}
 	for _, r := range c.Recorded {
@@ -131,7 +131,8 @@ func (c *Raw) RecordedTasks() map[int]bool {
 	return have
 }
 
-// Troubled says that somebody will want to know what we did ourselves.
+// Troubled reports whether something went wrong in the capture. Then the file has the
+// trace, even if nobody asked for it.
 func (c *Raw) Troubled() bool {
 	if c.Capture.StopBroken > 0 || len(c.Failed) > 0 {
 		return true

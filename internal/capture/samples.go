@@ -2,7 +2,7 @@ package capture
 
 import "stackshot/kcdata"
 
-// AddSample adds a sample of a CPU; windowEnd is what its delay counts from.
+// AddSample adds a sample of a CPU. Its delay counts from windowEnd.
 func (c *Raw) AddSample(s Sample, windowEnd uint64) {
 	if s.At > windowEnd {
 		s.Delay = s.At - windowEnd
@@ -11,7 +11,7 @@ func (c *Raw) AddSample(s Sample, windowEnd uint64) {
 	c.Samples = append(c.Samples, s)
 }
 
-// Unstopped are the CPUs on which others ran meanwhile.
+// Unstopped are the CPUs on which other tasks ran during the capture.
 func (c *Raw) Unstopped() (out []int) {
 	for i := range c.CPUs {
 		if c.Isolation == None || c.CPUs[i].Flags&(kcdata.CPUMissed|kcdata.CPULeft) != 0 {
@@ -35,8 +35,8 @@ func (c *Raw) WindowEnd(began uint64) uint64 {
 	return end
 }
 
-// noteRan says in the CPU's record what it ran, unless the stop took it and
-// knows better.
+// noteRan writes into the CPU's record what the CPU ran. The record of a CPU that was
+// stopped has that already. It reports whether it wrote.
 func (c *Raw) noteRan(s *Sample) bool {
 	for i := range c.CPUs {
 		r := &c.CPUs[i]

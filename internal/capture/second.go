@@ -3,12 +3,12 @@ package capture
 import "stackshot/kcdata"
 
 // The second pass: each thread's context switches and run time, read again when
-// all is recorded. Both only grow, and only by running: where they are what
-// they were, the thread did not run in between, and its record is of the same
-// moment as all the others that did not.
+// all is recorded. Both only grow, and only when the thread runs. If they are unchanged,
+// the thread did not run in between, and its record is of the same moment as those of
+// all other threads that did not run.
 
-// Activity is what a thread has by running. Under AtomicityAfter switches counts
-// how often it was put on a CPU.
+// Activity is how much a thread has run: context switches, and run time in ns. Under
+// kcdata.AtomicityAfter Switches counts how often it was put on a CPU.
 type Activity struct{ Switches, Runtime uint64 }
 
 // Second is what the second pass found. The engine fills the first group, the

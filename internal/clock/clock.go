@@ -57,8 +57,8 @@ func BootEpoch() uint64 {
 	return (m.Realtime - m.Boottime + second/2) / second * second
 }
 
-// Nap sleeps on this thread. A timer of the Go runtime may be looked after by a
-// thread that sits behind the task which keeps its CPU.
+// Nap sleeps on this thread. A timer of the Go runtime may depend on another thread,
+// and that thread may wait behind the very task that keeps a CPU.
 func Nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil)

@@ -1,4 +1,4 @@
-// Package clock reads the machine's clocks: those that BPF programs read and that the
-// kernel notes times in, also from within a time namespace, where this process's own
-// differ. Every time in a capture is of them.
+// Package clock reads the machine's clocks: those that BPF programs read and in which
+// the kernel notes times. In a time namespace this process's own clocks differ from
+// them. Every time in a capture is of the machine's clocks.
 package clock

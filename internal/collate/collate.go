@@ -15,19 +15,19 @@ import (
 	"stackshot/kcdata"
 )
 
-// Collator makes files of raw captures. Its fields are what that takes beside the
-// capture; it may be used for one collation after the other.
+// Collator makes files of raw captures. Its fields are what it needs beside the
+// capture. It may be used again, for one collation at a time.
 type Collator struct {
 	Host    *host.Host
 	Proc    procfs.FS // of the machine that was captured, by which tasks get names and mappings
 	Images  *image.Cache
 	Files   *foreign.Files
-	Absent  string // why proc does not have a task
+	Absent  string // why Proc does not have a task
 	Version string // of this program
 	AsTaken bool   // user stacks and mappings go into the file as the window took them
 }
 
-// Summary is what came of a collation.
+// Summary is the outcome of a collation.
 type Summary struct {
 	Tasks, Threads int
 	Bytes          int64 // of the file
@@ -38,9 +38,9 @@ type Summary struct {
 	Warnings       []kcdata.Warning // of the file, and for whoever took it
 }
 
-// collation is one of them, in three stages. collect decodes each task and completes
-// it by what /proc and the files behind it know. settle finds what only all tasks
-// together tell. write streams out the file; before it nothing is written.
+// collation is one run, in three stages. Collect decodes each task and completes it
+// with what /proc and the mapped files say. settle finds what only all tasks together
+// tell. The last stage streams out the file; before that nothing is written.
 type collation struct {
 	*Collator
 	c       *capture.Raw
@@ -56,9 +56,8 @@ type collation struct {
 }
 
 // Write writes the file of a capture: a section on the machine, the tasks in census
-// order, a section on the capture. It reads the workers' bytes with the same
-// distrust as any file: a task that does not parse is left out and named. An error is
-// of the output.
+// order, a section on the capture. It trusts the workers' bytes no more than those of
+// a file: a task that does not parse is left out and named. An error comes from out.
 func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
@@ -112,9 +111,9 @@ func (x *collation) unreadable(parts []capture.Part, err error) {
 	x.c.Warn("task_unreadable", fmt.Sprintf("task %d: %v", parts[0].Item.Tgid, err))
 }
 
-// complete brings a task from what was recorded to what the file says: kernel
-// addresses as the file shows them, samples, what /proc and the files behind it
-// know, and user stacks. What a file was late for is left for the end.
+// complete makes of a recorded task what the file says of it: kernel addresses as the
+// file shows them, samples, what /proc and the mapped files say, and user stacks. A
+// task whose files were late is noted for settle.
 func (x *collation) complete(t *TaskBytes) error {
 	if err := x.names.addresses(t); err != nil {
 		return err
@@ -134,13 +133,13 @@ func (x *collation) complete(t *TaskBytes) error {
 	return x.Finish(t, made)
 }
 
-// timeLeft says whether a file may be asked once more.
+// timeLeft reports whether there is time to ask a file once more.
 func (x *collation) timeLeft() bool {
 	l := x.enrich.load
 	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// Finish makes the edits, and lets go of what they were made of.
+// Finish makes the edits, and frees what they were made of.
 func (x *collation) Finish(t *TaskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
 	t.Items.InsertBefore(t.End, x.enrich.items(t))
@@ -164,7 +163,7 @@ func (x *collation) settle() error {
 			return err
 		}
 	}
-	if x.c.Asked == nil { // else threads of other tasks have no place, and nobody misses them
+	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
 		x.samples.Lost(x.c)
 	}
 	x.c.FinishCounts(x.c.Asked != nil)
@@ -205,7 +204,7 @@ func (x *collation) summary(bytes int64) *Summary {
 	return s
 }
 
-// counter counts what goes out.
+// counter counts the bytes that go out.
 type counter struct {
 	to io.Writer // nil: nobody
 	n  int64

@@ -1,5 +1,5 @@
-// Package collate makes the file of a raw capture. It needs no session and no engine: the
-// capture may be of another process.
+// Package collate makes the file of a raw capture. It needs no session and no engine:
+// another process may have made the capture.
 //
 //	collect  each task is decoded, and completed: kernel addresses, samples, what /proc
 //	         and the files behind it know (enrich, load information), user stacks
@@ -7,6 +7,6 @@
 //	         samples without a thread are named
 //	write    a section on the machine, the tasks in census order, a section on the capture
 //
-// The bytes of the capture are read with the distrust of any file, and changed where they
-// lie: they are good for one collation.
+// Collation trusts the bytes of the capture no more than those of a file. It changes them
+// where they lie, so they are good for one collation.
 package collate

@@ -17,10 +17,10 @@ import (
 // read under a time limit: these reads take mmap_lock and hang on a process
 // that is stuck with it. The environment is never read.
 //
-// Of each list stat is the last: when it has the recorded start time, what was
-// read before it was the same task's.
-// Of a process that is stuck with its mmap_lock the window took mappings and command
-// line (record_maps.h): windowmaps has what becomes of them.
+// In each list stat is the last file: if it has the recorded start time, all that was
+// read before it belongs to the same task. Of a process that holds its mmap_lock the
+// window took mappings and command line (internal/bpf/record_maps.h); windowmaps.go
+// uses those.
 type enricher struct {
 	proc   procfs.FS
 	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
@@ -65,8 +65,8 @@ func (e *enricher) Task(t *TaskBytes) {
 	t.text = bytes.Clone(items.Written())
 }
 
-// again asks the files that were late once more, if the task is still the one that
-// was recorded.
+// again asks the files that were late once more, if the pid still belongs to the task
+// that was recorded.
 func (e *enricher) again(t *TaskBytes) {
 	if !t.Load.late {
 		return
@@ -78,7 +78,7 @@ func (e *enricher) again(t *TaskBytes) {
 	}
 }
 
-// forgive has what was late since then be asked once more.
+// forgive lets files that were late since then be asked once more.
 func (e *enricher) forgive(since time.Time) {
 	if e.load != nil {
 		e.load.images.Forgive(since)
@@ -95,16 +95,16 @@ func (e *enricher) items(t *TaskBytes) []byte {
 	return append(t.text, items.Written()...)
 }
 
-// taskText is what /proc said of a task; good until the next. A File without a
-// name was not read.
+// taskText is what /proc said of a task. It is valid until the next task is read. A
+// File without a name was not read.
 type taskText struct {
 	cgroup, exe, cmdline, maps, stat procfs.File
 	why                              string // nothing is known: another task, or none
 }
 
-// read reads what /proc says, and looks at the files behind it. A task that has
-// ended, or whose number is another's by now, gets nothing: its start time must
-// be the recorded one.
+// read reads what /proc says, and looks at the mapped files. If the task has ended, or
+// its pid belongs to another task by now, nothing is used: the start time must be the
+// recorded one.
 func (e *enricher) read(t *TaskBytes) (text taskText) {
 	if t.Linux.Tgid == capture.IdleTask {
 		return text
@@ -133,8 +133,8 @@ func (e *enricher) read(t *TaskBytes) (text taskText) {
 	return text
 }
 
-// readMemory reads cmdline and stat. Where maps hangs, so does cmdline, on the
-// task's mmap_lock: that would cost another helper.
+// readMemory reads cmdline and stat. If maps hung, on the task's mmap_lock, it does not
+// try cmdline: that would hang too, and cost another helper.
 func (e *enricher) readMemory(dir string, text *taskText) {
 	memory := e.memory
 	if errors.Is(text.maps.Err, procfs.ErrTimeout) {
@@ -166,7 +166,7 @@ func (e *enricher) textItems(w *kcdata.StickyWriter, text taskText) {
 	}
 }
 
-// another says why these files are not this task's.
+// another says why these files do not belong to this task; "": they do.
 func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
 	if stat.Err != nil {
 		if procfs.Gone(stat.Err) {
@@ -222,7 +222,7 @@ func (e *enricher) cmdline(w *kcdata.StickyWriter, f procfs.File) {
 	}
 }
 
-// Fail notes what could not be read. That a task's end came first is no news.
+// Fail notes what could not be read. That the task has ended meanwhile is not noted.
 func (e *enricher) Fail(w *kcdata.StickyWriter, what string, err error) {
 	if !procfs.Gone(err) {
 		w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))

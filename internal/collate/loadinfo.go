@@ -19,7 +19,7 @@ import (
 
 // Bounds of the load information.
 const (
-	maxReasons = 4 // files of a task of which it is said why they were not read
+	maxReasons = 4 // unread files of a task that are named, each with the reason
 
 	// BuildIDBudget is what all build-ids and perf maps of one capture may cost:
 	// a capture is not delayed by files. One hung file may come on top.
@@ -61,7 +61,7 @@ type Loaded struct {
 	perfMap string
 	Maps    []string // "what: reason", of the mappings
 	Notes   []string // of their files
-	late    bool     // another time more may be known of these
+	late    bool     // a later look may tell more
 }
 
 func (l *Loaded) Note(format string, args ...any) {
@@ -89,7 +89,7 @@ func (l *loadInfo) Task(t *TaskBytes, maps procfs.File) {
 	l.fromFiles(t)
 }
 
-// fromFiles asks the files that are mapped, for the first time or again.
+// fromFiles asks the mapped files, for the first time or again.
 func (l *loadInfo) fromFiles(t *TaskBytes) {
 	t.Load.Notes, t.Load.late = nil, false
 	if len(t.Maps) == 0 {
@@ -99,12 +99,12 @@ func (l *loadInfo) fromFiles(t *TaskBytes) {
 	l.perfMap(t, &t.Load)
 }
 
-// forget has the files that were late be asked once more.
+// forget lets the files that were late be asked once more.
 func (l *loadInfo) forget() {
 	maps.DeleteFunc(l.Known, func(_ FileID, k Known) bool { return image.IsTransient(k.err) })
 }
 
-// late says whether the answer to come may be another.
+// late reports whether a later look may give another answer than this error.
 func late(err error) bool { return image.IsTransient(err) || errors.Is(err, errBudget) }
 
 // buildIDs fills in the build-ids, from the files' ELF notes.
@@ -168,7 +168,7 @@ func (l *loadInfo) file(pid int, m *kcdata.Mapping) Known {
 	return k
 }
 
-// spend runs what asks for somebody's file, while there is time for that.
+// spend runs ask, which reads somebody's file, if there is time left for that.
 func spend[T any](l *loadInfo, ask func() (T, error)) (T, error) {
 	if l.Left <= 0 {
 		var zero T

@@ -14,8 +14,7 @@ const (
 	MaxMappings = 4096     // executable ones of a task; the others are counted
 )
 
-// ParseMaps takes t.Maps from the text, if that is of the program that was
-// recorded.
+// ParseMaps sets t.Maps from the text, if the text is of the program that was recorded.
 func (t *TaskBytes) ParseMaps(text procfs.File, out *Loaded) error {
 	b := text.Data
 	if text.Truncated { // to whole lines

@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// How much a mapping is wanted, where a task has more than are kept.
+// How useful a mapping is, for the choice where a task has more than are kept.
 const (
 	MappingOther  = iota // nothing that was recorded leads there
 	mappingLikely        // a register, or a word of the stack: a return address, or a number that looks like one
@@ -52,7 +52,7 @@ func (t *TaskBytes) MostUseful(out *Loaded) {
 	}
 }
 
-// RankMaps says of each mapping how much it is wanted. A return address behind a
+// RankMaps says how useful each mapping is. A return address behind a
 // call that is a mapping's last instruction lies at its end; where they are signed,
 // on arm64, the signature is in the bits above (internal/unwind strips it likewise).
 func (t *TaskBytes) RankMaps(signed bool) []int {

@@ -103,8 +103,8 @@ func (n *names) shown(addr uint64) uint64 {
 	return redactedUnknown | n.unknown
 }
 
-// name names an address as a return address, for that is what a stack holds,
-// but for the leaf of a sample.
+// name names an address as a return address, since that is what a stack holds. The
+// exception is the leaf of a sample.
 func (n *names) name(addr uint64) (procfs.KallsymsSymbol, bool) {
 	if n.syms == nil {
 		return procfs.KallsymsSymbol{}, false

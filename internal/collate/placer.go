@@ -124,8 +124,8 @@ func (th *ThreadAt) markSampled(s *capture.Sample, frames, users int) error {
 	return errors.Join(err, kcdata.Patch(th.Snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
 }
 
-// Lost names the samples whose threads are not in the file. The idle thread of
-// a CPU without a worker never is.
+// Lost warns of samples whose threads are not in the file. The idle thread of a CPU
+// without a worker never is in the file, so it is not named.
 func (p *placer) Lost(c *capture.Raw) {
 	for _, s := range p.left {
 		p.extra = append(p.extra, s)

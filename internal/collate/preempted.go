@@ -5,12 +5,11 @@ import (
 	"stackshot/kcdata"
 )
 
-// A thread that the stop took off its CPU has the way it was taken on top of its
-// stack: the interrupt that brought the worker, and the schedule on its return.
-// Its stack in the file begins where the thread was.
+// On top of the stack of a thread that the stop took off its CPU is how that happened:
+// the interrupt that brought the worker, and the schedule() on its return. These frames
+// are cut, so that the stack in the file begins where the thread was.
 
-// preemptionPath is how many frames from the leaf on are the way a thread was
-// taken off its CPU.
+// preemptionPath is how many frames, from the leaf on, belong to the preemption.
 func (n *names) preemptionPath(stack []uint64) int {
 	return model.PreemptionPath(stack, func(addr uint64) (string, bool) {
 		sym, ok := n.name(addr)

@@ -145,9 +145,9 @@ func (t *TaskBytes) visitLinux(th *ThreadAt, it kcdata.Item) error {
 	return err
 }
 
-// addFaults makes ts_faults and ts_pageins what they mean, the task's own: the
-// record in the window has those of its dead threads only, which signal_struct
-// sums up (__exit_signal of kernel/exit.c). /proc gives the sum of both.
+// addFaults makes ts_faults and ts_pageins the sums over the whole task. The record of
+// the window has only those of its dead threads, which signal_struct sums up
+// (__exit_signal of kernel/exit.c). /proc gives the sum of both.
 func (t *TaskBytes) addFaults() error {
 	if t.snap.IsZero() || t.Linux.Present&kcdata.TaskHasFaults == 0 {
 		return nil
@@ -158,8 +158,8 @@ func (t *TaskBytes) addFaults() error {
 	})
 }
 
-// done lets go of what is not wanted once all edits are made: of a large machine all
-// tasks are held until they are written.
+// done frees what is not needed once all edits are made: all tasks stay in memory until
+// they are written, which is much on a large machine.
 func (t *TaskBytes) done() {
 	t.Maps, t.text, t.window, t.Load = nil, nil, WindowMaps{}, Loaded{}
 	for i := range t.Threads {

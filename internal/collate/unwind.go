@@ -11,8 +11,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// UnwindBudget is what reading the unwind tables of all files may cost in one
-// capture; what did not fit is unwound by frame pointer, and said.
+// UnwindBudget bounds the time in which one capture reads the unwind tables of all
+// files. Code whose table was not read in time is unwound by frame pointer, and marked.
 const UnwindBudget = 4 * time.Second
 
 // unwinder makes user stacks of what the stop took of the user side, for one
@@ -54,7 +54,7 @@ func (u *unwinder) warnings() []kcdata.Warning {
 type unwound struct {
 	threads []unwoundThread
 	notes   []string // of missed tables, "what: reason"
-	late    bool     // another time fewer may be missed
+	late    bool     // a later look may miss fewer
 }
 
 type unwoundThread struct {

@@ -9,17 +9,17 @@ import (
 	"stackshot/kcdata"
 )
 
-// WindowMaps are the mappings that the stop itself recorded of a task, whose
-// mmap_lock was held: with that held /proc/PID/maps would hang. They are taken
-// out of the recorded bytes and written anew, with build-ids or as /proc has them.
+// WindowMaps are the mappings that the stop itself recorded of a task whose mmap_lock
+// was held, so that /proc/PID/maps would hang. They are taken out of the recorded bytes
+// and written anew: with build-ids, or as /proc has them.
 type WindowMaps struct {
 	maps   []kcdata.Mapping
 	Walk   kcdata.LinuxMapWalk
 	pieces []kcdata.Position // what to cut
 }
 
-// visit takes note of an item that is of such a mapping, in the order of the
-// file; others are not its business.
+// visit takes note of an item that belongs to such a mapping, in the order of the
+// file. It reports whether the item is to be cut.
 func (x *WindowMaps) visit(it kcdata.Item) bool {
 	elem, _, _ := it.Elem()
 	switch {
@@ -61,7 +61,7 @@ func (x *WindowMaps) Lacks() string {
 	return strings.Join(out, "; ")
 }
 
-// cut takes them out of the task.
+// cut removes the recorded mappings from the task.
 func (x *WindowMaps) cut(t *TaskBytes) {
 	for _, at := range x.pieces {
 		t.Items.Remove(at)

@@ -7,8 +7,8 @@ import (
 	"stackshot/internal/topology"
 )
 
-// Config is what the engines that stop the machine are opened with. It is constant
-// but for the plan, which changes between two captures alone.
+// Config is what an engine that stops the machine needs when it is opened. It is
+// constant, except that the plan may change between two captures.
 type Config struct {
 	Plan          *topology.Plan
 	Bpf           bpf.Config    // what the programs are loaded with

@@ -52,7 +52,7 @@ var ErrNobodyLeft = &NotStopped{Why: "no worker is left: all are starved behind 
 func (e *NotStopped) Error() string        { return ErrNotStopped.Error() + ": " + e.Why }
 func (e *NotStopped) Is(target error) bool { return target == ErrNotStopped }
 
-// Job is what an engine is asked for in one try.
+// Job is what one try of an engine is to do.
 type Job struct {
 	Pids   []bpf.CensusEntry // nil: the whole machine
 	Size   Size
@@ -81,7 +81,8 @@ type CaptureError struct {
 func (e *CaptureError) Error() string { return e.What + ": " + e.Errno.Error() }
 func (e *CaptureError) Unwrap() error { return e.Errno }
 
-// IsolationNoneWarning is for every file of an engine whose workers got no priority.
+// IsolationNoneWarning goes into every file of an engine whose workers were refused
+// SCHED_FIFO.
 func IsolationNoneWarning(why error) kcdata.Warning {
 	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
 }

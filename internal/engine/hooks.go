@@ -5,8 +5,9 @@ import (
 	"stackshot/internal/limits"
 )
 
-// Hooks are called by tests to bend a worker's turn, and by benchmarks to see
-// where the time between a request and its stop goes. Constant after Open.
+// Hooks let tests change what a worker or the coordinator does, and let benchmarks see
+// where the time between a request and its stop goes. The product sets none. Constant
+// after Open.
 type Hooks struct {
 	BeforeWake    func() // in the coordinator
 	BeforeArrival func(cpu int)
@@ -36,7 +37,7 @@ func (h *Hooks) FindDirectMap() func() (*bpf.DirectMap, error) {
 	return bpf.FindDirectMap
 }
 
-// Stage is a step between a request and the wake; the hook hears of its end.
+// Stage is a step between a request and the wake. Hooks.Reached is called at its end.
 type Stage int
 
 const (

@@ -13,16 +13,16 @@ import (
 	"stackshot/workqueue"
 )
 
-// Sizes, in bytes, of our own records with an average stack (record_*.h): what
-// the first try's buffer is estimated from.
+// Sizes, in bytes, of our own records with an average stack (internal/bpf/record_*.h).
+// The first try's buffer is estimated from them.
 const (
 	taskEstimate   = 700
 	threadEstimate = 1100
-	// Reading a task that does not fit costs a whole stop, memory costs little.
+	// A task that does not fit costs a whole further stop; memory costs little.
 	estimateFactor = 1.25
 
 	// A worker's chunk holds at least what one read of an iterator can return
-	// in full; below that, reads only become more.
+	// in full. Smaller chunks would only mean more reads.
 	MinChunk = 8 << 10
 	maxChunk = 256 << 10
 
@@ -44,9 +44,8 @@ func MaxBuffer() int64 {
 	return min(most, 4<<30-1<<20)
 }
 
-// Memory is what the records of one try are written to, and the queues. It is
-// mapped, populated and locked before the stop and stays as large as it once
-// was.
+// Memory holds the records of one try, and the queues. It is mapped, populated and
+// locked before the stop. It never becomes smaller.
 type Memory struct {
 	Data   []byte // arenas
 	Ctl    []byte // their control words
@@ -85,7 +84,7 @@ func Estimate(tasks, threads, user, clusters, workers int, amp bool) Size {
 	}
 }
 
-// Within fits a size that the user chose.
+// Within is s with the buffer size that the user chose, and chunks to fit it.
 func (s Size) Within(bytes int64, workers int) Size {
 	s.Bytes = bytes
 	s.Chunk = min(s.Chunk, max(MinChunk, RoundUp(int(bytes)/(workers*4), 4096)))
@@ -153,8 +152,8 @@ func (m *Memory) Reset() {
 // smallest is the shortest tail worth taking from a freelist for raw bytes.
 const smallest = 512
 
-// newChain is a chunk list over the arenas, for a worker of one cluster. spill
-// counts bytes from other clusters' arenas. Not to be used after Reset.
+// newChain is a chain over the arenas, for a worker of one cluster. It adds to spill
+// the bytes of chunks from other clusters' arenas. Not to be used after Reset.
 func (m *Memory) newChain(cluster int, spill *uint64) *kcdata.Chain {
 	grow := func(least int) ([]byte, error) {
 		low := uint32(max(least, smallest))
@@ -187,7 +186,7 @@ func (m *Memory) AtLeast(s Size) Size {
 	return s
 }
 
-// Fits says that this memory is enough for s.
+// Fits reports whether this memory is enough for s.
 func (m *Memory) Fits(s Size) bool {
 	return m != nil && int64(len(m.Data)) >= s.Bytes && m.Queue.Capacity() >= s.Tasks &&
 		m.Alloc.Clusters() == s.Clusters && m.AMP == s.AMP

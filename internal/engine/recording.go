@@ -11,9 +11,9 @@ import (
 )
 
 // Recording is what one worker, or one reader of /proc, makes in one try: the chain
-// that it writes to, what it made of its items, and what it could not record. Its
-// worker alone uses it from wake to done, and the coordinator else. Nothing here
-// allocates once it is begun with room enough.
+// that it writes to, what it made of its items, and what it could not record. From
+// wake to done only its worker uses it; at other times only the coordinator does.
+// After a Begin with room for all items nothing here allocates.
 type Recording struct {
 	Chain  *kcdata.Chain
 	Parts  []part
@@ -50,7 +50,7 @@ func (r *Recording) Fail(it workqueue.Item, from kcdata.Mark, reason uint32, err
 	r.Failed = append(r.Failed, capture.Failure{Item: it, Reason: reason, Errno: errno})
 }
 
-// End adds all of it to the capture. It also says how much that is.
+// End adds all of it to the capture, and returns how much that is.
 func (r *Recording) End(c *capture.Raw) (did Tally) {
 	c.Failed = append(c.Failed, r.Failed...)
 	for _, p := range r.Parts {

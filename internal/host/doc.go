@@ -1,2 +1,3 @@
-// Package host is what the file says of the machine and does not change while it runs.
+// Package host describes the machine: what the file says of it that does not change
+// while it runs.
 package host

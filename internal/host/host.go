@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Host is what the file says of the machine and does not change with time.
-// What could not be read stays zero and is absent from the file.
+// Host describes the machine, as far as that does not change while it runs. A value
+// that could not be read stays zero and is absent from the file.
 type Host struct {
 	Hostname, Release, Version, Arch string
 	BootID, Cmdline                  string

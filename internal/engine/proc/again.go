@@ -10,8 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// secondLook reads the run time of every recorded thread again. Nothing was
-// stopped, so most of the time something has run: the file says how much.
+// secondLook is this engine's second pass: it reads the run time of every recorded
+// thread again. Nothing was stopped, so mostly some threads have run; the file says
+// how many.
 func (e *Engine) secondLook(ctx context.Context, readers []*reader, began int64) *capture.Second {
 	x := &capture.Second{Method: kcdata.AtomicityAfter, Threads: map[uint32]capture.Activity{}, Rest: capture.RestGone}
 	from := clock.Nanotime()

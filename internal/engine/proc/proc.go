@@ -53,7 +53,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// reader is one goroutine's tally.
+// reader is one goroutine of the engine, with what it recorded.
 type reader struct {
 	engine.Recording
 	engine  *Engine
@@ -115,7 +115,8 @@ func (e *Engine) readers(stop *stopping) []*reader {
 	return out
 }
 
-// census lists the tasks of /proc, ascending, while the others drain.
+// census puts the tasks of /proc into the queues, ascending, while the readers drain
+// them.
 func (e *Engine) census(c *capture.Raw, j engine.Job, stop *stopping) error {
 	q := e.mem.Queue
 	defer q.Populated()
@@ -197,8 +198,8 @@ func (e *Engine) gather(c *capture.Raw, readers []*reader, stop *stopping) {
 	}
 }
 
-// Record reads tasks that another engine did not see, one after the other, and adds
-// them to its capture, behind the census. Their bytes are on the heap.
+// Record reads tasks that another engine did not see, one after the other. It adds
+// them to that engine's capture, behind the census. Their bytes are on the heap.
 func (e *Engine) Record(c *capture.Raw, tgids []int) {
 	r := &reader{engine: e, threads: procfs.NewThreadReader(e.proc, threadFiles), task: taskFiles()}
 	r.Chain = kcdata.HeapChain()

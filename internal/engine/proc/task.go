@@ -67,7 +67,8 @@ func (r *reader) read(tgid int) (threads uint32, err error) {
 	return threads, w.Err
 }
 
-// pastExit says that every thread has begun to exit, as past_exit of record_task.h.
+// pastExit reports whether every thread has begun to exit, as past_exit of
+// internal/bpf/record_task.h does.
 func (r *reader) pastExit(tgid int, st *procfs.ProcStat, tids []int) bool {
 	if st.Flags&kcdata.PFExiting == 0 {
 		return false

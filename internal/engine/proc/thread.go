@@ -95,7 +95,7 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 	if t.Have&procfs.ReadSyscall != 0 && t.Syscall.InUserSpace() && t.Syscall.Nr == -1 {
 		lx.Present |= kcdata.ThreadUserMode
 	}
-	// /proc does not tell 32-bit programs; but all that they have lies below 4 GiB.
+	// /proc does not say which programs are 32-bit; but all their addresses are below 4 GiB.
 	if c := &t.Syscall; t.Have&procfs.ReadSyscall != 0 && c.InUserSpace() && c.Nr >= 0 && c.PC>>32 == 0 && c.SP>>32 == 0 {
 		lx.Present |= kcdata.ThreadCallUnsure
 	}

@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Engine is the one in which the workers, Go threads at SCHED_FIFO 99 pinned
-// to their CPUs, hold the machine and pull tasks from the queues themselves.
+// Engine is engine pull: the workers, Go threads at SCHED_FIFO 99 pinned to their
+// CPUs, hold the machine and take tasks from the queues themselves.
 type Engine struct {
 	team       *stop.Team
 	Mem        *engine.Memory
@@ -40,8 +40,8 @@ func (p *Engine) Caps() engine.Caps {
 	return c
 }
 
-// UserCapped is the warning that engine pull takes fewer bytes than were asked
-// for: what it says of one thread has to fit a buffer of the kernel's.
+// UserCapped is the warning that engine pull takes fewer bytes of user stacks than were
+// asked for: all records of one thread must fit one buffer of the kernel.
 func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	c := &p.team.Bpf
 	most := c.PullStackBytes(0)
@@ -53,8 +53,8 @@ func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	return list
 }
 
-// Prepare maps, populates and locks memory for tries of this size. What a worker
-// that is away may still write to is left to it.
+// Prepare maps, populates and locks memory for tries of this size. It does not reuse
+// memory that a worker that is away may still write to.
 func (p *Engine) Prepare(sz engine.Size) error {
 	sz = p.Mem.AtLeast(sz)
 	if p.team.AnyAway() && p.Mem != nil {
@@ -117,7 +117,7 @@ func (p *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*try, error) {
 	return t, t.openCensus(o.Census.FD())
 }
 
-// result reads what the workers left behind.
+// result makes a raw capture of what the workers left behind.
 func (p *Engine) result(t *try, missing []*stop.Worker) (*capture.Raw, error) {
 	c := &capture.Raw{
 		Engine: capture.Pull, Isolation: p.team.Level, SeenTasks: t.seenTasks, SeenThreads: t.seenThreads,
@@ -134,7 +134,7 @@ func (p *Engine) result(t *try, missing []*stop.Worker) (*capture.Raw, error) {
 
 func (p *Engine) Release() { p.team.Release() }
 
-// Close gives everything back, but what a worker that is away may still write to.
+// Close gives everything back, except what a worker that is away may still write to.
 func (p *Engine) Close() error {
 	if !p.team.StopWorkers() {
 		return nil

@@ -31,7 +31,7 @@ func (t *try) recount(by int64) {
 	t.recountDone = true
 }
 
-// recountScope reads one scope to its end. False: the pause is spent, or the room.
+// recountScope reads one scope to its end. False: the pause, or the memory, is used up.
 func (t *try) recountScope(scope *bpf.Scope, by int64) bool {
 	var pass bpf.Iterator
 	if errno := pass.Open(t.recountProg, scope); errno != 0 {
@@ -52,7 +52,7 @@ func (t *try) recountScope(scope *bpf.Scope, by int64) bool {
 	return false
 }
 
-// second reads what recount left behind.
+// second makes a capture.Second of what recount left behind.
 func (t *try) second() *capture.Second {
 	if t.recountProg < 0 {
 		return nil

@@ -27,7 +27,7 @@ func (t *try) Hold(w *stop.Worker) {
 	w.Stamp.In = !w.Elsewhere() && w.Stamp.In
 }
 
-// Unheld: who arrives holds its CPU.
+// Unheld is always "": a worker that arrives holds its CPU.
 func (t *try) Unheld() string { return "" }
 
 func (t *try) inWindow(w *stop.Worker) {
@@ -68,7 +68,8 @@ func (t *try) inWindow(w *stop.Worker) {
 	w.Note(kcdata.TraceReleased, t.State.Word.Load())
 }
 
-// drain takes items until there are none, the pause is spent, or the memory.
+// drain takes and records items until there are none, or the pause or the memory is
+// used up.
 func (t *try) drain(w *stop.Worker) {
 	by := t.PauseBy.Load()
 	for {

@@ -19,7 +19,7 @@ import (
 // world runs, and is used by one goroutine at a time. Each change of an event
 // is a function call on its CPU that the kernel waits for with preemption off:
 // a CPU that takes no interrupts would hang the caller for good. So a CPU must
-// show that it takes some before its event is touched. It may stop to do so
+// show that it takes interrupts before its event is touched. It may stop taking them
 // between the two; nothing in user space can close that gap.
 type Sampler struct {
 	Objects *bpf.Objects
@@ -129,8 +129,8 @@ func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
 	return got, deaf, errors.Join(err, p.disable(awake, got))
 }
 
-// Await collects until all have answered or the time is over. It sleeps: the
-// CPU it runs on is one of those that are asked.
+// Await collects samples until all CPUs have answered or the deadline has passed. It
+// sleeps meanwhile: the CPU it runs on may be one of those that are asked.
 func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 	waiting := append([]int(nil), cpus...)
 	for len(waiting) > 0 {
@@ -150,8 +150,8 @@ func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 	return got
 }
 
-// disable stops the events. One whose CPU gave no sample is touched only if the
-// CPU shows that it still takes interrupts; else it stays on, and asks nothing.
+// disable stops the events. If a CPU gave no sample, its event is touched only if the
+// CPU shows that it still takes interrupts. Else the event stays on, and asks nothing.
 func (p *Sampler) disable(cpus []int, got []bpf.Sample) (err error) {
 	answered := map[int]bool{}
 	for _, s := range got {
@@ -185,8 +185,8 @@ func (p *Sampler) listening(cpus []int) []int {
 	return p.awake(cpus, p.Silent(cpus, before))
 }
 
-// Close ends the events, but of CPUs that take no interrupts: there the end of
-// the process has to wait for them.
+// Close ends the events, except those of CPUs that take no interrupts. The end of the
+// process has to wait for these.
 func (p *Sampler) Close() (err error) {
 	var cpus []int
 	for cpu := range p.Events {

@@ -11,13 +11,13 @@ import (
 	"stackshot/internal/timens"
 )
 
-// clockSlack is more than the clock that programs may read from an NMI too can be
-// behind, or ahead of, CLOCK_MONOTONIC (ktime_get_mono_fast_ns,
-// kernel/time/timekeeping.c).
+// clockSlack bounds the difference between CLOCK_MONOTONIC and the clock that BPF
+// programs read. That one can be read from an NMI too, so it may be a little behind or
+// ahead (ktime_get_mono_fast_ns, kernel/time/timekeeping.c).
 const clockSlack = int64(time.Millisecond)
 
-// checkClock holds the clock that deadlines are written in against the one that
-// they are read in. Where they differ no stop would end when it should.
+// checkClock compares the clock by which Go writes deadlines with the clock by which
+// BPF programs read them. If they differed, no stop would end when it should.
 func checkClock(o *bpf.Objects) error {
 	from := clock.Now()
 	if err := ProbeCensus(o); err != nil {
@@ -40,9 +40,9 @@ func checkClock(o *bpf.Objects) error {
 	return nil
 }
 
-// ProbeCensus runs the census over this process alone: it shows that iterators
-// work, and leaves the depth of our pid namespace for the switch hook and the
-// samples.
+// ProbeCensus runs the census over this process alone. It shows that iterators work,
+// and the program leaves the depth of our pid namespace in Control.NsLevel, for the
+// switch hook and the samples.
 func ProbeCensus(o *bpf.Objects) error {
 	var pass bpf.Iterator
 	scope := bpf.TaskScope(uint32(unix.Getpid()))

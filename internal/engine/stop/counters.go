@@ -9,8 +9,8 @@ import (
 
 // counters count the CPU cycles and instructions of one worker's thread, the
 // kernel's part of its work included. They exist only where the machine has a
-// PMU and lets us use it. Made by the coordinator; read by the worker in its
-// turn; closed by the coordinator when the thread has ended, for until then the
+// PMU and lets us use it. The coordinator makes them, and the worker reads them in its
+// turn. The coordinator closes them when the thread has ended, since until then the
 // worker may read.
 type counters struct {
 	lead, member  int

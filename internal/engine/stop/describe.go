@@ -32,7 +32,7 @@ func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*W
 	return nil
 }
 
-// whyAborted tells who kept a stop from being made.
+// whyAborted says which CPU kept the stop from taking place.
 func (t *Try) whyAborted() string {
 	if why := t.Here[0].whyElsewhere(); why != "" {
 		return fmt.Sprintf("CPU %d, which leads: %s", t.Here[0].CPU, why)
@@ -97,7 +97,8 @@ func (w *Worker) Describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
 	r.QueueNs = mem.Queue.Waited(w.Slot)
 }
 
-// moved names the CPUs that were missed for such a reason.
+// moved adds a warning for each CPU that was missed because its worker was on another
+// CPU, or may not run on its own.
 func moved(c *capture.Raw, missing []*Worker) {
 	for _, w := range missing {
 		if why := w.whyElsewhere(); why != "" && c.MissedCPU(w.CPU) {

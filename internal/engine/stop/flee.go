@@ -18,7 +18,7 @@ type Flight struct {
 	from map[unix.CPUSet]unix.CPUSet // what a thread's CPUs were, by what they became
 }
 
-// Flee moves all threads off some CPUs, but those that may run nowhere else.
+// Flee moves all threads off some CPUs, except those that may run nowhere else.
 func (f *Flight) Flee(cpus *unix.CPUSet) {
 	if f.from == nil {
 		f.from = map[unix.CPUSet]unix.CPUSet{}
@@ -31,7 +31,7 @@ func (f *Flight) Flee(cpus *unix.CPUSet) {
 	})
 }
 
-// ComeBack gives every thread its CPUs back, also those made since.
+// ComeBack gives every thread its CPUs back, threads that were made since too.
 func (f *Flight) ComeBack() {
 	if len(f.from) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gate is what all workers share. The eventfds only ring. Words that carry a try's
-// number say whom a ring is for, and who is through with which try. So a worker that
+// Gate is what all workers wait at. The eventfds only ring. Words that carry a try's
+// number say for which worker a ring is, and which worker is through with which try. So a worker that
 // comes loose from an earlier try cannot take what is meant for another, cannot be
 // counted in its place, and cannot open the gate.
 type Gate struct {

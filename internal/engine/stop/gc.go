@@ -11,9 +11,9 @@ import (
 // QuietGC keeps the Go collector off and lets a collection under way end, so that
 // nothing asks the Go runtime to stop its own world while a worker cannot
 // answer. SetGCPercent waits for the marking; what comes after it, a word from
-// every P, ends before ReadMemStats may stop the world. A goroutine that had
-// decided to collect just before, and has not begun, begins now: so it is looked
-// again until a while has passed without.
+// every P, ends before ReadMemStats may stop the world. A goroutine may have decided
+// to collect just before, and begin only now. So QuietGC looks again until some time
+// has passed without a collection.
 func (m *Team) QuietGC() {
 	if m.collector != nil {
 		return
@@ -40,7 +40,7 @@ const (
 	quietLooks = 10
 )
 
-// RestoreGC puts the collector back.
+// RestoreGC turns the collector on again, with the settings of before.
 func (m *Team) RestoreGC() {
 	if m.collector != nil {
 		m.collector()

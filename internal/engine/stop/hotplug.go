@@ -26,9 +26,9 @@ func CpusOnline() []int {
 	return cpus
 }
 
-// hotplug holds the plan, which is of Open, against the CPUs online after the
-// stop. One that is gone is in no record, since nothing ran there; one that is
-// new ran on, and is said to.
+// hotplug compares the plan, which was made in Open, with the CPUs online after the
+// stop. A CPU that is gone gets no record, since nothing ran there. A CPU that is new
+// ran on, and its record says so.
 func hotplug(c *capture.Raw, plan *topology.Plan, online []int) {
 	if online == nil {
 		return

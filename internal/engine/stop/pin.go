@@ -8,7 +8,7 @@ import (
 // off, SIGURG is blocked in every worker (asynchronous preemption), and the
 // worker's goroutine is pinned to its P, which turns off the cooperative
 // preemption that every function prologue would otherwise offer. procPin is
-// the runtime's own primitive (sync.Pool uses it); it has no other door.
+// the runtime's own primitive (sync.Pool uses it); there is no other way to it.
 
 //go:linkname procPin runtime.procPin
 func procPin() int

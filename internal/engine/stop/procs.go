@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// processors keeps GOMAXPROCS high enough while any session has workers: one
+// processors keeps GOMAXPROCS high enough while any session has workers. A worker
 // that comes back from its park needs a free P at once, and may not wait for
-// another Go thread to give one up. The first session raises it, the last one
+// another Go thread to give one up. The first session raises GOMAXPROCS, the last one
 // puts it back.
 var processors struct {
 	mu       sync.Mutex

@@ -13,8 +13,9 @@ import (
 
 const FifoPriority = 99
 
-// setFIFO comes before any pinning: a thread that is pinned behind somebody's
-// FIFO task could not run to set it. Children do not inherit it.
+// setFIFO gives this thread SCHED_FIFO 99. It is called before any pinning: a thread
+// that is pinned behind somebody's FIFO task could not run to call it. Children do not
+// inherit the policy.
 func setFIFO() error {
 	if err := limits.RealTime(); err != nil {
 		return fmt.Errorf("SCHED_FIFO %d: %w", FifoPriority, err)

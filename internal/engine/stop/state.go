@@ -27,7 +27,7 @@ func (p Phase) String() string {
 
 // State is the one word by which the workers of a try agree. Every change
 // is a compare-and-swap of the whole word, so the order of decisions is the
-// order of the word's values, and who loses a swap obeys what it then reads.
+// order of the word's values. A worker that loses a swap obeys what it then reads.
 //
 // Writers: Arrive, Expire, Finish, Release: the workers, in the window; Expire also
 // the coordinator, when its own wait is over. NoSpace: any worker. stopEarly: the

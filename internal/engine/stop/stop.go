@@ -12,10 +12,11 @@ import (
 	"stackshot/workqueue"
 )
 
-// Present are the workers that are at their park, pinned to their CPUs, and told
-// whether they work. The main one is the first that can work and came to the last
-// stop, on a P core if there is such. A throttled CPU leads, and works then,
-// before one that may not come: without a main worker there is no stop.
+// Present pins the parked workers to their CPUs and tells each whether it records in
+// this try. here begins with the main worker: the first that may record and came to
+// the last stop, on a P core if there is one. A throttled CPU leads, and then records,
+// before a CPU that may not come: without a main worker there is no stop. away are the
+// workers that have not come back to their park, or could not be pinned.
 func (m *Team) Present() (here, away []*Worker) {
 	m.leadWith(m.Plan.Main)
 	for _, w := range m.Workers {
@@ -38,7 +39,7 @@ func (m *Team) Present() (here, away []*Worker) {
 	return here, away
 }
 
-// Reluctance orders workers for the lead.
+// Reluctance orders workers by who should lead: the least reluctant becomes main.
 func (w *Worker) Reluctance() int {
 	switch {
 	case !w.Works && !w.spared:
@@ -81,9 +82,9 @@ func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) 
 	return missing, nil
 }
 
-// runUntil is run, ended early by the context. What the context sets off is over
-// when it returns: the word that it writes to is the next try's, or unmapped, by
-// then.
+// runUntil is run, and the context can end it early. When it returns, what the context
+// has set off is over too: later the word that this writes to is the next try's, or
+// unmapped.
 func (m *Team) runUntil(ctx context.Context, t *Try) {
 	t.State.Begin(len(t.Here)) // or it would undo what the context has done
 	over := make(chan struct{})
@@ -121,9 +122,9 @@ func (m *Team) run(t *Try) {
 
 func wakeMain(w *Worker) { Ring(w.Wake) }
 
-// Await waits for the workers to say done. Whoever has not by the time the
-// try must be over is un-pinned: it is starved behind somebody's real-time
-// task, and free to run it leaves at once.
+// Await waits until the workers say done. A worker that has not when the try must be
+// over is starved behind somebody's real-time task. It is un-pinned: free to run
+// elsewhere it leaves at once.
 func (m *Team) Await(t *Try, home *unix.CPUSet) {
 	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + WaitSlack)
 	left := m.Collect(t, t.Here, end, t.onlyMissing)
@@ -157,10 +158,10 @@ func (m *Team) Await(t *Try, home *unix.CPUSet) {
 	}
 }
 
-// Collect waits for workers to be through with the try, at most to the deadline
-// or until so few are left that it is enough; it returns those that are not. The
-// eventfd only wakes: it may have been rung by one that comes loose from an
-// earlier try.
+// Collect waits for workers to be through with the try, at most to the deadline,
+// or until enough says that few enough are left. It returns those that are not
+// through. The eventfd only wakes: a worker that comes loose from an earlier try may
+// have rung it.
 func (m *Team) Collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
 	fds := []unix.PollFd{{Fd: int32(m.Gate.done), Events: unix.POLLIN}}
 	var b [8]byte

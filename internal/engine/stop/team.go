@@ -93,9 +93,9 @@ func (m *Team) leadWith(cpu int) {
 	}
 }
 
-// Close ends the team. Once the workers have ended it gives everything back. Else
-// a worker that is away keeps its thread, and what it may still write to, until
-// the real-time task that starves it ends.
+// Close ends the team. If all workers have ended it gives everything back. Else a
+// worker that is away keeps its thread, and what it may still write to, until the
+// real-time task that starves it ends.
 func (m *Team) Close() error {
 	if !m.StopWorkers() {
 		return nil
@@ -106,8 +106,8 @@ func (m *Team) Close() error {
 // Release lets this process's threads back to the CPUs that they fled from.
 func (m *Team) Release() { m.flight.ComeBack() }
 
-// StopWorkers ends the workers. False: one of them has not ended. It may be unable
-// to stop for Go's own world, or still come to its turn.
+// StopWorkers ends the workers. False: one of them has not ended. Such a worker may be
+// unable to stop when Go stops its world, and it may still come to its turn.
 func (m *Team) StopWorkers() (ended bool) {
 	if m.Gate == nil {
 		return true

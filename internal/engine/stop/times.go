@@ -68,8 +68,8 @@ func (t *Try) SpanOfSecond() (span, verify int64) {
 	return to - from, verify
 }
 
-// phases is where a CPU's time went: each field is the distance of two stamps
-// that follow each other.
+// phases says where a CPU's time went: each field is the time between two successive
+// stamps.
 func (w *Worker) phases(queue uint64) kcdata.LinuxPhases {
 	s := &w.Stamp
 	from, to := w.heldCPU()

@@ -7,8 +7,8 @@ import (
 )
 
 // traceRing holds a worker's last events. Its worker alone writes it, between
-// wake and done; the coordinator reads it while the worker is parked. What the
-// trap's program notes stands in a ring of its own (internal/bpf/trace.h).
+// wake and done; the coordinator reads it while the worker is parked. The trap's
+// program notes its events in a ring of its own (internal/bpf/trace.h).
 type traceRing struct {
 	noted  uint32
 	events [bpf.TraceEvents]kcdata.LinuxTrace

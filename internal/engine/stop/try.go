@@ -42,16 +42,16 @@ type Recorder interface {
 	Unheld() string
 }
 
-// Words is what the workers share; its layout is the first line of struct
-// stop (internal/bpf/trap.h), and where the kernel's side records it lies there.
+// Words is what the workers of a try share. It has the layout of the first four words
+// of struct stop (internal/bpf/trap.h); under engine trap it lies in that struct.
 type Words struct {
 	State    State
 	arriveBy atomic.Int64 // CLOCK_MONOTONIC ns, written before the gate opens
 	PauseBy  atomic.Int64
 }
 
-// NewTry is a try of the workers that are here, the main one first. words lie where
-// the engine's programs find them.
+// NewTry is a try of the workers that are here, the main one first. words must lie
+// where the engine's programs find them.
 func (m *Team) NewTry(j engine.Job, here []*Worker, words *Words, r Recorder) *Try {
 	t := &Try{
 		Number: m.Gate.Begin(), Here: here, recorder: r, slots: m.Objects.Slots, Words: words, missed: j.Missed,
@@ -66,8 +66,8 @@ func (m *Team) NewTry(j engine.Job, here []*Worker, words *Words, r Recorder) *T
 	return t
 }
 
-// onlyMissing reports whether all who took part have left, so that of the rest
-// nobody is waited for but those that did not come.
+// onlyMissing reports whether all workers that took part have left, so that only
+// those that did not come are still waited for.
 func (t *Try) onlyMissing(left int) bool {
 	w := t.State.Word.Load()
 	return PhaseOf(w) == PhaseReleased && uint64(left) <= t.State.Want-ArrivedOf(w)
@@ -95,9 +95,9 @@ func (t *Try) fetchCoordinator(w *Worker) {
 
 const coordinatorMoves = -1
 
-// returnCoordinator takes this thread back to its own CPUs, from where the main
-// worker may have brought it, and for good: main does not move it any more. A
-// thread left where main put it would hand that CPU down to the threads it makes.
+// returnCoordinator lets this thread run on its own CPUs again, if the main worker has
+// moved it, and keeps main from moving it any more. A thread left where main put it
+// would hand that CPU down to the threads it makes.
 func (t *Try) returnCoordinator(home *unix.CPUSet) {
 	deadline := time.Now().Add(time.Second) // main is in one system call, at FIFO 99
 	for t.coordinator.Load() != 0 && time.Now().Before(deadline) {
@@ -109,8 +109,8 @@ func (t *Try) returnCoordinator(home *unix.CPUSet) {
 	unix.SchedSetaffinity(0, home)
 }
 
-// owing are those that were woken and are not through with this try. Until the
-// main worker has opened the gate, only it was.
+// owing are the workers that were woken and are not through with this try. Until the
+// main worker has opened the gate, only main was woken.
 func (t *Try) owing() (out []*Worker) {
 	for _, w := range t.notThrough(t.Here) {
 		if !t.shut || w == t.Here[0] {
@@ -129,7 +129,8 @@ func (t *Try) notThrough(workers []*Worker) (out []*Worker) {
 	return out
 }
 
-// noteLate marks who was woken and did not come: it does not lead the next.
+// noteLate marks the workers that were woken and did not come: they do not lead the
+// next try.
 func (t *Try) noteLate() {
 	for i, w := range t.Here {
 		w.Late = (!t.shut || i == 0) && (w.Away || w.Stamp.Arrived == 0)

@@ -15,9 +15,9 @@ import (
 // may allocate, lock, log or wait for another Go thread (invariant 1 of
 // snapshot/doc.go): while the CPUs are held, no other thread runs.
 
-// Settle is how long the main worker sleeps between its own wake and the
-// others': ordinary work comes back to the CPUs, so that what the stop then
-// displaces is the machine's work and not the thread that asked for the stop.
+// Settle is how long the main worker sleeps between its own wake and the others'.
+// Meanwhile ordinary work comes back to the CPUs. So the stop displaces the machine's
+// work, and not the thread that asked for the stop.
 const Settle = 3 * time.Millisecond
 
 // turn is one worker's part in one try.
@@ -45,8 +45,8 @@ func (w *Worker) turn(main bool) {
 	procUnpin()
 }
 
-// Elsewhere asks whether this worker is on another CPU than it is to stop, which
-// runs on: it does not count for that.
+// Elsewhere reports whether this worker is on another CPU than the one that it is to
+// stop. Its own CPU runs on then, so the worker must not be counted in.
 func (w *Worker) Elsewhere() bool {
 	w.Stamp.on = CurrentCPU()
 	return w.Stamp.on != w.CPU
@@ -67,9 +67,9 @@ func (w *Worker) Arrive() bool {
 	return w.decided(t)
 }
 
-// openGate is the second step of the wake: sleep, fix the deadlines, release
-// the others with one write. False: the coordinator has given this worker up. The
-// words it writes are its own try's, also where the next one is under way.
+// openGate is the second step of the wake: sleep, fix the deadlines, wake the others
+// with one write. False: the coordinator has given this worker up. The words it
+// writes are those of its own try, even if the next one is under way.
 func (w *Worker) openGate(t *Try) bool {
 	if t.settle > 0 {
 		ts := unix.NsecToTimespec(t.settle)

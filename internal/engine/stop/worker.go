@@ -13,7 +13,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// A worker is one goroutine on one OS thread, pinned to one CPU at SCHED_FIFO
+// Worker is one goroutine on one OS thread, pinned to one CPU at SCHED_FIFO
 // 99 where that is granted. It is made, pinned and parked in Open, long before
 // any stop: a thread that is still being made cannot arrive in time.
 //
@@ -116,8 +116,8 @@ func (w *Worker) loop(fifo bool) {
 	}
 }
 
-// NewBell is what a worker sleeps on. The gate rings by its edge: a write wakes
-// everybody once, and what was written keeps nobody awake.
+// NewBell is the epoll that a worker sleeps on. The gate is edge-triggered: a write
+// wakes every worker once, and what was written keeps none awake.
 func NewBell(wake, gate int) (int, error) {
 	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -134,11 +134,11 @@ func NewBell(wake, gate int) (int, error) {
 	return bell, nil
 }
 
-// Park waits until this worker is called to a try, and woken as its main or its
-// gate open; it returns the try's number. What it is called to may change while it
-// is parked: a try whose gate was never opened is over, and the next one calls. The
-// wait is a system call that the Go runtime knows of, so that a parked worker keeps
-// nobody from stopping Go's world.
+// Park waits until this worker is called to a try, and either woken as its main worker
+// or let in by its gate. It returns the try's number. The number may change while the
+// worker is parked: a try whose gate was never opened is over, and the next one calls.
+// The Go runtime knows that this thread waits in a system call, so a parked worker
+// does not delay a stop of Go's world.
 func (w *Worker) Park() (number uint64, main bool) {
 	var events [2]unix.EpollEvent
 	var b [8]byte

@@ -15,7 +15,7 @@ import (
 	"stackshot/workqueue"
 )
 
-// result reads what the programs left behind.
+// result makes a raw capture of what the programs left in their maps.
 func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 	s := e.Loaded.Stop
 	c := &capture.Raw{
@@ -64,7 +64,7 @@ func (e *Engine) heldLevel(t *Try) string {
 	return e.levelOf(level)
 }
 
-// fate is what came of one task, of all its parts.
+// fate is what became of one task, over all its parts.
 type fate struct {
 	why          uint32 // it is left out; 0: it is not
 	gaps         bool   // the thread that a part began at was gone
@@ -72,9 +72,9 @@ type fate struct {
 	last         int    // number of its last whole part
 }
 
-// fates are by census index. A thread that a part begins at can end before the
-// part is recorded, where a CPU was left running: what the other parts have of
-// the task is kept. For any other reason nothing of it is.
+// fates are by census index. Where a CPU was left running, the thread that a part
+// begins at can end before the part is recorded. Then the other parts of the task are
+// kept. If a part is not whole for any other reason, the whole task is left out.
 func (e *Engine) fates(items []workqueue.Item) map[uint32]*fate {
 	out := map[uint32]*fate{}
 	for n, it := range items {
@@ -102,8 +102,8 @@ func (e *Engine) fates(items []workqueue.Item) map[uint32]*fate {
 	return out
 }
 
-// failure is a part that is not in the file. Where the thread that it begins at is
-// gone and the task is not, the part's other threads may live: they are missed.
+// failure is a part that is not in the file. If the thread that it begins at is gone
+// and the task is not, the part's other threads may live: then they count as left out.
 func (f *fate) failure(it workqueue.Item, why uint32) capture.Failure {
 	if why == kcdata.LeftOutVanished && f.why == 0 && f.opened {
 		return capture.Failure{Item: it, Reason: kcdata.LeftOutError, Errno: unix.ESRCH}
@@ -111,7 +111,7 @@ func (f *fate) failure(it workqueue.Item, why uint32) capture.Failure {
 	return capture.Failure{Item: it, Reason: why, Errno: errnoOf(why)}
 }
 
-// Parts collects what came of each item.
+// Parts adds to the capture what became of each item.
 func (e *Engine) Parts(c *capture.Raw, t *Try) {
 	items := slices.Collect(e.Mem.Queue.All())
 	fates := e.fates(items)
@@ -182,8 +182,8 @@ func errnoOf(reason uint32) unix.Errno {
 	return 0
 }
 
-// second reads what the second pass found: parts in which nothing ran as a
-// whole, the others thread by thread.
+// second makes a capture.Second of what the second pass found. Parts in which no
+// thread ran count as a whole; the others are listed thread by thread.
 func (e *Engine) second(t *Try) *capture.Second {
 	x := &capture.Second{Method: kcdata.AtomicityInWindow, Threads: map[uint32]capture.Activity{}, Rest: capture.RestCounted}
 	n := 0
@@ -229,8 +229,8 @@ func (e *Engine) unwinding(c *capture.Raw) {
 	}
 }
 
-// traces adds what the programs noted. They end an item by its part's state,
-// the file by why it is left out.
+// traces adds the events that the programs noted. At the end of an item they note the
+// part's state; the file has the reason why it is left out.
 func (e *Engine) traces(c *capture.Raw, t *Try) {
 	for _, w := range t.Here {
 		if w.Away {

@@ -17,8 +17,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Engine is the one in which a BPF program on every CPU holds the machine and
-// records. All that a worker does in the window is one read(2) of its own iterator.
+// Engine is engine trap: a BPF program on every CPU holds the machine and records. All
+// that a worker does in the window is one read(2) of its own iterator.
 type Engine struct {
 	Team    *stop.Team
 	Mem     *engine.Memory // lies in the loaded program's maps
@@ -84,8 +84,8 @@ func lacking(err error) error {
 	return err
 }
 
-// levelOf names what is off, in bits of bpf.TrapWorker.Level; where nothing
-// is, the workers' priority is what holds the machine.
+// levelOf gives the isolation for what is off (bits of bpf.TrapWorker.Level). If
+// nothing is off, the workers' priority alone holds the machine.
 func (e *Engine) levelOf(off uint32) string {
 	switch {
 	case off&bpf.InterruptsOff != 0:
@@ -96,8 +96,8 @@ func (e *Engine) levelOf(off uint32) string {
 	return e.Team.Level
 }
 
-// Caps. Without SCHED_FIFO a worker may wait for its CPU like any thread. Once there
-// it holds it all the same, where the kernel can turn preemption off.
+// Caps says what this engine can do here. Without SCHED_FIFO a worker waits for its CPU
+// like any thread. Once there it still holds it, if the kernel can turn preemption off.
 func (e *Engine) Caps() engine.Caps {
 	m := e.Team
 	c := engine.Caps{Name: capture.Trap, Isolation: e.level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
@@ -113,7 +113,7 @@ func (e *Engine) Caps() engine.Caps {
 	return c
 }
 
-// Load puts a trap with memory for s in place of the one there is.
+// Load replaces the loaded trap by one with memory for s.
 func (e *Engine) Load(s engine.Size) error {
 	loaded, err := e.Team.Objects.LoadTrap(bpf.TrapConfig{Bytes: engine.RoundUp(int(s.Bytes), 4096), Items: s.Tasks})
 	if err != nil {
@@ -130,8 +130,8 @@ func (e *Engine) Load(s engine.Size) error {
 	return e.Mem.Format(s)
 }
 
-// Prepare has the program loaded with memory for tries of this size; the
-// kernel neither swaps nor reclaims what a map holds.
+// Prepare makes sure that the loaded program has memory for tries of this size. The
+// kernel neither swaps nor reclaims the memory of a map.
 func (e *Engine) Prepare(sz engine.Size) error {
 	if sz = e.Mem.AtLeast(sz); e.Mem.Fits(sz) && !e.inUse() {
 		return nil
@@ -139,8 +139,8 @@ func (e *Engine) Prepare(sz engine.Size) error {
 	return e.Load(sz)
 }
 
-// inUse reports whether a worker that is away may still come to its turn in what
-// is loaded: its words are left to it.
+// inUse reports whether a worker that is away may still come to its turn in the loaded
+// program. Then its words are not reused.
 func (e *Engine) inUse() bool {
 	return slices.ContainsFunc(e.Team.Workers, func(w *stop.Worker) bool {
 		t, ours := w.Recorder().(*Try)
@@ -219,8 +219,8 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 	return t, nil
 }
 
-// chunk is what a worker takes at once. A chunk is left when there may be too
-// little room for one more thread, some 2 KiB: large chunks leave less behind.
+// chunk is how many bytes a worker takes from an arena at once. A worker leaves a chunk
+// when one more thread might not fit, some 2 KiB. So large chunks waste less.
 func (e *Engine) chunk(workers int) uint32 {
 	return uint32(min(trapChunk, max(engine.MinChunk, engine.RoundUp(len(e.Mem.Data)/(8*workers), 4096))))
 }
@@ -232,8 +232,8 @@ func Flag(b bool) uint32 {
 	return 0
 }
 
-// closePasses closes the iterators, but of workers that may still read theirs:
-// the number of a closed file can come to mean another.
+// closePasses closes the workers' iterators, except those that a worker may still read:
+// the kernel may give the number of a closed file to another one.
 func (e *Engine) closePasses(workers []*stop.Worker) {
 	for _, w := range workers {
 		if p := e.passes[w.Slot]; !w.Away && p.open {
