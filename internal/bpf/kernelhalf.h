@@ -23,8 +23,8 @@ struct {
 	__type(value, u64);
 } pointer_bits SEC(".maps");
 
-// kernels says the same of what the verifier knows as a pointer: it lets nobody do
-// sums with those, and takes what is read from a map for a number.
+// kernels says the same of what the verifier knows as a pointer. The verifier allows
+// no arithmetic with pointers, but takes what is read from a map for a number.
 static __always_inline bool is_kernels(const void *p)
 {
 	u32 zero = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // A process's mappings, from the maple tree of its mm, without a lock. The tree
-// is what it was when the machine stopped: perhaps in the middle of a change. So
-// whatever does not fit together (a node that was cut off, a mapping that is not
-// this mm's or does not lie where the tree says, a pointer to what is not ordinary
-// memory) is not known, and every walk is bounded by itself.
+// is as it was when the machine stopped, perhaps in the middle of a change. So what
+// does not fit together counts as not known: a node that was cut off, a mapping that
+// is not this mm's or does not lie where the tree says, a pointer to what is not
+// ordinary memory. And every walk has its own bound.
 //
 // The encoding is lib/maple_tree.c's, the same from 6.1 to 7.3: a pointer to a
 // node has the node's type in bits 3-6, and nodes are aligned to their size; the

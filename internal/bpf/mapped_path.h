@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The file that a mapping is of, and its path, as far as it is short: without a
-// lock, from the mapping at hand (maple.h). Each pointer on the way is held against
-// ram.h before it is followed; at the first that is refused the path ends.
+// The file of a mapping, and its path if that is short enough: without a lock, from
+// the mapping at hand (maple.h). Each pointer on the way is checked by ram.h before
+// it is followed; at the first that is refused the path ends.
 #ifndef STACKSHOT_MAPPED_PATH_H
 #define STACKSHOT_MAPPED_PATH_H
 

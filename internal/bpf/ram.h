@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// What may be followed. A task on a CPU that was not stopped may exit, or change its
-// memory, while it is looked at: what its mm led to may be freed, and what stood
-// there, a page table or a node with pointers in it, may be anybody's bytes by now.
-// So every such pointer is held against the kernel's map of all memory, and that
-// against System RAM, before anything is loaded by it: no device is touched, and no
-// user's address, of which a load would fault and might sleep (arm64 without
-// CONFIG_PREEMPT_COUNT). What is refused is counted, and said in the file. What is
-// ordinary memory and has another owner is told by what it should say (maple.h).
+// Which pointers may be followed. A task on a CPU that was not stopped may exit, or
+// change its memory, while a program looks at it. Its page tables and nodes may be
+// freed, and other bytes may stand where their pointers were. So every such pointer
+// must lie in the kernel's map of all memory, and there in System RAM, before anything
+// is loaded by it. So no load touches a device, or a user's address, where it would
+// fault and might sleep (arm64 without CONFIG_PREEMPT_COUNT). The file says how many
+// were refused. Ordinary memory that has another owner by now is recognised by its
+// content (maple.h).
 #ifndef STACKSHOT_RAM_H
 #define STACKSHOT_RAM_H
 
@@ -20,7 +20,7 @@ enum { RAM_BITS = 7, RAM_RANGES = 1 << RAM_BITS };
 struct ram_range { u64 start, end; };
 const volatile struct ram_range cfg_ram[RAM_RANGES];
 
-// The range that was found last, in map memory of who asks.
+// The range that was found last, in map memory of the program that asks.
 struct ram_found { u64 start, len; };
 
 // seek_ram looks for the range that begins last at or below pa. It does not branch:

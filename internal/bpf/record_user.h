@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// A thread's user stack: its frame-pointer chain, and all of the stack if it is
-// short, else its top, and more of it as far as the chain goes, or to a limit where
-// that did not come to an end.
-// Everything is found out first, into memory of the worker's own, so that room is
-// asked for once and exactly.
+// A thread's user stack: its frame-pointer chain, and bytes of the stack. A short
+// stack is taken whole. Of a longer one the top is taken, and more as far as the chain
+// goes; if the chain did not come to an end, up to a limit.
+// Everything is collected first, in memory of the worker's own. So room is reserved
+// once, and exactly.
 #ifndef STACKSHOT_RECORD_USER_H
 #define STACKSHOT_RECORD_USER_H
 

@@ -2,7 +2,7 @@
 //
 // What runs on a CPU that was not stopped. Only that CPU itself can unwind its
 // running thread, from an interrupt of its own: a perf event there enters this
-// program. It works only for who asks (wanted), once each time.
+// program. It writes a sample only if one was asked for (wanted), once each time.
 #ifndef STACKSHOT_SAMPLE_H
 #define STACKSHOT_SAMPLE_H
 

@@ -176,8 +176,8 @@ int record_idle(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// note_own keeps whom our own ordinary threads displaced: in truth that thread
-// was on this CPU. One of ours that follows another changes nothing.
+// note_own remembers which thread one of our own ordinary threads displaced: that one
+// counts as the CPU's. If one of ours follows another, nothing changes.
 static __always_inline void note_own(struct cpu_slot *slot, struct task_struct *prev, struct task_struct *next, u32 level)
 {
 	bool ours = tgid_in(next, level) == cfg_self_tgid;

@@ -20,9 +20,9 @@ enum { PHASE_IDLE, PHASE_ARRIVING, PHASE_COMMITTED, PHASE_DRAINED, PHASE_RELEASE
 #define busy_of(w) ((w) >> 32 & STOP_COUNT)
 #define held_of(w) ((w) >> 48 & STOP_COUNT)
 
-// A lost swap is another worker's gain, so there are few; and nobody tries on
-// past its deadline. Who gives up leaves the word as it is: then an arrival does
-// not count, a stop that lacks one of the committed is aborted, and the others
+// A swap is lost only when another worker's succeeds, so few are lost. No worker
+// tries on past its deadline. If it gives up, the word stays as it is: its arrival
+// does not count, a stop that lacks one of the committed is aborted, and the others
 // leave at their own deadlines.
 enum { SWAPS = 1 << 14 };
 

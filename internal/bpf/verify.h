@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The second pass: what each thread counts now, held against what was recorded.
+// The second pass compares what each thread counts now with what was recorded.
 // A thread that ran in the window has more context switches or more run time;
 // both only grow, so sums over a part tell whether any of its threads ran. Only
 // then are its threads written down one by one, for the loader to compare.
