@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stackshot/internal/collate"
+	"stackshot/internal/engine"
 	"stackshot/internal/report"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testneed"
@@ -36,7 +37,7 @@ func newLateWorld(t *testing.T) *lateWorld {
 		p.Stop()
 		w.pids = append(w.pids, p.Members...)
 	}
-	_, snap, _ := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
+	_, snap, _ := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
 	w.want, w.order = threadsByID(snap), order(snap)
 	for id, th := range w.want {
 		if th.UserWalk.Flags&(kcdata.UserTablesMissed|kcdata.UserComplete) != kcdata.UserComplete {
@@ -46,10 +47,15 @@ func newLateWorld(t *testing.T) *lateWorld {
 	return w
 }
 
-func (w *lateWorld) Take(t *testing.T, r *testdelay.Reader, o Options) (*Result, *kcdata.Snapshot, []byte) {
+func (w *lateWorld) take(t *testing.T, r *testdelay.Reader, o Options) (*Result, *kcdata.Snapshot, []byte) {
+	t.Helper()
+	return w.takeHooked(t, r, o, engine.Hooks{})
+}
+
+func (w *lateWorld) takeHooked(t *testing.T, r *testdelay.Reader, o Options, h engine.Hooks) (*Result, *kcdata.Snapshot, []byte) {
 	t.Helper()
 	o.FileReader, o.ReadLimit, o.ArrivalBudget = r.Command, w.limit, time.Second
-	s := session(t, o)
+	s := hookedSession(t, o, h)
 	defer s.Close()
 	return captureWhole(t, s, Request{Pids: w.pids})
 }
@@ -132,11 +138,12 @@ func TestLateReads(t *testing.T) {
 
 // One read that is late, wherever it is, costs a capture time and nothing else:
 // the file is asked once more, and every stack is that of a capture where nothing
-// is late, in the same place.
+// is late, in the same place. That is so too where nothing may wait for long.
 func (w *lateWorld) oneLateRead(t *testing.T) {
 	calls := map[string]testdelay.Call{
 		"first open":        {Name: "openat2"},
 		"read of the table": {Name: "pread64", Path: "libc.so", After: 6},
+		"no room to wait":   {Name: "pread64"},
 	}
 	if testneed.Length(false, true) {
 		calls["open for a table"] = testdelay.Call{Name: "openat2", Path: "libc.so", After: 1}
@@ -147,7 +154,11 @@ func (w *lateWorld) oneLateRead(t *testing.T) {
 			call.Times, call.By = 1, w.limit+200*time.Millisecond
 			r := testdelay.New(t, call)
 			began := time.Now()
-			_, snap, _ := w.Take(t, r, Options{})
+			var h engine.Hooks
+			if name == "no room to wait" {
+				h.LateThreads = 1
+			}
+			_, snap, _ := w.takeHooked(t, r, Options{}, h)
 			t.Logf("%v", time.Since(began))
 			if got := order(snap); !slices.Equal(got, w.order) {
 				t.Errorf("tasks %v, want %v", got, w.order)
@@ -173,7 +184,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 			late := func() *testdelay.Reader {
 				return testdelay.New(t, testdelay.Call{Name: name, Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond})
 			}
-			res, snap, file := w.Take(t, late(), Options{})
+			res, snap, file := w.take(t, late(), Options{})
 			ids := w.different(t, snap)
 			if len(ids) < len(w.want)/2 {
 				t.Errorf("%d of %d threads have other stacks: the test is void", len(ids), len(w.want))
@@ -204,7 +215,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 					}
 				}
 			}
-			_, snap, _ = w.Take(t, late(), Options{Redact: true})
+			_, snap, _ = w.take(t, late(), Options{Redact: true})
 			if n := raw(snap); n > 0 {
 				t.Errorf("redacted, and %d threads have bytes", n)
 			}
@@ -225,9 +236,9 @@ func TestLateReadMendedAfterTheEnd(t *testing.T) {
 	defer end()
 	time.Sleep(200 * time.Millisecond) // it sleeps by then
 	w := &lateWorld{limit: slow(defaultReadLimit), pids: []int{cmd.Process.Pid}}
-	_, snap, _ := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
+	_, snap, _ := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
 	w.want = threadsByID(snap)
-	_, snap, file := w.Take(t, testdelay.New(t, testdelay.Call{Name: "openat2", Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond}), Options{})
+	_, snap, file := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2", Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond}), Options{})
 	if raw(snap) != 1 {
 		t.Fatal("the table was read: the test is void")
 	}
@@ -276,29 +287,18 @@ func (w *lateWorld) alarmed(t *testing.T, res *Result, snap *kcdata.Snapshot) {
 	}
 }
 
-// stamped is a file, and when its first bytes came: before any task's.
-type stamped struct {
-	bytes.Buffer
-	began time.Time
-}
-
-func (s *stamped) Write(b []byte) (int, error) {
-	if s.Len() == 0 {
-		s.began = time.Now()
-	}
-	return s.Buffer.Write(b)
-}
-
 // A disk that does not answer at all, or no more, costs a capture some waits within
 // the time for all files, and no stack goes without its line. Of the waits one is a
 // perf map's, and one more each is of the end.
 func (w *lateWorld) deadDisk(t *testing.T) {
 	for _, after := range testneed.Length([]int{5}, []int{0, 5}) {
 		r := testdelay.New(t, testdelay.Call{Name: "openat2", After: after, Times: 1000, By: time.Minute})
-		s := session(t, Options{FileReader: r.Command, ReadLimit: w.limit, ArrivalBudget: time.Second})
-		var file stamped
+		var released time.Time
+		s := hookedSession(t, Options{FileReader: r.Command, ReadLimit: w.limit, ArrivalBudget: time.Second},
+			engine.Hooks{Released: func() { released = time.Now() }})
+		var file bytes.Buffer
 		_, err := s.Take(t.Context(), Request{Pids: w.pids, Output: &file})
-		took := time.Since(file.began)
+		took := time.Since(released)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ type Request struct {
 	Pids   []int     // thread groups to record; nil: all
 	Since  uint64    // CLOCK_MONOTONIC, ns: only what changed; not 0: ErrDelta
 	Trace  bool      // keep the trace of our own events even if all went well
-	Output io.Writer // receives the plain KCData, streamed; nil: nobody
+	Output io.Writer // receives the plain KCData, streamed once all of it is collected; nil: nobody
 
 	// NoSettle stops the machine 3 ms sooner. It is for callers who do not care
 	// what each CPU ran: the requester's CPU then shows the request itself.

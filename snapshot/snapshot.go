@@ -181,7 +181,7 @@ func (s *Session) collate(out io.Writer, c *capture.Raw) (*Result, error) {
 func (s *Session) collating() *collate.Collator {
 	return &collate.Collator{
 		Host: s.host, Proc: s.proc, Images: s.images, Files: s.files, Absent: s.absent, Version: Version(),
-		AsTaken: s.hooks.AsTaken,
+		AsTaken: s.hooks.AsTaken, LateThreads: s.hooks.LateThreads,
 	}
 }
 

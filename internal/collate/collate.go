@@ -1,8 +1,10 @@
 package collate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +26,9 @@ type Collator struct {
 	Files   *foreign.Files
 	Absent  string // why Proc does not have a task
 	Version string // of this program
-	AsTaken bool   // user stacks and mappings go into the file as the window took them
+	// LateThreads bounds the threads of tasks that wait for files that were late; 0: a default.
+	LateThreads int
+	AsTaken     bool // user stacks and mappings go into the file as the window took them
 }
 
 // Summary is the outcome of a collation.
@@ -49,8 +53,10 @@ type collation struct {
 	enrich  *enricher
 	unwind  *unwinder // nil: no user stacks
 	began   time.Time
-	tasks   []*TaskBytes // in census order
-	late    []*TaskBytes // of these, those that files were late for
+	tasks   []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
+	late    []*TaskBytes     // of these, those that files were late for
+	waiting int              // threads of these
+	again   bool             // late files have been asked once more: what is late now stays so
 	threads int
 	user    kcdata.LinuxUserTaken
 }
@@ -64,12 +70,9 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 		Collator: k, c: c, names: n, samples: NewPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
 		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
 	}
-	if err := x.Collect(); err != nil {
-		return nil, err
-	}
-	if err := x.settle(); err != nil {
-		return nil, err
-	}
+	x.LateThreads = cmp.Or(x.LateThreads, maxLateThreads)
+	x.Collect()
+	x.settle()
 	to := &counter{to: out}
 	if err := x.Write(to); err != nil {
 		return nil, err
@@ -78,28 +81,37 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 }
 
 // Collect merges the parts by census index, and completes each task.
-func (x *collation) Collect() error {
+func (x *collation) Collect() {
 	list := x.c.InOrder()
 	for i := 0; i < len(list); {
 		first := i
 		for i < len(list) && list[i].Item.Index == list[first].Item.Index {
 			i++
 		}
-		t, err := OpenTask(x.c.Second, list[first:i])
-		if err != nil {
+		if err := x.task(list[first:i]); err != nil {
 			x.unreadable(list[first:i], err)
-			continue
 		}
-		x.tasks = append(x.tasks, t)
-		x.threads += len(t.Threads)
-		for i := range t.Threads {
-			if w := t.Threads[i].User.Walk; w != nil {
-				AddUser(&x.user, w)
-			}
+	}
+}
+
+// task reads one task and completes it. An error is of its bytes: the task is left out.
+func (x *collation) task(parts []capture.Part) error {
+	t, err := OpenTask(x.c.Second, parts)
+	if err != nil {
+		return err
+	}
+	user := x.user
+	for i := range t.Threads {
+		if w := t.Threads[i].User.Walk; w != nil {
+			AddUser(&user, w)
 		}
-		if err := x.complete(t); err != nil {
-			return err
-		}
+	}
+	if err := x.complete(t); err != nil {
+		return err
+	}
+	x.tasks, x.threads, x.user = append(x.tasks, t.Items), x.threads+len(t.Threads), user
+	if x.waiting > x.LateThreads {
+		x.askAgain()
 	}
 	return nil
 }
@@ -126,8 +138,8 @@ func (x *collation) complete(t *TaskBytes) error {
 	if err != nil {
 		return err
 	}
-	if x.timeLeft() && (t.Load.late || made.late) {
-		x.late = append(x.late, t)
+	if !x.again && x.timeLeft() && (t.Load.late || made.late) {
+		x.late, x.waiting = append(x.late, t), x.waiting+len(t.Threads)
 		return nil
 	}
 	return x.Finish(t, made)
@@ -139,35 +151,46 @@ func (x *collation) timeLeft() bool {
 	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// Finish makes the edits, and frees what they were made of.
+// Finish makes the edits.
 func (x *collation) Finish(t *TaskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
 	t.Items.InsertBefore(t.End, x.enrich.items(t))
-	t.done()
 	return err
 }
 
-// settle asks files that were late once more, in what is left of the time for all,
-// and says which samples found no thread.
-func (x *collation) settle() error {
-	if len(x.late) > 0 {
-		x.enrich.forgive(x.began)
-	}
+// maxLateThreads bounds what is held of tasks whose files were late: some KiB a thread.
+const maxLateThreads = 100_000
+
+// askAgain asks files that were late once more, in what is left of the time for all,
+// and finishes the tasks that waited for them.
+func (x *collation) askAgain() {
+	x.again = true
+	x.enrich.forgive(x.began)
 	for _, t := range x.late {
 		x.enrich.again(t)
 		made, err := x.unwind.Task(t)
+		if err == nil {
+			err = x.Finish(t, made)
+		}
 		if err != nil {
-			return err
+			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.Items })
+			x.threads -= len(t.Threads)
+			x.unreadable(t.parts, err)
 		}
-		if err := x.Finish(t, made); err != nil {
-			return err
-		}
+	}
+	x.late, x.waiting = nil, 0
+}
+
+// settle finds what only all tasks together tell: which files are still late, and which
+// samples found no thread.
+func (x *collation) settle() {
+	if len(x.late) > 0 {
+		x.askAgain()
 	}
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
 		x.samples.Lost(x.c)
 	}
 	x.c.FinishCounts(x.c.Asked != nil)
-	return nil
 }
 
 func (x *collation) Write(out io.Writer) error {
@@ -179,7 +202,7 @@ func (x *collation) Write(out io.Writer) error {
 		return err
 	}
 	for i, t := range x.tasks {
-		if _, err := t.Items.WriteTo(out); err != nil {
+		if _, err := t.WriteTo(out); err != nil {
 			return err
 		}
 		x.tasks[i] = nil

@@ -26,6 +26,7 @@ type TaskBytes struct {
 	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *capture.Second
+	parts   []capture.Part
 	spent   capture.Cost // of recording it
 }
 
@@ -49,7 +50,7 @@ type ThreadAt struct {
 // OpenTask checks that the parts hold exactly one task container, whole, and finds
 // what collation needs of it.
 func OpenTask(x *capture.Second, parts []capture.Part) (*TaskBytes, error) {
-	t := &TaskBytes{second: x.Of(&parts[0])}
+	t := &TaskBytes{second: x.Of(&parts[0]), parts: parts}
 	var pieces [][]byte
 	for _, p := range parts {
 		t.spent, pieces = t.spent.Plus(p.Cost), append(pieces, p.Pieces...)
@@ -156,15 +157,6 @@ func (t *TaskBytes) addFaults() error {
 		s.Faults += uint32(t.minor + t.major)
 		s.Pageins += uint32(t.major)
 	})
-}
-
-// done frees what is not needed once all edits are made: all tasks stay in memory until
-// they are written, which is much on a large machine.
-func (t *TaskBytes) done() {
-	t.Maps, t.text, t.window, t.Load = nil, nil, WindowMaps{}, Loaded{}
-	for i := range t.Threads {
-		t.Threads[i].User, t.Threads[i].Sampled = stacks.Found{}, nil
-	}
 }
 
 // AddUser sums up what was taken of one thread.

@@ -20,6 +20,7 @@ type Hooks struct {
 	Specs         bpf.Specs                      // in place of the committed BPF objects
 	TrapReady     func(*bpf.Trap)                // in the coordinator, before each stop of engine trap
 	InWindow      func(cpu int)                  // engine pull
+	LateThreads   int                            // in place of collate's bound
 	Released      func()                         // by the coordinator, after the last try, before /proc is read
 	Reached       func(Stage)                    // by the coordinator, before the wake
 	AnyClock      bool                           // engine trap takes any clock source

@@ -27,6 +27,7 @@ type Team struct {
 	everywhere unix.CPUSet
 	flight     Flight
 	endBy      time.Time // of the workers' threads; by the first StopWorkers
+	lost       bool      // one had not ended by then: whoever asks hears the same
 	collector  func()    // puts the Go collector back; nil while it is as it was
 	Hooked     link.Link // of the switch hook; nil while it is not attached
 }
@@ -118,7 +119,7 @@ func (m *Team) StopWorkers() (ended bool) {
 	for _, w := range m.Workers {
 		wakeMain(w)
 	}
-	if !m.awaitThreads() {
+	if m.lost = m.lost || !m.awaitThreads(); m.lost {
 		return false
 	}
 	for _, w := range m.Workers {

@@ -1,1 +1,0 @@
-// An assembly file lets this package declare functions without a body (now.go).
