@@ -1,15 +1,15 @@
 package kcdata
 
-import (
-	"strings"
-)
+import "strings"
 
-// section collects the first error of many writes.
+// StickyWriter collects the first error of many writes: whoever writes a section checks
+// once, at its end.
 type StickyWriter struct {
 	ItemWriter
 	Err error
 }
 
+// Note keeps the first error.
 func (s *StickyWriter) Note(err error) {
 	if s.Err == nil {
 		s.Err = err
@@ -38,23 +38,9 @@ func (s *StickyWriter) Some(t Type, elements any, n int) {
 	}
 }
 
-// HeapChain grows by allocating: only for while the world runs.
-func HeapChain() *Chain {
-	return NewChain(1<<16, func(least int) ([]byte, error) {
-		return make([]byte, max(least, 64<<10)), nil
-	}, func([]byte) {})
-}
-
-// newSection writes into memory that grows: sections are written while the
-// world runs.
+// NewSticky writes into memory that grows; the function gives what is written. It is for
+// sections, which are written while the world runs.
 func NewSticky() (*StickyWriter, func() []byte) {
-	chain := HeapChain()
-	from := chain.Mark()
-	return &StickyWriter{ItemWriter: chain}, func() []byte {
-		var out []byte
-		for b := range chain.Span(from, chain.Mark()) {
-			out = append(out, b...)
-		}
-		return out
-	}
+	b := NewBuffer(1 << 10)
+	return &StickyWriter{ItemWriter: b}, b.Written
 }

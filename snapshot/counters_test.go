@@ -3,11 +3,12 @@ package snapshot
 import (
 	"errors"
 	"runtime"
+	"testing"
+	"time"
+
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
-	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )

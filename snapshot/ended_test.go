@@ -6,14 +6,15 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"stackshot/internal/clock"
-	"stackshot/internal/engine"
-	"stackshot/internal/engine/stop"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,10 +3,11 @@ package snapshot
 import (
 	"fmt"
 	"os"
-	"stackshot/internal/engine/trap"
 	"strconv"
 	"strings"
 	"time"
+
+	"stackshot/internal/engine/trap"
 )
 
 // With interrupts off on every CPU nobody updates the kernel's clock: it goes on

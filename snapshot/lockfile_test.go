@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"stackshot/internal/engine"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"stackshot/internal/engine"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,10 +3,11 @@ package snapshot
 import (
 	"bytes"
 	"fmt"
-	"stackshot/internal/clock"
-	"stackshot/internal/engine"
 	"testing"
 	"time"
+
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
 )
 
 // A session that is asked twice within one RCU grace period waits for it: the

@@ -4,12 +4,13 @@ import (
 	"context"
 	"runtime"
 	"slices"
-	"stackshot/internal/clock"
-	"stackshot/internal/engine"
-	"stackshot/internal/engine/stop"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 
 	"golang.org/x/sys/unix"
 )

@@ -7,9 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"stackshot/internal/clock"
-	"stackshot/internal/engine"
-	"stackshot/internal/engine/stop"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +14,10 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"stackshot/internal/clock"
+	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 
 	"golang.org/x/sys/unix"
 )

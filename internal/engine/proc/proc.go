@@ -202,7 +202,9 @@ func (e *Engine) gather(c *capture.Raw, readers []*reader, stop *stopping) {
 // them to that engine's capture, behind the census. Their bytes are on the heap.
 func (e *Engine) Record(c *capture.Raw, tgids []int) {
 	r := &reader{engine: e, threads: procfs.NewThreadReader(e.proc, threadFiles), task: taskFiles()}
-	r.Chain = kcdata.HeapChain()
+	r.Chain = kcdata.NewChain(1<<16, func(least int) ([]byte, error) {
+		return make([]byte, max(least, 64<<10)), nil
+	}, func([]byte) {})
 	for i, tgid := range tgids {
 		from := r.Chain.Mark()
 		threads, err := r.read(tgid)

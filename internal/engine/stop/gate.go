@@ -2,8 +2,9 @@ package stop
 
 import (
 	"fmt"
-	"stackshot/internal/engine"
 	"sync/atomic"
+
+	"stackshot/internal/engine"
 
 	"golang.org/x/sys/unix"
 )

@@ -4,8 +4,9 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
-	"stackshot/internal/clock"
 	"time"
+
+	"stackshot/internal/clock"
 )
 
 // QuietGC keeps the Go collector off and lets a collection under way end, so that
