@@ -42,7 +42,7 @@ type Summary struct {
 	Warnings       []kcdata.Warning // of the file, and for whoever took it
 }
 
-// collation is one run, in three stages. Collect decodes each task and completes it
+// collation is one run, in three stages. collect decodes each task and completes it
 // with what /proc and the mapped files say. settle finds what only all tasks together
 // tell. The last stage streams out the file; before that nothing is written.
 type collation struct {
@@ -70,18 +70,17 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 		Collator: k, c: c, names: n, samples: NewPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
 		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
 	}
-	x.LateThreads = cmp.Or(x.LateThreads, maxLateThreads)
-	x.Collect()
+	x.collect()
 	x.settle()
 	to := &counter{to: out}
-	if err := x.Write(to); err != nil {
+	if err := x.write(to); err != nil {
 		return nil, err
 	}
 	return x.summary(to.n), nil
 }
 
-// Collect merges the parts by census index, and completes each task.
-func (x *collation) Collect() {
+// collect merges the parts by census index, and completes each task.
+func (x *collation) collect() {
 	list := x.c.InOrder()
 	for i := 0; i < len(list); {
 		first := i
@@ -110,7 +109,7 @@ func (x *collation) task(parts []capture.Part) error {
 		return err
 	}
 	x.tasks, x.threads, x.user = append(x.tasks, t.Items), x.threads+len(t.Threads), user
-	if x.waiting > x.LateThreads {
+	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
 	}
 	return nil
@@ -142,7 +141,7 @@ func (x *collation) complete(t *TaskBytes) error {
 		x.late, x.waiting = append(x.late, t), x.waiting+len(t.Threads)
 		return nil
 	}
-	return x.Finish(t, made)
+	return x.finish(t, made)
 }
 
 // timeLeft reports whether there is time to ask a file once more.
@@ -151,8 +150,8 @@ func (x *collation) timeLeft() bool {
 	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// Finish makes the edits.
-func (x *collation) Finish(t *TaskBytes, made unwound) error {
+// finish makes the edits.
+func (x *collation) finish(t *TaskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
 	t.Items.InsertBefore(t.End, x.enrich.items(t))
 	return err
@@ -170,7 +169,7 @@ func (x *collation) askAgain() {
 		x.enrich.again(t)
 		made, err := x.unwind.Task(t)
 		if err == nil {
-			err = x.Finish(t, made)
+			err = x.finish(t, made)
 		}
 		if err != nil {
 			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.Items })
@@ -193,7 +192,7 @@ func (x *collation) settle() {
 	x.c.FinishCounts(x.c.Asked != nil)
 }
 
-func (x *collation) Write(out io.Writer) error {
+func (x *collation) write(out io.Writer) error {
 	pre, err := x.preSection()
 	if err != nil {
 		return err

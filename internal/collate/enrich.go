@@ -30,21 +30,18 @@ type enricher struct {
 	redact []procfs.File // cgroup, exe, stat
 	names  []procfs.File // cgroup, exe, maps; then
 	memory []procfs.File // cmdline, stat
-	room   []byte        // for one task's items, used again for the next
 }
 
 const (
 	maxCmdline = 16 << 10
 	maxCgroup  = 16 << 10
-	// Every file's text, and what went wrong with each.
-	enrichRoom = maxCmdline + maxCgroup + 2*4096 + 8<<10
 )
 
 func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: k.Proc, load: k.NewLoadInfo(w), timed: w.Timed, absent: k.Absent, room: make([]byte, enrichRoom),
+		proc: k.Proc, load: k.NewLoadInfo(w), timed: w.Timed, absent: k.Absent,
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -56,7 +53,7 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 // t.load.
 func (e *enricher) Task(t *TaskBytes) {
 	text := e.read(t)
-	items := kcdata.NewWriter(e.room)
+	items := kcdata.NewBuffer(1 << 10)
 	w := &kcdata.StickyWriter{ItemWriter: items}
 	e.textItems(w, text)
 	if e.timed {
@@ -90,7 +87,7 @@ func (e *enricher) forgive(since time.Time) {
 func (e *enricher) items(t *TaskBytes) []byte {
 	table := strtab.New()
 	records := t.Load.Records(t, table)
-	items := kcdata.NewWriter(make([]byte, t.Load.Room(records, table)))
+	items := kcdata.NewBuffer(1 << 10)
 	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, records, table)
 	return append(t.text, items.Written()...)
 }

@@ -28,16 +28,6 @@ func (l *Loaded) Records(t *TaskBytes, table *strtab.Table) []kcdata.LinuxMappin
 	return out
 }
 
-// Room is how many bytes write needs at most.
-func (l *Loaded) Room(records []kcdata.LinuxMapping, table *strtab.Table) int {
-	const item = 16 + 16 // header, padding
-	n := 4*item + len(records)*kcdata.SizeOf(kcdata.LinuxMapping{}) + len(table.Bytes()) + len(l.perfMap)
-	for _, s := range slices.Concat(l.Maps, l.Notes) {
-		n += item + len(s)
-	}
-	return n
-}
-
 // Write writes the load information.
 func (l *Loaded) Write(w *kcdata.StickyWriter, records []kcdata.LinuxMapping, table *strtab.Table) {
 	for _, s := range slices.Concat(l.Maps, l.Notes) {
