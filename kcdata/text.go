@@ -22,7 +22,8 @@ import (
 // type, with [n] where there are several values; char[n] is one quoted string
 // without the NULs at its end, hex[n] is bytes in hexadecimal. All that is not
 // shown is zero, so the lines hold the whole buffer: a payload is laid down by
-// its lines, whatever the type. Containers and nested buffers are indented.
+// its lines, whatever the type. A payload line belongs to the last item line
+// before it. Containers and nested buffers are indented.
 //
 // A string or bytes of more than 64 KiB are on several lines.
 //
@@ -183,12 +184,18 @@ func (t *textWriter) array(it Item) int {
 }
 
 // nested writes a nested buffer as items if it is sound, else leaves it to hex.
+// What stands behind the buffer comes first: a payload line belongs to the last
+// item line before it.
 func (t *textWriter) nested(it Item, base, nested int) int {
 	n, err := Check(it.Data)
-	if err != nil || t.buffer(it.Data, base+it.Offset+headerSize, nested+1) != nil && t.left >= 0 {
+	if err != nil {
 		return 0
 	}
-	return n
+	t.hex("rest", it.raw[n:], n)
+	if t.buffer(it.Data, base+it.Offset+headerSize, nested+1) != nil && t.left >= 0 {
+		return 0
+	}
+	return len(it.raw)
 }
 
 func (t *textWriter) payload(it Item) int {

@@ -146,6 +146,7 @@ func TestK12TextRoundTripOfSamples(t *testing.T) {
 
 func TestK12TextHoldsWhatNoSpecExplains(t *testing.T) {
 	junk := bytes.Repeat([]byte{0xA5}, 48)
+	inner := around(rawItem(TypeTimebase, 8, 0x80, junk[:8]...))
 	for what, b := range map[string][]byte{
 		"dirty padding":     around(rawItem(TypeTimebase, 16, 0x88, junk[:16]...)),
 		"dirty container":   around(rawItem(TypeContainerBegin, 16, 1, junk[:16]...), rawItem(TypeContainerEnd, 16, 1, junk[:16]...)),
@@ -157,6 +158,7 @@ func TestK12TextHoldsWhatNoSpecExplains(t *testing.T) {
 		"begin with a body": append(rawItem(MagicStackshot, 16, 0x80, junk[:16]...), rawItem(BufferEnd, 0, 0)...),
 		"end with flags":    append(rawItem(MagicStackshot, 0, 0), rawItem(BufferEnd, 77, 99)...),
 		"broken nested":     around(rawItem(TypeNested, 48, 0x80, junk...)),
+		"more than nested":  around(rawItem(TypeNested, uint32(len(inner)+48), 0x83, append(inner, junk...)...)),
 		"old array's tail":  around(rawItem(TypeArray, 48, uint64(TypeKernStackFrame64)<<32|1, junk...)),
 		"longer elements":   around(rawItem(TypeArrayPad0, 48, uint64(TypeTimebase)<<32|2, junk...)),
 	} {
