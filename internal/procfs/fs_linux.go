@@ -22,7 +22,6 @@ type FS struct {
 
 // Sizes at which a file is cut.
 const (
-	maxCmdline = 64 << 10
 	maxStat    = 4 << 20   // /proc/stat has an "intr" line of many numbers
 	maxListing = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
 )
@@ -126,59 +125,6 @@ func (f FS) Stat(tgid int) (ProcStat, error) {
 // Status reads /proc/PID/status.
 func (f FS) Status(tgid int) (ProcStatus, error) {
 	return parsed(f, TaskDir(tgid), "status", ParseStatus)
-}
-
-// Cmdline reads /proc/PID/cmdline, cut at 64 KiB. It can hang: it takes the
-// task's mmap_lock.
-func (f FS) Cmdline(tgid int) ([]string, error) {
-	b, err := f.one(TaskDir(tgid), File{Name: "cmdline", Max: maxCmdline})
-	return ParseCmdline(b), err
-}
-
-// Exe reads the link /proc/PID/exe; " (deleted)" at its end is the kernel's.
-// A kernel thread has none: fs.ErrNotExist.
-func (f FS) Exe(tgid int) (string, error) {
-	b, err := f.one(TaskDir(tgid), File{Name: "exe", Op: OpLink})
-	return string(b), err
-}
-
-// Cgroup reads /proc/PID/cgroup and picks one line as CgroupPath does.
-func (f FS) Cgroup(tgid int) (Cgroup, error) {
-	lines, err := parsed(f, TaskDir(tgid), "cgroup", ParseCgroup)
-	return CgroupPath(lines), err
-}
-
-// OOMScoreAdj reads /proc/PID/oom_score_adj.
-func (f FS) OOMScoreAdj(tgid int) (int32, error) {
-	return parsed(f, TaskDir(tgid), "oom_score_adj", ParseOOMScoreAdj)
-}
-
-// NS reads the namespaces of a task. A namespace that the kernel lacks, or that
-// an ending task has left, is 0; err is the first other failure.
-func (f FS) NS(tgid int) (ns NS, err error) {
-	fields := [...]struct {
-		name string
-		dst  *uint32
-	}{{"mnt", &ns.Mnt}, {"pid", &ns.Pid}, {"net", &ns.Net}, {"uts", &ns.UTS},
-		{"ipc", &ns.IPC}, {"cgroup", &ns.Cgroup}, {"time", &ns.Time}, {"user", &ns.User}}
-	var files [len(fields)]File
-	for i := range fields {
-		files[i] = File{Name: fields[i].name, Op: OpLink, Max: 64}
-	}
-	f.Read(TaskDir(tgid)+"/ns", files[:])
-	for i := range files {
-		switch {
-		case files[i].Err == nil:
-			_, inode, bad := ParseNSLink(files[i].Data)
-			*fields[i].dst, err = inode, cmp.Or(err, bad)
-		case !errors.Is(files[i].Err, fs.ErrNotExist):
-			err = cmp.Or(err, files[i].Err)
-		}
-	}
-	if _, gone := f.one(TaskDir(tgid), File{Name: "comm"}); gone != nil {
-		err = cmp.Or(err, gone)
-	}
-	return ns, err
 }
 
 // Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and

@@ -48,7 +48,7 @@ func FuzzParseStat(f *testing.F) {
 
 func FuzzParseStatus(f *testing.F) {
 	fuzzParser(f, ParseStatus, func(t *testing.T, b []byte, st ProcStatus) {
-		if !bytes.Contains(b, []byte("Pid:")) || (len(st.NSpid) > 0 && st.Present&StatusHasNS == 0) {
+		if !bytes.Contains(b, []byte("Pid:")) || st.Pid == 0 {
 			t.Fatalf("%q: %+v", b, st)
 		}
 	}, status618, status310)
@@ -56,8 +56,8 @@ func FuzzParseStatus(f *testing.F) {
 
 func FuzzParseStack(f *testing.F) {
 	fuzzParser(f, ParseStack, func(t *testing.T, b []byte, st ThreadStack) {
-		if lines := bytes.Count(b, []byte("\n")) + 1; len(st.Frames)+st.Noise > lines {
-			t.Fatalf("%q: %d frames and %d noise of %d lines", b, len(st.Frames), st.Noise, lines)
+		if lines := bytes.Count(b, []byte("\n")) + 1; len(st.Frames) > lines {
+			t.Fatalf("%q: %d frames of %d lines", b, len(st.Frames), lines)
 		}
 		for _, fr := range st.Frames {
 			if fr.Symbol == "" && fr.Addr == 0 && !bytes.Contains(b, []byte("0x0")) {
@@ -107,16 +107,6 @@ func FuzzParseNSLink(f *testing.F) {
 		_, inode, err := ParseNSLink(b)
 		return inode, err
 	}, nil, "pid:[4026531836]")
-}
-
-func FuzzParseCmdline(f *testing.F) {
-	f.Add([]byte("a\x00b\x00"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		back := []byte(strings.Join(ParseCmdline(b), "\x00"))
-		if !bytes.Equal(back, bytes.TrimSuffix(b, []byte{0})) {
-			t.Fatalf("%q came back as %q", b, back)
-		}
-	})
 }
 
 func FuzzParseDirents(f *testing.F) {

@@ -95,6 +95,15 @@ func (s *scanner) next() []byte {
 	return word
 }
 
+// skip passes over n words. One that is not there is an error.
+func (s *scanner) skip(n int) {
+	for range n {
+		if len(s.next()) == 0 {
+			s.fail(nil)
+		}
+	}
+}
+
 // more says whether another word follows.
 func (s *scanner) more() bool {
 	s.rest = bytes.TrimLeft(s.rest, " \t\n")

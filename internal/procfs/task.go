@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// ParseCmdline splits a cmdline file at its NULs. nil: a kernel thread or a
-// zombie. A process that overwrote its arguments gives whatever it wrote.
-func ParseCmdline(b []byte) []string {
-	if len(b) == 0 {
-		return nil
-	}
-	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
-}
-
 // ParseOOMScoreAdj reads an oom_score_adj file, -1000 … 1000.
 func ParseOOMScoreAdj(b []byte) (int32, error) {
 	s := scanner{file: "oom_score_adj", rest: b}
@@ -70,11 +61,6 @@ func CgroupPath(lines []Cgroup) Cgroup {
 		return lines[0]
 	}
 	return Cgroup{}
-}
-
-// NS holds inode numbers of namespaces; 0: not read, or not built in.
-type NS struct {
-	Mnt, Pid, Net, UTS, IPC, Cgroup, Time, User uint32
 }
 
 // FirstPidNS is the inode of the machine's first pid namespace

@@ -1,6 +1,9 @@
 package procfs
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Schedstat is /proc/PID/task/TID/schedstat. All zero where the kernel keeps no
 // sched_info.
@@ -62,48 +65,28 @@ type IO struct {
 	CancelledWriteBytes   uint64
 }
 
-// ParseIO reads the seven lines, in any order. One that is missing is an error;
-// others are passed over.
+// ioKeys are the lines of an io file, in the order of IO's fields.
+var ioKeys = []string{"rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"}
+
+// ParseIO reads the seven lines, in any order, and skips others. A missing line is an
+// error.
 func ParseIO(b []byte) (IO, error) {
 	var io IO
+	fields := [...]*uint64{&io.Rchar, &io.Wchar, &io.Syscr, &io.Syscw, &io.ReadBytes, &io.WriteBytes, &io.CancelledWriteBytes}
 	seen := 0
 	for line := range bytes.Lines(b) {
 		key, value, _ := bytes.Cut(line, []byte(":"))
-		dst, bit := io.field(key)
-		if dst == nil {
+		i := slices.Index(ioKeys, string(key))
+		if i < 0 {
 			continue
 		}
-		if !setUint(dst, bytes.TrimSpace(value)) {
+		if !setUint(fields[i], bytes.TrimSpace(value)) {
 			return IO{}, syntaxError("io", string(key), value)
 		}
-		seen |= bit
+		seen |= 1 << i
 	}
-	if seen != 1<<7-1 {
+	if seen != 1<<len(fields)-1 {
 		return IO{}, syntaxError("io", "missing line", b)
 	}
 	return io, nil
 }
-
-func (io *IO) field(key []byte) (*uint64, int) {
-	switch string(key) {
-	case "rchar":
-		return &io.Rchar, 1 << 0
-	case "wchar":
-		return &io.Wchar, 1 << 1
-	case "syscr":
-		return &io.Syscr, 1 << 2
-	case "syscw":
-		return &io.Syscw, 1 << 3
-	case "read_bytes":
-		return &io.ReadBytes, 1 << 4
-	case "write_bytes":
-		return &io.WriteBytes, 1 << 5
-	case "cancelled_write_bytes":
-		return &io.CancelledWriteBytes, 1 << 6
-	}
-	return nil, 0
-}
-
-// ParseComm reads a comm file: the name and one newline. The name itself may
-// hold newlines.
-func ParseComm(b []byte) string { return string(bytes.TrimSuffix(b, []byte("\n"))) }

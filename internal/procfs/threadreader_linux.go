@@ -21,7 +21,6 @@ const (
 	ReadSchedstat
 	ReadSyscall
 	ReadIO
-	ReadComm
 )
 
 // threadFiles are they, by bit, and how each is read into a record.
@@ -36,7 +35,6 @@ var threadFiles = [...]struct {
 	{"schedstat", func(t *Thread, b []byte) (err error) { t.Schedstat, err = ParseSchedstat(b); return err }},
 	{"syscall", func(t *Thread, b []byte) (err error) { t.Syscall, err = ParseSyscall(b); return err }},
 	{"io", func(t *Thread, b []byte) (err error) { t.IO, err = ParseIO(b); return err }},
-	{"comm", func(t *Thread, b []byte) error { t.Comm = ParseComm(b); return nil }},
 }
 
 // Name is the file's name; only for one bit.
@@ -55,11 +53,10 @@ type Thread struct {
 	Stat      ProcStat
 	Status    ProcStatus
 	Stack     ThreadStack
-	Wchan     Wchan
+	Wchan     string // the function in which it sleeps
 	Schedstat Schedstat
 	Syscall   Syscall
 	IO        IO
-	Comm      string
 }
 
 // threadBatch is how many threads of a task are read in one go. Handing work to
