@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -41,12 +42,7 @@ type File struct {
 	fn func(buf []byte) ([]byte, error) // instead of all that: Readers.Do
 }
 
-func (f *File) max() int {
-	if f.Max <= 0 {
-		return DefaultMax
-	}
-	return f.Max
-}
+func (f *File) max() int { return cmp.Or(f.Max, DefaultMax) }
 
 func fail(files []File, err error) {
 	for i := range files {

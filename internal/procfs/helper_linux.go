@@ -27,15 +27,14 @@ type helper struct {
 	ended chan struct{} // one token per job that was not written off, by the helper
 	timer *time.Timer   // the caller's
 
-	// The job. Written by the caller before start, constant until ended. A
-	// copy, since the caller's own Files are used again after a write-off.
+	// The job, written by the caller before start. files is a copy, since the
+	// caller uses its own Files again after a write-off. The helper writes the
+	// results there; those of file i belong to the caller once step is past
+	// i+stepFirst.
 	dir   string
 	files []File
 
-	// The results. Written by the helper; result i belongs to the caller once
-	// step is past i+stepFirst.
-	buf []byte
-	out []result
+	buf []byte // holds the Data of files; the helper's
 
 	// step is moved on by the helper and marked abandoned by the caller, both
 	// by compare-and-swap: who comes first decides whether the read under way
@@ -44,12 +43,6 @@ type helper struct {
 	// since is when the read under way began, ns since the pool's epoch.
 	// Written by the caller before start, then by the helper.
 	since atomic.Int64
-}
-
-type result struct {
-	data      []byte // part of buf, or of an older and smaller one
-	truncated bool
-	err       error
 }
 
 func newHelper(r *Readers) *helper {
@@ -68,7 +61,7 @@ func (h *helper) load(dir string, files []File) {
 	h.dir = dir
 	h.files = append(h.files[:0], files...)
 	for i := range h.files {
-		h.files[i].Data = nil // the caller's memory is none of ours
+		h.files[i].Data = nil // the caller's memory
 	}
 }
 
@@ -87,10 +80,10 @@ func (h *helper) results(step uint32) int {
 
 // copyOut copies the results of the first len(files) files.
 func (h *helper) copyOut(files []File) {
-	for i := range files {
-		f, res := &files[i], &h.out[i]
-		f.Data = append(f.Data[:0], res.data...)
-		f.Truncated, f.Err = res.truncated, res.err
+	for i, from := range h.files[:len(files)] {
+		to := &files[i]
+		to.Data = append(to.Data[:0], from.Data...)
+		to.Truncated, to.Err = from.Truncated, from.Err
 	}
 }
 
@@ -111,14 +104,12 @@ func (h *helper) work() bool {
 	if cap(h.buf) > keepBuffer {
 		h.buf = nil
 	}
-	h.buf, h.out = h.buf[:0], append(h.out[:0], make([]result, len(h.files))...)
+	h.buf = h.buf[:0]
 	fd := unix.AT_FDCWD
 	if h.dir != "" {
 		var err error
 		if fd, err = openDir(h.dir); err != nil {
-			for i := range h.out {
-				h.out[i].err = err
-			}
+			fail(h.files, err)
 			return h.step.CompareAndSwap(stepOpen, stepFirst+uint32(len(h.files)))
 		}
 		defer unix.Close(fd)
@@ -142,15 +133,13 @@ func (h *helper) advance(step uint32) bool {
 }
 
 func (h *helper) readFile(i, dirfd int) {
-	f, res := &h.files[i], &h.out[i]
-	start := len(h.buf)
+	f, start := &h.files[i], len(h.buf)
 	if f.fn != nil {
-		res.data, res.err = f.fn(h.buf[start:start])
-		if res.err != nil {
-			res.data = nil
+		if f.Data, f.Err = f.fn(h.buf[start:start]); f.Err != nil {
+			f.Data = nil
 		}
 		return
 	}
-	h.buf, res.truncated, res.err = f.read(h.dir, dirfd, h.buf)
-	res.data = h.buf[start:]
+	h.buf, f.Truncated, f.Err = f.read(h.dir, dirfd, h.buf)
+	f.Data = h.buf[start:] // stays good when buf grows elsewhere
 }

@@ -80,17 +80,13 @@ func ParseKallsyms(text string) (*Kallsyms, error) {
 	k := &Kallsyms{text: text, modules: []string{""}, hidden: true}
 	k.syms = make([]kallsym, 0, len(text)/48)
 	index := map[string]uint16{"": 0}
-	lines := 0
-	for off := 0; off < len(text); {
-		end := strings.IndexByte(text[off:], '\n')
-		if end < 0 {
-			end = len(text) - off
-		}
+	lines, off := 0, 0
+	for line := range strings.Lines(text) {
 		lines++
-		if err := k.line(off, off+end, index); err != nil {
+		if err := k.line(off, strings.TrimSuffix(line, "\n"), index); err != nil {
 			return nil, fmt.Errorf("line %d: %w", lines, err)
 		}
-		off += end + 1
+		off += len(line)
 	}
 	if lines == 0 {
 		return nil, fmt.Errorf("%w: empty", ErrKallsymsFormat)
@@ -99,14 +95,14 @@ func ParseKallsyms(text string) (*Kallsyms, error) {
 	return k, nil
 }
 
-// line adds the symbol of text[off:end].
-func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
-	line := k.text[off:end]
-	addr, n := kallsymsHex(line)
-	if n == 0 || n > 16 || n+3 >= len(line) || line[n] != ' ' || line[n+2] != ' ' {
-		return fmt.Errorf("%w: %q", ErrKallsymsFormat, kallsymsCut(line, 80))
+// line adds the symbol of one line, which begins at off in the text.
+func (k *Kallsyms) line(off int, line string, index map[string]uint16) error {
+	digits, rest, _ := strings.Cut(line, " ")
+	addr, ok := parseHex(digits)
+	if !ok || len(rest) < len("t n") || rest[1] != ' ' {
+		return fmt.Errorf("%w: %.80q", ErrKallsymsFormat, line)
 	}
-	kind, nameAt := line[n+1], n+3
+	kind, nameAt := rest[0], len(line)-len(rest)+len("t ")
 	name, module, _ := strings.Cut(line[nameAt:], "\t")
 	if name == "" || len(name) > 1<<16-1 {
 		return fmt.Errorf("%w: name of %d bytes", ErrKallsymsFormat, len(name))
@@ -114,7 +110,8 @@ func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
 	if addr != 0 {
 		k.hidden = false
 	}
-	if addr == 0 || !kallsymsIsText(kind) {
+	isText := strings.IndexByte("TtWw", kind) >= 0 // nm's letters for code; W: a weak function
+	if addr == 0 || !isText {
 		return nil
 	}
 	if name == "_text" || name == "_stext" && k.start == 0 {
@@ -132,11 +129,6 @@ func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
 	}
 	k.syms = append(k.syms, kallsym{addr: addr, name: uint32(off + nameAt), length: uint16(len(name)), module: mod})
 	return nil
-}
-
-// kallsymsIsText reports whether nm's letter stands for code. W: weak functions.
-func kallsymsIsText(kind byte) bool {
-	return kind == 'T' || kind == 't' || kind == 'W' || kind == 'w'
 }
 
 // sort orders the symbols and works out their sizes.
@@ -160,29 +152,4 @@ func (k *Kallsyms) sort() {
 func (k *Kallsyms) nameOf(i uint32) string {
 	s := &k.syms[i]
 	return k.text[s.name : s.name+uint32(s.length)]
-}
-
-// kallsymsHex reads the hexadecimal digits s begins with; n is their number.
-func kallsymsHex(s string) (v uint64, n int) {
-	for n < len(s) {
-		c := s[n]
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		default:
-			return v, n
-		}
-		v = v<<4 | uint64(c)
-		n++
-	}
-	return v, n
-}
-
-func kallsymsCut(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "..."
-	}
-	return s
 }

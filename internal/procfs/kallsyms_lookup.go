@@ -3,6 +3,7 @@ package procfs
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -25,12 +26,7 @@ const kallsymsOpenEnd = 64 << 10
 // its function: use ResolveReturn for the callers of a stack.
 func (k *Kallsyms) Resolve(addr uint64) (sym KallsymsSymbol, ok bool) {
 	// The first symbol above addr; the one before it holds addr.
-	i, _ := slices.BinarySearchFunc(k.syms, addr, func(s kallsym, a uint64) int {
-		if s.addr <= a {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(k.syms), func(i int) bool { return k.syms[i].addr > addr })
 	if i == 0 {
 		return KallsymsSymbol{}, false
 	}
@@ -69,43 +65,27 @@ func (k *Kallsyms) Lookup(name, module string, size uint64) (addr uint64, err er
 	i, _ := slices.BinarySearchFunc(k.named, name, func(i uint32, n string) int {
 		return strings.Compare(k.nameOf(i), n)
 	})
-	var all, fit kallsymsAddresses
+	all, fits := 0, 0                 // different addresses of that name; and of that size too
+	last, fit := uint64(0), uint64(0) // the last of either; no symbol is at address 0
 	for ; i < len(k.named) && k.nameOf(k.named[i]) == name; i++ {
 		s := &k.syms[k.named[i]]
-		if !kallsymsSameModule(module, k.modules[s.module]) {
+		if !kallsymsSameModule(module, k.modules[s.module]) || s.addr == last {
 			continue
 		}
-		all.add(s.addr)
+		all, last = all+1, s.addr
 		if uint64(s.size) == size {
-			fit.add(s.addr)
+			fits, fit = fits+1, s.addr
 		}
 	}
 	switch {
-	case all.n == 0:
+	case all == 0:
 		return 0, fmt.Errorf("%w: %s [%s]", ErrKallsymsUnknown, name, module)
-	case all.n == 1:
-		return all.first, nil
-	case fit.n == 1:
-		return fit.first, nil
+	case all == 1:
+		return last, nil
+	case fits == 1:
+		return fit, nil
 	}
-	return 0, fmt.Errorf("%w: %s [%s], %d of them, %d of size %#x", ErrKallsymsAmbiguous, name, module, all.n, fit.n, size)
-}
-
-// kallsymsAddresses counts different addresses that come in ascending order.
-type kallsymsAddresses struct {
-	n           int
-	first, last uint64
-}
-
-func (a *kallsymsAddresses) add(addr uint64) {
-	if a.n > 0 && addr == a.last {
-		return
-	}
-	if a.n == 0 {
-		a.first = addr
-	}
-	a.last = addr
-	a.n++
+	return 0, fmt.Errorf("%w: %s [%s], %d of them, %d of size %#x", ErrKallsymsAmbiguous, name, module, all, fits, size)
 }
 
 // kallsymsSameModule reports whether a stack line's module is the table's. The kernel

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 )
 
 // ErrSyntax is the cause in every ParseError.
@@ -57,18 +56,20 @@ func parseInt(b []byte) (int64, bool) {
 	return 0, false
 }
 
-// parseHex reads up to 64 bits, with or without "0x".
-func parseHex(b []byte) (uint64, bool) {
-	b = bytes.TrimPrefix(b, []byte("0x"))
-	var n uint64
-	for _, c := range b {
-		d := strings.IndexByte("0123456789abcdef", c|0x20)
-		if d < 0 || (d < 10 && c < '0') || n>>60 != 0 {
+// parseHex reads a whole text of up to 16 hexadecimal digits, as the kernel writes
+// them: in lower case. It allocates nothing.
+func parseHex[T string | []byte](text T) (n uint64, ok bool) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			n = n<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			n = n<<4 | uint64(c-'a'+10)
+		default:
 			return 0, false
 		}
-		n = n<<4 | uint64(d)
 	}
-	return n, len(b) > 0
+	return n, len(text) > 0 && len(text) <= 16
 }
 
 // scanner takes blank-separated numbers off a line, counting fields and keeping
@@ -136,8 +137,9 @@ func (s *scanner) int() int64 {
 
 func (s *scanner) hex() uint64 {
 	w := s.next()
-	n, ok := parseHex(w)
-	if !ok || !bytes.HasPrefix(w, []byte("0x")) {
+	digits, prefixed := bytes.CutPrefix(w, []byte("0x"))
+	n, ok := parseHex(digits)
+	if !ok || !prefixed {
 		s.fail(w)
 	}
 	return n

@@ -75,11 +75,11 @@ func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 	}
 	var ma, mi uint64
 	var good [6]bool
-	m.Start, good[0] = mapsHex(from)
-	m.End, good[1] = mapsHex(to)
-	m.Offset, good[2] = mapsHex(offset)
-	ma, good[3] = mapsHex(major)
-	mi, good[4] = mapsHex(minor)
+	m.Start, good[0] = parseHex(from)
+	m.End, good[1] = parseHex(to)
+	m.Offset, good[2] = parseHex(offset)
+	ma, good[3] = parseHex(major)
+	mi, good[4] = parseHex(minor)
 	m.Inode, good[5] = parseUint(inode)
 	m.DevMajor, m.DevMinor = uint32(ma), uint32(mi)
 	for i, p := range permLetters {
@@ -94,14 +94,6 @@ func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 		return m, nil, false
 	}
 	return m, bytes.TrimLeft(name, " "), true
-}
-
-// mapsHex is parseHex without "0x", which this file never has.
-func mapsHex(b []byte) (uint64, bool) {
-	if len(b) > 1 && b[1]|0x20 == 'x' {
-		return 0, false
-	}
-	return parseHex(b)
 }
 
 // mappingPath undoes what the kernel does to a name: a newline becomes `\012`,

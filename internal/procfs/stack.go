@@ -57,7 +57,7 @@ func parseFrame(text string) (f Frame, ok bool) {
 	if !ok {
 		return Frame{}, false
 	}
-	if f.Addr, ok = parseHex([]byte(addr)); !ok {
+	if f.Addr, ok = parseHex(addr); !ok {
 		return Frame{}, false
 	}
 	rest = strings.TrimSpace(rest)
@@ -75,8 +75,8 @@ func parseFrame(text string) (f Frame, ok bool) {
 func (f *Frame) place(name string) bool {
 	plus := strings.LastIndex(name, "+0x")
 	if plus < 0 {
-		addr, ok := parseHex([]byte(name))
-		if ok && strings.HasPrefix(name, "0x") {
+		digits, isAddr := strings.CutPrefix(name, "0x")
+		if addr, ok := parseHex(digits); ok && isAddr {
 			f.Addr = addr
 			return true
 		}
@@ -84,11 +84,11 @@ func (f *Frame) place(name string) bool {
 		return name != ""
 	}
 	f.Symbol = name[:plus]
-	offset, size, hasSize := strings.Cut(name[plus+1:], "/")
-	var okOffset, okSize = false, true
-	f.Offset, okOffset = parseHex([]byte(offset))
+	offset, size, hasSize := strings.Cut(name[plus+len("+0x"):], "/0x")
+	okOffset, okSize := false, true
+	f.Offset, okOffset = parseHex(offset)
 	if hasSize {
-		f.Size, okSize = parseHex([]byte(size))
+		f.Size, okSize = parseHex(size)
 	}
 	return f.Symbol != "" && okOffset && okSize
 }
