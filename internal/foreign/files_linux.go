@@ -21,14 +21,14 @@ type Files struct {
 	views     *views
 	devices   *devices
 	processes processes
-	fsType    func(handle) (uint32, error)
+	fsType    func(*attempt) (uint32, error) // constant but in tests
 }
 
 // New makes one. No thread or process is started before the first file.
 func New(o Options) *Files {
 	o = o.withDefaults()
 	f := &Files{
-		options: o, pool: procfs.NewReaders(o.Helpers+maxStuck, o.Limit), fsType: handle.fsType,
+		options: o, pool: procfs.NewReaders(o.Helpers+maxStuck, o.Limit), fsType: (*attempt).fsType,
 		views: newViews(o.Limit), devices: newDevices(o.Helpers),
 	}
 	f.processes = processes{command: o.Command, slots: f.devices.slots}
@@ -83,15 +83,21 @@ type attempt struct {
 	late    atomic.Bool // set by the caller once it has gone on
 }
 
-// call makes one call of the handle.
-func call[T any](a *attempt, f func() (T, error)) (T, error) {
+// ask makes one request of the handle.
+func (a *attempt) ask(r request, buf []byte) (answer, error) {
 	a.inside.Store(true)
-	v, err := f()
+	got, err := a.do(r, buf)
 	if errors.Is(err, procfs.ErrTimeout) {
 		a.slow.Store(true) // before it is outside: the pool's limit may end now, too
 	}
 	a.inside.Store(false)
-	return v, err
+	return got, err
+}
+
+// fsType is statfs's f_type of the file.
+func (a *attempt) fsType() (uint32, error) {
+	got, err := a.ask(request{Op: opFSType}, nil)
+	return got.FSType, err
 }
 
 // do runs job on a helper. The result travels in a box of its own: after a time
@@ -189,14 +195,14 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 		if r.in.late.Load() {
 			return n, procfs.ErrTimeout
 		}
-		m, err := call(r.in, func() (int, error) { return r.in.pread(p[n:], off+int64(n)) })
+		got, err := r.in.ask(request{Op: opRead, Off: off + int64(n)}, p[n:])
 		if err != nil {
 			return n, err
 		}
-		if m == 0 {
+		if got.Read == 0 {
 			return n, io.EOF
 		}
-		n += m
+		n += got.Read
 	}
 	return n, nil
 }

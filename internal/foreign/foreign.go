@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,15 +34,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
-	}
-	if o.Helpers <= 0 {
-		o.Helpers = DefaultHelpers
-	}
-	if o.MaxSize <= 0 {
-		o.MaxSize = DefaultMaxSize
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.Helpers = cmp.Or(o.Helpers, DefaultHelpers)
+	o.MaxSize = cmp.Or(o.MaxSize, DefaultMaxSize)
 	return o
 }
 

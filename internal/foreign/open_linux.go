@@ -1,6 +1,10 @@
 package foreign
 
-import "golang.org/x/sys/unix"
+import (
+	"cmp"
+
+	"golang.org/x/sys/unix"
+)
 
 // maxLinks is how many symbolic links a way may have, as in the kernel.
 const maxLinks = 40
@@ -22,13 +26,16 @@ func (f *Files) find(a *attempt, w Where) (Stat, error) {
 func (f *Files) look(a *attempt, w Where) (found, error) {
 	file := w.Path
 	for range maxLinks {
-		is, err := call(a, func() (found, error) { return a.look(w.Root, file, w.NoFollow, a.guarded) })
+		r := request{Op: opLook, Root: []byte(w.Root), Path: []byte(file), NoFollow: w.NoFollow, Guarded: a.guarded}
+		got, err := a.ask(r, nil)
 		if err != unix.ELOOP || !a.guarded {
-			return is, err
+			return got.Found, err
 		}
-		if file, err = call(a, func() (string, error) { return a.expand(w.Root, file) }); err != nil {
+		r.Op = opExpand
+		if got, err = a.ask(r, nil); err != nil {
 			return found{}, err
 		}
+		file = string(got.Path)
 		way, guarded := f.way(w, file)
 		if err := f.refuseRemote(way); err != nil {
 			return found{}, err
@@ -47,7 +54,7 @@ func (f *Files) open(a *attempt, w Where) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	if _, err := call(a, func() (struct{}, error) { return struct{}{}, a.open() }); err != nil {
+	if _, err := a.ask(request{Op: opOpen}, nil); err != nil {
 		return Stat{}, at("open", w, err)
 	}
 	a.visit.answered()
@@ -56,10 +63,6 @@ func (f *Files) open(a *attempt, w Where) (Stat, error) {
 
 // judge says why a file is not to be read.
 func (f *Files) judge(a *attempt, is found, w Where) error {
-	limit := w.MaxSize
-	if limit <= 0 {
-		limit = f.options.MaxSize
-	}
 	switch {
 	case is.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return ErrSymlink
@@ -67,11 +70,11 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 		return ErrNotRegular
 	case w.Owner != nil && *w.Owner != is.Stat.UID:
 		return ErrOwner
-	case is.Stat.Size > limit:
+	case is.Stat.Size > cmp.Or(w.MaxSize, f.options.MaxSize):
 		return ErrTooLarge
 	}
 	if a.unknown && !f.options.Remote {
-		magic, err := call(a, func() (uint32, error) { return f.fsType(a.handle) })
+		magic, err := f.fsType(a)
 		if err != nil {
 			return err
 		}

@@ -18,37 +18,6 @@ import (
 // processes have mapped, file 1 of the one that reads.
 const window = 1 << 20
 
-// request is one call of a handle, for another process. Most calls have few of the
-// fields, and the others cost time as JSON.
-type request struct {
-	Op         op
-	Root, Path []byte `json:",omitempty"` // opLook, opExpand
-	NoFollow   bool   `json:",omitzero"`  // opLook
-	Guarded    bool   `json:",omitzero"`  // opLook
-	Off        int64  `json:",omitzero"`  // opRead
-	Len        int    `json:",omitzero"`  // opRead
-}
-
-type op uint8
-
-const (
-	opLook op = iota + 1
-	opExpand
-	opFSType
-	opOpen
-	opRead
-	opClose
-)
-
-// answer is what that process says to one request.
-type answer struct {
-	Errno  unix.Errno `json:",omitzero"` // 0: none
-	Found  found      `json:",omitzero"` // of opLook
-	Path   []byte     `json:",omitzero"` // of opExpand
-	FSType uint32     `json:",omitzero"` // of opFSType
-	Read   int        `json:",omitzero"` // bytes, in the window
-}
-
 // processes are idle ones that read files.
 type processes struct {
 	command []string // constant
@@ -59,7 +28,7 @@ type processes struct {
 	closed bool
 }
 
-// take gives a process for one file and says when its time is over; nil without a
+// take gives a process for one file, which has the limit for it; nil without a
 // command, or with an error.
 func (ps *processes) take(limit time.Duration) (p *process, err error) {
 	if len(ps.command) == 0 {
@@ -171,7 +140,8 @@ func (p *process) leave(hangs bool) {
 
 func (p *process) mark() *mark { return &mark{file: p.slots, pid: p.child.Process.Pid} }
 
-func (p *process) call(r request) (a answer, err error) {
+func (p *process) do(r request, buf []byte) (a answer, err error) {
+	r.Len = min(len(buf), window)
 	switch err := p.child.Ask(r, &a); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return a, procfs.ErrTimeout
@@ -180,39 +150,12 @@ func (p *process) call(r request) (a answer, err error) {
 	case a.Errno != 0:
 		return a, a.Errno
 	}
+	a.Read = copy(buf, p.data[:min(max(a.Read, 0), window)])
 	return a, nil
 }
 
-func (p *process) look(root, path string, noFollow, guarded bool) (found, error) {
-	a, err := p.call(request{Op: opLook, Root: []byte(root), Path: []byte(path), NoFollow: noFollow, Guarded: guarded})
-	return a.Found, err
-}
-
-func (p *process) expand(root, path string) (string, error) {
-	a, err := p.call(request{Op: opExpand, Root: []byte(root), Path: []byte(path)})
-	return string(a.Path), err
-}
-
-func (p *process) fsType() (uint32, error) {
-	a, err := p.call(request{Op: opFSType})
-	return a.FSType, err
-}
-
-func (p *process) open() error {
-	_, err := p.call(request{Op: opOpen})
-	return err
-}
-
-func (p *process) pread(b []byte, off int64) (int, error) {
-	a, err := p.call(request{Op: opRead, Off: off, Len: min(len(b), window)})
-	if err != nil {
-		return 0, err
-	}
-	return copy(b, p.data[:min(max(a.Read, 0), window)]), nil
-}
-
 func (p *process) close() {
-	if _, err := p.call(request{Op: opClose}); err != nil {
+	if _, err := p.do(request{Op: opClose}, nil); err != nil {
 		p.leave(true)
 	} else {
 		p.home.give(p)
@@ -228,31 +171,11 @@ func Serve(conn io.ReadWriter, shared *os.File) error {
 		return err
 	}
 	file := newLocal(slots{})
-	return spawn.Serve(conn, func(r request) answer { return r.do(file, data) })
-}
-
-func (r request) do(file *local, data []byte) (a answer) {
-	var err error
-	switch r.Op {
-	case opLook:
-		a.Found, err = file.look(string(r.Root), string(r.Path), r.NoFollow, r.Guarded)
-	case opExpand:
-		var to string
-		to, err = file.expand(string(r.Root), string(r.Path))
-		a.Path = []byte(to)
-	case opFSType:
-		a.FSType, err = file.fsType()
-	case opOpen:
-		err = file.open()
-	case opRead:
-		a.Read, err = file.pread(data[:min(max(r.Len, 0), window)], r.Off)
-	case opClose:
-		file.close()
-	default:
-		err = unix.EINVAL
-	}
-	if err != nil && !errors.As(err, &a.Errno) {
-		a.Errno = unix.EIO
-	}
-	return a
+	return spawn.Serve(conn, func(r request) answer {
+		a, err := file.do(r, data[:min(max(r.Len, 0), window)])
+		if err != nil && !errors.As(err, &a.Errno) {
+			a.Errno = unix.EIO
+		}
+		return a
+	})
 }

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 			file = path.Join(w.Root, file)
 		}
 		for _, m := range theirs.Way(path.Clean(file)) {
-			way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
+			way = append(way, whereOf(m))
 		}
 	}
 	guarded = len(way) > 0
@@ -92,18 +93,19 @@ func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 	}
 	switch {
 	case m != nil:
-		for _, there := range way {
-			if there.dev == m.Dev {
-				return way, guarded
-			}
+		if !slices.ContainsFunc(way, func(w where) bool { return w.dev == m.Dev }) {
+			way = append(way, whereOf(m))
 		}
-		way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
 	case len(way) == 0 && w.Device != mounts.Device{}:
 		way = append(way, where{dev: w.Device, name: "device " + w.Device.String() + ", which is mounted nowhere to be seen"})
 	case len(way) == 0:
 		way = append(way, where{name: "an unknown device"})
 	}
 	return way, guarded
+}
+
+func whereOf(m *mounts.Mount) where {
+	return where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true}
 }
 
 // refuseRemote says why a way is not gone, without a look at it.
