@@ -67,28 +67,21 @@ func FormatCPUList(cpus []int) string {
 
 func parseRange(part string) (lo, hi int, err error) {
 	first, last, isRange := strings.Cut(part, "-")
-	if lo, err = parseCPU(first); err != nil {
-		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
-	}
 	if !isRange {
-		return lo, lo, nil
+		last = first
 	}
-	if hi, err = parseCPU(last); err != nil || hi < lo {
+	lo, okLo := parseCPU(first)
+	hi, okHi := parseCPU(last)
+	if !okLo || !okHi || hi < lo {
 		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
 	}
 	return lo, hi, nil
 }
 
-// parseCPU takes digits only: strconv would let "+1" pass.
-func parseCPU(s string) (int, error) {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {
-		return 0, ErrBadList
-	}
+// parseCPU reads a CPU number: digits only, without a sign.
+func parseCPU(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil || n > MaxCPU {
-		return 0, ErrBadList
-	}
-	return int(n), nil
+	return int(n), err == nil && n <= MaxCPU
 }
 
 // normalize sorts in place and drops what is there twice.

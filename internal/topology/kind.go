@@ -76,9 +76,9 @@ func parseClasses(s string) (map[int]Kind, error) {
 		if !ok {
 			continue
 		}
-		kind, err := parseKind(class)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", part, err)
+		kind, ok := map[string]Kind{"P": KindP, "E": KindE}[strings.ToUpper(strings.TrimSpace(class))]
+		if !ok {
+			return nil, fmt.Errorf("%q: %w", part, ErrBadClass)
 		}
 		for _, list := range open {
 			if err := claim(kinds, list, kind); err != nil {
@@ -105,14 +105,4 @@ func claim(kinds map[int]Kind, list string, kind Kind) error {
 		kinds[cpu] = kind
 	}
 	return nil
-}
-
-func parseKind(s string) (Kind, error) {
-	switch strings.ToUpper(strings.TrimSpace(s)) {
-	case "P":
-		return KindP, nil
-	case "E":
-		return KindE, nil
-	}
-	return 0, ErrBadClass
 }

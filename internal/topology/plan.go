@@ -25,7 +25,7 @@ type Reason uint8
 const (
 	Isolated   Reason = 1 << iota // isolcpus=
 	NohzFull                      // nohz_full=
-	Partition                     // isolated cpuset partition
+	Partition                     // isolated cpuset partition (cgroup v2), and not in isolcpus=
 	NotAllowed                    // outside the cpuset of this process: no thread of ours can run there
 )
 
@@ -133,15 +133,6 @@ func (p *Plan) Kind(cpu int) Kind {
 	return c.Kind
 }
 
-// Cluster gives a CPU's index in Topology.Clusters, -1 for one not online.
-func (p *Plan) Cluster(cpu int) int {
-	c, ok := p.Topology.CPU(cpu)
-	if !ok {
-		return -1
-	}
-	return c.Cluster
-}
-
 // place puts one CPU into Stop or Left.
 func (p *Plan) place(cpu *CPU, o Options) {
 	if !cpu.Online {
@@ -149,7 +140,7 @@ func (p *Plan) place(cpu *CPU, o Options) {
 	}
 	var why Reason
 	if !o.StopIsolated {
-		why = cpu.isolation()
+		why = cpu.Isolation
 	}
 	if o.Allowed != nil && !slices.Contains(o.Allowed, cpu.ID) {
 		why |= NotAllowed
@@ -160,19 +151,6 @@ func (p *Plan) place(cpu *CPU, o Options) {
 	}
 	p.Left = append(p.Left, cpu.ID)
 	p.why[cpu.ID] = why
-}
-
-func (c *CPU) isolation() (why Reason) {
-	if c.Isolated {
-		why |= Isolated
-	}
-	if c.NohzFull {
-		why |= NohzFull
-	}
-	if c.Partition {
-		why |= Partition
-	}
-	return why
 }
 
 // choose fills Work: what is stopped and not throttled or, where that is nobody,

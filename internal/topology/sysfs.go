@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"stackshot/internal/procfs"
 )
 
 const (
@@ -82,26 +85,34 @@ func (r *reader) cpus() []CPU {
 	online := r.online()
 	present, _ := r.list(cpuDir + "/present")
 	present = normalize(append(present, online...))
-	isolated, _ := r.list(cpuDir + "/isolated")
-	nohz, _ := r.list(cpuDir + "/nohz_full")
-	partition, _ := r.list("fs/cgroup/cpuset.cpus.isolated")
-
+	isolation := r.isolation()
 	cpus := make([]CPU, 0, len(present))
 	for _, id := range present {
-		cpu := CPU{
-			ID: id, Cluster: -1, Package: -1,
-			Online:   slices.Contains(online, id),
-			Isolated: slices.Contains(isolated, id),
-			NohzFull: slices.Contains(nohz, id),
-			// From 6.12 on this list has the CPUs of isolcpus= in it too.
-			Partition: slices.Contains(partition, id) && !slices.Contains(isolated, id),
-		}
+		cpu := CPU{ID: id, Cluster: -1, Package: -1, Online: slices.Contains(online, id), Isolation: isolation[id]}
 		if cpu.Online {
 			r.neighbours(&cpu, online)
 		}
 		cpus = append(cpus, cpu)
 	}
 	return cpus
+}
+
+// isolation reads which CPUs are isolated, and how.
+func (r *reader) isolation() map[int]Reason {
+	out := map[int]Reason{}
+	for _, file := range []struct {
+		name string
+		why  Reason
+	}{{cpuDir + "/isolated", Isolated}, {cpuDir + "/nohz_full", NohzFull}, {"fs/cgroup/cpuset.cpus.isolated", Partition}} {
+		cpus, _ := r.list(file.name)
+		for _, cpu := range cpus {
+			// From 6.12 on the last list has the CPUs of isolcpus= in it too.
+			if file.why != Partition || out[cpu]&Isolated == 0 {
+				out[cpu] |= file.why
+			}
+		}
+	}
+	return out
 }
 
 // online falls back on /proc/stat, which has a "cpuN" line per online CPU:
@@ -114,18 +125,8 @@ func (r *reader) online() []int {
 	if err != nil {
 		return nil
 	}
-	var cpus []int
-	for line := range strings.Lines(string(b)) {
-		word, _, _ := strings.Cut(line, " ")
-		digits, ok := strings.CutPrefix(word, "cpu")
-		if !ok || digits == "" {
-			continue
-		}
-		if cpu, err := parseCPU(digits); err == nil {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return normalize(cpus)
+	ticks, _ := procfs.ParseCPUTicks(b)
+	return slices.Sorted(maps.Keys(ticks))
 }
 
 func (r *reader) neighbours(cpu *CPU, online []int) {

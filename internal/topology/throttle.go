@@ -38,13 +38,10 @@ func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
 	r := reader{sys: sys}
 	out := map[int]string{}
 	for _, cpu := range cpus {
-		for _, why := range []string{r.heldLow(cpu, devices), r.idleInjected(cpu, devices)} {
-			if why != "" && out[cpu] != "" {
-				why = out[cpu] + " and " + why
-			}
-			if why != "" {
-				out[cpu] = why
-			}
+		whys := []string{r.heldLow(cpu, devices), r.idleInjected(cpu, devices)}
+		whys = slices.DeleteFunc(whys, func(why string) bool { return why == "" })
+		if len(whys) > 0 {
+			out[cpu] = strings.Join(whys, " and ")
 		}
 	}
 	return out
@@ -165,9 +162,6 @@ func (r *reader) clamped(cpu int) bool {
 // numbered takes the number from a name that is prefix and a CPU's number.
 func numbered(name, prefix string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, prefix)
-	if !ok || digits == "" {
-		return 0, false
-	}
-	n, err := parseCPU(digits)
-	return n, err == nil
+	cpu, isNumber := parseCPU(digits)
+	return cpu, ok && isNumber
 }

@@ -37,9 +37,7 @@ type CPU struct {
 	Capacity uint32 // cpu_capacity, 1024 for the largest; 0: not known
 	Package  int    // physical_package_id; -1: not known
 
-	Isolated  bool // in isolcpus=
-	NohzFull  bool // in nohz_full=
-	Partition bool // in an isolated cpuset partition (cgroup v2), and not in isolcpus=
+	Isolation Reason // Isolated, NohzFull, Partition: why it is left running unless --stop-isolated
 
 	core      []int // online CPUs of its core
 	siblings  []int // online CPUs of its cluster_cpus_list; nil: none
@@ -98,19 +96,11 @@ func (t *Topology) Online() []int {
 
 // CPU finds a present CPU by its number.
 func (t *Topology) CPU(id int) (CPU, bool) {
-	i := t.index(id)
-	if i < 0 {
+	i, ok := slices.BinarySearchFunc(t.CPUs, id, func(c CPU, id int) int { return c.ID - id })
+	if !ok {
 		return CPU{}, false
 	}
 	return t.CPUs[i], true
-}
-
-func (t *Topology) index(id int) int {
-	i, ok := slices.BinarySearchFunc(t.CPUs, id, func(c CPU, id int) int { return c.ID - id })
-	if !ok {
-		return -1
-	}
-	return i
 }
 
 // settle derives from the kinds what hangs on them. One kind alone is no
