@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -31,13 +32,7 @@ type Readers struct {
 // included, each with a time limit. Zero means the default of either. No
 // thread is started before the first read.
 func NewReaders(max int, limit time.Duration) *Readers {
-	if max <= 0 {
-		max = DefaultMaxWrittenOff
-	}
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	r := &Readers{max: max, limit: limit, epoch: time.Now()}
+	r := &Readers{max: cmp.Or(max, DefaultMaxWrittenOff), limit: cmp.Or(limit, DefaultLimit), epoch: time.Now()}
 	r.room.L = &r.mu
 	return r
 }

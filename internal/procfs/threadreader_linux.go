@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/bits"
 	"strconv"
 )
 
@@ -37,18 +36,10 @@ var threadFiles = [...]struct {
 	{"io", func(t *Thread, b []byte) (err error) { t.IO, err = ParseIO(b); return err }},
 }
 
-// Name is the file's name; only for one bit.
-func (t ThreadFiles) Name() string {
-	if i := bits.TrailingZeros16(uint16(t)); i < len(threadFiles) && t == 1<<i {
-		return threadFiles[i].name
-	}
-	return fmt.Sprintf("ThreadFiles(%#x)", uint16(t))
-}
-
 // Thread is what the files of one thread said. Only fields whose bit is in Have
 // count.
 type Thread struct {
-	Tgid, Tid int
+	Tid       int
 	Have      ThreadFiles
 	Stat      ProcStat
 	Status    ProcStatus
@@ -68,8 +59,8 @@ const threadBatch = 16
 // call concurrently: one per goroutine.
 type ThreadReader struct {
 	fs    FS
-	want  []ThreadFiles // constant; one bit each
-	files []File        // threadBatch times as many
+	want  []int  // constant; indexes in threadFiles
+	files []File // threadBatch times as many
 	rec   Thread
 }
 
@@ -78,7 +69,7 @@ func NewThreadReader(fs FS, want ThreadFiles) *ThreadReader {
 	r := &ThreadReader{fs: fs}
 	for i := range threadFiles {
 		if want&(1<<i) != 0 {
-			r.want = append(r.want, 1<<i)
+			r.want = append(r.want, i)
 		}
 	}
 	r.files = make([]File, threadBatch*len(r.want))
@@ -116,7 +107,7 @@ func (r *ThreadReader) load(tgid int, tids []int) {
 	for _, tid := range tids {
 		dir := strconv.Itoa(tid) + "/"
 		for _, file := range r.want {
-			r.files[n].Name = dir + file.Name()
+			r.files[n].Name = dir + threadFiles[file].name
 			n++
 		}
 	}
@@ -125,12 +116,12 @@ func (r *ThreadReader) load(tgid int, tids []int) {
 
 // take parses one thread's files into the record.
 func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
-	r.rec.Tgid, r.rec.Tid, r.rec.Have = tgid, tid, 0
+	r.rec.Tid, r.rec.Have = tid, 0
 	var errs []error
 	for i, file := range r.want {
 		err := files[i].Err
 		if err == nil {
-			if err = threadFiles[bits.TrailingZeros16(uint16(file))].parse(&r.rec, files[i].Data); err != nil {
+			if err = threadFiles[file].parse(&r.rec, files[i].Data); err != nil {
 				err = fmt.Errorf("%s: %w", r.fs.path(ThreadDir(tgid, tid)), err)
 			}
 		}
@@ -138,7 +129,7 @@ func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
 			errs = append(errs, err)
 			continue
 		}
-		r.rec.Have |= file
+		r.rec.Have |= 1 << file
 	}
 	return &r.rec, errors.Join(errs...)
 }
