@@ -11,14 +11,14 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// handle is what a helper has one file at a time by: descriptors of this process
-// (local) or of another one (process). Any request may hang.
+// handle holds one file at a time for a helper, by descriptors of this process (local)
+// or of another one (process). Any request may hang.
 type handle interface {
 	// do carries out a request; buf is what opRead fills. Errors are unix.Errno, and of
 	// a process procfs.ErrTimeout or ErrGone.
 	do(r request, buf []byte) (answer, error)
 	close()
-	// mark is how other runs learn that this handle hangs.
+	// mark makes the mark by which other runs learn that this handle hangs.
 	mark() *mark
 }
 
@@ -36,12 +36,12 @@ type request struct {
 type op uint8
 
 const (
-	opLook   op = iota + 1 // find a file, as O_PATH, which does nothing to it; ELOOP: Guarded was not met
-	opExpand               // replace the first symbolic link of a path by what that says
+	opLook   op = iota + 1 // find a file by O_PATH, which does nothing to it; ELOOP: a link, though Guarded
+	opExpand               // replace the first symbolic link of a path by its target
 	opFSType               // statfs of the file
-	opOpen                 // open for reading what opLook found, whatever its name stands for by now
+	opOpen                 // open for reading the file that opLook found, whatever has its name by now
 	opRead                 // read what opOpen opened
-	opClose                // forget the file
+	opClose                // close the file
 )
 
 // answer is what a request gives.
@@ -53,7 +53,7 @@ type answer struct {
 	Read   int        `json:",omitzero"` // of opRead: bytes; 0 at the end of the file
 }
 
-// found is what fstat says.
+// found is what fstat says of a file.
 type found struct {
 	Mode uint32
 	Stat Stat
@@ -61,11 +61,12 @@ type found struct {
 
 // local is a handle of this process.
 type local struct {
-	path, fd int
-	slots    slots
+	path  int // O_PATH descriptor of the file that opLook found; -1: none
+	fd    int // descriptor for reading; -1: none
+	slots slots
 }
 
-func newLocal(s slots) *local { return &local{-1, -1, s} }
+func newLocal(s slots) *local { return &local{path: -1, fd: -1, slots: s} }
 
 func (l *local) mark() *mark { return &mark{file: l.slots.open(), pid: os.Getpid(), own: true} }
 
@@ -107,7 +108,7 @@ func (l *local) look(root, path string, noFollow, guarded bool) (found, error) {
 
 func (l *local) open() (err error) {
 	l.fd, err = procfs.Retry(func() (int, error) {
-		// O_NONBLOCK: not to wait for the holder of a lease.
+		// O_NONBLOCK: do not wait for the holder of a lease.
 		return unix.Open("/proc/thread-self/fd/"+strconv.Itoa(l.path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	})
 	return err
@@ -143,7 +144,7 @@ func openPath(root, path string, noFollow, guarded bool) (int, error) {
 		defer unix.Close(dir)
 		how.Resolve |= unix.RESOLVE_IN_ROOT
 	}
-	const tries = 16 // EAGAIN: something was renamed or mounted meanwhile
+	const tries = 16 // EAGAIN: somebody renamed or mounted something meanwhile
 	for range tries {
 		fd, err := procfs.Retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
 		if err != unix.EAGAIN {
@@ -159,7 +160,7 @@ func openRoot(root string) (int, error) {
 	})
 }
 
-// expand goes no further than the first link, and so where look has been.
+// expand reads no link but the first, so it goes only where look has been.
 func expand(root, file string) ([]byte, error) {
 	done, rest := "/", strings.TrimPrefix(path.Clean("/"+file), "/")
 	for rest != "" {
@@ -177,7 +178,7 @@ func expand(root, file string) ([]byte, error) {
 		}
 		return []byte(path.Join(to, rest)), nil
 	}
-	return nil, unix.EAGAIN // it was one a moment ago
+	return nil, unix.EAGAIN // look found a link, which is gone by now
 }
 
 func readLink(root, file string) (string, error) {
@@ -188,7 +189,7 @@ func readLink(root, file string) (string, error) {
 	defer unix.Close(fd)
 	b := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", b)
-	if err == unix.ENOENT { // what Linux says of an O_PATH that is no link
+	if err == unix.ENOENT { // Linux's answer for an O_PATH descriptor of what is no link
 		err = unix.EINVAL
 	}
 	return string(b[:max(n, 0)]), err

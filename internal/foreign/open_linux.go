@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks is how many symbolic links a way may have, as in the kernel.
+// maxLinks is how many symbolic links a path may have: the kernel's own limit.
 const maxLinks = 40
 
-// find finds w and asks whether it is what it has to be. On a helper.
+// find finds w and checks that it meets its conditions. Called on a helper.
 func (f *Files) find(a *attempt, w Where) (Stat, error) {
 	is, err := f.look(a, w)
 	if err == nil {
@@ -21,8 +21,8 @@ func (f *Files) find(a *attempt, w Where) (Stat, error) {
 	return is.Stat, nil
 }
 
-// look finds w. A symbolic link on the way is followed only when it is known where
-// that leads.
+// look finds w. It follows a symbolic link only when it knows which file systems that
+// leads to, and none of them is refused.
 func (f *Files) look(a *attempt, w Where) (found, error) {
 	file := w.Path
 	for range maxLinks {
@@ -48,7 +48,7 @@ func (f *Files) look(a *attempt, w Where) (found, error) {
 	return found{}, unix.ELOOP
 }
 
-// open opens for reading what find found.
+// open finds w and opens it for reading.
 func (f *Files) open(a *attempt, w Where) (Stat, error) {
 	st, err := f.find(a, w)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *Files) open(a *attempt, w Where) (Stat, error) {
 	return st, nil
 }
 
-// judge says why a file is not to be read.
+// judge says why a file may not be read; nil: it may.
 func (f *Files) judge(a *attempt, is found, w Where) error {
 	switch {
 	case is.Mode&unix.S_IFMT == unix.S_IFLNK:
@@ -88,10 +88,10 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 	return nil
 }
 
-// remote are file systems that ask somebody else, by statfs's f_type, for those that
-// mountinfo does not show: the server is another machine, or a process that may be the
-// one that hangs. Numbers: include/uapi/linux/magic.h and the file systems' own
-// sources.
+// remote are the file systems that may hang, by statfs's f_type: their server is another
+// machine, or a process, which may hang itself. It serves for files whose file system no
+// mountinfo lists; package mounts has the names for all others. Numbers:
+// include/uapi/linux/magic.h and the file systems' own sources.
 var remote = map[uint32]string{
 	0x65735546: "fuse", // virtiofs too
 	0x00006969: "nfs",
