@@ -9,17 +9,17 @@ import (
 )
 
 // MaxCPU is the highest CPU number a list may name. It bounds what "0-4000000000"
-// can make us allocate; Linux itself stops at NR_CPUS, 8192 where it is largest.
+// makes us allocate. Linux itself has at most NR_CPUS, 8192 on its largest machines.
 const MaxCPU = 1<<16 - 1
 
 // ErrBadList says that a CPU list is not of the form "0-3,5".
 var ErrBadList = errors.New("bad CPU list")
 
 // ParseCPUList reads the kernel's list form: numbers and ranges "a-b" (a ≤ b)
-// divided by commas, blanks around them allowed. The result ascends and names
-// each CPU once, whatever the order and overlap of the text. An empty text is
-// an empty list, and so is "(null)", which nohz_full holds where it was not
-// asked for at boot. Errors are ErrBadList and name the part at fault.
+// separated by commas; blanks around them are allowed. The result ascends and has
+// each CPU once, in whatever order the text names them and however often. An empty
+// text is an empty list, and so is "(null)", which nohz_full holds if the kernel
+// booted without that option. Errors are ErrBadList and name the part at fault.
 func ParseCPUList(s string) ([]int, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || s == "(null)" {
@@ -84,7 +84,7 @@ func parseCPU(s string) (int, bool) {
 	return int(n), err == nil && n <= MaxCPU
 }
 
-// normalize sorts in place and drops what is there twice.
+// normalize sorts in place and drops duplicates.
 func normalize(cpus []int) []int {
 	slices.Sort(cpus)
 	return slices.Compact(cpus)

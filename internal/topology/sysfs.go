@@ -15,21 +15,20 @@ import (
 
 const (
 	cpuDir  = "devices/system/cpu"
-	maxText = 4096     // bytes of a file that has a word or a number
-	maxList = 64 << 10 // of one that lists CPUs, of which there may be thousands
+	maxText = 4096     // size limit of a file that has a word or a number, bytes
+	maxList = 64 << 10 // size limit of a file that lists CPUs, of which there may be thousands
 )
 
-// reader reads sysfs files and keeps the first error, so that the caller reads
-// on and asks once.
+// reader reads sysfs files and keeps the first error, so that callers check for it once,
+// at the end.
 type reader struct {
 	sys, proc fs.FS
 	err       error
 }
 
-// text gives a file's trimmed content, or "" and false where there is no file.
-// EINVAL and the like count as absent: sysfs attributes answer so when the
-// platform has no value for them. A file that is longer than sysfs makes them is
-// an error, and no more of it is read.
+// text gives a file's trimmed content, or "" and false if it cannot be read. That is no
+// error: an attribute for which the platform has no value answers EINVAL or the like. A
+// file longer than maxText is an error; no more than that is read of it.
 func (r *reader) text(name string) (string, bool) { return r.upTo(maxText, name) }
 
 func (r *reader) upTo(most int64, name string) (string, bool) {
@@ -80,7 +79,7 @@ func (r *reader) fail(name string, err error) {
 	}
 }
 
-// cpus reads every present CPU, kinds and clusters still open.
+// cpus reads every present CPU, without kinds and clusters.
 func (r *reader) cpus() []CPU {
 	online := r.online()
 	present, _ := r.list(cpuDir + "/present")
@@ -115,8 +114,8 @@ func (r *reader) isolation() map[int]Reason {
 	return out
 }
 
-// online falls back on /proc/stat, which has a "cpuN" line per online CPU:
-// some containers hide /sys.
+// online reads the online CPUs. Some containers hide /sys; then they come from /proc/stat,
+// which has a line for each online CPU.
 func (r *reader) online() []int {
 	if cpus, ok := r.list(cpuDir + "/online"); ok || r.err != nil {
 		return cpus
@@ -144,8 +143,8 @@ func (r *reader) neighbours(cpu *CPU, online []int) {
 	}
 }
 
-// around reads a list of CPUs related to cpu. A list without cpu itself
-// relates it to nothing and counts as absent.
+// around reads the online CPUs of a list that should name cpu itself; nil: it does not, or
+// cannot be read.
 func (r *reader) around(cpu int, name string, online []int) []int {
 	cpus, ok := r.list(name)
 	if !ok || !slices.Contains(cpus, cpu) {

@@ -27,8 +27,7 @@ func (k Kind) String() string {
 	return "SMP"
 }
 
-// CPU is one present CPU. Constant after Read; an override of the kinds makes
-// a new Topology.
+// CPU is one present CPU. Constant after Read; --cpu-class makes a new Topology.
 type CPU struct {
 	ID       int
 	Online   bool
@@ -66,9 +65,8 @@ func Machine() (*Topology, error) {
 	return Read(os.DirFS("/sys"), os.DirFS("/proc"))
 }
 
-// Read reads a machine from file systems rooted at /sys and /proc. Files that a
-// kernel lacks are no error; a file that is there and makes no sense is, and
-// the error names it.
+// Read reads a machine from file systems rooted at /sys and /proc. A file that the
+// kernel lacks is no error. A file of another form is one, and the error names it.
 func Read(sys, proc fs.FS) (*Topology, error) {
 	r := reader{sys: sys, proc: proc}
 	t := &Topology{CPUs: r.cpus()}
@@ -103,8 +101,8 @@ func (t *Topology) CPU(id int) (CPU, bool) {
 	return t.CPUs[i], true
 }
 
-// settle derives from the kinds what hangs on them. One kind alone is no
-// asymmetry: then every CPU is KindSMP.
+// settle sets AMP and the clusters from the kinds. If all online CPUs are of one kind,
+// they become KindSMP.
 func (t *Topology) settle() {
 	var seen [3]bool
 	for i := range t.CPUs {
