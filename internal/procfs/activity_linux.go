@@ -2,7 +2,7 @@ package procfs
 
 import "errors"
 
-const maxInterrupts = 64 << 20 // a line per interrupt, a column per CPU
+const maxInterrupts = 64 << 20 // size limit, bytes: a line per interrupt, a column per CPU
 
 // Activity reads /proc/interrupts and /proc/stat: one Activity per online CPU.
 func (f FS) Activity() (map[int]Activity, error) {

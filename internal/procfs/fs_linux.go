@@ -17,10 +17,10 @@ import (
 // Safe to call concurrently.
 type FS struct {
 	Root    string   // "": /proc
-	Readers *Readers // nil: read on the calling thread, without limits
+	Readers *Readers // nil: read on the calling thread, without time limits
 }
 
-// Sizes at which a file is cut.
+// Size limits of files, bytes.
 const (
 	maxStat    = 4 << 20   // /proc/stat has an "intr" line of many numbers
 	maxListing = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
@@ -56,6 +56,7 @@ func ThreadDir(tgid, tid int) string {
 	return strconv.Itoa(tgid) + "/task/" + strconv.Itoa(tid)
 }
 
+// one reads one file.
 func (f FS) one(dir string, file File) ([]byte, error) {
 	files := [1]File{file}
 	f.Read(dir, files[:])
@@ -76,12 +77,13 @@ func parsed[T any](f FS, dir, name string, parse func([]byte) (T, error)) (T, er
 	return v, nil
 }
 
-// Tasks lists the task ids (tgid) there are, in the order of /proc: ascending.
+// Tasks lists the tasks (tgid), in the order of /proc: ascending.
 func (f FS) Tasks() ([]int, error) { return f.numbers("") }
 
-// Threads lists the thread ids of a task.
+// Threads lists the threads (tid) of a task.
 func (f FS) Threads(tgid int) ([]int, error) { return f.numbers(TaskDir(tgid) + "/task") }
 
+// numbers lists the entries of a directory that are numbers.
 func (f FS) numbers(dir string) ([]int, error) {
 	files := [1]File{{Name: ".", Op: OpList, Max: maxListing}}
 	f.Read(dir, files[:])
@@ -95,8 +97,8 @@ func (f FS) numbers(dir string) ([]int, error) {
 	return ids, err
 }
 
-// parseDirents takes the entries that are numbers out of struct linux_dirent64
-// records: {u64 ino; s64 off; u16 reclen; u8 type; char name[]}.
+// parseDirents gives the entries that are numbers of a run of struct linux_dirent64:
+// {u64 ino; s64 off; u16 reclen; u8 type; char name[]}.
 func parseDirents(b []byte) ([]int, error) {
 	const head = 19
 	var ids []int
@@ -127,8 +129,8 @@ func (f FS) Status(tgid int) (ProcStatus, error) {
 	return parsed(f, TaskDir(tgid), "status", ParseStatus)
 }
 
-// Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and
-// without the last newline.
+// Loadavg is /proc/loadavg. Like Meminfo and BootID it gives the text without the last
+// newline, at most DefaultMax bytes.
 func (f FS) Loadavg() (string, error) { return f.text("", "loadavg") }
 
 // Meminfo is /proc/meminfo.
@@ -142,8 +144,8 @@ func (f FS) text(dir, name string) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// Pressure is all of /proc/pressure, each line led by its resource: "cpu some
-// avg10=0.00 …". "" and no error where the kernel has no PSI or it is off.
+// Pressure is all of /proc/pressure, with the resource before each line: "cpu some
+// avg10=0.00 …". It is "" without an error if the kernel has no PSI, or PSI is off.
 func (f FS) Pressure() (string, error) {
 	files := []File{{Name: "cpu"}, {Name: "io"}, {Name: "memory"}, {Name: "irq"}}
 	f.Read("pressure", files)
@@ -163,7 +165,7 @@ func (f FS) Pressure() (string, error) {
 }
 
 // PidNamespace gives the inode of this process's pid namespace, and whether it
-// is the machine's first one, from which every task is visible.
+// is the machine's first one, in which every task is visible.
 func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
 	b, err := f.one("self/ns", File{Name: "pid", Op: OpLink, Max: 64})
 	if err != nil {

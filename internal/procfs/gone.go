@@ -3,7 +3,6 @@ package procfs
 import (
 	"errors"
 	"io/fs"
-
 	"syscall"
 )
 

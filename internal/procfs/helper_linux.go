@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Values of helper.step: opening the directory, then reading file 0, 1, …; one
-// past the last file: ended.
+// Values of helper.step: the helper opens the directory, then reads file 0, 1, …; one
+// past the last file it has ended.
 const (
 	stepOpen  uint32 = 0
 	stepFirst uint32 = 1
@@ -19,8 +19,8 @@ const (
 // keepBuffer is the largest buffer a helper keeps for its next reads.
 const keepBuffer = 1 << 20
 
-// helper is a goroutine with a thread of its own. It is in one hand at a time:
-// idle (the pool's), reading (one caller's), or written off (its own).
+// helper is a goroutine with a thread of its own. At any time it belongs to the pool
+// (idle), to one caller (reading), or to itself (written off).
 type helper struct {
 	pool  *Readers
 	start chan struct{} // one token per job, by the caller; closed by the pool
@@ -36,11 +36,11 @@ type helper struct {
 
 	buf []byte // holds the Data of files; the helper's
 
-	// step is moved on by the helper and marked abandoned by the caller, both
-	// by compare-and-swap: who comes first decides whether the read under way
+	// step is advanced by the helper and marked abandoned by the caller, both by
+	// compare-and-swap: whoever succeeds first decides whether the current read
 	// ended in time.
 	step atomic.Uint32
-	// since is when the read under way began, ns since the pool's epoch.
+	// since is when the current read began, ns since the pool's epoch.
 	// Written by the caller before start, then by the helper.
 	since atomic.Int64
 }
@@ -65,7 +65,7 @@ func (h *helper) load(dir string, files []File) {
 	}
 }
 
-// begin sets the helper going. The time it takes to be scheduled counts.
+// begin starts the helper. The limit includes the time until the helper is scheduled.
 func (h *helper) begin(now time.Duration) {
 	h.step.Store(stepOpen)
 	h.since.Store(int64(now))
@@ -73,7 +73,7 @@ func (h *helper) begin(now time.Duration) {
 	h.start <- struct{}{}
 }
 
-// results is how many files have a result at a step.
+// results is the number of files that have a result at a step.
 func (h *helper) results(step uint32) int {
 	return int(max(step, stepFirst) - stepFirst)
 }
@@ -99,7 +99,7 @@ func (h *helper) loop() {
 	}
 }
 
-// work does the job. It says false once it finds itself written off.
+// work does the job; false: the helper was written off meanwhile.
 func (h *helper) work() bool {
 	if cap(h.buf) > keepBuffer {
 		h.buf = nil
@@ -126,12 +126,13 @@ func (h *helper) work() bool {
 	return true
 }
 
-// advance ends a step; false: the caller gave it up before.
+// advance ends a step; false: the caller wrote the helper off before.
 func (h *helper) advance(step uint32) bool {
 	h.since.Store(int64(h.pool.now()))
 	return h.step.CompareAndSwap(step, step+1)
 }
 
+// readFile reads file i and stores its result in h.files.
 func (h *helper) readFile(i, dirfd int) {
 	f, start := &h.files[i], len(h.buf)
 	if f.fn != nil {

@@ -23,23 +23,23 @@ var (
 // Kallsyms is the kernel's own symbol table, sorted by address. It is constant
 // after ParseKallsyms, so any number of goroutines may use it.
 //
-// Only text counts: absolute per-CPU offsets (type A) and data would give a
-// return address a wrong name. Symbols of the BPF just-in-time compiler stand
-// in the pseudo module "bpf" and are as good as any.
+// It holds symbols of text only: absolute per-CPU offsets (type A) and data would give
+// a return address a wrong name. Programs of the BPF just-in-time compiler are in it too,
+// in the pseudo module "bpf".
 type Kallsyms struct {
-	text    string    // the whole file; every name is a part of it
+	text    string    // the whole file; names are substrings of it
 	syms    []kallsym // text symbols, ascending by addr; aliases stay in file order
 	modules []string  // index 0 is vmlinux, ""
 	hidden  bool      // every address reads as zero
 	start   uint64    // _text, or _stext where there is none
 
-	// named holds indexes into syms, ascending by name, then address. Only
-	// the first Lookup pays for sorting it.
+	// named holds indexes into syms, ascending by name, then address. The first
+	// Lookup sorts it.
 	named     []uint32
 	namedOnce sync.Once
 }
 
-// kallsym is 24 bytes: a table of 200,000 symbols stays small.
+// kallsym is one symbol. It has 24 bytes, so a table of 200,000 symbols stays small.
 type kallsym struct {
 	addr   uint64
 	name   uint32 // offset in text
@@ -55,8 +55,8 @@ func ReadKallsyms(root string) (*Kallsyms, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// The size of a /proc file is unknown; a guess near the usual size saves
-	// most of the copying that growing a buffer costs.
+	// The size of a /proc file is unknown. A buffer of about the usual size need not
+	// grow, and so is not copied.
 	b := bytes.NewBuffer(make([]byte, 0, 8<<20))
 	if _, err := io.Copy(b, f); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
@@ -68,11 +68,11 @@ func ReadKallsyms(root string) (*Kallsyms, error) {
 	return k, nil
 }
 
-// maxKallsymsText keeps every offset in text within a uint32.
+// maxKallsymsText is the largest text: every offset in it fits into a uint32.
 const maxKallsymsText = 1<<32 - 1
 
-// ParseKallsyms parses the text of /proc/kallsyms: lines of
-// "address type name" with "\t[module]" for what is not in vmlinux.
+// ParseKallsyms parses the text of /proc/kallsyms: lines of "address type name", with
+// "\t[module]" if the symbol is not in vmlinux.
 func ParseKallsyms(text string) (*Kallsyms, error) {
 	if len(text) > maxKallsymsText {
 		return nil, fmt.Errorf("%w: %d bytes", ErrKallsymsFormat, len(text))
@@ -131,7 +131,7 @@ func (k *Kallsyms) line(off int, line string, index map[string]uint16) error {
 	return nil
 }
 
-// sort orders the symbols and works out their sizes.
+// sort orders the symbols by address and computes their sizes.
 func (k *Kallsyms) sort() {
 	byAddr := func(a, b kallsym) int { return cmp.Compare(a.addr, b.addr) }
 	// vmlinux comes sorted, modules and BPF programs follow in their own order.

@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// ErrSyntax is the cause in every ParseError.
+// ErrSyntax is what every ParseError wraps.
 var ErrSyntax = errors.New("not what the kernel writes")
 
-// ParseError says which part of which kind of file made no sense.
+// ParseError says which part of which kind of file has another form than expected.
 type ParseError struct {
 	File  string // "stat", "status", …
 	Field string // "ppid", "SigPnd", "line 3"
@@ -72,16 +72,16 @@ func parseHex[T string | []byte](text T) (n uint64, ok bool) {
 	return n, len(text) > 0 && len(text) <= 16
 }
 
-// scanner takes blank-separated numbers off a line, counting fields and keeping
-// the first error, so that a record is read as a plain list of assignments.
+// scanner reads the fields of a line, separated by blanks. It keeps the first error, so
+// that its callers are plain lists of assignments and check for it once.
 type scanner struct {
 	file  string
 	rest  []byte
-	field int // of the last one taken, from 1
+	field int // number of the last one read, from 1
 	err   error
 }
 
-// next takes one word; nil at the end.
+// next reads one word; empty at the end.
 func (s *scanner) next() []byte {
 	s.rest = bytes.TrimLeft(s.rest, " \t\n")
 	end := bytes.IndexAny(s.rest, " \t\n")
@@ -96,7 +96,7 @@ func (s *scanner) next() []byte {
 	return word
 }
 
-// skip passes over n words. One that is not there is an error.
+// skip skips n words. A missing one is an error.
 func (s *scanner) skip(n int) {
 	for range n {
 		if len(s.next()) == 0 {
@@ -105,7 +105,7 @@ func (s *scanner) skip(n int) {
 	}
 }
 
-// more says whether another word follows.
+// more reports whether another word follows, and there was no error.
 func (s *scanner) more() bool {
 	s.rest = bytes.TrimLeft(s.rest, " \t\n")
 	return s.err == nil && len(s.rest) > 0
@@ -145,7 +145,7 @@ func (s *scanner) hex() uint64 {
 	return n
 }
 
-// i32 and u32 refuse what the kernel's own type could not hold.
+// i32 and u32 refuse numbers that do not fit into the kernel's own type.
 func (s *scanner) i32() int32 {
 	n := s.int()
 	if n < math.MinInt32 || n > math.MaxInt32 {

@@ -23,23 +23,24 @@ type Mapping struct {
 	DevMajor, DevMinor uint32
 	Inode              uint64 // 0: no file
 	Deleted            bool   // the file had lost its name; " (deleted)" is not in Path
-	// Path is as the process itself sees it. Without a file: "[heap]", "[stack]",
-	// "[vdso]", "[anon:name]", …, or "" for plain anonymous memory.
+	// Path is the path as the process itself sees it. Without a file: "[heap]",
+	// "[stack]", "[vdso]", "[anon:name]", …, or "" for other anonymous memory.
 	Path string
 }
 
-// permLetters are the permissions in their order; "-" and, of the last, "p" are none.
+// permLetters are the letters of the permissions, in their order. "-" stands for one that
+// is missing; "p" instead of the last one stands for private.
 var permLetters = [...]struct {
 	letter byte
 	bit    uint8
 }{{'r', PermRead}, {'w', PermWrite}, {'x', PermExec}, {'s', PermShared}}
 
-// ParseMaps gives the lines of a maps file in their order, those of which perm
-// has every bit; 0 gives all. The error of a line ends it. Lines have any length.
+// ParseMaps gives the mappings of a maps file that have every bit of perm, in the order
+// of the file; perm 0 gives all. It ends with the first error. Lines have any length.
 //
-// What the file leaves open stays open: a name that really ends in " (deleted)"
-// or holds `\012` reads like one that does not. Who opens a path by it checks
-// device and inode.
+// The file is ambiguous: a name that itself ends in " (deleted)" or holds `\012` reads
+// like a name that the kernel marked or escaped. Whoever opens such a path checks device
+// and inode.
 func ParseMaps(b []byte, perm uint8) iter.Seq2[Mapping, error] {
 	return func(yield func(Mapping, error) bool) {
 		for n := 1; len(b) > 0; n++ {
@@ -61,7 +62,7 @@ func ParseMaps(b []byte, perm uint8) iter.Seq2[Mapping, error] {
 	}
 }
 
-// parseMapping takes one line apart, but for its name.
+// parseMapping parses one line, and leaves its name as it is.
 func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 	from, rest, ok1 := bytes.Cut(line, []byte("-"))
 	to, rest, ok2 := bytes.Cut(rest, []byte(" "))

@@ -12,20 +12,20 @@ import (
 	"stackshot/internal/elfnote"
 )
 
-// ErrModuleFormat is of /proc/modules.
+// ErrModuleFormat is the error of a /proc/modules of another form.
 var ErrModuleFormat = errors.New("not in the form of /proc/modules")
 
 // Module is one loaded kernel module.
 type Module struct {
 	Name    string
-	Addr    uint64 // of its first section; 0 where addresses are hidden
+	Addr    uint64 // of its first section; 0: addresses are hidden
 	Size    uint64 // bytes, of its core part
 	BuildID []byte // nil: unknown
 }
 
 // ReadModules reads the loaded modules below proc ("/proc") with their
-// build-ids below sys ("/sys"). A kernel without modules has none: that is no
-// error. A module without a readable note keeps a nil BuildID.
+// build-ids below sys ("/sys"). A kernel that has no modules gives none and no
+// error. A module without a readable note has a nil BuildID.
 func ReadModules(proc, sys string) ([]Module, error) {
 	name := filepath.Join(proc, "modules")
 	b, err := os.ReadFile(name)

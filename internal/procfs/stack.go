@@ -13,7 +13,7 @@ const MaxStackDepth = 64
 // Frame is one line of a stack file.
 type Frame struct {
 	Addr   uint64 // 0: hidden ("[<0>]", since 4.15)
-	Symbol string // "": the kernel had no name; Addr may then be known
+	Symbol string // "": the kernel has no name for it; Addr may be known then
 	Offset uint64 // bytes into the symbol
 	Size   uint64 // bytes of the symbol; 0: not written
 	Module string // "": vmlinux

@@ -26,7 +26,7 @@ type Cgroup struct {
 	Path        string // from the root of the reader's cgroup namespace
 }
 
-// ParseCgroup reads a cgroup file. A path may hold colons, but no newline.
+// ParseCgroup reads a cgroup file. A path may hold colons, but not newlines.
 func ParseCgroup(b []byte) ([]Cgroup, error) {
 	var out []Cgroup
 	for line := range bytes.Lines(b) {
@@ -42,10 +42,11 @@ func ParseCgroup(b []byte) ([]Cgroup, error) {
 	return out, nil
 }
 
-// CgroupPath picks the unified hierarchy's line: the kernel's own record of a task's
-// group (css_set.dfl_cgrp) is of that too, so path and id are of one group. Where no
-// unified hierarchy was ever mounted there is none: then the first of memory's,
-// cpu's, pids' and systemd's that is not the root; else any. Zero for no line at all.
+// CgroupPath picks the line of the unified hierarchy. The id that BPF records
+// (css_set.dfl_cgrp) is of that hierarchy too, so path and id name the same group. If no
+// unified hierarchy was ever mounted, it has no line; then CgroupPath picks the first
+// that is not the root among those of memory, cpu, pids and systemd; else the first
+// line. The result is zero if there is no line.
 func CgroupPath(lines []Cgroup) Cgroup {
 	if i := slices.IndexFunc(lines, func(c Cgroup) bool { return c.Hierarchy == 0 }); i >= 0 {
 		return lines[i]

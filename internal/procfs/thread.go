@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Schedstat is /proc/PID/task/TID/schedstat. All zero where the kernel keeps no
+// Schedstat is /proc/PID/task/TID/schedstat. All zero if the kernel keeps no
 // sched_info.
 type Schedstat struct {
-	RunNs      uint64 // on a CPU, ns
-	RunDelayNs uint64 // on a runqueue, waiting, ns
-	Timeslices uint64 // times run on a CPU
+	RunNs      uint64 // time on a CPU, ns
+	RunDelayNs uint64 // time on a runqueue without a CPU, ns
+	Timeslices uint64 // number of times that it got a CPU
 }
 
 // ParseSchedstat reads the three numbers; more may follow.
@@ -31,8 +31,8 @@ type Syscall struct {
 	SP, PC  uint64 // of user mode
 }
 
-// InUserSpace says whether the thread has user registers at all. For a kernel
-// thread the file reads like system call 0 with every register 0.
+// InUserSpace reports whether the thread has user registers. For a kernel thread
+// the file reads like system call 0 with every register 0.
 func (s *Syscall) InUserSpace() bool { return !s.Running && (s.SP != 0 || s.PC != 0) }
 
 // ParseSyscall reads "running", "-1 sp pc" or "nr a0 a1 a2 a3 a4 a5 sp pc".

@@ -22,7 +22,7 @@ const (
 	ReadIO
 )
 
-// threadFiles are they, by bit, and how each is read into a record.
+// threadFiles has the name of each of these files, by bit, and its parser.
 var threadFiles = [...]struct {
 	name  string
 	parse func(t *Thread, b []byte) error
@@ -36,8 +36,7 @@ var threadFiles = [...]struct {
 	{"io", func(t *Thread, b []byte) (err error) { t.IO, err = ParseIO(b); return err }},
 }
 
-// Thread is what the files of one thread said. Only fields whose bit is in Have
-// count.
+// Thread holds what the files of one thread say. A field is valid if its bit is in Have.
 type Thread struct {
 	Tid       int
 	Have      ThreadFiles
@@ -50,13 +49,13 @@ type Thread struct {
 	IO        IO
 }
 
-// threadBatch is how many threads of a task are read in one go. Handing work to
-// a helper's thread and back costs as much as reading a thread's files; in
-// batches that hardly counts. The limit holds for each file all the same.
+// threadBatch is how many threads of a task one helper reads in one job. A job costs
+// two thread switches, about as much as reading the files of one thread. The time limit
+// holds for each file all the same.
 const threadBatch = 16
 
-// ThreadReader reads the threads of tasks with the same memory. Not safe to
-// call concurrently: one per goroutine.
+// ThreadReader reads the threads of tasks, all into the same memory. Not safe to
+// call concurrently.
 type ThreadReader struct {
 	fs    FS
 	want  []int  // constant; indexes in threadFiles
@@ -76,10 +75,10 @@ func NewThreadReader(fs FS, want ThreadFiles) *ThreadReader {
 	return r
 }
 
-// Threads reads threads of one task, in the order of tids: the task directory
-// opened once per batch, all files below it. A record is good until the next
-// one. Its error joins one error per file that has no bit in Have; a thread that
-// is gone gives fs.ErrNotExist or ESRCH for each.
+// Threads reads threads of one task, in the order of tids, and opens the task's directory
+// once per batch. A record is valid until the next one. Its error joins one error for each
+// file that has no bit in Have; a thread that is gone gives fs.ErrNotExist or ESRCH for
+// each.
 func (r *ThreadReader) Threads(tgid int, tids []int) iter.Seq2[*Thread, error] {
 	return func(yield func(*Thread, error) bool) {
 		for len(tids) > 0 {

@@ -13,7 +13,7 @@ var (
 	ErrClosed    = errors.New("readers are closed")
 )
 
-// TimeoutError is one read that was written off.
+// TimeoutError is the error of a read that was written off.
 type TimeoutError struct {
 	Path  string // "" for a Do
 	Limit time.Duration
