@@ -107,11 +107,10 @@ func (d *devices) enter(way []where) (*visit, error) {
 		case err != nil:
 			return nil, err
 		case free && d.running < d.helpers:
-			for _, dev := range at {
-				dev.inside++
-			}
 			d.running++
-			return &visit{of: d, at: at}, nil
+			v := &visit{of: d}
+			v.occupy(at)
+			return v, nil
 		}
 		d.room.Wait() // ends: each file being read ends or is given up
 	}
@@ -184,15 +183,28 @@ func (v *visit) further(way []where) error {
 	case v.late:
 		return procfs.ErrTimeout
 	}
-	for _, dev := range at {
-		dev.inside++
-	}
-	v.at = append(v.at, at...)
+	v.occupy(at)
 	return nil
 }
 
 func (v *visit) has(dev mounts.Device) bool {
 	return slices.ContainsFunc(v.at, func(at *device) bool { return at.dev == dev })
+}
+
+// occupy counts the visit on devices. Called with mu held.
+func (v *visit) occupy(at []*device) {
+	for _, dev := range at {
+		dev.inside++
+	}
+	v.at = append(v.at, at...)
+}
+
+// leave takes the visit off the counts of its devices. Called with mu held.
+func (v *visit) leave() {
+	v.of.running--
+	for _, dev := range v.at {
+		dev.inside--
+	}
 }
 
 // answered notes that the file was opened in time.
@@ -231,11 +243,8 @@ func (v *visit) giveUp(own bool, m func() *mark) {
 	defer d.mu.Unlock()
 	if !v.ended {
 		v.late = true
-		d.running--
+		v.leave()
 		d.hanging++
-		for _, dev := range v.at {
-			dev.inside--
-		}
 	}
 	d.room.Broadcast()
 	if own {
@@ -270,10 +279,7 @@ func (v *visit) end() {
 	v.ended = true
 	defer d.room.Broadcast()
 	if !v.late {
-		d.running--
-		for _, dev := range v.at {
-			dev.inside--
-		}
+		v.leave()
 		return
 	}
 	d.hanging--

@@ -53,14 +53,8 @@ var (
 	ErrNoReader   = errors.New("no process to read it, and its file system may hang")
 )
 
-// RemoteError names the file system of an ErrRemote: its kind and, if known, where it is
-// mounted.
-type RemoteError struct{ Kind string }
-
-func (e *RemoteError) Error() string { return fmt.Sprintf("%v: %s", ErrRemote, e.Kind) }
-
-// Unwrap makes errors.Is(err, ErrRemote) hold.
-func (e *RemoteError) Unwrap() error { return ErrRemote }
+// remoteError names the file system: its kind and, if known, where it is mounted.
+func remoteError(kind string) error { return fmt.Errorf("%w: %s", ErrRemote, kind) }
 
 // Where says which file to read, and which conditions the file must meet.
 type Where struct {

@@ -79,7 +79,7 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 			return err
 		}
 		if kind, ok := remote[magic]; ok {
-			return &RemoteError{kind}
+			return remoteError(kind)
 		}
 	}
 	if w.Check != nil {

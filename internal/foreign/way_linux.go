@@ -115,7 +115,7 @@ func whereOf(m *mounts.Mount) where {
 func (f *Files) refuseRemote(way []where) error {
 	for i := range way {
 		if way[i].kind != "" && !f.options.Remote {
-			return &RemoteError{way[i].name}
+			return remoteError(way[i].name)
 		}
 	}
 	return nil

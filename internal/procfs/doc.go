@@ -3,7 +3,7 @@
 // the oracle that the other engines are tested against.
 //
 // Parsing and reading are separate. A ParseX function takes the bytes of one file
-// and uses no file system; it never panics, and its errors are *ParseError. An
+// and uses no file system; it never panics, and its errors wrap ErrSyntax. An
 // FS reads files, and parses some of them.
 //
 // # Reading without hanging

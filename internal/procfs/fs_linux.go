@@ -22,8 +22,9 @@ type FS struct {
 
 // Size limits of files, bytes.
 const (
-	maxStat    = 4 << 20   // /proc/stat has an "intr" line of many numbers
-	maxListing = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
+	maxStat       = 4 << 20   // /proc/stat has an "intr" line of many numbers
+	maxInterrupts = 64 << 20  // a line per interrupt, a column per CPU
+	maxListing    = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
 )
 
 // Read reads files of one directory below Root ("17/task/18"; "": Root itself).
@@ -173,4 +174,27 @@ func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
 	}
 	_, inode, err = ParseNSLink(b)
 	return inode, inode == FirstPidNS, err
+}
+
+// Activity reads /proc/interrupts and /proc/stat: one Activity per online CPU.
+func (f FS) Activity() (map[int]Activity, error) {
+	files := []File{{Name: "interrupts", Max: maxInterrupts}, {Name: "stat", Max: maxStat}}
+	f.Read("", files)
+	if err := errors.Join(files[0].Err, files[1].Err); err != nil {
+		return nil, err
+	}
+	taken, err := ParseInterrupts(files[0].Data)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ParseCPUTicks(files[1].Data)
+	if err != nil {
+		return nil, err
+	}
+	for cpu, n := range taken {
+		a := all[cpu]
+		a.Interrupts = n
+		all[cpu] = a
+	}
+	return all, nil
 }

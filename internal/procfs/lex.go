@@ -7,25 +7,13 @@ import (
 	"math"
 )
 
-// ErrSyntax is what every ParseError wraps.
+// ErrSyntax is the cause of every error of a ParseX function.
 var ErrSyntax = errors.New("not what the kernel writes")
 
-// ParseError says which part of which kind of file has another form than expected.
-type ParseError struct {
-	File  string // "stat", "status", …
-	Field string // "ppid", "SigPnd", "line 3"
-	Text  string // the offending text, cut at 40 bytes
-}
-
-func (e *ParseError) Error() string {
-	return fmt.Sprintf("%s: %s: %q %v", e.File, e.Field, e.Text, ErrSyntax)
-}
-
-// Unwrap makes errors.Is(err, ErrSyntax) hold.
-func (e *ParseError) Unwrap() error { return ErrSyntax }
-
+// syntaxError says which field of which kind of file ("stat", "maps", …) has another form
+// than expected, with the first 40 characters of the text in question.
 func syntaxError(file, field string, text []byte) error {
-	return &ParseError{File: file, Field: field, Text: string(text[:min(len(text), 40)])}
+	return fmt.Errorf("%s: %s: %.40q %w", file, field, text, ErrSyntax)
 }
 
 // parseUint reads a whole text of decimal digits. Unlike strconv it allocates

@@ -49,11 +49,8 @@ func (s *ProcStat) StartedAt(boottime uint64) bool {
 	return shown <= s.StartTime+1 && s.StartTime <= shown+1
 }
 
-// Numbers of fields in a stat file, from 1.
-const (
-	statRequired = 41 // every kernel since 2.5.19 writes so many
-	statExitCode = 52
-)
+// statExitCode is the number of the field exit_code, from 1.
+const statExitCode = 52
 
 // ParseStat reads one stat line. The name is what lies between the first '('
 // and the last ')', for it may hold blanks, brackets and newlines, and no field
@@ -85,7 +82,7 @@ func ParseStat(b []byte) (ProcStat, error) {
 	return st, nil
 }
 
-// numbers takes fields 4 to 52.
+// numbers reads fields 4 to 52. Every kernel since 2.5.19 writes those up to 41, policy.
 func (st *ProcStat) numbers(s *scanner) {
 	st.PPID = int(s.i32())
 	st.PGRP = int(s.i32())

@@ -23,22 +23,21 @@ func ParseSchedstat(b []byte) (Schedstat, error) {
 	return st, nil
 }
 
-// Syscall is /proc/PID/task/TID/syscall.
+// Syscall is /proc/PID/task/TID/syscall; zero for a thread that was running.
 type Syscall struct {
-	Running bool  // the thread was running: nothing else is known
-	Nr      int64 // negative: blocked, but not in a system call
-	Args    [6]uint64
-	SP, PC  uint64 // of user mode
+	Nr     int64 // negative: blocked, but not in a system call
+	Args   [6]uint64
+	SP, PC uint64 // of user mode
 }
 
-// InUserSpace reports whether the thread has user registers. For a kernel thread
-// the file reads like system call 0 with every register 0.
-func (s *Syscall) InUserSpace() bool { return !s.Running && (s.SP != 0 || s.PC != 0) }
+// InUserSpace reports whether the file has the thread's user registers. For a kernel
+// thread it reads like system call 0 with every register 0.
+func (s *Syscall) InUserSpace() bool { return s.SP != 0 || s.PC != 0 }
 
 // ParseSyscall reads "running", "-1 sp pc" or "nr a0 a1 a2 a3 a4 a5 sp pc".
 func ParseSyscall(b []byte) (Syscall, error) {
 	if string(bytes.TrimSpace(b)) == "running" {
-		return Syscall{Running: true}, nil
+		return Syscall{}, nil
 	}
 	s := scanner{file: "syscall", rest: b}
 	call := Syscall{Nr: s.int()}

@@ -3,6 +3,8 @@ package procfs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"time"
 )
 
@@ -25,3 +27,6 @@ func (e *TimeoutError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrTimeout) hold.
 func (e *TimeoutError) Unwrap() error { return ErrTimeout }
+
+// Gone reports whether err says that the task has ended.
+func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
