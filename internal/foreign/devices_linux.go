@@ -58,7 +58,7 @@ type devices struct {
 // device is what is known of one device. The devices' mu guards it.
 type device struct {
 	where
-	proved bool      // it has answered, and was not late since
+	proved bool      // it has answered, and lateReads files in a row were not late since
 	inside int       // files being read
 	hung   int       // readers of ours that hang there
 	late   int       // late files since it last answered

@@ -29,8 +29,8 @@ type processes struct {
 	closed bool       // by mu
 }
 
-// take gives a process for one file. The process has the limit for all requests of that
-// file together. It is nil without a command, or with an error.
+// take gives a process for one file, and sets its deadline for all requests of that file
+// together. It gives nil without a command, or with an error.
 func (ps *processes) take(limit time.Duration) (p *process, err error) {
 	if len(ps.command) == 0 {
 		return nil, nil

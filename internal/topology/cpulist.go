@@ -9,7 +9,8 @@ import (
 )
 
 // MaxCPU is the highest CPU number a list may name. It bounds what "0-4000000000"
-// makes us allocate. Linux itself has at most NR_CPUS, 8192 on its largest machines.
+// makes us allocate. Linux itself has at most NR_CPUS CPUs, 8192 in the largest
+// configuration.
 const MaxCPU = 1<<16 - 1
 
 // ErrBadList says that a CPU list is not of the form "0-3,5".
