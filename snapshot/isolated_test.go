@@ -18,13 +18,7 @@ import (
 func isolatedCPU(t *testing.T) (cpu int, why topology.Reason) {
 	t.Helper()
 	for _, c := range machine(t).CPUs {
-		if c.Online && c.Isolated {
-			why |= topology.Isolated
-		}
-		if c.Online && c.NohzFull {
-			why |= topology.NohzFull
-		}
-		if why != 0 {
+		if why = c.Isolation & (topology.Isolated | topology.NohzFull); c.Online && why != 0 {
 			return c.ID, why
 		}
 	}

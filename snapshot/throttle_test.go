@@ -170,7 +170,7 @@ func TestThrottlesThatHang(t *testing.T) {
 	}
 	defer s.Close()
 	heat := fmt.Sprintf("CPU %d is throttled: heat", s.plan.Stop[0])
-	for i, want := range []string{"", "no answer in 200ms", "an earlier one"} {
+	for i, want := range []string{"", "no answer in 200ms", "an earlier read"} {
 		res, _ := s.mustTake(t)
 		var unknown string
 		for _, w := range res.Warnings {

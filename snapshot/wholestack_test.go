@@ -52,7 +52,7 @@ func TestWholeStackWithoutEnvironment(t *testing.T) {
 func awaitComm(t *testing.T, pid int, comm string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if st, err := (procfs.FS{}).Status(pid); err == nil && st.Name == comm {
+		if st, err := (procfs.FS{}).Stat(pid); err == nil && st.Comm == comm {
 			time.Sleep(10 * time.Millisecond) // and is in its own code
 			return
 		}

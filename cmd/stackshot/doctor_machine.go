@@ -51,8 +51,8 @@ func (d *doctor) cpus(section string) {
 		}
 		return ids
 	}
-	isolated := which(func(c topology.CPU) bool { return c.Isolated || c.Partition })
-	tickless := which(func(c topology.CPU) bool { return c.NohzFull })
+	isolated := which(func(c topology.CPU) bool { return c.Isolation&(topology.Isolated|topology.Partition) != 0 })
+	tickless := which(func(c topology.CPU) bool { return c.Isolation&topology.NohzFull != 0 })
 	outside := which(func(c topology.CPU) bool { return c.Online && !slices.Contains(allowed, c.ID) })
 	d.leftRunning(section, "isolated CPUs", isolated, "left running unless --stop-isolated")
 	d.leftRunning(section, "nohz_full CPUs", tickless, "left running unless --stop-isolated")

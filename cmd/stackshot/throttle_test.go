@@ -28,7 +28,7 @@ func TestThrottledCPU(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const why = "made idle by force (cooling device idle-cpu1, state 30)"
+		const why = "forced to idle (cooling device idle-cpu1, state 30)"
 		file := filepath.Join(t.TempDir(), "file")
 		o := stackshot(t, "take", "-o", file)
 		taken(t, o)

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	hungFor = 10 * time.Second // a device is left alone after it was late
+	hungFor = 10 * time.Second // how long no file is read on a device that was late
 
-	// lateReads is how many files of a device that has answered may be late, one
-	// after the other without an answer between them, until the device is left
-	// alone: a busy disk is late now and then. One that never answered is left
-	// alone at once, and any on which a reader still hangs.
+	// lateReads is how many files in a row may be late on a device that has answered
+	// before; then the device is left alone. A busy disk is late now and then. A
+	// device that has never answered is left alone after one late file, and so is
+	// any device on which a reader still hangs.
 	lateReads = 2
 
-	// doubt is how long after a reader was given up others wait until it is known
-	// whether it comes loose, as one does that was merely late and can be killed.
+	// doubt is how long other readers wait after one was given up. A reader that was
+	// only late, and can be killed, comes loose within this time.
 	doubt = 300 * time.Millisecond
 )
 
-// HungError answers for files on a device that does not answer.
+// HungError is the error of files on a device that does not answer.
 type HungError struct {
 	On    string // the file system, for people
 	Since time.Time
-	Other int // pid of a reader process of another run that hangs there; 0: one of ours did
+	Other int // pid of a reader process of another run that hangs there; 0: a reader of ours hung
 }
 
 func (e *HungError) Error() string {
@@ -42,40 +42,40 @@ func (e *HungError) Error() string {
 // Unwrap makes errors.Is(err, procfs.ErrTimeout) hold.
 func (e *HungError) Unwrap() error { return procfs.ErrTimeout }
 
-// devices remembers how each device answers, and lets files in accordingly.
+// devices remembers how each device answers, and decides which files may be read now.
 type devices struct {
 	helpers int   // constant
 	slots   slots // constant
 
 	mu      sync.Mutex
-	room    sync.Cond // of mu: somebody left, or was given up
+	room    sync.Cond // of mu: a file was read, or given up
 	known   map[mounts.Device]*device
-	running int // files being read, those given up left out
+	running int // files being read, without those given up
 	hanging int // readers that were given up and have not come loose
 	closed  bool
 }
 
-// device is one, by the devices' mu.
+// device is what is known of one device. The devices' mu guards it.
 type device struct {
 	where
-	proved bool // it has answered, and nothing speaks against it since
-	inside int  // files being read
-	hung   int  // readers of ours that hang there
-	late   int  // files since it last answered
-	since  time.Time
-	asked  time.Time // when the last of those that hang was given up
-	until  time.Time // it is left alone
+	proved bool      // it has answered, and lateReads files in a row were not late since
+	inside int       // files being read
+	hung   int       // readers of ours that hang there
+	late   int       // late files since it last answered
+	since  time.Time // when it began to be late
+	asked  time.Time // when the last reader that hangs there was given up
+	until  time.Time // no file is read there before
 }
 
-// where is a device that a file's way leads to.
+// where is a device that lies on the path to a file.
 type where struct {
 	dev  mounts.Device
 	name string // for people
-	kind string // of a file system that may hang; "": not of such a kind
-	seen bool   // some mountinfo has it
+	kind string // of a file system that may hang (mounts.Mount.Kind); "": of another kind
+	seen bool   // a mountinfo lists it
 }
 
-// risky says that whoever goes there may hang, for all that is known beforehand.
+// risky reports whether a reader may hang there, as far as mountinfo tells.
 func (w *where) risky() bool { return w.kind != "" || !w.seen }
 
 func newDevices(helpers int) *devices {
@@ -84,17 +84,18 @@ func newDevices(helpers int) *devices {
 	return d
 }
 
-// visit is one file being read. By the devices' mu.
+// visit is one file being read. The devices' mu guards it.
 type visit struct {
 	of    *devices
-	at    []*device
-	late  bool // given up
-	ended bool
-	mark  *mark
+	at    []*device // on the path to the file; once given up: the one that is blamed
+	late  bool      // the caller gave it up
+	ended bool      // the reader is done with the file
+	mark  *mark     // how other runs learn that the reader hangs; nil: they need not
 }
 
-// enter lets a file in that lies at the end of a way, when there is room: one file at
-// a time on a device that has not answered yet, or may hang.
+// enter waits until there is room to read a file on every device of its way, and begins
+// a visit. On a device that has not answered yet, or may hang, there is room for one
+// file at a time.
 func (d *devices) enter(way []where) (*visit, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,24 +107,23 @@ func (d *devices) enter(way []where) (*visit, error) {
 		case err != nil:
 			return nil, err
 		case free && d.running < d.helpers:
-			for _, dev := range at {
-				dev.inside++
-			}
 			d.running++
-			return &visit{of: d, at: at}, nil
+			v := &visit{of: d}
+			v.occupy(at)
+			return v, nil
 		}
-		d.room.Wait() // ends: every file under way ends or is given up
+		d.room.Wait() // ends: each file being read ends or is given up
 	}
 }
 
-// look says whether there is room on all of a way, or why there never is. With mu
-// held.
+// look finds the devices of a way and says whether there is room on all of them. An
+// error says why no file is read there now. Called with mu held.
 func (d *devices) look(way []where) (at []*device, free bool, err error) {
 	free = true
 	for _, w := range way {
 		dev := d.known[w.dev]
 		if dev == nil || dev.hung == 0 && dev.inside == 0 && dev.name != w.name {
-			dev = &device{where: w} // or its number is another's by now
+			dev = &device{where: w} // new, or another file system has its number by now
 			d.known[w.dev] = dev
 		}
 		if err := d.refuse(dev); err != nil {
@@ -139,9 +139,9 @@ func (d *devices) look(way []where) (at []*device, free bool, err error) {
 	return at, free, nil
 }
 
-// refuse says why nothing is read on a device now. That a reader of another run hangs
-// on a device which should answer, a disk, may be for one file's sake: one reader of
-// ours finds out, as long as there may be one more that hangs.
+// refuse says why no file is read on a device now; nil: files may be read. A reader of
+// another run may hang on a disk because of one file alone. So one reader of ours tries
+// that disk too, unless maxStuck readers hang already.
 func (d *devices) refuse(dev *device) error {
 	now := time.Now()
 	if dev.hung > 0 && now.After(dev.asked.Add(doubt)) || now.Before(dev.until) {
@@ -163,7 +163,7 @@ func (d *devices) refuse(dev *device) error {
 	return nil
 }
 
-// further lets a visit go on to where a symbolic link leads.
+// further extends a visit to the devices that a symbolic link leads to. It does not wait.
 func (v *visit) further(way []where) error {
 	d := v.of
 	d.mu.Lock()
@@ -183,10 +183,7 @@ func (v *visit) further(way []where) error {
 	case v.late:
 		return procfs.ErrTimeout
 	}
-	for _, dev := range at {
-		dev.inside++
-	}
-	v.at = append(v.at, at...)
+	v.occupy(at)
 	return nil
 }
 
@@ -194,7 +191,23 @@ func (v *visit) has(dev mounts.Device) bool {
 	return slices.ContainsFunc(v.at, func(at *device) bool { return at.dev == dev })
 }
 
-// answered: the file was opened in time.
+// occupy counts the visit on devices. Called with mu held.
+func (v *visit) occupy(at []*device) {
+	for _, dev := range at {
+		dev.inside++
+	}
+	v.at = append(v.at, at...)
+}
+
+// leave takes the visit off the counts of its devices. Called with mu held.
+func (v *visit) leave() {
+	v.of.running--
+	for _, dev := range v.at {
+		dev.inside--
+	}
+}
+
+// answered notes that the file was opened in time.
 func (v *visit) answered() {
 	v.of.mu.Lock()
 	defer v.of.mu.Unlock()
@@ -206,8 +219,8 @@ func (v *visit) answered() {
 	}
 }
 
-// blamed is where a reader is most likely to hang: where it may, then where nobody
-// has been yet, then where the file is.
+// blamed is the device on which a reader most likely hangs: the first that may hang;
+// else the last that has not answered yet; else the one that the file is on.
 func (v *visit) blamed() *device {
 	last := v.at[len(v.at)-1]
 	for _, dev := range v.at {
@@ -221,20 +234,17 @@ func (v *visit) blamed() *device {
 	return last
 }
 
-// giveUp ends a visit of which nothing was heard in time. own: the reader was with a
-// callback of ours, and the device has nothing to do with it. By a mark other runs
-// learn of it while the reader hangs.
+// giveUp is called by a caller whose time is over. own: the reader was in a callback of
+// ours, so no device is to blame. m makes the mark by which other runs learn that the
+// reader hangs.
 func (v *visit) giveUp(own bool, m func() *mark) {
 	d := v.of
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !v.ended {
 		v.late = true
-		d.running--
+		v.leave()
 		d.hanging++
-		for _, dev := range v.at {
-			dev.inside--
-		}
 	}
 	d.room.Broadcast()
 	if own {
@@ -260,8 +270,8 @@ func (v *visit) giveUp(own bool, m func() *mark) {
 	}
 }
 
-// end is said by the reader, when it is out of the file system and, if it is a
-// process that was killed, dead.
+// end is called by the reader, when it has left the file system. A reader process that
+// was killed has left it when it is dead.
 func (v *visit) end() {
 	d := v.of
 	d.mu.Lock()
@@ -269,10 +279,7 @@ func (v *visit) end() {
 	v.ended = true
 	defer d.room.Broadcast()
 	if !v.late {
-		d.running--
-		for _, dev := range v.at {
-			dev.inside--
-		}
+		v.leave()
 		return
 	}
 	d.hanging--
@@ -282,8 +289,8 @@ func (v *visit) end() {
 	}
 }
 
-// forgive has devices that were late since then be asked once more before their time.
-// Where a reader still hangs nobody goes.
+// forgive lets files be read again on devices that were late since then, but not where a
+// reader still hangs.
 func (d *devices) forgive(since time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,25 +17,25 @@ import (
 // Files reads other people's files. Safe to call concurrently.
 type Files struct {
 	options   Options         // constant, nothing zero but Command
-	pool      *procfs.Readers // own: what hangs here keeps nobody from reading /proc
+	pool      *procfs.Readers // its own: a file that hangs takes no helper from readers of /proc
 	views     *views
 	devices   *devices
 	processes processes
-	fsType    func(handle) (uint32, error)
+	fsType    func(*attempt) (uint32, error) // constant but in tests
 }
 
-// New makes one. No thread or process is started before the first file.
+// New makes one. It starts no thread and no process before the first file.
 func New(o Options) *Files {
 	o = o.withDefaults()
 	f := &Files{
-		options: o, pool: procfs.NewReaders(o.Helpers+maxStuck, o.Limit), fsType: handle.fsType,
+		options: o, pool: procfs.NewReaders(o.Helpers+maxStuck, o.Limit), fsType: (*attempt).fsType,
 		views: newViews(o.Limit), devices: newDevices(o.Helpers),
 	}
 	f.processes = processes{command: o.Command, slots: f.devices.slots}
 	return f
 }
 
-// Close waits for nobody: helpers that hang end when they come loose.
+// Close does not wait: helpers that hang end when they come loose.
 func (f *Files) Close() {
 	f.devices.close()
 	f.pool.Close()
@@ -43,25 +43,25 @@ func (f *Files) Close() {
 	f.processes.rest(true)
 }
 
-// Rest ends processes that have nothing to do, until there is another file.
+// Rest ends idle reader processes. The next file starts one again.
 func (f *Files) Rest() { f.processes.rest(false) }
 
-// Hanging is the number of files that hang now.
+// Hanging is the number of readers that hang now.
 func (f *Files) Hanging() int { return f.devices.stuck() }
 
-// Forgive has devices that were late since then be asked once more before their time,
-// but those on which a reader still hangs.
+// Forgive lets files be read again on devices that were late since then, but not where
+// a reader still hangs.
 func (f *Files) Forgive(since time.Time) { f.devices.forgive(since) }
 
-// Stat opens a file only so far as to say what it is.
+// Stat finds a file, without opening it for reading, and says what it is.
 func (f *Files) Stat(w Where) (Stat, error) {
 	return do(f, w, func(a *attempt) (Stat, error) { return f.find(a, w) })
 }
 
-// LoadFrom opens a file and gives its bytes to load, on a helper; what load returns
-// is the result. size is in bytes, as of the opening. load may run on after
-// its time: it must share nothing with the caller that the caller goes on to
-// change, and keep r no longer than it runs.
+// LoadFrom opens a file and calls load on a helper; what load returns is the result.
+// size is the file's size when it was opened, bytes. load may still run when the time
+// limit has passed and LoadFrom has returned. So load must not share with the caller
+// what the caller goes on to change, and must not keep r when it returns.
 func (f *Files) LoadFrom(w Where, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	return do(f, w, func(a *attempt) (any, error) {
 		st, err := f.open(a, w)
@@ -77,25 +77,31 @@ type attempt struct {
 	handle
 	visit   *visit
 	unknown bool        // no mountinfo says what file system it is on
-	guarded bool        // symbolic links are not followed unasked
-	inside  atomic.Bool // a call is under way
-	slow    atomic.Bool // a call was given up: the process had its time
-	late    atomic.Bool // set by the caller once it has gone on
+	guarded bool        // the kernel follows no symbolic link: look does, when it knows where the link leads
+	inside  atomic.Bool // a request is under way
+	slow    atomic.Bool // the process did not answer a request in time
+	late    atomic.Bool // set by the caller when it has given up
 }
 
-// call makes one call of the handle.
-func call[T any](a *attempt, f func() (T, error)) (T, error) {
+// ask makes one request of the handle.
+func (a *attempt) ask(r request, buf []byte) (answer, error) {
 	a.inside.Store(true)
-	v, err := f()
+	got, err := a.do(r, buf)
 	if errors.Is(err, procfs.ErrTimeout) {
-		a.slow.Store(true) // before it is outside: the pool's limit may end now, too
+		a.slow.Store(true) // before inside is cleared: the pool's limit may end now, too
 	}
 	a.inside.Store(false)
-	return v, err
+	return got, err
 }
 
-// do runs job on a helper. The result travels in a box of its own: after a time
-// limit nobody but the helper looks at it again.
+// fsType is statfs's f_type of the file.
+func (a *attempt) fsType() (uint32, error) {
+	got, err := a.ask(request{Op: opFSType}, nil)
+	return got.FSType, err
+}
+
+// do runs job on a helper. The result is in a box of its own: after the time limit only
+// the helper uses that.
 func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err error) {
 	if f.options.Refuse != nil {
 		return zero, at("read", w, f.options.Refuse)
@@ -111,7 +117,7 @@ func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err 
 	result := new(box)
 	_, err = f.pool.Do(func(buf []byte) ([]byte, error) {
 		defer a.visit.end()
-		defer a.close() // of a process that hangs it waits for the end
+		defer a.close() // waits for the end of a process that hangs
 		result.value, result.err = job(a)
 		return buf[:0], nil
 	})
@@ -121,7 +127,7 @@ func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err 
 		a.late.Store(true)
 		a.visit.giveUp(!a.inside.Load() && !a.slow.Load(), a.mark)
 		return zero, &procfs.TimeoutError{Path: w.String(), Limit: te.Limit}
-	case err != nil: // nobody has begun
+	case err != nil: // no helper has begun
 		a.close()
 		a.visit.end()
 		return zero, at("read", w, err)
@@ -136,8 +142,8 @@ func do[T any](f *Files, w Where, job func(a *attempt) (T, error)) (zero T, err 
 	return result.value, nil
 }
 
-// attempt finds out where a file is, waits until somebody may go there, and gives him
-// a hand: on a process where that is asked for and one can be started.
+// attempt finds out where a file is, waits until it may be read, and gives it a handle:
+// of a process if Options.Command is set and a process can be started.
 func (f *Files) attempt(w Where) (*attempt, error) {
 	way, guarded := f.way(w, w.Path)
 	if err := f.refuseRemote(way); err != nil {
@@ -168,7 +174,7 @@ func (f *Files) named(w Where, err error) error {
 	switch {
 	case errors.As(err, &hung):
 		return at("open", w, err)
-	case errors.Is(err, procfs.ErrTimeout): // a process was slower than the pool's own clock
+	case errors.Is(err, procfs.ErrTimeout): // a process was late, and the pool has not noticed yet
 		return &procfs.TimeoutError{Path: w.String(), Limit: f.options.Limit}
 	case errors.As(err, &pe):
 		return err
@@ -176,8 +182,8 @@ func (f *Files) named(w Where, err error) error {
 	return at("read", w, err)
 }
 
-// reader is the callback's view of the file. It ends with the caller's
-// patience, so that a late callback comes to its end.
+// reader is what a callback reads the file by. When the caller has given up, reads fail,
+// so that a late callback ends.
 type reader struct{ in *attempt }
 
 // ReadAt reads until p is full or the file ends.
@@ -189,14 +195,14 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 		if r.in.late.Load() {
 			return n, procfs.ErrTimeout
 		}
-		m, err := call(r.in, func() (int, error) { return r.in.pread(p[n:], off+int64(n)) })
+		got, err := r.in.ask(request{Op: opRead, Off: off + int64(n)}, p[n:])
 		if err != nil {
 			return n, err
 		}
-		if m == 0 {
+		if got.Read == 0 {
 			return n, io.EOF
 		}
-		n += m
+		n += got.Read
 	}
 	return n, nil
 }

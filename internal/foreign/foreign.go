@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,33 +22,26 @@ type Options struct {
 	Limit   time.Duration // for one file, callback included; 0: DefaultLimit
 	Helpers int           // files read at once, hung ones included; 0: DefaultHelpers
 	MaxSize int64         // bytes of a file; 0: DefaultMaxSize
-	Remote  bool          // files of FUSE and of other machines too (--remote-files)
-	Refuse  error         // why no file is read at all; nil: they are
+	Remote  bool          // read files of FUSE and of other machines too (--remote-files)
+	Refuse  error         // why no file is read at all; nil: files are read
 
-	// Command, if set, starts a process that calls Serve: each helper has
-	// files opened and read by one. A thread that hangs in a file system
-	// outlives even SIGKILL, and with it the process whose thread it is;
-	// whoever runs a command wants it to end. Where none can be started,
-	// helpers are threads, for files on local file systems.
+	// Command, if set, starts a process that calls Serve; such processes open and read
+	// the files for the helpers. A thread that hangs in a file system cannot be killed,
+	// and keeps its process from ending; but a command should end. If no process can be
+	// started, the helpers read files of local file systems themselves.
 	Command []string
 }
 
 func (o Options) withDefaults() Options {
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
-	}
-	if o.Helpers <= 0 {
-		o.Helpers = DefaultHelpers
-	}
-	if o.MaxSize <= 0 {
-		o.MaxSize = DefaultMaxSize
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.Helpers = cmp.Or(o.Helpers, DefaultHelpers)
+	o.MaxSize = cmp.Or(o.MaxSize, DefaultMaxSize)
 	return o
 }
 
-// Why a file is not read. They come in a *fs.PathError that names the file, as
-// errors of the system do. A time limit gives *procfs.TimeoutError, too many
-// hanging files procfs.ErrExhausted, after Close procfs.ErrClosed.
+// Why a file is not read. A *fs.PathError that names the file wraps them, as it does
+// errors of the system. A file that does not answer in time gives *procfs.TimeoutError, too
+// many hanging readers give procfs.ErrExhausted, a call after Close procfs.ErrClosed.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrSymlink    = errors.New("a symbolic link")
@@ -59,46 +53,41 @@ var (
 	ErrNoReader   = errors.New("no process to read it, and its file system may hang")
 )
 
-// RemoteError says which file system ErrRemote is about: its kind and, where that is
-// known, where it is mounted.
-type RemoteError struct{ Kind string }
+// remoteError names the file system: its kind and, if known, where it is mounted.
+func remoteError(kind string) error { return fmt.Errorf("%w: %s", ErrRemote, kind) }
 
-func (e *RemoteError) Error() string { return fmt.Sprintf("%v: %s", ErrRemote, e.Kind) }
-
-// Unwrap makes errors.Is(err, ErrRemote) hold.
-func (e *RemoteError) Unwrap() error { return ErrRemote }
-
-// Where says which file to read, and what it has to be.
+// Where says which file to read, and which conditions the file must meet.
 type Where struct {
 	Path string
 
-	// Root, if set, is what Path starts from, as after chroot(2): neither ".."
-	// nor a link leads out of it. /proc/PID/root for a path as PID sees it.
+	// Root, if set, is the directory that Path starts from, as after chroot(2):
+	// neither ".." nor a link leads out of it. It is /proc/PID/root for a path as PID
+	// sees it.
 	Root string
 
-	// Device is the file system that the file is known to be on, as /proc/PID/maps
-	// says it; zero: it is not known.
+	// Device is the file system that the file is on, as /proc/PID/maps has it; zero:
+	// not known.
 	Device mounts.Device
 
-	// Link says that Path is one of the links of /proc/PID, exe or map_files, that
-	// lead to a file by themselves, whatever lies on the way to its name.
+	// Link: Path is exe or an entry of map_files in /proc/PID. Such a link leads to the
+	// file itself, whatever mounts are on the path to its name.
 	Link bool
 
 	NoFollow bool    // Path itself may not be a symbolic link
-	Owner    *uint32 // uid that has to own it; nil: anyone
-	MaxSize  int64   // bytes; 0: the Options'
+	Owner    *uint32 // uid that must own the file; nil: anyone
+	MaxSize  int64   // bytes; 0: that of the Options
 
-	// Check, if set, is called on the helper before the first byte is read.
-	// It may refuse the file, with ErrOther for one. It shares nothing with
-	// the caller that the caller goes on to change.
+	// Check, if set, is called on the helper before the first byte is read. An error
+	// refuses the file (ErrOther, for example). Check must not share with the caller
+	// what the caller goes on to change.
 	Check func(Stat) error
 }
 
 // String is the path for messages.
 func (w Where) String() string { return w.Root + w.Path }
 
-// Stat is what fstat says of a file. Two that are equal are of one file that
-// has not changed in between.
+// Stat is what fstat says of a file. Two equal ones are of the same file, which has not
+// changed in between.
 type Stat struct {
 	DevMajor, DevMinor uint32
 	Inode              uint64

@@ -11,28 +11,49 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// handle is what a helper has one file at a time by: a descriptor of this
-// process (local) or of another one (process). Any call may hang. Errors are
-// unix.Errno, and procfs.ErrTimeout or ErrGone of a process.
+// handle holds one file at a time for a helper, by descriptors of this process (local)
+// or of another one (process). Any request may hang.
 type handle interface {
-	// look finds a file, as O_PATH, which does nothing to it. guarded: ELOOP if
-	// there is a symbolic link on the way.
-	look(root, path string, noFollow, guarded bool) (found, error)
-	// expand is the path with its first symbolic link replaced by what that says.
-	expand(root, path string) (string, error)
-	// fsType is statfs's f_type of the file.
-	fsType() (uint32, error)
-	// open opens for reading what look found, whatever its name stands for
-	// by now.
-	open() error
-	// pread reads what open opened; 0 at its end.
-	pread(p []byte, off int64) (int, error)
+	// do carries out a request; buf is what opRead fills. Errors are unix.Errno, and of
+	// a process procfs.ErrTimeout or ErrGone.
+	do(r request, buf []byte) (answer, error)
 	close()
-	// mark is how it is noted that this hand hangs.
+	// mark makes the mark by which other runs learn that this handle hangs.
 	mark() *mark
 }
 
-// found is what fstat says.
+// request is one call of a handle. Most calls have few of the fields, and the others
+// cost time as JSON. Paths are []byte, since they need not be UTF-8.
+type request struct {
+	Op         op
+	Root, Path []byte `json:",omitempty"` // opLook, opExpand
+	NoFollow   bool   `json:",omitzero"`  // opLook: Path itself may not be a symbolic link
+	Guarded    bool   `json:",omitzero"`  // opLook: no symbolic link may be on the way
+	Off        int64  `json:",omitzero"`  // opRead: where in the file, bytes
+	Len        int    `json:",omitzero"`  // opRead of a process: bytes
+}
+
+type op uint8
+
+const (
+	opLook   op = iota + 1 // find a file by O_PATH, which does nothing to it; ELOOP: a link, though Guarded
+	opExpand               // replace the first symbolic link of a path by its target
+	opFSType               // statfs of the file
+	opOpen                 // open for reading the file that opLook found, whatever has its name by now
+	opRead                 // read what opOpen opened
+	opClose                // close the file
+)
+
+// answer is what a request gives.
+type answer struct {
+	Errno  unix.Errno `json:",omitzero"` // of a process; 0: none
+	Found  found      `json:",omitzero"` // of opLook
+	Path   []byte     `json:",omitzero"` // of opExpand
+	FSType uint32     `json:",omitzero"` // of opFSType: f_type
+	Read   int        `json:",omitzero"` // of opRead: bytes; 0 at the end of the file
+}
+
+// found is what fstat says of a file.
 type found struct {
 	Mode uint32
 	Stat Stat
@@ -40,13 +61,36 @@ type found struct {
 
 // local is a handle of this process.
 type local struct {
-	path, fd int
-	slots    slots
+	path  int // O_PATH descriptor of the file that opLook found; -1: none
+	fd    int // descriptor for reading; -1: none
+	slots slots
 }
 
-func newLocal(s slots) *local { return &local{-1, -1, s} }
+func newLocal(s slots) *local { return &local{path: -1, fd: -1, slots: s} }
 
 func (l *local) mark() *mark { return &mark{file: l.slots.open(), pid: os.Getpid(), own: true} }
+
+func (l *local) do(r request, buf []byte) (a answer, err error) {
+	switch r.Op {
+	case opLook:
+		a.Found, err = l.look(string(r.Root), string(r.Path), r.NoFollow, r.Guarded)
+	case opExpand:
+		a.Path, err = expand(string(r.Root), string(r.Path))
+	case opFSType:
+		var fs unix.Statfs_t
+		err = unix.Fstatfs(l.path, &fs)
+		a.FSType = uint32(fs.Type)
+	case opOpen:
+		err = l.open()
+	case opRead: // on this thread: an os.File may prefer the poller
+		a.Read, err = procfs.Retry(func() (int, error) { return unix.Pread(l.fd, buf, r.Off) })
+	case opClose:
+		l.close()
+	default:
+		err = unix.EINVAL
+	}
+	return a, err
+}
 
 func (l *local) look(root, path string, noFollow, guarded bool) (found, error) {
 	l.close()
@@ -62,23 +106,12 @@ func (l *local) look(root, path string, noFollow, guarded bool) (found, error) {
 	return found{raw.Mode, statOf(&raw)}, nil
 }
 
-func (l *local) fsType() (uint32, error) {
-	var fs unix.Statfs_t
-	err := unix.Fstatfs(l.path, &fs)
-	return uint32(fs.Type), err
-}
-
 func (l *local) open() (err error) {
 	l.fd, err = procfs.Retry(func() (int, error) {
-		// O_NONBLOCK: not to wait for the holder of a lease.
+		// O_NONBLOCK: do not wait for the holder of a lease.
 		return unix.Open("/proc/thread-self/fd/"+strconv.Itoa(l.path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	})
 	return err
-}
-
-// pread reads on the helper's own thread: an os.File may prefer the poller.
-func (l *local) pread(p []byte, off int64) (int, error) {
-	return procfs.Retry(func() (int, error) { return unix.Pread(l.fd, p, off) })
 }
 
 func (l *local) close() {
@@ -111,7 +144,7 @@ func openPath(root, path string, noFollow, guarded bool) (int, error) {
 		defer unix.Close(dir)
 		how.Resolve |= unix.RESOLVE_IN_ROOT
 	}
-	const tries = 16 // EAGAIN: something was renamed or mounted meanwhile
+	const tries = 16 // EAGAIN: somebody renamed or mounted something meanwhile
 	for range tries {
 		fd, err := procfs.Retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
 		if err != unix.EAGAIN {
@@ -127,8 +160,8 @@ func openRoot(root string) (int, error) {
 	})
 }
 
-// expand goes no further than the first link, and so where look has been.
-func (l *local) expand(root, file string) (string, error) {
+// expand reads no link but the first, so it goes only where look has been.
+func expand(root, file string) ([]byte, error) {
 	done, rest := "/", strings.TrimPrefix(path.Clean("/"+file), "/")
 	for rest != "" {
 		var name string
@@ -139,13 +172,13 @@ func (l *local) expand(root, file string) (string, error) {
 			done = path.Join(done, name)
 			continue
 		case err != nil:
-			return "", err
+			return nil, err
 		case !path.IsAbs(to):
 			to = path.Join(done, to)
 		}
-		return path.Join(to, rest), nil
+		return []byte(path.Join(to, rest)), nil
 	}
-	return "", unix.EAGAIN // it was one a moment ago
+	return nil, unix.EAGAIN // look found a link, which is gone by now
 }
 
 func readLink(root, file string) (string, error) {
@@ -156,7 +189,7 @@ func readLink(root, file string) (string, error) {
 	defer unix.Close(fd)
 	b := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", b)
-	if err == unix.ENOENT { // what Linux says of an O_PATH that is no link
+	if err == unix.ENOENT { // Linux's answer for an O_PATH descriptor of what is no link
 		err = unix.EINVAL
 	}
 	return string(b[:max(n, 0)]), err

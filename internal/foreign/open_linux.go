@@ -1,11 +1,15 @@
 package foreign
 
-import "golang.org/x/sys/unix"
+import (
+	"cmp"
 
-// maxLinks is how many symbolic links a way may have, as in the kernel.
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks is how many symbolic links a path may have: the kernel's own limit.
 const maxLinks = 40
 
-// find finds w and asks whether it is what it has to be. On a helper.
+// find finds w and checks that it meets its conditions. Called on a helper.
 func (f *Files) find(a *attempt, w Where) (Stat, error) {
 	is, err := f.look(a, w)
 	if err == nil {
@@ -17,18 +21,21 @@ func (f *Files) find(a *attempt, w Where) (Stat, error) {
 	return is.Stat, nil
 }
 
-// look finds w. A symbolic link on the way is followed only when it is known where
-// that leads.
+// look finds w. It follows a symbolic link only when it knows which file systems that
+// leads to, and none of them is refused.
 func (f *Files) look(a *attempt, w Where) (found, error) {
 	file := w.Path
 	for range maxLinks {
-		is, err := call(a, func() (found, error) { return a.look(w.Root, file, w.NoFollow, a.guarded) })
+		r := request{Op: opLook, Root: []byte(w.Root), Path: []byte(file), NoFollow: w.NoFollow, Guarded: a.guarded}
+		got, err := a.ask(r, nil)
 		if err != unix.ELOOP || !a.guarded {
-			return is, err
+			return got.Found, err
 		}
-		if file, err = call(a, func() (string, error) { return a.expand(w.Root, file) }); err != nil {
+		r.Op = opExpand
+		if got, err = a.ask(r, nil); err != nil {
 			return found{}, err
 		}
+		file = string(got.Path)
 		way, guarded := f.way(w, file)
 		if err := f.refuseRemote(way); err != nil {
 			return found{}, err
@@ -41,25 +48,21 @@ func (f *Files) look(a *attempt, w Where) (found, error) {
 	return found{}, unix.ELOOP
 }
 
-// open opens for reading what find found.
+// open finds w and opens it for reading.
 func (f *Files) open(a *attempt, w Where) (Stat, error) {
 	st, err := f.find(a, w)
 	if err != nil {
 		return Stat{}, err
 	}
-	if _, err := call(a, func() (struct{}, error) { return struct{}{}, a.open() }); err != nil {
+	if _, err := a.ask(request{Op: opOpen}, nil); err != nil {
 		return Stat{}, at("open", w, err)
 	}
 	a.visit.answered()
 	return st, nil
 }
 
-// judge says why a file is not to be read.
+// judge says why a file may not be read; nil: it may.
 func (f *Files) judge(a *attempt, is found, w Where) error {
-	limit := w.MaxSize
-	if limit <= 0 {
-		limit = f.options.MaxSize
-	}
 	switch {
 	case is.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return ErrSymlink
@@ -67,16 +70,16 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 		return ErrNotRegular
 	case w.Owner != nil && *w.Owner != is.Stat.UID:
 		return ErrOwner
-	case is.Stat.Size > limit:
+	case is.Stat.Size > cmp.Or(w.MaxSize, f.options.MaxSize):
 		return ErrTooLarge
 	}
 	if a.unknown && !f.options.Remote {
-		magic, err := call(a, func() (uint32, error) { return f.fsType(a.handle) })
+		magic, err := f.fsType(a)
 		if err != nil {
 			return err
 		}
 		if kind, ok := remote[magic]; ok {
-			return &RemoteError{kind}
+			return remoteError(kind)
 		}
 	}
 	if w.Check != nil {
@@ -85,10 +88,10 @@ func (f *Files) judge(a *attempt, is found, w Where) error {
 	return nil
 }
 
-// remote are file systems that ask somebody else, by statfs's f_type, for those that
-// mountinfo does not show: the server is another machine, or a process that may be the
-// one that hangs. Numbers: include/uapi/linux/magic.h and the file systems' own
-// sources.
+// remote are the file systems that may hang, by statfs's f_type: their server is another
+// machine, or a process, which may hang itself. It serves for files whose file system no
+// mountinfo lists; package mounts has the names for all others. Numbers:
+// include/uapi/linux/magic.h and the file systems' own sources.
 var remote = map[uint32]string{
 	0x65735546: "fuse", // virtiofs too
 	0x00006969: "nfs",

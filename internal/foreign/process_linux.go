@@ -14,53 +14,23 @@ import (
 	"stackshot/internal/spawn"
 )
 
-// window is how much one request reads at most, in bytes. It is memory that both
-// processes have mapped, file 1 of the one that reads.
+// window is the size in bytes of the memory through which a reader process hands over what
+// it reads, and so the most that one request reads. Both processes have it mapped; it is
+// file 1 of the reader process.
 const window = 1 << 20
 
-// request is one call of a handle, for another process. Most calls have few of the
-// fields, and the others cost time as JSON.
-type request struct {
-	Op         op
-	Root, Path []byte `json:",omitempty"` // opLook, opExpand
-	NoFollow   bool   `json:",omitzero"`  // opLook
-	Guarded    bool   `json:",omitzero"`  // opLook
-	Off        int64  `json:",omitzero"`  // opRead
-	Len        int    `json:",omitzero"`  // opRead
-}
-
-type op uint8
-
-const (
-	opLook op = iota + 1
-	opExpand
-	opFSType
-	opOpen
-	opRead
-	opClose
-)
-
-// answer is what that process says to one request.
-type answer struct {
-	Errno  unix.Errno `json:",omitzero"` // 0: none
-	Found  found      `json:",omitzero"` // of opLook
-	Path   []byte     `json:",omitzero"` // of opExpand
-	FSType uint32     `json:",omitzero"` // of opFSType
-	Read   int        `json:",omitzero"` // bytes, in the window
-}
-
-// processes are idle ones that read files.
+// processes starts reader processes and keeps the idle ones.
 type processes struct {
 	command []string // constant
 	slots   slots    // constant
 
 	mu     sync.Mutex
-	idle   []*process
-	closed bool
+	idle   []*process // by mu
+	closed bool       // by mu
 }
 
-// take gives a process for one file and says when its time is over; nil without a
-// command, or with an error.
+// take gives a process for one file, and sets its deadline for all requests of that file
+// together. It gives nil without a command, or with an error.
 func (ps *processes) take(limit time.Duration) (p *process, err error) {
 	if len(ps.command) == 0 {
 		return nil, nil
@@ -84,7 +54,7 @@ func (ps *processes) reuse() (p *process) {
 	return p
 }
 
-// give takes back a process that is well.
+// give takes back a process that has answered all its requests.
 func (ps *processes) give(p *process) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -95,7 +65,7 @@ func (ps *processes) give(p *process) {
 	}
 }
 
-// rest ends the idle ones; the next file starts one again, unless last.
+// rest ends the idle processes, and with last those that are given back later too.
 func (ps *processes) rest(last bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -110,13 +80,13 @@ type process struct {
 	home  *processes
 	child *spawn.Child
 	data  []byte   // the window
-	slots *os.File // an open file description that it has too, to be noted by; nil: none
+	slots *os.File // the file of slots, by an open file description that the process shares; nil: none
 }
 
-// startProcess starts one with its end of a socket as file 0 and the window as
-// file 1. What a crash prints goes to the window too, which nobody reads then: Go
-// does not start without a file 2, but with a /dev/null, and a bare chroot has none.
-// File 3 is what it is noted by when it hangs.
+// startProcess starts a reader process. Its file 0 is its end of a socket, files 1 and 2
+// are the window, and file 3 is the file of slots, by which it is noted when it hangs.
+// The window is file 2 since the Go runtime wants one and would open /dev/null, which a
+// bare chroot lacks. What a crash prints goes there, and nobody reads it.
 func startProcess(command []string, s slots) (*process, error) {
 	shared, data, err := newWindow()
 	if err != nil {
@@ -154,9 +124,9 @@ func mapWindow(f *os.File) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, window, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// leave ends the conversation with a process. An idle one ends when its socket does. One
-// that hangs is killed and waited for: until the kernel lets it go, this helper counts as
-// one that hangs.
+// leave ends the conversation with a process. An idle one exits when its socket is shut. If
+// it hangs, leave kills it and waits for it: until the kernel lets it go, the helper that
+// waits here counts as hanging.
 func (p *process) leave(hangs bool) {
 	p.child.End()
 	unix.Munmap(p.data)
@@ -171,7 +141,8 @@ func (p *process) leave(hangs bool) {
 
 func (p *process) mark() *mark { return &mark{file: p.slots, pid: p.child.Process.Pid} }
 
-func (p *process) call(r request) (a answer, err error) {
+func (p *process) do(r request, buf []byte) (a answer, err error) {
+	r.Len = min(len(buf), window)
 	switch err := p.child.Ask(r, &a); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return a, procfs.ErrTimeout
@@ -180,79 +151,32 @@ func (p *process) call(r request) (a answer, err error) {
 	case a.Errno != 0:
 		return a, a.Errno
 	}
+	a.Read = copy(buf, p.data[:min(max(a.Read, 0), window)])
 	return a, nil
 }
 
-func (p *process) look(root, path string, noFollow, guarded bool) (found, error) {
-	a, err := p.call(request{Op: opLook, Root: []byte(root), Path: []byte(path), NoFollow: noFollow, Guarded: guarded})
-	return a.Found, err
-}
-
-func (p *process) expand(root, path string) (string, error) {
-	a, err := p.call(request{Op: opExpand, Root: []byte(root), Path: []byte(path)})
-	return string(a.Path), err
-}
-
-func (p *process) fsType() (uint32, error) {
-	a, err := p.call(request{Op: opFSType})
-	return a.FSType, err
-}
-
-func (p *process) open() error {
-	_, err := p.call(request{Op: opOpen})
-	return err
-}
-
-func (p *process) pread(b []byte, off int64) (int, error) {
-	a, err := p.call(request{Op: opRead, Off: off, Len: min(len(b), window)})
-	if err != nil {
-		return 0, err
-	}
-	return copy(b, p.data[:min(max(a.Read, 0), window)]), nil
-}
-
 func (p *process) close() {
-	if _, err := p.call(request{Op: opClose}); err != nil {
+	if _, err := p.do(request{Op: opClose}, nil); err != nil {
 		p.leave(true)
 	} else {
 		p.home.give(p)
 	}
 }
 
-// Serve is the other side: what a process does that Options.Command started, with
-// its files 0 and 1. It returns when whoever started it has no more use for it, and
-// may hang for good.
+// Serve is what a reader process, started by Options.Command, does with its files 0 and 1.
+// It returns when its starter has no more requests or is gone. It may hang for good in a
+// file system.
 func Serve(conn io.ReadWriter, shared *os.File) error {
 	data, err := mapWindow(shared)
 	if err != nil {
 		return err
 	}
 	file := newLocal(slots{})
-	return spawn.Serve(conn, func(r request) answer { return r.do(file, data) })
-}
-
-func (r request) do(file *local, data []byte) (a answer) {
-	var err error
-	switch r.Op {
-	case opLook:
-		a.Found, err = file.look(string(r.Root), string(r.Path), r.NoFollow, r.Guarded)
-	case opExpand:
-		var to string
-		to, err = file.expand(string(r.Root), string(r.Path))
-		a.Path = []byte(to)
-	case opFSType:
-		a.FSType, err = file.fsType()
-	case opOpen:
-		err = file.open()
-	case opRead:
-		a.Read, err = file.pread(data[:min(max(r.Len, 0), window)], r.Off)
-	case opClose:
-		file.close()
-	default:
-		err = unix.EINVAL
-	}
-	if err != nil && !errors.As(err, &a.Errno) {
-		a.Errno = unix.EIO
-	}
-	return a
+	return spawn.Serve(conn, func(r request) answer {
+		a, err := file.do(r, data[:min(max(r.Len, 0), window)])
+		if err != nil && !errors.As(err, &a.Errno) {
+			a.Errno = unix.EIO
+		}
+		return a
+	})
 }

@@ -11,33 +11,33 @@ import (
 	"stackshot/internal/mounts"
 )
 
-// maxStuck is how many readers may hang at a time, of all runs on this machine.
+// maxStuck is how many readers of all runs on this machine may hang at a time.
 const maxStuck = 4
 
 const slotSize = 64 // bytes of a slot's text
 
-// slots is the file in which readers that hang are noted: maxStuck texts, "pid
-// major:minor seconds". A slot counts while its byte is locked, through an open file
-// description that the reader has too (F_OFD_SETLK): that ends with the reader, and
-// no sooner, whoever started it and however that ended. Nobody but its owner can open
-// the file, so nobody else can pretend.
-type slots struct{ path string } // "": there is no place for it; then each run counts its own
+// slots is the file that lists readers which hang: maxStuck texts, "pid major:minor
+// seconds". A slot counts while its byte is locked, through an open file description that
+// the reader process shares (F_OFD_SETLK). So the lock ends when the reader ends, not
+// when its starter does. Only the file's owner can open it, so no other user can forge an
+// entry.
+type slots struct{ path string } // "": no place for the file; then each run counts its own readers
 
-// stuck is what a slot says.
+// stuck is a reader that hangs, as a slot has it.
 type stuck struct {
 	pid   int
 	dev   mounts.Device
 	since time.Time
 }
 
-// slotPlaces are where the file may be, in memory; the tests of this package have
-// their own.
+// slotPlaces are the places of the file, in the order in which they are tried: all in
+// memory, so that none of them hangs. The tests of this package have their own.
 var slotPlaces = []string{
 	"/run/stackshot.readers", fmt.Sprintf("/run/user/%d/stackshot.readers", os.Geteuid()),
 	fmt.Sprintf("/dev/shm/stackshot-%d.readers", os.Geteuid()),
 }
 
-// findSlots finds a place for the file that is ours.
+// findSlots takes the first place where the file is ours, or can be made.
 func findSlots() slots {
 	for _, path := range slotPlaces {
 		s := slots{path}
@@ -49,7 +49,7 @@ func findSlots() slots {
 	return slots{}
 }
 
-// open gives an open file description of its own; nil: there is none to be had.
+// open gives a new open file description; nil: the file cannot be opened, or is not ours.
 func (s slots) open() *os.File {
 	if s.path == "" {
 		return nil
@@ -66,7 +66,7 @@ func (s slots) open() *os.File {
 	return os.NewFile(uintptr(fd), s.path)
 }
 
-// taken lists the readers that hang now, ours too.
+// taken lists the readers that hang now, of this run and of others.
 func (s slots) taken() (list []stuck) {
 	f := s.open()
 	if f == nil {
@@ -78,7 +78,7 @@ func (s slots) taken() (list []stuck) {
 		if unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock) != nil || lock.Type == unix.F_UNLCK {
 			continue
 		}
-		var one stuck // of one that is being written nothing is known, but it counts
+		var one stuck // stays empty if its text is just being written; it counts all the same
 		b := make([]byte, slotSize)
 		n, _ := f.ReadAt(b, i*slotSize)
 		var at int64
@@ -90,16 +90,16 @@ func (s slots) taken() (list []stuck) {
 	return list
 }
 
-// mark is a reader's means to be noted.
+// mark enters a reader in the file of slots.
 type mark struct {
-	file *os.File
-	pid  int
-	slot int64
+	file *os.File // nil: there is no such file
+	pid  int      // of the reader
+	slot int64    // its slot, if held
 	held bool
-	own  bool // the file is only for this
+	own  bool // clear closes the file
 }
 
-// set notes that the reader hangs on a device, if a slot is free.
+// set enters that the reader hangs on a device, if a slot is free.
 func (m *mark) set(dev mounts.Device) {
 	if m.file == nil {
 		return
@@ -116,7 +116,7 @@ func (m *mark) set(dev mounts.Device) {
 	}
 }
 
-// clear takes the note away: the reader has come loose.
+// clear removes the entry when the reader has come loose.
 func (m *mark) clear() {
 	if m.held {
 		unix.FcntlFlock(m.file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: m.slot, Len: 1})

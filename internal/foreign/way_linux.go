@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,12 +12,12 @@ import (
 )
 
 const (
-	viewFor = time.Second  // a mountinfo holds that was read
-	ownDir  = "/proc/self" // this process's
+	viewFor = time.Second  // how long a mountinfo that was read is used
+	ownDir  = "/proc/self" // the directory in /proc of this process
 )
 
-// views are the mounts as processes see them, by mount namespace and root. Reading
-// them touches no mount.
+// views keeps the mounts as processes see them, by mount namespace and root. Reading
+// mountinfo touches no mount.
 type views struct {
 	readers *procfs.Readers // own
 
@@ -33,7 +34,7 @@ func newViews(limit time.Duration) *views {
 	return &views{readers: procfs.NewReaders(2, limit), kept: map[string]view{}}
 }
 
-// of is what the process sees whose directory in /proc that is; nil: not known.
+// of gives the mounts that a process sees; dir is its directory in /proc. nil: not known.
 func (v *views) of(dir string) *mounts.Table {
 	key := dir
 	if dir != ownDir {
@@ -45,7 +46,7 @@ func (v *views) of(dir string) *mounts.Table {
 		key = string(who[0].Data) + " " + string(who[1].Data)
 	}
 	v.mu.Lock()
-	defer v.mu.Unlock() // others would read the same
+	defer v.mu.Unlock() // held while reading, since other helpers would read the same file
 	if k, ok := v.kept[key]; ok && time.Now().Before(k.until) {
 		return k.table
 	}
@@ -58,7 +59,7 @@ func (v *views) of(dir string) *mounts.Table {
 	return table
 }
 
-// proc is the directory in /proc of the process whose view of the mounts w is in.
+// proc is the directory in /proc of the process whose mounts apply to w.
 func (w Where) proc() string {
 	if dir, ok := strings.CutSuffix(w.Root, "/root"); ok {
 		return dir
@@ -73,8 +74,10 @@ func (w Where) proc() string {
 	return ownDir
 }
 
-// way says through which file systems the way to w leads, if its path is this one and
-// no symbolic link is followed. guarded: that is sure. It touches none of them.
+// way lists the file systems on the path to w, if its path is file and no symbolic link is
+// followed; the last is the one that w is on. guarded: the path is known, so a symbolic
+// link on it would lead elsewhere and must not be followed unasked. way touches none of
+// these file systems.
 func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 	own, theirs := f.views.of(ownDir), f.views.of(w.proc())
 	if !w.Link {
@@ -82,7 +85,7 @@ func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 			file = path.Join(w.Root, file)
 		}
 		for _, m := range theirs.Way(path.Clean(file)) {
-			way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
+			way = append(way, whereOf(m))
 		}
 	}
 	guarded = len(way) > 0
@@ -92,12 +95,9 @@ func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 	}
 	switch {
 	case m != nil:
-		for _, there := range way {
-			if there.dev == m.Dev {
-				return way, guarded
-			}
+		if !slices.ContainsFunc(way, func(w where) bool { return w.dev == m.Dev }) {
+			way = append(way, whereOf(m))
 		}
-		way = append(way, where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true})
 	case len(way) == 0 && w.Device != mounts.Device{}:
 		way = append(way, where{dev: w.Device, name: "device " + w.Device.String() + ", which is mounted nowhere to be seen"})
 	case len(way) == 0:
@@ -106,11 +106,16 @@ func (f *Files) way(w Where, file string) (way []where, guarded bool) {
 	return way, guarded
 }
 
-// refuseRemote says why a way is not gone, without a look at it.
+func whereOf(m *mounts.Mount) where {
+	return where{dev: m.Dev, name: m.String(), kind: m.Kind(), seen: true}
+}
+
+// refuseRemote gives the error for a way on which a file system may hang, unless
+// Options.Remote allows such; it touches none of them.
 func (f *Files) refuseRemote(way []where) error {
 	for i := range way {
 		if way[i].kind != "" && !f.options.Remote {
-			return &RemoteError{way[i].name}
+			return remoteError(way[i].name)
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package mounts says by /proc/PID/mountinfo which file system a device or a path is
-// of, and so whether whoever goes there may hang. It touches nothing of the mounts.
+// Package mounts tells from /proc/PID/mountinfo which file system a device or a path
+// belongs to, and so whether a process that touches it may hang. It touches no mount itself.
 package mounts
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Device is a file system's number: what mountinfo and /proc/PID/maps say, which
-// stat does not on btrfs (each subvolume has another there). 0:0: not known.
+// Device is a file system's number as mountinfo and /proc/PID/maps give it. stat gives
+// others on btrfs, one for each subvolume. 0:0: not known.
 type Device struct{ Major, Minor uint32 }
 
 func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
@@ -18,14 +18,14 @@ func (d Device) String() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) 
 type Mount struct {
 	ID, Parent int
 	Dev        Device
-	Root       string // which directory of the file system it shows
-	Point      string // where it is mounted, below the task's root
+	Root       string // the directory of the file system that is mounted
+	Point      string // where it is mounted, as a path from the task's root
 	Type       string // "ext4", "fuse.sshfs"
 	Options    string // of the file system: "rw,memory"
 }
 
-// Kind is the name of the kind of file system, if those may hang that go there: the
-// server is another machine, or a process that may be the one that hangs. Else "".
+// Kind is the type of a file system that may hang: its server is another machine, or a
+// process, which may hang itself. Else "".
 func (m *Mount) Kind() string {
 	name, _, _ := strings.Cut(m.Type, ".") // fuse.sshfs
 	if remote[name] {
@@ -36,8 +36,8 @@ func (m *Mount) Kind() string {
 
 func (m *Mount) String() string { return m.Type + " at " + m.Point }
 
-// remote are those file systems, by the first part of their names. Of an autofs
-// whoever looks up a name waits for a daemon.
+// remote are the file systems that may hang, by the first part of their type. autofs is
+// one, since a process that looks up a name there waits for a daemon.
 var remote = map[string]bool{
 	"fuse": true, "fuseblk": true, "virtiofs": true, "nfs": true, "nfs4": true, "cifs": true, "smb3": true, "smbfs": true,
 	"9p": true, "afs": true, "coda": true, "ceph": true, "ncpfs": true, "lustre": true, "gpfs": true, "gfs2": true,
@@ -45,21 +45,21 @@ var remote = map[string]bool{
 	"vmhgfs": true, "prl_fs": true, "acfs": true, "autofs": true, "davfs": true, "glusterfs": true,
 }
 
-// Table is a mountinfo file. Constant once it is made; nil knows nothing.
+// Table holds the mounts of a mountinfo file. Constant after Parse; a nil Table knows none.
 type Table struct {
-	root  *Mount // nil: the task's root is below a mount's own
+	root  *Mount // nil: the task's root is a directory below the root of a mount
 	at    map[place]*Mount
-	byDev map[Device]*Mount
+	byDev map[Device]*Mount // the first mount of each device
 }
 
-// place is where a mount lies on another.
+// place is where a mount covers a directory of its parent.
 type place struct {
-	parent int
+	parent int // the parent's ID
 	point  string
 }
 
-// All are the mounts of a mountinfo file, in its order. A line that is none is left out:
-// what is missing is not known, and so taken for what may hang.
+// All lists the mounts of a mountinfo file, in its order. It leaves out lines of another
+// form; users treat a file system that they do not find as one that may hang.
 func All(b []byte) (all []*Mount) {
 	for line := range bytes.Lines(b) {
 		if m, ok := parseLine(string(line)); ok {
@@ -69,7 +69,7 @@ func All(b []byte) (all []*Mount) {
 	return all
 }
 
-// Parse reads a mountinfo file.
+// Parse makes a Table of a mountinfo file.
 func Parse(b []byte) *Table {
 	t := &Table{at: map[place]*Mount{}, byDev: map[Device]*Mount{}}
 	ids := map[int]bool{}
@@ -117,7 +117,7 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// top is what lies uppermost where m is.
+// top is the uppermost of the mounts that cover m at point; m itself if there is none.
 func (t *Table) top(m *Mount, point string) *Mount {
 	for range len(t.at) {
 		next := t.at[place{m.ID, point}]
@@ -129,7 +129,7 @@ func (t *Table) top(m *Mount, point string) *Mount {
 	return m
 }
 
-// ByDevice is a mount of a device; nil: none is seen from here.
+// ByDevice is the first mount of a device; nil: the table has none.
 func (t *Table) ByDevice(d Device) *Mount {
 	if t == nil || d == (Device{}) {
 		return nil
@@ -137,8 +137,8 @@ func (t *Table) ByDevice(d Device) *Mount {
 	return t.byDev[d]
 }
 
-// Way are the mounts that whoever goes to an absolute path comes through, as long as
-// he follows no symbolic link, that of the path itself last. Nil: not known.
+// Way lists the mounts on an absolute path, from the root's to that of the path itself, if
+// no symbolic link is followed. nil: not known.
 func (t *Table) Way(path string) []*Mount {
 	if t == nil || t.root == nil || !strings.HasPrefix(path, "/") {
 		return nil

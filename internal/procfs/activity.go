@@ -2,15 +2,14 @@ package procfs
 
 import "bytes"
 
-// Activity is what shows that a CPU takes interrupts.
+// Activity holds counts by which one sees whether a CPU takes interrupts.
 type Activity struct {
 	Interrupts uint64 // taken, of every kind
-	User, Idle uint64 // ticks, as /proc/stat has them: nice is user, iowait idle
+	User, Idle uint64 // ticks of /proc/stat; User includes nice, Idle iowait
 }
 
-// ParseInterrupts sums the columns of /proc/interrupts: by CPU, how many
-// interrupts it took. Lines with fewer numbers than there are CPUs (ERR, MIS)
-// belong to none.
+// ParseInterrupts sums the columns of /proc/interrupts: the number of interrupts that
+// each CPU took. It skips lines with fewer numbers than there are CPUs (ERR, MIS).
 func ParseInterrupts(b []byte) (map[int]uint64, error) {
 	head, rest, _ := bytes.Cut(b, []byte("\n"))
 	var cpus []int
@@ -38,7 +37,7 @@ func ParseInterrupts(b []byte) (map[int]uint64, error) {
 	return sums, nil
 }
 
-// countsOf appends the numbers that a line begins with, at most n.
+// countsOf appends the numbers at the start of a line, at most n.
 func countsOf(row []uint64, line []byte, n int) []uint64 {
 	for field := range bytes.FieldsSeq(line) {
 		v, ok := parseUint(field)
@@ -50,9 +49,9 @@ func countsOf(row []uint64, line []byte, n int) []uint64 {
 	return row
 }
 
-// ParseCPUTicks takes the lines of single CPUs out of /proc/stat. A CPU that
-// sleeps without a tick, or is in user mode without one, is accounted for when
-// the file is read.
+// ParseCPUTicks reads the lines of single CPUs in /proc/stat, one per online CPU. They
+// include the time of a CPU that idles, or runs in user mode, without a tick: the kernel
+// adds it when the file is read.
 func ParseCPUTicks(b []byte) (map[int]Activity, error) {
 	out := map[int]Activity{}
 	for line := range bytes.Lines(b) {
@@ -70,6 +69,7 @@ func ParseCPUTicks(b []byte) (map[int]Activity, error) {
 	return out, nil
 }
 
+// cpuNumber reads a name that is prefix and the number of a CPU.
 func cpuNumber(name []byte, prefix string) (int, bool) {
 	digits, ok := bytes.CutPrefix(name, []byte(prefix))
 	n, isNumber := parseUint(digits)

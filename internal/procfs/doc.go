@@ -1,18 +1,18 @@
-// Package procfs reads /proc: the picture of the machine that needs no BPF. It
-// is the engine of last resort, the source of what is read after the release
-// (names, paths), and the oracle the other engines are tested against.
+// Package procfs reads /proc. It needs no BPF. It is what the engine of last resort
+// reads from, the source of what is added to tasks after the release (names, paths), and
+// the oracle that the other engines are tested against.
 //
-// Parsing and reading are apart. A ParseX function takes the bytes of one file
-// and knows no file system; it never panics, and its errors are *ParseError. An
-// FS reads files, and parses them for convenience.
+// Parsing and reading are separate. A ParseX function takes the bytes of one file
+// and uses no file system; it never panics, and its errors wrap ErrSyntax. An
+// FS reads files, and parses some of them.
 //
 // # Reading without hanging
 //
-// On a hung machine a read of /proc can hang with it: cmdline takes the very
-// mmap_lock that the stuck process holds. Such a read cannot be cancelled, only
-// left behind. A Readers pool does each read on a helper, a goroutine locked to
-// its own OS thread, under a time limit. A helper whose read takes longer is
-// written off: its thread is left to its fate and the caller goes on.
+// On a hung machine a read of /proc can hang too: cmdline, for example, takes the
+// mmap_lock that the stuck process holds. Nothing can cancel such a read. A Readers pool
+// does each read on a helper, a goroutine locked to its own OS thread, under a time limit.
+// If the read takes longer, the helper is written off: the pool leaves its thread in the
+// kernel, and the caller goes on.
 //
 //	idle ──take──► reading ──ended in time──► idle
 //	                  │
@@ -20,7 +20,7 @@
 //	                               (result dropped)
 //
 // A thread stuck in the kernel keeps the process from ending until it comes
-// loose; nothing in user space can change that, which is why there is a bound.
+// loose. User space cannot change that, so the number of such threads is bounded.
 //
 // # Invariants
 //
@@ -28,8 +28,8 @@
 //     finds no room waits; its wait ends, since each read ends or is written off.
 //  2. With max written off, every call fails with ErrExhausted at once.
 //  3. A written-off helper never touches memory of its caller: it reads into its
-//     own buffer, and the caller copies out before the helper may be used again.
-//  4. A helper that comes loose counts as written off no longer.
-//  5. Close waits for nobody.
+//     own buffer, and the caller copies from there before the helper is used again.
+//  4. A helper that comes loose no longer counts as written off.
+//  5. Close does not wait.
 //  6. /proc/PID/environ is never read; asking for it is ErrForbidden.
 package procfs

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -22,11 +23,11 @@ const (
 // DefaultMax is the size cap of a File that sets none, bytes.
 const DefaultMax = 64 << 10
 
-// ErrForbidden answers for files that are never read.
+// ErrForbidden is the error of files that are never read.
 var ErrForbidden = errors.New("never read by design")
 
-// File is one file to read and, after the read, what came of it. To read many
-// directories keep the same Files: Data's memory is used again.
+// File is one file to read and, after the read, its result. A caller that reads many
+// directories keeps the same Files, since Data's memory is used again.
 type File struct {
 	// Set by the caller.
 	Name string // below the directory
@@ -38,23 +39,19 @@ type File struct {
 	Truncated bool   // there was more than Max
 	Err       error  // *fs.PathError, *TimeoutError, ErrExhausted, ErrClosed; then Data is empty
 
-	fn func(buf []byte) ([]byte, error) // instead of all that: Readers.Do
+	fn func(buf []byte) ([]byte, error) // of Readers.Do: called instead of reading a file
 }
 
-func (f *File) max() int {
-	if f.Max <= 0 {
-		return DefaultMax
-	}
-	return f.Max
-}
+func (f *File) max() int { return cmp.Or(f.Max, DefaultMax) }
 
+// fail gives every file the same error.
 func fail(files []File, err error) {
 	for i := range files {
 		files[i].Data, files[i].Truncated, files[i].Err = files[i].Data[:0], false, err
 	}
 }
 
-// readDirect reads on the calling thread, without a limit.
+// readDirect reads on the calling thread, without a time limit.
 func readDirect(dir string, files []File) {
 	fd, err := openDir(dir)
 	if err != nil {
@@ -68,9 +65,9 @@ func readDirect(dir string, files []File) {
 	}
 }
 
-// openDir opens a directory to start from. The descriptor holds on to the very
-// task: if that ends and its number is given to another, reads below fail (ESRCH or
-// ENOENT) instead of answering for the other.
+// openDir opens a directory in which files are read. The descriptor stands for the task
+// itself: if that ends and another task gets its number, reads below the descriptor fail
+// (ESRCH or ENOENT) instead of giving the other task's files.
 func openDir(dir string) (int, error) {
 	fd, err := Retry(func() (int, error) {
 		return unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -81,7 +78,7 @@ func openDir(dir string) (int, error) {
 	return fd, nil
 }
 
-// read appends what the file holds to buf. On an error buf comes back as it was.
+// read appends the file's contents to buf. On an error it returns buf unchanged.
 func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bool, err error) {
 	if path.Base(f.Name) == "environ" {
 		return buf, false, &fs.PathError{Op: "read", Path: dir + "/" + f.Name, Err: ErrForbidden}
@@ -100,6 +97,7 @@ func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bo
 	return out, truncated, nil
 }
 
+// readOpen appends what call reads from the opened file, at most max bytes.
 func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (int, error)) ([]byte, bool, error) {
 	fd, err := Retry(func() (int, error) {
 		return unix.Openat(dirfd, f.Name, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
@@ -108,14 +106,14 @@ func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (in
 		return nil, false, err
 	}
 	defer unix.Close(fd)
-	// One byte more than the cap tells "full" from "too long"; a page at least,
-	// since getdents and some /proc files refuse a small buffer.
+	// One byte more than max tells a file of that size from a longer one. It is at
+	// least a page, since getdents and some /proc files refuse a small buffer.
 	start, limit := len(buf), len(buf)+max(f.max()+1, 4096)
 	for len(buf) < limit {
 		buf = slices.Grow(buf, min(4096, limit-len(buf)))
 		n, err := Retry(func() (int, error) { return call(fd, buf[len(buf):min(cap(buf), limit)]) })
 		if err == unix.EINVAL && f.Op == OpList && len(buf) > start {
-			return buf, true, nil // the rest of the cap holds no whole entry
+			return buf, true, nil // no whole entry fits into the rest of the buffer
 		}
 		if err != nil {
 			return nil, false, err
@@ -142,8 +140,8 @@ func readLink(dirfd int, name string, buf []byte, limit int) ([]byte, bool, erro
 	return buf[:start+n], n == limit, nil
 }
 
-// Retry repeats a call that a signal to this thread interrupted; Go's scheduler
-// sends such signals.
+// Retry repeats a system call while it fails with EINTR. Go's scheduler sends signals to
+// its threads.
 func Retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -17,14 +17,14 @@ import (
 // Safe to call concurrently.
 type FS struct {
 	Root    string   // "": /proc
-	Readers *Readers // nil: read on the calling thread, without limits
+	Readers *Readers // nil: read on the calling thread, without time limits
 }
 
-// Sizes at which a file is cut.
+// Size limits of files, bytes.
 const (
-	maxCmdline = 64 << 10
-	maxStat    = 4 << 20   // /proc/stat has an "intr" line of many numbers
-	maxListing = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
+	maxStat       = 4 << 20   // /proc/stat has an "intr" line of many numbers
+	maxInterrupts = 64 << 20  // a line per interrupt, a column per CPU
+	maxListing    = 128 << 20 // PID_MAX_LIMIT, 4 million, entries of at most 32 bytes
 )
 
 // Read reads files of one directory below Root ("17/task/18"; "": Root itself).
@@ -57,6 +57,7 @@ func ThreadDir(tgid, tid int) string {
 	return strconv.Itoa(tgid) + "/task/" + strconv.Itoa(tid)
 }
 
+// one reads one file.
 func (f FS) one(dir string, file File) ([]byte, error) {
 	files := [1]File{file}
 	f.Read(dir, files[:])
@@ -77,12 +78,13 @@ func parsed[T any](f FS, dir, name string, parse func([]byte) (T, error)) (T, er
 	return v, nil
 }
 
-// Tasks lists the task ids (tgid) there are, in the order of /proc: ascending.
+// Tasks lists the tasks (tgid), in the order of /proc: ascending.
 func (f FS) Tasks() ([]int, error) { return f.numbers("") }
 
-// Threads lists the thread ids of a task.
+// Threads lists the threads (tid) of a task.
 func (f FS) Threads(tgid int) ([]int, error) { return f.numbers(TaskDir(tgid) + "/task") }
 
+// numbers lists the entries of a directory that are numbers.
 func (f FS) numbers(dir string) ([]int, error) {
 	files := [1]File{{Name: ".", Op: OpList, Max: maxListing}}
 	f.Read(dir, files[:])
@@ -96,8 +98,8 @@ func (f FS) numbers(dir string) ([]int, error) {
 	return ids, err
 }
 
-// parseDirents takes the entries that are numbers out of struct linux_dirent64
-// records: {u64 ino; s64 off; u16 reclen; u8 type; char name[]}.
+// parseDirents gives the entries that are numbers of a run of struct linux_dirent64:
+// {u64 ino; s64 off; u16 reclen; u8 type; char name[]}.
 func parseDirents(b []byte) ([]int, error) {
 	const head = 19
 	var ids []int
@@ -128,61 +130,8 @@ func (f FS) Status(tgid int) (ProcStatus, error) {
 	return parsed(f, TaskDir(tgid), "status", ParseStatus)
 }
 
-// Cmdline reads /proc/PID/cmdline, cut at 64 KiB. It can hang: it takes the
-// task's mmap_lock.
-func (f FS) Cmdline(tgid int) ([]string, error) {
-	b, err := f.one(TaskDir(tgid), File{Name: "cmdline", Max: maxCmdline})
-	return ParseCmdline(b), err
-}
-
-// Exe reads the link /proc/PID/exe; " (deleted)" at its end is the kernel's.
-// A kernel thread has none: fs.ErrNotExist.
-func (f FS) Exe(tgid int) (string, error) {
-	b, err := f.one(TaskDir(tgid), File{Name: "exe", Op: OpLink})
-	return string(b), err
-}
-
-// Cgroup reads /proc/PID/cgroup and picks one line as CgroupPath does.
-func (f FS) Cgroup(tgid int) (Cgroup, error) {
-	lines, err := parsed(f, TaskDir(tgid), "cgroup", ParseCgroup)
-	return CgroupPath(lines), err
-}
-
-// OOMScoreAdj reads /proc/PID/oom_score_adj.
-func (f FS) OOMScoreAdj(tgid int) (int32, error) {
-	return parsed(f, TaskDir(tgid), "oom_score_adj", ParseOOMScoreAdj)
-}
-
-// NS reads the namespaces of a task. A namespace that the kernel lacks, or that
-// an ending task has left, is 0; err is the first other failure.
-func (f FS) NS(tgid int) (ns NS, err error) {
-	fields := [...]struct {
-		name string
-		dst  *uint32
-	}{{"mnt", &ns.Mnt}, {"pid", &ns.Pid}, {"net", &ns.Net}, {"uts", &ns.UTS},
-		{"ipc", &ns.IPC}, {"cgroup", &ns.Cgroup}, {"time", &ns.Time}, {"user", &ns.User}}
-	var files [len(fields)]File
-	for i := range fields {
-		files[i] = File{Name: fields[i].name, Op: OpLink, Max: 64}
-	}
-	f.Read(TaskDir(tgid)+"/ns", files[:])
-	for i := range files {
-		switch {
-		case files[i].Err == nil:
-			_, inode, bad := ParseNSLink(files[i].Data)
-			*fields[i].dst, err = inode, cmp.Or(err, bad)
-		case !errors.Is(files[i].Err, fs.ErrNotExist):
-			err = cmp.Or(err, files[i].Err)
-		}
-	}
-	if _, gone := f.one(TaskDir(tgid), File{Name: "comm"}); gone != nil {
-		err = cmp.Or(err, gone)
-	}
-	return ns, err
-}
-
-// Loadavg, Meminfo and BootID give the text of their files, cut at 64 KiB and
-// without the last newline.
+// Loadavg is /proc/loadavg. Like Meminfo and BootID it gives the text without the last
+// newline, at most DefaultMax bytes.
 func (f FS) Loadavg() (string, error) { return f.text("", "loadavg") }
 
 // Meminfo is /proc/meminfo.
@@ -196,8 +145,8 @@ func (f FS) text(dir, name string) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// Pressure is all of /proc/pressure, each line led by its resource: "cpu some
-// avg10=0.00 …". "" and no error where the kernel has no PSI or it is off.
+// Pressure is all of /proc/pressure, with the resource before each line: "cpu some
+// avg10=0.00 …". It is "" without an error if the kernel has no PSI, or PSI is off.
 func (f FS) Pressure() (string, error) {
 	files := []File{{Name: "cpu"}, {Name: "io"}, {Name: "memory"}, {Name: "irq"}}
 	f.Read("pressure", files)
@@ -217,7 +166,7 @@ func (f FS) Pressure() (string, error) {
 }
 
 // PidNamespace gives the inode of this process's pid namespace, and whether it
-// is the machine's first one, from which every task is visible.
+// is the machine's first one, in which every task is visible.
 func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
 	b, err := f.one("self/ns", File{Name: "pid", Op: OpLink, Max: 64})
 	if err != nil {
@@ -225,4 +174,27 @@ func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
 	}
 	_, inode, err = ParseNSLink(b)
 	return inode, inode == FirstPidNS, err
+}
+
+// Activity reads /proc/interrupts and /proc/stat: one Activity per online CPU.
+func (f FS) Activity() (map[int]Activity, error) {
+	files := []File{{Name: "interrupts", Max: maxInterrupts}, {Name: "stat", Max: maxStat}}
+	f.Read("", files)
+	if err := errors.Join(files[0].Err, files[1].Err); err != nil {
+		return nil, err
+	}
+	taken, err := ParseInterrupts(files[0].Data)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ParseCPUTicks(files[1].Data)
+	if err != nil {
+		return nil, err
+	}
+	for cpu, n := range taken {
+		a := all[cpu]
+		a.Interrupts = n
+		all[cpu] = a
+	}
+	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // fuzzParser asks three things of a parser on any bytes: no panic, no value
-// beside an error, and an error that is a *ParseError.
+// beside an error, and an error that wraps ErrSyntax.
 func fuzzParser[T any](f *testing.F, parse func([]byte) (T, error), more func(*testing.T, []byte, T), seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -23,8 +23,7 @@ func fuzzParser[T any](f *testing.F, parse func([]byte) (T, error), more func(*t
 			t.Fatal("the input changed")
 		}
 		if err != nil {
-			var pe *ParseError
-			if !errors.As(err, &pe) || !reflect.ValueOf(&v).Elem().IsZero() {
+			if !errors.Is(err, ErrSyntax) || !reflect.ValueOf(&v).Elem().IsZero() {
 				t.Fatalf("%q: %+v, %v", b, v, err)
 			}
 			return
@@ -48,7 +47,7 @@ func FuzzParseStat(f *testing.F) {
 
 func FuzzParseStatus(f *testing.F) {
 	fuzzParser(f, ParseStatus, func(t *testing.T, b []byte, st ProcStatus) {
-		if !bytes.Contains(b, []byte("Pid:")) || (len(st.NSpid) > 0 && st.Present&StatusHasNS == 0) {
+		if !bytes.Contains(b, []byte("Pid:")) || st.Pid == 0 {
 			t.Fatalf("%q: %+v", b, st)
 		}
 	}, status618, status310)
@@ -56,8 +55,8 @@ func FuzzParseStatus(f *testing.F) {
 
 func FuzzParseStack(f *testing.F) {
 	fuzzParser(f, ParseStack, func(t *testing.T, b []byte, st ThreadStack) {
-		if lines := bytes.Count(b, []byte("\n")) + 1; len(st.Frames)+st.Noise > lines {
-			t.Fatalf("%q: %d frames and %d noise of %d lines", b, len(st.Frames), st.Noise, lines)
+		if lines := bytes.Count(b, []byte("\n")) + 1; len(st.Frames) > lines {
+			t.Fatalf("%q: %d frames of %d lines", b, len(st.Frames), lines)
 		}
 		for _, fr := range st.Frames {
 			if fr.Symbol == "" && fr.Addr == 0 && !bytes.Contains(b, []byte("0x0")) {
@@ -71,13 +70,8 @@ func FuzzParseStack(f *testing.F) {
 // parses to the same.
 func FuzzParseSyscall(f *testing.F) {
 	fuzzParser(f, ParseSyscall, func(t *testing.T, b []byte, s Syscall) {
-		text := "running\n"
-		switch {
-		case s.Running:
-		case s.Nr < 0:
-			text = fmt.Sprintf("%d %#x %#x\n", s.Nr, s.SP, s.PC)
-		default:
-			a := s.Args
+		text := fmt.Sprintf("%d %#x %#x\n", s.Nr, s.SP, s.PC)
+		if a := s.Args; s.Nr >= 0 {
 			text = fmt.Sprintf("%d 0x%x 0x%x 0x%x 0x%x 0x%x 0x%x 0x%x 0x%x\n", s.Nr, a[0], a[1], a[2], a[3], a[4], a[5], s.SP, s.PC)
 		}
 		if again, err := ParseSyscall([]byte(text)); err != nil || again != s {
@@ -109,16 +103,6 @@ func FuzzParseNSLink(f *testing.F) {
 	}, nil, "pid:[4026531836]")
 }
 
-func FuzzParseCmdline(f *testing.F) {
-	f.Add([]byte("a\x00b\x00"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		back := []byte(strings.Join(ParseCmdline(b), "\x00"))
-		if !bytes.Equal(back, bytes.TrimSuffix(b, []byte{0})) {
-			t.Fatalf("%q came back as %q", b, back)
-		}
-	})
-}
-
 func FuzzParseDirents(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x18\x00\x0442\x00\x00\x00"))
 	fuzzParser(f, parseDirents, func(t *testing.T, b []byte, ids []int) {
@@ -144,11 +128,10 @@ func FuzzNumbers(f *testing.F) {
 		if n, ok := parseInt([]byte(s)); ok != (err == nil && plain) || ok && n != i {
 			t.Errorf("parseInt(%q) = %d, %v; strconv %d, %v", s, n, ok, i, err)
 		}
-		x, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64)
-		if n, ok := parseHex([]byte(s)); ok && (err != nil || n != x) {
-			t.Errorf("parseHex(%q) = %#x; strconv %#x, %v", s, n, x, err)
-		} else if !ok && err == nil && plain && len(strings.TrimPrefix(s, "0x")) <= 16 {
-			t.Errorf("parseHex(%q) refused %#x", s, x)
+		x, err := strconv.ParseUint(s, 16, 64)
+		plain = plain && len(s) <= 16 && s == strings.ToLower(s)
+		if n, ok := parseHex(s); ok != (err == nil && plain) || ok && n != x {
+			t.Errorf("parseHex(%q) = %#x, %v; strconv %#x, %v", s, n, ok, x, err)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Values of helper.step: opening the directory, then reading file 0, 1, …; one
-// past the last file: ended.
+// Values of helper.step: the helper opens the directory, then reads file 0, 1, …; one
+// past the last file it has ended.
 const (
 	stepOpen  uint32 = 0
 	stepFirst uint32 = 1
@@ -19,37 +19,30 @@ const (
 // keepBuffer is the largest buffer a helper keeps for its next reads.
 const keepBuffer = 1 << 20
 
-// helper is a goroutine with a thread of its own. It is in one hand at a time:
-// idle (the pool's), reading (one caller's), or written off (its own).
+// helper is a goroutine with a thread of its own. At any time it belongs to the pool
+// (idle), to one caller (reading), or to itself (written off).
 type helper struct {
 	pool  *Readers
 	start chan struct{} // one token per job, by the caller; closed by the pool
 	ended chan struct{} // one token per job that was not written off, by the helper
 	timer *time.Timer   // the caller's
 
-	// The job. Written by the caller before start, constant until ended. A
-	// copy, since the caller's own Files are used again after a write-off.
+	// The job, written by the caller before start. files is a copy, since the
+	// caller uses its own Files again after a write-off. The helper writes the
+	// results there; those of file i belong to the caller once step is past
+	// i+stepFirst.
 	dir   string
 	files []File
 
-	// The results. Written by the helper; result i belongs to the caller once
-	// step is past i+stepFirst.
-	buf []byte
-	out []result
+	buf []byte // holds the Data of files; the helper's
 
-	// step is moved on by the helper and marked abandoned by the caller, both
-	// by compare-and-swap: who comes first decides whether the read under way
+	// step is advanced by the helper and marked abandoned by the caller, both by
+	// compare-and-swap: whoever succeeds first decides whether the current read
 	// ended in time.
 	step atomic.Uint32
-	// since is when the read under way began, ns since the pool's epoch.
+	// since is when the current read began, ns since the pool's epoch.
 	// Written by the caller before start, then by the helper.
 	since atomic.Int64
-}
-
-type result struct {
-	data      []byte // part of buf, or of an older and smaller one
-	truncated bool
-	err       error
 }
 
 func newHelper(r *Readers) *helper {
@@ -68,11 +61,11 @@ func (h *helper) load(dir string, files []File) {
 	h.dir = dir
 	h.files = append(h.files[:0], files...)
 	for i := range h.files {
-		h.files[i].Data = nil // the caller's memory is none of ours
+		h.files[i].Data = nil // the caller's memory
 	}
 }
 
-// begin sets the helper going. The time it takes to be scheduled counts.
+// begin starts the helper. The limit includes the time until the helper is scheduled.
 func (h *helper) begin(now time.Duration) {
 	h.step.Store(stepOpen)
 	h.since.Store(int64(now))
@@ -80,17 +73,17 @@ func (h *helper) begin(now time.Duration) {
 	h.start <- struct{}{}
 }
 
-// results is how many files have a result at a step.
+// results is the number of files that have a result at a step.
 func (h *helper) results(step uint32) int {
 	return int(max(step, stepFirst) - stepFirst)
 }
 
 // copyOut copies the results of the first len(files) files.
 func (h *helper) copyOut(files []File) {
-	for i := range files {
-		f, res := &files[i], &h.out[i]
-		f.Data = append(f.Data[:0], res.data...)
-		f.Truncated, f.Err = res.truncated, res.err
+	for i, from := range h.files[:len(files)] {
+		to := &files[i]
+		to.Data = append(to.Data[:0], from.Data...)
+		to.Truncated, to.Err = from.Truncated, from.Err
 	}
 }
 
@@ -106,19 +99,17 @@ func (h *helper) loop() {
 	}
 }
 
-// work does the job. It says false once it finds itself written off.
+// work does the job; false: the helper was written off meanwhile.
 func (h *helper) work() bool {
 	if cap(h.buf) > keepBuffer {
 		h.buf = nil
 	}
-	h.buf, h.out = h.buf[:0], append(h.out[:0], make([]result, len(h.files))...)
+	h.buf = h.buf[:0]
 	fd := unix.AT_FDCWD
 	if h.dir != "" {
 		var err error
 		if fd, err = openDir(h.dir); err != nil {
-			for i := range h.out {
-				h.out[i].err = err
-			}
+			fail(h.files, err)
 			return h.step.CompareAndSwap(stepOpen, stepFirst+uint32(len(h.files)))
 		}
 		defer unix.Close(fd)
@@ -135,22 +126,21 @@ func (h *helper) work() bool {
 	return true
 }
 
-// advance ends a step; false: the caller gave it up before.
+// advance ends a step; false: the caller wrote the helper off before.
 func (h *helper) advance(step uint32) bool {
 	h.since.Store(int64(h.pool.now()))
 	return h.step.CompareAndSwap(step, step+1)
 }
 
+// readFile reads file i and stores its result in h.files.
 func (h *helper) readFile(i, dirfd int) {
-	f, res := &h.files[i], &h.out[i]
-	start := len(h.buf)
+	f, start := &h.files[i], len(h.buf)
 	if f.fn != nil {
-		res.data, res.err = f.fn(h.buf[start:start])
-		if res.err != nil {
-			res.data = nil
+		if f.Data, f.Err = f.fn(h.buf[start:start]); f.Err != nil {
+			f.Data = nil
 		}
 		return
 	}
-	h.buf, res.truncated, res.err = f.read(h.dir, dirfd, h.buf)
-	res.data = h.buf[start:]
+	h.buf, f.Truncated, f.Err = f.read(h.dir, dirfd, h.buf)
+	f.Data = h.buf[start:] // stays good when buf grows elsewhere
 }

@@ -23,23 +23,23 @@ var (
 // Kallsyms is the kernel's own symbol table, sorted by address. It is constant
 // after ParseKallsyms, so any number of goroutines may use it.
 //
-// Only text counts: absolute per-CPU offsets (type A) and data would give a
-// return address a wrong name. Symbols of the BPF just-in-time compiler stand
-// in the pseudo module "bpf" and are as good as any.
+// It holds symbols of text only: absolute per-CPU offsets (type A) and data would give
+// a return address a wrong name. Programs of the BPF just-in-time compiler are in it too,
+// in the pseudo module "bpf".
 type Kallsyms struct {
-	text    string    // the whole file; every name is a part of it
+	text    string    // the whole file; names are substrings of it
 	syms    []kallsym // text symbols, ascending by addr; aliases stay in file order
 	modules []string  // index 0 is vmlinux, ""
 	hidden  bool      // every address reads as zero
 	start   uint64    // _text, or _stext where there is none
 
-	// named holds indexes into syms, ascending by name, then address. Only
-	// the first Lookup pays for sorting it.
+	// named holds indexes into syms, ascending by name, then address. The first
+	// Lookup sorts it.
 	named     []uint32
 	namedOnce sync.Once
 }
 
-// kallsym is 24 bytes: a table of 200,000 symbols stays small.
+// kallsym is one symbol. It has 24 bytes, so a table of 200,000 symbols stays small.
 type kallsym struct {
 	addr   uint64
 	name   uint32 // offset in text
@@ -55,8 +55,8 @@ func ReadKallsyms(root string) (*Kallsyms, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// The size of a /proc file is unknown; a guess near the usual size saves
-	// most of the copying that growing a buffer costs.
+	// The size of a /proc file is unknown. A buffer of about the usual size need not
+	// grow, and so is not copied.
 	b := bytes.NewBuffer(make([]byte, 0, 8<<20))
 	if _, err := io.Copy(b, f); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
@@ -68,11 +68,11 @@ func ReadKallsyms(root string) (*Kallsyms, error) {
 	return k, nil
 }
 
-// maxKallsymsText keeps every offset in text within a uint32.
+// maxKallsymsText is the largest text: every offset in it fits into a uint32.
 const maxKallsymsText = 1<<32 - 1
 
-// ParseKallsyms parses the text of /proc/kallsyms: lines of
-// "address type name" with "\t[module]" for what is not in vmlinux.
+// ParseKallsyms parses the text of /proc/kallsyms: lines of "address type name", with
+// "\t[module]" if the symbol is not in vmlinux.
 func ParseKallsyms(text string) (*Kallsyms, error) {
 	if len(text) > maxKallsymsText {
 		return nil, fmt.Errorf("%w: %d bytes", ErrKallsymsFormat, len(text))
@@ -80,17 +80,13 @@ func ParseKallsyms(text string) (*Kallsyms, error) {
 	k := &Kallsyms{text: text, modules: []string{""}, hidden: true}
 	k.syms = make([]kallsym, 0, len(text)/48)
 	index := map[string]uint16{"": 0}
-	lines := 0
-	for off := 0; off < len(text); {
-		end := strings.IndexByte(text[off:], '\n')
-		if end < 0 {
-			end = len(text) - off
-		}
+	lines, off := 0, 0
+	for line := range strings.Lines(text) {
 		lines++
-		if err := k.line(off, off+end, index); err != nil {
+		if err := k.line(off, strings.TrimSuffix(line, "\n"), index); err != nil {
 			return nil, fmt.Errorf("line %d: %w", lines, err)
 		}
-		off += end + 1
+		off += len(line)
 	}
 	if lines == 0 {
 		return nil, fmt.Errorf("%w: empty", ErrKallsymsFormat)
@@ -99,14 +95,14 @@ func ParseKallsyms(text string) (*Kallsyms, error) {
 	return k, nil
 }
 
-// line adds the symbol of text[off:end].
-func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
-	line := k.text[off:end]
-	addr, n := kallsymsHex(line)
-	if n == 0 || n > 16 || n+3 >= len(line) || line[n] != ' ' || line[n+2] != ' ' {
-		return fmt.Errorf("%w: %q", ErrKallsymsFormat, kallsymsCut(line, 80))
+// line adds the symbol of one line, which begins at off in the text.
+func (k *Kallsyms) line(off int, line string, index map[string]uint16) error {
+	digits, rest, _ := strings.Cut(line, " ")
+	addr, ok := parseHex(digits)
+	if !ok || len(rest) < len("t n") || rest[1] != ' ' {
+		return fmt.Errorf("%w: %.80q", ErrKallsymsFormat, line)
 	}
-	kind, nameAt := line[n+1], n+3
+	kind, nameAt := rest[0], len(line)-len(rest)+len("t ")
 	name, module, _ := strings.Cut(line[nameAt:], "\t")
 	if name == "" || len(name) > 1<<16-1 {
 		return fmt.Errorf("%w: name of %d bytes", ErrKallsymsFormat, len(name))
@@ -114,7 +110,8 @@ func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
 	if addr != 0 {
 		k.hidden = false
 	}
-	if addr == 0 || !kallsymsIsText(kind) {
+	isText := strings.IndexByte("TtWw", kind) >= 0 // nm's letters for code; W: a weak function
+	if addr == 0 || !isText {
 		return nil
 	}
 	if name == "_text" || name == "_stext" && k.start == 0 {
@@ -134,12 +131,7 @@ func (k *Kallsyms) line(off, end int, index map[string]uint16) error {
 	return nil
 }
 
-// kallsymsIsText reports whether nm's letter stands for code. W: weak functions.
-func kallsymsIsText(kind byte) bool {
-	return kind == 'T' || kind == 't' || kind == 'W' || kind == 'w'
-}
-
-// sort orders the symbols and works out their sizes.
+// sort orders the symbols by address and computes their sizes.
 func (k *Kallsyms) sort() {
 	byAddr := func(a, b kallsym) int { return cmp.Compare(a.addr, b.addr) }
 	// vmlinux comes sorted, modules and BPF programs follow in their own order.
@@ -160,29 +152,4 @@ func (k *Kallsyms) sort() {
 func (k *Kallsyms) nameOf(i uint32) string {
 	s := &k.syms[i]
 	return k.text[s.name : s.name+uint32(s.length)]
-}
-
-// kallsymsHex reads the hexadecimal digits s begins with; n is their number.
-func kallsymsHex(s string) (v uint64, n int) {
-	for n < len(s) {
-		c := s[n]
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		default:
-			return v, n
-		}
-		v = v<<4 | uint64(c)
-		n++
-	}
-	return v, n
-}
-
-func kallsymsCut(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "..."
-	}
-	return s
 }

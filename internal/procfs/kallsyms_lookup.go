@@ -3,34 +3,30 @@ package procfs
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
-// KallsymsSymbol is what an address is called.
+// KallsymsSymbol names an address.
 type KallsymsSymbol struct {
 	Name   string
 	Module string // "" for vmlinux; "bpf" for BPF programs
 	Offset uint64 // of the address from the symbol's start
-	Size   uint64 // distance to the next symbol; 0: unknown, it is its module's last
+	Size   uint64 // distance to the next symbol; 0: unknown, for the last one of a module
 }
 
-// kallsymsOpenEnd is how far a symbol of unknown size reaches at most. Beyond it an
-// address belongs to nobody, rather than to the last function before a gap.
+// kallsymsOpenEnd is the size in bytes that a symbol of unknown size has at most. An
+// address beyond it has no name, rather than that of the last function before a gap.
 const kallsymsOpenEnd = 64 << 10
 
-// Resolve names a kernel text address. Where several symbols share an address
-// the first of the file wins, as it does in the kernel.
+// Resolve names a kernel text address. If several symbols share an address, it takes
+// the first one of the file, as the kernel does.
 //
-// A return address after a call that never returns can lie one past the end of
+// A return address after a call that never returns can be one past the end of
 // its function: use ResolveReturn for the callers of a stack.
 func (k *Kallsyms) Resolve(addr uint64) (sym KallsymsSymbol, ok bool) {
 	// The first symbol above addr; the one before it holds addr.
-	i, _ := slices.BinarySearchFunc(k.syms, addr, func(s kallsym, a uint64) int {
-		if s.addr <= a {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(k.syms), func(i int) bool { return k.syms[i].addr > addr })
 	if i == 0 {
 		return KallsymsSymbol{}, false
 	}
@@ -45,9 +41,9 @@ func (k *Kallsyms) Resolve(addr uint64) (sym KallsymsSymbol, ok bool) {
 }
 
 // ResolveReturn names a return address by the call before it, as the kernel
-// does in /proc/PID/stack: the offset may then equal the size. An address that
-// is the very start of a symbol is no return address (a thread that never ran
-// stands at ret_from_fork_asm+0) and is named as it is.
+// does in /proc/PID/stack: the offset may then equal the size. The start of a ret_from_
+// function is no return address (a thread that has never run is at
+// ret_from_fork_asm+0), and is named as Resolve does.
 func (k *Kallsyms) ResolveReturn(addr uint64) (sym KallsymsSymbol, ok bool) {
 	if sym, ok = k.Resolve(addr); ok && sym.Offset == 0 && strings.HasPrefix(sym.Name, "ret_from_") {
 		return sym, true
@@ -61,55 +57,39 @@ func (k *Kallsyms) ResolveReturn(addr uint64) (sym KallsymsSymbol, ok bool) {
 // "name+0x1/0x2 [module]" with size 2; module "" for vmlinux and for BPF
 // programs, which that file does not mark.
 //
-// Of several symbols of one name the size decides. A single one is taken
-// whatever its size, because the kernel knows the ends of modules better than
-// the table does. Errors: ErrKallsymsUnknown, ErrKallsymsAmbiguous.
+// Among several symbols of one name the size decides. A single one is taken
+// whatever its size, because the table does not have the ends of modules, which the
+// kernel knows. Errors: ErrKallsymsUnknown, ErrKallsymsAmbiguous.
 func (k *Kallsyms) Lookup(name, module string, size uint64) (addr uint64, err error) {
 	k.namedOnce.Do(k.sortNames)
 	i, _ := slices.BinarySearchFunc(k.named, name, func(i uint32, n string) int {
 		return strings.Compare(k.nameOf(i), n)
 	})
-	var all, fit kallsymsAddresses
+	all, fits := 0, 0                 // different addresses of symbols of that name; of those that have the size too
+	last, fit := uint64(0), uint64(0) // the last address of each; no symbol is at address 0
 	for ; i < len(k.named) && k.nameOf(k.named[i]) == name; i++ {
 		s := &k.syms[k.named[i]]
-		if !kallsymsSameModule(module, k.modules[s.module]) {
+		if !kallsymsSameModule(module, k.modules[s.module]) || s.addr == last {
 			continue
 		}
-		all.add(s.addr)
+		all, last = all+1, s.addr
 		if uint64(s.size) == size {
-			fit.add(s.addr)
+			fits, fit = fits+1, s.addr
 		}
 	}
 	switch {
-	case all.n == 0:
+	case all == 0:
 		return 0, fmt.Errorf("%w: %s [%s]", ErrKallsymsUnknown, name, module)
-	case all.n == 1:
-		return all.first, nil
-	case fit.n == 1:
-		return fit.first, nil
+	case all == 1:
+		return last, nil
+	case fits == 1:
+		return fit, nil
 	}
-	return 0, fmt.Errorf("%w: %s [%s], %d of them, %d of size %#x", ErrKallsymsAmbiguous, name, module, all.n, fit.n, size)
+	return 0, fmt.Errorf("%w: %s [%s], %d of them, %d of size %#x", ErrKallsymsAmbiguous, name, module, all, fits, size)
 }
 
-// kallsymsAddresses counts different addresses that come in ascending order.
-type kallsymsAddresses struct {
-	n           int
-	first, last uint64
-}
-
-func (a *kallsymsAddresses) add(addr uint64) {
-	if a.n > 0 && addr == a.last {
-		return
-	}
-	if a.n == 0 {
-		a.first = addr
-	}
-	a.last = addr
-	a.n++
-}
-
-// kallsymsSameModule reports whether a stack line's module is the table's. The kernel
-// names pseudo modules in kallsyms only.
+// kallsymsSameModule reports whether the module of a stack line is that of the table.
+// Pseudo modules are named in kallsyms only.
 func kallsymsSameModule(stack, table string) bool {
 	if stack == table {
 		return true

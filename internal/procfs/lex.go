@@ -5,28 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 )
 
-// ErrSyntax is the cause in every ParseError.
+// ErrSyntax is the cause of every error of a ParseX function.
 var ErrSyntax = errors.New("not what the kernel writes")
 
-// ParseError says which part of which kind of file made no sense.
-type ParseError struct {
-	File  string // "stat", "status", …
-	Field string // "ppid", "SigPnd", "line 3"
-	Text  string // the offending text, cut at 40 bytes
-}
-
-func (e *ParseError) Error() string {
-	return fmt.Sprintf("%s: %s: %q %v", e.File, e.Field, e.Text, ErrSyntax)
-}
-
-// Unwrap makes errors.Is(err, ErrSyntax) hold.
-func (e *ParseError) Unwrap() error { return ErrSyntax }
-
+// syntaxError says which field of which kind of file ("stat", "maps", …) has another form
+// than expected, with the first 40 characters of the text in question.
 func syntaxError(file, field string, text []byte) error {
-	return &ParseError{File: file, Field: field, Text: string(text[:min(len(text), 40)])}
+	return fmt.Errorf("%s: %s: %.40q %w", file, field, text, ErrSyntax)
 }
 
 // parseUint reads a whole text of decimal digits. Unlike strconv it allocates
@@ -57,30 +44,32 @@ func parseInt(b []byte) (int64, bool) {
 	return 0, false
 }
 
-// parseHex reads up to 64 bits, with or without "0x".
-func parseHex(b []byte) (uint64, bool) {
-	b = bytes.TrimPrefix(b, []byte("0x"))
-	var n uint64
-	for _, c := range b {
-		d := strings.IndexByte("0123456789abcdef", c|0x20)
-		if d < 0 || (d < 10 && c < '0') || n>>60 != 0 {
+// parseHex reads a whole text of up to 16 hexadecimal digits, as the kernel writes
+// them: in lower case. It allocates nothing.
+func parseHex[T string | []byte](text T) (n uint64, ok bool) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			n = n<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			n = n<<4 | uint64(c-'a'+10)
+		default:
 			return 0, false
 		}
-		n = n<<4 | uint64(d)
 	}
-	return n, len(b) > 0
+	return n, len(text) > 0 && len(text) <= 16
 }
 
-// scanner takes blank-separated numbers off a line, counting fields and keeping
-// the first error, so that a record is read as a plain list of assignments.
+// scanner reads the fields of a line, separated by blanks. It keeps the first error, so
+// that its callers are plain lists of assignments and check for it once.
 type scanner struct {
 	file  string
 	rest  []byte
-	field int // of the last one taken, from 1
+	field int // number of the last one read, from 1
 	err   error
 }
 
-// next takes one word; nil at the end.
+// next reads one word; empty at the end.
 func (s *scanner) next() []byte {
 	s.rest = bytes.TrimLeft(s.rest, " \t\n")
 	end := bytes.IndexAny(s.rest, " \t\n")
@@ -95,7 +84,16 @@ func (s *scanner) next() []byte {
 	return word
 }
 
-// more says whether another word follows.
+// skip skips n words. A missing one is an error.
+func (s *scanner) skip(n int) {
+	for range n {
+		if len(s.next()) == 0 {
+			s.fail(nil)
+		}
+	}
+}
+
+// more reports whether another word follows, and there was no error.
 func (s *scanner) more() bool {
 	s.rest = bytes.TrimLeft(s.rest, " \t\n")
 	return s.err == nil && len(s.rest) > 0
@@ -127,14 +125,15 @@ func (s *scanner) int() int64 {
 
 func (s *scanner) hex() uint64 {
 	w := s.next()
-	n, ok := parseHex(w)
-	if !ok || !bytes.HasPrefix(w, []byte("0x")) {
+	digits, prefixed := bytes.CutPrefix(w, []byte("0x"))
+	n, ok := parseHex(digits)
+	if !ok || !prefixed {
 		s.fail(w)
 	}
 	return n
 }
 
-// i32 and u32 refuse what the kernel's own type could not hold.
+// i32 and u32 refuse numbers that do not fit into the kernel's own type.
 func (s *scanner) i32() int32 {
 	n := s.int()
 	if n < math.MinInt32 || n > math.MaxInt32 {

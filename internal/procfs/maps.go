@@ -23,23 +23,24 @@ type Mapping struct {
 	DevMajor, DevMinor uint32
 	Inode              uint64 // 0: no file
 	Deleted            bool   // the file had lost its name; " (deleted)" is not in Path
-	// Path is as the process itself sees it. Without a file: "[heap]", "[stack]",
-	// "[vdso]", "[anon:name]", …, or "" for plain anonymous memory.
+	// Path is the path as the process itself sees it. Without a file: "[heap]",
+	// "[stack]", "[vdso]", "[anon:name]", …, or "" for other anonymous memory.
 	Path string
 }
 
-// permLetters are the permissions in their order; "-" and, of the last, "p" are none.
+// permLetters are the letters of the permissions, in their order. "-" stands for one that
+// is missing; "p" instead of the last one stands for private.
 var permLetters = [...]struct {
 	letter byte
 	bit    uint8
 }{{'r', PermRead}, {'w', PermWrite}, {'x', PermExec}, {'s', PermShared}}
 
-// ParseMaps gives the lines of a maps file in their order, those of which perm
-// has every bit; 0 gives all. The error of a line ends it. Lines have any length.
+// ParseMaps gives the mappings of a maps file that have every bit of perm, in the order
+// of the file; perm 0 gives all. It ends with the first error. Lines have any length.
 //
-// What the file leaves open stays open: a name that really ends in " (deleted)"
-// or holds `\012` reads like one that does not. Who opens a path by it checks
-// device and inode.
+// The file is ambiguous: a name that itself ends in " (deleted)" or holds `\012` reads
+// like a name that the kernel marked or escaped. Whoever opens such a path checks device
+// and inode.
 func ParseMaps(b []byte, perm uint8) iter.Seq2[Mapping, error] {
 	return func(yield func(Mapping, error) bool) {
 		for n := 1; len(b) > 0; n++ {
@@ -61,7 +62,7 @@ func ParseMaps(b []byte, perm uint8) iter.Seq2[Mapping, error] {
 	}
 }
 
-// parseMapping takes one line apart, but for its name.
+// parseMapping parses one line, and leaves its name as it is.
 func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 	from, rest, ok1 := bytes.Cut(line, []byte("-"))
 	to, rest, ok2 := bytes.Cut(rest, []byte(" "))
@@ -75,11 +76,11 @@ func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 	}
 	var ma, mi uint64
 	var good [6]bool
-	m.Start, good[0] = mapsHex(from)
-	m.End, good[1] = mapsHex(to)
-	m.Offset, good[2] = mapsHex(offset)
-	ma, good[3] = mapsHex(major)
-	mi, good[4] = mapsHex(minor)
+	m.Start, good[0] = parseHex(from)
+	m.End, good[1] = parseHex(to)
+	m.Offset, good[2] = parseHex(offset)
+	ma, good[3] = parseHex(major)
+	mi, good[4] = parseHex(minor)
 	m.Inode, good[5] = parseUint(inode)
 	m.DevMajor, m.DevMinor = uint32(ma), uint32(mi)
 	for i, p := range permLetters {
@@ -94,14 +95,6 @@ func parseMapping(line []byte) (m Mapping, name []byte, ok bool) {
 		return m, nil, false
 	}
 	return m, bytes.TrimLeft(name, " "), true
-}
-
-// mapsHex is parseHex without "0x", which this file never has.
-func mapsHex(b []byte) (uint64, bool) {
-	if len(b) > 1 && b[1]|0x20 == 'x' {
-		return 0, false
-	}
-	return parseHex(b)
 }
 
 // mappingPath undoes what the kernel does to a name: a newline becomes `\012`,

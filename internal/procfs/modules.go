@@ -1,47 +1,43 @@
 package procfs
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"stackshot/internal/elfnote"
 )
 
-// ErrModuleFormat is of /proc/modules.
+// ErrModuleFormat is the error of a /proc/modules of another form.
 var ErrModuleFormat = errors.New("not in the form of /proc/modules")
 
 // Module is one loaded kernel module.
 type Module struct {
 	Name    string
-	Addr    uint64 // of its first section; 0 where addresses are hidden
+	Addr    uint64 // of its first section; 0: addresses are hidden
 	Size    uint64 // bytes, of its core part
-	State   string // Live, Loading, Unloading
 	BuildID []byte // nil: unknown
 }
 
 // ReadModules reads the loaded modules below proc ("/proc") with their
-// build-ids below sys ("/sys"). A kernel without modules has none: that is no
-// error. A module without a readable note keeps a nil BuildID.
+// build-ids below sys ("/sys"). A kernel that has no modules gives none and no
+// error. A module without a readable note has a nil BuildID.
 func ReadModules(proc, sys string) ([]Module, error) {
-	f, err := os.Open(filepath.Join(proc, "modules"))
+	name := filepath.Join(proc, "modules")
+	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	mods, err := ParseModules(f)
+	mods, err := ParseModules(string(b))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for i := range mods {
 		m := &mods[i]
@@ -72,38 +68,19 @@ func ReadKernelBuildID(sys string) ([]byte, error) {
 // findBuildID reads the kernel's notes: in its own byte order, padded to 4.
 func findBuildID(notes []byte) []byte { return elfnote.Find(notes, binary.NativeEndian, 4) }
 
-// ParseModules parses /proc/modules: "name size refs users state address",
-// with taints after it that are of no use here.
-func ParseModules(r io.Reader) ([]Module, error) {
-	var mods []Module
-	sc := bufio.NewScanner(r)
-	for line := 1; sc.Scan(); line++ {
-		m, err := parseModule(sc.Text())
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+// ParseModules parses /proc/modules: "name size refs users state address" and, on some
+// lines, taints.
+func ParseModules(text string) (mods []Module, err error) {
+	for line := range strings.Lines(text) {
+		var m Module
+		var refs, users, state string // refs is "-" where modules cannot be unloaded
+		n, _ := fmt.Sscanf(line, "%s %d %s %s %s 0x%x", &m.Name, &m.Size, &refs, &users, &state, &m.Addr)
+		if n != 6 || !isModuleName(m.Name) {
+			return nil, fmt.Errorf("line %d: %w: %.80q", len(mods)+1, ErrModuleFormat, line)
 		}
 		mods = append(mods, m)
 	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModuleFormat, err)
-	}
 	return mods, nil
-}
-
-func parseModule(line string) (Module, error) {
-	f := strings.Fields(line)
-	if len(f) < 6 || !isModuleName(f[0]) {
-		return Module{}, fmt.Errorf("%w: %q", ErrModuleFormat, kallsymsCut(line, 80))
-	}
-	size, err := strconv.ParseUint(f[1], 10, 64)
-	if err != nil {
-		return Module{}, fmt.Errorf("%w: size %q", ErrModuleFormat, kallsymsCut(f[1], 80))
-	}
-	addr, err := strconv.ParseUint(strings.TrimPrefix(f[5], "0x"), 16, 64)
-	if err != nil {
-		return Module{}, fmt.Errorf("%w: address %q", ErrModuleFormat, kallsymsCut(f[5], 80))
-	}
-	return Module{Name: f[0], Addr: addr, Size: size, State: f[4]}, nil
 }
 
 // isModuleName keeps a name from being a path: it becomes one under /sys.

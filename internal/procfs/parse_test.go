@@ -22,23 +22,20 @@ func TestParseStat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ProcStat{PID: 4502, Comm: "cat", State: 'R', PPID: 4488, PGRP: 4488, Session: 2524, TPGID: -1, Flags: 4194304,
-		MinFlt: 99, Priority: 20, NumThreads: 1, StartTime: 79028, VSize: 3133440, RSS: 382, RSSLimit: math.MaxUint64,
-		StartCode: 94720914636800, EndCode: 94720914656681, StartStack: 140730584509296, ExitSignal: 17, Processor: 1,
-		StartData: 94720914672688, EndData: 94720914674304, StartBrk: 94721661829120, ArgStart: 140730584517304,
-		ArgEnd: 140730584517324, EnvStart: 140730584517324, EnvEnd: 140730584518635, Fields: 52}
+	want := ProcStat{PID: 4502, Comm: "cat", State: 'R', PPID: 4488, PGRP: 4488, Session: 2524, Flags: 4194304,
+		MinFlt: 99, Priority: 20, NumThreads: 1, StartTime: 79028, VSize: 3133440, Processor: 1, Fields: 52}
 	if d := cmp.Diff(want, st); d != "" {
 		t.Error(d)
 	}
-	if st, err = ParseStat([]byte(statKthread)); err != nil || st.Comm != "kthreadd" || st.Wchan != 1 || st.Fields != 52 {
+	if st, err = ParseStat([]byte(statKthread)); err != nil || st.Comm != "kthreadd" || st.Flags != 2129984 || st.Fields != 52 {
 		t.Errorf("kernel thread: %+v, %v", st, err)
 	}
-	if st, err = ParseStat([]byte(statShort)); err != nil || st.Fields != 41 || st.CUtime != -3 || st.Priority != -100 ||
-		st.RTPriority != 99 || st.Policy != 1 || st.Processor != 3 || st.Wchan != 18446744071579123456 {
+	if st, err = ParseStat([]byte(statShort)); err != nil || st.Fields != 41 || st.Utime != 1 || st.Stime != 2 || st.Priority != -100 ||
+		st.RTPriority != 99 || st.Policy != 1 || st.Processor != 3 || st.ExitCode != 0 {
 		t.Errorf("41 fields: %+v, %v", st, err)
 	}
 	if st, err = ParseStat([]byte(statEvil)); err != nil || st.Comm != "a) R 1 (b\n\xff)" || st.State != 'Z' || st.PPID != 1 ||
-		st.ExitCode != 9 || st.Fields != 54 {
+		st.MinFlt != 1 || st.MajFlt != 3 || st.Utime != 5 || st.Stime != 6 || st.Priority != 39 || st.Nice != 19 || st.ExitCode != 9 || st.Fields != 54 {
 		t.Errorf("hostile name: %+v, %v", st, err)
 	}
 }
@@ -51,8 +48,7 @@ func TestParseStatTruncated(t *testing.T) {
 		}
 	}
 	_, err := ParseStat([]byte(strings.Replace(stat618, " 99 ", " ninety ", 1)))
-	var pe *ParseError
-	if !errors.As(err, &pe) || pe.Field != "field 10" || pe.Text != "ninety" {
+	if want := `stat: field 10: "ninety" not what the kernel writes`; !errors.Is(err, ErrSyntax) || err.Error() != want {
 		t.Errorf("%v does not name the field", err)
 	}
 }
@@ -76,11 +72,11 @@ func TestParseStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ProcStatus{Present: 1<<9 - 1, Name: "a\nb \\x: y \t", State: 'R', Tgid: 4503, Pid: 4504, PPid: 4488, TracerPid: 7,
-		UID: [4]uint32{0, 1, 2, math.MaxUint32}, GID: [4]uint32{5, 6, 7, 8}, Threads: 2, NStgid: []int{4503, 12}, NSpid: []int{4504, 13, 1},
+	want := ProcStatus{Present: StatusHasMemory | StatusHasKthread, Tgid: 4503, Pid: 4504, PPid: 4488,
+		UID: [4]uint32{0, 1, 2, math.MaxUint32}, GID: [4]uint32{5, 6, 7, 8}, Threads: 2, NSpid: []int{4504, 13, 1},
 		CoreDumping: true, VmPeak: 3060 << 10, VmSize: 3060 << 10, VmHWM: 1672 << 10, VmRSS: 1672 << 10, RssAnon: 112 << 10,
 		RssFile: 1560 << 10, VmData: 360 << 10, VmStk: 132 << 10, VmExe: 20 << 10, VmLib: 1528 << 10, VmPTE: 48 << 10, VmSwap: 4 << 10,
-		SigPnd: 0x200, ShdPnd: 0x4000, SigBlk: 1<<63 | 1, SigIgn: 0x1000, SigCgt: 0xffffffffffc1feff, CpusAllowedList: "0-1",
+		SigPnd: 0x200, ShdPnd: 0x4000, SigBlk: 1<<63 | 1,
 		VoluntaryCtxtSwitches: 150, NonvoluntaryCtxtSwitches: 3}
 	if d := cmp.Diff(want, st); d != "" {
 		t.Error(d)
@@ -89,8 +85,7 @@ func TestParseStatus(t *testing.T) {
 	if err := st.Parse([]byte(status310)); err != nil {
 		t.Fatal(err)
 	}
-	old := ProcStatus{Present: StatusHasSignals | StatusHasSwitches, Name: "rcu_sched", State: 'S', Tgid: 9, Pid: 9, PPid: 2, Threads: 1,
-		NStgid: []int{}, NSpid: []int{}, SigIgn: math.MaxUint64, VoluntaryCtxtSwitches: 98}
+	old := ProcStatus{Tgid: 9, Pid: 9, PPid: 2, Threads: 1, NSpid: []int{}, VoluntaryCtxtSwitches: 98}
 	if d := cmp.Diff(old, st); d != "" {
 		t.Error(d)
 	}
@@ -108,13 +103,12 @@ func TestParseStatusErrors(t *testing.T) {
 		"Pid:\t1\nNSpid:\t\n":      "NSpid",
 		"Pid:\t1\nKthread:\t2\n":   "Kthread",
 		"Pid:\t1\nno colon\n":      "line",
-		"Pid:\t1\nState:\t\n":      "State",
+		"Pid:\t0\n":                "Pid",
 		"Pid:\t1\nSigBlk:\t1" + strings.Repeat("0", 16): "SigBlk",
 		"Pid:\t1\nVmRSS:\t18446744073709551615 kB\n":    "VmRSS",
 	} {
 		_, err := ParseStatus([]byte(text))
-		var pe *ParseError
-		if !errors.As(err, &pe) || pe.Field != field {
+		if !errors.Is(err, ErrSyntax) || !strings.HasPrefix(err.Error(), "status: "+field+": ") {
 			t.Errorf("%q: %v, want field %s", text, err, field)
 		}
 	}
@@ -138,9 +132,9 @@ func TestParseStack(t *testing.T) {
 		// Before 4.15 the addresses were shown, and a mark closed the list.
 		"[<ffffffff8109f0a0>] do_wait+0x1f6/0x250\n[<ffffffffa0123456>] ? ext4_x+0x0/0x10 [ext4]\n[<ffffffffffffffff>] 0xffffffffffffffff\n": {Frames: []Frame{
 			{Addr: 0xffffffff8109f0a0, Symbol: "do_wait", Offset: 0x1f6, Size: 0x250},
-			{Addr: 0xffffffffa0123456, Symbol: "ext4_x", Size: 0x10, Module: "ext4", Unreliable: true}}},
+			{Addr: 0xffffffffa0123456, Symbol: "ext4_x", Size: 0x10, Module: "ext4"}}},
 		"[<0>] 0xffffffffc0a01234\n": {Frames: []Frame{{Addr: 0xffffffffc0a01234}}},
-		"Call Trace:\n <TASK>\n[<0>] operator+0x2+0x4/0x8\n\n  (inlined by) f at x.c:3\n": {Noise: 3,
+		"Call Trace:\n <TASK>\n[<0>] operator+0x2+0x4/0x8\n\n  (inlined by) f at x.c:3\n": {
 			Frames: []Frame{{Symbol: "operator+0x2", Offset: 4, Size: 8}}},
 		"[<0>] bpf_prog_1a2b_f+0x10/0x20 [bpf]": {Frames: []Frame{{Symbol: "bpf_prog_1a2b_f", Offset: 16, Size: 32, Module: "bpf"}}},
 	} {
@@ -166,7 +160,7 @@ func TestParseStack(t *testing.T) {
 
 func TestParseSyscall(t *testing.T) {
 	for text, want := range map[string]Syscall{
-		"running\n":                {Running: true},
+		"running\n":                {},
 		"-1 0x7ffc2ba0 0x401136\n": {Nr: -1, SP: 0x7ffc2ba0, PC: 0x401136},
 		"0 0x3 0x7f9aadc14000 0x20000 0x1 0xffffffff 0x0 0x7fffa839f558 0x7f9aadd902ad\n": {Args: [6]uint64{3, 0x7f9aadc14000, 0x20000, 1, 0xffffffff},
 			SP: 0x7fffa839f558, PC: 0x7f9aadd902ad},
@@ -204,12 +198,6 @@ func TestParseSmallFiles(t *testing.T) {
 	}
 	if ParseWchan([]byte("0")) != "" || ParseWchan([]byte("do_wait")) != "do_wait" {
 		t.Error("wchan")
-	}
-	if ParseComm([]byte("a\n\n")) != "a\n" {
-		t.Error("comm")
-	}
-	if d := cmp.Diff([]string{"a", "", "b c"}, ParseCmdline([]byte("a\x00\x00b c\x00"))); d != "" || ParseCmdline(nil) != nil {
-		t.Error("cmdline", d)
 	}
 	if n, err := ParseOOMScoreAdj([]byte("-1000\n")); err != nil || n != -1000 {
 		t.Error("oom_score_adj", n, err)

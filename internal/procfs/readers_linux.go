@@ -1,12 +1,13 @@
 package procfs
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// Limits of a pool that is not told otherwise.
+// Limits of a pool for which NewReaders gets none.
 const (
 	DefaultMaxWrittenOff = 8
 	DefaultLimit         = 250 * time.Millisecond
@@ -20,29 +21,23 @@ type Readers struct {
 	epoch time.Time     // constant; helpers note times as ns since then
 
 	mu         sync.Mutex
-	room       sync.Cond // of mu: reading or writtenOff fell, or all is over
+	room       sync.Cond // of mu: reading or writtenOff fell, or no call can succeed any more
 	idle       []*helper // by mu; last in, first out, so that few threads stay warm
-	reading    int       // by mu; helpers in a caller's hand
+	reading    int       // by mu; helpers that belong to a caller
 	writtenOff int       // by mu
 	closed     bool      // by mu
 }
 
-// NewReaders makes a pool of which at most max reads run at once, hung ones
-// included, each with a time limit. Zero means the default of either. No
-// thread is started before the first read.
+// NewReaders makes a pool that does at most max reads at once, hung ones
+// included, each under a time limit; 0 means the default. It starts no thread
+// before the first read.
 func NewReaders(max int, limit time.Duration) *Readers {
-	if max <= 0 {
-		max = DefaultMaxWrittenOff
-	}
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	r := &Readers{max: max, limit: limit, epoch: time.Now()}
+	r := &Readers{max: cmp.Or(max, DefaultMaxWrittenOff), limit: cmp.Or(limit, DefaultLimit), epoch: time.Now()}
 	r.room.L = &r.mu
 	return r
 }
 
-// WrittenOff is the number of reads that hang now.
+// WrittenOff is the number of reads that were written off and still hang.
 func (r *Readers) WrittenOff() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,9 +60,9 @@ func (r *Readers) Close() {
 	r.room.Broadcast()
 }
 
-// Read reads files of one directory, each under the pool's limit, by one helper
-// as long as none hangs. What hangs gets a *TimeoutError; the files after it
-// are read by another helper. If opening dir hangs, all of them get the error.
+// Read reads files of one directory, each under the pool's limit. One helper reads them
+// until one hangs: that file gets a *TimeoutError, and another helper reads the files
+// after it. If the opening of dir hangs, all files get the error.
 func (r *Readers) Read(dir string, files []File) {
 	for len(files) > 0 {
 		h, err := r.take()
@@ -80,17 +75,16 @@ func (r *Readers) Read(dir string, files []File) {
 	}
 }
 
-// Do runs fn on a helper, under the limit. fn may append to buf, the helper's
-// own, and return it; the bytes are copied before the next use. After a timeout
-// fn still runs: it must share nothing with the caller that the caller goes on
-// to change.
+// Do runs fn on a helper, under the limit. fn may append to buf, which is the helper's
+// own, and return it; Do returns a copy. After a timeout fn still runs, so it must not
+// share with the caller what the caller goes on to change.
 func (r *Readers) Do(fn func(buf []byte) ([]byte, error)) ([]byte, error) {
 	files := []File{{fn: fn}}
 	r.Read("", files)
 	return files[0].Data, files[0].Err
 }
 
-// take waits for room and gives a helper into the caller's hand.
+// take waits for room and gives a helper to the caller.
 func (r *Readers) take() (*helper, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,11 +98,11 @@ func (r *Readers) take() (*helper, error) {
 			r.reading++
 			return r.anyHelper(), nil
 		}
-		r.room.Wait() // ends: every read under way ends or is written off
+		r.room.Wait() // ends: each read ends or is written off
 	}
 }
 
-// anyHelper is called with mu held.
+// anyHelper gives an idle helper, or a new one. Called with mu held.
 func (r *Readers) anyHelper() *helper {
 	if n := len(r.idle); n > 0 {
 		h := r.idle[n-1]
@@ -120,7 +114,7 @@ func (r *Readers) anyHelper() *helper {
 	return h
 }
 
-// give takes back a helper that ended in time.
+// give takes a helper back that ended in time.
 func (r *Readers) give(h *helper) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +122,7 @@ func (r *Readers) give(h *helper) {
 	r.shelve(h)
 }
 
-// reclaim takes back a written-off helper that came loose; called by itself.
+// reclaim takes a written-off helper back that came loose; the helper calls it.
 func (r *Readers) reclaim(h *helper) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +130,7 @@ func (r *Readers) reclaim(h *helper) {
 	r.shelve(h)
 }
 
-// shelve is called with mu held.
+// shelve makes a helper idle, or ends it after Close. Called with mu held.
 func (r *Readers) shelve(h *helper) {
 	if r.closed {
 		close(h.start)
@@ -146,8 +140,8 @@ func (r *Readers) shelve(h *helper) {
 	r.room.Signal()
 }
 
-// attend starts a loaded helper, waits for it, and copies its results. It
-// returns how many files are dealt with: all, or those up to the hung one.
+// attend starts a loaded helper, waits for it, and copies its results. It returns how
+// many files have a result: all, or those up to and including the one that hangs.
 func (r *Readers) attend(h *helper, dir string, files []File) int {
 	h.begin(r.now())
 	for {
@@ -161,7 +155,7 @@ func (r *Readers) attend(h *helper, dir string, files []File) int {
 		}
 		step := h.step.Load()
 		if h.results(step) == len(files) {
-			h.timer.Reset(r.limit) // it has ended and is about to say so
+			h.timer.Reset(r.limit) // the helper has ended, and is about to send on ended
 			continue
 		}
 		if left := r.limit - (r.now() - time.Duration(h.since.Load())); left > 0 {
@@ -173,7 +167,7 @@ func (r *Readers) attend(h *helper, dir string, files []File) int {
 		n := h.results(step)
 		h.copyOut(files[:n])
 		if !r.writeOff(h, step) {
-			h.timer.Reset(r.limit) // it moved on in this very moment
+			h.timer.Reset(r.limit) // the helper ended this step just now
 			continue
 		}
 		return r.blame(h, dir, step, files)
@@ -190,14 +184,14 @@ func (r *Readers) writeOff(h *helper, step uint32) bool {
 	r.reading--
 	r.writtenOff++
 	if r.writtenOff >= r.max {
-		r.room.Broadcast() // everyone who waits has to hear it
+		r.room.Broadcast() // every waiting call fails now
 	}
 	return true
 }
 
-// blame gives the error to the file that hung at step, or to all of them if
-// that was the opening of their directory. The helper is its own already, or
-// another caller's.
+// blame gives the error to the file that hung at step, or to all files if the opening of
+// their directory hung. It does not use the helper's memory, which may be another
+// caller's by now.
 func (r *Readers) blame(h *helper, dir string, step uint32, files []File) int {
 	if step == stepOpen {
 		fail(files, &TimeoutError{Path: dir, Limit: r.limit})

@@ -12,12 +12,11 @@ const MaxStackDepth = 64
 
 // Frame is one line of a stack file.
 type Frame struct {
-	Addr       uint64 // 0: hidden ("[<0>]", since 4.15)
-	Symbol     string // "": the kernel had no name; Addr may then be known
-	Offset     uint64 // bytes into the symbol
-	Size       uint64 // bytes of the symbol; 0: not written
-	Module     string // "": vmlinux
-	Unreliable bool   // "? name": a guess of the unwinder
+	Addr   uint64 // 0: hidden ("[<0>]", since 4.15)
+	Symbol string // "": the kernel has no name for it; Addr may be known then
+	Offset uint64 // bytes into the symbol
+	Size   uint64 // bytes of the symbol; 0: not written
+	Module string // "": vmlinux
 }
 
 // ThreadStack is /proc/PID/task/TID/stack, leaf first. No frames: the thread
@@ -25,23 +24,17 @@ type Frame struct {
 type ThreadStack struct {
 	Frames    []Frame
 	Truncated bool // MaxStackDepth frames: there may be more
-	Noise     int  // lines that are no frame
 }
 
 // Parse reads a stack file into a record that is used again: Frames keeps its
-// memory. All names share one string, so a stack costs one allocation. Lines that do
-// not begin like a frame are counted in Noise; a line that does and then makes no
-// sense is an error.
+// memory. All names share one string, so a stack costs one allocation. Parse skips lines
+// that do not begin like a frame; a line that does and has another form is an error.
 func (st *ThreadStack) Parse(b []byte) error {
 	*st = ThreadStack{Frames: st.Frames[:0]}
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
 		text, isFrame := strings.CutPrefix(line, "[<")
 		if !isFrame {
-			st.Noise++
 			continue
 		}
 		f, ok := parseFrame(text)
@@ -64,13 +57,11 @@ func parseFrame(text string) (f Frame, ok bool) {
 	if !ok {
 		return Frame{}, false
 	}
-	if f.Addr, ok = parseHex([]byte(addr)); !ok {
+	if f.Addr, ok = parseHex(addr); !ok {
 		return Frame{}, false
 	}
 	rest = strings.TrimSpace(rest)
-	if guess, isGuess := strings.CutPrefix(rest, "? "); isGuess {
-		f.Unreliable, rest = true, strings.TrimSpace(guess)
-	}
+	rest = strings.TrimSpace(strings.TrimPrefix(rest, "? ")) // a guess of the unwinder
 	name, module, hasModule := strings.Cut(rest, " [")
 	if hasModule {
 		if f.Module, ok = strings.CutSuffix(module, "]"); !ok || f.Module == "" {
@@ -84,8 +75,8 @@ func parseFrame(text string) (f Frame, ok bool) {
 func (f *Frame) place(name string) bool {
 	plus := strings.LastIndex(name, "+0x")
 	if plus < 0 {
-		addr, ok := parseHex([]byte(name))
-		if ok && strings.HasPrefix(name, "0x") {
+		digits, isAddr := strings.CutPrefix(name, "0x")
+		if addr, ok := parseHex(digits); ok && isAddr {
 			f.Addr = addr
 			return true
 		}
@@ -93,24 +84,21 @@ func (f *Frame) place(name string) bool {
 		return name != ""
 	}
 	f.Symbol = name[:plus]
-	offset, size, hasSize := strings.Cut(name[plus+1:], "/")
-	var okOffset, okSize = false, true
-	f.Offset, okOffset = parseHex([]byte(offset))
+	offset, size, hasSize := strings.Cut(name[plus+len("+0x"):], "/0x")
+	okOffset, okSize := false, true
+	f.Offset, okOffset = parseHex(offset)
 	if hasSize {
-		f.Size, okSize = parseHex([]byte(size))
+		f.Size, okSize = parseHex(size)
 	}
 	return f.Symbol != "" && okOffset && okSize
 }
 
-// Wchan is the function a thread sleeps in; "" where it does not sleep or the
-// kernel will not say.
-type Wchan string
-
-// ParseWchan reads a wchan file: a name, or "0".
-func ParseWchan(b []byte) Wchan {
+// ParseWchan reads a wchan file: the function in which a thread sleeps, or "0", which
+// gives "": it does not sleep, or the kernel does not say.
+func ParseWchan(b []byte) string {
 	b = bytes.TrimSpace(b)
 	if string(b) == "0" {
 		return ""
 	}
-	return Wchan(b)
+	return string(b)
 }

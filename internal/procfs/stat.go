@@ -6,10 +6,9 @@ import (
 	"stackshot/internal/timens"
 )
 
-// ProcStat is /proc/PID/stat or /proc/PID/task/TID/stat, in the file's order.
-// For a task the times and faults are those of all its threads, for a thread
-// its own. Ticks are USER_HZ, 100 a second; addresses and signal sets read 0
-// without the right to trace the process.
+// ProcStat holds the fields in use of /proc/PID/stat or /proc/PID/task/TID/stat, in
+// the file's order. For a task the times and faults are those of all its threads,
+// for a thread its own. Ticks are USER_HZ, 100 a second.
 type ProcStat struct {
 	PID        int
 	Comm       string // any bytes but NUL, up to 15; longer for kernel workers
@@ -17,47 +16,20 @@ type ProcStat struct {
 	PPID       int
 	PGRP       int
 	Session    int
-	TTY        int32 // device number
-	TPGID      int32 // -1: none
-	Flags      uint32
+	Flags      uint32 // PF_*
 	MinFlt     uint64
-	CMinFlt    uint64
 	MajFlt     uint64
-	CMajFlt    uint64
 	Utime      uint64 // ticks
 	Stime      uint64 // ticks
-	CUtime     int64  // ticks
-	CStime     int64  // ticks
 	Priority   int32  // 20+nice; negative: real time
 	Nice       int32
 	NumThreads int32
 	StartTime  uint64 // ticks since boot, by the clock of this process (StartBoottime)
 	VSize      uint64 // bytes
-	RSS        int64  // pages
-	RSSLimit   uint64 // bytes
-	StartCode  uint64
-	EndCode    uint64
-	StartStack uint64
-	KstkESP    uint64
-	KstkEIP    uint64
-	Wchan      uint64 // 1: waits, 0: not; an address in old kernels
-	ExitSignal int32
 	Processor  uint32
 	RTPriority uint32
 	Policy     uint32
-
-	// From here on a kernel may lack fields: Fields says how many there were.
-	BlkioTicks uint64 // field 42
-	GuestTime  uint64 // 43, ticks
-	CGuestTime int64  // 44, ticks
-	StartData  uint64
-	EndData    uint64
-	StartBrk   uint64
-	ArgStart   uint64
-	ArgEnd     uint64
-	EnvStart   uint64
-	EnvEnd     uint64
-	ExitCode   int32 // 52
+	ExitCode   int32 // field 52: 0 if Fields is less, or without the right to trace the process
 	Fields     int   // number of fields in the file, at least 41
 }
 
@@ -65,21 +37,24 @@ type ProcStat struct {
 const tick = 10_000_000
 
 // StartBoottime is when the task started, in ns of the machine's CLOCK_BOOTTIME,
-// to a tick. In a time namespace the kernel shows us StartTime by the clock of
-// that namespace (timens_add_boottime_ns in fs/proc/array.c, Linux 5.6).
+// rounded down to a tick. In a time namespace the kernel shows StartTime by the clock
+// of that namespace (timens_add_boottime_ns in fs/proc/array.c, Linux 5.6).
 func (s *ProcStat) StartBoottime() uint64 { return s.StartTime*tick - uint64(timens.Boottime) }
 
-// StartedAt reports whether a task that started at this time, in ns of the
-// machine's CLOCK_BOOTTIME, is shown with this StartTime. The time may itself come
-// of a StartBoottime, of another namespace: a tick more or less is the same.
+// StartedAt reports whether StartTime fits a task that started at this time, in ns of
+// the machine's CLOCK_BOOTTIME. The time may itself come from a StartBoottime of
+// another namespace, so a difference of one tick counts as equal.
 func (s *ProcStat) StartedAt(boottime uint64) bool {
 	shown := (boottime + uint64(timens.Boottime)) / tick
 	return shown <= s.StartTime+1 && s.StartTime <= shown+1
 }
 
+// statExitCode is the number of the field exit_code, from 1.
+const statExitCode = 52
+
 // ParseStat reads one stat line. The name is what lies between the first '('
-// and the last ')', for it may hold blanks, brackets and newlines, and nothing
-// after it does. Fields beyond the 52 known ones are passed over.
+// and the last ')', for it may hold blanks, brackets and newlines, and no field
+// after it holds a bracket. Fields beyond those that ProcStat has are skipped.
 func ParseStat(b []byte) (ProcStat, error) {
 	left, right := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if left < 0 || right < left {
@@ -96,75 +71,43 @@ func ParseStat(b []byte) (ProcStat, error) {
 		return ProcStat{}, syntaxError("stat", "state", state)
 	}
 	st.State = state[0]
-	st.required(&s)
-	if s.err == nil {
-		st.optional(&s)
+	st.numbers(&s)
+	for s.more() {
+		s.next()
 	}
 	if s.err != nil {
 		return ProcStat{}, s.err
-	}
-	for s.more() {
-		s.next()
 	}
 	st.Fields = s.field
 	return st, nil
 }
 
-// required takes fields 4 to 41, which every kernel since 2.5.19 writes.
-func (st *ProcStat) required(s *scanner) {
+// numbers reads fields 4 to 52. Every kernel since 2.5.19 writes those up to 41, policy.
+func (st *ProcStat) numbers(s *scanner) {
 	st.PPID = int(s.i32())
 	st.PGRP = int(s.i32())
 	st.Session = int(s.i32())
-	st.TTY = s.i32()
-	st.TPGID = s.i32()
+	s.skip(2) // tty, tpgid
 	st.Flags = s.u32()
 	st.MinFlt = s.uint()
-	st.CMinFlt = s.uint()
+	s.skip(1) // cminflt
 	st.MajFlt = s.uint()
-	st.CMajFlt = s.uint()
+	s.skip(1) // cmajflt
 	st.Utime = s.uint()
 	st.Stime = s.uint()
-	st.CUtime = s.int()
-	st.CStime = s.int()
+	s.skip(2) // cutime, cstime
 	st.Priority = s.i32()
 	st.Nice = s.i32()
 	st.NumThreads = s.i32()
-	s.int() // itrealvalue, 0 since 2.6.17
+	s.skip(1) // itrealvalue
 	st.StartTime = s.uint()
 	st.VSize = s.uint()
-	st.RSS = s.int()
-	st.RSSLimit = s.uint()
-	st.StartCode = s.uint()
-	st.EndCode = s.uint()
-	st.StartStack = s.uint()
-	st.KstkESP = s.uint()
-	st.KstkEIP = s.uint()
-	for range 4 { // the low 31 bits of the signal sets; status has them whole
-		s.uint()
-	}
-	st.Wchan = s.uint()
-	s.uint() // nswap
-	s.uint() // cnswap
-	st.ExitSignal = s.i32()
+	s.skip(15) // rss to exit_signal
 	st.Processor = s.u32()
 	st.RTPriority = s.u32()
 	st.Policy = s.u32()
-}
-
-func (st *ProcStat) optional(s *scanner) {
-	for _, dst := range []*uint64{&st.BlkioTicks, &st.GuestTime} {
-		if s.more() {
-			*dst = s.uint()
-		}
-	}
-	if s.more() {
-		st.CGuestTime = s.int()
-	}
-	for _, dst := range []*uint64{&st.StartData, &st.EndData, &st.StartBrk,
-		&st.ArgStart, &st.ArgEnd, &st.EnvStart, &st.EnvEnd} {
-		if s.more() {
-			*dst = s.uint()
-		}
+	for s.field < statExitCode-1 && s.more() {
+		s.next()
 	}
 	if s.more() {
 		st.ExitCode = s.i32()

@@ -5,47 +5,71 @@ import (
 	"math"
 )
 
-// Presence bits of ProcStatus.Present: groups of lines that were there.
+// Presence bits of ProcStatus.Present: which lines the file has.
 const (
-	StatusHasMemory   = 1 << 0 // Vm*, Rss*: absent without user space and for zombies
-	StatusHasNS       = 1 << 1 // NStgid, NSpid: since 4.1
-	StatusHasSignals  = 1 << 2 // SigPnd … SigCgt
-	StatusHasSwitches = 1 << 3 // the two ctxt_switches lines
-	StatusHasKthread  = 1 << 4 // Kthread: since 6.8
-	StatusHasPin      = 1 << 5 // VmPin
-	StatusHasRssKinds = 1 << 6 // RssAnon, RssFile, RssShmem: since 4.5
-	StatusHasCoreDump = 1 << 7 // CoreDumping: since 4.15
-	StatusHasCPUs     = 1 << 8 // Cpus_allowed_list
+	StatusHasMemory  = 1 << 0 // Vm*: not for kernel threads and zombies
+	StatusHasKthread = 1 << 1 // Kthread: since 6.8
 )
 
-// ProcStatus is /proc/PID/status or /proc/PID/task/TID/status. A field whose
-// group is not in Present was not in the file, and is zero.
+// ProcStatus holds the lines in use of /proc/PID/status or /proc/PID/task/TID/status. A
+// field whose line is not in the file is zero.
 type ProcStatus struct {
-	Present   uint32
-	Name      string // with the kernel's escapes of '\n' and '\\' undone
-	State     byte
-	Tgid      int
-	Pid       int // of the thread
-	PPid      int
-	TracerPid int
-	UID, GID  [4]uint32 // real, effective, saved, file system
-	Threads   int
-	// Numbers in each pid namespace, from the reader's own to the innermost.
-	NStgid, NSpid []int
-	Kthread       bool
-	CoreDumping   bool
+	Present     uint32 // StatusHas*
+	Tgid        int
+	Pid         int // of the thread; never 0
+	PPid        int
+	UID, GID    [4]uint32 // real, effective, saved, file system
+	Threads     int
+	NSpid       []int // Pid in each pid namespace, from the reader's own to the innermost; since 4.1
+	Kthread     bool  // a kernel thread
+	CoreDumping bool  // since 4.15
 
-	// Bytes.
-	VmPeak, VmSize, VmLck, VmPin, VmHWM, VmRSS      uint64
-	RssAnon, RssFile, RssShmem                      uint64
-	VmData, VmStk, VmExe, VmLib, VmPTE, VmSwap      uint64
-	SigPnd, ShdPnd, SigBlk, SigIgn, SigCgt          uint64 // bit n-1 for signal n
-	CpusAllowedList                                 string
+	VmPeak, VmSize, VmLck, VmPin, VmHWM, VmRSS      uint64 // bytes
+	RssAnon, RssFile, RssShmem                      uint64 // bytes; since 4.5
+	VmData, VmStk, VmExe, VmLib, VmPTE, VmSwap      uint64 // bytes
+	SigPnd, ShdPnd, SigBlk                          uint64 // bit n-1 for signal n
 	VoluntaryCtxtSwitches, NonvoluntaryCtxtSwitches uint64
 }
 
-// ParseStatus reads a status file. Lines it does not know are passed over; a
-// known line with another shape is an error, and so is a file without Pid.
+// statusLines says how each line in use is read: it stores a value, without the blanks
+// around it, and reports whether the value has the right form.
+var statusLines = map[string]func(st *ProcStatus, v []byte) bool{
+	"Tgid":        func(st *ProcStatus, v []byte) bool { return setInt(&st.Tgid, v) },
+	"Pid":         func(st *ProcStatus, v []byte) bool { return setInt(&st.Pid, v) },
+	"PPid":        func(st *ProcStatus, v []byte) bool { return setInt(&st.PPid, v) },
+	"Threads":     func(st *ProcStatus, v []byte) bool { return setInt(&st.Threads, v) },
+	"Uid":         func(st *ProcStatus, v []byte) bool { return setIDs(&st.UID, v) },
+	"Gid":         func(st *ProcStatus, v []byte) bool { return setIDs(&st.GID, v) },
+	"NSpid":       func(st *ProcStatus, v []byte) bool { return setInts(&st.NSpid, v) },
+	"Kthread":     func(st *ProcStatus, v []byte) bool { st.Present |= StatusHasKthread; return setBool(&st.Kthread, v) },
+	"CoreDumping": func(st *ProcStatus, v []byte) bool { return setBool(&st.CoreDumping, v) },
+
+	"VmPeak":   func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmPeak, v) },
+	"VmSize":   func(st *ProcStatus, v []byte) bool { st.Present |= StatusHasMemory; return setKiB(&st.VmSize, v) },
+	"VmLck":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmLck, v) },
+	"VmPin":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmPin, v) },
+	"VmHWM":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmHWM, v) },
+	"VmRSS":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmRSS, v) },
+	"RssAnon":  func(st *ProcStatus, v []byte) bool { return setKiB(&st.RssAnon, v) },
+	"RssFile":  func(st *ProcStatus, v []byte) bool { return setKiB(&st.RssFile, v) },
+	"RssShmem": func(st *ProcStatus, v []byte) bool { return setKiB(&st.RssShmem, v) },
+	"VmData":   func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmData, v) },
+	"VmStk":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmStk, v) },
+	"VmExe":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmExe, v) },
+	"VmLib":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmLib, v) },
+	"VmPTE":    func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmPTE, v) },
+	"VmSwap":   func(st *ProcStatus, v []byte) bool { return setKiB(&st.VmSwap, v) },
+
+	"SigPnd": func(st *ProcStatus, v []byte) bool { return setHex(&st.SigPnd, v) },
+	"ShdPnd": func(st *ProcStatus, v []byte) bool { return setHex(&st.ShdPnd, v) },
+	"SigBlk": func(st *ProcStatus, v []byte) bool { return setHex(&st.SigBlk, v) },
+
+	"voluntary_ctxt_switches":    func(st *ProcStatus, v []byte) bool { return setUint(&st.VoluntaryCtxtSwitches, v) },
+	"nonvoluntary_ctxt_switches": func(st *ProcStatus, v []byte) bool { return setUint(&st.NonvoluntaryCtxtSwitches, v) },
+}
+
+// ParseStatus reads a status file. It skips lines that it does not know; a known line
+// of another form is an error, and so is a file without Pid.
 func ParseStatus(b []byte) (ProcStatus, error) {
 	var st ProcStatus
 	if err := st.Parse(b); err != nil {
@@ -54,172 +78,33 @@ func ParseStatus(b []byte) (ProcStatus, error) {
 	return st, nil
 }
 
-// Parse is ParseStatus into a record that is used again: its slices keep their
+// Parse is ParseStatus into a record that is used again: its slice keeps its
 // memory. After an error the record is half filled.
 func (st *ProcStatus) Parse(b []byte) error {
-	*st = ProcStatus{NStgid: st.NStgid[:0], NSpid: st.NSpid[:0]}
-	seenPid := false
+	*st = ProcStatus{NSpid: st.NSpid[:0]}
 	for line := range bytes.Lines(b) {
 		key, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok {
 			return syntaxError("status", "line", line)
 		}
-		// Only the name may hold blanks that count.
-		value = bytes.TrimPrefix(bytes.TrimSuffix(value, []byte("\n")), []byte("\t"))
-		if string(key) == "Name" {
-			st.Name = unescapeName(value)
-			continue
-		}
-		if ok, known := st.set(key, bytes.Trim(value, " \t")); known && !ok {
+		value = bytes.TrimSpace(value)
+		if set := statusLines[string(key)]; set != nil && !set(st, value) { // the conversion allocates nothing
 			return syntaxError("status", string(key), value)
 		}
-		seenPid = seenPid || string(key) == "Pid"
 	}
-	if !seenPid {
+	if st.Pid == 0 {
 		return syntaxError("status", "Pid", nil)
 	}
 	return nil
 }
 
-// set stores one line's value. The switch on string(key) allocates nothing.
-func (st *ProcStatus) set(key, v []byte) (ok, known bool) {
-	switch string(key) {
-	case "State":
-		if len(v) > 0 {
-			st.State = v[0]
-		}
-		return len(v) > 0, true
-	case "Tgid":
-		return setInt(&st.Tgid, v), true
-	case "Pid":
-		return setInt(&st.Pid, v), true
-	case "PPid":
-		return setInt(&st.PPid, v), true
-	case "TracerPid":
-		return setInt(&st.TracerPid, v), true
-	case "Threads":
-		return setInt(&st.Threads, v), true
-	case "Uid":
-		return setIDs(&st.UID, v), true
-	case "Gid":
-		return setIDs(&st.GID, v), true
-	case "NStgid":
-		return setInts(&st.NStgid, v), true
-	case "NSpid":
-		st.Present |= StatusHasNS
-		return setInts(&st.NSpid, v), true
-	case "Kthread":
-		st.Present |= StatusHasKthread
-		return setBool(&st.Kthread, v), true
-	case "CoreDumping":
-		st.Present |= StatusHasCoreDump
-		return setBool(&st.CoreDumping, v), true
-	case "Cpus_allowed_list":
-		st.Present |= StatusHasCPUs
-		st.CpusAllowedList = string(v)
-		return true, true
-	}
-	if dst, group := st.counter(key); dst != nil {
-		st.Present |= group
-		return setUint(dst, v), true
-	}
-	if dst, group := st.memory(key); dst != nil {
-		st.Present |= group
-		return setKiB(dst, v), true
-	}
-	if dst := st.signalSet(key); dst != nil {
-		st.Present |= StatusHasSignals
-		n, ok := parseHex(v)
-		*dst = n
-		return ok, true
-	}
-	return true, false
-}
-
-func (st *ProcStatus) counter(key []byte) (*uint64, uint32) {
-	switch string(key) {
-	case "voluntary_ctxt_switches":
-		return &st.VoluntaryCtxtSwitches, StatusHasSwitches
-	case "nonvoluntary_ctxt_switches":
-		return &st.NonvoluntaryCtxtSwitches, StatusHasSwitches
-	}
-	return nil, 0
-}
-
-func (st *ProcStatus) memory(key []byte) (*uint64, uint32) {
-	switch string(key) {
-	case "VmPeak":
-		return &st.VmPeak, StatusHasMemory
-	case "VmSize":
-		return &st.VmSize, StatusHasMemory
-	case "VmLck":
-		return &st.VmLck, StatusHasMemory
-	case "VmPin":
-		return &st.VmPin, StatusHasPin
-	case "VmHWM":
-		return &st.VmHWM, StatusHasMemory
-	case "VmRSS":
-		return &st.VmRSS, StatusHasMemory
-	case "RssAnon":
-		return &st.RssAnon, StatusHasRssKinds
-	case "RssFile":
-		return &st.RssFile, StatusHasRssKinds
-	case "RssShmem":
-		return &st.RssShmem, StatusHasRssKinds
-	case "VmData":
-		return &st.VmData, StatusHasMemory
-	case "VmStk":
-		return &st.VmStk, StatusHasMemory
-	case "VmExe":
-		return &st.VmExe, StatusHasMemory
-	case "VmLib":
-		return &st.VmLib, StatusHasMemory
-	case "VmPTE":
-		return &st.VmPTE, StatusHasMemory
-	case "VmSwap":
-		return &st.VmSwap, StatusHasMemory
-	}
-	return nil, 0
-}
-
-func (st *ProcStatus) signalSet(key []byte) *uint64 {
-	switch string(key) {
-	case "SigPnd":
-		return &st.SigPnd
-	case "ShdPnd":
-		return &st.ShdPnd
-	case "SigBlk":
-		return &st.SigBlk
-	case "SigIgn":
-		return &st.SigIgn
-	case "SigCgt":
-		return &st.SigCgt
-	}
-	return nil
-}
-
-// unescapeName undoes what the kernel does to a name here (and not in stat):
-// newline becomes \n, backslash \\.
-func unescapeName(b []byte) string {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b)
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		if c == '\\' && i+1 < len(b) && (b[i+1] == 'n' || b[i+1] == '\\') {
-			i++
-			if c = b[i]; c == 'n' {
-				c = '\n'
-			}
-		}
-		out = append(out, c)
-	}
-	return string(out)
-}
-
 func setUint(dst *uint64, v []byte) (ok bool) {
 	*dst, ok = parseUint(v)
+	return ok
+}
+
+func setHex(dst *uint64, v []byte) (ok bool) {
+	*dst, ok = parseHex(v)
 	return ok
 }
 

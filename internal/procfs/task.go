@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// ParseCmdline splits a cmdline file at its NULs. nil: a kernel thread or a
-// zombie. A process that overwrote its arguments gives whatever it wrote.
-func ParseCmdline(b []byte) []string {
-	if len(b) == 0 {
-		return nil
-	}
-	return strings.Split(string(bytes.TrimSuffix(b, []byte{0})), "\x00")
-}
-
 // ParseOOMScoreAdj reads an oom_score_adj file, -1000 … 1000.
 func ParseOOMScoreAdj(b []byte) (int32, error) {
 	s := scanner{file: "oom_score_adj", rest: b}
@@ -35,7 +26,7 @@ type Cgroup struct {
 	Path        string // from the root of the reader's cgroup namespace
 }
 
-// ParseCgroup reads a cgroup file. A path may hold colons, but no newline.
+// ParseCgroup reads a cgroup file. A path may hold colons, but not newlines.
 func ParseCgroup(b []byte) ([]Cgroup, error) {
 	var out []Cgroup
 	for line := range bytes.Lines(b) {
@@ -51,10 +42,11 @@ func ParseCgroup(b []byte) ([]Cgroup, error) {
 	return out, nil
 }
 
-// CgroupPath picks the unified hierarchy's line: the kernel's own record of a task's
-// group (css_set.dfl_cgrp) is of that too, so path and id are of one group. Where no
-// unified hierarchy was ever mounted there is none: then the first of memory's,
-// cpu's, pids' and systemd's that is not the root; else any. Zero for no line at all.
+// CgroupPath picks the line of the unified hierarchy. The id that BPF records
+// (css_set.dfl_cgrp) is of that hierarchy too, so path and id name the same group. If no
+// unified hierarchy was ever mounted, it has no line; then CgroupPath picks the first
+// that is not the root among those of memory, cpu, pids and systemd; else the first
+// line. The result is zero if there is no line.
 func CgroupPath(lines []Cgroup) Cgroup {
 	if i := slices.IndexFunc(lines, func(c Cgroup) bool { return c.Hierarchy == 0 }); i >= 0 {
 		return lines[i]
@@ -70,11 +62,6 @@ func CgroupPath(lines []Cgroup) Cgroup {
 		return lines[0]
 	}
 	return Cgroup{}
-}
-
-// NS holds inode numbers of namespaces; 0: not read, or not built in.
-type NS struct {
-	Mnt, Pid, Net, UTS, IPC, Cgroup, Time, User uint32
 }
 
 // FirstPidNS is the inode of the machine's first pid namespace

@@ -1,13 +1,16 @@
 package procfs
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// Schedstat is /proc/PID/task/TID/schedstat. All zero where the kernel keeps no
+// Schedstat is /proc/PID/task/TID/schedstat. All zero if the kernel keeps no
 // sched_info.
 type Schedstat struct {
-	RunNs      uint64 // on a CPU, ns
-	RunDelayNs uint64 // on a runqueue, waiting, ns
-	Timeslices uint64 // times run on a CPU
+	RunNs      uint64 // time on a CPU, ns
+	RunDelayNs uint64 // time on a runqueue without a CPU, ns
+	Timeslices uint64 // number of times that it got a CPU
 }
 
 // ParseSchedstat reads the three numbers; more may follow.
@@ -20,22 +23,21 @@ func ParseSchedstat(b []byte) (Schedstat, error) {
 	return st, nil
 }
 
-// Syscall is /proc/PID/task/TID/syscall.
+// Syscall is /proc/PID/task/TID/syscall; zero for a thread that was running.
 type Syscall struct {
-	Running bool  // the thread was running: nothing else is known
-	Nr      int64 // negative: blocked, but not in a system call
-	Args    [6]uint64
-	SP, PC  uint64 // of user mode
+	Nr     int64 // negative: blocked, but not in a system call
+	Args   [6]uint64
+	SP, PC uint64 // of user mode
 }
 
-// InUserSpace says whether the thread has user registers at all. For a kernel
-// thread the file reads like system call 0 with every register 0.
-func (s *Syscall) InUserSpace() bool { return !s.Running && (s.SP != 0 || s.PC != 0) }
+// InUserSpace reports whether the file has the thread's user registers. For a kernel
+// thread it reads like system call 0 with every register 0.
+func (s *Syscall) InUserSpace() bool { return s.SP != 0 || s.PC != 0 }
 
 // ParseSyscall reads "running", "-1 sp pc" or "nr a0 a1 a2 a3 a4 a5 sp pc".
 func ParseSyscall(b []byte) (Syscall, error) {
 	if string(bytes.TrimSpace(b)) == "running" {
-		return Syscall{Running: true}, nil
+		return Syscall{}, nil
 	}
 	s := scanner{file: "syscall", rest: b}
 	call := Syscall{Nr: s.int()}
@@ -62,48 +64,28 @@ type IO struct {
 	CancelledWriteBytes   uint64
 }
 
-// ParseIO reads the seven lines, in any order. One that is missing is an error;
-// others are passed over.
+// ioKeys are the lines of an io file, in the order of IO's fields.
+var ioKeys = []string{"rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"}
+
+// ParseIO reads the seven lines, in any order, and skips others. A missing line is an
+// error.
 func ParseIO(b []byte) (IO, error) {
 	var io IO
+	fields := [...]*uint64{&io.Rchar, &io.Wchar, &io.Syscr, &io.Syscw, &io.ReadBytes, &io.WriteBytes, &io.CancelledWriteBytes}
 	seen := 0
 	for line := range bytes.Lines(b) {
 		key, value, _ := bytes.Cut(line, []byte(":"))
-		dst, bit := io.field(key)
-		if dst == nil {
+		i := slices.Index(ioKeys, string(key))
+		if i < 0 {
 			continue
 		}
-		if !setUint(dst, bytes.TrimSpace(value)) {
+		if !setUint(fields[i], bytes.TrimSpace(value)) {
 			return IO{}, syntaxError("io", string(key), value)
 		}
-		seen |= bit
+		seen |= 1 << i
 	}
-	if seen != 1<<7-1 {
+	if seen != 1<<len(fields)-1 {
 		return IO{}, syntaxError("io", "missing line", b)
 	}
 	return io, nil
 }
-
-func (io *IO) field(key []byte) (*uint64, int) {
-	switch string(key) {
-	case "rchar":
-		return &io.Rchar, 1 << 0
-	case "wchar":
-		return &io.Wchar, 1 << 1
-	case "syscr":
-		return &io.Syscr, 1 << 2
-	case "syscw":
-		return &io.Syscw, 1 << 3
-	case "read_bytes":
-		return &io.ReadBytes, 1 << 4
-	case "write_bytes":
-		return &io.WriteBytes, 1 << 5
-	case "cancelled_write_bytes":
-		return &io.CancelledWriteBytes, 1 << 6
-	}
-	return nil, 0
-}
-
-// ParseComm reads a comm file: the name and one newline. The name itself may
-// hold newlines.
-func ParseComm(b []byte) string { return string(bytes.TrimSuffix(b, []byte("\n"))) }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/bits"
 	"strconv"
 )
 
@@ -21,10 +20,9 @@ const (
 	ReadSchedstat
 	ReadSyscall
 	ReadIO
-	ReadComm
 )
 
-// threadFiles are they, by bit, and how each is read into a record.
+// threadFiles has the name of each of these files, by bit, and its parser.
 var threadFiles = [...]struct {
 	name  string
 	parse func(t *Thread, b []byte) error
@@ -36,43 +34,32 @@ var threadFiles = [...]struct {
 	{"schedstat", func(t *Thread, b []byte) (err error) { t.Schedstat, err = ParseSchedstat(b); return err }},
 	{"syscall", func(t *Thread, b []byte) (err error) { t.Syscall, err = ParseSyscall(b); return err }},
 	{"io", func(t *Thread, b []byte) (err error) { t.IO, err = ParseIO(b); return err }},
-	{"comm", func(t *Thread, b []byte) error { t.Comm = ParseComm(b); return nil }},
 }
 
-// Name is the file's name; only for one bit.
-func (t ThreadFiles) Name() string {
-	if i := bits.TrailingZeros16(uint16(t)); i < len(threadFiles) && t == 1<<i {
-		return threadFiles[i].name
-	}
-	return fmt.Sprintf("ThreadFiles(%#x)", uint16(t))
-}
-
-// Thread is what the files of one thread said. Only fields whose bit is in Have
-// count.
+// Thread holds what the files of one thread say. A field is valid if its bit is in Have.
 type Thread struct {
-	Tgid, Tid int
+	Tid       int
 	Have      ThreadFiles
 	Stat      ProcStat
 	Status    ProcStatus
 	Stack     ThreadStack
-	Wchan     Wchan
+	Wchan     string // the function in which it sleeps
 	Schedstat Schedstat
 	Syscall   Syscall
 	IO        IO
-	Comm      string
 }
 
-// threadBatch is how many threads of a task are read in one go. Handing work to
-// a helper's thread and back costs as much as reading a thread's files; in
-// batches that hardly counts. The limit holds for each file all the same.
+// threadBatch is how many threads of a task one helper reads in one job. A job costs
+// two thread switches, about as much as reading the files of one thread. The time limit
+// holds for each file all the same.
 const threadBatch = 16
 
-// ThreadReader reads the threads of tasks with the same memory. Not safe to
-// call concurrently: one per goroutine.
+// ThreadReader reads the threads of tasks, all into the same memory. Not safe to
+// call concurrently.
 type ThreadReader struct {
 	fs    FS
-	want  []ThreadFiles // constant; one bit each
-	files []File        // threadBatch times as many
+	want  []int  // constant; indexes in threadFiles
+	files []File // threadBatch times as many
 	rec   Thread
 }
 
@@ -81,17 +68,17 @@ func NewThreadReader(fs FS, want ThreadFiles) *ThreadReader {
 	r := &ThreadReader{fs: fs}
 	for i := range threadFiles {
 		if want&(1<<i) != 0 {
-			r.want = append(r.want, 1<<i)
+			r.want = append(r.want, i)
 		}
 	}
 	r.files = make([]File, threadBatch*len(r.want))
 	return r
 }
 
-// Threads reads threads of one task, in the order of tids: the task directory
-// opened once per batch, all files below it. A record is good until the next
-// one. Its error joins one error per file that has no bit in Have; a thread that
-// is gone gives fs.ErrNotExist or ESRCH for each.
+// Threads reads threads of one task, in the order of tids, and opens the task's directory
+// once per batch. A record is valid until the next one. Its error joins one error for each
+// file that has no bit in Have; a thread that is gone gives fs.ErrNotExist or ESRCH for
+// each.
 func (r *ThreadReader) Threads(tgid int, tids []int) iter.Seq2[*Thread, error] {
 	return func(yield func(*Thread, error) bool) {
 		for len(tids) > 0 {
@@ -119,7 +106,7 @@ func (r *ThreadReader) load(tgid int, tids []int) {
 	for _, tid := range tids {
 		dir := strconv.Itoa(tid) + "/"
 		for _, file := range r.want {
-			r.files[n].Name = dir + file.Name()
+			r.files[n].Name = dir + threadFiles[file].name
 			n++
 		}
 	}
@@ -128,12 +115,12 @@ func (r *ThreadReader) load(tgid int, tids []int) {
 
 // take parses one thread's files into the record.
 func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
-	r.rec.Tgid, r.rec.Tid, r.rec.Have = tgid, tid, 0
+	r.rec.Tid, r.rec.Have = tid, 0
 	var errs []error
 	for i, file := range r.want {
 		err := files[i].Err
 		if err == nil {
-			if err = threadFiles[bits.TrailingZeros16(uint16(file))].parse(&r.rec, files[i].Data); err != nil {
+			if err = threadFiles[file].parse(&r.rec, files[i].Data); err != nil {
 				err = fmt.Errorf("%s: %w", r.fs.path(ThreadDir(tgid, tid)), err)
 			}
 		}
@@ -141,7 +128,7 @@ func (r *ThreadReader) take(tgid, tid int, files []File) (*Thread, error) {
 			errs = append(errs, err)
 			continue
 		}
-		r.rec.Have |= file
+		r.rec.Have |= 1 << file
 	}
 	return &r.rec, errors.Join(errs...)
 }

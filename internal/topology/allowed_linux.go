@@ -8,12 +8,11 @@ import (
 )
 
 // Allowed gives the online CPUs that a thread of this process can be put on,
-// ascending. It asks the kernel rather than reading cpuset files, whose place
-// differs between cgroup v1, v2 and namespaces: a thread made for this and
-// ended after it asks for every CPU, and what it then has is what the cpuset
-// left of it. So a narrow affinity (taskset) does not count as a limit, since
-// it can be widened. Where widening is refused (seccomp), what the process has
-// now is all there is.
+// ascending. It does not read cpuset files, whose place differs between cgroup v1, v2
+// and namespaces. Instead a thread made for this asks the kernel for every CPU; the
+// kernel grants those of its cpuset. So a narrow affinity (taskset) is no limit, since
+// the process can widen it. If the kernel refuses to widen it (seccomp), the result is
+// the affinity that the process has.
 func Allowed() ([]int, error) {
 	type answer struct {
 		cpus []int
@@ -28,9 +27,9 @@ func Allowed() ([]int, error) {
 			return
 		}
 		all.Fill()
-		_ = unix.SchedSetaffinityDynamic(0, all) // refused: the get below tells what there is
+		_ = unix.SchedSetaffinityDynamic(0, all) // if refused, the call below gives the old affinity
 		err := unix.SchedGetaffinityDynamic(0, now)
-		_ = unix.SchedSetaffinityDynamic(0, before) // the runtime keeps the process's first thread, if it was that one
+		_ = unix.SchedSetaffinityDynamic(0, before) // Go never ends the process's first thread; this may be it
 		done <- answer{members(now), err}
 	}()
 	a := <-done
@@ -40,7 +39,7 @@ func Allowed() ([]int, error) {
 	return a.cpus, nil
 }
 
-// newSet has room for every CPU that a list may name.
+// newSet makes a set with room for every CPU that a list may name.
 func newSet() unix.CPUSetDynamic { return unix.NewCPUSet(MaxCPU + 1) }
 
 func members(s unix.CPUSetDynamic) []int {

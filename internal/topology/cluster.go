@@ -25,8 +25,8 @@ func (t *Topology) cluster() {
 	}
 }
 
-// clusterRule picks one rule for the whole machine, so that no two CPUs are
-// grouped by different measures.
+// clusterRule picks one rule for the whole machine, so that all CPUs are grouped by
+// the same measure.
 func (t *Topology) clusterRule() func(*CPU) string {
 	clusters, caches := true, true
 	for i := range t.CPUs {

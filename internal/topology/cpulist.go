@@ -9,17 +9,18 @@ import (
 )
 
 // MaxCPU is the highest CPU number a list may name. It bounds what "0-4000000000"
-// can make us allocate; Linux itself stops at NR_CPUS, 8192 where it is largest.
+// makes us allocate. Linux itself has at most NR_CPUS CPUs, 8192 in the largest
+// configuration.
 const MaxCPU = 1<<16 - 1
 
 // ErrBadList says that a CPU list is not of the form "0-3,5".
 var ErrBadList = errors.New("bad CPU list")
 
 // ParseCPUList reads the kernel's list form: numbers and ranges "a-b" (a ≤ b)
-// divided by commas, blanks around them allowed. The result ascends and names
-// each CPU once, whatever the order and overlap of the text. An empty text is
-// an empty list, and so is "(null)", which nohz_full holds where it was not
-// asked for at boot. Errors are ErrBadList and name the part at fault.
+// separated by commas; blanks around them are allowed. The result ascends and has
+// each CPU once, in whatever order the text names them and however often. An empty
+// text is an empty list, and so is "(null)", which nohz_full holds if the kernel
+// booted without that option. Errors are ErrBadList and name the part at fault.
 func ParseCPUList(s string) ([]int, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || s == "(null)" {
@@ -67,31 +68,24 @@ func FormatCPUList(cpus []int) string {
 
 func parseRange(part string) (lo, hi int, err error) {
 	first, last, isRange := strings.Cut(part, "-")
-	if lo, err = parseCPU(first); err != nil {
-		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
-	}
 	if !isRange {
-		return lo, lo, nil
+		last = first
 	}
-	if hi, err = parseCPU(last); err != nil || hi < lo {
+	lo, okLo := parseCPU(first)
+	hi, okHi := parseCPU(last)
+	if !okLo || !okHi || hi < lo {
 		return 0, 0, fmt.Errorf("%w: %q", ErrBadList, part)
 	}
 	return lo, hi, nil
 }
 
-// parseCPU takes digits only: strconv would let "+1" pass.
-func parseCPU(s string) (int, error) {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {
-		return 0, ErrBadList
-	}
+// parseCPU reads a CPU number: digits only, without a sign.
+func parseCPU(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil || n > MaxCPU {
-		return 0, ErrBadList
-	}
-	return int(n), nil
+	return int(n), err == nil && n <= MaxCPU
 }
 
-// normalize sorts in place and drops what is there twice.
+// normalize sorts in place and drops duplicates.
 func normalize(cpus []int) []int {
 	slices.Sort(cpus)
 	return slices.Compact(cpus)

@@ -190,7 +190,7 @@ func bare() box {
 func hidden() box { return box{} }
 
 // procStat goes with hidden.
-var procStat = fstest.MapFS{"stat": {Data: []byte("cpu  1 2 3\ncpu0 1 2 3\ncpu2 1 2 3\nintr 5\nbtime 1\n")}}
+var procStat = fstest.MapFS{"stat": {Data: []byte("cpu  1 2 3 4 5 6 7 0 0 0\ncpu0 1 2 3 4 5 6 7 0 0 0\ncpu2 1 2 3 4 5 6 7 0 0 0\nintr 5\nbtime 1\n")}}
 
 var machines = map[string]func() box{
 	"smp4": smp4, "twoSocket": twoSocket, "hybrid": hybrid, "hybridLowPower": hybridLowPower,

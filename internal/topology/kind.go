@@ -39,15 +39,15 @@ func (r *reader) kinds(cpus []CPU) {
 }
 
 // withClasses gives a copy of t whose kinds are those of class, the text of
-// --cpu-class. It must name every online CPU and no other: half an override
-// would mix told and found kinds, and a test would run on something else than
-// it says. P alone or E alone is allowed and means SMP.
+// --cpu-class. It must name every online CPU and no other: otherwise some kinds would
+// be those of the option and some those of the machine, and a test would run on another
+// machine than it describes. One class alone is allowed and means SMP.
 func (t *Topology) withClasses(class string) (*Topology, error) {
 	kinds, err := parseClasses(class)
 	if err != nil {
 		return nil, fmt.Errorf("--cpu-class: %w", err)
 	}
-	for _, id := range slices.Sorted(maps.Keys(kinds)) { // the error names the lowest, not a random one
+	for _, id := range slices.Sorted(maps.Keys(kinds)) { // so that the error names the lowest CPU, not a random one
 		if err := t.usable("--cpu-class", id); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (t *Topology) withClasses(class string) (*Topology, error) {
 	return out, nil
 }
 
-// parseClasses reads "0-3=P,4-7=E"; "0,2=P,1,3=E" works too, a class holding
-// for all list parts since the one before.
+// parseClasses reads "0-3=P,4-7=E"; "0,2=P,1,3=E" works too: a class holds for all
+// parts of the list since the last class.
 func parseClasses(s string) (map[int]Kind, error) {
 	kinds := map[int]Kind{}
 	var open []string
@@ -76,9 +76,9 @@ func parseClasses(s string) (map[int]Kind, error) {
 		if !ok {
 			continue
 		}
-		kind, err := parseKind(class)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", part, err)
+		kind, ok := map[string]Kind{"P": KindP, "E": KindE}[strings.ToUpper(strings.TrimSpace(class))]
+		if !ok {
+			return nil, fmt.Errorf("%q: %w", part, ErrBadClass)
 		}
 		for _, list := range open {
 			if err := claim(kinds, list, kind); err != nil {
@@ -105,14 +105,4 @@ func claim(kinds map[int]Kind, list string, kind Kind) error {
 		kinds[cpu] = kind
 	}
 	return nil
-}
-
-func parseKind(s string) (Kind, error) {
-	switch strings.ToUpper(strings.TrimSpace(s)) {
-	case "P":
-		return KindP, nil
-	case "E":
-		return KindE, nil
-	}
-	return 0, ErrBadClass
 }

@@ -9,23 +9,23 @@ import (
 
 // Options are the user's wishes and the process's limits.
 type Options struct {
-	Cpus         string // --cpus: list of who works; "": every stopped CPU that is not throttled
-	CPUClass     string // --cpu-class: "0-3=P,4-7=E"; "": the kinds found
-	StopIsolated bool   // --stop-isolated: take isolcpus and nohz_full CPUs too
+	Cpus         string // --cpus: list of the CPUs that record; "": every stopped CPU that is not throttled
+	CPUClass     string // --cpu-class: "0-3=P,4-7=E"; "": the kinds of the machine
+	StopIsolated bool   // --stop-isolated: stop isolcpus and nohz_full CPUs too
 	Allowed      []int  // CPUs a thread of ours can be put on, from Allowed; nil: all
-	Initiator    int    // the CPU the request came in on; any other number: no preference
+	Initiator    int    // the CPU that took the request, preferred as main; -1: no preference
 
 	Throttled map[int]string // CPUs that are throttled now, with the reason, from Throttles
 }
 
-// Reason says why a CPU is left running. Several may hold.
+// Reason is the set of reasons why a CPU is left running.
 type Reason uint8
 
 // The reasons.
 const (
 	Isolated   Reason = 1 << iota // isolcpus=
 	NohzFull                      // nohz_full=
-	Partition                     // isolated cpuset partition
+	Partition                     // isolated cpuset partition (cgroup v2), and not in isolcpus=
 	NotAllowed                    // outside the cpuset of this process: no thread of ours can run there
 )
 
@@ -60,7 +60,7 @@ var (
 	ErrNoneToStop = errors.New("no CPU can be stopped")
 )
 
-// CPUError is one CPU that an option names and that cannot serve.
+// CPUError is the error for a CPU that an option names and that cannot be used.
 type CPUError struct {
 	Option string // "--cpus", "--cpu-class"
 	CPU    int
@@ -75,18 +75,18 @@ func (e *CPUError) Unwrap() error { return e.Err }
 // Plan is what a capture does with each CPU. Constant after Plan returned it.
 type Plan struct {
 	Topology *Topology // with --cpu-class applied
-	Stop     []int     // held still
-	Work     []int     // of these, the ones that record
-	Left     []int     // left running; Why says why
-	Main     int       // takes the census; one of Work
+	Stop     []int     // CPUs that stop
+	Work     []int     // those of Stop that record
+	Left     []int     // CPUs that are left running; Why says why
+	Main     int       // the CPU that takes the census; one of Work
 
 	why     map[int]Reason
 	options Options
 }
 
-// Plan decides who is stopped, who works and who is main. Errors: ErrBadList
-// and ErrBadClass for text that makes no sense, *CPUError for a CPU that cannot
-// serve, ErrNoneToStop.
+// Plan decides which CPUs stop, which record and which is main. Errors: ErrBadList
+// and ErrBadClass for an option of another form, *CPUError for a CPU that cannot be
+// used, ErrNoneToStop.
 func (t *Topology) Plan(o Options) (*Plan, error) {
 	if o.CPUClass != "" {
 		var err error
@@ -108,18 +108,18 @@ func (t *Topology) Plan(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// With is the plan for other throttled CPUs.
+// With makes the same plan for other throttled CPUs.
 func (p *Plan) With(throttled map[int]string) (*Plan, error) {
 	o := p.options
-	o.CPUClass, o.Throttled = "", throttled // the classes are applied
+	o.CPUClass, o.Throttled = "", throttled // p.Topology has the classes already
 	return p.Topology.Plan(o)
 }
 
-// Throttle says why cpu is throttled; "": it is not. Such a CPU is stopped and
-// does not work, unless --cpus names it or every CPU is throttled.
+// Throttle says why cpu is throttled; "": it is not. Such a CPU stops and does not
+// record, unless --cpus names it or every CPU is throttled.
 func (p *Plan) Throttle(cpu int) string { return p.options.Throttled[cpu] }
 
-// Spared reports whether cpu is kept from work because it is throttled.
+// Spared reports whether cpu stops and does not record, because it is throttled.
 func (p *Plan) Spared(cpu int) bool {
 	return p.options.Cpus == "" && p.Throttle(cpu) != "" && slices.Contains(p.Stop, cpu) && !slices.Contains(p.Work, cpu)
 }
@@ -133,15 +133,6 @@ func (p *Plan) Kind(cpu int) Kind {
 	return c.Kind
 }
 
-// Cluster gives a CPU's index in Topology.Clusters, -1 for one not online.
-func (p *Plan) Cluster(cpu int) int {
-	c, ok := p.Topology.CPU(cpu)
-	if !ok {
-		return -1
-	}
-	return c.Cluster
-}
-
 // place puts one CPU into Stop or Left.
 func (p *Plan) place(cpu *CPU, o Options) {
 	if !cpu.Online {
@@ -149,7 +140,7 @@ func (p *Plan) place(cpu *CPU, o Options) {
 	}
 	var why Reason
 	if !o.StopIsolated {
-		why = cpu.isolation()
+		why = cpu.Isolation
 	}
 	if o.Allowed != nil && !slices.Contains(o.Allowed, cpu.ID) {
 		why |= NotAllowed
@@ -162,23 +153,9 @@ func (p *Plan) place(cpu *CPU, o Options) {
 	p.why[cpu.ID] = why
 }
 
-func (c *CPU) isolation() (why Reason) {
-	if c.Isolated {
-		why |= Isolated
-	}
-	if c.NohzFull {
-		why |= NohzFull
-	}
-	if c.Partition {
-		why |= Partition
-	}
-	return why
-}
-
-// choose fills Work: what is stopped and not throttled or, where that is nobody,
-// all that is stopped. A CPU named by --cpus works though it is throttled; one
-// that is not stopped is an error and not dropped: the user asked for it by
-// number.
+// choose fills Work: the CPUs of Stop that are not throttled or, if all are, the whole of
+// Stop. A CPU named by --cpus records even if it is throttled. If one of these does not
+// stop, that is an error, since the user named it.
 func (p *Plan) choose(list string) error {
 	if list == "" {
 		p.Work = slices.DeleteFunc(slices.Clone(p.Stop), func(cpu int) bool { return p.Throttle(cpu) != "" })
@@ -221,9 +198,9 @@ func (t *Topology) usable(option string, id int) error {
 	return nil
 }
 
-// main is the initiating CPU where it works, on AMP only if it is a P core;
-// else the first P core that works; else the first that works (SMP, or --cpus
-// naming E cores alone).
+// main picks the CPU that takes the census: the initiator if it records and is no E core;
+// else the first P core that records; else the initiator if it records; else the first
+// CPU that records.
 func (p *Plan) main(initiator int) int {
 	works := slices.Contains(p.Work, initiator)
 	if works && p.Kind(initiator) != KindE {

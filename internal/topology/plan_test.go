@@ -21,8 +21,8 @@ func checkPlan(t *testing.T, p *Plan) {
 		if left := slices.Contains(p.Left, id); left != (p.Why(id) != 0) || left != (p.Why(id).String() != "") {
 			t.Errorf("invariant 4: CPU %d left running %v for %q", id, left, p.Why(id))
 		}
-		if c := p.Cluster(id); !slices.Contains(p.Topology.Clusters[c].CPUs, id) {
-			t.Errorf("CPU %d is not in its cluster %d", id, c)
+		if c, _ := p.Topology.CPU(id); !slices.Contains(p.Topology.Clusters[c.Cluster].CPUs, id) {
+			t.Errorf("CPU %d is not in its cluster %d", id, c.Cluster)
 		}
 	}
 	for _, list := range [][]int{p.Stop, p.Work, p.Left} {

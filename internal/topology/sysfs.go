@@ -5,28 +5,30 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"stackshot/internal/procfs"
 )
 
 const (
 	cpuDir  = "devices/system/cpu"
-	maxText = 4096     // bytes of a file that has a word or a number
-	maxList = 64 << 10 // of one that lists CPUs, of which there may be thousands
+	maxText = 4096     // size limit of a file that has a word or a number, bytes
+	maxList = 64 << 10 // size limit of a file that lists CPUs, of which there may be thousands
 )
 
-// reader reads sysfs files and keeps the first error, so that the caller reads
-// on and asks once.
+// reader reads sysfs files and keeps the first error, so that callers check for it once,
+// at the end.
 type reader struct {
 	sys, proc fs.FS
 	err       error
 }
 
-// text gives a file's trimmed content, or "" and false where there is no file.
-// EINVAL and the like count as absent: sysfs attributes answer so when the
-// platform has no value for them. A file that is longer than sysfs makes them is
-// an error, and no more of it is read.
+// text gives a file's trimmed content, or "" and false if it cannot be read. That is no
+// error: an attribute for which the platform has no value answers EINVAL or the like. A
+// file longer than maxText is an error; no more than that is read of it.
 func (r *reader) text(name string) (string, bool) { return r.upTo(maxText, name) }
 
 func (r *reader) upTo(most int64, name string) (string, bool) {
@@ -77,25 +79,15 @@ func (r *reader) fail(name string, err error) {
 	}
 }
 
-// cpus reads every present CPU, kinds and clusters still open.
+// cpus reads every present CPU, without kinds and clusters.
 func (r *reader) cpus() []CPU {
 	online := r.online()
 	present, _ := r.list(cpuDir + "/present")
 	present = normalize(append(present, online...))
-	isolated, _ := r.list(cpuDir + "/isolated")
-	nohz, _ := r.list(cpuDir + "/nohz_full")
-	partition, _ := r.list("fs/cgroup/cpuset.cpus.isolated")
-
+	isolation := r.isolation()
 	cpus := make([]CPU, 0, len(present))
 	for _, id := range present {
-		cpu := CPU{
-			ID: id, Cluster: -1, Package: -1,
-			Online:   slices.Contains(online, id),
-			Isolated: slices.Contains(isolated, id),
-			NohzFull: slices.Contains(nohz, id),
-			// From 6.12 on this list has the CPUs of isolcpus= in it too.
-			Partition: slices.Contains(partition, id) && !slices.Contains(isolated, id),
-		}
+		cpu := CPU{ID: id, Cluster: -1, Package: -1, Online: slices.Contains(online, id), Isolation: isolation[id]}
 		if cpu.Online {
 			r.neighbours(&cpu, online)
 		}
@@ -104,8 +96,26 @@ func (r *reader) cpus() []CPU {
 	return cpus
 }
 
-// online falls back on /proc/stat, which has a "cpuN" line per online CPU:
-// some containers hide /sys.
+// isolation reads which CPUs are isolated, and how.
+func (r *reader) isolation() map[int]Reason {
+	out := map[int]Reason{}
+	for _, file := range []struct {
+		name string
+		why  Reason
+	}{{cpuDir + "/isolated", Isolated}, {cpuDir + "/nohz_full", NohzFull}, {"fs/cgroup/cpuset.cpus.isolated", Partition}} {
+		cpus, _ := r.list(file.name)
+		for _, cpu := range cpus {
+			// From 6.12 on the last list has the CPUs of isolcpus= in it too.
+			if file.why != Partition || out[cpu]&Isolated == 0 {
+				out[cpu] |= file.why
+			}
+		}
+	}
+	return out
+}
+
+// online reads the online CPUs. Some containers hide /sys; then they come from /proc/stat,
+// which has a line for each online CPU.
 func (r *reader) online() []int {
 	if cpus, ok := r.list(cpuDir + "/online"); ok || r.err != nil {
 		return cpus
@@ -114,18 +124,8 @@ func (r *reader) online() []int {
 	if err != nil {
 		return nil
 	}
-	var cpus []int
-	for line := range strings.Lines(string(b)) {
-		word, _, _ := strings.Cut(line, " ")
-		digits, ok := strings.CutPrefix(word, "cpu")
-		if !ok || digits == "" {
-			continue
-		}
-		if cpu, err := parseCPU(digits); err == nil {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return normalize(cpus)
+	ticks, _ := procfs.ParseCPUTicks(b)
+	return slices.Sorted(maps.Keys(ticks))
 }
 
 func (r *reader) neighbours(cpu *CPU, online []int) {
@@ -143,8 +143,8 @@ func (r *reader) neighbours(cpu *CPU, online []int) {
 	}
 }
 
-// around reads a list of CPUs related to cpu. A list without cpu itself
-// relates it to nothing and counts as absent.
+// around reads the online CPUs of a list that should name cpu itself; nil: it does not, or
+// cannot be read.
 func (r *reader) around(cpu int, name string, online []int) []int {
 	cpus, ok := r.list(name)
 	if !ok || !slices.Contains(cpus, cpu) {

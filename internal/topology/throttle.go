@@ -11,25 +11,24 @@ import (
 
 const coolingDir = "class/thermal"
 
-// Throttles says of each of the CPUs that the kernel throttles now why it does,
-// in words for people. It reads the machine this process runs on.
+// Throttles finds those of the given CPUs that the kernel throttles now, and gives the
+// reason for each, in words for people. It reads the machine this process runs on.
 func Throttles(cpus []int) map[int]string { return ReadThrottles(os.DirFS("/sys"), cpus) }
 
 // ReadThrottles is Throttles of a file system rooted at /sys. A CPU counts as
 // throttled
 //
-//   - if a cooling device in its last state holds the greatest frequency of its
-//     cpufreq policy at the least that the hardware has, and the hardware has
-//     more than one. Such devices are cpufreq-cpuN (N: any CPU of the policy;
-//     drivers/thermal/cpufreq_cooling.c) and an ACPI "Processor"
-//     (drivers/acpi/processor_thermal.c). A frequency that somebody keeps low
-//     is a setting and no throttle, though a device cools a little beside it;
+//   - if a cooling device in its last state limits its cpufreq policy to the lowest
+//     frequency of the hardware, and the hardware has more than one. Such devices are
+//     cpufreq-cpuN (N: any CPU of the policy; drivers/thermal/cpufreq_cooling.c) and an
+//     ACPI "Processor" (drivers/acpi/processor_thermal.c). If the device is not in its
+//     last state, a low limit is somebody's setting and no throttling;
 //   - if idle time is injected: by idle-cpuN on CPU N
 //     (drivers/thermal/cpuidle_cooling.c), by intel_powerclamp on the CPUs of its
-//     parameter cpumask, which is on all before 6.3.
+//     parameter cpumask, or on all CPUs before 6.3, which has no such parameter.
 //
-// What the hardware does by itself (PROCHOT, power limits) the kernel is not
-// asked about. A file that is not there, or makes no sense, throttles nobody.
+// Throttling by the hardware alone (PROCHOT, power limits) is not read. A file that is
+// missing, or has another form, throttles no CPU.
 func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
 	devices := activeCooling(sys)
 	if len(devices) == 0 {
@@ -38,13 +37,10 @@ func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
 	r := reader{sys: sys}
 	out := map[int]string{}
 	for _, cpu := range cpus {
-		for _, why := range []string{r.heldLow(cpu, devices), r.idleInjected(cpu, devices)} {
-			if why != "" && out[cpu] != "" {
-				why = out[cpu] + " and " + why
-			}
-			if why != "" {
-				out[cpu] = why
-			}
+		whys := []string{r.heldLow(cpu, devices), r.idleInjected(cpu, devices)}
+		whys = slices.DeleteFunc(whys, func(why string) bool { return why == "" })
+		if len(whys) > 0 {
+			out[cpu] = strings.Join(whys, " and ")
 		}
 	}
 	return out
@@ -54,10 +50,10 @@ func ReadThrottles(sys fs.FS, cpus []int) map[int]string {
 type cooling struct {
 	kind  string // its type
 	state int    // cur_state, above 0
-	last  bool   // max_state is no more
+	last  bool   // state is max_state
 }
 
-// What is above these is no answer of a cooling device, or of cpufreq.
+// A larger number is no answer of a cooling device, or of cpufreq.
 const (
 	maxState = 10_000
 	maxKHz   = 100_000_000
@@ -65,7 +61,7 @@ const (
 
 func (c cooling) String() string { return fmt.Sprintf("%s, state %d", c.kind, c.state) }
 
-// Types of cooling devices that throttle CPUs; a number follows the last two.
+// Types of cooling devices that throttle CPUs; a CPU number follows the last two.
 const (
 	acpiProcessor = "Processor"
 	powerclamp    = "intel_powerclamp"
@@ -73,8 +69,8 @@ const (
 	idleOf        = "idle-cpu"
 )
 
-// activeCooling lists the cooling devices of CPUs that are in action. Others are
-// not asked for their state: that of a fan may come from slow firmware.
+// activeCooling lists the cooling devices of CPUs that are in action. It does not read the
+// state of other devices: that of a fan may come from slow firmware.
 func activeCooling(sys fs.FS) (out []cooling) {
 	entries, err := fs.ReadDir(sys, coolingDir)
 	if err != nil {
@@ -99,13 +95,13 @@ func activeCooling(sys fs.FS) (out []cooling) {
 	return out
 }
 
-// cooling reads the device at dir; intel_powerclamp at rest has state -1.
+// cooling reads the device at dir. intel_powerclamp at rest has state -1, which reads as 0.
 func (r *reader) cooling(dir, kind string) cooling {
 	state, most := r.bounded(dir+"/cur_state", maxState), r.bounded(dir+"/max_state", maxState)
 	return cooling{kind, state, most > 0 && state >= most}
 }
 
-// bounded gives a number from 1 to most; 0: there is none.
+// bounded reads a number from 1 to most; 0: the file has no such number.
 func (r *reader) bounded(name string, most int) int {
 	if n := r.number(name, 0); n > 0 && n <= most {
 		return n
@@ -113,7 +109,7 @@ func (r *reader) bounded(name string, most int) int {
 	return 0
 }
 
-// heldLow says which device holds cpu at its least frequency; "": none does.
+// heldLow says which device holds cpu at its lowest frequency; "": none does.
 func (r *reader) heldLow(cpu int, devices []cooling) string {
 	dir := fmt.Sprintf("%s/cpu%d", cpuDir, cpu)
 	kHz := func(name string) int { return r.bounded(dir+"/cpufreq/"+name, maxKHz) }
@@ -132,7 +128,7 @@ func (r *reader) heldLow(cpu int, devices []cooling) string {
 	if !by.last {
 		return ""
 	}
-	return fmt.Sprintf("held at its least frequency, %d MHz (cooling device %v)", now/1000, by)
+	return fmt.Sprintf("held at its lowest frequency, %d MHz (cooling device %v)", now/1000, by)
 }
 
 // idleInjected says which device injects idle time on cpu; "": none does.
@@ -140,14 +136,14 @@ func (r *reader) idleInjected(cpu int, devices []cooling) string {
 	for _, c := range devices {
 		of, one := numbered(c.kind, idleOf)
 		if one && of == cpu || c.kind == powerclamp && r.clamped(cpu) {
-			return fmt.Sprintf("made idle by force (cooling device %v)", c)
+			return fmt.Sprintf("forced to idle (cooling device %v)", c)
 		}
 	}
 	return ""
 }
 
-// clamped reports whether intel_powerclamp acts on cpu. Its mask is groups of 32
-// bits in hexadecimal, the highest first.
+// clamped reports whether intel_powerclamp acts on cpu. Its parameter cpumask is groups of
+// 32 bits in hexadecimal, the highest first.
 func (r *reader) clamped(cpu int) bool {
 	mask, ok := r.text("module/intel_powerclamp/parameters/cpumask")
 	if !ok {
@@ -162,12 +158,9 @@ func (r *reader) clamped(cpu int) bool {
 	return err == nil && bits>>(cpu%32)&1 != 0
 }
 
-// numbered takes the number from a name that is prefix and a CPU's number.
+// numbered takes the CPU number from a name that is prefix and such a number.
 func numbered(name, prefix string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, prefix)
-	if !ok || digits == "" {
-		return 0, false
-	}
-	n, err := parseCPU(digits)
-	return n, err == nil
+	cpu, isNumber := parseCPU(digits)
+	return cpu, ok && isNumber
 }

@@ -30,7 +30,7 @@ func (b box) policy(cpus []int, most, least int) {
 }
 
 // acpiCooled is a policy per CPU and ACPI's cooling device for each, as x86 has
-// them; the CPUs in hot are held at their least frequency by theirs.
+// them; the CPUs in hot are held at their lowest frequency by theirs.
 func acpiCooled(hot ...int) box {
 	b := smp4()
 	for id := range 4 {
@@ -66,7 +66,7 @@ func throttled(build func() box, change func(box)) func() box {
 }
 
 func TestThrottles(t *testing.T) {
-	const low, forced = "held at its least frequency, ", "made idle by force (cooling device "
+	const low, forced = "held at its lowest frequency, ", "forced to idle (cooling device "
 	for _, c := range []struct {
 		name  string
 		build func() box
@@ -104,7 +104,7 @@ func TestThrottles(t *testing.T) {
 			b.cpu(2, "cpufreq/cpuinfo_max_freq", "9223372036854775807")
 		}), ""},
 		{"a file without end", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu1", "30"+strings.Repeat(" ", maxText)) }), ""},
-		{"idle by force", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu3", "40") }), "3=" + forced + "idle-cpu3, state 40)"},
+		{"forced to idle", throttled(smp4, func(b box) { b.cooler(0, "idle-cpu3", "40") }), "3=" + forced + "idle-cpu3, state 40)"},
 		{"both", throttled(func() box { return acpiCooled(0) }, func(b box) { b.cooler(9, "idle-cpu0", "1") }),
 			"0=" + low + "800 MHz (cooling device Processor, state 3) and " + forced + "idle-cpu0, state 1)"},
 		{"powerclamp at rest", throttled(smp4, func(b box) { b.cooler(0, "intel_powerclamp", "-1") }), ""},

@@ -27,8 +27,7 @@ func (k Kind) String() string {
 	return "SMP"
 }
 
-// CPU is one present CPU. Constant after Read; an override of the kinds makes
-// a new Topology.
+// CPU is one present CPU. Constant after Read; --cpu-class makes a new Topology.
 type CPU struct {
 	ID       int
 	Online   bool
@@ -37,9 +36,7 @@ type CPU struct {
 	Capacity uint32 // cpu_capacity, 1024 for the largest; 0: not known
 	Package  int    // physical_package_id; -1: not known
 
-	Isolated  bool // in isolcpus=
-	NohzFull  bool // in nohz_full=
-	Partition bool // in an isolated cpuset partition (cgroup v2), and not in isolcpus=
+	Isolation Reason // Isolated, NohzFull, Partition: why it is left running unless --stop-isolated
 
 	core      []int // online CPUs of its core
 	siblings  []int // online CPUs of its cluster_cpus_list; nil: none
@@ -68,9 +65,8 @@ func Machine() (*Topology, error) {
 	return Read(os.DirFS("/sys"), os.DirFS("/proc"))
 }
 
-// Read reads a machine from file systems rooted at /sys and /proc. Files that a
-// kernel lacks are no error; a file that is there and makes no sense is, and
-// the error names it.
+// Read reads a machine from file systems rooted at /sys and /proc. A file that the
+// kernel lacks is no error. A file of another form is one, and the error names it.
 func Read(sys, proc fs.FS) (*Topology, error) {
 	r := reader{sys: sys, proc: proc}
 	t := &Topology{CPUs: r.cpus()}
@@ -98,23 +94,15 @@ func (t *Topology) Online() []int {
 
 // CPU finds a present CPU by its number.
 func (t *Topology) CPU(id int) (CPU, bool) {
-	i := t.index(id)
-	if i < 0 {
+	i, ok := slices.BinarySearchFunc(t.CPUs, id, func(c CPU, id int) int { return c.ID - id })
+	if !ok {
 		return CPU{}, false
 	}
 	return t.CPUs[i], true
 }
 
-func (t *Topology) index(id int) int {
-	i, ok := slices.BinarySearchFunc(t.CPUs, id, func(c CPU, id int) int { return c.ID - id })
-	if !ok {
-		return -1
-	}
-	return i
-}
-
-// settle derives from the kinds what hangs on them. One kind alone is no
-// asymmetry: then every CPU is KindSMP.
+// settle sets AMP and the clusters from the kinds. If all online CPUs are of one kind,
+// they become KindSMP.
 func (t *Topology) settle() {
 	var seen [3]bool
 	for i := range t.CPUs {

@@ -53,7 +53,7 @@ func (r *reader) optionalItems(w *kcdata.StickyWriter, lx *kcdata.LinuxThread, t
 		})
 	}
 	if t.Have&procfs.ReadWchan != 0 && t.Wchan != "" {
-		w.Text(kcdata.TypeLinuxWchan, string(t.Wchan))
+		w.Text(kcdata.TypeLinuxWchan, t.Wchan)
 	}
 	if deeper := t.Status.NSpid; t.Have&procfs.ReadStatus != 0 && len(deeper) > 1 {
 		inner := make([]kcdata.LinuxThreadNS, 0, len(deeper)-1)

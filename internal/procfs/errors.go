@@ -3,6 +3,8 @@ package procfs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 	"time"
 )
 
@@ -13,7 +15,7 @@ var (
 	ErrClosed    = errors.New("readers are closed")
 )
 
-// TimeoutError is one read that was written off.
+// TimeoutError is the error of a read that was written off.
 type TimeoutError struct {
 	Path  string // "" for a Do
 	Limit time.Duration
@@ -25,3 +27,6 @@ func (e *TimeoutError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrTimeout) hold.
 func (e *TimeoutError) Unwrap() error { return ErrTimeout }
+
+// Gone reports whether err says that the task has ended.
+func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
