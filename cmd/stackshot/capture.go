@@ -61,9 +61,9 @@ const stdoutName = publish.Stdout
 func checkTarget(ctx context.Context, d *publish.Destination) error {
 	switch {
 	case d.Path == stdoutName && term.IsTerminal(int(os.Stdout.Fd())):
-		return &usageError{errors.New("-o -: standard output is a terminal, and a snapshot is not text")}
+		return usage("-o -: standard output is a terminal, and a snapshot is not text")
 	case d.Path == stdoutName && stdoutClosed():
-		return &usageError{errors.New("-o -: standard output is closed")}
+		return usage("-o -: standard output is closed")
 	}
 	return d.Check(ctx)
 }

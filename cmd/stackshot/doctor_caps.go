@@ -5,20 +5,21 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/limits"
 )
 
-// capability is one that a capture uses, and what its absence costs.
+// capability is one that a capture uses.
 type capability struct {
 	bit  uint
 	name string
-	cost string
-	// Another capability, or'ed, that the kernel takes in its place; 0: none.
-	or uint
+	cost string // what a capture loses without it
+	or   uint   // another capability that the kernel takes in its place; 0: none
 }
 
-// The kernel's rules: bpf_capable and perfmon_capable (include/linux/
-// capability.h) take CAP_SYS_ADMIN as well; /proc/PID/stack asks for
-// CAP_SYS_ADMIN alone (proc_pid_stack, fs/proc/base.c).
+// The kernel's rules: bpf_capable and perfmon_capable (include/linux/capability.h) take
+// CAP_SYS_ADMIN as well; /proc/PID/stack asks for CAP_SYS_ADMIN alone (proc_pid_stack,
+// fs/proc/base.c).
 var capabilities = []capability{
 	{unix.CAP_BPF, "CAP_BPF", "no BPF programs, so no engine trap or pull: nothing can be stopped", unix.CAP_SYS_ADMIN},
 	{unix.CAP_PERFMON, "CAP_PERFMON", "BPF may not read the kernel's memory, so no engine trap or pull", unix.CAP_SYS_ADMIN},
@@ -31,47 +32,34 @@ var capabilities = []capability{
 }
 
 func (d *doctor) capabilities() {
-	const section = "capabilities"
-	have, err := effective()
+	have, err := limits.Capabilities()
 	if err != nil {
-		d.bad(section, "capget", err.Error(), "not known what this process may do")
+		d.add("capabilities", "capget", bad(err.Error(), "not known what this process may do"))
 		return
 	}
 	for _, c := range capabilities {
+		f := bad("not effective", c.cost)
 		switch {
 		case have&(1<<c.bit) != 0:
-			d.good(section, c.name, "effective")
+			f = good("effective")
 		case c.or != 0 && have&(1<<c.or) != 0:
-			d.good(section, c.name, "not effective, another serves in its place")
-		default:
-			d.bad(section, c.name, "not effective", c.cost)
+			f = good("not effective, another serves in its place")
 		}
+		d.add("capabilities", c.name, f)
 	}
-	d.userNamespace(section)
+	d.add("capabilities", "user namespace", d.userNamespace())
 }
 
-// effective gives this thread's effective capabilities, a bit each.
-func effective() (uint64, error) {
-	var data [2]unix.CapUserData
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := unix.Capget(&hdr, &data[0]); err != nil {
-		return 0, err
-	}
-	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
-}
-
-// userNamespace tells whether capabilities count for the machine or only for a
-// namespace: the first one maps every id to itself.
-func (d *doctor) userNamespace(section string) {
+// userNamespace tells whether capabilities count for the machine or only inside a
+// namespace. The first namespace maps every id to itself.
+func (d *doctor) userNamespace() finding {
 	text, ok := d.file(d.proc, "self", "uid_map")
-	if !ok {
-		d.good(section, "user namespace", "not known")
-		return
-	}
 	var inside, outside, count uint64
-	if n, _ := fmt.Sscan(text, &inside, &outside, &count); n == 3 && inside == 0 && outside == 0 && count == 1<<32-1 {
-		d.good(section, "user namespace", "the first")
-		return
+	switch n, _ := fmt.Sscan(text, &inside, &outside, &count); {
+	case !ok:
+		return good("not known")
+	case n == 3 && inside == 0 && outside == 0 && count == 1<<32-1:
+		return good("the first")
 	}
-	d.bad(section, "user namespace", "not the first", fmt.Sprintf("uid %d and its capabilities count inside it only", os.Geteuid()))
+	return bad("not the first", fmt.Sprintf("uid %d and its capabilities count inside it only", os.Geteuid()))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 
 	"stackshot/internal/topology"
 	"stackshot/snapshot"
@@ -16,41 +15,39 @@ const (
 	exitIncomplete = 3
 )
 
-// incompleteError says what is missing from a result that is there.
-type incompleteError struct{ what error }
+// exitError is an error that leads to an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
 
-func (e *incompleteError) Error() string { return e.what.Error() }
-func (e *incompleteError) Unwrap() error { return e.what }
+func (e *exitError) Unwrap() error { return e.error }
 
-// usageError is a value that cannot be used.
-type usageError struct{ what error }
+// partial is an error that says what is missing from a result that is there.
+func partial(err error) error { return &exitError{err, exitIncomplete} }
 
-func (e *usageError) Error() string { return e.what.Error() }
-func (e *usageError) Unwrap() error { return e.what }
+// usage is an error about the command line.
+func usage(text string) error { return &exitError{errors.New(text), exitUsage} }
 
 func exitCode(err error) int {
-	var incomplete *incompleteError
+	var coded *exitError
 	switch {
 	case err == nil:
 		return exitWhole
 	case isUsage(err):
 		return exitUsage
-	case errors.As(err, &incomplete):
-		return exitIncomplete
+	case errors.As(err, &coded):
+		return coded.code
 	}
 	return exitFailed
 }
 
-// isUsage tells the errors of packages below that are about a flag's value.
+// isUsage reports whether an error of a package below is about a flag's value.
 func isUsage(err error) bool {
 	var (
-		usage  *usageError
 		option *snapshot.OptionError
 		cpu    *topology.CPUError
 	)
-	return errors.As(err, &usage) || errors.As(err, &option) || errors.As(err, &cpu) ||
+	return errors.As(err, &option) || errors.As(err, &cpu) ||
 		errors.Is(err, topology.ErrBadList) || errors.Is(err, topology.ErrBadClass) || errors.Is(err, topology.ErrNoneToStop)
 }
-
-// complain writes an error, one line for each that was joined into it.
-func complain(w io.Writer, err error) { say(w, "%v", err) }

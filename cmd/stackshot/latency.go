@@ -10,7 +10,6 @@ import (
 
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
-	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
 
@@ -65,7 +64,7 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	case err != nil:
 		return fmt.Errorf("write the figures: %w", show.WithoutPath(err))
 	case len(errs) > 0:
-		return &incompleteError{errors.Join(errs...)}
+		return partial(errors.Join(errs...))
 	}
 	return nil
 }
@@ -73,7 +72,7 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 // measure reads one file after the other; what it keeps of each is little.
 func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
-		s, err := readSnapshot(name)
+		s, err := readWhole(name)
 		if err != nil {
 			errs = append(errs, err)
 			failed = append(failed, latency.Failed{File: name, Error: err.Error()})
@@ -84,25 +83,9 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 	return files, failed, errs
 }
 
-// readSnapshot reads and decodes one file, whole or not at all: figures over
-// part of a machine would be wrong ones. Its errors name the file.
-func readSnapshot(name string) (*kcdata.Snapshot, error) {
-	done := progress(false, "reading "+name)
-	defer done()
-	c, err := readFile(name)
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // showTrace writes the snapshotter's own events of one file.
 func showTrace(w io.Writer, name string) error {
-	s, err := readSnapshot(name)
+	s, err := readWhole(name)
 	if err != nil {
 		return err
 	}

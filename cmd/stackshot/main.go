@@ -60,7 +60,7 @@ func run(args []string) int {
 	if !begun {
 		code = exitUsage
 	}
-	complain(os.Stderr, err)
+	say(os.Stderr, "%v", err)
 	if code == exitUsage {
 		fmt.Fprintf(os.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,10 +97,6 @@ func isLocal(s *kcdata.Snapshot) bool {
 	if err != nil || boot == "" || strings.TrimSpace(s.BootID) != strings.TrimSpace(boot) {
 		return false
 	}
-	st, err := os.Stat("/proc/self/ns/pid")
-	if err != nil {
-		return false
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return ok && s.HasMachine && s.Machine.PidNS == sys.Ino
+	ns, _, err := procfs.FS{}.PidNamespace()
+	return err == nil && s.HasMachine && s.Machine.PidNS == uint64(ns)
 }

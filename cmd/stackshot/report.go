@@ -57,7 +57,7 @@ func (r *reporting) check(w io.Writer) error {
 		return &snapshot.OptionError{Option: "format", Value: r.format, Reason: "want text, json, folded or pprof"}
 	}
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
-		return &usageError{errors.New("--format pprof: standard output is a terminal, and a profile is not text: > FILE")}
+		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
 	}
 	for _, pid := range r.o.Pids {
 		if pid < 0 {
@@ -77,30 +77,22 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 		term := terminalOptions(os.Stdout)
 		r.o.Width, r.o.Color = term.Width, term.Color
 	}
-	done := progress(false, "reading "+name)
-	c, err := readFile(name)
-	if err != nil {
-		done()
-		return err
-	}
-	s, broken := c.snapshot()
-	r.o.MaxBytes = maxOutput(c.packed)
-	c.plain = nil // s has all of it
-	done()
+	s, packed, broken := readSnapshot(name)
 	if s == nil {
 		return broken
 	}
+	r.o.MaxBytes = maxOutput(packed)
 	r.o.Skipped = r.name(ctx, s, false)
-	err = writers[r.format](w, s, r.o)
+	err := writers[r.format](w, s, r.o)
 	var long *report.CutError
 	switch {
 	case errors.As(err, &long) && broken == nil:
-		return &incompleteError{fmt.Errorf("%s: %w", name, long)}
+		return partial(fmt.Errorf("%s: %w", name, long))
 	case err != nil && long == nil:
 		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 	case broken != nil:
-		return &incompleteError{fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
-			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread"))}
+		return partial(fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
+			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread")))
 	}
 	return nil
 }

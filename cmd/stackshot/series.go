@@ -33,9 +33,9 @@ func (f *seriesFlags) check(cmd *cobra.Command, output string) error {
 	case cmd.Flags().Changed("interval") && f.interval <= 0:
 		return &snapshot.OptionError{Option: "interval", Value: f.interval.String(), Reason: "want more than 0"}
 	case cmd.Flags().Changed("interval") && !f.many():
-		return &usageError{errors.New("--interval wants --count: how many captures")}
+		return usage("--interval wants --count: how many captures")
 	case f.many() && output == stdoutName:
-		return &usageError{errors.New("--count and -o -: standard output takes one snapshot")}
+		return usage("--count and -o -: standard output takes one snapshot")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (s *series) verdict(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w; captures made: %d", err, s.tally.captures)
 	}
 	if all := errors.Join(err, s.jsonErr, s.tally.lost()); all != nil {
-		return &incompleteError{all}
+		return partial(all)
 	}
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
 	"stackshot/internal/publish"
-	"stackshot/internal/show"
+	"stackshot/internal/stacks"
 	"stackshot/internal/symbolize"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
@@ -26,7 +28,6 @@ type symbolizing struct {
 	output  string
 	unwind  bool
 	timeout time.Duration
-	same    bool // nothing new was found out
 }
 
 // maxNotSymbolized bounds the lines about files: a hostile snapshot names thousands.
@@ -66,49 +67,60 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoSpare: true}
 	data, err := readAll(name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, show.WithoutPath(err))
+		return err
 	}
 	if err := checkTarget(ctx, d); err != nil {
 		return err
 	}
-	named, tally, err := z.rewrite(ctx, data)
+	c, err := unpack(name, data)
+	if err != nil {
+		return err
+	}
+	if c.cut != nil {
+		return c.reason(nil)
+	}
+	named, tally, err := z.rewrite(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return z.save(ctx, d, name, named, tally)
+	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
+	same := bytes.Equal(named, c.plain)
+	if same && d.Path == name && name != stdoutName {
+		say(os.Stderr, "%s: %s; the file is as it was", name, count)
+		return nil
+	}
+	var out *publish.Spool
+	if same {
+		out, err = publish.Copy(data)
+	} else {
+		out, err = publish.Compress(named, c.envelope)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer out.Close()
+	return save(ctx, d, name, out, count)
 }
 
-// rewrite gives a file with its names, in the envelope it came in; data itself
-// where nothing is new. The caller closes it.
-func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*publish.Spool, symbolize.Tally, error) {
-	var none symbolize.Tally
-	boundHeap(len(data))
-	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
+// rewrite gives the KCData of c with its names; c.plain itself where nothing is new.
+func (z *symbolizing) rewrite(ctx context.Context, c *contents) (named []byte, tally symbolize.Tally, err error) {
+	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
 	if err != nil {
-		return nil, none, err
+		return nil, tally, err
 	}
-	s, err := kcdata.ParseSnapshotWithin(plain, kcdata.Memory(int64(len(data))))
-	if err != nil {
-		return nil, none, err
-	}
-	again := plain
+	unwound := c.plain
 	if z.unwind {
-		type redone struct {
-			plain []byte
-			s     *kcdata.Snapshot
+		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(c.plain, s) }) // it waits for files
+		if err == nil {
+			s, err = kcdata.ParseSnapshot(unwound)
 		}
-		made, err := graced(ctx, func() (redone, error) { // it waits for files
-			out, again, err := z.redo(plain, s)
-			return redone{out, again}, err
-		})
 		if err != nil {
-			return nil, none, err
+			return nil, tally, err
 		}
-		again, s = made.plain, made.s
 	}
 	names, skipped := z.resolve(ctx, s, false)
 	if err := context.Cause(ctx); err != nil {
-		return nil, none, err
+		return nil, tally, err
 	}
 	for _, what := range skipped[:min(len(skipped), maxNotSymbolized)] {
 		say(os.Stderr, "not symbolized: %s", what)
@@ -116,34 +128,16 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*publish.Spool,
 	if n := len(skipped) - maxNotSymbolized; n > 0 {
 		say(os.Stderr, "not symbolized: %d more files", n)
 	}
-	out, tally, err := symbolize.Rewrite(again, s, names)
-	if err != nil {
-		return nil, none, err
-	}
-	if z.same = bytes.Equal(out, plain); !z.same {
-		f, err := publish.Compress(out, envelope)
-		return f, tally, err
-	}
-	f, err := publish.NewSpool("file")
-	if err != nil {
-		return nil, none, err
-	}
-	_, err = f.Write(data)
-	return f, tally, err
+	return symbolize.Rewrite(unwound, s, names)
 }
 
-func (z *symbolizing) save(ctx context.Context, d *publish.Destination, name string, named *publish.Spool, tally symbolize.Tally) error {
-	defer named.Close()
-	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
-	if z.same && d.Path == name && name != stdoutName {
-		say(os.Stderr, "%s: %s; the file is as it was", name, count)
-		return nil
-	}
-	size, err := named.Size()
+// save writes the file, and tells people where it is and what is new in it.
+func save(ctx context.Context, d *publish.Destination, name string, out *publish.Spool, count string) error {
+	size, err := out.Size()
 	if err != nil {
 		return err
 	}
-	where, err := d.Save(ctx, named)
+	where, err := d.Save(ctx, out)
 	if where == "" {
 		return errors.Join(err, fmt.Errorf("%s is as it was", name))
 	}
@@ -152,4 +146,26 @@ func (z *symbolizing) save(ctx context.Context, d *publish.Destination, name str
 		say(os.Stderr, "wrote %s, %s", where, humanBytes(size))
 	}
 	return err
+}
+
+// Limits of unwinding a file again.
+const (
+	redoLimit  = 30 * time.Second // for reading unwind tables, whatever hangs
+	redoFrames = 1000             // of a stack that was not cut
+)
+
+// redo makes the user stacks of a file anew from what take left of them in it.
+func (z *symbolizing) redo(plain []byte, s *kcdata.Snapshot) ([]byte, error) {
+	files := foreign.New(foreign.Options{Remote: z.remote, Command: fileReader})
+	defer files.Close()
+	u := stacks.Unwinder{Images: image.New(files, 0), Arch: s.Arch, Left: redoLimit, Frames: redoFrames}
+	out, sum, err := u.Redo(plain, s, isLocal(s))
+	if err != nil {
+		return nil, err
+	}
+	say(os.Stderr, "unwound %d threads again, %d of them have other frames now", sum.Threads, sum.Changed)
+	if sum.Short > 0 {
+		say(os.Stderr, "callers may still be missing in %d of them: unwind tables were not read", sum.Short)
+	}
+	return out, nil
 }

@@ -130,7 +130,7 @@ func (t *take) check(cmd *cobra.Command) error {
 		}
 	}
 	if t.json && t.output == stdoutName {
-		return &usageError{errors.New("--json and -o - both want standard output")}
+		return usage("--json and -o - both want standard output")
 	}
 	return t.series.check(cmd, t.output)
 }
@@ -205,7 +205,7 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 		return errors.Join(saveErr, reportErr, lost)
 	}
 	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
-		return &incompleteError{all}
+		return partial(all)
 	}
 	return nil
 }

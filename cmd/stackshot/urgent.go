@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/limits"
-	"stackshot/internal/procfs"
 )
 
 // A machine in trouble has more work than CPUs, and a capture is a second of work:
@@ -117,14 +116,8 @@ func limitRealTime(stop time.Duration) {
 
 // busy reports whether more threads want to run than there are CPUs.
 func busy() bool {
-	var a, b, c string
-	var running int
-	text, err := procfs.FS{}.Loadavg()
-	if err != nil {
-		return false
-	}
-	n, _ := fmt.Sscanf(text, "%s %s %s %d/", &a, &b, &c, &running)
-	return n == 4 && running > runtime.NumCPU()
+	running, _ := limits.Machine{}.Threads()
+	return running > int64(runtime.NumCPU())
 }
 
 // isUrgent reports whether this process was started by one that is urgent.

@@ -65,6 +65,16 @@ func (s *Spool) Close() {
 	s.file.Close()
 }
 
+// Copy gives a file's bytes as they are, in memory.
+func Copy(data []byte) (*Spool, error) {
+	out, err := NewSpool("file")
+	if err != nil {
+		return nil, err
+	}
+	_, err = out.Write(data)
+	return out, err
+}
+
 // Compress gives what a file holds for plain: in the envelope e, in memory.
 func Compress(plain []byte, e kcdata.Envelope) (*Spool, error) {
 	out, err := NewSpool("file")
