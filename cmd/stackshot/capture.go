@@ -15,6 +15,30 @@ import (
 	"stackshot/snapshot"
 )
 
+// capture takes the snapshot.
+func (t *take) capture(ctx context.Context) (*shot, error) {
+	defer progress(t.quiet, "taking the snapshot")()
+	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
+	if err != nil && err == context.Cause(ctx) {
+		err = fmt.Errorf("%w: no snapshot", err)
+	}
+	return shot, err
+}
+
+// maxStop is more than a stop lasts where none was asked for.
+const maxStop = time.Second
+
+// hurry begins what is urgent. That it may not is said where it makes a difference.
+func (t *take) hurry() {
+	limitRealTime(max(t.options.MaxPause, maxStop))
+	if err := t.urgency.begin(); err != nil && busy() {
+		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
+			Code: "ordinary_priority",
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
+		})
+	}
+}
+
 // shot is one capture, in memory.
 type shot struct {
 	out   *publish.Spool
@@ -77,27 +101,4 @@ func stdoutClosed() bool {
 	}
 	flags, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_GETFL, 0)
 	return err != nil || out.Rdev == null.Rdev && out.Mode&unix.S_IFMT == unix.S_IFCHR && flags&unix.O_ACCMODE == unix.O_RDWR
-}
-
-// readerGone says that whoever read our output has seen enough.
-func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
-
-// write compresses a snapshot and saves it, for which a signal leaves it some time. where
-// is "" for nowhere; size is in bytes.
-func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) (where string, size int64, err error) {
-	file, err := publish.Compress(plain, e)
-	if err == nil {
-		defer file.Close()
-		ctx, done := outlive(ctx, grace)
-		defer done()
-		where, err = d.Save(ctx, file)
-		size, _ = file.Size()
-	}
-	switch {
-	case where == "":
-		err = fmt.Errorf("%w\nthe snapshot is lost", err)
-	case err != nil:
-		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
-	}
-	return where, size, err
 }

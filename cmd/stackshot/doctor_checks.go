@@ -24,6 +24,9 @@ type finding struct{ value, cost string }
 func good(value string) finding      { return finding{value, ""} }
 func bad(value, cost string) finding { return finding{value, cost} }
 
+// unknown says why something could not be found out, which costs nothing.
+func unknown(err error) finding { return good("not known: " + err.Error()) }
+
 // Facts in the order in which they are shown. The capabilities come after those of the
 // kernel, the CPUs before those of the machine (doctor.examine).
 var (

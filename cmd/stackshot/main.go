@@ -36,11 +36,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/licenses"
 	"stackshot/internal/report"
+	"stackshot/snapshot"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -95,4 +98,23 @@ func say(w io.Writer, format string, args ...any) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		fmt.Fprintf(w, "stackshot: %s\n", report.Clean(line))
 	}
+}
+
+func versionCommand() *cobra.Command {
+	licences := false
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, or the licences of what is in this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if licences {
+				_, err := os.Stdout.WriteString(licenses.Text)
+				return err
+			}
+			_, err := fmt.Printf("stackshot %s (%s, %s/%s)\n", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&licences, "licenses", false, "the licences of stackshot and of everything compiled into it")
+	return cmd
 }

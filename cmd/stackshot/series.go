@@ -7,40 +7,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/publish"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
-
-// seriesFlags are the flags of repeated captures.
-type seriesFlags struct {
-	count    int           // captures; 0: until interrupted
-	interval time.Duration // start to start; 0: chosen by the pause (series_pace.go)
-}
-
-func (f *seriesFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
-	cmd.Flags().DurationVar(&f.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
-}
-
-func (f *seriesFlags) check(cmd *cobra.Command, output string) error {
-	switch {
-	case f.count < 0:
-		return &snapshot.OptionError{Option: "count", Value: fmt.Sprint(f.count), Reason: "want 0 or more"}
-	case cmd.Flags().Changed("interval") && f.interval <= 0:
-		return &snapshot.OptionError{Option: "interval", Value: f.interval.String(), Reason: "want more than 0"}
-	case cmd.Flags().Changed("interval") && !f.many():
-		return usage("--interval wants --count: how many captures")
-	case f.many() && output == stdoutName:
-		return usage("--count and -o -: standard output takes one snapshot")
-	}
-	return nil
-}
-
-func (f *seriesFlags) many() bool { return f.count != 1 }
 
 // series is repeated captures by one open session. One goroutine runs it.
 type series struct {
@@ -58,7 +30,7 @@ type series struct {
 var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
-	s := &series{take: t, envelope: e, pace: pace{interval: t.series.interval}, told: map[string]bool{}}
+	s := &series{take: t, envelope: e, pace: pace{interval: t.interval}, told: map[string]bool{}}
 	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
 	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {
 		return err
@@ -91,7 +63,7 @@ func (s *series) open() (*snapshot.Session, error) {
 }
 
 func (s *series) loop(ctx context.Context) error {
-	for n := 1; s.series.count == 0 || n <= s.series.count; n++ {
+	for n := 1; s.count == 0 || n <= s.count; n++ {
 		if err := s.pace.wait(ctx); err != nil {
 			return err
 		}
@@ -155,7 +127,7 @@ func (s *series) verdict(ctx context.Context, err error) error {
 	if s.tally.written == 0 {
 		return errors.Join(err, s.jsonErr, s.tally.lost())
 	}
-	if s.series.count == 0 && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
+	if s.count == 0 && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // that is how such a series ends
 	} else if err != nil {
 		err = fmt.Errorf("%w; captures made: %d", err, s.tally.captures)
@@ -170,8 +142,8 @@ func (s *series) verdict(ctx context.Context, err error) error {
 func (s *series) complain(n int, err error) { say(os.Stderr, "%s: %v", s.title(n), err) }
 
 func (s *series) title(n int) string {
-	if s.series.count == 0 {
+	if s.count == 0 {
 		return fmt.Sprintf("capture %d", n)
 	}
-	return fmt.Sprintf("capture %d of %d", n, s.series.count)
+	return fmt.Sprintf("capture %d of %d", n, s.count)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
 	"time"
 
 	"stackshot/internal/show"
@@ -38,14 +40,13 @@ func (t *tally) captured(r *snapshot.Result) {
 }
 
 func (t *tally) stored(where string, err error) {
-	switch {
-	case where == "":
+	if where == "" {
 		t.unwritten++
-	case err != nil:
+		return
+	}
+	t.written++
+	if err != nil {
 		t.spared++
-		t.written++
-	default:
-		t.written++
 	}
 }
 
@@ -79,40 +80,35 @@ func (t *tally) lost() error {
 	return errors.Join(errs...)
 }
 
-// spread is a distribution of durations in a fixed place: buckets of a 32nd of
-// their power of two.
+// spread is a distribution of durations. What it holds does not grow with their number:
+// each counts as the next lower value of six significant bits.
 type spread struct {
-	buckets  [64 * spreadParts]uint32
+	counts   map[time.Duration]int
 	n        int
 	max, sum time.Duration
 }
 
-const spreadParts = 32
-
 func (s *spread) add(d time.Duration) {
-	s.buckets[bucketOf(uint64(d))]++
+	if s.counts == nil {
+		s.counts = map[time.Duration]int{}
+	}
+	s.counts[sixBits(d)]++
 	s.n++
 	s.max, s.sum = max(s.max, d), s.sum+d
 }
 
-// bucketOf is the value below 32, then 32 buckets for each power of two.
-func bucketOf(v uint64) int {
-	shift := max(bits.Len64(v)-6, 0)
-	return shift*spreadParts + int(v>>shift)
+// sixBits is d with its lower bits cut off.
+func sixBits(d time.Duration) time.Duration {
+	lower := max(bits.Len64(uint64(d))-6, 0)
+	return d >> lower << lower
 }
 
-// floorOf is the least value of a bucket.
-func floorOf(b int) uint64 {
-	shift := max(b/spreadParts-1, 0)
-	return uint64(b-shift*spreadParts) << shift
-}
-
-// median is the least value of the bucket that holds the median.
+// median is within a 32nd below the true one; 0 where there is none.
 func (s *spread) median() time.Duration {
 	seen := 0
-	for b, n := range s.buckets {
-		if seen += int(n); seen > s.n/2 {
-			return time.Duration(floorOf(b))
+	for _, d := range slices.Sorted(maps.Keys(s.counts)) {
+		if seen += s.counts[d]; seen > s.n/2 {
+			return d
 		}
 	}
 	return 0

@@ -2,21 +2,14 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/publish"
-	"stackshot/internal/report"
-	"stackshot/internal/show"
-	"stackshot/internal/topology"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -33,14 +26,15 @@ type take struct {
 	self        bool
 	trace       bool
 	quiet       bool
-	firstScreen bool // the report's first screen only
-	series      seriesFlags
+	firstScreen bool          // the report's first screen only
+	count       int           // captures; 0: until interrupted
+	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming
 	urgency     urgency
 }
 
 func newTake() *take {
-	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, series: seriesFlags{count: 1}}
+	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1}
 }
 
 func takeCommand() *cobra.Command {
@@ -88,7 +82,8 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.BoolVar(&t.self, "self", false, "show our own threads in the report")
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
 	t.naming.flagOff(cmd)
-	t.series.add(cmd)
+	f.IntVar(&t.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
+	f.DurationVar(&t.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait in line for other captures of this machine: one stops it at a time")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
@@ -114,7 +109,7 @@ func (t *take) check(cmd *cobra.Command) error {
 	if _, ok := envelopes[t.compression]; !ok {
 		return &snapshot.OptionError{Option: "compress", Value: t.compression, Reason: "want zstd, zlib or none"}
 	}
-	for _, name := range []string{"max-pause", "arrival-budget", "lock-wait", "write-timeout"} {
+	for _, name := range []string{"max-pause", "arrival-budget", "lock-wait", "write-timeout", "interval"} {
 		if d, _ := cmd.Flags().GetDuration(name); d <= 0 && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: d.String(), Reason: "want more than 0"}
 		}
@@ -129,10 +124,17 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}
 	}
-	if t.json && t.output == stdoutName {
+	switch {
+	case t.json && t.output == stdoutName:
 		return usage("--json and -o - both want standard output")
+	case t.count < 0:
+		return &snapshot.OptionError{Option: "count", Value: fmt.Sprint(t.count), Reason: "want 0 or more"}
+	case t.count == 1 && t.interval != 0:
+		return usage("--interval wants --count: how many captures")
+	case t.count != 1 && t.output == stdoutName:
+		return usage("--count and -o -: standard output takes one snapshot")
 	}
-	return t.series.check(cmd, t.output)
+	return nil
 }
 
 func (t *take) run(cmd *cobra.Command) error {
@@ -152,7 +154,7 @@ func (t *take) run(cmd *cobra.Command) error {
 	defer stop()
 	t.options.Buffer, t.options.FileReader, t.options.Tasks = int64(t.buffer), fileReader, len(t.pids)
 	envelope := envelopes[t.compression]
-	if t.series.many() {
+	if t.count != 1 {
 		return t.runSeries(ctx, envelope)
 	}
 	spare := publish.FileName(time.Now(), envelope)
@@ -165,107 +167,4 @@ func (t *take) run(cmd *cobra.Command) error {
 		return err
 	}
 	return t.deliver(ctx, d, envelope, shot)
-}
-
-// capture takes the snapshot.
-func (t *take) capture(ctx context.Context) (*shot, error) {
-	defer progress(t.quiet, "taking the snapshot")()
-	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
-	if err != nil && err == context.Cause(ctx) {
-		err = fmt.Errorf("%w: no snapshot", err)
-	}
-	return shot, err
-}
-
-// maxStop is more than a stop lasts where none was asked for.
-const maxStop = time.Second
-
-// hurry begins what is urgent. That it may not is said where it makes a difference.
-func (t *take) hurry() {
-	limitRealTime(max(t.options.MaxPause, maxStop))
-	if err := t.urgency.begin(); err != nil && busy() {
-		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
-			Code: "ordinary_priority",
-			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
-		})
-	}
-}
-
-// deliver brings what was captured to people first and to the disk then (C1); where people
-// do not read, to the disk meanwhile.
-func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	shown := t.show(ctx, d, shot.plain)
-	where, saveErr := t.save(ctx, d, e, shot.plain)
-	var jsonErr error
-	if t.json {
-		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
-	}
-	lost, reportErr := t.incomplete(shot.res), shown()
-	if where == "" {
-		return errors.Join(saveErr, reportErr, lost)
-	}
-	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
-		return partial(all)
-	}
-	return nil
-}
-
-// show writes the report from memory. A reader that left early is no error. end waits
-// for what a slow reader has not taken yet.
-func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
-	failed := func(err error) func() error { return func() error { return err } }
-	if t.quiet || t.json {
-		return failed(nil)
-	}
-	if err := memoryFor(len(plain)); err != nil {
-		return failed(err)
-	}
-	s, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		return failed(fmt.Errorf("read back the snapshot: %w", err))
-	}
-	urgent := t.urgency.end() // names are no hurry, but the file is
-	skipped := t.naming.name(ctx, s, t.quiet)
-	if urgent {
-		t.urgency.begin()
-	}
-	out := os.Stdout
-	if d.Path == stdoutName {
-		out = os.Stderr
-	}
-	rest := "stackshot report " + shellWord(d.Path)
-	o := t.screen(out, rest)
-	o.Skipped = skipped
-	return ahead(ctx, func() error {
-		defer progress(t.quiet, "writing the report")()
-		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
-			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
-		}
-		return nil
-	})
-}
-
-func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
-	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
-	where, size, err := t.write(ctx, d, e, plain, 0)
-	if err == nil && !t.quiet && !t.json && where != stdoutName {
-		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
-	}
-	return where, err
-}
-
-// incomplete says what a capture could not record, and whether it is of one moment.
-// Who asked for engine procfs has what was asked for.
-func (t *take) incomplete(res *snapshot.Result) error {
-	var errs []error
-	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
-		errs = append(errs, errors.New("nothing was stopped: each thread is of its own moment; the file says why"))
-	}
-	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
-	}
-	if n := len(res.CPUs.Missing); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %s did not come to the stop: %s", show.Count(n, "CPU"), topology.FormatCPUList(res.CPUs.Missing)))
-	}
-	return errors.Join(errs...)
 }
