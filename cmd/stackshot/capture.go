@@ -34,7 +34,7 @@ func (t *take) hurry() {
 	if err := t.urgency.begin(); err != nil && busy() {
 		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
 			Code: "ordinary_priority",
-			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgent.priority, err),
 		})
 	}
 }

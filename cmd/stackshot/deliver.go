@@ -54,9 +54,9 @@ func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (
 	if err != nil {
 		return failed(fmt.Errorf("read back the snapshot: %w", err))
 	}
-	urgent := t.urgency.end() // names are no hurry, but the file is
+	wasUrgent := t.urgency.end() // names are no hurry, but the file is
 	skipped := t.naming.name(ctx, s, t.quiet)
-	if urgent {
+	if wasUrgent {
 		t.urgency.begin()
 	}
 	out := os.Stdout
@@ -158,17 +158,11 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 	if s.tally.stored(where, err); err != nil {
 		s.complain(n, err)
 	}
-	if s.json {
-		s.object(n, where, shot.res)
-	} else if !s.quiet && err == nil {
+	switch {
+	case s.json && s.jsonErr == nil: // until nobody reads it any more
+		s.jsonErr = writeTakeJSON(os.Stdout, where, n, shot.res)
+	case !s.json && !s.quiet && err == nil:
 		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), where, humanBytes(size))
-	}
-}
-
-// object writes the capture's JSON, until nobody reads it any more.
-func (s *series) object(n int, where string, res *snapshot.Result) {
-	if s.jsonErr == nil {
-		s.jsonErr = writeTakeJSON(os.Stdout, where, n, res)
 	}
 }
 

@@ -54,20 +54,17 @@ const readerPatience = 3 * time.Second
 // ahead runs f, which writes to whoever reads our output, before what its caller does
 // next, or beside it if that takes long. end waits for it, until a signal comes.
 func ahead(ctx context.Context, f func() error) (end func() error) {
-	done := make(chan struct{})
-	var err error // f's, until done
-	go func() {
-		err = f()
-		close(done)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case <-done:
+	case err := <-done:
+		return func() error { return err }
 	case <-ctx.Done():
 	case <-time.After(readerPatience):
 	}
 	return func() error {
 		select {
-		case <-done:
+		case err := <-done:
 			return err
 		case <-ctx.Done():
 			return fmt.Errorf("the report is not written whole: %w", context.Cause(ctx))
@@ -88,18 +85,18 @@ var errLeftBehind = errors.New("no snapshot")
 func graced[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	longer, stop := outlive(ctx, interruptGrace)
 	defer stop()
-	var made struct { // f's, until done
+	type result struct {
 		v   T
 		err error
 	}
-	done := make(chan struct{})
+	done := make(chan result, 1)
 	go func() {
-		made.v, made.err = f()
-		close(done)
+		v, err := f()
+		done <- result{v, err}
 	}()
 	select {
-	case <-done:
-		return made.v, made.err
+	case r := <-done:
+		return r.v, r.err
 	case <-longer.Done():
 		var none T
 		return none, fmt.Errorf("%w: %w", context.Cause(ctx), errLeftBehind)

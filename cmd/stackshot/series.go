@@ -93,7 +93,7 @@ func (s *series) once(ctx context.Context, n int) error {
 		s.stayInMemory()
 	}
 	s.deliver(ctx, n, at, shot)
-	s.tally.end(time.Now())
+	s.tally.last = time.Now()
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (s *series) missed(ctx context.Context, n int, err error) error {
 		return err
 	}
 	s.tally.failed++
-	s.tally.end(time.Now())
+	s.tally.last = time.Now()
 	s.complain(n, err)
 	if errors.Is(err, snapshot.ErrNoTask) {
 		return fmt.Errorf("%w: its task is gone", errLastCapture)

@@ -32,8 +32,6 @@ func (t *tally) begin(at time.Time) {
 	}
 }
 
-func (t *tally) end(at time.Time) { t.last = at }
-
 func (t *tally) captured(r *snapshot.Result) {
 	t.captures++
 	t.pauses.add(r.Stopped)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"stackshot/internal/show"
@@ -68,7 +69,7 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 	if d.NoSpare {
 		return "", err
 	}
-	for _, dir := range spareDirs() {
+	for _, dir := range slices.Compact([]string{"/dev/shm", os.TempDir()}) { // memory, then the place for temporary files
 		path, spareErr := d.toSpare(ctx, dir, s)
 		if spareErr == nil {
 			if d.spared != nil {
@@ -96,16 +97,6 @@ func (d *Destination) toSpare(ctx context.Context, dir string, s *Spool) (path s
 		err = d.write(ctx, path, false, s)
 	}
 	return path, err
-}
-
-// spareDirs are where a snapshot goes that its target refuses: memory, then
-// wherever temporary files go.
-func spareDirs() []string {
-	dirs := []string{"/dev/shm"}
-	if tmp := os.TempDir(); tmp != dirs[0] {
-		dirs = append(dirs, tmp)
-	}
-	return dirs
 }
 
 // toStdout copies to standard output. A slow reader is waited for, an absent

@@ -57,23 +57,13 @@ type Series struct {
 // NameSeries names the files of a series after the path that the user gave, "" for none.
 // Whether that is a directory only the file system can tell.
 func (w Writer) NameSeries(ctx context.Context, output string, e kcdata.Envelope) *Series {
-	n := nameSeries(output, e, func(path string) bool { return w.isDirectory(ctx, path) })
-	n.writer = w
-	return n
-}
-
-func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) *Series {
-	n := &Series{envelope: e, given: output != ""}
-	switch {
-	case output == "":
-	case strings.HasSuffix(output, "/"):
-		n.dir = output
-	case isDirectory(output):
-		n.dir = output + "/"
-	default:
-		n.stem, n.ext = splitExt(output)
+	s := &Series{writer: w, envelope: e, given: output != ""}
+	if strings.HasSuffix(output, "/") || output != "" && w.isDirectory(ctx, output) {
+		s.dir = strings.TrimSuffix(output, "/") + "/"
+	} else {
+		s.stem, s.ext = splitExt(output)
 	}
-	return n
+	return s
 }
 
 // isDirectory has the helper process ask whether a file could be made in

@@ -117,7 +117,7 @@ func (c *Child) reap() {
 // one request after the other, until its starter has no more or is gone. do may hang for
 // good: whoever asks has a deadline.
 func Serve[Request, Answer any](conn io.ReadWriter, do func(Request) Answer) error {
-	if err := hello(conn); err != nil {
+	if _, err := conn.Write([]byte{1}); err != nil {
 		return err
 	}
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
@@ -132,10 +132,4 @@ func Serve[Request, Answer any](conn io.ReadWriter, do func(Request) Answer) err
 			return err
 		}
 	}
-}
-
-// hello is the first that a started program says.
-func hello(conn io.Writer) error {
-	_, err := conn.Write([]byte{1})
-	return err
 }
