@@ -25,10 +25,11 @@ func (t *take) capture(ctx context.Context) (*shot, error) {
 	return shot, err
 }
 
-// maxStop is more than a stop lasts where none was asked for.
+// maxStop is longer than any stop without --max-pause.
 const maxStop = time.Second
 
-// hurry begins what is urgent. That it may not is said where it makes a difference.
+// hurry makes this process urgent. If that is refused, a warning goes into the file, but only
+// on a busy machine, where it makes a difference.
 func (t *take) hurry() {
 	limitRealTime(max(t.options.MaxPause, maxStop))
 	if err := t.urgency.begin(); err != nil && busy() {
@@ -46,9 +47,9 @@ type shot struct {
 	res   *snapshot.Result
 }
 
-// shoot captures into memory, by capture. A whole snapshot is worth keeping even if
-// closing the session failed. Errors: errLeftBehind, after which capture may still write;
-// the context's cause.
+// shoot captures into memory by calling capture. If that gives a whole snapshot and an error,
+// as of closing the session, the snapshot is kept and the error is shown. Errors:
+// errLeftBehind, after which capture may still write to the memory; the context's cause.
 func (t *take) shoot(ctx context.Context, capture func(snapshot.Request) (*snapshot.Result, error)) (*shot, error) {
 	out, err := publish.NewSpool("snapshot")
 	if err != nil {
@@ -92,8 +93,8 @@ func checkTarget(ctx context.Context, d *publish.Destination) error {
 	return d.Check(ctx)
 }
 
-// stdoutClosed tells whether we were started without a standard output. The Go runtime has
-// opened /dev/null in its place, as nobody does who redirects there: to read as well.
+// stdoutClosed tells whether we were started without a standard output. The Go runtime then
+// opens /dev/null in its place, and opens it for reading too, which no redirection does.
 func stdoutClosed() bool {
 	var out, null unix.Stat_t
 	if unix.Fstat(int(os.Stdout.Fd()), &out) != nil || unix.Stat(os.DevNull, &null) != nil {

@@ -21,8 +21,8 @@ import (
 	"stackshot/snapshot"
 )
 
-// deliver brings what was captured to people first and to the disk then (C1); where people
-// do not read, to the disk meanwhile.
+// deliver shows the report first and then writes the file (C1). If nobody reads the report, it
+// writes the file meanwhile.
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
 	shown := t.show(ctx, d, shot.plain)
 	where, saveErr := t.save(ctx, d, e, shot.plain)
@@ -40,8 +40,8 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 	return nil
 }
 
-// show writes the report from memory. A reader that left early is no error. end waits
-// for what a slow reader has not taken yet.
+// show writes the report from memory. It is no error if the reader left early. end waits until
+// a slow reader has taken the rest.
 func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
 	failed := func(err error) func() error { return func() error { return err } }
 	if t.quiet || t.json {
@@ -54,7 +54,7 @@ func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (
 	if err != nil {
 		return failed(fmt.Errorf("read back the snapshot: %w", err))
 	}
-	wasUrgent := t.urgency.end() // names are no hurry, but the file is
+	wasUrgent := t.urgency.end() // the file is urgent, the names are not
 	skipped := t.naming.name(ctx, s, t.quiet)
 	if wasUrgent {
 		t.urgency.begin()
@@ -84,12 +84,12 @@ func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelo
 	return where, err
 }
 
-// incomplete says what a capture could not record, and whether it is of one moment.
-// Who asked for engine procfs has what was asked for.
+// incomplete says what a capture could not record, and whether anything was stopped. With
+// --engine procfs nothing was to be stopped.
 func (t *take) incomplete(res *snapshot.Result) error {
 	var errs []error
 	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
-		errs = append(errs, errors.New("nothing was stopped: each thread is of its own moment; the file says why"))
+		errs = append(errs, errors.New("nothing was stopped: threads were read one after another, not at one instant; the file says why"))
 	}
 	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
@@ -100,10 +100,10 @@ func (t *take) incomplete(res *snapshot.Result) error {
 	return errors.Join(errs...)
 }
 
-// readerGone says that whoever read our output has seen enough.
+// readerGone reports whether whoever read our output has left.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
-// write compresses a snapshot and saves it, for which a signal leaves it some time. where
+// write compresses a snapshot and saves it. After a signal it has the time grace to end. where
 // is "" for nowhere; size is in bytes.
 func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) (where string, size int64, err error) {
 	file, err := publish.Compress(plain, e)
@@ -123,8 +123,8 @@ func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envel
 	return where, size, err
 }
 
-// writeTakeJSON writes the object that `take --json` prints, docs/take-json.md, and a
-// newline. sequence is the number in a series, from 1; 0: not of a series.
+// writeTakeJSON writes the object that `take --json` prints (docs/take-json.md), and a
+// newline. sequence is the number in a series, from 1; 0: it is not of a series.
 func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -143,13 +143,13 @@ func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) e
 	})
 }
 
-// deliver writes the file of a capture and says so. A failure is counted and
-// said: the next capture may find room.
+// deliver writes the file of a capture and says so. A failure is counted and shown, and does
+// not end the series: the next file may find room.
 func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 	s.warn(n, shot.res)
 	if err := s.incomplete(shot.res); err != nil {
 		s.tally.incomplete++
-		if key := err.Error(); !s.told[key] { // the same for each capture of a machine: once
+		if key := err.Error(); !s.told[key] { // shown once: it may be the same for each capture
 			s.told[key] = true
 			s.complain(n, err)
 		}
@@ -159,14 +159,14 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 		s.complain(n, err)
 	}
 	switch {
-	case s.json && s.jsonErr == nil: // until nobody reads it any more
+	case s.json && s.jsonErr == nil: // unless an earlier object could not be written
 		s.jsonErr = writeTakeJSON(os.Stdout, where, n, shot.res)
 	case !s.json && !s.quiet && err == nil:
 		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), where, humanBytes(size))
 	}
 }
 
-// warn shows each kind of warning once: a series would repeat it without end.
+// warn shows each kind of warning once: otherwise each capture would repeat it.
 func (s *series) warn(n int, res *snapshot.Result) {
 	for _, w := range res.Warnings {
 		if !s.told[w.Code] && !s.quiet && !s.json {
@@ -187,7 +187,7 @@ func brief(r *snapshot.Result) string {
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
 
-// humanBytes is a size for people.
+// humanBytes is a size for people, with fewer digits than show.Size.
 func humanBytes(n int64) string {
 	switch {
 	case n >= 10<<20:

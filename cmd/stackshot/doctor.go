@@ -85,7 +85,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what works on this machine, and what is lost where something does not",
+		Short: "Say what works on this machine, and what a capture loses where something does not",
 		Long: "Try every engine and isolation level, say which of them auto takes, and list what\n" +
 			"decides about them.\n\n" +
 			"Exit code 0: the machine can be stopped (engine trap or pull, with SCHED_FIFO); 3: only\n" +
@@ -105,7 +105,7 @@ func doctorCommand() *cobra.Command {
 			return d.verdict()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 

@@ -53,7 +53,7 @@ func (d *doctor) cpus() {
 // throttled names the CPUs that stop and do not record because of heat, a finding for each
 // reason.
 func throttled(online []int) (found []finding) {
-	const cost = "they hold still and do not record, unless --cpus names them or all are throttled"
+	const cost = "they stop but do not record, unless --cpus names them or all are throttled"
 	r := topology.NewThrottleReader(topology.Throttles)
 	defer r.Close()
 	hot, err := r.Read(online)

@@ -37,9 +37,9 @@ func (d *doctor) systemRAM() finding {
 		return bad("not known: "+err.Error(), "no user stacks")
 	case ranges > bpf.MaxRAM:
 		return bad(fmt.Sprintf("%d ranges", ranges),
-			fmt.Sprintf("the %d largest are known: what of user stacks lies in the other %s is refused", bpf.MaxRAM, show.Size(unknown)))
+			fmt.Sprintf("the %d largest are known: parts of user stacks that lie in the other %s are not read", bpf.MaxRAM, show.Size(unknown)))
 	}
-	return good(fmt.Sprintf("%d ranges, of %d that can be known", ranges, bpf.MaxRAM))
+	return good(fmt.Sprintf("%d ranges, of at most %d", ranges, bpf.MaxRAM))
 }
 
 // numaBalancing: the kernel takes the rights away from a page of a process for a while, to

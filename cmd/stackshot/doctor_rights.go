@@ -31,8 +31,8 @@ var capabilities = []capability{
 	{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "no user stacks (addresses in /proc/iomem, frame numbers in /proc/self/pagemap); engine procfs sees no kernel stacks (/proc/PID/stack)", 0},
 	{unix.CAP_SYS_NICE, "CAP_SYS_NICE", "no SCHED_FIFO: busy CPUs may come late to engine trap; with engine pull other tasks run during the capture", 0},
 	{unix.CAP_SYSLOG, "CAP_SYSLOG", "/proc/kallsyms may hide addresses: frames stay numbers", 0},
-	{unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "of other users' processes no exe path, namespaces, mappings, I/O and system call from /proc, so no build-ids and no unwind tables: callers may be missing in their user stacks", 0},
-	{unix.CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "files that only their owner may read stay unread, under /proc and of the kernel's configuration", unix.CAP_DAC_OVERRIDE},
+	{unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "no exe path, namespaces, mappings, I/O and system call of other users' processes, so no build-ids and no unwind tables: callers may be missing in their user stacks", 0},
+	{unix.CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "files that only their owner may read stay unread, in /proc and of the kernel's configuration", unix.CAP_DAC_OVERRIDE},
 	{unix.CAP_IPC_LOCK, "CAP_IPC_LOCK", "buffers beyond RLIMIT_MEMLOCK are not locked and may fault in the window", 0},
 }
 
@@ -48,7 +48,7 @@ func (d *doctor) capabilities() {
 		case have&(1<<c.bit) != 0:
 			f = good("effective")
 		case c.or != 0 && have&(1<<c.or) != 0:
-			f = good("not effective, another serves in its place")
+			f = good("not effective, but another capability serves in its place")
 		}
 		d.add("capabilities", c.name, f)
 	}

@@ -85,5 +85,5 @@ func (d *doctor) rcuStall() finding {
 	case panics != 0:
 		return bad(value, fmt.Sprintf("a stop may take %v: choose a --max-pause below the limit", pause))
 	}
-	return bad(value, fmt.Sprintf("a stop may take %v, and be logged as one", pause))
+	return bad(value, fmt.Sprintf("a stop may take %v, and be logged as a stall", pause))
 }

@@ -166,9 +166,9 @@ func TestDoctorMemory(t *testing.T) {
 		ok               bool
 		words            string
 	}{
-		{"System RAM", "proc/iomem", ranges(3), true, "3 ranges, of 128"},
+		{"System RAM", "proc/iomem", ranges(3), true, "3 ranges, of at most 128"},
 		{"System RAM", "proc/iomem", ranges(128), true, "128 ranges"},
-		{"System RAM", "proc/iomem", ranges(131), false, "131 ranges: the 128 largest are known: what of user stacks lies in the other 3.0 MiB is refused"},
+		{"System RAM", "proc/iomem", ranges(131), false, "131 ranges: the 128 largest are known: parts of user stacks that lie in the other 3.0 MiB are not read"},
 		{"System RAM", "proc/iomem", "00000000-00000000 : System RAM\n", false, "not known: addresses are hidden (CAP_SYS_ADMIN): no user stacks"},
 		{"System RAM", "proc/iomem", "", false, "not known"},
 		{"System RAM", "proc/none", "", false, "not known: "},

@@ -67,7 +67,7 @@ func ahead(ctx context.Context, f func() error) (end func() error) {
 		case err := <-done:
 			return err
 		case <-ctx.Done():
-			return fmt.Errorf("the report is not written whole: %w", context.Cause(ctx))
+			return fmt.Errorf("the report was not written to its end: %w", context.Cause(ctx))
 		}
 	}
 }

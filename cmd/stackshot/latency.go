@@ -26,9 +26,9 @@ func latencyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "latency FILE...",
 		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
-		Long: "Shows, of one file, where the time of the pause went, what was slowest, and how long the\n" +
-			"machine's own threads have waited for a CPU or slept. Of several files: a line each, and\n" +
-			"the distributions over all of them. A file that cannot be read, or not to its end, is\n" +
+		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
+			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
+			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
 			"named and left out.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -36,7 +36,7 @@ func latencyCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
-	cmd.Flags().IntVar(&o.top, "top", defaultTop, "entries in each list of tasks or threads")
+	cmd.Flags().IntVar(&o.top, "top", defaultTop, "most entries in each list of tasks or threads")
 	completeWith(cmd, "format", "text", "json")
 	return cmd
 }

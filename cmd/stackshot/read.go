@@ -171,7 +171,7 @@ func dumpCommand() *cobra.Command {
 			return dump(os.Stdout, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&trace, "trace", false, "show the snapshotter's own last events instead (take --trace keeps them)")
+	cmd.Flags().BoolVar(&trace, "trace", false, "show stackshot's own last events instead (take --trace keeps them)")
 	return cmd
 }
 

@@ -33,8 +33,8 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Show the report of a snapshot file (- for standard input)",
-		Long: "Shows the report of a snapshot file. User stacks have the names that the file holds; what\n" +
-			"has none there is looked up in this machine's program files and debug files, by build-id.\n\n" +
+		Long: "Shows the report of a snapshot file. User stacks show the names that the file holds.\n" +
+			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'.",
 		Args: cobra.ExactArgs(1),
@@ -45,8 +45,8 @@ func reportCommand() *cobra.Command {
 	r.flags(cmd)
 	r.flagOff(cmd)
 	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
-	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "only this task; may be repeated")
-	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show the snapshotter's own threads")
+	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
+	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show stackshot's own threads")
 	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
 	completeWith(cmd, "format", "text", "json", "folded", "pprof")
 	return cmd

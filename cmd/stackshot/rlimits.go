@@ -32,7 +32,7 @@ type rlimit struct {
 func liftLimits() error {
 	for _, l := range rlimits {
 		if now := l.lift(); now < l.least {
-			return fmt.Errorf("%w: %s is %d, and it takes %d at least (ulimit; more is for CAP_SYS_RESOURCE)", snapshot.ErrNoRoom, l.name, now, l.least)
+			return fmt.Errorf("%w: %s is %d, and a capture needs %d at least (see ulimit; CAP_SYS_RESOURCE may raise it)", snapshot.ErrNoRoom, l.name, now, l.least)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ const (
 func memoryFor(size int) error {
 	r, need := limits.Machine{}.Memory(), reportMemory+reportMemoryTimes*int64(size)
 	if r.Free < need {
-		return fmt.Errorf("no report is made, which 'stackshot report' can do elsewhere: %d MiB of memory are left, and it takes about %d MiB: %v", r.Free>>20, need>>20, r)
+		return fmt.Errorf("no report: %d MiB of memory are left, and it needs about %d MiB: %v. 'stackshot report' can make it on another machine", r.Free>>20, need>>20, r)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type series struct {
 	files    *publish.Series
 	pace     pace
 	tally    tally
-	told     map[string]bool // warnings that were shown, by code
+	told     map[string]bool // warnings that were shown, by code, and errors by text
 	jsonErr  error           // of standard output; nothing is written to it any more
 }
 
@@ -74,8 +74,8 @@ func (s *series) loop(ctx context.Context) error {
 	return nil
 }
 
-// once makes capture n. An error ends the series; what another capture may do
-// better is counted and said.
+// once makes capture n. An error ends the series. A failure that the next capture may not
+// have is counted and shown instead.
 func (s *series) once(ctx context.Context, n int) error {
 	s.urgency.begin()
 	defer s.urgency.end()
@@ -97,7 +97,7 @@ func (s *series) once(ctx context.Context, n int) error {
 	return nil
 }
 
-// missed says what became of a capture that brought nothing.
+// missed deals with a capture that gave no snapshot.
 func (s *series) missed(ctx context.Context, n int, err error) error {
 	if n == 1 || ctx.Err() != nil {
 		return err
@@ -111,18 +111,17 @@ func (s *series) missed(ctx context.Context, n int, err error) error {
 	return nil
 }
 
-// stayInMemory keeps what the first capture touched, code and stacks, from
-// being taken back between captures: the next one would fault in it with the
-// machine stopped. Only what is mapped now, and only as it is used: to lock all
-// that the Go heap will ever map would populate each new arena, and could make
-// an allocation fail.
+// stayInMemory locks the pages that the first capture touched, code and stacks. If the kernel
+// took them back between captures, the next capture would fault with the machine stopped.
+// Only what is mapped now is locked, and each page only when it is used: to lock all that the
+// Go heap will ever map would populate each new arena, and could make an allocation fail.
 func (s *series) stayInMemory() {
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_ONFAULT); err != nil && !s.quiet {
 		say(os.Stderr, "between captures this process may be swapped out (mlockall: %v)", err)
 	}
 }
 
-// verdict is the outcome of the whole series. Details have been said.
+// verdict is the outcome of the whole series. The details have been shown.
 func (s *series) verdict(ctx context.Context, err error) error {
 	if s.tally.written == 0 {
 		return errors.Join(err, s.jsonErr, s.tally.lost())
@@ -138,7 +137,7 @@ func (s *series) verdict(ctx context.Context, err error) error {
 	return nil
 }
 
-// complain is about one capture of the series, and not for --quiet to hide.
+// complain shows what went wrong with capture n, even with --quiet.
 func (s *series) complain(n int, err error) { say(os.Stderr, "%s: %v", s.title(n), err) }
 
 func (s *series) title(n int) string {

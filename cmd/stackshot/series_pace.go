@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Without --interval the machine runs at least restShare times as long as it
-// stood still, so that it stands for a twentieth of the time, and at least
-// minRest.
+// Without --interval the machine runs between two captures for at least minRest, and for at
+// least restShare times as long as it stood still: so it stands still for at most a twentieth
+// of the time.
 const (
 	restShare = 19
 	minRest   = 100 * time.Millisecond
@@ -23,7 +23,7 @@ type pace struct {
 	next  time.Time // earliest start of the next; with an interval, on its grid
 }
 
-// due is the start of the next capture, asked for at a time.
+// due is the start of the next capture, as seen at the time now.
 func (p *pace) due(now time.Time) time.Time {
 	if p.first.IsZero() {
 		p.first, p.next = now, now
@@ -37,8 +37,8 @@ func (p *pace) due(now time.Time) time.Time {
 	return p.next
 }
 
-// captured notes that a capture which stopped the machine for so long has
-// ended; writing its file may follow.
+// captured notes that a capture has ended, and for how long it stopped the machine. Its file
+// may be written after that.
 func (p *pace) captured(now time.Time, stopped time.Duration) {
 	if p.interval > 0 {
 		p.next = p.next.Add(p.interval)

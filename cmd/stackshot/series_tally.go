@@ -12,14 +12,14 @@ import (
 	"stackshot/snapshot"
 )
 
-// tally is what a series came to. Its size does not grow with the series.
+// tally counts what became of the captures. Its size does not grow with their number.
 type tally struct {
 	began      int // captures begun
 	captures   int // that brought a snapshot
 	failed     int // that brought none, after the first
 	incomplete int // that lack tasks or CPUs
 	written    int // files, wherever
-	spared     int // of them, not where asked for
+	spared     int // of them, in the place of last resort
 	unwritten  int // snapshots that are nowhere
 	pauses     spread
 	first      time.Time // start of the first
@@ -59,7 +59,7 @@ func (t *tally) line(skipped int) string {
 		show.Thousands(uint64(skipped)), show.Thousands(uint64(t.failed+t.spared+t.unwritten)))
 }
 
-// lost says what is missing from the series as a whole.
+// lost says what is missing from the series; nil: nothing.
 func (t *tally) lost() error {
 	var errs []error
 	for _, l := range []struct {
@@ -68,7 +68,7 @@ func (t *tally) lost() error {
 	}{
 		{t.failed, "captures failed"},
 		{t.unwritten, "snapshots are lost"},
-		{t.spared, "snapshots are not where asked for"},
+		{t.spared, "snapshots were saved somewhere else"},
 		{t.incomplete, "captures are incomplete"},
 	} {
 		if l.n > 0 {

@@ -30,26 +30,26 @@ type symbolizing struct {
 	timeout time.Duration
 }
 
-// maxNotSymbolized bounds the lines about files: a hostile snapshot names thousands.
+// maxNotSymbolized bounds the lines about unread files: a hostile snapshot names thousands.
 const maxNotSymbolized = 100
 
 func symbolizeCommand() *cobra.Command {
 	z := &symbolizing{}
 	cmd := &cobra.Command{
 		Use:   "symbolize FILE",
-		Short: "Write the names of user stacks into a snapshot file, so that it can travel (- for standard input)",
+		Short: "Write the names of user functions into a snapshot file, for other machines to show (- for standard input)",
 		Long: "Writes the names of user functions into FILE, from the program files and debug files of\n" +
-			"this machine, and prints nothing else. The best place is the machine it was taken on, soon.\n\n" +
-			"A name that the file has already stays, unless more is known now (--lines). FILE is\n" +
-			"replaced as a whole, in the compression it has; where nothing new is known it is not\n" +
-			"touched. A file that breaks off is refused.",
+			"this machine. Run it on the machine of the snapshot, soon after: it has the right files.\n\n" +
+			"A name that the file holds already stays, unless more is known now (--lines). FILE is\n" +
+			"replaced as a whole and keeps its compression; if nothing new is known, it is not touched.\n" +
+			"A truncated file is refused.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
 	}
 	z.flags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&z.output, "output", "o", "", "write to `FILE` and leave the other as it is; - for standard output")
-	f.BoolVar(&z.unwind, "unwind", false, "first make the user stacks anew from what take left of them in the file: all with --keep-stacks, else those that lack an unwind table")
+	f.StringVarP(&z.output, "output", "o", "", "write to this `FILE` and leave the first as it is; - for standard output")
+	f.BoolVar(&z.unwind, "unwind", false, "first unwind user stacks again from the stack bytes in the file: all stacks if take had --keep-stacks, else those that lacked an unwind table")
 	f.DurationVar(&z.timeout, "write-timeout", 10*time.Second, "longest time to wait for the target's file system")
 	return cmd
 }
@@ -102,7 +102,7 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	return save(ctx, d, name, out, count)
 }
 
-// rewrite gives the KCData of c with its names; c.plain itself where nothing is new.
+// rewrite gives the KCData of c with names in it; c.plain itself if nothing is new.
 func (z *symbolizing) rewrite(ctx context.Context, c *contents) (named []byte, tally symbolize.Tally, err error) {
 	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
 	if err != nil {
@@ -154,7 +154,7 @@ const (
 	redoFrames = 1000             // of a stack that was not cut
 )
 
-// redo makes the user stacks of a file anew from what take left of them in it.
+// redo unwinds the user stacks of a file again, from the stack bytes that take left in it.
 func (z *symbolizing) redo(plain []byte, s *kcdata.Snapshot) ([]byte, error) {
 	files := foreign.New(foreign.Options{Remote: z.remote, Command: fileReader})
 	defer files.Close()

@@ -12,10 +12,10 @@ import (
 	"stackshot/internal/report"
 )
 
-// Lines of the first screen: what the terminal has, less those for the line
-// that says where the file is and for the prompt.
+// The first screen has as many lines as the terminal, without those for the line that says
+// where the file is and for the prompt.
 const (
-	plainScreen   = 40 // where there is no terminal
+	plainScreen   = 40 // if there is no terminal
 	minScreen     = 10
 	screenReserve = 3
 )
@@ -52,12 +52,12 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// progressAfter is how long something may take before a line says what it is, and how
-// often the line is written again.
+// progressAfter is how long something may take before a line says what is being done, and the
+// interval at which the line is written again.
 const progressAfter = time.Second
 
-// progress shows on a terminal what is being done, once that takes long.
-// The result ends it and wipes the line.
+// progress shows on a terminal what is being done, once that takes long. done ends that and
+// wipes the line.
 func progress(quiet bool, what string) (done func()) {
 	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return func() {}

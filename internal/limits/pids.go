@@ -43,7 +43,7 @@ func (m Machine) Pids(enough int64) Room {
 // NeedPids says why there cannot be n more threads and processes; nil: there can.
 func (m Machine) NeedPids(n int64) error {
 	if r := m.Pids(n); r.Free < n {
-		return fmt.Errorf("%d more threads and processes are allowed, and it takes %d: %v", r.Free, n, r)
+		return fmt.Errorf("%d more threads and processes are allowed, and %d are needed: %v", r.Free, n, r)
 	}
 	return nil
 }

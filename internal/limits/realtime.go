@@ -15,7 +15,7 @@ const leastRealTime = 2_500_000
 func RealTime() error {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_RTTIME, &l) == nil && l.Max < leastRealTime {
-		return fmt.Errorf("RLIMIT_RTTIME is %d us, and it takes %d", l.Max, leastRealTime)
+		return fmt.Errorf("RLIMIT_RTTIME is %d us, and %d are needed", l.Max, leastRealTime)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (t *target) link(open string) error {
 			return errNamed
 		}
 	}
-	return t.refuse("others make and remove it")
+	return t.refuse("others keep making and removing it")
 }
 
 func linkAt(open string, dir int, name string) error {
@@ -158,7 +158,7 @@ func (t *target) rename(replace bool) error {
 	}
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		return t.refuse("somebody has made it meanwhile")
+		return t.refuse("somebody made it in the meantime")
 	case err != nil:
 		return t.failed("rename "+*temp+" to it", err)
 	}

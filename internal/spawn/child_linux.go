@@ -18,7 +18,7 @@ import (
 var Limit = time.Second
 
 // ErrHeld answers where a process was made and did not begin in time.
-var ErrHeld = errors.New("a helper process was started and does not begin")
+var ErrHeld = errors.New("a helper process was started but did not begin")
 
 // maxAnswer is the longest line that a child may say, in bytes: an answer holds at most a
 // path, in base64.
