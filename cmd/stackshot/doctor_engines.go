@@ -35,8 +35,8 @@ func (d *doctor) engines() {
 	}
 }
 
-// turnsOff says why the trap does not reach a level; nil where it is one of
-// those that include it.
+// turnsOff says why engine trap does not reach an isolation level. It is nil if the trap's own
+// level is among levels, which are those that include it.
 func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 	if slices.Contains(levels, trap.Isolation) {
 		return nil
@@ -47,7 +47,7 @@ func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 	return errors.New("needs engine trap")
 }
 
-// choose asks auto itself.
+// choose has auto choose, as take does.
 func (d *doctor) choose() {
 	d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Warnings: []account.Warning{}}
 	c, err := snapshot.Try(snapshot.EngineAuto)

@@ -104,7 +104,7 @@ func (d *doctor) guests() finding {
 
 const kthreadd = 2 // parent of every kernel thread
 
-// isKernelThread: the module kvm has kernel threads that begin like a monitor.
+// isKernelThread: the module kvm has kernel threads with the names of monitors.
 func (d *doctor) isKernelThread(tgid int) bool {
 	st, err := d.proc.Status(tgid)
 	return err == nil && (st.PPid == kthreadd || st.Present&procfs.StatusHasKthread != 0 && st.Kthread)

@@ -69,7 +69,7 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	return nil
 }
 
-// measure reads one file after the other; what it keeps of each is little.
+// measure reads one file after the other, and keeps only the figures of each.
 func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
 		s, err := readWhole(name)
@@ -83,7 +83,7 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 	return files, failed, errs
 }
 
-// showTrace writes the snapshotter's own events of one file.
+// showTrace writes the trace of one file: stackshot's own last events.
 func showTrace(w io.Writer, name string) error {
 	s, err := readWhole(name)
 	if err != nil {

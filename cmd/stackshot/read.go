@@ -18,11 +18,11 @@ import (
 // all memory.
 const maxPlain = 1 << 30
 
-// What a file makes a command hold is in proportion to its size on the disk: of
-// kcdata.Memory and what is here, 512 MiB for a file of 64 KiB.
+// How much memory a command holds for a file is in proportion to the file's size on the disk.
+// kcdata.Memory and these figures make it 512 MiB for a file of 64 KiB.
 const (
-	baseHeap      = 320 << 20 // from where on garbage is collected at once
-	heapPerByte   = 1 << 10   // beyond that, for each byte of the file
+	baseHeap      = 320 << 20 // beyond it garbage is collected at once
+	heapPerByte   = 1 << 10   // added to it for each byte of the file
 	baseOutput    = 64 << 20  // bytes of a report or a dump
 	outputPerByte = 1 << 10
 )
@@ -102,7 +102,8 @@ func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 	return s, c.reason(err)
 }
 
-// reason is why c is not whole: a stream that was cut ends inside an item, too.
+// reason says why c is not whole. If the stream was cut, that is the reason, although an item
+// breaks off too.
 func (c *contents) reason(err error) error {
 	if c.cut != nil && (err == nil || errors.Is(err, kcdata.ErrTruncated)) {
 		err = c.cut
@@ -113,7 +114,7 @@ func (c *contents) reason(err error) error {
 	return nil
 }
 
-// nothingRead reports whether a buffer broke off before its first item's end.
+// nothingRead reports whether a buffer broke off before the end of its first item.
 func nothingRead(err error) bool {
 	const beginMarker = 16
 	var broken *kcdata.FormatError

@@ -23,7 +23,7 @@ type reporting struct {
 	o      report.Options
 }
 
-// writers by the values of --format.
+// writers are the forms of a report, by the values of --format.
 var writers = map[string]func(io.Writer, *kcdata.Snapshot, report.Options) error{
 	"text": report.Text, "json": report.JSON, "folded": report.Folded, "pprof": report.Pprof,
 }
@@ -67,7 +67,7 @@ func (r *reporting) check(w io.Writer) error {
 	return nil
 }
 
-// show writes a file's report. Of a file that breaks off it shows what there is, and
+// show writes a file's report. If the file breaks off, the report shows what came before, and
 // the error says where that ends.
 func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if err := r.check(w); err != nil {

@@ -10,9 +10,9 @@ import (
 	"stackshot/snapshot"
 )
 
-// A shell's ulimit is meant for other programs: RLIMIT_FSIZE bounds the memory file that
-// a snapshot is put together in, too; at RLIMIT_AS and RLIMIT_DATA the Go runtime
-// crashes, at RLIMIT_NOFILE a capture breaks off, at RLIMIT_CPU the kernel kills.
+// A shell's ulimit is meant for other programs. RLIMIT_FSIZE also bounds the memory file that
+// holds a snapshot; at RLIMIT_AS and RLIMIT_DATA the Go runtime crashes, at RLIMIT_NOFILE a
+// capture fails, at RLIMIT_CPU the kernel kills the process.
 var rlimits = []rlimit{
 	{unix.RLIMIT_FSIZE, "RLIMIT_FSIZE", unix.RLIM_INFINITY, 1 << 20},
 	{unix.RLIMIT_AS, "RLIMIT_AS", unix.RLIM_INFINITY, 3 << 30}, // 2.4 GiB were seen: a heap of the C library's for each thread
@@ -22,13 +22,14 @@ var rlimits = []rlimit{
 }
 
 type rlimit struct {
-	which        int
-	name         string
-	whole, least uint64 // what takes nothing away; below which a capture is not begun
+	which int
+	name  string
+	whole uint64 // a limit that a capture never reaches
+	least uint64 // below it a capture is not begun
 }
 
-// liftLimits has this process, and the helpers that it starts, bounded as little as it
-// may. Errors: ErrNoRoom.
+// liftLimits raises the limits of this process, and of the helpers that it starts, as far as
+// the kernel allows. Errors: ErrNoRoom.
 func liftLimits() error {
 	for _, l := range rlimits {
 		if now := l.lift(); now < l.least {
@@ -38,7 +39,7 @@ func liftLimits() error {
 	return nil
 }
 
-// lift gives the limit that is left.
+// lift raises the limit if it can, and gives the one that holds now.
 func (l rlimit) lift() uint64 {
 	var now unix.Rlimit
 	if unix.Getrlimit(l.which, &now) != nil || now.Cur >= l.whole {
@@ -52,21 +53,21 @@ func (l rlimit) lift() uint64 {
 	return now.Cur
 }
 
-// Process ids, which threads take too, may be what the machine has run out of. The
-// capture sees to itself (snapshot/scarce.go); here is what the command does.
+// The machine may have run out of process ids, of which each thread takes one.
+// snapshot/scarce.go says what a capture does then; here is what the command does.
 const (
-	leastPids  = 6  // below which not even the error could be told with certainty
-	namingPids = 48 // that the looking up of names takes: four helpers, and threads
-	plentyPids = 64
+	leastPids  = 6  // with fewer, the command may be unable to print the error
+	namingPids = 48 // four helpers that look up names, and threads
+	plentyPids = 64 // enough for everything
 )
 
-// What a report takes of memory: a constant, and times its snapshot.
+// A report takes this much memory, in bytes, and this many times the size of its snapshot.
 const (
 	reportMemory      = 24 << 20
 	reportMemoryTimes = 6
 )
 
-// memoryFor says why no report can be made of a snapshot of that size; nil: one can.
+// memoryFor says why there is too little memory for the report of a snapshot, size in bytes.
 func memoryFor(size int) error {
 	r, need := limits.Machine{}.Memory(), reportMemory+reportMemoryTimes*int64(size)
 	if r.Free < need {
@@ -75,8 +76,8 @@ func memoryFor(size int) error {
 	return nil
 }
 
-// saveThreads has the Go runtime make few threads where few can be made: it does
-// not survive one that is refused.
+// saveThreads makes the Go runtime create few threads if few are allowed: the runtime crashes
+// when the kernel refuses one.
 func saveThreads() error {
 	if (limits.Machine{}).NeedPids(plentyPids) == nil {
 		return nil

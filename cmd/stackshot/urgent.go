@@ -17,10 +17,10 @@ import (
 	"stackshot/internal/limits"
 )
 
-// A machine in trouble has more work than CPUs, and a capture is a second of work:
-// beside 24 busy threads on two CPUs it would take half a minute. So what leads to
-// the file runs at SCHED_RR priority 1, helper processes included, since they
-// inherit it. What may take long and is not on that way, looking up names, does not.
+// A machine in trouble has more work than CPUs, and a capture is a second of work: beside 24
+// busy threads on two CPUs it would take half a minute. So everything that the file waits for
+// runs at SCHED_RR priority 1, in helper processes too, which inherit it. The file does not
+// wait for names, which may take long: they are looked up at the ordinary priority.
 var (
 	ordinary = schedule{unix.SCHED_NORMAL, 0}
 	urgent   = schedule{unix.SCHED_RR, 1}
@@ -44,8 +44,8 @@ type urgency struct {
 	spent time.Duration // by mu; CPU time at the last begin
 }
 
-// begin has every thread of this process run at the urgent priority, until end or
-// until the budget is spent. An error says that nothing has changed.
+// begin makes every thread of this process urgent, until end is called or the budget is spent.
+// After an error nothing has changed.
 func (u *urgency) begin() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,8 +64,8 @@ func (u *urgency) begin() error {
 	return nil
 }
 
-// end makes every thread of this process an ordinary one, and reports whether they
-// were urgent until now.
+// end makes every thread of this process an ordinary one again, and reports whether they were
+// urgent until now.
 func (u *urgency) end() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -82,7 +82,7 @@ func (u *urgency) stop() (was bool) {
 	return was
 }
 
-// check ends what has spent its budget, or looks again when it may have.
+// check calls stop if the budget is spent; else it looks again when that may be so.
 func (u *urgency) check() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,18 +106,18 @@ func turn(left time.Duration) time.Duration {
 	return max(left/time.Duration(runtime.NumCPU()), 20*time.Millisecond)
 }
 
-// limitRealTime has the kernel kill this process, and each that it starts, when one of
-// its threads runs at a real-time priority without a pause for longer than anything
-// of ours may: the budget of what is urgent, and the longest stop. It is the hard limit
-// that kills; the Go runtime does not hear SIGXCPU, which the other one sends. Whoever
-// starts us at a real-time priority has all our work done at it: that is no fault.
+// limitRealTime sets a limit to how long a thread of this process, or of one that it starts,
+// may run at a real-time priority without a pause: twice the budget and the longest stop.
+// Beyond it something is wrong, and the kernel kills the process. It does so at the hard
+// limit; at the soft one it sends SIGXCPU, which the Go runtime ignores. If we were started at
+// a real-time priority, all our work is done at it, so there is no limit.
 func limitRealTime(stop time.Duration) {
 	now, _ := scheduleOf(0)
 	if slices.Contains([]int{unix.SCHED_RR, unix.SCHED_FIFO, unix.SCHED_DEADLINE}, now.policy) {
 		return
 	}
 	most := uint64((2*urgentBudget + stop) / time.Microsecond)
-	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // refused: it is less already
+	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // if it is refused, the limit is lower already
 }
 
 // busy reports whether more threads want to run than there are CPUs.
@@ -178,7 +178,7 @@ func (s schedule) set(tid int) error {
 	return nil
 }
 
-// cpuTime is what this process has had of the CPUs.
+// cpuTime is the CPU time of this process, all threads together.
 func cpuTime() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

@@ -10,11 +10,12 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// reservedPids are given out once only, after boot (RESERVED_PIDS, kernel/pid.c).
+// reservedPids is how many low numbers the kernel gives out only once, after boot
+// (RESERVED_PIDS, kernel/pid.c).
 const reservedPids = 300
 
-// Pids is how many more threads and processes there may be. Of what the user has
-// already it counts no more than tells whether `enough` are left.
+// Pids is how many more threads and processes there may be. Counting those of the user takes
+// long, so Pids does it only if fewer than enough could be left for the user.
 func (m Machine) Pids(enough int64) Room {
 	r := unbounded
 	for _, g := range m.groups("pids") {
@@ -40,7 +41,7 @@ func (m Machine) Pids(enough int64) Room {
 	return r
 }
 
-// NeedPids says why there cannot be n more threads and processes; nil: there can.
+// NeedPids says why there cannot be n more threads and processes; nil: there can be.
 func (m Machine) NeedPids(n int64) error {
 	if r := m.Pids(n); r.Free < n {
 		return fmt.Errorf("%d more threads and processes are allowed, and %d are needed: %v", r.Free, n, r)
@@ -57,8 +58,8 @@ func (m Machine) Threads() (running, all int64) {
 	return running, all
 }
 
-// userLimit is RLIMIT_NPROC where it holds: not for uid 0, nor for who may go
-// beyond it (copy_process, kernel/fork.c).
+// userLimit is RLIMIT_NPROC, and whether it holds: it does not for uid 0, nor with the
+// capabilities to exceed it (copy_process, kernel/fork.c).
 func userLimit() (int64, bool) {
 	var l unix.Rlimit
 	if unix.Getuid() == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &l) != nil || l.Cur > 1<<32 {
