@@ -18,16 +18,13 @@ const (
 type pace struct {
 	interval time.Duration // start to start; 0: by the last pause
 	skipped  int           // starts of --interval that passed during a capture
-
-	first time.Time // start of the first; zero: none yet
-	next  time.Time // earliest start of the next; with an interval, on its grid
+	next     time.Time     // earliest start of the next, with an interval on its grid; zero: there was none yet
 }
 
 // due is the start of the next capture, as seen at the time now.
 func (p *pace) due(now time.Time) time.Time {
-	if p.first.IsZero() {
-		p.first, p.next = now, now
-		return now
+	if p.next.IsZero() {
+		p.next = now
 	}
 	if late := now.Sub(p.next); p.interval > 0 && late > 0 {
 		missed := int((late + p.interval - 1) / p.interval)

@@ -66,33 +66,32 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	defer stop()
 	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoSpare: true}
 	data, err := readAll(name)
-	if err != nil {
-		return err
+	if err == nil {
+		err = checkTarget(ctx, d)
 	}
-	if err := checkTarget(ctx, d); err != nil {
+	if err != nil {
 		return err
 	}
 	c, err := unpack(name, data)
+	if err == nil {
+		err = c.reason(nil) // a file that was cut is refused
+	}
 	if err != nil {
 		return err
-	}
-	if c.cut != nil {
-		return c.reason(nil)
 	}
 	named, tally, err := z.rewrite(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
-	same := bytes.Equal(named, c.plain)
-	if same && d.Path == name && name != stdoutName {
+	var out *publish.Spool
+	switch same := bytes.Equal(named, c.plain); {
+	case same && d.Path == name && name != stdoutName:
 		say(os.Stderr, "%s: %s; the file is as it was", name, count)
 		return nil
-	}
-	var out *publish.Spool
-	if same {
+	case same:
 		out, err = publish.Copy(data)
-	} else {
+	default:
 		out, err = publish.Compress(named, c.envelope)
 	}
 	if err != nil {
