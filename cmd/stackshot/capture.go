@@ -15,6 +15,31 @@ import (
 	"stackshot/snapshot"
 )
 
+// capture takes the snapshot.
+func (t *take) capture(ctx context.Context) (*shot, error) {
+	defer progress(t.quiet, "taking the snapshot")()
+	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
+	if err != nil && err == context.Cause(ctx) {
+		err = fmt.Errorf("%w: no snapshot", err)
+	}
+	return shot, err
+}
+
+// maxStop is longer than any stop without --max-pause.
+const maxStop = time.Second
+
+// hurry makes this process urgent. If that is refused, a warning goes into the file, but only
+// on a busy machine, where it makes a difference.
+func (t *take) hurry() {
+	limitRealTime(max(t.options.MaxPause, maxStop))
+	if err := t.urgency.begin(); err != nil && busy() {
+		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
+			Code: "ordinary_priority",
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgent.priority, err),
+		})
+	}
+}
+
 // shot is one capture, in memory.
 type shot struct {
 	out   *publish.Spool
@@ -22,9 +47,9 @@ type shot struct {
 	res   *snapshot.Result
 }
 
-// shoot captures into memory, by capture. A whole snapshot is worth keeping even if
-// closing the session failed. Errors: errLeftBehind, after which capture may still write;
-// the context's cause.
+// shoot captures into memory by calling capture. If that gives a whole snapshot and an error,
+// as of closing the session, the snapshot is kept and the error is shown. Errors:
+// errLeftBehind, after which capture may still write to the memory; the context's cause.
 func (t *take) shoot(ctx context.Context, capture func(snapshot.Request) (*snapshot.Result, error)) (*shot, error) {
 	out, err := publish.NewSpool("snapshot")
 	if err != nil {
@@ -61,15 +86,15 @@ const stdoutName = publish.Stdout
 func checkTarget(ctx context.Context, d *publish.Destination) error {
 	switch {
 	case d.Path == stdoutName && term.IsTerminal(int(os.Stdout.Fd())):
-		return &usageError{errors.New("-o -: standard output is a terminal, and a snapshot is not text")}
+		return usage("-o -: standard output is a terminal, and a snapshot is not text")
 	case d.Path == stdoutName && stdoutClosed():
-		return &usageError{errors.New("-o -: standard output is closed")}
+		return usage("-o -: standard output is closed")
 	}
 	return d.Check(ctx)
 }
 
-// stdoutClosed tells whether we were started without a standard output. The Go runtime has
-// opened /dev/null in its place, as nobody does who redirects there: to read as well.
+// stdoutClosed tells whether we were started without a standard output. The Go runtime then
+// opens /dev/null in its place, and opens it for reading too, which no redirection does.
 func stdoutClosed() bool {
 	var out, null unix.Stat_t
 	if unix.Fstat(int(os.Stdout.Fd()), &out) != nil || unix.Stat(os.DevNull, &null) != nil {
@@ -77,27 +102,4 @@ func stdoutClosed() bool {
 	}
 	flags, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_GETFL, 0)
 	return err != nil || out.Rdev == null.Rdev && out.Mode&unix.S_IFMT == unix.S_IFCHR && flags&unix.O_ACCMODE == unix.O_RDWR
-}
-
-// readerGone says that whoever read our output has seen enough.
-func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
-
-// write compresses a snapshot and saves it, for which a signal leaves it some time. where
-// is "" for nowhere; size is in bytes.
-func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) (where string, size int64, err error) {
-	file, err := publish.Compress(plain, e)
-	if err == nil {
-		defer file.Close()
-		ctx, done := outlive(ctx, grace)
-		defer done()
-		where, err = d.Save(ctx, file)
-		size, _ = file.Size()
-	}
-	switch {
-	case where == "":
-		err = fmt.Errorf("%w\nthe snapshot is lost", err)
-	case err != nil:
-		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
-	}
-	return where, size, err
 }

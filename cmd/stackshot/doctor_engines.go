@@ -14,8 +14,7 @@ import (
 	"stackshot/snapshot"
 )
 
-// engines tries each engine and each isolation level for real; nothing is
-// stopped.
+// engines tries each engine and each isolation level for real. It stops nothing.
 func (d *doctor) engines() {
 	trap, err := snapshot.Try(snapshot.EngineTrap)
 	d.Engines = []option{
@@ -36,8 +35,8 @@ func (d *doctor) engines() {
 	}
 }
 
-// turnsOff says why the trap does not reach a level; nil where it is one of
-// those that include it.
+// turnsOff says why engine trap does not reach an isolation level. It is nil if the trap's own
+// level is among levels, which are those that include it.
 func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 	if slices.Contains(levels, trap.Isolation) {
 		return nil
@@ -48,14 +47,15 @@ func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 	return errors.New("needs engine trap")
 }
 
-// choose asks auto itself.
+// choose has auto choose, as take does.
 func (d *doctor) choose() {
+	d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Warnings: []account.Warning{}}
 	c, err := snapshot.Try(snapshot.EngineAuto)
 	if err != nil {
-		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: report.Clean(err.Error()), Warnings: []account.Warning{}}
+		d.Auto.Why = report.Clean(err.Error())
 		return
 	}
-	d.Auto = choice{Engine: c.Engine, Isolation: c.Isolation, MaxPauseNs: int64(c.MaxPause), Warnings: []account.Warning{}}
+	d.Auto.Engine, d.Auto.Isolation, d.Auto.MaxPauseNs = c.Engine, c.Isolation, int64(c.MaxPause)
 	for _, w := range c.Warnings {
 		if w.Code == "memory_pressure" || strings.HasPrefix(w.Code, "engine_") {
 			d.Auto.Why = report.Clean(w.Text)
@@ -78,10 +78,7 @@ func (d *doctor) tryPull() error {
 	if err != nil {
 		return err
 	}
-	cpus := 0
-	for _, c := range t.CPUs {
-		cpus = max(cpus, c.ID+1)
-	}
+	cpus := t.CPUs[len(t.CPUs)-1].ID + 1 // they are in order, and there is one at least
 	o, err := bpf.Load(bpf.Config{CPUs: cpus, SelfTgid: uint32(os.Getpid())})
 	if err != nil {
 		return err

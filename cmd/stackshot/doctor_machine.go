@@ -6,69 +6,59 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
-	"stackshot/internal/report"
 	"stackshot/internal/show"
-	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 )
 
-func cleanField(b []byte) string { return report.Clean(unix.ByteSliceToString(b)) }
-
-// machine lists what the stop meets: CPUs, guests, namespaces, memory.
-func (d *doctor) machine() {
-	const section = "machine"
-	d.cpus(section)
-	d.guests(section)
-	d.virtual(section)
-	d.pidNamespace(section)
-	d.timeNamespace(section, timens.Monotonic, timens.Boottime, timens.Err)
-	d.memory(section)
-	d.lock(section)
-}
-
-func (d *doctor) cpus(section string) {
+// cpus lists the CPUs, those that a stop leaves running, and those that do not record.
+func (d *doctor) cpus() {
+	add := func(name string, f finding) { d.add("machine", name, f) }
 	t, err := topology.Machine()
 	if err != nil {
-		d.bad(section, "CPUs", "not known", err.Error())
+		add("CPUs", bad("not known", err.Error()))
 		return
 	}
+	online := topology.FormatCPUList(t.Online())
 	allowed, err := topology.Allowed()
 	if err != nil {
-		d.bad(section, "CPUs", topology.FormatCPUList(t.Online()), err.Error())
+		add("CPUs", bad(online, err.Error()))
 		return
 	}
-	d.good(section, "CPUs online", fmt.Sprintf("%s, clusters: %d", topology.FormatCPUList(t.Online()), len(t.Clusters)))
-	which := func(is func(c topology.CPU) bool) (ids []int) {
+	add("CPUs online", good(fmt.Sprintf("%s, clusters: %d", online, len(t.Clusters))))
+	left := func(name, cost string, is func(c topology.CPU) bool) {
+		var ids []int
 		for _, c := range t.CPUs {
 			if is(c) {
 				ids = append(ids, c.ID)
 			}
 		}
-		return ids
+		if ids == nil {
+			add(name, good("none"))
+		} else {
+			add(name, bad(topology.FormatCPUList(ids), cost))
+		}
 	}
-	isolated := which(func(c topology.CPU) bool { return c.Isolation&(topology.Isolated|topology.Partition) != 0 })
-	tickless := which(func(c topology.CPU) bool { return c.Isolation&topology.NohzFull != 0 })
-	outside := which(func(c topology.CPU) bool { return c.Online && !slices.Contains(allowed, c.ID) })
-	d.leftRunning(section, "isolated CPUs", isolated, "left running unless --stop-isolated")
-	d.leftRunning(section, "nohz_full CPUs", tickless, "left running unless --stop-isolated")
-	d.leftRunning(section, "CPUs not allowed to us", outside, "left running: outside this process's cpuset")
-	d.throttled(section, t.Online())
+	const isolated = "left running unless --stop-isolated"
+	left("isolated CPUs", isolated, func(c topology.CPU) bool { return c.Isolation&(topology.Isolated|topology.Partition) != 0 })
+	left("nohz_full CPUs", isolated, func(c topology.CPU) bool { return c.Isolation&topology.NohzFull != 0 })
+	left("CPUs not allowed to us", "left running: outside this process's cpuset",
+		func(c topology.CPU) bool { return c.Online && !slices.Contains(allowed, c.ID) })
+	for _, f := range throttled(t.Online()) {
+		add("throttled CPUs", f)
+	}
 }
 
-// throttled names the CPUs that hold still and do not record, because of heat.
-func (d *doctor) throttled(section string, online []int) {
-	const name, cost = "throttled CPUs", "they hold still and do not record, unless --cpus names them or all are throttled"
+// throttled names the CPUs that stop and do not record because of heat, a finding for each
+// reason.
+func throttled(online []int) (found []finding) {
+	const cost = "they stop but do not record, unless --cpus names them or all are throttled"
 	r := topology.NewThrottleReader(topology.Throttles)
 	defer r.Close()
 	hot, err := r.Read(online)
 	if err != nil {
-		d.bad(section, name, "not known", err.Error())
-		return
+		return []finding{bad("not known", err.Error())}
 	}
 	reasons := map[string][]int{}
 	for _, cpu := range online {
@@ -77,114 +67,65 @@ func (d *doctor) throttled(section string, online []int) {
 		}
 	}
 	if len(reasons) == 0 {
-		d.good(section, name, "none")
+		return []finding{good("none")}
 	}
 	for _, why := range slices.Sorted(maps.Keys(reasons)) {
-		d.bad(section, name, topology.FormatCPUList(reasons[why])+": "+why, cost)
+		found = append(found, bad(topology.FormatCPUList(reasons[why])+": "+why, cost))
 	}
+	return found
 }
 
-func (d *doctor) leftRunning(section, name string, cpus []int, cost string) {
-	if len(cpus) == 0 {
-		d.good(section, name, "none")
-		return
-	}
-	d.bad(section, name, topology.FormatCPUList(cpus), cost)
+// monitors are programs that run KVM guests, by their names as /proc/PID/comm cuts them;
+// so are all whose name begins with "qemu-".
+var monitors = []string{"kvm", "firecracker", "cloud-hyperviso", "crosvm", "VBoxHeadless", "VirtualBoxVM", "lkvm"}
+
+func isMonitor(comm string) bool {
+	return strings.HasPrefix(comm, "qemu-") || slices.Contains(monitors, comm)
 }
 
-// Names, as /proc/PID/comm cuts them, of programs that run KVM guests.
-var monitors = []string{
-	"qemu-", "kvm", "firecracker", "cloud-hyperviso", "crosvm", "VBoxHeadless", "VirtualBoxVM", "lkvm",
-}
-
-// guests counts the processes that run virtual machines here: their CPUs stand
-// still too, and may miss deadlines of their own.
-func (d *doctor) guests(section string) {
+// guests counts the processes that run virtual machines here. The CPUs of those stand still
+// too, and may miss deadlines of their own.
+func (d *doctor) guests() finding {
 	tgids, err := d.proc.Tasks()
 	if err != nil {
-		d.good(section, "KVM guests", "not known: "+err.Error())
-		return
+		return unknown(err)
 	}
 	found := 0
 	for _, tgid := range tgids {
-		st, err := d.proc.Stat(tgid)
-		if err == nil && slices.ContainsFunc(monitors, func(m string) bool { return isMonitor(st.Comm, m) }) && !d.isKernelThread(tgid) {
+		if st, err := d.proc.Stat(tgid); err == nil && isMonitor(st.Comm) && !d.isKernelThread(tgid) {
 			found++
 		}
 	}
 	if found == 0 {
-		d.good(section, "KVM guests", "none")
-		return
+		return good("none")
 	}
-	d.bad(section, "KVM guests", show.Count(found, "virtual machine"), "guests stand still while the machine is stopped")
-}
-
-func isMonitor(comm, name string) bool {
-	if strings.HasSuffix(name, "-") {
-		return strings.HasPrefix(comm, name)
-	}
-	return comm == name
+	return bad(show.Count(found, "virtual machine"), "guests stand still while the machine is stopped")
 }
 
 const kthreadd = 2 // parent of every kernel thread
 
-// isKernelThread: the module kvm has kernel threads that begin like a monitor.
+// isKernelThread: the module kvm has kernel threads with the names of monitors.
 func (d *doctor) isKernelThread(tgid int) bool {
 	st, err := d.proc.Status(tgid)
 	return err == nil && (st.PPid == kthreadd || st.Present&procfs.StatusHasKthread != 0 && st.Kthread)
 }
 
-// virtual says whether this machine is a guest: its CPUs may then be taken away
-// by the host, and arrive late.
-func (d *doctor) virtual(section string) {
-	const name, yes = "virtual machine", "yes: a CPU may be late when the host takes it away"
+// virtual says whether this machine is a guest: the host may then take its CPUs away, so
+// that they arrive late.
+func (d *doctor) virtual() finding {
+	yes := good("yes: a CPU may be late when the host takes it away")
 	if runtime.GOARCH != "amd64" {
 		if _, ok := d.file(d.proc, "device-tree/hypervisor", "compatible"); ok {
-			d.good(section, name, yes)
+			return yes
 		}
-		return
+		return finding{}
 	}
-	b, _ := readOne(d.proc, "", "cpuinfo", maxConfig)
+	b, _ := readHead(d.proc, "", "cpuinfo", maxConfig)
 	switch flags, ok := lineOf(string(b), "flags"); {
 	case !ok:
+		return finding{}
 	case slices.Contains(strings.Fields(flags), "hypervisor"):
-		d.good(section, name, yes)
-	default:
-		d.good(section, name, "no")
+		return yes
 	}
-}
-
-func (d *doctor) pidNamespace(section string) {
-	inode, isFirst, err := d.proc.PidNamespace()
-	switch {
-	case err != nil:
-		d.good(section, "pid namespace", "not known: "+err.Error())
-	case isFirst:
-		d.good(section, "pid namespace", "the first")
-	default:
-		d.bad(section, "pid namespace", fmt.Sprint(inode), "tasks of this namespace only, and no engine trap")
-	}
-}
-
-// timeNamespace says how far this process's clocks are from the machine's, ns.
-func (d *doctor) timeNamespace(section string, monotonic, boottime int64, err error) {
-	const name = "time namespace"
-	switch {
-	case err != nil:
-		d.bad(section, name, "not known: "+err.Error(), "times may be those of a time namespace")
-	case monotonic == 0 && boottime == 0:
-		d.good(section, name, "none, or one with the machine's clocks")
-	default:
-		d.good(section, name, fmt.Sprintf("CLOCK_MONOTONIC is %v off the machine's, CLOCK_BOOTTIME %v: taken off in what is recorded",
-			time.Duration(monotonic), time.Duration(boottime)))
-	}
-}
-
-func lineOf(text, prefix string) (string, bool) {
-	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, prefix); ok {
-			return strings.TrimSpace(rest), true
-		}
-	}
-	return "", false
+	return good("no")
 }

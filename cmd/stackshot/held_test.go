@@ -33,7 +33,7 @@ func held(t *testing.T, args ...string) (outcome, int) {
 func TestHeldStart(t *testing.T) {
 	dir := t.TempDir()
 	o, n := held(t, "take", "-o", dir+"/file")
-	o.want(t, exitWhole, "without a helper process", "does not begin")
+	o.want(t, exitWhole, "without a helper process", "did not begin")
 	if n == 0 {
 		t.Error("nothing was held: the test proves nothing")
 	}
@@ -49,7 +49,7 @@ func TestHeldStart(t *testing.T) {
 func TestHeldStartAndStalledTarget(t *testing.T) {
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o, _ := held(t, "take", "-o", dir+"/file")
-		o.want(t, exitIncomplete, "does not begin", "fuse.stalled")
+		o.want(t, exitIncomplete, "did not begin", "fuse.stalled")
 		mode0600(t, o.spared(t))
 	})
 }

@@ -10,16 +10,15 @@ import (
 	"stackshot/snapshot"
 )
 
-// Helper processes are this program again, by a hidden command: with a socket as file 0,
-// which requests and answers go through (internal/spawn), and no other file of ours but
-// what they work on, so whoever waits for our output does not wait for them.
+// A helper process is this program again, under a hidden command. Its file 0 is a socket for
+// requests and answers (internal/spawn). It has no other file of ours but those it works on,
+// so whoever waits for the end of our output does not wait for the helper.
 const (
 	saveVerb = "__save" // writes a file, C2; its one argument is for people
 	readVerb = "__read" // reads program files, C6
 )
 
-// saveName is the writer's name in the kernel, where it may show in a snapshot: 15
-// bytes at most.
+// saveName is the writer's name in the kernel, at most 15 bytes. A snapshot may show it.
 const saveName = "stackshot-save"
 
 var fileReader = []string{"/proc/self/exe", readVerb}
@@ -34,7 +33,7 @@ func fileWriter(timeout time.Duration) publish.Writer {
 
 func saveCommand() *cobra.Command {
 	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error {
-		if isUrgent() { // as is who asks: with a budget of its own
+		if isUrgent() { // because whoever asks is; it has a budget of its own
 			var u urgency
 			u.begin()
 		}
@@ -52,7 +51,7 @@ func helperCommand(verb, name string, args cobra.PositionalArgs, serve func() er
 		Hidden: true,
 		Args:   args,
 		RunE: func(*cobra.Command, []string) error {
-			os.WriteFile("/proc/self/comm", []byte(name), 0) // of the main thread: tasks are listed by it
+			os.WriteFile("/proc/self/comm", []byte(name), 0) // the main thread's name is that of the task
 			return serve()
 		},
 	}

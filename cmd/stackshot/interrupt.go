@@ -16,7 +16,7 @@ type interruptedError struct{ signal os.Signal }
 func (e *interruptedError) Error() string { return fmt.Sprintf("interrupted (%v)", e.signal) }
 
 // untilInterrupted gives a context that ends with the first SIGINT, SIGTERM or
-// SIGHUP. From then on they do what they do by default, so a second one kills.
+// SIGHUP. After that they have their default action, so a second one kills.
 func untilInterrupted(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
@@ -36,12 +36,12 @@ func untilInterrupted(parent context.Context) (ctx context.Context, stop func())
 	}
 }
 
-// lastResort is how long all that follows a signal may take. What hangs then is a write
-// to whoever should read our output and does not: a pager, a terminal after ^S, a log
-// daemon on a dead disk.
+// lastResort is how long the process may live after a signal. If it lives that long, a write
+// to whoever should read our output hangs: a pager, a terminal after ^S, a log daemon on a
+// dead disk.
 const lastResort = 4 * time.Second
 
-// leave ends the process, with a last word if that can be said.
+// leave ends the process, and tries to say so.
 func leave() {
 	go say(os.Stderr, "interrupted, and nobody reads the output")
 	time.Sleep(50 * time.Millisecond)
@@ -51,55 +51,53 @@ func leave() {
 // readerPatience is how long whoever reads our output may keep the file waiting.
 const readerPatience = 3 * time.Second
 
-// ahead runs f, which writes to whoever reads our output, before what its caller does
-// next, or beside it if that takes long. end waits for it, until a signal comes.
+// ahead runs f, which writes to whoever reads our output. It waits for f, but no longer than
+// readerPatience; after that f runs beside its caller. end waits for f, until a signal comes.
+// It is called once.
 func ahead(ctx context.Context, f func() error) (end func() error) {
-	done := make(chan struct{})
-	var err error // f's, until done
-	go func() {
-		err = f()
-		close(done)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case <-done:
+	case err := <-done:
+		return func() error { return err }
 	case <-ctx.Done():
 	case <-time.After(readerPatience):
 	}
 	return func() error {
 		select {
-		case <-done:
+		case err := <-done:
 			return err
 		case <-ctx.Done():
-			return fmt.Errorf("the report is not written whole: %w", context.Cause(ctx))
+			return fmt.Errorf("the report was not written to its end: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// interruptGrace is how long a capture, or the writing of its file, may take to
-// end after a signal. It may be waiting for somebody else's capture; leaving
-// ends every stop.
+// interruptGrace is how long a capture, or the writing of its file, may take to end after a
+// signal. A capture may be waiting for somebody else's then. The end of the process ends every
+// stop.
 const interruptGrace = time.Second
 
 // errLeftBehind says that something is still under way: only the end of the
 // process ends it.
 var errLeftBehind = errors.New("no snapshot")
 
-// graced runs f and, after a signal, leaves it behind when it does not end.
+// graced runs f. After a signal it waits for interruptGrace, then it leaves f behind.
 func graced[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	longer, stop := outlive(ctx, interruptGrace)
 	defer stop()
-	var made struct { // f's, until done
+	type result struct {
 		v   T
 		err error
 	}
-	done := make(chan struct{})
+	done := make(chan result, 1)
 	go func() {
-		made.v, made.err = f()
-		close(done)
+		v, err := f()
+		done <- result{v, err}
 	}()
 	select {
-	case <-done:
-		return made.v, made.err
+	case r := <-done:
+		return r.v, r.err
 	case <-longer.Done():
 		var none T
 		return none, fmt.Errorf("%w: %w", context.Cause(ctx), errLeftBehind)

@@ -10,7 +10,6 @@ import (
 
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
-	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
 
@@ -27,9 +26,9 @@ func latencyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "latency FILE...",
 		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
-		Long: "Shows, of one file, where the time of the pause went, what was slowest, and how long the\n" +
-			"machine's own threads have waited for a CPU or slept. Of several files: a line each, and\n" +
-			"the distributions over all of them. A file that cannot be read, or not to its end, is\n" +
+		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
+			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
+			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
 			"named and left out.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -37,7 +36,7 @@ func latencyCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
-	cmd.Flags().IntVar(&o.top, "top", defaultTop, "entries in each list of tasks or threads")
+	cmd.Flags().IntVar(&o.top, "top", defaultTop, "most entries in each list of tasks or threads")
 	completeWith(cmd, "format", "text", "json")
 	return cmd
 }
@@ -65,15 +64,15 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	case err != nil:
 		return fmt.Errorf("write the figures: %w", show.WithoutPath(err))
 	case len(errs) > 0:
-		return &incompleteError{errors.Join(errs...)}
+		return partial(errors.Join(errs...))
 	}
 	return nil
 }
 
-// measure reads one file after the other; what it keeps of each is little.
+// measure reads one file after the other, and keeps only the figures of each.
 func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
-		s, err := readSnapshot(name)
+		s, err := readWhole(name)
 		if err != nil {
 			errs = append(errs, err)
 			failed = append(failed, latency.Failed{File: name, Error: err.Error()})
@@ -84,25 +83,9 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 	return files, failed, errs
 }
 
-// readSnapshot reads and decodes one file, whole or not at all: figures over
-// part of a machine would be wrong ones. Its errors name the file.
-func readSnapshot(name string) (*kcdata.Snapshot, error) {
-	done := progress(false, "reading "+name)
-	defer done()
-	c, err := readFile(name)
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.snapshot()
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// showTrace writes the snapshotter's own events of one file.
+// showTrace writes the trace of one file: stackshot's own last events.
 func showTrace(w io.Writer, name string) error {
-	s, err := readSnapshot(name)
+	s, err := readWhole(name)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestLineIsTooLong(t *testing.T) {
 	o.want(t, exitFailed, "another capture is under way", fmt.Sprintf("pid %d (", os.Getpid()), "waited 300ms: --lock-wait")
 	onlyFile(t, filepath.Dir(file))
 	help := stackshot(t, "take", "--help")
-	if line := strings.Join(strings.Fields(help.stdout), " "); !strings.Contains(line, "--lock-wait duration longest time to wait in line") || !strings.Contains(line, "at a time (default 5s)") {
+	if line := strings.Join(strings.Fields(help.stdout), " "); !strings.Contains(line, "--lock-wait duration longest time to wait in line") || !strings.Contains(line, "one at a time stops the machine (default 5s)") {
 		t.Errorf("help does not tell of it: %s", help.stdout)
 	}
 }

@@ -3,44 +3,48 @@
 //
 //	stackshot                 take one, name it after host and time, show the first screen
 //	stackshot take -o FILE    take one with options, show the report
-//	stackshot take --count N  take some, a file each, no report
+//	stackshot take --count N  take N, a file each, no report
 //	stackshot report FILE     show the report of a file
-//	stackshot symbolize FILE  write the names of user stacks into a file
+//	stackshot symbolize FILE  write the names of user functions into a file
 //	stackshot latency FILE... show what captures cost, and how long threads have waited
 //	stackshot dump FILE       show every item of a file
-//	stackshot doctor          what this machine allows, and what it costs where it does not
+//	stackshot doctor          say what works on this machine, and what is lost where something does not
 //
 // Exit codes: 0 whole; 1 failed; 2 usage; 3 partial: the result is incomplete, or was
 // saved somewhere else, or nothing was stopped.
 //
-// What the command itself promises, on a machine on which disks and mounts may
-// hang:
+// What the command promises on a machine whose disks and mounts may hang:
 //
 //	C1  The report is made from memory and printed before anything touches the
-//	    target of the file; whoever does not read it keeps the file waiting for
-//	    readerPatience.
+//	    target of the file. If nobody reads it, the file waits for readerPatience.
 //	C2  No thread of this process opens, looks at or writes the target: a
-//	    helper process does (helper.go), or a thread where no file system on the
-//	    way may hang; internal/publish has the details, of C3 and C4 too.
-//	C3  A snapshot that was taken is not lost: what the target refuses goes to
-//	    memory (/dev/shm), and a message says so.
+//	    helper process does (helper.go). If none can be started, a thread does,
+//	    but only if no file system on the way may hang. internal/publish has the
+//	    details, also of C3 and C4.
+//	C3  A snapshot that was taken is not lost: if the target cannot be written,
+//	    the file goes to memory (/dev/shm), and a message says so.
 //	C4  Under its name a file is whole or absent.
 //	C5  Nothing that comes from the machine reaches a terminal raw.
 //	C6  No thread of this process touches program files of the machine, for the
-//	    reason of C2: reader processes do (helper.go), but as in C2.
-//	C7  A signal is answered within a second, whatever hangs or does not begin;
-//	    where nobody reads our output, within lastResort.
+//	    reason of C2: reader processes do (helper.go), with the exception of C2.
+//	C7  After a signal the command ends within a second, whatever hangs or does
+//	    not begin; if nobody reads its output, within lastResort.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/licenses"
 	"stackshot/internal/report"
+	"stackshot/internal/topology"
+	"stackshot/snapshot"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -49,7 +53,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
-	// What fails before a command begins is the command line.
+	// An error before a command begins is one of the command line.
 	begun := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	cmd, err := root.ExecuteC()
@@ -60,11 +64,56 @@ func run(args []string) int {
 	if !begun {
 		code = exitUsage
 	}
-	complain(os.Stderr, err)
+	say(os.Stderr, "%v", err)
 	if code == exitUsage {
 		fmt.Fprintf(os.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// Exit codes.
+const (
+	exitWhole      = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitIncomplete = 3
+)
+
+// exitError is an error that leads to an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// partial is an error that says what is missing from a result that is there.
+func partial(err error) error { return &exitError{err, exitIncomplete} }
+
+// usage is an error about the command line.
+func usage(text string) error { return &exitError{errors.New(text), exitUsage} }
+
+func exitCode(err error) int {
+	var coded *exitError
+	switch {
+	case err == nil:
+		return exitWhole
+	case isUsage(err):
+		return exitUsage
+	case errors.As(err, &coded):
+		return coded.code
+	}
+	return exitFailed
+}
+
+// isUsage reports whether an error of a package below is about a flag's value.
+func isUsage(err error) bool {
+	var (
+		option *snapshot.OptionError
+		cpu    *topology.CPUError
+	)
+	return errors.As(err, &option) || errors.As(err, &cpu) ||
+		errors.Is(err, topology.ErrBadList) || errors.Is(err, topology.ErrBadClass) || errors.Is(err, topology.ErrNoneToStop)
 }
 
 func newRoot() *cobra.Command {
@@ -72,9 +121,9 @@ func newRoot() *cobra.Command {
 		Use:   "stackshot",
 		Short: "Stop the machine for milliseconds, record every task and thread, say what is stuck",
 		Long: "Stackshot stops every CPU for a few milliseconds, records every task and thread with its\n" +
-			"kernel stack, lets the machine run on, and reports what is stuck.\n\n" +
-			"Alone it is 'stackshot take' into a file named after host and time in the current\n" +
-			"directory, and shows the first screen of the report.",
+			"kernel and user stack, lets the machine run on, and reports what is stuck.\n\n" +
+			"Without a command it takes a snapshot into a file named after host and time in the\n" +
+			"current directory, and shows the first screen of the report.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -88,11 +137,30 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// say writes one message for people: one line, its program's name in front,
-// nothing in it raw (C5).
+// say writes a message for people, with the program's name before each line, and nothing in
+// it raw (C5).
 func say(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		fmt.Fprintf(w, "stackshot: %s\n", report.Clean(line))
 	}
+}
+
+func versionCommand() *cobra.Command {
+	licences := false
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version, or the licences of what is in this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if licences {
+				_, err := os.Stdout.WriteString(licenses.Text)
+				return err
+			}
+			_, err := fmt.Printf("stackshot %s (%s, %s/%s)\n", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&licences, "licenses", false, "show the licences of stackshot and of everything compiled into it")
+	return cmd
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,28 +16,28 @@ import (
 	"stackshot/kcdata"
 )
 
-// naming are the flags of the commands that name user stacks.
+// naming has the flags of the commands that name user stacks.
 type naming struct {
 	off    bool // --no-symbols
 	lines  bool // --lines
 	remote bool // --remote-files
-	quick  bool // of a capture: its verdict waits for no disk and no network for long
+	quick  bool // for the report of a capture, which does not wait long for a disk, and not for the network
 }
 
-// quickLimit bounds the naming in a capture's own report.
+// quickLimit bounds how long the report of a capture waits for names.
 const quickLimit = 2 * time.Second
 
 func (n *naming) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&n.lines, "lines", false, "source lines and inlined functions of user stacks, where there is debug information (takes longer)")
+	f.BoolVar(&n.lines, "lines", false, "include source lines and inlined functions of user stacks, where there is debug information (takes longer)")
 	f.BoolVar(&n.remote, "remote-files", false, "read program files on FUSE and network file systems too, which may hang")
 }
 
 func (n *naming) flagOff(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&n.off, "no-symbols", false, "read no program files: user stacks have the names that the file holds, else addresses")
+	cmd.Flags().BoolVar(&n.off, "no-symbols", false, "read no program files: user stacks show the names that the file holds, otherwise addresses")
 }
 
-// resolved is what the machine's files say: a symbolize.Namer.
+// resolved holds the names that were found in files of this machine. It is a symbolize.Namer.
 type resolved map[*kcdata.Task]*kcdata.UserSymbolTable
 
 func (r resolved) Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction {
@@ -51,9 +49,8 @@ func (r resolved) Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.Us
 	return out
 }
 
-// resolve asks this machine's files for the names that s lacks. It returns
-// after the resolver's time limit, whatever hangs; skipped says what was not
-// read, and why.
+// resolve looks up the names that s lacks in files of this machine. It returns after the
+// resolver's time limit, whatever hangs. skipped says what was not read, and why.
 func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (names resolved, skipped []string) {
 	tasks := symbolize.Unnamed(s, n.lines)
 	if n.off || len(tasks) == 0 {
@@ -92,17 +89,13 @@ func (n *naming) name(ctx context.Context, s *kcdata.Snapshot, quiet bool) (skip
 	return skipped
 }
 
-// isLocal reports whether s was taken on this machine since it was booted, in
-// the pid namespace that we are in: then its processes may be those of /proc.
+// isLocal reports whether s was taken on this machine, since it was booted, in the pid
+// namespace that we are in. Then its processes may still be in /proc.
 func isLocal(s *kcdata.Snapshot) bool {
 	boot, err := procfs.FS{}.BootID()
 	if err != nil || boot == "" || strings.TrimSpace(s.BootID) != strings.TrimSpace(boot) {
 		return false
 	}
-	st, err := os.Stat("/proc/self/ns/pid")
-	if err != nil {
-		return false
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return ok && s.HasMachine && s.Machine.PidNS == sys.Ino
+	ns, _, err := procfs.FS{}.PidNamespace()
+	return err == nil && s.HasMachine && s.Machine.PidNS == uint64(ns)
 }

@@ -18,11 +18,11 @@ import (
 // all memory.
 const maxPlain = 1 << 30
 
-// What a file makes a command hold is in proportion to its size on the disk: of
-// kcdata.Memory and what is here, 512 MiB for a file of 64 KiB.
+// How much memory a command holds for a file is in proportion to the file's size on the disk.
+// kcdata.Memory and these figures make it 512 MiB for a file of 64 KiB.
 const (
-	baseHeap      = 320 << 20 // from where on garbage is collected at once
-	heapPerByte   = 1 << 10   // beyond that, for each byte of the file
+	baseHeap      = 320 << 20 // beyond it garbage is collected at once
+	heapPerByte   = 1 << 10   // added to it for each byte of the file
 	baseOutput    = 64 << 20  // bytes of a report or a dump
 	outputPerByte = 1 << 10
 )
@@ -31,38 +31,66 @@ func maxOutput(packed int64) int64 { return baseOutput + outputPerByte*packed }
 
 // contents is what could be read of a file.
 type contents struct {
-	name   string
-	plain  []byte
-	packed int64 // its size
-	cut    error // what is missing at its end; nil: nothing that was seen yet
+	name     string
+	plain    []byte
+	envelope kcdata.Envelope
+	packed   int64 // size of the file, bytes
+	cut      error // what is missing at its end; nil: nothing that was seen yet
 }
 
-// readFile reads and unpacks a file; "-" is standard input. Of one that was cut, or
-// unpacks to too much, it gives what there is. An error names the file: there is
+// readFile reads and unpacks a file; "-" is standard input. If the file was cut, or unpacks
+// to too much, readFile gives what there is. After an error, which names the file, there is
 // nothing.
 func readFile(name string) (*contents, error) {
 	data, err := readAll(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
+		return nil, err
 	}
+	return unpack(name, data)
+}
+
+func unpack(name string, data []byte) (*contents, error) {
 	boundHeap(len(data))
-	plain, _, err := kcdata.Unwrap(data, maxPlain)
+	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
 	if plain == nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &contents{name, plain, int64(len(data)), err}, nil
+	return &contents{name, plain, envelope, int64(len(data)), err}, nil
 }
 
-// boundHeap lets the garbage of a small file not pass for its content. Who sets
-// GOMEMLIMIT knows better.
+// readSnapshot reads and decodes a file, and shows on a terminal that it does. If the file
+// breaks off, it gives what came before (nil: nothing) and an error that names the file.
+// packed is the file's size in bytes.
+func readSnapshot(name string) (s *kcdata.Snapshot, packed int64, err error) {
+	defer progress(false, "reading "+name)()
+	c, err := readFile(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err = c.snapshot()
+	return s, c.packed, err
+}
+
+// readWhole reads and decodes a file whole or not at all: figures over part of a machine
+// would be wrong.
+func readWhole(name string) (*kcdata.Snapshot, error) {
+	s, _, err := readSnapshot(name)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// boundHeap has the garbage of a small file collected early, so that it does not add up to
+// more than the content. Whoever sets GOMEMLIMIT knows better.
 func boundHeap(packed int) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(baseHeap + heapPerByte*int64(packed))
 	}
 }
 
-// snapshot decodes c. Of one that breaks off it gives what came before, with the
-// reason; nil where that is nothing.
+// snapshot decodes c. If c breaks off, it gives what came before (nil: nothing) and the
+// reason.
 func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
 	switch {
@@ -74,7 +102,8 @@ func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 	return s, c.reason(err)
 }
 
-// reason is why c is not whole: a stream that was cut ends inside an item, too.
+// reason says why c is not whole. If the stream was cut, that is the reason, although an item
+// breaks off too.
 func (c *contents) reason(err error) error {
 	if c.cut != nil && (err == nil || errors.Is(err, kcdata.ErrTruncated)) {
 		err = c.cut
@@ -85,44 +114,43 @@ func (c *contents) reason(err error) error {
 	return nil
 }
 
-// nothingRead reports whether a buffer broke off before its first item's end.
+// nothingRead reports whether a buffer broke off before the end of its first item.
 func nothingRead(err error) bool {
 	const beginMarker = 16
 	var broken *kcdata.FormatError
 	return errors.As(err, &broken) && broken.Offset <= beginMarker
 }
 
+// readAll reads a file that may hold a snapshot. Its errors name the file.
 func readAll(name string) ([]byte, error) {
 	in := os.Stdin
 	if name != stdoutName {
 		var err error
 		if in, err = os.Open(name); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
 		}
 		defer in.Close()
 	}
 	b, err := readKnown(io.LimitReader(in, maxPlain+1))
 	switch {
 	case errors.Is(err, kcdata.ErrBadMagic):
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	case err != nil:
-		return nil, fmt.Errorf("read at offset %#x: %w", len(b), show.WithoutPath(err))
-	}
-	if len(b) == 0 {
-		return nil, fmt.Errorf("offset 0x0: %w: the file is empty", kcdata.ErrTruncated)
+		return nil, fmt.Errorf("%s: read at offset %#x: %w", name, len(b), show.WithoutPath(err))
+	case len(b) == 0:
+		return nil, fmt.Errorf("%s: offset 0x0: %w: the file is empty", name, kcdata.ErrTruncated)
 	}
 	return b, nil
 }
 
-// readKnown reads r to its end if it begins as one of the envelopes do: what is none
-// may be a disk, or have no end. With an error it gives what came before.
+// readKnown reads r to its end if r begins as one of the envelopes does. Anything else may
+// be a disk, or have no end. With an error readKnown gives what it has read.
 func readKnown(r io.Reader) ([]byte, error) {
 	magic := make([]byte, 4)
 	n, err := io.ReadFull(r, magic)
-	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return magic[:n], nil
-	case err != nil:
+	} else if err != nil {
 		return magic[:n], err
 	}
 	if _, _, err := kcdata.Unwrap(magic, maxPlain); errors.Is(err, kcdata.ErrBadMagic) {
@@ -144,12 +172,11 @@ func dumpCommand() *cobra.Command {
 			return dump(os.Stdout, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&trace, "trace", false, "show the snapshotter's own last events instead (take --trace keeps them)")
+	cmd.Flags().BoolVar(&trace, "trace", false, "show stackshot's own last events instead (take --trace keeps them)")
 	return cmd
 }
 
-// dump writes the text form of a file. Of one that breaks off it shows what there
-// is.
+// dump writes the text form of a file. If the file breaks off, it writes what there is.
 func dump(w io.Writer, name string) error {
 	done := progress(false, "reading "+name)
 	c, err := readFile(name)
@@ -164,7 +191,7 @@ func dump(w io.Writer, name string) error {
 	case broken == nil:
 		return nil
 	case err == nil || errors.Is(err, kcdata.ErrTooLarge) || errors.As(err, &format) && !nothingRead(err):
-		return &incompleteError{broken}
+		return partial(broken)
 	}
 	return broken
 }

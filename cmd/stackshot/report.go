@@ -23,7 +23,7 @@ type reporting struct {
 	o      report.Options
 }
 
-// writers by the values of --format.
+// writers are the forms of a report, by the values of --format.
 var writers = map[string]func(io.Writer, *kcdata.Snapshot, report.Options) error{
 	"text": report.Text, "json": report.JSON, "folded": report.Folded, "pprof": report.Pprof,
 }
@@ -33,8 +33,8 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Show the report of a snapshot file (- for standard input)",
-		Long: "Shows the report of a snapshot file. User stacks have the names that the file holds; what\n" +
-			"has none there is looked up in this machine's program files and debug files, by build-id.\n\n" +
+		Long: "Shows the report of a snapshot file. User stacks show the names that the file holds.\n" +
+			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'.",
 		Args: cobra.ExactArgs(1),
@@ -45,8 +45,8 @@ func reportCommand() *cobra.Command {
 	r.flags(cmd)
 	r.flagOff(cmd)
 	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
-	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "only this task; may be repeated")
-	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show the snapshotter's own threads")
+	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
+	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show stackshot's own threads")
 	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
 	completeWith(cmd, "format", "text", "json", "folded", "pprof")
 	return cmd
@@ -57,7 +57,7 @@ func (r *reporting) check(w io.Writer) error {
 		return &snapshot.OptionError{Option: "format", Value: r.format, Reason: "want text, json, folded or pprof"}
 	}
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
-		return &usageError{errors.New("--format pprof: standard output is a terminal, and a profile is not text: > FILE")}
+		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
 	}
 	for _, pid := range r.o.Pids {
 		if pid < 0 {
@@ -67,7 +67,7 @@ func (r *reporting) check(w io.Writer) error {
 	return nil
 }
 
-// show writes a file's report. Of a file that breaks off it shows what there is, and
+// show writes a file's report. If the file breaks off, the report shows what came before, and
 // the error says where that ends.
 func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if err := r.check(w); err != nil {
@@ -77,30 +77,22 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 		term := terminalOptions(os.Stdout)
 		r.o.Width, r.o.Color = term.Width, term.Color
 	}
-	done := progress(false, "reading "+name)
-	c, err := readFile(name)
-	if err != nil {
-		done()
-		return err
-	}
-	s, broken := c.snapshot()
-	r.o.MaxBytes = maxOutput(c.packed)
-	c.plain = nil // s has all of it
-	done()
+	s, packed, broken := readSnapshot(name)
 	if s == nil {
 		return broken
 	}
+	r.o.MaxBytes = maxOutput(packed)
 	r.o.Skipped = r.name(ctx, s, false)
-	err = writers[r.format](w, s, r.o)
+	err := writers[r.format](w, s, r.o)
 	var long *report.CutError
 	switch {
 	case errors.As(err, &long) && broken == nil:
-		return &incompleteError{fmt.Errorf("%s: %w", name, long)}
+		return partial(fmt.Errorf("%s: %w", name, long))
 	case err != nil && long == nil:
 		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 	case broken != nil:
-		return &incompleteError{fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
-			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread"))}
+		return partial(fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
+			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread")))
 	}
 	return nil
 }

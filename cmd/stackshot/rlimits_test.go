@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/limits"
 	"stackshot/internal/testneed"
 )
 
@@ -41,7 +42,7 @@ func bounded(t *testing.T, limits []string, bend func(*exec.Cmd)) invocation {
 func TestLimitsAreLifted(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
-	have, err := effective()
+	have, err := limits.Capabilities()
 	if err != nil {
 		t.Fatal(err)
 	}

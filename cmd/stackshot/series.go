@@ -7,40 +7,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/publish"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
-
-// seriesFlags are the flags of repeated captures.
-type seriesFlags struct {
-	count    int           // captures; 0: until interrupted
-	interval time.Duration // start to start; 0: chosen by the pause (series_pace.go)
-}
-
-func (f *seriesFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&f.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
-	cmd.Flags().DurationVar(&f.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
-}
-
-func (f *seriesFlags) check(cmd *cobra.Command, output string) error {
-	switch {
-	case f.count < 0:
-		return &snapshot.OptionError{Option: "count", Value: fmt.Sprint(f.count), Reason: "want 0 or more"}
-	case cmd.Flags().Changed("interval") && f.interval <= 0:
-		return &snapshot.OptionError{Option: "interval", Value: f.interval.String(), Reason: "want more than 0"}
-	case cmd.Flags().Changed("interval") && !f.many():
-		return &usageError{errors.New("--interval wants --count: how many captures")}
-	case f.many() && output == stdoutName:
-		return &usageError{errors.New("--count and -o -: standard output takes one snapshot")}
-	}
-	return nil
-}
-
-func (f *seriesFlags) many() bool { return f.count != 1 }
 
 // series is repeated captures by one open session. One goroutine runs it.
 type series struct {
@@ -50,7 +22,7 @@ type series struct {
 	files    *publish.Series
 	pace     pace
 	tally    tally
-	told     map[string]bool // warnings that were shown, by code
+	told     map[string]bool // warnings that were shown, by code, and errors by text
 	jsonErr  error           // of standard output; nothing is written to it any more
 }
 
@@ -58,7 +30,7 @@ type series struct {
 var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
-	s := &series{take: t, envelope: e, pace: pace{interval: t.series.interval}, told: map[string]bool{}}
+	s := &series{take: t, envelope: e, pace: pace{interval: t.interval}, told: map[string]bool{}}
 	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
 	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {
 		return err
@@ -91,7 +63,7 @@ func (s *series) open() (*snapshot.Session, error) {
 }
 
 func (s *series) loop(ctx context.Context) error {
-	for n := 1; s.series.count == 0 || n <= s.series.count; n++ {
+	for n := 1; s.count == 0 || n <= s.count; n++ {
 		if err := s.pace.wait(ctx); err != nil {
 			return err
 		}
@@ -102,8 +74,8 @@ func (s *series) loop(ctx context.Context) error {
 	return nil
 }
 
-// once makes capture n. An error ends the series; what another capture may do
-// better is counted and said.
+// once makes capture n. An error ends the series. A failure that the next capture may not
+// have is counted and shown instead.
 func (s *series) once(ctx context.Context, n int) error {
 	s.urgency.begin()
 	defer s.urgency.end()
@@ -121,17 +93,17 @@ func (s *series) once(ctx context.Context, n int) error {
 		s.stayInMemory()
 	}
 	s.deliver(ctx, n, at, shot)
-	s.tally.end(time.Now())
+	s.tally.last = time.Now()
 	return nil
 }
 
-// missed says what became of a capture that brought nothing.
+// missed deals with a capture that gave no snapshot.
 func (s *series) missed(ctx context.Context, n int, err error) error {
 	if n == 1 || ctx.Err() != nil {
 		return err
 	}
 	s.tally.failed++
-	s.tally.end(time.Now())
+	s.tally.last = time.Now()
 	s.complain(n, err)
 	if errors.Is(err, snapshot.ErrNoTask) {
 		return fmt.Errorf("%w: its task is gone", errLastCapture)
@@ -139,39 +111,38 @@ func (s *series) missed(ctx context.Context, n int, err error) error {
 	return nil
 }
 
-// stayInMemory keeps what the first capture touched, code and stacks, from
-// being taken back between captures: the next one would fault in it with the
-// machine stopped. Only what is mapped now, and only as it is used: to lock all
-// that the Go heap will ever map would populate each new arena, and could make
-// an allocation fail.
+// stayInMemory locks the pages that the first capture touched, code and stacks. If the kernel
+// took them back between captures, the next capture would fault with the machine stopped.
+// Only what is mapped now is locked, and each page only when it is used: to lock all that the
+// Go heap will ever map would populate each new arena, and could make an allocation fail.
 func (s *series) stayInMemory() {
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_ONFAULT); err != nil && !s.quiet {
 		say(os.Stderr, "between captures this process may be swapped out (mlockall: %v)", err)
 	}
 }
 
-// verdict is the outcome of the whole series. Details have been said.
+// verdict is the outcome of the whole series. The details have been shown.
 func (s *series) verdict(ctx context.Context, err error) error {
 	if s.tally.written == 0 {
 		return errors.Join(err, s.jsonErr, s.tally.lost())
 	}
-	if s.series.count == 0 && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
+	if s.count == 0 && context.Cause(ctx) != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // that is how such a series ends
 	} else if err != nil {
 		err = fmt.Errorf("%w; captures made: %d", err, s.tally.captures)
 	}
 	if all := errors.Join(err, s.jsonErr, s.tally.lost()); all != nil {
-		return &incompleteError{all}
+		return partial(all)
 	}
 	return nil
 }
 
-// complain is about one capture of the series, and not for --quiet to hide.
+// complain shows what went wrong with capture n, even with --quiet.
 func (s *series) complain(n int, err error) { say(os.Stderr, "%s: %v", s.title(n), err) }
 
 func (s *series) title(n int) string {
-	if s.series.count == 0 {
+	if s.count == 0 {
 		return fmt.Sprintf("capture %d", n)
 	}
-	return fmt.Sprintf("capture %d of %d", n, s.series.count)
+	return fmt.Sprintf("capture %d of %d", n, s.count)
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Without --interval the machine runs at least restShare times as long as it
-// stood still, so that it stands for a twentieth of the time, and at least
-// minRest.
+// Without --interval the machine runs between two captures for at least minRest, and for at
+// least restShare times as long as it stood still: so it stands still for at most a twentieth
+// of the time.
 const (
 	restShare = 19
 	minRest   = 100 * time.Millisecond
@@ -18,16 +18,13 @@ const (
 type pace struct {
 	interval time.Duration // start to start; 0: by the last pause
 	skipped  int           // starts of --interval that passed during a capture
-
-	first time.Time // start of the first; zero: none yet
-	next  time.Time // earliest start of the next; with an interval, on its grid
+	next     time.Time     // earliest start of the next, with an interval on its grid; zero: there was none yet
 }
 
-// due is the start of the next capture, asked for at a time.
+// due is the start of the next capture, as seen at the time now.
 func (p *pace) due(now time.Time) time.Time {
-	if p.first.IsZero() {
-		p.first, p.next = now, now
-		return now
+	if p.next.IsZero() {
+		p.next = now
 	}
 	if late := now.Sub(p.next); p.interval > 0 && late > 0 {
 		missed := int((late + p.interval - 1) / p.interval)
@@ -37,8 +34,8 @@ func (p *pace) due(now time.Time) time.Time {
 	return p.next
 }
 
-// captured notes that a capture which stopped the machine for so long has
-// ended; writing its file may follow.
+// captured notes that a capture has ended, and for how long it stopped the machine. Its file
+// may be written after that.
 func (p *pace) captured(now time.Time, stopped time.Duration) {
 	if p.interval > 0 {
 		p.next = p.next.Add(p.interval)

@@ -3,21 +3,23 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
 	"time"
 
 	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
-// tally is what a series came to. Its size does not grow with the series.
+// tally counts what became of the captures. Its size does not grow with their number.
 type tally struct {
 	began      int // captures begun
 	captures   int // that brought a snapshot
 	failed     int // that brought none, after the first
 	incomplete int // that lack tasks or CPUs
 	written    int // files, wherever
-	spared     int // of them, not where asked for
+	spared     int // of them, in the place of last resort
 	unwritten  int // snapshots that are nowhere
 	pauses     spread
 	first      time.Time // start of the first
@@ -30,22 +32,19 @@ func (t *tally) begin(at time.Time) {
 	}
 }
 
-func (t *tally) end(at time.Time) { t.last = at }
-
 func (t *tally) captured(r *snapshot.Result) {
 	t.captures++
 	t.pauses.add(r.Stopped)
 }
 
 func (t *tally) stored(where string, err error) {
-	switch {
-	case where == "":
+	if where == "" {
 		t.unwritten++
-	case err != nil:
+		return
+	}
+	t.written++
+	if err != nil {
 		t.spared++
-		t.written++
-	default:
-		t.written++
 	}
 }
 
@@ -60,7 +59,7 @@ func (t *tally) line(skipped int) string {
 		show.Thousands(uint64(skipped)), show.Thousands(uint64(t.failed+t.spared+t.unwritten)))
 }
 
-// lost says what is missing from the series as a whole.
+// lost says what is missing from the series; nil: nothing.
 func (t *tally) lost() error {
 	var errs []error
 	for _, l := range []struct {
@@ -69,7 +68,7 @@ func (t *tally) lost() error {
 	}{
 		{t.failed, "captures failed"},
 		{t.unwritten, "snapshots are lost"},
-		{t.spared, "snapshots are not where asked for"},
+		{t.spared, "snapshots were saved somewhere else"},
 		{t.incomplete, "captures are incomplete"},
 	} {
 		if l.n > 0 {
@@ -79,40 +78,35 @@ func (t *tally) lost() error {
 	return errors.Join(errs...)
 }
 
-// spread is a distribution of durations in a fixed place: buckets of a 32nd of
-// their power of two.
+// spread is a distribution of durations. What it holds does not grow with their number:
+// each counts as the next lower value of six significant bits.
 type spread struct {
-	buckets  [64 * spreadParts]uint32
+	counts   map[time.Duration]int
 	n        int
 	max, sum time.Duration
 }
 
-const spreadParts = 32
-
 func (s *spread) add(d time.Duration) {
-	s.buckets[bucketOf(uint64(d))]++
+	if s.counts == nil {
+		s.counts = map[time.Duration]int{}
+	}
+	s.counts[sixBits(d)]++
 	s.n++
 	s.max, s.sum = max(s.max, d), s.sum+d
 }
 
-// bucketOf is the value below 32, then 32 buckets for each power of two.
-func bucketOf(v uint64) int {
-	shift := max(bits.Len64(v)-6, 0)
-	return shift*spreadParts + int(v>>shift)
+// sixBits is d with its lower bits cut off.
+func sixBits(d time.Duration) time.Duration {
+	lower := max(bits.Len64(uint64(d))-6, 0)
+	return d >> lower << lower
 }
 
-// floorOf is the least value of a bucket.
-func floorOf(b int) uint64 {
-	shift := max(b/spreadParts-1, 0)
-	return uint64(b-shift*spreadParts) << shift
-}
-
-// median is the least value of the bucket that holds the median.
+// median is within a 32nd below the true one; 0 where there is none.
 func (s *spread) median() time.Duration {
 	seen := 0
-	for b, n := range s.buckets {
-		if seen += int(n); seen > s.n/2 {
-			return time.Duration(floorOf(b))
+	for _, d := range slices.Sorted(maps.Keys(s.counts)) {
+		if seen += s.counts[d]; seen > s.n/2 {
+			return d
 		}
 	}
 	return 0

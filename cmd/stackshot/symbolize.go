@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
 	"stackshot/internal/publish"
-	"stackshot/internal/show"
+	"stackshot/internal/stacks"
 	"stackshot/internal/symbolize"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
@@ -26,29 +28,28 @@ type symbolizing struct {
 	output  string
 	unwind  bool
 	timeout time.Duration
-	same    bool // nothing new was found out
 }
 
-// maxNotSymbolized bounds the lines about files: a hostile snapshot names thousands.
+// maxNotSymbolized bounds the lines about unread files: a hostile snapshot names thousands.
 const maxNotSymbolized = 100
 
 func symbolizeCommand() *cobra.Command {
 	z := &symbolizing{}
 	cmd := &cobra.Command{
 		Use:   "symbolize FILE",
-		Short: "Write the names of user stacks into a snapshot file, so that it can travel (- for standard input)",
+		Short: "Write the names of user functions into a snapshot file, for other machines to show (- for standard input)",
 		Long: "Writes the names of user functions into FILE, from the program files and debug files of\n" +
-			"this machine, and prints nothing else. The best place is the machine it was taken on, soon.\n\n" +
-			"A name that the file has already stays, unless more is known now (--lines). FILE is\n" +
-			"replaced as a whole, in the compression it has; where nothing new is known it is not\n" +
-			"touched. A file that breaks off is refused.",
+			"this machine. Run it on the machine of the snapshot, soon after: it has the right files.\n\n" +
+			"A name that the file holds already stays, unless more is known now (--lines). FILE is\n" +
+			"replaced as a whole and keeps its compression; if nothing new is known, it is not touched.\n" +
+			"A truncated file is refused.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
 	}
 	z.flags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&z.output, "output", "o", "", "write to `FILE` and leave the other as it is; - for standard output")
-	f.BoolVar(&z.unwind, "unwind", false, "first make the user stacks anew from what take left of them in the file: all with --keep-stacks, else those that lack an unwind table")
+	f.StringVarP(&z.output, "output", "o", "", "write to this `FILE` and leave the first as it is; - for standard output")
+	f.BoolVar(&z.unwind, "unwind", false, "first unwind user stacks again from the stack bytes in the file: all stacks if take had --keep-stacks, else those that lacked an unwind table")
 	f.DurationVar(&z.timeout, "write-timeout", 10*time.Second, "longest time to wait for the target's file system")
 	return cmd
 }
@@ -65,50 +66,60 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	defer stop()
 	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoSpare: true}
 	data, err := readAll(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, show.WithoutPath(err))
+	if err == nil {
+		err = checkTarget(ctx, d)
 	}
-	if err := checkTarget(ctx, d); err != nil {
+	if err != nil {
 		return err
 	}
-	named, tally, err := z.rewrite(ctx, data)
+	c, err := unpack(name, data)
+	if err == nil {
+		err = c.reason(nil) // a file that was cut is refused
+	}
+	if err != nil {
+		return err
+	}
+	named, tally, err := z.rewrite(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return z.save(ctx, d, name, named, tally)
+	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
+	var out *publish.Spool
+	switch same := bytes.Equal(named, c.plain); {
+	case same && d.Path == name && name != stdoutName:
+		say(os.Stderr, "%s: %s; the file is as it was", name, count)
+		return nil
+	case same:
+		out, err = publish.Copy(data)
+	default:
+		out, err = publish.Compress(named, c.envelope)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer out.Close()
+	return save(ctx, d, name, out, count)
 }
 
-// rewrite gives a file with its names, in the envelope it came in; data itself
-// where nothing is new. The caller closes it.
-func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*publish.Spool, symbolize.Tally, error) {
-	var none symbolize.Tally
-	boundHeap(len(data))
-	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
+// rewrite gives the KCData of c with names in it; c.plain itself if nothing is new.
+func (z *symbolizing) rewrite(ctx context.Context, c *contents) (named []byte, tally symbolize.Tally, err error) {
+	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
 	if err != nil {
-		return nil, none, err
+		return nil, tally, err
 	}
-	s, err := kcdata.ParseSnapshotWithin(plain, kcdata.Memory(int64(len(data))))
-	if err != nil {
-		return nil, none, err
-	}
-	again := plain
+	unwound := c.plain
 	if z.unwind {
-		type redone struct {
-			plain []byte
-			s     *kcdata.Snapshot
+		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(c.plain, s) }) // it waits for files
+		if err == nil {
+			s, err = kcdata.ParseSnapshot(unwound)
 		}
-		made, err := graced(ctx, func() (redone, error) { // it waits for files
-			out, again, err := z.redo(plain, s)
-			return redone{out, again}, err
-		})
 		if err != nil {
-			return nil, none, err
+			return nil, tally, err
 		}
-		again, s = made.plain, made.s
 	}
 	names, skipped := z.resolve(ctx, s, false)
 	if err := context.Cause(ctx); err != nil {
-		return nil, none, err
+		return nil, tally, err
 	}
 	for _, what := range skipped[:min(len(skipped), maxNotSymbolized)] {
 		say(os.Stderr, "not symbolized: %s", what)
@@ -116,34 +127,16 @@ func (z *symbolizing) rewrite(ctx context.Context, data []byte) (*publish.Spool,
 	if n := len(skipped) - maxNotSymbolized; n > 0 {
 		say(os.Stderr, "not symbolized: %d more files", n)
 	}
-	out, tally, err := symbolize.Rewrite(again, s, names)
-	if err != nil {
-		return nil, none, err
-	}
-	if z.same = bytes.Equal(out, plain); !z.same {
-		f, err := publish.Compress(out, envelope)
-		return f, tally, err
-	}
-	f, err := publish.NewSpool("file")
-	if err != nil {
-		return nil, none, err
-	}
-	_, err = f.Write(data)
-	return f, tally, err
+	return symbolize.Rewrite(unwound, s, names)
 }
 
-func (z *symbolizing) save(ctx context.Context, d *publish.Destination, name string, named *publish.Spool, tally symbolize.Tally) error {
-	defer named.Close()
-	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
-	if z.same && d.Path == name && name != stdoutName {
-		say(os.Stderr, "%s: %s; the file is as it was", name, count)
-		return nil
-	}
-	size, err := named.Size()
+// save writes the file, and tells people where it is and what is new in it.
+func save(ctx context.Context, d *publish.Destination, name string, out *publish.Spool, count string) error {
+	size, err := out.Size()
 	if err != nil {
 		return err
 	}
-	where, err := d.Save(ctx, named)
+	where, err := d.Save(ctx, out)
 	if where == "" {
 		return errors.Join(err, fmt.Errorf("%s is as it was", name))
 	}
@@ -152,4 +145,26 @@ func (z *symbolizing) save(ctx context.Context, d *publish.Destination, name str
 		say(os.Stderr, "wrote %s, %s", where, humanBytes(size))
 	}
 	return err
+}
+
+// Limits of unwinding a file again.
+const (
+	redoLimit  = 30 * time.Second // for reading unwind tables, whatever hangs
+	redoFrames = 1000             // of a stack that was not cut
+)
+
+// redo unwinds the user stacks of a file again, from the stack bytes that take left in it.
+func (z *symbolizing) redo(plain []byte, s *kcdata.Snapshot) ([]byte, error) {
+	files := foreign.New(foreign.Options{Remote: z.remote, Command: fileReader})
+	defer files.Close()
+	u := stacks.Unwinder{Images: image.New(files, 0), Arch: s.Arch, Left: redoLimit, Frames: redoFrames}
+	out, sum, err := u.Redo(plain, s, isLocal(s))
+	if err != nil {
+		return nil, err
+	}
+	say(os.Stderr, "unwound %d threads again, %d of them have other frames now", sum.Threads, sum.Changed)
+	if sum.Short > 0 {
+		say(os.Stderr, "callers may still be missing in %d of them: unwind tables were not read", sum.Short)
+	}
+	return out, nil
 }

@@ -2,21 +2,18 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math"
 	"os/signal"
-	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/publish"
-	"stackshot/internal/report"
-	"stackshot/internal/show"
-	"stackshot/internal/topology"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -33,14 +30,15 @@ type take struct {
 	self        bool
 	trace       bool
 	quiet       bool
-	firstScreen bool // the report's first screen only
-	series      seriesFlags
+	firstScreen bool          // show only the report's first screen
+	count       int           // captures; 0: until interrupted
+	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming
 	urgency     urgency
 }
 
 func newTake() *take {
-	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, series: seriesFlags{count: 1}}
+	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1}
 }
 
 func takeCommand() *cobra.Command {
@@ -49,13 +47,12 @@ func takeCommand() *cobra.Command {
 		Use:   "take",
 		Short: "Take a snapshot of the machine and show the report",
 		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
-			"A file named by -o is replaced if it is a regular file of ours; a symbolic link, a\n" +
-			"directory or a special file is refused. Where the target cannot be written, the\n" +
-			"snapshot goes to /dev/shm and the exit code is 3. It is 3 as well where a task or a\n" +
-			"CPU is missing, and where nothing could be stopped (unless --engine procfs asked for\n" +
-			"that).\n\n" +
-			"With --count, each capture has a file of its own: in a directory named by -o, or\n" +
-			"FILE-0001.ext and so on for -o FILE.ext.",
+			"A file named by -o is replaced if it is a regular file of the same user; a symbolic link,\n" +
+			"a directory or a special file is refused. If the target cannot be written, the snapshot\n" +
+			"goes to /dev/shm, and the exit code is 3. It is 3 as well if a task or a CPU is missing,\n" +
+			"or if nothing could be stopped (unless --engine procfs asked for that).\n\n" +
+			"With --count, each capture gets a file of its own: in the directory named by -o, or, for\n" +
+			"-o FILE.ext, under the names FILE-0001.ext and so on.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
@@ -67,29 +64,30 @@ func (t *take) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
 	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "trap (interrupts off), pull (SCHED_FIFO), procfs (nothing is stopped), or auto: the first that works")
-	f.IntSliceVar(&t.pids, "pid", nil, "only this task, by the id of it or of one of its threads; may be repeated")
+	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its id or that of one of its threads; may be repeated")
 	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped and not throttled)")
-	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: as the machine says)")
+	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: what the machine says)")
 	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
 	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
 	f.DurationVar(&t.options.MaxPause, "max-pause", 0, "longest time to stop the machine, all tries together (default: 100ms with interrupts off, else 250ms; at most 2s with interrupts off)")
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
 	f.StringVar(&t.compression, "compress", t.compression, "zstd, zlib (readable by Apple's decoder) or none")
-	f.StringVar(&t.options.Latency, "latency", snapshot.LatencyTask, "what to time beside the capture: off, task or thread (adds to the pause)")
-	f.StringVar((*string)(&t.options.UserStacks), "user-stacks", string(snapshot.UserStacksAuto), "auto, fp (the frame-pointer chain alone: callers may be missing) or off")
-	f.IntVar(&t.options.StackBytes, "stack-bytes", 24<<10, "bytes to take of a user stack at most, 1024 to 65536")
-	f.IntVar(&t.options.UserFrames, "user-frames", 256, "links to follow of a frame-pointer chain, 1 to 1000")
+	f.StringVar(&t.options.Latency, "latency", snapshot.LatencyTask, "what to time besides the capture: off, task or thread (adds to the pause)")
+	f.StringVar((*string)(&t.options.UserStacks), "user-stacks", string(snapshot.UserStacksAuto), "auto, fp (only the frame-pointer chain: callers may be missing) or off")
+	f.IntVar(&t.options.StackBytes, "stack-bytes", 24<<10, "most bytes to copy of a user stack, 1024 to 65536")
+	f.IntVar(&t.options.UserFrames, "user-frames", 256, "most links to follow in a frame-pointer chain, 1 to 1000")
 	f.BoolVar(&t.options.KeepStacks, "keep-stacks", false, "leave the copied bytes of user stacks in the file, so that they can be unwound again elsewhere (they may hold secrets)")
-	f.BoolVar(&t.trace, "trace", false, "keep the trace of our own last events in the file (kept anyway when something goes wrong)")
-	f.BoolVar(&t.options.Redact, "redact", false, "no command-line arguments, no mappings, no register values, no user stacks, kernel addresses relative to _text")
+	f.BoolVar(&t.trace, "trace", false, "keep the trace of stackshot's own last events in the file (kept anyway if something goes wrong)")
+	f.BoolVar(&t.options.Redact, "redact", false, "leave out command-line arguments, mappings, register values and user stacks; make kernel addresses relative to _text")
 	f.BoolVar(&t.options.RemoteFiles, "remote-files", false, "read program files on FUSE and network file systems too, for build-ids and unwind tables")
-	f.BoolVar(&t.json, "json", false, "one JSON object about the capture on standard output, no report")
+	f.BoolVar(&t.json, "json", false, "print one JSON object about the capture instead of the report")
 	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
-	f.BoolVar(&t.self, "self", false, "show our own threads in the report")
-	f.BoolVarP(&t.quiet, "quiet", "q", false, "no report and no progress, only errors")
+	f.BoolVar(&t.self, "self", false, "show stackshot's own threads in the report")
+	f.BoolVarP(&t.quiet, "quiet", "q", false, "show no report and no progress, only errors")
 	t.naming.flagOff(cmd)
-	t.series.add(cmd)
-	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait in line for other captures of this machine: one stops it at a time")
+	f.IntVar(&t.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
+	f.DurationVar(&t.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
+	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait in line for other captures: only one at a time stops the machine")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
 	completeWith(cmd, "user-stacks", string(snapshot.UserStacksAuto), string(snapshot.UserStacksFP), string(snapshot.UserStacksOff))
@@ -108,13 +106,13 @@ var envelopes = map[string]kcdata.Envelope{
 	"zstd": kcdata.EnvelopeZstd, "zlib": kcdata.EnvelopeZlib, "none": kcdata.EnvelopeNone,
 }
 
-// check refuses values that the packages below would take for "not given", and
-// combinations that cannot be.
+// check refuses values that the packages below would take for "not given", and flags that
+// exclude each other.
 func (t *take) check(cmd *cobra.Command) error {
 	if _, ok := envelopes[t.compression]; !ok {
 		return &snapshot.OptionError{Option: "compress", Value: t.compression, Reason: "want zstd, zlib or none"}
 	}
-	for _, name := range []string{"max-pause", "arrival-budget", "lock-wait", "write-timeout"} {
+	for _, name := range []string{"max-pause", "arrival-budget", "lock-wait", "write-timeout", "interval"} {
 		if d, _ := cmd.Flags().GetDuration(name); d <= 0 && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: d.String(), Reason: "want more than 0"}
 		}
@@ -129,10 +127,17 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}
 	}
-	if t.json && t.output == stdoutName {
-		return &usageError{errors.New("--json and -o - both want standard output")}
+	switch {
+	case t.json && t.output == stdoutName:
+		return usage("--json and -o - both want standard output")
+	case t.count < 0:
+		return &snapshot.OptionError{Option: "count", Value: fmt.Sprint(t.count), Reason: "want 0 or more"}
+	case t.count == 1 && t.interval != 0:
+		return usage("--interval needs --count: how many captures")
+	case t.count != 1 && t.output == stdoutName:
+		return usage("--count and -o -: standard output takes one snapshot")
 	}
-	return t.series.check(cmd, t.output)
+	return nil
 }
 
 func (t *take) run(cmd *cobra.Command) error {
@@ -147,12 +152,12 @@ func (t *take) run(cmd *cobra.Command) error {
 	}
 	t.hurry()
 	defer t.urgency.end()
-	signal.Ignore(syscall.SIGPIPE) // a reader who left must not cost the snapshot
+	signal.Ignore(syscall.SIGPIPE) // it would end the process before the file is written
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	t.options.Buffer, t.options.FileReader, t.options.Tasks = int64(t.buffer), fileReader, len(t.pids)
 	envelope := envelopes[t.compression]
-	if t.series.many() {
+	if t.count != 1 {
 		return t.runSeries(ctx, envelope)
 	}
 	spare := publish.FileName(time.Now(), envelope)
@@ -167,105 +172,33 @@ func (t *take) run(cmd *cobra.Command) error {
 	return t.deliver(ctx, d, envelope, shot)
 }
 
-// capture takes the snapshot.
-func (t *take) capture(ctx context.Context) (*shot, error) {
-	defer progress(t.quiet, "taking the snapshot")()
-	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
-	if err != nil && err == context.Cause(ctx) {
-		err = fmt.Errorf("%w: no snapshot", err)
+// byteSize is a flag in bytes: digits and K, M or G, powers of 1024.
+type byteSize int64
+
+var errSize = errors.New("want a positive number of bytes, K, M or G may follow")
+
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return ""
 	}
-	return shot, err
+	return strconv.FormatInt(int64(*b), 10)
 }
 
-// maxStop is more than a stop lasts where none was asked for.
-const maxStop = time.Second
+// Type is the word for the value in --help.
+func (b *byteSize) Type() string { return "SIZE" }
 
-// hurry begins what is urgent. That it may not is said where it makes a difference.
-func (t *take) hurry() {
-	limitRealTime(max(t.options.MaxPause, maxStop))
-	if err := t.urgency.begin(); err != nil && busy() {
-		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
-			Code: "ordinary_priority",
-			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgentPriority, err),
-		})
-	}
-}
-
-// deliver brings what was captured to people first and to the disk then (C1); where people
-// do not read, to the disk meanwhile.
-func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	shown := t.show(ctx, d, shot.plain)
-	where, saveErr := t.save(ctx, d, e, shot.plain)
-	var jsonErr error
-	if t.json {
-		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
-	}
-	lost, reportErr := t.incomplete(shot.res), shown()
-	if where == "" {
-		return errors.Join(saveErr, reportErr, lost)
-	}
-	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
-		return &incompleteError{all}
-	}
-	return nil
-}
-
-// show writes the report from memory. A reader that left early is no error. end waits
-// for what a slow reader has not taken yet.
-func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
-	failed := func(err error) func() error { return func() error { return err } }
-	if t.quiet || t.json {
-		return failed(nil)
-	}
-	if err := memoryFor(len(plain)); err != nil {
-		return failed(err)
-	}
-	s, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		return failed(fmt.Errorf("read back the snapshot: %w", err))
-	}
-	urgent := t.urgency.end() // names are no hurry, but the file is
-	skipped := t.naming.name(ctx, s, t.quiet)
-	if urgent {
-		t.urgency.begin()
-	}
-	out := os.Stdout
-	if d.Path == stdoutName {
-		out = os.Stderr
-	}
-	rest := "stackshot report " + shellWord(d.Path)
-	o := t.screen(out, rest)
-	o.Skipped = skipped
-	return ahead(ctx, func() error {
-		defer progress(t.quiet, "writing the report")()
-		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
-			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+// Set reads a value.
+func (b *byteSize) Set(s string) error {
+	digits, shift := s, 0
+	if i := len(s) - 1; i > 0 {
+		if k := strings.IndexByte("KMG", s[i]&^0x20); k >= 0 {
+			digits, shift = s[:i], 10*(k+1)
 		}
-		return nil
-	})
-}
-
-func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
-	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
-	where, size, err := t.write(ctx, d, e, plain, 0)
-	if err == nil && !t.quiet && !t.json && where != stdoutName {
-		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
 	}
-	return where, err
-}
-
-// incomplete says what a capture could not record, and whether it is of one moment.
-// Who asked for engine procfs has what was asked for.
-func (t *take) incomplete(res *snapshot.Result) error {
-	var errs []error
-	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
-		errs = append(errs, errors.New("nothing was stopped: each thread is of its own moment; the file says why"))
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n == 0 || n > math.MaxInt64>>shift {
+		return errSize
 	}
-	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
-	}
-	if n := len(res.CPUs.Missing); n > 0 {
-		errs = append(errs, fmt.Errorf("incomplete: %s did not come to the stop: %s", show.Count(n, "CPU"), topology.FormatCPUList(res.CPUs.Missing)))
-	}
-	return errors.Join(errs...)
+	*b = byteSize(n << shift)
+	return nil
 }

@@ -47,7 +47,7 @@ func TestTakeJSONIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := golden.ObjectKeys(t, "takejson.go")
+	keys := golden.ObjectKeys(t, "deliver.go")
 	for _, key := range keys {
 		if !strings.Contains(string(doc), "`"+key+"`") {
 			t.Errorf("docs/take-json.md does not mention `%s`", key)

@@ -50,7 +50,7 @@ func TestThrottledCPU(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if d := stackshot(t, "doctor"); !strings.Contains(d.stdout, "1: "+why+": they hold still and do not record") {
+		if d := stackshot(t, "doctor"); !strings.Contains(d.stdout, "1: "+why+": they stop but do not record") {
 			t.Errorf("doctor:\n%s", d.stdout)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,25 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/limits"
-	"stackshot/internal/procfs"
 )
 
-// A machine in trouble has more work than CPUs, and a capture is a second of work:
-// beside 24 busy threads on two CPUs it would take half a minute. So what leads to
-// the file runs at SCHED_RR priority 1, helper processes included, since they
-// inherit it. What may take long and is not on that way, looking up names, does not.
-const (
-	urgentPolicy   = unix.SCHED_RR
-	urgentPriority = 1
-
-	// urgentBudget is the CPU time that all threads together may spend at that
-	// priority between begin and end. What takes longer goes on as an ordinary
-	// program: it is not to starve the machine.
-	urgentBudget = 5 * time.Second
+// A machine in trouble has more work than CPUs, and a capture is a second of work: beside 24
+// busy threads on two CPUs it would take half a minute. So everything that the file waits for
+// runs at SCHED_RR priority 1, in helper processes too, which inherit it. The file does not
+// wait for names, which may take long: they are looked up at the ordinary priority.
+var (
+	ordinary = schedule{unix.SCHED_NORMAL, 0}
+	urgent   = schedule{unix.SCHED_RR, 1}
 )
 
-// urgency is the priority of this process. Workers, at SCHED_FIFO, are left alone,
-// as are threads that whoever started us gave another policy than the ordinary.
+// schedule is the policy and the real-time priority of a thread.
+type schedule struct{ policy, priority int }
+
+// urgentBudget is the CPU time that all threads together may spend at the urgent
+// priority between begin and end. What takes longer goes on as an ordinary program, so
+// that it does not starve the machine.
+const urgentBudget = 5 * time.Second
+
+// urgency is the priority of this process. Two kinds of threads keep theirs: workers, which
+// are at SCHED_FIFO, and all that had another policy than the ordinary when we were started.
 type urgency struct {
 	budget time.Duration // constant; 0: urgentBudget
 
@@ -41,8 +44,8 @@ type urgency struct {
 	spent time.Duration // by mu; CPU time at the last begin
 }
 
-// begin has every thread of this process run at the urgent priority, until end or
-// until the budget is spent. An error says that nothing has changed.
+// begin makes every thread of this process urgent, until end is called or the budget is spent.
+// After an error nothing has changed.
 func (u *urgency) begin() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -53,29 +56,33 @@ func (u *urgency) begin() error {
 		return err
 	}
 	u.spent = cpuTime()
-	if err := everyThread(unix.SCHED_NORMAL, 0, urgentPolicy, urgentPriority); err != nil {
-		u.calm()
+	if err := everyThread(ordinary, urgent); err != nil {
+		everyThread(urgent, ordinary)
 		return err
 	}
 	u.timer = time.AfterFunc(turn(u.left()), u.check)
 	return nil
 }
 
-// end makes every thread of this process an ordinary one, and reports whether they
-// were urgent until now.
+// end makes every thread of this process an ordinary one again, and reports whether they were
+// urgent until now.
 func (u *urgency) end() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.timer == nil {
-		return false
-	}
-	u.timer.Stop()
-	u.timer = nil
-	u.calm()
-	return true
+	return u.stop()
 }
 
-// check ends what has spent its budget, or looks again when it may have.
+// stop is end, with mu held.
+func (u *urgency) stop() (was bool) {
+	if was = u.timer != nil; was {
+		u.timer.Stop()
+		u.timer = nil
+		everyThread(urgent, ordinary)
+	}
+	return was
+}
+
+// check calls stop if the budget is spent; else it looks again when that may be so.
 func (u *urgency) check() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -84,59 +91,51 @@ func (u *urgency) check() {
 	}
 	if left := u.left(); left > 0 {
 		u.timer.Reset(turn(left))
-		return
+	} else {
+		u.stop()
 	}
-	u.timer = nil
-	u.calm()
 }
 
-// left is of the budget; with mu held.
+// left is what is left of the budget; with mu held.
 func (u *urgency) left() time.Duration {
 	return cmp.Or(u.budget, urgentBudget) - (cpuTime() - u.spent)
 }
 
-// turn is how soon it can be spent, by all CPUs together.
+// turn is how soon all CPUs together can spend it.
 func turn(left time.Duration) time.Duration {
 	return max(left/time.Duration(runtime.NumCPU()), 20*time.Millisecond)
 }
 
-func (u *urgency) calm() { everyThread(urgentPolicy, urgentPriority, unix.SCHED_NORMAL, 0) }
-
-// limitRealTime has the kernel kill this process, and each that it starts, when one of
-// its threads runs at a real-time priority without a pause for longer than anything
-// of ours may: the budget of what is urgent, and the longest stop. It is the hard limit
-// that kills; the Go runtime does not hear SIGXCPU, which the other one sends. Whoever
-// starts us at a real-time priority has all our work done at it: that is no fault.
+// limitRealTime sets a limit to how long a thread of this process, or of one that it starts,
+// may run at a real-time priority without a pause: twice the budget and the longest stop.
+// Beyond it something is wrong, and the kernel kills the process. It does so at the hard
+// limit; at the soft one it sends SIGXCPU, which the Go runtime ignores. If we were started at
+// a real-time priority, all our work is done at it, so there is no limit.
 func limitRealTime(stop time.Duration) {
-	if policy, _, _ := policyOf(0); policy == unix.SCHED_RR || policy == unix.SCHED_FIFO || policy == unix.SCHED_DEADLINE {
+	now, _ := scheduleOf(0)
+	if slices.Contains([]int{unix.SCHED_RR, unix.SCHED_FIFO, unix.SCHED_DEADLINE}, now.policy) {
 		return
 	}
 	most := uint64((2*urgentBudget + stop) / time.Microsecond)
-	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // refused: it is less already
+	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // if it is refused, the limit is lower already
 }
 
 // busy reports whether more threads want to run than there are CPUs.
 func busy() bool {
-	var a, b, c string
-	var running int
-	text, err := procfs.FS{}.Loadavg()
-	if err != nil {
-		return false
-	}
-	n, _ := fmt.Sscanf(text, "%s %s %s %d/", &a, &b, &c, &running)
-	return n == 4 && running > runtime.NumCPU()
+	running, _ := limits.Machine{}.Threads()
+	return running > int64(runtime.NumCPU())
 }
 
 // isUrgent reports whether this process was started by one that is urgent.
 func isUrgent() bool {
-	policy, priority, err := policyOf(0)
-	return err == nil && policy == urgentPolicy && priority == urgentPriority
+	now, err := scheduleOf(0)
+	return err == nil && now == urgent
 }
 
-// everyThread changes all threads of this process that have one policy to another.
-// A thread inherits its policy from the one that makes it: when none is found, none
-// can come. A thread's nice value stays.
-func everyThread(policy, priority, toPolicy, toPriority int) error {
+// everyThread changes the schedule of all threads of this process that have one schedule to
+// another. A thread inherits its schedule from the one that makes it, so once no thread with
+// the old one is found, none can come. A thread's nice value stays.
+func everyThread(from, to schedule) error {
 	const passes = 100
 	for range passes {
 		list, err := os.ReadDir("/proc/self/task")
@@ -146,10 +145,10 @@ func everyThread(policy, priority, toPolicy, toPriority int) error {
 		changed := false
 		for _, e := range list {
 			tid, _ := strconv.Atoi(e.Name())
-			if p, prio, err := policyOf(tid); err != nil || p != policy || prio != priority {
+			if now, err := scheduleOf(tid); err != nil || now != from {
 				continue // it has ended, or is none of these
 			}
-			if err := setPolicy(tid, toPolicy, toPriority); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := to.set(tid); err != nil && !errors.Is(err, unix.ESRCH) {
 				return err
 			}
 			changed = true
@@ -161,24 +160,25 @@ func everyThread(policy, priority, toPolicy, toPriority int) error {
 	return fmt.Errorf("threads of this process come faster than their priority is set")
 }
 
-func policyOf(tid int) (policy, priority int, err error) {
+// scheduleOf is that of a thread of this process; tid 0: of the calling one.
+func scheduleOf(tid int) (schedule, error) {
 	a, err := unix.SchedGetAttr(tid, 0)
 	if err != nil {
-		return 0, 0, err
+		return schedule{}, err
 	}
-	return int(a.Policy), int(a.Priority), nil
+	return schedule{int(a.Policy), int(a.Priority)}, nil
 }
 
-// setPolicy is sched_setscheduler(2), which leaves the nice value.
-func setPolicy(tid, policy, priority int) error {
-	param := int32(priority)
-	if _, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), uintptr(policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
+// set is sched_setscheduler(2), which leaves the nice value.
+func (s schedule) set(tid int) error {
+	param := int32(s.priority)
+	if _, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), uintptr(s.policy), uintptr(unsafe.Pointer(&param))); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// cpuTime is what this process has had of the CPUs.
+// cpuTime is the CPU time of this process, all threads together.
 func cpuTime() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) != nil {

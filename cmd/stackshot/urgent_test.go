@@ -159,11 +159,11 @@ func policies(pid int) string {
 	found := map[string]bool{}
 	for _, dir := range list {
 		tid, _ := strconv.Atoi(filepath.Base(dir))
-		switch policy, priority, err := policyOf(tid); {
+		switch now, err := scheduleOf(tid); {
 		case err != nil:
-		case policy == unix.SCHED_RR && priority == urgentPriority:
+		case now == urgent:
 			found["rr"] = true
-		case policy == unix.SCHED_NORMAL:
+		case now.policy == unix.SCHED_NORMAL:
 			found["other"] = true
 		}
 	}
@@ -244,14 +244,14 @@ func TestUrgencyInChild(t *testing.T) {
 		}
 	}
 	var before, limit unix.Rlimit
-	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_RTTIME, &before), setPolicy(tid, unix.SCHED_RR, 1)); err != nil {
+	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_RTTIME, &before), urgent.set(tid)); err != nil {
 		t.Fatal(err)
 	}
 	limitRealTime(0) // whoever is started so is left alone
 	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit != before {
 		t.Errorf("started at a real-time priority: RLIMIT_RTTIME %+v, %v", limit, err)
 	}
-	if err := setPolicy(tid, unix.SCHED_NORMAL, 0); err != nil {
+	if err := ordinary.set(tid); err != nil {
 		t.Fatal(err)
 	}
 	limitRealTime(0)

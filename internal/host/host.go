@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Host describes the machine, as far as that does not change while it runs. A value
-// that could not be read stays zero and is absent from the file.
+// Host describes what does not change while the machine runs. A value that could not be read
+// stays zero and is absent from the file.
 type Host struct {
 	Hostname, Release, Version, Arch string
 	BootID, Cmdline                  string
@@ -29,6 +29,8 @@ type Host struct {
 // runs BPF.
 const UserHz = 100
 
+// Describe reads the description by way of proc. With redact it does not read the kernel's
+// command line.
 func Describe(proc procfs.FS, redact bool) *Host {
 	h := &Host{depth: bpf.StackDepth()}
 	var u unix.Utsname
@@ -60,6 +62,7 @@ func (h *Host) readSymbols() {
 	}
 }
 
+// TextAddr is the address of _text; 0: not known.
 func (h *Host) TextAddr() uint64 {
 	if h.Kallsyms == nil {
 		return 0
@@ -67,7 +70,7 @@ func (h *Host) TextAddr() uint64 {
 	return h.Kallsyms.TextAddr()
 }
 
-// Machine is the top-level machine record; at is the stop.
+// Machine is the top-level machine record; at is the moment of the stop.
 func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
 	m := kcdata.LinuxMachine{
 		MonotonicNs: at.Monotonic, BoottimeNs: at.Boottime, RealtimeNs: at.Realtime, TextAddr: h.TextAddr(),

@@ -19,8 +19,8 @@ type group struct {
 	unified bool   // of the second version
 }
 
-// groups are this process's control groups that may bound a controller's resource,
-// each before its parent, as far up as they are mounted here.
+// groups are this process's control groups that may bound a controller's resource, each before
+// its parent, as far up as they are mounted here.
 func (m Machine) groups(controller string) (out []group) {
 	text, err := os.ReadFile(m.Root + "/proc/self/cgroup")
 	if err != nil {
@@ -43,7 +43,7 @@ func (m Machine) groups(controller string) (out []group) {
 			}
 			path, err := filepath.Rel(mount.Root, line.Path)
 			if err != nil || strings.HasPrefix(path, "..") {
-				path = "." // mounted is another part: its top is all that we see
+				path = "." // another part of the hierarchy is mounted: we see only its top
 			}
 			for ; ; path = filepath.Dir(path) {
 				out = append(out, group{filepath.Join(mount.Point, path), unified})
@@ -57,7 +57,7 @@ func (m Machine) groups(controller string) (out []group) {
 	return out
 }
 
-// shows tells whether a mount is of the unified hierarchy, or else of the controller's.
+// shows tells whether a mount is of the unified hierarchy, or otherwise of the controller's.
 func shows(m *mounts.Mount, unified bool, controller string) bool {
 	if unified {
 		return m.Type == "cgroup2"
@@ -65,7 +65,7 @@ func shows(m *mounts.Mount, unified bool, controller string) bool {
 	return m.Type == "cgroup" && slices.Contains(strings.Split(m.Options, ","), controller)
 }
 
-// number reads a file of one number. False: it is not there, or says "max".
+// number reads a file that holds one number. False: it is not there, or says "max".
 func (m Machine) number(dir, name string) (int64, bool) {
 	text, err := os.ReadFile(filepath.Join(m.Root+dir, name))
 	if err != nil {

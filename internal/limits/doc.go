@@ -3,9 +3,12 @@
 // them: the Go runtime ends the process when a thread cannot be made, and the
 // kernel ends it when its control group's memory is used up.
 //
-// What stands in the way is the nearest of several bounds: those of the control
-// groups, of either version, up to the root that this process can see, and those
-// of the user and the machine. What cannot be read bounds nothing.
+// The nearest of several bounds counts: those of the control groups, of either version, up
+// to the root that this process can see, and those of the user and the machine. A bound that
+// cannot be read counts as none.
+//
+// Here, too, is what the process may do: its capabilities, and whether it may run at a
+// real-time priority.
 package limits
 
 import (
@@ -23,15 +26,13 @@ type Room struct {
 // unbounded is the room that no bound was found for.
 var unbounded = Room{Free: math.MaxInt64, Max: math.MaxInt64}
 
-// within takes a nearer bound.
-func (r Room) within(max, used int64, by string) Room {
-	if free := nonNegative(max - used); free < r.Free {
-		return Room{free, max, by}
+// within is the room that a further bound leaves: the nearer of the two counts.
+func (r Room) within(most, used int64, by string) Room {
+	if free := max(most-used, 0); free < r.Free {
+		return Room{free, most, by}
 	}
 	return r
 }
-
-func nonNegative(n int64) int64 { return max(n, 0) }
 
 // String names bound and value.
 func (r Room) String() string { return fmt.Sprintf("%s is %d", r.By, r.Max) }

@@ -1,25 +1,21 @@
 package limits
 
-// Memory is how many bytes this process may still take before the kernel has to
-// end a process, or to hold this one up: what control groups and machine leave,
-// the cache of files counted as free.
+// Memory is how many bytes this process may still take before the kernel has to end a
+// process or to slow this one down: what the control groups and the machine leave. The cache
+// of files counts as free.
 func (m Machine) Memory() Room {
 	r := unbounded
 	for _, g := range m.groups("memory") {
+		current, total, bounds := "memory.usage_in_bytes", "total_", []string{"memory.limit_in_bytes"}
 		if g.unified {
-			cache := m.sum(g.dir, "memory.stat", "inactive_file", "active_file")
-			used, ok := m.number(g.dir, "memory.current")
-			for _, name := range []string{"memory.max", "memory.high"} {
-				if most, bounded := m.number(g.dir, name); ok && bounded {
-					r = r.within(most, used-cache, name+" of "+g.dir)
-				}
-			}
-			continue
+			current, total, bounds = "memory.current", "", []string{"memory.max", "memory.high"}
 		}
-		most, bounded := m.number(g.dir, "memory.limit_in_bytes")
-		used, ok := m.number(g.dir, "memory.usage_in_bytes")
-		if bounded && ok && most < pageCounterMax {
-			r = r.within(most, used-m.sum(g.dir, "memory.stat", "total_inactive_file", "total_active_file"), "memory.limit_in_bytes of "+g.dir)
+		used, known := m.number(g.dir, current)
+		cache := m.sum(g.dir, "memory.stat", total+"inactive_file", total+"active_file")
+		for _, name := range bounds {
+			if most, bounded := m.number(g.dir, name); known && bounded && most < pageCounterMax {
+				r = r.within(most, used-cache, name+" of "+g.dir)
+			}
 		}
 	}
 	if free := m.sum("/proc", "meminfo", "MemAvailable:"); free > 0 {

@@ -10,11 +10,12 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// reservedPids are given out once only, after boot (RESERVED_PIDS, kernel/pid.c).
+// reservedPids is how many low numbers the kernel gives out only once, after boot
+// (RESERVED_PIDS, kernel/pid.c).
 const reservedPids = 300
 
-// Pids is how many more threads and processes there may be. Of what the user has
-// already it counts no more than tells whether `enough` are left.
+// Pids is how many more threads and processes there may be. Counting those of the user takes
+// long, so Pids does it only if fewer than enough could be left for the user.
 func (m Machine) Pids(enough int64) Room {
 	r := unbounded
 	for _, g := range m.groups("pids") {
@@ -24,7 +25,7 @@ func (m Machine) Pids(enough int64) Room {
 			r = r.within(most, used, "pids.max of "+g.dir)
 		}
 	}
-	threads := m.threads()
+	_, threads := m.Threads()
 	if threads == 0 {
 		return r
 	}
@@ -40,39 +41,42 @@ func (m Machine) Pids(enough int64) Room {
 	return r
 }
 
-// NeedPids says why there cannot be n more threads and processes; nil: there can.
+// NeedPids says why there cannot be n more threads and processes; nil: there can be.
 func (m Machine) NeedPids(n int64) error {
 	if r := m.Pids(n); r.Free < n {
-		return fmt.Errorf("%d more threads and processes are allowed, and it takes %d: %v", r.Free, n, r)
+		return fmt.Errorf("%d more threads and processes are allowed, and %d are needed: %v", r.Free, n, r)
 	}
 	return nil
 }
 
-// threads is how many the machine has: the denominator of loadavg's fourth field.
-// 0: not known.
-func (m Machine) threads() (n int64) {
+// Threads is how many threads want to run on this machine, and how many there are: the
+// fourth field of /proc/loadavg. 0: not known.
+func (m Machine) Threads() (running, all int64) {
 	var a, b, c string
-	var running int64
-	text, err := os.ReadFile(m.Root + "/proc/loadavg")
-	if err == nil {
-		fmt.Sscanf(string(text), "%s %s %s %d/%d", &a, &b, &c, &running, &n)
-	}
-	return n
+	text, _ := os.ReadFile(m.Root + "/proc/loadavg")
+	fmt.Sscanf(string(text), "%s %s %s %d/%d", &a, &b, &c, &running, &all)
+	return running, all
 }
 
-// userLimit is RLIMIT_NPROC where it holds: not for uid 0, nor for who may go
-// beyond it (copy_process, kernel/fork.c).
+// userLimit is RLIMIT_NPROC, and whether it holds: it does not for uid 0, nor with the
+// capabilities to exceed it (copy_process, kernel/fork.c).
 func userLimit() (int64, bool) {
 	var l unix.Rlimit
 	if unix.Getuid() == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &l) != nil || l.Cur > 1<<32 {
 		return 0, false
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	have, _ := Capabilities()
+	return int64(l.Cur), have&(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_SYS_RESOURCE) == 0
+}
+
+// Capabilities gives the effective capabilities of the calling thread, a bit each.
+func Capabilities() (uint64, error) {
 	var data [2]unix.CapUserData
-	if unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN|1<<unix.CAP_SYS_RESOURCE) != 0 {
-		return 0, false
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0, err
 	}
-	return int64(l.Cur), true
+	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
 }
 
 // threadsOf counts the threads of a user's processes.

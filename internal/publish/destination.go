@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"stackshot/internal/show"
@@ -16,8 +17,8 @@ import (
 // Stdout is the path that means standard output.
 const Stdout = "-"
 
-// lookLimit is how long a target may take to say that it is a bad one before
-// anything is stopped. A target that does not answer may do so later.
+// lookLimit is how long Check waits for the answer whether a target can be written. If there
+// is none, the capture goes on: the target may answer later.
 const lookLimit = time.Second
 
 // Destination is where a snapshot goes.
@@ -25,14 +26,14 @@ type Destination struct {
 	Writer
 	Path    string // as the user gave it, or Stdout
 	Spare   string // file name in the place of last resort
-	Given   bool   // the user named the file: a regular file of ours that is there is replaced
+	Given   bool   // the user named the file: a regular file of the same user is replaced
 	NoSpare bool   // the place of last resort is not used
 
 	spared *int // by Save: files in the place of last resort; nil: they are not counted
 }
 
-// Check refuses, before anything is stopped, a target named by the user that
-// cannot be written. The target we name ourselves has a way out. Errors: as of Save.
+// Check refuses, before anything is stopped, a target that the user named and that cannot be
+// written. If we named the target, Save has a way out. Errors: as of Save.
 func (d *Destination) Check(ctx context.Context) error {
 	if d.Path == Stdout || !d.Given {
 		return nil
@@ -68,7 +69,7 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 	if d.NoSpare {
 		return "", err
 	}
-	for _, dir := range spareDirs() {
+	for _, dir := range slices.Compact([]string{"/dev/shm", os.TempDir()}) { // memory, then the place for temporary files
 		path, spareErr := d.toSpare(ctx, dir, s)
 		if spareErr == nil {
 			if d.spared != nil {
@@ -85,8 +86,8 @@ func (d *Destination) write(ctx context.Context, path string, replace bool, s *S
 	return d.ask(ctx, order{Path: []byte(path), Replace: replace}, s.file, d.Timeout)
 }
 
-// toSpare writes to a place of last resort, which is everybody's: whoever guessed
-// the name and took it does not keep the snapshot from another.
+// toSpare writes to a place of last resort. Everybody may write there, so somebody may have
+// guessed the name and taken it: then the file gets a random one.
 func (d *Destination) toSpare(ctx context.Context, dir string, s *Spool) (path string, err error) {
 	path = filepath.Join(dir, d.Spare)
 	err = d.write(ctx, path, false, s)
@@ -98,18 +99,8 @@ func (d *Destination) toSpare(ctx context.Context, dir string, s *Spool) (path s
 	return path, err
 }
 
-// spareDirs are where a snapshot goes that its target refuses: memory, then
-// wherever temporary files go.
-func spareDirs() []string {
-	dirs := []string{"/dev/shm"}
-	if tmp := os.TempDir(); tmp != dirs[0] {
-		dirs = append(dirs, tmp)
-	}
-	return dirs
-}
-
-// toStdout copies to standard output. A slow reader is waited for, an absent
-// one is an error.
+// toStdout copies to standard output. It waits for a slow reader; it is an error if there is
+// none.
 func toStdout(ctx context.Context, data *os.File) error {
 	st, err := data.Stat()
 	if err != nil {

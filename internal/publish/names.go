@@ -14,8 +14,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// FileName is the name of a snapshot that nobody named: host and time, UTC
-// because the local zone is a file on a disk. Milliseconds tell captures apart.
+// FileName is the name of a snapshot that the user did not name: host and time. The time is
+// UTC, because the local zone is a file on a disk; milliseconds tell captures apart.
 func FileName(at time.Time, e kcdata.Envelope) string {
 	host, err := os.Hostname() // uname, no file
 	if err != nil {
@@ -28,7 +28,7 @@ func FileName(at time.Time, e kcdata.Envelope) string {
 	return fmt.Sprintf("stackshot-%s-%s%s", SafeName(host), at.UTC().Format("20060102T150405.000Z"), ext)
 }
 
-// SafeName keeps what needs no quoting anywhere.
+// SafeName replaces each character that may need quoting by "_", and cuts s to 64 bytes.
 func SafeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '.' || r == '_' {
@@ -57,28 +57,17 @@ type Series struct {
 // NameSeries names the files of a series after the path that the user gave, "" for none.
 // Whether that is a directory only the file system can tell.
 func (w Writer) NameSeries(ctx context.Context, output string, e kcdata.Envelope) *Series {
-	n := nameSeries(output, e, func(path string) bool { return w.isDirectory(ctx, path) })
-	n.writer = w
-	return n
-}
-
-func nameSeries(output string, e kcdata.Envelope, isDirectory func(path string) bool) *Series {
-	n := &Series{envelope: e, given: output != ""}
-	switch {
-	case output == "":
-	case strings.HasSuffix(output, "/"):
-		n.dir = output
-	case isDirectory(output):
-		n.dir = output + "/"
-	default:
-		n.stem, n.ext = splitExt(output)
+	s := &Series{writer: w, envelope: e, given: output != ""}
+	if strings.HasSuffix(output, "/") || output != "" && w.isDirectory(ctx, output) {
+		s.dir = strings.TrimSuffix(output, "/") + "/"
+	} else {
+		s.stem, s.ext = splitExt(output)
 	}
-	return n
+	return s
 }
 
-// isDirectory has the helper process ask whether a file could be made in
-// path: only a directory says yes, or has another reason against it than not
-// being one.
+// isDirectory has the helper process look whether a file could be made in path. It is a
+// directory if the answer is yes, or another reason than that path is no directory.
 func (w *Writer) isDirectory(ctx context.Context, path string) bool {
 	err := w.ask(ctx, order{Path: []byte(path + "/" + FileName(time.Now(), kcdata.EnvelopeNone)), Look: true}, nil, lookLimit)
 	var a *answer

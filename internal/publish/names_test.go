@@ -36,8 +36,7 @@ func TestSeriesNames(t *testing.T) {
 		"none/.kcdata.zst": "none/.kcdata.zst-0007",
 		"x.1.gz":           "x.1-0007.gz",
 	} {
-		directory := func(path string) bool { return strings.HasSuffix(path, "/") }
-		path, spare := nameSeries(output, kcdata.EnvelopeZstd, directory).name(7, at)
+		path, spare := Writer{}.NameSeries(t.Context(), output, kcdata.EnvelopeZstd).name(7, at)
 		before, after, star := strings.Cut(want, "*")
 		if !strings.HasPrefix(path, before) || !strings.HasSuffix(path, after) || !star && path != want {
 			t.Errorf("-o %q: %s, want %s", output, path, want)
@@ -46,7 +45,8 @@ func TestSeriesNames(t *testing.T) {
 			t.Errorf("-o %q: spare name %s", output, spare)
 		}
 	}
-	if path, _ := nameSeries("dir", kcdata.EnvelopeZlib, func(string) bool { return true }).name(12345, at); !strings.HasPrefix(path, "dir/stackshot-") || !strings.HasSuffix(path, "-12345.kcdata") {
+	dir := t.TempDir()
+	if path, _ := (Writer{}).NameSeries(t.Context(), dir, kcdata.EnvelopeZlib).name(12345, at); !strings.HasPrefix(path, dir+"/stackshot-") || !strings.HasSuffix(path, "-12345.kcdata") {
 		t.Errorf("in a directory: %s", path)
 	}
 }

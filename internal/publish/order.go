@@ -21,7 +21,7 @@ import (
 
 // Why there is no file. Beside these there are the errnos of the file system.
 var (
-	ErrTarget    = errors.New("cannot be a snapshot's target") // of a kind that is never written
+	ErrTarget    = errors.New("cannot be a snapshot's target") // it is of a kind that is never written
 	ErrStalled   = errors.New("its file system does not answer")
 	ErrNoProcess = errors.New("no helper process, and its file system may hang")
 )
@@ -29,17 +29,17 @@ var (
 // processPids is how many process ids a helper process takes at most, its threads' too.
 const processPids = 10
 
-// lastWord is how long whoever writes a file may take to end after it is cancelled.
+// lastWord is how long the writer of a file may take to answer after it was cancelled.
 const lastWord = 300 * time.Millisecond
 
-// order is what the helper process is asked: to write the snapshot, its file 1.
+// order asks the helper process to write the snapshot, which is its file 1.
 type order struct {
 	Path    []byte // need not be UTF-8
-	Replace bool   // a regular file of ours that is there already may go
-	Look    bool   // say only whether it could be written
+	Replace bool   // replace a regular file of the same user
+	Look    bool   // write nothing, say only whether it could be written
 }
 
-// answer is what became of an order; an error where that is not OK.
+// answer says what became of an order. It is an error if not OK.
 type answer struct {
 	OK      bool
 	Refused bool // the target is of a kind that is never written
@@ -110,7 +110,8 @@ type Writer struct {
 	Warn    func(text string) // hears that a file is written without such a process; may be nil
 }
 
-// ask has an order carried out. The time limit begins when the process has begun. Errors:
+// ask has a process or a thread carry out an order. The time limit counts from when the
+// process has begun. Errors:
 // *answer, with ErrTarget where the target is refused; ErrStalled; ErrNoProcess; the
 // context's cause.
 func (w *Writer) ask(ctx context.Context, o order, data *os.File, limit time.Duration) error {
@@ -138,8 +139,8 @@ func (w *Writer) ask(ctx context.Context, o order, data *os.File, limit time.Dur
 	return &a
 }
 
-// start runs the helper process, without a look at the user's path. data is nil where
-// nothing is to be written. If the process crashes, it prints the reason to its file 2,
+// start runs the helper process; it does not touch the user's path. data is nil if nothing is
+// to be written. If the process crashes, it prints the reason to its file 2,
 // which is the socket.
 func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Child, error) {
 	if err := (limits.Machine{}).NeedPids(processPids); err != nil {
@@ -148,8 +149,8 @@ func (w *Writer) start(ctx context.Context, o order, data *os.File) (*spawn.Chil
 	return spawn.Start(ctx, spawn.Limit, slices.Concat(w.Command, []string{"--", string(o.Path)}), data, nil)
 }
 
-// askProcess gives the helper up when ctx ends: first it may remove an unfinished file and
-// say whether it was done, then it is killed.
+// askProcess gives the helper up when ctx ends: the helper may first remove an unfinished file
+// and say whether it was done, then it is killed.
 func askProcess(ctx context.Context, c *spawn.Child, o order) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.GiveUp(3 * lastWord) }) // it may have to wait for a CPU
 	err = c.Ask(o, &a)
@@ -171,8 +172,8 @@ func (w *Writer) askThread(ctx context.Context, o order, data *os.File, why erro
 	return o.carryOut(ctx, data), nil
 }
 
-// mayHang says what file system on the way to path may hang, "" for none. It touches
-// none.
+// mayHang says which file system on the way to path may hang, "" for none. It touches none of
+// them.
 func mayHang(path string) string {
 	if !filepath.IsAbs(path) {
 		dir, err := os.Readlink("/proc/self/cwd")

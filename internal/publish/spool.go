@@ -10,9 +10,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Spool holds bytes in a memory file: they grow without being copied, take no
-// part in the Go heap, and can be handed to the helper process that writes the
-// target as an open file.
+// Spool holds bytes in a memory file: they grow without being copied, do not count for the Go
+// heap, and can be handed as an open file to the helper process that writes the target.
 type Spool struct {
 	file *os.File
 	buf  *bufio.Writer
@@ -45,7 +44,7 @@ func (s *Spool) Bytes() ([]byte, error) {
 	return s.mem, nil
 }
 
-// Size is in bytes. It writes what Write still holds.
+// Size is in bytes. It flushes what Write has buffered.
 func (s *Spool) Size() (int64, error) {
 	if err := s.buf.Flush(); err != nil {
 		return 0, err
@@ -57,7 +56,7 @@ func (s *Spool) Size() (int64, error) {
 	return st.Size(), nil
 }
 
-// Close gives the memory back, what Bytes gave too.
+// Close frees the memory, also that of Bytes.
 func (s *Spool) Close() {
 	if s.mem != nil {
 		unix.Munmap(s.mem)
@@ -65,7 +64,17 @@ func (s *Spool) Close() {
 	s.file.Close()
 }
 
-// Compress gives what a file holds for plain: in the envelope e, in memory.
+// Copy gives a file's bytes as they are, in memory.
+func Copy(data []byte) (*Spool, error) {
+	out, err := NewSpool("file")
+	if err != nil {
+		return nil, err
+	}
+	_, err = out.Write(data)
+	return out, err
+}
+
+// Compress gives plain in the envelope e, in memory: the bytes of its file.
 func Compress(plain []byte, e kcdata.Envelope) (*Spool, error) {
 	out, err := NewSpool("file")
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 // the file system and may hang there; they run in the helper process (invariant 1).
 type target struct {
 	path    string
-	replace bool // a regular file of ours that is there already may go
+	replace bool // a regular file of the same user may be replaced
 
 	dir   int // O_PATH of its directory; -1: not open yet
 	base  string
 	temp  atomic.Pointer[string] // name of the file before it has its own; nil: none
-	late  atomic.Bool            // nobody waits for it any more: it is to have no name
+	late  atomic.Bool            // nobody waits for it any more: it is not to get its name
 	named chan struct{}          // closed when it has its own name
 }
 
@@ -58,7 +58,7 @@ func (t *target) open() error {
 	return nil
 }
 
-// vacant says whether the final name can be taken; taken: from a file of ours.
+// vacant says whether the file may get its final name. taken: a file of the same user has it.
 func (t *target) vacant() (taken bool, err error) {
 	var st unix.Stat_t
 	err = unix.Fstatat(t.dir, t.base, &st, unix.AT_SYMLINK_NOFOLLOW)

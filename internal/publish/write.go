@@ -12,13 +12,13 @@ import (
 	"stackshot/internal/show"
 )
 
-// A directory may be everybody's to write to. Who can guess a name there can take
-// it first, so no name that the writing needs can be guessed: where the file system
-// knows files without a name (O_TMPFILE) the snapshot is one until it is whole, and
-// a crash leaves nothing; elsewhere, and to replace a file, its name is random.
+// Everybody may be allowed to write to a directory. Whoever can guess a name there can take it
+// first, so no name that the writing needs can be guessed. If the file system knows files
+// without a name (O_TMPFILE), the snapshot is one until it is whole, and a crash leaves
+// nothing. Otherwise, and to replace a file, it has a random name until then.
 
-// nameTries bounds how often a random name is found taken. That happens to nobody:
-// such a file system lies.
+// nameTries bounds how often a random name is found taken. That cannot happen by chance: such
+// a file system lies.
 const nameTries = 8
 
 // cameBetween bounds how often somebody makes, or removes, the target while it is
@@ -55,8 +55,8 @@ func (t *target) writeUnnamed(data *os.File) error {
 	return t.link(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// link gives the open file its name. A link never replaces anything; a file of
-// ours that is there already goes by a rename.
+// link gives the open file its name. A link never replaces a file, so to replace one it gets a
+// random name first and is renamed.
 func (t *target) link(open string) error {
 	for range cameBetween {
 		taken, err := t.vacant()
@@ -79,14 +79,14 @@ func (t *target) link(open string) error {
 			return errNamed
 		}
 	}
-	return t.refuse("others make and remove it")
+	return t.refuse("others keep making and removing it")
 }
 
 func linkAt(open string, dir int, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, open, dir, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// newTemp has a file made under a name that nobody can guess, and notes it.
+// newTemp calls make with a name that nobody can guess, and notes the name.
 func (t *target) newTemp(make func(name string) (int, error)) (fd int, err error) {
 	for range nameTries {
 		name := ".stackshot-" + rand.Text() + ".tmp"
@@ -142,8 +142,8 @@ func (t *target) fill(out, data *os.File) error {
 	return nil
 }
 
-// rename gives the file its final name, which another may have if replace says so. It
-// never follows a symbolic link there.
+// rename gives the file its final name. With replace, another file may have that name. A
+// symbolic link there is not followed.
 func (t *target) rename(replace bool) error {
 	temp := t.temp.Load()
 	if temp == nil {
@@ -158,7 +158,7 @@ func (t *target) rename(replace bool) error {
 	}
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		return t.refuse("somebody has made it meanwhile")
+		return t.refuse("somebody made it in the meantime")
 	case err != nil:
 		return t.failed("rename "+*temp+" to it", err)
 	}
@@ -167,7 +167,7 @@ func (t *target) rename(replace bool) error {
 	return nil
 }
 
-// syncDir makes the name last. Some file systems cannot, and say EINVAL.
+// syncDir brings the name to the disk. Some file systems cannot, and say EINVAL.
 func (t *target) syncDir() error {
 	fd, err := unix.Openat(t.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -180,8 +180,8 @@ func (t *target) syncDir() error {
 	return nil
 }
 
-// cancel has a write that is under way in another thread fail, unless the file has its
-// name already.
+// cancel makes a write that another thread has begun fail, unless the file has its name
+// already.
 func (t *target) cancel() {
 	t.late.Store(true)
 	t.abandon()

@@ -17,8 +17,8 @@ import (
 // Limit is how long a start takes at most. A test on a busy machine sets a longer one.
 var Limit = time.Second
 
-// ErrHeld answers where a process was made and did not begin in time.
-var ErrHeld = errors.New("a helper process was started and does not begin")
+// ErrHeld says that a process was made and did not begin in time.
+var ErrHeld = errors.New("a helper process was started but did not begin")
 
 // maxAnswer is the longest line that a child may say, in bytes: an answer holds at most a
 // path, in base64.
@@ -30,14 +30,14 @@ type Child struct {
 	Conn    *os.File    // the other end of its file 0, a stream socket; knows deadlines
 
 	answers *bufio.Reader // of Conn
-	bad     error         // by who asks: the child answers no more
+	bad     error         // written by the goroutine that asks: why the child is asked no more
 }
 
 func newChild(p *os.Process, conn *os.File) *Child {
 	return &Child{Process: p, Conn: conn, answers: bufio.NewReaderSize(conn, maxAnswer)}
 }
 
-// socketPair makes one of which our end knows deadlines.
+// socketPair makes a pair of sockets. Our end knows deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -49,9 +49,9 @@ func socketPair() (ours, theirs *os.File, err error) {
 
 // Ask has the child carry out a request and reads its answer, within Conn's deadline. Both
 // are one line of JSON: paths in them are []byte, since they need not be UTF-8.
-// After an error the child answers no more, and each call gives that error:
-// os.ErrDeadlineExceeded, what else the socket says, or the first line of what came where
-// an answer was expected. If the child's file 2 is the socket, that is why it crashed.
+// After an error the child is asked no more, and each call gives that error:
+// os.ErrDeadlineExceeded, another error of the socket, or the first line of what came instead
+// of an answer. If the child's file 2 is the socket, that line says why it crashed.
 func (c *Child) Ask(request, answer any) error {
 	if c.bad == nil {
 		c.bad = c.ask(request, answer)
@@ -74,15 +74,15 @@ func (c *Child) ask(request, answer any) error {
 	return nil
 }
 
-// GiveUp ends the request that is under way: SIGTERM tells the child to answer what it can,
-// and Ask waits for that no longer than grace.
+// GiveUp ends the request that is under way: SIGTERM tells the child to answer what it can.
+// Ask waits for that answer, but no longer than grace.
 func (c *Child) GiveUp(grace time.Duration) {
 	c.Process.Signal(unix.SIGTERM)
 	c.Conn.SetDeadline(time.Now().Add(grace))
 }
 
-// Leave ends the conversation and does not wait for a file system: a child that answers no
-// more is killed, and is gone when the kernel lets it go.
+// Leave ends the conversation and does not wait for a file system. It kills a child that
+// answers no more; the child ends when the kernel lets it.
 func (c *Child) Leave() {
 	if c.bad != nil {
 		c.Process.Kill()
@@ -91,7 +91,7 @@ func (c *Child) Leave() {
 	c.reap()
 }
 
-// End shuts the socket, whoever has copies of it: an idle helper ends then.
+// End shuts the socket down, whoever has copies of it. An idle helper ends then.
 func (c *Child) End() {
 	if raw, err := c.Conn.SyscallConn(); err == nil {
 		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_RDWR) })
@@ -114,10 +114,10 @@ func (c *Child) reap() {
 }
 
 // Serve is all that a started program does: it says that it is there, then carries out
-// one request after the other, until its starter has no more or is gone. do may hang for
-// good: whoever asks has a deadline.
+// one request after the other, until its starter ends the socket or is gone. do may hang for
+// good: the starter has a deadline.
 func Serve[Request, Answer any](conn io.ReadWriter, do func(Request) Answer) error {
-	if err := hello(conn); err != nil {
+	if _, err := conn.Write([]byte{1}); err != nil {
 		return err
 	}
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
@@ -132,10 +132,4 @@ func Serve[Request, Answer any](conn io.ReadWriter, do func(Request) Answer) err
 			return err
 		}
 	}
-}
-
-// hello is the first that a started program says.
-func hello(conn io.Writer) error {
-	_, err := conn.Write([]byte{1})
-	return err
 }

@@ -14,8 +14,8 @@ import (
 // call is one system call of the child. The assembly knows its layout.
 type call struct{ nr, a0, a1, a2, a3 uintptr }
 
-// lastCall ends a table. Whatever the call before it gave is the child's exit code,
-// as an errno.
+// lastCall ends a table. The result of the call before it, as an errno, becomes the child's
+// exit code.
 const lastCall = ^uintptr(0)
 
 // table is what a child does, and all that it refers to. Constant once made.
@@ -34,8 +34,8 @@ type sigaction struct{ handler, flags, restorer, mask uintptr }
 
 func cloneRun(flags uintptr, calls *call) (pid uintptr)
 
-// newTable makes the table of a program whose files 0, 1, ... are fds: all of them
-// beyond the numbers that they get.
+// newTable makes the table of a program whose files 0, 1, ... are copies of fds. Each fd is
+// greater than any number that a copy gets.
 func newTable(argv []string, fds []int) (*table, error) {
 	t := &table{envv: []*byte{nil}}
 	for _, a := range argv {
@@ -49,8 +49,8 @@ func newTable(argv []string, fds []int) (*table, error) {
 	for i, fd := range fds {
 		t.add(unix.SYS_DUP3, uintptr(fd), uintptr(i), 0, 0)
 	}
-	// Really closed, not at exec: whoever waits for the end of a socket of ours does
-	// not wait for a child that is held.
+	// Close all other files now, not at exec: whoever waits for the end of a socket of ours
+	// must not wait for a child that is held.
 	t.add(unix.SYS_CLOSE_RANGE, uintptr(len(fds)), ^uintptr(0)>>32, 0, 0)
 	t.add(unix.SYS_SETSID, 0, 0, 0, 0)
 	for sig := uintptr(1); sig <= 64; sig++ {
@@ -66,8 +66,8 @@ func newTable(argv []string, fds []int) (*table, error) {
 
 func (t *table) add(nr, a0, a1, a2, a3 uintptr) { t.calls = append(t.calls, call{nr, a0, a1, a2, a3}) }
 
-// handled says whether a signal has a handler of ours, which the child must not run;
-// what is ignored stays so.
+// handled says whether a signal has a handler of ours, which the child must not run. A signal
+// that is ignored stays ignored.
 func handled(sig uintptr) bool {
 	var old sigaction
 	_, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
@@ -75,7 +75,7 @@ func handled(sig uintptr) bool {
 	return errno == 0 && old.handler != dfl && old.handler != ign
 }
 
-// run makes the child. t is to be kept until that has executed.
+// run makes the child. t must be kept until the child has executed its program.
 //
 //go:nosplit
 //go:norace
@@ -93,7 +93,7 @@ func (t *table) run() (pid int, errno syscall.Errno) {
 
 // launch makes a process of argv with these files.
 func launch(argv []string, files []*os.File) (*os.Process, *table, error) {
-	const beyond = 16 // the numbers that the child's files get
+	const beyond = 16 // greater than the numbers that the child's files get
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
@@ -111,7 +111,7 @@ func launch(argv []string, files []*os.File) (*os.Process, *table, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	runtime.LockOSThread() // whose signal mask it is
+	runtime.LockOSThread() // its signal mask is changed and restored
 	pid, errno := t.run()
 	runtime.UnlockOSThread()
 	if errno != 0 {

@@ -1,6 +1,6 @@
 // Package spawn starts the processes that help this one, in time or not at all, and talks
-// with them. They touch files that may hang, so any of them may have to be given up: one
-// reads program files (internal/foreign), one writes the snapshot.
+// with them. They read program files (internal/foreign) and write the snapshot
+// (internal/publish). Such files may hang, so any helper may have to be given up.
 //
 //	Start ──clone──► child: table of system calls ──execve──► helper: Serve
 //	  │◄─────────────────────── one byte within the limit ──────┘
@@ -12,9 +12,9 @@
 //
 // A child may be stopped between clone and exec: its control group is frozen or out
 // of memory, somebody sends SIGSTOP or traces it, its program lies on a disk that does
-// not answer. Package os waits for exec without a limit, and in a way that no
-// goroutine can be left behind with: its thread keeps its P (rawVforkSyscall), so that
-// the next garbage collection waits for ever too, and on one CPU everything does.
+// not answer. Package os waits for exec without a limit. To leave that to another
+// goroutine does not help: its thread keeps its P (rawVforkSyscall), so that the next
+// garbage collection waits for ever too, and with one CPU everything does.
 //
 // # Invariants
 //
@@ -23,11 +23,10 @@
 //     memory nor uses a stack: it makes the system calls of a table, in assembly. So
 //     the caller goes on at once, nothing is copied, and no page of ours becomes
 //     write-protected as by fork, which would fault in a window.
-//  3. What the table refers to is kept for good if the child was given up.
-//  4. One start is under way at a time. After one that did not end in time the others
+//  3. If the child was given up, what the table refers to is kept for good.
+//  4. One start is under way at a time. After a start that did not end in time, others
 //     fail at once, for heldFor.
-//  5. A helper that nobody waits for does nothing: its requests come by a socket that
-//     has ended.
-//  6. An answer belongs to the last request: after one that did not come in time, or was
-//     none, the child is asked nothing more.
+//  5. A helper that nobody waits for does nothing: the socket for its requests has ended.
+//  6. An answer belongs to the last request: after an answer that did not come in time, or
+//     could not be read, the child is asked nothing more.
 package spawn

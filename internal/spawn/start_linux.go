@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// heldFor is how long no other process is started after one that did not begin.
+// heldFor is for how long no process is started after one that did not begin.
 const heldFor = time.Minute
 
-// starts are the starts of this process.
+// starts keeps account of all starts.
 var starts = struct {
 	turn chan struct{} // holds a token while one is under way
 
@@ -27,7 +27,7 @@ var starts = struct {
 	kept  []*table  // by mu: children that were given up may still use them
 }{turn: make(chan struct{}, 1)}
 
-// held is why no process is started now; nil: nothing speaks against it.
+// held says why no process is started now; nil: one may be started.
 func held() error {
 	starts.mu.Lock()
 	defer starts.mu.Unlock()
@@ -40,8 +40,8 @@ func held() error {
 // Start runs the program argv[0], a path, without an environment and in a session of
 // its own, so that a ^C at the terminal reaches us alone. Its file 0 is a socket, the
 // others are files, nil for the socket again; it has no other of ours, so whoever waits
-// for our output does not wait for it. It is there once it has called Serve. Errors:
-// ErrHeld; the context's cause; what clone or execve say.
+// for the end of our output does not wait for it. Start returns when the program has called
+// Serve. Errors: ErrHeld; the context's cause; those of clone and execve.
 func Start(ctx context.Context, limit time.Duration, argv []string, files ...*os.File) (*Child, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no sign of it within %v", ErrHeld, limit))
 	defer cancel()
@@ -97,7 +97,7 @@ func (c *Child) await(ctx context.Context) error {
 	return errors.New("start a helper process: it ended at once")
 }
 
-// giveUp leaves a child that did not begin. It dies when what holds it lets it.
+// giveUp leaves a child that did not begin. The child ends when what holds it lets it go.
 func (c *Child) giveUp(t *table, why error) {
 	c.Process.Kill()
 	go c.Process.Wait()

@@ -27,7 +27,7 @@ const echoWord = "__echo" // as the first argument: say hello, then give back wh
 func TestMain(m *testing.M) {
 	testdelay.MaybeExec()
 	if len(os.Args) > 1 && os.Args[1] == echoWord {
-		hello(os.Stdin)
+		os.Stdin.Write([]byte{1})
 		io.Copy(os.Stdin, os.Stdin)
 		unix.Exit(0)
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -10,10 +12,10 @@ import (
 	"stackshot/internal/report"
 )
 
-// Lines of the first screen: what the terminal has, less those for the line
-// that says where the file is and for the prompt.
+// The first screen has as many lines as the terminal, without those for the line that says
+// where the file is and for the prompt.
 const (
-	plainScreen   = 40 // where there is no terminal
+	plainScreen   = 40 // if there is no terminal
 	minScreen     = 10
 	screenReserve = 3
 )
@@ -48,4 +50,39 @@ func shellWord(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// progressAfter is how long something may take before a line says what is being done, and the
+// interval at which the line is written again.
+const progressAfter = time.Second
+
+// progress shows on a terminal what is being done, once that takes long. done ends that and
+// wipes the line.
+func progress(quiet bool, what string) (done func()) {
+	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return func() {}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		began, shown := time.Now(), false
+		tick := time.NewTicker(progressAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				if shown {
+					fmt.Fprint(os.Stderr, "\r\x1b[K")
+				}
+				return
+			case <-tick.C:
+				shown = true
+				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", what, time.Since(began).Seconds())
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
 }

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/account"
+	"stackshot/internal/publish"
+	"stackshot/internal/report"
+	"stackshot/internal/show"
+	"stackshot/internal/topology"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// deliver shows the report first and then writes the file (C1). If nobody reads the report, it
+// writes the file meanwhile.
+func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
+	shown := t.show(ctx, d, shot.plain)
+	where, saveErr := t.save(ctx, d, e, shot.plain)
+	var jsonErr error
+	if t.json {
+		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
+	}
+	lost, reportErr := t.incomplete(shot.res), shown()
+	if where == "" {
+		return errors.Join(saveErr, reportErr, lost)
+	}
+	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
+		return partial(all)
+	}
+	return nil
+}
+
+// show writes the report from memory. It is no error if the reader left early. end waits until
+// a slow reader has taken the rest.
+func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
+	failed := func(err error) func() error { return func() error { return err } }
+	if t.quiet || t.json {
+		return failed(nil)
+	}
+	if err := memoryFor(len(plain)); err != nil {
+		return failed(err)
+	}
+	s, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		return failed(fmt.Errorf("read back the snapshot: %w", err))
+	}
+	wasUrgent := t.urgency.end() // the file is urgent, the names are not
+	skipped := t.naming.name(ctx, s, t.quiet)
+	if wasUrgent {
+		t.urgency.begin()
+	}
+	out := os.Stdout
+	if d.Path == stdoutName {
+		out = os.Stderr
+	}
+	rest := "stackshot report " + shellWord(d.Path)
+	o := t.screen(out, rest)
+	o.Skipped = skipped
+	return ahead(ctx, func() error {
+		defer progress(t.quiet, "writing the report")()
+		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
+			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+		}
+		return nil
+	})
+}
+
+func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
+	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
+	where, size, err := t.write(ctx, d, e, plain, 0)
+	if err == nil && !t.quiet && !t.json && where != stdoutName {
+		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
+	}
+	return where, err
+}
+
+// incomplete says what a capture could not record, and whether anything was stopped. With
+// --engine procfs nothing was to be stopped.
+func (t *take) incomplete(res *snapshot.Result) error {
+	var errs []error
+	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
+		errs = append(errs, errors.New("nothing was stopped: threads were read one after another, not at one instant; the file says why"))
+	}
+	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))
+	}
+	if n := len(res.CPUs.Missing); n > 0 {
+		errs = append(errs, fmt.Errorf("incomplete: %s did not come to the stop: %s", show.Count(n, "CPU"), topology.FormatCPUList(res.CPUs.Missing)))
+	}
+	return errors.Join(errs...)
+}
+
+// readerGone reports whether whoever read our output has left.
+func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
+
+// write compresses a snapshot and saves it. After a signal it has the time grace to end. where
+// is "" for nowhere; size is in bytes.
+func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) (where string, size int64, err error) {
+	file, err := publish.Compress(plain, e)
+	if err == nil {
+		defer file.Close()
+		ctx, done := outlive(ctx, grace)
+		defer done()
+		where, err = d.Save(ctx, file)
+		size, _ = file.Size()
+	}
+	switch {
+	case where == "":
+		err = fmt.Errorf("%w\nthe snapshot is lost", err)
+	case err != nil:
+		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
+	}
+	return where, size, err
+}
+
+// writeTakeJSON writes the object that `take --json` prints (docs/take-json.md), and a
+// newline. sequence is the number in a series, from 1; 0: it is not of a series.
+func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(show.Object{
+		{"sequence", show.Known(sequence)}, {"file", file}, {"engine", r.Engine}, {"isolation", r.Isolation},
+		{"tasks", r.Tasks}, {"threads", r.Threads},
+		{"stopped_ns", r.Stopped.Nanoseconds()}, {"window_ns", r.Window.Nanoseconds()},
+		{"arrival_ns", r.Arrival.Nanoseconds()}, {"elapsed_ns", r.Elapsed.Nanoseconds()},
+		{"tries", r.Tries}, {"bytes", r.Bytes},
+		{"cpus", show.Object{
+			{"online", len(r.CPUs.Online)}, {"stopped", len(r.CPUs.Stopped)}, {"working", len(r.CPUs.Working)},
+			{"missing", append([]int{}, r.CPUs.Missing...)},
+		}},
+		{"stop_broken", r.StopBroken}, {"compared", r.Compared}, {"ran", r.Ran},
+		{"left_out", show.List(r.LeftOut, account.LeftOutTakeJSON)}, {"warnings", account.Warnings(r.Warnings)},
+	})
+}
+
+// deliver writes the file of a capture and says so. A failure is counted and shown, and does
+// not end the series: the next file may find room.
+func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
+	s.warn(n, shot.res)
+	if err := s.incomplete(shot.res); err != nil {
+		s.tally.incomplete++
+		if key := err.Error(); !s.told[key] { // shown once: it may be the same for each capture
+			s.told[key] = true
+			s.complain(n, err)
+		}
+	}
+	where, size, err := s.write(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace)
+	if s.tally.stored(where, err); err != nil {
+		s.complain(n, err)
+	}
+	switch {
+	case s.json && s.jsonErr == nil: // unless an earlier object could not be written
+		s.jsonErr = writeTakeJSON(os.Stdout, where, n, shot.res)
+	case !s.json && !s.quiet && err == nil:
+		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), where, humanBytes(size))
+	}
+}
+
+// warn shows each kind of warning once: otherwise each capture would repeat it.
+func (s *series) warn(n int, res *snapshot.Result) {
+	for _, w := range res.Warnings {
+		if !s.told[w.Code] && !s.quiet && !s.json {
+			s.told[w.Code] = true
+			say(os.Stderr, "%s: %s", s.title(n), w.Text)
+		}
+	}
+}
+
+// brief is a capture in a few words.
+func brief(r *snapshot.Result) string {
+	stopped := "nothing stopped"
+	if r.Stopped > 0 {
+		stopped = "stopped " + milliseconds(r.Stopped)
+	}
+	return fmt.Sprintf("%s, %s threads", stopped, show.Thousands(uint64(r.Threads)))
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
+
+// humanBytes is a size for people, with fewer digits than show.Size.
+func humanBytes(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
