@@ -1,4 +1,6 @@
-package kcdata
+package kcdata_test
+
+import . "stackshot/kcdata" // the package under test, which its test helpers import
 
 // none is what stands for a field that Linux has no value for.
 const none = "0"

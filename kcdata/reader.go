@@ -83,3 +83,23 @@ func (r *Reader) Items() iter.Seq2[Item, error] {
 		w.each(yield)
 	}
 }
+
+// Check walks the whole of plain, but not the buffers nested in it. It returns the length
+// of the buffer in bytes, from the begin marker to the end of the end marker. Errors: those
+// of NewReader and Items.
+func Check(plain []byte) (int, error) {
+	r, err := NewReader(plain)
+	if err != nil {
+		return 0, err
+	}
+	w := r.walk()
+	for {
+		it, err := w.next()
+		if err != nil {
+			return 0, err
+		}
+		if it.Type == BufferEnd {
+			return it.Offset + headerSize, nil
+		}
+	}
+}

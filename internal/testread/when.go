@@ -7,7 +7,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// unlikely holds a plain buffer of ours against the words of kcdata.Layout that say
+// unlikely holds a plain buffer of ours against the words of Layout that say
 // where an item is not, or goes with others, and names what is not so.
 func unlikely(plain []byte, s *kcdata.Snapshot) (out []string) {
 	r, err := kcdata.NewReader(plain)
@@ -43,11 +43,11 @@ type where struct {
 }
 
 func (w *where) unlikely(s *kcdata.Snapshot) (out []string) {
-	part := kcdata.PartTask
+	part := PartTask
 	if w.typ == kcdata.TypeThread {
-		part = kcdata.PartThread
+		part = PartThread
 	}
-	for _, p := range kcdata.Layout {
+	for _, p := range Layout {
 		if p.Part != part || p.Type == kcdata.TypeThread {
 			continue
 		}
