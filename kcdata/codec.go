@@ -73,23 +73,6 @@ func resolve(v any) (reflect.Value, *plan, error) {
 	return rv, p, err
 }
 
-// Marshal appends the packed form of v, a struct with kc tags, an integer, or a
-// pointer to one. It panics on anything else, which is a fault of the caller.
-func Marshal(dst []byte, v any) []byte {
-	rv, p, err := resolve(v)
-	if err != nil {
-		panic(err)
-	}
-	n := len(dst)
-	if cap(dst)-n >= p.size {
-		dst = dst[:n+p.size]
-	} else {
-		dst = append(dst, make([]byte, p.size)...)
-	}
-	p.encode(dst[n:], rv)
-	return dst
-}
-
 // Unmarshal fills the struct or integer that v points to. A longer payload is
 // accepted, its tail ignored; of a shorter one only whole leading fields are
 // taken and the rest is set to zero. An empty payload is ErrTruncated.

@@ -89,7 +89,7 @@ func unwrapZstd(data []byte, limit int64) ([]byte, error) {
 		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}
 	defer r.Close()
-	b, err := readLimited(r, 0, limit, nil)
+	b, err := readLimited(nil, r, 0, limit)
 	if len(b) == 0 && err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if err != nil {
 		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	b, err := readLimited(z, h.stream, int64(h.plain), slices.Clone(h.inner))
+	b, err := readLimited(h.inner, z, h.stream, int64(h.plain))
 	n := len(b) - len(h.inner)
 	if err == nil && (uint64(n) != h.plain || src.Len() != 0) {
 		err = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", n, h.plain, src.Len())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"stackshot/internal/testheap"
@@ -66,7 +67,7 @@ func FuzzText(f *testing.F) {
 		n, err := Check(b)
 		if err != nil {
 			mustBeFormat(t, err)
-			mustBeFormat(t, Text(io.Discard, b))
+			mustBeFormat(t, Text(io.Discard, b, math.MaxInt64))
 			return
 		}
 		if n <= 1<<16 {

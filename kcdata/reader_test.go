@@ -15,7 +15,7 @@ func rich(t testing.TB) []byte {
 	})
 	return buffer(t, MagicStackshot, func(w ItemWriter) {
 		ok(t, w.Uint32Desc("stackshot_in_pid", 7))
-		ok(t, w.StringDesc("engine", "trap"))
+		ok(t, w.Bytes(TypeStringDesc, descOf("engine", "trap")))
 		ok(t, w.String(TypeBootArgs, "quiet splash"))
 		ok(t, w.Struct(TypeTimebase, Timebase{1, 1}))
 		ok(t, w.Define(TypeLinuxTask))
@@ -194,7 +194,7 @@ func TestK6NestedBuffersAreBounded(t *testing.T) {
 }
 
 func TestK7LongerAndShorterStructs(t *testing.T) {
-	full := Marshal(nil, &ThreadSnapshot{ThreadID: 1, BasePriority: -2, ThreadT: 3, RequestedPolicy: 4, EffectivePolicy: 5})
+	full := packed(&ThreadSnapshot{ThreadID: 1, BasePriority: -2, ThreadT: 3, RequestedPolicy: 4, EffectivePolicy: 5})
 	for n := range len(full) + 40 {
 		payload := append(bytes.Clone(full), make([]byte, 40)...)[:n]
 		var got ThreadSnapshot

@@ -58,8 +58,7 @@ const maxProblems = 100
 type snapshotParser struct {
 	s       *Snapshot
 	models  *modelFields
-	open    []Type            // containers around the next item
-	ids     []uint64          // their ids
+	depth   int               // containers around the next item
 	task    *Task             // the TASK around it, nil: none
 	thread  *Thread           // the THREAD around it, nil: none
 	tasks   map[uint64]bool   // task ids seen
@@ -120,7 +119,7 @@ func (p *snapshotParser) table() {
 		r := &p.symbols[i]
 		return textCost * int64(len(text.at(r.Name, maxTableString))+len(text.at(r.Module, maxTableString)))
 	})
-	p.s.Symbols = newSymbolTable(p.symbols[:n], text)
+	p.s.Symbols = NewSymbolTable(p.symbols[:n], text)
 	n = p.afford(len(p.modules), "modules", func(i int) int64 {
 		return textCost * int64(len(text.at(p.modules[i].Name, maxTableString)))
 	})
@@ -157,20 +156,19 @@ func (p *snapshotParser) item(it Item) {
 		p.end()
 		return
 	}
-	depth := len(p.open)
 	switch {
-	case depth == 0:
+	case p.depth == 0:
 		p.topItem(it)
-	case depth == 1 && p.task != nil:
+	case p.depth == 1 && p.task != nil:
 		p.taskItem(it)
-	case depth == 2 && p.thread != nil:
+	case p.depth == 2 && p.thread != nil:
 		p.threadItem(it)
 	}
 }
 
 func (p *snapshotParser) begin(t Type, id uint64) {
 	switch {
-	case len(p.open) == 0 && (t == TypeTask || t == TypeTransitioningTask):
+	case p.depth == 0 && (t == TypeTask || t == TypeTransitioningTask):
 		if p.tasks[id] {
 			p.problem("task %d is in the file more than once", id)
 		}
@@ -181,7 +179,7 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 		p.task = &Task{ID: id, Transitioning: t == TypeTransitioningTask}
 		p.user = userParser{places: make(map[uint64]struct{})}
 		p.s.Tasks = append(p.s.Tasks, p.task)
-	case len(p.open) == 1 && p.task != nil && t == TypeThread:
+	case p.depth == 1 && p.task != nil && t == TypeThread:
 		if first, dup := p.threads[id]; dup {
 			p.problem("thread %d of task %d is in the file already, in task %d", id, p.task.ID, first)
 		} else {
@@ -195,21 +193,19 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 	case t == TypeTask || t == TypeTransitioningTask || t == TypeThread:
 		p.problem("container %#x id %d stands where none of its kind may", uint32(t), id)
 	}
-	p.open = append(p.open, t)
-	p.ids = append(p.ids, id)
+	p.depth++
 }
 
 func (p *snapshotParser) end() {
-	if len(p.open) == 0 {
+	if p.depth == 0 {
 		p.problem("a container ends that never began")
 		return
 	}
-	p.open = p.open[:len(p.open)-1]
-	p.ids = p.ids[:len(p.ids)-1]
-	if len(p.open) < 2 {
+	p.depth--
+	if p.depth < 2 {
 		p.thread = nil
 	}
-	if len(p.open) < 1 {
+	if p.depth < 1 {
 		p.closeTask()
 	}
 }

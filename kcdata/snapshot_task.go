@@ -61,7 +61,7 @@ func (p *snapshotParser) closeSymbols(text stringTable) {
 		r := &all[i]
 		return textCost * int64(len(text.at(r.Name, maxUserString))+len(text.at(r.Module, maxUserString))+len(text.at(r.File, maxUserString)))
 	})
-	t := newUserSymbolTable(all[:n], text)
+	t := NewUserSymbolTable(all[:n], text)
 	if t.dropped > 0 {
 		p.problem("task %d: %d functions more than the %d that are kept of one address", p.task.ID, t.dropped, maxInlined)
 	}

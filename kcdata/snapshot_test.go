@@ -83,7 +83,7 @@ func wantSnapshot() *Snapshot {
 		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
 		Mappings: []Mapping{{LinuxMapping{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}, "/bin/pg", []byte{9}}}, PerfMap: "/tmp/perf-7.map", MapWalk: &LinuxMapWalk{Flags: MapWalkWriter, Found: 1},
 		UserSymbols: &UserSymbolTable{
-			keys: []userKey{{addr: 0x77}}, funcs: [][]UserFunction{{{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}, most: 2,
+			funcs: map[userKey][]UserFunction{{addr: 0x77}: {{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}, most: 2,
 		},
 		Threads: []*Thread{{
 			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},

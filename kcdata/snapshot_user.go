@@ -67,22 +67,17 @@ func (t *Thread) UserPlace(i int) UserPlace {
 	return UserPlace{t.User[i], exact}
 }
 
-// UserSymbolTable names places of one task's user stacks. It is constant after it
-// was made.
+// UserSymbolTable names the places of one task's user stacks. Nothing changes it after
+// NewUserSymbolTable. A nil table names no place.
 type UserSymbolTable struct {
-	keys    []userKey // ascending
-	funcs   [][]UserFunction
+	funcs   map[userKey][]UserFunction
 	most    int // functions of one place
-	dropped int // functions beyond maxInlined of one place
+	dropped int // functions that were left out because their place had maxInlined already
 }
 
 type userKey struct {
 	addr uint64
 	kind uint32 // a UserSymbol*; 0: of either
-}
-
-func (k userKey) compare(o userKey) int {
-	return cmp.Or(cmp.Compare(k.addr, o.addr), cmp.Compare(k.kind, o.kind))
 }
 
 func keyOf(r *LinuxUserSymbol) userKey {
@@ -93,60 +88,50 @@ func keyOf(r *LinuxUserSymbol) userKey {
 	return userKey{r.Addr, kind}
 }
 
-// NewUserSymbolTable builds the table of a task's records over its string table.
-// The records of one place keep their order, innermost function first; one
-// without a name is left out unless it names a module, and so is one behind the
-// first maxInlined of its place.
-func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable {
-	return newUserSymbolTable(records, stringTable(strs))
-}
-
-func newUserSymbolTable(records []LinuxUserSymbol, text stringTable) *UserSymbolTable {
-	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return keyOf(&a).compare(keyOf(&b)) })
-	t := &UserSymbolTable{}
-	for _, r := range sorted {
+// NewUserSymbolTable makes the table of a task's records; strs is the string table that
+// their names are in. The records of one place keep their order, innermost function first.
+// It leaves out a record with neither a function nor a module, and those of a place that
+// follow the first maxInlined.
+func NewUserSymbolTable[S ~string | ~[]byte](records []LinuxUserSymbol, strs S) *UserSymbolTable {
+	text := stringTable(strs)
+	t := &UserSymbolTable{funcs: make(map[userKey][]UserFunction, len(records))}
+	for i := range records {
+		r := &records[i]
 		f := UserFunction{
 			Name: text.at(r.Name, maxUserString), Module: text.at(r.Module, maxUserString),
 			Offset: r.Offset, File: text.at(r.File, maxUserString), Line: r.Line,
 		}
-		if f.Name == "" && f.Module == "" {
-			continue
-		}
-		if n := len(t.keys); n == 0 || t.keys[n-1] != keyOf(&r) {
-			t.keys, t.funcs = append(t.keys, keyOf(&r)), append(t.funcs, nil)
-		}
-		last := &t.funcs[len(t.funcs)-1]
-		if len(*last) == maxInlined {
+		key := keyOf(r)
+		switch {
+		case f.Name == "" && f.Module == "":
+		case len(t.funcs[key]) == maxInlined:
 			t.dropped++
-			continue
+		default:
+			t.funcs[key] = append(t.funcs[key], f)
+			t.most = max(t.most, len(t.funcs[key]))
 		}
-		*last = append(*last, f)
-		t.most = max(t.most, len(*last))
 	}
 	return t
 }
 
-// Functions returns the functions that p is in, innermost first; nil if it is not
-// known. A nil table knows nothing.
+// Functions returns the functions that p is in, innermost first; nil if the file has no
+// name for p.
 func (t *UserSymbolTable) Functions(p UserPlace) []UserFunction {
 	if t == nil {
 		return nil
 	}
-	for _, kind := range [...]uint32{p.Flag(), 0} {
-		if i, ok := slices.BinarySearchFunc(t.keys, userKey{p.Addr, kind}, userKey.compare); ok {
-			return t.funcs[i]
-		}
+	if funcs := t.funcs[userKey{p.Addr, p.Flag()}]; funcs != nil {
+		return funcs
 	}
-	return nil
+	return t.funcs[userKey{p.Addr, 0}]
 }
 
-// Len returns the number of places that the table names.
+// Len returns the number of places that have a name.
 func (t *UserSymbolTable) Len() int {
 	if t == nil {
 		return 0
 	}
-	return len(t.keys)
+	return len(t.funcs)
 }
 
 // maxUserString bounds one string of a task's table. C++ has long names: it may be

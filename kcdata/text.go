@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -27,12 +26,10 @@ import (
 //
 // A string or bytes of more than 64 KiB are on several lines.
 //
-// A damaged buffer is written as far as it is sound, then the error is returned.
-func Text(w io.Writer, plain []byte) error { return TextWithin(w, plain, math.MaxInt64) }
-
-// TextWithin is Text of about most bytes: where there would be more it ends, with
-// ErrTooLarge at the item that is not written to its end.
-func TextWithin(w io.Writer, plain []byte, most int64) error {
+// A damaged buffer is written as far as it is sound, then the error is returned. The text
+// has about most bytes: if it would have more, it ends with ErrTooLarge at the item that
+// is not written to its end.
+func Text(w io.Writer, plain []byte, most int64) error {
 	b := bufio.NewWriter(w)
 	t := &textWriter{w: b, most: most, left: most}
 	err := t.buffer(plain, 0, 0)

@@ -25,13 +25,10 @@ type ItemWriter interface {
 	Uint64s(elem Type, v []uint64) error
 	// StructArray writes slice, a slice of structs with kc tags or of integers.
 	StructArray(elem Type, slice any) error
-	// Desc items carry their name, of 1 to 31 bytes, themselves.
-	StringDesc(name, v string) error
+	// Uint32Desc and Uint64Desc write a number that carries its name, of 1 to 31 bytes,
+	// itself. (Readers know descs of text, bytes and signed numbers, too.)
 	Uint32Desc(name string, v uint32) error
 	Uint64Desc(name string, v uint64) error
-	Int32Desc(name string, v int32) error
-	Int64Desc(name string, v int64) error
-	BytesDesc(name string, v []byte) error
 	// BeginContainer opens a container of type t; id is unique among siblings of t.
 	BeginContainer(t Type, id uint64) error
 	// EndContainer closes the innermost container, which must have this id. The
