@@ -36,12 +36,8 @@ const (
 	TypeLibraryLoadinfo64 Type = 0x31
 	TypeTimebase          Type = 0x32 // Timebase
 	TypeMachAbsoluteTime  Type = 0x33 // u64 ticks
-	TypeTimeval           Type = 0x34
 	TypeUsecsSinceEpoch   Type = 0x35 // u64
-	TypePid               Type = 0x36 // s32
-	TypeProcname          Type = 0x37 // string
 	TypeNested            Type = 0x38 // a whole buffer
-	TypeLibraryAOTInfo    Type = 0x39
 )
 
 // IsMagic reports whether t begins a buffer of a known kind.
