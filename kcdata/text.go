@@ -82,7 +82,6 @@ func (t *textWriter) buffer(plain []byte, base, nested int) error {
 
 // head writes an item's own line.
 func (t *textWriter) head(off int, h itemHeader, note string) {
-	t.pad()
 	s, ok := t.r.Spec(h.typ)
 	if !ok {
 		s.Name = "UNKNOWN"
@@ -90,7 +89,7 @@ func (t *textWriter) head(off int, h itemHeader, note string) {
 	if h.typ.isCompactArray() {
 		s.Name = "ARRAY"
 	}
-	n, _ := fmt.Fprintf(t.w, "@%08x %s type=%#x size=%d flags=%#x%s\n", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
+	n, _ := fmt.Fprintf(t.w, "%*s@%08x %s type=%#x size=%d flags=%#x%s\n", 2*t.indent, "", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
 	t.left -= int64(n)
 }
 
@@ -98,13 +97,6 @@ func (t *textWriter) head(off int, h itemHeader, note string) {
 func (t *textWriter) write() {
 	t.left -= int64(len(t.line))
 	t.w.Write(t.line)
-}
-
-func (t *textWriter) pad() {
-	t.left -= int64(2 * t.indent)
-	for range t.indent {
-		t.w.WriteString("  ")
-	}
 }
 
 // label makes a name that a file may have made up safe to print.

@@ -30,22 +30,29 @@ func (t *textWriter) fields(fields []Field, b []byte, base int, prefix string) i
 }
 
 func (t *textWriter) field(f Field, b []byte, off int, prefix string) {
-	t.pad()
-	l := append(t.line[:0], '+')
+	t.line = t.begin(off, f.Elem.String(), f.Count, fieldLabel(prefix, f.Name))
+	t.line = append(appendValue(t.line, f, b), '\n')
+	t.write()
+}
+
+// begin begins a payload line, up to the values: count is that of an array, 0: of a scalar.
+func (t *textWriter) begin(off int, elem string, count int, label string) []byte {
+	l := t.line[:0]
+	for range t.indent {
+		l = append(l, "  "...)
+	}
+	l = append(l, '+')
 	l = strconv.AppendInt(l, int64(off), 10)
 	l = append(l, ' ')
-	l = append(l, f.Elem.String()...)
-	if f.Count > 0 {
+	l = append(l, elem...)
+	if count > 0 {
 		l = append(l, '[')
-		l = strconv.AppendInt(l, int64(f.Count), 10)
+		l = strconv.AppendInt(l, int64(count), 10)
 		l = append(l, ']')
 	}
 	l = append(l, ' ')
-	l = append(l, fieldLabel(prefix, f.Name)...)
-	l = append(l, " ="...)
-	l = appendValue(l, f, b)
-	t.line = append(l, '\n')
-	t.write()
+	l = append(l, label...)
+	return append(l, " ="...)
 }
 
 func fieldLabel(prefix, name string) string {
@@ -82,32 +89,17 @@ func appendValue(l []byte, f Field, b []byte) []byte {
 	return l
 }
 
-// hex writes b, which stands at off of the payload, where it is not all zero.
+// hex writes b, which stands at off of the payload, but for the lines that are all zero.
 func (t *textWriter) hex(name string, b []byte, off int) {
 	for len(b) > 0 && t.left >= 0 {
 		n := min(len(b), hexLine)
 		if !allZero(b[:n]) {
-			t.pad()
-			l := append(t.line[:0], '+')
-			l = strconv.AppendInt(l, int64(off), 10)
-			l = append(l, " hex["...)
-			l = strconv.AppendInt(l, int64(n), 10)
-			l = append(l, "] "...)
-			l = append(l, name...)
-			l = append(l, " = "...)
-			l = hex.AppendEncode(l, b[:n])
-			t.line = append(l, '\n')
+			t.line = append(t.begin(off, "hex", n, name), ' ')
+			t.line = append(hex.AppendEncode(t.line, b[:n]), '\n')
 			t.write()
 		}
 		b, off = b[n:], off+n
 	}
 }
 
-func allZero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
