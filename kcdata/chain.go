@@ -74,9 +74,8 @@ func (c *Chain) add(min int) error {
 	b, err := c.grow(min)
 	if err == nil && len(b) < min {
 		c.release(b)
-		return &c.fail
 	}
-	if err != nil {
+	if err != nil || len(b) < min {
 		c.fail.cause = err
 		return &c.fail
 	}

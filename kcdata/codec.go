@@ -116,19 +116,23 @@ func (p *plan) encode(b []byte, v reflect.Value) {
 
 func (p *plan) decode(b []byte, v reflect.Value) {
 	if len(b) < p.size { // a field that is not there wholly is zero
-		there := 0
-		for _, f := range p.fields {
-			if f.End() <= len(b) {
-				there = f.End()
-			}
-		}
-		b = append(make([]byte, 0, p.size), b[:there]...)[:p.size]
+		b = append(make([]byte, 0, p.size), b[:p.held(len(b))]...)[:p.size]
 	}
 	if p.flat {
 		copy(p.memory(v), b)
 		return
 	}
 	p.decodePacked(b, v)
+}
+
+// held is how many bytes of a payload of size bytes are whole fields of p.
+func (p *plan) held(size int) (n int) {
+	for i := range p.fields {
+		if end := p.fields[i].End(); end <= size {
+			n = end
+		}
+	}
+	return n
 }
 
 // encodePacked and decodePacked do field by field what memory cannot give as a whole.

@@ -3,6 +3,7 @@ package kcdata
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -83,26 +84,14 @@ func (w *zstdWriter) Close() error { return w.z.Close() }
 // stream holds only what is between them.
 type zlibWriter struct {
 	dst    io.Writer
-	seeker io.Seeker // nil: the stream goes to held first
-	start  int64     // where the envelope begins in dst
-	held   bytes.Buffer
+	seeker io.Seeker    // of dst; nil: the stream goes to held first
+	start  int64        // where the envelope begins in dst
+	held   bytes.Buffer // the stream, if dst cannot seek
 
 	head []byte // of the plain buffer, until it has 16 bytes
 	tail []byte // the last bytes, at most 16: perhaps the end marker
 	z    *zlib.Writer
 	in   uint64 // plain bytes given to z
-	out  countingWriter
-}
-
-type countingWriter struct {
-	w io.Writer
-	n uint64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += uint64(n)
-	return n, err
 }
 
 func newZlibWriter(w io.Writer) *zlibWriter {
@@ -120,8 +109,7 @@ func (z *zlibWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	if z.z == nil {
 		k := min(headerSize-len(z.head), len(p))
-		z.head = append(z.head, p[:k]...)
-		p = p[k:]
+		z.head, p = append(z.head, p[:k]...), p[k:]
 		if len(z.head) < headerSize {
 			return n, nil
 		}
@@ -140,40 +128,28 @@ func (z *zlibWriter) begin() error {
 	if h := header(z.head); !h.typ.IsMagic() || h.typ == MagicCompressed || h.size != 0 {
 		return badf(0, ErrBadMagic, "magic %#x, marker of %d bytes", uint32(h.typ), h.size)
 	}
-	z.out.w = &z.held
-	if z.seeker != nil {
-		if _, err := z.dst.Write(z.envelope()); err != nil {
-			return err
-		}
-		z.out.w = z.dst
+	if z.seeker == nil {
+		z.z = zlib.NewWriter(&z.held)
+		return nil
 	}
-	z.z = zlib.NewWriter(&z.out)
-	return nil
+	z.z = zlib.NewWriter(z.dst)
+	return z.writeEnvelope(0) // Close writes it again, with the sizes
 }
 
 // body compresses all but the last 16 bytes seen so far.
 func (z *zlibWriter) body(p []byte) error {
-	if len(z.tail)+len(p) <= headerSize {
-		z.tail = append(z.tail, p...)
-		return nil
+	if n := len(z.tail) + len(p) - headerSize; n > 0 {
+		fromTail := min(len(z.tail), n)
+		for _, b := range [...][]byte{z.tail[:fromTail], p[:n-fromTail]} {
+			if _, err := z.z.Write(b); err != nil {
+				return err
+			}
+		}
+		z.in += uint64(n)
+		z.tail, p = append(z.tail[:0], z.tail[fromTail:]...), p[n-fromTail:]
 	}
-	fromTail := min(len(z.tail), len(z.tail)+len(p)-headerSize)
-	if err := z.feed(z.tail[:fromTail]); err != nil {
-		return err
-	}
-	z.tail = append(z.tail[:0], z.tail[fromTail:]...)
-	fromP := len(z.tail) + len(p) - headerSize
-	if err := z.feed(p[:fromP]); err != nil {
-		return err
-	}
-	z.tail = append(z.tail, p[fromP:]...)
+	z.tail = append(z.tail, p...)
 	return nil
-}
-
-func (z *zlibWriter) feed(p []byte) error {
-	z.in += uint64(len(p))
-	_, err := z.z.Write(p)
-	return err
 }
 
 // Close writes what is still held, the sizes and the end marker.
@@ -184,14 +160,7 @@ func (z *zlibWriter) Close() error {
 	if err := z.z.Close(); err != nil {
 		return err
 	}
-	if z.seeker == nil {
-		if _, err := z.dst.Write(z.envelope()); err != nil {
-			return err
-		}
-		if _, err := z.held.WriteTo(z.dst); err != nil {
-			return err
-		}
-	} else if err := z.patch(); err != nil {
+	if err := z.sizes(); err != nil {
 		return err
 	}
 	var end [headerSize]byte
@@ -200,33 +169,42 @@ func (z *zlibWriter) Close() error {
 	return err
 }
 
-// patch writes the items in front again, now with the sizes.
-func (z *zlibWriter) patch() error {
+// sizes writes the envelope with its sizes: in front of the held stream or, where the
+// stream is in dst already, over the first envelope.
+func (z *zlibWriter) sizes() error {
+	if z.seeker == nil {
+		if err := z.writeEnvelope(z.held.Len()); err != nil {
+			return err
+		}
+		_, err := z.held.WriteTo(z.dst)
+		return err
+	}
+	end, err := z.seeker.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
 	if _, err := z.seeker.Seek(z.start, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := z.dst.Write(z.envelope()); err != nil {
+	if err := z.writeEnvelope(int(end-z.start) - envelopeSize); err != nil {
 		return err
 	}
-	_, err := z.seeker.Seek(int64(z.out.n), io.SeekCurrent)
+	_, err = z.seeker.Seek(end, io.SeekStart)
 	return err
 }
 
-// envelope is the 224 bytes in front of the stream.
-func (z *zlibWriter) envelope() []byte {
-	const size = headerSize + 3*(headerSize+descName+8+8) + headerSize
-	w := NewWriter(make([]byte, size))
-	err := w.Begin(MagicCompressed)
-	for _, d := range []struct {
-		name string
-		v    uint64
-	}{{descAlgorithm, algorithmZlib}, {descCompressed, z.out.n}, {descPlain, z.in}} {
-		if err == nil {
-			err = w.Uint64Desc(d.name, d.v)
-		}
-	}
-	if err != nil || w.Len() != size-headerSize {
+// envelopeSize is the size in bytes of what stands in front of the stream: begin marker,
+// three descs, begin marker of the plain buffer.
+const envelopeSize = headerSize + 3*(headerSize+descName+8+8) + headerSize
+
+// writeEnvelope writes what stands in front of a stream of that many bytes.
+func (z *zlibWriter) writeEnvelope(compressed int) error {
+	w := NewWriter(make([]byte, envelopeSize))
+	err := errors.Join(w.Begin(MagicCompressed), w.Uint64Desc(descAlgorithm, algorithmZlib),
+		w.Uint64Desc(descCompressed, uint64(compressed)), w.Uint64Desc(descPlain, z.in))
+	if err != nil || w.Len() != envelopeSize-headerSize {
 		panic("kcdata: envelope does not have its size") // constant names and sizes
 	}
-	return append(w.Written(), z.head...)
+	_, err = z.dst.Write(append(w.Written(), z.head...))
+	return err
 }

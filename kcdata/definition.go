@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // A TYPEDEFINITION's payload: u32 type, u32 count, name[32], then for each
@@ -135,7 +134,7 @@ func parseDefinition(b []byte) (Spec, error) {
 // payload never outnumber its bytes: else a small file could define thousands
 // of fields over one byte and use them in an array of a million elements.
 func orderFields(fields []Field) error {
-	sort.SliceStable(fields, func(i, j int) bool { return fields[i].Offset < fields[j].Offset })
+	slices.SortStableFunc(fields, func(a, b Field) int { return a.Offset - b.Offset })
 	for i := 1; i < len(fields); i++ {
 		if a, b := fields[i-1], fields[i]; a.End() > b.Offset {
 			return fmt.Errorf("fields %q and %q overlap", a.Name, b.Name)

@@ -69,13 +69,3 @@ func Record[T any](it Item) (v T, err error) {
 	err = Unmarshal(it.Data, slow)
 	return *slow, err
 }
-
-// held is how many bytes of a payload of size bytes are whole fields of p.
-func (p *plan) held(size int) (n int) {
-	for i := range p.fields {
-		if end := p.fields[i].End(); end <= size {
-			n = end
-		}
-	}
-	return n
-}

@@ -93,13 +93,9 @@ func Check(plain []byte) (int, error) {
 		return 0, err
 	}
 	w := r.walk()
-	for {
-		it, err := w.next()
-		if err != nil {
-			return 0, err
-		}
-		if it.Type == BufferEnd {
-			return it.Offset + headerSize, nil
-		}
+	w.each(func(_ Item, broken error) bool { err = broken; return true })
+	if err != nil {
+		return 0, err
 	}
+	return w.at() + headerSize, nil // w stands at the end marker
 }

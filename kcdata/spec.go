@@ -1,6 +1,9 @@
 package kcdata
 
-import "sort"
+import (
+	"cmp"
+	"sort"
+)
 
 // Kind says how a payload is laid out.
 type Kind uint8
@@ -45,27 +48,18 @@ const (
 	ElemUint64 ElemType = 9
 )
 
-var elemNames = [...]string{
-	"", "char", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
-}
-
-var elemSizes = [...]int{0, 1, 1, 1, 2, 2, 4, 4, 8, 8}
+var (
+	elemNames = [1 << 8]string{
+		"", "char", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
+	}
+	elemSizes = [1 << 8]int{0, 1, 1, 1, 2, 2, 4, 4, 8, 8}
+)
 
 // String gives the C name of the element type.
-func (e ElemType) String() string {
-	if int(e) < len(elemNames) {
-		return elemNames[e]
-	}
-	return "invalid"
-}
+func (e ElemType) String() string { return cmp.Or(elemNames[e], "invalid") }
 
 // Size is the element's size in bytes, 0 for an invalid element type.
-func (e ElemType) Size() int {
-	if int(e) < len(elemSizes) {
-		return elemSizes[e]
-	}
-	return 0
-}
+func (e ElemType) Size() int { return elemSizes[e] }
 
 // Field is one field of a struct.
 type Field struct {

@@ -26,10 +26,13 @@ const (
 // Name returns the name of system call nr on a machine (as in uname -m). ok is
 // false for an unknown machine, ABI or number.
 func Name(machine string, abi ABI, nr int64) (name string, ok bool) {
-	table := tableOf(machine, abi)
+	if abi >= Unknown {
+		return "", false
+	}
 	if machine == "x86_64" && abi == Native && nr >= 0 {
 		nr &^= x32Bit
 	}
+	table := tables[machine][abi]
 	if nr < 0 || nr >= int64(len(table)) || table[nr] == "" {
 		return "", false
 	}
@@ -45,15 +48,10 @@ func Format(machine string, abi ABI, nr int64) string {
 	return "syscall " + strconv.FormatInt(nr, 10)
 }
 
-func tableOf(machine string, abi ABI) []string {
-	if abi > Compat {
-		return nil
-	}
-	switch machine {
-	case "x86_64", "amd64":
-		return [...][]string{amd64Names[:], i386Names[:]}[abi]
-	case "aarch64", "arm64":
-		return [...][]string{arm64Names[:], armNames[:]}[abi]
-	}
-	return nil
+// tables are the names by machine, as uname -m or Go calls it, and by ABI.
+var tables = map[string][Unknown][]string{
+	"x86_64":  {amd64Names[:], i386Names[:]},
+	"amd64":   {amd64Names[:], i386Names[:]},
+	"aarch64": {arm64Names[:], armNames[:]},
+	"arm64":   {arm64Names[:], armNames[:]},
 }
