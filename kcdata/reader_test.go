@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"testing"
 )
 
@@ -273,33 +272,4 @@ func TestMalformedDescIsNoDesc(t *testing.T) {
 			t.Errorf("%v of %d bytes: desc %v, want %v", c.typ, len(c.payload), got, c.want)
 		}
 	}
-}
-
-func ExampleReader_Items() {
-	buf := NewWriter(make([]byte, 256))
-	for _, err := range []error{
-		buf.Begin(MagicStackshot),
-		buf.BeginContainer(TypeTask, 7),
-		buf.Struct(TypeKernPageSize, uint32(4096)),
-		buf.EndContainer(7),
-		buf.End(),
-	} {
-		if err != nil {
-			panic(err)
-		}
-	}
-	r, err := NewReader(buf.Written())
-	if err != nil {
-		panic(err)
-	}
-	for it, err := range r.Items() {
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%#x %v % x\n", it.Offset, it.Type, it.Data)
-	}
-	// Output:
-	// 0x10 CONTAINER_BEGIN 03 09 00 00
-	// 0x30 KERN_PAGE_SIZE 00 10 00 00
-	// 0x50 CONTAINER_END
 }
