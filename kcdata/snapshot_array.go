@@ -39,12 +39,12 @@ func arrayElem(it Item) Type {
 	return t
 }
 
-// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
-// frame may have a name of 4 KiB, which reports repeat.
+// maxStack is how many frames of one stack are kept. Our own stacks have at most 1,000. A
+// frame may have a name of 4 KiB, and the reports repeat it.
 const maxStack = 4096
 
-// addresses appends an array of u64. Those that are not in seen are charged as
-// places of their own; nil: none is.
+// addresses appends an array of u64 to dst. An address that is not in seen costs placeCost
+// and is noted there. With a nil seen none costs that.
 func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struct{}, placeCost int64) {
 	elem, size, count := it.Elem()
 	if count > 0 && size != 8 {
@@ -72,8 +72,8 @@ func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struc
 	}
 }
 
-// leastElement is the size of the smallest version of elem that ever was: an array
-// of smaller ones is not of this type, and would be much of little.
+// leastElement is the size in bytes of the smallest version that elem ever had. An array of
+// smaller elements is not of this type, and would stand for many records in few bytes.
 func leastElement(elem Type) int {
 	if s, ok := Lookup(elem); ok && len(s.Sizes) > 0 {
 		return s.Sizes[0]
@@ -81,9 +81,9 @@ func leastElement(elem Type) int {
 	return 1
 }
 
-// Elements is how ParseSnapshot takes an array of structs apart: nothing where the
-// elements are smaller than any version of their type was, else all up to the first
-// that cannot be decoded.
+// Elements decodes an array of structs or integers as ParseSnapshot does. It is nil if the
+// elements are smaller than the smallest version of their type. It ends before the first
+// element that cannot be decoded.
 func Elements[T any](it Item) []T {
 	elem, size, count := it.Elem()
 	if size < leastElement(elem) {

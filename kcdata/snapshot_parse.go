@@ -7,16 +7,16 @@ import (
 
 // ParseSnapshot decodes a plain (see Unwrap) stackshot.
 //
-// Items it does not know are skipped, items that are missing leave their
-// fields nil or zero, and contradictions are named in Problems. A file that
-// breaks off returns what came before the break together with the reader's
-// *FormatError; only bytes that do not begin as a stackshot return nil.
+// It skips unknown items and names contradictions in Problems. A missing item leaves its
+// field nil or zero. For a file that breaks off it returns what came before the break,
+// together with the reader's *FormatError. It returns nil only for bytes that do not begin
+// like a stackshot.
 func ParseSnapshot(plain []byte) (*Snapshot, error) {
 	return ParseSnapshotWithin(plain, Memory(int64(len(plain))))
 }
 
-// ParseSnapshotWithin is ParseSnapshot for a file whose content may take at most
-// memory bytes (see Memory); one that goes beyond ends there, with ErrTooLarge.
+// ParseSnapshotWithin is ParseSnapshot with a budget: the decoded file may take at most
+// memory bytes (see Memory). A file that needs more ends there, with ErrTooLarge.
 func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	r, err := NewReader(plain)
 	if err != nil {
@@ -52,26 +52,26 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	return p.s, broken
 }
 
-// maxProblems bounds Problems: a hostile file is one problem, not a million.
+// maxProblems bounds Problems: a hostile file could have millions of them.
 const maxProblems = 100
 
 type snapshotParser struct {
 	s       *Snapshot
 	models  *modelFields
 	depth   int               // containers around the next item
-	task    *Task             // the TASK around it, nil: none
-	thread  *Thread           // the THREAD around it, nil: none
-	tasks   map[uint64]bool   // task ids seen
-	threads map[uint64]uint64 // thread ids seen, to their task
-	dropped int               // problems beyond maxProblems
+	task    *Task             // the TASK around the next item; nil: none
+	thread  *Thread           // the THREAD around the next item; nil: none
+	tasks   map[uint64]bool   // ids of all tasks so far
+	threads map[uint64]uint64 // ids of all threads so far, each with its task
+	dropped int               // number of problems beyond maxProblems
 
 	memory, left int64               // the budget, and what is left of it
-	at           int                 // offset of the item
-	broken       error               // the budget is spent
+	at           int                 // offset of the item that is being decoded
+	broken       error               // set when the budget is spent
 	kernel       map[uint64]struct{} // addresses of kernel stacks
-	warnings     int                 // beyond maxWarnings
+	warnings     int                 // number of warnings beyond maxWarnings
 
-	// Symbols and modules point into a string table that may come later.
+	// Symbols and modules have offsets into a string table that may come after them.
 	symbols []LinuxSymbol
 	modules []LinuxModule
 	strings []byte
@@ -87,13 +87,13 @@ func (p *snapshotParser) problem(format string, args ...any) {
 	p.note(format, args...)
 }
 
-// note is problem where there is room for one more.
+// note appends to Problems whether or not they are maxProblems already.
 func (p *snapshotParser) note(format string, args ...any) {
 	p.s.Problems = append(p.s.Problems, fmt.Sprintf(format, args...))
 }
 
-// finish makes what waited for the end: names, of what there is, even where the
-// budget is spent.
+// finish decodes what had to wait for the end of the file: the names. If the budget is spent
+// it gets an eighth of the memory anew, so that the part that was read has its names.
 func (p *snapshotParser) finish() {
 	broken := p.broken
 	if broken != nil {
@@ -112,7 +112,7 @@ func (p *snapshotParser) finish() {
 	}
 }
 
-// table makes the symbols and modules.
+// table decodes the symbols and modules, whose names are in the string table.
 func (p *snapshotParser) table() {
 	text := p.stringTable(p.strings)
 	n := p.afford(len(p.symbols), "symbols", func(i int) int64 {
@@ -128,7 +128,7 @@ func (p *snapshotParser) table() {
 	}
 }
 
-// stringTable copies a string table.
+// stringTable is a copy of a string table; empty if the budget has no room for it.
 func (p *snapshotParser) stringTable(b []byte) stringTable {
 	if !p.take(int64(len(b)), "a string table of %d bytes", len(b)) {
 		return ""
@@ -140,13 +140,13 @@ func (m *LinuxModule) module(text stringTable) Module {
 	return Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size, BuildID: buildID(&m.BuildID, m.BuildIDLen)}
 }
 
-// buildID is what a record holds of one of n bytes; nil: none is known.
+// buildID is the part of a build-id of n bytes that a record holds; nil: none is known.
 func buildID(held *[20]byte, n uint32) []byte {
 	return append([]byte(nil), held[:min(int(n), len(held))]...)
 }
 
-// item files one item under the container it stands in. Containers nobody
-// here knows keep their items to themselves.
+// item decodes one item into the snapshot, task or thread in whose container it stands. It
+// skips the items of unknown containers.
 func (p *snapshotParser) item(it Item) {
 	switch it.Type {
 	case TypeContainerBegin:
@@ -210,7 +210,7 @@ func (p *snapshotParser) end() {
 	}
 }
 
-// where names the container around the next item, for Problems.
+// where names the container around the next item, for the texts of Problems.
 func (p *snapshotParser) where() string {
 	switch {
 	case p.thread != nil:
@@ -221,7 +221,7 @@ func (p *snapshotParser) where() string {
 	return "the machine's part"
 }
 
-// splitWarning takes "code: text" apart; a code is one word.
+// splitWarning splits "code: text". A code is one word.
 func splitWarning(s string) Warning {
 	if code, text, ok := strings.Cut(s, ": "); ok && code != "" && !strings.ContainsAny(code, " \t\n") {
 		return Warning{Code: code, Text: text}
@@ -229,8 +229,8 @@ func splitWarning(s string) Warning {
 	return Warning{Text: s}
 }
 
-// splitCmdline takes /proc/PID/cmdline apart. Only the last NUL is a
-// terminator: empty arguments in between are arguments.
+// splitCmdline splits /proc/PID/cmdline into its arguments. Only the last NUL is a
+// terminator; the others separate arguments, which may be empty.
 func splitCmdline(b []byte) []string {
 	s := strings.TrimSuffix(string(b), "\x00")
 	if s == "" {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Mapping is one executable mapping of a task.
+// Mapping is one executable mapping of a task, with its names.
 type Mapping struct {
 	LinuxMapping
-	Path    string // "" without a file
+	Path    string // "" if it has no file
 	BuildID []byte // nil: not known
 }
 
@@ -20,7 +20,7 @@ type UserBytes struct {
 	Data []byte
 }
 
-// Append adds the piece as a LINUX_USER_BYTES holds it.
+// Append appends the piece to b in the form of LINUX_USER_BYTES.
 func (u UserBytes) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, u.Addr)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(u.Data)))
@@ -30,26 +30,26 @@ func (u UserBytes) Append(b []byte) []byte {
 // UserFunction is one function that a user address is in.
 type UserFunction struct {
 	Name   string
-	Module string // path of the file, "[jit]", "[vdso]"; "" not known
+	Module string // path of the file, "[jit]", "[vdso]"; "": not known
 	Offset uint64 // from the function's start
-	File   string // source file; "" not known
+	File   string // source file; "": not known
 	Line   uint32 // 0: not known
 }
 
-// UserPlace is what an address of a user stack stands for: the same number may be
-// where one thread stood and where another returns to, behind the last call of the
-// function before.
+// UserPlace is an address in a user stack together with its meaning. The same number may be
+// the instruction at which one thread stood, and the return address of another thread: then
+// it lies behind the last call of the function before.
 type UserPlace struct {
 	Addr  uint64
-	Exact bool // the instruction itself; else the call before it
+	Exact bool // it means the instruction at Addr; otherwise the call before it
 }
 
-// Compare orders places as a file has their records.
+// Compare orders places as a file orders their records.
 func (p UserPlace) Compare(q UserPlace) int {
 	return cmp.Or(cmp.Compare(p.Addr, q.Addr), cmp.Compare(p.Flag(), q.Flag()))
 }
 
-// Flag is the LinuxUserSymbol.Flags of the place's records.
+// Flag is the LinuxUserSymbol.Flags of the records for p.
 func (p UserPlace) Flag() uint32 {
 	if p.Exact {
 		return UserSymbolExact
@@ -57,8 +57,8 @@ func (p UserPlace) Flag() uint32 {
 	return UserSymbolReturn
 }
 
-// UserPlace is the i-th of t.User: where a thread was, and what a signal interrupted,
-// are instructions; all others are return addresses.
+// UserPlace is the place of t.User[i]. The leaf, where the thread was, and an address that a
+// signal interrupted mean an instruction; all others are return addresses.
 func (t *Thread) UserPlace(i int) UserPlace {
 	exact := i == 0
 	if i < len(t.UserHow) {
@@ -134,13 +134,13 @@ func (t *UserSymbolTable) Len() int {
 	return len(t.funcs)
 }
 
-// maxUserString bounds one string of a task's table. C++ has long names: it may be
+// maxUserString is how many bytes of one string of a task's table are read. C++ names may be
 // as long as a path.
 const maxUserString = 4096
 
-// UserBytes are the pieces of stack in a LINUX_USER_BYTES item, within its Data: as
-// many as are whole, each with the number of bytes behind it, which is 0 at the end.
-// The plain item of old files is one piece that says no length.
+// UserBytes gives the pieces of stack in a LINUX_USER_BYTES item, as parts of its Data, up to
+// the first that is not whole. With each comes the number of bytes behind it, which is 0 for
+// the last piece. The plain item of an old file is one piece without a length.
 func (it Item) UserBytes() iter.Seq2[UserBytes, int] {
 	head, lengths := 8, it.Type == TypeArray
 	if lengths {
@@ -160,12 +160,13 @@ func (it Item) UserBytes() iter.Seq2[UserBytes, int] {
 	}
 }
 
-// MappingAt returns the executable mapping that holds addr.
-func (t *Task) MappingAt(addr uint64) (*Mapping, bool) { return FindMapping(t.Mappings, addr) }
+// MappingAt returns the executable mapping that holds addr; ok is false if there is none.
+func (t *Task) MappingAt(addr uint64) (m *Mapping, ok bool) { return FindMapping(t.Mappings, addr) }
 
-// FindMapping returns the one of maps that holds addr. maps ascend and do not
-// overlap, as those of a file and of /proc/PID/maps.
-func FindMapping(maps []Mapping, addr uint64) (*Mapping, bool) {
+// FindMapping returns the mapping in maps that holds addr; ok is false if there is none. maps
+// must be in ascending order and must not overlap, like those of a file and of
+// /proc/PID/maps.
+func FindMapping(maps []Mapping, addr uint64) (m *Mapping, ok bool) {
 	i, found := slices.BinarySearchFunc(maps, addr, func(m Mapping, a uint64) int { return cmp.Compare(m.Start, a) })
 	if !found {
 		i--

@@ -5,10 +5,10 @@ import (
 	"sort"
 )
 
-// Kind says how a payload is laid out.
+// Kind is the layout of a payload.
 type Kind uint8
 
-// The kinds. A scalar's payload is the bare number; KindStruct has Fields.
+// The kinds. The payload of a scalar is the bare number. KindStruct has Fields.
 const (
 	KindBytes Kind = iota // opaque, or a layout this package does not know
 	KindStruct
@@ -25,7 +25,7 @@ const (
 	KindNested     // a whole buffer
 )
 
-// elem gives the element type of a scalar kind, 0 for all others.
+// elem is the element type of a scalar kind, 0 for all others.
 func (k Kind) elem() ElemType { return kindElems[k] }
 
 var kindElems = [KindNested + 1]ElemType{
@@ -55,7 +55,7 @@ var (
 	elemSizes = [1 << 8]int{0, 1, 1, 1, 2, 2, 4, 4, 8, 8}
 )
 
-// String gives the C name of the element type.
+// String is the C name of the element type.
 func (e ElemType) String() string { return cmp.Or(elemNames[e], "invalid") }
 
 // Size is the element's size in bytes, 0 for an invalid element type.
@@ -75,7 +75,7 @@ func (f Field) Size() int { return f.Elem.Size() * max(f.Count, 1) }
 // End is the offset just behind the field.
 func (f Field) End() int { return f.Offset + f.Size() }
 
-// Spec describes one type id: the single source for writer, reader and text.
+// Spec describes one type id. It is all that writer, reader and text know of it.
 type Spec struct {
 	Type   Type
 	Name   string // the C constant without its prefix
@@ -84,19 +84,19 @@ type Spec struct {
 	Fields []Field // ascending and without overlap
 	Sizes  []int   // the known versions' sizes, ascending; nil: any
 	Merge  bool    // the decoder puts the fields into the parent
-	InFile bool    // learnt from a TYPEDEFINITION
+	InFile bool    // from a TYPEDEFINITION in the file
 
 	// Bytewise marks text or bytes of any length that are written as an array of
-	// one-byte records. A decoder that applies one definition to all items of an id
-	// cannot read them as plain items, which differ in size.
+	// one-byte records. Plain items of one id would differ in size, and a decoder that
+	// applies one definition to all of them could not read them.
 	Bytewise bool
 
 	old     []Field // fields of a first version that had other names
 	oldSize int
 }
 
-// FieldsFor gives the fields of a payload of size bytes: those of the version
-// that has this size. Fields that lie behind it are absent, not zero.
+// FieldsFor returns the fields of a payload of size bytes, which tells the version. Fields
+// beyond that size are absent, not zero.
 func (s Spec) FieldsFor(size int) []Field {
 	fields := s.Fields
 	if s.oldSize != 0 && size == s.oldSize {
@@ -106,7 +106,7 @@ func (s Spec) FieldsFor(size int) []Field {
 	return fields[:n:n]
 }
 
-// Size is the size of the newest version, 0 where it varies.
+// Size is the size in bytes of the newest version, 0 if it varies.
 func (s Spec) Size() int {
 	if len(s.Sizes) == 0 {
 		return 0
@@ -132,8 +132,8 @@ func buildTable(themes ...func() []Spec) map[Type]Spec {
 	return m
 }
 
-// Lookup gives the built-in description of t.
-func Lookup(t Type) (Spec, bool) {
-	s, ok := table[t]
+// Lookup returns the built-in description of t; ok is false for an unknown type.
+func Lookup(t Type) (s Spec, ok bool) {
+	s, ok = table[t]
 	return s, ok
 }
