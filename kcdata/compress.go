@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compress writes plain, one whole buffer, to w in the envelope e. Bytes behind
-// the end marker are left out. Errors: those of NewReader and Items, those of w.
+// Compress writes plain, one whole buffer, to w in the envelope e. It leaves out the bytes
+// behind the end marker. Errors: those of NewReader and Items, those of w.
 func Compress(w io.Writer, plain []byte, e Envelope) error {
 	n, err := Check(plain)
 	if err != nil {
@@ -28,11 +28,11 @@ func Compress(w io.Writer, plain []byte, e Envelope) error {
 	return c.Close()
 }
 
-// NewCompressor is the streaming form of Compress: one whole plain buffer, from
-// begin marker to end marker, is written to it in pieces. Close completes the
-// envelope; it does not close w. EnvelopeZlib keeps the sizes in front of the
-// stream: if w can seek they are patched, else the compressed stream is held in
-// memory until Close. A file opened with O_APPEND cannot be patched.
+// NewCompressor is the streaming form of Compress. The caller writes one whole plain buffer,
+// from begin marker to end marker, to it in pieces. Close completes the envelope; it does
+// not close w. EnvelopeZlib has its sizes in front of the stream. If w can seek, Close
+// writes them there; otherwise the compressed stream is held in memory until Close. w must
+// not be a file that was opened with O_APPEND.
 func NewCompressor(w io.Writer, e Envelope) (io.WriteCloser, error) {
 	switch e {
 	case EnvelopeNone:
@@ -49,9 +49,9 @@ type plainWriter struct{ io.Writer }
 
 func (plainWriter) Close() error { return nil }
 
-// zstdBlock is how many plain bytes a block of a zstd frame holds. Of a frame that was
-// cut only whole blocks come out, and one of the usual size, 128 KiB, is most of an
-// ordinary file; blocks of this size make it 1 to 3 % longer.
+// zstdBlock is how many plain bytes a block of a zstd frame holds. A frame that was cut gives
+// back only whole blocks, and a block of the usual 128 KiB is most of an ordinary file.
+// Blocks of this size make the frame 1 to 3 % longer.
 const zstdBlock = 32 << 10
 
 type zstdWriter struct {
@@ -80,8 +80,8 @@ func (w *zstdWriter) Write(p []byte) (int, error) {
 
 func (w *zstdWriter) Close() error { return w.z.Close() }
 
-// zlibWriter cuts the begin and end markers off the plain buffer, since the
-// stream holds only what is between them.
+// zlibWriter cuts the begin and end markers off the plain buffer, because the stream holds
+// only what is between them.
 type zlibWriter struct {
 	dst    io.Writer
 	seeker io.Seeker    // of dst; nil: the stream goes to held first
@@ -97,7 +97,7 @@ type zlibWriter struct {
 func newZlibWriter(w io.Writer) *zlibWriter {
 	z := &zlibWriter{dst: w}
 	if s, ok := w.(io.Seeker); ok {
-		// A pipe has the method too, and fails.
+		// A pipe has this method, too, but it fails.
 		if pos, err := s.Seek(0, io.SeekCurrent); err == nil {
 			z.seeker, z.start = s, pos
 		}
@@ -123,7 +123,7 @@ func (z *zlibWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin is called when the begin marker is complete.
+// begin begins the stream. It is called when the begin marker is complete.
 func (z *zlibWriter) begin() error {
 	if h := header(z.head); !h.typ.IsMagic() || h.typ == MagicCompressed || h.size != 0 {
 		return badf(0, ErrBadMagic, "magic %#x, marker of %d bytes", uint32(h.typ), h.size)
@@ -169,8 +169,8 @@ func (z *zlibWriter) Close() error {
 	return err
 }
 
-// sizes writes the envelope with its sizes: in front of the held stream or, where the
-// stream is in dst already, over the first envelope.
+// sizes writes the envelope with its sizes: in front of the held stream or, if the stream is
+// in dst already, over the first envelope.
 func (z *zlibWriter) sizes() error {
 	if z.seeker == nil {
 		if err := z.writeEnvelope(z.held.Len()); err != nil {
@@ -197,7 +197,7 @@ func (z *zlibWriter) sizes() error {
 // three descs, begin marker of the plain buffer.
 const envelopeSize = headerSize + 3*(headerSize+descName+8+8) + headerSize
 
-// writeEnvelope writes what stands in front of a stream of that many bytes.
+// writeEnvelope writes what stands in front of a stream of compressed bytes.
 func (z *zlibWriter) writeEnvelope(compressed int) error {
 	w := NewWriter(make([]byte, envelopeSize))
 	err := errors.Join(w.Begin(MagicCompressed), w.Uint64Desc(descAlgorithm, algorithmZlib),

@@ -87,7 +87,7 @@ func (p *snapshotParser) problem(format string, args ...any) {
 	p.note(format, args...)
 }
 
-// note appends to Problems whether or not they are maxProblems already.
+// note appends to Problems even if there are maxProblems of them already.
 func (p *snapshotParser) note(format string, args ...any) {
 	p.s.Problems = append(p.s.Problems, fmt.Sprintf(format, args...))
 }

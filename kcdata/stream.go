@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// readLimited returns begin and behind it all of r, a stream that began at off of the file:
-// at most limit bytes of it. With an error it returns what came before. It takes memory as
-// bytes come, so that a promised size takes none.
+// readLimited returns begin and, behind it, at most limit bytes of r, a stream that began at
+// off in the file. With an error it returns the bytes before the error. It takes memory as
+// bytes come, so that a size on the wire takes none.
 func readLimited(begin []byte, r io.Reader, off int, limit int64) ([]byte, error) {
 	limit = max(limit, 0)
 	b, err := io.ReadAll(io.MultiReader(bytes.NewReader(begin), io.LimitReader(r, limit+1)))

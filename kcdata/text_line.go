@@ -9,13 +9,13 @@ import (
 // hexLine is how many bytes stand on one line of hex.
 const hexLine = 32
 
-// hexFrom is the value from which a u64 is shown in hexadecimal: it is an
-// address or a set of bits then.
+// hexFrom is the value from which a u64 is shown in hexadecimal: a larger one is an address
+// or a set of bits.
 const hexFrom = 1 << 48
 
-// fields writes b's fields, one a line, with base added to their offsets and
-// prefix before their names, and gaps between them as hex. It gives the end of
-// the last field.
+// fields writes the fields of b, one on each line, and the gaps between them as hex. It adds
+// base to their offsets and puts prefix before their names. It returns the end of the last
+// field.
 func (t *textWriter) fields(fields []Field, b []byte, base int, prefix string) int {
 	done := 0
 	for _, f := range fields {
@@ -35,7 +35,8 @@ func (t *textWriter) field(f Field, b []byte, off int, prefix string) {
 	t.write()
 }
 
-// begin begins a payload line, up to the values: count is that of an array, 0: of a scalar.
+// begin makes a payload line up to its values. count is the number of an array's elements; 0
+// for a scalar.
 func (t *textWriter) begin(off int, elem string, count int, label string) []byte {
 	l := t.line[:0]
 	for range t.indent {
@@ -89,7 +90,7 @@ func appendValue(l []byte, f Field, b []byte) []byte {
 	return l
 }
 
-// hex writes b, which stands at off of the payload, but for the lines that are all zero.
+// hex writes b, which stands at off in the payload. It leaves out lines that are all zero.
 func (t *textWriter) hex(name string, b []byte, off int) {
 	for len(b) > 0 && t.left >= 0 {
 		n := min(len(b), hexLine)
