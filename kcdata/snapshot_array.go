@@ -11,7 +11,7 @@ import (
 func (p *snapshotParser) array(it Item, dst any) {
 	elem, size, count := it.Elem()
 	if least := leastElement(elem); count > 0 && size < least {
-		p.problem("array of %#x in %s: elements of %d bytes, where the least is %d", uint32(elem), p.where(), size, least)
+		p.problem("array of %#x in %s: elements of %d bytes; the smallest version has %d", uint32(elem), p.where(), size, least)
 		return
 	}
 	list := reflect.ValueOf(dst).Elem()

@@ -191,7 +191,7 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 		p.thread = &Thread{ID: id}
 		p.task.Threads = append(p.task.Threads, p.thread)
 	case t == TypeTask || t == TypeTransitioningTask || t == TypeThread:
-		p.problem("container %#x id %d stands where none of its kind may", uint32(t), id)
+		p.problem("container %#x id %d stands where no such container may stand", uint32(t), id)
 	}
 	p.depth++
 }
