@@ -28,7 +28,7 @@ func (x edit) compare(y edit) int {
 }
 
 // InsertBefore puts whole items before p. Several insertions between the same two items keep
-// the order of the calls. Nobody may change items until the last WriteTo, or until Own.
+// the order of the calls. Nobody may change items until the last WriteTo.
 // WriteTo reports an edit that cannot be made.
 func (e *Editor) InsertBefore(p Position, items []byte) {
 	e.note(p, edit{off: p.off, put: items})
@@ -65,14 +65,6 @@ func (e *Editor) note(p Position, x edit) {
 func (e *Editor) fail(why error, off int) {
 	if e.failed == nil {
 		e.failed, e.failedAt = why, off
-	}
-}
-
-// Own copies the items of all edits so far. It is for edits that outlive the memory of their
-// callers.
-func (e *Editor) Own() {
-	for i := range e.edits {
-		e.edits[i].put = bytes.Clone(e.edits[i].put)
 	}
 }
 

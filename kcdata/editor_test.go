@@ -107,9 +107,6 @@ func TestK16EditorModel(t *testing.T) {
 				randomEdit(t, rng, e, &m, items, rng.IntN(len(items)), done)
 			}
 		}
-		if rng.IntN(4) == 0 {
-			e.Own()
-		}
 		want := m.bytes()
 		if got := result(t, e); !bytes.Equal(got, want) {
 			t.Fatalf("seed %d:\n%x, want\n%x", seed, got, want)

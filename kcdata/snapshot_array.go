@@ -16,9 +16,8 @@ func (p *snapshotParser) array(it Item, dst any) {
 	}
 	list := reflect.ValueOf(dst).Elem()
 	had, limit := list.Len(), limitOf(elem)
-	if room := max(limit.most-had, 0); limit.most > 0 && count > room {
-		p.problem("array of %#x in %s: %d elements more than the %d that are kept", uint32(elem), p.where(), count-room, limit.most)
-		count = room
+	if limit.most > 0 {
+		count = p.keep(count, limit.most-had, limit.most, elem, "elements")
 	}
 	if !p.take(limit.cost*int64(count), "array of %#x, %d elements,", uint32(elem), count) {
 		return
@@ -32,6 +31,15 @@ func (p *snapshotParser) array(it Item, dst any) {
 	for i := range count {
 		record.decode(it.Data[i*size:(i+1)*size], list.Index(had+i))
 	}
+}
+
+// keep returns how many of count elements there is room for, of most in all.
+func (p *snapshotParser) keep(count, room, most int, elem Type, what string) int {
+	if room = max(room, 0); count > room {
+		p.problem("array of %#x in %s: %d %s more than the %d that are kept", uint32(elem), p.where(), count-room, what, most)
+		return room
+	}
+	return count
 }
 
 func arrayElem(it Item) Type {
@@ -51,10 +59,7 @@ func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struc
 		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
 		return
 	}
-	if room := max(maxStack-len(*dst), 0); count > room {
-		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
-		count = room
-	}
+	count = p.keep(count, maxStack-len(*dst), maxStack, elem, "addresses")
 	cost := frameCost * int64(count)
 	for i := 0; seen != nil && i < count; i++ {
 		a := binary.LittleEndian.Uint64(it.Data[8*i:])

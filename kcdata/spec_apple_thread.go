@@ -33,16 +33,11 @@ type CPUTimes struct {
 	RunnableUsec uint64 `kc:"runnable_usec"` // since version 2
 }
 
-// ThreadWaitinfo is one edge from a waiting thread to an owner (version 2, 31
-// bytes, unaligned fields).
-type ThreadWaitinfo struct {
-	Owner       uint64 `kc:"owner"`
-	Waiter      uint64 `kc:"waiter"`
-	Context     uint64 `kc:"context"`
-	WaitType    uint8  `kc:"wait_type"`
-	PortLabelID int16  `kc:"portlabel_id"` // since version 2
-	WaitFlags   uint32 `kc:"wait_flags"`
-}
+const waitinfo = `
+	uint64_t owner, waiter, context;
+	uint8_t wait_type;
+	int16_t portlabel_id;
+	uint32_t wait_flags;`
 
 const turnstileinfo = `
 	uint64_t waiter, turnstile_context;
@@ -85,7 +80,7 @@ func threadSpecs() []Spec {
 		structSpec(TypeCPUTimes, "CPU_TIMES", "cpu_times", CPUTimes{}, 16),
 		declared(0x923, "INSTRS_CYCLES", "instrs_cycles_snapshot", instrsCycles, 16),
 		plainSpec(0x91f, "THREAD_GROUP", "thread_group", KindUint64),
-		structSpec(TypeThreadWaitinfo, "THREAD_WAITINFO", "thread_waitinfo", ThreadWaitinfo{}, 25),
+		declared(TypeThreadWaitinfo, "THREAD_WAITINFO", "thread_waitinfo", waitinfo, 25),
 		declared(0x929, "THREAD_TURNSTILEINFO", "thread_turnstileinfo", turnstileinfo, 26),
 	}
 }
