@@ -166,6 +166,8 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 	return b
 }
 
+const typeThreadWaitinfo Type = 0x91d
+
 // threadWaitinfo is one edge from a waiting thread to an owner (version 2, 31
 // bytes, unaligned fields).
 type threadWaitinfo struct {

@@ -80,7 +80,7 @@ func threadSpecs() []Spec {
 		structSpec(TypeCPUTimes, "CPU_TIMES", "cpu_times", CPUTimes{}, 16),
 		declared(0x923, "INSTRS_CYCLES", "instrs_cycles_snapshot", instrsCycles, 16),
 		plainSpec(0x91f, "THREAD_GROUP", "thread_group", KindUint64),
-		declared(TypeThreadWaitinfo, "THREAD_WAITINFO", "thread_waitinfo", waitinfo, 25),
+		declared(0x91d, "THREAD_WAITINFO", "thread_waitinfo", waitinfo, 25),
 		declared(0x929, "THREAD_TURNSTILEINFO", "thread_turnstileinfo", turnstileinfo, 26),
 	}
 }

@@ -24,7 +24,6 @@ const (
 	TypeUserStackLR64         Type = 0x916 // array of u64, leaf first
 	TypeCPUTimes              Type = 0x919 // CPUTimes
 	TypeDuration              Type = 0x91a // Duration
-	TypeThreadWaitinfo        Type = 0x91d // array; no code here reads or writes it but tests
 	TypeASID                  Type = 0x925 // u32
 	TypePageTables            Type = 0x926 // array of u64
 	TypeLatencyInfo           Type = 0x92b // LatencyCollection
