@@ -1,7 +1,7 @@
 package kcdata
 
-// oldElemSize is the closed list of what an array of the old form may hold: it
-// does not record the size of its elements.
+// oldElemSize are the sizes of all elements that an array of the old form may hold. Such
+// an array does not record the size itself.
 var oldElemSize = map[Type]int{
 	TypeLibraryLoadinfo:      20,
 	TypeLibraryLoadinfo64:    24,
@@ -14,7 +14,7 @@ var oldElemSize = map[Type]int{
 	TypeCrashCrashedThreadID: 8,
 }
 
-// acceptArray folds both forms of array into TypeArray.
+// acceptArray checks an array of either form; both read as TypeArray.
 func acceptArray(it *Item) error {
 	it.Type = TypeArray
 	count, size := uint64(uint32(it.Flags)), len(it.raw)

@@ -2,14 +2,14 @@ package kcdata
 
 import "iter"
 
-// Chain writes items into a list of chunks that grows on demand. Chunks come
-// from the caller and go back to it, so that a chain can be written while the
-// machine is stopped: after NewChain nothing here allocates. The concatenation
-// of the chunks is the stream; an item written by an ItemWriter method lies in
-// one chunk, raw bytes (Room, Advance) may be split anywhere.
+// Chain writes items into a list of chunks that grows on demand. The chunks come from the
+// caller and go back to the caller, and after NewChain nothing here allocates. So a chain
+// can be written while the machine is stopped. The stream is the concatenation of the
+// chunks. An item written by an ItemWriter method lies in one chunk; raw bytes (Room,
+// Advance) may be split anywhere.
 //
-// A Chain is not safe for concurrent use: it belongs to the worker whose task
-// it records, and passes to collation when that worker is done.
+// A Chain is not safe for concurrent use. It belongs to one worker, which records tasks
+// into it, and passes to collation when that worker is done.
 type Chain struct {
 	items
 	chunks  [][]byte // each: length used, capacity usable
@@ -19,8 +19,8 @@ type Chain struct {
 	fail    growError // why the last grow failed; returned by address
 }
 
-// growError is ErrNoSpace with the allocator's reason. One per chain is kept:
-// making one would allocate.
+// growError is ErrNoSpace with the allocator's reason. Each chain keeps one, because to make
+// one would allocate.
 type growError struct{ cause error }
 
 func (e *growError) Error() string {
@@ -34,17 +34,17 @@ func (e *growError) Is(target error) bool { return target == ErrNoSpace }
 
 func (e *growError) Unwrap() error { return e.cause }
 
-// NewChain makes a chain of at most maxChunks chunks. grow gives a chunk of at
-// least min bytes, whose content need not be zero. release takes back the tail
-// of a chunk that nothing more will be written to.
+// NewChain makes a chain of at most maxChunks chunks. grow returns a chunk of at least min
+// bytes, with any content. release takes back the tail of a chunk when the chain writes no
+// more to it.
 func NewChain(maxChunks int, grow func(min int) ([]byte, error), release func(tail []byte)) *Chain {
 	c := &Chain{chunks: make([][]byte, 0, maxChunks), grow: grow, release: release}
 	c.space = c
 	return c
 }
 
-// reserve grows first and releases then: when there is no room anywhere, the
-// chunk keeps its tail and smaller items still fit.
+// reserve adds a chunk before it releases the tail of the last one. So if no chunk is to be
+// had, the last chunk keeps its tail, and smaller items still fit into it.
 func (c *Chain) reserve(n int) ([]byte, error) {
 	if n > c.free() {
 		if err := c.add(n); err != nil {
@@ -74,9 +74,8 @@ func (c *Chain) add(min int) error {
 	b, err := c.grow(min)
 	if err == nil && len(b) < min {
 		c.release(b)
-		return &c.fail
 	}
-	if err != nil {
+	if err != nil || len(b) < min {
 		c.fail.cause = err
 		return &c.fail
 	}
@@ -88,8 +87,8 @@ func (c *Chain) add(min int) error {
 	return nil
 }
 
-// Room is the unused rest of the current chunk, for raw bytes; Advance then says
-// how many came. When the chunk is full it grows. It is nil when there is no
+// Room is the unused rest of the last chunk, for raw bytes; Advance must then be told how
+// many were written. If the last chunk is full, Room adds one. It is nil if there is no
 // more room.
 func (c *Chain) Room() []byte {
 	if c.free() == 0 && c.add(headerSize) != nil {
@@ -99,8 +98,7 @@ func (c *Chain) Room() []byte {
 	return last[len(last):cap(last)]
 }
 
-// Advance takes the first n bytes of Room into the stream. It panics if Room is
-// shorter.
+// Advance makes the first n bytes of Room part of the stream. It panics if Room is shorter.
 func (c *Chain) Advance(n int) {
 	if n == 0 {
 		return
@@ -117,8 +115,8 @@ func (c *Chain) Len() int64 {
 	return c.done + int64(len(c.chunks[len(c.chunks)-1]))
 }
 
-// Close hands the unused tail of the last chunk to release. The chain may be
-// written on; it grows then.
+// Close gives the unused tail of the last chunk to release. If more is written to the chain
+// afterwards, it takes a new chunk.
 func (c *Chain) Close() {
 	if c.free() == 0 {
 		return
@@ -130,8 +128,8 @@ func (c *Chain) Close() {
 	c.release(tail)
 }
 
-// Reset forgets all chunks without releasing them: the memory they came from is
-// about to be reset as a whole.
+// Reset forgets all chunks without releasing them. The caller resets the memory that they
+// came from as a whole.
 func (c *Chain) Reset() {
 	clear(c.chunks)
 	c.chunks = c.chunks[:0]
@@ -150,8 +148,8 @@ func (c *Chain) Mark() Mark {
 	return Mark{n, len(c.chunks[n])}
 }
 
-// Rewind drops what was written since m, for an item group that cannot be
-// completed. Chunks begun since m go to release whole.
+// Rewind drops everything that was written since m, for a group of items that cannot be
+// completed. It gives the chunks that were begun since m to release as a whole.
 func (c *Chain) Rewind(m Mark) {
 	for len(c.chunks) > m.chunk+1 {
 		last := c.chunks[len(c.chunks)-1]
@@ -167,7 +165,7 @@ func (c *Chain) Rewind(m Mark) {
 	}
 }
 
-// Span gives the stream from one mark to another in pieces, in order.
+// Span gives the bytes of the stream from one mark to another, in order, chunk by chunk.
 func (c *Chain) Span(from, to Mark) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := from.chunk; i <= to.chunk && i < len(c.chunks); i++ {

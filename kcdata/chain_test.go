@@ -171,7 +171,7 @@ func TestK3ChainAllocatesNothing(t *testing.T) {
 		note(c.Array(TypeKernStackLR64, 10, 10, payload))
 		note(c.Uint64s(TypeKernStackLR64, words))
 		note(c.Uint64Desc("name", 1))
-		note(c.StringDesc("name", "value"))
+		note(c.Uint32Desc("name", 1))
 		note(c.Struct(TypeLinuxThread, thread))
 		note(c.StructArray(TypeLinuxThreadNS, nsAny))
 		note(c.Define(TypeLinuxThread))

@@ -8,12 +8,12 @@ import (
 	"unsafe"
 )
 
-// plan is the packed layout of a Go type: what encoding and decoding follow.
-// A plan is constant once it is in plans.
+// plan is the packed layout of a Go type. Encoding and decoding follow it. Nothing changes a
+// plan that is in plans.
 type plan struct {
-	fields []Field // of a scalar one, without a name
+	fields []Field // a scalar has one, without a name
 	size   int
-	flat   bool // in memory the same bytes as packed: copied as a whole
+	flat   bool // memory and packed form have the same bytes, which are copied as a whole
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -73,26 +73,10 @@ func resolve(v any) (reflect.Value, *plan, error) {
 	return rv, p, err
 }
 
-// Marshal appends the packed form of v, a struct with kc tags, an integer, or a
-// pointer to one. It panics on anything else, which is a fault of the caller.
-func Marshal(dst []byte, v any) []byte {
-	rv, p, err := resolve(v)
-	if err != nil {
-		panic(err)
-	}
-	n := len(dst)
-	if cap(dst)-n >= p.size {
-		dst = dst[:n+p.size]
-	} else {
-		dst = append(dst, make([]byte, p.size)...)
-	}
-	p.encode(dst[n:], rv)
-	return dst
-}
-
-// Unmarshal fills the struct or integer that v points to. A longer payload is
-// accepted, its tail ignored; of a shorter one only whole leading fields are
-// taken and the rest is set to zero. An empty payload is ErrTruncated.
+// Unmarshal fills the struct or integer that v points to. It ignores the tail of a longer
+// payload. From a shorter one it takes the whole leading fields and sets the others to zero.
+// Errors: ErrTruncated for an empty payload, in a *FormatError; ErrNotFixed if v is no such
+// pointer.
 func Unmarshal(payload []byte, v any) error {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
@@ -114,11 +98,11 @@ func (p *plan) unmarshal(payload []byte, v reflect.Value) error {
 	return nil
 }
 
-// littleEndian is constant: memory has the byte order of the wire.
+// littleEndian says that memory has the byte order of the wire. Constant.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// memory is the bytes of v, which must be addressable and of a flat plan. Only
-// integers and arrays of them get into a plan, so there are no pointers in it.
+// memory is the bytes of v, which must be addressable and have a flat plan. A plan has only
+// integers and arrays of them, so there are no pointers among the bytes.
 func (p *plan) memory(v reflect.Value) []byte {
 	return unsafe.Slice((*byte)(v.Addr().UnsafePointer()), p.size)
 }
@@ -132,14 +116,8 @@ func (p *plan) encode(b []byte, v reflect.Value) {
 }
 
 func (p *plan) decode(b []byte, v reflect.Value) {
-	if len(b) < p.size { // a field that is not there wholly is zero
-		there := 0
-		for _, f := range p.fields {
-			if f.End() <= len(b) {
-				there = f.End()
-			}
-		}
-		b = append(make([]byte, 0, p.size), b[:there]...)[:p.size]
+	if len(b) < p.size { // a field that is not wholly there becomes zero
+		b = append(make([]byte, 0, p.size), b[:p.held(len(b))]...)[:p.size]
 	}
 	if p.flat {
 		copy(p.memory(v), b)
@@ -148,8 +126,18 @@ func (p *plan) decode(b []byte, v reflect.Value) {
 	p.decodePacked(b, v)
 }
 
-// encodePacked and decodePacked do field by field what memory cannot give as a whole.
-// A plan has only what encoding/binary takes, and b has its size: they cannot fail.
+// held is how many bytes of a payload of size bytes belong to whole fields of p.
+func (p *plan) held(size int) (n int) {
+	for i := range p.fields {
+		if end := p.fields[i].End(); end <= size {
+			n = end
+		}
+	}
+	return n
+}
+
+// encodePacked and decodePacked are for types that are not flat. They cannot fail: a plan
+// has only types that encoding/binary knows, and b has the size of the plan.
 func (p *plan) encodePacked(b []byte, v reflect.Value) {
 	if v.CanAddr() {
 		v = v.Addr()
@@ -165,11 +153,11 @@ func (p *plan) decodePacked(b []byte, v reflect.Value) {
 	}
 }
 
-// signed reports whether the element type sign-extends. Char does not: in Go
-// it is held in bytes.
+// signed reports whether the element type is a signed integer. Char is not: Go holds it in
+// bytes.
 func (e ElemType) signed() bool { return e != ElemChar && e%2 == 0 }
 
-// getElem reads one element, sign-extended where its type is signed.
+// getElem reads one element of b and extends the sign of a signed one.
 func getElem(b []byte, e ElemType) uint64 {
 	switch e {
 	case ElemChar, ElemUint8:

@@ -3,6 +3,7 @@ package kcdata
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compress writes plain, one whole buffer, to w in the envelope e. Bytes behind
-// the end marker are left out. Errors: those of NewReader and Items, those of w.
+// Compress writes plain, one whole buffer, to w in the envelope e. It leaves out the bytes
+// behind the end marker. Errors: those of NewReader and Items, those of w.
 func Compress(w io.Writer, plain []byte, e Envelope) error {
 	n, err := Check(plain)
 	if err != nil {
@@ -27,11 +28,11 @@ func Compress(w io.Writer, plain []byte, e Envelope) error {
 	return c.Close()
 }
 
-// NewCompressor is the streaming form of Compress: one whole plain buffer, from
-// begin marker to end marker, is written to it in pieces. Close completes the
-// envelope; it does not close w. EnvelopeZlib keeps the sizes in front of the
-// stream: if w can seek they are patched, else the compressed stream is held in
-// memory until Close. A file opened with O_APPEND cannot be patched.
+// NewCompressor is the streaming form of Compress. The caller writes one whole plain buffer,
+// from begin marker to end marker, to it in pieces. Close completes the envelope; it does
+// not close w. EnvelopeZlib has its sizes in front of the stream. If w can seek, Close
+// writes them there; otherwise the compressed stream is held in memory until Close. w must
+// not be a file that was opened with O_APPEND.
 func NewCompressor(w io.Writer, e Envelope) (io.WriteCloser, error) {
 	switch e {
 	case EnvelopeNone:
@@ -48,9 +49,9 @@ type plainWriter struct{ io.Writer }
 
 func (plainWriter) Close() error { return nil }
 
-// zstdBlock is how many plain bytes a block of a zstd frame holds. Of a frame that was
-// cut only whole blocks come out, and one of the usual size, 128 KiB, is most of an
-// ordinary file; blocks of this size make it 1 to 3 % longer.
+// zstdBlock is how many plain bytes a block of a zstd frame holds. A frame that was cut gives
+// back only whole blocks, and a block of the usual 128 KiB is most of an ordinary file.
+// Blocks of this size make the frame 1 to 3 % longer.
 const zstdBlock = 32 << 10
 
 type zstdWriter struct {
@@ -79,36 +80,24 @@ func (w *zstdWriter) Write(p []byte) (int, error) {
 
 func (w *zstdWriter) Close() error { return w.z.Close() }
 
-// zlibWriter cuts the begin and end markers off the plain buffer, since the
-// stream holds only what is between them.
+// zlibWriter cuts the begin and end markers off the plain buffer, because the stream holds
+// only what is between them.
 type zlibWriter struct {
 	dst    io.Writer
-	seeker io.Seeker // nil: the stream goes to held first
-	start  int64     // where the envelope begins in dst
-	held   bytes.Buffer
+	seeker io.Seeker    // of dst; nil: the stream goes to held first
+	start  int64        // where the envelope begins in dst
+	held   bytes.Buffer // the stream, if dst cannot seek
 
 	head []byte // of the plain buffer, until it has 16 bytes
 	tail []byte // the last bytes, at most 16: perhaps the end marker
 	z    *zlib.Writer
 	in   uint64 // plain bytes given to z
-	out  countingWriter
-}
-
-type countingWriter struct {
-	w io.Writer
-	n uint64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += uint64(n)
-	return n, err
 }
 
 func newZlibWriter(w io.Writer) *zlibWriter {
 	z := &zlibWriter{dst: w}
 	if s, ok := w.(io.Seeker); ok {
-		// A pipe has the method too, and fails.
+		// A pipe has this method, too, but it fails.
 		if pos, err := s.Seek(0, io.SeekCurrent); err == nil {
 			z.seeker, z.start = s, pos
 		}
@@ -120,8 +109,7 @@ func (z *zlibWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	if z.z == nil {
 		k := min(headerSize-len(z.head), len(p))
-		z.head = append(z.head, p[:k]...)
-		p = p[k:]
+		z.head, p = append(z.head, p[:k]...), p[k:]
 		if len(z.head) < headerSize {
 			return n, nil
 		}
@@ -135,45 +123,33 @@ func (z *zlibWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin is called when the begin marker is complete.
+// begin begins the stream. It is called when the begin marker is complete.
 func (z *zlibWriter) begin() error {
 	if h := header(z.head); !h.typ.IsMagic() || h.typ == MagicCompressed || h.size != 0 {
 		return badf(0, ErrBadMagic, "magic %#x, marker of %d bytes", uint32(h.typ), h.size)
 	}
-	z.out.w = &z.held
-	if z.seeker != nil {
-		if _, err := z.dst.Write(z.envelope()); err != nil {
-			return err
-		}
-		z.out.w = z.dst
+	if z.seeker == nil {
+		z.z = zlib.NewWriter(&z.held)
+		return nil
 	}
-	z.z = zlib.NewWriter(&z.out)
-	return nil
+	z.z = zlib.NewWriter(z.dst)
+	return z.writeEnvelope(0) // Close writes it again, with the sizes
 }
 
 // body compresses all but the last 16 bytes seen so far.
 func (z *zlibWriter) body(p []byte) error {
-	if len(z.tail)+len(p) <= headerSize {
-		z.tail = append(z.tail, p...)
-		return nil
+	if n := len(z.tail) + len(p) - headerSize; n > 0 {
+		fromTail := min(len(z.tail), n)
+		for _, b := range [...][]byte{z.tail[:fromTail], p[:n-fromTail]} {
+			if _, err := z.z.Write(b); err != nil {
+				return err
+			}
+		}
+		z.in += uint64(n)
+		z.tail, p = append(z.tail[:0], z.tail[fromTail:]...), p[n-fromTail:]
 	}
-	fromTail := min(len(z.tail), len(z.tail)+len(p)-headerSize)
-	if err := z.feed(z.tail[:fromTail]); err != nil {
-		return err
-	}
-	z.tail = append(z.tail[:0], z.tail[fromTail:]...)
-	fromP := len(z.tail) + len(p) - headerSize
-	if err := z.feed(p[:fromP]); err != nil {
-		return err
-	}
-	z.tail = append(z.tail, p[fromP:]...)
+	z.tail = append(z.tail, p...)
 	return nil
-}
-
-func (z *zlibWriter) feed(p []byte) error {
-	z.in += uint64(len(p))
-	_, err := z.z.Write(p)
-	return err
 }
 
 // Close writes what is still held, the sizes and the end marker.
@@ -184,14 +160,7 @@ func (z *zlibWriter) Close() error {
 	if err := z.z.Close(); err != nil {
 		return err
 	}
-	if z.seeker == nil {
-		if _, err := z.dst.Write(z.envelope()); err != nil {
-			return err
-		}
-		if _, err := z.held.WriteTo(z.dst); err != nil {
-			return err
-		}
-	} else if err := z.patch(); err != nil {
+	if err := z.sizes(); err != nil {
 		return err
 	}
 	var end [headerSize]byte
@@ -200,33 +169,42 @@ func (z *zlibWriter) Close() error {
 	return err
 }
 
-// patch writes the items in front again, now with the sizes.
-func (z *zlibWriter) patch() error {
+// sizes writes the envelope with its sizes: in front of the held stream or, if the stream is
+// in dst already, over the first envelope.
+func (z *zlibWriter) sizes() error {
+	if z.seeker == nil {
+		if err := z.writeEnvelope(z.held.Len()); err != nil {
+			return err
+		}
+		_, err := z.held.WriteTo(z.dst)
+		return err
+	}
+	end, err := z.seeker.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
 	if _, err := z.seeker.Seek(z.start, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := z.dst.Write(z.envelope()); err != nil {
+	if err := z.writeEnvelope(int(end-z.start) - envelopeSize); err != nil {
 		return err
 	}
-	_, err := z.seeker.Seek(int64(z.out.n), io.SeekCurrent)
+	_, err = z.seeker.Seek(end, io.SeekStart)
 	return err
 }
 
-// envelope is the 224 bytes in front of the stream.
-func (z *zlibWriter) envelope() []byte {
-	const size = headerSize + 3*(headerSize+descName+8+8) + headerSize
-	w := NewWriter(make([]byte, size))
-	err := w.Begin(MagicCompressed)
-	for _, d := range []struct {
-		name string
-		v    uint64
-	}{{descAlgorithm, algorithmZlib}, {descCompressed, z.out.n}, {descPlain, z.in}} {
-		if err == nil {
-			err = w.Uint64Desc(d.name, d.v)
-		}
-	}
-	if err != nil || w.Len() != size-headerSize {
+// envelopeSize is the size in bytes of what stands in front of the stream: begin marker,
+// three descs, begin marker of the plain buffer.
+const envelopeSize = headerSize + 3*(headerSize+descName+8+8) + headerSize
+
+// writeEnvelope writes what stands in front of a stream of compressed bytes.
+func (z *zlibWriter) writeEnvelope(compressed int) error {
+	w := NewWriter(make([]byte, envelopeSize))
+	err := errors.Join(w.Begin(MagicCompressed), w.Uint64Desc(descAlgorithm, algorithmZlib),
+		w.Uint64Desc(descCompressed, uint64(compressed)), w.Uint64Desc(descPlain, z.in))
+	if err != nil || w.Len() != envelopeSize-headerSize {
 		panic("kcdata: envelope does not have its size") // constant names and sizes
 	}
-	return append(w.Written(), z.head...)
+	_, err = z.dst.Write(append(w.Written(), z.head...))
+	return err
 }

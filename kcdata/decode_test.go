@@ -59,10 +59,10 @@ func TestK13RulesOfTheTree(t *testing.T) {
 			ok(t, w.EndContainer(2))
 		}, `{"task_snapshots":{"1":{},"2":{}}}`},
 		{"every desc has its value", func(w ItemWriter) {
-			ok(t, w.Int32Desc("s32", -1))
-			ok(t, w.Int64Desc("s64", -1<<63))
-			ok(t, w.StringDesc("s", "v"))
-			ok(t, w.BytesDesc("b", []byte{1, 255}))
+			ok(t, w.Bytes(TypeInt32Desc, descOf("s32", int32(-1))))
+			ok(t, w.Bytes(TypeInt64Desc, descOf("s64", int64(-1<<63))))
+			ok(t, w.Bytes(TypeStringDesc, descOf("s", "v")))
+			ok(t, w.Bytes(TypeBytesDesc, descOf("b", []byte{1, 255})))
 		}, `{"s32":-1,"s64":-9223372036854775808,"s":"v","b":[1,255]}`},
 		{"version 1 of a struct has its own names", func(w ItemWriter) {
 			ok(t, w.Bytes(TypeLatencyInfo, make([]byte, 32)))

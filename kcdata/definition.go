@@ -4,12 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sort"
 )
 
-// A TYPEDEFINITION's payload: u32 type, u32 count, name[32], then for each
-// field u8 flags, u8 element type, u16 offset, u32 size, name[32]. For an array
-// the size is count<<16 | element size.
+// The payload of a TYPEDEFINITION is u32 type, u32 count, name[32], then for each field
+// u8 flags, u8 element type, u16 offset, u32 size, name[32]. The size of an array is
+// count<<16 | element size.
 const (
 	definitionHead  = 8 + descName
 	definitionField = 8 + descName
@@ -18,16 +17,17 @@ const (
 	fieldIsMerged   = 0x4
 )
 
-// oneChar and oneByte are the record that a text's and a blob's array is made of. A
-// lone char would be a number to one of Apple's decoders and no JSON to the other.
+// oneChar and oneByte are the records that arrays of text and of bytes consist of. oneChar
+// is an array of one char: of Apple's two decoders one would show a lone char as a number,
+// and the other would write no JSON for it.
 var (
 	oneChar = []Field{{Name: "c", Elem: ElemChar, Count: 1}}
 	oneByte = []Field{{Name: "b", Elem: ElemUint8}}
 )
 
-// definition is s as a file defines it: with the fields of one record; not ok for
-// what has none.
-func (s Spec) definition() (Spec, bool) {
+// definition is s as a file defines it, with the fields of one record. ok is false if it has
+// no fields.
+func (s Spec) definition() (_ Spec, ok bool) {
 	switch {
 	case s.Bytewise && s.Kind == KindString:
 		s.Fields = oneChar
@@ -39,8 +39,8 @@ func (s Spec) definition() (Spec, bool) {
 	return s, len(s.Fields) > 0
 }
 
-// Definitions are the types that a file of ours defines, all of them and before
-// anything else: whatever it may hold. Ascending.
+// Definitions are the types that a file of ours defines, in ascending order. A file defines
+// all of them before anything else, whether or not it holds such items.
 func Definitions() []Type {
 	var out []Type
 	for t, s := range table {
@@ -58,8 +58,8 @@ const (
 	lastLinux  = 0x4CFF
 )
 
-// byteRecord reports whether elements of size bytes are one-byte records, and
-// whether of text.
+// byteRecord reports whether elements of size bytes are one-byte records (ok), and whether
+// these are text.
 func (s Spec) byteRecord(size int) (isText, ok bool) {
 	if s.Bytewise && size == 1 {
 		return s.Kind == KindString, true
@@ -99,7 +99,7 @@ func (f Field) put(b []byte, flags byte) {
 	putName(b[8:definitionField], f.Name)
 }
 
-// putName fills b, of 32 bytes, with a name of at most 31 and NULs.
+// putName fills b, which has 32 bytes, with a name of at most 31 bytes and NULs.
 func putName(b []byte, name string) {
 	n := copy(b[:maxName], name)
 	clear(b[n:])
@@ -131,11 +131,11 @@ func parseDefinition(b []byte) (Spec, error) {
 	return s, orderFields(s.Fields)
 }
 
-// orderFields sorts by offset and refuses overlap. With that the fields of a
-// payload never outnumber its bytes: else a small file could define thousands
-// of fields over one byte and use them in an array of a million elements.
+// orderFields sorts fields by offset and refuses fields that overlap. So the fields of a
+// payload never outnumber its bytes. Otherwise a small file could define thousands of
+// fields over one byte and use them in an array of a million elements.
 func orderFields(fields []Field) error {
-	sort.SliceStable(fields, func(i, j int) bool { return fields[i].Offset < fields[j].Offset })
+	slices.SortStableFunc(fields, func(a, b Field) int { return a.Offset - b.Offset })
 	for i := 1; i < len(fields); i++ {
 		if a, b := fields[i-1], fields[i]; a.End() > b.Offset {
 			return fmt.Errorf("fields %q and %q overlap", a.Name, b.Name)
@@ -144,7 +144,7 @@ func orderFields(fields []Field) error {
 	return nil
 }
 
-// parseField reads one field; an array of no elements is not present.
+// parseField reads one field. An array without elements is not present.
 func parseField(b []byte) (f Field, present bool, err error) {
 	f = Field{
 		Name:   cString(b[8 : definitionField-1]),

@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// edit puts items in the place of cut bytes at off: of none, or of one whole item.
+// edit replaces cut bytes at off by the items in put. The cut bytes are one whole item, or
+// none.
 type edit struct {
 	off, cut int
 	put      []byte
-	nth      int // of the calls
+	nth      int // number of the call that made the edit
 }
 
-// compare orders edits; of those at one offset insertions are first, and the first
-// of them. No two are equal: a sort need not be stable.
+// compare orders edits by offset. At one offset insertions come first, in the order of the
+// calls. No two edits are equal, so the sort need not be stable.
 func (x edit) compare(y edit) int {
 	if x.off != y.off {
 		return x.off - y.off
@@ -26,21 +27,21 @@ func (x edit) compare(y edit) int {
 	return x.nth - y.nth
 }
 
-// InsertBefore puts whole items before p. Of several insertions between the same two
-// items the first comes first. items stay the caller's, unchanged, until the last
-// WriteTo or Own. An edit that cannot be made is an error of WriteTo.
+// InsertBefore puts whole items before p. Several insertions between the same two items keep
+// the order of the calls. Nobody may change items until the last WriteTo.
+// WriteTo reports an edit that cannot be made.
 func (e *Editor) InsertBefore(p Position, items []byte) {
 	e.note(p, edit{off: p.off, put: items})
 }
 
-// InsertAfter is InsertBefore, behind p.
+// InsertAfter puts whole items behind p; otherwise it is like InsertBefore.
 func (e *Editor) InsertAfter(p Position, items []byte) {
 	e.note(p, edit{off: p.off + len(p.Bytes()), put: items})
 }
 
-// Replace puts whole items in the place of one, which is no container's begin or
-// end. It is done once for an item; what Patch did to that is gone. items are as
-// those of InsertBefore.
+// Replace replaces the item at p by whole items. The item must not be the begin or end of a
+// container, and can be replaced once. What Patch changed in it is lost. For items see
+// InsertBefore.
 func (e *Editor) Replace(p Position, items []byte) {
 	b := p.Bytes()
 	if b != nil && header(b).typ.isStructural() && !header(b).typ.isArray() {
@@ -49,7 +50,7 @@ func (e *Editor) Replace(p Position, items []byte) {
 	e.note(p, edit{off: p.off, cut: len(b), put: items})
 }
 
-// Remove takes an item out, as Replace does.
+// Remove removes the item at p, under the conditions of Replace.
 func (e *Editor) Remove(p Position) { e.Replace(p, nil) }
 
 func (e *Editor) note(p Position, x edit) {
@@ -60,22 +61,14 @@ func (e *Editor) note(p Position, x edit) {
 	e.edits = append(e.edits, x)
 }
 
-// fail keeps the first edit that cannot be made.
+// fail remembers the first edit that cannot be made, and why.
 func (e *Editor) fail(why error, off int) {
 	if e.failed == nil {
 		e.failed, e.failedAt = why, off
 	}
 }
 
-// Own copies what was put in so far: for edits that are to outlive their callers'
-// memory.
-func (e *Editor) Own() {
-	for i := range e.edits {
-		e.edits[i].put = bytes.Clone(e.edits[i].put)
-	}
-}
-
-// Len is how many bytes WriteTo writes.
+// Len is the number of bytes that WriteTo writes.
 func (e *Editor) Len() int {
 	n := e.size
 	for _, x := range e.edits {
@@ -84,9 +77,9 @@ func (e *Editor) Len() int {
 	return n
 }
 
-// WriteTo streams the items, edits made. Errors: out's; before anything is written
-// ErrNotRead, and ErrWrongPosition, ErrOverlap or ErrContainerMark, which say in
-// what container of this editor's, and where.
+// WriteTo writes the items, with all edits, to out. Errors: those of out; and before it writes
+// anything ErrNotRead, or ErrWrongPosition, ErrOverlap or ErrContainerMark for an edit that
+// cannot be made, with the container and the offset.
 func (e *Editor) WriteTo(out io.Writer) (n int64, err error) {
 	if err := e.settle(); err != nil {
 		return 0, err
@@ -100,7 +93,7 @@ func (e *Editor) WriteTo(out io.Writer) (n int64, err error) {
 	}
 	edits := e.edits
 	for _, r := range e.runs {
-		from := 0 // an edit cuts within one run, for an item lies in one
+		from := 0 // an edit cuts within one run, because no item lies in two
 		for len(edits) > 0 && edits[0].off < r.at+len(r.b) {
 			x := edits[0]
 			write(r.b[from : x.off-r.at])
@@ -109,14 +102,14 @@ func (e *Editor) WriteTo(out io.Writer) (n int64, err error) {
 		}
 		write(r.b[from:])
 	}
-	for _, x := range edits { // behind the last item
+	for _, x := range edits { // those behind the last item
 		write(x.put)
 	}
 	return n, err
 }
 
-// Edited is what WriteTo writes of a whole buffer, in memory of its own, when Check
-// has found it sound. Errors: those of WriteTo and Check.
+// Edited returns what WriteTo writes, for an editor of a whole buffer, and checks it with
+// Check. Errors: those of WriteTo and Check.
 func (e *Editor) Edited() ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(e.Len())
@@ -127,7 +120,7 @@ func (e *Editor) Edited() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// settle puts the edits in order.
+// settle puts the edits in order and reports the first that cannot be made.
 func (e *Editor) settle() error {
 	if !e.whole {
 		return ErrNotRead

@@ -5,29 +5,27 @@ import (
 	"sort"
 )
 
-// Editor changes items on their way out. It reads a run of items once, with the
-// distrust of Reader, and gives the caller the Position of each; the caller inserts,
-// replaces, removes and patches there, in any order; WriteTo then streams the
-// result. Nothing is joined and nothing is parsed again: what no edit touches goes
-// out from where it lies.
+// Editor changes items on their way into a file. It reads items once, with the same checks
+// as Reader, and gives the caller the Position of each. The caller inserts, replaces,
+// removes and patches there, in any order. WriteTo then writes the result. It neither copies
+// nor parses the items that no edit touches, but writes them from where they lie.
 //
-// The items may come in several pieces, cut anywhere, as a chain's raw bytes are
-// (see Chain.Room). Of an item that lies in two pieces the editor makes a copy;
-// all others are used where they are.
+// The items may come in several pieces, cut anywhere, like the raw bytes of a chain (see
+// Chain.Room). The editor copies an item that lies in two pieces, and no others.
 //
-// An Editor is not safe for concurrent use. The pieces must stay, and nobody else
-// may write to them, until the last WriteTo; Patch writes to them.
+// An Editor is not safe for concurrent use. Until the last WriteTo the pieces must stay, and
+// nobody else may write to them. Patch writes to them.
 type Editor struct {
 	definitions
 	given    []run // not read yet
 	runs     []run // in order; no item lies in two
-	size     int   // bytes of both
+	size     int   // bytes of given and runs
 	first    int   // offset of the first item
 	marked   bool  // between a begin and an end marker: a whole buffer
 	whole    bool  // read to the end
 	edits    []edit
-	failed   error // why the first edit of those that cannot be made cannot
-	failedAt int
+	failed   error // why an edit cannot be made; of the first such edit
+	failedAt int   // its offset
 }
 
 // run is bytes that lie side by side in memory. Offsets count over all runs.
@@ -36,18 +34,18 @@ type run struct {
 	b  []byte
 }
 
-// Position is where an item lies that an Editor gave; it is the editor's own, and good
-// as long as that. The zero Position is none.
+// Position is the place of an item that an Editor gave. It belongs to that editor. The zero
+// Position is no place.
 type Position struct {
 	editor *Editor
 	off    int // of the header
 }
 
-// IsZero reports whether p is none.
+// IsZero reports whether p is no place.
 func (p Position) IsZero() bool { return p.editor == nil }
 
-// NewEditor edits items without markers, such as a task's container: pieces,
-// concatenated, are a run of whole items.
+// NewEditor edits items without begin and end markers, such as a task's container. pieces,
+// concatenated, are whole items.
 func NewEditor(pieces ...[]byte) *Editor {
 	e := &Editor{given: make([]run, len(pieces))}
 	for i, b := range pieces {
@@ -57,8 +55,8 @@ func NewEditor(pieces ...[]byte) *Editor {
 	return e
 }
 
-// EditBuffer edits a whole buffer, as NewReader reads it; the markers, and what
-// stands behind the end marker, stay. Errors: those of NewReader.
+// EditBuffer edits a whole buffer, such as NewReader reads. The markers and the bytes behind
+// the end marker stay. Errors: those of NewReader.
 func EditBuffer(plain []byte) (*Editor, error) {
 	r, err := NewReader(plain)
 	if err != nil {
@@ -69,9 +67,9 @@ func EditBuffer(plain []byte) (*Editor, error) {
 	return e, nil
 }
 
-// Items reads the items. What was not read to its end is not written, and cannot be
-// read again. An error ends it: a *FormatError, or ErrNotRead. Data of an item that
-// lay in two pieces is the editor's copy.
+// Items reads the items. If the caller does not read them to the end, they cannot be read
+// again, and WriteTo refuses to write them. An error ends the items: a *FormatError, or
+// ErrNotRead. The Data of an item that lay in two pieces is the editor's copy.
 func (e *Editor) Items() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := walk{definitions: &e.definitions, editor: e, todo: e.given}
@@ -100,9 +98,9 @@ func (e *Editor) nextRun(w *walk) {
 	}
 }
 
-// join makes the n bytes from w's next item on lie in one run, and gives what is
-// left of that: fewer where the items end before. It copies only bytes that are
-// there, so that a size on the wire takes no memory.
+// join makes the n bytes from w's next item on lie in one run, and returns the rest of that
+// run from there. It returns fewer bytes if the items end before. It copies only bytes that
+// exist, so that a size on the wire takes no memory.
 func (e *Editor) join(w *walk, n int) []byte {
 	for w.off == len(w.data) && len(w.todo) > 0 {
 		e.nextRun(w)
@@ -128,7 +126,7 @@ func (e *Editor) join(w *walk, n int) []byte {
 	return one
 }
 
-// cutRuns has the last run end at the offset end.
+// cutRuns shortens the last run so that it ends at the offset end.
 func (e *Editor) cutRuns(end int) {
 	last := &e.runs[len(e.runs)-1]
 	last.b = last.b[:end-last.at]
@@ -137,8 +135,8 @@ func (e *Editor) cutRuns(end int) {
 	}
 }
 
-// Bytes is the whole item as it lies there, with its header and padding; nil for
-// the zero Position.
+// Bytes is the whole item at p, with its header and padding, where it lies; nil for the zero
+// Position.
 func (p Position) Bytes() []byte {
 	if p.editor == nil {
 		return nil
@@ -146,11 +144,11 @@ func (p Position) Bytes() []byte {
 	runs := p.editor.runs
 	i := sort.Search(len(runs), func(i int) bool { return runs[i].at > p.off }) - 1
 	b := runs[i].b[p.off-runs[i].at:]
-	n := min(headerSize+int(header(b).size), len(b)) // less if somebody wrote there since
+	n := min(headerSize+int(header(b).size), len(b)) // less if somebody has changed the header since
 	return b[:n:n]
 }
 
-// Item is the item there, but for its depth; for the zero Position none.
+// Item is the item at p, without its depth. For the zero Position it is the zero Item.
 func (p Position) Item() Item {
 	b := p.Bytes()
 	if len(b) < headerSize {

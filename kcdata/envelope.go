@@ -11,10 +11,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Envelope is the form a buffer is kept in.
+// Envelope is the form in which a buffer is stored.
 type Envelope uint8
 
-// EnvelopeNone is plain. EnvelopeZlib is Apple's compressed buffer, which its
+// EnvelopeNone is the plain buffer. EnvelopeZlib is Apple's compressed buffer, which Apple's
 // decoder reads. EnvelopeZstd is a zstd frame around the plain buffer.
 const (
 	EnvelopeNone Envelope = iota
@@ -45,19 +45,19 @@ const (
 	zstdUsualWindow = 8 << 20
 	maxDeflate      = 1032 // deflate cannot expand more than this
 
-	// No snapshot packs as well as this: the stacks of thousands of threads alike,
-	// kept whole and mostly zeros, pack well too. What does better is made to fill
-	// the memory of who reads it, for a page can hold a gigabyte.
+	// No snapshot packs better than this, not even the kept stacks of thousands of
+	// similar threads, which are mostly zeros. A file that does was made to fill the
+	// memory of its reader: one page can hold a gigabyte.
 	maxRatio   = maxDeflate
-	freeUnpack = 4 << 20 // may come out of any file
+	freeUnpack = 4 << 20 // bytes that any file may unpack to
 )
 
-// Unwrap takes data out of its envelope, told by its magic. The plain buffer has
-// at most limit bytes and at most maxRatio times those of data, beyond the first
-// few MiB; else the error is ErrTooLarge. Plain data is returned as it is. Other errors:
-// ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError.
-// With an error plain is what could be unpacked until then, nil where that is nothing.
-// The content is not checked: NewReader and Items do that.
+// Unwrap takes data out of its envelope, which its magic tells, and returns the plain buffer.
+// It returns plain data as it is. The error is ErrTooLarge if the buffer has more than limit
+// bytes or, beyond the first few MiB, more than 1,032 times the bytes of data. Other errors:
+// ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError. With an error
+// plain is what could be unpacked until then; nil if that is nothing. Unwrap does not check
+// the content: NewReader and Items do.
 func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 	if len(data) < 4 {
 		return nil, EnvelopeNone, badf(0, ErrTruncated, "%d bytes", len(data))
@@ -80,8 +80,8 @@ func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
 }
 
 func unwrapZstd(data []byte, limit int64) ([]byte, error) {
-	// The window is memory that is taken for the asking: no more than may be
-	// unpacked at all, but what zstd -19 wants.
+	// The frame chooses the window, and the decoder takes that much memory. So it may
+	// be as large as the unpacked data may be, but at least what zstd -19 uses.
 	window := max(zstdUsualWindow, min(zstdMaxWindow, limit))
 	r, err := zstd.NewReader(bytes.NewReader(data),
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(window)))
@@ -89,7 +89,7 @@ func unwrapZstd(data []byte, limit int64) ([]byte, error) {
 		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}
 	defer r.Close()
-	b, err := readLimited(r, 0, limit, nil)
+	b, err := readLimited(nil, r, 0, limit)
 	if len(b) == 0 && err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func unwrapZstd(data []byte, limit int64) ([]byte, error) {
 // envelopeHeader is what precedes a compressed stream.
 type envelopeHeader struct {
 	algorithm, compressed, plain uint64
-	found                        int    // bit i: the i-th of these was there
+	found                        int    // bit i: the i-th of these numbers was found
 	inner                        []byte // begin marker of the inner buffer
 	stream                       int    // where the stream begins
 }
 
-// unwrapCompressed takes a stream that lacks its end, or its end marker, for one
-// that was cut: what is there comes out.
+// unwrapCompressed unpacks Apple's compressed buffer. If the end of the stream or the end
+// marker is missing, the file was cut, and it returns what the rest holds.
 func unwrapCompressed(data []byte, limit int64) ([]byte, error) {
 	h, err := parseEnvelope(data)
 	if err != nil {
@@ -140,7 +140,8 @@ func unwrapCompressed(data []byte, limit int64) ([]byte, error) {
 	return plain, err
 }
 
-// inflate gives the begin marker and what is behind it; nil where nothing is.
+// inflate returns the inner begin marker and the unpacked stream; nil if the stream does not
+// even begin.
 func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if h.algorithm == algorithmNone {
 		if h.plain != h.compressed {
@@ -156,7 +157,7 @@ func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if err != nil {
 		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	b, err := readLimited(z, h.stream, int64(h.plain), slices.Clone(h.inner))
+	b, err := readLimited(h.inner, z, h.stream, int64(h.plain))
 	n := len(b) - len(h.inner)
 	if err == nil && (uint64(n) != h.plain || src.Len() != 0) {
 		err = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", n, h.plain, src.Len())
@@ -184,7 +185,7 @@ func parseEnvelope(data []byte) (h envelopeHeader, err error) {
 	}
 }
 
-// note takes the three numbers from descs and ignores all else.
+// note takes the three numbers from their descs and ignores all other items.
 func (h *envelopeHeader) note(hd itemHeader, raw []byte) {
 	n, ok := payloadSize(hd.typ, len(raw), hd.flags)
 	if !ok || hd.typ != TypeUint64Desc {

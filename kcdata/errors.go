@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Why bytes were refused. A *FormatError wraps one of them.
+// The reasons why a reader refuses bytes. A *FormatError wraps one of them.
 var (
 	ErrTruncated     = errors.New("truncated")
 	ErrBadMagic      = errors.New("not a kcdata buffer")
@@ -18,7 +18,7 @@ var (
 	ErrBadStream     = errors.New("compressed data is corrupt")
 )
 
-// Why an item was not written.
+// The reasons why a writer does not write an item.
 var (
 	ErrNoSpace      = errors.New("kcdata: item does not fit")
 	ErrBadName      = errors.New("kcdata: a name has 1 to 31 bytes and no NUL")
@@ -28,7 +28,7 @@ var (
 	ErrNotDefinable = errors.New("kcdata: type has no fixed fields to define")
 )
 
-// Why an edit was not made.
+// The reasons why an editor does not make an edit.
 var (
 	ErrNotRead       = errors.New("kcdata: not read to its end")
 	ErrWrongPosition = errors.New("kcdata: not a position of this editor")
@@ -36,10 +36,10 @@ var (
 	ErrContainerMark = errors.New("kcdata: a container's begin or end is not replaced or removed")
 )
 
-// FormatError says where bytes stop being kcdata, and why.
+// FormatError says where bytes stop being KCData, and why.
 type FormatError struct {
 	Offset int    // of the item's header in the plain buffer
-	What   string // what was found there
+	What   string // what the reader found there
 	Err    error  // one of the sentinels above
 }
 
@@ -47,7 +47,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("kcdata: offset %#x: %s: %v", e.Offset, e.What, e.Err)
 }
 
-// Unwrap gives the sentinel.
+// Unwrap returns the sentinel.
 func (e *FormatError) Unwrap() error { return e.Err }
 
 func badf(off int, err error, format string, args ...any) error {

@@ -1,22 +1,24 @@
-package kcdata
+package kcdata_test
 
-// none is what stands for a field that Linux has no value for.
+import . "stackshot/kcdata" // the package under test, which its test helpers import
+
+// none is the meaning of a field that Linux has no value for.
 const none = "0"
 
-// appleHere is what each field of the records of Apple's that we write means here.
+// appleHere is the meaning here of each field of Apple's records that we write.
 var appleHere = map[Type]map[string]string{
 	TypeTimebase: {"numer": "1", "denom": "1: a tick is a nanosecond"},
 	TypeTaskSnapshot: {
 		"ts_unique_pid":                   "tgid",
 		"ts_ss_flags":                     "`0x2` always (64-bit kernel); `0x1` has user space",
-		"ts_user_time_in_terminated_thre": "of threads that have exited, ns, tick-based (the name is cut at 31 bytes, as decoders print it)",
-		"ts_system_time_in_terminated_th": "likewise",
+		"ts_user_time_in_terminated_thre": "user time of the threads that have exited, ns, counted in ticks (the name is cut at 31 bytes, as decoders print it)",
+		"ts_system_time_in_terminated_th": "system time of these threads, likewise",
 		"ts_p_start_sec":                  "start, seconds since the epoch",
 		"ts_task_size":                    "resident bytes",
 		"ts_max_resident_size":            "largest resident size so far, bytes",
 		"ts_suspend_count":                none,
-		"ts_faults":                       "the task's page faults so far, minor and major: of the threads in the file and of those that have exited, which alone are `dead_min_flt` and `dead_maj_flt` of `LINUX_TASK`",
-		"ts_pageins":                      "the major ones of these",
+		"ts_faults":                       "the task's page faults so far, minor and major: those of the threads in the file and of the threads that have exited (the latter alone are `dead_min_flt` and `dead_maj_flt` of `LINUX_TASK`)",
+		"ts_pageins":                      "the major faults among these",
 		"ts_cow_faults":                   none,
 		"ts_was_throttled":                none,
 		"ts_did_throttle":                 none,
@@ -38,10 +40,10 @@ var appleHere = map[Type]map[string]string{
 		"ths_total_syscalls":          none,
 		"ths_voucher_identifier":      none,
 		"ths_dqserialnum":             none,
-		"ths_user_time":               "utime, ns, tick-based",
-		"ths_sys_time":                "stime, ns, tick-based",
-		"ths_ss_flags":                "`0x2` always; `0x1` has user space; `0x800` was on its CPU when the stop took it; `0x2000` leader; `0x4000` kernel stack truncated: deeper than what was asked for; `0x8000` user stack truncated: not known to reach an outermost frame (`LINUX_USER_WALK` says why); `0x80` either of the two",
-		"ths_last_run_time":           "when it last came onto a CPU: `sched_info.last_arrival`, ns of that CPU's **runqueue clock**, which is not CLOCK_MONOTONIC; `rq_clock` and `rq_clock_at` of `LINUX_CPU` map one to the other; where that CPU has none, another CPU's do so about",
+		"ths_user_time":               "utime, ns, counted in ticks",
+		"ths_sys_time":                "stime, ns, counted in ticks",
+		"ths_ss_flags":                "`0x2` always; `0x1` has user space; `0x800` was on its CPU when the stop took it; `0x2000` leader; `0x4000` kernel stack truncated: it is deeper than the request allows; `0x8000` user stack truncated: it is not known to reach an outermost frame (`LINUX_USER_WALK` says why); `0x80` either of the two",
+		"ths_last_run_time":           "when it last came onto a CPU: `sched_info.last_arrival`, ns of that CPU's **runqueue clock**, which is not CLOCK_MONOTONIC; `rq_clock` and `rq_clock_at` of `LINUX_CPU` map one to the other; if that CPU has none, another CPU's do so approximately",
 		"ths_last_made_runnable_time": "`sched_info.last_queued`, same clock; 0: not waiting for a CPU",
 		"ths_state":                   "`0x1` waits, `0x2` stopped or traced, `0x4` runnable, `0x8` uninterruptible (not for idle kernel threads), `0x10` exited, `0x80` idle thread",
 		"ths_sched_flags":             none,
@@ -56,25 +58,25 @@ var appleHere = map[Type]map[string]string{
 		"ths_effective_policy":        none,
 	},
 	TypeCPUTimes: {
-		"user_usec":     "the exact run time, µs, divided in the proportion of the ticks, as /proc does; by engine `procfs` the ticks themselves",
+		"user_usec":     "the exact run time, µs, divided in the proportion of the ticks, as /proc does; with engine `procfs` the ticks themselves",
 		"system_usec":   "likewise",
 		"runnable_usec": "run time + time waited on runqueues, µs",
 	},
 	TypeDuration: {
-		"stackshot_duration":       "all arrived to first release, last try, ns",
+		"stackshot_duration":       "from all CPUs arrived to the first release, last try, ns",
 		"stackshot_duration_outer": "request to collation, ns",
 		"stackshot_duration_prior": "stopped time of the tries before the last, ns",
 	},
 	TypeLatencyInfo: {
 		"latency_version":                 "2",
-		"setup_latency_mt":                "the call to the first CPU taken, ns",
-		"total_task_iteration_latency_mt": "longest of the CPUs: recording begins until it has no more to do, ns",
-		"total_terminated_task_iteration": "0: tasks that exit are in the same census (the name is cut at 31 bytes)",
+		"setup_latency_mt":                "from the call to the first CPU taken, ns",
+		"total_task_iteration_latency_mt": "from the begin of recording until the CPU has no more to record, ns; the longest of all CPUs",
+		"total_terminated_task_iteration": "0: the same census has the tasks that exit (the name is cut at 31 bytes)",
 		"task_queue_building_latency_mt":  "the census, ns",
 		"terminated_task_queue_building_": none,
 		"cpu_wait_latency_mt":             "first to last arrival, ns",
-		"main_cpu_number":                 "the CPU that took the census; −1: nobody was stopped",
-		"calling_cpu_number":              "the CPU that the request came in on",
+		"main_cpu_number":                 "the CPU that took the census; −1: no CPU was stopped",
+		"calling_cpu_number":              "the CPU on which the request was made",
 		"buffer_size":                     "as in `LINUX_CAPTURE`",
 		"buffer_used":                     "as in `LINUX_CAPTURE`",
 		"buffer_overhead":                 "as in `LINUX_CAPTURE`",
@@ -83,11 +85,11 @@ var appleHere = map[Type]map[string]string{
 	TypeLatencyInfoCPU: {
 		"cpu_number":            "CPU",
 		"cluster_type":          "0 all alike, 1 E core, 2 P core",
-		"init_latency_mt":       "taken from its work until recording begins, ns; 0 where the CPU has no `LINUX_PHASES`",
+		"init_latency_mt":       "from when the CPU was taken until it begins to record, ns; 0 if it has no `LINUX_PHASES`",
 		"workqueue_latency_mt":  "waited on an empty queue, ns",
-		"total_latency_mt":      "taken from its work to given back, ns",
-		"total_cycles":          "from taken to given back; 0 where there is no PMU to count them, or we may not use it",
-		"total_instrs":          "likewise",
+		"total_latency_mt":      "from when the CPU was taken until it was given back, ns",
+		"total_cycles":          "CPU cycles in that time; 0 if there is no PMU, or we may not use it",
+		"total_instrs":          "instructions, likewise",
 		"tasks_processed":       "recorded by this CPU",
 		"threads_processed":     "recorded by this CPU",
 		"faulting_time_mt":      "0: nothing faults",
@@ -98,8 +100,8 @@ var appleHere = map[Type]map[string]string{
 		"task_uniqueid":                  "tgid",
 		"setup_latency":                  "finding it, ns",
 		"task_thread_count_loop_latency": none,
-		"task_thread_data_loop_latency":  "its threads, ns; by engine `pull` with its own records",
-		"cur_tsnap_latency":              "its own records, ns; 0 by engine `pull`",
+		"task_thread_data_loop_latency":  "its threads, ns; with engine `pull` its own records, too",
+		"cur_tsnap_latency":              "its own records, ns; 0 with engine `pull`",
 		"pmap_latency":                   none,
 		"bsd_proc_ids_latency":           none,
 		"misc_latency":                   none,
@@ -111,7 +113,7 @@ var appleHere = map[Type]map[string]string{
 		"cur_thsnap1_latency":     "snapshot, name, times and `LINUX_THREAD`, ns",
 		"dispatch_serial_latency": none,
 		"dispatch_label_latency":  none,
-		"cur_thsnap2_latency":     "what else comes before the last item, ns",
+		"cur_thsnap2_latency":     "everything else before the last item, ns",
 		"thread_name_latency":     none,
 		"sur_times_latency":       none,
 		"user_stack_latency":      "0: `walk_ns` of `LINUX_USER_WALK` has it",
@@ -120,7 +122,7 @@ var appleHere = map[Type]map[string]string{
 	},
 }
 
-// applePlain is what the ids of Apple's mean here that have no fields.
+// applePlain is the meaning here of Apple's ids that have no fields.
 var applePlain = map[Type]string{
 	TypeTask:              "container of a task; its id is the tgid, 0 for the kernel's idle task",
 	TypeTransitioningTask: "container of a task all of whose threads have begun to exit, zombies included; its id is the tgid",
@@ -137,7 +139,7 @@ var applePlain = map[Type]string{
 	TypeUserStackLR64:     "elements of 8 bytes, `uint64_t`: the addresses of a user stack, leaf first. `LINUX_USER_HOW` says of each how it was found; without that all but the first are return addresses",
 }
 
-// descHere is what the named values mean here.
+// descHere is the meaning here of the named values.
 var descHere = map[string]string{
 	"stackshot_in_flags":          "`0x10000`",
 	"stackshot_in_pid":            "the pid asked for, if it was one; else `0xffffffff`",

@@ -1,4 +1,4 @@
-package kcdata
+package kcdata_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	. "stackshot/kcdata" // the package under test, which its test helpers import
 )
 
 // linuxDoc is what linux*.go say in its comments.

@@ -1,4 +1,4 @@
-package kcdata
+package kcdata_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"stackshot/internal/golden"
+	"stackshot/internal/testread"
+	. "stackshot/kcdata" // the package under test, which its test helpers import
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 // writer say, put into the words of the template.
 func TestFormatDocIsWhatTheSpecSays(t *testing.T) {
 	page, err := os.ReadFile("testdata/format.md.tmpl")
-	ok(t, err)
+	OK(t, err)
 	src := readLinuxSource(t)
 	doc := string(page)
 	for name, text := range map[string]string{
@@ -51,16 +53,16 @@ func elementList() string {
 func orderTables() string {
 	var b strings.Builder
 	for _, part := range []struct {
-		Part
+		testread.Part
 		title string
 	}{
-		{PartBefore, "Before the tasks"}, {PartTask, "In a task's container"}, {PartThread, "In a thread's container"}, {PartAfter, "After the tasks"},
+		{testread.PartBefore, "Before the tasks"}, {testread.PartTask, "In a task's container"}, {testread.PartThread, "In a thread's container"}, {testread.PartAfter, "After the tasks"},
 	} {
 		fmt.Fprintf(&b, "### %s\n\n| id | name | form | when |\n|---|---|---|---|\n", part.title)
-		for _, p := range Layout {
+		for _, p := range testread.Layout {
 			if p.Part == part.Part {
 				s, _ := Lookup(p.Type)
-				fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", idOf(p.Type), cmp.Or(p.Desc, s.Name), p.form(), p.when())
+				fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", idOf(p.Type), cmp.Or(p.Desc, s.Name), formOf(p), whenOf(p))
 			}
 		}
 		b.WriteString("\n")
@@ -70,7 +72,7 @@ func orderTables() string {
 
 func idOf(t Type) string { return fmt.Sprintf("0x%X", uint32(t)) }
 
-func (p Place) form() string {
+func formOf(p testread.Place) string {
 	s, _ := Lookup(p.Type)
 	switch {
 	case p.Desc != "":
@@ -89,7 +91,7 @@ func (p Place) form() string {
 	return "plain item"
 }
 
-func (p Place) when() string {
+func whenOf(p testread.Place) string {
 	out := cmp.Or(p.When, "always")
 	if p.Many && p.Type != TypeThread && p.Type != TypeDefinition {
 		out += "; any number of items"
@@ -103,10 +105,10 @@ func (p Place) when() string {
 // places are the parts in which items of a type stand.
 func places(t Type) string {
 	var out []string
-	for _, p := range Layout {
-		where := map[Part]string{PartBefore: "before the tasks", PartAfter: "after the tasks", PartTask: "in a task", PartThread: "in a thread"}[p.Part]
-		if t < firstLinux { // the comments of ours say it
-			where = p.form() + ", " + where
+	for _, p := range testread.Layout {
+		where := map[testread.Part]string{testread.PartBefore: "before the tasks", testread.PartAfter: "after the tasks", testread.PartTask: "in a task", testread.PartThread: "in a thread"}[p.Part]
+		if t < FirstLinux { // the comments of ours say it
+			where = formOf(p) + ", " + where
 		}
 		if p.Type == t && !slices.Contains(out, where) {
 			out = append(out, where)
@@ -118,8 +120,8 @@ func places(t Type) string {
 // appleRecords explains every id of Apple's that Layout has, with each of its fields.
 func appleRecords(t *testing.T) string {
 	var ids []Type
-	for _, p := range append(Layout, Place{Type: TypeTask}, Place{Type: TypeTransitioningTask}) {
-		if p.Desc == "" && p.Type < firstLinux && !slices.Contains(ids, p.Type) {
+	for _, p := range append(testread.Layout, testread.Place{Type: TypeTask}, testread.Place{Type: TypeTransitioningTask}) {
+		if p.Desc == "" && p.Type < FirstLinux && !slices.Contains(ids, p.Type) {
 			ids = append(ids, p.Type)
 		}
 	}
@@ -171,7 +173,7 @@ func tableOf(b *strings.Builder, s Spec, meaning func(Field) string) {
 func descTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| name | type | meaning |\n|---|---|---|\n")
-	for _, p := range Layout {
+	for _, p := range testread.Layout {
 		if p.Desc == "" {
 			continue
 		}
@@ -184,12 +186,11 @@ func descTable(t *testing.T) string {
 }
 
 func linuxTypes() (out []Type) {
-	for typ := range table {
-		if typ >= 0x4C00 && typ <= 0x4CFF {
+	for typ := FirstLinux; typ <= LastLinux; typ++ {
+		if _, known := Lookup(typ); known {
 			out = append(out, typ)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -201,24 +202,24 @@ func exampleDumps(t *testing.T) string {
 		fill  func(ItemWriter)
 	}{
 		{"A desc: a name of 32 bytes, then the value. 40 bytes of payload, 8 of padding, so flags are `0x88`.", func(w ItemWriter) {
-			ok(t, w.Uint64Desc("stackshot_tasks_count", 213))
+			OK(t, w.Uint64Desc("stackshot_tasks_count", 213))
 		}},
 		{"A type definition. Its payload: the type, the number of fields, the name; then per field flags, element type, offset, size, name. Three fields of 40 bytes follow the head of 40.", func(w ItemWriter) {
-			ok(t, w.Define(TypeLinuxSignals))
+			OK(t, w.Define(TypeLinuxSignals))
 		}},
 		{"A thread with a kernel stack of three frames, 24 bytes and so 8 of padding: array type `0x28`, flags `0x914` in the upper half and the count in the lower.", func(w ItemWriter) {
-			ok(t, w.BeginContainer(TypeThread, 4711))
-			ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81a1b2c3, 0xffffffff81a1c000, 0xffffffff810000bd}))
-			ok(t, w.EndContainer(4711))
+			OK(t, w.BeginContainer(TypeThread, 4711))
+			OK(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81a1b2c3, 0xffffffff81a1c000, 0xffffffff810000bd}))
+			OK(t, w.EndContainer(4711))
 		}},
 		{"Text of ours, `web7`: an array of 5 one-byte records, the NUL among them, and 11 bytes of padding.", func(w ItemWriter) {
-			ok(t, w.String(TypeLinuxHostname, "web7"))
+			OK(t, w.String(TypeLinuxHostname, "web7"))
 		}},
 		{"An array of records: thread 4711 is number 12 in one deeper pid namespace, and 1 in the one below that.", func(w ItemWriter) {
-			ok(t, w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{Inode: 4026532201, Tid: 12}, {Inode: 4026532302, Tid: 1}}))
+			OK(t, w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{Inode: 4026532201, Tid: 12}, {Inode: 4026532302, Tid: 1}}))
 		}},
 	} {
-		plain := buffer(t, MagicStackshot, e.fill)
+		plain := Buffer(t, MagicStackshot, e.fill)
 		fmt.Fprintf(&b, "%s\n\n```\n%s```\n\n", e.title, annotated(t, plain))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -226,15 +227,15 @@ func exampleDumps(t *testing.T) string {
 
 // annotated dumps the items between the markers, each header with its meaning.
 func annotated(t *testing.T, plain []byte) string {
-	items, err := readAll(plain)
-	ok(t, err)
+	items, err := ReadAll(plain)
+	OK(t, err)
 	at := map[int]string{}
 	for _, it := range items {
 		at[it.Offset] = describe(it)
 	}
 	var b strings.Builder
-	for off := headerSize; off < len(plain)-headerSize; off += 16 {
-		fmt.Fprintf(&b, "%04x  % x  %s\n", off-headerSize, plain[off:off+16], at[off])
+	for off := HeaderSize; off < len(plain)-HeaderSize; off += 16 {
+		fmt.Fprintf(&b, "%04x  % x  %s\n", off-HeaderSize, plain[off:off+16], at[off])
 	}
 	return strings.ReplaceAll(b.String(), "  \n", "\n")
 }
@@ -254,14 +255,14 @@ func describe(it Item) string {
 
 // The dump form itself: 16 bytes a line, in order.
 func TestAnnotatedHoldsTheBytes(t *testing.T) {
-	plain := buffer(t, MagicStackshot, func(w ItemWriter) { ok(t, w.Uint64Desc("a", 1)) })
+	plain := Buffer(t, MagicStackshot, func(w ItemWriter) { OK(t, w.Uint64Desc("a", 1)) })
 	var got []byte
 	for line := range strings.Lines(annotated(t, plain)) {
 		b, err := hex.DecodeString(strings.ReplaceAll(line[6:53], " ", ""))
-		ok(t, err)
+		OK(t, err)
 		got = append(got, b...)
 	}
-	if !bytes.Equal(got, plain[headerSize:len(plain)-headerSize]) {
+	if !bytes.Equal(got, plain[HeaderSize:len(plain)-HeaderSize]) {
 		t.Errorf("dump holds % x", got)
 	}
 }

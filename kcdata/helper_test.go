@@ -34,6 +34,23 @@ func rawItem(typ Type, size uint32, flags uint64, payload ...byte) []byte {
 	return append(b, payload...)
 }
 
+// packed is the packed form of a struct or number.
+func packed(v any) []byte {
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// descOf is the payload of a desc: its name in 32 bytes, then its value, text with a NUL.
+func descOf(name string, value any) []byte {
+	if s, isText := value.(string); isText {
+		value = append([]byte(s), 0)
+	}
+	return append(append([]byte(name), make([]byte, descName-len(name))...), packed(value)...)
+}
+
 // around puts a begin and an end marker around items.
 func around(items ...[]byte) []byte {
 	b := rawItem(MagicStackshot, 0, 0)
@@ -127,12 +144,12 @@ func randomCall(rng *rand.Rand) call {
 	case 4:
 		return call{"uint32desc", func(w ItemWriter) error { return w.Uint32Desc(name, uint32(v)) }, TypeUint32Desc, nil}
 	case 5:
-		return call{"bytesdesc", func(w ItemWriter) error { return w.BytesDesc(name, b) }, TypeBytesDesc, nil}
+		return call{"bytesdesc", func(w ItemWriter) error { return w.Bytes(TypeBytesDesc, descOf(name, b)) }, TypeBytesDesc, nil}
 	case 6:
 		return call{"define", func(w ItemWriter) error { return w.Define(TypeLinuxTask) }, TypeDefinition, nil}
 	case 7:
 		s := &LinuxSignals{Pending: v, Blocked: ^v}
-		return call{"struct", func(w ItemWriter) error { return w.Struct(TypeLinuxSignals, s) }, TypeLinuxSignals, Marshal(nil, s)}
+		return call{"struct", func(w ItemWriter) error { return w.Struct(TypeLinuxSignals, s) }, TypeLinuxSignals, packed(s)}
 	}
 	sl := make([]LinuxThreadNS, rng.IntN(4))
 	for i := range sl {
@@ -147,4 +164,17 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 		b[i] = byte(rng.Uint32())
 	}
 	return b
+}
+
+const typeThreadWaitinfo Type = 0x91d
+
+// threadWaitinfo is one edge from a waiting thread to an owner (version 2, 31
+// bytes, unaligned fields).
+type threadWaitinfo struct {
+	Owner       uint64 `kc:"owner"`
+	Waiter      uint64 `kc:"waiter"`
+	Context     uint64 `kc:"context"`
+	WaitType    uint8  `kc:"wait_type"`
+	PortLabelID int16  `kc:"portlabel_id"` // since version 2
+	WaitFlags   uint32 `kc:"wait_flags"`
 }

@@ -15,15 +15,15 @@ const (
 	hasPadding = 0x80
 )
 
-// Item is one item as read. Data is a part of the buffer that was given to
-// NewReader: it is not copied and must not be changed.
+// Item is one item as read. Data is a part of the buffer that NewReader got, not a copy:
+// nobody may change it.
 type Item struct {
 	Type   Type   // 0x20-0x2f read as TypeArray
 	wire   Type   // type as on the wire
-	Flags  uint64 // as on the wire; what they mean depends on the type
+	Flags  uint64 // as on the wire; their meaning depends on the type
 	Data   []byte // the payload without its padding
 	Offset int    // of the header
-	Depth  int    // containers around it; begin and end have that of their siblings
+	Depth  int    // containers around it; a begin or end is not inside its own container
 
 	raw      []byte  // the payload with its padding
 	elemSize int     // arrays
@@ -58,8 +58,8 @@ func (it Item) Elem() (t Type, size, count int) {
 	return Type(it.Flags >> 32), it.elemSize, int(uint32(it.Flags))
 }
 
-// Of is the item's type. Of an array of Bytewise text or bytes it is that of the
-// elements: the array stands for one plain item, which files had in its place before.
+// Of is the item's type. For an array of Bytewise text or bytes it is the type of the
+// elements: older files had a plain item of that type instead of the array.
 func (it Item) Of() Type {
 	if t, size, _ := it.Elem(); it.Type == TypeArray && size <= 1 {
 		if s, _ := Lookup(t); s.Bytewise {
@@ -70,7 +70,7 @@ func (it Item) Of() Type {
 }
 
 // Desc gives the name and value of a desc item: string, int32, uint32, int64,
-// uint64 or []byte. It is not ok for other items and for malformed descs.
+// uint64 or []byte. ok is false for other items and for malformed descs.
 func (it Item) Desc() (name string, value any, ok bool) {
 	if it.Type < TypeStringDesc || it.Type > TypeBytesDesc {
 		return "", nil, false
@@ -94,13 +94,13 @@ func (it Item) Desc() (name string, value any, ok bool) {
 	return name, b, true
 }
 
-// descElems is what the values of the desc types are of.
+// descElems are the element types of the values of descs.
 var descElems = [...]ElemType{
 	TypeStringDesc: ElemChar, TypeUint32Desc: ElemUint32, TypeUint64Desc: ElemUint64,
 	TypeInt32Desc: ElemInt32, TypeInt64Desc: ElemInt64, TypeBytesDesc: ElemUint8,
 }
 
-// descMin is the smallest value of a desc type: bytes may be none.
+// descMin is the size in bytes of the smallest value of a desc type. There may be no bytes.
 func descMin(t Type) int {
 	if t == TypeBytesDesc {
 		return 0

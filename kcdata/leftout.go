@@ -1,7 +1,6 @@
 package kcdata
 
-// leftOutReasons follows the LeftOut* constants in linux.go; a test holds the two
-// against each other.
+// leftOutReasons has a word for each LeftOut* constant of linux.go; a test checks that.
 var leftOutReasons = [...]string{
 	LeftOutMaxPause: "max_pause",
 	LeftOutNoSpace:  "no_space",
@@ -9,7 +8,7 @@ var leftOutReasons = [...]string{
 	LeftOutVanished: "vanished",
 }
 
-// LeftOutTasks counts the tasks of a list, in which one may stand more than once.
+// LeftOutTasks counts the tasks of a list in which one task may stand more than once.
 func LeftOutTasks(list []LinuxLeftOut) int {
 	tasks := map[uint32]bool{}
 	for _, l := range list {

@@ -6,37 +6,36 @@ import (
 	"unsafe"
 )
 
-// What a file may make its reader hold. A small file can unpack to much, and what
-// is unpacked can stand for much more when it is decoded, named and shown. So the
-// decoder has a budget in proportion to the file as it lies on the disk, which
-// every item is charged to before it is decoded; and what a machine has only so
-// many of is kept up to a number. A file that goes beyond the budget ends there, as
-// one that breaks off; what goes beyond a number is dropped and counted in Problems.
+// How much memory a file may cost its reader. A small file can unpack to many bytes, and
+// these can stand for much more when they are decoded, named and shown. So the decoder has
+// a budget in proportion to the size of the packed file, and charges every item to it
+// before decoding it. A file that exceeds the budget ends there, like one that breaks off.
+// And there is a bound for things of which a machine has few: the decoder drops what
+// exceeds the bound and counts it in Problems.
 const (
 	baseMemory    = 128 << 20 // for any file
 	memoryPerByte = 1024      // and for each of its bytes, as packed
 )
 
-// Memory is the budget for decoding a file of fileSize bytes, as it is packed.
+// Memory is the budget, in bytes, for decoding a file of fileSize bytes (packed).
 func Memory(fileSize int64) int64 { return baseMemory + memoryPerByte*max(fileSize, 0) }
 
-// What things are charged, in bytes: what is decoded of them and what the reports
-// need for each on top.
+// What each thing costs, in bytes: its decoded form and what the reports need for it.
 const (
 	taskCost         = int64(unsafe.Sizeof(Task{})) + 640
 	threadCost       = int64(unsafe.Sizeof(Thread{})) + 1280
-	frameCost        = 48  // an address of a stack
-	userPlaceCost    = 768 // an address that no user stack of the task had before
-	kernelPlaceCost  = 320 // an address that no kernel stack had before
+	frameCost        = 48  // an address in a stack
+	userPlaceCost    = 768 // an address that is new to the user stacks of the task
+	kernelPlaceCost  = 320 // an address that is new to the kernel stacks
 	mappingCost      = 512
 	symbolCost       = 192
 	userSymbolCost   = 384
-	pieceCost        = 64 // of a stack, with its bytes
+	pieceCost        = 64 // a piece of a stack, without its bytes; a text, without its bytes
 	textCost         = 8  // a byte of text: reports may write it as \xNN, and hold it twice
 	arrayElementCost = 64
 )
 
-// How many are kept.
+// Bounds: how many are kept.
 const (
 	maxCPUs       = 1 << 16 // the kernel has 8,192 at most
 	maxTries      = 1 << 10
@@ -51,15 +50,14 @@ const (
 	maxSentence   = 4 << 10 // bytes of a warning, or of why something was not read
 )
 
-// What definitions may hold: a field is at least a byte of a payload of which the
-// offsets have 16 bits, and a file defines the types that it has.
+// Bounds of definitions. A field has at least one byte, and its offset has 16 bits.
 const (
 	maxFields        = 1 << 16 // of one type
-	maxDefinedFields = 1 << 18 // types and fields that hold at one time
+	maxDefinedFields = 1 << 18 // types and fields that are defined at one time
 )
 
-// arrayLimit says what an element of an array is charged and how many are kept, 0:
-// as many as the budget allows.
+// arrayLimit is what one element of an array costs, in bytes, and how many are kept; 0: as
+// many as the budget allows.
 type arrayLimit struct {
 	cost int64
 	most int
@@ -88,8 +86,8 @@ func limitOf(elem Type) arrayLimit {
 	return arrayLimit{cost: arrayElementCost}
 }
 
-// take charges n bytes to the budget. Where they are not left it is false, and the
-// file ends at the item that is being decoded; what names it.
+// take charges n bytes to the budget. It is false if fewer are left; then the file ends at
+// the item that is being decoded, with an error in which what and args name the item.
 func (p *snapshotParser) take(n int64, what string, args ...any) bool {
 	if p.broken != nil {
 		return false
@@ -103,7 +101,7 @@ func (p *snapshotParser) take(n int64, what string, args ...any) bool {
 	return false
 }
 
-// afford charges cost(0), cost(1), ... and returns how many of n there is room for.
+// afford charges cost(0), cost(1), ... and returns how many of n the budget allows.
 func (p *snapshotParser) afford(n int, what string, cost func(int) int64) int {
 	for i := range n {
 		if !p.take(cost(i), "%d %s, of which %d fit,", n, what, i) {
@@ -114,8 +112,7 @@ func (p *snapshotParser) afford(n int, what string, cost func(int) int64) int {
 	return n
 }
 
-// text decodes a string of at most most bytes; of a longer one it keeps the
-// beginning.
+// text decodes a string. It keeps the first most bytes of it.
 func (p *snapshotParser) text(it Item, most int) string {
 	return p.textOf(it, untilNUL(it.Data), most)
 }
@@ -131,8 +128,8 @@ func (p *snapshotParser) textOf(it Item, b []byte, most int) string {
 	return string(b)
 }
 
-// texts takes NUL-terminated texts apart: an item holds one, but a decoder that joins
-// the arrays of one type gives several.
+// texts gives the NUL-terminated texts of an item. An item of ours holds one; one that joins
+// several arrays of one type, as Apple's decoder does, holds more.
 func texts(it Item) iter.Seq[[]byte] {
 	return bytes.SplitSeq(bytes.TrimSuffix(it.Data, []byte{0}), []byte{0})
 }
@@ -152,7 +149,7 @@ func (p *snapshotParser) notRead(it Item) {
 	})
 }
 
-// sentences keeps an item's texts as long as there is room, and counts the others.
+// sentences keeps an item's texts while there is room, and counts the others in more.
 func (p *snapshotParser) sentences(it Item, room int, more *int, what string, keep func(string)) {
 	for b := range texts(it) {
 		if room--; room < 0 {
@@ -167,7 +164,7 @@ func (p *snapshotParser) sentences(it Item, room int, more *int, what string, ke
 	}
 }
 
-// cmdline takes a command line apart that is not longer than it may be.
+// cmdline splits a command line into its arguments, after cutting it at maxText.
 func (p *snapshotParser) cmdline(b []byte) []string {
 	if len(b) > maxText {
 		p.problem("command line of %s: %d bytes, of which %d are kept", p.where(), len(b), maxText)

@@ -1,11 +1,11 @@
 package kcdata
 
-// What only Linux knows: ids 0x4C00-0x4CFF ("L"). Each struct below is the
-// single description of its record: the spec table reads field names, element
-// types and offsets from it, the TYPEDEFINITION items in a file come from it,
-// and a test holds the BPF object's own structs (BTF) against it. Fields are
-// naturally aligned and nothing is implicit padding, so the C struct, the
-// packed wire form and this Go struct are the same bytes.
+// The records that only Linux has: ids 0x4C00-0x4CFF ("L records"). Each struct below is
+// the only description of its record: the spec table takes field names, element types and
+// offsets from it, the TYPEDEFINITION items of a file are made from it, and a test compares
+// the structs of the BPF objects (their BTF) with it. Every field is naturally aligned and
+// there is no implicit padding. So the C struct, the packed wire form and this Go struct
+// are the same bytes.
 //
 // Ranges: 0x4C00-3F machine and CPU, 40-7F task, 80-BF thread, C0-DF wait,
 // E0-EF sampling, F0-FF counters. Growth: append fields, never change one.
@@ -30,7 +30,7 @@ const (
 	TypeLinuxArch         Type = 0x4C11 // string, uname -m
 	TypeLinuxToolVersion  Type = 0x4C12 // string, who wrote the file
 	TypeLinuxRequest      Type = 0x4C13 // string, scope of the request in words ("--pid 7")
-	TypeLinuxAtomicity    Type = 0x4C14 // LinuxAtomicity, top level after the tasks; absent where nothing was read twice
+	TypeLinuxAtomicity    Type = 0x4C14 // LinuxAtomicity, top level after the tasks; absent if nothing was read twice
 	TypeLinuxRan          Type = 0x4C15 // array of LinuxRan: threads that ran while they were recorded
 	TypeLinuxPhases       Type = 0x4C16 // array of LinuxPhases, one per CPU that was stopped
 	TypeLinuxArena        Type = 0x4C17 // array of LinuxArena, one per cluster
@@ -40,33 +40,33 @@ const (
 	TypeLinuxTaskMemory   Type = 0x4C41 // LinuxTaskMemory, absent for tasks without an mm
 	TypeLinuxTaskNS       Type = 0x4C42 // LinuxTaskNS
 	TypeLinuxTaskExe      Type = 0x4C43 // LinuxTaskExe: the kernel's own record of the executable
-	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after release, where it is too long for PROC_PATH
-	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after release
-	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after release: of the unified hierarchy, as cgroup_id, wherever there is one
+	TypeLinuxExePath      Type = 0x4C48 // string, /proc/PID/exe, read after the release, if it is too long for PROC_PATH
+	TypeLinuxCmdline      Type = 0x4C49 // bytes, /proc/PID/cmdline, NUL-separated, read after the release
+	TypeLinuxCgroupPath   Type = 0x4C4A // string, from /proc/PID/cgroup, read after the release: the path in the unified hierarchy, like cgroup_id; without such a hierarchy, in another one
 	TypeLinuxEnrichFailed Type = 0x4C4B // string "what: reason"; repeated
 	TypeLinuxThread       Type = 0x4C80 // LinuxThread, in THREAD
-	TypeLinuxSyscall      Type = 0x4C81 // LinuxSyscall, absent where there are no user registers
+	TypeLinuxSyscall      Type = 0x4C81 // LinuxSyscall, absent for a thread without user registers
 	TypeLinuxThreadIO     Type = 0x4C82 // LinuxThreadIO, absent without CONFIG_TASK_IO_ACCOUNTING
-	TypeLinuxDelays       Type = 0x4C83 // LinuxDelays, absent where delay accounting is off
+	TypeLinuxDelays       Type = 0x4C83 // LinuxDelays, absent if delay accounting is off
 	TypeLinuxSignals      Type = 0x4C84 // LinuxSignals
 	TypeLinuxThreadNS     Type = 0x4C85 // array of LinuxThreadNS, absent in the first pid namespace
-	TypeLinuxRegisters    Type = 0x4C87 // array of LinuxRegister, absent where there are no user registers, and redacted
-	TypeLinuxSample       Type = 0x4C88 // LinuxSample, in a THREAD whose stacks its own CPU took
-	TypeLinuxWchan        Type = 0x4C86 // string, symbol slept in, from /proc (engine procfs only)
+	TypeLinuxRegisters    Type = 0x4C87 // array of LinuxRegister, absent for a thread without user registers, and with --redact
+	TypeLinuxSample       Type = 0x4C88 // LinuxSample, in a THREAD whose stacks its own CPU recorded
+	TypeLinuxWchan        Type = 0x4C86 // string, symbol that the thread sleeps in, from /proc (engine procfs only)
 )
 
-// LinuxMachine describes the machine. Its clocks are those of the moment that
-// LinuxCapture calls stop_ns or, where nothing was stopped, of when all was recorded.
+// LinuxMachine describes the machine. Its clocks were read at the moment that LinuxCapture
+// calls stop_ns or, if nothing was stopped, when everything was recorded.
 type LinuxMachine struct {
 	MonotonicNs   uint64 `kc:"monotonic_ns"`    // CLOCK_MONOTONIC, ns
 	BoottimeNs    uint64 `kc:"boottime_ns"`     // CLOCK_BOOTTIME, ns
 	RealtimeNs    uint64 `kc:"realtime_ns"`     // CLOCK_REALTIME, ns since the epoch
 	TextAddr      uint64 `kc:"text_addr"`       // address of _text; 0: not readable (kptr_restrict)
-	PidNS         uint64 `kc:"pid_ns"`          // inode of the pid namespace that was recorded
+	PidNS         uint64 `kc:"pid_ns"`          // inode of the recorded pid namespace
 	PidNSIsFirst  uint32 `kc:"pid_ns_is_first"` // 1: the machine's first pid namespace; 0: this namespace only
 	Redacted      uint32 `kc:"redacted"`        // 1: taken with --redact
 	UserHz        uint32 `kc:"user_hz"`         // ticks per second of /proc
-	MaxStackDepth uint32 `kc:"max_stack_depth"` // kernel frames per stack at most
+	MaxStackDepth uint32 `kc:"max_stack_depth"` // most kernel frames in one stack
 }
 
 // CPU roles and kinds in LinuxCPU.
@@ -83,28 +83,28 @@ const (
 	CPUIdle     = 1 << 5 // ran its idle task when the stop took it
 	CPURanKnown = 1 << 6 // ran_tid and ran_tgid are known
 
-	CPUThrottled = 1 << 7 // a cooling device throttles it: it does not work, unless asked to or needed; a warning says why
+	CPUThrottled = 1 << 7 // a cooling device throttles it: it takes no items, unless --cpus names it or it is needed; a warning says why
 )
 
-// LinuxCPU is what one CPU was and did. Times are CLOCK_MONOTONIC, ns; 0 where
-// the CPU was not stopped.
+// LinuxCPU says what one CPU is and what it did. Times are CLOCK_MONOTONIC, ns; 0 if the
+// CPU was not stopped.
 type LinuxCPU struct {
 	CPU        uint32 `kc:"cpu"`
 	Kind       uint32 `kc:"kind"` // CPUKind*
 	Cluster    uint32 `kc:"cluster"`
 	Flags      uint32 `kc:"flags"` // CPU*
 	ArriveNs   uint64 `kc:"arrive_ns"`
-	ReleaseNs  uint64 `kc:"release_ns"`  // nothing ran here in between that the isolation keeps away
-	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read, and another CPU's pair says about when its threads' stamps were
+	ReleaseNs  uint64 `kc:"release_ns"`  // between arrival and release nothing ran here that the isolation keeps away
+	RqClock    uint64 `kc:"rq_clock"`    // runqueue clock, ns, read at rq_clock_at; 0: not read, and another CPU's pair dates the stamps of its threads approximately
 	RqClockAt  uint64 `kc:"rq_clock_at"` // CLOCK_MONOTONIC of that reading
 	RanTid     uint32 `kc:"ran_tid"`     // thread displaced by the stop; 0 with CPUIdle: idle
 	RanTgid    uint32 `kc:"ran_tgid"`
 	NrRunning  uint32 `kc:"nr_running"` // runqueue length, our worker not counted
-	Switches   uint32 `kc:"switches"`   // context switches of our worker inside the window: breaks of the stop
+	Switches   uint32 `kc:"switches"`   // context switches of our worker inside the window; each one breaks the stop
 	Tasks      uint32 `kc:"tasks"`
 	Threads    uint32 `kc:"threads"`
 	Bytes      uint64 `kc:"bytes"`
-	SpillBytes uint64 `kc:"spill_bytes"` // of these, from other clusters' arenas
+	SpillBytes uint64 `kc:"spill_bytes"` // of these bytes, those in other clusters' arenas
 	QueueNs    uint64 `kc:"queue_ns"`    // waited on an empty queue
 }
 
@@ -118,9 +118,9 @@ type LinuxModule struct {
 	Reserved   uint32   `kc:"reserved"`
 }
 
-// LinuxCapture says how the capture went. All durations in ns.
+// LinuxCapture says how the capture went. All durations are in ns.
 type LinuxCapture struct {
-	StopNs     uint64 `kc:"stop_ns"`    // CLOCK_MONOTONIC of the last try's first CPU taken
+	StopNs     uint64 `kc:"stop_ns"`    // CLOCK_MONOTONIC when the last try took its first CPU
 	StoppedNs  uint64 `kc:"stopped_ns"` // first CPU taken from its work to last CPU given back, summed over tries
 	WindowNs   uint64 `kc:"window_ns"`  // all arrived to first release, last try; ends at the least release_ns of the CPUs
 	ArrivalNs  uint64 `kc:"arrival_ns"` // first to last arrival, last try
@@ -131,34 +131,34 @@ type LinuxCapture struct {
 	Tries      uint32 `kc:"tries"`
 	StopBroken uint32 `kc:"stop_broken"` // context switches of workers inside the window
 	LeftOut    uint32 `kc:"left_out"`    // tasks in the LEFT_OUT array
-	Vanished   uint32 `kc:"vanished"`    // tasks of the census gone before they were recorded
+	Vanished   uint32 `kc:"vanished"`    // tasks of the census that ended before they were recorded
 	BufferSize uint64 `kc:"buffer_size"`
 	BufferUsed uint64 `kc:"buffer_used"`
 	Overhead   uint64 `kc:"buffer_overhead"` // bytes put on freelists and not used again
 }
 
-// How LinuxAtomicity was found out.
+// How the figures of LinuxAtomicity were measured.
 const (
 	AtomicityInWindow = 1 // a second pass before the release
-	AtomicityAfter    = 2 // a second reading of /proc, after all was recorded
+	AtomicityAfter    = 2 // a second reading of /proc, after everything was recorded
 )
 
-// LinuxAtomicity says how much of one instant the file is. Each thread's context
-// switches and run time are read a second time, when all are recorded, and held
-// against the record. The snapshotter's own threads do not count.
+// LinuxAtomicity says how close the file is to a picture of one instant. When all threads
+// are recorded, each thread's context switches and run time are read a second time and
+// compared with its record. The snapshotter's own threads do not count.
 type LinuxAtomicity struct {
 	Compared uint32 `kc:"compared"` // threads that were read twice
-	Ran      uint32 `kc:"ran"`      // of these, threads that ran in between
-	Gone     uint32 `kc:"gone"`     // recorded, and not there the second time
-	Missed   uint32 `kc:"missed"`   // recorded, and not read again: no time was left
+	Ran      uint32 `kc:"ran"`      // of these, threads that ran between the two readings
+	Gone     uint32 `kc:"gone"`     // threads that were recorded, and had ended by the second reading
+	Missed   uint32 `kc:"missed"`   // threads that were recorded, and not read again: no time was left
 	Method   uint32 `kc:"method"`   // Atomicity*
 	Reserved uint32 `kc:"reserved"`
 	SpanNs   uint64 `kc:"span_ns"`   // from the first record to the last second reading
-	VerifyNs uint64 `kc:"verify_ns"` // of this, the second pass
+	VerifyNs uint64 `kc:"verify_ns"` // of span_ns, the second pass
 }
 
-// LinuxRan is one thread that ran between its record and its second reading;
-// the file names the first MaxRan.
+// LinuxRan is one thread that ran between its record and its second reading. The file
+// lists the first MaxRan of them.
 type LinuxRan struct {
 	Tid       uint32 `kc:"tid"`
 	Tgid      uint32 `kc:"tgid"`
@@ -175,23 +175,23 @@ const (
 	PhasesHaveCycles = 1 << 1 // cycles, instrs: the machine has a PMU and let us use it
 )
 
-// LinuxPhases is where one CPU's time went, from taken to given back: the ns
-// fields from enter_ns to exit_ns follow each other and add up to total_ns.
+// LinuxPhases says where one CPU's time went, from when it was taken until it was given
+// back. The phases from enter_ns to exit_ns follow each other and add up to total_ns.
 type LinuxPhases struct {
 	CPU       uint32 `kc:"cpu"`
 	Present   uint32 `kc:"present"` // PhasesHave*
 	TotalNs   uint64 `kc:"total_ns"`
 	EnterNs   uint64 `kc:"enter_ns"`   // worker running → counted in
 	ArrivalNs uint64 `kc:"arrival_ns"` // waiting for the others to arrive
-	HoldNs    uint64 `kc:"hold_ns"`    // waiting until all have their interrupts off; 0 without isolation irqoff
+	HoldNs    uint64 `kc:"hold_ns"`    // waiting until all CPUs have their interrupts off; 0 unless the isolation is irqoff
 	CensusNs  uint64 `kc:"census_ns"`  // filling the queues; main CPU only
 	QueueNs   uint64 `kc:"queue_ns"`   // waiting on an empty queue
 	RecordNs  uint64 `kc:"record_ns"`  // recording
-	DrainNs   uint64 `kc:"drain_ns"`   // done, and waiting for the others' last tasks
+	DrainNs   uint64 `kc:"drain_ns"`   // done, and waiting for the other CPUs' last tasks
 	VerifyNs  uint64 `kc:"verify_ns"`  // second pass
 	ReleaseNs uint64 `kc:"release_ns"` // done, and waiting for the release
 	ExitNs    uint64 `kc:"exit_ns"`    // released → CPU given back
-	UnwindNs  uint64 `kc:"unwind_ns"`  // of record_ns, in the kernel's unwinder
+	UnwindNs  uint64 `kc:"unwind_ns"`  // of record_ns, the time in the kernel's unwinder
 	Cycles    uint64 `kc:"cycles"`     // CPU cycles from taken to given back
 	Instrs    uint64 `kc:"instrs"`     // instructions likewise
 }
@@ -201,10 +201,10 @@ type LinuxArena struct {
 	Cluster   uint32 `kc:"cluster"`
 	Entries   uint32 `kc:"entries"`    // tails on its freelist at the end
 	Size      uint64 `kc:"size"`       // of its arena
-	Used      uint64 `kc:"used"`       // taken from the arena, by whomever
-	SpillOut  uint64 `kc:"spill_out"`  // its CPUs took from other clusters' arenas
-	SpillIn   uint64 `kc:"spill_in"`   // other clusters' CPUs took from its arena
-	FreedSize uint64 `kc:"freed_size"` // its CPUs gave back as tails
+	Used      uint64 `kc:"used"`       // taken from the arena, by any CPU
+	SpillOut  uint64 `kc:"spill_out"`  // what its CPUs took from other clusters' arenas
+	SpillIn   uint64 `kc:"spill_in"`   // what other clusters' CPUs took from its arena
+	FreedSize uint64 `kc:"freed_size"` // tails that its CPUs gave back
 	Reused    uint64 `kc:"reused"`     // taken again from its freelist
 	Overhead  uint64 `kc:"overhead"`   // given back and not used again
 	Allocs    uint64 `kc:"allocs"`
@@ -213,7 +213,7 @@ type LinuxArena struct {
 
 // Outcomes in LinuxTry.
 const (
-	TryWhole      = 1 // recorded, and this is the file
+	TryWhole      = 1 // everything was recorded; the file is of this try
 	TryNoSpace    = 2 // the buffer was full
 	TryQueueFull  = 3 // there were more tasks than the queues could hold
 	TryNotStopped = 4 // the CPUs did not come together
@@ -225,12 +225,12 @@ type LinuxTry struct {
 	Reserved   uint32 `kc:"reserved"`
 	StoppedNs  uint64 `kc:"stopped_ns"`
 	WindowNs   uint64 `kc:"window_ns"`
-	RestNs     uint64 `kc:"rest_ns"` // the machine ran after it, before the next try
+	RestNs     uint64 `kc:"rest_ns"` // how long the machine ran before the next try
 	BufferSize uint64 `kc:"buffer_size"`
 	BufferUsed uint64 `kc:"buffer_used"`
 }
 
-// Places in LinuxTrace; what the datum is stands behind each.
+// Places in LinuxTrace, each with the meaning of its datum.
 const (
 	TraceTaken    = 1  // the worker runs
 	TraceArrived  = 2  // counted in; the state word
@@ -238,7 +238,7 @@ const (
 	TraceHeld     = 4  // all have their interrupts off; the state word
 	TraceCensus   = 5  // the census is done; tasks seen
 	TraceItem     = 6  // an item is taken; its number
-	TraceItemEnd  = 7  // and done with; its number << 32, and the LeftOut reason, 0: recorded whole
+	TraceItemEnd  = 7  // the item is done; its number << 32 | the LeftOut reason, 0: recorded whole
 	TraceChunk    = 8  // a chunk is taken; its length in bytes
 	TraceNoSpace  = 9  // no memory for a record; its number of the item
 	TraceDrained  = 10 // no more items; the state word
@@ -247,7 +247,7 @@ const (
 	TraceLeft     = 13 // the worker's last act
 )
 
-// LinuxTrace is one event of the snapshotter itself.
+// LinuxTrace is one event in the snapshotter itself.
 type LinuxTrace struct {
 	AtNs  uint64 `kc:"at_ns"` // CLOCK_MONOTONIC
 	Datum uint64 `kc:"datum"`
@@ -255,11 +255,11 @@ type LinuxTrace struct {
 	Place uint32 `kc:"place"` // Trace*
 }
 
-// LinuxSample says that the thread was running on a CPU that was not stopped,
-// and that its stacks were taken there by that CPU's own interrupt.
+// LinuxSample says that the thread was running on a CPU that was not stopped, and that an
+// interrupt of that CPU recorded its stacks there.
 type LinuxSample struct {
 	AtNs    uint64 `kc:"at_ns"`    // CLOCK_MONOTONIC
-	DelayNs uint64 `kc:"delay_ns"` // after the window's end (or, where nothing was stopped, after the capture's begin)
+	DelayNs uint64 `kc:"delay_ns"` // time since the window's end (or, if nothing was stopped, since the capture's begin)
 	CPU     uint32 `kc:"cpu"`
 	User    uint32 `kc:"user"` // 1: it was in user mode
 	IP      uint64 `kc:"ip"`   // where it was; 0 when redacted
@@ -273,13 +273,13 @@ const (
 	LeftOutVanished = 4 // asked for by --pid, gone before it was recorded
 )
 
-// LinuxLeftOut names one task that is not, or not wholly, in the file; once for
-// each reason.
+// LinuxLeftOut names one task that is missing in the file, wholly or in part. A task has one
+// for each reason.
 type LinuxLeftOut struct {
 	Tgid    uint32 `kc:"tgid"`
 	Reason  uint32 `kc:"reason"` // LeftOut*
 	Errno   uint32 `kc:"errno"`
-	Threads uint32 `kc:"threads"` // left out for this reason, as counted by the census
+	Threads uint32 `kc:"threads"` // threads left out for this reason, as the census counted them
 }
 
 // LinuxSymbol names one kernel address that occurs in the file.
@@ -339,8 +339,8 @@ type LinuxTask struct {
 }
 
 // LinuxTaskMemory is the memory of a task with user space. Sizes in bytes.
-// The resident counters are as exact as the kernel's own per-CPU counters read
-// without summing (off by up to 64 pages per CPU).
+// The resident counters are the kernel's per-CPU counters, read without summing them up:
+// each may be off by up to 64 pages per CPU.
 type LinuxTaskMemory struct {
 	RssFile    uint64 `kc:"rss_file"`
 	RssAnon    uint64 `kc:"rss_anon"`
@@ -358,7 +358,8 @@ type LinuxTaskMemory struct {
 	MapCount   uint64 `kc:"map_count"` // mappings; 0 where not known (procfs)
 }
 
-// LinuxTaskNS holds the namespaces' inode numbers; 0: not read or not built in.
+// LinuxTaskNS holds the inode numbers of the namespaces; 0: not read, or the kernel is
+// built without them.
 type LinuxTaskNS struct {
 	Mnt    uint32 `kc:"mnt"`
 	Pid    uint32 `kc:"pid"` // of the task itself, not of its future children
@@ -370,18 +371,18 @@ type LinuxTaskNS struct {
 	User   uint32 `kc:"user"`
 }
 
-// LinuxTaskExe is the executable as the kernel knows it, read in the window:
-// it needs no path walk and no lock, so it is there even when /proc hangs.
+// LinuxTaskExe is the executable as the kernel knows it, read in the window. Reading it
+// needs no path walk and no lock, so it is in the file even when /proc hangs.
 type LinuxTaskExe struct {
 	Ino     uint64   `kc:"ino"`
 	Dev     uint32   `kc:"dev"`       // kernel encoding: major<<20 | minor
-	Refused uint32   `kc:"refused"`   // pointers that were not followed: they led to what is not ordinary memory; what hangs on them is 0
-	Name    [64]byte `kc:"name,char"` // last path component, NUL-terminated, cut at 63
+	Refused uint32   `kc:"refused"`   // pointers that were not followed, because they do not point to ordinary memory; the fields behind them are 0
+	Name    [64]byte `kc:"name,char"` // last path component, NUL-terminated, at most 63 bytes
 }
 
 // Presence bits of LinuxThread.Present.
 const (
-	ThreadHasTimes     = 1 << 0  // utime, stime: the kernel's raw, tick-based figures
+	ThreadHasTimes     = 1 << 0  // utime, stime: the kernel's raw figures, counted in ticks
 	ThreadHasRuntime   = 1 << 1  // sum_exec_runtime, run_delay, pcount
 	ThreadHasSchedInfo = 1 << 2  // last_arrival, last_queued, exec_start
 	ThreadHasSwitches  = 1 << 3  // nvcsw, nivcsw
@@ -389,18 +390,18 @@ const (
 	ThreadHasPrio      = 1 << 5  // static_prio, normal_prio
 	ThreadHasStart     = 1 << 6  // start_boottime
 	ThreadHasFsBase    = 1 << 7  // fs_base
-	ThreadHasStack     = 1 << 8  // the unwinder was asked; kstack_err and kstack_depth count
+	ThreadHasStack     = 1 << 8  // the unwinder ran; kstack_err and kstack_depth are valid
 	ThreadHasExitCode  = 1 << 9  // exit_code
 	ThreadHasOnCPU     = 1 << 10 // on_cpu
-	ThreadTruncated    = 1 << 11 // the kernel stack is deeper than what was asked for
+	ThreadTruncated    = 1 << 11 // the kernel stack is deeper than the request allows
 	ThreadNeverRan     = 1 << 12 // forked, last_arrival 0
 	ThreadUserMode     = 1 << 13 // was in user mode, not in a system call
 	ThreadIsIdle       = 1 << 14 // a CPU's idle thread
 	ThreadIsSelf       = 1 << 15 // one of the snapshotter's own
 	ThreadHasMonotonic = 1 << 16 // start_time
-	ThreadDisplaced    = 1 << 17 // one of the snapshotter's own threads took its CPU before the stop: displaced_ns
-	ThreadCompatCall   = 1 << 18 // its system call is of the 32-bit ABI: i386's numbers on amd64, arm's on arm64
-	ThreadCallUnsure   = 1 << 19 // engine procfs: the call may be of that ABI or of the machine's own
+	ThreadDisplaced    = 1 << 17 // one of the snapshotter's own threads took its CPU before the stop; displaced_ns says how long before
+	ThreadCompatCall   = 1 << 18 // its system call has a number of the 32-bit ABI: i386's on amd64, arm's on arm64
+	ThreadCallUnsure   = 1 << 19 // engine procfs: the number may be of that ABI or of the machine's own
 )
 
 // LinuxThread is one thread. Source: task_struct, sched_entity, sched_info.
@@ -412,14 +413,14 @@ type LinuxThread struct {
 	ExitState      uint32 `kc:"exit_state"`
 	Flags          uint32 `kc:"flags"` // PF_*
 	CPU            uint32 `kc:"cpu"`
-	OnCPU          uint32 `kc:"on_cpu"` // 1: was on its CPU when the stop took it (or, unstopped, when it was read)
+	OnCPU          uint32 `kc:"on_cpu"` // 1: was on its CPU when the stop took that CPU (without a stop: when the thread was read)
 	Policy         uint32 `kc:"policy"`
 	Prio           int32  `kc:"prio"` // kernel scale, 0-139, -1 deadline
 	StaticPrio     int32  `kc:"static_prio"`
 	NormalPrio     int32  `kc:"normal_prio"`
 	RtPriority     uint32 `kc:"rt_priority"`
 	Nice           int32  `kc:"nice"`
-	KstackErr      int32  `kc:"kstack_err"`   // errno of the unwinder, 0: none; EBUSY: it was running, on a CPU that was not stopped or is our own
+	KstackErr      int32  `kc:"kstack_err"`   // errno of the unwinder, 0: none; EBUSY: the thread was running, on a CPU that was not stopped or on our own
 	KstackDepth    uint32 `kc:"kstack_depth"` // frames in the stack item
 	ExitCode       int32  `kc:"exit_code"`
 	StartTime      uint64 `kc:"start_time"`       // CLOCK_MONOTONIC, ns
@@ -437,13 +438,13 @@ type LinuxThread struct {
 	MinFlt         uint64 `kc:"min_flt"`
 	MajFlt         uint64 `kc:"maj_flt"`
 	FsBase         uint64 `kc:"fs_base"`        // tpidr_el0 on arm64
-	DisplacedNs    uint64 `kc:"displaced_ns"`   // with ThreadDisplaced: how long before the stop, ns
-	KstackSkipped  uint32 `kc:"kstack_skipped"` // leaf frames of the preemption path, not in the stack item
+	DisplacedNs    uint64 `kc:"displaced_ns"`   // with ThreadDisplaced: how long before the stop it lost its CPU, ns
+	KstackSkipped  uint32 `kc:"kstack_skipped"` // leaf frames of the preemption path, which the stack item leaves out
 	Reserved       uint32 `kc:"reserved"`
 }
 
-// LinuxSyscall is the thread's last entry into the kernel, from its saved user
-// registers. Nr -1: not a system call (an interrupt or a fault took it).
+// LinuxSyscall is the thread's last entry into the kernel, from its saved user registers.
+// Nr -1: no system call, but an interrupt or a fault.
 type LinuxSyscall struct {
 	Nr   int64     `kc:"nr"`
 	IP   uint64    `kc:"ip"`

@@ -1,19 +1,20 @@
 package kcdata
 
-// The user side: what the window takes of a thread's user stack, what becomes of
-// it after the release, and what names it. Structs and ids as in linux.go.
+// The user side: what the window records of a thread's user stack, what unwinding makes of
+// it after the release, and the records that name its addresses. Structs and ids follow the
+// rules of linux.go.
 const (
-	TypeLinuxUserTaken   Type = 0x4C1A // LinuxUserTaken, top level after the tasks; absent where no user stack was taken
+	TypeLinuxUserTaken   Type = 0x4C1A // LinuxUserTaken, top level after the tasks; absent if no user stack was taken
 	TypeLinuxMapping     Type = 0x4C44 // array of LinuxMapping, in TASK: its executable mappings, ascending
 	TypeLinuxMapStrings  Type = 0x4C45 // bytes, in TASK: NUL-separated string table of its LinuxMapping and LinuxUserSymbol; begins with a NUL
-	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address, of one address and flags the innermost first
+	TypeLinuxUserSymbol  Type = 0x4C46 // array of LinuxUserSymbol, in TASK, ascending by address; for one address and flags the innermost function first
 	TypeLinuxPerfMap     Type = 0x4C47 // string, in TASK: path of its perf map, in its own mount namespace
-	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window took it; cut, it begins with "…"
-	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK of which the window took the mappings
-	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line as LINUX_CMDLINE, from its memory in the stop; at most 4 KiB
+	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window could read it; if its beginning is missing, it begins with "…"
+	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK whose mappings the window recorded
+	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line, in the form of LINUX_CMDLINE, read from its memory during the stop; at most 4 KiB
 	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
-	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; leaves the file after unwinding, unless UserKeptToMend
-	TypeLinuxUserBytes   Type = 0x4C8B // bytes: pieces of the stack, ascending, each its address (u64), its length in bytes (u64) and the bytes; repeated; leaves the file after unwinding, unless UserKeptToMend
+	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; unwinding removes it, except with --keep-stacks or UserKeptToMend
+	TypeLinuxUserBytes   Type = 0x4C8B // bytes: pieces of the stack, ascending, each its address (u64), its length in bytes (u64) and the bytes; repeated; unwinding removes it, except with --keep-stacks or UserKeptToMend
 	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
 )
 
@@ -25,54 +26,54 @@ const (
 	UserFramePclntab = 4 // Go's own table
 	UserFrameSignal  = 5 // the registers that a signal frame saved
 	UserFrameLR      = 6 // arm64: the saved link register
-	UserFrameCode    = 7 // the instructions themselves, of code that no table covers: what they do to the stack pointer up to the return
+	UserFrameCode    = 7 // the instructions themselves, in code that no table covers: what they do to the stack pointer up to the return
 )
 
 // Bits of LinuxUserWalk.Flags.
 const (
 	UserWalked        = 1 << 0  // the frame-pointer chain was followed
-	UserExact         = 1 << 1  // the thread was in user mode; else its registers are those of its system call
-	UserTruncated     = 1 << 2  // more frames than were asked for
-	UserPagedOut      = 1 << 3  // a page that was wanted is not in memory: swapped out, or of a file
-	UserRefused       = 1 << 4  // an address that is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit; or its page tables or mappings are none
-	UserOutside       = 1 << 5  // the next frame pointer is not in the stack, not above the last, or not aligned
+	UserExact         = 1 << 1  // the thread was in user mode; otherwise its registers are those of its system call
+	UserTruncated     = 1 << 2  // there are more frames than the request allows
+	UserPagedOut      = 1 << 3  // a needed page is not in memory: it is swapped out, or belongs to a file
+	UserRefused       = 1 << 4  // an address is not ordinary memory of this task: a device, PROT_NONE, a page without the user bit; or its page tables or mappings are not ordinary memory
+	UserOutside       = 1 << 5  // the next frame pointer is outside of the stack, not above the last one, or not aligned
 	UserCompat        = 1 << 6  // a 32-bit thread: no stack
 	UserNoMemory      = 1 << 7  // its memory is gone: exiting
 	UserComplete      = 1 << 8  // unwinding reached an outermost frame
 	UserUnwound       = 1 << 9  // USER_STACKLR64 comes from unwinding, not from the chain alone
-	UserNoLoadInfo    = 1 << 10 // which files its addresses are in is not known: its mappings could not be read
-	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of what was copied of the stack
+	UserNoLoadInfo    = 1 << 10 // its mappings could not be read, so the files of its addresses are unknown
+	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of the stack bytes
 	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
-	UserCallersUnsure = 1 << 14 // in code without unwind information the frame pointer was believed, and nothing proves that it is that function's own: callers may be missing, also where UserComplete is set
-	UserNoMapping     = 1 << 15 // unwinding came to an address that is in no executable mapping
-	UserNoPage        = 1 << 16 // where a page was wanted there is none: memory that was never written to, or is not mapped
+	UserCallersUnsure = 1 << 14 // unwinding used the frame pointer in code without unwind information, and nothing proves that it belongs to that function: callers may be missing, even if UserComplete is set
+	UserNoMapping     = 1 << 15 // unwinding came to an address outside of all executable mappings
+	UserNoPage        = 1 << 16 // a needed page does not exist: its memory was never written to, or is not mapped
 	UserTablesMissed  = 1 << 17 // unwinding came to code of a MappingTableMissed: callers may be missing, wherever it ended
-	UserKeptToMend    = 1 << 18 // chain and bytes are in the file for that alone; without tables missed they leave it
+	UserKeptToMend    = 1 << 18 // chain and bytes are in the file only because tables were missed; a repair with those tables removes them
 )
 
-// LinuxUserWalk says how one thread's user stack was taken, and with what
-// result. Counts are of the window unless they say otherwise.
+// LinuxUserWalk says how one thread's user stack was taken, and with what result. The
+// counts are those of the window, unless a field says otherwise.
 type LinuxUserWalk struct {
 	Flags        uint32 `kc:"flags"`        // User*
 	Links        uint32 `kc:"links"`        // of the frame-pointer chain
 	Bytes        uint32 `kc:"bytes"`        // of stack that were copied
-	Absent       uint32 `kc:"absent"`       // pages wanted and not present
-	Refused      uint32 `kc:"refused"`      // translations refused, and pointers to its mappings
+	Absent       uint32 `kc:"absent"`       // needed pages that were not present
+	Refused      uint32 `kc:"refused"`      // refused translations, and refused pointers to its mappings
 	Frames       uint32 `kc:"frames"`       // of USER_STACKLR64, after unwinding
 	StackEnd     uint64 `kc:"stack_end"`    // end of the mapping that holds the stack pointer; 0: not known
 	WalkNs       uint32 `kc:"walk_ns"`      // time for chain and bytes; 0: not measured
-	Translations uint32 `kc:"translations"` // page-table walks that the last translation did not save
-	StopAddr     uint64 `kc:"stop_addr"`    // where the chain or the unwinding ended, if not at an outermost frame
+	Translations uint32 `kc:"translations"` // page-table walks; an address in the page of the last translation needs none
+	StopAddr     uint64 `kc:"stop_addr"`    // where the chain or the unwinding ended, unless at an outermost frame
 }
 
-// LinuxUserTaken sums up the LinuxUserWalk of all threads. A page that is absent
-// was not brought in: reading user memory never faults.
+// LinuxUserTaken sums up the LinuxUserWalk of all threads. An absent page stays absent:
+// reading user memory never faults a page in.
 type LinuxUserTaken struct {
 	Threads      uint64 `kc:"threads"`      // with a LinuxUserWalk
-	Walked       uint64 `kc:"walked"`       // of them, whose chain was followed
-	PagedOut     uint64 `kc:"paged_out"`    // of them, that wanted a page that is not present
-	Links        uint64 `kc:"links"`        // of all chains
+	Walked       uint64 `kc:"walked"`       // threads whose chain was followed
+	PagedOut     uint64 `kc:"paged_out"`    // threads that needed a page that was not present
+	Links        uint64 `kc:"links"`        // links of all chains
 	Bytes        uint64 `kc:"bytes"`        // of stack that were copied
 	Absent       uint64 `kc:"absent"`       // pages
 	Refused      uint64 `kc:"refused"`      // translations
@@ -91,10 +92,10 @@ const (
 	MappingDeleted     = 1 << 0 // the file has no name any more
 	MappingVDSO        = 1 << 1 // the kernel's own code for user mode
 	MappingAnon        = 1 << 2 // no file: generated code, or a copy
-	MappingInWindow    = 1 << 3 // read in the stop, from the kernel's own tree: no path but its last components
-	MappingSkipped     = 1 << 4 // the file was not opened: the reason stands in LINUX_ENRICH_FAILED
-	MappingUnread      = 1 << 5 // with MappingInWindow: what led to the file or its path was not ordinary memory; what is known of them is not all
-	MappingTableMissed = 1 << 6 // a stack led there, and the file's unwind table, or its code, was not read: the reason stands in LINUX_ENRICH_FAILED
+	MappingInWindow    = 1 << 3 // read during the stop, from the kernel's own tree; of the path only the last components
+	MappingSkipped     = 1 << 4 // the file was not opened; LINUX_ENRICH_FAILED says why
+	MappingUnread      = 1 << 5 // with MappingInWindow: a pointer to the file or its path does not point to ordinary memory, so these fields are incomplete
+	MappingTableMissed = 1 << 6 // a stack led there, and the file's unwind table, or its code, was not read; LINUX_ENRICH_FAILED says why
 )
 
 // LinuxMapping is one executable mapping of a task.
@@ -113,41 +114,41 @@ type LinuxMapping struct {
 
 // Bits of LinuxMapWalk.Flags.
 const (
-	MapWalkWriter  = 1 << 0 // somebody held the process's mmap_lock for writing
-	MapWalkWaiters = 1 << 1 // somebody waited for it
-	MapWalkAsked   = 1 << 2 // every process's mappings were asked for
-	MapWalkWhole   = 1 << 3 // it came to the end; else mappings behind its end are missing
+	MapWalkWriter  = 1 << 0 // a thread held the process's mmap_lock for writing
+	MapWalkWaiters = 1 << 1 // a thread waited for it
+	MapWalkAsked   = 1 << 2 // the request asked for the mappings of every process
+	MapWalkWhole   = 1 << 3 // the walk came to the end; otherwise the mappings behind its end are missing
 )
 
-// LinuxMapWalk says why the window took a task's executable mappings, and how far
-// that came. /proc/PID/maps would have waited for a lock.
+// LinuxMapWalk says why the window recorded a task's executable mappings, and how many of
+// them. To read /proc/PID/maps instead would have meant to wait for a lock.
 type LinuxMapWalk struct {
 	Flags    uint32 `kc:"flags"`   // MapWalk*
 	Entries  uint32 `kc:"entries"` // mappings met, of any kind
 	Leaves   uint32 `kc:"leaves"`  // of the tree
-	Torn     uint32 `kc:"torn"`    // of entries, those that were being changed: not known
+	Torn     uint32 `kc:"torn"`    // of entries, those that were just being changed and are unknown
 	Found    uint32 `kc:"found"`   // of entries, the executable ones
-	Written  uint32 `kc:"written"` // of these, in the file; the others had no room
+	Written  uint32 `kc:"written"` // of these, the ones in the file; there was no room for the others
 	WalkNs   uint64 `kc:"walk_ns"` // how long it took
-	Refused  uint32 `kc:"refused"` // pointers that were not followed: they led to what is not ordinary memory
+	Refused  uint32 `kc:"refused"` // pointers that were not followed, because they do not point to ordinary memory
 	Reserved uint32 `kc:"reserved"`
 }
 
-// Bits of LinuxUserSymbol.Flags. With neither, as in files of the first version, the
-// record is of whatever the address is.
+// Bits of LinuxUserSymbol.Flags. Records of the first version have neither: they name the
+// address whatever it is.
 const (
-	UserSymbolExact  = 1 << 0 // of the instruction at addr: where a thread stood
-	UserSymbolReturn = 1 << 1 // of the call before addr, which is a return address
+	UserSymbolExact  = 1 << 0 // the record names the instruction at addr: where a thread stood
+	UserSymbolReturn = 1 << 1 // the record names the call before addr, which is a return address
 )
 
-// LinuxUserSymbol names one address that occurs in a user stack of its task.
-// An address with several records is in functions inlined into each other.
+// LinuxUserSymbol names one address that occurs in a user stack of its task. An address
+// with several records lies in functions that are inlined into each other.
 type LinuxUserSymbol struct {
 	Addr     uint64 `kc:"addr"`   // as in USER_STACKLR64
 	Offset   uint64 `kc:"offset"` // from the function's start
 	Name     uint32 `kc:"name"`   // offset in LINUX_MAP_STRINGS, demangled
 	Module   uint32 `kc:"module"` // offset in LINUX_MAP_STRINGS: path of the file, "[jit]", "[vdso]"
-	File     uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not asked for, or not known
+	File     uint32 `kc:"file"`   // offset in LINUX_MAP_STRINGS: source file; 0: not requested, or not known
 	Line     uint32 `kc:"line"`   // 0: not known
 	Flags    uint32 `kc:"flags"`  // UserSymbol*
 	Reserved uint32 `kc:"reserved"`

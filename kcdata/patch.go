@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// Patch has change change the struct (or integer) at p, where it lies; of an array
-// each element in turn. T is the struct of the item's type (see Spec): its kc tags
-// say where the fields are. Of a record that an older writer made shorter the fields
-// that it lacks are 0, and must stay so: it has no room for them. Errors:
-// ErrWrongPosition, ErrNotFixed; ErrReserved and ErrSizeMismatch where T is not of this
-// type, ErrSizeMismatch where a field is set that the record lacks.
+// Patch calls change with the struct (or integer) at p, and change changes it where it lies.
+// For an array it does so with each element in turn. T must be the struct of the item's type
+// (see Spec); its kc tags say where the fields are. A record of an older version may be
+// shorter: the fields that it lacks are 0, and change must not set them. Errors:
+// ErrWrongPosition, ErrNotFixed; ErrReserved or ErrSizeMismatch if T is not the struct of
+// the item's type; ErrSizeMismatch if change sets a field that the record lacks.
 func Patch[T any](p Position, change func(*T)) error {
 	if p.IsZero() {
 		return ErrWrongPosition
@@ -37,8 +37,8 @@ func Patch[T any](p Position, change func(*T)) error {
 	return nil
 }
 
-// patch has change change one record in place or, where memory has another form than
-// the wire, a copy.
+// patch calls change with one record in place or, if its form in memory differs from the
+// packed one, with a copy.
 func patch[T any](l *plan, b []byte, change func(*T)) error {
 	at := unsafe.Pointer(unsafe.SliceData(b))
 	if l.flat && len(b) >= l.size && uintptr(at)%unsafe.Alignof(*new(T)) == 0 {
@@ -58,8 +58,8 @@ func patch[T any](l *plan, b []byte, change func(*T)) error {
 	return nil
 }
 
-// Record is the struct (or integer) that an item holds, as Unmarshal gives it;
-// nothing is allocated for one of T's size or longer.
+// Record is the struct (or integer) that an item holds, decoded as by Unmarshal. It does not
+// allocate if the payload has T's size or more.
 func Record[T any](it Item) (v T, err error) {
 	if l, err := planOf(reflect.TypeFor[T]()); err == nil && l.flat && len(it.Data) >= l.size {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), l.size), it.Data)
@@ -68,14 +68,4 @@ func Record[T any](it Item) (v T, err error) {
 	slow := new(T)
 	err = Unmarshal(it.Data, slow)
 	return *slow, err
-}
-
-// held is how many bytes of a payload of size bytes are whole fields of p.
-func (p *plan) held(size int) (n int) {
-	for i := range p.fields {
-		if end := p.fields[i].End(); end <= size {
-			n = end
-		}
-	}
-	return n
 }

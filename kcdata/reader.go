@@ -11,8 +11,8 @@ const MaxDepth = 64
 // MaxNested is how deep buffers may stand inside buffers.
 const MaxNested = 8
 
-// Reader walks one plain buffer. It is not safe for concurrent use: walking
-// learns type definitions. Several readers may share the bytes.
+// Reader walks one plain buffer. It is not safe for concurrent use, because a walk learns
+// type definitions. Several readers may share the bytes.
 type Reader struct {
 	definitions // only modified by Items
 	data        []byte
@@ -20,10 +20,10 @@ type Reader struct {
 	first       int // offset of the first item behind the begin marker
 }
 
-// definitions are the types that a buffer defines itself, as far as it is read.
+// definitions are the types that a buffer itself has defined so far.
 type definitions struct {
 	inFile map[Type]Spec // nil until a definition is met
-	fields int           // of the types in inFile, each counted as one more
+	fields int           // number of the types in inFile and of all their fields
 }
 
 // NewReader checks the begin marker of plain, which must not be compressed (see
@@ -48,7 +48,7 @@ func NewReader(plain []byte) (*Reader, error) {
 // Magic says what kind of buffer this is.
 func (r *Reader) Magic() Type { return r.magic }
 
-// Spec describes t: as the file defines it so far, else as built in.
+// Spec describes t as the file has defined it so far, or else as the built-in table does.
 func (r *Reader) Spec(t Type) (Spec, bool) {
 	if s, ok := r.inFile[t]; ok {
 		return s, true
@@ -71,10 +71,10 @@ func header(b []byte) itemHeader {
 	}
 }
 
-// Items walks from the item behind the begin marker to the end marker, neither
-// included; bytes behind the end marker are ignored. An error ends the walk and
-// is a *FormatError; the items before it were sound. Definitions are learnt on
-// the way, and forgotten when a new walk begins.
+// Items walks the items between the begin marker and the end marker. It ignores bytes
+// behind the end marker. An error ends the walk and is a *FormatError; the items before it
+// were sound. The walk learns the definitions that it meets; a new walk begins without
+// them.
 func (r *Reader) Items() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := r.walk()
@@ -82,4 +82,20 @@ func (r *Reader) Items() iter.Seq2[Item, error] {
 		r.fields = 0
 		w.each(yield)
 	}
+}
+
+// Check walks the whole of plain, but not the buffers nested in it. It returns the length
+// of the buffer in bytes, from the begin marker to the end of the end marker. Errors: those
+// of NewReader and Items.
+func Check(plain []byte) (int, error) {
+	r, err := NewReader(plain)
+	if err != nil {
+		return 0, err
+	}
+	w := r.walk()
+	w.each(func(_ Item, broken error) bool { err = broken; return true })
+	if err != nil {
+		return 0, err
+	}
+	return w.at() + headerSize, nil // w stands at the end marker
 }

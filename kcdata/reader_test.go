@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"testing"
 )
 
@@ -15,7 +14,7 @@ func rich(t testing.TB) []byte {
 	})
 	return buffer(t, MagicStackshot, func(w ItemWriter) {
 		ok(t, w.Uint32Desc("stackshot_in_pid", 7))
-		ok(t, w.StringDesc("engine", "trap"))
+		ok(t, w.Bytes(TypeStringDesc, descOf("engine", "trap")))
 		ok(t, w.String(TypeBootArgs, "quiet splash"))
 		ok(t, w.Struct(TypeTimebase, Timebase{1, 1}))
 		ok(t, w.Define(TypeLinuxTask))
@@ -26,7 +25,7 @@ func rich(t testing.TB) []byte {
 		ok(t, w.Struct(TypeThreadSnapshot, &ThreadSnapshot{ThreadID: 8, BasePriority: -4}))
 		ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81000000, 0xffffffff81000010, 3}))
 		ok(t, w.EndContainer(8))
-		ok(t, w.StructArray(TypeThreadWaitinfo, []ThreadWaitinfo{{Owner: 1, Waiter: 8, WaitType: 1, PortLabelID: -1}, {Owner: 2}}))
+		ok(t, w.StructArray(typeThreadWaitinfo, []threadWaitinfo{{Owner: 1, Waiter: 8, WaitType: 1, PortLabelID: -1}, {Owner: 2}}))
 		ok(t, w.EndContainer(7))
 		ok(t, w.Bytes(TypeNested, inner))
 		ok(t, w.Bytes(0x7777, []byte{1, 2, 3}))
@@ -194,7 +193,7 @@ func TestK6NestedBuffersAreBounded(t *testing.T) {
 }
 
 func TestK7LongerAndShorterStructs(t *testing.T) {
-	full := Marshal(nil, &ThreadSnapshot{ThreadID: 1, BasePriority: -2, ThreadT: 3, RequestedPolicy: 4, EffectivePolicy: 5})
+	full := packed(&ThreadSnapshot{ThreadID: 1, BasePriority: -2, ThreadT: 3, RequestedPolicy: 4, EffectivePolicy: 5})
 	for n := range len(full) + 40 {
 		payload := append(bytes.Clone(full), make([]byte, 40)...)[:n]
 		var got ThreadSnapshot
@@ -273,33 +272,4 @@ func TestMalformedDescIsNoDesc(t *testing.T) {
 			t.Errorf("%v of %d bytes: desc %v, want %v", c.typ, len(c.payload), got, c.want)
 		}
 	}
-}
-
-func ExampleReader_Items() {
-	buf := NewWriter(make([]byte, 256))
-	for _, err := range []error{
-		buf.Begin(MagicStackshot),
-		buf.BeginContainer(TypeTask, 7),
-		buf.Struct(TypeKernPageSize, uint32(4096)),
-		buf.EndContainer(7),
-		buf.End(),
-	} {
-		if err != nil {
-			panic(err)
-		}
-	}
-	r, err := NewReader(buf.Written())
-	if err != nil {
-		panic(err)
-	}
-	for it, err := range r.Items() {
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%#x %v % x\n", it.Offset, it.Type, it.Data)
-	}
-	// Output:
-	// 0x10 CONTAINER_BEGIN 03 09 00 00
-	// 0x30 KERN_PAGE_SIZE 00 10 00 00
-	// 0x50 CONTAINER_END
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Renew gives plain, one whole buffer, in today's form. In files written before, our
-// text and bytes were plain items with a definition of their length before each, and
-// some types had no definition; here they are arrays, and the file defines all types
-// of ours, so that any may be put into it. A file that needs nothing of that is
-// returned as it is. Errors: those of NewReader and Items.
+// Renew returns plain, one whole buffer, in today's form. Older versions wrote our text and
+// bytes as plain items, with a definition of the length before each, and did not define all
+// our types. Renew makes arrays of these items and adds the definitions, so that items of
+// any type can be inserted. It returns plain itself if there is nothing to change. Errors:
+// those of NewReader and Items.
 func Renew(plain []byte) ([]byte, error) {
 	e, err := EditBuffer(plain)
 	if err != nil {
@@ -44,17 +44,17 @@ func Renew(plain []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	e.InsertBefore(Position{e, e.first}, w.Written()) // also where there is no item
+	e.InsertBefore(Position{e, e.first}, w.Written()) // right for a buffer without items, too
 	return e.Edited()
 }
 
-// isOld reports whether an item is text or bytes as they were, or their definition.
+// isOld reports whether an item is our text or bytes in the old form, or its definition.
 func isOld(it Item) bool {
 	s, _ := Lookup(subject(it))
 	return s.Bytewise && (it.Type != TypeDefinition || !s.definedBy(it.Data))
 }
 
-// subject is an item's type or, of a definition, the type that it defines.
+// subject is an item's type or, for a definition, the type that it defines.
 func subject(it Item) Type {
 	if it.Type == TypeDefinition {
 		return Type(binary.LittleEndian.Uint32(it.Data))
@@ -62,7 +62,7 @@ func subject(it Item) Type {
 	return it.Type
 }
 
-// definedBy reports whether payload is the definition of s that we write.
+// definedBy reports whether payload is the definition of s that we write today.
 func (s Spec) definedBy(payload []byte) bool {
 	s, _ = s.definition()
 	b := make([]byte, s.definitionSize())

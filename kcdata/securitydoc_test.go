@@ -1,10 +1,12 @@
-package kcdata
+package kcdata_test
 
 import (
 	"fmt"
 	"os"
 	"regexp"
 	"testing"
+
+	. "stackshot/kcdata" // the package under test, which its test helpers import
 )
 
 // Nothing enters the file without a word on whether it may be a secret.

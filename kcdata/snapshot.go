@@ -1,13 +1,13 @@
 package kcdata
 
-// Snapshot is a decoded stackshot: what the reports, the wait graph and the
-// tests work on. It is plain data. What a file does not hold is nil or zero
-// here, and where zero could be a value a Has field or a presence bit of the
-// L records (linux.go) tells the two apart. A tag names the item that fills a field.
+// Snapshot is a decoded stackshot: plain data, from which the reports and the wait graph are
+// made. A field is nil or zero if the file does not hold it. Where zero could also be a
+// value, a Has field or a presence bit of the L records (linux.go) tells the two apart. The
+// tag of a field names the item that fills it.
 type Snapshot struct {
-	Delta       bool               // the file's magic is that of a delta stackshot
-	HasMachine  bool               // Machine was in the file
-	HasCapture  bool               // Capture was in the file
+	Delta       bool               // the file has the magic of a delta stackshot
+	HasMachine  bool               // the file holds Machine
+	HasCapture  bool               // the file holds Capture
 	Machine     LinuxMachine       `item:"LINUX_MACHINE"`
 	Capture     LinuxCapture       `item:"LINUX_CAPTURE"`
 	Hostname    string             `item:"LINUX_HOSTNAME"`
@@ -18,8 +18,8 @@ type Snapshot struct {
 	BootArgs    string             `item:"BOOTARGS"`           // kernel command line
 	Engine      string             `item:"LINUX_ENGINE"`       // pull, procfs, trap
 	Isolation   string             `item:"LINUX_ISOLATION"`    // irqoff, preemptoff, fifo, none
-	Request     string             `item:"LINUX_REQUEST"`      // scope asked for, in words
-	ToolVersion string             `item:"LINUX_TOOL_VERSION"` // who wrote the file
+	Request     string             `item:"LINUX_REQUEST"`      // the requested scope, in words
+	ToolVersion string             `item:"LINUX_TOOL_VERSION"` // of the program that wrote the file
 	Loadavg     string             `item:"LINUX_LOADAVG"`      // /proc/loadavg
 	Meminfo     string             `item:"LINUX_MEMINFO"`      // /proc/meminfo
 	Pressure    string             `item:"LINUX_PRESSURE"`
@@ -43,15 +43,15 @@ type Snapshot struct {
 	Symbols     *SymbolTable // never nil after ParseSnapshot
 	Tasks       []*Task      // in file order
 
-	// Problems are the reader's own findings: what the file should not hold
-	// but does (the same task twice, an array that cannot be decoded). Each
-	// is a sentence; the data concerned is kept as far as it is sound.
+	// Problems are the reader's own findings: things that the file should not hold (the
+	// same task twice, an array that cannot be decoded). Each is a sentence. The data
+	// concerned is kept as far as it is sound.
 	Problems []string
 }
 
 // Warning is one warning the capture wrote, "code: text".
 type Warning struct {
-	Code string // empty where the item had no code
+	Code string // "" if the item has no code
 	Text string
 }
 
@@ -63,7 +63,7 @@ type Module struct {
 	BuildID []byte // nil: not known
 }
 
-// Task is one thread group: a process or a kernel thread's group.
+// Task is one thread group: a process, or the group of a kernel thread.
 type Task struct {
 	ID            uint64 // container id: tgid; 0 is the kernel's idle task
 	Transitioning bool   // past its exit point
@@ -81,10 +81,10 @@ type Task struct {
 	Cgroup        string           `item:"LINUX_CGROUP_PATH"`
 	EnrichFailed  []string         // "what: reason"
 	Latency       *LatencyTask     `item:"LATENCY_INFO_TASK"` // in ticks of Timebase; nil: not measured
-	Mappings      []Mapping        // executable mappings, ascending; those from the window only where /proc gave none
-	MapWalk       *LinuxMapWalk    `item:"LINUX_MAP_WALK"` // nil: the window did not take its mappings
-	PerfMap       string           `item:"LINUX_PERF_MAP"` // path of its perf map; "" without one
-	UserSymbols   *UserSymbolTable // nil: none was named
+	Mappings      []Mapping        // executable mappings, ascending; those from the window only if /proc gave none
+	MapWalk       *LinuxMapWalk    `item:"LINUX_MAP_WALK"` // nil: the window did not record its mappings
+	PerfMap       string           `item:"LINUX_PERF_MAP"` // path of its perf map; "" if it has none
+	UserSymbols   *UserSymbolTable // nil: no address has a name
 	Threads       []*Thread
 }
 
@@ -99,19 +99,19 @@ type Thread struct {
 	Times       *CPUTimes       `item:"CPU_TIMES"`
 	Kernel      []uint64        // return addresses, leaf first
 	User        []uint64        // return addresses, leaf first
-	UserHow     []byte          // for each of them a UserFrame*; nil: not known
+	UserHow     []byte          // a UserFrame* for each address in User; nil: not known
 	UserWalk    *LinuxUserWalk  `item:"LINUX_USER_WALK"`
-	UserChain   []LinuxUserLink `item:"LINUX_USER_CHAIN"` // the raw frame-pointer chain, where it was kept
-	UserBytes   []UserBytes     // raw pieces of the stack, where they were kept
+	UserChain   []LinuxUserLink `item:"LINUX_USER_CHAIN"` // the raw frame-pointer chain, if it was kept
+	UserBytes   []UserBytes     // raw pieces of the stack, if they were kept
 	Syscall     *LinuxSyscall   `item:"LINUX_SYSCALL"`
 	IO          *LinuxThreadIO  `item:"LINUX_THREAD_IO"`
 	Delays      *LinuxDelays    `item:"LINUX_DELAYS"`
 	Signals     *LinuxSignals   `item:"LINUX_SIGNALS"`
 	NS          []LinuxThreadNS `item:"LINUX_THREAD_NS"` // outermost first
 	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted
-	Sample      *LinuxSample    `item:"LINUX_SAMPLE"`        // nil: its stacks were taken by the stop, or it has none
+	Sample      *LinuxSample    `item:"LINUX_SAMPLE"`        // nil: the stop took its stacks, or it has none
 	Latency     *LatencyThread  `item:"LATENCY_INFO_THREAD"` // in ticks of Timebase; nil: not measured
-	Wchan       string          `item:"LINUX_WCHAN"`         // "" where the file has none
+	Wchan       string          `item:"LINUX_WCHAN"`         // "" if the file has none
 }
 
 // IdleThreadID is the container id of a CPU's idle thread.
@@ -122,23 +122,23 @@ func (t *Thread) IsIdle() bool {
 	return t.Linux.Present&ThreadIsIdle != 0 || t.ID>>32 == 1
 }
 
-// IsSelf reports whether t is one of the snapshotter's own.
+// IsSelf reports whether t is one of the snapshotter's own threads.
 func (t *Thread) IsSelf() bool { return t.Linux.Present&ThreadIsSelf != 0 }
 
-// IsSelf reports whether t is one of the snapshotter's own.
+// IsSelf reports whether t is one of the snapshotter's own tasks.
 func (t *Task) IsSelf() bool { return t.Linux.Present&TaskIsSelf != 0 }
 
-// IsKernel reports whether t has no user space: a kernel thread's group, or
-// the idle task.
+// IsKernel reports whether t has no user space: the group of a kernel thread, or the idle
+// task.
 func (t *Task) IsKernel() bool {
 	return t.ID == 0 || t.Linux.Present&TaskIsKernel != 0
 }
 
-// FileName returns the executable's last path component as the kernel keeps it.
+// FileName returns the last component of the executable's path, as the kernel keeps it.
 func (e *LinuxTaskExe) FileName() string { return cString(e.Name[:]) }
 
-// CPU returns the record of one CPU.
-func (s *Snapshot) CPU(n uint32) (*LinuxCPU, bool) {
+// CPU returns the record of CPU n; ok is false if the file has none.
+func (s *Snapshot) CPU(n uint32) (cpu *LinuxCPU, ok bool) {
 	for i := range s.CPUs {
 		if s.CPUs[i].CPU == n {
 			return &s.CPUs[i], true

@@ -11,14 +11,13 @@ import (
 func (p *snapshotParser) array(it Item, dst any) {
 	elem, size, count := it.Elem()
 	if least := leastElement(elem); count > 0 && size < least {
-		p.problem("array of %#x in %s: elements of %d bytes, where the least is %d", uint32(elem), p.where(), size, least)
+		p.problem("array of %#x in %s: elements of %d bytes; the smallest version has %d", uint32(elem), p.where(), size, least)
 		return
 	}
 	list := reflect.ValueOf(dst).Elem()
 	had, limit := list.Len(), limitOf(elem)
-	if room := max(limit.most-had, 0); limit.most > 0 && count > room {
-		p.problem("array of %#x in %s: %d elements more than the %d that are kept", uint32(elem), p.where(), count-room, limit.most)
-		count = room
+	if limit.most > 0 {
+		count = p.keep(count, limit.most-had, limit.most, elem, "elements")
 	}
 	if !p.take(limit.cost*int64(count), "array of %#x, %d elements,", uint32(elem), count) {
 		return
@@ -34,27 +33,33 @@ func (p *snapshotParser) array(it Item, dst any) {
 	}
 }
 
+// keep returns how many of count elements there is room for, of most in all.
+func (p *snapshotParser) keep(count, room, most int, elem Type, what string) int {
+	if room = max(room, 0); count > room {
+		p.problem("array of %#x in %s: %d %s more than the %d that are kept", uint32(elem), p.where(), count-room, what, most)
+		return room
+	}
+	return count
+}
+
 func arrayElem(it Item) Type {
 	t, _, _ := it.Elem()
 	return t
 }
 
-// maxStack is how many frames of one stack are kept; ours have 1,000 at most. Each
-// frame may have a name of 4 KiB, which reports repeat.
+// maxStack is how many frames of one stack are kept. Our own stacks have at most 1,000. A
+// frame may have a name of 4 KiB, and the reports repeat it.
 const maxStack = 4096
 
-// addresses appends an array of u64. Those that are not in seen are charged as
-// places of their own; nil: none is.
+// addresses appends an array of u64 to dst. An address that is not in seen costs placeCost
+// and is noted there. With a nil seen none costs that.
 func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struct{}, placeCost int64) {
 	elem, size, count := it.Elem()
 	if count > 0 && size != 8 {
 		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
 		return
 	}
-	if room := max(maxStack-len(*dst), 0); count > room {
-		p.problem("array of %#x in %s: %d addresses more than the %d that are kept", uint32(elem), p.where(), count-room, maxStack)
-		count = room
-	}
+	count = p.keep(count, maxStack-len(*dst), maxStack, elem, "addresses")
 	cost := frameCost * int64(count)
 	for i := 0; seen != nil && i < count; i++ {
 		a := binary.LittleEndian.Uint64(it.Data[8*i:])
@@ -72,8 +77,8 @@ func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struc
 	}
 }
 
-// leastElement is the size of the smallest version of elem that ever was: an array
-// of smaller ones is not of this type, and would be much of little.
+// leastElement is the size in bytes of the smallest version that elem ever had. An array of
+// smaller elements is not of this type, and would stand for many records in few bytes.
 func leastElement(elem Type) int {
 	if s, ok := Lookup(elem); ok && len(s.Sizes) > 0 {
 		return s.Sizes[0]
@@ -81,9 +86,9 @@ func leastElement(elem Type) int {
 	return 1
 }
 
-// Elements is how ParseSnapshot takes an array of structs apart: nothing where the
-// elements are smaller than any version of their type was, else all up to the first
-// that cannot be decoded.
+// Elements decodes an array of structs or integers as ParseSnapshot does. It is nil if the
+// elements are smaller than the smallest version of their type. It ends before the first
+// element that cannot be decoded.
 func Elements[T any](it Item) []T {
 	elem, size, count := it.Elem()
 	if size < leastElement(elem) {

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// itemFields are the fields of a Snapshot, Task or Thread that one kind of item fills,
-// by the item's type. Constant once it is made.
+// itemFields are those fields of a Snapshot, Task or Thread that an item of one type fills,
+// by that type. Nothing changes it after newItemFields.
 type itemFields map[Type]itemField
 
 type itemField struct {
 	index int          // of the field
-	has   int          // of the bool that says whether it was in the file; of records alone
+	has   int          // index of the bool that says whether it is in the file; records only
 	kind  reflect.Kind // String: text; Struct, Pointer: a record; Slice: an array of records
 	plan  *plan        // of the record
 }
 
-// models are made for the first file, from the tags of the structs: `item:"NAME"` is
-// the name of a type in the spec table, or several divided by commas. What more than
-// that is to be done with an item is said in snapshot_items.go.
+// models are made for the first file, from the tags of the structs: `item:"NAME"` is the
+// name of a type in the spec table, or several names divided by commas. snapshot_items.go
+// has the items that need more than that.
 var models = sync.OnceValue(func() *modelFields {
 	types := make(map[string]Type, len(table))
 	for t, s := range table {
@@ -41,7 +41,7 @@ func newItemFields(t reflect.Type, types map[string]Type) itemFields {
 		}
 		to := itemField{index: i, kind: f.Type.Kind()}
 		switch to.kind {
-		case reflect.Struct: // whether it was there cannot be seen from it
+		case reflect.Struct: // its value does not tell whether the file holds it
 			has, _ := t.FieldByName("Has" + f.Name)
 			to.has = has.Index[0]
 			to.plan, _ = planOf(f.Type)
@@ -59,8 +59,8 @@ func newItemFields(t reflect.Type, types map[string]Type) itemFields {
 	return m
 }
 
-// kind is what an item is of, and whether it is an array of such: of one byte each
-// it is the text or the bytes that they make.
+// kind is the item's type, or for an array the type of its elements. An array of one-byte
+// records is text or bytes and does not count as an array.
 func (it Item) kind() (of Type, isArray bool) {
 	if of = it.Of(); of != TypeArray {
 		return of, false
@@ -68,8 +68,8 @@ func (it Item) kind() (of Type, isArray bool) {
 	return arrayElem(it), true
 }
 
-// fill decodes an item, of that kind, into the field of v that it is for; false: there
-// is none.
+// fill decodes an item of that kind into the field of v that is for it. It is false if there
+// is no such field.
 func (p *snapshotParser) fill(v reflect.Value, m itemFields, it Item, of Type, isArray bool) bool {
 	to, ok := m[of]
 	if !ok || isArray != (to.kind == reflect.Slice) {
@@ -80,7 +80,7 @@ func (p *snapshotParser) fill(v reflect.Value, m itemFields, it Item, of Type, i
 		f.SetString(p.text(it, maxText))
 	case reflect.Struct:
 		v.Field(to.has).SetBool(p.record(it, to.plan, f))
-	case reflect.Pointer: // nil where it is absent
+	case reflect.Pointer: // stays nil if the record cannot be decoded
 		record := f.Type().Elem()
 		if n := reflect.New(record); p.take(int64(record.Size()), "item %#x", uint32(it.Type)) && p.record(it, to.plan, n.Elem()) {
 			f.Set(n)

@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// What is not one item for one field of the model stands here.
+// Here are the items that do not just fill one field of the model.
 
-// topItem files an item that stands outside all containers.
+// topItem decodes an item that stands outside of all containers.
 func (p *snapshotParser) topItem(it Item) {
 	s := p.s
 	of, isArray := it.kind()
@@ -31,7 +31,7 @@ func (p *snapshotParser) topItem(it Item) {
 	}
 }
 
-// taskItem files an item that stands in a TASK or TRANSITIONING_TASK.
+// taskItem decodes an item that stands in a TASK or TRANSITIONING_TASK.
 func (p *snapshotParser) taskItem(it Item) {
 	t := p.task
 	of, isArray := it.kind()
@@ -59,7 +59,7 @@ func (p *snapshotParser) taskItem(it Item) {
 	}
 }
 
-// threadItem files an item that stands in a THREAD.
+// threadItem decodes an item that stands in a THREAD.
 func (p *snapshotParser) threadItem(it Item) {
 	t := p.thread
 	of, isArray := it.kind()

@@ -7,16 +7,16 @@ import (
 
 // ParseSnapshot decodes a plain (see Unwrap) stackshot.
 //
-// Items it does not know are skipped, items that are missing leave their
-// fields nil or zero, and contradictions are named in Problems. A file that
-// breaks off returns what came before the break together with the reader's
-// *FormatError; only bytes that do not begin as a stackshot return nil.
+// It skips unknown items and names contradictions in Problems. A missing item leaves its
+// field nil or zero. For a file that breaks off it returns what came before the break,
+// together with the reader's *FormatError. It returns nil only for bytes that do not begin
+// like a stackshot.
 func ParseSnapshot(plain []byte) (*Snapshot, error) {
 	return ParseSnapshotWithin(plain, Memory(int64(len(plain))))
 }
 
-// ParseSnapshotWithin is ParseSnapshot for a file whose content may take at most
-// memory bytes (see Memory); one that goes beyond ends there, with ErrTooLarge.
+// ParseSnapshotWithin is ParseSnapshot with a budget: the decoded file may take at most
+// memory bytes (see Memory). A file that needs more ends there, with ErrTooLarge.
 func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	r, err := NewReader(plain)
 	if err != nil {
@@ -52,27 +52,26 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 	return p.s, broken
 }
 
-// maxProblems bounds Problems: a hostile file is one problem, not a million.
+// maxProblems bounds Problems: a hostile file could have millions of them.
 const maxProblems = 100
 
 type snapshotParser struct {
 	s       *Snapshot
 	models  *modelFields
-	open    []Type            // containers around the next item
-	ids     []uint64          // their ids
-	task    *Task             // the TASK around it, nil: none
-	thread  *Thread           // the THREAD around it, nil: none
-	tasks   map[uint64]bool   // task ids seen
-	threads map[uint64]uint64 // thread ids seen, to their task
-	dropped int               // problems beyond maxProblems
+	depth   int               // containers around the next item
+	task    *Task             // the TASK around the next item; nil: none
+	thread  *Thread           // the THREAD around the next item; nil: none
+	tasks   map[uint64]bool   // ids of all tasks so far
+	threads map[uint64]uint64 // ids of all threads so far, each with its task
+	dropped int               // number of problems beyond maxProblems
 
 	memory, left int64               // the budget, and what is left of it
-	at           int                 // offset of the item
-	broken       error               // the budget is spent
+	at           int                 // offset of the item that is being decoded
+	broken       error               // set when the budget is spent
 	kernel       map[uint64]struct{} // addresses of kernel stacks
-	warnings     int                 // beyond maxWarnings
+	warnings     int                 // number of warnings beyond maxWarnings
 
-	// Symbols and modules point into a string table that may come later.
+	// Symbols and modules have offsets into a string table that may come after them.
 	symbols []LinuxSymbol
 	modules []LinuxModule
 	strings []byte
@@ -88,13 +87,13 @@ func (p *snapshotParser) problem(format string, args ...any) {
 	p.note(format, args...)
 }
 
-// note is problem where there is room for one more.
+// note appends to Problems even if there are maxProblems of them already.
 func (p *snapshotParser) note(format string, args ...any) {
 	p.s.Problems = append(p.s.Problems, fmt.Sprintf(format, args...))
 }
 
-// finish makes what waited for the end: names, of what there is, even where the
-// budget is spent.
+// finish decodes what had to wait for the end of the file: the names. If the budget is spent
+// it gets an eighth of the memory anew, so that the part that was read has its names.
 func (p *snapshotParser) finish() {
 	broken := p.broken
 	if broken != nil {
@@ -113,14 +112,14 @@ func (p *snapshotParser) finish() {
 	}
 }
 
-// table makes the symbols and modules.
+// table decodes the symbols and modules, whose names are in the string table.
 func (p *snapshotParser) table() {
 	text := p.stringTable(p.strings)
 	n := p.afford(len(p.symbols), "symbols", func(i int) int64 {
 		r := &p.symbols[i]
 		return textCost * int64(len(text.at(r.Name, maxTableString))+len(text.at(r.Module, maxTableString)))
 	})
-	p.s.Symbols = newSymbolTable(p.symbols[:n], text)
+	p.s.Symbols = NewSymbolTable(p.symbols[:n], text)
 	n = p.afford(len(p.modules), "modules", func(i int) int64 {
 		return textCost * int64(len(text.at(p.modules[i].Name, maxTableString)))
 	})
@@ -129,7 +128,7 @@ func (p *snapshotParser) table() {
 	}
 }
 
-// stringTable copies a string table.
+// stringTable is a copy of a string table; empty if the budget has no room for it.
 func (p *snapshotParser) stringTable(b []byte) stringTable {
 	if !p.take(int64(len(b)), "a string table of %d bytes", len(b)) {
 		return ""
@@ -141,13 +140,13 @@ func (m *LinuxModule) module(text stringTable) Module {
 	return Module{Name: text.at(m.Name, maxTableString), Addr: m.Addr, Size: m.Size, BuildID: buildID(&m.BuildID, m.BuildIDLen)}
 }
 
-// buildID is what a record holds of one of n bytes; nil: none is known.
+// buildID is the part of a build-id of n bytes that a record holds; nil: none is known.
 func buildID(held *[20]byte, n uint32) []byte {
 	return append([]byte(nil), held[:min(int(n), len(held))]...)
 }
 
-// item files one item under the container it stands in. Containers nobody
-// here knows keep their items to themselves.
+// item decodes one item into the snapshot, task or thread in whose container it stands. It
+// skips the items of unknown containers.
 func (p *snapshotParser) item(it Item) {
 	switch it.Type {
 	case TypeContainerBegin:
@@ -157,20 +156,19 @@ func (p *snapshotParser) item(it Item) {
 		p.end()
 		return
 	}
-	depth := len(p.open)
 	switch {
-	case depth == 0:
+	case p.depth == 0:
 		p.topItem(it)
-	case depth == 1 && p.task != nil:
+	case p.depth == 1 && p.task != nil:
 		p.taskItem(it)
-	case depth == 2 && p.thread != nil:
+	case p.depth == 2 && p.thread != nil:
 		p.threadItem(it)
 	}
 }
 
 func (p *snapshotParser) begin(t Type, id uint64) {
 	switch {
-	case len(p.open) == 0 && (t == TypeTask || t == TypeTransitioningTask):
+	case p.depth == 0 && (t == TypeTask || t == TypeTransitioningTask):
 		if p.tasks[id] {
 			p.problem("task %d is in the file more than once", id)
 		}
@@ -181,7 +179,7 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 		p.task = &Task{ID: id, Transitioning: t == TypeTransitioningTask}
 		p.user = userParser{places: make(map[uint64]struct{})}
 		p.s.Tasks = append(p.s.Tasks, p.task)
-	case len(p.open) == 1 && p.task != nil && t == TypeThread:
+	case p.depth == 1 && p.task != nil && t == TypeThread:
 		if first, dup := p.threads[id]; dup {
 			p.problem("thread %d of task %d is in the file already, in task %d", id, p.task.ID, first)
 		} else {
@@ -193,28 +191,26 @@ func (p *snapshotParser) begin(t Type, id uint64) {
 		p.thread = &Thread{ID: id}
 		p.task.Threads = append(p.task.Threads, p.thread)
 	case t == TypeTask || t == TypeTransitioningTask || t == TypeThread:
-		p.problem("container %#x id %d stands where none of its kind may", uint32(t), id)
+		p.problem("container %#x id %d stands where no such container may stand", uint32(t), id)
 	}
-	p.open = append(p.open, t)
-	p.ids = append(p.ids, id)
+	p.depth++
 }
 
 func (p *snapshotParser) end() {
-	if len(p.open) == 0 {
+	if p.depth == 0 {
 		p.problem("a container ends that never began")
 		return
 	}
-	p.open = p.open[:len(p.open)-1]
-	p.ids = p.ids[:len(p.ids)-1]
-	if len(p.open) < 2 {
+	p.depth--
+	if p.depth < 2 {
 		p.thread = nil
 	}
-	if len(p.open) < 1 {
+	if p.depth < 1 {
 		p.closeTask()
 	}
 }
 
-// where names the container around the next item, for Problems.
+// where names the container around the next item, for the texts of Problems.
 func (p *snapshotParser) where() string {
 	switch {
 	case p.thread != nil:
@@ -225,7 +221,7 @@ func (p *snapshotParser) where() string {
 	return "the machine's part"
 }
 
-// splitWarning takes "code: text" apart; a code is one word.
+// splitWarning splits "code: text". A code is one word.
 func splitWarning(s string) Warning {
 	if code, text, ok := strings.Cut(s, ": "); ok && code != "" && !strings.ContainsAny(code, " \t\n") {
 		return Warning{Code: code, Text: text}
@@ -233,8 +229,8 @@ func splitWarning(s string) Warning {
 	return Warning{Text: s}
 }
 
-// splitCmdline takes /proc/PID/cmdline apart. Only the last NUL is a
-// terminator: empty arguments in between are arguments.
+// splitCmdline splits /proc/PID/cmdline into its arguments. Only the last NUL is a
+// terminator; the others separate arguments, which may be empty.
 func splitCmdline(b []byte) []string {
 	s := strings.TrimSuffix(string(b), "\x00")
 	if s == "" {

@@ -1,10 +1,6 @@
 package kcdata
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Symbol names one kernel address.
 type Symbol struct {
@@ -14,72 +10,55 @@ type Symbol struct {
 	Size   uint64 // of the symbol; 0: not known
 }
 
-// SymbolTable names the kernel addresses that occur in a file. It is constant
-// after it was made, so any number of goroutines may read it.
-type SymbolTable struct {
-	entries []symbolEntry // ascending by addr, one per addr
-}
+// SymbolTable names the kernel addresses that occur in a file. Nothing changes it after
+// NewSymbolTable, so any number of goroutines may read it. A nil table names no address.
+type SymbolTable struct{ byAddr map[uint64]Symbol }
 
-type symbolEntry struct {
-	addr uint64
-	sym  Symbol
-}
-
-// NewSymbolTable builds the table of the file's LinuxSymbol records over its
-// string table. Records without a name, and those that point outside the
-// string table, are left out: such an address is simply not known. Of two
-// records for one address the first wins.
-func NewSymbolTable(records []LinuxSymbol, strs []byte) *SymbolTable {
-	return newSymbolTable(records, stringTable(strs))
-}
-
-func newSymbolTable(records []LinuxSymbol, text stringTable) *SymbolTable {
-	t := &SymbolTable{entries: make([]symbolEntry, 0, len(records))}
+// NewSymbolTable makes the table of a file's LinuxSymbol records; strs is the string table
+// that their names are in. It leaves out a record without a name, and one whose name lies
+// outside strs. Of two records for one address the first counts.
+func NewSymbolTable[S ~string | ~[]byte](records []LinuxSymbol, strs S) *SymbolTable {
+	text := stringTable(strs)
+	t := &SymbolTable{make(map[uint64]Symbol, len(records))}
 	for _, r := range records {
 		name := text.at(r.Name, maxTableString)
-		if name == "" {
+		if _, known := t.byAddr[r.Addr]; known || name == "" {
 			continue
 		}
-		t.entries = append(t.entries, symbolEntry{r.Addr, Symbol{
+		t.byAddr[r.Addr] = Symbol{
 			Name: name, Module: text.at(r.Module, maxTableString),
 			Offset: uint64(r.Offset), Size: uint64(r.Size),
-		}})
+		}
 	}
-	slices.SortStableFunc(t.entries, func(a, b symbolEntry) int { return cmp.Compare(a.addr, b.addr) })
-	t.entries = slices.CompactFunc(t.entries, func(a, b symbolEntry) bool { return a.addr == b.addr })
 	return t
 }
 
-// Name returns what addr is called. A nil table knows no address.
-func (t *SymbolTable) Name(addr uint64) (Symbol, bool) {
-	if t == nil {
-		return Symbol{}, false
+// Name returns the symbol that addr is in; ok is false if the file has no name for addr.
+func (t *SymbolTable) Name(addr uint64) (sym Symbol, ok bool) {
+	if t != nil {
+		sym, ok = t.byAddr[addr]
 	}
-	i, ok := slices.BinarySearchFunc(t.entries, addr, func(e symbolEntry, a uint64) int { return cmp.Compare(e.addr, a) })
-	if !ok {
-		return Symbol{}, false
-	}
-	return t.entries[i].sym, true
+	return sym, ok
 }
 
-// Len returns the number of addresses the table names.
+// Len returns the number of addresses that have a name.
 func (t *SymbolTable) Len() int {
 	if t == nil {
 		return 0
 	}
-	return len(t.entries)
+	return len(t.byAddr)
 }
 
 // maxTableString bounds one string of the kernel's table: a name is never longer.
 const maxTableString = 512
 
-// stringTable holds strings that records refer to by offset. Those that it gives
-// share its memory: records may claim long ones by the million, which lie within
-// each other.
+// stringTable holds strings that records refer to by offset. The strings that at returns
+// share the memory of the table: the records of a hostile file may name a million long
+// strings that overlap.
 type stringTable string
 
-// at returns the NUL-terminated string at off, cut to most bytes; 0 means none, as
-// does an offset outside the table.
+// at returns the NUL-terminated string at off, cut to most bytes. It is "" for offset 0 and
+// for an offset outside the table.
 func (t stringTable) at(off uint32, most int) string {
 	if off == 0 || uint64(off) >= uint64(len(t)) {
 		return ""

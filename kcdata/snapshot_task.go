@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// userParser keeps what of a task points into a string table that may come later.
+// userParser keeps the records of one task that wait for its string table, which may come
+// after them.
 type userParser struct {
 	mappings []LinuxMapping
-	names    map[int]string // of mappings, by index: those from the window
+	names    map[int]string // of the mappings from the window, by index
 	cmdline  []byte         // from the window
 	symbols  []LinuxUserSymbol
 	strings  []byte
-	places   map[uint64]struct{} // addresses of the task's user stacks
-	reasons  int                 // of EnrichFailed, beyond maxNotRead
+	places   map[uint64]struct{} // addresses in the task's user stacks
+	reasons  int                 // number of reasons for EnrichFailed beyond maxNotRead
 }
 
 // closeTask ends the open task, if there is one.
@@ -24,7 +25,7 @@ func (p *snapshotParser) closeTask() {
 	p.thread = nil
 	text := p.stringTable(p.user.strings)
 	p.closeMappings(text)
-	if p.task.Cmdline == nil { // /proc's is whole
+	if p.task.Cmdline == nil { // /proc gave none; it would give the whole one
 		p.task.Cmdline = p.cmdline(p.user.cmdline)
 	}
 	p.closeSymbols(text)
@@ -42,7 +43,7 @@ func (p *snapshotParser) closeMappings(text stringTable) {
 	outside := slices.ContainsFunc(p.user.mappings, func(m LinuxMapping) bool { return m.Flags&MappingInWindow == 0 })
 	for i, m := range all[:n] {
 		if outside && m.Flags&MappingInWindow != 0 {
-			continue // /proc answered after all, and knows whole paths
+			continue // /proc gave mappings, too, with whole paths
 		}
 		out := m.mapping(text)
 		if name := p.user.names[i]; name != "" {
@@ -61,7 +62,7 @@ func (p *snapshotParser) closeSymbols(text stringTable) {
 		r := &all[i]
 		return textCost * int64(len(text.at(r.Name, maxUserString))+len(text.at(r.Module, maxUserString))+len(text.at(r.File, maxUserString)))
 	})
-	t := newUserSymbolTable(all[:n], text)
+	t := NewUserSymbolTable(all[:n], text)
 	if t.dropped > 0 {
 		p.problem("task %d: %d functions more than the %d that are kept of one address", p.task.ID, t.dropped, maxInlined)
 	}
@@ -70,7 +71,8 @@ func (p *snapshotParser) closeSymbols(text stringTable) {
 	}
 }
 
-// inlined charges the frames that stacks have more by t than they have addresses.
+// inlined charges the inlined functions that t adds to the task's stacks as frames of their
+// own. It is false if the budget has no room for them.
 func (p *snapshotParser) inlined(t *UserSymbolTable) bool {
 	more := int64(0)
 	for _, th := range p.task.Threads {
@@ -89,7 +91,7 @@ func (m *LinuxMapping) mapping(text stringTable) Mapping {
 	return Mapping{LinuxMapping: *m, Path: text.at(m.Path, maxUserString), BuildID: buildID(&m.BuildID, m.BuildIDLen)}
 }
 
-// mapName files the path of the mapping before it.
+// mapName keeps the path of the mapping that stands before it.
 func (p *snapshotParser) mapName(it Item) {
 	i := len(p.user.mappings) - 1
 	if i < 0 {
@@ -102,7 +104,7 @@ func (p *snapshotParser) mapName(it Item) {
 	p.user.names[i] = p.text(it, maxUserString)
 }
 
-// userBytes files pieces of a stack.
+// userBytes decodes pieces of a stack.
 func (p *snapshotParser) userBytes(it Item) {
 	left := len(it.Data)
 	for u, behind := range it.UserBytes() {

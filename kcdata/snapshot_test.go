@@ -83,7 +83,7 @@ func wantSnapshot() *Snapshot {
 		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
 		Mappings: []Mapping{{LinuxMapping{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}, "/bin/pg", []byte{9}}}, PerfMap: "/tmp/perf-7.map", MapWalk: &LinuxMapWalk{Flags: MapWalkWriter, Found: 1},
 		UserSymbols: &UserSymbolTable{
-			keys: []userKey{{addr: 0x77}}, funcs: [][]UserFunction{{{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}, most: 2,
+			funcs: map[userKey][]UserFunction{{addr: 0x77}: {{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}, most: 2,
 		},
 		Threads: []*Thread{{
 			ID: 8, Name: "wal", HasSnapshot: true, Snapshot: ThreadSnapshot{ThreadID: 8}, Times: &CPUTimes{UserUsec: 1},
@@ -195,9 +195,9 @@ func TestParseSnapshotNamesContradictions(t *testing.T) {
 		}, "thread 9 of task 8 is in the file already, in task 7"},
 		{"thread outside", func(w *Writer) error {
 			return errors.Join(w.BeginContainer(TypeThread, 9), w.EndContainer(9))
-		}, "container 0x904 id 9 stands where none of its kind may"},
+		}, "container 0x904 id 9 stands where no such container may stand"},
 		{"empty record", func(w *Writer) error { return w.Bytes(TypeLinuxSymbol, nil) }, ""},
-		{"tiny elements", func(w *Writer) error { return w.Array(TypeLinuxCPU, 1, 64, make([]byte, 64)) }, fmt.Sprintf("array of 0x4c08 in the machine's part: elements of 1 bytes, where the least is %d", SizeOf(LinuxCPU{}))},
+		{"tiny elements", func(w *Writer) error { return w.Array(TypeLinuxCPU, 1, 64, make([]byte, 64)) }, fmt.Sprintf("array of 0x4c08 in the machine's part: elements of 1 bytes; the smallest version has %d", SizeOf(LinuxCPU{}))},
 		{"stack of halves", func(w *Writer) error {
 			return errors.Join(w.BeginContainer(TypeTask, 7), w.BeginContainer(TypeThread, 9),
 				w.Array(TypeKernStackLR64, 4, 2, make([]byte, 8)), w.EndContainer(9), w.EndContainer(7))

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Mapping is one executable mapping of a task.
+// Mapping is one executable mapping of a task, with its names.
 type Mapping struct {
 	LinuxMapping
-	Path    string // "" without a file
+	Path    string // "" if it has no file
 	BuildID []byte // nil: not known
 }
 
@@ -20,7 +20,7 @@ type UserBytes struct {
 	Data []byte
 }
 
-// Append adds the piece as a LINUX_USER_BYTES holds it.
+// Append appends the piece to b in the form of LINUX_USER_BYTES.
 func (u UserBytes) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, u.Addr)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(u.Data)))
@@ -30,26 +30,26 @@ func (u UserBytes) Append(b []byte) []byte {
 // UserFunction is one function that a user address is in.
 type UserFunction struct {
 	Name   string
-	Module string // path of the file, "[jit]", "[vdso]"; "" not known
+	Module string // path of the file, "[jit]", "[vdso]"; "": not known
 	Offset uint64 // from the function's start
-	File   string // source file; "" not known
+	File   string // source file; "": not known
 	Line   uint32 // 0: not known
 }
 
-// UserPlace is what an address of a user stack stands for: the same number may be
-// where one thread stood and where another returns to, behind the last call of the
-// function before.
+// UserPlace is an address in a user stack together with its meaning. The same number may be
+// the instruction at which one thread stood, and the return address of another thread: then
+// it lies behind the last call of the function before.
 type UserPlace struct {
 	Addr  uint64
-	Exact bool // the instruction itself; else the call before it
+	Exact bool // it means the instruction at Addr; otherwise the call before it
 }
 
-// Compare orders places as a file has their records.
+// Compare orders places as a file orders their records.
 func (p UserPlace) Compare(q UserPlace) int {
 	return cmp.Or(cmp.Compare(p.Addr, q.Addr), cmp.Compare(p.Flag(), q.Flag()))
 }
 
-// Flag is the LinuxUserSymbol.Flags of the place's records.
+// Flag is the LinuxUserSymbol.Flags of the records for p.
 func (p UserPlace) Flag() uint32 {
 	if p.Exact {
 		return UserSymbolExact
@@ -57,8 +57,8 @@ func (p UserPlace) Flag() uint32 {
 	return UserSymbolReturn
 }
 
-// UserPlace is the i-th of t.User: where a thread was, and what a signal interrupted,
-// are instructions; all others are return addresses.
+// UserPlace is the place of t.User[i]. The leaf, where the thread was, and an address that a
+// signal interrupted mean an instruction; all others are return addresses.
 func (t *Thread) UserPlace(i int) UserPlace {
 	exact := i == 0
 	if i < len(t.UserHow) {
@@ -67,22 +67,17 @@ func (t *Thread) UserPlace(i int) UserPlace {
 	return UserPlace{t.User[i], exact}
 }
 
-// UserSymbolTable names places of one task's user stacks. It is constant after it
-// was made.
+// UserSymbolTable names the places of one task's user stacks. Nothing changes it after
+// NewUserSymbolTable. A nil table names no place.
 type UserSymbolTable struct {
-	keys    []userKey // ascending
-	funcs   [][]UserFunction
+	funcs   map[userKey][]UserFunction
 	most    int // functions of one place
-	dropped int // functions beyond maxInlined of one place
+	dropped int // functions that were left out because their place had maxInlined already
 }
 
 type userKey struct {
 	addr uint64
 	kind uint32 // a UserSymbol*; 0: of either
-}
-
-func (k userKey) compare(o userKey) int {
-	return cmp.Or(cmp.Compare(k.addr, o.addr), cmp.Compare(k.kind, o.kind))
 }
 
 func keyOf(r *LinuxUserSymbol) userKey {
@@ -93,69 +88,59 @@ func keyOf(r *LinuxUserSymbol) userKey {
 	return userKey{r.Addr, kind}
 }
 
-// NewUserSymbolTable builds the table of a task's records over its string table.
-// The records of one place keep their order, innermost function first; one
-// without a name is left out unless it names a module, and so is one behind the
-// first maxInlined of its place.
-func NewUserSymbolTable(records []LinuxUserSymbol, strs []byte) *UserSymbolTable {
-	return newUserSymbolTable(records, stringTable(strs))
-}
-
-func newUserSymbolTable(records []LinuxUserSymbol, text stringTable) *UserSymbolTable {
-	sorted := slices.Clone(records)
-	slices.SortStableFunc(sorted, func(a, b LinuxUserSymbol) int { return keyOf(&a).compare(keyOf(&b)) })
-	t := &UserSymbolTable{}
-	for _, r := range sorted {
+// NewUserSymbolTable makes the table of a task's records; strs is the string table that
+// their names are in. The records of one place keep their order, innermost function first.
+// It leaves out a record with neither a function nor a module, and those of a place that
+// follow the first maxInlined.
+func NewUserSymbolTable[S ~string | ~[]byte](records []LinuxUserSymbol, strs S) *UserSymbolTable {
+	text := stringTable(strs)
+	t := &UserSymbolTable{funcs: make(map[userKey][]UserFunction, len(records))}
+	for i := range records {
+		r := &records[i]
 		f := UserFunction{
 			Name: text.at(r.Name, maxUserString), Module: text.at(r.Module, maxUserString),
 			Offset: r.Offset, File: text.at(r.File, maxUserString), Line: r.Line,
 		}
-		if f.Name == "" && f.Module == "" {
-			continue
-		}
-		if n := len(t.keys); n == 0 || t.keys[n-1] != keyOf(&r) {
-			t.keys, t.funcs = append(t.keys, keyOf(&r)), append(t.funcs, nil)
-		}
-		last := &t.funcs[len(t.funcs)-1]
-		if len(*last) == maxInlined {
+		key := keyOf(r)
+		switch {
+		case f.Name == "" && f.Module == "":
+		case len(t.funcs[key]) == maxInlined:
 			t.dropped++
-			continue
+		default:
+			t.funcs[key] = append(t.funcs[key], f)
+			t.most = max(t.most, len(t.funcs[key]))
 		}
-		*last = append(*last, f)
-		t.most = max(t.most, len(*last))
 	}
 	return t
 }
 
-// Functions returns the functions that p is in, innermost first; nil if it is not
-// known. A nil table knows nothing.
+// Functions returns the functions that p is in, innermost first; nil if the file has no
+// name for p.
 func (t *UserSymbolTable) Functions(p UserPlace) []UserFunction {
 	if t == nil {
 		return nil
 	}
-	for _, kind := range [...]uint32{p.Flag(), 0} {
-		if i, ok := slices.BinarySearchFunc(t.keys, userKey{p.Addr, kind}, userKey.compare); ok {
-			return t.funcs[i]
-		}
+	if funcs := t.funcs[userKey{p.Addr, p.Flag()}]; funcs != nil {
+		return funcs
 	}
-	return nil
+	return t.funcs[userKey{p.Addr, 0}]
 }
 
-// Len returns the number of places that the table names.
+// Len returns the number of places that have a name.
 func (t *UserSymbolTable) Len() int {
 	if t == nil {
 		return 0
 	}
-	return len(t.keys)
+	return len(t.funcs)
 }
 
-// maxUserString bounds one string of a task's table. C++ has long names: it may be
+// maxUserString is how many bytes of one string of a task's table are read. C++ names may be
 // as long as a path.
 const maxUserString = 4096
 
-// UserBytes are the pieces of stack in a LINUX_USER_BYTES item, within its Data: as
-// many as are whole, each with the number of bytes behind it, which is 0 at the end.
-// The plain item of old files is one piece that says no length.
+// UserBytes gives the pieces of stack in a LINUX_USER_BYTES item, as parts of its Data, up to
+// the first that is not whole. With each comes the number of bytes behind it, which is 0 for
+// the last piece. The plain item of an old file is one piece without a length.
 func (it Item) UserBytes() iter.Seq2[UserBytes, int] {
 	head, lengths := 8, it.Type == TypeArray
 	if lengths {
@@ -175,12 +160,13 @@ func (it Item) UserBytes() iter.Seq2[UserBytes, int] {
 	}
 }
 
-// MappingAt returns the executable mapping that holds addr.
-func (t *Task) MappingAt(addr uint64) (*Mapping, bool) { return FindMapping(t.Mappings, addr) }
+// MappingAt returns the executable mapping that holds addr; ok is false if there is none.
+func (t *Task) MappingAt(addr uint64) (m *Mapping, ok bool) { return FindMapping(t.Mappings, addr) }
 
-// FindMapping returns the one of maps that holds addr. maps ascend and do not
-// overlap, as those of a file and of /proc/PID/maps.
-func FindMapping(maps []Mapping, addr uint64) (*Mapping, bool) {
+// FindMapping returns the mapping in maps that holds addr; ok is false if there is none. maps
+// must be in ascending order and must not overlap, like those of a file and of
+// /proc/PID/maps.
+func FindMapping(maps []Mapping, addr uint64) (m *Mapping, ok bool) {
 	i, found := slices.BinarySearchFunc(maps, addr, func(m Mapping, a uint64) int { return cmp.Compare(m.Start, a) })
 	if !found {
 		i--

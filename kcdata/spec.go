@@ -1,11 +1,14 @@
 package kcdata
 
-import "sort"
+import (
+	"cmp"
+	"sort"
+)
 
-// Kind says how a payload is laid out.
+// Kind is the layout of a payload.
 type Kind uint8
 
-// The kinds. A scalar's payload is the bare number; KindStruct has Fields.
+// The kinds. The payload of a scalar is the bare number. KindStruct has Fields.
 const (
 	KindBytes Kind = iota // opaque, or a layout this package does not know
 	KindStruct
@@ -22,7 +25,7 @@ const (
 	KindNested     // a whole buffer
 )
 
-// elem gives the element type of a scalar kind, 0 for all others.
+// elem is the element type of a scalar kind, 0 for all others.
 func (k Kind) elem() ElemType { return kindElems[k] }
 
 var kindElems = [KindNested + 1]ElemType{
@@ -45,27 +48,18 @@ const (
 	ElemUint64 ElemType = 9
 )
 
-var elemNames = [...]string{
-	"", "char", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
-}
-
-var elemSizes = [...]int{0, 1, 1, 1, 2, 2, 4, 4, 8, 8}
-
-// String gives the C name of the element type.
-func (e ElemType) String() string {
-	if int(e) < len(elemNames) {
-		return elemNames[e]
+var (
+	elemNames = [1 << 8]string{
+		"", "char", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
 	}
-	return "invalid"
-}
+	elemSizes = [1 << 8]int{0, 1, 1, 1, 2, 2, 4, 4, 8, 8}
+)
+
+// String is the C name of the element type.
+func (e ElemType) String() string { return cmp.Or(elemNames[e], "invalid") }
 
 // Size is the element's size in bytes, 0 for an invalid element type.
-func (e ElemType) Size() int {
-	if int(e) < len(elemSizes) {
-		return elemSizes[e]
-	}
-	return 0
-}
+func (e ElemType) Size() int { return elemSizes[e] }
 
 // Field is one field of a struct.
 type Field struct {
@@ -81,7 +75,7 @@ func (f Field) Size() int { return f.Elem.Size() * max(f.Count, 1) }
 // End is the offset just behind the field.
 func (f Field) End() int { return f.Offset + f.Size() }
 
-// Spec describes one type id: the single source for writer, reader and text.
+// Spec describes one type id. It is all that writer, reader and text know of it.
 type Spec struct {
 	Type   Type
 	Name   string // the C constant without its prefix
@@ -90,19 +84,19 @@ type Spec struct {
 	Fields []Field // ascending and without overlap
 	Sizes  []int   // the known versions' sizes, ascending; nil: any
 	Merge  bool    // the decoder puts the fields into the parent
-	InFile bool    // learnt from a TYPEDEFINITION
+	InFile bool    // from a TYPEDEFINITION in the file
 
 	// Bytewise marks text or bytes of any length that are written as an array of
-	// one-byte records. A decoder that applies one definition to all items of an id
-	// cannot read them as plain items, which differ in size.
+	// one-byte records. Plain items of one id would differ in size, and a decoder that
+	// applies one definition to all of them could not read them.
 	Bytewise bool
 
 	old     []Field // fields of a first version that had other names
 	oldSize int
 }
 
-// FieldsFor gives the fields of a payload of size bytes: those of the version
-// that has this size. Fields that lie behind it are absent, not zero.
+// FieldsFor returns the fields of a payload of size bytes, which tells the version. Fields
+// beyond that size are absent, not zero.
 func (s Spec) FieldsFor(size int) []Field {
 	fields := s.Fields
 	if s.oldSize != 0 && size == s.oldSize {
@@ -112,7 +106,7 @@ func (s Spec) FieldsFor(size int) []Field {
 	return fields[:n:n]
 }
 
-// Size is the size of the newest version, 0 where it varies.
+// Size is the size in bytes of the newest version, 0 if it varies.
 func (s Spec) Size() int {
 	if len(s.Sizes) == 0 {
 		return 0
@@ -138,8 +132,8 @@ func buildTable(themes ...func() []Spec) map[Type]Spec {
 	return m
 }
 
-// Lookup gives the built-in description of t.
-func Lookup(t Type) (Spec, bool) {
-	s, ok := table[t]
+// Lookup returns the built-in description of t; ok is false for an unknown type.
+func Lookup(t Type) (s Spec, ok bool) {
+	s, ok = table[t]
 	return s, ok
 }

@@ -22,18 +22,18 @@ const exclaveTextSegment = `
 func exclaveSpecs() []Spec {
 	return []Spec{
 		plainSpec(TypeExclaves, "EXCLAVES", "threads_exclave", KindContainer),
-		plainSpec(TypeExclaveSCResult, "EXCLAVE_SCRESULT", "thread_exclave", KindContainer),
-		plainSpec(TypeExclaveIPCStackEntry, "EXCLAVE_IPCSTACKENTRY", "exclave_ipcstackentry", KindContainer),
-		plainSpec(TypeExclaveAddressSpace, "EXCLAVE_ADDRESSSPACE", "exclave_addressspace", KindContainer),
-		plainSpec(TypeExclaveTextLayout, "EXCLAVE_TEXTLAYOUT", "exclave_textlayout", KindContainer),
-		declared(TypeExclavesThreadinfo, "KERN_EXCLAVES_THREADINFO", "exclaves_thread_info", exclavesInfo),
-		declared(TypeExclavesCrashThreadinfo, "KERN_EXCLAVES_CRASH_THREADINFO", "STACKSHOT_KCTYPE_KERN_EXCLAVES_CRASH_THREADINFO", exclavesCrashInfo),
-		declared(TypeExclaveSCResultInfo, "EXCLAVE_SCRESULT_INFO", "exclave_scresult_info", `uint64_t esc_id, esc_flags`),
-		declared(TypeExclaveIPCStackInfo, "EXCLAVE_IPCSTACKENTRY_INFO", "exclave_ipcstackentry_info", exclaveIPCStackEntry),
-		declared(TypeExclaveECStack, "EXCLAVE_IPCSTACKENTRY_ECSTACK", "secure_ecstack_entry", stackLR64),
-		declared(TypeExclaveAddressSpaceInfo, "EXCLAVE_ADDRESSSPACE_INFO", "exclave_addressspace_info", exclaveAddressSpace),
-		plainSpec(TypeExclaveAddressSpaceName, "EXCLAVE_ADDRESSSPACE_NAME", "exclave_addressspace_name", KindString),
-		declared(TypeExclaveTextLayoutInfo, "EXCLAVE_TEXTLAYOUT_INFO", "exclave_textlayout_info", exclaveTextLayout, 16),
-		declared(TypeExclaveTextLayoutSegs, "EXCLAVE_TEXTLAYOUT_SEGMENTS", "exclave_textlayout_segments", exclaveTextSegment, 24),
+		plainSpec(0x94a, "EXCLAVE_SCRESULT", "thread_exclave", KindContainer),             // id: scheduling context
+		plainSpec(0x94c, "EXCLAVE_IPCSTACKENTRY", "exclave_ipcstackentry", KindContainer), // id: index
+		plainSpec(0x94f, "EXCLAVE_ADDRESSSPACE", "exclave_addressspace", KindContainer),   // id: address space
+		plainSpec(0x952, "EXCLAVE_TEXTLAYOUT", "exclave_textlayout", KindContainer),       // id: layout
+		declared(0x948, "KERN_EXCLAVES_THREADINFO", "exclaves_thread_info", exclavesInfo),
+		declared(0x955, "KERN_EXCLAVES_CRASH_THREADINFO", "STACKSHOT_KCTYPE_KERN_EXCLAVES_CRASH_THREADINFO", exclavesCrashInfo),
+		declared(0x94b, "EXCLAVE_SCRESULT_INFO", "exclave_scresult_info", `uint64_t esc_id, esc_flags`),
+		declared(0x94d, "EXCLAVE_IPCSTACKENTRY_INFO", "exclave_ipcstackentry_info", exclaveIPCStackEntry),
+		declared(0x94e, "EXCLAVE_IPCSTACKENTRY_ECSTACK", "secure_ecstack_entry", stackLR64),
+		declared(0x950, "EXCLAVE_ADDRESSSPACE_INFO", "exclave_addressspace_info", exclaveAddressSpace),
+		plainSpec(0x951, "EXCLAVE_ADDRESSSPACE_NAME", "exclave_addressspace_name", KindString),
+		declared(0x953, "EXCLAVE_TEXTLAYOUT_INFO", "exclave_textlayout_info", exclaveTextLayout, 16),
+		declared(0x954, "EXCLAVE_TEXTLAYOUT_SEGMENTS", "exclave_textlayout_segments", exclaveTextSegment, 24),
 	}
 }

@@ -16,11 +16,11 @@ const exitCodesigning = `
 
 func exitSpecs() []Spec {
 	return []Spec{
-		declared(TypeExitReasonSnapshot, "EXIT_REASON_SNAPSHOT", "exit_reason_basic_info", exitReason),
-		plainSpec(TypeExitReasonUserDesc, "EXIT_REASON_USER_DESC", "exit_reason_user_description", KindString),
-		plainSpec(TypeExitReasonUserPayload, "EXIT_REASON_USER_PAYLOAD", "exit_reason_user_payload", KindBytes),
-		declared(TypeExitReasonCodesigning, "EXIT_REASON_CODESIGNING_INFO", "exit_reason_codesigning_info", exitCodesigning),
-		plainSpec(TypeExitReasonWorkloopID, "EXIT_REASON_WORKLOOP_ID", "exit_reason_workloop_id", KindUint64),
-		plainSpec(TypeExitReasonDispatchQNum, "EXIT_REASON_DISPATCH_QUEUE_NO", "exit_reason_dispatch_queue_no", KindUint64),
+		declared(0x1001, "EXIT_REASON_SNAPSHOT", "exit_reason_basic_info", exitReason),
+		plainSpec(0x1002, "EXIT_REASON_USER_DESC", "exit_reason_user_description", KindString),
+		plainSpec(0x1003, "EXIT_REASON_USER_PAYLOAD", "exit_reason_user_payload", KindBytes),
+		declared(0x1004, "EXIT_REASON_CODESIGNING_INFO", "exit_reason_codesigning_info", exitCodesigning),
+		plainSpec(0x1005, "EXIT_REASON_WORKLOOP_ID", "exit_reason_workloop_id", KindUint64),
+		plainSpec(0x1006, "EXIT_REASON_DISPATCH_QUEUE_NO", "exit_reason_dispatch_queue_no", KindUint64),
 	}
 }

@@ -1,7 +1,8 @@
 package kcdata
 
-// In the files spec_apple_*.go a type that code here reads or writes has a struct;
-// all others stand as the public headers declare them.
+// In the files spec_apple_*.go a type that code here reads or writes has a constant, and a
+// struct if it has fields. All others have their id, and their fields as the public
+// headers declare them.
 
 // Timebase converts ticks: ns = ticks × Numer / Denom.
 type Timebase struct {
@@ -33,10 +34,10 @@ func genericSpecs() []Spec {
 		plainSpec(TypeContainerEnd, "CONTAINER_END", "KCDATA_TYPE_CONTAINER_END", KindStructural),
 		structSpec(TypeTimebase, "TIMEBASE", "mach_timebase_info", Timebase{}),
 		plainSpec(TypeMachAbsoluteTime, "MACH_ABSOLUTE_TIME", "mach_absolute_time", KindUint64),
-		declared(TypeTimeval, "TIMEVAL", "KCDATA_TYPE_TIMEVAL", `int64_t tv_sec, tv_usec`),
+		declared(0x34, "TIMEVAL", "KCDATA_TYPE_TIMEVAL", `int64_t tv_sec, tv_usec`),
 		plainSpec(TypeUsecsSinceEpoch, "USECS_SINCE_EPOCH", "usecs_since_epoch", KindUint64),
-		plainSpec(TypePid, "PID", "pid", KindInt32),
-		plainSpec(TypeProcname, "PROCNAME", "proc_name", KindString),
+		plainSpec(0x36, "PID", "pid", KindInt32),
+		plainSpec(0x37, "PROCNAME", "proc_name", KindString),
 		plainSpec(TypeNested, "NESTED_KCDATA", "KCDATA_TYPE_NESTED_KCDATA", KindNested),
 	}
 }

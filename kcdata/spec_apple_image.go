@@ -30,18 +30,18 @@ const aotInfo = `
 func imageSpecs() []Spec {
 	const aot = "dyld_aot_cache_uuid_info"
 	return []Spec{
-		plainSpec(TypeSharedCache, "SHAREDCACHE", "shared_caches", KindContainer),
+		plainSpec(0x942, "SHAREDCACHE", "shared_caches", KindContainer), // id: region
 		declared(TypeLibraryLoadinfo, "LIBRARY_LOADINFO", "dyld_load_info", `uint32_t imageLoadAddress; uint8_t imageUUID[16]`),
 		declared(TypeLibraryLoadinfo64, "LIBRARY_LOADINFO64", "dyld_load_info", uuidInfo64),
-		declared(TypeLibraryAOTInfo, "LIBRARY_AOTINFO", "dyld_aot_info", aotInfo),
+		declared(0x39, "LIBRARY_AOTINFO", "dyld_aot_info", aotInfo),
 		declared(TypeSharedCacheLoadinfo, "SHAREDCACHE_LOADINFO", "shared_cache_dyld_load_info", sharedCacheLoadinfo, 24, 32),
-		declared(TypeSharedCacheInfo, "SHAREDCACHE_INFO", "shared_cache_dyld_load_info", sharedCacheInfo),
-		declared(TypeSharedCacheAOTInfo, "SHAREDCACHE_AOTINFO", aot, aotCacheInfo),
-		plainSpec(TypeSharedCacheID, "SHAREDCACHE_ID", "sharedCacheID", KindUint32),
-		declared(TypeSysSharedCacheLayout, "SYS_SHAREDCACHE_LAYOUT", "system_shared_cache_layout", uuidInfo64),
-		declared(TypeKernelcacheLoadinfo, "KERNELCACHE_LOADINFO", "kernelcache_load_info", uuidInfo64),
-		declared(TypeLoadinfo64TextExec, "LOADINFO64_TEXT_EXEC", "dyld_load_info_text_exec", uuidInfo64),
-		declared(TypeAOTCacheLoadinfo, "AOTCACHE_LOADINFO", aot, aotCacheInfo),
-		plainSpec(TypeDyldCompactInfo, "DYLD_COMPACTINFO", "STACKSHOT_KCTYPE_DYLD_COMPACTINFO", KindBytes),
+		declared(0x943, "SHAREDCACHE_INFO", "shared_cache_dyld_load_info", sharedCacheInfo),
+		declared(0x944, "SHAREDCACHE_AOTINFO", aot, aotCacheInfo),
+		plainSpec(0x945, "SHAREDCACHE_ID", "sharedCacheID", KindUint32),
+		declared(0x927, "SYS_SHAREDCACHE_LAYOUT", "system_shared_cache_layout", uuidInfo64),
+		declared(0x91c, "KERNELCACHE_LOADINFO", "kernelcache_load_info", uuidInfo64),
+		declared(0x92e, "LOADINFO64_TEXT_EXEC", "dyld_load_info_text_exec", uuidInfo64),
+		declared(0x92f, "AOTCACHE_LOADINFO", aot, aotCacheInfo),
+		plainSpec(0x937, "DYLD_COMPACTINFO", "STACKSHOT_KCTYPE_DYLD_COMPACTINFO", KindBytes),
 	}
 }

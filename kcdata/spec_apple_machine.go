@@ -31,18 +31,18 @@ const jetsamCoalitionSnapshot = `uint64_t jcs_id, jcs_flags, jcs_thread_group, j
 
 func machineSpecs() []Spec {
 	return []Spec{
-		declared(TypeGlobalMemStats, "GLOBAL_MEM_STATS", "mem_and_io_snapshot", memAndIO),
+		declared(0x902, "GLOBAL_MEM_STATS", "mem_and_io_snapshot", memAndIO),
 		plainSpec(TypeBootArgs, "BOOTARGS", "boot_args", KindString),
 		plainSpec(TypeOSVersion, "OSVERSION", "osversion", KindString),
-		plainSpec(TypeOSBuildVersion, "OS_BUILD_VERSION", "os_build_version", KindString),
+		plainSpec(0x947, "OS_BUILD_VERSION", "os_build_version", KindString),
 		plainSpec(TypeKernPageSize, "KERN_PAGE_SIZE", "kernel_page_size", KindUint32),
-		plainSpec(TypeJetsamLevel, "JETSAM_LEVEL", "jetsam_level", KindUint32),
-		plainSpec(TypeDeltaSinceTimestamp, "DELTA_SINCE_TIMESTAMP", "stackshot_delta_since_timestamp", KindUint64),
-		plainSpec(TypeNonrunnableTasks, "NONRUNNABLE_TASKS", "nonrunnable_tasks", KindInt64),
-		plainSpec(TypeThreadPolicyVersion, "THREAD_POLICY_VERSION", "thread_policy_version", KindUint32),
+		plainSpec(0x911, "JETSAM_LEVEL", "jetsam_level", KindUint32),
+		plainSpec(0x912, "DELTA_SINCE_TIMESTAMP", "stackshot_delta_since_timestamp", KindUint64),
+		plainSpec(0x918, "NONRUNNABLE_TASKS", "nonrunnable_tasks", KindInt64),
+		plainSpec(0x922, "THREAD_POLICY_VERSION", "thread_policy_version", KindUint32),
 		merged(structSpec(TypeDuration, "STACKSHOT_DURATION", "stackshot_duration", Duration{}, 16)),
-		declared(TypeFaultStats, "STACKSHOT_FAULT_STATS", "stackshot_fault_stats", faultStats),
-		declared(TypeThreadGroupSnapshot, "THREAD_GROUP_SNAPSHOT", "thread_group_snapshot", threadGroupSnapshot, 24, 32),
-		declared(TypeJetsamCoalitionSnapshot, "JETSAM_COALITION_SNAPSHOT", "jetsam_coalition_snapshot", jetsamCoalitionSnapshot),
+		declared(0x91b, "STACKSHOT_FAULT_STATS", "stackshot_fault_stats", faultStats),
+		declared(0x91e, "THREAD_GROUP_SNAPSHOT", "thread_group_snapshot", threadGroupSnapshot, 24, 32),
+		declared(0x920, "JETSAM_COALITION_SNAPSHOT", "jetsam_coalition_snapshot", jetsamCoalitionSnapshot),
 	}
 }

@@ -33,16 +33,11 @@ type CPUTimes struct {
 	RunnableUsec uint64 `kc:"runnable_usec"` // since version 2
 }
 
-// ThreadWaitinfo is one edge from a waiting thread to an owner (version 2, 31
-// bytes, unaligned fields).
-type ThreadWaitinfo struct {
-	Owner       uint64 `kc:"owner"`
-	Waiter      uint64 `kc:"waiter"`
-	Context     uint64 `kc:"context"`
-	WaitType    uint8  `kc:"wait_type"`
-	PortLabelID int16  `kc:"portlabel_id"` // since version 2
-	WaitFlags   uint32 `kc:"wait_flags"`
-}
+const waitinfo = `
+	uint64_t owner, waiter, context;
+	uint8_t wait_type;
+	int16_t portlabel_id;
+	uint32_t wait_flags;`
 
 const turnstileinfo = `
 	uint64_t waiter, turnstile_context;
@@ -70,22 +65,22 @@ func threadSpecs() []Spec {
 		structSpec(TypeThreadSnapshot, "THREAD_SNAPSHOT", "thread_snapshot", ThreadSnapshot{}, 104, 112),
 		declared(TypeThreadDeltaSnapshot, "THREAD_DELTA_SNAPSHOT", "thread_delta_snapshot", threadDeltaSnapshot, 48),
 		plainSpec(TypeThreadName, "THREAD_NAME", "pth_name", KindString),
-		plainSpec(TypeDispatchQueueLabel, "THREAD_DISPATCH_QUEUE_LABEL", "dispatch_queue_label", KindString),
+		plainSpec(0x928, "THREAD_DISPATCH_QUEUE_LABEL", "dispatch_queue_label", KindString),
 		declared(TypeKernStackFrame, "KERN_STACKFRAME", kernel, stackFrame32),
 		declared(TypeKernStackFrame64, "KERN_STACKFRAME64", kernel, stackFrame64),
 		declared(TypeUserStackFrame, "USER_STACKFRAME", user, stackFrame32),
 		declared(TypeUserStackFrame64, "USER_STACKFRAME64", user, stackFrame64),
-		declared(TypeKernStackLR, "KERN_STACKLR", kernel, stackLR32),
+		declared(0x913, "KERN_STACKLR", kernel, stackLR32),
 		declared(TypeKernStackLR64, "KERN_STACKLR64", kernel, stackLR64),
-		declared(TypeUserStackLR, "USER_STACKLR", user, stackLR32),
+		declared(0x915, "USER_STACKLR", user, stackLR32),
 		declared(TypeUserStackLR64, "USER_STACKLR64", user, stackLR64),
-		plainSpec(TypeUserAsyncStartIndex, "USER_ASYNC_START_INDEX", "user_async_start_index", KindUint32),
-		declared(TypeUserAsyncStackLR64, "USER_ASYNC_STACKLR64", async, stackLR64),
-		declared(TypeUserStacktop, "USER_STACKTOP", "user_stacktop", `uint64_t sp; uint8_t stack_contents[8]`),
+		plainSpec(0x932, "USER_ASYNC_START_INDEX", "user_async_start_index", KindUint32),
+		declared(0x933, "USER_ASYNC_STACKLR64", async, stackLR64),
+		declared(0x924, "USER_STACKTOP", "user_stacktop", `uint64_t sp; uint8_t stack_contents[8]`),
 		structSpec(TypeCPUTimes, "CPU_TIMES", "cpu_times", CPUTimes{}, 16),
-		declared(TypeInstrsCycles, "INSTRS_CYCLES", "instrs_cycles_snapshot", instrsCycles, 16),
-		plainSpec(TypeThreadGroup, "THREAD_GROUP", "thread_group", KindUint64),
-		structSpec(TypeThreadWaitinfo, "THREAD_WAITINFO", "thread_waitinfo", ThreadWaitinfo{}, 25),
-		declared(TypeThreadTurnstileinfo, "THREAD_TURNSTILEINFO", "thread_turnstileinfo", turnstileinfo, 26),
+		declared(0x923, "INSTRS_CYCLES", "instrs_cycles_snapshot", instrsCycles, 16),
+		plainSpec(0x91f, "THREAD_GROUP", "thread_group", KindUint64),
+		declared(0x91d, "THREAD_WAITINFO", "thread_waitinfo", waitinfo, 25),
+		declared(0x929, "THREAD_TURNSTILEINFO", "thread_turnstileinfo", turnstileinfo, 26),
 	}
 }

@@ -1,7 +1,7 @@
 package kcdata
 
-// The specs of the L types; their structs and ids stand in linux.go. A key is
-// also the name that the type's TYPEDEFINITION carries, so both stay short.
+// linuxSpecs are the specs of our own types; linux.go has their structs and ids. The key is
+// also the name in the type's TYPEDEFINITION, so it is short.
 func linuxSpecs() []Spec {
 	return []Spec{
 		structSpec(TypeLinuxMachine, "LINUX_MACHINE", "linux_machine", LinuxMachine{}),

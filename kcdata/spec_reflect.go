@@ -11,8 +11,8 @@ import (
 // maxName is the longest name of a field, a type or a desc: 31 bytes and a NUL.
 const maxName = 31
 
-// fieldsOf derives the packed layout of v's struct from its kc tags. It panics
-// on a struct that the format cannot carry: that is a fault of this package.
+// fieldsOf derives the packed layout of v's struct from its kc tags. It panics on a struct
+// that the format cannot hold, which would be a fault of this package.
 func fieldsOf(v any) []Field {
 	p, err := planOf(reflect.TypeOf(v))
 	if err != nil {
@@ -49,14 +49,14 @@ var elems = map[reflect.Kind]ElemType{
 	reflect.Uint8: ElemUint8, reflect.Uint16: ElemUint16, reflect.Uint32: ElemUint32, reflect.Uint64: ElemUint64,
 }
 
-// structSpec describes a type by the Go struct of its newest version; older are
-// the sizes of the versions that were prefixes of it.
+// structSpec describes a type by the Go struct of its newest version. older are the sizes
+// in bytes of the older versions, which had only the first fields of it.
 func structSpec(t Type, name, key string, v any, older ...int) Spec {
 	return fieldsSpec(t, name, key, fieldsOf(v), older)
 }
 
-// declared describes a type that no code here has a struct for: by the C declarations
-// of its newest version's fields, packed.
+// declared describes a type that no code here has a struct for. c are the C declarations
+// of the fields of its newest version, packed.
 func declared(t Type, name, key, c string, older ...int) Spec {
 	return fieldsSpec(t, name, key, fieldsIn(c), older)
 }
@@ -66,8 +66,8 @@ func fieldsSpec(t Type, name, key string, fields []Field, older []int) Spec {
 	return Spec{Type: t, Name: name, Key: key, Kind: KindStruct, Fields: fields, Sizes: append(older, size)}
 }
 
-// fieldsIn reads declarations as C has them, "uint64_t a, b; char c[16]". It panics on
-// what is none: that is a fault of this package.
+// fieldsIn reads C declarations: "uint64_t a, b; char c[16]". It panics on other text,
+// which would be a fault of this package.
 func fieldsIn(c string) (fields []Field) {
 	off := 0
 	for declaration := range strings.SplitSeq(strings.TrimRight(c, "; \t\n"), ";") {
@@ -96,14 +96,14 @@ func plainSpec(t Type, name, key string, k Kind) Spec {
 	return s
 }
 
-// bytewise describes text or bytes as arrays of one-byte records.
+// bytewise describes text or bytes that are written as arrays of one-byte records.
 func bytewise(t Type, name, key string, k Kind) Spec {
 	s := plainSpec(t, name, key, k)
 	s.Bytewise = true
 	return s
 }
 
-// merged marks a struct whose fields the decoder puts into the parent.
+// merged marks a struct whose fields Apple's decoder puts into the parent.
 func merged(s Spec) Spec {
 	s.Merge = true
 	return s

@@ -2,8 +2,8 @@ package kcdata
 
 import "strings"
 
-// StickyWriter collects the first error of many writes: whoever writes a section checks
-// once, at its end.
+// StickyWriter keeps the first error of many writes, so that the caller checks only once, at
+// the end of a section.
 type StickyWriter struct {
 	ItemWriter
 	Err error
@@ -16,7 +16,7 @@ func (s *StickyWriter) Note(err error) {
 	}
 }
 
-// Text writes a string. An empty one is absent.
+// Text writes v without its NULs. It writes nothing if v is empty.
 func (s *StickyWriter) Text(t Type, v string) {
 	if v == "" {
 		return
@@ -25,21 +25,23 @@ func (s *StickyWriter) Text(t Type, v string) {
 	s.Note(s.String(t, v))
 }
 
+// The following methods write like those of ItemWriter and note the error.
+
 func (s *StickyWriter) PutBytes(t Type, v []byte)       { s.Note(s.Bytes(t, v)) }
 func (s *StickyWriter) Record(t Type, v any)            { s.Note(s.Struct(t, v)) }
 func (s *StickyWriter) PutUint64(name string, v uint64) { s.Note(s.Uint64Desc(name, v)) }
 func (s *StickyWriter) PutUint32(name string, v uint32) { s.Note(s.Uint32Desc(name, v)) }
 func (s *StickyWriter) Array(t Type, elements any)      { s.Note(s.StructArray(t, elements)) }
 
-// Some writes an array that is absent where it is empty.
+// Some writes an array of n elements. It writes nothing if n is 0.
 func (s *StickyWriter) Some(t Type, elements any, n int) {
 	if n > 0 {
 		s.Array(t, elements)
 	}
 }
 
-// NewSticky writes into memory that grows; the function gives what is written. It is for
-// sections, which are written while the world runs.
+// NewSticky writes into memory that grows. The function returns the bytes written so far. It
+// is for sections, which are written while the world runs.
 func NewSticky() (*StickyWriter, func() []byte) {
 	b := NewBuffer(1 << 10)
 	return &StickyWriter{ItemWriter: b}, b.Written

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -19,20 +18,18 @@ import (
 //	+OFFSET TYPE LABEL = VALUE…
 //
 // with the offset in decimal, from the start of the payload. TYPE is an element
-// type, with [n] where there are several values; char[n] is one quoted string
-// without the NULs at its end, hex[n] is bytes in hexadecimal. All that is not
-// shown is zero, so the lines hold the whole buffer: a payload is laid down by
-// its lines, whatever the type. A payload line belongs to the last item line
-// before it. Containers and nested buffers are indented.
+// type, with [n] if there are several values; char[n] is one quoted string
+// without the NULs at its end, hex[n] is bytes in hexadecimal. Bytes that no line
+// shows are zero, so the lines hold the whole buffer: they give every payload,
+// whatever its type. A payload line belongs to the last item line before it.
+// Containers and nested buffers are indented.
 //
-// A string or bytes of more than 64 KiB are on several lines.
+// A string or bytes of more than 64 KiB take several lines.
 //
-// A damaged buffer is written as far as it is sound, then the error is returned.
-func Text(w io.Writer, plain []byte) error { return TextWithin(w, plain, math.MaxInt64) }
-
-// TextWithin is Text of about most bytes: where there would be more it ends, with
-// ErrTooLarge at the item that is not written to its end.
-func TextWithin(w io.Writer, plain []byte, most int64) error {
+// Text writes a damaged buffer as far as it is sound and then returns the error. The text
+// has at most about most bytes. If it would have more, Text returns ErrTooLarge with the
+// offset of the item that it did not write to its end.
+func Text(w io.Writer, plain []byte, most int64) error {
 	b := bufio.NewWriter(w)
 	t := &textWriter{w: b, most: most, left: most}
 	err := t.buffer(plain, 0, 0)
@@ -42,17 +39,17 @@ func TextWithin(w io.Writer, plain []byte, most int64) error {
 	return err
 }
 
-// textWriter leaves write errors to the bufio.Writer, which keeps the first.
+// textWriter does not check write errors: the bufio.Writer keeps the first one.
 type textWriter struct {
 	w      *bufio.Writer
 	r      *Reader
 	indent int
 	line   []byte // of the payload line under construction
 	most   int64  // bytes that may be written
-	left   int64  // of these
+	left   int64  // bytes that may still be written
 }
 
-// buffer writes plain, which begins at base of the file.
+// buffer writes plain, which begins at offset base of the file.
 func (t *textWriter) buffer(plain []byte, base, nested int) error {
 	r, err := NewReader(plain)
 	if err != nil {
@@ -85,7 +82,6 @@ func (t *textWriter) buffer(plain []byte, base, nested int) error {
 
 // head writes an item's own line.
 func (t *textWriter) head(off int, h itemHeader, note string) {
-	t.pad()
 	s, ok := t.r.Spec(h.typ)
 	if !ok {
 		s.Name = "UNKNOWN"
@@ -93,7 +89,7 @@ func (t *textWriter) head(off int, h itemHeader, note string) {
 	if h.typ.isCompactArray() {
 		s.Name = "ARRAY"
 	}
-	n, _ := fmt.Fprintf(t.w, "@%08x %s type=%#x size=%d flags=%#x%s\n", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
+	n, _ := fmt.Fprintf(t.w, "%*s@%08x %s type=%#x size=%d flags=%#x%s\n", 2*t.indent, "", off, label(s.Name), uint32(h.typ), h.size, h.flags, note)
 	t.left -= int64(n)
 }
 
@@ -103,14 +99,7 @@ func (t *textWriter) write() {
 	t.w.Write(t.line)
 }
 
-func (t *textWriter) pad() {
-	t.left -= int64(2 * t.indent)
-	for range t.indent {
-		t.w.WriteString("  ")
-	}
-}
-
-// label makes a name that a file may have made up safe to print.
+// label makes a name from the file safe to print.
 func label(s string) string {
 	ok := func(r rune) rune {
 		switch {
@@ -129,7 +118,7 @@ func (t *textWriter) item(it Item, base, nested int) {
 	h := itemHeader{typ: it.wire, size: uint64(len(it.raw)), flags: it.Flags}
 	t.head(base+it.Offset, h, t.note(it))
 	t.indent++
-	done := 0 // bytes of the payload that are on lines
+	done := 0 // bytes of the payload that the lines have
 	switch {
 	case it.Type == TypeArray:
 		done = t.array(it)
@@ -145,7 +134,8 @@ func (t *textWriter) item(it Item, base, nested int) {
 	t.hex("rest", it.raw[done:], done)
 }
 
-// note says what a container or an array is made of.
+// note is the type of a container and its id, or the type, number and size of an array's
+// elements.
 func (t *textWriter) note(it Item) string {
 	name := func(ty Type) string {
 		if s, ok := t.r.Spec(ty); ok {
@@ -183,9 +173,9 @@ func (t *textWriter) array(it Item) int {
 	return size * count
 }
 
-// nested writes a nested buffer as items if it is sound, else leaves it to hex.
-// What stands behind the buffer comes first: a payload line belongs to the last
-// item line before it.
+// nested writes a nested buffer as items, if it is sound; otherwise hex has to. It first
+// writes the bytes behind that buffer, because a payload line belongs to the last item line
+// before it.
 func (t *textWriter) nested(it Item, base, nested int) int {
 	n, err := Check(it.Data)
 	if err != nil {

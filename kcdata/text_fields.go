@@ -2,8 +2,8 @@ package kcdata
 
 import "slices"
 
-// linesOf gives the fields to show of a payload of size bytes: for a scalar or
-// a string one without a name.
+// linesOf returns the fields to show for a payload of size bytes. For a scalar or a string
+// that is one field without a name.
 func linesOf(s Spec, size int) []Field {
 	switch e := s.Kind.elem(); {
 	case s.Kind == KindStruct:
@@ -28,10 +28,10 @@ func descFields(t Type, size int) []Field {
 	return append(name, pieces(v)...)
 }
 
-// maxLine is how many bytes of a payload stand on one line: it is made in memory.
+// maxLine is how many bytes of a payload stand on one line. A line is made in memory.
 const maxLine = 64 << 10
 
-// pieces cuts a field of bytes into such as fit on a line.
+// pieces cuts a field of bytes into fields that each fit on one line.
 func pieces(f Field) []Field {
 	var out []Field
 	for ; f.Count > maxLine; f.Count, f.Offset = f.Count-maxLine, f.Offset+maxLine {
@@ -42,7 +42,7 @@ func pieces(f Field) []Field {
 	return append(out, f)
 }
 
-// What a definition's payload begins with, and then has for each field.
+// The fields at the begin of a definition's payload, and those for each field it defines.
 var (
 	definitionBegin = fieldsIn("uint32_t type, count; char name[32]")
 	definitionEach  = fieldsIn("uint8_t flags, element; uint16_t offset; uint32_t size; char name[32]")

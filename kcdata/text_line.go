@@ -9,13 +9,13 @@ import (
 // hexLine is how many bytes stand on one line of hex.
 const hexLine = 32
 
-// hexFrom is the value from which a u64 is shown in hexadecimal: it is an
-// address or a set of bits then.
+// hexFrom is the value from which a u64 is shown in hexadecimal: a larger one is an address
+// or a set of bits.
 const hexFrom = 1 << 48
 
-// fields writes b's fields, one a line, with base added to their offsets and
-// prefix before their names, and gaps between them as hex. It gives the end of
-// the last field.
+// fields writes the fields of b, one on each line, and the gaps between them as hex. It adds
+// base to their offsets and puts prefix before their names. It returns the end of the last
+// field.
 func (t *textWriter) fields(fields []Field, b []byte, base int, prefix string) int {
 	done := 0
 	for _, f := range fields {
@@ -30,22 +30,30 @@ func (t *textWriter) fields(fields []Field, b []byte, base int, prefix string) i
 }
 
 func (t *textWriter) field(f Field, b []byte, off int, prefix string) {
-	t.pad()
-	l := append(t.line[:0], '+')
+	t.line = t.begin(off, f.Elem.String(), f.Count, fieldLabel(prefix, f.Name))
+	t.line = append(appendValue(t.line, f, b), '\n')
+	t.write()
+}
+
+// begin makes a payload line up to its values. count is the number of an array's elements; 0
+// for a scalar.
+func (t *textWriter) begin(off int, elem string, count int, label string) []byte {
+	l := t.line[:0]
+	for range t.indent {
+		l = append(l, "  "...)
+	}
+	l = append(l, '+')
 	l = strconv.AppendInt(l, int64(off), 10)
 	l = append(l, ' ')
-	l = append(l, f.Elem.String()...)
-	if f.Count > 0 {
+	l = append(l, elem...)
+	if count > 0 {
 		l = append(l, '[')
-		l = strconv.AppendInt(l, int64(f.Count), 10)
+		l = strconv.AppendInt(l, int64(count), 10)
 		l = append(l, ']')
 	}
 	l = append(l, ' ')
-	l = append(l, fieldLabel(prefix, f.Name)...)
-	l = append(l, " ="...)
-	l = appendValue(l, f, b)
-	t.line = append(l, '\n')
-	t.write()
+	l = append(l, label...)
+	return append(l, " ="...)
 }
 
 func fieldLabel(prefix, name string) string {
@@ -82,32 +90,17 @@ func appendValue(l []byte, f Field, b []byte) []byte {
 	return l
 }
 
-// hex writes b, which stands at off of the payload, where it is not all zero.
+// hex writes b, which stands at off in the payload. It leaves out lines that are all zero.
 func (t *textWriter) hex(name string, b []byte, off int) {
 	for len(b) > 0 && t.left >= 0 {
 		n := min(len(b), hexLine)
 		if !allZero(b[:n]) {
-			t.pad()
-			l := append(t.line[:0], '+')
-			l = strconv.AppendInt(l, int64(off), 10)
-			l = append(l, " hex["...)
-			l = strconv.AppendInt(l, int64(n), 10)
-			l = append(l, "] "...)
-			l = append(l, name...)
-			l = append(l, " = "...)
-			l = hex.AppendEncode(l, b[:n])
-			t.line = append(l, '\n')
+			t.line = append(t.begin(off, "hex", n, name), ' ')
+			t.line = append(hex.AppendEncode(t.line, b[:n]), '\n')
 			t.write()
 		}
 		b, off = b[n:], off+n
 	}
 }
 
-func allZero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

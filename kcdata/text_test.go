@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -117,7 +118,7 @@ func textRoundTrip(t testing.TB, plain []byte) string {
 	n, err := Check(plain)
 	ok(t, err)
 	var b bytes.Buffer
-	ok(t, Text(&b, plain))
+	ok(t, Text(&b, plain, math.MaxInt64))
 	got, err := parseText(b.String())
 	ok(t, err)
 	if !bytes.Equal(got, plain[:n]) {
@@ -181,7 +182,7 @@ func TestTextLabelsAreSafe(t *testing.T) {
 func TestTextOfADamagedBuffer(t *testing.T) {
 	whole := rich(t)
 	var b bytes.Buffer
-	err := Text(&b, whole[:len(whole)-20])
+	err := Text(&b, whole[:len(whole)-20], math.MaxInt64)
 	wantFormat(t, err, ErrTruncated)
 	if !strings.Contains(b.String(), "ts_p_comm = \"init\"") {
 		t.Errorf("what was sound is missing:\n%s", b.String())
@@ -205,7 +206,7 @@ func ExampleText() {
 		}
 	}
 	var b strings.Builder
-	if err := Text(&b, w.Written()); err != nil {
+	if err := Text(&b, w.Written(), math.MaxInt64); err != nil {
 		panic(err)
 	}
 	fmt.Print(b.String())
@@ -242,13 +243,13 @@ func TestTextLongStrings(t *testing.T) {
 }
 
 // Text ends where it may be no longer, and says where that is.
-func TestTextWithin(t *testing.T) {
+func TestTextIsBounded(t *testing.T) {
 	plain := rich(t)
 	var whole bytes.Buffer
-	ok(t, Text(&whole, plain))
+	ok(t, Text(&whole, plain, math.MaxInt64))
 	for most := 0; most < whole.Len(); most += 97 {
 		var b bytes.Buffer
-		err := TextWithin(&b, plain, int64(most))
+		err := Text(&b, plain, int64(most))
 		if wantFormat(t, err, ErrTooLarge); !bytes.HasPrefix(whole.Bytes(), b.Bytes()) && most > 0 {
 			t.Fatalf("with %d bytes it is not the beginning of the whole", most)
 		}

@@ -1,14 +1,13 @@
 package kcdata
 
-// TracePlace is what a place in LinuxTrace is called, and what its datum is.
+// TracePlace is the name of a place in LinuxTrace, and what its datum is.
 type TracePlace struct {
 	Name  string
 	Datum string // "": none
 	Hex   bool   // the datum is a word of bits
 }
 
-// tracePlaces follows the Trace* constants in linux.go; a test holds the two
-// against each other.
+// tracePlaces describes each Trace* constant of linux.go; a test checks that.
 var tracePlaces = [...]TracePlace{
 	TraceTaken:    {Name: "taken"},
 	TraceArrived:  {Name: "arrived", Datum: "state", Hex: true},

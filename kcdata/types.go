@@ -36,12 +36,8 @@ const (
 	TypeLibraryLoadinfo64 Type = 0x31
 	TypeTimebase          Type = 0x32 // Timebase
 	TypeMachAbsoluteTime  Type = 0x33 // u64 ticks
-	TypeTimeval           Type = 0x34
 	TypeUsecsSinceEpoch   Type = 0x35 // u64
-	TypePid               Type = 0x36 // s32
-	TypeProcname          Type = 0x37 // string
 	TypeNested            Type = 0x38 // a whole buffer
-	TypeLibraryAOTInfo    Type = 0x39
 )
 
 // IsMagic reports whether t begins a buffer of a known kind.
@@ -54,19 +50,19 @@ func (t Type) IsMagic() bool {
 	return false
 }
 
-// isArray reports whether t is an array on the wire, of either form.
+// isArray reports whether t is an array on the wire, in either form.
 func (t Type) isArray() bool { return t == TypeArray || t.isCompactArray() }
 
 func (t Type) isCompactArray() bool { return t >= TypeArrayPad0 && t <= TypeArrayPadF }
 
-// isStructural reports whether an item of type t carries structure rather than
-// a payload, so that only its own writer method may emit it.
+// isStructural reports whether an item of type t carries structure rather than a payload.
+// Only the writer method for t may write such an item.
 func (t Type) isStructural() bool {
 	return t == TypeInvalid || t == BufferEnd || t.IsMagic() || t.isArray() ||
 		t == TypeContainerBegin || t == TypeContainerEnd
 }
 
-// String gives the name of the spec table, or the number.
+// String is the name in the spec table, or the number in hexadecimal.
 func (t Type) String() string {
 	if s, ok := Lookup(t); ok {
 		return s.Name

@@ -1,13 +1,13 @@
 package kcdata
 
-// walk is the state of one pass over items. Readers and editors share it, so
-// that both refuse the same bytes.
+// walk is the state of one pass over items. Readers and editors share it, so that both
+// refuse the same bytes.
 type walk struct {
 	definitions *definitions
-	data        []byte           // what is read; of an editor one run
-	off         int              // in data, of the next item
-	base        int              // offset of data
-	editor      *Editor          // whose run data is; nil: data is all there is
+	data        []byte           // the bytes to read; for an editor one run
+	off         int              // of the next item, in data
+	base        int              // offset of data in the buffer
+	editor      *Editor          // that data is a run of; nil: data is the whole buffer
 	todo        []run            // of the editor, not begun
 	open        [MaxDepth]uint64 // ids of the open containers
 	depth       int
@@ -28,8 +28,8 @@ func (w *walk) left() int {
 	return len(w.data) - w.off
 }
 
-// each yields the items, or an error behind those that are sound; done: it came to
-// the end.
+// each yields the items up to the end or to the first error, which it yields, too. done
+// says that it came to the end.
 func (w *walk) each(yield func(Item, error) bool) (done bool) {
 	for {
 		it, err := w.next()
@@ -101,7 +101,7 @@ func (w *walk) accept(it *Item) error {
 	return err
 }
 
-// accept is for what is no container's mark.
+// accept checks an item that is not the mark of a container, and sets its Data.
 func (it *Item) accept() error {
 	if it.Type.isArray() {
 		return acceptArray(it)
@@ -114,8 +114,9 @@ func (it *Item) accept() error {
 	return nil
 }
 
-// payloadSize takes the padding off. Old writers recorded none: of the two
-// types of theirs that have grown since, the size tells the version.
+// payloadSize is size without the padding; ok is false if the padding is larger than size.
+// Old writers did not record the padding. For the two types of theirs that have grown
+// since, the size tells the version.
 func payloadSize(t Type, size int, flags uint64) (int, bool) {
 	if flags&(padMask|hasPadding) == 0 {
 		switch {

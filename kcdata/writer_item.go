@@ -11,8 +11,8 @@ import (
 // items implements ItemWriter over a space.
 type items struct{ space space }
 
-// item reserves an item and writes its header; the caller fills the n bytes of
-// payload that it returns. The padding is zeroed here.
+// item reserves an item, writes its header and zeroes its padding. It returns the n bytes of
+// payload, for the caller to fill.
 func (w *items) item(t Type, n int, flags uint64) ([]byte, error) {
 	pad := padOf(n)
 	if uint64(n+pad) > 0xffffffff {
@@ -64,8 +64,8 @@ func (w *items) Struct(t Type, v any) error {
 	return nil
 }
 
-// checkStruct holds a size against the spec table: a struct of another size
-// than any known version is a fault of the writer, not growth.
+// checkStruct compares a size with the spec table. A struct with a size that no known version
+// has is a fault of the writer, not growth.
 func checkStruct(t Type, size int) error {
 	if t.isStructural() || t == TypeDefinition {
 		return ErrReserved
@@ -89,7 +89,7 @@ func (w *items) Bytes(t Type, b []byte) error {
 	return err
 }
 
-// blob reserves n bytes of type t in the form that its spec wants.
+// blob reserves n bytes of type t, as an array if the spec says Bytewise.
 func (w *items) blob(t Type, n int) ([]byte, error) {
 	if s, _ := Lookup(t); s.Bytewise {
 		return w.array(t, 1, n)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -71,7 +72,7 @@ func sectionOf(tb testing.TB, o Options, pids []int) (*Result, *kcdata.Snapshot,
 func sectionFrom(tb testing.TB, s *Session, pids []int) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
 	res, snap, file := captureWhole(tb, s, Request{Pids: pids})
-	part, err := kcdata.TaskSection(file)
+	part, err := testread.TaskSection(file)
 	if err != nil {
 		tb.Fatal(err)
 	}

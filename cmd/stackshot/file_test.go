@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +111,7 @@ func TestDump(t *testing.T) {
 	o := stackshot(t, "dump", name)
 	o.want(t, exitWhole)
 	var want bytes.Buffer
-	if err := kcdata.Text(&want, data); err != nil {
+	if err := kcdata.Text(&want, data, math.MaxInt64); err != nil {
 		t.Fatal(err)
 	}
 	if o.stdout != want.String() || want.Len() == 0 {

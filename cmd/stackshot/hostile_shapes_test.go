@@ -49,7 +49,7 @@ func (f *forger) array(elem kcdata.Type, n int, b []byte) {
 
 // full is an array of as many records as there is room for.
 func (f *forger) full(elem kcdata.Type, record any) {
-	b := kcdata.Marshal(nil, record)
+	b := packed(record)
 	f.array(elem, f.rest()/len(b), b)
 }
 
@@ -70,8 +70,17 @@ func text(t kcdata.Type, s string) []byte {
 	return item(t, 0, len(b), b...)
 }
 
+// packed is the packed form of a record.
+func packed(v any) []byte {
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 func record(t kcdata.Type, v any) []byte {
-	b := kcdata.Marshal(nil, v)
+	b := packed(v)
 	pad := -len(b) & 15
 	return item(t, uint64(0x80|pad), len(b)+pad, append(b, make([]byte, pad)...)...)
 }
@@ -187,7 +196,7 @@ var hostileShapes = []struct {
 	}},
 	{"mappings with names from the window", func(f *forger) {
 		f.put(opens(inTask, 1))
-		m := kcdata.Marshal(nil, kcdata.LinuxMapping{Flags: kcdata.MappingInWindow})
+		m := packed(kcdata.LinuxMapping{Flags: kcdata.MappingInWindow})
 		one := item(kcdata.TypeArrayPad0|kcdata.Type(-len(m)&15), uint64(kcdata.TypeLinuxMapping)<<32|1, (len(m)+15)&^15, append(m, make([]byte, -len(m)&15)...)...)
 		f.again(join(one, text(kcdata.TypeLinuxMapName, strings.Repeat("\x01", 4000))))
 	}},
@@ -201,7 +210,7 @@ var hostileShapes = []struct {
 	}},
 	{"stacks of 4096 long names", func(f *forger) {
 		unit := join(opens(inTask, 1), bytesItem(kcdata.TypeLinuxMapStrings, nested(8<<10, "\x01")))
-		sym := kcdata.Marshal(nil, kcdata.LinuxUserSymbol{Addr: 16, Name: 1, Module: 2, File: 3})
+		sym := packed(kcdata.LinuxUserSymbol{Addr: 16, Name: 1, Module: 2, File: 3})
 		head := item(kcdata.TypeArrayPad0, uint64(kcdata.TypeLinuxUserSymbol)<<32|64, 64*len(sym))
 		f.put(join(unit, head, []byte(strings.Repeat(string(sym), 64))))
 		stack := item(kcdata.TypeArrayPad0, uint64(kcdata.TypeUserStackLR64)<<32|4096, 8*4096)
@@ -210,7 +219,7 @@ var hostileShapes = []struct {
 	}},
 	{"stacks of one name each", func(f *forger) {
 		f.put(join(opens(inTask, 1), bytesItem(kcdata.TypeLinuxMapStrings, nested(8<<10, "n"))))
-		sym := kcdata.Marshal(nil, kcdata.LinuxUserSymbol{Addr: 16, Name: 1, Module: 2, File: 3})
+		sym := packed(kcdata.LinuxUserSymbol{Addr: 16, Name: 1, Module: 2, File: 3})
 		head := item(kcdata.TypeArrayPad0, uint64(kcdata.TypeLinuxUserSymbol)<<32|2, 2*len(sym))
 		f.put(join(head, sym, sym))
 		stack := item(kcdata.TypeArrayPad0, uint64(kcdata.TypeUserStackLR64)<<32|2, 16)
@@ -219,7 +228,7 @@ var hostileShapes = []struct {
 	}},
 	{"kernel stacks with long names", func(f *forger) {
 		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))
-		sym := kcdata.Marshal(nil, kcdata.LinuxSymbol{Addr: 16, Name: 1, Module: 2})
+		sym := packed(kcdata.LinuxSymbol{Addr: 16, Name: 1, Module: 2})
 		f.put(join(item(kcdata.TypeArrayPad0, uint64(kcdata.TypeLinuxSymbol)<<32|2, 2*len(sym)), sym, sym))
 		f.put(opens(inTask, 1))
 		stack := item(kcdata.TypeArrayPad0, uint64(kcdata.TypeKernStackLR64)<<32|4096, 8*4096)
@@ -240,7 +249,7 @@ var hostileShapes = []struct {
 		const n = 2000
 		var maps, stack, strs []byte
 		for i := range uint64(n) {
-			maps = append(maps, kcdata.Marshal(nil, kcdata.LinuxMapping{Start: 16 + i<<20, End: 32 + i<<20, Path: uint32(8*i + 1), Inode: i + 1})...)
+			maps = append(maps, packed(kcdata.LinuxMapping{Start: 16 + i<<20, End: 32 + i<<20, Path: uint32(8*i + 1), Inode: i + 1})...)
 			stack = binary.LittleEndian.AppendUint64(stack, 20+i<<20)
 			strs = fmt.Appendf(strs, "\x00/x/%04d", i)
 		}

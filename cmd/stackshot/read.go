@@ -184,7 +184,7 @@ func dump(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	err = kcdata.TextWithin(w, c.plain, maxOutput(c.packed))
+	err = kcdata.Text(w, c.plain, maxOutput(c.packed))
 	broken := c.reason(err)
 	var format *kcdata.FormatError
 	switch {

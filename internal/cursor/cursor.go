@@ -1,4 +1,4 @@
-// Package cursor reads little-endian data that nobody vouches for.
+// Package cursor reads little-endian data from untrusted sources.
 package cursor
 
 import (
@@ -6,18 +6,18 @@ import (
 	"encoding/binary"
 )
 
-// Cursor reads from Pos on and never past the end of Data: Bad says that it
-// would have, and from then on everything reads as zero.
+// Cursor reads Data from Pos on. It never reads past the end of Data: a read that would do so
+// sets Bad, and from then on every read returns zero.
 type Cursor struct {
 	Data []byte
 	Pos  int // at most len(Data)
 	Bad  bool
 }
 
-// Left is how many bytes are there still.
+// Left is the number of bytes that are left to read.
 func (c *Cursor) Left() int { return len(c.Data) - c.Pos }
 
-// Take returns the next n bytes, of Data itself; nil without so many.
+// Take returns the next n bytes, as a part of Data; nil if fewer are left.
 func (c *Cursor) Take(n uint64) []byte {
 	if c.Bad || n > uint64(c.Left()) {
 		c.Bad = true
@@ -60,8 +60,8 @@ func (c *Cursor) U64() uint64 {
 	return 0
 }
 
-// Length reads the length of what follows, and whether offsets in that are of 8
-// bytes, not 4 (DWARF 5, section 7.4).
+// Length reads the length in bytes of the unit that follows. wide says that offsets in the
+// unit have 8 bytes, not 4 (DWARF 5, section 7.4).
 func (c *Cursor) Length() (n uint64, wide bool) {
 	if n = uint64(c.U32()); n == 0xffffffff {
 		return c.U64(), true
@@ -69,7 +69,7 @@ func (c *Cursor) Length() (n uint64, wide bool) {
 	return n, false
 }
 
-// Offset reads a number of 8 bytes if wide, else of 4.
+// Offset reads an offset of 8 bytes if wide, else of 4.
 func (c *Cursor) Offset(wide bool) uint64 {
 	if wide {
 		return c.U64()
@@ -111,7 +111,7 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
-// AppendSLEB writes what SLEB reads; encoding/binary.AppendUvarint what ULEB does.
+// AppendSLEB appends v in the form that SLEB reads. For ULEB use binary.AppendUvarint.
 func AppendSLEB(b []byte, v int64) []byte {
 	for {
 		low := byte(v & 0x7f)
@@ -123,8 +123,8 @@ func AppendSLEB(b []byte, v int64) []byte {
 	}
 }
 
-// Text reads to a NUL and past it: what stands before, a part of Data, of at most
-// max bytes.
+// Text reads up to a NUL and skips it. It returns the bytes before the NUL, as a part of Data.
+// If there is none behind at most max bytes, it sets Bad and returns nil.
 func (c *Cursor) Text(max int) []byte {
 	n := -1
 	if !c.Bad {

@@ -15,7 +15,7 @@ func BenchmarkMeasure(b *testing.B) {
 	for s.ThreadCount() < 4000 {
 		s.Tasks = append(s.Tasks, randomThreads(r).Tasks...)
 	}
-	s.Symbols = kcdata.NewSymbolTable(nil, nil)
+	s.Symbols = kcdata.NewSymbolTable(nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := Text(io.Discard, []*Figures{Measure("f", s, 10)}, TextOptions{Top: 10}); err != nil {

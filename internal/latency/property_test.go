@@ -164,7 +164,7 @@ func TestTriesLost(t *testing.T) {
 
 // randomThreads makes a machine of any states, stamps and lacks.
 func randomThreads(r *rand.Rand) *kcdata.Snapshot {
-	s := &kcdata.Snapshot{HasCapture: true, Timebase: &kcdata.Timebase{Numer: 1, Denom: 1}, Symbols: kcdata.NewSymbolTable(nil, nil)}
+	s := &kcdata.Snapshot{HasCapture: true, Timebase: &kcdata.Timebase{Numer: 1, Denom: 1}, Symbols: kcdata.NewSymbolTable(nil, "")}
 	s.Capture.StopNs = stop
 	for n := range uint32(3) {
 		s.CPUs = append(s.CPUs, kcdata.LinuxCPU{CPU: n, RqClock: stop - uint64(n)*second, RqClockAt: stop * uint64(r.IntN(2))})

@@ -2,13 +2,13 @@ package model
 
 import "stackshot/kcdata"
 
-// Flags are the stable names of a record's bits, in the order in which they are listed.
+// Flags are the stable names of a record's bits, in the order in which reports list them.
 type Flags []struct {
 	bit  uint32
 	name string
 }
 
-// Names are those of the bits that are set, nil for none.
+// Names returns the names of the bits that are set; nil if none is.
 func (f Flags) Names(bits uint32) (out []string) {
 	for _, flag := range f {
 		if bits&flag.bit != 0 {
@@ -18,7 +18,7 @@ func (f Flags) Names(bits uint32) (out []string) {
 	return out
 }
 
-// UserWalkFlags are those of kcdata.LinuxUserWalk.
+// UserWalkFlags are the names of kcdata.LinuxUserWalk.Flags.
 var UserWalkFlags = Flags{
 	{kcdata.UserWalked, "walked"}, {kcdata.UserExact, "exact"}, {kcdata.UserTruncated, "truncated"},
 	{kcdata.UserPagedOut, "paged_out"}, {kcdata.UserRefused, "refused"}, {kcdata.UserOutside, "outside"},
@@ -29,14 +29,14 @@ var UserWalkFlags = Flags{
 	{kcdata.UserTablesMissed, "tables_missed"}, {kcdata.UserKeptToMend, "kept_to_mend"},
 }
 
-// MappingFlags are those of kcdata.LinuxMapping.
+// MappingFlags are the names of kcdata.LinuxMapping.Flags.
 var MappingFlags = Flags{
 	{kcdata.MappingDeleted, "deleted"}, {kcdata.MappingVDSO, "vdso"}, {kcdata.MappingAnon, "anonymous"},
 	{kcdata.MappingInWindow, "in_window"}, {kcdata.MappingSkipped, "skipped"}, {kcdata.MappingUnread, "unread"},
 	{kcdata.MappingTableMissed, "table_missed"},
 }
 
-// FoundBy are the stable names of how a user frame was found (kcdata.UserFrame*).
+// FoundBy are the stable names of the ways to find a user frame (kcdata.UserFrame*).
 var FoundBy = map[byte]string{
 	kcdata.UserFrameRegs: "regs", kcdata.UserFrameFP: "fp", kcdata.UserFrameCFI: "cfi",
 	kcdata.UserFramePclntab: "pclntab", kcdata.UserFrameSignal: "signal", kcdata.UserFrameLR: "lr",

@@ -6,24 +6,24 @@ import (
 	"stackshot/kcdata"
 )
 
-// kind says what a kernel function has to do with how a thread came off its CPU. A
-// function may be of several kinds.
+// kind says what part a kernel function plays when a thread leaves its CPU. A function may
+// have several kinds.
 type kind uint
 
 const (
-	sleep     kind = 1 << iota // the scheduler's own: every sleeper has them on top, and they distinguish nobody
-	entry                      // takes a thread out of user mode for an interrupt, or puts it back
-	preempted                  // stands between a thread and the schedule that another made it enter
-	wayOut                     // of preempted: ends an interrupt or a system call
-	interrupt                  // takes a thread out of its own code: there the way of a preemption ends
+	sleep     kind = 1 << iota // the scheduler's own function: on top of every sleeper's stack, so it tells nothing
+	entry                      // enters the kernel from user mode for an interrupt, or returns from it
+	preempted                  // lies between a thread's own code and the schedule() that preempts it
+	wayOut                     // also preempted: ends an interrupt or a system call
+	interrupt                  // interrupts a thread's own code: a preemption path ends there
 )
 
-// kinds are the functions whose names begin so; of names that begin with several, the kinds
-// add up. wayOut lets interrupts in: the wake of the worker and the schedule may be of two
-// interrupts, one in the other.
+// kinds gives the kinds of functions by the begins of their names. If several begins match,
+// the kinds add up. Interrupts are enabled in a wayOut function, so a second interrupt may
+// come there: one may wake the worker and the other may schedule.
 //
-// The kernel names an address by the first of its names, and the first entry function
-// shares its own with the end of the section before (__softirqentry_text_end, 7.3).
+// The kernel uses the first of an address's names, and the first entry function has the same
+// address as the end of the section before it (__softirqentry_text_end, 7.3).
 var kinds = []struct {
 	kind     kind
 	prefixes []string
@@ -57,8 +57,8 @@ func kindsOf(name string) (k kind) {
 	return k
 }
 
-// SkipSleep returns frames, leaf first, without the scheduler's own on top; the
-// last frame stays whatever it is. An address without a name could be anything.
+// SkipSleep returns frames, leaf first, without the scheduler's own functions on top. The last
+// frame always stays. An address without a name could be any function, so it stays, too.
 func SkipSleep(names *kcdata.SymbolTable, frames []uint64) []uint64 {
 	for len(frames) > 1 {
 		sym, ok := names.Name(frames[0])
@@ -70,8 +70,8 @@ func SkipSleep(names *kcdata.SymbolTable, frames []uint64) []uint64 {
 	return frames
 }
 
-// OnlyEntry reports whether every frame is part of an interrupt's entry and
-// exit. An address without a name could be anything.
+// OnlyEntry reports whether every frame is part of an interrupt's entry or exit. An address
+// without a name could be any function, so it is not counted as part.
 func OnlyEntry(names *kcdata.SymbolTable, frames []uint64) bool {
 	for _, a := range frames {
 		if sym, ok := names.Name(a); !ok || kindsOf(sym.Name)&entry == 0 {
@@ -81,12 +81,12 @@ func OnlyEntry(names *kcdata.SymbolTable, frames []uint64) bool {
 	return true
 }
 
-// PreemptionPath is how many frames of a kernel stack, from the leaf on, are the way its
-// thread was taken off its CPU: the interrupt that brought the worker, and the schedule on
-// its return. Frames of the scheduler itself the kernel leaves out already
-// (in_sched_functions). An exception's entry alone may be the thread's own doing: it
-// counts only behind the way out of it. name gives the function of vmlinux at an address;
-// ok is false where there is none.
+// PreemptionPath is how many frames of a kernel stack, from the leaf on, belong to the
+// preemption of its thread: the interrupt that woke the worker, and the schedule on the
+// interrupt's return. The kernel itself leaves out the frames of the scheduler
+// (in_sched_functions). The thread itself may have caused an exception, so an exception's
+// entry counts only if frames of its way out stand before it. name gives the vmlinux
+// function at an address; ok is false if there is none.
 func PreemptionPath(stack []uint64, name func(addr uint64) (function string, ok bool)) (path int) {
 	entered := false // the frame before is an interrupt's entry
 	for i, addr := range stack {

@@ -2,15 +2,15 @@ package model
 
 import "stackshot/kcdata"
 
-// State is what a thread is doing, in words. Since says from when its age counts.
+// State is what a thread is doing. Words is for readers; Since says from when its age counts.
 type State struct {
 	Class Class
 	Words string
 	Since Since
 }
 
-// StateOf decides a thread's class. A thread on a CPU is running whatever it
-// was about to become; a zombie that still runs there is worth seeing.
+// StateOf returns the state of t. A thread on a CPU is running, whatever state it was about to
+// enter: a zombie that still runs is worth seeing.
 func StateOf(t *kcdata.Thread) State {
 	if t.IsIdle() {
 		return State{CPUIdle, "idle thread", SinceNever}
@@ -21,7 +21,7 @@ func StateOf(t *kcdata.Thread) State {
 	l := &t.Linux
 	onCPU := l.Present&kcdata.ThreadHasOnCPU != 0 && l.OnCPU != 0
 	if onCPU {
-		if t.Sample != nil { // what it was about to do was read at another moment
+		if t.Sample != nil { // its __state was read at another moment than the sample
 			return State{Running, "running", SinceArrival}
 		}
 		return State{Running, runningWords(l), SinceArrival}
@@ -53,7 +53,7 @@ func runningWords(l *kcdata.LinuxThread) string {
 	return "running"
 }
 
-// sleepOf reads a state in which the thread is off its CPU and not runnable.
+// sleepOf is the state of a thread that is off its CPU and not runnable; s is its __state.
 func sleepOf(s uint32) State {
 	switch {
 	case s&kcdata.StateFrozen != 0:
@@ -78,7 +78,7 @@ func sleepOf(s uint32) State {
 	return State{Unknown, "in a state this program does not know", SinceNever}
 }
 
-// stateOfSnapshot is for files that hold Apple's records only.
+// stateOfSnapshot is for files that hold only Apple's records.
 func stateOfSnapshot(t *kcdata.Thread) State {
 	switch s := t.Snapshot.State; {
 	case !t.HasSnapshot:
@@ -99,8 +99,8 @@ func stateOfSnapshot(t *kcdata.Thread) State {
 	return State{Unknown, "in a state this program does not know", SinceNever}
 }
 
-// letters are the states as /proc/PID/stat writes them (fs/proc/array.c,
-// task_state_array). R, and what this program does not know, is 0.
+// letters are the states in the letters of /proc/PID/stat (fs/proc/array.c,
+// task_state_array). R and unknown letters are 0.
 var letters = map[byte]struct{ state, exit uint32 }{
 	'S': {state: kcdata.StateInterruptible},
 	'D': {state: kcdata.StateUninterruptible},
@@ -117,8 +117,8 @@ func OfLetter(letter byte) (state, exit uint32) {
 	return letters[letter].state, letters[letter].exit
 }
 
-// XNUState is the ThreadSnapshot.State of a thread, as xnu_state of record_thread.h gives
-// it in the kernel.
+// XNUState is the ThreadSnapshot.State for a LinuxThread.State and LinuxThread.ExitState. It
+// does the same as xnu_state of record_thread.h does in the kernel.
 func XNUState(state, exit uint32) uint32 {
 	switch {
 	case exit != 0:

@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -9,7 +10,10 @@ import (
 
 // A file whose walk record is shorter than its kind is refused, not read past.
 func TestShortWalk(t *testing.T) {
-	walk := kcdata.Marshal(nil, &kcdata.LinuxUserWalk{Flags: kcdata.UserWalked})
+	walk, err := binary.Append(nil, binary.LittleEndian, &kcdata.LinuxUserWalk{Flags: kcdata.UserWalked})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, size := range []int{len(walk), len(walk) - 8, 16, 4} {
 		w := kcdata.NewWriter(make([]byte, 1<<12))
 		err := errors.Join(w.Begin(kcdata.MagicStackshot), w.BeginContainer(kcdata.TypeTask, 1), w.BeginContainer(kcdata.TypeThread, 1),

@@ -1,5 +1,5 @@
-// Package strtab makes the string tables of a file: strings with a NUL after
-// each, that records refer to by offset. Offset 0 is "".
+// Package strtab makes the string tables of a file. A table is strings, each with a NUL behind
+// it. Records refer to a string by its offset in bytes; offset 0 is "".
 package strtab
 
 import (
@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// maxString is the longest string that is written, in bytes: a reader takes no
-	// more of one.
+	// maxString is the size in bytes of the longest string in a table. A reader does not
+	// read more.
 	maxString = 4095
-	// maxTable bounds a table that texts are added to: those of a process come to
+	// maxTable is the size in bytes up to which Add adds strings. Those of a process have
 	// a few MiB, and offsets have 32 bits.
 	maxTable = 64 << 20
 )
 
-// Table is one table. It only grows: records may point into it already.
+// Table is one table. It only grows, because records may have offsets into it already.
 type Table struct {
 	bytes []byte
-	at    map[string]uint32 // where each string begins, the first time
+	at    map[string]uint32 // offset of the first copy of each string
 }
 
-// New begins with the NUL that is no string.
+// New makes a table without strings. It holds the NUL of offset 0.
 func New() *Table { return Over(nil) }
 
-// Over begins with a copy of old, and the strings of that.
+// Over makes a table that begins with a copy of old and reuses the strings in it.
 func Over(old []byte) *Table {
 	s := &Table{bytes: slices.Clone(old), at: map[string]uint32{}}
 	if len(s.bytes) == 0 {
@@ -47,11 +47,11 @@ func Over(old []byte) *Table {
 	return s
 }
 
-// Bytes is the table. The next Add may change it.
+// Bytes is the table as it stands in a file. It is valid until the next Add.
 func (s *Table) Bytes() []byte { return s.bytes }
 
-// Add returns where text, as Clip leaves it, begins; 0 for "", and for what the
-// table has no room for.
+// Add returns the offset of text, cut by Clip, and adds it if it is new. It returns 0 for ""
+// and for text that the table has no room for.
 func (s *Table) Add(text string) uint32 {
 	text = Clip(text)
 	if text == "" {
@@ -69,8 +69,8 @@ func (s *Table) Add(text string) uint32 {
 	return off
 }
 
-// Clip makes text what a reader would read back: to its first NUL, and no longer
-// than it reads, whole characters.
+// Clip cuts text to what a reader reads back: at the first NUL, and at maxString bytes, at the
+// end of a whole character.
 func Clip(text string) string {
 	text, _, _ = strings.Cut(text, "\x00")
 	if len(text) <= maxString {

@@ -6,7 +6,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// misplaced names the items of a plain buffer, at most 20, that kcdata.Layout does not have
+// misplaced names the items of a plain buffer, at most 20, that Layout does not have
 // where they stand, and those that it always has and that are not there. Errors: those
 // of NewReader and Items.
 func misplaced(plain []byte) ([]string, error) {
@@ -14,7 +14,7 @@ func misplaced(plain []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := placer{part: []kcdata.Part{kcdata.PartBefore}, at: []int{0}, seen: []map[int]bool{{}}}
+	w := placer{part: []Part{PartBefore}, at: []int{0}, seen: []map[int]bool{{}}}
 	for it, err := range r.Items() {
 		if err != nil {
 			return nil, err
@@ -23,15 +23,15 @@ func misplaced(plain []byte) ([]string, error) {
 			w.out = append(w.out, fmt.Sprintf("%v at %#x: %s", kindOf(it), it.Offset, why))
 		}
 	}
-	w.close(kcdata.PartBefore)
-	w.close(kcdata.PartAfter)
+	w.close(PartBefore)
+	w.close(PartAfter)
 	return w.out, nil
 }
 
 // close names what always stands in a part and was not there.
-func (w *placer) close(part kcdata.Part) {
+func (w *placer) close(part Part) {
 	seen := w.seen[len(w.seen)-1]
-	for i, p := range kcdata.Layout {
+	for i, p := range Layout {
 		if p.Part == part && p.When == "" && !seen[i] && len(w.out) < maxMisplaced {
 			w.out = append(w.out, fmt.Sprintf("%v %s is not there, %s", p.Type, p.Desc, part))
 		}
@@ -44,7 +44,7 @@ const maxMisplaced = 20
 // placer is where the walk is: for each open container the part, the last place and
 // the places that were met.
 type placer struct {
-	part []kcdata.Part
+	part []Part
 	at   []int
 	seen []map[int]bool
 	out  []string
@@ -71,19 +71,19 @@ func (w *placer) item(it kcdata.Item) string {
 		w.part, w.at, w.seen = w.part[:top], w.at[:top], w.seen[:top]
 		return ""
 	case top == 0 && (t == kcdata.TypeTask || t == kcdata.TypeTransitioningTask):
-		w.open(kcdata.PartTask)
+		w.open(PartTask)
 		return ""
 	}
 	name, _, _ := it.Desc()
-	if top == 0 && w.part[0] == kcdata.PartBefore && name == "stackshot_tasks_count" {
-		w.part[0] = kcdata.PartAfter
+	if top == 0 && w.part[0] == PartBefore && name == "stackshot_tasks_count" {
+		w.part[0] = PartAfter
 	}
 	part := w.part[top]
 	if it.Type == kcdata.TypeContainerBegin {
-		w.open(kcdata.PartThread)
+		w.open(PartThread)
 	}
 	why := "not known as of: " + string(part)
-	for i, p := range kcdata.Layout {
+	for i, p := range Layout {
 		if p.Part != part || p.Type != t || p.Desc != name {
 			continue
 		}
@@ -94,7 +94,7 @@ func (w *placer) item(it kcdata.Item) string {
 		case w.seen[top][i] && !p.Many:
 			why = "a second time"
 		case i < w.at[top] && !p.Loose:
-			why = "behind " + kcdata.Layout[w.at[top]].Type.String()
+			why = "behind " + Layout[w.at[top]].Type.String()
 		default:
 			w.seen[top][i] = true
 			if !p.Loose {
@@ -106,6 +106,6 @@ func (w *placer) item(it kcdata.Item) string {
 	return why
 }
 
-func (w *placer) open(p kcdata.Part) {
+func (w *placer) open(p Part) {
 	w.part, w.at, w.seen = append(w.part, p), append(w.at, 0), append(w.seen, map[int]bool{})
 }

@@ -7,8 +7,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// unlikely holds a plain buffer of ours against the words of kcdata.Layout that say
-// where an item is not, or goes with others, and names what is not so.
+// unlikely compares a plain buffer of ours with the words of Layout (Place.When) that say
+// where an item is not, or goes with others. It names the items that contradict them.
 func unlikely(plain []byte, s *kcdata.Snapshot) (out []string) {
 	r, err := kcdata.NewReader(plain)
 	if err != nil {
@@ -43,11 +43,11 @@ type where struct {
 }
 
 func (w *where) unlikely(s *kcdata.Snapshot) (out []string) {
-	part := kcdata.PartTask
+	part := PartTask
 	if w.typ == kcdata.TypeThread {
-		part = kcdata.PartThread
+		part = PartThread
 	}
-	for _, p := range kcdata.Layout {
+	for _, p := range Layout {
 		if p.Part != part || p.Type == kcdata.TypeThread {
 			continue
 		}
@@ -68,10 +68,10 @@ func (w *where) words(when string, s *kcdata.Snapshot) (may, must bool) {
 		return exactly(w.typ == kcdata.TypeTask)
 	case when == "in a `TRANSITIONING_TASK`":
 		return exactly(w.typ == kcdata.TypeTransitioningTask)
-	case when == "with `USER_STACKLR64`, unless that is from a `LINUX_SAMPLE`":
+	case when == "with `USER_STACKLR64`, unless that comes from a `LINUX_SAMPLE`":
 		return exactly(w.has[kcdata.TypeUserStackLR64] && !w.has[kcdata.TypeLinuxSample])
-	case says("not of an idle thread") && w.id>>32 != 0,
-		says("by engine `procfs`") && !says("by engine `procfs`:") && s.Engine == "procfs",
+	case says("not for an idle thread") && w.id>>32 != 0,
+		(says("not with engine `procfs`") || says("nor with engine `procfs`")) && s.Engine == "procfs",
 		says("with `--redact`") && s.Machine.Redacted != 0:
 		return false, false
 	}

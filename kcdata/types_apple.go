@@ -1,0 +1,37 @@
+package kcdata
+
+// Apple's types that code here reads or writes, each with its payload: of crash
+// information (0x800-0x8ff) and of stackshots (0x901-0x957). All others stand in the spec
+// table alone (spec_apple_*.go).
+const (
+	TypeCrashProcPath         Type = 0x80f // string
+	TypeCrashCrashedThreadID  Type = 0x81a // u64
+	TypeTask                  Type = 0x903 // container, id: task
+	TypeThread                Type = 0x904 // container, id: thread
+	TypeTaskSnapshot          Type = 0x905 // TaskSnapshot
+	TypeThreadSnapshot        Type = 0x906 // ThreadSnapshot
+	TypeDonatingPids          Type = 0x907 // array of s32
+	TypeSharedCacheLoadinfo   Type = 0x908
+	TypeThreadName            Type = 0x909 // string, always 64 bytes
+	TypeKernStackFrame        Type = 0x90a
+	TypeKernStackFrame64      Type = 0x90b
+	TypeUserStackFrame        Type = 0x90c
+	TypeUserStackFrame64      Type = 0x90d
+	TypeBootArgs              Type = 0x90e // string
+	TypeOSVersion             Type = 0x90f // string
+	TypeKernPageSize          Type = 0x910 // u32
+	TypeKernStackLR64         Type = 0x914 // array of u64, leaf first
+	TypeUserStackLR64         Type = 0x916 // array of u64, leaf first
+	TypeCPUTimes              Type = 0x919 // CPUTimes
+	TypeDuration              Type = 0x91a // Duration
+	TypeASID                  Type = 0x925 // u32
+	TypePageTables            Type = 0x926 // array of u64
+	TypeLatencyInfo           Type = 0x92b // LatencyCollection
+	TypeLatencyInfoTask       Type = 0x92c // LatencyTask
+	TypeLatencyInfoThread     Type = 0x92d // LatencyThread
+	TypeTransitioningSnapshot Type = 0x930 // TransitioningTaskSnapshot
+	TypeTransitioningTask     Type = 0x931 // container, id: task past its exit point
+	TypeThreadDeltaSnapshot   Type = 0x941
+	TypeExclaves              Type = 0x949 // container, id: 0
+	TypeLatencyInfoCPU        Type = 0x956 // array of LatencyCPU
+)
