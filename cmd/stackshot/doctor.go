@@ -13,7 +13,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/procfs"
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
 
@@ -138,11 +138,11 @@ func works(list []option, name string) bool {
 
 // good and bad file a fact.
 func (d *doctor) good(section, name, value string) {
-	d.Facts = append(d.Facts, fact{section, name, report.Clean(value), true, ""})
+	d.Facts = append(d.Facts, fact{section, name, show.Clean(value), true, ""})
 }
 
 func (d *doctor) bad(section, name, value, cost string) {
-	d.Facts = append(d.Facts, fact{section, name, report.Clean(value), false, report.Clean(cost)})
+	d.Facts = append(d.Facts, fact{section, name, show.Clean(value), false, show.Clean(cost)})
 }
 
 func (d *doctor) json(w io.Writer) error {

@@ -9,7 +9,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/bpf"
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/internal/topology"
 	"stackshot/snapshot"
 )
@@ -52,22 +52,22 @@ func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 func (d *doctor) choose() {
 	c, err := snapshot.Try(snapshot.EngineAuto)
 	if err != nil {
-		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: report.Clean(err.Error()), Warnings: []account.Warning{}}
+		d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Why: show.Clean(err.Error()), Warnings: []account.Warning{}}
 		return
 	}
 	d.Auto = choice{Engine: c.Engine, Isolation: c.Isolation, MaxPauseNs: int64(c.MaxPause), Warnings: []account.Warning{}}
 	for _, w := range c.Warnings {
 		if w.Code == "memory_pressure" || strings.HasPrefix(w.Code, "engine_") {
-			d.Auto.Why = report.Clean(w.Text)
+			d.Auto.Why = show.Clean(w.Text)
 			continue
 		}
-		d.Auto.Warnings = append(d.Auto.Warnings, account.Warning{Code: w.Code, Text: report.Clean(w.Text)})
+		d.Auto.Warnings = append(d.Auto.Warnings, account.Warning{Code: w.Code, Text: show.Clean(w.Text)})
 	}
 }
 
 func tried(name string, err error) option {
 	if err != nil {
-		return option{Name: name, Why: report.Clean(err.Error())}
+		return option{Name: name, Why: show.Clean(err.Error())}
 	}
 	return option{Name: name, OK: true}
 }
@@ -88,7 +88,7 @@ func (d *doctor) tryPull() error {
 	}
 	defer o.Close()
 	for _, m := range o.Missing {
-		d.Missing = append(d.Missing, option{Name: m.Program, Why: report.Clean(m.Why.Error())})
+		d.Missing = append(d.Missing, option{Name: m.Program, Why: show.Clean(m.Why.Error())})
 	}
 	return recordSelf(o)
 }

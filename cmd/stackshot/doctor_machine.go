@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
-	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/internal/timens"
 	"stackshot/internal/topology"
 )
 
-func cleanField(b []byte) string { return report.Clean(unix.ByteSliceToString(b)) }
+func cleanField(b []byte) string { return show.Clean(unix.ByteSliceToString(b)) }
 
 // machine lists what the stop meets: CPUs, guests, namespaces, memory.
 func (d *doctor) machine() {

@@ -36,11 +36,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"stackshot/internal/show"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"stackshot/internal/report"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -93,6 +92,6 @@ func newRoot() *cobra.Command {
 func say(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintf(w, "stackshot: %s\n", report.Clean(line))
+		fmt.Fprintf(w, "stackshot: %s\n", show.Clean(line))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -29,7 +30,7 @@ func (v *view) alarms() []string {
 		out = append(out, fmt.Sprintf("this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS))
 	}
 	if len(v.absent) > 0 {
-		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", ranges(v.absent, 12)))
+		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", show.Ranges(v.absent, 12)))
 	}
 	out = append(out, account.LeftOut(v.s)...)
 	out = append(out, v.missedTables()...)
@@ -38,10 +39,10 @@ func (v *view) alarms() []string {
 		warnings = append(warnings, w.String())
 	}
 	for _, p := range v.s.Problems {
-		problems = append(problems, "the file: "+Clean(p))
+		problems = append(problems, "the file: "+show.Clean(p))
 	}
-	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + count(n, "more warning") })...)
-	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + count(n, "more problem") + " with the file" })...)
+	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
+	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
 }
 
 // atMost is the first n of a list and, where there are more, what says how many.
@@ -77,7 +78,7 @@ func (v *view) nothingStopped() string {
 	text := "nothing was stopped: the threads were read one after the other, each at its own moment"
 	for _, w := range v.s.Warnings {
 		if w.Code == warnProcfs || w.Code == warnPressure {
-			text += "; because " + Clean(strings.TrimPrefix(w.Text, "nothing was stopped: ")) + " (" + w.Code + ")"
+			text += "; because " + show.Clean(strings.TrimPrefix(w.Text, "nothing was stopped: ")) + " (" + w.Code + ")"
 		}
 	}
 	return text
@@ -94,7 +95,7 @@ func (v *view) missedCPUs() []string {
 		}
 	}
 	if len(missed) > alarmLimit {
-		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(len(missed), "CPU"), ranges(missed, 16)))
+		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16)))
 	}
 	return out
 }

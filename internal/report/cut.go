@@ -1,50 +1,54 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 )
 
-// Bounds of what one thread is shown with: files may make much of little.
+// Bounds of what one thread is shown with: a small file may stand for very much text.
 const (
 	maxUserFrames  = 1 << 14 // of a user stack, inlined functions counted
 	maxThreadNames = 4 << 20 // bytes of names in a stack, as JSON
 )
 
-// CutError says what a report that came to Options.MaxBytes does not show. All else
-// of it is written, and it is well formed.
+// CutError says what a report leaves out because it reached Options.MaxBytes. All the
+// rest is written, and the report is well formed.
 type CutError struct {
 	Threads  int   // that are not shown
-	Mappings int   // of JSON, too
+	Mappings int   // that are not shown; of JSON only
 	Bytes    int64 // the limit
 }
 
 func (e *CutError) Error() string {
-	var what []string
-	if e.Threads > 0 {
-		what = append(what, show.Count(e.Threads, "thread"))
-	}
-	if e.Mappings > 0 {
-		what = append(what, show.Count(e.Mappings, "mapping"))
-	}
-	return fmt.Sprintf("%s left out: the report would be longer than %s", strings.Join(what, " and "), show.Size(uint64(e.Bytes)))
+	var what show.Parts
+	what.If(e.Threads > 0, "%s", show.Count(e.Threads, "thread"))
+	what.If(e.Mappings > 0, "%s", show.Count(e.Mappings, "mapping"))
+	return fmt.Sprintf("%s left out: the report would be longer than %s", what.Join(" and "), show.Size(uint64(e.Bytes)))
 }
 
-// room is what of Options.MaxBytes is left.
+// room counts what a report has written and what it leaves out.
 type room struct {
-	most, used int64
-	threads    int // not shown
-	mappings   int // likewise
+	CutError       // Bytes is Options.MaxBytes; 0: no limit
+	used     int64 // bytes written
 }
 
-func (r *room) full() bool { return r.most > 0 && r.used >= r.most }
+func (r *room) full() bool { return r.Bytes > 0 && r.used >= r.Bytes }
 
-// err is nil where nothing was left out.
+// err is nil if nothing was left out.
 func (r *room) err() error {
-	if r.threads+r.mappings == 0 {
+	if r.Threads+r.Mappings == 0 {
 		return nil
 	}
-	return &CutError{r.threads, r.mappings, r.most}
+	cut := r.CutError
+	return &cut
+}
+
+// flush ends a report. Its error is the writer's first, else err's.
+func (r *room) flush(w *bufio.Writer) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.err()
 }

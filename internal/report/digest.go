@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 )
 
 // How much stands out at most: the header, this and a prompt fit one screen of
@@ -25,19 +26,19 @@ const (
 func (v *view) digest(l *lines) {
 	groups := v.standingOut()
 	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
-	l.line("")
-	l.words("", "%s", v.census())
+	l.Line("")
+	l.Words("", "%s", v.census())
 	switch {
 	case v.counts.Shown == 0 || len(blocked) > 0:
 	case len(v.o.Pids) > 0:
-		l.line("None of the threads asked for is in uninterruptible sleep (D).")
+		l.Line("None of the threads asked for is in uninterruptible sleep (D).")
 	default:
-		l.line("No thread is in uninterruptible sleep (D).")
+		l.Line("No thread is in uninterruptible sleep (D).")
 	}
 	v.entries(l, blocked, digestBlocked, "in D")
 	v.entries(l, groups[model.Running], digestRunning, "running")
 	if len(runnable) > 0 {
-		l.line("  %s", runnableText(runnable))
+		l.Line("  %s", runnableText(runnable))
 	}
 }
 
@@ -64,7 +65,7 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 			for _, g := range groups[i:] {
 				threads += len(g.threads)
 			}
-			l.line("  and %s %s at %s", count(threads, "more thread"), what, count(len(groups)-i, "other place"))
+			l.Line("  and %s %s at %s", show.Count(threads, "more thread"), what, show.Count(len(groups)-i, "other place"))
 			return
 		}
 		words := g.state.Words
@@ -78,11 +79,11 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 		if g.note != "" {
 			s += ", " + g.note
 		}
-		l.line("%s", s)
+		l.Line("%s", s)
 		if len(g.kernel) > 0 {
-			l.line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
+			l.Line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
 		} else if len(g.user) > 0 {
-			l.line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
+			l.Line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
 		}
 	}
 }
@@ -108,10 +109,10 @@ func (g *group) names() string {
 	}
 	s := strings.Join(parts, ", ")
 	if n := len(order) - digestNames; n > 0 {
-		s += " and " + count(n, "more task")
+		s += " and " + show.Count(n, "more task")
 	}
 	if n := len(g.threads); n > 1 {
-		s = count(n, "thread") + " of " + s
+		s = show.Count(n, "thread") + " of " + s
 	}
 	return s
 }
@@ -129,7 +130,7 @@ func runnableText(groups []*group) string {
 	t := groups[0].threads[0]
 	s := words
 	if n > 1 {
-		s = count(n, "thread") + " " + words
+		s = show.Count(n, "thread") + " " + words
 	}
 	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
@@ -153,7 +154,7 @@ func (v *view) census() string {
 	if c.NotAsked > 0 {
 		parts = append(parts, fmt.Sprintf("%d not asked for", c.NotAsked))
 	}
-	s := fmt.Sprintf("%s in %s", count(c.Threads, "thread"), count(c.Tasks, "task"))
+	s := fmt.Sprintf("%s in %s", show.Count(c.Threads, "thread"), show.Count(c.Tasks, "task"))
 	if len(parts) > 0 {
 		s += ": " + strings.Join(parts, ", ")
 	}
@@ -164,18 +165,18 @@ func (v *view) census() string {
 // everything (R1).
 func (v *view) footer(l *lines) {
 	c := v.counts
-	l.line("")
+	l.Line("")
 	if err := l.room.err(); err != nil {
-		l.words("!! ", "%v", err)
+		l.Words("!! ", "%v", err)
 	}
 	if n := len(v.o.Skipped); n > 0 {
-		l.words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
+		l.Words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
 	}
 	if c.FoldedKernel > 0 {
-		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
+		l.Words("", "%s, asleep until there is work: %s", show.Count(c.FoldedKernel, "idle kernel thread"), v.families())
 	}
-	l.words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
-		count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
+	l.Words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
+		show.Count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
 }
 
 // maxSkipped bounds the list of files without names.
@@ -194,7 +195,7 @@ func (v *view) families() string {
 			names[i] = fmt.Sprintf("%s x%d", name, n)
 		}
 	}
-	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + count(n, "other name") }), ", ")
+	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + show.Count(n, "other name") }), ", ")
 }
 
 // family is a kernel thread's name without what numbers its kin: kworker/0:1
@@ -210,5 +211,5 @@ func family(task, thread string) string {
 	if s := strings.TrimRight(name, "0123456789"); s != "" {
 		name = s
 	}
-	return Clean(name)
+	return show.Clean(name)
 }

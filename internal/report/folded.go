@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -40,22 +41,19 @@ func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 		counts[f.key(t)]++
 	}
 	b := bufio.NewWriter(w)
-	r := room{most: o.MaxBytes}
+	r := room{CutError: CutError{Bytes: o.MaxBytes}}
 	for _, key := range slices.SortedFunc(maps.Keys(counts), f.compare) {
 		if r.full() {
-			r.threads += counts[key]
+			r.Threads += counts[key]
 			continue
 		}
 		r.used += f.write(b, key)
 		fmt.Fprintf(b, " %d\n", counts[key])
 	}
-	if r.threads > 0 {
-		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.threads)
+	if r.Threads > 0 {
+		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.Threads)
 	}
-	if err := b.Flush(); err != nil { // the first
-		return err
-	}
-	return r.err()
+	return r.flush(b)
 }
 
 // folding numbers the names of frames: until it is written, a stack is its frames'
@@ -196,7 +194,7 @@ func foldedName(s string) string {
 			return '_'
 		}
 		return r
-	}, Clean(s))
+	}, show.Clean(s))
 	if n := len(s); n >= len(markKernel) && s[n-4:n-2] == "_[" && s[n-1] == ']' {
 		s = s[:n-3] + "(" + s[n-2:n-1] + ")"
 	}

@@ -5,20 +5,21 @@ import (
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 )
 
 // header says whose picture this is, then what limits trust in it (R3), then
 // how it was taken.
 func (v *view) header(l *lines) {
-	l.colored(bold, func() { l.words("", "%s", account.BriefMachine(v.s)) })
+	l.colored(bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
 	l.colored(red, func() {
 		for _, s := range v.alarms() {
-			l.words("!! ", "%s", s)
+			l.Words("!! ", "%s", s)
 		}
 	})
 	say := func(s string) {
 		if s != "" {
-			l.words("", "%s", s)
+			l.Words("", "%s", s)
 		}
 	}
 	say(account.BriefPause(v.s))
@@ -28,7 +29,7 @@ func (v *view) header(l *lines) {
 	}
 	say(v.machineLoad())
 	if v.s.Request != "" {
-		say("asked for: " + Clean(v.s.Request))
+		say("asked for: " + show.Clean(v.s.Request))
 	}
 }
 
@@ -36,12 +37,12 @@ func (v *view) header(l *lines) {
 func (v *view) machineLoad() string {
 	var parts []string
 	if f := strings.Fields(v.s.Loadavg); len(f) >= 3 {
-		parts = append(parts, "load "+Clean(strings.Join(f[:3], " ")))
+		parts = append(parts, "load "+show.Clean(strings.Join(f[:3], " ")))
 	}
 	total, ok1 := meminfo(v.s.Meminfo, "MemTotal:")
 	avail, ok2 := meminfo(v.s.Meminfo, "MemAvailable:")
 	if ok1 && ok2 {
-		parts = append(parts, fmt.Sprintf("memory %s of %s available", size(avail), size(total)))
+		parts = append(parts, fmt.Sprintf("memory %s of %s available", show.Size(avail), show.Size(total)))
 	}
 	if stalls := stalls(v.s.Pressure); stalls != "" {
 		parts = append(parts, "pressure of the last 10 s: "+stalls)
@@ -79,7 +80,7 @@ func stalls(pressure string) string {
 		if !isShare || strings.Trim(value, "0.") == "" {
 			continue
 		}
-		what, share := Clean(f[0]), Clean(value)+"%"
+		what, share := show.Clean(f[0]), show.Clean(value)+"%"
 		if n := len(out); f[1] == "full" && n > 0 && strings.HasPrefix(out[n-1], what+" ") {
 			out[n-1] += " (all at once " + share + ")"
 			continue

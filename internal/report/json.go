@@ -20,26 +20,16 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true
 	v := newView(s, o)
 	j := newJSONWriter(w, o.MaxBytes)
-	j.open(v.document(), "")
-	n := 0
-	for _, t := range v.tasks {
-		if j.full() {
-			j.threads += t.shown
-			j.mappings += len(t.Mappings)
-			continue
-		}
-		j.item(n, "")
-		v.writeTask(j, t, "  ")
-		n++
-	}
-	j.endList(n, "")
-	return j.end()
+	j.members("{", append(v.document(), [2]any{"tasks", v.jsonTasks(j)}), "")
+	j.members(",", show.Object{{"threads_left_out", show.Known(j.Threads)}, {"mappings_left_out", show.Known(j.Mappings)}}, "")
+	j.printf("\n}\n")
+	return j.flush(j.w)
 }
 
 // addr is an address or a 64-bit id.
 type addr = show.Hex
 
-// document is all but the tasks, which come last.
+// document is what stands before the tasks.
 func (v *view) document() show.Object {
 	s := v.s
 	return show.Object{
@@ -51,9 +41,9 @@ func (v *view) document() show.Object {
 		{"problems", cleanAll(s.Problems)},
 		{"left_out", show.List(s.LeftOut, account.LeftOutJSON)},
 		{"modules", show.List(s.Modules, func(m *kcdata.Module) show.Object {
-			return show.Object{{"name", Clean(m.Name)}, {"addr", addr(m.Addr)}, {"size", m.Size}, {"build_id", hexText(m.BuildID)}}
+			return show.Object{{"name", show.Clean(m.Name)}, {"addr", addr(m.Addr)}, {"size", m.Size}, {"build_id", hexText(m.BuildID)}}
 		})},
-		{"not_named", cleanAll(v.o.Skipped)}, {"counts", v.counts}, {"tasks", []any{}},
+		{"not_named", cleanAll(v.o.Skipped)}, {"counts", v.counts},
 	}
 }
 
@@ -61,12 +51,12 @@ func (v *view) document() show.Object {
 func hexText(b []byte) *string { return show.Known(hex.EncodeToString(b)) }
 
 // cleaned is nil for no name.
-func cleaned(name string) *string { return show.Known(Clean(name)) }
+func cleaned(name string) *string { return show.Known(show.Clean(name)) }
 
 func cleanAll(in []string) []string {
 	out := make([]string, len(in))
 	for i, s := range in {
-		out[i] = Clean(s)
+		out[i] = show.Clean(s)
 	}
 	return out
 }

@@ -9,8 +9,21 @@ import (
 // abiNames are the values of "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
-// jsonTask is all but the threads and the mappings.
-func (v *view) jsonTask(t *taskView) show.Object {
+// jsonTasks is the list of the tasks that are shown.
+func (v *view) jsonTasks(j *jsonWriter) items {
+	return func(yield func(show.Object) bool) {
+		for _, t := range v.tasks {
+			if j.full() {
+				j.Threads += t.shown
+				j.Mappings += len(t.Mappings)
+				continue
+			}
+			yield(v.jsonTask(j, t))
+		}
+	}
+}
+
+func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
 	var exeName *string
 	if t.Exe != nil {
@@ -23,8 +36,12 @@ func (v *view) jsonTask(t *taskView) show.Object {
 			{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
 		}
 	}
+	var mappings items // none without user stacks
+	if len(t.Mappings) > 0 {
+		mappings = fitting(j, t.Mappings, &j.Mappings, jsonMapping)
+	}
 	return show.Object{
-		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", Clean(t.Name)}, {"kernel", t.IsKernel()},
+		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", show.Clean(t.Name)}, {"kernel", t.IsKernel()},
 		{"exiting", t.Transitioning}, {"self", t.IsSelf()},
 		{"in_exec", p&kcdata.TaskInExec != 0}, {"core_dumping", p&kcdata.TaskCoreDumping != 0},
 		{"ppid", show.Present(p, kcdata.TaskHasIDs, l.Ppid)}, {"pgid", show.Present(p, kcdata.TaskHasIDs, l.Pgid)},
@@ -38,7 +55,7 @@ func (v *view) jsonTask(t *taskView) show.Object {
 		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
 		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
 		{"memory", memory}, {"perf_map", cleaned(t.PerfMap)},
-		{"threads", []any{}},
+		{"threads", fitting(j, t.threadViews(), &j.Threads, v.jsonThread)}, {"mappings", mappings},
 	}
 }
 
@@ -48,18 +65,6 @@ func some[T any](list []T) []T {
 		return nil
 	}
 	return list
-}
-
-// writeTask writes it thread by thread and mapping by mapping: files may make much of
-// little.
-func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
-	threads := t.threadViews()
-	j.open(v.jsonTask(t), prefix)
-	j.list("", len(threads), prefix, &j.threads, func(i int) show.Object { return v.jsonThread(threads[i]) })
-	if len(t.Mappings) > 0 {
-		j.list("mappings", len(t.Mappings), prefix, &j.mappings, func(i int) show.Object { return jsonMapping(&t.Mappings[i]) })
-	}
-	j.close(prefix)
 }
 
 func (v *view) jsonThread(t *threadView) show.Object {
@@ -143,7 +148,7 @@ func (v *view) jsonFrames(addrs []uint64) []jsonFrame {
 		out[i].Addr = addr(a)
 		if sym, ok := v.s.Symbols.Name(a); ok {
 			off := sym.Offset
-			out[i].Symbol, out[i].Offset, out[i].Module = Clean(sym.Name), &off, Clean(sym.Module)
+			out[i].Symbol, out[i].Offset, out[i].Module = show.Clean(sym.Name), &off, show.Clean(sym.Module)
 		}
 	}
 	return out

@@ -47,8 +47,8 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 
 func (f *userFrame) json() jsonUser {
 	out := jsonUser{
-		Addr: addr(f.addr), Symbol: Clean(f.Name), Module: Clean(f.modulePath()),
-		File: Clean(f.File), Line: f.Line, Inlined: f.inlined,
+		Addr: addr(f.addr), Symbol: show.Clean(f.Name), Module: show.Clean(f.modulePath()),
+		File: show.Clean(f.File), Line: f.Line, Inlined: f.inlined,
 	}
 	if f.Name != "" {
 		out.Offset = &f.Offset
@@ -71,7 +71,7 @@ func jsonWalk(w *kcdata.LinuxUserWalk) show.Object {
 	}
 }
 
-func jsonMapping(m *kcdata.Mapping) show.Object {
+func jsonMapping(m kcdata.Mapping) show.Object {
 	var device *string
 	if m.Inode != 0 {
 		device = show.Known(fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor))

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"stackshot/internal/show"
 )
@@ -13,12 +12,13 @@ import (
 // lines writes a report line by line, keeps it within the terminal and counts
 // what a limited first screen leaves out.
 type lines struct {
+	show.Page
 	w     *bufio.Writer // keeps the first error
 	o     Options
 	n     int      // lines so far
 	rest  string   // the command that shows the rest
-	apart bool     // it has lines of its own
-	held  []string // the lines of the first screen that the tail takes the place of
+	apart bool     // the command has lines of its own
+	held  []string // the last lines of the first screen: the tail takes their place if more lines follow
 	color string   // of the lines that follow; "" for none
 	room  room
 }
@@ -31,22 +31,24 @@ const (
 )
 
 func newLines(w io.Writer, o Options) *lines {
-	l := &lines{w: bufio.NewWriter(w), o: o, room: room{most: o.MaxBytes}, rest: Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l := &lines{w: bufio.NewWriter(w), o: o, rest: show.Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l.Page = show.Page{Width: o.Width, Put: l.put}
+	l.room.Bytes = o.MaxBytes
 	l.apart = o.Width > 0 && show.Cells(more(maxLines)+" "+l.rest) > o.Width
 	return l
 }
 
-// maxLines are more than a report has.
+// maxLines is more than a report has.
 const maxLines = 9_999_999
 
 func more(n int) string { return fmt.Sprintf("... %d more lines:", n) }
 
-// tail ends a first screen of a report that has n lines more. A command is there to
-// be copied, so it is never cut: where it does not fit beside the words it has
-// lines of its own.
+// tail ends a first screen of a report that has n more lines. The command is there to
+// be copied, so it is never cut: if it does not fit beside the words, it gets lines of
+// its own.
 func (l *lines) tail(n int) []string {
 	if l.apart {
-		return []string{fit(more(n), l.o.Width), l.rest}
+		return []string{show.Fit(more(n), l.Width), l.rest}
 	}
 	return []string{more(n) + " " + l.rest}
 }
@@ -56,25 +58,7 @@ func (l *lines) tailRows() int {
 	if !l.apart {
 		return 1
 	}
-	return 2 + max(show.Cells(l.rest)-1, 0)/l.o.Width
-}
-
-// line writes one line, cut to the width.
-func (l *lines) line(format string, args ...any) {
-	l.put(fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), l.o.Width))
-}
-
-// words writes text of which no word may be lost: wrapped, with first before
-// the first line and as many spaces before the others.
-func (l *lines) words(first, format string, args ...any) {
-	width := l.o.Width
-	if width > 0 {
-		width = max(width-len(first), 20)
-	}
-	for _, s := range wrap(fmt.Sprintf(format, args...), width) {
-		l.put(strings.TrimRight(first+s, " "))
-		first = strings.Repeat(" ", len(first))
-	}
+	return 2 + max(show.Cells(l.rest)-1, 0)/l.Width
 }
 
 // colored makes the lines that f writes stand out.
@@ -86,6 +70,8 @@ func (l *lines) colored(color string, f func()) {
 	l.color = ""
 }
 
+// put takes one line of the report. It writes the line, or holds it back while it is not
+// known whether more lines follow than the first screen shows, or only counts it.
 func (l *lines) put(s string) {
 	l.n++
 	if l.color != "" && s != "" {
@@ -105,8 +91,8 @@ func (l *lines) write(s string) {
 	l.w.WriteByte('\n')
 }
 
-// close ends the report: the held lines where none followed, else what says how
-// many are missing. Its error is the writer's first.
+// close ends the report: with the held lines if none followed, else with the tail. Its
+// error is the writer's first, else a *CutError.
 func (l *lines) close() error {
 	if limit := l.o.FirstScreen; limit > 0 && l.n > limit {
 		l.held = l.tail(l.n - max(limit-l.tailRows(), 0))
@@ -114,5 +100,5 @@ func (l *lines) close() error {
 	for _, s := range l.held {
 		l.write(s)
 	}
-	return l.w.Flush()
+	return l.room.flush(l.w)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -37,14 +38,14 @@ func (v *view) missedTables() []string {
 	}
 	var names []string
 	for f := range files {
-		names = append(names, Clean(path.Base(f.path)))
+		names = append(names, show.Clean(path.Base(f.path)))
 	}
 	slices.Sort(names)
-	text := fmt.Sprintf("unwind tables of %s were not read", count(len(files), "file"))
+	text := fmt.Sprintf("unwind tables of %s were not read", show.Count(len(files), "file"))
 	if len(names) > 0 {
 		text += " (" + strings.Join(atMost(alarmLimit, names, andMore), ", ") + ")"
 	}
-	text += fmt.Sprintf(": callers may be missing in %s", count(stacks, "user stack"))
+	text += fmt.Sprintf(": callers may be missing in %s", show.Count(stacks, "user stack"))
 	if kept > 0 {
 		text += "; `stackshot symbolize --unwind FILE` makes them anew, from the stacks' bytes, which stay in the file for that and may hold secrets"
 	}

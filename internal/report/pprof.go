@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -76,13 +77,13 @@ func (b *profileBuilder) sample(t *threadView) {
 	s := &profile.Sample{
 		Value: []int64{1, 0},
 		Label: map[string][]string{
-			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.Words},
+			"comm": {show.Clean(t.comm())}, "thread": {show.Clean(t.Name)}, "state": {t.state.Words},
 		},
 		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
 		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
 	}
 	if t.task.Cgroup != "" {
-		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
+		s.Label["cgroup"] = []string{show.Clean(t.task.Cgroup)}
 	}
 	age := t.offCPU()
 	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
@@ -195,12 +196,12 @@ func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location 
 	}
 	m := b.Mapping[0]
 	if mod := b.module(a); mod != nil {
-		m = b.mapping(mappingKey{file: "[" + Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
+		m = b.mapping(mappingKey{file: "[" + show.Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
 	}
 	loc := b.location(a, exact, m)
 	if sym, ok := b.v.s.Symbols.Name(a); ok {
 		m.HasFunctions = true
-		loc.Line = []profile.Line{{Function: b.function(Clean(sym.Name), "")}}
+		loc.Line = []profile.Line{{Function: b.function(show.Clean(sym.Name), "")}}
 	}
 	b.kernel[k] = loc
 	return loc
@@ -213,14 +214,14 @@ func (b *profileBuilder) userLocation(p place) *profile.Location {
 	frames := b.v.framesAt(p)
 	var m *profile.Mapping
 	if mm := frames[0].mapping; mm != nil {
-		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
+		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, show.Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
 	}
 	loc := b.location(p.Addr, p.Exact, m)
 	for _, f := range frames {
 		if f.Name == "" {
 			continue
 		}
-		loc.Line = append(loc.Line, profile.Line{Function: b.function(Clean(f.Name), Clean(f.File)), Line: int64(f.Line)})
+		loc.Line = append(loc.Line, profile.Line{Function: b.function(show.Clean(f.Name), show.Clean(f.File)), Line: int64(f.Line)})
 		if m != nil {
 			m.HasFunctions, m.HasInlineFrames = true, m.HasInlineFrames || f.inlined
 			m.HasFilenames, m.HasLineNumbers = m.HasFilenames || f.File != "", m.HasLineNumbers || f.Line > 0

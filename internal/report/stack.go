@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -34,7 +35,7 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 	case l.KstackErr != 0:
 		return "no stack: the unwinder failed, " + errnoName(l.KstackErr), false
 	case t.Wchan != "" && t.Wchan != "0":
-		return "no stack recorded, waits in " + Clean(t.Wchan), false
+		return "no stack recorded, waits in " + show.Clean(t.Wchan), false
 	case l.Present&kcdata.ThreadHasStack == 0:
 		return "no stack recorded", false
 	}
@@ -70,12 +71,12 @@ func (v *view) frame(addr uint64, mixed bool) string {
 	if !ok {
 		return fmt.Sprintf("0x%016x", addr)
 	}
-	s := Clean(sym.Name)
+	s := show.Clean(sym.Name)
 	if !mixed {
 		s += fmt.Sprintf("+%#x", sym.Offset)
 	}
 	if sym.Module != "" {
-		s += " [" + Clean(sym.Module) + "]"
+		s += " [" + show.Clean(sym.Module) + "]"
 	}
 	return s
 }
@@ -83,13 +84,13 @@ func (v *view) frame(addr uint64, mixed bool) string {
 // kernelName is the function at an address, or the address.
 func (v *view) kernelName(addr uint64) string {
 	if sym, ok := v.s.Symbols.Name(addr); ok {
-		return Clean(sym.Name)
+		return show.Clean(sym.Name)
 	}
 	return fmt.Sprintf("%#x", addr)
 }
 
 // userName is a function's name in short, or where it is.
-func (f *userFrame) userName() string { return cmp.Or(shorten(Clean(f.Name)), f.text()) }
+func (f *userFrame) userName() string { return cmp.Or(shorten(show.Clean(f.Name)), f.text()) }
 
 // chain writes the innermost n frames, "a < b < c".
 func chain[F any](frames []F, n int, name func(F) string) string {

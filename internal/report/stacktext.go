@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"stackshot/internal/show"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func (v *view) stackText(l *lines, g *group) {
 	kernel := "k" + string(v.kernelKey(nil, g.kernel))
 	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
 	if first, ok := v.printed[whole]; ok {
-		l.line("        same stack as tid %d above", first)
+		l.Line("        same stack as tid %d above", first)
 		return
 	}
 	tid := g.threads[0].ID
@@ -31,10 +32,10 @@ func (v *view) stackText(l *lines, g *group) {
 		v.printed[whole] = tid
 	}
 	if first, ok := v.printed[kernel]; ok {
-		l.line("        same kernel stack as tid %d above", first)
+		l.Line("        same kernel stack as tid %d above", first)
 	} else {
 		for i, a := range g.kernel {
-			l.line("        %s", v.frame(a, g.mixed[i]))
+			l.Line("        %s", v.frame(a, g.mixed[i]))
 		}
 		if len(g.kernel) >= minRepeat {
 			v.printed[kernel] = tid
@@ -43,7 +44,7 @@ func (v *view) stackText(l *lines, g *group) {
 	userText(l, g.user)
 	for _, s := range g.notes {
 		if !v.allChains || s != "user stack "+chainText { // the header says it
-			l.line("        (%s)", s)
+			l.Line("        (%s)", s)
 		}
 	}
 }
@@ -52,10 +53,10 @@ func userText(l *lines, frames []*userFrame) {
 	text := foldCycles(frames)
 	for i := 0; i < len(text); i++ {
 		if hidden := len(text) - innerLines - outerLines; i == innerLines && len(text) > maxUserLines {
-			l.line("        ... %s, in the JSON report", count(hidden, "more line"))
+			l.Line("        ... %s, in the JSON report", show.Count(hidden, "more line"))
 			i += hidden
 		}
-		l.line("        %s", text[i].text())
+		l.Line("        %s", text[i].text())
 	}
 }
 
@@ -89,7 +90,7 @@ func foldCycles(frames []*userFrame) []stackLine {
 			out = append(out, stackLine{frame: f})
 		}
 		if times > 0 {
-			out = append(out, stackLine{again: fmt.Sprintf("... and the last %s %d more times", count(period, "frame"), times)})
+			out = append(out, stackLine{again: fmt.Sprintf("... and the last %s %d more times", show.Count(period, "frame"), times)})
 		}
 		frames = frames[period*(1+times):]
 	}

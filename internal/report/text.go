@@ -7,6 +7,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -21,7 +22,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	last := -1
 	for _, t := range v.tasks {
 		if l.room.full() {
-			l.room.threads += t.shown
+			l.room.Threads += t.shown
 			continue
 		}
 		if n := section(t.class()); n != last {
@@ -31,10 +32,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 		v.taskText(l, t)
 	}
 	v.footer(l)
-	if err := l.close(); err != nil {
-		return err
-	}
-	return l.room.err()
+	return l.close()
 }
 
 func (v *view) sectionTitle(l *lines, n int) {
@@ -45,31 +43,31 @@ func (v *view) sectionTitle(l *lines, n int) {
 			threads += t.shown
 		}
 	}
-	l.line("")
+	l.Line("")
 	l.colored(bold, func() {
-		l.line("== %s: %s, %s in all", sectionNames[n], count(tasks, "task"), count(threads, "thread"))
+		l.Line("== %s: %s, %s in all", sectionNames[n], show.Count(tasks, "task"), show.Count(threads, "thread"))
 	})
 }
 
 // taskText writes one task: who it is, then its groups of threads.
 func (v *view) taskText(l *lines, t *taskView) {
-	l.line("")
-	l.line("%s", taskLine(t.Task))
+	l.Line("")
+	l.Line("%s", taskLine(t.Task))
 	for _, f := range t.EnrichFailed {
-		l.line("    not read: %s", Clean(f))
+		l.Line("    not read: %s", show.Clean(f))
 	}
 	if len(t.Threads) == 0 {
-		l.line("    no threads in the file")
+		l.Line("    no threads in the file")
 	}
 	for _, g := range t.groups {
 		if l.room.full() {
-			l.room.threads += len(g.threads)
+			l.room.Threads += len(g.threads)
 			continue
 		}
 		v.groupText(l, t, g)
 	}
 	if hidden := len(t.Threads) - t.shown; hidden > 0 {
-		l.line("    %s not listed here (idle or our own)", count(hidden, "more thread"))
+		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
 	}
 }
 
@@ -97,16 +95,16 @@ func taskLine(t *kcdata.Task) string {
 	if n := len(t.Threads); p&kcdata.TaskHasThreadCount != 0 && t.Linux.NrThreads > uint32(n) {
 		parts = append(parts, fmt.Sprintf("%d of %d threads in the file", n, t.Linux.NrThreads))
 	} else if n != 1 {
-		parts = append(parts, count(n, "thread"))
+		parts = append(parts, show.Count(n, "thread"))
 	}
 	if m := t.Memory; m != nil {
-		parts = append(parts, "RSS "+size(m.RssFile+m.RssAnon+m.RssShmem))
+		parts = append(parts, "RSS "+show.Size(m.RssFile+m.RssAnon+m.RssShmem))
 	}
 	if s := program(t); s != "" {
 		parts = append(parts, s)
 	}
 	if t.Cgroup != "" && t.Cgroup != "/" {
-		parts = append(parts, "cgroup "+Clean(t.Cgroup))
+		parts = append(parts, "cgroup "+show.Clean(t.Cgroup))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -119,11 +117,11 @@ const maxProgram = 100
 func program(t *kcdata.Task) string {
 	switch {
 	case len(t.Cmdline) > 0:
-		return fit(Clean(strings.Join(t.Cmdline, " ")), maxProgram)
+		return show.Fit(show.Clean(strings.Join(t.Cmdline, " ")), maxProgram)
 	case t.ExePath != "":
-		return fit(Clean(t.ExePath), maxProgram)
+		return show.Fit(show.Clean(t.ExePath), maxProgram)
 	case t.Exe != nil:
-		return Clean(t.Exe.FileName())
+		return show.Clean(t.Exe.FileName())
 	}
 	return ""
 }
@@ -131,7 +129,7 @@ func program(t *kcdata.Task) string {
 // groupText writes a group: which threads, state, age, system call, then the
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
-	title := func() { l.line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.state.Words)) }
+	title := func() { l.Line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.state.Words)) }
 	if g.state.Class == model.Blocked {
 		l.colored(red, title)
 	} else {
@@ -166,9 +164,9 @@ func ageText(a model.Age) string {
 	case !a.Known:
 		return ""
 	case a.About:
-		return " for about " + duration(a.Ns)
+		return " for about " + show.Duration(a.Ns)
 	}
-	return " for at most " + duration(a.Ns)
+	return " for at most " + show.Duration(a.Ns)
 }
 
 // syscalls names the system calls a group's threads are in, three at most.
@@ -220,12 +218,12 @@ func (g *group) threadText(t *kcdata.Task) string {
 		s = fmt.Sprintf("idle thread of CPU %d", uint32(first.ID))
 	}
 	if first.Name != "" && first.Name != t.Name {
-		s += ` "` + Clean(first.Name) + `"`
+		s += ` "` + show.Clean(first.Name) + `"`
 	}
 	if n := len(g.threads); n > 1 && first.IsIdle() {
 		s = fmt.Sprintf("%d idle threads of CPUs", n)
 	} else if n > 1 {
-		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, ranges(g.ids(), maxTidRuns))
+		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, show.Ranges(g.ids(), maxTidRuns))
 	}
 	return s
 }

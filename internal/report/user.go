@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -94,7 +95,7 @@ func (f *userFrame) text() string {
 	if f.Name == "" {
 		return fmt.Sprintf("%#x", f.addr) + f.suffix()
 	}
-	return shorten(Clean(f.Name)) + f.suffix()
+	return shorten(show.Clean(f.Name)) + f.suffix()
 }
 
 // suffix is everything behind the name.
@@ -110,7 +111,7 @@ func (f *userFrame) suffix() string {
 		s += " (inlined)"
 	}
 	if f.File != "" {
-		s += " at " + Clean(f.File)
+		s += " at " + show.Clean(f.File)
 		if f.Line > 0 {
 			s += fmt.Sprintf(":%d", f.Line)
 		}
@@ -127,7 +128,7 @@ func (f *userFrame) modulePath() string {
 }
 
 // moduleName is the last component of modulePath.
-func (f *userFrame) moduleName() string { return Clean(f.moduleBase()) }
+func (f *userFrame) moduleName() string { return show.Clean(f.moduleBase()) }
 
 func (f *userFrame) moduleBase() string {
 	p := strings.TrimSuffix(f.modulePath(), " (deleted)")

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -59,7 +60,7 @@ func userNotes(t *kcdata.Thread) []string {
 		return append(out, "no user stack: its memory is gone, it is exiting")
 	}
 	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
-		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", count(len(t.User), "frame")))
+		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", show.Count(len(t.User), "frame")))
 	}
 	const both = kcdata.UserComplete | kcdata.UserTablesMissed
 	switch {

@@ -45,7 +45,7 @@ func isNil(value any) bool {
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
 		return true
-	case reflect.Pointer, reflect.Slice, reflect.Map:
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Func:
 		return v.IsNil()
 	}
 	return false
