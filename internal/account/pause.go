@@ -2,7 +2,6 @@ package account
 
 import (
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -64,28 +63,20 @@ func Broken(times uint32) string {
 
 // BriefPause is the sentence of the report.
 func BriefPause(s *kcdata.Snapshot) string {
-	var parts []string
-	if s.HasCapture {
-		c := &s.Capture
+	var out show.Parts
+	if c := &s.Capture; s.HasCapture {
 		tries := ""
 		if c.Tries > 1 {
 			tries = fmt.Sprintf(" in %d tries", c.Tries)
 		}
-		parts = append(parts, "stopped for "+show.Duration(c.StoppedNs)+tries)
-		if c.Vanished > 0 {
-			parts = append(parts, fmt.Sprintf("%s ended meanwhile", show.Count(int(c.Vanished), "task")))
-		}
+		out.Add("stopped for %s%s", show.Duration(c.StoppedNs), tries)
+		out.If(c.Vanished > 0, "%s ended meanwhile", show.Count(int(c.Vanished), "task"))
 	}
-	if n := len(s.CPUs); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s stopped", len(CPUsWith(s, kcdata.CPUStopped)), show.Count(n, "CPU")))
-	}
-	if s.Engine != "" {
-		parts = append(parts, "engine "+show.Clean(s.Engine))
-	}
-	if s.Isolation != "" {
-		parts = append(parts, "isolation "+show.Clean(s.Isolation))
-	}
-	return strings.Join(parts, ", ")
+	n := len(s.CPUs)
+	out.If(n > 0, "%d of %s stopped", len(CPUsWith(s, kcdata.CPUStopped)), show.Count(n, "CPU"))
+	out.If(s.Engine != "", "engine %s", show.Clean(s.Engine))
+	out.If(s.Isolation != "", "isolation %s", show.Clean(s.Isolation))
+	return out.Join(", ")
 }
 
 // CaptureJSON is the object of the report; nil where the file does not say how the capture

@@ -23,16 +23,16 @@ func (p *page) bars(cpus []Phases) {
 	if longest == 0 {
 		return
 	}
-	width := p.width
+	width := p.Width
 	if width <= 0 {
 		width = plainWidth
 	}
 	cells := max(width-label-len("CPU  ||"), minBar)
-	p.line("")
+	p.Line("")
 	for i := range cpus {
-		p.line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))
+		p.Line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))
 	}
-	p.words("%s", legend(cells, longest))
+	p.Words("", "%s", legend(cells, longest))
 }
 
 // extent is what the bar shows: the phases, and the total where they fall short

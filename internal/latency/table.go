@@ -9,33 +9,21 @@ import (
 	"stackshot/internal/show"
 )
 
-// page writes lines of at most width cells. The bufio.Writer keeps the first
-// error.
+// page is where a text goes. The bufio.Writer keeps the first error.
 type page struct {
-	w     *bufio.Writer
-	width int // 0: no limit
+	show.Page
+	w *bufio.Writer
 }
 
-func newPage(w io.Writer, width int) *page { return &page{bufio.NewWriter(w), width} }
-
-// line writes one line, cut to the width.
-func (p *page) line(format string, args ...any) {
-	p.w.WriteString(show.Fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), p.width))
-	p.w.WriteByte('\n')
-}
-
-// words writes a sentence, wrapped: no word of it may be lost.
-func (p *page) words(format string, args ...any) {
-	for _, s := range show.Wrap(fmt.Sprintf(format, args...), p.width) {
-		p.w.WriteString(s)
-		p.w.WriteByte('\n')
-	}
+func newPage(w io.Writer, width int) *page {
+	b := bufio.NewWriter(w)
+	return &page{show.Page{Width: width, Put: func(line string) { fmt.Fprintln(b, line) }}, b}
 }
 
 // heading begins a section.
 func (p *page) heading(format string, args ...any) {
-	p.line("")
-	p.line("== %s", fmt.Sprintf(format, args...))
+	p.Line("")
+	p.Line("== %s", fmt.Sprintf(format, args...))
 }
 
 // table holds rows of cells; the first row is the head. All columns are aligned
@@ -70,6 +58,6 @@ func (t *table) write(p *page) {
 			}
 			b.WriteString(pad + c)
 		}
-		p.line("%s", b.String())
+		p.Line("%s", b.String())
 	}
 }

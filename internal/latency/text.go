@@ -26,12 +26,12 @@ func Text(w io.Writer, files []*Figures, o TextOptions) error {
 }
 
 func (p *page) file(f *Figures, o TextOptions) {
-	p.words("%s", f.Machine.Full())
+	p.Words("", "%s", f.Machine.Full())
 	if n := f.Machine.Problems; n > 0 {
-		p.words("!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
+		p.Words("", "!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
 	}
 	if f.Pause == nil {
-		p.line("The file does not say how the capture went.")
+		p.Line("The file does not say how the capture went.")
 	} else {
 		p.pause(f.Pause, &f.Machine, o)
 	}
@@ -67,7 +67,7 @@ func (p *page) dists(all []Dist) {
 		t.row(show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
 	}
 	if len(t.rows) == 1 {
-		p.line("nothing was measured")
+		p.Line("nothing was measured")
 		return
 	}
 	t.write(p)

@@ -29,7 +29,7 @@ func (p *page) threadCosts(c *Costs[ThreadCost]) {
 func costTable[C any](p *page, noun string, c *Costs[C], head []string, row func(*C) []string) {
 	p.heading("SLOWEST %sS, us", strings.ToUpper(noun))
 	if c.Measured == 0 {
-		p.line("not measured (--latency %s)", noun)
+		p.Line("not measured (--latency %s)", noun)
 		return
 	}
 	t := table{named: true, rows: [][]string{head}}
@@ -50,6 +50,6 @@ func micros(ns ...uint64) (cells []string) {
 // more says that a list was cut.
 func (p *page) more(n int, noun string) {
 	if n > 0 {
-		p.line("and %s (--top)", show.Count(n, "more "+noun))
+		p.Line("and %s (--top)", show.Count(n, "more "+noun))
 	}
 }

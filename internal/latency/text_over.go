@@ -8,15 +8,15 @@ import (
 
 // many writes a line per file, then the distributions over them.
 func (p *page) many(files []*Figures) {
-	p.line("latency of %s", show.Count(len(files), "file"))
-	p.line("")
+	p.Line("latency of %s", show.Count(len(files), "file"))
+	p.Line("")
 	t := table{named: true}
 	t.row("stopped", "window", "skew", "a thread", "threads", "ran", "tries", "wait", "D", "file")
 	for _, f := range files {
 		t.row(fileRow(f)...)
 	}
 	t.write(p)
-	p.words("ran: threads that ran between their record and its check; wait, D: the longest that a thread had waited for a CPU or been in D, at most")
+	p.Words("", "ran: threads that ran between their record and its check; wait, D: the longest that a thread had waited for a CPU or been in D, at most")
 	p.heading("DISTRIBUTIONS over %s", show.Count(len(files), "file"))
 	p.dists(Over(files))
 }

@@ -11,13 +11,13 @@ import (
 // pause writes how long, how much of one instant, where the time went, what it
 // cost in tries and memory.
 func (p *page) pause(f *Pause, m *account.Machine, o TextOptions) {
-	p.words("%s", f.Full(m))
+	p.Words("", "%s", f.Full(m))
 	if s := account.Broken(f.StopBroken); s != "" {
-		p.words("!! %s", s)
+		p.Words("", "!! %s", s)
 	}
 	p.atomicity(f.Ran, o.Top)
 	if f.Cost != nil {
-		p.words("%s", costText(f.Cost))
+		p.Words("", "%s", costText(f.Cost))
 	}
 	p.phases(f)
 	p.work(f.CPUs)
@@ -36,16 +36,16 @@ func costText(c *Cost) string {
 // atomicity is the sentence about it, then who ran.
 func (p *page) atomicity(a *account.Atomicity, top int) {
 	if a == nil {
-		p.words("atomicity not measured: no thread was read twice")
+		p.Words("", "atomicity not measured: no thread was read twice")
 		return
 	}
-	p.words("%s", a.Full())
+	p.Words("", "%s", a.Full())
 	for i, r := range a.Threads {
 		if i == top {
-			p.line("  and %d more", len(a.Threads)-i)
+			p.Line("  and %d more", len(a.Threads)-i)
 			break
 		}
-		p.line("  %s: ran %s, context switches %s", r.Who, show.Fine(r.RuntimeNs), show.Thousands(r.Switches))
+		p.Line("  %s: ran %s, context switches %s", r.Who, show.Fine(r.RuntimeNs), show.Thousands(r.Switches))
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *page) work(cpus []account.Work) {
 func (p *page) tries(f *Pause) {
 	switch {
 	case f.TryCount > 1 && len(f.Tries) == 0:
-		p.line("%d tries; what the others cost is not in the file", f.TryCount)
+		p.Line("%d tries; what the others cost is not in the file", f.TryCount)
 		return
 	case len(f.Tries) < 2 && (len(f.Tries) == 0 || f.Tries[0].Outcome == "whole"):
 		return

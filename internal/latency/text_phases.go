@@ -12,7 +12,7 @@ import (
 // any.
 func (p *page) phases(f *Pause) {
 	if f.Sum == nil {
-		p.line("phases not measured")
+		p.Line("phases not measured")
 		return
 	}
 	p.heading("PHASES of the pause per CPU, us")
@@ -68,7 +68,7 @@ func (p *page) counters(f *Pause) {
 	if !slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.unwind() != nil || c.hasCycles() }) {
 		return
 	}
-	p.line("")
+	p.Line("")
 	t := table{}
 	t.row("CPU", "unwind us", "of record", "cycles", "instructions", "per cycle")
 	for i := range f.Phases {

@@ -17,10 +17,10 @@ func (p *page) sched(s *Sched) {
 
 func (p *page) runDelay(d *RunDelay) {
 	if d.Known == 0 {
-		p.line("run-queue delay: not in the file")
+		p.Line("run-queue delay: not in the file")
 		return
 	}
-	p.line("run-queue delay since each thread began:")
+	p.Line("run-queue delay since each thread began:")
 	t := table{named: true}
 	t.row("total", "times run", "mean", "thread")
 	for _, r := range d.Top {
@@ -32,9 +32,9 @@ func (p *page) runDelay(d *RunDelay) {
 
 // ages writes who has been longest in one class, at the stop.
 func (p *page) ages(class string, a *Ages) {
-	p.line("")
+	p.Line("")
 	if a.Threads == 0 {
-		p.line("no thread %s", class)
+		p.Line("no thread %s", class)
 		return
 	}
 	s := show.Count(a.Threads, "thread") + " " + class
@@ -49,10 +49,10 @@ func (p *page) ages(class string, a *Ages) {
 		s += " (" + strings.Join(but, "; ") + ")"
 	}
 	if len(a.Longest) == 0 {
-		p.line("%s", s)
+		p.Line("%s", s)
 		return
 	}
-	p.line("%s:", s)
+	p.Line("%s:", s)
 	t := table{named: true}
 	t.row("at most", "CPU", "thread")
 	for _, r := range a.Longest {

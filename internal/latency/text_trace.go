@@ -23,7 +23,7 @@ func TraceText(w io.Writer, s *kcdata.Snapshot, width int) error {
 	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 	p := newPage(w, width)
 	first := events[0].AtNs
-	p.line("%d events; us since %d ns of CLOCK_MONOTONIC", len(events), first)
+	p.Line("%d events; us since %d ns of CLOCK_MONOTONIC", len(events), first)
 	t := table{named: true}
 	t.row("us", "CPU", "event")
 	for _, e := range events {
