@@ -15,25 +15,16 @@ const alarmLimit = 4
 
 // alarms returns what limits trust, worst first.
 func (v *view) alarms() []string {
-	var out []string
-	out = append(out, v.missedCPUs()...)
-	if cpus := account.CPUsWith(v.s, kcdata.CPULeft); len(cpus) > 0 {
-		out = append(out, account.CPUList(cpus)+" left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken")
-	}
-	if s := account.Broken(v.s.Capture.StopBroken); s != "" {
-		out = append(out, s+": stacks may be of different moments")
-	}
-	if v.stoppedNothing() {
-		out = append(out, v.nothingStopped())
-	}
-	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
-		out = append(out, fmt.Sprintf("this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS))
-	}
-	if len(v.absent) > 0 {
-		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", show.Ranges(v.absent, 12)))
-	}
+	out := v.missedCPUs()
+	left, broken := account.CPUsWith(v.s, kcdata.CPULeft), account.Broken(v.s.Capture.StopBroken)
+	out.If(len(left) > 0, "%s left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken", account.CPUList(left))
+	out.If(broken != "", "%s: stacks may be of different moments", broken)
+	out.If(v.stoppedNothing(), "%s", v.nothingStopped())
+	out.If(v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0, "this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS)
+	out.If(len(v.absent) > 0, "asked for, but not in the file: pid %s", show.Ranges(v.absent, 12))
 	out = append(out, account.LeftOut(v.s)...)
-	out = append(out, v.missedTables()...)
+	tables := v.missedTables()
+	out.If(tables != "", "%s", tables)
 	var warnings, problems []string
 	for _, w := range v.unsaid() {
 		warnings = append(warnings, w.String())
@@ -86,17 +77,14 @@ func (v *view) nothingStopped() string {
 
 // missedCPUs names each CPU that did not arrive and what ran there: that
 // thread is the first suspect.
-func (v *view) missedCPUs() []string {
-	var out []string
+func (v *view) missedCPUs() (out show.Parts) {
 	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
 		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < alarmLimit {
-			out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
+			out.Add("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c))
 		}
 	}
-	if len(missed) > alarmLimit {
-		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16)))
-	}
+	out.If(len(missed) > alarmLimit, "%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16))
 	return out
 }
 

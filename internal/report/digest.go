@@ -59,56 +59,55 @@ func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 // entries writes at most limit groups: since when and who, then where. What
 // matters most comes first, because a narrow terminal cuts the end.
 func (v *view) entries(l *lines, groups []*group, limit int, what string) {
-	for i, g := range groups {
-		if i == limit {
-			threads := 0
-			for _, g := range groups[i:] {
-				threads += len(g.threads)
-			}
-			l.Line("  and %s %s at %s", show.Count(threads, "more thread"), what, show.Count(len(groups)-i, "other place"))
-			return
-		}
+	for _, g := range groups[:min(limit, len(groups))] {
 		words := g.state.Words
 		if g.state.Class == model.Blocked {
 			words = "D"
 		}
-		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
-		if calls := v.syscalls(g); calls != "" {
-			s += ", in " + calls
-		}
-		if g.note != "" {
-			s += ", " + g.note
-		}
-		l.Line("%s", s)
+		state := show.Parts{g.names()}
+		calls := v.syscalls(g)
+		state.If(calls != "", "in %s", calls)
+		state.If(g.note != "", "%s", g.note)
+		l.Line("  %s: %s", g.stateAge(words), state.Join(", "))
 		if len(g.kernel) > 0 {
 			l.Line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
 		} else if len(g.user) > 0 {
 			l.Line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
 		}
 	}
+	if len(groups) > limit {
+		rest := groups[limit:]
+		l.Line("  and %s %s at %s", show.Count(threadsOf(rest), "more thread"), what, show.Count(len(rest), "other place"))
+	}
+}
+
+// threadsOf counts the threads of groups.
+func threadsOf(groups []*group) (n int) {
+	for _, g := range groups {
+		n += len(g.threads)
+	}
+	return n
 }
 
 // names says whose threads these are.
 func (g *group) names() string {
-	var order []uint64
+	var first []*threadView // of each task
 	perTask := map[uint64]int{}
-	label := map[uint64]string{}
 	for _, t := range g.threads {
 		if perTask[t.task.ID]++; perTask[t.task.ID] == 1 {
-			order = append(order, t.task.ID)
-			label[t.task.ID] = account.Thread(t.task, t.ID)
+			first = append(first, t)
 		}
 	}
-	var parts []string
-	for _, id := range order[:min(len(order), digestNames)] {
-		s := label[id]
-		if n := perTask[id]; n > 1 && len(order) > 1 {
-			s += fmt.Sprintf(" x%d", n)
+	var names []string
+	for _, t := range first[:min(len(first), digestNames)] {
+		name := account.Thread(t.task, t.ID)
+		if n := perTask[t.task.ID]; n > 1 && len(first) > 1 {
+			name += fmt.Sprintf(" x%d", n)
 		}
-		parts = append(parts, s)
+		names = append(names, name)
 	}
-	s := strings.Join(parts, ", ")
-	if n := len(order) - digestNames; n > 0 {
+	s := strings.Join(names, ", ")
+	if n := len(first) - digestNames; n > 0 {
 		s += " and " + show.Count(n, "more task")
 	}
 	if n := len(g.threads); n > 1 {
@@ -120,12 +119,9 @@ func (g *group) names() string {
 // runnableText is one line for all that wait for a CPU; it names who waits
 // longest.
 func runnableText(groups []*group) string {
-	n, words := 0, groups[0].state.Words
-	for _, g := range groups {
-		n += len(g.threads)
-		if g.state.Words != words {
-			words = "runnable"
-		}
+	n, words := threadsOf(groups), groups[0].state.Words
+	if slices.ContainsFunc(groups, func(g *group) bool { return g.state.Words != words }) {
+		words = "runnable"
 	}
 	t := groups[0].threads[0]
 	s := words
@@ -141,22 +137,17 @@ func runnableText(groups []*group) string {
 
 // census counts the shown threads by class.
 func (v *view) census() string {
-	var parts []string
+	var parts show.Parts
 	for c, n := range v.classes {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, model.Class(c).Many()))
-		}
+		parts.If(n > 0, "%d %s", n, model.Class(c).Many())
 	}
 	c := v.counts
-	if folded := c.FoldedKernel + c.FoldedCPUIdle; folded > 0 {
-		parts = append(parts, fmt.Sprintf("%d idle in the kernel", folded))
-	}
-	if c.NotAsked > 0 {
-		parts = append(parts, fmt.Sprintf("%d not asked for", c.NotAsked))
-	}
+	folded := c.FoldedKernel + c.FoldedCPUIdle
+	parts.If(folded > 0, "%d idle in the kernel", folded)
+	parts.If(c.NotAsked > 0, "%d not asked for", c.NotAsked)
 	s := fmt.Sprintf("%s in %s", show.Count(c.Threads, "thread"), show.Count(c.Tasks, "task"))
 	if len(parts) > 0 {
-		s += ": " + strings.Join(parts, ", ")
+		s += ": " + parts.Join(", ")
 	}
 	return s
 }
@@ -201,15 +192,9 @@ func (v *view) families() string {
 // family is a kernel thread's name without what numbers its kin: kworker/0:1
 // and kworker/u8:2 are kworkers, jbd2/vda1-8 is a jbd2.
 func family(task, thread string) string {
-	name := task
-	if name == "" {
-		name = thread
-	}
+	name := cmp.Or(task, thread)
 	if i := strings.IndexAny(name, "/:"); i > 0 {
 		name = name[:i]
 	}
-	if s := strings.TrimRight(name, "0123456789"); s != "" {
-		name = s
-	}
-	return show.Clean(name)
+	return show.Clean(cmp.Or(strings.TrimRight(name, "0123456789"), name))
 }

@@ -70,9 +70,6 @@ func userKey(b []byte, frames []*userFrame) []byte {
 	return b
 }
 
-// keyOf makes two threads one group.
-type keyOf func(*threadView) string
-
 // fullKey: the same state, notes and frames, of kernel and user by name.
 func (v *view) fullKey(t *threadView) string {
 	b := v.placeHead(t)
@@ -103,10 +100,10 @@ func (v *view) placeHead(t *threadView) []byte {
 	return append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
 }
 
-// groupThreads groups by key; most interesting first, the largest first among
+// groupThreads makes the threads of equal keys one group; most interesting first, the largest first among
 // equals. Within a group the thread with the greatest age comes first: it is
 // the example.
-func groupThreads(threads []*threadView, key keyOf) []*group {
+func groupThreads(threads []*threadView, key func(*threadView) string) []*group {
 	index := map[string]*group{}
 	var groups []*group
 	for _, t := range threads {
@@ -154,11 +151,10 @@ func compareGroups(a, b *group) int {
 	return cmp.Or(c, cmp.Compare(len(b.threads), len(a.threads)))
 }
 
-// ids returns the threads' container ids.
-func (g *group) ids() []uint64 {
-	ids := make([]uint64, len(g.threads))
-	for i, t := range g.threads {
-		ids[i] = t.ID
+// numbers returns a number of each of the threads.
+func (g *group) numbers(of func(*threadView) uint64) (out []uint64) {
+	for _, t := range g.threads {
+		out = append(out, of(t))
 	}
-	return ids
+	return out
 }

@@ -17,37 +17,29 @@ func (v *view) header(l *lines) {
 			l.Words("!! ", "%s", s)
 		}
 	})
-	say := func(s string) {
+	said := show.Parts{account.BriefPause(v.s), account.BriefAtomicity(v.s)}
+	said.If(v.allChains, "user stacks %s", chainText)
+	said.Add("%s", v.machineLoad())
+	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
+	for _, s := range said {
 		if s != "" {
 			l.Words("", "%s", s)
 		}
-	}
-	say(account.BriefPause(v.s))
-	say(account.BriefAtomicity(v.s))
-	if v.allChains {
-		say("user stacks " + chainText)
-	}
-	say(v.machineLoad())
-	if v.s.Request != "" {
-		say("asked for: " + show.Clean(v.s.Request))
 	}
 }
 
 // machineLoad is the line about load and memory.
 func (v *view) machineLoad() string {
-	var parts []string
+	var parts show.Parts
 	if f := strings.Fields(v.s.Loadavg); len(f) >= 3 {
-		parts = append(parts, "load "+show.Clean(strings.Join(f[:3], " ")))
+		parts.Add("load %s", show.Clean(strings.Join(f[:3], " ")))
 	}
 	total, ok1 := meminfo(v.s.Meminfo, "MemTotal:")
 	avail, ok2 := meminfo(v.s.Meminfo, "MemAvailable:")
-	if ok1 && ok2 {
-		parts = append(parts, fmt.Sprintf("memory %s of %s available", show.Size(avail), show.Size(total)))
-	}
-	if stalls := stalls(v.s.Pressure); stalls != "" {
-		parts = append(parts, "pressure of the last 10 s: "+stalls)
-	}
-	return strings.Join(parts, ", ")
+	parts.If(ok1 && ok2, "memory %s of %s available", show.Size(avail), show.Size(total))
+	stalls := stalls(v.s.Pressure)
+	parts.If(stalls != "", "pressure of the last 10 s: %s", stalls)
+	return parts.Join(", ")
 }
 
 // meminfo finds one line of /proc/meminfo, in bytes.

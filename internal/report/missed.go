@@ -10,9 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// missedTables says whose unwind tables were wanted and not read, how many user
-// stacks lack them, and what helps.
-func (v *view) missedTables() []string {
+// missedTables says of which files the unwind tables were wanted and not read, how many
+// user stacks lack them, and what helps; "" if none was missed.
+func (v *view) missedTables() string {
 	type file struct {
 		path         string
 		major, minor uint32
@@ -34,7 +34,7 @@ func (v *view) missedTables() []string {
 		}
 	}
 	if len(files)+stacks == 0 {
-		return nil
+		return ""
 	}
 	var names []string
 	for f := range files {
@@ -49,5 +49,5 @@ func (v *view) missedTables() []string {
 	if kept > 0 {
 		text += "; `stackshot symbolize --unwind FILE` makes them anew, from the stacks' bytes, which stay in the file for that and may hold secrets"
 	}
-	return []string{text}
+	return text
 }

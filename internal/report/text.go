@@ -72,41 +72,26 @@ func (v *view) taskText(l *lines, t *taskView) {
 }
 
 func taskLine(t *kcdata.Task) string {
-	parts := []string{account.Task(t)}
 	p := t.Linux.Present
-	switch {
-	case t.Transitioning:
-		parts = append(parts, "exiting")
-	case t.IsKernel():
-		parts = append(parts, "kernel thread")
-	}
-	if p&kcdata.TaskInExec != 0 {
-		parts = append(parts, "inside execve")
-	}
-	if p&kcdata.TaskCoreDumping != 0 {
-		parts = append(parts, "dumping core")
-	}
-	if t.IsSelf() {
-		parts = append(parts, "our own")
-	}
-	if p&kcdata.TaskHasIDs != 0 {
-		parts = append(parts, fmt.Sprintf("ppid %d", t.Linux.Ppid), fmt.Sprintf("uid %d", t.Linux.UID))
-	}
+	parts := show.Parts{account.Task(t)}
+	parts.If(t.Transitioning, "exiting")
+	parts.If(t.IsKernel() && !t.Transitioning, "kernel thread")
+	parts.If(p&kcdata.TaskInExec != 0, "inside execve")
+	parts.If(p&kcdata.TaskCoreDumping != 0, "dumping core")
+	parts.If(t.IsSelf(), "our own")
+	parts.If(p&kcdata.TaskHasIDs != 0, "ppid %d  uid %d", t.Linux.Ppid, t.Linux.UID)
 	if n := len(t.Threads); p&kcdata.TaskHasThreadCount != 0 && t.Linux.NrThreads > uint32(n) {
-		parts = append(parts, fmt.Sprintf("%d of %d threads in the file", n, t.Linux.NrThreads))
-	} else if n != 1 {
-		parts = append(parts, show.Count(n, "thread"))
+		parts.Add("%d of %d threads in the file", n, t.Linux.NrThreads)
+	} else {
+		parts.If(n != 1, "%s", show.Count(n, "thread"))
 	}
 	if m := t.Memory; m != nil {
-		parts = append(parts, "RSS "+show.Size(m.RssFile+m.RssAnon+m.RssShmem))
+		parts.Add("RSS %s", show.Size(m.RssFile+m.RssAnon+m.RssShmem))
 	}
-	if s := program(t); s != "" {
-		parts = append(parts, s)
-	}
-	if t.Cgroup != "" && t.Cgroup != "/" {
-		parts = append(parts, "cgroup "+show.Clean(t.Cgroup))
-	}
-	return strings.Join(parts, "  ")
+	program := program(t)
+	parts.If(program != "", "%s", program)
+	parts.If(t.Cgroup != "" && t.Cgroup != "/", "cgroup %s", show.Clean(t.Cgroup))
+	return parts.Join("  ")
 }
 
 // maxProgram bounds a command line in the task line.
@@ -129,31 +114,22 @@ func program(t *kcdata.Task) string {
 // groupText writes a group: which threads, state, age, system call, then the
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
-	title := func() { l.Line("    %s: %s", g.threadText(t.Task), v.stateText(g, g.state.Words)) }
+	state := show.Parts{g.stateAge(g.state.Words)}
+	state.If(g.note != "", "%s", g.note)
+	calls := v.syscalls(g)
+	state.If(calls != "", "in %s", calls)
+	color := ""
 	if g.state.Class == model.Blocked {
-		l.colored(red, title)
-	} else {
-		title()
+		color = red
 	}
+	l.colored(color, func() { l.Line("    %s: %s", g.threadText(t.Task), state.Join(", ")) })
 	v.stackText(l, g)
 }
 
-// stateText says in words what a group does, and for how long.
-func (v *view) stateText(g *group, words string) string {
-	s := v.stateAge(g, words)
-	if g.note != "" {
-		s += ", " + g.note
-	}
-	if calls := v.syscalls(g); calls != "" {
-		s += ", in " + calls
-	}
-	return s
-}
-
-// stateAge is the first part of stateText.
-func (v *view) stateAge(g *group, words string) string {
+// stateAge says in words what a group does, on which CPUs if it runs, and for how long.
+func (g *group) stateAge(words string) string {
 	if g.state.Class == model.Running {
-		words += " on " + account.CPUList(g.cpus())
+		words += " on " + account.CPUList(g.numbers(func(t *threadView) uint64 { return uint64(t.Linux.CPU) }))
 	}
 	return words + ageText(g.age)
 }
@@ -223,16 +199,7 @@ func (g *group) threadText(t *kcdata.Task) string {
 	if n := len(g.threads); n > 1 && first.IsIdle() {
 		s = fmt.Sprintf("%d idle threads of CPUs", n)
 	} else if n > 1 {
-		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, show.Ranges(g.ids(), maxTidRuns))
+		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, show.Ranges(g.numbers(func(t *threadView) uint64 { return t.ID }), maxTidRuns))
 	}
 	return s
-}
-
-// cpus returns the CPUs a group's threads are on.
-func (g *group) cpus() []uint64 {
-	var out []uint64
-	for _, t := range g.threads {
-		out = append(out, uint64(t.Linux.CPU))
-	}
-	return out
 }
