@@ -44,12 +44,7 @@ func (v *view) digest(l *lines) {
 
 // standingOut groups the interesting threads across tasks, by class, longest wait first.
 func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
-	var threads []*threadView
-	for _, t := range v.threads() {
-		if t.state.Class <= model.Runnable {
-			threads = append(threads, t)
-		}
-	}
+	threads := slices.DeleteFunc(v.threads(), func(t *threadView) bool { return t.state.Class > model.Runnable })
 	for _, g := range groupThreads(threads, v.kernelPlace) {
 		out[g.state.Class] = append(out[g.state.Class], g)
 	}

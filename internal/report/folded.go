@@ -36,19 +36,27 @@ const leftOutStack = "[left_out]"
 func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	f := newFolding(v)
-	counts := map[string]int{}
+	stacks := map[string]*foldedStack{}
 	for _, t := range v.threads() {
-		counts[f.key(t)]++
+		ids := f.frames(t)
+		key, _ := binary.Append(nil, binary.NativeEndian, ids)
+		once(stacks, string(key), func() *foldedStack { return &foldedStack{ids: ids} }).threads++
 	}
 	b := bufio.NewWriter(w)
 	r := room{CutError: CutError{Bytes: o.MaxBytes}}
-	for _, key := range slices.SortedFunc(maps.Keys(counts), f.compare) {
+	for _, stack := range slices.SortedFunc(maps.Values(stacks), f.compare) {
 		if r.full() {
-			r.Threads += counts[key]
+			r.Threads += stack.threads
 			continue
 		}
-		r.used += f.write(b, key)
-		fmt.Fprintf(b, " %d\n", counts[key])
+		for i, id := range stack.ids {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			b.WriteString(f.names[id])
+			r.used += int64(len(f.names[id])) + 1
+		}
+		fmt.Fprintf(b, " %d\n", stack.threads)
 	}
 	if r.Threads > 0 {
 		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.Threads)
@@ -56,39 +64,42 @@ func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	return r.flush(b)
 }
 
-// folding numbers the names of frames: until it is written, a stack is its frames'
-// numbers. Names may be long, and stacks too; each is made once.
+// folding numbers the names of frames: until it is written, a stack is the numbers of
+// its frames. Names may be long, and stacks too; each name is made once.
 type folding struct {
 	v      *view
 	names  []string
-	ids    map[string]uint32
+	ids    map[string]uint32 // by name
 	user   map[*userFrame]uint32
-	kernel map[uint64]uint32
+	kernel map[uint64]uint32 // by address
 }
 
 func newFolding(v *view) *folding {
 	return &folding{v: v, ids: map[string]uint32{}, user: map[*userFrame]uint32{}, kernel: map[uint64]uint32{}}
 }
 
-const foldedID = 4 // bytes of a number in a key
+// foldedStack is one line.
+type foldedStack struct {
+	ids     []uint32 // the process, then the frames, the outermost first
+	threads int
+}
 
-// key is a thread's line: the process, then the frames, the outermost first.
-func (f *folding) key(t *threadView) string {
-	key := make([]byte, 0, foldedID*(2+len(t.user)+len(t.Kernel)))
-	add := func(id uint32) { key = binary.BigEndian.AppendUint32(key, id) }
-	add(f.id(foldedName(t.comm())))
+// frames are the numbers of a thread's line.
+func (f *folding) frames(t *threadView) []uint32 {
+	ids := make([]uint32, 0, 2+len(t.user)+len(t.Kernel))
+	ids = append(ids, f.id(foldedName(t.comm())))
 	for _, u := range slices.Backward(t.user) {
-		add(once(f.user, u, func() uint32 { return f.id(u.folded()) }))
+		ids = append(ids, once(f.user, u, func() uint32 { return f.id(u.folded()) }))
 	}
 	switch {
 	case t.frames:
 		for _, a := range slices.Backward(t.Kernel) {
-			add(once(f.kernel, a, func() uint32 { return f.id(f.v.foldedKernel(a)) }))
+			ids = append(ids, once(f.kernel, a, func() uint32 { return f.id(foldedName(f.v.kernelName(a)) + markKernel) }))
 		}
 	case len(t.user) == 0:
-		add(f.id(noStack))
+		ids = append(ids, f.id(noStack))
 	}
-	return string(key)
+	return ids
 }
 
 func (f *folding) id(name string) uint32 {
@@ -98,7 +109,7 @@ func (f *folding) id(name string) uint32 {
 	})
 }
 
-// once is what m has of k, made if it has nothing.
+// once returns m[k], and makes it first if m does not have it.
 func once[K comparable, V any](m map[K]V, k K, value func() V) V {
 	v, ok := m[k]
 	if !ok {
@@ -108,29 +119,9 @@ func once[K comparable, V any](m map[K]V, k K, value func() V) V {
 	return v
 }
 
-func (f *folding) name(key string) string {
-	return f.names[binary.BigEndian.Uint32([]byte(key[:foldedID]))]
-}
-
 // compare orders stacks by their names, the outermost first.
-func (f *folding) compare(a, b string) int {
-	for ; a != "" && b != ""; a, b = a[foldedID:], b[foldedID:] {
-		if c := cmp.Compare(f.name(a), f.name(b)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func (f *folding) write(b *bufio.Writer, key string) (n int64) {
-	for first := key; key != ""; key = key[foldedID:] {
-		if len(key) < len(first) {
-			b.WriteByte(';')
-		}
-		b.WriteString(f.name(key))
-		n += int64(len(f.name(key))) + 1
-	}
-	return n
+func (f *folding) compare(a, b *foldedStack) int {
+	return slices.CompareFunc(a.ids, b.ids, func(x, y uint32) int { return strings.Compare(f.names[x], f.names[y]) })
 }
 
 // threads are all that are shown, in the order of the report.
@@ -152,17 +143,7 @@ func (t *taskView) threadViews() (out []*threadView) {
 
 // comm is the process's name, not the thread's: a pool of threads that are named
 // by their numbers is one tower.
-func (t *threadView) comm() string {
-	switch {
-	case t.task.Name != "":
-		return t.task.Name
-	case t.Name != "":
-		return t.Name
-	}
-	return "?"
-}
-
-func (v *view) foldedKernel(a uint64) string { return foldedName(v.kernelName(a)) + markKernel }
+func (t *threadView) comm() string { return cmp.Or(t.task.Name, t.Name, "?") }
 
 // folded is a user frame's name with its mark. Without a name it is the module
 // with the offset in it, which is the same in every process.

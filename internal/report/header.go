@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"stackshot/internal/account"
@@ -49,11 +49,8 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 		if len(f) < 2 || f[0] != key {
 			continue
 		}
-		var kib uint64
-		if _, err := fmt.Sscanf(f[1], "%d", &kib); err != nil || kib > 1<<53 {
-			return 0, false
-		}
-		return kib << 10, true
+		kib, err := strconv.ParseUint(f[1], 10, 53)
+		return kib << 10, err == nil
 	}
 	return 0, false
 }

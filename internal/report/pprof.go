@@ -190,27 +190,25 @@ func (b *profileBuilder) location(a uint64, exact bool, m *profile.Mapping) *pro
 }
 
 func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location {
-	k := locationKey{a, exact}
-	if loc := b.kernel[k]; loc != nil {
+	return once(b.kernel, locationKey{a, exact}, func() *profile.Location {
+		m := b.Mapping[0]
+		if mod := b.module(a); mod != nil {
+			m = b.mapping(mappingKey{file: "[" + show.Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
+		}
+		loc := b.location(a, exact, m)
+		if sym, ok := b.v.s.Symbols.Name(a); ok {
+			m.HasFunctions = true
+			loc.Line = []profile.Line{{Function: b.function(show.Clean(sym.Name), "")}}
+		}
 		return loc
-	}
-	m := b.Mapping[0]
-	if mod := b.module(a); mod != nil {
-		m = b.mapping(mappingKey{file: "[" + show.Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
-	}
-	loc := b.location(a, exact, m)
-	if sym, ok := b.v.s.Symbols.Name(a); ok {
-		m.HasFunctions = true
-		loc.Line = []profile.Line{{Function: b.function(show.Clean(sym.Name), "")}}
-	}
-	b.kernel[k] = loc
-	return loc
+	})
 }
 
 func (b *profileBuilder) userLocation(p place) *profile.Location {
-	if loc := b.user[p]; loc != nil {
-		return loc
-	}
+	return once(b.user, p, func() *profile.Location { return b.newUserLocation(p) })
+}
+
+func (b *profileBuilder) newUserLocation(p place) *profile.Location {
 	frames := b.v.framesAt(p)
 	var m *profile.Mapping
 	if mm := frames[0].mapping; mm != nil {
@@ -227,6 +225,5 @@ func (b *profileBuilder) userLocation(p place) *profile.Location {
 			m.HasFilenames, m.HasLineNumbers = m.HasFilenames || f.File != "", m.HasLineNumbers || f.Line > 0
 		}
 	}
-	b.user[p] = loc
 	return loc
 }

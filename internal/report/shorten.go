@@ -19,20 +19,13 @@ func shorten(name string) string {
 	}
 	var out strings.Builder
 	for i := 0; i < len(name); {
-		if n := operatorAt(name[i:]); n > 0 {
+		n := max(operatorAt(name[i:]), 1)
+		if list := argumentsAt(name[i:]); list > 0 {
+			n = list
+			out.WriteString(name[i:i+1] + beginning(name[i+1:i+n-1]) + name[i+n-1:i+n])
+		} else {
 			out.WriteString(name[i : i+n])
-			i += n
-			continue
 		}
-		n := argumentsAt(name[i:])
-		if n == 0 {
-			out.WriteByte(name[i])
-			i++
-			continue
-		}
-		out.WriteByte(name[i])
-		out.WriteString(beginning(name[i+1 : i+n-1]))
-		out.WriteByte(name[i+n-1])
 		i += n
 	}
 	return out.String()

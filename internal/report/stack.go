@@ -26,7 +26,7 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 		return v.kindOfStack(t, st)
 	case st.Class == model.Zombie:
 		return "no stack", false
-	case st.Class == model.Running && !v.stopped(l.CPU):
+	case st.Class == model.Running && !v.stopped[uint64(l.CPU)]:
 		return "no stack: its CPU was not stopped", false
 	case l.Present&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU():
 		return "in user mode", false
@@ -40,12 +40,6 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 		return "no stack recorded", false
 	}
 	return "no stack: the unwinder found no frames", false
-}
-
-// stopped reports whether a CPU was held; a CPU without a record was not.
-func (v *view) stopped(n uint32) bool {
-	cpu := v.cpus[n]
-	return cpu != nil && cpu.Flags&kcdata.CPUStopped != 0
 }
 
 // kindOfStack tells frames of a system call from those of an interrupt. A

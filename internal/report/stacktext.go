@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"stackshot/internal/show"
 	"strings"
 )
@@ -49,29 +50,16 @@ func (v *view) stackText(l *lines, g *group) {
 	}
 }
 
+// userText writes a user stack, of which the middle may be left out.
 func userText(l *lines, frames []*userFrame) {
 	text := foldCycles(frames)
-	for i := 0; i < len(text); i++ {
-		if hidden := len(text) - innerLines - outerLines; i == innerLines && len(text) > maxUserLines {
-			l.Line("        ... %s, in the JSON report", show.Count(hidden, "more line"))
-			i += hidden
-		}
-		l.Line("        %s", text[i].text())
+	if hidden := len(text) - innerLines - outerLines; len(text) > maxUserLines {
+		gap := func() string { return fmt.Sprintf("... %s, in the JSON report", show.Count(hidden, "more line")) }
+		text = slices.Replace(text, innerLines, innerLines+hidden, gap)
 	}
-}
-
-// stackLine is a frame or, without one, what stands for many. Its text is made when
-// it is shown: of a deep stack most are not.
-type stackLine struct {
-	frame *userFrame
-	again string
-}
-
-func (s stackLine) text() string {
-	if s.frame != nil {
-		return s.frame.text()
+	for _, line := range text {
+		l.Line("        %s", line())
 	}
-	return s.again
 }
 
 // A recursion of at most maxCycle functions is folded where that saves at least
@@ -81,20 +69,23 @@ const (
 	minSaved = 8
 )
 
-// foldCycles writes frames, a recursion once and how often it goes on.
-func foldCycles(frames []*userFrame) []stackLine {
-	var out []stackLine
+// foldCycles returns a line for each frame. A recursion stands there once, and a line
+// says how often it goes on. Each text is made when it is shown: most of a deep stack is
+// not.
+func foldCycles(frames []*userFrame) (text []func() string) {
 	for len(frames) > 0 {
 		period, times := cycle(frames)
 		for _, f := range frames[:period] {
-			out = append(out, stackLine{frame: f})
+			text = append(text, f.text)
 		}
 		if times > 0 {
-			out = append(out, stackLine{again: fmt.Sprintf("... and the last %s %d more times", show.Count(period, "frame"), times)})
+			text = append(text, func() string {
+				return fmt.Sprintf("... and the last %s %d more times", show.Count(period, "frame"), times)
+			})
 		}
 		frames = frames[period*(1+times):]
 	}
-	return out
+	return text
 }
 
 // cycle returns how many frames begin a recursion, and how often they come

@@ -2,8 +2,10 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
@@ -57,7 +59,7 @@ type Counts struct {
 type view struct {
 	s       *kcdata.Snapshot
 	o       Options
-	cpus    map[uint32]*kcdata.LinuxCPU
+	stopped map[uint64]bool // CPUs that were held
 	clock   *model.Clock
 	tasks   []*taskView    // those that are shown
 	folded  map[string]int // idle kernel threads by family
@@ -84,11 +86,11 @@ type taskView struct {
 
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s: s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
-	for i := range s.CPUs {
-		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
+	for _, cpu := range account.CPUsWith(s, kcdata.CPUStopped) {
+		v.stopped[cpu] = true
 	}
 	asked := make(map[uint64]bool, len(o.Pids))
 	for _, pid := range o.Pids {
@@ -103,11 +105,10 @@ func newView(s *kcdata.Snapshot, o Options) *view {
 		}
 		v.task(t, o.ShowIdle || asked[t.ID])
 	}
-	for pid := range asked {
-		if !slices.ContainsFunc(s.Tasks, func(t *kcdata.Task) bool { return t.ID == pid }) {
-			v.absent = append(v.absent, pid)
-		}
+	for _, t := range s.Tasks {
+		delete(asked, t.ID)
 	}
+	v.absent = slices.Sorted(maps.Keys(asked))
 	slices.SortStableFunc(v.tasks, compareTasks)
 	return v
 }
