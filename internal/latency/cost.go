@@ -79,14 +79,8 @@ func greatest[C any](all []C, top int, figures ...measured[C]) ([]C, []Dist) {
 	slices.SortStableFunc(all, func(a, b C) int { return cmp.Compare(*figures[0].ns(&b), *figures[0].ns(&a)) })
 	dists := []Dist{}
 	for _, f := range figures {
-		var values []uint64
-		for i := range all {
-			if ns := f.ns(&all[i]); ns != nil {
-				values = append(values, *ns)
-			}
-		}
 		if len(all) > 0 {
-			dists = append(dists, distOf(f.name, UnitNs, values))
+			dists = append(dists, distOf(f.name, UnitNs, all, f.ns))
 		}
 	}
 	return first(all, top), dists
@@ -101,8 +95,7 @@ func taskCost(t ticks, task *kcdata.Task) TaskCost {
 	}
 	c.TotalNs = sum(c.FindNs, c.HeadNs, c.ThreadsNs, c.EndNs, c.OtherNs)
 	if c.Threads > 0 {
-		each := c.TotalNs / uint64(c.Threads)
-		c.PerThreadNs = &each
+		c.PerThreadNs = new(c.TotalNs / uint64(c.Threads))
 	}
 	return c
 }

@@ -20,8 +20,15 @@ const (
 	UnitCount = "count"
 )
 
-// distOf sorts values.
-func distOf(name, unit string, values []uint64) Dist {
+// distOf is the distribution of one figure of records. A record that does not have the
+// figure (nil) does not count.
+func distOf[R any](name, unit string, records []R, figure func(*R) *uint64) Dist {
+	var values []uint64
+	for i := range records {
+		if v := figure(&records[i]); v != nil {
+			values = append(values, *v)
+		}
+	}
 	d := Dist{Name: name, Unit: unit, Count: len(values)}
 	if len(values) == 0 {
 		return d

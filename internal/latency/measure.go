@@ -27,7 +27,5 @@ func Measure(name string, s *kcdata.Snapshot, top int) *Figures {
 
 // first returns at most n of list, which it never returns nil.
 func first[T any](list []T, n int) []T {
-	out := make([]T, max(0, min(n, len(list))))
-	copy(out, list)
-	return out
+	return append([]T{}, list[:max(0, min(n, len(list)))]...)
 }

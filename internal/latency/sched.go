@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -60,15 +61,15 @@ type ThreadAge struct {
 
 // collector sorts the threads of one file; only schedOf uses it.
 type collector struct {
-	s                          *kcdata.Snapshot
-	clock                      *model.Clock
-	delays                     []ThreadDelay
-	waiting, blocked, sleeping []ThreadAge
+	s      *kcdata.Snapshot
+	clock  *model.Clock
+	delays []ThreadDelay
+	ages   map[model.Class][]ThreadAge
 }
 
 func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out := Sched{}
-	c := collector{s: s, clock: model.NewClock(s)}
+	c := collector{s: s, clock: model.NewClock(s), ages: map[model.Class][]ThreadAge{}}
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
 			switch {
@@ -82,69 +83,45 @@ func schedOf(s *kcdata.Snapshot, top int) Sched {
 			}
 		}
 	}
-	out.RunDelay = runDelays(c.delays, top)
-	out.Waiting, out.Blocked = agesOf("waiting_ns", c.waiting, top), agesOf("blocked_ns", c.blocked, top)
-	out.Sleeping = agesOf("sleeping_ns", c.sleeping, top)
+	out.RunDelay.Known = len(c.delays)
+	out.RunDelay.Top, out.RunDelay.Dists = greatest(c.delays, top,
+		measured[ThreadDelay]{"run_delay_ns", func(d *ThreadDelay) *uint64 { return &d.TotalNs }},
+		measured[ThreadDelay]{"run_delay_mean_ns", func(d *ThreadDelay) *uint64 { return &d.MeanNs }})
+	out.Waiting = agesOf("waiting_ns", c.ages[model.Runnable], top)
+	out.Blocked = agesOf("blocked_ns", c.ages[model.Blocked], top)
+	out.Sleeping = agesOf("sleeping_ns", c.ages[model.Sleeping], top)
 	// A sleeper of unknown age is nothing to look at; one in D is.
 	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return !a.age.Known })
 	return out
 }
 
 func (c *collector) thread(task *kcdata.Task, th *kcdata.Thread) {
-	if d, ok := runDelay(task, th); ok {
-		c.delays = append(c.delays, d)
+	who := account.WhoThread(task, th)
+	// A thread that has not run yet has no mean delay.
+	if l := &th.Linux; th.HasLinux && l.Present&kcdata.ThreadHasRuntime != 0 && l.Pcount > 0 {
+		c.delays = append(c.delays, ThreadDelay{who, l.RunDelay, l.Pcount, l.RunDelay / l.Pcount})
 	}
 	st := model.StateOf(th)
-	switch {
-	case st.Class == model.Runnable && st.Since == model.SinceQueued:
-		c.waiting = append(c.waiting, c.age(task, th, st))
-	case st.Class == model.Blocked:
-		c.blocked = append(c.blocked, c.age(task, th, st))
-	case st.Class == model.Sleeping:
-		c.sleeping = append(c.sleeping, c.age(task, th, st))
+	if queued := st.Class == model.Runnable && st.Since == model.SinceQueued; !queued && st.Class != model.Blocked && st.Class != model.Sleeping {
+		return
 	}
-}
-
-// runDelay is not known of a thread that has not run yet: there is nothing to
-// take a mean of.
-func runDelay(task *kcdata.Task, th *kcdata.Thread) (ThreadDelay, bool) {
-	l := &th.Linux
-	if !th.HasLinux || l.Present&kcdata.ThreadHasRuntime == 0 || l.Pcount == 0 {
-		return ThreadDelay{}, false
-	}
-	return ThreadDelay{account.WhoThread(task, th), l.RunDelay, l.Pcount, l.RunDelay / l.Pcount}, true
-}
-
-func runDelays(all []ThreadDelay, top int) RunDelay {
-	out := RunDelay{Known: len(all)}
-	out.Top, out.Dists = greatest(all, top,
-		measured[ThreadDelay]{"run_delay_ns", func(d *ThreadDelay) *uint64 { return &d.TotalNs }},
-		measured[ThreadDelay]{"run_delay_mean_ns", func(d *ThreadDelay) *uint64 { return &d.MeanNs }})
-	return out
-}
-
-func (c *collector) age(task *kcdata.Task, th *kcdata.Thread, st model.State) ThreadAge {
-	a := ThreadAge{Who: account.WhoThread(task, th), age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
+	a := ThreadAge{Who: who, age: c.clock.Age(th, st.Since), State: st.Words, CPU: th.Linux.CPU, Place: place(c.s, th)}
 	a.AtMostNs, a.AboutNs = a.age.Bounds()
-	return a
+	c.ages[st.Class] = append(c.ages[st.Class], a)
 }
 
 func agesOf(name string, all []ThreadAge, top int) Ages {
-	var known []uint64
-	about := 0
+	out := Ages{Threads: len(all)}
 	for i := range all {
-		if age := all[i].age; age.Known {
-			known = append(known, age.Ns)
-		}
 		if all[i].age.About {
-			about++
+			out.About++
 		}
 	}
+	out.Dist = distOf(name, UnitNs, all, func(a *ThreadAge) *uint64 { return cmp.Or(a.AtMostNs, a.AboutNs) })
+	out.Unknown = out.Threads - out.Dist.Count
 	slices.SortStableFunc(all, func(a, b ThreadAge) int { return model.LongestFirst(a.age, b.age) })
-	return Ages{
-		Threads: len(all), Unknown: len(all) - len(known), About: about,
-		Longest: first(all, top), Dist: distOf(name, UnitNs, known),
-	}
+	out.Longest = first(all, top)
+	return out
 }
 
 // place is where in the kernel a thread sleeps: the first frame that

@@ -26,19 +26,21 @@ func (p *page) heading(format string, args ...any) {
 	p.Line("== %s", fmt.Sprintf(format, args...))
 }
 
-// table holds rows of cells; the first row is the head. All columns are aligned
-// to the right but, where named, the last: it holds names, and a narrow
-// terminal cuts them.
-type table struct {
-	rows  [][]string
-	named bool
+// rowsOf is a table: the head, then a row for each record.
+func rowsOf[R any](head []string, records []R, row func(*R) []string) [][]string {
+	rows := [][]string{head}
+	for i := range records {
+		rows = append(rows, row(&records[i]))
+	}
+	return rows
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
-
-func (t *table) write(p *page) {
+// table writes rows of cells, of which the first is the head. Columns are aligned to the
+// right. If the last column is named, it holds names and is aligned to the left: a narrow
+// terminal cuts them.
+func (p *page) table(named bool, rows [][]string) {
 	var widths []int
-	for _, r := range t.rows {
+	for _, r := range rows {
 		for i, c := range r {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -46,18 +48,22 @@ func (t *table) write(p *page) {
 			widths[i] = max(widths[i], show.Cells(c))
 		}
 	}
-	for _, r := range t.rows {
-		var b strings.Builder
+	for _, r := range rows {
 		for i, c := range r {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
 			pad := strings.Repeat(" ", widths[i]-show.Cells(c))
-			if t.named && i == len(widths)-1 {
+			if named && i == len(widths)-1 {
 				pad = " "
 			}
-			b.WriteString(pad + c)
+			r[i] = pad + c
 		}
-		p.Line("%s", b.String())
+		p.Line("%s", strings.Join(r, " "))
 	}
+}
+
+// cell writes a figure, and a dash if it is missing.
+func cell(figure *uint64, write func(uint64) string) string {
+	if figure == nil {
+		return "-"
+	}
+	return write(*figure)
 }

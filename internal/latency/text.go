@@ -2,6 +2,7 @@ package latency
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"stackshot/internal/show"
@@ -43,37 +44,24 @@ func (p *page) file(f *Figures, o TextOptions) {
 
 // distributions of what was measured in one file.
 func (p *page) distributions(f *Figures) {
-	var all []Dist
-	all = append(all, f.Tasks.Dists...)
-	all = append(all, f.Threads.Dists...)
-	all = append(all, f.Sched.RunDelay.Dists...)
-	all = append(all, f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist)
 	p.heading("DISTRIBUTIONS over tasks and threads")
-	p.dists(all)
+	ages := []Dist{f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist}
+	p.dists(slices.Concat(f.Tasks.Dists, f.Threads.Dists, f.Sched.RunDelay.Dists, ages))
 }
 
 // dists leaves empty distributions out: they would be rows of zeros.
 func (p *page) dists(all []Dist) {
-	t := table{named: true}
-	t.row("count", "p50", "p90", "p99", "max", "of")
-	for _, d := range all {
-		if d.Count == 0 {
-			continue
-		}
+	all = slices.DeleteFunc(slices.Clone(all), func(d Dist) bool { return d.Count == 0 })
+	if len(all) == 0 {
+		p.Line("nothing was measured")
+		return
+	}
+	p.table(true, rowsOf([]string{"count", "p50", "p90", "p99", "max", "of"}, all, func(d *Dist) []string {
 		write := show.Thousands
 		if d.Unit == UnitNs {
 			write = show.Fine
 		}
-		t.row(show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
-	}
-	if len(t.rows) == 1 {
-		p.Line("nothing was measured")
-		return
-	}
-	t.write(p)
-}
-
-// distName is the name of a distribution without its unit, in words.
-func distName(name string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(name, "_ns"), "_", " ")
+		name := strings.ReplaceAll(strings.TrimSuffix(d.Name, "_ns"), "_", " ")
+		return []string{show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), name}
+	}))
 }

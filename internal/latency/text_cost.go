@@ -10,11 +10,7 @@ import (
 func (p *page) taskCosts(c *Costs[TaskCost]) {
 	head := []string{"total", "find", "head", "threads", "end", "other", "count", "per thread", "task"}
 	costTable(p, "task", c, head, func(r *TaskCost) []string {
-		each := "-"
-		if r.PerThreadNs != nil {
-			each = show.Micros(*r.PerThreadNs)
-		}
-		return append(micros(r.TotalNs, r.FindNs, r.HeadNs, r.ThreadsNs, r.EndNs, r.OtherNs), fmt.Sprint(r.Threads), each, r.Who.String())
+		return append(micros(r.TotalNs, r.FindNs, r.HeadNs, r.ThreadsNs, r.EndNs, r.OtherNs), fmt.Sprint(r.Threads), cell(r.PerThreadNs, show.Micros), r.Who.String())
 	})
 }
 
@@ -32,11 +28,7 @@ func costTable[C any](p *page, noun string, c *Costs[C], head []string, row func
 		p.Line("not measured (--latency %s)", noun)
 		return
 	}
-	t := table{named: true, rows: [][]string{head}}
-	for i := range c.Slowest {
-		t.row(row(&c.Slowest[i])...)
-	}
-	t.write(p)
+	p.table(true, rowsOf(head, c.Slowest, row))
 	p.more(c.Measured-len(c.Slowest), noun)
 }
 

@@ -55,16 +55,12 @@ func (p *page) work(cpus []account.Work) {
 		return
 	}
 	p.heading("WORK per CPU")
-	t := table{}
-	t.row("CPU", "arrived after", "tasks", "threads", "bytes", "spill")
-	for _, c := range cpus {
-		after := "-"
-		if c.AfterNs != nil {
-			after = show.Fine(*c.AfterNs)
+	p.table(false, rowsOf([]string{"CPU", "arrived after", "tasks", "threads", "bytes", "spill"}, cpus, func(c *account.Work) []string {
+		return []string{
+			fmt.Sprint(c.CPU), cell(c.AfterNs, show.Fine), show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)),
+			show.Size(c.Bytes), show.Size(c.SpillBytes),
 		}
-		t.row(fmt.Sprint(c.CPU), after, show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)), show.Size(c.Bytes), show.Size(c.SpillBytes))
-	}
-	t.write(p)
+	}))
 }
 
 // tries stands only where there was more than one, or none of it is known.
@@ -77,12 +73,14 @@ func (p *page) tries(f *Pause) {
 		return
 	}
 	p.heading("TRIES: %d, lost on retries %s stopped, %s between them", len(f.Tries), show.Fine(*f.LostNs), show.Fine(*f.BetweenNs))
-	t := table{named: true}
-	t.row("try", "stopped", "window", "ran after it", "buffer", "used", "outcome")
-	for i, r := range f.Tries {
-		t.row(fmt.Sprint(i+1), show.Fine(r.StoppedNs), show.Fine(r.WindowNs), show.Fine(r.RestNs), show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "))
-	}
-	t.write(p)
+	n := 0
+	p.table(true, rowsOf([]string{"try", "stopped", "window", "ran after it", "buffer", "used", "outcome"}, f.Tries, func(r *Try) []string {
+		n++
+		return []string{
+			fmt.Sprint(n), show.Fine(r.StoppedNs), show.Fine(r.WindowNs), show.Fine(r.RestNs),
+			show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "),
+		}
+	}))
 }
 
 func (p *page) arenas(arenas []Arena) {
@@ -90,11 +88,11 @@ func (p *page) arenas(arenas []Arena) {
 		return
 	}
 	p.heading("MEMORY per cluster")
-	t := table{}
-	t.row("cluster", "size", "used", "spill out", "spill in", "freed", "reused", "overhead", "allocs", "refused")
-	for _, a := range arenas {
-		t.row(fmt.Sprint(a.Cluster), show.Size(a.Size), show.Size(a.Used), show.Size(a.SpillOut), show.Size(a.SpillIn),
-			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), show.Thousands(a.Allocs), show.Thousands(a.Refused))
-	}
-	t.write(p)
+	head := []string{"cluster", "size", "used", "spill out", "spill in", "freed", "reused", "overhead", "allocs", "refused"}
+	p.table(false, rowsOf(head, arenas, func(a *Arena) []string {
+		return []string{
+			fmt.Sprint(a.Cluster), show.Size(a.Size), show.Size(a.Used), show.Size(a.SpillOut), show.Size(a.SpillIn),
+			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), show.Thousands(a.Allocs), show.Thousands(a.Refused),
+		}
+	}))
 }

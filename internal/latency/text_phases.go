@@ -17,7 +17,6 @@ func (p *page) phases(f *Pause) {
 	}
 	p.heading("PHASES of the pause per CPU, us")
 	rest := f.Sum.RestNs != 0 || slices.ContainsFunc(f.Phases, func(c Phases) bool { return c.RestNs != 0 })
-	t := table{}
 	head := []string{"CPU"}
 	for _, ph := range phases {
 		head = append(head, ph.name)
@@ -25,13 +24,8 @@ func (p *page) phases(f *Pause) {
 	if rest {
 		head = append(head, "rest")
 	}
-	t.row(append(head, "total")...)
-	for i := range f.Phases {
-		t.row(phaseRow(fmt.Sprint(f.Phases[i].CPU), &f.Phases[i], rest)...)
-	}
-	t.row(phaseRow("sum", f.Sum, rest)...)
-	t.row(shareRow(f.Sum, rest)...)
-	t.write(p)
+	rows := rowsOf(append(head, "total"), f.Phases, func(c *Phases) []string { return phaseRow(fmt.Sprint(c.CPU), c, rest) })
+	p.table(false, append(rows, phaseRow("sum", f.Sum, rest), shareRow(f.Sum, rest)))
 	p.bars(f.Phases)
 	p.counters(f)
 }
@@ -69,13 +63,9 @@ func (p *page) counters(f *Pause) {
 		return
 	}
 	p.Line("")
-	t := table{}
-	t.row("CPU", "unwind us", "of record", "cycles", "instructions", "per cycle")
-	for i := range f.Phases {
-		t.row(counterRow(fmt.Sprint(f.Phases[i].CPU), &f.Phases[i])...)
-	}
-	t.row(counterRow("sum", f.Sum)...)
-	t.write(p)
+	head := []string{"CPU", "unwind us", "of record", "cycles", "instructions", "per cycle"}
+	rows := rowsOf(head, f.Phases, func(c *Phases) []string { return counterRow(fmt.Sprint(c.CPU), c) })
+	p.table(false, append(rows, counterRow("sum", f.Sum)))
 }
 
 func counterRow(label string, c *Phases) []string {

@@ -2,7 +2,6 @@ package latency
 
 import (
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 )
@@ -21,12 +20,9 @@ func (p *page) runDelay(d *RunDelay) {
 		return
 	}
 	p.Line("run-queue delay since each thread began:")
-	t := table{named: true}
-	t.row("total", "times run", "mean", "thread")
-	for _, r := range d.Top {
-		t.row(show.Fine(r.TotalNs), show.Thousands(r.Times), show.Fine(r.MeanNs), r.Who.String())
-	}
-	t.write(p)
+	p.table(true, rowsOf([]string{"total", "times run", "mean", "thread"}, d.Top, func(r *ThreadDelay) []string {
+		return []string{show.Fine(r.TotalNs), show.Thousands(r.Times), show.Fine(r.MeanNs), r.Who.String()}
+	}))
 	p.more(d.Known-len(d.Top), "thread")
 }
 
@@ -38,24 +34,18 @@ func (p *page) ages(class string, a *Ages) {
 		return
 	}
 	s := show.Count(a.Threads, "thread") + " " + class
-	var but []string
-	if a.About > 0 {
-		but = append(but, fmt.Sprintf("since about when of %d, by another CPU's clock", a.About))
-	}
-	if a.Unknown > 0 {
-		but = append(but, fmt.Sprintf("since when is not known of %d", a.Unknown))
-	}
+	var but show.Parts
+	but.If(a.About > 0, "since about when of %d, by another CPU's clock", a.About)
+	but.If(a.Unknown > 0, "since when is not known of %d", a.Unknown)
 	if len(but) > 0 {
-		s += " (" + strings.Join(but, "; ") + ")"
+		s += " (" + but.Join("; ") + ")"
 	}
 	if len(a.Longest) == 0 {
 		p.Line("%s", s)
 		return
 	}
 	p.Line("%s:", s)
-	t := table{named: true}
-	t.row("at most", "CPU", "thread")
-	for _, r := range a.Longest {
+	p.table(true, rowsOf([]string{"at most", "CPU", "thread"}, a.Longest, func(r *ThreadAge) []string {
 		age, who := "unknown", r.Who.String()
 		if r.age.Known {
 			age = show.Fine(r.age.Ns)
@@ -66,8 +56,7 @@ func (p *page) ages(class string, a *Ages) {
 		if r.Place != "" {
 			who += " in " + r.Place
 		}
-		t.row(age, fmt.Sprint(r.CPU), who)
-	}
-	t.write(p)
+		return []string{age, fmt.Sprint(r.CPU), who}
+	}))
 	p.more(a.Threads-len(a.Longest), "thread")
 }

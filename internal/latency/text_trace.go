@@ -24,13 +24,10 @@ func TraceText(w io.Writer, s *kcdata.Snapshot, width int) error {
 	p := newPage(w, width)
 	first := events[0].AtNs
 	p.Line("%d events; us since %d ns of CLOCK_MONOTONIC", len(events), first)
-	t := table{named: true}
-	t.row("us", "CPU", "event")
-	for _, e := range events {
+	p.table(true, rowsOf([]string{"us", "CPU", "event"}, events, func(e *kcdata.LinuxTrace) []string {
 		since := e.AtNs - first
-		t.row(fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(e))
-	}
-	t.write(p)
+		return []string{fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(*e)}
+	}))
 	return p.w.Flush()
 }
 
