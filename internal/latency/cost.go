@@ -91,7 +91,7 @@ func taskCost(t ticks, task *kcdata.Task) TaskCost {
 	c := TaskCost{
 		Who: account.WhoTask(task), Threads: len(task.Threads),
 		FindNs: t.ns(l.Setup), HeadNs: t.ns(l.CurTsnap), ThreadsNs: t.ns(l.ThreadDataLoop), EndNs: t.ns(l.End),
-		OtherNs: t.total(l.ThreadCountLoop, l.Pmap, l.BSDProcIDs, l.Misc, l.Misc2),
+		OtherNs: t.ns(l.ThreadCountLoop, l.Pmap, l.BSDProcIDs, l.Misc, l.Misc2),
 	}
 	c.TotalNs = sum(c.FindNs, c.HeadNs, c.ThreadsNs, c.EndNs, c.OtherNs)
 	if c.Threads > 0 {
@@ -105,7 +105,7 @@ func threadCost(t ticks, task *kcdata.Task, th *kcdata.Thread) ThreadCost {
 	c := ThreadCost{
 		Who: account.WhoThread(task, th), Frames: len(th.Kernel),
 		HeadNs: t.ns(l.CurThsnap1), StackNs: t.ns(l.KernelStack), RestNs: t.ns(l.CurThsnap2), ItemsNs: t.ns(l.Misc),
-		OtherNs: t.total(l.DispatchSerial, l.DispatchLabel, l.ThreadName, l.SurTimes, l.UserStack),
+		OtherNs: t.ns(l.DispatchSerial, l.DispatchLabel, l.ThreadName, l.SurTimes, l.UserStack),
 	}
 	c.TotalNs = sum(c.HeadNs, c.StackNs, c.RestNs, c.ItemsNs, c.OtherNs)
 	return c

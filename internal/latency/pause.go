@@ -59,8 +59,7 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	}
 	var toStop *uint64
 	if t, ok := ticksOf(s); ok && s.Latency != nil {
-		ns := t.ns(s.Latency.SetupMt)
-		toStop = &ns
+		toStop = new(t.ns(s.Latency.SetupMt))
 	}
 	p := &Pause{
 		Pause: account.PauseOf(s, toStop), TryCount: s.Capture.Tries,

@@ -18,22 +18,17 @@ func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
 	return ticks{uint64(s.Timebase.Numer), uint64(s.Timebase.Denom)}, true
 }
 
-func (t ticks) ns(v uint64) uint64 {
-	hi, lo := bits.Mul64(v, t.numer)
-	if hi >= t.denom {
-		return 1<<64 - 1
-	}
-	q, _ := bits.Div64(hi, lo, t.denom)
-	return q
-}
-
-// total is the sum of latencies, in ns.
-func (t ticks) total(parts ...uint64) uint64 {
-	all := uint64(0)
+// ns is the sum of latencies, in ns.
+func (t ticks) ns(parts ...uint64) (total uint64) {
 	for _, v := range parts {
-		all = sum(all, t.ns(v))
+		hi, lo := bits.Mul64(v, t.numer)
+		if hi >= t.denom {
+			return 1<<64 - 1
+		}
+		q, _ := bits.Div64(hi, lo, t.denom)
+		total = sum(total, q)
 	}
-	return all
+	return total
 }
 
 // sum adds up, and is the greatest number where that has no room for it: no file may

@@ -107,13 +107,10 @@ func groupThreads(threads []*threadView, key func(*threadView) string) []*group 
 	index := map[string]*group{}
 	var groups []*group
 	for _, t := range threads {
-		k := key(t)
-		g := index[k]
-		if g == nil {
-			g = newGroup(t)
-			index[k] = g
-			groups = append(groups, g)
-		}
+		g := once(index, key(t), func() *group {
+			groups = append(groups, newGroup(t))
+			return groups[len(groups)-1]
+		})
 		g.add(t)
 	}
 	for _, g := range groups {

@@ -29,13 +29,6 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	if t.Exe != nil {
 		exeName = cleaned(t.Exe.FileName())
 	}
-	var memory show.Object
-	if m := t.Memory; m != nil {
-		memory = show.Object{
-			{"rss_file", m.RssFile}, {"rss_anon", m.RssAnon}, {"rss_shmem", m.RssShmem}, {"swap", m.Swap},
-			{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
-		}
-	}
 	var mappings items // none without user stacks
 	if len(t.Mappings) > 0 {
 		mappings = fitting(j, t.Mappings, &j.Mappings, jsonMapping)
@@ -54,8 +47,15 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 		{"cgroup_id", show.Present(p, kcdata.TaskHasCgroup, addr(l.CgroupID))}, {"cgroup", cleaned(t.Cgroup)},
 		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
 		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
-		{"memory", memory}, {"perf_map", cleaned(t.PerfMap)},
+		{"memory", show.Optional(t.Memory, jsonMemory)}, {"perf_map", cleaned(t.PerfMap)},
 		{"threads", fitting(j, t.threadViews(), &j.Threads, v.jsonThread)}, {"mappings", mappings},
+	}
+}
+
+func jsonMemory(m *kcdata.LinuxTaskMemory) show.Object {
+	return show.Object{
+		{"rss_file", m.RssFile}, {"rss_anon", m.RssAnon}, {"rss_shmem", m.RssShmem}, {"swap", m.Swap},
+		{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
 	}
 }
 
@@ -81,7 +81,7 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"state_bits", show.Present(read, 1, addr(uint64(l.State)|uint64(l.ExitState)))},
 		{"self", t.IsSelf()}, {"age_at_most_ns", atMost}, {"age_about_ns", about},
 		{"cpu", show.Present(read, 1, l.CPU)}, {"on_cpu", show.Present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0)},
-		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", jsonSample(t.Sample)},
+		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", show.Optional(t.Sample, jsonSample)},
 		{"policy", show.Present(read, 1, l.Policy)}, {"prio", show.Present(read, 1, l.Prio)}, {"nice", show.Present(read, 1, l.Nice)},
 		{"utime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Utime)}, {"stime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Stime)},
 		{"runtime_ns", show.Present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime)},
@@ -89,22 +89,19 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"times_run", show.Present(p, kcdata.ThreadHasRuntime, l.Pcount)},
 		{"nvcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nvcsw)}, {"nivcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nivcsw)},
 		{"min_flt", show.Present(p, kcdata.ThreadHasFaults, l.MinFlt)}, {"maj_flt", show.Present(p, kcdata.ThreadHasFaults, l.MajFlt)},
-		{"syscall", v.jsonSyscall(t)}, {"io", jsonIO(t.IO)},
+		{"syscall", v.jsonSyscall(t)}, {"io", show.Optional(t.IO, jsonIO)},
 		{"ns_tids", some(show.List(t.NS, func(n *kcdata.LinuxThreadNS) show.Object {
 			return show.Object{{"inode", n.Inode}, {"tid", n.Tid}}
 		}))},
 		{"wchan", cleaned(t.Wchan)}, {"stack_note", show.Known(t.note)},
 		{"kernel_stack_truncated", p&kcdata.ThreadTruncated != 0}, {"kernel_frames_skipped", show.Known(l.KstackSkipped)},
 		{"kernel_stack", v.jsonFrames(t.Kernel)}, {"user_stack", user}, {"frames_unnamed", show.Known(unnamed)},
-		{"user_notes", some(t.notes)}, {"user_walk", jsonWalk(t.UserWalk)},
+		{"user_notes", some(t.notes)}, {"user_walk", show.Optional(t.UserWalk, jsonWalk)},
 	}
 }
 
 // jsonSample: the thread's own CPU, which was not stopped, took its stacks.
 func jsonSample(s *kcdata.LinuxSample) show.Object {
-	if s == nil {
-		return nil
-	}
 	return show.Object{{"cpu", s.CPU}, {"user_mode", s.User != 0}, {"ip", addr(s.IP)}, {"delay_ns", s.DelayNs}}
 }
 
@@ -125,9 +122,6 @@ func (v *view) jsonSyscall(t *threadView) show.Object {
 }
 
 func jsonIO(io *kcdata.LinuxThreadIO) show.Object {
-	if io == nil {
-		return nil
-	}
 	return show.Object{
 		{"rchar", io.Rchar}, {"wchar", io.Wchar}, {"syscr", io.Syscr}, {"syscw", io.Syscw},
 		{"read_bytes", io.ReadBytes}, {"write_bytes", io.WriteBytes},

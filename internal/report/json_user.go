@@ -61,9 +61,6 @@ func (f *userFrame) json() jsonUser {
 }
 
 func jsonWalk(w *kcdata.LinuxUserWalk) show.Object {
-	if w == nil {
-		return nil
-	}
 	return show.Object{
 		{"flags", append([]string{}, model.UserWalkFlags.Names(w.Flags)...)}, {"links", w.Links}, {"bytes", w.Bytes}, {"absent", w.Absent},
 		{"refused_pages", w.Refused}, {"frames", w.Frames}, {"stack_end", show.Known(addr(w.StackEnd))},

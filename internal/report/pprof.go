@@ -33,23 +33,11 @@ func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 type profileBuilder struct {
 	*profile.Profile
 	v         *view
-	mappings  map[mappingKey]*profile.Mapping
-	functions map[functionKey]*profile.Function
-	kernel    map[locationKey]*profile.Location
+	mappings  map[profile.Mapping]*profile.Mapping // by themselves without their ID
+	functions map[profile.Function]*profile.Function
+	kernel    map[kcdata.UserPlace]*profile.Location
 	user      map[place]*profile.Location
 	modules   map[uint64]*kcdata.Module // of kernel addresses; nil: in none
-}
-
-type mappingKey struct {
-	start, end, offset uint64
-	file, buildID      string
-}
-
-type functionKey struct{ name, file string }
-
-type locationKey struct {
-	addr  uint64
-	exact bool
 }
 
 func newProfile(v *view) (*profile.Profile, error) {
@@ -59,8 +47,8 @@ func newProfile(v *view) (*profile.Profile, error) {
 			DefaultSampleType: "threads",
 			PeriodType:        &profile.ValueType{Type: "threads", Unit: "count"}, Period: 1,
 		},
-		v: v, mappings: map[mappingKey]*profile.Mapping{}, functions: map[functionKey]*profile.Function{},
-		kernel: map[locationKey]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
+		v: v, mappings: map[profile.Mapping]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{},
+		kernel: map[kcdata.UserPlace]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
 	}
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
@@ -98,7 +86,7 @@ func (b *profileBuilder) sample(t *threadView) {
 	}
 	if t.frames {
 		for i, a := range t.Kernel {
-			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
+			s.Location = append(s.Location, b.kernelLocation(kcdata.UserPlace{Addr: a, Exact: i == 0}))
 		}
 	}
 	for i := range t.User {
@@ -132,7 +120,7 @@ func (t *threadView) offCPU() model.Age {
 
 // kernelMapping comes first: readers take the first mapping for the program.
 func (b *profileBuilder) kernelMapping() {
-	m := b.mapping(mappingKey{file: kernelFile, buildID: hex.EncodeToString(b.v.s.KernelBuild), start: b.v.s.Machine.TextAddr, end: b.kernelEnd()})
+	m := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(b.v.s.KernelBuild), Start: b.v.s.Machine.TextAddr, Limit: b.kernelEnd()})
 	m.HasFunctions = true
 }
 
@@ -162,41 +150,43 @@ func (b *profileBuilder) module(a uint64) *kcdata.Module {
 	})
 }
 
-func (b *profileBuilder) mapping(k mappingKey) *profile.Mapping {
-	return once(b.mappings, k, func() *profile.Mapping {
-		m := &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
-		b.Mapping = append(b.Mapping, m)
-		return m
+// mapping returns the profile's mapping that is like m, which has no ID.
+func (b *profileBuilder) mapping(m profile.Mapping) *profile.Mapping {
+	return once(b.mappings, m, func() *profile.Mapping {
+		m.ID = uint64(len(b.Mapping) + 1)
+		b.Mapping = append(b.Mapping, &m)
+		return &m
 	})
 }
 
 func (b *profileBuilder) function(name, file string) *profile.Function {
-	return once(b.functions, functionKey{name, file}, func() *profile.Function {
-		f := &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
-		b.Function = append(b.Function, f)
-		return f
+	f := profile.Function{Name: name, SystemName: name, Filename: file}
+	return once(b.functions, f, func() *profile.Function {
+		f.ID = uint64(len(b.Function) + 1)
+		b.Function = append(b.Function, &f)
+		return &f
 	})
 }
 
 // location adds one. A return address is behind the call, so what is written is
 // the byte before it, which is part of the call.
-func (b *profileBuilder) location(a uint64, exact bool, m *profile.Mapping) *profile.Location {
-	if !exact && a > 0 {
-		a--
+func (b *profileBuilder) location(p kcdata.UserPlace, m *profile.Mapping) *profile.Location {
+	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: p.Addr, Mapping: m}
+	if !p.Exact && p.Addr > 0 {
+		loc.Address--
 	}
-	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: a, Mapping: m}
 	b.Location = append(b.Location, loc)
 	return loc
 }
 
-func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location {
-	return once(b.kernel, locationKey{a, exact}, func() *profile.Location {
+func (b *profileBuilder) kernelLocation(p kcdata.UserPlace) *profile.Location {
+	return once(b.kernel, p, func() *profile.Location {
 		m := b.Mapping[0]
-		if mod := b.module(a); mod != nil {
-			m = b.mapping(mappingKey{file: "[" + show.Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
+		if mod := b.module(p.Addr); mod != nil {
+			m = b.mapping(profile.Mapping{File: "[" + show.Clean(mod.Name) + "]", BuildID: hex.EncodeToString(mod.BuildID), Start: mod.Addr, Limit: mod.Addr + mod.Size})
 		}
-		loc := b.location(a, exact, m)
-		if sym, ok := b.v.s.Symbols.Name(a); ok {
+		loc := b.location(p, m)
+		if sym, ok := b.v.s.Symbols.Name(p.Addr); ok {
 			m.HasFunctions = true
 			loc.Line = []profile.Line{{Function: b.function(show.Clean(sym.Name), "")}}
 		}
@@ -212,9 +202,9 @@ func (b *profileBuilder) newUserLocation(p place) *profile.Location {
 	frames := b.v.framesAt(p)
 	var m *profile.Mapping
 	if mm := frames[0].mapping; mm != nil {
-		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, show.Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
+		m = b.mapping(profile.Mapping{Start: mm.Start, Limit: mm.End, Offset: mm.Offset, File: show.Clean(mm.Path), BuildID: hex.EncodeToString(mm.BuildID)})
 	}
-	loc := b.location(p.Addr, p.Exact, m)
+	loc := b.location(p.UserPlace, m)
 	for _, f := range frames {
 		if f.Name == "" {
 			continue

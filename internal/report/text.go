@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"stackshot/internal/account"
@@ -148,24 +149,18 @@ func ageText(a model.Age) string {
 // syscalls names the system calls a group's threads are in, three at most.
 func (v *view) syscalls(g *group) string {
 	var names []string
-	type call struct {
-		abi sysno.ABI
-		nr  int64
-	}
-	seen := map[call]bool{}
 	for _, t := range g.threads {
 		if t.Syscall == nil || t.Syscall.Nr < 0 || t.Linux.Present&kcdata.ThreadUserMode != 0 {
 			continue
 		}
-		c := call{callABI(t.Thread), t.Syscall.Nr}
-		if seen[c] {
+		name := sysno.Format(v.s.Arch, callABI(t.Thread), t.Syscall.Nr)
+		if slices.Contains(names, name) {
 			continue
 		}
-		seen[c] = true
 		if len(names) == 3 {
 			return strings.Join(names, ", ") + ", ..."
 		}
-		names = append(names, sysno.Format(v.s.Arch, c.abi, c.nr))
+		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }

@@ -29,13 +29,10 @@ func allChainOnly(s *kcdata.Snapshot) bool {
 	found := false
 	for _, task := range s.Tasks {
 		for _, t := range task.Threads {
-			switch {
-			case len(t.User) == 0:
-			case !chainOnly(t):
+			if len(t.User) > 0 && !chainOnly(t) {
 				return false
-			default:
-				found = true
 			}
+			found = found || len(t.User) > 0
 		}
 	}
 	return found

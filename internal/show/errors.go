@@ -8,8 +8,7 @@ import (
 // WithoutPath is an error of a file without operation and path, for a line that
 // names the file in its own way.
 func WithoutPath(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

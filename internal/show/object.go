@@ -68,6 +68,14 @@ func Present[T any](bits, bit uint64, v T) *T {
 	return &v
 }
 
+// Optional is the object of a record; nil without one.
+func Optional[R any](record *R, object func(r *R) Object) Object {
+	if record == nil {
+		return nil
+	}
+	return object(record)
+}
+
 // List is one object for each record, never nil.
 func List[R any](records []R, object func(r *R) Object) []Object {
 	out := make([]Object, len(records))
