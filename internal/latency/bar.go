@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -23,11 +24,7 @@ func (p *page) bars(cpus []Phases) {
 	if longest == 0 {
 		return
 	}
-	width := p.Width
-	if width <= 0 {
-		width = plainWidth
-	}
-	cells := max(width-label-len("CPU  ||"), minBar)
+	cells := max(cmp.Or(p.Width, plainWidth)-label-len("CPU  ||"), minBar)
 	p.Line("")
 	for i := range cpus {
 		p.Line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))

@@ -158,7 +158,7 @@ func (f *userFrame) folded() string {
 	switch {
 	case f.inlined:
 		return name + markInlined
-	case f.isJIT():
+	case f.Module == "[jit]": // the name is from a perf map
 		return name + markJIT
 	}
 	return name

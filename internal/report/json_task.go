@@ -11,16 +11,10 @@ var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unkno
 
 // jsonTasks is the list of the tasks that are shown.
 func (v *view) jsonTasks(j *jsonWriter) items {
-	return func(yield func(show.Object) bool) {
-		for _, t := range v.tasks {
-			if j.full() {
-				j.Threads += t.shown
-				j.Mappings += len(t.Mappings)
-				continue
-			}
-			yield(v.jsonTask(j, t))
-		}
-	}
+	return fitting(j, v.tasks, func(t *taskView) show.Object { return v.jsonTask(j, t) }, func(t *taskView) {
+		j.Threads += t.shown
+		j.Mappings += len(t.Mappings)
+	})
 }
 
 func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
@@ -31,7 +25,7 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	}
 	var mappings items // none without user stacks
 	if len(t.Mappings) > 0 {
-		mappings = fitting(j, t.Mappings, &j.Mappings, jsonMapping)
+		mappings = fitting(j, t.Mappings, jsonMapping, func(kcdata.Mapping) { j.Mappings++ })
 	}
 	return show.Object{
 		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", show.Clean(t.Name)}, {"kernel", t.IsKernel()},
@@ -48,7 +42,7 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
 		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
 		{"memory", show.Optional(t.Memory, jsonMemory)}, {"perf_map", cleaned(t.PerfMap)},
-		{"threads", fitting(j, t.threadViews(), &j.Threads, v.jsonThread)}, {"mappings", mappings},
+		{"threads", fitting(j, t.threadViews(), v.jsonThread, func(*threadView) { j.Threads++ })}, {"mappings", mappings},
 	}
 }
 

@@ -78,16 +78,16 @@ func (j *jsonWriter) encode(v any, prefix string) {
 	j.used += int64(n)
 }
 
-// fitting is a list of the objects of records. Those for which no room is left are
-// counted in left.
-func fitting[R any](j *jsonWriter, records []R, left *int, object func(r R) show.Object) items {
+// fitting is a list of the objects of records. A record for which no room is left goes to
+// leave, which counts it.
+func fitting[R any](j *jsonWriter, records []R, object func(R) show.Object, leave func(R)) items {
 	return func(yield func(show.Object) bool) {
-		for i, r := range records {
+		for _, r := range records {
 			if j.full() {
-				*left += len(records) - i
-				return
+				leave(r)
+			} else {
+				yield(object(r))
 			}
-			yield(object(r))
 		}
 	}
 }

@@ -18,7 +18,7 @@ type lines struct {
 	n     int      // lines so far
 	rest  string   // the command that shows the rest
 	apart bool     // the command has lines of its own
-	held  []string // the last lines of the first screen: the tail takes their place if more lines follow
+	held  []string // the lines of the first screen
 	color string   // of the lines that follow; "" for none
 	room  room
 }
@@ -70,17 +70,16 @@ func (l *lines) colored(color string, f func()) {
 	l.color = ""
 }
 
-// put takes one line of the report. It writes the line, or holds it back while it is not
-// known whether more lines follow than the first screen shows, or only counts it.
+// put takes one line of the report. It holds back the lines of a first screen: how many
+// of them are shown depends on whether more follow, and those are only counted.
 func (l *lines) put(s string) {
 	l.n++
 	if l.color != "" && s != "" {
 		s = l.color + s + plain
 	}
-	switch limit := l.o.FirstScreen; {
-	case limit <= 0 || l.n <= limit-l.tailRows():
+	if limit := l.o.FirstScreen; limit <= 0 {
 		l.write(s)
-	case l.n <= limit:
+	} else if l.n <= limit {
 		l.held = append(l.held, s)
 	}
 }
@@ -91,11 +90,12 @@ func (l *lines) write(s string) {
 	l.w.WriteByte('\n')
 }
 
-// close ends the report: with the held lines if none followed, else with the tail. Its
+// close ends the report; if a first screen does not show all lines, the tail ends it. Its
 // error is the writer's first, else a *CutError.
 func (l *lines) close() error {
 	if limit := l.o.FirstScreen; limit > 0 && l.n > limit {
-		l.held = l.tail(l.n - max(limit-l.tailRows(), 0))
+		shown := max(limit-l.tailRows(), 0)
+		l.held = append(l.held[:shown], l.tail(l.n-shown)...)
 	}
 	for _, s := range l.held {
 		l.write(s)

@@ -73,7 +73,10 @@ func (b *profileBuilder) sample(t *threadView) {
 	if t.task.Cgroup != "" {
 		s.Label["cgroup"] = []string{show.Clean(t.task.Cgroup)}
 	}
-	age := t.offCPU()
+	age := t.age
+	if t.state.Class == model.Running {
+		age = model.Age{Known: true} // it has been off its CPU for 0 ns
+	}
 	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
 	switch {
 	case !age.Known:
@@ -108,14 +111,6 @@ func (t *threadView) userDoubt() string {
 		return "incomplete"
 	}
 	return ""
-}
-
-// offCPU is for how long a thread has not run.
-func (t *threadView) offCPU() model.Age {
-	if t.state.Class == model.Running {
-		return model.Age{Known: true}
-	}
-	return t.age
 }
 
 // kernelMapping comes first: readers take the first mapping for the program.

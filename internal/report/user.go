@@ -145,9 +145,6 @@ func (f *userFrame) moduleBase() string {
 	return path.Base(p)
 }
 
-// isJIT reports whether the name is from a perf map.
-func (f *userFrame) isJIT() bool { return f.Module == "[jit]" }
-
 // fileOffset is where in the mapped file the address is.
 func (f *userFrame) fileOffset() (uint64, bool) {
 	if f.mapping == nil || f.mapping.Inode == 0 && f.mapping.Path == "" {
