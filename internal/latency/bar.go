@@ -68,9 +68,9 @@ func scale(part, whole uint64, cells int) int {
 }
 
 func legend(cells int, longest uint64) string {
-	parts := make([]string, len(phases))
-	for i, ph := range phases {
-		parts[i] = fmt.Sprintf("%c=%s", ph.letter, ph.name)
+	var parts show.Parts
+	for _, ph := range phases {
+		parts.Add("%c=%s", ph.letter, ph.name)
 	}
-	return fmt.Sprintf("%s ?=rest; %d cells are %s", strings.Join(parts, " "), cells, show.Duration(longest))
+	return fmt.Sprintf("%s ?=rest; %d cells are %s", parts.Join(" "), cells, show.Duration(longest))
 }

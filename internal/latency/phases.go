@@ -109,7 +109,7 @@ func (p *page) phases(f *Pause) {
 		head = append(head, "rest")
 	}
 	rows := rowsOf(append(head, "total"), f.Phases, func(c *Phases) []string { return phaseRow(fmt.Sprint(c.CPU), c, rest) })
-	p.table(false, append(rows, phaseRow("sum", f.Sum, rest), shareRow(f.Sum, rest)))
+	p.table(false, append(rows, phaseRow("sum", f.Sum, rest), shareRow(f.Sum)))
 	p.bars(f.Phases)
 	p.counters(f)
 }
@@ -130,15 +130,12 @@ func signed(ns int64) string {
 	return show.Micros(uint64(ns))
 }
 
-func shareRow(sum *Phases, rest bool) []string {
+func shareRow(sum *Phases) []string {
 	row := []string{"%"}
 	for _, ns := range sum.list() {
 		row = append(row, strings.TrimSuffix(show.Percent(ns, sum.TotalNs), "%"))
 	}
-	if rest {
-		row = append(row, "")
-	}
-	return append(row, "")
+	return row // of rest and total there is no share
 }
 
 // counters are the figures that only some captures have.

@@ -24,8 +24,7 @@ func (v *view) alarms() []string {
 	out.If(v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0, "this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS)
 	out.If(len(v.absent) > 0, "asked for, but not in the file: pid %s", show.Ranges(v.absent, 12))
 	out = append(out, account.LeftOut(v.s)...)
-	tables := v.missedTables()
-	out.If(tables != "", "%s", tables)
+	out.Add("%s", v.missedTables())
 	var warnings, problems []string
 	for _, w := range v.unsaid() {
 		warnings = append(warnings, w.String())

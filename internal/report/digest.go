@@ -62,7 +62,7 @@ func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 		state := show.Parts{g.names()}
 		calls := v.syscalls(g)
 		state.If(calls != "", "in %s", calls)
-		state.If(g.note != "", "%s", g.note)
+		state.Add("%s", g.note)
 		l.Line("  %s: %s", g.stateAge(words), state.Join(", "))
 		if len(g.kernel) > 0 {
 			l.Line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))

@@ -108,8 +108,12 @@ func groupThreads(threads []*threadView, key func(*threadView) string) []*group 
 	var groups []*group
 	for _, t := range threads {
 		g := once(index, key(t), func() *group {
-			groups = append(groups, newGroup(t))
-			return groups[len(groups)-1]
+			g := &group{threadView: t}
+			if t.frames {
+				g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
+			}
+			groups = append(groups, g)
+			return g
 		})
 		g.add(t)
 	}
@@ -120,14 +124,6 @@ func groupThreads(threads []*threadView, key func(*threadView) string) []*group 
 	}
 	slices.SortStableFunc(groups, compareGroups)
 	return groups
-}
-
-func newGroup(t *threadView) *group {
-	g := &group{threadView: t}
-	if t.frames {
-		g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
-	}
-	return g
 }
 
 func (g *group) add(t *threadView) {

@@ -17,14 +17,14 @@ func (v *view) header(l *lines) {
 			l.Words("!! ", "%s", s)
 		}
 	})
-	said := show.Parts{account.BriefPause(v.s), account.BriefAtomicity(v.s)}
+	var said show.Parts
+	said.Add("%s", account.BriefPause(v.s))
+	said.Add("%s", account.BriefAtomicity(v.s))
 	said.If(v.allChains, "user stacks %s", chainText)
 	said.Add("%s", v.machineLoad())
 	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
 	for _, s := range said {
-		if s != "" {
-			l.Words("", "%s", s)
-		}
+		l.Words("", "%s", s)
 	}
 }
 
@@ -45,12 +45,10 @@ func (v *view) machineLoad() string {
 // meminfo finds one line of /proc/meminfo, in bytes.
 func meminfo(text, key string) (bytes uint64, ok bool) {
 	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != key {
-			continue
+		if rest, found := strings.CutPrefix(line, key); found {
+			kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 53)
+			return kib << 10, err == nil
 		}
-		kib, err := strconv.ParseUint(f[1], 10, 53)
-		return kib << 10, err == nil
 	}
 	return 0, false
 }

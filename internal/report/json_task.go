@@ -122,14 +122,6 @@ func jsonIO(io *kcdata.LinuxThreadIO) show.Object {
 	}
 }
 
-// jsonFrame and jsonUser are structs: there are many, and encoding/json is faster with them.
-type jsonFrame struct {
-	Addr   addr    `json:"addr"`
-	Symbol string  `json:"symbol,omitempty"`
-	Offset *uint64 `json:"offset,omitempty"`
-	Module string  `json:"module,omitempty"`
-}
-
 func (v *view) jsonFrames(addrs []uint64) []jsonFrame {
 	out := make([]jsonFrame, len(addrs))
 	for i, a := range addrs {

@@ -8,9 +8,11 @@ import (
 	"stackshot/kcdata"
 )
 
-type jsonUser struct {
+// jsonFrame is a frame of a kernel or a user stack. It is a struct, not a show.Object:
+// there are many, and encoding/json is faster with structs.
+type jsonFrame struct {
 	Addr         addr    `json:"addr"`
-	FoundBy      string  `json:"found_by,omitempty"`
+	FoundBy      string  `json:"found_by,omitempty"` // the rest but Offset is of user frames alone
 	Symbol       string  `json:"symbol,omitempty"`
 	Offset       *uint64 `json:"offset,omitempty"`
 	Module       string  `json:"module,omitempty"`
@@ -22,7 +24,7 @@ type jsonUser struct {
 
 // jsonUserStack is userStack with how each frame was found. unnamed counts the frames
 // of which the names are left out, because the stack's are too long together.
-func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
+func (v *view) jsonUserStack(t *threadView) (out []jsonFrame, unnamed int) {
 	names := 0
 	for i := range t.User {
 		how := ""
@@ -45,8 +47,8 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 	return out, unnamed
 }
 
-func (f *userFrame) json() jsonUser {
-	out := jsonUser{
+func (f *userFrame) json() jsonFrame {
+	out := jsonFrame{
 		Addr: addr(f.addr), Symbol: show.Clean(f.Name), Module: show.Clean(f.modulePath()),
 		File: show.Clean(f.File), Line: f.Line, Inlined: f.inlined,
 	}

@@ -89,8 +89,7 @@ func taskLine(t *kcdata.Task) string {
 	if m := t.Memory; m != nil {
 		parts.Add("RSS %s", show.Size(m.RssFile+m.RssAnon+m.RssShmem))
 	}
-	program := program(t)
-	parts.If(program != "", "%s", program)
+	parts.Add("%s", program(t))
 	parts.If(t.Cgroup != "" && t.Cgroup != "/", "cgroup %s", show.Clean(t.Cgroup))
 	return parts.Join("  ")
 }
@@ -116,7 +115,7 @@ func program(t *kcdata.Task) string {
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
 	state := show.Parts{g.stateAge(g.state.Words)}
-	state.If(g.note != "", "%s", g.note)
+	state.Add("%s", g.note)
 	calls := v.syscalls(g)
 	state.If(calls != "", "in %s", calls)
 	color := ""

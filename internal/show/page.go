@@ -36,8 +36,12 @@ func (p *Page) Words(first, format string, args ...any) {
 // Parts are the parts of a line or a sentence, in order. The zero value has none.
 type Parts []string
 
-// Add appends a part.
-func (p *Parts) Add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+// Add appends a part, unless it is empty.
+func (p *Parts) Add(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); s != "" {
+		*p = append(*p, s)
+	}
+}
 
 // If appends a part where known holds.
 func (p *Parts) If(known bool, format string, args ...any) {

@@ -76,9 +76,13 @@ func ask(t *kcdata.Task, n Namer, sum *Tally) (known, fresh names) {
 		if i < len(found) {
 			if f := readable(found[i]); worth(f) > worth(old) {
 				best, fresh[p] = f, f
+				sum.New++
 			}
 		}
-		sum.count(old, best)
+		sum.Addresses++
+		if worth(best) >= worthName {
+			sum.Named++
+		}
 	}
 	return known, fresh
 }
@@ -93,16 +97,6 @@ func readable(funcs []kcdata.UserFunction) []kcdata.UserFunction {
 		}
 	}
 	return out
-}
-
-func (s *Tally) count(old, best []kcdata.UserFunction) {
-	s.Addresses++
-	if worth(best) >= worthName {
-		s.Named++
-	}
-	if worth(best) > worth(old) {
-		s.New++
-	}
 }
 
 // places are those of all user stacks of t, ascending, each once.

@@ -29,12 +29,11 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	if s == nil {
 		return nil, sum, ErrOtherFile
 	}
-	all, some := make([]names, len(s.Tasks)), false
+	all := make([]names, len(s.Tasks))
 	for i, t := range s.Tasks {
 		_, all[i] = ask(t, n, &sum)
-		some = some || len(all[i]) > 0
 	}
-	if !some {
+	if sum.New == 0 {
 		return plain, sum, nil
 	}
 	today, err := kcdata.Renew(plain)
