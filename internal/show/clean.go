@@ -1,6 +1,8 @@
 package show
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,4 +39,13 @@ func Clean(s string) string {
 // really has is three.
 func printable(r rune, size int) bool {
 	return !(r == utf8.RuneError && size <= 1) && unicode.IsPrint(r)
+}
+
+// WithoutPath is an error of a file without operation and path, for a line that
+// names the file in its own way.
+func WithoutPath(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
