@@ -14,7 +14,7 @@ import (
 // alarmLimit bounds each kind of alarm: the first screen is short.
 const alarmLimit = 4
 
-// alarms returns what limits trust, worst first.
+// alarms returns the sentences on what limits trust in the picture, worst first (R3).
 func (v *view) alarms() []string {
 	out := v.missedCPUs()
 	left, broken := account.CPUsWith(v.s, kcdata.CPULeft), account.Broken(v.s.Capture.StopBroken)
@@ -36,7 +36,8 @@ func (v *view) alarms() []string {
 	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
 }
 
-// atMost is the first n of a list and, where there are more, what says how many.
+// atMost returns the first n entries of a list. If there are more, one further entry, made
+// by more, says how many.
 func atMost(n int, list []string, more func(n int) string) []string {
 	if rest := len(list) - n; rest > 0 {
 		return append(list[:n:n], more(rest))
@@ -46,14 +47,14 @@ func atMost(n int, list []string, more func(n int) string) []string {
 
 func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
-// Warnings of a capture that an alarm here says with more besides (snapshot).
+// Codes of warnings (package snapshot) of which an alarm gives the content in more detail.
 const (
 	warnMissed   = "cpu_missed"
 	warnProcfs   = "engine_procfs"
 	warnPressure = "memory_pressure"
 )
 
-// unsaid are the warnings that no alarm has said already.
+// unsaid returns the warnings of which no alarm gives the content.
 func (v *view) unsaid() []account.Warning {
 	said := map[string]bool{warnMissed: len(account.CPUsWith(v.s, kcdata.CPUMissed)) > 0}
 	if v.stoppedNothing() {
@@ -64,7 +65,8 @@ func (v *view) unsaid() []account.Warning {
 
 func (v *view) stoppedNothing() bool { return v.s.Isolation == "none" || v.s.Engine == "procfs" }
 
-// nothingStopped says what that means, and why, where the capture says it.
+// nothingStopped says what it means that nothing was stopped and, if the capture gave a
+// reason, why.
 func (v *view) nothingStopped() string {
 	text := "nothing was stopped: the threads were read one after the other, each at its own moment"
 	for _, w := range v.s.Warnings {
@@ -75,7 +77,7 @@ func (v *view) nothingStopped() string {
 	return text
 }
 
-// missedCPUs names each CPU that did not arrive and what ran there: that
+// missedCPUs names each CPU that did not stop in time and what ran there: that
 // thread is the first suspect.
 func (v *view) missedCPUs() (out show.Parts) {
 	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
@@ -88,10 +90,11 @@ func (v *view) missedCPUs() (out show.Parts) {
 	return out
 }
 
+// ranOn names what a missed CPU ran.
 func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	switch {
 	case c.Flags&kcdata.CPURanKnown == 0:
-		return "nobody knows what: suspect it first"
+		return "an unknown thread: suspect it first"
 	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
 		return "its idle thread"
 	}
@@ -103,7 +106,7 @@ func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
 }
 
-// where is the function that a sample found a thread in; "" without a sample.
+// where says in which function a sample found a thread; "" without a sample.
 func (v *view) where(task *kcdata.Task, tid uint32) string {
 	for _, t := range task.Threads {
 		switch {
@@ -158,7 +161,7 @@ func (v *view) missedTables() string {
 	}
 	text += fmt.Sprintf(": callers may be missing in %s", show.Count(stacks, "user stack"))
 	if kept > 0 {
-		text += "; `stackshot symbolize --unwind FILE` makes them anew, from the stacks' bytes, which stay in the file for that and may hold secrets"
+		text += "; `stackshot symbolize --unwind FILE` unwinds them again from the stack bytes, which stay in the file for that and may hold secrets"
 	}
 	return text
 }

@@ -7,7 +7,7 @@ import (
 	"stackshot/internal/show"
 )
 
-// Bounds of what one thread is shown with: a small file may stand for very much text.
+// Limits for one thread: a small file may expand to very much text.
 const (
 	maxUserFrames  = 1 << 14 // of a user stack, inlined functions counted
 	maxThreadNames = 4 << 20 // bytes of names in a stack, as JSON

@@ -12,16 +12,16 @@ import (
 	"stackshot/internal/show"
 )
 
-// How much stands out at most: the header, this and a prompt fit one screen of
-// 24 lines (R5).
+// Limits of the digest: it fits on a screen of 24 lines together with the header and a
+// prompt (R5).
 const (
 	digestBlocked = 4 // two lines each
 	digestRunning = 3 // one or two lines each
 	digestNames   = 3 // tasks named in one entry
-	chainFrames   = 4
+	chainFrames   = 4 // of the stack of an entry
 )
 
-// digest is what stands out: threads in D, then those that run or wait for a
+// digest writes what stands out: threads in D, then threads that run or wait for a
 // CPU, grouped across tasks by state and stack.
 func (v *view) digest(l *lines) {
 	groups := v.standingOut()
@@ -42,7 +42,7 @@ func (v *view) digest(l *lines) {
 	}
 }
 
-// standingOut groups the interesting threads across tasks, by class, longest wait first.
+// standingOut groups the threads that stand out across tasks: by class, longest wait first.
 func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 	threads := slices.DeleteFunc(v.threads(), func(t *threadView) bool { return t.state.Class > model.Runnable })
 	for _, g := range groupThreads(threads, v.kernelPlace) {
@@ -51,8 +51,8 @@ func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
 	return out
 }
 
-// entries writes at most limit groups: since when and who, then where. What
-// matters most comes first, because a narrow terminal cuts the end.
+// entries writes at most limit groups: for how long and who, then where. What
+// matters most comes first, because a narrow terminal cuts the end of a line.
 func (v *view) entries(l *lines, groups []*group, limit int, what string) {
 	for _, g := range groups[:min(limit, len(groups))] {
 		words := g.state.Words
@@ -84,7 +84,7 @@ func threadsOf(groups []*group) (n int) {
 	return n
 }
 
-// names says whose threads these are.
+// names names the tasks of the threads, with the number of threads of each.
 func (g *group) names() string {
 	var first []*threadView // of each task
 	perTask := map[uint64]int{}
@@ -111,8 +111,8 @@ func (g *group) names() string {
 	return s
 }
 
-// runnableText is one line for all that wait for a CPU; it names who waits
-// longest.
+// runnableText is one line for all threads that wait for a CPU; it names the one that
+// has waited longest.
 func runnableText(groups []*group) string {
 	n, words := threadsOf(groups), groups[0].state.Words
 	if slices.ContainsFunc(groups, func(g *group) bool { return g.state.Words != words }) {
@@ -147,8 +147,8 @@ func (v *view) census() string {
 	return s
 }
 
-// footer says what was not named, folds what is idle and accounts for
-// everything (R1).
+// footer lists the files that were not symbolized and the idle kernel threads, and
+// accounts for every thread (R1).
 func (v *view) footer(l *lines) {
 	c := v.counts
 	l.Line("")
@@ -165,7 +165,7 @@ func (v *view) footer(l *lines) {
 		show.Count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
 }
 
-// maxSkipped bounds the list of files without names.
+// maxSkipped bounds the list of files that were not symbolized.
 const maxSkipped = 6
 
 // maxFamilies bounds the list of idle kernel threads.
@@ -184,8 +184,8 @@ func (v *view) families() string {
 	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + show.Count(n, "other name") }), ", ")
 }
 
-// family is a kernel thread's name without what numbers its kin: kworker/0:1
-// and kworker/u8:2 are kworkers, jbd2/vda1-8 is a jbd2.
+// family is a kernel thread's name without the numbers that tell it from its siblings:
+// kworker/0:1 and kworker/u8:2 are of the family kworker, jbd2/vda1-8 is of jbd2.
 func family(task, thread string) string {
 	name := cmp.Or(task, thread)
 	if i := strings.IndexAny(name, "/:"); i > 0 {

@@ -22,17 +22,17 @@ const (
 	markJIT     = "_[j]"
 )
 
-// noStack stands for the frames of a thread that has none.
+// noStack stands for the frames of a thread without a stack.
 const noStack = "[no_stack]"
 
-// leftOutStack stands for all threads behind Options.MaxBytes.
+// leftOutStack stands for all threads that are left out because of Options.MaxBytes.
 const leftOutStack = "[left_out]"
 
 // Folded writes the stacks in the form of the flame-graph tools: a line for each
 // distinct stack, the process's name first, then the frames from the outermost to
 // the innermost, separated by semicolons, then a space and the number of
 // threads. The numbers add up to the threads that the text report would show
-// with the same Options. Errors are the writer's.
+// with the same Options. Errors: the writer's, *CutError.
 func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	f := newFolding(v)
@@ -64,8 +64,8 @@ func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	return r.flush(b)
 }
 
-// folding numbers the names of frames: until it is written, a stack is the numbers of
-// its frames. Names may be long, and stacks too; each name is made once.
+// folding gives each name of a frame a number. A stack is kept as the numbers of its
+// frames until it is written: names and stacks may be long, so each name is made once.
 type folding struct {
 	v      *view
 	names  []string
@@ -84,7 +84,7 @@ type foldedStack struct {
 	threads int
 }
 
-// frames are the numbers of a thread's line.
+// frames returns the numbers of a thread's line.
 func (f *folding) frames(t *threadView) []uint32 {
 	ids := make([]uint32, 0, 2+len(t.user)+len(t.Kernel))
 	ids = append(ids, f.id(foldedName(t.comm())))
@@ -102,6 +102,7 @@ func (f *folding) frames(t *threadView) []uint32 {
 	return ids
 }
 
+// id returns the number of a name.
 func (f *folding) id(name string) uint32 {
 	return once(f.ids, name, func() uint32 {
 		f.names = append(f.names, name)
@@ -124,7 +125,7 @@ func (f *folding) compare(a, b *foldedStack) int {
 	return slices.CompareFunc(a.ids, b.ids, func(x, y uint32) int { return strings.Compare(f.names[x], f.names[y]) })
 }
 
-// threads are all that are shown, in the order of the report.
+// threads returns all threads that are shown, in the order of the report.
 func (v *view) threads() []*threadView {
 	var out []*threadView
 	for _, t := range v.tasks {
@@ -133,7 +134,7 @@ func (v *view) threads() []*threadView {
 	return out
 }
 
-// threadViews are those of a task, group by group.
+// threadViews returns the threads of a task, group by group.
 func (t *taskView) threadViews() (out []*threadView) {
 	for _, g := range t.groups {
 		out = append(out, g.threads...)
@@ -141,12 +142,12 @@ func (t *taskView) threadViews() (out []*threadView) {
 	return out
 }
 
-// comm is the process's name, not the thread's: a pool of threads that are named
-// by their numbers is one tower.
+// comm is the name of the process, not of the thread. So a pool of threads that are named
+// by their numbers is one tower of the flame graph.
 func (t *threadView) comm() string { return cmp.Or(t.task.Name, t.Name, "?") }
 
-// folded is a user frame's name with its mark. Without a name it is the module
-// with the offset in it, which is the same in every process.
+// folded is a user frame's name with its mark. A frame without a name is called by its
+// module and the offset in it, which are the same in every process.
 func (f *userFrame) folded() string {
 	name := f.Name
 	if off, ok := f.fileOffset(); name == "" && ok {
@@ -164,8 +165,8 @@ func (f *userFrame) folded() string {
 	return name
 }
 
-// foldedName makes a name one word without a separator. It cannot end in a mark:
-// a function of user space may not pass for one of the kernel.
+// foldedName makes a name one word without a separator. The word does not end like a
+// mark: otherwise a function of user space could look like one of the kernel.
 func foldedName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

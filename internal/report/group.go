@@ -11,7 +11,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// threadView is one shown thread with everything the grouping asks of it.
+// threadView is one shown thread with everything that is shown of it.
 type threadView struct {
 	*kcdata.Thread
 	task   *kcdata.Task
@@ -34,8 +34,8 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 	return tv
 }
 
-// group is a set of threads that are in the same state at the same place, with what the
-// first of them that was found has.
+// group is a set of threads that are in the same state at the same place. The embedded
+// threadView is that of the first thread that was found.
 type group struct {
 	*threadView
 	kernel  []uint64 // leaf first; nil: nothing worth showing
@@ -44,7 +44,8 @@ type group struct {
 	age     model.Age // the longest of the threads'
 }
 
-// kernelKey makes two kernel stacks one: the functions' names.
+// kernelKey appends the key of a kernel stack to b. Stacks of the same functions have the
+// same key.
 func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 	for _, a := range frames {
 		b = binary.LittleEndian.AppendUint32(b, v.kernelID(a))
@@ -52,7 +53,7 @@ func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 	return b
 }
 
-// kernelID numbers kernel functions. An address without a name is one of its own.
+// kernelID numbers kernel functions. An address without a name counts as a function.
 func (v *view) kernelID(a uint64) uint32 {
 	return once(v.kernelIDs, a, func() uint32 {
 		what := identity{kernel: true, addr: a}
@@ -63,6 +64,7 @@ func (v *view) kernelID(a uint64) uint32 {
 	})
 }
 
+// userKey appends the key of a user stack to b.
 func userKey(b []byte, frames []*userFrame) []byte {
 	for _, f := range frames {
 		b = binary.LittleEndian.AppendUint32(b, f.id)
@@ -70,7 +72,8 @@ func userKey(b []byte, frames []*userFrame) []byte {
 	return b
 }
 
-// fullKey: the same state, notes and frames, of kernel and user by name.
+// fullKey is the same for threads of the same state, notes, and kernel and user frames by
+// name.
 func (v *view) fullKey(t *threadView) string {
 	b := v.placeHead(t)
 	b = append(b, strings.Join(t.notes, "\x00")...)
@@ -78,8 +81,8 @@ func (v *view) fullKey(t *threadView) string {
 	return string(userKey(b, t.user))
 }
 
-// kernelPlace: the same state at the same place in the kernel; where that says
-// nothing, in user space.
+// kernelPlace is the same for threads of the same state at the same place in the kernel.
+// The user stack counts if the kernel stack says nothing.
 func (v *view) kernelPlace(t *threadView) string {
 	b := v.placeHead(t)
 	if !t.frames {
@@ -88,6 +91,7 @@ func (v *view) kernelPlace(t *threadView) string {
 	return string(b)
 }
 
+// placeHead is what both keys begin with: state, note, and the kernel stack if it counts.
 func (v *view) placeHead(t *threadView) []byte {
 	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
 	b = append(b, t.state.Words...)
@@ -100,9 +104,9 @@ func (v *view) placeHead(t *threadView) []byte {
 	return append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
 }
 
-// groupThreads makes the threads of equal keys one group; most interesting first, the largest first among
-// equals. Within a group the thread with the greatest age comes first: it is
-// the example.
+// groupThreads makes the threads of equal keys one group. The most interesting group comes
+// first, among equals the largest. Within a group the thread with the greatest age comes
+// first: it is the example that is named.
 func groupThreads(threads []*threadView, key func(*threadView) string) []*group {
 	index := map[string]*group{}
 	var groups []*group
@@ -144,7 +148,7 @@ func compareGroups(a, b *group) int {
 	return cmp.Or(c, cmp.Compare(len(b.threads), len(a.threads)))
 }
 
-// numbers returns a number of each of the threads.
+// numbers returns one number of each thread.
 func (g *group) numbers(of func(*threadView) uint64) (out []uint64) {
 	for _, t := range g.threads {
 		out = append(out, of(t))

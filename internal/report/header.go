@@ -8,7 +8,7 @@ import (
 	"stackshot/internal/show"
 )
 
-// header says whose picture this is, then what limits trust in it (R3), then
+// header says which machine the picture is of, then what limits trust in it (R3), then
 // how it was taken.
 func (v *view) header(l *lines) {
 	l.colored(bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
@@ -42,7 +42,7 @@ func (v *view) machineLoad() string {
 	return parts.Join(", ")
 }
 
-// meminfo finds one line of /proc/meminfo, in bytes.
+// meminfo returns the value of one line of /proc/meminfo, in bytes.
 func meminfo(text, key string) (bytes uint64, ok bool) {
 	for line := range strings.Lines(text) {
 		if rest, found := strings.CutPrefix(line, key); found {
@@ -53,9 +53,9 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// stalls says for what share of the last 10 s some tasks waited for a resource, and all
-// of them at once, from lines such as "io full avg10=3.10 avg60=…"
-// (Documentation/accounting/psi.rst).
+// stalls returns the pressure stall information: for each resource the share of the last
+// 10 s in which some tasks waited for it, and in which all did. Its lines are such as
+// "io full avg10=3.10 avg60=…" (Documentation/accounting/psi.rst).
 func stalls(pressure string) string {
 	var out []string
 	for line := range strings.Lines(pressure) {

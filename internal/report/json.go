@@ -18,9 +18,8 @@ import (
 // docs/report-json.md describes. Keys are added without raising it.
 const JSONVersion = 1
 
-// JSON writes the snapshot as one JSON object. Every thread is written out,
-// nothing is folded; Options.Pids and ShowSelf choose as in Text. Errors are
-// the writer's.
+// JSON writes the snapshot as one JSON object. It writes every thread and folds
+// nothing; Options.Pids and ShowSelf choose as in Text. Errors: the writer's, *CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true
 	v := newView(s, o)
@@ -34,7 +33,7 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 // addr is an address or a 64-bit id.
 type addr = show.Hex
 
-// document is what stands before the tasks.
+// document holds the members before the tasks.
 func (v *view) document() show.Object {
 	s := v.s
 	return show.Object{
@@ -52,10 +51,10 @@ func (v *view) document() show.Object {
 	}
 }
 
-// hexText is nil for no bytes.
+// hexText is the hexadecimal form; nil for no bytes.
 func hexText(b []byte) *string { return show.Known(hex.EncodeToString(b)) }
 
-// cleaned is nil for no name.
+// cleaned is the clean name; nil for an empty one.
 func cleaned(name string) *string { return show.Known(show.Clean(name)) }
 
 func cleanAll(in []string) []string {
@@ -66,8 +65,8 @@ func cleanAll(in []string) []string {
 	return out
 }
 
-// jsonWriter writes a document item by item: each frame of each stack has its names, so
-// the whole is many times as long as the file was. A json.Encoder alone would hold all of
+// jsonWriter writes a document item by item. Each frame of each stack repeats its names, so
+// the document is many times as long as the file. A json.Encoder alone would hold all of
 // it in memory, twice.
 type jsonWriter struct {
 	w   *bufio.Writer // keeps the first error
@@ -84,7 +83,7 @@ func newJSONWriter(w io.Writer, most int64) *jsonWriter {
 	return j
 }
 
-// items is a list that is made while it is written.
+// items is a list whose items are made while it is written.
 type items iter.Seq[show.Object]
 
 // printf writes what stands between values.
@@ -122,7 +121,7 @@ func (j *jsonWriter) list(list items, prefix string) {
 	}
 }
 
-// encode writes a value that is made as a whole.
+// encode writes a value that is encoded as a whole.
 func (j *jsonWriter) encode(v any, prefix string) {
 	j.buf.Reset()
 	j.enc.SetIndent(prefix, " ")
@@ -133,8 +132,8 @@ func (j *jsonWriter) encode(v any, prefix string) {
 	j.used += int64(n)
 }
 
-// fitting is a list of the objects of records. A record for which no room is left goes to
-// leave, which counts it.
+// fitting is the list of the objects of records. If no room is left for a record, it goes
+// to leave, which counts it.
 func fitting[R any](j *jsonWriter, records []R, object func(R) show.Object, leave func(R)) items {
 	return func(yield func(show.Object) bool) {
 		for _, r := range records {

@@ -6,7 +6,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// abiNames are the values of "abi" of a system call.
+// abiNames are the values of the key "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
 // jsonTasks is the list of the tasks that are shown.
@@ -53,7 +53,7 @@ func jsonMemory(m *kcdata.LinuxTaskMemory) show.Object {
 	}
 }
 
-// some is nil for an empty list, which JSON then lacks.
+// some is nil for an empty list: JSON then has no key for it.
 func some[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func some[T any](list []T) []T {
 
 func (v *view) jsonThread(t *threadView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
-	var read uint64 // all of l's fields that have no presence bit of their own
+	var read uint64 // 1: the fields of l without a presence bit of their own were read
 	if t.HasLinux {
 		read = 1
 	}
@@ -94,7 +94,7 @@ func (v *view) jsonThread(t *threadView) show.Object {
 	}
 }
 
-// jsonSample: the thread's own CPU, which was not stopped, took its stacks.
+// jsonSample says that the thread's CPU, which was not stopped, took the stacks itself.
 func jsonSample(s *kcdata.LinuxSample) show.Object {
 	return show.Object{{"cpu", s.CPU}, {"user_mode", s.User != 0}, {"ip", addr(s.IP)}, {"delay_ns", s.DelayNs}}
 }

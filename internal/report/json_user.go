@@ -9,10 +9,10 @@ import (
 )
 
 // jsonFrame is a frame of a kernel or a user stack. It is a struct, not a show.Object:
-// there are many, and encoding/json is faster with structs.
+// there are many frames, and encoding/json is faster with structs.
 type jsonFrame struct {
 	Addr         addr    `json:"addr"`
-	FoundBy      string  `json:"found_by,omitempty"` // the rest but Offset is of user frames alone
+	FoundBy      string  `json:"found_by,omitempty"` // of a user frame, see model.FoundBy
 	Symbol       string  `json:"symbol,omitempty"`
 	Offset       *uint64 `json:"offset,omitempty"`
 	Module       string  `json:"module,omitempty"`
@@ -22,8 +22,8 @@ type jsonFrame struct {
 	Inlined      bool    `json:"inlined,omitempty"`
 }
 
-// jsonUserStack is userStack with how each frame was found. unnamed counts the frames
-// of which the names are left out, because the stack's are too long together.
+// jsonUserStack is userStack with the way in which each frame was found. unnamed counts the
+// frames whose names are left out, because the names of the stack are too long together.
 func (v *view) jsonUserStack(t *threadView) (out []jsonFrame, unnamed int) {
 	names := 0
 	for i := range t.User {
@@ -33,7 +33,7 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonFrame, unnamed int) {
 		}
 		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
 			if len(out) == len(t.user) {
-				return out, unnamed // userStack has no more
+				return out, unnamed // userStack has reached its limit
 			}
 			j := f.json()
 			if names += len(j.Symbol) + len(j.Module) + len(j.File); names > maxThreadNames {

@@ -9,8 +9,8 @@ import (
 	"stackshot/internal/show"
 )
 
-// lines writes a report line by line, keeps it within the terminal and counts
-// what a limited first screen leaves out.
+// lines writes a report line by line, keeps it within the terminal and counts the lines
+// that a limited first screen leaves out.
 type lines struct {
 	show.Page
 	w     *bufio.Writer // keeps the first error
@@ -38,14 +38,14 @@ func newLines(w io.Writer, o Options) *lines {
 	return l
 }
 
-// maxLines is more than a report has.
+// maxLines is more than the lines of any report. It gives the greatest width of a tail.
 const maxLines = 9_999_999
 
 func more(n int) string { return fmt.Sprintf("... %d more lines:", n) }
 
-// tail ends a first screen of a report that has n more lines. The command is there to
-// be copied, so it is never cut: if it does not fit beside the words, it gets lines of
-// its own.
+// tail ends the first screen of a report that has n more lines. The reader is to copy the
+// command, so it is never cut: if it does not fit beside the words, it gets lines of its
+// own.
 func (l *lines) tail(n int) []string {
 	if l.apart {
 		return []string{show.Fit(more(n), l.Width), l.rest}

@@ -18,9 +18,10 @@ const kernelFile = "[kernel.kallsyms]"
 
 // Pprof writes the stacks as a gzipped profile of package
 // github.com/google/pprof/profile. Each thread that the text report would show with the
-// same Options is a sample of two values: 1 thread, and the nanoseconds that it has
-// been off its CPU at most, or about (label age=about); 0 for one that runs, and where
-// that is not known (label age=unknown). Errors are the writer's and the package's.
+// same Options is a sample of two values: 1 thread, and the nanoseconds for which it has
+// been off its CPU, at most or about (label age=about). The second value is 0 if the thread
+// runs, and if it is not known (label age=unknown). Errors are the writer's and the
+// package's.
 func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	p, err := newProfile(newView(s, o))
 	if err != nil {
@@ -68,7 +69,7 @@ func (b *profileBuilder) sample(t *threadView) {
 			"comm": {show.Clean(t.comm())}, "thread": {show.Clean(t.Name)}, "state": {t.state.Words},
 		},
 		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
-		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
+		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // readers assume these units; without them they lose a 0
 	}
 	if t.task.Cgroup != "" {
 		s.Label["cgroup"] = []string{show.Clean(t.task.Cgroup)}
@@ -98,8 +99,8 @@ func (b *profileBuilder) sample(t *threadView) {
 	b.Sample = append(b.Sample, s)
 }
 
-// userDoubt is a word for a user stack that is not whole, or may not be; "" for one
-// that is, and where there is none.
+// userDoubt is a word for a user stack that is or may be incomplete; "" for a complete
+// stack and for none.
 func (t *threadView) userDoubt() string {
 	w := t.UserWalk
 	switch {
@@ -113,13 +114,14 @@ func (t *threadView) userDoubt() string {
 	return ""
 }
 
-// kernelMapping comes first: readers take the first mapping for the program.
+// kernelMapping makes the kernel's mapping the first one: readers take the first for the
+// program.
 func (b *profileBuilder) kernelMapping() {
 	m := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(b.v.s.KernelBuild), Start: b.v.s.Machine.TextAddr, Limit: b.kernelEnd()})
 	m.HasFunctions = true
 }
 
-// kernelEnd is behind the highest kernel address that no module holds: the file
+// kernelEnd is one more than the highest kernel address that no module holds: the file
 // does not say where the kernel's text ends.
 func (b *profileBuilder) kernelEnd() uint64 {
 	end := b.v.s.Machine.TextAddr
@@ -133,7 +135,8 @@ func (b *profileBuilder) kernelEnd() uint64 {
 	return end
 }
 
-// module returns the kernel module that holds a, and looks for it once.
+// module returns the kernel module that holds address a, nil for none. It searches once
+// for each address.
 func (b *profileBuilder) module(a uint64) *kcdata.Module {
 	return once(b.modules, a, func() *kcdata.Module {
 		for i := range b.v.s.Modules {
@@ -145,7 +148,7 @@ func (b *profileBuilder) module(a uint64) *kcdata.Module {
 	})
 }
 
-// mapping returns the profile's mapping that is like m, which has no ID.
+// mapping returns the profile's mapping that is equal to m but for the ID, which m lacks.
 func (b *profileBuilder) mapping(m profile.Mapping) *profile.Mapping {
 	return once(b.mappings, m, func() *profile.Mapping {
 		m.ID = uint64(len(b.Mapping) + 1)
@@ -163,8 +166,8 @@ func (b *profileBuilder) function(name, file string) *profile.Function {
 	})
 }
 
-// location adds one. A return address is behind the call, so what is written is
-// the byte before it, which is part of the call.
+// location adds a location. A return address lies behind the call, so the location gets the
+// address of the byte before it, which is part of the call.
 func (b *profileBuilder) location(p kcdata.UserPlace, m *profile.Mapping) *profile.Location {
 	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: p.Addr, Mapping: m}
 	if !p.Exact && p.Addr > 0 {

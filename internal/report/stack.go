@@ -10,7 +10,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// ranMeanwhile is what kstack_err says of a thread that ran while it was recorded: EBUSY.
+// ranMeanwhile is the kstack_err of a thread that ran while it was recorded: EBUSY.
 const ranMeanwhile = 16
 
 // stackNote says why a thread has no stack, or what kind of stack it has, and
@@ -42,9 +42,9 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 	return "no stack: the unwinder found no frames", false
 }
 
-// kindOfStack tells frames of a system call from those of an interrupt. A
-// thread taken in user mode has only the path by which it was taken on its
-// kernel stack; that says nothing about the thread and is left out.
+// kindOfStack tells frames of a system call from frames of an interrupt. If a thread
+// was taken in user mode, its kernel stack holds only the path by which it was taken.
+// That path says nothing about the thread and is not shown.
 func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	p := t.Linux.Present
 	switch {
@@ -58,8 +58,8 @@ func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frame
 	return "", true
 }
 
-// frame writes one address as "name+0x1f [module]", or as the number it is. An offset that
-// is not everybody's is left out.
+// frame writes one address as "name+0x1f [module]", or as a number if it has no name. mixed:
+// the threads of a group have several offsets here, and none is written.
 func (v *view) frame(addr uint64, mixed bool) string {
 	sym, ok := v.s.Symbols.Name(addr)
 	if !ok {
@@ -75,7 +75,7 @@ func (v *view) frame(addr uint64, mixed bool) string {
 	return s
 }
 
-// kernelName is the function at an address, or the address.
+// kernelName is the name of the function at an address, else the address.
 func (v *view) kernelName(addr uint64) string {
 	if sym, ok := v.s.Symbols.Name(addr); ok {
 		return show.Clean(sym.Name)
@@ -83,7 +83,7 @@ func (v *view) kernelName(addr uint64) string {
 	return fmt.Sprintf("%#x", addr)
 }
 
-// userName is a function's name in short, or where it is.
+// userName is the short name of the frame's function, else its text.
 func (f *userFrame) userName() string { return cmp.Or(shorten(show.Clean(f.Name)), f.text()) }
 
 // chain writes the innermost n frames, "a < b < c".
@@ -98,7 +98,7 @@ func chain[F any](frames []F, n int, name func(F) string) string {
 	return strings.Join(parts, " < ")
 }
 
-// errnoName names the errors an unwinder or a read gives. Numbers are Linux's
+// errnoName names the errors of an unwinder or a read. The numbers are those of Linux
 // on amd64 and arm64, whatever this program runs on.
 func errnoName(e int32) string {
 	if e < 0 {

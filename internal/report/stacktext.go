@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// minRepeat is the shortest stack worth referring to.
+// minRepeat is the least number of frames of a stack that others refer to.
 const minRepeat = 3
 
-// A user stack of more than maxUserLines is shown by both its ends. JSON and
+// Of a user stack of more than maxUserLines lines both ends are shown. JSON and
 // the other formats have all of it.
 const (
 	maxUserLines = 128
@@ -18,9 +18,9 @@ const (
 	outerLines   = 24
 )
 
-// stackText writes a group's stack, kernel frames above user frames. What stands
-// above already is referred to: forty processes that wait for the same server
-// fill one screen, not twenty.
+// stackText writes a group's stack, kernel frames above user frames. If the report has
+// shown the same stack before, a reference stands for it: forty processes that wait for the
+// same server fill one screen, not twenty.
 func (v *view) stackText(l *lines, g *group) {
 	kernel := "k" + string(v.kernelKey(nil, g.kernel))
 	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
@@ -50,7 +50,7 @@ func (v *view) stackText(l *lines, g *group) {
 	}
 }
 
-// userText writes a user stack, of which the middle may be left out.
+// userText writes a user stack; it may leave out the middle.
 func userText(l *lines, frames []*userFrame) {
 	text := foldCycles(frames)
 	if hidden := len(text) - innerLines - outerLines; len(text) > maxUserLines {
@@ -69,9 +69,9 @@ const (
 	minSaved = 8
 )
 
-// foldCycles returns a line for each frame. A recursion stands there once, and a line
-// says how often it goes on. Each text is made when it is shown: most of a deep stack is
-// not.
+// foldCycles returns a line for each frame. The frames of a recursion are listed once, and
+// a line says how often they are repeated. A text is made only when it is shown: most lines
+// of a deep stack are not.
 func foldCycles(frames []*userFrame) (text []func() string) {
 	for len(frames) > 0 {
 		period, times := cycle(frames)
@@ -88,8 +88,8 @@ func foldCycles(frames []*userFrame) (text []func() string) {
 	return text
 }
 
-// cycle returns how many frames begin a recursion, and how often they come
-// again; one frame and 0 where it is not worth folding.
+// cycle returns how many frames at the beginning form a recursion, and how often they are
+// repeated; 1 and 0 if folding would save too little.
 func cycle(frames []*userFrame) (period, times int) {
 	for period = 1; period <= maxCycle; period++ {
 		n := period

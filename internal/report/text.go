@@ -13,8 +13,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Text writes the report people read: what limits trust, what stands out, then
-// every task in sections, most interesting first. Errors are the writer's.
+// Text writes the report for people: what limits trust, what stands out, then
+// every task in sections, most interesting first. Errors: the writer's, *CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	l := newLines(w, o)
@@ -50,7 +50,7 @@ func (v *view) sectionTitle(l *lines, n int) {
 	})
 }
 
-// taskText writes one task: who it is, then its groups of threads.
+// taskText writes one task: its name and figures, then its groups of threads.
 func (v *view) taskText(l *lines, t *taskView) {
 	l.Line("")
 	l.Line("%s", taskLine(t.Task))
@@ -72,6 +72,7 @@ func (v *view) taskText(l *lines, t *taskView) {
 	}
 }
 
+// taskLine is one line on a task: what it is and how large.
 func taskLine(t *kcdata.Task) string {
 	p := t.Linux.Present
 	parts := show.Parts{account.Task(t)}
@@ -97,8 +98,8 @@ func taskLine(t *kcdata.Task) string {
 // maxProgram bounds a command line in the task line.
 const maxProgram = 100
 
-// program is the best there is about what a task executes: its command line,
-// else the path of its executable, else the name the kernel keeps.
+// program is what a task executes, as well as the file says it: the command line,
+// else the path of the executable, else the name that the kernel keeps.
 func program(t *kcdata.Task) string {
 	switch {
 	case len(t.Cmdline) > 0:
@@ -111,7 +112,7 @@ func program(t *kcdata.Task) string {
 	return ""
 }
 
-// groupText writes a group: which threads, state, age, system call, then the
+// groupText writes a group: which threads, their state, age and system call, then the
 // stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
 	state := show.Parts{g.stateAge(g.state.Words)}
@@ -134,7 +135,7 @@ func (g *group) stateAge(words string) string {
 	return words + ageText(g.age)
 }
 
-// ageText says for how long, behind what; nothing where that is not known.
+// ageText follows a state and says for how long; "" if that is not known.
 func ageText(a model.Age) string {
 	switch {
 	case !a.Known:
@@ -145,7 +146,7 @@ func ageText(a model.Age) string {
 	return " for at most " + show.Duration(a.Ns)
 }
 
-// syscalls names the system calls a group's threads are in, three at most.
+// syscalls names the system calls that a group's threads are in, at most three.
 func (v *view) syscalls(g *group) string {
 	var names []string
 	for _, t := range g.threads {
@@ -164,8 +165,8 @@ func (v *view) syscalls(g *group) string {
 	return strings.Join(names, ", ")
 }
 
-// callABI is whose numbers a thread's system call has. A 32-bit thread has no others;
-// a 64-bit one may make such calls too.
+// callABI says of which table the number of a thread's system call is. A 32-bit thread uses
+// only the compat table; a 64-bit thread may use that too.
 func callABI(t *kcdata.Thread) sysno.ABI {
 	switch {
 	case t.Linux.Present&kcdata.ThreadCompatCall != 0, t.UserWalk != nil && t.UserWalk.Flags&kcdata.UserCompat != 0:
@@ -179,7 +180,7 @@ func callABI(t *kcdata.Thread) sysno.ABI {
 // maxTidRuns bounds the list of thread ids of a group.
 const maxTidRuns = 8
 
-// threadText names the threads of a group: how many, the example by name, then
+// threadText names the threads of a group: how many, one example by name, then
 // all ids.
 func (g *group) threadText(t *kcdata.Task) string {
 	first := g.threads[0]

@@ -7,24 +7,24 @@ import (
 	"stackshot/kcdata"
 )
 
-// chainText is said of a stack that no unwind table was asked about.
+// chainText is the note on a stack for which no unwind table was used.
 const chainText = "by frame pointers alone: callers may be missing"
 
-// guessText is said of a stack that went on by a frame pointer where nothing proves
-// that it is the function's own.
+// guessText is the note on a stack in which the unwinder followed a frame pointer without
+// proof that it is the function's own.
 const guessText = "in part by frame pointers: callers may be missing"
 
-// missedText is said of a stack that lacks a table, wherever it ended.
+// missedText is the note on a stack that lacks an unwind table, wherever it ended.
 const missedText = "an unwind table was not read"
 
-// chainOnly reports whether a user stack is a frame-pointer chain and nothing
-// else: a leaf without a frame hides its caller there.
+// chainOnly reports whether a user stack is only a frame-pointer chain. In such a chain a
+// leaf function without a frame hides its caller.
 func chainOnly(t *kcdata.Thread) bool {
 	return len(t.User) > 0 && (t.UserWalk == nil || t.UserWalk.Flags&kcdata.UserUnwound == 0)
 }
 
-// allChainOnly reports whether a file has user stacks and all are chains: then
-// that is said once.
+// allChainOnly reports whether a file has user stacks and all are chains: then the header
+// says so once.
 func allChainOnly(s *kcdata.Snapshot) bool {
 	found := false
 	for _, task := range s.Tasks {
@@ -38,9 +38,9 @@ func allChainOnly(s *kcdata.Snapshot) bool {
 	return found
 }
 
-// userNotes say why a thread has no user stack, or where it falls short, a
-// short sentence each. A stack that reached its outermost frame wants nothing,
-// unless callers may have been passed over on the way.
+// userNotes say why a thread has no user stack, or what the stack lacks, in one short
+// sentence each. A stack that reached its outermost frame lacks nothing, unless the
+// unwinder may have skipped callers on the way.
 func userNotes(t *kcdata.Thread) []string {
 	w := t.UserWalk
 	if w == nil {
@@ -89,7 +89,7 @@ func endNotes(flags uint32) []string {
 	var out []string
 	const behind = kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserNoMapping | kcdata.UserAltStack | kcdata.UserTablesMissed
 	if flags&kcdata.UserUnwound != 0 && flags&behind != 0 {
-		flags &^= kcdata.UserNoPage // where the frame-pointer chain of the stop went, not the unwinding
+		flags &^= kcdata.UserNoPage // it ended the frame-pointer chain of the stop, not the unwinding
 	}
 	for _, n := range []struct {
 		flag uint32
@@ -108,7 +108,8 @@ func endNotes(flags uint32) []string {
 			out = append(out, n.text)
 		}
 	}
-	const told = kcdata.UserUnwound | kcdata.UserTruncated // of a chain alone, and of a cut stack, more is said
+	// Other notes explain why a chain and a cut stack end.
+	const told = kcdata.UserUnwound | kcdata.UserTruncated
 	if len(out) == 0 && flags&told == kcdata.UserUnwound {
 		out = append(out, "its outermost frame was not reached")
 	}
