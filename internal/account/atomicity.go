@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Atomicity is how much of one instant the file is: kcdata.LinuxAtomicity.
+// Atomicity says how close the file is to one instant: kcdata.LinuxAtomicity.
 type Atomicity struct {
 	Compared uint32      `json:"compared"`
 	Ran      uint32      `json:"ran"`
@@ -31,7 +31,7 @@ type RanThread struct {
 // methods are the stable names of kcdata.Atomicity*.
 var methods = map[uint32]string{kcdata.AtomicityInWindow: "in_window", kcdata.AtomicityAfter: "after"}
 
-// AtomicityOf returns nil where nothing was read twice.
+// AtomicityOf returns nil if no thread was read twice.
 func AtomicityOf(s *kcdata.Snapshot) *Atomicity {
 	a := s.Atomicity
 	if a == nil {
@@ -49,8 +49,8 @@ func AtomicityOf(s *kcdata.Snapshot) *Atomicity {
 	return out
 }
 
-// whoRan names the threads of s.Ran by id: in full those that are in the file, the others
-// by their numbers.
+// whoRan names the threads of s.Ran by id. A thread that is not in the file is named by its
+// numbers alone.
 func whoRan(s *kcdata.Snapshot) map[uint64]Who {
 	names := make(map[uint64]Who, len(s.Ran))
 	for _, r := range s.Ran {
@@ -82,10 +82,10 @@ func (a *Atomicity) Full() string {
 	return s.Join("; ")
 }
 
-// ranShown is how many of the threads that ran the report's sentence names.
+// ranShown is how many of the threads that ran are named in the report's sentence.
 const ranShown = 4
 
-// BriefAtomicity is the sentence of the report; "" where nothing was read twice.
+// BriefAtomicity is the sentence of the report; "" if no thread was read twice.
 func BriefAtomicity(s *kcdata.Snapshot) string {
 	a := s.Atomicity
 	if a == nil {
@@ -110,6 +110,7 @@ func BriefAtomicity(s *kcdata.Snapshot) string {
 	return text
 }
 
+// briefWho names a thread that ran by its task, if the file has it, and its number.
 func briefWho(s *kcdata.Snapshot, r kcdata.LinuxRan) string {
 	for _, t := range s.Tasks {
 		if t.ID == uint64(r.Tgid) {
@@ -119,7 +120,7 @@ func briefWho(s *kcdata.Snapshot, r kcdata.LinuxRan) string {
 	return fmt.Sprintf("tid %d of task %d", r.Tid, r.Tgid)
 }
 
-// AtomicityJSON is the object of the report; nil where nothing was read twice.
+// AtomicityJSON is the object of the report; nil if no thread was read twice.
 func AtomicityJSON(s *kcdata.Snapshot) show.Object {
 	a := s.Atomicity
 	if a == nil {

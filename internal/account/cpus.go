@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// CPUsWith are the numbers of the CPUs that have one of the flags, kcdata.CPU*.
+// CPUsWith returns the numbers of the CPUs that have at least one of the flags (kcdata.CPU*).
 func CPUsWith(s *kcdata.Snapshot, flags uint32) []uint64 {
 	var out []uint64
 	for i := range s.CPUs {

@@ -10,7 +10,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Machine is whose figures a file has, and how they were taken.
+// Machine says which machine a file is of, and how the file was taken.
 type Machine struct {
 	Hostname   string  `json:"hostname,omitempty"`
 	Release    string  `json:"release,omitempty"`
@@ -25,7 +25,7 @@ type Machine struct {
 	Problems   int     `json:"problems"` // contradictions in the file; the report names them
 }
 
-// MachineOf keeps nothing of s but strings.
+// MachineOf describes the machine of s. It keeps nothing of s but strings.
 func MachineOf(s *kcdata.Snapshot) Machine {
 	m := Machine{
 		Hostname: show.Clean(s.Hostname), Release: show.Clean(s.Release), Engine: show.Clean(s.Engine),
@@ -38,7 +38,7 @@ func MachineOf(s *kcdata.Snapshot) Machine {
 	return m
 }
 
-// Full is host, kernel, time, how it was taken and how much.
+// Full gives host, kernel, time, how the file was taken, and how many tasks it has.
 func (m *Machine) Full() string {
 	var s show.Parts
 	s.Add("latency of %s", cmp.Or(m.Hostname, "unknown host"))
@@ -52,7 +52,7 @@ func (m *Machine) Full() string {
 	return fmt.Sprintf("%s: %s, %s", s.Join(", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
 }
 
-// BriefMachine is host, kernel, time: the first line of the report.
+// BriefMachine gives host, kernel and time: the first line of the report.
 func BriefMachine(s *kcdata.Snapshot) string {
 	what := "stackshot"
 	if s.Delta {

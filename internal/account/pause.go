@@ -7,10 +7,10 @@ import (
 	"stackshot/kcdata"
 )
 
-// Pause is how long the machine stood still: kcdata.LinuxCapture. Durations of the last
-// try, but for StoppedNs.
+// Pause says how long the machine stood still: kcdata.LinuxCapture. All durations but
+// StoppedNs are those of the last try.
 type Pause struct {
-	Stopped    bool    `json:"stopped"`    // false: nothing was, and no duration below means anything
+	Stopped    bool    `json:"stopped"`    // false: nothing was stopped, and the durations of a stop have no meaning
 	StoppedNs  uint64  `json:"stopped_ns"` // all tries
 	WindowNs   uint64  `json:"window_ns"`
 	ArrivalNs  uint64  `json:"arrival_ns"` // arrival skew: first to last CPU
@@ -24,8 +24,8 @@ type Pause struct {
 	CPUs       []Work  `json:"cpus"`               // those that were stopped
 }
 
-// PauseOf takes the pause out of a file that has a kcdata.LinuxCapture. toStop is the time
-// from the request to the stop, in ns; nil: not measured.
+// PauseOf takes the pause from a file that has a kcdata.LinuxCapture. toStop is the time
+// from the request to the stop, in ns; nil: it was not measured.
 func PauseOf(s *kcdata.Snapshot, toStop *uint64) Pause {
 	c := &s.Capture
 	p := Pause{
@@ -53,7 +53,7 @@ func (p *Pause) Full(m *Machine) string {
 	return s
 }
 
-// Broken says that the stop did not hold; "" where it did.
+// Broken says that the stop was broken; "" if it was not.
 func Broken(times uint32) string {
 	if times == 0 {
 		return ""
@@ -79,7 +79,7 @@ func BriefPause(s *kcdata.Snapshot) string {
 	return out.Join(", ")
 }
 
-// CaptureJSON is the object of the report; nil where the file does not say how the capture
+// CaptureJSON is the object of the report; nil if the file does not say how the capture
 // went.
 func CaptureJSON(s *kcdata.Snapshot) show.Object {
 	c := &s.Capture

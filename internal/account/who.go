@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Who names a task, or a thread of one. Names are clean (show.Clean).
+// Who names a task, or a thread of a task. Names are clean (show.Clean).
 type Who struct {
 	ID     show.Hex `json:"id"`               // container id, of the thread if it is one
 	Pid    *uint32  `json:"pid,omitempty"`    // nil: the id is no pid

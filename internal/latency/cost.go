@@ -11,8 +11,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Costs is where the time of the tasks went (--latency task, thread), or of the threads
-// (--latency thread).
+// Costs says what tasks cost (--latency task, thread), or threads (--latency thread).
 type Costs[C any] struct {
 	Measured int    `json:"measured"` // 0: not measured
 	Slowest  []C    `json:"slowest"`
@@ -45,7 +44,7 @@ type ThreadCost struct {
 	Frames  int    `json:"frames"` // of its kernel stack
 }
 
-// costsOf returns no costs where the file's ticks are of no known length.
+// costsOf returns no costs if the file does not say how long its ticks are.
 func costsOf(s *kcdata.Snapshot, top int) (tasks Costs[TaskCost], threads Costs[ThreadCost]) {
 	var ofTasks []TaskCost
 	var ofThreads []ThreadCost
@@ -70,14 +69,14 @@ func costsOf(s *kcdata.Snapshot, top int) (tasks Costs[TaskCost], threads Costs[
 	return tasks, threads
 }
 
-// measured is a figure that some of many have, in ns; nil: it has not.
+// measured is a figure, in ns, of records of type C; nil: the record does not have it.
 type measured[C any] struct {
 	name string
 	ns   func(*C) *uint64
 }
 
-// greatest sorts all by the first figure, which each has. It returns the top of them, and
-// the distributions of all figures; none of nothing.
+// greatest sorts all records by the first figure, which each must have, in place. It returns
+// the first top records and the distribution of each figure; no distribution without records.
 func greatest[C any](all []C, top int, figures ...measured[C]) ([]C, []Dist) {
 	slices.SortStableFunc(all, func(a, b C) int { return cmp.Compare(*figures[0].ns(&b), *figures[0].ns(&a)) })
 	dists := []Dist{}
@@ -139,6 +138,7 @@ func costTable[C any](p *page, noun string, c *Costs[C], head []string, row func
 	p.more(c.Measured-len(c.Slowest), noun)
 }
 
+// micros writes one cell for each duration, in us.
 func micros(ns ...uint64) (cells []string) {
 	for _, v := range ns {
 		cells = append(cells, show.Micros(v))

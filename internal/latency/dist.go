@@ -2,8 +2,8 @@ package latency
 
 import "slices"
 
-// Dist is the distribution of some measured values: order statistics (nearest
-// rank), so each figure is one of the values (L3). All zero where Count is 0.
+// Dist is the distribution of measured values: order statistics (nearest
+// rank), so each figure is one of the values (L3). All figures are 0 if Count is 0.
 type Dist struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit"` // UnitNs or UnitCount
@@ -39,7 +39,7 @@ func distOf[R any](name, unit string, records []R, figure func(*R) *uint64) Dist
 	return d
 }
 
-// rank is the smallest value that at least percent of all values do not exceed.
+// rank is the smallest value that at least percent % of all values do not exceed.
 func rank(sorted []uint64, percent int) uint64 {
 	n := (len(sorted)*percent + 99) / 100
 	return sorted[max(n, 1)-1]

@@ -3,12 +3,13 @@ package latency
 import (
 	"encoding/json"
 	"io"
+
 	"stackshot/internal/account"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// Figures is what one file says.
+// Figures are the figures of one file.
 type Figures struct {
 	File    string            `json:"file"`
 	Machine account.Machine   `json:"machine"`
@@ -18,16 +19,17 @@ type Figures struct {
 	Sched   Sched             `json:"scheduling"`
 }
 
-// Measure takes the figures out of a decoded file called name. Lists of the
-// slowest and the longest have at most top entries. It keeps nothing of s but
-// its strings and records.
+// Measure takes the figures from a decoded file called name. Lists of the
+// slowest and the longest have at most top entries. The figures keep nothing of s but
+// strings.
 func Measure(name string, s *kcdata.Snapshot, top int) *Figures {
 	f := &Figures{File: show.Clean(name), Machine: account.MachineOf(s), Pause: pauseOf(s), Sched: schedOf(s, top)}
 	f.Tasks, f.Threads = costsOf(s, top)
 	return f
 }
 
-// first returns at most n of list, which it never returns nil.
+// first returns a copy of the first n elements of list, or of all; never nil, because JSON
+// has lists everywhere.
 func first[T any](list []T, n int) []T {
 	return append([]T{}, list[:max(0, min(n, len(list)))]...)
 }

@@ -3,6 +3,7 @@ package latency
 import (
 	"cmp"
 	"fmt"
+
 	"stackshot/internal/show"
 )
 
@@ -39,7 +40,8 @@ var overFiles = []struct {
 	{"request_to_stop_ns", UnitNs, func(p *Pause) *uint64 { return p.ToStopNs }},
 }
 
-// held returns a duration of the stop; nil if nothing was stopped: it means nothing then.
+// held returns a duration of the stop; nil if nothing was stopped, because the duration then
+// has no meaning.
 func (p *Pause) held(ns uint64) *uint64 {
 	if !p.Stopped {
 		return nil
@@ -63,13 +65,13 @@ func (p *Pause) threadsRan() *uint64 {
 
 func (p *Pause) triesMade() *uint64 { return show.Known(uint64(p.TryCount)) }
 
-// many writes a line per file, then the distributions over them.
+// many writes one line for each file, then the distributions over all files.
 func (p *page) many(files []*Figures) {
 	p.Line("latency of %s", show.Count(len(files), "file"))
 	p.Line("")
 	head := []string{"stopped", "window", "skew", "a thread", "threads", "ran", "tries", "wait", "D", "file"}
 	p.table(true, rowsOf(head, files, func(f **Figures) []string { return fileRow(*f) }))
-	p.Words("", "ran: threads that ran between their record and its check; wait, D: the longest that a thread had waited for a CPU or been in D, at most")
+	p.Words("", "ran: threads that ran between their record and the second pass; wait, D: the longest time, at most, for which a thread had waited for a CPU or been in D")
 	p.heading("DISTRIBUTIONS over %s", show.Count(len(files), "file"))
 	p.dists(Over(files))
 }

@@ -3,15 +3,16 @@ package latency
 import (
 	"fmt"
 	"slices"
+	"strings"
+
 	"stackshot/internal/show"
 	"stackshot/kcdata"
-	"strings"
 )
 
-// Phases is where one CPU's time went while it was held.
+// Phases says where one CPU's time went while it was held.
 type Phases struct {
 	kcdata.LinuxPhases
-	RestNs int64 // total less all phases, as far as an int64 holds it: 0 where they add up
+	RestNs int64 // total less all phases, limited to an int64; 0: the phases add up to the total
 }
 
 // phases are the phases in the order of time: each is one column of the table, one letter
@@ -40,6 +41,7 @@ func (p *Phases) list() (ns [len(phases)]uint64) {
 	return ns
 }
 
+// phasesOf computes the rest. The sum of hostile phases may be greater than the total.
 func phasesOf(r *kcdata.LinuxPhases) Phases {
 	p := Phases{LinuxPhases: *r}
 	ns := p.list()
@@ -51,7 +53,8 @@ func phasesOf(r *kcdata.LinuxPhases) Phases {
 	return p
 }
 
-// sumPhases adds up the CPUs; nil without any. What not every CPU has measured has no sum.
+// sumPhases adds up the phases of all CPUs; nil without CPUs. A figure that some CPU did not
+// measure has no sum.
 func sumPhases(cpus []kcdata.LinuxPhases) *Phases {
 	if len(cpus) == 0 {
 		return nil

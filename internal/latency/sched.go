@@ -11,7 +11,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Sched is the scheduling latency of the machine's own threads: those of the
+// Sched is the scheduling latency of the machine's own threads: the threads of the
 // snapshotter and the CPUs' idle threads do not count.
 type Sched struct {
 	Threads  int      `json:"threads"` // looked at
@@ -23,15 +23,15 @@ type Sched struct {
 	Sleeping Ages     `json:"sleeping"` // interruptible
 }
 
-// RunDelay is what threads have waited for a CPU in all their life; the wait
-// they were in at the stop is not in it.
+// RunDelay says how long threads have waited for a CPU since they began. The wait in which
+// a thread was at the stop does not count.
 type RunDelay struct {
-	Known int           `json:"known"` // threads that have run and of which it was read
+	Known int           `json:"known"` // threads that have run and whose delay is in the file
 	Top   []ThreadDelay `json:"top"`   // greatest total first
 	Dists []Dist        `json:"distributions"`
 }
 
-// ThreadDelay is one thread's.
+// ThreadDelay is the run delay of one thread.
 type ThreadDelay struct {
 	account.Who
 	TotalNs uint64 `json:"total_ns"`
@@ -39,7 +39,7 @@ type ThreadDelay struct {
 	MeanNs  uint64 `json:"mean_ns"` // total / times run
 }
 
-// Ages is how long the threads of one class have been in it.
+// Ages says how long the threads of one class have been in it.
 type Ages struct {
 	Threads int         `json:"threads"`
 	Unknown int         `json:"age_unknown"` // of these
@@ -48,13 +48,13 @@ type Ages struct {
 	Dist    Dist        `json:"distribution"`
 }
 
-// ThreadAge is one thread's; neither of the two: unknown.
+// ThreadAge is the age of one thread. Without AtMostNs and AboutNs it is unknown.
 type ThreadAge struct {
 	account.Who
 	age      model.Age
 	State    string  `json:"state"`
 	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
-	AboutNs  *uint64 `json:"about_ns,omitempty"`   // likewise, where model.Age.About
+	AboutNs  *uint64 `json:"about_ns,omitempty"`   // at the stop, if model.Age.About
 	CPU      uint32  `json:"cpu"`
 	Place    string  `json:"place,omitempty"` // kernel symbol it sleeps in
 }
@@ -90,11 +90,12 @@ func schedOf(s *kcdata.Snapshot, top int) Sched {
 	out.Waiting = agesOf("waiting_ns", c.ages[model.Runnable], top)
 	out.Blocked = agesOf("blocked_ns", c.ages[model.Blocked], top)
 	out.Sleeping = agesOf("sleeping_ns", c.ages[model.Sleeping], top)
-	// A sleeper of unknown age is nothing to look at; one in D is.
+	// A thread of unknown age is worth a line if it is in D, not if it sleeps.
 	out.Sleeping.Longest = slices.DeleteFunc(out.Sleeping.Longest, func(a ThreadAge) bool { return !a.age.Known })
 	return out
 }
 
+// thread collects the run delay of a thread and, if it waits or sleeps, its age.
 func (c *collector) thread(task *kcdata.Task, th *kcdata.Thread) {
 	who := account.WhoThread(task, th)
 	// A thread that has not run yet has no mean delay.
@@ -124,8 +125,8 @@ func agesOf(name string, all []ThreadAge, top int) Ages {
 	return out
 }
 
-// place is where in the kernel a thread sleeps: the first frame that
-// distinguishes it, else the symbol that /proc gave; "" where nobody knows.
+// place says where in the kernel a thread sleeps: in the first function that is not the
+// scheduler's, else in the symbol that /proc gave; "" if the file has neither.
 func place(s *kcdata.Snapshot, th *kcdata.Thread) string {
 	frames := model.SkipSleep(s.Symbols, th.Kernel)
 	if len(frames) == 0 {
@@ -160,7 +161,7 @@ func (p *page) runDelay(d *RunDelay) {
 	p.more(d.Known-len(d.Top), "thread")
 }
 
-// ages writes who has been longest in one class, at the stop.
+// ages writes which threads had been in one class for the longest time at the stop.
 func (p *page) ages(class string, a *Ages) {
 	p.Line("")
 	if a.Threads == 0 {
@@ -169,8 +170,8 @@ func (p *page) ages(class string, a *Ages) {
 	}
 	s := show.Count(a.Threads, "thread") + " " + class
 	var but show.Parts
-	but.If(a.About > 0, "since about when of %d, by another CPU's clock", a.About)
-	but.If(a.Unknown > 0, "since when is not known of %d", a.Unknown)
+	but.If(a.About > 0, "age of %d only about, by another CPU's clock", a.About)
+	but.If(a.Unknown > 0, "age of %d unknown", a.Unknown)
 	if len(but) > 0 {
 		s += " (" + but.Join("; ") + ")"
 	}

@@ -16,8 +16,8 @@ type TextOptions struct {
 	Top   int // entries in lists of names
 }
 
-// Text writes the figures of one file in full, those of several as a line each
-// and their distributions. Errors are the writer's.
+// Text writes the figures of one file in full; of several files it writes one line each and
+// their distributions. Errors are the writer's.
 func Text(w io.Writer, files []*Figures, o TextOptions) error {
 	p := newPage(w, o.Width)
 	if len(files) == 1 {
@@ -44,14 +44,15 @@ func (p *page) file(f *Figures, o TextOptions) {
 	p.sched(&f.Sched)
 }
 
-// distributions of what was measured in one file.
+// distributions writes those of the figures of one file.
 func (p *page) distributions(f *Figures) {
 	p.heading("DISTRIBUTIONS over tasks and threads")
 	ages := []Dist{f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist}
 	p.dists(slices.Concat(f.Tasks.Dists, f.Threads.Dists, f.Sched.RunDelay.Dists, ages))
 }
 
-// dists leaves empty distributions out: they would be rows of zeros.
+// dists writes a table of distributions. It leaves empty ones out: they would be rows of
+// zeros.
 func (p *page) dists(all []Dist) {
 	all = slices.DeleteFunc(slices.Clone(all), func(d Dist) bool { return d.Count == 0 })
 	if len(all) == 0 {
@@ -68,7 +69,7 @@ func (p *page) dists(all []Dist) {
 	}))
 }
 
-// page is where a text goes. The bufio.Writer keeps the first error.
+// page is a text that is being written. The bufio.Writer keeps the first error.
 type page struct {
 	show.Page
 	w *bufio.Writer
@@ -85,7 +86,7 @@ func (p *page) heading(format string, args ...any) {
 	p.Line("== %s", fmt.Sprintf(format, args...))
 }
 
-// rowsOf is a table: the head, then a row for each record.
+// rowsOf makes a table: the head, then a row for each record.
 func rowsOf[R any](head []string, records []R, row func(*R) []string) [][]string {
 	rows := [][]string{head}
 	for i := range records {
@@ -119,7 +120,7 @@ func (p *page) table(named bool, rows [][]string) {
 	}
 }
 
-// cell writes a figure, and a dash if it is missing.
+// cell writes a figure, or a dash if it is missing.
 func cell(figure *uint64, write func(uint64) string) string {
 	if figure == nil {
 		return "-"

@@ -8,8 +8,8 @@ import (
 	"stackshot/internal/show"
 )
 
-// pause writes how long, how much of one instant, where the time went, what it
-// cost in tries and memory.
+// pause writes how long the pause was, how close the file is to one instant, where the time
+// went, and what the capture took in tries and memory.
 func (p *page) pause(f *Pause, m *account.Machine, o TextOptions) {
 	p.Words("", "%s", f.Full(m))
 	if s := account.Broken(f.StopBroken); s != "" {
@@ -33,7 +33,7 @@ func costText(c *Cost) string {
 	return s + fmt.Sprintf("; unwinding %s, %.1f%% of recording", show.Fine(*c.UnwindNs), 100**c.UnwindShare)
 }
 
-// atomicity is the sentence about it, then who ran.
+// atomicity writes the sentence on atomicity, then the threads that ran.
 func (p *page) atomicity(a *account.Atomicity, top int) {
 	if a == nil {
 		p.Words("", "atomicity not measured: no thread was read twice")
@@ -49,7 +49,7 @@ func (p *page) atomicity(a *account.Atomicity, top int) {
 	}
 }
 
-// work is what each stopped CPU did.
+// work writes what each stopped CPU did.
 func (p *page) work(cpus []account.Work) {
 	if len(cpus) == 0 {
 		return
@@ -63,7 +63,8 @@ func (p *page) work(cpus []account.Work) {
 	}))
 }
 
-// tries stands only where there was more than one, or none of it is known.
+// tries writes a table if there was more than one try, or if the only one did not make a whole
+// file.
 func (p *page) tries(f *Pause) {
 	switch {
 	case f.TryCount > 1 && len(f.Tries) == 0:

@@ -9,8 +9,8 @@ import (
 // ticks turns Apple's latencies into ns.
 type ticks struct{ numer, denom uint64 }
 
-// ticksOf reports ok false where the file has no time base that can be used: its
-// latencies are then of no known length.
+// ticksOf reports false if the file has no usable time base: the length of its latencies
+// is then unknown.
 func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
 	if s.Timebase == nil || s.Timebase.Numer == 0 || s.Timebase.Denom == 0 {
 		return ticks{}, false
@@ -18,7 +18,8 @@ func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
 	return ticks{uint64(s.Timebase.Numer), uint64(s.Timebase.Denom)}, true
 }
 
-// ns is the sum of latencies, in ns.
+// ns is the sum of latencies, in ns. A product that needs more than 64 bits gives the
+// greatest number.
 func (t ticks) ns(parts ...uint64) (total uint64) {
 	for _, v := range parts {
 		hi, lo := bits.Mul64(v, t.numer)
@@ -31,8 +32,8 @@ func (t ticks) ns(parts ...uint64) (total uint64) {
 	return total
 }
 
-// sum adds up, and is the greatest number where that has no room for it: no file may
-// make a sum small by making its parts large.
+// sum adds up. If the result does not fit, it is the greatest number: no file can make a sum
+// small by making its parts large.
 func sum(parts ...uint64) (total uint64) {
 	for _, v := range parts {
 		var carry uint64

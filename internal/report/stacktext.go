@@ -3,8 +3,9 @@ package report
 import (
 	"fmt"
 	"slices"
-	"stackshot/internal/show"
 	"strings"
+
+	"stackshot/internal/show"
 )
 
 // minRepeat is the least number of frames of a stack that others refer to.

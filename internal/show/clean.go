@@ -41,7 +41,7 @@ func printable(r rune, size int) bool {
 	return !(r == utf8.RuneError && size <= 1) && unicode.IsPrint(r)
 }
 
-// WithoutPath is an error of a file without operation and path, for a line that
+// WithoutPath returns an error of a file without its operation and path, for a line that
 // names the file in its own way.
 func WithoutPath(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {

@@ -79,7 +79,7 @@ func Wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// split takes as much of s as goes into width cells, and at least one character.
+// split cuts s behind as many characters as fit into width cells, and behind at least one.
 func split(s string, width int) (head, rest string) {
 	cells := 0
 	for i, r := range s {
@@ -90,8 +90,8 @@ func split(s string, width int) (head, rest string) {
 	return s, ""
 }
 
-// words yields the texts between the spaces of s. What begins with a backquote reaches
-// at least to the next backquote.
+// words yields the texts between the spaces of s. A text that begins with a backquote
+// extends at least to the next backquote.
 func words(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for more := true; more; {

@@ -11,8 +11,8 @@ type Page struct {
 	Put   func(line string) // writes a line, which has no newline
 }
 
-// minWords is the least width, in cells, to which Words wraps: of narrower lines nobody
-// reads a sentence.
+// minWords is the least width, in cells, to which Words wraps: nobody reads a sentence in
+// narrower lines.
 const minWords = 20
 
 // Line writes one line, cut to the width.
@@ -20,8 +20,8 @@ func (p *Page) Line(format string, args ...any) {
 	p.Put(Fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), p.Width))
 }
 
-// Words writes a text of which no word may be lost. It is wrapped; first stands before
-// the first line, and as many spaces before the others.
+// Words writes a text of which no word may be lost. It wraps the text and puts first before
+// the first line, and as many spaces before the other lines.
 func (p *Page) Words(first, format string, args ...any) {
 	width := p.Width
 	if width > 0 {
@@ -43,12 +43,12 @@ func (p *Parts) Add(format string, args ...any) {
 	}
 }
 
-// If appends a part where known holds.
+// If appends a part if known is true.
 func (p *Parts) If(known bool, format string, args ...any) {
 	if known {
 		p.Add(format, args...)
 	}
 }
 
-// Join is the parts with a separator between them; "" without parts.
+// Join returns the parts with a separator between them; "" without parts.
 func (p Parts) Join(separator string) string { return strings.Join(p, separator) }

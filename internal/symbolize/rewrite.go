@@ -11,15 +11,15 @@ import (
 	"stackshot/kcdata"
 )
 
-// ErrBadTable says that a task's mappings point outside their string table:
-// names put there would become their paths.
+// ErrBadTable says that a task's mappings point outside their string table. If names were
+// appended to the table, they would become the paths of these mappings.
 var ErrBadTable = errors.New("a mapping's path lies outside the string table")
 
 // ErrOtherFile says that a snapshot was not read from the bytes given with it.
 var ErrOtherFile = errors.New("the snapshot is not of this file")
 
-// Rewrite puts what n knows into plain (see kcdata.Unwrap), of which s is the
-// whole snapshot. The result is plain itself where nothing is new. Errors:
+// Rewrite puts the names of n into the file plain (see kcdata.Unwrap), of which s is the
+// whole snapshot. The result is plain itself if no name is new. Errors:
 // ErrBadTable, ErrOtherFile; the reader's *kcdata.FormatError for a file that breaks off.
 func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	var sum Tally
@@ -66,8 +66,8 @@ func Rewrite(plain []byte, s *kcdata.Snapshot, n Namer) ([]byte, Tally, error) {
 	return out, sum, nil
 }
 
-// edit puts fresh into a task: items that are there are replaced, the others go
-// where names go.
+// edit puts fresh into a task. It replaces the items of names that the task has, and adds
+// those that it does not have.
 func (t *taskItems) edit(file *kcdata.Editor, fresh names) error {
 	if t.lastPath > 0 && int64(t.lastPath) >= int64(len(t.table)) {
 		return fmt.Errorf("offset %#x of %#x bytes: %w", t.lastPath, len(t.table), ErrBadTable)
@@ -81,7 +81,8 @@ func (t *taskItems) edit(file *kcdata.Editor, fresh names) error {
 	return err
 }
 
-// put has item be in the place of all old ones or, where there is none, where names go.
+// put puts item in the place of the first old one and removes the others. Without an old
+// one, item goes behind the mappings, else before the end of the task.
 func (t *taskItems) put(file *kcdata.Editor, old []kcdata.Position, item []byte) {
 	switch {
 	case len(old) > 0:
@@ -96,7 +97,7 @@ func (t *taskItems) put(file *kcdata.Editor, old []kcdata.Position, item []byte)
 	}
 }
 
-// merged are the records of the file, but for places that fresh knows better.
+// merged returns the records of the file and those of fresh, which replace the file's.
 func (t *taskItems) merged(table *strtab.Table, fresh names) []kcdata.LinuxUserSymbol {
 	all := slices.DeleteFunc(slices.Clone(t.records), func(r kcdata.LinuxUserSymbol) bool { return replaced(&r, fresh) })
 	for i := range all {
@@ -108,8 +109,8 @@ func (t *taskItems) merged(table *strtab.Table, fresh names) []kcdata.LinuxUserS
 	return all
 }
 
-// replaced says whether fresh has all that a record is asked for: one that does not
-// say what its address is may be asked for both.
+// replaced reports whether fresh has all that readers look up in a record. A record without
+// a flag serves both kinds of address, exact ones and return addresses.
 func replaced(r *kcdata.LinuxUserSymbol, fresh names) bool {
 	exact := fresh[kcdata.UserPlace{Addr: r.Addr, Exact: true}] != nil
 	call := fresh[kcdata.UserPlace{Addr: r.Addr}] != nil
@@ -122,7 +123,7 @@ func replaced(r *kcdata.LinuxUserSymbol, fresh names) bool {
 	return exact && call
 }
 
-// records are the records of n, ascending, over table.
+// records returns the records of n, ascending, and puts their names into table.
 func records(table *strtab.Table, n names) []kcdata.LinuxUserSymbol {
 	var out []kcdata.LinuxUserSymbol
 	for _, p := range slices.SortedFunc(maps.Keys(n), kcdata.UserPlace.Compare) {
@@ -136,8 +137,8 @@ func records(table *strtab.Table, n names) []kcdata.LinuxUserSymbol {
 	return out
 }
 
-// inTable is off, or 0 where it lies outside the table as it was: a reader took
-// it for no string, and is to go on doing so.
+// inTable returns off, or 0 if off lies outside the table as it was: a reader found
+// no string there, and must not find one in the longer table.
 func (t *taskItems) inTable(off uint32) uint32 {
 	if int64(off) >= int64(len(t.table)) {
 		return 0
@@ -145,9 +146,9 @@ func (t *taskItems) inTable(off uint32) uint32 {
 	return off
 }
 
-// taskItems is where, in one task of a file, names stand or could.
+// taskItems says where in one task of a file the items of names are, or would go.
 type taskItems struct {
-	behind   kcdata.Position   // what an item that is not there goes behind; zero: before end
+	behind   kcdata.Position   // a new item goes behind it; zero: before end
 	end      kcdata.Position   // of the task
 	strings  []kcdata.Position // the last string table
 	table    []byte            // its content
@@ -156,7 +157,7 @@ type taskItems struct {
 	lastPath uint32 // the highest offset in the string table that a mapping names
 }
 
-// scan finds the tasks of a file, in its order.
+// scan finds the tasks of a file, in the order of the file.
 func scan(file *kcdata.Editor) (tasks []taskItems, err error) {
 	var open *taskItems
 	for it, err := range file.Items() {
@@ -179,8 +180,7 @@ func scan(file *kcdata.Editor) (tasks []taskItems, err error) {
 	return tasks, nil
 }
 
-// note files an item that stands in the task itself. Names go behind the task's
-// mappings, else before its end.
+// note takes down an item of the task itself if it has to do with names or mappings.
 func (t *taskItems) note(it kcdata.Item) {
 	elem, _, _ := it.Elem()
 	switch {
