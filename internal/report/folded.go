@@ -126,8 +126,7 @@ func (f *folding) compare(a, b *foldedStack) int {
 }
 
 // threads returns all threads that are shown, in the order of the report.
-func (v *view) threads() []*threadView {
-	var out []*threadView
+func (v *view) threads() (out []*threadView) {
 	for _, t := range v.tasks {
 		out = append(out, t.threadViews()...)
 	}

@@ -24,7 +24,11 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true
 	v := newView(s, o)
 	j := newJSONWriter(w, o.MaxBytes)
-	j.members("{", append(v.document(), [2]any{"tasks", v.jsonTasks(j)}), "")
+	tasks := fitting(j, v.tasks, func(t *taskView) show.Object { return v.jsonTask(j, t) }, func(t *taskView) {
+		j.Threads += t.shown
+		j.Mappings += len(t.Mappings)
+	})
+	j.members("{", append(v.document(), [2]any{"tasks", tasks}), "")
 	j.members(",", show.Object{{"threads_left_out", show.Known(j.Threads)}, {"mappings_left_out", show.Known(j.Mappings)}}, "")
 	j.printf("\n}\n")
 	return j.flush(j.w)

@@ -9,14 +9,7 @@ import (
 // abiNames are the values of the key "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
-// jsonTasks is the list of the tasks that are shown.
-func (v *view) jsonTasks(j *jsonWriter) items {
-	return fitting(j, v.tasks, func(t *taskView) show.Object { return v.jsonTask(j, t) }, func(t *taskView) {
-		j.Threads += t.shown
-		j.Mappings += len(t.Mappings)
-	})
-}
-
+// jsonTask is the object of a task. Its threads and mappings are made while they are written.
 func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
 	var exeName *string

@@ -55,7 +55,9 @@ func newProfile(v *view) (*profile.Profile, error) {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	}
 	b.Comments = append([]string{account.BriefMachine(v.s)}, v.alarms()...)
-	b.kernelMapping()
+	// The kernel's mapping is the first one: readers take the first for the program.
+	kernel := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(v.s.KernelBuild), Start: v.s.Machine.TextAddr, Limit: b.kernelEnd()})
+	kernel.HasFunctions = true
 	for _, t := range v.threads() {
 		b.sample(t)
 	}
@@ -112,13 +114,6 @@ func (t *threadView) userDoubt() string {
 		return "incomplete"
 	}
 	return ""
-}
-
-// kernelMapping makes the kernel's mapping the first one: readers take the first for the
-// program.
-func (b *profileBuilder) kernelMapping() {
-	m := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(b.v.s.KernelBuild), Start: b.v.s.Machine.TextAddr, Limit: b.kernelEnd()})
-	m.HasFunctions = true
 }
 
 // kernelEnd is one more than the highest kernel address that no module holds: the file

@@ -101,15 +101,10 @@ func chain[F any](frames []F, n int, name func(F) string) string {
 // errnoName names the errors of an unwinder or a read. The numbers are those of Linux
 // on amd64 and arm64, whatever this program runs on.
 func errnoName(e int32) string {
-	if e < 0 {
-		e = -e // kernel code returns them negative
-	}
+	e = max(e, -e) // kernel code returns them negative
 	names := map[int32]string{
 		1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 7: "E2BIG", 11: "EAGAIN", 12: "ENOMEM",
 		13: "EACCES", 14: "EFAULT", 16: "EBUSY", 22: "EINVAL", 28: "ENOSPC", 62: "ETIME", 95: "EOPNOTSUPP", 110: "ETIMEDOUT",
 	}
-	if n, ok := names[e]; ok {
-		return n
-	}
-	return fmt.Sprintf("errno %d", e)
+	return cmp.Or(names[e], fmt.Sprintf("errno %d", e))
 }

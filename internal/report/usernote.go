@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -42,45 +40,33 @@ func allChainOnly(s *kcdata.Snapshot) bool {
 // sentence each. A stack that reached its outermost frame lacks nothing, unless the
 // unwinder may have skipped callers on the way.
 func userNotes(t *kcdata.Thread) []string {
-	w := t.UserWalk
+	var out show.Parts
+	w, some := t.UserWalk, len(t.User) > 0
 	if w == nil {
-		if chainOnly(t) {
-			return []string{"user stack " + chainText}
-		}
-		return nil
+		out.If(chainOnly(t), "user stack %s", chainText)
+		return out
 	}
-	var out []string
-	if w.Flags&kcdata.UserCompat != 0 {
-		return append(out, "no user stack: a 32-bit thread")
+	has := func(flags uint32) bool { return w.Flags&flags == flags }
+	if has(kcdata.UserCompat) {
+		return []string{"no user stack: a 32-bit thread"}
 	}
-	if w.Flags&kcdata.UserNoMemory != 0 {
-		return append(out, "no user stack: its memory is gone, it is exiting")
+	if has(kcdata.UserNoMemory) {
+		return []string{"no user stack: its memory is gone, it is exiting"}
 	}
-	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
-		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", show.Count(len(t.User), "frame")))
-	}
-	const both = kcdata.UserComplete | kcdata.UserTablesMissed
-	switch {
-	case w.Flags&both == both && len(t.User) > 0:
-		out = append(out, "user stack: callers may be missing: "+missedText)
-	case w.Flags&kcdata.UserComplete == 0:
-		what := "user stack incomplete: "
-		if len(t.User) == 0 {
-			what = "no user stack: "
+	out.If(some && has(kcdata.UserTruncated), "user stack cut after %s: it is deeper", show.Count(len(t.User), "frame"))
+	out.If(some && has(kcdata.UserComplete|kcdata.UserTablesMissed), "user stack: callers may be missing: %s", missedText)
+	if !has(kcdata.UserComplete) {
+		what := "no user stack"
+		if some {
+			what = "user stack incomplete"
 		}
 		for _, why := range endNotes(w.Flags) {
-			out = append(out, what+why)
+			out.Add("%s: %s", what, why)
 		}
 	}
-	switch {
-	case chainOnly(t):
-		out = append(out, "user stack "+chainText)
-	case w.Flags&kcdata.UserCallersUnsure != 0 && len(t.User) > 0:
-		out = append(out, "user stack "+guessText)
-	}
-	if w.Flags&kcdata.UserNoLoadInfo != 0 {
-		out = append(out, "no load information: its mappings could not be read")
-	}
+	out.If(chainOnly(t), "user stack %s", chainText)
+	out.If(some && has(kcdata.UserCallersUnsure) && !chainOnly(t), "user stack %s", guessText)
+	out.If(has(kcdata.UserNoLoadInfo), "no load information: its mappings could not be read")
 	return out
 }
 
