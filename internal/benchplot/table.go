@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
-
-	"stackshot/internal/show"
 )
 
 // row is one line of a table: a metric of every result, formatted.
@@ -175,7 +172,13 @@ func cell(v float64, ok bool, format func(float64) string) string {
 }
 
 // whole writes a number without fraction, with thousands apart.
-func whole(v float64) string { return show.Thousands(uint64(math.RoundToEven(v))) }
+func whole(v float64) string {
+	s := fmt.Sprintf("%.0f", v)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
 
 func ratio(v float64) string   { return fmt.Sprintf("%.2f", v) }
 func times(v float64) string   { return fmt.Sprintf("%.1f", v) }
