@@ -15,7 +15,7 @@ type series struct {
 	points               []point
 }
 
-type point struct{ threads, ns float64 }
+type point struct{ threads, ns float64 } // ns: median over the rounds
 
 // The colors are of medium lightness: each stands out on white and on near black, whichever
 // the viewer uses as the page's background. A test checks the contrast.

@@ -13,8 +13,8 @@ import (
 
 // Costs says what tasks cost (--latency task, thread), or threads (--latency thread).
 type Costs[C any] struct {
-	Measured int    `json:"measured"` // 0: not measured
-	Slowest  []C    `json:"slowest"`
+	Measured int    `json:"measured"`      // 0: not measured
+	Slowest  []C    `json:"slowest"`       // greatest total first
 	Dists    []Dist `json:"distributions"` // none where nothing was measured
 }
 

@@ -36,12 +36,12 @@ func (a Arena) MarshalJSON() ([]byte, error) {
 
 // Try is one try of the capture.
 type Try struct {
-	Outcome    string `json:"outcome"`
+	Outcome    string `json:"outcome"` // see outcomes
 	StoppedNs  uint64 `json:"stopped_ns"`
 	WindowNs   uint64 `json:"window_ns"`
-	RestNs     uint64 `json:"rest_ns"`
-	BufferSize uint64 `json:"buffer_size"`
-	BufferUsed uint64 `json:"buffer_used"`
+	RestNs     uint64 `json:"rest_ns"`     // for which the machine ran after the try
+	BufferSize uint64 `json:"buffer_size"` // bytes
+	BufferUsed uint64 `json:"buffer_used"` // bytes
 }
 
 // Cost is what one thread cost, over all CPUs.

@@ -14,9 +14,9 @@ import (
 // Sched is the scheduling latency of the machine's own threads: the threads of the
 // snapshotter and the CPUs' idle threads do not count.
 type Sched struct {
-	Threads  int      `json:"threads"` // looked at
-	SelfLeft int      `json:"self_left_out"`
-	IdleLeft int      `json:"cpu_idle_left_out"`
+	Threads  int      `json:"threads"`           // that were examined
+	SelfLeft int      `json:"self_left_out"`     // threads of the snapshotter
+	IdleLeft int      `json:"cpu_idle_left_out"` // idle threads of CPUs
 	RunDelay RunDelay `json:"run_delay"`
 	Waiting  Ages     `json:"waiting"`  // on a runqueue at the stop, not on a CPU
 	Blocked  Ages     `json:"blocked"`  // in D: TASK_UNINTERRUPTIBLE without TASK_NOLOAD
@@ -52,7 +52,7 @@ type Ages struct {
 type ThreadAge struct {
 	account.Who
 	age      model.Age
-	State    string  `json:"state"`
+	State    string  `json:"state"`                // in words
 	AtMostNs *uint64 `json:"at_most_ns,omitempty"` // at the stop
 	AboutNs  *uint64 `json:"about_ns,omitempty"`   // at the stop, if model.Age.About
 	CPU      uint32  `json:"cpu"`
@@ -64,7 +64,7 @@ type collector struct {
 	s      *kcdata.Snapshot
 	clock  *model.Clock
 	delays []ThreadDelay
-	ages   map[model.Class][]ThreadAge
+	ages   map[model.Class][]ThreadAge // of Runnable, Blocked and Sleeping
 }
 
 func schedOf(s *kcdata.Snapshot, top int) Sched {

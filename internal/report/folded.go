@@ -17,9 +17,9 @@ import (
 
 // Marks that flamegraph.pl colours by.
 const (
-	markKernel  = "_[k]"
-	markInlined = "_[i]"
-	markJIT     = "_[j]"
+	markKernel  = "_[k]" // a kernel function
+	markInlined = "_[i]" // inlined into the next frame
+	markJIT     = "_[j]" // named by a perf map
 )
 
 // noStack stands for the frames of a thread without a stack.
@@ -81,7 +81,7 @@ func newFolding(v *view) *folding {
 // foldedStack is one line.
 type foldedStack struct {
 	ids     []uint32 // the process, then the frames, the outermost first
-	threads int
+	threads int      // that have this stack
 }
 
 // frames returns the numbers of a thread's line.

@@ -14,13 +14,13 @@ import (
 // threadView is one shown thread with everything that is shown of it.
 type threadView struct {
 	*kcdata.Thread
-	task   *kcdata.Task
+	task   *kcdata.Task // that the thread is of
 	state  model.State
 	note   string       // why there is no kernel stack, or what kind of stack it is
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    model.Age
+	age    model.Age    // how long the thread has been in its state
 }
 
 func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *threadView {
@@ -38,10 +38,10 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 // threadView is that of the first thread that was found.
 type group struct {
 	*threadView
-	kernel  []uint64 // leaf first; nil: nothing worth showing
-	mixed   []bool   // by frame: the threads are at several places in the function
-	threads []*threadView
-	age     model.Age // the longest of the threads'
+	kernel  []uint64      // leaf first; nil: nothing worth showing
+	mixed   []bool        // by frame: the threads are at several places in the function
+	threads []*threadView // longest age first
+	age     model.Age     // the longest
 }
 
 // kernelKey appends the key of a kernel stack to b. Stacks of the same functions have the
@@ -135,7 +135,7 @@ func (g *group) add(t *threadView) {
 	if model.LongestFirst(t.age, g.age) < 0 {
 		g.age = t.age
 	}
-	for i := range g.kernel {
+	for i := range g.kernel { // the functions are the same, so the stacks have the same length
 		g.mixed[i] = g.mixed[i] || g.kernel[i] != t.Kernel[i]
 	}
 }

@@ -21,7 +21,7 @@ const JSONVersion = 1
 // JSON writes the snapshot as one JSON object. It writes every thread and folds
 // nothing; Options.Pids and ShowSelf choose as in Text. Errors: the writer's, *CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
-	o.ShowIdle = true
+	o.ShowIdle = true // nothing is folded
 	v := newView(s, o)
 	j := newJSONWriter(w, o.MaxBytes)
 	tasks := fitting(j, v.tasks, func(t *taskView) show.Object { return v.jsonTask(j, t) }, func(t *taskView) {
@@ -75,7 +75,7 @@ func cleanAll(in []string) []string {
 type jsonWriter struct {
 	w   *bufio.Writer // keeps the first error
 	enc *json.Encoder // into buf
-	buf bytes.Buffer
+	buf bytes.Buffer  // one value
 	room
 }
 

@@ -36,9 +36,9 @@ type profileBuilder struct {
 	v         *view
 	mappings  map[profile.Mapping]*profile.Mapping // by themselves without their ID
 	functions map[profile.Function]*profile.Function
-	kernel    map[kcdata.UserPlace]*profile.Location
+	kernel    map[kcdata.UserPlace]*profile.Location // the addresses are the kernel's
 	user      map[place]*profile.Location
-	modules   map[uint64]*kcdata.Module // of kernel addresses; nil: in none
+	modules   map[uint64]*kcdata.Module // by kernel address; nil: no module holds it
 }
 
 func newProfile(v *view) (*profile.Profile, error) {

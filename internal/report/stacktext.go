@@ -15,8 +15,8 @@ const minRepeat = 3
 // the other formats have all of it.
 const (
 	maxUserLines = 128
-	innerLines   = 96
-	outerLines   = 24
+	innerLines   = 96 // shown at the leaf
+	outerLines   = 24 // shown at the outermost frame
 )
 
 // stackText writes a group's stack, kernel frames above user frames. If the report has

@@ -60,9 +60,9 @@ type view struct {
 	s       *kcdata.Snapshot
 	o       Options
 	stopped map[uint64]bool // CPUs that were held
-	clock   *model.Clock
-	tasks   []*taskView    // those that are shown
-	folded  map[string]int // idle kernel threads by family
+	clock   *model.Clock    // gives the ages of states
+	tasks   []*taskView     // those that are shown
+	folded  map[string]int  // idle kernel threads by family
 	counts  Counts
 	classes [model.ClassCount]int // shown threads
 	absent  []uint64              // pids asked for that are not in the file
@@ -80,8 +80,8 @@ type view struct {
 // taskView is one shown task with its shown threads, in groups.
 type taskView struct {
 	*kcdata.Task
-	groups []*group
-	shown  int
+	groups []*group // most interesting first
+	shown  int      // threads
 }
 
 // newView sorts s by o. The view keeps s.

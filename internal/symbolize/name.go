@@ -115,9 +115,9 @@ func places(t *kcdata.Task) []kcdata.UserPlace {
 
 // What is known of one address; 0: nothing.
 const (
-	worthModule = iota + 1
-	worthName
-	worthLine
+	worthModule = iota + 1 // the module
+	worthName              // the name of the function
+	worthLine              // its name and source line
 )
 
 // worth ranks what is known of one address.
