@@ -15,7 +15,7 @@ type Who struct {
 	Pid    *uint32  `json:"pid,omitempty"`    // nil: the id is no pid
 	Tid    *uint32  `json:"tid,omitempty"`    // nil: a task, or no thread id
 	Task   string   `json:"task"`             // its name; may be empty
-	Thread string   `json:"thread,omitempty"` // its name, where it differs
+	Thread string   `json:"thread,omitempty"` // its name, if that is not the task's
 }
 
 // WhoTask names a task.

@@ -15,7 +15,7 @@ import (
 type Costs[C any] struct {
 	Measured int    `json:"measured"`      // 0: not measured
 	Slowest  []C    `json:"slowest"`       // greatest total first
-	Dists    []Dist `json:"distributions"` // none where nothing was measured
+	Dists    []Dist `json:"distributions"` // none if nothing was measured
 }
 
 // TaskCost is one task: kcdata.LatencyTask, in ns. The parts are what the

@@ -95,7 +95,7 @@ func (p Phases) MarshalJSON() ([]byte, error) {
 	}...).MarshalJSON()
 }
 
-// phases is the table of phases, a bar per CPU, then counters where there are
+// phases writes the table of phases, a bar for each CPU, then the counters if the file has
 // any.
 func (p *page) phases(f *Pause) {
 	if f.Sum == nil {

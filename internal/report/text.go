@@ -98,7 +98,7 @@ func taskLine(t *kcdata.Task) string {
 // maxProgram bounds a command line in the task line.
 const maxProgram = 100
 
-// program is what a task executes, as well as the file says it: the command line,
+// program says what a task executes: the command line,
 // else the path of the executable, else the name that the kernel keeps.
 func program(t *kcdata.Task) string {
 	switch {
