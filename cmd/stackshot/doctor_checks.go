@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"stackshot/internal/procfs"
-	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/internal/timens"
 )
@@ -69,7 +68,7 @@ func (d *doctor) run(section string, checks []check) {
 // add files a fact.
 func (d *doctor) add(section, name string, f finding) {
 	if f.value != "" {
-		d.Facts = append(d.Facts, fact{section, name, report.Clean(f.value), f.cost == "", report.Clean(f.cost)})
+		d.Facts = append(d.Facts, fact{section, name, show.Clean(f.value), f.cost == "", show.Clean(f.cost)})
 	}
 }
 

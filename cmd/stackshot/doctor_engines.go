@@ -9,7 +9,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/bpf"
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/internal/topology"
 	"stackshot/snapshot"
 )
@@ -52,22 +52,22 @@ func (d *doctor) choose() {
 	d.Auto = choice{Engine: "none", Isolation: snapshot.IsolationNone, Warnings: []account.Warning{}}
 	c, err := snapshot.Try(snapshot.EngineAuto)
 	if err != nil {
-		d.Auto.Why = report.Clean(err.Error())
+		d.Auto.Why = show.Clean(err.Error())
 		return
 	}
 	d.Auto.Engine, d.Auto.Isolation, d.Auto.MaxPauseNs = c.Engine, c.Isolation, int64(c.MaxPause)
 	for _, w := range c.Warnings {
 		if w.Code == "memory_pressure" || strings.HasPrefix(w.Code, "engine_") {
-			d.Auto.Why = report.Clean(w.Text)
+			d.Auto.Why = show.Clean(w.Text)
 			continue
 		}
-		d.Auto.Warnings = append(d.Auto.Warnings, account.Warning{Code: w.Code, Text: report.Clean(w.Text)})
+		d.Auto.Warnings = append(d.Auto.Warnings, account.Warning{Code: w.Code, Text: show.Clean(w.Text)})
 	}
 }
 
 func tried(name string, err error) option {
 	if err != nil {
-		return option{Name: name, Why: report.Clean(err.Error())}
+		return option{Name: name, Why: show.Clean(err.Error())}
 	}
 	return option{Name: name, OK: true}
 }
@@ -85,7 +85,7 @@ func (d *doctor) tryPull() error {
 	}
 	defer o.Close()
 	for _, m := range o.Missing {
-		d.Missing = append(d.Missing, option{Name: m.Program, Why: report.Clean(m.Why.Error())})
+		d.Missing = append(d.Missing, option{Name: m.Program, Why: show.Clean(m.Why.Error())})
 	}
 	return recordSelf(o)
 }

@@ -12,7 +12,6 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/limits"
 	"stackshot/internal/procfs"
-	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/snapshot"
 )
@@ -21,7 +20,7 @@ import (
 func (d *doctor) uname() {
 	var u unix.Utsname
 	unix.Uname(&u) // a valid pointer is all that it asks for
-	clean := func(b []byte) string { return report.Clean(unix.ByteSliceToString(b)) }
+	clean := func(b []byte) string { return show.Clean(unix.ByteSliceToString(b)) }
 	d.Host, d.Release, d.Arch = clean(u.Nodename[:]), clean(u.Release[:]), clean(u.Machine[:])
 	d.add("kernel", "version", good(unix.ByteSliceToString(u.Version[:])))
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -53,7 +53,7 @@ func TestUnreadableFiles(t *testing.T) {
 			if strings.HasSuffix(c.name, "/cut") && (cmd == "report" || cmd == "dump") {
 				code = exitIncomplete // the others want it whole
 			}
-			o.want(t, code, append(c.words, report.Clean(c.name))...)
+			o.want(t, code, append(c.words, show.Clean(c.name))...)
 			if strings.Count(o.stderr, "\n") != 1 || strings.Contains(o.stderr, "\x1b") {
 				t.Errorf("%s %q: not one clean line: %q", cmd, c.name, o.stderr)
 			}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"stackshot/internal/latency"
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -81,7 +81,7 @@ func TestLatencyNamesUnreadableFiles(t *testing.T) {
 		}
 	}
 	o := stackshot(t, "latency", absent, good, cut, evil)
-	o.want(t, exitIncomplete, absent+": no such file", cut+": ", "offset 0x", report.Clean(evil)+": ")
+	o.want(t, exitIncomplete, absent+": no such file", cut+": ", "offset 0x", show.Clean(evil)+": ")
 	if strings.Count(o.stderr, "\n") != 3 || strings.Contains(o.stderr, "\x1b") || !strings.HasPrefix(o.stdout, "latency of ") {
 		t.Errorf("stderr %q, stdout %q", o.stderr, o.stdout)
 	}

@@ -42,7 +42,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/licenses"
-	"stackshot/internal/report"
+	"stackshot/internal/show"
 	"stackshot/internal/topology"
 	"stackshot/snapshot"
 )
@@ -142,7 +142,7 @@ func newRoot() *cobra.Command {
 func say(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintf(w, "stackshot: %s\n", report.Clean(line))
+		fmt.Fprintf(w, "stackshot: %s\n", show.Clean(line))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Atomicity is how much of one instant the file is: kcdata.LinuxAtomicity.
+// Atomicity says how close the file is to one instant: kcdata.LinuxAtomicity.
 type Atomicity struct {
 	Compared uint32      `json:"compared"`
 	Ran      uint32      `json:"ran"`
@@ -31,7 +31,7 @@ type RanThread struct {
 // methods are the stable names of kcdata.Atomicity*.
 var methods = map[uint32]string{kcdata.AtomicityInWindow: "in_window", kcdata.AtomicityAfter: "after"}
 
-// AtomicityOf returns nil where nothing was read twice.
+// AtomicityOf returns nil if no thread was read twice.
 func AtomicityOf(s *kcdata.Snapshot) *Atomicity {
 	a := s.Atomicity
 	if a == nil {
@@ -43,26 +43,22 @@ func AtomicityOf(s *kcdata.Snapshot) *Atomicity {
 	}
 	names := whoRan(s)
 	for _, r := range s.Ran {
-		who, there := names[uint64(r.Tid)]
-		if !there {
-			who = Who{ID: show.Hex(r.Tid), Pid: &r.Tgid, Tid: &r.Tid}
-		}
-		out.Threads = append(out.Threads, RanThread{who, r.Switches, r.RuntimeNs})
+		out.Threads = append(out.Threads, RanThread{names[uint64(r.Tid)], r.Switches, r.RuntimeNs})
 	}
 	slices.SortStableFunc(out.Threads, func(a, b RanThread) int { return cmp.Compare(b.RuntimeNs, a.RuntimeNs) })
 	return out
 }
 
-// whoRan names the threads of LinuxRan by id, those that are in the file.
+// whoRan names the threads of s.Ran by id. A thread that is not in the file is named by its
+// numbers alone.
 func whoRan(s *kcdata.Snapshot) map[uint64]Who {
-	wanted := make(map[uint64]bool, len(s.Ran))
-	for _, r := range s.Ran {
-		wanted[uint64(r.Tid)] = true
-	}
 	names := make(map[uint64]Who, len(s.Ran))
+	for _, r := range s.Ran {
+		names[uint64(r.Tid)] = Who{ID: show.Hex(r.Tid), Pid: &r.Tgid, Tid: &r.Tid}
+	}
 	for _, t := range s.Tasks {
 		for _, th := range t.Threads {
-			if wanted[th.ID] {
+			if _, ran := names[th.ID]; ran {
 				names[th.ID] = WhoThread(t, th)
 			}
 		}
@@ -72,28 +68,24 @@ func whoRan(s *kcdata.Snapshot) map[uint64]Who {
 
 // Full is the sentence of `stackshot latency`.
 func (a *Atomicity) Full() string {
-	s := fmt.Sprintf("%s of %s threads ran ", show.Thousands(uint64(a.Ran)), show.Thousands(uint64(a.Compared)))
+	when := "between two readings ("
 	switch a.Method {
 	case "in_window":
-		s += fmt.Sprintf("during the window (second pass %s, span %s)", show.Fine(a.VerifyNs), show.Fine(a.SpanNs))
+		when = "during the window (second pass " + show.Fine(a.VerifyNs) + ", "
 	case "after":
-		s += fmt.Sprintf("between their record and a second reading (span %s)", show.Fine(a.SpanNs))
-	default:
-		s += fmt.Sprintf("between two readings (span %s)", show.Fine(a.SpanNs))
+		when = "between their record and a second reading ("
 	}
-	if a.Gone > 0 {
-		s += fmt.Sprintf("; %s gone at the second reading", show.Thousands(uint64(a.Gone)))
-	}
-	if a.Missed > 0 {
-		s += fmt.Sprintf("; %s could not be read again", show.Thousands(uint64(a.Missed)))
-	}
-	return s
+	var s show.Parts
+	s.Add("%s of %s threads ran %sspan %s)", show.Thousands(uint64(a.Ran)), show.Thousands(uint64(a.Compared)), when, show.Fine(a.SpanNs))
+	s.If(a.Gone > 0, "%s gone at the second reading", show.Thousands(uint64(a.Gone)))
+	s.If(a.Missed > 0, "%s could not be read again", show.Thousands(uint64(a.Missed)))
+	return s.Join("; ")
 }
 
-// ranShown is how many of the threads that ran the report's sentence names.
+// ranShown is how many of the threads that ran are named in the report's sentence.
 const ranShown = 4
 
-// BriefAtomicity is the sentence of the report; "" where nothing was read twice.
+// BriefAtomicity is the sentence of the report; "" if no thread was read twice.
 func BriefAtomicity(s *kcdata.Snapshot) string {
 	a := s.Atomicity
 	if a == nil {
@@ -104,14 +96,13 @@ func BriefAtomicity(s *kcdata.Snapshot) string {
 		when = "during the window"
 	}
 	text := fmt.Sprintf("%d of %s ran %s (%s)", a.Ran, show.Count(int(a.Compared), "thread"), when, show.Duration(a.SpanNs))
-	sep := ": "
-	for i, r := range s.Ran {
-		if i == ranShown {
-			text += ", ..."
-			break
-		}
-		text += sep + briefWho(s, r)
-		sep = ", "
+	var who show.Parts
+	for _, r := range s.Ran[:min(ranShown, len(s.Ran))] {
+		who.Add("%s", briefWho(s, r))
+	}
+	who.If(len(s.Ran) > ranShown, "...")
+	if len(who) > 0 {
+		text += ": " + who.Join(", ")
 	}
 	if n := int(a.Gone + a.Missed); n > 0 {
 		text += fmt.Sprintf("; %s could not be compared", show.Count(n, "more thread"))
@@ -119,6 +110,7 @@ func BriefAtomicity(s *kcdata.Snapshot) string {
 	return text
 }
 
+// briefWho names a thread that ran by its task, if the file has it, and its number.
 func briefWho(s *kcdata.Snapshot, r kcdata.LinuxRan) string {
 	for _, t := range s.Tasks {
 		if t.ID == uint64(r.Tgid) {
@@ -128,7 +120,7 @@ func briefWho(s *kcdata.Snapshot, r kcdata.LinuxRan) string {
 	return fmt.Sprintf("tid %d of task %d", r.Tid, r.Tgid)
 }
 
-// AtomicityJSON is the object of the report; nil where nothing was read twice.
+// AtomicityJSON is the object of the report; nil if no thread was read twice.
 func AtomicityJSON(s *kcdata.Snapshot) show.Object {
 	a := s.Atomicity
 	if a == nil {

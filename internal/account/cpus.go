@@ -2,13 +2,14 @@ package account
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// CPUsWith are the numbers of the CPUs that have one of the flags, kcdata.CPU*.
+// CPUsWith returns the numbers of the CPUs that have at least one of the flags (kcdata.CPU*).
 func CPUsWith(s *kcdata.Snapshot, flags uint32) []uint64 {
 	var out []uint64
 	for i := range s.CPUs {
@@ -54,40 +55,26 @@ type Work struct {
 	SpillBytes uint64  `json:"spill_bytes"` // of these, from other clusters' arenas
 }
 
-// WorksOf are those of all stopped CPUs, and the CPU that the others waited for; nil:
-// fewer than two have a time of arrival.
+// WorksOf returns what each stopped CPU did, and the CPU that the others waited for; nil
+// if fewer than two have a time of arrival. The results keep nothing of cpus.
 func WorksOf(cpus []kcdata.LinuxCPU) (works []Work, last *uint32) {
-	var early, late *kcdata.LinuxCPU // first and last to arrive
-	held := 0                        // CPUs with a time of arrival
-	for i := range cpus {
-		c := &cpus[i]
-		if c.Flags&kcdata.CPUStopped == 0 || c.ArriveNs == 0 {
-			continue
-		}
-		if early == nil || c.ArriveNs < early.ArriveNs {
-			early = c
-		}
-		if late == nil || c.ArriveNs > late.ArriveNs {
-			late = c
-		}
-		held++
+	stopped := slices.DeleteFunc(slices.Clone(cpus), func(c kcdata.LinuxCPU) bool { return c.Flags&kcdata.CPUStopped == 0 })
+	timed := slices.DeleteFunc(slices.Clone(stopped), func(c kcdata.LinuxCPU) bool { return c.ArriveNs == 0 })
+	arrival := func(a, b kcdata.LinuxCPU) int { return cmp.Compare(a.ArriveNs, b.ArriveNs) }
+	first := uint64(0)
+	if len(timed) > 0 {
+		first = slices.MinFunc(timed, arrival).ArriveNs
 	}
-	if held > 1 {
-		last = copied(late.CPU)
+	if len(timed) > 1 {
+		last = new(slices.MaxFunc(timed, arrival).CPU)
 	}
 	works = []Work{}
-	for _, c := range cpus {
-		if c.Flags&kcdata.CPUStopped == 0 {
-			continue
-		}
+	for _, c := range stopped {
 		w := Work{CPU: c.CPU, Tasks: c.Tasks, Threads: c.Threads, Bytes: c.Bytes, SpillBytes: c.SpillBytes}
 		if c.ArriveNs != 0 {
-			w.AfterNs = copied(c.ArriveNs - early.ArriveNs)
+			w.AfterNs = new(c.ArriveNs - first)
 		}
 		works = append(works, w)
 	}
 	return works, last
 }
-
-// copied is a pointer to a copy: a pointer into a record would keep the whole file.
-func copied[T any](v T) *T { return &v }

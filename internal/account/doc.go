@@ -1,8 +1,8 @@
-// Package account says how a capture went and what it is of, from the records of its file:
-// the machine, the pause, the CPUs, how much of one instant the picture is, what is
-// missing from it. Each record is said here once for all commands, as text and as JSON. The
-// report says a record in brief; `stackshot latency` in full.
+// Package account describes a capture from the records of its file: the machine, the pause,
+// the CPUs, how close the picture is to one instant, what is missing from it. The description
+// of each record, as text and as JSON, stands here once for all commands. The report describes
+// a record in brief, `stackshot latency` in full.
 //
-// It is made of pure functions of a decoded file. Missing is never zero, and no name
-// reaches the output raw (show.Clean).
+// The package consists of pure functions of a decoded file. A missing value is not a zero,
+// and no name reaches the output raw (show.Clean).
 package account

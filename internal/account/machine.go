@@ -10,7 +10,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Machine is whose figures a file has, and how they were taken.
+// Machine says which machine a file is of, and how the file was taken.
 type Machine struct {
 	Hostname   string  `json:"hostname,omitempty"`
 	Release    string  `json:"release,omitempty"`
@@ -25,7 +25,7 @@ type Machine struct {
 	Problems   int     `json:"problems"` // contradictions in the file; the report names them
 }
 
-// MachineOf keeps nothing of s but strings.
+// MachineOf describes the machine of s. It keeps nothing of s but strings.
 func MachineOf(s *kcdata.Snapshot) Machine {
 	m := Machine{
 		Hostname: show.Clean(s.Hostname), Release: show.Clean(s.Release), Engine: show.Clean(s.Engine),
@@ -38,36 +38,34 @@ func MachineOf(s *kcdata.Snapshot) Machine {
 	return m
 }
 
-// Full is host, kernel, time, how it was taken and how much.
+// Full gives host, kernel, time, how the file was taken, and how many tasks it has.
 func (m *Machine) Full() string {
-	parts := []string{"latency of " + cmp.Or(m.Hostname, "unknown host")}
-	if m.Release != "" {
-		parts = append(parts, "Linux "+m.Release)
-	}
+	var s show.Parts
+	s.Add("latency of %s", cmp.Or(m.Hostname, "unknown host"))
+	s.If(m.Release != "", "Linux %s", m.Release)
 	if m.RealtimeNs != nil {
-		parts = append(parts, show.Moment(*m.RealtimeNs))
+		s.Add("%s", show.Moment(*m.RealtimeNs))
 	}
-	parts = append(parts, "engine "+cmp.Or(m.Engine, "unknown"), "isolation "+cmp.Or(m.Isolation, "unknown"))
-	if m.Request != "" {
-		parts = append(parts, "asked for "+m.Request)
-	}
-	return fmt.Sprintf("%s: %s, %s", strings.Join(parts, ", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
+	s.Add("engine %s", cmp.Or(m.Engine, "unknown"))
+	s.Add("isolation %s", cmp.Or(m.Isolation, "unknown"))
+	s.If(m.Request != "", "asked for %s", m.Request)
+	return fmt.Sprintf("%s: %s, %s", s.Join(", "), show.Count(m.Tasks, "task"), show.Count(m.Threads, "thread"))
 }
 
-// BriefMachine is host, kernel, time: the first line of the report.
+// BriefMachine gives host, kernel and time: the first line of the report.
 func BriefMachine(s *kcdata.Snapshot) string {
-	parts := []string{"stackshot of " + show.Clean(cmp.Or(s.Hostname, "unknown host"))}
+	what := "stackshot"
 	if s.Delta {
-		parts[0] = "delta " + parts[0]
+		what = "delta stackshot"
 	}
-	parts = append(parts, strings.TrimRight("Linux "+show.Clean(cmp.Or(s.Release, "of unknown release"))+" "+show.Clean(s.Arch), " "))
-	if s.HasMachine && s.Machine.RealtimeNs > 0 {
-		parts = append(parts, show.Moment(s.Machine.RealtimeNs))
+	var out show.Parts
+	out.Add("%s of %s", what, show.Clean(cmp.Or(s.Hostname, "unknown host")))
+	out.Add("%s", strings.TrimRight("Linux "+show.Clean(cmp.Or(s.Release, "of unknown release"))+" "+show.Clean(s.Arch), " "))
+	if s.HasMachine {
+		out.If(s.Machine.RealtimeNs > 0, "%s", show.Moment(s.Machine.RealtimeNs))
+		out.If(s.Machine.BoottimeNs > 0, "up %s", show.Duration(s.Machine.BoottimeNs))
 	}
-	if s.HasMachine && s.Machine.BoottimeNs > 0 {
-		parts = append(parts, "up "+show.Duration(s.Machine.BoottimeNs))
-	}
-	return strings.Join(parts, ", ")
+	return out.Join(", ")
 }
 
 // MachineJSON is the object of the report.

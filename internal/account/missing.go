@@ -8,7 +8,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// leftOutReasons say why tasks are left out, in the order in which the report says it.
+// leftOutReasons are the reasons why tasks are left out, in the order of the report.
 var leftOutReasons = []struct {
 	code uint32
 	text string
@@ -20,8 +20,8 @@ var leftOutReasons = []struct {
 	{0, "for a reason this program does not know"},
 }
 
-// LeftOut says which tasks are missing from the file and why, one sentence per
-// reason.
+// LeftOut says which tasks are not, or not wholly, in the file and why: one sentence for
+// each reason.
 func LeftOut(s *kcdata.Snapshot) []string {
 	ids := map[uint32][]uint64{}
 	threads := map[uint32]int{}
@@ -53,20 +53,20 @@ func LeftOutJSON(e *kcdata.LinuxLeftOut) show.Object {
 	}
 }
 
-// LeftOutTakeJSON is the object of `take --json`, where nothing of it is optional.
+// LeftOutTakeJSON is the object of `take --json`, in which no key is optional.
 func LeftOutTakeJSON(e *kcdata.LinuxLeftOut) show.Object {
 	return show.Object{
 		{"tgid", e.Tgid}, {"reason", kcdata.LeftOutReason(e.Reason)}, {"threads", e.Threads}, {"errno", e.Errno},
 	}
 }
 
-// Warning is one warning of a capture, clean.
+// Warning is one warning of a capture. Its texts are clean (show.Clean).
 type Warning struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
 }
 
-// Warnings are those of a list, never nil.
+// Warnings returns the warnings of a list, clean; never nil.
 func Warnings(list []kcdata.Warning) []Warning {
 	out := make([]Warning, len(list))
 	for i, w := range list {
@@ -83,7 +83,7 @@ func (w Warning) String() string {
 	return "warning: " + w.Text + " (" + w.Code + ")"
 }
 
-// JSON is the object of the report, which knows warnings without a code.
+// JSON is the object of the report, in which the code is optional.
 func (w *Warning) JSON() show.Object {
 	return show.Object{{"code", show.Known(w.Code)}, {"text", w.Text}}
 }

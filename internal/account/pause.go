@@ -2,16 +2,15 @@ package account
 
 import (
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// Pause is how long the machine stood still: kcdata.LinuxCapture. Durations of the last
-// try, but for StoppedNs.
+// Pause says how long the machine stood still: kcdata.LinuxCapture. All durations but
+// StoppedNs are those of the last try.
 type Pause struct {
-	Stopped    bool    `json:"stopped"`    // false: nothing was, and no duration below means anything
+	Stopped    bool    `json:"stopped"`    // false: nothing was stopped, and the durations of a stop have no meaning
 	StoppedNs  uint64  `json:"stopped_ns"` // all tries
 	WindowNs   uint64  `json:"window_ns"`
 	ArrivalNs  uint64  `json:"arrival_ns"` // arrival skew: first to last CPU
@@ -25,8 +24,8 @@ type Pause struct {
 	CPUs       []Work  `json:"cpus"`               // those that were stopped
 }
 
-// PauseOf takes the pause out of a file that has a kcdata.LinuxCapture. toStop is the time
-// from the request to the stop, in ns; nil: not measured.
+// PauseOf takes the pause from a file that has a kcdata.LinuxCapture. toStop is the time
+// from the request to the stop, in ns; nil: it was not measured.
 func PauseOf(s *kcdata.Snapshot, toStop *uint64) Pause {
 	c := &s.Capture
 	p := Pause{
@@ -54,7 +53,7 @@ func (p *Pause) Full(m *Machine) string {
 	return s
 }
 
-// Broken says that the stop did not hold; "" where it did.
+// Broken says that the stop was broken; "" if it was not.
 func Broken(times uint32) string {
 	if times == 0 {
 		return ""
@@ -64,31 +63,23 @@ func Broken(times uint32) string {
 
 // BriefPause is the sentence of the report.
 func BriefPause(s *kcdata.Snapshot) string {
-	var parts []string
-	if s.HasCapture {
-		c := &s.Capture
+	var out show.Parts
+	if c := &s.Capture; s.HasCapture {
 		tries := ""
 		if c.Tries > 1 {
 			tries = fmt.Sprintf(" in %d tries", c.Tries)
 		}
-		parts = append(parts, "stopped for "+show.Duration(c.StoppedNs)+tries)
-		if c.Vanished > 0 {
-			parts = append(parts, fmt.Sprintf("%s ended meanwhile", show.Count(int(c.Vanished), "task")))
-		}
+		out.Add("stopped for %s%s", show.Duration(c.StoppedNs), tries)
+		out.If(c.Vanished > 0, "%s ended meanwhile", show.Count(int(c.Vanished), "task"))
 	}
-	if n := len(s.CPUs); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s stopped", len(CPUsWith(s, kcdata.CPUStopped)), show.Count(n, "CPU")))
-	}
-	if s.Engine != "" {
-		parts = append(parts, "engine "+show.Clean(s.Engine))
-	}
-	if s.Isolation != "" {
-		parts = append(parts, "isolation "+show.Clean(s.Isolation))
-	}
-	return strings.Join(parts, ", ")
+	n := len(s.CPUs)
+	out.If(n > 0, "%d of %s stopped", len(CPUsWith(s, kcdata.CPUStopped)), show.Count(n, "CPU"))
+	out.If(s.Engine != "", "engine %s", show.Clean(s.Engine))
+	out.If(s.Isolation != "", "isolation %s", show.Clean(s.Isolation))
+	return out.Join(", ")
 }
 
-// CaptureJSON is the object of the report; nil where the file does not say how the capture
+// CaptureJSON is the object of the report; nil if the file does not say how the capture
 // went.
 func CaptureJSON(s *kcdata.Snapshot) show.Object {
 	c := &s.Capture

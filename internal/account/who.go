@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,13 +9,13 @@ import (
 	"stackshot/kcdata"
 )
 
-// Who names a task, or a thread of one. Names are clean (show.Clean).
+// Who names a task, or a thread of a task. Names are clean (show.Clean).
 type Who struct {
 	ID     show.Hex `json:"id"`               // container id, of the thread if it is one
 	Pid    *uint32  `json:"pid,omitempty"`    // nil: the id is no pid
 	Tid    *uint32  `json:"tid,omitempty"`    // nil: a task, or no thread id
 	Task   string   `json:"task"`             // its name; may be empty
-	Thread string   `json:"thread,omitempty"` // its name, where it differs
+	Thread string   `json:"thread,omitempty"` // its name, if that is not the task's
 }
 
 // WhoTask names a task.
@@ -34,31 +35,22 @@ func WhoThread(t *kcdata.Task, th *kcdata.Thread) Who {
 
 // String is the name in full, for a table.
 func (w Who) String() string {
-	s := w.Task
-	if s == "" {
-		s = "?"
-	}
+	var s show.Parts
+	s.Add("%s", cmp.Or(w.Task, "?"))
 	if w.Pid != nil {
-		s += fmt.Sprintf(" [%d]", *w.Pid)
+		s.Add("[%d]", *w.Pid)
 	}
 	if w.Tid != nil && (w.Pid == nil || *w.Tid != *w.Pid) {
-		s += fmt.Sprintf(" tid %d", *w.Tid)
+		s.Add("tid %d", *w.Tid)
 	}
-	if w.Tid == nil && w.Pid == nil {
-		s += fmt.Sprintf(" id %#x", uint64(w.ID))
-	}
-	if w.Thread != "" {
-		s += ` "` + w.Thread + `"`
-	}
-	return s
+	s.If(w.Tid == nil && w.Pid == nil, "id %#x", uint64(w.ID))
+	s.If(w.Thread != "", `"%s"`, w.Thread)
+	return s.Join(" ")
 }
 
 // Task names a task in the lines of the report.
 func Task(t *kcdata.Task) string {
-	name := show.Clean(t.Name)
-	if name == "" {
-		name = "?"
-	}
+	name := cmp.Or(show.Clean(t.Name), "?")
 	if t.ID == 0 && (t.Name == "" || strings.HasPrefix(t.Name, "swapper")) {
 		name = "idle threads"
 	}

@@ -15,10 +15,10 @@ type series struct {
 	points               []point
 }
 
-type point struct{ threads, ns float64 }
+type point struct{ threads, ns float64 } // ns: median over the rounds
 
-// Colors are of middling lightness: each stands out on white as on near black,
-// whatever the viewer takes for the page's background. A test holds them to it.
+// The colors are of medium lightness: each stands out on white and on near black, whichever
+// the viewer uses as the page's background. A test checks the contrast.
 const (
 	inkColor  = "#768390"
 	gridColor = "#8b949e"
@@ -30,10 +30,10 @@ var engines = []series{
 	{metric: "trap-ns", label: "trap", color: "#2f81f7"},
 }
 
-// What is by less than this beyond a power of ten (3 %) begins no decade.
+// slack, in decades (3 %): a value that exceeds a power of ten by less begins no new decade.
 const slack = 0.0128
 
-// The picture, in pixels; what lies within the margins is the plot.
+// The picture and its margins, in pixels. The plot lies within the margins.
 const (
 	width, height           = 640, 400
 	left, right             = 64, 120
@@ -79,7 +79,7 @@ func graph(r *run) (string, error) {
 	return b.String(), nil
 }
 
-// pointsOf are ascending by threads.
+// pointsOf returns the points of a metric, ascending by threads.
 func pointsOf(r *run, metric string) (out []point) {
 	for _, res := range r.of("Scale") {
 		n, ns := res.metrics["threads"], res.metrics[metric]
@@ -91,9 +91,10 @@ func pointsOf(r *run, metric string) (out []point) {
 	return out
 }
 
-// axis maps values to pixels by their logarithms; low and high are powers of ten.
+// axis maps values to pixels by their logarithms; low and high are exponents of ten.
 type axis struct{ low, high, from, to float64 }
 
+// axisOf spans the points by whole decades, at least one.
 func axisOf(points []point, of func(point) float64) axis {
 	low, high := of(points[0]), of(points[0])
 	for _, p := range points {
@@ -108,7 +109,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + (math.Log10(v)-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// grid gives each power of ten.
+// grid calls mark for each power of ten, with its pixel and its value.
 func (a axis) grid(b *strings.Builder, mark func(at, v float64)) {
 	for e := a.low; e <= a.high; e++ {
 		v := math.Pow(10, e)
@@ -116,6 +117,7 @@ func (a axis) grid(b *strings.Builder, mark func(at, v float64)) {
 	}
 }
 
+// draw writes a line with a circle and a tooltip at each point.
 func (s *series) draw(b *strings.Builder, x, y axis) {
 	var path []string
 	for _, p := range s.points {
@@ -128,7 +130,8 @@ func (s *series) draw(b *strings.Builder, x, y axis) {
 	}
 }
 
-// labels stand at the ends of their lines, from top to bottom, and apart.
+// labels writes the label of each line at the end of the line, from top to bottom, without
+// overlap.
 func labels(b *strings.Builder, lines []series, y axis) {
 	last := func(s series) float64 { return y.at(s.points[len(s.points)-1].ns) }
 	slices.SortFunc(lines, func(s, t series) int { return cmp.Compare(last(s), last(t)) })
@@ -154,7 +157,7 @@ func text(b *strings.Builder, x, y float64, anchor, color, s string) {
 	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=%q fill=%q>%s</text>\n", x, y, anchor, color, s)
 }
 
-// axisTime is a power of ten of ns.
+// axisTime writes a power of ten, in ns, with its unit.
 func axisTime(v float64) string {
 	for _, u := range []struct {
 		ns   float64

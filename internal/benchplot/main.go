@@ -1,5 +1,5 @@
-// Benchplot makes the figures of docs/performance.md out of what `go test
-// -bench` printed for package snapshot: the tables between the document's
+// Benchplot makes the figures of docs/performance.md from the output of `go test
+// -bench` for package snapshot: the tables between the document's
 // markers, and the graph of stopped time against threads.
 //
 //	go run ./internal/benchplot -doc docs/performance.md -svg docs/stopped-time.svg bench.txt
@@ -29,6 +29,7 @@ func main() {
 	}
 }
 
+// figures reads the results in file in and writes the tables and the graph.
 func figures(in, doc, svg string) error {
 	f, err := os.Open(in)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// run is what `go test -bench` printed, in the order of its lines.
+// run is the output of `go test -bench`, in the order of its lines.
 type run struct {
 	config  map[string]string // "key: value" lines: cpu, goos, and what was put before
 	results []result
@@ -20,9 +20,9 @@ type result struct {
 	metrics map[string]float64
 }
 
-// parse reads the output of `go test -bench`. Lines that are neither a result
-// nor "key: value" are skipped. Errors: a result whose numbers are none, with
-// its line number; no result at all.
+// parse reads the output of `go test -bench`. It skips lines that are neither a result
+// nor "key: value". Errors: a result with something else than a number, with
+// the line number; no result at all.
 func parse(in io.Reader) (*run, error) {
 	r := &run{config: map[string]string{}}
 	lines := bufio.NewScanner(in)
@@ -72,7 +72,7 @@ func parseResult(fields []string) (result, error) {
 	return res, nil
 }
 
-// of are the results of one benchmark, by the first element of their names.
+// of returns the results of one benchmark: the first element of their names is its name.
 func (r *run) of(benchmark string) (out []result) {
 	for _, res := range r.results {
 		if res.name == benchmark || strings.HasPrefix(res.name, benchmark+"/") {

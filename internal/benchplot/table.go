@@ -12,7 +12,7 @@ type row struct {
 	format func(float64) string
 }
 
-// tables is all that stands in the document, as markdown.
+// tables returns all that stands between the markers of the document, as markdown.
 func tables(r *run) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.machine())
@@ -31,7 +31,7 @@ func tables(r *run) string {
 	return b.String()
 }
 
-// machine says what the figures are of.
+// machine says on which machine, and with which version, the figures were measured.
 func (r *run) machine() string {
 	var parts []string
 	for _, f := range []struct{ key, format string }{
@@ -98,7 +98,7 @@ var splitRows = []row{
 	{"rounds", "rounds", whole},
 }
 
-// The parts of the working CPUs' time, as BenchmarkFloor names them.
+// shareParts are the parts of the working CPUs' time, as BenchmarkFloor names them.
 var shareParts = []struct{ title, part string }{
 	{"kernel's unwinder", "unwind"},
 	{"recording beyond it", "record"},
@@ -151,6 +151,7 @@ func shareTable(results []result) string {
 	return markdown(lines)
 }
 
+// markdown writes a table; the first line is the head.
 func markdown(lines [][]string) string {
 	var b strings.Builder
 	for i, line := range lines {
@@ -162,6 +163,7 @@ func markdown(lines [][]string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// cell writes a metric, or a dash if the result does not have it.
 func cell(v float64, ok bool, format func(float64) string) string {
 	if !ok {
 		return "-"
@@ -169,7 +171,7 @@ func cell(v float64, ok bool, format func(float64) string) string {
 	return format(v)
 }
 
-// whole has thousands apart.
+// whole writes a number without fraction, with thousands apart.
 func whole(v float64) string {
 	s := fmt.Sprintf("%.0f", v)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -182,7 +184,7 @@ func ratio(v float64) string   { return fmt.Sprintf("%.2f", v) }
 func times(v float64) string   { return fmt.Sprintf("%.1f", v) }
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", v) }
 
-// duration takes ns.
+// duration writes ns with three significant figures.
 func duration(v float64) string {
 	switch {
 	case v < 999.5:
@@ -195,7 +197,7 @@ func duration(v float64) string {
 	return fmt.Sprintf("%s s", digits(v/1e9))
 }
 
-// digits are three that count.
+// digits writes three significant figures of a number below 1000.
 func digits(v float64) string {
 	switch {
 	case v < 9.995:

@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 const (
-	plainWidth = 80 // where there is no terminal
+	plainWidth = 80 // of a line if there is no terminal, in cells
 	minBar     = 10 // cells
 )
 
@@ -23,20 +24,15 @@ func (p *page) bars(cpus []Phases) {
 	if longest == 0 {
 		return
 	}
-	width := p.width
-	if width <= 0 {
-		width = plainWidth
-	}
-	cells := max(width-label-len("CPU  ||"), minBar)
-	p.line("")
+	cells := max(cmp.Or(p.Width, plainWidth)-label-len("CPU  ||"), minBar)
+	p.Line("")
 	for i := range cpus {
-		p.line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))
+		p.Line("CPU %*d |%s|", label, cpus[i].CPU, cpus[i].bar(cells, longest))
 	}
-	p.words("%s", legend(cells, longest))
+	p.Words("", "%s", legend(cells, longest))
 }
 
-// extent is what the bar shows: the phases, and the total where they fall short
-// of it.
+// extent is what the bar shows: the total, or the sum of the phases if that is longer.
 func (c *Phases) extent() uint64 {
 	if c.RestNs < 0 {
 		return sum(c.TotalNs, uint64(-c.RestNs))
@@ -45,7 +41,7 @@ func (c *Phases) extent() uint64 {
 }
 
 // bar is exactly cells wide. Each phase ends where the sum of the phases so far
-// ends, so no error of rounding adds up; what the phases do not explain is '?'.
+// ends, so rounding errors do not add up. Time that is in no phase is drawn as '?'.
 func (c *Phases) bar(cells int, longest uint64) string {
 	var b strings.Builder
 	done := uint64(0)
@@ -62,7 +58,8 @@ func (c *Phases) bar(cells int, longest uint64) string {
 	return b.String() + strings.Repeat(" ", cells-b.Len())
 }
 
-// scale is part/whole of cells, rounded; part is at most whole, and whole not 0.
+// scale returns part/whole of cells, rounded. part is at most whole, and whole is not 0. The
+// product may need 128 bits.
 func scale(part, whole uint64, cells int) int {
 	hi, lo := bits.Mul64(part, uint64(cells))
 	lo, carry := bits.Add64(lo, whole/2, 0)
@@ -70,10 +67,11 @@ func scale(part, whole uint64, cells int) int {
 	return int(min(q, uint64(cells)))
 }
 
+// legend explains the letters and the scale.
 func legend(cells int, longest uint64) string {
-	parts := make([]string, len(phases))
-	for i, ph := range phases {
-		parts[i] = fmt.Sprintf("%c=%s", ph.letter, ph.name)
+	var parts show.Parts
+	for _, ph := range phases {
+		parts.Add("%c=%s", ph.letter, ph.name)
 	}
-	return fmt.Sprintf("%s ?=rest; %d cells are %s", strings.Join(parts, " "), cells, show.Duration(longest))
+	return fmt.Sprintf("%s ?=rest; %d cells are %s", parts.Join(" "), cells, show.Duration(longest))
 }

@@ -2,18 +2,20 @@ package latency
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// Costs is where the time of the tasks went (--latency task, thread), or of the threads
-// (--latency thread).
+// Costs says what tasks cost (--latency task, thread), or threads (--latency thread).
 type Costs[C any] struct {
-	Measured int    `json:"measured"` // 0: not measured
-	Slowest  []C    `json:"slowest"`
-	Dists    []Dist `json:"distributions"` // none where nothing was measured
+	Measured int    `json:"measured"`      // 0: not measured
+	Slowest  []C    `json:"slowest"`       // greatest total first
+	Dists    []Dist `json:"distributions"` // none if nothing was measured
 }
 
 // TaskCost is one task: kcdata.LatencyTask, in ns. The parts are what the
@@ -42,7 +44,7 @@ type ThreadCost struct {
 	Frames  int    `json:"frames"` // of its kernel stack
 }
 
-// costsOf returns no costs where the file's ticks are of no known length.
+// costsOf returns no costs if the file does not say how long its ticks are.
 func costsOf(s *kcdata.Snapshot, top int) (tasks Costs[TaskCost], threads Costs[ThreadCost]) {
 	var ofTasks []TaskCost
 	var ofThreads []ThreadCost
@@ -67,26 +69,20 @@ func costsOf(s *kcdata.Snapshot, top int) (tasks Costs[TaskCost], threads Costs[
 	return tasks, threads
 }
 
-// measured is a figure that some of many have, in ns; nil: it has not.
+// measured is a figure, in ns, of records of type C; nil: the record does not have it.
 type measured[C any] struct {
 	name string
 	ns   func(*C) *uint64
 }
 
-// greatest sorts all by the first figure, which each has. It returns the top of them, and
-// the distributions of all figures; none of nothing.
+// greatest sorts all records by the first figure, which each must have, in place. It returns
+// the first top records and the distribution of each figure; no distribution without records.
 func greatest[C any](all []C, top int, figures ...measured[C]) ([]C, []Dist) {
 	slices.SortStableFunc(all, func(a, b C) int { return cmp.Compare(*figures[0].ns(&b), *figures[0].ns(&a)) })
 	dists := []Dist{}
 	for _, f := range figures {
-		var values []uint64
-		for i := range all {
-			if ns := f.ns(&all[i]); ns != nil {
-				values = append(values, *ns)
-			}
-		}
 		if len(all) > 0 {
-			dists = append(dists, distOf(f.name, UnitNs, values))
+			dists = append(dists, distOf(f.name, UnitNs, all, f.ns))
 		}
 	}
 	return first(all, top), dists
@@ -97,12 +93,11 @@ func taskCost(t ticks, task *kcdata.Task) TaskCost {
 	c := TaskCost{
 		Who: account.WhoTask(task), Threads: len(task.Threads),
 		FindNs: t.ns(l.Setup), HeadNs: t.ns(l.CurTsnap), ThreadsNs: t.ns(l.ThreadDataLoop), EndNs: t.ns(l.End),
-		OtherNs: t.total(l.ThreadCountLoop, l.Pmap, l.BSDProcIDs, l.Misc, l.Misc2),
+		OtherNs: t.ns(l.ThreadCountLoop, l.Pmap, l.BSDProcIDs, l.Misc, l.Misc2),
 	}
 	c.TotalNs = sum(c.FindNs, c.HeadNs, c.ThreadsNs, c.EndNs, c.OtherNs)
 	if c.Threads > 0 {
-		each := c.TotalNs / uint64(c.Threads)
-		c.PerThreadNs = &each
+		c.PerThreadNs = new(c.TotalNs / uint64(c.Threads))
 	}
 	return c
 }
@@ -112,8 +107,48 @@ func threadCost(t ticks, task *kcdata.Task, th *kcdata.Thread) ThreadCost {
 	c := ThreadCost{
 		Who: account.WhoThread(task, th), Frames: len(th.Kernel),
 		HeadNs: t.ns(l.CurThsnap1), StackNs: t.ns(l.KernelStack), RestNs: t.ns(l.CurThsnap2), ItemsNs: t.ns(l.Misc),
-		OtherNs: t.total(l.DispatchSerial, l.DispatchLabel, l.ThreadName, l.SurTimes, l.UserStack),
+		OtherNs: t.ns(l.DispatchSerial, l.DispatchLabel, l.ThreadName, l.SurTimes, l.UserStack),
 	}
 	c.TotalNs = sum(c.HeadNs, c.StackNs, c.RestNs, c.ItemsNs, c.OtherNs)
 	return c
+}
+
+func (p *page) taskCosts(c *Costs[TaskCost]) {
+	head := []string{"total", "find", "head", "threads", "end", "other", "count", "per thread", "task"}
+	costTable(p, "task", c, head, func(r *TaskCost) []string {
+		return append(micros(r.TotalNs, r.FindNs, r.HeadNs, r.ThreadsNs, r.EndNs, r.OtherNs), fmt.Sprint(r.Threads), cell(r.PerThreadNs, show.Micros), r.Who.String())
+	})
+}
+
+func (p *page) threadCosts(c *Costs[ThreadCost]) {
+	head := []string{"total", "head", "stack", "rest", "items", "other", "frames", "thread"}
+	costTable(p, "thread", c, head, func(r *ThreadCost) []string {
+		return append(micros(r.TotalNs, r.HeadNs, r.StackNs, r.RestNs, r.ItemsNs, r.OtherNs), fmt.Sprint(r.Frames), r.Who.String())
+	})
+}
+
+// costTable lists the slowest, with their parts in us.
+func costTable[C any](p *page, noun string, c *Costs[C], head []string, row func(*C) []string) {
+	p.heading("SLOWEST %sS, us", strings.ToUpper(noun))
+	if c.Measured == 0 {
+		p.Line("not measured (--latency %s)", noun)
+		return
+	}
+	p.table(true, rowsOf(head, c.Slowest, row))
+	p.more(c.Measured-len(c.Slowest), noun)
+}
+
+// micros writes one cell for each duration, in us.
+func micros(ns ...uint64) (cells []string) {
+	for _, v := range ns {
+		cells = append(cells, show.Micros(v))
+	}
+	return cells
+}
+
+// more says that a list was cut.
+func (p *page) more(n int, noun string) {
+	if n > 0 {
+		p.Line("and %s (--top)", show.Count(n, "more "+noun))
+	}
 }

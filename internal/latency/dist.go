@@ -2,8 +2,8 @@ package latency
 
 import "slices"
 
-// Dist is the distribution of some measured values: order statistics (nearest
-// rank), so each figure is one of the values (L3). All zero where Count is 0.
+// Dist is the distribution of measured values: order statistics (nearest
+// rank), so each figure is one of the values (L3). All figures are 0 if Count is 0.
 type Dist struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit"` // UnitNs or UnitCount
@@ -20,8 +20,15 @@ const (
 	UnitCount = "count"
 )
 
-// distOf sorts values.
-func distOf(name, unit string, values []uint64) Dist {
+// distOf is the distribution of one figure of records. A record that does not have the
+// figure (nil) does not count.
+func distOf[R any](name, unit string, records []R, figure func(*R) *uint64) Dist {
+	var values []uint64
+	for i := range records {
+		if v := figure(&records[i]); v != nil {
+			values = append(values, *v)
+		}
+	}
 	d := Dist{Name: name, Unit: unit, Count: len(values)}
 	if len(values) == 0 {
 		return d
@@ -32,7 +39,7 @@ func distOf(name, unit string, values []uint64) Dist {
 	return d
 }
 
-// rank is the smallest value that at least percent of all values do not exceed.
+// rank is the smallest value that at least percent % of all values do not exceed.
 func rank(sorted []uint64, percent int) uint64 {
 	n := (len(sorted)*percent + 99) / 100
 	return sorted[max(n, 1)-1]

@@ -8,7 +8,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// Pause is how the capture went: the pause itself, and where its time went.
+// Pause says how the capture went: how long the pause was, and where its time went.
 type Pause struct {
 	account.Pause
 	Phases    []Phases           `json:"phases"` // one per CPU that was stopped
@@ -36,12 +36,12 @@ func (a Arena) MarshalJSON() ([]byte, error) {
 
 // Try is one try of the capture.
 type Try struct {
-	Outcome    string `json:"outcome"`
+	Outcome    string `json:"outcome"` // see outcomes
 	StoppedNs  uint64 `json:"stopped_ns"`
 	WindowNs   uint64 `json:"window_ns"`
-	RestNs     uint64 `json:"rest_ns"`
-	BufferSize uint64 `json:"buffer_size"`
-	BufferUsed uint64 `json:"buffer_used"`
+	RestNs     uint64 `json:"rest_ns"`     // for which the machine ran after the try
+	BufferSize uint64 `json:"buffer_size"` // bytes
+	BufferUsed uint64 `json:"buffer_used"` // bytes
 }
 
 // Cost is what one thread cost, over all CPUs.
@@ -59,8 +59,7 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	}
 	var toStop *uint64
 	if t, ok := ticksOf(s); ok && s.Latency != nil {
-		ns := t.ns(s.Latency.SetupMt)
-		toStop = &ns
+		toStop = new(t.ns(s.Latency.SetupMt))
 	}
 	p := &Pause{
 		Pause: account.PauseOf(s, toStop), TryCount: s.Capture.Tries,
@@ -78,8 +77,8 @@ func pauseOf(s *kcdata.Snapshot) *Pause {
 	return p
 }
 
-// tries books every try but the last as lost: the last one is the file,
-// whatever is missing from it.
+// tries counts every try but the last as lost: the last try made the file, even if
+// something is missing from it.
 func (p *Pause) tries(records []kcdata.LinuxTry) {
 	p.Tries = make([]Try, len(records))
 	lost, between := uint64(0), uint64(0)
@@ -101,8 +100,8 @@ var outcomes = map[uint32]string{
 
 func outcome(code uint32) string { return cmp.Or(outcomes[code], "unknown") }
 
-// costOf divides what the CPUs spent by the threads they recorded; threads that
-// were read from /proc after the release are nobody's.
+// costOf divides the time that the CPUs spent by the threads that they recorded. Threads that
+// were read from /proc after the release do not count.
 func costOf(s *kcdata.Snapshot, p *Pause) *Cost {
 	threads := uint64(0)
 	for i := range s.CPUs {
@@ -119,6 +118,7 @@ func costOf(s *kcdata.Snapshot, p *Pause) *Cost {
 	return c
 }
 
+// lastStopped is how long the machine stood still in the last try, in ns.
 func lastStopped(s *kcdata.Snapshot) uint64 {
 	if n := len(s.Tries); n > 0 {
 		return s.Tries[n-1].StoppedNs

@@ -41,7 +41,7 @@ func TestDistIsTheDefinition(t *testing.T) {
 			want.P50, want.P90, want.P99, want.Max = naiveRank(values, 50), naiveRank(values, 90), naiveRank(values, 99), slices.Max(values)
 		}
 		r.Shuffle(n, func(i, j int) { values[i], values[j] = values[j], values[i] })
-		if got := distOf("x", UnitNs, values); got != want {
+		if got := distOf("x", UnitNs, values, func(v *uint64) *uint64 { return v }); got != want {
 			t.Fatalf("%d values: %+v, want %+v", n, got, want)
 		}
 	}

@@ -1,7 +1,10 @@
 package latency
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"stackshot/internal/show"
@@ -13,8 +16,8 @@ type TextOptions struct {
 	Top   int // entries in lists of names
 }
 
-// Text writes the figures of one file in full, those of several as a line each
-// and their distributions. Errors are the writer's.
+// Text writes the figures of one file in full; of several files it writes one line each and
+// their distributions. Errors are the writer's.
 func Text(w io.Writer, files []*Figures, o TextOptions) error {
 	p := newPage(w, o.Width)
 	if len(files) == 1 {
@@ -26,12 +29,12 @@ func Text(w io.Writer, files []*Figures, o TextOptions) error {
 }
 
 func (p *page) file(f *Figures, o TextOptions) {
-	p.words("%s", f.Machine.Full())
+	p.Words("", "%s", f.Machine.Full())
 	if n := f.Machine.Problems; n > 0 {
-		p.words("!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
+		p.Words("", "!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
 	}
 	if f.Pause == nil {
-		p.line("The file does not say how the capture went.")
+		p.Line("The file does not say how the capture went.")
 	} else {
 		p.pause(f.Pause, &f.Machine, o)
 	}
@@ -41,39 +44,86 @@ func (p *page) file(f *Figures, o TextOptions) {
 	p.sched(&f.Sched)
 }
 
-// distributions of what was measured in one file.
+// distributions writes those of the figures of one file.
 func (p *page) distributions(f *Figures) {
-	var all []Dist
-	all = append(all, f.Tasks.Dists...)
-	all = append(all, f.Threads.Dists...)
-	all = append(all, f.Sched.RunDelay.Dists...)
-	all = append(all, f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist)
 	p.heading("DISTRIBUTIONS over tasks and threads")
-	p.dists(all)
+	ages := []Dist{f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist}
+	p.dists(slices.Concat(f.Tasks.Dists, f.Threads.Dists, f.Sched.RunDelay.Dists, ages))
 }
 
-// dists leaves empty distributions out: they would be rows of zeros.
+// dists writes a table of distributions. It leaves empty ones out: they would be rows of
+// zeros.
 func (p *page) dists(all []Dist) {
-	t := table{named: true}
-	t.row("count", "p50", "p90", "p99", "max", "of")
-	for _, d := range all {
-		if d.Count == 0 {
-			continue
-		}
+	all = slices.DeleteFunc(slices.Clone(all), func(d Dist) bool { return d.Count == 0 })
+	if len(all) == 0 {
+		p.Line("nothing was measured")
+		return
+	}
+	p.table(true, rowsOf([]string{"count", "p50", "p90", "p99", "max", "of"}, all, func(d *Dist) []string {
 		write := show.Thousands
 		if d.Unit == UnitNs {
 			write = show.Fine
 		}
-		t.row(show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), distName(d.Name))
-	}
-	if len(t.rows) == 1 {
-		p.line("nothing was measured")
-		return
-	}
-	t.write(p)
+		name := strings.ReplaceAll(strings.TrimSuffix(d.Name, "_ns"), "_", " ")
+		return []string{show.Thousands(uint64(d.Count)), write(d.P50), write(d.P90), write(d.P99), write(d.Max), name}
+	}))
 }
 
-// distName is the name of a distribution without its unit, in words.
-func distName(name string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(name, "_ns"), "_", " ")
+// page is a text that is being written. The bufio.Writer keeps the first error.
+type page struct {
+	show.Page
+	w *bufio.Writer
+}
+
+func newPage(w io.Writer, width int) *page {
+	b := bufio.NewWriter(w)
+	return &page{show.Page{Width: width, Put: func(line string) { fmt.Fprintln(b, line) }}, b}
+}
+
+// heading begins a section.
+func (p *page) heading(format string, args ...any) {
+	p.Line("")
+	p.Line("== %s", fmt.Sprintf(format, args...))
+}
+
+// rowsOf makes a table: the head, then a row for each record.
+func rowsOf[R any](head []string, records []R, row func(*R) []string) [][]string {
+	rows := [][]string{head}
+	for i := range records {
+		rows = append(rows, row(&records[i]))
+	}
+	return rows
+}
+
+// table writes rows of cells, of which the first is the head. Columns are aligned to the
+// right. If the last column is named, it holds names and is aligned to the left: a narrow
+// terminal cuts them.
+func (p *page) table(named bool, rows [][]string) {
+	var widths []int
+	for _, r := range rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], show.Cells(c))
+		}
+	}
+	for _, r := range rows {
+		for i, c := range r {
+			pad := strings.Repeat(" ", widths[i]-show.Cells(c))
+			if named && i == len(widths)-1 {
+				pad = " "
+			}
+			r[i] = pad + c
+		}
+		p.Line("%s", strings.Join(r, " "))
+	}
+}
+
+// cell writes a figure, or a dash if it is missing.
+func cell(figure *uint64, write func(uint64) string) string {
+	if figure == nil {
+		return "-"
+	}
+	return write(*figure)
 }

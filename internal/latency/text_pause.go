@@ -8,16 +8,16 @@ import (
 	"stackshot/internal/show"
 )
 
-// pause writes how long, how much of one instant, where the time went, what it
-// cost in tries and memory.
+// pause writes how long the pause was, how close the file is to one instant, where the time
+// went, and what the capture took in tries and memory.
 func (p *page) pause(f *Pause, m *account.Machine, o TextOptions) {
-	p.words("%s", f.Full(m))
+	p.Words("", "%s", f.Full(m))
 	if s := account.Broken(f.StopBroken); s != "" {
-		p.words("!! %s", s)
+		p.Words("", "!! %s", s)
 	}
 	p.atomicity(f.Ran, o.Top)
 	if f.Cost != nil {
-		p.words("%s", costText(f.Cost))
+		p.Words("", "%s", costText(f.Cost))
 	}
 	p.phases(f)
 	p.work(f.CPUs)
@@ -33,56 +33,55 @@ func costText(c *Cost) string {
 	return s + fmt.Sprintf("; unwinding %s, %.1f%% of recording", show.Fine(*c.UnwindNs), 100**c.UnwindShare)
 }
 
-// atomicity is the sentence about it, then who ran.
+// atomicity writes the sentence on atomicity, then the threads that ran.
 func (p *page) atomicity(a *account.Atomicity, top int) {
 	if a == nil {
-		p.words("atomicity not measured: no thread was read twice")
+		p.Words("", "atomicity not measured: no thread was read twice")
 		return
 	}
-	p.words("%s", a.Full())
+	p.Words("", "%s", a.Full())
 	for i, r := range a.Threads {
 		if i == top {
-			p.line("  and %d more", len(a.Threads)-i)
+			p.Line("  and %d more", len(a.Threads)-i)
 			break
 		}
-		p.line("  %s: ran %s, context switches %s", r.Who, show.Fine(r.RuntimeNs), show.Thousands(r.Switches))
+		p.Line("  %s: ran %s, context switches %s", r.Who, show.Fine(r.RuntimeNs), show.Thousands(r.Switches))
 	}
 }
 
-// work is what each stopped CPU did.
+// work writes what each stopped CPU did.
 func (p *page) work(cpus []account.Work) {
 	if len(cpus) == 0 {
 		return
 	}
 	p.heading("WORK per CPU")
-	t := table{}
-	t.row("CPU", "arrived after", "tasks", "threads", "bytes", "spill")
-	for _, c := range cpus {
-		after := "-"
-		if c.AfterNs != nil {
-			after = show.Fine(*c.AfterNs)
+	p.table(false, rowsOf([]string{"CPU", "arrived after", "tasks", "threads", "bytes", "spill"}, cpus, func(c *account.Work) []string {
+		return []string{
+			fmt.Sprint(c.CPU), cell(c.AfterNs, show.Fine), show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)),
+			show.Size(c.Bytes), show.Size(c.SpillBytes),
 		}
-		t.row(fmt.Sprint(c.CPU), after, show.Thousands(uint64(c.Tasks)), show.Thousands(uint64(c.Threads)), show.Size(c.Bytes), show.Size(c.SpillBytes))
-	}
-	t.write(p)
+	}))
 }
 
-// tries stands only where there was more than one, or none of it is known.
+// tries writes a table if there was more than one try, or if the only one did not make a whole
+// file.
 func (p *page) tries(f *Pause) {
 	switch {
 	case f.TryCount > 1 && len(f.Tries) == 0:
-		p.line("%d tries; what the others cost is not in the file", f.TryCount)
+		p.Line("%d tries; what the others cost is not in the file", f.TryCount)
 		return
 	case len(f.Tries) < 2 && (len(f.Tries) == 0 || f.Tries[0].Outcome == "whole"):
 		return
 	}
 	p.heading("TRIES: %d, lost on retries %s stopped, %s between them", len(f.Tries), show.Fine(*f.LostNs), show.Fine(*f.BetweenNs))
-	t := table{named: true}
-	t.row("try", "stopped", "window", "ran after it", "buffer", "used", "outcome")
-	for i, r := range f.Tries {
-		t.row(fmt.Sprint(i+1), show.Fine(r.StoppedNs), show.Fine(r.WindowNs), show.Fine(r.RestNs), show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "))
-	}
-	t.write(p)
+	n := 0
+	p.table(true, rowsOf([]string{"try", "stopped", "window", "ran after it", "buffer", "used", "outcome"}, f.Tries, func(r *Try) []string {
+		n++
+		return []string{
+			fmt.Sprint(n), show.Fine(r.StoppedNs), show.Fine(r.WindowNs), show.Fine(r.RestNs),
+			show.Size(r.BufferSize), show.Size(r.BufferUsed), strings.ReplaceAll(r.Outcome, "_", " "),
+		}
+	}))
 }
 
 func (p *page) arenas(arenas []Arena) {
@@ -90,11 +89,11 @@ func (p *page) arenas(arenas []Arena) {
 		return
 	}
 	p.heading("MEMORY per cluster")
-	t := table{}
-	t.row("cluster", "size", "used", "spill out", "spill in", "freed", "reused", "overhead", "allocs", "refused")
-	for _, a := range arenas {
-		t.row(fmt.Sprint(a.Cluster), show.Size(a.Size), show.Size(a.Used), show.Size(a.SpillOut), show.Size(a.SpillIn),
-			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), show.Thousands(a.Allocs), show.Thousands(a.Refused))
-	}
-	t.write(p)
+	head := []string{"cluster", "size", "used", "spill out", "spill in", "freed", "reused", "overhead", "allocs", "refused"}
+	p.table(false, rowsOf(head, arenas, func(a *Arena) []string {
+		return []string{
+			fmt.Sprint(a.Cluster), show.Size(a.Size), show.Size(a.Used), show.Size(a.SpillOut), show.Size(a.SpillIn),
+			show.Size(a.FreedSize), show.Size(a.Reused), show.Size(a.Overhead), show.Thousands(a.Allocs), show.Thousands(a.Refused),
+		}
+	}))
 }

@@ -10,11 +10,11 @@ import (
 	"stackshot/kcdata"
 )
 
-// ErrNoTrace says that the file holds none of the snapshotter's own events.
+// ErrNoTrace says that the file holds no events of the snapshotter.
 var ErrNoTrace = errors.New("no trace in this file: take --trace")
 
 // TraceText writes the snapshotter's own last events in the order of time, with
-// the time since the first. Errors are ErrNoTrace and the writer's.
+// the time since the first event, in us. Errors are ErrNoTrace and the writer's.
 func TraceText(w io.Writer, s *kcdata.Snapshot, width int) error {
 	if len(s.Trace) == 0 {
 		return ErrNoTrace
@@ -23,17 +23,15 @@ func TraceText(w io.Writer, s *kcdata.Snapshot, width int) error {
 	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 	p := newPage(w, width)
 	first := events[0].AtNs
-	p.line("%d events; us since %d ns of CLOCK_MONOTONIC", len(events), first)
-	t := table{named: true}
-	t.row("us", "CPU", "event")
-	for _, e := range events {
+	p.Line("%d events; us since %d ns of CLOCK_MONOTONIC", len(events), first)
+	p.table(true, rowsOf([]string{"us", "CPU", "event"}, events, func(e *kcdata.LinuxTrace) []string {
 		since := e.AtNs - first
-		t.row(fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(e))
-	}
-	t.write(p)
+		return []string{fmt.Sprintf("%d.%03d", since/1000, since%1000), fmt.Sprint(e.CPU), eventText(*e)}
+	}))
 	return p.w.Flush()
 }
 
+// eventText is the place of an event and its datum.
 func eventText(e kcdata.LinuxTrace) string {
 	place, ok := kcdata.TracePlaceOf(e.Place)
 	switch {
@@ -49,7 +47,7 @@ func eventText(e kcdata.LinuxTrace) string {
 	return fmt.Sprintf("%-8s  %s %d", place.Name, place.Datum, e.Datum)
 }
 
-// itemEnd is why an item is left out; 0: it is not.
+// itemEnd says why an item was left out. Reason 0: it was recorded.
 func itemEnd(reason uint32) string {
 	if reason == 0 {
 		return "whole"

@@ -9,8 +9,8 @@ import (
 // ticks turns Apple's latencies into ns.
 type ticks struct{ numer, denom uint64 }
 
-// ticksOf reports ok false where the file has no time base that can be used: its
-// latencies are then of no known length.
+// ticksOf reports false if the file has no usable time base: the length of its latencies
+// is then unknown.
 func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
 	if s.Timebase == nil || s.Timebase.Numer == 0 || s.Timebase.Denom == 0 {
 		return ticks{}, false
@@ -18,26 +18,22 @@ func ticksOf(s *kcdata.Snapshot) (t ticks, ok bool) {
 	return ticks{uint64(s.Timebase.Numer), uint64(s.Timebase.Denom)}, true
 }
 
-func (t ticks) ns(v uint64) uint64 {
-	hi, lo := bits.Mul64(v, t.numer)
-	if hi >= t.denom {
-		return 1<<64 - 1
-	}
-	q, _ := bits.Div64(hi, lo, t.denom)
-	return q
-}
-
-// total is the sum of latencies, in ns.
-func (t ticks) total(parts ...uint64) uint64 {
-	all := uint64(0)
+// ns is the sum of latencies, in ns. A product that needs more than 64 bits gives the
+// greatest number.
+func (t ticks) ns(parts ...uint64) (total uint64) {
 	for _, v := range parts {
-		all = sum(all, t.ns(v))
+		hi, lo := bits.Mul64(v, t.numer)
+		if hi >= t.denom {
+			return 1<<64 - 1
+		}
+		q, _ := bits.Div64(hi, lo, t.denom)
+		total = sum(total, q)
 	}
-	return all
+	return total
 }
 
-// sum adds up, and is the greatest number where that has no room for it: no file may
-// make a sum small by making its parts large.
+// sum adds up. If the result does not fit, it is the greatest number: no file can make a sum
+// small by making its parts large.
 func sum(parts ...uint64) (total uint64) {
 	for _, v := range parts {
 		var carry uint64

@@ -2,49 +2,42 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
 // alarmLimit bounds each kind of alarm: the first screen is short.
 const alarmLimit = 4
 
-// alarms returns what limits trust, worst first.
+// alarms returns the sentences on what limits trust in the picture, worst first (R3).
 func (v *view) alarms() []string {
-	var out []string
-	out = append(out, v.missedCPUs()...)
-	if cpus := account.CPUsWith(v.s, kcdata.CPULeft); len(cpus) > 0 {
-		out = append(out, account.CPUList(cpus)+" left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken")
-	}
-	if s := account.Broken(v.s.Capture.StopBroken); s != "" {
-		out = append(out, s+": stacks may be of different moments")
-	}
-	if v.stoppedNothing() {
-		out = append(out, v.nothingStopped())
-	}
-	if v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0 {
-		out = append(out, fmt.Sprintf("this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS))
-	}
-	if len(v.absent) > 0 {
-		out = append(out, fmt.Sprintf("asked for, but not in the file: pid %s", ranges(v.absent, 12)))
-	}
+	out := v.missedCPUs()
+	left, broken := account.CPUsWith(v.s, kcdata.CPULeft), account.Broken(v.s.Capture.StopBroken)
+	out.If(len(left) > 0, "%s left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken", account.CPUList(left))
+	out.If(broken != "", "%s: stacks may be of different moments", broken)
+	out.If(v.stoppedNothing(), "%s", v.nothingStopped())
+	out.If(v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0, "this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS)
+	out.If(len(v.absent) > 0, "asked for, but not in the file: pid %s", show.Ranges(v.absent, 12))
 	out = append(out, account.LeftOut(v.s)...)
-	out = append(out, v.missedTables()...)
+	out.Add("%s", v.missedTables())
 	var warnings, problems []string
 	for _, w := range v.unsaid() {
 		warnings = append(warnings, w.String())
 	}
 	for _, p := range v.s.Problems {
-		problems = append(problems, "the file: "+Clean(p))
+		problems = append(problems, "the file: "+show.Clean(p))
 	}
-	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + count(n, "more warning") })...)
-	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + count(n, "more problem") + " with the file" })...)
+	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
+	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
 }
 
-// atMost is the first n of a list and, where there are more, what says how many.
+// atMost returns the first n entries of a list. If there are more, one further entry, made
+// by more, says how many.
 func atMost(n int, list []string, more func(n int) string) []string {
 	if rest := len(list) - n; rest > 0 {
 		return append(list[:n:n], more(rest))
@@ -54,14 +47,14 @@ func atMost(n int, list []string, more func(n int) string) []string {
 
 func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
-// Warnings of a capture that an alarm here says with more besides (snapshot).
+// Codes of warnings (package snapshot) of which an alarm gives the content in more detail.
 const (
 	warnMissed   = "cpu_missed"
 	warnProcfs   = "engine_procfs"
 	warnPressure = "memory_pressure"
 )
 
-// unsaid are the warnings that no alarm has said already.
+// unsaid returns the warnings of which no alarm gives the content.
 func (v *view) unsaid() []account.Warning {
 	said := map[string]bool{warnMissed: len(account.CPUsWith(v.s, kcdata.CPUMissed)) > 0}
 	if v.stoppedNothing() {
@@ -72,37 +65,36 @@ func (v *view) unsaid() []account.Warning {
 
 func (v *view) stoppedNothing() bool { return v.s.Isolation == "none" || v.s.Engine == "procfs" }
 
-// nothingStopped says what that means, and why, where the capture says it.
+// nothingStopped says what it means that nothing was stopped and, if the capture gave a
+// reason, why.
 func (v *view) nothingStopped() string {
 	text := "nothing was stopped: the threads were read one after the other, each at its own moment"
 	for _, w := range v.s.Warnings {
 		if w.Code == warnProcfs || w.Code == warnPressure {
-			text += "; because " + Clean(strings.TrimPrefix(w.Text, "nothing was stopped: ")) + " (" + w.Code + ")"
+			text += "; because " + show.Clean(strings.TrimPrefix(w.Text, "nothing was stopped: ")) + " (" + w.Code + ")"
 		}
 	}
 	return text
 }
 
-// missedCPUs names each CPU that did not arrive and what ran there: that
+// missedCPUs names each CPU that did not stop in time and what ran there: that
 // thread is the first suspect.
-func (v *view) missedCPUs() []string {
-	var out []string
+func (v *view) missedCPUs() (out show.Parts) {
 	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
 		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < alarmLimit {
-			out = append(out, fmt.Sprintf("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c)))
+			out.Add("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c))
 		}
 	}
-	if len(missed) > alarmLimit {
-		out = append(out, fmt.Sprintf("%s in all did not stop in time: %s", count(len(missed), "CPU"), ranges(missed, 16)))
-	}
+	out.If(len(missed) > alarmLimit, "%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16))
 	return out
 }
 
+// ranOn names what a missed CPU ran.
 func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	switch {
 	case c.Flags&kcdata.CPURanKnown == 0:
-		return "nobody knows what: suspect it first"
+		return "an unknown thread: suspect it first"
 	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
 		return "its idle thread"
 	}
@@ -114,7 +106,7 @@ func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
 }
 
-// where is the function that a sample found a thread in; "" without a sample.
+// where says in which function a sample found a thread; "" without a sample.
 func (v *view) where(task *kcdata.Task, tid uint32) string {
 	for _, t := range task.Threads {
 		switch {
@@ -130,4 +122,46 @@ func (v *view) where(task *kcdata.Task, tid uint32) string {
 		}
 	}
 	return ""
+}
+
+// missedTables says of which files the unwind tables were wanted and not read, how many
+// user stacks lack them, and what helps; "" if none was missed.
+func (v *view) missedTables() string {
+	type file struct {
+		path         string
+		major, minor uint32
+		inode        uint64
+	}
+	files := map[file]bool{}
+	stacks, kept := 0, 0
+	for _, t := range v.s.Tasks {
+		for i := range t.Mappings {
+			if m := &t.Mappings[i]; m.Flags&kcdata.MappingTableMissed != 0 {
+				files[file{m.Path, m.DevMajor, m.DevMinor, m.Inode}] = true
+			}
+		}
+		for _, th := range t.Threads {
+			if th.UserWalk != nil && th.UserWalk.Flags&kcdata.UserTablesMissed != 0 {
+				stacks++
+				kept += min(1, len(th.UserBytes)+len(th.UserChain))
+			}
+		}
+	}
+	if len(files)+stacks == 0 {
+		return ""
+	}
+	var names []string
+	for f := range files {
+		names = append(names, show.Clean(path.Base(f.path)))
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("unwind tables of %s were not read", show.Count(len(files), "file"))
+	if len(names) > 0 {
+		text += " (" + strings.Join(atMost(alarmLimit, names, andMore), ", ") + ")"
+	}
+	text += fmt.Sprintf(": callers may be missing in %s", show.Count(stacks, "user stack"))
+	if kept > 0 {
+		text += "; `stackshot symbolize --unwind FILE` unwinds them again from the stack bytes, which stay in the file for that and may hold secrets"
+	}
+	return text
 }

@@ -9,127 +9,119 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 )
 
-// How much stands out at most: the header, this and a prompt fit one screen of
-// 24 lines (R5).
+// Limits of the digest: it fits on a screen of 24 lines together with the header and a
+// prompt (R5).
 const (
 	digestBlocked = 4 // two lines each
 	digestRunning = 3 // one or two lines each
 	digestNames   = 3 // tasks named in one entry
-	chainFrames   = 4
+	chainFrames   = 4 // of the stack of an entry
 )
 
-// digest is what stands out: threads in D, then those that run or wait for a
+// digest writes what stands out: threads in D, then threads that run or wait for a
 // CPU, grouped across tasks by state and stack.
 func (v *view) digest(l *lines) {
 	groups := v.standingOut()
 	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
-	l.line("")
-	l.words("", "%s", v.census())
+	l.Line("")
+	l.Words("", "%s", v.census())
 	switch {
 	case v.counts.Shown == 0 || len(blocked) > 0:
 	case len(v.o.Pids) > 0:
-		l.line("None of the threads asked for is in uninterruptible sleep (D).")
+		l.Line("None of the threads asked for is in uninterruptible sleep (D).")
 	default:
-		l.line("No thread is in uninterruptible sleep (D).")
+		l.Line("No thread is in uninterruptible sleep (D).")
 	}
 	v.entries(l, blocked, digestBlocked, "in D")
 	v.entries(l, groups[model.Running], digestRunning, "running")
 	if len(runnable) > 0 {
-		l.line("  %s", runnableText(runnable))
+		l.Line("  %s", runnableText(runnable))
 	}
 }
 
-// standingOut groups the interesting threads across tasks, by class, longest wait first.
+// standingOut groups the threads that stand out across tasks: by class, longest wait first.
 func (v *view) standingOut() (out [model.Runnable + 1][]*group) {
-	var threads []*threadView
-	for _, t := range v.threads() {
-		if t.state.Class <= model.Runnable {
-			threads = append(threads, t)
-		}
-	}
+	threads := slices.DeleteFunc(v.threads(), func(t *threadView) bool { return t.state.Class > model.Runnable })
 	for _, g := range groupThreads(threads, v.kernelPlace) {
 		out[g.state.Class] = append(out[g.state.Class], g)
 	}
 	return out
 }
 
-// entries writes at most limit groups: since when and who, then where. What
-// matters most comes first, because a narrow terminal cuts the end.
+// entries writes at most limit groups: for how long and who, then where. What
+// matters most comes first, because a narrow terminal cuts the end of a line.
 func (v *view) entries(l *lines, groups []*group, limit int, what string) {
-	for i, g := range groups {
-		if i == limit {
-			threads := 0
-			for _, g := range groups[i:] {
-				threads += len(g.threads)
-			}
-			l.line("  and %s %s at %s", count(threads, "more thread"), what, count(len(groups)-i, "other place"))
-			return
-		}
+	for _, g := range groups[:min(limit, len(groups))] {
 		words := g.state.Words
 		if g.state.Class == model.Blocked {
 			words = "D"
 		}
-		s := fmt.Sprintf("  %s: %s", v.stateAge(g, words), g.names())
-		if calls := v.syscalls(g); calls != "" {
-			s += ", in " + calls
-		}
-		if g.note != "" {
-			s += ", " + g.note
-		}
-		l.line("%s", s)
+		state := show.Parts{g.names()}
+		calls := v.syscalls(g)
+		state.If(calls != "", "in %s", calls)
+		state.Add("%s", g.note)
+		l.Line("  %s: %s", g.stateAge(words), state.Join(", "))
 		if len(g.kernel) > 0 {
-			l.line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
+			l.Line("      at %s", chain(model.SkipSleep(v.s.Symbols, g.kernel), chainFrames, v.kernelName))
 		} else if len(g.user) > 0 {
-			l.line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
+			l.Line("      at %s", chain(g.user, chainFrames, (*userFrame).userName))
 		}
+	}
+	if len(groups) > limit {
+		rest := groups[limit:]
+		l.Line("  and %s %s at %s", show.Count(threadsOf(rest), "more thread"), what, show.Count(len(rest), "other place"))
 	}
 }
 
-// names says whose threads these are.
+// threadsOf counts the threads of groups.
+func threadsOf(groups []*group) (n int) {
+	for _, g := range groups {
+		n += len(g.threads)
+	}
+	return n
+}
+
+// names names the tasks of the threads, with the number of threads of each.
 func (g *group) names() string {
-	var order []uint64
+	var first []*threadView // of each task
 	perTask := map[uint64]int{}
-	label := map[uint64]string{}
 	for _, t := range g.threads {
 		if perTask[t.task.ID]++; perTask[t.task.ID] == 1 {
-			order = append(order, t.task.ID)
-			label[t.task.ID] = account.Thread(t.task, t.ID)
+			first = append(first, t)
 		}
 	}
-	var parts []string
-	for _, id := range order[:min(len(order), digestNames)] {
-		s := label[id]
-		if n := perTask[id]; n > 1 && len(order) > 1 {
-			s += fmt.Sprintf(" x%d", n)
+	var names []string
+	for _, t := range first[:min(len(first), digestNames)] {
+		name := account.Thread(t.task, t.ID)
+		if n := perTask[t.task.ID]; n > 1 && len(first) > 1 {
+			name += fmt.Sprintf(" x%d", n)
 		}
-		parts = append(parts, s)
+		names = append(names, name)
 	}
-	s := strings.Join(parts, ", ")
-	if n := len(order) - digestNames; n > 0 {
-		s += " and " + count(n, "more task")
+	s := strings.Join(names, ", ")
+	if n := len(first) - digestNames; n > 0 {
+		s += " and " + show.Count(n, "more task")
 	}
 	if n := len(g.threads); n > 1 {
-		s = count(n, "thread") + " of " + s
+		s = show.Count(n, "thread") + " of " + s
 	}
 	return s
 }
 
-// runnableText is one line for all that wait for a CPU; it names who waits
-// longest.
+// runnableText is one line for all threads that wait for a CPU; it names the one that
+// has waited longest.
 func runnableText(groups []*group) string {
-	n, words := 0, groups[0].state.Words
-	for _, g := range groups {
-		n += len(g.threads)
-		if g.state.Words != words {
-			words = "runnable"
-		}
+	n, words := threadsOf(groups), groups[0].state.Words
+	if slices.ContainsFunc(groups, func(g *group) bool { return g.state.Words != words }) {
+		words = "runnable"
 	}
 	t := groups[0].threads[0]
 	s := words
 	if n > 1 {
-		s = count(n, "thread") + " " + words
+		s = show.Count(n, "thread") + " " + words
 	}
 	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
@@ -140,45 +132,40 @@ func runnableText(groups []*group) string {
 
 // census counts the shown threads by class.
 func (v *view) census() string {
-	var parts []string
+	var parts show.Parts
 	for c, n := range v.classes {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, model.Class(c).Many()))
-		}
+		parts.If(n > 0, "%d %s", n, model.Class(c).Many())
 	}
 	c := v.counts
-	if folded := c.FoldedKernel + c.FoldedCPUIdle; folded > 0 {
-		parts = append(parts, fmt.Sprintf("%d idle in the kernel", folded))
-	}
-	if c.NotAsked > 0 {
-		parts = append(parts, fmt.Sprintf("%d not asked for", c.NotAsked))
-	}
-	s := fmt.Sprintf("%s in %s", count(c.Threads, "thread"), count(c.Tasks, "task"))
+	folded := c.FoldedKernel + c.FoldedCPUIdle
+	parts.If(folded > 0, "%d idle in the kernel", folded)
+	parts.If(c.NotAsked > 0, "%d not asked for", c.NotAsked)
+	s := fmt.Sprintf("%s in %s", show.Count(c.Threads, "thread"), show.Count(c.Tasks, "task"))
 	if len(parts) > 0 {
-		s += ": " + strings.Join(parts, ", ")
+		s += ": " + parts.Join(", ")
 	}
 	return s
 }
 
-// footer says what was not named, folds what is idle and accounts for
-// everything (R1).
+// footer lists the files that were not symbolized and the idle kernel threads, and
+// accounts for every thread (R1).
 func (v *view) footer(l *lines) {
 	c := v.counts
-	l.line("")
+	l.Line("")
 	if err := l.room.err(); err != nil {
-		l.words("!! ", "%v", err)
+		l.Words("!! ", "%v", err)
 	}
 	if n := len(v.o.Skipped); n > 0 {
-		l.words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
+		l.Words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
 	}
 	if c.FoldedKernel > 0 {
-		l.words("", "%s, asleep until there is work: %s", count(c.FoldedKernel, "idle kernel thread"), v.families())
+		l.Words("", "%s, asleep until there is work: %s", show.Count(c.FoldedKernel, "idle kernel thread"), v.families())
 	}
-	l.words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
-		count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
+	l.Words("", "%s: %d shown, %d idle kernel threads folded, %d idle threads of CPUs folded, %d of our own hidden, %d not asked for",
+		show.Count(c.Threads, "thread"), c.Shown, c.FoldedKernel, c.FoldedCPUIdle, c.HiddenSelf, c.NotAsked)
 }
 
-// maxSkipped bounds the list of files without names.
+// maxSkipped bounds the list of files that were not symbolized.
 const maxSkipped = 6
 
 // maxFamilies bounds the list of idle kernel threads.
@@ -194,21 +181,15 @@ func (v *view) families() string {
 			names[i] = fmt.Sprintf("%s x%d", name, n)
 		}
 	}
-	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + count(n, "other name") }), ", ")
+	return strings.Join(atMost(maxFamilies, names, func(n int) string { return "and " + show.Count(n, "other name") }), ", ")
 }
 
-// family is a kernel thread's name without what numbers its kin: kworker/0:1
-// and kworker/u8:2 are kworkers, jbd2/vda1-8 is a jbd2.
+// family is a kernel thread's name without the numbers that tell it from its siblings:
+// kworker/0:1 and kworker/u8:2 are of the family kworker, jbd2/vda1-8 is of jbd2.
 func family(task, thread string) string {
-	name := task
-	if name == "" {
-		name = thread
-	}
+	name := cmp.Or(task, thread)
 	if i := strings.IndexAny(name, "/:"); i > 0 {
 		name = name[:i]
 	}
-	if s := strings.TrimRight(name, "0123456789"); s != "" {
-		name = s
-	}
-	return Clean(name)
+	return show.Clean(cmp.Or(strings.TrimRight(name, "0123456789"), name))
 }

@@ -4,15 +4,15 @@
 // It is a pure function of the snapshot: it reads nothing else, so a file
 // taken on one machine reads the same on another. What it promises:
 //
-//	R1  Every thread of the snapshot is accounted for: shown, folded
+//	R1  Every thread of the snapshot is accounted for: it is shown, folded
 //	    into a counted line, hidden because it is the snapshotter's own, or
-//	    not asked for. The numbers add up and the last line states them.
+//	    was not asked for. The numbers add up, and the last line states them.
 //	R2  Nothing that came from the machine reaches the output raw. Control
 //	    characters, escape sequences, bidirectional controls and invalid
 //	    UTF-8 appear as \xNN: a process may name itself as it likes.
 //	R3  What limits trust in the picture comes first: CPUs that did not
-//	    arrive or were left running, a broken stop, what was left out.
-//	R4  Missing is never zero: a value the file does not hold is not shown.
+//	    stop in time or were left running, a broken stop, tasks that were left out.
+//	R4  A missing value is not a zero: what the file does not hold is not shown.
 //	R5  The first screen answers the first question: what is stuck, where,
 //	    since when.
 package report

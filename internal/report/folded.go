@@ -11,88 +11,98 @@ import (
 	"strings"
 	"unicode"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
 // Marks that flamegraph.pl colours by.
 const (
-	markKernel  = "_[k]"
-	markInlined = "_[i]"
-	markJIT     = "_[j]"
+	markKernel  = "_[k]" // a kernel function
+	markInlined = "_[i]" // inlined into the next frame
+	markJIT     = "_[j]" // named by a perf map
 )
 
-// noStack stands for the frames of a thread that has none.
+// noStack stands for the frames of a thread without a stack.
 const noStack = "[no_stack]"
 
-// leftOutStack stands for all threads behind Options.MaxBytes.
+// leftOutStack stands for all threads that are left out because of Options.MaxBytes.
 const leftOutStack = "[left_out]"
 
 // Folded writes the stacks in the form of the flame-graph tools: a line for each
 // distinct stack, the process's name first, then the frames from the outermost to
 // the innermost, separated by semicolons, then a space and the number of
 // threads. The numbers add up to the threads that the text report would show
-// with the same Options. Errors are the writer's.
+// with the same Options. Errors: the writer's, *CutError.
 func Folded(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	f := newFolding(v)
-	counts := map[string]int{}
+	stacks := map[string]*foldedStack{}
 	for _, t := range v.threads() {
-		counts[f.key(t)]++
+		ids := f.frames(t)
+		key, _ := binary.Append(nil, binary.NativeEndian, ids)
+		once(stacks, string(key), func() *foldedStack { return &foldedStack{ids: ids} }).threads++
 	}
 	b := bufio.NewWriter(w)
-	r := room{most: o.MaxBytes}
-	for _, key := range slices.SortedFunc(maps.Keys(counts), f.compare) {
+	r := room{CutError: CutError{Bytes: o.MaxBytes}}
+	for _, stack := range slices.SortedFunc(maps.Values(stacks), f.compare) {
 		if r.full() {
-			r.threads += counts[key]
+			r.Threads += stack.threads
 			continue
 		}
-		r.used += f.write(b, key)
-		fmt.Fprintf(b, " %d\n", counts[key])
+		for i, id := range stack.ids {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			b.WriteString(f.names[id])
+			r.used += int64(len(f.names[id])) + 1
+		}
+		fmt.Fprintf(b, " %d\n", stack.threads)
 	}
-	if r.threads > 0 {
-		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.threads)
+	if r.Threads > 0 {
+		fmt.Fprintf(b, "%s %d\n", leftOutStack, r.Threads)
 	}
-	if err := b.Flush(); err != nil { // the first
-		return err
-	}
-	return r.err()
+	return r.flush(b)
 }
 
-// folding numbers the names of frames: until it is written, a stack is its frames'
-// numbers. Names may be long, and stacks too; each is made once.
+// folding gives each name of a frame a number. A stack is kept as the numbers of its
+// frames until it is written: names and stacks may be long, so each name is made once.
 type folding struct {
 	v      *view
 	names  []string
-	ids    map[string]uint32
+	ids    map[string]uint32 // by name
 	user   map[*userFrame]uint32
-	kernel map[uint64]uint32
+	kernel map[uint64]uint32 // by address
 }
 
 func newFolding(v *view) *folding {
 	return &folding{v: v, ids: map[string]uint32{}, user: map[*userFrame]uint32{}, kernel: map[uint64]uint32{}}
 }
 
-const foldedID = 4 // bytes of a number in a key
+// foldedStack is one line.
+type foldedStack struct {
+	ids     []uint32 // the process, then the frames, the outermost first
+	threads int      // that have this stack
+}
 
-// key is a thread's line: the process, then the frames, the outermost first.
-func (f *folding) key(t *threadView) string {
-	key := make([]byte, 0, foldedID*(2+len(t.user)+len(t.Kernel)))
-	add := func(id uint32) { key = binary.BigEndian.AppendUint32(key, id) }
-	add(f.id(foldedName(t.comm())))
+// frames returns the numbers of a thread's line.
+func (f *folding) frames(t *threadView) []uint32 {
+	ids := make([]uint32, 0, 2+len(t.user)+len(t.Kernel))
+	ids = append(ids, f.id(foldedName(t.comm())))
 	for _, u := range slices.Backward(t.user) {
-		add(once(f.user, u, func() uint32 { return f.id(u.folded()) }))
+		ids = append(ids, once(f.user, u, func() uint32 { return f.id(u.folded()) }))
 	}
 	switch {
 	case t.frames:
 		for _, a := range slices.Backward(t.Kernel) {
-			add(once(f.kernel, a, func() uint32 { return f.id(f.v.foldedKernel(a)) }))
+			ids = append(ids, once(f.kernel, a, func() uint32 { return f.id(foldedName(f.v.kernelName(a)) + markKernel) }))
 		}
 	case len(t.user) == 0:
-		add(f.id(noStack))
+		ids = append(ids, f.id(noStack))
 	}
-	return string(key)
+	return ids
 }
 
+// id returns the number of a name.
 func (f *folding) id(name string) uint32 {
 	return once(f.ids, name, func() uint32 {
 		f.names = append(f.names, name)
@@ -100,7 +110,7 @@ func (f *folding) id(name string) uint32 {
 	})
 }
 
-// once is what m has of k, made if it has nothing.
+// once returns m[k], and makes it first if m does not have it.
 func once[K comparable, V any](m map[K]V, k K, value func() V) V {
 	v, ok := m[k]
 	if !ok {
@@ -110,41 +120,20 @@ func once[K comparable, V any](m map[K]V, k K, value func() V) V {
 	return v
 }
 
-func (f *folding) name(key string) string {
-	return f.names[binary.BigEndian.Uint32([]byte(key[:foldedID]))]
-}
-
 // compare orders stacks by their names, the outermost first.
-func (f *folding) compare(a, b string) int {
-	for ; a != "" && b != ""; a, b = a[foldedID:], b[foldedID:] {
-		if c := cmp.Compare(f.name(a), f.name(b)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
+func (f *folding) compare(a, b *foldedStack) int {
+	return slices.CompareFunc(a.ids, b.ids, func(x, y uint32) int { return strings.Compare(f.names[x], f.names[y]) })
 }
 
-func (f *folding) write(b *bufio.Writer, key string) (n int64) {
-	for first := key; key != ""; key = key[foldedID:] {
-		if len(key) < len(first) {
-			b.WriteByte(';')
-		}
-		b.WriteString(f.name(key))
-		n += int64(len(f.name(key))) + 1
-	}
-	return n
-}
-
-// threads are all that are shown, in the order of the report.
-func (v *view) threads() []*threadView {
-	var out []*threadView
+// threads returns all threads that are shown, in the order of the report.
+func (v *view) threads() (out []*threadView) {
 	for _, t := range v.tasks {
 		out = append(out, t.threadViews()...)
 	}
 	return out
 }
 
-// threadViews are those of a task, group by group.
+// threadViews returns the threads of a task, group by group.
 func (t *taskView) threadViews() (out []*threadView) {
 	for _, g := range t.groups {
 		out = append(out, g.threads...)
@@ -152,22 +141,12 @@ func (t *taskView) threadViews() (out []*threadView) {
 	return out
 }
 
-// comm is the process's name, not the thread's: a pool of threads that are named
-// by their numbers is one tower.
-func (t *threadView) comm() string {
-	switch {
-	case t.task.Name != "":
-		return t.task.Name
-	case t.Name != "":
-		return t.Name
-	}
-	return "?"
-}
+// comm is the name of the process, not of the thread. So a pool of threads that are named
+// by their numbers is one tower of the flame graph.
+func (t *threadView) comm() string { return cmp.Or(t.task.Name, t.Name, "?") }
 
-func (v *view) foldedKernel(a uint64) string { return foldedName(v.kernelName(a)) + markKernel }
-
-// folded is a user frame's name with its mark. Without a name it is the module
-// with the offset in it, which is the same in every process.
+// folded is a user frame's name with its mark. A frame without a name is called by its
+// module and the offset in it, which are the same in every process.
 func (f *userFrame) folded() string {
 	name := f.Name
 	if off, ok := f.fileOffset(); name == "" && ok {
@@ -179,14 +158,14 @@ func (f *userFrame) folded() string {
 	switch {
 	case f.inlined:
 		return name + markInlined
-	case f.isJIT():
+	case f.Module == "[jit]": // the name is from a perf map
 		return name + markJIT
 	}
 	return name
 }
 
-// foldedName makes a name one word without a separator. It cannot end in a mark:
-// a function of user space may not pass for one of the kernel.
+// foldedName makes a name one word without a separator. The word does not end like a
+// mark: otherwise a function of user space could look like one of the kernel.
 func foldedName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -196,7 +175,7 @@ func foldedName(s string) string {
 			return '_'
 		}
 		return r
-	}, Clean(s))
+	}, show.Clean(s))
 	if n := len(s); n >= len(markKernel) && s[n-4:n-2] == "_[" && s[n-1] == ']' {
 		s = s[:n-3] + "(" + s[n-2:n-1] + ")"
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"bytes"
 	"math/rand/v2"
 	"regexp"
@@ -69,13 +68,11 @@ func checkFolded(t testing.TB, s *kcdata.Snapshot, o Options) {
 		if th.frames {
 			kernel = len(th.Kernel)
 		}
-		var line bytes.Buffer
-		b := bufio.NewWriter(&line)
-		f.write(b, f.key(th))
-		if err := b.Flush(); err != nil {
-			t.Fatal(err)
+		var names []string
+		for _, id := range f.frames(th) {
+			names = append(names, f.names[id])
 		}
-		stack := line.String()
+		stack := strings.Join(names, ";")
 		if got[stack] == 0 {
 			t.Fatalf("thread %d: no line %q", th.ID, stack)
 		}

@@ -11,16 +11,16 @@ import (
 	"stackshot/kcdata"
 )
 
-// threadView is one shown thread with everything the grouping asks of it.
+// threadView is one shown thread with everything that is shown of it.
 type threadView struct {
 	*kcdata.Thread
-	task   *kcdata.Task
+	task   *kcdata.Task // that the thread is of
 	state  model.State
 	note   string       // why there is no kernel stack, or what kind of stack it is
 	frames bool         // whether the kernel stack is worth showing
 	user   []*userFrame // leaf first
 	notes  []string     // what the user stack lacks
-	age    model.Age
+	age    model.Age    // how long the thread has been in its state
 }
 
 func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *threadView {
@@ -34,17 +34,18 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 	return tv
 }
 
-// group is a set of threads that are in the same state at the same place, with what the
-// first of them that was found has.
+// group is a set of threads that are in the same state at the same place. The embedded
+// threadView is that of the first thread that was found.
 type group struct {
 	*threadView
-	kernel  []uint64 // leaf first; nil: nothing worth showing
-	mixed   []bool   // by frame: the threads are at several places in the function
-	threads []*threadView
-	age     model.Age // the longest of the threads'
+	kernel  []uint64      // leaf first; nil: nothing worth showing
+	mixed   []bool        // by frame: the threads are at several places in the function
+	threads []*threadView // longest age first
+	age     model.Age     // the longest
 }
 
-// kernelKey makes two kernel stacks one: the functions' names.
+// kernelKey appends the key of a kernel stack to b. Stacks of the same functions have the
+// same key.
 func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 	for _, a := range frames {
 		b = binary.LittleEndian.AppendUint32(b, v.kernelID(a))
@@ -52,7 +53,7 @@ func (v *view) kernelKey(b []byte, frames []uint64) []byte {
 	return b
 }
 
-// kernelID numbers kernel functions. An address without a name is one of its own.
+// kernelID numbers kernel functions. An address without a name counts as a function.
 func (v *view) kernelID(a uint64) uint32 {
 	return once(v.kernelIDs, a, func() uint32 {
 		what := identity{kernel: true, addr: a}
@@ -63,6 +64,7 @@ func (v *view) kernelID(a uint64) uint32 {
 	})
 }
 
+// userKey appends the key of a user stack to b.
 func userKey(b []byte, frames []*userFrame) []byte {
 	for _, f := range frames {
 		b = binary.LittleEndian.AppendUint32(b, f.id)
@@ -70,10 +72,8 @@ func userKey(b []byte, frames []*userFrame) []byte {
 	return b
 }
 
-// keyOf makes two threads one group.
-type keyOf func(*threadView) string
-
-// fullKey: the same state, notes and frames, of kernel and user by name.
+// fullKey is the same for threads of the same state, notes, and kernel and user frames by
+// name.
 func (v *view) fullKey(t *threadView) string {
 	b := v.placeHead(t)
 	b = append(b, strings.Join(t.notes, "\x00")...)
@@ -81,8 +81,8 @@ func (v *view) fullKey(t *threadView) string {
 	return string(userKey(b, t.user))
 }
 
-// kernelPlace: the same state at the same place in the kernel; where that says
-// nothing, in user space.
+// kernelPlace is the same for threads of the same state at the same place in the kernel.
+// The user stack counts if the kernel stack says nothing.
 func (v *view) kernelPlace(t *threadView) string {
 	b := v.placeHead(t)
 	if !t.frames {
@@ -91,6 +91,7 @@ func (v *view) kernelPlace(t *threadView) string {
 	return string(b)
 }
 
+// placeHead is what both keys begin with: state, note, and the kernel stack if it counts.
 func (v *view) placeHead(t *threadView) []byte {
 	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
 	b = append(b, t.state.Words...)
@@ -103,20 +104,21 @@ func (v *view) placeHead(t *threadView) []byte {
 	return append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
 }
 
-// groupThreads groups by key; most interesting first, the largest first among
-// equals. Within a group the thread with the greatest age comes first: it is
-// the example.
-func groupThreads(threads []*threadView, key keyOf) []*group {
+// groupThreads makes the threads of equal keys one group. The most interesting group comes
+// first, among equals the largest. Within a group the thread with the greatest age comes
+// first: it is the example that is named.
+func groupThreads(threads []*threadView, key func(*threadView) string) []*group {
 	index := map[string]*group{}
 	var groups []*group
 	for _, t := range threads {
-		k := key(t)
-		g := index[k]
-		if g == nil {
-			g = newGroup(t)
-			index[k] = g
+		g := once(index, key(t), func() *group {
+			g := &group{threadView: t}
+			if t.frames {
+				g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
+			}
 			groups = append(groups, g)
-		}
+			return g
+		})
 		g.add(t)
 	}
 	for _, g := range groups {
@@ -128,20 +130,12 @@ func groupThreads(threads []*threadView, key keyOf) []*group {
 	return groups
 }
 
-func newGroup(t *threadView) *group {
-	g := &group{threadView: t}
-	if t.frames {
-		g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
-	}
-	return g
-}
-
 func (g *group) add(t *threadView) {
 	g.threads = append(g.threads, t)
 	if model.LongestFirst(t.age, g.age) < 0 {
 		g.age = t.age
 	}
-	for i := range g.kernel {
+	for i := range g.kernel { // the functions are the same, so the stacks have the same length
 		g.mixed[i] = g.mixed[i] || g.kernel[i] != t.Kernel[i]
 	}
 }
@@ -154,11 +148,10 @@ func compareGroups(a, b *group) int {
 	return cmp.Or(c, cmp.Compare(len(b.threads), len(a.threads)))
 }
 
-// ids returns the threads' container ids.
-func (g *group) ids() []uint64 {
-	ids := make([]uint64, len(g.threads))
-	for i, t := range g.threads {
-		ids[i] = t.ID
+// numbers returns one number of each thread.
+func (g *group) numbers(of func(*threadView) uint64) (out []uint64) {
+	for _, t := range g.threads {
+		out = append(out, of(t))
 	}
-	return ids
+	return out
 }

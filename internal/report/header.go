@@ -1,73 +1,61 @@
 package report
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/show"
 )
 
-// header says whose picture this is, then what limits trust in it (R3), then
+// header says which machine the picture is of, then what limits trust in it (R3), then
 // how it was taken.
 func (v *view) header(l *lines) {
-	l.colored(bold, func() { l.words("", "%s", account.BriefMachine(v.s)) })
+	l.colored(bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
 	l.colored(red, func() {
 		for _, s := range v.alarms() {
-			l.words("!! ", "%s", s)
+			l.Words("!! ", "%s", s)
 		}
 	})
-	say := func(s string) {
-		if s != "" {
-			l.words("", "%s", s)
-		}
-	}
-	say(account.BriefPause(v.s))
-	say(account.BriefAtomicity(v.s))
-	if v.allChains {
-		say("user stacks " + chainText)
-	}
-	say(v.machineLoad())
-	if v.s.Request != "" {
-		say("asked for: " + Clean(v.s.Request))
+	var said show.Parts
+	said.Add("%s", account.BriefPause(v.s))
+	said.Add("%s", account.BriefAtomicity(v.s))
+	said.If(v.allChains, "user stacks %s", chainText)
+	said.Add("%s", v.machineLoad())
+	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
+	for _, s := range said {
+		l.Words("", "%s", s)
 	}
 }
 
 // machineLoad is the line about load and memory.
 func (v *view) machineLoad() string {
-	var parts []string
+	var parts show.Parts
 	if f := strings.Fields(v.s.Loadavg); len(f) >= 3 {
-		parts = append(parts, "load "+Clean(strings.Join(f[:3], " ")))
+		parts.Add("load %s", show.Clean(strings.Join(f[:3], " ")))
 	}
 	total, ok1 := meminfo(v.s.Meminfo, "MemTotal:")
 	avail, ok2 := meminfo(v.s.Meminfo, "MemAvailable:")
-	if ok1 && ok2 {
-		parts = append(parts, fmt.Sprintf("memory %s of %s available", size(avail), size(total)))
-	}
-	if stalls := stalls(v.s.Pressure); stalls != "" {
-		parts = append(parts, "pressure of the last 10 s: "+stalls)
-	}
-	return strings.Join(parts, ", ")
+	parts.If(ok1 && ok2, "memory %s of %s available", show.Size(avail), show.Size(total))
+	stalls := stalls(v.s.Pressure)
+	parts.If(stalls != "", "pressure of the last 10 s: %s", stalls)
+	return parts.Join(", ")
 }
 
-// meminfo finds one line of /proc/meminfo, in bytes.
+// meminfo returns the value of one line of /proc/meminfo, in bytes.
 func meminfo(text, key string) (bytes uint64, ok bool) {
 	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != key {
-			continue
+		if rest, found := strings.CutPrefix(line, key); found {
+			kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 53)
+			return kib << 10, err == nil
 		}
-		var kib uint64
-		if _, err := fmt.Sscanf(f[1], "%d", &kib); err != nil || kib > 1<<53 {
-			return 0, false
-		}
-		return kib << 10, true
 	}
 	return 0, false
 }
 
-// stalls says for what share of the last 10 s some tasks waited for a resource, and all
-// of them at once, from lines such as "io full avg10=3.10 avg60=…"
-// (Documentation/accounting/psi.rst).
+// stalls returns the pressure stall information: for each resource the share of the last
+// 10 s in which some tasks waited for it, and in which all did. Its lines are such as
+// "io full avg10=3.10 avg60=…" (Documentation/accounting/psi.rst).
 func stalls(pressure string) string {
 	var out []string
 	for line := range strings.Lines(pressure) {
@@ -79,7 +67,7 @@ func stalls(pressure string) string {
 		if !isShare || strings.Trim(value, "0.") == "" {
 			continue
 		}
-		what, share := Clean(f[0]), Clean(value)+"%"
+		what, share := show.Clean(f[0]), show.Clean(value)+"%"
 		if n := len(out); f[1] == "full" && n > 0 && strings.HasPrefix(out[n-1], what+" ") {
 			out[n-1] += " (all at once " + share + ")"
 			continue

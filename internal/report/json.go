@@ -1,8 +1,13 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"io"
+	"iter"
 
 	"stackshot/internal/account"
 	"stackshot/internal/show"
@@ -13,33 +18,26 @@ import (
 // docs/report-json.md describes. Keys are added without raising it.
 const JSONVersion = 1
 
-// JSON writes the snapshot as one JSON object. Every thread is written out,
-// nothing is folded; Options.Pids and ShowSelf choose as in Text. Errors are
-// the writer's.
+// JSON writes the snapshot as one JSON object. It writes every thread and folds
+// nothing; Options.Pids and ShowSelf choose as in Text. Errors: the writer's, *CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
-	o.ShowIdle = true
+	o.ShowIdle = true // nothing is folded
 	v := newView(s, o)
 	j := newJSONWriter(w, o.MaxBytes)
-	j.open(v.document(), "")
-	n := 0
-	for _, t := range v.tasks {
-		if j.full() {
-			j.threads += t.shown
-			j.mappings += len(t.Mappings)
-			continue
-		}
-		j.item(n, "")
-		v.writeTask(j, t, "  ")
-		n++
-	}
-	j.endList(n, "")
-	return j.end()
+	tasks := fitting(j, v.tasks, func(t *taskView) show.Object { return v.jsonTask(j, t) }, func(t *taskView) {
+		j.Threads += t.shown
+		j.Mappings += len(t.Mappings)
+	})
+	j.members("{", append(v.document(), [2]any{"tasks", tasks}), "")
+	j.members(",", show.Object{{"threads_left_out", show.Known(j.Threads)}, {"mappings_left_out", show.Known(j.Mappings)}}, "")
+	j.printf("\n}\n")
+	return j.flush(j.w)
 }
 
 // addr is an address or a 64-bit id.
 type addr = show.Hex
 
-// document is all but the tasks, which come last.
+// document holds the members before the tasks.
 func (v *view) document() show.Object {
 	s := v.s
 	return show.Object{
@@ -51,22 +49,103 @@ func (v *view) document() show.Object {
 		{"problems", cleanAll(s.Problems)},
 		{"left_out", show.List(s.LeftOut, account.LeftOutJSON)},
 		{"modules", show.List(s.Modules, func(m *kcdata.Module) show.Object {
-			return show.Object{{"name", Clean(m.Name)}, {"addr", addr(m.Addr)}, {"size", m.Size}, {"build_id", hexText(m.BuildID)}}
+			return show.Object{{"name", show.Clean(m.Name)}, {"addr", addr(m.Addr)}, {"size", m.Size}, {"build_id", hexText(m.BuildID)}}
 		})},
-		{"not_named", cleanAll(v.o.Skipped)}, {"counts", v.counts}, {"tasks", []any{}},
+		{"not_named", cleanAll(v.o.Skipped)}, {"counts", v.counts},
 	}
 }
 
-// hexText is nil for no bytes.
+// hexText is the hexadecimal form; nil for no bytes.
 func hexText(b []byte) *string { return show.Known(hex.EncodeToString(b)) }
 
-// cleaned is nil for no name.
-func cleaned(name string) *string { return show.Known(Clean(name)) }
+// cleaned is the clean name; nil for an empty one.
+func cleaned(name string) *string { return show.Known(show.Clean(name)) }
 
 func cleanAll(in []string) []string {
 	out := make([]string, len(in))
 	for i, s := range in {
-		out[i] = Clean(s)
+		out[i] = show.Clean(s)
 	}
 	return out
+}
+
+// jsonWriter writes a document item by item. Each frame of each stack repeats its names, so
+// the document is many times as long as the file. A json.Encoder alone would hold all of
+// it in memory, twice.
+type jsonWriter struct {
+	w   *bufio.Writer // keeps the first error
+	enc *json.Encoder // into buf
+	buf bytes.Buffer  // one value
+	room
+}
+
+func newJSONWriter(w io.Writer, most int64) *jsonWriter {
+	j := &jsonWriter{w: bufio.NewWriter(w)}
+	j.Bytes = most
+	j.enc = json.NewEncoder(&j.buf)
+	j.enc.SetEscapeHTML(false)
+	return j
+}
+
+// items is a list whose items are made while it is written.
+type items iter.Seq[show.Object]
+
+// printf writes what stands between values.
+func (j *jsonWriter) printf(format string, args ...any) {
+	n, _ := fmt.Fprintf(j.w, format, args...)
+	j.used += int64(n)
+}
+
+// members writes the members of o behind an opening brace or a comma. prefix is the
+// indentation of the object.
+func (j *jsonWriter) members(separator string, o show.Object, prefix string) {
+	for key, value := range o.Members() {
+		j.printf("%s\n%s %q: ", separator, prefix, key)
+		if list, ok := value.(items); ok {
+			j.list(list, prefix+" ")
+		} else {
+			j.encode(value, prefix+" ")
+		}
+		separator = ","
+	}
+}
+
+func (j *jsonWriter) list(list items, prefix string) {
+	separator := "["
+	for o := range list {
+		j.printf("%s\n%s ", separator, prefix)
+		j.members("{", o, prefix+" ")
+		j.printf("\n%s }", prefix)
+		separator = ","
+	}
+	if separator == "[" {
+		j.printf("[]")
+	} else {
+		j.printf("\n%s]", prefix)
+	}
+}
+
+// encode writes a value that is encoded as a whole.
+func (j *jsonWriter) encode(v any, prefix string) {
+	j.buf.Reset()
+	j.enc.SetIndent(prefix, " ")
+	if err := j.enc.Encode(v); err != nil {
+		panic(err) // constant types
+	}
+	n, _ := j.w.Write(bytes.TrimSuffix(j.buf.Bytes(), []byte("\n")))
+	j.used += int64(n)
+}
+
+// fitting is the list of the objects of records. If no room is left for a record, it goes
+// to leave, which counts it.
+func fitting[R any](j *jsonWriter, records []R, object func(R) show.Object, leave func(R)) items {
+	return func(yield func(show.Object) bool) {
+		for _, r := range records {
+			if j.full() {
+				leave(r)
+			} else {
+				yield(object(r))
+			}
+		}
+	}
 }

@@ -6,25 +6,22 @@ import (
 	"stackshot/kcdata"
 )
 
-// abiNames are the values of "abi" of a system call.
+// abiNames are the values of the key "abi" of a system call.
 var abiNames = [...]string{sysno.Native: "", sysno.Compat: "compat", sysno.Unknown: "unknown"}
 
-// jsonTask is all but the threads and the mappings.
-func (v *view) jsonTask(t *taskView) show.Object {
+// jsonTask is the object of a task. Its threads and mappings are made while they are written.
+func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
 	var exeName *string
 	if t.Exe != nil {
 		exeName = cleaned(t.Exe.FileName())
 	}
-	var memory show.Object
-	if m := t.Memory; m != nil {
-		memory = show.Object{
-			{"rss_file", m.RssFile}, {"rss_anon", m.RssAnon}, {"rss_shmem", m.RssShmem}, {"swap", m.Swap},
-			{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
-		}
+	var mappings items // none without user stacks
+	if len(t.Mappings) > 0 {
+		mappings = fitting(j, t.Mappings, jsonMapping, func(kcdata.Mapping) { j.Mappings++ })
 	}
 	return show.Object{
-		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", Clean(t.Name)}, {"kernel", t.IsKernel()},
+		{"id", addr(t.ID)}, {"pid", show.Number(t.ID)}, {"name", show.Clean(t.Name)}, {"kernel", t.IsKernel()},
 		{"exiting", t.Transitioning}, {"self", t.IsSelf()},
 		{"in_exec", p&kcdata.TaskInExec != 0}, {"core_dumping", p&kcdata.TaskCoreDumping != 0},
 		{"ppid", show.Present(p, kcdata.TaskHasIDs, l.Ppid)}, {"pgid", show.Present(p, kcdata.TaskHasIDs, l.Pgid)},
@@ -37,12 +34,19 @@ func (v *view) jsonTask(t *taskView) show.Object {
 		{"cgroup_id", show.Present(p, kcdata.TaskHasCgroup, addr(l.CgroupID))}, {"cgroup", cleaned(t.Cgroup)},
 		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
 		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
-		{"memory", memory}, {"perf_map", cleaned(t.PerfMap)},
-		{"threads", []any{}},
+		{"memory", show.Optional(t.Memory, jsonMemory)}, {"perf_map", cleaned(t.PerfMap)},
+		{"threads", fitting(j, t.threadViews(), v.jsonThread, func(*threadView) { j.Threads++ })}, {"mappings", mappings},
 	}
 }
 
-// some is nil for an empty list, which JSON then lacks.
+func jsonMemory(m *kcdata.LinuxTaskMemory) show.Object {
+	return show.Object{
+		{"rss_file", m.RssFile}, {"rss_anon", m.RssAnon}, {"rss_shmem", m.RssShmem}, {"swap", m.Swap},
+		{"total_vm", m.TotalVM}, {"locked_vm", m.LockedVM},
+	}
+}
+
+// some is nil for an empty list: JSON then has no key for it.
 func some[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -50,21 +54,9 @@ func some[T any](list []T) []T {
 	return list
 }
 
-// writeTask writes it thread by thread and mapping by mapping: files may make much of
-// little.
-func (v *view) writeTask(j *jsonWriter, t *taskView, prefix string) {
-	threads := t.threadViews()
-	j.open(v.jsonTask(t), prefix)
-	j.list("", len(threads), prefix, &j.threads, func(i int) show.Object { return v.jsonThread(threads[i]) })
-	if len(t.Mappings) > 0 {
-		j.list("mappings", len(t.Mappings), prefix, &j.mappings, func(i int) show.Object { return jsonMapping(&t.Mappings[i]) })
-	}
-	j.close(prefix)
-}
-
 func (v *view) jsonThread(t *threadView) show.Object {
 	l, p := &t.Linux, t.Linux.Present
-	var read uint64 // all of l's fields that have no presence bit of their own
+	var read uint64 // 1: the fields of l without a presence bit of their own were read
 	if t.HasLinux {
 		read = 1
 	}
@@ -76,7 +68,7 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"state_bits", show.Present(read, 1, addr(uint64(l.State)|uint64(l.ExitState)))},
 		{"self", t.IsSelf()}, {"age_at_most_ns", atMost}, {"age_about_ns", about},
 		{"cpu", show.Present(read, 1, l.CPU)}, {"on_cpu", show.Present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0)},
-		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", jsonSample(t.Sample)},
+		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", show.Optional(t.Sample, jsonSample)},
 		{"policy", show.Present(read, 1, l.Policy)}, {"prio", show.Present(read, 1, l.Prio)}, {"nice", show.Present(read, 1, l.Nice)},
 		{"utime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Utime)}, {"stime_ns", show.Present(p, kcdata.ThreadHasTimes, l.Stime)},
 		{"runtime_ns", show.Present(p, kcdata.ThreadHasRuntime, l.SumExecRuntime)},
@@ -84,22 +76,19 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"times_run", show.Present(p, kcdata.ThreadHasRuntime, l.Pcount)},
 		{"nvcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nvcsw)}, {"nivcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nivcsw)},
 		{"min_flt", show.Present(p, kcdata.ThreadHasFaults, l.MinFlt)}, {"maj_flt", show.Present(p, kcdata.ThreadHasFaults, l.MajFlt)},
-		{"syscall", v.jsonSyscall(t)}, {"io", jsonIO(t.IO)},
+		{"syscall", v.jsonSyscall(t)}, {"io", show.Optional(t.IO, jsonIO)},
 		{"ns_tids", some(show.List(t.NS, func(n *kcdata.LinuxThreadNS) show.Object {
 			return show.Object{{"inode", n.Inode}, {"tid", n.Tid}}
 		}))},
 		{"wchan", cleaned(t.Wchan)}, {"stack_note", show.Known(t.note)},
 		{"kernel_stack_truncated", p&kcdata.ThreadTruncated != 0}, {"kernel_frames_skipped", show.Known(l.KstackSkipped)},
 		{"kernel_stack", v.jsonFrames(t.Kernel)}, {"user_stack", user}, {"frames_unnamed", show.Known(unnamed)},
-		{"user_notes", some(t.notes)}, {"user_walk", jsonWalk(t.UserWalk)},
+		{"user_notes", some(t.notes)}, {"user_walk", show.Optional(t.UserWalk, jsonWalk)},
 	}
 }
 
-// jsonSample: the thread's own CPU, which was not stopped, took its stacks.
+// jsonSample says that the thread's CPU, which was not stopped, took the stacks itself.
 func jsonSample(s *kcdata.LinuxSample) show.Object {
-	if s == nil {
-		return nil
-	}
 	return show.Object{{"cpu", s.CPU}, {"user_mode", s.User != 0}, {"ip", addr(s.IP)}, {"delay_ns", s.DelayNs}}
 }
 
@@ -120,21 +109,10 @@ func (v *view) jsonSyscall(t *threadView) show.Object {
 }
 
 func jsonIO(io *kcdata.LinuxThreadIO) show.Object {
-	if io == nil {
-		return nil
-	}
 	return show.Object{
 		{"rchar", io.Rchar}, {"wchar", io.Wchar}, {"syscr", io.Syscr}, {"syscw", io.Syscw},
 		{"read_bytes", io.ReadBytes}, {"write_bytes", io.WriteBytes},
 	}
-}
-
-// jsonFrame and jsonUser are structs: there are many, and encoding/json is faster with them.
-type jsonFrame struct {
-	Addr   addr    `json:"addr"`
-	Symbol string  `json:"symbol,omitempty"`
-	Offset *uint64 `json:"offset,omitempty"`
-	Module string  `json:"module,omitempty"`
 }
 
 func (v *view) jsonFrames(addrs []uint64) []jsonFrame {
@@ -143,7 +121,7 @@ func (v *view) jsonFrames(addrs []uint64) []jsonFrame {
 		out[i].Addr = addr(a)
 		if sym, ok := v.s.Symbols.Name(a); ok {
 			off := sym.Offset
-			out[i].Symbol, out[i].Offset, out[i].Module = Clean(sym.Name), &off, Clean(sym.Module)
+			out[i].Symbol, out[i].Offset, out[i].Module = show.Clean(sym.Name), &off, show.Clean(sym.Module)
 		}
 	}
 	return out

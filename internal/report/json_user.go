@@ -8,9 +8,11 @@ import (
 	"stackshot/kcdata"
 )
 
-type jsonUser struct {
+// jsonFrame is a frame of a kernel or a user stack. It is a struct, not a show.Object:
+// there are many frames, and encoding/json is faster with structs.
+type jsonFrame struct {
 	Addr         addr    `json:"addr"`
-	FoundBy      string  `json:"found_by,omitempty"`
+	FoundBy      string  `json:"found_by,omitempty"` // of a user frame, see model.FoundBy
 	Symbol       string  `json:"symbol,omitempty"`
 	Offset       *uint64 `json:"offset,omitempty"`
 	Module       string  `json:"module,omitempty"`
@@ -20,9 +22,9 @@ type jsonUser struct {
 	Inlined      bool    `json:"inlined,omitempty"`
 }
 
-// jsonUserStack is userStack with how each frame was found. unnamed counts the frames
-// of which the names are left out, because the stack's are too long together.
-func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
+// jsonUserStack is userStack with the way in which each frame was found. unnamed counts the
+// frames whose names are left out, because the names of the stack are too long together.
+func (v *view) jsonUserStack(t *threadView) (out []jsonFrame, unnamed int) {
 	names := 0
 	for i := range t.User {
 		how := ""
@@ -31,7 +33,7 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 		}
 		for _, f := range v.framesAt(place{t.task, t.UserPlace(i)}) {
 			if len(out) == len(t.user) {
-				return out, unnamed // userStack has no more
+				return out, unnamed // userStack has reached its limit
 			}
 			j := f.json()
 			if names += len(j.Symbol) + len(j.Module) + len(j.File); names > maxThreadNames {
@@ -45,10 +47,10 @@ func (v *view) jsonUserStack(t *threadView) (out []jsonUser, unnamed int) {
 	return out, unnamed
 }
 
-func (f *userFrame) json() jsonUser {
-	out := jsonUser{
-		Addr: addr(f.addr), Symbol: Clean(f.Name), Module: Clean(f.modulePath()),
-		File: Clean(f.File), Line: f.Line, Inlined: f.inlined,
+func (f *userFrame) json() jsonFrame {
+	out := jsonFrame{
+		Addr: addr(f.addr), Symbol: show.Clean(f.Name), Module: show.Clean(f.modulePath()),
+		File: show.Clean(f.File), Line: f.Line, Inlined: f.inlined,
 	}
 	if f.Name != "" {
 		out.Offset = &f.Offset
@@ -61,9 +63,6 @@ func (f *userFrame) json() jsonUser {
 }
 
 func jsonWalk(w *kcdata.LinuxUserWalk) show.Object {
-	if w == nil {
-		return nil
-	}
 	return show.Object{
 		{"flags", append([]string{}, model.UserWalkFlags.Names(w.Flags)...)}, {"links", w.Links}, {"bytes", w.Bytes}, {"absent", w.Absent},
 		{"refused_pages", w.Refused}, {"frames", w.Frames}, {"stack_end", show.Known(addr(w.StackEnd))},
@@ -71,7 +70,7 @@ func jsonWalk(w *kcdata.LinuxUserWalk) show.Object {
 	}
 }
 
-func jsonMapping(m *kcdata.Mapping) show.Object {
+func jsonMapping(m kcdata.Mapping) show.Object {
 	var device *string
 	if m.Inode != 0 {
 		device = show.Known(fmt.Sprintf("%d:%d", m.DevMajor, m.DevMinor))

@@ -5,20 +5,20 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"stackshot/internal/show"
 )
 
-// lines writes a report line by line, keeps it within the terminal and counts
-// what a limited first screen leaves out.
+// lines writes a report line by line, keeps it within the terminal and counts the lines
+// that a limited first screen leaves out.
 type lines struct {
+	show.Page
 	w     *bufio.Writer // keeps the first error
 	o     Options
 	n     int      // lines so far
 	rest  string   // the command that shows the rest
-	apart bool     // it has lines of its own
-	held  []string // the lines of the first screen that the tail takes the place of
+	apart bool     // the command has lines of its own
+	held  []string // the lines of the first screen
 	color string   // of the lines that follow; "" for none
 	room  room
 }
@@ -31,22 +31,24 @@ const (
 )
 
 func newLines(w io.Writer, o Options) *lines {
-	l := &lines{w: bufio.NewWriter(w), o: o, room: room{most: o.MaxBytes}, rest: Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l := &lines{w: bufio.NewWriter(w), o: o, rest: show.Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
+	l.Page = show.Page{Width: o.Width, Put: l.put}
+	l.room.Bytes = o.MaxBytes
 	l.apart = o.Width > 0 && show.Cells(more(maxLines)+" "+l.rest) > o.Width
 	return l
 }
 
-// maxLines are more than a report has.
+// maxLines is more than the lines of any report. It gives the greatest width of a tail.
 const maxLines = 9_999_999
 
 func more(n int) string { return fmt.Sprintf("... %d more lines:", n) }
 
-// tail ends a first screen of a report that has n lines more. A command is there to
-// be copied, so it is never cut: where it does not fit beside the words it has
-// lines of its own.
+// tail ends the first screen of a report that has n more lines. The reader is to copy the
+// command, so it is never cut: if it does not fit beside the words, it gets lines of its
+// own.
 func (l *lines) tail(n int) []string {
 	if l.apart {
-		return []string{fit(more(n), l.o.Width), l.rest}
+		return []string{show.Fit(more(n), l.Width), l.rest}
 	}
 	return []string{more(n) + " " + l.rest}
 }
@@ -56,25 +58,7 @@ func (l *lines) tailRows() int {
 	if !l.apart {
 		return 1
 	}
-	return 2 + max(show.Cells(l.rest)-1, 0)/l.o.Width
-}
-
-// line writes one line, cut to the width.
-func (l *lines) line(format string, args ...any) {
-	l.put(fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), l.o.Width))
-}
-
-// words writes text of which no word may be lost: wrapped, with first before
-// the first line and as many spaces before the others.
-func (l *lines) words(first, format string, args ...any) {
-	width := l.o.Width
-	if width > 0 {
-		width = max(width-len(first), 20)
-	}
-	for _, s := range wrap(fmt.Sprintf(format, args...), width) {
-		l.put(strings.TrimRight(first+s, " "))
-		first = strings.Repeat(" ", len(first))
-	}
+	return 2 + max(show.Cells(l.rest)-1, 0)/l.Width
 }
 
 // colored makes the lines that f writes stand out.
@@ -86,15 +70,16 @@ func (l *lines) colored(color string, f func()) {
 	l.color = ""
 }
 
+// put takes one line of the report. It holds back the lines of a first screen: how many
+// of them are shown depends on whether more follow, and those are only counted.
 func (l *lines) put(s string) {
 	l.n++
 	if l.color != "" && s != "" {
 		s = l.color + s + plain
 	}
-	switch limit := l.o.FirstScreen; {
-	case limit <= 0 || l.n <= limit-l.tailRows():
+	if limit := l.o.FirstScreen; limit <= 0 {
 		l.write(s)
-	case l.n <= limit:
+	} else if l.n <= limit {
 		l.held = append(l.held, s)
 	}
 }
@@ -105,14 +90,61 @@ func (l *lines) write(s string) {
 	l.w.WriteByte('\n')
 }
 
-// close ends the report: the held lines where none followed, else what says how
-// many are missing. Its error is the writer's first.
+// close ends the report; if a first screen does not show all lines, the tail ends it. Its
+// error is the writer's first, else a *CutError.
 func (l *lines) close() error {
 	if limit := l.o.FirstScreen; limit > 0 && l.n > limit {
-		l.held = l.tail(l.n - max(limit-l.tailRows(), 0))
+		shown := max(limit-l.tailRows(), 0)
+		l.held = append(l.held[:shown], l.tail(l.n-shown)...)
 	}
 	for _, s := range l.held {
 		l.write(s)
 	}
-	return l.w.Flush()
+	return l.room.flush(l.w)
+}
+
+// Limits for one thread: a small file may expand to very much text.
+const (
+	maxUserFrames  = 1 << 14 // of a user stack, inlined functions counted
+	maxThreadNames = 4 << 20 // bytes of names in a stack, as JSON
+)
+
+// CutError says what a report leaves out because it reached Options.MaxBytes. All the
+// rest is written, and the report is well formed.
+type CutError struct {
+	Threads  int   // that are not shown
+	Mappings int   // that are not shown; of JSON only
+	Bytes    int64 // the limit
+}
+
+func (e *CutError) Error() string {
+	var what show.Parts
+	what.If(e.Threads > 0, "%s", show.Count(e.Threads, "thread"))
+	what.If(e.Mappings > 0, "%s", show.Count(e.Mappings, "mapping"))
+	return fmt.Sprintf("%s left out: the report would be longer than %s", what.Join(" and "), show.Size(uint64(e.Bytes)))
+}
+
+// room counts what a report has written and what it leaves out.
+type room struct {
+	CutError       // Bytes is Options.MaxBytes; 0: no limit
+	used     int64 // bytes written
+}
+
+func (r *room) full() bool { return r.Bytes > 0 && r.used >= r.Bytes }
+
+// err is nil if nothing was left out.
+func (r *room) err() error {
+	if r.Threads+r.Mappings == 0 {
+		return nil
+	}
+	cut := r.CutError
+	return &cut
+}
+
+// flush ends a report. Its error is the writer's first, else err's.
+func (r *room) flush(w *bufio.Writer) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.err()
 }

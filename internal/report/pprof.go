@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -17,9 +18,10 @@ const kernelFile = "[kernel.kallsyms]"
 
 // Pprof writes the stacks as a gzipped profile of package
 // github.com/google/pprof/profile. Each thread that the text report would show with the
-// same Options is a sample of two values: 1 thread, and the nanoseconds that it has
-// been off its CPU at most, or about (label age=about); 0 for one that runs, and where
-// that is not known (label age=unknown). Errors are the writer's and the package's.
+// same Options is a sample of two values: 1 thread, and the nanoseconds for which it has
+// been off its CPU, at most or about (label age=about). The second value is 0 if the thread
+// runs, and if it is not known (label age=unknown). Errors are the writer's and the
+// package's.
 func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	p, err := newProfile(newView(s, o))
 	if err != nil {
@@ -32,23 +34,11 @@ func Pprof(w io.Writer, s *kcdata.Snapshot, o Options) error {
 type profileBuilder struct {
 	*profile.Profile
 	v         *view
-	mappings  map[mappingKey]*profile.Mapping
-	functions map[functionKey]*profile.Function
-	kernel    map[locationKey]*profile.Location
+	mappings  map[profile.Mapping]*profile.Mapping // by themselves without their ID
+	functions map[profile.Function]*profile.Function
+	kernel    map[kcdata.UserPlace]*profile.Location // the addresses are the kernel's
 	user      map[place]*profile.Location
-	modules   map[uint64]*kcdata.Module // of kernel addresses; nil: in none
-}
-
-type mappingKey struct {
-	start, end, offset uint64
-	file, buildID      string
-}
-
-type functionKey struct{ name, file string }
-
-type locationKey struct {
-	addr  uint64
-	exact bool
+	modules   map[uint64]*kcdata.Module // by kernel address; nil: no module holds it
 }
 
 func newProfile(v *view) (*profile.Profile, error) {
@@ -58,14 +48,16 @@ func newProfile(v *view) (*profile.Profile, error) {
 			DefaultSampleType: "threads",
 			PeriodType:        &profile.ValueType{Type: "threads", Unit: "count"}, Period: 1,
 		},
-		v: v, mappings: map[mappingKey]*profile.Mapping{}, functions: map[functionKey]*profile.Function{},
-		kernel: map[locationKey]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
+		v: v, mappings: map[profile.Mapping]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{},
+		kernel: map[kcdata.UserPlace]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
 	}
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	}
 	b.Comments = append([]string{account.BriefMachine(v.s)}, v.alarms()...)
-	b.kernelMapping()
+	// The kernel's mapping is the first one: readers take the first for the program.
+	kernel := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(v.s.KernelBuild), Start: v.s.Machine.TextAddr, Limit: b.kernelEnd()})
+	kernel.HasFunctions = true
 	for _, t := range v.threads() {
 		b.sample(t)
 	}
@@ -76,15 +68,18 @@ func (b *profileBuilder) sample(t *threadView) {
 	s := &profile.Sample{
 		Value: []int64{1, 0},
 		Label: map[string][]string{
-			"comm": {Clean(t.comm())}, "thread": {Clean(t.Name)}, "state": {t.state.Words},
+			"comm": {show.Clean(t.comm())}, "thread": {show.Clean(t.Name)}, "state": {t.state.Words},
 		},
 		NumLabel: map[string][]int64{"pid": {int64(t.task.ID)}, "tid": {int64(t.ID)}},
-		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // as readers assume; without it 0 is lost
+		NumUnit:  map[string][]string{"pid": {"pid"}, "tid": {"tid"}}, // readers assume these units; without them they lose a 0
 	}
 	if t.task.Cgroup != "" {
-		s.Label["cgroup"] = []string{Clean(t.task.Cgroup)}
+		s.Label["cgroup"] = []string{show.Clean(t.task.Cgroup)}
 	}
-	age := t.offCPU()
+	age := t.age
+	if t.state.Class == model.Running {
+		age = model.Age{Known: true} // it has been off its CPU for 0 ns
+	}
 	s.Value[1] = int64(min(age.Ns, math.MaxInt64))
 	switch {
 	case !age.Known:
@@ -97,7 +92,7 @@ func (b *profileBuilder) sample(t *threadView) {
 	}
 	if t.frames {
 		for i, a := range t.Kernel {
-			s.Location = append(s.Location, b.kernelLocation(a, i == 0))
+			s.Location = append(s.Location, b.kernelLocation(kcdata.UserPlace{Addr: a, Exact: i == 0}))
 		}
 	}
 	for i := range t.User {
@@ -106,8 +101,8 @@ func (b *profileBuilder) sample(t *threadView) {
 	b.Sample = append(b.Sample, s)
 }
 
-// userDoubt is a word for a user stack that is not whole, or may not be; "" for one
-// that is, and where there is none.
+// userDoubt is a word for a user stack that is or may be incomplete; "" for a complete
+// stack and for none.
 func (t *threadView) userDoubt() string {
 	w := t.UserWalk
 	switch {
@@ -121,21 +116,7 @@ func (t *threadView) userDoubt() string {
 	return ""
 }
 
-// offCPU is for how long a thread has not run.
-func (t *threadView) offCPU() model.Age {
-	if t.state.Class == model.Running {
-		return model.Age{Known: true}
-	}
-	return t.age
-}
-
-// kernelMapping comes first: readers take the first mapping for the program.
-func (b *profileBuilder) kernelMapping() {
-	m := b.mapping(mappingKey{file: kernelFile, buildID: hex.EncodeToString(b.v.s.KernelBuild), start: b.v.s.Machine.TextAddr, end: b.kernelEnd()})
-	m.HasFunctions = true
-}
-
-// kernelEnd is behind the highest kernel address that no module holds: the file
+// kernelEnd is one more than the highest kernel address that no module holds: the file
 // does not say where the kernel's text ends.
 func (b *profileBuilder) kernelEnd() uint64 {
 	end := b.v.s.Machine.TextAddr
@@ -149,7 +130,8 @@ func (b *profileBuilder) kernelEnd() uint64 {
 	return end
 }
 
-// module returns the kernel module that holds a, and looks for it once.
+// module returns the kernel module that holds address a, nil for none. It searches once
+// for each address.
 func (b *profileBuilder) module(a uint64) *kcdata.Module {
 	return once(b.modules, a, func() *kcdata.Module {
 		for i := range b.v.s.Modules {
@@ -161,71 +143,70 @@ func (b *profileBuilder) module(a uint64) *kcdata.Module {
 	})
 }
 
-func (b *profileBuilder) mapping(k mappingKey) *profile.Mapping {
-	return once(b.mappings, k, func() *profile.Mapping {
-		m := &profile.Mapping{ID: uint64(len(b.Mapping) + 1), Start: k.start, Limit: k.end, Offset: k.offset, File: k.file, BuildID: k.buildID}
-		b.Mapping = append(b.Mapping, m)
-		return m
+// mapping returns the profile's mapping that is equal to m but for the ID, which m lacks.
+func (b *profileBuilder) mapping(m profile.Mapping) *profile.Mapping {
+	return once(b.mappings, m, func() *profile.Mapping {
+		m.ID = uint64(len(b.Mapping) + 1)
+		b.Mapping = append(b.Mapping, &m)
+		return &m
 	})
 }
 
 func (b *profileBuilder) function(name, file string) *profile.Function {
-	return once(b.functions, functionKey{name, file}, func() *profile.Function {
-		f := &profile.Function{ID: uint64(len(b.Function) + 1), Name: name, SystemName: name, Filename: file}
-		b.Function = append(b.Function, f)
-		return f
+	f := profile.Function{Name: name, SystemName: name, Filename: file}
+	return once(b.functions, f, func() *profile.Function {
+		f.ID = uint64(len(b.Function) + 1)
+		b.Function = append(b.Function, &f)
+		return &f
 	})
 }
 
-// location adds one. A return address is behind the call, so what is written is
-// the byte before it, which is part of the call.
-func (b *profileBuilder) location(a uint64, exact bool, m *profile.Mapping) *profile.Location {
-	if !exact && a > 0 {
-		a--
+// location adds a location. A return address lies behind the call, so the location gets the
+// address of the byte before it, which is part of the call.
+func (b *profileBuilder) location(p kcdata.UserPlace, m *profile.Mapping) *profile.Location {
+	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: p.Addr, Mapping: m}
+	if !p.Exact && p.Addr > 0 {
+		loc.Address--
 	}
-	loc := &profile.Location{ID: uint64(len(b.Location) + 1), Address: a, Mapping: m}
 	b.Location = append(b.Location, loc)
 	return loc
 }
 
-func (b *profileBuilder) kernelLocation(a uint64, exact bool) *profile.Location {
-	k := locationKey{a, exact}
-	if loc := b.kernel[k]; loc != nil {
+func (b *profileBuilder) kernelLocation(p kcdata.UserPlace) *profile.Location {
+	return once(b.kernel, p, func() *profile.Location {
+		m := b.Mapping[0]
+		if mod := b.module(p.Addr); mod != nil {
+			m = b.mapping(profile.Mapping{File: "[" + show.Clean(mod.Name) + "]", BuildID: hex.EncodeToString(mod.BuildID), Start: mod.Addr, Limit: mod.Addr + mod.Size})
+		}
+		loc := b.location(p, m)
+		if sym, ok := b.v.s.Symbols.Name(p.Addr); ok {
+			m.HasFunctions = true
+			loc.Line = []profile.Line{{Function: b.function(show.Clean(sym.Name), "")}}
+		}
 		return loc
-	}
-	m := b.Mapping[0]
-	if mod := b.module(a); mod != nil {
-		m = b.mapping(mappingKey{file: "[" + Clean(mod.Name) + "]", buildID: hex.EncodeToString(mod.BuildID), start: mod.Addr, end: mod.Addr + mod.Size})
-	}
-	loc := b.location(a, exact, m)
-	if sym, ok := b.v.s.Symbols.Name(a); ok {
-		m.HasFunctions = true
-		loc.Line = []profile.Line{{Function: b.function(Clean(sym.Name), "")}}
-	}
-	b.kernel[k] = loc
-	return loc
+	})
 }
 
 func (b *profileBuilder) userLocation(p place) *profile.Location {
-	if loc := b.user[p]; loc != nil {
-		return loc
-	}
+	return once(b.user, p, func() *profile.Location { return b.newUserLocation(p) })
+}
+
+func (b *profileBuilder) newUserLocation(p place) *profile.Location {
 	frames := b.v.framesAt(p)
 	var m *profile.Mapping
 	if mm := frames[0].mapping; mm != nil {
-		m = b.mapping(mappingKey{mm.Start, mm.End, mm.Offset, Clean(mm.Path), hex.EncodeToString(mm.BuildID)})
+		m = b.mapping(profile.Mapping{Start: mm.Start, Limit: mm.End, Offset: mm.Offset, File: show.Clean(mm.Path), BuildID: hex.EncodeToString(mm.BuildID)})
 	}
-	loc := b.location(p.Addr, p.Exact, m)
+	loc := b.location(p.UserPlace, m)
 	for _, f := range frames {
 		if f.Name == "" {
 			continue
 		}
-		loc.Line = append(loc.Line, profile.Line{Function: b.function(Clean(f.Name), Clean(f.File)), Line: int64(f.Line)})
+		loc.Line = append(loc.Line, profile.Line{Function: b.function(show.Clean(f.Name), show.Clean(f.File)), Line: int64(f.Line)})
 		if m != nil {
 			m.HasFunctions, m.HasInlineFrames = true, m.HasInlineFrames || f.inlined
 			m.HasFilenames, m.HasLineNumbers = m.HasFilenames || f.File != "", m.HasLineNumbers || f.Line > 0
 		}
 	}
-	b.user[p] = loc
 	return loc
 }

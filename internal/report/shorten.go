@@ -9,36 +9,28 @@ import (
 // Go shape or a C++ template spells out its whole structure there.
 const maxArguments = 60
 
-// shorten cuts the lists of type arguments in a function's name that are longer,
-// each to its beginning, with an ellipsis before the closing bracket: "f[go.shape…]",
-// "f<std::map<…>". Names that differ only behind that look alike; the other
-// formats have them whole.
+// shorten cuts each longer list of type arguments in a function's name to its beginning,
+// with an ellipsis before the closing bracket: "f[go.shape…]", "f<std::map<…>". Names
+// that differ only in what is cut look alike; the other formats have the whole names.
 func shorten(name string) string {
 	if utf8.RuneCountInString(name) <= maxArguments {
 		return name
 	}
 	var out strings.Builder
 	for i := 0; i < len(name); {
-		if n := operatorAt(name[i:]); n > 0 {
+		n := max(operatorAt(name[i:]), 1)
+		if list := argumentsAt(name[i:]); list > 0 {
+			n = list
+			out.WriteString(name[i:i+1] + beginning(name[i+1:i+n-1]) + name[i+n-1:i+n])
+		} else {
 			out.WriteString(name[i : i+n])
-			i += n
-			continue
 		}
-		n := argumentsAt(name[i:])
-		if n == 0 {
-			out.WriteByte(name[i])
-			i++
-			continue
-		}
-		out.WriteByte(name[i])
-		out.WriteString(beginning(name[i+1 : i+n-1]))
-		out.WriteByte(name[i+n-1])
 		i += n
 	}
 	return out.String()
 }
 
-// beginning is a list of arguments, cut.
+// beginning is a list of arguments, cut to maxArguments.
 func beginning(list string) string {
 	runes := 0
 	for i := range list {
@@ -49,8 +41,8 @@ func beginning(list string) string {
 	return list
 }
 
-// operatorAt is how long the name of a C++ operator of angle brackets is that s
-// begins with, 0: none.
+// operatorAt returns the length of the C++ operator name that s begins with, if the
+// operator has brackets, which open no list; else 0.
 func operatorAt(s string) int {
 	const word = "operator"
 	if !strings.HasPrefix(s, word) {
@@ -64,8 +56,8 @@ func operatorAt(s string) int {
 	return 0
 }
 
-// argumentsAt is how long the bracketed list is that s begins with, 0: none, or
-// one without end.
+// argumentsAt returns the length of the bracketed list that s begins with; 0 for none and
+// for a list without an end.
 func argumentsAt(s string) int {
 	if s[0] != '[' && s[0] != '<' {
 		return 0

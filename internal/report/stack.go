@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// ranMeanwhile is what kstack_err says of a thread that ran while it was recorded: EBUSY.
+// ranMeanwhile is the kstack_err of a thread that ran while it was recorded: EBUSY.
 const ranMeanwhile = 16
 
 // stackNote says why a thread has no stack, or what kind of stack it has, and
@@ -25,7 +26,7 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 		return v.kindOfStack(t, st)
 	case st.Class == model.Zombie:
 		return "no stack", false
-	case st.Class == model.Running && !v.stopped(l.CPU):
+	case st.Class == model.Running && !v.stopped[uint64(l.CPU)]:
 		return "no stack: its CPU was not stopped", false
 	case l.Present&kcdata.ThreadUserMode != 0 && st.Class.WantsCPU():
 		return "in user mode", false
@@ -34,22 +35,16 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 	case l.KstackErr != 0:
 		return "no stack: the unwinder failed, " + errnoName(l.KstackErr), false
 	case t.Wchan != "" && t.Wchan != "0":
-		return "no stack recorded, waits in " + Clean(t.Wchan), false
+		return "no stack recorded, waits in " + show.Clean(t.Wchan), false
 	case l.Present&kcdata.ThreadHasStack == 0:
 		return "no stack recorded", false
 	}
 	return "no stack: the unwinder found no frames", false
 }
 
-// stopped reports whether a CPU was held; a CPU without a record was not.
-func (v *view) stopped(n uint32) bool {
-	cpu := v.cpus[n]
-	return cpu != nil && cpu.Flags&kcdata.CPUStopped != 0
-}
-
-// kindOfStack tells frames of a system call from those of an interrupt. A
-// thread taken in user mode has only the path by which it was taken on its
-// kernel stack; that says nothing about the thread and is left out.
+// kindOfStack tells frames of a system call from frames of an interrupt. If a thread
+// was taken in user mode, its kernel stack holds only the path by which it was taken.
+// That path says nothing about the thread and is not shown.
 func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	p := t.Linux.Present
 	switch {
@@ -63,33 +58,33 @@ func (v *view) kindOfStack(t *kcdata.Thread, st model.State) (note string, frame
 	return "", true
 }
 
-// frame writes one address as "name+0x1f [module]", or as the number it is. An offset that
-// is not everybody's is left out.
+// frame writes one address as "name+0x1f [module]", or as a number if it has no name. mixed:
+// the threads of a group have several offsets here, and none is written.
 func (v *view) frame(addr uint64, mixed bool) string {
 	sym, ok := v.s.Symbols.Name(addr)
 	if !ok {
 		return fmt.Sprintf("0x%016x", addr)
 	}
-	s := Clean(sym.Name)
+	s := show.Clean(sym.Name)
 	if !mixed {
 		s += fmt.Sprintf("+%#x", sym.Offset)
 	}
 	if sym.Module != "" {
-		s += " [" + Clean(sym.Module) + "]"
+		s += " [" + show.Clean(sym.Module) + "]"
 	}
 	return s
 }
 
-// kernelName is the function at an address, or the address.
+// kernelName is the name of the function at an address, else the address.
 func (v *view) kernelName(addr uint64) string {
 	if sym, ok := v.s.Symbols.Name(addr); ok {
-		return Clean(sym.Name)
+		return show.Clean(sym.Name)
 	}
 	return fmt.Sprintf("%#x", addr)
 }
 
-// userName is a function's name in short, or where it is.
-func (f *userFrame) userName() string { return cmp.Or(shorten(Clean(f.Name)), f.text()) }
+// userName is the short name of the frame's function, else its text.
+func (f *userFrame) userName() string { return cmp.Or(shorten(show.Clean(f.Name)), f.text()) }
 
 // chain writes the innermost n frames, "a < b < c".
 func chain[F any](frames []F, n int, name func(F) string) string {
@@ -103,18 +98,13 @@ func chain[F any](frames []F, n int, name func(F) string) string {
 	return strings.Join(parts, " < ")
 }
 
-// errnoName names the errors an unwinder or a read gives. Numbers are Linux's
+// errnoName names the errors of an unwinder or a read. The numbers are those of Linux
 // on amd64 and arm64, whatever this program runs on.
 func errnoName(e int32) string {
-	if e < 0 {
-		e = -e // kernel code returns them negative
-	}
+	e = max(e, -e) // kernel code returns them negative
 	names := map[int32]string{
 		1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 7: "E2BIG", 11: "EAGAIN", 12: "ENOMEM",
 		13: "EACCES", 14: "EFAULT", 16: "EBUSY", 22: "EINVAL", 28: "ENOSPC", 62: "ETIME", 95: "EOPNOTSUPP", 110: "ETIMEDOUT",
 	}
-	if n, ok := names[e]; ok {
-		return n
-	}
-	return fmt.Sprintf("errno %d", e)
+	return cmp.Or(names[e], fmt.Sprintf("errno %d", e))
 }

@@ -2,28 +2,31 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"stackshot/internal/show"
 )
 
-// minRepeat is the shortest stack worth referring to.
+// minRepeat is the least number of frames of a stack that others refer to.
 const minRepeat = 3
 
-// A user stack of more than maxUserLines is shown by both its ends. JSON and
+// Of a user stack of more than maxUserLines lines both ends are shown. JSON and
 // the other formats have all of it.
 const (
 	maxUserLines = 128
-	innerLines   = 96
-	outerLines   = 24
+	innerLines   = 96 // shown at the leaf
+	outerLines   = 24 // shown at the outermost frame
 )
 
-// stackText writes a group's stack, kernel frames above user frames. What stands
-// above already is referred to: forty processes that wait for the same server
-// fill one screen, not twenty.
+// stackText writes a group's stack, kernel frames above user frames. If the report has
+// shown the same stack before, a reference stands for it: forty processes that wait for the
+// same server fill one screen, not twenty.
 func (v *view) stackText(l *lines, g *group) {
 	kernel := "k" + string(v.kernelKey(nil, g.kernel))
 	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
 	if first, ok := v.printed[whole]; ok {
-		l.line("        same stack as tid %d above", first)
+		l.Line("        same stack as tid %d above", first)
 		return
 	}
 	tid := g.threads[0].ID
@@ -31,10 +34,10 @@ func (v *view) stackText(l *lines, g *group) {
 		v.printed[whole] = tid
 	}
 	if first, ok := v.printed[kernel]; ok {
-		l.line("        same kernel stack as tid %d above", first)
+		l.Line("        same kernel stack as tid %d above", first)
 	} else {
 		for i, a := range g.kernel {
-			l.line("        %s", v.frame(a, g.mixed[i]))
+			l.Line("        %s", v.frame(a, g.mixed[i]))
 		}
 		if len(g.kernel) >= minRepeat {
 			v.printed[kernel] = tid
@@ -43,34 +46,21 @@ func (v *view) stackText(l *lines, g *group) {
 	userText(l, g.user)
 	for _, s := range g.notes {
 		if !v.allChains || s != "user stack "+chainText { // the header says it
-			l.line("        (%s)", s)
+			l.Line("        (%s)", s)
 		}
 	}
 }
 
+// userText writes a user stack; it may leave out the middle.
 func userText(l *lines, frames []*userFrame) {
 	text := foldCycles(frames)
-	for i := 0; i < len(text); i++ {
-		if hidden := len(text) - innerLines - outerLines; i == innerLines && len(text) > maxUserLines {
-			l.line("        ... %s, in the JSON report", count(hidden, "more line"))
-			i += hidden
-		}
-		l.line("        %s", text[i].text())
+	if hidden := len(text) - innerLines - outerLines; len(text) > maxUserLines {
+		gap := func() string { return fmt.Sprintf("... %s, in the JSON report", show.Count(hidden, "more line")) }
+		text = slices.Replace(text, innerLines, innerLines+hidden, gap)
 	}
-}
-
-// stackLine is a frame or, without one, what stands for many. Its text is made when
-// it is shown: of a deep stack most are not.
-type stackLine struct {
-	frame *userFrame
-	again string
-}
-
-func (s stackLine) text() string {
-	if s.frame != nil {
-		return s.frame.text()
+	for _, line := range text {
+		l.Line("        %s", line())
 	}
-	return s.again
 }
 
 // A recursion of at most maxCycle functions is folded where that saves at least
@@ -80,24 +70,27 @@ const (
 	minSaved = 8
 )
 
-// foldCycles writes frames, a recursion once and how often it goes on.
-func foldCycles(frames []*userFrame) []stackLine {
-	var out []stackLine
+// foldCycles returns a line for each frame. The frames of a recursion are listed once, and
+// a line says how often they are repeated. A text is made only when it is shown: most lines
+// of a deep stack are not.
+func foldCycles(frames []*userFrame) (text []func() string) {
 	for len(frames) > 0 {
 		period, times := cycle(frames)
 		for _, f := range frames[:period] {
-			out = append(out, stackLine{frame: f})
+			text = append(text, f.text)
 		}
 		if times > 0 {
-			out = append(out, stackLine{again: fmt.Sprintf("... and the last %s %d more times", count(period, "frame"), times)})
+			text = append(text, func() string {
+				return fmt.Sprintf("... and the last %s %d more times", show.Count(period, "frame"), times)
+			})
 		}
 		frames = frames[period*(1+times):]
 	}
-	return out
+	return text
 }
 
-// cycle returns how many frames begin a recursion, and how often they come
-// again; one frame and 0 where it is not worth folding.
+// cycle returns how many frames at the beginning form a recursion, and how often they are
+// repeated; 1 and 0 if folding would save too little.
 func cycle(frames []*userFrame) (period, times int) {
 	for period = 1; period <= maxCycle; period++ {
 		n := period

@@ -5,27 +5,28 @@ import (
 	"path"
 	"strings"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// userFrame is one function of a user stack. An address inside functions that
-// were inlined into each other is several of them, the innermost first.
+// userFrame is one function of a user stack. An address in functions that were inlined
+// into each other has several userFrames, the innermost first.
 type userFrame struct {
 	kcdata.UserFunction
 	addr    uint64
-	mapping *kcdata.Mapping // nil: in none that the file knows
+	mapping *kcdata.Mapping // that the address is in; nil: in none of the file's
 	inlined bool            // into the next frame
-	id      uint32          // of its text: equal frames of all tasks share one
+	id      uint32          // equal for frames of the same identity, in all tasks
 }
 
-// place is where in user space an address is looked up.
+// place is an address in the user space of a task.
 type place struct {
 	task *kcdata.Task
 	kcdata.UserPlace
 }
 
-// userStack returns a thread's user frames, leaf first. Frames of one place are
-// made once.
+// userStack returns a thread's user frames, leaf first, at most maxUserFrames. The frames of
+// one place are made once.
 func (v *view) userStack(task *kcdata.Task, t *kcdata.Thread) []*userFrame {
 	if len(t.User) == 0 {
 		return nil
@@ -45,7 +46,7 @@ func (v *view) framesAt(p place) []*userFrame {
 func (v *view) newFrames(p place) []*userFrame {
 	at := p.Addr
 	if !p.Exact && at > 0 {
-		at-- // in the call, which may be another function's, and in another mapping
+		at-- // into the call: what follows it may be another function, in another mapping
 	}
 	mapping, _ := p.task.MappingAt(at)
 	funcs := p.task.UserSymbols.Functions(p.UserPlace)
@@ -60,18 +61,18 @@ func (v *view) newFrames(p place) []*userFrame {
 	return fs
 }
 
-// intern numbers frames: stacks are compared by these numbers.
+// intern gives each identity a number: stacks are compared by these numbers.
 func (v *view) intern(what identity) uint32 {
 	return once(v.ids, what, func() uint32 { return uint32(len(v.ids)) })
 }
 
-// identity is what makes two frames one: what is shown of them, without the
-// address, which differs between processes. Its strings are the file's: made ones
-// would be as long for each of a million frames.
+// identity holds what is shown of a frame, without the address, which differs between
+// processes: frames of one identity are the same. Its strings are those of the file: a
+// copy for each of a million frames would take much memory.
 type identity struct {
 	kernel, inlined    bool
 	name, module, file string
-	addr               uint64 // of what has no name, in the module if there is one
+	addr               uint64 // if there is no name: in the module's file, else the address
 	line               uint32
 }
 
@@ -94,10 +95,10 @@ func (f *userFrame) text() string {
 	if f.Name == "" {
 		return fmt.Sprintf("%#x", f.addr) + f.suffix()
 	}
-	return shorten(Clean(f.Name)) + f.suffix()
+	return shorten(show.Clean(f.Name)) + f.suffix()
 }
 
-// suffix is everything behind the name.
+// suffix is what follows the name: the module, whether the function is inlined, the line.
 func (f *userFrame) suffix() string {
 	s := " [" + f.moduleName()
 	if f.Name == "" {
@@ -110,7 +111,7 @@ func (f *userFrame) suffix() string {
 		s += " (inlined)"
 	}
 	if f.File != "" {
-		s += " at " + Clean(f.File)
+		s += " at " + show.Clean(f.File)
 		if f.Line > 0 {
 			s += fmt.Sprintf(":%d", f.Line)
 		}
@@ -118,7 +119,7 @@ func (f *userFrame) suffix() string {
 	return s
 }
 
-// modulePath is the file that the frame's code is from, as the machine had it.
+// modulePath is the path of the file that holds the frame's code, as the machine had it.
 func (f *userFrame) modulePath() string {
 	if f.Module != "" || f.mapping == nil {
 		return f.Module
@@ -127,8 +128,9 @@ func (f *userFrame) modulePath() string {
 }
 
 // moduleName is the last component of modulePath.
-func (f *userFrame) moduleName() string { return Clean(f.moduleBase()) }
+func (f *userFrame) moduleName() string { return show.Clean(f.moduleBase()) }
 
+// moduleBase is moduleName before it is cleaned.
 func (f *userFrame) moduleBase() string {
 	p := strings.TrimSuffix(f.modulePath(), " (deleted)")
 	switch {
@@ -144,10 +146,7 @@ func (f *userFrame) moduleBase() string {
 	return path.Base(p)
 }
 
-// isJIT reports whether the name is from a perf map.
-func (f *userFrame) isJIT() bool { return f.Module == "[jit]" }
-
-// fileOffset is where in the mapped file the address is.
+// fileOffset is the offset of the address in the mapped file; false if no file is mapped.
 func (f *userFrame) fileOffset() (uint64, bool) {
 	if f.mapping == nil || f.mapping.Inode == 0 && f.mapping.Path == "" {
 		return 0, false

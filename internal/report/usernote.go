@@ -1,88 +1,72 @@
 package report
 
 import (
-	"fmt"
-
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// chainText is said of a stack that no unwind table was asked about.
+// chainText is the note on a stack for which no unwind table was used.
 const chainText = "by frame pointers alone: callers may be missing"
 
-// guessText is said of a stack that went on by a frame pointer where nothing proves
-// that it is the function's own.
+// guessText is the note on a stack in which the unwinder followed a frame pointer without
+// proof that it is the function's own.
 const guessText = "in part by frame pointers: callers may be missing"
 
-// missedText is said of a stack that lacks a table, wherever it ended.
+// missedText is the note on a stack that lacks an unwind table, wherever it ended.
 const missedText = "an unwind table was not read"
 
-// chainOnly reports whether a user stack is a frame-pointer chain and nothing
-// else: a leaf without a frame hides its caller there.
+// chainOnly reports whether a user stack is only a frame-pointer chain. In such a chain a
+// leaf function without a frame hides its caller.
 func chainOnly(t *kcdata.Thread) bool {
 	return len(t.User) > 0 && (t.UserWalk == nil || t.UserWalk.Flags&kcdata.UserUnwound == 0)
 }
 
-// allChainOnly reports whether a file has user stacks and all are chains: then
-// that is said once.
+// allChainOnly reports whether a file has user stacks and all are chains: then the header
+// says so once.
 func allChainOnly(s *kcdata.Snapshot) bool {
 	found := false
 	for _, task := range s.Tasks {
 		for _, t := range task.Threads {
-			switch {
-			case len(t.User) == 0:
-			case !chainOnly(t):
+			if len(t.User) > 0 && !chainOnly(t) {
 				return false
-			default:
-				found = true
 			}
+			found = found || len(t.User) > 0
 		}
 	}
 	return found
 }
 
-// userNotes say why a thread has no user stack, or where it falls short, a
-// short sentence each. A stack that reached its outermost frame wants nothing,
-// unless callers may have been passed over on the way.
+// userNotes say why a thread has no user stack, or what the stack lacks, in one short
+// sentence each. A stack that reached its outermost frame lacks nothing, unless the
+// unwinder may have skipped callers on the way.
 func userNotes(t *kcdata.Thread) []string {
-	w := t.UserWalk
+	var out show.Parts
+	w, some := t.UserWalk, len(t.User) > 0
 	if w == nil {
-		if chainOnly(t) {
-			return []string{"user stack " + chainText}
-		}
-		return nil
+		out.If(chainOnly(t), "user stack %s", chainText)
+		return out
 	}
-	var out []string
-	if w.Flags&kcdata.UserCompat != 0 {
-		return append(out, "no user stack: a 32-bit thread")
+	has := func(flags uint32) bool { return w.Flags&flags == flags }
+	if has(kcdata.UserCompat) {
+		return []string{"no user stack: a 32-bit thread"}
 	}
-	if w.Flags&kcdata.UserNoMemory != 0 {
-		return append(out, "no user stack: its memory is gone, it is exiting")
+	if has(kcdata.UserNoMemory) {
+		return []string{"no user stack: its memory is gone, it is exiting"}
 	}
-	if w.Flags&kcdata.UserTruncated != 0 && len(t.User) > 0 {
-		out = append(out, fmt.Sprintf("user stack cut after %s: it is deeper", count(len(t.User), "frame")))
-	}
-	const both = kcdata.UserComplete | kcdata.UserTablesMissed
-	switch {
-	case w.Flags&both == both && len(t.User) > 0:
-		out = append(out, "user stack: callers may be missing: "+missedText)
-	case w.Flags&kcdata.UserComplete == 0:
-		what := "user stack incomplete: "
-		if len(t.User) == 0 {
-			what = "no user stack: "
+	out.If(some && has(kcdata.UserTruncated), "user stack cut after %s: it is deeper", show.Count(len(t.User), "frame"))
+	out.If(some && has(kcdata.UserComplete|kcdata.UserTablesMissed), "user stack: callers may be missing: %s", missedText)
+	if !has(kcdata.UserComplete) {
+		what := "no user stack"
+		if some {
+			what = "user stack incomplete"
 		}
 		for _, why := range endNotes(w.Flags) {
-			out = append(out, what+why)
+			out.Add("%s: %s", what, why)
 		}
 	}
-	switch {
-	case chainOnly(t):
-		out = append(out, "user stack "+chainText)
-	case w.Flags&kcdata.UserCallersUnsure != 0 && len(t.User) > 0:
-		out = append(out, "user stack "+guessText)
-	}
-	if w.Flags&kcdata.UserNoLoadInfo != 0 {
-		out = append(out, "no load information: its mappings could not be read")
-	}
+	out.If(chainOnly(t), "user stack %s", chainText)
+	out.If(some && has(kcdata.UserCallersUnsure) && !chainOnly(t), "user stack %s", guessText)
+	out.If(has(kcdata.UserNoLoadInfo), "no load information: its mappings could not be read")
 	return out
 }
 
@@ -91,7 +75,7 @@ func endNotes(flags uint32) []string {
 	var out []string
 	const behind = kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserNoMapping | kcdata.UserAltStack | kcdata.UserTablesMissed
 	if flags&kcdata.UserUnwound != 0 && flags&behind != 0 {
-		flags &^= kcdata.UserNoPage // where the frame-pointer chain of the stop went, not the unwinding
+		flags &^= kcdata.UserNoPage // it ended the frame-pointer chain of the stop, not the unwinding
 	}
 	for _, n := range []struct {
 		flag uint32
@@ -110,7 +94,8 @@ func endNotes(flags uint32) []string {
 			out = append(out, n.text)
 		}
 	}
-	const told = kcdata.UserUnwound | kcdata.UserTruncated // of a chain alone, and of a cut stack, more is said
+	// Other notes explain why a chain and a cut stack end.
+	const told = kcdata.UserUnwound | kcdata.UserTruncated
 	if len(out) == 0 && flags&told == kcdata.UserUnwound {
 		out = append(out, "its outermost frame was not reached")
 	}

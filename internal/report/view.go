@@ -2,8 +2,10 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
@@ -21,20 +23,20 @@ type Options struct {
 	// Skipped says which files were not symbolized, and why.
 	Skipped []string
 
-	// MaxBytes bounds the report, but for one thread and some lines; of what is
-	// longer, the threads that are not shown are counted, and the error is a
-	// *CutError. Not for Pprof, which holds a name once. 0: no limit.
+	// MaxBytes limits the report: it ends at most one thread and some lines later. The
+	// threads that are not shown are then counted, and the error is a *CutError. Pprof
+	// ignores it: a profile holds each name once. 0: no limit.
 	MaxBytes int64
 
-	// The rest concerns Text only.
+	// The fields below are for Text only.
 
-	// Width is the terminal's, in cells: longer lines are cut or, where every
-	// word counts, wrapped. 0: no limit.
+	// Width of the terminal, in cells. Longer lines are cut, sentences are wrapped. 0: no
+	// limit.
 	Width int
 	// Color marks headings and alarms with ANSI colours.
 	Color bool
-	// FirstScreen limits the output to so many lines, of which the last says
-	// how many are missing and names RestCommand. 0: no limit.
+	// FirstScreen limits the output to so many lines. The last line then says
+	// how many lines are missing and names RestCommand. 0: no limit.
 	FirstScreen int
 	// RestCommand is the command that shows the rest.
 	RestCommand string
@@ -53,21 +55,21 @@ type Counts struct {
 	NotAsked      int `json:"threads_not_asked"`
 }
 
-// view is a snapshot sorted out for showing. Constant after newView.
+// view is a snapshot sorted for showing. Constant after newView, but for the caches below.
 type view struct {
 	s       *kcdata.Snapshot
 	o       Options
-	cpus    map[uint32]*kcdata.LinuxCPU
-	clock   *model.Clock
-	tasks   []*taskView    // those that are shown
-	folded  map[string]int // idle kernel threads by family
+	stopped map[uint64]bool // CPUs that were held
+	clock   *model.Clock    // gives the ages of states
+	tasks   []*taskView     // those that are shown
+	folded  map[string]int  // idle kernel threads by family
 	counts  Counts
 	classes [model.ClassCount]int // shown threads
 	absent  []uint64              // pids asked for that are not in the file
-	// printed maps a stack to the thread under which the text shows it. Only
-	// written by groupText.
+	// printed maps a stack to the thread under which the text shows it. Only stackText
+	// writes it.
 	printed map[string]uint64
-	// What equal frames share; only written by intern, framesAt and kernelID.
+	// Caches of what equal frames share. Only intern, framesAt and kernelID write them.
 	ids       map[identity]uint32
 	places    map[place][]*userFrame
 	kernelIDs map[uint64]uint32
@@ -75,20 +77,21 @@ type view struct {
 	allChains bool
 }
 
-// taskView is one shown task: its shown threads in groups.
+// taskView is one shown task with its shown threads, in groups.
 type taskView struct {
 	*kcdata.Task
-	groups []*group
-	shown  int
+	groups []*group // most interesting first
+	shown  int      // threads
 }
 
+// newView sorts s by o. The view keeps s.
 func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		s: s, o: o, cpus: make(map[uint32]*kcdata.LinuxCPU, len(s.CPUs)), clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s: s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
-	for i := range s.CPUs {
-		v.cpus[s.CPUs[i].CPU] = &s.CPUs[i]
+	for _, cpu := range account.CPUsWith(s, kcdata.CPUStopped) {
+		v.stopped[cpu] = true
 	}
 	asked := make(map[uint64]bool, len(o.Pids))
 	for _, pid := range o.Pids {
@@ -103,16 +106,15 @@ func newView(s *kcdata.Snapshot, o Options) *view {
 		}
 		v.task(t, o.ShowIdle || asked[t.ID])
 	}
-	for pid := range asked {
-		if !slices.ContainsFunc(s.Tasks, func(t *kcdata.Task) bool { return t.ID == pid }) {
-			v.absent = append(v.absent, pid)
-		}
+	for _, t := range s.Tasks {
+		delete(asked, t.ID)
 	}
+	v.absent = slices.Sorted(maps.Keys(asked))
 	slices.SortStableFunc(v.tasks, compareTasks)
 	return v
 }
 
-// task files one task that was asked for.
+// task sorts one task that was asked for. unfold: its idle threads are shown.
 func (v *view) task(t *kcdata.Task, unfold bool) {
 	if t.IsSelf() && !v.o.ShowSelf {
 		v.counts.HiddenSelf += len(t.Threads)
@@ -136,7 +138,7 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 		}
 	}
 	if len(keep) == 0 && len(t.Threads) > 0 {
-		return // wholly folded or hidden, and counted so
+		return // all its threads are folded or hidden, and counted as such
 	}
 	tv.shown = len(keep)
 	tv.groups = groupThreads(keep, v.fullKey)
@@ -156,8 +158,8 @@ func (t *taskView) class() model.Class {
 	return model.Unknown
 }
 
-// compareTasks puts the class first, then, where waiting is the trouble, who
-// waits longest, then the id.
+// compareTasks orders tasks by section. Tasks of a class up to Runnable are ordered by the
+// class and the longest wait next, all tasks by the id last.
 func compareTasks(a, b *taskView) int {
 	c := cmp.Compare(section(a.class()), section(b.class()))
 	if c == 0 && a.class() <= model.Runnable { // the first groups are those of the class, longest first

@@ -49,45 +49,37 @@ func Fit(s string, width int) string {
 	return s
 }
 
-// Wrap breaks s at spaces into lines of at most width cells, and a word that is
-// longer where the line ends. A command between backquotes is one word, and is not
-// broken: it is there to be copied. Width 0: one line.
+// Wrap breaks s at spaces into lines of at most width cells. A word that is longer than
+// a line is broken where the line ends. A command between backquotes is one word and is
+// never broken: it is there to be copied. Width 0: one line.
 func Wrap(s string, width int) []string {
 	if width <= 0 {
 		return []string{s}
 	}
 	var lines []string
-	line, cells := "", 0
+	line := ""
 	for word := range words(s) {
-		n := Cells(word)
-		if n > width && !strings.HasPrefix(word, "`") {
-			if line != "" {
-				lines = append(lines, line)
-			}
-			for n > width {
-				var piece string
-				piece, word = split(word, width)
-				lines = append(lines, piece)
-				n = Cells(word)
-			}
-			line, cells = word, n
-			continue
-		}
-		if line != "" && cells+1+n > width {
+		if line != "" && Cells(line)+1+Cells(word) > width {
 			lines = append(lines, line)
-			line, cells = "", 0
+			line = ""
+		}
+		for command := strings.HasPrefix(word, "`"); !command; {
+			head, rest := split(word, width)
+			if rest == "" {
+				break
+			}
+			lines = append(lines, head)
+			word = rest
 		}
 		if line != "" {
 			line += " "
-			cells++
 		}
 		line += word
-		cells += n
 	}
 	return append(lines, line)
 }
 
-// split takes as much of s as goes into width cells, and at least one character.
+// split cuts s behind as many characters as fit into width cells, and behind at least one.
 func split(s string, width int) (head, rest string) {
 	cells := 0
 	for i, r := range s {
@@ -98,25 +90,21 @@ func split(s string, width int) (head, rest string) {
 	return s, ""
 }
 
-// words yields what stands between the spaces of s, and what stands between
-// backquotes whole.
+// words yields the texts between the spaces of s. A text that begins with a backquote
+// extends at least to the next backquote.
 func words(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for more := true; more; {
-			end := 0
+			command := 0 // bytes up to the second backquote
 			if strings.HasPrefix(s, "`") {
-				end = 1 + max(strings.IndexByte(s[1:], '`'), 0)
+				command = 1 + max(strings.IndexByte(s[1:], '`'), 0)
 			}
-			var word string
-			n := strings.IndexByte(s[end:], ' ')
-			if more = n >= 0; more {
-				word, s = s[:end+n], s[end+n+1:]
-			} else {
-				word = s
-			}
-			if !yield(word) {
+			var word, rest string
+			word, rest, more = strings.Cut(s[command:], " ")
+			if !yield(s[:command+len(word)]) {
 				return
 			}
+			s = rest
 		}
 	}
 }

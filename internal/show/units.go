@@ -29,7 +29,7 @@ func Duration(ns uint64) string {
 	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// Micros writes ns as a number of microseconds.
+// Micros writes ns as a number of microseconds, without the unit.
 func Micros(ns uint64) string {
 	if ns < 100_000 {
 		return fmt.Sprintf("%.1f", float64(ns)/1e3)
@@ -37,8 +37,8 @@ func Micros(ns uint64) string {
 	return fmt.Sprintf("%.0f", float64(ns)/1e3)
 }
 
-// Fine writes short durations exactly enough to compare them, long ones as the
-// reports do.
+// Fine writes ns with three or more significant figures below 10 ms, so that durations can
+// be compared; longer ones as Duration does.
 func Fine(ns uint64) string {
 	switch {
 	case ns < 1000:
@@ -53,7 +53,7 @@ func Fine(ns uint64) string {
 	return Duration(ns)
 }
 
-// Percent writes the share of part in whole; "-" where there is no whole.
+// Percent writes the share of part in whole; "-" if whole is 0.
 func Percent(part, whole uint64) string {
 	if whole == 0 {
 		return "-"
@@ -66,7 +66,7 @@ func Moment(ns uint64) string {
 	return time.Unix(0, int64(min(ns, 1<<62))).UTC().Format("2006-01-02 15:04:05.000 UTC")
 }
 
-// Size writes a number of bytes.
+// Size writes a number of bytes in binary units.
 func Size(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	f, i := float64(n), 0
@@ -97,8 +97,8 @@ func Thousands(n uint64) string {
 	return s
 }
 
-// Ranges writes numbers as "1-4,7,9-12", at most limit runs of them and then
-// how many more. The numbers need not be sorted; a repeated one counts once.
+// Ranges writes numbers as "1-4,7,9-12": at most limit runs, then how many more
+// numbers there are. The numbers need not be sorted; a repeated one counts once.
 func Ranges(nums []uint64, limit int) string {
 	s := slices.Clone(nums)
 	slices.Sort(s)

@@ -8,10 +8,10 @@ import (
 	"stackshot/kcdata"
 )
 
-// Namer knows functions.
+// Namer finds the functions of addresses.
 type Namer interface {
-	// Names returns, for each of places (ascending, of user stacks of t's threads),
-	// the functions that it is in, innermost first; none where it is not known.
+	// Names returns for each of places (ascending, of user stacks of t's threads)
+	// the functions that it is in, innermost first; no function if it is not known.
 	Names(t *kcdata.Task, places []kcdata.UserPlace) [][]kcdata.UserFunction
 }
 
@@ -25,8 +25,8 @@ type Tally struct {
 // names are the functions of one task's places.
 type names map[kcdata.UserPlace][]kcdata.UserFunction
 
-// Names names the user stacks of s in memory: each Task.UserSymbols is replaced
-// by one that knows more. The records are as if s had been read from a file
+// Names names the user stacks of s in memory: it replaces each Task.UserSymbols
+// by one that says more. The records are as if s had been read from a file
 // that holds them.
 func Names(s *kcdata.Snapshot, n Namer) Tally {
 	var sum Tally
@@ -43,8 +43,8 @@ func Names(s *kcdata.Snapshot, n Namer) Tally {
 	return sum
 }
 
-// Unnamed are the tasks of s with a place that a Namer could say more of: one
-// without a name or, where lines are wanted, without a source line.
+// Unnamed returns the tasks of s with a place of which a Namer could say more: a place
+// without a name or, if lines is true, without a source line.
 func Unnamed(s *kcdata.Snapshot, lines bool) []*kcdata.Task {
 	enough := worthName
 	if lines {
@@ -59,7 +59,8 @@ func Unnamed(s *kcdata.Snapshot, lines bool) []*kcdata.Task {
 	return out
 }
 
-// ask returns what is known about the places of t, and what is new.
+// ask returns what the file says of the places of t, and what n says that is better. It
+// counts the places in sum.
 func ask(t *kcdata.Task, n Namer, sum *Tally) (known, fresh names) {
 	all := places(t)
 	if len(all) == 0 {
@@ -76,14 +77,19 @@ func ask(t *kcdata.Task, n Namer, sum *Tally) (known, fresh names) {
 		if i < len(found) {
 			if f := readable(found[i]); worth(f) > worth(old) {
 				best, fresh[p] = f, f
+				sum.New++
 			}
 		}
-		sum.count(old, best)
+		sum.Addresses++
+		if worth(best) >= worthName {
+			sum.Named++
+		}
 	}
 	return known, fresh
 }
 
-// readable is what a reader will make of funcs once they are written.
+// readable returns funcs as a reader will get them from the file: their names are cut to the
+// limit of the string table.
 func readable(funcs []kcdata.UserFunction) []kcdata.UserFunction {
 	var out []kcdata.UserFunction
 	for _, f := range funcs {
@@ -95,17 +101,7 @@ func readable(funcs []kcdata.UserFunction) []kcdata.UserFunction {
 	return out
 }
 
-func (s *Tally) count(old, best []kcdata.UserFunction) {
-	s.Addresses++
-	if worth(best) >= worthName {
-		s.Named++
-	}
-	if worth(best) > worth(old) {
-		s.New++
-	}
-}
-
-// places are those of all user stacks of t, ascending, each once.
+// places returns the places of all user stacks of t, ascending, each once.
 func places(t *kcdata.Task) []kcdata.UserPlace {
 	var out []kcdata.UserPlace
 	for _, th := range t.Threads {
@@ -117,10 +113,11 @@ func places(t *kcdata.Task) []kcdata.UserPlace {
 	return slices.Compact(out)
 }
 
+// What is known of one address; 0: nothing.
 const (
-	worthModule = iota + 1
-	worthName
-	worthLine
+	worthModule = iota + 1 // the module
+	worthName              // the name of the function
+	worthLine              // its name and source line
 )
 
 // worth ranks what is known of one address.

@@ -1,0 +1,54 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page keeps the lines of a text report within a terminal.
+type Page struct {
+	Width int               // of the terminal, in cells; 0: no limit
+	Put   func(line string) // writes a line, which has no newline
+}
+
+// minWords is the least width, in cells, to which Words wraps: nobody reads a sentence in
+// narrower lines.
+const minWords = 20
+
+// Line writes one line, cut to the width.
+func (p *Page) Line(format string, args ...any) {
+	p.Put(Fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), p.Width))
+}
+
+// Words writes a text of which no word may be lost. It wraps the text and puts first before
+// the first line, and as many spaces before the other lines.
+func (p *Page) Words(first, format string, args ...any) {
+	width := p.Width
+	if width > 0 {
+		width = max(width-len(first), minWords)
+	}
+	for _, s := range Wrap(fmt.Sprintf(format, args...), width) {
+		p.Put(strings.TrimRight(first+s, " "))
+		first = strings.Repeat(" ", len(first))
+	}
+}
+
+// Parts are the parts of a line or a sentence, in order. The zero value has none.
+type Parts []string
+
+// Add appends a part, unless it is empty.
+func (p *Parts) Add(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); s != "" {
+		*p = append(*p, s)
+	}
+}
+
+// If appends a part if known is true.
+func (p *Parts) If(known bool, format string, args ...any) {
+	if known {
+		p.Add(format, args...)
+	}
+}
+
+// Join returns the parts with a separator between them; "" without parts.
+func (p Parts) Join(separator string) string { return strings.Join(p, separator) }
