@@ -20,8 +20,7 @@ type errMemory uint64
 func (e errMemory) Error() string { return fmt.Sprintf("no memory at %#x", uint64(e)) }
 
 // expression evaluates what occurs in call frame information: constants,
-// registers, arithmetic, comparisons, branches and memory. Delve's evaluator
-// panics on an empty stack.
+// registers, arithmetic, comparisons, branches and memory.
 type expression struct {
 	in    cursor.Cursor
 	stack []uint64

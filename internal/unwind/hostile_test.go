@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-delve/delve/pkg/dwarf/frame"
-
 	"stackshot/internal/testelf"
 )
 
@@ -104,34 +102,24 @@ func TestSectionsShareOneContent(t *testing.T) {
 	}
 }
 
-// A byte that restores a register may say again what 200 bytes said of it.
-func TestRestoresOfALongRule(t *testing.T) {
-	const size = 200
-	rule := append([]byte{frame.DW_CFA_val_expression, 3, size, 1}, make([]byte, size)...)
-	f := &fde{cie: &cie{instructions: rule}, instructions: bytes.Repeat([]byte{frame.DW_CFA_restore | 3}, 60000)}
-	if _, own, err := portable(&frameSection{}, f); err == nil {
-		t.Errorf("%d bytes became %d", len(f.instructions), len(own))
-	}
-}
-
 // Each state that is remembered is a copy of all rules.
 func TestManyRememberedStates(t *testing.T) {
 	var program []byte
-	for reg := range byte(120) {
-		program = append(program, frame.DW_CFA_same_value, reg)
+	for reg := range byte(maxRegs) {
+		program = append(program, 0x08, reg) // same_value
 	}
-	program = append(program, bytes.Repeat([]byte{frame.DW_CFA_remember_state, frame.DW_CFA_restore_state}, 30000)...)
+	program = append(program, bytes.Repeat([]byte{0x0a, 0x0b}, 30000)...) // remember_state, restore_state
 	f := &fde{cie: &cie{}, instructions: program}
-	if _, _, err := portable(&frameSection{}, f); err == nil {
+	if _, err := (&frameSection{}).rulesAt(f, 0); err == nil {
 		t.Error("no error")
 	}
 }
 
-// Rows are kept, and what they point at.
+// An expression is evaluated for each thread.
 func TestLongExpression(t *testing.T) {
-	program := append([]byte{frame.DW_CFA_def_cfa_expression, 0x80, 0x20}, make([]byte, 0x1000)...)
+	program := append([]byte{0x0f, 0x80, 0x20}, make([]byte, 0x1000)...) // def_cfa_expression
 	f := &fde{cie: &cie{}, instructions: program}
-	if _, _, err := portable(&frameSection{}, f); err == nil {
+	if _, err := (&frameSection{}).rulesAt(f, 0); err == nil {
 		t.Error("no error")
 	}
 }

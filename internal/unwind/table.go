@@ -172,7 +172,7 @@ func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	}
 	var first error
 	for _, s := range t.sections {
-		row, err := s.rowAt(addr, t.arch, w)
+		row, err := s.rowAt(addr, w)
 		if row != nil {
 			return row, nil
 		}
