@@ -9,8 +9,9 @@
 //	          file names, values, functions
 //	functions {entry u32 relative to the text, offset of its _func u32}..., end u32
 //
-// How the table is read is the caller's matter: of a file, or in memory. Nothing
-// in it is believed; no bytes make this package panic or run on.
+// Open finds the table in a file. How its words are then read is the caller's matter:
+// of the file, or in memory. Nothing in it is believed; no bytes make this package
+// panic or run on.
 package gopclntab
 
 import (
@@ -37,9 +38,6 @@ const (
 	FuncLine = 24 // in Values
 	FuncUnit = 32 // index in Units
 )
-
-// Sections are the names of those that hold the table.
-var Sections = []string{".gopclntab", ".data.rel.ro.gopclntab"}
 
 // Header is where the table has what. It is constant.
 type Header struct {

@@ -15,11 +15,11 @@ func (f *File) BuildID() []byte { return f.build }
 // Problems returns why tables of the file are not used.
 func (f *File) Problems() []error { return f.problems }
 
-// offset is the inverse of vaddr.
-func (m *layout) offset(vaddr uint64) (uint64, bool) {
-	for _, s := range m.segments {
-		if vaddr >= s.vaddr && vaddr-s.vaddr < s.filesz {
-			return s.off + (vaddr - s.vaddr), true
+// offset is the inverse of Vaddr.
+func (f *File) offset(vaddr uint64) (uint64, bool) {
+	for _, p := range f.layout.Segments {
+		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Filesz {
+			return p.Off + (vaddr - p.Vaddr), true
 		}
 	}
 	return 0, false

@@ -85,7 +85,7 @@ func benchMapping(b *testing.B, path string, base uint64) (kcdata.Mapping, []uin
 	f := opened(b, path)
 	var addrs []uint64
 	for _, y := range f.syms.syms {
-		if off, ok := f.layout.offset(y.addr); ok {
+		if off, ok := f.offset(y.addr); ok {
 			addrs = append(addrs, base+off+uint64(y.size)/2)
 		}
 	}

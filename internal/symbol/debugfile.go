@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 )
@@ -98,11 +99,11 @@ func (q debugQuery) checkLink(f *File) error {
 	if len(q.build) > 0 && len(f.build) > 0 {
 		return q.checkID(f)
 	}
-	if f.in.size > maxCRC {
-		return fmt.Errorf("%d bytes, a checksum is made of %d at most: %w", f.in.size, maxCRC, ErrTooBig)
+	if f.in.Size > maxCRC {
+		return fmt.Errorf("%d bytes, a checksum is made of %d at most: %w", f.in.Size, maxCRC, elffile.ErrTooBig)
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(f.in.r, 0, int64(f.in.size))); err != nil {
+	if _, err := io.Copy(sum, io.NewSectionReader(f.in, 0, int64(f.in.Size))); err != nil {
 		return err
 	}
 	if sum.Sum32() != q.link.crc {

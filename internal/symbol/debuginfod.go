@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -117,7 +119,7 @@ func (d *Debuginfod) get(ctx context.Context, addr, path string) error {
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s: %s", addr, resp.Status)
 	case resp.ContentLength > maxDownload:
-		return fmt.Errorf("%s: %d bytes: %w", addr, resp.ContentLength, ErrTooBig)
+		return fmt.Errorf("%s: %d bytes: %w", addr, resp.ContentLength, elffile.ErrTooBig)
 	}
 	if err := save(resp.Body, path); err != nil {
 		return fmt.Errorf("%s: %w", addr, err)
@@ -137,7 +139,7 @@ func save(r io.Reader, path string) error {
 	defer os.Remove(f.Name())
 	n, err := io.Copy(f, io.LimitReader(r, maxDownload+1))
 	if err == nil && n > maxDownload {
-		err = ErrTooBig
+		err = elffile.ErrTooBig
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err

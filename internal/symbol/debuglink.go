@@ -3,6 +3,8 @@ package symbol
 import (
 	"encoding/binary"
 	"fmt"
+
+	"stackshot/internal/elffile"
 )
 
 // debugLink names a split debug file by its last path component and its CRC-32.
@@ -11,19 +13,20 @@ type debugLink struct {
 	crc  uint32
 }
 
-func (m *layout) debugLink(in input) (debugLink, error) {
-	s, ok := m.section(".gnu_debuglink")
-	if !ok {
+// readDebugLink reads .gnu_debuglink; zero without one.
+func readDebugLink(in elffile.Reader, m *elffile.Layout) (debugLink, error) {
+	s := m.Section(".gnu_debuglink")
+	if s == nil {
 		return debugLink{}, nil
 	}
-	b, err := in.bytes(s.span(), 4096, ".gnu_debuglink")
+	b, err := in.Bytes(s.Span(), 4096, ".gnu_debuglink")
 	if err != nil {
 		return debugLink{}, err
 	}
-	name := cstring(b, 0, 255)
+	name := elffile.Text(b, 0, 255)
 	at := (len(name) + 4) &^ 3
 	if name == "" || at+4 > len(b) {
-		return debugLink{}, fmt.Errorf(".gnu_debuglink at offset %#x: %w", s.off, ErrDamaged)
+		return debugLink{}, fmt.Errorf(".gnu_debuglink at offset %#x: %w", s.Off, elffile.ErrDamaged)
 	}
 	return debugLink{name, binary.LittleEndian.Uint32(b[at:])}, nil
 }

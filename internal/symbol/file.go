@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/elfnote"
 )
 
@@ -14,12 +15,12 @@ import (
 // is gone, Over gives the same File another.
 type File struct {
 	*contents
-	in input
+	in elffile.Reader
 }
 
 // contents is what Open read. Names are not in it: they stay in the file.
 type contents struct {
-	layout   *layout
+	layout   *elffile.Layout
 	build    []byte
 	link     debugLink
 	syms     table
@@ -36,19 +37,19 @@ type Function struct {
 }
 
 // Open reads the tables of an ELF file of size bytes. A table that cannot be
-// read is left out and told in its problems; ErrNotELF and ErrDamaged are of files
+// read is left out and told in its problems; elffile.ErrNotELF and elffile.ErrDamaged are of files
 // whose headers cannot be read.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	in := input{r, uint64(max(size, 0))}
-	m, err := readLayout(in)
+	in := elffile.NewReader(r, size)
+	m, err := elffile.Read(in)
 	if err != nil {
 		return nil, err
 	}
 	c := &contents{layout: m}
 	c.build, _ = elfnote.BuildID(r) // what is wrong with the notes is no matter: there is none
-	c.link, err = m.debugLink(in)
+	c.link, err = readDebugLink(in, m)
 	c.note(err)
-	c.full = slices.ContainsFunc(m.sections, func(s section) bool { return s.typ == elf.SHT_SYMTAB && s.size > symSize })
+	c.full = slices.ContainsFunc(m.Sections, func(s elffile.Section) bool { return s.Type == elf.SHT_SYMTAB && s.Size > symSize })
 	c.note(c.syms.addSymbols(in, m, elf.SHT_SYMTAB, false))
 	c.note(c.syms.addSymbols(in, m, elf.SHT_DYNSYM, false))
 	all := c.full
@@ -71,12 +72,12 @@ func (c *contents) note(err error) {
 
 // Over is f over another reader of the same bytes.
 func (f *File) Over(r io.ReaderAt, size int64) *File {
-	return &File{f.contents, input{r, uint64(max(size, 0))}}
+	return &File{f.contents, elffile.NewReader(r, size)}
 }
 
 // Vaddr turns an offset in the file, in bytes, into an address that it was
 // linked for.
-func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.vaddr(off) }
+func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.Segments.Address(off, 0) }
 
 // Function returns the function that holds vaddr.
 func (f *File) Function(vaddr uint64) (Function, bool) {
@@ -97,7 +98,7 @@ func (f *File) SourceLine(vaddr uint64) (file string, line uint32) {
 }
 
 // bytes is about what f keeps in memory.
-func (c *contents) bytes() int { return c.syms.bytes() + len(c.layout.sections)*128 + 1024 }
+func (c *contents) bytes() int { return c.syms.bytes() + len(c.layout.Sections)*128 + 1024 }
 
 // rebase turns an address of a mapping into one that a debug file was linked
 // for, where the file that was mapped is not at hand. A debug file's segments
@@ -105,9 +106,9 @@ func (c *contents) bytes() int { return c.syms.bytes() + len(c.layout.sections)*
 // one whole executable segment can be known again.
 func (f *File) rebase(start, end, addr uint64) (uint64, error) {
 	const page = 4096
-	for _, s := range f.layout.segments {
-		lo := s.vaddr &^ (page - 1)
-		if hi := (s.vaddr + s.memsz + page - 1) &^ (page - 1); s.exec && hi-lo == end-start {
+	for _, p := range f.layout.Segments {
+		lo := p.Vaddr &^ (page - 1)
+		if hi := (p.Vaddr + p.Memsz + page - 1) &^ (page - 1); p.Flags&elf.PF_X != 0 && hi-lo == end-start {
 			return lo + (addr - start), nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/testfuse"
 	"stackshot/internal/testneed"
@@ -220,5 +221,5 @@ func TestNotAnELFFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := &kcdata.Task{ID: 1, Mappings: []kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x3000, Inode: 5}, Path: dir, BuildID: []byte{1}}}}
-	wantResolved(t, resolver(t, Options{}, foreign.Options{}), task, 0x1008, "", ErrNotELF.Error())
+	wantResolved(t, resolver(t, Options{}, foreign.Options{}), task, 0x1008, "", elffile.ErrNotELF.Error())
 }

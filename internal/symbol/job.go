@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 )
@@ -95,7 +96,7 @@ func (r *Resolver) unchanged(k *known) bool {
 func (r *Resolver) learn(c *call, j *job, k *known, offs []uint64, o *outcome) (map[uint64]*named, error) {
 	main, p, err := r.find(c, j, k, offs)
 	var hits map[uint64]hit
-	var sections []debugSection
+	var sections []elffile.Packed
 	if main != nil {
 		k.main, k.stat, k.place = main.file, main.stat, p
 		k.place.Check = nil
@@ -105,7 +106,7 @@ func (r *Resolver) learn(c *call, j *job, k *known, offs []uint64, o *outcome) (
 			o.note(problem)
 		}
 	}
-	if main == nil || !main.file.full || c.lines && !main.file.layout.hasDebug() {
+	if main == nil || !main.file.full || c.lines && !hasDebug(main.file.layout) {
 		debug := r.learnDebug(c, j, k, hits, o)
 		if debug == nil && main == nil {
 			return nil, err
@@ -205,7 +206,7 @@ func (f *File) rebased(s source, offs []uint64, kept *texts) map[uint64]hit {
 	return out
 }
 
-func (r *Resolver) learnLines(c *call, k *known, sections []debugSection, o *outcome) {
+func (r *Resolver) learnLines(c *call, k *known, sections []elffile.Packed, o *outcome) {
 	if k.lines != nil || k.noLines || len(sections) == 0 {
 		return
 	}

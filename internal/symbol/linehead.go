@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -87,7 +88,7 @@ func (f *fileNames) path(n uint64) string {
 // returns the instructions behind it. comp is the unit's DW_AT_comp_dir.
 func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, error) {
 	if off > uint64(len(in.line)) {
-		return nil, nil, fmt.Errorf("offset %#x of %d bytes: %w", off, len(in.line), ErrDamaged)
+		return nil, nil, fmt.Errorf("offset %#x of %d bytes: %w", off, len(in.line), elffile.ErrDamaged)
 	}
 	h := &lineHead{names: fileNames{comp: comp[:min(len(comp), maxFileName)]}}
 	c := &cursor.Cursor{Data: in.line[off:]}
@@ -95,14 +96,14 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 	h.wide = wide
 	c = &cursor.Cursor{Data: c.Take(length)}
 	if h.version = c.U16(); h.version < 2 || h.version > 5 {
-		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, ErrDamaged)
+		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, elffile.ErrDamaged)
 	}
 	if h.version >= 5 {
 		c.Take(2) // sizes of addresses and of segment selectors: the instructions tell
 	}
 	head := &cursor.Cursor{Data: c.Take(c.Offset(h.wide))}
 	if c.Bad {
-		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, ErrDamaged)
+		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, elffile.ErrDamaged)
 	}
 	h.readNumbers(head)
 	if h.version >= 5 {
@@ -111,7 +112,7 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 		h.readLists(head)
 	}
 	if head.Bad || h.lineRange == 0 || h.maxOps == 0 {
-		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), ErrDamaged)
+		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), elffile.ErrDamaged)
 	}
 	return h, c.Take(uint64(c.Left())), nil
 }

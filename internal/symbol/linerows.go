@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 // Instructions of a line table (DWARF 5, sections 6.2.5.2 and 6.2.5.3).
@@ -40,11 +41,11 @@ func (m *lineMachine) run(ctx context.Context) ([]lineRow, error) {
 			return nil, ctx.Err()
 		}
 		if len(m.rows)*16 > maxUnitBytes {
-			return nil, fmt.Errorf("%d rows: %w", len(m.rows), ErrTooBig)
+			return nil, fmt.Errorf("%d rows: %w", len(m.rows), elffile.ErrTooBig)
 		}
 		m.step()
 		if m.in.Bad {
-			return nil, fmt.Errorf("an instruction beyond the %d bytes: %w", len(m.in.Data), ErrDamaged)
+			return nil, fmt.Errorf("an instruction beyond the %d bytes: %w", len(m.in.Data), elffile.ErrDamaged)
 		}
 	}
 	return m.rows, nil

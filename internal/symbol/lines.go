@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -58,15 +59,15 @@ type funcRange struct {
 }
 
 // newLineTable unpacks and indexes. No more is parsed than which unit is where.
-func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, error) {
+func newLineTable(ctx context.Context, sections []elffile.Packed) (*lineTable, error) {
 	b := map[string][]byte{}
 	t := &lineTable{units: map[dwarf.Offset]*unit{}}
 	for i := range sections {
-		data, err := sections[i].unpack()
+		data, err := sections[i].Unpack(maxDebug)
 		if err != nil {
 			return nil, err
 		}
-		b[sections[i].name] = data
+		b[sections[i].Name] = data
 		t.size += len(data)
 	}
 	units, err := readUnits(b[".debug_info"], b[".debug_abbrev"])

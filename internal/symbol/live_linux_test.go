@@ -125,7 +125,7 @@ func address(t testing.TB, task *kcdata.Task, file, in, name string) uint64 {
 	t.Helper()
 	vaddr := symbolAt(t, in, name)
 	f := opened(t, in)
-	off, ok := f.layout.offset(vaddr)
+	off, ok := f.offset(vaddr)
 	if !ok {
 		t.Fatalf("%s is in no segment", name)
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/therootcompany/xz"
+
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -17,31 +19,31 @@ const (
 
 // addMiniDebug takes in the symbols of .gnu_debugdata: an ELF file, packed with
 // xz, that has nothing but the .symtab that was stripped.
-func (t *table) addMiniDebug(in input, m *layout) error {
-	s, ok := m.section(".gnu_debugdata")
-	if !ok {
+func (t *table) addMiniDebug(in elffile.Reader, m *elffile.Layout) error {
+	s := m.Section(".gnu_debugdata")
+	if s == nil {
 		return nil
 	}
-	packed, err := in.bytes(s.span(), maxMiniDebugXZ, s.name)
+	packed, err := in.Bytes(s.Span(), maxMiniDebugXZ, s.Name)
 	if err != nil {
 		return err
 	}
 	r, err := xz.NewReader(bytes.NewReader(packed), maxMiniDebugDict)
 	if err != nil {
-		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
+		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
 	}
-	most := unpackLimit(s.size, maxMiniDebug)
+	most := elffile.UnpackLimit(s.Size, maxMiniDebug)
 	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
-		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
+		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
 	}
 	if uint64(len(b)) > most {
-		return fmt.Errorf("%s at offset %#x: %d bytes unpack to more than %d: %w", s.name, s.off, s.size, most, ErrTooBig)
+		return fmt.Errorf("%s at offset %#x: %d bytes unpack to more than %d: %w", s.Name, s.Off, s.Size, most, elffile.ErrTooBig)
 	}
-	mini := input{bytes.NewReader(b), uint64(len(b))}
-	inner, err := readLayout(mini)
+	mini := elffile.NewReader(bytes.NewReader(b), int64(len(b)))
+	inner, err := elffile.Read(mini)
 	if err != nil {
-		return fmt.Errorf("%s at offset %#x: %w", s.name, s.off, err)
+		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
 	}
 	return t.addSymbols(mini, inner, elf.SHT_SYMTAB, true)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 )
@@ -14,8 +15,8 @@ import (
 type loaded struct {
 	file     *contents
 	stat     foreign.Stat
-	hits     map[uint64]hit // by offset in the file that was mapped
-	sections []debugSection // where they were wanted
+	hits     map[uint64]hit   // by offset in the file that was mapped
+	sections []elffile.Packed // where they were wanted
 	problem  error
 }
 
@@ -143,7 +144,7 @@ func (t *texts) err() error {
 	if t.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, ErrTooBig)
+	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, elffile.ErrTooBig)
 }
 
 // find tries the places of a job's file in turn. The error is that of the place

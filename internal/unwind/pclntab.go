@@ -1,12 +1,11 @@
 package unwind
 
 import (
-	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/gopclntab"
 	"stackshot/kcdata"
 )
@@ -16,7 +15,6 @@ import (
 // and names; the numbers of special functions change between releases.
 type pclntab struct {
 	gopclntab.Header // Text: link-time
-	arch             *arch
 	name             string
 	data             []byte
 }
@@ -25,10 +23,6 @@ const (
 	flagTopFrame = 1 << 0
 	flagSPWrite  = 1 << 1
 )
-
-// maxSearch is how many bytes of a file are searched for the start of the code:
-// any number of sections may have the same bytes.
-const maxSearch = 256 << 20
 
 // goRow is the rule of one pc in Go code.
 type goRow struct {
@@ -40,21 +34,16 @@ type goRow struct {
 	restore bool   // it is what a signal handler returns to
 }
 
-func (t *Table) loadGo(file *elf.File) error {
-	sec, data, err := firstSection(file, gopclntab.Sections...)
-	if sec == nil || err != nil {
+func (t *Table) loadGo(file *elffile.Layout) error {
+	table, err := gopclntab.Open(t.code, file)
+	if table == nil || err != nil {
 		return err
 	}
-	p, err := newPclntab(t.arch, sec.Name, data)
+	data, err := t.code.Bytes(table.At, maxSection, table.Name)
 	if err != nil {
 		return err
 	}
-	if !t.executable(p.Text) { // go1.26 leaves it out; before the loader has been at work it may be 0
-		if err := p.findText(t, file); err != nil {
-			return err
-		}
-	}
-	t.golang = p
+	t.golang = &pclntab{table.Header, table.Name, data}
 	return nil
 }
 
@@ -62,69 +51,7 @@ func (p *pclntab) fail(offset uint64, format string, args ...any) error {
 	return &FormatError{p.name, offset, fmt.Sprintf(format, args...)}
 }
 
-func newPclntab(a *arch, name string, data []byte) (*pclntab, error) {
-	p := &pclntab{arch: a, name: name, data: data}
-	var err error
-	p.Header, err = gopclntab.ParseHeader(data, uint64(len(data)))
-	var fe *gopclntab.FormatError
-	if errors.As(err, &fe) {
-		return nil, p.fail(fe.Offset, "%s", fe.What)
-	}
-	return p, err
-}
-
 func (p *pclntab) word(off uint64) uint32 { return binary.LittleEndian.Uint32(p.data[off:]) }
-
-// findText finds the start of the code in moduledata, which has the first and
-// the last program counter side by side: their difference is known from the
-// table. In a position-independent file they may be relocations.
-func (p *pclntab) findText(t *Table, file *elf.File) error {
-	first := p.Entry(p.word, 0)
-	size := p.Entry(p.word, p.NFunc) - first
-	if p.NFunc == 0 || size == 0 {
-		return p.fail(8, "no functions")
-	}
-	match := func(minpc, maxpc uint64) bool {
-		return maxpc-minpc == size && t.executable(minpc) && t.executable(maxpc-1)
-	}
-	left := uint64(maxSearch)
-	for _, sec := range file.Sections {
-		if sec.Flags&elf.SHF_COMPRESSED != 0 || sec.Size > left {
-			continue
-		}
-		var minpc uint64
-		var ok bool
-		switch {
-		case sec.Type == elf.SHT_RELA:
-			left -= sec.Size
-			minpc, ok = searchWords(sec, 24, 16, match)
-		case sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_WRITE != 0:
-			left -= sec.Size
-			minpc, ok = searchWords(sec, 8, 0, match)
-		}
-		if ok {
-			p.Text = minpc - first
-			return nil
-		}
-	}
-	return p.fail(24, "the start of the code is not in the file")
-}
-
-// searchWords looks at the words at offset field of each record of a section for
-// a pair of neighbours that match accepts.
-func searchWords(sec *elf.Section, stride, field int, match func(a, b uint64) bool) (uint64, bool) {
-	data, err := sectionBytes(sec)
-	if err != nil {
-		return 0, false
-	}
-	for i := field; i+stride+8 <= len(data); i += stride {
-		a := binary.LittleEndian.Uint64(data[i:])
-		if match(a, binary.LittleEndian.Uint64(data[i+stride:])) {
-			return a, true
-		}
-	}
-	return 0, false
-}
 
 // rowAt returns the rule at pc, nil where pc is in no Go function.
 func (p *pclntab) rowAt(pc uint64) (*row, error) {

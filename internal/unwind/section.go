@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 // searchTable is the sorted table of .eh_frame_hdr.
@@ -38,9 +39,9 @@ func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 
 // loadEHFrame takes .eh_frame by its section or, in a file stripped of sections,
 // by what the program header of .eh_frame_hdr points at.
-func (t *Table) loadEHFrame(file *elf.File) error {
+func (t *Table) loadEHFrame(file *elffile.Layout) error {
 	s := &frameSection{name: ".eh_frame", eh: true}
-	sec, data, err := firstSection(file, s.name)
+	sec, data, err := t.sectionBytes(file, s.name)
 	if err != nil {
 		return err
 	}
@@ -60,8 +61,8 @@ func (t *Table) loadEHFrame(file *elf.File) error {
 	return err
 }
 
-func (t *Table) loadDebugFrame(file *elf.File) error {
-	sec, data, err := firstSection(file, ".debug_frame", ".zdebug_frame")
+func (t *Table) loadDebugFrame(file *elffile.Layout) error {
+	sec, data, err := t.sectionBytes(file, ".debug_frame", ".zdebug_frame")
 	if sec == nil || err != nil {
 		return err
 	}
@@ -73,12 +74,11 @@ func (t *Table) loadDebugFrame(file *elf.File) error {
 
 // loadHeader reads .eh_frame_hdr. A form other than the one all linkers write is
 // no error: the section is then indexed as a whole.
-func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
-	i := slices.IndexFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_GNU_EH_FRAME })
-	if i < 0 {
+func (t *Table) loadHeader(file *elffile.Layout, s *frameSection) error {
+	p := &file.FrameHeader
+	if p.Type != elf.PT_GNU_EH_FRAME {
 		return nil
 	}
-	p := file.Progs[i]
 	data, err := t.bytesAt(p.Vaddr, min(p.Filesz, maxSection))
 	if err != nil {
 		return err
@@ -110,16 +110,9 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 // end of the segment.
 func (t *Table) bytesAt(addr, n uint64) ([]byte, error) {
 	for _, p := range t.segments {
-		off := addr - p.Vaddr
-		if off >= p.Filesz {
-			continue
+		if off := addr - p.Vaddr; off < p.Filesz {
+			return t.code.Bytes(elffile.Span{Off: p.Off + off, Size: min(n, p.Filesz-off)}, n, ".eh_frame_hdr")
 		}
-		buf := make([]byte, min(n, p.Filesz-off))
-		got, err := t.code.ReadAt(buf, int64(p.Off+off))
-		if got < len(buf) && err != nil {
-			return nil, err
-		}
-		return buf, nil
 	}
 	return nil, &FormatError{".eh_frame_hdr", 0, "points outside the file's segments"}
 }

@@ -6,11 +6,12 @@ import (
 	"io"
 	"slices"
 	"unsafe"
+
+	"stackshot/internal/elffile"
 )
 
 const (
 	maxSection = 128 << 20 // bytes taken of one section
-	maxUnpack  = 16        // times a packed section may grow; call frames of real programs do threefold
 	maxCode    = 1 << 12   // bytes of code looked at for one program counter
 )
 
@@ -29,10 +30,10 @@ func (e *FormatError) Error() string {
 // was linked for. It is safe for concurrent use, if its reader is.
 type Table struct {
 	arch     *arch
-	segments []elf.ProgHeader // PT_LOAD, constant
+	segments elffile.Segments // constant
 	sections []*frameSection  // constant
 	golang   *pclntab         // nil: no Go in it; constant
-	code     io.ReaderAt      // for a few bytes of code where no table covers it
+	code     elffile.Reader   // for a few bytes of code where no table covers it
 	problems []error          // constant
 
 	rows      memo[rowResult]
@@ -51,46 +52,38 @@ type rowResult struct {
 // during Unwind. A file without tables is not an error; damaged tables are left
 // out and told by Problems.
 func NewTable(r io.ReaderAt, size int64) (*Table, error) {
-	bounded := io.NewSectionReader(r, 0, max(size, 0))
-	if err := checkHeader(bounded, size); err != nil {
-		return nil, err
-	}
-	file, err := elf.NewFile(bounded)
+	in := elffile.NewReader(r, size)
+	file, err := elffile.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("ELF header: %w", err)
 	}
-	t := &Table{code: bounded}
-	switch {
-	case file.Machine == elf.EM_X86_64:
+	t := &Table{code: in}
+	switch file.Machine {
+	case elf.EM_X86_64:
 		t.arch = &amd64
-	case file.Machine == elf.EM_AARCH64:
+	case elf.EM_AARCH64:
 		t.arch = &arm64
-	}
-	if t.arch == nil {
+	default:
 		return nil, &FormatError{"ELF header", 0, fmt.Sprintf("%v: only amd64 and arm64 are unwound", file.Machine)}
 	}
-	for _, p := range file.Progs {
-		if p.Type == elf.PT_LOAD && p.Memsz >= p.Filesz && inside(p.Off, p.Filesz, size) {
-			t.segments = append(t.segments, p.ProgHeader)
-		}
-	}
+	t.segments = slices.DeleteFunc(file.Segments, func(p elf.ProgHeader) bool {
+		return p.Memsz < p.Filesz || !in.Holds(elffile.Span{Off: p.Off, Size: p.Filesz})
+	})
 	t.load(file)
 	return t, nil
 }
 
-func (t *Table) load(file *elf.File) {
-	if err := t.loadGo(file); err != nil {
-		t.problems = append(t.problems, err)
+func (t *Table) load(file *elffile.Layout) {
+	note := func(err error) {
+		if err != nil {
+			t.problems = append(t.problems, err)
+		}
 	}
-	if err := t.loadEHFrame(file); err != nil {
-		t.problems = append(t.problems, err)
-	}
+	note(t.loadGo(file))
+	note(t.loadEHFrame(file))
 	// Go's .debug_frame says no more than its pclntab.
-	if t.golang != nil {
-		return
-	}
-	if err := t.loadDebugFrame(file); err != nil {
-		t.problems = append(t.problems, err)
+	if t.golang == nil {
+		note(t.loadDebugFrame(file))
 	}
 }
 
@@ -113,22 +106,7 @@ func (t *Table) Cost() int64 {
 // AddrOf translates an offset in the file, of code, to the address it was linked
 // for.
 func (t *Table) AddrOf(offset uint64) (addr uint64, ok bool) {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X != 0 && offset >= p.Off && offset-p.Off < p.Filesz {
-			return p.Vaddr + (offset - p.Off), true
-		}
-	}
-	return 0, false
-}
-
-// executable says whether addr is in a segment with code.
-func (t *Table) executable(addr uint64) bool {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X != 0 && addr-p.Vaddr < p.Memsz {
-			return true
-		}
-	}
-	return false
+	return t.segments.Address(offset, elf.PF_X)
 }
 
 // codeAt reads up to n bytes of code; fewer at the end of its segment. What failed
@@ -183,41 +161,17 @@ func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	return nil, first
 }
 
-// firstSection returns the first of these names that the file has, with its
-// contents; nil: it has none.
-func firstSection(file *elf.File, names ...string) (*elf.Section, []byte, error) {
-	for _, name := range names {
-		if s := file.Section(name); s != nil && s.Type != elf.SHT_NOBITS {
-			data, err := sectionBytes(s)
-			return s, data, err
-		}
+// sectionBytes returns the first of these sections that the file has, with its
+// contents, unpacked; nil: it has none.
+func (t *Table) sectionBytes(file *elffile.Layout, names ...string) (*elffile.Section, []byte, error) {
+	s := file.Section(names...)
+	if s == nil {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
-}
-
-// sectionBytes returns a section's contents, decompressed.
-func sectionBytes(s *elf.Section) ([]byte, error) {
-	most := uint64(maxSection)
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		most = min(most, maxUnpack*s.FileSize+4096)
-	}
-	if s.Size > most || s.FileSize > maxSection {
-		return nil, &FormatError{s.Name, 0, fmt.Sprintf("%d bytes in %d of the file, at most %d are read", s.Size, s.FileSize, most)}
-	}
-	// What the file really has is read in one piece: growing takes five times as much.
-	if n := int64(s.FileSize); s.Flags&elf.SHF_COMPRESSED == 0 && s.FileSize == s.Size && n > 0 {
-		if _, err := s.ReadAt(make([]byte, 1), n-1); err == nil {
-			data := make([]byte, n)
-			if _, err := s.ReadAt(data, 0); err != nil && err != io.EOF {
-				return nil, fmt.Errorf("%s: %w", s.Name, err)
-			}
-			return data, nil
-		}
-	}
-	// Not Section.Data: it trusts the size that a compressed section claims.
-	data, err := io.ReadAll(io.LimitReader(s.Open(), int64(most)))
+	packed, err := t.code.Packed(s, maxSection)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
+		return s, nil, err
 	}
-	return data, nil
+	data, err := packed.Unpack(maxSection)
+	return s, data, err
 }
