@@ -2,7 +2,6 @@ package symbol
 
 import (
 	"context"
-	"slices"
 
 	"stackshot/kcdata"
 )
@@ -32,15 +31,5 @@ func (f *File) offset(vaddr uint64) (uint64, bool) {
 func (r *Resolver) Functions(t *kcdata.Task, p kcdata.UserPlace) []kcdata.UserFunction {
 	w := newWanted(r.o.Local, r.o.Proc)
 	w.add(t, p)
-	return r.do(context.Background(), w, nil).Tasks[t].functions(p)
-}
-
-func (n *Names) functions(p kcdata.UserPlace) []kcdata.UserFunction {
-	if n == nil {
-		return nil
-	}
-	if i, ok := slices.BinarySearchFunc(n.places, p, kcdata.UserPlace.Compare); ok {
-		return n.funcs[i]
-	}
-	return nil
+	return r.do(context.Background(), w, nil).Tasks[t].Functions(p)
 }

@@ -109,10 +109,12 @@ func BenchmarkResolve(b *testing.B) {
 		warm += time.Since(began)
 		files.Close()
 		named = 0
-		for _, n := range res.Tasks {
-			for _, f := range n.funcs {
-				if f[0].Name != "" {
-					named++
+		for t, table := range res.Tasks {
+			for _, th := range t.Threads {
+				for i := range th.User {
+					if f := table.Functions(th.UserPlace(i)); len(f) > 0 && f[0].Name != "" {
+						named++
+					}
 				}
 			}
 		}

@@ -11,8 +11,7 @@ import (
 )
 
 // File names the addresses of one ELF file, by the addresses it was linked for.
-// All but its reader is constant after Open and may be shared; where the reader
-// is gone, Over gives the same File another.
+// All but its reader is constant after Open, and outlives the reader.
 type File struct {
 	*contents
 	in elffile.Reader
@@ -68,11 +67,6 @@ func (c *contents) note(err error) {
 	if err != nil {
 		c.problems = append(c.problems, err)
 	}
-}
-
-// Over is f over another reader of the same bytes.
-func (f *File) Over(r io.ReaderAt, size int64) *File {
-	return &File{f.contents, elffile.NewReader(r, size)}
 }
 
 // Vaddr turns an offset in the file, in bytes, into an address that it was

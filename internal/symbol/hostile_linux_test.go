@@ -93,7 +93,7 @@ func TestHostilePerfMaps(t *testing.T) {
 			r := resolver(t, Options{Local: true, Limit: 5 * time.Second}, foreign.Options{})
 			began := time.Now()
 			res := r.Resolve(t.Context(), []*kcdata.Task{task})
-			if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: addr, Exact: true}); got != nil || !strings.Contains(skipped(res, path), trap.why) {
+			if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: addr, Exact: true}); got != nil || !strings.Contains(skipped(res, path), trap.why) {
 				t.Errorf("%+v, skipped %v, want %q", got, res.Skipped, trap.why)
 			}
 			if took := time.Since(began); took > 10*time.Second {
@@ -175,10 +175,10 @@ func TestBinaryOnStalledMount(t *testing.T) {
 		if why := skipped(res, stuck); !strings.Contains(why, want) || r.files.Hanging() != hang {
 			t.Errorf("%d readers hang, skipped %v", r.files.Hanging(), res.Skipped)
 		}
-		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
+		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
 			t.Errorf("the stalled one is %+v", got)
 		}
-		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
+		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
 			t.Errorf("the other is %+v", got)
 		}
 		began = time.Now()
@@ -209,7 +209,7 @@ func TestLimitOfTheWhole(t *testing.T) {
 	if len(res.Skipped) != 20 {
 		t.Errorf("skipped %d of 20: %v", len(res.Skipped), res.Skipped)
 	}
-	if n := len(res.Tasks[task].places); n != 20 {
+	if n := res.Tasks[task].Len(); n != 20 {
 		t.Errorf("%d of 20 addresses have their module", n)
 	}
 }

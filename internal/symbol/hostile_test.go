@@ -16,6 +16,7 @@ import (
 
 	"stackshot/internal/elffile"
 	"stackshot/internal/testelf"
+	"stackshot/kcdata"
 )
 
 // Small files that would make much of themselves.
@@ -101,8 +102,8 @@ func TestManyLongNames(t *testing.T) {
 }
 
 func TestNamesCostTheirLength(t *testing.T) {
-	one := &named{[]namedFunc{{name: strings.Repeat("n", 1<<20)}}}
-	k := known{names: map[uint64]*named{1: one, 2: one}}
+	one := []kcdata.UserFunction{{Name: strings.Repeat("n", 1<<20)}}
+	k := known{names: names{1: one, 2: one}}
 	if got := k.Cost(); got < 1<<20 || got > 2<<20 {
 		t.Errorf("a name of a MiB costs %d", got)
 	}

@@ -25,7 +25,7 @@ const (
 type lineTable struct {
 	data   *dwarf.Data // constant; without the lines
 	texts  lineTexts   // constant
-	ranges []unitRange // constant; ascending
+	ranges codeRanges  // of the units; constant
 	size   int         // bytes of the sections; constant
 
 	mu    sync.Mutex
@@ -33,16 +33,46 @@ type lineTable struct {
 	bytes int                    // of units; under mu
 }
 
-type unitRange struct {
+// codeRanges are pieces of code, ascending once they are sorted.
+type codeRanges []codeRange
+
+// codeRange is one piece of the code of an entry, a unit or a function.
+type codeRange struct {
 	lo, hi uint64
-	off    dwarf.Offset
+	off    dwarf.Offset // of the entry
+}
+
+// add adds the pieces of e, as long as there are fewer than most.
+func (c *codeRanges) add(d *dwarf.Data, e *dwarf.Entry, most int) {
+	ranges, err := d.Ranges(e)
+	if err != nil {
+		return // of this entry nothing is known
+	}
+	for _, p := range ranges {
+		if p[0] < p[1] && len(*c) < most {
+			*c = append(*c, codeRange{p[0], p[1], e.Offset})
+		}
+	}
+}
+
+func (c codeRanges) sort() {
+	slices.SortFunc(c, func(a, b codeRange) int { return cmp.Compare(a.lo, b.lo) })
+}
+
+// holding gives the entry whose code holds pc.
+func (c codeRanges) holding(pc uint64) (dwarf.Offset, bool) {
+	i, _ := slices.BinarySearchFunc(c, pc+1, func(r codeRange, a uint64) int { return cmp.Compare(r.lo, a) })
+	if i == 0 || pc >= c[i-1].hi {
+		return 0, false
+	}
+	return c[i-1].off, true
 }
 
 // unit is one compilation unit. It is constant after it was parsed.
 type unit struct {
 	rows  []lineRow // ascending
 	names fileNames
-	funcs []funcRange // ascending; a function in several pieces has several
+	funcs codeRanges // a function in several pieces has several
 }
 
 type lineRow struct {
@@ -52,11 +82,6 @@ type lineRow struct {
 }
 
 const gap = math.MaxUint32
-
-type funcRange struct {
-	lo, hi uint64
-	off    dwarf.Offset
-}
 
 // newLineTable unpacks and indexes. No more is parsed than which unit is where.
 func newLineTable(ctx context.Context, sections []elffile.Packed) (*lineTable, error) {
@@ -105,17 +130,9 @@ func (t *lineTable) index(ctx context.Context, units []unitHead) error {
 		if err != nil || e == nil || e.Tag != dwarf.TagCompileUnit {
 			continue // of this unit nothing is known
 		}
-		ranges, err := t.data.Ranges(e)
-		if err != nil {
-			continue
-		}
-		for _, p := range ranges {
-			if p[0] < p[1] && len(t.ranges) < maxUnitRanges {
-				t.ranges = append(t.ranges, unitRange{p[0], p[1], e.Offset})
-			}
-		}
+		t.ranges.add(t.data, e, maxUnitRanges)
 	}
-	slices.SortFunc(t.ranges, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })
+	t.ranges.sort()
 	return nil
 }
 
@@ -148,11 +165,10 @@ func skip(ctx context.Context, r *dwarf.Reader, e *dwarf.Entry) error {
 
 // unitOf returns the unit that holds pc; nil without one.
 func (t *lineTable) unitOf(ctx context.Context, pc uint64) (*unit, error) {
-	i, _ := slices.BinarySearchFunc(t.ranges, pc+1, func(r unitRange, a uint64) int { return cmp.Compare(r.lo, a) })
-	if i == 0 || pc >= t.ranges[i-1].hi {
+	off, ok := t.ranges.holding(pc)
+	if !ok {
 		return nil, nil
 	}
-	off := t.ranges[i-1].off
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if u := t.units[off]; u != nil {

@@ -24,7 +24,7 @@ func perfMapPath(t *kcdata.Task) string {
 
 // perfNames reads a process's perf map. The map is anybody's word: it counts
 // only if it is the process's own user's, or root's.
-func (r *Resolver) perfNames(j *job) (map[uint64]*named, error) {
+func (r *Resolver) perfNames(j *job) (names, error) {
 	s := j.sources[0]
 	if err := s.Process.Alive(); err != nil {
 		return nil, err
@@ -37,14 +37,14 @@ func (r *Resolver) perfNames(j *job) (map[uint64]*named, error) {
 		return ScanPerfMap(io.NewSectionReader(rd, 0, min(size, maxPerfMap)), j.offs)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[uint64]*named{}, nil // most programs have none
+		return names{}, nil // most programs have none
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := map[uint64]*named{}
+	out := names{}
 	for addr, f := range v.(map[uint64]Function) {
-		out[addr] = &named{[]namedFunc{{name: f.Name, delta: addr - f.Start}}}
+		out[addr] = []kcdata.UserFunction{{Name: f.Name, Offset: addr - f.Start}}
 	}
 	return out, nil
 }

@@ -56,12 +56,6 @@ func NewResolver(files *foreign.Files, o Options) *Resolver {
 	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
 }
 
-// call is one Resolve. It is constant.
-type call struct {
-	ctx   context.Context
-	lines bool
-}
-
 // Resolve names the addresses of all user stacks of tasks. It returns after
 // Options.Limit or when ctx ends, whatever hangs; what has no name for that is
 // among Skipped.
@@ -77,18 +71,18 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 	ctx, cancel := context.WithTimeout(ctx, r.o.Limit)
 	defer cancel()
 	w.seal()
-	done := r.start(&call{ctx, r.o.Lines}, w.order)
+	done := r.start(ctx, w.order)
 	left := make(map[*job]bool, len(w.order))
 	for _, j := range w.order {
 		left[j] = true
 	}
 	res := &Result{skips: map[Skip]bool{}}
-	names := make(map[*job]map[uint64]*named, len(w.order))
+	found := make(map[*job]names, len(w.order))
 	for len(left) > 0 && ctx.Err() == nil {
 		select {
 		case o := <-done:
 			delete(left, o.job)
-			names[o.job] = o.names
+			found[o.job] = o.names
 			res.skip(o)
 			if progress != nil {
 				progress(len(w.order)-len(left), len(w.order))
@@ -101,13 +95,13 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
 		}
 	}
-	res.assemble(w, names)
+	res.assemble(w, found)
 	return res
 }
 
 // start sets the jobs going, a few at a time. Each gives one outcome to the
 // channel, which has room for all: nobody need wait for them.
-func (r *Resolver) start(c *call, jobs []*job) <-chan outcome {
+func (r *Resolver) start(ctx context.Context, jobs []*job) <-chan outcome {
 	done := make(chan outcome, len(jobs))
 	todo := make(chan *job, len(jobs))
 	for _, j := range jobs {
@@ -117,10 +111,10 @@ func (r *Resolver) start(c *call, jobs []*job) <-chan outcome {
 	for range min(workers, len(jobs)) {
 		go func() {
 			for j := range todo {
-				if c.ctx.Err() != nil {
+				if ctx.Err() != nil {
 					return
 				}
-				done <- r.run(c, j)
+				done <- r.run(ctx, j)
 			}
 		}()
 	}

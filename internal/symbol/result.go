@@ -1,27 +1,19 @@
 package symbol
 
 import (
-	"slices"
-
 	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
 // Result is the names of some tasks' addresses.
 type Result struct {
-	Tasks   map[*kcdata.Task]*Names // those with an address of which something is known
-	Skipped []Skip                  // files that gave no names, or not all
-	skips   map[Skip]bool           // those of Skipped, each once
+	Tasks   map[*kcdata.Task]*kcdata.UserSymbolTable // those with an address of which something is known
+	Skipped []Skip                                   // files that gave no names, or not all
+	skips   map[Skip]bool                            // those of Skipped, each once
 }
 
 // Skip is something that was not read, and why.
 type Skip struct{ What, Reason string }
-
-// Names is what the places of one task are in. It is constant.
-type Names struct {
-	places []kcdata.UserPlace      // ascending
-	funcs  [][]kcdata.UserFunction // of each, innermost first
-}
 
 // skip lists a job's errors.
 func (res *Result) skip(o outcome) {
@@ -42,48 +34,28 @@ func (j *job) what() string {
 	return j.module
 }
 
-func (res *Result) assemble(w *wanted, names map[*job]map[uint64]*named) {
-	res.Tasks = make(map[*kcdata.Task]*Names, len(w.spots))
+func (res *Result) assemble(w *wanted, found map[*job]names) {
+	res.Tasks = make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
 	for t, spots := range w.spots {
-		slices.SortFunc(spots, func(a, b spot) int { return a.Compare(b.UserPlace) })
-		n := &Names{}
-		for _, s := range spots {
-			if funcs := s.functions(names[s.job][s.off]); funcs != nil {
-				n.places, n.funcs = append(n.places, s.UserPlace), append(n.funcs, funcs)
-			}
-		}
-		if len(n.places) > 0 {
-			res.Tasks[t] = n
+		if table := tableOf(spots, found); table.Len() > 0 {
+			res.Tasks[t] = table
 		}
 	}
 }
 
-// functions are those of one address; a file that gives no name is still its
-// module.
-func (s *spot) functions(n *named) []kcdata.UserFunction {
-	if n == nil || len(n.funcs) == 0 {
-		if s.job.kind == jobPerf || s.job.module == "" {
-			return nil
-		}
-		return []kcdata.UserFunction{{Module: s.job.module}}
-	}
-	out := make([]kcdata.UserFunction, len(n.funcs))
-	for i, f := range n.funcs {
-		out[i] = kcdata.UserFunction{Name: f.name, Module: s.job.module, Offset: f.delta + s.back, File: f.file, Line: f.line}
-	}
-	return out
-}
-
-// Table gives the names the form that the report reads.
-func (n *Names) Table() *kcdata.UserSymbolTable {
+// tableOf names one task's places. Of a file that gives no name it has the module.
+func tableOf(spots []spot, found map[*job]names) *kcdata.UserSymbolTable {
 	var records []kcdata.LinuxUserSymbol
 	strs := strtab.New()
-	for i, p := range n.places {
-		for _, f := range n.funcs[i] {
-			records = append(records, kcdata.LinuxUserSymbol{
-				Addr: p.Addr, Offset: f.Offset, Line: f.Line, Flags: p.Flag(),
-				Name: strs.Add(f.Name), Module: strs.Add(f.Module), File: strs.Add(f.File),
-			})
+	for _, s := range spots {
+		r := kcdata.LinuxUserSymbol{Addr: s.Addr, Flags: s.Flag(), Module: strs.Add(s.job.module)}
+		funcs := found[s.job][s.off]
+		for _, f := range funcs {
+			r.Name, r.Offset, r.File, r.Line = strs.Add(f.Name), f.Offset+s.back, strs.Add(f.File), f.Line
+			records = append(records, r)
+		}
+		if len(funcs) == 0 && s.job.kind != jobPerf {
+			records = append(records, r)
 		}
 	}
 	return kcdata.NewUserSymbolTable(records, strs.Bytes())

@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,7 @@ import (
 
 // loaded is what one reading of a file gave. It shares nothing with others.
 type loaded struct {
-	file     *contents
-	stat     foreign.Stat
+	file     *fileRead
 	hits     map[uint64]hit   // by offset in the file that was mapped
 	sections []elffile.Packed // where they were wanted
 	problem  error
@@ -35,8 +35,7 @@ type hit struct {
 // look at it after its time.
 type reading struct {
 	image.Place
-	old      *contents // of a reading before
-	oldStat  foreign.Stat
+	old      *fileRead // of a reading before
 	check    func(*File) error
 	ask      func(*File, *texts) map[uint64]hit
 	sections bool
@@ -44,11 +43,12 @@ type reading struct {
 
 // read does a reading on a helper thread.
 func (r *Resolver) read(rd reading) (*loaded, error) {
-	out := &loaded{}
+	out := &loaded{file: &fileRead{place: rd.Place}}
+	out.file.place.Check = nil
 	check := rd.Check
 	where := rd.Where
 	where.Check = func(st foreign.Stat) error {
-		out.stat = st
+		out.file.stat = st
 		if check != nil {
 			return check(st)
 		}
@@ -69,9 +69,9 @@ func (r *Resolver) read(rd reading) (*loaded, error) {
 }
 
 func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
-	f := &File{contents: rd.old}
-	if rd.old != nil && rd.oldStat == l.stat {
-		f = f.Over(ra, size)
+	var f *File
+	if rd.old != nil && rd.old.stat == l.file.stat {
+		f = &File{rd.old.contents, elffile.NewReader(ra, size)}
 	} else {
 		var err error
 		if f, err = Open(ra, size); err != nil {
@@ -82,7 +82,7 @@ func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
 		return err
 	}
 	kept := &texts{left: maxTexts}
-	l.file, l.hits = f.contents, rd.ask(f, kept)
+	l.file.contents, l.hits = f.contents, rd.ask(f, kept)
 	l.problem = kept.err()
 	if rd.sections {
 		sections, err := f.debugSections()
@@ -149,25 +149,25 @@ func (t *texts) err() error {
 
 // find tries the places of a job's file in turn. The error is that of the place
 // that came nearest.
-func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, image.Place, error) {
+func (r *Resolver) find(ctx context.Context, j *job, k *known, offs []uint64) (*loaded, error) {
 	nearest := fs.ErrNotExist
 	for i := range j.sources {
 		for _, p := range j.sources[i].Places() {
-			if err := c.ctx.Err(); err != nil {
-				return nil, image.Place{}, err
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
 			got, err := r.read(reading{
-				Place: p, old: k.main, oldStat: k.stat, sections: c.lines && k.lines == nil && !k.noLines,
+				Place: p, old: k.main, sections: r.wantsLines(k),
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
 				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
 			})
 			if err == nil || r.cache.NoteHung(j.key, whatNames, err) {
-				return got, p, err // if it hangs, the others are the same file
+				return got, err // if it hangs, the others are the same file
 			}
 			if errors.Is(nearest, fs.ErrNotExist) {
 				nearest = err
 			}
 		}
 	}
-	return nil, image.Place{}, nearest
+	return nil, nearest
 }
