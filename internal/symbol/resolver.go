@@ -72,26 +72,21 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 	defer cancel()
 	w.seal()
 	done := r.start(ctx, w.order)
-	left := make(map[*job]bool, len(w.order))
-	for _, j := range w.order {
-		left[j] = true
-	}
 	res := &Result{skips: map[Skip]bool{}}
 	found := make(map[*job]names, len(w.order))
-	for len(left) > 0 && ctx.Err() == nil {
+	for len(found) < len(w.order) && ctx.Err() == nil {
 		select {
 		case o := <-done:
-			delete(left, o.job)
 			found[o.job] = o.names
 			res.skip(o)
 			if progress != nil {
-				progress(len(w.order)-len(left), len(w.order))
+				progress(len(found), len(w.order))
 			}
 		case <-ctx.Done():
 		}
 	}
 	for _, j := range w.order {
-		if left[j] {
+		if _, done := found[j]; !done {
 			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
 		}
 	}

@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"debug/elf"
 	"fmt"
 	"strings"
 
@@ -13,9 +12,9 @@ import (
 const maxDebug = 768 << 20
 
 // lineSections are those that lines and inlined functions come from.
-var lineSections = map[string]bool{
-	".debug_abbrev": true, ".debug_info": true, ".debug_line": true, ".debug_ranges": true, ".debug_str": true,
-	".debug_addr": true, ".debug_line_str": true, ".debug_str_offsets": true, ".debug_rnglists": true,
+var lineSections = []string{
+	".debug_abbrev", ".debug_info", ".debug_line", ".debug_ranges", ".debug_str",
+	".debug_addr", ".debug_line_str", ".debug_str_offsets", ".debug_rnglists",
 }
 
 // hasDebug reports whether the file has DWARF of its own.
@@ -25,15 +24,12 @@ func hasDebug(m *elffile.Layout) bool { return m.Section(".debug_info", ".zdebug
 // that needs the file.
 func (f *File) debugSections() ([]elffile.Packed, error) {
 	var out []elffile.Packed
-	have := map[string]bool{}
 	left := uint64(maxDebug)
-	for i := range f.layout.Sections {
-		s := &f.layout.Sections[i]
-		name := strings.Replace(s.Name, ".zdebug_", ".debug_", 1)
-		if s.Type == elf.SHT_NOBITS || !lineSections[name] || have[name] {
-			continue // of several of one name readers take one
+	for _, name := range lineSections {
+		s := f.layout.Section(name, strings.Replace(name, ".debug_", ".zdebug_", 1))
+		if s == nil {
+			continue
 		}
-		have[name] = true
 		p, err := f.in.Packed(s, left)
 		if err != nil {
 			return nil, err

@@ -89,13 +89,8 @@ func (u *unwinder) byOwnFramePointer(t *Table, at uint64, why *stop) (*found, *s
 // with the stack pointer as far below that frame as it is. What a call through a
 // register or memory leads to is not known.
 func (u *unwinder) ownFrame(t *Table, at, ret uint64) bool {
-	sp, known := u.regs.get(u.arch.sp)
+	made, sp := u.madeBy(t, at, ret)
 	fp, _ := u.regs.get(u.arch.fp)
-	entry, ok := u.calledBefore(t, ret)
-	if !ok || !known {
-		return false
-	}
-	made := t.frameAt(entry, at)
 	return made.framed && !made.loose && fp-sp == made.above
 }
 
@@ -110,16 +105,22 @@ func (u *unwinder) ownPath(t *Table, at uint64, p *codePath, f *found) bool {
 	}
 	ret, _ := f.regs.get(u.arch.pc)
 	above, _ := f.regs.get(u.arch.sp)
-	sp, known := u.regs.get(u.arch.sp)
-	entry, ok := u.calledBefore(t, ret)
-	if !ok || !known {
-		return false
-	}
-	made := t.frameAt(entry, at)
+	made, sp := u.madeBy(t, at, ret)
 	if p.base == amd64.fp && p.off == -recordOff {
 		return made.framed
 	}
 	return made.reached && above-8-sp == made.depth
+}
+
+// madeBy is what the function that the call before ret leads to has made of its stack
+// when it comes to at, and where the stack pointer is; nothing if either is not known.
+func (u *unwinder) madeBy(t *Table, at, ret uint64) (frameResult, uint64) {
+	sp, known := u.regs.get(u.arch.sp)
+	entry, ok := u.calledBefore(t, ret)
+	if !ok || !known {
+		return frameResult{}, 0
+	}
+	return t.frameAt(entry, at), sp
 }
 
 // calledBefore is where the direct call before a return address leads to, link-time,
@@ -213,9 +214,7 @@ func endsWithCall(code []byte) bool {
 		return true
 	}
 	for n := 2; n <= 7; n++ {
-		at := 7 - n
-		in, ok := decode(append([]byte(nil), code[at:]...), 0)
-		if ok && in.next == n && in.kind == insCall {
+		if in, ok := decode(code[7-n:]); ok && in.next == n && in.kind == insCall {
 			return true
 		}
 	}

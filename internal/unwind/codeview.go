@@ -19,7 +19,7 @@ type codeWindow struct {
 }
 
 // decode reads the instruction at addr; false: there is none that is known.
-func (v *codeView) decode(addr uint64) (instruction, bool) { return decode(v.from(addr), 0) }
+func (v *codeView) decode(addr uint64) (instruction, bool) { return decode(v.from(addr)) }
 
 // from is the code from addr on: a whole instruction, unless the segment ends there.
 func (v *codeView) from(addr uint64) []byte {

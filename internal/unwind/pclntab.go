@@ -64,7 +64,8 @@ func (p *pclntab) rowAt(pc uint64) (*row, error) {
 		return nil, p.fail(at, "a function outside the table")
 	}
 	f := p.data[at:]
-	name := p.nameAt(binary.LittleEndian.Uint32(f[gopclntab.FuncName:]))
+	const longest = 64 // no name that matters is longer
+	name := elffile.Text(p.data, p.Names+uint64(binary.LittleEndian.Uint32(f[gopclntab.FuncName:])), longest)
 	g := &goRow{}
 	g.top = f[p.FlagAt]&flagTopFrame != 0
 	// cgocallback changes stacks too, but keeps its frame on both.
@@ -97,16 +98,4 @@ func (p *pclntab) delta(from, pc uint64) (uint64, error) {
 		return 0, p.fail(p.Values+from, "a stack size of %d", value)
 	}
 	return uint64(value), nil
-}
-
-func (p *pclntab) nameAt(offset uint32) string {
-	const longest = 64 // no name that matters is longer
-	data := p.data[p.Names:]
-	if uint64(offset) >= uint64(len(data)) {
-		return ""
-	}
-	data = data[offset:]
-	data = data[:min(len(data), longest)]
-	name, _, _ := strings.Cut(string(data), "\x00")
-	return name
 }

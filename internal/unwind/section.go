@@ -3,6 +3,7 @@ package unwind
 import (
 	"cmp"
 	"debug/elf"
+	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -27,8 +28,7 @@ const maxCIEs = 1 << 10
 func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 	n := len(h.entries) / searchEntry
 	at := func(i, field int) uint64 {
-		c := cursor.Cursor{Data: h.entries, Pos: i*searchEntry + field}
-		return h.base + uint64(int32(c.U32()))
+		return h.base + uint64(int32(binary.LittleEndian.Uint32(h.entries[i*searchEntry+field:])))
 	}
 	i := sort.Search(n, func(i int) bool { return at(i, 0) > pc })
 	if i == 0 {
