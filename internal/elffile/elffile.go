@@ -242,6 +242,17 @@ func (s Segments) Address(off uint64, flags elf.ProgFlag) (uint64, bool) {
 	return 0, false
 }
 
+// Span is where up to n bytes at an address lie in the file, by the segments that have
+// all of flags; fewer at the end of the segment.
+func (s Segments) Span(addr, n uint64, flags elf.ProgFlag) (Span, bool) {
+	for _, p := range s {
+		if off := addr - p.Vaddr; p.Flags&flags == flags && off < p.Filesz {
+			return Span{p.Off + off, min(n, p.Filesz-off)}, true
+		}
+	}
+	return Span{}, false
+}
+
 // Executable says whether an address is in a segment with code.
 func (s Segments) Executable(addr uint64) bool {
 	return slices.ContainsFunc(s, func(p elf.ProgHeader) bool { return p.Flags&elf.PF_X != 0 && addr-p.Vaddr < p.Memsz })

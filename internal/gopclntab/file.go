@@ -35,7 +35,7 @@ func Open(r elffile.Reader, m *elffile.Layout) (*Table, error) {
 	}
 	t := &Table{Name: s.Name, At: s.Span()}
 	if t.Header, err = ParseHeader(b, s.Size); err == nil && t.NFunc == 0 {
-		err = &FormatError{8, "no functions"}
+		err = damaged(8, "no functions")
 	}
 	if err == nil && t.Text == 0 {
 		t.Text, err = t.findText(r, m)
@@ -84,7 +84,7 @@ func (t *Table) findText(r elffile.Reader, m *elffile.Layout) (uint64, error) {
 			return minpc - first, nil
 		}
 	}
-	return 0, &FormatError{24, "no address of the text"}
+	return 0, damaged(24, "no address of the text")
 }
 
 // neighbours looks at the words at offset field of each record of stride bytes for a

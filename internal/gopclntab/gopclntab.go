@@ -49,20 +49,16 @@ type Header struct {
 	Names, Units, Files, Values, Funcs uint64 // offsets in the table
 }
 
-// FormatError says what is wrong with a table, and at which offset in it.
-type FormatError struct {
-	Offset uint64
-	What   string
+// damaged is the error of what is wrong with a table, at an offset in it.
+func damaged(offset uint64, format string, args ...any) error {
+	return fmt.Errorf("pclntab at %#x: %s", offset, fmt.Sprintf(format, args...))
 }
-
-func (e *FormatError) Error() string { return fmt.Sprintf("pclntab at %#x: %s", e.Offset, e.What) }
 
 // ParseHeader reads the header at the start of b, of a table of size bytes. The
 // lists that it points at are in the table then, what they hold may be anything.
-// Error: *FormatError.
 func ParseHeader(b []byte, size uint64) (Header, error) {
 	fail := func(off uint64, format string, args ...any) (Header, error) {
-		return Header{}, &FormatError{off, fmt.Sprintf(format, args...)}
+		return Header{}, damaged(off, format, args...)
 	}
 	if len(b) < HeaderSize || size < HeaderSize {
 		return fail(0, "%d bytes are no header", min(uint64(len(b)), size))

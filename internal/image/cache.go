@@ -92,7 +92,7 @@ func (c *Cache) LoadOf(p Process, m *kcdata.Mapping, what string, load func(r io
 	}
 	at := (&Mapped{p, *m}).Places() // a copy: a helper may outlive this call
 	if k.Build == "" {
-		if err := c.hanging(k); err != nil {
+		if err := c.Hanging(k.Key, what); err != nil {
 			return nil, err
 		}
 		var err error
@@ -112,7 +112,7 @@ func (c *Cache) find(k key, at []Place) ([]Place, foreign.Stat, error) {
 			return []Place{p}, st, nil
 		}
 		err = worse(err, why)
-		if c.noteHung(k, why) {
+		if c.NoteHung(k.Key, k.what, why) {
 			break
 		}
 	}
@@ -208,7 +208,7 @@ func (w *watched) ReadAt(p []byte, off int64) (int, error) {
 
 // fromFile fills an entry from the first place that holds the file.
 func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (any, error)) {
-	if e.err = c.hanging(e.key); e.err != nil {
+	if e.err = c.Hanging(e.key.Key, e.key.what); e.err != nil {
 		return
 	}
 	e.err = ErrNoFile
@@ -233,7 +233,7 @@ func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (an
 			return
 		}
 		e.err = worse(e.err, err)
-		if c.noteHung(e.key, err) {
+		if c.NoteHung(e.key.Key, e.key.what, err) {
 			return
 		}
 	}

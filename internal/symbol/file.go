@@ -8,6 +8,7 @@ import (
 
 	"stackshot/internal/elffile"
 	"stackshot/internal/elfnote"
+	"stackshot/internal/gopclntab"
 )
 
 // File names the addresses of one ELF file, by the addresses it was linked for.
@@ -23,8 +24,8 @@ type contents struct {
 	build    []byte
 	link     debugLink
 	syms     table
-	goFuncs  *pclntab // nil: not a Go program
-	full     bool     // syms has a .symtab
+	goTable  *gopclntab.Table // nil: not a Go program
+	full     bool             // syms has a .symtab
 	problems []error
 }
 
@@ -58,7 +59,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		all = len(c.syms.syms) > n
 	}
 	c.syms.seal(all)
-	c.goFuncs, err = findPclntab(in, m)
+	c.goTable, err = gopclntab.Open(in, m)
 	c.note(err)
 	return &File{c, in}, nil
 }
@@ -76,19 +77,13 @@ func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.Segments.Addre
 // Function returns the function that holds vaddr.
 func (f *File) Function(vaddr uint64) (Function, bool) {
 	raw, start, ok := f.syms.lookup(f.in, vaddr)
-	if f.goFuncs != nil {
+	if f.goTable != nil {
 		if !ok {
-			raw, start, ok = f.goFuncs.lookup(f.in, vaddr)
+			raw, start, ok = f.goName(vaddr)
 		}
 		return Function{raw, raw, start}, ok
 	}
 	return Function{raw, Demangle(raw), start}, ok
-}
-
-// SourceLine returns what Go's own table says of vaddr; "", 0 where there is
-// none. Functions inlined there are not known to it.
-func (f *File) SourceLine(vaddr uint64) (file string, line uint32) {
-	return f.goFuncs.line(f.in, vaddr)
 }
 
 // bytes is about what f keeps in memory.

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"stackshot/internal/elffile"
+	"stackshot/internal/gopclntab"
 	"stackshot/internal/testelf"
 	"stackshot/kcdata"
 )
@@ -141,16 +142,14 @@ func TestLongTableOfValues(t *testing.T) {
 		table = append(table, 2, 1) // one more
 	}
 	table = append(table, 0)
-	p := &pclntab{}
-	p.At.Size = uint64(len(table))
-	p.Quantum = 1
-	in := elffile.NewReader(bytes.NewReader(table), int64(len(table)))
+	p := &gopclntab.Table{Header: gopclntab.Header{Quantum: 1}, At: elffile.Span{Size: uint64(len(table))}}
+	f := &File{&contents{goTable: p}, elffile.NewReader(bytes.NewReader(table), int64(len(table)))}
 	for pc, want := range map[uint64]int32{0: 0, 1: 1, 3000: 3000, n: n} {
-		if got, ok := p.value(in, 0, pc); !ok || got != want {
+		if got, ok := f.goValue(0, pc); !ok || got != want {
 			t.Errorf("at %d: %d, %v", pc, got, ok)
 		}
 	}
-	if _, ok := p.value(in, 0, n+1); ok {
+	if _, ok := f.goValue(0, n+1); ok {
 		t.Error("a value behind the end")
 	}
 }

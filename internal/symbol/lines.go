@@ -198,22 +198,14 @@ func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) 
 		return nil, fmt.Errorf(".debug_info at %#x: no unit: %w", off, err)
 	}
 	u := &unit{}
-	if err := u.readLines(ctx, &t.texts, e); err != nil {
+	if u.rows, u.names, err = readRows(ctx, &t.texts, e); err != nil {
 		return nil, fmt.Errorf(".debug_line of the unit at %#x: %w", off, err)
 	}
+	u.sortRows()
 	if err := u.readFuncs(ctx, t.data, r); err != nil {
 		return nil, fmt.Errorf(".debug_info of the unit at %#x: %w", off, err)
 	}
 	return u, nil
-}
-
-func (u *unit) readLines(ctx context.Context, in *lineTexts, e *dwarf.Entry) error {
-	var err error
-	if u.rows, u.names, err = readRows(ctx, in, e); err != nil {
-		return err
-	}
-	u.sortRows()
-	return nil
 }
 
 // readRows reads the line table of the unit that e is of, in its own order.

@@ -64,15 +64,13 @@ func (t *table) bytes() int {
 // as the ELF specification says. inMemory keeps the strings, for a file that will
 // not be there later.
 func (t *table) addSymbols(in elffile.Reader, m *elffile.Layout, typ elf.SectionType, inMemory bool) error {
-	for i := range m.Sections {
-		if s := &m.Sections[i]; s.Type == typ && s.Size > 0 && uint64(s.Link) < uint64(len(m.Sections)) {
-			return t.addSection(in, m, s, inMemory)
-		}
+	i := slices.IndexFunc(m.Sections, func(s elffile.Section) bool {
+		return s.Type == typ && s.Size > 0 && uint64(s.Link) < uint64(len(m.Sections))
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
-}
-
-func (t *table) addSection(in elffile.Reader, m *elffile.Layout, s *elffile.Section, inMemory bool) error {
+	s := &m.Sections[i]
 	b, err := in.Bytes(s.Span(), maxSymbols*symSize, s.Name)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package unwind
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 
 	"stackshot/internal/elffile"
@@ -48,7 +47,7 @@ func (t *Table) loadGo(file *elffile.Layout) error {
 }
 
 func (p *pclntab) fail(offset uint64, format string, args ...any) error {
-	return &FormatError{p.name, offset, fmt.Sprintf(format, args...)}
+	return damaged(p.name, offset, format, args...)
 }
 
 func (p *pclntab) word(off uint64) uint32 { return binary.LittleEndian.Uint32(p.data[off:]) }

@@ -87,7 +87,7 @@ func (t *Table) loadHeader(file *elffile.Layout, s *frameSection) error {
 	version, ptrEnc, countEnc, tableEnc := c.U8(), c.U8(), c.U8(), c.U8()
 	frames := s.pointer(&c, ptrEnc, p.Vaddr)
 	if c.Bad || version != 1 || ptrEnc&0x70 != encPCRel || ptrEnc&encIndirect != 0 {
-		return &FormatError{".eh_frame_hdr", 0, "not a header that says where .eh_frame is"}
+		return damaged(".eh_frame_hdr", 0, "not a header that says where .eh_frame is")
 	}
 	if len(s.data) == 0 {
 		if s.data, err = t.bytesAt(frames, maxSection); err != nil {
@@ -100,7 +100,7 @@ func (t *Table) loadHeader(file *elffile.Layout, s *frameSection) error {
 	}
 	count := uint64(c.U32())
 	if c.Bad || count > uint64(c.Left())/searchEntry {
-		return &FormatError{".eh_frame_hdr", 8, "more entries than it has room for"}
+		return damaged(".eh_frame_hdr", 8, "more entries than it has room for")
 	}
 	s.hdr = &searchTable{c.Take(count * searchEntry), p.Vaddr}
 	return nil
@@ -109,12 +109,11 @@ func (t *Table) loadHeader(file *elffile.Layout, s *frameSection) error {
 // bytesAt returns up to n bytes of the file at a link-time address; fewer at the
 // end of the segment.
 func (t *Table) bytesAt(addr, n uint64) ([]byte, error) {
-	for _, p := range t.segments {
-		if off := addr - p.Vaddr; off < p.Filesz {
-			return t.code.Bytes(elffile.Span{Off: p.Off + off, Size: min(n, p.Filesz-off)}, n, ".eh_frame_hdr")
-		}
+	at, ok := t.segments.Span(addr, n, 0)
+	if !ok {
+		return nil, damaged(".eh_frame_hdr", 0, "points outside the file's segments")
 	}
-	return nil, &FormatError{".eh_frame_hdr", 0, "points outside the file's segments"}
+	return t.code.Bytes(at, n, ".eh_frame_hdr")
 }
 
 // index lists every FDE. Damaged ones are left out; the error names the first.

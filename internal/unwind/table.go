@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"stackshot/internal/elffile"
@@ -15,15 +16,10 @@ const (
 	maxCode    = 1 << 12   // bytes of code looked at for one program counter
 )
 
-// A FormatError says what of an ELF file cannot be used, and where.
-type FormatError struct {
-	Section string // or "ELF header"
-	Offset  uint64 // in the section
-	What    string
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s at %#x: %s", e.Section, e.Offset, e.What)
+// damaged is the error of what cannot be used of an ELF file: of which section, and
+// at which offset in it.
+func damaged(section string, offset uint64, format string, args ...any) error {
+	return fmt.Errorf("%s at %#x: %s", section, offset, fmt.Sprintf(format, args...))
 }
 
 // Table is what one ELF file says about unwinding. Addresses are those the file
@@ -64,7 +60,7 @@ func NewTable(r io.ReaderAt, size int64) (*Table, error) {
 	case elf.EM_AARCH64:
 		t.arch = &arm64
 	default:
-		return nil, &FormatError{"ELF header", 0, fmt.Sprintf("%v: only amd64 and arm64 are unwound", file.Machine)}
+		return nil, damaged("ELF header", 0, "%v: only amd64 and arm64 are unwound", file.Machine)
 	}
 	t.segments = slices.DeleteFunc(file.Segments, func(p elf.ProgHeader) bool {
 		return p.Memsz < p.Filesz || !in.Holds(elffile.Span{Off: p.Off, Size: p.Filesz})
@@ -111,20 +107,17 @@ func (t *Table) AddrOf(offset uint64) (addr uint64, ok bool) {
 
 // codeAt reads up to n bytes of code; fewer at the end of its segment. What failed
 // once may be read another time: it is not to be remembered.
-func (t *Table) codeAt(addr uint64, n int) ([]byte, error) {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X == 0 || addr-p.Vaddr >= p.Filesz {
-			continue
-		}
-		off := addr - p.Vaddr
-		buf := make([]byte, min(uint64(n), p.Filesz-off))
-		got, err := t.code.ReadAt(buf, int64(p.Off+off))
-		if err == io.EOF {
-			err = nil
-		}
-		return buf[:got], err
+func (t *Table) codeAt(addr, n uint64) ([]byte, error) {
+	at, ok := t.segments.Span(addr, n, elf.PF_X)
+	if !ok {
+		return nil, nil
 	}
-	return nil, nil
+	buf := make([]byte, at.Size)
+	got, err := t.code.ReadAt(buf, int64(at.Off))
+	if err == io.EOF {
+		err = nil
+	}
+	return buf[:got], err
 }
 
 // rowAt returns the rules that hold at addr, a link-time address; nil without an
@@ -174,4 +167,33 @@ func (t *Table) sectionBytes(file *elffile.Layout, names ...string) (*elffile.Se
 	}
 	data, err := packed.Unpack(maxSection)
 	return s, data, err
+}
+
+const maxMemo = 1 << 13 // addresses that one memo keeps; a row may have some KiB
+
+// memo keeps what was found out about an address. It is safe for concurrent use;
+// the zero value is empty.
+type memo[T any] struct {
+	mu    sync.Mutex
+	known map[uint64]T
+}
+
+func (m *memo[T]) get(addr uint64) (v T, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok = m.known[addr]
+	return v, ok
+}
+
+// put forgets all others when there are too many.
+func (m *memo[T]) put(addr uint64, v T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = make(map[uint64]T)
+	}
+	if len(m.known) >= maxMemo {
+		clear(m.known)
+	}
+	m.known[addr] = v
 }

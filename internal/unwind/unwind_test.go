@@ -3,7 +3,6 @@ package unwind
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -139,8 +138,7 @@ func TestVendorInstructions(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := h.section.rowAt(codeStart+8, nil)
-		var format *FormatError
-		if r != nil || !errors.As(err, &format) || format.Section != ".eh_frame" || format.Offset == 0 {
+		if r != nil || err == nil || !strings.HasPrefix(err.Error(), ".eh_frame at 0x") || strings.HasPrefix(err.Error(), ".eh_frame at 0x0:") {
 			t.Errorf("% x: %+v, %v", damaged[:min(len(damaged), 8)], r, err)
 		}
 	}
