@@ -132,9 +132,7 @@ func Read(r Reader) (*Layout, error) {
 		return nil, ErrNotELF
 	}
 	var h elf.Header64
-	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
-		return nil, err
-	}
+	binary.Decode(b, binary.LittleEndian, &h) // cannot fail: the sizes are constant
 	m := &Layout{Machine: elf.Machine(h.Machine), Entry: h.Entry}
 	if err := m.readSegments(r, &h); err != nil {
 		return nil, err
@@ -144,11 +142,9 @@ func Read(r Reader) (*Layout, error) {
 
 func (m *Layout) readSegments(r Reader, h *elf.Header64) error {
 	b, err := headers(r, h.Phoff, uint64(h.Phnum), uint64(h.Phentsize), segmentSize, maxSegments, "program headers")
-	for ; err == nil && len(b) > 0; b = b[segmentSize:] {
+	for ; len(b) > 0; b = b[segmentSize:] {
 		var p elf.Prog64
-		if _, err = binary.Decode(b, binary.LittleEndian, &p); err != nil {
-			break
-		}
+		binary.Decode(b, binary.LittleEndian, &p)
 		header := elf.ProgHeader{
 			Type: elf.ProgType(p.Type), Flags: elf.ProgFlag(p.Flags), Off: p.Off,
 			Vaddr: p.Vaddr, Paddr: p.Paddr, Filesz: p.Filesz, Memsz: p.Memsz, Align: p.Align,

@@ -69,20 +69,13 @@ func (c *Cache) Cost() int64 {
 	return c.cost
 }
 
-// Load gives what load makes of the file mapped at m in process pid (0: none
-// that lives), which the caller has just seen, made once per file and what
-// ("build-id", "unwind"). The value is shared by all who ask: nobody may change
-// it. load runs under the limits of foreign.Files.LoadFrom.
+// Load gives what load makes of the file mapped at m in process p, made once per file
+// and what ("build-id", "unwind"). All who ask share the value: nobody may change it.
+// load runs under the limits of foreign.Files.LoadFrom.
 //
-// Errors: ErrNoFile, load's own, which are kept like values, and those of
-// package foreign and of reading, which are not.
-func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return c.LoadOf(Seen(pid), m, what, load)
-}
-
-// LoadOf is Load for a process that was seen when the capture was made, and may have
-// ended since.
-func (c *Cache) LoadOf(p Process, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
+// Errors: ErrNoFile; load's own, which are kept like values; those of package foreign
+// and of reading, which are not kept.
+func (c *Cache) Load(p Process, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	k := key{Key: KeyOf(m), what: what}
 	if m.Flags&kcdata.MappingVDSO != 0 {
 		return c.once(k, func(e *entry) { e.fromVDSO(m, load) })

@@ -31,8 +31,11 @@ var errSpent = errors.New("the time for unwind tables is spent")
 // files are reached through proc, if that lives. Tables are asked for when a stack
 // leads there.
 func (u *Unwinder) Process(proc image.Process, maps []kcdata.Mapping) *Process {
+	if u.work == nil {
+		u.work = new(unwind.Work)
+	}
 	p := &Process{
-		code: unwind.Process{Arch: u.Arch, Work: u.allowance()}, u: u, proc: proc, maps: maps,
+		code: unwind.Process{Arch: u.Arch, Work: u.work}, u: u, proc: proc, maps: maps,
 		tables: map[*kcdata.Mapping]*unwind.Table{}, missed: map[*kcdata.Mapping]error{},
 	}
 	if len(maps) > 0 {
@@ -67,7 +70,7 @@ func (p *Process) table(m *kcdata.Mapping) *unwind.Table {
 		return nil
 	}
 	began := time.Now()
-	v, err := p.u.Images.LoadOf(p.proc, m, "unwind", loadTable)
+	v, err := p.u.Images.Load(p.proc, m, "unwind", loadTable)
 	p.u.Left -= time.Since(began)
 	if err != nil {
 		p.miss(m, err)

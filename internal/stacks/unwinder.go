@@ -18,15 +18,7 @@ type Unwinder struct {
 	ChainOnly bool          // the frame-pointer chain alone is asked for
 	Frames    int           // of one stack, at most
 
-	work *unwind.Work // of all processes
-}
-
-// allowance is made once.
-func (u *Unwinder) allowance() *unwind.Work {
-	if u.work == nil {
-		u.work = new(unwind.Work)
-	}
-	return u.work
+	work *unwind.Work // of all processes; made with the first
 }
 
 // Thread makes the stack of one thread of a process, and says in f.Walk how it went.

@@ -17,9 +17,6 @@ import (
 	"stackshot/internal/image"
 )
 
-// defaultDebugRoots are where distributions put split debug files.
-var defaultDebugRoots = []string{"/usr/lib/debug"}
-
 // maxCRC is the size of a debug file whose checksum is still made.
 const maxCRC = 512 << 20
 

@@ -34,8 +34,7 @@ type Debuginfod struct {
 	limit  time.Duration // for one file; constant
 	client *http.Client
 
-	mu     sync.Mutex
-	absent map[string]error // build-ids that were not got; under mu
+	absent sync.Map // build-id in hex -> error, of those that were not got
 }
 
 // DebuginfodFromEnv makes one of DEBUGINFOD_URLS, with the directory of
@@ -59,7 +58,7 @@ func DebuginfodFromEnv() (*Debuginfod, error) {
 
 // NewDebuginfod makes one. limit is for one file.
 func NewDebuginfod(urls []string, dir string, limit time.Duration) (*Debuginfod, error) {
-	d := &Debuginfod{dir: dir, limit: limit, client: &http.Client{}, absent: map[string]error{}}
+	d := &Debuginfod{dir: dir, limit: limit, client: &http.Client{}}
 	for _, s := range urls {
 		u, err := url.Parse(s)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -78,15 +77,12 @@ func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
 	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 		return path, nil
 	}
-	d.mu.Lock()
-	err := d.absent[id]
-	d.mu.Unlock()
-	if err != nil {
-		return "", err
+	if err, ok := d.absent.Load(id); ok {
+		return "", err.(error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
-	err = fs.ErrNotExist
+	err := fs.ErrNotExist
 	for _, base := range d.urls {
 		got := d.get(ctx, base+"/buildid/"+id+"/debuginfo", path)
 		if got == nil {
@@ -96,9 +92,7 @@ func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
 			err = got
 		}
 	}
-	d.mu.Lock()
-	d.absent[id] = err
-	d.mu.Unlock()
+	d.absent.Store(id, err)
 	return "", err
 }
 

@@ -110,26 +110,24 @@ func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []Place {
 			}
 			continue
 		}
-		if e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock {
+		inlined, block := e.Tag == dwarf.TagInlinedSubroutine, e.Tag == dwarf.TagLexDwarfBlock
+		start, holds := uint64(0), false
+		if inlined || block {
+			start, holds = t.holds(e, pc)
+		}
+		if !holds && !(block && !hasRanges(e)) {
 			if skip(ctx, r, e) != nil {
 				break
 			}
 			continue
 		}
-		start, holds := t.holds(e, pc)
-		if holds && e.Tag == dwarf.TagInlinedSubroutine {
-			out = append(out, t.copyOf(u, e, start))
+		if holds && inlined {
+			out, inside = append(out, t.copyOf(u, e, start)), depth+1
 		}
-		if !holds && e.Tag == dwarf.TagInlinedSubroutine || !holds && hasRanges(e) {
-			if skip(ctx, r, e) != nil {
-				break
-			}
-		} else if e.Children {
-			if depth++; holds && e.Tag == dwarf.TagInlinedSubroutine {
-				inside = depth
-			}
-		} else if holds && e.Tag == dwarf.TagInlinedSubroutine {
-			break
+		if e.Children {
+			depth++
+		} else if depth < inside {
+			break // the innermost copy has nothing in it
 		}
 	}
 	slices.Reverse(out)

@@ -16,24 +16,6 @@ const (
 	contentIndex = 2 // DW_LNCT_directory_index
 )
 
-// Forms of the entries of a line table.
-const (
-	formBlock   = 0x09
-	formData1   = 0x0b
-	formData2   = 0x05
-	formData4   = 0x06
-	formData8   = 0x07
-	formData16  = 0x1e
-	formString  = 0x08
-	formStrp    = 0x0e
-	formStrpSup = 0x1d
-	formStrx    = 0x1a
-	formStrx1   = 0x25
-	formStrx4   = 0x28
-	formLineStr = 0x1f
-	formUdata   = 0x0f
-)
-
 // lineTexts are the sections that a line table is made of.
 type lineTexts struct{ line, lineStr, str []byte }
 
@@ -191,36 +173,36 @@ func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
 	return out
 }
 
-// field reads a text or a number. Texts of other files are not known.
+// field reads a text or a number, by the number of its form in DWARF 5, table 7.6.
+// Texts of other files are not known.
 func (h *lineHead) field(c *cursor.Cursor, in *lineTexts, form uint64) (text []byte, n uint64) {
 	switch form {
-	case formString:
+	case 0x08: // string
 		text = c.Text(maxFileName)
-	case formStrp:
+	case 0x0e: // strp
 		text = textAt(in.str, c.Offset(h.wide))
-	case formLineStr:
+	case 0x1f: // line_strp
 		text = textAt(in.lineStr, c.Offset(h.wide))
-	case formStrpSup:
+	case 0x1d: // strp_sup
 		c.Offset(h.wide)
-	case formUdata, formStrx:
+	case 0x0f, 0x1a: // udata, strx
 		n = c.ULEB()
-	case formData1:
+	case 0x0b: // data1
 		n = uint64(c.U8())
-	case formData2:
+	case 0x05: // data2
 		n = uint64(c.U16())
-	case formData4:
+	case 0x06: // data4
 		n = uint64(c.U32())
-	case formData8:
+	case 0x07: // data8
 		n = c.U64()
-	case formData16:
+	case 0x1e: // data16
 		c.Take(16)
-	case formBlock:
+	case 0x09: // block
 		c.Take(c.ULEB())
-	default:
-		if form < formStrx1 || form > formStrx4 {
-			c.Bad = true // of no known size
-		}
-		c.Take(form - formStrx1 + 1)
+	case 0x25, 0x26, 0x27, 0x28: // strx1 to strx4
+		c.Take(form - 0x25 + 1)
+	default: // of no known size
+		c.Bad = true
 	}
 	return text, n
 }

@@ -128,7 +128,7 @@ func lineTable5(dirs, files []byte) []byte {
 // name that many entries share is not copied for each.
 func TestLineTableClaims(t *testing.T) {
 	none := []byte{0, 0}
-	pathText := []byte{1, contentPath, formString}
+	pathText := []byte{1, contentPath, 0x08}
 	entries := func(count uint64, b string) []byte {
 		return append(binary.AppendUvarint(bytes.Clone(pathText), count), b...)
 	}
@@ -154,7 +154,7 @@ func TestLineTableClaims(t *testing.T) {
 		t.Error("beyond the section:", err)
 	}
 	long := strings.Repeat("x", 1<<20) + "\x00"
-	refs := append([]byte{1, contentPath, formLineStr}, binary.AppendUvarint(nil, 1<<16)...)
+	refs := append([]byte{1, contentPath, 0x1f}, binary.AppendUvarint(nil, 1<<16)...)
 	head, _, err := readLineHead(&lineTexts{line: lineTable5(none, append(refs, make([]byte, 4<<16)...)), lineStr: []byte(long)}, 0, long)
 	if err != nil || len(head.names.files) != 1<<16 {
 		t.Fatal(err)

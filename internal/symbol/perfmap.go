@@ -37,16 +37,14 @@ func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 	for err == nil {
 		var line []byte
 		line, err = br.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = skipLine(br)
+		if start, size, name, ok := parsePerfLine(line); ok {
+			i, _ := slices.BinarySearch(addrs, start)
+			for ; i < len(addrs) && addrs[i]-start < size; i++ {
+				hits[i] = hit{start, append(hits[i].name[:0], name...)}
+			}
 		}
-		start, size, name, ok := parsePerfLine(line)
-		if !ok {
-			continue
-		}
-		i, _ := slices.BinarySearch(addrs, start)
-		for ; i < len(addrs) && addrs[i]-start < size; i++ {
-			hits[i] = hit{start, append(hits[i].name[:0], name...)}
+		for errors.Is(err, bufio.ErrBufferFull) { // this overwrites line
+			_, err = br.ReadSlice('\n')
 		}
 	}
 	if err != io.EOF {
@@ -60,15 +58,6 @@ func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 		}
 	}
 	return out, nil
-}
-
-func skipLine(br *bufio.Reader) error {
-	for {
-		_, err := br.ReadSlice('\n')
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
 }
 
 func parsePerfLine(line []byte) (start, size uint64, name []byte, ok bool) {

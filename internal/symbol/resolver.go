@@ -1,7 +1,9 @@
 package symbol
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"stackshot/internal/foreign"
@@ -46,14 +48,12 @@ type Resolver struct {
 // caller's.
 func NewResolver(files *foreign.Files, o Options) *Resolver {
 	if o.DebugRoots == nil {
-		o.DebugRoots = defaultDebugRoots
+		o.DebugRoots = []string{"/usr/lib/debug"} // where distributions put them
 	}
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
 	}
-	if o.Proc == "" {
-		o.Proc = "/proc"
-	}
+	o.Proc = cmp.Or(o.Proc, "/proc")
 	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
 }
 
@@ -71,7 +71,10 @@ func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Limit)
 	defer cancel()
-	w.seal()
+	for _, j := range w.order {
+		slices.Sort(j.offs)
+		j.offs = slices.Compact(j.offs)
+	}
 	done := r.start(ctx, w.order)
 	res := &Result{skips: map[Skip]bool{}}
 	found := make(map[*job]names, len(w.order))

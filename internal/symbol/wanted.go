@@ -147,11 +147,3 @@ func (w *wanted) job(key image.Key, kind jobKind, module string) *job {
 	}
 	return j
 }
-
-// seal is called when all addresses are known.
-func (w *wanted) seal() {
-	for _, j := range w.order {
-		slices.Sort(j.offs)
-		j.offs = slices.Compact(j.offs)
-	}
-}

@@ -114,16 +114,11 @@ func (t *Table) pathAt(addr uint64) (codePath, error) {
 	got, ok := t.paths.get(addr)
 	if !ok {
 		v := codeView{t: t}
-		if got.path, got.err = pathToRet(&v, addr); v.err == nil {
+		if got.found, got.err = pathToRet(&v, addr); v.err == nil {
 			t.paths.put(addr, got)
 		}
 	}
-	return got.path, got.err
-}
-
-type pathResult struct {
-	path codePath
-	err  error
+	return got.found, got.err
 }
 
 const (

@@ -92,7 +92,7 @@ func FuzzPclntab(f *testing.F) {
 // pclntabOf is the table that data begins with.
 func pclntabOf(data []byte) (*pclntab, error) {
 	h, err := gopclntab.ParseHeader(data, uint64(len(data)))
-	return &pclntab{h, ".gopclntab", data}, err
+	return &pclntab{&gopclntab.Table{Header: h, Name: ".gopclntab"}, data}, err
 }
 
 // smallPclntab is the table of two functions: "main.f" at 0, whose frame opens

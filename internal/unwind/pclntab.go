@@ -13,9 +13,8 @@ import (
 // moved since a function's entry. The stable bits of a function's flags are used,
 // and names; the numbers of special functions change between releases.
 type pclntab struct {
-	gopclntab.Header // Text: link-time
-	name             string
-	data             []byte
+	*gopclntab.Table
+	data []byte
 }
 
 const (
@@ -42,12 +41,12 @@ func (t *Table) loadGo(file *elffile.Layout) error {
 	if err != nil {
 		return err
 	}
-	t.golang = &pclntab{table.Header, table.Name, data}
+	t.golang = &pclntab{table, data}
 	return nil
 }
 
 func (p *pclntab) fail(offset uint64, format string, args ...any) error {
-	return damaged(p.name, offset, format, args...)
+	return damaged(p.Name, offset, format, args...)
 }
 
 func (p *pclntab) word(off uint64) uint32 { return binary.LittleEndian.Uint32(p.data[off:]) }

@@ -169,8 +169,8 @@ func (u *unwinder) bySignalFrame() (*found, *stop) {
 		return nil, noTable(u.pc, errors.New("the stack pointer of a signal frame is not known"))
 	}
 	f := u.caller(found{how: kcdata.UserFrameSignal, exact: true, moved: true})
-	at := sp + u.arch.context.offset
-	for i, reg := range u.arch.context.order {
+	at := sp + u.arch.contextAt
+	for i, reg := range u.arch.contextOrder {
 		addr := at + uint64(i)*8
 		if v, _, ok := u.mem.word(addr); ok {
 			f.regs.set(int(reg), v)

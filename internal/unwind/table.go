@@ -32,15 +32,10 @@ type Table struct {
 	code     elffile.Reader   // for a few bytes of code where no table covers it
 	problems []error          // constant
 
-	rows      memo[rowResult]
+	rows      memo[result[*row]]
 	restorers memo[bool]
-	paths     memo[pathResult]
+	paths     memo[result[codePath]]
 	frames    memo[frameResult]
-}
-
-type rowResult struct {
-	row *row
-	err error
 }
 
 // NewTable reads the unwind tables of an ELF file of size bytes, of amd64 or
@@ -129,10 +124,10 @@ func (t *Table) rowAt(addr uint64, w *Work) (*row, error) {
 	case w.over():
 		return nil, errWork // not for good
 	default:
-		got.row, got.err = t.findRow(addr, w)
+		got.found, got.err = t.findRow(addr, w)
 		t.rows.put(addr, got)
 	}
-	return got.row, got.err
+	return got.found, got.err
 }
 
 func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
@@ -170,6 +165,12 @@ func (t *Table) sectionBytes(file *elffile.Layout, names ...string) (*elffile.Se
 }
 
 const maxMemo = 1 << 13 // addresses that one memo keeps; a row may have some KiB
+
+// result is what was found out, or why it was not.
+type result[T any] struct {
+	found T
+	err   error
+}
 
 // memo keeps what was found out about an address. It is safe for concurrent use;
 // the zero value is empty.
