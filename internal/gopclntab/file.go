@@ -63,13 +63,11 @@ func (t *Table) findText(r elffile.Reader, m *elffile.Layout) (uint64, error) {
 	word := func(off uint64) uint32 { return t.Word(r, off) }
 	first := t.Entry(word, 0)
 	size := t.Entry(word, t.NFunc) - first
-	match := func(minpc, maxpc uint64) bool {
-		return maxpc-minpc == size && size > 0 && m.Segments.Executable(minpc) && m.Segments.Executable(maxpc-1)
-	}
+	le := binary.LittleEndian
 	left := uint64(maxSearch)
 	for i := range m.Sections {
 		s := &m.Sections[i]
-		stride, field := 8, 0
+		stride, field := 8, 0 // bytes: of a record, of the word in it
 		if s.Type == elf.SHT_RELA {
 			stride, field = 24, 16 // {place, kind, addend}
 		} else if s.Type != elf.SHT_PROGBITS || s.Flags&elf.SHF_WRITE == 0 {
@@ -80,21 +78,12 @@ func (t *Table) findText(r elffile.Reader, m *elffile.Layout) (uint64, error) {
 			continue
 		}
 		left -= s.Size
-		if minpc, ok := neighbours(b, stride, field, match); ok {
-			return minpc - first, nil
+		for at := field; at+stride+8 <= len(b) && size > 0; at += stride {
+			minpc, maxpc := le.Uint64(b[at:]), le.Uint64(b[at+stride:])
+			if maxpc-minpc == size && m.Segments.Executable(minpc) && m.Segments.Executable(maxpc-1) {
+				return minpc - first, nil
+			}
 		}
 	}
 	return 0, damaged(24, "no address of the text")
-}
-
-// neighbours looks at the words at offset field of each record of stride bytes for a
-// pair that match accepts, and returns the first of them.
-func neighbours(b []byte, stride, field int, match func(a, b uint64) bool) (uint64, bool) {
-	for i := field; i+stride+8 <= len(b); i += stride {
-		a := binary.LittleEndian.Uint64(b[i:])
-		if match(a, binary.LittleEndian.Uint64(b[i+stride:])) {
-			return a, true
-		}
-	}
-	return 0, false
 }

@@ -9,9 +9,8 @@
 //	          file names, values, functions
 //	functions {entry u32 relative to the text, offset of its _func u32}..., end u32
 //
-// Open finds the table in a file. How its words are then read is the caller's matter:
-// of the file, or in memory. Nothing in it is believed; no bytes make this package
-// panic or run on.
+// Open finds the table in a file. The caller then reads its words from the file, or from
+// memory. The package trusts nothing in the table; no content makes it panic or loop.
 package gopclntab
 
 import (

@@ -15,8 +15,8 @@ import (
 // DefaultMaxCost bounds a cache that is not told otherwise, bytes.
 const DefaultMaxCost = 256 << 20
 
-// Coster is a value that says what it costs to keep, bytes. Others, and errors,
-// count as smallCost.
+// Coster is a value that says how many bytes it takes to keep it. Other values, and
+// errors, count as smallCost.
 type Coster interface{ Cost() int64 }
 
 const smallCost = 256
@@ -184,8 +184,8 @@ type loaded struct {
 	err   error
 }
 
-// watched remembers the first read that failed: what a callback makes of a file
-// that it could not read says nothing of the file.
+// watched remembers the first read that failed: if a callback could not read the file,
+// its result says nothing about the file.
 type watched struct {
 	in  io.ReaderAt
 	err error
@@ -256,8 +256,8 @@ func isBuild(want string, r io.ReaderAt) error {
 	return SameBuild(want, id)
 }
 
-// worse keeps the error that says most: that a file is not in some place says
-// less than why one that is there cannot be read.
+// worse keeps the error that says more. "It is not in this place" says less than why a
+// file that is there cannot be read.
 func worse(a, b error) error {
 	if errors.Is(a, ErrNoFile) || isAbsent(a) {
 		return b

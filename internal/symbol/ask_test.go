@@ -14,6 +14,9 @@ func (f *File) BuildID() []byte { return f.build }
 // Problems returns why tables of the file are not used.
 func (f *File) Problems() []error { return f.problems }
 
+// Vaddr turns an offset in the file, in bytes, into an address that it was linked for.
+func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.Segments.Address(off, 0) }
+
 // offset is the inverse of Vaddr.
 func (f *File) offset(vaddr uint64) (uint64, bool) {
 	for _, p := range f.layout.Segments {

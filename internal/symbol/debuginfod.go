@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxDownload is the size of a debug file that is still fetched.
+	// maxDownload is the largest debug file to fetch, bytes.
 	maxDownload = 1 << 30
-	// defaultFetch is how long one file may take.
+	// defaultFetch is the time limit for one file.
 	defaultFetch = 5 * time.Second
 )
 
-// Debuginfod fetches split debug files from servers of that name, by build-id,
-// and keeps them in a directory shared with other clients of the protocol. Safe
-// to call concurrently.
+// Debuginfod fetches split debug files by build-id from debuginfod servers, and keeps
+// them in the directory that other clients of the protocol use too. Safe to call
+// concurrently.
 type Debuginfod struct {
 	urls   []string      // constant
 	dir    string        // constant
@@ -37,9 +37,9 @@ type Debuginfod struct {
 	absent sync.Map // build-id in hex -> error, of those that were not got
 }
 
-// DebuginfodFromEnv makes one of DEBUGINFOD_URLS, with the directory of
-// DEBUGINFOD_CACHE_PATH or below the user's cache directory. nil where no server
-// is named: then nobody is asked.
+// DebuginfodFromEnv makes a client for the servers of DEBUGINFOD_URLS, with the directory
+// DEBUGINFOD_CACHE_PATH or one below the user's cache directory. nil if the variable
+// names no server.
 func DebuginfodFromEnv() (*Debuginfod, error) {
 	urls := strings.Fields(os.Getenv("DEBUGINFOD_URLS"))
 	if len(urls) == 0 {
@@ -69,8 +69,8 @@ func NewDebuginfod(urls []string, dir string, limit time.Duration) (*Debuginfod,
 	return d, nil
 }
 
-// Fetch returns the path of the debug file of a build. The error is
-// fs.ErrNotExist if no server has it. What failed once is not asked again.
+// Fetch returns the path of the debug file of a build. The error is fs.ErrNotExist if
+// no server has the file. Fetch does not ask again for a file that it failed to get.
 func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
 	id := hex.EncodeToString(build)
 	path := filepath.Join(d.dir, id, "debuginfo")
@@ -121,7 +121,7 @@ func (d *Debuginfod) get(ctx context.Context, addr, path string) error {
 	return nil
 }
 
-// save writes a file that is seen under its name only when it is whole.
+// save writes a file that appears under its name only when it is complete.
 func save(r io.Reader, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ianlancetaylor/demangle"
 
 	"stackshot/internal/elffile"
 	"stackshot/internal/elfnote"
@@ -18,7 +22,7 @@ type File struct {
 	in elffile.Reader
 }
 
-// contents is what Open read. Names are not in it: they stay in the file.
+// contents is what Open read. Names stay in the file until somebody asks for them.
 type contents struct {
 	layout   *elffile.Layout
 	build    []byte
@@ -36,9 +40,9 @@ type Function struct {
 	Start uint64 // address it was linked for
 }
 
-// Open reads the tables of an ELF file of size bytes. A table that cannot be
-// read is left out and told in its problems; elffile.ErrNotELF and elffile.ErrDamaged are of files
-// whose headers cannot be read.
+// Open reads the tables of an ELF file of size bytes. It leaves out a table that it
+// cannot read, and lists the error in problems. It fails if it cannot read the headers:
+// elffile.ErrNotELF, elffile.ErrDamaged, the reader's error.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	in := elffile.NewReader(r, size)
 	m, err := elffile.Read(in)
@@ -46,7 +50,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	c := &contents{layout: m}
-	c.build, _ = elfnote.BuildID(r) // what is wrong with the notes is no matter: there is none
+	c.build, _ = elfnote.BuildID(r) // a file with damaged notes counts as one without a build-id
 	c.link, err = readDebugLink(in, m)
 	c.note(err)
 	c.full = slices.ContainsFunc(m.Sections, func(s elffile.Section) bool { return s.Type == elf.SHT_SYMTAB && s.Size > symSize })
@@ -70,10 +74,6 @@ func (c *contents) note(err error) {
 	}
 }
 
-// Vaddr turns an offset in the file, in bytes, into an address that it was
-// linked for.
-func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.Segments.Address(off, 0) }
-
 // Function returns the function that holds vaddr.
 func (f *File) Function(vaddr uint64) (Function, bool) {
 	raw, start, ok := f.syms.lookup(f.in, vaddr)
@@ -89,10 +89,10 @@ func (f *File) Function(vaddr uint64) (Function, bool) {
 // bytes is about what f keeps in memory.
 func (c *contents) bytes() int { return c.syms.bytes() + len(c.layout.Sections)*128 + 1024 }
 
-// rebase turns an address of a mapping into one that a debug file was linked
-// for, where the file that was mapped is not at hand. A debug file's segments
-// have their addresses but not their places in the file: so only a mapping of
-// one whole executable segment can be known again.
+// rebase turns an address of a mapping into the one that a debug file was linked for,
+// when the mapped file itself is not at hand. The segments of a debug file have
+// addresses, but no places in the file. So rebase recognizes only a mapping of one
+// whole executable segment.
 func (f *File) rebase(start, end, addr uint64) (uint64, error) {
 	const page = 4096
 	for _, p := range f.layout.Segments {
@@ -102,4 +102,36 @@ func (f *File) rebase(start, end, addr uint64) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no segment of the debug file has the mapping's %d bytes", end-start)
+}
+
+const (
+	// maxMangled is the longest name that Demangle demangles: the work grows faster
+	// than the length.
+	maxMangled = 8 << 10
+	// maxName is the longest name that Demangle gives, bytes: a snapshot's strings
+	// have at most 4,096.
+	maxName = 4000
+)
+
+// Demangle makes a symbol's name readable: C++ and Rust without parameters,
+// return type and hash, with template arguments; all others as they are.
+func Demangle(raw string) string {
+	name := raw
+	if mangled(raw) && len(raw) <= maxMangled {
+		if s, err := demangle.ToString(raw, demangle.NoParams, demangle.NoEnclosingParams, demangle.NoABITags, demangle.MaxLength(14)); err == nil && s != "" {
+			name = s
+		}
+	}
+	if len(name) <= maxName {
+		return name
+	}
+	cut := maxName
+	for cut > 0 && !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return name[:cut] + "…"
+}
+
+func mangled(s string) bool {
+	return strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") || strings.HasPrefix(s, "___Z")
 }

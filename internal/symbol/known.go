@@ -11,7 +11,7 @@ import (
 // whatNames is what an image.Cache keeps a *known under.
 const whatNames = "names"
 
-// namedBytes is about what one address takes, without the text of its names.
+// namedBytes is the estimated cost of one address, without the text of its names.
 const namedBytes = 160
 
 // known is what was learnt of one file. Constant once it is kept; what it points
@@ -22,7 +22,7 @@ type known struct {
 	debug   *fileRead    // split debug file; nil: none
 	sought  bool         // the debug file was looked for
 	lines   *lineTable
-	noLines bool // lines were looked for
+	noLines bool // its DWARF cannot be used
 	names   names
 }
 
@@ -53,7 +53,7 @@ func (k *known) Cost() int64 {
 	return int64(n)
 }
 
-// textBytes is what the names take, of which many addresses share one.
+// textBytes is the cost of the names. Many addresses share one.
 func (k *known) textBytes() (n int) {
 	seen := map[string]bool{}
 	for _, funcs := range k.names {

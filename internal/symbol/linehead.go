@@ -19,10 +19,10 @@ const (
 // lineTexts are the sections that a line table is made of.
 type lineTexts struct{ line, lineStr, str []byte }
 
-// lineHead is the header of one unit's line table (DWARF 5, section 6.2.4,
-// versions 2 to 5). The reader of debug/dwarf makes as many files as the header
-// claims, and joins each with its directory: of a small file, gigabytes. Here
-// names stay where they are in the file, until one is asked for.
+// lineHead is the header of one unit's line table (DWARF 5, section 6.2.4, versions 2
+// to 5). debug/dwarf would make all the file names that the header claims, each joined
+// with its directory: a small file can make it take gigabytes. lineHead joins a name
+// only when somebody asks for it.
 type lineHead struct {
 	version    uint16
 	wide       bool // offsets of 8 bytes
@@ -89,7 +89,10 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 	}
 	h.readNumbers(head)
 	if h.version >= 5 {
-		h.readEntries(head, in)
+		for _, d := range h.entries(head, in) {
+			h.names.dirs = append(h.names.dirs, d.name)
+		}
+		h.names.files = h.entries(head, in)
 	} else {
 		h.readLists(head)
 	}
@@ -137,20 +140,11 @@ func (h *lineHead) readFile(c *cursor.Cursor) bool {
 	return !c.Bad
 }
 
-// readEntries reads directories and files as they are since DWARF 5.
-func (h *lineHead) readEntries(c *cursor.Cursor, in *lineTexts) {
-	for _, d := range h.entries(c, in) {
-		h.names.dirs = append(h.names.dirs, d.name)
-	}
-	h.names.files = h.entries(c, in)
-}
-
-type entryField struct{ content, form uint64 }
-
+// entries reads directories or files as they are since DWARF 5.
 func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
-	fields := make([]entryField, c.U8())
+	fields := make([]struct{ content, form uint64 }, c.U8())
 	for i := range fields {
-		fields[i] = entryField{c.ULEB(), c.ULEB()}
+		fields[i].content, fields[i].form = c.ULEB(), c.ULEB()
 	}
 	count := c.ULEB()
 	// Each field has at least one byte.

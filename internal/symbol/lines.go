@@ -20,8 +20,8 @@ const (
 	maxUnitRanges = 4 << 20
 )
 
-// lineTable finds source lines and inlined functions in the DWARF of one file.
-// It needs the file no more. Safe to call concurrently.
+// lineTable finds source lines and inlined functions in the DWARF of one file. It
+// does not need the file any more. Safe to call concurrently.
 type lineTable struct {
 	data   *dwarf.Data // constant; without the lines
 	texts  lineTexts   // constant
@@ -83,7 +83,8 @@ type lineRow struct {
 
 const gap = math.MaxUint32
 
-// newLineTable unpacks and indexes. No more is parsed than which unit is where.
+// newLineTable unpacks the sections, and finds out which unit has which code. It
+// parses a unit only when an address in it is asked for.
 func newLineTable(ctx context.Context, sections []elffile.Packed) (*lineTable, error) {
 	b := map[string][]byte{}
 	t := &lineTable{units: map[dwarf.Offset]*unit{}}
@@ -224,8 +225,8 @@ func readRows(ctx context.Context, in *lineTexts, e *dwarf.Entry) ([]lineRow, fi
 	return rows, head.names, err
 }
 
-// sortRows orders by address. Where a sequence ends and another begins, the
-// beginning counts; of rows of one sequence at one address, the last.
+// sortRows orders the rows by address. If one sequence ends where another begins, the
+// beginning counts. If a sequence has several rows at one address, the last one counts.
 func (u *unit) sortRows() {
 	slices.SortStableFunc(u.rows, func(a, b lineRow) int {
 		if c := cmp.Compare(a.addr, b.addr); c != 0 || a.file == gap == (b.file == gap) {

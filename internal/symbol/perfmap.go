@@ -23,9 +23,9 @@ const (
 )
 
 // ScanPerfMap reads the lines "START SIZE name" (hexadecimal) of a perf map and
-// returns a Function for each of addrs that one of them holds; of several the
-// last, for code is replaced by later code. addrs ascend. What it keeps grows
-// with addrs, not with the map. Lines that are none are passed over.
+// returns a Function for each of addrs that a line holds. If several lines hold it, the
+// last one counts, because later code replaces earlier code. addrs ascend. The memory
+// grows with addrs, not with the map. ScanPerfMap ignores all other lines.
 func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 	type hit struct {
 		start uint64
@@ -72,13 +72,13 @@ func parsePerfLine(line []byte) (start, size uint64, name []byte, ok bool) {
 	return start, size, name, err1 == nil && err2 == nil && size > 0
 }
 
-// parseHex takes a number with and without 0x: the writers do not agree.
+// parseHex takes a number with or without 0x: some writers have it.
 func parseHex(b []byte) (uint64, error) {
 	b = bytes.TrimPrefix(b, []byte("0x"))
 	return strconv.ParseUint(string(b), 16, 64)
 }
 
-// perfMapPath is where perf(1) looks: the pid is the process's own idea of it.
+// perfMapPath is where perf(1) looks: the pid is that of the process's own namespace.
 func perfMapPath(t *kcdata.Task) string {
 	pid := t.ID
 	for _, th := range t.Threads {
@@ -89,8 +89,8 @@ func perfMapPath(t *kcdata.Task) string {
 	return fmt.Sprintf("/tmp/perf-%d.map", pid)
 }
 
-// perfNames reads a process's perf map. The map is anybody's word: it counts
-// only if it is the process's own user's, or root's.
+// perfNames reads a process's perf map. Anybody could write such a file, so it counts
+// only if it belongs to the user of the process, or to root.
 func (r *Resolver) perfNames(j *job) (names, error) {
 	s := j.sources[0]
 	if err := s.Process.Alive(); err != nil {

@@ -58,8 +58,8 @@ func NewResolver(files *foreign.Files, o Options) *Resolver {
 }
 
 // Resolve names the addresses of all user stacks of tasks. It returns after
-// Options.Limit or when ctx ends, whatever hangs; what has no name for that is
-// among Skipped.
+// Options.Limit or when ctx ends, whatever hangs. Skipped lists the files that it did
+// not read in time.
 func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 	w := newWanted(r.o.Local, r.o.Proc)
 	for _, t := range tasks {
@@ -98,8 +98,8 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 	return res
 }
 
-// start sets the jobs going, a few at a time. Each gives one outcome to the
-// channel, which has room for all: nobody need wait for them.
+// start does the jobs, a few at a time. Each sends one outcome to the channel, which
+// has room for all: a job that nobody waits for any more can still end.
 func (r *Resolver) start(ctx context.Context, jobs []*job) <-chan outcome {
 	done := make(chan outcome, len(jobs))
 	todo := make(chan *job, len(jobs))
@@ -130,7 +130,7 @@ type Result struct {
 // Skip is something that was not read, and why.
 type Skip struct{ What, Reason string }
 
-// skip lists a job's errors.
+// skip lists a job's errors, each once.
 func (res *Result) skip(o outcome) {
 	for _, err := range o.errs {
 		s := Skip{o.job.what(), reason(err)}

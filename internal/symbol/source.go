@@ -30,9 +30,9 @@ type hit struct {
 	line   uint32
 }
 
-// reading is one file to be read: where it is, what it must be, what is known of
-// it already, and what is asked of it. Constant once it is begun: the helper may
-// look at it after its time.
+// reading is one file to read: where it is, what it must be, what is known of it
+// already, and what to ask it. It is constant once it has begun, because a helper that
+// is late still looks at it.
 type reading struct {
 	image.Place
 	old      *fileRead // of a reading before
@@ -96,7 +96,7 @@ func (f *File) hits(offs []uint64, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
 		var h hit
-		if h.vaddr, h.mapped = f.Vaddr(off); h.mapped {
+		if h.vaddr, h.mapped = f.layout.Segments.Address(off, 0); h.mapped {
 			h.nameBy(f, kept)
 			h.file, h.line = f.SourceLine(h.vaddr)
 			h.file = kept.keep(h.file)
@@ -113,15 +113,15 @@ func (h *hit) nameBy(f *File, kept *texts) {
 	h.fn, h.ok = Function{Name: name, Start: fn.Start}, ok && name != ""
 }
 
-// maxTexts is how many bytes of names and source files of one file are kept. A
-// million addresses may be of one function whose name is long.
+// maxTexts is how many bytes of names and source file names one reading keeps. A
+// million addresses may lie in one function whose name is long.
 const maxTexts = 64 << 20
 
 // texts keeps each name once.
 type texts struct {
 	seen map[string]string
 	left int
-	lost int // texts that there was no room for
+	lost int // texts for which there was no room
 }
 
 func (t *texts) keep(s string) string {
@@ -147,8 +147,8 @@ func (t *texts) err() error {
 	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, elffile.ErrTooBig)
 }
 
-// find tries the places of a job's file in turn. The error is that of the place
-// that came nearest.
+// find tries the places of a job's file in turn. If none holds the file, the error is
+// that of the first place that holds anything.
 func (r *Resolver) find(ctx context.Context, j *job, k *known, offs []uint64) (*loaded, error) {
 	nearest := fs.ErrNotExist
 	for i := range j.sources {

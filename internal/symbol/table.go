@@ -21,8 +21,8 @@ const (
 	maxNested = 64
 )
 
-// table is the functions of one file in order of their addresses, without their
-// names: those are read when they are wanted. It is constant after it was made.
+// table is the functions of one file in order of their addresses. It reads their names
+// when somebody asks for them. It is constant after it was made.
 type table struct {
 	syms []sym
 	strs []nameTable
@@ -31,10 +31,10 @@ type table struct {
 // sym is kept small: a browser has a million of them.
 type sym struct {
 	addr uint64
-	size uint32 // never 0: one without a size reaches as far as seal says
+	size uint32 // bytes, never 0: seal gives one to symbols without
 	name uint32 // offset in strs[tab]
 	tab  uint8
-	rank uint8 // of several at one address the least is the best
+	rank uint8 // of several at one address the one with the lowest rank counts
 }
 
 // Bits of sym.rank.
@@ -134,10 +134,10 @@ func sectionRest(m *elffile.Layout, shndx int, addr uint64) uint32 {
 	return uint32(min(s.Size-(addr-s.Addr), math.MaxUint32))
 }
 
-// seal sorts, and bounds symbols without a size. If all are there, such a one ends
-// where the next one begins. If only those are there that other files link to, what
-// comes behind its first byte may as well be a function without a name. A mark inside
-// a function with a size is no function.
+// seal sorts the symbols, and gives an end to those without a size. If the table has
+// all symbols, such a symbol ends where the next one begins. If it has only those that
+// other files link to, the second byte may already belong to a function without a name.
+// A mark inside a function with a size is no function.
 func (t *table) seal(all bool) {
 	slices.SortFunc(t.syms, func(a, b sym) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.rank, b.rank))

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Code without a table still says where its return address is: whatever path
-// leads from here to the function's ret, the instructions on it put the stack
-// pointer there. C libraries such as musl have no tables at all.
+// Code without a table still says where its return address is: on every path from
+// here to the function's ret, the instructions move the stack pointer there. C
+// libraries such as musl have no tables at all.
 //
-// The path is followed over the instructions, not run: only what they do to the
-// stack pointer and which registers they pop counts. It cannot be told that a
-// call does not return, so what comes out is believed only if a call instruction
-// lies before the return address, and for sure only if that call leads here.
+// pathToRet follows the instructions and does not execute them: only what they do to
+// the stack pointer, and which registers they pop, counts. It does not know whether a
+// call returns. So its result counts only if a call instruction lies before the return
+// address, and is certain only if that call leads here.
 
 const (
 	maxSteps = 4096 // instructions looked at for one program counter
@@ -37,8 +37,8 @@ type savedAt struct {
 	off  int64
 }
 
-// pathToRet looks for the path from start to a ret. It goes straight on where it
-// can, and takes branches in the order it met them.
+// pathToRet looks for the path from start to a ret. It goes straight on as far as it
+// can, and then takes the branches in the order in which it met them.
 func pathToRet(v *codeView, start uint64) (codePath, error) {
 	seen := make(map[uint64]bool)
 	paths := []codePath{{at: start, base: amd64.sp}}

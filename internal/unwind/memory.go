@@ -8,8 +8,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// memory is all that is known of a thread's stack: the copied pieces, and the
-// words of its frame-pointer chain.
+// memory is what is known of a thread's stack: the copied pieces, and the words of
+// its frame-pointer chain.
 type memory struct {
 	pieces  []kcdata.UserBytes     // ascending
 	links   []kcdata.LinuxUserLink // ascending by FP
@@ -28,8 +28,8 @@ func newMemory(in *Input) *memory {
 	return m
 }
 
-// takeChain keeps the chain as long as it goes up the stack, which every real
-// one does: the links are then sorted by themselves.
+// takeChain keeps the chain as far as it goes up the stack. Every real one does, so
+// the links are in order.
 func (m *memory) takeChain(chain []kcdata.LinuxUserLink, complete bool) {
 	n := 0
 	for n < len(chain) && (n == 0 || chain[n].FP > chain[n-1].FP) {

@@ -10,8 +10,8 @@ import (
 )
 
 // pclntab is the table of a Go binary that says how far the stack pointer has
-// moved since a function's entry. The stable bits of a function's flags are used,
-// and names; the numbers of special functions change between releases.
+// moved since a function's entry. Special functions are known by the stable bits of
+// their flags, and by their names: their numbers change between releases.
 type pclntab struct {
 	*gopclntab.Table
 	data []byte

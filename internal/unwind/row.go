@@ -62,17 +62,17 @@ func (s *frameSection) rowAt(pc uint64, w *Work) (*row, error) {
 	}, nil
 }
 
-// maxWork is what the instructions of all rows of one capture may come to, bytes:
-// some seconds. Real ones are some dozen bytes a row; but a program may have 64 KiB
-// for each function, and as many program counters on its stacks as it likes.
+// maxWork bounds the call frame instructions of all rows of one capture, bytes: some
+// seconds of work. A real row has a few dozen bytes. But a hostile program may have
+// 64 KiB for each function, and any number of program counters on its stacks.
 const maxWork = 64 << 20
 
 var errWork = errors.New("the call frame instructions of all stacks are too long")
 
-// Work is what making rows may still cost. Safe for concurrent use; nil has no end.
+// Work counts what making rows has cost. Safe for concurrent use; nil is without limit.
 type Work struct{ done atomic.Int64 }
 
-// spent takes n bytes of instructions into account.
+// spent counts n bytes of instructions.
 func (w *Work) spent(n int) {
 	if w != nil {
 		w.done.Add(int64(n))

@@ -38,10 +38,9 @@ type Table struct {
 	frames    memo[frameResult]
 }
 
-// NewTable reads the unwind tables of an ELF file of size bytes, of amd64 or
-// arm64. It keeps r to read code where no table covers it: such reads happen
-// during Unwind. A file without tables is not an error; damaged tables are left
-// out and told by Problems.
+// NewTable reads the unwind tables of an ELF file of size bytes, of amd64 or arm64. It
+// keeps r: Unwind reads code through it that no table covers. A file without tables is
+// not an error. NewTable leaves out damaged tables; Problems lists them.
 func NewTable(r io.ReaderAt, size int64) (*Table, error) {
 	in := elffile.NewReader(r, size)
 	file, err := elffile.Read(in)
@@ -78,7 +77,7 @@ func (t *Table) load(file *elffile.Layout) {
 	}
 }
 
-// Problems returns what could not be used of the file's tables, each naming
+// Problems returns the errors of the file's tables that cannot be used. Each names
 // section and offset.
 func (t *Table) Problems() []error { return slices.Clone(t.problems) }
 
@@ -100,8 +99,8 @@ func (t *Table) AddrOf(offset uint64) (addr uint64, ok bool) {
 	return t.segments.Address(offset, elf.PF_X)
 }
 
-// codeAt reads up to n bytes of code; fewer at the end of its segment. What failed
-// once may be read another time: it is not to be remembered.
+// codeAt reads up to n bytes of code; fewer at the end of its segment. A read that
+// fails may succeed another time, so callers do not remember a failure.
 func (t *Table) codeAt(addr, n uint64) ([]byte, error) {
 	at, ok := t.segments.Span(addr, n, elf.PF_X)
 	if !ok {
@@ -186,7 +185,7 @@ func (m *memo[T]) get(addr uint64) (v T, ok bool) {
 	return v, ok
 }
 
-// put forgets all others when there are too many.
+// put first forgets all others if there are too many.
 func (m *memo[T]) put(addr uint64, v T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
