@@ -47,7 +47,7 @@ func named(tb testing.TB, snap *kcdata.Snapshot, file []byte) *proof {
 func tables(res *symbol.Result) namer {
 	n := namer{}
 	for t, found := range res.Tasks {
-		n[t] = found.Table()
+		n[t] = found
 	}
 	return n
 }

@@ -75,11 +75,7 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 	for _, k := range res.Skipped {
 		skipped = append(skipped, k.What+": "+k.Reason)
 	}
-	names = resolved{}
-	for t, found := range res.Tasks {
-		names[t] = found.Table()
-	}
-	return names, skipped
+	return res.Tasks, skipped
 }
 
 // name names the user stacks of s in memory and returns what was not read.

@@ -151,7 +151,7 @@ func (l *loadInfo) file(pid int, m *kcdata.Mapping) Known {
 		}
 		return k
 	}
-	v, err := spend(l, func() (any, error) { return l.images.Load(pid, m, "build-id", buildID) })
+	v, err := spend(l, func() (any, error) { return l.images.Load(image.Seen(pid), m, "build-id", buildID) })
 	k = Known{err: err}
 	switch {
 	case err == nil:

@@ -4,6 +4,7 @@ package elfnote
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,11 +25,8 @@ const (
 	maxBuildID = 64
 )
 
-// Of <elf.h>.
 const (
-	ptNote         = 4
-	shtNote        = 7
-	ntGNUBuildID   = 3
+	ntGNUBuildID   = 3 // NT_GNU_BUILD_ID of <elf.h>
 	noteHeaderSize = 12
 )
 
@@ -62,10 +60,10 @@ type table struct {
 }
 
 var (
-	segments64 = table{is64: true, least: 56, kind: ptNote, typ: 0, off: 8, size: 32, algn: 48}
-	segments32 = table{least: 32, kind: ptNote, typ: 0, off: 4, size: 16, algn: 28}
-	sections64 = table{is64: true, least: 64, kind: shtNote, typ: 4, off: 24, size: 32, algn: 48}
-	sections32 = table{least: 40, kind: shtNote, typ: 4, off: 16, size: 20, algn: 32}
+	segments64 = table{is64: true, least: 56, kind: uint32(elf.PT_NOTE), typ: 0, off: 8, size: 32, algn: 48}
+	segments32 = table{least: 32, kind: uint32(elf.PT_NOTE), typ: 0, off: 4, size: 16, algn: 28}
+	sections64 = table{is64: true, least: 64, kind: uint32(elf.SHT_NOTE), typ: 4, off: 24, size: 32, algn: 48}
+	sections32 = table{least: 40, kind: uint32(elf.SHT_NOTE), typ: 4, off: 16, size: 20, algn: 32}
 )
 
 // readHeader finds both tables.

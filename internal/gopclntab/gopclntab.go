@@ -9,8 +9,8 @@
 //	          file names, values, functions
 //	functions {entry u32 relative to the text, offset of its _func u32}..., end u32
 //
-// How the table is read is the caller's matter: of a file, or in memory. Nothing
-// in it is believed; no bytes make this package panic or run on.
+// Open finds the table in a file. The caller then reads its words from the file, or from
+// memory. The package trusts nothing in the table; no content makes it panic or loop.
 package gopclntab
 
 import (
@@ -38,9 +38,6 @@ const (
 	FuncUnit = 32 // index in Units
 )
 
-// Sections are the names of those that hold the table.
-var Sections = []string{".gopclntab", ".data.rel.ro.gopclntab"}
-
 // Header is where the table has what. It is constant.
 type Header struct {
 	Text    uint64 // address of runtime.text; 0 since go1.26, and before the loader was at work
@@ -51,20 +48,16 @@ type Header struct {
 	Names, Units, Files, Values, Funcs uint64 // offsets in the table
 }
 
-// FormatError says what is wrong with a table, and at which offset in it.
-type FormatError struct {
-	Offset uint64
-	What   string
+// damaged is the error of what is wrong with a table, at an offset in it.
+func damaged(offset uint64, format string, args ...any) error {
+	return fmt.Errorf("pclntab at %#x: %s", offset, fmt.Sprintf(format, args...))
 }
-
-func (e *FormatError) Error() string { return fmt.Sprintf("pclntab at %#x: %s", e.Offset, e.What) }
 
 // ParseHeader reads the header at the start of b, of a table of size bytes. The
 // lists that it points at are in the table then, what they hold may be anything.
-// Error: *FormatError.
 func ParseHeader(b []byte, size uint64) (Header, error) {
 	fail := func(off uint64, format string, args ...any) (Header, error) {
-		return Header{}, &FormatError{off, fmt.Sprintf(format, args...)}
+		return Header{}, damaged(off, format, args...)
 	}
 	if len(b) < HeaderSize || size < HeaderSize {
 		return fail(0, "%d bytes are no header", min(uint64(len(b)), size))

@@ -21,7 +21,7 @@ func own(t testing.TB) (table []byte, text uint64) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for _, name := range Sections {
+	for _, name := range sections {
 		if s := f.Section(name); s != nil {
 			if table, err = s.Data(); err != nil {
 				t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 // DefaultMaxCost bounds a cache that is not told otherwise, bytes.
 const DefaultMaxCost = 256 << 20
 
-// Coster is a value that says what it costs to keep, bytes. Others, and errors,
-// count as smallCost.
+// Coster is a value that says how many bytes it takes to keep it. Other values, and
+// errors, count as smallCost.
 type Coster interface{ Cost() int64 }
 
 const smallCost = 256
@@ -69,20 +69,13 @@ func (c *Cache) Cost() int64 {
 	return c.cost
 }
 
-// Load gives what load makes of the file mapped at m in process pid (0: none
-// that lives), which the caller has just seen, made once per file and what
-// ("build-id", "unwind"). The value is shared by all who ask: nobody may change
-// it. load runs under the limits of foreign.Files.LoadFrom.
+// Load gives what load makes of the file mapped at m in process p, made once per file
+// and what ("build-id", "unwind"). All who ask share the value: nobody may change it.
+// load runs under the limits of foreign.Files.LoadFrom.
 //
-// Errors: ErrNoFile, load's own, which are kept like values, and those of
-// package foreign and of reading, which are not.
-func (c *Cache) Load(pid int, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
-	return c.LoadOf(Seen(pid), m, what, load)
-}
-
-// LoadOf is Load for a process that was seen when the capture was made, and may have
-// ended since.
-func (c *Cache) LoadOf(p Process, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
+// Errors: ErrNoFile; load's own, which are kept like values; those of package foreign
+// and of reading, which are not kept.
+func (c *Cache) Load(p Process, m *kcdata.Mapping, what string, load func(r io.ReaderAt, size int64) (any, error)) (any, error) {
 	k := key{Key: KeyOf(m), what: what}
 	if m.Flags&kcdata.MappingVDSO != 0 {
 		return c.once(k, func(e *entry) { e.fromVDSO(m, load) })
@@ -92,7 +85,7 @@ func (c *Cache) LoadOf(p Process, m *kcdata.Mapping, what string, load func(r io
 	}
 	at := (&Mapped{p, *m}).Places() // a copy: a helper may outlive this call
 	if k.Build == "" {
-		if err := c.hanging(k); err != nil {
+		if err := c.Hanging(k.Key, what); err != nil {
 			return nil, err
 		}
 		var err error
@@ -112,7 +105,7 @@ func (c *Cache) find(k key, at []Place) ([]Place, foreign.Stat, error) {
 			return []Place{p}, st, nil
 		}
 		err = worse(err, why)
-		if c.noteHung(k, why) {
+		if c.NoteHung(k.Key, k.what, why) {
 			break
 		}
 	}
@@ -191,8 +184,8 @@ type loaded struct {
 	err   error
 }
 
-// watched remembers the first read that failed: what a callback makes of a file
-// that it could not read says nothing of the file.
+// watched remembers the first read that failed: if a callback could not read the file,
+// its result says nothing about the file.
 type watched struct {
 	in  io.ReaderAt
 	err error
@@ -208,7 +201,7 @@ func (w *watched) ReadAt(p []byte, off int64) (int, error) {
 
 // fromFile fills an entry from the first place that holds the file.
 func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (any, error)) {
-	if e.err = c.hanging(e.key); e.err != nil {
+	if e.err = c.Hanging(e.key.Key, e.key.what); e.err != nil {
 		return
 	}
 	e.err = ErrNoFile
@@ -233,7 +226,7 @@ func (c *Cache) fromFile(e *entry, at []Place, load func(io.ReaderAt, int64) (an
 			return
 		}
 		e.err = worse(e.err, err)
-		if c.noteHung(e.key, err) {
+		if c.NoteHung(e.key.Key, e.key.what, err) {
 			return
 		}
 	}
@@ -263,8 +256,8 @@ func isBuild(want string, r io.ReaderAt) error {
 	return SameBuild(want, id)
 }
 
-// worse keeps the error that says most: that a file is not in some place says
-// less than why one that is there cannot be read.
+// worse keeps the error that says more. "It is not in this place" says less than why a
+// file that is there cannot be read.
 func worse(a, b error) error {
 	if errors.Is(a, ErrNoFile) || isAbsent(a) {
 		return b

@@ -27,8 +27,8 @@
 // # What it may cost
 //
 // All files are read through internal/foreign: none is waited for, and it takes care
-// of devices. What was late is left alone for a while, by itself. The cache
-// has one bound in bytes for whatever is made of files.
+// of devices. The cache leaves a file alone for a while if it was late. It has one
+// bound in bytes for everything that is made of files.
 //
 // The files: process, place (where, and whether it is the one), cache and store
 // (what is kept), hung, vdso.

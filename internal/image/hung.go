@@ -8,9 +8,15 @@ import (
 	"stackshot/internal/procfs"
 )
 
-// hung remembers what took too long, by key: a file that takes too long to read does
-// not cost that for each thread that runs it. Of devices package foreign takes care.
-type hung map[key]hungAt
+// hung remembers what took too long, by file and what was asked of it: a file that
+// takes too long to read does not cost that for each thread that runs it. Package
+// foreign remembers devices.
+type hung map[hungKey]hungAt
+
+type hungKey struct {
+	Key
+	what string
+}
 
 type hungAt struct {
 	since, until time.Time
@@ -24,12 +30,10 @@ const (
 
 // Hanging gives the error of a file that is left alone for now; nil: it may be asked
 // for what.
-func (c *Cache) Hanging(k Key, what string) error { return c.hanging(key{Key: k, what: what}) }
-
-func (c *Cache) hanging(k key) error {
+func (c *Cache) Hanging(k Key, what string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h, ok := c.hung[k]; ok && time.Now().Before(h.until) {
+	if h, ok := c.hung[hungKey{k, what}]; ok && time.Now().Before(h.until) {
 		return h.err
 	}
 	return nil
@@ -37,10 +41,6 @@ func (c *Cache) hanging(k key) error {
 
 // NoteHung says whether err is that of a file that hangs, and remembers that.
 func (c *Cache) NoteHung(k Key, what string, err error) bool {
-	return c.noteHung(key{Key: k, what: what}, err)
-}
-
-func (c *Cache) noteHung(k key, err error) bool {
 	var late *procfs.TimeoutError
 	if !errors.As(err, &late) { // a refusal may be of the way alone
 		return false
@@ -51,7 +51,7 @@ func (c *Cache) noteHung(k key, err error) bool {
 		c.hung = hung{}
 	}
 	now := time.Now()
-	c.hung[k] = hungAt{now, now.Add(hungFor), err}
+	c.hung[hungKey{k, what}] = hungAt{now, now.Add(hungFor), err}
 	return true
 }
 
@@ -61,5 +61,5 @@ func (c *Cache) Forgive(since time.Time) {
 	c.files.Forgive(since)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.hung, func(_ key, h hungAt) bool { return !h.since.Before(since) })
+	maps.DeleteFunc(c.hung, func(_ hungKey, h hungAt) bool { return !h.since.Before(since) })
 }

@@ -116,7 +116,7 @@ func TestLoadMapped(t *testing.T) {
 	m := mappingOf(t, pid, exe)
 	want := fmt.Sprintf("%x", idOf(t, exe))
 	for _, what := range []string{"by map_files", "again"} {
-		if v, err := c.Load(pid, &m, what, buildID); err != nil || v != want {
+		if v, err := c.Load(Seen(pid), &m, what, buildID); err != nil || v != want {
 			t.Errorf("%s: %v, %v; want %s", what, v, err, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestLoadMapped(t *testing.T) {
 	held.Flags |= kcdata.MappingInWindow
 	for _, path := range []string{m.Path, "program"} { // whole, and the end of one
 		held.Path = path
-		if v, err := c.Load(pid, &held, "held "+path, buildID); err != nil || v != want {
+		if v, err := c.Load(Seen(pid), &held, "held "+path, buildID); err != nil || v != want {
 			t.Errorf("held, %s: %v, %v", path, v, err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestLoadDeletedAndReplaced(t *testing.T) {
 	if gone.Flags&kcdata.MappingDeleted == 0 {
 		t.Fatalf("%+v is not deleted", gone)
 	}
-	if v, err := c.Load(pid, &gone, "deleted", buildID); err != nil || v != want {
+	if v, err := c.Load(Seen(pid), &gone, "deleted", buildID); err != nil || v != want {
 		t.Errorf("deleted: %v, %v", v, err)
 	}
 	if err := os.WriteFile(exe, []byte("#!another"), 0o700); err != nil {
@@ -151,11 +151,11 @@ func TestLoadDeletedAndReplaced(t *testing.T) {
 	}
 	// With a wrong address only the name is left, and it is another file's.
 	m.Start, m.End = 0x1000, 0x2000
-	if v, err := c.Load(pid, &m, "replaced", buildID); !errors.Is(err, foreign.ErrOther) || v != nil {
+	if v, err := c.Load(Seen(pid), &m, "replaced", buildID); !errors.Is(err, foreign.ErrOther) || v != nil {
 		t.Errorf("replaced: %v, %v", v, err)
 	}
 	m.BuildID = []byte{1, 2, 3}
-	if v, err := c.Load(pid, &m, "replaced, by build-id", buildID); !errors.Is(err, elfnote.ErrNotELF) || v != nil {
+	if v, err := c.Load(Seen(pid), &m, "replaced, by build-id", buildID); !errors.Is(err, elfnote.ErrNotELF) || v != nil {
 		t.Errorf("replaced, by build-id: %v, %v", v, err)
 	}
 }
@@ -168,11 +168,11 @@ func TestLoadWithoutProcess(t *testing.T) {
 	}
 	id := idOf(t, exe)
 	m := kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: 1, End: 2, Inode: 99}, Path: exe, BuildID: id}
-	if v, err := newCache(t, 0).Load(0, &m, "x", buildID); err != nil || v != fmt.Sprintf("%x", id) {
+	if v, err := newCache(t, 0).Load(Seen(0), &m, "x", buildID); err != nil || v != fmt.Sprintf("%x", id) {
 		t.Errorf("%v, %v", v, err)
 	}
 	m.BuildID = append([]byte{^id[0]}, id[1:]...)
-	if v, err := newCache(t, 0).Load(0, &m, "x", buildID); !errors.Is(err, foreign.ErrOther) || v != nil {
+	if v, err := newCache(t, 0).Load(Seen(0), &m, "x", buildID); !errors.Is(err, foreign.ErrOther) || v != nil {
 		t.Errorf("another build: %v, %v", v, err)
 	}
 }
@@ -183,12 +183,12 @@ func TestLoadVDSO(t *testing.T) {
 		if m.Flags&kcdata.MappingVDSO == 0 {
 			continue
 		}
-		v, err := c.Load(os.Getpid(), &m, "id", buildID)
+		v, err := c.Load(Seen(os.Getpid()), &m, "id", buildID)
 		if err != nil || len(v.(string)) != 40 {
 			t.Errorf("%v, %v", v, err)
 		}
 		m.BuildID = make([]byte, 20)
-		if v, err := c.Load(0, &m, "id", buildID); !errors.Is(err, foreign.ErrOther) {
+		if v, err := c.Load(Seen(0), &m, "id", buildID); !errors.Is(err, foreign.ErrOther) {
 			t.Errorf("another machine's: %v, %v", v, err)
 		}
 		return
@@ -198,7 +198,7 @@ func TestLoadVDSO(t *testing.T) {
 
 func TestNoFile(t *testing.T) {
 	anon := kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: 1, End: 2, Flags: kcdata.MappingAnon}}
-	if v, err := newCache(t, 0).Load(1, &anon, "x", buildID); !errors.Is(err, ErrNoFile) || v != nil {
+	if v, err := newCache(t, 0).Load(Seen(1), &anon, "x", buildID); !errors.Is(err, ErrNoFile) || v != nil {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestLoadOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			if _, err := c.Load(pid, &m, fmt.Sprint(i%2), load); !errors.Is(err, errors.ErrUnsupported) {
+			if _, err := c.Load(Seen(pid), &m, fmt.Sprint(i%2), load); !errors.Is(err, errors.ErrUnsupported) {
 				t.Error(err)
 			}
 		})
@@ -227,7 +227,7 @@ func TestLoadOnce(t *testing.T) {
 	if err := os.Chtimes(exe, later, later); err != nil {
 		t.Fatal(err)
 	}
-	c.Load(pid, &m, "0", load)
+	c.Load(Seen(pid), &m, "0", load)
 	if n := loads.Load(); n != 3 {
 		t.Errorf("%d loads after it changed", n)
 	}
@@ -246,7 +246,7 @@ func TestCostIsBounded(t *testing.T) {
 	loads := map[string]int{}
 	get := func(what string, cost int64) {
 		t.Helper()
-		v, err := c.Load(pid, &m, what, func(io.ReaderAt, int64) (any, error) { loads[what]++; return costs(cost), nil })
+		v, err := c.Load(Seen(pid), &m, what, func(io.ReaderAt, int64) (any, error) { loads[what]++; return costs(cost), nil })
 		if err != nil || v != costs(cost) {
 			t.Errorf("%s: %v, %v", what, v, err)
 		}
@@ -286,18 +286,18 @@ func TestHungIsNotWaitedForTwice(t *testing.T) {
 	loose := make(chan struct{})
 	defer close(loose)
 	hang := func(io.ReaderAt, int64) (any, error) { <-loose; return nil, nil }
-	if _, err := c.Load(pid, &m, "slow", hang); !errors.Is(err, procfs.ErrTimeout) {
+	if _, err := c.Load(Seen(pid), &m, "slow", hang); !errors.Is(err, procfs.ErrTimeout) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if _, err := c.Load(pid, &m, "slow", hang); !errors.Is(err, procfs.ErrTimeout) {
+		if _, err := c.Load(Seen(pid), &m, "slow", hang); !errors.Is(err, procfs.ErrTimeout) {
 			t.Fatal(err)
 		}
 	}
 	if n := files.Hanging(); n != 1 {
 		t.Errorf("%d hang", n)
 	}
-	if _, err := c.Load(pid, &m, "other", buildID); err != nil && !errors.Is(err, procfs.ErrTimeout) {
+	if _, err := c.Load(Seen(pid), &m, "other", buildID); err != nil && !errors.Is(err, procfs.ErrTimeout) {
 		t.Error(err)
 	}
 }
@@ -328,10 +328,10 @@ func TestFailedReadIsNotKept(t *testing.T) {
 			}
 			return string(b[:4]), nil
 		}
-		if v, err := c.Load(pid, &m, what, load); !errors.Is(err, unix.EIO) || v != nil {
+		if v, err := c.Load(Seen(pid), &m, what, load); !errors.Is(err, unix.EIO) || v != nil {
 			t.Errorf("%s: %v, %v", what, v, err)
 		}
-		if v, err := c.Load(pid, &m, what, load); err != nil || v != "\x7fELF" {
+		if v, err := c.Load(Seen(pid), &m, what, load); err != nil || v != "\x7fELF" {
 			t.Errorf("%s, again: %v, %v", what, v, err)
 		}
 	}

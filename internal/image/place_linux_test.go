@@ -102,14 +102,14 @@ func TestForgedBuildID(t *testing.T) {
 	var loads atomic.Int32
 	load := func(io.ReaderAt, int64) (any, error) { return loads.Add(1), nil }
 	for range 2 {
-		if v, err := c.Load(pid, &m, "x", load); err != nil || v != int32(1) {
+		if v, err := c.Load(Seen(pid), &m, "x", load); err != nil || v != int32(1) {
 			t.Errorf("%v, %v", v, err)
 		}
 	}
 	other, copied := child(t) // the same build, another inode
 	n := mappingOf(t, other, copied)
 	n.BuildID = m.BuildID
-	if v, err := c.Load(other, &n, "x", load); err != nil || v != int32(2) {
+	if v, err := c.Load(Seen(other), &n, "x", load); err != nil || v != int32(2) {
 		t.Errorf("another file of that build-id: %v, %v", v, err)
 	}
 }

@@ -61,7 +61,7 @@ func (c *codeReader) block(i int64) ([]byte, error) {
 		return nil, fmt.Errorf("code at %#x: not read: %w", i*codeBlock, errSpent)
 	}
 	began := time.Now()
-	v, err := u.Images.LoadOf(f.p.proc, f.m, fmt.Sprintf("code %d", i), func(r io.ReaderAt, size int64) (any, error) {
+	v, err := u.Images.Load(f.p.proc, f.m, fmt.Sprintf("code %d", i), func(r io.ReaderAt, size int64) (any, error) {
 		b := make(keptCode, max(0, min(codeBlock, size-i*codeBlock)))
 		_, err := io.ReadFull(io.NewSectionReader(r, i*codeBlock, int64(len(b))), b)
 		return b, err

@@ -60,7 +60,7 @@ func kept(t *testing.T, u *Unwinder, m *kcdata.Mapping) *keptTable {
 	if _, table := u.Process(image.Seen(os.Getpid()), []kcdata.Mapping{*m}).find(m.Start); table == nil {
 		t.Fatalf("no table of %s", m.Path)
 	}
-	v, err := u.Images.Load(os.Getpid(), m, "unwind", func(io.ReaderAt, int64) (any, error) {
+	v, err := u.Images.Load(image.Seen(os.Getpid()), m, "unwind", func(io.ReaderAt, int64) (any, error) {
 		return nil, errors.New("loaded twice")
 	})
 	if err != nil {

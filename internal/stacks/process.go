@@ -27,12 +27,15 @@ type Process struct {
 // errSpent is why a file is not read any more.
 var errSpent = errors.New("the time for unwind tables is spent")
 
-// Process is a task's code; maps ascend. Without mappings nothing is known of it. Its
-// files are reached through proc, if that lives. Tables are asked for when a stack
-// leads there.
+// Process makes a task's code of its mappings, which ascend; without mappings nothing is
+// known of it. It reaches the files through proc, as long as that process lives, and
+// reads a table only when a stack leads there.
 func (u *Unwinder) Process(proc image.Process, maps []kcdata.Mapping) *Process {
+	if u.work == nil {
+		u.work = new(unwind.Work)
+	}
 	p := &Process{
-		code: unwind.Process{Arch: u.Arch, Work: u.allowance()}, u: u, proc: proc, maps: maps,
+		code: unwind.Process{Arch: u.Arch, Work: u.work}, u: u, proc: proc, maps: maps,
 		tables: map[*kcdata.Mapping]*unwind.Table{}, missed: map[*kcdata.Mapping]error{},
 	}
 	if len(maps) > 0 {
@@ -67,7 +70,7 @@ func (p *Process) table(m *kcdata.Mapping) *unwind.Table {
 		return nil
 	}
 	began := time.Now()
-	v, err := p.u.Images.LoadOf(p.proc, m, "unwind", loadTable)
+	v, err := p.u.Images.Load(p.proc, m, "unwind", loadTable)
 	p.u.Left -= time.Since(began)
 	if err != nil {
 		p.miss(m, err)
@@ -80,7 +83,7 @@ func (p *Process) table(m *kcdata.Mapping) *unwind.Table {
 	return k.Table
 }
 
-// miss takes note that something of a file was wanted and not read.
+// miss notes that something of a file was needed and not read.
 func (p *Process) miss(m *kcdata.Mapping, err error) {
 	p.short = true
 	if p.missed[m] == nil {
@@ -88,7 +91,7 @@ func (p *Process) miss(m *kcdata.Mapping, err error) {
 	}
 }
 
-// Late says whether another time more may be read of its files.
+// Late says whether a second attempt may read more of its files.
 func (p *Process) Late() bool {
 	for _, err := range p.missed {
 		if image.IsTransient(err) || errors.Is(err, errSpent) {
@@ -104,8 +107,8 @@ const maxReasons = 4
 // MissedWhat begins the notes of Mark, in LINUX_ENRICH_FAILED.
 const MissedWhat = "unwind table: "
 
-// Mark marks the mappings whose tables were wanted and not read, and no others, and
-// says why not: "unwind table: PATH: reason", one for each file.
+// Mark marks the mappings whose tables were needed and not read, and no others. It
+// gives one note for each file: "unwind table: PATH: reason".
 func (p *Process) Mark() (notes []string) {
 	for i := range p.maps {
 		m := &p.maps[i]

@@ -23,10 +23,10 @@ type Tally struct {
 }
 
 // Redo unwinds a file again. plain is what s was parsed from; the result is a new
-// buffer. local says that the file is of this machine since its last boot: then
-// files are reached through the processes too. A thread of which nothing was kept
-// has the stack it had; what was kept only to mend a stack leaves the file with the
-// last table that it lacks. The marks of mappings in s change with the file's.
+// buffer. local says that the capture was made on this machine since its last boot: then
+// Redo reaches files through the processes too. A thread of which nothing was kept
+// keeps its stack. What was kept only to mend a stack leaves the file when the stack no
+// longer lacks a table. Redo changes the marks of the mappings in s as those of the file.
 // Errors: ErrNotKept, ErrOtherFile, the reader's.
 func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, Tally, error) {
 	var sum Tally

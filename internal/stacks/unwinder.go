@@ -14,19 +14,11 @@ import (
 type Unwinder struct {
 	Images    *image.Cache
 	Arch      string        // as uname says it
-	Left      time.Duration // for reading the tables of all files; when it is spent the rest is unwound without
+	Left      time.Duration // for reading the tables of all files; stacks that need more files do without them
 	ChainOnly bool          // the frame-pointer chain alone is asked for
 	Frames    int           // of one stack, at most
 
-	work *unwind.Work // of all processes
-}
-
-// allowance is made once.
-func (u *Unwinder) allowance() *unwind.Work {
-	if u.work == nil {
-		u.work = new(unwind.Work)
-	}
-	return u.work
+	work *unwind.Work // of all processes; made with the first
 }
 
 // Thread makes the stack of one thread of a process, and says in f.Walk how it went.
@@ -52,7 +44,7 @@ func (u *Unwinder) Thread(p *Process, f *Found) unwind.Result {
 	return r
 }
 
-// Put writes a stack, as it stands in a thread's container.
+// Put writes the items of a stack for a thread's container.
 func Put(r unwind.Result) ([]byte, error) {
 	if len(r.PCs) == 0 {
 		return nil, nil
@@ -66,7 +58,7 @@ func Put(r unwind.Result) ([]byte, error) {
 	return w.Written(), err
 }
 
-// PutNotes writes what Mark said, as it stands in a task's container.
+// PutNotes writes the items of Mark's notes for a task's container.
 func PutNotes(notes []string) ([]byte, error) {
 	w := kcdata.NewBuffer(0)
 	for _, s := range notes {
@@ -78,8 +70,8 @@ func PutNotes(notes []string) ([]byte, error) {
 	return w.Written(), nil
 }
 
-// loadTable makes a keptTable of a file. One that is no ELF file, or of another
-// architecture, was read all the same: its table is nil.
+// loadTable makes a keptTable of a file. A file that is no ELF file, or of another
+// architecture, counts as read: its table is nil.
 func loadTable(r io.ReaderAt, size int64) (any, error) {
 	code := &codeReader{size: size, file: r}
 	t, err := unwind.NewTable(code, size)

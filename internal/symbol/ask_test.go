@@ -2,7 +2,6 @@ package symbol
 
 import (
 	"context"
-	"slices"
 
 	"stackshot/kcdata"
 )
@@ -15,11 +14,14 @@ func (f *File) BuildID() []byte { return f.build }
 // Problems returns why tables of the file are not used.
 func (f *File) Problems() []error { return f.problems }
 
-// offset is the inverse of vaddr.
-func (m *layout) offset(vaddr uint64) (uint64, bool) {
-	for _, s := range m.segments {
-		if vaddr >= s.vaddr && vaddr-s.vaddr < s.filesz {
-			return s.off + (vaddr - s.vaddr), true
+// Vaddr turns an offset in the file, in bytes, into an address that it was linked for.
+func (f *File) Vaddr(off uint64) (uint64, bool) { return f.layout.Segments.Address(off, 0) }
+
+// offset is the inverse of Vaddr.
+func (f *File) offset(vaddr uint64) (uint64, bool) {
+	for _, p := range f.layout.Segments {
+		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Filesz {
+			return p.Off + (vaddr - p.Vaddr), true
 		}
 	}
 	return 0, false
@@ -32,15 +34,5 @@ func (m *layout) offset(vaddr uint64) (uint64, bool) {
 func (r *Resolver) Functions(t *kcdata.Task, p kcdata.UserPlace) []kcdata.UserFunction {
 	w := newWanted(r.o.Local, r.o.Proc)
 	w.add(t, p)
-	return r.do(context.Background(), w, nil).Tasks[t].functions(p)
-}
-
-func (n *Names) functions(p kcdata.UserPlace) []kcdata.UserFunction {
-	if n == nil {
-		return nil
-	}
-	if i, ok := slices.BinarySearchFunc(n.places, p, kcdata.UserPlace.Compare); ok {
-		return n.funcs[i]
-	}
-	return nil
+	return r.do(context.Background(), w, nil).Tasks[t].Functions(p)
 }

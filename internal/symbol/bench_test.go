@@ -85,7 +85,7 @@ func benchMapping(b *testing.B, path string, base uint64) (kcdata.Mapping, []uin
 	f := opened(b, path)
 	var addrs []uint64
 	for _, y := range f.syms.syms {
-		if off, ok := f.layout.offset(y.addr); ok {
+		if off, ok := f.offset(y.addr); ok {
 			addrs = append(addrs, base+off+uint64(y.size)/2)
 		}
 	}
@@ -109,10 +109,12 @@ func BenchmarkResolve(b *testing.B) {
 		warm += time.Since(began)
 		files.Close()
 		named = 0
-		for _, n := range res.Tasks {
-			for _, f := range n.funcs {
-				if f[0].Name != "" {
-					named++
+		for t, table := range res.Tasks {
+			for _, th := range t.Threads {
+				for i := range th.User {
+					if f := table.Functions(th.UserPlace(i)); len(f) > 0 && f[0].Name != "" {
+						named++
+					}
 				}
 			}
 		}

@@ -1,6 +1,8 @@
 package symbol
 
 import (
+	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -8,13 +10,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 )
-
-// defaultDebugRoots are where distributions put split debug files.
-var defaultDebugRoots = []string{"/usr/lib/debug"}
 
 // maxCRC is the size of a debug file whose checksum is still made.
 const maxCRC = 512 << 20
@@ -27,65 +28,64 @@ type debugQuery struct {
 	roots []string
 }
 
-// wheres lists where a split debug file may be, best first. Those by build-id
-// need no checksum.
-func (q debugQuery) wheres(debugRoots []string) (byID, byLink []foreign.Where) {
+// candidate is where a split debug file may be, and how it is known there.
+type candidate struct {
+	foreign.Where
+	check func(*File) error
+}
+
+// candidates are best first: those by build-id need no checksum.
+func (q debugQuery) candidates(debugRoots []string) []candidate {
+	var byID, byLink []candidate
 	for _, root := range q.roots {
-		add := func(list *[]foreign.Where, p string) { *list = append(*list, foreign.Where{Root: root, Path: p}) }
+		where := func(elem ...string) foreign.Where { return foreign.Where{Root: root, Path: path.Join(elem...)} }
 		for _, d := range debugRoots {
 			if id := hex.EncodeToString(q.build); len(id) > 2 {
-				add(&byID, path.Join(d, ".build-id", id[:2], id[2:]+".debug"))
+				byID = append(byID, candidate{where(d, ".build-id", id[:2], id[2:]+".debug"), q.checkID})
 			}
 		}
 		if q.link.name == "" || q.dir == "" || path.Base(q.link.name) != q.link.name {
 			continue
 		}
-		add(&byLink, path.Join(q.dir, q.link.name))
-		add(&byLink, path.Join(q.dir, ".debug", q.link.name))
+		dirs := []string{q.dir, path.Join(q.dir, ".debug")}
 		for _, d := range debugRoots {
-			add(&byLink, path.Join(d, q.dir, q.link.name))
+			dirs = append(dirs, path.Join(d, q.dir))
+		}
+		for _, dir := range dirs {
+			byLink = append(byLink, candidate{where(dir, q.link.name), q.checkLink})
 		}
 	}
-	return byID, byLink
+	return append(byID, byLink...)
 }
 
-// debugFile finds the split debug file and asks it. nil without one; the error
-// is of a file that was there and was refused.
-func (r *Resolver) debugFile(c *call, q debugQuery, ask func(*File, *texts) map[uint64]hit) (*loaded, foreign.Where, error) {
-	byID, byLink := q.wheres(r.o.DebugRoots)
-	var refused error
-	try := func(w foreign.Where, check func(*File) error) *loaded {
-		if c.ctx.Err() != nil {
-			return nil
+// debugFile finds the split debug file and does the reading rd of it. nil without
+// one; the error is of a file that was there and was refused.
+func (r *Resolver) debugFile(ctx context.Context, q debugQuery, rd reading) (got *loaded, refused error) {
+	try := func(c candidate) bool {
+		if ctx.Err() != nil {
+			return false
 		}
-		got, err := r.read(reading{Place: image.Place{Where: w}, check: check, ask: ask, sections: c.lines})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		rd := rd
+		rd.Place, rd.check = image.Place{Where: c.Where}, c.check
+		var err error
+		if got, err = r.read(rd); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			refused = err
 		}
-		return got
+		return got != nil
 	}
-	for _, w := range byID {
-		if got := try(w, q.checkID); got != nil {
-			return got, w, nil
-		}
+	if slices.ContainsFunc(q.candidates(r.o.DebugRoots), try) {
+		return got, nil
 	}
-	for _, w := range byLink {
-		if got := try(w, q.checkLink); got != nil {
-			return got, w, nil
-		}
+	if r.o.Server == nil || len(q.build) == 0 || ctx.Err() != nil {
+		return nil, refused
 	}
-	if r.o.Server == nil || len(q.build) == 0 || c.ctx.Err() != nil {
-		return nil, foreign.Where{}, refused
-	}
-	file, err := r.o.Server.Fetch(c.ctx, q.build)
+	file, err := r.o.Server.Fetch(ctx, q.build)
 	if err == nil {
-		w := foreign.Where{Path: file}
-		return try(w, q.checkID), w, refused
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+		try(candidate{foreign.Where{Path: file}, q.checkID})
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		refused = err
 	}
-	return nil, foreign.Where{}, refused
+	return got, refused
 }
 
 func (q debugQuery) checkID(f *File) error {
@@ -98,15 +98,39 @@ func (q debugQuery) checkLink(f *File) error {
 	if len(q.build) > 0 && len(f.build) > 0 {
 		return q.checkID(f)
 	}
-	if f.in.size > maxCRC {
-		return fmt.Errorf("%d bytes, a checksum is made of %d at most: %w", f.in.size, maxCRC, ErrTooBig)
+	if f.in.Size > maxCRC {
+		return fmt.Errorf("%d bytes, a checksum is made of %d at most: %w", f.in.Size, maxCRC, elffile.ErrTooBig)
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(f.in.r, 0, int64(f.in.size))); err != nil {
+	if _, err := io.Copy(sum, io.NewSectionReader(f.in, 0, int64(f.in.Size))); err != nil {
 		return err
 	}
 	if sum.Sum32() != q.link.crc {
 		return fmt.Errorf("%w: CRC-32 %08x, .gnu_debuglink says %08x", foreign.ErrOther, sum.Sum32(), q.link.crc)
 	}
 	return nil
+}
+
+// debugLink names a split debug file by its last path component and its CRC-32.
+type debugLink struct {
+	name string
+	crc  uint32
+}
+
+// readDebugLink reads .gnu_debuglink; zero without one.
+func readDebugLink(in elffile.Reader, m *elffile.Layout) (debugLink, error) {
+	s := m.Section(".gnu_debuglink")
+	if s == nil {
+		return debugLink{}, nil
+	}
+	b, err := in.Bytes(s.Span(), 4096, ".gnu_debuglink")
+	if err != nil {
+		return debugLink{}, err
+	}
+	name := elffile.Text(b, 0, 255)
+	at := (len(name) + 4) &^ 3
+	if name == "" || at+4 > len(b) {
+		return debugLink{}, fmt.Errorf(".gnu_debuglink at offset %#x: %w", s.Off, elffile.ErrDamaged)
+	}
+	return debugLink{name, binary.LittleEndian.Uint32(b[at:])}, nil
 }

@@ -14,31 +14,32 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"stackshot/internal/elffile"
 )
 
 const (
-	// maxDownload is the size of a debug file that is still fetched.
+	// maxDownload is the largest debug file to fetch, bytes.
 	maxDownload = 1 << 30
-	// defaultFetch is how long one file may take.
+	// defaultFetch is the time limit for one file.
 	defaultFetch = 5 * time.Second
 )
 
-// Debuginfod fetches split debug files from servers of that name, by build-id,
-// and keeps them in a directory shared with other clients of the protocol. Safe
-// to call concurrently.
+// Debuginfod fetches split debug files by build-id from debuginfod servers, and keeps
+// them in the directory that other clients of the protocol use too. Safe to call
+// concurrently.
 type Debuginfod struct {
 	urls   []string      // constant
 	dir    string        // constant
 	limit  time.Duration // for one file; constant
 	client *http.Client
 
-	mu     sync.Mutex
-	absent map[string]error // build-ids that were not got; under mu
+	absent sync.Map // build-id in hex -> error, of those that were not got
 }
 
-// DebuginfodFromEnv makes one of DEBUGINFOD_URLS, with the directory of
-// DEBUGINFOD_CACHE_PATH or below the user's cache directory. nil where no server
-// is named: then nobody is asked.
+// DebuginfodFromEnv makes a client for the servers of DEBUGINFOD_URLS, with the directory
+// DEBUGINFOD_CACHE_PATH or one below the user's cache directory. nil if the variable
+// names no server.
 func DebuginfodFromEnv() (*Debuginfod, error) {
 	urls := strings.Fields(os.Getenv("DEBUGINFOD_URLS"))
 	if len(urls) == 0 {
@@ -57,7 +58,7 @@ func DebuginfodFromEnv() (*Debuginfod, error) {
 
 // NewDebuginfod makes one. limit is for one file.
 func NewDebuginfod(urls []string, dir string, limit time.Duration) (*Debuginfod, error) {
-	d := &Debuginfod{dir: dir, limit: limit, client: &http.Client{}, absent: map[string]error{}}
+	d := &Debuginfod{dir: dir, limit: limit, client: &http.Client{}}
 	for _, s := range urls {
 		u, err := url.Parse(s)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -68,23 +69,20 @@ func NewDebuginfod(urls []string, dir string, limit time.Duration) (*Debuginfod,
 	return d, nil
 }
 
-// Fetch returns the path of the debug file of a build. The error is
-// fs.ErrNotExist if no server has it. What failed once is not asked again.
+// Fetch returns the path of the debug file of a build. The error is fs.ErrNotExist if
+// no server has the file. Fetch does not ask again for a file that it failed to get.
 func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
 	id := hex.EncodeToString(build)
 	path := filepath.Join(d.dir, id, "debuginfo")
 	if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 		return path, nil
 	}
-	d.mu.Lock()
-	err := d.absent[id]
-	d.mu.Unlock()
-	if err != nil {
-		return "", err
+	if err, ok := d.absent.Load(id); ok {
+		return "", err.(error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
-	err = fs.ErrNotExist
+	err := fs.ErrNotExist
 	for _, base := range d.urls {
 		got := d.get(ctx, base+"/buildid/"+id+"/debuginfo", path)
 		if got == nil {
@@ -94,9 +92,7 @@ func (d *Debuginfod) Fetch(ctx context.Context, build []byte) (string, error) {
 			err = got
 		}
 	}
-	d.mu.Lock()
-	d.absent[id] = err
-	d.mu.Unlock()
+	d.absent.Store(id, err)
 	return "", err
 }
 
@@ -117,7 +113,7 @@ func (d *Debuginfod) get(ctx context.Context, addr, path string) error {
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s: %s", addr, resp.Status)
 	case resp.ContentLength > maxDownload:
-		return fmt.Errorf("%s: %d bytes: %w", addr, resp.ContentLength, ErrTooBig)
+		return fmt.Errorf("%s: %d bytes: %w", addr, resp.ContentLength, elffile.ErrTooBig)
 	}
 	if err := save(resp.Body, path); err != nil {
 		return fmt.Errorf("%s: %w", addr, err)
@@ -125,7 +121,7 @@ func (d *Debuginfod) get(ctx context.Context, addr, path string) error {
 	return nil
 }
 
-// save writes a file that is seen under its name only when it is whole.
+// save writes a file that appears under its name only when it is complete.
 func save(r io.Reader, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -137,7 +133,7 @@ func save(r io.Reader, path string) error {
 	defer os.Remove(f.Name())
 	n, err := io.Copy(f, io.LimitReader(r, maxDownload+1))
 	if err == nil && n > maxDownload {
-		err = ErrTooBig
+		err = elffile.ErrTooBig
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err

@@ -4,37 +4,37 @@
 //	                                       │  at most 4 at once      ▲
 //	                                       └─ Files.LoadFrom: helper ┘
 //
-// The files in the order of the data: resolver, wanted (what is asked for),
-// source (reading a mapping's file), job, debugfile and debuginfod (split debug
-// files), known (what is kept); below them file (one ELF file), elf, table,
-// debuglink, minidebug, pclntab, section, lines and inline (DWARF), perfmap, demangle.
+// The source files in the order of the data: resolver (calls and results), wanted (the
+// addresses to name), job, source (reads a mapping's file), debugfile and debuginfod
+// (split debug files), known (what the cache keeps); below them file (one ELF file),
+// table, pclntab, section, lines and inline (DWARF), perfmap.
 //
 // # What names an address
 //
-// The symbol whose extent holds it, of .symtab and .dynsym, of .gnu_debugdata, of a
-// split debug file, or of Go's pclntab; in anonymous memory the perf map. An address in
-// a gap between sized symbols has no name: never the nearest one before it. A symbol
-// without a size, as assembly has them, reaches to the next one or to its section's end
-// where the file has all its symbols; where it has only those for linking it names no
-// more than its first instruction. Of several names at one address people read the
-// plain one best: functions before others, global before local, fewest leading
-// underscores, shortest.
+// The symbol whose extent holds the address: of .symtab and .dynsym, of .gnu_debugdata,
+// of a split debug file, or of Go's pclntab. In anonymous memory the perf map names it.
+// An address in a gap between sized symbols has no name; the nearest symbol before it
+// does not count. Assembly has symbols without a size. Such a symbol reaches to the next
+// one, or to the end of its section, if the file has all its symbols; if the file has
+// only the symbols for linking, it names only its first instruction. Of several names at
+// one address the plainest wins: functions before others, global before local, fewest
+// leading underscores, shortest.
 //
 // C++ and Rust are demangled without parameters, return types and hash, with
-// template arguments: a stack is about which function, and gdb's backtrace
-// likewise shows values there, not types. Versions (@@GLIBC_2.34) go. Suffixes
-// of C functions (.constprop.0) stay. Go's names are as they are.
+// template arguments: a reader of a stack wants to know which function it is, and
+// gdb's backtrace shows values there too, not types. Versions (@@GLIBC_2.34) are cut.
+// Suffixes of C functions (.constprop.0) and Go's names stay as they are.
 //
 // # Whose file it is
 //
-// A name is given only if the file is the one that was mapped: package image says
-// what that means, where the file is looked for, and how long what hung is left
-// alone. Else the address has its module and the Result says why it has no name.
+// A file names an address only if it is the file that was mapped. Package image says
+// how it knows that, where it looks for the file, and for how long it leaves a file
+// alone that hung. Otherwise the address has only its module, and the Result says why.
 //
 // # What it may cost
 //
-// Files belong to other people and may hang, lie or be huge. They are read only
-// inside Files.LoadFrom; a call ends at its limit whatever hangs, with the rest
-// listed as skipped; every table has a cap; the cache has a bound in bytes. No
-// bytes make it panic. Nothing is asked of the network unless a server is named.
+// Files belong to other people and may hang, lie or be huge. The package reads them
+// only inside Files.LoadFrom. A call ends at its time limit whatever hangs, and lists
+// the rest as skipped. Every table has a limit, and the cache has a bound in bytes. No
+// file content makes the package panic. It uses the network only if a server is named.
 package symbol

@@ -117,7 +117,7 @@ func readAll(t *testing.T, b []byte, at uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), forever)
 	defer cancel()
 	if f, err := Open(bytes.NewReader(b), int64(len(b))); err == nil {
-		addrs := []uint64{at, f.layout.entry, 0, ^uint64(0)}
+		addrs := []uint64{at, f.layout.Entry, 0, ^uint64(0)}
 		for _, y := range f.syms.syms[:min(len(f.syms.syms), 16)] {
 			addrs = append(addrs, y.addr, y.addr+uint64(y.size)/2)
 		}

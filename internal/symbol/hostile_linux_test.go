@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/testfuse"
 	"stackshot/internal/testneed"
@@ -92,7 +93,7 @@ func TestHostilePerfMaps(t *testing.T) {
 			r := resolver(t, Options{Local: true, Limit: 5 * time.Second}, foreign.Options{})
 			began := time.Now()
 			res := r.Resolve(t.Context(), []*kcdata.Task{task})
-			if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: addr, Exact: true}); got != nil || !strings.Contains(skipped(res, path), trap.why) {
+			if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: addr, Exact: true}); got != nil || !strings.Contains(skipped(res, path), trap.why) {
 				t.Errorf("%+v, skipped %v, want %q", got, res.Skipped, trap.why)
 			}
 			if took := time.Since(began); took > 10*time.Second {
@@ -174,10 +175,10 @@ func TestBinaryOnStalledMount(t *testing.T) {
 		if why := skipped(res, stuck); !strings.Contains(why, want) || r.files.Hanging() != hang {
 			t.Errorf("%d readers hang, skipped %v", r.files.Hanging(), res.Skipped)
 		}
-		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
+		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
 			t.Errorf("the stalled one is %+v", got)
 		}
-		if got := res.Tasks[task].functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
+		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
 			t.Errorf("the other is %+v", got)
 		}
 		began = time.Now()
@@ -208,7 +209,7 @@ func TestLimitOfTheWhole(t *testing.T) {
 	if len(res.Skipped) != 20 {
 		t.Errorf("skipped %d of 20: %v", len(res.Skipped), res.Skipped)
 	}
-	if n := len(res.Tasks[task].places); n != 20 {
+	if n := res.Tasks[task].Len(); n != 20 {
 		t.Errorf("%d of 20 addresses have their module", n)
 	}
 }
@@ -220,5 +221,5 @@ func TestNotAnELFFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := &kcdata.Task{ID: 1, Mappings: []kcdata.Mapping{{LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x3000, Inode: 5}, Path: dir, BuildID: []byte{1}}}}
-	wantResolved(t, resolver(t, Options{}, foreign.Options{}), task, 0x1008, "", ErrNotELF.Error())
+	wantResolved(t, resolver(t, Options{}, foreign.Options{}), task, 0x1008, "", elffile.ErrNotELF.Error())
 }

@@ -14,8 +14,10 @@ import (
 	"testing"
 	"unsafe"
 
+	"stackshot/internal/elffile"
+	"stackshot/internal/gopclntab"
 	"stackshot/internal/testelf"
-	"stackshot/internal/testheap"
+	"stackshot/kcdata"
 )
 
 // Small files that would make much of themselves.
@@ -63,16 +65,6 @@ func TestSymbolTablesShareOneContent(t *testing.T) {
 	}
 }
 
-func TestHeadersOfOddSizes(t *testing.T) {
-	for at, what := range map[int]string{54: "program headers", 58: "section headers"} {
-		b := testelf.File()
-		binary.LittleEndian.PutUint16(b[at:], 0xffff)
-		if _, err := Open(bytes.NewReader(b), 1<<40); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
 // A million addresses in one function have one name.
 func TestAddressesShareOneName(t *testing.T) {
 	f := openBytes(t, symtab(functions(2, 0), strings.Repeat("n", maxName)+"\x00", 0))
@@ -105,14 +97,14 @@ func TestManyLongNames(t *testing.T) {
 			t.Fatalf("a name of %d bytes, known is %v", len(h.fn.Name), h.ok)
 		}
 	}
-	if sum == 0 || sum > 10*maxRawName || !errors.Is(kept.err(), ErrTooBig) {
+	if sum == 0 || sum > 10*maxRawName || !errors.Is(kept.err(), elffile.ErrTooBig) {
 		t.Errorf("%d bytes, %v", sum, kept.err())
 	}
 }
 
 func TestNamesCostTheirLength(t *testing.T) {
-	one := &named{[]namedFunc{{name: strings.Repeat("n", 1<<20)}}}
-	k := known{names: map[uint64]*named{1: one, 2: one}}
+	one := []kcdata.UserFunction{{Name: strings.Repeat("n", 1<<20)}}
+	k := known{names: names{1: one, 2: one}}
 	if got := k.Cost(); got < 1<<20 || got > 2<<20 {
 		t.Errorf("a name of a MiB costs %d", got)
 	}
@@ -129,37 +121,17 @@ func TestDebugSectionsShareOneContent(t *testing.T) {
 	}
 }
 
-func TestBombs(t *testing.T) {
+func TestMiniDebugBomb(t *testing.T) {
 	const size = 64 << 20
-	bomb := packed(t, string(make([]byte, size)))
-	d := debugSection{name: ".debug_str", pack: packZlib, size: size, data: bomb}
-	if b, err := d.unpack(); !errors.Is(err, ErrTooBig) {
-		t.Errorf("zlib: %d bytes became %d, %v", len(bomb), len(b), err)
-	}
 	raw := filepath.Join(t.TempDir(), "zeros")
 	if err := os.WriteFile(raw, make([]byte, size), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	xz := command(t, "xz", "-9", "--stdout", raw)
 	f := openBytes(t, testelf.File(testelf.Section{Name: ".gnu_debugdata", Type: elf.SHT_PROGBITS, Data: xz}))
-	if errs := f.Problems(); !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, ErrTooBig) }) {
+	if errs := f.Problems(); !slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, elffile.ErrTooBig) }) {
 		t.Errorf("xz: %d bytes, %v", len(xz), errs)
 	}
-}
-
-// The window that a zstd frame says to need is not taken.
-func TestZstdWindow(t *testing.T) {
-	frame := []byte{
-		0x28, 0xb5, 0x2f, 0xfd, 0x00,
-		(27 - 10) << 3,             // window of 128 MiB
-		4<<3 | 1<<1 | 1, 0, 0, 'a', // last block: four times this
-	}
-	d := debugSection{name: ".debug_str", pack: packZstd, size: 4, data: frame}
-	testheap.Bound(t, 64<<20, fmt.Sprintf("a frame of %d bytes", len(frame)), func() {
-		if b, err := d.unpack(); err != nil || string(b) != "aaaa" {
-			t.Errorf("%q, %v", b, err)
-		}
-	})
 }
 
 // Go's table of lines of a large function is long, of the others it is short.
@@ -170,15 +142,14 @@ func TestLongTableOfValues(t *testing.T) {
 		table = append(table, 2, 1) // one more
 	}
 	table = append(table, 0)
-	p := &pclntab{at: span{0, uint64(len(table))}}
-	p.Quantum = 1
-	in := input{bytes.NewReader(table), uint64(len(table))}
+	p := &gopclntab.Table{Header: gopclntab.Header{Quantum: 1}, At: elffile.Span{Size: uint64(len(table))}}
+	f := &File{&contents{goTable: p}, elffile.NewReader(bytes.NewReader(table), int64(len(table)))}
 	for pc, want := range map[uint64]int32{0: 0, 1: 1, 3000: 3000, n: n} {
-		if got, ok := p.value(in, 0, pc); !ok || got != want {
+		if got, ok := f.goValue(0, pc); !ok || got != want {
 			t.Errorf("at %d: %d, %v", pc, got, ok)
 		}
 	}
-	if _, ok := p.value(in, 0, n+1); ok {
+	if _, ok := f.goValue(0, n+1); ok {
 		t.Error("a value behind the end")
 	}
 }
@@ -203,18 +174,18 @@ func TestAbbreviationsWithinEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newLineTable(t.Context(), sections); !errors.Is(err, ErrTooBig) {
+	if _, err := newLineTable(t.Context(), sections); !errors.Is(err, elffile.ErrTooBig) {
 		t.Errorf("%d units share %d bytes: %v", n, len(abbrev), err)
 	}
 }
 
 // A length of one byte for each unit makes many of few bytes.
 func TestManyUnits(t *testing.T) {
-	if _, err := readUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, ErrDamaged) {
+	if _, err := readUnits(bytes.Repeat([]byte{1, 0, 0, 0, 0}, 100), nil); !errors.Is(err, elffile.ErrDamaged) {
 		t.Error(err)
 	}
 	unit := []byte{7, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8}
-	if _, err := readUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, ErrTooBig) {
+	if _, err := readUnits(bytes.Repeat(unit, maxUnits+1), nil); !errors.Is(err, elffile.ErrTooBig) {
 		t.Error(err)
 	}
 }

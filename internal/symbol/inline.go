@@ -1,7 +1,6 @@
 package symbol
 
 import (
-	"cmp"
 	"context"
 	"debug/dwarf"
 	"slices"
@@ -35,9 +34,11 @@ func (t *lineTable) Places(ctx context.Context, pc uint64) ([]Place, error) {
 	}
 	file, line := u.line(pc)
 	var out []Place
-	for _, in := range t.inlined(ctx, u, pc) {
-		out = append(out, Place{in.name, in.start, file, line})
-		file, line = in.callFile, in.callLine
+	for _, p := range t.inlined(ctx, u, pc) {
+		callFile, callLine := p.File, p.Line
+		p.File, p.Line = file, line
+		out = append(out, p)
+		file, line = callFile, callLine
 	}
 	return append(out, Place{File: file, Line: line}), nil
 }
@@ -75,7 +76,7 @@ func (u *unit) readFuncs(ctx context.Context, d *dwarf.Data, r *dwarf.Reader) er
 			return err
 		}
 	}
-	slices.SortFunc(u.funcs, func(a, b funcRange) int { return cmp.Compare(a.lo, b.lo) })
+	u.funcs.sort()
 	return nil
 }
 
@@ -83,35 +84,20 @@ func (u *unit) addFunc(d *dwarf.Data, e *dwarf.Entry) {
 	if !e.Children {
 		return // nothing can be inlined into it
 	}
-	ranges, err := d.Ranges(e)
-	if err != nil {
-		return
-	}
-	for _, p := range ranges {
-		if p[0] < p[1] && len(u.funcs)*24 < maxUnitBytes {
-			u.funcs = append(u.funcs, funcRange{p[0], p[1], e.Offset})
-		}
-	}
+	u.funcs.add(d, e, maxUnitBytes/24)
 }
 
-// inlinedCopy is one function inlined into another.
-type inlinedCopy struct {
-	name     string
-	start    uint64
-	callFile string
-	callLine uint32
-}
-
-// inlined returns the copies that hold pc, innermost first.
-func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCopy {
-	i, _ := slices.BinarySearchFunc(u.funcs, pc+1, func(f funcRange, a uint64) int { return cmp.Compare(f.lo, a) })
-	if i == 0 || pc >= u.funcs[i-1].hi {
+// inlined returns the copies of functions inlined into others that hold pc, innermost
+// first. Their lines are those of the calls that they replace.
+func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []Place {
+	off, ok := u.funcs.holding(pc)
+	if !ok {
 		return nil
 	}
 	r := t.data.Reader()
-	r.Seek(u.funcs[i-1].off)
+	r.Seek(off)
 	r.Next()
-	var out []inlinedCopy
+	var out []Place
 	depth, inside := 1, 1 // inside: the depth in the innermost copy found
 	for n := 0; n < maxFuncDies && depth > 0 && depth < maxDieDepth && len(out) < maxInlined; n++ {
 		e, err := r.Next()
@@ -124,30 +110,28 @@ func (t *lineTable) inlined(ctx context.Context, u *unit, pc uint64) []inlinedCo
 			}
 			continue
 		}
-		if e.Tag != dwarf.TagInlinedSubroutine && e.Tag != dwarf.TagLexDwarfBlock {
+		inlined, block := e.Tag == dwarf.TagInlinedSubroutine, e.Tag == dwarf.TagLexDwarfBlock
+		start, holds := uint64(0), false
+		if inlined || block {
+			start, holds = t.holds(e, pc)
+		}
+		if !holds && !(block && !hasRanges(e)) {
 			if skip(ctx, r, e) != nil {
 				break
 			}
 			continue
 		}
-		start, holds := t.holds(e, pc)
-		if holds && e.Tag == dwarf.TagInlinedSubroutine {
-			out = append(out, t.copyOf(u, e, start))
+		if holds && inlined {
+			out, inside = append(out, t.copyOf(u, e, start)), depth+1
 		}
-		if !holds && e.Tag == dwarf.TagInlinedSubroutine || !holds && hasRanges(e) {
-			if skip(ctx, r, e) != nil {
-				break
-			}
-		} else if e.Children {
-			if depth++; holds && e.Tag == dwarf.TagInlinedSubroutine {
-				inside = depth
-			}
-		} else if holds && e.Tag == dwarf.TagInlinedSubroutine {
-			break
+		if e.Children {
+			depth++
+		} else if depth < inside {
+			break // the innermost copy has nothing in it
 		}
 	}
 	slices.Reverse(out)
-	return slices.DeleteFunc(out, func(c inlinedCopy) bool { return c.name == "" })
+	return slices.DeleteFunc(out, func(p Place) bool { return p.Function == "" })
 }
 
 func hasRanges(e *dwarf.Entry) bool {
@@ -168,15 +152,15 @@ func (t *lineTable) holds(e *dwarf.Entry, pc uint64) (uint64, bool) {
 	return 0, false
 }
 
-func (t *lineTable) copyOf(u *unit, e *dwarf.Entry, start uint64) inlinedCopy {
-	c := inlinedCopy{name: t.nameOf(e), start: start}
+func (t *lineTable) copyOf(u *unit, e *dwarf.Entry, start uint64) Place {
+	p := Place{Function: t.nameOf(e), Start: start}
 	if line, ok := e.Val(dwarf.AttrCallLine).(int64); ok && line > 0 {
-		c.callLine = uint32(line)
+		p.Line = uint32(line)
 	}
 	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok {
-		c.callFile = u.names.path(uint64(file))
+		p.File = u.names.path(uint64(file))
 	}
-	return c
+	return p
 }
 
 // nameOf follows an inlined copy to the function it is of. A name in a file

@@ -2,21 +2,24 @@ package symbol
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
+	"stackshot/kcdata"
 )
 
 // outcome is what one job gave. The names of a job that failed may be there in
 // part.
 type outcome struct {
 	job   *job
-	names map[uint64]*named // by the job's offs
+	names names // of the job's offs
 	errs  []error
 }
 
@@ -28,85 +31,76 @@ func (o *outcome) note(err error) {
 
 // run does one job. It shares nothing with its caller but the cache, so it may
 // be left behind.
-func (r *Resolver) run(c *call, j *job) (o outcome) {
-	o.job = j
+func (r *Resolver) run(ctx context.Context, j *job) outcome {
+	o := outcome{job: j}
+	var err error
 	switch j.kind {
 	case jobPerf:
-		names, err := r.perfNames(j)
-		o.names = names
-		o.note(err)
+		o.names, err = r.perfNames(j)
 	case jobVDSO:
-		names, err := r.vdsoNames(j)
-		o.names = names
-		o.note(err)
+		o.names, err = r.vdsoNames(j)
 	default:
-		r.nameFile(c, j, &o)
+		err = r.nameFile(ctx, j, &o)
 	}
+	o.note(err)
 	return o
 }
 
 // nameFile names places in an ordinary file.
-func (r *Resolver) nameFile(c *call, j *job, o *outcome) {
+func (r *Resolver) nameFile(ctx context.Context, j *job, o *outcome) error {
 	k, missing := r.known(j)
 	if err := r.cache.Hanging(j.key, whatNames); err != nil {
-		if j.key.Build != "" { // else it cannot be seen whether it is still the same
-			o.names = k.names
+		if j.key.Build == "" { // then nobody can see whether it is still the same
+			return err
 		}
-		if len(missing) > 0 || o.names == nil {
-			o.note(err)
+		if o.names = k.names; len(missing) == 0 {
+			return nil
 		}
-		return
+		return err
 	}
-	if k.main != nil && j.key.Build == "" && !r.unchanged(&k) {
+	if k.main != nil && j.key.Build == "" && !r.unchanged(k.main) {
 		r.cache.Drop(j.key, whatNames)
 		k, missing = r.known(j)
 	}
 	o.names = k.names
 	if len(missing) == 0 {
-		return
+		return nil
 	}
-	fresh, err := r.learn(c, j, &k, missing, o)
+	fresh, err := r.learn(ctx, j, &k, missing, o)
 	if err != nil {
-		o.note(err)
-		return
-	}
-	if o.names == nil {
-		o.names = fresh
+		return err
 	}
 	maps.Copy(o.names, fresh)
-	if c.ctx.Err() == nil { // else something may be missing for want of time
+	if ctx.Err() == nil { // else something may be missing for want of time
 		k.names = maps.Clone(o.names)
 		r.keep(j, k)
 	}
+	return nil
 }
 
-// unchanged reports whether the file, which has no build-id, is still as it was.
-func (r *Resolver) unchanged(k *known) bool {
-	if k.place.Alive != nil && k.place.Alive() != nil {
+// unchanged reports whether a file without a build-id is still as it was.
+func (r *Resolver) unchanged(f *fileRead) bool {
+	if f.place.Alive != nil && f.place.Alive() != nil {
 		return false
 	}
-	w := k.place.Where
-	w.Check = nil
-	st, err := r.files.Stat(w)
-	return err == nil && st == k.stat
+	st, err := r.files.Stat(f.place.Where)
+	return err == nil && st == f.stat
 }
 
 // learn finds the file and its debug file, and names places in them.
-func (r *Resolver) learn(c *call, j *job, k *known, offs []uint64, o *outcome) (map[uint64]*named, error) {
-	main, p, err := r.find(c, j, k, offs)
+func (r *Resolver) learn(ctx context.Context, j *job, k *known, offs []uint64, o *outcome) (names, error) {
+	main, err := r.find(ctx, j, k, offs)
 	var hits map[uint64]hit
-	var sections []debugSection
+	var sections []elffile.Packed
 	if main != nil {
-		k.main, k.stat, k.place = main.file, main.stat, p
-		k.place.Check = nil
-		hits, sections = main.hits, main.sections
+		k.main, k.stat, hits, sections = main.file, main.file.stat, main.hits, main.sections
 		o.note(main.problem)
 		for _, problem := range main.file.problems {
 			o.note(problem)
 		}
 	}
-	if main == nil || !main.file.full || c.lines && !main.file.layout.hasDebug() {
-		debug := r.learnDebug(c, j, k, hits, o)
+	if main == nil || !main.file.full || r.o.Lines && !hasDebug(main.file.layout) {
+		debug := r.learnDebug(ctx, j, k, hits, o)
 		if debug == nil && main == nil {
 			return nil, err
 		}
@@ -118,11 +112,17 @@ func (r *Resolver) learn(c *call, j *job, k *known, offs []uint64, o *outcome) (
 			o.note(debug.problem)
 		}
 	}
-	if c.lines {
-		r.learnLines(c, k, sections, o)
+	if r.wantsLines(k) && len(sections) > 0 {
+		if k.lines, err = newLineTable(ctx, sections); err != nil {
+			o.note(fmt.Errorf("lines: %w", err))
+			k.lines, k.noLines = nil, true
+		}
 	}
-	return r.compose(c, k, hits, o), nil
+	return r.compose(ctx, k, hits, o), nil
 }
+
+// wantsLines says whether the DWARF of the file has still to be read.
+func (r *Resolver) wantsLines(k *known) bool { return r.o.Lines && k.lines == nil && !k.noLines }
 
 // better takes the debug file's word where it has one: it has all symbols.
 func better(main, debug map[uint64]hit) map[uint64]hit {
@@ -138,35 +138,34 @@ func better(main, debug map[uint64]hit) map[uint64]hit {
 }
 
 // learnDebug asks the split debug file, if there is one.
-func (r *Resolver) learnDebug(c *call, j *job, k *known, hits map[uint64]hit, o *outcome) *loaded {
+func (r *Resolver) learnDebug(ctx context.Context, j *job, k *known, hits map[uint64]hit, o *outcome) *loaded {
 	if k.sought && k.debug == nil {
 		return nil
 	}
-	s := j.sources[0]
-	ask := func(f *File, kept *texts) map[uint64]hit { return f.rebased(s, j.offs, kept) }
+	s := &j.sources[0]
+	rd := reading{sections: r.wantsLines(k)}
+	rd.ask = func(f *File, kept *texts) map[uint64]hit { return f.rebased(&s.Mapping, j.offs, kept) }
 	q := debugQuery{build: []byte(j.key.Build), roots: []string{""}}
 	if k.main != nil {
-		ask = func(f *File, kept *texts) map[uint64]hit { return f.again(hits, kept) }
+		rd.ask = func(f *File, kept *texts) map[uint64]hit { return f.again(hits, kept) }
 		q.build, q.link, q.dir = k.main.build, k.main.link, path.Dir(s.Mapping.Path)
 	}
 	if s.Process.Alive() == nil {
 		q.roots = []string{s.Process.Path("root"), ""}
 	}
-	if k.debug != nil {
-		got, err := r.read(reading{
-			Place: image.Place{Where: k.dwhere}, old: k.debug, oldStat: k.dstat, ask: ask,
-			check:    func(f *File) error { return sameBuild(f, k.debug) },
-			sections: c.lines && k.lines == nil && !k.noLines,
-		})
-		if err == nil {
+	if old := k.debug; old != nil {
+		rd := rd
+		rd.Place, rd.old = old.place, old
+		rd.check = func(f *File) error { return sameBuild(f, old.contents) }
+		if got, err := r.read(rd); err == nil {
 			return got
 		}
 	}
-	got, where, err := r.debugFile(c, q, ask)
+	got, err := r.debugFile(ctx, q, rd)
 	o.note(err)
 	k.sought = true
 	if got != nil {
-		k.debug, k.dstat, k.dwhere = got.file, got.stat, where
+		k.debug = got.file
 	}
 	return got
 }
@@ -191,10 +190,9 @@ func (f *File) again(hits map[uint64]hit, kept *texts) map[uint64]hit {
 }
 
 // rebased looks offsets up in a debug file without the file itself.
-func (f *File) rebased(s source, offs []uint64, kept *texts) map[uint64]hit {
+func (f *File) rebased(m *kcdata.Mapping, offs []uint64, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
-		m := &s.Mapping
 		vaddr, err := f.rebase(m.Start, m.End, off-m.Offset+m.Start)
 		h := hit{vaddr: vaddr, mapped: err == nil}
 		if h.mapped {
@@ -205,33 +203,19 @@ func (f *File) rebased(s source, offs []uint64, kept *texts) map[uint64]hit {
 	return out
 }
 
-func (r *Resolver) learnLines(c *call, k *known, sections []debugSection, o *outcome) {
-	if k.lines != nil || k.noLines || len(sections) == 0 {
-		return
-	}
-	var err error
-	k.lines, err = newLineTable(c.ctx, sections)
-	if err != nil {
-		o.note(fmt.Errorf("lines: %w", err))
-		k.lines, k.noLines = nil, true
-	}
-}
-
 // compose makes names of hits.
-func (r *Resolver) compose(c *call, k *known, hits map[uint64]hit, o *outcome) map[uint64]*named {
-	out := make(map[uint64]*named, len(hits))
+func (r *Resolver) compose(ctx context.Context, k *known, hits map[uint64]hit, o *outcome) names {
+	out := make(names, len(hits))
 	var problem error
 	for off, h := range hits {
-		n := &named{}
-		out[off] = n
 		var places []Place
-		if c.lines && k.lines != nil && h.mapped {
+		if r.o.Lines && k.lines != nil && h.mapped {
 			var err error
-			if places, err = k.lines.Places(c.ctx, h.vaddr); err != nil {
+			if places, err = k.lines.Places(ctx, h.vaddr); err != nil {
 				problem = err
 			}
 		}
-		n.funcs = functionsOf(h, places, c.lines)
+		out[off] = functionsOf(h, places, r.o.Lines)
 	}
 	if problem != nil {
 		o.note(fmt.Errorf("lines: %w", problem))
@@ -239,16 +223,17 @@ func (r *Resolver) compose(c *call, k *known, hits map[uint64]hit, o *outcome) m
 	return out
 }
 
-func functionsOf(h hit, places []Place, lines bool) (out []namedFunc) {
-	outer := namedFunc{name: h.fn.Name, delta: h.vaddr - h.fn.Start}
+// functionsOf gives the functions at a hit, innermost first: those that places says
+// are inlined there, and the one that the symbols name.
+func functionsOf(h hit, places []Place, lines bool) (out []kcdata.UserFunction) {
+	outer := kcdata.UserFunction{Name: h.fn.Name, Offset: h.vaddr - h.fn.Start}
 	if n := len(places); n > 0 {
 		for _, p := range places[:n-1] {
-			out = append(out, namedFunc{name: p.Function, file: p.File, line: p.Line, delta: h.vaddr - p.Start})
+			out = append(out, kcdata.UserFunction{Name: p.Function, File: p.File, Line: p.Line, Offset: h.vaddr - p.Start})
 		}
-		outer.file, outer.line = places[n-1].File, places[n-1].Line
-	}
-	if lines && outer.file == "" && len(places) == 0 {
-		outer.file, outer.line = h.file, h.line
+		outer.File, outer.Line = places[n-1].File, places[n-1].Line
+	} else if lines {
+		outer.File, outer.Line = h.file, h.line
 	}
 	if h.ok {
 		out = append(out, outer)
@@ -258,7 +243,7 @@ func functionsOf(h hit, places []Place, lines bool) (out []namedFunc) {
 
 // vdsoNames names places in the kernel's own code for user mode, which is in
 // this process too.
-func (r *Resolver) vdsoNames(j *job) (map[uint64]*named, error) {
+func (r *Resolver) vdsoNames(j *job) (names, error) {
 	if !r.o.Local && j.key.Build == "" {
 		return nil, fmt.Errorf("%w: the vDSO of another machine, without a build-id", foreign.ErrOther)
 	}
@@ -270,9 +255,9 @@ func (r *Resolver) vdsoNames(j *job) (map[uint64]*named, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, kept := map[uint64]*named{}, &texts{left: maxTexts}
+	out, kept := names{}, &texts{left: maxTexts}
 	for off, h := range f.hits(j.offs, kept) {
-		out[off] = &named{functionsOf(h, nil, false)}
+		out[off] = functionsOf(h, nil, false)
 	}
 	return out, kept.err()
 }

@@ -5,37 +5,38 @@ import (
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
+	"stackshot/kcdata"
 )
 
 // whatNames is what an image.Cache keeps a *known under.
 const whatNames = "names"
 
-// namedBytes is about what one address takes, without the text of its names.
+// namedBytes is the estimated cost of one address, without the text of its names.
 const namedBytes = 160
 
 // known is what was learnt of one file. Constant once it is kept; what it points
 // to is constant or has a lock of its own.
 type known struct {
-	main    *contents // nil: the file was not found, only its debug file
-	stat    foreign.Stat
-	place   image.Place // where it was found
-	debug   *contents   // split debug file; nil: none
-	dstat   foreign.Stat
-	dwhere  foreign.Where
-	sought  bool // the debug file was looked for
+	main    *fileRead    // nil: the file was not found, only its debug file
+	stat    foreign.Stat // of main, which may be dropped to save memory
+	debug   *fileRead    // split debug file; nil: none
+	sought  bool         // the debug file was looked for
 	lines   *lineTable
-	noLines bool // lines were looked for
-	names   map[uint64]*named
+	noLines bool // its DWARF cannot be used
+	names   names
 }
 
-// named is what holds one place in a file; constant.
-type named struct{ funcs []namedFunc } // innermost first; empty: nothing holds it
-
-type namedFunc struct {
-	name, file string
-	delta      uint64 // from the function's start
-	line       uint32
+// fileRead is a file as it was read once. It is constant.
+type fileRead struct {
+	*contents
+	stat  foreign.Stat
+	place image.Place // where it was found; without its Check
 }
+
+// names are the functions that hold places in a file, innermost first, by offset in
+// the file; none: nothing holds it. Offset is from the function's start; Module is
+// not set.
+type names map[uint64][]kcdata.UserFunction
 
 // Cost is what it takes, bytes.
 func (k *known) Cost() int64 {
@@ -52,12 +53,12 @@ func (k *known) Cost() int64 {
 	return int64(n)
 }
 
-// textBytes is what the names take, of which many addresses share one.
+// textBytes is the cost of the names. Many addresses share one.
 func (k *known) textBytes() (n int) {
 	seen := map[string]bool{}
-	for _, name := range k.names {
-		for _, f := range name.funcs {
-			for _, s := range []string{f.name, f.file} {
+	for _, funcs := range k.names {
+		for _, f := range funcs {
+			for _, s := range []string{f.Name, f.File} {
 				if !seen[s] {
 					seen[s] = true
 					n += len(s)
@@ -72,14 +73,14 @@ func (k *known) textBytes() (n int) {
 // change, and those of the job's places that have no name yet.
 func (r *Resolver) known(j *job) (k known, missing []uint64) {
 	kept, ok := r.cache.Get(j.key, whatNames).(*known)
-	if !ok {
-		return known{}, j.offs
+	if ok {
+		k = *kept
 	}
-	k = *kept
-	k.names = make(map[uint64]*named, len(j.offs))
+	known := k.names
+	k.names = make(names, len(j.offs))
 	for _, off := range j.offs {
-		if n := kept.names[off]; n != nil {
-			k.names[off] = n
+		if funcs, ok := known[off]; ok {
+			k.names[off] = funcs
 		} else {
 			missing = append(missing, off)
 		}

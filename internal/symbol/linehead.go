@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -15,31 +16,13 @@ const (
 	contentIndex = 2 // DW_LNCT_directory_index
 )
 
-// Forms of the entries of a line table.
-const (
-	formBlock   = 0x09
-	formData1   = 0x0b
-	formData2   = 0x05
-	formData4   = 0x06
-	formData8   = 0x07
-	formData16  = 0x1e
-	formString  = 0x08
-	formStrp    = 0x0e
-	formStrpSup = 0x1d
-	formStrx    = 0x1a
-	formStrx1   = 0x25
-	formStrx4   = 0x28
-	formLineStr = 0x1f
-	formUdata   = 0x0f
-)
-
 // lineTexts are the sections that a line table is made of.
 type lineTexts struct{ line, lineStr, str []byte }
 
-// lineHead is the header of one unit's line table (DWARF 5, section 6.2.4,
-// versions 2 to 5). The reader of debug/dwarf makes as many files as the header
-// claims, and joins each with its directory: of a small file, gigabytes. Here
-// names stay where they are in the file, until one is asked for.
+// lineHead is the header of one unit's line table (DWARF 5, section 6.2.4, versions 2
+// to 5). debug/dwarf would make all the file names that the header claims, each joined
+// with its directory: a small file can make it take gigabytes. lineHead joins a name
+// only when somebody asks for it.
 type lineHead struct {
 	version    uint16
 	wide       bool // offsets of 8 bytes
@@ -87,7 +70,7 @@ func (f *fileNames) path(n uint64) string {
 // returns the instructions behind it. comp is the unit's DW_AT_comp_dir.
 func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, error) {
 	if off > uint64(len(in.line)) {
-		return nil, nil, fmt.Errorf("offset %#x of %d bytes: %w", off, len(in.line), ErrDamaged)
+		return nil, nil, fmt.Errorf("offset %#x of %d bytes: %w", off, len(in.line), elffile.ErrDamaged)
 	}
 	h := &lineHead{names: fileNames{comp: comp[:min(len(comp), maxFileName)]}}
 	c := &cursor.Cursor{Data: in.line[off:]}
@@ -95,23 +78,26 @@ func readLineHead(in *lineTexts, off uint64, comp string) (*lineHead, []byte, er
 	h.wide = wide
 	c = &cursor.Cursor{Data: c.Take(length)}
 	if h.version = c.U16(); h.version < 2 || h.version > 5 {
-		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, ErrDamaged)
+		return nil, nil, fmt.Errorf("version %d of %d bytes: %w", h.version, length, elffile.ErrDamaged)
 	}
 	if h.version >= 5 {
 		c.Take(2) // sizes of addresses and of segment selectors: the instructions tell
 	}
 	head := &cursor.Cursor{Data: c.Take(c.Offset(h.wide))}
 	if c.Bad {
-		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, ErrDamaged)
+		return nil, nil, fmt.Errorf("a header longer than its %d bytes: %w", length, elffile.ErrDamaged)
 	}
 	h.readNumbers(head)
 	if h.version >= 5 {
-		h.readEntries(head, in)
+		for _, d := range h.entries(head, in) {
+			h.names.dirs = append(h.names.dirs, d.name)
+		}
+		h.names.files = h.entries(head, in)
 	} else {
 		h.readLists(head)
 	}
 	if head.Bad || h.lineRange == 0 || h.maxOps == 0 {
-		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), ErrDamaged)
+		return nil, nil, fmt.Errorf("a header of %d bytes that does not end in it: %w", len(head.Data), elffile.ErrDamaged)
 	}
 	return h, c.Take(uint64(c.Left())), nil
 }
@@ -154,20 +140,11 @@ func (h *lineHead) readFile(c *cursor.Cursor) bool {
 	return !c.Bad
 }
 
-// readEntries reads directories and files as they are since DWARF 5.
-func (h *lineHead) readEntries(c *cursor.Cursor, in *lineTexts) {
-	for _, d := range h.entries(c, in) {
-		h.names.dirs = append(h.names.dirs, d.name)
-	}
-	h.names.files = h.entries(c, in)
-}
-
-type entryField struct{ content, form uint64 }
-
+// entries reads directories or files as they are since DWARF 5.
 func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
-	fields := make([]entryField, c.U8())
+	fields := make([]struct{ content, form uint64 }, c.U8())
 	for i := range fields {
-		fields[i] = entryField{c.ULEB(), c.ULEB()}
+		fields[i].content, fields[i].form = c.ULEB(), c.ULEB()
 	}
 	count := c.ULEB()
 	// Each field has at least one byte.
@@ -190,36 +167,36 @@ func (h *lineHead) entries(c *cursor.Cursor, in *lineTexts) []fileName {
 	return out
 }
 
-// field reads a text or a number. Texts of other files are not known.
+// field reads a text or a number, by the number of its form in DWARF 5, table 7.6.
+// Texts of other files are not known.
 func (h *lineHead) field(c *cursor.Cursor, in *lineTexts, form uint64) (text []byte, n uint64) {
 	switch form {
-	case formString:
+	case 0x08: // string
 		text = c.Text(maxFileName)
-	case formStrp:
+	case 0x0e: // strp
 		text = textAt(in.str, c.Offset(h.wide))
-	case formLineStr:
+	case 0x1f: // line_strp
 		text = textAt(in.lineStr, c.Offset(h.wide))
-	case formStrpSup:
+	case 0x1d: // strp_sup
 		c.Offset(h.wide)
-	case formUdata, formStrx:
+	case 0x0f, 0x1a: // udata, strx
 		n = c.ULEB()
-	case formData1:
+	case 0x0b: // data1
 		n = uint64(c.U8())
-	case formData2:
+	case 0x05: // data2
 		n = uint64(c.U16())
-	case formData4:
+	case 0x06: // data4
 		n = uint64(c.U32())
-	case formData8:
+	case 0x07: // data8
 		n = c.U64()
-	case formData16:
+	case 0x1e: // data16
 		c.Take(16)
-	case formBlock:
+	case 0x09: // block
 		c.Take(c.ULEB())
-	default:
-		if form < formStrx1 || form > formStrx4 {
-			c.Bad = true // of no known size
-		}
-		c.Take(form - formStrx1 + 1)
+	case 0x25, 0x26, 0x27, 0x28: // strx1 to strx4
+		c.Take(form - 0x25 + 1)
+	default: // of no known size
+		c.Bad = true
 	}
 	return text, n
 }

@@ -5,20 +5,7 @@ import (
 	"fmt"
 
 	"stackshot/internal/cursor"
-)
-
-// Instructions of a line table (DWARF 5, sections 6.2.5.2 and 6.2.5.3).
-const (
-	opExtended  = 0
-	opCopy      = 1
-	opAdvancePC = 2
-	opAdvance   = 3
-	opFile      = 4
-	opConstAdd  = 8
-	opFixedAdd  = 9
-	extEnd      = 1
-	extAddress  = 2
-	extFile     = 3
+	"stackshot/internal/elffile"
 )
 
 // lineMachine executes the line table of one unit.
@@ -40,11 +27,11 @@ func (m *lineMachine) run(ctx context.Context) ([]lineRow, error) {
 			return nil, ctx.Err()
 		}
 		if len(m.rows)*16 > maxUnitBytes {
-			return nil, fmt.Errorf("%d rows: %w", len(m.rows), ErrTooBig)
+			return nil, fmt.Errorf("%d rows: %w", len(m.rows), elffile.ErrTooBig)
 		}
 		m.step()
 		if m.in.Bad {
-			return nil, fmt.Errorf("an instruction beyond the %d bytes: %w", len(m.in.Data), ErrDamaged)
+			return nil, fmt.Errorf("an instruction beyond the %d bytes: %w", len(m.in.Data), elffile.ErrDamaged)
 		}
 	}
 	return m.rows, nil
@@ -52,6 +39,7 @@ func (m *lineMachine) run(ctx context.Context) ([]lineRow, error) {
 
 func (m *lineMachine) reset() { m.addr, m.opIndex, m.file, m.line = 0, 0, 1, 1 }
 
+// step executes one instruction (DWARF 5, section 6.2.5).
 func (m *lineMachine) step() {
 	h := m.head
 	op := m.in.U8()
@@ -62,19 +50,19 @@ func (m *lineMachine) step() {
 		return
 	}
 	switch op {
-	case opExtended:
+	case 0: // extended
 		m.extended()
-	case opCopy:
+	case 1: // copy
 		m.emit()
-	case opAdvancePC:
+	case 2: // advance_pc
 		m.advance(m.in.ULEB())
-	case opAdvance:
+	case 3: // advance_line
 		m.line += m.in.SLEB()
-	case opFile:
+	case 4: // set_file
 		m.file = m.in.ULEB()
-	case opConstAdd:
+	case 8: // const_add_pc
 		m.advance(uint64((255 - h.opcodeBase) / h.lineRange))
-	case opFixedAdd:
+	case 9: // fixed_advance_pc
 		m.addr += uint64(m.in.U16())
 		m.opIndex = 0
 	default: // says nothing of a line
@@ -84,23 +72,24 @@ func (m *lineMachine) step() {
 	}
 }
 
+// extended executes an instruction that says its own length (section 6.2.5.3).
 func (m *lineMachine) extended() {
 	in := cursor.Cursor{Data: m.in.Take(m.in.ULEB())}
 	if in.Left() == 0 {
 		return
 	}
 	switch in.U8() {
-	case extEnd:
+	case 1: // end_sequence
 		m.rows = append(m.rows, lineRow{addr: m.addr, file: gap})
 		m.reset()
-	case extAddress:
+	case 2: // set_address
 		if in.Left() == 4 {
 			m.addr = uint64(in.U32())
 		} else {
 			m.addr = in.U64()
 		}
 		m.opIndex = 0
-	case extFile:
+	case 3: // define_file
 		m.head.readFile(&in)
 	}
 	m.in.Bad = m.in.Bad || in.Bad

@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"stackshot/internal/elffile"
 )
 
 // theirs reads a unit's lines by debug/dwarf, which is fit for files that a
@@ -126,7 +128,7 @@ func lineTable5(dirs, files []byte) []byte {
 // name that many entries share is not copied for each.
 func TestLineTableClaims(t *testing.T) {
 	none := []byte{0, 0}
-	pathText := []byte{1, contentPath, formString}
+	pathText := []byte{1, contentPath, 0x08}
 	entries := func(count uint64, b string) []byte {
 		return append(binary.AppendUvarint(bytes.Clone(pathText), count), b...)
 	}
@@ -135,24 +137,24 @@ func TestLineTableClaims(t *testing.T) {
 		err   error
 	}{
 		"one directory, one file": {lineTable5(entries(1, "/d\x00"), entries(1, "f\x00")), nil},
-		"too many directories":    {lineTable5(entries(1<<62, "/d\x00"), none), ErrDamaged},
-		"too many files":          {lineTable5(none, entries(1<<34, "f\x00")), ErrDamaged},
-		"entries of no field":     {lineTable5([]byte{0, 0xff, 0xff, 3}, none), ErrDamaged},
-		"a form of no known size": {lineTable5(append([]byte{1, contentPath, 0x19, 1}, "/d\x00"...), none), ErrDamaged},
-		"an open name":            {lineTable5(none, entries(1, "f")), ErrDamaged},
-		"cut short":               {lineTable5(none, none)[:20], ErrDamaged},
-		"version 6":               {append([]byte{4, 0, 0, 0, 6, 0}, 0, 0), ErrDamaged},
+		"too many directories":    {lineTable5(entries(1<<62, "/d\x00"), none), elffile.ErrDamaged},
+		"too many files":          {lineTable5(none, entries(1<<34, "f\x00")), elffile.ErrDamaged},
+		"entries of no field":     {lineTable5([]byte{0, 0xff, 0xff, 3}, none), elffile.ErrDamaged},
+		"a form of no known size": {lineTable5(append([]byte{1, contentPath, 0x19, 1}, "/d\x00"...), none), elffile.ErrDamaged},
+		"an open name":            {lineTable5(none, entries(1, "f")), elffile.ErrDamaged},
+		"cut short":               {lineTable5(none, none)[:20], elffile.ErrDamaged},
+		"version 6":               {append([]byte{4, 0, 0, 0, 6, 0}, 0, 0), elffile.ErrDamaged},
 	} {
 		head, code, err := readLineHead(&lineTexts{line: c.table}, 0, "/c")
 		if !errors.Is(err, c.err) || err == nil && (head.names.path(0) != "/d/f" || len(code) != 0) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := readLineHead(&lineTexts{}, 1, ""); !errors.Is(err, ErrDamaged) {
+	if _, _, err := readLineHead(&lineTexts{}, 1, ""); !errors.Is(err, elffile.ErrDamaged) {
 		t.Error("beyond the section:", err)
 	}
 	long := strings.Repeat("x", 1<<20) + "\x00"
-	refs := append([]byte{1, contentPath, formLineStr}, binary.AppendUvarint(nil, 1<<16)...)
+	refs := append([]byte{1, contentPath, 0x1f}, binary.AppendUvarint(nil, 1<<16)...)
 	head, _, err := readLineHead(&lineTexts{line: lineTable5(none, append(refs, make([]byte, 4<<16)...)), lineStr: []byte(long)}, 0, long)
 	if err != nil || len(head.names.files) != 1<<16 {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -19,12 +20,12 @@ const (
 	maxUnitRanges = 4 << 20
 )
 
-// lineTable finds source lines and inlined functions in the DWARF of one file.
-// It needs the file no more. Safe to call concurrently.
+// lineTable finds source lines and inlined functions in the DWARF of one file. It
+// does not need the file any more. Safe to call concurrently.
 type lineTable struct {
 	data   *dwarf.Data // constant; without the lines
 	texts  lineTexts   // constant
-	ranges []unitRange // constant; ascending
+	ranges codeRanges  // of the units; constant
 	size   int         // bytes of the sections; constant
 
 	mu    sync.Mutex
@@ -32,16 +33,46 @@ type lineTable struct {
 	bytes int                    // of units; under mu
 }
 
-type unitRange struct {
+// codeRanges are pieces of code, ascending once they are sorted.
+type codeRanges []codeRange
+
+// codeRange is one piece of the code of an entry, a unit or a function.
+type codeRange struct {
 	lo, hi uint64
-	off    dwarf.Offset
+	off    dwarf.Offset // of the entry
+}
+
+// add adds the pieces of e, as long as there are fewer than most.
+func (c *codeRanges) add(d *dwarf.Data, e *dwarf.Entry, most int) {
+	ranges, err := d.Ranges(e)
+	if err != nil {
+		return // of this entry nothing is known
+	}
+	for _, p := range ranges {
+		if p[0] < p[1] && len(*c) < most {
+			*c = append(*c, codeRange{p[0], p[1], e.Offset})
+		}
+	}
+}
+
+func (c codeRanges) sort() {
+	slices.SortFunc(c, func(a, b codeRange) int { return cmp.Compare(a.lo, b.lo) })
+}
+
+// holding gives the entry whose code holds pc.
+func (c codeRanges) holding(pc uint64) (dwarf.Offset, bool) {
+	i, _ := slices.BinarySearchFunc(c, pc+1, func(r codeRange, a uint64) int { return cmp.Compare(r.lo, a) })
+	if i == 0 || pc >= c[i-1].hi {
+		return 0, false
+	}
+	return c[i-1].off, true
 }
 
 // unit is one compilation unit. It is constant after it was parsed.
 type unit struct {
 	rows  []lineRow // ascending
 	names fileNames
-	funcs []funcRange // ascending; a function in several pieces has several
+	funcs codeRanges // a function in several pieces has several
 }
 
 type lineRow struct {
@@ -52,21 +83,17 @@ type lineRow struct {
 
 const gap = math.MaxUint32
 
-type funcRange struct {
-	lo, hi uint64
-	off    dwarf.Offset
-}
-
-// newLineTable unpacks and indexes. No more is parsed than which unit is where.
-func newLineTable(ctx context.Context, sections []debugSection) (*lineTable, error) {
+// newLineTable unpacks the sections, and finds out which unit has which code. It
+// parses a unit only when an address in it is asked for.
+func newLineTable(ctx context.Context, sections []elffile.Packed) (*lineTable, error) {
 	b := map[string][]byte{}
 	t := &lineTable{units: map[dwarf.Offset]*unit{}}
 	for i := range sections {
-		data, err := sections[i].unpack()
+		data, err := sections[i].Unpack(maxDebug)
 		if err != nil {
 			return nil, err
 		}
-		b[sections[i].name] = data
+		b[sections[i].Name] = data
 		t.size += len(data)
 	}
 	units, err := readUnits(b[".debug_info"], b[".debug_abbrev"])
@@ -104,17 +131,9 @@ func (t *lineTable) index(ctx context.Context, units []unitHead) error {
 		if err != nil || e == nil || e.Tag != dwarf.TagCompileUnit {
 			continue // of this unit nothing is known
 		}
-		ranges, err := t.data.Ranges(e)
-		if err != nil {
-			continue
-		}
-		for _, p := range ranges {
-			if p[0] < p[1] && len(t.ranges) < maxUnitRanges {
-				t.ranges = append(t.ranges, unitRange{p[0], p[1], e.Offset})
-			}
-		}
+		t.ranges.add(t.data, e, maxUnitRanges)
 	}
-	slices.SortFunc(t.ranges, func(a, b unitRange) int { return cmp.Compare(a.lo, b.lo) })
+	t.ranges.sort()
 	return nil
 }
 
@@ -147,11 +166,10 @@ func skip(ctx context.Context, r *dwarf.Reader, e *dwarf.Entry) error {
 
 // unitOf returns the unit that holds pc; nil without one.
 func (t *lineTable) unitOf(ctx context.Context, pc uint64) (*unit, error) {
-	i, _ := slices.BinarySearchFunc(t.ranges, pc+1, func(r unitRange, a uint64) int { return cmp.Compare(r.lo, a) })
-	if i == 0 || pc >= t.ranges[i-1].hi {
+	off, ok := t.ranges.holding(pc)
+	if !ok {
 		return nil, nil
 	}
-	off := t.ranges[i-1].off
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if u := t.units[off]; u != nil {
@@ -181,22 +199,14 @@ func (t *lineTable) parse(ctx context.Context, off dwarf.Offset) (*unit, error) 
 		return nil, fmt.Errorf(".debug_info at %#x: no unit: %w", off, err)
 	}
 	u := &unit{}
-	if err := u.readLines(ctx, &t.texts, e); err != nil {
+	if u.rows, u.names, err = readRows(ctx, &t.texts, e); err != nil {
 		return nil, fmt.Errorf(".debug_line of the unit at %#x: %w", off, err)
 	}
+	u.sortRows()
 	if err := u.readFuncs(ctx, t.data, r); err != nil {
 		return nil, fmt.Errorf(".debug_info of the unit at %#x: %w", off, err)
 	}
 	return u, nil
-}
-
-func (u *unit) readLines(ctx context.Context, in *lineTexts, e *dwarf.Entry) error {
-	var err error
-	if u.rows, u.names, err = readRows(ctx, in, e); err != nil {
-		return err
-	}
-	u.sortRows()
-	return nil
 }
 
 // readRows reads the line table of the unit that e is of, in its own order.
@@ -215,8 +225,8 @@ func readRows(ctx context.Context, in *lineTexts, e *dwarf.Entry) ([]lineRow, fi
 	return rows, head.names, err
 }
 
-// sortRows orders by address. Where a sequence ends and another begins, the
-// beginning counts; of rows of one sequence at one address, the last.
+// sortRows orders the rows by address. If one sequence ends where another begins, the
+// beginning counts. If a sequence has several rows at one address, the last one counts.
 func (u *unit) sortRows() {
 	slices.SortStableFunc(u.rows, func(a, b lineRow) int {
 		if c := cmp.Compare(a.addr, b.addr); c != 0 || a.file == gap == (b.file == gap) {

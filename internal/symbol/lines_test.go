@@ -1,10 +1,7 @@
 package symbol
 
 import (
-	"bytes"
-	"compress/zlib"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -138,33 +135,11 @@ func TestLinesOfCxx(t *testing.T) {
 	}
 }
 
-// No more is unpacked than the section claims, and no less is believed.
-func TestPackedSectionsClaimTheirSize(t *testing.T) {
-	for claim, ok := range map[uint64]bool{4: true, 3: true, 5: false, 1 << 62: false} {
-		d := debugSection{name: ".debug_x", pack: packZlib, size: claim, data: packed(t, "aaaa")}
-		b, err := d.unpack()
-		if (err == nil) != ok || ok && uint64(len(b)) != claim {
-			t.Errorf("%d claimed: %q, %v", claim, b, err)
-		}
-	}
-}
-
-func packed(t testing.TB, s string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := zlib.NewWriter(&b)
-	_, err := w.Write([]byte(s))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // Go's own table has the lines where the DWARF was stripped.
 func TestGoLinesWithoutDWARF(t *testing.T) {
 	prog, full := goProgram(t, "-trimpath", "-ldflags=-w"), goProgram(t, "-trimpath")
 	f := opened(t, prog)
-	if f.layout.hasDebug() {
+	if hasDebug(f.layout) {
 		t.Fatal("-w leaves DWARF")
 	}
 	_, lines := linesOf(t, full)

@@ -125,7 +125,7 @@ func address(t testing.TB, task *kcdata.Task, file, in, name string) uint64 {
 	t.Helper()
 	vaddr := symbolAt(t, in, name)
 	f := opened(t, in)
-	off, ok := f.layout.offset(vaddr)
+	off, ok := f.offset(vaddr)
 	if !ok {
 		t.Fatalf("%s is in no segment", name)
 	}
@@ -218,7 +218,7 @@ func TestReturnAddresses(t *testing.T) {
 	// Both in one process: one thread stands where another returns to.
 	task.Threads = []*kcdata.Thread{{User: []uint64{next}}, {User: []uint64{0x10, next}}}
 	for range 2 {
-		table := r.Resolve(t.Context(), []*kcdata.Task{task}).Tasks[task].Table()
+		table := r.Resolve(t.Context(), []*kcdata.Task{task}).Tasks[task]
 		if got := table.Functions(kcdata.UserPlace{Addr: next}); !slices.Equal(got, []kcdata.UserFunction{want}) {
 			t.Errorf("returned to, it is %+v, want %+v", got, want)
 		}
@@ -244,7 +244,7 @@ func TestResolveIsFunctions(t *testing.T) {
 		calls, last := 0, 0
 		r.o.Progress = func(done, total int) { calls, last = calls+1, total-done }
 		res := r.Resolve(context.Background(), []*kcdata.Task{task})
-		table := res.Tasks[task].Table()
+		table := res.Tasks[task]
 		for addr, ret := range map[uint64]bool{leaf: false, global + 9: true, 0x10: true, leaf + 1: false, leaf + 2: true, global: false} {
 			p := kcdata.UserPlace{Addr: addr, Exact: !ret}
 			want := r.Functions(task, p)
@@ -325,7 +325,7 @@ func wantResolved(t *testing.T, r *Resolver, task *kcdata.Task, addr uint64, nam
 	t.Helper()
 	task = asked(task, addr)
 	res := r.Resolve(context.Background(), []*kcdata.Task{task})
-	got := res.Tasks[task].functions(kcdata.UserPlace{Addr: addr, Exact: true})
+	got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: addr, Exact: true})
 	m, _ := task.MappingAt(addr)
 	if len(got) != 1 || got[0].Name != name || got[0].Module != m.Path {
 		t.Errorf("%#x is %+v, want %q; skipped %v", addr, got, name, res.Skipped)

@@ -4,9 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
+
+	"stackshot/internal/foreign"
+	"stackshot/kcdata"
 )
 
 const (
@@ -18,9 +23,9 @@ const (
 )
 
 // ScanPerfMap reads the lines "START SIZE name" (hexadecimal) of a perf map and
-// returns a Function for each of addrs that one of them holds; of several the
-// last, for code is replaced by later code. addrs ascend. What it keeps grows
-// with addrs, not with the map. Lines that are none are passed over.
+// returns a Function for each of addrs that a line holds. If several lines hold it, the
+// last one counts, because later code replaces earlier code. addrs ascend. The memory
+// grows with addrs, not with the map. ScanPerfMap ignores all other lines.
 func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 	type hit struct {
 		start uint64
@@ -32,16 +37,14 @@ func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 	for err == nil {
 		var line []byte
 		line, err = br.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = skipLine(br)
+		if start, size, name, ok := parsePerfLine(line); ok {
+			i, _ := slices.BinarySearch(addrs, start)
+			for ; i < len(addrs) && addrs[i]-start < size; i++ {
+				hits[i] = hit{start, append(hits[i].name[:0], name...)}
+			}
 		}
-		start, size, name, ok := parsePerfLine(line)
-		if !ok {
-			continue
-		}
-		i, _ := slices.BinarySearch(addrs, start)
-		for ; i < len(addrs) && addrs[i]-start < size; i++ {
-			hits[i] = hit{start, append(hits[i].name[:0], name...)}
+		for errors.Is(err, bufio.ErrBufferFull) { // this overwrites line
+			_, err = br.ReadSlice('\n')
 		}
 	}
 	if err != io.EOF {
@@ -57,15 +60,6 @@ func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 	return out, nil
 }
 
-func skipLine(br *bufio.Reader) error {
-	for {
-		_, err := br.ReadSlice('\n')
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
-}
-
 func parsePerfLine(line []byte) (start, size uint64, name []byte, ok bool) {
 	line = bytes.TrimRight(line, "\r\n")
 	first, rest, ok1 := bytes.Cut(line, []byte{' '})
@@ -78,8 +72,53 @@ func parsePerfLine(line []byte) (start, size uint64, name []byte, ok bool) {
 	return start, size, name, err1 == nil && err2 == nil && size > 0
 }
 
-// parseHex takes a number with and without 0x: the writers do not agree.
+// parseHex takes a number with or without 0x: some writers have it.
 func parseHex(b []byte) (uint64, error) {
 	b = bytes.TrimPrefix(b, []byte("0x"))
 	return strconv.ParseUint(string(b), 16, 64)
+}
+
+// perfMapPath is where perf(1) looks: the pid is that of the process's own namespace.
+func perfMapPath(t *kcdata.Task) string {
+	pid := t.ID
+	for _, th := range t.Threads {
+		if n := len(th.NS); th.ID == t.ID && n > 0 {
+			pid = uint64(th.NS[n-1].Tid)
+		}
+	}
+	return fmt.Sprintf("/tmp/perf-%d.map", pid)
+}
+
+// perfNames reads a process's perf map. Anybody could write such a file, so it counts
+// only if it belongs to the user of the process, or to root.
+func (r *Resolver) perfNames(j *job) (names, error) {
+	s := j.sources[0]
+	if err := s.Process.Alive(); err != nil {
+		return nil, err
+	}
+	where := foreign.Where{Root: s.Process.Path("root"), Path: s.Mapping.Path, NoFollow: true, MaxSize: maxPerfMap, Check: s.owns}
+	v, err := r.files.LoadFrom(where, func(rd io.ReaderAt, size int64) (any, error) {
+		if err := s.Process.Alive(); err != nil {
+			return nil, err
+		}
+		return ScanPerfMap(io.NewSectionReader(rd, 0, min(size, maxPerfMap)), j.offs)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return names{}, nil // most programs have none
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := names{}
+	for addr, f := range v.(map[uint64]Function) {
+		out[addr] = []kcdata.UserFunction{{Name: f.Name, Offset: addr - f.Start}}
+	}
+	return out, nil
+}
+
+func (s *source) owns(st foreign.Stat) error {
+	if st.UID != 0 && !slices.Contains(s.uids[:], st.UID) {
+		return fmt.Errorf("%w: uid %d, the process has %d", foreign.ErrOwner, st.UID, s.uids[0])
+	}
+	return nil
 }

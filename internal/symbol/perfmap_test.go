@@ -89,3 +89,12 @@ func FuzzPerfMap(f *testing.F) {
 		}
 	})
 }
+
+// Of a line that is too long the beginning counts. What stands behind it is no line.
+func TestLongPerfMapLine(t *testing.T) {
+	long := "1000 10 " + strings.Repeat("n", maxPerfLine-8) + "2000 10 behind\n3000 10 next\n"
+	got, err := ScanPerfMap(strings.NewReader(long), []uint64{0x1004, 0x2004, 0x3004})
+	if err != nil || len(got) != 2 || !strings.HasPrefix(got[0x1004].Raw, "nnn") || got[0x3004].Raw != "next" {
+		t.Errorf("%.80v, %v", got, err)
+	}
+}

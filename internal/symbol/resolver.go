@@ -1,11 +1,14 @@
 package symbol
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
+	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
@@ -45,26 +48,18 @@ type Resolver struct {
 // caller's.
 func NewResolver(files *foreign.Files, o Options) *Resolver {
 	if o.DebugRoots == nil {
-		o.DebugRoots = defaultDebugRoots
+		o.DebugRoots = []string{"/usr/lib/debug"} // where distributions put them
 	}
 	if o.Limit <= 0 {
 		o.Limit = DefaultLimit
 	}
-	if o.Proc == "" {
-		o.Proc = "/proc"
-	}
+	o.Proc = cmp.Or(o.Proc, "/proc")
 	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
 }
 
-// call is one Resolve. It is constant.
-type call struct {
-	ctx   context.Context
-	lines bool
-}
-
 // Resolve names the addresses of all user stacks of tasks. It returns after
-// Options.Limit or when ctx ends, whatever hangs; what has no name for that is
-// among Skipped.
+// Options.Limit or when ctx ends, whatever hangs. Skipped lists the files that it did
+// not read in time.
 func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 	w := newWanted(r.o.Local, r.o.Proc)
 	for _, t := range tasks {
@@ -76,38 +71,36 @@ func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Limit)
 	defer cancel()
-	w.seal()
-	done := r.start(&call{ctx, r.o.Lines}, w.order)
-	left := make(map[*job]bool, len(w.order))
 	for _, j := range w.order {
-		left[j] = true
+		slices.Sort(j.offs)
+		j.offs = slices.Compact(j.offs)
 	}
+	done := r.start(ctx, w.order)
 	res := &Result{skips: map[Skip]bool{}}
-	names := make(map[*job]map[uint64]*named, len(w.order))
-	for len(left) > 0 && ctx.Err() == nil {
+	found := make(map[*job]names, len(w.order))
+	for len(found) < len(w.order) && ctx.Err() == nil {
 		select {
 		case o := <-done:
-			delete(left, o.job)
-			names[o.job] = o.names
+			found[o.job] = o.names
 			res.skip(o)
 			if progress != nil {
-				progress(len(w.order)-len(left), len(w.order))
+				progress(len(found), len(w.order))
 			}
 		case <-ctx.Done():
 		}
 	}
 	for _, j := range w.order {
-		if left[j] {
+		if _, done := found[j]; !done {
 			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
 		}
 	}
-	res.assemble(w, names)
+	res.assemble(w, found)
 	return res
 }
 
-// start sets the jobs going, a few at a time. Each gives one outcome to the
-// channel, which has room for all: nobody need wait for them.
-func (r *Resolver) start(c *call, jobs []*job) <-chan outcome {
+// start does the jobs, a few at a time. Each sends one outcome to the channel, which
+// has room for all: a job that nobody waits for any more can still end.
+func (r *Resolver) start(ctx context.Context, jobs []*job) <-chan outcome {
 	done := make(chan outcome, len(jobs))
 	todo := make(chan *job, len(jobs))
 	for _, j := range jobs {
@@ -117,12 +110,68 @@ func (r *Resolver) start(c *call, jobs []*job) <-chan outcome {
 	for range min(workers, len(jobs)) {
 		go func() {
 			for j := range todo {
-				if c.ctx.Err() != nil {
+				if ctx.Err() != nil {
 					return
 				}
-				done <- r.run(c, j)
+				done <- r.run(ctx, j)
 			}
 		}()
 	}
 	return done
+}
+
+// Result is the names of some tasks' addresses.
+type Result struct {
+	Tasks   map[*kcdata.Task]*kcdata.UserSymbolTable // those with an address of which something is known
+	Skipped []Skip                                   // files that gave no names, or not all
+	skips   map[Skip]bool                            // those of Skipped, each once
+}
+
+// Skip is something that was not read, and why.
+type Skip struct{ What, Reason string }
+
+// skip lists a job's errors, each once.
+func (res *Result) skip(o outcome) {
+	for _, err := range o.errs {
+		s := Skip{o.job.what(), reason(err)}
+		if !res.skips[s] {
+			res.skips[s] = true
+			res.Skipped = append(res.Skipped, s)
+		}
+	}
+}
+
+// what is the job's file for people.
+func (j *job) what() string {
+	if j.kind == jobPerf {
+		return j.sources[0].Mapping.Path
+	}
+	return j.module
+}
+
+func (res *Result) assemble(w *wanted, found map[*job]names) {
+	res.Tasks = make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
+	for t, spots := range w.spots {
+		if table := tableOf(spots, found); table.Len() > 0 {
+			res.Tasks[t] = table
+		}
+	}
+}
+
+// tableOf names one task's places. Of a file that gives no name it has the module.
+func tableOf(spots []spot, found map[*job]names) *kcdata.UserSymbolTable {
+	var records []kcdata.LinuxUserSymbol
+	strs := strtab.New()
+	for _, s := range spots {
+		r := kcdata.LinuxUserSymbol{Addr: s.Addr, Flags: s.Flag(), Module: strs.Add(s.job.module)}
+		funcs := found[s.job][s.off]
+		for _, f := range funcs {
+			r.Name, r.Offset, r.File, r.Line = strs.Add(f.Name), f.Offset+s.back, strs.Add(f.File), f.Line
+			records = append(records, r)
+		}
+		if len(funcs) == 0 && s.job.kind != jobPerf {
+			records = append(records, r)
+		}
+	}
+	return kcdata.NewUserSymbolTable(records, strs.Bytes())
 }

@@ -1,21 +1,22 @@
 package symbol
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 )
 
 // loaded is what one reading of a file gave. It shares nothing with others.
 type loaded struct {
-	file     *contents
-	stat     foreign.Stat
-	hits     map[uint64]hit // by offset in the file that was mapped
-	sections []debugSection // where they were wanted
+	file     *fileRead
+	hits     map[uint64]hit   // by offset in the file that was mapped
+	sections []elffile.Packed // where they were wanted
 	problem  error
 }
 
@@ -29,13 +30,12 @@ type hit struct {
 	line   uint32
 }
 
-// reading is one file to be read: where it is, what it must be, what is known of
-// it already, and what is asked of it. Constant once it is begun: the helper may
-// look at it after its time.
+// reading is one file to read: where it is, what it must be, what is known of it
+// already, and what to ask it. It is constant once it has begun, because a helper that
+// is late still looks at it.
 type reading struct {
 	image.Place
-	old      *contents // of a reading before
-	oldStat  foreign.Stat
+	old      *fileRead // of a reading before
 	check    func(*File) error
 	ask      func(*File, *texts) map[uint64]hit
 	sections bool
@@ -43,11 +43,12 @@ type reading struct {
 
 // read does a reading on a helper thread.
 func (r *Resolver) read(rd reading) (*loaded, error) {
-	out := &loaded{}
+	out := &loaded{file: &fileRead{place: rd.Place}}
+	out.file.place.Check = nil
 	check := rd.Check
 	where := rd.Where
 	where.Check = func(st foreign.Stat) error {
-		out.stat = st
+		out.file.stat = st
 		if check != nil {
 			return check(st)
 		}
@@ -68,9 +69,9 @@ func (r *Resolver) read(rd reading) (*loaded, error) {
 }
 
 func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
-	f := &File{contents: rd.old}
-	if rd.old != nil && rd.oldStat == l.stat {
-		f = f.Over(ra, size)
+	var f *File
+	if rd.old != nil && rd.old.stat == l.file.stat {
+		f = &File{rd.old.contents, elffile.NewReader(ra, size)}
 	} else {
 		var err error
 		if f, err = Open(ra, size); err != nil {
@@ -81,7 +82,7 @@ func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
 		return err
 	}
 	kept := &texts{left: maxTexts}
-	l.file, l.hits = f.contents, rd.ask(f, kept)
+	l.file.contents, l.hits = f.contents, rd.ask(f, kept)
 	l.problem = kept.err()
 	if rd.sections {
 		sections, err := f.debugSections()
@@ -95,7 +96,7 @@ func (f *File) hits(offs []uint64, kept *texts) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
 		var h hit
-		if h.vaddr, h.mapped = f.Vaddr(off); h.mapped {
+		if h.vaddr, h.mapped = f.layout.Segments.Address(off, 0); h.mapped {
 			h.nameBy(f, kept)
 			h.file, h.line = f.SourceLine(h.vaddr)
 			h.file = kept.keep(h.file)
@@ -112,15 +113,15 @@ func (h *hit) nameBy(f *File, kept *texts) {
 	h.fn, h.ok = Function{Name: name, Start: fn.Start}, ok && name != ""
 }
 
-// maxTexts is how many bytes of names and source files of one file are kept. A
-// million addresses may be of one function whose name is long.
+// maxTexts is how many bytes of names and source file names one reading keeps. A
+// million addresses may lie in one function whose name is long.
 const maxTexts = 64 << 20
 
 // texts keeps each name once.
 type texts struct {
 	seen map[string]string
 	left int
-	lost int // texts that there was no room for
+	lost int // texts for which there was no room
 }
 
 func (t *texts) keep(s string) string {
@@ -143,30 +144,30 @@ func (t *texts) err() error {
 	if t.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, ErrTooBig)
+	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, elffile.ErrTooBig)
 }
 
-// find tries the places of a job's file in turn. The error is that of the place
-// that came nearest.
-func (r *Resolver) find(c *call, j *job, k *known, offs []uint64) (*loaded, image.Place, error) {
+// find tries the places of a job's file in turn. If none holds the file, the error is
+// that of the first place that holds anything.
+func (r *Resolver) find(ctx context.Context, j *job, k *known, offs []uint64) (*loaded, error) {
 	nearest := fs.ErrNotExist
 	for i := range j.sources {
 		for _, p := range j.sources[i].Places() {
-			if err := c.ctx.Err(); err != nil {
-				return nil, image.Place{}, err
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
 			got, err := r.read(reading{
-				Place: p, old: k.main, oldStat: k.stat, sections: c.lines && k.lines == nil && !k.noLines,
+				Place: p, old: k.main, sections: r.wantsLines(k),
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
 				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
 			})
 			if err == nil || r.cache.NoteHung(j.key, whatNames, err) {
-				return got, p, err // if it hangs, the others are the same file
+				return got, err // if it hangs, the others are the same file
 			}
 			if errors.Is(nearest, fs.ErrNotExist) {
 				nearest = err
 			}
 		}
 	}
-	return nil, image.Place{}, nearest
+	return nil, nearest
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"stackshot/internal/elffile"
 )
 
 const (
@@ -19,8 +21,8 @@ const (
 	maxNested = 64
 )
 
-// table is the functions of one file in order of their addresses, without their
-// names: those are read when they are wanted. It is constant after it was made.
+// table is the functions of one file in order of their addresses. It reads their names
+// when somebody asks for them. It is constant after it was made.
 type table struct {
 	syms []sym
 	strs []nameTable
@@ -29,10 +31,10 @@ type table struct {
 // sym is kept small: a browser has a million of them.
 type sym struct {
 	addr uint64
-	size uint32 // never 0: one without a size reaches as far as seal says
+	size uint32 // bytes, never 0: seal gives one to symbols without
 	name uint32 // offset in strs[tab]
 	tab  uint8
-	rank uint8 // of several at one address the least is the best
+	rank uint8 // of several at one address the one with the lowest rank counts
 }
 
 // Bits of sym.rank.
@@ -44,7 +46,7 @@ const (
 
 // nameTable is a string table: in the file, or in memory if data is not nil.
 type nameTable struct {
-	at   span
+	at   elffile.Span
 	data []byte
 }
 
@@ -61,23 +63,21 @@ func (t *table) bytes() int {
 // addSymbols takes in the symbols of the section of a type; a file has one at most,
 // as the ELF specification says. inMemory keeps the strings, for a file that will
 // not be there later.
-func (t *table) addSymbols(in input, m *layout, typ elf.SectionType, inMemory bool) error {
-	for i := range m.sections {
-		if s := &m.sections[i]; s.typ == typ && s.size > 0 && uint64(s.link) < uint64(len(m.sections)) {
-			return t.addSection(in, m, s, inMemory)
-		}
+func (t *table) addSymbols(in elffile.Reader, m *elffile.Layout, typ elf.SectionType, inMemory bool) error {
+	i := slices.IndexFunc(m.Sections, func(s elffile.Section) bool {
+		return s.Type == typ && s.Size > 0 && uint64(s.Link) < uint64(len(m.Sections))
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
-}
-
-func (t *table) addSection(in input, m *layout, s *section, inMemory bool) error {
-	b, err := in.bytes(s.span(), maxSymbols*symSize, s.name)
+	s := &m.Sections[i]
+	b, err := in.Bytes(s.Span(), maxSymbols*symSize, s.Name)
 	if err != nil {
 		return err
 	}
-	str := nameTable{at: m.sections[s.link].span()}
+	str := nameTable{at: m.Sections[s.Link].Span()}
 	if inMemory {
-		if str.data, err = in.bytes(str.at, maxMiniDebug, "symbol names"); err != nil {
+		if str.data, err = in.Bytes(str.at, maxMiniDebug, "symbol names"); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (t *table) addSection(in input, m *layout, s *section, inMemory bool) error
 }
 
 // decodeSym takes functions, and marks without a type in code: assembly.
-func decodeSym(b []byte, m *layout) (sym, bool) {
+func decodeSym(b []byte, m *elffile.Layout) (sym, bool) {
 	le := binary.LittleEndian
 	y := sym{addr: le.Uint64(b[8:]), name: le.Uint32(b)}
 	shndx := elf.SectionIndex(le.Uint16(b[6:]))
@@ -104,7 +104,7 @@ func decodeSym(b []byte, m *layout) (sym, bool) {
 	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
 	case elf.STT_NOTYPE:
 		y.rank |= rankNoType
-		if int(shndx) >= len(m.sections) || m.sections[shndx].flags&elf.SHF_EXECINSTR == 0 {
+		if int(shndx) >= len(m.Sections) || m.Sections[shndx].Flags&elf.SHF_EXECINSTR == 0 {
 			return sym{}, false
 		}
 	default:
@@ -123,21 +123,21 @@ func decodeSym(b []byte, m *layout) (sym, bool) {
 }
 
 // sectionRest is how far it is from addr to the end of its section.
-func sectionRest(m *layout, shndx int, addr uint64) uint32 {
-	if shndx >= len(m.sections) {
+func sectionRest(m *elffile.Layout, shndx int, addr uint64) uint32 {
+	if shndx >= len(m.Sections) {
 		return 0
 	}
-	s := &m.sections[shndx]
-	if addr < s.addr || addr-s.addr >= s.size {
+	s := &m.Sections[shndx]
+	if addr < s.Addr || addr-s.Addr >= s.Size {
 		return 0
 	}
-	return uint32(min(s.size-(addr-s.addr), math.MaxUint32))
+	return uint32(min(s.Size-(addr-s.Addr), math.MaxUint32))
 }
 
-// seal sorts, and bounds symbols without a size. If all are there, such a one ends
-// where the next one begins. If only those are there that other files link to, what
-// comes behind its first byte may as well be a function without a name. A mark inside
-// a function with a size is no function.
+// seal sorts the symbols, and gives an end to those without a size. If the table has
+// all symbols, such a symbol ends where the next one begins. If it has only those that
+// other files link to, the second byte may already belong to a function without a name.
+// A mark inside a function with a size is no function.
 func (t *table) seal(all bool) {
 	slices.SortFunc(t.syms, func(a, b sym) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.rank, b.rank))
@@ -189,7 +189,7 @@ func (t *table) find(vaddr, before uint64) []sym {
 }
 
 // lookup returns the name that reads best of the function that holds vaddr.
-func (t *table) lookup(in input, vaddr uint64) (raw string, start uint64, ok bool) {
+func (t *table) lookup(in elffile.Reader, vaddr uint64) (raw string, start uint64, ok bool) {
 	if vaddr == math.MaxUint64 {
 		return "", 0, false
 	}
@@ -217,13 +217,13 @@ func (t *table) lookup(in input, vaddr uint64) (raw string, start uint64, ok boo
 }
 
 // name reads a symbol's name without its version; "" for marks that are no names.
-func (t *table) name(in input, y sym) string {
+func (t *table) name(in elffile.Reader, y sym) string {
 	s := t.strs[y.tab]
 	var name string
 	if s.data != nil {
-		name = cstring(s.data, uint64(y.name), maxRawName)
+		name = elffile.Text(s.data, uint64(y.name), maxRawName)
 	} else {
-		name = in.cstring(s.at, uint64(y.name))
+		name = in.Text(s.at, uint64(y.name), maxRawName)
 	}
 	if isMark(name) {
 		return ""
@@ -257,24 +257,4 @@ func underscores(s string) int {
 		return 0
 	}
 	return len(s) - len(strings.TrimLeft(s, "_"))
-}
-
-// cstring reads a string of a string table in the file.
-func (in input) cstring(table span, off uint64) string {
-	if off >= table.size || table.off > in.size || table.size > in.size-table.off {
-		return ""
-	}
-	var b []byte
-	for n := uint64(128); ; n *= 4 {
-		want := min(n, table.size-off, maxRawName)
-		b = make([]byte, want)
-		got, _ := in.r.ReadAt(b, int64(table.off+off))
-		b = b[:got]
-		if i := slices.Index(b, 0); i >= 0 {
-			return string(b[:i])
-		}
-		if want < n || uint64(got) < want || want == maxRawName {
-			return string(b)
-		}
-	}
 }

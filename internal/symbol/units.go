@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 // Caps of what debug/dwarf makes of the units of one file, before it is asked.
@@ -36,20 +37,20 @@ func readUnits(info, abbrev []byte) (units []unitHead, err error) {
 	for c := (cursor.Cursor{Data: info}); c.Left() > 0; {
 		u, empty, ok := nextUnit(&c)
 		if !ok {
-			return nil, fmt.Errorf("a unit that ends before offset %#x: %w", c.Pos, ErrDamaged)
+			return nil, fmt.Errorf("a unit that ends before offset %#x: %w", c.Pos, elffile.ErrDamaged)
 		}
 		if empty {
 			continue
 		}
 		if units = append(units, u); len(units) > maxUnits {
-			return nil, fmt.Errorf("more than %d units: %w", maxUnits, ErrTooBig)
+			return nil, fmt.Errorf("more than %d units: %w", maxUnits, elffile.ErrTooBig)
 		}
 		if seen[u.abbrev] || u.abbrev >= uint64(len(abbrev)) {
 			continue
 		}
 		seen[u.abbrev] = true
 		if left -= abbrevLen(abbrev[u.abbrev:]); left < 0 {
-			return nil, fmt.Errorf("%d tables of abbreviations within %d bytes: %w", len(seen), len(abbrev), ErrTooBig)
+			return nil, fmt.Errorf("%d tables of abbreviations within %d bytes: %w", len(seen), len(abbrev), elffile.ErrTooBig)
 		}
 	}
 	return units, nil

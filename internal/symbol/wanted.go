@@ -24,7 +24,7 @@ type wanted struct {
 // spot is one place and where its name comes from.
 type spot struct {
 	kcdata.UserPlace
-	back uint64 // 1 for a return address: the call before it is what is meant
+	back uint64 // 1 for a return address, which stands for the call before it
 	off  uint64 // in the file
 	job  *job
 }
@@ -92,8 +92,8 @@ func (w *wanted) add(t *kcdata.Task, p kcdata.UserPlace) {
 	w.spots[t] = append(w.spots[t], s)
 }
 
-// generated reports a mapping of code that was made at run time. .NET maps its
-// own by way of a nameless file, to have it writable elsewhere.
+// generated reports a mapping of code that was made at run time. .NET maps such code
+// from a file without a name, so that it can write it through another mapping.
 func generated(m *kcdata.Mapping) bool {
 	return m.Flags&kcdata.MappingAnon != 0 && m.Flags&kcdata.MappingVDSO == 0 ||
 		strings.HasPrefix(m.Path, "/memfd:doublemapper") || strings.HasPrefix(m.Path, "/dev/zero")
@@ -112,7 +112,7 @@ func (w *wanted) file(t *kcdata.Task, m *kcdata.Mapping) *job {
 	return j
 }
 
-// perfMap is the job of a task's generated code; nil where nothing can name it.
+// perfMap is the job of a task's generated code; nil if nothing can name it.
 func (w *wanted) perfMap(t *kcdata.Task) *job {
 	if !w.local {
 		return nil
@@ -146,12 +146,4 @@ func (w *wanted) job(key image.Key, kind jobKind, module string) *job {
 		w.order = append(w.order, j)
 	}
 	return j
-}
-
-// seal is called when all addresses are known.
-func (w *wanted) seal() {
-	for _, j := range w.order {
-		slices.Sort(j.offs)
-		j.offs = slices.Compact(j.offs)
-	}
 }

@@ -33,14 +33,11 @@ type arch struct {
 	sp, fp, pc int
 	lr         int // -1: return addresses are pushed by the call
 	restorer   [][]byte
-	context    signalContext
-}
-
-// signalContext is where the kernel puts the interrupted registers, as seen
-// with the stack pointer that a signal handler returns with.
-type signalContext struct {
-	offset uint64 // of the first value, from the stack pointer
-	order  []int8 // DWARF numbers of the values
+	// Where the kernel puts the interrupted registers, as seen with the stack pointer
+	// that a signal handler returns with: the offset of the first one, and the DWARF
+	// numbers of all.
+	contextAt    uint64
+	contextOrder []int8
 }
 
 // The names of both machines as Go and as uname say them.
@@ -66,7 +63,7 @@ var amd64 = arch{
 		{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, // mov $15, %rax; syscall
 		{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},             // mov $15, %eax; syscall
 	},
-	context: signalContext{40, []int8{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16}},
+	contextAt: 40, contextOrder: []int8{8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16},
 }
 
 // DWARF numbers from the AArch64 DWARF ABI: x0 to x30, sp 31; the pc has 32. The
@@ -79,7 +76,7 @@ var arm64 = arch{
 	restorer: [][]byte{
 		{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, // mov x8, #139; svc #0
 	},
-	context: signalContext{128 + 176 + 8, ascending(33)},
+	contextAt: 128 + 176 + 8, contextOrder: ascending(33),
 }
 
 func ascending(n int8) []int8 {

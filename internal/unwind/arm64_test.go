@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"stackshot/internal/elffile"
 	"stackshot/kcdata"
 )
 
@@ -57,7 +58,7 @@ func (h *handmade) process(t *testing.T, arch string) *Process {
 		t.Fatal(err)
 	}
 	table := &Table{
-		arch: archOf(arch), sections: []*frameSection{&h.section}, code: noCode{},
+		arch: archOf(arch), sections: []*frameSection{&h.section}, code: elffile.NewReader(noCode{}, 0),
 		segments: []elf.ProgHeader{{Type: elf.PT_LOAD, Flags: elf.PF_X, Vaddr: codeStart, Filesz: codeEnd - codeStart, Memsz: codeEnd - codeStart}},
 	}
 	m := &kcdata.Mapping{LinuxMapping: kcdata.LinuxMapping{Start: codeStart, End: codeEnd}, Path: "made"}
@@ -156,7 +157,7 @@ func TestArm64Signal(t *testing.T) {
 // Go on arm64: the link register is at the bottom of a frame, the frame pointer
 // one word below.
 func TestArm64Go(t *testing.T) {
-	golang, err := newPclntab(&arm64, ".gopclntab", smallPclntab())
+	golang, err := pclntabOf(smallPclntab())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func (u *unwinder) withoutTable(t *Table, addr, lookup uint64) (*found, *stop) {
 }
 
 // pathToZero is for a path that ends in a return address of 0. Behind a call that does
-// not return the path is another function's, and so is what lies there: a 0, most
-// often. The function's own frame pointer goes before it; else it is the outermost
-// frame for all that is known, and nothing proves it.
+// not return, the path is another function's, and the word that it leads to is often 0.
+// So the function's own frame pointer counts first. Without one the frame is taken for
+// the outermost, and nothing proves it.
 func (u *unwinder) pathToZero(t *Table, at uint64, f *found) (*found, *stop) {
 	if !u.leaf {
 		if own, end := u.byOwnFramePointer(t, at, complete); end == nil {
@@ -48,8 +48,8 @@ func (u *unwinder) pathToZero(t *Table, at uint64, f *found) (*found, *stop) {
 	return f, nil
 }
 
-// guess takes the frame pointer at its word: a function without a frame, or one that
-// uses the register for something else, hides its callers then.
+// guess believes the frame pointer. A function without a frame, or one that uses the
+// register for something else, then hides its callers.
 func (u *unwinder) guess() (*found, *stop) {
 	f, end := u.byFramePointer()
 	if end == nil || end == complete {
@@ -58,11 +58,11 @@ func (u *unwinder) guess() (*found, *stop) {
 	return f, end
 }
 
-// byOwnFramePointer is for code that has called and whose instructions do not say
-// where it returns to: it does not return, or ends in a way of its own, as run
-// times' functions do. What lies at its frame pointer is believed if a call leads
-// there; that no caller is missing only if ownFrame says so. A frame pointer of 0,
-// with which threads begin, is taken for the outermost frame, and is no proof of it.
+// byOwnFramePointer is for code that has called, and whose instructions do not say
+// where it returns to: it does not return, or ends in a special way, as functions of
+// language runtimes do. It believes the record at the frame pointer if a call leads
+// there. Only ownFrame can prove that no caller is missing. Threads begin with a frame
+// pointer of 0, so 0 counts as the outermost frame, without being a proof of it.
 func (u *unwinder) byOwnFramePointer(t *Table, at uint64, why *stop) (*found, *stop) {
 	f, end := u.byFramePointer()
 	switch {
@@ -89,37 +89,38 @@ func (u *unwinder) byOwnFramePointer(t *Table, at uint64, why *stop) (*found, *s
 // with the stack pointer as far below that frame as it is. What a call through a
 // register or memory leads to is not known.
 func (u *unwinder) ownFrame(t *Table, at, ret uint64) bool {
-	sp, known := u.regs.get(u.arch.sp)
+	made, sp := u.madeBy(t, at, ret)
 	fp, _ := u.regs.get(u.arch.fp)
-	entry, ok := u.calledBefore(t, ret)
-	if !ok || !known {
-		return false
-	}
-	made := t.frameAt(entry, at)
 	return made.framed && !made.loose && fp-sp == made.above
 }
 
 // ownPath says whether a path leads out of the function at hand. Behind a call that does
-// not return lies another function, whose path would skip callers. There is none on a
-// path without calls, from where the function stands or where a callee is seen to return
-// to; else the call before the return address must lead to code that comes to at, as
-// deep in the stack.
+// not return lies another function, whose path would skip callers. A path without calls
+// is the function's own if it begins where the function stands, or where a callee is
+// known to return to. Otherwise the call before the return address must lead to code
+// that comes to at, equally deep in the stack.
 func (u *unwinder) ownPath(t *Table, at uint64, p *codePath, f *found) bool {
 	if (u.leaf || u.returns) && !p.calls {
 		return true
 	}
 	ret, _ := f.regs.get(u.arch.pc)
 	above, _ := f.regs.get(u.arch.sp)
-	sp, known := u.regs.get(u.arch.sp)
-	entry, ok := u.calledBefore(t, ret)
-	if !ok || !known {
-		return false
-	}
-	made := t.frameAt(entry, at)
+	made, sp := u.madeBy(t, at, ret)
 	if p.base == amd64.fp && p.off == -recordOff {
 		return made.framed
 	}
 	return made.reached && above-8-sp == made.depth
+}
+
+// madeBy is what the function that the call before ret leads to has made of its stack
+// when it comes to at, and where the stack pointer is; nothing if either is not known.
+func (u *unwinder) madeBy(t *Table, at, ret uint64) (frameResult, uint64) {
+	sp, known := u.regs.get(u.arch.sp)
+	entry, ok := u.calledBefore(t, ret)
+	if !ok || !known {
+		return frameResult{}, 0
+	}
+	return t.frameAt(entry, at), sp
 }
 
 // calledBefore is where the direct call before a return address leads to, link-time,
@@ -213,9 +214,7 @@ func endsWithCall(code []byte) bool {
 		return true
 	}
 	for n := 2; n <= 7; n++ {
-		at := 7 - n
-		in, ok := decode(append([]byte(nil), code[at:]...), 0)
-		if ok && in.next == n && in.kind == insCall {
+		if in, ok := decode(code[7-n:]); ok && in.next == n && in.kind == insCall {
 			return true
 		}
 	}

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Code without a table still says where its return address is: whatever path
-// leads from here to the function's ret, the instructions on it put the stack
-// pointer there. C libraries such as musl have no tables at all.
+// Code without a table still says where its return address is: on every path from
+// here to the function's ret, the instructions move the stack pointer there. C
+// libraries such as musl have no tables at all.
 //
-// The path is followed over the instructions, not run: only what they do to the
-// stack pointer and which registers they pop counts. It cannot be told that a
-// call does not return, so what comes out is believed only if a call instruction
-// lies before the return address, and for sure only if that call leads here.
+// pathToRet follows the instructions and does not execute them: only what they do to
+// the stack pointer, and which registers they pop, counts. It does not know whether a
+// call returns. So its result counts only if a call instruction lies before the return
+// address, and is certain only if that call leads here.
 
 const (
 	maxSteps = 4096 // instructions looked at for one program counter
@@ -37,8 +37,8 @@ type savedAt struct {
 	off  int64
 }
 
-// pathToRet looks for the path from start to a ret. It goes straight on where it
-// can, and takes branches in the order it met them.
+// pathToRet looks for the path from start to a ret. It goes straight on as far as it
+// can, and then takes the branches in the order in which it met them.
 func pathToRet(v *codeView, start uint64) (codePath, error) {
 	seen := make(map[uint64]bool)
 	paths := []codePath{{at: start, base: amd64.sp}}
@@ -114,14 +114,55 @@ func (t *Table) pathAt(addr uint64) (codePath, error) {
 	got, ok := t.paths.get(addr)
 	if !ok {
 		v := codeView{t: t}
-		if got.path, got.err = pathToRet(&v, addr); v.err == nil {
+		if got.found, got.err = pathToRet(&v, addr); v.err == nil {
 			t.paths.put(addr, got)
 		}
 	}
-	return got.path, got.err
+	return got.found, got.err
 }
 
-type pathResult struct {
-	path codePath
-	err  error
+const (
+	maxInstruction = 15 // bytes
+	maxWindows     = 8  // pieces of code of maxCode bytes that one question reads
+)
+
+// codeView is the code of a file, by link-time address, as one question needs it:
+// jumps lead out of what was read first. Used by one goroutine.
+type codeView struct {
+	t       *Table
+	windows []codeWindow
+	err     error // of reading
+}
+
+type codeWindow struct {
+	start uint64
+	data  []byte
+}
+
+// decode reads the instruction at addr; false: there is none that is known.
+func (v *codeView) decode(addr uint64) (instruction, bool) { return decode(v.from(addr)) }
+
+// from is the code from addr on: a whole instruction, unless the segment ends there.
+func (v *codeView) from(addr uint64) []byte {
+	for _, w := range v.windows {
+		off := addr - w.start
+		if n := uint64(len(w.data)); off < n && (n-off >= maxInstruction || n < maxCode) {
+			return w.data[off:]
+		}
+	}
+	if v.err != nil || len(v.windows) == maxWindows {
+		return nil
+	}
+	data, err := v.t.codeAt(addr, maxCode)
+	if err != nil {
+		v.err = err
+		return nil
+	}
+	v.windows = append(v.windows, codeWindow{addr, data})
+	return data
+}
+
+// target is where a jump at addr leads.
+func (in instruction) target(addr uint64) uint64 {
+	return addr + uint64(in.next) + uint64(in.value)
 }

@@ -31,7 +31,7 @@ type instruction struct {
 	kind  insKind
 	reg   int
 	value int64
-	next  int // offset behind it
+	next  int // its length, bytes
 }
 
 // decoder is the state of reading one instruction. The encodings are those of
@@ -59,11 +59,10 @@ const (
 	formBad
 )
 
-func decode(code []byte, at int) (instruction, bool) {
-	if at < 0 || at >= len(code) {
-		return instruction{}, false
-	}
-	d := &decoder{c: cursor.Cursor{Data: code, Pos: at}, base: -1}
+// decode reads the instruction that code begins with; false: it is not known, or
+// does not end in code.
+func decode(code []byte) (instruction, bool) {
+	d := &decoder{c: cursor.Cursor{Data: code}, base: -1}
 	d.prefixes()
 	in := d.one()
 	in.next = d.c.Pos

@@ -20,88 +20,90 @@ type errMemory uint64
 func (e errMemory) Error() string { return fmt.Sprintf("no memory at %#x", uint64(e)) }
 
 // expression evaluates what occurs in call frame information: constants,
-// registers, arithmetic, comparisons, branches and memory. Delve's evaluator
-// panics on an empty stack.
+// registers, arithmetic, comparisons, branches and memory.
 type expression struct {
 	in    cursor.Cursor
 	stack []uint64
 	regs  *registers
 	mem   *memory
+	err   error // the first one; it ends the evaluation
 }
 
 // evaluate runs code with first on the stack, nil for nothing.
 func evaluate(code []byte, regs *registers, mem *memory, first ...uint64) (uint64, error) {
 	e := &expression{in: cursor.Cursor{Data: code}, stack: first, regs: regs, mem: mem}
-	for n := 0; e.in.Left() > 0; n++ {
+	for n := 0; e.in.Left() > 0 && e.err == nil; n++ {
 		if n == maxOps {
 			return 0, fmt.Errorf("DWARF expression of more than %d steps", maxOps)
 		}
-		if err := e.step(e.in.U8()); err != nil {
-			return 0, err
-		}
+		e.step(e.in.U8())
 		if e.in.Bad {
-			return 0, errors.New("DWARF expression ends early")
+			e.fail(errors.New("DWARF expression ends early"))
 		}
 		if len(e.stack) > maxStack {
-			return 0, errStack
+			e.fail(errStack)
 		}
 	}
-	v, ok := e.pop()
-	if !ok {
-		return 0, errStack
+	return e.pop(), e.err
+}
+
+func (e *expression) fail(err error) {
+	if e.err == nil {
+		e.err = err
 	}
-	return v, nil
 }
 
 func (e *expression) push(v uint64) { e.stack = append(e.stack, v) }
 
-func (e *expression) pop() (uint64, bool) {
+// pop takes the last value; of an empty stack 0, which is an error.
+func (e *expression) pop() uint64 {
 	n := len(e.stack) - 1
 	if n < 0 {
-		return 0, false
+		e.fail(errStack)
+		return 0
 	}
 	v := e.stack[n]
 	e.stack = e.stack[:n]
-	return v, true
+	return v
 }
 
-// Operations, by their numbers in DWARF 5 table 7.9.
-func (e *expression) step(op uint8) error {
+// step does one operation, by its number in DWARF 5, table 7.9.
+func (e *expression) step(op uint8) {
 	switch {
 	case op >= 0x30 && op <= 0x4f: // lit0-lit31
 		e.push(uint64(op - 0x30))
-		return nil
 	case op >= 0x70 && op <= 0x8f: // breg0-breg31
-		return e.register(int(op-0x70), e.in.SLEB())
+		e.register(uint64(op - 0x70))
 	case op == 0x92: // bregx
-		reg := e.in.ULEB()
-		return e.register(int(min(reg, maxRegister)), e.in.SLEB())
+		e.register(e.in.ULEB())
 	case int(op) < len(constants) && constants[op] != nil:
 		e.push(constants[op](&e.in))
-		return nil
 	case op >= 0x12 && op <= 0x17:
-		return e.shuffle(op)
-	case op == 0x06 || op == 0x94: // deref, deref_size
-		return e.deref(op)
+		e.shuffle(op)
+	case op == 0x06: // deref
+		e.deref(8)
+	case op == 0x94: // deref_size
+		e.deref(int(e.in.U8()))
 	case op == 0x19 || op == 0x1f || op == 0x20 || op == 0x23:
-		return e.unary(op)
+		e.unary(op)
 	case int(op) < len(binaries) && binaries[op] != nil:
-		return e.binary(op)
+		e.binary(op)
 	case op == 0x28 || op == 0x2f: // bra, skip
-		return e.branch(op)
+		e.branch(op)
 	case op == 0x96: // nop
-		return nil
+	default:
+		e.fail(fmt.Errorf("DWARF expression: operation %#x", op))
 	}
-	return fmt.Errorf("DWARF expression: operation %#x", op)
 }
 
-func (e *expression) register(reg int, offset int64) error {
-	v, ok := e.regs.get(reg)
+// register pushes the value of a register plus the offset behind it.
+func (e *expression) register(reg uint64) {
+	offset := e.in.SLEB()
+	v, ok := e.regs.get(int(min(reg, maxRegister)))
 	if !ok {
-		return fmt.Errorf("register %d is not known", reg)
+		e.fail(fmt.Errorf("register %d is not known", reg))
 	}
 	e.push(v + uint64(offset))
-	return nil
 }
 
 // constants are the operations that push what stands behind them.
@@ -119,14 +121,15 @@ var constants = [0x12]func(in *cursor.Cursor) uint64{
 	0x11: func(in *cursor.Cursor) uint64 { return uint64(in.SLEB()) },
 }
 
-func (e *expression) shuffle(op uint8) error {
+func (e *expression) shuffle(op uint8) {
 	s, n := e.stack, len(e.stack)
 	need := [...]int{0x12: 1, 0x13: 1, 0x14: 2, 0x15: 1, 0x16: 2, 0x17: 3}[op]
 	if op == 0x15 {
 		need += int(e.in.U8())
 	}
 	if n < need {
-		return errStack
+		e.fail(errStack)
+		return
 	}
 	switch op {
 	case 0x12, 0x14, 0x15: // dup, over, pick
@@ -138,58 +141,46 @@ func (e *expression) shuffle(op uint8) error {
 	case 0x17: // rot
 		s[n-1], s[n-2], s[n-3] = s[n-2], s[n-3], s[n-1]
 	}
-	return nil
 }
 
-func (e *expression) deref(op uint8) error {
-	size := 8
-	if op == 0x94 {
-		size = int(e.in.U8())
-	}
-	addr, ok := e.pop()
-	if !ok || size < 1 || size > 8 {
-		return errStack
+// deref replaces an address by the size bytes that lie there.
+func (e *expression) deref(size int) {
+	addr := e.pop()
+	if size < 1 || size > 8 {
+		e.fail(errStack)
+		return
 	}
 	v, ok := e.mem.bytes(addr, size)
 	if !ok {
-		return errMemory(addr)
+		e.fail(errMemory(addr))
 	}
 	e.push(v)
-	return nil
 }
 
-func (e *expression) unary(op uint8) error {
-	v, ok := e.pop()
-	if !ok {
-		return errStack
-	}
+func (e *expression) unary(op uint8) {
+	v := e.pop()
 	switch op {
 	case 0x19: // abs
 		if int64(v) < 0 {
 			v = -v
 		}
-	case 0x1f:
+	case 0x1f: // neg
 		v = -v
-	case 0x20:
+	case 0x20: // not
 		v = ^v
 	case 0x23: // plus_uconst
 		v += e.in.ULEB()
 	}
 	e.push(v)
-	return nil
 }
 
-func (e *expression) binary(op uint8) error {
-	b, _ := e.pop()
-	a, ok := e.pop()
-	if !ok {
-		return errStack
-	}
+func (e *expression) binary(op uint8) {
+	b, a := e.pop(), e.pop()
 	if b == 0 && (op == 0x1b || op == 0x1d) {
-		return errors.New("DWARF expression divides by zero")
+		e.fail(errors.New("DWARF expression divides by zero"))
+		return
 	}
 	e.push(binaries[op](a, b))
-	return nil
 }
 
 // binaries are the operations on two values; comparisons are signed.
@@ -220,21 +211,15 @@ func truth(b bool) uint64 {
 	return 0
 }
 
-func (e *expression) branch(op uint8) error {
+func (e *expression) branch(op uint8) {
 	delta := int(int16(e.in.U16()))
-	if op == 0x28 {
-		v, ok := e.pop()
-		if !ok {
-			return errStack
-		}
-		if v == 0 {
-			return nil
-		}
+	if op == 0x28 && e.pop() == 0 {
+		return
 	}
 	to := e.in.Pos + delta
 	if to < 0 || to > len(e.in.Data) {
-		return errors.New("DWARF expression branches outside itself")
+		e.fail(errors.New("DWARF expression branches outside itself"))
+		return
 	}
 	e.in.Pos = to
-	return nil
 }

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"compress/zlib"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/go-delve/delve/pkg/dwarf/frame"
 
 	"stackshot/internal/testelf"
 )
@@ -31,34 +27,6 @@ func named(errs []error, part string) bool {
 	return slices.ContainsFunc(errs, func(err error) bool { return strings.Contains(err.Error(), part) })
 }
 
-// Each section would get a copy of the name.
-func TestSectionsShareOneLongName(t *testing.T) {
-	name := strings.Repeat("n", 1<<20)
-	file := testelf.File(slices.Repeat([]testelf.Section{{Name: name, Type: elf.SHT_PROGBITS}}, 1000)...)
-	if got := problems(t, file); !named(got, "has a name of more than") {
-		t.Error(got)
-	}
-}
-
-func TestHeadersOfOddSizes(t *testing.T) {
-	for at, what := range map[int]string{54: "program headers of 65535 bytes", 58: "section headers of 65535 bytes"} {
-		file := testelf.File()
-		binary.LittleEndian.PutUint16(file[at:], 0xffff)
-		if got := problems(t, file); !named(got, what) {
-			t.Errorf("%v, want %q", got, what)
-		}
-	}
-}
-
-func TestPackedNamesOfSections(t *testing.T) {
-	file := testelf.File()
-	names := file[binary.LittleEndian.Uint64(file[40:])+sectionSize:]
-	binary.LittleEndian.PutUint64(names[8:], uint64(elf.SHF_COMPRESSED))
-	if got := problems(t, file); !named(got, "section names") {
-		t.Error(got)
-	}
-}
-
 func TestPackedCallFrames(t *testing.T) {
 	const size = 64 << 20
 	var b bytes.Buffer
@@ -74,64 +42,24 @@ func TestPackedCallFrames(t *testing.T) {
 	}
 }
 
-// counted counts the bytes that are read.
-type counted struct {
-	io.ReaderAt
-	n int64
-}
-
-func (c *counted) ReadAt(b []byte, off int64) (int, error) {
-	c.n += int64(len(b))
-	return c.ReaderAt.ReadAt(b, off)
-}
-
-// The start of Go's code is looked for in all data: here a thousand times in the
-// same.
-func TestSectionsShareOneContent(t *testing.T) {
-	table := smallPclntab()
-	binary.LittleEndian.PutUint64(table[24:], 0) // no start of the code
-	sections := []testelf.Section{
-		{Name: ".gopclntab", Type: elf.SHT_PROGBITS, Data: table},
-		{Name: ".data", Type: elf.SHT_PROGBITS, Flags: elf.SHF_WRITE, Data: make([]byte, 1<<20)},
-	}
-	for range 1000 {
-		sections = append(sections, testelf.Section{Name: ".more", Type: elf.SHT_PROGBITS, Flags: elf.SHF_WRITE, Like: ".data"})
-	}
-	file := testelf.File(sections...)
-	r := &counted{ReaderAt: bytes.NewReader(file)}
-	if _, err := NewTable(r, int64(len(file))); err != nil || r.n > maxSearch+8<<20 {
-		t.Errorf("%d MiB read of a file of %d, %v", r.n>>20, len(file)>>20, err)
-	}
-}
-
-// A byte that restores a register may say again what 200 bytes said of it.
-func TestRestoresOfALongRule(t *testing.T) {
-	const size = 200
-	rule := append([]byte{frame.DW_CFA_val_expression, 3, size, 1}, make([]byte, size)...)
-	f := &fde{cie: &cie{instructions: rule}, instructions: bytes.Repeat([]byte{frame.DW_CFA_restore | 3}, 60000)}
-	if _, own, err := portable(&frameSection{}, f); err == nil {
-		t.Errorf("%d bytes became %d", len(f.instructions), len(own))
-	}
-}
-
 // Each state that is remembered is a copy of all rules.
 func TestManyRememberedStates(t *testing.T) {
 	var program []byte
-	for reg := range byte(120) {
-		program = append(program, frame.DW_CFA_same_value, reg)
+	for reg := range byte(maxRegs) {
+		program = append(program, 0x08, reg) // same_value
 	}
-	program = append(program, bytes.Repeat([]byte{frame.DW_CFA_remember_state, frame.DW_CFA_restore_state}, 30000)...)
+	program = append(program, bytes.Repeat([]byte{0x0a, 0x0b}, 30000)...) // remember_state, restore_state
 	f := &fde{cie: &cie{}, instructions: program}
-	if _, _, err := portable(&frameSection{}, f); err == nil {
+	if _, err := (&frameSection{}).rulesAt(f, 0); err == nil {
 		t.Error("no error")
 	}
 }
 
-// Rows are kept, and what they point at.
+// An expression is evaluated for each thread.
 func TestLongExpression(t *testing.T) {
-	program := append([]byte{frame.DW_CFA_def_cfa_expression, 0x80, 0x20}, make([]byte, 0x1000)...)
+	program := append([]byte{0x0f, 0x80, 0x20}, make([]byte, 0x1000)...) // def_cfa_expression
 	f := &fde{cie: &cie{}, instructions: program}
-	if _, _, err := portable(&frameSection{}, f); err == nil {
+	if _, err := (&frameSection{}).rulesAt(f, 0); err == nil {
 		t.Error("no error")
 	}
 }
@@ -175,7 +103,7 @@ func TestWorkHasAnEnd(t *testing.T) {
 // Go's table of a function's stack sizes is read as far as real ones go.
 func TestEndlessStackSizes(t *testing.T) {
 	data := append(smallPclntab(), bytes.Repeat([]byte{2, 1}, 1<<20)...)
-	p, err := newPclntab(&amd64, "x", data)
+	p, err := pclntabOf(data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,6 +124,8 @@ var labPrograms = []labProgram{
 		"... _ZN5Guard7blockedEv _Z6middlei.cold|_Z6middlei catcher main ... _start", nil, true, 0},
 	{"debug_frame", map[string]string{"p.c": signalC}, []string{"sh", "-c", "gcc -O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
+	{"debug_frame packed as it once was", map[string]string{"p.c": signalC}, []string{"sh", "-c", "gcc -O2 -g -Wl,--compress-debug-sections=zlib-gnu -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
+		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
 	{"debug_frame of clang", map[string]string{"p.c": signalC}, []string{"sh", "-c", "clang-19 -O2 -gdwarf-5 -gz -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
 	{"Rust", map[string]string{"p.rs": rustRS}, []string{"rustc", "-O", "-o", "prog", "p.rs"},

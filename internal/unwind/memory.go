@@ -8,13 +8,13 @@ import (
 	"stackshot/kcdata"
 )
 
-// memory is all that is known of a thread's stack: the copied pieces, and the
-// words of its frame-pointer chain.
+// memory is what is known of a thread's stack: the copied pieces, and the words of
+// its frame-pointer chain.
 type memory struct {
-	pieces []kcdata.UserBytes     // ascending
-	links  []kcdata.LinuxUserLink // ascending by FP
-	next   []uint64               // for each link the frame pointer stored there
-	known  []bool                 // whether next is known
+	pieces  []kcdata.UserBytes     // ascending
+	links   []kcdata.LinuxUserLink // ascending by FP
+	last    uint64                 // the frame pointer stored at the last link,
+	hasLast bool                   // if it is known
 }
 
 func newMemory(in *Input) *memory {
@@ -28,22 +28,16 @@ func newMemory(in *Input) *memory {
 	return m
 }
 
-// takeChain keeps the chain as long as it goes up the stack, which every real
-// one does: the links are then sorted by themselves.
+// takeChain keeps the chain as far as it goes up the stack. Every real one does, so
+// the links are in order.
 func (m *memory) takeChain(chain []kcdata.LinuxUserLink, complete bool) {
 	n := 0
 	for n < len(chain) && (n == 0 || chain[n].FP > chain[n-1].FP) {
 		n++
 	}
-	m.links = chain[:n]
-	m.next, m.known = make([]uint64, n), make([]bool, n)
-	for i := range n {
-		switch {
-		case i+1 < len(chain):
-			m.next[i], m.known[i] = chain[i+1].FP, true
-		case complete:
-			m.known[i] = true
-		}
+	m.links, m.hasLast = chain[:n], complete
+	if n < len(chain) {
+		m.last, m.hasLast = chain[n].FP, true
 	}
 }
 
@@ -79,10 +73,14 @@ func (m *memory) linked(addr uint64) (uint64, bool) {
 	if i, ok := m.link(addr - 8); ok {
 		return m.links[i].PC, true
 	}
-	if i, ok := m.link(addr); ok && m.known[i] {
-		return m.next[i], true
+	i, ok := m.link(addr)
+	switch {
+	case !ok:
+		return 0, false
+	case i+1 < len(m.links): // there lies the frame pointer of the next link
+		return m.links[i+1].FP, true
 	}
-	return 0, false
+	return m.last, m.hasLast
 }
 
 func (m *memory) link(fp uint64) (int, bool) {

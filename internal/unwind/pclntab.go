@@ -1,34 +1,26 @@
 package unwind
 
 import (
-	"debug/elf"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"strings"
 
+	"stackshot/internal/elffile"
 	"stackshot/internal/gopclntab"
 	"stackshot/kcdata"
 )
 
 // pclntab is the table of a Go binary that says how far the stack pointer has
-// moved since a function's entry. The stable bits of a function's flags are used,
-// and names; the numbers of special functions change between releases.
+// moved since a function's entry. Special functions are known by the stable bits of
+// their flags, and by their names: their numbers change between releases.
 type pclntab struct {
-	gopclntab.Header // Text: link-time
-	arch             *arch
-	name             string
-	data             []byte
+	*gopclntab.Table
+	data []byte
 }
 
 const (
 	flagTopFrame = 1 << 0
 	flagSPWrite  = 1 << 1
 )
-
-// maxSearch is how many bytes of a file are searched for the start of the code:
-// any number of sections may have the same bytes.
-const maxSearch = 256 << 20
 
 // goRow is the rule of one pc in Go code.
 type goRow struct {
@@ -40,91 +32,24 @@ type goRow struct {
 	restore bool   // it is what a signal handler returns to
 }
 
-func (t *Table) loadGo(file *elf.File) error {
-	sec, data, err := firstSection(file, gopclntab.Sections...)
-	if sec == nil || err != nil {
+func (t *Table) loadGo(file *elffile.Layout) error {
+	table, err := gopclntab.Open(t.code, file)
+	if table == nil || err != nil {
 		return err
 	}
-	p, err := newPclntab(t.arch, sec.Name, data)
+	data, err := t.code.Bytes(table.At, maxSection, table.Name)
 	if err != nil {
 		return err
 	}
-	if !t.executable(p.Text) { // go1.26 leaves it out; before the loader has been at work it may be 0
-		if err := p.findText(t, file); err != nil {
-			return err
-		}
-	}
-	t.golang = p
+	t.golang = &pclntab{table, data}
 	return nil
 }
 
 func (p *pclntab) fail(offset uint64, format string, args ...any) error {
-	return &FormatError{p.name, offset, fmt.Sprintf(format, args...)}
-}
-
-func newPclntab(a *arch, name string, data []byte) (*pclntab, error) {
-	p := &pclntab{arch: a, name: name, data: data}
-	var err error
-	p.Header, err = gopclntab.ParseHeader(data, uint64(len(data)))
-	var fe *gopclntab.FormatError
-	if errors.As(err, &fe) {
-		return nil, p.fail(fe.Offset, "%s", fe.What)
-	}
-	return p, err
+	return damaged(p.Name, offset, format, args...)
 }
 
 func (p *pclntab) word(off uint64) uint32 { return binary.LittleEndian.Uint32(p.data[off:]) }
-
-// findText finds the start of the code in moduledata, which has the first and
-// the last program counter side by side: their difference is known from the
-// table. In a position-independent file they may be relocations.
-func (p *pclntab) findText(t *Table, file *elf.File) error {
-	first := p.Entry(p.word, 0)
-	size := p.Entry(p.word, p.NFunc) - first
-	if p.NFunc == 0 || size == 0 {
-		return p.fail(8, "no functions")
-	}
-	match := func(minpc, maxpc uint64) bool {
-		return maxpc-minpc == size && t.executable(minpc) && t.executable(maxpc-1)
-	}
-	left := uint64(maxSearch)
-	for _, sec := range file.Sections {
-		if sec.Flags&elf.SHF_COMPRESSED != 0 || sec.Size > left {
-			continue
-		}
-		var minpc uint64
-		var ok bool
-		switch {
-		case sec.Type == elf.SHT_RELA:
-			left -= sec.Size
-			minpc, ok = searchWords(sec, 24, 16, match)
-		case sec.Type == elf.SHT_PROGBITS && sec.Flags&elf.SHF_WRITE != 0:
-			left -= sec.Size
-			minpc, ok = searchWords(sec, 8, 0, match)
-		}
-		if ok {
-			p.Text = minpc - first
-			return nil
-		}
-	}
-	return p.fail(24, "the start of the code is not in the file")
-}
-
-// searchWords looks at the words at offset field of each record of a section for
-// a pair of neighbours that match accepts.
-func searchWords(sec *elf.Section, stride, field int, match func(a, b uint64) bool) (uint64, bool) {
-	data, err := sectionBytes(sec)
-	if err != nil {
-		return 0, false
-	}
-	for i := field; i+stride+8 <= len(data); i += stride {
-		a := binary.LittleEndian.Uint64(data[i:])
-		if match(a, binary.LittleEndian.Uint64(data[i+stride:])) {
-			return a, true
-		}
-	}
-	return 0, false
-}
 
 // rowAt returns the rule at pc, nil where pc is in no Go function.
 func (p *pclntab) rowAt(pc uint64) (*row, error) {
@@ -137,7 +62,8 @@ func (p *pclntab) rowAt(pc uint64) (*row, error) {
 		return nil, p.fail(at, "a function outside the table")
 	}
 	f := p.data[at:]
-	name := p.nameAt(binary.LittleEndian.Uint32(f[gopclntab.FuncName:]))
+	const longest = 64 // no name that matters is longer
+	name := elffile.Text(p.data, p.Names+uint64(binary.LittleEndian.Uint32(f[gopclntab.FuncName:])), longest)
 	g := &goRow{}
 	g.top = f[p.FlagAt]&flagTopFrame != 0
 	// cgocallback changes stacks too, but keeps its frame on both.
@@ -170,16 +96,4 @@ func (p *pclntab) delta(from, pc uint64) (uint64, error) {
 		return 0, p.fail(p.Values+from, "a stack size of %d", value)
 	}
 	return uint64(value), nil
-}
-
-func (p *pclntab) nameAt(offset uint32) string {
-	const longest = 64 // no name that matters is longer
-	data := p.data[p.Names:]
-	if uint64(offset) >= uint64(len(data)) {
-		return ""
-	}
-	data = data[offset:]
-	data = data[:min(len(data), longest)]
-	name, _, _ := strings.Cut(string(data), "\x00")
-	return name
 }

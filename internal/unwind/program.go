@@ -1,242 +1,229 @@
 package unwind
 
 import (
-	"encoding/binary"
+	"cmp"
+	"errors"
 	"fmt"
-
-	"github.com/go-delve/delve/pkg/dwarf/frame"
+	"math"
+	"slices"
 
 	"stackshot/internal/cursor"
-)
-
-// Call frame instructions that delve's reader does not know, or reads otherwise
-// than the standard or the compilers mean; the rest are its constants.
-const (
-	cfaNegateRAStatePC   = 0x2c // arm64: says only how a return address is signed
-	cfaNegateRAState     = 0x2d // the same
-	cfaGNUArgsSize       = 0x2e // of no use for unwinding
-	cfaGNUNegativeOffset = 0x2f
 )
 
 // Caps of one program. The largest seen in 2,000 files of a distribution: 20,051
 // bytes of an FDE, 23 of a CIE.
 const (
-	maxProgram    = 1 << 16 // bytes of call frame instructions, rewritten too
+	maxProgram    = 1 << 16 // bytes of call frame instructions
 	maxRegister   = 255
 	maxSaved      = 256     // remembered states
 	maxSaves      = 1 << 18 // rules in all states that are remembered: each is copied
 	maxExpression = 256     // bytes
 )
 
-// program rewrites call frame instructions for delve's reader, which trusts them:
-// it panics where they end early, takes DW_CFA_restore for "undefined", forgets
-// the data alignment of DW_CFA_val_offset, and has no vendor instructions.
+// rules say how to find the caller's registers at one address.
+type rules struct {
+	cfa  rule      // of kind ruleRegister or ruleValExpression; ruleUndefined: none yet
+	regs []regRule // ascending by register; one without a rule keeps its value
+}
+
+// program executes the call frame instructions of one function.
 type program struct {
-	in      cursor.Cursor
-	out     []byte
-	fde     *fde
+	rules
 	section *frameSection
-	initial map[uint64][]byte // what the CIE says of a register; nil while in the CIE
-	rules   map[uint64][]byte // what the instructions rewritten so far say
-	depth   int
-	saves   int // rules remembered so far
+	fde     *fde
+	in      cursor.Cursor
+	loc     uint64    // the rules hold from this link-time address on
+	common  []regRule // what the CIE says, once its instructions are executed
+	inFDE   bool      // they are executed
+	saved   []rules   // remembered states, the last one on top
+	saves   int       // rules in all states remembered so far
 }
 
-// portable returns the CIE's and the FDE's instructions in a form that delve's
-// reader runs as they are meant.
-func portable(s *frameSection, f *fde) (common, own []byte, err error) {
-	p := &program{section: s, fde: f, rules: map[uint64][]byte{}}
-	if common, err = p.rewrite(f.cie.instructions); err != nil {
-		return nil, nil, err
+// rulesAt executes the instructions of the CIE, and those of the FDE up to pc.
+// What stands behind is not looked at.
+func (s *frameSection) rulesAt(f *fde, pc uint64) (rules, error) {
+	p := &program{section: s, fde: f}
+	if err := p.execute(f.cie.instructions, math.MaxUint64); err != nil {
+		return rules{}, err
 	}
-	p.initial, p.rules = p.rules, map[uint64][]byte{}
-	own, err = p.rewrite(f.instructions)
-	return common, own, err
+	p.common, p.inFDE = slices.Clone(p.regs), true
+	p.loc, p.saved = f.begin, nil
+	err := p.execute(f.instructions, pc)
+	return p.rules, err
 }
 
-func (p *program) rewrite(instructions []byte) ([]byte, error) {
+func (p *program) execute(instructions []byte, pc uint64) error {
 	if len(instructions) > maxProgram {
-		return nil, fmt.Errorf("%d bytes of call frame instructions", len(instructions))
+		return fmt.Errorf("%d bytes of call frame instructions", len(instructions))
 	}
-	p.in, p.out, p.depth = cursor.Cursor{Data: instructions}, make([]byte, 0, len(instructions)), 0
-	for p.in.Left() > 0 {
-		if err := p.instruction(); err != nil {
-			return nil, err
+	p.in = cursor.Cursor{Data: instructions}
+	for p.in.Left() > 0 && p.loc <= pc {
+		if err := p.step(); err != nil {
+			return err
 		}
 		if p.in.Bad {
-			return nil, fmt.Errorf("call frame instructions end early")
-		}
-		if len(p.out) > maxProgram { // one byte may say again what many said
-			return nil, fmt.Errorf("more than %d bytes of call frame instructions", maxProgram)
+			return errors.New("call frame instructions end early")
 		}
 	}
-	return p.out, nil
-}
-
-func (p *program) instruction() error {
-	start := p.in.Pos
-	op := p.in.U8()
-	switch op & 0xc0 {
-	case frame.DW_CFA_advance_loc:
-		p.keep(start)
-		return nil
-	case frame.DW_CFA_offset:
-		p.in.ULEB()
-		return p.rule(uint64(op&0x3f), start)
-	case frame.DW_CFA_restore:
-		return p.restore(uint64(op & 0x3f))
-	}
-	return p.extended(op, start)
-}
-
-func (p *program) extended(op uint8, start int) error {
-	in := &p.in
-	switch op {
-	case frame.DW_CFA_nop, cfaNegateRAState, cfaNegateRAStatePC:
-		return nil
-	case cfaGNUArgsSize:
-		in.ULEB()
-		return nil
-	case frame.DW_CFA_set_loc:
-		p.setLoc()
-		return nil
-	case frame.DW_CFA_advance_loc1:
-		in.Take(1)
-	case frame.DW_CFA_advance_loc2:
-		in.Take(2)
-	case frame.DW_CFA_advance_loc4:
-		in.Take(4)
-	case frame.DW_CFA_def_cfa, frame.DW_CFA_def_cfa_sf:
-		in.ULEB()
-		in.SLEB()
-	case frame.DW_CFA_def_cfa_register, frame.DW_CFA_def_cfa_offset, frame.DW_CFA_def_cfa_offset_sf:
-		in.SLEB()
-	case frame.DW_CFA_def_cfa_expression:
-		p.expression()
-	case frame.DW_CFA_remember_state:
-		p.saves += 1 + len(p.initial) + len(p.rules)
-		if p.depth++; p.depth > maxSaved || p.saves > maxSaves {
-			return fmt.Errorf("more remembered states than %d, or rules in them than %d", maxSaved, maxSaves)
-		}
-	case frame.DW_CFA_restore_state:
-		if p.depth--; p.depth < 0 {
-			return fmt.Errorf("a state is restored that was not remembered")
-		}
-	default:
-		return p.register(op, start)
-	}
-	p.keep(start)
 	return nil
 }
 
-// register handles the instructions whose first operand is a register.
-func (p *program) register(op uint8, start int) error {
+// step executes one instruction: by its number in DWARF 5, table 7.29, or in the
+// lists of its vendor.
+func (p *program) step() error {
+	in := &p.in
+	op := in.U8()
+	switch operand := uint64(op & 0x3f); op & 0xc0 {
+	case 0x40: // advance_loc
+		p.advance(operand)
+		return nil
+	case 0x80: // offset
+		return p.set(operand, rule{kind: ruleAt, offset: p.factored(int64(in.ULEB()))})
+	case 0xc0: // restore
+		return p.restore(operand)
+	}
+	switch op {
+	case 0x00: // nop
+	case 0x2c, 0x2d: // AARCH64_negate_ra_state_with_pc and without: how a return address is signed
+	case 0x2e: // GNU_args_size: of no use for unwinding
+		in.ULEB()
+	case 0x01: // set_loc
+		p.setLoc()
+	case 0x02: // advance_loc1
+		p.advance(uint64(in.U8()))
+	case 0x03: // advance_loc2
+		p.advance(uint64(in.U16()))
+	case 0x04: // advance_loc4
+		p.advance(uint64(in.U32()))
+	case 0x0c: // def_cfa
+		p.cfa = rule{kind: ruleRegister, reg: p.register(), offset: int64(in.ULEB())}
+	case 0x12: // def_cfa_sf
+		p.cfa = rule{kind: ruleRegister, reg: p.register(), offset: p.factored(in.SLEB())}
+	case 0x0d: // def_cfa_register
+		p.cfa.reg = p.register()
+	case 0x0e: // def_cfa_offset
+		p.cfa.offset = int64(in.ULEB())
+	case 0x13: // def_cfa_offset_sf
+		p.cfa.offset = p.factored(in.SLEB())
+	case 0x0f: // def_cfa_expression
+		p.cfa = rule{kind: ruleValExpression, expr: p.expression()}
+	case 0x0a: // remember_state
+		return p.remember()
+	case 0x0b: // restore_state
+		return p.restoreState()
+	default:
+		return p.setRegister(op)
+	}
+	return nil
+}
+
+// setRegister executes an instruction whose first operand is a register.
+func (p *program) setRegister(op uint8) error {
 	in := &p.in
 	reg := in.ULEB()
+	var r rule
 	switch op {
-	case frame.DW_CFA_restore_extended:
+	case 0x06: // restore_extended
 		return p.restore(reg)
-	case frame.DW_CFA_undefined, frame.DW_CFA_same_value:
-	case frame.DW_CFA_offset_extended, frame.DW_CFA_register, frame.DW_CFA_offset_extended_sf, frame.DW_CFA_val_offset_sf:
-		in.SLEB()
-	case frame.DW_CFA_expression, frame.DW_CFA_val_expression:
-		p.expression()
-	case frame.DW_CFA_val_offset:
-		return p.restate(reg, frame.DW_CFA_val_offset_sf, int64(in.ULEB()))
-	case cfaGNUNegativeOffset:
-		return p.restate(reg, frame.DW_CFA_offset_extended_sf, -int64(in.ULEB()))
+	case 0x07: // undefined
+		r = rule{kind: ruleUndefined}
+	case 0x08: // same_value
+		r = rule{kind: ruleSame}
+	case 0x09: // register
+		r = rule{kind: ruleRegister, reg: p.register()}
+	case 0x05: // offset_extended
+		r = rule{kind: ruleAt, offset: p.factored(int64(in.ULEB()))}
+	case 0x11: // offset_extended_sf
+		r = rule{kind: ruleAt, offset: p.factored(in.SLEB())}
+	case 0x2f: // GNU_negative_offset_extended
+		r = rule{kind: ruleAt, offset: p.factored(-int64(in.ULEB()))}
+	case 0x14: // val_offset
+		r = rule{kind: ruleValue, offset: p.factored(int64(in.ULEB()))}
+	case 0x15: // val_offset_sf
+		r = rule{kind: ruleValue, offset: p.factored(in.SLEB())}
+	case 0x10: // expression
+		r = rule{kind: ruleAtExpression, expr: p.expression()}
+	case 0x16: // val_expression
+		r = rule{kind: ruleValExpression, expr: p.expression()}
 	default:
 		return fmt.Errorf("call frame instruction %#x", op)
 	}
-	return p.rule(reg, start)
+	return p.set(reg, r)
 }
 
-// expression passes over an expression. Rows keep them, so a long one is refused.
-func (p *program) expression() {
+func (p *program) advance(delta uint64) { p.loc += delta * p.fde.cie.codeAlign }
+
+func (p *program) factored(offset int64) int64 { return offset * p.fde.cie.dataAlign }
+
+// register reads the number of a register. That of one that does not exist is
+// no error: its value is not known.
+func (p *program) register() int { return int(min(p.in.ULEB(), maxRegister)) }
+
+// expression reads an expression. It may be evaluated for each thread, so a long
+// one is refused.
+func (p *program) expression() []byte {
 	n := p.in.ULEB()
 	p.in.Bad = p.in.Bad || n > maxExpression
-	p.in.Take(n)
+	return p.in.Take(n)
 }
 
-// keep copies the instruction that begins at start.
-func (p *program) keep(start int) { p.out = append(p.out, p.in.Data[start:p.in.Pos]...) }
-
-// rule copies an instruction that sets the rule of reg.
-func (p *program) rule(reg uint64, start int) error {
-	if reg > maxRegister {
-		return fmt.Errorf("register %d", reg)
-	}
-	p.rules[reg] = p.in.Data[start:p.in.Pos]
-	p.keep(start)
-	return nil
-}
-
-// restate writes the rule of reg with a signed, factored offset.
-func (p *program) restate(reg uint64, op byte, offset int64) error {
-	if reg > maxRegister {
-		return fmt.Errorf("register %d", reg)
-	}
-	text := cursor.AppendSLEB(binary.AppendUvarint([]byte{op}, reg), offset)
-	p.rules[reg] = text
-	p.out = append(p.out, text...)
-	return nil
-}
-
-// restore says again what the CIE said of reg: if nothing, its value is the
-// caller's.
-func (p *program) restore(reg uint64) error {
-	if reg > maxRegister {
-		return fmt.Errorf("register %d", reg)
-	}
-	if p.initial == nil {
-		return fmt.Errorf("a CIE restores register %d", reg)
-	}
-	text, ok := p.initial[reg]
-	if !ok {
-		text = binary.AppendUvarint([]byte{frame.DW_CFA_same_value}, reg)
-	}
-	p.out = append(p.out, text...)
-	return nil
-}
-
-// setLoc decodes the address, of which delve's reader knows one form.
+// setLoc reads an address, in the form in which the FDEs have theirs.
 func (p *program) setLoc() {
 	base := p.section.addr
 	if len(p.section.data) > 0 && len(p.in.Data) > 0 {
-		base += uint64(cap(p.section.data) - cap(p.in.Data)) // in.data is a part of data
+		base += uint64(cap(p.section.data) - cap(p.in.Data)) // in.Data is a part of data
 	}
-	loc := p.section.pointer(&p.in, p.fde.cie.encoding, base)
-	p.out = append(p.out, frame.DW_CFA_set_loc)
-	p.out = binary.LittleEndian.AppendUint64(p.out, loc)
+	p.loc = p.section.pointer(&p.in, p.fde.cie.encoding, base)
 }
 
-// run executes the rewritten instructions up to pc by delve's reader, from a
-// .debug_frame of one CIE and one FDE with plain addresses.
-func run(f *fde, common, own []byte, pc uint64) (ctx *frame.FrameContext, err error) {
-	// Everything that it is known to panic on has been refused above; the
-	// reader is somebody else's all the same.
-	defer func() {
-		if r := recover(); r != nil {
-			ctx, err = nil, fmt.Errorf("call frame instructions: %v", r)
-		}
-	}()
-	entries, err := frame.Parse(plainRecords(f, common, own), binary.LittleEndian, 0, 8, 0)
-	if err != nil {
-		return nil, err
+// set gives a register its rule. Nobody asks for those beyond maxRegs.
+func (p *program) set(reg uint64, r rule) error {
+	if reg > maxRegister {
+		return fmt.Errorf("register %d", reg)
 	}
-	return entries[0].EstablishFrame(pc)
+	i, found := findRule(p.regs, int(reg))
+	switch {
+	case reg >= maxRegs:
+	case found:
+		p.regs[i].rule = r
+	default:
+		p.regs = slices.Insert(p.regs, i, regRule{int(reg), r})
+	}
+	return nil
 }
 
-func plainRecords(f *fde, common, own []byte) []byte {
-	body := append(binary.LittleEndian.AppendUint32(nil, 0xffffffff), 3, 0) // CIE id, version, no augmentation
-	body = binary.AppendUvarint(body, f.cie.codeAlign)
-	body = cursor.AppendSLEB(body, f.cie.dataAlign)
-	body = append(binary.AppendUvarint(body, f.cie.retReg), common...)
-	out := append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...)
+// restore gives a register the CIE's rule again. Without one the caller's value
+// is the callee's.
+func (p *program) restore(reg uint64) error {
+	if !p.inFDE {
+		return fmt.Errorf("a CIE restores register %d", reg)
+	}
+	r := rule{kind: ruleSame}
+	if i, found := findRule(p.common, int(min(reg, maxRegister))); found {
+		r = p.common[i].rule
+	}
+	return p.set(reg, r)
+}
 
-	body = binary.LittleEndian.AppendUint32(nil, 0) // the CIE is at 0
-	body = binary.LittleEndian.AppendUint64(body, f.begin)
-	body = append(binary.LittleEndian.AppendUint64(body, f.end-f.begin), own...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(body)))
-	return append(out, body...)
+func (p *program) remember() error {
+	p.saves += 1 + len(p.regs)
+	if len(p.saved) == maxSaved || p.saves > maxSaves {
+		return fmt.Errorf("more remembered states than %d, or rules in them than %d", maxSaved, maxSaves)
+	}
+	p.saved = append(p.saved, rules{p.cfa, slices.Clone(p.regs)})
+	return nil
+}
+
+func (p *program) restoreState() error {
+	last := len(p.saved) - 1
+	if last < 0 {
+		return errors.New("a state is restored that was not remembered")
+	}
+	p.rules, p.saved = p.saved[last], p.saved[:last]
+	return nil
+}
+
+// findRule gives the place of a register's rule, and whether it is there.
+func findRule(regs []regRule, reg int) (int, bool) {
+	return slices.BinarySearchFunc(regs, reg, func(r regRule, reg int) int { return cmp.Compare(r.reg, reg) })
 }

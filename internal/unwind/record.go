@@ -1,8 +1,6 @@
 package unwind
 
 import (
-	"fmt"
-
 	"stackshot/internal/cursor"
 )
 
@@ -56,7 +54,7 @@ type indexEntry struct {
 }
 
 func (s *frameSection) fail(offset uint64, format string, args ...any) error {
-	return &FormatError{s.name, offset, fmt.Sprintf(format, args...)}
+	return damaged(s.name, offset, format, args...)
 }
 
 // record is the frame of a CIE or FDE: its contents after the length.

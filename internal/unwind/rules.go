@@ -10,7 +10,7 @@ import (
 
 // byRules finds the caller by call frame information.
 func (u *unwinder) byRules(r *row) (*found, *stop) {
-	how := r.returnRule()
+	how := r.rule(r.retReg)
 	if how.kind == ruleUndefined {
 		return nil, complete
 	}
@@ -35,13 +35,10 @@ func (u *unwinder) byRules(r *row) (*found, *stop) {
 	return f, u.returnAddress(r, how, cfa, f)
 }
 
-// returnRule is the rule of the return address: the callee's register, if there
-// is none.
-func (r *row) returnRule() rule {
-	for _, rr := range r.regs {
-		if rr.reg == r.retReg {
-			return rr.rule
-		}
+// rule is the rule of a register. One without a rule keeps the callee's value.
+func (r *rules) rule(reg int) rule {
+	if i, found := findRule(r.regs, reg); found {
+		return r.regs[i].rule
 	}
 	return rule{kind: ruleSame}
 }
@@ -84,17 +81,9 @@ func (u *unwinder) cfa(r *row) (uint64, *stop) {
 // Compilers set the frame pointer to where they save the pair, so the rule of
 // the saved frame pointer tells the frame address.
 func (u *unwinder) cfaOfRecord(r *row) (uint64, *stop) {
-	var fp, ret *rule
-	for i := range r.regs {
-		switch rr := &r.regs[i]; rr.reg {
-		case u.arch.fp:
-			fp = &rr.rule
-		case r.retReg:
-			ret = &rr.rule
-		}
-	}
+	fp, ret := r.rule(u.arch.fp), r.rule(r.retReg)
 	at, ok := u.regs.get(u.arch.fp)
-	if !ok || fp == nil || ret == nil || fp.kind != ruleAt || ret.kind != ruleAt || ret.offset != fp.offset+8 {
+	if !ok || fp.kind != ruleAt || ret.kind != ruleAt || ret.offset != fp.offset+8 {
 		return 0, noTable(u.pc, fmt.Errorf("the stack pointer at %#x is not known", u.pc))
 	}
 	return at - uint64(fp.offset), nil
@@ -180,8 +169,8 @@ func (u *unwinder) bySignalFrame() (*found, *stop) {
 		return nil, noTable(u.pc, errors.New("the stack pointer of a signal frame is not known"))
 	}
 	f := u.caller(found{how: kcdata.UserFrameSignal, exact: true, moved: true})
-	at := sp + u.arch.context.offset
-	for i, reg := range u.arch.context.order {
+	at := sp + u.arch.contextAt
+	for i, reg := range u.arch.contextOrder {
 		addr := at + uint64(i)*8
 		if v, _, ok := u.mem.word(addr); ok {
 			f.regs.set(int(reg), v)

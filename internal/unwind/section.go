@@ -3,10 +3,12 @@ package unwind
 import (
 	"cmp"
 	"debug/elf"
+	"encoding/binary"
 	"slices"
 	"sort"
 
 	"stackshot/internal/cursor"
+	"stackshot/internal/elffile"
 )
 
 // searchTable is the sorted table of .eh_frame_hdr.
@@ -26,8 +28,7 @@ const maxCIEs = 1 << 10
 func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 	n := len(h.entries) / searchEntry
 	at := func(i, field int) uint64 {
-		c := cursor.Cursor{Data: h.entries, Pos: i*searchEntry + field}
-		return h.base + uint64(int32(c.U32()))
+		return h.base + uint64(int32(binary.LittleEndian.Uint32(h.entries[i*searchEntry+field:])))
 	}
 	i := sort.Search(n, func(i int) bool { return at(i, 0) > pc })
 	if i == 0 {
@@ -38,9 +39,9 @@ func (h *searchTable) find(pc uint64) (fdeAddr uint64, ok bool) {
 
 // loadEHFrame takes .eh_frame by its section or, in a file stripped of sections,
 // by what the program header of .eh_frame_hdr points at.
-func (t *Table) loadEHFrame(file *elf.File) error {
+func (t *Table) loadEHFrame(file *elffile.Layout) error {
 	s := &frameSection{name: ".eh_frame", eh: true}
-	sec, data, err := firstSection(file, s.name)
+	sec, data, err := t.sectionBytes(file, s.name)
 	if err != nil {
 		return err
 	}
@@ -60,8 +61,8 @@ func (t *Table) loadEHFrame(file *elf.File) error {
 	return err
 }
 
-func (t *Table) loadDebugFrame(file *elf.File) error {
-	sec, data, err := firstSection(file, ".debug_frame", ".zdebug_frame")
+func (t *Table) loadDebugFrame(file *elffile.Layout) error {
+	sec, data, err := t.sectionBytes(file, ".debug_frame", ".zdebug_frame")
 	if sec == nil || err != nil {
 		return err
 	}
@@ -73,12 +74,11 @@ func (t *Table) loadDebugFrame(file *elf.File) error {
 
 // loadHeader reads .eh_frame_hdr. A form other than the one all linkers write is
 // no error: the section is then indexed as a whole.
-func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
-	i := slices.IndexFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_GNU_EH_FRAME })
-	if i < 0 {
+func (t *Table) loadHeader(file *elffile.Layout, s *frameSection) error {
+	p := &file.FrameHeader
+	if p.Type != elf.PT_GNU_EH_FRAME {
 		return nil
 	}
-	p := file.Progs[i]
 	data, err := t.bytesAt(p.Vaddr, min(p.Filesz, maxSection))
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 	version, ptrEnc, countEnc, tableEnc := c.U8(), c.U8(), c.U8(), c.U8()
 	frames := s.pointer(&c, ptrEnc, p.Vaddr)
 	if c.Bad || version != 1 || ptrEnc&0x70 != encPCRel || ptrEnc&encIndirect != 0 {
-		return &FormatError{".eh_frame_hdr", 0, "not a header that says where .eh_frame is"}
+		return damaged(".eh_frame_hdr", 0, "not a header that says where .eh_frame is")
 	}
 	if len(s.data) == 0 {
 		if s.data, err = t.bytesAt(frames, maxSection); err != nil {
@@ -100,7 +100,7 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 	}
 	count := uint64(c.U32())
 	if c.Bad || count > uint64(c.Left())/searchEntry {
-		return &FormatError{".eh_frame_hdr", 8, "more entries than it has room for"}
+		return damaged(".eh_frame_hdr", 8, "more entries than it has room for")
 	}
 	s.hdr = &searchTable{c.Take(count * searchEntry), p.Vaddr}
 	return nil
@@ -109,19 +109,11 @@ func (t *Table) loadHeader(file *elf.File, s *frameSection) error {
 // bytesAt returns up to n bytes of the file at a link-time address; fewer at the
 // end of the segment.
 func (t *Table) bytesAt(addr, n uint64) ([]byte, error) {
-	for _, p := range t.segments {
-		off := addr - p.Vaddr
-		if off >= p.Filesz {
-			continue
-		}
-		buf := make([]byte, min(n, p.Filesz-off))
-		got, err := t.code.ReadAt(buf, int64(p.Off+off))
-		if got < len(buf) && err != nil {
-			return nil, err
-		}
-		return buf, nil
+	at, ok := t.segments.Span(addr, n, 0)
+	if !ok {
+		return nil, damaged(".eh_frame_hdr", 0, "points outside the file's segments")
 	}
-	return nil, &FormatError{".eh_frame_hdr", 0, "points outside the file's segments"}
+	return t.code.Bytes(at, n, ".eh_frame_hdr")
 }
 
 // index lists every FDE. Damaged ones are left out; the error names the first.

@@ -5,96 +5,79 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"unsafe"
+
+	"stackshot/internal/elffile"
 )
 
 const (
 	maxSection = 128 << 20 // bytes taken of one section
-	maxUnpack  = 16        // times a packed section may grow; call frames of real programs do threefold
 	maxCode    = 1 << 12   // bytes of code looked at for one program counter
 )
 
-// A FormatError says what of an ELF file cannot be used, and where.
-type FormatError struct {
-	Section string // or "ELF header"
-	Offset  uint64 // in the section
-	What    string
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s at %#x: %s", e.Section, e.Offset, e.What)
+// damaged is the error of what cannot be used of an ELF file: of which section, and
+// at which offset in it.
+func damaged(section string, offset uint64, format string, args ...any) error {
+	return fmt.Errorf("%s at %#x: %s", section, offset, fmt.Sprintf(format, args...))
 }
 
 // Table is what one ELF file says about unwinding. Addresses are those the file
 // was linked for. It is safe for concurrent use, if its reader is.
 type Table struct {
 	arch     *arch
-	segments []elf.ProgHeader // PT_LOAD, constant
+	segments elffile.Segments // constant
 	sections []*frameSection  // constant
 	golang   *pclntab         // nil: no Go in it; constant
-	code     io.ReaderAt      // for a few bytes of code where no table covers it
+	code     elffile.Reader   // for a few bytes of code where no table covers it
 	problems []error          // constant
 
-	rows      memo[rowResult]
+	rows      memo[result[*row]]
 	restorers memo[bool]
-	paths     memo[pathResult]
+	paths     memo[result[codePath]]
 	frames    memo[frameResult]
 }
 
-type rowResult struct {
-	row *row
-	err error
-}
-
-// NewTable reads the unwind tables of an ELF file of size bytes, of amd64 or
-// arm64. It keeps r to read code where no table covers it: such reads happen
-// during Unwind. A file without tables is not an error; damaged tables are left
-// out and told by Problems.
+// NewTable reads the unwind tables of an ELF file of size bytes, of amd64 or arm64. It
+// keeps r: Unwind reads code through it that no table covers. A file without tables is
+// not an error. NewTable leaves out damaged tables; Problems lists them.
 func NewTable(r io.ReaderAt, size int64) (*Table, error) {
-	bounded := io.NewSectionReader(r, 0, max(size, 0))
-	if err := checkHeader(bounded, size); err != nil {
-		return nil, err
-	}
-	file, err := elf.NewFile(bounded)
+	in := elffile.NewReader(r, size)
+	file, err := elffile.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("ELF header: %w", err)
 	}
-	t := &Table{code: bounded}
-	switch {
-	case file.Machine == elf.EM_X86_64:
+	t := &Table{code: in}
+	switch file.Machine {
+	case elf.EM_X86_64:
 		t.arch = &amd64
-	case file.Machine == elf.EM_AARCH64:
+	case elf.EM_AARCH64:
 		t.arch = &arm64
+	default:
+		return nil, damaged("ELF header", 0, "%v: only amd64 and arm64 are unwound", file.Machine)
 	}
-	if t.arch == nil {
-		return nil, &FormatError{"ELF header", 0, fmt.Sprintf("%v: only amd64 and arm64 are unwound", file.Machine)}
-	}
-	for _, p := range file.Progs {
-		if p.Type == elf.PT_LOAD && p.Memsz >= p.Filesz && inside(p.Off, p.Filesz, size) {
-			t.segments = append(t.segments, p.ProgHeader)
-		}
-	}
+	t.segments = slices.DeleteFunc(file.Segments, func(p elf.ProgHeader) bool {
+		return p.Memsz < p.Filesz || !in.Holds(elffile.Span{Off: p.Off, Size: p.Filesz})
+	})
 	t.load(file)
 	return t, nil
 }
 
-func (t *Table) load(file *elf.File) {
-	if err := t.loadGo(file); err != nil {
-		t.problems = append(t.problems, err)
+func (t *Table) load(file *elffile.Layout) {
+	note := func(err error) {
+		if err != nil {
+			t.problems = append(t.problems, err)
+		}
 	}
-	if err := t.loadEHFrame(file); err != nil {
-		t.problems = append(t.problems, err)
-	}
+	note(t.loadGo(file))
+	note(t.loadEHFrame(file))
 	// Go's .debug_frame says no more than its pclntab.
-	if t.golang != nil {
-		return
-	}
-	if err := t.loadDebugFrame(file); err != nil {
-		t.problems = append(t.problems, err)
+	if t.golang == nil {
+		note(t.loadDebugFrame(file))
 	}
 }
 
-// Problems returns what could not be used of the file's tables, each naming
+// Problems returns the errors of the file's tables that cannot be used. Each names
 // section and offset.
 func (t *Table) Problems() []error { return slices.Clone(t.problems) }
 
@@ -113,40 +96,22 @@ func (t *Table) Cost() int64 {
 // AddrOf translates an offset in the file, of code, to the address it was linked
 // for.
 func (t *Table) AddrOf(offset uint64) (addr uint64, ok bool) {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X != 0 && offset >= p.Off && offset-p.Off < p.Filesz {
-			return p.Vaddr + (offset - p.Off), true
-		}
-	}
-	return 0, false
+	return t.segments.Address(offset, elf.PF_X)
 }
 
-// executable says whether addr is in a segment with code.
-func (t *Table) executable(addr uint64) bool {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X != 0 && addr-p.Vaddr < p.Memsz {
-			return true
-		}
+// codeAt reads up to n bytes of code; fewer at the end of its segment. A read that
+// fails may succeed another time, so callers do not remember a failure.
+func (t *Table) codeAt(addr, n uint64) ([]byte, error) {
+	at, ok := t.segments.Span(addr, n, elf.PF_X)
+	if !ok {
+		return nil, nil
 	}
-	return false
-}
-
-// codeAt reads up to n bytes of code; fewer at the end of its segment. What failed
-// once may be read another time: it is not to be remembered.
-func (t *Table) codeAt(addr uint64, n int) ([]byte, error) {
-	for _, p := range t.segments {
-		if p.Flags&elf.PF_X == 0 || addr-p.Vaddr >= p.Filesz {
-			continue
-		}
-		off := addr - p.Vaddr
-		buf := make([]byte, min(uint64(n), p.Filesz-off))
-		got, err := t.code.ReadAt(buf, int64(p.Off+off))
-		if err == io.EOF {
-			err = nil
-		}
-		return buf[:got], err
+	buf := make([]byte, at.Size)
+	got, err := t.code.ReadAt(buf, int64(at.Off))
+	if err == io.EOF {
+		err = nil
 	}
-	return nil, nil
+	return buf[:got], err
 }
 
 // rowAt returns the rules that hold at addr, a link-time address; nil without an
@@ -158,10 +123,10 @@ func (t *Table) rowAt(addr uint64, w *Work) (*row, error) {
 	case w.over():
 		return nil, errWork // not for good
 	default:
-		got.row, got.err = t.findRow(addr, w)
+		got.found, got.err = t.findRow(addr, w)
 		t.rows.put(addr, got)
 	}
-	return got.row, got.err
+	return got.found, got.err
 }
 
 func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
@@ -172,7 +137,7 @@ func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	}
 	var first error
 	for _, s := range t.sections {
-		row, err := s.rowAt(addr, t.arch, w)
+		row, err := s.rowAt(addr, w)
 		if row != nil {
 			return row, nil
 		}
@@ -183,41 +148,52 @@ func (t *Table) findRow(addr uint64, w *Work) (*row, error) {
 	return nil, first
 }
 
-// firstSection returns the first of these names that the file has, with its
-// contents; nil: it has none.
-func firstSection(file *elf.File, names ...string) (*elf.Section, []byte, error) {
-	for _, name := range names {
-		if s := file.Section(name); s != nil && s.Type != elf.SHT_NOBITS {
-			data, err := sectionBytes(s)
-			return s, data, err
-		}
+// sectionBytes returns the first of these sections that the file has, with its
+// contents, unpacked; nil: it has none.
+func (t *Table) sectionBytes(file *elffile.Layout, names ...string) (*elffile.Section, []byte, error) {
+	s := file.Section(names...)
+	if s == nil {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	packed, err := t.code.Packed(s, maxSection)
+	if err != nil {
+		return s, nil, err
+	}
+	data, err := packed.Unpack(maxSection)
+	return s, data, err
 }
 
-// sectionBytes returns a section's contents, decompressed.
-func sectionBytes(s *elf.Section) ([]byte, error) {
-	most := uint64(maxSection)
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		most = min(most, maxUnpack*s.FileSize+4096)
+const maxMemo = 1 << 13 // addresses that one memo keeps; a row may have some KiB
+
+// result is what was found out, or why it was not.
+type result[T any] struct {
+	found T
+	err   error
+}
+
+// memo keeps what was found out about an address. It is safe for concurrent use;
+// the zero value is empty.
+type memo[T any] struct {
+	mu    sync.Mutex
+	known map[uint64]T
+}
+
+func (m *memo[T]) get(addr uint64) (v T, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, ok = m.known[addr]
+	return v, ok
+}
+
+// put first forgets all others if there are too many.
+func (m *memo[T]) put(addr uint64, v T) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = make(map[uint64]T)
 	}
-	if s.Size > most || s.FileSize > maxSection {
-		return nil, &FormatError{s.Name, 0, fmt.Sprintf("%d bytes in %d of the file, at most %d are read", s.Size, s.FileSize, most)}
+	if len(m.known) >= maxMemo {
+		clear(m.known)
 	}
-	// What the file really has is read in one piece: growing takes five times as much.
-	if n := int64(s.FileSize); s.Flags&elf.SHF_COMPRESSED == 0 && s.FileSize == s.Size && n > 0 {
-		if _, err := s.ReadAt(make([]byte, 1), n-1); err == nil {
-			data := make([]byte, n)
-			if _, err := s.ReadAt(data, 0); err != nil && err != io.EOF {
-				return nil, fmt.Errorf("%s: %w", s.Name, err)
-			}
-			return data, nil
-		}
-	}
-	// Not Section.Data: it trusts the size that a compressed section claims.
-	data, err := io.ReadAll(io.LimitReader(s.Open(), int64(most)))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	return data, nil
+	m.known[addr] = v
 }

@@ -43,7 +43,7 @@ type Result struct {
 	PCs      []uint64 // leaf first: the program counter, then return addresses, or where a signal struck
 	How      []byte   // for each of them a kcdata.UserFrame*
 	Flags    uint32   // of kcdata.LinuxUserWalk: what unwinding found out
-	StopAddr uint64   // the stack address that was wanted, or the code that led no further; 0 if complete or truncated
+	StopAddr uint64   // the stack address that is missing, or the code that led no further; 0 if complete or truncated
 	Err      error    // why it ended there; nil if complete or truncated
 }
 
@@ -67,8 +67,8 @@ func noTable(pc uint64, err error) *stop {
 // missed is the Process's Missed.
 func (u *unwinder) missed() bool { return u.p.Missed != nil && u.p.Missed() }
 
-// outermost is the end that a frame pointer or return address of 0 is, which says
-// nothing where a register or a word was taken for one for want of a table.
+// outermost ends the stack at a frame pointer or return address of 0. If a table was
+// missed, the 0 says nothing: any register or word may have been taken for it.
 func (u *unwinder) outermost() *stop {
 	if u.missed() {
 		return &stop{kcdata.UserTablesMissed, u.pc, errMissed}
@@ -168,7 +168,7 @@ func (u *unwinder) walk(most int) Result {
 	}
 }
 
-// endFlags are those of an end: where a table was missed, that is why none led on.
+// endFlags are the flags of an end. If a table was missed, that is why no table led on.
 func (u *unwinder) endFlags(end *stop) uint32 {
 	switch {
 	case !u.missed():
@@ -179,7 +179,7 @@ func (u *unwinder) endFlags(end *stop) uint32 {
 	return end.flag | kcdata.UserTablesMissed
 }
 
-// enter makes the frame above the one at hand, if it can be one.
+// enter makes the frame above the current one, if it can be one.
 func (u *unwinder) enter(above *found) *stop {
 	pc, ok := above.regs.get(u.arch.pc)
 	if !ok {
@@ -256,8 +256,8 @@ func (u *unwinder) above() (*found, *stop) {
 	return u.byRules(row)
 }
 
-// byFramePointer takes the caller from the frame pointer alone: what generated
-// code offers.
+// byFramePointer takes the caller from the frame pointer alone: generated code has
+// nothing else.
 func (u *unwinder) byFramePointer() (*found, *stop) {
 	fp, _, end := u.register(u.arch.fp, 0)
 	if end != nil {

@@ -3,7 +3,6 @@ package unwind
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -110,7 +109,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What delve's reader lacks: each program gives the same rules in another way.
+// Instructions of vendors, and rare ones: each program gives the same rules in another way.
 func TestVendorInstructions(t *testing.T) {
 	plain := []byte{0x0e, 32, 0x9d, 4}
 	for name, program := range map[string][]byte{
@@ -138,9 +137,8 @@ func TestVendorInstructions(t *testing.T) {
 		if err := h.section.index(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := h.section.rowAt(codeStart+8, &arm64, nil)
-		var format *FormatError
-		if r != nil || !errors.As(err, &format) || format.Section != ".eh_frame" || format.Offset == 0 {
+		r, err := h.section.rowAt(codeStart+8, nil)
+		if r != nil || err == nil || !strings.HasPrefix(err.Error(), ".eh_frame at 0x") || strings.HasPrefix(err.Error(), ".eh_frame at 0x0:") {
 			t.Errorf("% x: %+v, %v", damaged[:min(len(damaged), 8)], r, err)
 		}
 	}
@@ -153,7 +151,7 @@ func rowOf(t *testing.T, program []byte) *row {
 	if err := h.section.index(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := h.section.rowAt(codeStart+8, &arm64, nil)
+	r, err := h.section.rowAt(codeStart+8, nil)
 	if err != nil {
 		t.Errorf("% x: %v", program, err)
 	}
