@@ -2,25 +2,15 @@ package bpf
 
 import (
 	"fmt"
-	"structs"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
-// asked mirrors struct ask (directmap.bpf.c).
-type asked struct {
-	_      structs.HostLayout
-	Pgd    uint64
-	N      uint32
-	Unused uint32
-	Mem    [11]uint64
-	Addr   [maxAsked]uint64
-	Value  [maxAsked]uint64
-	Why    [maxAsked]uint32
-}
+// asked is what the programs of directmap.bpf.c are asked, and their answer.
+type asked = mapObjectAsk
 
-const maxAsked = 512
+const maxAsked = len(asked{}.Addr)
 
 // asker runs one program of directmap.bpf.c over the calling thread.
 type asker struct {

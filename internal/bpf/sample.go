@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"structs"
 	"sync/atomic"
 	"unsafe"
 
@@ -12,36 +11,16 @@ import (
 )
 
 // SampleFrames is how many frames each stack of a sample has at most.
-const SampleFrames = 127
-
-// CPUSample mirrors struct cpu_sample (sample.h). Who may touch it when is said
-// there, with the states of Wanted.
-type CPUSample struct {
-	_           structs.HostLayout
-	Wanted      uint32
-	Tid         uint32
-	Tgid        uint32
-	Flags       uint32
-	KernelBytes int32
-	UserBytes   int32
-	_           [2]uint32
-	Comm        [16]byte
-	AtNs        uint64
-	IP          uint64
-	_           [10]uint64
-	Kernel      [SampleFrames]uint64
-	User        [SampleFrames]uint64
-}
+const SampleFrames = len(CPUSample{}.Kernel)
 
 // Samples is indexed by CPU number.
 type Samples []CPUSample
 
 // States of CPUSample.Wanted (enum sample_state) and flags (enum sample_flag).
 const (
-	sampleNone = iota
-	sampleWanted
-	sampleClaimed
-	sampleDone
+	sampleNone   = 0
+	sampleWanted = 1
+	sampleDone   = 3 // 2: the program is at it
 
 	sampleUser = 1
 	sampleIdle = 2
@@ -80,7 +59,7 @@ func (s Samples) Take(cpu int) (Sample, bool) {
 	comm, _, _ := bytes.Cut(m.Comm[:], []byte{0})
 	out := Sample{
 		CPU: cpu, Tid: m.Tid, Tgid: m.Tgid, Comm: string(comm), Idle: m.Flags&sampleIdle != 0, User: m.Flags&sampleUser != 0,
-		At: m.AtNs, IP: m.IP, Kernel: frames(&m.Kernel, m.KernelBytes), UserStack: frames(&m.User, m.UserBytes),
+		At: m.AtNs, IP: m.Ip, Kernel: frames(&m.Kernel, m.KernelBytes), UserStack: frames(&m.User, m.UserBytes),
 	}
 	atomic.StoreUint32(&m.Wanted, sampleNone)
 	return out, true

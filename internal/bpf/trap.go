@@ -80,7 +80,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec.Maps["traces"].MaxEntries = uint32(o.config.CPUs)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs:        ebpf.ProgramOptions{LogDisabled: true},
-		MapReplacements: map[string]*ebpf.Map{"control": o.coll.Maps["control"], "cpus": o.coll.Maps["cpus"]},
+		MapReplacements: map[string]*ebpf.Map{"controls": o.coll.Maps["controls"], "cpus": o.coll.Maps["cpus"]},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -94,12 +94,12 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 }
 
 func (t *Trap) mapMemory(cpus, pieces int) error {
-	mem, err := mapAll(t.coll, "stop", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces")
+	mem, err := mapAll(t.coll, "stops", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces")
 	if err != nil {
 		return err
 	}
 	t.mapped = mem
-	t.Stop = (*Stop)(unsafe.Pointer(&mem["stop"][0]))
+	t.Stop = (*Stop)(unsafe.Pointer(&mem["stops"][0]))
 	t.Workers = unsafe.Slice((*TrapWorker)(unsafe.Pointer(&mem["workers"][0])), cpus)
 	t.Parts = unsafe.Slice((*TrapPart)(unsafe.Pointer(&mem["parts"][0])), t.Config.Items)
 	t.Pieces = unsafe.Slice((*TrapPiece)(unsafe.Pointer(&mem["pieces"][0])), pieces)

@@ -38,7 +38,7 @@ func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 func (t *Try) Unheld() string {
 	var first int64
 	var last *stop.Worker
-	off := func(w *stop.Worker) int64 { return t.loaded.Workers[w.CPU].Off }
+	off := func(w *stop.Worker) int64 { return int64(t.loaded.Workers[w.CPU].Off) }
 	for _, w := range t.Here {
 		if off(w) != 0 {
 			first = stop.Earlier(first, off(w))
@@ -239,9 +239,9 @@ func (e *Engine) traces(c *capture.Raw, t *Try) {
 		r := &e.Loaded.Traces[w.CPU]
 		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
 			if x.Place == kcdata.TraceItemEnd {
-				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.CPU + 1, State: uint32(x.Datum)}))
+				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.Cpu + 1, State: uint32(x.Datum)}))
 			}
-			c.Trace = append(c.Trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.CPU, Place: x.Place})
+			c.Trace = append(c.Trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.Cpu, Place: x.Place})
 		}
 	}
 }

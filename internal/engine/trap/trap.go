@@ -250,12 +250,13 @@ func (t *Try) Hold(w *stop.Worker) {
 	t.passes[w.Slot].Read(none[:])
 	k := &t.loaded.Workers[w.CPU]
 	s := &w.Stamp
-	s.Arrived, s.Decided, s.Window, s.Census, s.Drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
-	s.Checked, s.Verified, s.Released = k.Checked, k.Verified, k.Left
+	s.Arrived, s.Decided, s.Window = int64(k.Arrived), int64(k.Decided), int64(k.Held)
+	s.Census, s.Drained, s.Checked = int64(k.CensusNs), int64(k.Drained), int64(k.Checked)
+	s.Verified, s.Released = int64(k.Verified), int64(k.Left)
 	s.In = k.In != 0
 	s.Switches = k.Broken
 	if s.Left = clock.Nanotime(); w.Switched() != k.Switched && k.Left != 0 {
-		s.Left = k.Left // it was taken off its CPU since, by a SIGSTOP for one
+		s.Left = s.Released // it was taken off its CPU since, by a SIGSTOP for one
 	}
 }
 
