@@ -45,29 +45,21 @@ func inFlight(c *capture.Raw, q *workqueue.Queues) {
 
 // Use says how much of the memory was used.
 func (m *Memory) Use(c *capture.Raw) {
-	total := m.Alloc.Total()
 	c.Capture.BufferSize = uint64(len(m.Data))
-	c.Capture.BufferUsed = total.Used
-	c.Capture.Overhead = total.Overhead
-	c.Arenas = arenasOf(m)
+	for i := range m.Alloc.Clusters() {
+		s := m.Alloc.Stats(i)
+		c.Capture.BufferUsed += s.Used
+		c.Capture.Overhead += s.Overhead
+		c.Arenas = append(c.Arenas, kcdata.LinuxArena{
+			Cluster: uint32(i), Entries: uint32(s.Entries), Size: s.Size, Used: s.Used, SpillOut: s.Taken,
+			SpillIn: s.Spill, FreedSize: s.Overhead + s.Reused, Reused: s.Reused, Overhead: s.Overhead,
+			Allocs: s.Allocs, Refused: s.Refused,
+		})
+	}
 	if err := m.Alloc.Err(); err != nil {
 		c.Warn("arena", err.Error())
 	}
 	if !m.Locked {
 		c.Warn("memory_not_locked", "the buffers could not be locked in memory (CAP_IPC_LOCK, RLIMIT_MEMLOCK)")
 	}
-}
-
-// arenasOf describes the memory of each cluster.
-func arenasOf(m *Memory) []kcdata.LinuxArena {
-	var out []kcdata.LinuxArena
-	for i := range m.Alloc.Clusters() {
-		s := m.Alloc.Stats(i)
-		out = append(out, kcdata.LinuxArena{
-			Cluster: uint32(i), Entries: uint32(s.Entries), Size: s.Size, Used: s.Used, SpillOut: m.Alloc.SpillBy(i),
-			SpillIn: s.Spill, FreedSize: s.Overhead + s.Reused, Reused: s.Reused, Overhead: s.Overhead,
-			Allocs: s.Allocs, Refused: s.Refused,
-		})
-	}
-	return out
 }
