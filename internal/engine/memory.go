@@ -121,7 +121,7 @@ func NewMemory(s Size) (*Memory, error) {
 
 func (m *Memory) Format(s Size) (err error) {
 	if m.Alloc, err = bumpalloc.New(m.Ctl, m.Data, s.Clusters); err == nil {
-		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.AMP, workqueue.WithClock(clock.Nanotime))
+		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.AMP, clock.Nanotime)
 	}
 	return err
 }
