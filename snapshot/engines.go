@@ -118,6 +118,10 @@ func pauseFor(isolation string) time.Duration {
 	return defaultMaxPause
 }
 
+// TryFIFO says why workers could not hold their CPUs; nil if they can. It asks
+// on a thread made for it and ended after it.
+func TryFIFO() error { return stop.TryFIFO() }
+
 // Choice is an engine as it opens on this machine now.
 type Choice struct {
 	Engine    string

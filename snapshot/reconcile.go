@@ -18,10 +18,7 @@ func (s *Session) reconcile(c *capture.Raw) {
 	if c.Engine == EngineProcfs {
 		return
 	}
-	have := c.RecordedTasks()
-	for _, f := range c.Failed {
-		have[int(f.Item.Tgid)] = true
-	}
+	have := c.KnownTasks()
 	tgids, err := s.machine.Tasks()
 	if err != nil {
 		return

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -84,7 +85,7 @@ func open(o Options, h engine.Hooks) (*Session, error) {
 		return nil, err
 	}
 	can := s.engine.Caps()
-	orDefault(&s.options.MaxPause, pauseFor(can.Isolation))
+	s.options.MaxPause = cmp.Or(s.options.MaxPause, pauseFor(can.Isolation))
 	s.boundPause(can.Isolation)
 	if !can.UserStacks {
 		s.options.UserStacks = UserStacksOff

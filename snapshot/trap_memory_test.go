@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stackshot/bumpalloc"
+	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
 )
@@ -84,4 +85,4 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	}
 }
 
-func flagInt(b bool) int { return int(trap.Flag(b)) }
+func flagInt(b bool) int { return int(bpf.Flag(b)) }

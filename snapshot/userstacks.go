@@ -27,18 +27,6 @@ const (
 // userModes are what cfg_user_mode calls them (internal/bpf/record_user.h).
 var userModes = map[UserStacks]int{UserStacksOff: bpf.UserOff, UserStacksFP: bpf.UserFP, UserStacksAuto: bpf.UserAuto}
 
-func (o *Options) userDefaults() {
-	if o.UserStacks == "" {
-		o.UserStacks = UserStacksAuto
-	}
-	if o.StackBytes == 0 {
-		o.StackBytes = defaultStackBytes
-	}
-	if o.UserFrames == 0 {
-		o.UserFrames = defaultUserFrames
-	}
-}
-
 func (o *Options) checkUser() error {
 	if _, ok := userModes[o.UserStacks]; !ok {
 		return badOption("user-stacks", string(o.UserStacks), "want auto, fp or off")

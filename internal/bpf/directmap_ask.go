@@ -30,7 +30,7 @@ func newAsker(program string, m *DirectMap) (*asker, error) {
 			delete(spec.Programs, name)
 		}
 	}
-	if err := setVariables(spec, map[string]uint32{"cfg_page_shift": pageShift()}); err != nil {
+	if err := setValues(spec, map[string]uint32{"cfg_page_shift": pageShift()}); err != nil {
 		return nil, err
 	}
 	if m != nil {

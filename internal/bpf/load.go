@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -118,24 +119,21 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if err := cfg.User.set(spec); err != nil {
 		return err
 	}
-	return setVariables(spec, map[string]uint32{
+	return setValues(spec, map[string]uint32{
 		"cfg_page_shift":  pageShift(),
 		"cfg_stack_bytes": uint32(StackDepth()) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
-		"cfg_redact":      oneIf(cfg.Redact),
+		"cfg_redact":      Flag(cfg.Redact),
 		"cfg_latency":     uint32(cfg.Latency),
 	})
 }
 
-func oneIf(b bool) uint32 {
+// Flag is b as the programs read it.
+func Flag(b bool) uint32 {
 	if b {
 		return 1
 	}
 	return 0
-}
-
-func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
-	return setValues(spec, values)
 }
 
 // optional programs, and what their absence costs.
@@ -205,10 +203,4 @@ func (o *Objects) Close() error {
 // before this call.
 func (o *Objects) KeepAlive() { runtime.KeepAlive(o.coll) }
 
-func pageShift() uint32 {
-	shift := uint32(0)
-	for n := os.Getpagesize(); n > 1; n >>= 1 {
-		shift++
-	}
-	return shift
-}
+func pageShift() uint32 { return uint32(bits.TrailingZeros(uint(os.Getpagesize()))) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"stackshot/internal/capture"
 	"sync/atomic"
 	"unsafe"
 
@@ -26,20 +27,6 @@ const (
 	sampleIdle = 2
 )
 
-// Sample is what one CPU ran, and where. Stacks are leaf first; the leaf is
-// where the thread was, the others are return addresses.
-type Sample struct {
-	CPU       int
-	Tid, Tgid uint32 // 0: idle, or a thread that our pid namespace does not show
-	Comm      string
-	Idle      bool
-	User      bool   // in user mode
-	At        uint64 // CLOCK_MONOTONIC, ns
-	IP        uint64
-	Kernel    []uint64
-	UserStack []uint64 // none with Config.Redact
-}
-
 // Want asks the program for a sample of a CPU. False: it still holds the last
 // one, or there is no such CPU.
 func (s Samples) Want(cpu int) bool {
@@ -51,13 +38,13 @@ func (s Samples) Want(cpu int) bool {
 }
 
 // Take gives the sample of a CPU if it is there.
-func (s Samples) Take(cpu int) (Sample, bool) {
+func (s Samples) Take(cpu int) (capture.Sample, bool) {
 	m := &s[cpu]
 	if atomic.LoadUint32(&m.Wanted) != sampleDone {
-		return Sample{}, false
+		return capture.Sample{}, false
 	}
 	comm, _, _ := bytes.Cut(m.Comm[:], []byte{0})
-	out := Sample{
+	out := capture.Sample{
 		CPU: cpu, Tid: m.Tid, Tgid: m.Tgid, Comm: string(comm), Idle: m.Flags&sampleIdle != 0, User: m.Flags&sampleUser != 0,
 		At: m.AtNs, IP: m.Ip, Kernel: frames(&m.Kernel, m.KernelBytes), UserStack: frames(&m.User, m.UserBytes),
 	}

@@ -62,7 +62,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 		return nil, err
 	}
 	pieces := cfg.Bytes/bytesPerPiece + 1024
-	if err := setVariables(spec, map[string]uint32{
+	if err := setValues(spec, map[string]uint32{
 		"cfg_region_bytes": uint32(cfg.Bytes),
 		"cfg_queue_items":  uint32(cfg.Items),
 		"cfg_pieces":       uint32(pieces),

@@ -37,7 +37,7 @@ func (u UserStacks) set(spec *ebpf.CollectionSpec) error {
 	if err := setDirectMap(spec, u.Memory); err != nil || u.Mode == UserOff {
 		return err
 	}
-	return setVariables(spec, map[string]uint32{
+	return setValues(spec, map[string]uint32{
 		"cfg_user_mode":   uint32(u.Mode),
 		"cfg_user_frames": uint32(min(u.Frames, MaxUserFrames)),
 		"cfg_user_bytes":  uint32(min(u.Bytes, MaxUserBytes)),

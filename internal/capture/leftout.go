@@ -24,18 +24,6 @@ func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	return out
 }
 
-// Seen counts the tasks that were recorded or left out.
-func (c *Raw) Seen() int {
-	tasks := map[int32]bool{}
-	for _, r := range c.Recorded {
-		tasks[r.Item.Tgid] = true
-	}
-	for _, f := range c.Failed {
-		tasks[f.Item.Tgid] = true
-	}
-	return len(tasks)
-}
-
 // FinishCounts takes tasks that ended on their own off the list and counts them as
 // vanished. A task that was asked for by number (asked) stays on the list.
 func (c *Raw) FinishCounts(asked bool) {

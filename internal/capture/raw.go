@@ -103,7 +103,7 @@ const (
 // machineState is how the machine was doing, as its own files say: texts of /proc.
 type machineState struct{ Loadavg, Meminfo, Pressure string }
 
-// Sample is what one CPU that was not stopped ran, and where (internal/bpf.Sample).
+// Sample is what one CPU that was not stopped ran, and where.
 type Sample struct {
 	CPU       int
 	Tid, Tgid uint32 // 0: idle, or a thread that our pid namespace does not show
@@ -112,10 +112,10 @@ type Sample struct {
 	User      bool   // in user mode
 	At        uint64 // CLOCK_MONOTONIC, ns
 	IP        uint64
-	Kernel    []uint64 // leaf first
-	UserStack []uint64
-	Delay     uint64 // after the window's end, ns
-	Ran       bool   // its CPU was not stopped: what it ran is what the sample says
+	Kernel    []uint64 // leaf first: where the thread was, then return addresses
+	UserStack []uint64 // likewise; none with bpf.Config.Redact
+	Delay     uint64   // after the window's end, ns
+	Ran       bool     // its CPU was not stopped: what it ran is what the sample says
 }
 
 func (c *Raw) Warn(code, text string) {
@@ -127,6 +127,15 @@ func (c *Raw) RecordedTasks() map[int]bool {
 	have := map[int]bool{}
 	for _, r := range c.Recorded {
 		have[int(r.Item.Tgid)] = true
+	}
+	return have
+}
+
+// KnownTasks are the tasks that were recorded or left out.
+func (c *Raw) KnownTasks() map[int]bool {
+	have := c.RecordedTasks()
+	for _, f := range c.Failed {
+		have[int(f.Item.Tgid)] = true
 	}
 	return have
 }

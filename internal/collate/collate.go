@@ -35,7 +35,7 @@ type Collator struct {
 type Summary struct {
 	Tasks, Threads int
 	Bytes          int64 // of the file
-	LeftOut        []kcdata.LinuxLeftOut
+	LeftOut        []kcdata.LinuxLeftOut // a task once for each reason
 	Seen           int              // tasks recorded or left out
 	Vanished       int              // tasks that ended on their own before they were recorded
 	Compared, Ran  int              // threads read a second time, and of these those that ran in between
@@ -217,7 +217,7 @@ func (x *collation) write(out io.Writer) error {
 func (x *collation) summary(bytes int64) *Summary {
 	c := x.c
 	s := &Summary{
-		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: c.Seen(),
+		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
 		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
 	}
 	if c.Second != nil {

@@ -9,8 +9,6 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/capture"
 	"stackshot/kcdata"
-
-	"golang.org/x/sys/unix"
 )
 
 // Engine is one way to capture. Engines: trap, pull, procfs.
@@ -71,18 +69,3 @@ type OptionError struct {
 }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
-
-// CaptureError is a system call of a capture that failed.
-type CaptureError struct {
-	What  string
-	Errno unix.Errno
-}
-
-func (e *CaptureError) Error() string { return e.What + ": " + e.Errno.Error() }
-func (e *CaptureError) Unwrap() error { return e.Errno }
-
-// IsolationNoneWarning goes into every file of an engine whose workers were refused
-// SCHED_FIFO.
-func IsolationNoneWarning(why error) kcdata.Warning {
-	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
-}

@@ -5,38 +5,27 @@ import (
 
 	"stackshot/internal/capture"
 	"stackshot/kcdata"
-	"stackshot/workqueue"
 )
 
-// NotRecorded lists what was taken or queued, and not recorded.
+// NotRecorded lists what is not recorded: items that nobody took from the queues, and
+// items of a worker that took them and is still away.
 func (m *Memory) NotRecorded(c *capture.Raw) {
 	c.QueueFull = m.Queue.Refused() > 0
-	untaken(c, m.Queue)
-	inFlight(c, m.Queue)
-}
-
-// untaken lists what the workers left in the queues.
-func untaken(c *capture.Raw, q *workqueue.Queues) {
 	reason := uint32(kcdata.LeftOutMaxPause)
 	if c.RanShort {
 		reason = kcdata.LeftOutNoSpace
 	}
-	for it := range q.Left() {
+	for it := range m.Queue.Left() {
 		c.Failed = append(c.Failed, capture.Failure{Item: it, Reason: reason})
 	}
-}
-
-// inFlight lists what a worker took and never brought back, because it is
-// still away.
-func inFlight(c *capture.Raw, q *workqueue.Queues) {
-	known := map[uint32]bool{}
+	known := map[uint32]bool{} // by census index
 	for _, r := range c.Recorded {
 		known[r.Item.Index] = true
 	}
 	for _, f := range c.Failed {
 		known[f.Item.Index] = true
 	}
-	for it := range q.All() {
+	for it := range m.Queue.All() {
 		if !known[it.Index] {
 			c.Failed = append(c.Failed, capture.Failure{Item: it, Reason: kcdata.LeftOutError, Errno: unix.ETIMEDOUT})
 		}

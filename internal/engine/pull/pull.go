@@ -31,11 +31,7 @@ func New(m *stop.Team) *Engine {
 }
 
 func (p *Engine) Caps() engine.Caps {
-	m := p.team
-	c := engine.Caps{Name: capture.Pull, Isolation: m.Level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
-	if why := m.FifoRefused(); why != nil {
-		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
-	}
+	c := p.team.Caps(capture.Pull, p.team.Level)
 	c.Warnings = append(c.Warnings, p.UserCapped()...)
 	return c
 }

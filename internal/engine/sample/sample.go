@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
 	"stackshot/internal/clock"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/procfs"
@@ -110,7 +111,7 @@ func (p *Sampler) awake(cpus, silent []int) (out []int) {
 // Take asks the CPUs for a sample each. deaf are those that took no interrupt
 // for SamplePatience and were left alone. A CPU that answers too late is
 // missing from both.
-func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
+func (p *Sampler) Take(cpus []int) (got []capture.Sample, deaf []int, err error) {
 	before, err := p.Proc.Activity()
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +132,7 @@ func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
 
 // Await collects samples until all CPUs have answered or the deadline has passed. It
 // sleeps meanwhile: the CPU it runs on may be one of those that are asked.
-func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
+func (p *Sampler) Await(cpus []int, deadline time.Time) (got []capture.Sample) {
 	waiting := append([]int(nil), cpus...)
 	for len(waiting) > 0 {
 		over := time.Now().After(deadline)
@@ -152,7 +153,7 @@ func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 
 // disable stops the events. If a CPU gave no sample, its event is touched only if the
 // CPU shows that it still takes interrupts. Else the event stays on, and asks nothing.
-func (p *Sampler) disable(cpus []int, got []bpf.Sample) (err error) {
+func (p *Sampler) disable(cpus []int, got []capture.Sample) (err error) {
 	answered := map[int]bool{}
 	for _, s := range got {
 		answered[s.CPU] = true

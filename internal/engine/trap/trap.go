@@ -14,7 +14,6 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
-	"stackshot/kcdata"
 )
 
 // Engine is engine trap: a BPF program on every CPU holds the machine and records. All
@@ -96,22 +95,7 @@ func (e *Engine) levelOf(off uint32) string {
 	return e.Team.Level
 }
 
-// Caps says what this engine can do here. Without SCHED_FIFO a worker waits for its CPU
-// like any thread. Once there it still holds it, if the kernel can turn preemption off.
-func (e *Engine) Caps() engine.Caps {
-	m := e.Team
-	c := engine.Caps{Name: capture.Trap, Isolation: e.level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
-	switch why := m.FifoRefused(); {
-	case why == nil:
-	case e.level == capture.None:
-		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
-	default:
-		c.Warnings = append(c.Warnings, kcdata.Warning{
-			Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
-		})
-	}
-	return c
-}
+func (e *Engine) Caps() engine.Caps { return e.Team.Caps(capture.Trap, e.level) }
 
 // Load replaces the loaded trap by one with memory for s.
 func (e *Engine) Load(s engine.Size) error {
@@ -205,11 +189,11 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 	for i, w := range here {
 		k := &e.Loaded.Workers[w.CPU]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.Tid), uint32(w.Kind), uint32(w.Cluster), uint32(w.Slot)
-		k.Main, k.Works = Flag(i == 0), Flag(w.Works)
+		k.Main, k.Works = bpf.Flag(i == 0), bpf.Flag(w.Works)
 		scope := bpf.ThreadScope(uint32(w.Tid))
 		if errno := e.passes[w.Slot].Open(e.Loaded.Program.FD(), &scope); errno != 0 {
 			e.closePasses(here)
-			return nil, &engine.CaptureError{What: "open the iterator of the trap", Errno: errno}
+			return nil, fmt.Errorf("open the iterator of the trap: %w", errno)
 		}
 		e.passes[w.Slot].open = true
 	}
@@ -223,13 +207,6 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 // when one more thread might not fit, some 2 KiB. So large chunks waste less.
 func (e *Engine) chunk(workers int) uint32 {
 	return uint32(min(trapChunk, max(engine.MinChunk, engine.RoundUp(len(e.Mem.Data)/(8*workers), 4096))))
-}
-
-func Flag(b bool) uint32 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // closePasses closes the workers' iterators, except those that a worker may still read:
