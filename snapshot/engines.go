@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"stackshot/internal/bpf"
@@ -93,11 +94,7 @@ func (s *Session) config() engine.Config {
 }
 
 func possibleCPUs(plan *topology.Plan) int {
-	most := 0
-	for _, c := range plan.Topology.CPUs {
-		most = max(most, c.ID)
-	}
-	return most + 1
+	return slices.MaxFunc(plan.Topology.CPUs, func(a, b topology.CPU) int { return a.ID - b.ID }).ID + 1
 }
 
 // closeTeam ends the workers, once no engine needs them.

@@ -19,7 +19,6 @@ import (
 	"stackshot/internal/collate"
 	"stackshot/internal/engine"
 	"stackshot/internal/procfs"
-	"stackshot/internal/strtab"
 	"stackshot/internal/testelf"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -309,10 +308,8 @@ func TestWindowMappings(t *testing.T) {
 		if (len(out.Maps) > 0) != (c.maps.Err != nil) || len(out.Notes) > 0 {
 			t.Errorf("%v: %q, %q", c.maps.Err, out.Maps, out.Notes)
 		}
-		table := strtab.New()
-		records := out.Records(task, table)
 		w := &kcdata.StickyWriter{ItemWriter: kcdata.NewBuffer(0)}
-		out.Write(w, records, table)
+		out.Write(w, task.Maps)
 		if w.Err != nil {
 			t.Fatal(w.Err)
 		}

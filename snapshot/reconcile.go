@@ -79,7 +79,7 @@ func (s *Session) leaveOut(c *capture.Raw, tgids []int) {
 		if st, err := s.proc.Stat(tgid); err == nil {
 			threads = int(st.NumThreads)
 		}
-		c.Failed = append(c.Failed, capture.Failure{Item: itemOf(tgid, threads), Reason: reason, Errno: c.CensusErr})
+		c.Failed = append(c.Failed, capture.Failure{Item: workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}, Reason: reason, Errno: c.CensusErr})
 	}
 }
 
@@ -92,8 +92,4 @@ func (s *Session) recordHidden(c *capture.Raw, tgids []int) {
 				"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", p.Item.Tgid))
 		}
 	}
-}
-
-func itemOf(tgid, threads int) workqueue.Item {
-	return workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}
 }

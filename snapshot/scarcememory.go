@@ -49,7 +49,7 @@ var memorySteps = []memoryStep{
 
 // takes is how much memory a step takes for that many tasks and threads.
 func (m memoryStep) takes(o Options, tasks, threads int) int64 {
-	if rankOf(m.user) < rankOf(o.UserStacks) {
+	if userModes[m.user] < userModes[o.UserStacks] {
 		o.UserStacks = m.user
 	}
 	base, times, dirs := int64(memoryProcfs), memoryTimes, tasks
@@ -72,9 +72,6 @@ func (m memoryStep) takes(o Options, tasks, threads int) int64 {
 	}
 	return base + int64(times*records) + int64(dirs)*memoryProcDir
 }
-
-// rankOf orders what is taken of user stacks.
-func rankOf(u UserStacks) int { return userModes[u] }
 
 // memoryStepOf is the first step that fits what is left. An error (err): not even the
 // last of those that the options allow.
@@ -111,7 +108,7 @@ func (s *Session) fitMemory() error {
 	if why == nil {
 		return nil
 	}
-	if rankOf(step.user) < rankOf(s.options.UserStacks) {
+	if userModes[step.user] < userModes[s.options.UserStacks] {
 		s.options.UserStacks = step.user
 	}
 	if !step.files {

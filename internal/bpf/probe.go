@@ -17,6 +17,10 @@ type Probe struct {
 	Name  string
 	Since string // the Linux release that brought it, for people: presence decides
 	Err   error  // nil: the kernel takes it; else why not, in its own words
+
+	program string // that asks
+	need    Need
+	answer  func() error // the same for the life of the process
 }
 
 // Lacks says that the kernel has it not, whoever asks; else the rights to ask
@@ -34,13 +38,6 @@ func (p Probe) String() string {
 	return fmt.Sprintf("%s (Linux %s): %v", p.Name, p.Since, p.Err)
 }
 
-// probed is a row of the table: what is asked, and the program that asks.
-type probed struct {
-	name, since, program string
-	need                 Need
-	answer               func() error
-}
-
 // Need is what cannot be without a probe's thing.
 type Need int
 
@@ -52,17 +49,17 @@ const (
 	NeedIRQOff
 )
 
-// Constant after init, but for the answers, each of which is asked for once.
-var probes = []probed{
-	{name: "bpf_iter_num_new", since: "6.4", program: "iter_num", need: NeedTrap},
-	{name: "bpf_iter_task_new", since: "6.7", program: "iter_task", need: NeedTrap},
-	{name: "bpf_task_from_pid", since: "6.2", program: "from_pid", need: NeedTrap},
-	{name: "bpf_preempt_disable", since: "6.10", program: "preempt_off", need: NeedPreemptOff},
-	{name: "bpf_get_task_stack, preemption off", since: "6.10", program: "stack_preempt_off", need: NeedPreemptOff},
-	{name: "bpf_local_irq_save", since: "6.14", program: "irq_off", need: NeedIRQOff},
-	{name: "bpf_get_task_stack, interrupts off", since: "6.14", program: "stack_irq_off", need: NeedIRQOff},
-	{name: "tp_btf/sched_switch", since: "5.5", program: "on_sched_switch"},
-	{name: "perf_event", since: "4.9", program: "on_perf_event"},
+// Constant after init.
+var probes = []Probe{
+	{Name: "bpf_iter_num_new", Since: "6.4", program: "iter_num", need: NeedTrap},
+	{Name: "bpf_iter_task_new", Since: "6.7", program: "iter_task", need: NeedTrap},
+	{Name: "bpf_task_from_pid", Since: "6.2", program: "from_pid", need: NeedTrap},
+	{Name: "bpf_preempt_disable", Since: "6.10", program: "preempt_off", need: NeedPreemptOff},
+	{Name: "bpf_get_task_stack, preemption off", Since: "6.10", program: "stack_preempt_off", need: NeedPreemptOff},
+	{Name: "bpf_local_irq_save", Since: "6.14", program: "irq_off", need: NeedIRQOff},
+	{Name: "bpf_get_task_stack, interrupts off", Since: "6.14", program: "stack_irq_off", need: NeedIRQOff},
+	{Name: "tp_btf/sched_switch", Since: "5.5", program: "on_sched_switch"},
+	{Name: "perf_event", Since: "4.9", program: "on_perf_event"},
 }
 
 func init() {
@@ -72,7 +69,10 @@ func init() {
 	}
 }
 
-func (p *probed) ask() Probe { return Probe{p.name, p.since, p.answer()} }
+func (p Probe) ask() Probe {
+	p.Err = p.answer()
+	return p
+}
 
 // ask loads one program. These are a few instructions long: the log of a
 // refused one, which has the kernel's reason, costs nothing.
@@ -94,8 +94,8 @@ func ask(program string) error {
 // Probes asks for everything. Answers are kept for the life of the process.
 func Probes() []Probe {
 	var out []Probe
-	for i := range probes {
-		out = append(out, probes[i].ask())
+	for _, p := range probes {
+		out = append(out, p.ask())
 	}
 	return out
 }
@@ -103,12 +103,9 @@ func Probes() []Probe {
 // Lacks is the first thing that n asks and the kernel does not give; false: it
 // gives all.
 func Lacks(n Need) (Probe, bool) {
-	for i := range probes {
-		if probes[i].need != n {
-			continue
-		}
-		if p := probes[i].ask(); p.Err != nil {
-			return p, true
+	for _, p := range probes {
+		if p.need == n && p.answer() != nil {
+			return p.ask(), true
 		}
 	}
 	return Probe{}, false

@@ -34,12 +34,12 @@ type Collator struct {
 // Summary is the outcome of a collation.
 type Summary struct {
 	Tasks, Threads int
-	Bytes          int64 // of the file
+	Bytes          int64                 // of the file
 	LeftOut        []kcdata.LinuxLeftOut // a task once for each reason
-	Seen           int              // tasks recorded or left out
-	Vanished       int              // tasks that ended on their own before they were recorded
-	Compared, Ran  int              // threads read a second time, and of these those that ran in between
-	Warnings       []kcdata.Warning // of the file, and for whoever took it
+	Seen           int                   // tasks recorded or left out
+	Vanished       int                   // tasks that ended on their own before they were recorded
+	Compared, Ran  int                   // threads read a second time, and of these those that ran in between
+	Warnings       []kcdata.Warning      // of the file, and for whoever took it
 }
 
 // collation is one run, in three stages. collect decodes each task and completes it

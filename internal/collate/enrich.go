@@ -9,7 +9,6 @@ import (
 	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
 	"stackshot/internal/show"
-	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
@@ -55,7 +54,7 @@ func (e *enricher) Task(t *TaskBytes) {
 	text := e.read(t)
 	items := kcdata.NewBuffer(1 << 10)
 	w := &kcdata.StickyWriter{ItemWriter: items}
-	e.textItems(w, text)
+	textItems(w, text)
 	if e.timed {
 		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.Linux.Tgid, t.spent))
 	}
@@ -85,10 +84,8 @@ func (e *enricher) forgive(since time.Time) {
 
 // items gives the KCData to put before the task's end.
 func (e *enricher) items(t *TaskBytes) []byte {
-	table := strtab.New()
-	records := t.Load.Records(t, table)
 	items := kcdata.NewBuffer(1 << 10)
-	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, records, table)
+	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, t.Maps)
 	return append(t.text, items.Written()...)
 }
 
@@ -148,17 +145,24 @@ func (e *enricher) readMemory(dir string, text *taskText) {
 var errSameLock = errors.New("not read: maps hangs")
 
 // textItems writes what the files say.
-func (e *enricher) textItems(w *kcdata.StickyWriter, text taskText) {
+func textItems(w *kcdata.StickyWriter, text taskText) {
 	if text.why != "" {
 		w.Text(kcdata.TypeLinuxEnrichFailed, "proc: "+text.why)
 		return
 	}
 	for _, f := range []struct {
 		file  procfs.File
-		write func(*kcdata.StickyWriter, procfs.File)
-	}{{text.cgroup, e.cgroup}, {text.exe, e.exe}, {text.cmdline, e.cmdline}} {
-		if f.file.Name != "" {
-			f.write(w, f.file)
+		write func(*kcdata.StickyWriter, []byte) error
+	}{{text.cgroup, writeCgroup}, {text.exe, writeExe}, {text.cmdline, writeCmdline}} {
+		if f.file.Name == "" {
+			continue
+		}
+		err := f.file.Err
+		if err == nil {
+			err = f.write(w, f.file.Data)
+		}
+		if err != nil && !procfs.Gone(err) { // that the task has ended meanwhile is not noted
+			w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", f.file.Name, show.WithoutPath(err)))
 		}
 	}
 }
@@ -181,47 +185,29 @@ func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
 	return ""
 }
 
-func (e *enricher) cgroup(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "cgroup", f.Err)
-		return
+func writeCgroup(w *kcdata.StickyWriter, text []byte) error {
+	lines, err := procfs.ParseCgroup(text)
+	if err == nil {
+		w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
 	}
-	lines, err := procfs.ParseCgroup(f.Data)
-	if err != nil {
-		e.Fail(w, "cgroup", err)
-		return
-	}
-	w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
+	return err
 }
 
 // maxProcPath is how many bytes of a PROC_PATH Apple's decoder shows, the NUL among them.
 const maxProcPath = 1024
 
-func (e *enricher) exe(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "exe", f.Err)
-		return
-	}
+func writeExe(w *kcdata.StickyWriter, path []byte) error {
 	t := kcdata.TypeCrashProcPath
-	if len(f.Data) >= maxProcPath {
+	if len(path) >= maxProcPath {
 		t = kcdata.TypeLinuxExePath
 	}
-	w.Text(t, string(f.Data))
+	w.Text(t, string(path))
+	return nil
 }
 
-func (e *enricher) cmdline(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "cmdline", f.Err)
-		return
+func writeCmdline(w *kcdata.StickyWriter, args []byte) error {
+	if len(args) > 0 { // empty: a zombie
+		w.PutBytes(kcdata.TypeLinuxCmdline, args)
 	}
-	if len(f.Data) > 0 { // empty: a zombie
-		w.PutBytes(kcdata.TypeLinuxCmdline, f.Data)
-	}
-}
-
-// Fail notes what could not be read. That the task has ended meanwhile is not noted.
-func (e *enricher) Fail(w *kcdata.StickyWriter, what string, err error) {
-	if !procfs.Gone(err) {
-		w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))
-	}
+	return nil
 }

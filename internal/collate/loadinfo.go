@@ -85,7 +85,9 @@ func (l *loadInfo) Task(t *TaskBytes, maps procfs.File) {
 		}
 	}
 	t.Load.Maps, t.Load.Notes = t.Load.Notes, nil
-	t.window.cut(t)
+	for _, at := range t.window.pieces { // they are written anew
+		t.Items.Remove(at)
+	}
 	l.fromFiles(t)
 }
 

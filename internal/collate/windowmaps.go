@@ -60,10 +60,3 @@ func (x *WindowMaps) Lacks() string {
 	}
 	return strings.Join(out, "; ")
 }
-
-// cut removes the recorded mappings from the task.
-func (x *WindowMaps) cut(t *TaskBytes) {
-	for _, at := range x.pieces {
-		t.Items.Remove(at)
-	}
-}

@@ -132,8 +132,9 @@ func mapMemory(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 }
 
+// Free unmaps the memory, if it is not nil and not that of BPF maps.
 func (m *Memory) Free() {
-	if m.Mapped {
+	if m == nil || m.Mapped {
 		return
 	}
 	for _, mem := range [][]byte{m.Data, m.Ctl, m.Queues, m.Second} {

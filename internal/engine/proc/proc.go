@@ -46,10 +46,8 @@ func (e *Engine) Release()                  {}
 func (e *Engine) Prepare(engine.Size) error { return nil } // its memory is the heap
 
 func (e *Engine) Close() error {
-	if e.mem != nil {
-		e.mem.Free()
-		e.mem = nil
-	}
+	e.mem.Free()
+	e.mem = nil
 	return nil
 }
 

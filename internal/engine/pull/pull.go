@@ -59,10 +59,8 @@ func (p *Engine) Prepare(sz engine.Size) error {
 	if p.Mem.Fits(sz) {
 		return nil
 	}
-	if p.Mem != nil {
-		p.Mem.Free()
-		p.Mem = nil
-	}
+	p.Mem.Free()
+	p.Mem = nil
 	var err error
 	p.Mem, err = engine.NewMemory(sz)
 	return err
@@ -80,7 +78,6 @@ func (p *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 		return nil, err
 	}
 	defer t.CloseCensus()
-	p.team.Hooks.Reach(engine.StagePrepare)
 	missing, err := p.team.Stop(ctx, t.Try)
 	if err != nil {
 		return nil, err
@@ -135,13 +132,9 @@ func (p *Engine) Close() error {
 	if !p.team.StopWorkers() {
 		return nil
 	}
-	for _, m := range p.retired {
+	for _, m := range append(p.retired, p.Mem) {
 		m.Free()
 	}
-	p.retired = nil
-	if p.Mem != nil {
-		p.Mem.Free()
-		p.Mem = nil
-	}
+	p.retired, p.Mem = nil, nil
 	return nil
 }

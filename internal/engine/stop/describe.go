@@ -14,8 +14,7 @@ import (
 func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
 	mem.NotRecorded(c)
 	t.times(c)
-	t.latencies(c, mem)
-	t.traces(c)
+	t.recorded(c, mem)
 	m.describeCPUs(c, t, mem, missing)
 	hotplug(c, m.Plan, CpusOnline())
 	mem.Use(c)

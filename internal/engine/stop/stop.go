@@ -61,9 +61,11 @@ func anyAway(workers []*Worker) bool {
 // Stop runs a try, with everything around it that a stop needs. missing are
 // those of its workers whose CPU did not arrive.
 func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) {
-	if err := m.watchSwitches(); err != nil {
+	m.Hooks.Reach(engine.StagePrepare)
+	if err := m.hook(); err != nil {
 		return nil, err
 	}
+	m.Objects.Control.Armed = 1
 	m.Hooks.Reach(engine.StageAttach)
 	m.QuietGC()
 	m.Hooks.Reach(engine.StageQuiet)
@@ -71,7 +73,10 @@ func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) 
 	if !m.AnyAway() { // a worker that cannot run cannot stop for Go's own world either
 		m.RestoreGC()
 	}
-	m.stopWatching()
+	m.Objects.Control.Armed = 0
+	if !m.Prompt {
+		m.unhook()
+	}
 	m.Objects.KeepAlive()
 	for _, w := range t.Here {
 		if w.Away || !w.Stamp.In {
@@ -116,11 +121,9 @@ func (m *Team) run(t *Try) {
 	if h := m.Hooks.BeforeWake; h != nil {
 		h()
 	}
-	wakeMain(t.Here[0])
+	Ring(t.Here[0].Wake)
 	m.Await(t, &home)
 }
-
-func wakeMain(w *Worker) { Ring(w.Wake) }
 
 // Await waits until the workers say done. A worker that has not when the try must be
 // over is starved behind somebody's real-time task. It is un-pinned: free to run

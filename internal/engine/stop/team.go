@@ -117,7 +117,7 @@ func (m *Team) StopWorkers() (ended bool) {
 		m.endBy = time.Now().Add(time.Second)
 	}
 	for _, w := range m.Workers {
-		wakeMain(w)
+		Ring(w.Wake)
 	}
 	if m.lost = m.lost || !m.awaitThreads(); m.lost {
 		return false

@@ -150,7 +150,6 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 	if err != nil {
 		return nil, err
 	}
-	e.Team.Hooks.Reach(engine.StagePrepare)
 	missing, err := e.Team.Stop(ctx, t.Try)
 	e.Loaded.KeepAlive()
 	e.closePasses(e.Team.Workers)
