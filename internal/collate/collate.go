@@ -54,7 +54,7 @@ type collation struct {
 	unwind  *unwinder // nil: no user stacks
 	began   time.Time
 	tasks   []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
-	late    []*TaskBytes     // of these, those that files were late for
+	late    []*taskBytes     // of these, those that files were late for
 	waiting int              // threads of these
 	again   bool             // late files have been asked once more: what is late now stays so
 	threads int
@@ -67,7 +67,7 @@ type collation struct {
 func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
-		Collator: k, c: c, names: n, samples: NewPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
+		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
 		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
 	}
 	x.collect()
@@ -95,20 +95,20 @@ func (x *collation) collect() {
 
 // task reads one task and completes it. An error is of its bytes: the task is left out.
 func (x *collation) task(parts []capture.Part) error {
-	t, err := OpenTask(x.c.Second, parts)
+	t, err := openTask(x.c.Second, parts)
 	if err != nil {
 		return err
 	}
 	user := x.user
-	for i := range t.Threads {
-		if w := t.Threads[i].User.Walk; w != nil {
-			AddUser(&user, w)
+	for i := range t.threads {
+		if w := t.threads[i].user.Walk; w != nil {
+			addUser(&user, w)
 		}
 	}
 	if err := x.complete(t); err != nil {
 		return err
 	}
-	x.tasks, x.threads, x.user = append(x.tasks, t.Items), x.threads+len(t.Threads), user
+	x.tasks, x.threads, x.user = append(x.tasks, t.items), x.threads+len(t.threads), user
 	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
 	}
@@ -125,20 +125,20 @@ func (x *collation) unreadable(parts []capture.Part, err error) {
 // complete makes of a recorded task what the file says of it: kernel addresses as the
 // file shows them, samples, what /proc and the mapped files say, and user stacks. A
 // task whose files were late is noted for settle.
-func (x *collation) complete(t *TaskBytes) error {
+func (x *collation) complete(t *taskBytes) error {
 	if err := x.names.addresses(t); err != nil {
 		return err
 	}
 	if err := x.samples.place(t); err != nil {
 		return err
 	}
-	x.enrich.Task(t)
-	made, err := x.unwind.Task(t)
+	x.enrich.task(t)
+	made, err := x.unwind.task(t)
 	if err != nil {
 		return err
 	}
-	if !x.again && x.timeLeft() && (t.Load.late || made.late) {
-		x.late, x.waiting = append(x.late, t), x.waiting+len(t.Threads)
+	if !x.again && x.timeLeft() && (t.load.late || made.late) {
+		x.late, x.waiting = append(x.late, t), x.waiting+len(t.threads)
 		return nil
 	}
 	return x.finish(t, made)
@@ -147,13 +147,13 @@ func (x *collation) complete(t *TaskBytes) error {
 // timeLeft reports whether there is time to ask a file once more.
 func (x *collation) timeLeft() bool {
 	l := x.enrich.load
-	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
+	return l != nil && l.left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
 // finish makes the edits.
-func (x *collation) finish(t *TaskBytes, made unwound) error {
+func (x *collation) finish(t *taskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
-	t.Items.InsertBefore(t.End, x.enrich.items(t))
+	t.items.InsertBefore(t.end, x.enrich.items(t))
 	return err
 }
 
@@ -167,13 +167,13 @@ func (x *collation) askAgain() {
 	x.enrich.forgive(x.began)
 	for _, t := range x.late {
 		x.enrich.again(t)
-		made, err := x.unwind.Task(t)
+		made, err := x.unwind.task(t)
 		if err == nil {
 			err = x.finish(t, made)
 		}
 		if err != nil {
-			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.Items })
-			x.threads -= len(t.Threads)
+			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.items })
+			x.threads -= len(t.threads)
 			x.unreadable(t.parts, err)
 		}
 	}
@@ -187,7 +187,7 @@ func (x *collation) settle() {
 		x.askAgain()
 	}
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
-		x.samples.Lost(x.c)
+		x.samples.lost(x.c)
 	}
 	x.c.FinishCounts(x.c.Asked != nil)
 }

@@ -40,7 +40,7 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: k.Proc, load: k.NewLoadInfo(w), timed: w.Timed, absent: k.Absent,
+		proc: k.Proc, load: k.newLoadInfo(w), timed: w.Timed, absent: k.Absent,
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -48,27 +48,27 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	}
 }
 
-// Task finds out what /proc says of a task and whose code it runs: t.text and
+// task finds out what /proc says of a task and whose code it runs: t.text and
 // t.load.
-func (e *enricher) Task(t *TaskBytes) {
+func (e *enricher) task(t *taskBytes) {
 	text := e.read(t)
 	items := kcdata.NewBuffer(1 << 10)
 	w := &kcdata.StickyWriter{ItemWriter: items}
 	textItems(w, text)
 	if e.timed {
-		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.Linux.Tgid, t.spent))
+		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, t.spent))
 	}
 	t.text = bytes.Clone(items.Written())
 }
 
 // again asks the files that were late once more, if the pid still belongs to the task
 // that was recorded.
-func (e *enricher) again(t *TaskBytes) {
-	if !t.Load.late {
+func (e *enricher) again(t *taskBytes) {
+	if !t.load.late {
 		return
 	}
 	stat := []procfs.File{{Name: "stat", Max: 4096}}
-	e.proc.Read(procfs.TaskDir(int(t.Linux.Tgid)), stat)
+	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), stat)
 	if stat[0].Err == nil && e.another(stat[0], t) == "" {
 		e.load.fromFiles(t)
 	}
@@ -83,9 +83,9 @@ func (e *enricher) forgive(since time.Time) {
 }
 
 // items gives the KCData to put before the task's end.
-func (e *enricher) items(t *TaskBytes) []byte {
+func (e *enricher) items(t *taskBytes) []byte {
 	items := kcdata.NewBuffer(1 << 10)
-	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, t.Maps)
+	t.load.write(&kcdata.StickyWriter{ItemWriter: items}, t.maps)
 	return append(t.text, items.Written()...)
 }
 
@@ -99,12 +99,12 @@ type taskText struct {
 // read reads what /proc says, and looks at the mapped files. If the task has ended, or
 // its pid belongs to another task by now, nothing is used: the start time must be the
 // recorded one.
-func (e *enricher) read(t *TaskBytes) (text taskText) {
-	if t.Linux.Tgid == capture.IdleTask {
+func (e *enricher) read(t *taskBytes) (text taskText) {
+	if t.linux.Tgid == capture.IdleTask {
 		return text
 	}
-	dir := procfs.TaskDir(int(t.Linux.Tgid))
-	kernel := t.Linux.Present&kcdata.TaskIsKernel != 0
+	dir := procfs.TaskDir(int(t.linux.Tgid))
+	kernel := t.linux.Present&kcdata.TaskIsKernel != 0
 	switch {
 	case kernel: // neither executable nor memory
 		e.proc.Read(dir, e.kernel)
@@ -119,10 +119,10 @@ func (e *enricher) read(t *TaskBytes) (text taskText) {
 	}
 	text.why = e.another(text.stat, t)
 	if text.why == "" && !kernel && e.load != nil {
-		e.load.Task(t, text.maps)
+		e.load.task(t, text.maps)
 	}
-	if n := t.Exe.Refused; n > 0 {
-		t.Load.Maps = append(t.Load.Maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
+	if n := t.exe.Refused; n > 0 {
+		t.load.maps = append(t.load.maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
 	}
 	return text
 }
@@ -168,7 +168,7 @@ func textItems(w *kcdata.StickyWriter, text taskText) {
 }
 
 // another says why these files do not belong to this task; "": they do.
-func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
+func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	if stat.Err != nil {
 		if procfs.Gone(stat.Err) {
 			return e.absent
@@ -179,7 +179,7 @@ func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
 	if err != nil {
 		return err.Error()
 	}
-	if t.Linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.Linux.StartBoottime) {
+	if t.linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.linux.StartBoottime) {
 		return "the number belongs to another task by now"
 	}
 	return ""

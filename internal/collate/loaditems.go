@@ -14,10 +14,10 @@ func buildID(r io.ReaderAt, _ int64) (any, error) {
 	return elfnote.BuildID(r)
 }
 
-// Write writes the load information: what was not read and why, the mappings over a
+// write writes the load information: what was not read and why, the mappings over a
 // string table of their own, and the perf map.
-func (l *Loaded) Write(w *kcdata.StickyWriter, maps []kcdata.Mapping) {
-	for _, s := range slices.Concat(l.Maps, l.Notes) {
+func (l *loaded) write(w *kcdata.StickyWriter, maps []kcdata.Mapping) {
+	for _, s := range slices.Concat(l.maps, l.notes) {
 		w.Text(kcdata.TypeLinuxEnrichFailed, s)
 	}
 	table, records := strtab.New(), make([]kcdata.LinuxMapping, 0, len(maps))

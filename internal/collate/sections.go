@@ -72,7 +72,7 @@ func (x *collation) postSection() ([]byte, error) {
 	for _, v := range c.Warnings {
 		w.Text(kcdata.TypeLinuxWarning, v.Code+": "+v.Text)
 	}
-	if mods := names.Modules(c.Wants.Redact); len(mods) > 0 {
+	if mods := names.modules(c.Wants.Redact); len(mods) > 0 {
 		w.Array(kcdata.TypeLinuxModule, mods)
 	}
 	if syms := names.symbols(); len(syms) > 0 {

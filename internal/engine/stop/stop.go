@@ -32,19 +32,19 @@ func (m *Team) Present() (here, away []*Worker) {
 			here = append(here, w)
 		}
 	}
-	slices.SortStableFunc(here, func(a, b *Worker) int { return a.Reluctance() - b.Reluctance() })
+	slices.SortStableFunc(here, func(a, b *Worker) int { return a.reluctance() - b.reluctance() })
 	if len(here) > 0 && here[0].spared {
 		here[0].Works = true
 	}
 	return here, away
 }
 
-// Reluctance orders workers by who should lead: the least reluctant becomes main.
-func (w *Worker) Reluctance() int {
+// reluctance orders workers by who should lead: the least reluctant becomes main.
+func (w *Worker) reluctance() int {
 	switch {
 	case !w.Works && !w.spared:
 		return 4
-	case w.Late:
+	case w.late:
 		return 3
 	case w.spared:
 		return 2
@@ -121,26 +121,26 @@ func (m *Team) run(t *Try) {
 	if h := m.Hooks.BeforeWake; h != nil {
 		h()
 	}
-	Ring(t.Here[0].Wake)
-	m.Await(t, &home)
+	ring(t.Here[0].wake)
+	m.await(t, &home)
 }
 
-// Await waits until the workers say done. A worker that has not when the try must be
+// await waits until the workers say done. A worker that has not when the try must be
 // over is starved behind somebody's real-time task. It is un-pinned: free to run
 // elsewhere it leaves at once.
-func (m *Team) Await(t *Try, home *unix.CPUSet) {
+func (m *Team) await(t *Try, home *unix.CPUSet) {
 	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + WaitSlack)
-	left := m.Collect(t, t.Here, end, t.onlyMissing)
+	left := m.collect(t, t.Here, end, t.onlyMissing)
 	if len(left) > 0 && t.missed != nil && t.onlyMissing(len(left)) {
 		t.missed(cpusOf(left))
 	}
 	t.returnCoordinator(home)
-	if len(m.Collect(t, t.Here, end, nil)) == 0 {
+	if len(m.collect(t, t.Here, end, nil)) == 0 {
 		return
 	}
 	t.State.Expire()
 	if t.shut = m.Gate.shut(t.Number); !t.shut {
-		Ring(m.Gate.All) // main has opened it, and may not have come to ring
+		ring(m.Gate.all) // main has opened it, and may not have come to ring
 	}
 	owing := t.owing()
 	var kept unix.CPUSet
@@ -156,16 +156,16 @@ func (m *Team) Await(t *Try, home *unix.CPUSet) {
 		w.unpin(&free) // off that CPU at once
 	}
 	m.flight.Flee(&kept)
-	for _, w := range m.Collect(t, owing, time.Now().Add(time.Second), nil) {
+	for _, w := range m.collect(t, owing, time.Now().Add(time.Second), nil) {
 		w.Away = true
 	}
 }
 
-// Collect waits for workers to be through with the try, at most to the deadline,
+// collect waits for workers to be through with the try, at most to the deadline,
 // or until enough says that few enough are left. It returns those that are not
 // through. The eventfd only wakes: a worker that comes loose from an earlier try may
 // have rung it.
-func (m *Team) Collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
+func (m *Team) collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
 	fds := []unix.PollFd{{Fd: int32(m.Gate.done), Events: unix.POLLIN}}
 	var b [8]byte
 	for {

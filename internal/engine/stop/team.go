@@ -55,7 +55,7 @@ func (m *Team) startWorkers() error {
 	if err = unix.SchedGetaffinity(0, &m.everywhere); err != nil {
 		return fmt.Errorf("sched_getaffinity: %w", err)
 	}
-	if m.Gate, err = NewGate(); err != nil {
+	if m.Gate, err = newGate(); err != nil {
 		return err
 	}
 	m.Gate.Hooks = m.Hooks
@@ -65,7 +65,7 @@ func (m *Team) startWorkers() error {
 		if err := w.start(m.Level == capture.FIFO); err != nil {
 			return err
 		}
-		w.Perf, _ = OpenCounters(w.Tid) // most virtual machines have none
+		w.perf, _ = openCounters(w.Tid) // most virtual machines have none
 		m.Workers = append(m.Workers, w)
 		if w.fifo != nil {
 			m.Level = capture.None
@@ -113,21 +113,21 @@ func (m *Team) StopWorkers() (ended bool) {
 	if m.Gate == nil {
 		return true
 	}
-	if !m.Gate.Closing.Swap(true) {
+	if !m.Gate.closing.Swap(true) {
 		m.endBy = time.Now().Add(time.Second)
 	}
 	for _, w := range m.Workers {
-		Ring(w.Wake)
+		ring(w.wake)
 	}
 	if m.lost = m.lost || !m.awaitThreads(); m.lost {
 		return false
 	}
 	for _, w := range m.Workers {
-		unix.Close(w.Wake)
-		unix.Close(w.Bell)
-		w.Perf.Close()
+		unix.Close(w.wake)
+		unix.Close(w.bell)
+		w.perf.close()
 	}
-	m.Gate.Close()
+	m.Gate.close()
 	m.Gate = nil
 	m.flight.ComeBack()
 	m.RestoreGC()

@@ -81,8 +81,8 @@ func (w *Worker) phases(queue uint64) kcdata.LinuxPhases {
 		ReleaseNs: span(s.Verified, s.Released), ExitNs: span(s.Released, to),
 	}
 	p.RecordNs = span(s.Window, s.Drained) - min(span(s.Window, s.Drained), p.CensusNs+p.QueueNs)
-	if w.Cost.Has {
-		p.Cycles, p.Instrs, p.Present = w.Cost.Cycles, w.Cost.Instrs, kcdata.PhasesHaveCycles
+	if w.cost.has {
+		p.Cycles, p.Instrs, p.Present = w.cost.cycles, w.cost.instrs, kcdata.PhasesHaveCycles
 	}
 	return p
 }
