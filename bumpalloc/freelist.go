@@ -11,9 +11,8 @@ type entry struct{ off, length, next uint32 }
 // lies outside the Align grid, or has no room for an entry header, is never
 // listed and stays overhead. An empty b is fine.
 //
-// Errors: ErrCluster, ErrBlock, ErrDoubleFree (best effort: the block starts
-// with a live entry), and ErrBusy or ErrCorrupt, where b is lost to this round
-// but counted.
+// Errors: ErrCluster; ErrBlock; ErrDoubleFree, if the block begins with a listed entry;
+// ErrBusy and ErrCorrupt: b is counted, and cannot be used again until Reset.
 func (a *Allocator) Free(cluster int, b Block) error {
 	if uint(cluster) >= uint(len(a.arenas)) {
 		return ErrCluster

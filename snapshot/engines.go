@@ -97,7 +97,7 @@ func possibleCPUs(plan *topology.Plan) int {
 	return slices.MaxFunc(plan.Topology.CPUs, func(a, b topology.CPU) int { return a.ID - b.ID }).ID + 1
 }
 
-// closeTeam ends the workers, once no engine needs them.
+// closeTeam ends the workers. No engine may need them any more.
 func (s *Session) closeTeam() error {
 	if s.team == nil {
 		return nil
@@ -127,8 +127,8 @@ type Choice struct {
 	Warnings  []kcdata.Warning // that Open would put into every capture
 }
 
-// Try opens an engine as a capture would, and the lock if it takes that, and closes
-// both. Nothing is stopped, and nobody is waited for. Errors: those of Open.
+// Try opens an engine as a capture would, and the lock if the engine needs it, and closes
+// both. It stops nothing, and waits for nobody. Errors: those of Open.
 func Try(name string) (Choice, error) {
 	s, err := Open(Options{Engine: name})
 	if err != nil {

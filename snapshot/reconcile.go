@@ -10,10 +10,10 @@ import (
 	"stackshot/workqueue"
 )
 
-// reconcile compares the census with the list of /proc after the release. A task
-// that was there before the stop and is not in the file is named: the pause was over
-// before the census came to it, or this kernel hides it from BPF iterators. A hidden
-// task is then recorded from /proc, while the machine runs.
+// reconcile compares the census with the tasks in /proc after the release. It finds tasks
+// that were there before the stop and that the census lacks. If the census did not reach
+// its end, they are listed as left out. Else this kernel hides them from BPF iterators,
+// and they are recorded from /proc while the machine runs.
 func (s *Session) reconcile(c *capture.Raw) {
 	if c.Engine == EngineProcfs {
 		return

@@ -34,8 +34,7 @@ type asked struct {
 	err  error
 }
 
-// ask asks CPUs what they run. It is called while the world runs and this process
-// holds the machine's lock.
+// ask samples CPUs. The machine runs then, and this process holds the machine's lock.
 func (s *Session) ask(cpus []int) asked {
 	a := asked{cpus: cpus}
 	if s.sampler == nil || len(cpus) == 0 {

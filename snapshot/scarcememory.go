@@ -22,8 +22,8 @@ const (
 	// estimate: then there are three tries, each with a buffer of its own.
 	memoryTimesBytes, memoryTimes = 7.0, 2.5
 
-	// What the kernel keeps of each directory of /proc that is looked into: given
-	// back when there is need, but not in time for it.
+	// What the kernel keeps for each directory of /proc that was read. It frees this
+	// under memory pressure, but too late for us.
 	memoryProcDir = 8 << 10
 
 	// To try again with a larger buffer: the programs once more, and the buffer
@@ -92,7 +92,7 @@ func memoryStepOf(o Options, tasks, threads int, left limits.Room) (step memoryS
 	return memoryStep{}, nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 }
 
-// fitMemory looks how much memory is left, decides what is left out, and warns.
+// fitMemory measures the memory that is left, decides what to leave out, and warns.
 func (s *Session) fitMemory() error {
 	sc, err := s.wholeMachine()
 	if err != nil {

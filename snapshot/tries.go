@@ -22,7 +22,7 @@ const restFactor = 10
 // maxTries bounds the tries that fail for another reason than memory.
 const maxTries = 3
 
-// attempt is one capture's way through its tries.
+// attempt is one capture with all its tries.
 type attempt struct {
 	session *Session
 	job     engine.Job
@@ -31,8 +31,8 @@ type attempt struct {
 	stopped time.Duration // by all of them
 	tries   []kcdata.LinuxTry
 	trace   []kcdata.LinuxTrace // of all tries
-	notes   []kcdata.Warning    // no lock; stops that were given up
-	early   []asked             // CPUs asked while the last stop was hardly over
+	notes   []kcdata.Warning    // no lock was taken; stops that were given up
+	early   []asked             // samples of CPUs that missed the last stop, taken right after it
 }
 
 // tries captures until everything fits, the largest buffer is full, or the
@@ -41,12 +41,12 @@ func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 	a := &attempt{session: s}
 	first := s.firstSize(sc)
 	if s.engine.Caps().Stops {
-		s.engine.Prepare(first) // not in the others' time; an error comes again where it can be met
+		s.engine.Prepare(first) // before others wait for our lock; Capture meets an error again
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		switch {
 		case err == nil:
 			defer unlock()
-		case errors.Is(err, ErrNoLock): // a picture is worth more
+		case errors.Is(err, ErrNoLock): // a capture without the lock is better than none
 			a.notes = append(a.notes, kcdata.Warning{Code: "no_lock", Text: err.Error()})
 		default:
 			return nil, err
@@ -96,7 +96,7 @@ func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, erro
 	}
 }
 
-// inVain books a stop that was given up; it reports whether there may be another.
+// inVain notes a stop that was given up; it reports whether there may be another.
 func (a *attempt) inVain(not *engine.NotStopped, more bool) bool {
 	a.stopped += not.Held
 	a.notes = append(a.notes, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})

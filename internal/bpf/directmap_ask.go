@@ -19,7 +19,8 @@ type asker struct {
 	last asked
 }
 
-// newAsker loads a program; m: what it walks by, nil for one that does not.
+// newAsker loads a program. m is the map by which it walks page tables; nil: it walks
+// none.
 func newAsker(program string, m *DirectMap) (*asker, error) {
 	spec, err := loadMapObject()
 	if err != nil {
@@ -49,7 +50,7 @@ func (k *asker) close() { k.coll.Close() }
 
 func (k *asker) pgd() uint64 { return k.last.Pgd }
 
-// words asks for any number of them.
+// words reads any number of words of the kernel's memory, or of our own.
 func (k *asker) words(addrs []uint64) ([]word, error) {
 	var out []word
 	for len(addrs) > 0 {
@@ -67,7 +68,7 @@ func (k *asker) words(addrs []uint64) ([]word, error) {
 	return out, nil
 }
 
-// run is one pass over this thread.
+// run runs the program once, over this thread, and fetches its answer.
 func (k *asker) run() error {
 	m := k.coll.Maps["asks"]
 	if err := m.Put(uint32(0), &k.last); err != nil {

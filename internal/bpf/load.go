@@ -69,8 +69,8 @@ type Missing struct {
 	Why     error
 }
 
-// Load loads engine pull's object. Errors are of kind ErrUnsupported and carry the
-// kernel's own words.
+// Load loads engine pull's object. Errors are of kind ErrUnsupported and contain the
+// kernel's own reason.
 func Load(cfg Config) (*Objects, error) { return load(cfg, nil) }
 
 // LoadSampler loads only what samples CPUs, for when nothing is stopped: the
@@ -144,9 +144,9 @@ func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
 	o.Missing = append(o.Missing, Missing{Program: name, Why: why})
 }
 
-// load tries the whole collection, then once more without an optional program
-// that was refused. A refused program's verifier log is read in full only
-// where that is cheap, so it is off.
+// load loads the whole collection. If the kernel refuses an optional program, load tries
+// again without it. Verifier logs are off: to produce them takes long, and nobody reads
+// them here.
 func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 	opts := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}}
 	for {
@@ -169,9 +169,9 @@ func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 	}
 }
 
-// rights says what a refusal for want of rights is about: the library guesses at
-// the limit of locked memory, which BPF does not count in since Linux 5.11 ("bpf:
-// Eliminate rlimit-based memory accounting").
+// rights replaces the library's explanation of EPERM. The library suspects the limit on
+// locked memory, which BPF does not use since Linux 5.11 ("bpf: Eliminate rlimit-based
+// memory accounting").
 func rights(err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("load programs: %w (needs CAP_BPF and CAP_PERFMON, and no lockdown of confidentiality)", unix.EPERM)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe is one thing that an engine asks of the kernel: a function, called from
-// the type of program that calls it, or a type of program. The verifier was
-// asked by a program that does nothing else (probe.bpf.c).
+// Probe is one kernel feature that an engine uses: a kernel function that a certain type
+// of program calls, or a program type. Whether the kernel has it is found out by loading
+// a program that uses nothing else (probe.bpf.c).
 type Probe struct {
 	Name  string
 	Since string // the Linux release that brought it, for people: presence decides
@@ -23,14 +23,14 @@ type Probe struct {
 	answer  func() error // the same for the life of the process
 }
 
-// Lacks says that the kernel has it not, whoever asks; else the rights to ask
-// are missing, or BPF is.
+// Lacks reports whether the kernel does not have the feature. If Err is set and Lacks is
+// false, this process has no right to ask, or there is no BPF.
 func (p Probe) Lacks() bool {
 	var refused *ebpf.VerifierError
 	return errors.Is(p.Err, ebpf.ErrNotSupported) || errors.As(p.Err, &refused) && !errors.Is(p.Err, unix.EPERM)
 }
 
-// String says why not.
+// String gives the name and, if the kernel refuses it, release and reason.
 func (p Probe) String() string {
 	if p.Err == nil {
 		return p.Name
@@ -38,12 +38,12 @@ func (p Probe) String() string {
 	return fmt.Sprintf("%s (Linux %s): %v", p.Name, p.Since, p.Err)
 }
 
-// Need is what cannot be without a probe's thing.
+// Need is a capability that requires the probed feature.
 type Need int
 
-// Needs. A level of isolation needs what the trap needs besides.
+// What requires a feature. A level of isolation requires those of NeedTrap too.
 const (
-	NeedNone Need = iota // some detail
+	NeedNone Need = iota // only a detail is lost without it
 	NeedTrap
 	NeedPreemptOff
 	NeedIRQOff
@@ -74,8 +74,8 @@ func (p Probe) ask() Probe {
 	return p
 }
 
-// ask loads one program. These are a few instructions long: the log of a
-// refused one, which has the kernel's reason, costs nothing.
+// ask loads one program. It is a few instructions long, so the verifier's log, which has
+// the kernel's reason, costs nothing.
 func ask(program string) error {
 	spec, err := loadProbeObject()
 	if err != nil {
@@ -91,7 +91,7 @@ func ask(program string) error {
 	return prog.Close()
 }
 
-// Probes asks for everything. Answers are kept for the life of the process.
+// Probes asks for all features. Answers are kept for the life of the process.
 func Probes() []Probe {
 	var out []Probe
 	for _, p := range probes {
@@ -100,8 +100,8 @@ func Probes() []Probe {
 	return out
 }
 
-// Lacks is the first thing that n asks and the kernel does not give; false: it
-// gives all.
+// Lacks returns the first feature that n requires and the kernel does not give; false:
+// it gives all.
 func Lacks(n Need) (Probe, bool) {
 	for _, p := range probes {
 		if p.need == n && p.answer() != nil {
@@ -114,7 +114,7 @@ func Lacks(n Need) (Probe, bool) {
 // Level is what the loaded program turns off: PreemptionOff, InterruptsOff.
 func (t *Trap) Level() uint32 { return found() }
 
-// found is what the loader finds of the weak functions in kfunc.h.
+// found is which of the weak functions in kfunc.h the kernel has.
 var found = sync.OnceValue(func() (level uint32) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	sampleIdle = 2
 )
 
-// Want asks the program for a sample of a CPU. False: it still holds the last
-// one, or there is no such CPU.
+// Want asks the program for a sample of a CPU. False: the program has not finished the
+// last request, or there is no such CPU.
 func (s Samples) Want(cpu int) bool {
 	if cpu >= len(s) {
 		return false
@@ -57,7 +57,7 @@ func frames(of *[SampleFrames]uint64, size int32) []uint64 {
 	return append([]uint64(nil), of[:n]...)
 }
 
-// GiveUp takes a request back. False: the program is at it, or done.
+// GiveUp takes a request back. False: the program is writing the sample, or has written it.
 func (s Samples) GiveUp(cpu int) bool {
 	return atomic.CompareAndSwapUint32(&s[cpu].Wanted, sampleWanted, sampleNone)
 }

@@ -68,11 +68,11 @@ const (
 	PartGone      = 4
 )
 
-// mappings are maps of a collection in memory, by name.
+// mappings are the memory of BPF maps, by the maps' names.
 type mappings map[string][]byte
 
-// mapAll maps them, populated and locked, so that nothing faults on them in the
-// window: all or, with an error, none.
+// mapAll maps the named BPF maps into memory, populated, so that no access faults in the
+// window. With an error it maps none.
 func mapAll(coll *ebpf.Collection, names ...string) (mappings, error) {
 	m := mappings{}
 	for _, name := range names {
@@ -117,7 +117,7 @@ func pages(n uintptr) uintptr {
 	return (n + p - 1) &^ (p - 1)
 }
 
-// StackDepth is the number of kernel frames the kernel unwinds at most for us:
+// StackDepth is the largest number of kernel frames that the kernel unwinds:
 // kernel.perf_event_max_stack, bounded by MaxFrames.
 func StackDepth() int {
 	text, err := os.ReadFile("/proc/sys/kernel/perf_event_max_stack")

@@ -2,8 +2,8 @@ package capture
 
 import "stackshot/kcdata"
 
-// LeftOut is the file's list of what was left out: each task once for each reason, even
-// if several workers had parts of it.
+// LeftOut is the file's list of what was left out. It has each task once for each reason,
+// even if several workers had parts of the task.
 func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	type entry struct{ Tgid, Reason uint32 }
 	at := map[entry]int{}

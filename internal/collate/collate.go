@@ -43,8 +43,8 @@ type Summary struct {
 }
 
 // collation is one run, in three stages. collect decodes each task and completes it
-// with what /proc and the mapped files say. settle finds what only all tasks together
-// tell. The last stage streams out the file; before that nothing is written.
+// with what /proc and the mapped files say. settle does what can be done only when all
+// tasks are known. write streams out the file; before that nothing is written.
 type collation struct {
 	*Collator
 	c       *capture.Raw
@@ -54,9 +54,9 @@ type collation struct {
 	unwind  *unwinder // nil: no user stacks
 	began   time.Time
 	tasks   []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
-	late    []*taskBytes     // of these, those that files were late for
+	late    []*taskBytes     // tasks that wait for late files
 	waiting int              // threads of these
-	again   bool             // late files have been asked once more: what is late now stays so
+	again   bool             // late files have been asked once more, and are not asked again
 	threads int
 	user    kcdata.LinuxUserTaken
 }
@@ -93,7 +93,8 @@ func (x *collation) collect() {
 	}
 }
 
-// task reads one task and completes it. An error is of its bytes: the task is left out.
+// task reads one task and completes it. An error says what is wrong with its bytes; the
+// task is left out.
 func (x *collation) task(parts []capture.Part) error {
 	t, err := openTask(x.c.Second, parts)
 	if err != nil {
@@ -122,9 +123,9 @@ func (x *collation) unreadable(parts []capture.Part, err error) {
 	x.c.Warn("task_unreadable", fmt.Sprintf("task %d: %v", parts[0].Item.Tgid, err))
 }
 
-// complete makes of a recorded task what the file says of it: kernel addresses as the
-// file shows them, samples, what /proc and the mapped files say, and user stacks. A
-// task whose files were late is noted for settle.
+// complete adds to a recorded task: kernel addresses as the file shows them, samples, what
+// /proc and the mapped files say, and user stacks. A task whose files were late waits
+// for settle.
 func (x *collation) complete(t *taskBytes) error {
 	if err := x.names.addresses(t); err != nil {
 		return err
@@ -150,14 +151,14 @@ func (x *collation) timeLeft() bool {
 	return l != nil && l.left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// finish makes the edits.
+// finish turns what was found out about a task into edits of its bytes.
 func (x *collation) finish(t *taskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
 	t.items.InsertBefore(t.end, x.enrich.items(t))
 	return err
 }
 
-// maxLateThreads bounds what is held of tasks whose files were late: some KiB a thread.
+// maxLateThreads bounds the memory for tasks that wait for late files: some KiB a thread.
 const maxLateThreads = 100_000
 
 // askAgain asks files that were late once more, in what is left of the time for all,
@@ -180,8 +181,8 @@ func (x *collation) askAgain() {
 	x.late, x.waiting = nil, 0
 }
 
-// settle finds what only all tasks together tell: which files are still late, and which
-// samples found no thread.
+// settle is for what can be said only when all tasks are known: which files are still
+// late, and which samples found no thread.
 func (x *collation) settle() {
 	if len(x.late) > 0 {
 		x.askAgain()

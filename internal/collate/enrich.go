@@ -12,14 +12,14 @@ import (
 	"stackshot/kcdata"
 )
 
-// enricher adds to a task what only /proc can say, after the release, each
-// read under a time limit: these reads take mmap_lock and hang on a process
-// that is stuck with it. The environment is never read.
+// enricher adds to a task what only /proc can say, after the release. Each read has a
+// time limit: some reads take the mmap_lock of the process, and hang if a process is
+// stuck with it. The environment is never read.
 //
 // In each list stat is the last file: if it has the recorded start time, all that was
-// read before it belongs to the same task. Of a process that holds its mmap_lock the
-// window took mappings and command line (internal/bpf/record_maps.h); windowmaps.go
-// uses those.
+// read before it belongs to the same task. For a process whose mmap_lock was held, the
+// window recorded mappings and command line (internal/bpf/record_maps.h); windowmaps.go
+// uses these.
 type enricher struct {
 	proc   procfs.FS
 	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
@@ -82,14 +82,14 @@ func (e *enricher) forgive(since time.Time) {
 	}
 }
 
-// items gives the KCData to put before the task's end.
+// items returns the KCData that is put before the end of the task's container.
 func (e *enricher) items(t *taskBytes) []byte {
 	items := kcdata.NewBuffer(1 << 10)
 	t.load.write(&kcdata.StickyWriter{ItemWriter: items}, t.maps)
 	return append(t.text, items.Written()...)
 }
 
-// taskText is what /proc said of a task. It is valid until the next task is read. A
+// taskText is what /proc said about a task. It is valid until the next task is read. A
 // File without a name was not read.
 type taskText struct {
 	cgroup, exe, cmdline, maps, stat procfs.File

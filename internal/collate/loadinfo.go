@@ -21,15 +21,15 @@ import (
 const (
 	maxReasons = 4 // unread files of a task that are named, each with the reason
 
-	// BuildIDBudget is what all build-ids and perf maps of one capture may cost:
-	// a capture is not delayed by files. One hung file may come on top.
+	// BuildIDBudget is how long all build-ids and perf maps of one capture may take, so
+	// that files do not delay a capture. One hung file may come on top.
 	BuildIDBudget = 2 * time.Second
 )
 
 var errBudget = fmt.Errorf("not read: the %v for all files were spent", BuildIDBudget)
 
-// loadInfo finds out which files' code a task runs, for one capture. Used by one
-// goroutine.
+// loadInfo finds out for one capture from which files each task's code comes. One
+// goroutine uses it.
 type loadInfo struct {
 	images *image.Cache
 	files  *foreign.Files
@@ -56,7 +56,7 @@ func (k *Collator) newLoadInfo(w *capture.Wants) *loadInfo {
 	return &loadInfo{images: k.Images, files: k.Files, left: BuildIDBudget, known: map[fileID]known{}}
 }
 
-// loaded is what was found out of a task beside its mappings.
+// loaded is what was found out about a task beside its mappings.
 type loaded struct {
 	perfMap string
 	maps    []string // "what: reason", of the mappings
@@ -68,8 +68,7 @@ func (l *loaded) note(format string, args ...any) {
 	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// task sets t.maps: as /proc has them or, where that hangs, as the stop recorded
-// them.
+// task sets t.maps: as /proc has them or, if that hangs, as the stop recorded them.
 func (l *loadInfo) task(t *taskBytes, maps procfs.File) {
 	err := maps.Err
 	if err == nil {
@@ -139,8 +138,8 @@ func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
 	}
 }
 
-// file asks a mapping's file for its build-id. A file that has none, or is no
-// ELF file, was read all the same.
+// file reads the build-id of a mapping's file. A file that has none, or is no ELF file,
+// counts as read.
 func (l *loadInfo) file(pid int, m *kcdata.Mapping) known {
 	id := fileID{m.DevMajor, m.DevMinor, m.Inode}
 	if id == (fileID{}) { // the vDSO: one for each size of it

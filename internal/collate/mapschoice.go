@@ -16,10 +16,9 @@ const (
 	mappingFrame         // a program counter, or a frame of what is known of the stack
 )
 
-// mostUseful cuts t.maps to maxMappings: those that a frame lies in, then those
-// that one may lie in, then the first of the others. The unwinder finds return
-// addresses nowhere but in registers and on the stack, so no stack becomes shorter
-// by what is cut.
+// mostUseful cuts t.maps to maxMappings. It keeps first the mappings in which a frame lies,
+// then those in which one may lie, then the others from the start. The unwinder finds
+// return addresses only in registers and on the stack, so no stack becomes shorter.
 func (t *taskBytes) mostUseful(out *loaded) {
 	over := len(t.maps) - maxMappings
 	if over <= 0 {
@@ -52,9 +51,10 @@ func (t *taskBytes) mostUseful(out *loaded) {
 	}
 }
 
-// rankMaps says how useful each mapping is. A return address behind a
-// call that is a mapping's last instruction lies at its end; where they are signed,
-// on arm64, the signature is in the bits above (internal/unwind strips it likewise).
+// rankMaps says how useful each mapping is. If a call is the last instruction of a
+// mapping, its return address is the mapping's end, so the end counts as inside. On arm64
+// return addresses may be signed: the signature is in the high bits, and is stripped as
+// internal/unwind does it.
 func (t *taskBytes) rankMaps(signed bool) []int {
 	rank := make([]int, len(t.maps))
 	note := func(addr uint64, want int) (found bool) {

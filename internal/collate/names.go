@@ -10,9 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// names collects the kernel addresses of the file and says what they are
-// called, so that the file reads the same on another machine. With --redact it
-// also replaces each address by one that does not tell where the kernel lies.
+// names collects the kernel addresses of the file with their symbols, so that the file
+// can be read on another machine. With --redact it also replaces each address by one
+// that does not tell where the kernel lies.
 type names struct {
 	syms   *procfs.Kallsyms // nil: nothing can be named
 	mods   []procfs.Module
@@ -32,8 +32,8 @@ func (k *Collator) newNames(redact bool) *names {
 	}
 }
 
-// addresses takes note of every address of a task's stacks, and has the file show
-// them as it shows addresses. What the file does not show of a stack is cut before.
+// addresses notes every address of a task's kernel stacks, and replaces it by the one that
+// the file shows. Frames that the file does not show are cut first.
 func (n *names) addresses(t *taskBytes) error {
 	for i := range t.threads {
 		th := &t.threads[i]
@@ -60,8 +60,8 @@ func (n *names) addresses(t *taskBytes) error {
 	return nil
 }
 
-// sampled takes note of a stack whose leaf is where the thread was, and gives
-// it as the file shows it.
+// sampled notes the addresses of a sample's stack, whose leaf is no return address, and
+// returns them as the file shows them.
 func (n *names) sampled(frames []uint64) []uint64 {
 	n.exact[frames[0]] = true
 	out := make([]uint64, len(frames))

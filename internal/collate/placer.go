@@ -58,9 +58,8 @@ func (p *placer) place(t *taskBytes) error {
 	return nil
 }
 
-// put adds the sample's items before the end of the thread and makes its
-// records agree with them. A kernel stack that is there already was whole when
-// it was recorded, and stays.
+// put adds the sample's items before the end of the thread's container, and makes the
+// thread's records agree with them. If a kernel stack was recorded, it is whole, and stays.
 func (p *placer) put(t *taskBytes, th *threadAt, s *capture.Sample) error {
 	w, bytes := kcdata.NewSticky()
 	frames, users := s.Kernel, 0
@@ -89,8 +88,8 @@ func (p *placer) put(t *taskBytes, th *threadAt, s *capture.Sample) error {
 	return th.markSampled(s, len(frames), users)
 }
 
-// markSampled makes the thread's records say what the sample says; frames of its
-// kernel stack were put in, and users of its user stack.
+// markSampled makes the thread's records say what the sample says. frames and users are how
+// many frames of its kernel and user stack were put in.
 func (th *threadAt) markSampled(s *capture.Sample, frames, users int) error {
 	if th.linux.IsZero() || th.snap.IsZero() {
 		return nil

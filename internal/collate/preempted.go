@@ -5,7 +5,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// On top of the stack of a thread that the stop took off its CPU is how that happened:
+// When the stop takes a thread off its CPU, the leaf frames of the thread's stack show how:
 // the interrupt that brought the worker, and the schedule() on its return. These frames
 // are cut, so that the stack in the file begins where the thread was.
 

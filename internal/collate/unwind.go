@@ -15,20 +15,20 @@ import (
 // files. Code whose table was not read in time is unwound by frame pointer, and marked.
 const UnwindBudget = 4 * time.Second
 
-// unwinder makes user stacks of what the stop took of the user side, for one
-// capture. Used by one goroutine.
+// unwinder makes user stacks from the user side that the stop took, for one capture. One
+// goroutine uses it.
 type unwinder struct {
 	stacks.Unwinder
 	keep bool  // chain and bytes stay in the file
 	away []int // CPUs that were not stopped
 
-	// What tables were missed in the whole file.
+	// Tables that were missed, in the whole file.
 	files map[fileID]bool
 	short int // stacks that lack some
 }
 
-// newUnwinder is nil where nothing of user stacks is taken. away are the CPUs that
-// were not stopped.
+// newUnwinder returns nil if no user stacks are wanted, or none were taken. away are the
+// CPUs that were not stopped.
 func (k *Collator) newUnwinder(w *capture.Wants, away []int) *unwinder {
 	if w.Redact || w.UserStacks == capture.NoStacks || k.AsTaken {
 		return nil
@@ -39,8 +39,8 @@ func (k *Collator) newUnwinder(w *capture.Wants, away []int) *unwinder {
 	}
 }
 
-// warnings are for whoever took the capture. The file says the same by its marks,
-// which are gone once it is mended.
+// warnings are for the caller. The file says the same by the marks of its stacks, which
+// are removed when the stacks are unwound again.
 func (u *unwinder) warnings() []kcdata.Warning {
 	if u == nil || u.short == 0 {
 		return nil
@@ -63,10 +63,9 @@ type unwoundThread struct {
 	items []byte
 }
 
-// task turns what was taken of each of the task's threads into its user stack. The
-// task's mappings are known by then. A thread that runs on a CPU that was not stopped
-// is not where its saved registers say, and its stack changes: it has the stack of
-// its sample, or none.
+// task makes the user stack of each thread of a task, whose mappings must be known. A
+// thread on a CPU that was not stopped is not where its saved registers say, and its
+// stack changes. Its user stack is that of its sample, if there is one.
 func (u *unwinder) task(t *taskBytes) (out unwound, err error) {
 	if u == nil {
 		return out, nil
@@ -93,8 +92,8 @@ func (u *unwinder) task(t *taskBytes) (out unwound, err error) {
 
 func (u *unwinder) stale(th *threadAt) bool { return slices.Contains(u.away, th.onCPU) }
 
-// apply puts the stacks in the place of what they are made of. Where a table was
-// missed that stays too, so that the stack can be mended.
+// apply replaces the user side of each thread by its user stack. If a table was missed, the
+// user side stays too, so that the stack can be unwound again later.
 func (u *unwinder) apply(t *taskBytes, made unwound) error {
 	if u == nil {
 		return nil

@@ -30,16 +30,16 @@ type Engine interface {
 type Caps struct {
 	Name       string
 	Isolation  string
-	Stops      bool             // the machine is held: one capture per machine then
-	UserStacks bool             // it takes what user stacks are made of
+	Stops      bool             // it stops the machine: then one capture per machine
+	UserStacks bool             // it takes the user side of threads
 	Objects    *bpf.Objects     // nil: it works without BPF
 	Warnings   []kcdata.Warning // for every file
 }
 
 var ErrNotStopped = errors.New("the machine was not stopped")
 
-// NotStopped is a try that was given up: why, and how long it kept CPUs from
-// their work all the same. It is of kind ErrNotStopped.
+// NotStopped is a try that was given up: why, and how long it held CPUs in vain. It is of
+// kind ErrNotStopped.
 type NotStopped struct {
 	Why  string
 	Held time.Duration
@@ -56,8 +56,8 @@ type Job struct {
 	Size   Size
 	Pause  time.Duration // what is left of the pause budget
 	Settle time.Duration // between the two steps of the wake
-	// Missed is called by the coordinator with the CPUs that did not come, as
-	// soon as the others run again; nil: nobody asks.
+	// The coordinator calls Missed with the CPUs that did not come, as soon as the
+	// others run again. nil: nobody wants to know.
 	Missed func(cpus []int)
 }
 

@@ -21,10 +21,8 @@ import (
 	"stackshot/workqueue"
 )
 
-// Engine reads everything from /proc, one goroutine per working CPU, and
-// stops nothing: the oracle of the tests, and the last resort where BPF or the
-// rights are missing. It draws from the same queues and writes into the same
-// arenas as the engines that stop the machine.
+// Engine is engine procfs. It takes items from queues and records into arenas, as the
+// engines that stop the machine do.
 type Engine struct {
 	proc    procfs.FS
 	plan    *topology.Plan

@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Engine is engine pull: the workers, Go threads at SCHED_FIFO 99 pinned to their
-// CPUs, hold the machine and take tasks from the queues themselves.
+// Engine is engine pull. Its workers, Go threads at SCHED_FIFO 99 that are pinned to their
+// CPUs, hold the machine and take items from the queues themselves.
 type Engine struct {
 	team       *stop.Team
 	Mem        *engine.Memory
@@ -36,7 +36,7 @@ func (p *Engine) Caps() engine.Caps {
 	return c
 }
 
-// UserCapped is the warning that engine pull takes fewer bytes of user stacks than were
+// UserCapped is the warning, if it applies, that engine pull takes fewer bytes of user stacks than were
 // asked for: all records of one thread must fit one buffer of the kernel.
 func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	c := &p.team.Bpf

@@ -23,8 +23,8 @@ type groupRead struct {
 	events, enabled, running, cycles, instrs uint64
 }
 
-// perfCost is what one turn cost. Written by the worker, read when it has said
-// done.
+// perfCost is what one turn cost. The worker writes it, and the coordinator reads it when
+// the worker is done.
 type perfCost struct {
 	cycles, instrs uint64
 	has            bool // else there is no PMU, or it had to be shared
@@ -74,8 +74,8 @@ func (c *counters) begin() {
 	}
 }
 
-// end gives what was counted since begin. Where others used the counters for a part
-// of the time, only the rest was counted: that is no count.
+// end returns what was counted since begin. If the kernel gave the counters to somebody
+// else for a part of the time, the counts are incomplete, and end returns none.
 func (c *counters) end() perfCost {
 	if c == nil {
 		return perfCost{}

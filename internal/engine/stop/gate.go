@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gate is what all workers wait at. The eventfds only ring. Words that carry a try's
-// number say for which worker a ring is, and which worker is through with which try. So a worker that
-// comes loose from an earlier try cannot take what is meant for another, cannot be
-// counted in its place, and cannot open the gate.
+// Gate is what all workers wait at. The eventfds only wake. Words that carry the number of
+// a try say for which worker the wake is, and which worker is through with which try. So
+// a worker that comes loose from an earlier try takes no other worker's part in this
+// one, is not counted in another's place, and cannot open the gate.
 type Gate struct {
 	all     int           // eventfd: a write wakes all that are parked; nobody reads it
 	done    int           // eventfd: a worker rings when it is through

@@ -87,9 +87,9 @@ func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) 
 	return missing, nil
 }
 
-// runUntil is run, and the context can end it early. When it returns, what the context
-// has set off is over too: later the word that this writes to is the next try's, or
-// unmapped.
+// runUntil is run that the context can end early. It returns only when the context's
+// callback is over too: the word to which the callback writes may later belong to the next
+// try, or be unmapped.
 func (m *Team) runUntil(ctx context.Context, t *Try) {
 	t.State.Begin(len(t.Here)) // or it would undo what the context has done
 	over := make(chan struct{})
@@ -106,8 +106,8 @@ func (m *Team) runUntil(ctx context.Context, t *Try) {
 	}
 }
 
-// WaitSlack is what the coordinator, an ordinary thread, allows for being
-// scheduled at all on a busy machine.
+// WaitSlack is how much longer the coordinator waits than the workers may take. It is an
+// ordinary thread, and on a busy machine it may be scheduled late.
 const WaitSlack = 200 * time.Millisecond
 
 // run stops the machine once, and returns when all workers are parked again or
@@ -125,9 +125,9 @@ func (m *Team) run(t *Try) {
 	m.await(t, &home)
 }
 
-// await waits until the workers say done. A worker that has not when the try must be
-// over is starved behind somebody's real-time task. It is un-pinned: free to run
-// elsewhere it leaves at once.
+// await waits until the workers are done. A worker that is not done when the try must be
+// over is starved behind somebody's real-time task. It is un-pinned, so that it can run
+// elsewhere; then it leaves at once.
 func (m *Team) await(t *Try, home *unix.CPUSet) {
 	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + WaitSlack)
 	left := m.collect(t, t.Here, end, t.onlyMissing)
@@ -161,10 +161,10 @@ func (m *Team) await(t *Try, home *unix.CPUSet) {
 	}
 }
 
-// collect waits for workers to be through with the try, at most to the deadline,
-// or until enough says that few enough are left. It returns those that are not
-// through. The eventfd only wakes: a worker that comes loose from an earlier try may
-// have rung it.
+// collect waits until the workers are through with the try, at most to the deadline, or
+// until enough says that few enough are left. It returns those that are not through. A
+// ring of the eventfd says nothing of who is through: it may come from a worker of an
+// earlier try that came loose.
 func (m *Team) collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
 	fds := []unix.PollFd{{Fd: int32(m.Gate.done), Events: unix.POLLIN}}
 	var b [8]byte

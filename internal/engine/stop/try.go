@@ -37,8 +37,8 @@ type Recorder interface {
 	// Invariant 1 of snapshot/doc.go holds there. It returns when the machine is
 	// released, or when the worker is no part of the stop.
 	Hold(w *Worker)
-	// Unheld names a CPU that was counted in and kept the stop from being made. "":
-	// there is none.
+	// Unheld names a CPU that was counted in and did not hold still in time, so that the
+	// stop was aborted. "": there is none.
 	Unheld() string
 }
 

@@ -114,7 +114,7 @@ func (t *Try) Await(p Phase, by int64) {
 	}
 }
 
-// CurrentCPU is where this thread runs; the request's initiator.
+// CurrentCPU is the CPU on which this thread runs.
 func CurrentCPU() int {
 	var cpu uint32
 	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)

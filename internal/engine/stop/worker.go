@@ -89,8 +89,9 @@ func (w *Worker) start(fifo bool) error {
 func (w *Worker) loop(fifo bool) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	if unix.Gettid() == unix.Getpid() {
-		// But the process's first thread would stay for good, real-time
-		// priority and all. Keep it until another goroutine has another.
+		// The process's first thread does not end with its goroutine, and would keep the
+		// real-time priority. So another goroutine becomes the worker; this one keeps
+		// its thread until that one has a thread of its own.
 		go w.loop(fifo)
 		<-w.ready
 		runtime.UnlockOSThread()
@@ -184,7 +185,7 @@ func (w *Worker) pin() error {
 	return nil
 }
 
-// unpin frees a worker that somebody's FIFO task keeps from running.
+// unpin lets a worker run on other CPUs if somebody's FIFO task keeps it off its own.
 func (w *Worker) unpin(everywhere *unix.CPUSet) {
 	unix.SchedSetaffinity(w.Tid, everywhere)
 }

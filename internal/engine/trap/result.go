@@ -102,8 +102,8 @@ func (e *Engine) fates(items []workqueue.Item) map[uint32]*fate {
 	return out
 }
 
-// failure is a part that is not in the file. If the thread that it begins at is gone
-// and the task is not, the part's other threads may live: then they count as left out.
+// failure describes a part that is not in the file. If the thread at which the part begins
+// is gone and the task is not, the part's other threads may live. They are left out then.
 func (f *fate) failure(it workqueue.Item, why uint32) capture.Failure {
 	if why == kcdata.LeftOutVanished && f.why == 0 && f.opened {
 		return capture.Failure{Item: it, Reason: kcdata.LeftOutError, Errno: unix.ESRCH}
@@ -148,7 +148,7 @@ func sizeOfPieces(pieces [][]byte) (n uint64) {
 	return n
 }
 
-// endOf closes a task's container, whose last part is gone.
+// endOf gives the end of a task's container, for a task whose last part is gone.
 func endOf(id uint64) []byte {
 	w := kcdata.NewWriter(make([]byte, 64))
 	if err := w.EndContainer(id); err != nil {

@@ -34,8 +34,8 @@ type entry struct {
 	open bool
 }
 
-// A CPU with its interrupts off waits this long for the others. Constant but
-// for tests on an emulated machine.
+// HoldBudget is how long a CPU with its interrupts off waits for the others. Only tests on
+// an emulated machine change it.
 var HoldBudget = 200 * time.Microsecond
 
 const (
@@ -75,7 +75,8 @@ func New(m *stop.Team) (*Engine, error) {
 	return e, nil
 }
 
-// lacking names what the kernel lacks for the trap, where that is why.
+// lacking replaces an error by the name of the feature that the kernel lacks, if it lacks
+// one.
 func lacking(err error) error {
 	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
 		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
@@ -232,7 +233,7 @@ func (t *Try) Hold(w *stop.Worker) {
 	s.In = k.In != 0
 	s.Switches = k.Broken
 	if s.Left = clock.Nanotime(); w.Switched() != k.Switched && k.Left != 0 {
-		s.Left = s.Released // it was taken off its CPU since, by a SIGSTOP for one
+		s.Left = s.Released // something, such as SIGSTOP, has taken it off its CPU since
 	}
 }
 
