@@ -11,16 +11,11 @@ const (
 	corrupt
 )
 
-// Alloc hands out one block of at least size bytes, rounded up to Align, to a
-// worker of cluster. The memory keeps what was in it. Errors: ErrNoSpace,
-// ErrBusy, ErrCorrupt, ErrSize (0 or above MaxSize), ErrCluster.
-func (a *Allocator) Alloc(cluster int, size uint32) (Block, error) {
-	return a.AllocAtLeast(cluster, size, size)
-}
-
-// AllocAtLeast hands out a block of want bytes, or of less but at least low
-// where no rung before the end of the ladder has want: the rest of an arena, or
-// the largest tail. low may not exceed want. Errors as for Alloc.
+// AllocAtLeast hands out a block of want bytes to a worker of cluster. A rung that
+// has less gives what it has, if that is at least low: the rest of an arena, or its
+// largest tail. Both sizes are rounded up to Align; low may not exceed want. The memory
+// keeps what was in it. Errors: ErrNoSpace, ErrBusy, ErrCorrupt, ErrSize (0 or above
+// MaxSize), ErrCluster.
 //
 // The ladder, one rung after the other:
 //
@@ -38,33 +33,25 @@ func (a *Allocator) AllocAtLeast(cluster int, low, want uint32) (Block, error) {
 		return Block{}, ErrCluster
 	}
 	if low == 0 || low > want || want > MaxSize {
-		return Block{}, a.errs[cluster].size
+		return Block{}, ErrSize
 	}
 	low, want = roundUp(low), roundUp(want)
-	worst, at := empty, cluster
+	var b Block
+	got, worst := empty, empty
 	for step := range 2 * len(a.arenas) { // rungs 1 and 2, then 3 and 4
-		bumping, giver := step < len(a.arenas), a.after(cluster, step)
-		b, got := a.try(bumping, cluster, giver, low, want)
+		bumping, giver := step < len(a.arenas), (cluster+step)%len(a.arenas)
+		if bumping {
+			b, got = a.bump(giver, low, want)
+		} else {
+			b, got = a.take(cluster, giver, low, want)
+		}
 		if got == served {
 			a.book(cluster, giver, bumping, b.Len)
 			return b, nil
 		}
-		if got > worst {
-			worst, at = got, giver
-		}
+		worst = max(worst, got)
 	}
-	return Block{}, a.refuse(cluster, at, worst, want)
-}
-
-// after is the cluster that is step places after cluster, round and round.
-func (a *Allocator) after(cluster, step int) int { return (cluster + step) % len(a.arenas) }
-
-// try is one rung at one giver.
-func (a *Allocator) try(bumping bool, cluster, giver int, low, want uint32) (Block, outcome) {
-	if bumping {
-		return a.bump(giver, low, want)
-	}
-	return a.take(cluster, giver, low, want)
+	return Block{}, a.refuse(cluster, worst, want)
 }
 
 // bump takes want bytes, or the rest if that is at least low, from giver's
@@ -104,18 +91,18 @@ func (a *Allocator) book(taker, giver int, bumped bool, n uint32) {
 }
 
 // refuse counts a request that failed and chooses its error.
-func (a *Allocator) refuse(cluster, at int, worst outcome, want uint32) error {
+func (a *Allocator) refuse(cluster int, worst outcome, want uint32) error {
 	t := a.arenas[cluster]
 	t.refused.Add(1)
 	t.last.Store(uint64(want))
 	switch worst {
 	case corrupt:
-		return a.errs[at].corrupt
+		return ErrCorrupt
 	case busy:
 		t.busy.Add(1)
-		return a.errs[at].busy
+		return ErrBusy
 	}
-	return a.errs[cluster].noSpace
+	return ErrNoSpace
 }
 
 // condemn records the first fault of a cluster. Its freelist is out of use

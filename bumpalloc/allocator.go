@@ -15,36 +15,30 @@ type Block struct{ Off, Len uint32 }
 type Allocator struct {
 	head   *header
 	arenas []*arena
-	errs   []errs
 	base   []uint32 // own copies of the constant words: a mapped page may be written by others
 	size   []uint32
 	stride uint32 // size of every arena but the last
-	spin   int    // turns of any one wait
-	window int    // entries compared for the best fit
+	spin   int    // how often a worker tries for a lock or a bump word before ErrBusy
+	window int    // how many freelist entries are compared for the best fit
 	data   []byte
 	ctl    []byte // keeps the control memory reachable
 }
 
-// Option changes a bound of New.
-type Option func(*Allocator)
-
-// WithSpin sets how many turns a worker tries for a freelist lock, or for a
-// contended bump word, before it gives up with ErrBusy. The default, 65,536, is
-// some 30-100 µs: longer than a walk over the comparison window, far
-// shorter than any pause budget.
-func WithSpin(turns int) Option { return func(a *Allocator) { a.spin = max(turns, 1) } }
-
-// WithWindow sets how many freelist entries are compared for the best fit
-// before the best so far is taken. Beyond the window the first fit wins, so
-// nothing that fits is ever missed. Default 256.
-func WithWindow(entries int) Option { return func(a *Allocator) { a.window = max(entries, 1) } }
+const (
+	// Some 30-100 µs: longer than a walk over the comparison window, and far shorter
+	// than any pause budget.
+	spinTurns = 1 << 16
+	// After so many entries the best one so far is taken. If none of them fits, the
+	// first later one that does is taken, so a fit is never missed.
+	fitWindow = 256
+)
 
 // New formats ctl and splits data evenly into one arena per cluster; what the
 // division leaves goes to the last arena. ctl needs ControlSize(clusters) bytes
 // at an 8-byte boundary (a 128-byte boundary if the cache-line pads are to do
 // their work), data a 16-byte boundary and at least 64 bytes per cluster, at
 // most 4 GiB - 16. The contents of both are lost. Errors: ErrCluster, ErrMemory.
-func New(ctl, data []byte, clusters int, opts ...Option) (*Allocator, error) {
+func New(ctl, data []byte, clusters int) (*Allocator, error) {
 	need := ControlSize(clusters)
 	if need == 0 {
 		return nil, fmt.Errorf("bumpalloc: %d clusters: %w", clusters, ErrCluster)
@@ -55,10 +49,7 @@ func New(ctl, data []byte, clusters int, opts ...Option) (*Allocator, error) {
 	if err := checkMemory("data", data, uint64(clusters)*minArena, maxData, Align); err != nil {
 		return nil, err
 	}
-	a := &Allocator{spin: 1 << 16, window: 256, ctl: ctl, data: data[:len(data)&^(Align-1)]}
-	for _, o := range opts {
-		o(a)
-	}
+	a := &Allocator{spin: spinTurns, window: fitWindow, ctl: ctl, data: data[:len(data)&^(Align-1)]}
 	a.format(clusters)
 	return a, nil
 }
@@ -88,11 +79,7 @@ func (a *Allocator) format(clusters int) {
 		if i == clusters-1 {
 			size = uint32(total - uint64(base))
 		}
-		w.base.Store(base)
-		w.size.Store(size)
-		a.arenas = append(a.arenas, w)
-		a.errs = append(a.errs, newErrs(i, w))
-		a.base, a.size = append(a.base, base), append(a.size, size)
+		a.arenas, a.base, a.size = append(a.arenas, w), append(a.base, base), append(a.size, size)
 	}
 	a.head.version.Store(layoutVersion)
 	a.head.clusters.Store(uint32(clusters))
@@ -106,22 +93,10 @@ func (a *Allocator) format(clusters int) {
 // holding it is the reason it is broken and not taken.
 func (a *Allocator) Reset() {
 	a.head.epoch.Add(1)
-	for _, w := range a.arenas {
-		w.used.Store(0)
-		w.spilled.Store(0)
-		w.head.Store(0)
-		w.entries.Store(0)
-		w.listed.Store(0)
-		w.reused.Store(0)
-		w.fault.Store(0)
-		w.allocs.Store(0)
-		w.frees.Store(0)
-		w.freed.Store(0)
-		w.spill.Store(0)
-		w.foreign.Store(0)
-		w.busy.Store(0)
-		w.refused.Store(0)
-		w.last.Store(0)
+	for i, w := range a.arenas {
+		*w = arena{}
+		w.base.Store(a.base[i])
+		w.size.Store(a.size[i])
 		w.lock.Swap(0)
 	}
 }

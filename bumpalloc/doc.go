@@ -85,7 +85,7 @@
 //     entry count. Otherwise one dead worker holds the machine.
 //  7. A word that cannot be right is reported (ErrCorrupt) and not followed;
 //     its freelist is out of use until Reset, the other rungs go on.
-//  8. No method allocates, sleeps, or takes a Go mutex; errors are made in New.
+//  8. No method but Err allocates, sleeps, or takes a Go mutex; errors are constants.
 //     The Go threads that could finish such a wait do not run.
 //  9. Reset begins a new epoch: an entry of an earlier round has no valid seal.
 //

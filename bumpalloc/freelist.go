@@ -11,9 +11,8 @@ type entry struct{ off, length, next uint32 }
 // lies outside the Align grid, or has no room for an entry header, is never
 // listed and stays overhead. An empty b is fine.
 //
-// Errors: ErrCluster, ErrBlock, ErrDoubleFree (best effort: the block starts
-// with a live entry), and ErrBusy or ErrCorrupt, where b is lost to this round
-// but counted.
+// Errors: ErrCluster; ErrBlock; ErrDoubleFree, if the block begins with a listed entry;
+// ErrBusy and ErrCorrupt: b is counted, and cannot be used again until Reset.
 func (a *Allocator) Free(cluster int, b Block) error {
 	if uint(cluster) >= uint(len(a.arenas)) {
 		return ErrCluster
@@ -22,13 +21,13 @@ func (a *Allocator) Free(cluster int, b Block) error {
 		return nil
 	}
 	if !a.handedOut(b) {
-		return a.errs[cluster].block
+		return ErrBlock
 	}
 	off := roundUp64(b.Off)
 	end := (uint64(b.Off) + uint64(b.Len)) &^ (Align - 1)
 	listable := end >= off+entrySize
 	if listable && atomic.LoadUint64(a.word(uint32(off)+8)) == a.seal(uint32(off)) {
-		return a.errs[cluster].double
+		return ErrDoubleFree
 	}
 	w := a.arenas[cluster]
 	w.frees.Add(1)
@@ -69,11 +68,11 @@ func (a *Allocator) push(cluster int, e entry) error {
 	w := a.arenas[cluster]
 	if !a.acquire(cluster, cluster) {
 		w.busy.Add(1)
-		return a.errs[cluster].busy
+		return ErrBusy
 	}
 	if w.fault.Load() != 0 {
 		w.lock.Swap(0)
-		return a.errs[cluster].corrupt
+		return ErrCorrupt
 	}
 	e.next = w.head.Load()
 	a.write(e)

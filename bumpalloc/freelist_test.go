@@ -152,9 +152,6 @@ func TestInvariant6SpinIsBounded(t *testing.T) {
 	a.arenas[0].lock.Store(2)
 	_, err := a.Alloc(0, 64)
 	wantErr(t, err, ErrBusy)
-	if want := "bumpalloc: cluster 0: spin bound reached, lock word 2 (0 free, else 1 + cluster of the holder)"; err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
 	wantErr(t, a.Free(0, Block{x.Off + 64, 64}), ErrBusy)
 	if s := a.Stats(0); s.Lost() != 64 || s.Busy != 2 {
 		t.Errorf("lost %d busy %d, want 64 and 2", s.Lost(), s.Busy)

@@ -2,6 +2,7 @@ package bumpalloc
 
 import (
 	"errors"
+	"reflect"
 	"sync/atomic"
 	"testing"
 )
@@ -14,11 +15,40 @@ func newTest(t testing.TB, clusters, dataSize int, opts ...Option) *Allocator {
 
 func newOver(t testing.TB, data []byte, clusters int, opts ...Option) *Allocator {
 	t.Helper()
-	a, err := New(make([]byte, ControlSize(clusters)), data, clusters, opts...)
+	a, err := New(make([]byte, ControlSize(clusters)), data, clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, o := range opts {
+		o(a)
+	}
 	return a
+}
+
+// Option changes a bound of an allocator.
+type Option func(*Allocator)
+
+func WithSpin(turns int) Option     { return func(a *Allocator) { a.spin = turns } }
+func WithWindow(entries int) Option { return func(a *Allocator) { a.window = entries } }
+
+// Alloc asks for a block of one size.
+func (a *Allocator) Alloc(cluster int, size uint32) (Block, error) {
+	return a.AllocAtLeast(cluster, size, size)
+}
+
+// Lost is the part of the overhead that no later request can use.
+func (s Stats) Lost() uint64 { return s.Overhead - min(s.Free, s.Overhead) }
+
+// Total is the sum over all clusters.
+func (a *Allocator) Total() (t Stats) {
+	for i := range a.arenas {
+		s := a.Stats(i)
+		sum, add := reflect.ValueOf(&t).Elem(), reflect.ValueOf(s)
+		for f := range sum.NumField() {
+			sum.Field(f).SetUint(sum.Field(f).Uint() + add.Field(f).Uint())
+		}
+	}
+	return t
 }
 
 func mustAlloc(t testing.TB, a *Allocator, cluster int, size uint32) Block {
@@ -92,11 +122,7 @@ func checkSums(t testing.TB, a *Allocator, held uint64) {
 	if s.Overhead != s.Free+s.Lost() || s.Used > s.Size {
 		t.Fatalf("sums do not add up: %+v", s)
 	}
-	var spill uint64
-	for i := range a.Clusters() {
-		spill += a.SpillBy(i)
-	}
-	if spill != s.Spill {
-		t.Fatalf("takers count %d bytes of spill, givers %d", spill, s.Spill)
+	if s.Taken != s.Spill {
+		t.Fatalf("takers count %d bytes of spill, givers %d", s.Taken, s.Spill)
 	}
 }

@@ -94,7 +94,7 @@ func (m *model) compare(t *testing.T, a *Allocator) {
 		for _, b := range m.lists[i] {
 			bytes += uint64(b.Len)
 		}
-		if s.Used != uint64(m.used[i]) || s.Spill != m.spilled[i] || a.SpillBy(i) != m.spill[i] || s.Reused != m.reused[i] ||
+		if s.Used != uint64(m.used[i]) || s.Spill != m.spilled[i] || s.Taken != m.spill[i] || s.Reused != m.reused[i] ||
 			s.Overhead != m.freed[i]-m.reused[i] || s.Free != bytes || s.Entries != uint64(len(m.lists[i])) {
 			t.Fatalf("cluster %d: %+v, model used %d spilled %d spill %d reused %d freed %d list %v",
 				i, s, m.used[i], m.spilled[i], m.spill[i], m.reused[i], m.freed[i], m.lists[i])

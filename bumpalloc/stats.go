@@ -1,9 +1,11 @@
 package bumpalloc
 
-// Stats are one cluster's counters, or their sum. Read while workers run, the
-// fields are each true at some time but not at the same one; when nobody runs,
-// over all clusters: Size ≥ Used, Overhead ≥ Free, and the bytes in the hands
-// of callers are Used - Overhead.
+import "fmt"
+
+// Stats are one cluster's counters. While workers run, the fields are not of one
+// moment. When nobody runs, these hold for the sums over all clusters: Size ≥ Used,
+// Overhead ≥ Free, and callers hold Used - Overhead bytes. Overhead - Free is lost until
+// Reset: slivers under 16 bytes, and blocks whose Free met a held or condemned list.
 type Stats struct {
 	Size     uint64 // bytes of the arena
 	Used     uint64 // bytes ever bumped from the arena
@@ -12,6 +14,7 @@ type Stats struct {
 	Entries  uint64 // blocks on the freelist
 	Overhead uint64 // bytes this cluster ever freed, less those reused from its list
 	Reused   uint64 // bytes ever taken off the list
+	Taken    uint64 // bytes this cluster took from other clusters' arenas
 	Foreign  uint64 // bytes this cluster took from other clusters' lists
 	Allocs   uint64 // requests of this cluster that were served
 	Frees    uint64 // blocks this cluster gave back
@@ -19,15 +22,8 @@ type Stats struct {
 	Refused  uint64 // requests of this cluster that ended in an error
 }
 
-// Lost is the part of the overhead that no later request can use: slivers
-// under 16 bytes, and blocks whose Free met a held or condemned list.
-func (s Stats) Lost() uint64 { return s.Overhead - min(s.Free, s.Overhead) }
-
-// Stats are the counters of cluster; all zero if there is no such cluster.
+// Stats are the counters of a cluster, which must exist.
 func (a *Allocator) Stats(cluster int) Stats {
-	if uint(cluster) >= uint(len(a.arenas)) {
-		return Stats{}
-	}
 	w := a.arenas[cluster]
 	reused := w.reused.Load() // before freed, which is never behind it
 	return Stats{
@@ -38,6 +34,7 @@ func (a *Allocator) Stats(cluster int) Stats {
 		Entries:  uint64(w.entries.Load()),
 		Overhead: w.freed.Load() - reused,
 		Reused:   reused,
+		Taken:    w.spill.Load(),
 		Foreign:  w.foreign.Load(),
 		Allocs:   w.allocs.Load(),
 		Frees:    w.frees.Load(),
@@ -46,41 +43,12 @@ func (a *Allocator) Stats(cluster int) Stats {
 	}
 }
 
-// SpillBy is the number of bytes that cluster took from other clusters' arenas.
-func (a *Allocator) SpillBy(cluster int) uint64 {
-	if uint(cluster) >= uint(len(a.arenas)) {
-		return 0
-	}
-	return a.arenas[cluster].spill.Load()
-}
-
-// Total is the sum over all clusters.
-func (a *Allocator) Total() Stats {
-	var t Stats
-	for i := range a.arenas {
-		s := a.Stats(i)
-		t.Size += s.Size
-		t.Used += s.Used
-		t.Spill += s.Spill
-		t.Free += s.Free
-		t.Entries += s.Entries
-		t.Overhead += s.Overhead
-		t.Reused += s.Reused
-		t.Foreign += s.Foreign
-		t.Allocs += s.Allocs
-		t.Frees += s.Frees
-		t.Busy += s.Busy
-		t.Refused += s.Refused
-	}
-	return t
-}
-
 // Err is the first cluster's fault, an ErrCorrupt, or nil. A request served by
 // another rung succeeds although it met a fault, so ask once at the end.
 func (a *Allocator) Err() error {
 	for i, w := range a.arenas {
-		if w.fault.Load() != 0 {
-			return a.errs[i].corrupt
+		if f := w.fault.Load(); f != 0 {
+			return fmt.Errorf("bumpalloc: cluster %d: %w: %v 0x%x", i, ErrCorrupt, reason(f>>32), uint32(f))
 		}
 	}
 	return nil

@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"stackshot/internal/engine"
-	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
-	"stackshot/workqueue"
 )
 
 // oddTasks alternates tasks for the two queues, so that neither comes first in
@@ -115,20 +113,6 @@ func wantQueueOrder(t *testing.T, snap *kcdata.Snapshot, c kcdata.LinuxCPU) {
 	// The first may have been claimed before the census was done.
 	if len(lanes) > 1 && !slices.IsSorted(lanes[1:]) {
 		t.Errorf("CPU %d of kind %d took, by threads: %v", c.CPU, c.Kind, taken)
-	}
-}
-
-// Who leads after a P core was late: another P core, and an E core before one
-// that may be late again or does not work.
-func TestWhoLeadsInstead(t *testing.T) {
-	order := []*stop.Worker{
-		{Works: true, Kind: workqueue.P}, {Works: true, Kind: workqueue.E}, {Works: true, Kind: workqueue.P, Late: true}, {Kind: workqueue.P},
-	}
-	if !slices.IsSortedFunc(order, func(a, b *stop.Worker) int { return a.Reluctance() - b.Reluctance() }) || order[0].Reluctance() == order[1].Reluctance() {
-		t.Errorf("want P, E, late, idle: %+v", order)
-	}
-	if p, smp := order[0], (&stop.Worker{Works: true}); p.Reluctance() != smp.Reluctance() {
-		t.Errorf("all alike: %d, P: %d", smp.Reluctance(), p.Reluctance())
 	}
 }
 

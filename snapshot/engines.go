@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"stackshot/internal/bpf"
@@ -93,14 +94,10 @@ func (s *Session) config() engine.Config {
 }
 
 func possibleCPUs(plan *topology.Plan) int {
-	most := 0
-	for _, c := range plan.Topology.CPUs {
-		most = max(most, c.ID)
-	}
-	return most + 1
+	return slices.MaxFunc(plan.Topology.CPUs, func(a, b topology.CPU) int { return a.ID - b.ID }).ID + 1
 }
 
-// closeTeam ends the workers, once no engine needs them.
+// closeTeam ends the workers. No engine may need them any more.
 func (s *Session) closeTeam() error {
 	if s.team == nil {
 		return nil
@@ -118,6 +115,10 @@ func pauseFor(isolation string) time.Duration {
 	return defaultMaxPause
 }
 
+// TryFIFO says why workers could not hold their CPUs; nil if they can. It asks
+// on a thread made for it and ended after it.
+func TryFIFO() error { return stop.TryFIFO() }
+
 // Choice is an engine as it opens on this machine now.
 type Choice struct {
 	Engine    string
@@ -126,8 +127,8 @@ type Choice struct {
 	Warnings  []kcdata.Warning // that Open would put into every capture
 }
 
-// Try opens an engine as a capture would, and the lock if it takes that, and closes
-// both. Nothing is stopped, and nobody is waited for. Errors: those of Open.
+// Try opens an engine as a capture would, and the lock if the engine needs it, and closes
+// both. It stops nothing, and waits for nobody. Errors: those of Open.
 func Try(name string) (Choice, error) {
 	s, err := Open(Options{Engine: name})
 	if err != nil {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -63,7 +64,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 		t.Errorf("engine %s, in the file %s, isolation %s", res.Engine, snap.Engine, snap.Isolation)
 	}
 	want := slowed(Options{}).MaxPause
-	orDefault(&want, pauseFor(bestLevel()))
+	want = cmp.Or(want, pauseFor(bestLevel()))
 	if snap.Capture.MaxPauseNs != uint64(want) {
 		t.Errorf("max_pause_ns %d at %s", snap.Capture.MaxPauseNs, bestLevel())
 	}

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,11 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/capture"
-	"stackshot/internal/collate"
 	"stackshot/internal/engine"
-	"stackshot/internal/procfs"
-	"stackshot/internal/strtab"
 	"stackshot/internal/testelf"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -214,128 +209,6 @@ func TestExecAfterTheStop(t *testing.T) {
 			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "executed one since") {
 				t.Errorf("%s, %s: %q, mappings %+v", name, next, notes, task.Mappings)
 			}
-		}
-	}
-}
-
-// What did not fit into the time for files is marked and said.
-func TestBuildIDsWithinTheirTime(t *testing.T) {
-	requireBPF(t)
-	pid, _ := program(t)
-	s := session(t, Options{Engine: EngineProcfs})
-	l := s.collating().NewLoadInfo(new(capture.Wants))
-	l.Left = 0
-	task := &collate.TaskBytes{Linux: kcdata.LinuxTask{Tgid: uint32(pid)}}
-	l.Task(task, procfs.File{Data: []byte(slurp(t, fmt.Sprintf("/proc/%d/maps", pid)))})
-	files := 0
-	for _, m := range task.Maps {
-		if m.Inode == 0 {
-			continue
-		}
-		files++
-		if m.Flags&kcdata.MappingSkipped == 0 || m.BuildID != nil || m.BuildIDLen != 0 {
-			t.Errorf("%+v", m)
-		}
-	}
-	if notes := strings.Join(task.Load.Notes, "; "); files < 2 || !strings.Contains(notes, "the 2s for all files were spent") {
-		t.Errorf("%d files: %q", files, notes)
-	}
-}
-
-// More mappings than are kept, and a text that is cut, are said.
-func TestMappingsAreBounded(t *testing.T) {
-	var b strings.Builder
-	for i := range collate.MaxMappings + 7 {
-		fmt.Fprintf(&b, "%x-%x r-xp 00000000 00:00 0 \n", 0x10000+i*8192, 0x11000+i*8192)
-	}
-	for _, cut := range []bool{false, true} {
-		var out collate.Loaded
-		task := &collate.TaskBytes{}
-		if err := task.ParseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
-			t.Fatal(err)
-		}
-		if notes := strings.Join(out.Notes, "; "); len(task.Maps) != collate.MaxMappings || !strings.Contains(notes, "7 executable mappings are left out") || !strings.Contains(notes, "more than 16777216 bytes") {
-			t.Errorf("cut %v: %d, %q", cut, len(task.Maps), notes)
-		}
-	}
-}
-
-// windowTask is a task whose mappings the stop recorded.
-func windowTask(t *testing.T) *collate.TaskBytes {
-	t.Helper()
-	w := kcdata.NewWriter(make([]byte, 1<<16))
-	one := func(m kcdata.LinuxMapping, name string) error {
-		m.Flags |= kcdata.MappingInWindow
-		err := errors.Join(w.Define(kcdata.TypeLinuxMapping), w.StructArray(kcdata.TypeLinuxMapping, []kcdata.LinuxMapping{m}))
-		if name != "" {
-			err = errors.Join(err, w.String(kcdata.TypeLinuxMapName, name))
-		}
-		return err
-	}
-	err := errors.Join(
-		w.BeginContainer(kcdata.TypeTask, 7),
-		w.Struct(kcdata.TypeLinuxTask, &kcdata.LinuxTask{Tgid: 1<<30 + 7}),
-		one(kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Inode: 5, DevMajor: 8}, "…/lib/libc.so.6"),
-		one(kcdata.LinuxMapping{Start: 0x4000, End: 0x5000, Flags: kcdata.MappingAnon}, ""),
-		w.BeginContainer(kcdata.TypeThread, 7), w.EndContainer(7),
-		w.String(kcdata.TypeLinuxCgroupPath, "/kept"),
-		w.EndContainer(7))
-	if err != nil {
-		t.Fatal(err)
-	}
-	task, err := collate.OpenTask(nil, []capture.Part{{Pieces: [][]byte{w.Written()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task
-}
-
-// Where /proc hangs the stop's own mappings stay, with what is known of their
-// files; where it answers they make room.
-func TestWindowMappings(t *testing.T) {
-	s := session(t, Options{Engine: EngineProcfs})
-	for _, c := range []struct {
-		maps procfs.File
-		want string
-	}{
-		{procfs.File{Err: &procfs.TimeoutError{Path: "maps"}}, "1000 /usr/lib/libc.so.6 0102, 4000  "},
-		{procfs.File{Data: []byte("3000-4000 r-xp 0 0:0 0 \n")}, "3000  "},
-	} {
-		l := s.collating().NewLoadInfo(new(capture.Wants))
-		l.Known[collate.FileID{Major: 8, Inode: 5}] = collate.Known{Path: "/usr/lib/libc.so.6", Build: []byte{1, 2}}
-		task := windowTask(t)
-		l.Task(task, c.maps)
-		out := &task.Load
-		if (len(out.Maps) > 0) != (c.maps.Err != nil) || len(out.Notes) > 0 {
-			t.Errorf("%v: %q, %q", c.maps.Err, out.Maps, out.Notes)
-		}
-		table := strtab.New()
-		records := out.Records(task, table)
-		w := &kcdata.StickyWriter{ItemWriter: kcdata.NewBuffer(0)}
-		out.Write(w, records, table)
-		if w.Err != nil {
-			t.Fatal(w.Err)
-		}
-		task.Items.InsertBefore(task.End, w.ItemWriter.(*kcdata.Writer).Written())
-		begin, end := kcdata.NewWriter(make([]byte, 64)), kcdata.NewWriter(make([]byte, 64))
-		file := new(bytes.Buffer)
-		_, err := task.Items.WriteTo(file)
-		if err := errors.Join(err, begin.Begin(kcdata.MagicStackshot), end.End()); err != nil {
-			t.Fatal(err)
-		}
-		snap, err := kcdata.ParseSnapshot(slices.Concat(begin.Written(), file.Bytes(), end.Written())) // of a file that has nothing else
-		if err != nil || len(snap.Problems) > 0 {
-			t.Fatal(err, snap)
-		}
-		var got []string
-		for _, m := range snap.Tasks[0].Mappings {
-			if (m.Flags&kcdata.MappingInWindow != 0) != (c.maps.Err != nil) {
-				t.Errorf("%+v", m)
-			}
-			got = append(got, fmt.Sprintf("%x %s %x", m.Start, m.Path, m.BuildID))
-		}
-		if strings.Join(got, ", ") != c.want || snap.Tasks[0].Cgroup != "/kept" {
-			t.Errorf("%v: %q, want %q", c.maps.Err, got, c.want)
 		}
 	}
 }

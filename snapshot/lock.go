@@ -5,28 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// machineLock admits one capture per machine. It is an open-file-description
-// lock (fcntl F_OFD_SETLK), so it ends with the file, however the holder ends.
-type machineLock struct{ file *os.File }
-
 // LockMachine waits for the machine at most `wait`, then fails with ErrBusy
-// and names the holder. Every capture that stops the machine takes it; so does
-// a test that holds the machine by other means. Errors: ErrNoLock too.
+// and names the holder. Every capture that stops the machine takes the lock; so does
+// a test that holds the machine by other means. It is an open-file-description lock
+// (fcntl F_OFD_SETLK), so it ends with the file, however the holder ends. Errors:
+// ErrNoLock too.
 func LockMachine(ctx context.Context, wait time.Duration) (unlock func(), err error) {
-	l, err := lockMachine(ctx, lockPath, wait)
-	if err != nil {
-		return nil, err
-	}
-	return l.unlock, nil
+	return lockMachine(ctx, lockPath, wait)
 }
 
-func lockMachine(ctx context.Context, path string, wait time.Duration) (*machineLock, error) {
+func lockMachine(ctx context.Context, path string, wait time.Duration) (unlock func(), err error) {
 	f, err := openLock(path)
 	if err != nil {
 		return nil, err
@@ -36,13 +31,8 @@ func lockMachine(ctx context.Context, path string, wait time.Duration) (*machine
 		return nil, err
 	}
 	f.Truncate(0)
-	fmt.Fprintf(f, "pid %d (%s) since %s\n", os.Getpid(), commandName(), time.Now().UTC().Format(time.RFC3339))
-	return &machineLock{f}, nil
-}
-
-func commandName() string {
-	name := os.Args[0]
-	return name[strings.LastIndexByte(name, '/')+1:]
+	fmt.Fprintf(f, "pid %d (%s) since %s\n", os.Getpid(), filepath.Base(os.Args[0]), time.Now().UTC().Format(time.RFC3339))
+	return func() { f.Truncate(0); f.Close() }, nil
 }
 
 func await(ctx context.Context, f *os.File, wait time.Duration) error {
@@ -73,9 +63,4 @@ func holder(f *os.File) string {
 		return name
 	}
 	return "an unnamed process"
-}
-
-func (l *machineLock) unlock() {
-	l.file.Truncate(0)
-	l.file.Close()
 }

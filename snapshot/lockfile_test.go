@@ -62,11 +62,11 @@ func makeShared(t *testing.T, dir string, uid int, mode os.FileMode) {
 // told why.
 func TestLockIsRoots(t *testing.T) {
 	path, _ := runDir(t)
-	l, err := lockMachine(t.Context(), path, 0)
+	unlock, err := lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.unlock()
+	defer unlock()
 	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
 		t.Errorf("%v, %v", st, err)
 	}
@@ -83,7 +83,7 @@ func TestLockOfAGroup(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
 	path, shared := runDir(t)
 	makeShared(t, shared, 0, 0o750)
-	l, err := lockMachine(t.Context(), path, 0)
+	unlock, err := lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestLockOfAGroup(t *testing.T) {
 			t.Errorf("a member beside root: %v", err)
 		}
 	})
-	l.unlock()
-	asUser(otherGroup, func() { l, err = lockMachine(t.Context(), path, 0) })
+	unlock()
+	asUser(otherGroup, func() { unlock, err = lockMachine(t.Context(), path, 0) })
 	if err != nil {
 		t.Fatalf("a member alone: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestLockOfAGroup(t *testing.T) {
 			t.Errorf("no member: %v", err)
 		}
 	})
-	l.unlock()
+	unlock()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there are two locks: %v", err)
 	}
@@ -137,15 +137,15 @@ func TestLockOfHostileShapes(t *testing.T) {
 			if err := errors.Join(os.WriteFile(victim, []byte("victim"), 0o600), c.make(path, shared, victim)); err != nil {
 				t.Fatal(err)
 			}
-			l, err := lockMachine(t.Context(), path, 0)
+			unlock, err := lockMachine(t.Context(), path, 0)
 			if (err == nil) != c.want || err != nil && !errors.Is(err, ErrNoLock) {
 				t.Errorf("%v", err)
 			}
-			if l != nil {
-				if l.file.Name() != path {
-					t.Errorf("the lock is %s", l.file.Name())
+			if err == nil {
+				if b, err := os.ReadFile(path); !strings.HasPrefix(string(b), "pid ") {
+					t.Errorf("the lock is not %s, which holds %q, %v", path, b, err)
 				}
-				l.unlock()
+				unlock()
 			}
 			if b, err := os.ReadFile(victim); string(b) != "victim" {
 				t.Errorf("the victim holds %q, %v", b, err)
@@ -203,7 +203,7 @@ func TestCapturesTakeTurns(t *testing.T) {
 // The lock names its holder when the wait is over.
 func TestLockNamesHolder(t *testing.T) {
 	path := t.TempDir() + "/lock"
-	l, err := lockMachine(t.Context(), path, 0)
+	unlock, err := lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,10 +211,10 @@ func TestLockNamesHolder(t *testing.T) {
 	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "pid "+strconv.Itoa(os.Getpid())) {
 		t.Errorf("second lock: %v", err)
 	}
-	l.unlock()
-	l, err = lockMachine(t.Context(), path, 0)
+	unlock()
+	unlock, err = lockMachine(t.Context(), path, 0)
 	if err != nil {
 		t.Fatalf("after the unlock: %v", err)
 	}
-	l.unlock()
+	unlock()
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -90,6 +91,13 @@ type Request struct {
 	NoSettle bool
 }
 
+// OptionError names an option whose value cannot be used.
+type OptionError = engine.OptionError
+
+func badOption(option, value, reason string) error {
+	return &OptionError{Option: option, Value: value, Reason: reason}
+}
+
 // Errors that callers tell apart.
 var (
 	ErrDelta  = errors.New("delta captures are not supported")
@@ -109,26 +117,16 @@ const (
 
 // withDefaults leaves MaxPause, whose default depends on the isolation, to Open.
 func (o Options) withDefaults() (Options, error) {
-	if o.Engine == "" {
-		o.Engine = EngineAuto
-	}
-	if o.Latency == "" {
-		o.Latency = LatencyTask
-	}
-	o.userDefaults()
-	orDefault(&o.ArrivalBudget, defaultArrivalBudget)
-	orDefault(&o.LockWait, defaultLockWait)
-	orDefault(&o.ReadLimit, defaultReadLimit)
-	if o.MaxBuffer == 0 {
-		o.MaxBuffer = engine.MaxBuffer()
-	}
+	o.Engine = cmp.Or(o.Engine, EngineAuto)
+	o.Latency = cmp.Or(o.Latency, LatencyTask)
+	o.UserStacks = cmp.Or(o.UserStacks, UserStacksAuto)
+	o.StackBytes = cmp.Or(o.StackBytes, defaultStackBytes)
+	o.UserFrames = cmp.Or(o.UserFrames, defaultUserFrames)
+	o.ArrivalBudget = cmp.Or(o.ArrivalBudget, defaultArrivalBudget)
+	o.LockWait = cmp.Or(o.LockWait, defaultLockWait)
+	o.ReadLimit = cmp.Or(o.ReadLimit, defaultReadLimit)
+	o.MaxBuffer = cmp.Or(o.MaxBuffer, engine.MaxBuffer())
 	return o, o.check()
-}
-
-func orDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }
 
 func (o Options) check() error {

@@ -8,7 +8,6 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
-	"stackshot/internal/collate"
 	"stackshot/internal/engine"
 	"stackshot/kcdata"
 )
@@ -65,23 +64,5 @@ func TestRefusedMemoryIsSaid(t *testing.T) {
 				t.Errorf("%d tasks and %d threads had memory", tasks, threads)
 			}
 		})
-	}
-}
-
-// What the stop could not tell of mappings that only it could read is told.
-func TestWindowMapsSayWhatTheyLack(t *testing.T) {
-	for _, c := range []struct {
-		walk kcdata.LinuxMapWalk
-		want string
-	}{
-		{kcdata.LinuxMapWalk{}, ""},
-		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter | kcdata.MapWalkWhole, Found: 2, Written: 2}, ""},
-		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter | kcdata.MapWalkWhole, Found: 9, Written: 2, Torn: 3}, "being changed: 3; without room: 7"},
-		{kcdata.LinuxMapWalk{Flags: kcdata.MapWalkWriter, Refused: 1}, "pointers not followed, to what is not ordinary memory: 1; the last ones were not reached"},
-	} {
-		x := collate.WindowMaps{Walk: c.walk}
-		if got := x.Lacks(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.walk, got, c.want)
-		}
 	}
 }

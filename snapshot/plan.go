@@ -28,7 +28,7 @@ func planCPUs(o Options) (*topology.Plan, error) {
 	})
 }
 
-// scope says which tasks a request means, how many, and how the machine is stopped.
+// scope says which tasks a request asks for, how many, and how the machine is stopped.
 type scope struct {
 	pids     []bpf.CensusEntry // ascending; nil: all
 	tasks    int

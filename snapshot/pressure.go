@@ -24,40 +24,24 @@ func MemoryPressure() string { return memoryPressure(procfs.FS{}) }
 
 // memoryPressure says why pull should be avoided now; "" if it need not be.
 func memoryPressure(fs procfs.FS) string {
-	if text, err := fs.Pressure(); err == nil {
-		if full, ok := full10(text); ok && full >= pressureFull10 {
-			return fmt.Sprintf("all tasks waited for memory %.0f %% of the last 10 s", full)
-		}
+	text, _ := fs.Pressure()
+	if full, err := strconv.ParseFloat(wordAfter(text, "memory full avg10="), 64); err == nil && full >= pressureFull10 {
+		return fmt.Sprintf("all tasks waited for memory %.0f %% of the last 10 s", full)
 	}
-	if text, err := fs.Meminfo(); err == nil {
-		if free, ok := available(text); ok && free < minAvailableBytes {
-			return fmt.Sprintf("only %d MiB of memory are available", free>>20)
-		}
+	text, _ = fs.Meminfo()
+	if free, err := strconv.Atoi(wordAfter(text, "MemAvailable:")); err == nil && free<<10 < minAvailableBytes {
+		return fmt.Sprintf("only %d MiB of memory are available", free>>10)
 	}
 	return ""
 }
 
-func full10(text string) (float64, bool) {
+// wordAfter gives the first word behind what a line begins with; "": there is no such line.
+func wordAfter(text, begin string) string {
 	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "memory full avg10=")
-		if !ok {
-			continue
+		if rest, ok := strings.CutPrefix(line, begin); ok {
+			word, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			return word
 		}
-		word, _, _ := strings.Cut(rest, " ")
-		v, err := strconv.ParseFloat(word, 64)
-		return v, err == nil
 	}
-	return 0, false
-}
-
-func available(text string) (int64, bool) {
-	for line := range strings.Lines(text) {
-		rest, ok := strings.CutPrefix(line, "MemAvailable:")
-		if !ok {
-			continue
-		}
-		kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-		return kb << 10, err == nil
-	}
-	return 0, false
+	return ""
 }

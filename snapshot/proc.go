@@ -11,7 +11,7 @@ import (
 // other numbers than here.
 var ErrNoProc = errors.New("no /proc to read")
 
-// Of a task that /proc does not have.
+// Why /proc does not have a task.
 const (
 	wentAway   = "ended before it was read"
 	maybeThere = "not in /proc: hidden, or ended before it was read"

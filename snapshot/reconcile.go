@@ -10,18 +10,15 @@ import (
 	"stackshot/workqueue"
 )
 
-// reconcile compares the census with the list of /proc after the release. A task
-// that was there before the stop and is not in the file is named: the pause was over
-// before the census came to it, or this kernel hides it from BPF iterators. A hidden
-// task is then recorded from /proc, while the machine runs.
+// reconcile compares the census with the tasks in /proc after the release. It finds tasks
+// that were there before the stop and that the census lacks. If the census did not reach
+// its end, they are listed as left out. Else this kernel hides them from BPF iterators,
+// and they are recorded from /proc while the machine runs.
 func (s *Session) reconcile(c *capture.Raw) {
 	if c.Engine == EngineProcfs {
 		return
 	}
-	have := c.RecordedTasks()
-	for _, f := range c.Failed {
-		have[int(f.Item.Tgid)] = true
-	}
+	have := c.KnownTasks()
 	tgids, err := s.machine.Tasks()
 	if err != nil {
 		return
@@ -82,7 +79,7 @@ func (s *Session) leaveOut(c *capture.Raw, tgids []int) {
 		if st, err := s.proc.Stat(tgid); err == nil {
 			threads = int(st.NumThreads)
 		}
-		c.Failed = append(c.Failed, capture.Failure{Item: itemOf(tgid, threads), Reason: reason, Errno: c.CensusErr})
+		c.Failed = append(c.Failed, capture.Failure{Item: workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}, Reason: reason, Errno: c.CensusErr})
 	}
 }
 
@@ -95,8 +92,4 @@ func (s *Session) recordHidden(c *capture.Raw, tgids []int) {
 				"task %d is hidden from BPF iterators by this kernel: read from /proc after the machine ran on", p.Item.Tgid))
 		}
 	}
-}
-
-func itemOf(tgid, threads int) workqueue.Item {
-	return workqueue.Item{Tgid: int32(tgid), Count: uint32(threads)}
 }

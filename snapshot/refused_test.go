@@ -235,16 +235,15 @@ func comm(t *testing.T) string {
 
 // Memory pressure is read from the kernel's own words.
 func TestMemoryPressureWords(t *testing.T) {
-	if v, ok := full10("cpu some avg10=1.00 avg60=0.00\nmemory some avg10=90.00\nmemory full avg10=12.50 avg60=1.00 avg300=0.00 total=7"); !ok || v != 12.5 {
-		t.Errorf("full avg10: %v %v", v, ok)
-	}
-	if _, ok := full10("cpu some avg10=1.00"); ok {
-		t.Error("full avg10 where there is none")
-	}
-	if v, ok := available("MemTotal: 1 kB\nMemAvailable:    2048 kB\n"); !ok || v != 2<<20 {
-		t.Errorf("MemAvailable: %v %v", v, ok)
-	}
-	if _, ok := available("MemTotal: 1 kB"); ok {
-		t.Error("MemAvailable where there is none")
+	pressure := "cpu some avg10=1.00 avg60=0.00\nmemory some avg10=90.00\nmemory full avg10=12.50 avg60=1.00 avg300=0.00 total=7"
+	for _, c := range []struct{ text, begin, want string }{
+		{pressure, "memory full avg10=", "12.50"},
+		{"cpu some avg10=1.00", "memory full avg10=", ""},
+		{"MemTotal: 1 kB\nMemAvailable:    2048 kB\n", "MemAvailable:", "2048"},
+		{"MemTotal: 1 kB", "MemAvailable:", ""},
+	} {
+		if got := wordAfter(c.text, c.begin); got != c.want {
+			t.Errorf("after %q: %q, want %q", c.begin, got, c.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -12,30 +13,23 @@ import (
 
 // Result describes a capture that was made. The KCData itself went to Request.Output.
 type Result struct {
+	collate.Summary // Tasks, Threads, Bytes, LeftOut, Seen, Vanished, Compared, Ran, Warnings
+
 	Engine     string
 	Isolation  string
-	Tasks      int
-	Threads    int
 	Stopped    time.Duration // first CPU taken to last given back, summed over tries; 0: nothing was stopped
 	Window     time.Duration // all arrived to first release, last try
 	Arrival    time.Duration // first to last arrival, last try
-	Release    time.Duration
+	Release    time.Duration // first to last release, last try
 	Elapsed    time.Duration // request to collation
 	Census     time.Duration
 	Tries      int
-	Bytes      int64 // of plain KCData
 	CPUs       CPUs
-	StopBroken int                   // context switches of workers inside the window
-	LeftOut    []kcdata.LinuxLeftOut // a task once for each reason
-	Seen       int                   // tasks recorded or left out
-	Vanished   int                   // tasks of the census gone before they were recorded
-	Warnings   []kcdata.Warning
-	BufferSize int64
+	StopBroken int   // context switches of workers inside the window
+	BufferSize int64 // bytes, like the next three
 	BufferUsed int64
-	Spilled    int64
-	Overhead   int64
-	Compared   int // threads whose counters were read a second time
-	Ran        int // of these, threads that ran in between
+	Spilled    int64 // of chunks that came from another cluster's arena
+	Overhead   int64 // of tails that nobody used again
 }
 
 // CPUs lists what the stop did with the online CPUs.
@@ -49,12 +43,10 @@ func (r *Result) Whole() bool { return len(r.LeftOut) == 0 && len(r.CPUs.Missing
 func newResult(c *capture.Raw, sum *collate.Summary) *Result {
 	k := &c.Capture
 	r := &Result{
-		Tasks: sum.Tasks, Threads: sum.Threads, Bytes: sum.Bytes, Compared: sum.Compared, Ran: sum.Ran,
-		LeftOut: sum.LeftOut, Vanished: sum.Vanished, Seen: sum.Seen,
-		Engine: c.Engine, Isolation: c.Isolation,
+		Summary: *sum, Engine: c.Engine, Isolation: c.Isolation,
 		Stopped: time.Duration(k.StoppedNs), Window: time.Duration(k.WindowNs), Arrival: time.Duration(k.ArrivalNs),
 		Release: time.Duration(k.ReleaseNs), Elapsed: time.Duration(k.ElapsedNs), Census: time.Duration(k.CensusNs),
-		Tries: int(k.Tries), StopBroken: int(k.StopBroken), Warnings: sum.Warnings,
+		Tries: int(k.Tries), StopBroken: int(k.StopBroken),
 		BufferSize: int64(k.BufferSize), BufferUsed: int64(k.BufferUsed), Overhead: int64(k.Overhead),
 	}
 	for _, cpu := range c.CPUs {
@@ -76,6 +68,14 @@ func newResult(c *capture.Raw, sum *collate.Summary) *Result {
 		r.Spilled += int64(cpu.SpillBytes)
 	}
 	return r
+}
+
+// Version is the module's version as built, or "devel".
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
 }
 
 // stateWarnings puts first the warnings that a reader must know first.

@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
-	"stackshot/internal/capture"
-	"stackshot/internal/collate"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/sample"
 	"stackshot/internal/procfs"
@@ -380,19 +378,5 @@ func TestSamplerLeaksNothing(t *testing.T) {
 				t.Errorf("%s: %d open files after session %d, %d after the first", engine, now, round+1, before)
 			}
 		}
-	}
-}
-
-// A sample whose thread is not in the file is named.
-func TestSampleLost(t *testing.T) {
-	c := &capture.Raw{Samples: []capture.Sample{
-		{CPU: 3, Tid: 17, Tgid: 17, Comm: "gone"},
-		{CPU: 1, Tid: 17, Tgid: 17, Comm: "gone"},
-		{CPU: 2, Idle: true},
-	}}
-	collate.NewPlacer(c, nil, false).Lost(c)
-	if len(c.Warnings) != 2 || c.Warnings[0].Code != "sample_lost" || !strings.Contains(c.Warnings[0].Text, "CPU 1, thread 17 (gone)") ||
-		!strings.Contains(c.Warnings[1].Text, "CPU 3") {
-		t.Errorf("%+v", c.Warnings)
 	}
 }

@@ -28,14 +28,13 @@ func (s *Session) startSampler(objects *bpf.Objects) {
 // asked is what came of asking some CPUs.
 type asked struct {
 	cpus []int
-	got  []bpf.Sample
+	got  []capture.Sample
 	deaf []int
 	took time.Duration
 	err  error
 }
 
-// ask asks CPUs what they run. It is called while the world runs and this process
-// holds the machine's lock.
+// ask samples CPUs. The machine runs then, and this process holds the machine's lock.
 func (s *Session) ask(cpus []int) asked {
 	a := asked{cpus: cpus}
 	if s.sampler == nil || len(cpus) == 0 {
@@ -63,10 +62,7 @@ func (s *Session) addSamples(c *capture.Raw, began int64, early []asked) {
 			c.Warn("cpu_deaf", fmt.Sprintf("CPU %d took no interrupt in %d ms: no sample (a loop with interrupts off?)", cpu, a.took.Milliseconds()))
 		}
 		for _, sm := range a.got {
-			c.AddSample(capture.Sample{
-				CPU: sm.CPU, Tid: sm.Tid, Tgid: sm.Tgid, Comm: sm.Comm, Idle: sm.Idle, User: sm.User,
-				At: sm.At, IP: sm.IP, Kernel: sm.Kernel, UserStack: sm.UserStack,
-			}, end)
+			c.AddSample(sm, end)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func wholePids(cpus int) int {
 	return 3*cpus + 2 + runtimeThreads + procReaders + 1 + fileReaders*(1+readerThreads)
 }
 
-// errScarce is of each file.
+// errScarce is the reason in the file for each program file that was not read.
 var errScarce = errors.New("not read: too few process ids, or too little memory, is left")
 
 // refuse is why no file is opened; nil: files are opened.
@@ -87,7 +87,7 @@ func makeThreads(n int) {
 	done.Wait()
 }
 
-// beThrifty looks how many process ids are left, decides what is left out, and warns.
+// beThrifty counts the process ids that are left, decides what to leave out, and warns.
 func (s *Session) beThrifty() error {
 	cpus := len(s.plan.Stop)
 	t, err := thriftOf(cpus, pidsLeft(&s.hooks, int64(wholePids(cpus))))

@@ -22,8 +22,8 @@ const (
 	// estimate: then there are three tries, each with a buffer of its own.
 	memoryTimesBytes, memoryTimes = 7.0, 2.5
 
-	// What the kernel keeps of each directory of /proc that is looked into: given
-	// back when there is need, but not in time for it.
+	// What the kernel keeps for each directory of /proc that was read. It frees this
+	// under memory pressure, but too late for us.
 	memoryProcDir = 8 << 10
 
 	// To try again with a larger buffer: the programs once more, and the buffer
@@ -49,7 +49,7 @@ var memorySteps = []memoryStep{
 
 // takes is how much memory a step takes for that many tasks and threads.
 func (m memoryStep) takes(o Options, tasks, threads int) int64 {
-	if rankOf(m.user) < rankOf(o.UserStacks) {
+	if userModes[m.user] < userModes[o.UserStacks] {
 		o.UserStacks = m.user
 	}
 	base, times, dirs := int64(memoryProcfs), memoryTimes, tasks
@@ -73,9 +73,6 @@ func (m memoryStep) takes(o Options, tasks, threads int) int64 {
 	return base + int64(times*records) + int64(dirs)*memoryProcDir
 }
 
-// rankOf orders what is taken of user stacks.
-func rankOf(u UserStacks) int { return userModes[u] }
-
 // memoryStepOf is the first step that fits what is left. An error (err): not even the
 // last of those that the options allow.
 func memoryStepOf(o Options, tasks, threads int, left limits.Room) (step memoryStep, why, err error) {
@@ -95,7 +92,7 @@ func memoryStepOf(o Options, tasks, threads int, left limits.Room) (step memoryS
 	return memoryStep{}, nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
 }
 
-// fitMemory looks how much memory is left, decides what is left out, and warns.
+// fitMemory measures the memory that is left, decides what to leave out, and warns.
 func (s *Session) fitMemory() error {
 	sc, err := s.wholeMachine()
 	if err != nil {
@@ -111,7 +108,7 @@ func (s *Session) fitMemory() error {
 	if why == nil {
 		return nil
 	}
-	if rankOf(step.user) < rankOf(s.options.UserStacks) {
+	if userModes[step.user] < userModes[s.options.UserStacks] {
 		s.options.UserStacks = step.user
 	}
 	if !step.files {

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"testing"
@@ -40,9 +41,9 @@ func slow(d time.Duration) time.Duration {
 // slowed gives a test's options the longer defaults of a slow machine.
 func slowed(o Options) Options {
 	if timeFactor > 1 {
-		orDefault(&o.ArrivalBudget, min(slow(defaultArrivalBudget), maxArrivalBudget))
-		orDefault(&o.MaxPause, min(slow(defaultMaxPause), time.Minute))
-		orDefault(&o.ReadLimit, slow(defaultReadLimit))
+		o.ArrivalBudget = cmp.Or(o.ArrivalBudget, min(slow(defaultArrivalBudget), maxArrivalBudget))
+		o.MaxPause = cmp.Or(o.MaxPause, min(slow(defaultMaxPause), time.Minute))
+		o.ReadLimit = cmp.Or(o.ReadLimit, slow(defaultReadLimit))
 	}
 	return o
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,10 +27,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// Session is everything that a capture needs and that takes time or may fail:
-// programs loaded, workers made, pinned and parked, the machine described. Open
-// it once, Take as often as wanted. One Take runs at a time; a second one
-// waits.
+// Session holds what a capture needs and what takes time or may fail: loaded programs,
+// parked workers, and the description of the machine. Open it once, and Take as often as
+// wanted. One Take runs at a time; a second one waits.
 type Session struct {
 	options  Options
 	plan     *topology.Plan
@@ -56,8 +56,9 @@ type Session struct {
 	last   scope // by mu; tasks of the last census, threads before it; 0: none yet
 }
 
-// Open prepares captures. Errors: *OptionError and topology's own for options
-// that cannot be, internal/bpf.ErrUnsupported under --engine trap and pull.
+// Open prepares captures. Errors: *OptionError and those of topology for options that
+// cannot be used; internal/bpf.ErrUnsupported with engine trap or pull; ErrNoRoom;
+// ErrNoProc.
 func Open(o Options) (*Session, error) { return open(o, engine.Hooks{}) }
 
 func open(o Options, h engine.Hooks) (*Session, error) {
@@ -84,7 +85,7 @@ func open(o Options, h engine.Hooks) (*Session, error) {
 		return nil, err
 	}
 	can := s.engine.Caps()
-	orDefault(&s.options.MaxPause, pauseFor(can.Isolation))
+	s.options.MaxPause = cmp.Or(s.options.MaxPause, pauseFor(can.Isolation))
 	s.boundPause(can.Isolation)
 	if !can.UserStacks {
 		s.options.UserStacks = UserStacksOff
@@ -144,8 +145,8 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	return s.collate(r.Output, c)
 }
 
-// complete adds to a capture what only the session knows, and what the machine says
-// of itself right after the release.
+// complete adds to a capture what only the session knows, and the machine's load right
+// after the release.
 func (s *Session) complete(c *capture.Raw, sc scope) {
 	o := &s.options
 	c.At, c.Request = clock.MomentOf(c.Capture.StopNs), sc.words
@@ -185,9 +186,9 @@ func (s *Session) collating() *collate.Collator {
 	}
 }
 
-// ServeFiles is all that a program of Options.FileReader does: it reads files for
-// the process that started it, which its standard input and output come from. It
-// returns when that process has no more use for it.
+// ServeFiles is all that a program of Options.FileReader does: it reads files for the
+// process that started it. Requests and answers go through standard input and output.
+// ServeFiles returns when that process needs it no more.
 func ServeFiles() error { return foreign.Serve(os.Stdin, os.Stdout) }
 
 // Close ends the session's threads and gives its memory back.

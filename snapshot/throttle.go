@@ -14,9 +14,9 @@ func newThrottleReader(h engine.Hooks) *topology.ThrottleReader {
 	return topology.NewThrottleReader(topology.Throttles)
 }
 
-// replan asks anew which CPUs are throttled: heat comes and goes while a session
-// is open. The engines share the plan and read it before a stop, so it changes
-// between two Takes alone. Where there is no answer in time it stays as it is.
+// replan asks again which CPUs are throttled, since that changes while a session is open.
+// The engines share the plan and read it before a stop, so it changes only between two
+// Takes. If there is no answer in time, the plan stays as it is.
 func (s *Session) replan() error {
 	var hot map[int]string
 	if hot, s.throttlesWhy = s.throttles.Read(s.plan.Stop); s.throttlesWhy != nil {

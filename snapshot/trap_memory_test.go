@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stackshot/bumpalloc"
+	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
 )
@@ -22,17 +23,18 @@ func TestTrapSpillsAndTakesTails(t *testing.T) {
 	wantSameSection(t, "pull, and trap spilling", want, got)
 
 	a := e.Mem.Alloc
-	total := a.Total()
-	if by := a.SpillBy(0) + a.SpillBy(1); total.Spill == 0 || total.Spill != by {
-		t.Errorf("spilled: givers count %d bytes, takers %d, want the same, not 0", total.Spill, by)
+	one, two := a.Stats(0), a.Stats(1)
+	if by := one.Taken + two.Taken; by == 0 || one.Spill+two.Spill != by {
+		t.Errorf("spilled: givers count %d bytes, takers %d, want the same, not 0", one.Spill+two.Spill, by)
 	}
 	if err := a.Err(); err != nil {
 		t.Error(err)
 	}
-	if total.Free == 0 || total.Lost() != 0 {
-		t.Errorf("free %d, lost %d of overhead %d", total.Free, total.Lost(), total.Overhead)
+	free, overhead := one.Free+two.Free, one.Overhead+two.Overhead
+	if free == 0 || free != overhead {
+		t.Errorf("free %d of overhead %d", free, overhead)
 	}
-	rest := uint64(len(e.Mem.Data)) - total.Used + total.Free
+	rest := uint64(len(e.Mem.Data)) - one.Used - two.Used + free
 	for {
 		b, err := a.AllocAtLeast(0, bumpalloc.Align, 4096)
 		if errors.Is(err, bumpalloc.ErrNoSpace) {
@@ -62,7 +64,7 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 		}
 		blocks = blocks[:0]
 		for len(blocks) < cap(blocks) {
-			b, err := e.Mem.Alloc.Alloc(0, 16<<10)
+			b, err := e.Mem.Alloc.AllocAtLeast(0, 16<<10, 16<<10)
 			if err != nil {
 				break
 			}
@@ -76,10 +78,11 @@ func TestTrapRecordsInFreelists(t *testing.T) {
 	s.plan.Topology.Clusters = append(s.plan.Topology.Clusters, s.plan.Topology.Clusters...)
 	_, _, got := sectionFrom(t, s, pids)
 	wantSameSection(t, "pull, and trap in freelists", want, got)
-	total := e.Mem.Alloc.Total()
-	if err := e.Mem.Alloc.Err(); err != nil || total.Reused < uint64(len(got))/2 || total.Foreign == 0 || total.Foreign == total.Reused {
-		t.Errorf("%d bytes of records: %v, %+v", len(got), err, total)
+	one, two := e.Mem.Alloc.Stats(0), e.Mem.Alloc.Stats(1)
+	reused, foreign := one.Reused+two.Reused, one.Foreign+two.Foreign
+	if err := e.Mem.Alloc.Err(); err != nil || reused < uint64(len(got))/2 || foreign == 0 || foreign == reused {
+		t.Errorf("%d bytes of records: %v, %+v, %+v", len(got), err, one, two)
 	}
 }
 
-func flagInt(b bool) int { return int(trap.Flag(b)) }
+func flagInt(b bool) int { return int(bpf.Flag(b)) }

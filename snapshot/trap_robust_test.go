@@ -46,9 +46,9 @@ func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) erro
 	var held []int64
 	for _, k := range e.Loaded.Workers {
 		if k.Held != 0 {
-			held = append(held, k.Held)
+			held = append(held, int64(k.Held))
 		}
-		if k.In != 0 && k.Left-k.Held > int64(pause) {
+		if k.In != 0 && int64(k.Left-k.Held) > int64(pause) {
 			return fmt.Errorf("slow CPU %d by %v: held for %d ns", slow, delay, k.Left-k.Held)
 		}
 	}

@@ -22,16 +22,17 @@ const restFactor = 10
 // maxTries bounds the tries that fail for another reason than memory.
 const maxTries = 3
 
-// attempt is one capture's way through its tries.
+// attempt is one capture with all its tries.
 type attempt struct {
 	session *Session
 	job     engine.Job
 	began   int64         // CLOCK_MONOTONIC, ns
 	count   uint32        // tries
 	stopped time.Duration // by all of them
-	log     tryLog
-	notes   []kcdata.Warning // no lock; stops that were given up
-	early   []asked          // CPUs asked while the last stop was hardly over
+	tries   []kcdata.LinuxTry
+	trace   []kcdata.LinuxTrace // of all tries
+	notes   []kcdata.Warning    // no lock was taken; stops that were given up
+	early   []asked             // samples of CPUs that missed the last stop, taken right after it
 }
 
 // tries captures until everything fits, the largest buffer is full, or the
@@ -40,12 +41,12 @@ func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 	a := &attempt{session: s}
 	first := s.firstSize(sc)
 	if s.engine.Caps().Stops {
-		s.engine.Prepare(first) // not in the others' time; an error comes again where it can be met
+		s.engine.Prepare(first) // before others wait for our lock; Capture meets an error again
 		unlock, err := LockMachine(ctx, s.options.LockWait)
 		switch {
 		case err == nil:
 			defer unlock()
-		case errors.Is(err, ErrNoLock): // a picture is worth more
+		case errors.Is(err, ErrNoLock): // a capture without the lock is better than none
 			a.notes = append(a.notes, kcdata.Warning{Code: "no_lock", Text: err.Error()})
 		default:
 			return nil, err
@@ -75,7 +76,7 @@ func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, erro
 		a.count++
 		a.early, a.job.Pause = nil, a.session.options.MaxPause-a.stopped
 		c, err := e.Capture(ctx, a.job)
-		a.log.Note(c, err)
+		a.note(c, err)
 		var not *engine.NotStopped
 		if errors.As(err, &not) && a.inVain(not, n < maxTries) {
 			continue
@@ -87,37 +88,32 @@ func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, erro
 		a.stopped += last
 		next, more := a.session.larger(a.job.Size, c)
 		if !more || a.stopped >= a.session.options.MaxPause {
-			a.Finish(c)
+			a.finish(c)
 			return c, nil
 		}
 		a.job.Size = next
-		a.log.rest(last)
+		a.rest(last)
 	}
 }
 
-// inVain books a stop that was given up; it reports whether there may be another.
+// inVain notes a stop that was given up; it reports whether there may be another.
 func (a *attempt) inVain(not *engine.NotStopped, more bool) bool {
 	a.stopped += not.Held
 	a.notes = append(a.notes, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
-	a.log.rest(not.Held)
+	a.rest(not.Held)
 	return more && a.stopped < a.session.options.MaxPause
 }
 
-func (a *attempt) Finish(c *capture.Raw) {
+func (a *attempt) finish(c *capture.Raw) {
 	c.Capture.Tries = a.count
 	c.Capture.StoppedNs = uint64(a.stopped)
 	c.Warnings = append(c.Warnings, a.notes...)
-	a.log.Into(c)
+	a.tell(c)
 	a.session.addSamples(c, a.began, a.early)
 }
 
-// tryLog notes what became of each try.
-type tryLog struct {
-	tries []kcdata.LinuxTry
-	trace []kcdata.LinuxTrace
-}
-
-func (l *tryLog) Note(c *capture.Raw, err error) {
+// note writes down what became of a try.
+func (a *attempt) note(c *capture.Raw, err error) {
 	if c == nil {
 		return
 	}
@@ -133,22 +129,23 @@ func (l *tryLog) Note(c *capture.Raw, err error) {
 	case c.RanShort:
 		y.Outcome = kcdata.TryNoSpace
 	}
-	l.tries = append(l.tries, y)
-	l.trace = append(l.trace, c.Trace...)
+	a.tries = append(a.tries, y)
+	a.trace = append(a.trace, c.Trace...)
 }
 
 // rest lets the machine run for restFactor times the last pause, at most 1 s.
-func (l *tryLog) rest(last time.Duration) {
+func (a *attempt) rest(last time.Duration) {
 	began := time.Now()
 	time.Sleep(min(restFactor*last, time.Second))
-	if n := len(l.tries); n > 0 {
-		l.tries[n-1].RestNs = uint64(time.Since(began))
+	if n := len(a.tries); n > 0 {
+		a.tries[n-1].RestNs = uint64(time.Since(began))
 	}
 }
 
-func (l *tryLog) Into(c *capture.Raw) {
-	inTime(l.trace)
-	c.Tries, c.Trace = l.tries, l.trace
+// tell puts what was noted into the capture, the events in order of time.
+func (a *attempt) tell(c *capture.Raw) {
+	slices.SortStableFunc(a.trace, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
+	c.Tries, c.Trace = a.tries, a.trace
 }
 
 // stepDown is for EngineAuto when its engine could not stop the machine: it captures
@@ -174,8 +171,8 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error)
 		return nil, errors.Join(why, err)
 	}
 	c.Capture.Tries = 1
-	a.log.Note(c, nil)
-	a.log.Into(c)
+	a.note(c, nil)
+	a.tell(c)
 	s.addSamples(c, a.began, nil)
 	c.Warnings = append(append(c.Warnings, a.notes...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
 	return c, nil
@@ -193,6 +190,24 @@ func (a *attempt) withPull(ctx context.Context) (*capture.Raw, error) {
 		s.lesser = pull.New(s.team)
 	}
 	return a.with(ctx, s.lesser)
+}
+
+// Prepare makes everything ready that a Take of r needs as the machine is now: it
+// maps, populates and locks the memory. Without it the first Take does this. Errors: as Take.
+func (s *Session) Prepare(r Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	sc, err := s.scope(r)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Prepare(s.firstSize(sc)); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	return nil
 }
 
 func (s *Session) firstSize(sc scope) engine.Size {
@@ -223,9 +238,4 @@ func (s *Session) larger(sz engine.Size, c *capture.Raw) (engine.Size, bool) {
 		return sz, false
 	}
 	return sz, true
-}
-
-// inTime sorts events of several workers and programs.
-func inTime(events []kcdata.LinuxTrace) {
-	slices.SortStableFunc(events, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 }

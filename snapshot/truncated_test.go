@@ -3,12 +3,9 @@
 package snapshot
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"stackshot/internal/capture"
-	"stackshot/internal/collate"
 	"stackshot/internal/stacks"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -65,21 +62,4 @@ func truncated(t *testing.T, what string, snap *kcdata.Snapshot) (cut, whole []u
 		}
 	}
 	return cut, whole
-}
-
-// A kernel stack that the stop cut short has the flag for either stack too.
-func TestTruncatedKernelStackInApplesFlags(t *testing.T) {
-	w := kcdata.NewWriter(make([]byte, 1<<12))
-	err := errors.Join(w.BeginContainer(kcdata.TypeTask, 7), w.BeginContainer(kcdata.TypeThread, 7),
-		w.Struct(kcdata.TypeThreadSnapshot, &kcdata.ThreadSnapshot{ThreadID: 7, SSFlags: 0x4002}), w.EndContainer(7), w.EndContainer(7))
-	if err != nil {
-		t.Fatal(err)
-	}
-	task, err := collate.OpenTask(nil, []capture.Part{{Pieces: [][]byte{w.Written()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if snap, err := kcdata.Record[kcdata.ThreadSnapshot](task.Threads[0].Snap.Item()); err != nil || snap.SSFlags != 0x4082 {
-		t.Errorf("flags %#x, %v; want 0x4082", snap.SSFlags, err)
-	}
 }

@@ -27,18 +27,6 @@ const (
 // userModes are what cfg_user_mode calls them (internal/bpf/record_user.h).
 var userModes = map[UserStacks]int{UserStacksOff: bpf.UserOff, UserStacksFP: bpf.UserFP, UserStacksAuto: bpf.UserAuto}
 
-func (o *Options) userDefaults() {
-	if o.UserStacks == "" {
-		o.UserStacks = UserStacksAuto
-	}
-	if o.StackBytes == 0 {
-		o.StackBytes = defaultStackBytes
-	}
-	if o.UserFrames == 0 {
-		o.UserFrames = defaultUserFrames
-	}
-}
-
 func (o *Options) checkUser() error {
 	if _, ok := userModes[o.UserStacks]; !ok {
 		return badOption("user-stacks", string(o.UserStacks), "want auto, fp or off")
@@ -52,9 +40,9 @@ func (o *Options) checkUser() error {
 	return nil
 }
 
-// userTaking is what an engine of BPF programs takes of user stacks; the error is why
-// it takes none though some were asked for. It needs to know which memory is ordinary RAM even
-// if it takes none.
+// userTaking is what an engine with BPF programs takes of user stacks. The error says why
+// it takes none although some were asked for. Even then the programs need to know
+// which memory is ordinary RAM.
 func (o *Options) userTaking(find func() (*bpf.DirectMap, error)) (bpf.UserStacks, error) {
 	u := bpf.UserStacks{Mode: userModes[o.UserStacks], Frames: o.UserFrames, Bytes: o.StackBytes}
 	var err error

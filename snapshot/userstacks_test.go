@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"stackshot/internal/bpf"
-	"stackshot/internal/collate"
 	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -328,7 +327,7 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 				if th.UserWalk == nil {
 					continue
 				}
-				collate.AddUser(&c, th.UserWalk)
+				addUser(&c, th.UserWalk)
 				gone = gone || th.UserWalk.Flags&kcdata.UserNoMemory != 0 && int(task.ID) == f.Children[0].Pid
 				if exact := th.UserWalk.Flags&kcdata.UserExact != 0; exact != (th.Linux.Present&kcdata.ThreadUserMode != 0) {
 					t.Errorf("%s: thread %d: exact %v, present %#x", engineName, th.ID, exact, th.Linux.Present)
@@ -470,4 +469,22 @@ func TestUserOptionsAreChecked(t *testing.T) {
 			t.Errorf("%+v: %v, want an error of %s", c.o, err, c.name)
 		}
 	}
+}
+
+// addUser adds one thread to a sum, as the format says it.
+func addUser(sum *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
+	has := func(flags uint32) uint64 {
+		if w.Flags&flags != 0 {
+			return 1
+		}
+		return 0
+	}
+	sum.Threads++
+	sum.Walked += has(kcdata.UserWalked)
+	sum.PagedOut += has(kcdata.UserPagedOut | kcdata.UserNoPage)
+	sum.Links += uint64(w.Links)
+	sum.Bytes += uint64(w.Bytes)
+	sum.Absent += uint64(w.Absent)
+	sum.Refused += uint64(w.Refused)
+	sum.Translations += uint64(w.Translations)
 }

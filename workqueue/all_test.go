@@ -7,10 +7,7 @@ import (
 
 // All gives every item once, in census order, whatever was claimed.
 func TestAll(t *testing.T) {
-	q, err := New(make([]byte, Size(8)), 8, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := newTest(t, 8, true)
 	var want []Item
 	for i := range uint32(6) {
 		it := Item{Index: i, Tgid: int32(100 + i), Count: 1 + 12*(i%2)} // both lanes
@@ -21,7 +18,7 @@ func TestAll(t *testing.T) {
 	}
 	q.Populated()
 	for range 3 {
-		if _, status := q.Next(0, P, nil, q.Now()+1e9); status != Got {
+		if _, status := q.Next(0, P, nil, never); status != Got {
 			t.Fatal(status)
 		}
 	}

@@ -95,7 +95,7 @@ func TestInvariant10NoAllocations(t *testing.T) {
 		"item":          func() { q.Push(Item{Tgid: -1}) },
 		"order":         func() { q.Push(Item{Index: 1}); q.Push(Item{Index: 0}); q.Reset() },
 		"waiting":       func() { idle.Next(0, P, stop, never) },
-		"deadline":      func() { idle.Next(0, P, nil, idle.Now()+1000) },
+		"deadline":      func() { idle.Next(0, P, nil, sinceStart()+1000) },
 		"invalid":       func() { idle.Next(-1, P, nil, 0) },
 		"left count":    func() { full.LeftCount() },
 		"closed":        func() { idle.Populated(); idle.Push(Item{}); idle.Next(0, P, stop, never); idle.Reset() },

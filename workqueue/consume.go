@@ -10,10 +10,6 @@ const (
 	Invalid               // slot or kind out of range, or head, tail and numbers contradict each other
 )
 
-var statusText = [...]string{"got", "drained", "stopped", "invalid"}
-
-func (s Status) String() string { return statusText[min(int(s), len(statusText)-1)] }
-
 // claiming is a turn of Next cut into single accesses to shared memory, so that
 // the model checker can put every other step between any two of them.
 //

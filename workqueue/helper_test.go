@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 )
 
 // never is a deadline that a test states on purpose.
@@ -11,12 +12,43 @@ const never = math.MaxInt64
 
 func newTest(t testing.TB, capacity int, amp bool, opts ...Option) *Queues {
 	t.Helper()
-	q, err := New(make([]byte, Size(capacity)), capacity, amp, opts...)
+	q, err := New(make([]byte, Size(capacity)), capacity, amp, sinceStart)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, o := range opts {
+		o(q)
+	}
 	return q
 }
+
+var start = time.Now()
+
+// sinceStart is a clock: ns of this process.
+func sinceStart() int64 { return int64(time.Since(start)) }
+
+// Option changes what newTest makes.
+type Option func(*Queues)
+
+func WithClock(now func() int64) Option { return func(q *Queues) { q.now = now } }
+
+func (s Status) String() string {
+	return [...]string{"got", "drained", "stopped", "invalid"}[s]
+}
+
+// LeftCount is the number of published items that nobody claimed.
+func (q *Queues) LeftCount() int {
+	n := 0
+	for i := range q.queues {
+		head, tail := q.ends(i)
+		n += int(tail - head)
+	}
+	return n
+}
+
+func (q *Queues) Pushed() int           { return int(q.f.producer.pushed.Load()) }
+func (q *Queues) Waits(slot int) uint64 { return q.f.slots[slot].waits.Load() }
+func (q *Queues) Taken(slot int) uint64 { return q.f.slots[slot].taken.Load() }
 
 // fill pushes one item per thread count, census index and tgid by place.
 func fill(t testing.TB, q *Queues, threads ...uint32) {

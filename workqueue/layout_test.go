@@ -73,7 +73,7 @@ func TestNewRefuses(t *testing.T) {
 		{"nothing", nil, 1, ErrMemory},
 		{"misaligned", mem[4:], 1, ErrMemory},
 	} {
-		q, err := New(c.mem, c.capacity, true)
+		q, err := New(c.mem, c.capacity, true, sinceStart)
 		wantErr(t, err, c.want)
 		if q != nil {
 			t.Errorf("%s: queues beside an error", c.name)

@@ -2,17 +2,6 @@ package workqueue
 
 import "iter"
 
-// LeftCount is the number of published items that nobody claimed: tail - head
-// over both queues. Nothing is allocated.
-func (q *Queues) LeftCount() int {
-	n := 0
-	for i := range q.queues {
-		head, tail := q.ends(i)
-		n += int(tail - head)
-	}
-	return n
-}
-
 // ends are head and tail of a lane, brought into range. Head first: it never
 // passes a tail that is read later.
 func (q *Queues) ends(i int) (head, tail uint32) {

@@ -53,7 +53,7 @@ func (q *Queues) startPush(it Item) (pushing, error) {
 		return pushing{}, ErrItem
 	case n >= uint32(len(q.items)):
 		q.f.producer.refused.Add(1)
-		return pushing{}, q.full
+		return pushing{}, ErrFull
 	case n > 0 && it.Index < q.items[n-1].Index:
 		return pushing{}, ErrOrder
 	}
@@ -61,7 +61,7 @@ func (q *Queues) startPush(it Item) (pushing, error) {
 	at := q.f.lanes[lane].tail.Load()
 	if at >= uint32(len(q.items)) {
 		q.f.producer.refused.Add(1)
-		return pushing{}, q.full // a tail that no Push wrote
+		return pushing{}, ErrFull // a tail that no Push wrote
 	}
 	return pushing{item: it, n: n, lane: lane, at: at}, nil
 }
@@ -83,9 +83,6 @@ func (q *Queues) stepPush(p *pushing) {
 // Populated says that the last item is pushed. Only now may a consumer that
 // finds both queues empty leave.
 func (q *Queues) Populated() { q.f.finish.populated.Swap(1) }
-
-// Pushed is the number of items in the queues, taken or not.
-func (q *Queues) Pushed() int { return int(q.f.producer.pushed.Load()) }
 
 // Refused is the number of items that Push had no room for.
 func (q *Queues) Refused() int { return int(q.f.producer.refused.Load()) }

@@ -3,29 +3,19 @@ package workqueue
 import (
 	"errors"
 	"fmt"
-	"time"
 	"unsafe"
 )
 
-// The kinds of error. Push runs while the machine stands still, where nothing
-// may allocate, so what it returns is made beforehand: test with errors.Is.
+// Push runs while the machine stands still, where nothing may allocate, so it returns
+// these errors as they are.
 var (
-	ErrFull      = errors.New("queue is full")                      // as *FullError
+	ErrFull      = errors.New("queue is full")                      // Push
 	ErrPopulated = errors.New("queue was closed by Populated")      // Push after the last item
 	ErrOrder     = errors.New("census index smaller than the last") // Push out of census order
 	ErrItem      = errors.New("negative task or thread id")         // Push
 	ErrMemory    = errors.New("memory unsuitable")                  // New: too small or misaligned
 	ErrCapacity  = errors.New("capacity out of range")              // New
 )
-
-// FullError says how many items there was room for. It matches ErrFull.
-type FullError struct{ Capacity int }
-
-func (e *FullError) Error() string {
-	return fmt.Sprintf("workqueue: %v: capacity %d items", ErrFull, e.Capacity)
-}
-
-func (e *FullError) Unwrap() error { return ErrFull }
 
 // Kind is the kind of CPU a consumer runs on; the numbers are those of the file
 // format.
@@ -44,28 +34,17 @@ type Queues struct {
 	f       *fixed
 	items   []Item
 	numbers [lanes][]uint32
-	queues  int // lanes in use; own copy, the memory may be written by others
-	full    *FullError
-	now     func() int64
-	mem     []byte // keeps the memory reachable
+	queues  int          // lanes in use; own copy, the memory may be written by others
+	now     func() int64 // the clock: CLOCK_MONOTONIC or another, ns
+	mem     []byte       // keeps the memory reachable
 }
-
-// Option changes a default of New.
-type Option func(*Queues)
-
-// WithClock sets the clock that waiting is measured with and deadlines are
-// given in, ns. It must not allocate, lock or sleep, and all workers call it at
-// once. The default counts CLOCK_MONOTONIC from New by time.Since: in the Go
-// runtime that is a vDSO read, no system call. unix.ClockGettime is not used
-// because it always enters the kernel through the Go scheduler's hooks. Who
-// shares deadlines with the in-kernel engine (absolute CLOCK_MONOTONIC) reads
-// that clock once beforehand and adds time.Since from there.
-func WithClock(now func() int64) Option { return func(q *Queues) { q.now = now } }
 
 // New formats mem for capacity items, on amp in two queues, else in one. mem
 // needs Size(capacity) bytes at an 8-byte boundary (128 if the cache-line pads
-// are to do their work); its contents are lost. Errors: ErrCapacity, ErrMemory.
-func New(mem []byte, capacity int, amp bool, opts ...Option) (*Queues, error) {
+// are to do their work); its contents are lost. now is the clock in which deadlines are
+// given and waits are measured, ns. All workers call it at once, so it must not
+// allocate, lock or sleep. Errors: ErrCapacity, ErrMemory.
+func New(mem []byte, capacity int, amp bool, now func() int64) (*Queues, error) {
 	need := Size(capacity)
 	if need == 0 {
 		return nil, fmt.Errorf("workqueue: %d items: %w", capacity, ErrCapacity)
@@ -76,14 +55,9 @@ func New(mem []byte, capacity int, amp bool, opts ...Option) (*Queues, error) {
 	if at := uintptr(unsafe.Pointer(&mem[0])); at%8 != 0 {
 		return nil, fmt.Errorf("workqueue: memory at 0x%x, need an 8-byte boundary: %w", at, ErrMemory)
 	}
-	start := time.Now()
-	q := &Queues{queues: 1, full: &FullError{capacity}, mem: mem}
-	q.now = func() int64 { return int64(time.Since(start)) }
+	q := &Queues{queues: 1, now: now, mem: mem}
 	if amp {
 		q.queues = 2
-	}
-	for _, o := range opts {
-		o(q)
 	}
 	q.f = (*fixed)(unsafe.Pointer(&mem[0]))
 	q.items, q.numbers = split(mem, capacity)
@@ -98,23 +72,11 @@ func New(mem []byte, capacity int, amp bool, opts ...Option) (*Queues, error) {
 // Reset empties the queues and zeroes the counters. No producer and no consumer
 // may be inside any method.
 func (q *Queues) Reset() {
-	q.f.producer.pushed.Store(0)
-	q.f.producer.refused.Store(0)
-	for i := range q.f.slots {
-		s := &q.f.slots[i]
-		s.waited.Store(0)
-		s.waits.Store(0)
-		s.taken.Store(0)
-	}
-	for i := range q.f.lanes {
-		q.f.lanes[i].head.Store(0)
-		q.f.lanes[i].tail.Store(0)
-	}
+	q.f.producer = producer{}
+	clear(q.f.slots[:])
+	clear(q.f.lanes[:])
 	q.f.finish.populated.Swap(0)
 }
-
-// Now reads the clock that deadlines of Next are given in, ns.
-func (q *Queues) Now() int64 { return q.now() }
 
 // Capacity is the number of items there is room for, both queues together.
 func (q *Queues) Capacity() int { return len(q.items) }
@@ -126,20 +88,4 @@ func (q *Queues) Waited(slot int) uint64 {
 		return 0
 	}
 	return q.f.slots[slot].waited.Load()
-}
-
-// Waits is how often the worker in slot had to wait; 0 for a slot out of range.
-func (q *Queues) Waits(slot int) uint64 {
-	if uint(slot) >= MaxSlots {
-		return 0
-	}
-	return q.f.slots[slot].waits.Load()
-}
-
-// Taken is the number of items that slot claimed; 0 for a slot out of range.
-func (q *Queues) Taken(slot int) uint64 {
-	if uint(slot) >= MaxSlots {
-		return 0
-	}
-	return q.f.slots[slot].taken.Load()
 }

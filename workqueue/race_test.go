@@ -82,7 +82,7 @@ func TestInvariant2ExactlyOnce(t *testing.T) {
 }
 
 func exactlyOnce(t *testing.T, mem []byte, amp bool, consumers int) {
-	q, err := New(mem, 1500, amp)
+	q, err := New(mem, 1500, amp, sinceStart)
 	if err != nil {
 		t.Fatal(err)
 	}

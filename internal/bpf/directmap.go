@@ -8,8 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// DirectMap is where the kernel maps all memory, and how the page tables of this
-// machine's tasks are laid out: what the programs read user memory by.
+// DirectMap says where the kernel maps all memory, and how the page tables of this
+// machine's tasks are laid out. The programs need both to read user memory.
 type DirectMap struct {
 	Base       uint64 // where physical address 0 would be mapped
 	TopShift   uint32 // log2 of what one entry of a task's first table covers
@@ -22,12 +22,12 @@ type DirectMap struct {
 // RAMRange is a range of physical addresses, [Start, End).
 type RAMRange struct{ Start, End uint64 }
 
-// MaxRAM is how many ranges the programs know (ram.h, RAM_RANGES). Of more
-// the largest are kept: an address in another is refused.
+// MaxRAM is how many ranges the programs know (ram.h, RAM_RANGES). If a machine has
+// more, the largest are kept, and the programs refuse addresses in the others.
 const MaxRAM = 128
 
-// DirectMapError says why user memory cannot be read. Err is of the cause, or
-// nil where something is not as it should be.
+// DirectMapError says why user memory cannot be read. Err is the cause; nil: What
+// itself is the reason.
 type DirectMapError struct {
 	What string
 	Err  error
@@ -43,9 +43,9 @@ func (e *DirectMapError) Error() string {
 func (e *DirectMapError) Unwrap() error { return e.Err }
 
 // FindDirectMap finds the kernel's map of all memory and verifies it on pages of
-// this process. It asks once; the answer holds until the machine is started
-// again. It needs BPF, and CAP_SYS_ADMIN for frame numbers and physical
-// addresses. Errors: *DirectMapError.
+// this process. It searches once, since the map stays where it is until the machine
+// reboots. It needs BPF, and CAP_SYS_ADMIN for frame numbers and physical addresses.
+// Errors: *DirectMapError.
 var FindDirectMap = sync.OnceValues(findDirectMap)
 
 func findDirectMap() (*DirectMap, error) {
@@ -74,8 +74,8 @@ func findDirectMap() (*DirectMap, error) {
 	return m, verify(m, own)
 }
 
-// verify has the programs' own walk yield what stands in our pages, and refuse
-// the one that may not be read.
+// verify checks, by the programs' own page table walk, that each of our pages has the
+// word that we wrote to it, and that the page with PROT_NONE is refused.
 func verify(m *DirectMap, own *ownPages) error {
 	k, err := newAsker("walk_pages", m)
 	if err != nil {
@@ -109,14 +109,15 @@ const (
 	pageNone    = 3
 )
 
-// setDirectMap gives a spec's programs what they walk by.
+// setDirectMap tells the programs of a spec how to walk page tables.
 func setDirectMap(spec *ebpf.CollectionSpec, m *DirectMap) error {
 	return errors.Join(setRAM(spec, m), setValues(spec, map[string]any{
 		"cfg_top_shift": m.TopShift, "cfg_va_bits": m.VABits, "cfg_encryption": m.Encryption, "cfg_prot_none": m.ProtNone,
 	}))
 }
 
-// setRAM gives them what they hold pointers against (ram.h).
+// setRAM tells them where ordinary memory is: they follow no pointer to elsewhere
+// (ram.h).
 func setRAM(spec *ebpf.CollectionSpec, m *DirectMap) error {
 	ram := [MaxRAM]RAMRange{}
 	for i := range ram {

@@ -2,25 +2,15 @@ package bpf
 
 import (
 	"fmt"
-	"structs"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
-// asked mirrors struct ask (directmap.bpf.c).
-type asked struct {
-	_      structs.HostLayout
-	Pgd    uint64
-	N      uint32
-	Unused uint32
-	Mem    [11]uint64
-	Addr   [maxAsked]uint64
-	Value  [maxAsked]uint64
-	Why    [maxAsked]uint32
-}
+// asked is what the programs of directmap.bpf.c are asked, and their answer.
+type asked = mapObjectAsk
 
-const maxAsked = 512
+const maxAsked = len(asked{}.Addr)
 
 // asker runs one program of directmap.bpf.c over the calling thread.
 type asker struct {
@@ -29,7 +19,8 @@ type asker struct {
 	last asked
 }
 
-// newAsker loads a program; m: what it walks by, nil for one that does not.
+// newAsker loads a program. m is the map by which it walks page tables; nil: it walks
+// none.
 func newAsker(program string, m *DirectMap) (*asker, error) {
 	spec, err := loadMapObject()
 	if err != nil {
@@ -40,7 +31,7 @@ func newAsker(program string, m *DirectMap) (*asker, error) {
 			delete(spec.Programs, name)
 		}
 	}
-	if err := setVariables(spec, map[string]uint32{"cfg_page_shift": pageShift()}); err != nil {
+	if err := setValues(spec, map[string]uint32{"cfg_page_shift": pageShift()}); err != nil {
 		return nil, err
 	}
 	if m != nil {
@@ -59,7 +50,7 @@ func (k *asker) close() { k.coll.Close() }
 
 func (k *asker) pgd() uint64 { return k.last.Pgd }
 
-// words asks for any number of them.
+// words reads any number of words of the kernel's memory, or of our own.
 func (k *asker) words(addrs []uint64) ([]word, error) {
 	var out []word
 	for len(addrs) > 0 {
@@ -77,7 +68,7 @@ func (k *asker) words(addrs []uint64) ([]word, error) {
 	return out, nil
 }
 
-// run is one pass over this thread.
+// run runs the program once, over this thread, and fetches its answer.
 func (k *asker) run() error {
 	m := k.coll.Maps["asks"]
 	if err := m.Put(uint32(0), &k.last); err != nil {

@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// finder searches for the direct map: what it needs of the machine are fields, so
-// that tests can put others in their place.
+// finder searches for the direct map. What it needs from the machine is in its fields, so
+// that tests can replace it.
 type finder struct {
 	ram    []RAMRange // ascending
 	layout layout
@@ -91,9 +91,9 @@ func layoutARM64(pageShift uint32) layout {
 	return l
 }
 
-// find tries every form of the first table and every base that puts this
-// process's own in System RAM, until the walk yields the frame that pagemap says
-// and the word that stands there, for each of our pages.
+// find tries every form of the first table, and every base for which this process's
+// first table lies in System RAM. It takes the first base by which the walk to each of
+// our pages leads to the frame that pagemap names, and to the word that we wrote there.
 func (f *finder) find() (*DirectMap, error) {
 	if _, err := f.kernel.words([]uint64{0}); err != nil { // tells pgd
 		return nil, err
@@ -113,7 +113,7 @@ func (f *finder) find() (*DirectMap, error) {
 	return nil, &DirectMapError{What: fmt.Sprintf("no base of the kernel's map of all memory leads from this process's page tables (at %#x) to its own pages", f.kernel.pgd())}
 }
 
-// yields holds a map against all of our pages.
+// yields reports whether a map leads to all of our pages.
 func (f *finder) yields(m *DirectMap) (bool, error) {
 	for _, p := range f.own {
 		bases, _, err := f.narrow([]uint64{m.Base}, m.top(), p)
@@ -126,7 +126,7 @@ func (f *finder) yields(m *DirectMap) (bool, error) {
 
 func (m *DirectMap) top() top { return top{m.TopShift, m.VABits} }
 
-// bases are those that lead to one page of ours.
+// bases returns the bases that lead to one page of ours, and the encryption bits.
 func (f *finder) bases(t top, p ownPage) (bases []uint64, enc uint64, err error) {
 	pgd := f.kernel.pgd()
 	first := pgd &^ (f.layout.step - 1)
@@ -141,8 +141,8 @@ func (f *finder) bases(t top, p ownPage) (bases []uint64, enc uint64, err error)
 // candidate is a base on its way down the tables.
 type candidate struct{ base, table uint64 }
 
-// narrow keeps the bases whose walk yields p. The first entry is the same for
-// all: bits of it above the last frame of RAM can only mean encryption.
+// narrow keeps the bases whose walk leads to p. All walks begin at the same entry: if
+// its address has bits above the last frame of RAM, these mark encrypted memory.
 func (f *finder) narrow(bases []uint64, t top, p ownPage) (out []uint64, enc uint64, err error) {
 	frame, err := f.frames(p.addr)
 	if err != nil {
@@ -184,8 +184,8 @@ func (f *finder) narrow(bases []uint64, t top, p ownPage) (out []uint64, enc uin
 	return out, enc, nil
 }
 
-// descend goes one level down with those whose entries make sense; leaf: they
-// have come to a page, and it is the one.
+// descend goes one level down, and keeps the candidates whose entry is present and leads
+// into RAM. leaf: the entries lead to a page, and it is the frame that is looked for.
 func (f *finder) descend(list []candidate, entries []word, enc uint64, shift uint32, addr, frame uint64) (kept []candidate, leaf bool) {
 	for i, c := range list {
 		e := entries[i]
@@ -223,8 +223,8 @@ func (f *finder) inRAM(pa uint64) bool {
 	return false
 }
 
-// protNone is the bit of an entry that is not present but PROT_NONE, from a page
-// of ours that is. amd64: _PAGE_PROTNONE, bit 8. arm64: bit 58, since "arm64/mm:
+// protNone finds the bit that marks an entry as PROT_NONE rather than absent, by the entry
+// of a page of ours that has PROT_NONE. amd64: _PAGE_PROTNONE, bit 8. arm64: bit 58, since "arm64/mm:
 // PTE_PROT_NONE" became PTE_PRESENT_INVALID (in 6.11) bit 11.
 func (f *finder) protNone(m *DirectMap, addr uint64) (uint64, error) {
 	table := f.kernel.pgd()

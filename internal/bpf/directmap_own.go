@@ -101,7 +101,8 @@ func largest(list []RAMRange) []RAMRange {
 	return list
 }
 
-// pagemap tells the frame of an address of this process, by its file under /proc.
+// pagemap returns a function that looks up the frame number of an address of this
+// process in its pagemap.
 func pagemap(file string) func(addr uint64) (uint64, error) {
 	return func(addr uint64) (uint64, error) {
 		f, err := os.Open(file)
@@ -142,7 +143,7 @@ func newOwnPages() (*ownPages, error) {
 	}
 	o := &ownPages{mem: mem}
 	unix.Madvise(mem, unix.MADV_NOHUGEPAGE)
-	unix.Mlock(mem) // without, a page may move: then nothing matches
+	unix.Mlock(mem) // else the kernel may move a page, and no base matches
 	for i := range 2*ownCount + 1 {
 		at := mem[i*size+8*(i%64):]
 		p := ownPage{uint64(uintptr(unsafe.Pointer(&at[0]))), rand.Uint64()}

@@ -23,7 +23,7 @@ func TaskScope(tgid uint32) Scope { return Scope{info: [3]uint32{0, tgid, 0}, si
 // ThreadScope visits one thread.
 func ThreadScope(tid uint32) Scope { return Scope{info: [3]uint32{tid, 0, 0}, size: 12} }
 
-// Iterator is one pass over a scope: a link and the file that reads it.
+// Iterator is one pass over a scope: a link, and the file from which the pass is read.
 type Iterator struct{ link, file int32 }
 
 type linkCreate struct {

@@ -1,8 +1,9 @@
 package bpf
 
 import (
+	"maps"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -160,55 +161,6 @@ func TestWireHeaderLayout(t *testing.T) {
 	}
 }
 
-// Memory that C and Go both map.
-func TestSharedMemoryLayout(t *testing.T) {
-	for name, mirror := range map[string]reflect.Type{
-		"cpu_slot":     reflect.TypeFor[Slot](),
-		"control":      reflect.TypeFor[Control](),
-		"census_entry": reflect.TypeFor[CensusEntry](),
-		"cpu_sample":   reflect.TypeFor[CPUSample](),
-	} {
-		for arch, object := range objects {
-			s := structOf(t, typesOf(t, object), name)
-			if int(s.Size) != int(mirror.Size()) {
-				t.Errorf("%s: struct %s is %d bytes, Go's %d", arch, name, s.Size, mirror.Size())
-			}
-			named, blank := mirrorFields(mirror)
-			for _, m := range s.Members {
-				key := strings.ReplaceAll(m.Name, "_", "")
-				f, ok := named[key]
-				delete(named, key)
-				switch size, _ := btf.Sizeof(m.Type); {
-				case !ok && !blank[m.Offset.Bytes()]:
-					t.Errorf("%s: struct %s: %s at %d has no field in Go", arch, name, m.Name, m.Offset.Bytes())
-				case ok && (f.Offset != uintptr(m.Offset.Bytes()) || f.Type.Size() != uintptr(size)):
-					t.Errorf("%s: struct %s: %s at %d, %d bytes; Go's at %d, %d bytes",
-						arch, name, m.Name, m.Offset.Bytes(), size, f.Offset, f.Type.Size())
-				}
-			}
-			for _, f := range named {
-				t.Errorf("%s: struct %s: Go's field %s is not in C", arch, name, f.Name)
-			}
-		}
-	}
-}
-
-// mirrorFields are Go's fields by their name in lower case, and the offsets of
-// those without a name.
-func mirrorFields(t reflect.Type) (named map[string]reflect.StructField, blank map[uint32]bool) {
-	named, blank = map[string]reflect.StructField{}, map[uint32]bool{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch {
-		case f.Name == "_" && f.Type.Size() > 0:
-			blank[uint32(f.Offset)] = true
-		case f.Name != "_":
-			named[strings.ToLower(f.Name)] = f
-		}
-	}
-	return named, blank
-}
-
 // constants are what both sides name, C's first.
 var constants = map[string]uint64{
 	"KC_CONTAINER_BEGIN":     uint64(kcdata.TypeContainerBegin),
@@ -319,48 +271,31 @@ func TestConstantsOfCAndGo(t *testing.T) {
 	}
 }
 
-// The record code is one source; only what it reads of the kernel may differ.
-func TestBothArchitecturesHaveOneLayout(t *testing.T) {
-	a, b := typesOf(t, objects["amd64"]), typesOf(t, objects["arm64"])
-	names := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry", "cpu_sample"}
-	for name := range records {
-		names = append(names, name)
-	}
-	for _, name := range names {
-		x, y := structOf(t, a, name), structOf(t, b, name)
-		if x.Size != y.Size || len(x.Members) != len(y.Members) {
-			t.Errorf("struct %s: %d bytes in %d members, %d in %d", name, x.Size, len(x.Members), y.Size, len(y.Members))
-			continue
-		}
-		for i := range x.Members {
-			p, q := x.Members[i], y.Members[i]
-			ps, _ := btf.Sizeof(p.Type)
-			qs, _ := btf.Sizeof(q.Type)
-			if p.Name != q.Name || p.Offset != q.Offset || ps != qs {
-				t.Errorf("struct %s: %s at %d, %d bytes; %s at %d, %d bytes", name, p.Name, p.Offset, ps, q.Name, q.Offset, qs)
+// The sources are the same for both architectures and for the tests' objects. Only what
+// they read of the kernel may differ: Go has the types of the objects that ship.
+func TestAllObjectsHaveOneLayout(t *testing.T) {
+	shared := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry", "cpu_sample"}
+	sameLayout(t, objects, append(shared, slices.Collect(maps.Keys(records))...))
+	sameLayout(t, trapObjects, []string{"stop", "trap_worker", "trap_part", "trap_piece", "trap_second", "trace_event", "trace_ring"})
+	sameLayout(t, map[string]string{"amd64": "mapobject_x86_bpfel.o", "arm64": "mapobject_arm64_bpfel.o"}, []string{"ask"})
+}
+
+func sameLayout(t *testing.T, objects map[string]string, names []string) {
+	t.Helper()
+	a := typesOf(t, objects["amd64"])
+	for other, object := range objects {
+		b := typesOf(t, object)
+		for _, name := range names {
+			x, y := structOf(t, a, name), structOf(t, b, name)
+			if x.Size != y.Size || !slices.EqualFunc(x.Members, y.Members, sameMember) {
+				t.Errorf("struct %s: %d bytes, %v; %s: %d bytes, %v", name, x.Size, x.Members, other, y.Size, y.Members)
 			}
 		}
 	}
 }
 
-// What the loader asks of the programs that find the direct map.
-func TestAskLayout(t *testing.T) {
-	for arch, object := range map[string]string{"amd64": "mapobject_x86_bpfel.o", "arm64": "mapobject_arm64_bpfel.o"} {
-		s, g := structOf(t, typesOf(t, object), "ask"), reflect.TypeFor[asked]()
-		if int(s.Size) != int(g.Size()) {
-			t.Errorf("%s: struct ask is %d bytes, Go's %d", arch, s.Size, g.Size())
-		}
-		named, _ := mirrorFields(g)
-		for _, m := range s.Members {
-			if f := named[m.Name]; f.Offset != uintptr(m.Offset.Bytes()) {
-				t.Errorf("%s: struct ask: %s at %d, Go's at %d", arch, m.Name, m.Offset.Bytes(), f.Offset)
-			}
-		}
-	}
-}
-
-func TestCensusEntrySize(t *testing.T) {
-	if CensusEntrySize != 8 {
-		t.Errorf("a census entry is %d bytes on the wire, want 8", CensusEntrySize)
-	}
+func sameMember(p, q btf.Member) bool {
+	ps, _ := btf.Sizeof(p.Type)
+	qs, _ := btf.Sizeof(q.Type)
+	return p.Name == q.Name && p.Offset == q.Offset && ps == qs
 }

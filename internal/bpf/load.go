@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -68,8 +69,8 @@ type Missing struct {
 	Why     error
 }
 
-// Load loads engine pull's object. Errors are of kind ErrUnsupported and carry the
-// kernel's own words.
+// Load loads engine pull's object. Errors are of kind ErrUnsupported and contain the
+// kernel's own reason.
 func Load(cfg Config) (*Objects, error) { return load(cfg, nil) }
 
 // LoadSampler loads only what samples CPUs, for when nothing is stopped: the
@@ -118,24 +119,21 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if err := cfg.User.set(spec); err != nil {
 		return err
 	}
-	return setVariables(spec, map[string]uint32{
+	return setValues(spec, map[string]uint32{
 		"cfg_page_shift":  pageShift(),
 		"cfg_stack_bytes": uint32(StackDepth()) * 8,
 		"cfg_self_tgid":   cfg.SelfTgid,
-		"cfg_redact":      oneIf(cfg.Redact),
+		"cfg_redact":      Flag(cfg.Redact),
 		"cfg_latency":     uint32(cfg.Latency),
 	})
 }
 
-func oneIf(b bool) uint32 {
+// Flag is b as the programs read it.
+func Flag(b bool) uint32 {
 	if b {
 		return 1
 	}
 	return 0
-}
-
-func setVariables(spec *ebpf.CollectionSpec, values map[string]uint32) error {
-	return setValues(spec, values)
 }
 
 // optional programs, and what their absence costs.
@@ -146,9 +144,9 @@ func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
 	o.Missing = append(o.Missing, Missing{Program: name, Why: why})
 }
 
-// load tries the whole collection, then once more without an optional program
-// that was refused. A refused program's verifier log is read in full only
-// where that is cheap, so it is off.
+// load loads the whole collection. If the kernel refuses an optional program, load tries
+// again without it. Verifier logs are off: to produce them takes long, and nobody reads
+// them here.
 func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 	opts := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}}
 	for {
@@ -171,9 +169,9 @@ func (o *Objects) load(spec *ebpf.CollectionSpec) error {
 	}
 }
 
-// rights says what a refusal for want of rights is about: the library guesses at
-// the limit of locked memory, which BPF does not count in since Linux 5.11 ("bpf:
-// Eliminate rlimit-based memory accounting").
+// rights replaces the library's explanation of EPERM. The library suspects the limit on
+// locked memory, which BPF does not use since Linux 5.11 ("bpf: Eliminate rlimit-based
+// memory accounting").
 func rights(err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("load programs: %w (needs CAP_BPF and CAP_PERFMON, and no lockdown of confidentiality)", unix.EPERM)
@@ -205,10 +203,4 @@ func (o *Objects) Close() error {
 // before this call.
 func (o *Objects) KeepAlive() { runtime.KeepAlive(o.coll) }
 
-func pageShift() uint32 {
-	shift := uint32(0)
-	for n := os.Getpagesize(); n > 1; n >>= 1 {
-		shift++
-	}
-	return shift
-}
+func pageShift() uint32 { return uint32(bits.TrailingZeros(uint(os.Getpagesize()))) }

@@ -46,7 +46,7 @@ func mapleSpec(t testing.TB, m *DirectMap, programs ...string) *ebpf.CollectionS
 		t.Fatal(err)
 	}
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(programs, name) })
-	if err := errors.Join(setDirectMap(spec, m), setVariables(spec, map[string]uint32{"cfg_page_shift": pageShift()})); err != nil {
+	if err := errors.Join(setDirectMap(spec, m), setValues(spec, map[string]uint32{"cfg_page_shift": pageShift()})); err != nil {
 		t.Fatal(err)
 	}
 	return spec
@@ -55,7 +55,7 @@ func mapleSpec(t testing.TB, m *DirectMap, programs ...string) *ebpf.CollectionS
 func newFinder(t testing.TB, program string, forgetful bool) *mapleFinder {
 	t.Helper()
 	spec := mapleSpec(t, directMapHere(t), program)
-	if err := setVariables(spec, map[string]uint32{"cfg_asked": mapleAsked, "cfg_forget": oneIf(forgetful)}); err != nil {
+	if err := setValues(spec, map[string]uint32{"cfg_asked": mapleAsked, "cfg_forget": Flag(forgetful)}); err != nil {
 		t.Fatal(err)
 	}
 	coll, err := ebpf.NewCollection(spec)

@@ -8,9 +8,39 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"structs"
 
 	"github.com/cilium/ebpf"
 )
+
+type mapObjectAsk struct {
+	_      structs.HostLayout
+	Pgd    uint64
+	N      uint32
+	Unused uint32
+	Mem    struct {
+		_        structs.HostLayout
+		Pgd      uint64
+		Page     uint64
+		PageLen  uint64
+		PageAt   uint64
+		Mid      uint64
+		MidTable uint64
+		Ram      struct {
+			_     structs.HostLayout
+			Start uint64
+			Len   uint64
+		}
+		Table  uint64
+		Shift  uint32
+		Why    uint32
+		Walks  uint32
+		Unused uint32
+	}
+	Addr  [512]uint64
+	Value [512]uint64
+	Why   [512]uint32
+}
 
 // Names of all BPF objects in the ELF.
 //

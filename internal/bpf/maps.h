@@ -11,7 +11,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct control);
-} control SEC(".maps");
+} controls SEC(".maps");
 
 // One slot per possible CPU; the loader sets max_entries.
 struct {
@@ -27,7 +27,7 @@ static __always_inline struct cpu_slot *slot_of(u32 cpu) { return bpf_map_lookup
 static __always_inline struct control *the_control(void)
 {
 	u32 zero = 0;
-	return bpf_map_lookup_elem(&control, &zero);
+	return bpf_map_lookup_elem(&controls, &zero);
 }
 
 #endif

@@ -8,15 +8,78 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"structs"
 
 	"github.com/cilium/ebpf"
 )
+
+type objectCensusEntry struct {
+	_       structs.HostLayout
+	Tgid    uint32
+	Threads uint32
+}
+
+type objectControl struct {
+	_           structs.HostLayout
+	BootEpochNs uint64
+	Armed       uint32
+	NsLevel     uint32
+	KtimeNs     uint64
+	BootNs      uint64
+}
+
+type objectCpuSample struct {
+	_           structs.HostLayout
+	Wanted      uint32
+	Tid         uint32
+	Tgid        uint32
+	Flags       uint32
+	KernelBytes int32
+	UserBytes   int32
+	Pad0        [2]uint32
+	Comm        [16]uint8
+	AtNs        uint64
+	Ip          uint64
+	Pad1        [10]uint64
+	Kernel      [127]uint64
+	User        [127]uint64
+}
+
+type objectCpuSlot struct {
+	_            structs.HostLayout
+	WorkerTid    uint32
+	Begun        uint32
+	Done         uint32
+	Unused       uint32
+	Threads      uint32
+	NrRunning    uint32
+	RanTid       uint32
+	RanTgid      uint32
+	RanKnown     uint32
+	Left         uint32
+	StopNs       uint64
+	RqClock      uint64
+	OpenId       uint64
+	DisplacedAt  uint64
+	DisplacedTid uint32
+	Reserved2    uint32
+	GoneNs       uint64
+	Pad          [5]uint64
+}
+
+type objectSecond struct {
+	_        structs.HostLayout
+	Tid      uint32
+	Reserved uint32
+	Switches uint64
+	Runtime  uint64
+}
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	objectMapControl       = "control"
+	objectMapControls      = "controls"
 	objectMapCpus          = "cpus"
 	objectMapMaple         = "maple"
 	objectMapPointerBits   = "pointer_bits"
@@ -103,7 +166,7 @@ type objectProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type objectMapSpecs struct {
-	Control     *ebpf.MapSpec `ebpf:"control"`
+	Controls    *ebpf.MapSpec `ebpf:"controls"`
 	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
 	Maple       *ebpf.MapSpec `ebpf:"maple"`
 	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
@@ -156,7 +219,7 @@ func (o *objectObjects) Close() error {
 //
 // It can be passed to loadObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type objectMaps struct {
-	Control     *ebpf.Map `ebpf:"control"`
+	Controls    *ebpf.Map `ebpf:"controls"`
 	Cpus        *ebpf.Map `ebpf:"cpus"`
 	Maple       *ebpf.Map `ebpf:"maple"`
 	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
@@ -167,7 +230,7 @@ type objectMaps struct {
 
 func (m *objectMaps) Close() error {
 	return _ObjectClose(
-		m.Control,
+		m.Controls,
 		m.Cpus,
 		m.Maple,
 		m.PointerBits,

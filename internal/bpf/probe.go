@@ -10,23 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe is one thing that an engine asks of the kernel: a function, called from
-// the type of program that calls it, or a type of program. The verifier was
-// asked by a program that does nothing else (probe.bpf.c).
+// Probe is one kernel feature that an engine uses: a kernel function that a certain type
+// of program calls, or a program type. Whether the kernel has it is found out by loading
+// a program that uses nothing else (probe.bpf.c).
 type Probe struct {
 	Name  string
 	Since string // the Linux release that brought it, for people: presence decides
 	Err   error  // nil: the kernel takes it; else why not, in its own words
+
+	program string // that asks
+	need    Need
+	answer  func() error // the same for the life of the process
 }
 
-// Lacks says that the kernel has it not, whoever asks; else the rights to ask
-// are missing, or BPF is.
+// Lacks reports whether the kernel does not have the feature. If Err is set and Lacks is
+// false, this process has no right to ask, or there is no BPF.
 func (p Probe) Lacks() bool {
 	var refused *ebpf.VerifierError
 	return errors.Is(p.Err, ebpf.ErrNotSupported) || errors.As(p.Err, &refused) && !errors.Is(p.Err, unix.EPERM)
 }
 
-// String says why not.
+// String gives the name and, if the kernel refuses it, release and reason.
 func (p Probe) String() string {
 	if p.Err == nil {
 		return p.Name
@@ -34,35 +38,28 @@ func (p Probe) String() string {
 	return fmt.Sprintf("%s (Linux %s): %v", p.Name, p.Since, p.Err)
 }
 
-// probed is a row of the table: what is asked, and the program that asks.
-type probed struct {
-	name, since, program string
-	need                 Need
-	answer               func() error
-}
-
-// Need is what cannot be without a probe's thing.
+// Need is a capability that requires the probed feature.
 type Need int
 
-// Needs. A level of isolation needs what the trap needs besides.
+// What requires a feature. A level of isolation requires those of NeedTrap too.
 const (
-	NeedNone Need = iota // some detail
+	NeedNone Need = iota // only a detail is lost without it
 	NeedTrap
 	NeedPreemptOff
 	NeedIRQOff
 )
 
-// Constant after init, but for the answers, each of which is asked for once.
-var probes = []probed{
-	{name: "bpf_iter_num_new", since: "6.4", program: "iter_num", need: NeedTrap},
-	{name: "bpf_iter_task_new", since: "6.7", program: "iter_task", need: NeedTrap},
-	{name: "bpf_task_from_pid", since: "6.2", program: "from_pid", need: NeedTrap},
-	{name: "bpf_preempt_disable", since: "6.10", program: "preempt_off", need: NeedPreemptOff},
-	{name: "bpf_get_task_stack, preemption off", since: "6.10", program: "stack_preempt_off", need: NeedPreemptOff},
-	{name: "bpf_local_irq_save", since: "6.14", program: "irq_off", need: NeedIRQOff},
-	{name: "bpf_get_task_stack, interrupts off", since: "6.14", program: "stack_irq_off", need: NeedIRQOff},
-	{name: "tp_btf/sched_switch", since: "5.5", program: "on_sched_switch"},
-	{name: "perf_event", since: "4.9", program: "on_perf_event"},
+// Constant after init.
+var probes = []Probe{
+	{Name: "bpf_iter_num_new", Since: "6.4", program: "iter_num", need: NeedTrap},
+	{Name: "bpf_iter_task_new", Since: "6.7", program: "iter_task", need: NeedTrap},
+	{Name: "bpf_task_from_pid", Since: "6.2", program: "from_pid", need: NeedTrap},
+	{Name: "bpf_preempt_disable", Since: "6.10", program: "preempt_off", need: NeedPreemptOff},
+	{Name: "bpf_get_task_stack, preemption off", Since: "6.10", program: "stack_preempt_off", need: NeedPreemptOff},
+	{Name: "bpf_local_irq_save", Since: "6.14", program: "irq_off", need: NeedIRQOff},
+	{Name: "bpf_get_task_stack, interrupts off", Since: "6.14", program: "stack_irq_off", need: NeedIRQOff},
+	{Name: "tp_btf/sched_switch", Since: "5.5", program: "on_sched_switch"},
+	{Name: "perf_event", Since: "4.9", program: "on_perf_event"},
 }
 
 func init() {
@@ -72,10 +69,13 @@ func init() {
 	}
 }
 
-func (p *probed) ask() Probe { return Probe{p.name, p.since, p.answer()} }
+func (p Probe) ask() Probe {
+	p.Err = p.answer()
+	return p
+}
 
-// ask loads one program. These are a few instructions long: the log of a
-// refused one, which has the kernel's reason, costs nothing.
+// ask loads one program. It is a few instructions long, so the verifier's log, which has
+// the kernel's reason, costs nothing.
 func ask(program string) error {
 	spec, err := loadProbeObject()
 	if err != nil {
@@ -91,24 +91,21 @@ func ask(program string) error {
 	return prog.Close()
 }
 
-// Probes asks for everything. Answers are kept for the life of the process.
+// Probes asks for all features. Answers are kept for the life of the process.
 func Probes() []Probe {
 	var out []Probe
-	for i := range probes {
-		out = append(out, probes[i].ask())
+	for _, p := range probes {
+		out = append(out, p.ask())
 	}
 	return out
 }
 
-// Lacks is the first thing that n asks and the kernel does not give; false: it
-// gives all.
+// Lacks returns the first feature that n requires and the kernel does not give; false:
+// it gives all.
 func Lacks(n Need) (Probe, bool) {
-	for i := range probes {
-		if probes[i].need != n {
-			continue
-		}
-		if p := probes[i].ask(); p.Err != nil {
-			return p, true
+	for _, p := range probes {
+		if p.need == n && p.answer() != nil {
+			return p.ask(), true
 		}
 	}
 	return Probe{}, false
@@ -117,7 +114,7 @@ func Lacks(n Need) (Probe, bool) {
 // Level is what the loaded program turns off: PreemptionOff, InterruptsOff.
 func (t *Trap) Level() uint32 { return found() }
 
-// found is what the loader finds of the weak functions in kfunc.h.
+// found is which of the weak functions in kfunc.h the kernel has.
 var found = sync.OnceValue(func() (level uint32) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {

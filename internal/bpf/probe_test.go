@@ -70,7 +70,7 @@ func TestProbeTable(t *testing.T) {
 	}
 	for _, p := range probes {
 		if spec.Programs[p.program] == nil {
-			t.Errorf("%s: no program %s", p.name, p.program)
+			t.Errorf("%s: no program %s", p.Name, p.program)
 		}
 	}
 }

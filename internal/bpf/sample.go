@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"structs"
+	"stackshot/internal/capture"
 	"sync/atomic"
 	"unsafe"
 
@@ -12,57 +12,23 @@ import (
 )
 
 // SampleFrames is how many frames each stack of a sample has at most.
-const SampleFrames = 127
-
-// CPUSample mirrors struct cpu_sample (sample.h). Who may touch it when is said
-// there, with the states of Wanted.
-type CPUSample struct {
-	_           structs.HostLayout
-	Wanted      uint32
-	Tid         uint32
-	Tgid        uint32
-	Flags       uint32
-	KernelBytes int32
-	UserBytes   int32
-	_           [2]uint32
-	Comm        [16]byte
-	AtNs        uint64
-	IP          uint64
-	_           [10]uint64
-	Kernel      [SampleFrames]uint64
-	User        [SampleFrames]uint64
-}
+const SampleFrames = len(CPUSample{}.Kernel)
 
 // Samples is indexed by CPU number.
 type Samples []CPUSample
 
 // States of CPUSample.Wanted (enum sample_state) and flags (enum sample_flag).
 const (
-	sampleNone = iota
-	sampleWanted
-	sampleClaimed
-	sampleDone
+	sampleNone   = 0
+	sampleWanted = 1
+	sampleDone   = 3 // 2: the program is at it
 
 	sampleUser = 1
 	sampleIdle = 2
 )
 
-// Sample is what one CPU ran, and where. Stacks are leaf first; the leaf is
-// where the thread was, the others are return addresses.
-type Sample struct {
-	CPU       int
-	Tid, Tgid uint32 // 0: idle, or a thread that our pid namespace does not show
-	Comm      string
-	Idle      bool
-	User      bool   // in user mode
-	At        uint64 // CLOCK_MONOTONIC, ns
-	IP        uint64
-	Kernel    []uint64
-	UserStack []uint64 // none with Config.Redact
-}
-
-// Want asks the program for a sample of a CPU. False: it still holds the last
-// one, or there is no such CPU.
+// Want asks the program for a sample of a CPU. False: the program has not finished the
+// last request, or there is no such CPU.
 func (s Samples) Want(cpu int) bool {
 	if cpu >= len(s) {
 		return false
@@ -72,15 +38,15 @@ func (s Samples) Want(cpu int) bool {
 }
 
 // Take gives the sample of a CPU if it is there.
-func (s Samples) Take(cpu int) (Sample, bool) {
+func (s Samples) Take(cpu int) (capture.Sample, bool) {
 	m := &s[cpu]
 	if atomic.LoadUint32(&m.Wanted) != sampleDone {
-		return Sample{}, false
+		return capture.Sample{}, false
 	}
 	comm, _, _ := bytes.Cut(m.Comm[:], []byte{0})
-	out := Sample{
+	out := capture.Sample{
 		CPU: cpu, Tid: m.Tid, Tgid: m.Tgid, Comm: string(comm), Idle: m.Flags&sampleIdle != 0, User: m.Flags&sampleUser != 0,
-		At: m.AtNs, IP: m.IP, Kernel: frames(&m.Kernel, m.KernelBytes), UserStack: frames(&m.User, m.UserBytes),
+		At: m.AtNs, IP: m.Ip, Kernel: frames(&m.Kernel, m.KernelBytes), UserStack: frames(&m.User, m.UserBytes),
 	}
 	atomic.StoreUint32(&m.Wanted, sampleNone)
 	return out, true
@@ -91,7 +57,7 @@ func frames(of *[SampleFrames]uint64, size int32) []uint64 {
 	return append([]uint64(nil), of[:n]...)
 }
 
-// GiveUp takes a request back. False: the program is at it, or done.
+// GiveUp takes a request back. False: the program is writing the sample, or has written it.
 func (s Samples) GiveUp(cpu int) bool {
 	return atomic.CompareAndSwapUint32(&s[cpu].Wanted, sampleWanted, sampleNone)
 }

@@ -17,14 +17,14 @@ enum sample_state { SAMPLE_NONE, SAMPLE_WANTED, SAMPLE_CLAIMED, SAMPLE_DONE };
 
 enum sample_flag { SAMPLE_USER = 1, SAMPLE_IDLE = 2 };
 
-// One per possible CPU. Go's side is sample.go; a test holds them together.
+// One per possible CPU. Go's side (shared.go) is generated from it.
 struct cpu_sample {
 	u32 wanted;
 	u32 tid, tgid; // as our pid namespace counts; 0: not visible there, or idle
 	u32 flags;
 	s32 kernel_bytes, user_bytes; // of the two stacks; negative: an errno
 	u32 pad0[2];
-	char comm[16];
+	u8 comm[16];
 	u64 at_ns, ip;
 	u64 pad1[10]; // to 17 * 128 bytes: two CPUs never share a line pair
 	u64 kernel[SAMPLE_FRAMES], user[SAMPLE_FRAMES];

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/testneed"
 )
 
@@ -53,7 +54,7 @@ func spin(t *testing.T) (tid, cpu int) {
 }
 
 // sampleOf asks for one sample of a CPU.
-func sampleOf(t *testing.T, o *Objects, e *SampleEvent, wait time.Duration) (Sample, bool) {
+func sampleOf(t *testing.T, o *Objects, e *SampleEvent, wait time.Duration) (capture.Sample, bool) {
 	t.Helper()
 	if !o.Samples.Want(e.CPU) {
 		t.Fatal("a sample cannot be asked for")
@@ -70,7 +71,7 @@ func sampleOf(t *testing.T, o *Objects, e *SampleEvent, wait time.Duration) (Sam
 	if !o.Samples.GiveUp(e.CPU) {
 		return o.Samples.Take(e.CPU)
 	}
-	return Sample{}, false
+	return capture.Sample{}, false
 }
 
 // A thread in user mode is found there, with its stack; and one sample is one.

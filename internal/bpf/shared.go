@@ -6,80 +6,73 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"structs"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
-// Control mirrors struct control (shared.h). Writer and reader of each field
-// are named there.
-type Control struct {
-	_           structs.HostLayout
-	BootEpochNs uint64
-	Armed       uint32
-	NsLevel     uint32
-	KtimeNs     uint64
-	BootNs      uint64
-}
-
-// Slot mirrors struct cpu_slot (shared.h), 128 bytes: what one CPU was doing
-// when the stop took it, and our worker there.
-type Slot struct {
-	_         structs.HostLayout
-	WorkerTid uint32
-	Begun     uint32
-	Done      uint32
-	_         uint32
-	Threads   uint32
-	NrRunning uint32
-	RanTid    uint32
-	RanTgid   uint32
-	RanKnown  uint32
-	Left      uint32
-	StopNs    uint64
-	RqClock   uint64
-	OpenID    uint64
-
-	DisplacedAt  uint64
-	DisplacedTid uint32
-	_            uint32
-	GoneNs       uint64
-	_            [5]uint64
-}
+// Structures that the programs and Go both use. bpf2go makes them from the committed
+// objects' own type information, so they cannot differ from the C. The headers named
+// here say what each field is and who may write it.
+type (
+	Control     = objectControl        // shared.h
+	Slot        = objectCpuSlot        // shared.h: what a CPU was doing when the stop took it, and our worker there
+	CensusEntry = objectCensusEntry    // stackshot.bpf.c
+	Second      = objectSecond         // stackshot.bpf.c: what a thread counts in the second pass; Runtime in ns
+	CPUSample   = objectCpuSample      // sample.h, with the states of Wanted
+	Stop        = trapObjectStop       // trap.h; the first four words are stop.Words of internal/engine/stop/try.go
+	TrapWorker  = trapObjectTrapWorker // trap.h; times are CLOCK_MONOTONIC ns, 0: did not get there
+	TrapPart    = trapObjectTrapPart   // trap.h: what came of one item, by its number in the queue
+	TrapPiece   = trapObjectTrapPiece  // trap.h
+	TrapSecond  = trapObjectTrapSecond // trap.h: what a thread of a changed part counts in the second pass
+	TraceEvent  = trapObjectTraceEvent // trace.h
+	TraceRing   = trapObjectTraceRing  // trace.h: one CPU's last events
+)
 
 // Slots is indexed by CPU number.
 type Slots []Slot
 
-// CensusEntry mirrors struct census_entry (stackshot.bpf.c).
-type CensusEntry struct {
-	_       structs.HostLayout
-	Tgid    uint32
-	Threads uint32
-}
+// Sizes of what the iterators return, bytes.
+const (
+	CensusEntrySize = int(unsafe.Sizeof(CensusEntry{}))
+	SecondSize      = int(unsafe.Sizeof(Second{}))
+)
 
-// CensusEntrySize is the wire size of a census entry in bytes.
-const CensusEntrySize = int(unsafe.Sizeof(CensusEntry{}))
+// TraceEvents is how many events a CPU's ring holds.
+const TraceEvents = uint32(len(TraceRing{}.Events))
 
-// Second mirrors struct second (stackshot.bpf.c): what a thread counts in the
-// second pass.
-type Second struct {
-	_        structs.HostLayout
-	Tid      uint32
-	_        uint32
-	Switches uint64 // context switches
-	Runtime  uint64 // ns
-}
+// Bits of TrapWorker.Level: what was off while it recorded.
+const (
+	PreemptionOff = 1
+	InterruptsOff = 2
+)
 
-// SecondSize is the wire size of a Second in bytes.
-const SecondSize = int(unsafe.Sizeof(Second{}))
+// States and flags of a part (trap.h, enum part_state).
+const (
+	PartTaken    = 0 // its worker has not come back from it
+	PartWhole    = 1
+	PartVanished = 2
+	PartCut      = 3 // the pause was spent
+	PartNoRoom   = 4
 
-// mappings are maps of a collection in memory, by name.
+	PartOpened = 1 // it has the begin of the task's container
+	PartClosed = 2 // it has its end
+)
+
+// Verdicts of the second pass on a part (trap.h, enum part_verdict). A part without
+// one of these was not compared, or there was no room for its threads.
+const (
+	PartUnchanged = 1
+	PartChanged   = 2 // its threads are in Trap.Seconds
+	PartGone      = 4
+)
+
+// mappings are the memory of BPF maps, by the maps' names.
 type mappings map[string][]byte
 
-// mapAll maps them, populated and locked, so that nothing faults on them in the
-// window: all or, with an error, none.
+// mapAll maps the named BPF maps into memory, populated, so that no access faults in the
+// window. With an error it maps none.
 func mapAll(coll *ebpf.Collection, names ...string) (mappings, error) {
 	m := mappings{}
 	for _, name := range names {
@@ -101,10 +94,10 @@ func (m mappings) unmap() (err error) {
 }
 
 func (o *Objects) mapMemory() (err error) {
-	if o.mapped, err = mapAll(o.coll, "control", "cpus", "samples"); err != nil {
+	if o.mapped, err = mapAll(o.coll, "controls", "cpus", "samples"); err != nil {
 		return err
 	}
-	o.Control = (*Control)(unsafe.Pointer(&o.mapped["control"][0]))
+	o.Control = (*Control)(unsafe.Pointer(&o.mapped["controls"][0]))
 	o.Slots = unsafe.Slice((*Slot)(unsafe.Pointer(&o.mapped["cpus"][0])), o.coll.Maps["cpus"].MaxEntries())
 	o.Samples = unsafe.Slice((*CPUSample)(unsafe.Pointer(&o.mapped["samples"][0])), o.coll.Maps["samples"].MaxEntries())
 	return nil
@@ -124,7 +117,7 @@ func pages(n uintptr) uintptr {
 	return (n + p - 1) &^ (p - 1)
 }
 
-// StackDepth is the number of kernel frames the kernel unwinds at most for us:
+// StackDepth is the largest number of kernel frames that the kernel unwinds:
 // kernel.perf_event_max_stack, bounded by MaxFrames.
 func StackDepth() int {
 	text, err := os.ReadFile("/proc/sys/kernel/perf_event_max_stack")

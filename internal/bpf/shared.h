@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // What the loader and the programs share: constants fixed before loading, and
-// the two mapped structures. Go's side is shared.go; a test holds them together.
+// the two mapped structures. Go's side (shared.go) is generated from them.
 #ifndef STACKSHOT_SHARED_H
 #define STACKSHOT_SHARED_H
 

@@ -18,9 +18,9 @@ type TrapConfig struct {
 	Items int // capacity of the queues
 }
 
-// Trap is the program that stops a CPU and records, and its memory, mapped. It
-// uses the control words and the slots of the Objects it was loaded with, which
-// must stay open.
+// Trap is the program that stops a CPU and records, with its memory mapped. It uses the
+// control words and the slots of the Objects that it was loaded with, so these must stay
+// open.
 type Trap struct {
 	Program *ebpf.Program
 	Stop    *Stop
@@ -42,17 +42,18 @@ type Trap struct {
 // MaxAsked is how many tasks a capture of chosen tasks may name.
 const MaxAsked = 1024
 
-// Rooms for threads that the second pass found changed.
+// How many changed threads the second pass can list.
 const secondsRoom = 4096
 
-// Behind the region (sink_region.h, REGION_SLACK).
+// Bytes after the region, for a write that begins at its end and whose length the
+// verifier does not know (sink_region.h, REGION_SLACK).
 const regionSlack = 20 << 10
 
-// A continuation piece comes with a new chunk, which is rarely below this.
+// A further piece begins with each new chunk, and few chunks are smaller than this.
 const bytesPerPiece = 2048
 
 // LoadTrap loads the trap beside o, configured as o was. Errors are of kind
-// ErrUnsupported and carry the kernel's own words.
+// ErrUnsupported and contain the kernel's own reason.
 func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec, err := o.config.specs().Trap()
 	if err != nil {
@@ -62,7 +63,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 		return nil, err
 	}
 	pieces := cfg.Bytes/bytesPerPiece + 1024
-	if err := setVariables(spec, map[string]uint32{
+	if err := setValues(spec, map[string]uint32{
 		"cfg_region_bytes": uint32(cfg.Bytes),
 		"cfg_queue_items":  uint32(cfg.Items),
 		"cfg_pieces":       uint32(pieces),
@@ -80,7 +81,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec.Maps["traces"].MaxEntries = uint32(o.config.CPUs)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs:        ebpf.ProgramOptions{LogDisabled: true},
-		MapReplacements: map[string]*ebpf.Map{"control": o.coll.Maps["control"], "cpus": o.coll.Maps["cpus"]},
+		MapReplacements: map[string]*ebpf.Map{"controls": o.coll.Maps["controls"], "cpus": o.coll.Maps["cpus"]},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
@@ -94,12 +95,12 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 }
 
 func (t *Trap) mapMemory(cpus, pieces int) error {
-	mem, err := mapAll(t.coll, "stop", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces")
+	mem, err := mapAll(t.coll, "stops", "workers", "parts", "pieces", "region", "arenas", "queue", "seconds", "asked", "traces")
 	if err != nil {
 		return err
 	}
 	t.mapped = mem
-	t.Stop = (*Stop)(unsafe.Pointer(&mem["stop"][0]))
+	t.Stop = (*Stop)(unsafe.Pointer(&mem["stops"][0]))
 	t.Workers = unsafe.Slice((*TrapWorker)(unsafe.Pointer(&mem["workers"][0])), cpus)
 	t.Parts = unsafe.Slice((*TrapPart)(unsafe.Pointer(&mem["parts"][0])), t.Config.Items)
 	t.Pieces = unsafe.Slice((*TrapPiece)(unsafe.Pointer(&mem["pieces"][0])), pieces)
@@ -119,7 +120,7 @@ func (t *Trap) Close() error {
 	}
 	err := t.mapped.unmap()
 	t.coll.Close()
-	*t = Trap{} // with the collection goes the loader's own view of the constants
+	*t = Trap{} // the collection keeps the constants mapped too
 	return err
 }
 
@@ -129,8 +130,8 @@ func (t *Trap) Map(name string) *ebpf.Map { return t.coll.Maps[name] }
 // KeepAlive is Objects.KeepAlive for the trap.
 func (t *Trap) KeepAlive() { runtime.KeepAlive(t.coll) }
 
-// Stream gives what a part holds, piece by piece. Pieces that lie outside the
-// region or whose links go round end it.
+// Stream gives the bytes of a part, piece by piece. It ends early at a piece that lies
+// outside the region, and when links form a cycle.
 func (t *Trap) Stream(p *TrapPart) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		off, n, more := p.Off, p.Len, p.More

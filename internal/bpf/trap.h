@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// What the trap and the loader share. Go's side is trap_shared.go; a test holds
-// them together.
+// What the trap and the loader share. Go's side (shared.go) is generated from it.
 #ifndef STACKSHOT_TRAP_H
 #define STACKSHOT_TRAP_H
 
@@ -104,7 +103,7 @@ const struct trap_second *unused_second __attribute__((unused));
 		__type(value, type_);                \
 	} name SEC(".maps")
 
-ONE_VALUE(stop, struct stop);
+ONE_VALUE(stops, struct stop);
 ONE_VALUE(workers, struct trap_worker); // one per possible CPU
 ONE_VALUE(parts, struct trap_part);     // cfg_queue_items
 ONE_VALUE(pieces, struct trap_piece);   // cfg_pieces
@@ -129,7 +128,7 @@ static __always_inline struct hints *hints_of(u32 number) { return bpf_map_looku
 static __always_inline struct stop *the_stop(void)
 {
 	u32 zero = 0;
-	return bpf_map_lookup_elem(&stop, &zero);
+	return bpf_map_lookup_elem(&stops, &zero);
 }
 static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
 // pause_over says that nothing may be waited for any more.

@@ -1,8 +1,6 @@
 package bpf
 
 import (
-	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -15,36 +13,6 @@ import (
 var trapObjects = map[string]string{
 	"amd64": "trapobject_x86_bpfel.o", "arm64": "trapobject_arm64_bpfel.o",
 	"amd64, tests": "bpftest/trap_x86_bpfel.o", "arm64, tests": "bpftest/trap_arm64_bpfel.o",
-}
-
-// Go's view of what the trap and the loader share is the object's own: every
-// named field lies where the C has it, and the sizes are the same.
-func TestTrapLayout(t *testing.T) {
-	for arch, object := range trapObjects {
-		types := typesOf(t, object)
-		for name, v := range map[string]any{
-			"stop": Stop{}, "trap_worker": TrapWorker{}, "trap_part": TrapPart{}, "trap_piece": TrapPiece{},
-			"trap_second": TrapSecond{}, "trace_event": TraceEvent{}, "trace_ring": TraceRing{},
-		} {
-			s, g := structOf(t, types, name), reflect.TypeOf(v)
-			if int(s.Size) != int(g.Size()) {
-				t.Errorf("%s: struct %s has %d bytes, in Go %d", arch, name, s.Size, g.Size())
-			}
-			at := map[string]uintptr{}
-			for _, m := range s.Members {
-				at[strings.ReplaceAll(m.Name, "_", "")] = uintptr(m.Offset.Bytes())
-			}
-			for i := range g.NumField() {
-				f := g.Field(i)
-				if f.Name == "_" {
-					continue
-				}
-				if off, ok := at[strings.ToLower(f.Name)]; !ok || off != f.Offset {
-					t.Errorf("%s: struct %s: %s at %d in Go, at %d (%v) in C", arch, name, f.Name, f.Offset, off, ok)
-				}
-			}
-		}
-	}
 }
 
 // drawn are the offsets that the doc.go of workqueue and of bumpalloc draw,

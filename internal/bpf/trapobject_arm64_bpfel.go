@@ -8,9 +8,146 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"structs"
 
 	"github.com/cilium/ebpf"
 )
+
+type trapObjectStop struct {
+	_           structs.HostLayout
+	Word        uint64
+	Want        uint64
+	ArriveBy    uint64
+	PauseBy     uint64
+	ArriveNs    uint64
+	PauseNs     uint64
+	HoldNs      uint64
+	Chunk       uint32
+	Split       uint32
+	Asked       uint32
+	Pad0        [15]uint32
+	SeenTasks   uint64
+	SeenThreads uint64
+	CensusWhole uint32
+	Pad1        [27]uint32
+	Pieces      uint32
+	Pad2        [31]uint32
+	VerifyNext  uint32
+	Seconds     uint32
+	Verified    uint32
+	Over        uint32
+	Pad3        [28]uint32
+}
+
+type trapObjectTraceEvent struct {
+	_     structs.HostLayout
+	At    uint64
+	Datum uint64
+	Cpu   uint32
+	Place uint32
+}
+
+type trapObjectTraceRing struct {
+	_      structs.HostLayout
+	Next   uint32
+	Pad    [31]uint32
+	Events [256]trapObjectTraceEvent
+}
+
+type trapObjectTrapPart struct {
+	_         structs.HostLayout
+	Worker    uint32
+	State     uint32
+	Threads   uint32
+	Flags     uint32
+	Off       uint32
+	Len       uint32
+	More      uint32
+	Verdict   uint32
+	Switches  uint64
+	Runtime   uint64
+	SetupNs   uint32
+	HeadNs    uint32
+	ThreadsNs uint32
+	EndNs     uint32
+}
+
+type trapObjectTrapPiece struct {
+	_        structs.HostLayout
+	Off      uint32
+	Len      uint32
+	More     uint32
+	Reserved uint32
+}
+
+type trapObjectTrapSecond struct {
+	_        structs.HostLayout
+	Tid      uint32
+	Part     uint32
+	Switches uint64
+	Runtime  uint64
+}
+
+type trapObjectTrapWorker struct {
+	_         structs.HostLayout
+	Tid       uint32
+	Main      uint32
+	Works     uint32
+	Kind      uint32
+	Cluster   uint32
+	Slot      uint32
+	Pad0      [26]uint32
+	Entered   uint64
+	Arrived   uint64
+	Decided   uint64
+	Held      uint64
+	Drained   uint64
+	Checked   uint64
+	Verified  uint64
+	Left      uint64
+	CensusNs  uint64
+	ArriveBy  uint64
+	PauseBy   uint64
+	In        uint32
+	Level     uint32
+	Pos       uint32
+	End       uint32
+	NextPos   uint32
+	NextEnd   uint32
+	PieceFrom uint32
+	LastPiece uint32
+	Number    uint32
+	Todo      uint32
+	Threads   uint32
+	More      uint32
+	Since     uint64
+	IdleAt    uint64
+	Idle      uint32
+	Pad2      uint32
+	Walk      uint32
+	WalkPrev  uint32
+	Spill     uint64
+	Giver     uint32
+	Pad1      uint32
+	Clock     uint64
+	Switches  uint64
+	Runtime   uint64
+	UnwindNs  uint64
+	Compared  uint32
+	Seen      uint32
+	Off       uint64
+	Switched  uint64
+	Broken    uint32
+	Shallow   uint32
+	Open      uint64
+	Laps      struct {
+		_     structs.HostLayout
+		Clock uint64
+		Head  uint64
+		Stack uint64
+		Rest  uint64
+	}
+}
 
 // Names of all BPF objects in the ELF.
 //
@@ -18,7 +155,7 @@ import (
 const (
 	trapObjectMapArenas         = "arenas"
 	trapObjectMapAsked          = "asked"
-	trapObjectMapControl        = "control"
+	trapObjectMapControls       = "controls"
 	trapObjectMapCpus           = "cpus"
 	trapObjectMapHints          = "hints"
 	trapObjectMapMaple          = "maple"
@@ -28,7 +165,7 @@ const (
 	trapObjectMapQueue          = "queue"
 	trapObjectMapRegion         = "region"
 	trapObjectMapSeconds        = "seconds"
-	trapObjectMapStop           = "stop"
+	trapObjectMapStops          = "stops"
 	trapObjectMapTraces         = "traces"
 	trapObjectMapUserWorks      = "user_works"
 	trapObjectMapWorkers        = "workers"
@@ -110,7 +247,7 @@ type trapObjectProgramSpecs struct {
 type trapObjectMapSpecs struct {
 	Arenas      *ebpf.MapSpec `ebpf:"arenas"`
 	Asked       *ebpf.MapSpec `ebpf:"asked"`
-	Control     *ebpf.MapSpec `ebpf:"control"`
+	Controls    *ebpf.MapSpec `ebpf:"controls"`
 	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
 	Hints       *ebpf.MapSpec `ebpf:"hints"`
 	Maple       *ebpf.MapSpec `ebpf:"maple"`
@@ -120,7 +257,7 @@ type trapObjectMapSpecs struct {
 	Queue       *ebpf.MapSpec `ebpf:"queue"`
 	Region      *ebpf.MapSpec `ebpf:"region"`
 	Seconds     *ebpf.MapSpec `ebpf:"seconds"`
-	Stop        *ebpf.MapSpec `ebpf:"stop"`
+	Stops       *ebpf.MapSpec `ebpf:"stops"`
 	Traces      *ebpf.MapSpec `ebpf:"traces"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
 	Workers     *ebpf.MapSpec `ebpf:"workers"`
@@ -178,7 +315,7 @@ func (o *trapObjectObjects) Close() error {
 type trapObjectMaps struct {
 	Arenas      *ebpf.Map `ebpf:"arenas"`
 	Asked       *ebpf.Map `ebpf:"asked"`
-	Control     *ebpf.Map `ebpf:"control"`
+	Controls    *ebpf.Map `ebpf:"controls"`
 	Cpus        *ebpf.Map `ebpf:"cpus"`
 	Hints       *ebpf.Map `ebpf:"hints"`
 	Maple       *ebpf.Map `ebpf:"maple"`
@@ -188,7 +325,7 @@ type trapObjectMaps struct {
 	Queue       *ebpf.Map `ebpf:"queue"`
 	Region      *ebpf.Map `ebpf:"region"`
 	Seconds     *ebpf.Map `ebpf:"seconds"`
-	Stop        *ebpf.Map `ebpf:"stop"`
+	Stops       *ebpf.Map `ebpf:"stops"`
 	Traces      *ebpf.Map `ebpf:"traces"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
 	Workers     *ebpf.Map `ebpf:"workers"`
@@ -198,7 +335,7 @@ func (m *trapObjectMaps) Close() error {
 	return _TrapObjectClose(
 		m.Arenas,
 		m.Asked,
-		m.Control,
+		m.Controls,
 		m.Cpus,
 		m.Hints,
 		m.Maple,
@@ -208,7 +345,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Queue,
 		m.Region,
 		m.Seconds,
-		m.Stop,
+		m.Stops,
 		m.Traces,
 		m.UserWorks,
 		m.Workers,

@@ -2,8 +2,8 @@ package capture
 
 import "stackshot/kcdata"
 
-// LeftOut is the file's list of what was left out: each task once for each reason, even
-// if several workers had parts of it.
+// LeftOut is the file's list of what was left out. It has each task once for each reason,
+// even if several workers had parts of the task.
 func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 	type entry struct{ Tgid, Reason uint32 }
 	at := map[entry]int{}
@@ -22,18 +22,6 @@ func (c *Raw) LeftOut() []kcdata.LinuxLeftOut {
 		}
 	}
 	return out
-}
-
-// Seen counts the tasks that were recorded or left out.
-func (c *Raw) Seen() int {
-	tasks := map[int32]bool{}
-	for _, r := range c.Recorded {
-		tasks[r.Item.Tgid] = true
-	}
-	for _, f := range c.Failed {
-		tasks[f.Item.Tgid] = true
-	}
-	return len(tasks)
 }
 
 // FinishCounts takes tasks that ended on their own off the list and counts them as

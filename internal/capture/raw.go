@@ -10,10 +10,10 @@ import (
 	"stackshot/workqueue"
 )
 
-// Raw is one capture as it was made: plain data, from which collation makes the
-// file, here or in another process. It refers to no worker and no session. The engine
-// lends the bytes of its parts until its Release. Collation changes records in these
-// bytes, so they are good for one collation. Who fills what:
+// Raw is one capture as it was made: plain data, from which collation makes the file,
+// here or in another process. It refers to no worker and no session. The engine lends
+// the bytes of its parts until its Release. Collation changes records in these bytes, so
+// a Raw can be collated only once. Who fills what:
 //
 //	engine     the whole first group; of the second Second, Phases, Arenas, its Trace
 //	tries      Tries, the Trace of all tries, Samples
@@ -38,7 +38,7 @@ type Raw struct {
 	Arenas    []kcdata.LinuxArena
 	Tries     []kcdata.LinuxTry
 	Trace     []kcdata.LinuxTrace
-	KeepTrace bool                     // asked for
+	KeepTrace bool                     // the caller asked for the trace
 	Latency   kcdata.LatencyCollection // as far as it is known
 	At        clock.Moment             // of the stop; where nothing was stopped, when all was recorded
 	Wants     Wants
@@ -85,10 +85,10 @@ func (c *Raw) flagged(id int, flag uint32) bool {
 // Wants says how the file is to be made: the options on which collation depends.
 type Wants struct {
 	Redact     bool // no user stacks, no mappings, no arguments, addresses relative to _text
-	Timed      bool // what it cost is in the file
+	Timed      bool // the file says what recording cost
 	UserStacks UserStacks
 	UserFrames int  // of a user stack, at most
-	KeepStacks bool // what user stacks are made of stays in the file
+	KeepStacks bool // chains and bytes of user stacks stay in the file
 }
 
 // UserStacks is what was taken of user stacks.
@@ -100,10 +100,10 @@ const (
 	WholeStacks            // and the bytes of the stacks
 )
 
-// machineState is how the machine was doing, as its own files say: texts of /proc.
+// machineState is the load of the machine, as texts of /proc.
 type machineState struct{ Loadavg, Meminfo, Pressure string }
 
-// Sample is what one CPU that was not stopped ran, and where (internal/bpf.Sample).
+// Sample is what one CPU that was not stopped ran, and where.
 type Sample struct {
 	CPU       int
 	Tid, Tgid uint32 // 0: idle, or a thread that our pid namespace does not show
@@ -112,10 +112,10 @@ type Sample struct {
 	User      bool   // in user mode
 	At        uint64 // CLOCK_MONOTONIC, ns
 	IP        uint64
-	Kernel    []uint64 // leaf first
-	UserStack []uint64
-	Delay     uint64 // after the window's end, ns
-	Ran       bool   // its CPU was not stopped: what it ran is what the sample says
+	Kernel    []uint64 // leaf first: where the thread was, then return addresses
+	UserStack []uint64 // likewise; none with bpf.Config.Redact
+	Delay     uint64   // after the window's end, ns
+	Ran       bool     // the record of its CPU says by this sample what the CPU ran
 }
 
 func (c *Raw) Warn(code, text string) {
@@ -127,6 +127,15 @@ func (c *Raw) RecordedTasks() map[int]bool {
 	have := map[int]bool{}
 	for _, r := range c.Recorded {
 		have[int(r.Item.Tgid)] = true
+	}
+	return have
+}
+
+// KnownTasks are the tasks that were recorded or left out.
+func (c *Raw) KnownTasks() map[int]bool {
+	have := c.RecordedTasks()
+	for _, f := range c.Failed {
+		have[int(f.Item.Tgid)] = true
 	}
 	return have
 }
@@ -151,7 +160,7 @@ func (c *Raw) PriorNs() uint64 {
 }
 
 // Cost is where the time for one item went, ns; all 0 with snapshot.LatencyOff. Under
-// pull the threads include the task's head.
+// engine pull, Threads includes the task's head.
 type Cost struct{ Setup, Head, Threads, End int64 }
 
 func (a Cost) Plus(b Cost) Cost {

@@ -11,8 +11,8 @@ import "stackshot/kcdata"
 // kcdata.AtomicityAfter Switches counts how often it was put on a CPU.
 type Activity struct{ Switches, Runtime uint64 }
 
-// Second is what the second pass found. The engine fills the first group, the
-// collation, which has the records, the second.
+// Second is what the second pass found. The engine fills the first group; collation,
+// which has the records, fills the second.
 type Second struct {
 	Method  uint32              // kcdata.Atomicity*
 	Threads map[uint32]Activity // by tid: those to be compared one by one

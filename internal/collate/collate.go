@@ -34,17 +34,17 @@ type Collator struct {
 // Summary is the outcome of a collation.
 type Summary struct {
 	Tasks, Threads int
-	Bytes          int64 // of the file
-	LeftOut        []kcdata.LinuxLeftOut
-	Seen           int              // tasks recorded or left out
-	Vanished       int              // tasks that ended on their own before they were recorded
-	Compared, Ran  int              // threads read a second time, and of these those that ran in between
-	Warnings       []kcdata.Warning // of the file, and for whoever took it
+	Bytes          int64                 // of the file
+	LeftOut        []kcdata.LinuxLeftOut // a task once for each reason
+	Seen           int                   // tasks recorded or left out
+	Vanished       int                   // tasks that ended on their own before they were recorded
+	Compared, Ran  int                   // threads read a second time, and of these those that ran in between
+	Warnings       []kcdata.Warning      // of the file, and for whoever took it
 }
 
 // collation is one run, in three stages. collect decodes each task and completes it
-// with what /proc and the mapped files say. settle finds what only all tasks together
-// tell. The last stage streams out the file; before that nothing is written.
+// with what /proc and the mapped files say. settle does what can be done only when all
+// tasks are known. write streams out the file; before that nothing is written.
 type collation struct {
 	*Collator
 	c       *capture.Raw
@@ -54,9 +54,9 @@ type collation struct {
 	unwind  *unwinder // nil: no user stacks
 	began   time.Time
 	tasks   []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
-	late    []*TaskBytes     // of these, those that files were late for
+	late    []*taskBytes     // tasks that wait for late files
 	waiting int              // threads of these
-	again   bool             // late files have been asked once more: what is late now stays so
+	again   bool             // late files have been asked once more, and are not asked again
 	threads int
 	user    kcdata.LinuxUserTaken
 }
@@ -67,7 +67,7 @@ type collation struct {
 func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
-		Collator: k, c: c, names: n, samples: NewPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
+		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
 		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
 	}
 	x.collect()
@@ -93,22 +93,23 @@ func (x *collation) collect() {
 	}
 }
 
-// task reads one task and completes it. An error is of its bytes: the task is left out.
+// task reads one task and completes it. An error says what is wrong with its bytes; the
+// task is left out.
 func (x *collation) task(parts []capture.Part) error {
-	t, err := OpenTask(x.c.Second, parts)
+	t, err := openTask(x.c.Second, parts)
 	if err != nil {
 		return err
 	}
 	user := x.user
-	for i := range t.Threads {
-		if w := t.Threads[i].User.Walk; w != nil {
-			AddUser(&user, w)
+	for i := range t.threads {
+		if w := t.threads[i].user.Walk; w != nil {
+			addUser(&user, w)
 		}
 	}
 	if err := x.complete(t); err != nil {
 		return err
 	}
-	x.tasks, x.threads, x.user = append(x.tasks, t.Items), x.threads+len(t.Threads), user
+	x.tasks, x.threads, x.user = append(x.tasks, t.items), x.threads+len(t.threads), user
 	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
 	}
@@ -122,23 +123,23 @@ func (x *collation) unreadable(parts []capture.Part, err error) {
 	x.c.Warn("task_unreadable", fmt.Sprintf("task %d: %v", parts[0].Item.Tgid, err))
 }
 
-// complete makes of a recorded task what the file says of it: kernel addresses as the
-// file shows them, samples, what /proc and the mapped files say, and user stacks. A
-// task whose files were late is noted for settle.
-func (x *collation) complete(t *TaskBytes) error {
+// complete adds to a recorded task: kernel addresses as the file shows them, samples, what
+// /proc and the mapped files say, and user stacks. A task whose files were late waits
+// for settle.
+func (x *collation) complete(t *taskBytes) error {
 	if err := x.names.addresses(t); err != nil {
 		return err
 	}
 	if err := x.samples.place(t); err != nil {
 		return err
 	}
-	x.enrich.Task(t)
-	made, err := x.unwind.Task(t)
+	x.enrich.task(t)
+	made, err := x.unwind.task(t)
 	if err != nil {
 		return err
 	}
-	if !x.again && x.timeLeft() && (t.Load.late || made.late) {
-		x.late, x.waiting = append(x.late, t), x.waiting+len(t.Threads)
+	if !x.again && x.timeLeft() && (t.load.late || made.late) {
+		x.late, x.waiting = append(x.late, t), x.waiting+len(t.threads)
 		return nil
 	}
 	return x.finish(t, made)
@@ -147,17 +148,17 @@ func (x *collation) complete(t *TaskBytes) error {
 // timeLeft reports whether there is time to ask a file once more.
 func (x *collation) timeLeft() bool {
 	l := x.enrich.load
-	return l != nil && l.Left > 0 || x.unwind != nil && x.unwind.Left > 0
+	return l != nil && l.left > 0 || x.unwind != nil && x.unwind.Left > 0
 }
 
-// finish makes the edits.
-func (x *collation) finish(t *TaskBytes, made unwound) error {
+// finish turns what was found out about a task into edits of its bytes.
+func (x *collation) finish(t *taskBytes, made unwound) error {
 	err := x.unwind.apply(t, made)
-	t.Items.InsertBefore(t.End, x.enrich.items(t))
+	t.items.InsertBefore(t.end, x.enrich.items(t))
 	return err
 }
 
-// maxLateThreads bounds what is held of tasks whose files were late: some KiB a thread.
+// maxLateThreads bounds the memory for tasks that wait for late files: some KiB a thread.
 const maxLateThreads = 100_000
 
 // askAgain asks files that were late once more, in what is left of the time for all,
@@ -167,27 +168,27 @@ func (x *collation) askAgain() {
 	x.enrich.forgive(x.began)
 	for _, t := range x.late {
 		x.enrich.again(t)
-		made, err := x.unwind.Task(t)
+		made, err := x.unwind.task(t)
 		if err == nil {
 			err = x.finish(t, made)
 		}
 		if err != nil {
-			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.Items })
-			x.threads -= len(t.Threads)
+			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.items })
+			x.threads -= len(t.threads)
 			x.unreadable(t.parts, err)
 		}
 	}
 	x.late, x.waiting = nil, 0
 }
 
-// settle finds what only all tasks together tell: which files are still late, and which
-// samples found no thread.
+// settle is for what can be said only when all tasks are known: which files are still
+// late, and which samples found no thread.
 func (x *collation) settle() {
 	if len(x.late) > 0 {
 		x.askAgain()
 	}
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
-		x.samples.Lost(x.c)
+		x.samples.lost(x.c)
 	}
 	x.c.FinishCounts(x.c.Asked != nil)
 }
@@ -217,7 +218,7 @@ func (x *collation) write(out io.Writer) error {
 func (x *collation) summary(bytes int64) *Summary {
 	c := x.c
 	s := &Summary{
-		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: c.Seen(),
+		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
 		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
 	}
 	if c.Second != nil {

@@ -9,18 +9,17 @@ import (
 	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
 	"stackshot/internal/show"
-	"stackshot/internal/strtab"
 	"stackshot/kcdata"
 )
 
-// enricher adds to a task what only /proc can say, after the release, each
-// read under a time limit: these reads take mmap_lock and hang on a process
-// that is stuck with it. The environment is never read.
+// enricher adds to a task what only /proc can say, after the release. Each read has a
+// time limit: some reads take the mmap_lock of the process, and hang if a process is
+// stuck with it. The environment is never read.
 //
 // In each list stat is the last file: if it has the recorded start time, all that was
-// read before it belongs to the same task. Of a process that holds its mmap_lock the
-// window took mappings and command line (internal/bpf/record_maps.h); windowmaps.go
-// uses those.
+// read before it belongs to the same task. For a process whose mmap_lock was held, the
+// window recorded mappings and command line (internal/bpf/record_maps.h); windowmaps.go
+// uses these.
 type enricher struct {
 	proc   procfs.FS
 	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
@@ -41,7 +40,7 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: k.Proc, load: k.NewLoadInfo(w), timed: w.Timed, absent: k.Absent,
+		proc: k.Proc, load: k.newLoadInfo(w), timed: w.Timed, absent: k.Absent,
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -49,27 +48,27 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	}
 }
 
-// Task finds out what /proc says of a task and whose code it runs: t.text and
+// task finds out what /proc says of a task and whose code it runs: t.text and
 // t.load.
-func (e *enricher) Task(t *TaskBytes) {
+func (e *enricher) task(t *taskBytes) {
 	text := e.read(t)
 	items := kcdata.NewBuffer(1 << 10)
 	w := &kcdata.StickyWriter{ItemWriter: items}
-	e.textItems(w, text)
+	textItems(w, text)
 	if e.timed {
-		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.Linux.Tgid, t.spent))
+		w.Record(kcdata.TypeLatencyInfoTask, latencyTask(t.linux.Tgid, t.spent))
 	}
 	t.text = bytes.Clone(items.Written())
 }
 
 // again asks the files that were late once more, if the pid still belongs to the task
 // that was recorded.
-func (e *enricher) again(t *TaskBytes) {
-	if !t.Load.late {
+func (e *enricher) again(t *taskBytes) {
+	if !t.load.late {
 		return
 	}
 	stat := []procfs.File{{Name: "stat", Max: 4096}}
-	e.proc.Read(procfs.TaskDir(int(t.Linux.Tgid)), stat)
+	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), stat)
 	if stat[0].Err == nil && e.another(stat[0], t) == "" {
 		e.load.fromFiles(t)
 	}
@@ -83,16 +82,14 @@ func (e *enricher) forgive(since time.Time) {
 	}
 }
 
-// items gives the KCData to put before the task's end.
-func (e *enricher) items(t *TaskBytes) []byte {
-	table := strtab.New()
-	records := t.Load.Records(t, table)
+// items returns the KCData that is put before the end of the task's container.
+func (e *enricher) items(t *taskBytes) []byte {
 	items := kcdata.NewBuffer(1 << 10)
-	t.Load.Write(&kcdata.StickyWriter{ItemWriter: items}, records, table)
+	t.load.write(&kcdata.StickyWriter{ItemWriter: items}, t.maps)
 	return append(t.text, items.Written()...)
 }
 
-// taskText is what /proc said of a task. It is valid until the next task is read. A
+// taskText is what /proc said about a task. It is valid until the next task is read. A
 // File without a name was not read.
 type taskText struct {
 	cgroup, exe, cmdline, maps, stat procfs.File
@@ -102,12 +99,12 @@ type taskText struct {
 // read reads what /proc says, and looks at the mapped files. If the task has ended, or
 // its pid belongs to another task by now, nothing is used: the start time must be the
 // recorded one.
-func (e *enricher) read(t *TaskBytes) (text taskText) {
-	if t.Linux.Tgid == capture.IdleTask {
+func (e *enricher) read(t *taskBytes) (text taskText) {
+	if t.linux.Tgid == capture.IdleTask {
 		return text
 	}
-	dir := procfs.TaskDir(int(t.Linux.Tgid))
-	kernel := t.Linux.Present&kcdata.TaskIsKernel != 0
+	dir := procfs.TaskDir(int(t.linux.Tgid))
+	kernel := t.linux.Present&kcdata.TaskIsKernel != 0
 	switch {
 	case kernel: // neither executable nor memory
 		e.proc.Read(dir, e.kernel)
@@ -122,10 +119,10 @@ func (e *enricher) read(t *TaskBytes) (text taskText) {
 	}
 	text.why = e.another(text.stat, t)
 	if text.why == "" && !kernel && e.load != nil {
-		e.load.Task(t, text.maps)
+		e.load.task(t, text.maps)
 	}
-	if n := t.Exe.Refused; n > 0 {
-		t.Load.Maps = append(t.Load.Maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
+	if n := t.exe.Refused; n > 0 {
+		t.load.maps = append(t.load.maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
 	}
 	return text
 }
@@ -148,23 +145,30 @@ func (e *enricher) readMemory(dir string, text *taskText) {
 var errSameLock = errors.New("not read: maps hangs")
 
 // textItems writes what the files say.
-func (e *enricher) textItems(w *kcdata.StickyWriter, text taskText) {
+func textItems(w *kcdata.StickyWriter, text taskText) {
 	if text.why != "" {
 		w.Text(kcdata.TypeLinuxEnrichFailed, "proc: "+text.why)
 		return
 	}
 	for _, f := range []struct {
 		file  procfs.File
-		write func(*kcdata.StickyWriter, procfs.File)
-	}{{text.cgroup, e.cgroup}, {text.exe, e.exe}, {text.cmdline, e.cmdline}} {
-		if f.file.Name != "" {
-			f.write(w, f.file)
+		write func(*kcdata.StickyWriter, []byte) error
+	}{{text.cgroup, writeCgroup}, {text.exe, writeExe}, {text.cmdline, writeCmdline}} {
+		if f.file.Name == "" {
+			continue
+		}
+		err := f.file.Err
+		if err == nil {
+			err = f.write(w, f.file.Data)
+		}
+		if err != nil && !procfs.Gone(err) { // that the task has ended meanwhile is not noted
+			w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", f.file.Name, show.WithoutPath(err)))
 		}
 	}
 }
 
 // another says why these files do not belong to this task; "": they do.
-func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
+func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	if stat.Err != nil {
 		if procfs.Gone(stat.Err) {
 			return e.absent
@@ -175,53 +179,35 @@ func (e *enricher) another(stat procfs.File, t *TaskBytes) string {
 	if err != nil {
 		return err.Error()
 	}
-	if t.Linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.Linux.StartBoottime) {
+	if t.linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.linux.StartBoottime) {
 		return "the number belongs to another task by now"
 	}
 	return ""
 }
 
-func (e *enricher) cgroup(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "cgroup", f.Err)
-		return
+func writeCgroup(w *kcdata.StickyWriter, text []byte) error {
+	lines, err := procfs.ParseCgroup(text)
+	if err == nil {
+		w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
 	}
-	lines, err := procfs.ParseCgroup(f.Data)
-	if err != nil {
-		e.Fail(w, "cgroup", err)
-		return
-	}
-	w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
+	return err
 }
 
 // maxProcPath is how many bytes of a PROC_PATH Apple's decoder shows, the NUL among them.
 const maxProcPath = 1024
 
-func (e *enricher) exe(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "exe", f.Err)
-		return
-	}
+func writeExe(w *kcdata.StickyWriter, path []byte) error {
 	t := kcdata.TypeCrashProcPath
-	if len(f.Data) >= maxProcPath {
+	if len(path) >= maxProcPath {
 		t = kcdata.TypeLinuxExePath
 	}
-	w.Text(t, string(f.Data))
+	w.Text(t, string(path))
+	return nil
 }
 
-func (e *enricher) cmdline(w *kcdata.StickyWriter, f procfs.File) {
-	if f.Err != nil {
-		e.Fail(w, "cmdline", f.Err)
-		return
+func writeCmdline(w *kcdata.StickyWriter, args []byte) error {
+	if len(args) > 0 { // empty: a zombie
+		w.PutBytes(kcdata.TypeLinuxCmdline, args)
 	}
-	if len(f.Data) > 0 { // empty: a zombie
-		w.PutBytes(kcdata.TypeLinuxCmdline, f.Data)
-	}
-}
-
-// Fail notes what could not be read. That the task has ended meanwhile is not noted.
-func (e *enricher) Fail(w *kcdata.StickyWriter, what string, err error) {
-	if !procfs.Gone(err) {
-		w.Text(kcdata.TypeLinuxEnrichFailed, fmt.Sprintf("%s: %v", what, show.WithoutPath(err)))
-	}
+	return nil
 }

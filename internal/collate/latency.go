@@ -5,8 +5,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// latencyTask is XNU's record of one task: setup finds it, cur_tsnap is its
-// head, the data loop its threads, end closes it.
+// latencyTask is XNU's record of one task. setup is the time to find the task, cur_tsnap
+// that for its head, the data loop that for its threads, and end that to close it.
 func latencyTask(tgid uint32, spent capture.Cost) *kcdata.LatencyTask {
 	return &kcdata.LatencyTask{
 		TaskUniqueID: uint64(tgid), Setup: uint64(spent.Setup), CurTsnap: uint64(spent.Head),
@@ -30,8 +30,8 @@ func collectionOf(c *capture.Raw) *kcdata.LatencyCollection {
 	return &l
 }
 
-// latencyCPUs is XNU's per-CPU record, for CPUs that worked. init is what passed
-// from taken until recording began.
+// latencyCPUs are XNU's per-CPU records, for CPUs that recorded. init is the time from the
+// moment the CPU was taken until recording began.
 func latencyCPUs(c *capture.Raw) []kcdata.LatencyCPU {
 	out := []kcdata.LatencyCPU{}
 	for _, cpu := range c.CPUs {

@@ -21,105 +21,106 @@ import (
 const (
 	maxReasons = 4 // unread files of a task that are named, each with the reason
 
-	// BuildIDBudget is what all build-ids and perf maps of one capture may cost:
-	// a capture is not delayed by files. One hung file may come on top.
+	// BuildIDBudget is how long all build-ids and perf maps of one capture may take, so
+	// that files do not delay a capture. One hung file may come on top.
 	BuildIDBudget = 2 * time.Second
 )
 
 var errBudget = fmt.Errorf("not read: the %v for all files were spent", BuildIDBudget)
 
-// loadInfo finds out which files' code a task runs, for one capture. Used by one
-// goroutine.
+// loadInfo finds out for one capture from which files each task's code comes. One
+// goroutine uses it.
 type loadInfo struct {
 	images *image.Cache
 	files  *foreign.Files
-	Left   time.Duration
-	Known  map[FileID]Known // so that each file is asked once a capture
+	left   time.Duration
+	known  map[fileID]known // so that each file is asked once a capture
 }
 
-// FileID is a file while it is mapped.
-type FileID struct {
-	Major, Minor uint32
-	Inode        uint64
+// fileID is a file while it is mapped.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
 }
 
-type Known struct {
-	Build []byte
-	Path  string
+type known struct {
+	build []byte
+	path  string
 	err   error
 }
 
-func (k *Collator) NewLoadInfo(w *capture.Wants) *loadInfo {
+func (k *Collator) newLoadInfo(w *capture.Wants) *loadInfo {
 	if w.Redact || k.AsTaken {
 		return nil
 	}
-	return &loadInfo{images: k.Images, files: k.Files, Left: BuildIDBudget, Known: map[FileID]Known{}}
+	return &loadInfo{images: k.Images, files: k.Files, left: BuildIDBudget, known: map[fileID]known{}}
 }
 
-// Loaded is what was found out of a task beside its mappings.
-type Loaded struct {
+// loaded is what was found out about a task beside its mappings.
+type loaded struct {
 	perfMap string
-	Maps    []string // "what: reason", of the mappings
-	Notes   []string // of their files
+	maps    []string // "what: reason", of the mappings
+	notes   []string // of their files
 	late    bool     // a later look may tell more
 }
 
-func (l *Loaded) Note(format string, args ...any) {
-	l.Notes = append(l.Notes, fmt.Sprintf(format, args...))
+func (l *loaded) note(format string, args ...any) {
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
-// Task sets t.Maps: as /proc has them or, where that hangs, as the stop recorded
-// them.
-func (l *loadInfo) Task(t *TaskBytes, maps procfs.File) {
+// task sets t.maps: as /proc has them or, if that hangs, as the stop recorded them.
+func (l *loadInfo) task(t *taskBytes, maps procfs.File) {
 	err := maps.Err
 	if err == nil {
-		err = t.ParseMaps(maps, &t.Load)
+		err = t.parseMaps(maps, &t.load)
 	}
 	if err != nil {
 		if !procfs.Gone(err) {
-			t.Load.Note("maps: %v", show.WithoutPath(err))
+			t.load.note("maps: %v", show.WithoutPath(err))
 		}
-		t.Maps = t.window.maps
-		if why := t.window.Lacks(); why != "" {
-			t.Load.Note("maps, as the stop saw them: %s", why)
+		t.maps = t.window.maps
+		if why := t.window.lacks(); why != "" {
+			t.load.note("maps, as the stop saw them: %s", why)
 		}
 	}
-	t.Load.Maps, t.Load.Notes = t.Load.Notes, nil
-	t.window.cut(t)
+	t.load.maps, t.load.notes = t.load.notes, nil
+	for _, at := range t.window.pieces { // they are written anew
+		t.items.Remove(at)
+	}
 	l.fromFiles(t)
 }
 
 // fromFiles asks the mapped files, for the first time or again.
-func (l *loadInfo) fromFiles(t *TaskBytes) {
-	t.Load.Notes, t.Load.late = nil, false
-	if len(t.Maps) == 0 {
+func (l *loadInfo) fromFiles(t *taskBytes) {
+	t.load.notes, t.load.late = nil, false
+	if len(t.maps) == 0 {
 		return
 	}
-	l.buildIDs(t, &t.Load)
-	l.perfMap(t, &t.Load)
+	l.buildIDs(t, &t.load)
+	l.perfMap(t, &t.load)
 }
 
 // forget lets the files that were late be asked once more.
 func (l *loadInfo) forget() {
-	maps.DeleteFunc(l.Known, func(_ FileID, k Known) bool { return image.IsTransient(k.err) })
+	maps.DeleteFunc(l.known, func(_ fileID, k known) bool { return image.IsTransient(k.err) })
 }
 
 // late reports whether a later look may give another answer than this error.
 func late(err error) bool { return image.IsTransient(err) || errors.Is(err, errBudget) }
 
 // buildIDs fills in the build-ids, from the files' ELF notes.
-func (l *loadInfo) buildIDs(t *TaskBytes, out *Loaded) {
+func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
 	skipped := 0
-	for i := range t.Maps {
-		m := &t.Maps[i]
+	for i := range t.maps {
+		m := &t.maps[i]
 		if m.Flags&kcdata.MappingVDSO == 0 && !image.MappedFile(m) {
 			continue
 		}
-		k := l.file(int(t.Linux.Tgid), m)
-		if strings.HasPrefix(m.Path, "…") && strings.HasSuffix(k.Path, strings.TrimPrefix(m.Path, "…")) {
-			m.Path = k.Path // another task's mapping of the file has it whole
+		k := l.file(int(t.linux.Tgid), m)
+		if strings.HasPrefix(m.Path, "…") && strings.HasSuffix(k.path, strings.TrimPrefix(m.Path, "…")) {
+			m.Path = k.path // another task's mapping of the file has it whole
 		}
-		m.BuildIDLen = uint32(copy(m.LinuxMapping.BuildID[:], k.Build))
+		m.BuildIDLen = uint32(copy(m.LinuxMapping.BuildID[:], k.build))
 		if m.BuildIDLen > 0 {
 			m.BuildID = slices.Clone(m.LinuxMapping.BuildID[:m.BuildIDLen])
 		}
@@ -129,53 +130,53 @@ func (l *loadInfo) buildIDs(t *TaskBytes, out *Loaded) {
 		out.late = out.late || late(k.err)
 		m.Flags |= kcdata.MappingSkipped
 		if skipped++; skipped <= maxReasons {
-			out.Note("build-id: %s: %v", m.Path, show.WithoutPath(k.err))
+			out.note("build-id: %s: %v", m.Path, show.WithoutPath(k.err))
 		}
 	}
 	if skipped > maxReasons {
-		out.Note("build-id: %d more files: not read", skipped-maxReasons)
+		out.note("build-id: %d more files: not read", skipped-maxReasons)
 	}
 }
 
-// file asks a mapping's file for its build-id. A file that has none, or is no
-// ELF file, was read all the same.
-func (l *loadInfo) file(pid int, m *kcdata.Mapping) Known {
-	id := FileID{m.DevMajor, m.DevMinor, m.Inode}
-	if id == (FileID{}) { // the vDSO: one for each size of it
-		id.Inode = m.End - m.Start
+// file reads the build-id of a mapping's file. A file that has none, or is no ELF file,
+// counts as read.
+func (l *loadInfo) file(pid int, m *kcdata.Mapping) known {
+	id := fileID{m.DevMajor, m.DevMinor, m.Inode}
+	if id == (fileID{}) { // the vDSO: one for each size of it
+		id.inode = m.End - m.Start
 	}
-	k, asked := l.Known[id]
+	k, asked := l.known[id]
 	if asked {
-		if k.err == nil && k.Path == "" {
-			k.Path = m.Path
+		if k.err == nil && k.path == "" {
+			k.path = m.Path
 		}
 		return k
 	}
 	v, err := spend(l, func() (any, error) { return l.images.Load(image.Seen(pid), m, "build-id", buildID) })
-	k = Known{err: err}
+	k = known{err: err}
 	switch {
 	case err == nil:
-		k.Build = v.([]byte)
+		k.build = v.([]byte)
 	case errors.Is(err, elfnote.ErrNoBuildID), errors.Is(err, elfnote.ErrNotELF):
 		k.err = nil
 	case procfs.Gone(err), errors.Is(err, errBudget):
 		return k // another task may still have it
 	}
 	if strings.HasPrefix(m.Path, "/") {
-		k.Path = m.Path
+		k.path = m.Path
 	}
-	l.Known[id] = k
+	l.known[id] = k
 	return k
 }
 
 // spend runs ask, which reads somebody's file, if there is time left for that.
 func spend[T any](l *loadInfo, ask func() (T, error)) (T, error) {
-	if l.Left <= 0 {
+	if l.left <= 0 {
 		var zero T
 		return zero, errBudget
 	}
 	began := time.Now()
 	v, err := ask()
-	l.Left -= time.Since(began)
+	l.left -= time.Since(began)
 	return v, err
 }

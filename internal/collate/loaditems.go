@@ -11,27 +11,19 @@ import (
 
 // buildID is what image.Cache keeps of a file for its build-id.
 func buildID(r io.ReaderAt, _ int64) (any, error) {
-	id, err := elfnote.BuildID(r)
-	if err != nil {
-		return nil, err
-	}
-	return id, nil
+	return elfnote.BuildID(r)
 }
 
-// Records are the task's mappings as the file holds them, over its table.
-func (l *Loaded) Records(t *TaskBytes, table *strtab.Table) []kcdata.LinuxMapping {
-	out := make([]kcdata.LinuxMapping, 0, len(t.Maps))
-	for _, m := range t.Maps {
-		m.LinuxMapping.Path = table.Add(m.Path)
-		out = append(out, m.LinuxMapping)
-	}
-	return out
-}
-
-// Write writes the load information.
-func (l *Loaded) Write(w *kcdata.StickyWriter, records []kcdata.LinuxMapping, table *strtab.Table) {
-	for _, s := range slices.Concat(l.Maps, l.Notes) {
+// write writes the load information: what was not read and why, the mappings over a
+// string table of their own, and the perf map.
+func (l *loaded) write(w *kcdata.StickyWriter, maps []kcdata.Mapping) {
+	for _, s := range slices.Concat(l.maps, l.notes) {
 		w.Text(kcdata.TypeLinuxEnrichFailed, s)
+	}
+	table, records := strtab.New(), make([]kcdata.LinuxMapping, 0, len(maps))
+	for _, m := range maps {
+		m.LinuxMapping.Path = table.Add(m.Path)
+		records = append(records, m.LinuxMapping)
 	}
 	if len(records) > 0 {
 		w.Array(kcdata.TypeLinuxMapping, records)

@@ -11,38 +11,38 @@ import (
 
 const (
 	maxMaps     = 16 << 20 // bytes of /proc/PID/maps
-	MaxMappings = 4096     // executable ones of a task; the others are counted
+	maxMappings = 4096     // executable ones of a task; the others are counted
 )
 
-// ParseMaps sets t.Maps from the text, if the text is of the program that was recorded.
-func (t *TaskBytes) ParseMaps(text procfs.File, out *Loaded) error {
+// parseMaps sets t.maps from the text, if the text is of the program that was recorded.
+func (t *taskBytes) parseMaps(text procfs.File, out *loaded) error {
 	b := text.Data
 	if text.Truncated { // to whole lines
 		b = b[:bytes.LastIndexByte(b, '\n')+1]
-		out.Note("maps: more than %d bytes", maxMaps)
+		out.note("maps: more than %d bytes", maxMaps)
 	}
-	t.Maps = nil
+	t.maps = nil
 	for m, err := range procfs.ParseMaps(b, procfs.PermExec) {
 		if err != nil {
-			t.Maps = nil
+			t.maps = nil
 			return err
 		}
-		t.Maps = append(t.Maps, mappingFrom(m))
+		t.maps = append(t.maps, mappingFrom(m))
 	}
-	if len(t.Maps) > 0 && !t.SameProgram() {
-		t.Maps = nil
+	if len(t.maps) > 0 && !t.sameProgram() {
+		t.maps = nil
 		if text.Truncated {
-			return ErrBehind
+			return errBehind
 		}
-		return ErrExec
+		return errExec
 	}
-	t.MostUseful(out)
+	t.mostUseful(out)
 	return nil
 }
 
 var (
-	ErrExec   = errors.New("of another program: the task has executed one since")
-	ErrBehind = errors.New("nothing that was recorded lies in what was read of them")
+	errExec   = errors.New("of another program: the task has executed one since")
+	errBehind = errors.New("nothing that was recorded lies in what was read of them")
 )
 
 func mappingFrom(m procfs.Mapping) kcdata.Mapping {
@@ -61,19 +61,19 @@ func mappingFrom(m procfs.Mapping) kcdata.Mapping {
 	return r
 }
 
-// SameProgram says whether these mappings are of the program that the stop saw:
+// sameProgram says whether these mappings are of the program that the stop saw:
 // a task keeps its number and start time through exec. Some thread was in one of
 // them, and the executable, where it was recorded, is among them; a program may
 // have copied itself to anonymous memory, of large pages.
-func (t *TaskBytes) SameProgram() bool {
-	exe := t.Exe.Ino == 0 || slices.ContainsFunc(t.Maps, func(m kcdata.Mapping) bool { return m.Inode == t.Exe.Ino })
+func (t *taskBytes) sameProgram() bool {
+	exe := t.exe.Ino == 0 || slices.ContainsFunc(t.maps, func(m kcdata.Mapping) bool { return m.Inode == t.exe.Ino })
 	recorded := false
-	for _, th := range t.Threads {
-		if th.IP == 0 {
+	for _, th := range t.threads {
+		if th.ip == 0 {
 			continue
 		}
 		recorded = true
-		if m, ok := kcdata.FindMapping(t.Maps, th.IP); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
+		if m, ok := kcdata.FindMapping(t.maps, th.ip); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
 			return true
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// names collects the kernel addresses of the file and says what they are
-// called, so that the file reads the same on another machine. With --redact it
-// also replaces each address by one that does not tell where the kernel lies.
+// names collects the kernel addresses of the file with their symbols, so that the file
+// can be read on another machine. With --redact it also replaces each address by one
+// that does not tell where the kernel lies.
 type names struct {
 	syms   *procfs.Kallsyms // nil: nothing can be named
 	mods   []procfs.Module
@@ -32,11 +32,11 @@ func (k *Collator) newNames(redact bool) *names {
 	}
 }
 
-// addresses takes note of every address of a task's stacks, and has the file show
-// them as it shows addresses. What the file does not show of a stack is cut before.
-func (n *names) addresses(t *TaskBytes) error {
-	for i := range t.Threads {
-		th := &t.Threads[i]
+// addresses notes every address of a task's kernel stacks, and replaces it by the one that
+// the file shows. Frames that the file does not show are cut first.
+func (n *names) addresses(t *taskBytes) error {
+	for i := range t.threads {
+		th := &t.threads[i]
 		if th.kernel.IsZero() {
 			continue
 		}
@@ -46,7 +46,7 @@ func (n *names) addresses(t *TaskBytes) error {
 		}
 		if err := kcdata.Patch(th.kernel, func(frame *uint64) {
 			if at++; at > cut {
-				*frame = n.Note(*frame)
+				*frame = n.note(*frame)
 			}
 		}); err != nil {
 			return err
@@ -60,18 +60,18 @@ func (n *names) addresses(t *TaskBytes) error {
 	return nil
 }
 
-// sampled takes note of a stack whose leaf is where the thread was, and gives
-// it as the file shows it.
+// sampled notes the addresses of a sample's stack, whose leaf is no return address, and
+// returns them as the file shows them.
 func (n *names) sampled(frames []uint64) []uint64 {
 	n.exact[frames[0]] = true
 	out := make([]uint64, len(frames))
 	for i, addr := range frames {
-		out[i] = n.Note(addr)
+		out[i] = n.note(addr)
 	}
 	return out
 }
 
-func (n *names) Note(addr uint64) (shown uint64) {
+func (n *names) note(addr uint64) (shown uint64) {
 	shown, ok := n.seen[addr]
 	if !ok {
 		shown = n.shown(addr)
@@ -131,7 +131,7 @@ func (n *names) symbols() []kcdata.LinuxSymbol {
 	return out
 }
 
-func (n *names) Modules(redact bool) []kcdata.LinuxModule {
+func (n *names) modules(redact bool) []kcdata.LinuxModule {
 	out := make([]kcdata.LinuxModule, 0, len(n.mods))
 	for i, m := range n.mods {
 		r := kcdata.LinuxModule{Addr: m.Addr, Size: m.Size, Name: n.strings.Add(m.Name), BuildIDLen: uint32(len(m.BuildID))}

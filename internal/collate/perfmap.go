@@ -13,20 +13,20 @@ import (
 
 // perfMap looks for the file in which a just-in-time compiler names its code:
 // /tmp/perf-PID.map in the task's own view, made by the task's own user.
-func (l *loadInfo) perfMap(t *TaskBytes, out *Loaded) {
-	if !slices.ContainsFunc(t.Maps, generated) || t.Linux.Present&kcdata.TaskHasIDs == 0 {
+func (l *loadInfo) perfMap(t *taskBytes, out *loaded) {
+	if !slices.ContainsFunc(t.maps, generated) || t.linux.Present&kcdata.TaskHasIDs == 0 {
 		return
 	}
 	path := fmt.Sprintf("/tmp/perf-%d.map", t.innerTgid())
 	where := foreign.Where{
-		Root: fmt.Sprintf("/proc/%d/root", t.Linux.Tgid), Path: path, NoFollow: true, Owner: &t.Linux.EUID,
+		Root: fmt.Sprintf("/proc/%d/root", t.linux.Tgid), Path: path, NoFollow: true, Owner: &t.linux.EUID,
 	}
 	switch _, err := spend(l, func() (foreign.Stat, error) { return l.files.Stat(where) }); {
 	case err == nil:
 		out.perfMap = path
 	case !procfs.Gone(err):
 		out.late = out.late || late(err)
-		out.Note("perf map: %s: %v", path, show.WithoutPath(err))
+		out.note("perf map: %s: %v", path, show.WithoutPath(err))
 	}
 }
 
@@ -39,11 +39,11 @@ func generated(m kcdata.Mapping) bool {
 }
 
 // innerTgid is the task's number in its own pid namespace.
-func (t *TaskBytes) innerTgid() uint32 {
-	for _, th := range t.Threads {
-		if th.id == uint64(t.Linux.Tgid) && th.inner != 0 {
+func (t *taskBytes) innerTgid() uint32 {
+	for _, th := range t.threads {
+		if th.id == uint64(t.linux.Tgid) && th.inner != 0 {
 			return th.inner
 		}
 	}
-	return t.Linux.Tgid
+	return t.linux.Tgid
 }

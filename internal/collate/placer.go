@@ -19,7 +19,7 @@ type placer struct {
 	redact bool
 }
 
-func NewPlacer(c *capture.Raw, n *names, redact bool) *placer {
+func newPlacer(c *capture.Raw, n *names, redact bool) *placer {
 	p := &placer{left: map[uint64]*capture.Sample{}, names: n, redact: redact}
 	for i := range c.Samples {
 		s := &c.Samples[i]
@@ -40,14 +40,14 @@ func containerOf(s *capture.Sample) uint64 {
 }
 
 // place finds the samples of a task's threads.
-func (p *placer) place(t *TaskBytes) error {
+func (p *placer) place(t *taskBytes) error {
 	if len(p.left) == 0 {
 		return nil
 	}
-	for i := range t.Threads {
-		th := &t.Threads[i]
+	for i := range t.threads {
+		th := &t.threads[i]
 		s := p.left[th.id]
-		if s == nil || s.Tgid != t.Linux.Tgid {
+		if s == nil || s.Tgid != t.linux.Tgid {
 			continue
 		}
 		delete(p.left, th.id)
@@ -58,10 +58,9 @@ func (p *placer) place(t *TaskBytes) error {
 	return nil
 }
 
-// put adds the sample's items before the end of the thread and makes its
-// records agree with them. A kernel stack that is there already was whole when
-// it was recorded, and stays.
-func (p *placer) put(t *TaskBytes, th *ThreadAt, s *capture.Sample) error {
+// put adds the sample's items before the end of the thread's container, and makes the
+// thread's records agree with them. If a kernel stack was recorded, it is whole, and stays.
+func (p *placer) put(t *taskBytes, th *threadAt, s *capture.Sample) error {
 	w, bytes := kcdata.NewSticky()
 	frames, users := s.Kernel, 0
 	if len(th.kernel.Item().Data) > 0 {
@@ -72,7 +71,7 @@ func (p *placer) put(t *TaskBytes, th *ThreadAt, s *capture.Sample) error {
 	}
 	if len(s.UserStack) > 0 && !th.stack && !p.redact {
 		w.Note(w.Uint64s(kcdata.TypeUserStackLR64, s.UserStack))
-		th.stack, th.Sampled, users = true, s.UserStack, len(s.UserStack)
+		th.stack, th.sampled, users = true, s.UserStack, len(s.UserStack)
 	}
 	rec := kcdata.LinuxSample{AtNs: s.At, DelayNs: s.Delay, CPU: uint32(s.CPU), IP: s.IP}
 	if s.User {
@@ -85,14 +84,14 @@ func (p *placer) put(t *TaskBytes, th *ThreadAt, s *capture.Sample) error {
 	if w.Err != nil {
 		return w.Err
 	}
-	t.Items.InsertBefore(th.end, bytes())
+	t.items.InsertBefore(th.end, bytes())
 	return th.markSampled(s, len(frames), users)
 }
 
-// markSampled makes the thread's records say what the sample says; frames of its
-// kernel stack were put in, and users of its user stack.
-func (th *ThreadAt) markSampled(s *capture.Sample, frames, users int) error {
-	if th.linux.IsZero() || th.Snap.IsZero() {
+// markSampled makes the thread's records say what the sample says. frames and users are how
+// many frames of its kernel and user stack were put in.
+func (th *threadAt) markSampled(s *capture.Sample, frames, users int) error {
+	if th.linux.IsZero() || th.snap.IsZero() {
 		return nil
 	}
 	err := kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
@@ -121,12 +120,12 @@ func (th *ThreadAt) markSampled(s *capture.Sample, frames, users int) error {
 	if users == bpf.SampleFrames {
 		set |= kcdata.SSTruncatedUser
 	}
-	return errors.Join(err, kcdata.Patch(th.Snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
+	return errors.Join(err, kcdata.Patch(th.snap, func(snap *kcdata.ThreadSnapshot) { stacks.SetFlags(snap, set, 0) }))
 }
 
-// Lost warns of samples whose threads are not in the file. The idle thread of a CPU
+// lost warns of samples whose threads are not in the file. The idle thread of a CPU
 // without a worker never is in the file, so it is not named.
-func (p *placer) Lost(c *capture.Raw) {
+func (p *placer) lost(c *capture.Raw) {
 	for _, s := range p.left {
 		p.extra = append(p.extra, s)
 	}

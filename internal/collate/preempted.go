@@ -5,7 +5,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// On top of the stack of a thread that the stop took off its CPU is how that happened:
+// When the stop takes a thread off its CPU, the leaf frames of the thread's stack show how:
 // the interrupt that brought the worker, and the schedule() on its return. These frames
 // are cut, so that the stack in the file begins where the thread was.
 
@@ -19,7 +19,7 @@ func (n *names) preemptionPath(stack []uint64) int {
 
 // cutStack takes the first frames off a thread's stack. What is left of the item
 // comes from where it lies, so after redaction.
-func (t *TaskBytes) cutStack(th *ThreadAt, frames int) error {
+func (t *taskBytes) cutStack(th *threadAt, frames int) error {
 	left := kcdata.Elements[uint64](th.kernel.Item())[frames:]
 	w := kcdata.NewBuffer(0)
 	if len(left) > 0 {
@@ -27,7 +27,7 @@ func (t *TaskBytes) cutStack(th *ThreadAt, frames int) error {
 			return err
 		}
 	}
-	t.Items.Replace(th.kernel, w.Written())
+	t.items.Replace(th.kernel, w.Written())
 	return kcdata.Patch(th.linux, func(lx *kcdata.LinuxThread) {
 		lx.KstackDepth, lx.KstackSkipped = uint32(len(left)), uint32(frames)
 	})

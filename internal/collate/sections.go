@@ -72,7 +72,7 @@ func (x *collation) postSection() ([]byte, error) {
 	for _, v := range c.Warnings {
 		w.Text(kcdata.TypeLinuxWarning, v.Code+": "+v.Text)
 	}
-	if mods := names.Modules(c.Wants.Redact); len(mods) > 0 {
+	if mods := names.modules(c.Wants.Redact); len(mods) > 0 {
 		w.Array(kcdata.TypeLinuxModule, mods)
 	}
 	if syms := names.symbols(); len(syms) > 0 {
@@ -93,8 +93,8 @@ func (x *collation) postSection() ([]byte, error) {
 	return bytes(), w.Err
 }
 
-// howItWent is what the capture says about itself: what moved, where the time
-// went, and, if something went wrong, what we did.
+// howItWent writes the records on the capture itself: which threads ran meanwhile, where
+// the time went, and the trace if something went wrong.
 func (x *collation) howItWent(w *kcdata.StickyWriter) {
 	c := x.c
 	if v := c.Second; v != nil {

@@ -9,18 +9,18 @@ import (
 	"stackshot/kcdata"
 )
 
-// TaskBytes is one task's container, read whole, and what changes on its way out.
+// taskBytes is one task's container, read whole, and what changes on its way out.
 // Its bytes lie where they were recorded, and its fields are changed there: they are
 // good for one collation.
-type TaskBytes struct {
-	Items   *kcdata.Editor
-	End     kcdata.Position // of the container
-	Threads []ThreadAt
-	Linux   kcdata.LinuxTask
-	Exe     kcdata.LinuxTaskExe // zero: not recorded
-	window  WindowMaps
-	Maps    []kcdata.Mapping // executable mappings, ascending; by enrich
-	Load    Loaded           // what else enrich found out of them
+type taskBytes struct {
+	items   *kcdata.Editor
+	end     kcdata.Position // of the container
+	threads []threadAt
+	linux   kcdata.LinuxTask
+	exe     kcdata.LinuxTaskExe // zero: not recorded
+	window  windowMaps
+	maps    []kcdata.Mapping // executable mappings, ascending; by enrich
+	load    loaded           // what else enrich found out of them
 	text    []byte           // items; by enrich
 	snap    kcdata.Position  // TASK_SNAPSHOT; zero: none
 	minor   uint64           // faults of the threads that live
@@ -30,33 +30,33 @@ type TaskBytes struct {
 	spent   capture.Cost // of recording it
 }
 
-// ThreadAt is what one thread's container has. Positions are zero where the item is
+// threadAt is what one thread's container has. Positions are zero where the item is
 // not there, or short.
-type ThreadAt struct {
+type threadAt struct {
 	id      uint64
-	Snap    kcdata.Position // THREAD_SNAPSHOT
+	snap    kcdata.Position // THREAD_SNAPSHOT
 	linux   kcdata.Position // LINUX_THREAD
 	kernel  kcdata.Position // its kernel stack
 	end     kcdata.Position // of the container
 	stack   bool            // has a user stack
-	Sampled []uint64        // its addresses, where a sample has them
-	User    stacks.Found
+	sampled []uint64        // its addresses, where a sample has them
+	user    stacks.Found
 	taken   bool   // the stop took it off its CPU
 	onCPU   int    // where it runs or ran; -1: nowhere
-	IP      uint64 // where it was in user mode; 0: not recorded
+	ip      uint64 // where it was in user mode; 0: not recorded
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
 }
 
-// OpenTask checks that the parts hold exactly one task container, whole, and finds
+// openTask checks that the parts hold exactly one task container, whole, and finds
 // what collation needs of it.
-func OpenTask(x *capture.Second, parts []capture.Part) (*TaskBytes, error) {
-	t := &TaskBytes{second: x.Of(&parts[0]), parts: parts}
+func openTask(x *capture.Second, parts []capture.Part) (*taskBytes, error) {
+	t := &taskBytes{second: x.Of(&parts[0]), parts: parts}
 	var pieces [][]byte
 	for _, p := range parts {
 		t.spent, pieces = t.spent.Plus(p.Cost), append(pieces, p.Pieces...)
 	}
-	t.Items = kcdata.NewEditor(pieces...)
-	for it, err := range t.Items.Items() {
+	t.items = kcdata.NewEditor(pieces...)
+	for it, err := range t.items.Items() {
 		if err == nil {
 			err = t.visit(it)
 		}
@@ -64,31 +64,31 @@ func OpenTask(x *capture.Second, parts []capture.Part) (*TaskBytes, error) {
 			return nil, err
 		}
 	}
-	if t.End.IsZero() {
+	if t.end.IsZero() {
 		return nil, errors.New("no task container")
 	}
 	return t, t.addFaults()
 }
 
-func (t *TaskBytes) visit(it kcdata.Item) (err error) {
+func (t *taskBytes) visit(it kcdata.Item) (err error) {
 	switch {
 	case it.Depth == 0 && it.Type == kcdata.TypeContainerEnd:
-		t.End = it.Position()
+		t.end = it.Position()
 	case it.Depth == 0:
 		if it.Offset > 0 {
 			return fmt.Errorf("an item at offset %d is outside the task's container", it.Offset)
 		}
 	case it.Type == kcdata.TypeContainerBegin && it.ContainerType() == kcdata.TypeThread:
-		t.Threads = append(t.Threads, ThreadAt{id: it.ContainerID(), onCPU: -1})
+		t.threads = append(t.threads, threadAt{id: it.ContainerID(), onCPU: -1})
 	case it.Type == kcdata.TypeTaskSnapshot:
 		t.snap = it.Position()
 	case it.Type == kcdata.TypeLinuxTask:
-		t.Linux, err = kcdata.Record[kcdata.LinuxTask](it)
+		t.linux, err = kcdata.Record[kcdata.LinuxTask](it)
 	case it.Type == kcdata.TypeLinuxTaskExe:
-		t.Exe, err = kcdata.Record[kcdata.LinuxTaskExe](it)
+		t.exe, err = kcdata.Record[kcdata.LinuxTaskExe](it)
 	case t.window.visit(it):
-	case len(t.Threads) > 0 && t.Threads[len(t.Threads)-1].end.IsZero():
-		return t.visitThread(&t.Threads[len(t.Threads)-1], it)
+	case len(t.threads) > 0 && t.threads[len(t.threads)-1].end.IsZero():
+		return t.visitThread(&t.threads[len(t.threads)-1], it)
 	}
 	return err
 }
@@ -99,21 +99,21 @@ var (
 )
 
 // visitThread looks at an item between a thread's begin and its end.
-func (t *TaskBytes) visitThread(th *ThreadAt, it kcdata.Item) error {
-	if ours, err := th.User.Visit(it); ours {
+func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
+	if ours, err := th.user.Visit(it); ours {
 		return err
 	}
 	switch {
 	case it.Type == kcdata.TypeContainerEnd && it.Depth == 1:
 		th.end = it.Position()
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
-		th.Snap = it.Position()
-		return kcdata.Patch(th.Snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
+		th.snap = it.Position()
+		return kcdata.Patch(th.snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
 	case it.Type == kcdata.TypeLinuxThread:
 		return t.visitLinux(th, it)
 	case it.Type == kcdata.TypeLinuxSyscall:
 		call, err := kcdata.Record[kcdata.LinuxSyscall](it)
-		th.IP = call.IP
+		th.ip = call.IP
 		return err
 	case it.Type == kcdata.TypeArray:
 		switch elem, _, _ := it.Elem(); elem {
@@ -130,7 +130,7 @@ func (t *TaskBytes) visitThread(th *ThreadAt, it kcdata.Item) error {
 	return nil
 }
 
-func (t *TaskBytes) visitLinux(th *ThreadAt, it kcdata.Item) error {
+func (t *taskBytes) visitLinux(th *threadAt, it kcdata.Item) error {
 	if len(it.Data) >= sizeOfLinuxThread {
 		th.linux = it.Position()
 	}
@@ -149,8 +149,8 @@ func (t *TaskBytes) visitLinux(th *ThreadAt, it kcdata.Item) error {
 // addFaults makes ts_faults and ts_pageins the sums over the whole task. The record of
 // the window has only those of its dead threads, which signal_struct sums up
 // (__exit_signal of kernel/exit.c). /proc gives the sum of both.
-func (t *TaskBytes) addFaults() error {
-	if t.snap.IsZero() || t.Linux.Present&kcdata.TaskHasFaults == 0 {
+func (t *taskBytes) addFaults() error {
+	if t.snap.IsZero() || t.linux.Present&kcdata.TaskHasFaults == 0 {
 		return nil
 	}
 	return kcdata.Patch(t.snap, func(s *kcdata.TaskSnapshot) {
@@ -159,8 +159,8 @@ func (t *TaskBytes) addFaults() error {
 	})
 }
 
-// AddUser sums up what was taken of one thread.
-func AddUser(u *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
+// addUser sums up what was taken of one thread.
+func addUser(u *kcdata.LinuxUserTaken, w *kcdata.LinuxUserWalk) {
 	u.Threads++
 	u.Walked += uint64(w.Flags & kcdata.UserWalked)
 	if w.Flags&(kcdata.UserPagedOut|kcdata.UserNoPage) != 0 {

@@ -15,32 +15,32 @@ import (
 // files. Code whose table was not read in time is unwound by frame pointer, and marked.
 const UnwindBudget = 4 * time.Second
 
-// unwinder makes user stacks of what the stop took of the user side, for one
-// capture. Used by one goroutine.
+// unwinder makes user stacks from the user side that the stop took, for one capture. One
+// goroutine uses it.
 type unwinder struct {
 	stacks.Unwinder
 	keep bool  // chain and bytes stay in the file
 	away []int // CPUs that were not stopped
 
-	// What tables were missed in the whole file.
-	files map[FileID]bool
+	// Tables that were missed, in the whole file.
+	files map[fileID]bool
 	short int // stacks that lack some
 }
 
-// newUnwinder is nil where nothing of user stacks is taken. away are the CPUs that
-// were not stopped.
+// newUnwinder returns nil if no user stacks are wanted, or none were taken. away are the
+// CPUs that were not stopped.
 func (k *Collator) newUnwinder(w *capture.Wants, away []int) *unwinder {
 	if w.Redact || w.UserStacks == capture.NoStacks || k.AsTaken {
 		return nil
 	}
 	return &unwinder{
 		Unwinder: stacks.Unwinder{Images: k.Images, Arch: k.Host.Arch, Left: UnwindBudget, ChainOnly: w.UserStacks == capture.ChainStacks, Frames: w.UserFrames},
-		keep:     w.KeepStacks, away: away, files: map[FileID]bool{},
+		keep:     w.KeepStacks, away: away, files: map[fileID]bool{},
 	}
 }
 
-// warnings are for whoever took the capture. The file says the same by its marks,
-// which are gone once it is mended.
+// warnings are for the caller. The file says the same by the marks of its stacks, which
+// are removed when the stacks are unwound again.
 func (u *unwinder) warnings() []kcdata.Warning {
 	if u == nil || u.short == 0 {
 		return nil
@@ -63,21 +63,20 @@ type unwoundThread struct {
 	items []byte
 }
 
-// Task turns what was taken of each of the task's threads into its user stack. The
-// task's mappings are known by then. A thread that runs on a CPU that was not stopped
-// is not where its saved registers say, and its stack changes: it has the stack of
-// its sample, or none.
-func (u *unwinder) Task(t *TaskBytes) (out unwound, err error) {
+// task makes the user stack of each thread of a task, whose mappings must be known. A
+// thread on a CPU that was not stopped is not where its saved registers say, and its
+// stack changes. Its user stack is that of its sample, if there is one.
+func (u *unwinder) task(t *taskBytes) (out unwound, err error) {
 	if u == nil {
 		return out, nil
 	}
-	p := u.Process(image.Seen(int(t.Linux.Tgid)), t.Maps)
-	for i := range t.Threads {
-		th := &t.Threads[i]
-		if u.stale(th) || th.stack || !th.User.Usable() {
+	p := u.Process(image.Seen(int(t.linux.Tgid)), t.maps)
+	for i := range t.threads {
+		th := &t.threads[i]
+		if u.stale(th) || th.stack || !th.user.Usable() {
 			continue // its own CPU took it, or there is none
 		}
-		walk, found := *th.User.Walk, th.User
+		walk, found := *th.user.Walk, th.user
 		found.Walk = &walk
 		items, err := stacks.Put(u.Thread(p, &found))
 		if err != nil {
@@ -91,44 +90,44 @@ func (u *unwinder) Task(t *TaskBytes) (out unwound, err error) {
 	return out, nil
 }
 
-func (u *unwinder) stale(th *ThreadAt) bool { return slices.Contains(u.away, th.onCPU) }
+func (u *unwinder) stale(th *threadAt) bool { return slices.Contains(u.away, th.onCPU) }
 
-// apply puts the stacks in the place of what they are made of. Where a table was
-// missed that stays too, so that the stack can be mended.
-func (u *unwinder) apply(t *TaskBytes, made unwound) error {
+// apply replaces the user side of each thread by its user stack. If a table was missed, the
+// user side stays too, so that the stack can be unwound again later.
+func (u *unwinder) apply(t *taskBytes, made unwound) error {
 	if u == nil {
 		return nil
 	}
-	kept := make([]bool, len(t.Threads))
+	kept := make([]bool, len(t.threads))
 	for _, one := range made.threads {
-		th := &t.Threads[one.at]
+		th := &t.threads[one.at]
 		kept[one.at] = u.keep
 		if one.walk.Flags&kcdata.UserTablesMissed != 0 {
 			u.short++
 			kept[one.at] = true
-			if !u.keep && len(th.User.Raw) > 0 {
+			if !u.keep && len(th.user.Raw) > 0 {
 				one.walk.Flags |= kcdata.UserKeptToMend
 			}
 		}
-		th.User.Walk = one.walk
-		if err := th.User.Mark(th.Snap); err != nil {
+		th.user.Walk = one.walk
+		if err := th.user.Mark(th.snap); err != nil {
 			return err
 		}
-		t.Items.InsertBefore(th.end, one.items)
+		t.items.InsertBefore(th.end, one.items)
 	}
-	for i := range t.Threads {
-		th := &t.Threads[i]
+	for i := range t.threads {
+		th := &t.threads[i]
 		if kept[i] || u.keep && !u.stale(th) {
 			continue
 		}
-		for _, raw := range th.User.Raw {
-			t.Items.Remove(raw)
+		for _, raw := range th.user.Raw {
+			t.items.Remove(raw)
 		}
 	}
-	t.Load.Notes = append(t.Load.Notes, made.notes...)
-	for _, m := range t.Maps {
+	t.load.notes = append(t.load.notes, made.notes...)
+	for _, m := range t.maps {
 		if m.Flags&kcdata.MappingTableMissed != 0 {
-			u.files[FileID{m.DevMajor, m.DevMinor, m.Inode}] = true
+			u.files[fileID{m.DevMajor, m.DevMinor, m.Inode}] = true
 		}
 	}
 	return nil

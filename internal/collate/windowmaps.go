@@ -9,25 +9,25 @@ import (
 	"stackshot/kcdata"
 )
 
-// WindowMaps are the mappings that the stop itself recorded of a task whose mmap_lock
+// windowMaps are the mappings that the stop itself recorded of a task whose mmap_lock
 // was held, so that /proc/PID/maps would hang. They are taken out of the recorded bytes
 // and written anew: with build-ids, or as /proc has them.
-type WindowMaps struct {
+type windowMaps struct {
 	maps   []kcdata.Mapping
-	Walk   kcdata.LinuxMapWalk
+	walk   kcdata.LinuxMapWalk
 	pieces []kcdata.Position // what to cut
 }
 
 // visit takes note of an item that belongs to such a mapping, in the order of the
 // file. It reports whether the item is to be cut.
-func (x *WindowMaps) visit(it kcdata.Item) bool {
+func (x *windowMaps) visit(it kcdata.Item) bool {
 	elem, _, _ := it.Elem()
 	switch {
 	case it.Depth != 1:
 		return false
 	case it.Type == kcdata.TypeLinuxMapWalk:
-		if err := kcdata.Unmarshal(it.Data, &x.Walk); err != nil {
-			x.Walk = kcdata.LinuxMapWalk{}
+		if err := kcdata.Unmarshal(it.Data, &x.walk); err != nil {
+			x.walk = kcdata.LinuxMapWalk{}
 		}
 		return false // it stays
 	case it.Of() == kcdata.TypeLinuxMapName && len(x.maps) > 0:
@@ -43,9 +43,9 @@ func (x *WindowMaps) visit(it kcdata.Item) bool {
 	return true
 }
 
-// Lacks says what the stop could not tell of the executable mappings; "": it told all.
-func (x *WindowMaps) Lacks() string {
-	w := &x.Walk
+// lacks says what the stop could not tell of the executable mappings; "": it told all.
+func (x *windowMaps) lacks() string {
+	w := &x.walk
 	var out []string
 	say := func(n uint32, text string) {
 		if n > 0 {
@@ -59,11 +59,4 @@ func (x *WindowMaps) Lacks() string {
 		out = append(out, "the last ones were not reached")
 	}
 	return strings.Join(out, "; ")
-}
-
-// cut removes the recorded mappings from the task.
-func (x *WindowMaps) cut(t *TaskBytes) {
-	for _, at := range x.pieces {
-		t.Items.Remove(at)
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/capture"
 	"stackshot/kcdata"
-
-	"golang.org/x/sys/unix"
 )
 
 // Engine is one way to capture. Engines: trap, pull, procfs.
@@ -32,16 +30,16 @@ type Engine interface {
 type Caps struct {
 	Name       string
 	Isolation  string
-	Stops      bool             // the machine is held: one capture per machine then
-	UserStacks bool             // it takes what user stacks are made of
+	Stops      bool             // it stops the machine: then one capture per machine
+	UserStacks bool             // it takes the user side of threads
 	Objects    *bpf.Objects     // nil: it works without BPF
 	Warnings   []kcdata.Warning // for every file
 }
 
 var ErrNotStopped = errors.New("the machine was not stopped")
 
-// NotStopped is a try that was given up: why, and how long it kept CPUs from
-// their work all the same. It is of kind ErrNotStopped.
+// NotStopped is a try that was given up: why, and how long it held CPUs in vain. It is of
+// kind ErrNotStopped.
 type NotStopped struct {
 	Why  string
 	Held time.Duration
@@ -58,8 +56,8 @@ type Job struct {
 	Size   Size
 	Pause  time.Duration // what is left of the pause budget
 	Settle time.Duration // between the two steps of the wake
-	// Missed is called by the coordinator with the CPUs that did not come, as
-	// soon as the others run again; nil: nobody asks.
+	// The coordinator calls Missed with the CPUs that did not come, as soon as the
+	// others run again. nil: nobody wants to know.
 	Missed func(cpus []int)
 }
 
@@ -71,18 +69,3 @@ type OptionError struct {
 }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("--%s %s: %s", e.Option, e.Value, e.Reason) }
-
-// CaptureError is a system call of a capture that failed.
-type CaptureError struct {
-	What  string
-	Errno unix.Errno
-}
-
-func (e *CaptureError) Error() string { return e.What + ": " + e.Errno.Error() }
-func (e *CaptureError) Unwrap() error { return e.Errno }
-
-// IsolationNoneWarning goes into every file of an engine whose workers were refused
-// SCHED_FIFO.
-func IsolationNoneWarning(why error) kcdata.Warning {
-	return kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + why.Error()}
-}

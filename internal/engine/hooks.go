@@ -5,9 +5,8 @@ import (
 	"stackshot/internal/limits"
 )
 
-// Hooks let tests change what a worker or the coordinator does, and let benchmarks see
-// where the time between a request and its stop goes. The product sets none. Constant
-// after Open.
+// Hooks let tests change what a worker or the coordinator does, and let benchmarks measure
+// the steps between a request and its stop. The command sets none. Constant after Open.
 type Hooks struct {
 	BeforeWake    func() // in the coordinator
 	BeforeArrival func(cpu int)

@@ -21,8 +21,8 @@ const (
 	// A task that does not fit costs a whole further stop; memory costs little.
 	estimateFactor = 1.25
 
-	// A worker's chunk holds at least what one read of an iterator can return
-	// in full. Smaller chunks would only mean more reads.
+	// A worker's chunk can hold what one read of an iterator returns at most. Smaller
+	// chunks would only mean more reads.
 	MinChunk = 8 << 10
 	maxChunk = 256 << 10
 
@@ -68,8 +68,8 @@ type Size struct {
 	AMP      bool
 }
 
-// Estimate sizes a try from the number of tasks and threads; user is what a
-// thread's user stack may take.
+// Estimate sizes a try for so many tasks and threads. user is how many bytes the user
+// side of a thread takes.
 func Estimate(tasks, threads, user, clusters, workers int, amp bool) Size {
 	thread := threadEstimate + user
 	per := taskEstimate + (threads/max(tasks, 1)+1)*thread
@@ -121,7 +121,7 @@ func NewMemory(s Size) (*Memory, error) {
 
 func (m *Memory) Format(s Size) (err error) {
 	if m.Alloc, err = bumpalloc.New(m.Ctl, m.Data, s.Clusters); err == nil {
-		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.AMP, workqueue.WithClock(clock.Nanotime))
+		m.Queue, err = workqueue.New(m.Queues, s.Tasks, s.AMP, clock.Nanotime)
 	}
 	return err
 }
@@ -132,8 +132,9 @@ func mapMemory(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 }
 
+// Free unmaps the memory, if it is not nil and not that of BPF maps.
 func (m *Memory) Free() {
-	if m.Mapped {
+	if m == nil || m.Mapped {
 		return
 	}
 	for _, mem := range [][]byte{m.Data, m.Ctl, m.Queues, m.Second} {
@@ -176,8 +177,8 @@ func (m *Memory) blockOf(b []byte) bumpalloc.Block {
 	return bumpalloc.Block{Off: uint32(at), Len: uint32(len(b))}
 }
 
-// AtLeast enlarges a size to what this memory already is: a session that has
-// grown stays grown.
+// AtLeast enlarges a size to that of this memory, so that a session that has grown its
+// buffer keeps it. A nil Memory enlarges nothing.
 func (m *Memory) AtLeast(s Size) Size {
 	if m != nil {
 		s.Bytes = max(s.Bytes, int64(len(m.Data)))
@@ -186,7 +187,7 @@ func (m *Memory) AtLeast(s Size) Size {
 	return s
 }
 
-// Fits reports whether this memory is enough for s.
+// Fits reports whether this memory is large enough for s, and divided as s says.
 func (m *Memory) Fits(s Size) bool {
 	return m != nil && int64(len(m.Data)) >= s.Bytes && m.Queue.Capacity() >= s.Tasks &&
 		m.Alloc.Clusters() == s.Clusters && m.AMP == s.AMP

@@ -5,38 +5,27 @@ import (
 
 	"stackshot/internal/capture"
 	"stackshot/kcdata"
-	"stackshot/workqueue"
 )
 
-// NotRecorded lists what was taken or queued, and not recorded.
+// NotRecorded lists what is not recorded: items that nobody took from the queues, and
+// items of a worker that took them and is still away.
 func (m *Memory) NotRecorded(c *capture.Raw) {
 	c.QueueFull = m.Queue.Refused() > 0
-	untaken(c, m.Queue)
-	inFlight(c, m.Queue)
-}
-
-// untaken lists what the workers left in the queues.
-func untaken(c *capture.Raw, q *workqueue.Queues) {
 	reason := uint32(kcdata.LeftOutMaxPause)
 	if c.RanShort {
 		reason = kcdata.LeftOutNoSpace
 	}
-	for it := range q.Left() {
+	for it := range m.Queue.Left() {
 		c.Failed = append(c.Failed, capture.Failure{Item: it, Reason: reason})
 	}
-}
-
-// inFlight lists what a worker took and never brought back, because it is
-// still away.
-func inFlight(c *capture.Raw, q *workqueue.Queues) {
-	known := map[uint32]bool{}
+	known := map[uint32]bool{} // by census index
 	for _, r := range c.Recorded {
 		known[r.Item.Index] = true
 	}
 	for _, f := range c.Failed {
 		known[f.Item.Index] = true
 	}
-	for it := range q.All() {
+	for it := range m.Queue.All() {
 		if !known[it.Index] {
 			c.Failed = append(c.Failed, capture.Failure{Item: it, Reason: kcdata.LeftOutError, Errno: unix.ETIMEDOUT})
 		}
@@ -45,29 +34,21 @@ func inFlight(c *capture.Raw, q *workqueue.Queues) {
 
 // Use says how much of the memory was used.
 func (m *Memory) Use(c *capture.Raw) {
-	total := m.Alloc.Total()
 	c.Capture.BufferSize = uint64(len(m.Data))
-	c.Capture.BufferUsed = total.Used
-	c.Capture.Overhead = total.Overhead
-	c.Arenas = arenasOf(m)
+	for i := range m.Alloc.Clusters() {
+		s := m.Alloc.Stats(i)
+		c.Capture.BufferUsed += s.Used
+		c.Capture.Overhead += s.Overhead
+		c.Arenas = append(c.Arenas, kcdata.LinuxArena{
+			Cluster: uint32(i), Entries: uint32(s.Entries), Size: s.Size, Used: s.Used, SpillOut: s.Taken,
+			SpillIn: s.Spill, FreedSize: s.Overhead + s.Reused, Reused: s.Reused, Overhead: s.Overhead,
+			Allocs: s.Allocs, Refused: s.Refused,
+		})
+	}
 	if err := m.Alloc.Err(); err != nil {
 		c.Warn("arena", err.Error())
 	}
 	if !m.Locked {
 		c.Warn("memory_not_locked", "the buffers could not be locked in memory (CAP_IPC_LOCK, RLIMIT_MEMLOCK)")
 	}
-}
-
-// arenasOf describes the memory of each cluster.
-func arenasOf(m *Memory) []kcdata.LinuxArena {
-	var out []kcdata.LinuxArena
-	for i := range m.Alloc.Clusters() {
-		s := m.Alloc.Stats(i)
-		out = append(out, kcdata.LinuxArena{
-			Cluster: uint32(i), Entries: uint32(s.Entries), Size: s.Size, Used: s.Used, SpillOut: m.Alloc.SpillBy(i),
-			SpillIn: s.Spill, FreedSize: s.Overhead + s.Reused, Reused: s.Reused, Overhead: s.Overhead,
-			Allocs: s.Allocs, Refused: s.Refused,
-		})
-	}
-	return out
 }

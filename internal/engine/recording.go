@@ -10,10 +10,10 @@ import (
 	"stackshot/workqueue"
 )
 
-// Recording is what one worker, or one reader of /proc, makes in one try: the chain
-// that it writes to, what it made of its items, and what it could not record. From
-// wake to done only its worker uses it; at other times only the coordinator does.
-// After a Begin with room for all items nothing here allocates.
+// Recording is what one worker, or one reader of /proc, records in one try: its chain, the
+// parts that it recorded, and the items that it could not record. From wake to done only
+// its worker uses it, at other times only the coordinator. After a Begin with room for
+// all items nothing here allocates.
 type Recording struct {
 	Chain  *kcdata.Chain
 	Parts  []part
@@ -21,7 +21,7 @@ type Recording struct {
 	spill  uint64 // bytes of chunks from other clusters' arenas
 }
 
-// part is what was made of one item: the stream between two marks of the chain.
+// part is what was recorded of one item: the bytes between two marks of the chain.
 type part struct {
 	Item     workqueue.Item
 	from, to kcdata.Mark
@@ -44,13 +44,13 @@ func (r *Recording) Keep(it workqueue.Item, from kcdata.Mark, threads uint32, sp
 	r.Parts = append(r.Parts, part{it, from, r.Chain.Mark(), threads, spent})
 }
 
-// Fail takes back what was written of an item that began at from.
+// Fail removes what was written of an item that began at from, and notes the failure.
 func (r *Recording) Fail(it workqueue.Item, from kcdata.Mark, reason uint32, errno unix.Errno) {
 	r.Chain.Rewind(from)
 	r.Failed = append(r.Failed, capture.Failure{Item: it, Reason: reason, Errno: errno})
 }
 
-// End adds all of it to the capture, and returns how much that is.
+// End adds parts and failures to the capture, and returns how much that is.
 func (r *Recording) End(c *capture.Raw) (did Tally) {
 	c.Failed = append(c.Failed, r.Failed...)
 	for _, p := range r.Parts {

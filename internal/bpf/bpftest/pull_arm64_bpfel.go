@@ -16,7 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	PullMapControl       = "control"
+	PullMapControls      = "controls"
 	PullMapCpus          = "cpus"
 	PullMapMaple         = "maple"
 	PullMapPointerBits   = "pointer_bits"
@@ -105,7 +105,7 @@ type PullProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type PullMapSpecs struct {
-	Control     *ebpf.MapSpec `ebpf:"control"`
+	Controls    *ebpf.MapSpec `ebpf:"controls"`
 	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
 	Maple       *ebpf.MapSpec `ebpf:"maple"`
 	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
@@ -160,7 +160,7 @@ func (o *PullObjects) Close() error {
 //
 // It can be passed to LoadPullObjects or ebpf.CollectionSpec.LoadAndAssign.
 type PullMaps struct {
-	Control     *ebpf.Map `ebpf:"control"`
+	Controls    *ebpf.Map `ebpf:"controls"`
 	Cpus        *ebpf.Map `ebpf:"cpus"`
 	Maple       *ebpf.Map `ebpf:"maple"`
 	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
@@ -171,7 +171,7 @@ type PullMaps struct {
 
 func (m *PullMaps) Close() error {
 	return _PullClose(
-		m.Control,
+		m.Controls,
 		m.Cpus,
 		m.Maple,
 		m.PointerBits,

@@ -18,7 +18,7 @@ import (
 const (
 	TrapMapArenas         = "arenas"
 	TrapMapAsked          = "asked"
-	TrapMapControl        = "control"
+	TrapMapControls       = "controls"
 	TrapMapCpus           = "cpus"
 	TrapMapHints          = "hints"
 	TrapMapMaple          = "maple"
@@ -28,7 +28,7 @@ const (
 	TrapMapQueue          = "queue"
 	TrapMapRegion         = "region"
 	TrapMapSeconds        = "seconds"
-	TrapMapStop           = "stop"
+	TrapMapStops          = "stops"
 	TrapMapTestDelays     = "test_delays"
 	TrapMapTraces         = "traces"
 	TrapMapUserWorks      = "user_works"
@@ -114,7 +114,7 @@ type TrapProgramSpecs struct {
 type TrapMapSpecs struct {
 	Arenas      *ebpf.MapSpec `ebpf:"arenas"`
 	Asked       *ebpf.MapSpec `ebpf:"asked"`
-	Control     *ebpf.MapSpec `ebpf:"control"`
+	Controls    *ebpf.MapSpec `ebpf:"controls"`
 	Cpus        *ebpf.MapSpec `ebpf:"cpus"`
 	Hints       *ebpf.MapSpec `ebpf:"hints"`
 	Maple       *ebpf.MapSpec `ebpf:"maple"`
@@ -124,7 +124,7 @@ type TrapMapSpecs struct {
 	Queue       *ebpf.MapSpec `ebpf:"queue"`
 	Region      *ebpf.MapSpec `ebpf:"region"`
 	Seconds     *ebpf.MapSpec `ebpf:"seconds"`
-	Stop        *ebpf.MapSpec `ebpf:"stop"`
+	Stops       *ebpf.MapSpec `ebpf:"stops"`
 	TestDelays  *ebpf.MapSpec `ebpf:"test_delays"`
 	Traces      *ebpf.MapSpec `ebpf:"traces"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
@@ -186,7 +186,7 @@ func (o *TrapObjects) Close() error {
 type TrapMaps struct {
 	Arenas      *ebpf.Map `ebpf:"arenas"`
 	Asked       *ebpf.Map `ebpf:"asked"`
-	Control     *ebpf.Map `ebpf:"control"`
+	Controls    *ebpf.Map `ebpf:"controls"`
 	Cpus        *ebpf.Map `ebpf:"cpus"`
 	Hints       *ebpf.Map `ebpf:"hints"`
 	Maple       *ebpf.Map `ebpf:"maple"`
@@ -196,7 +196,7 @@ type TrapMaps struct {
 	Queue       *ebpf.Map `ebpf:"queue"`
 	Region      *ebpf.Map `ebpf:"region"`
 	Seconds     *ebpf.Map `ebpf:"seconds"`
-	Stop        *ebpf.Map `ebpf:"stop"`
+	Stops       *ebpf.Map `ebpf:"stops"`
 	TestDelays  *ebpf.Map `ebpf:"test_delays"`
 	Traces      *ebpf.Map `ebpf:"traces"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
@@ -207,7 +207,7 @@ func (m *TrapMaps) Close() error {
 	return _TrapClose(
 		m.Arenas,
 		m.Asked,
-		m.Control,
+		m.Controls,
 		m.Cpus,
 		m.Hints,
 		m.Maple,
@@ -217,7 +217,7 @@ func (m *TrapMaps) Close() error {
 		m.Queue,
 		m.Region,
 		m.Seconds,
-		m.Stop,
+		m.Stops,
 		m.TestDelays,
 		m.Traces,
 		m.UserWorks,

@@ -10,9 +10,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// secondLook is this engine's second pass: it reads the run time of every recorded
-// thread again. Nothing was stopped, so mostly some threads have run; the file says
-// how many.
+// secondLook is this engine's second pass: it reads the run time of every recorded thread
+// again. Nothing was stopped, so some threads usually have run. The file says how many.
 func (e *Engine) secondLook(ctx context.Context, readers []*reader, began int64) *capture.Second {
 	x := &capture.Second{Method: kcdata.AtomicityAfter, Threads: map[uint32]capture.Activity{}, Rest: capture.RestGone}
 	from := clock.Nanotime()

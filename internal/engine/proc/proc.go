@@ -21,10 +21,8 @@ import (
 	"stackshot/workqueue"
 )
 
-// Engine reads everything from /proc, one goroutine per working CPU, and
-// stops nothing: the oracle of the tests, and the last resort where BPF or the
-// rights are missing. It draws from the same queues and writes into the same
-// arenas as the engines that stop the machine.
+// Engine is engine procfs. It takes items from queues and records into arenas, as the
+// engines that stop the machine do.
 type Engine struct {
 	proc    procfs.FS
 	plan    *topology.Plan
@@ -46,10 +44,8 @@ func (e *Engine) Release()                  {}
 func (e *Engine) Prepare(engine.Size) error { return nil } // its memory is the heap
 
 func (e *Engine) Close() error {
-	if e.mem != nil {
-		e.mem.Free()
-		e.mem = nil
-	}
+	e.mem.Free()
+	e.mem = nil
 	return nil
 }
 

@@ -105,9 +105,9 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 	return lx
 }
 
-// stack turns the names of /proc/PID/task/TID/stack, which hides addresses,
-// back into addresses by the symbol table. A name that is not unique there
-// gives address 0 and no frame: it is counted as an unwinder's error.
+// stack looks up the addresses of the symbols in /proc/PID/task/TID/stack, which hides
+// addresses. A symbol whose name is not unique gives no frame; the record then has
+// ENOENT as the unwinder's error.
 func (r *reader) stack(lx *kcdata.LinuxThread, t *procfs.Thread) []uint64 {
 	if t.Have&procfs.ReadStack == 0 {
 		return nil

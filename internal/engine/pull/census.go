@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -103,7 +104,7 @@ func (t *try) openCensus(prog int) error {
 		return nil
 	}
 	if errno := t.censusPass.Open(prog, &bpf.Scope{}); errno != 0 {
-		return &engine.CaptureError{What: "open the census iterator", Errno: errno}
+		return fmt.Errorf("open the census iterator: %w", errno)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// Engine is engine pull: the workers, Go threads at SCHED_FIFO 99 pinned to their
-// CPUs, hold the machine and take tasks from the queues themselves.
+// Engine is engine pull. Its workers, Go threads at SCHED_FIFO 99 that are pinned to their
+// CPUs, hold the machine and take items from the queues themselves.
 type Engine struct {
 	team       *stop.Team
 	Mem        *engine.Memory
@@ -31,16 +31,12 @@ func New(m *stop.Team) *Engine {
 }
 
 func (p *Engine) Caps() engine.Caps {
-	m := p.team
-	c := engine.Caps{Name: capture.Pull, Isolation: m.Level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
-	if why := m.FifoRefused(); why != nil {
-		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
-	}
+	c := p.team.Caps(capture.Pull, p.team.Level)
 	c.Warnings = append(c.Warnings, p.UserCapped()...)
 	return c
 }
 
-// UserCapped is the warning that engine pull takes fewer bytes of user stacks than were
+// UserCapped is the warning, if it applies, that engine pull takes fewer bytes of user stacks than were
 // asked for: all records of one thread must fit one buffer of the kernel.
 func (p *Engine) UserCapped() (list []kcdata.Warning) {
 	c := &p.team.Bpf
@@ -63,10 +59,8 @@ func (p *Engine) Prepare(sz engine.Size) error {
 	if p.Mem.Fits(sz) {
 		return nil
 	}
-	if p.Mem != nil {
-		p.Mem.Free()
-		p.Mem = nil
-	}
+	p.Mem.Free()
+	p.Mem = nil
 	var err error
 	p.Mem, err = engine.NewMemory(sz)
 	return err
@@ -84,7 +78,6 @@ func (p *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 		return nil, err
 	}
 	defer t.CloseCensus()
-	p.team.Hooks.Reach(engine.StagePrepare)
 	missing, err := p.team.Stop(ctx, t.Try)
 	if err != nil {
 		return nil, err
@@ -139,13 +132,9 @@ func (p *Engine) Close() error {
 	if !p.team.StopWorkers() {
 		return nil
 	}
-	for _, m := range p.retired {
+	for _, m := range append(p.retired, p.Mem) {
 		m.Free()
 	}
-	p.retired = nil
-	if p.Mem != nil {
-		p.Mem.Free()
-		p.Mem = nil
-	}
+	p.retired, p.Mem = nil, nil
 	return nil
 }

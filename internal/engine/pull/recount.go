@@ -52,7 +52,7 @@ func (t *try) recountScope(scope *bpf.Scope, by int64) bool {
 	return false
 }
 
-// second makes a capture.Second of what recount left behind.
+// second makes a capture.Second of what recount has read.
 func (t *try) second() *capture.Second {
 	if t.recountProg < 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // This file runs in the window: invariant 1 of snapshot/doc.go holds.
 
-// Hold is the stop as engine pull does it: the worker's thread keeps the CPU.
+// Hold holds the worker's CPU by its thread's priority alone.
 func (t *try) Hold(w *stop.Worker) {
 	before := w.Switched()
 	if w.Arrive() {

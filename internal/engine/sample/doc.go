@@ -1,3 +1,3 @@
-// Package sample asks CPUs that were not stopped what they run, after the release: a perf
-// event on each, whose BPF program writes down the thread that it interrupts.
+// Package sample takes samples of CPUs that were not stopped, after the release. Each has a
+// perf event whose BPF program writes down the thread that it interrupts.
 package sample

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/capture"
 	"stackshot/internal/clock"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/procfs"
 )
 
-// Sampler asks CPUs that were not stopped what they run: a perf event on each,
-// whose program writes down the thread it interrupts. It may assume that the
-// world runs, and is used by one goroutine at a time. Each change of an event
-// is a function call on its CPU that the kernel waits for with preemption off:
-// a CPU that takes no interrupts would hang the caller for good. So a CPU must
-// show that it takes interrupts before its event is touched. It may stop taking them
-// between the two; nothing in user space can close that gap.
+// Sampler samples CPUs by a perf event on each. It is used while the machine runs, by one
+// goroutine at a time. To change an event, the kernel calls a function on the event's
+// CPU and waits for it with preemption off: if that CPU takes no interrupts, the caller
+// hangs for good. So a CPU must show that it takes interrupts before its event is
+// changed. It may stop taking them right after; user space cannot close that gap.
 type Sampler struct {
 	Objects *bpf.Objects
 	owned   bool // objects are the sampler's own
@@ -77,10 +76,10 @@ func (p *Sampler) openEvents(cpus []int) error {
 	return nil
 }
 
-// Silent gives those CPUs that have shown no sign since before, after waiting
-// for one at most SamplePatience: no interrupt, no tick of idle time, none of
-// user mode. The last two are for CPUs without a tick, which idle or run in
-// user mode for long without any interrupt, and take one when it comes.
+// Silent returns the CPUs that have shown no sign of life since before, after waiting for
+// one at most SamplePatience. Signs are an interrupt, idle time, and time in user mode.
+// The last two are for CPUs without a tick: they may idle, or run in user mode, for long
+// without any interrupt, and yet take one when it comes.
 func (p *Sampler) Silent(cpus []int, before map[int]procfs.Activity) []int {
 	deadline := time.Now().Add(SamplePatience)
 	for {
@@ -110,7 +109,7 @@ func (p *Sampler) awake(cpus, silent []int) (out []int) {
 // Take asks the CPUs for a sample each. deaf are those that took no interrupt
 // for SamplePatience and were left alone. A CPU that answers too late is
 // missing from both.
-func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
+func (p *Sampler) Take(cpus []int) (got []capture.Sample, deaf []int, err error) {
 	before, err := p.Proc.Activity()
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +130,7 @@ func (p *Sampler) Take(cpus []int) (got []bpf.Sample, deaf []int, err error) {
 
 // Await collects samples until all CPUs have answered or the deadline has passed. It
 // sleeps meanwhile: the CPU it runs on may be one of those that are asked.
-func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
+func (p *Sampler) Await(cpus []int, deadline time.Time) (got []capture.Sample) {
 	waiting := append([]int(nil), cpus...)
 	for len(waiting) > 0 {
 		over := time.Now().After(deadline)
@@ -140,7 +139,7 @@ func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 			if s, ok := p.Objects.Samples.Take(cpu); ok {
 				got = append(got, s)
 			} else if !over || !p.Objects.Samples.GiveUp(cpu) && time.Now().Before(deadline.Add(sampleBudget)) {
-				rest = append(rest, cpu) // asked still, or its program is at it
+				rest = append(rest, cpu) // still to answer, or its program is writing
 			}
 		}
 		if waiting = rest; len(waiting) > 0 {
@@ -150,9 +149,10 @@ func (p *Sampler) Await(cpus []int, deadline time.Time) (got []bpf.Sample) {
 	return got
 }
 
-// disable stops the events. If a CPU gave no sample, its event is touched only if the
-// CPU shows that it still takes interrupts. Else the event stays on, and asks nothing.
-func (p *Sampler) disable(cpus []int, got []bpf.Sample) (err error) {
+// disable stops the events. The event of a CPU that gave no sample is stopped only if the
+// CPU shows that it still takes interrupts. Else the event stays enabled, without effect:
+// no sample is asked for.
+func (p *Sampler) disable(cpus []int, got []capture.Sample) (err error) {
 	answered := map[int]bool{}
 	for _, s := range got {
 		answered[s.CPU] = true
@@ -185,8 +185,8 @@ func (p *Sampler) listening(cpus []int) []int {
 	return p.awake(cpus, p.Silent(cpus, before))
 }
 
-// Close ends the events, except those of CPUs that take no interrupts. The end of the
-// process has to wait for these.
+// Close closes the events, except those of CPUs that take no interrupts. The kernel closes
+// these when the process ends.
 func (p *Sampler) Close() (err error) {
 	var cpus []int
 	for cpu := range p.Events {

@@ -23,19 +23,19 @@ type groupRead struct {
 	events, enabled, running, cycles, instrs uint64
 }
 
-// PerfCost is what one turn cost. Written by the worker, read when it has said
-// done.
-type PerfCost struct {
-	Cycles, Instrs uint64
-	Has            bool // else there is no PMU, or it had to be shared
+// perfCost is what one turn cost. The worker writes it, and the coordinator reads it when
+// the worker is done.
+type perfCost struct {
+	cycles, instrs uint64
+	has            bool // else there is no PMU, or it had to be shared
 }
 
-// OpenCounters makes the counters of a thread of ours.
-func OpenCounters(tid int) (*counters, error) {
-	return OpenGroup(tid, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES, unix.PERF_COUNT_HW_INSTRUCTIONS)
+// openCounters makes the counters of a thread of ours.
+func openCounters(tid int) (*counters, error) {
+	return openGroup(tid, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES, unix.PERF_COUNT_HW_INSTRUCTIONS)
 }
 
-func OpenGroup(tid int, kind uint32, lead, member uint64) (*counters, error) {
+func openGroup(tid int, kind uint32, lead, member uint64) (*counters, error) {
 	c := &counters{lead: -1}
 	var err error
 	if c.lead, err = openCounter(tid, kind, lead, -1); err != nil {
@@ -67,28 +67,28 @@ func (c *counters) read(into *groupRead) {
 	}
 }
 
-// Begin notes the counts at the start of a turn; End takes the difference.
-func (c *counters) Begin() {
+// begin notes the counts at the start of a turn; end takes the difference.
+func (c *counters) begin() {
 	if c != nil {
 		c.read(&c.before)
 	}
 }
 
-// End gives what was counted since Begin. Where others used the counters for a part
-// of the time, only the rest was counted: that is no count.
-func (c *counters) End() PerfCost {
+// end returns what was counted since begin. If the kernel gave the counters to somebody
+// else for a part of the time, the counts are incomplete, and end returns none.
+func (c *counters) end() perfCost {
 	if c == nil {
-		return PerfCost{}
+		return perfCost{}
 	}
 	c.read(&c.after)
 	a, b := &c.after, &c.before
 	if a.events != 2 || b.events != 2 || a.running == b.running || a.enabled-b.enabled != a.running-b.running {
-		return PerfCost{}
+		return perfCost{}
 	}
-	return PerfCost{Cycles: a.cycles - b.cycles, Instrs: a.instrs - b.instrs, Has: true}
+	return perfCost{cycles: a.cycles - b.cycles, instrs: a.instrs - b.instrs, has: true}
 }
 
-func (c *counters) Close() {
+func (c *counters) close() {
 	if c != nil {
 		unix.Close(c.member)
 		unix.Close(c.lead)

@@ -14,8 +14,7 @@ import (
 func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
 	mem.NotRecorded(c)
 	t.times(c)
-	t.latencies(c, mem)
-	t.traces(c)
+	t.recorded(c, mem)
 	m.describeCPUs(c, t, mem, missing)
 	hotplug(c, m.Plan, CpusOnline())
 	mem.Use(c)
@@ -51,7 +50,7 @@ func (m *Team) describeCPUs(c *capture.Raw, t *Try, mem *engine.Memory, missing 
 		}
 		r := kcdata.LinuxCPU{CPU: uint32(cpu.ID), Kind: uint32(cpu.Kind), Cluster: uint32(cpu.Cluster)}
 		if w := WorkerOf(t.Here, cpu.ID); w != nil && !w.Away && w.Stamp.In {
-			w.Describe(&r, mem)
+			w.describe(&r, mem)
 		} else if WorkerOf(missing, cpu.ID) != nil {
 			r.Flags |= kcdata.CPUMissed
 		} else {
@@ -70,7 +69,7 @@ func WorkerOf(list []*Worker, cpu int) *Worker {
 	return nil
 }
 
-func (w *Worker) Describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
+func (w *Worker) describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
 	r.Flags |= kcdata.CPUStopped
 	if w.Works {
 		r.Flags |= kcdata.CPUWorked

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Flight is the threads of this process that left some CPUs. A thread that stands
-// behind somebody's real-time task holds up the Go runtime whenever it stops its own
-// world, for as long as that task runs: on a busy machine the kernel's load balancer
-// sees no reason to move it. So once a CPU did not come to a stop, all threads of
-// this process leave it until the Take is over.
+// Flight keeps account of the threads of this process that left some CPUs. A thread that
+// waits behind somebody's real-time task holds up the Go runtime whenever the runtime
+// stops its own world, for as long as that task runs: on a busy machine the kernel's load
+// balancer does not move the thread. So when a CPU did not come to a stop, all threads of
+// this process leave that CPU until the Take is over.
 //
 // The coordinator owns it.
 type Flight struct {
-	from map[unix.CPUSet]unix.CPUSet // what a thread's CPUs were, by what they became
+	from map[unix.CPUSet]unix.CPUSet // a thread's CPUs before, by its CPUs after
 }
 
 // Flee moves all threads off some CPUs, except those that may run nowhere else.
@@ -31,7 +31,7 @@ func (f *Flight) Flee(cpus *unix.CPUSet) {
 	})
 }
 
-// ComeBack gives every thread its CPUs back, threads that were made since too.
+// ComeBack gives every thread its CPUs back, also threads that were made since.
 func (f *Flight) ComeBack() {
 	if len(f.from) == 0 {
 		return

@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gate is what all workers wait at. The eventfds only ring. Words that carry a try's
-// number say for which worker a ring is, and which worker is through with which try. So a worker that
-// comes loose from an earlier try cannot take what is meant for another, cannot be
-// counted in its place, and cannot open the gate.
+// Gate is what all workers wait at. The eventfds only wake. Words that carry the number of
+// a try say for which worker the wake is, and which worker is through with which try. So
+// a worker that comes loose from an earlier try takes no other worker's part in this
+// one, is not counted in another's place, and cannot open the gate.
 type Gate struct {
-	All     int           // eventfd: a write wakes all that are parked; nobody reads it
+	all     int           // eventfd: a write wakes all that are parked; nobody reads it
 	done    int           // eventfd: a worker rings when it is through
 	Round   atomic.Uint64 // twice the number of the last try; the main worker adds 1: its gate is open
-	Closing atomic.Bool
+	closing atomic.Bool
 	Hooks   engine.Hooks
 }
 
-// Begin makes a new try the one that is under way. The coordinator alone.
-func (g *Gate) Begin() (number uint64) {
+// begin makes a new try the one that is under way. The coordinator alone.
+func (g *Gate) begin() (number uint64) {
 	number = g.Round.Load()>>1 + 1
 	g.Round.Store(number << 1)
 	return number
 }
 
-// Open opens the gate of a try. False: another try is under way by now.
-func (g *Gate) Open(number uint64) bool { return g.Round.CompareAndSwap(number<<1, number<<1|1) }
+// open opens the gate of a try. False: another try is under way by now.
+func (g *Gate) open(number uint64) bool { return g.Round.CompareAndSwap(number<<1, number<<1|1) }
 
 // shut closes the gate of a try for good. False: it has been opened. The
 // coordinator alone.
@@ -41,7 +41,7 @@ func (g *Gate) opened(number uint64) (open, over bool) {
 	return round == number<<1|1, round>>1 != number
 }
 
-func NewGate() (*Gate, error) {
+func newGate() (*Gate, error) {
 	all, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -51,10 +51,10 @@ func NewGate() (*Gate, error) {
 		unix.Close(all)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &Gate{All: all, done: done}, nil
+	return &Gate{all: all, done: done}, nil
 }
 
-func (g *Gate) Close() {
-	unix.Close(g.All)
+func (g *Gate) close() {
+	unix.Close(g.all)
 	unix.Close(g.done)
 }

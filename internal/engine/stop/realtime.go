@@ -57,8 +57,8 @@ func BlockPreemptionSignal() {
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_BLOCK, uintptr(unsafe.Pointer(&set)), 0, 8, 0, 0)
 }
 
-// growStack makes the goroutine's stack as large as the window needs it; a
-// stack grows by allocating.
+// growStack makes the goroutine's stack as large as the window needs it, since a stack
+// grows by allocating.
 func growStack(depth int) byte {
 	var room [2048]byte
 	if depth < 16 {

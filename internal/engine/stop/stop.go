@@ -32,19 +32,19 @@ func (m *Team) Present() (here, away []*Worker) {
 			here = append(here, w)
 		}
 	}
-	slices.SortStableFunc(here, func(a, b *Worker) int { return a.Reluctance() - b.Reluctance() })
+	slices.SortStableFunc(here, func(a, b *Worker) int { return a.reluctance() - b.reluctance() })
 	if len(here) > 0 && here[0].spared {
 		here[0].Works = true
 	}
 	return here, away
 }
 
-// Reluctance orders workers by who should lead: the least reluctant becomes main.
-func (w *Worker) Reluctance() int {
+// reluctance orders workers by who should lead: the least reluctant becomes main.
+func (w *Worker) reluctance() int {
 	switch {
 	case !w.Works && !w.spared:
 		return 4
-	case w.Late:
+	case w.late:
 		return 3
 	case w.spared:
 		return 2
@@ -61,9 +61,11 @@ func anyAway(workers []*Worker) bool {
 // Stop runs a try, with everything around it that a stop needs. missing are
 // those of its workers whose CPU did not arrive.
 func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) {
-	if err := m.watchSwitches(); err != nil {
+	m.Hooks.Reach(engine.StagePrepare)
+	if err := m.hook(); err != nil {
 		return nil, err
 	}
+	m.Objects.Control.Armed = 1
 	m.Hooks.Reach(engine.StageAttach)
 	m.QuietGC()
 	m.Hooks.Reach(engine.StageQuiet)
@@ -71,7 +73,10 @@ func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) 
 	if !m.AnyAway() { // a worker that cannot run cannot stop for Go's own world either
 		m.RestoreGC()
 	}
-	m.stopWatching()
+	m.Objects.Control.Armed = 0
+	if !m.Prompt {
+		m.unhook()
+	}
 	m.Objects.KeepAlive()
 	for _, w := range t.Here {
 		if w.Away || !w.Stamp.In {
@@ -82,9 +87,9 @@ func (m *Team) Stop(ctx context.Context, t *Try) (missing []*Worker, err error) 
 	return missing, nil
 }
 
-// runUntil is run, and the context can end it early. When it returns, what the context
-// has set off is over too: later the word that this writes to is the next try's, or
-// unmapped.
+// runUntil is run that the context can end early. It returns only when the context's
+// callback is over too: the word to which the callback writes may later belong to the next
+// try, or be unmapped.
 func (m *Team) runUntil(ctx context.Context, t *Try) {
 	t.State.Begin(len(t.Here)) // or it would undo what the context has done
 	over := make(chan struct{})
@@ -101,8 +106,8 @@ func (m *Team) runUntil(ctx context.Context, t *Try) {
 	}
 }
 
-// WaitSlack is what the coordinator, an ordinary thread, allows for being
-// scheduled at all on a busy machine.
+// WaitSlack is how much longer the coordinator waits than the workers may take. It is an
+// ordinary thread, and on a busy machine it may be scheduled late.
 const WaitSlack = 200 * time.Millisecond
 
 // run stops the machine once, and returns when all workers are parked again or
@@ -116,28 +121,26 @@ func (m *Team) run(t *Try) {
 	if h := m.Hooks.BeforeWake; h != nil {
 		h()
 	}
-	wakeMain(t.Here[0])
-	m.Await(t, &home)
+	ring(t.Here[0].wake)
+	m.await(t, &home)
 }
 
-func wakeMain(w *Worker) { Ring(w.Wake) }
-
-// Await waits until the workers say done. A worker that has not when the try must be
-// over is starved behind somebody's real-time task. It is un-pinned: free to run
-// elsewhere it leaves at once.
-func (m *Team) Await(t *Try, home *unix.CPUSet) {
+// await waits until the workers are done. A worker that is not done when the try must be
+// over is starved behind somebody's real-time task. It is un-pinned, so that it can run
+// elsewhere; then it leaves at once.
+func (m *Team) await(t *Try, home *unix.CPUSet) {
 	end := time.Now().Add(time.Duration(t.settle+t.arrivalBudget+t.pauseBudget) + WaitSlack)
-	left := m.Collect(t, t.Here, end, t.onlyMissing)
+	left := m.collect(t, t.Here, end, t.onlyMissing)
 	if len(left) > 0 && t.missed != nil && t.onlyMissing(len(left)) {
 		t.missed(cpusOf(left))
 	}
 	t.returnCoordinator(home)
-	if len(m.Collect(t, t.Here, end, nil)) == 0 {
+	if len(m.collect(t, t.Here, end, nil)) == 0 {
 		return
 	}
 	t.State.Expire()
 	if t.shut = m.Gate.shut(t.Number); !t.shut {
-		Ring(m.Gate.All) // main has opened it, and may not have come to ring
+		ring(m.Gate.all) // main has opened it, and may not have come to ring
 	}
 	owing := t.owing()
 	var kept unix.CPUSet
@@ -153,16 +156,16 @@ func (m *Team) Await(t *Try, home *unix.CPUSet) {
 		w.unpin(&free) // off that CPU at once
 	}
 	m.flight.Flee(&kept)
-	for _, w := range m.Collect(t, owing, time.Now().Add(time.Second), nil) {
+	for _, w := range m.collect(t, owing, time.Now().Add(time.Second), nil) {
 		w.Away = true
 	}
 }
 
-// Collect waits for workers to be through with the try, at most to the deadline,
-// or until enough says that few enough are left. It returns those that are not
-// through. The eventfd only wakes: a worker that comes loose from an earlier try may
-// have rung it.
-func (m *Team) Collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
+// collect waits until the workers are through with the try, at most to the deadline, or
+// until enough says that few enough are left. It returns those that are not through. A
+// ring of the eventfd says nothing of who is through: it may come from a worker of an
+// earlier try that came loose.
+func (m *Team) collect(t *Try, workers []*Worker, deadline time.Time, enough func(left int) bool) []*Worker {
 	fds := []unix.PollFd{{Fd: int32(m.Gate.done), Events: unix.POLLIN}}
 	var b [8]byte
 	for {

@@ -55,7 +55,7 @@ func (m *Team) startWorkers() error {
 	if err = unix.SchedGetaffinity(0, &m.everywhere); err != nil {
 		return fmt.Errorf("sched_getaffinity: %w", err)
 	}
-	if m.Gate, err = NewGate(); err != nil {
+	if m.Gate, err = newGate(); err != nil {
 		return err
 	}
 	m.Gate.Hooks = m.Hooks
@@ -65,7 +65,7 @@ func (m *Team) startWorkers() error {
 		if err := w.start(m.Level == capture.FIFO); err != nil {
 			return err
 		}
-		w.Perf, _ = OpenCounters(w.Tid) // most virtual machines have none
+		w.perf, _ = openCounters(w.Tid) // most virtual machines have none
 		m.Workers = append(m.Workers, w)
 		if w.fifo != nil {
 			m.Level = capture.None
@@ -113,21 +113,21 @@ func (m *Team) StopWorkers() (ended bool) {
 	if m.Gate == nil {
 		return true
 	}
-	if !m.Gate.Closing.Swap(true) {
+	if !m.Gate.closing.Swap(true) {
 		m.endBy = time.Now().Add(time.Second)
 	}
 	for _, w := range m.Workers {
-		wakeMain(w)
+		ring(w.wake)
 	}
 	if m.lost = m.lost || !m.awaitThreads(); m.lost {
 		return false
 	}
 	for _, w := range m.Workers {
-		unix.Close(w.Wake)
-		unix.Close(w.Bell)
-		w.Perf.Close()
+		unix.Close(w.wake)
+		unix.Close(w.bell)
+		w.perf.close()
 	}
-	m.Gate.Close()
+	m.Gate.close()
 	m.Gate = nil
 	m.flight.ComeBack()
 	m.RestoreGC()
@@ -154,18 +154,27 @@ func ThreadExists(tid int) bool { return unix.Tgkill(unix.Getpid(), tid, 0) == n
 // AnyAway reports whether a worker has not come back to its park.
 func (m *Team) AnyAway() bool { return anyAway(m.Workers) }
 
-// FifoRefused is why the isolation is not fifo; nil if it is.
-func (m *Team) FifoRefused() error {
+// Caps is what an engine over this team can do at that isolation. Without SCHED_FIFO a
+// worker waits for its CPU like any thread. Once there, under engine trap, it still holds
+// the CPU if the kernel can turn preemption off.
+func (m *Team) Caps(name, isolation string) engine.Caps {
+	c := engine.Caps{Name: name, Isolation: isolation, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.lacks()}
 	for _, w := range m.Workers {
-		if w.fifo != nil {
-			return w.fifo
+		if w.fifo == nil {
+			continue
 		}
+		v := kcdata.Warning{Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + w.fifo.Error()}
+		if isolation == capture.None {
+			v = kcdata.Warning{Code: "isolation_none", Text: "other tasks ran during the capture: " + w.fifo.Error()}
+		}
+		c.Warnings = append(c.Warnings, v)
+		break // the others were not asked for, or say the same
 	}
-	return nil
+	return c
 }
 
-// Lacks says what the programs cannot do here, as warnings for every file.
-func (m *Team) Lacks() (list []kcdata.Warning) {
+// lacks says what the programs cannot do here, as warnings for every file.
+func (m *Team) lacks() (list []kcdata.Warning) {
 	for _, m := range m.Objects.Missing {
 		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
 	}

@@ -81,29 +81,22 @@ func (w *Worker) phases(queue uint64) kcdata.LinuxPhases {
 		ReleaseNs: span(s.Verified, s.Released), ExitNs: span(s.Released, to),
 	}
 	p.RecordNs = span(s.Window, s.Drained) - min(span(s.Window, s.Drained), p.CensusNs+p.QueueNs)
+	if w.cost.has {
+		p.Cycles, p.Instrs, p.Present = w.cost.cycles, w.cost.instrs, kcdata.PhasesHaveCycles
+	}
 	return p
 }
 
-// latencies derives the records that need the workers' stamps.
-func (t *Try) latencies(c *capture.Raw, mem *engine.Memory) {
+// recorded adds what the workers noted, and where their time went.
+func (t *Try) recorded(c *capture.Raw, mem *engine.Memory) {
 	for _, w := range t.Here {
-		if !w.Away && w.Stamp.In {
-			p := w.phases(mem.Queue.Waited(w.Slot))
-			if w.Cost.Has {
-				p.Cycles, p.Instrs = w.Cost.Cycles, w.Cost.Instrs
-				p.Present |= kcdata.PhasesHaveCycles
-			}
-			c.Phases = append(c.Phases, p)
+		if w.Away {
+			continue
 		}
+		c.Trace = append(c.Trace, w.trace.events[:min(w.trace.noted, bpf.TraceEvents)]...)
 		c.Latency.TaskIterationMt = max(c.Latency.TaskIterationMt, uint64(max(w.Stamp.Drained-w.Stamp.Window, 0)))
-	}
-}
-
-// traces adds what the workers noted.
-func (t *Try) traces(c *capture.Raw) {
-	for _, w := range t.Here {
-		if !w.Away {
-			c.Trace = append(c.Trace, w.trace.events[:min(w.trace.noted, bpf.TraceEvents)]...)
+		if w.Stamp.In {
+			c.Phases = append(c.Phases, w.phases(mem.Queue.Waited(w.Slot)))
 		}
 	}
 }

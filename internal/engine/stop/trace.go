@@ -14,7 +14,7 @@ type traceRing struct {
 	events [bpf.TraceEvents]kcdata.LinuxTrace
 }
 
-func (r *traceRing) Reset() { r.noted = 0 }
+func (r *traceRing) reset() { r.noted = 0 }
 
 // Note may be called in the window.
 func (w *Worker) Note(place uint32, datum uint64) {

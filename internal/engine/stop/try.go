@@ -37,8 +37,8 @@ type Recorder interface {
 	// Invariant 1 of snapshot/doc.go holds there. It returns when the machine is
 	// released, or when the worker is no part of the stop.
 	Hold(w *Worker)
-	// Unheld names a CPU that was counted in and kept the stop from being made. "":
-	// there is none.
+	// Unheld names a CPU that was counted in and did not hold still in time, so that the
+	// stop was aborted. "": there is none.
 	Unheld() string
 }
 
@@ -54,7 +54,7 @@ type Words struct {
 // where the engine's programs find them.
 func (m *Team) NewTry(j engine.Job, here []*Worker, words *Words, r Recorder) *Try {
 	t := &Try{
-		Number: m.Gate.Begin(), Here: here, recorder: r, slots: m.Objects.Slots, Words: words, missed: j.Missed,
+		Number: m.Gate.begin(), Here: here, recorder: r, slots: m.Objects.Slots, Words: words, missed: j.Missed,
 		arrivalBudget: int64(min(m.ArrivalBudget, j.Pause)), pauseBudget: int64(j.Pause), settle: int64(j.Settle), // who waits is held
 	}
 	clear(m.Objects.Slots)
@@ -133,7 +133,7 @@ func (t *Try) notThrough(workers []*Worker) (out []*Worker) {
 // next try.
 func (t *Try) noteLate() {
 	for i, w := range t.Here {
-		w.Late = (!t.shut || i == 0) && (w.Away || w.Stamp.Arrived == 0)
+		w.late = (!t.shut || i == 0) && (w.Away || w.Stamp.Arrived == 0)
 	}
 }
 

@@ -33,13 +33,13 @@ func (w *Worker) turn(main bool) {
 	procPin()
 	w.Stamp.Taken = clock.Nanotime()
 	w.Note(kcdata.TraceTaken, 0)
-	w.Perf.Begin()
+	w.perf.begin()
 	if w.Elsewhere() {
 		w.Stamp.Left = w.Stamp.Taken
 	} else {
 		t.recorder.Hold(w)
 	}
-	w.Cost = w.Perf.End()
+	w.cost = w.perf.end()
 	atomic.StoreUint32(&w.SlotMem().Left, 1)
 	w.Note(kcdata.TraceLeft, 0)
 	procUnpin()
@@ -84,11 +84,11 @@ func (w *Worker) openGate(t *Try) bool {
 	if h := w.Gate.Hooks.Opening; h != nil {
 		h(w.CPU)
 	}
-	if !w.Gate.Open(t.Number) {
+	if !w.Gate.open(t.Number) {
 		return false
 	}
 	if len(t.Here) > 1 {
-		Ring(w.Gate.All)
+		ring(w.Gate.all)
 	}
 	return true
 }
@@ -114,7 +114,7 @@ func (t *Try) Await(p Phase, by int64) {
 	}
 }
 
-// CurrentCPU is where this thread runs; the request's initiator.
+// CurrentCPU is the CPU on which this thread runs.
 func CurrentCPU() int {
 	var cpu uint32
 	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)

@@ -27,17 +27,17 @@ type Worker struct {
 	Cluster int
 	Tid     int
 	fifo    error // why SCHED_FIFO was refused
-	Wake    int   // eventfd: wakes this worker as main
-	Bell    int   // epoll: wake, and each write to the gate
+	wake    int   // eventfd: wakes this worker as main
+	bell    int   // epoll: wake, and each write to the gate
 	ready   chan struct{}
 	Gate    *Gate
-	Perf    *counters // nil: no PMU
+	perf    *counters // nil: no PMU
 
 	Try   *Try
 	trace traceRing
 	Stamp stamps
 	usage unix.Rusage
-	Cost  PerfCost     // of the last turn
+	cost  perfCost     // of the last turn
 	Did   engine.Tally // coordinator's, after done: what it recorded
 
 	Called  atomic.Uint64 // number of the try it is to work on; by the coordinator
@@ -47,7 +47,7 @@ type Worker struct {
 	Away    bool          // coordinator's: did not come back to its park in time
 	freed   bool          // coordinator's: was taken off its CPU by us in the last try, to come loose
 	refused error         // coordinator's: why it may not run on its CPU
-	Late    bool          // coordinator's: missed the last stop, so it does not lead the next
+	late    bool          // coordinator's: missed the last stop, so it does not lead the next
 }
 
 // stamps of one turn, CLOCK_MONOTONIC ns; 0: did not get there.
@@ -73,11 +73,11 @@ type stamps struct {
 // start makes the worker's thread and waits until it is ready to be parked.
 func (w *Worker) start(fifo bool) error {
 	var err error
-	if w.Wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+	if w.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return fmt.Errorf("eventfd: %w", err)
 	}
-	if w.Bell, err = NewBell(w.Wake, w.Gate.All); err != nil {
-		unix.Close(w.Wake)
+	if w.bell, err = newBell(w.wake, w.Gate.all); err != nil {
+		unix.Close(w.wake)
 		return err
 	}
 	w.ready = make(chan struct{})
@@ -89,8 +89,9 @@ func (w *Worker) start(fifo bool) error {
 func (w *Worker) loop(fifo bool) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	if unix.Gettid() == unix.Getpid() {
-		// But the process's first thread would stay for good, real-time
-		// priority and all. Keep it until another goroutine has another.
+		// The process's first thread does not end with its goroutine, and would keep the
+		// real-time priority. So another goroutine becomes the worker; this one keeps
+		// its thread until that one has a thread of its own.
 		go w.loop(fifo)
 		<-w.ready
 		runtime.UnlockOSThread()
@@ -104,21 +105,21 @@ func (w *Worker) loop(fifo bool) {
 	}
 	close(w.ready)
 	for {
-		number, main := w.Park()
-		if w.Gate.Closing.Load() {
+		number, main := w.park()
+		if w.Gate.closing.Load() {
 			return
 		}
 		w.turn(main)
 		if main {
 			w.Try.fetchCoordinator(w)
 		}
-		w.SayDone(number)
+		w.sayDone(number)
 	}
 }
 
-// NewBell is the epoll that a worker sleeps on. The gate is edge-triggered: a write
+// newBell is the epoll that a worker sleeps on. The gate is edge-triggered: a write
 // wakes every worker once, and what was written keeps none awake.
-func NewBell(wake, gate int) (int, error) {
+func newBell(wake, gate int) (int, error) {
 	bell, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("epoll: %w", err)
@@ -134,41 +135,41 @@ func NewBell(wake, gate int) (int, error) {
 	return bell, nil
 }
 
-// Park waits until this worker is called to a try, and either woken as its main worker
+// park waits until this worker is called to a try, and either woken as its main worker
 // or let in by its gate. It returns the try's number. The number may change while the
 // worker is parked: a try whose gate was never opened is over, and the next one calls.
 // The Go runtime knows that this thread waits in a system call, so a parked worker
 // does not delay a stop of Go's world.
-func (w *Worker) Park() (number uint64, main bool) {
+func (w *Worker) park() (number uint64, main bool) {
 	var events [2]unix.EpollEvent
 	var b [8]byte
 	for {
 		if h := w.Gate.Hooks.Parked; h != nil {
 			h(w.CPU)
 		}
-		woken, _ := unix.Read(w.Wake, b[:])
+		woken, _ := unix.Read(w.wake, b[:])
 		number = w.Called.Load()
 		open, over := w.Gate.opened(number)
 		switch {
-		case w.Gate.Closing.Load():
+		case w.Gate.closing.Load():
 			return 0, false
 		case number == w.Through.Load(): // not called
 		case woken == 8 || open:
 			return number, woken == 8
 		case over:
-			w.SayDone(number)
+			w.sayDone(number)
 		}
-		unix.EpollWait(w.Bell, events[:], -1)
+		unix.EpollWait(w.bell, events[:], -1)
 	}
 }
 
-func (w *Worker) SayDone(number uint64) {
+func (w *Worker) sayDone(number uint64) {
 	w.Through.Store(number)
-	Ring(w.Gate.done)
+	ring(w.Gate.done)
 }
 
-// Ring wakes who waits for an eventfd.
-func Ring(fd int) {
+// ring wakes who waits for an eventfd.
+func ring(fd int) {
 	one := [8]byte{1}
 	unix.Write(fd, one[:])
 }
@@ -184,7 +185,7 @@ func (w *Worker) pin() error {
 	return nil
 }
 
-// unpin frees a worker that somebody's FIFO task keeps from running.
+// unpin lets a worker run on other CPUs if somebody's FIFO task keeps it off its own.
 func (w *Worker) unpin(everywhere *unix.CPUSet) {
 	unix.SchedSetaffinity(w.Tid, everywhere)
 }
@@ -193,9 +194,9 @@ func (w *Worker) unpin(everywhere *unix.CPUSet) {
 func (w *Worker) assign(t *Try) {
 	w.Try = t
 	w.Stamp = stamps{on: w.CPU}
-	w.Cost = PerfCost{}
+	w.cost = perfCost{}
 	w.Did = engine.Tally{}
-	w.trace.Reset()
+	w.trace.reset()
 	w.Called.Store(t.Number)
 }
 

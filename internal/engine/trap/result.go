@@ -38,7 +38,7 @@ func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 func (t *Try) Unheld() string {
 	var first int64
 	var last *stop.Worker
-	off := func(w *stop.Worker) int64 { return t.loaded.Workers[w.CPU].Off }
+	off := func(w *stop.Worker) int64 { return int64(t.loaded.Workers[w.CPU].Off) }
 	for _, w := range t.Here {
 		if off(w) != 0 {
 			first = stop.Earlier(first, off(w))
@@ -102,8 +102,8 @@ func (e *Engine) fates(items []workqueue.Item) map[uint32]*fate {
 	return out
 }
 
-// failure is a part that is not in the file. If the thread that it begins at is gone
-// and the task is not, the part's other threads may live: then they count as left out.
+// failure describes a part that is not in the file. If the thread at which the part begins
+// is gone and the task is not, the part's other threads may live. They are left out then.
 func (f *fate) failure(it workqueue.Item, why uint32) capture.Failure {
 	if why == kcdata.LeftOutVanished && f.why == 0 && f.opened {
 		return capture.Failure{Item: it, Reason: kcdata.LeftOutError, Errno: unix.ESRCH}
@@ -148,7 +148,7 @@ func sizeOfPieces(pieces [][]byte) (n uint64) {
 	return n
 }
 
-// endOf closes a task's container, whose last part is gone.
+// endOf gives the end of a task's container, for a task whose last part is gone.
 func endOf(id uint64) []byte {
 	w := kcdata.NewWriter(make([]byte, 64))
 	if err := w.EndContainer(id); err != nil {
@@ -239,9 +239,9 @@ func (e *Engine) traces(c *capture.Raw, t *Try) {
 		r := &e.Loaded.Traces[w.CPU]
 		for _, x := range r.Events[:min(r.Next, bpf.TraceEvents)] {
 			if x.Place == kcdata.TraceItemEnd {
-				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.CPU + 1, State: uint32(x.Datum)}))
+				x.Datum = x.Datum>>32<<32 | uint64(leftOut(&bpf.TrapPart{Worker: x.Cpu + 1, State: uint32(x.Datum)}))
 			}
-			c.Trace = append(c.Trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.CPU, Place: x.Place})
+			c.Trace = append(c.Trace, kcdata.LinuxTrace{AtNs: x.At, Datum: x.Datum, CPU: x.Cpu, Place: x.Place})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stackshot/internal/bpf"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 )
@@ -79,7 +80,7 @@ func startCStop(t *testing.T) *cStop {
 
 // do takes one step; up says that the worker gives it up.
 func (c *cStop) do(word uint64, want int, op, arg uint32, up bool) (uint64, bool) {
-	r := cRequest{Word: word, Want: uint64(want), Op: op, Arg: arg, GivesUp: Flag(up)}
+	r := cRequest{Word: word, Want: uint64(want), Op: op, Arg: arg, GivesUp: bpf.Flag(up)}
 	a, ok := c.known[r]
 	if !ok {
 		if err := binary.Write(c.in, binary.NativeEndian, r); err != nil {
@@ -151,7 +152,7 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 	p := stop.PhaseOf(m.word)
 	switch {
 	case w.place == atPark && k == 0:
-		if w.in = do(cArrive, Flag(w.main)); w.in {
+		if w.in = do(cArrive, bpf.Flag(w.main)); w.in {
 			w.place = atDecision
 		} else {
 			w.place = atLeft
@@ -160,7 +161,7 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 		w.place = atLeft
 	case w.place == atPark && k == 2: // comes past the deadline
 		do(cExpire, 0)
-		if !up && do(cArrive, Flag(w.main)) {
+		if !up && do(cArrive, bpf.Flag(w.main)) {
 			x.fault = "arrived past the deadline"
 		}
 		w.place = atLeft

@@ -14,7 +14,6 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
-	"stackshot/kcdata"
 )
 
 // Engine is engine trap: a BPF program on every CPU holds the machine and records. All
@@ -35,8 +34,8 @@ type entry struct {
 	open bool
 }
 
-// A CPU with its interrupts off waits this long for the others. Constant but
-// for tests on an emulated machine.
+// HoldBudget is how long a CPU with its interrupts off waits for the others. Only tests on
+// an emulated machine change it.
 var HoldBudget = 200 * time.Microsecond
 
 const (
@@ -76,7 +75,8 @@ func New(m *stop.Team) (*Engine, error) {
 	return e, nil
 }
 
-// lacking names what the kernel lacks for the trap, where that is why.
+// lacking replaces an error by the name of the feature that the kernel lacks, if it lacks
+// one.
 func lacking(err error) error {
 	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
 		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
@@ -96,22 +96,7 @@ func (e *Engine) levelOf(off uint32) string {
 	return e.Team.Level
 }
 
-// Caps says what this engine can do here. Without SCHED_FIFO a worker waits for its CPU
-// like any thread. Once there it still holds it, if the kernel can turn preemption off.
-func (e *Engine) Caps() engine.Caps {
-	m := e.Team
-	c := engine.Caps{Name: capture.Trap, Isolation: e.level, Stops: true, UserStacks: m.UserWhy == nil, Objects: m.Objects, Warnings: m.Lacks()}
-	switch why := m.FifoRefused(); {
-	case why == nil:
-	case e.level == capture.None:
-		c.Warnings = append(c.Warnings, engine.IsolationNoneWarning(why))
-	default:
-		c.Warnings = append(c.Warnings, kcdata.Warning{
-			Code: "fifo_refused", Text: "a busy CPU may come late to the stop and be left out: " + why.Error(),
-		})
-	}
-	return c
-}
+func (e *Engine) Caps() engine.Caps { return e.Team.Caps(capture.Trap, e.level) }
 
 // Load replaces the loaded trap by one with memory for s.
 func (e *Engine) Load(s engine.Size) error {
@@ -166,7 +151,6 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 	if err != nil {
 		return nil, err
 	}
-	e.Team.Hooks.Reach(engine.StagePrepare)
 	missing, err := e.Team.Stop(ctx, t.Try)
 	e.Loaded.KeepAlive()
 	e.closePasses(e.Team.Workers)
@@ -205,11 +189,11 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 	for i, w := range here {
 		k := &e.Loaded.Workers[w.CPU]
 		k.Tid, k.Kind, k.Cluster, k.Slot = uint32(w.Tid), uint32(w.Kind), uint32(w.Cluster), uint32(w.Slot)
-		k.Main, k.Works = Flag(i == 0), Flag(w.Works)
+		k.Main, k.Works = bpf.Flag(i == 0), bpf.Flag(w.Works)
 		scope := bpf.ThreadScope(uint32(w.Tid))
 		if errno := e.passes[w.Slot].Open(e.Loaded.Program.FD(), &scope); errno != 0 {
 			e.closePasses(here)
-			return nil, &engine.CaptureError{What: "open the iterator of the trap", Errno: errno}
+			return nil, fmt.Errorf("open the iterator of the trap: %w", errno)
 		}
 		e.passes[w.Slot].open = true
 	}
@@ -223,13 +207,6 @@ func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
 // when one more thread might not fit, some 2 KiB. So large chunks waste less.
 func (e *Engine) chunk(workers int) uint32 {
 	return uint32(min(trapChunk, max(engine.MinChunk, engine.RoundUp(len(e.Mem.Data)/(8*workers), 4096))))
-}
-
-func Flag(b bool) uint32 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // closePasses closes the workers' iterators, except those that a worker may still read:
@@ -250,12 +227,13 @@ func (t *Try) Hold(w *stop.Worker) {
 	t.passes[w.Slot].Read(none[:])
 	k := &t.loaded.Workers[w.CPU]
 	s := &w.Stamp
-	s.Arrived, s.Decided, s.Window, s.Census, s.Drained = k.Arrived, k.Decided, k.Held, k.CensusNs, k.Drained
-	s.Checked, s.Verified, s.Released = k.Checked, k.Verified, k.Left
+	s.Arrived, s.Decided, s.Window = int64(k.Arrived), int64(k.Decided), int64(k.Held)
+	s.Census, s.Drained, s.Checked = int64(k.CensusNs), int64(k.Drained), int64(k.Checked)
+	s.Verified, s.Released = int64(k.Verified), int64(k.Left)
 	s.In = k.In != 0
 	s.Switches = k.Broken
 	if s.Left = clock.Nanotime(); w.Switched() != k.Switched && k.Left != 0 {
-		s.Left = k.Left // it was taken off its CPU since, by a SIGSTOP for one
+		s.Left = s.Released // something, such as SIGSTOP, has taken it off its CPU since
 	}
 }
 
