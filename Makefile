@@ -31,7 +31,7 @@ vm-quick: vm-kernels
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
-	$(vmtest) matrix -short -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
+	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
 
 # The tables of the documents, from what vm-all saved.
 vm-docs:

@@ -82,6 +82,7 @@ func TestEndlessStack(t *testing.T) {
 // A packed file that was cut, at whatever byte, gives the beginning of its plain form:
 // the more, the later the cut; and what is decoded of it are the first of the tasks.
 func TestK10CutEnvelopes(t *testing.T) {
+	testneed.Slow(t)
 	whole := manySmallTasks(t, 4000)
 	all, err := ParseSnapshot(whole)
 	ok(t, err)

@@ -10,12 +10,14 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/model"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
 // The last CPU of a sleeper does not come to the stop: it is said how long the
 // sleeper has slept all the same, about, and so of nearly all sleepers there.
 func TestAgesWhereACPUIsMissed(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	budget := slow(20 * time.Millisecond)

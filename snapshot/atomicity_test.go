@@ -40,6 +40,7 @@ func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
 // With every CPU held nothing runs, whatever wants to; and every thread of the
 // file is accounted for.
 func TestInvariant12NothingRanInAStop(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
@@ -82,6 +83,7 @@ func hidden(snap *kcdata.Snapshot) (n uint32) {
 
 // Where nothing holds the CPUs, threads run, and the file says which.
 func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range []string{EnginePull, EngineProcfs} {
 		t.Run(engineName, func(t *testing.T) {
@@ -137,6 +139,7 @@ func TestInvariant12NamesWhoRan(t *testing.T) {
 // Engine trap finds one thread among a thousand that counts one switch more
 // than was recorded, whole or in parts, and names that one.
 func TestInvariant12TrapNamesWhoRan(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(1000))
 	stopAll(t, f)

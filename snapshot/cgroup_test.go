@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
 // TestCgroupIsOfOneHierarchy: on a machine with hierarchies of both versions a task's
 // path and the number of its group are of the same, the unified one.
 func TestCgroupIsOfOneHierarchy(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	root := unifiedMount(t)
 	if root == "" {

@@ -35,6 +35,7 @@ func TestPAndECores(t *testing.T) {
 
 // The same of a machine that is said to be one.
 func TestPAndEClasses(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		wantPAndE(t, Options{Engine: engine, CPUClass: everyCPU(t, "P", "E")})
@@ -120,6 +121,7 @@ func wantQueueOrder(t *testing.T, snap *kcdata.Snapshot, c kcdata.LinuxCPU) {
 // go on in the other clusters' arenas, which the records say to the byte. A
 // machine of one cluster has two when it is said to have P and E cores.
 func TestSpillAcrossClusters(t *testing.T) {
+	testneed.Slow(t)
 	o := Options{StopIsolate: true}
 	if len(machine(t).Clusters) < 2 {
 		requireTwoCPUs(t)
@@ -164,6 +166,7 @@ func spillFrom(t *testing.T, o Options, home topology.Cluster, pids []int) {
 
 // One process of 4,000 threads is recorded by all CPUs, each a share of it.
 func TestOneLargeTaskIsSpread(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	const threads = 4000
 	f := testtask.Start(t, testtask.ManyThreads(threads))

@@ -94,6 +94,7 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 // Close leaves no thread behind, above all none with real-time priority. The
 // process's first thread cannot end, so no worker may be it.
 func TestNoWorkerStaysBehind(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for range testneed.Length(3, 8) {
 		s := session(t, Options{Engine: EnginePull})

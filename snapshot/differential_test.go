@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -145,6 +146,7 @@ func TestPullEqualsProcfsOnTheFixture(t *testing.T) {
 }
 
 func TestTrapEqualsProcfsOnTheFixture(t *testing.T) {
+	testneed.Slow(t)
 	trapSession(t, Options{}) // or there is no trap
 	equalOnTheFixture(t, EngineTrap)
 }
@@ -213,6 +215,7 @@ func bend(v reflect.Value) {
 }
 
 func TestPullEqualsProcfsOn500Bystanders(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.Bystanders(0))
 	k := compare(t, EnginePull, f)

@@ -6,6 +6,7 @@ import (
 
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -13,6 +14,7 @@ import (
 // The durations of one capture fit into each other, in the result and in the
 // file, with one try and with several.
 func TestDurationsAreConsistent(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(150), testtask.ManyThreads(50))
 	for _, o := range []Options{{}, {CPUs: "0"}, {Buffer: engine.MinBuffer}} {

@@ -15,6 +15,7 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +43,7 @@ func TestCloseEndsWorkers(t *testing.T) {
 
 // The machine runs on at once when the process is killed inside the window.
 func TestKilledInTheWindow(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_KILLED") != "" {
 		holdWindow(t)

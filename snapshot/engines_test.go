@@ -19,6 +19,7 @@ import (
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/host"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -78,6 +79,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 // The pause that was asked for is the one used; what was not asked for depends
 // on how still the machine stands.
 func TestDefaultPause(t *testing.T) {
+	testneed.Slow(t)
 	needsRealCPUs(t) // emulated ones have longer defaults
 	requireBPF(t)
 	for _, c := range []struct {
@@ -105,6 +107,7 @@ func TestDefaultPause(t *testing.T) {
 // Without the numbers of the first pid namespace the trap is refused: auto goes
 // on with pull and says why, or, where memory is short, with procfs.
 func TestAutoWithoutTheTrap(t *testing.T) {
+	testneed.Slow(t)
 	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
 		return
 	}
@@ -170,6 +173,7 @@ func bestUnderPressure(t *testing.T) (*Session, engine.Engine) {
 // SCHED_FIFO refused: CPUs may come late to the trap, but those that come stand
 // as still as ever, and the file says both.
 func TestTrapWithoutFIFO(t *testing.T) {
+	testneed.Slow(t)
 	requireTrap(t)
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return

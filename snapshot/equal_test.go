@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -138,6 +139,7 @@ func crowd() []testtask.Kind {
 
 // A second capture of a still world is the first one.
 func TestSectionIsSameTwice(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, first := sectionOf(t, Options{}, pids)
@@ -147,6 +149,7 @@ func TestSectionIsSameTwice(t *testing.T) {
 }
 
 func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -173,6 +176,7 @@ func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
 }
 
 func TestSectionIsSameForSMPAndAMP(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	_, pids := stillWorld(t, crowd()...)

@@ -8,6 +8,7 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine/proc"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
@@ -16,6 +17,7 @@ import (
 // A task that is asked for by number, and that this kernel hides from BPF, is in the
 // file, read from /proc: it is not "gone". Where the kernel hides none the loop is empty.
 func TestHiddenTaskAskedFor(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	shown := shownToBPF(t)
 	all, err := procfs.FS{}.Tasks()

@@ -130,6 +130,7 @@ func raw(snap *kcdata.Snapshot) (n int) {
 
 // Reads of other people's files that are late, and the stacks then.
 func TestLateReads(t *testing.T) {
+	testneed.Slow(t)
 	w := newLateWorld(t)
 	t.Run("one", w.oneLateRead)
 	t.Run("file", w.lateFile)
@@ -226,6 +227,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 // A process that has ended takes nothing of this with it: its files are known again by
 // inode and time, where their build-ids were late too.
 func TestLateReadMendedAfterTheEnd(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t) // and the program that sleeps a shared library
 	cmd := exec.Command("sleep", "1000")

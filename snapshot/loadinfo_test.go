@@ -106,6 +106,7 @@ var engines = []string{EngineProcfs, EnginePull, EngineTrap}
 // Tasks that stand still, with all engines: what the file has is what /proc has,
 // be the file of a mapping there or deleted.
 func TestMappingsLikeProc(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.ManyThreads(4))
 	named, _ := program(t)
@@ -181,6 +182,7 @@ func TestRedactedWithoutMappings(t *testing.T) {
 // A task that executes another program between the stop and the reading has
 // number and start time of the recorded one, and other mappings.
 func TestExecAfterTheStop(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t)
 	for _, name := range engines {
@@ -215,6 +217,7 @@ func TestExecAfterTheStop(t *testing.T) {
 
 // Sessions leave no descriptor and no thread of theirs, whatever files they met.
 func TestSessionsLeaveNothing(t *testing.T) {
+	testneed.Slow(t)
 	testneed.Root(t)
 	count := func(dir string) int {
 		list, err := os.ReadDir(dir)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -172,6 +173,7 @@ func TestLockUnderALease(t *testing.T) {
 
 // Captures of several processes at once all finish whole, one after the other.
 func TestCapturesTakeTurns(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
 		s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})

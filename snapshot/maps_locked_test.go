@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -18,6 +19,7 @@ import (
 // A process that holds its mmap_lock for ever: its mappings and its command line
 // are in the file, without a word from /proc.
 func TestWindowMapsOfAHungProcess(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	hung := userlab.LockedMap(t)
 	pid := hung.Pid

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -146,6 +147,7 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 const argMark = "/proc/self/exe" // the command line of every actor: the way it was started
 
 func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	spans := kernelSpans(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.FutexWait, testtask.EpollWait, testtask.Spinning,

@@ -91,6 +91,7 @@ func TestFIFORefused(t *testing.T) {
 // A control group without a real-time budget refuses SCHED_FIFO to a process that
 // has every capability. Without the first version's cpu controller no group can.
 func TestFIFORefusedByControlGroup(t *testing.T) {
+	testneed.Slow(t)
 	const root = "/sys/fs/cgroup/cpu"
 	if _, err := os.Stat(root + "/cpu.rt_runtime_us"); err != nil {
 		t.Skipf("no group here can refuse SCHED_FIFO: %v", err)

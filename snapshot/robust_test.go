@@ -81,6 +81,7 @@ func rawSleep(d time.Duration) {
 // A worker that sleeps inside the window breaks the stop: the file says so,
 // and the others leave at their own deadline.
 func TestInvariant1BrokenStopIsSaid(t *testing.T) {
+	testneed.Slow(t)
 	const pause = 40 * time.Millisecond
 	sleeper := -1
 	s := openTest(t, Options{MaxPause: pause}, engine.Hooks{InWindow: func(cpu int) {
@@ -116,6 +117,7 @@ func TestInvariant1BrokenStopIsSaid(t *testing.T) {
 // Arrival delays of 0, ½, 1 and 2 budgets on each CPU: no CPU waits past the
 // one deadline, a late one is left out and named.
 func TestInvariant3ArrivalDelays(t *testing.T) {
+	testneed.Slow(t)
 	budget := slow(10 * time.Millisecond)
 	late, delay := -1, time.Duration(0)
 	s := openTest(t, Options{ArrivalBudget: budget}, engine.Hooks{BeforeArrival: func(cpu int) {
@@ -163,6 +165,7 @@ func (s *Session) wantArrives(t *testing.T, cpu int, delay time.Duration) {
 // without it and says so, the next one goes on with who is there, and when it
 // comes back it is taken on again.
 func TestWorkerAway(t *testing.T) {
+	testneed.Slow(t)
 	sleeper := -1
 	// Enough for some tasks, and far less than the worker sleeps.
 	pause := min(slow(20*time.Millisecond), 300*time.Millisecond)
@@ -195,6 +198,7 @@ func TestWorkerAway(t *testing.T) {
 // A machine that cannot be stopped at all, because whoever leads comes too
 // late: auto falls back on /proc and says why, the engines say so in their error.
 func TestNoStopFallsBack(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	const budget = 5 * time.Millisecond
 	var s *Session
@@ -236,6 +240,7 @@ func TestNoStopFallsBack(t *testing.T) {
 // A CPU kept for good by somebody's FIFO-99 task: the capture goes on without
 // it and names it, and leaves no thread behind.
 func TestHoggedCPUIsNamed(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineTrap} {
 		t.Run(engine, func(t *testing.T) { hoggedCPUIsNamed(t, engine) })
@@ -349,13 +354,11 @@ func TestMaxPauseIsKeptAndListed(t *testing.T) {
 }
 
 // Captures while processes and threads come and go: no error, nothing lost
-// that was there all the time. 60 s, or in short 5 s, and ten captures.
+// that was there all the time. 60 s, in short 3 s, and ten captures.
 func TestSpawnExitStorm(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
-	d := testneed.Length(5*time.Second, 60*time.Second)
-	if testing.Short() {
-		d = 5 * time.Second
-	}
+	d := testneed.Length(3*time.Second, 60*time.Second)
 	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(50))
 	storm := testtask.SpawnExitStorm(t, testtask.Storm{})
 	s := openTest(t, Options{}, engine.Hooks{})

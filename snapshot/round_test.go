@@ -11,6 +11,7 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ import (
 // of the next, the main one too: the other's window is waited for, and counted as
 // its own.
 func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		const long = 50 * time.Millisecond
@@ -105,6 +107,7 @@ func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
 // What a context sets off is over when the capture is, and a coordinator that its
 // main worker is about to move is moved back after it.
 func TestInvariant8NothingComesAfterTheTake(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {
 		var under, fetched, ended atomic.Bool
@@ -156,6 +159,7 @@ func lockThread(t *testing.T) {
 // A main worker that stalls just before it opens the gate, until its try has been
 // given up, opens it for nobody.
 func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {
 		const budget, pause = 5 * time.Millisecond, 30 * time.Millisecond
@@ -220,6 +224,7 @@ func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
 // A worker that may not run on its CPU is not called: the CPU is missed for that
 // reason, and not for what runs there.
 func TestWorkerRefusedItsCPU(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName}, engine.Hooks{})

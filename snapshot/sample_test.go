@@ -92,6 +92,7 @@ func executable(t *testing.T, pid int, addr uint64) bool {
 // A CPU kept by a FIFO-99 task in user mode: the file has its thread with the
 // stack it was in, and the report begins with thread, CPU and place.
 func TestSampleOfAHoggedCPU(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	for i, engine := range []string{EnginePull, EngineTrap} {
@@ -142,6 +143,7 @@ func TestSampleOfAHoggedCPU(t *testing.T) {
 
 // One that loops through system calls is found in the kernel, by function.
 func TestSampleInASystemCall(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	for _, o := range []Options{{Engine: EnginePull}, {Engine: EngineTrap}, {Engine: EnginePull, Redact: true}} {
@@ -357,6 +359,7 @@ func TestNoSampler(t *testing.T) {
 
 // Sessions with samples leave no file open.
 func TestSamplerLeaksNothing(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineTrap, EngineProcfs} {
 		if engine == EngineTrap && !trapHere() {

@@ -7,6 +7,7 @@ import (
 
 	"stackshot/internal/engine"
 	"stackshot/internal/limits"
+	"stackshot/internal/testneed"
 )
 
 // The fewer process ids are left, the less is done, in the order of the steps, and
@@ -77,6 +78,7 @@ func TestMemorySteps(t *testing.T) {
 // Each step of a session: what it records, and that it says so. An engine that was
 // asked for by name is never another one.
 func TestScarceSessions(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	room := func(free int64) *limits.Room { return &limits.Room{Free: free, Max: free, By: "a bound"} }
 	step := func(i int) *limits.Room { // just what a step takes

@@ -14,6 +14,7 @@ import (
 	"stackshot/internal/engine/pull"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
+	"stackshot/internal/testneed"
 )
 
 var stoppingEngines = []string{EnginePull, EngineTrap}
@@ -34,6 +35,7 @@ func recordsMemory(t *testing.T, s *Session) *engine.Memory {
 // After Prepare the first capture finds its memory as it is, and so do all that
 // follow: a session does not shrink.
 func TestPrepare(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
 		s := session(t, Options{Engine: engine, ArrivalBudget: time.Second})
@@ -72,6 +74,7 @@ func TestPrepare(t *testing.T) {
 // Without settling the capture is as whole; with Prompt the hook is attached
 // between captures, and not armed.
 func TestPromptAndNoSettle(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
 		for _, prompt := range []bool{false, true} {

@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine/stop"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -44,6 +45,7 @@ func forEngines(t *testing.T, test func(t *testing.T, engine string)) {
 // Whatever the machine's shape, a capture is whole, and its records are of the
 // online CPUs, of their kinds and clusters, with an arena for each cluster.
 func TestRecordsAreTheMachines(t *testing.T) {
+	testneed.Slow(t)
 	top := machine(t)
 	t.Logf("%d CPUs, online %v, clusters %+v, P and E %v", len(top.CPUs), top.Online(), top.Clusters, top.AMP)
 	forEngines(t, func(t *testing.T, engine string) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -43,6 +44,7 @@ func stackEndIn(text string, addr uint64) uint64 {
 
 // The end of the mapping that holds each thread's stack pointer is what /proc has.
 func TestStackEndIsWhatProcSays(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(20)) // a quiet machine has few
 	eachEngine(t, func(t *testing.T, engineName string) {

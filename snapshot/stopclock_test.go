@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stackshot/internal/clock"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -44,6 +45,7 @@ func TestClocksAreOfTheStop(t *testing.T) {
 // The CPU that asked is not the main one, where --cpus or a cluster's kind gives
 // another the lead; and the memory of no further use stands under Apple's name.
 func TestCallingCPUAndOverheadByName(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	runtime.LockOSThread()

@@ -10,6 +10,7 @@ import (
 
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -59,6 +60,7 @@ func throttleText(r *Result) string {
 // A throttled CPU stands still and records nothing, from one capture of a session
 // to the next: heat comes and goes. Where all are throttled, all record.
 func TestThrottledCPUHoldsStill(t *testing.T) {
+	testneed.Slow(t)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		s, hot := hotCPUs(t, Options{Engine: engineName, LockWait: time.Minute}, engine.Hooks{})
 		a, b := s.plan.Stop[0], s.plan.Stop[1]
@@ -115,6 +117,7 @@ func TestThrottledCPUWorksIfNamed(t *testing.T) {
 // Where nobody but a throttled CPU comes to the stop, that one records: a file
 // without threads helps nobody.
 func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
+	testneed.Slow(t)
 	budget := slow(20 * time.Millisecond)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		cool := -1

@@ -19,6 +19,7 @@ import (
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -31,6 +32,7 @@ var holdSlack = slow(100 * time.Microsecond)
 // interrupts off: no CPU holds its own off for longer than the budget without
 // all the others. A stop that ends so is said, and the next try is made.
 func TestTrapHoldDelays(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	slow, delay, calls := 0, time.Duration(0), 0
@@ -143,6 +145,7 @@ func TestTrapThatCannotHold(t *testing.T) {
 
 // Then auto holds the machine the other way, by its threads, and says why.
 func TestTrapThatCannotHoldStepsDown(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	trapSession(t, Options{})                        // or there is no trap
 	room := max(defaultMaxPause, 20*trap.HoldBudget) // for all tries in vain
@@ -161,6 +164,7 @@ func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 // 4,000 threads and 200 µs: the pause is kept, and what is recorded and what is
 // left out are together every task there is.
 func TestTrapTinyPause(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	const pause = 200 * time.Microsecond
 	// Beyond the budget: the record of one thread under way, the way out of the
@@ -231,6 +235,7 @@ func wantCensus(t *testing.T, before []int, snap *kcdata.Snapshot) {
 // Beside a hog that stays, a session is of use capture after capture, and Close
 // comes back and leaves nothing.
 func TestTrapClosesBesideAHog(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	unlock, err := LockMachine(t.Context(), time.Minute)
@@ -284,6 +289,7 @@ func besideAHog(t *testing.T, life time.Duration, files int) (took time.Duration
 // A CPU that goes offline between Open and Take is no CPU that did not come:
 // the file says what it is; and one that comes online is said to have run on.
 func TestTrapCPUGoesOffline(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	s, _ := trapSession(t, Options{})

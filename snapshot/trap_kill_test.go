@@ -18,6 +18,7 @@ import (
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,6 +35,7 @@ const (
 // SIGKILL of the capturing process while its workers are parked, while one
 // waits for the others, and in the window: every CPU runs on within the budget.
 func TestTrapKilled(t *testing.T) {
+	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -60,6 +62,7 @@ func TestTrapKilled(t *testing.T) {
 // the process stands still, and what it then says was stopped is no more than
 // what was. Its next capture is whole.
 func TestTrapStopped(t *testing.T) {
+	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)
 	requireTwoCPUs(t)

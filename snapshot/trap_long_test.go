@@ -24,6 +24,7 @@ import (
 // leave no file, no BPF object, no memory and no word of the kernel's behind.
 // 100; 500 where tests are long; STACKSHOT_CAPTURES says another number (make long).
 func TestTrapLoopLeavesNothing(t *testing.T) {
+	testneed.Slow(t)
 	n := testneed.Length(100, 500)
 	if asked := os.Getenv("STACKSHOT_CAPTURES"); asked != "" {
 		var err error

@@ -8,12 +8,14 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
+	"stackshot/internal/testneed"
 )
 
 // Two clusters, and one CPU at work whose own arena is too small: it goes on in
 // the other's, then in the tails, and counts what it took. Go's allocator takes
 // over the lists that BPF made, to the last byte.
 func TestTrapSpillsAndTakesTails(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
@@ -53,6 +55,7 @@ func TestTrapSpillsAndTakesTails(t *testing.T) {
 // With every arena used up, BPF records in what Go has put on the freelists of
 // both clusters, its own first, and Go finds them sound afterwards.
 func TestTrapRecordsInFreelists(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)

@@ -10,6 +10,7 @@ import (
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -71,6 +72,7 @@ func TestTrapPartThatVanished(t *testing.T) {
 // From the smallest buffer there is it takes several tries to hold everything,
 // and the session stays as large as it became, in every respect.
 func TestTrapGrownStaysGrown(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(800), testtask.Bystanders(100))
 	s, e := trapSession(t, Options{Buffer: engine.MinBuffer})
@@ -93,6 +95,7 @@ func TestTrapGrownStaysGrown(t *testing.T) {
 // A session grows while one of its workers is away: what that one may still
 // come back to stays, and goes when it has come back.
 func TestTrapGrowsWithAWorkerAway(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	s, e := trapSession(t, Options{})
 	captureWhole(t, s, Request{})

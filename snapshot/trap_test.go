@@ -30,6 +30,7 @@ func trapSession(tb testing.TB, o Options) (*Session, *trap.Engine) {
 // The task section of a still world is the same from both engines, byte for
 // byte, with one CPU at work and with all.
 func TestTrapSectionIsPulls(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
@@ -50,6 +51,7 @@ func TestTrapSectionIsPulls(t *testing.T) {
 // A task recorded in parts by several CPUs is, byte for byte, the task recorded
 // whole by one.
 func TestTrapPartsAreTheWhole(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(1000), testtask.ManyThreads(130))
 	stopAll(t, f)
@@ -142,6 +144,7 @@ func TestTrapSeesEveryTask(t *testing.T) {
 
 // Too little memory ends the try at once, and a larger try has everything.
 func TestTrapGrows(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, want := sectionOf(t, Options{}, pids)
@@ -158,6 +161,7 @@ func TestTrapGrows(t *testing.T) {
 
 // The pause budget ends recording, and what it cost is said.
 func TestTrapKeepsThePause(t *testing.T) {
+	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(3000))

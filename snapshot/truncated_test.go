@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stackshot/internal/stacks"
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -14,6 +15,7 @@ import (
 // Who reads a file by Apple's flags alone learns that a stack goes on where it
 // ends: of a capture, and of a file that was unwound again with less.
 func TestTruncatedStacksInApplesFlags(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	deep := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.FramePointers, Depth: 300}) // 256 are asked for
 	lab := userlab.Start(t, "c")

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -37,6 +38,7 @@ func elf32(code []byte) []byte {
 // A 32-bit process, in a system call and spinning, has its registers and no stack,
 // and says why.
 func TestUserStackOfA32BitProcess(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for name, code := range map[string][]byte{
 		"pause": {0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7}, // mov eax, pause; int 0x80; jmp

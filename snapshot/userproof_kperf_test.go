@@ -16,6 +16,7 @@ import (
 // caller included, whole where it is not deeper than was asked for, and cut there
 // and marked so where it is.
 func TestUserProofKperf(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	var all []*userlab.KperfProcess
 	var pids []int

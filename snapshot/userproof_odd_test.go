@@ -25,6 +25,7 @@ func eachProof(t *testing.T, f func(t *testing.T, engine string)) {
 
 // A stack that is paged out is marked so, and is still out afterwards.
 func TestUserProofPagedStack(t *testing.T) {
+	testneed.Slow(t)
 	s := userlab.PagedStack(t)
 	eachProof(t, func(t *testing.T, engine string) {
 		before, err := s.Present()
@@ -58,6 +59,7 @@ func registerFrames() int {
 // While a process unmaps and maps the stack of a thread all the time, each capture
 // has what was there, or the mark.
 func TestUserProofRemappedStack(t *testing.T) {
+	testneed.Slow(t)
 	s := userlab.RemapStack(t)
 	eachProof(t, func(t *testing.T, engine string) {
 		ses := session(t, Options{Engine: engine, ArrivalBudget: time.Second})
@@ -88,6 +90,7 @@ func TestUserProofRemappedStack(t *testing.T) {
 // In execve before the point of no return the stack is the old program's; past it
 // the registers are of a program that is gone: no frame of it may be claimed.
 func TestUserProofExec(t *testing.T) {
+	testneed.Slow(t)
 	slow, late := userlab.SlowExec(t), userlab.LateExec(t)
 	eachProof(t, func(t *testing.T, engine string) {
 		p := prove(t, Options{Engine: engine, ReadLimit: 100 * time.Millisecond}, []int{slow.Pid, late.Pid})
@@ -149,6 +152,7 @@ func TestUserProof32Bit(t *testing.T) {
 // A stack pointer into what is no memory of the process is marked, and that page is
 // not read: the kernel's pages beside the vDSO, a device's registers.
 func TestUserProofNoMemory(t *testing.T) {
+	testneed.Slow(t)
 	stands := []*userlab.OddStack{userlab.VvarStack(t)}
 	switch d, err := userlab.DeviceStack(t); {
 	case err == nil:

@@ -11,6 +11,7 @@ import (
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
 	"stackshot/internal/stacks"
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -19,6 +20,7 @@ import (
 // frames come out, byte for byte the same file, also where no process is asked.
 // Without it nothing of chain and bytes is in the file.
 func TestUserProofRedo(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	lab := userlab.Start(t, "c", "c++", "rust", "python", "pipeline")
 	fp := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.FramePointers, Depth: 300})

@@ -44,6 +44,7 @@ type pose struct {
 // Chains and stacks of every shape, by both engines: what the file has is what
 // /proc/PID/mem says, byte for byte, and what it has not is marked.
 func TestUserStack(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	p, secret := startPuppet(t, "still")
 	p.Stop(p.pid)
@@ -182,6 +183,7 @@ func userThread(t *testing.T, s *Session, pid, tid int) *kcdata.Thread {
 // Stacks of real programs that stand still, stopped in every way there is: each
 // byte and each link is what /proc/PID/mem says, by both engines.
 func TestUserStacksOfAStillWorld(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	for _, engineName := range userEngines() {
@@ -278,6 +280,7 @@ func frameOf(t *testing.T, p *puppet, addr uint64) uint64 {
 // While another thread unmaps and maps the stack that a thread stands on, what is
 // taken is a state that was there, or marked absent.
 func TestUserStackThatIsUnmapped(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "churn")
 	tid := p.otherThread()
@@ -311,6 +314,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 // Every thread with user registers says how its stack was taken; those whose
 // memory is gone say so; and the file's sums are the sums.
 func TestUserWalkOfEveryThread(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
 	for _, engineName := range userEngines() {
@@ -364,6 +368,7 @@ func anyGone(snap *kcdata.Snapshot, f *testtask.Fixture) bool {
 // fp takes no bytes, off and a redacted capture nothing, and no more links are
 // followed than were asked for.
 func TestUserStackOptions(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
 	p.Stop(p.pid)
@@ -403,6 +408,7 @@ func TestUserStackOptions(t *testing.T) {
 // 64 KiB of a stack and 1,000 links are taken where they are asked for; engine
 // pull takes as many bytes as the kernel's buffer holds, and says so.
 func TestUserStackAtItsLimits(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
 	p.Stop(p.pid)

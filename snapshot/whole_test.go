@@ -11,6 +11,7 @@ import (
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/proc"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -103,6 +104,7 @@ func hiddenIn(tb testing.TB, s *kcdata.Snapshot) map[uint64]bool {
 // Who lives before and after the window is in the file, exactly once, with all
 // threads. (A file with somebody twice fails in take.)
 func TestEveryTaskThatLivesThroughTheWindowIsInTheFileOnce(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, append(testtask.All(), testtask.ManyThreads(300), testtask.Bystanders(200))...)
 	s := session(t, Options{Engine: EnginePull})
@@ -175,6 +177,7 @@ func TestCountsInTheFileEqualItsContainers(t *testing.T) {
 }
 
 func TestPerCPUSumsEqualTheTotals(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(300), testtask.Bystanders(100))
 	for _, o := range []Options{{}, {CPUs: "0"}, {CPUClass: everyCPU(t, "P")}, {Engine: EngineProcfs}, {Buffer: engine.MinBuffer}} {

@@ -20,6 +20,7 @@ import (
 	"stackshot/internal/engine/proc"
 	"stackshot/internal/engine/pull"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/workqueue"
 )
@@ -174,6 +175,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, unix.ENOSPC }
 // the pieces of user stacks that it was made of, and twice the unwind tables of the
 // programs that run here.
 func TestResidentMemory(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_RSS") != "" {
 		var file bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testheap"
+	"stackshot/internal/testneed"
 )
 
 // eachMemory runs over plain memory and over a mapping.
@@ -72,6 +73,7 @@ func places(items []Item) map[Item]int {
 // Invariant 2: filled while drained, each item is taken exactly once, and each
 // consumer sees each queue in push order.
 func TestInvariant2ExactlyOnce(t *testing.T) {
+	testneed.Slow(t)
 	for _, amp := range []bool{false, true} {
 		for _, consumers := range []int{1, 2, 8} {
 			t.Run(fmt.Sprintf("amp=%v/consumers=%d", amp, consumers), func(t *testing.T) {

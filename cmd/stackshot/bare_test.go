@@ -19,6 +19,7 @@ import (
 // /proc may hide the tasks of others. The file says so, and does not say of a task that
 // is there that it has ended.
 func TestHiddenTasks(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	withMounts(t, func(t *testing.T) {
 		mount(t, "proc", "/proc", "proc", 0, "hidepid=2")
@@ -86,6 +87,7 @@ func TestStdoutClosed(t *testing.T) {
 // A helper is waited for: the first process of a container may wait for nobody, and each
 // capture would leave a zombie there.
 func TestNoZombies(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	runtime.LockOSThread() // never unlocked: on one CPU, where a helper that says its word has not ended yet
 	var one unix.CPUSet

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"stackshot/internal/testneed"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -17,6 +19,7 @@ const maxBinary = 30 << 20
 // The program is one file: static, of bounded size, at home in a root that has
 // nothing but /proc and /sys.
 func TestEmptyChroot(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	st, err := os.Stat(program)
 	if err != nil || st.Size() > maxBinary {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/mounts"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 )
@@ -117,6 +118,7 @@ func (o outcome) named(t *testing.T, what string) {
 // mount was left alone, and local files have their names. With --remote-files one
 // reader goes and hangs, in the first run alone.
 func TestDeadMount(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	fs, pids := deadMount(t, 8)
 	local := sleeper(t, "/bin/sleep")
@@ -152,6 +154,7 @@ func TestDeadMount(t *testing.T) {
 // Two mounts die, and one whose mount nobody can see any more: each costs one reader,
 // the local file nothing.
 func TestDeadMounts(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	one, pids := deadMount(t, 3)
 	two, more := deadMount(t, 3)

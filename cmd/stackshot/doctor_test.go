@@ -12,6 +12,7 @@ import (
 )
 
 func TestDoctor(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	o := stackshot(t, "doctor", "--json")

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
+
 	"github.com/google/pprof/profile"
 )
 
 // TestFormatsAgree: of one real capture, text, JSON, folded stacks and profile
 // account for the same threads.
 func TestFormatsAgree(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	taken(t, stackshot(t, "take", "-q", "-o", file))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -116,6 +117,7 @@ func helpersOf(dir string) (pids []int) {
 
 // The check of the test's own file system: where nothing stalls, take writes.
 func TestFUSEWithoutStall(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallNever, func(t *testing.T, dir string) {
 		taken(t, stackshot(t, "take", "-o", dir+"/x"))
@@ -126,6 +128,7 @@ func TestFUSEWithoutStall(t *testing.T) {
 // within 15 s, the process ends, and the ways out are named. Other tests' captures
 // go first, by the machine's lock: 10 s more.
 func TestStalledMount(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o := begun(t, func() outcome { return invocation{limit: 25 * time.Second}.run(t, "take", "-o", dir+"/x") })
@@ -159,6 +162,7 @@ func TestStallAtEachStep(t *testing.T) {
 
 // The current directory is the stalled one: nothing waits for it either.
 func TestStalledCurrentDirectory(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	stall(t, testfuse.Create, func(t *testing.T, dir string) {
 		// A shell goes there: were it our fork, this process, which serves the
@@ -176,6 +180,7 @@ func TestStalledCurrentDirectory(t *testing.T) {
 
 // ^C while the file system stalls: at once, exit code 1.
 func TestInterruptWhileStalled(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o := begun(t, func() outcome {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 )
 
 // held runs the command with every helper process of it held between clone and exec,
@@ -31,6 +32,7 @@ func held(t *testing.T, args ...string) (outcome, int) {
 // No helper process begins: the capture ends within its limits, with its names and its
 // file, which it writes itself and says so.
 func TestHeldStart(t *testing.T) {
+	testneed.Slow(t)
 	dir := t.TempDir()
 	o, n := held(t, "take", "-o", dir+"/file")
 	o.want(t, exitWhole, "without a helper process", "did not begin")
@@ -47,6 +49,7 @@ func TestHeldStart(t *testing.T) {
 // Where the target may hang too, no thread of ours goes there: the snapshot is in
 // memory, and a message says so.
 func TestHeldStartAndStalledTarget(t *testing.T) {
+	testneed.Slow(t)
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o, _ := held(t, "take", "-o", dir+"/file")
 		o.want(t, exitIncomplete, "did not begin", "fuse.stalled")

@@ -69,6 +69,7 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 
 // Zlib unpacks to 1,032 times at most, and a bomb of either kind is cut off there.
 func TestBombsHoldLittle(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	forgetPeak(t)
 	bombs := 0

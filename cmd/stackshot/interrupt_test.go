@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/snapshot"
 )
 
@@ -99,6 +100,7 @@ func TestInterrupt(t *testing.T) {
 
 // A second signal kills at once, whatever still hangs.
 func TestSecondSignal(t *testing.T) {
+	testneed.Slow(t)
 	if os.Getenv("STACKSHOT_TEST_HANGS") != "" {
 		untilInterrupted(context.Background())
 		fmt.Println("hangs")

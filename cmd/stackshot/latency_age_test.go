@@ -8,12 +8,15 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 // A child sleeps, and this test knows since when: after it was started, and no
 // later than /proc showed it in its sleep. Its age must lie between the two,
 // whichever engine took it; an engine without a stop says nothing.
 func TestLatencyAgeOfASleeper(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	started := time.Now()
 	child := exec.Command("sleep", "60")

@@ -12,6 +12,7 @@ import (
 
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -100,6 +101,7 @@ func TestLatencyNamesUnreadableFiles(t *testing.T) {
 }
 
 func TestDumpTrace(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
 	traceFile(t, name)

@@ -16,6 +16,7 @@ import (
 
 // Twenty captures at once, or in short four, wait in line: each has its file.
 func TestTwentyAtOnce(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	dir := t.TempDir()
 	var wg sync.WaitGroup
@@ -34,6 +35,7 @@ func TestTwentyAtOnce(t *testing.T) {
 
 // Whose turn does not come in time says who has it, and which option sets the time.
 func TestLineIsTooLong(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(context.Background(), time.Minute)
 	if err != nil {

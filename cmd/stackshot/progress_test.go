@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +44,7 @@ func openTerminal(t *testing.T) (master, slave *os.File) {
 // On a terminal, what takes longer than a second says what it is; without one
 // it does not.
 func TestProgress(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	stall(t, testfuse.Write, func(t *testing.T, dir string) {
 		master, slave := openTerminal(t)
@@ -66,6 +68,7 @@ func TestProgress(t *testing.T) {
 
 // The report fits the terminal it goes to.
 func TestTerminalReport(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	master, slave := openTerminal(t)
 	text := make(chan string)

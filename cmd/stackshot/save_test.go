@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
+
 	"golang.org/x/sys/unix"
 )
 
 // Targets that are refused, at once and before anything is captured.
 func TestRefusedTargets(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	dir := t.TempDir()
@@ -63,6 +66,7 @@ func TestRefusedTargets(t *testing.T) {
 
 // A file of ours under the name given is replaced, never written through.
 func TestReplace(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	file, other := dir+"/file", dir+"/other"
@@ -80,6 +84,7 @@ func TestReplace(t *testing.T) {
 // A full disk: nothing under the name, nothing unfinished, and the snapshot is
 // kept elsewhere.
 func TestFullDisk(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	withMounts(t, func(t *testing.T) {
@@ -97,6 +102,7 @@ func TestFullDisk(t *testing.T) {
 // A read-only file system refuses early; as the current directory, where we
 // chose the name ourselves, it does not keep the snapshot from being taken.
 func TestReadOnlyDirectory(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	withMounts(t, func(t *testing.T) {
@@ -113,6 +119,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 
 // No place at all: exit code 1, and the report is there all the same.
 func TestNowhereToWrite(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	withMounts(t, func(t *testing.T) {

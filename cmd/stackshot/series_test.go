@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/publish"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -61,6 +62,7 @@ func captureOf(t *testing.T, file string) kcdata.LinuxCapture {
 // A series by every engine: a file each, named in the order of the captures; and
 // the files themselves say that the machine ran 19 times as long as it stood.
 func TestSeries(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	name := regexp.MustCompile(`/stackshot-.*-\d{8}T\d{6}\.\d{3}Z-(\d{4})\.kcdata\.zst$`)
@@ -96,6 +98,7 @@ func TestSeries(t *testing.T) {
 // With --json: an object for each capture, those of take with a number, and
 // nothing else on standard output.
 func TestSeriesJSON(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	o := invocation{limit: 2 * time.Minute}.run(t, takeOwn("--json", "--count", "3", "--interval", "20ms", "-o", dir+"/x.kcdata", "--compress", "none")...)
@@ -134,6 +137,7 @@ func TestSeriesJSON(t *testing.T) {
 // Without -o, in the current directory; in any directory, also through a link to
 // it. -q: not a word.
 func TestSeriesQuiet(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
@@ -198,6 +202,7 @@ func (r *running) end(t *testing.T) (more int, o outcome) {
 // A signal ends a series; the files stay, each whole. That is how a series
 // without end is to end, and not how one of a thousand is.
 func TestSeriesInterrupted(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	for _, c := range []struct {
@@ -332,6 +337,7 @@ func stateOf(t *testing.T, pid int) (rss, fds, mapped int) {
 // A long series holds no more than a short one. Go's collector may take more memory once,
 // on a busy machine later than after ten captures; what leaks takes more each time.
 func TestSeriesMemoryIsLevel(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	r := startSeries(t, "--count", "0", "--interval", "5ms", "-o", t.TempDir())

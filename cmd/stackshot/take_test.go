@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/kcdata"
 )
@@ -31,6 +32,7 @@ func taken(t *testing.T, o outcome) {
 }
 
 func TestTakeWritesEachEnvelope(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	for name, magic := range map[string]string{"zstd": "\x28\xb5\x2f\xfd", "zlib": "", "none": ""} {
 		file := filepath.Join(t.TempDir(), "file")
@@ -59,6 +61,7 @@ func TestTakeWritesEachEnvelope(t *testing.T) {
 
 // Alone, the command names the file itself and shows one screen.
 func TestAlone(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	o := invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t)
@@ -80,6 +83,7 @@ func TestAlone(t *testing.T) {
 // The object of --json has exactly these keys, whole numbers where numbers,
 // lists where lists.
 func TestTakeJSON(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -167,6 +171,7 @@ func readText(t *testing.T, file string) string {
 // -o -: the snapshot on standard output, the report on standard error, and
 // every command that reads files reads it from a pipe.
 func TestTakeToStdout(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	o := stackshot(t, "take", "-o", "-")
 	taken(t, o)
@@ -182,6 +187,7 @@ func TestTakeToStdout(t *testing.T) {
 }
 
 func TestTakeQuiet(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	o := stackshot(t, "take", "-q", "-o", file)
@@ -194,6 +200,7 @@ func TestTakeQuiet(t *testing.T) {
 
 // A reader of the report that leaves early costs nothing.
 func TestTakeReaderLeaves(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	r, w, err := os.Pipe()
@@ -208,6 +215,7 @@ func TestTakeReaderLeaves(t *testing.T) {
 }
 
 func TestTakePid(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	child := exec.Command("sleep", "60")
@@ -247,6 +255,7 @@ func TestTakeCPUs(t *testing.T) {
 
 // --redact: no command line in the file.
 func TestTakeRedact(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	const secret = "--password=hunter2"
 	child := exec.Command("sh", "-c", "read x", secret)

@@ -7,12 +7,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // Idle time is injected on CPU 1, as far as /sys says: the command holds that CPU
 // still, lets the others record, and says so in the report, in the file and in
 // doctor.
 func TestThrottledCPU(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	if runtime.NumCPU() < 2 {
 		t.Skip("needs two CPUs")

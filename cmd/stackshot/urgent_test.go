@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -39,6 +40,7 @@ func besideHogs(t *testing.T, n int, f func(t *testing.T)) {
 // Beside twelve busy threads on each CPU the file is written within 5 s, and every
 // thread of the command that it holds was a real-time one.
 func TestBesideHogs(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "file")
 	var took time.Duration
@@ -109,6 +111,7 @@ func allUrgent(t *testing.T, file string) {
 // Seen from outside: urgent, ordinary while names are looked up, urgent again; and
 // the process that writes the file, which here hangs in doing so, is urgent too.
 func TestUrgentButForNames(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	stall(t, testfuse.Write, func(t *testing.T, dir string) {
@@ -178,6 +181,7 @@ func policies(pid int) string {
 // No thread stays behind, however many are made meanwhile, and each keeps its nice
 // value. What spends its budget becomes ordinary by itself.
 func TestUrgencyIsOfEveryThread(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUrgencyInChild$", "-test.v")
 	cmd.Env = append(os.Environ(), "STACKSHOT_TEST_URGENT=1")

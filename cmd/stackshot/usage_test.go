@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"stackshot/internal/licenses"
+	"stackshot/internal/testneed"
 )
 
 // A value that cannot be used: exit code 2, before anything is captured, and
 // the message names option and value.
 func TestUsage(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "x")
 	for _, c := range []struct {

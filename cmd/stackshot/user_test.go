@@ -14,6 +14,7 @@ import (
 // Without root: everything from /proc that this user may see, with the reason
 // why not more, and the exit code of what was not stopped. Asked for, it is whole.
 func TestNotRoot(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	dir := openDir(t)
@@ -70,6 +71,7 @@ func TestDoctorNotRoot(t *testing.T) {
 
 // Root in a pid namespace of its own: doctor and capture say so.
 func TestPidNamespace(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	testneed.Program(t, "mount")
 	withMounts(t, func(t *testing.T) {

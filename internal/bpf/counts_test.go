@@ -34,6 +34,7 @@ func mustLoad(tb testing.TB, err error) {
 // and is verified in few instructions. The counts are part of the test's output
 // even where it passes.
 func TestInstructionCounts(t *testing.T) {
+	testneed.Slow(t)
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2, User: userAnywhere})
 	mustLoad(t, err)
 	defer o.Close()

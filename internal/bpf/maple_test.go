@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 )
 
 // mapleAnswer mirrors struct answer.
@@ -199,6 +200,7 @@ func mapMany(t testing.TB, n int) {
 // What the tree says of an address is what /proc says, however deep the tree is,
 // with the leaf at hand and without.
 func TestMapleTreeIsWhatProcSays(t *testing.T) {
+	testneed.Slow(t)
 	for _, forgetful := range []bool{false, true} {
 		f := newMapleFinder(t, forgetful)
 		for _, n := range []int{0, 10, 200, 3000, 40000} {

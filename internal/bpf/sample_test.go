@@ -76,6 +76,7 @@ func sampleOf(t *testing.T, o *Objects, e *SampleEvent, wait time.Duration) (cap
 
 // A thread in user mode is found there, with its stack; and one sample is one.
 func TestSampleOfASpinner(t *testing.T) {
+	testneed.Slow(t)
 	for _, redact := range []bool{false, true} {
 		o := loadSampler(t, Config{Redact: redact})
 		tid, cpu := spin(t)

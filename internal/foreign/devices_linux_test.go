@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/mounts"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 )
 
@@ -219,6 +220,7 @@ func TestSlotsOfOthersAreNot(t *testing.T) {
 // none, local files go on; another run (Files) adds none. Below an overlay too, but
 // there another run finds out by one of its own: its kind says nothing.
 func TestMountDiesBetween(t *testing.T) {
+	testneed.Slow(t)
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
 	}

@@ -57,6 +57,7 @@ func asAsked(o Options) Options {
 
 // Every test of this package holds where processes read the files.
 func TestAllOfThisInProcesses(t *testing.T) {
+	testneed.Slow(t)
 	if os.Getenv(inProcess) != "" {
 		t.Skip("this is the one that does so")
 	}
@@ -109,6 +110,7 @@ func await(t *testing.T, what string, ok func() bool) {
 // Invariant 6: what hangs for good is another process. It has been killed, dies
 // when its file system answers, and counts until then.
 func TestInvariant6NoThreadOfOursHangs(t *testing.T) {
+	testneed.Slow(t)
 	if os.Getuid() != 0 {
 		testneed.Lacking(t, "needs root: mounts a file system")
 	}

@@ -17,6 +17,7 @@ import (
 	"stackshot/internal/elfnote"
 	"stackshot/internal/foreign"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -206,6 +207,7 @@ func TestNoFile(t *testing.T) {
 // Many callers, one load each of file and what; a file that changes is loaded
 // again; errors of the callback are kept.
 func TestLoadOnce(t *testing.T) {
+	testneed.Slow(t)
 	c := newCache(t, 0)
 	pid, exe := child(t)
 	m := mappingOf(t, pid, exe)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -215,6 +217,7 @@ func TestWaiterHearsExhaustion(t *testing.T) {
 // Many callers, some files hanging and coming loose all the while: every good
 // file is read right, and invariant 1 holds at every look.
 func TestReadersUnderLoad(t *testing.T) {
+	testneed.Slow(t)
 	dir := fifoDir(t)
 	const limit = 2 * time.Millisecond // short, so that slow and hung mix
 	r := NewReaders(4, limit)

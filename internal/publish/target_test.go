@@ -186,6 +186,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 // On file systems of Linux's own a helper that is killed in the middle of a file
 // leaves nothing.
 func TestKilledWhileWriting(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	content := bytes.Repeat([]byte("0123456789abcdef"), 4<<20)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testheap"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -35,6 +36,7 @@ func longNames() *kcdata.Snapshot {
 }
 
 func TestLongNamesOfManyFrames(t *testing.T) {
+	testneed.Slow(t)
 	s := longNames()
 	for _, f := range []struct { // the heap keeps what one of them takes: that of the least goes first
 		name  string

@@ -14,6 +14,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"stackshot/internal/golden"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -152,6 +153,7 @@ func TestPprofMappings(t *testing.T) {
 // TestPprofToolReadsIt: the tool people use opens the profile, and counts the
 // threads and their time as we do.
 func TestPprofToolReadsIt(t *testing.T) {
+	testneed.Slow(t)
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"stackshot/internal/testneed"
 )
 
 // at reads a table as the format's reader does.
@@ -58,6 +60,7 @@ func TestClip(t *testing.T) {
 
 // A table that is full takes no more text, but knows what it has.
 func TestFullTable(t *testing.T) {
+	testneed.Slow(t)
 	s := Over(make([]byte, maxTable-10))
 	last := s.Add("last")
 	if got := s.Add("no room"); last == 0 || got != 0 || len(s.Bytes()) > maxTable {

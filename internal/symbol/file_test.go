@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // symbolAt returns the address nm gives for a name.
@@ -94,6 +96,7 @@ func TestGapsHaveNoName(t *testing.T) {
 }
 
 func TestTemplatesReadAsCalls(t *testing.T) {
+	testneed.Slow(t)
 	prog := compiled(t, "g++", "templates.cc", "-O1")
 	f := opened(t, prog)
 	var names []string
@@ -114,6 +117,7 @@ func TestTemplatesReadAsCalls(t *testing.T) {
 }
 
 func TestRustWithoutHashes(t *testing.T) {
+	testneed.Slow(t)
 	t.Setenv("RUSTC_BOOTSTRAP", "1") // the old mangling is an unstable option by now
 	const add = "<prog::lab::Op as core::ops::arith::Add>::add"
 	for mangling, generic := range map[string]string{

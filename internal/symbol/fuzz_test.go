@@ -13,6 +13,7 @@ import (
 
 	"stackshot/internal/gopclntab"
 	"stackshot/internal/testheap"
+	"stackshot/internal/testneed"
 )
 
 // maxFuzzHeap bounds what a small file can make us hold, and garbage as much again:
@@ -151,6 +152,7 @@ func FuzzFile(f *testing.F) {
 
 // Seeds with a few bytes damaged, and cut short.
 func TestDamagedFiles(t *testing.T) {
+	testneed.Slow(t)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for name, b := range seeds(t) {
 		for range 400 {

@@ -149,6 +149,7 @@ func stalledMount(t *testing.T, dir string) int {
 // not touched or, if remote files are asked for, costs one limit; the others are named,
 // and its address has its module.
 func TestBinaryOnStalledMount(t *testing.T) {
+	testneed.Slow(t)
 	dir := t.TempDir()
 	tid := stalledMount(t, dir)
 	stuck, prog := dir+"/bin/prog", compiled(t, "gcc", "names.c", "-O2")
@@ -191,6 +192,7 @@ func TestBinaryOnStalledMount(t *testing.T) {
 
 // With every helper stuck the call still ends at its own limit.
 func TestLimitOfTheWhole(t *testing.T) {
+	testneed.Slow(t)
 	dir := t.TempDir()
 	tid := stalledMount(t, dir)
 	task := &kcdata.Task{ID: uint64(tid), Threads: []*kcdata.Thread{{}}}

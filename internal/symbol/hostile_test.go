@@ -17,6 +17,7 @@ import (
 	"stackshot/internal/elffile"
 	"stackshot/internal/gopclntab"
 	"stackshot/internal/testelf"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -122,6 +123,7 @@ func TestDebugSectionsShareOneContent(t *testing.T) {
 }
 
 func TestMiniDebugBomb(t *testing.T) {
+	testneed.Slow(t)
 	const size = 64 << 20
 	raw := filepath.Join(t.TempDir(), "zeros")
 	if err := os.WriteFile(raw, make([]byte, size), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"stackshot/internal/elffile"
+	"stackshot/internal/testneed"
 )
 
 // theirs reads a unit's lines by debug/dwarf, which is fit for files that a
@@ -59,6 +60,7 @@ func sectionOf(t testing.TB, f *elf.File, name string) []byte {
 // Every row of every unit, and the file that each is of, is what debug/dwarf
 // reads; its names of directories that are not absolute lack the unit's own.
 func TestLineRowsAreDebugDWARFs(t *testing.T) {
+	testneed.Slow(t)
 	progs := []string{goProgram(t, "-trimpath")}
 	for _, flags := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O3 -ffunction-sections"} {
 		progs = append(progs, compiled(t, "gcc", "names.c", append([]string{"-O2", "-g"}, strings.Fields(flags)...)...))

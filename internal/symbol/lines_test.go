@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // linesOf makes the table of a program.
@@ -111,6 +113,7 @@ func described(t testing.TB, f *File, lines *lineTable, at uint64) (out []string
 // Lines and inlined functions are those of addr2line, whatever the version of
 // DWARF and the packing of its sections.
 func TestLinesAreWhatAddr2lineSays(t *testing.T) {
+	testneed.Slow(t)
 	named := func(name string) bool { return name == "global_function" || name == "leaf" }
 	for _, flags := range [][]string{
 		{"-gdwarf-5"},
@@ -129,6 +132,7 @@ func TestLinesAreWhatAddr2lineSays(t *testing.T) {
 
 // C++ has its functions in namespaces and classes, and inlines most of them.
 func TestLinesOfCxx(t *testing.T) {
+	testneed.Slow(t)
 	for compiler, tool := range map[string]string{"g++": "addr2line", "clang++-19": "llvm-addr2line-19"} {
 		prog := compiled(t, compiler, "templates.cc", "-O2", "-g")
 		sameAsAddr2line(t, tool, prog, true, 3, func(name string) bool { return name == "main" || strings.Contains(name, "lab") })
@@ -137,6 +141,7 @@ func TestLinesOfCxx(t *testing.T) {
 
 // Go's own table has the lines where the DWARF was stripped.
 func TestGoLinesWithoutDWARF(t *testing.T) {
+	testneed.Slow(t)
 	prog, full := goProgram(t, "-trimpath", "-ldflags=-w"), goProgram(t, "-trimpath")
 	f := opened(t, prog)
 	if hasDebug(f.layout) {

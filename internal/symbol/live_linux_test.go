@@ -149,6 +149,7 @@ func one(t testing.TB, r *Resolver, task *kcdata.Task, addr uint64) kcdata.UserF
 
 // gdb, on the same process, gives the same function and the same offset.
 func TestLiveProcessIsWhatGdbSays(t *testing.T) {
+	testneed.Slow(t)
 	prog := compiled(t, "gcc", "names.c", "-O2")
 	task := taskOf(t, running(t, prog).Pid)
 	r := resolver(t, Options{Local: true}, foreign.Options{})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // nmSymbol is a function that nm lists.
@@ -69,6 +71,7 @@ func agrees(t *testing.T, path string, f *File, syms []nmSymbol) int {
 // nm is the oracle, on what this machine has: stripped libraries and programs,
 // and ones with all their symbols.
 func TestFunctionsAreWhatNmSays(t *testing.T) {
+	testneed.Slow(t)
 	paths := []string{"/bin/sh", "/bin/ls", "/bin/bash"}
 	for _, glob := range []string{"/lib/*-linux-gnu/libc.so.6", "/usr/lib/*-linux-gnu/lib[cs]*.so.?"} {
 		found, _ := filepath.Glob(glob)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -136,6 +137,7 @@ func checkBadTable(t testing.TB, plain []byte) {
 }
 
 func TestRewrite(t *testing.T) {
+	testneed.Slow(t)
 	refused := 0
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -41,8 +41,8 @@ func Packages() []string {
 // All says that nothing may be missing: STACKSHOT_REQUIRE_BPF is 1.
 func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 
-// LongVar is 1 where tests take their long forms: .ci/run sets it, and package testvm does
-// for its guests. Without it, go test ./... takes a few minutes.
+// LongVar is 1 where tests take their long forms: .ci/run sets it, and package testvm
+// hands it on to its guests. Without it, go test ./... takes a few minutes.
 const LongVar = "STACKSHOT_LONG"
 
 // Length is how much a test does, be it rounds, sizes or time: short shows that the thing
@@ -52,6 +52,15 @@ func Length[T any](short, long T) T {
 		return long
 	}
 	return short
+}
+
+// Slow says that a test takes about a second or longer on a quiet machine. go test -short
+// leaves it out and is done within a minute.
+func Slow(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("takes about a second or longer: left out by -short")
+	}
 }
 
 // GuestVar is 1 in a guest of package testvm, which has no programs but the tests'

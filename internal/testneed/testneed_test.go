@@ -64,6 +64,7 @@ func TestPackagesAreInstalled(t *testing.T) {
 // package: the tests that need root and BPF too, which the step of .ci/run that has
 // only Go, gcc and git does not reach.
 func TestProgramsAreAskedFor(t *testing.T) {
+	Slow(t)
 	files, started, asked := 0, map[string][]string{}, map[string][]string{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		forTests := strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".go") && strings.Contains(path, "/userlab/")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -13,6 +14,7 @@ import (
 // thread, --trace and --keep-stacks and symbolized: the reader that was made from the
 // page finds in it all that ours does, in either envelope of those that it opens.
 func TestReaderFromThePage(t *testing.T) {
+	testneed.Slow(t)
 	packed, err := os.ReadFile("testdata/today.kcdata.zst")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // thrice is a test alone that passed or failed so.
@@ -130,9 +132,7 @@ func TestNoSecondLook(t *testing.T) {
 // The same by the go command: what it says of packages of every kind, and of one whose
 // test fails once.
 func TestGoSaysSo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a module")
-	}
+	testneed.Slow(t)
 	dir := t.TempDir()
 	for path, text := range map[string]string{
 		"go.mod":           "module m\n",

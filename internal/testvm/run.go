@@ -118,7 +118,7 @@ func (t *Test) job(e emulator) *wire.Job {
 		Env: append([]string{
 			"PATH=/bin", "HOME=/root", "TMPDIR=/tmp",
 			testneed.GuestVar + "=1",
-			testneed.LongVar + "=1",
+			testneed.LongVar + "=" + os.Getenv(testneed.LongVar),
 			"STACKSHOT_REQUIRE_BPF=" + strconv.Itoa(requireBPF),
 			"STACKSHOT_TIME_FACTOR=" + strconv.Itoa(t.factor(runtime.NumCPU())),
 		}, t.Env...),

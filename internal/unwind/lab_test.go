@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -143,6 +144,7 @@ var labPrograms = []labProgram{
 }
 
 func TestLab(t *testing.T) {
+	testneed.Slow(t)
 	for _, p := range labPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			path := build(t, t.TempDir(), p.files, p.command...)

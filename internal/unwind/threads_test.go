@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -39,6 +40,7 @@ func TestMuslThread(t *testing.T) {
 // The runtime's own threads wait on the scheduler's stack; a thread in C waits
 // above a change of stacks. Each ends at a first frame or says what was missing.
 func TestGoThreads(t *testing.T) {
+	testneed.Slow(t)
 	for _, p := range []struct{ name, text string }{{"go", goGo}, {"cgo", cgoGo}} {
 		t.Run(p.name, func(t *testing.T) {
 			path := build(t, t.TempDir(), map[string]string{"p.go": p.text}, "go", "build", "-o", "prog", "p.go")

@@ -20,6 +20,7 @@ import (
 // innermost caller of each taken out, as a frame-pointer walk would have it,
 // none is.
 func TestJudgeOnTheLab(t *testing.T) {
+	testneed.Slow(t)
 	l := Start(t, Few()...)
 	var right, wrong []Verdict
 	for _, p := range l.Processes {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -36,6 +37,7 @@ func hangs(t *testing.T, path string) bool {
 }
 
 func TestLockedMapHoldsItsLock(t *testing.T) {
+	testneed.Slow(t)
 	p := LockedMap(t)
 	dir := fmt.Sprintf("/proc/%d/", p.Pid)
 	for _, name := range []string{"maps", "cmdline", "smaps"} {
@@ -81,6 +83,7 @@ func exeOf(t *testing.T, pid int) string {
 }
 
 func TestStalledBinaryCannotBeRead(t *testing.T) {
+	testneed.Slow(t)
 	p := StalledBinary(t)
 	if hangs(t, fmt.Sprintf("/proc/%d/maps", p.Pid)) {
 		t.Error("maps was not read")

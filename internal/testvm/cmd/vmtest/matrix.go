@@ -21,7 +21,6 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	only := fl.String("only", "", "only columns whose title contains this `text`")
 	run := fl.String("run", "", "only tests that match this `regexp`")
 	narrow := fl.String("narrow", "", "on machines of other than 2 CPUs, and of a layout, only tests that match this `regexp`")
-	short := fl.Bool("short", false, "the tests' short form")
 	save := fl.String("save", "", "`file` for the table, after each machine; vmtest table reads it")
 	skip := fl.String("skip", "", "not the tests that match this `regexp`")
 	fl.Parse(args)
@@ -38,9 +37,6 @@ func matrix(ctx context.Context, args []string) (int, error) {
 	}
 	if *run != "" {
 		m.Args = append(m.Args, "-run", *run)
-	}
-	if *short {
-		m.Args = append(m.Args, "-short")
 	}
 	if *skip != "" {
 		m.Args = append(m.Args, "-skip", *skip)
