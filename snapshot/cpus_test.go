@@ -17,6 +17,7 @@ import (
 )
 
 func TestEachStoppedCPUHasItsIdleThread(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	res, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
 	idle := tasksByID(snap)[0]
@@ -61,6 +62,7 @@ func TestEachStoppedCPUHasItsIdleThread(t *testing.T) {
 
 // Our own threads are marked, and nobody else's.
 func TestOwnThreadsAreMarked(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
 		_, snap, _ := takeWhole(t, Options{Engine: engine}, Request{})
@@ -122,6 +124,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 // itself, and the only one on that CPU. (Of a CPU that was left running a sample
 // says it: TestIsolatedCPUIsLeftRunning.)
 func TestWhatEachCPURan(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	if err := stop.TryFIFO(); err != nil {
 		t.Skipf("needs SCHED_FIFO, without which pull stops nobody: %v", err)

@@ -55,6 +55,7 @@ func bestLevel() string {
 // Where the kernel has the trap auto takes it, at the level it says before the
 // first capture, with the pause that belongs to the level.
 func TestAutoTakesTheTrap(t *testing.T) {
+	testneed.Slow(t)
 	requireTrap(t)
 	s := session(t, Options{})
 	if s.engine.Caps().Name != EngineTrap || s.engine.Caps().Isolation != bestLevel() {
@@ -204,6 +205,7 @@ func TestTrapWithoutFIFO(t *testing.T) {
 
 // A program that was left out is named under every engine that would use it.
 func TestMissingProgramsAreNamed(t *testing.T) {
+	testneed.Slow(t)
 	requireTrap(t)
 	for _, name := range []string{EngineTrap, EnginePull} {
 		s := session(t, Options{Engine: name})

@@ -196,6 +196,7 @@ func TestSectionIsSameForSMPAndAMP(t *testing.T) {
 
 // The crowd does not fit in the least buffer there is.
 func TestSectionIsSameAfterRetries(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	big, _, want := sectionOf(t, Options{Buffer: 16 << 20}, pids)

@@ -11,6 +11,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -38,6 +39,7 @@ func TestIRQOffBound(t *testing.T) {
 
 // A pause that is too long for interrupts off is cut, and the file says so.
 func TestInvariant2PauseIsBound(t *testing.T) {
+	testneed.Slow(t)
 	requireTrap(t)
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
 	thresh, _ := os.ReadFile(watchdogPath)

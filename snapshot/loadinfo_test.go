@@ -168,6 +168,7 @@ func TestPerfMap(t *testing.T) {
 }
 
 func TestRedactedWithoutMappings(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	pid := startLoadChild(t, "own")
 	for _, engine := range engines {

@@ -9,12 +9,14 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
 // Where nothing that a process's memory leads to is ordinary memory, nothing of it is
 // followed, and every task and thread says so: no silence, and no guess.
 func TestRefusedMemoryIsSaid(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		t.Run(engineName, func(t *testing.T) {

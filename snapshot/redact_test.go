@@ -216,6 +216,7 @@ func userSide(tb testing.TB, file []byte) (found []string) {
 }
 
 func TestRedactedFileNamesTheSameFunctions(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.FutexWait, testtask.Spinning,
 		testtask.MutexWait, testtask.MidExit, testtask.ManyThreads(8))

@@ -156,6 +156,7 @@ func TestThrottledCPUWhereNothingStops(t *testing.T) {
 // A cooling device that does not answer holds up no Take for longer than its
 // limit, is not asked again while it hangs, and what it said last counts.
 func TestThrottlesThatHang(t *testing.T) {
+	testneed.Slow(t)
 	requireTwoCPUs(t)
 	var asked atomic.Int32
 	hang := make(chan struct{}) // the second question hangs

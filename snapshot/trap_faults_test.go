@@ -124,6 +124,7 @@ func lateButTheFirst(cpu int) time.Duration {
 
 // CPUs that are late to each try: the tries are few, and the error says who.
 func TestTrapThatCannotHold(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	s := openTest(t, Options{Engine: EngineTrap}, lateHold(lateButTheFirst))

@@ -116,6 +116,7 @@ func openLinks(t *testing.T) (out []string) {
 // What the loader made is gone from the kernel when the session is closed: no
 // object that this process made is kept alive by another.
 func TestTrapObjectsGo(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	was := mapIDs(t)
 	s, _ := trapSession(t, Options{})

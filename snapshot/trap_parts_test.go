@@ -19,6 +19,7 @@ import (
 // task is in the file with the others, whole as a container. Without the part
 // that begins it there is no task.
 func TestTrapPartThatVanished(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(100))
 	s, e := trapSession(t, Options{})

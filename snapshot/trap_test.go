@@ -122,6 +122,7 @@ func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
 // The trap sees the tasks that /proc lists and whose life spans the capture,
 // at the isolation it states, and frees the machine within the budget.
 func TestTrapSeesEveryTask(t *testing.T) {
+	testneed.Slow(t)
 	s, e := trapSession(t, Options{})
 	for range testneed.Length(4, 10) {
 		before, _ := s.machine.Tasks()

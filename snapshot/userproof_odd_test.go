@@ -114,6 +114,7 @@ func TestUserProofExec(t *testing.T) {
 // A task whose memory is gone says so and has no stack; one that is held before
 // that, in do_exit, still has its own.
 func TestUserProofExiting(t *testing.T) {
+	testneed.Slow(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.TracedExit)
 	eachProof(t, func(t *testing.T, engine string) {
 		p := prove(t, Options{Engine: engine}, pidsOf(f))
@@ -136,6 +137,7 @@ func TestUserProofExiting(t *testing.T) {
 
 // A 32-bit thread is marked, and has no stack.
 func TestUserProof32Bit(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	if !slices.ContainsFunc(userlab.Actors(), func(a userlab.Actor) bool { return a.Name == "elf32" }) {
 		t.Skip("no 32-bit programs here")

@@ -215,6 +215,7 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 // What lies outside System RAM is refused by both engines, whatever is there; here
 // a page of the stack is made such by leaving it out of the ranges.
 func TestUserStackOutsideRAM(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
 	p.Stop(p.pid)
@@ -443,6 +444,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 // Where the kernel's map of memory is not found the capture is made without user
 // stacks, and the file says why.
 func TestUserStacksOffSaysWhy(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range userEngines() {
 		h := engine.Hooks{AsTaken: true, DirectMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}

@@ -156,6 +156,7 @@ func descs(tb testing.TB, file []byte) map[string]uint64 {
 }
 
 func TestCountsInTheFileEqualItsContainers(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(50), testtask.Bystanders(50), testtask.Zombie)
 	for _, engine := range []string{EnginePull, EngineProcfs} {

@@ -11,11 +11,13 @@ import (
 
 	"stackshot/internal/engine"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 )
 
 // TestWholeStackWithoutEnvironment: of a main thread's short stack all frames are
 // taken, and nothing of what the kernel has put above them.
 func TestWholeStackWithoutEnvironment(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	const secret = "STACKSHOT_TEST_SECRET=of-the-environment"
 	cmd := exec.Command("sleep", "1000")

@@ -80,6 +80,7 @@ func pinHere(t *testing.T, cpu int) {
 // A buffer that is too small costs tries, never tasks; at the largest buffer
 // what does not fit is named.
 func TestInvariant5SpaceRunsOut(t *testing.T) {
+	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(400))
 	s := openTest(t, Options{Buffer: engine.MinBuffer, ArrivalBudget: time.Second}, engine.Hooks{})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"stackshot/internal/show"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -25,6 +26,7 @@ func smallSnapshot(t *testing.T, compression string) []byte {
 }
 
 func TestUnreadableFiles(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	put := func(name, content string) string {
@@ -80,6 +82,7 @@ func TestZipBomb(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, smallSnapshot(t, "zstd"), 0o600); err != nil {
@@ -102,6 +105,7 @@ func TestReportJSON(t *testing.T) {
 
 // Dump writes one line per item of the file, whatever its envelope.
 func TestDump(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	data := smallSnapshot(t, "none")
 	name := filepath.Join(t.TempDir(), "file")

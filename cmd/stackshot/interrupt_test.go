@@ -84,6 +84,7 @@ func interruptBent(t *testing.T, bend func(*exec.Cmd), ready func(stdout string)
 // A signal while the capture waits for the machine: no snapshot, no file, a
 // message.
 func TestInterrupt(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
 	if err != nil {

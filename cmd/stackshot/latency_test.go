@@ -35,6 +35,7 @@ func traceFile(t *testing.T, name string) {
 // Of one file everything is shown, of several the distributions; both as JSON,
 // and through standard input in an envelope.
 func TestLatency(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	data := smallSnapshot(t, "zstd")
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")

@@ -140,6 +140,7 @@ func TestNowhereToWrite(t *testing.T) {
 // Whoever takes names in a directory of everybody's keeps root from nothing: not
 // the names of pids, not the name of the last resort.
 func TestTakenNames(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	dir := openDir(t)

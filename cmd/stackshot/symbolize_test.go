@@ -15,6 +15,7 @@ import (
 
 	"stackshot/internal/procfs"
 	"stackshot/internal/publish"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -120,6 +121,7 @@ func read(t *testing.T, name string) []byte {
 // TestSymbolize: names go into the file, once, in the envelope it had, and from
 // then on travel with it; `report` finds the same on this machine by itself.
 func TestSymbolize(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	const lib = "/nonexistent/libgone.so"
 	plain := ownFile(t, here(), lib)

@@ -242,6 +242,7 @@ func TestTakePid(t *testing.T) {
 
 // CPUs that do not exist are refused; those that do, work.
 func TestTakeCPUs(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "file")

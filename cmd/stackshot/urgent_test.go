@@ -267,6 +267,7 @@ func TestUrgencyInChild(t *testing.T) {
 // Without the right to it the capture goes on as it can. On a busy machine the file
 // says so; with the right to priorities alone it need not.
 func TestUrgencyRefused(t *testing.T) {
+	testneed.Slow(t)
 	needRoot(t)
 	dir := openDir(t)
 	for _, caps := range [][]uintptr{nil, {unix.CAP_SYS_NICE}} {

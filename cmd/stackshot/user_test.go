@@ -58,6 +58,7 @@ func TestNotRootUnwritable(t *testing.T) {
 // Doctor says what is missing and what it costs; exit code 3 where a lesser
 // way works.
 func TestDoctorNotRoot(t *testing.T) {
+	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
 	o := invocation{bend: asNobody}.run(t, "doctor")

@@ -54,12 +54,12 @@ func Length[T any](short, long T) T {
 	return short
 }
 
-// Slow says that a test takes about a second or longer on a quiet machine. go test -short
-// leaves it out and is done within a minute.
+// Slow says that a test takes more than about half a second on a quiet machine. go test
+// -short leaves it out, and is done in a minute.
 func Slow(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("takes about a second or longer: left out by -short")
+		tb.Skip("takes more than half a second: left out by -short")
 	}
 }
 
