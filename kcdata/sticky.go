@@ -33,8 +33,8 @@ func (s *StickyWriter) PutUint64(name string, v uint64) { s.Note(s.Uint64Desc(na
 func (s *StickyWriter) PutUint32(name string, v uint32) { s.Note(s.Uint32Desc(name, v)) }
 func (s *StickyWriter) Array(t Type, elements any)      { s.Note(s.StructArray(t, elements)) }
 
-// Some writes an array of n elements. It writes nothing if n is 0.
-func (s *StickyWriter) Some(t Type, elements any, n int) {
+// ArrayIfAny writes an array of n elements. It writes nothing if n is 0.
+func (s *StickyWriter) ArrayIfAny(t Type, elements any, n int) {
 	if n > 0 {
 		s.Array(t, elements)
 	}

@@ -122,7 +122,7 @@ func wantQueueOrder(t *testing.T, snap *kcdata.Snapshot, c kcdata.LinuxCPU) {
 // machine of one cluster has two when it is said to have P and E cores.
 func TestSpillAcrossClusters(t *testing.T) {
 	testneed.Slow(t)
-	o := Options{StopIsolate: true}
+	o := Options{StopIsolated: true}
 	if len(machine(t).Clusters) < 2 {
 		requireTwoCPUs(t)
 		o.CPUClass = everyCPU(t, "P", "E")

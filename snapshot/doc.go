@@ -13,7 +13,7 @@
 // The packages in the order of the data: internal/engine/stop, trap, pull, proc and sample
 // record; internal/capture is what they return; internal/collate makes the file of it.
 // This package has the order of these stages, and what a session decides. By file: options,
-// plan and throttle (which CPUs), scarce and scarcememory (what is left out for want of
+// plan and throttle (which CPUs), thrift and thriftmemory (what is left out for want of
 // process ids and memory), engines (which one), tries, sampled (when CPUs that were not
 // stopped are asked), reconcile, result, lock and lockfile (the machine's lock).
 //

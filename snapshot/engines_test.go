@@ -28,7 +28,7 @@ import (
 func requireTrap(tb testing.TB) {
 	tb.Helper()
 	requireBPF(tb)
-	if p, lacking := bpf.Lacks(bpf.NeedTrap); lacking && p.Lacks() {
+	if p, lacking := bpf.FirstMissing(bpf.NeedTrap); lacking && p.Lacks() {
 		tb.Skip(p)
 	}
 	if err := trap.CheckSource(&engine.Hooks{}); err != nil {
@@ -37,16 +37,16 @@ func requireTrap(tb testing.TB) {
 }
 
 func trapHere() bool {
-	_, lacking := bpf.Lacks(bpf.NeedTrap)
+	_, lacking := bpf.FirstMissing(bpf.NeedTrap)
 	return !lacking
 }
 
 // bestLevel is the isolation that the probes promise.
 func bestLevel() string {
-	if _, lacking := bpf.Lacks(bpf.NeedIRQOff); !lacking {
+	if _, lacking := bpf.FirstMissing(bpf.NeedIRQOff); !lacking {
 		return IsolationIRQOff
 	}
-	if _, lacking := bpf.Lacks(bpf.NeedPreemptOff); !lacking {
+	if _, lacking := bpf.FirstMissing(bpf.NeedPreemptOff); !lacking {
 		return IsolationPreemptOff
 	}
 	return IsolationFIFO

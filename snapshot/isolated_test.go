@@ -99,7 +99,7 @@ func TestIsolatedCPUIsStopped(t *testing.T) {
 	cpu, _ := isolatedCPU(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		pid := callSpinner(t, cpu)
-		s := session(t, Options{Engine: engine, StopIsolate: true})
+		s := session(t, Options{Engine: engine, StopIsolated: true})
 		onCore, inKernel := 0, 0
 		const captures = 40
 		for n := 0; n < captures && (onCore < 5 || inKernel == 0); n++ {

@@ -142,7 +142,7 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 	}
 	ours = append(ours, gone)
 	eachEngine(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		before := allProcMaps()
 		_, snap, _ := captureWhole(t, s, Request{})
 		after := allProcMaps()
@@ -170,7 +170,7 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 	requireBPF(t)
 	m := startMapper(t, "still", 5000)
 	eachEngine(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
 		checkMaps(t, task, procMaps(m.pid), true)
@@ -198,7 +198,7 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 		},
 	}
 	eachEngine(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, AsTaken: true})
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		seen, torn, held := 0, uint32(0), 0
 		stops := testneed.Length(20, 60)
 		for range stops {

@@ -43,7 +43,7 @@ type Options struct {
 	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
 	CPUs        string // CPUs that record, a CPU list; "": every stopped CPU that is not throttled
 	CPUClass    string // "0=P,1=E"; "": as sysfs says
-	StopIsolate bool   // stop isolcpus and nohz_full CPUs too
+	StopIsolated bool   // stop isolcpus and nohz_full CPUs too
 
 	Buffer    int64 // bytes for the records of the first try; 0: estimated
 	MaxBuffer int64 // bytes it may grow to; 0: a share of the machine's memory

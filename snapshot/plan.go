@@ -23,7 +23,7 @@ func planCPUs(o Options) (*topology.Plan, error) {
 		return nil, err
 	}
 	return t.Plan(topology.Options{
-		Cpus: o.CPUs, CPUClass: o.CPUClass, StopIsolated: o.StopIsolate,
+		Cpus: o.CPUs, CPUClass: o.CPUClass, StopIsolated: o.StopIsolated,
 		Allowed: allowed, Initiator: stop.CurrentCPU(),
 	})
 }

@@ -82,7 +82,7 @@ func Version() string {
 func (s *Session) stateWarnings(c *capture.Raw) {
 	var missed []int
 	for _, cpu := range c.CPUs {
-		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.Elsewhere, int(cpu.CPU)) {
+		if cpu.Flags&kcdata.CPUMissed != 0 && !slices.Contains(c.Moved, int(cpu.CPU)) {
 			missed = append(missed, int(cpu.CPU))
 		}
 	}

@@ -50,7 +50,7 @@ func TestRecordsAreTheMachines(t *testing.T) {
 	t.Logf("%d CPUs, online %v, clusters %+v, P and E %v", len(top.CPUs), top.Online(), top.Clusters, top.AMP)
 	forEngines(t, func(t *testing.T, engine string) {
 		testtask.Start(t, testtask.ManyThreads(200), testtask.Bystanders(30))
-		s := session(t, Options{Engine: engine, StopIsolate: true})
+		s := session(t, Options{Engine: engine, StopIsolated: true})
 		res, snap, _ := captureWhole(t, s, Request{})
 		if online := top.Online(); !slices.Equal(res.CPUs.Online, online) || !slices.Equal(res.CPUs.Stopped, online) {
 			t.Errorf("CPUs %+v, online are %v", res.CPUs, online)
@@ -114,7 +114,7 @@ func TestOfflineCPUIsNotThere(t *testing.T) {
 		t.Skip("needs a CPU that is present and offline")
 	}
 	forEngines(t, func(t *testing.T, engine string) {
-		s := session(t, Options{Engine: engine, StopIsolate: true})
+		s := session(t, Options{Engine: engine, StopIsolated: true})
 		res, snap, _ := captureWhole(t, s, Request{})
 		for _, cpu := range off {
 			if c, ok := snap.CPU(uint32(cpu)); ok || threadsByID(snap)[kcdata.IdleThreadID(uint32(cpu))] != nil {

@@ -141,7 +141,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 		h()
 	}
 	s.complete(c, scope)
-	defer s.files.Rest() // the next capture is to find no process of ours
+	defer s.files.EndIdle() // the next capture is to find no process of ours
 	return s.collate(r.Output, c)
 }
 
@@ -182,7 +182,7 @@ func (s *Session) collate(out io.Writer, c *capture.Raw) (*Result, error) {
 func (s *Session) collating() *collate.Collator {
 	return &collate.Collator{
 		Host: s.host, Proc: s.proc, Images: s.images, Files: s.files, Absent: s.absent, Version: Version(),
-		AsTaken: s.hooks.AsTaken, LateThreads: s.hooks.LateThreads,
+		KeepUserSide: s.hooks.KeepUserSide, LateThreads: s.hooks.LateThreads,
 	}
 }
 

@@ -22,8 +22,8 @@ const restFactor = 10
 // maxTries bounds the tries that fail for another reason than memory.
 const maxTries = 3
 
-// attempt is one capture with all its tries.
-type attempt struct {
+// capturing is one capture with all its tries.
+type capturing struct {
 	session *Session
 	job     engine.Job
 	began   int64         // CLOCK_MONOTONIC, ns
@@ -38,7 +38,7 @@ type attempt struct {
 // tries captures until everything fits, the largest buffer is full, or the
 // pause budget is spent. One capture runs per machine.
 func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
-	a := &attempt{session: s}
+	a := &capturing{session: s}
 	first := s.firstSize(sc)
 	if s.engine.Caps().Stops {
 		s.engine.Prepare(first) // before others wait for our lock; Capture meets an error again
@@ -68,7 +68,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 // with tries one engine. It repeats a stop that did not take place, up to maxTries in
 // all, and a try that ran out of memory as long as there is more memory, within the
 // pause budget.
-func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, error) {
+func (a *capturing) with(ctx context.Context, e engine.Engine) (*capture.Raw, error) {
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -97,14 +97,14 @@ func (a *attempt) with(ctx context.Context, e engine.Engine) (*capture.Raw, erro
 }
 
 // inVain notes a stop that was given up; it reports whether there may be another.
-func (a *attempt) inVain(not *engine.NotStopped, more bool) bool {
+func (a *capturing) inVain(not *engine.NotStopped, more bool) bool {
 	a.stopped += not.Held
 	a.notes = append(a.notes, kcdata.Warning{Code: "stop_aborted", Text: fmt.Sprintf("try %d: %v", a.count, not)})
 	a.rest(not.Held)
 	return more && a.stopped < a.session.options.MaxPause
 }
 
-func (a *attempt) finish(c *capture.Raw) {
+func (a *capturing) finish(c *capture.Raw) {
 	c.Capture.Tries = a.count
 	c.Capture.StoppedNs = uint64(a.stopped)
 	c.Warnings = append(c.Warnings, a.notes...)
@@ -113,7 +113,7 @@ func (a *attempt) finish(c *capture.Raw) {
 }
 
 // note writes down what became of a try.
-func (a *attempt) note(c *capture.Raw, err error) {
+func (a *capturing) note(c *capture.Raw, err error) {
 	if c == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (a *attempt) note(c *capture.Raw, err error) {
 }
 
 // rest lets the machine run for restFactor times the last pause, at most 1 s.
-func (a *attempt) rest(last time.Duration) {
+func (a *capturing) rest(last time.Duration) {
 	began := time.Now()
 	time.Sleep(min(restFactor*last, time.Second))
 	if n := len(a.tries); n > 0 {
@@ -143,14 +143,14 @@ func (a *attempt) rest(last time.Duration) {
 }
 
 // tell puts what was noted into the capture, the events in order of time.
-func (a *attempt) tell(c *capture.Raw) {
+func (a *capturing) tell(c *capture.Raw) {
 	slices.SortStableFunc(a.trace, func(a, b kcdata.LinuxTrace) int { return cmp.Compare(a.AtNs, b.AtNs) })
 	c.Tries, c.Trace = a.tries, a.trace
 }
 
 // stepDown is for EngineAuto when its engine could not stop the machine: it captures
 // with the next lesser one, and a warning gives the reason.
-func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error) {
+func (a *capturing) stepDown(ctx context.Context, why error) (*capture.Raw, error) {
 	s := a.session
 	if s.options.Engine != EngineAuto || !s.engine.Caps().Stops || ctx.Err() != nil {
 		return nil, why
@@ -181,7 +181,7 @@ func (a *attempt) stepDown(ctx context.Context, why error) (*capture.Raw, error)
 // withPull stops the machine by engine pull, if engine trap could not: in a virtual
 // machine whose host takes CPUs away, all CPUs may never have their interrupts off at
 // the same time. (nil, nil): pull is not possible here either.
-func (a *attempt) withPull(ctx context.Context) (*capture.Raw, error) {
+func (a *capturing) withPull(ctx context.Context) (*capture.Raw, error) {
 	s := a.session
 	if s.engine.Caps().Name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
 		return nil, nil

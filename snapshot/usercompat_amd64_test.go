@@ -56,7 +56,7 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 		unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, 19)
 		awaitComm(t, cmd.Process.Pid, name)
 		for _, engineName := range userEngines() {
-			s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{AsTaken: true})
+			s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
 			th := userThread(t, s, cmd.Process.Pid, cmd.Process.Pid)
 			w := th.UserWalk
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {

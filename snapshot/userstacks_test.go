@@ -53,7 +53,7 @@ func TestUserStack(t *testing.T) {
 		delete(cases, "a page that the kernel does not map")
 	}
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
+		s := hookedSession(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		for name, c := range cases {
 			t.Run(engineName+"/"+name, func(t *testing.T) {
 				for _, l := range c.write {
@@ -187,7 +187,7 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: pids})
 		s.Close()
 		threads, taken := 0, 0
@@ -225,7 +225,7 @@ func TestUserStackOutsideRAM(t *testing.T) {
 	p.pose(p.pid, at, at+64)
 	frame := frameOf(t, p, at+page)
 	for _, engineName := range userEngines() {
-		h := engine.Hooks{AsTaken: true, DirectMap: func() (*bpf.DirectMap, error) {
+		h := engine.Hooks{KeepUserSide: true, DirectMap: func() (*bpf.DirectMap, error) {
 			m, err := bpf.FindDirectMap()
 			if err != nil {
 				return nil, err
@@ -288,7 +288,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 	p.Stop(tid)
 	p.pose(tid, p.page(16), p.page(17)+64)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		for range testneed.Length(8, 20) {
 			th := userThread(t, s, p.pid, tid)
 			if th.UserWalk == nil {
@@ -319,7 +319,7 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{AsTaken: true})
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{})
 		var sum kcdata.LinuxUserTaken
 		var c kcdata.LinuxUserTaken
@@ -391,7 +391,7 @@ func TestUserStackOptions(t *testing.T) {
 			{Options{StackBytes: 5000, UserFrames: 1}, true, 1, 5000},
 		} {
 			c.o.Engine = engineName
-			s := hookedSession(t, c.o, engine.Hooks{AsTaken: true})
+			s := hookedSession(t, c.o, engine.Hooks{KeepUserSide: true})
 			th := userThread(t, s, p.pid, p.pid)
 			if (th.UserWalk != nil) != c.walk {
 				t.Errorf("%+v: walk %+v", c.o, th.UserWalk)
@@ -419,7 +419,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 	}
 	p.pose(p.pid, a, a+256)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{AsTaken: true})
+		s := hookedSession(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{KeepUserSide: true})
 		r, snap, _ := captureWhole(t, s, Request{Pids: []int{p.pid}})
 		want := uint32(bpf.MaxUserBytes)
 		if engineName == EnginePull {
@@ -447,7 +447,7 @@ func TestUserStacksOffSaysWhy(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range userEngines() {
-		h := engine.Hooks{AsTaken: true, DirectMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
+		h := engine.Hooks{KeepUserSide: true, DirectMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
 		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
 		r, snap, _ := captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
 		if got := textOf(r.Warnings, "user_stacks_off"); got != "no user stacks are recorded: it is not there" {

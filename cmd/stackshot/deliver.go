@@ -65,7 +65,7 @@ func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (
 	}
 	rest := "stackshot report " + shellWord(d.Path)
 	o := t.screen(out, rest)
-	o.Skipped = skipped
+	o.NotSymbolized = skipped
 	return ahead(ctx, func() error {
 		defer progress(t.quiet, "writing the report")()
 		if err := report.Text(out, s, o); err != nil && !readerGone(err) {

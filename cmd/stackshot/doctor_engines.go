@@ -41,7 +41,7 @@ func turnsOff(trap snapshot.Choice, n bpf.Need, levels ...string) error {
 	if slices.Contains(levels, trap.Isolation) {
 		return nil
 	}
-	if p, lacking := bpf.Lacks(n); lacking {
+	if p, lacking := bpf.FirstMissing(n); lacking {
 		return errors.New(p.String())
 	}
 	return errors.New("needs engine trap")

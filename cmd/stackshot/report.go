@@ -82,7 +82,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 		return broken
 	}
 	r.o.MaxBytes = maxOutput(packed)
-	r.o.Skipped = r.name(ctx, s, false)
+	r.o.NotSymbolized = r.name(ctx, s, false)
 	err := writers[r.format](w, s, r.o)
 	var long *report.CutError
 	switch {

@@ -54,7 +54,7 @@ func (l rlimit) lift() uint64 {
 }
 
 // The machine may have run out of process ids, of which each thread takes one.
-// snapshot/scarce.go says what a capture does then; here is what the command does.
+// snapshot/thrift.go says what a capture does then; here is what the command does.
 const (
 	leastPids  = 6  // with fewer, the command may be unable to print the error
 	namingPids = 48 // four helpers that look up names, and threads

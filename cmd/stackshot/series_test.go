@@ -267,7 +267,7 @@ func TestSeriesFullDisk(t *testing.T) {
 		o := stackshot(t, takeOwn("--engine", "procfs", "--count", strconv.Itoa(count), "--interval", "1ms", "-o", dir)...)
 		o.want(t, exitIncomplete, "no space left on device", "the snapshot is lost", "saved somewhere else", fmt.Sprintf("captures: %d;", count))
 		here, spared := filesIn(t, dir)[1:], filesIn(t, "/dev/shm")
-		if len(here) == 0 || len(spared) != publish.MaxSpared || len(here)+len(spared) >= count {
+		if len(here) == 0 || len(spared) != publish.MaxLastResort || len(here)+len(spared) >= count {
 			t.Errorf("%d on the disk, %d in memory; %s", len(here), len(spared), o.stderr)
 		}
 		for _, f := range append(here, spared...) {

@@ -64,7 +64,7 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
-	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoSpare: true}
+	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoLastResort: true}
 	data, err := readAll(name)
 	if err == nil {
 		err = checkTarget(ctx, d)

@@ -67,7 +67,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its id or that of one of its threads; may be repeated")
 	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped and not throttled)")
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: what the machine says)")
-	f.BoolVar(&t.options.StopIsolate, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
+	f.BoolVar(&t.options.StopIsolated, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
 	f.Var(&t.buffer, "buffer", "memory for the records of the first try, K, M or G may follow (default: estimated)")
 	f.DurationVar(&t.options.MaxPause, "max-pause", 0, "longest time to stop the machine, all tries together (default: 100ms with interrupts off, else 250ms; at most 2s with interrupts off)")
 	f.DurationVar(&t.options.ArrivalBudget, "arrival-budget", 10*time.Millisecond, "time for every CPU to come to the stop")
@@ -161,7 +161,7 @@ func (t *take) run(cmd *cobra.Command) error {
 		return t.runSeries(ctx, envelope)
 	}
 	spare := publish.FileName(time.Now(), envelope)
-	d := &publish.Destination{Writer: fileWriter(t.timeout), Path: cmp.Or(t.output, spare), Spare: spare, Given: t.output != ""}
+	d := &publish.Destination{Writer: fileWriter(t.timeout), Path: cmp.Or(t.output, spare), LastResort: spare, Given: t.output != ""}
 	if err := checkTarget(ctx, d); err != nil {
 		return err
 	}

@@ -55,9 +55,9 @@ type Work struct {
 	SpillBytes uint64  `json:"spill_bytes"` // of these, from other clusters' arenas
 }
 
-// WorksOf returns what each stopped CPU did, and the CPU that the others waited for; nil
+// worksOf returns what each stopped CPU did, and the CPU that the others waited for; nil
 // if fewer than two have a time of arrival. The results keep nothing of cpus.
-func WorksOf(cpus []kcdata.LinuxCPU) (works []Work, last *uint32) {
+func worksOf(cpus []kcdata.LinuxCPU) (works []Work, last *uint32) {
 	stopped := slices.DeleteFunc(slices.Clone(cpus), func(c kcdata.LinuxCPU) bool { return c.Flags&kcdata.CPUStopped == 0 })
 	timed := slices.DeleteFunc(slices.Clone(stopped), func(c kcdata.LinuxCPU) bool { return c.ArriveNs == 0 })
 	arrival := func(a, b kcdata.LinuxCPU) int { return cmp.Compare(a.ArriveNs, b.ArriveNs) }

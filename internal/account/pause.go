@@ -32,7 +32,7 @@ func PauseOf(s *kcdata.Snapshot, toStop *uint64) Pause {
 		Stopped: c.StoppedNs > 0, StoppedNs: c.StoppedNs, WindowNs: c.WindowNs, ArrivalNs: c.ArrivalNs, ReleaseNs: c.ReleaseNs,
 		CensusNs: c.CensusNs, ElapsedNs: c.ElapsedNs, MaxPauseNs: c.MaxPauseNs, StopBroken: c.StopBroken, ToStopNs: toStop,
 	}
-	p.CPUs, p.LastCPU = WorksOf(s.CPUs)
+	p.CPUs, p.LastCPU = worksOf(s.CPUs)
 	return p
 }
 

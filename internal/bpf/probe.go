@@ -100,9 +100,9 @@ func Probes() []Probe {
 	return out
 }
 
-// Lacks returns the first feature that n requires and the kernel does not give; false:
+// FirstMissing returns the first feature that n requires and the kernel does not give; false:
 // it gives all.
-func Lacks(n Need) (Probe, bool) {
+func FirstMissing(n Need) (Probe, bool) {
 	for _, p := range probes {
 		if p.need == n && p.answer() != nil {
 			return p.ask(), true

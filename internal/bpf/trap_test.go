@@ -11,7 +11,7 @@ import (
 // trap needs. That the trap is refused all the same is a failure.
 func requireTrap(t *testing.T) {
 	t.Helper()
-	if p, lacking := Lacks(NeedTrap); lacking && (p.Lacks() || !testneed.All()) {
+	if p, lacking := FirstMissing(NeedTrap); lacking && (p.Lacks() || !testneed.All()) {
 		t.Skip(p)
 	}
 }
@@ -43,7 +43,7 @@ func TestTrapLoads(t *testing.T) {
 func wantLevel(t *testing.T, level uint32) {
 	t.Helper()
 	for need, bit := range map[Need]uint32{NeedPreemptOff: PreemptionOff, NeedIRQOff: InterruptsOff} {
-		if p, lacking := Lacks(need); lacking == (level&bit != 0) {
+		if p, lacking := FirstMissing(need); lacking == (level&bit != 0) {
 			t.Errorf("level %b, lacking %v", level, p)
 		}
 	}

@@ -28,7 +28,7 @@ type Collator struct {
 	Version string // of this program
 	// LateThreads bounds the threads of tasks that wait for files that were late; 0: a default.
 	LateThreads int
-	AsTaken     bool // user stacks and mappings go into the file as the window took them
+	KeepUserSide     bool // user stacks and mappings go into the file as the window took them
 }
 
 // Summary is the outcome of a collation.

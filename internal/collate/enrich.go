@@ -77,7 +77,7 @@ func (e *enricher) again(t *taskBytes) {
 // forgive lets files that were late since then be asked once more.
 func (e *enricher) forgive(since time.Time) {
 	if e.load != nil {
-		e.load.images.Forgive(since)
+		e.load.images.RetryLate(since)
 		e.load.forget()
 	}
 }

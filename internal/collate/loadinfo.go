@@ -50,7 +50,7 @@ type known struct {
 }
 
 func (k *Collator) newLoadInfo(w *capture.Wants) *loadInfo {
-	if w.Redact || k.AsTaken {
+	if w.Redact || k.KeepUserSide {
 		return nil
 	}
 	return &loadInfo{images: k.Images, files: k.Files, left: BuildIDBudget, known: map[fileID]known{}}

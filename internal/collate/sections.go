@@ -100,17 +100,17 @@ func (x *collation) howItWent(w *kcdata.StickyWriter) {
 	if v := c.Second; v != nil {
 		r := v.Record()
 		w.Record(kcdata.TypeLinuxAtomicity, &r)
-		w.Some(kcdata.TypeLinuxRan, v.Who, len(v.Who))
+		w.ArrayIfAny(kcdata.TypeLinuxRan, v.Who, len(v.Who))
 	}
-	w.Some(kcdata.TypeLinuxTry, c.Tries, len(c.Tries))
+	w.ArrayIfAny(kcdata.TypeLinuxTry, c.Tries, len(c.Tries))
 	if c.KeepTrace || c.Troubled() {
-		w.Some(kcdata.TypeLinuxTrace, c.Trace, len(c.Trace))
+		w.ArrayIfAny(kcdata.TypeLinuxTrace, c.Trace, len(c.Trace))
 	}
 	if !c.Wants.Timed {
 		return
 	}
-	w.Some(kcdata.TypeLinuxPhases, c.Phases, len(c.Phases))
-	w.Some(kcdata.TypeLinuxArena, c.Arenas, len(c.Arenas))
+	w.ArrayIfAny(kcdata.TypeLinuxPhases, c.Phases, len(c.Phases))
+	w.ArrayIfAny(kcdata.TypeLinuxArena, c.Arenas, len(c.Arenas))
 	w.Array(kcdata.TypeLatencyInfoCPU, latencyCPUs(c))
 	w.Record(kcdata.TypeLatencyInfo, collectionOf(c))
 }

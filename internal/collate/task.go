@@ -40,7 +40,7 @@ type threadAt struct {
 	end     kcdata.Position // of the container
 	stack   bool            // has a user stack
 	sampled []uint64        // its addresses, where a sample has them
-	user    stacks.Found
+	user    stacks.UserSide
 	taken   bool   // the stop took it off its CPU
 	onCPU   int    // where it runs or ran; -1: nowhere
 	ip      uint64 // where it was in user mode; 0: not recorded

@@ -30,7 +30,7 @@ type unwinder struct {
 // newUnwinder returns nil if no user stacks are wanted, or none were taken. away are the
 // CPUs that were not stopped.
 func (k *Collator) newUnwinder(w *capture.Wants, away []int) *unwinder {
-	if w.Redact || w.UserStacks == capture.NoStacks || k.AsTaken {
+	if w.Redact || w.UserStacks == capture.NoStacks || k.KeepUserSide {
 		return nil
 	}
 	return &unwinder{

@@ -23,7 +23,7 @@ type Hooks struct {
 	Released      func()                         // by the coordinator, after the last try, before /proc is read
 	Reached       func(Stage)                    // by the coordinator, before the wake
 	AnyClock      bool                           // engine trap takes any clock source
-	AsTaken       bool                           // user stacks and mappings go into the file as the window took them
+	KeepUserSide  bool                           // user stacks and mappings go into the file as the window took them
 	DirectMap     func() (*bpf.DirectMap, error) // in place of bpf.FindDirectMap
 	Throttles     func([]int) map[int]string     // in place of topology.Throttles
 	FewPids       *limits.Room                   // in place of what is left

@@ -264,7 +264,7 @@ func TestMountDiesBetween(t *testing.T) {
 			}
 			fs.Release()
 			await(t, "its end", func() bool { return f.Hanging()+other.Hanging() == 0 && len(f.devices.slots.taken()) == 0 })
-			f.Forgive(time.Time{})
+			f.RetryLate(time.Time{})
 			if v, err := f.Load(dir+"/b", whole); err != nil || string(v.([]byte)) != "content" {
 				t.Errorf("back again: %v, %v", v, err)
 			}

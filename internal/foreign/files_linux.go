@@ -43,15 +43,15 @@ func (f *Files) Close() {
 	f.processes.rest(true)
 }
 
-// Rest ends idle reader processes. The next file starts one again.
-func (f *Files) Rest() { f.processes.rest(false) }
+// EndIdle ends idle reader processes. The next file starts one again.
+func (f *Files) EndIdle() { f.processes.rest(false) }
 
 // Hanging is the number of readers that hang now.
 func (f *Files) Hanging() int { return f.devices.stuck() }
 
-// Forgive lets files be read again on devices that were late since then, but not where
+// RetryLate lets files be read again on devices that were late since then, but not where
 // a reader still hangs.
-func (f *Files) Forgive(since time.Time) { f.devices.forgive(since) }
+func (f *Files) RetryLate(since time.Time) { f.devices.forgive(since) }
 
 // Stat finds a file, without opening it for reading, and says what it is.
 func (f *Files) Stat(w Where) (Stat, error) {

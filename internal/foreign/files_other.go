@@ -18,8 +18,8 @@ func New(Options) *Files { return &Files{} }
 // Close does nothing.
 func (f *Files) Close() {}
 
-// Forgive does nothing.
-func (f *Files) Forgive(time.Time) {}
+// RetryLate does nothing.
+func (f *Files) RetryLate(time.Time) {}
 
 // LoadFrom fails.
 func (f *Files) LoadFrom(w Where, _ func(r io.ReaderAt, size int64) (any, error)) (any, error) {

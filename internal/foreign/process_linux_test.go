@@ -178,7 +178,7 @@ func TestProcessesAreFew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.Rest()
+	f.EndIdle()
 	await(t, "no process", func() bool { return children(t) == "" })
 	if _, err := f.Load(path, whole); err != nil {
 		t.Error("after the rest:", err)

@@ -55,10 +55,10 @@ func (c *Cache) NoteHung(k Key, what string, err error) bool {
 	return true
 }
 
-// Forgive has what hung since then be asked once more before its time. A device that
+// RetryLate has what hung since then be asked once more before its time. A device that
 // is late again is left alone at once.
-func (c *Cache) Forgive(since time.Time) {
-	c.files.Forgive(since)
+func (c *Cache) RetryLate(since time.Time) {
+	c.files.RetryLate(since)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.hung, func(_ hungKey, h hungAt) bool { return !h.since.Before(since) })

@@ -112,8 +112,8 @@ var letters = map[byte]struct{ state, exit uint32 }{
 	'I': {state: kcdata.StateUninterruptible | kcdata.StateNoload},
 }
 
-// OfLetter turns /proc's letter into LinuxThread.State and LinuxThread.ExitState.
-func OfLetter(letter byte) (state, exit uint32) {
+// StateOfLetter turns /proc's letter into LinuxThread.State and LinuxThread.ExitState.
+func StateOfLetter(letter byte) (state, exit uint32) {
 	return letters[letter].state, letters[letter].exit
 }
 

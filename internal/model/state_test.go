@@ -48,7 +48,7 @@ func TestLettersAgree(t *testing.T) {
 		'X': {Zombie, Zombie}, 'Z': {Zombie, Zombie}, 'P': {Parked, Sleeping}, 'I': {Idle, Sleeping}, '?': {Runnable, Runnable},
 	} {
 		th := kcdata.Thread{HasLinux: true, HasSnapshot: true}
-		th.Linux.State, th.Linux.ExitState = OfLetter(letter)
+		th.Linux.State, th.Linux.ExitState = StateOfLetter(letter)
 		th.Snapshot.State = XNUState(th.Linux.State, th.Linux.ExitState)
 		linux := StateOf(&th).Class
 		th.HasLinux = false

@@ -2,8 +2,8 @@ package procfs
 
 import "bytes"
 
-// Activity holds counts by which one sees whether a CPU takes interrupts.
-type Activity struct {
+// CPUActivity holds counts by which one sees whether a CPU takes interrupts.
+type CPUActivity struct {
 	Interrupts uint64 // taken, of every kind
 	User, Idle uint64 // ticks of /proc/stat; User includes nice, Idle iowait
 }
@@ -52,8 +52,8 @@ func countsOf(row []uint64, line []byte, n int) []uint64 {
 // ParseCPUTicks reads the lines of single CPUs in /proc/stat, one per online CPU. They
 // include the time of a CPU that idles, or runs in user mode, without a tick: the kernel
 // adds it when the file is read.
-func ParseCPUTicks(b []byte) (map[int]Activity, error) {
-	out := map[int]Activity{}
+func ParseCPUTicks(b []byte) (map[int]CPUActivity, error) {
+	out := map[int]CPUActivity{}
 	for line := range bytes.Lines(b) {
 		name, rest, _ := bytes.Cut(line, []byte(" "))
 		cpu, ok := cpuNumber(name, "cpu")
@@ -64,7 +64,7 @@ func ParseCPUTicks(b []byte) (map[int]Activity, error) {
 		if len(ticks) < 5 {
 			return nil, syntaxError("stat", "cpu", line)
 		}
-		out[cpu] = Activity{User: ticks[0] + ticks[1], Idle: ticks[3] + ticks[4]}
+		out[cpu] = CPUActivity{User: ticks[0] + ticks[1], Idle: ticks[3] + ticks[4]}
 	}
 	return out, nil
 }

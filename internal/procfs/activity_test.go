@@ -27,7 +27,7 @@ func TestParseInterrupts(t *testing.T) {
 
 func TestParseCPUTicks(t *testing.T) {
 	got, err := ParseCPUTicks([]byte(statCPUs))
-	if err != nil || !maps.Equal(got, map[int]Activity{0: {User: 30, Idle: 90}, 2: {User: 2, Idle: 2}}) {
+	if err != nil || !maps.Equal(got, map[int]CPUActivity{0: {User: 30, Idle: 90}, 2: {User: 2, Idle: 2}}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := ParseCPUTicks([]byte("cpu0 1 2 3\n")); err == nil {

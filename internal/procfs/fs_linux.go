@@ -177,7 +177,7 @@ func (f FS) PidNamespace() (inode uint32, isFirst bool, err error) {
 }
 
 // Activity reads /proc/interrupts and /proc/stat: one Activity per online CPU.
-func (f FS) Activity() (map[int]Activity, error) {
+func (f FS) Activity() (map[int]CPUActivity, error) {
 	files := []File{{Name: "interrupts", Max: maxInterrupts}, {Name: "stat", Max: maxStat}}
 	f.Read("", files)
 	if err := errors.Join(files[0].Err, files[1].Err); err != nil {

@@ -25,9 +25,9 @@ const lookLimit = time.Second
 type Destination struct {
 	Writer
 	Path    string // as the user gave it, or Stdout
-	Spare   string // file name in the place of last resort
+	LastResort   string // file name in the place of last resort
 	Given   bool   // the user named the file: a regular file of the same user is replaced
-	NoSpare bool   // the place of last resort is not used
+	NoLastResort bool   // the place of last resort is not used
 
 	spared *int // by Save: files in the place of last resort; nil: they are not counted
 }
@@ -64,9 +64,9 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 		return "", fmt.Errorf("%s: not written: %w", d.Path, err)
 	}
 	if errors.Is(err, ErrStalled) {
-		err = fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.Spare)
+		err = fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.LastResort)
 	}
-	if d.NoSpare {
+	if d.NoLastResort {
 		return "", err
 	}
 	for _, dir := range slices.Compact([]string{"/dev/shm", os.TempDir()}) { // memory, then the place for temporary files
@@ -89,10 +89,10 @@ func (d *Destination) write(ctx context.Context, path string, replace bool, s *S
 // toSpare writes to a place of last resort. Everybody may write there, so somebody may have
 // guessed the name and taken it: then the file gets a random one.
 func (d *Destination) toSpare(ctx context.Context, dir string, s *Spool) (path string, err error) {
-	path = filepath.Join(dir, d.Spare)
+	path = filepath.Join(dir, d.LastResort)
 	err = d.write(ctx, path, false, s)
 	if errors.Is(err, ErrTarget) {
-		stem, ext := splitExt(d.Spare)
+		stem, ext := splitExt(d.LastResort)
 		path = filepath.Join(dir, stem+"-"+rand.Text()+ext)
 		err = d.write(ctx, path, false, s)
 	}

@@ -39,9 +39,9 @@ func SafeName(s string) string {
 	return s[:min(len(s), 64)]
 }
 
-// MaxSpared bounds the files of a series in the place of last resort, which is
+// MaxLastResort bounds the files of a series in the place of last resort, which is
 // memory: a target that refuses every file must not fill it.
-const MaxSpared = 8
+const MaxLastResort = 8
 
 // Series gives each file of a series its destination: named after host, time and number
 // in dir, or else after the file that the user named, with the number.
@@ -95,8 +95,8 @@ func splitExt(path string) (stem, ext string) {
 func (s *Series) Destination(n int, at time.Time) *Destination {
 	path, spare := s.name(n, at)
 	return &Destination{
-		Writer: s.writer, Path: path, Spare: spare, Given: s.given,
-		NoSpare: s.spared >= MaxSpared, spared: &s.spared,
+		Writer: s.writer, Path: path, LastResort: spare, Given: s.given,
+		NoLastResort: s.spared >= MaxLastResort, spared: &s.spared,
 	}
 }
 

@@ -133,7 +133,7 @@ func TestInterruptedWriteIsTrue(t *testing.T) {
 func TestNameOfAnyBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := Destination{Writer: testWriter, Path: dir + "/\xff\n\xc3x", Spare: "none", NoSpare: true}
+	d := Destination{Writer: testWriter, Path: dir + "/\xff\n\xc3x", LastResort: "none", NoLastResort: true}
 	if where, err := d.Save(t.Context(), spoolOf(t, []byte("content"))); where != d.Path || err != nil {
 		t.Errorf("%q, %v", where, err)
 	}

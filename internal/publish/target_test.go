@@ -60,7 +60,7 @@ func TestTakenSpareName(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { os.Remove(theirs) })
-	d := Destination{Writer: testWriter, Path: t.TempDir() + "/none/x", Spare: name}
+	d := Destination{Writer: testWriter, Path: t.TempDir() + "/none/x", LastResort: name}
 	where, err := d.Save(t.Context(), spoolOf(t, []byte("ours")))
 	t.Cleanup(func() { os.Remove(where) })
 	if filepath.Dir(where) != "/dev/shm" || where == theirs || !strings.HasSuffix(where, ".kcdata.zst") || !errors.Is(err, unix.ENOENT) {

@@ -155,8 +155,8 @@ func (v *view) footer(l *lines) {
 	if err := l.room.err(); err != nil {
 		l.Words("!! ", "%v", err)
 	}
-	if n := len(v.o.Skipped); n > 0 {
-		l.Words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.Skipped), andMore), "; "))
+	if n := len(v.o.NotSymbolized); n > 0 {
+		l.Words("", "files not symbolized: %s", strings.Join(atMost(maxSkipped, cleanAll(v.o.NotSymbolized), andMore), "; "))
 	}
 	if c.FoldedKernel > 0 {
 		l.Words("", "%s, asleep until there is work: %s", show.Count(c.FoldedKernel, "idle kernel thread"), v.families())

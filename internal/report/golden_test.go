@@ -20,7 +20,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.Want(t, "testdata/"+st.name+".txt", text.Bytes())
-			if len(st.o.Skipped) > 0 {
+			if len(st.o.NotSymbolized) > 0 {
 				var folded bytes.Buffer
 				if err := Folded(&folded, st.build(), st.o); err != nil {
 					t.Fatal(err)

@@ -51,7 +51,7 @@ func (v *view) document() show.Object {
 		{"modules", show.List(s.Modules, func(m *kcdata.Module) show.Object {
 			return show.Object{{"name", show.Clean(m.Name)}, {"addr", addr(m.Addr)}, {"size", m.Size}, {"build_id", hexText(m.BuildID)}}
 		})},
-		{"not_named", cleanAll(v.o.Skipped)}, {"counts", v.counts},
+		{"not_named", cleanAll(v.o.NotSymbolized)}, {"counts", v.counts},
 	}
 }
 

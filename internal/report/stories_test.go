@@ -18,7 +18,7 @@ var stories = []struct {
 	{"container_without_stop", containerWithoutStop, Options{}},
 	{"odd_threads", oddThreads, Options{ShowSelf: true}},
 	{"nasty_names", nastyNames, Options{}},
-	{"user_stacks", userStacks, Options{Skipped: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}},
+	{"user_stacks", userStacks, Options{NotSymbolized: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}},
 	{"thread_pool", threadPool, Options{}},
 	{"slow_disk", slowDisk, Options{}},
 	{"frame_pointers", framePointers, Options{}},

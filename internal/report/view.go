@@ -20,8 +20,8 @@ type Options struct {
 	// one. Those of a task named in Pids always are.
 	ShowIdle bool
 
-	// Skipped says which files were not symbolized, and why.
-	Skipped []string
+	// NotSymbolized says which files were not symbolized, and why.
+	NotSymbolized []string
 
 	// MaxBytes limits the report: it ends at most one thread and some lines later. The
 	// threads that are not shown are then counted, and the error is a *CutError. Pprof

@@ -37,7 +37,7 @@ func TestFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f := &Found{Walk: &walk, WalkAt: items[0].Position()}
+		f := &UserSide{Walk: &walk, WalkAt: items[0].Position()}
 		if err := f.Mark(items[1].Position()); err != nil || !bytes.Equal(items[1].Data, want) {
 			t.Errorf("walk %#x makes % x of flags %#x, want %#x: %v", c.walk, items[1].Data[64:72], c.was, c.want, err)
 		}

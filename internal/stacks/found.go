@@ -5,9 +5,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// Found is what was taken of a thread's user side, and where that lies if an editor
+// UserSide is what was taken of a thread's user side, and where that lies if an editor
 // reads it.
-type Found struct {
+type UserSide struct {
 	Walk      *kcdata.LinuxUserWalk // nil: nothing was taken
 	WalkAt    kcdata.Position
 	Registers []uint64
@@ -18,7 +18,7 @@ type Found struct {
 
 // Visit takes note of an item of the thread; false: it is not of the user side.
 // Data of stack pieces is the item's.
-func (f *Found) Visit(it kcdata.Item) (bool, error) {
+func (f *UserSide) Visit(it kcdata.Item) (bool, error) {
 	elem, size, _ := it.Elem()
 	switch {
 	case it.Type == kcdata.TypeLinuxUserWalk:
@@ -48,14 +48,14 @@ func (f *Found) Visit(it kcdata.Item) (bool, error) {
 
 // Usable says whether a stack can be made of it: there is memory, and it is of 64
 // bits.
-func (f *Found) Usable() bool {
+func (f *UserSide) Usable() bool {
 	return f.Walk != nil && f.Walk.Flags&(kcdata.UserCompat|kcdata.UserNoMemory) == 0 && len(f.Registers) > 0
 }
 
 // unfinished are the reasons for which a chain that was followed is not whole.
 const unfinished = kcdata.UserTruncated | kcdata.UserPagedOut | kcdata.UserNoPage | kcdata.UserRefused | kcdata.UserOutside
 
-func (f *Found) input(frames int) unwind.Input {
+func (f *UserSide) input(frames int) unwind.Input {
 	return unwind.Input{
 		Registers: f.Registers, Chain: f.Chain, Stack: f.Stack, Max: frames,
 		ChainComplete: f.Walk.Flags&(kcdata.UserWalked|unfinished) == kcdata.UserWalked && len(f.Chain) < frames,
@@ -73,7 +73,7 @@ func SetFlags(t *kcdata.ThreadSnapshot, set, unset uint64) {
 // Mark writes Walk to its record, and says in Apple's flags what it says of the stack
 // that Thread made: whether that reached an outermost frame. thread is the position
 // of the THREAD_SNAPSHOT; zero: there is none, or a short one.
-func (f *Found) Mark(thread kcdata.Position) error {
+func (f *UserSide) Mark(thread kcdata.Position) error {
 	err := kcdata.Patch(f.WalkAt, func(w *kcdata.LinuxUserWalk) { *w = *f.Walk })
 	if err != nil || thread.IsZero() {
 		return err

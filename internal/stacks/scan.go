@@ -18,7 +18,7 @@ type task struct {
 type thread struct {
 	id    uint64
 	snap  kcdata.Position // its THREAD_SNAPSHOT; zero: none, or a short one
-	found Found
+	found UserSide
 	old   []kcdata.Position // the items of the stack it has, behind the walk
 	had   []byte            // these items
 	ours  bool              // it says how each frame was found; else a sample gave it

@@ -22,7 +22,7 @@ type Unwinder struct {
 }
 
 // Thread makes the stack of one thread of a process, and says in f.Walk how it went.
-func (u *Unwinder) Thread(p *Process, f *Found) unwind.Result {
+func (u *Unwinder) Thread(p *Process, f *UserSide) unwind.Result {
 	var r unwind.Result
 	w := f.Walk
 	p.short = false

@@ -91,7 +91,7 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 		return nil, err
 	}
 	e.gather(c, readers, stop)
-	c.Second = e.secondLook(ctx, readers, began)
+	c.Second = e.secondPass(ctx, readers, began)
 	return c, nil
 }
 

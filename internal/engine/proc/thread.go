@@ -79,7 +79,7 @@ func threadOf(tgid int, t *procfs.Thread) kcdata.LinuxThread {
 		StartBoottime: st.StartBoottime(),
 		Utime:         st.Utime * TickNs, Stime: st.Stime * TickNs, MinFlt: st.MinFlt, MajFlt: st.MajFlt,
 	}
-	lx.State, lx.ExitState = model.OfLetter(st.State)
+	lx.State, lx.ExitState = model.StateOfLetter(st.State)
 	lx.Present = kcdata.ThreadHasFaults | kcdata.ThreadHasStart
 	if st.Fields >= 52 {
 		lx.Present |= kcdata.ThreadHasExitCode

@@ -23,16 +23,16 @@ const censusRead = 256 * bpf.CensusEntrySize
 // main worker in the window.
 type try struct {
 	*stop.Try
-	mem         *engine.Memory
-	workers     int
-	pids        []bpf.CensusEntry
-	self        uint32
-	taskProg    int
-	idleProg    int                 // -1: idle threads are not recorded
-	recountProg int                 // -1: there is no second pass
-	latency     int                 // engine.LevelOff and up
-	recordings  []*engine.Recording // by a worker's slot; each is its worker's
-	stopTaking  func() bool
+	mem        *engine.Memory
+	workers    int
+	pids       []bpf.CensusEntry
+	self       uint32
+	taskProg   int
+	idleProg   int                 // -1: idle threads are not recorded
+	secondProg int                 // -1: there is no second pass
+	latency    int                 // engine.LevelOff and up
+	recordings []*engine.Recording // by a worker's slot; each is its worker's
+	stopTaking func() bool
 
 	censusPass  bpf.Iterator
 	censusBuf   [censusRead]byte
@@ -40,8 +40,8 @@ type try struct {
 	censusWhole bool
 	seenTasks   int
 	seenThreads int
-	recounted   int  // bytes of mem.Second that are filled
-	recountDone bool // every thread was read again
+	secondLen   int  // bytes of mem.Second that are filled
+	secondDone  bool // every thread was read again
 }
 
 // census fills the queues, by the main worker, while the others drain them.

@@ -94,13 +94,13 @@ func (p *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*try, error) {
 	o := p.team.Objects
 	t := &try{
 		mem: p.Mem, workers: len(here), pids: j.Pids, self: uint32(os.Getpid()), latency: p.team.Bpf.Latency,
-		recordings: p.Recordings, taskProg: o.RecordTask.FD(), idleProg: -1, recountProg: -1,
+		recordings: p.Recordings, taskProg: o.RecordTask.FD(), idleProg: -1, secondProg: -1,
 	}
 	if o.RecordIdle != nil {
 		t.idleProg = o.RecordIdle.FD()
 	}
 	if o.Recount != nil {
-		t.recountProg = o.Recount.FD()
+		t.secondProg = o.Recount.FD()
 	}
 	t.stopTaking = func() bool { return !t.State.Recording() }
 	for _, w := range here {

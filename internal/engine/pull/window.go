@@ -55,8 +55,8 @@ func (t *try) inWindow(w *stop.Worker) {
 	t.Await(stop.PhaseCommitted, by)
 	w.Stamp.Checked = clock.Nanotime()
 	if w.Stamp.Main {
-		t.recount(by)
-		w.Note(kcdata.TraceVerified, uint64(t.recounted))
+		t.secondPass(by)
+		w.Note(kcdata.TraceVerified, uint64(t.secondLen))
 	}
 	w.Stamp.Verified = clock.Nanotime()
 	if !w.Stamp.Main {

@@ -80,7 +80,7 @@ func (p *Sampler) openEvents(cpus []int) error {
 // one at most SamplePatience. Signs are an interrupt, idle time, and time in user mode.
 // The last two are for CPUs without a tick: they may idle, or run in user mode, for long
 // without any interrupt, and yet take one when it comes.
-func (p *Sampler) Silent(cpus []int, before map[int]procfs.Activity) []int {
+func (p *Sampler) Silent(cpus []int, before map[int]procfs.CPUActivity) []int {
 	deadline := time.Now().Add(SamplePatience)
 	for {
 		now, err := p.Proc.Activity()

@@ -101,7 +101,7 @@ func (w *Worker) describe(r *kcdata.LinuxCPU, mem *engine.Memory) {
 func moved(c *capture.Raw, missing []*Worker) {
 	for _, w := range missing {
 		if why := w.whyElsewhere(); why != "" && c.MissedCPU(w.CPU) {
-			c.Elsewhere = append(c.Elsewhere, w.CPU)
+			c.Moved = append(c.Moved, w.CPU)
 			c.Warn("worker_moved", fmt.Sprintf("CPU %d was left running: %s", w.CPU, why))
 		}
 	}

@@ -78,7 +78,7 @@ func New(m *stop.Team) (*Engine, error) {
 // lacking replaces an error by the name of the feature that the kernel lacks, if it lacks
 // one.
 func lacking(err error) error {
-	if p, lacks := bpf.Lacks(bpf.NeedTrap); lacks {
+	if p, lacks := bpf.FirstMissing(bpf.NeedTrap); lacks {
 		return fmt.Errorf("%w: %v", bpf.ErrUnsupported, p)
 	}
 	return err

@@ -12,34 +12,34 @@ import (
 	"stackshot/kcdata"
 )
 
-// recount is the second pass of engine pull, by the main worker in the window:
+// secondPass is the second pass of engine pull, by the main worker in the window:
 // one more walk over all tasks, or over those asked for.
-func (t *try) recount(by int64) {
-	if t.recountProg < 0 || t.State.RanShort() {
+func (t *try) secondPass(by int64) {
+	if t.secondProg < 0 || t.State.RanShort() {
 		return
 	}
 	if t.pids == nil {
-		t.recountDone = t.recountScope(&bpf.Scope{}, by)
+		t.secondDone = t.readScope(&bpf.Scope{}, by)
 		return
 	}
 	for i := range t.pids {
 		scope := bpf.TaskScope(t.pids[i].Tgid)
-		if !t.recountScope(&scope, by) {
+		if !t.readScope(&scope, by) {
 			return
 		}
 	}
-	t.recountDone = true
+	t.secondDone = true
 }
 
-// recountScope reads one scope to its end. False: the pause, or the memory, is used up.
-func (t *try) recountScope(scope *bpf.Scope, by int64) bool {
+// readScope reads one scope to its end. False: the pause, or the memory, is used up.
+func (t *try) readScope(scope *bpf.Scope, by int64) bool {
 	var pass bpf.Iterator
-	if errno := pass.Open(t.recountProg, scope); errno != 0 {
+	if errno := pass.Open(t.secondProg, scope); errno != 0 {
 		return errno == unix.ESRCH // the task has ended
 	}
 	defer pass.Close()
 	for t.State.Phase() == stop.PhaseDrained && clock.Nanotime() < by {
-		room := t.mem.Second[t.recounted:]
+		room := t.mem.Second[t.secondLen:]
 		n, errno := pass.Read(room[:min(len(room), censusRead)])
 		if errno != 0 {
 			return false
@@ -47,21 +47,21 @@ func (t *try) recountScope(scope *bpf.Scope, by int64) bool {
 		if n == 0 {
 			return true
 		}
-		t.recounted += n
+		t.secondLen += n
 	}
 	return false
 }
 
-// second makes a capture.Second of what recount has read.
+// second makes a capture.Second of what secondPass has read.
 func (t *try) second() *capture.Second {
-	if t.recountProg < 0 {
+	if t.secondProg < 0 {
 		return nil
 	}
 	x := &capture.Second{Method: kcdata.AtomicityInWindow, Threads: map[uint32]capture.Activity{}, Rest: capture.RestMissed}
-	if t.recountDone {
+	if t.secondDone {
 		x.Rest = capture.RestGone
 	}
-	for off := 0; off+bpf.SecondSize <= t.recounted; off += bpf.SecondSize {
+	for off := 0; off+bpf.SecondSize <= t.secondLen; off += bpf.SecondSize {
 		e := (*bpf.Second)(unsafe.Pointer(&t.mem.Second[off]))
 		x.Threads[e.Tid] = capture.Activity{Switches: e.Switches, Runtime: e.Runtime}
 	}

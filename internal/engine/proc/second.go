@@ -10,9 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// secondLook is this engine's second pass: it reads the run time of every recorded thread
+// secondPass is this engine's second pass: it reads the run time of every recorded thread
 // again. Nothing was stopped, so some threads usually have run. The file says how many.
-func (e *Engine) secondLook(ctx context.Context, readers []*reader, began int64) *capture.Second {
+func (e *Engine) secondPass(ctx context.Context, readers []*reader, began int64) *capture.Second {
 	x := &capture.Second{Method: kcdata.AtomicityAfter, Threads: map[uint32]capture.Activity{}, Rest: capture.RestGone}
 	from := clock.Nanotime()
 	var mu sync.Mutex // guards x.Threads
