@@ -35,7 +35,8 @@ func TestTextsOfAllLengthsSurvive(t *testing.T) {
 				w.String(kcdata.TypeLinuxCgroupPath, strings.Repeat("/x", int(id+1))),
 				w.String(kcdata.TypeLinuxEnrichFailed, "exe: "+strings.Repeat("a", int(id))),
 				w.String(kcdata.TypeLinuxEnrichFailed, "maps: b"),
-				w.BeginContainer(kcdata.TypeThread, id), w.Bytes(kcdata.TypeLinuxUserHow, make([]byte, id)), w.EndContainer(id), w.EndContainer(id))
+				w.BeginContainer(kcdata.TypeThread, id), w.String(kcdata.TypeThreadName, strings.Repeat("n", int(id))),
+				w.Bytes(kcdata.TypeLinuxUserHow, make([]byte, id)), w.EndContainer(id), w.EndContainer(id))
 		}
 		return errors.Join(err, w.String(kcdata.TypeLinuxWarning, "first: one"), w.String(kcdata.TypeLinuxWarning, "second: two"))
 	})

@@ -2,7 +2,7 @@ package testread
 
 import (
 	"bytes"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,22 +42,21 @@ func Want(tb testing.TB, plain []byte) {
 // differences are the texts and bytes of s that n does not have so.
 func differences(n *Node, s *kcdata.Snapshot) (out []string) {
 	same := func(n *Node, key string, want ...string) {
-		var got any = n.Items[key]
-		if b, isText := got.([]byte); isText {
-			got = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
-		} else if text, isText := got.(string); isText {
-			got = []string{text}
-		} else if got == nil {
-			got = []string{}
+		var got []string
+		switch v := n.Items[key].(type) {
+		case []byte:
+			got = strings.Split(strings.TrimSuffix(string(v), "\x00"), "\x00")
+		case string:
+			got = []string{v}
 		}
-		for len(want) == 1 && want[0] == "" {
+		if len(got) == 1 && got[0] == "" { // an empty name: there or not, it says the same
+			got = nil
+		}
+		if len(want) == 1 && want[0] == "" {
 			want = nil
 		}
-		if want == nil {
-			want = []string{}
-		}
-		if len(out) < maxFaults && !reflect.DeepEqual(got, want) {
-			out = append(out, key+": "+strings.Join(want, "|")+" is read as "+strings.Join(got.([]string), "|"))
+		if len(out) < maxFaults && !slices.Equal(got, want) {
+			out = append(out, key+": "+strings.Join(want, "|")+" is read as "+strings.Join(got, "|"))
 		}
 	}
 	for key, want := range map[string]string{
