@@ -22,10 +22,10 @@ import (
 
 // Captures in a loop, of this process and each fifth of the whole machine,
 // leave no file, no BPF object, no memory and no word of the kernel's behind.
-// 100; 500 where tests are long; STACKSHOT_CAPTURES says another number (make long).
+// 50; 500 where tests are long; STACKSHOT_CAPTURES says another number (make long).
 func TestTrapLoopLeavesNothing(t *testing.T) {
 	testneed.Slow(t)
-	n := testneed.Length(100, 500)
+	n := testneed.Length(50, 500)
 	if asked := os.Getenv("STACKSHOT_CAPTURES"); asked != "" {
 		var err error
 		if n, err = strconv.Atoi(asked); err != nil {
