@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Block is a piece of data memory: Off and Len in bytes. Blocks that Alloc
+// Block is a piece of data memory: Off and Len in bytes. Blocks that AllocAtLeast
 // returns are aligned to Align at both ends; the blocks given to Free may be
 // any part of one.
 type Block struct{ Off, Len uint32 }
 
 // Allocator hands out data memory. Every method but Reset is safe for all
-// workers at once; none of them allocates, sleeps or locks a Go mutex.
+// workers at once; none of them but Err allocates, sleeps or locks a Go mutex.
 type Allocator struct {
 	head   *header
 	arenas []*arena

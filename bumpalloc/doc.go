@@ -56,7 +56,7 @@
 //	entries, listed    holder of lock                holder; Stats   lock
 //	reused             holder of lock                Stats           lock; never ahead of freed
 //	fault              who finds a fault first       all             compare-and-swap from 0
-//	allocs…last        workers of this cluster       Stats, Error    fetch-add; count only
+//	allocs…last        workers of this cluster       Stats           fetch-add; count only
 //	entry words        holder of the list's lock     holder          lock
 //	data               holder of the block           its holder      the swap, or lock, that gave it
 //
@@ -79,8 +79,8 @@
 //  3. Two live blocks never overlap. A tail is on one list or in one hand.
 //  4. The rungs are tried in order, and memory that leaves its cluster is
 //     counted with giver and taker. Otherwise a slow capture has no cause.
-//  5. With nobody inside, Used = live + Overhead, Overhead = Free + Lost:
-//     nothing that did not come back into use goes unsaid.
+//  5. With nobody inside, Used = live + Overhead, and Overhead = Free + what is lost
+//     until Reset: nothing that did not come back into use goes unsaid.
 //  6. Every loop is bounded: waits by the spin bound (ErrBusy), walks by the
 //     entry count. Otherwise one dead worker holds the machine.
 //  7. A word that cannot be right is reported (ErrCorrupt) and not followed;

@@ -112,7 +112,7 @@ type LinuxCPU struct {
 type LinuxModule struct {
 	Addr       uint64   `kc:"addr"`
 	Size       uint64   `kc:"size"`
-	Name       uint32   `kc:"name"` // offset in LinuxStrings
+	Name       uint32   `kc:"name"` // offset in LINUX_STRINGS
 	BuildIDLen uint32   `kc:"build_id_len"`
 	BuildID    [20]byte `kc:"build_id"`
 	Reserved   uint32   `kc:"reserved"`
@@ -286,8 +286,8 @@ type LinuxLeftOut struct {
 type LinuxSymbol struct {
 	Addr   uint64 `kc:"addr"`
 	Offset uint32 `kc:"offset"` // from the symbol's start
-	Name   uint32 `kc:"name"`   // offset in LinuxStrings; 0: no symbol
-	Module uint32 `kc:"module"` // offset in LinuxStrings; 0: vmlinux
+	Name   uint32 `kc:"name"`   // offset in LINUX_STRINGS; 0: no symbol
+	Module uint32 `kc:"module"` // offset in LINUX_STRINGS; 0: vmlinux
 	Size   uint32 `kc:"size"`   // distance to the next symbol; 0: unknown
 }
 

@@ -224,7 +224,7 @@ var table = map[string]row{
 	"LinuxThread.MinFlt":         still(kcdata.ThreadHasFaults),
 	"LinuxThread.MajFlt":         still(kcdata.ThreadHasFaults),
 	"LinuxThread.DisplacedNs":    exempt("as OnCPU"),
-	"LinuxThread.KstackSkipped":  exempt("the preemption path of a thread on its CPU: TestOnCore"),
+	"LinuxThread.KstackSkipped":  exempt("the preemption path of a thread on its CPU: TestSpinnersAreOnCore"),
 	"LinuxThread.Reserved":       zero(),
 	"LinuxThread.FsBase":         exempt("no file of /proc has it; the fixture's actors share one in TestOracle"),
 

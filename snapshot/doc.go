@@ -89,6 +89,6 @@
 // # Concurrency
 //
 // A Session is safe to use from several goroutines; its Takes run one after the
-// other. GOMAXPROCS is raised while a session with engine pull is open; the
-// collector's settings are changed for the length of a stop.
+// other. GOMAXPROCS is raised while a session with workers (engine trap or pull) is
+// open; the collector's settings are changed for the length of a stop.
 package snapshot

@@ -43,8 +43,8 @@ type choice struct {
 	Isolation  string `json:"isolation"`
 	MaxPauseNs int64  `json:"max_pause_ns"`
 	Why        string `json:"why"` // why no better engine was chosen; "" where it is the best
-	// Warnings that the file will hold. Those about rights of this process are not among
-	// them: the capabilities say that.
+	// Warnings that every file will hold, those about rights that this process lacks too.
+	// What chose the engine is not among them: Why says that.
 	Warnings []account.Warning `json:"warnings"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -143,6 +144,13 @@ func TestRecordLayoutIsComplete(t *testing.T) {
 			if records[s.Name] == 0 {
 				t.Errorf("%s: struct %s has no type id in this test", arch, s.Name)
 			}
+		}
+	}
+	compared := append(slices.Collect(maps.Values(records)), kcdata.TypeKernStackLR64, kcdata.TypeLinuxRegisters) // u64 alone
+	for name, v := range constants {
+		id := kcdata.Type(v)
+		if spec, ok := kcdata.Lookup(id); strings.HasPrefix(name, "KC_") && ok && len(spec.Fields) > 0 && !slices.Contains(compared, id) {
+			t.Errorf("C writes %s, and no struct of all_records (kcdata.h) is compared with it", name)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (committed) Trap() (*ebpf.CollectionSpec, error) { return loadTrapObject() 
 
 func (c Config) specs() Specs { return cmp.Or[Specs](c.Specs, committed{}) }
 
-// MaxFrames bounds a kernel stack (sink.h, MAX_FRAMES).
+// MaxFrames bounds a kernel stack (shared.h, MAX_FRAMES).
 const MaxFrames = 1000
 
 // ErrUnsupported says that this kernel cannot run the programs; errors.Is

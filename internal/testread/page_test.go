@@ -37,6 +37,41 @@ func TestReaderFromThePage(t *testing.T) {
 	}
 }
 
+// A thread may have a name of any bytes, or an empty one: other programs of the machine
+// choose it.
+func TestNamesOfAnyBytes(t *testing.T) {
+	testneed.Slow(t)
+	packed, err := os.ReadFile("testdata/today.kcdata.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := kcdata.Unwrap(packed, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := kcdata.NewReader(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, left := []string{"", "\xff\xfe", "a\xe2\x82"}, 3
+	for it, err := range r.Items() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it.Of() == kcdata.TypeThreadName && left > 0 {
+			left--
+			clear(it.Data)
+			copy(it.Data, names[left])
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file.kcdata")
+	if err := os.WriteFile(file, plain, 0o600); err != nil || left > 0 {
+		t.Fatal(err, left)
+	}
+	Want(t, plain)
+	Page(t, file, plain)
+}
+
 // The comparison can fail: of two captures one's page is not the other's.
 func TestPageSeesDifferences(t *testing.T) {
 	p := page{items: map[string]any{"pth_name": "other", "linux_wchan": []any{"x"}, "id": 1, "type": 2308, "new": 1}, where: "a thread"}
