@@ -99,14 +99,14 @@ func (p *program) step() error {
 		p.cfa = rule{kind: ruleRegister, reg: p.register(), offset: int64(in.ULEB())}
 	case 0x12: // def_cfa_sf
 		p.cfa = rule{kind: ruleRegister, reg: p.register(), offset: p.factored(in.SLEB())}
-	case 0x0d: // def_cfa_register
-		p.cfa.reg = p.register()
+	case 0x0d: // def_cfa_register: after an expression too, as gdb and libgcc take it
+		p.cfa.kind, p.cfa.reg = ruleRegister, p.register()
 	case 0x0e: // def_cfa_offset
 		p.cfa.offset = int64(in.ULEB())
 	case 0x13: // def_cfa_offset_sf
 		p.cfa.offset = p.factored(in.SLEB())
 	case 0x0f: // def_cfa_expression
-		p.cfa = rule{kind: ruleValExpression, expr: p.expression()}
+		p.cfa.kind, p.cfa.expr = ruleValExpression, p.expression()
 	case 0x0a: // remember_state
 		return p.remember()
 	case 0x0b: // restore_state
@@ -192,17 +192,19 @@ func (p *program) set(reg uint64, r rule) error {
 	return nil
 }
 
-// restore gives a register the CIE's rule again. Without one the caller's value
-// is the callee's.
+// restore gives a register the CIE's rule again. Without one it has no rule, as at
+// the function's start: the stack pointer is then the CFA, others keep their value.
 func (p *program) restore(reg uint64) error {
 	if !p.inFDE {
 		return fmt.Errorf("a CIE restores register %d", reg)
 	}
-	r := rule{kind: ruleSame}
 	if i, found := findRule(p.common, int(min(reg, maxRegister))); found {
-		r = p.common[i].rule
+		return p.set(reg, p.common[i].rule)
 	}
-	return p.set(reg, r)
+	if i, found := findRule(p.regs, int(min(reg, maxRegister))); found {
+		p.regs = slices.Delete(p.regs, i, i+1)
+	}
+	return nil
 }
 
 func (p *program) remember() error {
