@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// A process's mappings, from the maple tree of its mm, without a lock. The tree
-// is as it was when the machine stopped, perhaps in the middle of a change. So what
-// does not fit together counts as not known: a node that was cut off, a mapping that
-// is not this mm's or does not lie where the tree says, a pointer to what is not
-// ordinary memory. And every walk has its own bound.
+// A process's mappings, from the maple tree of its mm, without a lock. The tree is as it
+// was when the machine stopped, perhaps in the middle of a change. So what does not fit
+// together counts as not known: a node that was taken out of the tree, a mapping that is
+// not this mm's or does not lie where the tree says, a pointer to memory that is not
+// ordinary. Every walk has a bound of its own, for a damaged tree may have circles.
 //
 // The encoding is lib/maple_tree.c's, the same from 6.1 to 7.3: a pointer to a
 // node has the node's type in bits 3-6, and nodes are aligned to their size; the
@@ -19,8 +19,9 @@ enum { MAPLE_LOST, MAPLE_AT_LEAF, MAPLE_BELOW };
 // MAPLE_DEPTH: a node has five entries at least, so this is a million mappings.
 enum { MAPLE_WORDS = 32, MAPLE_PIVOTS = 15, MAPLE_DEPTH = 10, MAPPED_PATH = 256 };
 
-// What a walk keeps, on each CPU: written by the programs of its worker alone,
-// from one item to the next.
+// What a walk keeps, one for each CPU. Only the programs of that CPU's worker write it. It
+// lives on from one item to the next, so whoever begins sets what it needs (maple_of,
+// start_maps, forget_leaf).
 struct maple {
 	u64 node[MAPLE_WORDS]; // the node reached, copied at once
 	u64 vma[MAPLE_WORDS];  // the mapping found, as far as it is of interest
@@ -58,6 +59,7 @@ static __always_inline struct maple *the_maple(void)
 	return bpf_map_lookup_elem(&maple, &zero);
 }
 
+// refused counts a pointer that must not be followed, and marks the path at hand as lost.
 static __always_inline u64 refused(struct maple *m)
 {
 	m->refused++;
@@ -65,7 +67,9 @@ static __always_inline u64 refused(struct maple *m)
 	return 0;
 }
 
-// follow copies the n bytes that a pointer leads to. False: not known.
+// follow copies the n bytes that a pointer leads to. False: they could not be read. The
+// result comes back through memory: the verifier would otherwise walk everything that
+// follows once for each outcome. Many functions here do the same.
 static __noinline bool follow(struct maple *m, void *to, u32 n, u64 at)
 {
 	u64 from = ordinary(&m->ram, at, n);
@@ -78,9 +82,9 @@ static __noinline bool follow(struct maple *m, void *to, u32 n, u64 at)
 	return *word;
 }
 
-// follow_word is the word there; what is not known is 0. Where the kernel's map of
-// all memory is not known (no user stacks then, and no node is followed), it is
-// enough that the address is the kernel's: of a process's executable.
+// follow_word returns the word there, 0 if it could not be read. If the kernel's map of all
+// memory is not known, no node is followed and there are no user stacks. The pointers
+// that lead to a process's executable are then followed if they are kernel addresses.
 static __noinline u64 follow_word(struct maple *m, u64 at)
 {
 	u64 from = ordinary(&m->ram, at, sizeof(u64));
@@ -102,7 +106,8 @@ static __noinline u64 follow_word(struct maple *m, u64 at)
 #define vma_word(m, field) ((m)->vma[word_of(vm_area_struct, field) & (MAPLE_WORDS - 1)])
 #define vma_upto(field) (bpf_core_field_offset(((struct vm_area_struct *)0)->field) + 8)
 
-// A variable place in a node: masked where the verifier can see it.
+// node_word reads a variable place in a node. The mask bounds it for the verifier; the asm
+// keeps the compiler from dropping the mask.
 static __always_inline u64 node_word(struct maple *m, u64 at)
 {
 	asm volatile("" : "+r"(at));
@@ -114,8 +119,9 @@ static __always_inline u32 node_byte(struct maple *m, u32 at)
 	return ((u8 *)m->node)[at & (sizeof(m->node) - 1)];
 }
 
-// node_end is the last slot in use. Only nodes for allocation always say it; the
-// others do where their last pivot is free (ma_data_end).
+// node_end returns the last slot in use, as the kernel's ma_data_end does. Allocation nodes
+// (alloc) always have it in their metadata. In the others the metadata shares its place
+// with the last slot: it is valid only if the last pivot is 0, so that this slot is free.
 static __always_inline u32 node_end(struct maple *m, bool alloc)
 {
 	const u32 pivots = words_of(maple_range_64, pivot);
@@ -127,7 +133,8 @@ static __always_inline u32 node_end(struct maple *m, bool alloc)
 	return pivot == m->last ? pivots - 1 : pivots;
 }
 
-// take_slot reads slot m->offset, of which m->min is known. False: the node is torn.
+// take_slot reads slot m->offset, of which m->min is known: its end (max) and its entry
+// (link). Pivots only ascend and stay within the node; if not, the node is torn: False.
 static __always_inline bool take_slot(struct maple *m, u32 slots)
 {
 	u64 pivot = node_word(m, word_of(maple_range_64, pivot) + m->offset);
@@ -138,9 +145,10 @@ static __always_inline bool take_slot(struct maple *m, u32 slots)
 	return m->min <= m->max && m->max <= m->last;
 }
 
-// find_slot finds m->key's slot in the node at hand. Mappings are made of pages,
-// so keys and pivots are compared by 4 KiB: what is left of them then has room for
-// a sign, and nothing branches.
+// find_slot finds m->key's slot in the node at hand: it counts the pivots in use below the
+// key. Mappings are made of pages, so keys and pivots are compared in units of 4 KiB. The
+// differences then have room for a sign, and the loop needs no branch, of which the
+// verifier would follow both ways 15 times over.
 static __always_inline bool find_slot(struct maple *m, u32 slots)
 {
 	const u64 *pivot = m->node + word_of(maple_range_64, pivot);
@@ -155,15 +163,18 @@ static __always_inline bool find_slot(struct maple *m, u32 slots)
 	return take_slot(m, slots) && m->key >= m->min && m->key <= m->max;
 }
 
-// Nodes are as this code knows them: of a size and with a number of pivots that
-// have room here, and their pivots at one place.
+// maple_known says that nodes are as this code knows them: they fit, have no more pivots
+// than it compares, and both types have their pivots at the same place. CO-RE fills in
+// the numbers, so on another kernel the loaded program simply finds nothing.
 #define maple_known()                                                                          \
 	(bpf_core_type_size(struct maple_node) == sizeof(((struct maple *)0)->node) &&             \
 		words_of(maple_range_64, pivot) == MAPLE_PIVOTS && word_of(maple_range_64, pivot) == 1 && \
 		word_of(maple_arange_64, pivot) == 1 && words_of(maple_arange_64, pivot) <= MAPLE_PIVOTS)
 
-// maple_down reads the node that m->link points to and finds m->key's slot in it.
-// What a branch brings goes through memory: the verifier then walks the rest once.
+// maple_down reads the node that m->link points to and finds m->key's slot in it. The node
+// is copied at once, so that all checks see the same bytes. Results of a branch go
+// through memory: the verifier then walks the rest once. A leaf's range is known from its
+// parent's slot (min, max), and becomes the node's bounds (low, last).
 static __always_inline u32 maple_down(struct maple *m)
 {
 	const u64 mask = sizeof(m->node) - 1;
@@ -187,6 +198,7 @@ static __always_inline u32 maple_down(struct maple *m)
 	return type == MAPLE_LEAF_64 ? MAPLE_AT_LEAF : MAPLE_BELOW;
 }
 
+// maple_step is one turn of bpf_loop: pull's kernels have no open-coded iterators.
 static long maple_step(u32 i, void *unused)
 {
 	struct maple *m = the_maple();
@@ -196,8 +208,9 @@ static long maple_step(u32 i, void *unused)
 	return m->state != MAPLE_BELOW;
 }
 
-// maple_find goes from the root to the leaf and the slot of key; if the leaf
-// reached last has it, from there. False: not known.
+// maple_find goes from the root to the leaf that has key, and to key's slot. If the leaf
+// that was reached last has it, the walk starts there: the threads of a process often
+// have their stacks side by side. False: not known.
 static __always_inline bool maple_find(struct maple *m, u64 key)
 {
 	m->key = key;
@@ -216,7 +229,8 @@ static __always_inline bool maple_find(struct maple *m, u64 key)
 	return 1;
 }
 
-// forget_leaf: trees may have changed since.
+// forget_leaf drops the leaf that was reached last: a task on a CPU that was not stopped may
+// have changed its tree since.
 static __always_inline void forget_leaf(void)
 {
 	struct maple *m = the_maple();
@@ -232,9 +246,10 @@ static __always_inline void maple_of(struct maple *m, struct mm_struct *mm)
 	m->refused = 0;
 }
 
-// load_vma reads the mapping in the slot reached, as far as its flags. It must be this mm's and lie
-// where the tree says: while it is being changed it does not, and one that was
-// freed and is another's by now is not taken for it.
+// load_vma reads the mapping in the slot reached, as far as its flags. The mapping must be
+// this mm's and lie where the tree says. A mapping that is being changed does not lie
+// there, and memory that was freed and belongs to another mapping by now has another mm.
+// The field order differs between kernels, so n covers whichever field comes last.
 static __always_inline bool load_vma(struct maple *m)
 {
 	u32 n = vma_upto(vm_flags), need = vma_upto(vm_mm) > vma_upto(vm_end) ? vma_upto(vm_mm) : vma_upto(vm_end);
@@ -262,9 +277,9 @@ static __always_inline bool vma_at(struct maple *m, struct mm_struct *mm, u64 ad
 
 enum { VM_READ_ = 1, VM_WRITE_ = 2, VM_EXEC_ = 4 };
 
-// stack_end is the end of the mapping that holds sp, if it looks like a stack; 0:
-// not known. The one place that says how far a stack may be read.
-// It comes back through memory, so that the verifier forgets which.
+// stack_end returns the end of the mapping that holds sp, if that can be read and written
+// as a stack can; 0 if not known. This is the only place that decides how far a stack
+// may be read. The result comes back through memory (follow).
 static __noinline u64 stack_end(struct mm_struct *mm, u64 sp)
 {
 	struct maple *m = the_maple();

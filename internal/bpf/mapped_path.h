@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The file of a mapping, and its path if that is short enough: without a lock, from
-// the mapping at hand (maple.h). Each pointer on the way is checked by ram.h before
-// it is followed; at the first that is refused the path ends.
+// The file of the mapping at hand (maple.h), and its path if that is short enough. No lock
+// is taken: a rename on a CPU that was not stopped may give a path that never was. Each
+// pointer on the way is checked by ram.h before it is followed, and the path ends at
+// the first that is refused. The path is written from its end, since the walk goes up.
 #ifndef STACKSHOT_MAPPED_PATH_H
 #define STACKSHOT_MAPPED_PATH_H
 
 enum { MAP_PARTS = 8, MAP_PATH_STEPS = 24 };
 
-// put_part puts one component, and the slash before it, before the path.
+// put_part puts one component, and the slash before it, before what is there of the path.
+// False: there is no room, or the name could not be read. The masks and the asm give the
+// verifier a bound on position and length.
 static __always_inline bool put_part(struct maple *m, u64 name, u64 len)
 {
 	u64 pos = m->pos;
@@ -27,6 +30,8 @@ static __always_inline bool put_part(struct maple *m, u64 name, u64 len)
 	return 1;
 }
 
+// put_ellipsis says that the path has more components, and ends the walk. put_part always
+// leaves room for its 3 bytes.
 static __always_inline void put_ellipsis(struct maple *m)
 {
 	u64 pos = m->pos - 3;
@@ -38,8 +43,9 @@ static __always_inline void put_ellipsis(struct maple *m)
 	m->cut = 1;
 }
 
-// path_step takes one step towards the root: a component, or from a mount's root
-// to where it is mounted. It ends the loop when m->dentry is 0.
+// path_step takes one step towards the root: a component, or from a mount's root to the
+// place where it is mounted. A mount that is its own parent is the topmost: there the
+// path is whole. m->dentry 0 ends the loop.
 static long path_step(u32 i, void *unused)
 {
 	struct maple *m = the_maple();
@@ -69,8 +75,8 @@ static long path_step(u32 i, void *unused)
 	return 0;
 }
 
-// path_start gives the file's own place, as /proc/PID/maps has it: of a file that
-// stands for another (overlayfs) what the user named, since "fs: store real path
+// path_start finds where the file is, as /proc/PID/maps shows it. If the file stands for
+// another (overlayfs), that is the path that the user named, since "fs: store real path
 // instead of fake path in backing file f_path" (def3ae83da02, in 6.8).
 enum { FMODE_BACKING_ = 1 << 25 };
 
@@ -92,7 +98,8 @@ static __always_inline void path_start(struct maple *m, u64 f)
 	m->dentry = m->lost ? 0 : d;
 }
 
-// path_of says what is mapped: the file and its path, or that it is none.
+// path_of finds what is mapped: a file and its path, the vdso, or anonymous memory. If the
+// loop ended before the top, or a pointer was refused, the path begins with an ellipsis.
 static __always_inline void path_of(struct maple *m)
 {
 	u64 f = vma_word(m, vm_file);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// Package workqueue in BPF, on the layout and by the order of accesses that its
-// doc.go draws. The producer is the main worker's census.
+// Package workqueue in BPF: the layout and the order of accesses are those of its doc.go,
+// which also says why each access is plain or atomic. The producer is the main worker's
+// census, the consumers are all workers.
 #ifndef STACKSHOT_QUEUE_H
 #define STACKSHOT_QUEUE_H
 
 enum { LINE_WORDS = 32, QUEUE_SLOTS = 1024, KIND_E = 1 };
 
+// Head, tail and populated each have 128 bytes to themselves (LINE_WORDS): a consumer that
+// polls or swaps one does not take the line of another from the producer.
 struct queue_item { u32 index; s32 tgid, first_tid; u32 count; };
 struct queue_slot { u64 waited_ns, waits, taken, pad[5]; };
 struct queue_lane { u32 tail, pad0[LINE_WORDS - 1], head, pad1[LINE_WORDS - 1]; };
@@ -36,6 +39,8 @@ static __always_inline struct queue_fixed *the_queue(void)
 	return bpf_map_lookup_elem(&queue, &zero);
 }
 
+// item_at returns item n, 0 if there is no such place. The size of the map is set at load
+// time; hide keeps the bound on the very register that the verifier sees added.
 static __always_inline struct queue_item *item_at(struct queue_fixed *q, u64 n)
 {
 	hide(n);
@@ -58,7 +63,9 @@ static __always_inline u32 *number_at(struct queue_fixed *q, u32 lane, u64 at)
 	return (void *)(base + at * 4);
 }
 
-// queue_push adds one item; 0: it did not fit.
+// queue_push adds one item; 0: it did not fit. Only the producer calls it, so its own words
+// are plain. The item and its number are written first, then tail is exchanged: whoever
+// sees the new tail sees the item. Ten threads or more go to the second (hard) lane.
 static __noinline int queue_push(struct queue_fixed *q, u32 index, s32 tgid, s32 first_tid, u32 count)
 {
 	u32 n = q->pushed;
@@ -79,12 +86,13 @@ static __noinline int queue_push(struct queue_fixed *q, u32 index, s32 tgid, s32
 	return 1;
 }
 
-// Results of a claim that is no item number.
+// Results of a claim that are no item number. NOTHING: not yet; DRAINED: nothing more comes;
+// BROKEN: the words contradict each other, or the swap did not succeed in time.
 enum { CLAIM_DRAINED = -1, CLAIM_NOTHING = -2, CLAIM_BROKEN = -3 };
 
-// claim_from takes one number off a lane. The loads are plain, and those who find
-// nothing leave the lines to their writers; the swap of head orders them before
-// number and item are read.
+// claim_from takes one number off a lane. The loads are plain: a worker that finds nothing
+// does not take the lines from those who write them. The swap of head is a full barrier,
+// so number and item are read after the tail that covers them.
 static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
 {
 	struct queue_lane *l = lane ? &q->lanes[1] : &q->lanes[0];
@@ -104,6 +112,8 @@ static __noinline s64 claim_from(struct queue_fixed *q, u32 lane)
 	return CLAIM_BROKEN;
 }
 
+// claim_any tries the lane for this kind of core first: P cores take the large items, E cores
+// the small ones, so that the longest task is not started last on the slowest core.
 static __noinline s64 claim_any(struct queue_fixed *q, u32 kind)
 {
 	u32 hard = q->queues == 2;
@@ -111,8 +121,9 @@ static __noinline s64 claim_any(struct queue_fixed *q, u32 kind)
 	return n == CLAIM_NOTHING && hard ? claim_from(q, kind == KIND_E) : n;
 }
 
-// queue_claim is one turn of Next. Drained is said of lanes that were read after
-// populated, and in order.
+// queue_claim is one turn of workqueue's Next. It says DRAINED only if the lanes were found
+// empty after populated was observed. In the other order an item that was pushed between
+// the two reads would be left behind.
 static __noinline s64 queue_claim(struct queue_fixed *q, u32 kind)
 {
 	s64 n = claim_any(q, kind);

@@ -4,10 +4,10 @@
 // change its memory, while a program looks at it. Its page tables and nodes may be
 // freed, and other bytes may stand where their pointers were. So every such pointer
 // must lie in the kernel's map of all memory, and there in System RAM, before anything
-// is loaded by it. So no load touches a device, or a user's address, where it would
-// fault and might sleep (arm64 without CONFIG_PREEMPT_COUNT). The file says how many
-// were refused. Ordinary memory that has another owner by now is recognised by its
-// content (maple.h).
+// is loaded by it. Then no load touches a device, whose reads have effects, or a user
+// address, where it would fault and might sleep (arm64 without CONFIG_PREEMPT_COUNT).
+// The file says how many pointers were refused. Memory that is ordinary but has another
+// owner by now is recognised by its content (maple.h).
 #ifndef STACKSHOT_RAM_H
 #define STACKSHOT_RAM_H
 
@@ -23,8 +23,10 @@ const volatile struct ram_range cfg_ram[RAM_RANGES];
 // The range that was found last, in map memory of the program that asks.
 struct ram_found { u64 start, len; };
 
-// seek_ram looks for the range that begins last at or below pa. It does not branch:
-// each would be two states more for the verifier. Of a pa that is none it finds any.
+// seek_ram finds the last range that begins at or below pa, by binary search. It does not
+// branch: the verifier would follow both ways of each branch. The sign bit of
+// start - 1 - pa is set exactly if start <= pa. For a pa that is no physical address it
+// finds any range, and holds refuses it. hide keeps clang from making branches of it.
 static __always_inline void seek_ram(struct ram_found *r, u64 pa)
 {
 	u64 i = 0;
@@ -40,22 +42,26 @@ static __always_inline void seek_ram(struct ram_found *r, u64 pa)
 	r->len = cfg_ram[i].end - r->start;
 }
 
-// holds says that first and last of len bytes at pa lie in it: in one question, by
-// signs, since all of that stands in many places.
+// holds says that the first and the last of len bytes at pa lie in the range. x - len is
+// negative if x is below the range's end; first | last is not if neither is below its
+// start. All signs are combined into one, so this is one branch for the verifier, where
+// it stands in many places. With r->len 0 (nothing found yet) it is false.
 static __always_inline bool holds(struct ram_found *r, u64 pa, u64 len)
 {
 	u64 first = pa - r->start, last = first + len - 1;
 	return (s64)((first - r->len) & (last - r->len) & ~(first | last)) < 0;
 }
 
-// A kernel that tags its pointers (CONFIG_KASAN_HW_TAGS) has the tag in the top byte.
+// A kernel that tags its pointers (CONFIG_KASAN_HW_TAGS) has the tag in the top byte. The
+// address itself has all ones there: it is in the kernel's half.
 #if defined(__TARGET_ARCH_arm64)
 #define UNTAGGED(at) ((at) | 0xffull << 56)
 #else
 #define UNTAGGED(at) (at)
 #endif
 
-// ordinary is where len bytes that a pointer leads to may be read; 0: nowhere.
+// ordinary returns where len bytes that a pointer leads to may be read, 0 if nowhere. A
+// pointer below cfg_dm_base gives a huge pa, which no range holds.
 static __always_inline u64 ordinary(struct ram_found *r, u64 at, u64 len)
 {
 	u64 pa = UNTAGGED(at) - cfg_dm_base;

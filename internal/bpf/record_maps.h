@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The executable mappings of a process whose /proc/PID/maps would probably hang:
-// somebody holds its mmap_lock for writing, or waits for it. Each is an array of
-// one LINUX_MAPPING and a LINUX_MAP_NAME after it; last comes LINUX_MAP_WALK,
-// which says how far the walk came.
+// The executable mappings of a process whose /proc/PID/maps would probably hang, because
+// somebody holds its mmap_lock for writing, or waits for it. Of other processes the maps
+// are read after the release. Each mapping is an array of one LINUX_MAPPING, followed by
+// a LINUX_MAP_NAME if it has a path. LINUX_MAP_WALK comes last and says how far the walk
+// came.
 #ifndef STACKSHOT_RECORD_MAPS_H
 #define STACKSHOT_RECORD_MAPS_H
 
-// Bounds of one process's walk, whatever its tree looks like.
+// Bounds of one process's walk, whatever its tree looks like: the machine is stopped
+// meanwhile, and a damaged tree may have circles.
 enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512 };
 #define MAP_WALK_NS 2000000
 
-// maps_blocked says why /proc/PID/maps would wait. kernel/locking/rwsem.c: bit 0
-// of the count is the writer, bit 1 says that somebody waits; with PREEMPT_RT
-// (kernel/locking/rwbase_rt.c) the sign bit is clear while a writer has the lock
-// or drains the readers.
+// maps_blocked says why /proc/PID/maps would wait; 0: it would not. In the count of
+// kernel/locking/rwsem.c bit 0 is the writer and bit 1 says that somebody waits. With
+// PREEMPT_RT (kernel/locking/rwbase_rt.c) the readers' sign bit is clear while a writer
+// has the lock or waits for readers to leave. The lock is only looked at, never taken.
 static __always_inline u32 maps_blocked(struct mm_struct *mm)
 {
 	u32 why = all_maps_asked() ? MAP_WALK_ASKED : 0;
@@ -29,7 +31,9 @@ static __always_inline u32 maps_blocked(struct mm_struct *mm)
 	return why | (readers >= 0 ? MAP_WALK_WRITER : 0);
 }
 
-// want_maps notes whether the open task's mappings are to be recorded; no mm: not.
+// want_maps notes whether the open task's mappings are to be recorded (m->why), and what
+// record_maps needs of the mm. The two are apart since record_maps has no task at hand:
+// in engine pull it runs after the last thread. Without an mm, or redacted: not.
 static __noinline void want_maps(struct mm_struct *mm)
 {
 	struct maple *m = the_maple();
@@ -73,7 +77,8 @@ static __always_inline void fill_mapping(struct linux_mapping *v, struct maple *
 	v->flags = m->flags;
 }
 
-// record_map writes the mapping at hand. Without a path it is the array alone.
+// record_map writes the mapping at hand. Without a path it is the array alone. Mappings
+// beyond the bounds are found and not written; the walk's record has both numbers.
 static __always_inline long record_map(struct sink *s, struct maple *m)
 {
 	if (m->written >= MAPS_MOST || m->bytes + sizeof(struct map_items) > MAP_BYTES)
@@ -105,8 +110,8 @@ static __always_inline long record_map(struct sink *s, struct maple *m)
 	return sink_commit(s, __builtin_offsetof(struct map_items, name) + (n & 0x1ff));
 }
 
-// next_leaf goes on with the leaf after the one at hand. False: there is none, or
-// the walk ends here.
+// next_leaf goes on with the leaf after the one at hand, from the root: nodes have no links
+// to their neighbours. False: there is none (the walk is whole), or a bound was reached.
 static __always_inline bool next_leaf(struct maple *m)
 {
 	if (m->leaves && m->last == ~0ull) {
@@ -122,7 +127,9 @@ static __always_inline bool next_leaf(struct maple *m)
 
 struct maps_to { struct sink *s; };
 
-// maps_step looks at one slot, or goes to the next leaf.
+// maps_step looks at one slot, or goes to the next leaf. It counts a mapping that does not
+// fit its slot as torn and goes on; if the slot itself does not fit, nothing behind it in
+// this node can be trusted, and the walk ends.
 static long maps_step(u32 i, struct maps_to *to)
 {
 	struct maple *m = the_maple();
@@ -155,7 +162,7 @@ static __always_inline void start_maps(struct maple *m)
 {
 	m->began = bpf_ktime_get_ns();
 	m->tree = 0;
-	m->offset = 1, m->end = 0; // no leaf yet
+	m->offset = 1, m->end = 0; // beyond the end, so maps_step begins with next_leaf
 	m->whole = !m->root;
 	m->full = m->entries = m->leaves = m->torn = m->found = m->written = m->bytes = m->refused = 0;
 }

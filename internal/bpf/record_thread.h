@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // How a thread is recorded: its head and its kernel stack, in one reservation.
-// The rules are those of record_task.h.
+// The rules are those of record_task.h. In the window a thread of a stopped CPU does not
+// change. A thread on a CPU that was not stopped may change between any two reads;
+// record_stack shows how that is noticed.
 #ifndef STACKSHOT_RECORD_THREAD_H
 #define STACKSHOT_RECORD_THREAD_H
 
@@ -14,9 +16,10 @@ struct thread_head {
 	KC_ITEM(struct linux_signals, sig);
 };
 
-// What ths_state says, from __state and exit_state (include/linux/sched.h:
-// TASK_INTERRUPTIBLE 1, UNINTERRUPTIBLE 2, STOPPED 4, TRACED 8, PARKED 0x40,
-// NOLOAD 0x400; EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20).
+// mark_state sets ths_state, XNU's state bits, from __state and exit_state
+// (include/linux/sched.h: TASK_INTERRUPTIBLE 1, UNINTERRUPTIBLE 2, STOPPED 4, TRACED 8,
+// PARKED 0x40, NOLOAD 0x400; EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20). A task that waits with
+// NOLOAD (TASK_IDLE) takes no signals, but is not counted as load: not TH_UNINT.
 static __always_inline void mark_state(struct thread_snapshot *v, u32 state, u32 exit_state)
 {
 	v->ths_state = 0;
@@ -34,6 +37,8 @@ static __always_inline void mark_state(struct thread_snapshot *v, u32 state, u32
 		mark(v->ths_state, TH_UNINT);
 }
 
+// fill_thread fills the Linux record. Each field comes from the task itself. The room that
+// a sink gives may hold old bytes, so fields without a value are set to 0.
 static __noinline void fill_thread(struct linux_thread *r, struct task_struct *t, u32 level)
 {
 	r->present = THREAD_HAS_TIMES | THREAD_HAS_SWITCHES | THREAD_HAS_FAULTS | THREAD_HAS_PRIO |
@@ -73,15 +78,16 @@ static __noinline void fill_thread(struct linux_thread *r, struct task_struct *t
 		mark(r->present, THREAD_IS_SELF);
 }
 
-// fill_times: user and system as /proc shows them, the tick-based shares
-// applied to the exact run time (cputime_adjust, kernel/sched/cputime.c). The
-// quotient is taken in 2^-20 steps so that it fits 64 bits for any run time.
+// fill_times computes user and system time as /proc shows them: the kernel takes the
+// ratio of the tick-based times and applies it to the exact run time (cputime_adjust,
+// kernel/sched/cputime.c). BPF has no 128-bit product. So the ratio is taken in steps
+// of 2^-20, and the run time is multiplied in two halves: nothing overflows 64 bits.
 static __noinline void fill_times(struct cpu_times *v, struct linux_thread *r)
 {
 	u64 rt = r->sum_exec_runtime, ticks = r->utime + r->stime, sys = 0;
 	if (r->stime && ticks) {
 		u64 st = r->stime;
-		if (ticks >> 43) { // beyond 2.4 hours of ticks, ms are enough
+		if (ticks >> 43) { // more than 2.4 hours: st << 20 would overflow; steps of 1 ms are enough
 			st >>= 20;
 			ticks >>= 20;
 		}
@@ -95,6 +101,8 @@ static __noinline void fill_times(struct cpu_times *v, struct linux_thread *r)
 	v->runnable_usec = (rt + r->run_delay) / 1000;
 }
 
+// fill_thread_snapshot fills XNU's record from ours. Its tools expect it for each thread;
+// what Linux has nothing for is 0.
 static __noinline void fill_thread_snapshot(struct thread_snapshot *v, struct linux_thread *r, struct task_struct *t)
 {
 	v->ths_wait_event = v->ths_continuation = v->ths_total_syscalls = v->ths_voucher_identifier = 0;
@@ -122,8 +130,12 @@ static __noinline void fill_thread_snapshot(struct thread_snapshot *v, struct li
 	v->ths_sched_priority = 139 - r->prio;
 }
 
-// mark_on_cpu: on its CPU when the stop took it, or when one of our own threads
-// did shortly before and it has been waiting there since.
+// mark_on_cpu decides whether the thread was on its CPU when the stop took that CPU.
+// task_on_cpu alone would name our worker. The switch hook has noted in slot `of` which
+// thread the worker displaced. If one of our ordinary threads had displaced another
+// thread shortly before, and that thread still waits to run there, it counts too.
+// Our own threads on a CPU are marked as well.
+// Without a note (ran_known 0) the task's own flag is all there is.
 static __always_inline void mark_on_cpu(struct task_struct *t, struct linux_thread *r, struct cpu_slot *of)
 {
 	if (!of || !of->ran_known || !r->tid) {
@@ -138,16 +150,17 @@ static __always_inline void mark_on_cpu(struct task_struct *t, struct linux_thre
 	}
 }
 
-// Threads that never come from or go to user mode have no user registers;
-// neither has one whose stack may already be gone. One on its way out, whose
-// memory is gone, still has them.
+// has_user_regs says whether saved user registers exist. A thread that never runs in user
+// mode has none. A zombie's kernel stack, where they are saved, may be gone. A thread
+// that is exiting and has given up its memory still has them.
 static __always_inline bool has_user_regs(struct task_struct *t)
 {
 	return !(t->flags & NO_USER_SIDE) && !t->exit_state;
 }
 
-// mark_user adds what only a thread with user space has: its thread pointer,
-// and whether it was in user mode rather than in a system call.
+// mark_user adds what only a thread with user space has: its thread pointer, and whether
+// it was in user mode or in a system call. The thread pointer is a user address, so it is
+// left out of a redacted file.
 static __noinline void mark_user(struct linux_thread *r, struct task_struct *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
@@ -170,30 +183,32 @@ struct thread_record {
 	u64 frames[MAX_FRAMES + 1];
 };
 
-// What one thread may take: as many frames as are asked for, and a word of
-// padding. Known to the verifier, not to the compiler.
+// What one thread may take: as many frames as are asked for, and a word of padding.
+// cfg_stack_bytes is read-only data: the verifier knows its value, the compiler does not.
 #define THREAD_ROOM (sizeof(struct thread_head) + sizeof(struct kc_header) + 8 + cfg_stack_bytes)
 
-// runs_elsewhere: nobody can unwind a thread that runs on another CPU. The kernel
-// refuses it by ORC on x86 alone (unwind_start); arm64 and x86's frame pointers
-// follow what the thread had saved when it last gave its CPU back, and what has been
-// written over it since.
+// runs_elsewhere says that the thread runs on another CPU, where nobody can unwind it.
+// Only x86 with ORC refuses to (unwind_start). On arm64, and on x86 with frame pointers,
+// the kernel would start from what the thread saved when it last gave up its CPU, on a
+// stack that has been overwritten since.
 static __always_inline bool runs_elsewhere(struct task_struct *t)
 {
 	return task_on_cpu(t) && t != bpf_get_current_task_btf();
 }
 
-// ran_since: it has given its CPU back since the head was filled, and what was
-// unwound meanwhile is of no one moment. It counts the switch before it is off.
+// ran_since says that the thread has given up its CPU since the head was filled: what was
+// unwound in between belongs to no single moment. The scheduler counts the switch before
+// it clears on_cpu, so a thread found off its CPU has the new count already.
 static __always_inline bool ran_since(struct task_struct *t, struct linux_thread *was)
 {
 	return t->nvcsw + t->nivcsw != was->nvcsw + was->nivcsw;
 }
 
-// record_stack unwinds into the record and gives the bytes of the stack item,
-// 0 where there is no stack. Frames are leaf first. A thread that runs on a CPU
-// that was not stopped has none (EBUSY), but what a sample of that CPU says; a
-// zombie's stack is gone (EFAULT).
+// record_stack unwinds into the record and returns the size of the stack item in bytes,
+// 0 if there is no stack. Frames are leaf first. A thread that runs on a CPU that was not
+// stopped has none (EBUSY); a sample of that CPU may show it later. A zombie's stack is
+// gone (EFAULT). The checks are made again after the unwinding: the thread may have
+// started to run meanwhile, or have run and stopped.
 static __noinline u32 record_stack(struct thread_record *rec, struct task_struct *t)
 {
 	struct linux_thread *lx = &rec->head.lx.v;
@@ -207,6 +222,7 @@ static __noinline u32 record_stack(struct thread_record *rec, struct task_struct
 		return 0;
 	}
 	u32 bytes = (u32)got;
+	// The helper never returns more, but the verifier wants to see the bound.
 	if (bytes > cfg_stack_bytes)
 		bytes = cfg_stack_bytes;
 	u32 n = bytes / 8, pad = bytes & 8;
@@ -222,6 +238,8 @@ static __noinline u32 record_stack(struct thread_record *rec, struct task_struct
 	return sizeof(rec->stack) + bytes + pad;
 }
 
+// start_thread writes the item headers. kc_item_full clears only the padding of an item whose
+// fields are all written; kc_item clears the fields too.
 static __always_inline void start_thread(struct thread_head *h)
 {
 	kc_item_full(&h->snap, KC_THREAD_SNAPSHOT);
@@ -234,6 +252,7 @@ static __always_inline void start_thread(struct thread_head *h)
 	__builtin_memset(h->name.v + 16, 0, 48); // the rest is comm
 }
 
+// commit_thread commits the head and a stack item of so many bytes (0: none).
 static __always_inline long commit_thread(struct sink *s, u32 stack)
 {
 	asm volatile("" : "+r"(stack)); // 6.12 forgets the bound across the unwinder
@@ -242,6 +261,9 @@ static __always_inline long commit_thread(struct sink *s, u32 stack)
 	return sink_commit(s, sizeof(struct thread_head) + stack);
 }
 
+// record_thread_head writes the head. The order matters: the task's cache lines are loaded
+// together before the first read (fetch.h); fill_thread comes before record_stack, which
+// compares its counts; record_stack comes before the snapshot, which says if it was cut.
 static __noinline long record_thread_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
 {
 	struct thread_record *rec = sink_reserve(s, THREAD_ROOM);
@@ -254,6 +276,7 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 	__builtin_memcpy(h->name.v, t->comm, 16);
 	fill_thread(&h->lx.v, t, level);
 	mark_on_cpu(t, &h->lx.v, of);
+	// The sums take the values that the record has, not those of a later read.
 	sink_count(s, &h->lx.v);
 	kept(s)->laps.head = lap(&kept(s)->laps);
 	u32 stack = record_stack(rec, t);
@@ -272,8 +295,9 @@ static __noinline long record_thread_head(struct sink *s, struct task_struct *t,
 	return commit_thread(s, stack);
 }
 
-// The idle thread's stack is whole once a worker has its CPU. No user side, no
-// signals, no accounting worth a record.
+// record_idle_head writes a CPU's idle thread. Its stack can be unwound since a worker has
+// taken its CPU. It has no user side, no signals and no accounting worth a record. Every
+// idle thread has pid 0, so its id is made from its CPU, above all real thread ids.
 #define IDLE_ID (1ull << 32)
 
 static __noinline long record_idle_head(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 cpu)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // A thread's user stack: its frame-pointer chain, and bytes of the stack. A short
-// stack is taken whole. Of a longer one the top is taken, and more as far as the chain
-// goes; if the chain did not come to an end, up to a limit.
-// Everything is collected first, in memory of the worker's own. So room is reserved
-// once, and exactly.
+// stack is copied whole. Of a longer one the top is copied, and more as far as the chain
+// goes. If the chain did not come to an end, bytes are copied up to a limit.
+//
+// The work has two passes. The first follows the chain and plans which pieces of the
+// stack to copy, all in the worker's own map memory. Then the exact size is known, and
+// room is reserved once. The second pass writes.
 #ifndef STACKSHOT_RECORD_USER_H
 #define STACKSHOT_RECORD_USER_H
 
@@ -19,32 +21,39 @@ const volatile u32 cfg_user_room;   // for these and the links of the chain toge
 enum {
 	USER_FRAMES = 1000,
 	USER_BYTES = 64 << 10,
-	USER_TOP = 1024, // of a stack, in any case
-	PIECE = 4096,    // copied at once; never more than a page
+	USER_TOP = 1024, // of a stack, in any case; Go's MinUserBytes
+	PIECE = 4096,    // copied at once; never more than the smallest page there is
 	PIECES = 32,     // of them at most USER_BYTES / PIECE + 2 in use
 	BYTES_HEAD = sizeof(struct kc_header) + 16, // and the address and length of a piece
-	STACK_MOST = 8 << 20,
+	STACK_MOST = 8 << 20, // how far a chain may lead where the stack's end is not known
 };
 
-// Aligned as the architecture's calling convention has it.
+// The calling convention aligns a frame record so: arm64 keeps sp at 16 bytes, amd64
+// pushes words of 8.
 #if defined(__TARGET_ARCH_x86)
 #define FP_ALIGN 8
 #else
 #define FP_ALIGN 16
 #endif
 
-struct user_piece { u64 va, at; }; // at 0: not there
+// One piece: its user address, and where the kernel sees it. at 0: not there. A piece
+// ends where the next one begins.
+struct user_piece { u64 va, at; };
 
-// Written by the programs on their CPU alone. registers: what record_user saw.
+// The state of one walk. Only the programs on this CPU write it. It is in map memory,
+// not in registers or on the stack, since the verifier does not follow values there:
+// each value that it followed would be one more state to check.
 struct user_work {
 	struct user_memory mem;
-	u64 sp, fp, low, end;  // registers; where the next frame may be
+	u64 sp, fp, low, end;  // registers (record_user read them); the next frame is in [low, end)
 	u64 va, upto;          // what is planned next, and how far
 	u64 run, filled;       // the open run of bytes: address, length
-	u64 missed, gap;       // the page at which the chain ended, and the last that was not there to copy, plus one
+	u64 missed, gap;       // numbers, plus one: page where the chain ended; last page that was not there to copy
 	u64 clock;
 	u32 known, outermost;  // registers were read; the chain has an end
-	u64 far;               // where the outer end of a long stack ends, 0: it is not copied apart
+	u64 far;               // end of the part that is copied apart, behind a gap; 0: there is none
+	// pieces planned; the next to copy; a run of bytes is open; bytes that the plan needs,
+	// and while copying 1 if it failed; WALK_*
 	u32 pieces, next, in_run, room, phase;
 	u32 grow;              // what is absent is made up for, as far as USER_BYTES from sp
 	u64 file;              // of the stack's mapping; 0: none, or the mapping is not known
@@ -69,7 +78,8 @@ static __always_inline struct user_work *my_user_work(void)
 	return bpf_map_lookup_elem(&user_works, &zero);
 }
 
-// forget_tables: page tables may have changed since.
+// forget_tables drops what is known of page tables. It is called before each item: a task
+// on a CPU that was not stopped may have freed its tables since the last one.
 static __always_inline void forget_tables(void)
 {
 	struct user_work *u = cfg_user_mode ? my_user_work() : 0;
@@ -77,7 +87,9 @@ static __always_inline void forget_tables(void)
 		user_forget(&u->mem);
 }
 
-// note_registers keeps what the walk begins at.
+// note_registers keeps what the walk begins at. v is the copy of the user registers in
+// the order of pt_regs, nr the system call. With nr -1 the thread is in no call: the
+// saved registers are those of the interrupted instruction (USER_EXACT).
 static __always_inline void note_registers(const u64 *v, s64 nr)
 {
 	struct user_work *u = cfg_user_mode ? my_user_work() : 0;
@@ -92,15 +104,18 @@ static __always_inline void note_registers(const u64 *v, s64 nr)
 		mark(u->walk.flags, USER_COMPAT);
 }
 
-// stack_limit is where the stack that holds sp ends at most: with its mapping; of the
-// process's first, where the kernel has put the arguments and the environment
-// (fs/binfmt_elf.c, create_elf_tables), and two words more, for who looks above the
-// outermost frame. Of a tree that leads to what is not ordinary memory that is not
-// known, and said.
+// stack_limit returns the address at which the stack that holds sp ends at most. That is
+// the end of its mapping. The main thread's stack ends sooner: above mm->start_stack the
+// kernel has put the arguments and the environment (fs/binfmt_elf.c,
+// create_elf_tables), which may hold secrets. Two words more are allowed, since an
+// unwinder looks above the outermost frame. If the tree led to memory that is not
+// ordinary, the end is not known, and the walk's flags say why.
 static __always_inline u64 stack_limit(struct user_work *u, struct mm_struct *mm)
 {
 	struct maple *m = the_maple();
 	u64 end = stack_end(mm, u->sp), args = mm->start_stack + 16;
+	// stack_end has left the mapping's slot in m->link. The file tells later whether an
+	// absent page could be in a file (miss).
 	u->walk.stack_end = end;
 	u->file = 0;
 	if (m && end)
@@ -114,8 +129,9 @@ static __always_inline u64 stack_limit(struct user_work *u, struct mm_struct *mm
 	return u->sp < args && args < end ? args : end;
 }
 
-// miss books a page that is not to be had; the one that the chain missed once
-// only, though it was or will be planned too.
+// miss counts a page that could not be read, and notes why in the flags. again: the page
+// was counted before, since chain and plan may both come to it. An empty entry means
+// "never written to" only in a mapping without a file; file pages may be on disk.
 static __always_inline void miss(struct user_work *u, u64 va, bool again)
 {
 	bool refused = u->mem.why == PAGE_REFUSED;
@@ -129,12 +145,15 @@ static __always_inline void miss(struct user_work *u, u64 va, bool again)
 		u->walk.absent++;
 }
 
+// stop_at ends the chain and keeps the address at which it ended, for the report.
 static __always_inline int stop_at(struct user_work *u, u64 va)
 {
 	u->walk.stop_addr = va;
 	return 1;
 }
 
+// missed_frame ends the chain at a page that is not there. If va lies between sp and what
+// is planned already, the plan has counted this page.
 static __always_inline int missed_frame(struct user_work *u, u64 va)
 {
 	u64 page = va >> cfg_page_shift;
@@ -143,7 +162,9 @@ static __always_inline int missed_frame(struct user_work *u, u64 va)
 	return stop_at(u, va);
 }
 
-// chain_step takes one link: the pair {caller's frame pointer, return address}.
+// chain_step takes one link: the pair {caller's frame pointer, return address}. Each
+// frame must lie above the last one (low), so a damaged chain cannot go in a circle.
+// 1: the chain has ended.
 static __always_inline int chain_step(struct user_work *u)
 {
 	u64 fp = u->fp, n = u->walk.links;
@@ -159,6 +180,7 @@ static __always_inline int chain_step(struct user_work *u)
 		mark(u->walk.flags, USER_TRUNCATED);
 		return stop_at(u, fp);
 	}
+	// user_at vouches for memory up to the end of the page only.
 	u64 at = user_at(&u->mem, fp);
 	if (!at)
 		return missed_frame(u, fp);
@@ -175,6 +197,7 @@ static __always_inline int chain_step(struct user_work *u)
 		u->outermost = 1;
 		return 1;
 	}
+	// cfg_user_frames is not more, but the verifier wants a bound on the index itself.
 	hide(n);
 	if (n >= USER_FRAMES)
 		return 1;
@@ -187,7 +210,9 @@ static __always_inline int chain_step(struct user_work *u)
 
 static __always_inline u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
 
-// plan_step looks up the next piece of the stack.
+// plan_step looks up the next piece of the stack. It always writes a piece that is not
+// there behind the last one: copy_step takes the last one's length from it, and ends the
+// run there. 1: this part is planned, or the table is full.
 static __always_inline int plan_step(struct user_work *u)
 {
 	u64 va = u->va, n = u->pieces, page = 1ull << cfg_page_shift;
@@ -202,14 +227,18 @@ static __always_inline int plan_step(struct user_work *u)
 	if (len > u->upto - va)
 		len = u->upto - va;
 	if (at) {
+		// The worst case: each piece becomes an item of its own, with padding.
 		u->room += len + BYTES_HEAD + 16;
 	} else {
+		// Pages that were never written to do not count against the limit, so the end moves
+		// up by as much. It stays within USER_BYTES of sp.
 		u64 number = (va >> cfg_page_shift) + 1;
 		miss(u, va, number == u->missed || number == u->gap);
 		u->gap = number;
 		if (u->grow && u->mem.why != PAGE_REFUSED)
 			u->upto = smaller(u->upto + len, smaller(u->sp + USER_BYTES, u->end));
 	}
+	// The chain begins in the top: load its lines now, together.
 	if (at && va < u->sp + USER_TOP)
 		sink_fetch_user(at);
 	u->piece[n].at = at;
@@ -218,7 +247,9 @@ static __always_inline int plan_step(struct user_work *u)
 	return 0;
 }
 
-// end_run makes an item of the pieces that were copied one behind the other.
+// end_run makes one item of the pieces that were copied one behind the other: header,
+// address, length, bytes. They are in place already (copy_step); the header comes last,
+// since only now the length is known. The two words behind the bytes are the padding.
 static __always_inline long end_run(struct sink *s, struct user_work *u)
 {
 	u64 n = u->filled, pad = KC_PAD(n);
@@ -237,8 +268,8 @@ static __always_inline long end_run(struct sink *s, struct user_work *u)
 	return sink_commit_pieces(s, BYTES_HEAD + n + pad);
 }
 
-// copy_step copies one piece, or ends a run where there is none. After the last
-// comes one that is not there (plan_step).
+// copy_step copies one piece, or ends the run if the piece is not there. The last one
+// never is (plan_step), so every run is ended. 1: done, or u->room says that it failed.
 static __noinline int copy_step(struct sink *s, struct user_work *u)
 {
 	u64 k = u->next;
@@ -247,6 +278,7 @@ static __noinline int copy_step(struct sink *s, struct user_work *u)
 	hide(k);
 	if (k >= PIECES - 1)
 		return 1;
+	// plan_step has used PIECES - 1 places at most, so piece[k + 1] exists.
 	u64 va = u->piece[k].va, at = u->piece[k].at, len = u->piece[k + 1].va - va;
 	u->next = k + 1;
 	if (!at) {
@@ -264,6 +296,7 @@ static __noinline int copy_step(struct sink *s, struct user_work *u)
 		u->filled += len;
 		return 0;
 	}
+	// The tables named this page, but the kernel's map of memory does not have it.
 	u->mem.why = PAGE_REFUSED;
 	miss(u, va, 0);
 	u->room = end_run(s, u) != 0;
@@ -274,9 +307,12 @@ REPEATED(copy_step)
 struct walk_item { KC_ITEM(struct linux_user_walk, walk); };
 struct latency_item { KC_ITEM(struct latency_thread, latency); };
 
-// What stands behind a thread's user stack, with the end of its task.
+// What stands behind a thread's user stack: the latency record, the end of the thread,
+// the end of its task. The stack reserves room for it too, so that nothing after it can
+// fail for lack of room.
 #define THREAD_END ((cfg_latency >= 2 ? sizeof(struct latency_item) : 0) + 2 * sizeof(struct kc_header))
 
+// put_chain writes the links as one array. Each is 16 bytes, so there is no padding.
 static __always_inline long put_chain(struct sink *s, struct user_work *u)
 {
 	u64 n = u->walk.links;
@@ -288,6 +324,8 @@ static __always_inline long put_chain(struct sink *s, struct user_work *u)
 	return sink_write(s, &u->chain, sizeof(u->chain.h) + n * sizeof(u->chain.v[0]));
 }
 
+// put_walk writes how the walk went. It comes last, since end_run counts bytes in it, and
+// its time includes the copy.
 static __always_inline long put_walk(struct sink *s, struct user_work *u)
 {
 	struct walk_item *i = sink_reserve(s, sizeof(*i));
@@ -301,8 +339,9 @@ static __always_inline long put_walk(struct sink *s, struct user_work *u)
 	return sink_commit(s, sizeof(*i));
 }
 
-// Phases of a walk, in order: the top of the stack is planned before the chain is
-// followed, which begins there, and the rest after.
+// Phases of a walk, in order. The top is planned before the chain: the chain begins in
+// the top, whose lines are then loaded (plan_step). The rest is planned after the chain,
+// which says how much of it is wanted.
 enum { WALK_TOP, WALK_CHAIN, WALK_REST, WALK_FAR };
 
 static __always_inline void plan_to(struct user_work *u, u32 phase, u64 upto)
@@ -311,13 +350,16 @@ static __always_inline void plan_to(struct user_work *u, u32 phase, u64 upto)
 	u->upto = smaller(upto, u->end);
 }
 
-// plan_rest says what is copied below the top. All of it, if that is little enough.
-// Of a longer one, and where the end is not known, as far as the chain goes, and
-// USER_TOP farther, where those stand that called its last function: that the chain
-// has an end does not make it whole, for a function without a frame hands on its
-// caller's frame pointer, and every thread begins with 0. Of what is then too long
-// both ends. A chain without a link says nothing. Buffers that nobody has written to
-// are absent, and count for nothing.
+// plan_rest decides how much is copied beyond the top.
+//   - The stack's end is known and near enough: everything.
+//   - The chain has an end: as far as the chain goes, and USER_TOP farther. The callers of
+//     its last function may stand there. A chain with an end can still lack callers: a
+//     function without a frame passes on its caller's frame pointer, and every thread
+//     begins with 0.
+//   - The chain has no end, or no link: up to the limit. Pages that were never written
+//     to do not count (grow).
+//   - If that is more than the limit: the lower part, and the last USER_TOP bytes apart.
+// The links share cfg_user_room with the bytes: engine pull's buffer holds both.
 static __always_inline void plan_rest(struct user_work *u)
 {
 	u64 links = u->walk.links * sizeof(u->chain.v[0]), last = u->low + USER_TOP;
@@ -339,12 +381,14 @@ static __always_inline void plan_rest(struct user_work *u)
 	plan_to(u, WALK_REST, smaller(last, limit));
 }
 
-// plan_far goes on at the end of the chain. 1: there is nothing to do.
+// plan_far goes on at the end of the chain, where a part is to be copied apart. 1: there
+// is no such part.
 static __always_inline int plan_far(struct user_work *u)
 {
 	if (!u->far)
 		return 1;
-	if (u->low > u->va) { // what plan_step has left at the end becomes the gap
+	// The last piece, which is not there (plan_step), becomes the gap between the parts.
+	if (u->low > u->va) {
 		u->pieces++;
 		u->va = u->low;
 	}
@@ -353,8 +397,8 @@ static __always_inline int plan_far(struct user_work *u)
 	return 0;
 }
 
-// walk_step is one step of whatever phase it is: one loop instead of three, since
-// each is dear to the verifier.
+// walk_step takes one step of the current phase. One loop serves all phases, since the
+// verifier spends much on each loop. 1: the walk is over.
 static __noinline int walk_step(struct sink *s, struct user_work *u)
 {
 	if (u->phase == WALK_CHAIN) {
@@ -374,6 +418,8 @@ static __noinline int walk_step(struct sink *s, struct user_work *u)
 }
 REPEATED(walk_step)
 
+// walk_stack runs the first pass. The loop needs a turn for each link and each piece; PIECES
+// once more is for the turns that change the phase.
 static __always_inline void walk_stack(struct sink *s, struct user_work *u, struct mm_struct *mm)
 {
 	user_of(&u->mem, mm);
@@ -384,7 +430,9 @@ static __always_inline void walk_stack(struct sink *s, struct user_work *u, stru
 	repeat(USER_FRAMES + 2 * PIECES, walk_step, s, u);
 }
 
-// record_user_stack writes chain, bytes and, last, how it went.
+// record_user_stack writes the chain, the bytes, and last how the walk went. A thread
+// whose registers were not read (known) has no record. A 32-bit thread has only the
+// record of the walk: its frames have another layout.
 static __noinline long record_user_stack(struct sink *s, struct task_struct *t)
 {
 	if (!cfg_user_mode)
@@ -405,6 +453,7 @@ static __noinline long record_user_stack(struct sink *s, struct task_struct *t)
 		mark(u->walk.flags, USER_NO_MEMORY);
 	else if (!(u->walk.flags & USER_COMPAT))
 		walk_stack(s, u, mm);
+	// The only reservation: from here on nothing is left out for lack of room.
 	if (!sink_room(s, sizeof(u->chain.h) + u->walk.links * sizeof(u->chain.v[0]) + u->room + sizeof(struct walk_item) + THREAD_END))
 		return NO_ROOM;
 	u->room = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The sink of the trap: chunks of the mapped region, written in place. What is
-// left of a chunk serves the next record, of whatever task; when it is too
-// short it goes to the freelist and a new chunk is taken. What one item brought
-// is then a list of pieces. See sink_seq.h for what a sink is.
+// The sink of the trap: chunks of the mapped region, written in place. The rest of a chunk
+// serves the next record, of whatever task. If it is too short, it goes to the freelist
+// and the worker takes a new chunk. The records of one item are then a list of pieces,
+// which collation joins. See sink_seq.h for what a sink is.
 #ifndef STACKSHOT_SINK_REGION_H
 #define STACKSHOT_SINK_REGION_H
 
-// What one process's mappings may take; made sure of at once, since few processes
-// have them recorded.
+// What one process's mappings may take. record_maps makes sure of all of it at once: few
+// processes have their mappings recorded, so the room that is not used costs little.
 #define MAP_BYTES (64 << 10)
 
 struct sink {
@@ -16,7 +16,10 @@ struct sink {
 };
 #define kept(s) ((s)->w)
 
-// end_piece books what was written since piece_from to the part at work.
+// end_piece adds what was written since piece_from to the part at work. The first piece
+// stands in the part itself, since most parts have only one. The others come from a
+// pool; a fetch-and-add gives each place to one worker. Links are place plus one, so 0 is
+// the end. 0: the pool is empty.
 static __noinline int end_piece(struct stop *s, struct trap_worker *w)
 {
 	u32 len = w->pos - w->piece_from;
@@ -45,6 +48,9 @@ static __noinline int end_piece(struct stop *s, struct trap_worker *w)
 	return 1;
 }
 
+// next_chunk goes on in a new chunk of need bytes or more. The order: the new chunk is taken
+// first, so the old one stays if there is none; then the piece is ended, while pos still
+// says how far it was written; push_tail, which clears pos, comes last.
 static __noinline int next_chunk(struct trap_worker *w, u32 need)
 {
 	struct stop *s = the_stop();
@@ -66,8 +72,9 @@ static __noinline int next_chunk(struct trap_worker *w, u32 need)
 	return 1;
 }
 
-// sink_room makes sure of n bytes in one chunk: once for everything a thread may
-// take, since each place that can change the chunk is dear to the verifier.
+// sink_room makes sure of n bytes in one chunk. It is asked once for everything that a
+// thread may take: the verifier spends much on each place that can change the chunk.
+// So sink_reserve never changes it, and only checks.
 static __always_inline int sink_room(struct sink *s, u32 n)
 {
 	return s->w->end - s->w->pos >= n || next_chunk(s->w, n);
@@ -81,23 +88,24 @@ static __always_inline void *sink_reserve(struct sink *s, u32 n)
 	return region_at(pos, n);
 }
 
+// The record is in place already: commit only moves the worker's position behind it.
 static __always_inline long sink_commit(struct sink *s, u32 n)
 {
 	s->w->pos += n;
 	return 0;
 }
 
-// fetch_word loads a word of the kernel's memory wherever it is. An address that
-// is none of the kernel's gives 0.
+// fetch_word loads a word of the kernel's memory, wherever it is. A load by a cast pointer
+// has an entry in the exception table: if it faults, it gives 0.
 static __always_inline void fetch_word(u64 at)
 {
 	struct list_head *l = bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct list_head));
 	fetch(l->next);
 }
 
-// sink_fetch_stack loads what the unwinder and record_user will read: the stack
-// from where the thread sleeps, as deep as is usual and never beyond its end,
-// and the saved registers there. A zombie has no stack.
+// sink_fetch_stack loads what the unwinder and record_user will read: the saved user
+// registers at the end of the kernel stack, and 512 bytes from where the thread sleeps,
+// which most unwinding stays in, never beyond the registers. A zombie has no stack.
 static __always_inline void sink_fetch_stack(struct task_struct *t)
 {
 	if (t->exit_state)
@@ -114,8 +122,9 @@ static __always_inline void sink_fetch_stack(struct task_struct *t)
 			fetch_word(sp + at);
 }
 
-// Behind the region lies room that no chunk has, so that a write whose length the
-// verifier does not know may begin at the very end of it (TrapConfig, regionSlack).
+// Behind the region lies room that no chunk has. The verifier knows only the largest length
+// of a write, and wants that much room wherever the write may begin, even at the very
+// end of the region (TrapConfig, regionSlack).
 #define REGION_SLACK (20 << 10)
 
 static __always_inline void *region_loose(u64 off, const u32 n)
@@ -126,8 +135,9 @@ static __always_inline void *region_loose(u64 off, const u32 n)
 	return !b || off > cfg_region_bytes + REGION_SLACK - n ? 0 : b + off;
 }
 
-// Of sink_seq.h: bytes that lie elsewhere; a record written piece by piece. Room
-// for all of it was made sure of.
+// The other functions of sink_seq.h: sink_write copies bytes that lie elsewhere, sink_piece
+// gives room for a record that is written piece by piece. The caller has made sure of
+// room for all of it (sink_room); sink_write checks that once more.
 #define MOST_WRITTEN 16016
 static __always_inline long sink_write(struct sink *s, void *from, u32 n)
 {
@@ -143,8 +153,8 @@ static __always_inline long sink_write(struct sink *s, void *from, u32 n)
 static __always_inline void *sink_piece(struct sink *s, u64 off) { return region_loose(s->w->pos + off, SINK_PIECE); }
 static __always_inline long sink_commit_pieces(struct sink *s, u32 n) { return sink_commit(s, n); }
 
-// Loads that may fault, and then give 0: cheaper than a helper. The kernel knows
-// what type lies there only by our word for it, and this one is two plain words.
+// Loads that may fault, and then give 0. They are cheaper than a helper call. The verifier
+// takes our word for the type of what lies there; timespec64 is two plain words.
 static __always_inline struct timespec64 *as_words(u64 at)
 {
 	return bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct timespec64));
@@ -159,8 +169,9 @@ static __always_inline void kernel_pair(u64 at, u64 *pair)
 	pair[1] = w->tv_nsec;
 }
 
-// sink_fetch_user loads a word of each line of the KiB at at, as far as its page
-// goes: a chain leads from one line to the next and would wait for each.
+// sink_fetch_user loads a word of each cache line of the KiB at `at`: a chain leads from
+// one line to the next and would wait for each. An address beyond the end of the 4 KiB
+// wraps to their start, so that nothing but this page is touched.
 static __always_inline void sink_fetch_user(u64 at)
 {
 #pragma unroll
@@ -168,6 +179,7 @@ static __always_inline void sink_fetch_user(u64 at)
 		fetch(kernel_word((at & ~4095ull) | ((at + off) & 4095)));
 }
 
+// The loop of this sink: open-coded, so step needs no callback (sink_seq.h has one).
 #define REPEATED(step)
 #define repeat(n, step, s_, u_)   \
 	turns(n) {                    \
@@ -177,7 +189,8 @@ static __always_inline void sink_fetch_user(u64 at)
 
 static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_ns += ns; }
 
-// sink_count adds a thread to its part's sums: what the second pass compares.
+// sink_count adds a thread to its part's sums, which the second pass compares. It takes the
+// recorded values: a later read could hide that the thread ran in between.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r)
 {
 	make_stale(r);

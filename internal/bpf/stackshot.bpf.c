@@ -53,6 +53,8 @@ static __always_inline struct scratch *my_scratch(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
+// begin_task sets begun before it writes: if the write does not fit, the kernel shows the
+// object again, and the same is written once more.
 static __always_inline long begin_task(struct sink *s, struct task_struct *t, struct control *c,
 	struct cpu_slot *slot, u32 level)
 {
@@ -61,9 +63,10 @@ static __always_inline long begin_task(struct sink *s, struct task_struct *t, st
 	return open_task(s, t, c, level);
 }
 
-// record_task shows one task: the leader opens the container, every thread
-// adds its own, the end of the iteration closes it. It is entered through a
-// link scoped to one tgid, by the worker of this CPU.
+// record_task shows one task. The leader opens the container, every thread adds its own,
+// and the call without a task, at the end of the iteration, closes it. This CPU's worker
+// enters it through a link that is scoped to one tgid. The worker clears begun, done and
+// threads between two tasks; done tells it that the task is whole.
 SEC("iter/task")
 int record_task(struct bpf_iter__task *ctx)
 {
@@ -96,6 +99,8 @@ int record_task(struct bpf_iter__task *ctx)
 struct census_entry { u32 tgid, threads; };
 const struct census_entry *unused_census __attribute__((unused));
 
+// census lists the thread groups of the machine. It also notes what the loader cannot read
+// itself: the depth of our pid namespace, and, in its first run (in Open), the two clocks.
 SEC("iter/task")
 int census(struct bpf_iter__task *ctx)
 {
@@ -121,8 +126,8 @@ int census(struct bpf_iter__task *ctx)
 struct second { u32 tid, reserved; u64 switches, runtime; };
 const struct second *unused_second __attribute__((unused));
 
-// recount is the second pass of engine pull: every thread's context switches
-// and run time, once more. Our own threads run in the window and do not count.
+// recount is the second pass of engine pull: it reads every thread's context switches and
+// run time once more. Our own threads run in the window, so they are left out.
 SEC("iter/task")
 int recount(struct bpf_iter__task *ctx)
 {
@@ -139,10 +144,10 @@ int recount(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// record_idle shows task 0: the idle thread of every CPU that has a worker of
-// ours. Idle threads stand in no list; a worker's runqueue leads to its CPU's.
-// So the scope is our own process, and an object is one of its threads. Their
-// thread ids are 1<<32 | CPU.
+// record_idle shows task 0: the idle thread of every CPU that has a worker of ours. No list
+// has the idle threads, but the runqueue of a CPU's worker leads to that CPU's. So the
+// iteration is over the threads of our own process, and of each worker its CPU's idle
+// thread is shown. The thread ids are 1<<32 | CPU.
 SEC("iter/task")
 int record_idle(struct bpf_iter__task *ctx)
 {
@@ -176,8 +181,9 @@ int record_idle(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// note_own remembers which thread one of our own ordinary threads displaced: that one
-// counts as the CPU's. If one of ours follows another, nothing changes.
+// note_own remembers which thread one of our own ordinary threads displaced: without us it
+// would still run, so it counts as the CPU's (mark_on_cpu). If one of ours follows
+// another, nothing changes. Any other switch clears the note.
 static __always_inline void note_own(struct cpu_slot *slot, struct task_struct *prev, struct task_struct *next, u32 level)
 {
 	bool ours = tgid_in(next, level) == cfg_self_tgid;
@@ -187,9 +193,10 @@ static __always_inline void note_own(struct cpu_slot *slot, struct task_struct *
 	slot->displaced_at = bpf_ktime_get_ns();
 }
 
-// on_switch notes, while armed, what each worker displaced and when it gave the
-// CPU back. It runs on the CPU that switches, with interrupts off, so it alone
-// writes these fields then.
+// on_switch notes, while armed, which thread each worker displaced and when the worker gave
+// the CPU back. It runs on the CPU that switches, with interrupts off, so nobody else
+// writes this slot's fields at that moment. The runqueue's clock is noted so that the
+// trap can compare it with the scheduler's own note (check_switch).
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -222,8 +229,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
-// sample is entered by a perf event of its CPU, in whatever the event
-// interrupts. Nothing goes to the event's own buffer, there is none.
+// sample is entered by a perf event of its CPU, on top of whatever the event interrupts. It
+// writes to map memory (sample.h); the event has no buffer of its own.
 SEC("perf_event")
 int sample(struct sample_ctx *ctx)
 {

@@ -41,6 +41,9 @@
 
 char _license[] SEC("license") = "GPL";
 
+// in_window is what a CPU does while all are held. trace_now returns the time, so each stamp
+// of the worker and its trace event are of one moment. The census comes before the main
+// worker's own drain: the others wait for its items.
 static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 {
 	struct queue_fixed *q = the_queue();
@@ -57,8 +60,9 @@ static __always_inline void in_window(struct stop *s, struct trap_worker *w)
 		drain(s, q, w);
 }
 
-// fix_deadlines takes the stop's, which were written in another's clock, and
-// trusts them no further than the budgets from here on.
+// fix_deadlines takes the stop's deadlines, which the main worker's Go side computed, but
+// no later than the budgets counted from this CPU's entry. So a wrong deadline cannot
+// hold this CPU for longer than the budget.
 static __always_inline void fix_deadlines(struct stop *s, struct trap_worker *w)
 {
 	u64 arrive = w->entered + s->arrive_ns, pause = w->entered + s->pause_ns;
@@ -66,7 +70,9 @@ static __always_inline void fix_deadlines(struct stop *s, struct trap_worker *w)
 	w->pause_by = s->pause_by < pause ? s->pause_by : pause;
 }
 
-// hold waits until every committed CPU has its interrupts off. True: all have.
+// hold waits until every committed CPU has its interrupts off. True: all have. A CPU
+// whose interrupts are on may still change what is recorded, so nobody records before.
+// The wait is short (hold_ns): another CPU may wait for this one to answer an interrupt.
 static __always_inline bool hold(struct stop *s, struct trap_worker *w)
 {
 	w->off = bpf_ktime_get_ns();
@@ -79,8 +85,10 @@ static __always_inline bool hold(struct stop *s, struct trap_worker *w)
 	return all_held(s);
 }
 
-// leave is the way out of a committed stop: all together, the second pass on the
-// way if everything was recorded.
+// leave is the way out of a committed stop. All CPUs leave together. On the way they make
+// the second pass, unless memory ran out: it begins when the last one has finished
+// (DRAINED), since it compares with what all have recorded. The last one to end it
+// releases the others. Whoever is at its pause deadline waits for nobody.
 static __always_inline void leave(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->drained = trace_now(TRACE_DRAINED, s->word);
@@ -96,6 +104,7 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 	stop_release(s, w->pause_by);
 	w->switched = me->nvcsw + me->nivcsw;
 	w->broken = (u32)w->switched - w->broken;
+	// From here on interrupts may come, so say so before they are turned on.
 	stop_leave(s);
 	w->left = trace_now(TRACE_RELEASED, s->word);
 	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
@@ -103,9 +112,9 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 		slot->left = 1;
 }
 
-// check_switch: the hook is not told of every switch. The scheduler has its own
-// note of when this worker came: where that is not the switch the hook saw, what
-// ran here before is not known.
+// check_switch compares two notes of when this worker came to its CPU: the switch hook's
+// and the scheduler's. The hook does not see every switch. If the two differ, the hook
+// saw an earlier one, and nobody knows which thread ran here before the worker.
 static __always_inline void check_switch(struct task_struct *me)
 {
 	struct cpu_slot *slot = slot_of(bpf_get_smp_processor_id());
@@ -117,7 +126,10 @@ static __always_inline void check_switch(struct task_struct *me)
 	slot->rq_clock = slot->stop_ns = 0;
 }
 
-// count_in arrives and waits for the decision. False: this CPU is not part of it.
+// count_in arrives and waits for the decision. False: this CPU is not part of the stop. A
+// worker that enters after the arrival deadline takes the decision, if nobody has, and is
+// then too late itself. Interrupts are still on here: until the decision this CPU must
+// answer others.
 static __always_inline bool count_in(struct stop *s, struct trap_worker *w, struct task_struct *me)
 {
 	w->entered = bpf_ktime_get_ns();
@@ -136,6 +148,10 @@ static __always_inline bool count_in(struct stop *s, struct trap_worker *w, stru
 	return phase_of(word) != PHASE_ABORTED && phase_of(word) != PHASE_ARRIVING;
 }
 
+// trap is entered by the worker's read(2). The iterator is over the worker's own thread, so it
+// runs once. Preemption is off before the CPU number is read: otherwise the worker could be
+// moved, and act for a CPU that runs on. Interrupts go off only once the stop is committed.
+// Every way out after that passes the label, where preemption is enabled again.
 SEC("iter/task")
 int trap(struct bpf_iter__task *ctx)
 {

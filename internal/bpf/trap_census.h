@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The census of the trap: the main worker fills the queues while the others drain
-// them. Large tasks go in as several parts.
+// The census of the trap: the main worker fills the queues while the others drain them.
+// Large tasks go in as several parts, so that one process with thousands of threads does
+// not keep one CPU busy while the others wait. Only the main worker runs this, so the
+// counts in struct stop that it writes need no atomics.
 #ifndef STACKSHOT_TRAP_CENSUS_H
 #define STACKSHOT_TRAP_CENSUS_H
 
@@ -11,8 +13,9 @@ static __always_inline u32 threads_of(struct task_struct *t)
 	return sig ? sig->nr_threads : 1;
 }
 
-// split_task pushes a large task in parts. A part is its first thread and a
-// count: a walk from there comes to the last thread.
+// split_task pushes a large task in parts. A part is its first thread and a count: an
+// iterator that starts at a thread goes on to the last one. 0: a queue was full. The last
+// part is pushed after the loop, with as many threads as are left.
 static __noinline int split_task(struct stop *s, struct queue_fixed *q, struct trap_worker *w, s32 tgid, u32 index)
 {
 	struct bpf_iter_task it;
@@ -28,7 +31,7 @@ static __noinline int split_task(struct stop *s, struct queue_fixed *q, struct t
 			w->walk = t->pid;
 		if (++w->todo < s->split)
 			continue;
-		if (!still_recording(s, w)) { // the rest is one part, which nobody takes
+		if (!still_recording(s, w)) { // the rest becomes one part: nobody takes it, but it is counted as missed
 			s->census_whole = 0;
 			w->todo = threads_of(leader) - w->threads;
 			break;
@@ -47,6 +50,8 @@ static __noinline int split_task(struct stop *s, struct queue_fixed *q, struct t
 	return ok;
 }
 
+// push_task queues one task and counts it as seen. Seen tasks that nobody records are
+// reported as missed, so a task counts before it is known whether the queue has room.
 static __always_inline void push_task(struct stop *s, struct queue_fixed *q, struct trap_worker *w, struct task_struct *t)
 {
 	u32 threads = threads_of(t), index = s->seen_tasks, ok;
@@ -60,8 +65,9 @@ static __always_inline void push_task(struct stop *s, struct queue_fixed *q, str
 		stop_no_space(s, w->pause_by);
 }
 
-// census_asked queues the tasks asked for. One that is gone is queued too: it is
-// missed when its turn comes.
+// census_asked queues the tasks asked for. A task that is gone is queued too: whoever takes
+// it does not find it, and the file says so (PART_VANISHED). w->number is the place in
+// the list here; in map memory, so that the verifier does not follow it.
 static __noinline void census_asked(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
 	w->todo = 0;
@@ -82,7 +88,8 @@ static __noinline void census_asked(struct stop *s, struct queue_fixed *q, struc
 	s->census_whole = 1;
 }
 
-// census_all queues every task there is.
+// census_all queues every task there is. The iterator needs RCU; the kernel runs this
+// program under it, since it is not sleepable.
 static __noinline void census_all(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
 	struct bpf_iter_task it;
@@ -104,7 +111,9 @@ static __noinline void census_all(struct stop *s, struct queue_fixed *q, struct 
 	bpf_iter_task_destroy(&it);
 }
 
-// census fills the queues while the other workers drain them.
+// census fills the queues while the other workers drain them. populated is exchanged last,
+// after every tail: a worker that sees it and then finds the queues empty knows that
+// nothing more will come.
 static __noinline void census(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
 	w->number = 0;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// What a worker of the trap does with the queues: it takes items and records them
-// into its chunks, until there are none, the pause is spent, or the memory.
+// What a worker of the trap does with the queues: it takes items and records them into its
+// chunks, until there are no more items, the pause is spent, or memory runs out. Whoever
+// claims an item alone writes its part (trap_part), so no lock is needed.
 #ifndef STACKSHOT_TRAP_DRAIN_H
 #define STACKSHOT_TRAP_DRAIN_H
 
-// leave_hint notes where a thread is, for verify's fetch_part.
+// leave_hint notes where a thread is, for verify's fetch_part. Small tasks have none: their
+// walk is so short that fetching ahead saves nothing.
 static __always_inline void leave_hint(struct trap_worker *w, struct task_struct *t)
 {
 	u64 n = w->threads;
@@ -17,7 +19,9 @@ static __always_inline void leave_hint(struct trap_worker *w, struct task_struct
 		h->task[n & (HINTS - 1)] = (u64)t;
 }
 
-// record_threads writes w->todo threads, from p on.
+// record_threads writes w->todo threads, from p on, and returns the part's state. It asks
+// before each thread whether it may go on. What was written before a cut stays: the
+// part says how many threads it has.
 static __noinline u32 record_threads(struct stop *s, struct sink *to, struct task_struct *p)
 {
 	struct trap_worker *w = to->w;
@@ -47,8 +51,9 @@ static __noinline u32 record_threads(struct stop *s, struct sink *to, struct tas
 	return state;
 }
 
-// record_idles writes task 0: the idle thread of every CPU that has a worker.
-// Idle threads stand in no list; a worker's runqueue leads to its CPU's.
+// record_idles writes task 0: the idle thread of every CPU that has a worker. No list has
+// the idle threads; the runqueue of a CPU's worker leads to that CPU's. The first CPU
+// that has no slot ends the loop, whose bound is for the verifier.
 static __noinline u32 record_idles(struct stop *s, struct sink *to, struct control *c)
 {
 	struct trap_worker *w = to->w;
@@ -65,7 +70,7 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 		struct task_struct *worker = bpf_task_from_pid(slot->worker_tid);
 		if (!worker)
 			continue;
-		// One that was moved leads to another CPU's.
+		// A worker that was moved would lead to another CPU's idle thread.
 		struct rq *rq = worker->thread_info.cpu == cpu ? task_rq(worker) : 0;
 		struct task_struct *idle = rq ? rq->idle : 0;
 		long err = 0;
@@ -86,7 +91,8 @@ static __noinline u32 record_idles(struct stop *s, struct sink *to, struct contr
 	return w->threads && close_container(to, 0) ? PART_NO_ROOM : PART_WHOLE;
 }
 
-// step is how long the last step of an item took; 0 without latency.
+// step returns how long the last step of an item took (ns), and starts the next; 0 without
+// latency, to save the clock reads.
 static __always_inline u32 step(struct trap_worker *w)
 {
 	if (!cfg_latency)
@@ -96,8 +102,9 @@ static __always_inline u32 step(struct trap_worker *w)
 	return now - was;
 }
 
-// record_part writes a task, or a part of one. The part that has the leader
-// opens the container; the one after which no thread comes closes it.
+// record_part writes a task, or a part of one. The part that begins with the leader opens
+// the container; the part after which no thread comes closes it. Collation joins the
+// parts in census order. An item with a first thread is a part of a large task.
 static __always_inline u32 record_part(struct stop *s, struct sink *to, struct control *c, struct queue_item *it, struct trap_part *part)
 {
 	struct trap_worker *w = to->w;
@@ -140,6 +147,7 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	struct sink to = { .w = w };
 	if (!it || !part || !c)
 		return;
+	// TAKEN is written before anything is recorded: an item whose worker never came to its end stays so.
 	part->flags = part->len = part->more = 0;
 	part->state = PART_TAKEN;
 	if (cfg_latency)
@@ -151,6 +159,7 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	w->threads = 0;
 	w->switches = w->runtime = 0;
 	w->shallow = 0;
+	// What the last item left may be of a process that has changed since.
 	forget_leaf();
 	forget_tables();
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
@@ -169,7 +178,8 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 		trace_at(w->clock, TRACE_ITEM_END, (u64)number << 32 | state);
 }
 
-// waited books the time from the first turn that found nothing.
+// waited adds the time since the first turn that found nothing to this worker's queue slot,
+// which it alone writes. Item times then begin now, so that they have no waiting in them.
 static __always_inline void waited(struct queue_fixed *q, struct trap_worker *w)
 {
 	u64 slot = w->slot, now = bpf_ktime_get_ns();
@@ -181,9 +191,9 @@ static __always_inline void waited(struct queue_fixed *q, struct trap_worker *w)
 	w->clock = now;
 }
 
-// in_vain counts a turn that found nothing. True: the clock stands still, and what
-// is waited for would never be too late. Not inline: 6.12's verifier walks all that
-// follows once more for what this leaves on the stack.
+// in_vain counts a turn that found nothing. True: the clock stands still (stop.h), so no
+// deadline would ever pass, and the worker must leave. Not inline: 6.12's verifier walks
+// all that follows once more for what this leaves on the stack.
 static __noinline int in_vain(struct trap_worker *w)
 {
 	if (!w->since) {
@@ -198,6 +208,7 @@ static __noinline int in_vain(struct trap_worker *w)
 	return w->idle_at <= was;
 }
 
+// took counts an item in this worker's queue slot.
 static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
 {
 	u64 slot = w->slot;
@@ -205,7 +216,9 @@ static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
 	q->slots[slot & (QUEUE_SLOTS - 1)].taken++;
 }
 
-// drain takes items until there are none, the pause is spent, or the memory.
+// drain takes items until there are no more, the pause is spent, or memory runs out. A queue
+// that is empty before the census is over only means to wait. At the end the rest of the
+// worker's chunk goes to the freelist, where others may need it.
 static __noinline void drain(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
 	step(w);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The second pass compares what each thread counts now with what was recorded.
-// A thread that ran in the window has more context switches or more run time;
-// both only grow, so sums over a part tell whether any of its threads ran. Only
-// then are its threads written down one by one, for the loader to compare.
+// The second pass compares each thread's counts with those that were recorded. A thread
+// that ran in the window has more context switches or more run time. Both only grow, so
+// sums over a part tell whether any of its threads ran: no thread can make up for
+// another. Only if the sums differ are its threads written down one by one, and the
+// loader finds out which of them ran.
 #ifndef STACKSHOT_VERIFY_H
 #define STACKSHOT_VERIFY_H
 
+// still_verifying: the first worker that leaves ends DRAINED, and the pass with it.
 static __always_inline bool still_verifying(struct stop *s, struct trap_worker *w)
 {
 	return phase_of(peek(s->word)) == PHASE_DRAINED && bpf_ktime_get_ns() < w->pause_by;
@@ -19,8 +21,10 @@ static __always_inline void sum_thread(struct trap_worker *w, struct task_struct
 	w->runtime += t->se.sum_exec_runtime;
 }
 
-// fetch_part loads what the walk over a part will read. The walk itself goes from
-// thread to thread and would wait for each. In the window no task goes away.
+// fetch_part loads what the walk over a part will read. The walk itself goes from thread
+// to thread and would wait for each. Where the tasks are, record_threads noted in this
+// window (hints). If one has been freed on a CPU that was not stopped, nothing bad comes
+// of it: a load by a cast pointer may fault and then gives 0, and its value is dropped.
 static __noinline void fetch_part(u32 number, u32 threads)
 {
 	struct hints *h = hints_of(number);
@@ -35,7 +39,9 @@ static __noinline void fetch_part(u32 number, u32 threads)
 	}
 }
 
-// sum_threads adds up the first w->todo threads from p on.
+// sum_threads adds up w->todo threads from p on: those that the part had when it was
+// recorded. The sums are in map memory, so that the verifier need not follow them
+// through the loop.
 static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
 {
 	struct bpf_iter_task it;
@@ -50,7 +56,9 @@ static __noinline void sum_threads(struct trap_worker *w, struct task_struct *p)
 	bpf_iter_task_destroy(&it);
 }
 
-// list_threads writes down what each of them counts now.
+// list_threads writes down the counts of each of them. Places are handed out by a
+// fetch-and-add, so each has one writer. Without a free place the part is only known to
+// have changed (PART_UNNAMED).
 static __noinline u32 list_threads(struct stop *s, struct trap_worker *w, struct task_struct *p, u32 part)
 {
 	struct bpf_iter_task it;
@@ -74,8 +82,9 @@ static __noinline u32 list_threads(struct stop *s, struct trap_worker *w, struct
 	return verdict;
 }
 
-// verify_part looks at one part a second time. Our own threads and the idle
-// threads do not count.
+// verify_part looks at one part a second time and returns its verdict. Our own threads run
+// in the window, and idle threads have no counts worth comparing. A part that was not
+// recorded whole has no sums to compare with.
 static __noinline u32 verify_part(struct stop *s, struct trap_worker *w, struct queue_item *it, struct trap_part *part, u32 number)
 {
 	if (part->state != PART_WHOLE || !it->tgid || it->tgid == cfg_self_tgid)
@@ -97,6 +106,7 @@ static __noinline u32 verify_part(struct stop *s, struct trap_worker *w, struct 
 		sum_threads(w, p);
 	}
 	u32 verdict = PART_UNCHANGED;
+	// Fewer threads than before: one ended, which it cannot do without running.
 	if (w->seen != part->threads || w->switches != part->switches || w->runtime != part->runtime) {
 		w->todo = part->threads;
 		verdict = list_threads(s, w, p, number);
@@ -114,8 +124,9 @@ static __noinline void verify_item(struct stop *s, struct queue_fixed *q, struct
 		part->verdict = verify_part(s, w, it, part, number);
 }
 
-// verify takes items, whoever recorded them, until all are done or the pause is
-// spent.
+// verify takes items by number, whoever recorded them, until all are done or the pause is
+// spent. No queue is needed: all items are pushed by now, and a fetch-and-add gives each
+// number to one worker. What nobody came to keeps the verdict UNCHECKED.
 static __noinline void verify(struct stop *s, struct trap_worker *w)
 {
 	struct queue_fixed *q = the_queue();
