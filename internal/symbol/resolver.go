@@ -78,18 +78,21 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 	done := r.start(ctx, w.order)
 	res := &Result{skips: map[Skip]bool{}}
 	found := make(map[*job]names, len(w.order))
+	errs := make(map[*job][]error)
 	for len(found) < len(w.order) && ctx.Err() == nil {
 		select {
 		case o := <-done:
-			found[o.job] = o.names
-			res.skip(o)
+			found[o.job], errs[o.job] = o.names, o.errs
 			if progress != nil {
 				progress(len(found), len(w.order))
 			}
 		case <-ctx.Done():
 		}
 	}
+	// In the order of the jobs, not in that of their ends: the list is the same each
+	// time, and so is what a reader with room for a few shows of it.
 	for _, j := range w.order {
+		res.skip(j, errs[j])
 		if _, done := found[j]; !done {
 			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
 		}
@@ -131,9 +134,9 @@ type Result struct {
 type Skip struct{ What, Reason string }
 
 // skip lists a job's errors, each once.
-func (res *Result) skip(o outcome) {
-	for _, err := range o.errs {
-		s := Skip{o.job.what(), reason(err)}
+func (res *Result) skip(j *job, errs []error) {
+	for _, err := range errs {
+		s := Skip{j.what(), reason(err)}
 		if !res.skips[s] {
 			res.skips[s] = true
 			res.Skipped = append(res.Skipped, s)
