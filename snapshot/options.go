@@ -40,9 +40,9 @@ var latencyLevels = map[string]int{LatencyOff: engine.LevelOff, LatencyTask: eng
 
 // Options are constant for the life of a Session.
 type Options struct {
-	Engine      string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
-	CPUs        string // CPUs that record, a CPU list; "": every stopped CPU that is not throttled
-	CPUClass    string // "0=P,1=E"; "": as sysfs says
+	Engine       string // EngineAuto, EngineTrap, EnginePull, EngineProcfs; "": auto
+	CPUs         string // CPUs that record, a CPU list; "": every stopped CPU that is not throttled
+	CPUClass     string // "0=P,1=E"; "": as sysfs says
 	StopIsolated bool   // stop isolcpus and nohz_full CPUs too
 
 	Buffer    int64 // bytes for the records of the first try; 0: estimated

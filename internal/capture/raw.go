@@ -23,7 +23,7 @@ type Raw struct {
 	Recorded          []Part
 	Failed            []Failure
 	CPUs              []kcdata.LinuxCPU
-	Moved         []int // CPUs that were missed because their worker was not there; warning worker_moved says so
+	Moved             []int // CPUs that were missed because their worker was not there; warning worker_moved says so
 	Capture           kcdata.LinuxCapture
 	SeenTasks         int
 	SeenThreads       int

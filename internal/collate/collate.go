@@ -27,8 +27,8 @@ type Collator struct {
 	Absent  string // why Proc does not have a task
 	Version string // of this program
 	// LateThreads bounds the threads of tasks that wait for files that were late; 0: a default.
-	LateThreads int
-	KeepUserSide     bool // user stacks and mappings go into the file as the window took them
+	LateThreads  int
+	KeepUserSide bool // user stacks and mappings go into the file as the window took them
 }
 
 // Summary is the outcome of a collation.

@@ -24,9 +24,9 @@ const lookLimit = time.Second
 // Destination is where a snapshot goes.
 type Destination struct {
 	Writer
-	Path    string // as the user gave it, or Stdout
+	Path         string // as the user gave it, or Stdout
 	LastResort   string // file name in the place of last resort
-	Given   bool   // the user named the file: a regular file of the same user is replaced
+	Given        bool   // the user named the file: a regular file of the same user is replaced
 	NoLastResort bool   // the place of last resort is not used
 
 	spared *int // by Save: files in the place of last resort; nil: they are not counted
