@@ -3,6 +3,7 @@ package symbol
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -76,29 +77,18 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 		j.offs = slices.Compact(j.offs)
 	}
 	done := r.start(ctx, w.order)
-	res := &Result{skips: map[Skip]bool{}}
-	found := make(map[*job]names, len(w.order))
-	errs := make(map[*job][]error)
+	found := make(map[*job]outcome, len(w.order))
 	for len(found) < len(w.order) && ctx.Err() == nil {
 		select {
 		case o := <-done:
-			found[o.job], errs[o.job] = o.names, o.errs
+			found[o.job] = o
 			if progress != nil {
 				progress(len(found), len(w.order))
 			}
 		case <-ctx.Done():
 		}
 	}
-	// In the order of the jobs, not in that of their ends: the list is the same each
-	// time, and so is what a reader with room for a few shows of it.
-	for _, j := range w.order {
-		res.skip(j, errs[j])
-		if _, done := found[j]; !done {
-			res.Skipped = append(res.Skipped, Skip{j.what(), "not read in time: " + context.Cause(ctx).Error()})
-		}
-	}
-	res.assemble(w, found)
-	return res
+	return &Result{w.tables(found), skipsOf(w.order, found, "not read in time: "+fmt.Sprint(context.Cause(ctx)))}
 }
 
 // start does the jobs, a few at a time. Each sends one outcome to the channel, which
@@ -127,21 +117,29 @@ func (r *Resolver) start(ctx context.Context, jobs []*job) <-chan outcome {
 type Result struct {
 	Tasks   map[*kcdata.Task]*kcdata.UserSymbolTable // those with an address of which something is known
 	Skipped []Skip                                   // files that gave no names, or not all
-	skips   map[Skip]bool                            // those of Skipped, each once
 }
 
 // Skip is something that was not read, and why.
 type Skip struct{ What, Reason string }
 
-// skip lists a job's errors, each once.
-func (res *Result) skip(j *job, errs []error) {
-	for _, err := range errs {
-		s := Skip{j.what(), reason(err)}
-		if !res.skips[s] {
-			res.skips[s] = true
-			res.Skipped = append(res.Skipped, s)
+// skipsOf lists the errors of the jobs, each once, and late for a job that has not ended. They
+// stand in the order of the jobs, not in that of their ends: the list is the same each time,
+// and so is what a reader with room for a few shows of it.
+func skipsOf(jobs []*job, found map[*job]outcome, late string) (list []Skip) {
+	listed := map[Skip]bool{}
+	for _, j := range jobs {
+		o, ended := found[j]
+		for _, err := range o.errs {
+			if s := (Skip{j.what(), reason(err)}); !listed[s] {
+				listed[s] = true
+				list = append(list, s)
+			}
+		}
+		if !ended {
+			list = append(list, Skip{j.what(), late})
 		}
 	}
+	return list
 }
 
 // what is the job's file for people.
@@ -152,22 +150,24 @@ func (j *job) what() string {
 	return j.module
 }
 
-func (res *Result) assemble(w *wanted, found map[*job]names) {
-	res.Tasks = make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
+// tables are those of the tasks with an address of which something is known.
+func (w *wanted) tables(found map[*job]outcome) map[*kcdata.Task]*kcdata.UserSymbolTable {
+	tables := make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
 	for t, spots := range w.spots {
 		if table := tableOf(spots, found); table.Len() > 0 {
-			res.Tasks[t] = table
+			tables[t] = table
 		}
 	}
+	return tables
 }
 
 // tableOf names one task's places. Of a file that gives no name it has the module.
-func tableOf(spots []spot, found map[*job]names) *kcdata.UserSymbolTable {
+func tableOf(spots []spot, found map[*job]outcome) *kcdata.UserSymbolTable {
 	var records []kcdata.LinuxUserSymbol
 	strs := strtab.New()
 	for _, s := range spots {
 		r := kcdata.LinuxUserSymbol{Addr: s.Addr, Flags: s.Flag(), Module: strs.Add(s.job.module)}
-		funcs := found[s.job][s.off]
+		funcs := found[s.job].names[s.off]
 		for _, f := range funcs {
 			r.Name, r.Offset, r.File, r.Line = strs.Add(f.Name), f.Offset+s.back, strs.Add(f.File), f.Line
 			records = append(records, r)
