@@ -32,6 +32,7 @@ type Snapshot struct {
 	Latency     *LatencyCollection `item:"LATENCY_INFO"`     // in ticks of Timebase
 	Atomicity   *LinuxAtomicity    `item:"LINUX_ATOMICITY"`  // nil: nothing was read twice
 	UserTaken   *LinuxUserTaken    `item:"LINUX_USER_TAKEN"` // nil: no user stack was taken
+	WaitTaken   *LinuxWaitTaken    `item:"LINUX_WAIT_TAKEN"` // nil: waits were not recorded
 	Ran         []LinuxRan         `item:"LINUX_RAN"`
 	Phases      []LinuxPhases      `item:"LINUX_PHASES"`
 	Arenas      []LinuxArena       `item:"LINUX_ARENA"`
@@ -106,6 +107,8 @@ type Thread struct {
 	Syscall     *LinuxSyscall   `item:"LINUX_SYSCALL"`
 	IO          *LinuxThreadIO  `item:"LINUX_THREAD_IO"`
 	Delays      *LinuxDelays    `item:"LINUX_DELAYS"`
+	Wait        *LinuxWait      `item:"LINUX_WAIT"`  // nil: nothing to say, or not recorded
+	Futexes     []LinuxFutex    `item:"LINUX_FUTEX"` // words that it waits for in a futex call
 	Signals     *LinuxSignals   `item:"LINUX_SIGNALS"`
 	NS          []LinuxThreadNS `item:"LINUX_THREAD_NS"` // outermost first
 	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted

@@ -31,6 +31,7 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxTry, "LINUX_TRY", "linux_try", LinuxTry{}),
 		structSpec(TypeLinuxTrace, "LINUX_TRACE", "linux_trace", LinuxTrace{}),
 		structSpec(TypeLinuxUserTaken, "LINUX_USER_TAKEN", "linux_user_taken", LinuxUserTaken{}),
+		structSpec(TypeLinuxWaitTaken, "LINUX_WAIT_TAKEN", "linux_wait_taken", LinuxWaitTaken{}),
 		structSpec(TypeLinuxTask, "LINUX_TASK", "linux_task", LinuxTask{}),
 		structSpec(TypeLinuxTaskMemory, "LINUX_TASK_MEMORY", "linux_task_memory", LinuxTaskMemory{}),
 		structSpec(TypeLinuxTaskNS, "LINUX_TASK_NS", "linux_task_ns", LinuxTaskNS{}),
@@ -58,6 +59,8 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxUserChain, "LINUX_USER_CHAIN", "linux_user_chain", LinuxUserLink{}),
 		bytewise(TypeLinuxUserBytes, "LINUX_USER_BYTES", "linux_user_bytes", KindBytes),
 		bytewise(TypeLinuxUserHow, "LINUX_USER_HOW", "linux_user_how", KindBytes),
+		structSpec(TypeLinuxWait, "LINUX_WAIT", "linux_wait", LinuxWait{}),
+		structSpec(TypeLinuxFutex, "LINUX_FUTEX", "linux_futex", LinuxFutex{}),
 		bytewise(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
 	}
 }

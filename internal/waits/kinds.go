@@ -1,0 +1,56 @@
+package waits
+
+// The kinds. Locks of the kernel, locks of user memory, other threads, and then everything
+// that the names on the kernel stack tell (table.go).
+const (
+	Mutex      Kind = "mutex"
+	Semaphore  Kind = "semaphore"
+	RWSem      Kind = "rwsem"
+	RWSemRead  Kind = "rwsem_read"
+	RWSemWrite Kind = "rwsem_write"
+	RTMutex    Kind = "rt_mutex"
+
+	UserMutex     Kind = "user_mutex"
+	UserRWLock    Kind = "user_rwlock"
+	UserPIMutex   Kind = "user_pi_mutex"
+	UserJoin      Kind = "user_join"
+	UserCondvar   Kind = "user_condvar"
+	UserSemaphore Kind = "user_semaphore"
+	UserBarrier   Kind = "user_barrier"
+	GoRuntime     Kind = "go_runtime"
+	RustLock      Kind = "rust_lock"
+	JavaMonitor   Kind = "java_monitor"
+	Futex         Kind = "futex" // none of these
+
+	ChildEnd Kind = "child"
+	Vfork    Kind = "vfork"
+	Stopped  Kind = "stopped" // by a signal
+	Traced   Kind = "traced"  // by a tracer
+	Frozen   Kind = "frozen"
+	CPU      Kind = "cpu" // runnable, and waits for one
+
+	Timer      Kind = "timer"
+	Signal     Kind = "signal"
+	PageFault  Kind = "page_fault"
+	Userfault  Kind = "userfault"
+	PageLock   Kind = "page_lock"
+	Writeback  Kind = "writeback"
+	BlockIO    Kind = "block_io"
+	FileSystem Kind = "file_system" // a journal, a log
+	NFS        Kind = "nfs"
+	FUSE       Kind = "fuse"
+	Memory     Kind = "memory" // reclaim, compaction
+	RCU        Kind = "rcu"
+	Netlink    Kind = "netlink"
+	IOUring    Kind = "io_uring"
+	Poll       Kind = "poll" // poll, select, epoll
+	Pipe       Kind = "pipe"
+	Socket     Kind = "socket"
+	Terminal   Kind = "terminal"
+	FileLock   Kind = "file_lock"
+	Descriptor Kind = "descriptor" // another file: inotify, eventfd, timerfd, ...
+	Completion Kind = "completion" // of something inside the kernel that has no kind of its own
+	Workqueue  Kind = "workqueue"  // until work is done
+	AtRest     Kind = "at_rest"    // a kernel thread that waits for work
+	Other      Kind = "other"      // nothing above
+)

@@ -1,0 +1,96 @@
+package waits
+
+import (
+	"stackshot/internal/model"
+	"stackshot/kcdata"
+)
+
+// Wait is what one thread waits for.
+type Wait struct {
+	Task       *kcdata.Task
+	Thread     *kcdata.Thread
+	State      model.State
+	Age        model.Age // of the state: the wait is not older
+	Kind       Kind
+	Resource   Resource // what others may wait for, too; zero: nothing that has a name
+	Owners     []Owner  // who can end the wait; none: not known
+	AnyOwner   bool     // one of the owners is enough to end it (a pipe's writers); else all must act
+	Evidence   Evidence
+	Confidence Confidence
+	When       When
+	Timed      bool     // it ends by itself at a timeout
+	Notes      []string // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
+}
+
+// Kind is what a thread waits for, by its stable name in JSON. kinds.go has them all.
+type Kind string
+
+// Resource is something that threads wait for and threads hold. Equal resources are the same
+// thing. It is comparable.
+type Resource struct {
+	Kind Kind
+	Task uint64 // of a private futex: the process (container id); else 0
+	ID   uint64 // an address, or its number in a redacted file
+}
+
+// Relation is what an owner has to do with what is waited for.
+type Relation string
+
+const (
+	Holds  Relation = "holds"  // a lock
+	Last   Relation = "last"   // took a semaphore last, and may have given it up
+	Child  Relation = "child"  // its end, or its stop, is waited for
+	Joined Relation = "joined" // the thread whose end is waited for
+	Tracer Relation = "tracer"
+	Execs  Relation = "execs" // the vfork child
+	Runs   Relation = "runs"  // has the CPU that is waited for
+)
+
+// Owner is a thread that can end a wait. Thread is nil if the file does not have it.
+type Owner struct {
+	Task     *kcdata.Task
+	Thread   *kcdata.Thread
+	Tid, Pid uint32 // in the recorded pid namespace
+	Relation Relation
+	Dead     bool // it died with the lock held
+}
+
+// Evidence is where an edge comes from.
+type Evidence string
+
+const (
+	Field Evidence = "field" // a field of the kernel
+	Scan  Evidence = "scan"  // the scan of a kernel stack
+	Word  Evidence = "word"  // words of user memory
+	File  Evidence = "file"  // a file description
+	After Evidence = "after" // read after the release
+	Stack Evidence = "stack" // names of functions
+)
+
+// Confidence is how much an edge is worth.
+type Confidence string
+
+const (
+	Sure   Confidence = "sure"
+	Likely Confidence = "likely"
+)
+
+// When says at what moment a wait was read.
+type When string
+
+const (
+	Window   When = "window"     // during the stop
+	NotAtOne When = "not_at_one" // nothing was stopped
+	Later    When = "after"      // after the release
+)
+
+// Waits are those of a snapshot.
+type Waits struct {
+	All        []*Wait                  // in file order
+	Of         map[*kcdata.Thread]*Wait // nil entry: the thread does not wait
+	Limits     []string                 // what this file cannot tell, and why; sentences without a full stop
+	OneInstant bool                     // the file is of one instant: irqoff, preemptoff, or no thread ran
+}
+
+// Of finds out what each thread of s waits for. s is not changed.
+func Of(s *kcdata.Snapshot) *Waits { panic("not written yet") }
