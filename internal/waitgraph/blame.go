@@ -19,12 +19,12 @@ type blame struct {
 	d       *digraph
 	rev     *digraph
 	need    []needs
-	stuck   []bool // by the rule of stuck.go
-	chains  []bool // vertices whose chain goes on to somebody who may be to blame
-	stands  []bool // of each thread that waits: in a standstill; these have no edges here
-	reached []bool // vertices on a chain of a victim, culprits too
-	end     map[int32]*Culprit
-	byLock  map[int32]bool // culprits that hold more than a CPU
+	stuck   []bool     // by the rule of stuck.go
+	chains  []bool     // vertices whose chain goes on to somebody who may be to blame
+	stands  []bool     // of each thread that waits: in a standstill; these have no edges here
+	reached []bool     // vertices on a chain of a victim, culprits too
+	end     []*Culprit // of each thread; nil: no culprit
+	byLock  []bool     // of each culprit: it has more than a CPU that others want
 }
 
 func (g *graph) newBlame(stands []bool) *blame {
@@ -34,7 +34,7 @@ func (g *graph) newBlame(stands []bool) *blame {
 		n, locked := b.node(v), b.locked(v)
 		row = row[:0]
 		if !b.stand(v) && n.held() == "" && !n.isSelf() && n.wait != nil {
-			row = b.edges(row, n.wait, locked)
+			row = b.edges(row, b.thread(v), locked)
 		}
 		b.need[v] = b.needOf(n, v, len(row) > 0)
 		b.d.add(row)
@@ -53,18 +53,19 @@ func (b *blame) stand(v int32) bool {
 	return t < b.g.waiting && b.stands[t]
 }
 
-// edges leads from a thread to the owners that w gives it. A lock's holder is locked. Who
+// edges leads from t to its owners. A lock's holder is locked. Who
 // waits for a child or a thread passes on how it was reached itself. A semaphore's last
 // holder may hold nothing. A traced thread is an end itself.
-func (b *blame) edges(row []uint64, w *waits.Wait, locked bool) []uint64 {
+func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
+	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
 	for i, o := range w.Owners {
-		if o.Relation == waits.Tracer || o.Relation == waits.Runs && !b.g.keepsCPU(w, o) {
+		if o.Relation == waits.Tracer || o.Relation == waits.Runs && !b.g.keepsCPU(w, o, owners[i]) {
 			if w.AnyOwner {
 				return row[:0] // an alternative that nobody takes away
 			}
 			continue
 		}
-		to := b.g.find(w, o)
+		to := owners[i]
 		if o.Relation == waits.Holds || o.Relation == waits.Runs || locked && o.Relation != waits.Last {
 			to += int32(len(b.g.nodes))
 		}
@@ -108,15 +109,17 @@ func (b *blame) isVictim(v int32) bool {
 func (b *blame) culprits() []*Culprit {
 	b.reach()
 	b.alone()
-	order := make([]int32, 0, len(b.end))
-	for t := range b.end {
-		order = append(order, t)
+	var order []int32
+	for t, c := range b.end {
+		if c != nil {
+			order = append(order, int32(t))
+		}
 	}
-	slices.SortFunc(order, func(x, y int32) int { return cmp.Or(b.compare(b.end[x], b.end[y], x, y), cmp.Compare(x, y)) })
+	slices.SortStableFunc(order, b.compare)
 	b.listVictims(order)
 	slices.SortStableFunc(order, func(x, y int32) int {
 		cx, cy := b.end[x], b.end[y]
-		if c := cmp.Compare(b.rank(cx, x), b.rank(cy, y)); c != 0 {
+		if c := cmp.Compare(b.rank(x), b.rank(y)); c != 0 {
 			return c
 		}
 		if cx.Reason == InD { // by age, but those nobody waits for behind the others
@@ -133,7 +136,8 @@ func (b *blame) culprits() []*Culprit {
 
 // reach follows every victim's chain to its culprits.
 func (b *blame) reach() {
-	b.reached, b.end, b.byLock = make([]bool, b.d.len()), map[int32]*Culprit{}, map[int32]bool{}
+	n := len(b.g.nodes)
+	b.reached, b.end, b.byLock = make([]bool, b.d.len()), make([]*Culprit, n), make([]bool, n)
 	var queue []int32
 	for v := range b.g.waiting {
 		if b.isVictim(v) {
@@ -184,8 +188,8 @@ func (b *blame) alone() {
 }
 
 // rank is the place of a culprit's kind among the others.
-func (b *blame) rank(c *Culprit, t int32) int {
-	switch {
+func (b *blame) rank(t int32) int {
+	switch c := b.end[t]; {
 	case !b.byLock[t]:
 		return 3 // has a CPU that others want
 	case c.Reason == InD:
@@ -197,14 +201,17 @@ func (b *blame) rank(c *Culprit, t int32) int {
 }
 
 // compare is the order in which culprits get their victims: by rank, then the older one.
-func (b *blame) compare(c, d *Culprit, x, y int32) int {
-	age := func(c *Culprit) (a model.Age) {
-		if c.Wait != nil {
-			a = c.Wait.Age
+func (b *blame) compare(x, y int32) int {
+	if c := cmp.Compare(b.rank(x), b.rank(y)); c != 0 {
+		return c
+	}
+	age := func(t int32) (a model.Age) {
+		if w := b.end[t].Wait; w != nil {
+			a = w.Age
 		}
 		return a
 	}
-	return cmp.Or(cmp.Compare(b.rank(c, x), b.rank(d, y)), model.LongestFirst(age(c), age(d)))
+	return model.LongestFirst(age(x), age(y))
 }
 
 // listVictims gives each culprit its victims, and the culprits of order go first.

@@ -33,7 +33,7 @@ func (g *graph) convoys(stands []bool) (out []*Convoy) {
 	for r, who := range waiters {
 		if len(who) >= convoyFrom {
 			slices.SortFunc(who, g.longestFirst)
-			out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.ownersOf(who)})
+			out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.holders(who)})
 		}
 	}
 	slices.SortFunc(out, func(a, b *Convoy) int {
@@ -42,16 +42,14 @@ func (g *graph) convoys(stands []bool) (out []*Convoy) {
 	return out
 }
 
-// ownersOf are the owners that the waits of who name, each once, in the order of threads.
-func (g *graph) ownersOf(who []int32) (out []waits.Owner) {
+// holders are the owners that the waits of who name, each once, in the order of threads.
+func (g *graph) holders(who []int32) (out []waits.Owner) {
 	first := map[int32]waits.Owner{}
 	var order []int32
 	for _, v := range who {
-		w := g.nodes[v].wait
-		for _, o := range w.Owners {
-			n := g.find(w, o)
+		for i, n := range g.ownersOf(v) {
 			if _, there := first[n]; !there {
-				first[n] = o
+				first[n] = g.nodes[v].wait.Owners[i]
 				order = append(order, n)
 			}
 		}

@@ -47,9 +47,10 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 			need[v] = someone
 		}
 		row = row[:0]
+		owners := g.ownersOf(v)
 		for i, o := range w.Owners {
 			to := g.waiting
-			if u := g.find(w, o); u < g.waiting && g.mayBlock(u, o) && (!sure || isSure(w, o)) {
+			if u := owners[i]; u < g.waiting && g.mayBlock(u, o) && (!sure || isSure(w, o)) {
 				to = u
 			}
 			row = append(row, uint64(to)<<32|uint64(i))

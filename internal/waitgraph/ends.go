@@ -105,10 +105,10 @@ func (g *graph) blames(n *node, locked bool) bool {
 // for a vfork child, for a time.
 func restsInD(k waits.Kind) bool { return k == waits.AtRest || k == waits.Vfork || k == waits.Timer }
 
-// keepsCPU reports whether o keeps w's thread from its CPU: w has waited MinWait, and o waits for
+// keepsCPU reports whether o, which is node, keeps w's thread from its CPU: w has waited MinWait, and o waits for
 // nothing, is of a policy that gives up its CPU only by itself, and of no lower priority.
-func (g *graph) keepsCPU(w *waits.Wait, o waits.Owner) bool {
-	if isAbsent(o) || o.Thread.IsSelf() || !g.old(w) || g.at[o.Thread] < g.waiting {
+func (g *graph) keepsCPU(w *waits.Wait, o waits.Owner, node int32) bool {
+	if isAbsent(o) || o.Thread.IsSelf() || !g.old(w) || node < g.waiting {
 		return false
 	}
 	l := &o.Thread.Linux

@@ -21,6 +21,8 @@ type node struct {
 type graph struct {
 	nodes      []node
 	waiting    int32                    // how many wait
+	owners     []int32                  // the node of each owner of each wait
+	from       []int                    // where in owners those of a waiting node begin
 	at         map[*kcdata.Thread]int32 // living threads of the file
 	absent     map[absentee]int32
 	missedCPUs []*kcdata.LinuxCPU
@@ -75,6 +77,14 @@ func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 			g.absent[absenteeOf(n.wait, n.owner)] = int32(i)
 			g.nodes[i].wait = nil
 		}
+	}
+	g.from = make([]int, 1, g.waiting+1)
+	for i := range g.waiting {
+		w := g.nodes[i].wait
+		for _, o := range w.Owners {
+			g.owners = append(g.owners, g.find(w, o))
+		}
+		g.from = append(g.from, len(g.owners))
 	}
 	return g
 }
@@ -142,6 +152,9 @@ func (g *graph) find(w *waits.Wait, o waits.Owner) int32 {
 	}
 	return g.at[o.Thread]
 }
+
+// ownersOf are the nodes of the owners of v's wait, in their order.
+func (g *graph) ownersOf(v int32) []int32 { return g.owners[g.from[v]:g.from[v+1]] }
 
 // old reports whether w has lasted MinWait for all that is known, and was read in a stop.
 func (g *graph) old(w *waits.Wait) bool {
