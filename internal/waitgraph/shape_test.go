@@ -11,11 +11,16 @@ import (
 	"stackshot/kcdata"
 )
 
+var raced bool // with the race detector
+
 // TestI9: threads in every shape take time and memory in proportion, and no stack: a
 // million in the long form, and fewer where a quadratic step would take a minute, too.
 func TestI9(t *testing.T) {
 	testneed.Slow(t)
 	n := testneed.Length(100_000, 1_000_000)
+	if raced {
+		n = 10_000
+	}
 	base := newWorld()
 	for i := range n {
 		base.thread(i)
