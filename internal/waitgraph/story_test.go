@@ -192,6 +192,13 @@ func TestStories(t *testing.T) {
 			w.d(0, waits.BlockIO, old)
 			w.d(1, waits.Semaphore, old, w.by(waits.Last, 0))
 		}, "culprit 0 blocked: 1"},
+		"a semaphore is one of two ways on": {func(w *world) {
+			w.d(0, waits.Semaphore, old, w.by(waits.Last, 1), w.holds(2)).AnyOwner = true
+			w.running(1)
+			w.d(2, waits.BlockIO, 2*old)
+			w.waits(3, waits.Mutex, old, w.holds(0))
+			w.waits(4, waits.Mutex, old, w.holds(2))
+		}, "culprit 2 blocked: 4; culprit 0 blocked: 3"},
 		"two semaphores": {func(w *world) {
 			w.d(0, waits.Semaphore, old, w.by(waits.Last, 1))
 			w.d(1, waits.Semaphore, old, w.by(waits.Last, 0))
@@ -319,6 +326,26 @@ func TestTree(t *testing.T) {
 		t.Errorf("chain %v", up)
 	}
 	if c := v.Culprits[0]; !slices.Equal(numbers(c.Victims), []int{4, 3, 2}) || v.Unaged != 0 || c.Owner.Relation != waits.Holds {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Who keeps only a thread that is listed with another culprit says whom it keeps.
+func TestShared(t *testing.T) {
+	w := newWorld()
+	w.d(0, waits.BlockIO, 2*old)
+	w.running(1)
+	w.running(2)
+	w.waits(3, waits.Mutex, 0, w.holds(1))
+	w.waits(4, waits.UserRWLock, old, w.holds(0), w.holds(2), w.holds(3))
+	v := Judge(w.w, Options{})
+	if got := said(v); got != "culprit 0 blocked: 4; culprit 1 running; culprit 2 running" {
+		t.Fatal(got)
+	}
+	if c := v.Culprits[1]; len(c.Shared) != 0 || len(c.Tree) != 1 || number(c.Tree[0].Wait.Thread) != 3 || c.Tree[0].Victim {
+		t.Errorf("%+v", c)
+	}
+	if c := v.Culprits[2]; !slices.Equal(numbers(c.Shared), []int{4}) || len(c.Tree) != 0 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -60,24 +60,13 @@ type step struct {
 	up     int   // the step before it; -1: a root
 	via    int32 // which of its owners that is
 	victim bool
-	keep   bool
 }
 
-// branches makes the tree of steps, each of which stands behind its up. Steps that lead to no
-// victim are left out.
+// branches makes the tree of steps, each of which stands behind its up.
 func (g *graph) branches(steps []step) []Branch {
-	for i := len(steps) - 1; i >= 0; i-- {
-		s := &steps[i]
-		s.keep = s.keep || s.victim
-		if s.keep && s.up >= 0 {
-			steps[s.up].keep = true
-		}
-	}
-	order := make([]int, 0, len(steps)) // by up, then shortest wait first: taken from the end of a list
-	for i := range steps {
-		if steps[i].keep {
-			order = append(order, i)
-		}
+	order := make([]int, len(steps)) // by up, then shortest wait first: taken from the end of a list
+	for i := range order {
+		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(steps[a].up, steps[b].up), g.longestFirst(steps[b].node, steps[a].node))

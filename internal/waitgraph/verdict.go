@@ -65,7 +65,7 @@ type Culprit struct {
 	Reason  Reason
 	Victims []*waits.Wait // who waits for it, directly or not, longest first; none: a thread in D that nobody waits for
 	Shared  []*waits.Wait // who waits for it directly, and also for another culprit, in whose Tree it stands
-	Tree    []Branch      // Victims, and those between them and the culprit, as a tree; its roots wait for the culprit
+	Tree    []Branch      // Victims, and those between a victim (also one listed with another culprit) and this culprit, as a tree; its roots wait for the culprit
 }
 
 // Convoy is a resource for which many wait.
