@@ -255,6 +255,14 @@ func checkCulprits(w *world, v *Verdict) error {
 			}
 			delete(reaches, number(victim.Thread))
 		}
+		for _, x := range c.Shared {
+			leads := func(n spot) bool { return n.thread == spotOf(c).thread && n.dead == spotOf(c).dead }
+			t := number(x.Thread)
+			if !slices.ContainsFunc(append(b.goesOn(spot{thread: t}), b.goesOn(spot{thread: t, locked: true})...), leads) ||
+				slices.ContainsFunc(c.Tree, func(b Branch) bool { return b.Wait == x }) {
+				return fmt.Errorf("%d does not share %+v", t, spotOf(c))
+			}
+		}
 		if err := checkTree(c.Tree, c.Victims, func(o waits.Owner) bool { return spotOf(&Culprit{Owner: o}) == spotOf(c) }); err != nil {
 			return err
 		}

@@ -199,6 +199,13 @@ func TestStories(t *testing.T) {
 			w.waits(3, waits.Mutex, old, w.holds(0))
 			w.waits(4, waits.Mutex, old, w.holds(2))
 		}, "culprit 2 blocked: 4; culprit 0 blocked: 3"},
+		"a semaphore that waits longer": {func(w *world) {
+			w.d(0, waits.Semaphore, 2*old, w.by(waits.Last, 1), w.holds(2)).AnyOwner = true
+			w.running(1)
+			w.d(2, waits.BlockIO, old)
+			w.waits(3, waits.Mutex, old, w.holds(0))
+			w.waits(4, waits.Mutex, old, w.holds(2))
+		}, "culprit 0 blocked: 3; culprit 2 blocked: 4"},
 		"two semaphores": {func(w *world) {
 			w.d(0, waits.Semaphore, old, w.by(waits.Last, 1))
 			w.d(1, waits.Semaphore, old, w.by(waits.Last, 0))
@@ -253,6 +260,11 @@ func TestStories(t *testing.T) {
 		w := newWorld()
 		c.make(w)
 		v := Judge(w.w, Options{})
+		if len(w.threads) <= 5 {
+			if err := checkCulprits(w, v); err != nil {
+				t.Errorf("%s: by brute force: %v", name, err)
+			}
+		}
 		if got := said(v); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -339,6 +351,9 @@ func TestShared(t *testing.T) {
 	w.waits(3, waits.Mutex, 0, w.holds(1))
 	w.waits(4, waits.UserRWLock, old, w.holds(0), w.holds(2), w.holds(3))
 	v := Judge(w.w, Options{})
+	if err := checkCulprits(w, v); err != nil {
+		t.Error(err)
+	}
 	if got := said(v); got != "culprit 0 blocked: 4; culprit 1 running; culprit 2 running" {
 		t.Fatal(got)
 	}
