@@ -51,7 +51,7 @@ func (f *finder) child(w *Wait) {
 		}
 	default:
 		found = f.children[uint32(w.Task.ID)]
-		if traced := f.traced[uint32(w.Task.ID)]; len(traced) > 0 {
+		if traced := f.traced[uint32(w.Task.ID)]; len(found) <= maxOwners && len(traced) > 0 { // else it is long enough
 			found = append(found[:len(found):len(found)], traced[:min(len(traced), maxOwners+1)]...)
 		}
 	}
@@ -59,12 +59,12 @@ func (f *finder) child(w *Wait) {
 }
 
 func (f *finder) nameChildren(w *Wait, found []member) {
-	switch n := len(found); {
-	case n == 0:
+	switch {
+	case len(found) == 0:
 		w.note("the file has none of the children that it waits for")
 		return
-	case n > maxOwners:
-		w.note(fmt.Sprintf("any of %d children ends the wait, so none is named", n))
+	case len(found) > maxOwners:
+		w.note(fmt.Sprintf("any of more than %d children ends the wait, so none is named", maxOwners))
 		return
 	}
 	seen := make(map[*kcdata.Thread]bool, len(found))

@@ -57,16 +57,15 @@ var table = [...]row{
 	{kind: FUSE, leaf: pageWaits, within: "fuse_*"},
 	{kind: NFS, leaf: "rpc_wait_bit_killable __rpc_execute rpc_wait_for_completion_task rpc_shutdown_client nfs_* nfs3_* nfs4_* pnfs_* nlmclnt_*"},
 	{kind: NFS, leaf: pageWaits, within: "nfs_* nfs3_* nfs4_* pnfs_*"},
-	{kind: FSFreeze, leaf: "freeze_super thaw_super"},
-	{kind: FSFreeze, leaf: "percpu_rwsem_wait __percpu_down_read sb_wait_write", within: "mnt_want_write mnt_want_write_file __mnt_want_write sb_start_write __sb_start_write file_start_write kiocb_start_write " +
-		"vfs_write vfs_writev do_iter_write vfs_fallocate vfs_truncate do_truncate do_sys_ftruncate ksys_fallocate do_page_mkwrite iter_file_splice_write io_write do_sendfile vfs_copy_file_range freeze_super " +
+	{kind: FSFreeze, leaf: "percpu_rwsem_wait __percpu_down_read sb_wait_write freeze_super thaw_super", within: "mnt_want_write mnt_want_write_file __mnt_want_write sb_start_write __sb_start_write file_start_write kiocb_start_write " +
+		"vfs_write vfs_writev do_iter_write vfs_fallocate vfs_truncate do_truncate do_ftruncate do_sys_ftruncate ksys_fallocate do_page_mkwrite iter_file_splice_write io_write do_sendfile vfs_copy_file_range freeze_super thaw_super " +
 		"open_last_lookups ext4_page_mkwrite xfs_filemap_fault xfs_trans_alloc ext4_journal_check_start __ext4_journal_start_sb"},
 	{kind: PercpuSem, leaf: "percpu_rwsem_wait __percpu_down_read percpu_down_write percpu_down_read cgroup_procs_write_start cgroup_attach_lock"},
 	{kind: FileSystem, leaf: "jbd2_* __jbd2_* start_this_handle add_transaction_credits wait_transaction_locked wait_transaction_switching do_get_write_access " +
 		"ext4_* __ext4_* xfs_* __xfs_* xlog_* btrfs_* __btrfs_* wait_current_trans wait_for_commit wait_extent_bit __start_delalloc* lock_extent* f2fs_* __f2fs_* ocfs2_* __ocfs2_* gfs2_* reiserfs_* bch2_* __bch2_* " +
 		"cifs_* smb2_* smb_* wait_for_response wait_for_free_request compound_send_recv ceph_* __ceph_* rbd_* p9_* v9fs_* afs_* netfs_* fscache_* __fscache_* orangefs_* ubifs_* erofs_* z_erofs_* dlm_* ntfs_* exfat_* " +
 		"cv_wait_common txg_* zfs_* zil_* dmu_* __cv_* overlayfs_* autofs_wait autofs4_wait"},
-	{kind: FileSystem, leaf: "__wait_on_freeing_inode wait_on_inode inode_wait_for_writeback find_inode find_inode_fast iget_locked iget5_locked ilookup d_alloc_parallel d_wait_lookup inode_dio_wait __inode_dio_wait wait_on_inode_dio grab_super super_lock super_lock_excl inode_sleep_on_dio"},
+	{kind: FileSystem, leaf: "__wait_on_freeing_inode wait_on_inode find_inode find_inode_fast iget_locked iget5_locked ilookup d_alloc_parallel d_wait_lookup inode_dio_wait __inode_dio_wait wait_on_inode_dio grab_super super_lock super_lock_excl inode_sleep_on_dio"},
 
 	// Block devices.
 	{kind: BlockIO, leaf: "submit_bio_wait bio_await bio_wait __submit_bio_wait blk_wait_io blk_execute_rq blk_mq_get_tag blk_mq_freeze_queue_wait blk_mq_freeze_queue blk_mq_freeze_queue_wait_timeout __bio_queue_enter bio_queue_enter blk_queue_enter " +
@@ -94,8 +93,7 @@ var table = [...]row{
 		"__kthread_cancel_work_sync lru_add_drain_all __lru_add_drain_all drain_all_pages __drain_all_pages async_synchronize_cookie_domain work_on_cpu"},
 	{kind: Completion, leaf: "kthread_stop kthread_park __kthread_create_on_node kthread_create_on_node call_usermodehelper_exec cpuhp_kick_ap cpuhp_kick_ap_work __cpuhp_kick_ap stop_one_cpu __stop_cpus stop_machine_cpuslocked affine_move_task " +
 		"set_cpus_allowed_ptr devtmpfs_submit_req wait_for_device_probe idempotent_init_module finished_loading crypto_wait_req device_block_probing usb_start_wait_urb usb_kill_urb wait_for_initramfs coredump_wait do_coredump exit_mm synchronize_irq sched_exec"},
-	{kind: Netlink, leaf: "netlink_*"},
-	{kind: Netlink, leaf: sockWaits, within: "netlink_recvmsg"},
+	{kind: Netlink, leaf: sockWaits + " netlink_*", within: "netlink_*"},
 	{kind: Socket, leaf: sockWaits},
 	{kind: Socket, leaf: "sk_stream_wait_memory sk_stream_wait_connect sk_stream_wait_close sock_alloc_send_pskb inet_csk_accept inet_csk_wait_for_connect inet_wait_for_connect inet_stream_connect __inet_stream_connect inet_accept " +
 		"unix_wait_for_peer unix_stream_* unix_dgram_* unix_accept wait_for_unix_gc tcp_* udp_* raw_* packet_* vsock_* __vsock_* __lock_sock lock_sock_nested kcm_* af_alg_* sctp_* smc_* xsk_* can_* rds_* tipc_* bt_* __skb_recv_datagram skb_recv_datagram __skb_recv_udp"},
@@ -103,6 +101,4 @@ var table = [...]row{
 		"read_events aio_* perf_read ring_buffer_wait tracing_read_pipe tracing_wait_pipe tun_do_read tun_ring_recv tap_do_read evdev_read input_* hidraw_read snd_* do_syslog syslog_print devkmsg_read seccomp_* wait_for_random_bytes random_read* " +
 		"rfkill_fop_read drm_read vcs_read apm_read kmsg_read event_read uinput_read ppp_read rtc_dev_read cuse_* vfio_* binder_* iio_* v4l2_* vb2_* virtio_* vmci_* port_fops_read wait_port_writable hwrng rng_dev_read"},
 	{kind: RWSem, leaf: "do_user_addr_fault lock_mm_and_find_vma vm_mmap_pgoff __vm_munmap do_mprotect_pkey sys_brk dup_mmap exit_mmap"},
-	{kind: Memory, within: "try_to_free_pages try_to_free_mem_cgroup_pages"},
-	{kind: PageFault, leaf: "__do_fault do_read_fault do_fault do_swap_page handle_mm_fault __handle_mm_fault hugetlb_fault do_numa_page do_huge_pmd_numa_page", within: "handle_mm_fault hugetlb_fault"},
 }

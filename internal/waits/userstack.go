@@ -55,7 +55,9 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 func userFunction(name string) (Kind, bool) {
 	name, _, _ = strings.Cut(name, "(")
 	name, _, _ = strings.Cut(name, "@")
-	if !strings.HasPrefix(name, "runtime.") {
+	if strings.HasPrefix(name, "runtime.") { // a Go package
+		name = strings.TrimSuffix(name, ".abi0")
+	} else {
 		name, _, _ = strings.Cut(name, ".")
 	}
 	for _, p := range userPatterns {
