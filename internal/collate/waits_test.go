@@ -332,7 +332,9 @@ func TestDamagedWaits(t *testing.T) {
 	odd := []func(w *kcdata.Writer) error{
 		func(w *kcdata.Writer) error { return w.Bytes(kcdata.TypeLinuxWait, make([]byte, sizeOfWait-4)) },
 		func(w *kcdata.Writer) error { return w.Bytes(kcdata.TypeLinuxWait, nil) },
-		func(w *kcdata.Writer) error { return w.Array(kcdata.TypeLinuxWait, sizeOfWait, 1, make([]byte, sizeOfWait)) },
+		func(w *kcdata.Writer) error {
+			return w.Array(kcdata.TypeLinuxWait, sizeOfWait, 1, make([]byte, sizeOfWait))
+		},
 		func(w *kcdata.Writer) error { return w.Array(kcdata.TypeLinuxFutex, 40, 3, make([]byte, 120)) },
 		func(w *kcdata.Writer) error { return w.Array(kcdata.TypeLinuxFutex, sizeOfFutex, 0, nil) },
 		func(w *kcdata.Writer) error { return w.Bytes(kcdata.TypeLinuxFutex, make([]byte, sizeOfFutex)) },
