@@ -15,7 +15,7 @@ import (
 // the bytes of its parts until its Release. Collation changes records in these bytes, so
 // a Raw can be collated only once. Who fills what:
 //
-//	engine     the whole first group; of the second Second, Phases, Arenas, its Trace; WaitSources
+//	engine     the whole first group; of the second Second, Phases, Arenas, its Trace
 //	tries      Tries, the Trace of all tries, Samples
 //	session    Request, Asked, Wants, At, State, KeepTrace, further Warnings
 type Raw struct {
@@ -47,8 +47,6 @@ type Raw struct {
 	Asked     []uint32 // thread groups that were asked for; nil: all
 	State     machineState
 	Samples   []Sample // of CPUs that were not stopped, taken after the release
-
-	WaitSources uint32 // kcdata.WaitHas*; 0: waits were not recorded
 }
 
 // Part is one part of one task, by its place in the census.

@@ -108,7 +108,6 @@ var Layout = []Place{
 	{Part: PartAfter, Type: kcdata.TypeLinuxStrings},
 	{Part: PartAfter, Type: kcdata.TypeLinuxCapture},
 	{Part: PartAfter, Type: kcdata.TypeLinuxUserTaken, When: "if a user stack was taken"},
-	{Part: PartAfter, Type: kcdata.TypeLinuxWaitTaken, When: "if waits were recorded"},
 	{Part: PartAfter, Type: kcdata.TypeLinuxAtomicity, When: "if something was read twice"},
 	{Part: PartAfter, Type: kcdata.TypeLinuxRan, Array: true, When: "with `LINUX_ATOMICITY`, if a thread ran"},
 	{Part: PartAfter, Type: kcdata.TypeLinuxTry, Array: true, When: "not with engine `procfs` alone"},
