@@ -60,7 +60,7 @@ func snapshotFile() []byte {
 		w.Struct(TypeLinuxSample, LinuxSample{AtNs: 5, CPU: 1}), w.Struct(TypeLatencyInfoThread, LatencyThread{ThreadID: 8, KernelStack: 2}),
 		w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{1, 2}, {3, 4}}),
 		w.BeginContainer(0x4242, 1), w.String(TypeThreadName, "not the thread's"), w.EndContainer(1),
-		w.EndContainer(8), w.Struct(TypeLatencyInfoTask, LatencyTask{TaskUniqueID: 7, End: 1}), w.EndContainer(7))
+		w.EndContainer(8), w.StructArray(TypeThreadWaitinfo, []ThreadWaitinfo{{Owner: 9, Waiter: 8, Context: 0x40, WaitType: HintKernelMutex}}), w.Struct(TypeLatencyInfoTask, LatencyTask{TaskUniqueID: 7, End: 1}), w.EndContainer(7))
 	gone := TransitioningTaskSnapshot{Pid: 9}
 	copy(gone.Comm[:], "gone")
 	must(w.BeginContainer(TypeTransitioningTask, 9), w.Struct(TypeTransitioningSnapshot, gone), w.EndContainer(9),
@@ -93,7 +93,7 @@ func wantSnapshot() *Snapshot {
 			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll", Registers: []uint64{7, 8},
 			Sample: &LinuxSample{AtNs: 5, CPU: 1}, Latency: &LatencyThread{ThreadID: 8, KernelStack: 2},
 		}},
-		Latency: &LatencyTask{TaskUniqueID: 7, End: 1},
+		Latency: &LatencyTask{TaskUniqueID: 7, End: 1}, WaitInfo: []ThreadWaitinfo{{Owner: 9, Waiter: 8, Context: 0x40, WaitType: HintKernelMutex}},
 	}
 	task.Snapshot.Pid = 7
 	copy(task.Snapshot.Comm[:], "postgres")

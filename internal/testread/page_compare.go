@@ -11,6 +11,7 @@ func (p *page) snapshot(s *kcdata.Snapshot) {
 	for key, want := range map[string]any{
 		"linux_machine": &s.Machine, "linux_capture": &s.Capture, "mach_timebase_info": s.Timebase, "stackshot_duration": s.Duration,
 		"stackshot_latency_collection": s.Latency, "linux_atomicity": s.Atomicity, "linux_user_taken": s.UserTaken,
+		"linux_wait_taken": s.WaitTaken,
 	} {
 		p.record(key, want)
 	}
@@ -92,6 +93,7 @@ func (p *page) task(t *kcdata.Task) {
 	} {
 		p.record(key, want)
 	}
+	p.array("thread_waitinfo", t.WaitInfo)
 	p.texts("linux_cgroup_path", t.Cgroup)
 	p.texts("linux_perf_map", t.PerfMap)
 	p.texts("linux_enrich_failed", t.EnrichFailed...)

@@ -74,6 +74,7 @@ var Layout = []Place{
 	{Part: PartTask, Type: kcdata.TypeLinuxMapStrings, When: "with `LINUX_MAPPING` or `LINUX_USER_SYMBOL`"},
 	{Part: PartTask, Type: kcdata.TypeLinuxUserSymbol, Array: true, When: "if addresses of user stacks have names"},
 	{Part: PartTask, Type: kcdata.TypeLinuxPerfMap, When: "if there is one"},
+	{Part: PartTask, Type: kcdata.TypeThreadWaitinfo, Array: true, Loose: true, When: "if threads of the task wait for a lock of a kind that Apple has"},
 	{Part: PartTask, Type: kcdata.TypeLinuxEnrichFailed, Many: true, Loose: true, When: "for each thing that could not be read"},
 
 	{Part: PartThread, Type: kcdata.TypeThreadSnapshot},
