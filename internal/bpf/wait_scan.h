@@ -27,15 +27,18 @@ enum { SCAN_PHASE_STACK, SCAN_PHASE_LOCKS, SCAN_PHASE_RING };
 // slow_path_of says into which kind of slow path a word points, 0: into none. It does not
 // branch: the verifier would follow both ways of each. All ranges are in one section, so
 // the differences have room for a sign.
-static __noinline u64 slow_path_of(u64 word)
+static __noinline u64 slow_path_of(struct wait_work *w, u64 word)
 {
+	volatile u64 *found = &w->word; // where the verifier forgets which
 	u64 kind = 0;
 #pragma unroll
 	for (int i = 0; i < SLOW_PATHS; i++) {
-		u64 in = word - cfg_slow[i].start;
-		kind += (((in - cfg_slow[i].len) & ~in) >> 63) * cfg_slow[i].kind;
+		u64 in = word - cfg_slow[i].start, hit = ((in - cfg_slow[i].len) & ~in) >> 63;
+		hide(hit); // keeps clang from making a branch of it
+		kind |= -hit & cfg_slow[i].kind;
 	}
-	return kind;
+	*found = kind;
+	return *found;
 }
 
 static __always_inline int scan_over(struct wait_work *w, u32 how)
@@ -54,7 +57,7 @@ static __always_inline int scan_word(struct wait_work *w)
 	w->i = i + 1;
 	u64 word = w->stack[i];
 	if (word - cfg_slow_start < cfg_slow_len) {
-		u64 kind = slow_path_of(word);
+		u64 kind = slow_path_of(w, word);
 		if (kind) {
 			w->slow = kind;
 			w->path = i; // the record lies above
