@@ -198,26 +198,14 @@ static __noinline bool begin_futex(struct wait_work *w, struct task_struct *t)
 }
 
 // wait_futex reads the words of a futex call. A task that is exiting has no memory.
-static __always_inline void wait_futex(struct sink *s, struct wait_work *w, struct task_struct *t)
+static __noinline void wait_futex(struct sink *s, struct wait_work *w, struct task_struct *t)
 {
 	struct mm_struct *mm = t->mm;
 	w->next = 0;
-	if (!mm || !begin_futex(w, t))
+	if (!sleeps(t) || !mm || !has_user_regs(t) || !begin_futex(w, t))
 		return;
 	user_of(&w->mem, mm);
 	repeat(4 * (WAIT_FUTEXES + 1), futex_step, s, w);
-}
-
-// put_futexes writes the words as one array. Each is 96 bytes, so there is no padding.
-static __always_inline long put_futexes(struct sink *s, struct wait_work *w)
-{
-	u64 n = w->next;
-	if (!n)
-		return 0;
-	w->futex.h.type = KC_ARRAY_PAD0;
-	w->futex.h.size = n * sizeof(w->futex.v[0]);
-	w->futex.h.flags = ((u64)KC_LX_FUTEX << 32) | n;
-	return sink_write(s, &w->futex, sizeof(w->futex.h) + n * sizeof(w->futex.v[0]), sizeof(w->futex));
 }
 
 #endif

@@ -5,12 +5,16 @@
 #ifndef STACKSHOT_WAIT_LOCK_H
 #define STACKSHOT_WAIT_LOCK_H
 
+static __always_inline bool sleeps(struct task_struct *t) { return t->__state && !t->exit_state; }
+
 // wait_field takes the lock from the fields of the task. The low bits of blocker are its
 // kind, less one (include/linux/hung_task.h, BLOCKER_TYPE_*). blocked_on may be no lock
 // while a waiter is being woken (PROXY_WAKING): such a word is no address.
 static __noinline void wait_field(struct wait_work *w, struct task_struct *t)
 {
 	w->at = w->word = 0;
+	if (!sleeps(t) || !fields_asked())
+		return;
 	if (bpf_core_field_exists(t->blocker))
 		w->at = t->blocker;
 	if (bpf_core_field_exists(t->blocked_on))
@@ -32,7 +36,7 @@ static __noinline void wait_field(struct wait_work *w, struct task_struct *t)
 static __noinline void wait_pi(struct wait_work *w, struct task_struct *t)
 {
 	w->at = 0;
-	if (bpf_core_field_exists(t->pi_blocked_on))
+	if (bpf_core_field_exists(t->pi_blocked_on) && fields_asked() && sleeps(t) && !w->v.kind)
 		w->at = (u64)t->pi_blocked_on;
 	u64 waiter = peek(w->at);
 	if (!linked(waiter))
@@ -67,7 +71,7 @@ static __noinline void wait_owner(struct wait_work *w, u32 level)
 	u32 kind = w->v.kind;
 	volatile u64 *at = &w->at;
 	*at = owner_place(kind);
-	if (*at == ~0ull)
+	if (!kind || *at == ~0ull)
 		return;
 	u64 word = 1;
 	if (bpf_probe_read_kernel(&word, sizeof(word), (void *)(w->v.lock + *at))) {
@@ -92,40 +96,41 @@ static __noinline void wait_owner(struct wait_work *w, u32 level)
 	}
 }
 
-// wait_peer takes who has to do with this thread.
-static __always_inline void wait_peer(struct wait_work *w, u32 flag, u64 task, u32 level)
+// wait_vfork leaves in w->peer the task that waits in vfork for this one: the first of those
+// who wait for its completion, which lies in the stack of the one who waits. If the list
+// cannot be read, it is the task's parent. The completion of a kernel thread's end is in
+// the same field.
+static __noinline void wait_vfork(struct wait_work *w, struct task_struct *t)
 {
-	if (!who_is(w, task, level))
-		return;
-	mark(w->v.flags, flag);
-	w->v.peer_tid = w->who.tid, w->v.peer_tgid = w->who.tgid;
-	w->v.peer_start = w->who.start;
-}
-
-// vfork_waiter leaves in w->at the task that waits in vfork for this one: the first of
-// those who wait for its completion, which lies in the stack of the one who waits. 0:
-// nobody. If the list cannot be read, it is the task's parent. The completion of a kernel
-// thread's end is in the same field.
-static __noinline void vfork_waiter(struct wait_work *w, struct task_struct *t)
-{
-	w->at = w->word = 0;
-	if (!t->mm || (t->flags & PF_KTHREAD_))
-		return;
-	w->at = (u64)t->vfork_done;
+	__builtin_memset(&w->v, 0, sizeof(w->v));
+	w->peer = w->at = 0;
+	if (t->mm && !t->exit_state && !(t->flags & PF_KTHREAD_))
+		w->at = (u64)t->vfork_done;
 	u64 done = peek(w->at);
-	w->at = 0;
 	if (!linked(done))
 		return;
-	u64 head = done + bpf_core_field_offset(((struct completion *)0)->wait.task_list);
-	u64 node = kernel_word(head), who = 0;
+	u64 head = done + bpf_core_field_offset(((struct completion *)0)->wait.task_list), node = kernel_word(head);
 	if (node == head) // being woken
 		return;
+	w->peer = (u64)t->real_parent;
 	if (linked(node))
-		who = kernel_word(node - bpf_core_field_offset(((struct swait_queue *)0)->task_list) +
+		w->peer = kernel_word(node - bpf_core_field_offset(((struct swait_queue *)0)->task_list) +
 			bpf_core_field_offset(((struct swait_queue *)0)->task));
-	w->at = (u64)t->real_parent;
-	if (memory_at(w, who, bpf_core_type_size(struct task_struct)))
-		w->at = who;
+	mark(w->v.flags, WAIT_VFORK);
+}
+
+// wait_peer takes who has to do with this thread: who waits for it in vfork, else its tracer.
+static __noinline void wait_peer(struct wait_work *w, struct task_struct *t, u32 level)
+{
+	if (sleeps(t) && t->ptrace) {
+		mark(w->v.flags, WAIT_TRACED);
+		if (!(w->v.flags & WAIT_VFORK))
+			w->peer = (u64)t->parent;
+	}
+	if (!w->peer || !who_is(w, peek(w->peer), level))
+		return;
+	w->v.peer_tid = w->who.tid, w->v.peer_tgid = w->who.tgid;
+	w->v.peer_start = w->who.start;
 }
 
 // The state of a task that is frozen since "freezer,sched: Rewrite core freezer logic"
@@ -139,6 +144,17 @@ static __always_inline bool is_frozen(struct task_struct *t)
 	if (t->__state & TASK_FROZEN_)
 		return 1;
 	return bpf_core_field_exists(t->frozen) && BPF_CORE_READ_BITFIELD(t, frozen) && (t->jobctl & JOBCTL_TRAP_FREEZE_);
+}
+
+// wait_marks notes what else the task's own fields say of its sleep.
+static __noinline void wait_marks(struct wait_work *w, struct task_struct *t)
+{
+	if (!sleeps(t))
+		return;
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		mark(w->v.flags, WAIT_IO);
+	if (is_frozen(t))
+		mark(w->v.flags, WAIT_FROZEN);
 }
 
 #endif

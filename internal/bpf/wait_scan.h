@@ -24,21 +24,19 @@
 
 enum { SCAN_PHASE_STACK, SCAN_PHASE_LOCKS, SCAN_PHASE_RING };
 
-// slow_path_of says into which kind of slow path a word points, 0: into none. It does not
-// branch: the verifier would follow both ways of each. All ranges are in one section, so
-// the differences have room for a sign.
-static __noinline u64 slow_path_of(struct wait_work *w, u64 word)
+// slow_path_of says into which kind of slow path a word points that lies between the first
+// and the last, 0: into none. It is seek_ram's search (ram.h), without a branch.
+static __always_inline u64 slow_path_of(u64 word)
 {
-	volatile u64 *found = &w->word; // where the verifier forgets which
-	u64 kind = 0;
+	u64 i = 0;
 #pragma unroll
-	for (int i = 0; i < SLOW_PATHS; i++) {
-		u64 in = word - cfg_slow[i].start, hit = ((in - cfg_slow[i].len) & ~in) >> 63;
-		hide(hit); // keeps clang from making a branch of it
-		kind |= -hit & cfg_slow[i].kind;
+	for (int bit = SLOW_BITS - 1; bit >= 0; bit--) {
+		u64 begun = (cfg_slow[(i + (1 << bit)) & (SLOW_BOUNDS - 1)].at - 1 - word) >> 63;
+		hide(begun);
+		i += begun << bit;
+		hide(i);
 	}
-	*found = kind;
-	return *found;
+	return cfg_slow[i & (SLOW_BOUNDS - 1)].kind;
 }
 
 static __always_inline int scan_over(struct wait_work *w, u32 how)
@@ -57,11 +55,8 @@ static __always_inline int scan_word(struct wait_work *w)
 	w->i = i + 1;
 	u64 word = w->stack[i];
 	if (word - cfg_slow_start < cfg_slow_len) {
-		u64 kind = slow_path_of(w, word);
-		if (kind) {
-			w->slow = kind;
-			w->path = i; // the record lies above
-		}
+		w->slow = slow_path_of(word);
+		w->path = i; // the record lies above
 		return 0;
 	}
 	if (word != w->task || !w->slow || i < w->path + 3)
@@ -228,10 +223,15 @@ static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *
 	return len <= sizeof(w->stack) && !bpf_probe_read_kernel(w->stack, len, (void *)w->sp);
 }
 
-// wait_scan: the scan of a thread in D. A thread that runs elsewhere changes its stack.
-static __always_inline void wait_scan(struct sink *s, struct wait_work *w, struct task_struct *t)
+// In D are threads that signals do not wake (TASK_UNINTERRUPTIBLE, killable or not), less
+// those that only idle (TASK_NOLOAD).
+static __always_inline bool in_d(struct task_struct *t) { return (t->__state & 0x2) && !(t->__state & 0x400); }
+
+// wait_scan is the scan of a thread in D of which no field names a lock. A thread that runs
+// elsewhere changes its stack.
+static __noinline void wait_scan(struct sink *s, struct wait_work *w, struct task_struct *t)
 {
-	if (!cfg_slow_len || runs_elsewhere(t))
+	if (!cfg_slow_len || w->v.kind || !sleeps(t) || !in_d(t) || runs_elsewhere(t))
 		return;
 	mark(w->v.flags, WAIT_SCANNED);
 	w->v.scan = SCAN_UNREAD;

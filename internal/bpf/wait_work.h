@@ -8,7 +8,8 @@
 #define STACKSHOT_WAIT_WORK_H
 
 enum {
-	SLOW_PATHS = 24,   // address ranges of slow paths of locks
+	SLOW_BITS = 5,
+	SLOW_BOUNDS = 1 << SLOW_BITS, // of address ranges of slow paths of locks
 	SCAN_WORDS = 128,  // of a kernel stack
 	SCAN_HOPS = 256,   // of a ring of waiters
 	SCAN_LOCKS = 8,    // words of a stack that may be the lock
@@ -23,9 +24,11 @@ enum {
 // Set by the loader before the programs are loaded; constant after.
 const volatile u32 cfg_wait;      // record what threads wait for
 const volatile u32 cfg_wait_ring; // the kernel's locks have no list head: they point to their first waiter
-const volatile u64 cfg_slow_start, cfg_slow_len; // what all ranges below lie in; length 0: no scan
-struct slow_path { u64 start, len, kind; };
-const volatile struct slow_path cfg_slow[SLOW_PATHS];
+const volatile u64 cfg_slow_start, cfg_slow_len; // what all slow paths lie in; length 0: no scan
+// From each address on, up to the next, text is of the slow path of this kind (enum
+// lock_kind) or of none (0). Ascending; unused ones are beyond every address.
+struct slow_bound { u64 at, kind; };
+const volatile struct slow_bound cfg_slow[SLOW_BOUNDS];
 const volatile u64 cfg_wait_list[8]; // by enum lock_kind: where a lock has its list head, or the pointer to its first waiter
 
 // A waiter whose lock is known: its place in the ring, the first counts 1. off: of
@@ -40,7 +43,7 @@ struct wait_work {
 	struct user_memory mem;
 	struct linux_wait v;
 	struct wait_who who;
-	u64 word, at;          // what a function returns by memory; a pointer as a number
+	u64 word, at, peer;    // what a function returns by memory; pointers as numbers
 	// the scan
 	u64 task, sp, top;     // the task; its stack from where it sleeps up to the saved user registers
 	u64 stack_at, stack_size;

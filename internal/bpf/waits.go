@@ -28,8 +28,11 @@ type SlowPath struct {
 	Kind       uint64 // kcdata.Lock*
 }
 
-// What wait_work.h has room for, SLOW_PATHS.
-const maxSlowPaths = 24
+// What wait_work.h has room for, SLOW_BOUNDS: of two for each path that is used, and one.
+const (
+	slowBounds   = 32
+	maxSlowPaths = (slowBounds - 1) / 2
+)
 
 // slowNames are the functions in which a thread sleeps, or whose callees it sleeps in
 // (kernel/locking); the compiler may add a suffix after a dot. No rt_mutex is among
@@ -69,6 +72,29 @@ func (w Waits) slowPaths() (list []SlowPath) {
 		return nil
 	}
 	return list
+}
+
+// slowBound is where a path begins, or with Kind 0 where one ends.
+type slowBound struct{ At, Kind uint64 }
+
+// bounds are the table of the slow paths, and what they all lie in; length 0: there are none.
+func (w Waits) bounds() (table [slowBounds]slowBound, start, length uint64) {
+	list := w.slowPaths()
+	if len(list) == 0 {
+		return table, 0, 0
+	}
+	all := []slowBound{}
+	for _, p := range list {
+		if last := len(all) - 1; last >= 0 && all[last].At == p.Start {
+			all = all[:last]
+		}
+		all = append(all, slowBound{p.Start, p.Kind}, slowBound{p.End, kcdata.LockNone})
+	}
+	for i := range table {
+		table[i].At = 1<<63 - 1 + list[0].Start // far beyond: the programs compute with differences of 63 bits
+	}
+	copy(table[:], all)
+	return table, list[0].Start, list[len(list)-1].End - list[0].Start
 }
 
 // waitLayout is where a kernel's locks keep their waiters; known is false if this code
@@ -167,18 +193,10 @@ func (w Waits) set(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 	if !w.On {
 		return nil
 	}
-	type slow struct{ Start, Len, Kind uint64 }
-	var table [maxSlowPaths]slow
-	var start, length uint64
+	table, start, length := w.bounds()
 	l := layoutOfWaits(types)
-	if list := w.slowPaths(); l.known && len(list) > 0 {
-		start, length = list[0].Start, list[len(list)-1].End-list[0].Start
-		for i, p := range list {
-			table[i] = slow{p.Start, p.End - p.Start, p.Kind}
-		}
-		for i := len(list); i < len(table); i++ {
-			table[i].Start = start // of length 0: it holds nothing
-		}
+	if !l.known {
+		length = 0
 	}
 	return setValues(spec, map[string]any{
 		"cfg_wait": uint32(1), "cfg_wait_ring": Flag(l.ring), "cfg_wait_list": l.list,
