@@ -123,7 +123,7 @@ func runnableText(groups []*group) string {
 	if n > 1 {
 		s = show.Count(n, "thread") + " " + words
 	}
-	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
+	s += account.Age(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
 		s += fmt.Sprintf(" and %d more", n-1)
 	}

@@ -45,7 +45,7 @@ func (v *view) sectionTitle(l *lines, n int) {
 		}
 	}
 	l.Line("")
-	l.colored(bold, func() {
+	l.colored(show.Bold, func() {
 		l.Line("== %s: %s, %s in all", sectionNames[n], show.Count(tasks, "task"), show.Count(threads, "thread"))
 	})
 }
@@ -121,7 +121,7 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 	state.If(calls != "", "in %s", calls)
 	color := ""
 	if g.state.Class == model.Blocked {
-		color = red
+		color = show.Red
 	}
 	l.colored(color, func() { l.Line("    %s: %s", g.threadText(t.Task), state.Join(", ")) })
 	v.stackText(l, g)
@@ -132,18 +132,7 @@ func (g *group) stateAge(words string) string {
 	if g.state.Class == model.Running {
 		words += " on " + account.CPUList(g.numbers(func(t *threadView) uint64 { return uint64(t.Linux.CPU) }))
 	}
-	return words + ageText(g.age)
-}
-
-// ageText follows a state and says for how long; "" if that is not known.
-func ageText(a model.Age) string {
-	switch {
-	case !a.Known:
-		return ""
-	case a.About:
-		return " for about " + show.Duration(a.Ns)
-	}
-	return " for at most " + show.Duration(a.Ns)
+	return words + account.Age(g.age)
 }
 
 // syscalls names the system calls that a group's threads are in, at most three.
