@@ -26,7 +26,6 @@ const (
 func (v *view) digest(l *lines) {
 	groups := v.standingOut()
 	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
-	l.Line("")
 	l.Words("", "%s", v.census())
 	switch {
 	case v.counts.Shown == 0 || len(blocked) > 0:

@@ -19,6 +19,8 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	l := newLines(w, o)
 	v.header(l)
+	l.Line("")
+	v.verdict(l)
 	v.digest(l)
 	last := -1
 	for _, t := range v.tasks {
@@ -67,7 +69,7 @@ func (v *view) taskText(l *lines, t *taskView) {
 		}
 		v.groupText(l, t, g)
 	}
-	if hidden := len(t.Threads) - t.shown; hidden > 0 {
+	if hidden := len(t.Threads) - t.shown; hidden > 0 && v.only == nil {
 		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
 	}
 }
@@ -119,6 +121,7 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 	state.Add("%s", g.note)
 	calls := v.syscalls(g)
 	state.If(calls != "", "in %s", calls)
+	state.Add("%s", v.waitsFor(g))
 	color := ""
 	if g.state.Class == model.Blocked {
 		color = show.Red
