@@ -128,7 +128,7 @@ func split(findings []verdict.Finding) (deadlocks, culprits, convoys []verdict.F
 func (j *document) deadlock(f verdict.Finding) show.Object {
 	d := f.Deadlock
 	return show.Object{
-		{"confidence", d.Confidence}, {"sentence", j.words.Sentence(f)}, {"cycle", len(d.Cycle)},
+		{"confidence", verdict.Word(d.Confidence)}, {"sentence", j.words.Sentence(f)}, {"cycle", len(d.Cycle)},
 		{"threads", j.list(inCycleFirst(d), j.member)}, {"behind_count", len(d.Behind)}, {"behind", j.list(d.Behind, waiter)},
 	}
 }
@@ -138,7 +138,7 @@ func (j *document) culprit(f verdict.Finding) show.Object {
 	o := c.Owner
 	o.Relation, o.Dead = "", false // they belong to a wait
 	return append(verdict.OwnerJSON(&o), show.Object{
-		{"reason", c.Reason}, {"sentence", j.words.Sentence(f)}, {"victims", len(c.Victims)},
+		{"reason", verdict.Word(c.Reason)}, {"sentence", j.words.Sentence(f)}, {"victims", len(c.Victims)},
 		{"waits_for", verdict.WaitJSON(c.Wait)}, {"longest", longest(c.Victims)},
 	}...)
 }
@@ -188,7 +188,7 @@ func longest(list []*waits.Wait) show.Object {
 func kindsJSON(list []total) []show.Object {
 	return show.List(list, func(t *total) show.Object {
 		atMost, about := t.longest.Age.Bounds()
-		return show.Object{{"kind", show.Clean(string(t.kind))}, {"threads", t.threads}, {"age_at_most_ns", atMost}, {"age_about_ns", about}}
+		return show.Object{{"kind", verdict.Word(t.kind)}, {"threads", t.threads}, {"age_at_most_ns", atMost}, {"age_about_ns", about}}
 	})
 }
 

@@ -25,6 +25,7 @@ type forest struct {
 	size   map[*waits.Wait]int    // waits below this one, and itself
 	apart  []*waits.Wait          // those that no root reaches
 	picked map[*waits.Wait]bool   // those that walk shows
+	opener map[node]*waits.Wait   // below which of its waits a thread's waiters stand; nil: it is a root
 }
 
 // grow makes the forest of list below roots. It takes no more stack for a chain of a million.
@@ -37,7 +38,7 @@ func grow(roots []node, list []*waits.Wait) *forest {
 		}
 	}
 	f := &forest{below: make(map[node][]*waits.Wait), size: make(map[*waits.Wait]int, len(list))}
-	done := make(map[node]bool, len(list)) // whose waiters are placed
+	f.opener = make(map[node]*waits.Wait, len(list))
 	parent := make(map[*waits.Wait]*waits.Wait, len(list))
 	f.picked = make(map[*waits.Wait]bool, treeLines)
 	type step struct {
@@ -46,16 +47,18 @@ func grow(roots []node, list []*waits.Wait) *forest {
 		depth int
 	}
 	queue := make([]step, 0, len(list)+len(roots))
+	open := func(s step) {
+		if _, ok := f.opener[s.at]; !ok {
+			f.opener[s.at] = s.by
+			queue = append(queue, s)
+		}
+	}
 	for _, r := range roots {
-		queue = append(queue, step{at: r})
+		open(step{at: r})
 	}
 	var order []*waits.Wait
 	for ; len(queue) > 0; queue = queue[1:] {
 		s := queue[0]
-		if done[s.at] {
-			continue
-		}
-		done[s.at] = true
 		for _, w := range waiters[s.at] {
 			if f.size[w] > 0 {
 				continue
@@ -66,7 +69,7 @@ func grow(roots []node, list []*waits.Wait) *forest {
 				f.picked[w] = true
 			}
 			order = append(order, w)
-			queue = append(queue, step{node{thread: w.Thread}, w, s.depth + 1})
+			open(step{node{thread: w.Thread}, w, s.depth + 1})
 		}
 	}
 	for i := len(order) - 1; i >= 0; i-- { // leaves first
@@ -90,17 +93,21 @@ const (
 	treeDepth = 8
 )
 
-// walk calls line for the picked waits below a node, and more for how many others there are,
-// those below them included.
-func (f *forest) walk(at node, depth int, line func(depth int, w *waits.Wait), more func(depth, n int)) {
+// walk calls line for the picked waits below the nodes of a level, and once more for how many
+// others there are, those below them included.
+func (f *forest) walk(level []node, depth int, line func(depth int, w *waits.Wait), more func(depth, n int)) {
 	left := 0
-	for _, w := range f.below[at] {
-		if !f.picked[w] {
-			left += f.size[w]
-			continue
+	for _, at := range level {
+		for _, w := range f.below[at] {
+			if !f.picked[w] {
+				left += f.size[w]
+				continue
+			}
+			line(depth, w)
+			if n := (node{thread: w.Thread}); f.opener[n] == w {
+				f.walk([]node{n}, depth+1, line, more)
+			}
 		}
-		line(depth, w)
-		f.walk(node{thread: w.Thread}, depth+1, line, more)
 	}
 	if left > 0 {
 		more(depth, left)

@@ -71,3 +71,21 @@ func (f Finding) Concerns(pids map[uint32]bool) bool {
 	}
 	return owned(f.Convoy.Owners) || waiting(f.Convoy.Waiters)
 }
+
+// Owned reports whether o is one of the owners of what w waits for.
+func Owned(w *waits.Wait, o *waits.Owner) bool {
+	for i := range w.Owners {
+		if Same(&w.Owners[i], o) {
+			return true
+		}
+	}
+	return false
+}
+
+// Same reports whether two owners are the same thread.
+func Same(a, b *waits.Owner) bool {
+	if a.Thread != nil || b.Thread != nil {
+		return a.Thread == b.Thread
+	}
+	return a.Tid == b.Tid
+}

@@ -24,7 +24,7 @@ func OwnerJSON(o *waits.Owner) show.Object {
 	if o.Task != nil && o.Thread != nil {
 		who = ThreadJSON(o.Task, o.Thread)
 	}
-	return append(who, show.Object{{"relation", show.Known(string(o.Relation))}, {"died", Flag(o.Dead)}}...)
+	return append(who, show.Object{{"relation", show.Known(Word(o.Relation))}, {"died", Flag(o.Dead)}}...)
 }
 
 // maxOwnersJSON bounds the owners of one wait: a process may have a million children.
@@ -36,6 +36,9 @@ func OwnersJSON(list []waits.Owner) (owners []show.Object, more *int) {
 	return show.List(list[:n], OwnerJSON), show.Known(len(list) - n)
 }
 
+// Word is a stable name, fit to be shown.
+func Word[S ~string](name S) string { return show.Clean(string(name)) }
+
 // Flag is true, or absent.
 func Flag(set bool) *bool { return show.Known(set) }
 
@@ -44,7 +47,7 @@ func ResourceJSON(r waits.Resource) show.Object {
 	if r == (waits.Resource{}) {
 		return nil
 	}
-	return show.Object{{"kind", show.Clean(string(r.Kind))}, {"id", show.Hex(r.ID)}, {"pid", show.Known(r.Task)}}
+	return show.Object{{"kind", Word(r.Kind)}, {"id", show.Hex(r.ID)}, {"pid", show.Known(r.Task)}}
 }
 
 // WaitJSON says what a thread waits for, without naming it; nil if it does not wait.
@@ -59,10 +62,10 @@ func WaitJSON(w *waits.Wait) show.Object {
 		notes = append(notes, show.Clean(note))
 	}
 	return show.Object{
-		{"kind", show.Clean(string(w.Kind))}, {"resource", ResourceJSON(w.Resource)},
+		{"kind", Word(w.Kind)}, {"resource", ResourceJSON(w.Resource)},
 		{"owners", owners}, {"owners_left_out", more}, {"any_owner", Flag(w.AnyOwner)},
 		{"age_at_most_ns", atMost}, {"age_about_ns", about},
-		{"evidence", w.Evidence}, {"confidence", w.Confidence}, {"when", w.When},
+		{"evidence", Word(w.Evidence)}, {"confidence", Word(w.Confidence)}, {"when", Word(w.When)},
 		{"timed", Flag(w.Timed)}, {"notes", notes},
 	}
 }
