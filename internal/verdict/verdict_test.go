@@ -31,8 +31,13 @@ func constants(t *testing.T, typ string, files ...string) (out []string) {
 	return out
 }
 
-// Every kind, source of an edge and reason has its words, and just one form of them.
+// Every kind, source of an edge and reason has its words, and just one form of them; those of
+// kinds stand in docs/hang.md.
 func TestWordsAreComplete(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/hang.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range constants(t, "Kind", "../waits/kinds.go") {
 		w, ok := kinds[waits.Kind(k)]
 		n := 0
@@ -42,12 +47,12 @@ func TestWordsAreComplete(t *testing.T) {
 		if !ok || n != 1 || w.state != "" && !strings.HasPrefix(w.state, "is ") || w.verb != "" && !strings.HasPrefix(w.verb, "waits for ") {
 			t.Errorf("%s: %+v", k, w)
 		}
-		if Kind(waits.Kind(k)) == "" {
-			t.Errorf("%s has no name", k)
+		if row := "| `" + k + "` | " + Kind(waits.Kind(k)) + " |\n"; !strings.Contains(string(doc), row) {
+			t.Errorf("docs/hang.md has no row %q", row)
 		}
 	}
 	for _, e := range constants(t, "Evidence", "../waits/wait.go") {
-		if evidence[waits.Evidence(e)] == "" {
+		if words := evidence[waits.Evidence(e)]; words == "" || !strings.Contains(string(doc), "| "+words+" |") {
 			t.Errorf("evidence %s has no words", e)
 		}
 	}
