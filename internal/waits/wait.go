@@ -91,6 +91,3 @@ type Waits struct {
 	Limits     []string                 // what this file cannot tell, and why; sentences without a full stop
 	OneInstant bool                     // the file is of one instant: irqoff, preemptoff, or no thread ran
 }
-
-// Of finds out what each thread of s waits for. s is not changed.
-func Of(s *kcdata.Snapshot) *Waits { panic("not written yet") }
