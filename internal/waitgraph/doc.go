@@ -1,4 +1,33 @@
 // Package waitgraph says who is stuck, and why: it joins the waits of a snapshot (package
-// waits) into a graph of threads and resources, and finds deadlocks, chains that end in a
-// culprit, convoys. It is pure: the same waits in any order give the same verdict.
+// waits) into a graph of threads, and finds deadlocks, chains that end in a culprit, convoys.
+// It is pure: the same waits in any order give the same verdict.
+//
+//	waits.Waits ─► graph ─┬─► stuck: who can never go on by itself ─► deadlocks, Behind
+//	                      ├─► blame: the rest, with culprits held still ─► culprits, victims, trees
+//	                      └─► convoys, starved
+//
+// The graph is an AND/OR graph. A thread waits by at most one Wait, for all its owners or for
+// any one of them (AnyOwner). Both analyses use one rule (stuck.go) with different ends:
+// a thread is stuck if one owner that it needs is stuck, or all that could help are.
+//
+// # Invariants
+//
+//	I1. Every deadlock is one: none of its threads can go on if nobody from outside acts,
+//	    its Part is a strongly connected part with a cycle, and its Cycle is a cycle in it.
+//	I2. No deadlock is missed, and no thread is in two.
+//	I3. A Cycle is a shortest one of its part (Deadlock.Cycle says up to which size). A
+//	    deadlock is Sure only if its cycle is of sure waits and the file of one instant.
+//	I4. Behind has every other stuck thread once, and nobody who has a free alternative.
+//	I5. The order of waits and of their owners does not matter. Threads are ordered by
+//	    (tgid, tid).
+//	I6. Who is a victim has waited MinWait, and waits, directly or not, for the culprit
+//	    with which it is listed. Each victim is listed once, and reaches no culprit of an
+//	    earlier place in the order by which Judge chooses.
+//	I7. Ordinary work is not accused: a wait for a child's or a thread's end has a culprit
+//	    only if that is in D for MinWait, stopped, traced, frozen or dead; one with
+//	    alternatives only if all of them are.
+//	I8. Nobody is accused by what was not read in a stop (NotAtOne), by waits of unknown age,
+//	    or by this program's own threads; these are no culprits either.
+//	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's
+//	    shape. Nothing recurses.
 package waitgraph

@@ -17,7 +17,10 @@ type Verdict struct {
 	Deadlocks []*Deadlock
 	Culprits  []*Culprit // by rank
 	Convoys   []*Convoy
-	Unaged    int // waits of which the age is not known: they make no chain and no convoy
+	Starved   []*waits.Wait // threads that have waited MinWait for a CPU of which nobody keeps them, longest first: the machine is full, which is no hang
+	Unaged    int           // waits of which the age is not known: they make no chain and no convoy
+
+	chains map[*waits.Wait]place // of victims and of those behind a deadlock
 }
 
 // Hangs reports whether anything was found.
@@ -25,10 +28,18 @@ func (v *Verdict) Hangs() bool { return len(v.Deadlocks)+len(v.Culprits)+len(v.C
 
 // Deadlock is one strongly connected part of the graph.
 type Deadlock struct {
+	// Sure: the cycle is of waits that the window read surely and that have no timeout,
+	// and the file is of one instant. Likely: all others ("probably").
 	Confidence waits.Confidence
-	Cycle      []*waits.Wait // a shortest cycle of the part: each waits for something that the next one has, the last for the first's
-	Part       []*waits.Wait // all threads of the part, those of Cycle among them
-	Behind     []*waits.Wait // threads that wait, directly or not, for one of Part
+
+	// Cycle is a shortest cycle of the part, if Sure of its sure waits: each waits for
+	// something that the next one has, the last for the first's. It begins with the lowest
+	// (tgid, tid). In a part of more than 256 threads that is not one cycle as a whole,
+	// it is the shortest of the cycles through the first 16 threads that are on one.
+	Cycle  []*waits.Wait
+	Part   []*waits.Wait // all threads of the part, those of Cycle among them, by (tgid, tid)
+	Behind []*waits.Wait // threads that can only go on after one of Part, directly or not, longest first; a thread that is behind several is listed once, with the one of the lowest (tgid, tid)
+	Tree   []Branch      // Behind as a tree; its roots wait for threads of Part
 }
 
 // Reason is why a thread that others wait for does not go on, by its stable name.
@@ -49,10 +60,12 @@ const (
 
 // Culprit is where chains of waits end.
 type Culprit struct {
-	Owner   waits.Owner // who it is
+	Owner   waits.Owner // who it is; its Relation is to one of those who wait for it, "" if nobody does
 	Wait    *waits.Wait // what it waits for itself; nil: nothing
 	Reason  Reason
 	Victims []*waits.Wait // who waits for it, directly or not, longest first; none: a thread in D that nobody waits for
+	Shared  []*waits.Wait // who waits for it directly, and also for another culprit, in whose Tree it stands
+	Tree    []Branch      // Victims, and those between them and the culprit, as a tree; its roots wait for the culprit
 }
 
 // Convoy is a resource for which many wait.
@@ -61,6 +74,3 @@ type Convoy struct {
 	Waiters  []*waits.Wait // longest first
 	Owners   []waits.Owner
 }
-
-// Judge finds what hangs in w. Errors: none; a graph of any shape ends.
-func Judge(w *waits.Waits, o Options) *Verdict { panic("not written yet") }

@@ -90,4 +90,5 @@ type Waits struct {
 	Of         map[*kcdata.Thread]*Wait // nil entry: the thread does not wait
 	Limits     []string                 // what this file cannot tell, and why; sentences without a full stop
 	OneInstant bool                     // the file is of one instant: irqoff, preemptoff, or no thread ran
+	CPUs       []kcdata.LinuxCPU        // of the snapshot: waitgraph looks for CPUs that did not come
 }

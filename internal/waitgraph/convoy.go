@@ -1,0 +1,62 @@
+package waitgraph
+
+import (
+	"cmp"
+	"slices"
+
+	"stackshot/internal/waits"
+)
+
+// convoyFrom is how many must wait for a lock to make a convoy.
+const convoyFrom = 4
+
+// isLock reports whether threads hold what k waits for, and one after the other gets it.
+func isLock(k waits.Kind) bool {
+	switch k {
+	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex,
+		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex:
+		return true
+	}
+	return false
+}
+
+// convoys finds the locks for which many have waited for long. Who stands is shown with a
+// deadlock, and makes none.
+func (g *graph) convoys(stands []bool) (out []*Convoy) {
+	waiters := map[waits.Resource][]int32{}
+	for v := range g.waiting {
+		w := g.nodes[v].wait
+		if isLock(w.Kind) && w.Resource.ID != 0 && g.old(w) && !stands[v] {
+			waiters[w.Resource] = append(waiters[w.Resource], v)
+		}
+	}
+	for r, who := range waiters {
+		if len(who) >= convoyFrom {
+			slices.SortFunc(who, g.longestFirst)
+			out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.holders(who)})
+		}
+	}
+	slices.SortFunc(out, func(a, b *Convoy) int {
+		return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), compareResources(a.Resource, b.Resource))
+	})
+	return out
+}
+
+// holders are the owners that the waits of who name, each once, in the order of threads.
+func (g *graph) holders(who []int32) (out []waits.Owner) {
+	first := map[int32]waits.Owner{}
+	var order []int32
+	for _, v := range who {
+		for i, n := range g.ownersOf(v) {
+			if _, there := first[n]; !there {
+				first[n] = g.nodes[v].wait.Owners[i]
+				order = append(order, n)
+			}
+		}
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		out = append(out, first[n])
+	}
+	return out
+}

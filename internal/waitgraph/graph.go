@@ -1,0 +1,162 @@
+package waitgraph
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"stackshot/internal/model"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// node is a thread of the graph, or an owner that is no thread of the file or has died.
+type node struct {
+	owner waits.Owner // who it is, without a Relation
+	wait  *waits.Wait // nil: it waits for nothing that is known
+	state model.State // zero if owner.Thread is nil
+}
+
+// graph has the threads that wait first, then the other owners, each in order.
+type graph struct {
+	nodes      []node
+	waiting    int32                    // how many wait
+	owners     []int32                  // the node of each owner of each wait
+	from       []int                    // where in owners those of a waiting node begin
+	at         map[*kcdata.Thread]int32 // living threads of the file
+	absent     map[absentee]int32
+	missedCPUs []*kcdata.LinuxCPU
+	minWait    time.Duration
+}
+
+// absentee is what an owner without a living thread is known by. Without a number, two owners
+// are the same if they left the same resource.
+type absentee struct {
+	pid, tid uint32
+	dead     bool
+	resource waits.Resource
+}
+
+func absenteeOf(w *waits.Wait, o waits.Owner) absentee {
+	a := absentee{pid: o.Pid, tid: o.Tid, dead: o.Dead}
+	if o.Tid == 0 {
+		a.resource = w.Resource
+	}
+	return a
+}
+
+// isAbsent reports whether o cannot be a thread that goes on: it died, or the file lacks it.
+func isAbsent(o waits.Owner) bool { return o.Dead || o.Thread == nil }
+
+func newGraph(w *waits.Waits, minWait time.Duration) *graph {
+	g := &graph{at: make(map[*kcdata.Thread]int32, len(w.All)), absent: map[absentee]int32{}, minWait: minWait}
+	for i := range w.CPUs {
+		if w.CPUs[i].Flags&kcdata.CPUMissed != 0 {
+			g.missedCPUs = append(g.missedCPUs, &w.CPUs[i])
+		}
+	}
+	for _, w := range w.All {
+		if w == nil || w.Thread == nil || w.Task == nil || w.Thread.IsSelf() {
+			continue
+		}
+		if _, twice := g.at[w.Thread]; !twice {
+			g.at[w.Thread] = 0
+			g.nodes = append(g.nodes, node{ownerOf(w.Task, w.Thread), w, w.State})
+		}
+	}
+	g.waiting = int32(len(g.nodes))
+	for i := range g.waiting {
+		g.addOwners(g.nodes[i].wait)
+	}
+	slices.SortStableFunc(g.nodes[:g.waiting], byThread)
+	slices.SortStableFunc(g.nodes[g.waiting:], byThread)
+	for i, n := range g.nodes {
+		if !isAbsent(n.owner) {
+			g.at[n.owner.Thread] = int32(i)
+		} else {
+			g.absent[absenteeOf(n.wait, n.owner)] = int32(i)
+			g.nodes[i].wait = nil
+		}
+	}
+	g.from = make([]int, 1, g.waiting+1)
+	for i := range g.waiting {
+		w := g.nodes[i].wait
+		for _, o := range w.Owners {
+			g.owners = append(g.owners, g.find(w, o))
+		}
+		g.from = append(g.from, len(g.owners))
+	}
+	return g
+}
+
+func ownerOf(task *kcdata.Task, th *kcdata.Thread) waits.Owner {
+	return waits.Owner{Task: task, Thread: th, Tid: uint32(th.ID), Pid: uint32(task.ID)}
+}
+
+// addOwners adds the owners of w that are not there yet. Until it is sorted, an absent owner
+// keeps w, by whose resource it may be known.
+func (g *graph) addOwners(w *waits.Wait) {
+	for _, o := range w.Owners {
+		o.Relation = ""
+		if isAbsent(o) {
+			key := absenteeOf(w, o)
+			if _, there := g.absent[key]; !there {
+				g.absent[key] = 0
+				g.nodes = append(g.nodes, node{owner: o, wait: w})
+			}
+		} else if _, there := g.at[o.Thread]; !there {
+			g.at[o.Thread] = 0
+			g.nodes = append(g.nodes, node{owner: o, state: model.StateOf(o.Thread)})
+		}
+	}
+}
+
+// byThread is the order of threads: (tgid, tid), then what tells absentees apart.
+func byThread(a, b node) int {
+	c := cmp.Or(
+		cmp.Compare(a.owner.Pid, b.owner.Pid), cmp.Compare(a.number(), b.number()),
+		compareBool(isAbsent(a.owner), isAbsent(b.owner)), compareBool(a.owner.Dead, b.owner.Dead),
+	)
+	if c != 0 || !isAbsent(a.owner) {
+		return c
+	}
+	return compareResources(absenteeOf(a.wait, a.owner).resource, absenteeOf(b.wait, b.owner).resource)
+}
+
+// number is the tid; a CPU's idle thread has one above all others.
+func (n *node) number() uint64 {
+	if n.owner.Thread != nil {
+		return n.owner.Thread.ID
+	}
+	return uint64(n.owner.Tid)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func compareResources(a, b waits.Resource) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
+}
+
+// find returns the node of an owner of w.
+func (g *graph) find(w *waits.Wait, o waits.Owner) int32 {
+	if isAbsent(o) {
+		return g.absent[absenteeOf(w, o)]
+	}
+	return g.at[o.Thread]
+}
+
+// ownersOf are the nodes of the owners of v's wait, in their order.
+func (g *graph) ownersOf(v int32) []int32 { return g.owners[g.from[v]:g.from[v+1]] }
+
+// old reports whether w has lasted MinWait for all that is known, and was read in a stop.
+func (g *graph) old(w *waits.Wait) bool {
+	return w.Age.Known && w.Age.Ns >= uint64(g.minWait) && w.When != waits.NotAtOne
+}

@@ -1,0 +1,46 @@
+package waitgraph
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"stackshot/internal/waits"
+)
+
+// Judge finds what hangs in w. Errors: none; a graph of any shape ends.
+//
+// Deadlocks come first by their threads and those behind them. Culprits come by rank: in D,
+// then stopped, traced and frozen ones, then others, then those that only keep a CPU. Within
+// a rank more victims come first; among those in D the oldest, and those with victims before
+// those without. A victim that reaches several culprits is listed with the first by (rank,
+// age, tgid, tid), and the others have it in Shared if it waits for them directly.
+func Judge(w *waits.Waits, o Options) *Verdict {
+	g := newGraph(w, cmp.Or(max(o.MinWait, 0), time.Second))
+	v := &Verdict{Waits: w}
+	all, deadlocks := g.deadlocks(w.OneInstant)
+	v.Deadlocks = deadlocks
+	b := g.newBlame(all.stuck)
+	v.Culprits = b.culprits()
+	v.Convoys = g.convoys(all.stuck)
+	v.Starved = b.starved()
+	for i := range g.waiting {
+		if !g.nodes[i].wait.Age.Known {
+			v.Unaged++
+		}
+	}
+	v.noteChains()
+	return v
+}
+
+// starved are those who have waited for a CPU and whom nobody keeps from it.
+func (b *blame) starved() []*waits.Wait {
+	var out []int32
+	for v := range b.g.waiting {
+		if w := b.g.nodes[v].wait; w.Kind == waits.CPU && b.g.old(w) && !b.isVictim(v) {
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, b.g.longestFirst)
+	return b.g.waitsOf(out)
+}

@@ -1,0 +1,114 @@
+package waitgraph
+
+import (
+	"cmp"
+	"slices"
+
+	"stackshot/internal/model"
+	"stackshot/internal/waits"
+)
+
+// Branch is one thread of a tree of waits. A tree stands as a list: each thread is followed by
+// those who wait for it, longest first, so that printing it line by line, each indented by its
+// Depth, shows the tree.
+type Branch struct {
+	Wait   *waits.Wait
+	Owner  waits.Owner // whom it waits for: at Depth 0 the culprit or a thread of the deadlock, else the thread of Up
+	Up     int         // where in the list the branch of Owner is; -1 at Depth 0
+	Depth  int
+	Victim bool // it is in Victims or Behind; else it only stands between: its wait is young, or for ordinary work
+}
+
+// place is where a victim stands.
+type place struct {
+	tree []Branch
+	at   int
+}
+
+// ChainOf returns the way from w to what it ends in: its branch, that of the thread it waits
+// for, and so on; the last one's Owner is the culprit, or a thread of the deadlock. nil: w is
+// neither a victim nor behind a deadlock.
+func (v *Verdict) ChainOf(w *waits.Wait) (chain []Branch) {
+	p, ok := v.chains[w]
+	for at := p.at; ok && at >= 0; at = p.tree[at].Up {
+		chain = append(chain, p.tree[at])
+	}
+	return chain
+}
+
+// noteChains fills v.chains.
+func (v *Verdict) noteChains() {
+	v.chains = map[*waits.Wait]place{}
+	note := func(tree []Branch) {
+		for i := range tree {
+			if tree[i].Victim {
+				v.chains[tree[i].Wait] = place{tree, i}
+			}
+		}
+	}
+	for _, d := range v.Deadlocks {
+		note(d.Tree)
+	}
+	for _, c := range v.Culprits {
+		note(c.Tree)
+	}
+}
+
+// step is a thread that a walk met, before the tree is put in order.
+type step struct {
+	node   int32 // of graph
+	up     int   // the step before it; -1: a root
+	via    int32 // which of its owners that is
+	victim bool
+	keep   bool
+}
+
+// branches makes the tree of steps, each of which stands behind its up. Steps that lead to no
+// victim are left out.
+func (g *graph) branches(steps []step) []Branch {
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := &steps[i]
+		s.keep = s.keep || s.victim
+		if s.keep && s.up >= 0 {
+			steps[s.up].keep = true
+		}
+	}
+	order := make([]int, 0, len(steps)) // by up, then shortest wait first: taken from the end of a list
+	for i := range steps {
+		if steps[i].keep {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(steps[a].up, steps[b].up), g.longestFirst(steps[b].node, steps[a].node))
+	})
+	first := make([]int, len(steps)+2) // of the steps with up == i-1: where they begin in order
+	for _, i := range order {
+		first[steps[i].up+2]++
+	}
+	for i := range len(steps) + 1 {
+		first[i+1] += first[i]
+	}
+	type todo struct{ step, up, depth int }
+	var open []todo
+	push := func(step, at, depth int) {
+		for _, child := range order[first[step+1]:first[step+2]] {
+			open = append(open, todo{child, at, depth})
+		}
+	}
+	out := make([]Branch, 0, len(order))
+	for push(-1, -1, 0); len(open) > 0; {
+		t := open[len(open)-1]
+		open = open[:len(open)-1]
+		s := &steps[t.step]
+		w := g.nodes[s.node].wait
+		out = append(out, Branch{Wait: w, Owner: w.Owners[s.via], Up: t.up, Depth: t.depth, Victim: s.victim})
+		push(t.step, len(out)-1, t.depth+1)
+	}
+	return out
+}
+
+// longestFirst orders waiting threads for readers.
+func (g *graph) longestFirst(a, b int32) int {
+	return cmp.Or(model.LongestFirst(g.nodes[a].wait.Age, g.nodes[b].wait.Age), cmp.Compare(a, b))
+}
