@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
 )
 
 // An Edge says that one role of a hang waits for a lock of C's variable, and that
@@ -68,14 +69,15 @@ func (h *Hang) Value(role, expression string) (int, error) {
 // the one that a role waits for, by its registers and /proc/PID/mem.
 func (h *Hang) OwnerWord(role string) (int, error) {
 	tid := h.Parts[role].Tid
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
-	if err != nil {
-		return 0, err
-	}
-	var nr int
 	var addr int64
-	if _, err := fmt.Sscanf(string(b), "%d 0x%x", &nr, &addr); err != nil || nr != unix.SYS_FUTEX {
-		return 0, fmt.Errorf("%s is not in a futex call: %q: %w", role, b, err)
+	err := testtask.WaitFor(endTime, func() (bool, error) { // gdb may have woken it: it goes back
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+		var nr int
+		_, bad := fmt.Sscanf(string(b), "%d 0x%x", &nr, &addr)
+		return bad == nil && nr == unix.SYS_FUTEX, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s is not in a futex call: %w", role, err)
 	}
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", tid))
 	if err != nil {
