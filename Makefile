@@ -7,7 +7,7 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
 # whole and says what the others' say, the trap's ways through, user memory.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf)$$
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|OwnersOfTheHangLab|HungTaskAgrees)$$
 
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).
@@ -27,11 +27,11 @@ vm-kernels:
 # 6.1 has no trap: what loads there, and why the rest does not.
 vm-quick: vm-kernels
 	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
-	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages)
+	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages) ./internal/hanglab
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
-	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs './cmd/stackshot:^TestDoctor$$'
+	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs ./internal/hanglab './cmd/stackshot:^Test(Doctor|HangLabTogether)$$'
 
 # The tables of the documents, from what vm-all saved.
 vm-docs:

@@ -13,7 +13,7 @@ import (
 func structs() []any {
 	out := []any{
 		TaskSnapshot{}, TransitioningTaskSnapshot{}, ThreadSnapshot{}, CPUTimes{}, Duration{}, Timebase{},
-		threadWaitinfo{}, LatencyCollection{}, LatencyCPU{}, LatencyTask{}, LatencyThread{},
+		ThreadWaitinfo{}, LatencyCollection{}, LatencyCPU{}, LatencyTask{}, LatencyThread{},
 	}
 	for _, v := range linuxStructs {
 		out = append(out, v)

@@ -62,6 +62,14 @@ var appleHere = map[Type]map[string]string{
 		"system_usec":   "likewise",
 		"runnable_usec": "run time + time waited on runqueues, µs",
 	},
+	TypeThreadWaitinfo: {
+		"owner":        "tid of the thread that has the lock, of a semaphore the tgid of its last holder; 0: not known, or readers have it",
+		"waiter":       "tid",
+		"context":      "address of the lock: `lock` of `LINUX_WAIT`, or `addr` of `LINUX_FUTEX` (redacted: their number)",
+		"wait_type":    "`0x1` mutex or rt_mutex of the kernel, `0x6` semaphore, `0x7` rwsem, to read, `0x8` rwsem, to write; `0xb` mutex of user memory (glibc, musl, a PI futex), `0xc` reader-writer lock of glibc, to read, `0xd` the same, to write. Other waits have no record",
+		"portlabel_id": none,
+		"wait_flags":   none,
+	},
 	TypeDuration: {
 		"stackshot_duration":       "from all CPUs arrived to the first release, last try, ns",
 		"stackshot_duration_outer": "request to collation, ns",

@@ -165,16 +165,3 @@ func randomBytes(rng *rand.Rand, n int) []byte {
 	}
 	return b
 }
-
-const typeThreadWaitinfo Type = 0x91d
-
-// threadWaitinfo is one edge from a waiting thread to an owner (version 2, 31
-// bytes, unaligned fields).
-type threadWaitinfo struct {
-	Owner       uint64 `kc:"owner"`
-	Waiter      uint64 `kc:"waiter"`
-	Context     uint64 `kc:"context"`
-	WaitType    uint8  `kc:"wait_type"`
-	PortLabelID int16  `kc:"portlabel_id"` // since version 2
-	WaitFlags   uint32 `kc:"wait_flags"`
-}

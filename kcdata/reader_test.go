@@ -25,7 +25,7 @@ func rich(t testing.TB) []byte {
 		ok(t, w.Struct(TypeThreadSnapshot, &ThreadSnapshot{ThreadID: 8, BasePriority: -4}))
 		ok(t, w.Uint64s(TypeKernStackLR64, []uint64{0xffffffff81000000, 0xffffffff81000010, 3}))
 		ok(t, w.EndContainer(8))
-		ok(t, w.StructArray(typeThreadWaitinfo, []threadWaitinfo{{Owner: 1, Waiter: 8, WaitType: 1, PortLabelID: -1}, {Owner: 2}}))
+		ok(t, w.StructArray(TypeThreadWaitinfo, []ThreadWaitinfo{{Owner: 1, Waiter: 8, WaitType: 1, PortLabelID: -1}, {Owner: 2}}))
 		ok(t, w.EndContainer(7))
 		ok(t, w.Bytes(TypeNested, inner))
 		ok(t, w.Bytes(0x7777, []byte{1, 2, 3}))

@@ -86,6 +86,7 @@ type Task struct {
 	MapWalk       *LinuxMapWalk    `item:"LINUX_MAP_WALK"` // nil: the window did not record its mappings
 	PerfMap       string           `item:"LINUX_PERF_MAP"` // path of its perf map; "" if it has none
 	UserSymbols   *UserSymbolTable // nil: no address has a name
+	WaitInfo      []ThreadWaitinfo `item:"THREAD_WAITINFO"` // Apple's form of what its threads wait for
 	Threads       []*Thread
 }
 

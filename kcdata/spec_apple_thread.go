@@ -33,11 +33,26 @@ type CPUTimes struct {
 	RunnableUsec uint64 `kc:"runnable_usec"` // since version 2
 }
 
-const waitinfo = `
-	uint64_t owner, waiter, context;
-	uint8_t wait_type;
-	int16_t portlabel_id;
-	uint32_t wait_flags;`
+// Values of ThreadWaitinfo.WaitType, of those that Apple has (osfmk/kern/block_hint.h of XNU).
+const (
+	HintKernelMutex        = 0x1
+	HintSemaphore          = 0x6
+	HintKernelRWLockRead   = 0x7
+	HintKernelRWLockWrite  = 0x8
+	HintPthreadMutex       = 0xb
+	HintPthreadRWLockRead  = 0xc
+	HintPthreadRWLockWrite = 0xd
+)
+
+// ThreadWaitinfo says what one thread of the task waits for (version 2, 31 bytes; 1: 25).
+type ThreadWaitinfo struct {
+	Owner       uint64 `kc:"owner"`        // a thread; of a semaphore a process; 0: not known
+	Waiter      uint64 `kc:"waiter"`       // a thread
+	Context     uint64 `kc:"context"`      // address of the lock
+	WaitType    uint8  `kc:"wait_type"`    // Hint*
+	PortLabelID int16  `kc:"portlabel_id"` // since version 2
+	WaitFlags   uint32 `kc:"wait_flags"`
+}
 
 const turnstileinfo = `
 	uint64_t waiter, turnstile_context;
@@ -80,7 +95,7 @@ func threadSpecs() []Spec {
 		structSpec(TypeCPUTimes, "CPU_TIMES", "cpu_times", CPUTimes{}, 16),
 		declared(0x923, "INSTRS_CYCLES", "instrs_cycles_snapshot", instrsCycles, 16),
 		plainSpec(0x91f, "THREAD_GROUP", "thread_group", KindUint64),
-		declared(0x91d, "THREAD_WAITINFO", "thread_waitinfo", waitinfo, 25),
+		structSpec(TypeThreadWaitinfo, "THREAD_WAITINFO", "thread_waitinfo", ThreadWaitinfo{}, 25),
 		declared(0x929, "THREAD_TURNSTILEINFO", "thread_turnstileinfo", turnstileinfo, 26),
 	}
 }

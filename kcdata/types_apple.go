@@ -24,6 +24,7 @@ const (
 	TypeUserStackLR64         Type = 0x916 // array of u64, leaf first
 	TypeCPUTimes              Type = 0x919 // CPUTimes
 	TypeDuration              Type = 0x91a // Duration
+	TypeThreadWaitinfo        Type = 0x91d // array of ThreadWaitinfo
 	TypeASID                  Type = 0x925 // u32
 	TypePageTables            Type = 0x926 // array of u64
 	TypeLatencyInfo           Type = 0x92b // LatencyCollection

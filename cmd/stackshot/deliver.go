@@ -17,15 +17,22 @@ import (
 	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/internal/topology"
+	"stackshot/internal/verdict"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
 
-// deliver shows the report first and then writes the file (C1). If nobody reads the report, it
-// writes the file meanwhile.
+// deliver shows the report first and then writes the file (C1), unless fileFirst is set. If
+// nobody reads the report, it writes the file meanwhile.
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	shown := t.show(ctx, d, shot.plain)
+	var shown func() error
+	if !t.fileFirst {
+		shown = t.show(ctx, d, d.Path, shot.plain)
+	}
 	where, saveErr := t.save(ctx, d, e, shot.plain)
+	if t.fileFirst {
+		shown = t.show(ctx, d, where, shot.plain)
+	}
 	var jsonErr error
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
@@ -40,9 +47,9 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 	return nil
 }
 
-// show writes the report from memory. It is no error if the reader left early. end waits until
-// a slow reader has taken the rest.
-func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (end func() error) {
+// show writes the report from memory; where is the file's place, "" for none. It is no error
+// if the reader left early. end waits until a slow reader has taken the rest.
+func (t *take) show(ctx context.Context, d *publish.Destination, where string, plain []byte) (end func() error) {
 	failed := func(err error) func() error { return func() error { return err } }
 	if t.quiet || t.json {
 		return failed(nil)
@@ -63,16 +70,21 @@ func (t *take) show(ctx context.Context, d *publish.Destination, plain []byte) (
 	if d.Path == stdoutName {
 		out = os.Stderr
 	}
-	rest := "stackshot report " + shellWord(d.Path)
-	o := t.screen(out, rest)
-	o.NotSymbolized = skipped
+	write := t.render(out, s, where, skipped)
 	return ahead(ctx, func() error {
 		defer progress(t.quiet, "writing the report")()
-		if err := report.Text(out, s, o); err != nil && !readerGone(err) {
+		if err := write(); err != nil && !readerGone(err) {
 			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 		}
 		return nil
 	})
+}
+
+// report is the report of a capture, with the verdict on it.
+func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
+	o := t.screen(out, "stackshot report "+shellWord(where))
+	o.NotSymbolized, o.Verdict = skipped, verdict.Judge(s, defaultMinWait)
+	return func() error { return report.Text(out, s, o) }
 }
 
 func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {

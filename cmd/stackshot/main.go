@@ -2,6 +2,7 @@
 // such snapshots.
 //
 //	stackshot                 take one, name it after host and time, show the first screen
+//	stackshot hang [FILE]     say what hangs, in a file or in a snapshot that it takes
 //	stackshot take -o FILE    take one with options, show the report
 //	stackshot take --count N  take N, a file each, no report
 //	stackshot report FILE     show the report of a file
@@ -11,7 +12,7 @@
 //	stackshot doctor          say what works on this machine, and what is lost where something does not
 //
 // Exit codes: 0 whole; 1 failed; 2 usage; 3 partial: the result is incomplete, or was
-// saved somewhere else, or nothing was stopped.
+// saved somewhere else, or nothing was stopped; 4 (of hang) something hangs, which goes before 3.
 //
 // What the command promises on a machine whose disks and mounts may hang:
 //
@@ -64,7 +65,9 @@ func run(args []string) int {
 	if !begun {
 		code = exitUsage
 	}
-	say(os.Stderr, "%v", err)
+	if !errors.Is(err, errSaid) {
+		say(os.Stderr, "%v", err)
+	}
 	if code == exitUsage {
 		fmt.Fprintf(os.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
@@ -77,7 +80,11 @@ const (
 	exitFailed     = 1
 	exitUsage      = 2
 	exitIncomplete = 3
+	exitHang       = 4
 )
+
+// errSaid is the error of a result that speaks for itself: the exit code says it, no message.
+var errSaid = errors.New("said")
 
 // exitError is an error that leads to an exit code of its own.
 type exitError struct {
@@ -121,7 +128,8 @@ func newRoot() *cobra.Command {
 		Use:   "stackshot",
 		Short: "Stop the machine for milliseconds, record every task and thread, say what is stuck",
 		Long: "Stackshot stops every CPU for a few milliseconds, records every task and thread with its\n" +
-			"kernel and user stack, lets the machine run on, and reports what is stuck.\n\n" +
+			"kernel and user stack, lets the machine run on, and reports what is stuck.\n" +
+			"'stackshot hang' says who waits for whom, and who is to blame.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
 			"current directory, and shows the first screen of the report.",
 		Args:          cobra.NoArgs,
@@ -133,7 +141,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
-	root.AddCommand(takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
+	root.AddCommand(hangCommand(), takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
 	return root
 }
 

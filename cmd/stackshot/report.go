@@ -12,6 +12,7 @@ import (
 
 	"stackshot/internal/report"
 	"stackshot/internal/show"
+	"stackshot/internal/verdict"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -59,7 +60,12 @@ func (r *reporting) check(w io.Writer) error {
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
 		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
 	}
-	for _, pid := range r.o.Pids {
+	return checkShown(r.o.Pids)
+}
+
+// checkShown refuses values of a --pid that chooses what is shown.
+func checkShown(pids []int) error {
+	for _, pid := range pids {
 		if pid < 0 {
 			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
 		}
@@ -83,7 +89,15 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	}
 	r.o.MaxBytes = maxOutput(packed)
 	r.o.NotSymbolized = r.name(ctx, s, false)
-	err := writers[r.format](w, s, r.o)
+	if r.format == "text" || r.format == "json" {
+		r.o.Verdict = verdict.Judge(s, defaultMinWait)
+	}
+	return reportError(name, s, writers[r.format](w, s, r.o), broken)
+}
+
+// reportError is the outcome of writing a report of the file called name. broken says where the
+// file breaks off.
+func reportError(name string, s *kcdata.Snapshot, err, broken error) error {
 	var long *report.CutError
 	switch {
 	case errors.As(err, &long) && broken == nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -35,10 +36,17 @@ type take struct {
 	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming
 	urgency     urgency
+
+	// render prepares what is shown of a capture whose file is at where ("": nowhere), and
+	// returns what writes it to out. skipped are the files that were not symbolized.
+	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error)
+	fileFirst bool // write the file before anything is shown
 }
 
 func newTake() *take {
-	return &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1}
+	t := &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1}
+	t.render = t.report
+	return t
 }
 
 func takeCommand() *cobra.Command {
@@ -60,11 +68,24 @@ func takeCommand() *cobra.Command {
 	return cmd
 }
 
+// flags are those of `stackshot take`.
 func (t *take) flags(cmd *cobra.Command) {
+	t.captureFlags(cmd)
+	f := cmd.Flags()
+	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its id or that of one of its threads; may be repeated")
+	f.BoolVar(&t.json, "json", false, "print one JSON object about the capture instead of the report")
+	f.BoolVar(&t.self, "self", false, "show stackshot's own threads in the report")
+	f.BoolVarP(&t.quiet, "quiet", "q", false, "show no report and no progress, only errors")
+	t.naming.flagOff(cmd)
+	f.IntVar(&t.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
+	f.DurationVar(&t.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
+}
+
+// captureFlags say how to capture and where the file goes, for all commands that do.
+func (t *take) captureFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&t.output, "output", "o", "", "write to `FILE`; - for standard output, the report then goes to standard error\n(default: host and time, in the current directory)")
 	f.StringVar(&t.options.Engine, "engine", snapshot.EngineAuto, "trap (interrupts off), pull (SCHED_FIFO), procfs (nothing is stopped), or auto: the first that works")
-	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its id or that of one of its threads; may be repeated")
 	f.StringVar(&t.options.CPUs, "cpus", "", "`LIST` of the CPUs that record, as in 0-3,5 (default: all that are stopped and not throttled)")
 	f.StringVar(&t.options.CPUClass, "cpu-class", "", "classes of the CPUs, as in `0-3=P,4-7=E` (default: what the machine says)")
 	f.BoolVar(&t.options.StopIsolated, "stop-isolated", false, "stop isolcpus and nohz_full CPUs too")
@@ -77,20 +98,16 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.IntVar(&t.options.StackBytes, "stack-bytes", 24<<10, "most bytes to copy of a user stack, 1024 to 65536")
 	f.IntVar(&t.options.UserFrames, "user-frames", 256, "most links to follow in a frame-pointer chain, 1 to 1000")
 	f.BoolVar(&t.options.KeepStacks, "keep-stacks", false, "leave the copied bytes of user stacks in the file, so that they can be unwound again elsewhere (they may hold secrets)")
+	f.StringVar(&t.options.Wait, "wait", snapshot.WaitOn, "on, or off: do not record what each thread waits for (kernel locks and their owners, futexes)")
 	f.BoolVar(&t.trace, "trace", false, "keep the trace of stackshot's own last events in the file (kept anyway if something goes wrong)")
 	f.BoolVar(&t.options.Redact, "redact", false, "leave out command-line arguments, mappings, register values and user stacks; make kernel addresses relative to _text")
 	f.BoolVar(&t.options.RemoteFiles, "remote-files", false, "read program files on FUSE and network file systems too, for build-ids and unwind tables")
-	f.BoolVar(&t.json, "json", false, "print one JSON object about the capture instead of the report")
 	f.DurationVar(&t.timeout, "write-timeout", t.timeout, "longest time to wait for the target's file system")
-	f.BoolVar(&t.self, "self", false, "show stackshot's own threads in the report")
-	f.BoolVarP(&t.quiet, "quiet", "q", false, "show no report and no progress, only errors")
-	t.naming.flagOff(cmd)
-	f.IntVar(&t.count, "count", 1, "captures to make, each into a file of its own; 0: until interrupted")
-	f.DurationVar(&t.interval, "interval", 0, "time from one capture's start to the next one's\n(default: the machine stands still for at most 5 % of the time)")
 	f.DurationVar(&t.options.LockWait, "lock-wait", 5*time.Second, "longest time to wait in line for other captures: only one at a time stops the machine")
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
 	completeWith(cmd, "user-stacks", string(snapshot.UserStacksAuto), string(snapshot.UserStacksFP), string(snapshot.UserStacksOff))
+	completeWith(cmd, "wait", snapshot.WaitOn, snapshot.WaitOff)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
@@ -122,7 +139,7 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: "0", Reason: "want more than 0"}
 		}
 	}
-	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency", "user-stacks"} {
+	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency", "user-stacks", "wait"} {
 		if s, _ := cmd.Flags().GetString(name); s == "" && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}

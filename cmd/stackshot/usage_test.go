@@ -77,6 +77,17 @@ func TestUsage(t *testing.T) {
 		{[]string{"report", "/dev/null", "--pid", "one"}, []string{"--pid", "one"}},
 		{[]string{"report", "/dev/null", "--pid=-1"}, []string{"--pid", "-1"}},
 		{[]string{"report", "/dev/null", "--lines=maybe"}, []string{"--lines", "maybe"}},
+		{[]string{"hang", "a", "b"}, []string{"arg"}},
+		{[]string{"hang", "/dev/null", "--format", "xml"}, []string{"--format", "xml"}},
+		{[]string{"hang", "/dev/null", "--min-wait", "0"}, []string{"--min-wait", "0s"}},
+		{[]string{"hang", "/dev/null", "--pid=-1"}, []string{"--pid", "-1"}},
+		{[]string{"hang", "/dev/null", "--engine", "trap"}, []string{"--engine", "/dev/null"}},
+		{[]string{"hang", "/dev/null", "-o", "x"}, []string{"--output", "/dev/null"}},
+		{[]string{"hang", "--format", "json", "-o", "-"}, []string{"--format json", "-o -"}},
+		{[]string{"hang", "--format", "dot", "-o", "-"}, []string{"--format dot", "-o -"}},
+		{[]string{"hang", "--engine", "warp"}, []string{"--engine", "warp"}},
+		{[]string{"hang", "--count", "2"}, []string{"--count"}},
+		{[]string{"hang", "--json"}, []string{"--json"}},
 		{[]string{"symbolize"}, []string{"arg"}},
 		{[]string{"symbolize", "a", "b"}, []string{"arg"}},
 		{[]string{"symbolize", "/dev/null", "--write-timeout", "0"}, []string{"--write-timeout", "0s"}},
@@ -106,7 +117,7 @@ func TestUsage(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--help"}, {"take", "--help"}, {"help", "report"}, {"doctor", "-h"}} {
+	for _, args := range [][]string{{"--help"}, {"take", "--help"}, {"help", "report"}, {"hang", "--help"}, {"doctor", "-h"}} {
 		if o := stackshot(t, args...); o.code != 0 || !strings.Contains(o.stdout, "Usage:") || strings.Contains(o.stdout, saveVerb) {
 			t.Errorf("%q: exit code %d, %s", args, o.code, o.stdout)
 		}

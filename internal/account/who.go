@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -63,4 +64,26 @@ func Thread(t *kcdata.Task, tid uint64) string {
 		return Task(t)
 	}
 	return fmt.Sprintf("%s tid %d", Task(t), tid)
+}
+
+// NSTidsJSON are the numbers of a thread in the deeper pid namespaces, outermost first; nil
+// if it is in none.
+func NSTidsJSON(t *kcdata.Thread) []show.Object {
+	if len(t.NS) == 0 {
+		return nil
+	}
+	return show.List(t.NS, func(n *kcdata.LinuxThreadNS) show.Object {
+		return show.Object{{"inode", n.Inode}, {"tid", n.Tid}}
+	})
+}
+
+// Age follows a state and says for how long; "" if that is not known.
+func Age(a model.Age) string {
+	switch {
+	case !a.Known:
+		return ""
+	case a.About:
+		return " for about " + show.Duration(a.Ns)
+	}
+	return " for at most " + show.Duration(a.Ns)
 }

@@ -109,6 +109,12 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 		s->args[3] = v[REG_R10], s->args[4] = v[REG_R8], s->args[5] = v[REG_R9];
 	}
 }
+// call_place says where in the saved registers argument n of a call is.
+static __always_inline u64 call_place(u32 n, bool compat)
+{
+	const u8 native[] = { REG_DI, REG_SI, REG_DX, REG_R10, REG_R8 }, other[] = { REG_BX, REG_CX, REG_DX, REG_SI, REG_DI };
+	return 8 * (u64)(compat ? other[n] : native[n]);
+}
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
 static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.sp; }
 #else
@@ -122,6 +128,7 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 	s->args[0] = r->orig_x0, s->args[1] = v[1], s->args[2] = v[2];
 	s->args[3] = v[3], s->args[4] = v[4], s->args[5] = v[5];
 }
+static __always_inline u64 call_place(u32 n, bool compat) { return n ? 8 * (u64)n : bpf_core_field_offset(((struct pt_regs *)0)->orig_x0); }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.uw.tp_value; }
 static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.cpu_context.sp; }
 #endif

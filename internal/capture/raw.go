@@ -27,8 +27,9 @@ type Raw struct {
 	Capture           kcdata.LinuxCapture
 	SeenTasks         int
 	SeenThreads       int
-	RanShort          bool // memory ran out
-	QueueFull         bool // the memory that ran out was that of the queues
+	RanShort          bool   // memory ran out
+	WaitSources       uint32 // kcdata.WaitHas*: what the kernel tells of waits; 0: they were not recorded
+	QueueFull         bool   // the memory that ran out was that of the queues
 	WholeCensus       bool
 	CensusErr         unix.Errno
 	Warnings          []kcdata.Warning

@@ -59,6 +59,7 @@ type collation struct {
 	again   bool             // late files have been asked once more, and are not asked again
 	threads int
 	user    kcdata.LinuxUserTaken
+	waits   *waits
 }
 
 // Write writes the file of a capture: a section on the machine, the tasks in census
@@ -68,7 +69,7 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
 		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
-		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(),
+		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact),
 	}
 	x.collect()
 	x.settle()
@@ -109,6 +110,7 @@ func (x *collation) task(parts []capture.Part) error {
 	if err := x.complete(t); err != nil {
 		return err
 	}
+	x.waits.add(t)
 	x.tasks, x.threads, x.user = append(x.tasks, t.items), x.threads+len(t.threads), user
 	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
@@ -175,6 +177,7 @@ func (x *collation) askAgain() {
 		if err != nil {
 			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.items })
 			x.threads -= len(t.threads)
+			x.waits.drop(t)
 			x.unreadable(t.parts, err)
 		}
 	}
@@ -182,11 +185,12 @@ func (x *collation) askAgain() {
 }
 
 // settle is for what can be said only when all tasks are known: which files are still
-// late, and which samples found no thread.
+// late, which samples found no thread, and who owns the futexes that threads wait for.
 func (x *collation) settle() {
 	if len(x.late) > 0 {
 		x.askAgain()
 	}
+	x.waits.settle(x.c)
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
 		x.samples.lost(x.c)
 	}

@@ -4,7 +4,8 @@
 //	collect  each task is decoded and completed: kernel addresses, samples, what /proc and
 //	         the mapped files say (enrich, load information), user stacks
 //	settle   what waits for the last task: files that were late are asked once more, and
-//	         samples without a thread are named
+//	         samples without a thread are named; owners of futexes are found out of the bytes
+//	         around these
 //	write    a section on the machine, the tasks in census order, a section on the capture
 //
 // Collation trusts the bytes of the capture no more than those of a file. It changes them

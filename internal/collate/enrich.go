@@ -117,6 +117,7 @@ func (e *enricher) read(t *taskBytes) (text taskText) {
 		text.cgroup, text.exe, text.maps = e.names[0], e.names[1], e.names[2]
 		e.readMemory(dir, &text)
 	}
+	t.hung = errors.Is(text.maps.Err, procfs.ErrTimeout)
 	text.why = e.another(text.stat, t)
 	if text.why == "" && !kernel && e.load != nil {
 		e.load.task(t, text.maps)

@@ -83,6 +83,9 @@ func (x *collation) postSection() ([]byte, error) {
 	if x.user.Threads > 0 {
 		w.Record(kcdata.TypeLinuxUserTaken, &x.user)
 	}
+	if c.WaitSources != 0 {
+		w.Record(kcdata.TypeLinuxWaitTaken, &x.waits.taken)
+	}
 	x.howItWent(w)
 	w.Record(kcdata.TypeDuration, &kcdata.Duration{
 		Duration: c.Capture.WindowNs, Outer: c.Capture.ElapsedNs, Prior: c.PriorNs(),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"stackshot/internal/capture"
+	"stackshot/internal/futex"
 	"stackshot/internal/stacks"
 	"stackshot/kcdata"
 )
@@ -26,6 +27,9 @@ type taskBytes struct {
 	minor   uint64           // faults of the threads that live
 	major   uint64
 	second  *capture.Second
+	listed  int               // place of the first thread in the table of waits; -1: none
+	badWait []kcdata.Position // records of waits that cannot be read
+	hung    bool              // /proc/PID/maps hangs; by enrich
 	parts   []capture.Part
 	spent   capture.Cost // of recording it
 }
@@ -41,6 +45,10 @@ type threadAt struct {
 	stack   bool            // has a user stack
 	sampled []uint64        // its addresses, where a sample has them
 	user    stacks.UserSide
+	wait    kcdata.Position // LINUX_WAIT
+	futexes kcdata.Position // array of LINUX_FUTEX
+	facts   futex.Thread    // zero: LINUX_THREAD is not there
+	ns      []kcdata.LinuxThreadNS
 	taken   bool   // the stop took it off its CPU
 	onCPU   int    // where it runs or ran; -1: nowhere
 	ip      uint64 // where it was in user mode; 0: not recorded
@@ -109,6 +117,7 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
 		th.snap = it.Position()
 		return kcdata.Patch(th.snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
+	case t.visitWait(th, it):
 	case it.Type == kcdata.TypeLinuxThread:
 		return t.visitLinux(th, it)
 	case it.Type == kcdata.TypeLinuxSyscall:
@@ -122,8 +131,8 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 		case kcdata.TypeUserStackLR64:
 			th.stack = true
 		case kcdata.TypeLinuxThreadNS: // outermost first
-			if ns := kcdata.Elements[kcdata.LinuxThreadNS](it); len(ns) > 0 {
-				th.inner = ns[len(ns)-1].Tid
+			if th.ns = kcdata.Elements[kcdata.LinuxThreadNS](it); len(th.ns) > 0 {
+				th.inner = th.ns[len(th.ns)-1].Tid
 			}
 		}
 	}
@@ -139,6 +148,7 @@ func (t *taskBytes) visitLinux(th *threadAt, it kcdata.Item) error {
 	if t.second != nil {
 		t.second.Look(&lx)
 	}
+	th.facts = futex.Thread{Tid: lx.Tid, Tgid: lx.Tgid, Start: lx.StartBoottime, Dead: lx.ExitState != 0}
 	if lx.OnCPU != 0 {
 		th.onCPU = int(lx.CPU)
 	}

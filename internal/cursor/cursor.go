@@ -111,18 +111,6 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
-// AppendSLEB appends v in the form that SLEB reads. For ULEB use binary.AppendUvarint.
-func AppendSLEB(b []byte, v int64) []byte {
-	for {
-		low := byte(v & 0x7f)
-		v >>= 7
-		if v == 0 && low&0x40 == 0 || v == -1 && low&0x40 != 0 {
-			return append(b, low)
-		}
-		b = append(b, low|0x80)
-	}
-}
-
 // Text reads up to a NUL and skips it. It returns the bytes before the NUL, as a part of Data.
 // If there is none behind at most max bytes, it sets Bad and returns nil.
 func (c *Cursor) Text(max int) []byte {

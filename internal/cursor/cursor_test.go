@@ -6,9 +6,21 @@ import (
 	"testing"
 )
 
+// appendSLEB appends v in the form that SLEB reads.
+func appendSLEB(b []byte, v int64) []byte {
+	for {
+		low := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && low&0x40 == 0 || v == -1 && low&0x40 != 0 {
+			return append(b, low)
+		}
+		b = append(b, low|0x80)
+	}
+}
+
 func TestNumbersReadAsWritten(t *testing.T) {
 	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 127, 128, math.MaxInt64, math.MinInt64} {
-		c := Cursor{Data: AppendSLEB(nil, v)}
+		c := Cursor{Data: appendSLEB(nil, v)}
 		if got := c.SLEB(); got != v || c.Bad || c.Left() != 0 {
 			t.Errorf("%d reads as %d, bad %v, %d left", v, got, c.Bad, c.Left())
 		}

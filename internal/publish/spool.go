@@ -70,8 +70,11 @@ func Copy(data []byte) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = out.Write(data)
-	return out, err
+	if _, err := out.Write(data); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
 }
 
 // Compress gives plain in the envelope e, in memory: the bytes of its file.

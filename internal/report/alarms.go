@@ -14,6 +14,10 @@ import (
 // alarmLimit bounds each kind of alarm: the first screen is short.
 const alarmLimit = 4
 
+// Alarms are the sentences on what limits trust in a snapshot, worst first, as all forms of
+// the report have them.
+func Alarms(s *kcdata.Snapshot) []string { return (&view{s: s}).alarms() }
+
 // alarms returns the sentences on what limits trust in the picture, worst first (R3).
 func (v *view) alarms() []string {
 	out := v.missedCPUs()

@@ -26,7 +26,6 @@ const (
 func (v *view) digest(l *lines) {
 	groups := v.standingOut()
 	blocked, runnable := groups[model.Blocked], groups[model.Runnable]
-	l.Line("")
 	l.Words("", "%s", v.census())
 	switch {
 	case v.counts.Shown == 0 || len(blocked) > 0:
@@ -123,7 +122,7 @@ func runnableText(groups []*group) string {
 	if n > 1 {
 		s = show.Count(n, "thread") + " " + words
 	}
-	s += ageText(t.age) + ": " + account.Thread(t.task, t.ID)
+	s += account.Age(t.age) + ": " + account.Thread(t.task, t.ID)
 	if n > 1 {
 		s += fmt.Sprintf(" and %d more", n-1)
 	}

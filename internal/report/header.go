@@ -11,8 +11,8 @@ import (
 // header says which machine the picture is of, then what limits trust in it (R3), then
 // how it was taken.
 func (v *view) header(l *lines) {
-	l.colored(bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
-	l.colored(red, func() {
+	l.colored(show.Bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
+	l.colored(show.Red, func() {
 		for _, s := range v.alarms() {
 			l.Words("!! ", "%s", s)
 		}

@@ -1,13 +1,8 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"io"
-	"iter"
 
 	"stackshot/internal/account"
 	"stackshot/internal/show"
@@ -28,10 +23,10 @@ func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 		j.Threads += t.shown
 		j.Mappings += len(t.Mappings)
 	})
-	j.members("{", append(v.document(), [2]any{"tasks", tasks}), "")
-	j.members(",", show.Object{{"threads_left_out", show.Known(j.Threads)}, {"mappings_left_out", show.Known(j.Mappings)}}, "")
-	j.printf("\n}\n")
-	return j.flush(j.w)
+	j.Document(func() show.Object { return append(v.document(), [2]any{"tasks", tasks}) }, func() show.Object {
+		return show.Object{{"threads_left_out", show.Known(j.Threads)}, {"mappings_left_out", show.Known(j.Mappings)}}
+	})
+	return j.flush(j.W)
 }
 
 // addr is an address or a 64-bit id.
@@ -70,75 +65,25 @@ func cleanAll(in []string) []string {
 }
 
 // jsonWriter writes a document item by item. Each frame of each stack repeats its names, so
-// the document is many times as long as the file. A json.Encoder alone would hold all of
-// it in memory, twice.
+// the document is many times as long as the file.
 type jsonWriter struct {
-	w   *bufio.Writer // keeps the first error
-	enc *json.Encoder // into buf
-	buf bytes.Buffer  // one value
+	*show.Stream
 	room
 }
 
 func newJSONWriter(w io.Writer, most int64) *jsonWriter {
-	j := &jsonWriter{w: bufio.NewWriter(w)}
-	j.Bytes = most
-	j.enc = json.NewEncoder(&j.buf)
-	j.enc.SetEscapeHTML(false)
-	return j
+	return &jsonWriter{Stream: show.NewStream(w), room: room{CutError: CutError{Bytes: most}}}
 }
 
-// items is a list whose items are made while it is written.
-type items iter.Seq[show.Object]
-
-// printf writes what stands between values.
-func (j *jsonWriter) printf(format string, args ...any) {
-	n, _ := fmt.Fprintf(j.w, format, args...)
-	j.used += int64(n)
-}
-
-// members writes the members of o behind an opening brace or a comma. prefix is the
-// indentation of the object.
-func (j *jsonWriter) members(separator string, o show.Object, prefix string) {
-	for key, value := range o.Members() {
-		j.printf("%s\n%s %q: ", separator, prefix, key)
-		if list, ok := value.(items); ok {
-			j.list(list, prefix+" ")
-		} else {
-			j.encode(value, prefix+" ")
-		}
-		separator = ","
-	}
-}
-
-func (j *jsonWriter) list(list items, prefix string) {
-	separator := "["
-	for o := range list {
-		j.printf("%s\n%s ", separator, prefix)
-		j.members("{", o, prefix+" ")
-		j.printf("\n%s }", prefix)
-		separator = ","
-	}
-	if separator == "[" {
-		j.printf("[]")
-	} else {
-		j.printf("\n%s]", prefix)
-	}
-}
-
-// encode writes a value that is encoded as a whole.
-func (j *jsonWriter) encode(v any, prefix string) {
-	j.buf.Reset()
-	j.enc.SetIndent(prefix, " ")
-	if err := j.enc.Encode(v); err != nil {
-		panic(err) // constant types
-	}
-	n, _ := j.w.Write(bytes.TrimSuffix(j.buf.Bytes(), []byte("\n")))
-	j.used += int64(n)
+// full reports whether no room is left for a further record.
+func (j *jsonWriter) full() bool {
+	j.used = j.Written
+	return j.room.full()
 }
 
 // fitting is the list of the objects of records. If no room is left for a record, it goes
 // to leave, which counts it.
-func fitting[R any](j *jsonWriter, records []R, object func(R) show.Object, leave func(R)) items {
+func fitting[R any](j *jsonWriter, records []R, object func(R) show.Object, leave func(R)) show.Items {
 	return func(yield func(show.Object) bool) {
 		for _, r := range records {
 			if j.full() {

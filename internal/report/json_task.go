@@ -1,8 +1,10 @@
 package report
 
 import (
+	"stackshot/internal/account"
 	"stackshot/internal/show"
 	"stackshot/internal/sysno"
+	"stackshot/internal/verdict"
 	"stackshot/kcdata"
 )
 
@@ -16,7 +18,7 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 	if t.Exe != nil {
 		exeName = cleaned(t.Exe.FileName())
 	}
-	var mappings items // none without user stacks
+	var mappings show.Items // none without user stacks
 	if len(t.Mappings) > 0 {
 		mappings = fitting(j, t.Mappings, jsonMapping, func(kcdata.Mapping) { j.Mappings++ })
 	}
@@ -76,10 +78,8 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"times_run", show.Present(p, kcdata.ThreadHasRuntime, l.Pcount)},
 		{"nvcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nvcsw)}, {"nivcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nivcsw)},
 		{"min_flt", show.Present(p, kcdata.ThreadHasFaults, l.MinFlt)}, {"maj_flt", show.Present(p, kcdata.ThreadHasFaults, l.MajFlt)},
-		{"syscall", v.jsonSyscall(t)}, {"io", show.Optional(t.IO, jsonIO)},
-		{"ns_tids", some(show.List(t.NS, func(n *kcdata.LinuxThreadNS) show.Object {
-			return show.Object{{"inode", n.Inode}, {"tid", n.Tid}}
-		}))},
+		{"syscall", v.jsonSyscall(t)}, {"wait", verdict.WaitJSON(v.wait(t))}, {"io", show.Optional(t.IO, jsonIO)},
+		{"ns_tids", account.NSTidsJSON(t.Thread)},
 		{"wchan", cleaned(t.Wchan)}, {"stack_note", show.Known(t.note)},
 		{"kernel_stack_truncated", p&kcdata.ThreadTruncated != 0}, {"kernel_frames_skipped", show.Known(l.KstackSkipped)},
 		{"kernel_stack", v.jsonFrames(t.Kernel)}, {"user_stack", user}, {"frames_unnamed", show.Known(unnamed)},

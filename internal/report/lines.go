@@ -23,13 +23,6 @@ type lines struct {
 	room  room
 }
 
-// ANSI colours.
-const (
-	red   = "\x1b[1;31m"
-	bold  = "\x1b[1m"
-	plain = "\x1b[0m"
-)
-
 func newLines(w io.Writer, o Options) *lines {
 	l := &lines{w: bufio.NewWriter(w), o: o, rest: show.Clean(cmp.Or(o.RestCommand, "stackshot report FILE"))}
 	l.Page = show.Page{Width: o.Width, Put: l.put}
@@ -74,9 +67,7 @@ func (l *lines) colored(color string, f func()) {
 // of them are shown depends on whether more follow, and those are only counted.
 func (l *lines) put(s string) {
 	l.n++
-	if l.color != "" && s != "" {
-		s = l.color + s + plain
-	}
+	s = show.Paint(l.color, s)
 	if limit := l.o.FirstScreen; limit <= 0 {
 		l.write(s)
 	} else if l.n <= limit {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -68,10 +69,10 @@ func TestColorOnlyAddsColor(t *testing.T) {
 		if err := Text(&colored, st.build(), o); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.NewReplacer(red, "", bold, "", plain, "").Replace(colored.String()); got != plainText.String() {
+		if got := strings.NewReplacer(show.Red, "", show.Bold, "", show.Plain, "").Replace(colored.String()); got != plainText.String() {
 			t.Errorf("%s: coloured report differs", st.name)
 		}
-		if !strings.Contains(colored.String(), bold) {
+		if !strings.Contains(colored.String(), show.Bold) {
 			t.Errorf("%s: no colour", st.name)
 		}
 	}

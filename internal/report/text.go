@@ -19,6 +19,8 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	l := newLines(w, o)
 	v.header(l)
+	l.Line("")
+	v.verdict(l)
 	v.digest(l)
 	last := -1
 	for _, t := range v.tasks {
@@ -45,7 +47,7 @@ func (v *view) sectionTitle(l *lines, n int) {
 		}
 	}
 	l.Line("")
-	l.colored(bold, func() {
+	l.colored(show.Bold, func() {
 		l.Line("== %s: %s, %s in all", sectionNames[n], show.Count(tasks, "task"), show.Count(threads, "thread"))
 	})
 }
@@ -67,7 +69,7 @@ func (v *view) taskText(l *lines, t *taskView) {
 		}
 		v.groupText(l, t, g)
 	}
-	if hidden := len(t.Threads) - t.shown; hidden > 0 {
+	if hidden := len(t.Threads) - t.shown; hidden > 0 && v.only == nil {
 		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
 	}
 }
@@ -119,9 +121,10 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 	state.Add("%s", g.note)
 	calls := v.syscalls(g)
 	state.If(calls != "", "in %s", calls)
+	state.Add("%s", v.waitsFor(g))
 	color := ""
 	if g.state.Class == model.Blocked {
-		color = red
+		color = show.Red
 	}
 	l.colored(color, func() { l.Line("    %s: %s", g.threadText(t.Task), state.Join(", ")) })
 	v.stackText(l, g)
@@ -132,18 +135,7 @@ func (g *group) stateAge(words string) string {
 	if g.state.Class == model.Running {
 		words += " on " + account.CPUList(g.numbers(func(t *threadView) uint64 { return uint64(t.Linux.CPU) }))
 	}
-	return words + ageText(g.age)
-}
-
-// ageText follows a state and says for how long; "" if that is not known.
-func ageText(a model.Age) string {
-	switch {
-	case !a.Known:
-		return ""
-	case a.About:
-		return " for about " + show.Duration(a.Ns)
-	}
-	return " for at most " + show.Duration(a.Ns)
+	return words + account.Age(g.age)
 }
 
 // syscalls names the system calls that a group's threads are in, at most three.

@@ -7,6 +7,8 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/model"
+	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
 	"stackshot/kcdata"
 )
 
@@ -19,6 +21,10 @@ type Options struct {
 	// ShowIdle shows idle kernel threads and the CPUs' idle threads one by
 	// one. Those of a task named in Pids always are.
 	ShowIdle bool
+
+	// Verdict is what hangs, and what each thread waits for. nil: it was not asked for, and
+	// nothing of it is shown. Only Text and JSON show it.
+	Verdict *waitgraph.Verdict
 
 	// NotSymbolized says which files were not symbolized, and why.
 	NotSymbolized []string
@@ -73,6 +79,10 @@ type view struct {
 	ids       map[identity]uint32
 	places    map[place][]*userFrame
 	kernelIDs map[uint64]uint32
+	// only are the threads that are shown; nil: all.
+	only map[*kcdata.Thread]bool
+	// words are those for o.Verdict; nil without it.
+	words *verdict.Words
 	// allChains: every user stack is a frame-pointer chain.
 	allChains bool
 }
@@ -85,10 +95,17 @@ type taskView struct {
 }
 
 // newView sorts s by o. The view keeps s.
-func newView(s *kcdata.Snapshot, o Options) *view {
+func newView(s *kcdata.Snapshot, o Options) *view { return viewOf(s, o, nil) }
+
+// viewOf sorts the threads in only; nil: all.
+func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 	v := &view{
-		s: s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		only: only,
+		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
+	}
+	if o.Verdict != nil {
+		v.words = verdict.For(s, o.Verdict)
 	}
 	for _, cpu := range account.CPUsWith(s, kcdata.CPUStopped) {
 		v.stopped[cpu] = true
@@ -123,6 +140,9 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 	tv := &taskView{Task: t}
 	var keep []*threadView
 	for _, th := range t.Threads {
+		if v.only != nil && !v.only[th] {
+			continue
+		}
 		st := model.StateOf(th)
 		switch {
 		case th.IsSelf() && !v.o.ShowSelf:
@@ -137,7 +157,7 @@ func (v *view) task(t *kcdata.Task, unfold bool) {
 			v.classes[st.Class]++
 		}
 	}
-	if len(keep) == 0 && len(t.Threads) > 0 {
+	if len(keep) == 0 && (len(t.Threads) > 0 || v.only != nil) {
 		return // all its threads are folded or hidden, and counted as such
 	}
 	tv.shown = len(keep)

@@ -11,6 +11,21 @@ type Page struct {
 	Put   func(line string) // writes a line, which has no newline
 }
 
+// ANSI colours.
+const (
+	Red   = "\x1b[1;31m"
+	Bold  = "\x1b[1m"
+	Plain = "\x1b[0m"
+)
+
+// Paint gives a line in a colour; "" leaves it as it is.
+func Paint(color, line string) string {
+	if color == "" || line == "" {
+		return line
+	}
+	return color + line + Plain
+}
+
 // minWords is the least width, in cells, to which Words wraps: nobody reads a sentence in
 // narrower lines.
 const minWords = 20

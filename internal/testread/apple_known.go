@@ -63,6 +63,7 @@ func known() map[uint32]*record {
 		0x916: {name: "user_stack_frames", fields: packed{"lr"}.fields()},
 		0x919: {name: "cpu_times", fields: packed{"user_usec", "system_usec", "runnable_usec"}.fields()},
 		0x91a: {name: "stackshot_duration", fields: packed{"stackshot_duration", "stackshot_duration_outer", "stackshot_duration_prior"}.fields()},
+		0x91d: {name: "thread_waitinfo", fields: packed{"owner", "waiter", "context", "wait_type:1", "portlabel_id:-2", "wait_flags:4"}.fields()},
 		0x92b: {name: "stackshot_latency_collection"}, // it has a layout of its own for version 2
 		0x92c: {name: "stackshot_latency_task", fields: packed{
 			"task_uniqueid", "setup_latency", "task_thread_count_loop_latency", "task_thread_data_loop_latency", "cur_tsnap_latency",

@@ -10,11 +10,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// A real capture, of a process, its zombie child and kthreadd, taken with --latency
-// thread, --trace and --keep-stacks and symbolized: the reader that was made from the
-// page finds in it all that ours does, in either envelope of those that it opens.
-func TestReaderFromThePage(t *testing.T) {
-	testneed.Slow(t)
+// today is a real capture, of a process, its zombie child and kthreadd, taken with
+// --latency thread, --trace and --keep-stacks and symbolized.
+func today(t *testing.T) []byte {
 	packed, err := os.ReadFile("testdata/today.kcdata.zst")
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +21,14 @@ func TestReaderFromThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return plain
+}
+
+// The reader that was made from the page finds in a real capture all that ours does, in
+// either envelope of those that it opens.
+func TestReaderFromThePage(t *testing.T) {
+	testneed.Slow(t)
+	plain := today(t)
 	Want(t, plain)
 	for _, e := range []kcdata.Envelope{kcdata.EnvelopeNone, kcdata.EnvelopeZlib} {
 		var b bytes.Buffer
@@ -41,14 +47,7 @@ func TestReaderFromThePage(t *testing.T) {
 // choose it.
 func TestNamesOfAnyBytes(t *testing.T) {
 	testneed.Slow(t)
-	packed, err := os.ReadFile("testdata/today.kcdata.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, _, err := kcdata.Unwrap(packed, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := today(t)
 	r, err := kcdata.NewReader(plain)
 	if err != nil {
 		t.Fatal(err)

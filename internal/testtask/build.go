@@ -28,13 +28,17 @@ type args = [6]uintptr
 func (s *stage) build() error {
 	switch s.kind.Name {
 	case DoWait.Name:
-		return s.doWait()
+		return s.doWait(nap())
+	case StoppedChild.Name:
+		return s.doWait(stopSteps()...)
 	case VforkParent.Name:
 		return s.vfork()
 	case MidExit.Name:
 		return s.behindMutex(step{nr: unix.SYS_EXIT_GROUP})
 	case MutexWait.Name:
 		return s.behindMutex()
+	case InodeWait.Name:
+		return s.behindInode()
 	case TracedExit.Name:
 		return s.tracedExit()
 	case InPidNS.Name:
@@ -60,8 +64,7 @@ func (s *stage) simple() ([]step, error) {
 	case Forked.Name:
 		return []step{suspended()}, nil
 	case Stopped.Name:
-		return []step{{nr: unix.SYS_GETPID, save: true},
-			{nr: unix.SYS_KILL, arg: args{0, uintptr(unix.SIGSTOP)}, use: true, forever: true}}, nil
+		return stopSteps(), nil
 	case Sleeping.Name, LongComm.Name, NastyComm.Name, bystanders.Name:
 		return []step{nap()}, nil
 	case PipeRead.Name:
@@ -101,6 +104,12 @@ func (s *stage) readZeros() (step, error) {
 func nap() step {
 	ts := &unix.Timespec{Sec: 1 << 30}
 	return step{nr: unix.SYS_CLOCK_NANOSLEEP, arg: args{unix.CLOCK_MONOTONIC, 0, addr(ts)}, must: true, forever: true}
+}
+
+// stopSteps stop the actor, and again whenever it is continued.
+func stopSteps() []step {
+	return []step{{nr: unix.SYS_GETPID, save: true},
+		{nr: unix.SYS_KILL, arg: args{0, uintptr(unix.SIGSTOP)}, use: true, forever: true}}
 }
 
 func suspended() step {

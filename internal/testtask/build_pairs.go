@@ -11,8 +11,8 @@ import (
 
 // doWait: the child is a true child of the waiting actor, which reaps it and
 // then exits.
-func (s *stage) doWait() error {
-	child := s.program(1, nap())
+func (s *stage) doWait(steps ...step) error {
+	child := s.program(1, steps...)
 	_, err := s.actor(0, 0,
 		step{nr: unix.SYS_CLONE, arg: args{unix.CLONE_PARENT_SETTID | uintptr(unix.SIGCHLD), 0, addr(&child.slot.pid)},
 			child: child, must: true, save: true},
@@ -63,10 +63,30 @@ func (s *stage) behindMutex(then ...step) error {
 			return err
 		}
 	}
-	return s.mutexOwner(last, r, w)
+	return s.stuckWriter(last, w, closeStep(r))
 }
 
-func (s *stage) mutexOwner(i, r, w int) error {
+// behindInode is the same with the lock of a file's inode, which every write takes:
+// the owner writes to a memfd, then the others do.
+func (s *stage) behindInode() error {
+	fd, err := unix.MemfdCreate("testtask-inode", 0)
+	if err != nil {
+		return fmt.Errorf("memfd_create: %w", err)
+	}
+	s.fds = append(s.fds, fd)
+	last := len(s.slots) - 1
+	for i := range last {
+		write := step{nr: unix.SYS_WRITE, arg: args{uintptr(fd), addr(new([8]byte)), 1}, must: true}
+		if _, err := s.actor(i, 0, s.start(), write); err != nil {
+			return err
+		}
+	}
+	return s.stuckWriter(last, fd)
+}
+
+// stuckWriter is for ever in the middle of a write to w: its source page is missing,
+// and userfaultfd, which is to supply it, is served by nobody.
+func (s *stage) stuckWriter(i, w int, before ...step) error {
 	page := unix.Getpagesize()
 	mem, err := unix.Mmap(-1, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -75,11 +95,11 @@ func (s *stage) mutexOwner(i, r, w int) error {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	api := &[3]uint64{uffdAPIVersion}
 	reg := &[4]uint64{uint64(at), uint64(page), registerMissing}
-	_, err = s.actor(i, 0, closeStep(r),
+	_, err = s.actor(i, 0, append(before,
 		step{nr: unix.SYS_USERFAULTFD, must: true, save: true},
 		step{nr: unix.SYS_IOCTL, arg: args{0, uffdioAPI, addr(api)}, must: true, use: true},
 		step{nr: unix.SYS_IOCTL, arg: args{0, uffdioRegister, addr(reg)}, must: true, use: true},
-		step{nr: unix.SYS_WRITE, arg: args{uintptr(w), at, 1}, must: true})
+		step{nr: unix.SYS_WRITE, arg: args{uintptr(w), at, 1}, must: true})...)
 	return err
 }
 

@@ -25,6 +25,8 @@ var (
 	inPipeRead = []string{"anon_pipe_read", "pipe_read", "fifo_pipe_read"}
 	inFutex    = []string{"futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"}
 	inDoWait   = []string{"do_wait", "__do_wait"}
+	inWrite    = []string{"generic_perform_write"} // of a memfd
+	inodeLock  = []string{"shmem_file_write_iter", "generic_file_write_iter"}
 	kthreadEnd = []string{"ret_from_fork_asm", "ret_from_fork"}
 )
 
@@ -78,6 +80,10 @@ func (k Kind) comm() string {
 	return ("tt-" + k.Name + "               ")[:min(15, len(k.Name)+3)]
 }
 
+func stopped() ThreadWant {
+	return ThreadWant{States: "T", Syscall: stoppedIn(), Stack: [][]string{{"do_signal_stop"}}}
+}
+
 // stoppedIn is the call that a thread stopped by its own kill still shows: arm64
 // forgets it before it looks at the signal (do_signal, arch/arm64/kernel/signal.c).
 func stoppedIn() int {
@@ -92,7 +98,7 @@ func (k Kind) cast() []role {
 	case Forked.Name:
 		return one(asleep(unix.SYS_RT_SIGSUSPEND, "sigsuspend"))
 	case Stopped.Name:
-		return one(ThreadWant{States: "T", Syscall: stoppedIn(), Stack: [][]string{{"do_signal_stop"}}})
+		return one(stopped())
 	case Sleeping.Name, LongComm.Name, NastyComm.Name:
 		return one(napping())
 	case PipeRead.Name, InPidNS.Name:
@@ -107,6 +113,11 @@ func (k Kind) cast() []role {
 		return []role{
 			{want: Want{Leader: asleep(unix.SYS_WAIT4, inDoWait...)}},
 			{name: "child", within: true, want: Want{Leader: napping()}},
+		}
+	case StoppedChild.Name:
+		return []role{
+			{want: Want{Leader: asleep(unix.SYS_WAIT4, inDoWait...)}},
+			{name: "child", within: true, want: Want{Leader: stopped()}},
 		}
 	case EpollWait.Name:
 		return one(asleep(unix.SYS_EPOLL_PWAIT, "ep_poll", "do_epoll_wait"))
@@ -141,9 +152,14 @@ func (k Kind) castMore() []role {
 	case MutexWait.Name:
 		return []role{{name: "first", second: true, want: waiter},
 			{name: "second", second: true, want: waiter}, {name: "owner", want: owner}}
+	case InodeWait.Name:
+		waiter.Leader.Syscall, waiter.Leader.Stack = unix.SYS_WRITE, [][]string{inodeLock}
+		owner.Leader.Stack = [][]string{{"handle_userfault"}, inWrite}
+		return []role{{name: "first", second: true, want: waiter},
+			{name: "second", second: true, want: waiter}, {name: "owner", want: owner}}
 	case TracedExit.Name:
-		stopped := ThreadWant{States: "t", Syscall: NoSyscall, Stack: [][]string{{"ptrace_stop"}, {"do_exit"}}}
-		return []role{{second: true, want: Want{Leader: stopped}},
+		traced := ThreadWant{States: "t", Syscall: NoSyscall, Stack: [][]string{{"ptrace_stop"}, {"do_exit"}}}
+		return []role{{second: true, want: Want{Leader: traced}},
 			{name: "tracer", want: Want{Leader: asleep(unix.SYS_RT_SIGSUSPEND, "sigsuspend")}}}
 	case VforkParent.Name:
 		parent := ThreadWant{States: "D", Syscall: unix.SYS_CLONE, Stack: [][]string{{"kernel_clone"}}}

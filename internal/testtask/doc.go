@@ -58,6 +58,6 @@
 // PF_EXITING task, and a lingering socket does not linger for one.
 //
 // A task that stays in state D for longer than kernel.hung_task_timeout_secs
-// (120 s by default) is reported by the kernel, so [MidExit], [MutexWait] and
-// [VforkParent] are for tests shorter than that.
+// (120 s by default) is reported by the kernel, so [MidExit], [MutexWait], [InodeWait]
+// and [VforkParent] are for tests shorter than that.
 package testtask

@@ -146,7 +146,7 @@ func TestI2NothingIsLeftOfAPart(t *testing.T) {
 		f := Start(t, All()...)
 		for i := range f.Children {
 			c := &f.Children[i]
-			held := (c.Kind == MidExit || c.Kind == MutexWait) && c.Role != "owner"
+			held := (c.Kind == MidExit || c.Kind == MutexWait || c.Kind == InodeWait) && c.Role != "owner"
 			if (i%2 == 0 || c.within) && !held {
 				if err := f.End(c); err != nil {
 					t.Errorf("%v: %v", c, err)

@@ -38,6 +38,8 @@ var (
 	MidExit      = Kind{Name: "mid-exit"}      // held past exit_signals; role "owner" holds it
 	TracedExit   = Kind{Name: "traced-exit"}   // at PTRACE_EVENT_EXIT; role "tracer"
 	MutexWait    = Kind{Name: "mutex-wait"}    // roles "first", "second" wait for a mutex of "owner"
+	InodeWait    = Kind{Name: "inode-wait"}    // the same with an inode's rwsem, and write(2) to a memfd
+	StoppedChild = Kind{Name: "stopped-child"} // in wait4; role "child" is stopped
 	VforkParent  = Kind{Name: "vfork-parent"}  // until role "child" execs or exits: never
 	InPidNS      = Kind{Name: "in-pid-ns"}     // pid 1 of a new pid namespace
 	LongComm     = Kind{Name: "long-comm"}     // name cut at 15 bytes
@@ -74,7 +76,7 @@ func All() []Kind {
 	return []Kind{
 		Forked, Stopped, Sleeping, PipeRead, FutexWait, DoWait, EpollWait, Poll,
 		Spinning, SpinSyscall, Zombie, ZombieLeader, MidExit, TracedExit,
-		MutexWait, VforkParent, InPidNS, LongComm, NastyComm, KernelThread,
+		MutexWait, InodeWait, StoppedChild, VforkParent, InPidNS, LongComm, NastyComm, KernelThread,
 		ManyThreads(20), Bystanders(10),
 	}
 }

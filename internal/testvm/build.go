@@ -39,8 +39,8 @@ type Builder struct {
 // commandPackage is the one whose tests build the stackshot command.
 const commandPackage = "cmd/stackshot"
 
-// labPackage is the one whose tests take user stacks of C programs.
-const labPackage = "snapshot"
+// labPackages are those whose tests start C programs.
+var labPackages = []string{"snapshot", commandPackage, "internal/hanglab", "internal/userlab"}
 
 // crossCompilers are by architecture; Debian's package is gcc-aarch64-linux-gnu.
 var crossCompilers = map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}

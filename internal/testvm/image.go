@@ -36,7 +36,7 @@ func (b *Builder) Initrd(ctx context.Context, t *Test, to string) error {
 			return err
 		}
 	}
-	if t.Package == labPackage {
+	if slices.Contains(labPackages, t.Package) {
 		if err := b.addLab(&m, arch); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (b *Builder) Initrd(ctx context.Context, t *Test, to string) error {
 	return m.write(ctx, to)
 }
 
-// addLab packs the C programs whose user stacks the tests take.
+// addLab packs the C programs of package userlab.
 func (b *Builder) addLab(m *image, arch string) error {
 	programs, err := b.lab(arch)
 	if err != nil {

@@ -57,12 +57,17 @@ func (b *builder) run(tool string, args ...string) {
 
 // cc builds one source with gcc or its like: flags, then the source.
 func (b *builder) cc(tool, source, flags string) string {
-	out := b.file(source + "." + strings.Map(wordOnly, tool+flags))
+	out := b.out(tool, source, flags)
 	if path := prebuilt(out); path != "" {
 		return path
 	}
 	b.run(tool, append(strings.Fields(flags), "-o", out, source)...)
 	return b.done(out)
+}
+
+// out is where cc puts a program.
+func (b *builder) out(tool, source, flags string) string {
+	return b.file(source + "." + strings.Map(wordOnly, tool+flags))
 }
 
 func wordOnly(r rune) rune {

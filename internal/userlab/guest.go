@@ -4,6 +4,7 @@ package userlab
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -37,8 +38,11 @@ func Prebuild(dir, gcc string) error {
 	for _, f := range []Frames{FramePointers, NoFramePointers, MixedFrames} {
 		made = append(made, b.kperf(f))
 	}
-	for _, p := range []cProgram{stacksProgram, mapperProgram, lateProgram} {
+	for _, p := range []cProgram{stacksProgram, mapperProgram, lateProgram, hangPrograms[Glibc].cProgram, hangPrograms[Stripped].cProgram} {
 		made = append(made, b.program(p))
+	}
+	if _, err := exec.LookPath("musl-gcc"); err == nil && gcc == "gcc" { // it builds for this machine's architecture
+		made = append(made, b.cc("musl-gcc", "hang.c", hangPrograms[Musl].flags))
 	}
 	for _, path := range made {
 		if b.err == nil {

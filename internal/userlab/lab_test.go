@@ -102,8 +102,11 @@ const dyingEnv = "USERLAB_DYING"
 // A test process that is killed takes its actors along.
 func TestActorsDieWithTheTest(t *testing.T) {
 	if os.Getenv(dyingEnv) != "" {
-		p := Start(t, "pipeline").Processes[0]
-		fmt.Println("members", strings.Trim(fmt.Sprint(p.Members), "[]"))
+		members := Start(t, "pipeline").Processes[0].Members
+		for _, h := range []*Hang{NewHangs(t).StartNested(t, "abba", []int{77, 78, 79}), NewHangs(t).Start(t, Glibc, "traced")} {
+			members = append(members, h.Members...)
+		}
+		fmt.Println("members", strings.Trim(fmt.Sprint(members), "[]"))
 		select {}
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestActorsDieWithTheTest$", "-test.timeout=60s")
@@ -126,7 +129,7 @@ func TestActorsDieWithTheTest(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if len(pids) < 4 {
+	if len(pids) < 12 {
 		t.Fatalf("the other test process has made %v", pids)
 	}
 	gone(t, pids)

@@ -20,7 +20,8 @@ const (
 	GoRuntime     Kind = "go_runtime"
 	RustLock      Kind = "rust_lock"
 	JavaMonitor   Kind = "java_monitor"
-	Futex         Kind = "futex" // none of these
+	UserPark      Kind = "user_park" // a thread that parked itself
+	Futex         Kind = "futex"     // none of these
 
 	ChildEnd Kind = "child"
 	Vfork    Kind = "vfork"
@@ -37,6 +38,8 @@ const (
 	Writeback  Kind = "writeback"
 	BlockIO    Kind = "block_io"
 	FileSystem Kind = "file_system" // a journal, a log
+	FSFreeze   Kind = "fs_freeze"   // a file system that is frozen, or being frozen
+	PercpuSem  Kind = "percpu_rwsem"
 	NFS        Kind = "nfs"
 	FUSE       Kind = "fuse"
 	Memory     Kind = "memory" // reclaim, compaction
@@ -49,6 +52,8 @@ const (
 	Terminal   Kind = "terminal"
 	FileLock   Kind = "file_lock"
 	Descriptor Kind = "descriptor" // another file: inotify, eventfd, timerfd, ...
+	IPC        Kind = "ipc"        // System V and POSIX message queues and semaphores
+	VirtualCPU Kind = "vcpu"       // a guest's CPU that has nothing to do
 	Completion Kind = "completion" // of something inside the kernel that has no kind of its own
 	Workqueue  Kind = "workqueue"  // until work is done
 	AtRest     Kind = "at_rest"    // a kernel thread that waits for work

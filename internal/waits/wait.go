@@ -92,6 +92,3 @@ type Waits struct {
 	OneInstant bool                     // the file is of one instant: irqoff, preemptoff, or no thread ran
 	CPUs       []kcdata.LinuxCPU        // of the snapshot: waitgraph looks for CPUs that did not come
 }
-
-// Of finds out what each thread of s waits for. s is not changed.
-func Of(s *kcdata.Snapshot) *Waits { panic("not written yet") }

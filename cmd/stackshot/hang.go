@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stackshot/internal/hang"
+	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// hangs is one run of `stackshot hang`: of a file, or of a capture that it takes.
+type hangs struct {
+	*take
+	format  string
+	minWait time.Duration
+	o       hang.Options
+	capture map[string]bool // flags that only a capture has
+	found   bool            // a hang was found
+}
+
+// defaultMinWait is the age from which a wait counts.
+const defaultMinWait = time.Second
+
+// verdictWriters are the forms of the verdict, by the values of --format.
+var verdictWriters = map[string]func(io.Writer, *kcdata.Snapshot, *waitgraph.Verdict, hang.Options) error{
+	"text": hang.Text, "json": hang.JSON, "dot": hang.Dot,
+}
+
+func hangCommand() *cobra.Command {
+	h := &hangs{take: newTake(), capture: map[string]bool{}}
+	h.render = h.judge
+	cmd := &cobra.Command{
+		Use:   "hang [FILE]",
+		Short: "Say what hangs: who waits for whom, and who is to blame (- for standard input)",
+		Long: "Says what hangs in a snapshot file: deadlocks, threads that keep others waiting and do not\n" +
+			"go on, convoys; with each who waits for what, who has it, and how that is known. Without\n" +
+			"FILE it takes a snapshot, with the options of 'stackshot take', and keeps the file.\n\n" +
+			"Exit code 4 if something hangs, 0 if nothing does, 3 if nothing does as far as an\n" +
+			"incomplete picture can tell.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
+	}
+	f := cmd.Flags()
+	h.captureFlags(cmd)
+	f.VisitAll(func(flag *pflag.Flag) { h.capture[flag.Name] = flag.Name != "remote-files" })
+	h.naming.flagOff(cmd)
+	f.StringVar(&h.format, "format", "text", "text, json or dot (a graph for Graphviz)")
+	f.DurationVar(&h.minWait, "min-wait", defaultMinWait, "age from which a wait makes a chain or a convoy")
+	f.IntSliceVar(&h.o.Pids, "pid", nil, "show only what concerns this task (all are recorded); may be repeated")
+	completeWith(cmd, "format", "text", "json", "dot")
+	return cmd
+}
+
+// outcome adds the exit code of a hang that was found, which goes before that of an incomplete
+// result.
+func (h *hangs) outcome(err error) error {
+	if code := exitCode(err); h.found && (code == exitWhole || code == exitIncomplete) {
+		if err == nil {
+			err = errSaid
+		}
+		return &exitError{err, exitHang}
+	}
+	return err
+}
+
+func (h *hangs) run(cmd *cobra.Command, args []string) error {
+	if err := h.check(cmd, args); err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		return h.file(cmd.Context(), os.Stdout, args[0])
+	}
+	h.fileFirst = h.format != "text" // whoever reads it is a program, which is told where the file is
+	return h.take.run(cmd)
+}
+
+func (h *hangs) check(cmd *cobra.Command, args []string) error {
+	if verdictWriters[h.format] == nil {
+		return &snapshot.OptionError{Option: "format", Value: h.format, Reason: "want text, json or dot"}
+	}
+	if h.minWait <= 0 {
+		return &snapshot.OptionError{Option: "min-wait", Value: h.minWait.String(), Reason: "want more than 0"}
+	}
+	if err := checkShown(h.o.Pids); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		if h.output == stdoutName && h.format != "text" {
+			return usage("--format " + h.format + " and -o - both want standard output")
+		}
+		return nil
+	}
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if h.capture[f.Name] {
+			err = usage(fmt.Sprintf("--%s is for a capture, and %q was taken before", f.Name, args[0]))
+		}
+	})
+	return err
+}
+
+// file judges a snapshot file. If the file breaks off, what came before is judged, and the
+// error says where that ends.
+func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
+	h.naming.quick, h.naming.remote = false, h.options.RemoteFiles
+	s, packed, broken := readSnapshot(name)
+	if s == nil {
+		return broken
+	}
+	h.naming.name(ctx, s, false)
+	h.o.MaxBytes = maxOutput(packed)
+	return reportError(name, s, h.judge(w, s, name, nil)(), broken)
+}
+
+// judge finds what hangs in s, whose file is at where, and returns what shows it.
+func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, _ []string) func() error {
+	v := verdict.Judge(s, h.minWait)
+	h.o.File = where
+	h.found = len(hang.Found(v, h.o)) > 0
+	if h.format == "text" {
+		term := terminalOptions(out)
+		h.o.Width, h.o.Color = term.Width, term.Color
+	}
+	return func() error { return verdictWriters[h.format](out, s, v, h.o) }
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"stackshot/internal/hanglab"
+	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
+)
+
+// labMinWait is --min-wait in the tests of the laboratory: a case is captured when it is
+// a little older.
+const labMinWait = 200 * time.Millisecond
+
+// codeHangs is the exit code that says that something hangs.
+const codeHangs = 4
+
+// judge has the command say what hangs, in JSON.
+func judge(t *testing.T, more ...string) (*hanglab.Verdict, outcome) {
+	t.Helper()
+	args := []string{"hang", "--format", "json", "--lock-wait", "25s", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
+	o := stackshot(t, append(args, more...)...)
+	v, err := hanglab.Parse([]byte(o.stdout))
+	if err != nil {
+		t.Fatalf("exit code %d, %v; stdout %.300q, stderr %s", o.code, err, o.stdout, o.stderr)
+	}
+	return v, o
+}
+
+// wantVerdict holds a verdict against cases, and the exit code against both. A stop in
+// which a thread ran is not of one instant: then a deadlock is likely, not sure.
+func wantVerdict(t *testing.T, v *hanglab.Verdict, o outcome, all ...*hanglab.Running) {
+	t.Helper()
+	hangs := len(v.Deadlocks)+len(v.Culprits) > 0
+	for _, r := range all {
+		for _, err := range hanglab.Check(v, r) {
+			t.Error(err)
+		}
+		hangs = hangs || len(r.Cycle)+len(r.Culprits) > 0
+	}
+	if hangs != (o.code == codeHangs) {
+		t.Errorf("exit code %d, hangs: %v; stderr: %s", o.code, hangs, o.stderr)
+	}
+	for _, d := range v.Deadlocks {
+		if v.Capture.Isolation == "irqoff" && d.Confidence != "sure" {
+			t.Errorf("a deadlock of one instant is %q: %+v", d.Confidence, d)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", o.stdout, o.stderr)
+	}
+}
+
+// TestHangLab: of each case of the laboratory, alone, the command says what is to be said
+// and no more. In short every fourth case.
+func TestHangLab(t *testing.T) {
+	testneed.Slow(t)
+	if testneed.Guest() {
+		t.Skip("TestHangLabAlone of snapshot does it in a guest, where the command takes ten seconds")
+	}
+	lab := hanglab.New(t)
+	for i, c := range hanglab.Cases() {
+		if i%testneed.Length(4, 1) != 0 {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			r := lab.Start(t, c)
+			r.Age(labMinWait + 50*time.Millisecond)
+			v, o := judge(t)
+			wantVerdict(t, v, o, r)
+		})
+	}
+}
+
+// TestHangLabTogether: the same for all of them in one capture of each engine that stops
+// the machine, among 500 processes that sleep, of whom none is accused.
+func TestHangLabTogether(t *testing.T) {
+	testneed.Slow(t)
+	lab := hanglab.New(t)
+	crowd := hanglab.Bystanders(testtask.Start(t, testtask.Bystanders(0)))
+	all := []*hanglab.Running{crowd}
+	var lacking []string
+	for _, c := range hanglab.Cases() {
+		switch why := c.Lacks(); {
+		case why != "":
+			lacking = append(lacking, c.Name+": "+why)
+		case !c.Alone:
+			all = append(all, lab.Start(t, c))
+		}
+	}
+	for _, r := range all {
+		r.Age(labMinWait + 50*time.Millisecond)
+	}
+	for _, engine := range []string{"auto", "pull"} {
+		t.Run(engine, func(t *testing.T) {
+			v, o := judge(t, "--engine", engine)
+			wantVerdict(t, v, o, all...)
+		})
+	}
+	t.Logf("%d cases in one capture; not made here: %q", len(all)-1, lacking)
+}

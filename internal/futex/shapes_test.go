@@ -1,0 +1,81 @@
+package futex
+
+import (
+	"math"
+
+	"stackshot/kcdata"
+)
+
+// shape is the bytes around a word of one kind, locked by a thread with a number.
+type shape struct {
+	name   string
+	object uint32
+	make   func(number uint32) *kcdata.LinuxFutex
+	shared bool // a call without FUTEX_PRIVATE_FLAG
+	self   bool // a thread may wait for itself
+}
+
+// lay makes a futex of words, the first at a distance of from bytes.
+func lay(flags, op, expect uint32, from int, words ...uint32) *kcdata.LinuxFutex {
+	f := &kcdata.LinuxFutex{Addr: 0x7f1200001010, Flags: flags, Op: op, Expected: expect, Have: 0x3ff}
+	for i, v := range words {
+		put(f, from+4*i, v)
+	}
+	return f
+}
+
+const private = kcdata.FutexPrivate
+
+// shapes are all objects that name an owner.
+var shapes = []shape{
+	{"glibc normal", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 0, 0) }, false, true},
+	{"glibc normal, no elision", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 2, 0, 1, 0, n, 1, 512, 0) }, false, true},
+	{"glibc recursive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 3, n, 1, 1, 0) }, false, false},
+	{"glibc errorcheck, shared", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, 2, 0, 2, 0, n, 1, 130, 0) }, true, false},
+	{"glibc adaptive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 3, 17) }, false, true},
+	{"glibc robust", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, waiters|n, 0, waiters|n, 1, n, 1, 144, 0) }, true, true},
+	{"glibc robust, inconsistent", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex {
+		return lay(0, 0, waiters|n, 0, waiters|n, 1, math.MaxInt32, 1, 144, 0)
+	}, true, true},
+	{"glibc protect", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 5<<19|2, 0, 5<<19|2, 1, n, 1, 64, 0) }, false, true},
+	{"glibc rwlock, reader", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, n, 0) }, false, false},
+	{"glibc rwlock, writer", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(0, 9, 3, -12, 3, 1, 1, 3, 0, 0, n, 1) }, true, false},
+	{"glibc join", kcdata.FutexGlibcJoin, func(n uint32) *kcdata.LinuxFutex {
+		return lay(0, 9, n, -16, 0x1000f000, 0x7f12, 0x2000f000, 0x7f12, n, 0, 0x3000f010, 0x7f12, 0x3000f010, 0x7f12)
+	}, true, false},
+	{"musl recursive", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
+		return lay(private, 0, waiters|n, -4, 1, waiters|n, 1, 0, 0, 2, 0x3000f010)
+	}, false, false},
+	{"musl robust", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
+		return lay(private, 0, waiters|n, -4, 4, n, 2, 0, 0, 0, 0x3000f010)
+	}, false, true},
+	{"musl errorcheck, shared", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
+		return lay(0, 0, waiters|n, -4, 130, waiters|n, 1, 0, 0, 0, 0x3000f010)
+	}, true, false},
+	{"musl join", kcdata.FutexMuslJoin, func(n uint32) *kcdata.LinuxFutex {
+		return lay(private, 0, 2, -8, n, 0, 2, 0, 0, 0, 0x3000f000, 0x7f12)
+	}, false, false},
+	{"PI", kcdata.FutexPIWord, func(n uint32) *kcdata.LinuxFutex {
+		return lay(private|kcdata.FutexPI, opLockPI, 0, 0, waiters|n, 1, 2, 3, 4)
+	}, false, false},
+	{"PI, shared, 32-bit", kcdata.FutexPIWord, func(n uint32) *kcdata.LinuxFutex {
+		return lay(kcdata.FutexPI|kcdata.FutexCompat, opLockPI2, 0, 0, waiters|ownerDied|n)
+	}, true, false},
+}
+
+// unnamed are objects that are known and name nobody.
+var unnamed = []struct {
+	name   string
+	object uint32
+	flags  uint32 // of found
+	f      *kcdata.LinuxFutex
+}{
+	{"musl normal", kcdata.FutexMuslNormal, 0, lay(private, 0, waiters|muslBusy, -4, 0, waiters|muslBusy, 1, 0, 0, 0, 0)},
+	{"musl normal, shared", kcdata.FutexMuslNormal, 0, lay(0, 0, waiters|muslBusy, -4, 128, muslBusy, 2, 0, 0, 0, 0)},
+	{"glibc rwlock, readers hold it", kcdata.FutexGlibcRWLock, 0, lay(private, 9, 2, -8, 10, 0, 2, 1, 0, 0, 0, 0)},
+	{"glibc rwlock, a writer behind one behind readers", kcdata.FutexGlibcRWLock, 0, lay(private, 9, 3, -12, 10, 0, 2, 3, 0, 0, 0, 0)},
+	{"glibc rwlock, a reader behind a writer behind readers", kcdata.FutexGlibcRWLock, 0, lay(private, 9, 14, 0, 14, 0, 2, 1, 0, 0)},
+	{"glibc robust, owner died", kcdata.FutexGlibcMutex, kcdata.FutexOwnerDied, lay(0, 0, waiters|9, 0, waiters|ownerDied, 1, 999, 1, 144, 0)},
+	{"musl robust, owner died", kcdata.FutexMuslMutex, kcdata.FutexOwnerDied, lay(private, 0, waiters|9, -4, 4, waiters|ownerDied, 1, 0, 0, 0, 0)},
+	{"PI, owner died", kcdata.FutexPIWord, kcdata.FutexOwnerDied, lay(private|kcdata.FutexPI, opLockPI, 0, 0, waiters|ownerDied)},
+}

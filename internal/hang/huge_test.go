@@ -1,0 +1,208 @@
+package hang
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stackshot/internal/report"
+	"stackshot/internal/testheap"
+	"stackshot/internal/testneed"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// shapes are the ways in which n threads may wait behind a thread: parent says behind which.
+var shapes = map[string]func(i int) int{
+	"star":  func(int) int { return 0 },
+	"chain": func(i int) int { return i - 1 },
+	"tree":  func(i int) int { return (i - 1) / 3 },
+	"comb":  func(i int) int { return (i - 1) &^ 1 },
+}
+
+// behind makes n threads wait behind a stopped one, and one of them last of all in a cycle.
+func behind(n int, parent func(i int) int) *world {
+	w := newWorld()
+	t := w.task(5, "app")
+	threads := make([]*kcdata.Thread, n+1)
+	for i := range threads {
+		threads[i] = thread(t, uint64(5+i), "app")
+	}
+	c := &waitgraph.Culprit{Owner: owner(t, threads[0], ""), Reason: waitgraph.Stopped}
+	for i := 1; i <= n; i++ {
+		p := parent(i)
+		c.Victims = append(c.Victims, w.wait(t, threads[i], waits.UserMutex, uint64(p)+1, 9, owner(t, threads[p], waits.Holds)))
+	}
+	w.v.Culprits = append(w.v.Culprits, c)
+	return w
+}
+
+var moreThreads = regexp.MustCompile(`(?m)^ +and (\d+) more threads?$`)
+
+// Whatever waits behind a culprit, each thread has a line or is counted in one (H1), and there
+// are few lines (H3).
+func TestVictimsAreShownOrCounted(t *testing.T) {
+	sizes := []int{1, 2, 8, 9, 33, 1000}
+	if !testing.Short() {
+		sizes = append(sizes, 100_000)
+	}
+	for name, parent := range shapes {
+		for _, n := range sizes {
+			w := behind(n, parent)
+			var b bytes.Buffer
+			if err := Text(&b, w.s, w.v, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			_, section, _ := strings.Cut(b.String(), "\n== 1. ")
+			section, _, _ = strings.Cut(section, "\n== STACKS")
+			got := strings.Count(section, "waits for the mutex")
+			for _, m := range moreThreads.FindAllStringSubmatch(section, -1) {
+				left := 0
+				fmt.Sscan(m[1], &left)
+				got += left
+			}
+			if lines := strings.Count(b.String(), "\n"); got != n || lines > 100 {
+				t.Errorf("%s of %d: %d threads shown or counted, %d lines\n%.3000s", name, n, got, lines, section)
+			}
+		}
+	}
+}
+
+// A tree holds each wait once and below somebody whom it waits for, whatever the graph is.
+func TestForest(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		w := newWorld()
+		task := w.task(5, "app")
+		for i := range uint64(1 + r.IntN(30)) {
+			thread(task, 5+i, "app")
+		}
+		any := func() *kcdata.Thread { return task.Threads[r.IntN(len(task.Threads))] }
+		for _, th := range task.Threads {
+			var owners []waits.Owner
+			for range r.IntN(4) {
+				o := owner(task, any(), waits.Holds)
+				if r.IntN(5) == 0 {
+					o.Thread, o.Task = nil, nil
+				}
+				owners = append(owners, o)
+			}
+			w.wait(task, th, waits.Mutex, 1+r.Uint64N(9), 3, owners...)
+		}
+		roots := []node{{thread: any()}, {tid: uint32(any().ID)}}
+		f := grow(roots, w.v.Waits.All)
+		seen := map[*waits.Wait]int{}
+		for at, list := range f.below {
+			for _, x := range list {
+				seen[x]++
+				waitsForIt := false
+				for i := range x.Owners {
+					waitsForIt = waitsForIt || nodeOf(&x.Owners[i]) == at
+				}
+				if !waitsForIt {
+					t.Fatalf("seed %d: tid %d does not wait for %+v", seed, x.Thread.ID, at)
+				}
+			}
+		}
+		for _, x := range f.apart {
+			seen[x]++
+		}
+		count := len(f.apart)
+		f.walk(roots, 0, func(int, *waits.Wait) { count++ }, func(_, n int) { count += n })
+		for _, x := range w.v.Waits.All {
+			if seen[x] != 1 {
+				t.Fatalf("seed %d: tid %d stands %d times", seed, x.Thread.ID, seen[x])
+			}
+		}
+		if count != len(w.v.Waits.All) {
+			t.Fatalf("seed %d: %d of %d shown or counted", seed, count, len(w.v.Waits.All))
+		}
+	}
+}
+
+// cycle is one deadlock of n threads, with as many behind it.
+func cycle(n int) *world {
+	w := newWorld()
+	t := w.task(5, "app")
+	for i := range uint64(2 * n) {
+		thread(t, 5+i, "app")
+	}
+	d := &waitgraph.Deadlock{Confidence: waits.Sure}
+	for i, th := range t.Threads[:n] {
+		d.Cycle = append(d.Cycle, w.wait(t, th, waits.UserMutex, uint64(i)+1, 9, owner(t, t.Threads[(i+1)%n], waits.Holds)))
+	}
+	d.Part = d.Cycle
+	for i, th := range t.Threads[n:] {
+		d.Behind = append(d.Behind, w.wait(t, th, waits.UserMutex, uint64(i)+1, 9, owner(t, t.Threads[(i+1)%n], waits.Holds)))
+	}
+	w.v.Deadlocks = append(w.v.Deadlocks, d)
+	return w
+}
+
+// A deadlock of a hundred thousand threads with as many behind it: text and graph are short, and
+// JSON is as long as it may be and says what it leaves out. It holds no document in memory.
+func TestHugeDeadlock(t *testing.T) {
+	testneed.Slow(t)
+	const n = 100_000
+	w := cycle(n)
+	var text, dot bytes.Buffer
+	if err := errors.Join(Text(&text, w.s, w.v, Options{}), Dot(&dot, w.s, w.v, Options{})); err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]*bytes.Buffer{"text": &text, "dot": &dot} {
+		if b.Len() > 64<<10 {
+			t.Errorf("%s: %d bytes", name, b.Len())
+		}
+	}
+	for _, want := range []string{"Deadlock of 100000 threads", "100000 threads wait behind them", "and 99984 more threads of the deadlock"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%.2000s", want, text.String())
+		}
+	}
+	if !strings.Contains(dot.String(), "199920 more waits not drawn") {
+		t.Errorf("%s", dot.String()[max(0, dot.Len()-300):])
+	}
+	const most = 4 << 20
+	var js bytes.Buffer
+	js.Grow(2 * most)
+	var err error
+	testheap.Bound(t, 96<<20, "JSON", func() { err = JSON(&js, w.s, w.v, Options{MaxBytes: most}) })
+	doc := decode(t, js.Bytes())
+	got := len(doc.Deadlocks[0].Threads) + len(doc.Deadlocks[0].Behind)
+	var cut *report.CutError
+	if !errors.As(err, &cut) || cut.Threads != doc.ThreadsLeftOut+doc.WaitsLeftOut+doc.FindingsLeftOut {
+		t.Errorf("%v", err)
+	}
+	if js.Len() < most || js.Len() > most+most/8 || got == 0 || got+doc.ThreadsLeftOut != 2*n || len(doc.Waits)+doc.WaitsLeftOut != 2*n {
+		t.Errorf("%d bytes, %d threads and %d left out, %d waits and %d left out", js.Len(), got, doc.ThreadsLeftOut, len(doc.Waits), doc.WaitsLeftOut)
+	}
+}
+
+// failing writes n bytes and then fails.
+type failing struct{ n int }
+
+var errFull = errors.New("disk full")
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n -= len(p); f.n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWriteErrorsComeBack(t *testing.T) {
+	w := cycle(200)
+	for name, write := range map[string]func(io.Writer, *kcdata.Snapshot, *waitgraph.Verdict, Options) error{"text": Text, "json": JSON, "dot": Dot} {
+		for _, n := range []int{0, 4096} {
+			if err := write(&failing{n}, w.s, w.v, Options{}); err != errFull {
+				t.Errorf("%s after %d bytes: %v", name, n, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package hang
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"stackshot/internal/golden"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// form is the JSON as a reader of docs/hang-json.md has it.
+type form struct {
+	Format    string
+	Version   int
+	File      *string
+	Verdict   []string
+	Hangs     bool
+	Deadlocks []struct {
+		Confidence string
+		Cycle      int
+		Threads    []struct {
+			Tid, Pid int
+			Name     string
+			WaitsFor struct{ Kind string } `json:"waits_for"`
+			Holds    []struct{ Kind, ID string }
+		}
+		Behind []struct{ Tid int }
+	}
+	Culprits []struct {
+		Tid, Pid, Victims int
+		Name, Reason      string
+	}
+	Convoys []struct{ Waiters int }
+	Waits   []struct {
+		Tid, Pid         int
+		Kind, Confidence string
+	}
+	Kinds           []struct{ Threads int }
+	ThreadsLeftOut  int `json:"threads_left_out"`
+	WaitsLeftOut    int `json:"waits_left_out"`
+	FindingsLeftOut int `json:"findings_left_out"`
+}
+
+func decode(t testing.TB, b []byte) (f form) {
+	t.Helper()
+	if err := json.Unmarshal(b, &f); err != nil {
+		t.Fatalf("%v: %.500s", err, b)
+	}
+	return f
+}
+
+func jsonOf(t testing.TB, w *world, o Options) (form, []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := JSON(&b, w.s, w.v, o); err != nil {
+		t.Fatal(err)
+	}
+	return decode(t, b.Bytes()), b.Bytes()
+}
+
+// docs/hang-json.md has every key that JSON can write, except those of machine and capture,
+// for which it names the report's page.
+func TestJSONIsDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/hang-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := golden.ObjectKeys(t, "json.go", "../verdict/json.go")
+	for _, m := range [][]waits.Evidence{{waits.Field, waits.Scan, waits.Word, waits.File, waits.After, waits.Stack}} {
+		for _, e := range m {
+			want = append(want, string(e))
+		}
+	}
+	for _, r := range []waits.Relation{waits.Holds, waits.Last, waits.Child, waits.Joined, waits.Tracer, waits.Execs, waits.Runs} {
+		want = append(want, string(r))
+	}
+	for _, w := range []waits.When{waits.Window, waits.NotAtOne, waits.Later} {
+		want = append(want, string(w))
+	}
+	for _, r := range []waitgraph.Reason{
+		waitgraph.Running, waitgraph.Runnable, waitgraph.InD, waitgraph.Stopped, waitgraph.Traced, waitgraph.Frozen, waitgraph.Dead,
+		waitgraph.Asleep, waitgraph.Outside, waitgraph.MissedCPU,
+	} {
+		want = append(want, string(r))
+	}
+	for _, key := range want {
+		if !strings.Contains(string(doc), "`"+key+"`") {
+			t.Errorf("docs/hang-json.md does not mention `%s`", key)
+		}
+	}
+	if len(want) < 60 {
+		t.Errorf("only %d keys found", len(want))
+	}
+}
+
+// Each finding has its entry, and each wait.
+func TestJSONHoldsAll(t *testing.T) {
+	w := everything()
+	f, _ := jsonOf(t, w, Options{File: "f"})
+	if f.Format != "stackshot-hang" || f.Version != 1 || f.File == nil || *f.File != "f" || !f.Hangs || len(f.Verdict) != 3 {
+		t.Errorf("%+v", f)
+	}
+	if len(f.Deadlocks) != 1 || len(f.Culprits) != 10 || len(f.Convoys) != 1 || len(f.Waits) != len(w.v.Waits.All) {
+		t.Errorf("%d deadlocks, %d culprits, %d convoys, %d waits", len(f.Deadlocks), len(f.Culprits), len(f.Convoys), len(f.Waits))
+	}
+	d := f.Deadlocks[0]
+	for i, tid := range []int{813, 814} { // the cycle first, in its order
+		if th := d.Threads[i]; th.Tid != tid || th.WaitsFor.Kind != "user_mutex" || len(th.Holds) != 1 || th.Holds[0].ID != []string{"0x55d100", "0x55d0c0"}[i] {
+			t.Errorf("%+v", th)
+		}
+	}
+	if d.Confidence != "sure" || d.Cycle != 2 || len(d.Behind) != 14 {
+		t.Errorf("%+v", d)
+	}
+	sum := 0
+	for _, k := range f.Kinds {
+		sum += k.Threads
+	}
+	if sum != len(f.Waits) {
+		t.Errorf("%d threads by kind, %d waits", sum, len(f.Waits))
+	}
+	if f.Culprits[0].Reason != "blocked" || f.Culprits[0].Victims != 1 || f.Culprits[0].Tid != 600 {
+		t.Errorf("the worst culprit is %+v", f.Culprits[0])
+	}
+}
+
+// What was not read is absent, and no list is null.
+func TestMissingIsAbsent(t *testing.T) {
+	w := newWorld()
+	w.s = &kcdata.Snapshot{}
+	task := w.task(1<<40, "odd")
+	w.wait(task, thread(task, 1<<40, ""), waits.Other, 0, 0)
+	_, b := jsonOf(t, w, Options{})
+	for _, key := range []string{"file", "capture", "tid", "pid", "ns_tids", "resource", "age_at_most_ns", "age_about_ns", "timed", "any_owner", "notes", "waits_left_out"} {
+		if strings.Contains(string(b), `"`+key+`":`) {
+			t.Errorf("%q is there:\n%s", key, b)
+		}
+	}
+	if bytes.Contains(b, []byte("null")) {
+		t.Errorf("a list or a value is null:\n%s", b)
+	}
+}
+
+// --pid shows what concerns its tasks: findings in which they have a part, and their waits.
+// Nobody's own threads are shown.
+func TestPidsChoose(t *testing.T) {
+	for _, c := range []struct {
+		pids                        []int
+		deadlocks, culprits, convoy int
+	}{
+		{nil, 1, 10, 1}, {[]int{812}, 1, 0, 0}, {[]int{900}, 1, 0, 0}, {[]int{601}, 0, 1, 0}, {[]int{630, 990}, 0, 1, 1}, {[]int{4}, 0, 0, 0},
+	} {
+		w := everything()
+		f, _ := jsonOf(t, w, Options{Pids: c.pids})
+		if len(f.Deadlocks) != c.deadlocks || len(f.Culprits) != c.culprits || len(f.Convoys) != c.convoy {
+			t.Errorf("%v: %d deadlocks, %d culprits, %d convoys", c.pids, len(f.Deadlocks), len(f.Culprits), len(f.Convoys))
+		}
+		if f.Hangs != (c.deadlocks+c.culprits+c.convoy > 0) {
+			t.Errorf("%v: hangs %v", c.pids, f.Hangs)
+		}
+		for _, x := range f.Waits {
+			if c.pids != nil && !slices.Contains(c.pids, x.Pid) {
+				t.Errorf("%v: a wait of %d", c.pids, x.Pid)
+			}
+		}
+	}
+	w := healthy()
+	w.s.Tasks[0].Linux.Present |= kcdata.TaskIsSelf
+	if f, _ := jsonOf(t, w, Options{}); len(f.Waits) != 1 || len(f.Kinds) != 1 {
+		t.Errorf("our own: %+v", f.Waits)
+	}
+}

@@ -1,0 +1,125 @@
+package hang
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"stackshot/internal/account"
+	"stackshot/internal/report"
+	"stackshot/internal/show"
+	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
+	"stackshot/kcdata"
+)
+
+// Bounds of the text.
+const (
+	maxFindings = 20 // that are shown with their edges
+	maxPart     = 16 // edges of one deadlock
+	maxStacks   = 48 // threads whose stacks are shown
+	maxLimits   = 12 // sentences on what the file cannot tell
+)
+
+// text is a text that is being written.
+type text struct {
+	show.Page
+	w        *bufio.Writer // keeps the first error
+	o        *Options
+	s        *kcdata.Snapshot
+	v        *waitgraph.Verdict
+	words    *verdict.Words
+	findings []verdict.Finding // that concern the tasks asked for
+	color    string            // of the lines that follow
+}
+
+// Text writes the verdict for people: the findings in sentences, then each with its edges and
+// whom it keeps waiting, the stacks of the threads that matter, and how many threads wait for
+// what. Errors: the writer's, *report.CutError.
+func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: Found(v, o)}
+	t.Page = show.Page{Width: o.Width, Put: func(line string) {
+		if o.Color {
+			line = show.Paint(t.color, line)
+		}
+		t.w.WriteString(line)
+		t.w.WriteByte('\n')
+	}}
+	t.header()
+	for i, f := range t.findings[:min(len(t.findings), maxFindings)] {
+		t.finding(i+1, f)
+	}
+	if more := len(t.findings) - maxFindings; more > 0 {
+		t.Line("")
+		t.Words("", "and %s; the JSON form has all", show.Count(more, "more finding"))
+	}
+	cut := t.stacks()
+	t.totals()
+	t.limits()
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	return cut
+}
+
+// Found are the findings that concern the tasks of o, worst first.
+func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
+	pids := o.asked()
+	for _, f := range verdict.Findings(v) {
+		if f.Concerns(pids) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (t *text) colored(color string, f func()) {
+	t.color = color
+	f()
+	t.color = ""
+}
+
+// header says which machine, what limits trust, and what hangs.
+func (t *text) header() {
+	t.colored(show.Bold, func() { t.Words("", "%s", account.BriefMachine(t.s)) })
+	t.colored(show.Red, func() {
+		for _, s := range report.Alarms(t.s) {
+			t.Words("!! ", "%s", s)
+		}
+	})
+	for _, s := range []string{account.BriefPause(t.s), account.BriefAtomicity(t.s)} {
+		if s != "" {
+			t.Words("", "%s", s)
+		}
+	}
+	t.Line("")
+	color := ""
+	if len(t.findings) > 0 {
+		color = show.Red
+	}
+	t.colored(color, func() {
+		for _, s := range t.words.Summary(t.findings) {
+			t.Words("", "%s", s)
+		}
+	})
+	if others := len(verdict.Findings(t.v)) - len(t.findings); others > 0 {
+		t.Words("", "%s of other tasks: --pid leaves them out.", show.Count(others, "finding"))
+	}
+}
+
+// finding writes one finding with its edges, then the tree of those that it keeps waiting.
+func (t *text) finding(n int, f verdict.Finding) {
+	t.Line("")
+	t.colored(show.Bold, func() { t.Words(fmt.Sprintf("== %d. ", n), "%s", t.words.Title(f)) })
+	if n > verdict.InSummary(t.findings) {
+		t.Words("  ", "%s", t.words.Sentence(f))
+	}
+	switch {
+	case f.Deadlock != nil:
+		t.deadlock(f.Deadlock)
+	case f.Culprit != nil:
+		t.culprit(f.Culprit)
+	default:
+		t.convoy(f.Convoy)
+	}
+}

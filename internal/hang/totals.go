@@ -1,0 +1,156 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stackshot/internal/account"
+	"stackshot/internal/model"
+	"stackshot/internal/report"
+	"stackshot/internal/show"
+	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// total is how many threads wait for one kind of thing.
+type total struct {
+	kind    waits.Kind
+	threads int
+	longest *waits.Wait
+}
+
+// totals count the waits of the tasks that are shown, by kind, the most numerous first.
+func totals(v *waitgraph.Verdict, o *Options) []total {
+	pids := o.asked()
+	byKind := map[waits.Kind]*total{}
+	for _, w := range v.Waits.All {
+		if !shown(w.Task, pids) {
+			continue
+		}
+		t := byKind[w.Kind]
+		if t == nil {
+			t = &total{kind: w.Kind, longest: w}
+			byKind[w.Kind] = t
+		}
+		t.threads++
+		if model.LongestFirst(w.Age, t.longest.Age) < 0 {
+			t.longest = w
+		}
+	}
+	out := make([]total, 0, len(byKind))
+	for _, t := range byKind {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b total) int {
+		return cmp.Or(cmp.Compare(b.threads, a.threads), cmp.Compare(a.kind, b.kind))
+	})
+	return out
+}
+
+// totals writes the table of kinds.
+func (t *text) totals() {
+	all := totals(t.v, t.o)
+	n := 0
+	for i := range all {
+		n += all[i].threads
+	}
+	t.Line("")
+	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
+	for i := range all {
+		w := all[i].longest
+		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
+		if age := account.Age(w.Age); age != "" {
+			line += "; the longest," + age + ": " + verdict.Thread(w.Task, w.Thread)
+		}
+		t.Line("%s", line)
+	}
+}
+
+// limits says what this file cannot tell (H4).
+func (t *text) limits() {
+	limits := limitsOf(t.v)
+	if len(limits) == 0 {
+		return
+	}
+	t.Line("")
+	t.colored(show.Bold, func() { t.Line("== WHAT THIS FILE CANNOT TELL") })
+	for _, s := range limits[:min(len(limits), maxLimits)] {
+		t.Words("  ", "%s", s)
+	}
+	t.left(1, len(limits)-maxLimits, "more limit", "")
+}
+
+// limitsOf are the sentences on what a file cannot tell, clean.
+func limitsOf(v *waitgraph.Verdict) []string {
+	out := []string{}
+	for _, s := range v.Waits.Limits {
+		out = append(out, show.Clean(s))
+	}
+	if v.Unaged > 0 {
+		out = append(out, fmt.Sprintf("how long %s: such waits make no chain and no convoy", haveWaited(v.Unaged)))
+	}
+	return out
+}
+
+func haveWaited(n int) string {
+	if n == 1 {
+		return "1 thread has waited"
+	}
+	return fmt.Sprintf("%d threads have waited", n)
+}
+
+// stacks writes those of the threads that the findings name.
+func (t *text) stacks() error {
+	matter, left := t.matter()
+	if len(matter) == 0 {
+		return nil
+	}
+	t.Line("")
+	t.colored(show.Bold, func() { t.Line("== STACKS of the threads that matter: %d", len(matter)) })
+	cut := report.Stacks(t.w, t.s, matter, report.Options{
+		Verdict: t.v, MaxBytes: t.o.MaxBytes, Width: t.o.Width, Color: t.o.Color,
+	})
+	t.left(1, left, "more thread", ", whose stacks the report has")
+	return cut
+}
+
+// matter are the threads whose stacks are shown, and how many more the findings name: the
+// cycles, the culprits, who has waited longest for each, and who holds up a convoy.
+func (t *text) matter() (threads map[*kcdata.Thread]bool, left int) {
+	threads = map[*kcdata.Thread]bool{}
+	over := map[*kcdata.Thread]bool{}
+	add := func(th *kcdata.Thread) {
+		switch {
+		case th == nil || threads[th]:
+		case len(threads) < maxStacks:
+			threads[th] = true
+		default:
+			over[th] = true
+		}
+	}
+	first := func(list []*waits.Wait) {
+		if len(list) > 0 {
+			add(list[0].Thread)
+		}
+	}
+	for _, f := range t.findings {
+		switch {
+		case f.Deadlock != nil:
+			for _, w := range inCycleFirst(f.Deadlock) {
+				add(w.Thread)
+			}
+		case f.Culprit != nil:
+			add(f.Culprit.Owner.Thread)
+			first(f.Culprit.Victims)
+		default:
+			for i := range f.Convoy.Owners {
+				add(f.Convoy.Owners[i].Thread)
+			}
+			first(f.Convoy.Waiters)
+		}
+	}
+	return threads, len(over)
+}

@@ -1,0 +1,226 @@
+package hang
+
+import (
+	"fmt"
+
+	"stackshot/internal/model"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// world builds snapshots with verdicts by hand: what is shown of a verdict is tested here, not
+// whether it is right.
+type world struct {
+	s *kcdata.Snapshot
+	v *waitgraph.Verdict
+}
+
+const second = uint64(1e9)
+
+func newWorld() *world {
+	w := &world{s: &kcdata.Snapshot{
+		HasMachine: true, HasCapture: true, Hostname: "db7", Release: "6.18.44", Arch: "x86_64", Engine: "trap", Isolation: "irqoff",
+		WaitTaken: &kcdata.LinuxWaitTaken{}, CPUs: []kcdata.LinuxCPU{{Flags: kcdata.CPUStopped | kcdata.CPUWorked}},
+	}}
+	w.s.Machine = kcdata.LinuxMachine{RealtimeNs: 1_795_000_000 * second, BoottimeNs: 9000 * second, PidNSIsFirst: 1}
+	w.s.Capture = kcdata.LinuxCapture{StoppedNs: 443_000, WindowNs: 353_000, Tries: 1}
+	w.v = &waitgraph.Verdict{Waits: &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}}
+	return w
+}
+
+func (w *world) task(pid uint64, name string) *kcdata.Task {
+	t := &kcdata.Task{ID: pid, Name: name, HasSnapshot: true, HasLinux: true}
+	w.s.Tasks = append(w.s.Tasks, t)
+	return t
+}
+
+func thread(t *kcdata.Task, tid uint64, name string) *kcdata.Thread {
+	th := &kcdata.Thread{ID: tid, Name: name, HasSnapshot: true, HasLinux: true}
+	th.Linux.State = kcdata.StateInterruptible
+	t.Threads = append(t.Threads, th)
+	return th
+}
+
+// wait makes a thread wait for so many seconds (0: not known).
+func (w *world) wait(t *kcdata.Task, th *kcdata.Thread, kind waits.Kind, id, seconds uint64, owners ...waits.Owner) *waits.Wait {
+	x := &waits.Wait{
+		Task: t, Thread: th, State: model.StateOf(th), Kind: kind, Owners: owners,
+		Age: model.Age{Ns: seconds * second, Known: seconds > 0}, Evidence: waits.Word, Confidence: waits.Sure, When: waits.Window,
+	}
+	if id != 0 {
+		x.Resource = waits.Resource{Kind: kind, ID: id}
+		if kind == waits.UserMutex {
+			x.Resource.Task = t.ID
+		}
+	}
+	w.v.Waits.All = append(w.v.Waits.All, x)
+	w.v.Waits.Of[th] = x
+	return x
+}
+
+func owner(t *kcdata.Task, th *kcdata.Thread, r waits.Relation) waits.Owner {
+	return waits.Owner{Task: t, Thread: th, Tid: uint32(th.ID), Pid: uint32(t.ID), Relation: r}
+}
+
+// story is a machine with its verdict.
+type story struct {
+	name  string
+	build func() *world
+	o     Options
+}
+
+var stories = []story{
+	{"abba", abba, Options{File: "db7.kcdata.zst"}},
+	{"abba_narrow", abba, Options{Width: 60}},
+	{"healthy", healthy, Options{}},
+	{"everything", everything, Options{File: "db7.kcdata.zst"}},
+	{"everything_pid", everything, Options{Pids: []int{900}}},
+	{"not_one_instant", notOneInstant, Options{}},
+	{"redacted", redacted, Options{}},
+	{"unrecorded", unrecorded, Options{}},
+	{"nasty", nasty, Options{File: "x\x1b[2J"}},
+}
+
+// abba: two threads of a program deadlock by two mutexes; fourteen wait behind them, some of
+// them behind a thread that waits itself.
+func abba() *world {
+	w := newWorld()
+	t := w.task(812, "app")
+	main := thread(t, 812, "app")
+	loader, worker := thread(t, 813, "loader"), thread(t, 814, "worker")
+	w.wait(t, main, waits.UserJoin, 0, 200, owner(t, loader, waits.Joined))
+	a := w.wait(t, loader, waits.UserMutex, 0x55d0c0, 190, owner(t, worker, waits.Holds))
+	b := w.wait(t, worker, waits.UserMutex, 0x55d100, 191, owner(t, loader, waits.Holds))
+	worker.NS = []kcdata.LinuxThreadNS{{Inode: 4026532201, Tid: 7}}
+	d := &waitgraph.Deadlock{Confidence: waits.Sure, Cycle: []*waits.Wait{a, b}, Part: []*waits.Wait{b, a}}
+	d.Behind = append(d.Behind, w.v.Waits.Of[main])
+	for i := range uint64(10) {
+		d.Behind = append(d.Behind, w.wait(t, thread(t, 820+i, "pool"), waits.UserMutex, 0x55d100, 100-i, owner(t, loader, waits.Holds)))
+	}
+	client := w.task(900, "client")
+	for i := range uint64(3) {
+		x := w.wait(client, thread(client, 900+i, "client"), waits.RWSemRead, 0xffff888001, 40, owner(t, t.Threads[3], waits.Holds))
+		x.Evidence, x.Notes = waits.Field, []string{"readers hold it too"}
+		d.Behind = append(d.Behind, x)
+	}
+	w.v.Deadlocks = append(w.v.Deadlocks, d)
+	return w
+}
+
+// healthy: threads wait, and nothing hangs.
+func healthy() *world {
+	w := newWorld()
+	t := w.task(700, "sshd")
+	w.wait(t, thread(t, 700, "sshd"), waits.Poll, 0, 4000).Evidence = waits.Stack
+	t = w.task(701, "cron")
+	x := w.wait(t, thread(t, 701, "cron"), waits.Timer, 0, 20)
+	x.Evidence, x.Timed = waits.Stack, true
+	return w
+}
+
+// everything has each kind of finding and each reason.
+func everything() *world {
+	w := abba()
+	mount := w.task(600, "cp")
+	x := w.wait(mount, thread(mount, 600, "cp"), waits.FileSystem, 0, 7000)
+	x.Thread.Linux.State, x.Evidence = kcdata.StateUninterruptible, waits.Stack
+	x.State = model.StateOf(x.Thread)
+	own := owner(mount, x.Thread, "")
+	stuck := w.task(601, "ls")
+	victim := w.wait(stuck, thread(stuck, 601, "ls"), waits.Mutex, 0xffff888100, 6000, owner(mount, x.Thread, waits.Holds))
+	victim.Evidence = waits.Scan
+	w.v.Culprits = append(w.v.Culprits, &waitgraph.Culprit{Owner: own, Wait: x, Reason: waitgraph.InD, Victims: []*waits.Wait{victim}})
+	for i, reason := range []waitgraph.Reason{
+		waitgraph.Running, waitgraph.Runnable, waitgraph.Stopped, waitgraph.Traced, waitgraph.Frozen, waitgraph.Dead, waitgraph.Asleep,
+		waitgraph.Outside, waitgraph.MissedCPU,
+	} {
+		t := w.task(uint64(610+10*i), fmt.Sprintf("holder%d", i))
+		holder := thread(t, t.ID, t.Name)
+		c := &waitgraph.Culprit{Owner: owner(t, holder, ""), Reason: reason}
+		o := owner(t, holder, waits.Holds)
+		switch reason {
+		case waitgraph.Stopped:
+			c.Wait = w.wait(t, holder, waits.Stopped, 0, 50)
+		case waitgraph.Runnable:
+			c.Wait = w.wait(t, holder, waits.CPU, 0, 3)
+		case waitgraph.Asleep:
+			c.Wait = w.wait(t, holder, waits.Userfault, 0, 60)
+		case waitgraph.Dead:
+			o.Dead = true
+		case waitgraph.Outside:
+			o.Task, o.Thread = nil, nil
+			c.Owner.Task, c.Owner.Thread = nil, nil
+		}
+		for n := range uint64(2) {
+			y := w.wait(t, thread(t, t.ID+1+n, "waiter"), waits.UserPIMutex, 0x7000+t.ID, 30, o)
+			if i%2 == 1 {
+				y.Confidence = waits.Likely
+			}
+			c.Victims = append(c.Victims, y)
+		}
+		w.v.Culprits = append(w.v.Culprits, c)
+	}
+	pg := w.task(990, "postgres")
+	o := owner(pg, thread(pg, 990, "postgres"), waits.Holds)
+	convoy := &waitgraph.Convoy{Resource: waits.Resource{Kind: waits.RWSemWrite, ID: 0xffff888200}, Owners: []waits.Owner{o}}
+	for i := range uint64(50) {
+		convoy.Waiters = append(convoy.Waiters, w.wait(pg, thread(pg, 1000+i, "backend"), waits.RWSemWrite, 0xffff888200, 90-i, o))
+	}
+	w.v.Convoys = append(w.v.Convoys, convoy)
+	w.v.Unaged = 3
+	return w
+}
+
+// notOneInstant: the file is of pull without SCHED_FIFO; nothing is sure.
+func notOneInstant() *world {
+	w := abba()
+	w.s.Isolation, w.v.Waits.OneInstant = "none", false
+	w.v.Waits.Limits = []string{"whether the waits were at the same moment: nothing was stopped"}
+	for _, x := range w.v.Waits.All {
+		x.When = waits.NotAtOne
+	}
+	w.v.Deadlocks[0].Confidence = waits.Likely
+	w.v.Deadlocks[0].Cycle[0].Confidence = waits.Likely
+	return w
+}
+
+// redacted: locks have numbers instead of addresses.
+func redacted() *world {
+	w := abba()
+	w.s.Machine.Redacted = 1
+	for _, x := range w.v.Waits.All {
+		x.Resource.ID %= 16
+		if x.Resource.ID == 0 && x.Resource.Kind != "" {
+			x.Resource.ID = 3
+		}
+	}
+	return w
+}
+
+// unrecorded: a file of --wait off, or of an older program.
+func unrecorded() *world {
+	w := healthy()
+	w.s.WaitTaken = nil
+	w.v.Waits.Limits = []string{"who has the locks: the file has no records of waits (--wait off)"}
+	return w
+}
+
+// nasty: every name of the machine tries to be something else.
+func nasty() *world {
+	const evil = "\x1b[2J\"\\\n\u202eexe\xff];digraph{"
+	w := abba()
+	w.s.Hostname = evil
+	for _, t := range w.s.Tasks {
+		t.Name = evil
+		for _, th := range t.Threads {
+			th.Name += evil
+		}
+	}
+	for _, x := range w.v.Waits.All {
+		x.Notes = []string{evil, evil, evil, evil, evil}
+	}
+	w.v.Waits.All[3].Kind = waits.Kind(evil)
+	w.v.Waits.Limits = []string{evil}
+	return w
+}

@@ -1,0 +1,121 @@
+//go:build linux && (amd64 || arm64)
+
+package hanglab
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
+	"stackshot/internal/userlab"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+)
+
+// A Case is one way to hang, and what is to be said of it. Threads are named by role.
+type Case struct {
+	Name  string
+	Cycle []string // a deadlock: each waits for something that the next has, the last for the first's
+	// Behind are those who wait for one of Cycle and are not in it.
+	Behind   []string
+	Culprits []Culprit
+	Waits    []Wait
+	// May are roles of whom it is as right to say that they are culprits as not to.
+	May []string
+	// Gone: the owner is no thread any more, so one that is none may be named.
+	Gone bool
+	// Alone: it keeps a CPU from everybody, so it does not run beside others.
+	Alone bool
+
+	start func(tb testing.TB, l *Lab) Cast
+	lacks func() string // why it cannot be made here, or ""; nil: it can everywhere
+}
+
+// A Culprit is where chains end.
+type Culprit struct {
+	Role    string
+	Reasons []waitgraph.Reason // any of them
+	Victims []string           // exactly these
+}
+
+// A Wait is what one role waits for.
+type Wait struct {
+	Role  string
+	Kinds []waits.Kind // any of them
+	Owner string       // role; "": none may be named
+}
+
+// Cast says which thread plays which role.
+type Cast map[string]userlab.Part
+
+// Lab starts cases. It builds each program once, for the length of its test.
+type Lab struct{ hangs *userlab.Hangs }
+
+// New prepares a laboratory. Needs root.
+func New(tb testing.TB) *Lab {
+	tb.Helper()
+	testneed.Root(tb)
+	return &Lab{userlab.NewHangs(tb)}
+}
+
+// Running is a case that hangs.
+type Running struct {
+	*Case
+	Cast  Cast
+	since time.Time
+}
+
+// Lacks says why a case cannot be made on this machine; "": it can.
+func (c *Case) Lacks() string {
+	if c.lacks == nil {
+		return ""
+	}
+	return c.lacks()
+}
+
+// Start brings a case to its state, of which /proc has to agree. It ends with the test.
+func (l *Lab) Start(tb testing.TB, c *Case) *Running {
+	tb.Helper()
+	if why := c.Lacks(); why != "" {
+		tb.Skipf("hanglab: %s: %s", c.Name, why)
+	}
+	r := &Running{Case: c, Cast: c.start(tb, l), since: time.Now()}
+	if err := c.complete(r.Cast); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// Age waits until all of r has waited for d.
+func (r *Running) Age(d time.Duration) { time.Sleep(time.Until(r.since.Add(d))) }
+
+// complete holds a case's own words against the cast.
+func (c *Case) complete(cast Cast) error {
+	roles := append(append([]string{}, c.Cycle...), c.Behind...)
+	for _, w := range c.Waits {
+		roles = append(roles, w.Role)
+		if w.Owner != "" {
+			roles = append(roles, w.Owner)
+		}
+	}
+	for _, k := range c.Culprits {
+		roles = append(append(roles, k.Role), k.Victims...)
+	}
+	for _, r := range roles {
+		if cast[r].Tid == 0 {
+			return fmt.Errorf("hanglab: %s: nobody plays %q: %v", c.Name, r, cast)
+		}
+	}
+	return nil
+}
+
+// Bystanders are processes of whom nothing is to be said.
+func Bystanders(f *testtask.Fixture) *Running {
+	r := &Running{Case: &Case{Name: "bystanders"}, Cast: Cast{}, since: time.Now()}
+	for i, c := range f.Children {
+		r.Cast[fmt.Sprint(i)] = userlab.Part{Pid: c.Pid, Tid: c.Pid, Inner: c.Pid}
+	}
+	return r
+}

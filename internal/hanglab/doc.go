@@ -1,0 +1,22 @@
+// Package hanglab is the hang laboratory: real processes that hang in known ways, and
+// what has to be said of each. It is for tests only. The processes are those of
+// [stackshot/internal/testtask] (raw system calls) and [stackshot/internal/userlab]
+// (programs in C, Rust and Go).
+//
+//	Cases ──Start──► Running: who plays which role ─┐
+//	            └──► stackshot hang --format json ──┴► Check: what is wrong, and nothing else
+//
+// A test reads like this:
+//
+//	lab := hanglab.New(t)
+//	for _, c := range hanglab.Cases() {
+//		r := lab.Start(t, c)
+//		r.Age(minWait)
+//		// stackshot hang --format json --min-wait ...
+//		for _, err := range hanglab.Check(verdict, r) { t.Error(err) }
+//	}
+//
+// A case says everything that may be said of its threads: who is in a deadlock, who is
+// behind, who is a culprit, for what reason and whose. A thread that is accused of more is
+// an error, and so is an owner that the case does not name.
+package hanglab

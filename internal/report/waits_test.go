@@ -1,0 +1,172 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"stackshot/internal/golden"
+	"stackshot/internal/model"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// judged gives a story a verdict made by hand: the first thread of pid waits for a lock that
+// the second holds, and that one for the first's.
+func judged(s *kcdata.Snapshot, pid uint64) *waitgraph.Verdict {
+	w := &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}
+	v := &waitgraph.Verdict{Waits: w}
+	s.WaitTaken = &kcdata.LinuxWaitTaken{}
+	for _, t := range s.Tasks {
+		if t.ID != pid {
+			continue
+		}
+		for i := range 2 {
+			owner := t.Threads[1-i]
+			x := &waits.Wait{
+				Task: t, Thread: t.Threads[i], Kind: waits.RWSemWrite, Resource: waits.Resource{Kind: waits.RWSemWrite, ID: 0xffff888100 + uint64(i)},
+				Owners: []waits.Owner{{Task: t, Thread: owner, Tid: uint32(owner.ID), Pid: uint32(pid), Relation: waits.Holds}},
+				Age:    model.Age{Ns: 5 * second, Known: true}, Evidence: waits.Field, Confidence: waits.Sure, When: waits.Window,
+			}
+			w.All = append(w.All, x)
+			w.Of[x.Thread] = x
+		}
+		v.Deadlocks = []*waitgraph.Deadlock{{Confidence: waits.Sure, Cycle: w.All, Part: w.All}}
+	}
+	return v
+}
+
+func textOf(t *testing.T, s *kcdata.Snapshot, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The verdict stands behind the header and before the census, and a thread's line says what it
+// waits for.
+func TestVerdictIsOnTheFirstScreen(t *testing.T) {
+	s := deadNFSServer()
+	v := judged(s, 812)
+	golden.Want(t, "testdata/verdict_screen.txt", []byte(textOf(t, s, Options{FirstScreen: 20, Width: 80, Verdict: v})))
+	text := textOf(t, s, Options{Verdict: v})
+	_, rest, found := strings.Cut(text, "\n\nDeadlock of 2 threads: postgres [812] waits for write access to the kernel rwsem 0xffff888100 that postgres [812] tid 5006")
+	line, rest, _ := strings.Cut(rest, "\n")
+	if !found || !strings.Contains(line, "It has lasted for at most 5.0 s.") || !strings.Contains(rest[:40], " threads in ") {
+		t.Errorf("%.1500s", text)
+	}
+	for _, want := range []string{
+		"in fsync, waits for write access to the kernel rwsem 0xffff888100 that postgres [812] tid 5006 \"checkpointer\" holds\n",
+		"in write, waits for write access to the kernel rwsem 0xffff888101 that postgres [812] holds\n",
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	without := textOf(t, deadNFSServer(), Options{})
+	if got := strings.Count(text, "\n") - strings.Count(without, "\n"); got != 1 {
+		t.Errorf("the verdict has %d lines", got)
+	}
+}
+
+// A healthy machine's report gets one line more, none if the file cannot tell.
+func TestHealthyVerdictIsOneLine(t *testing.T) {
+	none := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}}
+	before := textOf(t, quiet(), Options{})
+	s := quiet()
+	if got := textOf(t, s, Options{Verdict: none}); got != before {
+		t.Errorf("no records of waits:\n%s", got)
+	}
+	s.WaitTaken = &kcdata.LinuxWaitTaken{}
+	got := textOf(t, s, Options{Verdict: none, Width: 80})
+	if strings.Count(got, "\n") != strings.Count(textOf(t, quiet(), Options{Width: 80}), "\n")+1 || !strings.Contains(got, "\n\nNothing hangs: ") {
+		t.Errorf("%s", got)
+	}
+}
+
+// A group whose threads wait for several things says what one of them waits for.
+func TestGroupWaits(t *testing.T) {
+	w := newWorld(1)
+	app := w.task(70, "app")
+	for range 4 {
+		in(w.thread(app, "worker", kcdata.StateInterruptible, second, futex...), 202)
+	}
+	s := w.done()
+	all := &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}}
+	for i, want := range []string{
+		"", "tid 70 waits for the mutex 0x1", "tid 70 waits for the mutex 0x1, and so do 1 more",
+		"tid 70 waits for the mutex 0x1, and so do 2 more", "in futex, waits for the mutex 0x1",
+	} {
+		if i > 0 {
+			th := app.Threads[i-1]
+			all.Of[th] = &waits.Wait{Task: app, Thread: th, Kind: waits.UserMutex, Resource: waits.Resource{Kind: waits.UserMutex, Task: 70, ID: 1}}
+		}
+		text := textOf(t, s, Options{Verdict: &waitgraph.Verdict{Waits: all}})
+		if !strings.Contains(text, want+"\n") || want == "" && strings.Contains(text, "waits for") {
+			t.Errorf("%d threads: no %q in\n%s", i, want, text)
+		}
+	}
+	// A wait that says no more than the state does is not said.
+	all.Of = map[*kcdata.Thread]*waits.Wait{app.Threads[0]: {Task: app, Thread: app.Threads[0], Kind: waits.Timer}}
+	if text := textOf(t, s, Options{Verdict: &waitgraph.Verdict{Waits: all}}); strings.Contains(text, "waits for") {
+		t.Errorf("%s", text)
+	}
+}
+
+// JSON has the wait of each thread that waits, without naming the thread again.
+func TestJSONHasWaits(t *testing.T) {
+	s := deadNFSServer()
+	var b bytes.Buffer
+	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Pids: []int{812}}); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Tasks []struct {
+			Threads []struct {
+				Tid  int
+				Wait map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, th := range doc.Tasks[0].Threads {
+		if th.Wait == nil {
+			continue
+		}
+		n++
+		owner := th.Wait["owners"].([]any)[0].(map[string]any)
+		if th.Wait["kind"] != "rwsem_write" || th.Wait["tid"] != nil || owner["relation"] != "holds" || owner["tid"] == th.Tid {
+			t.Errorf("tid %d: %v", th.Tid, th.Wait)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d threads wait", n)
+	}
+}
+
+// Stacks are those of the threads asked for, as the report has them, and nothing else.
+func TestStacks(t *testing.T) {
+	s := deadNFSServer()
+	v := judged(s, 812)
+	only := map[*kcdata.Thread]bool{v.Waits.All[0].Thread: true, v.Waits.All[1].Thread: true}
+	var b bytes.Buffer
+	if err := Stacks(&b, s, only, Options{Pids: []int{1}, FirstScreen: 3}); err != nil {
+		t.Fatal(err)
+	}
+	text := textOf(t, deadNFSServer(), Options{})
+	for group := range strings.SplitSeq(strings.TrimSpace(b.String()), "    tid ") {
+		if !strings.Contains(text, strings.TrimSpace(group)) {
+			t.Errorf("not in the report: %s", group)
+		}
+	}
+	if n := strings.Count(b.String(), "    tid "); n != 2 || strings.Contains(b.String(), "not listed") || strings.Contains(b.String(), "bash") {
+		t.Errorf("%s", b.String())
+	}
+}

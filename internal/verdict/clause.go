@@ -1,0 +1,183 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/internal/account"
+	"stackshot/internal/show"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// maxName bounds the name of a thread in a sentence, in cells. What the kernel keeps is far
+// shorter; a hostile file's is not.
+const maxName = 64
+
+// maxOwners is how many owners a clause names.
+const maxOwners = 2
+
+// Thread names a thread, by its task, its number and its own name.
+func Thread(task *kcdata.Task, t *kcdata.Thread) string {
+	name := show.Fit(show.Clean(task.Name), maxName)
+	named := *task
+	named.Name = name
+	s := account.Thread(&named, t.ID)
+	if t.Name != "" && t.Name != task.Name {
+		s += ` "` + show.Fit(show.Clean(t.Name), maxName) + `"`
+	}
+	return s
+}
+
+// Owner names an owner, one that the file does not have too.
+func Owner(o *waits.Owner) string {
+	if o.Thread != nil && o.Task != nil {
+		return Thread(o.Task, o.Thread)
+	}
+	if o.Tid == 0 {
+		return "a thread (not in this file)"
+	}
+	return fmt.Sprintf("tid %d of task %d (not in this file)", o.Tid, o.Pid)
+}
+
+// resource is what is waited for, by its number if it has one. redacted: the numbers are no
+// addresses.
+func resource(noun string, r waits.Resource, redacted bool) string {
+	switch {
+	case r.ID == 0:
+		return "a " + noun
+	case redacted:
+		return fmt.Sprintf("the %s number %d", noun, r.ID)
+	}
+	return fmt.Sprintf("the %s %#x", noun, r.ID)
+}
+
+// names gives a thread its full name once, and its number from then on: in one sentence the
+// same thread is named several times.
+type names map[*kcdata.Thread]bool
+
+func (n names) thread(task *kcdata.Task, t *kcdata.Thread) string {
+	if n[t] {
+		return fmt.Sprintf("tid %d", t.ID)
+	}
+	if n != nil {
+		n[t] = true
+	}
+	return Thread(task, t)
+}
+
+// owner is who can end a wait of the thread by.
+func (n names) owner(o *waits.Owner, by *kcdata.Thread) string {
+	switch {
+	case o.Thread != nil && o.Thread == by:
+		return "it"
+	case o.Thread != nil && o.Task != nil:
+		return n.thread(o.Task, o.Thread)
+	}
+	return Owner(o)
+}
+
+// list names the owners of a wait: at most maxOwners, and how many more there are.
+func (n names) list(w *waits.Wait, owners []waits.Owner) string {
+	word := " and "
+	if w.AnyOwner {
+		word = " or "
+	}
+	var parts show.Parts
+	for i := range owners[:min(len(owners), maxOwners)] {
+		parts.Add("%s", n.owner(&owners[i], w.Thread))
+	}
+	if more := len(owners) - maxOwners; more > 0 {
+		return parts.Join(", ") + word + fmt.Sprintf("%d more", more)
+	}
+	return parts.Join(word)
+}
+
+// clause says what w's thread waits for and, if they are known, who can end that: "waits for
+// the mutex 0x5570 that db [7] holds".
+func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string {
+	k := wordsOf(w.Kind)
+	what := phrase(k, w.Resource, redacted)
+	if len(owners) == 0 {
+		return what
+	}
+	who := n.list(w, owners)
+	one := len(owners) == 1
+	switch owners[0].Relation {
+	case waits.Holds:
+		return what + " that " + who + held(one, owners[0].Dead, who)
+	case waits.Last:
+		return what + " that " + who + " took last"
+	case waits.Child:
+		return "waits for its child " + who
+	case waits.Joined:
+		return "waits for the end of " + who
+	case waits.Tracer:
+		return what + ", " + who
+	case waits.Execs:
+		return "waits for its vfork child " + who
+	case waits.Runs:
+		return "waits for the CPU that " + who + plural(one, " has", " have")
+	}
+	return what + " of " + who
+}
+
+func held(one, dead bool, who string) string {
+	switch {
+	case dead:
+		return " held when it died"
+	case who == "it":
+		return " holds itself"
+	}
+	return plural(one, " holds", " hold")
+}
+
+func plural(one bool, single, many string) string {
+	if one {
+		return single
+	}
+	return many
+}
+
+// phrase says what is waited for, without who has it.
+func phrase(k words, r waits.Resource, redacted bool) string {
+	verb := k.verb
+	if verb == "" {
+		verb = "waits for"
+	}
+	switch {
+	case k.state != "":
+		return k.state
+	case k.noun != "":
+		return verb + " " + resource(k.noun, r, redacted)
+	}
+	return verb + " " + k.thing
+}
+
+// Phrase says what a thread waits for: words that follow its name.
+func Phrase(w *waits.Wait, redacted bool) string {
+	return names(nil).clause(w, w.Owners, redacted)
+}
+
+// Tells reports whether Phrase says more of a thread than its state and its stack do: whom it
+// waits for, or for which lock.
+func Tells(w *waits.Wait) bool {
+	return w != nil && (len(w.Owners) > 0 || w.Resource != waits.Resource{})
+}
+
+// Notes are what is to be said beside a wait, clean and at most maxNotes.
+func Notes(w *waits.Wait) string {
+	var parts show.Parts
+	parts.If(w.Timed, "it ends at a timeout")
+	for _, note := range w.Notes[:min(len(w.Notes), maxNotes)] {
+		parts.Add("%s", show.Fit(show.Clean(note), maxNote))
+	}
+	parts.If(len(w.Notes) > maxNotes, "and %d more", len(w.Notes)-maxNotes)
+	return strings.Join(parts, "; ")
+}
+
+// Bounds of Notes: entries, and the cells of one.
+const (
+	maxNotes = 3
+	maxNote  = 160
+)

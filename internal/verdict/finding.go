@@ -1,0 +1,91 @@
+package verdict
+
+import (
+	"time"
+
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// Judge finds out what the threads of s wait for, and what hangs. minWait 0: 1 s. A command
+// calls it once, after the user stacks of s have their names.
+func Judge(s *kcdata.Snapshot, minWait time.Duration) *waitgraph.Verdict {
+	return waitgraph.Judge(waits.Of(s), waitgraph.Options{MinWait: minWait})
+}
+
+// Finding is one thing that hangs. One of its fields is set.
+type Finding struct {
+	Deadlock *waitgraph.Deadlock
+	Culprit  *waitgraph.Culprit
+	Convoy   *waitgraph.Convoy
+}
+
+// Findings are those of a verdict, worst first: deadlocks, threads in D, convoys, all other
+// culprits.
+func Findings(v *waitgraph.Verdict) (out []Finding) {
+	for _, d := range v.Deadlocks {
+		out = append(out, Finding{Deadlock: d})
+	}
+	var others []Finding
+	for _, c := range v.Culprits {
+		if c.Reason == waitgraph.InD {
+			out = append(out, Finding{Culprit: c})
+		} else {
+			others = append(others, Finding{Culprit: c})
+		}
+	}
+	for _, c := range v.Convoys {
+		out = append(out, Finding{Convoy: c})
+	}
+	return append(out, others...)
+}
+
+// Concerns reports whether a thread of one of the tasks has a part in f; every thread if
+// there are no tasks.
+func (f Finding) Concerns(pids map[uint32]bool) bool {
+	if len(pids) == 0 {
+		return true
+	}
+	owned := func(owners []waits.Owner) bool {
+		for i := range owners {
+			if pids[owners[i].Pid] {
+				return true
+			}
+		}
+		return false
+	}
+	waiting := func(list []*waits.Wait) bool {
+		for _, w := range list {
+			if pids[uint32(w.Task.ID)] {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case f.Deadlock != nil:
+		return waiting(f.Deadlock.Part) || waiting(f.Deadlock.Behind)
+	case f.Culprit != nil:
+		return pids[f.Culprit.Owner.Pid] || waiting(f.Culprit.Victims)
+	}
+	return owned(f.Convoy.Owners) || waiting(f.Convoy.Waiters)
+}
+
+// Owned reports whether o is one of the owners of what w waits for.
+func Owned(w *waits.Wait, o *waits.Owner) bool {
+	for i := range w.Owners {
+		if Same(&w.Owners[i], o) {
+			return true
+		}
+	}
+	return false
+}
+
+// Same reports whether two owners are the same thread.
+func Same(a, b *waits.Owner) bool {
+	if a.Thread != nil || b.Thread != nil {
+		return a.Thread == b.Thread
+	}
+	return a.Tid == b.Tid
+}

@@ -1,0 +1,203 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/internal/account"
+	"stackshot/internal/model"
+	"stackshot/internal/show"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// maxCycle is how many threads of a cycle a sentence names.
+const maxCycle = 3
+
+// Title is the heading of a finding.
+func (x *Words) Title(f Finding) string {
+	switch {
+	case f.Deadlock != nil:
+		return deadlockOf(f.Deadlock)
+	case f.Convoy != nil:
+		return "Convoy of " + show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
+	case len(f.Culprit.Victims) == 0:
+		return Owner(&f.Culprit.Owner) + " does not go on"
+	}
+	probably := ""
+	if !x.sure(f.Culprit) {
+		probably = " probably"
+	}
+	return Owner(&f.Culprit.Owner) + probably + " keeps " + show.Count(len(f.Culprit.Victims), "thread") + " waiting"
+}
+
+// deadlockOf says how sure a deadlock is and how many threads are part of it.
+func deadlockOf(d *waitgraph.Deadlock) string {
+	s := "Deadlock"
+	if d.Confidence != waits.Sure {
+		s = "Probably a deadlock"
+	}
+	return s + " of " + show.Count(max(len(d.Part), len(d.Cycle)), "thread")
+}
+
+// Sentence is one finding in one or two sentences.
+func (x *Words) Sentence(f Finding) string {
+	switch {
+	case f.Deadlock != nil:
+		return x.deadlock(f.Deadlock)
+	case f.Culprit != nil:
+		return x.culprit(f.Culprit)
+	}
+	return x.convoy(f.Convoy)
+}
+
+func (x *Words) deadlock(d *waitgraph.Deadlock) string {
+	n := names{}
+	var edges []string
+	for i, w := range d.Cycle[:min(len(d.Cycle), maxCycle)] {
+		next := d.Cycle[(i+1)%len(d.Cycle)]
+		who := n.thread(w.Task, w.Thread)
+		edges = append(edges, who+" "+n.clause(w, ownersIn(w, next.Thread), x.redacted))
+	}
+	s := deadlockOf(d)
+	if more := len(d.Cycle) - len(edges); more > 0 {
+		s += ": " + strings.Join(edges, ", ") + fmt.Sprintf(", and so on through %s, back to the first", show.Count(more, "more thread"))
+	} else {
+		s += ": " + sentenceList(edges)
+	}
+	s += "."
+	if age, ok := latest(d.Cycle); ok {
+		s += " It has lasted" + account.Age(age) + "."
+	}
+	if len(d.Behind) > 0 {
+		s += fmt.Sprintf(" %s behind %s.", waiting(len(d.Behind), ""), plural(len(d.Part) == 1, "it", "them"))
+	}
+	return s
+}
+
+// sentenceList joins clauses that have commas of their own.
+func sentenceList(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + ", and " + list[len(list)-1]
+}
+
+// ownersIn are the owners of w that are the thread next; all, if none is.
+func ownersIn(w *waits.Wait, next *kcdata.Thread) []waits.Owner {
+	for i := range w.Owners {
+		if w.Owners[i].Thread == next {
+			return w.Owners[i : i+1]
+		}
+	}
+	return w.Owners
+}
+
+// latest is the age of the wait that began last: the cycle is not older. ok is false if an
+// age is not known.
+func latest(list []*waits.Wait) (age model.Age, ok bool) {
+	for i, w := range list {
+		if !w.Age.Known {
+			return age, false
+		}
+		if i == 0 || w.Age.Ns < age.Ns {
+			age = w.Age
+		}
+	}
+	return age, len(list) > 0
+}
+
+// waiting says "1 thread waits", "2 threads wait", with an adverb.
+func waiting(n int, adverb string) string {
+	if adverb != "" {
+		adverb += " "
+	}
+	return show.Count(n, "thread") + " " + adverb + plural(n == 1, "waits", "wait")
+}
+
+// culprit says who keeps others waiting, why, and who has waited longest.
+func (x *Words) culprit(c *waitgraph.Culprit) string {
+	n := names{}
+	who := n.owner(&c.Owner, nil)
+	if len(c.Victims) == 0 {
+		return fmt.Sprintf("%s%s.", who, x.why(n, c))
+	}
+	adverb := ""
+	if !x.sure(c) {
+		adverb = "probably"
+	}
+	first := c.Victims[0]
+	s := fmt.Sprintf("%s for %s", waiting(len(c.Victims), adverb), who)
+	if c.Owner.Thread != nil { // else the name says why
+		s += ", which" + x.why(n, c)
+	}
+	s += "."
+	which := "The longest, %s,"
+	if len(c.Victims) == 1 {
+		which = "It is %s, which"
+	}
+	return s + " " + fmt.Sprintf(which, n.thread(first.Task, first.Thread)) + " " + n.clause(first, first.Owners, x.redacted) + since(first.Age) + "."
+}
+
+// since follows a clause and says for how long.
+func since(a model.Age) string {
+	if age := account.Age(a); age != "" {
+		return "," + age
+	}
+	return ""
+}
+
+// why is the culprit's reason, with a space before it.
+func (x *Words) why(n names, c *waitgraph.Culprit) string {
+	s := " " + reasons[c.Reason]
+	if reasons[c.Reason] == "" {
+		s = " does not go on (" + show.Clean(string(c.Reason)) + ")"
+	}
+	w := c.Wait
+	if w == nil {
+		return s
+	}
+	if age := account.Age(w.Age); age != "" {
+		s = strings.Replace(s, " is ", " has been ", 1)
+		s = strings.Replace(s, " waits ", " has waited ", 1) + age
+	}
+	if c.Reason == waitgraph.InD || c.Reason == waitgraph.Asleep {
+		s += " and " + n.clause(w, w.Owners, x.redacted)
+	}
+	return s
+}
+
+// sure reports whether the file is of one instant and a wait that leads straight to the
+// culprit is sure.
+func (x *Words) sure(c *waitgraph.Culprit) bool {
+	if x.v.Waits != nil && !x.v.Waits.OneInstant {
+		return false
+	}
+	for _, w := range c.Victims {
+		if w.Confidence == waits.Sure && Owned(w, &c.Owner) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *Words) convoy(c *waitgraph.Convoy) string {
+	n := names{}
+	s := waiting(len(c.Waiters), "") + " for " + x.Resource(c.Resource)
+	if len(c.Owners) > 0 {
+		s += " that " + n.list(&waits.Wait{}, c.Owners)
+		if !x.sure(&waitgraph.Culprit{Owner: c.Owners[0], Victims: c.Waiters}) {
+			s += " probably"
+		}
+		s += plural(len(c.Owners) == 1, " holds", " hold")
+	}
+	s = "Convoy: " + s + "."
+	if len(c.Waiters) > 0 {
+		first := c.Waiters[0]
+		if age := account.Age(first.Age); age != "" {
+			s += " The longest, " + n.thread(first.Task, first.Thread) + ", has waited" + age + "."
+		}
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package verdict
+
+import (
+	"fmt"
+
+	"stackshot/internal/show"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// SummaryLines is how many sentences Summary has at most.
+const SummaryLines = 3
+
+// Words are those for one snapshot and the verdict on it.
+type Words struct {
+	v        *waitgraph.Verdict
+	redacted bool
+	recorded bool // the file has records of waits
+}
+
+// For gives the words for v, which is the verdict on s.
+func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
+	return &Words{v: v, redacted: s.HasMachine && s.Machine.Redacted != 0, recorded: s.WaitTaken != nil}
+}
+
+// Phrase says what a thread waits for.
+func (x *Words) Phrase(w *waits.Wait) string { return Phrase(w, x.redacted) }
+
+// Thing says what a thread waits for, without who can end that.
+func (x *Words) Thing(w *waits.Wait) string { return phrase(wordsOf(w.Kind), w.Resource, x.redacted) }
+
+// Resource names what is waited for.
+func (x *Words) Resource(r waits.Resource) string {
+	return resource(nounOf(r.Kind), r, x.redacted)
+}
+
+func nounOf(k waits.Kind) string {
+	if noun := wordsOf(k).noun; noun != "" {
+		return noun
+	}
+	return "resource"
+}
+
+// Summary is the verdict in at most SummaryLines sentences, of which the first is the worst
+// finding. Without findings it is one sentence.
+func (x *Words) Summary(findings []Finding) (out []string) {
+	if len(findings) == 0 {
+		return []string{x.Nothing()}
+	}
+	shown := InSummary(findings)
+	for _, f := range findings[:shown] {
+		out = append(out, x.Sentence(f))
+	}
+	if more := len(findings) - shown; more > 0 {
+		out = append(out, fmt.Sprintf("And %s: `stackshot hang FILE` shows all.", show.Count(more, "more finding")))
+	}
+	return out
+}
+
+// InSummary is how many of the findings, from the first on, Summary has sentences for.
+func InSummary(findings []Finding) int {
+	if n := len(findings); n <= SummaryLines {
+		return n
+	}
+	return SummaryLines - 1
+}
+
+// Knows reports whether the file says what threads wait for.
+func (x *Words) Knows() bool { return x.recorded }
+
+// Nothing is the sentence of a verdict without findings.
+func (x *Words) Nothing() string {
+	switch {
+	case !x.recorded:
+		return "Nothing is known to hang: this file does not say what threads wait for."
+	case !x.v.Waits.OneInstant:
+		return "Nothing hangs, as far as a file can tell that is not of one instant: no deadlock, nobody whom others wait for too long, no convoy."
+	}
+	return "Nothing hangs: no deadlock, nobody whom others wait for too long, no convoy."
+}

@@ -1,0 +1,232 @@
+package verdict
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stackshot/internal/model"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// constants are the values of a type's constants in Go files.
+func constants(t *testing.T, typ string, files ...string) (out []string) {
+	t.Helper()
+	pattern := regexp.MustCompile(`(?m)^\t\w+ +` + typ + ` += "([a-z_]+)"`)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pattern.FindAllStringSubmatch(string(source), -1) {
+			out = append(out, m[1])
+		}
+	}
+	if len(out) < 2 {
+		t.Fatalf("%d values of %s", len(out), typ)
+	}
+	return out
+}
+
+// Every kind, source of an edge and reason has its words, and just one form of them; those of
+// kinds stand in docs/hang.md.
+func TestWordsAreComplete(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/hang.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range constants(t, "Kind", "../waits/kinds.go") {
+		w, ok := kinds[waits.Kind(k)]
+		n := 0
+		for _, s := range []string{w.noun, w.thing, w.state} {
+			n += min(len(s), 1)
+		}
+		if !ok || n != 1 || w.state != "" && !strings.HasPrefix(w.state, "is ") || w.verb != "" && !strings.HasPrefix(w.verb, "waits for ") {
+			t.Errorf("%s: %+v", k, w)
+		}
+		if row := "| `" + k + "` | " + Kind(waits.Kind(k)) + " |\n"; !strings.Contains(string(doc), row) {
+			t.Errorf("docs/hang.md has no row %q", row)
+		}
+	}
+	for _, e := range constants(t, "Evidence", "../waits/wait.go") {
+		if words := evidence[waits.Evidence(e)]; words == "" || !strings.Contains(string(doc), "| "+words+" |") {
+			t.Errorf("evidence %s has no words", e)
+		}
+	}
+	for _, r := range constants(t, "Reason", "../waitgraph/verdict.go") {
+		if reasons[waitgraph.Reason(r)] == "" {
+			t.Errorf("reason %s has no words", r)
+		}
+	}
+}
+
+// scene is a program with threads.
+func scene(threads ...string) *kcdata.Task {
+	t := &kcdata.Task{ID: 100, Name: "app"}
+	for i, name := range threads {
+		t.Threads = append(t.Threads, &kcdata.Thread{ID: 100 + uint64(i), Name: name})
+	}
+	return t
+}
+
+func has(t *kcdata.Task, i int, r waits.Relation) waits.Owner {
+	return waits.Owner{Task: t, Thread: t.Threads[i], Tid: uint32(t.Threads[i].ID), Pid: uint32(t.ID), Relation: r}
+}
+
+func waitsFor(t *kcdata.Task, i int, kind waits.Kind, id uint64, owners ...waits.Owner) *waits.Wait {
+	w := &waits.Wait{Task: t, Thread: t.Threads[i], Kind: kind, Owners: owners, Confidence: waits.Sure, Evidence: waits.Field}
+	if id != 0 {
+		w.Resource = waits.Resource{Kind: kind, ID: id}
+	}
+	return w
+}
+
+// Each relation has its clause.
+func TestPhrases(t *testing.T) {
+	s := scene("app", "worker", "app", "app", "app")
+	gone := waits.Owner{Tid: 7, Pid: 5, Relation: waits.Holds}
+	dead := has(s, 1, waits.Holds)
+	dead.Dead = true
+	either := waitsFor(s, 0, waits.Pipe, 0, has(s, 1, "writes"), has(s, 2, "writes"))
+	either.AnyOwner = true
+	for _, c := range []struct {
+		w    *waits.Wait
+		want string
+	}{
+		{waitsFor(s, 0, waits.Mutex, 0x10, has(s, 1, waits.Holds)), `waits for the kernel mutex 0x10 that app [100] tid 101 "worker" holds`},
+		{waitsFor(s, 0, waits.Mutex, 0x10, has(s, 0, waits.Holds)), "waits for the kernel mutex 0x10 that it holds itself"},
+		{waitsFor(s, 0, waits.Mutex, 0), "waits for a kernel mutex"},
+		{waitsFor(s, 0, waits.UserPIMutex, 0x10, dead), `waits for the PI mutex 0x10 that app [100] tid 101 "worker" held when it died`},
+		{waitsFor(s, 0, waits.Mutex, 0x10, gone), "waits for the kernel mutex 0x10 that tid 7 of task 5 (not in this file) holds"},
+		{waitsFor(s, 0, waits.Semaphore, 0x10, has(s, 2, waits.Last)), "waits for the kernel semaphore 0x10 that app [100] tid 102 took last"},
+		{waitsFor(s, 0, waits.RWSemRead, 0x10, has(s, 2, waits.Holds), has(s, 3, waits.Holds)), "waits for read access to the kernel rwsem 0x10 that app [100] tid 102 and app [100] tid 103 hold"},
+		{waitsFor(s, 0, waits.ChildEnd, 0, has(s, 2, waits.Child), has(s, 3, waits.Child), has(s, 4, waits.Child)), "waits for its child app [100] tid 102, app [100] tid 103 and 1 more"},
+		{waitsFor(s, 0, waits.UserJoin, 0, has(s, 2, waits.Joined)), "waits for the end of app [100] tid 102"},
+		{waitsFor(s, 0, waits.Traced, 0, has(s, 2, waits.Tracer)), "is stopped by its tracer, app [100] tid 102"},
+		{waitsFor(s, 0, waits.Vfork, 0, has(s, 2, waits.Execs)), "waits for its vfork child app [100] tid 102"},
+		{waitsFor(s, 0, waits.CPU, 0, has(s, 2, waits.Runs)), "waits for the CPU that app [100] tid 102 has"},
+		{either, `waits for a pipe of app [100] tid 101 "worker" or app [100] tid 102`},
+		{waitsFor(s, 0, "telepathy", 0), "waits for telepathy"},
+	} {
+		if got := Phrase(c.w, false); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	if got := Phrase(waitsFor(s, 0, waits.UserMutex, 3), true); got != "waits for the mutex number 3" {
+		t.Errorf("redacted: %q", got)
+	}
+}
+
+// V1: what is not sure has "probably" in it; what is sure has not.
+func TestProbably(t *testing.T) {
+	s := scene("a", "b", "c", "d", "e")
+	for _, sure := range []bool{true, false} {
+		for _, instant := range []bool{true, false} {
+			for _, deadlock := range []bool{true, false} {
+				a, b := waitsFor(s, 0, waits.Mutex, 1, has(s, 1, waits.Holds)), waitsFor(s, 1, waits.Mutex, 2, has(s, 0, waits.Holds))
+				v := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: instant}}
+				confidence := waits.Sure
+				if !sure {
+					a.Confidence, confidence = waits.Likely, waits.Likely
+				}
+				finding := Finding{Culprit: &waitgraph.Culprit{Owner: has(s, 1, ""), Reason: waitgraph.Running, Victims: []*waits.Wait{a}}}
+				if deadlock {
+					if sure && !instant {
+						continue // the graph makes none
+					}
+					finding = Finding{Deadlock: &waitgraph.Deadlock{Confidence: confidence, Cycle: []*waits.Wait{a, b}, Part: []*waits.Wait{a, b}}}
+				}
+				x := For(&kcdata.Snapshot{}, v)
+				for _, text := range []string{x.Sentence(finding), x.Title(finding)} {
+					if got := strings.Contains(strings.ToLower(text), "probably"); got == (sure && instant) {
+						t.Errorf("sure %v, one instant %v: %q", sure, instant, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A cycle names its first threads and counts the others; its age is that of the latest wait.
+func TestDeadlockSentences(t *testing.T) {
+	s := scene("a", "b", "c", "d", "e")
+	v := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}}
+	x := For(&kcdata.Snapshot{}, v)
+	ring := func(n int) *waitgraph.Deadlock {
+		d := &waitgraph.Deadlock{Confidence: waits.Sure}
+		for i := range n {
+			w := waitsFor(s, i, waits.UserMutex, uint64(i+1), has(s, (i+1)%n, waits.Holds))
+			w.Age = model.Age{Ns: uint64(9-i) * 1e9, Known: true}
+			d.Cycle = append(d.Cycle, w)
+		}
+		d.Part = d.Cycle
+		return d
+	}
+	for n, want := range map[int]string{
+		1: `Deadlock of 1 thread: app [100] "a" waits for the mutex 0x1 that it holds itself. It has lasted for at most 9.0 s.`,
+		3: `Deadlock of 3 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, and tid 102 waits for the mutex 0x3 that tid 100 holds. It has lasted for at most 7.0 s.`,
+		5: `Deadlock of 5 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, tid 102 waits for the mutex 0x3 that app [100] tid 103 "d" holds, and so on through 2 more threads, back to the first. It has lasted for at most 5.0 s.`,
+	} {
+		if got := x.Sentence(Finding{Deadlock: ring(n)}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	d := ring(2)
+	d.Cycle[0].Age.Known = false
+	d.Part = append(d.Part, waitsFor(s, 2, waits.Mutex, 7))
+	d.Behind = d.Cycle[:1]
+	if got := x.Sentence(Finding{Deadlock: d}); !strings.HasPrefix(got, "Deadlock of 3 threads") || strings.Contains(got, "lasted") || !strings.HasSuffix(got, " 1 thread waits behind them.") {
+		t.Errorf("%q", got)
+	}
+}
+
+// The worst findings come first, in three sentences at most, and the others are counted.
+func TestSummary(t *testing.T) {
+	s := scene("a", "b")
+	w := waitsFor(s, 0, waits.Mutex, 1, has(s, 1, waits.Holds))
+	culprit := func(r waitgraph.Reason) *waitgraph.Culprit {
+		return &waitgraph.Culprit{Owner: has(s, 1, ""), Reason: r, Victims: []*waits.Wait{w}}
+	}
+	v := &waitgraph.Verdict{
+		Waits:    &waits.Waits{OneInstant: true},
+		Culprits: []*waitgraph.Culprit{culprit(waitgraph.InD), culprit(waitgraph.Stopped)},
+		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}}},
+	}
+	x := For(&kcdata.Snapshot{WaitTaken: &kcdata.LinuxWaitTaken{}}, v)
+	got := x.Summary(Findings(v))
+	if len(got) != 3 || !strings.Contains(got[0], "(D)") || !strings.HasPrefix(got[1], "Convoy") || !strings.Contains(got[2], "stopped by a signal") {
+		t.Errorf("%q", got)
+	}
+	v.Deadlocks = []*waitgraph.Deadlock{{Confidence: waits.Sure, Cycle: []*waits.Wait{w}, Part: []*waits.Wait{w}}}
+	got = x.Summary(Findings(v))
+	if len(got) != SummaryLines || !strings.HasPrefix(got[0], "Deadlock") || got[2] != "And 2 more findings: `stackshot hang FILE` shows all." {
+		t.Errorf("%q", got)
+	}
+	for _, c := range []struct {
+		recorded, instant bool
+		want              string
+	}{
+		{true, true, "Nothing hangs: no "}, {true, false, "Nothing hangs, as far as"}, {false, true, "Nothing is known to hang"}, {false, false, "Nothing is known to hang"},
+	} {
+		snapshot := &kcdata.Snapshot{}
+		if c.recorded {
+			snapshot.WaitTaken = &kcdata.LinuxWaitTaken{}
+		}
+		none := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: c.instant}}
+		if got := For(snapshot, none).Summary(nil); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// Names that no kernel keeps take no more room than others (V2).
+func TestLongNames(t *testing.T) {
+	s := scene(strings.Repeat("\x1b", 4000))
+	s.Name = strings.Repeat("n", 4000)
+	if got := Thread(s, s.Threads[0]); len(got) > 2*maxName+20 || !strings.Contains(got, "[100]") || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+}

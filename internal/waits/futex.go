@@ -1,0 +1,185 @@
+package waits
+
+import (
+	"fmt"
+
+	"stackshot/kcdata"
+)
+
+// objectKinds are the kinds of kcdata.Futex* objects.
+var objectKinds = map[uint32]Kind{
+	kcdata.FutexGlibcMutex: UserMutex, kcdata.FutexMuslMutex: UserMutex, kcdata.FutexMuslNormal: UserMutex,
+	kcdata.FutexGlibcRWLock: UserRWLock, kcdata.FutexGlibcJoin: UserJoin, kcdata.FutexMuslJoin: UserJoin,
+	kcdata.FutexPIWord: UserPIMutex,
+}
+
+// futex takes the words that a thread in a futex call waits for. An owner that a word names is
+// sure: the fields around it are those that the library writes, the owner lives, with that
+// start, in the same process or with the same memory mapped, and nobody could write the word
+// while it was read. What the names on a user stack tell has no owner.
+func (f *finder) futex(w *Wait) bool {
+	fs := w.Thread.Futexes
+	if len(fs) == 0 {
+		return false
+	}
+	w.Evidence, w.Kind = Word, Futex
+	for i := range fs {
+		w.Timed = w.Timed || fs[i].Flags&kcdata.FutexTimed != 0
+	}
+	if r := w.Thread.Wait; len(fs) > 1 || r != nil && r.Flags&kcdata.WaitFewFutexes != 0 {
+		f.severalFutexes(w)
+		return true
+	}
+	f.oneFutex(w, &fs[0])
+	return true
+}
+
+func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
+	w.Kind = kindOfWord(x)
+	if w.Kind == Futex {
+		if kind, ok := userKind(w.Task, w.Thread); ok {
+			w.Kind, w.Evidence = kind, Stack
+		}
+	}
+	w.Resource = f.word(w.Task, x)
+	if known, ok := f.named[w.Resource]; !ok || known == Futex {
+		f.named[w.Resource] = w.Kind
+	}
+	if o, ok := f.wordOwner(w, x); ok {
+		w.Owners = append(w.Owners, o)
+	}
+	wordNotes(w, x)
+}
+
+// kindOfWord is what the bytes around the word say it is.
+func kindOfWord(x *kcdata.LinuxFutex) Kind {
+	if kind, ok := objectKinds[x.Object]; ok {
+		return kind
+	}
+	if x.Flags&kcdata.FutexPI != 0 {
+		return UserPIMutex
+	}
+	return Futex
+}
+
+// word names the word x: a private one by its process, a shared one by the place where the
+// kernel sees it. Without a place it is known in its process alone, but in a redacted file,
+// where its number stands for the place.
+func (f *finder) word(task *kcdata.Task, x *kcdata.LinuxFutex) Resource {
+	switch {
+	case x.Flags&kcdata.FutexPrivate == 0 && x.Place != 0:
+		return Resource{Kind: Futex, ID: x.Place}
+	case x.Flags&kcdata.FutexPrivate == 0 && f.s.Machine.Redacted != 0:
+		return Resource{Kind: Futex, ID: x.Addr}
+	}
+	return Resource{Kind: Futex, Task: task.ID, ID: x.Addr}
+}
+
+// wordOwner is who has the lock that x is the word of. For one with priority inheritance the
+// kernel knows it, too, and its word counts.
+func (f *finder) wordOwner(w *Wait, x *kcdata.LinuxFutex) (Owner, bool) {
+	relation := Holds
+	if kindOfWord(x) == UserJoin {
+		relation = Joined
+	}
+	if r := w.Thread.Wait; x.Flags&kcdata.FutexPI != 0 && r != nil && r.Flags&kcdata.WaitPI != 0 && r.Flags&kcdata.WaitOwned != 0 {
+		o, note := f.find(r.OwnerTid, r.OwnerTgid, r.OwnerStart, relation)
+		w.Evidence = Field
+		if note != "" {
+			w.note(note)
+		}
+		return o, note == ""
+	}
+	if x.OwnerTid == 0 || x.Flags&(kcdata.FutexAmbiguous|kcdata.FutexOwnerUnsure) != 0 {
+		return Owner{}, false
+	}
+	if x.Flags&(kcdata.FutexOwnerDied|kcdata.FutexOwnerGone) != 0 {
+		return f.lateOwner(w, x, relation), true
+	}
+	m, ok := f.started(x.OwnerTid, x.OwnerStart)
+	switch {
+	case x.Flags&kcdata.FutexOwned == 0:
+		return Owner{}, false
+	case !ok:
+		w.note(fmt.Sprintf("thread %d, which the word names, is not that thread of this file", x.OwnerTid))
+		return Owner{}, false
+	}
+	return m.owner(relation), true
+}
+
+// lateOwner is an owner that died with the lock, or that the file does not have.
+func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
+	died := x.Flags&kcdata.FutexOwnerDied != 0
+	if m, ok := f.started(x.OwnerTid, x.OwnerStart); ok {
+		o := m.owner(r)
+		o.Dead = died
+		return o
+	}
+	if !died {
+		w.Confidence = Likely
+	}
+	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died}
+}
+
+// severalFutexes is for futex_waitv: each of the words ends the wait. Owners are named only if
+// all words have one, since one without could be given by anybody.
+func (f *finder) severalFutexes(w *Wait) {
+	fs := w.Thread.Futexes
+	var owners []Owner
+	for i := range fs {
+		if o, ok := f.wordOwner(w, &fs[i]); ok && len(owners) < maxOwners {
+			owners = append(owners, o)
+		}
+	}
+	few := w.Thread.Wait != nil && w.Thread.Wait.Flags&kcdata.WaitFewFutexes != 0
+	if few {
+		w.note(fmt.Sprintf("it waits for more futexes than the %d that were recorded", len(fs)))
+	}
+	if few || len(owners) < len(fs) {
+		w.note(fmt.Sprintf("%d of the %d futexes it waits for have a known owner, and any of them ends the wait", len(owners), len(fs)))
+		return
+	}
+	w.Owners, w.AnyOwner = owners, true
+}
+
+// nameWords gives equal words one kind, that of the wait that told most: of two threads that
+// wait for the same word, the page around it may be present for one alone.
+func (f *finder) nameWords(all []*Wait) {
+	for _, w := range all {
+		if w.Resource.Kind != Futex {
+			continue
+		}
+		if kind, ok := f.named[w.Resource]; ok {
+			w.Resource.Kind = kind
+		}
+	}
+}
+
+// wordNotes says what else is known of the word.
+func wordNotes(w *Wait, x *kcdata.LinuxFutex) {
+	for _, n := range []struct {
+		when bool
+		text string
+	}{
+		{x.Object == kcdata.FutexMuslNormal, "musl's normal mutex keeps no owner"},
+		{x.Flags&kcdata.FutexAmbiguous != 0, "more than one thread may be its owner, so none is named"},
+		{x.Flags&kcdata.FutexOwnerUnsure != 0, "whether its owner has the same memory mapped could not be found out, so none is named"},
+		{x.Flags&kcdata.FutexOwnerGone != 0, fmt.Sprintf("its word names an owner that is not in this file%s", ofNumber(x.OwnerTid))},
+		{x.Flags&kcdata.FutexOwnerDied != 0, "its owner died with it held"},
+		{x.Flags&kcdata.FutexDiffers != 0, "its word names another owner than the kernel, which counts"},
+		{x.Object == kcdata.FutexGlibcRWLock && x.OwnerTid == 0, "readers hold it, or a writer has just let it go"},
+		{x.Flags&kcdata.FutexAbsent != 0, "bytes around its word are not in memory"},
+		{x.Flags&kcdata.FutexRefused != 0, "bytes around its word are not ordinary memory of its process"},
+	} {
+		if n.when {
+			w.note(n.text)
+		}
+	}
+}
+
+func ofNumber(tid uint32) string {
+	if tid == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d)", tid)
+}

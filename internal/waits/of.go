@@ -1,0 +1,87 @@
+package waits
+
+import (
+	"stackshot/internal/model"
+	"stackshot/kcdata"
+)
+
+// Of finds out what each thread of s waits for. s is not changed.
+func Of(s *kcdata.Snapshot) *Waits {
+	f := newFinder(s)
+	w := &Waits{Of: make(map[*kcdata.Thread]*Wait, f.threads), Limits: limits(s), OneInstant: oneInstant(s)}
+	for _, task := range s.Tasks {
+		for _, t := range task.Threads {
+			if wait := f.wait(task, t); wait != nil {
+				w.All = append(w.All, wait)
+				w.Of[t] = wait
+			}
+		}
+	}
+	f.nameWords(w.All)
+	return w
+}
+
+// finder finds the waits of one snapshot. Nothing changes the snapshot; all indices are made
+// in one pass over it.
+type finder struct {
+	s     *kcdata.Snapshot
+	clock *model.Clock
+	index
+	marks map[uint64]*marks // of kernel functions, by address
+	named map[Resource]Kind // words of user memory whose kind the bytes around them or a stack told
+}
+
+func newFinder(s *kcdata.Snapshot) *finder {
+	return &finder{
+		s: s, clock: model.NewClock(s), index: newIndex(s),
+		marks: map[uint64]*marks{}, named: map[Resource]Kind{},
+	}
+}
+
+// wait is what t waits for; nil: it runs, has ended, or the file does not say.
+func (f *finder) wait(task *kcdata.Task, t *kcdata.Thread) *Wait {
+	st := model.StateOf(t)
+	w := &Wait{Task: task, Thread: t, State: st, Age: f.clock.Age(t, st.Since), Evidence: Field, Confidence: Sure, When: f.when(t)}
+	switch st.Class {
+	case model.Runnable:
+		return f.cpu(w)
+	case model.Held:
+		f.held(w)
+	case model.Parked:
+		w.Kind = AtRest
+	case model.Blocked, model.Sleeping, model.Idle:
+		f.asleep(w)
+	default:
+		return nil
+	}
+	return w
+}
+
+// asleep tries the sources in the order of their worth. A thread that is frozen or waits in
+// vfork is in no lock.
+func (f *finder) asleep(w *Wait) {
+	names := f.namesOf(w.Thread)
+	switch {
+	case f.vfork(w, names):
+	case f.frozen(w, names):
+	case f.kernelLock(w):
+	case f.futex(w):
+	default:
+		f.byStack(w, names)
+	}
+}
+
+// when says at what moment t was read. A thread of a stopped machine without on_cpu was read
+// from /proc: its task was hidden from the engine, or came too late.
+func (f *finder) when(t *kcdata.Thread) When {
+	switch {
+	case f.s.Engine == "procfs" || f.s.Isolation == "none":
+		return NotAtOne
+	case t.Sample != nil, t.HasLinux && t.Linux.Present&kcdata.ThreadHasOnCPU == 0:
+		return Later
+	}
+	return Window
+}
+
+// note adds a sentence without its full stop.
+func (w *Wait) note(s string) { w.Notes = append(w.Notes, s) }
