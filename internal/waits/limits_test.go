@@ -58,6 +58,9 @@ func TestLimits(t *testing.T) {
 		if got.OneInstant != c.one || c.want == "" && text != "" || !strings.Contains(text, c.want) {
 			t.Errorf("%s: one instant %v, limits %q; want %v, %q", c.name, got.OneInstant, text, c.one, c.want)
 		}
+		if len(got.CPUs) == 0 || &got.CPUs[0] != &w.s.CPUs[0] {
+			t.Errorf("%s: the CPUs that package waitgraph asks are not those of the file", c.name)
+		}
 		for _, l := range got.Limits {
 			if strings.HasSuffix(l, ".") {
 				t.Errorf("%s: %q ends in a full stop", c.name, l)
