@@ -112,3 +112,22 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 }
+
+// The same graphs take less than 300 ms. Load of the machine only adds: the best of ten counts.
+func TestTime(t *testing.T) {
+	if raced {
+		t.Skip("the race detector takes the time")
+	}
+	for name, share := range map[string]float64{"knot": 0, "chains": 0.1} {
+		w := tangle(rand.New(rand.NewPCG(9, 13)), 5, share)
+		best := time.Hour
+		for range 10 {
+			began := time.Now()
+			Judge(w, Options{})
+			best = min(best, time.Since(began))
+		}
+		if t.Logf("%s: %v", name, best); best > 300*time.Millisecond {
+			t.Errorf("%s: %v, at most 300 ms", name, best)
+		}
+	}
+}
