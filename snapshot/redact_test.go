@@ -132,6 +132,17 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 					note(binary.LittleEndian.Uint64(d), "stack")
 				}
 			}
+			for _, f := range th.Futexes {
+				note(f.Addr, "futex word")
+				for d := f.Around[:]; len(d) >= 8; d = d[8:] {
+					note(binary.LittleEndian.Uint64(d), "bytes around a futex word")
+				}
+				out[f.Place] = "place of a futex word"
+			}
+			if w := th.Wait; w != nil {
+				out[w.Lock] = fmt.Sprintf("kernel lock that thread %d waits for", th.ID)
+			}
+			delete(out, 0)
 			if c := th.Syscall; c != nil {
 				note(c.IP, "ip")
 				note(c.SP, "sp")

@@ -92,12 +92,8 @@ func TestOwner(t *testing.T) {
 				}
 				return shared(ambiguous, owned(1001))()
 			}},
-			{"the same, and it is not known of others", 1001, 1000, unsure, func() (uint32, uint32, uint32) {
-				if kernel {
-					return owned(1001)()
-				}
-				return shared(lost, owned(1001))()
-			}},
+			{"the same, and it is not known of others", 1001, 1000, unsure, owned(1001)},
+			{"one of another namespace, and that is not known", 77, 1000, unsure, foreign(lost)},
 			{"another process", 2001, 1000, apart, gone},
 			{"another process with the same memory", 2001, 1000, same, shared(owned(2001), gone)},
 			{"another process, not known", 2001, 1000, unsure, shared(lost, gone)},
