@@ -365,10 +365,12 @@ func TestNoWaits(t *testing.T) {
 	if s, _ := collated(t, fakeProc(t, nil), raw); s.WaitTaken != nil || s.Tasks[0].WaitInfo != nil {
 		t.Errorf("%+v", s.WaitTaken)
 	}
-	other := madeUp(t, false, []waiter{{tid: 10}, {tid: 11, futexes: []kcdata.LinuxFutex{glibcMutex(0x10, 10)}}})
-	other.Recorded[0].Pieces[0] = bytes.Replace(other.Recorded[0].Pieces[0], []byte{11, 0, 0, 0, 10, 0, 0, 0}, []byte{12, 0, 0, 0, 10, 0, 0, 0}, 1) // LinuxThread.Tid of 11
-	s, _ := collated(t, fakeProc(t, nil), other)
-	if f := threadOf(t, s, 11).Futexes[0]; f.Object != 0 || f.OwnerTid != 0 {
-		t.Errorf("a thread of two numbers: %+v", f)
+	for _, odd := range [][]byte{{12, 0, 0, 0, 10, 0, 0, 0}, {11, 0, 0, 0, 20, 0, 0, 0}} { // tid and tgid in LinuxThread
+		other := madeUp(t, false, []waiter{{tid: 10}, {tid: 11, futexes: []kcdata.LinuxFutex{glibcMutex(0x10, 10)}}})
+		other.Recorded[0].Pieces[0] = bytes.Replace(other.Recorded[0].Pieces[0], []byte{11, 0, 0, 0, 10, 0, 0, 0}, odd, 1)
+		s, _ := collated(t, fakeProc(t, nil), other)
+		if f := threadOf(t, s, 11).Futexes[0]; f.Object != 0 || f.OwnerTid != 0 {
+			t.Errorf("a thread of two numbers: %+v", f)
+		}
 	}
 }
