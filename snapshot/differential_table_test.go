@@ -83,6 +83,7 @@ var table = map[string]row{
 	"Thread.UserBytes":   exempt("as Thread.UserWalk"),
 	"Thread.UserHow":     exempt("made from the three above"),
 	"Task.Mappings":      exempt("of names, not of the capture: the same whatever the engine"),
+	"Task.WaitInfo":      exempt("made at collation of what the window says of waits: TestWaitsCollated"),
 	"Task.MapWalk":       exempt("of the window: TestWindowMapsAreWhatProcSays"),
 	"Task.PerfMap":       exempt("as Task.Mappings"),
 	"Task.UserSymbols":   exempt("as Task.Mappings"),

@@ -389,3 +389,30 @@ func FuzzOwner(f *testing.F) {
 		}
 	})
 }
+
+// Words that threads wait for and that are no object here, though there is a thread of that number
+// in the process: nothing is said.
+func TestNotObjects(t *testing.T) {
+	table := new(Table)
+	for tid := range uint32(40) {
+		table.Add(Thread{Tid: 1 + tid, Tgid: 1}, nil)
+	}
+	for name, f := range map[string]*kcdata.LinuxFutex{
+		"joinstate of glibc 2.43":             lay(0, 9, 2, -16, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0),
+		"a lock of stdio, by glibc":           lay(private, 0, 2, 0, 2, 1, 7, 0x7f12, 0, 0),
+		"a lock of stdio, by musl":            lay(private, 0, ownerDied|7, -4, 1, ownerDied|7, 10, 0, 0, 2, 0x3000f010),
+		"an internal lock of glibc":           lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
+		"an internal lock of musl":            lay(private, 0, waiters|1, 0, waiters|1, 0, 0, 0, 0, 0),
+		"musl's list of threads":              lay(0, 0, 7, -4, 0, 7, 0, 0, 0, 0, 0),
+		"a tid alone":                         lay(0, 9, 7, 0, 7),
+		"a count":                             lay(private, 0, 7, 0, 7),
+		"a mutex that was just unlocked":      lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
+		"a locked mutex, its owner not noted": lay(private, 0, 2, 0, 2, 0, 0, 1, 0, 0),
+		"an elided mutex":                     lay(private, 0, 2, 0, 2, 0, 0, 0, 256, 1<<16),
+		"a write phase without a writer":      lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, 0, 0),
+	} {
+		if got := resolve(table, f, 0, sharing{others: Same}); got.Object != 0 || got.OwnerTid != 0 || got.Flags&found != 0 {
+			t.Errorf("%s: object %d, owner %d, flags %#x", name, got.Object, got.OwnerTid, got.Flags)
+		}
+	}
+}
