@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -354,6 +355,42 @@ func TestDamagedWaits(t *testing.T) {
 		}
 		if w := s.WaitTaken; w.Threads != 0 || w.Futexes != 1 {
 			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// Whatever stands in the records: collation ends, the file can be read, and a redacted one holds
+// none of it.
+func TestHostileWaits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 13))
+	word := func() uint32 { return []uint32{0, 1, 2, 3, 10, 11, 20, 1 << 31, 1<<31 | 11, rng.Uint32()}[rng.IntN(10)] }
+	for i := range 300 {
+		var threads []waiter
+		for tid := range uint32(3) {
+			w := waiter{tid: 10 + tid, dead: rng.IntN(4) == 0}
+			for range rng.IntN(4) {
+				f := kcdata.LinuxFutex{Addr: rng.Uint64() | 1<<60, Place: rng.Uint64N(3) << 60, Flags: rng.Uint32() >> rng.IntN(32), Op: word() % 16, Expected: word(), OwnerTid: 77, Object: 99}
+				w.futexes = append(w.futexes, words(f, -16, word(), word(), word(), word(), word(), word(), word(), word(), word(), word()))
+			}
+			w.wait = &kcdata.LinuxWait{Flags: rng.Uint32(), Kind: word() % 9, Lock: rng.Uint64() | 1<<60, OwnerTid: word(), OwnerStart: startOf * 11, Scan: word()}
+			w.ns = []kcdata.LinuxThreadNS{{Inode: word(), Tid: word()}}
+			threads = append(threads, w)
+		}
+		s, _ := collated(t, procfs.FS{Root: t.TempDir()}, madeUp(t, i%2 == 0, threads))
+		for _, th := range s.Tasks[0].Threads {
+			for _, f := range th.Futexes {
+				if f.OwnerTid == 77 || f.Object == 99 || i%2 == 0 && (f.Addr > 30 || f.Place != 0 || f.Around != [40]byte{}) {
+					t.Fatalf("%+v", f)
+				}
+			}
+			if i%2 == 0 && th.Wait.Lock > 3 {
+				t.Fatalf("%+v", th.Wait)
+			}
+		}
+		for _, info := range s.Tasks[0].WaitInfo {
+			if info.Owner > 12 || i%2 == 0 && info.Context > 30 {
+				t.Fatalf("%+v", info)
+			}
 		}
 	}
 }
