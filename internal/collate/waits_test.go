@@ -363,7 +363,9 @@ func TestDamagedWaits(t *testing.T) {
 // none of it.
 func TestHostileWaits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 13))
-	word := func() uint32 { return []uint32{0, 1, 2, 3, 10, 11, 20, 1 << 31, 1<<31 | 11, rng.Uint32()}[rng.IntN(10)] }
+	word := func() uint32 {
+		return []uint32{0, 1, 2, 3, 10, 11, 20, 1 << 31, 1<<31 | 11, rng.Uint32()}[rng.IntN(10)]
+	}
 	for i := range 300 {
 		var threads []waiter
 		for tid := range uint32(3) {
