@@ -108,7 +108,7 @@ type LinuxFutex struct {
 	Have       uint32   `kc:"have"`       // bit i: the four bytes at around[4*i] were read
 	Around     [40]byte `kc:"around"`     // from 16 bytes before the word to 24 behind its beginning; redacted: 0
 	Object     uint32   `kc:"object"`     // collation: Futex* objects
-	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; 0: none
+	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; with FutexOwned the owner, with FutexOwnerDied the zombie that was it; else 0
 	OwnerTgid  uint32   `kc:"owner_tgid"` // collation
 	Reserved   uint32   `kc:"reserved"`
 	OwnerStart uint64   `kc:"owner_start"` // collation: its start_boottime, ns

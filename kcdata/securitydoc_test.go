@@ -23,7 +23,7 @@ func TestSecurityDocListsEveryRecord(t *testing.T) {
 		}
 		rows[m[1]+m[2]] = m[3]
 	}
-	apple := []Type{TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeThreadName, TypeKernStackLR64, TypeUserStackLR64, TypeCPUTimes, TypeBootArgs, TypeOSVersion, TypeCrashProcPath}
+	apple := []Type{TypeTaskSnapshot, TypeTransitioningSnapshot, TypeThreadSnapshot, TypeThreadName, TypeKernStackLR64, TypeUserStackLR64, TypeCPUTimes, TypeThreadWaitinfo, TypeBootArgs, TypeOSVersion, TypeCrashProcPath}
 	want := 0
 	for _, typ := range append(linuxTypes(), apple...) {
 		spec, _ := Lookup(typ)

@@ -85,6 +85,7 @@ var table = map[string]row{
 	"Thread.Wait":        exempt("of the window: /proc knows no lock; TestWaitsOfKnownTasks"),
 	"Thread.Futexes":     exempt("of the window: TestFutexesInTheWindow"),
 	"Task.Mappings":      exempt("of names, not of the capture: the same whatever the engine"),
+	"Task.WaitInfo":      exempt("made at collation of what the window says of waits: TestWaitsCollated"),
 	"Task.MapWalk":       exempt("of the window: TestWindowMapsAreWhatProcSays"),
 	"Task.PerfMap":       exempt("as Task.Mappings"),
 	"Task.UserSymbols":   exempt("as Task.Mappings"),

@@ -132,6 +132,19 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 					note(binary.LittleEndian.Uint64(d), "stack")
 				}
 			}
+			for _, f := range th.Futexes {
+				note(f.Addr, "futex word")
+				for d := f.Around[:]; len(d) >= 8; d = d[8:] {
+					if bytes.ContainsFunc(d[:8], func(r rune) bool { return r != 0 && (r < ' ' || r > '~') }) { // not a name that the file may hold
+						note(binary.LittleEndian.Uint64(d), "bytes around a futex word")
+					}
+				}
+				out[f.Place] = "place of a futex word"
+			}
+			if w := th.Wait; w != nil {
+				out[w.Lock] = fmt.Sprintf("kernel lock that thread %d waits for", th.ID)
+			}
+			delete(out, 0)
 			if c := th.Syscall; c != nil {
 				note(c.IP, "ip")
 				note(c.SP, "sp")
@@ -167,7 +180,7 @@ func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
 	}
 	for _, engine := range []string{EngineTrap, EnginePull, EngineProcfs} {
 		for _, scope := range [][]int{pids, nil} {
-			res, _, file := takeWhole(t, Options{Engine: engine, Redact: true, KeepStacks: true}, Request{Pids: scope})
+			res, shut, file := takeWhole(t, Options{Engine: engine, Redact: true, KeepStacks: true}, Request{Pids: scope})
 			what := fmt.Sprintf("%s, %d tasks", engine, res.Tasks)
 			for i, a := range addressesIn(file, spans) {
 				if i < 5 {
@@ -179,11 +192,28 @@ func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
 					t.Errorf("%s: the %s, %#x, stands at byte %d", what, whose, binary.LittleEndian.Uint64(file[off:]), off)
 				}
 			}
+			redactedWaits(t, what, shut)
 			for _, what := range userSide(t, file) {
 				t.Errorf("%s: %s", what, "is in the file")
 			}
 			if bytes.Contains(file, []byte(argMark)) {
 				t.Errorf("%s: a command line is in the file", what)
+			}
+		}
+	}
+}
+
+// redactedWaits checks that records of waits hold numbers in place of addresses, and no memory.
+func redactedWaits(tb testing.TB, what string, s *kcdata.Snapshot) {
+	tb.Helper()
+	most := uint64(s.ThreadCount()) * 128
+	for id, th := range threadsByID(s) {
+		if th.Wait != nil && th.Wait.Lock > most {
+			tb.Errorf("%s: thread %d waits for lock %#x", what, id, th.Wait.Lock)
+		}
+		for _, f := range th.Futexes {
+			if f.Addr == 0 || f.Addr > most || f.Place != 0 || f.Expected != 0 || f.Have != 0 || f.Around != [40]byte{} {
+				tb.Errorf("%s: thread %d waits for %+v", what, id, f)
 			}
 		}
 	}

@@ -159,79 +159,57 @@ func (th *threadWait) kernel() (kcdata.LinuxWait, bool) {
 func (w *waits) task(x *futex.Index, t *taskWaits) {
 	var infos []kcdata.ThreadWaitinfo
 	for i := range t.threads {
-		th := &t.threads[i]
-		wait, isKernel := th.kernel()
-		if isKernel {
-			w.sum(&wait)
-			if w.redact && wait.Lock != 0 {
-				wait.Lock = w.locks.of(wait.Lock)
-				w.note(kcdata.Patch(th.wait, func(r *kcdata.LinuxWait) { r.Lock = wait.Lock }))
-			}
-		}
-		info, known := lockInfo(&wait, x)
-		if !th.futexes.IsZero() {
-			w.note(kcdata.Patch(th.futexes, func(f *kcdata.LinuxFutex) {
-				if th.at >= 0 {
-					x.Owner(f, th.at, w.memory)
-				} else {
-					futex.Clear(f)
-				}
-				futex.Kernel(f, &wait)
-				w.sumFutex(f)
-				wants := futexType(f)
-				if w.redact {
-					w.redacted(f, t.tgid)
-				}
-				if !known {
-					info, known = futexInfo(f, wants, &wait, x)
-				}
-			}))
-		}
-		if known {
-			info.Waiter = th.id
+		if info, ok := w.thread(x, t.tgid, &t.threads[i]); ok {
 			infos = append(infos, info)
 		}
 	}
-	if len(infos) > 0 {
-		buf, bytes := kcdata.NewSticky()
-		buf.Array(kcdata.TypeThreadWaitinfo, infos)
-		if buf.Err == nil {
-			t.items.InsertBefore(t.end, bytes())
-		}
+	if len(infos) == 0 {
+		return
 	}
+	buf, bytes := kcdata.NewSticky()
+	buf.Array(kcdata.TypeThreadWaitinfo, infos)
+	if w.note(buf.Err); buf.Err == nil {
+		t.items.InsertBefore(t.end, bytes())
+	}
+}
+
+// thread finishes the records of one thread, and gives Apple's record of it. A lock of the kernel
+// comes first: a thread may wait for one on its way to a futex.
+func (w *waits) thread(x *futex.Index, tgid uint32, th *threadWait) (info kcdata.ThreadWaitinfo, known bool) {
+	wait, ok := th.kernel()
+	if ok {
+		w.sum(&wait)
+	}
+	if w.redact && wait.Lock != 0 {
+		wait.Lock = w.locks.of(wait.Lock)
+		w.note(kcdata.Patch(th.wait, func(r *kcdata.LinuxWait) { r.Lock = wait.Lock }))
+	}
+	info, known = lockInfo(&wait, x)
+	if !th.futexes.IsZero() {
+		w.note(kcdata.Patch(th.futexes, func(f *kcdata.LinuxFutex) {
+			if th.at >= 0 {
+				x.Owner(f, th.at, w.memory)
+			} else {
+				futex.Clear(f)
+			}
+			futex.Kernel(f, &wait)
+			w.sumFutex(f)
+			wants := futexType(f)
+			if w.redact {
+				w.redacted(f, tgid)
+			}
+			if !known {
+				info, known = futexInfo(f, wants, &wait, x)
+			}
+		}))
+	}
+	info.Waiter = th.id
+	return info, known
 }
 
 // note counts a record that could not be changed.
 func (w *waits) note(err error) {
 	if err != nil {
 		w.bad++
-	}
-}
-
-// sum adds a thread's wait to the sums.
-func (w *waits) sum(r *kcdata.LinuxWait) {
-	s := &w.taken
-	s.Threads++
-	count(&s.Fields, r.Flags&(kcdata.WaitField|kcdata.WaitPI) != 0)
-	count(&s.Scanned, r.Flags&kcdata.WaitScanned != 0)
-	count(&s.Scans, r.Flags&kcdata.WaitScan != 0)
-	if r.Flags&kcdata.WaitScanned != 0 {
-		count(&s.NoPath, r.Scan == kcdata.ScanNoPath)
-		count(&s.Unsound, r.Scan >= kcdata.ScanNoRing)
-	}
-}
-
-func (w *waits) sumFutex(f *kcdata.LinuxFutex) {
-	s := &w.taken
-	s.Futexes++
-	count(&s.Absent, f.Flags&kcdata.FutexAbsent != 0)
-	count(&s.Refused, f.Flags&kcdata.FutexRefused != 0)
-	count(&s.Owned, f.Flags&kcdata.FutexOwned != 0)
-	count(&s.Unsure, f.Flags&(kcdata.FutexAmbiguous|kcdata.FutexOwnerUnsure) != 0)
-}
-
-func count(n *uint32, yes bool) {
-	if yes {
-		*n++
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -358,6 +359,44 @@ func TestDamagedWaits(t *testing.T) {
 	}
 }
 
+// Whatever stands in the records: collation ends, the file can be read, and a redacted one holds
+// none of it.
+func TestHostileWaits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 13))
+	word := func() uint32 {
+		return []uint32{0, 1, 2, 3, 10, 11, 20, 1 << 31, 1<<31 | 11, rng.Uint32()}[rng.IntN(10)]
+	}
+	for i := range 300 {
+		var threads []waiter
+		for tid := range uint32(3) {
+			w := waiter{tid: 10 + tid, dead: rng.IntN(4) == 0}
+			for range rng.IntN(4) {
+				f := kcdata.LinuxFutex{Addr: rng.Uint64() | 1<<60, Place: rng.Uint64N(3) << 60, Flags: rng.Uint32() >> rng.IntN(32), Op: word() % 16, Expected: word(), OwnerTid: 77, Object: 99}
+				w.futexes = append(w.futexes, words(f, -16, word(), word(), word(), word(), word(), word(), word(), word(), word(), word()))
+			}
+			w.wait = &kcdata.LinuxWait{Flags: rng.Uint32(), Kind: word() % 9, Lock: rng.Uint64() | 1<<60, OwnerTid: word(), OwnerStart: startOf * 11, Scan: word()}
+			w.ns = []kcdata.LinuxThreadNS{{Inode: word(), Tid: word()}}
+			threads = append(threads, w)
+		}
+		s, _ := collated(t, procfs.FS{Root: t.TempDir()}, madeUp(t, i%2 == 0, threads))
+		for _, th := range s.Tasks[0].Threads {
+			for _, f := range th.Futexes {
+				if f.OwnerTid == 77 || f.Object == 99 || i%2 == 0 && (f.Addr > 30 || f.Place != 0 || f.Around != [40]byte{}) {
+					t.Fatalf("%+v", f)
+				}
+			}
+			if i%2 == 0 && th.Wait.Lock > 3 {
+				t.Fatalf("%+v", th.Wait)
+			}
+		}
+		for _, info := range s.Tasks[0].WaitInfo {
+			if info.Owner > 12 || i%2 == 0 && info.Context > 30 {
+				t.Fatalf("%+v", info)
+			}
+		}
+	}
+}
+
 // A capture without waits has no sums, and one whose tasks are of no table still ends.
 func TestNoWaits(t *testing.T) {
 	raw := madeUp(t, false, []waiter{{tid: 10}})
@@ -365,10 +404,12 @@ func TestNoWaits(t *testing.T) {
 	if s, _ := collated(t, fakeProc(t, nil), raw); s.WaitTaken != nil || s.Tasks[0].WaitInfo != nil {
 		t.Errorf("%+v", s.WaitTaken)
 	}
-	other := madeUp(t, false, []waiter{{tid: 10}, {tid: 11, futexes: []kcdata.LinuxFutex{glibcMutex(0x10, 10)}}})
-	other.Recorded[0].Pieces[0] = bytes.Replace(other.Recorded[0].Pieces[0], []byte{11, 0, 0, 0, 10, 0, 0, 0}, []byte{12, 0, 0, 0, 10, 0, 0, 0}, 1) // LinuxThread.Tid of 11
-	s, _ := collated(t, fakeProc(t, nil), other)
-	if f := threadOf(t, s, 11).Futexes[0]; f.Object != 0 || f.OwnerTid != 0 {
-		t.Errorf("a thread of two numbers: %+v", f)
+	for _, odd := range [][]byte{{12, 0, 0, 0, 10, 0, 0, 0}, {11, 0, 0, 0, 20, 0, 0, 0}} { // tid and tgid in LinuxThread
+		other := madeUp(t, false, []waiter{{tid: 10}, {tid: 11, futexes: []kcdata.LinuxFutex{glibcMutex(0x10, 10)}}})
+		other.Recorded[0].Pieces[0] = bytes.Replace(other.Recorded[0].Pieces[0], []byte{11, 0, 0, 0, 10, 0, 0, 0}, odd, 1)
+		s, _ := collated(t, fakeProc(t, nil), other)
+		if f := threadOf(t, s, 11).Futexes[0]; f.Object != 0 || f.OwnerTid != 0 {
+			t.Errorf("a thread of two numbers: %+v", f)
+		}
 	}
 }

@@ -92,10 +92,11 @@ const (
 	rwWaiting    = 4 // readers wait for __readers itself
 	rwReaders    = 3 // shift
 	rwUsed       = 2
+	rwHandover   = 1 << 31 // of __writers, beside how many wait
 )
 
 // glibcRWLock is a pthread_rwlock_t: __readers at 0, __writers at 4, __wrphase_futex at 8,
-// __writers_futex at 12, 0 at 16 and 20, __cur_writer at 24, __shared at 28. Who waits, waits for one
+// __writers_futex at 12, 0 at 16 and 20, __cur_writer at 24, __shared at 28, 0 at 32. Who waits, waits for one
 // of three of these words (the states are in nptl/pthread_rwlock_common.c).
 func (b words) glibcRWLock() (Reading, bool) {
 	for _, read := range []func() (Reading, bool){b.rwPhase, b.rwWriters, b.rwReadersWord} {
@@ -109,7 +110,7 @@ func (b words) glibcRWLock() (Reading, bool) {
 // rwPhase: the word is __wrphase_futex. A reader waits for the end of a write phase, or the
 // first writer for the readers' end.
 func (b words) rwPhase() (r Reading, ok bool) {
-	if !b.has(-8, 24) || !b.rwFields(8, 12, 16, 20) {
+	if !b.has(-8, 24) || !b.rwFields(8, 12, 16, 20) || b.at(4) > 1|rwUsed || b.at(-4)&^rwHandover > maxNumber {
 		return r, false
 	}
 	readers := b.at(-8)
@@ -126,7 +127,8 @@ func (b words) rwPhase() (r Reading, ok bool) {
 // rwWriters: the word is __writers_futex. A writer waits for the first one, which has the lock
 // or waits for readers itself.
 func (b words) rwWriters() (r Reading, ok bool) {
-	if !b.has(-12, 20) || !b.rwFields(4, 8, 12, 16) || b.Expected != 1|rwUsed || b.at(0)&1 == 0 || b.at(0) > 3 {
+	if !b.has(-12, 24) || !b.rwFields(4, 8, 12, 16) || b.at(20) != 0 || b.Expected != 1|rwUsed || b.at(0)&1 == 0 || b.at(0) > 1|rwUsed ||
+		b.at(-4) > 1|rwUsed || b.at(-8)&^rwHandover > maxNumber {
 		return r, false
 	}
 	readers := b.at(-12)

@@ -113,8 +113,8 @@ func (x *Index) most(f *kcdata.LinuxFutex, waiter int) uint32 {
 // which it is not known whether they have this memory, may have.
 //
 // A number counts in the waiter's own pid namespace. But a library writes the number that the
-// owner has in its own one, so a thread of another namespace with that number, which shares the
-// memory, makes it ambiguous: two candidates are none. It is never named itself.
+// owner has in its own one, so a thread of another namespace with that number, which is known to
+// share the memory, makes it ambiguous: two candidates are none. It is never named itself.
 func (x *Index) candidates(f *kcdata.LinuxFutex, r Reading, waiter int, mem Memory) (who []int32, unsure bool) {
 	w := &x.t.threads[waiter]
 	near := x.byNS[number{w.own.ns, r.Number}]
@@ -152,7 +152,7 @@ func (x *Index) candidates(f *kcdata.LinuxFutex, r Reading, waiter int, mem Memo
 		case Same:
 			who, unsure = append(who, i), unsure || len(who) == 0
 		case Unsure:
-			unsure = true
+			unsure = unsure || len(who) == 0 || asked > maxForeign
 		}
 	}
 	return who, unsure

@@ -11,8 +11,9 @@ type shape struct {
 	name   string
 	object uint32
 	make   func(number uint32) *kcdata.LinuxFutex
-	shared bool // a call without FUTEX_PRIVATE_FLAG
-	self   bool // a thread may wait for itself
+	shared bool  // a call without FUTEX_PRIVATE_FLAG
+	self   bool  // a thread may wait for itself
+	free   []int // distances of words that may hold anything
 }
 
 // lay makes a futex of words, the first at a distance of from bytes.
@@ -26,41 +27,43 @@ func lay(flags, op, expect uint32, from int, words ...uint32) *kcdata.LinuxFutex
 
 const private = kcdata.FutexPrivate
 
+var before4 = []int{-16, -12, -8, -4}
+
 // shapes are all objects that name an owner.
 var shapes = []shape{
-	{"glibc normal", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 0, 0) }, false, true},
-	{"glibc normal, no elision", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 2, 0, 1, 0, n, 1, 512, 0) }, false, true},
-	{"glibc recursive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 3, n, 1, 1, 0) }, false, false},
-	{"glibc errorcheck, shared", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, 2, 0, 2, 0, n, 1, 130, 0) }, true, false},
-	{"glibc adaptive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 3, 17) }, false, true},
-	{"glibc robust", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, waiters|n, 0, waiters|n, 1, n, 1, 144, 0) }, true, true},
+	{"glibc normal", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 0, 0) }, false, true, before4},
+	{"glibc normal, no elision", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 2, 0, 1, 0, n, 1, 512, 0) }, false, true, before4},
+	{"glibc recursive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 3, n, 1, 1, 0) }, false, false, before4},
+	{"glibc errorcheck, shared", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, 2, 0, 2, 0, n, 1, 130, 0) }, true, false, before4},
+	{"glibc adaptive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 3, 17) }, false, true, []int{-16, -12, -8, -4, 20}},
+	{"glibc robust", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, waiters|n, 0, waiters|n, 1, n, 1, 144, 0) }, true, true, before4},
 	{"glibc robust, inconsistent", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex {
 		return lay(0, 0, waiters|n, 0, waiters|n, 1, math.MaxInt32, 1, 144, 0)
-	}, true, true},
-	{"glibc protect", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 5<<19|2, 0, 5<<19|2, 1, n, 1, 64, 0) }, false, true},
-	{"glibc rwlock, reader", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, n, 0) }, false, false},
-	{"glibc rwlock, writer", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(0, 9, 3, -12, 3, 1, 1, 3, 0, 0, n, 1) }, true, false},
+	}, true, true, before4},
+	{"glibc protect", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 5<<19|2, 0, 5<<19|2, 1, n, 1, 64, 0) }, false, true, before4},
+	{"glibc rwlock, reader", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, n, 0) }, false, false, []int{-16, -12}},
+	{"glibc rwlock, writer", kcdata.FutexGlibcRWLock, func(n uint32) *kcdata.LinuxFutex { return lay(0, 9, 3, -12, 3, 1, 1, 3, 0, 0, n, 1) }, true, false, []int{-16}},
 	{"glibc join", kcdata.FutexGlibcJoin, func(n uint32) *kcdata.LinuxFutex {
 		return lay(0, 9, n, -16, 0x1000f000, 0x7f12, 0x2000f000, 0x7f12, n, 0, 0x3000f010, 0x7f12, 0x3000f010, 0x7f12)
-	}, true, false},
+	}, true, false, nil},
 	{"musl recursive", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
 		return lay(private, 0, waiters|n, -4, 1, waiters|n, 1, 0, 0, 2, 0x3000f010)
-	}, false, false},
+	}, false, false, []int{-16, -12, -8}},
 	{"musl robust", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
 		return lay(private, 0, waiters|n, -4, 4, n, 2, 0, 0, 0, 0x3000f010)
-	}, false, true},
+	}, false, true, []int{-16, -12, -8}},
 	{"musl errorcheck, shared", kcdata.FutexMuslMutex, func(n uint32) *kcdata.LinuxFutex {
 		return lay(0, 0, waiters|n, -4, 130, waiters|n, 1, 0, 0, 0, 0x3000f010)
-	}, true, false},
+	}, true, false, []int{-16, -12, -8}},
 	{"musl join", kcdata.FutexMuslJoin, func(n uint32) *kcdata.LinuxFutex {
 		return lay(private, 0, 2, -8, n, 0, 2, 0, 0, 0, 0x3000f000, 0x7f12)
-	}, false, false},
+	}, false, false, []int{-16, -12, -4}},
 	{"PI", kcdata.FutexPIWord, func(n uint32) *kcdata.LinuxFutex {
 		return lay(private|kcdata.FutexPI, opLockPI, 0, 0, waiters|n, 1, 2, 3, 4)
-	}, false, false},
+	}, false, false, nil},
 	{"PI, shared, 32-bit", kcdata.FutexPIWord, func(n uint32) *kcdata.LinuxFutex {
 		return lay(kcdata.FutexPI|kcdata.FutexCompat, opLockPI2, 0, 0, waiters|ownerDied|n)
-	}, true, false},
+	}, true, false, nil},
 }
 
 // unnamed are objects that are known and name nobody.
