@@ -13,9 +13,10 @@ import (
 // Of knows what every sleeping thread of this machine waits for, and what the processes do that
 // the test made. Threads without a kernel stack, and in D without a record, are no part of it.
 func TestWaitsOfThisMachine(t *testing.T) {
+	requireBPF(t)
 	f := testtask.Start(t, testtask.DoWait, testtask.VforkParent, testtask.Stopped, testtask.PipeRead, testtask.FutexWait,
 		testtask.EpollWait, testtask.Poll, testtask.Sleeping, testtask.Forked, testtask.TracedExit, testtask.ZombieLeader, testtask.MutexWait)
-	s := session(t, Options{Engine: EngineTrap, UserStacks: UserStacksOff})
+	s := session(t, Options{UserStacks: UserStacksOff})
 	_, snap, _ := captureWhole(t, s, Request{})
 	w := waits.Of(snap)
 	if !w.OneInstant && snap.Isolation == "irqoff" {
