@@ -30,11 +30,12 @@ var table = [...]row{
 	{kind: AtRest, leaf: "worker_thread rescuer_thread kthreadd smpboot_thread_fn kthread_worker_fn irq_thread irq_wait_for_interrupt " +
 		"kswapd kswapd_try_to_sleep kcompactd khugepaged khugepaged_wait_work ksm_scan_thread kdamond_fn kdamond_wait_activation kdamond_usleep oom_reaper kauditd_thread prune_tree_thread " +
 		"rcu_gp_kthread rcu_tasks_one_gp rcu_tasks_kthread rcu_nocb_cb_kthread rcu_nocb_gp_kthread nocb_cb_wait nocb_gp_wait rcu_boost_kthread rcu_exp_gp_kthread " +
-		"watchdog hwrng_fillfn devtmpfs_work_loop devtmpfsd __kthread_parkme kthread_parkme psi_rtpoll_worker psi_poll_worker hub_thread"},
+		"watchdog hwrng_fillfn devtmpfs_work_loop devtmpfsd __kthread_parkme kthread_parkme psi_rtpoll_worker psi_poll_worker hub_thread kprobe_optimizer_thread nbcon_kthread_func legacy_kthread_func printk_kthread_func " +
+		"usb_stor_control_thread rfcomm_run cifs_demultiplex_thread pktgen_thread_worker sync_thread_master sync_thread_backup w1_process power_saving_thread"},
 	{kind: AtRest, leaf: "kjournald2 xfsaild xfsaild_push transaction_kthread cleaner_kthread ext4_lazyinit_thread kmmpd gc_thread_func issue_discard_thread issue_flush_thread gfs2_logd gfs2_quotad " +
 		"md_thread loop_thread loop_kthread_worker_fn dmcrypt_write scsi_error_handler ubi_thread svc_recv svc_get_next_xprt nfsd lockd nfs4_callback_svc " +
 		"vhost_worker vhost_task_fn vhost_run_work_list io_wq_worker io_sq_thread napi_threaded_poll xenwatch_thread xenbus_thread ipmi_thread khvcd drm_sched_main " +
-		"kvm_nx_huge_page_recovery_worker kvm_nx_lpage_recovery_worker kvm_vm_worker_thread_main taskq_thread thread_generic_wrapper mmp_thread balloon_thread"},
+		"kvm_nx_huge_page_recovery_worker kvm_nx_lpage_recovery_worker kvm_vm_worker_thread_main balloon_thread taskq_thread jfsIOWait jfs_lazycommit jfs_sync"},
 
 	// Names that tell all by themselves.
 	{kind: Timer, leaf: "hrtimer_nanosleep common_nsleep common_nsleep_timens sys_nanosleep sys_clock_nanosleep alarm_timer_nsleep alarmtimer_do_nsleep " +
