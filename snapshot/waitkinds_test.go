@@ -49,19 +49,19 @@ func TestWaitsOfThisMachine(t *testing.T) {
 		{testtask.TracedExit, "", waits.Traced}, {testtask.MutexWait, "owner", waits.Userfault}, {testtask.MutexWait, "first", mutex},
 	} {
 		child := f.One(c.kind, c.role)
-		got := waitOf(w, child.Pid)
+		got := waitsFor(w, child.Pid)
 		if got == nil || got.Kind != c.want {
 			t.Errorf("%v: %+v, want %s", child, got, c.want)
 		}
 	}
-	parent := waitOf(w, f.One(testtask.DoWait, "").Pid)
+	parent := waitsFor(w, f.One(testtask.DoWait, "").Pid)
 	if parent == nil || len(parent.Owners) != 1 || int(parent.Owners[0].Pid) != f.One(testtask.DoWait, "child").Pid || parent.Owners[0].Thread == nil {
 		t.Errorf("who waits for its child: %+v", parent)
 	}
 }
 
-// waitOf is what the leader of pid waits for; nil: nothing.
-func waitOf(w *waits.Waits, pid int) *waits.Wait {
+// waitsFor is what the leader of pid waits for; nil: nothing.
+func waitsFor(w *waits.Waits, pid int) *waits.Wait {
 	for _, x := range w.All {
 		if x.Thread.ID == uint64(pid) {
 			return x
