@@ -100,8 +100,7 @@ func (f *finder) concerns(m member, task *kcdata.Task) bool {
 	if m.task.HasLinux && m.task.Linux.Ppid == uint32(task.ID) {
 		return true
 	}
-	r := m.thread.Wait
-	return r != nil && r.Flags&kcdata.WaitTraced != 0 && r.PeerTgid == uint32(task.ID)
+	return isTracee(m.thread.Wait) && m.thread.Wait.PeerTgid == uint32(task.ID)
 }
 
 // askedFor reads the arguments of t's system call. A redacted file has none.

@@ -90,11 +90,14 @@ func (f *finder) wordOwner(w *Wait, x *kcdata.LinuxFutex) (Owner, bool) {
 		}
 		return o, note == ""
 	}
-	if x.OwnerTid == 0 || x.Flags&(kcdata.FutexAmbiguous|kcdata.FutexOwnerUnsure) != 0 {
+	if x.Flags&(kcdata.FutexAmbiguous|kcdata.FutexOwnerUnsure) != 0 {
 		return Owner{}, false
 	}
 	if x.Flags&(kcdata.FutexOwnerDied|kcdata.FutexOwnerGone) != 0 {
 		return f.lateOwner(w, x, relation), true
+	}
+	if x.OwnerTid == 0 {
+		return Owner{}, false
 	}
 	m, ok := f.started(x.OwnerTid, x.OwnerStart)
 	switch {
@@ -107,7 +110,9 @@ func (f *finder) wordOwner(w *Wait, x *kcdata.LinuxFutex) (Owner, bool) {
 	return m.owner(relation), true
 }
 
-// lateOwner is an owner that died with the lock, or that the file does not have.
+// lateOwner is an owner that died with the lock, or that the file does not have. If the file has
+// all tasks, the second died, too: a plain mutex does not note that its owner ended. The number
+// may have been used in another pid namespace, so that is likely and no more.
 func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	died := x.Flags&kcdata.FutexOwnerDied != 0
 	if m, ok := f.started(x.OwnerTid, x.OwnerStart); ok {
@@ -118,7 +123,7 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	if !died {
 		w.Confidence = Likely
 	}
-	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died}
+	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died || f.whole()}
 }
 
 // severalFutexes is for futex_waitv: each of the words ends the wait. Owners are named only if
@@ -164,7 +169,7 @@ func wordNotes(w *Wait, x *kcdata.LinuxFutex) {
 		{x.Object == kcdata.FutexMuslNormal, "musl's normal mutex keeps no owner"},
 		{x.Flags&kcdata.FutexAmbiguous != 0, "more than one thread may be its owner, so none is named"},
 		{x.Flags&kcdata.FutexOwnerUnsure != 0, "whether its owner has the same memory mapped could not be found out, so none is named"},
-		{x.Flags&kcdata.FutexOwnerGone != 0, fmt.Sprintf("its word names an owner that is not in this file%s", ofNumber(x.OwnerTid))},
+		{x.Flags&kcdata.FutexOwnerGone != 0, fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid))},
 		{x.Flags&kcdata.FutexOwnerDied != 0, "its owner died with it held"},
 		{x.Flags&kcdata.FutexDiffers != 0, "its word names another owner than the kernel, which counts"},
 		{x.Object == kcdata.FutexGlibcRWLock && x.OwnerTid == 0, "readers hold it, or a writer has just let it go"},

@@ -38,11 +38,9 @@ func (f *finder) held(w *Wait) {
 }
 
 func (f *finder) tracer(w *Wait) {
-	r := w.Thread.Wait
-	if r == nil || r.Flags&kcdata.WaitTraced == 0 {
-		return
+	if r := w.Thread.Wait; isTracee(r) {
+		w.own(f.find(r.PeerTid, r.PeerTgid, r.PeerStart, Tracer))
 	}
-	w.own(f.find(r.PeerTid, r.PeerTgid, r.PeerStart, Tracer))
 }
 
 // frozen is for a thread in a frozen control group of version 2, which sleeps interruptibly.

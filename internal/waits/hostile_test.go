@@ -130,7 +130,7 @@ func TestManyThreads(t *testing.T) {
 	for i := uint32(1); i < n; i++ {
 		th := w.thread(w.s.Tasks[0], 1_000_000+i, asleep, inWait...)
 		th.Syscall = &kcdata.LinuxSyscall{Nr: 61, Args: [6]uint64{^uint64(0)}}
-		w.task(10+i, 10, asleep, inPipe...).Wait = &kcdata.LinuxWait{Flags: kcdata.WaitTraced | kcdata.WaitVfork, PeerTid: 10, PeerTgid: 10, PeerStart: start(10)}
+		w.task(10+i, 10, asleep, inPipe...).Wait = &kcdata.LinuxWait{Flags: kcdata.WaitTraced, PeerTid: 10, PeerTgid: 10, PeerStart: start(10)}
 	}
 	begin := time.Now()
 	all := w.of()

@@ -77,7 +77,7 @@ func (x *index) family(task *kcdata.Task) {
 		if w == nil || w.PeerTid == 0 {
 			continue
 		}
-		if w.Flags&kcdata.WaitTraced != 0 {
+		if isTracee(w) {
 			x.traced[w.PeerTgid] = append(x.traced[w.PeerTgid], member{task, t})
 		}
 		if w.Flags&kcdata.WaitVfork == 0 || task.IsKernel() {
@@ -87,6 +87,12 @@ func (x *index) family(task *kcdata.Task) {
 			x.vforked[peer.thread] = append(x.vforked[peer.thread], member{task, t})
 		}
 	}
+}
+
+// isTracee reports whether the peer of w is a tracer. Where both are known, the peer is who waits
+// in vfork.
+func isTracee(w *kcdata.LinuxWait) bool {
+	return w != nil && w.PeerTid != 0 && w.Flags&(kcdata.WaitTraced|kcdata.WaitVfork) == kcdata.WaitTraced
 }
 
 // ran takes what the stop displaced from the records of CPUs where no thread says it.

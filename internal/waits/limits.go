@@ -32,6 +32,7 @@ func limits(s *kcdata.Snapshot) (out []string) {
 		}
 	}
 	say(s.Engine == "procfs", "no wait records: engine procfs reads no memory of the kernel, so owners of locks are not known, and nothing was stopped")
+	say(s.Engine == "procfs", "engine procfs does not tell a thread that runs from one that waits for a CPU")
 	say(s.Engine != "procfs" && s.WaitTaken == nil, "no wait records: the file was taken with --wait off, or by an old version, so owners of locks are not known")
 	if s.WaitTaken != nil {
 		out = append(out, sourceLimits(s.WaitTaken)...)

@@ -78,7 +78,8 @@ func TestFutexWords(t *testing.T) {
 		{"ambiguous", []kcdata.LinuxFutex{mutex(own|kcdata.FutexAmbiguous, 20)}, nil, UserMutex, "", Word, Resource{UserMutex, 10, 0x7000}, "more than one"},
 		{"unsure", []kcdata.LinuxFutex{mutex(own|kcdata.FutexOwnerUnsure, 20)}, nil, UserMutex, "", Word, Resource{UserMutex, 10, 0x7000}, "could not be found out"},
 		{"died", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 20)}, nil, UserMutex, "holds 20!+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
-		{"gone", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 99)}, nil, UserMutex, "holds 99", Word, Resource{UserMutex, 10, 0x7000}, "(99)"},
+		{"died, nobody has its number", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 0)}, nil, UserMutex, "holds 0+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
+		{"gone", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 99)}, nil, UserMutex, "holds 99+", Word, Resource{UserMutex, 10, 0x7000}, "(99)"},
 		{"join", []kcdata.LinuxFutex{{Addr: 0x7000, Place: 5, Flags: own, Object: kcdata.FutexGlibcJoin, OwnerTid: 20, OwnerStart: start(20)}}, nil, UserJoin, "joined 20!", Word, Resource{UserJoin, 0, 5}, ""},
 		{"shared, no place", []kcdata.LinuxFutex{{Addr: 0x7000}}, nil, Futex, "", Word, Resource{Futex, 10, 0x7000}, ""},
 		{"rwlock, readers", []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate, Object: kcdata.FutexGlibcRWLock}}, nil, UserRWLock, "", Word, Resource{UserRWLock, 10, 0x7000}, "readers"},
@@ -138,6 +139,8 @@ func TestStates(t *testing.T) {
 	kthreadd := w.task(2, 0, asleep, "kthreadd", "ret_from_fork")
 	w.task(19, 2, kcdata.StateUninterruptible|kcdata.StateNoload, "worker_thread").Wait = &kcdata.LinuxWait{Flags: kcdata.WaitVfork, PeerTid: 2, PeerTgid: 2, PeerStart: start(2)}
 	w.last().Linux.Present |= kcdata.TaskIsKernel
+	both := w.task(26, 5, kcdata.StateTraced, "ptrace_stop")
+	both.Wait = &kcdata.LinuxWait{Flags: kcdata.WaitTraced | kcdata.WaitVfork, PeerTid: 5, PeerTgid: 5, PeerStart: start(5)}
 	hog := w.task(20, 1, 0)
 	hog.Linux.OnCPU, hog.Linux.CPU = 1, 1
 	queued := w.task(21, 1, 0)
@@ -155,7 +158,7 @@ func TestStates(t *testing.T) {
 	}{
 		stopped: {Stopped, ""}, traced: {Traced, "tracer 5!"}, frozen: {Frozen, ""}, old: {Frozen, ""}, newer: {Frozen, ""},
 		parent: {Vfork, "execs 16!"}, child: {Pipe, ""}, stale: {Pipe, ""}, kthreadd: {AtRest, ""}, queued: {CPU, "runs 20!"},
-		tracer: {ChildEnd, "child 11!"}, parked: {AtRest, ""}, mutex: {Other, ""},
+		tracer: {ChildEnd, "child 26!, child 11!"}, both: {Traced, ""}, parked: {AtRest, ""}, mutex: {Other, ""},
 	} {
 		if got := all.Of[th]; got == nil || got.Kind != want.kind || owners(got) != want.owners {
 			t.Errorf("%d: %+v, want %+v", th.ID, got, want)

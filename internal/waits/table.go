@@ -30,18 +30,19 @@ var table = [...]row{
 	{kind: AtRest, leaf: "worker_thread rescuer_thread kthreadd smpboot_thread_fn kthread_worker_fn irq_thread irq_wait_for_interrupt " +
 		"kswapd kswapd_try_to_sleep kcompactd khugepaged khugepaged_wait_work ksm_scan_thread kdamond_fn kdamond_wait_activation kdamond_usleep oom_reaper kauditd_thread prune_tree_thread " +
 		"rcu_gp_kthread rcu_tasks_one_gp rcu_tasks_kthread rcu_nocb_cb_kthread rcu_nocb_gp_kthread nocb_cb_wait nocb_gp_wait rcu_boost_kthread rcu_exp_gp_kthread " +
-		"watchdog hwrng_fillfn devtmpfs_work_loop devtmpfsd __kthread_parkme kthread_parkme psi_rtpoll_worker psi_poll_worker hub_thread"},
+		"watchdog hwrng_fillfn devtmpfs_work_loop devtmpfsd __kthread_parkme kthread_parkme psi_rtpoll_worker psi_poll_worker hub_thread kprobe_optimizer_thread nbcon_kthread_func legacy_kthread_func printk_kthread_func " +
+		"usb_stor_control_thread rfcomm_run cifs_demultiplex_thread pktgen_thread_worker sync_thread_master sync_thread_backup w1_process power_saving_thread"},
 	{kind: AtRest, leaf: "kjournald2 xfsaild xfsaild_push transaction_kthread cleaner_kthread ext4_lazyinit_thread kmmpd gc_thread_func issue_discard_thread issue_flush_thread gfs2_logd gfs2_quotad " +
 		"md_thread loop_thread loop_kthread_worker_fn dmcrypt_write scsi_error_handler ubi_thread svc_recv svc_get_next_xprt nfsd lockd nfs4_callback_svc " +
 		"vhost_worker vhost_task_fn vhost_run_work_list io_wq_worker io_sq_thread napi_threaded_poll xenwatch_thread xenbus_thread ipmi_thread khvcd drm_sched_main " +
-		"kvm_nx_huge_page_recovery_worker kvm_nx_lpage_recovery_worker kvm_vm_worker_thread_main taskq_thread thread_generic_wrapper mmp_thread balloon_thread"},
+		"kvm_nx_huge_page_recovery_worker kvm_nx_lpage_recovery_worker kvm_vm_worker_thread_main balloon_thread taskq_thread jfsIOWait jfs_lazycommit jfs_sync"},
 
 	// Names that tell all by themselves.
 	{kind: Timer, leaf: "hrtimer_nanosleep common_nsleep common_nsleep_timens sys_nanosleep sys_clock_nanosleep alarm_timer_nsleep alarmtimer_do_nsleep " +
-		"do_cpu_nanosleep posix_cpu_nsleep msleep msleep_interruptible usleep_range usleep_range_state fsleep ssleep"},
+		"do_cpu_nanosleep posix_cpu_nsleep msleep msleep_interruptible usleep_range fsleep ssleep"},
 	{kind: Signal, leaf: "do_sigtimedwait sys_rt_sigtimedwait sys_rt_sigtimedwait_time32 sys_rt_sigtimedwait_time64 sigsuspend sys_rt_sigsuspend sys_sigsuspend sys_pause"},
 	{kind: Futex, leaf: "futex_do_wait futex_wait_queue futex_wait_queue_me futex_wait_multiple futex_wait_multiple_queue futex_sleep_multiple " +
-		"__futex_wait futex_wait do_futex futex_wait_requeue_pi futex_lock_pi __rt_mutex_start_proxy_lock rt_mutex_wait_proxy_lock sys_futex sys_futex_waitv"},
+		"__futex_wait futex_wait do_futex futex_wait_requeue_pi futex_lock_pi sys_futex sys_futex_waitv"},
 	{kind: Poll, leaf: "ep_poll do_epoll_wait sys_epoll_wait sys_epoll_pwait poll_schedule_timeout do_select core_sys_select do_sys_poll do_poll"},
 	{kind: IOUring, leaf: "io_cqring_wait io_cqring_wait_schedule io_uring_cancel_generic io_uring_del_tctx_node io_wq_put_and_exit io_wq_exit_workers io_ring_exit_work io_sqpoll_wait_sq io_sq_thread_stop io_run_local_work sys_io_uring_enter"},
 	{kind: FileLock, leaf: "posix_lock_inode_wait flock_lock_inode_wait locks_lock_inode_wait flock_lock_inode __break_lease do_lock_file_wait fcntl_setlk fcntl_setlk64 nlmclnt_lock nlmclnt_block"},
@@ -57,10 +58,10 @@ var table = [...]row{
 	{kind: FUSE, leaf: pageWaits, within: "fuse_*"},
 	{kind: NFS, leaf: "rpc_wait_bit_killable __rpc_execute rpc_wait_for_completion_task rpc_shutdown_client nfs_* nfs3_* nfs4_* pnfs_* nlmclnt_*"},
 	{kind: NFS, leaf: pageWaits, within: "nfs_* nfs3_* nfs4_* pnfs_*"},
-	{kind: FSFreeze, leaf: "percpu_rwsem_wait __percpu_down_read sb_wait_write freeze_super thaw_super", within: "mnt_want_write mnt_want_write_file __mnt_want_write sb_start_write __sb_start_write file_start_write kiocb_start_write " +
+	{kind: FSFreeze, leaf: "percpu_rwsem_wait sb_wait_write freeze_super thaw_super", within: "mnt_want_write mnt_want_write_file __mnt_want_write sb_start_write __sb_start_write file_start_write kiocb_start_write " +
 		"vfs_write vfs_writev do_iter_write vfs_fallocate vfs_truncate do_truncate do_ftruncate do_sys_ftruncate ksys_fallocate do_page_mkwrite iter_file_splice_write io_write do_sendfile vfs_copy_file_range freeze_super thaw_super " +
 		"open_last_lookups ext4_page_mkwrite xfs_filemap_fault xfs_trans_alloc ext4_journal_check_start __ext4_journal_start_sb"},
-	{kind: PercpuSem, leaf: "percpu_rwsem_wait __percpu_down_read percpu_down_write percpu_down_read cgroup_procs_write_start cgroup_attach_lock"},
+	{kind: PercpuSem, leaf: "percpu_rwsem_wait cgroup_procs_write_start cgroup_attach_lock"},
 	{kind: FileSystem, leaf: "jbd2_* __jbd2_* start_this_handle add_transaction_credits wait_transaction_locked wait_transaction_switching do_get_write_access " +
 		"ext4_* __ext4_* xfs_* __xfs_* xlog_* btrfs_* __btrfs_* wait_current_trans wait_for_commit wait_extent_bit __start_delalloc* lock_extent* f2fs_* __f2fs_* ocfs2_* __ocfs2_* gfs2_* reiserfs_* bch2_* __bch2_* " +
 		"cifs_* smb2_* smb_* wait_for_response wait_for_free_request compound_send_recv ceph_* __ceph_* rbd_* p9_* v9fs_* afs_* netfs_* fscache_* __fscache_* orangefs_* ubifs_* erofs_* z_erofs_* dlm_* ntfs_* exfat_* " +
