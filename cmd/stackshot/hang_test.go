@@ -30,7 +30,7 @@ func hungFile(t *testing.T, healthy, recorded bool) string {
 	for i := range uint32(2) {
 		tid, other := 70+i, 71-i
 		l := kcdata.LinuxThread{
-			Present: kcdata.ThreadHasSchedInfo | kcdata.ThreadHasOnCPU | kcdata.ThreadHasTimes, Tid: tid, Tgid: 70,
+			Present: kcdata.ThreadHasSchedInfo | kcdata.ThreadHasOnCPU | kcdata.ThreadHasStart, Tid: tid, Tgid: 70,
 			State: kcdata.StateUninterruptible, LastArrival: now - 5000*ms, ExecStart: now - 5000*ms, StartBoottime: uint64(tid) * 1000,
 		}
 		if healthy {

@@ -62,10 +62,17 @@ func hostile(r *rand.Rand, name string) *world {
 		}
 		return out
 	}
+	anyTree := func() []waitgraph.Branch {
+		if len(w.v.Waits.All) == 0 {
+			return nil
+		}
+		return randomTree(r, w.v.Waits.All)
+	}
+	w.v.Starved = some()
 	for range r.IntN(30) {
-		w.v.Deadlocks = append(w.v.Deadlocks, &waitgraph.Deadlock{Confidence: waits.Likely, Cycle: some(), Part: some(), Behind: some()})
+		w.v.Deadlocks = append(w.v.Deadlocks, &waitgraph.Deadlock{Confidence: waits.Likely, Cycle: some(), Part: some(), Behind: some(), Tree: anyTree()})
 		w.v.Convoys = append(w.v.Convoys, &waitgraph.Convoy{Resource: waits.Resource{ID: r.Uint64N(3)}, Waiters: some(), Owners: []waits.Owner{anyOwner()}[:r.IntN(2)]})
-		c := &waitgraph.Culprit{Owner: anyOwner(), Reason: waitgraph.Reason([]string{"running", "blocked", "outside", name}[r.IntN(4)]), Victims: some()}
+		c := &waitgraph.Culprit{Owner: anyOwner(), Reason: waitgraph.Reason([]string{"running", "blocked", "outside", name}[r.IntN(4)]), Victims: some(), Shared: some(), Tree: anyTree()}
 		if list := some(); len(list) > 0 {
 			c.Wait = list[0]
 		}

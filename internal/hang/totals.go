@@ -59,6 +59,10 @@ func (t *text) totals() {
 	}
 	t.Line("")
 	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
+	if n := len(t.v.Starved); n > 0 {
+		w := t.v.Starved[0]
+		t.Words("", "%s a CPU though nobody keeps it from them: the machine is full. The longest%s: %s.", haveWaited(n)+" for", account.Age(w.Age), verdict.Thread(w.Task, w.Thread))
+	}
 	for i := range all {
 		w := all[i].longest
 		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
