@@ -73,7 +73,7 @@ type story struct {
 var stories = []story{
 	{"abba", abba, Options{File: "db7.kcdata.zst"}},
 	{"abba_narrow", abba, Options{Width: 60}},
-	{"healthy", healthy, Options{}},
+	{"healthy", healthy, Options{NotSymbolized: []string{"/mnt/a: late", "/mnt/b: late", "c\x1b: late", "d: late", "e: late"}}},
 	{"everything", everything, Options{File: "db7.kcdata.zst"}},
 	{"everything_pid", everything, Options{Pids: []int{900}}},
 	{"not_one_instant", notOneInstant, Options{}},
