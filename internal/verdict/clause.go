@@ -19,14 +19,16 @@ const maxOwners = 2
 
 // Thread names a thread, by its task, its number and its own name.
 func Thread(task *kcdata.Task, t *kcdata.Thread) string {
-	name := show.Fit(show.Clean(task.Name), maxName)
-	named := *task
-	named.Name = name
-	s := account.Thread(&named, t.ID)
+	s := account.Thread(&kcdata.Task{ID: task.ID, Name: short(task.Name)}, t.ID)
 	if t.Name != "" && t.Name != task.Name {
-		s += ` "` + show.Fit(show.Clean(t.Name), maxName) + `"`
+		s += ` "` + short(t.Name) + `"`
 	}
 	return s
+}
+
+// short is a name, clean and cut to maxName cells. Of a long one most is not even looked at.
+func short(name string) string {
+	return show.Fit(show.Clean(name[:min(len(name), 8*maxName)]), maxName)
 }
 
 // Owner names an owner, one that the file does not have too.
