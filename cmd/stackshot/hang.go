@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,9 +63,6 @@ func hangCommand() *cobra.Command {
 	return cmd
 }
 
-// errBlind says why nothing was found.
-var errBlind = errors.New("whether anything hangs is not known: there are no records of what threads wait for")
-
 // outcome adds the exit code of a hang that was found, which goes before that of an incomplete
 // result. That nothing was found says little if there was nothing to look at.
 func (h *hangs) outcome(err error) error {
@@ -76,8 +72,8 @@ func (h *hangs) outcome(err error) error {
 		return err
 	case h.found:
 		return &exitError{cmp.Or(err, errSaid), exitHang}
-	case h.blind:
-		return partial(errors.Join(err, errBlind))
+	case h.blind && err == nil:
+		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", h.o.File))
 	}
 	return err
 }

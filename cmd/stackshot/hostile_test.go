@@ -34,6 +34,7 @@ var readingCommands = []struct {
 }{
 	{args: []string{"report"}}, {args: []string{"report", "--format", "json"}},
 	{args: []string{"report", "--format", "folded"}}, {args: []string{"report", "--format", "pprof"}},
+	{args: []string{"hang"}}, {args: []string{"hang", "--format", "json"}},
 	{args: []string{"dump"}}, {args: []string{"latency", "--format", "json"}}, {args: []string{"symbolize", "-o", "-"}},
 	{[]string{"latency"}, []string{"cpus", "phases", "arenas", "tries", "ran", "threads", "tasks"}},
 	{[]string{"dump", "--trace"}, []string{"trace", "a million tasks"}},
@@ -41,7 +42,7 @@ var readingCommands = []struct {
 }
 
 // commonCommands are the first ones, which read every shape.
-const commonCommands = 7
+const commonCommands = 9
 
 // A file of less than 64 KiB makes no command hold more than 512 MiB, whatever it
 // makes much of; and a refusal is one line with the file's name and an offset.
