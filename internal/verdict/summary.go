@@ -36,8 +36,9 @@ func (x *Words) Thing(w *waits.Wait) string {
 func (x *Words) Resource(r waits.Resource) string { return thing(r.Kind, r, x.redacted) }
 
 // Summary is the verdict in at most SummaryLines sentences, of which the first is the worst
-// finding. Without findings it is one sentence.
-func (x *Words) Summary(findings []Finding) (out []string) {
+// finding. Without findings it is one sentence. rest says where the findings are that have no
+// sentence.
+func (x *Words) Summary(findings []Finding, rest string) (out []string) {
 	if len(findings) == 0 {
 		return []string{x.Nothing()}
 	}
@@ -46,7 +47,7 @@ func (x *Words) Summary(findings []Finding) (out []string) {
 		out = append(out, x.Sentence(f))
 	}
 	if more := len(findings) - shown; more > 0 {
-		out = append(out, fmt.Sprintf("And %s: `stackshot hang FILE` shows all.", show.Count(more, "more finding")))
+		out = append(out, fmt.Sprintf("And %s: %s.", show.Count(more, "more finding"), rest))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/golden"
 	"stackshot/internal/model"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
@@ -31,16 +32,30 @@ func constants(t *testing.T, typ string, files ...string) (out []string) {
 	return out
 }
 
-// Every kind, source of an edge and reason has its words; docs/hang.md has them.
+// docs/hang.md ends with a table of the kinds. Rewrite it with:
+// go test ./internal/verdict -run TestKindsAreDocumented -update
+func TestKindsAreDocumented(t *testing.T) {
+	const page, head = "../../docs/hang.md", "| kind | the thread waits for |\n|---|---|\n"
+	doc, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, found := strings.Cut(string(doc), head)
+	if !found {
+		t.Fatalf("%s has no table of kinds", page)
+	}
+	text += head
+	for _, k := range constants(t, "Kind", "../waits/kinds.go") {
+		text += "| `" + k + "` | " + Kind(waits.Kind(k)) + " |\n"
+	}
+	golden.Want(t, page, []byte(text))
+}
+
+// Every source of an edge and every reason has its words; docs/hang.md has the former.
 func TestWordsAreComplete(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/hang.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, k := range constants(t, "Kind", "../waits/kinds.go") {
-		if row := "| `" + k + "` | " + Kind(waits.Kind(k)) + " |\n"; !strings.Contains(string(doc), row) {
-			t.Errorf("docs/hang.md has no row %q", row)
-		}
 	}
 	for _, e := range constants(t, "Evidence", "../waits/wait.go") {
 		if words := evidence[waits.Evidence(e)]; words == "" || !strings.Contains(string(doc), "| "+words+" |") {
@@ -187,13 +202,13 @@ func TestSummary(t *testing.T) {
 		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}}},
 	}
 	x := For(&kcdata.Snapshot{WaitTaken: &kcdata.LinuxWaitTaken{}}, v)
-	got := x.Summary(Findings(v))
+	got := x.Summary(Findings(v), "elsewhere")
 	if len(got) != 3 || !strings.Contains(got[0], "(D)") || !strings.HasPrefix(got[1], "Convoy") || !strings.Contains(got[2], "stopped by a signal") {
 		t.Errorf("%q", got)
 	}
 	v.Deadlocks = []*waitgraph.Deadlock{{Confidence: waits.Sure, Cycle: []*waits.Wait{w}, Part: []*waits.Wait{w}}}
-	got = x.Summary(Findings(v))
-	if len(got) != SummaryLines || !strings.HasPrefix(got[0], "Deadlock") || got[2] != "And 2 more findings: `stackshot hang FILE` shows all." {
+	got = x.Summary(Findings(v), "elsewhere")
+	if len(got) != SummaryLines || !strings.HasPrefix(got[0], "Deadlock") || got[2] != "And 2 more findings: elsewhere." {
 		t.Errorf("%q", got)
 	}
 	for _, c := range []struct {
@@ -207,7 +222,7 @@ func TestSummary(t *testing.T) {
 			snapshot.WaitTaken = &kcdata.LinuxWaitTaken{}
 		}
 		none := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: c.instant}}
-		if got := For(snapshot, none).Summary(nil); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+		if got := For(snapshot, none).Summary(nil, ""); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
