@@ -49,10 +49,10 @@ func TestUnreadableFiles(t *testing.T) {
 		{dir, []string{"is a directory"}},
 		{filepath.Join(dir, "absent"), []string{"no such file"}},
 	} {
-		for _, cmd := range []string{"report", "symbolize", "latency", "dump"} {
+		for _, cmd := range []string{"report", "hang", "symbolize", "latency", "dump"} {
 			o := stackshot(t, cmd, c.name)
 			code := exitFailed
-			if strings.HasSuffix(c.name, "/cut") && (cmd == "report" || cmd == "dump") {
+			if strings.HasSuffix(c.name, "/cut") && (cmd == "report" || cmd == "hang" || cmd == "dump") {
 				code = exitIncomplete // the others want it whole
 			}
 			o.want(t, code, append(c.words, show.Clean(c.name))...)

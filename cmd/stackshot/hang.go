@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type hangs struct {
 	o       hang.Options
 	capture map[string]bool // flags that only a capture has
 	found   bool            // a hang was found
+	blind   bool            // the file does not say what threads wait for
 }
 
 // defaultMinWait is the age from which a wait counts.
@@ -45,7 +47,8 @@ func hangCommand() *cobra.Command {
 			"go on, convoys; with each who waits for what, who has it, and how that is known. Without\n" +
 			"FILE it takes a snapshot, with the options of 'stackshot take', and keeps the file.\n\n" +
 			"Exit code 4 if something hangs, 0 if nothing does, 3 if nothing does as far as an\n" +
-			"incomplete picture can tell.",
+			"incomplete picture can tell, or a file without records of waits (--wait off, engine\n" +
+			"procfs, earlier versions).",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
 	}
@@ -61,13 +64,16 @@ func hangCommand() *cobra.Command {
 }
 
 // outcome adds the exit code of a hang that was found, which goes before that of an incomplete
-// result.
+// result. That nothing was found says little if there was nothing to look at.
 func (h *hangs) outcome(err error) error {
-	if code := exitCode(err); h.found && (code == exitWhole || code == exitIncomplete) {
-		if err == nil {
-			err = errSaid
-		}
-		return &exitError{err, exitHang}
+	code := exitCode(err)
+	switch {
+	case code != exitWhole && code != exitIncomplete:
+		return err
+	case h.found:
+		return &exitError{cmp.Or(err, errSaid), exitHang}
+	case h.blind && err == nil:
+		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", h.o.File))
 	}
 	return err
 }
@@ -116,16 +122,16 @@ func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
 	if s == nil {
 		return broken
 	}
-	h.naming.name(ctx, s, false)
+	skipped := h.naming.name(ctx, s, false)
 	h.o.MaxBytes = maxOutput(packed)
-	return reportError(name, s, h.judge(w, s, name, nil)(), broken)
+	return reportError(name, s, h.judge(w, s, name, skipped)(), broken)
 }
 
 // judge finds what hangs in s, whose file is at where, and returns what shows it.
-func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, _ []string) func() error {
+func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
 	v := verdict.Judge(s, h.minWait)
-	h.o.File = where
-	h.found = len(hang.Found(v, h.o)) > 0
+	h.o.File, h.o.NotSymbolized = where, skipped
+	h.found, h.blind = len(hang.Found(v, h.o)) > 0, s.WaitTaken == nil
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color

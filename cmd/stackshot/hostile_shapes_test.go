@@ -146,6 +146,25 @@ func aThread(id uint64, more ...[]byte) []byte {
 	return join(opens(inThread, id), record(kcdata.TypeLinuxThread, kcdata.LinuxThread{State: blocks, Present: ^uint64(0) &^ (1<<14 | 1<<15 | 1<<12 | 1<<13)}), join(more...), closes(id))
 }
 
+// waiting is a task of threads that have all waited for an hour for a mutex that another one
+// holds: of thread i of n the thread owner.
+func waiting(f *forger, owner func(i, n uint32) uint32) {
+	const n, hour = 6_000, 3600 * 1000_000_000
+	f.put(text(kcdata.TypeLinuxIsolation, "irqoff"))
+	f.put(record(kcdata.TypeLinuxWaitTaken, kcdata.LinuxWaitTaken{Sources: kcdata.WaitHasBlockedOn}))
+	cpu := packed(kcdata.LinuxCPU{Flags: kcdata.CPUStopped, RqClock: 2 * hour, RqClockAt: 2 * hour})
+	f.array(kcdata.TypeLinuxCPU, 16, cpu)
+	f.put(opens(inTask, 1))
+	for i := uint32(1); i <= n; i++ {
+		f.put(join(opens(inThread, uint64(i)), record(kcdata.TypeLinuxThread, kcdata.LinuxThread{
+			Present: kcdata.ThreadHasStart | kcdata.ThreadHasSchedInfo, Tid: i, Tgid: 1, State: blocks, LastArrival: hour, StartBoottime: 1,
+		}), record(kcdata.TypeLinuxWait, kcdata.LinuxWait{
+			Flags: kcdata.WaitField | kcdata.WaitOwned, Kind: kcdata.LockMutex, Lock: uint64(owner(i, n)) << 8, OwnerTid: owner(i, n), OwnerTgid: 1, OwnerStart: 1,
+		}), closes(uint64(i))))
+	}
+	f.put(closes(1))
+}
+
 // hostileShapes are the ways in which a small file makes much of itself.
 var hostileShapes = []struct {
 	name  string
@@ -269,6 +288,9 @@ var hostileShapes = []struct {
 		f.put(opens(inTask, 1))
 		f.again(aThread(1, text(kcdata.TypeThreadName, strings.Repeat("\x01", 4<<10)), text(kcdata.TypeLinuxWchan, strings.Repeat("\x01", 4<<10))))
 	}},
+	{"threads that wait in a ring", func(f *forger) { waiting(f, func(i, n uint32) uint32 { return i%n + 1 }) }},
+	{"threads that wait in pairs", func(f *forger) { waiting(f, func(i, n uint32) uint32 { return (i - 1) ^ 1 + 1 }) }},
+	{"threads that wait for one", func(f *forger) { waiting(f, func(i, n uint32) uint32 { return n }) }},
 	{"a million empty containers", func(f *forger) { f.again(join(opens(0x7777, 1), closes(1))) }},
 	{"a million empty containers in a task", func(f *forger) { f.put(opens(inTask, 1)); f.again(join(opens(0x7777, 1), closes(1))) }},
 	{"deep nesting", func(f *forger) {

@@ -18,6 +18,10 @@ type Options struct {
 	Pids     []int  // shows only what concerns these tasks (container id: tgid); empty: all
 	MaxBytes int64  // limits JSON, and the stacks of Text, as report.Options does; 0: no limit
 
+	// NotSymbolized says which files were not symbolized, and why: names of functions tell what
+	// some threads wait for.
+	NotSymbolized []string
+
 	// For Text only.
 
 	Width int  // of the terminal, in cells: longer lines are cut, sentences wrapped. 0: no limit

@@ -20,6 +20,19 @@ const (
 	maxDotLabel = 80
 )
 
+// node is who stands in a graph: a thread, or the number of one that the file does not have.
+type node struct {
+	thread *kcdata.Thread
+	tid    uint32 // if thread is nil
+}
+
+func nodeOf(o *waits.Owner) node {
+	if o.Thread != nil {
+		return node{thread: o.Thread}
+	}
+	return node{tid: o.Tid}
+}
+
 // graph is a graph that is being written.
 type graph struct {
 	w         *bufio.Writer // keeps the first error
@@ -44,7 +57,7 @@ func Dot(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error
 		g.finding(f)
 	}
 	lines := []string{account.BriefMachine(s)}
-	lines = append(lines, g.words.Summary(findings)...)
+	lines = append(lines, g.words.Summary(findings, below)...)
 	if n := len(findings) - maxFindings; n > 0 {
 		lines = append(lines, show.Count(n, "more finding")+" not drawn")
 	}

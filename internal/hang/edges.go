@@ -12,18 +12,14 @@ import (
 
 func (t *text) deadlock(d *waitgraph.Deadlock) {
 	t.doubt(d)
-	var roots []node
 	part := inCycleFirst(d)
-	for i, w := range part {
-		roots = append(roots, node{thread: w.Thread})
-		if i < maxPart {
-			t.edge(1, w)
-		}
+	for _, w := range part[:min(len(part), maxPart)] {
+		t.edge(1, w)
 	}
 	t.left(1, len(part)-maxPart, "more thread", " of the deadlock")
 	if len(d.Behind) > 0 {
 		t.Line("  behind %s:", it(len(part) == 1))
-		t.tree(roots, d.Behind)
+		t.tree(d.Tree, len(part) == 1)
 	}
 }
 
@@ -73,33 +69,27 @@ func (t *text) culprit(c *waitgraph.Culprit) {
 	if c.Wait != nil {
 		t.indented(2, t.about(c.Wait, false))
 	}
-	t.tree([]node{nodeOf(&c.Owner)}, c.Victims)
+	t.tree(c.Tree, true)
+	t.left(2, len(c.Shared), "more thread", " below another finding, too")
 }
 
 func (t *text) convoy(c *waitgraph.Convoy) {
-	var roots []node
-	for i := range c.Owners {
-		roots = append(roots, nodeOf(&c.Owners[i]))
-		if i < maxPart {
-			t.indented(1, verdict.Owner(&c.Owners[i]))
-		}
+	for i := range c.Owners[:min(len(c.Owners), maxPart)] {
+		t.indented(1, verdict.Owner(&c.Owners[i]))
 	}
 	t.left(1, len(c.Owners)-maxPart, "more owner", "")
-	t.tree(roots, c.Waiters)
-}
-
-// tree writes whom the roots keep waiting, nearest first.
-func (t *text) tree(roots []node, list []*waits.Wait) {
-	f := grow(roots, list)
-	more := func(depth, n int) { t.left(depth, n, "more thread", "") }
-	below := func(depth int, w *waits.Wait) {
-		t.indented(depth, verdict.Thread(w.Task, w.Thread)+" "+t.about(w, true))
-	}
-	f.walk(roots, 2, below, more)
-	for _, w := range f.apart[:min(len(f.apart), treeWidth)] {
+	for _, w := range c.Waiters[:min(len(c.Waiters), treeWidth)] {
 		t.edge(2, w)
 	}
-	more(2, len(f.apart)-treeWidth)
+	t.left(2, len(c.Waiters)-treeWidth, "more thread", "")
+}
+
+// tree writes who is kept waiting, nearest first. one: there is one root, and it was named.
+func (t *text) tree(branches []waitgraph.Branch, one bool) {
+	prune(branches).walk(-1, 2, func(depth int, b *waitgraph.Branch) {
+		w := b.Wait
+		t.indented(depth, verdict.Thread(w.Task, w.Thread)+" "+t.about(w, one || b.Depth > 0))
+	}, func(depth, n int) { t.left(depth, n, "more thread", "") })
 }
 
 // edge writes one thread and what it waits for.

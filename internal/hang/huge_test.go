@@ -35,9 +35,24 @@ func behind(n int, parent func(i int) int) *world {
 		threads[i] = thread(t, uint64(5+i), "app")
 	}
 	c := &waitgraph.Culprit{Owner: owner(t, threads[0], ""), Reason: waitgraph.Stopped}
+	children := make([][]int, n+1)
 	for i := 1; i <= n; i++ {
 		p := parent(i)
 		c.Victims = append(c.Victims, w.wait(t, threads[i], waits.UserMutex, uint64(p)+1, 9, owner(t, threads[p], waits.Holds)))
+		children[p] = append(children[p], i)
+	}
+	type todo struct{ i, up, depth int }
+	for open := []todo{{0, -1, -1}}; len(open) > 0; {
+		next := open[len(open)-1]
+		open = open[:len(open)-1]
+		at := -1
+		if next.i > 0 {
+			at = len(c.Tree)
+			c.Tree = append(c.Tree, waitgraph.Branch{Wait: c.Victims[next.i-1], Up: next.up, Depth: next.depth, Victim: true})
+		}
+		for _, child := range children[next.i] {
+			open = append(open, todo{child, at, next.depth + 1})
+		}
 	}
 	w.v.Culprits = append(w.v.Culprits, c)
 	return w
@@ -74,54 +89,44 @@ func TestVictimsAreShownOrCounted(t *testing.T) {
 	}
 }
 
-// A tree holds each wait once and below somebody whom it waits for, whatever the graph is.
-func TestForest(t *testing.T) {
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		w := newWorld()
-		task := w.task(5, "app")
-		for i := range uint64(1 + r.IntN(30)) {
-			thread(task, 5+i, "app")
+// randomTree has any shape; some of its threads only stand between.
+func randomTree(r *rand.Rand, all []*waits.Wait) (tree []waitgraph.Branch) {
+	for i := range r.IntN(120) {
+		b := waitgraph.Branch{Wait: all[r.IntN(len(all))], Up: r.IntN(i+1) - 1, Victim: r.IntN(4) > 0}
+		if r.IntN(2) == 0 && i > 0 {
+			b.Up = i - 1
 		}
-		any := func() *kcdata.Thread { return task.Threads[r.IntN(len(task.Threads))] }
-		for _, th := range task.Threads {
-			var owners []waits.Owner
-			for range r.IntN(4) {
-				o := owner(task, any(), waits.Holds)
-				if r.IntN(5) == 0 {
-					o.Thread, o.Task = nil, nil
-				}
-				owners = append(owners, o)
-			}
-			w.wait(task, th, waits.Mutex, 1+r.Uint64N(9), 3, owners...)
+		if b.Up >= 0 {
+			b.Depth = tree[b.Up].Depth + 1
 		}
-		roots := []node{{thread: any()}, {tid: uint32(any().ID)}}
-		f := grow(roots, w.v.Waits.All)
-		seen := map[*waits.Wait]int{}
-		for at, list := range f.below {
-			for _, x := range list {
-				seen[x]++
-				waitsForIt := false
-				for i := range x.Owners {
-					waitsForIt = waitsForIt || nodeOf(&x.Owners[i]) == at
-				}
-				if !waitsForIt {
-					t.Fatalf("seed %d: tid %d does not wait for %+v", seed, x.Thread.ID, at)
-				}
+		tree = append(tree, b)
+	}
+	return tree
+}
+
+// A tree that is cut keeps to its bounds, shows only branches whose owner it shows, and counts
+// each victim that it does not.
+func TestPrune(t *testing.T) {
+	for seed := range uint64(500) {
+		branches := randomTree(rand.New(rand.NewPCG(seed, 3)), []*waits.Wait{{}})
+		want, got, lines := 0, 0, 0
+		for i := range branches {
+			if branches[i].Victim {
+				want++
 			}
 		}
-		for _, x := range f.apart {
-			seen[x]++
-		}
-		count := len(f.apart)
-		f.walk(roots, 0, func(int, *waits.Wait) { count++ }, func(_, n int) { count += n })
-		for _, x := range w.v.Waits.All {
-			if seen[x] != 1 {
-				t.Fatalf("seed %d: tid %d stands %d times", seed, x.Thread.ID, seen[x])
+		p := prune(branches)
+		p.walk(-1, 0, func(depth int, b *waitgraph.Branch) {
+			lines++
+			if b.Victim {
+				got++
 			}
-		}
-		if count != len(w.v.Waits.All) {
-			t.Fatalf("seed %d: %d of %d shown or counted", seed, count, len(w.v.Waits.All))
+			if b.Depth != depth {
+				t.Fatalf("seed %d: depth %d at %d", seed, b.Depth, depth)
+			}
+		}, func(_, n int) { got += n })
+		if got != want || lines > treeLines {
+			t.Fatalf("seed %d: %d of %d victims shown or counted in %d lines", seed, got, want, lines)
 		}
 	}
 }
@@ -139,7 +144,9 @@ func cycle(n int) *world {
 	}
 	d.Part = d.Cycle
 	for i, th := range t.Threads[n:] {
-		d.Behind = append(d.Behind, w.wait(t, th, waits.UserMutex, uint64(i)+1, 9, owner(t, t.Threads[(i+1)%n], waits.Holds)))
+		x := w.wait(t, th, waits.UserMutex, uint64(i)+1, 9, owner(t, t.Threads[(i+1)%n], waits.Holds))
+		d.Behind = append(d.Behind, x)
+		d.Tree = append(d.Tree, waitgraph.Branch{Wait: x, Owner: x.Owners[0], Up: -1, Victim: true})
 	}
 	w.v.Deadlocks = append(w.v.Deadlocks, d)
 	return w
@@ -197,7 +204,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriteErrorsComeBack(t *testing.T) {
-	w := cycle(200)
+	w := everything()
 	for name, write := range map[string]func(io.Writer, *kcdata.Snapshot, *waitgraph.Verdict, Options) error{"text": Text, "json": JSON, "dot": Dot} {
 		for _, n := range []int{0, 4096} {
 			if err := write(&failing{n}, w.s, w.v, Options{}); err != errFull {

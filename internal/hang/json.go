@@ -62,8 +62,8 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)},
 		{"alarms", append([]string{}, report.Alarms(s)...)},
-		{"hangs", hangs}, {"verdict", j.words.Summary(findings)},
-		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v)}, {"unaged", v.Unaged},
+		{"hangs", hangs}, {"verdict", j.words.Summary(findings, below)},
+		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(v.Starved)},
 	}
 }
 

@@ -21,6 +21,9 @@ const (
 	maxLimits   = 12 // sentences on what the file cannot tell
 )
 
+// below says where the findings are that the first sentences leave out.
+const below = "they follow"
+
 // text is a text that is being written.
 type text struct {
 	show.Page
@@ -98,7 +101,7 @@ func (t *text) header() {
 		color = show.Red
 	}
 	t.colored(color, func() {
-		for _, s := range t.words.Summary(t.findings) {
+		for _, s := range t.words.Summary(t.findings, below) {
 			t.Words("", "%s", s)
 		}
 	})

@@ -59,6 +59,10 @@ func (t *text) totals() {
 	}
 	t.Line("")
 	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
+	if n := len(t.v.Starved); n > 0 {
+		w := t.v.Starved[0]
+		t.Words("", "%s a CPU though nobody keeps it from them: the machine is full. The longest%s: %s.", haveWaited(n)+" for", account.Age(w.Age), verdict.Thread(w.Task, w.Thread))
+	}
 	for i := range all {
 		w := all[i].longest
 		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
@@ -71,7 +75,7 @@ func (t *text) totals() {
 
 // limits says what this file cannot tell (H4).
 func (t *text) limits() {
-	limits := limitsOf(t.v)
+	limits := limitsOf(t.v, t.o)
 	if len(limits) == 0 {
 		return
 	}
@@ -83,11 +87,25 @@ func (t *text) limits() {
 	t.left(1, len(limits)-maxLimits, "more limit", "")
 }
 
+// maxFiles bounds the files that a sentence names, maxFile the words for one, in cells.
+const (
+	maxFiles = 4
+	maxFile  = 200
+)
+
 // limitsOf are the sentences on what a file cannot tell, clean.
-func limitsOf(v *waitgraph.Verdict) []string {
+func limitsOf(v *waitgraph.Verdict, o *Options) []string {
 	out := []string{}
 	for _, s := range v.Waits.Limits {
 		out = append(out, show.Clean(s))
+	}
+	if n := len(o.NotSymbolized); n > 0 {
+		var files show.Parts
+		for _, s := range o.NotSymbolized[:min(n, maxFiles)] {
+			files.Add("%s", show.Fit(show.Clean(s), maxFile))
+		}
+		files.If(n > maxFiles, "and %d more", n-maxFiles)
+		out = append(out, "what threads wait for whose functions have no names: files not symbolized: "+files.Join("; "))
 	}
 	if v.Unaged > 0 {
 		out = append(out, fmt.Sprintf("how long %s: such waits make no chain and no convoy", haveWaited(v.Unaged)))

@@ -1,90 +1,6 @@
 package hang
 
-import (
-	"stackshot/internal/waits"
-	"stackshot/kcdata"
-)
-
-// node is who stands in a tree: a thread, or the number of one that the file does not have.
-type node struct {
-	thread *kcdata.Thread
-	tid    uint32 // if thread is nil
-}
-
-func nodeOf(o *waits.Owner) node {
-	if o.Thread != nil {
-		return node{thread: o.Thread}
-	}
-	return node{tid: o.Tid}
-}
-
-// forest says who waits below whom. Each wait stands in it once, below the first root from
-// which it is reached.
-type forest struct {
-	below  map[node][]*waits.Wait // in the order in which they came
-	size   map[*waits.Wait]int    // waits below this one, and itself
-	apart  []*waits.Wait          // those that no root reaches
-	picked map[*waits.Wait]bool   // those that walk shows
-	opener map[node]*waits.Wait   // below which of its waits a thread's waiters stand; nil: it is a root
-}
-
-// grow makes the forest of list below roots. It takes no more stack for a chain of a million.
-func grow(roots []node, list []*waits.Wait) *forest {
-	waiters := make(map[node][]*waits.Wait)
-	for _, w := range list {
-		for i := range w.Owners {
-			n := nodeOf(&w.Owners[i])
-			waiters[n] = append(waiters[n], w)
-		}
-	}
-	f := &forest{below: make(map[node][]*waits.Wait), size: make(map[*waits.Wait]int, len(list))}
-	f.opener = make(map[node]*waits.Wait, len(list))
-	parent := make(map[*waits.Wait]*waits.Wait, len(list))
-	f.picked = make(map[*waits.Wait]bool, treeLines)
-	type step struct {
-		at    node
-		by    *waits.Wait // nil: a root
-		depth int
-	}
-	queue := make([]step, 0, len(list)+len(roots))
-	open := func(s step) {
-		if _, ok := f.opener[s.at]; !ok {
-			f.opener[s.at] = s.by
-			queue = append(queue, s)
-		}
-	}
-	for _, r := range roots {
-		open(step{at: r})
-	}
-	var order []*waits.Wait
-	for ; len(queue) > 0; queue = queue[1:] {
-		s := queue[0]
-		for _, w := range waiters[s.at] {
-			if f.size[w] > 0 {
-				continue
-			}
-			f.size[w], parent[w] = 1, s.by
-			f.below[s.at] = append(f.below[s.at], w)
-			if len(f.picked) < treeLines && len(f.below[s.at]) <= treeWidth && s.depth < treeDepth && (s.by == nil || f.picked[s.by]) {
-				f.picked[w] = true
-			}
-			order = append(order, w)
-			open(step{node{thread: w.Thread}, w, s.depth + 1})
-		}
-	}
-	for i := len(order) - 1; i >= 0; i-- { // leaves first
-		if p := parent[order[i]]; p != nil {
-			f.size[p] += f.size[order[i]]
-		}
-	}
-	for _, w := range list {
-		if f.size[w] == 0 {
-			f.size[w] = 1
-			f.apart = append(f.apart, w)
-		}
-	}
-	return f
-}
+import "stackshot/internal/waitgraph"
 
 // Bounds of a tree: the lines, the threads below one thread, and the levels.
 const (
@@ -93,23 +9,52 @@ const (
 	treeDepth = 8
 )
 
-// walk calls line for the picked waits below the nodes of a level, and once more for how many
-// others there are, those below them included.
-func (f *forest) walk(level []node, depth int, line func(depth int, w *waits.Wait), more func(depth, n int)) {
-	left := 0
-	for _, at := range level {
-		for _, w := range f.below[at] {
-			if !f.picked[w] {
-				left += f.size[w]
-				continue
-			}
-			line(depth, w)
-			if n := (node{thread: w.Thread}); f.opener[n] == w {
-				f.walk([]node{n}, depth+1, line, more)
+// tree is what is shown of a list of branches: those near the root first, and how many
+// victims stand below whom without being shown.
+type tree struct {
+	branches []waitgraph.Branch
+	below    map[int][]int // of a branch (-1: the root) those that are shown below it, in order
+	left     map[int]int   // of a branch how many victims below it are not shown
+}
+
+// prune chooses what is shown. It needs no stack, for a chain may have a million threads.
+func prune(branches []waitgraph.Branch) *tree {
+	t := &tree{branches: branches, below: map[int][]int{}, left: map[int]int{}}
+	size := make([]int, len(branches)) // victims at and below a branch
+	for i := len(branches) - 1; i >= 0; i-- {
+		if branches[i].Victim {
+			size[i]++
+		}
+		if up := branches[i].Up; up >= 0 {
+			size[up] += size[i]
+		}
+	}
+	shown := map[int]bool{-1: true}
+	for depth := range treeDepth {
+		for i := range branches {
+			up := branches[i].Up
+			if branches[i].Depth == depth && shown[up] && len(shown) <= treeLines && len(t.below[up]) < treeWidth {
+				shown[i] = true
+				t.below[up] = append(t.below[up], i)
 			}
 		}
 	}
-	if left > 0 {
-		more(depth, left)
+	for i := range branches {
+		if up := branches[i].Up; !shown[i] && shown[up] {
+			t.left[up] += size[i]
+		}
+	}
+	return t
+}
+
+// walk calls line for the branches that are shown below one (-1: the root), and more for how
+// many victims are not. The levels go inwards.
+func (t *tree) walk(at, depth int, line func(depth int, b *waitgraph.Branch), more func(depth, n int)) {
+	for _, i := range t.below[at] {
+		line(depth, &t.branches[i])
+		t.walk(i, depth+1, line, more)
+	}
+	if n := t.left[at]; n > 0 {
+		more(depth, n)
 	}
 }

@@ -73,7 +73,7 @@ type story struct {
 var stories = []story{
 	{"abba", abba, Options{File: "db7.kcdata.zst"}},
 	{"abba_narrow", abba, Options{Width: 60}},
-	{"healthy", healthy, Options{}},
+	{"healthy", healthy, Options{NotSymbolized: []string{"/mnt/a: late", "/mnt/b: late", "c\x1b: late", "d: late", "e: late"}}},
 	{"everything", everything, Options{File: "db7.kcdata.zst"}},
 	{"everything_pid", everything, Options{Pids: []int{900}}},
 	{"not_one_instant", notOneInstant, Options{}},
@@ -104,8 +104,29 @@ func abba() *world {
 		x.Evidence, x.Notes = waits.Field, []string{"readers hold it too"}
 		d.Behind = append(d.Behind, x)
 	}
+	d.Tree = treeOf(d.Behind)
 	w.v.Deadlocks = append(w.v.Deadlocks, d)
 	return w
+}
+
+// treeOf is the tree of waits that stand behind those whom they wait for.
+func treeOf(list []*waits.Wait) (tree []waitgraph.Branch) {
+	var add func(up, depth int, below func(x *waits.Wait) bool)
+	in := map[*kcdata.Thread]bool{}
+	for _, x := range list {
+		in[x.Thread] = true
+	}
+	add = func(up, depth int, below func(x *waits.Wait) bool) {
+		for _, x := range list {
+			if below(x) {
+				at := len(tree)
+				tree = append(tree, waitgraph.Branch{Wait: x, Owner: x.Owners[0], Up: up, Depth: depth, Victim: true})
+				add(at, depth+1, func(y *waits.Wait) bool { return y.Owners[0].Thread == x.Thread })
+			}
+		}
+	}
+	add(-1, 0, func(x *waits.Wait) bool { return x.Owners[0].Thread == nil || !in[x.Owners[0].Thread] })
+	return tree
 }
 
 // healthy: threads wait, and nothing hangs.
@@ -130,7 +151,7 @@ func everything() *world {
 	stuck := w.task(601, "ls")
 	victim := w.wait(stuck, thread(stuck, 601, "ls"), waits.Mutex, 0xffff888100, 6000, owner(mount, x.Thread, waits.Holds))
 	victim.Evidence = waits.Scan
-	w.v.Culprits = append(w.v.Culprits, &waitgraph.Culprit{Owner: own, Wait: x, Reason: waitgraph.InD, Victims: []*waits.Wait{victim}})
+	w.v.Culprits = append(w.v.Culprits, &waitgraph.Culprit{Owner: own, Wait: x, Reason: waitgraph.InD, Victims: []*waits.Wait{victim}, Tree: treeOf([]*waits.Wait{victim})})
 	for i, reason := range []waitgraph.Reason{
 		waitgraph.Running, waitgraph.Runnable, waitgraph.Stopped, waitgraph.Traced, waitgraph.Frozen, waitgraph.Dead, waitgraph.Asleep,
 		waitgraph.Outside, waitgraph.MissedCPU,
@@ -159,6 +180,7 @@ func everything() *world {
 			}
 			c.Victims = append(c.Victims, y)
 		}
+		c.Tree = treeOf(c.Victims)
 		w.v.Culprits = append(w.v.Culprits, c)
 	}
 	pg := w.task(990, "postgres")
@@ -169,6 +191,8 @@ func everything() *world {
 	}
 	w.v.Convoys = append(w.v.Convoys, convoy)
 	w.v.Unaged = 3
+	w.v.Culprits[1].Shared = w.v.Culprits[2].Victims
+	w.v.Starved = w.v.Waits.All[:2]
 	return w
 }
 
@@ -220,7 +244,6 @@ func nasty() *world {
 	for _, x := range w.v.Waits.All {
 		x.Notes = []string{evil, evil, evil, evil, evil}
 	}
-	w.v.Waits.All[3].Kind = waits.Kind(evil)
 	w.v.Waits.Limits = []string{evil}
 	return w
 }

@@ -1,8 +1,8 @@
 // Package report turns a decoded snapshot into text, JSON, folded stacks and
 // profiles.
 //
-// It is a pure function of the snapshot: it reads nothing else, so a file
-// taken on one machine reads the same on another. What it promises:
+// It is a pure function of the snapshot, and of the verdict on it if there is one (package
+// verdict): it reads nothing else, so a file taken on one machine reads the same on another. What it promises:
 //
 //	R1  Every thread of the snapshot is accounted for: it is shown, folded
 //	    into a counted line, hidden because it is the snapshotter's own, or
@@ -14,5 +14,5 @@
 //	    stop in time or were left running, a broken stop, tasks that were left out.
 //	R4  A missing value is not a zero: what the file does not hold is not shown.
 //	R5  The first screen answers the first question: what is stuck, where,
-//	    since when.
+//	    since when; and who is to blame.
 package report

@@ -21,7 +21,7 @@ func (v *view) verdict(l *lines) {
 	switch {
 	case len(findings) > 0:
 		l.colored(show.Red, func() {
-			for _, s := range v.words.Summary(findings) {
+			for _, s := range v.words.Summary(findings, "`stackshot hang FILE` shows all") {
 				l.Words("", "%s", s)
 			}
 		})

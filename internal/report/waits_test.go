@@ -54,14 +54,14 @@ func TestVerdictIsOnTheFirstScreen(t *testing.T) {
 	v := judged(s, 812)
 	golden.Want(t, "testdata/verdict_screen.txt", []byte(textOf(t, s, Options{FirstScreen: 20, Width: 80, Verdict: v})))
 	text := textOf(t, s, Options{Verdict: v})
-	_, rest, found := strings.Cut(text, "\n\nDeadlock of 2 threads: postgres [812] waits for write access to the kernel rwsem 0xffff888100 that postgres [812] tid 5006")
+	_, rest, found := strings.Cut(text, "\n\nDeadlock of 2 threads: postgres [812] waits for the kernel rwsem 0xffff888100 (to write) that postgres [812] tid 5006")
 	line, rest, _ := strings.Cut(rest, "\n")
 	if !found || !strings.Contains(line, "It has lasted for at most 5.0 s.") || !strings.Contains(rest[:40], " threads in ") {
 		t.Errorf("%.1500s", text)
 	}
 	for _, want := range []string{
-		"in fsync, waits for write access to the kernel rwsem 0xffff888100 that postgres [812] tid 5006 \"checkpointer\" holds\n",
-		"in write, waits for write access to the kernel rwsem 0xffff888101 that postgres [812] holds\n",
+		"in fsync, waits for the kernel rwsem 0xffff888100 (to write) that postgres [812] tid 5006 \"checkpointer\" holds\n",
+		"in write, waits for the kernel rwsem 0xffff888101 (to write) that postgres [812] holds\n",
 	} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("no %q in\n%s", want, text)

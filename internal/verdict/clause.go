@@ -19,14 +19,16 @@ const maxOwners = 2
 
 // Thread names a thread, by its task, its number and its own name.
 func Thread(task *kcdata.Task, t *kcdata.Thread) string {
-	name := show.Fit(show.Clean(task.Name), maxName)
-	named := *task
-	named.Name = name
-	s := account.Thread(&named, t.ID)
+	s := account.Thread(&kcdata.Task{ID: task.ID, Name: short(task.Name)}, t.ID)
 	if t.Name != "" && t.Name != task.Name {
-		s += ` "` + show.Fit(show.Clean(t.Name), maxName) + `"`
+		s += ` "` + short(t.Name) + `"`
 	}
 	return s
+}
+
+// short is a name, clean and cut to maxName cells. Of a long one most is not even looked at.
+func short(name string) string {
+	return show.Fit(show.Clean(name[:min(len(name), 8*maxName)]), maxName)
 }
 
 // Owner names an owner, one that the file does not have too.
@@ -38,18 +40,6 @@ func Owner(o *waits.Owner) string {
 		return "a thread (not in this file)"
 	}
 	return fmt.Sprintf("tid %d of task %d (not in this file)", o.Tid, o.Pid)
-}
-
-// resource is what is waited for, by its number if it has one. redacted: the numbers are no
-// addresses.
-func resource(noun string, r waits.Resource, redacted bool) string {
-	switch {
-	case r.ID == 0:
-		return "a " + noun
-	case redacted:
-		return fmt.Sprintf("the %s number %d", noun, r.ID)
-	}
-	return fmt.Sprintf("the %s %#x", noun, r.ID)
 }
 
 // names gives a thread its full name once, and its number from then on: in one sentence the
@@ -96,8 +86,7 @@ func (n names) list(w *waits.Wait, owners []waits.Owner) string {
 // clause says what w's thread waits for and, if they are known, who can end that: "waits for
 // the mutex 0x5570 that db [7] holds".
 func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string {
-	k := wordsOf(w.Kind)
-	what := phrase(k, w.Resource, redacted)
+	what := "waits for " + thing(w.Kind, w.Resource, redacted)
 	if len(owners) == 0 {
 		return what
 	}
@@ -113,7 +102,7 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	case waits.Joined:
 		return "waits for the end of " + who
 	case waits.Tracer:
-		return what + ", " + who
+		return "waits for its tracer " + who
 	case waits.Execs:
 		return "waits for its vfork child " + who
 	case waits.Runs:
@@ -137,21 +126,6 @@ func plural(one bool, single, many string) string {
 		return single
 	}
 	return many
-}
-
-// phrase says what is waited for, without who has it.
-func phrase(k words, r waits.Resource, redacted bool) string {
-	verb := k.verb
-	if verb == "" {
-		verb = "waits for"
-	}
-	switch {
-	case k.state != "":
-		return k.state
-	case k.noun != "":
-		return verb + " " + resource(k.noun, r, redacted)
-	}
-	return verb + " " + k.thing
 }
 
 // Phrase says what a thread waits for: words that follow its name.

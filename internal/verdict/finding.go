@@ -47,7 +47,7 @@ func (f Finding) Concerns(pids map[uint32]bool) bool {
 	if len(pids) == 0 {
 		return true
 	}
-	owned := func(owners []waits.Owner) bool {
+	asked := func(owners []waits.Owner) bool {
 		for i := range owners {
 			if pids[owners[i].Pid] {
 				return true
@@ -69,21 +69,21 @@ func (f Finding) Concerns(pids map[uint32]bool) bool {
 	case f.Culprit != nil:
 		return pids[f.Culprit.Owner.Pid] || waiting(f.Culprit.Victims)
 	}
-	return owned(f.Convoy.Owners) || waiting(f.Convoy.Waiters)
+	return asked(f.Convoy.Owners) || waiting(f.Convoy.Waiters)
 }
 
-// Owned reports whether o is one of the owners of what w waits for.
-func Owned(w *waits.Wait, o *waits.Owner) bool {
+// owned reports whether o is one of the owners of what w waits for.
+func owned(w *waits.Wait, o *waits.Owner) bool {
 	for i := range w.Owners {
-		if Same(&w.Owners[i], o) {
+		if same(&w.Owners[i], o) {
 			return true
 		}
 	}
 	return false
 }
 
-// Same reports whether two owners are the same thread.
-func Same(a, b *waits.Owner) bool {
+// same reports whether two owners are the same thread.
+func same(a, b *waits.Owner) bool {
 	if a.Thread != nil || b.Thread != nil {
 		return a.Thread == b.Thread
 	}

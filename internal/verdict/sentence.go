@@ -175,7 +175,7 @@ func (x *Words) sure(c *waitgraph.Culprit) bool {
 		return false
 	}
 	for _, w := range c.Victims {
-		if w.Confidence == waits.Sure && Owned(w, &c.Owner) {
+		if w.Confidence == waits.Sure && owned(w, &c.Owner) {
 			return true
 		}
 	}

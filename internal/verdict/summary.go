@@ -28,23 +28,17 @@ func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
 func (x *Words) Phrase(w *waits.Wait) string { return Phrase(w, x.redacted) }
 
 // Thing says what a thread waits for, without who can end that.
-func (x *Words) Thing(w *waits.Wait) string { return phrase(wordsOf(w.Kind), w.Resource, x.redacted) }
+func (x *Words) Thing(w *waits.Wait) string {
+	return "waits for " + thing(w.Kind, w.Resource, x.redacted)
+}
 
 // Resource names what is waited for.
-func (x *Words) Resource(r waits.Resource) string {
-	return resource(nounOf(r.Kind), r, x.redacted)
-}
-
-func nounOf(k waits.Kind) string {
-	if noun := wordsOf(k).noun; noun != "" {
-		return noun
-	}
-	return "resource"
-}
+func (x *Words) Resource(r waits.Resource) string { return thing(r.Kind, r, x.redacted) }
 
 // Summary is the verdict in at most SummaryLines sentences, of which the first is the worst
-// finding. Without findings it is one sentence.
-func (x *Words) Summary(findings []Finding) (out []string) {
+// finding. Without findings it is one sentence. rest says where the findings are that have no
+// sentence.
+func (x *Words) Summary(findings []Finding, rest string) (out []string) {
 	if len(findings) == 0 {
 		return []string{x.Nothing()}
 	}
@@ -53,7 +47,7 @@ func (x *Words) Summary(findings []Finding) (out []string) {
 		out = append(out, x.Sentence(f))
 	}
 	if more := len(findings) - shown; more > 0 {
-		out = append(out, fmt.Sprintf("And %s: `stackshot hang FILE` shows all.", show.Count(more, "more finding")))
+		out = append(out, fmt.Sprintf("And %s: %s.", show.Count(more, "more finding"), rest))
 	}
 	return out
 }

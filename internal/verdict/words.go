@@ -1,92 +1,38 @@
 package verdict
 
 import (
+	"fmt"
+	"strings"
+
 	"stackshot/internal/show"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 )
 
-// words are those for a kind of wait. One of noun, thing and state is set.
-type words struct {
-	verb  string // "" for "waits for"
-	noun  string // of what threads share: "the mutex 0x5570", "a mutex"
-	thing string // of all else, with its article
-	state string // instead of verb and thing
-}
-
-var kinds = map[waits.Kind]words{
-	waits.Mutex:      {noun: "kernel mutex"},
-	waits.Semaphore:  {noun: "kernel semaphore"},
-	waits.RWSem:      {noun: "kernel rwsem"},
-	waits.RWSemRead:  {verb: "waits for read access to", noun: "kernel rwsem"},
-	waits.RWSemWrite: {verb: "waits for write access to", noun: "kernel rwsem"},
-	waits.RTMutex:    {noun: "kernel rt_mutex"},
-
-	waits.UserMutex:     {noun: "mutex"},
-	waits.UserRWLock:    {noun: "read-write lock"},
-	waits.UserPIMutex:   {noun: "PI mutex"},
-	waits.UserJoin:      {thing: "the end of a thread"},
-	waits.UserCondvar:   {noun: "condition variable"},
-	waits.UserSemaphore: {noun: "semaphore"},
-	waits.UserBarrier:   {noun: "barrier"},
-	waits.GoRuntime:     {thing: "the Go runtime"},
-	waits.RustLock:      {noun: "Rust lock"},
-	waits.JavaMonitor:   {noun: "Java monitor"},
-	waits.Futex:         {noun: "futex"},
-
-	waits.ChildEnd: {thing: "a child"},
-	waits.Vfork:    {thing: "its vfork child"},
-	waits.Stopped:  {state: "is stopped by a signal"},
-	waits.Traced:   {state: "is stopped by its tracer"},
-	waits.Frozen:   {state: "is frozen"},
-	waits.CPU:      {thing: "a CPU"},
-
-	waits.Timer:      {thing: "a timer"},
-	waits.Signal:     {thing: "a signal"},
-	waits.PageFault:  {thing: "a page that it touched"},
-	waits.Userfault:  {thing: "whoever serves its page fault (userfaultfd)"},
-	waits.PageLock:   {thing: "a locked page"},
-	waits.Writeback:  {thing: "the writing back of pages"},
-	waits.BlockIO:    {thing: "block I/O"},
-	waits.FileSystem: {thing: "a file system"},
-	waits.NFS:        {thing: "an NFS server"},
-	waits.FUSE:       {thing: "a FUSE server"},
-	waits.Memory:     {thing: "free memory"},
-	waits.RCU:        {thing: "an RCU grace period"},
-	waits.Netlink:    {thing: "netlink"},
-	waits.IOUring:    {thing: "io_uring"},
-	waits.Poll:       {thing: "an event (poll, select, epoll)"},
-	waits.Pipe:       {thing: "a pipe"},
-	waits.Socket:     {thing: "a socket"},
-	waits.Terminal:   {thing: "a terminal"},
-	waits.FileLock:   {thing: "a file lock"},
-	waits.Descriptor: {thing: "a descriptor"},
-	waits.Completion: {thing: "something inside the kernel to complete"},
-	waits.Workqueue:  {thing: "a work queue of the kernel"},
-	waits.AtRest:     {state: "is at rest"},
-	waits.Other:      {thing: "something that its stack does not tell"},
-}
-
-// wordsOf are the words for a kind, an unknown one too.
-func wordsOf(k waits.Kind) words {
-	if w, ok := kinds[k]; ok {
-		return w
-	}
-	return words{thing: show.Clean(string(k))}
-}
-
 // Kind names a kind in a table.
-func Kind(k waits.Kind) string {
-	w := wordsOf(k)
-	switch {
-	case w.state != "":
-		return w.state[len("is "):]
-	case w.verb != "":
-		return w.noun + w.verb[len("waits"):len(w.verb)-len(" to")]
-	case w.noun != "":
-		return w.noun
+func Kind(k waits.Kind) string { return show.Clean(k.Words()) }
+
+// thing is what is waited for: by its number if it has one ("the kernel mutex 0x5570"), else in
+// the words of its kind ("a kernel mutex"). redacted: the numbers are no addresses.
+func thing(k waits.Kind, r waits.Resource, redacted bool) string {
+	words, use, _ := strings.Cut(show.Clean(k.Words()), ", ") // "an rwsem of the kernel, to read"
+	if use != "" {
+		use = " (" + use + ")"
 	}
-	return w.thing
+	article, noun, _ := strings.Cut(words, " ")
+	if article != "a" && article != "an" {
+		return words + use
+	}
+	if lock, ok := strings.CutSuffix(noun, " of the kernel"); ok {
+		article, noun = "a", "kernel "+lock
+	}
+	switch {
+	case r.ID == 0:
+		return article + " " + noun + use
+	case redacted:
+		return fmt.Sprintf("the %s number %d%s", noun, r.ID, use)
+	}
+	return fmt.Sprintf("the %s %#x%s", noun, r.ID, use)
 }
 
 // evidence says where an edge comes from.
