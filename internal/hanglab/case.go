@@ -26,7 +26,9 @@ type Case struct {
 	May []string
 	// Gone: the owner is no thread any more, so one that is none may be named.
 	Gone bool
-	// Alone: it keeps a CPU from everybody, so it does not run beside others.
+	// Alone: it keeps a CPU from everybody, so it does not run beside others, and others
+	// may be among its victims. The kernel's fair server lets an ordinary thread run for
+	// 50 ms in every second, after which it has not waited for long: a test tries again.
 	Alone bool
 
 	start func(tb testing.TB, l *Lab) Cast

@@ -120,6 +120,12 @@ func (c *check) culprit(k FoundCulprit, w Culprit) {
 	if !slices.Contains(w.Reasons, k.Reason) {
 		c.wrong("%s is accused: %s, want %v", w.Role, k.Reason, w.Reasons)
 	}
+	if c.r.Alone {
+		if k.Victims.Count < len(w.Victims) {
+			c.wrong("%s has %d victims, want %v", w.Role, k.Victims.Count, w.Victims)
+		}
+		return
+	}
 	if victims := c.names(k.Victims.Tids); k.Victims.Tids != nil && !sameSet(victims, w.Victims) || k.Victims.Count != len(w.Victims) {
 		c.wrong("victims of %s %v (%d), want %v", w.Role, victims, k.Victims.Count, w.Victims)
 	}

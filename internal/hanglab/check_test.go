@@ -147,8 +147,13 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		},
 		"victims": func(_ object, _ string, item object, _ int) bool {
 			list, has := item["victims"].([]any)
-			item["victims"] = append(list, stranger)
+			item["victims"] = list[:max(len(list)-1, 0)]
 			return has
+		},
+		"more victims": func(_ object, _ string, item object, _ int) bool {
+			list, has := item["victims"].([]any)
+			item["victims"] = append(list, stranger)
+			return has && item["name"] != "hog" // others wait for its CPU too
 		},
 		"culprit": func(_ object, list string, item object, _ int) bool {
 			item["tid"] = bystander.Tid
