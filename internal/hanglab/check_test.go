@@ -44,7 +44,7 @@ func right(all []*Running) map[string]any {
 			found = append(found, m)
 		}
 	}
-	return map[string]any{"format": "stackshot-hang", "version": 1, "deadlocks": deadlocks, "waits": found, "culprits": culprits}
+	return map[string]any{"format": "stackshot-hang", "version": 1, "one_instant": true, "deadlocks": deadlocks, "waits": found, "culprits": culprits}
 }
 
 // madeUp is every case with numbers instead of threads.
@@ -139,6 +139,11 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 			_, has := item["owners"]
 			item["owners"] = []any{stranger}
 			return has && !ofGone(all, item)
+		},
+		"confidence": func(_ object, _ string, item object, _ int) bool {
+			_, has := item["confidence"]
+			item["confidence"] = "likely"
+			return has
 		},
 		"reason": func(_ object, _ string, item object, _ int) bool {
 			_, has := item["reason"]
