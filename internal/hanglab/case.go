@@ -101,11 +101,31 @@ func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func() *V
 		if errs != nil {
 			tb.Logf("once more: %v", errs)
 		}
-		r := l.Start(tb, c)
+		one := &scope{TB: tb}
+		tb.Cleanup(one.end) // also if the test ends before
+		r := l.Start(one, c)
 		r.Age(minWait + 50*time.Millisecond)
 		errs = Check(judge(), r)
+		one.end()
 	}
 	return errs
+}
+
+// scope is a part of a test, with cleanups of its own: one try's hog would keep the CPU
+// from the next one's.
+type scope struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (s *scope) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+func (s *scope) end() {
+	for n := len(s.cleanups); n > 0; n = len(s.cleanups) {
+		f := s.cleanups[n-1]
+		s.cleanups = s.cleanups[:n-1]
+		f()
+	}
 }
 
 // complete holds a case's own words against the cast.
