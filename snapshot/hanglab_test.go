@@ -23,19 +23,18 @@ func TestHangLabAlone(t *testing.T) {
 	lab, s := hanglab.New(t), session(t, Options{})
 	for _, c := range hanglab.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			r := lab.Start(t, c)
-			r.Age(minWait + 50*time.Millisecond)
-			_, file, err := takeStopped(t, s, Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			snap, err := kcdata.ParseSnapshot(file.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
-			named(t, snap, file.Bytes())
-			v := hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: minWait}))
-			for _, err := range hanglab.Check(v, r) {
+			for _, err := range lab.Try(t, c, minWait, func() *hanglab.Verdict {
+				_, file, err := takeStopped(t, s, Request{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				snap, err := kcdata.ParseSnapshot(file.Bytes())
+				if err != nil {
+					t.Fatal(err)
+				}
+				named(t, snap, file.Bytes())
+				return hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: minWait}))
+			}) {
 				t.Error(err)
 			}
 		})

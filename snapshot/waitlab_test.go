@@ -140,7 +140,7 @@ func ownerRecorded(threads map[uint64]*kcdata.Thread, r *hanglab.Running, w hang
 	}
 	want := r.Cast[w.Owner] // nobody: zeros
 	switch {
-	case slices.ContainsFunc(w.Kinds, func(k waits.Kind) bool { return k == waits.ChildEnd || k == waits.Vfork }):
+	case slices.ContainsFunc(w.Kinds, func(k waits.Kind) bool { return k == waits.ChildEnd || k == waits.Vfork || k == waits.Traced }):
 		return nil // no lock
 	case r.Gone && threads[uint64(tid)] == nil:
 		return nil

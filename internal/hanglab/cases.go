@@ -46,7 +46,7 @@ func userCases() []*Case {
 			Waits: []Wait{{"joins", []waits.Kind{waits.UserJoin}, "hangs"}}},
 		crowd(),
 		held("holder-asleep", waitgraph.Asleep, hang(userlab.Glibc, "holder")),
-		held("holder-traced", waitgraph.Traced, hang(userlab.Glibc, "traced")),
+		traced(),
 		held("holder-stopped", waitgraph.Stopped, func(tb testing.TB, l *Lab) Cast {
 			h := l.hangs.Start(tb, userlab.Glibc, "holder")
 			h.StopPart("holder")
@@ -78,6 +78,12 @@ func piChain(name string, start func(testing.TB, *Lab) Cast) *Case {
 func held(name string, why waitgraph.Reason, start func(testing.TB, *Lab) Cast) *Case {
 	return &Case{Name: name, start: start, Waits: []Wait{{"waiter", userMutex, "holder"}},
 		Culprits: []Culprit{culprit("holder", why, "waiter")}}
+}
+
+func traced() *Case {
+	c := held("holder-traced", waitgraph.Traced, hang(userlab.Glibc, "traced"))
+	c.Waits = append(c.Waits, Wait{"holder", []waits.Kind{waits.Traced}, "tracer"})
+	return c
 }
 
 func crowd() *Case {

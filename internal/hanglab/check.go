@@ -70,8 +70,12 @@ func (c *check) deadlocks() {
 		if behind := c.names(d.Behind.Tids); d.Behind.Tids != nil && !sameSet(behind, c.r.Behind) || d.Behind.Count != len(c.r.Behind) {
 			c.wrong("behind the deadlock %v (%d), want %v", behind, d.Behind.Count, c.r.Behind)
 		}
-		if d.Confidence != waits.Sure && d.Confidence != waits.Likely {
-			c.wrong("confidence of the deadlock %q", d.Confidence)
+		want := waits.Likely
+		if c.v.OneInstant {
+			want = waits.Sure
+		}
+		if d.Confidence != want {
+			c.wrong("the deadlock is %q, want %q", d.Confidence, want)
 		}
 	}
 	if want := min(len(c.r.Cycle), 1); found != want {
@@ -119,6 +123,12 @@ func (c *check) culprits() {
 func (c *check) culprit(k FoundCulprit, w Culprit) {
 	if !slices.Contains(w.Reasons, k.Reason) {
 		c.wrong("%s is accused: %s, want %v", w.Role, k.Reason, w.Reasons)
+	}
+	if c.r.Alone {
+		if k.Victims.Count < len(w.Victims) {
+			c.wrong("%s has %d victims, want %v", w.Role, k.Victims.Count, w.Victims)
+		}
+		return
 	}
 	if victims := c.names(k.Victims.Tids); k.Victims.Tids != nil && !sameSet(victims, w.Victims) || k.Victims.Count != len(w.Victims) {
 		c.wrong("victims of %s %v (%d), want %v", w.Role, victims, k.Victims.Count, w.Victims)

@@ -44,7 +44,7 @@ func right(all []*Running) map[string]any {
 			found = append(found, m)
 		}
 	}
-	return map[string]any{"format": "stackshot-hang", "version": 1, "deadlocks": deadlocks, "waits": found, "culprits": culprits}
+	return map[string]any{"format": "stackshot-hang", "version": 1, "one_instant": true, "deadlocks": deadlocks, "waits": found, "culprits": culprits}
 }
 
 // madeUp is every case with numbers instead of threads.
@@ -140,6 +140,11 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 			item["owners"] = []any{stranger}
 			return has && !ofGone(all, item)
 		},
+		"confidence": func(_ object, _ string, item object, _ int) bool {
+			_, has := item["confidence"]
+			item["confidence"] = "likely"
+			return has
+		},
 		"reason": func(_ object, _ string, item object, _ int) bool {
 			_, has := item["reason"]
 			item["reason"] = "absurd"
@@ -147,8 +152,13 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		},
 		"victims": func(_ object, _ string, item object, _ int) bool {
 			list, has := item["victims"].([]any)
-			item["victims"] = append(list, stranger)
+			item["victims"] = list[:max(len(list)-1, 0)]
 			return has
+		},
+		"more victims": func(_ object, _ string, item object, _ int) bool {
+			list, has := item["victims"].([]any)
+			item["victims"] = append(list, stranger)
+			return has && item["name"] != "hog" // others wait for its CPU too
 		},
 		"culprit": func(_ object, list string, item object, _ int) bool {
 			item["tid"] = bystander.Tid

@@ -10,10 +10,9 @@
 //
 //	lab := hanglab.New(t)
 //	for _, c := range hanglab.Cases() {
-//		r := lab.Start(t, c)
-//		r.Age(minWait)
-//		// stackshot hang --format json --min-wait ...
-//		for _, err := range hanglab.Check(verdict, r) { t.Error(err) }
+//		errs := lab.Try(t, c, minWait, func() *hanglab.Verdict {
+//			// stackshot hang --format json --min-wait ..., and Parse
+//		})
 //	}
 //
 // A case says everything that may be said of its threads: who is in a deadlock, who is

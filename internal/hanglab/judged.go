@@ -7,7 +7,7 @@ import (
 
 // Judged is a verdict as the command would write it, of what package waitgraph found.
 func Judged(v *waitgraph.Verdict) *Verdict {
-	out := &Verdict{Format: "stackshot-hang", Version: 1}
+	out := &Verdict{Format: "stackshot-hang", Version: 1, OneInstant: v.Waits.OneInstant}
 	for _, d := range v.Deadlocks {
 		out.Deadlocks = append(out.Deadlocks, Deadlock{d.Confidence, threadsOf(d.Cycle), listOf(d.Behind)})
 	}

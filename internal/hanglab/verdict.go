@@ -14,13 +14,12 @@ import (
 // Verdict is what the laboratory reads of the JSON of `stackshot hang`; docs/hang-json.md
 // describes all of it.
 type Verdict struct {
-	Format    string
-	Version   int
-	Capture   struct{ Isolation string }
-	Alarms    []string
-	Deadlocks []Deadlock
-	Waits     []FoundWait
-	Culprits  []FoundCulprit
+	Format     string
+	Version    int
+	OneInstant bool `json:"one_instant"`
+	Deadlocks  []Deadlock
+	Waits      []FoundWait
+	Culprits   []FoundCulprit
 }
 
 // Thread is one that the verdict names.

@@ -18,6 +18,9 @@
 //	}
 //	t.Log(userlab.Table(verdicts))
 //
+// [Hangs] starts processes that hang, or only look as if; gdb is the witness of who owns
+// their locks.
+//
 // Invariants:
 //
 //	U1. When a process is handed out, it has said so itself and /proc agrees:

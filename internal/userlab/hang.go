@@ -12,27 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
-
-// Libc is a C library, and how a program that hangs is built with it.
-type Libc string
-
-const (
-	Glibc    Libc = "glibc"
-	Stripped Libc = "glibc, stripped"
-	Musl     Libc = "musl" // not in guests of arm64: there is no such compiler
-)
-
-var hangPrograms = map[Libc]struct {
-	tool string
-	cProgram
-}{
-	Glibc:    {"gcc", cProgram{"hang.c", "-O2 -g -pthread -Wno-unused-result"}},
-	Stripped: {"gcc", cProgram{"hang.c", "-O2 -s -pthread -Wno-unused-result"}},
-	Musl:     {"musl-gcc", cProgram{"hang.c", "-O2 -g -pthread -static -Wno-unused-result"}},
-}
 
 // A Part is a thread of a hang that plays a role in it. Numbers are of the test's pid
 // namespace.
@@ -46,19 +27,6 @@ type Hang struct {
 	*Process
 	Case  string
 	Parts map[string]Part // by role
-}
-
-// Hangs starts processes that hang. It builds each program once; they go with the test
-// that has made it.
-type Hangs struct {
-	b     *builder
-	built map[string]string // by what it is built from
-}
-
-// NewHangs prepares for the length of a test.
-func NewHangs(tb testing.TB) *Hangs {
-	tb.Helper()
-	return &Hangs{newBuilder(tb), map[string]string{}}
 }
 
 // Start starts a case of hang.c, and returns when /proc shows every part where it is
@@ -89,55 +57,6 @@ func (hs *Hangs) StartReader(tb testing.TB, path string, functions ...string) *H
 	return h
 }
 
-func (hs *Hangs) program(tb testing.TB, libc Libc) string {
-	tb.Helper()
-	p := hangPrograms[libc]
-	if !Guest() {
-		testneed.Program(tb, p.tool)
-	}
-	return hs.build(string(libc), func(b *builder) string { return b.cc(p.tool, p.source, p.flags) })
-}
-
-func (hs *Hangs) build(what string, make func(b *builder) string) string {
-	if hs.built[what] == "" {
-		hs.built[what] = make(hs.b)
-	}
-	return hs.built[what]
-}
-
-// HasLibc reports whether this machine has, or can build, programs of a C library.
-func HasLibc(libc Libc) bool {
-	p := hangPrograms[libc]
-	if Guest() {
-		return prebuilt((&builder{}).out(p.tool, p.source, p.flags)) != ""
-	}
-	return len(testneed.Missing(p.tool)) == 0
-}
-
-// StartRust is the case abba by the mutexes of Rust's standard library.
-func (hs *Hangs) StartRust(tb testing.TB) *Hang {
-	tb.Helper()
-	testneed.Program(tb, "gcc", "rustc")
-	program := hs.build("rust", func(b *builder) string {
-		out := b.file("hang.rs.out")
-		b.run("rustc", "-O", "-o", out, "hang.rs")
-		return b.done(out)
-	})
-	return startHang(tb, "abba", launch{name: "hang rust", argv: []string{program}})
-}
-
-// StartGo is the case abba by Go's sync.Mutex, and a receiver whose channel nobody knows.
-func (hs *Hangs) StartGo(tb testing.TB) *Hang {
-	tb.Helper()
-	testneed.Program(tb, "go")
-	program := hs.build("go", func(b *builder) string {
-		out := b.file("hang.go.out")
-		b.run("go", "build", "-o", out, "hang/main.go")
-		return b.done(out)
-	})
-	return startHang(tb, "abba", launch{name: "hang go", argv: []string{program}})
-}
-
 func startHang(tb testing.TB, name string, l launch) *Hang {
 	tb.Helper()
 	l.any = true
@@ -146,7 +65,25 @@ func startHang(tb testing.TB, name string, l launch) *Hang {
 		tb.Fatalf("userlab: %s: %v", l.name, err)
 	}
 	h.Await(hangsIn(name))
+	if name == "healthy" {
+		h.nice0()
+	}
 	return h
+}
+
+// nice0 undoes what run does to every program: behind all others of a busy machine, a
+// thread that holds a lock would keep it for seconds, and that is not healthy.
+func (h *Hang) nice0() {
+	h.tb.Helper()
+	tids, err := h.tids()
+	if err != nil {
+		h.tb.Fatalf("userlab: %s: %v", h.Name, err)
+	}
+	for _, p := range tids {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, p.Tid, 0); err != nil {
+			h.tb.Fatalf("userlab: %s: nice 0: %v", h.Name, err)
+		}
+	}
 }
 
 // cast reads the ready line: role=tid, in the pid namespace of who said it.

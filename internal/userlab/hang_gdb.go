@@ -46,26 +46,34 @@ func Edges(name string) []Edge {
 
 var gdbValue = regexp.MustCompile(`(?m)^\$\d+ = (\d+)$`)
 
-// Value asks gdb for an integer expression in the process of a role: a number in that
-// process's own pid namespace, if it is one of a thread.
-func (h *Hang) Value(role, expression string) (int, error) {
+// Values asks gdb for integer expressions in the process of a role: numbers in that
+// process's own pid namespace, if they are those of threads.
+func (h *Hang) Values(role string, expressions ...string) ([]int, error) {
 	h.tb.Helper()
 	testneed.Program(h.tb, "gdb")
 	ctx, cancel := context.WithTimeout(context.Background(), gdbTime)
 	defer cancel()
 	pid := h.Parts[role].Pid
-	cmd := exec.CommandContext(ctx, "gdb", "-nx", "-q", "-batch",
-		"-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-iex", "set print thread-events off",
-		"-p", strconv.Itoa(pid), fmt.Sprintf("/proc/%d/exe", pid), "-ex", "print "+expression)
-	said, err := cmd.CombinedOutput()
-	m := gdbValue.FindSubmatch(said)
-	if err != nil || m == nil {
-		return 0, fmt.Errorf("%w: %s: %v\n%s", ErrWitness, expression, err, said)
+	args := []string{"-nx", "-q", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
+		"-iex", "set print thread-events off", "-p", strconv.Itoa(pid), fmt.Sprintf("/proc/%d/exe", pid)}
+	for _, e := range expressions {
+		args = append(args, "-ex", "print "+e)
 	}
-	return strconv.Atoi(string(m[1]))
+	said, err := exec.CommandContext(ctx, "gdb", args...).CombinedOutput()
+	found := gdbValue.FindAllSubmatch(said, -1)
+	if err != nil || len(found) != len(expressions) {
+		return nil, fmt.Errorf("%w: %q: %v\n%s", ErrWitness, expressions, err, said)
+	}
+	values := make([]int, len(found))
+	for i, m := range found {
+		if values[i], err = strconv.Atoi(string(m[1])); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
-// OwnerWord is what Value tells of a mutex of glibc, without gdb: the word 8 bytes behind
+// OwnerWord is what Values tells of a mutex of glibc, without gdb: the word 8 bytes behind
 // the one that a role waits for, by its registers and /proc/PID/mem.
 func (h *Hang) OwnerWord(role string) (int, error) {
 	tid := h.Parts[role].Tid

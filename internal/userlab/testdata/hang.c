@@ -445,6 +445,8 @@ static void join(int type)
 	joined = start(hangs, NULL);
 	start(joins, NULL);
 	meet(2);
+	while (atomic_load(&common->roles) < 2)
+		nap(1);
 	ready();
 	sleep_for_ever();
 }
