@@ -35,6 +35,7 @@
 #include "record_cmdline.h"
 #include "wait_work.h"
 #include "wait_lock.h"
+#include "wait_owner.h"
 #include "wait_scan.h"
 #include "wait_futex.h"
 #include "record_wait.h"

@@ -201,42 +201,9 @@ static __noinline int scan_step(struct sink *s, struct wait_work *w)
 }
 REPEATED(scan_step)
 
-// copy_stack copies the stack's words from where the thread sleeps, never beyond the saved
-// user registers.
-static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *t)
+// scan_stack scans the words that were copied.
+static __always_inline void scan_stack(struct sink *s, struct wait_work *w)
 {
-	w->at = (u64)t;
-	w->task = peek(w->at);
-	w->at = (u64)bpf_task_pt_regs(t);
-	w->top = peek(w->at);
-	w->at = (u64)t->stack;
-	w->stack_at = peek(w->at);
-	w->sp = task_sp(t);
-	u64 len = w->top - w->sp;
-	if (!linked(w->sp) || !linked(w->top) || w->sp < w->stack_at || w->top < w->sp)
-		return 0;
-	w->stack_size = (w->top + USER_REGS * 8 - w->stack_at + 4095) & ~4095ull;
-	if (len > sizeof(w->stack))
-		len = sizeof(w->stack);
-	w->words = len / 8;
-	hide(len);
-	return len <= sizeof(w->stack) && !bpf_probe_read_kernel(w->stack, len, (void *)w->sp);
-}
-
-// In D are threads that signals do not wake (TASK_UNINTERRUPTIBLE, killable or not), less
-// those that only idle (TASK_NOLOAD).
-static __always_inline bool in_d(struct task_struct *t) { return (t->__state & 0x2) && !(t->__state & 0x400); }
-
-// wait_scan is the scan of a thread in D of which no field names a lock. A thread that runs
-// elsewhere changes its stack.
-static __noinline void wait_scan(struct sink *s, struct wait_work *w, struct task_struct *t)
-{
-	if (!cfg_slow_len || w->v.kind || !sleeps(t) || !in_d(t) || runs_elsewhere(t))
-		return;
-	mark(w->v.flags, WAIT_SCANNED);
-	w->v.scan = SCAN_UNREAD;
-	if (!copy_stack(w, t))
-		return;
 	w->i = w->slow = w->phase = w->candidates = w->own = w->path = 0;
 	w->hops = 1;
 	__builtin_memset(w->first, 0, sizeof(w->first));

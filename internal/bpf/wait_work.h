@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // What a thread waits for: the state of one thread's look-up, and how pointers are
-// followed on the way. wait_lock.h has the locks that the task itself names,
-// wait_scan.h those that only its kernel stack names, wait_futex.h the words in user
-// memory; record_wait.h writes the records.
+// followed on the way. wait_lock.h has what the task itself says, wait_scan.h the locks
+// that only its kernel stack names, wait_owner.h the owners, wait_futex.h the words in
+// user memory; record_wait.h writes the records.
 #ifndef STACKSHOT_WAIT_WORK_H
 #define STACKSHOT_WAIT_WORK_H
 
