@@ -51,7 +51,7 @@ type queue struct {
 	locked func(kind uint32) uint64 // where its owner word is
 }
 
-const queuePages = 5 // the last has the lock and the tasks
+const queuePages = 5 // the last has the lock and the task
 
 func newQueue(t *testing.T, ring bool) *queue {
 	t.Helper()
@@ -90,6 +90,12 @@ func newQueue(t *testing.T, ring bool) *queue {
 			t.Fatal(err)
 		}
 		q.pages, q.at = append(q.pages, page), append(q.at, w.ram.Base+frame<<pageShift())
+	}
+	// The last is beyond the others: what lies between two of them counts as their stack.
+	for i, last := range q.at[:queuePages-1] {
+		if n := queuePages - 1; last > q.at[n] {
+			q.at[i], q.at[n], q.pages[i], q.pages[n] = q.at[n], q.at[i], q.pages[n], q.pages[i]
+		}
 	}
 	return q
 }
@@ -278,7 +284,7 @@ func hostileRings(q *queue) {
 			q.put(node+8, q.nodes[(i+c.n-1)%c.n])
 		}
 		if q.ring {
-			q.put(q.lock+q.list[kcdata.LockMutex], q.nodes[0]+0x1000)
+			q.put(q.lock+q.list[kcdata.LockMutex], q.nodes[0]+8)
 		}
 		q.want(fmt.Sprint("a ring of ", c.n, " without a lock"), uint32(c.scan), uint32(c.hops))
 	}
