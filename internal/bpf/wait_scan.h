@@ -45,11 +45,31 @@ static __always_inline int scan_over(struct wait_work *w, u32 how)
 	return 1;
 }
 
-// scan_word looks at the next word of the stack. 1: the scan is over.
+// of_interest has a bit set if a word points into a slow path or is the task. Without a
+// branch, for words that are mostly neither.
+static __always_inline u64 of_interest(struct wait_work *w, u64 word)
+{
+	u64 in = word - cfg_slow_start, differs = word ^ w->task;
+	return (((in - cfg_slow_len) & ~in) | ~(differs | -differs)) >> 63;
+}
+
+// scan_word looks at the next word of the stack, or passes over four of no interest. 1: the
+// scan is over.
 static __always_inline int scan_word(struct wait_work *w)
 {
 	u64 i = w->i;
 	hide(i);
+	if (i <= SCAN_WORDS - 4 && i + 4 <= w->words) {
+		u64 any = 0;
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			any |= of_interest(w, w->stack[(i + k) & (SCAN_WORDS - 1)]);
+		hide(any);
+		if (!any) {
+			w->i = i + 4;
+			return 0;
+		}
+	}
 	if (i >= w->words || i >= SCAN_WORDS)
 		return scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
 	w->i = i + 1;
@@ -138,19 +158,23 @@ static __always_inline struct wait_memo *memo_of(struct wait_work *w, u64 node)
 	return &w->memo[place & (WAIT_MEMO - 1)];
 }
 
-static __always_inline int scan_long(struct wait_work *w)
+// remember keeps where a waiter stands, for those who come behind it. Beyond SCAN_HOPS there
+// is no lock: who stands behind such a waiter is beyond, too.
+static __always_inline void remember(struct wait_work *w, u64 lock, u32 hops)
 {
-	w->hops = SCAN_HOPS;
-	return scan_over(w, SCAN_TOO_LONG);
+	struct wait_memo *m = memo_of(w, w->own);
+	m->node = w->own, m->lock = lock;
+	m->hops = hops, m->off = list_place(w);
 }
 
 static __always_inline int scan_found(struct wait_work *w, u64 lock, u32 hops)
 {
-	if (hops > SCAN_HOPS)
-		return scan_long(w);
-	struct wait_memo *m = memo_of(w, w->own);
-	m->node = w->own, m->lock = lock;
-	m->hops = hops, m->off = list_place(w);
+	if (hops > SCAN_HOPS) {
+		w->hops = SCAN_HOPS;
+		remember(w, 0, SCAN_HOPS + 1);
+		return scan_over(w, SCAN_TOO_LONG);
+	}
+	remember(w, lock, hops);
 	w->hops = hops;
 	w->v.lock = lock;
 	return scan_over(w, SCAN_FOUND);
@@ -187,10 +211,8 @@ static __noinline int scan_ring(struct wait_work *w)
 	if (!cfg_wait_ring && !is_waiter(w, prev))
 		return scan_found(w, prev - list_place(w), w->hops);
 	w->hops++;
-	if (w->hops > SCAN_HOPS)
-		return scan_long(w);
 	w->node = prev;
-	return 0;
+	return w->hops > SCAN_HOPS ? scan_found(w, 0, w->hops) : 0;
 }
 
 static __noinline int scan_step(struct sink *s, struct wait_work *w)
