@@ -198,6 +198,7 @@ int scan_forged(struct bpf_iter__task *ctx)
 	__builtin_memset(&w->v, 0, sizeof(w->v));
 	w->sp = f->sp, w->task = f->task, w->stack_at = f->stack_at, w->stack_size = f->stack_size;
 	w->words = SCAN_WORDS;
+	w->rest = 0;
 	bpf_probe_read_kernel(w->stack, sizeof(w->stack), f->stack);
 	scan_stack(&s, w);
 	wait_owner(w, 0);

@@ -27,8 +27,12 @@ static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *
 	if (!linked(w->sp) || !linked(w->top) || w->sp < w->stack_at || w->top < w->sp)
 		return 0;
 	w->stack_size = (w->top + USER_REGS * 8 - w->stack_at + 4095) & ~4095ull;
+	// The record is mostly in the first half, whose lines sink_fetch_stack has loaded.
+	w->rest = 0;
 	if (len > sizeof(w->stack))
 		len = sizeof(w->stack);
+	if (!cfg_wait_ring && len == sizeof(w->stack))
+		w->rest = len = sizeof(w->stack) / 2;
 	w->words = len / 8;
 	hide(len);
 	return len <= sizeof(w->stack) && !bpf_probe_read_kernel(w->stack, len, (void *)w->sp);

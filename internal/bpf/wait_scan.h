@@ -45,6 +45,19 @@ static __always_inline int scan_over(struct wait_work *w, u32 how)
 	return 1;
 }
 
+// copy_rest copies the second half of the words, if it was left out so far.
+static __always_inline bool copy_rest(struct wait_work *w)
+{
+	const u32 half = sizeof(w->stack) / 2;
+	if (!w->rest)
+		return 0;
+	w->rest = 0;
+	if (bpf_probe_read_kernel((char *)w->stack + half, half, (void *)(w->sp + half)))
+		return 0;
+	w->words = SCAN_WORDS;
+	return 1;
+}
+
 // of_interest has a bit set if a word points into a slow path or is the task. Without a
 // branch, for words that are mostly neither.
 static __always_inline u64 of_interest(struct wait_work *w, u64 word)
@@ -71,7 +84,7 @@ static __always_inline int scan_word(struct wait_work *w)
 		}
 	}
 	if (i >= w->words || i >= SCAN_WORDS)
-		return scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
+		return copy_rest(w) ? 0 : scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
 	w->i = i + 1;
 	u64 word = w->stack[i];
 	if (word - cfg_slow_start < cfg_slow_len) {
