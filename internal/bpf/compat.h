@@ -21,6 +21,15 @@ static __always_inline u32 task_on_cpu(struct task_struct *t)
 	return t->on_cpu;
 }
 
+// runs_elsewhere says that the thread runs on another CPU, where nobody can unwind it.
+// Only x86 with ORC refuses to (unwind_start). On arm64, and on x86 with frame pointers,
+// the kernel would start from what the thread saved when it last gave up its CPU, on a
+// stack that has been overwritten since.
+static __always_inline bool runs_elsewhere(struct task_struct *t)
+{
+	return task_on_cpu(t) && t != bpf_get_current_task_btf();
+}
+
 // rss_stat: four percpu_counter since "mm: convert mm's rss stats into
 // percpu_counter" (f1a7941243c1, in 6.2); a struct of four atomics before.
 struct mm_rss_stat___atomic { atomic64_t count[4]; } __attribute__((preserve_access_index));

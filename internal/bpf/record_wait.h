@@ -12,6 +12,48 @@ struct wait_item { KC_ITEM(struct linux_wait, wait); };
 #define WAIT_MOST (sizeof(struct wait_item) + sizeof(((struct wait_work *)0)->futex))
 _Static_assert(sizeof(((struct wait_work *)0)->futex) <= MOST_WRITTEN, "the sinks write the futexes");
 
+// copy_stack copies the stack's words from where the thread sleeps, never beyond the saved
+// user registers.
+static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *t)
+{
+	w->at = (u64)t;
+	w->task = peek(w->at);
+	w->at = (u64)bpf_task_pt_regs(t);
+	w->top = peek(w->at);
+	w->at = (u64)t->stack;
+	w->stack_at = peek(w->at);
+	w->sp = task_sp(t);
+	u64 len = w->top - w->sp;
+	if (!linked(w->sp) || !linked(w->top) || w->sp < w->stack_at || w->top < w->sp)
+		return 0;
+	w->stack_size = (w->top + USER_REGS * 8 - w->stack_at + 4095) & ~4095ull;
+	// The record is mostly in the first half, whose lines sink_fetch_stack has loaded.
+	w->rest = 0;
+	if (len > sizeof(w->stack))
+		len = sizeof(w->stack);
+	if (!cfg_wait_ring && len == sizeof(w->stack))
+		w->rest = len = sizeof(w->stack) / 2;
+	w->words = len / 8;
+	hide(len);
+	return len <= sizeof(w->stack) && !bpf_probe_read_kernel(w->stack, len, (void *)w->sp);
+}
+
+// In D are threads that signals do not wake (TASK_UNINTERRUPTIBLE, killable or not), less
+// those that only idle (TASK_NOLOAD).
+static __always_inline bool in_d(struct task_struct *t) { return (t->__state & 0x2) && !(t->__state & 0x400); }
+
+// wait_scan is the scan of a thread in D of which no field names a lock. A thread that runs
+// elsewhere changes its stack.
+static __noinline void wait_scan(struct sink *s, struct wait_work *w, struct task_struct *t)
+{
+	if (!cfg_slow_len || w->v.kind || !sleeps(t) || !in_d(t) || runs_elsewhere(t))
+		return;
+	mark(w->v.flags, WAIT_SCANNED);
+	w->v.scan = SCAN_UNREAD;
+	if (copy_stack(w, t))
+		scan_stack(s, w);
+}
+
 // put_waits writes the words as one array. Each is 96 bytes, so there is no padding.
 static __noinline long put_waits(struct sink *s, struct wait_work *w)
 {

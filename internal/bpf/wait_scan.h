@@ -45,13 +45,46 @@ static __always_inline int scan_over(struct wait_work *w, u32 how)
 	return 1;
 }
 
-// scan_word looks at the next word of the stack. 1: the scan is over.
+// copy_rest copies the second half of the words, if it was left out so far.
+static __always_inline bool copy_rest(struct wait_work *w)
+{
+	const u32 half = sizeof(w->stack) / 2;
+	if (!w->rest)
+		return 0;
+	w->rest = 0;
+	if (bpf_probe_read_kernel((char *)w->stack + half, half, (void *)(w->sp + half)))
+		return 0;
+	w->words = SCAN_WORDS;
+	return 1;
+}
+
+// of_interest has a bit set if a word points into a slow path or is the task. Without a
+// branch, for words that are mostly neither.
+static __always_inline u64 of_interest(struct wait_work *w, u64 word)
+{
+	u64 in = word - cfg_slow_start, differs = word ^ w->task;
+	return (((in - cfg_slow_len) & ~in) | ~(differs | -differs)) >> 63;
+}
+
+// scan_word looks at the next word of the stack, or passes over four of no interest. 1: the
+// scan is over.
 static __always_inline int scan_word(struct wait_work *w)
 {
 	u64 i = w->i;
 	hide(i);
+	if (i <= SCAN_WORDS - 4 && i + 4 <= w->words) {
+		u64 any = 0;
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			any |= of_interest(w, w->stack[(i + k) & (SCAN_WORDS - 1)]);
+		hide(any);
+		if (!any) {
+			w->i = i + 4;
+			return 0;
+		}
+	}
 	if (i >= w->words || i >= SCAN_WORDS)
-		return scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
+		return copy_rest(w) ? 0 : scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
 	w->i = i + 1;
 	u64 word = w->stack[i];
 	if (word - cfg_slow_start < cfg_slow_len) {
@@ -138,19 +171,23 @@ static __always_inline struct wait_memo *memo_of(struct wait_work *w, u64 node)
 	return &w->memo[place & (WAIT_MEMO - 1)];
 }
 
-static __always_inline int scan_long(struct wait_work *w)
+// remember keeps where a waiter stands, for those who come behind it. Beyond SCAN_HOPS there
+// is no lock: who stands behind such a waiter is beyond, too.
+static __always_inline void remember(struct wait_work *w, u64 lock, u32 hops)
 {
-	w->hops = SCAN_HOPS;
-	return scan_over(w, SCAN_TOO_LONG);
+	struct wait_memo *m = memo_of(w, w->own);
+	m->node = w->own, m->lock = lock;
+	m->hops = hops, m->off = list_place(w);
 }
 
 static __always_inline int scan_found(struct wait_work *w, u64 lock, u32 hops)
 {
-	if (hops > SCAN_HOPS)
-		return scan_long(w);
-	struct wait_memo *m = memo_of(w, w->own);
-	m->node = w->own, m->lock = lock;
-	m->hops = hops, m->off = list_place(w);
+	if (hops > SCAN_HOPS) {
+		w->hops = SCAN_HOPS;
+		remember(w, 0, SCAN_HOPS + 1);
+		return scan_over(w, SCAN_TOO_LONG);
+	}
+	remember(w, lock, hops);
 	w->hops = hops;
 	w->v.lock = lock;
 	return scan_over(w, SCAN_FOUND);
@@ -187,10 +224,8 @@ static __noinline int scan_ring(struct wait_work *w)
 	if (!cfg_wait_ring && !is_waiter(w, prev))
 		return scan_found(w, prev - list_place(w), w->hops);
 	w->hops++;
-	if (w->hops > SCAN_HOPS)
-		return scan_long(w);
 	w->node = prev;
-	return 0;
+	return w->hops > SCAN_HOPS ? scan_found(w, 0, w->hops) : 0;
 }
 
 static __noinline int scan_step(struct sink *s, struct wait_work *w)
@@ -201,42 +236,9 @@ static __noinline int scan_step(struct sink *s, struct wait_work *w)
 }
 REPEATED(scan_step)
 
-// copy_stack copies the stack's words from where the thread sleeps, never beyond the saved
-// user registers.
-static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *t)
+// scan_stack scans the words that were copied.
+static __always_inline void scan_stack(struct sink *s, struct wait_work *w)
 {
-	w->at = (u64)t;
-	w->task = peek(w->at);
-	w->at = (u64)bpf_task_pt_regs(t);
-	w->top = peek(w->at);
-	w->at = (u64)t->stack;
-	w->stack_at = peek(w->at);
-	w->sp = task_sp(t);
-	u64 len = w->top - w->sp;
-	if (!linked(w->sp) || !linked(w->top) || w->sp < w->stack_at || w->top < w->sp)
-		return 0;
-	w->stack_size = (w->top + USER_REGS * 8 - w->stack_at + 4095) & ~4095ull;
-	if (len > sizeof(w->stack))
-		len = sizeof(w->stack);
-	w->words = len / 8;
-	hide(len);
-	return len <= sizeof(w->stack) && !bpf_probe_read_kernel(w->stack, len, (void *)w->sp);
-}
-
-// In D are threads that signals do not wake (TASK_UNINTERRUPTIBLE, killable or not), less
-// those that only idle (TASK_NOLOAD).
-static __always_inline bool in_d(struct task_struct *t) { return (t->__state & 0x2) && !(t->__state & 0x400); }
-
-// wait_scan is the scan of a thread in D of which no field names a lock. A thread that runs
-// elsewhere changes its stack.
-static __noinline void wait_scan(struct sink *s, struct wait_work *w, struct task_struct *t)
-{
-	if (!cfg_slow_len || w->v.kind || !sleeps(t) || !in_d(t) || runs_elsewhere(t))
-		return;
-	mark(w->v.flags, WAIT_SCANNED);
-	w->v.scan = SCAN_UNREAD;
-	if (!copy_stack(w, t))
-		return;
 	w->i = w->slow = w->phase = w->candidates = w->own = w->path = 0;
 	w->hops = 1;
 	__builtin_memset(w->first, 0, sizeof(w->first));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // What a thread waits for: the state of one thread's look-up, and how pointers are
-// followed on the way. wait_lock.h has the locks that the task itself names,
-// wait_scan.h those that only its kernel stack names, wait_futex.h the words in user
-// memory; record_wait.h writes the records.
+// followed on the way. wait_lock.h has what the task itself says, wait_scan.h the locks
+// that only its kernel stack names, wait_owner.h the owners, wait_futex.h the words in
+// user memory; record_wait.h writes the records.
 #ifndef STACKSHOT_WAIT_WORK_H
 #define STACKSHOT_WAIT_WORK_H
 
@@ -22,7 +22,6 @@ enum {
 };
 
 // Set by the loader before the programs are loaded; constant after.
-const volatile u32 cfg_wait;      // record what threads wait for
 const volatile u32 cfg_wait_ring; // the kernel's locks have no list head: they point to their first waiter
 const volatile u64 cfg_slow_start, cfg_slow_len; // what all slow paths lie in; length 0: no scan
 // From each address on, up to the next, text is of the slow path of this kind (enum
@@ -48,6 +47,7 @@ struct wait_work {
 	u64 task, sp, top;     // the task; its stack from where it sleeps up to the saved user registers
 	u64 stack_at, stack_size;
 	u64 i, words, path;    // the next word; how many were copied; the one that points into a slow path
+	u64 rest;              // as many were not yet copied
 	u64 own, node;         // its waiter record; where in the ring the walk is
 	u32 slow, hops, phase, candidates; // enum lock_kind of the slow path met last; SCAN_*
 	u64 lock[SCAN_LOCKS], first[SCAN_LOCKS];
