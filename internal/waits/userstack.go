@@ -51,10 +51,14 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 }
 
 // userFunction looks a function up in userTable. What a name has of arguments or of the
-// compiler's additions does not count.
+// compiler's additions does not count, nor do the brackets that newer Rust (symbol names of
+// version 0) sets around the type of a method: "<std::sys::sync::mutex::futex::Mutex>::lock".
 func userFunction(name string) (Kind, bool) {
 	name, _, _ = strings.Cut(name, "(")
 	name, _, _ = strings.Cut(name, "@")
+	if method, ok := strings.CutPrefix(name, "<"); ok {
+		name = strings.Replace(method, ">::", "::", 1)
+	}
 	if strings.HasPrefix(name, "runtime.") { // a Go package
 		name = strings.TrimSuffix(name, ".abi0")
 	} else {
