@@ -131,7 +131,7 @@ func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
 func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
 	v := verdict.Judge(s, h.minWait)
 	h.o.File, h.o.NotSymbolized = where, skipped
-	h.found, h.blind = len(hang.Found(v, h.o)) > 0, s.WaitTaken == nil
+	h.found, h.blind = len(hang.Found(v, h.o)) > 0, v.Waits.Unrecorded
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color

@@ -364,3 +364,20 @@ func TestShared(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// In a file without records of waits nobody is accused: not who is in D, nor who is stopped.
+func TestUnrecorded(t *testing.T) {
+	w := newWorld()
+	w.d(0, waits.Other, old)
+	w.in(2, kcdata.StateStopped)
+	w.waits(2, waits.Stopped, old)
+	w.waits(4, waits.ChildEnd, old, w.by(waits.Child, 2))
+	w.waits(6, waits.CPU, old)
+	if got := said(Judge(w.w, Options{})); got != "culprit 0 blocked; culprit 2 stopped: 4" {
+		t.Fatalf("recorded: %s", got)
+	}
+	w.w.Unrecorded = true
+	if v := Judge(w.w, Options{}); said(v) != "" || len(v.Starved) != 1 {
+		t.Errorf("%s, %d starved", said(v), len(v.Starved))
+	}
+}

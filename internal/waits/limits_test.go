@@ -34,6 +34,8 @@ func TestLimits(t *testing.T) {
 		{"left CPU", func(s *kcdata.Snapshot) { s.CPUs[0].Flags |= kcdata.CPULeft }, "CPU 0 was left", false},
 		{"procfs", func(s *kcdata.Snapshot) { s.Engine, s.Isolation, s.WaitTaken = "procfs", "none", nil }, "engine procfs", false},
 		{"--wait off", func(s *kcdata.Snapshot) { s.WaitTaken = nil }, "--wait off", true},
+		{"--wait off, D", func(s *kcdata.Snapshot) { s.WaitTaken, s.Tasks[0].Threads[0].Linux.State = nil, blocked }, "whom 1 thread in uninterruptible sleep (D) waits for", true},
+		{"cut", func(s *kcdata.Snapshot) { s.WaitTaken, s.Tasks[0].Threads[0].Wait = nil, &kcdata.LinuxWait{} }, "the file breaks off before", true},
 		{"no fields", func(s *kcdata.Snapshot) {
 			s.WaitTaken.Sources = all &^ (kcdata.WaitHasBlockedOn | kcdata.WaitHasBlocker)
 		}, "interruptible waits for a kernel lock", true},
@@ -57,6 +59,9 @@ func TestLimits(t *testing.T) {
 		golden.Showable(t, []byte(text))
 		if got.OneInstant != c.one || c.want == "" && text != "" || !strings.Contains(text, c.want) {
 			t.Errorf("%s: one instant %v, limits %q; want %v, %q", c.name, got.OneInstant, text, c.one, c.want)
+		}
+		if got.Unrecorded != strings.Contains(text, "no wait records") {
+			t.Errorf("%s: unrecorded %v: %q", c.name, got.Unrecorded, text)
 		}
 		if len(got.CPUs) == 0 || &got.CPUs[0] != &w.s.CPUs[0] {
 			t.Errorf("%s: the CPUs that package waitgraph asks are not those of the file", c.name)

@@ -8,7 +8,7 @@ import (
 // Of finds out what each thread of s waits for. s is not changed.
 func Of(s *kcdata.Snapshot) *Waits {
 	f := newFinder(s)
-	w := &Waits{Of: make(map[*kcdata.Thread]*Wait, f.threads), Limits: limits(s), OneInstant: oneInstant(s), CPUs: s.CPUs}
+	w := &Waits{Of: make(map[*kcdata.Thread]*Wait, f.threads), Limits: limits(s), Unrecorded: !recorded(s), OneInstant: oneInstant(s), CPUs: s.CPUs}
 	for _, task := range s.Tasks {
 		for _, t := range task.Threads {
 			if wait := f.wait(task, t); wait != nil {
