@@ -76,6 +76,14 @@ func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
 	return out
 }
 
+// summary is the verdict in at most three sentences, of the findings that are shown.
+func summary(words *verdict.Words, v *waitgraph.Verdict, findings []verdict.Finding) []string {
+	if len(findings) == 0 && v.Hangs() {
+		return []string{"Nothing that hangs concerns the tasks of --pid."}
+	}
+	return words.Summary(findings, below)
+}
+
 func (t *text) colored(color string, f func()) {
 	t.color = color
 	f()
@@ -86,7 +94,7 @@ func (t *text) colored(color string, f func()) {
 func (t *text) header() {
 	t.colored(show.Bold, func() { t.Words("", "%s", account.BriefMachine(t.s)) })
 	t.colored(show.Red, func() {
-		for _, s := range report.Alarms(t.s) {
+		for _, s := range report.Alarms(t.s, t.o.Pids) {
 			t.Words("!! ", "%s", s)
 		}
 	})
@@ -101,7 +109,7 @@ func (t *text) header() {
 		color = show.Red
 	}
 	t.colored(color, func() {
-		for _, s := range t.words.Summary(t.findings, below) {
+		for _, s := range summary(t.words, t.v, t.findings) {
 			t.Words("", "%s", s)
 		}
 	})
