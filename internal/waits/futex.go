@@ -173,7 +173,7 @@ func wordNotes(w *Wait, x *kcdata.LinuxFutex) {
 		{x.Flags&kcdata.FutexOwnerDied != 0, "its owner died with it held"},
 		{x.Flags&kcdata.FutexDiffers != 0, "its word names another owner than the kernel, which counts"},
 		{x.Object == kcdata.FutexGlibcRWLock && x.OwnerTid == 0, "readers hold it, or a writer has just let it go"},
-		{x.Flags&kcdata.FutexAbsent != 0, "bytes around its word are not in memory"},
+		{x.Flags&kcdata.FutexAbsent != 0 && x.OwnerTid == 0, "bytes around its word are not in memory"},
 		{x.Flags&kcdata.FutexRefused != 0, "bytes around its word are not ordinary memory of its process"},
 	} {
 		if n.when {

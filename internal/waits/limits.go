@@ -45,6 +45,21 @@ func inD(s *kcdata.Snapshot) (n uint32) {
 	return n
 }
 
+// pagedOut counts the futex words with bytes around that were not in memory, and without an
+// owner: the bytes before a word that begins a page tell nothing of it.
+func pagedOut(s *kcdata.Snapshot) (n uint32) {
+	for _, task := range s.Tasks {
+		for _, t := range task.Threads {
+			for i := range t.Futexes {
+				if t.Futexes[i].Flags&kcdata.FutexAbsent != 0 && t.Futexes[i].OwnerTid == 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // limits says what the file cannot tell.
 func limits(s *kcdata.Snapshot) (out []string) {
 	say := func(when bool, format string, args ...any) {
@@ -57,6 +72,8 @@ func limits(s *kcdata.Snapshot) (out []string) {
 	switch {
 	case s.WaitTaken != nil:
 		out = append(out, sourceLimits(s.WaitTaken)...)
+		n := pagedOut(s)
+		say(n > 0, "%s had bytes around that are not in memory: the owner may be unknown", count(n, "futex word", "futex words"))
 	case recorded(s):
 		out = append(out, "the file breaks off before it says which waits could not be recorded")
 	default:
@@ -88,7 +105,6 @@ func sourceLimits(w *kcdata.LinuxWaitTaken) (out []string) {
 		{!has(kcdata.WaitHasWords), "user memory could not be read: owners of futexes are not known"},
 		{!has(kcdata.WaitHasFrozen), "this kernel does not say which threads are frozen"},
 		{w.Unsound > 0, count(w.Unsound, "scan of a kernel stack", "scans of kernel stacks") + " met the slow path of a lock and did not find the lock"},
-		{w.Absent > 0, count(w.Absent, "futex word", "futex words") + " had bytes around that are not in memory: the owner may be unknown"},
 		{w.Refused > 0, count(w.Refused, "futex word", "futex words") + " had bytes around that are not ordinary memory: the owner is unknown"},
 		{w.Unsure > 0, count(w.Unsure, "futex", "futexes") + " may have more than one owner, or one that could not be checked: none is named"},
 	} {

@@ -45,7 +45,12 @@ func TestLimits(t *testing.T) {
 		}, "are not seen: there is no field", true},
 		{"no words", func(s *kcdata.Snapshot) { s.WaitTaken.Sources = all &^ kcdata.WaitHasWords }, "owners of futexes", true},
 		{"scans", func(s *kcdata.Snapshot) { s.WaitTaken.Unsound = 1 }, "1 scan of a kernel stack met", true},
-		{"absent", func(s *kcdata.Snapshot) { s.WaitTaken.Absent = 3 }, "3 futex words", true},
+		{"absent", func(s *kcdata.Snapshot) {
+			s.Tasks[0].Threads[0].Futexes = []kcdata.LinuxFutex{{Flags: kcdata.FutexAbsent}, {Flags: kcdata.FutexAbsent, OwnerTid: 7}, {}}
+		}, "1 futex word had", true},
+		{"absent, with an owner", func(s *kcdata.Snapshot) {
+			s.Tasks[0].Threads[0].Futexes = []kcdata.LinuxFutex{{Flags: kcdata.FutexAbsent, OwnerTid: 7}}
+		}, "", true},
 		{"redacted", func(s *kcdata.Snapshot) { s.Machine.Redacted = 1 }, "redacted", true},
 		{"part", func(s *kcdata.Snapshot) { s.Request = "--pid 7" }, "part of the machine", true},
 		{"left out", func(s *kcdata.Snapshot) { s.LeftOut = make([]kcdata.LinuxLeftOut, 3) }, "3 tasks", true},
