@@ -62,7 +62,7 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)},
 		{"alarms", append([]string{}, report.Alarms(s, j.o.Pids)...)},
-		{"hangs", hangs}, {"verdict", summary(j.words, v, findings)},
+		{"hangs", hangs}, {"verdict", summary(j.words, v, verdict.Told(findings))},
 		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(v.Starved)},
 	}
 }

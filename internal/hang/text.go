@@ -32,7 +32,7 @@ type text struct {
 	s        *kcdata.Snapshot
 	v        *waitgraph.Verdict
 	words    *verdict.Words
-	findings []verdict.Finding // that concern the tasks asked for
+	findings []verdict.Finding // as they are told, that concern the tasks asked for
 	color    string            // of the lines that follow
 }
 
@@ -40,7 +40,7 @@ type text struct {
 // whom it keeps waiting, the stacks of the threads that matter, and how many threads wait for
 // what. Errors: the writer's, *report.CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
-	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: Found(v, o)}
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: verdict.Told(Found(v, o))}
 	t.Page = show.Page{Width: o.Width, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
@@ -113,7 +113,7 @@ func (t *text) header() {
 			t.Words("", "%s", s)
 		}
 	})
-	if others := len(verdict.Findings(t.v)) - len(t.findings); others > 0 {
+	if others := len(verdict.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
 		t.Words("", "%s of other tasks: --pid leaves them out.", show.Count(others, "finding"))
 	}
 }

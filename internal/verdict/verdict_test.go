@@ -224,6 +224,44 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// A convoy whose lock a culprit has is told as that culprit, once, in the convoy's place.
+func TestConvoyOfACulprit(t *testing.T) {
+	s := scene("db", "a", "b", "c")
+	held := func(i int) *waits.Wait { return waitsFor(s, i, waits.Mutex, 1, has(s, 2, waits.Holds)) }
+	first, second := held(0), held(1)
+	v := func(victims, waiters []*waits.Wait, owners ...waits.Owner) *waitgraph.Verdict {
+		return &waitgraph.Verdict{
+			Waits:    &waits.Waits{OneInstant: true},
+			Culprits: []*waitgraph.Culprit{{Owner: has(s, 2, ""), Reason: waitgraph.Stopped, Victims: victims}},
+			Convoys:  []*waitgraph.Convoy{{Resource: first.Resource, Waiters: waiters, Owners: owners}, {Resource: waits.Resource{ID: 9}, Waiters: waiters[:1]}},
+		}
+	}
+	both, holds := []*waits.Wait{first, second}, has(s, 2, waits.Holds)
+	for _, c := range []struct {
+		name string
+		v    *waitgraph.Verdict
+		want string
+	}{
+		{"all are its victims", v(both, both, holds), "culprit convoy"},
+		{"one has another culprit", v(both[:1], both, holds), "convoy convoy culprit"},
+		{"two owners", v(both, both, holds, has(s, 3, waits.Holds)), "convoy convoy culprit"},
+		{"another owner", v(both, both, has(s, 3, waits.Holds)), "convoy convoy culprit"},
+		{"no owner", v(both, both), "convoy convoy culprit"},
+	} {
+		var got []string
+		for _, f := range Told(Findings(c.v)) {
+			if f.Culprit != nil {
+				got = append(got, "culprit")
+			} else {
+				got = append(got, "convoy")
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // Names that no kernel keeps take no more room than others (V2).
 func TestLongNames(t *testing.T) {
 	s := scene(strings.Repeat("\x1b", 4000))
