@@ -33,6 +33,7 @@ const (
 	pieceCost        = 64 // a piece of a stack, without its bytes; a text, without its bytes
 	textCost         = 8  // a byte of text: reports may write it as \xNN, and hold it twice
 	arrayElementCost = 64
+	futexCost        = 512
 )
 
 // Bounds: how many are kept.
@@ -45,6 +46,7 @@ const (
 	maxNotRead    = 1 << 10 // of a task
 	maxNamespaces = 1 << 6  // of a thread; the kernel nests 32
 	maxInlined    = 128     // functions of one address
+	maxFutexes    = 128     // of a thread; the kernel takes as many in one call
 	maxText       = 1 << 20 // bytes of one string
 	maxBuildID    = 64      // bytes
 	maxSentence   = 4 << 10 // bytes of a warning, or of why something was not read
@@ -77,6 +79,7 @@ var arrayLimits = map[Type]arrayLimit{
 	TypeLinuxUserSymbol: {userSymbolCost, 0},
 	TypeLinuxMapping:    {mappingCost, maxMappings},
 	TypeLinuxThreadNS:   {arrayElementCost, maxNamespaces},
+	TypeLinuxFutex:      {futexCost, maxFutexes},
 }
 
 func limitOf(elem Type) arrayLimit {

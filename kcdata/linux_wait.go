@@ -19,7 +19,7 @@ const (
 	WaitFree       = 1 << 6  // the owner word is 0: the lock has no owner, or keeps none
 	WaitBadOwner   = 1 << 7  // the owner word does not lead to ordinary memory
 	WaitIO         = 1 << 8  // in_iowait
-	WaitTraced     = 1 << 9  // a tracer is attached: peer_*
+	WaitTraced     = 1 << 9  // a tracer is attached: peer_*, unless WaitVfork is set too
 	WaitVfork      = 1 << 10 // the thread peer_* waits in vfork until this one executes a program or ends
 	WaitFrozen     = 1 << 11 // frozen, by a control group's freezer or for a suspend
 	WaitScanned    = 1 << 12 // in D without a field: its kernel stack was scanned; scan says how that ended
@@ -29,18 +29,18 @@ const (
 // Kinds of a kernel lock, LinuxWait.Kind.
 const (
 	LockNone       = 0 // no lock is known
-	LockMutex      = 1
-	LockSemaphore  = 2
+	LockMutex      = 1 // a mutex; a ww_mutex too
+	LockSemaphore  = 2 // a counting semaphore
 	LockRWSemRead  = 3 // the thread wants to read
 	LockRWSemWrite = 4 // the thread wants to write
-	LockRTMutex    = 5
+	LockRTMutex    = 5 // an rt_mutex; with PREEMPT_RT every lock that sleeps is one
 	LockRWSem      = 6 // a scan cannot tell what it wants
 )
 
 // How a scan of a kernel stack ended, LinuxWait.Scan.
 const (
 	ScanNone    = 0 // there was none
-	ScanFound   = 1
+	ScanFound   = 1 // the lock is known
 	ScanNoPath  = 2 // no return address into the slow path of a lock: it waits for something else
 	ScanNoRing  = 3 // a slow path, and no waiter record whose neighbours point back
 	ScanNoLock  = 4 // a ring of waiters, and no lock
@@ -59,11 +59,11 @@ type LinuxWait struct {
 	OwnerTid   uint32 `kc:"owner_tid"`   // in the recorded pid namespace; 0: not known
 	OwnerTgid  uint32 `kc:"owner_tgid"`  // likewise
 	OwnerStart uint64 `kc:"owner_start"` // its start_boottime, ns
-	PeerTid    uint32 `kc:"peer_tid"`    // with WaitTraced the tracer, with WaitVfork who waits
-	PeerTgid   uint32 `kc:"peer_tgid"`
-	PeerStart  uint64 `kc:"peer_start"` // its start_boottime, ns
-	Scan       uint32 `kc:"scan"`       // Scan*
-	Hops       uint32 `kc:"hops"`       // waiters that the scan followed
+	PeerTid    uint32 `kc:"peer_tid"`    // with WaitVfork who waits, else with WaitTraced the tracer
+	PeerTgid   uint32 `kc:"peer_tgid"`   // likewise
+	PeerStart  uint64 `kc:"peer_start"`  // its start_boottime, ns
+	Scan       uint32 `kc:"scan"`        // Scan*
+	Hops       uint32 `kc:"hops"`        // the scan: the thread's place among those who wait, the first is 1; with ScanTooLong how many were followed
 }
 
 // Bits of LinuxFutex.Flags.
@@ -85,14 +85,14 @@ const (
 
 // What the bytes around a futex word are, LinuxFutex.Object.
 const (
-	FutexUnknown     = 0
-	FutexGlibcMutex  = 1
+	FutexUnknown     = 0 // no layout fits
+	FutexGlibcMutex  = 1 // a mutex of glibc, of any type
 	FutexGlibcRWLock = 2 // the owner is a writer; none: readers hold it
 	FutexGlibcJoin   = 3 // the owner is the thread that is waited for
 	FutexMuslMutex   = 4 // one that keeps its owner: recursive, errorcheck, robust
 	FutexMuslNormal  = 5 // musl's normal mutex keeps no owner
 	FutexPIWord      = 6 // the word of a PI futex, as the kernel defines it
-	FutexMuslJoin    = 7
+	FutexMuslJoin    = 7 // the owner is the thread that is waited for
 )
 
 // LinuxFutex is one word that a thread waits for in a futex call (futex, futex_wait,

@@ -26,6 +26,7 @@ var linuxStructs = map[Type]any{
 	TypeLinuxArena: LinuxArena{}, TypeLinuxTry: LinuxTry{}, TypeLinuxTrace: LinuxTrace{}, TypeLinuxSample: LinuxSample{},
 	TypeLinuxMapping: LinuxMapping{}, TypeLinuxMapWalk: LinuxMapWalk{}, TypeLinuxUserSymbol: LinuxUserSymbol{},
 	TypeLinuxUserTaken: LinuxUserTaken{}, TypeLinuxUserWalk: LinuxUserWalk{}, TypeLinuxUserChain: LinuxUserLink{},
+	TypeLinuxWaitTaken: LinuxWaitTaken{}, TypeLinuxWait: LinuxWait{}, TypeLinuxFutex: LinuxFutex{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

@@ -150,12 +150,12 @@ func (p *page) thread(t *kcdata.Thread) {
 	p.same("what it is", fmt.Sprint(p.take("id"), "/", p.take("type")), fmt.Sprint(t.ID, "/", uint32(kcdata.TypeThread)))
 	for key, want := range map[string]any{
 		"thread_snapshot": &t.Snapshot, "cpu_times": t.Times, "linux_thread": &t.Linux, "linux_syscall": t.Syscall, "linux_thread_io": t.IO,
-		"linux_delays": t.Delays, "linux_signals": t.Signals, "linux_sample": t.Sample, "stackshot_latency_thread": t.Latency, "linux_user_walk": t.UserWalk,
+		"linux_delays": t.Delays, "linux_signals": t.Signals, "linux_sample": t.Sample, "stackshot_latency_thread": t.Latency, "linux_user_walk": t.UserWalk, "linux_wait": t.Wait,
 	} {
 		p.record(key, want)
 	}
 	for key, want := range map[string]any{
-		"kernel_stack_frames": t.Kernel, "user_stack_frames": t.User, "linux_registers": t.Registers, "linux_thread_ns": t.NS, "linux_user_chain": t.UserChain,
+		"kernel_stack_frames": t.Kernel, "user_stack_frames": t.User, "linux_registers": t.Registers, "linux_thread_ns": t.NS, "linux_user_chain": t.UserChain, "linux_futex": t.Futexes,
 	} {
 		p.array(key, want)
 	}
