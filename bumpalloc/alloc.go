@@ -51,7 +51,7 @@ func (a *Allocator) AllocAtLeast(cluster int, low, want uint32) (Block, error) {
 		}
 		worst = max(worst, got)
 	}
-	return Block{}, a.refuse(cluster, worst, want)
+	return Block{}, a.refuse(cluster, worst)
 }
 
 // bump takes want bytes, or the rest if that is at least low, from giver's
@@ -91,10 +91,9 @@ func (a *Allocator) book(taker, giver int, bumped bool, n uint32) {
 }
 
 // refuse counts a request that failed and chooses its error.
-func (a *Allocator) refuse(cluster int, worst outcome, want uint32) error {
+func (a *Allocator) refuse(cluster int, worst outcome) error {
 	t := a.arenas[cluster]
 	t.refused.Add(1)
-	t.last.Store(uint64(want))
 	switch worst {
 	case corrupt:
 		return ErrCorrupt

@@ -24,7 +24,7 @@
 //	       256 u32 lock  260 u32 head  264 u32 entries
 //	       272 u64 listed  280 u64 reused  288 u64 fault     pad to 384
 //	       384 u64 allocs  392 frees  400 freed  408 spill
-//	       416 foreign  424 busy  432 refused  440 last      pad to 512
+//	       416 foreign  424 busy  432 refused                pad to 512
 //
 // A freelist entry lies in the first 16 bytes of the freed memory. A link is an
 // offset with bit 0 set, 0 for none.
@@ -56,7 +56,7 @@
 //	entries, listed    holder of lock                holder; Stats   lock
 //	reused             holder of lock                Stats           lock; never ahead of freed
 //	fault              who finds a fault first       all             compare-and-swap from 0
-//	allocs…last        workers of this cluster       Stats           fetch-add; count only
+//	allocs…refused     workers of this cluster       Stats           fetch-add; count only
 //	entry words        holder of the list's lock     holder          lock
 //	data               holder of the block           its holder      the swap, or lock, that gave it
 //

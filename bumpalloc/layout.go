@@ -65,8 +65,7 @@ type arena struct {
 	foreign atomic.Uint64 // bytes taken from other clusters' freelists
 	busy    atomic.Uint64 // times a spin ran out
 	refused atomic.Uint64 // requests that ended in an error
-	last    atomic.Uint64 // bytes of the last refused request
-	_       [line - 64]byte
+	_       [line - 56]byte
 }
 
 // ControlSize is the number of bytes of control memory that New needs for so

@@ -37,7 +37,6 @@ func TestInvariant1Layout(t *testing.T) {
 		{"arena.foreign", unsafe.Offsetof(w.foreign), 416},
 		{"arena.busy", unsafe.Offsetof(w.busy), 424},
 		{"arena.refused", unsafe.Offsetof(w.refused), 432},
-		{"arena.last", unsafe.Offsetof(w.last), 440},
 		{"sizeof arena", unsafe.Sizeof(w), 512},
 		{"entry and grid", entrySize, Align},
 		{"ControlSize(3)", uintptr(ControlSize(3)), 128 + 3*512},
