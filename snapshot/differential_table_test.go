@@ -82,6 +82,8 @@ var table = map[string]row{
 	"Thread.UserChain":   exempt("as Thread.UserWalk"),
 	"Thread.UserBytes":   exempt("as Thread.UserWalk"),
 	"Thread.UserHow":     exempt("made from the three above"),
+	"Thread.Wait":        exempt("of the window: /proc knows no lock; TestWaitsOfKnownTasks"),
+	"Thread.Futexes":     exempt("of the window: TestFutexesInTheWindow"),
 	"Task.Mappings":      exempt("of names, not of the capture: the same whatever the engine"),
 	"Task.MapWalk":       exempt("of the window: TestWindowMapsAreWhatProcSays"),
 	"Task.PerfMap":       exempt("as Task.Mappings"),

@@ -88,7 +88,8 @@ func (s *Session) config() engine.Config {
 		Prompt: o.Prompt, Hooks: s.hooks,
 		Bpf: bpf.Config{
 			CPUs: possibleCPUs(s.plan), SelfTgid: uint32(os.Getpid()), Redact: o.Redact,
-			Latency: latencyLevels[o.Latency], User: user, Specs: s.hooks.Specs,
+			Latency: latencyLevels[o.Latency], User: user, Waits: waitTaking(o.Wait, s.host.Kallsyms, user.Memory != nil),
+			Specs: s.hooks.Specs,
 		},
 	}
 }

@@ -35,6 +35,12 @@ const (
 	LatencyThread = "thread" // costs the pause some hundred ns a thread
 )
 
+// Whether it is recorded what each thread waits for, and who has it.
+const (
+	WaitOn  = "on"
+	WaitOff = "off"
+)
+
 // latencyLevels are what cfg_latency calls them (internal/bpf/shared.h).
 var latencyLevels = map[string]int{LatencyOff: engine.LevelOff, LatencyTask: engine.LevelTask, LatencyThread: engine.LevelThread}
 
@@ -66,6 +72,8 @@ type Options struct {
 	StackBytes int        // of a user stack, at most; 0: 24 KiB; engine pull may take fewer
 	UserFrames int        // of a user stack, at most 1,000; 0: 256
 	KeepStacks bool       // chain and bytes of user stacks stay in the file
+
+	Wait string // whether it is recorded what threads wait for: WaitOn, WaitOff; "": WaitOn; engine procfs cannot
 
 	RemoteFiles bool // read executables on FUSE and network file systems too
 
@@ -120,6 +128,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Engine = cmp.Or(o.Engine, EngineAuto)
 	o.Latency = cmp.Or(o.Latency, LatencyTask)
 	o.UserStacks = cmp.Or(o.UserStacks, UserStacksAuto)
+	o.Wait = cmp.Or(o.Wait, WaitOn)
 	o.StackBytes = cmp.Or(o.StackBytes, defaultStackBytes)
 	o.UserFrames = cmp.Or(o.UserFrames, defaultUserFrames)
 	o.ArrivalBudget = cmp.Or(o.ArrivalBudget, defaultArrivalBudget)
@@ -137,6 +146,9 @@ func (o Options) check() error {
 	}
 	if _, ok := latencyLevels[o.Latency]; !ok {
 		return badOption("latency", o.Latency, "want off, task or thread")
+	}
+	if o.Wait != WaitOn && o.Wait != WaitOff {
+		return badOption("wait", o.Wait, "want on or off")
 	}
 	if err := o.checkUser(); err != nil {
 		return err

@@ -77,6 +77,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	f.IntVar(&t.options.StackBytes, "stack-bytes", 24<<10, "most bytes to copy of a user stack, 1024 to 65536")
 	f.IntVar(&t.options.UserFrames, "user-frames", 256, "most links to follow in a frame-pointer chain, 1 to 1000")
 	f.BoolVar(&t.options.KeepStacks, "keep-stacks", false, "leave the copied bytes of user stacks in the file, so that they can be unwound again elsewhere (they may hold secrets)")
+	f.StringVar(&t.options.Wait, "wait", snapshot.WaitOn, "on, or off: do not record what each thread waits for (kernel locks and their owners, futexes)")
 	f.BoolVar(&t.trace, "trace", false, "keep the trace of stackshot's own last events in the file (kept anyway if something goes wrong)")
 	f.BoolVar(&t.options.Redact, "redact", false, "leave out command-line arguments, mappings, register values and user stacks; make kernel addresses relative to _text")
 	f.BoolVar(&t.options.RemoteFiles, "remote-files", false, "read program files on FUSE and network file systems too, for build-ids and unwind tables")
@@ -91,6 +92,7 @@ func (t *take) flags(cmd *cobra.Command) {
 	completeWith(cmd, "engine", snapshot.EngineAuto, snapshot.EngineTrap, snapshot.EnginePull, snapshot.EngineProcfs)
 	completeWith(cmd, "latency", snapshot.LatencyOff, snapshot.LatencyTask, snapshot.LatencyThread)
 	completeWith(cmd, "user-stacks", string(snapshot.UserStacksAuto), string(snapshot.UserStacksFP), string(snapshot.UserStacksOff))
+	completeWith(cmd, "wait", snapshot.WaitOn, snapshot.WaitOff)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
@@ -122,7 +124,7 @@ func (t *take) check(cmd *cobra.Command) error {
 			return &snapshot.OptionError{Option: name, Value: "0", Reason: "want more than 0"}
 		}
 	}
-	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency", "user-stacks"} {
+	for _, name := range []string{"engine", "cpus", "cpu-class", "output", "latency", "user-stacks", "wait"} {
 		if s, _ := cmd.Flags().GetString(name); s == "" && cmd.Flags().Changed(name) {
 			return &snapshot.OptionError{Option: name, Value: `""`, Reason: "want a value"}
 		}

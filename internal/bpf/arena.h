@@ -17,7 +17,7 @@ struct arena {
 	u64 spilled, pad2[14];
 	u32 lock, head, entries, pad3;
 	u64 listed, reused, fault, pad4[11];
-	u64 allocs, frees, freed, spill, foreign, busy, refused, last, pad5[8];
+	u64 allocs, frees, freed, spill, foreign, busy, refused, pad5[9];
 };
 
 struct arenas {
@@ -231,7 +231,6 @@ static __always_inline int alloc_chunk(struct arenas *all, struct trap_worker *w
 		return 1;
 	}
 	tally(mine->refused, 1);
-	mine->last = want;
 	return 0;
 }
 

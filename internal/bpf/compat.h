@@ -21,6 +21,15 @@ static __always_inline u32 task_on_cpu(struct task_struct *t)
 	return t->on_cpu;
 }
 
+// runs_elsewhere says that the thread runs on another CPU, where nobody can unwind it.
+// Only x86 with ORC refuses to (unwind_start). On arm64, and on x86 with frame pointers,
+// the kernel would start from what the thread saved when it last gave up its CPU, on a
+// stack that has been overwritten since.
+static __always_inline bool runs_elsewhere(struct task_struct *t)
+{
+	return task_on_cpu(t) && t != bpf_get_current_task_btf();
+}
+
 // rss_stat: four percpu_counter since "mm: convert mm's rss stats into
 // percpu_counter" (f1a7941243c1, in 6.2); a struct of four atomics before.
 struct mm_rss_stat___atomic { atomic64_t count[4]; } __attribute__((preserve_access_index));
@@ -109,6 +118,12 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 		s->args[3] = v[REG_R10], s->args[4] = v[REG_R8], s->args[5] = v[REG_R9];
 	}
 }
+// call_place says where in the saved registers argument n of a call is.
+static __always_inline u64 call_place(u32 n, bool compat)
+{
+	const u8 native[] = { REG_DI, REG_SI, REG_DX, REG_R10, REG_R8 }, other[] = { REG_BX, REG_CX, REG_DX, REG_SI, REG_DI };
+	return 8 * (u64)(compat ? other[n] : native[n]);
+}
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.fsbase; }
 static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.sp; }
 #else
@@ -122,6 +137,7 @@ static __always_inline void read_syscall(struct task_struct *t, struct pt_regs *
 	s->args[0] = r->orig_x0, s->args[1] = v[1], s->args[2] = v[2];
 	s->args[3] = v[3], s->args[4] = v[4], s->args[5] = v[5];
 }
+static __always_inline u64 call_place(u32 n, bool compat) { return n ? 8 * (u64)n : bpf_core_field_offset(((struct pt_regs *)0)->orig_x0); }
 static __always_inline u64 task_fs_base(struct task_struct *t) { return t->thread.uw.tp_value; }
 static __always_inline u64 task_sp(struct task_struct *t) { return t->thread.cpu_context.sp; }
 #endif

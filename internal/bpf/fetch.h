@@ -39,6 +39,10 @@ static __always_inline void fetch_thread(struct task_struct *t)
 	if (bpf_core_field_exists(t->delays)) // CONFIG_TASK_DELAY_ACCT
 		fetch(t->delays);
 	fetch(task_fs_base(t));
+	if (cfg_wait) {
+		fetch(t->vfork_done);
+		fetch(t->jobctl);
+	}
 	struct signal_struct *sig = t->signal;
 	if (sig)
 		fetch(sig->shared_pending.signal.sig[0]);

@@ -38,6 +38,8 @@ enum kc_type {
 	KC_LX_USER_WALK = 0x4C89,
 	KC_LX_USER_CHAIN = 0x4C8A,
 	KC_LX_USER_BYTES = 0x4C8B,
+	KC_LX_WAIT = 0x4CC0,
+	KC_LX_FUTEX = 0x4CC1,
 };
 
 // flags of ths_ss_flags / ts_ss_flags / ths_state that we set
@@ -67,6 +69,19 @@ enum map_walk_flags { MAP_WALK_WRITER = 1 << 0, MAP_WALK_WAITERS = 1 << 1, MAP_W
 enum user_flags {
 	USER_WALKED = 1 << 0, USER_EXACT = 1 << 1, USER_TRUNCATED = 1 << 2, USER_PAGED_OUT = 1 << 3,
 	USER_REFUSED = 1 << 4, USER_OUTSIDE = 1 << 5, USER_COMPAT = 1 << 6, USER_NO_MEMORY = 1 << 7, USER_NO_PAGE = 1 << 16,
+};
+
+// linux_wait and the part of linux_futex that the window writes, kcdata/linux_wait.go
+enum wait_flags {
+	WAIT_FIELD = 1 << 0, WAIT_SCAN = 1 << 1, WAIT_PI = 1 << 2, WAIT_OWNED = 1 << 3, WAIT_READERS = 1 << 4,
+	WAIT_LAST_HOLDER = 1 << 5, WAIT_FREE = 1 << 6, WAIT_BAD_OWNER = 1 << 7, WAIT_IO = 1 << 8, WAIT_TRACED = 1 << 9,
+	WAIT_VFORK = 1 << 10, WAIT_FROZEN = 1 << 11, WAIT_SCANNED = 1 << 12, WAIT_FEW_FUTEXES = 1 << 13,
+};
+enum lock_kind { LOCK_MUTEX = 1, LOCK_SEMAPHORE = 2, LOCK_RWSEM_READ = 3, LOCK_RWSEM_WRITE = 4, LOCK_RT_MUTEX = 5 };
+enum scan_end { SCAN_FOUND = 1, SCAN_NO_PATH = 2, SCAN_NO_RING = 3, SCAN_NO_LOCK = 4, SCAN_TOO_LONG = 5, SCAN_UNREAD = 6 };
+enum futex_flags {
+	FUTEX_PRIVATE = 1 << 0, FUTEX_PI = 1 << 1, FUTEX_TIMED = 1 << 2, FUTEX_ABSENT = 1 << 3, FUTEX_REFUSED = 1 << 4,
+	FUTEX_COMPAT = 1 << 5, FUTEX_WAITV = 1 << 6,
 };
 
 struct kc_header { u32 type, size; u64 flags; };
@@ -164,6 +179,25 @@ struct linux_user_walk {
 
 struct linux_user_link { u64 fp, pc; };
 
+struct linux_wait {
+	u32 flags, kind;
+	u64 lock;
+	u32 owner_tid, owner_tgid;
+	u64 owner_start;
+	u32 peer_tid, peer_tgid;
+	u64 peer_start;
+	u32 scan, hops;
+};
+
+// From object on: written at collation.
+struct linux_futex {
+	u64 addr, place;
+	u32 flags, op, expected, have;
+	u8 around[40];
+	u32 object, owner_tid, owner_tgid, reserved;
+	u64 owner_start;
+};
+
 struct latency_thread {
 	u64 thread_id, cur_thsnap1_latency, dispatch_serial_latency, dispatch_label_latency, cur_thsnap2_latency,
 		thread_name_latency, sur_times_latency, user_stack_latency, kernel_stack_latency, misc_latency;
@@ -192,6 +226,8 @@ struct all_records {
 	struct linux_thread_ns linux_thread_ns;
 	struct linux_user_walk linux_user_walk;
 	struct linux_user_link linux_user_link;
+	struct linux_wait linux_wait;
+	struct linux_futex linux_futex;
 	struct latency_thread latency_thread;
 	enum kc_type kc_type;
 	enum ss_flags ss_flags;
@@ -202,6 +238,10 @@ struct all_records {
 	enum mapping_flags mapping_flags;
 	enum map_walk_flags map_walk_flags;
 	enum user_flags user_flags;
+	enum wait_flags wait_flags;
+	enum lock_kind lock_kind;
+	enum scan_end scan_end;
+	enum futex_flags futex_flags;
 };
 const struct all_records *unused_records __attribute__((unused));
 

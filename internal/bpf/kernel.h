@@ -125,7 +125,14 @@ struct maple_arange_64 { unsigned long pivot[9]; void *slot[10]; struct maple_me
 struct maple_node { void *parent; };
 struct maple_tree { void *ma_root; };
 
-struct rw_semaphore { atomic64_t count; };
+struct swait_queue_head { struct list_head task_list; };
+struct swait_queue { struct task_struct *task; struct list_head task_list; };
+struct completion { struct swait_queue_head wait; };
+struct rt_mutex_base { struct task_struct *owner; };
+struct rt_mutex_waiter { struct rt_mutex_base *lock; };
+struct mutex { atomic64_t owner; };
+struct semaphore { unsigned long last_holder; };
+struct rw_semaphore { atomic64_t count, owner; };
 struct rwbase_rt { atomic_t readers; };
 struct rw_semaphore___rt { struct rwbase_rt rwbase; }; // CONFIG_PREEMPT_RT
 
@@ -177,9 +184,15 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	int exit_state, exit_code;
-	unsigned int in_execve : 1;
+	unsigned int in_execve : 1, in_iowait : 1, frozen : 1;
+	unsigned int ptrace;
+	unsigned long jobctl, blocker;
+	struct mutex *blocked_on;
+	struct rt_mutex_waiter *pi_blocked_on;
+	struct completion *vfork_done;
+	void *stack;
 	int pid, tgid;
-	struct task_struct *real_parent, *group_leader;
+	struct task_struct *real_parent, *parent, *group_leader;
 	struct pid *thread_pid;
 	struct list_head thread_node;
 	u64 utime, stime;

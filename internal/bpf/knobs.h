@@ -12,9 +12,11 @@
 
 // Set before the programs are loaded; constant after.
 const volatile u32 test_all_maps;  // record the mappings of every process
+const volatile u32 test_no_fields; // no task names the lock that it waits for
 const volatile u32 test_stale_tid; // the trap records this thread as if it ran once more before the second pass
 
 static __always_inline bool all_maps_asked(void) { return test_all_maps; }
+static __always_inline bool fields_asked(void) { return !test_no_fields; }
 static __always_inline void make_stale(struct linux_thread *r)
 {
 	if (test_stale_tid && r->tid == test_stale_tid)
@@ -24,6 +26,7 @@ static __always_inline void make_stale(struct linux_thread *r)
 #else
 
 static __always_inline bool all_maps_asked(void) { return 0; }
+static __always_inline bool fields_asked(void) { return 1; }
 static __always_inline void make_stale(struct linux_thread *r) {}
 
 #endif

@@ -33,8 +33,8 @@ func TestKnobsDoNotShip(t *testing.T) {
 	}
 	for _, arch := range []string{"x86", "arm64"} {
 		for object, want := range map[string][]string{
-			"pull": {"test_all_maps", "test_stale_tid"},
-			"trap": {"test_all_maps", "test_delay", "test_delays", "test_floor", "test_stale_tid"},
+			"pull": {"test_all_maps", "test_no_fields", "test_stale_tid"},
+			"trap": {"test_all_maps", "test_delay", "test_delays", "test_floor", "test_no_fields", "test_stale_tid"},
 		} {
 			object = "bpftest/" + object + "_" + arch + "_bpfel.o"
 			if got := knobsIn(t, object); !slices.Equal(got, want) {

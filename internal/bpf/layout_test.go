@@ -41,6 +41,8 @@ var records = map[string]kcdata.Type{
 	"linux_thread_ns":             kcdata.TypeLinuxThreadNS,
 	"linux_user_walk":             kcdata.TypeLinuxUserWalk,
 	"linux_user_link":             kcdata.TypeLinuxUserChain,
+	"linux_wait":                  kcdata.TypeLinuxWait,
+	"linux_futex":                 kcdata.TypeLinuxFutex,
 	"latency_thread":              kcdata.TypeLatencyInfoThread,
 }
 
@@ -202,6 +204,8 @@ var constants = map[string]uint64{
 	"KC_LX_USER_WALK":        uint64(kcdata.TypeLinuxUserWalk),
 	"KC_LX_USER_CHAIN":       uint64(kcdata.TypeLinuxUserChain),
 	"KC_LX_USER_BYTES":       uint64(kcdata.TypeLinuxUserBytes),
+	"KC_LX_WAIT":             uint64(kcdata.TypeLinuxWait),
+	"KC_LX_FUTEX":            uint64(kcdata.TypeLinuxFutex),
 
 	"TASK_HAS_IDS":          kcdata.TaskHasIDs,
 	"TASK_HAS_TIMES":        kcdata.TaskHasTimes,
@@ -250,6 +254,17 @@ var constants = map[string]uint64{
 	"USER_WALKED": kcdata.UserWalked, "USER_EXACT": kcdata.UserExact, "USER_TRUNCATED": kcdata.UserTruncated,
 	"USER_PAGED_OUT": kcdata.UserPagedOut, "USER_REFUSED": kcdata.UserRefused, "USER_OUTSIDE": kcdata.UserOutside,
 	"USER_COMPAT": kcdata.UserCompat, "USER_NO_MEMORY": kcdata.UserNoMemory, "USER_NO_PAGE": kcdata.UserNoPage,
+
+	"WAIT_FIELD": kcdata.WaitField, "WAIT_SCAN": kcdata.WaitScan, "WAIT_PI": kcdata.WaitPI, "WAIT_OWNED": kcdata.WaitOwned,
+	"WAIT_READERS": kcdata.WaitReaders, "WAIT_LAST_HOLDER": kcdata.WaitLastHolder, "WAIT_FREE": kcdata.WaitFree,
+	"WAIT_BAD_OWNER": kcdata.WaitBadOwner, "WAIT_IO": kcdata.WaitIO, "WAIT_TRACED": kcdata.WaitTraced, "WAIT_VFORK": kcdata.WaitVfork,
+	"WAIT_FROZEN": kcdata.WaitFrozen, "WAIT_SCANNED": kcdata.WaitScanned, "WAIT_FEW_FUTEXES": kcdata.WaitFewFutexes,
+	"LOCK_MUTEX": kcdata.LockMutex, "LOCK_SEMAPHORE": kcdata.LockSemaphore, "LOCK_RWSEM_READ": kcdata.LockRWSemRead,
+	"LOCK_RWSEM_WRITE": kcdata.LockRWSemWrite, "LOCK_RT_MUTEX": kcdata.LockRTMutex,
+	"SCAN_FOUND": kcdata.ScanFound, "SCAN_NO_PATH": kcdata.ScanNoPath, "SCAN_NO_RING": kcdata.ScanNoRing,
+	"SCAN_NO_LOCK": kcdata.ScanNoLock, "SCAN_TOO_LONG": kcdata.ScanTooLong, "SCAN_UNREAD": kcdata.ScanUnread,
+	"FUTEX_PRIVATE": kcdata.FutexPrivate, "FUTEX_PI": kcdata.FutexPI, "FUTEX_TIMED": kcdata.FutexTimed,
+	"FUTEX_ABSENT": kcdata.FutexAbsent, "FUTEX_REFUSED": kcdata.FutexRefused, "FUTEX_COMPAT": kcdata.FutexCompat, "FUTEX_WAITV": kcdata.FutexWaitv,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,

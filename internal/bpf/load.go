@@ -23,6 +23,7 @@ type Config struct {
 	Redact   bool   // leave out register and argument values
 	Latency  int    // 0: nothing is timed; 1: tasks (by the trap); 2: threads too
 	User     UserStacks
+	Waits    Waits
 	Specs    Specs // nil: the committed objects; tests have objects of their own
 }
 
@@ -58,6 +59,10 @@ type Objects struct {
 	Samples Samples
 	Missing []Missing
 
+	// WaitSources are the kcdata.WaitHas* bits of this kernel, as far as the configuration
+	// uses them; 0: waits are not recorded.
+	WaitSources uint32
+
 	coll   *ebpf.Collection
 	mapped mappings
 	config Config
@@ -86,7 +91,8 @@ func LoadSampler(cfg Config) (*Objects, error) {
 
 // load loads the programs named; nil: all.
 func load(cfg Config, names []string) (*Objects, error) {
-	if _, err := btf.LoadKernelSpec(); err != nil {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
 		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
 	}
 	spec, err := cfg.specs().Pull()
@@ -101,7 +107,7 @@ func load(cfg Config, names []string) (*Objects, error) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return names != nil && !slices.Contains(names, name)
 	})
-	o := &Objects{config: cfg}
+	o := &Objects{config: cfg, WaitSources: cfg.Waits.sources(types)}
 	if err := o.load(spec); err != nil {
 		return nil, err
 	}
@@ -117,6 +123,13 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 		m.MaxEntries = uint32(cfg.CPUs)
 	}
 	if err := cfg.User.set(spec); err != nil {
+		return err
+	}
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return err
+	}
+	if err := cfg.Waits.set(spec, types); err != nil {
 		return err
 	}
 	return setValues(spec, map[string]uint32{

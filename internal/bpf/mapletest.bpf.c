@@ -3,7 +3,7 @@
 //
 // Programs of the tests alone: what maple.h finds at addresses that they choose, in
 // this process's tree and in trees that they made up; what usermem.h finds by page
-// tables that they made up.
+// tables that they made up; what wait_scan.h finds in stacks that they made up.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -11,11 +11,17 @@
 #include "kfunc.h"
 #include "kernelhalf.h"
 #include "kcdata.h"
+#include "knobs.h"
+#include "compat.h"
+#include "sink_seq.h"
 #include "kernelword.h"
 #include "ram.h"
 #include "maple.h"
 #include "usermem.h"
 #include "mapped_path.h"
+#include "wait_work.h"
+#include "wait_owner.h"
+#include "wait_scan.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -158,5 +164,44 @@ int walk_forged(struct bpf_iter__task *ctx)
 	f->why = at ? PAGE_THERE : f->mem.why;
 	if (at && bpf_probe_read_kernel(&f->word, 8, (void *)at))
 		f->why = PAGE_REFUSED;
+	return 0;
+}
+
+// A kernel stack that the test made up, of a thread that sleeps at sp, and what the scan
+// makes of it.
+struct forged_stack {
+	u64 sp, task, stack_at, stack_size;
+	u64 stack[SCAN_WORDS];
+	struct linux_wait v;
+};
+const struct forged_stack *unused_forged_stack __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct forged_stack);
+} forged_stacks SEC(".maps");
+
+SEC("iter/task")
+int scan_forged(struct bpf_iter__task *ctx)
+{
+	u32 zero = 0;
+	struct forged_stack *f = bpf_map_lookup_elem(&forged_stacks, &zero);
+	struct wait_work *w = my_wait_work();
+	struct task_struct *t = ctx->task;
+	struct sink s = {};
+	if (!f || !w || !t || t->pid != t->tgid)
+		return 0;
+	forget_waits();
+	__builtin_memset(&w->v, 0, sizeof(w->v));
+	w->sp = f->sp, w->task = f->task, w->stack_at = f->stack_at, w->stack_size = f->stack_size;
+	w->words = SCAN_WORDS;
+	w->rest = 0;
+	bpf_probe_read_kernel(w->stack, sizeof(w->stack), f->stack);
+	scan_stack(&s, w);
+	wait_owner(w, 0);
+	f->v = w->v;
 	return 0;
 }

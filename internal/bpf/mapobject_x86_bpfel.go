@@ -60,6 +60,7 @@ const (
 	mapObjectVarCfgStackBytes = "cfg_stack_bytes"
 	mapObjectVarCfgTopShift   = "cfg_top_shift"
 	mapObjectVarCfgVaBits     = "cfg_va_bits"
+	mapObjectVarCfgWait       = "cfg_wait"
 )
 
 // loadMapObject returns the embedded CollectionSpec for mapObject.
@@ -130,6 +131,7 @@ type mapObjectVariableSpecs struct {
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.VariableSpec `ebpf:"cfg_wait"`
 }
 
 // mapObjectObjects contains all objects after they have been loaded into the kernel.
@@ -176,6 +178,7 @@ type mapObjectVariables struct {
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.Variable `ebpf:"cfg_wait"`
 }
 
 // mapObjectPrograms contains all programs after they have been loaded into the kernel.

@@ -86,6 +86,7 @@ const (
 	objectMapSamples       = "samples"
 	objectMapScratch       = "scratch"
 	objectMapUserWorks     = "user_works"
+	objectMapWaitWorks     = "wait_works"
 	objectProgCensus       = "census"
 	objectProgOnSwitch     = "on_switch"
 	objectProgRecordIdle   = "record_idle"
@@ -100,6 +101,9 @@ const (
 	objectVarCfgRam        = "cfg_ram"
 	objectVarCfgRedact     = "cfg_redact"
 	objectVarCfgSelfTgid   = "cfg_self_tgid"
+	objectVarCfgSlow       = "cfg_slow"
+	objectVarCfgSlowLen    = "cfg_slow_len"
+	objectVarCfgSlowStart  = "cfg_slow_start"
 	objectVarCfgStackBytes = "cfg_stack_bytes"
 	objectVarCfgTopShift   = "cfg_top_shift"
 	objectVarCfgUserBytes  = "cfg_user_bytes"
@@ -107,6 +111,9 @@ const (
 	objectVarCfgUserMode   = "cfg_user_mode"
 	objectVarCfgUserRoom   = "cfg_user_room"
 	objectVarCfgVaBits     = "cfg_va_bits"
+	objectVarCfgWait       = "cfg_wait"
+	objectVarCfgWaitList   = "cfg_wait_list"
+	objectVarCfgWaitRing   = "cfg_wait_ring"
 	objectVarUnusedCensus  = "unused_census"
 	objectVarUnusedRecords = "unused_records"
 	objectVarUnusedSecond  = "unused_second"
@@ -173,6 +180,7 @@ type objectMapSpecs struct {
 	Samples     *ebpf.MapSpec `ebpf:"samples"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
+	WaitWorks   *ebpf.MapSpec `ebpf:"wait_works"`
 }
 
 // objectVariableSpecs contains global variables before they are loaded into the kernel.
@@ -187,6 +195,9 @@ type objectVariableSpecs struct {
 	CfgRam        *ebpf.VariableSpec `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgSlow       *ebpf.VariableSpec `ebpf:"cfg_slow"`
+	CfgSlowLen    *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
+	CfgSlowStart  *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes  *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -194,6 +205,9 @@ type objectVariableSpecs struct {
 	CfgUserMode   *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
 	CfgUserRoom   *ebpf.VariableSpec `ebpf:"cfg_user_room"`
 	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.VariableSpec `ebpf:"cfg_wait"`
+	CfgWaitList   *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitRing   *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
 	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.VariableSpec `ebpf:"unused_second"`
@@ -226,6 +240,7 @@ type objectMaps struct {
 	Samples     *ebpf.Map `ebpf:"samples"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
+	WaitWorks   *ebpf.Map `ebpf:"wait_works"`
 }
 
 func (m *objectMaps) Close() error {
@@ -237,6 +252,7 @@ func (m *objectMaps) Close() error {
 		m.Samples,
 		m.Scratch,
 		m.UserWorks,
+		m.WaitWorks,
 	)
 }
 
@@ -252,6 +268,9 @@ type objectVariables struct {
 	CfgRam        *ebpf.Variable `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgSlow       *ebpf.Variable `ebpf:"cfg_slow"`
+	CfgSlowLen    *ebpf.Variable `ebpf:"cfg_slow_len"`
+	CfgSlowStart  *ebpf.Variable `ebpf:"cfg_slow_start"`
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes  *ebpf.Variable `ebpf:"cfg_user_bytes"`
@@ -259,6 +278,9 @@ type objectVariables struct {
 	CfgUserMode   *ebpf.Variable `ebpf:"cfg_user_mode"`
 	CfgUserRoom   *ebpf.Variable `ebpf:"cfg_user_room"`
 	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.Variable `ebpf:"cfg_wait"`
+	CfgWaitList   *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitRing   *ebpf.Variable `ebpf:"cfg_wait_ring"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
 	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.Variable `ebpf:"unused_second"`

@@ -157,7 +157,7 @@ static __noinline long record_latency(struct sink *s)
 // which asks for room of its own.
 #define THREAD_MOST                                                                             \
 	(THREAD_ROOM + sizeof(struct io_item) + sizeof(struct delay_item) + sizeof(struct ns_item) + \
-		sizeof(struct user_items) + THREAD_END)
+		sizeof(struct user_items) + WAIT_MOST + THREAD_END)
 
 // record_thread writes one thread's container, whole.
 static __always_inline long record_thread(struct sink *s, struct task_struct *t, struct cpu_slot *of, u32 level)
@@ -168,7 +168,11 @@ static __always_inline long record_thread(struct sink *s, struct task_struct *t,
 	kept(s)->laps.rest = lap(&kept(s)->laps);
 	if (record_io(s, t) || record_delays(s, t) || record_pid_ns(s, t, level))
 		return NO_ROOM;
-	if (has_user_regs(t) && (record_user(s, t) || record_user_stack(s, t)))
+	if (has_user_regs(t) && record_user(s, t))
+		return NO_ROOM;
+	if (record_wait(s, t, level))
+		return NO_ROOM;
+	if (has_user_regs(t) && record_user_stack(s, t))
 		return NO_ROOM;
 	if (cfg_latency >= 2 && record_latency(s))
 		return NO_ROOM;

@@ -187,15 +187,6 @@ struct thread_record {
 // cfg_stack_bytes is read-only data: the verifier knows its value, the compiler does not.
 #define THREAD_ROOM (sizeof(struct thread_head) + sizeof(struct kc_header) + 8 + cfg_stack_bytes)
 
-// runs_elsewhere says that the thread runs on another CPU, where nobody can unwind it.
-// Only x86 with ORC refuses to (unwind_start). On arm64, and on x86 with frame pointers,
-// the kernel would start from what the thread saved when it last gave up its CPU, on a
-// stack that has been overwritten since.
-static __always_inline bool runs_elsewhere(struct task_struct *t)
-{
-	return task_on_cpu(t) && t != bpf_get_current_task_btf();
-}
-
 // ran_since says that the thread has given up its CPU since the head was filled: what was
 // unwound in between belongs to no single moment. The scheduler counts the switch before
 // it clears on_cpu, so a thread found off its CPU has the new count already.

@@ -321,7 +321,7 @@ static __always_inline long put_chain(struct sink *s, struct user_work *u)
 	u->chain.h.type = KC_ARRAY_PAD0;
 	u->chain.h.size = n * sizeof(u->chain.v[0]);
 	u->chain.h.flags = ((u64)KC_LX_USER_CHAIN << 32) | n;
-	return sink_write(s, &u->chain, sizeof(u->chain.h) + n * sizeof(u->chain.v[0]));
+	return sink_write(s, &u->chain, sizeof(u->chain.h) + n * sizeof(u->chain.v[0]), sizeof(u->chain));
 }
 
 // put_walk writes how the walk went. It comes last, since end_run counts bytes in it, and

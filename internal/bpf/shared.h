@@ -10,6 +10,7 @@ const volatile u32 cfg_page_shift = 12;
 const volatile u32 cfg_stack_bytes = 127 * 8; // kernel stack asked for, multiple of 8
 const volatile u32 cfg_redact;                // leave out register and argument values
 const volatile u32 cfg_latency;               // 1: time tasks (trap), 2: threads too
+const volatile u32 cfg_wait;                  // record what threads wait for
 const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
 
 // hide keeps the compiler from using what it knows of x, so that the bound

@@ -139,11 +139,11 @@ static __always_inline void *region_loose(u64 off, const u32 n)
 // gives room for a record that is written piece by piece. The caller has made sure of
 // room for all of it (sink_room); sink_write checks that once more.
 #define MOST_WRITTEN 16016
-static __always_inline long sink_write(struct sink *s, void *from, u32 n)
+static __always_inline long sink_write(struct sink *s, void *from, u32 n, const u32 most)
 {
-	void *to = region_loose(s->w->pos, MOST_WRITTEN);
+	void *to = region_loose(s->w->pos, most);
 	hide(n);
-	if (!to || n > MOST_WRITTEN || s->w->end - s->w->pos < n)
+	if (!to || n > most || s->w->end - s->w->pos < n)
 		return NO_ROOM;
 	bpf_probe_read_kernel(to, n, from);
 	return sink_commit(s, n);

@@ -45,12 +45,13 @@ static __always_inline long sink_commit(struct sink *s, u32 n)
 	return bpf_seq_write(s->seq, s->scratch->room, n);
 }
 
-// sink_write commits n bytes, at most MOST_WRITTEN, that lie in map memory.
+// sink_write commits n bytes, at most most, that lie in map memory. None is more than
+// MOST_WRITTEN.
 #define MOST_WRITTEN 16016
-static __always_inline long sink_write(struct sink *s, void *from, u32 n)
+static __always_inline long sink_write(struct sink *s, void *from, u32 n, const u32 most)
 {
 	hide(n);
-	return n > MOST_WRITTEN ? NO_ROOM : bpf_seq_write(s->seq, from, n);
+	return n > most ? NO_ROOM : bpf_seq_write(s->seq, from, n);
 }
 
 // sink_piece is room for SINK_PIECE bytes at off of the record to be committed
@@ -70,8 +71,7 @@ static __always_inline long sink_commit_pieces(struct sink *s, u32 n)
 
 // repeat calls step(s, u) until it returns 1, n times at most. It uses bpf_loop: the
 // kernels that need this sink have no open-coded iterators.
-struct user_work;
-struct repeated { struct sink *s; struct user_work *u; };
+struct repeated { struct sink *s; void *u; };
 #define REPEATED(step) \
 	static long step##_turn(u32 i, struct repeated *r) { return step(r->s, r->u); }
 #define repeat(n, step, s_, u_)                          \

@@ -11,8 +11,8 @@
 #include "kcdata.h"
 #include "knobs.h"
 #include "compat.h"
-#include "fetch.h"
 #include "shared.h"
+#include "fetch.h"
 #include "sink_seq.h"
 #include "maps.h"
 #include "pid.h"
@@ -26,6 +26,12 @@
 #include "usermem.h"
 #include "record_user.h"
 #include "record_cmdline.h"
+#include "wait_work.h"
+#include "wait_lock.h"
+#include "wait_owner.h"
+#include "wait_scan.h"
+#include "wait_futex.h"
+#include "record_wait.h"
 #include "record_more.h"
 #include "sample.h"
 
@@ -33,7 +39,7 @@
 // in one buffer. userstacks.go bounds the stacks by what is left of it.
 enum { SEQ_FIXED = 4 << 10 };
 _Static_assert(TASK_ROOM + sizeof(struct thread_head) + sizeof(struct io_item) + sizeof(struct delay_item) +
-	sizeof(struct ns_item) + sizeof(struct user_items) + sizeof(struct walk_item) + sizeof(struct latency_item) +
+	sizeof(struct ns_item) + sizeof(struct user_items) + WAIT_MOST + sizeof(struct walk_item) + sizeof(struct latency_item) +
 	8 * sizeof(struct kc_header) <= SEQ_FIXED, "records but for the stacks");
 
 char _license[] SEC("license") = "GPL";
@@ -85,6 +91,7 @@ int record_task(struct bpf_iter__task *ctx)
 	u32 level = ns_level();
 	if (t->pid == t->tgid) {
 		forget_tables();
+		forget_waits();
 		if (begin_task(&s, t, c, slot, level))
 			return 0;
 	}

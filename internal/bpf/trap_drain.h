@@ -162,6 +162,7 @@ static __noinline void record_item(struct stop *s, struct queue_fixed *q, struct
 	// What the last item left may be of a process that has changed since.
 	forget_leaf();
 	forget_tables();
+	forget_futexes();
 	u32 state = it->tgid ? record_part(s, &to, c, it, part) : record_idles(s, &to, c);
 	if (!end_piece(s, w)) {
 		stop_no_space(s, w->pause_by);
@@ -221,6 +222,7 @@ static __always_inline void took(struct queue_fixed *q, struct trap_worker *w)
 // worker's chunk goes to the freelist, where others may need it.
 static __noinline void drain(struct stop *s, struct queue_fixed *q, struct trap_worker *w)
 {
+	forget_waits();
 	step(w);
 	turns(TURNS_MOST) {
 		if (!still_recording(s, w))

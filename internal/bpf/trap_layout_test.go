@@ -26,7 +26,7 @@ var drawn = map[string]map[string]uint32{
 	"arenas":     {"magic": 0, "version": 4, "clusters": 8, "epoch": 12, "data_size": 16, "arena": 128},
 	"arena": {"base": 0, "size": 4, "used": 128, "spilled": 136, "lock": 256, "head": 260, "entries": 264,
 		"listed": 272, "reused": 280, "fault": 288, "allocs": 384, "frees": 392, "freed": 400, "spill": 408,
-		"foreign": 416, "busy": 424, "refused": 432, "last": 440},
+		"foreign": 416, "busy": 424, "refused": 432},
 }
 
 // The trap works on the very bytes of packages workqueue and bumpalloc.

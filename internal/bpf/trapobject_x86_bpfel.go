@@ -168,6 +168,7 @@ const (
 	trapObjectMapStops          = "stops"
 	trapObjectMapTraces         = "traces"
 	trapObjectMapUserWorks      = "user_works"
+	trapObjectMapWaitWorks      = "wait_works"
 	trapObjectMapWorkers        = "workers"
 	trapObjectProgTrap          = "trap"
 	trapObjectVarCfgDmBase      = "cfg_dm_base"
@@ -181,6 +182,9 @@ const (
 	trapObjectVarCfgRedact      = "cfg_redact"
 	trapObjectVarCfgRegionBytes = "cfg_region_bytes"
 	trapObjectVarCfgSelfTgid    = "cfg_self_tgid"
+	trapObjectVarCfgSlow        = "cfg_slow"
+	trapObjectVarCfgSlowLen     = "cfg_slow_len"
+	trapObjectVarCfgSlowStart   = "cfg_slow_start"
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
 	trapObjectVarCfgTopShift    = "cfg_top_shift"
 	trapObjectVarCfgUserBytes   = "cfg_user_bytes"
@@ -188,6 +192,9 @@ const (
 	trapObjectVarCfgUserMode    = "cfg_user_mode"
 	trapObjectVarCfgUserRoom    = "cfg_user_room"
 	trapObjectVarCfgVaBits      = "cfg_va_bits"
+	trapObjectVarCfgWait        = "cfg_wait"
+	trapObjectVarCfgWaitList    = "cfg_wait_list"
+	trapObjectVarCfgWaitRing    = "cfg_wait_ring"
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
 	trapObjectVarUnusedPlace    = "unused_place"
@@ -260,6 +267,7 @@ type trapObjectMapSpecs struct {
 	Stops       *ebpf.MapSpec `ebpf:"stops"`
 	Traces      *ebpf.MapSpec `ebpf:"traces"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
+	WaitWorks   *ebpf.MapSpec `ebpf:"wait_works"`
 	Workers     *ebpf.MapSpec `ebpf:"workers"`
 }
 
@@ -278,6 +286,9 @@ type trapObjectVariableSpecs struct {
 	CfgRedact      *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.VariableSpec `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgSlow        *ebpf.VariableSpec `ebpf:"cfg_slow"`
+	CfgSlowLen     *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
+	CfgSlowStart   *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -285,6 +296,9 @@ type trapObjectVariableSpecs struct {
 	CfgUserMode    *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
 	CfgUserRoom    *ebpf.VariableSpec `ebpf:"cfg_user_room"`
 	CfgVaBits      *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait        *ebpf.VariableSpec `ebpf:"cfg_wait"`
+	CfgWaitList    *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitRing    *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
@@ -328,6 +342,7 @@ type trapObjectMaps struct {
 	Stops       *ebpf.Map `ebpf:"stops"`
 	Traces      *ebpf.Map `ebpf:"traces"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
+	WaitWorks   *ebpf.Map `ebpf:"wait_works"`
 	Workers     *ebpf.Map `ebpf:"workers"`
 }
 
@@ -348,6 +363,7 @@ func (m *trapObjectMaps) Close() error {
 		m.Stops,
 		m.Traces,
 		m.UserWorks,
+		m.WaitWorks,
 		m.Workers,
 	)
 }
@@ -367,6 +383,9 @@ type trapObjectVariables struct {
 	CfgRedact      *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.Variable `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgSlow        *ebpf.Variable `ebpf:"cfg_slow"`
+	CfgSlowLen     *ebpf.Variable `ebpf:"cfg_slow_len"`
+	CfgSlowStart   *ebpf.Variable `ebpf:"cfg_slow_start"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`
@@ -374,6 +393,9 @@ type trapObjectVariables struct {
 	CfgUserMode    *ebpf.Variable `ebpf:"cfg_user_mode"`
 	CfgUserRoom    *ebpf.Variable `ebpf:"cfg_user_room"`
 	CfgVaBits      *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait        *ebpf.Variable `ebpf:"cfg_wait"`
+	CfgWaitList    *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitRing    *ebpf.Variable `ebpf:"cfg_wait_ring"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`

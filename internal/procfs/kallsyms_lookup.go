@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -120,3 +121,22 @@ func (k *Kallsyms) Hidden() bool { return k.hidden }
 
 // Len returns the number of text symbols.
 func (k *Kallsyms) Len() int { return len(k.syms) }
+
+// KallsymsRange is where a function's text is: up to the next symbol.
+type KallsymsRange struct{ Start, End uint64 }
+
+// Text gives the functions of vmlinux whose size is known, ascending. A name may come
+// more than once.
+func (k *Kallsyms) Text() iter.Seq2[string, KallsymsRange] {
+	return func(yield func(string, KallsymsRange) bool) {
+		for i := range k.syms {
+			s := &k.syms[i]
+			if s.module != 0 || s.size == 0 {
+				continue
+			}
+			if !yield(k.nameOf(uint32(i)), KallsymsRange{s.addr, s.addr + uint64(s.size)}) {
+				return
+			}
+		}
+	}
+}

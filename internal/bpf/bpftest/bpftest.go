@@ -16,6 +16,7 @@ import (
 // that ship, and obey Delays.
 type Knobs struct {
 	AllMaps  bool   // record the mappings of every process in the window
+	NoFields bool   // no task names the lock that it waits for: what a scan finds counts
 	StaleTid uint32 // the trap records this thread as if it ran once more before the second pass; 0: none
 	Floor    bool   // the trap unwinds each thread and records nothing: the least a thread can cost
 }
@@ -39,7 +40,8 @@ func (k Knobs) Trap() (*ebpf.CollectionSpec, error) {
 }
 
 func (k Knobs) set(spec *ebpf.CollectionSpec) error {
-	return errors.Join(spec.Variables["test_all_maps"].Set(word(k.AllMaps)), spec.Variables["test_stale_tid"].Set(k.StaleTid))
+	return errors.Join(spec.Variables["test_all_maps"].Set(word(k.AllMaps)), spec.Variables["test_no_fields"].Set(word(k.NoFields)),
+		spec.Variables["test_stale_tid"].Set(k.StaleTid))
 }
 
 func word(b bool) uint32 {

@@ -16,31 +16,41 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	MapleMapAnswers       = "answers"
-	MapleMapCopies        = "copies"
-	MapleMapForgeries     = "forgeries"
-	MapleMapMaple         = "maple"
-	MapleMapPointerBits   = "pointer_bits"
-	MapleProgFindForged   = "find_forged"
-	MapleProgFindHalves   = "find_halves"
-	MapleProgFindVmas     = "find_vmas"
-	MapleProgWalkForged   = "walk_forged"
-	MapleVarCfgAsked      = "cfg_asked"
-	MapleVarCfgDmBase     = "cfg_dm_base"
-	MapleVarCfgEncryption = "cfg_encryption"
-	MapleVarCfgForget     = "cfg_forget"
-	MapleVarCfgLatency    = "cfg_latency"
-	MapleVarCfgPageShift  = "cfg_page_shift"
-	MapleVarCfgProtNone   = "cfg_prot_none"
-	MapleVarCfgRam        = "cfg_ram"
-	MapleVarCfgRedact     = "cfg_redact"
-	MapleVarCfgSelfTgid   = "cfg_self_tgid"
-	MapleVarCfgStackBytes = "cfg_stack_bytes"
-	MapleVarCfgTopShift   = "cfg_top_shift"
-	MapleVarCfgVaBits     = "cfg_va_bits"
-	MapleVarUnusedAnswer  = "unused_answer"
-	MapleVarUnusedForged  = "unused_forged"
-	MapleVarUnusedRecords = "unused_records"
+	MapleMapAnswers           = "answers"
+	MapleMapCopies            = "copies"
+	MapleMapForgedStacks      = "forged_stacks"
+	MapleMapForgeries         = "forgeries"
+	MapleMapMaple             = "maple"
+	MapleMapPointerBits       = "pointer_bits"
+	MapleMapWaitWorks         = "wait_works"
+	MapleProgFindForged       = "find_forged"
+	MapleProgFindHalves       = "find_halves"
+	MapleProgFindVmas         = "find_vmas"
+	MapleProgScanForged       = "scan_forged"
+	MapleProgWalkForged       = "walk_forged"
+	MapleVarCfgAsked          = "cfg_asked"
+	MapleVarCfgDmBase         = "cfg_dm_base"
+	MapleVarCfgEncryption     = "cfg_encryption"
+	MapleVarCfgForget         = "cfg_forget"
+	MapleVarCfgLatency        = "cfg_latency"
+	MapleVarCfgPageShift      = "cfg_page_shift"
+	MapleVarCfgProtNone       = "cfg_prot_none"
+	MapleVarCfgRam            = "cfg_ram"
+	MapleVarCfgRedact         = "cfg_redact"
+	MapleVarCfgSelfTgid       = "cfg_self_tgid"
+	MapleVarCfgSlow           = "cfg_slow"
+	MapleVarCfgSlowLen        = "cfg_slow_len"
+	MapleVarCfgSlowStart      = "cfg_slow_start"
+	MapleVarCfgStackBytes     = "cfg_stack_bytes"
+	MapleVarCfgTopShift       = "cfg_top_shift"
+	MapleVarCfgVaBits         = "cfg_va_bits"
+	MapleVarCfgWait           = "cfg_wait"
+	MapleVarCfgWaitList       = "cfg_wait_list"
+	MapleVarCfgWaitRing       = "cfg_wait_ring"
+	MapleVarUnusedAnswer      = "unused_answer"
+	MapleVarUnusedForged      = "unused_forged"
+	MapleVarUnusedForgedStack = "unused_forged_stack"
+	MapleVarUnusedRecords     = "unused_records"
 )
 
 // LoadMaple returns the embedded CollectionSpec for Maple.
@@ -88,6 +98,7 @@ type MapleProgramSpecs struct {
 	FindForged *ebpf.ProgramSpec `ebpf:"find_forged"`
 	FindHalves *ebpf.ProgramSpec `ebpf:"find_halves"`
 	FindVmas   *ebpf.ProgramSpec `ebpf:"find_vmas"`
+	ScanForged *ebpf.ProgramSpec `ebpf:"scan_forged"`
 	WalkForged *ebpf.ProgramSpec `ebpf:"walk_forged"`
 }
 
@@ -95,33 +106,42 @@ type MapleProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type MapleMapSpecs struct {
-	Answers     *ebpf.MapSpec `ebpf:"answers"`
-	Copies      *ebpf.MapSpec `ebpf:"copies"`
-	Forgeries   *ebpf.MapSpec `ebpf:"forgeries"`
-	Maple       *ebpf.MapSpec `ebpf:"maple"`
-	PointerBits *ebpf.MapSpec `ebpf:"pointer_bits"`
+	Answers      *ebpf.MapSpec `ebpf:"answers"`
+	Copies       *ebpf.MapSpec `ebpf:"copies"`
+	ForgedStacks *ebpf.MapSpec `ebpf:"forged_stacks"`
+	Forgeries    *ebpf.MapSpec `ebpf:"forgeries"`
+	Maple        *ebpf.MapSpec `ebpf:"maple"`
+	PointerBits  *ebpf.MapSpec `ebpf:"pointer_bits"`
+	WaitWorks    *ebpf.MapSpec `ebpf:"wait_works"`
 }
 
 // MapleVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type MapleVariableSpecs struct {
-	CfgAsked      *ebpf.VariableSpec `ebpf:"cfg_asked"`
-	CfgDmBase     *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
-	CfgEncryption *ebpf.VariableSpec `ebpf:"cfg_encryption"`
-	CfgForget     *ebpf.VariableSpec `ebpf:"cfg_forget"`
-	CfgLatency    *ebpf.VariableSpec `ebpf:"cfg_latency"`
-	CfgPageShift  *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
-	CfgProtNone   *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
-	CfgRam        *ebpf.VariableSpec `ebpf:"cfg_ram"`
-	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
-	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
-	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
-	CfgTopShift   *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
-	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
-	UnusedAnswer  *ebpf.VariableSpec `ebpf:"unused_answer"`
-	UnusedForged  *ebpf.VariableSpec `ebpf:"unused_forged"`
-	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
+	CfgAsked          *ebpf.VariableSpec `ebpf:"cfg_asked"`
+	CfgDmBase         *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
+	CfgEncryption     *ebpf.VariableSpec `ebpf:"cfg_encryption"`
+	CfgForget         *ebpf.VariableSpec `ebpf:"cfg_forget"`
+	CfgLatency        *ebpf.VariableSpec `ebpf:"cfg_latency"`
+	CfgPageShift      *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
+	CfgProtNone       *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
+	CfgRam            *ebpf.VariableSpec `ebpf:"cfg_ram"`
+	CfgRedact         *ebpf.VariableSpec `ebpf:"cfg_redact"`
+	CfgSelfTgid       *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgSlow           *ebpf.VariableSpec `ebpf:"cfg_slow"`
+	CfgSlowLen        *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
+	CfgSlowStart      *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
+	CfgStackBytes     *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
+	CfgTopShift       *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
+	CfgVaBits         *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait           *ebpf.VariableSpec `ebpf:"cfg_wait"`
+	CfgWaitList       *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitRing       *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	UnusedAnswer      *ebpf.VariableSpec `ebpf:"unused_answer"`
+	UnusedForged      *ebpf.VariableSpec `ebpf:"unused_forged"`
+	UnusedForgedStack *ebpf.VariableSpec `ebpf:"unused_forged_stack"`
+	UnusedRecords     *ebpf.VariableSpec `ebpf:"unused_records"`
 }
 
 // MapleObjects contains all objects after they have been loaded into the kernel.
@@ -144,20 +164,24 @@ func (o *MapleObjects) Close() error {
 //
 // It can be passed to LoadMapleObjects or ebpf.CollectionSpec.LoadAndAssign.
 type MapleMaps struct {
-	Answers     *ebpf.Map `ebpf:"answers"`
-	Copies      *ebpf.Map `ebpf:"copies"`
-	Forgeries   *ebpf.Map `ebpf:"forgeries"`
-	Maple       *ebpf.Map `ebpf:"maple"`
-	PointerBits *ebpf.Map `ebpf:"pointer_bits"`
+	Answers      *ebpf.Map `ebpf:"answers"`
+	Copies       *ebpf.Map `ebpf:"copies"`
+	ForgedStacks *ebpf.Map `ebpf:"forged_stacks"`
+	Forgeries    *ebpf.Map `ebpf:"forgeries"`
+	Maple        *ebpf.Map `ebpf:"maple"`
+	PointerBits  *ebpf.Map `ebpf:"pointer_bits"`
+	WaitWorks    *ebpf.Map `ebpf:"wait_works"`
 }
 
 func (m *MapleMaps) Close() error {
 	return _MapleClose(
 		m.Answers,
 		m.Copies,
+		m.ForgedStacks,
 		m.Forgeries,
 		m.Maple,
 		m.PointerBits,
+		m.WaitWorks,
 	)
 }
 
@@ -165,22 +189,29 @@ func (m *MapleMaps) Close() error {
 //
 // It can be passed to LoadMapleObjects or ebpf.CollectionSpec.LoadAndAssign.
 type MapleVariables struct {
-	CfgAsked      *ebpf.Variable `ebpf:"cfg_asked"`
-	CfgDmBase     *ebpf.Variable `ebpf:"cfg_dm_base"`
-	CfgEncryption *ebpf.Variable `ebpf:"cfg_encryption"`
-	CfgForget     *ebpf.Variable `ebpf:"cfg_forget"`
-	CfgLatency    *ebpf.Variable `ebpf:"cfg_latency"`
-	CfgPageShift  *ebpf.Variable `ebpf:"cfg_page_shift"`
-	CfgProtNone   *ebpf.Variable `ebpf:"cfg_prot_none"`
-	CfgRam        *ebpf.Variable `ebpf:"cfg_ram"`
-	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
-	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
-	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
-	CfgTopShift   *ebpf.Variable `ebpf:"cfg_top_shift"`
-	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
-	UnusedAnswer  *ebpf.Variable `ebpf:"unused_answer"`
-	UnusedForged  *ebpf.Variable `ebpf:"unused_forged"`
-	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
+	CfgAsked          *ebpf.Variable `ebpf:"cfg_asked"`
+	CfgDmBase         *ebpf.Variable `ebpf:"cfg_dm_base"`
+	CfgEncryption     *ebpf.Variable `ebpf:"cfg_encryption"`
+	CfgForget         *ebpf.Variable `ebpf:"cfg_forget"`
+	CfgLatency        *ebpf.Variable `ebpf:"cfg_latency"`
+	CfgPageShift      *ebpf.Variable `ebpf:"cfg_page_shift"`
+	CfgProtNone       *ebpf.Variable `ebpf:"cfg_prot_none"`
+	CfgRam            *ebpf.Variable `ebpf:"cfg_ram"`
+	CfgRedact         *ebpf.Variable `ebpf:"cfg_redact"`
+	CfgSelfTgid       *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgSlow           *ebpf.Variable `ebpf:"cfg_slow"`
+	CfgSlowLen        *ebpf.Variable `ebpf:"cfg_slow_len"`
+	CfgSlowStart      *ebpf.Variable `ebpf:"cfg_slow_start"`
+	CfgStackBytes     *ebpf.Variable `ebpf:"cfg_stack_bytes"`
+	CfgTopShift       *ebpf.Variable `ebpf:"cfg_top_shift"`
+	CfgVaBits         *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait           *ebpf.Variable `ebpf:"cfg_wait"`
+	CfgWaitList       *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitRing       *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	UnusedAnswer      *ebpf.Variable `ebpf:"unused_answer"`
+	UnusedForged      *ebpf.Variable `ebpf:"unused_forged"`
+	UnusedForgedStack *ebpf.Variable `ebpf:"unused_forged_stack"`
+	UnusedRecords     *ebpf.Variable `ebpf:"unused_records"`
 }
 
 // MaplePrograms contains all programs after they have been loaded into the kernel.
@@ -190,6 +221,7 @@ type MaplePrograms struct {
 	FindForged *ebpf.Program `ebpf:"find_forged"`
 	FindHalves *ebpf.Program `ebpf:"find_halves"`
 	FindVmas   *ebpf.Program `ebpf:"find_vmas"`
+	ScanForged *ebpf.Program `ebpf:"scan_forged"`
 	WalkForged *ebpf.Program `ebpf:"walk_forged"`
 }
 
@@ -198,6 +230,7 @@ func (p *MaplePrograms) Close() error {
 		p.FindForged,
 		p.FindHalves,
 		p.FindVmas,
+		p.ScanForged,
 		p.WalkForged,
 	)
 }

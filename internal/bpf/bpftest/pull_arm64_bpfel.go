@@ -23,6 +23,7 @@ const (
 	PullMapSamples       = "samples"
 	PullMapScratch       = "scratch"
 	PullMapUserWorks     = "user_works"
+	PullMapWaitWorks     = "wait_works"
 	PullProgCensus       = "census"
 	PullProgOnSwitch     = "on_switch"
 	PullProgRecordIdle   = "record_idle"
@@ -37,6 +38,9 @@ const (
 	PullVarCfgRam        = "cfg_ram"
 	PullVarCfgRedact     = "cfg_redact"
 	PullVarCfgSelfTgid   = "cfg_self_tgid"
+	PullVarCfgSlow       = "cfg_slow"
+	PullVarCfgSlowLen    = "cfg_slow_len"
+	PullVarCfgSlowStart  = "cfg_slow_start"
 	PullVarCfgStackBytes = "cfg_stack_bytes"
 	PullVarCfgTopShift   = "cfg_top_shift"
 	PullVarCfgUserBytes  = "cfg_user_bytes"
@@ -44,7 +48,11 @@ const (
 	PullVarCfgUserMode   = "cfg_user_mode"
 	PullVarCfgUserRoom   = "cfg_user_room"
 	PullVarCfgVaBits     = "cfg_va_bits"
+	PullVarCfgWait       = "cfg_wait"
+	PullVarCfgWaitList   = "cfg_wait_list"
+	PullVarCfgWaitRing   = "cfg_wait_ring"
 	PullVarTestAllMaps   = "test_all_maps"
+	PullVarTestNoFields  = "test_no_fields"
 	PullVarTestStaleTid  = "test_stale_tid"
 	PullVarUnusedCensus  = "unused_census"
 	PullVarUnusedRecords = "unused_records"
@@ -112,6 +120,7 @@ type PullMapSpecs struct {
 	Samples     *ebpf.MapSpec `ebpf:"samples"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
+	WaitWorks   *ebpf.MapSpec `ebpf:"wait_works"`
 }
 
 // PullVariableSpecs contains global variables before they are loaded into the kernel.
@@ -126,6 +135,9 @@ type PullVariableSpecs struct {
 	CfgRam        *ebpf.VariableSpec `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgSlow       *ebpf.VariableSpec `ebpf:"cfg_slow"`
+	CfgSlowLen    *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
+	CfgSlowStart  *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
 	CfgStackBytes *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes  *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -133,7 +145,11 @@ type PullVariableSpecs struct {
 	CfgUserMode   *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
 	CfgUserRoom   *ebpf.VariableSpec `ebpf:"cfg_user_room"`
 	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.VariableSpec `ebpf:"cfg_wait"`
+	CfgWaitList   *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitRing   *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
 	TestAllMaps   *ebpf.VariableSpec `ebpf:"test_all_maps"`
+	TestNoFields  *ebpf.VariableSpec `ebpf:"test_no_fields"`
 	TestStaleTid  *ebpf.VariableSpec `ebpf:"test_stale_tid"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
 	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
@@ -167,6 +183,7 @@ type PullMaps struct {
 	Samples     *ebpf.Map `ebpf:"samples"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
+	WaitWorks   *ebpf.Map `ebpf:"wait_works"`
 }
 
 func (m *PullMaps) Close() error {
@@ -178,6 +195,7 @@ func (m *PullMaps) Close() error {
 		m.Samples,
 		m.Scratch,
 		m.UserWorks,
+		m.WaitWorks,
 	)
 }
 
@@ -193,6 +211,9 @@ type PullVariables struct {
 	CfgRam        *ebpf.Variable `ebpf:"cfg_ram"`
 	CfgRedact     *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgSelfTgid   *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgSlow       *ebpf.Variable `ebpf:"cfg_slow"`
+	CfgSlowLen    *ebpf.Variable `ebpf:"cfg_slow_len"`
+	CfgSlowStart  *ebpf.Variable `ebpf:"cfg_slow_start"`
 	CfgStackBytes *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift   *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes  *ebpf.Variable `ebpf:"cfg_user_bytes"`
@@ -200,7 +221,11 @@ type PullVariables struct {
 	CfgUserMode   *ebpf.Variable `ebpf:"cfg_user_mode"`
 	CfgUserRoom   *ebpf.Variable `ebpf:"cfg_user_room"`
 	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait       *ebpf.Variable `ebpf:"cfg_wait"`
+	CfgWaitList   *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitRing   *ebpf.Variable `ebpf:"cfg_wait_ring"`
 	TestAllMaps   *ebpf.Variable `ebpf:"test_all_maps"`
+	TestNoFields  *ebpf.Variable `ebpf:"test_no_fields"`
 	TestStaleTid  *ebpf.Variable `ebpf:"test_stale_tid"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
 	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`

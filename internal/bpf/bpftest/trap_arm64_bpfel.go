@@ -32,6 +32,7 @@ const (
 	TrapMapTestDelays     = "test_delays"
 	TrapMapTraces         = "traces"
 	TrapMapUserWorks      = "user_works"
+	TrapMapWaitWorks      = "wait_works"
 	TrapMapWorkers        = "workers"
 	TrapProgTrap          = "trap"
 	TrapVarCfgDmBase      = "cfg_dm_base"
@@ -45,6 +46,9 @@ const (
 	TrapVarCfgRedact      = "cfg_redact"
 	TrapVarCfgRegionBytes = "cfg_region_bytes"
 	TrapVarCfgSelfTgid    = "cfg_self_tgid"
+	TrapVarCfgSlow        = "cfg_slow"
+	TrapVarCfgSlowLen     = "cfg_slow_len"
+	TrapVarCfgSlowStart   = "cfg_slow_start"
 	TrapVarCfgStackBytes  = "cfg_stack_bytes"
 	TrapVarCfgTopShift    = "cfg_top_shift"
 	TrapVarCfgUserBytes   = "cfg_user_bytes"
@@ -52,8 +56,12 @@ const (
 	TrapVarCfgUserMode    = "cfg_user_mode"
 	TrapVarCfgUserRoom    = "cfg_user_room"
 	TrapVarCfgVaBits      = "cfg_va_bits"
+	TrapVarCfgWait        = "cfg_wait"
+	TrapVarCfgWaitList    = "cfg_wait_list"
+	TrapVarCfgWaitRing    = "cfg_wait_ring"
 	TrapVarTestAllMaps    = "test_all_maps"
 	TrapVarTestFloor      = "test_floor"
+	TrapVarTestNoFields   = "test_no_fields"
 	TrapVarTestStaleTid   = "test_stale_tid"
 	TrapVarUnusedItem     = "unused_item"
 	TrapVarUnusedPiece    = "unused_piece"
@@ -128,6 +136,7 @@ type TrapMapSpecs struct {
 	TestDelays  *ebpf.MapSpec `ebpf:"test_delays"`
 	Traces      *ebpf.MapSpec `ebpf:"traces"`
 	UserWorks   *ebpf.MapSpec `ebpf:"user_works"`
+	WaitWorks   *ebpf.MapSpec `ebpf:"wait_works"`
 	Workers     *ebpf.MapSpec `ebpf:"workers"`
 }
 
@@ -146,6 +155,9 @@ type TrapVariableSpecs struct {
 	CfgRedact      *ebpf.VariableSpec `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.VariableSpec `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.VariableSpec `ebpf:"cfg_self_tgid"`
+	CfgSlow        *ebpf.VariableSpec `ebpf:"cfg_slow"`
+	CfgSlowLen     *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
+	CfgSlowStart   *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -153,8 +165,12 @@ type TrapVariableSpecs struct {
 	CfgUserMode    *ebpf.VariableSpec `ebpf:"cfg_user_mode"`
 	CfgUserRoom    *ebpf.VariableSpec `ebpf:"cfg_user_room"`
 	CfgVaBits      *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
+	CfgWait        *ebpf.VariableSpec `ebpf:"cfg_wait"`
+	CfgWaitList    *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitRing    *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
 	TestAllMaps    *ebpf.VariableSpec `ebpf:"test_all_maps"`
 	TestFloor      *ebpf.VariableSpec `ebpf:"test_floor"`
+	TestNoFields   *ebpf.VariableSpec `ebpf:"test_no_fields"`
 	TestStaleTid   *ebpf.VariableSpec `ebpf:"test_stale_tid"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
@@ -200,6 +216,7 @@ type TrapMaps struct {
 	TestDelays  *ebpf.Map `ebpf:"test_delays"`
 	Traces      *ebpf.Map `ebpf:"traces"`
 	UserWorks   *ebpf.Map `ebpf:"user_works"`
+	WaitWorks   *ebpf.Map `ebpf:"wait_works"`
 	Workers     *ebpf.Map `ebpf:"workers"`
 }
 
@@ -221,6 +238,7 @@ func (m *TrapMaps) Close() error {
 		m.TestDelays,
 		m.Traces,
 		m.UserWorks,
+		m.WaitWorks,
 		m.Workers,
 	)
 }
@@ -240,6 +258,9 @@ type TrapVariables struct {
 	CfgRedact      *ebpf.Variable `ebpf:"cfg_redact"`
 	CfgRegionBytes *ebpf.Variable `ebpf:"cfg_region_bytes"`
 	CfgSelfTgid    *ebpf.Variable `ebpf:"cfg_self_tgid"`
+	CfgSlow        *ebpf.Variable `ebpf:"cfg_slow"`
+	CfgSlowLen     *ebpf.Variable `ebpf:"cfg_slow_len"`
+	CfgSlowStart   *ebpf.Variable `ebpf:"cfg_slow_start"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`
@@ -247,8 +268,12 @@ type TrapVariables struct {
 	CfgUserMode    *ebpf.Variable `ebpf:"cfg_user_mode"`
 	CfgUserRoom    *ebpf.Variable `ebpf:"cfg_user_room"`
 	CfgVaBits      *ebpf.Variable `ebpf:"cfg_va_bits"`
+	CfgWait        *ebpf.Variable `ebpf:"cfg_wait"`
+	CfgWaitList    *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitRing    *ebpf.Variable `ebpf:"cfg_wait_ring"`
 	TestAllMaps    *ebpf.Variable `ebpf:"test_all_maps"`
 	TestFloor      *ebpf.Variable `ebpf:"test_floor"`
+	TestNoFields   *ebpf.Variable `ebpf:"test_no_fields"`
 	TestStaleTid   *ebpf.Variable `ebpf:"test_stale_tid"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
