@@ -50,7 +50,10 @@ func (w *world) in(n int, state uint32) *kcdata.Thread {
 	return th
 }
 
-const old = 5 * time.Second
+const (
+	old   = 5 * time.Second
+	young = 10 * time.Millisecond
+)
 
 // waits lets thread n wait for so long; age < 0: it is not known.
 func (w *world) waits(n int, k waits.Kind, age time.Duration, owners ...waits.Owner) *waits.Wait {
