@@ -254,7 +254,7 @@ func checkCulprits(w *world, v *Verdict) error {
 					return fmt.Errorf("I6: %d is listed with %v before %v", number(victim.Thread), c.Reason, by[end].Reason)
 				}
 			}
-			if chain := v.ChainOf(victim); chain[0].Wait != victim || spotOf(&Culprit{Owner: chain[len(chain)-1].Owner}) != spotOf(c) {
+			if chain := chainOf(c.Tree, victim); chain[0].Wait != victim || spotOf(&Culprit{Owner: chain[len(chain)-1].Owner}) != spotOf(c) {
 				return fmt.Errorf("the chain of %d does not lead to its culprit", number(victim.Thread))
 			}
 			delete(reaches, number(victim.Thread))

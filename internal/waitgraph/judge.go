@@ -30,7 +30,6 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 			v.Unaged++
 		}
 	}
-	v.noteChains()
 	return v
 }
 

@@ -316,7 +316,7 @@ func TestConvoys(t *testing.T) {
 	}
 }
 
-// The tree shows who stands between, and ChainOf goes up in it.
+// The tree shows who stands between, and who waits for whom in it.
 func TestTree(t *testing.T) {
 	w := newWorld()
 	w.d(0, waits.BlockIO, old)
@@ -338,10 +338,10 @@ func TestTree(t *testing.T) {
 		t.Errorf("tree %v, want %v", got, want)
 	}
 	var up []int
-	for _, b := range v.ChainOf(w.w.Of[w.threads[4]]) {
+	for _, b := range chainOf(v.Culprits[0].Tree, w.w.Of[w.threads[4]]) {
 		up = append(up, number(b.Owner.Thread))
 	}
-	if !slices.Equal(up, []int{2, 1, 0}) || v.ChainOf(w.w.Of[w.threads[5]]) != nil {
+	if !slices.Equal(up, []int{2, 1, 0}) || chainOf(v.Culprits[0].Tree, w.w.Of[w.threads[5]]) != nil {
 		t.Errorf("chain %v", up)
 	}
 	if c := v.Culprits[0]; !slices.Equal(numbers(c.Victims), []int{4, 3, 2}) || v.Unaged != 0 || c.Owner.Relation != waits.Holds {

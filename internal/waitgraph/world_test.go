@@ -1,6 +1,7 @@
 package waitgraph
 
 import (
+	"slices"
 	"time"
 
 	"stackshot/internal/model"
@@ -158,4 +159,13 @@ func madeWait(w *world, i, n int, next func() int) {
 	case 2:
 		wait.When = []waits.When{waits.NotAtOne, waits.Later}[next()%2]
 	}
+}
+
+// chainOf is the way from w up through a tree, to the culprit or a thread of the deadlock: the
+// branches, of which the last one's Owner is that. nil: w is no victim of the tree.
+func chainOf(tree []Branch, w *waits.Wait) (chain []Branch) {
+	for at := slices.IndexFunc(tree, func(b Branch) bool { return b.Victim && b.Wait == w }); at >= 0; at = tree[at].Up {
+		chain = append(chain, tree[at])
+	}
+	return chain
 }
