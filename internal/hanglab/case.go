@@ -26,9 +26,6 @@ type Case struct {
 	May []string
 	// Gone: the owner is no thread any more, so one that is none may be named.
 	Gone bool
-	// Open: strangers may come to wait for it, and are victims like those of the case: a
-	// capture beside this one reads the mappings of all processes.
-	Open bool
 	// Alone: it keeps a CPU from everybody, so it does not run beside others, and others
 	// may be among its victims. The kernel's fair server lets an ordinary thread run for
 	// 50 ms in every second, after which it has not waited for long: Try tries again.

@@ -138,7 +138,7 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		"owner": func(_ object, _ string, item object, _ int) bool {
 			_, has := item["owners"]
 			item["owners"] = []any{stranger}
-			return has && !of(all, item, func(r *Running) bool { return r.Gone }) // a number that is no thread may be named
+			return has && !ofGone(all, item)
 		},
 		"confidence": func(_ object, _ string, item object, _ int) bool {
 			_, has := item["confidence"]
@@ -158,7 +158,7 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		"more victims": func(_ object, _ string, item object, _ int) bool {
 			list, has := item["victims"].([]any)
 			item["victims"] = append(list, stranger)
-			return has && !of(all, item, func(r *Running) bool { return r.Alone || r.Open })
+			return has && item["name"] != "hog" // others wait for its CPU too
 		},
 		"culprit": func(_ object, list string, item object, _ int) bool {
 			item["tid"] = bystander.Tid
@@ -184,10 +184,10 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 	}
 }
 
-// of reports whether the thread of item is of a case that is so.
-func of(all []*Running, item map[string]any, so func(*Running) bool) bool {
+// ofGone: where the owner is gone, a number that is no thread of the case may be named.
+func ofGone(all []*Running, item map[string]any) bool {
 	for _, r := range all {
-		if so(r) && r.Cast[item["name"].(string)].Tid == item["tid"] {
+		if r.Gone && r.Cast[item["name"].(string)].Tid == item["tid"] {
 			return true
 		}
 	}
