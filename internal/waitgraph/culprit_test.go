@@ -88,7 +88,7 @@ func (b *blameOracle) guilty(s spot) bool {
 	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread)
 	inD := model.StateOf(b.w.threads[s.thread]).Class == model.Blocked && !runs && longEnough(w) &&
 		w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
-	return s.locked || b.heldUp(s.thread) || inD
+	return s.locked || b.heldUp(s.thread) && (w == nil || longEnough(w)) || inD
 }
 
 func (b *blameOracle) missed(t int) bool {

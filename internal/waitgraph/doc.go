@@ -24,7 +24,7 @@
 //	    with which it is listed. Each victim is listed once, and reaches no culprit of an
 //	    earlier place in the order by which Judge chooses.
 //	I7. Ordinary work is not accused: a wait for a child's or a thread's end has a culprit
-//	    only if that is in D for MinWait, stopped, traced, frozen or dead; one with
+//	    only if that is in D, stopped, traced or frozen for MinWait, or dead; one with
 //	    alternatives only if all of them are.
 //	I8. Nobody is accused by what was not read in a stop (NotAtOne), by waits of unknown age,
 //	    or by this program's own threads; these are no culprits either.

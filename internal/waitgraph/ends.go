@@ -84,7 +84,8 @@ func (g *graph) missed(n *node) bool {
 }
 
 // blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
-// is: others wait for what it holds. For ordinary work (I7) only who cannot do it is.
+// is: others wait for what it holds. For ordinary work (I7) only who cannot do it is, and has not been
+// able to for long: a thread that strace(1) watches is stopped at each of its calls.
 func (g *graph) blames(n *node, locked bool) bool {
 	if n.isSelf() {
 		return false
@@ -97,7 +98,7 @@ func (g *graph) blames(n *node, locked bool) bool {
 	case r == Dead:
 		return n.owner.Dead // a zombie's other threads may do the work
 	default:
-		return r == Stopped || r == Traced || r == Frozen
+		return (r == Stopped || r == Traced || r == Frozen) && (n.wait == nil || g.old(n.wait))
 	}
 }
 

@@ -57,6 +57,14 @@ func TestStories(t *testing.T) {
 		make func(w *world)
 		want string
 	}{
+		"a system call under strace": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.in(1, kcdata.StateTraced)
+			w.waits(1, waits.Traced, time.Millisecond)
+			w.waits(2, waits.UserJoin, old, w.by(waits.Joined, 3))
+			w.in(3, kcdata.StateTraced)
+			w.waits(3, waits.Traced, old)
+		}, "culprit 3 traced: 2"},
 		"ABBA": {func(w *world) {
 			w.waits(0, waits.UserMutex, 0, w.holds(1))
 			w.waits(1, waits.UserMutex, -1, w.holds(0))
