@@ -36,12 +36,12 @@ func (f *finder) futex(w *Wait) bool {
 
 func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 	w.Kind = kindOfWord(x)
-	if w.Kind == Futex {
-		if kind, ok := userKind(w.Task, w.Thread); ok {
-			w.Kind, w.Evidence = kind, Stack
-		}
-	}
 	w.Resource = f.word(w.Task, x)
+	if kind, ok := userKind(w.Task, w.Thread); ok && w.Kind == Futex {
+		w.Kind, w.Evidence = kind, Stack
+	} else if ok && ownWords(kind) && x.Flags&kcdata.FutexPI == 0 {
+		f.owned[w.Resource] = kind
+	}
 	if known, ok := f.named[w.Resource]; !ok || known == Futex {
 		f.named[w.Resource] = w.Kind
 	}
@@ -148,11 +148,16 @@ func (f *finder) severalFutexes(w *Wait) {
 }
 
 // nameWords gives equal words one kind, that of the wait that told most: of two threads that
-// wait for the same word, the page around it may be present for one alone.
+// wait for the same word, the page around it may be present for one alone. A word of a
+// runtime that has its own names no owner.
 func (f *finder) nameWords(all []*Wait) {
 	for _, w := range all {
 		if w.Resource.Kind != Futex {
 			continue
+		}
+		if kind, ok := f.owned[w.Resource]; ok {
+			w.Kind, w.Evidence, w.Confidence, w.Owners, w.Notes = kind, Stack, Sure, nil, nil
+			f.named[w.Resource] = kind
 		}
 		if kind, ok := f.named[w.Resource]; ok {
 			w.Resource.Kind = kind

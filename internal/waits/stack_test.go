@@ -118,6 +118,9 @@ func TestUserFunctions(t *testing.T) {
 		"pthread_rwlock_wrlock": UserRWLock, "runtime.futex": GoRuntime, "runtime.futex.abi0": GoRuntime, "runtime.notesleep": GoRuntime,
 		"std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
 		"std::thread::park": UserPark, "std::sys::sync::thread_parking::futex::Parker::park": UserPark,
+		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "<std::sys::sync::once::futex::Once>::call": RustLock,
+		"std::thread::functions::park": UserPark, "<std::thread::thread::Thread>::park": UserPark, "<std::thread::thread::Thread>::park_timeout": UserPark,
+		"<my::Mutex<std::thread::park>>::lock": Futex, "<std::thread::park": Futex,
 		"ObjectMonitor::enter_internal(JavaThread*)": JavaMonitor, "Unsafe_Park": JavaMonitor,
 		"main.main": Futex, "my_pthread_cond_wait": Futex, "": Futex,
 	} {

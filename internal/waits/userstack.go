@@ -27,7 +27,7 @@ var userTable = [...]userRow{
 	{UserMutex, "pthread_mutex_* __pthread_mutex_* ___pthread_mutex_* __lll_lock_wait __lll_lock_wait_private __lll_mutex_lock_wait mtx_lock mtx_timedlock __lock"},
 	{GoRuntime, "runtime.futex runtime.futexsleep runtime.futexsleep1 runtime.notesleep runtime.notetsleep* runtime.semasleep runtime.lock* runtime.mPark runtime.stopm runtime.mcall"},
 	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::* std::sys::*::once::* parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
-	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* parking_lot_core::*"},
+	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* std::thread::*::park parking_lot_core::*"},
 	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::* Unsafe_Park Parker::park*"},
 }
 
@@ -53,7 +53,7 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 // userFunction looks a function up in userTable. What a name has of arguments or of the
 // compiler's additions does not count.
 func userFunction(name string) (Kind, bool) {
-	name, _, _ = strings.Cut(name, "(")
+	name, _, _ = strings.Cut(rustMethod(name), "(")
 	name, _, _ = strings.Cut(name, "@")
 	if strings.HasPrefix(name, "runtime.") { // a Go package
 		name = strings.TrimSuffix(name, ".abi0")
@@ -67,6 +67,34 @@ func userFunction(name string) (Kind, bool) {
 	}
 	return Futex, false
 }
+
+// rustMethod is a method's name without the brackets that Rust's newer mangling puts around its
+// type: <std::thread::Thread>::park, <T as Trait>::f.
+func rustMethod(name string) string {
+	rest, ok := strings.CutPrefix(name, "<")
+	if !ok {
+		return name
+	}
+	depth := 1
+	for i, c := range rest {
+		switch c {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		}
+		if depth == 0 {
+			typ, _, _ := strings.Cut(rest[:i], " as ")
+			return typ + rest[i+1:]
+		}
+	}
+	return name
+}
+
+// ownWords reports whether who waits for k in a futex call does so for a word of a runtime of its own.
+// glibc's and musl's layouts say nothing of such a word: what the program keeps behind it may
+// look like the fields of one of their locks.
+func ownWords(k Kind) bool { return k == RustLock || k == UserPark || k == GoRuntime }
 
 // userPattern is one name of userTable, cut at its stars.
 type userPattern struct {
