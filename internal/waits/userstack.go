@@ -14,7 +14,8 @@ type userRow struct {
 }
 
 // userTable has what libraries and runtimes call when they wait. The first frame from the leaf
-// on that is in it counts: what calls it is the program. Names are those of the symbol tables,
+// on that is in it counts: what calls it is the program, unless that is a runtime which makes its
+// own waits of condition variables. Names are those of the symbol tables,
 // demangled.
 var userTable = [...]userRow{
 	{UserCondvar, "pthread_cond_wait __pthread_cond_wait pthread_cond_timedwait __pthread_cond_timedwait pthread_cond_clockwait __pthread_cond_clockwait __pthread_cond_wait_common " +
@@ -27,8 +28,8 @@ var userTable = [...]userRow{
 	{UserMutex, "pthread_mutex_* __pthread_mutex_* ___pthread_mutex_* __lll_lock_wait __lll_lock_wait_private __lll_mutex_lock_wait mtx_lock mtx_timedlock __lock"},
 	{GoRuntime, "runtime.futex runtime.futexsleep runtime.futexsleep1 runtime.notesleep runtime.notetsleep* runtime.semasleep runtime.lock* runtime.mPark runtime.stopm runtime.mcall"},
 	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::* std::sys::*::once::* parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
-	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* std::thread::*::park parking_lot_core::*"},
-	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::* Unsafe_Park Parker::park*"},
+	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* std::thread::*::park parking_lot_core::* Unsafe_Park Parker::park*"},
+	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::*"},
 }
 
 // throughFrames are the frames above the first one that tells: the call itself and what the
@@ -42,12 +43,16 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	}
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
-			if kind, ok := userFunction(fn.Name); ok {
-				return kind, true
+			switch k, tells := userFunction(fn.Name); {
+			case !tells:
+			case !ok:
+				kind, ok = k, true
+			case kind == UserCondvar && (k == JavaMonitor || k == UserPark):
+				return k, true // which is made of a condition variable
 			}
 		}
 	}
-	return Futex, false
+	return kind, ok
 }
 
 // userFunction looks a function up in userTable. What a name has of arguments or of the
