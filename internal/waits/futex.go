@@ -112,10 +112,21 @@ func (f *finder) wordOwner(w *Wait, x *kcdata.LinuxFutex) (Owner, bool) {
 
 // lateOwner is an owner that died with the lock, or that the file does not have. If the file has
 // all tasks, the second died, too: a plain mutex does not note that its owner ended. The number
-// may have been used in another pid namespace, so that is likely and no more.
+// may have been used in another pid namespace, so that is likely and no more. If a thread of
+// another process has the number, nobody is known: not even that the owner ended.
 func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	died := x.Flags&kcdata.FutexOwnerDied != 0
-	if m, ok := f.started(x.OwnerTid, x.OwnerStart); ok {
+	gone := x.Flags&kcdata.FutexOwnerGone != 0
+	m, ok := f.started(x.OwnerTid, x.OwnerStart)
+	switch {
+	case gone && ok:
+		w.Confidence = Likely
+		w.note(fmt.Sprintf("its word names thread %d, which is of another process: the lock was held while its process was forked, or it is private and several processes "+
+			"use it, or its owner ended and the number was given away again", x.OwnerTid))
+		return Owner{Relation: r}
+	case gone:
+		w.note(fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid)))
+	case ok:
 		o := m.owner(r)
 		o.Dead = died
 		return o
@@ -174,7 +185,6 @@ func wordNotes(w *Wait, x *kcdata.LinuxFutex) {
 		{x.Object == kcdata.FutexMuslNormal, "musl's normal mutex keeps no owner"},
 		{x.Flags&kcdata.FutexAmbiguous != 0, "more than one thread may be its owner, so none is named"},
 		{x.Flags&kcdata.FutexOwnerUnsure != 0, "whether its owner has the same memory mapped could not be found out, so none is named"},
-		{x.Flags&kcdata.FutexOwnerGone != 0, fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid))},
 		{x.Flags&kcdata.FutexOwnerDied != 0, "its owner died with it held"},
 		{x.Flags&kcdata.FutexDiffers != 0, "its word names another owner than the kernel, which counts"},
 		{x.Object == kcdata.FutexGlibcRWLock && x.OwnerTid == 0, "readers hold it, or a writer has just let it go"},

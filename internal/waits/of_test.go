@@ -80,6 +80,7 @@ func TestFutexWords(t *testing.T) {
 		{"died", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 20)}, nil, UserMutex, "holds 20!+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
 		{"died, nobody has its number", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 0)}, nil, UserMutex, "holds 0+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
 		{"gone", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 99)}, nil, UserMutex, "holds 99+", Word, Resource{UserMutex, 10, 0x7000}, "(99)"},
+		{"of another process", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 30)}, nil, UserMutex, "holds 0", Word, Resource{UserMutex, 10, 0x7000}, "thread 30, which is of another process"},
 		{"join", []kcdata.LinuxFutex{{Addr: 0x7000, Place: 5, Flags: own, Object: kcdata.FutexGlibcJoin, OwnerTid: 20, OwnerStart: start(20)}}, nil, UserJoin, "joined 20!", Word, Resource{UserJoin, 0, 5}, ""},
 		{"shared, no place", []kcdata.LinuxFutex{{Addr: 0x7000}}, nil, Futex, "", Word, Resource{Futex, 10, 0x7000}, ""},
 		{"rwlock, readers", []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate, Object: kcdata.FutexGlibcRWLock}}, nil, UserRWLock, "", Word, Resource{UserRWLock, 10, 0x7000}, "readers"},
@@ -96,6 +97,7 @@ func TestFutexWords(t *testing.T) {
 		th.Futexes, th.Wait = c.f, c.r
 		w.thread(w.last(), 20, asleep, inPipe...)
 		w.thread(w.last(), 21, asleep, inPipe...)
+		w.task(30, 1, asleep, inPipe...)
 		got := w.of().Of[th]
 		if got.Kind != c.kind || owners(got) != c.owners || got.Evidence != c.ev || got.Resource != c.res || got.AnyOwner != (len(got.Owners) > 1) {
 			t.Errorf("%s: %+v, owners %q", c.name, got, owners(got))
