@@ -122,7 +122,7 @@ static int rwrun(rw *r, void *(*f)(void *), int waits)
 	r->tid = 0;
 	start(f, r);
 	if (!waits) sem_wait(&r->held);
-	else usleep(50000);
+	else do usleep(50000); while (!__atomic_load_n(&r->tid, __ATOMIC_SEQ_CST));
 	return r->tid;
 }
 
