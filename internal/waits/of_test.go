@@ -120,6 +120,37 @@ func TestWordsAreOneThing(t *testing.T) {
 	}
 }
 
+// An owner that is younger than all waits for its lock may have got the number of one that ended.
+func TestYoungerOwner(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		began, second uint64 // of the owner, and when the second waiter fell asleep; in ns
+		want          Confidence
+		note          string
+	}{
+		{"older", now - 9*second, now - 5*second, Sure, ""},
+		{"as old", now - 5*second + 1e7, now - 5*second, Sure, ""},
+		{"younger than all", now - 2*second, now - 4*second, Likely, "began after the wait"},
+		{"took it while one waited", now - 2*second, now - second, Sure, ""},
+		{"the age of one is not known", now - 2*second, now + second, Sure, ""},
+	} {
+		w := newWorld()
+		w.s.Machine.BoottimeNs = now
+		a := w.task(10, 1, asleep, inFutex...)
+		b := w.thread(w.last(), 11, asleep, inFutex...)
+		owner := w.thread(w.last(), 20, asleep, inPipe...)
+		owner.Linux.StartBoottime, b.Linux.LastArrival = c.began, c.second
+		f := kcdata.LinuxFutex{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexOwned, Object: kcdata.FutexGlibcMutex, OwnerTid: 20, OwnerStart: c.began}
+		a.Futexes = []kcdata.LinuxFutex{f}
+		b.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexAbsent, Object: kcdata.FutexGlibcMutex}}
+		got := w.of().Of[a]
+		if got.Confidence != c.want || owners(got) != "holds 20!" {
+			t.Errorf("%s: %s, %q", c.name, got.Confidence, owners(got))
+		}
+		wantNote(t, c.name, got, c.note)
+	}
+}
+
 // Stopped, traced, frozen, vfork and runnable threads, and those that wait for nothing.
 func TestStates(t *testing.T) {
 	w := newWorld()
