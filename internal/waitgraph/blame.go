@@ -53,9 +53,10 @@ func (b *blame) stand(v int32) bool {
 	return t < b.g.waiting && b.stands[t]
 }
 
-// edges leads from t to its owners. A lock's holder is locked. Who
-// waits for a child or a thread passes on how it was reached itself. A semaphore's last
-// holder may hold nothing. A traced thread is an end itself.
+// edges leads from t to its owners. A lock's holder is locked, if the lock has been waited for
+// for long: a worker that waits for a lock for a moment does its work. Who waits for a child or
+// a thread passes on how it was reached itself. A semaphore's last holder may hold nothing. A
+// traced thread is an end itself.
 func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
 	for i, o := range w.Owners {
@@ -66,7 +67,7 @@ func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 			continue
 		}
 		to := owners[i]
-		if o.Relation == waits.Holds || o.Relation == waits.Runs || locked && o.Relation != waits.Last {
+		if o.Relation == waits.Runs || o.Relation == waits.Holds && b.g.old(w) || locked && o.Relation != waits.Last {
 			to += int32(len(b.g.nodes))
 		}
 		row = append(row, uint64(to)<<32|uint64(i))

@@ -51,7 +51,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 			}
 			continue
 		case waits.Holds:
-			to.locked = true
+			to.locked = s.locked || longEnough(w)
 		case waits.Last:
 			to.locked = false
 		case waits.Runs:

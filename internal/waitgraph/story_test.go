@@ -65,6 +65,14 @@ func TestStories(t *testing.T) {
 			w.in(3, kcdata.StateTraced)
 			w.waits(3, waits.Traced, old)
 		}, "culprit 3 traced: 2"},
+		"a worker that waits for a lock for a moment": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.waits(1, waits.UserMutex, time.Millisecond, w.holds(2))
+			w.running(2)
+			w.waits(3, waits.ChildEnd, old, w.by(waits.Child, 4))
+			w.waits(4, waits.UserMutex, old, w.holds(5))
+			w.running(5)
+		}, "culprit 5 running: 3 4"},
 		"ABBA": {func(w *world) {
 			w.waits(0, waits.UserMutex, 0, w.holds(1))
 			w.waits(1, waits.UserMutex, -1, w.holds(0))
