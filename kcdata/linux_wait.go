@@ -78,7 +78,7 @@ const (
 	FutexOwned       = 1 << 8  // collation: the bytes around the word are those of object, and name a living owner
 	FutexAmbiguous   = 1 << 9  // collation: more than one thread may be the one that the bytes name
 	FutexOwnerDied   = 1 << 10 // collation: the word says that its owner died with the lock held (FUTEX_OWNER_DIED), or the owner it names is a zombie
-	FutexOwnerGone   = 1 << 11 // collation: the bytes name an owner that the file does not have
+	FutexOwnerGone   = 1 << 11 // collation: the bytes name an owner that the file does not have, or a thread of a process that does not have the word
 	FutexOwnerUnsure = 1 << 12 // collation: whether the owner maps the same memory could not be found out, so it is not named
 	FutexDiffers     = 1 << 13 // collation: the kernel names another owner (LinuxWait), which counts
 )
@@ -108,7 +108,7 @@ type LinuxFutex struct {
 	Have       uint32   `kc:"have"`       // bit i: the four bytes at around[4*i] were read
 	Around     [40]byte `kc:"around"`     // from 16 bytes before the word to 24 behind its beginning; redacted: 0
 	Object     uint32   `kc:"object"`     // collation: Futex* objects
-	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; with FutexOwned the owner, with FutexOwnerDied the zombie that was it; else 0
+	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; with FutexOwned the owner, with FutexOwnerDied the zombie that was it, with FutexOwnerGone the thread of another process that has its number; else 0
 	OwnerTgid  uint32   `kc:"owner_tgid"` // collation
 	Reserved   uint32   `kc:"reserved"`
 	OwnerStart uint64   `kc:"owner_start"` // collation: its start_boottime, ns

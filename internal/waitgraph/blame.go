@@ -53,9 +53,10 @@ func (b *blame) stand(v int32) bool {
 	return t < b.g.waiting && b.stands[t]
 }
 
-// edges leads from t to its owners. A lock's holder is locked. Who
-// waits for a child or a thread passes on how it was reached itself. A semaphore's last
-// holder may hold nothing. A traced thread is an end itself.
+// edges leads from t to its owners. A lock's holder is locked, if the lock has been waited for
+// for long: a worker that waits for a lock for a moment does its work. Who waits for a child or
+// a thread passes on how it was reached itself. A semaphore's last holder may hold nothing. A
+// traced thread is an end itself.
 func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
 	for i, o := range w.Owners {
@@ -66,12 +67,25 @@ func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 			continue
 		}
 		to := owners[i]
-		if o.Relation == waits.Holds || o.Relation == waits.Runs || locked && o.Relation != waits.Last {
+		if b.locks(w, o.Relation, locked) {
 			to += int32(len(b.g.nodes))
 		}
 		row = append(row, uint64(to)<<32|uint64(i))
 	}
 	return row
+}
+
+// locks reports whether an owner of w with this relation is locked, if w's thread is or is not.
+func (b *blame) locks(w *waits.Wait, r waits.Relation, locked bool) bool {
+	switch r {
+	case waits.Runs:
+		return true
+	case waits.Holds:
+		return b.g.old(w)
+	case waits.Last:
+		return false
+	}
+	return locked
 }
 
 // needOf is what vertex v needs. Who waits for a semaphore is to blame as if it had no known

@@ -51,7 +51,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 			}
 			continue
 		case waits.Holds:
-			to.locked = true
+			to.locked = longEnough(w)
 		case waits.Last:
 			to.locked = false
 		case waits.Runs:
@@ -88,11 +88,11 @@ func (b *blameOracle) guilty(s spot) bool {
 	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread)
 	inD := model.StateOf(b.w.threads[s.thread]).Class == model.Blocked && !runs && longEnough(w) &&
 		w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
-	if class := model.StateOf(b.w.threads[s.thread]).Class; s.locked && w != nil && !runs && !b.heldUp(s.thread) &&
-		(class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked) {
+	class := model.StateOf(b.w.threads[s.thread]).Class
+	if s.locked && w != nil && (b.heldUp(s.thread) || !runs && (class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked)) {
 		return longEnough(w)
 	}
-	return s.locked || b.heldUp(s.thread) || inD
+	return s.locked || b.heldUp(s.thread) && (w == nil || longEnough(w)) || inD
 }
 
 func (b *blameOracle) missed(t int) bool {

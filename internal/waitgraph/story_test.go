@@ -57,6 +57,22 @@ func TestStories(t *testing.T) {
 		make func(w *world)
 		want string
 	}{
+		"a system call under strace": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.in(1, kcdata.StateTraced)
+			w.waits(1, waits.Traced, time.Millisecond)
+			w.waits(2, waits.UserJoin, old, w.by(waits.Joined, 3))
+			w.in(3, kcdata.StateTraced)
+			w.waits(3, waits.Traced, old)
+		}, "culprit 3 traced: 2"},
+		"a worker that waits for a lock for a moment": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.waits(1, waits.UserMutex, time.Millisecond, w.holds(2))
+			w.running(2)
+			w.waits(3, waits.ChildEnd, old, w.by(waits.Child, 4))
+			w.waits(4, waits.UserMutex, old, w.holds(5))
+			w.running(5)
+		}, "culprit 5 running: 3 4"},
 		"ABBA": {func(w *world) {
 			w.waits(0, waits.UserMutex, 0, w.holds(1))
 			w.waits(1, waits.UserMutex, -1, w.holds(0))
@@ -114,7 +130,12 @@ func TestStories(t *testing.T) {
 			w.running(0)
 			w.waits(1, waits.Mutex, 0, w.holds(0))
 			w.waits(2, waits.UserMutex, old, w.holds(1))
-		}, "culprit 0 running: 2"},
+		}, "starved 2"},
+		"a young wait for who is in D": {func(w *world) {
+			w.d(0, waits.BlockIO, old)
+			w.waits(1, waits.Mutex, 0, w.holds(0))
+			w.waits(2, waits.UserMutex, old, w.holds(1))
+		}, "culprit 0 blocked: 2"},
 		"young, and of unknown age": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, time.Second-1, w.holds(0))
@@ -355,7 +376,7 @@ func TestShared(t *testing.T) {
 	w.d(0, waits.BlockIO, 2*old)
 	w.running(1)
 	w.running(2)
-	w.waits(3, waits.Mutex, 0, w.holds(1))
+	w.waits(3, waits.ChildEnd, 0, w.by(waits.Child, 1))
 	w.waits(4, waits.UserRWLock, old, w.holds(0), w.holds(2), w.holds(3))
 	v := Judge(w.w, Options{})
 	if err := checkCulprits(w, v); err != nil {
