@@ -43,8 +43,6 @@ static __always_inline void fetch_thread(struct task_struct *t)
 		fetch(t->vfork_done);
 		fetch(t->jobctl);
 	}
-	if (cfg_wait && bpf_core_field_exists(t->blocked_on))
-		fetch(t->blocked_on);
 	struct signal_struct *sig = t->signal;
 	if (sig)
 		fetch(sig->shared_pending.signal.sig[0]);

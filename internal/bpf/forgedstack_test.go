@@ -36,19 +36,18 @@ const inMutex, inRead, inWrite, inNothing = 0xffff_ffff_8100_0007, 0xffff_ffff_8
 // waiter's record is in the stack at hand, if own is 0. A task, whose stack is all these
 // pages, is named behind each.
 type queue struct {
-	t      *testing.T
-	world  *forgedWorld
-	ring   bool // locks point to their first waiter
-	list   [8]uint64
-	pages  [][]byte
-	at     []uint64
-	asked  *forgedStack
-	scan   *ebpf.Program
-	task   uint64
-	nodes  []uint64
-	own    int // index in nodes
-	lock   uint64
-	locked func(kind uint32) uint64 // where its owner word is
+	t     *testing.T
+	world *forgedWorld
+	ring  bool // locks point to their first waiter
+	list  [8]uint64
+	pages [][]byte
+	at    []uint64
+	asked *forgedStack
+	scan  *ebpf.Program
+	task  uint64
+	nodes []uint64
+	own   int // index in nodes
+	lock  uint64
 }
 
 const queuePages = 5 // the last has the lock and the task

@@ -72,11 +72,11 @@ static __always_inline int scan_word(struct wait_work *w)
 {
 	u64 i = w->i;
 	hide(i);
-	if (i <= SCAN_WORDS - 4 && i + 4 <= w->words) {
-		u64 any = 0;
-#pragma unroll
-		for (int k = 0; k < 4; k++)
-			any |= of_interest(w, w->stack[(i + k) & (SCAN_WORDS - 1)]);
+	u64 from = i;
+	hide(from); // 6.12 forgets the bound of what it has compared otherwise
+	if (i + 4 <= w->words && from <= SCAN_WORDS - 4) {
+		const u64 *at = w->stack + from;
+		u64 any = of_interest(w, at[0]) | of_interest(w, at[1]) | of_interest(w, at[2]) | of_interest(w, at[3]);
 		hide(any);
 		if (!any) {
 			w->i = i + 4;
