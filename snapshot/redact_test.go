@@ -99,6 +99,12 @@ func nonZero(v uint64) (n int) {
 	return n
 }
 
+// isText reports whether b may be part of a name or a text that the file may hold, such as
+// the spaces of /proc/meminfo.
+func isText(b []byte) bool {
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r != 0 && (r < ' ' || r > '~') })
+}
+
 // registers are the register and argument values of a file that do not occur
 // in another by chance, as round and small ones do.
 func registers(s *kcdata.Snapshot) map[uint64]string {
@@ -129,13 +135,15 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 			for _, b := range th.UserBytes {
 				note(b.Addr, "stack's address")
 				for d := b.Data; len(d) >= 8; d = d[8:] {
-					note(binary.LittleEndian.Uint64(d), "stack")
+					if !isText(d[:8]) {
+						note(binary.LittleEndian.Uint64(d), "stack")
+					}
 				}
 			}
 			for _, f := range th.Futexes {
 				note(f.Addr, "futex word")
 				for d := f.Around[:]; len(d) >= 8; d = d[8:] {
-					if bytes.ContainsFunc(d[:8], func(r rune) bool { return r != 0 && (r < ' ' || r > '~') }) { // not a name that the file may hold
+					if !isText(d[:8]) {
 						note(binary.LittleEndian.Uint64(d), "bytes around a futex word")
 					}
 				}

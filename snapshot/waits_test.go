@@ -300,7 +300,8 @@ func TestPIFutexInTheWindow(t *testing.T) {
 	for _, engineName := range waitEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		th := got[uint64(w.tid)]
-		if len(th.Futexes) != 1 || th.Futexes[0].Flags != kcdata.FutexPI|kcdata.FutexPrivate || th.Futexes[0].Op != 6 {
+		if len(th.Futexes) != 1 || th.Futexes[0].Flags != kcdata.FutexPI|kcdata.FutexPrivate|kcdata.FutexOwned ||
+			th.Futexes[0].Op != 6 || int(th.Futexes[0].OwnerTid) != owner {
 			t.Fatalf("%s: %+v", engineName, th.Futexes)
 		}
 		if v, ok := th.Futexes[0].Word(); !ok || int(v&0x3fffffff) != owner {

@@ -59,10 +59,9 @@ func (t *text) totals() {
 	}
 	t.Line("")
 	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
-	if n := len(t.v.Starved); n > 0 {
-		w := t.v.Starved[0]
-		t.Words("", "%s a CPU though nobody keeps it from them: the machine is full. The longest%s: %s.", haveWaited(n)+" for", account.Age(w.Age), verdict.Thread(w.Task, w.Thread))
-	}
+	cpu, lock := t.starved()
+	t.busy(cpu, "a CPU though nobody keeps it from them: the machine is full")
+	t.busy(lock, "locks whose holders go on: the locks are busy")
 	for i := range all {
 		w := all[i].longest
 		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
@@ -70,6 +69,24 @@ func (t *text) totals() {
 			line += "; the longest," + age + ": " + verdict.Thread(w.Task, w.Thread)
 		}
 		t.Line("%s", line)
+	}
+}
+
+// starved are the long waits for a CPU and for a lock for which nobody is to blame, longest first.
+func (t *text) starved() (cpu, lock []*waits.Wait) {
+	for _, w := range t.v.Starved {
+		if w.Kind == waits.CPU {
+			cpu = append(cpu, w)
+		} else {
+			lock = append(lock, w)
+		}
+	}
+	return cpu, lock
+}
+
+func (t *text) busy(long []*waits.Wait, what string) {
+	if len(long) > 0 {
+		t.Words("", "%s %s. The longest%s: %s.", haveWaited(len(long))+" for", what, account.Age(long[0].Age), verdict.Thread(long[0].Task, long[0].Thread))
 	}
 }
 

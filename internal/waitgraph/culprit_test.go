@@ -88,6 +88,10 @@ func (b *blameOracle) guilty(s spot) bool {
 	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread)
 	inD := model.StateOf(b.w.threads[s.thread]).Class == model.Blocked && !runs && longEnough(w) &&
 		w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
+	if class := model.StateOf(b.w.threads[s.thread]).Class; s.locked && w != nil && !runs && !b.heldUp(s.thread) &&
+		(class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked) {
+		return longEnough(w)
+	}
 	return s.locked || b.heldUp(s.thread) || inD
 }
 

@@ -84,12 +84,16 @@ func (g *graph) missed(n *node) bool {
 }
 
 // blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
-// is: others wait for what it holds. For ordinary work (I7) only who cannot do it is.
+// is, since others wait for what it holds; but one that sleeps for less than MinWait is not:
+// it may hold the lock for a moment, after many others (I7). For ordinary work only who cannot
+// do it is.
 func (g *graph) blames(n *node, locked bool) bool {
 	if n.isSelf() {
 		return false
 	}
 	switch r := g.reason(n); {
+	case locked && (r == Asleep || r == InD):
+		return n.wait == nil || g.old(n.wait)
 	case locked:
 		return true
 	case r == InD:

@@ -33,14 +33,19 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 	return v
 }
 
-// starved are those who have waited for a CPU and whom nobody keeps from it.
+// starved are those who have waited for a CPU or a lock, and nobody is to blame for it.
 func (b *blame) starved() []*waits.Wait {
 	var out []int32
 	for v := range b.g.waiting {
-		if w := b.g.nodes[v].wait; w.Kind == waits.CPU && b.g.old(w) && !b.isVictim(v) {
+		if w := b.g.nodes[v].wait; b.g.old(w) && !b.stand(v) && !b.isVictim(v) && (w.Kind == waits.CPU || isHeld(w) && b.end[v] == nil) {
 			out = append(out, v)
 		}
 	}
 	slices.SortFunc(out, b.g.longestFirst)
 	return b.g.waitsOf(out)
+}
+
+// isHeld reports whether w is for something that a known thread holds.
+func isHeld(w *waits.Wait) bool {
+	return !w.AnyOwner && slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return o.Relation == waits.Holds })
 }

@@ -245,7 +245,14 @@ func TestStories(t *testing.T) {
 			w.d(2, waits.Mutex, old, w.holds(3))
 			w.running(3)
 			w.waits(4, waits.UserMutex, -1, w.holds(2))
-		}, ""},
+		}, "starved 1"},
+		"a busy lock": {func(w *world) { // its holder, asleep for a moment, had it for a moment
+			w.waits(0, waits.Timer, young)
+			w.d(1, waits.BlockIO, young)
+			w.waits(2, waits.UserMutex, old, w.holds(0))
+			w.waits(3, waits.UserMutex, old, w.holds(1))
+			w.waits(4, waits.UserMutex, young, w.holds(0))
+		}, "starved 2 3"},
 		"the order": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, old, w.holds(0))

@@ -116,7 +116,7 @@ func TestUserFunctions(t *testing.T) {
 		"pthread_barrier_wait": UserBarrier, "__pthread_clockjoin_ex": UserJoin,
 		"__GI___pthread_mutex_lock": Futex, "___pthread_mutex_lock": UserMutex, "__lll_lock_wait": UserMutex,
 		"pthread_rwlock_wrlock": UserRWLock, "runtime.futex": GoRuntime, "runtime.futex.abi0": GoRuntime, "runtime.notesleep": GoRuntime,
-		"std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
+		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
 		"std::thread::park": UserPark, "std::sys::sync::thread_parking::futex::Parker::park": UserPark,
 		"ObjectMonitor::enter_internal(JavaThread*)": JavaMonitor, "Unsafe_Park": JavaMonitor,
 		"main.main": Futex, "my_pthread_cond_wait": Futex, "": Futex,

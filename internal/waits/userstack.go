@@ -55,6 +55,7 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 func userFunction(name string) (Kind, bool) {
 	name, _, _ = strings.Cut(name, "(")
 	name, _, _ = strings.Cut(name, "@")
+	name = strings.TrimPrefix(name, "<")     // Rust's <type>::method
 	if strings.HasPrefix(name, "runtime.") { // a Go package
 		name = strings.TrimSuffix(name, ".abi0")
 	} else {
