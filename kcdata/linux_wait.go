@@ -16,7 +16,7 @@ const (
 	WaitOwned      = 1 << 3  // the lock's owner word leads to a task: owner_tid, owner_tgid, owner_start
 	WaitReaders    = 1 << 4  // readers hold the lock; the kernel does not keep their names
 	WaitLastHolder = 1 << 5  // a semaphore: the owner is the thread that took it last, which may have given it up
-	WaitFree       = 1 << 6  // the owner word is 0: the lock has no owner, or keeps none
+	WaitFree       = 1 << 6  // the owner word is 0: the lock has no owner, or keeps none; or a mutex was handed to this very thread, which did not run since
 	WaitBadOwner   = 1 << 7  // the owner word does not lead to ordinary memory
 	WaitIO         = 1 << 8  // in_iowait
 	WaitTraced     = 1 << 9  // a tracer is attached: peer_*, unless WaitVfork is set too
