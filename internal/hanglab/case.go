@@ -30,6 +30,9 @@ type Case struct {
 	// may be among its victims. The kernel's fair server lets an ordinary thread run for
 	// 50 ms in every second, after which it has not waited for long: Try tries again.
 	Alone bool
+	// Read: whoever reads the files of its processes in /proc waits, too, and others do so:
+	// captures of other tests. They may be among its victims.
+	Read bool
 
 	start func(tb testing.TB, l *Lab) Cast
 	lacks func() string // why it cannot be made here, or ""; nil: it can everywhere
