@@ -6,8 +6,8 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 # What needs a kernel: the objects, the pipeline, the trap.
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
-# whole and says what the others' say, the trap's ways through, user memory.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|OwnersOfTheHangLab|HungTaskAgrees)$$
+# whole and says what the others' say, the trap's ways through, user memory, waits.
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|FutexesInTheWindow)$$
 
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).
@@ -24,10 +24,12 @@ long:
 vm-kernels:
 	$(vmtest) kernels
 
-# 6.1 has no trap: what loads there, and why the rest does not.
+# 6.1 has no trap: what loads there, and why the rest does not. The hang laboratory, all
+# of it at once, on each of the three.
 vm-quick: vm-kernels
 	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
-	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages) ./internal/hanglab
+	$(vmtest) -kernel 6.1 -limit 5m -- ./cmd/stackshot -run '^TestHangLabTogether$$'
+	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages) './cmd/stackshot:^TestHangLabTogether$$'
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,32 +12,68 @@ import (
 	"stackshot/kcdata"
 )
 
+// labMinWait is --min-wait in the tests of the laboratory.
+const labMinWait = 200 * time.Millisecond
+
+// judged is the verdict on one capture, without the command.
+func judged(t *testing.T, s *Session) *hanglab.Verdict {
+	t.Helper()
+	_, file, err := takeStopped(t, s, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	named(t, snap, file.Bytes())
+	return hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: labMinWait}))
+}
+
 // TestHangLabAlone is TestHangLab of cmd/stackshot for guests, where each run of the
-// command takes ten seconds: the session is opened once, and the verdict is asked for
-// without the command.
+// command takes ten seconds: the session is opened once.
 func TestHangLabAlone(t *testing.T) {
 	if !testneed.Guest() {
 		t.Skip("TestHangLab of cmd/stackshot does it here")
 	}
 	requireBPF(t)
-	const minWait = 200 * time.Millisecond
 	lab, s := hanglab.New(t), session(t, Options{})
 	for _, c := range hanglab.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
-			for _, err := range lab.Try(t, c, minWait, func() *hanglab.Verdict {
-				_, file, err := takeStopped(t, s, Request{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				snap, err := kcdata.ParseSnapshot(file.Bytes())
-				if err != nil {
-					t.Fatal(err)
-				}
-				named(t, snap, file.Bytes())
-				return hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: minWait}))
-			}) {
+			for _, err := range lab.Try(t, c, labMinWait, func() *hanglab.Verdict { return judged(t, s) }) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestHangLabInAPidNamespace: taken from inside a pid namespace, the file has the same
+// verdict in that namespace's numbers, of its own threads and of those of deeper ones.
+func TestHangLabInAPidNamespace(t *testing.T) {
+	testneed.Slow(t)
+	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
+		return
+	}
+	hideProc(t)
+	lab, s := hanglab.New(t), session(t, Options{})
+	inside := map[string]bool{"abba-glibc": true, "abba-nested": true, "pi-chain": true, "cycle-of-three": true,
+		"join": true, "pipe-mutex": true, "inode-rwsem": true, "stopped-child": true, "vfork-parent": true, "holder-traced": true}
+	var all []*hanglab.Running
+	for _, c := range hanglab.Cases() {
+		if inside[c.Name] {
+			all = append(all, lab.Start(t, c))
+		}
+	}
+	if len(all) != len(inside) {
+		t.Fatalf("%d cases of %d", len(all), len(inside))
+	}
+	for _, r := range all {
+		r.Age(labMinWait + 50*time.Millisecond)
+	}
+	v := judged(t, s)
+	for _, r := range all {
+		for _, err := range hanglab.Check(v, r) {
+			t.Error(err)
+		}
 	}
 }

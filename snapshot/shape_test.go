@@ -188,7 +188,7 @@ func needsNames(t *testing.T) {
 }
 
 // Where the kernel hides its addresses from everybody, stacks are whole and
-// stay numbers, and the file says why.
+// stay numbers, none is scanned for locks, and the file says why.
 func TestHiddenSymbols(t *testing.T) {
 	if v := strings.TrimSpace(slurp(t, "/proc/sys/kernel/kptr_restrict")); v != "2" || os.Geteuid() != 0 {
 		t.Skipf("needs root and kernel.kptr_restrict=2, here %s", v)
@@ -198,6 +198,9 @@ func TestHiddenSymbols(t *testing.T) {
 		_, snap, _ := takeWhole(t, Options{Engine: engine}, Request{})
 		if !hasCode(snap, "no_symbols") {
 			t.Errorf("warnings %+v", snap.Warnings)
+		}
+		if w := snap.WaitTaken; w == nil || w.Sources&kcdata.WaitHasScan != 0 || w.Scanned != 0 {
+			t.Errorf("waits %+v, want no scan", w)
 		}
 		th := threadsByID(snap)[uint64(f.Children[0].Pid)]
 		if th == nil || len(th.Kernel) < 4 {

@@ -61,8 +61,8 @@ func TestScanIsTheFields(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MutexWait, testtask.InodeWait)
 	eachEngine(t, func(t *testing.T, engineName string) {
-		fields := lockRecords(t, engineName, bpftest.Knobs{}, f)
-		scan := lockRecords(t, engineName, noFields{}, f)
+		fields, sources := lockRecords(t, engineName, bpftest.Knobs{}, f)
+		scan, _ := lockRecords(t, engineName, noFields{}, f)
 		for _, k := range []testtask.Kind{testtask.MutexWait, testtask.InodeWait} {
 			first, second, owner := f.One(k, "first").Pid, f.One(k, "second").Pid, f.One(k, "owner").Pid
 			for how, records := range map[string]map[int]*kcdata.Thread{"fields": fields, "scan": scan} {
@@ -75,20 +75,30 @@ func TestScanIsTheFields(t *testing.T) {
 					t.Errorf("%v without fields: flags %#x", k, w.Flags)
 				}
 			}
-			if a, b := fields[first].Wait, scan[first].Wait; a == nil || b == nil || a.Lock != b.Lock {
+			a, b := fields[first].Wait, scan[first].Wait
+			if a == nil || b == nil || a.Lock != b.Lock {
 				t.Errorf("%v: %+v by fields, %+v by the scan", k, a, b)
+				continue
+			}
+			field, kind := sources&kcdata.WaitHasBlocker != 0, uint32(kcdata.LockRWSemWrite)
+			if k == testtask.MutexWait {
+				field, kind = field || sources&kcdata.WaitHasBlockedOn != 0, kcdata.LockMutex
+			}
+			if by := a.Flags&kcdata.WaitField != 0; by != field || field && a.Kind != kind {
+				t.Errorf("%v: sources %#x, and %+v", k, sources, a)
 			}
 		}
 	})
 }
 
-// lockRecords are the threads of a fixture as one capture has them.
-func lockRecords(t *testing.T, engineName string, specs bpf.Specs, f *testtask.Fixture) map[int]*kcdata.Thread {
+// lockRecords are the threads of a fixture as one capture has them, and what it had to
+// go by.
+func lockRecords(t *testing.T, engineName string, specs bpf.Specs, f *testtask.Fixture) (all map[int]*kcdata.Thread, sources uint32) {
 	t.Helper()
 	s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: specs})
 	defer s.Close()
 	_, snap, _ := captureWhole(t, s, Request{Pids: pidsOf(f)})
-	all := map[int]*kcdata.Thread{}
+	all = map[int]*kcdata.Thread{}
 	for id, th := range threadsByID(snap) {
 		all[int(id)] = th
 	}
@@ -97,7 +107,7 @@ func lockRecords(t *testing.T, engineName string, specs bpf.Specs, f *testtask.F
 			t.Fatalf("%v is not in the file", c)
 		}
 	}
-	return all
+	return all, snap.WaitTaken.Sources
 }
 
 // TestOwnersOfTheHangLab: by each engine, the records of all cases of the laboratory have

@@ -252,11 +252,41 @@ func TestFutexesInTheWindow(t *testing.T) {
 		t.Errorf("two words of a page are at %#x and %#x", places[0]["FUTEX_WAIT"], places[0]["FUTEX_WAIT, shared"])
 	}
 	for _, engineName := range waitEngines() {
+		redactedFutexes(t, engineName, list)
 		got := windowOf(t, engineName, Options{Wait: WaitOff}, bpftest.Knobs{}, nil)
 		for _, th := range got {
 			if th.Wait != nil || th.Futexes != nil {
 				t.Fatalf("%s, --wait off: thread %d has %+v %+v", engineName, th.ID, th.Wait, th.Futexes)
 			}
+		}
+	}
+}
+
+// redactedFutexes: a redacted file has as many words of each call, with their flags and
+// operation, and a number in place of each address: the same for the same word.
+func redactedFutexes(t *testing.T, engineName string, list []*waiter) {
+	t.Helper()
+	got := windowOf(t, engineName, Options{Redact: true}, bpftest.Knobs{}, nil)
+	numbers := map[uint64]uint64{}
+	for _, w := range list {
+		var want []kcdata.LinuxFutex
+		for _, f := range w.want {
+			want = append(want, kcdata.LinuxFutex{Addr: f.Addr, Flags: f.Flags, Op: f.Op})
+		}
+		th := got[uint64(w.tid)]
+		if th == nil {
+			t.Fatalf("%s, redacted: no thread %d", engineName, w.tid)
+		}
+		found := slices.Clone(th.Futexes)
+		for i := range found[:min(len(found), len(want))] {
+			number := found[i].Addr
+			if at, taken := numbers[number]; number == 0 || number > uint64(len(got)) || taken && at != want[i].Addr {
+				t.Errorf("%s, redacted: %s: word %d has the number %d", engineName, w.name, i, number)
+			}
+			numbers[number], found[i].Addr = want[i].Addr, want[i].Addr
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("%s, redacted: %s:\n%+v\nwant\n%+v", engineName, w.name, found, want)
 		}
 	}
 }

@@ -16,10 +16,14 @@ const labMinWait = 200 * time.Millisecond
 // codeHangs is the exit code that says that something hangs.
 const codeHangs = 4
 
-// judge has the command say what hangs, in JSON.
+// judge has the command say what hangs, in JSON. An emulated machine needs longer for
+// 600 tasks than the default pause.
 func judge(t *testing.T, more ...string) (*hanglab.Verdict, outcome) {
 	t.Helper()
 	args := []string{"hang", "--format", "json", "--lock-wait", "25s", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
+	if testneed.Guest() {
+		args = append(args, "--arrival-budget", "1s", "--max-pause", "2s")
+	}
 	o := stackshot(t, append(args, more...)...)
 	v, err := hanglab.Parse([]byte(o.stdout))
 	if err != nil {
@@ -85,9 +89,15 @@ func TestHangLabTogether(t *testing.T) {
 	for _, r := range all {
 		r.Age(labMinWait + 50*time.Millisecond)
 	}
+	taken := map[string]bool{}
 	for _, engine := range []string{"auto", "pull"} {
 		t.Run(engine, func(t *testing.T) {
+			if taken[engine] {
+				t.Logf("auto was %s: this kernel has no trap", engine)
+				return
+			}
 			v, o := judge(t, "--engine", engine)
+			taken[v.Capture.Engine] = true
 			wantCode(t, v, o)
 			for _, r := range all {
 				for _, err := range hanglab.Check(v, r) {
@@ -95,6 +105,9 @@ func TestHangLabTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+	if !taken["pull"] {
+		t.Errorf("engines %v", taken)
 	}
 	t.Logf("%d cases in one capture; not made here: %q", len(all)-1, lacking)
 }

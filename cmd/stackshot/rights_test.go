@@ -122,6 +122,9 @@ func foretells(t *testing.T, in invocation, lack []string) {
 			t.Errorf("nothing is said of %s: %v", code, s.Warnings)
 		}
 	}
+	if w := s.WaitTaken; s.Engine != snapshot.EngineProcfs && (w == nil || (w.Sources&kcdata.WaitHasScan == 0) != said["no_symbols"]) {
+		t.Errorf("waits %+v; symbols are hidden: %v, and then no stack is scanned", w, said["no_symbols"])
+	}
 	checkHas(t, s, said)
 	checkSuspects(t, d.Facts)
 	for name, bad := range map[string]bool{"lock": said["no_lock"], "kptr_restrict": said["no_symbols"]} {

@@ -28,8 +28,12 @@ type Case struct {
 	Gone bool
 	// Alone: it keeps a CPU from everybody, so it does not run beside others, and others
 	// may be among its victims. The kernel's fair server lets an ordinary thread run for
-	// 50 ms in every second, after which it has not waited for long: Try tries again.
+	// 50 ms in every second, after which it has not waited for long: Try tries again, at
+	// another time after the start.
 	Alone bool
+	// Read: whoever reads the files of its processes in /proc waits, too, and others do so:
+	// captures of other tests. They may be among its victims.
+	Read bool
 
 	start func(tb testing.TB, l *Lab) Cast
 	lacks func() string // why it cannot be made here, or ""; nil: it can everywhere
@@ -104,7 +108,7 @@ func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func() *V
 		one := &scope{TB: tb}
 		tb.Cleanup(one.end) // also if the test ends before
 		r := l.Start(one, c)
-		r.Age(minWait + 50*time.Millisecond)
+		r.Age(minWait + 50*time.Millisecond + time.Duration(try-1)*170*time.Millisecond)
 		errs = Check(judge(), r)
 		one.end()
 	}

@@ -124,7 +124,7 @@ func (c *check) culprit(k FoundCulprit, w Culprit) {
 	if !slices.Contains(w.Reasons, k.Reason) {
 		c.wrong("%s is accused: %s, want %v", w.Role, k.Reason, w.Reasons)
 	}
-	if c.r.Alone {
+	if c.r.Alone || c.r.Read {
 		if k.Victims.Count < len(w.Victims) {
 			c.wrong("%s has %d victims, want %v", w.Role, k.Victims.Count, w.Victims)
 		}

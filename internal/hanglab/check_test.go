@@ -158,7 +158,7 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		"more victims": func(_ object, _ string, item object, _ int) bool {
 			list, has := item["victims"].([]any)
 			item["victims"] = append(list, stranger)
-			return has && item["name"] != "hog" // others wait for its CPU too
+			return has && !othersToo(all, item)
 		},
 		"culprit": func(_ object, list string, item object, _ int) bool {
 			item["tid"] = bystander.Tid
@@ -182,6 +182,16 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 			return true
 		},
 	}
+}
+
+// othersToo: where more than those of the case may wait, others are no error.
+func othersToo(all []*Running, item map[string]any) bool {
+	for _, r := range all {
+		if (r.Alone || r.Read) && r.Cast[item["name"].(string)].Tid == item["tid"] {
+			return true
+		}
+	}
+	return false
 }
 
 // ofGone: where the owner is gone, a number that is no thread of the case may be named.

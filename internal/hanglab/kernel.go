@@ -27,7 +27,7 @@ func kernelCases() []*Case {
 	return []*Case{
 		behindOwner("pipe-mutex", testtask.MutexWait, waits.Mutex),
 		behindOwner("inode-rwsem", testtask.InodeWait, write...),
-		{Name: "mmap-lock", start: mmapLock, lacks: noFUSE, Culprits: []Culprit{culprit("holder", waitgraph.InD, "reader")},
+		{Name: "mmap-lock", start: mmapLock, lacks: noFUSE, Read: true, Culprits: []Culprit{culprit("holder", waitgraph.InD, "reader")},
 			Waits: []Wait{{"reader", []waits.Kind{waits.RWSemRead, waits.RWSem}, "holder"}}},
 		{Name: "stopped-child", start: actors(testtask.StoppedChild), Culprits: []Culprit{culprit("child", waitgraph.Stopped, "parent")},
 			Waits: []Wait{{"parent", []waits.Kind{waits.ChildEnd}, "child"}}},

@@ -17,6 +17,7 @@ type Verdict struct {
 	Format     string
 	Version    int
 	OneInstant bool `json:"one_instant"`
+	Capture    struct{ Engine string }
 	Deadlocks  []Deadlock
 	Waits      []FoundWait
 	Culprits   []FoundCulprit

@@ -39,6 +39,8 @@ func (s *stage) build() error {
 		return s.behindMutex()
 	case InodeWait.Name:
 		return s.behindInode()
+	case FileLocks.Name:
+		return s.fileLocks()
 	case TracedExit.Name:
 		return s.tracedExit()
 	case InPidNS.Name:

@@ -84,6 +84,31 @@ func (s *stage) behindInode() error {
 	return s.stuckWriter(last, fd)
 }
 
+// fileLocks has the last role hold a lock of each sort on one file, which the others wait
+// for. Each has an open file description of its own, for flock and OFD locks are those of
+// such a one; the locks of fcntl are of one byte each, since these two sorts exclude each other.
+func (s *stage) fileLocks() error {
+	fd, err := unix.MemfdCreate("testtask-locks", 0)
+	if err != nil {
+		return fmt.Errorf("memfd_create: %w", err)
+	}
+	s.fds = append(s.fds, fd)
+	path := append(fmt.Appendf(nil, "/proc/self/fd/%d", fd), 0)
+	open := step{nr: unix.SYS_OPENAT, arg: args{^uintptr(0), addr(&path[0]), unix.O_RDWR}, must: true, save: true}
+	lock := func(cmd int, start int64) step {
+		l := &unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: 1}
+		return step{nr: unix.SYS_FCNTL, arg: args{0, uintptr(cmd), addr(l)}, must: true, use: true}
+	}
+	locks := []step{{nr: unix.SYS_FLOCK, arg: args{0, unix.LOCK_EX}, must: true, use: true}, lock(unix.F_SETLKW, 0), lock(unix.F_OFD_SETLKW, 1)}
+	for i, l := range locks {
+		if _, err := s.actor(i, 0, s.start(), open, l); err != nil {
+			return err
+		}
+	}
+	_, err = s.actor(len(locks), 0, append(append([]step{open}, locks...), nap())...)
+	return err
+}
+
 // stuckWriter is for ever in the middle of a write to w: its source page is missing,
 // and userfaultfd, which is to supply it, is served by nobody.
 func (s *stage) stuckWriter(i, w int, before ...step) error {

@@ -157,6 +157,11 @@ func (k Kind) castMore() []role {
 		owner.Leader.Stack = [][]string{{"handle_userfault"}, inWrite}
 		return []role{{name: "first", second: true, want: waiter},
 			{name: "second", second: true, want: waiter}, {name: "owner", want: owner}}
+	case FileLocks.Name:
+		fcntl := Want{Leader: asleep(unix.SYS_FCNTL, "fcntl_setlk")}
+		return []role{{name: "flock", second: true, want: Want{Leader: asleep(unix.SYS_FLOCK, "locks_lock_inode_wait", "flock_lock_inode_wait")}},
+			{name: "posix", second: true, want: fcntl}, {name: "ofd", second: true, want: fcntl},
+			{name: "holder", want: Want{Leader: napping()}}}
 	case TracedExit.Name:
 		traced := ThreadWant{States: "t", Syscall: NoSyscall, Stack: [][]string{{"ptrace_stop"}, {"do_exit"}}}
 		return []role{{second: true, want: Want{Leader: traced}},

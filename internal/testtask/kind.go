@@ -39,6 +39,7 @@ var (
 	TracedExit   = Kind{Name: "traced-exit"}   // at PTRACE_EVENT_EXIT; role "tracer"
 	MutexWait    = Kind{Name: "mutex-wait"}    // roles "first", "second" wait for a mutex of "owner"
 	InodeWait    = Kind{Name: "inode-wait"}    // the same with an inode's rwsem, and write(2) to a memfd
+	FileLocks    = Kind{Name: "file-locks"}    // roles "flock", "posix", "ofd" wait for three locks of "holder" on a file
 	StoppedChild = Kind{Name: "stopped-child"} // in wait4; role "child" is stopped
 	VforkParent  = Kind{Name: "vfork-parent"}  // until role "child" execs or exits: never
 	InPidNS      = Kind{Name: "in-pid-ns"}     // pid 1 of a new pid namespace
@@ -76,7 +77,7 @@ func All() []Kind {
 	return []Kind{
 		Forked, Stopped, Sleeping, PipeRead, FutexWait, DoWait, EpollWait, Poll,
 		Spinning, SpinSyscall, Zombie, ZombieLeader, MidExit, TracedExit,
-		MutexWait, InodeWait, StoppedChild, VforkParent, InPidNS, LongComm, NastyComm, KernelThread,
+		MutexWait, InodeWait, FileLocks, StoppedChild, VforkParent, InPidNS, LongComm, NastyComm, KernelThread,
 		ManyThreads(20), Bystanders(10),
 	}
 }
