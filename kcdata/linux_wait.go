@@ -49,7 +49,7 @@ const (
 )
 
 // LinuxWait is what the kernel's own memory says a thread waits for. Source: task_struct
-// (blocked_on, "locking/mutex: Rework task_struct::blocked_on", in 6.12 or later; blocker,
+// (blocked_on, "locking/mutex: Rework task_struct::blocked_on", in 6.17; blocker,
 // "hung_task: Replace blocker_mutex with encoded blocker", in 6.16; pi_blocked_on), the locks
 // themselves, and the waiter records in the thread's kernel stack.
 type LinuxWait struct {

@@ -209,6 +209,17 @@ func before(a, b *Culprit) bool {
 	return kind(a) < kind(b)
 }
 
+// queued reports whether t waits for a lock in a convoy.
+func (b *blameOracle) queued(t int) bool {
+	n := 0
+	for u, w := range b.wait {
+		if w != nil && isLock(w.Kind) && w.Resource.ID != 0 && longEnough(w) && b.stuck>>u&1 == 0 && isLock(b.wait[t].Kind) && w.Resource == b.wait[t].Resource {
+			n++
+		}
+	}
+	return n >= 4
+}
+
 // checkCulprits holds v against the rules.
 func checkCulprits(w *world, v *Verdict) error {
 	b := &blameOracle{oracle: newOracle(w), w: w}
@@ -220,7 +231,7 @@ func checkCulprits(w *world, v *Verdict) error {
 		if b.wait[t] == nil || !b.isBlocked(s) || b.stuck>>t&1 == 1 {
 			continue
 		}
-		if len(b.goesOn(s)) == 0 && model.StateOf(w.threads[t]).Class == model.Blocked && !b.heldUp(t) && b.guilty(s) {
+		if len(b.goesOn(s)) == 0 && model.StateOf(w.threads[t]).Class == model.Blocked && !b.heldUp(t) && b.guilty(s) && !b.queued(t) {
 			want[s] = true
 		}
 		if len(b.goesOn(s)) > 0 && longEnough(b.wait[t]) {

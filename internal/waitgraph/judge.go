@@ -20,9 +20,10 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 	g := newGraph(w, cmp.Or(max(o.MinWait, 0), time.Second))
 	v := &Verdict{Waits: w}
 	all, deadlocks := g.deadlocks(w.OneInstant)
+	queues := g.queues(all.stuck)
 	b := g.newBlame(all.stuck)
-	if culprits := b.culprits(); !w.Unrecorded {
-		v.Deadlocks, v.Culprits, v.Convoys = deadlocks, culprits, g.convoys(all.stuck)
+	if culprits := b.culprits(queues); !w.Unrecorded {
+		v.Deadlocks, v.Culprits, v.Convoys = deadlocks, culprits, g.convoys(queues)
 	}
 	v.Starved = b.starved()
 	for i := range g.waiting {

@@ -274,6 +274,12 @@ func TestStories(t *testing.T) {
 			w.waits(3, waits.UserMutex, old, w.holds(1))
 			w.waits(4, waits.UserMutex, young, w.holds(0))
 		}, "starved 2 3"},
+		"a lock that passes from one to the next": {func(w *world) { // just now nobody has it
+			for n := range 4 {
+				w.d(n, waits.RWSemWrite, old).Resource = waits.Resource{Kind: waits.RWSem, ID: 1}
+			}
+			w.d(4, waits.RWSemWrite, old).Resource = waits.Resource{Kind: waits.RWSem, ID: 2}
+		}, "culprit 4 blocked; convoy 0 1 2 3"},
 		"the order": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, old, w.holds(0))
