@@ -13,6 +13,7 @@ import (
 	"stackshot/internal/model"
 	"stackshot/internal/report"
 	"stackshot/internal/show"
+	"stackshot/internal/testneed"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 )
@@ -163,20 +164,16 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Graphviz reads the graphs, if it is there.
+// Graphviz reads the graphs.
 func TestGraphviz(t *testing.T) {
-	dot, err := exec.LookPath("dot")
-	if err != nil {
-		t.Log("no Graphviz: only TestHostile holds the form")
-		return
-	}
+	testneed.Program(t, "dot")
 	for _, st := range stories {
 		w := st.build()
 		var b bytes.Buffer
 		if err := Dot(&b, w.s, w.v, st.o); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(dot, "-Tplain")
+		cmd := exec.Command("dot", "-Tplain")
 		cmd.Stdin = &b
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %.300s", st.name, err, out)

@@ -24,7 +24,7 @@ var packages = map[string]string{
 	"addr2line": "binutils", "nm": "binutils", "objcopy": "binutils", "readelf": "binutils", "strip": "binutils",
 	"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "jcmd": "openjdk-17-jdk-headless",
 	"clang-19": "clang-19", "clang++-19": "clang-19", "llvm-addr2line-19": "llvm-19",
-	"gcc": "gcc", "g++": "g++", "gdb": "gdb", "rustc": "rustc", "musl-gcc": "musl-tools",
+	"gcc": "gcc", "g++": "g++", "gdb": "gdb", "rustc": "rustc", "dot": "graphviz", "musl-gcc": "musl-tools",
 	"python3": "python3", "node": "nodejs", "busybox": "busybox-static",
 	"mount": "mount", "prlimit": "util-linux", "xz": "xz-utils", "zstd": "zstd",
 }
