@@ -16,7 +16,7 @@ const (
 	WaitOwned      = 1 << 3  // the lock's owner word leads to a task: owner_tid, owner_tgid, owner_start
 	WaitReaders    = 1 << 4  // readers hold the lock; the kernel does not keep their names
 	WaitLastHolder = 1 << 5  // a semaphore: the owner is the thread that took it last, which may have given it up
-	WaitFree       = 1 << 6  // the owner word is 0: the lock has no owner, or keeps none
+	WaitFree       = 1 << 6  // the owner word is 0: the lock has no owner, or keeps none; or a mutex was handed to this very thread, which did not run since
 	WaitBadOwner   = 1 << 7  // the owner word does not lead to ordinary memory
 	WaitIO         = 1 << 8  // in_iowait
 	WaitTraced     = 1 << 9  // a tracer is attached: peer_*, unless WaitVfork is set too
@@ -49,7 +49,7 @@ const (
 )
 
 // LinuxWait is what the kernel's own memory says a thread waits for. Source: task_struct
-// (blocked_on, "locking/mutex: Rework task_struct::blocked_on", in 6.12 or later; blocker,
+// (blocked_on, "locking/mutex: Rework task_struct::blocked_on", in 6.17; blocker,
 // "hung_task: Replace blocker_mutex with encoded blocker", in 6.16; pi_blocked_on), the locks
 // themselves, and the waiter records in the thread's kernel stack.
 type LinuxWait struct {
@@ -78,7 +78,7 @@ const (
 	FutexOwned       = 1 << 8  // collation: the bytes around the word are those of object, and name a living owner
 	FutexAmbiguous   = 1 << 9  // collation: more than one thread may be the one that the bytes name
 	FutexOwnerDied   = 1 << 10 // collation: the word says that its owner died with the lock held (FUTEX_OWNER_DIED), or the owner it names is a zombie
-	FutexOwnerGone   = 1 << 11 // collation: the bytes name an owner that the file does not have
+	FutexOwnerGone   = 1 << 11 // collation: the bytes name an owner that the file does not have, or a thread of a process that does not have the word
 	FutexOwnerUnsure = 1 << 12 // collation: whether the owner maps the same memory could not be found out, so it is not named
 	FutexDiffers     = 1 << 13 // collation: the kernel names another owner (LinuxWait), which counts
 )
@@ -108,7 +108,7 @@ type LinuxFutex struct {
 	Have       uint32   `kc:"have"`       // bit i: the four bytes at around[4*i] were read
 	Around     [40]byte `kc:"around"`     // from 16 bytes before the word to 24 behind its beginning; redacted: 0
 	Object     uint32   `kc:"object"`     // collation: Futex* objects
-	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; with FutexOwned the owner, with FutexOwnerDied the zombie that was it; else 0
+	OwnerTid   uint32   `kc:"owner_tid"`  // collation: in the recorded pid namespace; with FutexOwned the owner, with FutexOwnerDied the zombie that was it, with FutexOwnerGone the thread of another process that has its number; else 0
 	OwnerTgid  uint32   `kc:"owner_tgid"` // collation
 	Reserved   uint32   `kc:"reserved"`
 	OwnerStart uint64   `kc:"owner_start"` // collation: its start_boottime, ns

@@ -45,10 +45,11 @@ func hangCommand() *cobra.Command {
 		Short: "Say what hangs: who waits for whom, and who is to blame (- for standard input)",
 		Long: "Says what hangs in a snapshot file: deadlocks, threads that keep others waiting and do not\n" +
 			"go on, convoys; with each who waits for what, who has it, and how that is known. Without\n" +
-			"FILE it takes a snapshot, with the options of 'stackshot take', and keeps the file.\n\n" +
-			"Exit code 4 if something hangs, 0 if nothing does, 3 if nothing does as far as an\n" +
-			"incomplete picture can tell, or a file without records of waits (--wait off, engine\n" +
-			"procfs, earlier versions).",
+			"FILE (- for standard input) it takes a snapshot, with the options of 'stackshot take',\n" +
+			"and keeps the file.\n\n" +
+			"Exit code 4 if something hangs, 0 if nothing does. It is 3 if nothing is seen to hang, but\n" +
+			"the picture is incomplete, or the file has no records of waits (--wait off, engine procfs,\n" +
+			"earlier versions).",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
 	}
@@ -131,7 +132,7 @@ func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
 func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
 	v := verdict.Judge(s, h.minWait)
 	h.o.File, h.o.NotSymbolized = where, skipped
-	h.found, h.blind = len(hang.Found(v, h.o)) > 0, s.WaitTaken == nil
+	h.found, h.blind = len(hang.Found(v, h.o)) > 0, v.Waits.Unrecorded
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color

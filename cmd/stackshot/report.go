@@ -66,7 +66,7 @@ func (r *reporting) check(w io.Writer) error {
 // checkShown refuses values of a --pid that chooses what is shown.
 func checkShown(pids []int) error {
 	for _, pid := range pids {
-		if pid < 0 {
+		if uint64(pid) >= 1<<32 { // or less than 0
 			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"structs"
 	"testing"
 	"unsafe"
@@ -59,7 +60,7 @@ func newQueue(t *testing.T, ring bool) *queue {
 	spec := mapleSpec(t, &w.ram, "scan_forged")
 	table, start, length := Waits{On: true, Slow: forgedSlow}.bounds()
 	if err := setValues(spec, map[string]any{
-		"cfg_wait": uint32(1), "cfg_wait_ring": Flag(ring), "cfg_wait_list": q.list,
+		"cfg_wait": uint32(1), "cfg_wait_ring": Flag(ring), "cfg_wait_list": q.list, "cfg_wait_signed": signedBits(start),
 		"cfg_slow_start": start, "cfg_slow_len": length, "cfg_slow": table,
 	}); err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func (q *queue) build(n, own int, kind uint32) {
 	if q.ring {
 		q.put(q.lock+q.list[kind], q.nodes[0])
 	}
-	q.owner(kind, last+0x400|1<<2) // flag bits are no address
+	q.owner(kind, last+0x400|1<<1) // flag bits are no address
 	q.asked.Task, q.asked.StackAt, q.asked.Stack = q.task, low, [128]uint64{}
 	q.asked.Sp = q.nodes[own] - 8*30
 	path := map[uint32]uint64{kcdata.LockMutex: inMutex, kcdata.LockRWSemRead: inRead, kcdata.LockRWSemWrite: inWrite}[kind]
@@ -243,6 +244,15 @@ func hostileStacks(q *queue) {
 		q.asked.Stack[c.at] = c.path
 		q.want(what, c.scan, c.hops)
 	}
+	if runtime.GOARCH == "arm64" {
+		for _, signature := range []uint64{0x7f << 48, 0xff7f << 48, 0x5501 << 48} {
+			q.build(3, 1, kcdata.LockMutex)
+			q.asked.Stack[9] = inMutex ^ signature
+			q.want(fmt.Sprintf("signature %#x", signature), kcdata.ScanFound, 2)
+			q.asked.Stack[9] = inMutex &^ (0xffff << 48)
+			q.want("a user's address", kcdata.ScanNoPath, 0)
+		}
+	}
 	// What an earlier call left: the nearest path below the record counts.
 	q.build(3, 1, kcdata.LockRWSemWrite)
 	q.asked.Stack[3] = inMutex
@@ -305,6 +315,13 @@ func hostileOwners(q *queue) {
 		q.owner(kcdata.LockMutex, at&^7)
 		if got := q.run(); at&^7 != 0 && (got.Flags&kcdata.WaitBadOwner == 0 || got.OwnerTid != 0 || got.OwnerStart != 0) {
 			q.t.Errorf("ring %v: the owner is %s: %+v", q.ring, why, got)
+		}
+	}
+	for word, want := range map[uint64]uint32{0: kcdata.WaitFree, q.task | 1: kcdata.WaitOwned, q.task | 3: kcdata.WaitOwned, q.task | 4: kcdata.WaitFree, q.task | 5: kcdata.WaitFree, q.task | 7: kcdata.WaitFree} {
+		q.build(3, 1, kcdata.LockMutex)
+		q.owner(kcdata.LockMutex, word)
+		if got := q.run(); got.Flags != kcdata.WaitScan|want {
+			q.t.Errorf("ring %v: a mutex's owner word %#x: %+v, want %#x", q.ring, word, got, want)
 		}
 	}
 	for word, want := range map[uint64]uint32{0: kcdata.WaitFree, 2: kcdata.WaitFree, 1: kcdata.WaitReaders, q.task | 1: kcdata.WaitReaders, q.task | 3: kcdata.WaitReaders, q.task: kcdata.WaitOwned, q.task | 2: kcdata.WaitOwned} {

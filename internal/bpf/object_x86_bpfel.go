@@ -113,7 +113,9 @@ const (
 	objectVarCfgVaBits     = "cfg_va_bits"
 	objectVarCfgWait       = "cfg_wait"
 	objectVarCfgWaitList   = "cfg_wait_list"
+	objectVarCfgWaitMutex  = "cfg_wait_mutex"
 	objectVarCfgWaitRing   = "cfg_wait_ring"
+	objectVarCfgWaitSigned = "cfg_wait_signed"
 	objectVarUnusedCensus  = "unused_census"
 	objectVarUnusedRecords = "unused_records"
 	objectVarUnusedSecond  = "unused_second"
@@ -207,7 +209,9 @@ type objectVariableSpecs struct {
 	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	CfgWait       *ebpf.VariableSpec `ebpf:"cfg_wait"`
 	CfgWaitList   *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitMutex  *ebpf.VariableSpec `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing   *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	UnusedCensus  *ebpf.VariableSpec `ebpf:"unused_census"`
 	UnusedRecords *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.VariableSpec `ebpf:"unused_second"`
@@ -280,7 +284,9 @@ type objectVariables struct {
 	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
 	CfgWait       *ebpf.Variable `ebpf:"cfg_wait"`
 	CfgWaitList   *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitMutex  *ebpf.Variable `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing   *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	UnusedCensus  *ebpf.Variable `ebpf:"unused_census"`
 	UnusedRecords *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond  *ebpf.Variable `ebpf:"unused_second"`

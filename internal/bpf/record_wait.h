@@ -16,8 +16,6 @@ _Static_assert(sizeof(((struct wait_work *)0)->futex) <= MOST_WRITTEN, "the sink
 // user registers.
 static __always_inline bool copy_stack(struct wait_work *w, struct task_struct *t)
 {
-	w->at = (u64)t;
-	w->task = peek(w->at);
 	w->at = (u64)bpf_task_pt_regs(t);
 	w->top = peek(w->at);
 	w->at = (u64)t->stack;

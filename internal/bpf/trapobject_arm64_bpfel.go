@@ -194,7 +194,9 @@ const (
 	trapObjectVarCfgVaBits      = "cfg_va_bits"
 	trapObjectVarCfgWait        = "cfg_wait"
 	trapObjectVarCfgWaitList    = "cfg_wait_list"
+	trapObjectVarCfgWaitMutex   = "cfg_wait_mutex"
 	trapObjectVarCfgWaitRing    = "cfg_wait_ring"
+	trapObjectVarCfgWaitSigned  = "cfg_wait_signed"
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
 	trapObjectVarUnusedPlace    = "unused_place"
@@ -298,7 +300,9 @@ type trapObjectVariableSpecs struct {
 	CfgVaBits      *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	CfgWait        *ebpf.VariableSpec `ebpf:"cfg_wait"`
 	CfgWaitList    *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitMutex   *ebpf.VariableSpec `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing    *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned  *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
@@ -395,7 +399,9 @@ type trapObjectVariables struct {
 	CfgVaBits      *ebpf.Variable `ebpf:"cfg_va_bits"`
 	CfgWait        *ebpf.Variable `ebpf:"cfg_wait"`
 	CfgWaitList    *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitMutex   *ebpf.Variable `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing    *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned  *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`

@@ -17,7 +17,7 @@ static __noinline void wait_field(struct wait_work *w, struct task_struct *t)
 		return;
 	if (bpf_core_field_exists(t->blocker))
 		w->at = t->blocker;
-	if (bpf_core_field_exists(t->blocked_on))
+	if (cfg_wait_mutex && bpf_core_field_exists(t->blocked_on))
 		w->word = (u64)t->blocked_on;
 	u64 lock = peek(w->at), mutex = peek(w->word);
 	if (linked(lock & ~3ull)) {
@@ -56,6 +56,8 @@ static __noinline void wait_pi(struct wait_work *w, struct task_struct *t)
 static __noinline void wait_vfork(struct wait_work *w, struct task_struct *t)
 {
 	__builtin_memset(&w->v, 0, sizeof(w->v));
+	w->at = (u64)t;
+	w->task = peek(w->at);
 	w->peer = w->at = 0;
 	if (t->mm && !t->exit_state && !(t->flags & PF_KTHREAD_))
 		w->at = (u64)t->vfork_done;

@@ -20,7 +20,11 @@ static __always_inline u64 owner_place(u32 kind)
 
 // wait_owner reads the owner word of the lock that was found. The low bits of the word are
 // flags: of a mutex three, of the others two or one (kernel/locking). Bit 0 of a
-// rw_semaphore's says that readers own it; the task in the word is then one that read.
+// rw_semaphore's says that readers own it; the task in the word is then one that read. A
+// mutex that was handed over names its new owner, who may sleep yet: until 6.13 whoever
+// hands it over may lose its CPU before it wakes the other. That one waits for nobody.
+enum { MUTEX_PICKUP = 4 };
+
 static __noinline void wait_owner(struct wait_work *w, u32 level)
 {
 	u32 kind = w->v.kind;
@@ -39,6 +43,8 @@ static __noinline void wait_owner(struct wait_work *w, u32 level)
 		mark(w->v.flags, WAIT_READERS);
 		return;
 	}
+	if (kind == LOCK_MUTEX && word - w->task - MUTEX_PICKUP <= 3)
+		word = 0;
 	word &= ~7ull;
 	if (!word) {
 		mark(w->v.flags, WAIT_FREE);

@@ -58,11 +58,23 @@ static __always_inline bool copy_rest(struct wait_work *w)
 	return 1;
 }
 
+// text_at is a word of the stack as an address of text. With CONFIG_ARM64_PTR_AUTH_KERNEL
+// a return address is signed: the signature takes the bits above the address but bit 55,
+// which are all 1 in the kernel's half (arch/arm64/include/asm/pointer_auth.h).
+static __always_inline u64 text_at(u64 word)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return word | (cfg_wait_signed & (u64)((s64)(word << 8) >> 63));
+#else
+	return word;
+#endif
+}
+
 // of_interest has a bit set if a word points into a slow path or is the task. Without a
 // branch, for words that are mostly neither.
 static __always_inline u64 of_interest(struct wait_work *w, u64 word)
 {
-	u64 in = word - cfg_slow_start, differs = word ^ w->task;
+	u64 in = text_at(word) - cfg_slow_start, differs = word ^ w->task;
 	return (((in - cfg_slow_len) & ~in) | ~(differs | -differs)) >> 63;
 }
 
@@ -87,8 +99,8 @@ static __always_inline int scan_word(struct wait_work *w)
 		return copy_rest(w) ? 0 : scan_over(w, w->slow ? SCAN_NO_RING : SCAN_NO_PATH);
 	w->i = i + 1;
 	u64 word = w->stack[i];
-	if (word - cfg_slow_start < cfg_slow_len) {
-		w->slow = slow_path_of(word);
+	if (text_at(word) - cfg_slow_start < cfg_slow_len) {
+		w->slow = slow_path_of(text_at(word));
 		w->path = i; // the record lies above
 		return 0;
 	}

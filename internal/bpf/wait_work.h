@@ -23,6 +23,8 @@ enum {
 
 // Set by the loader before the programs are loaded; constant after.
 const volatile u32 cfg_wait_ring; // the kernel's locks have no list head: they point to their first waiter
+const volatile u32 cfg_wait_mutex; // blocked_on leads to the mutex
+const volatile u64 cfg_wait_signed; // bits of a return address that a signature may take (arm64)
 const volatile u64 cfg_slow_start, cfg_slow_len; // what all slow paths lie in; length 0: no scan
 // From each address on, up to the next, text is of the slow path of this kind (enum
 // lock_kind) or of none (0). Ascending; unused ones are beyond every address.

@@ -2,6 +2,8 @@ package bpf
 
 import (
 	"cmp"
+	"math/bits"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -50,7 +52,7 @@ var slowNames = map[string]uint64{
 // itself; kcdata.LockNone: for none.
 func SlowPathKind(function string) uint64 {
 	base, suffix, _ := strings.Cut(function, ".")
-	if strings.HasPrefix(suffix, "cold") { // far from the rest, and nobody sleeps there
+	if slices.Contains(strings.Split(suffix, "."), "cold") { // far from the rest, and nobody sleeps there
 		return kcdata.LockNone
 	}
 	return slowNames[base]
@@ -95,6 +97,15 @@ func (w Waits) bounds() (table [slowBounds]slowBound, start, length uint64) {
 	}
 	copy(table[:], all)
 	return table, list[0].Start, list[len(list)-1].End - list[0].Start
+}
+
+// signedBits are those bits of a return address that are 1 in every address of these
+// paths, the topmost ones: whatever a signature takes of it (arm64) is among them.
+func signedBits(start uint64) uint64 {
+	if runtime.GOARCH != "arm64" || start == 0 {
+		return 0
+	}
+	return ^(^uint64(0) >> bits.LeadingZeros64(^start))
 }
 
 // waitLayout is where a kernel's locks keep their waiters; known is false if this code
@@ -153,39 +164,63 @@ func waiterKnown(types *btf.Spec, waiter string) bool {
 }
 
 func fieldAt(types *btf.Spec, name, field string) (at uint32, ok bool) {
+	m, ok := fieldOf(types, name, field)
+	return m.Offset.Bytes(), ok
+}
+
+func fieldOf(types *btf.Spec, name, field string) (btf.Member, bool) {
 	var s *btf.Struct
 	if types.TypeByName(name, &s) != nil {
-		return 0, false
+		return btf.Member{}, false
 	}
 	for _, m := range s.Members {
 		if m.Name == field {
-			return m.Offset.Bytes(), true
+			return m, true
 		}
 	}
-	return 0, false
+	return btf.Member{}, false
 }
 
 // sources are the kcdata.WaitHas* bits of a kernel.
-func (w Waits) sources(types *btf.Spec) (bits uint32) {
+func (w Waits) sources(types *btf.Spec) (has uint32) {
 	if !w.On {
 		return 0
 	}
-	for field, bit := range map[string]uint32{"blocked_on": kcdata.WaitHasBlockedOn, "blocker": kcdata.WaitHasBlocker, "pi_blocked_on": kcdata.WaitHasPI} {
+	if namesMutex(types) {
+		has |= kcdata.WaitHasBlockedOn
+	}
+	for field, bit := range map[string]uint32{"blocker": kcdata.WaitHasBlocker, "pi_blocked_on": kcdata.WaitHasPI} {
 		if _, ok := fieldAt(types, "task_struct", field); ok {
-			bits |= bit
+			has |= bit
 		}
 	}
 	l := layoutOfWaits(types)
 	if l.known && len(w.slowPaths()) > 0 {
-		bits |= kcdata.WaitHasScan
+		has |= kcdata.WaitHasScan
 	}
 	if l.known && l.ring {
-		bits |= kcdata.WaitHasRing
+		has |= kcdata.WaitHasRing
 	}
 	if w.Words {
-		bits |= kcdata.WaitHasWords
+		has |= kcdata.WaitHasWords
 	}
-	return bits | kcdata.WaitHasFrozen // a state of its own since 6.1
+	return has | kcdata.WaitHasFrozen // a state of its own since 6.1
+}
+
+// namesMutex says that blocked_on leads to the mutex. Until "locking/mutex: Rework
+// task_struct::blocked_on" it led to the waiter's record, on kernels with
+// CONFIG_DEBUG_MUTEXES; others had no such field.
+func namesMutex(types *btf.Spec) bool {
+	m, ok := fieldOf(types, "task_struct", "blocked_on")
+	if !ok {
+		return false
+	}
+	p, ok := btf.As[*btf.Pointer](m.Type)
+	if !ok {
+		return false
+	}
+	s, ok := btf.As[*btf.Struct](p.Target)
+	return ok && s.Name == "mutex"
 }
 
 // set tells the programs. types are the running kernel's.
@@ -199,7 +234,7 @@ func (w Waits) set(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 		length = 0
 	}
 	return setValues(spec, map[string]any{
-		"cfg_wait": uint32(1), "cfg_wait_ring": Flag(l.ring), "cfg_wait_list": l.list,
-		"cfg_slow_start": start, "cfg_slow_len": length, "cfg_slow": table,
+		"cfg_wait": uint32(1), "cfg_wait_mutex": Flag(namesMutex(types)), "cfg_wait_ring": Flag(l.ring), "cfg_wait_list": l.list,
+		"cfg_wait_signed": signedBits(start), "cfg_slow_start": start, "cfg_slow_len": length, "cfg_slow": table,
 	})
 }

@@ -167,7 +167,7 @@ func TestWaitsCollated(t *testing.T) {
 		for tid, want := range map[uint64][3]uint32{
 			10: {kcdata.FutexGlibcMutex, 11, kcdata.FutexOwned}, 11: {kcdata.FutexGlibcMutex, 10, kcdata.FutexOwned},
 			13: {kcdata.FutexPIWord, 0, kcdata.FutexDiffers}, 20: {kcdata.FutexGlibcMutex, 30, kcdata.FutexOwned},
-			31: {kcdata.FutexGlibcMutex, 0, kcdata.FutexOwnerGone}, // 11 is of another process
+			31: {kcdata.FutexGlibcMutex, 11, kcdata.FutexOwnerGone}, // 11 is of another process
 			32: {0, 0, 0},
 		} {
 			f := threadOf(t, s, tid).Futexes[0]
@@ -284,10 +284,10 @@ func TestSharedOwners(t *testing.T) {
 		flags, owner uint32
 	}{
 		"the same file and page":            {map[uint32]string{10: mapShared, 20: same}, 0, 0, false, kcdata.FutexOwned, 21},
-		"the same file, other pages":        {map[uint32]string{10: mapShared, 20: strings.Replace(same, "00000000 00", "00002000 00", 1)}, 0, 0, false, kcdata.FutexOwnerGone, 0},
-		"another file":                      {map[uint32]string{10: mapShared, 20: apart}, 0, 0, false, kcdata.FutexOwnerGone, 0},
-		"a private mapping":                 {map[uint32]string{10: strings.Replace(mapShared, "rw-s", "rw-p", 1), 20: same}, place, place, false, kcdata.FutexOwnerGone, 0},
-		"a private call":                    {map[uint32]string{10: mapShared, 20: same}, place, place, true, kcdata.FutexOwnerGone, 0},
+		"the same file, other pages":        {map[uint32]string{10: mapShared, 20: strings.Replace(same, "00000000 00", "00002000 00", 1)}, 0, 0, false, kcdata.FutexOwnerGone, 21},
+		"another file":                      {map[uint32]string{10: mapShared, 20: apart}, 0, 0, false, kcdata.FutexOwnerGone, 21},
+		"a private mapping":                 {map[uint32]string{10: strings.Replace(mapShared, "rw-s", "rw-p", 1), 20: same}, place, place, false, kcdata.FutexOwnerGone, 21},
+		"a private call":                    {map[uint32]string{10: mapShared, 20: same}, place, place, true, kcdata.FutexOwnerGone, 21},
 		"no mappings of the owner":          {map[uint32]string{10: mapShared}, place, 0, false, kcdata.FutexOwnerUnsure, 0},
 		"no mappings":                       {nil, place, place + 4, false, kcdata.FutexOwnerUnsure, 0},
 		"no mappings, places not read":      {nil, 0, 0, false, kcdata.FutexOwnerUnsure, 0},

@@ -92,6 +92,9 @@ func (x *Index) claim(f *kcdata.LinuxFutex, r Reading, waiter int, mem Memory) (
 	case len(who) == 0:
 		if !r.Died { // else the number belongs to nobody any more
 			c.flags |= kcdata.FutexOwnerGone
+			if w := &x.t.threads[waiter]; w.own.ns != unknownNS {
+				c.owner = first(x.byNS[number{w.own.ns, r.Number}])
+			}
 		}
 	case x.t.threads[who[0]].Dead:
 		c.owner, c.flags = who[0], kcdata.FutexOwnerDied
@@ -99,6 +102,14 @@ func (x *Index) claim(f *kcdata.LinuxFutex, r Reading, waiter int, mem Memory) (
 		c.owner, c.flags = who[0], kcdata.FutexOwned
 	}
 	return c, true
+}
+
+// first is the first of some threads; -1: there is none.
+func first(threads []int32) int32 {
+	if len(threads) == 0 {
+		return -1
+	}
+	return threads[0]
 }
 
 // most is how many threads can use the word.

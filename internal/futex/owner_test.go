@@ -3,6 +3,7 @@ package futex
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -66,6 +67,15 @@ func TestOwner(t *testing.T) {
 		owned := func(tid uint32) func() (uint32, uint32, uint32) {
 			return func() (uint32, uint32, uint32) { return s.object, tid, kcdata.FutexOwned }
 		}
+		elsewhere := func(tid uint32) func() (uint32, uint32, uint32) { // another process has the number
+			return func() (uint32, uint32, uint32) {
+				object, _, flags := gone()
+				if joined {
+					tid = 0
+				}
+				return object, tid, flags
+			}
+		}
 		kernel := s.object == kcdata.FutexPIWord
 		shared := func(yes, no func() (uint32, uint32, uint32)) func() (uint32, uint32, uint32) {
 			if s.shared && !joined {
@@ -95,9 +105,9 @@ func TestOwner(t *testing.T) {
 			}},
 			{"the same, and it is not known of others", 1001, 1000, unsure, owned(1001)},
 			{"one of another namespace, and that is not known", 77, 1000, unsure, foreign(lost)},
-			{"another process", 2001, 1000, apart, gone},
-			{"another process with the same memory", 2001, 1000, same, shared(owned(2001), gone)},
-			{"another process, not known", 2001, 1000, unsure, shared(lost, gone)},
+			{"another process", 2001, 1000, apart, elsewhere(2001)},
+			{"another process with the same memory", 2001, 1000, same, shared(owned(2001), elsewhere(2001))},
+			{"another process, not known", 2001, 1000, unsure, shared(lost, elsewhere(2001))},
 			{"nobody", 555, 1000, same, gone},
 			{"a number of the inner namespace", 7, 3001, apart, owned(3000)},
 			{"the same number, a bystander of the host", 1001, 3000, apart, owned(3001)},
@@ -108,7 +118,7 @@ func TestOwner(t *testing.T) {
 				if s.shared && !joined {
 					return s.object, 4002, kcdata.FutexOwned
 				}
-				return gone()
+				return elsewhere(4002)()
 			}},
 			{"a dead one", 1002, 1000, apart, func() (uint32, uint32, uint32) {
 				if joined {
@@ -295,14 +305,15 @@ func TestKernelCounts(t *testing.T) {
 // of the waiter's process, or of one with the same memory, and its number in the waiter's own
 // namespace is among the bytes.
 func named(f *kcdata.LinuxFutex, table *Table, waiter int, mem sharing) error {
-	const owner = kcdata.FutexOwned | kcdata.FutexOwnerDied
+	const owner = kcdata.FutexOwned | kcdata.FutexOwnerDied | kcdata.FutexOwnerGone
+	gone := f.Flags&kcdata.FutexOwnerGone != 0
 	if f.OwnerTid == 0 {
 		if f.Flags&kcdata.FutexOwned != 0 || f.OwnerTgid != 0 || f.OwnerStart != 0 {
 			return fmt.Errorf("an owner without a number")
 		}
 		return nil
 	}
-	if f.Flags&owner == 0 || f.Flags&owner == owner || f.Flags&found&^owner != 0 {
+	if bits.OnesCount32(f.Flags&owner) != 1 || f.Flags&found&^owner != 0 {
 		return fmt.Errorf("flags %#x", f.Flags)
 	}
 	w := table.threads[waiter]
@@ -316,9 +327,11 @@ func named(f *kcdata.LinuxFutex, table *Table, waiter int, mem sharing) error {
 			continue
 		}
 		switch {
-		case e.Dead != (f.Flags&kcdata.FutexOwnerDied != 0):
+		case gone && e.Tgid == w.Tgid:
+			return fmt.Errorf("of the same process")
+		case !gone && e.Dead != (f.Flags&kcdata.FutexOwnerDied != 0):
 			return fmt.Errorf("dead: %v", e.Dead)
-		case e.Tgid != w.Tgid && (f.Flags&private != 0 || mem.Shares(f, w.Tgid, e.Tgid) != Same):
+		case !gone && e.Tgid != w.Tgid && (f.Flags&private != 0 || mem.Shares(f, w.Tgid, e.Tgid) != Same):
 			return fmt.Errorf("of another process")
 		}
 		ok := w.own.ns == recorded && in[e.Tid]

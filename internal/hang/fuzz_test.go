@@ -21,9 +21,7 @@ import (
 // findings that may be empty.
 func hostile(r *rand.Rand, name string) *world {
 	w := newWorld()
-	if r.IntN(4) == 0 {
-		w.s.WaitTaken = nil
-	}
+	w.v.Waits.Unrecorded = r.IntN(4) == 0
 	w.v.Waits.OneInstant = r.IntN(2) == 0
 	w.s.Hostname, w.s.Machine.Redacted = name, uint32(r.IntN(2))
 	for i := range uint64(1 + r.IntN(4)) {

@@ -61,8 +61,8 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)},
-		{"alarms", append([]string{}, report.Alarms(s)...)},
-		{"hangs", hangs}, {"verdict", j.words.Summary(findings, below)},
+		{"alarms", append([]string{}, report.Alarms(s, j.o.Pids)...)},
+		{"hangs", hangs}, {"verdict", summary(j.words, v, verdict.Told(findings))},
 		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(v.Starved)},
 	}
 }

@@ -32,7 +32,7 @@ type text struct {
 	s        *kcdata.Snapshot
 	v        *waitgraph.Verdict
 	words    *verdict.Words
-	findings []verdict.Finding // that concern the tasks asked for
+	findings []verdict.Finding // as they are told, that concern the tasks asked for
 	color    string            // of the lines that follow
 }
 
@@ -40,7 +40,7 @@ type text struct {
 // whom it keeps waiting, the stacks of the threads that matter, and how many threads wait for
 // what. Errors: the writer's, *report.CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
-	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: Found(v, o)}
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: verdict.Told(Found(v, o))}
 	t.Page = show.Page{Width: o.Width, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
@@ -76,6 +76,14 @@ func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
 	return out
 }
 
+// summary is the verdict in at most three sentences, of the findings that are shown.
+func summary(words *verdict.Words, v *waitgraph.Verdict, findings []verdict.Finding) []string {
+	if len(findings) == 0 && v.Hangs() {
+		return []string{"Nothing that hangs concerns the tasks of --pid."}
+	}
+	return words.Summary(findings, below)
+}
+
 func (t *text) colored(color string, f func()) {
 	t.color = color
 	f()
@@ -86,7 +94,7 @@ func (t *text) colored(color string, f func()) {
 func (t *text) header() {
 	t.colored(show.Bold, func() { t.Words("", "%s", account.BriefMachine(t.s)) })
 	t.colored(show.Red, func() {
-		for _, s := range report.Alarms(t.s) {
+		for _, s := range report.Alarms(t.s, t.o.Pids) {
 			t.Words("!! ", "%s", s)
 		}
 	})
@@ -101,11 +109,11 @@ func (t *text) header() {
 		color = show.Red
 	}
 	t.colored(color, func() {
-		for _, s := range t.words.Summary(t.findings, below) {
+		for _, s := range summary(t.words, t.v, t.findings) {
 			t.Words("", "%s", s)
 		}
 	})
-	if others := len(verdict.Findings(t.v)) - len(t.findings); others > 0 {
+	if others := len(verdict.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
 		t.Words("", "%s of other tasks: --pid leaves them out.", show.Count(others, "finding"))
 	}
 }

@@ -225,7 +225,7 @@ func redacted() *world {
 // unrecorded: a file of --wait off, or of an older program.
 func unrecorded() *world {
 	w := healthy()
-	w.s.WaitTaken = nil
+	w.v.Waits.Unrecorded = true
 	w.v.Waits.Limits = []string{"who has the locks: the file has no records of waits (--wait off)"}
 	return w
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,8 +16,22 @@ import (
 const alarmLimit = 4
 
 // Alarms are the sentences on what limits trust in a snapshot, worst first, as all forms of
-// the report have them.
-func Alarms(s *kcdata.Snapshot) []string { return (&view{s: s}).alarms() }
+// the report have them; one names the tasks of pids that the snapshot does not have.
+func Alarms(s *kcdata.Snapshot, pids []int) []string {
+	return (&view{s: s, absent: absent(s, pids)}).alarms()
+}
+
+// absent are the pids of which s has no task, in order.
+func absent(s *kcdata.Snapshot, pids []int) []uint64 {
+	missing := make(map[uint64]bool, len(pids))
+	for _, pid := range pids {
+		missing[uint64(pid)] = true
+	}
+	for _, t := range s.Tasks {
+		delete(missing, t.ID)
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
 
 // alarms returns the sentences on what limits trust in the picture, worst first (R3).
 func (v *view) alarms() []string {

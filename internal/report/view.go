@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"stackshot/internal/account"
@@ -123,10 +122,7 @@ func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 		}
 		v.task(t, o.ShowIdle || asked[t.ID])
 	}
-	for _, t := range s.Tasks {
-		delete(asked, t.ID)
-	}
-	v.absent = slices.Sorted(maps.Keys(asked))
+	v.absent = absent(s, o.Pids)
 	slices.SortStableFunc(v.tasks, compareTasks)
 	return v
 }

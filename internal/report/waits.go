@@ -17,7 +17,7 @@ func (v *view) verdict(l *lines) {
 	if v.words == nil {
 		return
 	}
-	findings := verdict.Findings(v.o.Verdict)
+	findings := verdict.Told(verdict.Findings(v.o.Verdict))
 	switch {
 	case len(findings) > 0:
 		l.colored(show.Red, func() {

@@ -18,7 +18,6 @@ import (
 func judged(s *kcdata.Snapshot, pid uint64) *waitgraph.Verdict {
 	w := &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}
 	v := &waitgraph.Verdict{Waits: w}
-	s.WaitTaken = &kcdata.LinuxWaitTaken{}
 	for _, t := range s.Tasks {
 		if t.ID != pid {
 			continue
@@ -75,13 +74,13 @@ func TestVerdictIsOnTheFirstScreen(t *testing.T) {
 
 // A healthy machine's report gets one line more, none if the file cannot tell.
 func TestHealthyVerdictIsOneLine(t *testing.T) {
-	none := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}}
+	none := &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}
 	before := textOf(t, quiet(), Options{})
 	s := quiet()
 	if got := textOf(t, s, Options{Verdict: none}); got != before {
 		t.Errorf("no records of waits:\n%s", got)
 	}
-	s.WaitTaken = &kcdata.LinuxWaitTaken{}
+	none.Waits.Unrecorded = false
 	got := textOf(t, s, Options{Verdict: none, Width: 80})
 	if strings.Count(got, "\n") != strings.Count(textOf(t, quiet(), Options{Width: 80}), "\n")+1 || !strings.Contains(got, "\n\nNothing hangs: ") {
 		t.Errorf("%s", got)

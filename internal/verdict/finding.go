@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"time"
 
 	"stackshot/internal/waitgraph"
@@ -88,4 +89,42 @@ func same(a, b *waits.Owner) bool {
 		return a.Thread == b.Thread
 	}
 	return a.Tid == b.Tid
+}
+
+// Told are the findings as they are told: if the one owner of a convoy's lock is a culprit
+// with all of the convoy among its victims, that culprit is told in the convoy's place, for
+// its sentence says the same and why nothing goes on.
+func Told(findings []Finding) (out []Finding) {
+	culprits := map[*waits.Wait]*waitgraph.Culprit{} // by victim
+	for _, f := range findings {
+		if f.Culprit != nil {
+			for _, w := range f.Culprit.Victims {
+				culprits[w] = f.Culprit
+			}
+		}
+	}
+	told := map[*waitgraph.Culprit]bool{}
+	for _, f := range findings {
+		if c := holder(f.Convoy, culprits); c != nil {
+			f = Finding{Culprit: c}
+		}
+		if f.Culprit == nil || !told[f.Culprit] {
+			out = append(out, f)
+			told[f.Culprit] = true
+		}
+	}
+	return out
+}
+
+// holder is the culprit that all of a convoy wait for, since it alone has the lock; nil: there
+// is none.
+func holder(k *waitgraph.Convoy, culprits map[*waits.Wait]*waitgraph.Culprit) *waitgraph.Culprit {
+	if k == nil || len(k.Owners) != 1 || len(k.Waiters) == 0 {
+		return nil
+	}
+	c := culprits[k.Waiters[0]]
+	if c == nil || !same(&c.Owner, &k.Owners[0]) || slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return culprits[w] != c }) {
+		return nil
+	}
+	return c
 }

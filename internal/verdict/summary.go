@@ -16,12 +16,11 @@ const SummaryLines = 3
 type Words struct {
 	v        *waitgraph.Verdict
 	redacted bool
-	recorded bool // the file has records of waits
 }
 
 // For gives the words for v, which is the verdict on s.
 func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
-	return &Words{v: v, redacted: s.HasMachine && s.Machine.Redacted != 0, recorded: s.WaitTaken != nil}
+	return &Words{v: v, redacted: s.HasMachine && s.Machine.Redacted != 0}
 }
 
 // Phrase says what a thread waits for.
@@ -61,12 +60,12 @@ func InSummary(findings []Finding) int {
 }
 
 // Knows reports whether the file says what threads wait for.
-func (x *Words) Knows() bool { return x.recorded }
+func (x *Words) Knows() bool { return x.v.Waits == nil || !x.v.Waits.Unrecorded }
 
 // Nothing is the sentence of a verdict without findings.
 func (x *Words) Nothing() string {
 	switch {
-	case !x.recorded:
+	case !x.Knows():
 		return "Nothing is known to hang: this file does not say what threads wait for."
 	case !x.v.Waits.OneInstant:
 		return "Nothing hangs, as far as a file can tell that is not of one instant: no deadlock, nobody whom others wait for too long, no convoy."

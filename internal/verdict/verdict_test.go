@@ -201,7 +201,7 @@ func TestSummary(t *testing.T) {
 		Culprits: []*waitgraph.Culprit{culprit(waitgraph.InD), culprit(waitgraph.Stopped)},
 		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}}},
 	}
-	x := For(&kcdata.Snapshot{WaitTaken: &kcdata.LinuxWaitTaken{}}, v)
+	x := For(&kcdata.Snapshot{}, v)
 	got := x.Summary(Findings(v), "elsewhere")
 	if len(got) != 3 || !strings.Contains(got[0], "(D)") || !strings.HasPrefix(got[1], "Convoy") || !strings.Contains(got[2], "stopped by a signal") {
 		t.Errorf("%q", got)
@@ -217,13 +217,47 @@ func TestSummary(t *testing.T) {
 	}{
 		{true, true, "Nothing hangs: no "}, {true, false, "Nothing hangs, as far as"}, {false, true, "Nothing is known to hang"}, {false, false, "Nothing is known to hang"},
 	} {
-		snapshot := &kcdata.Snapshot{}
-		if c.recorded {
-			snapshot.WaitTaken = &kcdata.LinuxWaitTaken{}
-		}
-		none := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: c.instant}}
-		if got := For(snapshot, none).Summary(nil, ""); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+		none := &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: !c.recorded, OneInstant: c.instant}}
+		if got := For(&kcdata.Snapshot{}, none).Summary(nil, ""); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// A convoy whose lock a culprit has is told as that culprit, once, in the convoy's place.
+func TestConvoyOfACulprit(t *testing.T) {
+	s := scene("db", "a", "b", "c")
+	held := func(i int) *waits.Wait { return waitsFor(s, i, waits.Mutex, 1, has(s, 2, waits.Holds)) }
+	first, second := held(0), held(1)
+	v := func(victims, waiters []*waits.Wait, owners ...waits.Owner) *waitgraph.Verdict {
+		return &waitgraph.Verdict{
+			Waits:    &waits.Waits{OneInstant: true},
+			Culprits: []*waitgraph.Culprit{{Owner: has(s, 2, ""), Reason: waitgraph.Stopped, Victims: victims}},
+			Convoys:  []*waitgraph.Convoy{{Resource: first.Resource, Waiters: waiters, Owners: owners}, {Resource: waits.Resource{ID: 9}, Waiters: waiters[:1]}},
+		}
+	}
+	both, holds := []*waits.Wait{first, second}, has(s, 2, waits.Holds)
+	for _, c := range []struct {
+		name string
+		v    *waitgraph.Verdict
+		want string
+	}{
+		{"all are its victims", v(both, both, holds), "culprit convoy"},
+		{"one has another culprit", v(both[:1], both, holds), "convoy convoy culprit"},
+		{"two owners", v(both, both, holds, has(s, 3, waits.Holds)), "convoy convoy culprit"},
+		{"another owner", v(both, both, has(s, 3, waits.Holds)), "convoy convoy culprit"},
+		{"no owner", v(both, both), "convoy convoy culprit"},
+	} {
+		var got []string
+		for _, f := range Told(Findings(c.v)) {
+			if f.Culprit != nil {
+				got = append(got, "culprit")
+			} else {
+				got = append(got, "convoy")
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 var evidence = map[waits.Evidence]string{
 	waits.Field: "by the kernel's own field",
 	waits.Scan:  "found on its kernel stack",
-	waits.Word:  "by the words of the lock in its memory",
+	waits.Word:  "by the words in its memory",
 	waits.File:  "by the open file",
 	waits.After: "read after the release",
 	waits.Stack: "by the functions on its stack",

@@ -53,9 +53,10 @@ func (b *blame) stand(v int32) bool {
 	return t < b.g.waiting && b.stands[t]
 }
 
-// edges leads from t to its owners. A lock's holder is locked. Who
-// waits for a child or a thread passes on how it was reached itself. A semaphore's last
-// holder may hold nothing. A traced thread is an end itself.
+// edges leads from t to its owners. A lock's holder is locked, if the lock has been waited for
+// for long: a worker that waits for a lock for a moment does its work. Who waits for a child or
+// a thread passes on how it was reached itself. A semaphore's last holder may hold nothing. A
+// traced thread is an end itself.
 func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
 	for i, o := range w.Owners {
@@ -66,12 +67,25 @@ func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
 			continue
 		}
 		to := owners[i]
-		if o.Relation == waits.Holds || o.Relation == waits.Runs || locked && o.Relation != waits.Last {
+		if b.locks(w, o.Relation, locked) {
 			to += int32(len(b.g.nodes))
 		}
 		row = append(row, uint64(to)<<32|uint64(i))
 	}
 	return row
+}
+
+// locks reports whether an owner of w with this relation is locked, if w's thread is or is not.
+func (b *blame) locks(w *waits.Wait, r waits.Relation, locked bool) bool {
+	switch r {
+	case waits.Runs:
+		return true
+	case waits.Holds:
+		return b.g.old(w)
+	case waits.Last:
+		return false
+	}
+	return locked
 }
 
 // needOf is what vertex v needs. Who waits for a semaphore is to blame as if it had no known
@@ -106,9 +120,9 @@ func (b *blame) isVictim(v int32) bool {
 }
 
 // culprits finds them all, each with its victims. No thread in a standstill is among either.
-func (b *blame) culprits() []*Culprit {
+func (b *blame) culprits(queues map[waits.Resource][]int32) []*Culprit {
 	b.reach()
-	b.alone()
+	b.alone(queues)
 	var order []int32
 	for t, c := range b.end {
 		if c != nil {
@@ -176,69 +190,17 @@ func (b *blame) accuse(v int32, r waits.Relation) {
 	}
 }
 
-// alone makes culprits of the threads in D for which nobody waits.
-func (b *blame) alone() {
+// alone makes culprits of the threads in D for which nobody waits. Who waits in a queue is
+// told with its convoy.
+func (b *blame) alone(queues map[waits.Resource][]int32) {
 	for v := range b.g.waiting {
 		n := &b.g.nodes[v]
+		if _, queues := queues[n.wait.Resource]; queues && isLock(n.wait.Kind) {
+			continue
+		}
 		if b.stuck[v] && !b.stand(v) && !b.chains[v] && n.state.Class == model.Blocked && b.g.reason(n) == InD && b.g.blames(n, false) {
 			b.accuse(v, "")
 			b.byLock[v] = true
 		}
-	}
-}
-
-// rank is the place of a culprit's kind among the others.
-func (b *blame) rank(t int32) int {
-	switch c := b.end[t]; {
-	case !b.byLock[t]:
-		return 3 // has a CPU that others want
-	case c.Reason == InD:
-		return 0
-	case c.Reason == Stopped || c.Reason == Traced || c.Reason == Frozen:
-		return 1
-	}
-	return 2
-}
-
-// compare is the order in which culprits get their victims: by rank, then the older one.
-func (b *blame) compare(x, y int32) int {
-	if c := cmp.Compare(b.rank(x), b.rank(y)); c != 0 {
-		return c
-	}
-	age := func(t int32) (a model.Age) {
-		if w := b.end[t].Wait; w != nil {
-			a = w.Age
-		}
-		return a
-	}
-	return model.LongestFirst(age(x), age(y))
-}
-
-// listVictims gives each culprit its victims, and the culprits of order go first.
-func (b *blame) listVictims(order []int32) {
-	n := int32(len(b.g.nodes))
-	k := b.g.newWalk(b.rev, b.reached)
-	k.layer = n
-	for _, t := range order {
-		var sources, shared []int32
-		for _, v := range []int32{t, t + n} {
-			if !b.reached[v] || b.chains[v] {
-				continue
-			}
-			sources = append(sources, v)
-			for _, u := range b.rev.out(v) {
-				if k.met[u] && b.chains[u] {
-					shared = append(shared, b.thread(u))
-				}
-			}
-		}
-		k.from(sources, func(u int32) bool { return b.chains[u] })
-		shared = slices.DeleteFunc(shared, func(u int32) bool { return k.mine[u] == k.walks })
-		slices.Sort(shared)
-		shared = slices.Compact(shared)
-		slices.SortFunc(shared, b.g.longestFirst)
-		c := b.end[t]
-		c.Shared = b.g.waitsOf(shared)
-		c.Tree, c.Victims = k.result(b.isVictim)
 	}
 }

@@ -2,6 +2,7 @@ package waitgraph
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"stackshot/internal/waits"
@@ -20,9 +21,9 @@ func isLock(k waits.Kind) bool {
 	return false
 }
 
-// convoys finds the locks for which many have waited for long. Who stands is shown with a
-// deadlock, and makes none.
-func (g *graph) convoys(stands []bool) (out []*Convoy) {
+// queues gives the locks for which many have waited for long, with their waiters. Who stands
+// is shown with a deadlock, and waits in none.
+func (g *graph) queues(stands []bool) map[waits.Resource][]int32 {
 	waiters := map[waits.Resource][]int32{}
 	for v := range g.waiting {
 		w := g.nodes[v].wait
@@ -30,11 +31,15 @@ func (g *graph) convoys(stands []bool) (out []*Convoy) {
 			waiters[w.Resource] = append(waiters[w.Resource], v)
 		}
 	}
-	for r, who := range waiters {
-		if len(who) >= convoyFrom {
-			slices.SortFunc(who, g.longestFirst)
-			out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.holders(who)})
-		}
+	maps.DeleteFunc(waiters, func(_ waits.Resource, who []int32) bool { return len(who) < convoyFrom })
+	return waiters
+}
+
+// convoys makes a convoy of each queue.
+func (g *graph) convoys(queues map[waits.Resource][]int32) (out []*Convoy) {
+	for r, who := range queues {
+		slices.SortFunc(who, g.longestFirst)
+		out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.holders(who)})
 	}
 	slices.SortFunc(out, func(a, b *Convoy) int {
 		return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), compareResources(a.Resource, b.Resource))

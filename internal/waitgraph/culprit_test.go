@@ -51,7 +51,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 			}
 			continue
 		case waits.Holds:
-			to.locked = true
+			to.locked = longEnough(w)
 		case waits.Last:
 			to.locked = false
 		case waits.Runs:
@@ -88,11 +88,11 @@ func (b *blameOracle) guilty(s spot) bool {
 	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread)
 	inD := model.StateOf(b.w.threads[s.thread]).Class == model.Blocked && !runs && longEnough(w) &&
 		w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
-	if class := model.StateOf(b.w.threads[s.thread]).Class; s.locked && w != nil && !runs && !b.heldUp(s.thread) &&
-		(class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked) {
+	class := model.StateOf(b.w.threads[s.thread]).Class
+	if s.locked && w != nil && (b.heldUp(s.thread) || !runs && (class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked)) {
 		return longEnough(w)
 	}
-	return s.locked || b.heldUp(s.thread) || inD
+	return s.locked || b.heldUp(s.thread) && (w == nil || longEnough(w)) || inD
 }
 
 func (b *blameOracle) missed(t int) bool {
@@ -209,6 +209,17 @@ func before(a, b *Culprit) bool {
 	return kind(a) < kind(b)
 }
 
+// queued reports whether t waits for a lock in a convoy.
+func (b *blameOracle) queued(t int) bool {
+	n := 0
+	for u, w := range b.wait {
+		if w != nil && isLock(w.Kind) && w.Resource.ID != 0 && longEnough(w) && b.stuck>>u&1 == 0 && isLock(b.wait[t].Kind) && w.Resource == b.wait[t].Resource {
+			n++
+		}
+	}
+	return n >= 4
+}
+
 // checkCulprits holds v against the rules.
 func checkCulprits(w *world, v *Verdict) error {
 	b := &blameOracle{oracle: newOracle(w), w: w}
@@ -220,7 +231,7 @@ func checkCulprits(w *world, v *Verdict) error {
 		if b.wait[t] == nil || !b.isBlocked(s) || b.stuck>>t&1 == 1 {
 			continue
 		}
-		if len(b.goesOn(s)) == 0 && model.StateOf(w.threads[t]).Class == model.Blocked && !b.heldUp(t) && b.guilty(s) {
+		if len(b.goesOn(s)) == 0 && model.StateOf(w.threads[t]).Class == model.Blocked && !b.heldUp(t) && b.guilty(s) && !b.queued(t) {
 			want[s] = true
 		}
 		if len(b.goesOn(s)) > 0 && longEnough(b.wait[t]) {
@@ -254,7 +265,7 @@ func checkCulprits(w *world, v *Verdict) error {
 					return fmt.Errorf("I6: %d is listed with %v before %v", number(victim.Thread), c.Reason, by[end].Reason)
 				}
 			}
-			if chain := v.ChainOf(victim); chain[0].Wait != victim || spotOf(&Culprit{Owner: chain[len(chain)-1].Owner}) != spotOf(c) {
+			if chain := chainOf(c.Tree, victim); chain[0].Wait != victim || spotOf(&Culprit{Owner: chain[len(chain)-1].Owner}) != spotOf(c) {
 				return fmt.Errorf("the chain of %d does not lead to its culprit", number(victim.Thread))
 			}
 			delete(reaches, number(victim.Thread))

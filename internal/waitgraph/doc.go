@@ -24,9 +24,10 @@
 //	    with which it is listed. Each victim is listed once, and reaches no culprit of an
 //	    earlier place in the order by which Judge chooses.
 //	I7. Ordinary work is not accused: a wait for a child's or a thread's end has a culprit
-//	    only if that is in D for MinWait, stopped, traced, frozen or dead; one with
-//	    alternatives only if all of them are. Nor is a lock's holder that sleeps for less than
-//	    MinWait: it may have had the lock for a moment.
+//	    only if that is in D, stopped, traced or frozen for MinWait, or dead; one with
+//	    alternatives only if all of them are. A lock that such a child or thread has waited
+//	    for a shorter time than MinWait is its ordinary work. Nor is a lock's holder accused
+//	    that sleeps or stands for less than MinWait: it may have had the lock for a moment.
 //	I8. Nobody is accused by what was not read in a stop (NotAtOne), by waits of unknown age,
 //	    or by this program's own threads; these are no culprits either.
 //	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's

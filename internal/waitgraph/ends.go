@@ -84,24 +84,25 @@ func (g *graph) missed(n *node) bool {
 }
 
 // blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
-// is, since others wait for what it holds; but one that sleeps for less than MinWait is not:
-// it may hold the lock for a moment, after many others (I7). For ordinary work only who cannot
-// do it is.
+// blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
+// is, since others wait for what it holds; but one that sleeps or stands for less than MinWait
+// is not: it may hold the lock for a moment, after many others. For ordinary work (I7) only who
+// cannot do it is, and has not been able to for long: a thread that strace(1) watches is stopped
+// at each of its calls.
 func (g *graph) blames(n *node, locked bool) bool {
 	if n.isSelf() {
 		return false
 	}
+	long := n.wait == nil || g.old(n.wait)
 	switch r := g.reason(n); {
-	case locked && (r == Asleep || r == InD):
-		return n.wait == nil || g.old(n.wait)
+	case r == Stopped || r == Traced || r == Frozen || locked && (r == Asleep || r == InD):
+		return long
 	case locked:
 		return true
 	case r == InD:
-		return n.wait != nil && g.old(n.wait) && !restsInD(n.wait.Kind)
-	case r == Dead:
-		return n.owner.Dead // a zombie's other threads may do the work
+		return n.wait != nil && long && !restsInD(n.wait.Kind)
 	default:
-		return r == Stopped || r == Traced || r == Frozen
+		return r == Dead && n.owner.Dead // a zombie's other threads may do the work
 	}
 }
 

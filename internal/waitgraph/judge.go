@@ -14,22 +14,23 @@ import (
 // then stopped, traced and frozen ones, then others, then those that only keep a CPU. Within
 // a rank more victims come first; among those in D the oldest, and those with victims before
 // those without. A victim that reaches several culprits is listed with the first by (rank,
-// age, tgid, tid), and the others have it in Shared if it waits for them directly.
+// age, tgid, tid), and the others have it in Shared if it waits for them directly. Nothing is
+// found in a file without records of waits: who is to blame could be anybody.
 func Judge(w *waits.Waits, o Options) *Verdict {
 	g := newGraph(w, cmp.Or(max(o.MinWait, 0), time.Second))
 	v := &Verdict{Waits: w}
 	all, deadlocks := g.deadlocks(w.OneInstant)
-	v.Deadlocks = deadlocks
+	queues := g.queues(all.stuck)
 	b := g.newBlame(all.stuck)
-	v.Culprits = b.culprits()
-	v.Convoys = g.convoys(all.stuck)
+	if culprits := b.culprits(queues); !w.Unrecorded {
+		v.Deadlocks, v.Culprits, v.Convoys = deadlocks, culprits, g.convoys(queues)
+	}
 	v.Starved = b.starved()
 	for i := range g.waiting {
 		if !g.nodes[i].wait.Age.Known {
 			v.Unaged++
 		}
 	}
-	v.noteChains()
 	return v
 }
 

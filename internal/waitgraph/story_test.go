@@ -57,6 +57,22 @@ func TestStories(t *testing.T) {
 		make func(w *world)
 		want string
 	}{
+		"a system call under strace": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.in(1, kcdata.StateTraced)
+			w.waits(1, waits.Traced, time.Millisecond)
+			w.waits(2, waits.UserJoin, old, w.by(waits.Joined, 3))
+			w.in(3, kcdata.StateTraced)
+			w.waits(3, waits.Traced, old)
+		}, "culprit 3 traced: 2"},
+		"a worker that waits for a lock for a moment": {func(w *world) {
+			w.waits(0, waits.UserJoin, old, w.by(waits.Joined, 1))
+			w.waits(1, waits.UserMutex, time.Millisecond, w.holds(2))
+			w.running(2)
+			w.waits(3, waits.ChildEnd, old, w.by(waits.Child, 4))
+			w.waits(4, waits.UserMutex, old, w.holds(5))
+			w.running(5)
+		}, "culprit 5 running: 3 4"},
 		"ABBA": {func(w *world) {
 			w.waits(0, waits.UserMutex, 0, w.holds(1))
 			w.waits(1, waits.UserMutex, -1, w.holds(0))
@@ -114,7 +130,12 @@ func TestStories(t *testing.T) {
 			w.running(0)
 			w.waits(1, waits.Mutex, 0, w.holds(0))
 			w.waits(2, waits.UserMutex, old, w.holds(1))
-		}, "culprit 0 running: 2"},
+		}, "starved 2"},
+		"a young wait for who is in D": {func(w *world) {
+			w.d(0, waits.BlockIO, old)
+			w.waits(1, waits.Mutex, 0, w.holds(0))
+			w.waits(2, waits.UserMutex, old, w.holds(1))
+		}, "culprit 0 blocked: 2"},
 		"young, and of unknown age": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, time.Second-1, w.holds(0))
@@ -253,6 +274,12 @@ func TestStories(t *testing.T) {
 			w.waits(3, waits.UserMutex, old, w.holds(1))
 			w.waits(4, waits.UserMutex, young, w.holds(0))
 		}, "starved 2 3"},
+		"a lock that passes from one to the next": {func(w *world) { // just now nobody has it
+			for n := range 4 {
+				w.d(n, waits.RWSemWrite, old).Resource = waits.Resource{Kind: waits.RWSem, ID: 1}
+			}
+			w.d(4, waits.RWSemWrite, old).Resource = waits.Resource{Kind: waits.RWSem, ID: 2}
+		}, "culprit 4 blocked; convoy 0 1 2 3"},
 		"the order": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, old, w.holds(0))
@@ -316,7 +343,7 @@ func TestConvoys(t *testing.T) {
 	}
 }
 
-// The tree shows who stands between, and ChainOf goes up in it.
+// The tree shows who stands between, and who waits for whom in it.
 func TestTree(t *testing.T) {
 	w := newWorld()
 	w.d(0, waits.BlockIO, old)
@@ -338,10 +365,10 @@ func TestTree(t *testing.T) {
 		t.Errorf("tree %v, want %v", got, want)
 	}
 	var up []int
-	for _, b := range v.ChainOf(w.w.Of[w.threads[4]]) {
+	for _, b := range chainOf(v.Culprits[0].Tree, w.w.Of[w.threads[4]]) {
 		up = append(up, number(b.Owner.Thread))
 	}
-	if !slices.Equal(up, []int{2, 1, 0}) || v.ChainOf(w.w.Of[w.threads[5]]) != nil {
+	if !slices.Equal(up, []int{2, 1, 0}) || chainOf(v.Culprits[0].Tree, w.w.Of[w.threads[5]]) != nil {
 		t.Errorf("chain %v", up)
 	}
 	if c := v.Culprits[0]; !slices.Equal(numbers(c.Victims), []int{4, 3, 2}) || v.Unaged != 0 || c.Owner.Relation != waits.Holds {
@@ -355,7 +382,7 @@ func TestShared(t *testing.T) {
 	w.d(0, waits.BlockIO, 2*old)
 	w.running(1)
 	w.running(2)
-	w.waits(3, waits.Mutex, 0, w.holds(1))
+	w.waits(3, waits.ChildEnd, 0, w.by(waits.Child, 1))
 	w.waits(4, waits.UserRWLock, old, w.holds(0), w.holds(2), w.holds(3))
 	v := Judge(w.w, Options{})
 	if err := checkCulprits(w, v); err != nil {
@@ -369,5 +396,22 @@ func TestShared(t *testing.T) {
 	}
 	if c := v.Culprits[2]; !slices.Equal(numbers(c.Shared), []int{4}) || len(c.Tree) != 0 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// In a file without records of waits nobody is accused: not who is in D, nor who is stopped.
+func TestUnrecorded(t *testing.T) {
+	w := newWorld()
+	w.d(0, waits.Other, old)
+	w.in(2, kcdata.StateStopped)
+	w.waits(2, waits.Stopped, old)
+	w.waits(4, waits.ChildEnd, old, w.by(waits.Child, 2))
+	w.waits(6, waits.CPU, old)
+	if got := said(Judge(w.w, Options{})); got != "culprit 0 blocked; culprit 2 stopped: 4; starved 6" {
+		t.Fatalf("recorded: %s", got)
+	}
+	w.w.Unrecorded = true
+	if got := said(Judge(w.w, Options{})); got != "starved 6" {
+		t.Errorf("not recorded: %s", got)
 	}
 }

@@ -19,41 +19,6 @@ type Branch struct {
 	Victim bool // it is in Victims or Behind; else it only stands between: its wait is young, or for ordinary work
 }
 
-// place is where a victim stands.
-type place struct {
-	tree []Branch
-	at   int
-}
-
-// ChainOf returns the way from w to what it ends in: its branch, that of the thread it waits
-// for, and so on; the last one's Owner is the culprit, or a thread of the deadlock. nil: w is
-// neither a victim nor behind a deadlock.
-func (v *Verdict) ChainOf(w *waits.Wait) (chain []Branch) {
-	p, ok := v.chains[w]
-	for at := p.at; ok && at >= 0; at = p.tree[at].Up {
-		chain = append(chain, p.tree[at])
-	}
-	return chain
-}
-
-// noteChains fills v.chains.
-func (v *Verdict) noteChains() {
-	v.chains = map[*waits.Wait]place{}
-	note := func(tree []Branch) {
-		for i := range tree {
-			if tree[i].Victim {
-				v.chains[tree[i].Wait] = place{tree, i}
-			}
-		}
-	}
-	for _, d := range v.Deadlocks {
-		note(d.Tree)
-	}
-	for _, c := range v.Culprits {
-		note(c.Tree)
-	}
-}
-
 // step is a thread that a walk met, before the tree is put in order.
 type step struct {
 	node   int32 // of graph

@@ -19,8 +19,6 @@ type Verdict struct {
 	Convoys   []*Convoy
 	Starved   []*waits.Wait // threads that have waited MinWait for a CPU or a lock and nobody is to blame, longest first: the machine or the lock is busy, which is no hang
 	Unaged    int           // waits of which the age is not known: they make no chain and no convoy
-
-	chains map[*waits.Wait]place // of victims and of those behind a deadlock
 }
 
 // Hangs reports whether anything was found.

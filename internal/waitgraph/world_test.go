@@ -1,6 +1,7 @@
 package waitgraph
 
 import (
+	"slices"
 	"time"
 
 	"stackshot/internal/model"
@@ -50,7 +51,10 @@ func (w *world) in(n int, state uint32) *kcdata.Thread {
 	return th
 }
 
-const old = 5 * time.Second
+const (
+	old   = 5 * time.Second
+	young = 10 * time.Millisecond
+)
 
 // waits lets thread n wait for so long; age < 0: it is not known.
 func (w *world) waits(n int, k waits.Kind, age time.Duration, owners ...waits.Owner) *waits.Wait {
@@ -155,4 +159,13 @@ func madeWait(w *world, i, n int, next func() int) {
 	case 2:
 		wait.When = []waits.When{waits.NotAtOne, waits.Later}[next()%2]
 	}
+}
+
+// chainOf is the way from w up through a tree, to the culprit or a thread of the deadlock: the
+// branches, of which the last one's Owner is that. nil: w is no victim of the tree.
+func chainOf(tree []Branch, w *waits.Wait) (chain []Branch) {
+	for at := slices.IndexFunc(tree, func(b Branch) bool { return b.Victim && b.Wait == w }); at >= 0; at = tree[at].Up {
+		chain = append(chain, tree[at])
+	}
+	return chain
 }

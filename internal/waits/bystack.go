@@ -26,6 +26,7 @@ func (f *finder) byStack(w *Wait, names []*marks) {
 		}
 	case Other:
 		if len(names) == 0 {
+			w.Confidence = Likely
 			w.note("no kernel stack of it was recorded")
 		}
 	}

@@ -36,12 +36,12 @@ func (f *finder) futex(w *Wait) bool {
 
 func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 	w.Kind = kindOfWord(x)
-	if w.Kind == Futex {
-		if kind, ok := userKind(w.Task, w.Thread); ok {
-			w.Kind, w.Evidence = kind, Stack
-		}
-	}
 	w.Resource = f.word(w.Task, x)
+	if kind, ok := userKind(w.Task, w.Thread); ok && w.Kind == Futex {
+		w.Kind, w.Evidence = kind, Stack
+	} else if ok && ownWords(kind) && x.Flags&kcdata.FutexPI == 0 {
+		f.owned[w.Resource] = kind
+	}
 	if known, ok := f.named[w.Resource]; !ok || known == Futex {
 		f.named[w.Resource] = w.Kind
 	}
@@ -112,10 +112,21 @@ func (f *finder) wordOwner(w *Wait, x *kcdata.LinuxFutex) (Owner, bool) {
 
 // lateOwner is an owner that died with the lock, or that the file does not have. If the file has
 // all tasks, the second died, too: a plain mutex does not note that its owner ended. The number
-// may have been used in another pid namespace, so that is likely and no more.
+// may have been used in another pid namespace, so that is likely and no more. If a thread of
+// another process has the number, nobody is known: not even that the owner ended.
 func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	died := x.Flags&kcdata.FutexOwnerDied != 0
-	if m, ok := f.started(x.OwnerTid, x.OwnerStart); ok {
+	gone := x.Flags&kcdata.FutexOwnerGone != 0
+	m, ok := f.started(x.OwnerTid, x.OwnerStart)
+	switch {
+	case gone && ok:
+		w.Confidence = Likely
+		w.note(fmt.Sprintf("its word names thread %d, which is of another process: the lock was held while its process was forked, or it is private and several processes "+
+			"use it, or its owner ended and the number was given away again", x.OwnerTid))
+		return Owner{Relation: r}
+	case gone:
+		w.note(fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid)))
+	case ok:
 		o := m.owner(r)
 		o.Dead = died
 		return o
@@ -148,11 +159,16 @@ func (f *finder) severalFutexes(w *Wait) {
 }
 
 // nameWords gives equal words one kind, that of the wait that told most: of two threads that
-// wait for the same word, the page around it may be present for one alone.
+// wait for the same word, the page around it may be present for one alone. A word of a
+// runtime that has its own names no owner.
 func (f *finder) nameWords(all []*Wait) {
 	for _, w := range all {
 		if w.Resource.Kind != Futex {
 			continue
+		}
+		if kind, ok := f.owned[w.Resource]; ok {
+			w.Kind, w.Evidence, w.Confidence, w.Owners, w.Notes = kind, Stack, Sure, nil, nil
+			f.named[w.Resource] = kind
 		}
 		if kind, ok := f.named[w.Resource]; ok {
 			w.Resource.Kind = kind
@@ -169,11 +185,10 @@ func wordNotes(w *Wait, x *kcdata.LinuxFutex) {
 		{x.Object == kcdata.FutexMuslNormal, "musl's normal mutex keeps no owner"},
 		{x.Flags&kcdata.FutexAmbiguous != 0, "more than one thread may be its owner, so none is named"},
 		{x.Flags&kcdata.FutexOwnerUnsure != 0, "whether its owner has the same memory mapped could not be found out, so none is named"},
-		{x.Flags&kcdata.FutexOwnerGone != 0, fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid))},
 		{x.Flags&kcdata.FutexOwnerDied != 0, "its owner died with it held"},
 		{x.Flags&kcdata.FutexDiffers != 0, "its word names another owner than the kernel, which counts"},
 		{x.Object == kcdata.FutexGlibcRWLock && x.OwnerTid == 0, "readers hold it, or a writer has just let it go"},
-		{x.Flags&kcdata.FutexAbsent != 0, "bytes around its word are not in memory"},
+		{x.Flags&kcdata.FutexAbsent != 0 && x.OwnerTid == 0, "bytes around its word are not in memory"},
 		{x.Flags&kcdata.FutexRefused != 0, "bytes around its word are not ordinary memory of its process"},
 	} {
 		if n.when {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
@@ -24,6 +25,41 @@ func oneInstant(s *kcdata.Snapshot) bool {
 	return !slices.ContainsFunc(s.CPUs, func(c kcdata.LinuxCPU) bool { return c.Flags&(kcdata.CPUMissed|kcdata.CPULeft) != 0 })
 }
 
+// recorded reports whether s has records of waits. Their sum is behind the tasks, where a file
+// that breaks off may not have it.
+func recorded(s *kcdata.Snapshot) bool {
+	return s.WaitTaken != nil || slices.ContainsFunc(s.Tasks, func(task *kcdata.Task) bool {
+		return slices.ContainsFunc(task.Threads, func(t *kcdata.Thread) bool { return t.Wait != nil || len(t.Futexes) > 0 })
+	})
+}
+
+// inD counts the threads in uninterruptible sleep.
+func inD(s *kcdata.Snapshot) (n uint32) {
+	for _, task := range s.Tasks {
+		for _, t := range task.Threads {
+			if model.StateOf(t).Class == model.Blocked && !t.IsSelf() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// pagedOut counts the futex words with bytes around that were not in memory, and without an
+// owner: the bytes before a word that begins a page tell nothing of it.
+func pagedOut(s *kcdata.Snapshot) (n uint32) {
+	for _, task := range s.Tasks {
+		for _, t := range task.Threads {
+			for i := range t.Futexes {
+				if t.Futexes[i].Flags&kcdata.FutexAbsent != 0 && t.Futexes[i].OwnerTid == 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // limits says what the file cannot tell.
 func limits(s *kcdata.Snapshot) (out []string) {
 	say := func(when bool, format string, args ...any) {
@@ -33,9 +69,17 @@ func limits(s *kcdata.Snapshot) (out []string) {
 	}
 	say(s.Engine == "procfs", "no wait records: engine procfs reads no memory of the kernel, so owners of locks are not known, and nothing was stopped")
 	say(s.Engine == "procfs", "engine procfs does not tell a thread that runs from one that waits for a CPU")
-	say(s.Engine != "procfs" && s.WaitTaken == nil, "no wait records: the file was taken with --wait off, or by an old version, so owners of locks are not known")
-	if s.WaitTaken != nil {
+	switch {
+	case s.WaitTaken != nil:
 		out = append(out, sourceLimits(s.WaitTaken)...)
+		n := pagedOut(s)
+		say(n > 0, "%s had bytes around that are not in memory: the owner may be unknown", count(n, "futex word", "futex words"))
+	case recorded(s):
+		out = append(out, "the file breaks off before it says which waits could not be recorded")
+	default:
+		say(s.Engine != "procfs", "no wait records: the file was taken with --wait off, or by an old version, or breaks off, so owners of locks are not known")
+		n := inD(s)
+		say(n > 0, "whom %s in uninterruptible sleep (D) %s for", count(n, "thread", "threads"), map[bool]string{true: "waits", false: "wait"}[n == 1])
 	}
 	say(s.Machine.Redacted != 0, "the file is redacted: system calls have no arguments, so which child a thread waits for is not known")
 	say(s.Symbols.Len() == 0 && s.ThreadCount() > 0, "functions of the kernel have no names, so what their stacks tell is not known")
@@ -61,7 +105,6 @@ func sourceLimits(w *kcdata.LinuxWaitTaken) (out []string) {
 		{!has(kcdata.WaitHasWords), "user memory could not be read: owners of futexes are not known"},
 		{!has(kcdata.WaitHasFrozen), "this kernel does not say which threads are frozen"},
 		{w.Unsound > 0, count(w.Unsound, "scan of a kernel stack", "scans of kernel stacks") + " met the slow path of a lock and did not find the lock"},
-		{w.Absent > 0, count(w.Absent, "futex word", "futex words") + " had bytes around that are not in memory: the owner may be unknown"},
 		{w.Refused > 0, count(w.Refused, "futex word", "futex words") + " had bytes around that are not ordinary memory: the owner is unknown"},
 		{w.Unsure > 0, count(w.Unsure, "futex", "futexes") + " may have more than one owner, or one that could not be checked: none is named"},
 	} {

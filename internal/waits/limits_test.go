@@ -34,6 +34,8 @@ func TestLimits(t *testing.T) {
 		{"left CPU", func(s *kcdata.Snapshot) { s.CPUs[0].Flags |= kcdata.CPULeft }, "CPU 0 was left", false},
 		{"procfs", func(s *kcdata.Snapshot) { s.Engine, s.Isolation, s.WaitTaken = "procfs", "none", nil }, "engine procfs", false},
 		{"--wait off", func(s *kcdata.Snapshot) { s.WaitTaken = nil }, "--wait off", true},
+		{"--wait off, D", func(s *kcdata.Snapshot) { s.WaitTaken, s.Tasks[0].Threads[0].Linux.State = nil, blocked }, "whom 1 thread in uninterruptible sleep (D) waits for", true},
+		{"cut", func(s *kcdata.Snapshot) { s.WaitTaken, s.Tasks[0].Threads[0].Wait = nil, &kcdata.LinuxWait{} }, "the file breaks off before", true},
 		{"no fields", func(s *kcdata.Snapshot) {
 			s.WaitTaken.Sources = all &^ (kcdata.WaitHasBlockedOn | kcdata.WaitHasBlocker)
 		}, "interruptible waits for a kernel lock", true},
@@ -43,7 +45,12 @@ func TestLimits(t *testing.T) {
 		}, "are not seen: there is no field", true},
 		{"no words", func(s *kcdata.Snapshot) { s.WaitTaken.Sources = all &^ kcdata.WaitHasWords }, "owners of futexes", true},
 		{"scans", func(s *kcdata.Snapshot) { s.WaitTaken.Unsound = 1 }, "1 scan of a kernel stack met", true},
-		{"absent", func(s *kcdata.Snapshot) { s.WaitTaken.Absent = 3 }, "3 futex words", true},
+		{"absent", func(s *kcdata.Snapshot) {
+			s.Tasks[0].Threads[0].Futexes = []kcdata.LinuxFutex{{Flags: kcdata.FutexAbsent}, {Flags: kcdata.FutexAbsent, OwnerTid: 7}, {}}
+		}, "1 futex word had", true},
+		{"absent, with an owner", func(s *kcdata.Snapshot) {
+			s.Tasks[0].Threads[0].Futexes = []kcdata.LinuxFutex{{Flags: kcdata.FutexAbsent, OwnerTid: 7}}
+		}, "", true},
 		{"redacted", func(s *kcdata.Snapshot) { s.Machine.Redacted = 1 }, "redacted", true},
 		{"part", func(s *kcdata.Snapshot) { s.Request = "--pid 7" }, "part of the machine", true},
 		{"left out", func(s *kcdata.Snapshot) { s.LeftOut = make([]kcdata.LinuxLeftOut, 3) }, "3 tasks", true},
@@ -57,6 +64,9 @@ func TestLimits(t *testing.T) {
 		golden.Showable(t, []byte(text))
 		if got.OneInstant != c.one || c.want == "" && text != "" || !strings.Contains(text, c.want) {
 			t.Errorf("%s: one instant %v, limits %q; want %v, %q", c.name, got.OneInstant, text, c.one, c.want)
+		}
+		if got.Unrecorded != strings.Contains(text, "no wait records") {
+			t.Errorf("%s: unrecorded %v: %q", c.name, got.Unrecorded, text)
 		}
 		if len(got.CPUs) == 0 || &got.CPUs[0] != &w.s.CPUs[0] {
 			t.Errorf("%s: the CPUs that package waitgraph asks are not those of the file", c.name)

@@ -8,7 +8,7 @@ import (
 // Of finds out what each thread of s waits for. s is not changed.
 func Of(s *kcdata.Snapshot) *Waits {
 	f := newFinder(s)
-	w := &Waits{Of: make(map[*kcdata.Thread]*Wait, f.threads), Limits: limits(s), OneInstant: oneInstant(s), CPUs: s.CPUs}
+	w := &Waits{Of: make(map[*kcdata.Thread]*Wait, f.threads), Limits: limits(s), Unrecorded: !recorded(s), OneInstant: oneInstant(s), CPUs: s.CPUs}
 	for _, task := range s.Tasks {
 		for _, t := range task.Threads {
 			if wait := f.wait(task, t); wait != nil {
@@ -18,6 +18,7 @@ func Of(s *kcdata.Snapshot) *Waits {
 		}
 	}
 	f.nameWords(w.All)
+	f.doubtYounger(w.All)
 	return w
 }
 
@@ -28,13 +29,14 @@ type finder struct {
 	clock *model.Clock
 	index
 	marks map[uint64]*marks // of kernel functions, by address
+	owned map[Resource]Kind // words of user memory that stacks say are those of a runtime of its own
 	named map[Resource]Kind // words of user memory whose kind the bytes around them or a stack told
 }
 
 func newFinder(s *kcdata.Snapshot) *finder {
 	return &finder{
 		s: s, clock: model.NewClock(s), index: newIndex(s),
-		marks: map[uint64]*marks{}, named: map[Resource]Kind{},
+		marks: map[uint64]*marks{}, named: map[Resource]Kind{}, owned: map[Resource]Kind{},
 	}
 }
 

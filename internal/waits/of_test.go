@@ -80,6 +80,7 @@ func TestFutexWords(t *testing.T) {
 		{"died", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 20)}, nil, UserMutex, "holds 20!+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
 		{"died, nobody has its number", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerDied, 0)}, nil, UserMutex, "holds 0+", Word, Resource{UserMutex, 10, 0x7000}, "died"},
 		{"gone", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 99)}, nil, UserMutex, "holds 99+", Word, Resource{UserMutex, 10, 0x7000}, "(99)"},
+		{"of another process", []kcdata.LinuxFutex{mutex(kcdata.FutexOwnerGone, 30)}, nil, UserMutex, "holds 0", Word, Resource{UserMutex, 10, 0x7000}, "thread 30, which is of another process"},
 		{"join", []kcdata.LinuxFutex{{Addr: 0x7000, Place: 5, Flags: own, Object: kcdata.FutexGlibcJoin, OwnerTid: 20, OwnerStart: start(20)}}, nil, UserJoin, "joined 20!", Word, Resource{UserJoin, 0, 5}, ""},
 		{"shared, no place", []kcdata.LinuxFutex{{Addr: 0x7000}}, nil, Futex, "", Word, Resource{Futex, 10, 0x7000}, ""},
 		{"rwlock, readers", []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate, Object: kcdata.FutexGlibcRWLock}}, nil, UserRWLock, "", Word, Resource{UserRWLock, 10, 0x7000}, "readers"},
@@ -96,6 +97,7 @@ func TestFutexWords(t *testing.T) {
 		th.Futexes, th.Wait = c.f, c.r
 		w.thread(w.last(), 20, asleep, inPipe...)
 		w.thread(w.last(), 21, asleep, inPipe...)
+		w.task(30, 1, asleep, inPipe...)
 		got := w.of().Of[th]
 		if got.Kind != c.kind || owners(got) != c.owners || got.Evidence != c.ev || got.Resource != c.res || got.AnyOwner != (len(got.Owners) > 1) {
 			t.Errorf("%s: %+v, owners %q", c.name, got, owners(got))
@@ -115,6 +117,37 @@ func TestWordsAreOneThing(t *testing.T) {
 	all := w.of()
 	if x, y := all.Of[a], all.Of[b]; x.Resource != y.Resource || x.Resource != (Resource{UserMutex, 0, 3}) || !x.Timed || y.Timed {
 		t.Errorf("%+v %+v", x, y)
+	}
+}
+
+// An owner that is younger than all waits for its lock may have got the number of one that ended.
+func TestYoungerOwner(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		began, second uint64 // of the owner, and when the second waiter fell asleep; in ns
+		want          Confidence
+		note          string
+	}{
+		{"older", now - 9*second, now - 5*second, Sure, ""},
+		{"as old", now - 5*second + 1e7, now - 5*second, Sure, ""},
+		{"younger than all", now - 2*second, now - 4*second, Likely, "began after the wait"},
+		{"took it while one waited", now - 2*second, now - second, Sure, ""},
+		{"the age of one is not known", now - 2*second, now + second, Sure, ""},
+	} {
+		w := newWorld()
+		w.s.Machine.BoottimeNs = now
+		a := w.task(10, 1, asleep, inFutex...)
+		b := w.thread(w.last(), 11, asleep, inFutex...)
+		owner := w.thread(w.last(), 20, asleep, inPipe...)
+		owner.Linux.StartBoottime, b.Linux.LastArrival = c.began, c.second
+		f := kcdata.LinuxFutex{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexOwned, Object: kcdata.FutexGlibcMutex, OwnerTid: 20, OwnerStart: c.began}
+		a.Futexes = []kcdata.LinuxFutex{f}
+		b.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexAbsent, Object: kcdata.FutexGlibcMutex}}
+		got := w.of().Of[a]
+		if got.Confidence != c.want || owners(got) != "holds 20!" {
+			t.Errorf("%s: %s, %q", c.name, got.Confidence, owners(got))
+		}
+		wantNote(t, c.name, got, c.note)
 	}
 }
 

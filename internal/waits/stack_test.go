@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"stackshot/kcdata"
 )
 
 // example is a line of testdata/stacks.txt.
@@ -67,10 +69,10 @@ func TestRealStacks(t *testing.T) {
 func TestKindsHaveWords(t *testing.T) {
 	words := map[string]Kind{}
 	for k, f := range kinds {
-		if f.words == "" || words[f.words] != "" {
-			t.Errorf("%s: words %q, as %q", k, f.words, words[f.words])
+		if f == "" || words[f] != "" {
+			t.Errorf("%s: words %q, as %q", k, f, words[f])
 		}
-		words[f.words] = k
+		words[f] = k
 	}
 	for i, r := range table {
 		if _, ok := kinds[r.kind]; !ok || r.leaf == "" && r.within == "" {
@@ -85,8 +87,8 @@ func TestKindsHaveWords(t *testing.T) {
 	if len(table) > maxRows {
 		t.Errorf("%d rows, of at most %d", len(table), maxRows)
 	}
-	if !AtRest.Rest() || Mutex.Rest() || Kind("x").Rest() || Kind("x").Words() != Other.Words() {
-		t.Error("rest, or the words of no kind")
+	if Kind("x").Words() != Other.Words() {
+		t.Error("the words of no kind")
 	}
 }
 
@@ -116,13 +118,64 @@ func TestUserFunctions(t *testing.T) {
 		"pthread_barrier_wait": UserBarrier, "__pthread_clockjoin_ex": UserJoin,
 		"__GI___pthread_mutex_lock": Futex, "___pthread_mutex_lock": UserMutex, "__lll_lock_wait": UserMutex,
 		"pthread_rwlock_wrlock": UserRWLock, "runtime.futex": GoRuntime, "runtime.futex.abi0": GoRuntime, "runtime.notesleep": GoRuntime,
-		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
+		"std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
+		"<std::sync::poison::condvar::Condvar>::wait_timeout": UserCondvar,
+		"<parking_lot::raw_mutex::RawMutex>::lock_slow":       RustLock, "<my::Mutex>::lock": Futex, "<": Futex,
 		"std::thread::park": UserPark, "std::sys::sync::thread_parking::futex::Parker::park": UserPark,
-		"ObjectMonitor::enter_internal(JavaThread*)": JavaMonitor, "Unsafe_Park": JavaMonitor,
+		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "<std::sys::sync::once::futex::Once>::call": RustLock,
+		"std::thread::functions::park": UserPark, "<std::thread::thread::Thread>::park": UserPark, "<std::thread::thread::Thread>::park_timeout": UserPark,
+		"<my::Mutex<std::thread::park>>::lock": Futex, "<std::thread::park": Futex,
+		"ObjectMonitor::enter_internal(JavaThread*)": JavaMonitor, "Unsafe_Park": UserPark,
 		"main.main": Futex, "my_pthread_cond_wait": Futex, "": Futex,
 	} {
 		if got, ok := userFunction(name); got != want || ok != (want != Futex) {
 			t.Errorf("%q: %s, %v; want %s", name, got, ok, want)
+		}
+	}
+}
+
+// userStack gives the thread a user stack of these functions, leaf first.
+func (w *world) userStack(task *kcdata.Task, t *kcdata.Thread, functions ...string) {
+	strs, records := []byte{0}, []kcdata.LinuxUserSymbol{}
+	for i, f := range functions {
+		addr := 0x1000 + 16*uint64(i)
+		t.User = append(t.User, addr)
+		records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Name: uint32(len(strs))})
+		strs = append(append(strs, f...), 0)
+	}
+	task.UserSymbols = kcdata.NewUserSymbolTable(records, strs)
+}
+
+// A stack is of the runtime that makes its waits of others' condition variables, and that
+// keeps a word of its own; a lock of a C library in between is that lock.
+func TestUserStacks(t *testing.T) {
+	mutex := kcdata.LinuxFutex{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexOwned, Object: kcdata.FutexGlibcMutex, OwnerTid: 20, OwnerStart: start(20)}
+	plain := kcdata.LinuxFutex{Addr: 0x7000, Flags: kcdata.FutexPrivate}
+	for _, c := range []struct {
+		stack  string
+		f      kcdata.LinuxFutex
+		kind   Kind
+		owners string
+	}{
+		{"__futex_abstimed_wait_common pthread_cond_timedwait os::PlatformEvent::park ObjectMonitor::EnterI ObjectMonitor::enter", plain, JavaMonitor, ""},
+		{"pthread_cond_wait Parker::park Unsafe_Park", plain, UserPark, ""},
+		{"pthread_cond_wait Monitor::wait", plain, UserCondvar, ""},
+		{"pthread_cond_wait pthread_mutex_lock ObjectMonitor", plain, UserCondvar, ""},
+		{"__lll_lock_wait pthread_mutex_lock Parker::park", mutex, UserMutex, "holds 20!"},
+		{"__lll_lock_wait pthread_mutex_lock callC runtime.asmcgocall", mutex, UserMutex, "holds 20!"},
+		{"f g", mutex, UserMutex, "holds 20!"},
+		{"syscall <std::sys::sync::mutex::futex::Mutex>::lock_contended main", mutex, RustLock, ""},
+		{"runtime.futex runtime.lock2", mutex, GoRuntime, ""},
+	} {
+		w := newWorld()
+		th := w.task(10, 1, asleep, inFutex...)
+		other := w.thread(w.last(), 21, asleep, inFutex...) // whose stack tells nothing
+		w.thread(w.last(), 20, asleep, inPipe...)
+		th.Futexes, other.Futexes = []kcdata.LinuxFutex{c.f}, []kcdata.LinuxFutex{c.f}
+		w.userStack(w.last(), th, strings.Fields(c.stack)...)
+		all := w.of()
+		if a, b := all.Of[th], all.Of[other]; a.Kind != c.kind || owners(a) != c.owners || owners(b) != c.owners || a.Resource != (Resource{c.kind, 10, 0x7000}) || a.Resource != b.Resource {
+			t.Errorf("%s: %s %q, the other %s %q", c.stack, a.Kind, owners(a), b.Kind, owners(b))
 		}
 	}
 }

@@ -14,7 +14,8 @@ type userRow struct {
 }
 
 // userTable has what libraries and runtimes call when they wait. The first frame from the leaf
-// on that is in it counts: what calls it is the program. Names are those of the symbol tables,
+// on that is in it counts: what calls it is the program, unless that is a runtime which makes its
+// own waits of condition variables. Names are those of the symbol tables,
 // demangled.
 var userTable = [...]userRow{
 	{UserCondvar, "pthread_cond_wait __pthread_cond_wait pthread_cond_timedwait __pthread_cond_timedwait pthread_cond_clockwait __pthread_cond_clockwait __pthread_cond_wait_common " +
@@ -27,8 +28,8 @@ var userTable = [...]userRow{
 	{UserMutex, "pthread_mutex_* __pthread_mutex_* ___pthread_mutex_* __lll_lock_wait __lll_lock_wait_private __lll_mutex_lock_wait mtx_lock mtx_timedlock __lock"},
 	{GoRuntime, "runtime.futex runtime.futexsleep runtime.futexsleep1 runtime.notesleep runtime.notetsleep* runtime.semasleep runtime.lock* runtime.mPark runtime.stopm runtime.mcall"},
 	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::* std::sys::*::once::* parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
-	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* parking_lot_core::*"},
-	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::* Unsafe_Park Parker::park*"},
+	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* std::thread::*::park parking_lot_core::* Unsafe_Park Parker::park*"},
+	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::*"},
 }
 
 // throughFrames are the frames above the first one that tells: the call itself and what the
@@ -42,20 +43,24 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	}
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
-			if kind, ok := userFunction(fn.Name); ok {
-				return kind, true
+			switch k, tells := userFunction(fn.Name); {
+			case !tells:
+			case !ok:
+				kind, ok = k, true
+			case kind == UserCondvar && (k == JavaMonitor || k == UserPark):
+				return k, true // which is made of a condition variable
 			}
 		}
 	}
-	return Futex, false
+	return kind, ok
 }
 
 // userFunction looks a function up in userTable. What a name has of arguments or of the
-// compiler's additions does not count.
+// compiler's additions does not count, nor do the brackets that newer Rust (symbol names of
+// version 0) sets around the type of a method: "<std::sys::sync::mutex::futex::Mutex>::lock".
 func userFunction(name string) (Kind, bool) {
-	name, _, _ = strings.Cut(name, "(")
+	name, _, _ = strings.Cut(rustMethod(name), "(")
 	name, _, _ = strings.Cut(name, "@")
-	name = strings.TrimPrefix(name, "<")     // Rust's <type>::method
 	if strings.HasPrefix(name, "runtime.") { // a Go package
 		name = strings.TrimSuffix(name, ".abi0")
 	} else {
@@ -68,6 +73,34 @@ func userFunction(name string) (Kind, bool) {
 	}
 	return Futex, false
 }
+
+// rustMethod is a method's name without the brackets that Rust's newer mangling puts around its
+// type: <std::thread::Thread>::park, <T as Trait>::f.
+func rustMethod(name string) string {
+	rest, ok := strings.CutPrefix(name, "<")
+	if !ok {
+		return name
+	}
+	depth := 1
+	for i, c := range rest {
+		switch c {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		}
+		if depth == 0 {
+			typ, _, _ := strings.Cut(rest[:i], " as ")
+			return typ + rest[i+1:]
+		}
+	}
+	return name
+}
+
+// ownWords reports whether who waits for k in a futex call does so for a word of a runtime of its own.
+// glibc's and musl's layouts say nothing of such a word: what the program keeps behind it may
+// look like the fields of one of their locks.
+func ownWords(k Kind) bool { return k == RustLock || k == UserPark || k == GoRuntime }
 
 // userPattern is one name of userTable, cut at its stars.
 type userPattern struct {

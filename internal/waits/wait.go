@@ -89,6 +89,7 @@ type Waits struct {
 	All        []*Wait                  // in file order
 	Of         map[*kcdata.Thread]*Wait // nil entry: the thread does not wait
 	Limits     []string                 // what this file cannot tell, and why; sentences without a full stop
+	Unrecorded bool                     // the file has no records of waits: nobody is accused
 	OneInstant bool                     // the file is of one instant: irqoff, preemptoff, or no thread ran
 	CPUs       []kcdata.LinuxCPU        // of the snapshot: waitgraph looks for CPUs that did not come
 }

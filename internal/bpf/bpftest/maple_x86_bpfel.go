@@ -46,7 +46,9 @@ const (
 	MapleVarCfgVaBits         = "cfg_va_bits"
 	MapleVarCfgWait           = "cfg_wait"
 	MapleVarCfgWaitList       = "cfg_wait_list"
+	MapleVarCfgWaitMutex      = "cfg_wait_mutex"
 	MapleVarCfgWaitRing       = "cfg_wait_ring"
+	MapleVarCfgWaitSigned     = "cfg_wait_signed"
 	MapleVarUnusedAnswer      = "unused_answer"
 	MapleVarUnusedForged      = "unused_forged"
 	MapleVarUnusedForgedStack = "unused_forged_stack"
@@ -137,7 +139,9 @@ type MapleVariableSpecs struct {
 	CfgVaBits         *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	CfgWait           *ebpf.VariableSpec `ebpf:"cfg_wait"`
 	CfgWaitList       *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitMutex      *ebpf.VariableSpec `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing       *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned     *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	UnusedAnswer      *ebpf.VariableSpec `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.VariableSpec `ebpf:"unused_forged"`
 	UnusedForgedStack *ebpf.VariableSpec `ebpf:"unused_forged_stack"`
@@ -207,7 +211,9 @@ type MapleVariables struct {
 	CfgVaBits         *ebpf.Variable `ebpf:"cfg_va_bits"`
 	CfgWait           *ebpf.Variable `ebpf:"cfg_wait"`
 	CfgWaitList       *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitMutex      *ebpf.Variable `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing       *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned     *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	UnusedAnswer      *ebpf.Variable `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.Variable `ebpf:"unused_forged"`
 	UnusedForgedStack *ebpf.Variable `ebpf:"unused_forged_stack"`

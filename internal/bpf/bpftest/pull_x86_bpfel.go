@@ -50,7 +50,9 @@ const (
 	PullVarCfgVaBits     = "cfg_va_bits"
 	PullVarCfgWait       = "cfg_wait"
 	PullVarCfgWaitList   = "cfg_wait_list"
+	PullVarCfgWaitMutex  = "cfg_wait_mutex"
 	PullVarCfgWaitRing   = "cfg_wait_ring"
+	PullVarCfgWaitSigned = "cfg_wait_signed"
 	PullVarTestAllMaps   = "test_all_maps"
 	PullVarTestNoFields  = "test_no_fields"
 	PullVarTestStaleTid  = "test_stale_tid"
@@ -147,7 +149,9 @@ type PullVariableSpecs struct {
 	CfgVaBits     *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	CfgWait       *ebpf.VariableSpec `ebpf:"cfg_wait"`
 	CfgWaitList   *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitMutex  *ebpf.VariableSpec `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing   *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	TestAllMaps   *ebpf.VariableSpec `ebpf:"test_all_maps"`
 	TestNoFields  *ebpf.VariableSpec `ebpf:"test_no_fields"`
 	TestStaleTid  *ebpf.VariableSpec `ebpf:"test_stale_tid"`
@@ -223,7 +227,9 @@ type PullVariables struct {
 	CfgVaBits     *ebpf.Variable `ebpf:"cfg_va_bits"`
 	CfgWait       *ebpf.Variable `ebpf:"cfg_wait"`
 	CfgWaitList   *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitMutex  *ebpf.Variable `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing   *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	TestAllMaps   *ebpf.Variable `ebpf:"test_all_maps"`
 	TestNoFields  *ebpf.Variable `ebpf:"test_no_fields"`
 	TestStaleTid  *ebpf.Variable `ebpf:"test_stale_tid"`

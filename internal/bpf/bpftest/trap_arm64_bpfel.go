@@ -58,7 +58,9 @@ const (
 	TrapVarCfgVaBits      = "cfg_va_bits"
 	TrapVarCfgWait        = "cfg_wait"
 	TrapVarCfgWaitList    = "cfg_wait_list"
+	TrapVarCfgWaitMutex   = "cfg_wait_mutex"
 	TrapVarCfgWaitRing    = "cfg_wait_ring"
+	TrapVarCfgWaitSigned  = "cfg_wait_signed"
 	TrapVarTestAllMaps    = "test_all_maps"
 	TrapVarTestFloor      = "test_floor"
 	TrapVarTestNoFields   = "test_no_fields"
@@ -167,7 +169,9 @@ type TrapVariableSpecs struct {
 	CfgVaBits      *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
 	CfgWait        *ebpf.VariableSpec `ebpf:"cfg_wait"`
 	CfgWaitList    *ebpf.VariableSpec `ebpf:"cfg_wait_list"`
+	CfgWaitMutex   *ebpf.VariableSpec `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing    *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned  *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	TestAllMaps    *ebpf.VariableSpec `ebpf:"test_all_maps"`
 	TestFloor      *ebpf.VariableSpec `ebpf:"test_floor"`
 	TestNoFields   *ebpf.VariableSpec `ebpf:"test_no_fields"`
@@ -270,7 +274,9 @@ type TrapVariables struct {
 	CfgVaBits      *ebpf.Variable `ebpf:"cfg_va_bits"`
 	CfgWait        *ebpf.Variable `ebpf:"cfg_wait"`
 	CfgWaitList    *ebpf.Variable `ebpf:"cfg_wait_list"`
+	CfgWaitMutex   *ebpf.Variable `ebpf:"cfg_wait_mutex"`
 	CfgWaitRing    *ebpf.Variable `ebpf:"cfg_wait_ring"`
+	CfgWaitSigned  *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	TestAllMaps    *ebpf.Variable `ebpf:"test_all_maps"`
 	TestFloor      *ebpf.Variable `ebpf:"test_floor"`
 	TestNoFields   *ebpf.Variable `ebpf:"test_no_fields"`

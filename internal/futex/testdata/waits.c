@@ -31,6 +31,22 @@ typedef struct {
 } lock;
 
 static int self(void) { return syscall(SYS_gettid); }
+
+// sleeps waits until the thread whose number *tid will be sleeps in futex(2), and returns the number.
+static int sleeps(int *tid)
+{
+	char name[64], line[64];
+	for (;; usleep(1000)) {
+		int n = __atomic_load_n(tid, __ATOMIC_SEQ_CST);
+		if (!n) continue;
+		snprintf(name, sizeof name, "/proc/self/task/%d/syscall", n);
+		FILE *f = fopen(name, "r");
+		if (!f || !fgets(line, sizeof line, f)) { perror(name); exit(1); }
+		fclose(f);
+		if (line[0] != 'r' && strtol(line, 0, 10) == SYS_futex) return n;
+	}
+}
+
 static void *forever(void *x) { for (;;) pause(); }
 
 static pthread_t start(void *(*f)(void *), void *x)
@@ -121,8 +137,8 @@ static int rwrun(rw *r, void *(*f)(void *), int waits)
 {
 	r->tid = 0;
 	start(f, r);
-	if (!waits) sem_wait(&r->held);
-	else usleep(50000);
+	if (waits) return sleeps(&r->tid);
+	sem_wait(&r->held);
 	return r->tid;
 }
 
@@ -171,9 +187,7 @@ static int other(void *(*f)(void *), void *x)
 {
 	other_tid = 0;
 	start(f, x);
-	while (!__atomic_load_n(&other_tid, __ATOMIC_SEQ_CST)) usleep(1000);
-	usleep(20000);
-	return other_tid;
+	return sleeps(&other_tid);
 }
 
 int main(int argc, char **argv)
@@ -204,12 +218,14 @@ int main(int argc, char **argv)
 	rwlocks(2, 0);
 	pthread_t t = start(joined, 0);
 	start(joins, &t);
-	while (!joiner_tid || !joined_tid) usleep(1000);
+	while (!__atomic_load_n(&joined_tid, __ATOMIC_SEQ_CST)) usleep(1000);
+	sleeps(&joiner_tid);
 	printf("join %d %d %d 0\n", joiner_tid, JOIN, joined_tid);
 	joiner_tid = joined_tid = 0;
 	pthread_t u = start(joined, 0);
 	start(joins_timed, &u);
-	while (!joiner_tid || !joined_tid) usleep(1000);
+	while (!__atomic_load_n(&joined_tid, __ATOMIC_SEQ_CST)) usleep(1000);
+	sleeps(&joiner_tid);
 	printf("join-timed %d %d %d 0\n", joiner_tid, JOIN, joined_tid);
 	sem_init(&sem, 0, 0);
 	pthread_barrier_init(&barrier, 0, 2);

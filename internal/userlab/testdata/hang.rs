@@ -8,7 +8,9 @@ extern "C" {
 }
 
 fn main() {
-    let locks = Arc::new([Mutex::new(0u64), Mutex::new(0u64)]);
+    // What the mutexes keep looks like __owner and __nusers of glibc's.
+    let like_glibc = u64::from(std::process::id()) | 1 << 32;
+    let locks = Arc::new([Mutex::new(like_glibc), Mutex::new(like_glibc)]);
     let (held, said) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(3)));
     let tids = Arc::new(Mutex::new([0; 2]));
     let all: Vec<_> = (0..2)
