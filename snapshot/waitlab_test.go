@@ -2,8 +2,6 @@ package snapshot
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,10 +10,8 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
-	"stackshot/internal/hanglab"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
-	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
 
@@ -108,55 +104,4 @@ func lockRecords(t *testing.T, engineName string, specs bpf.Specs, f *testtask.F
 		}
 	}
 	return all, snap.WaitTaken.Sources
-}
-
-// TestOwnersOfTheHangLab: by each engine, the records of all cases of the laboratory have
-// the owners that the cases name, and nobody else's.
-func TestOwnersOfTheHangLab(t *testing.T) {
-	testneed.Slow(t)
-	requireBPF(t)
-	lab := hanglab.New(t)
-	var all []*hanglab.Running
-	for _, c := range hanglab.Cases() {
-		if c.Lacks() == "" && !c.Alone {
-			all = append(all, lab.Start(t, c))
-		}
-	}
-	eachEngine(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{})
-		_, snap, _ := captureWhole(t, s, Request{})
-		threads := threadsByID(snap)
-		for _, r := range all {
-			for _, w := range r.Waits {
-				if err := ownerRecorded(threads, r, w); err != nil {
-					t.Errorf("%s: %s: %v", r.Name, w.Role, err)
-				}
-			}
-		}
-	})
-}
-
-func ownerRecorded(threads map[uint64]*kcdata.Thread, r *hanglab.Running, w hanglab.Wait) error {
-	th := threads[uint64(r.Cast[w.Role].Tid)]
-	if th == nil {
-		return errors.New("not in the file")
-	}
-	var tid, tgid uint32
-	if th.Wait != nil {
-		tid, tgid = th.Wait.OwnerTid, th.Wait.OwnerTgid
-	}
-	if tid == 0 && len(th.Futexes) > 0 {
-		tid, tgid = th.Futexes[0].OwnerTid, th.Futexes[0].OwnerTgid
-	}
-	want := r.Cast[w.Owner] // nobody: zeros
-	switch {
-	case slices.ContainsFunc(w.Kinds, func(k waits.Kind) bool { return k == waits.ChildEnd || k == waits.Vfork || k == waits.Traced }):
-		return nil // no lock
-	case r.Gone && threads[uint64(tid)] == nil:
-		return nil
-	}
-	if int(tid) != want.Tid || int(tgid) != want.Pid {
-		return fmt.Errorf("owner %d of %d, want %d of %d (%s); wait %+v, futexes %+v", tid, tgid, want.Tid, want.Pid, w.Owner, th.Wait, th.Futexes)
-	}
-	return nil
 }

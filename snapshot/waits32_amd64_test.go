@@ -61,6 +61,7 @@ func TestFutexesOfThe32BitABI(t *testing.T) {
 		return code
 	}
 	const private, timed = kcdata.FutexCompat | kcdata.FutexPrivate, kcdata.FutexTimed
+	want := map[uint64]kcdata.LinuxFutex{}
 	for _, c := range []struct {
 		name  string
 		elf   func([]byte) []byte
@@ -79,18 +80,21 @@ func TestFutexesOfThe32BitABI(t *testing.T) {
 		}
 		le.PutUint32(code[word-at:], value)
 		le.PutUint64(code[timeout-at:], 3600) // s
-		pid := startImage(t, c.name, c.elf(code))
-		want := kcdata.LinuxFutex{Addr: word, Flags: c.flags, Expected: value, Have: 0x3ff}
-		copy(want.Around[:], code[word-at-16:])
-		for _, engineName := range waitEngines() {
-			th := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, []int{pid})[uint64(pid)]
+		f := kcdata.LinuxFutex{Addr: word, Flags: c.flags, Expected: value, Have: 0x3ff}
+		copy(f.Around[:], code[word-at-16:])
+		want[uint64(startImage(t, c.name, c.elf(code)))] = f
+	}
+	for _, engineName := range waitEngines() {
+		got := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, nil)
+		for pid, f := range want {
+			th := got[pid]
 			if th == nil || len(th.Futexes) != 1 || th.Futexes[0].Place == 0 {
-				t.Errorf("%s: %s: %+v", engineName, c.name, th)
+				t.Errorf("%s: %d: %+v", engineName, pid, th)
 				continue
 			}
-			got := th.Futexes[0]
-			if got.Place = 0; got != want {
-				t.Errorf("%s: %s:\n%+v, want\n%+v", engineName, c.name, got, want)
+			found := th.Futexes[0]
+			if found.Place = 0; found != f {
+				t.Errorf("%s: %s:\n%+v, want\n%+v", engineName, th.Name, found, f)
 			}
 		}
 	}

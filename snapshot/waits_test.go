@@ -216,7 +216,10 @@ func TestFutexesInTheWindow(t *testing.T) {
 	defer wake(list)
 	var places []map[string]uint64
 	for _, engineName := range waitEngines() {
-		for _, o := range []Options{{}, {UserStacks: UserStacksOff}} {
+		for i, o := range []Options{{}, {UserStacks: UserStacksOff}} {
+			if i != 0 && engineName == EngineTrap {
+				continue // as of pull
+			}
 			got := windowOf(t, engineName, o, bpftest.Knobs{}, nil)
 			at := map[string]uint64{}
 			for _, w := range list {
@@ -251,8 +254,8 @@ func TestFutexesInTheWindow(t *testing.T) {
 	if places[0]["FUTEX_WAIT"]+64 != places[0]["FUTEX_WAIT, shared"] {
 		t.Errorf("two words of a page are at %#x and %#x", places[0]["FUTEX_WAIT"], places[0]["FUTEX_WAIT, shared"])
 	}
+	redactedFutexes(t, EnginePull, list)
 	for _, engineName := range waitEngines() {
-		redactedFutexes(t, engineName, list)
 		got := windowOf(t, engineName, Options{Wait: WaitOff}, bpftest.Knobs{}, nil)
 		for _, th := range got {
 			if th.Wait != nil || th.Futexes != nil {

@@ -108,7 +108,7 @@ func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func() *V
 		one := &scope{TB: tb}
 		tb.Cleanup(one.end) // also if the test ends before
 		r := l.Start(one, c)
-		r.Age(minWait + 50*time.Millisecond + time.Duration(try-1)*170*time.Millisecond)
+		r.Age(minWait + 50*time.Millisecond + time.Duration(try-1)*150*time.Millisecond)
 		errs = Check(judge(), r)
 		one.end()
 	}
