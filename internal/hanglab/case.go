@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/internal/waitgraph"
@@ -62,7 +61,6 @@ type Lab struct{ hangs *userlab.Hangs }
 // New prepares a laboratory. Needs root.
 func New(tb testing.TB) *Lab {
 	tb.Helper()
-	testneed.Root(tb)
 	return &Lab{userlab.NewHangs(tb)}
 }
 

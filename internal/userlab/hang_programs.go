@@ -33,9 +33,11 @@ type Hangs struct {
 	built map[string]string // by what it is built from
 }
 
-// NewHangs prepares for the length of a test.
+// NewHangs prepares for the length of a test. It wants root: only that reads the kernel stacks
+// by which a process is known to hang.
 func NewHangs(tb testing.TB) *Hangs {
 	tb.Helper()
+	testneed.Root(tb)
 	return &Hangs{newBuilder(tb), map[string]string{}}
 }
 

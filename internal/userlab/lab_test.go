@@ -109,6 +109,7 @@ func TestActorsDieWithTheTest(t *testing.T) {
 		fmt.Println("members", strings.Trim(fmt.Sprint(members), "[]"))
 		select {}
 	}
+	testneed.Root(t) // as NewHangs does
 	cmd := exec.Command(os.Args[0], "-test.run=^TestActorsDieWithTheTest$", "-test.timeout=60s")
 	cmd.Env = append(os.Environ(), dyingEnv+"=1")
 	out, err := cmd.StdoutPipe()
