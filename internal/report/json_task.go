@@ -2,6 +2,7 @@ package report
 
 import (
 	"stackshot/internal/account"
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/internal/sysno"
 	"stackshot/internal/verdict"
@@ -97,7 +98,7 @@ func (v *view) jsonSyscall(t *threadView) show.Object {
 	if s == nil {
 		return nil
 	}
-	abi := callABI(t.Thread)
+	abi := model.CallABI(t.Thread)
 	name, _ := sysno.Name(v.s.Arch, abi, s.Nr)
 	var args [len(s.Args)]addr
 	for i, a := range s.Args {

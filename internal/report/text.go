@@ -145,7 +145,7 @@ func (v *view) syscalls(g *group) string {
 		if t.Syscall == nil || t.Syscall.Nr < 0 || t.Linux.Present&kcdata.ThreadUserMode != 0 {
 			continue
 		}
-		name := sysno.Format(v.s.Arch, callABI(t.Thread), t.Syscall.Nr)
+		name := sysno.Format(v.s.Arch, model.CallABI(t.Thread), t.Syscall.Nr)
 		if slices.Contains(names, name) {
 			continue
 		}
@@ -155,18 +155,6 @@ func (v *view) syscalls(g *group) string {
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// callABI says of which table the number of a thread's system call is. A 32-bit thread uses
-// only the compat table; a 64-bit thread may use that too.
-func callABI(t *kcdata.Thread) sysno.ABI {
-	switch {
-	case t.Linux.Present&kcdata.ThreadCompatCall != 0, t.UserWalk != nil && t.UserWalk.Flags&kcdata.UserCompat != 0:
-		return sysno.Compat
-	case t.Linux.Present&kcdata.ThreadCallUnsure != 0:
-		return sysno.Unknown
-	}
-	return sysno.Native
 }
 
 // maxTidRuns bounds the list of thread ids of a group.

@@ -84,7 +84,6 @@ func (g *graph) missed(n *node) bool {
 }
 
 // blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
-// blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
 // is, since others wait for what it holds; but one that sleeps or stands for less than MinWait
 // is not: it may hold the lock for a moment, after many others. For ordinary work (I7) only who
 // cannot do it is, and has not been able to for long: a thread that strace(1) watches is stopped

@@ -3,6 +3,7 @@ package waits
 import (
 	"fmt"
 
+	"stackshot/internal/model"
 	"stackshot/internal/sysno"
 	"stackshot/kcdata"
 )
@@ -108,7 +109,7 @@ func (f *finder) askedFor(t *kcdata.Thread) asked {
 	if t.Syscall == nil || f.s.Machine.Redacted != 0 {
 		return asked{unclear: true}
 	}
-	name, _ := sysno.Name(f.s.Arch, abiOf(t), t.Syscall.Nr)
+	name, _ := sysno.Name(f.s.Arch, model.CallABI(t), t.Syscall.Nr)
 	args := &t.Syscall.Args
 	var a asked
 	switch name {
@@ -142,15 +143,4 @@ func (f *finder) askedFor(t *kcdata.Thread) asked {
 		a.unclear = true
 	}
 	return a
-}
-
-// abiOf says of which table the number of a thread's system call is.
-func abiOf(t *kcdata.Thread) sysno.ABI {
-	switch {
-	case t.Linux.Present&kcdata.ThreadCompatCall != 0, t.UserWalk != nil && t.UserWalk.Flags&kcdata.UserCompat != 0:
-		return sysno.Compat
-	case t.Linux.Present&kcdata.ThreadCallUnsure != 0:
-		return sysno.Unknown
-	}
-	return sysno.Native
 }
