@@ -4,7 +4,6 @@ package futex
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -124,20 +123,6 @@ func tableOf(t *testing.T, pid int) (*Table, map[int]int) {
 	return table, at
 }
 
-// resolve is what Owner makes of a futex.
-func resolve(table *Table, f *kcdata.LinuxFutex, waiter int, mem Memory) *kcdata.LinuxFutex {
-	x, out := table.Index(), *f
-	x.Want(&out, waiter)
-	x.Look()
-	x.Owner(&out, waiter, mem)
-	return &out
-}
-
-// noMemory says of all that it is not known.
-type noMemory struct{}
-
-func (noMemory) Shares(*kcdata.LinuxFutex, uint32, uint32) Sharing { return Unsure }
-
 // Real locks of glibc and musl, read from real threads that wait for them: what they are, and
 // who has them. gdb is the witness of __owner.
 func TestRealLocks(t *testing.T) {
@@ -199,9 +184,4 @@ func owners(t *testing.T, glibc bool, pid int, all []expected) map[string]int64 
 		t.Fatalf("gdb told %d of %d owners: %s", len(found), len(names), out)
 	}
 	return found
-}
-
-func put(f *kcdata.LinuxFutex, off int, v uint32) {
-	binary.LittleEndian.PutUint32(f.Around[before+off:], v)
-	f.Have |= 1 << ((before + off) / 4)
 }

@@ -1,6 +1,7 @@
 package futex
 
 import (
+	"encoding/binary"
 	"math"
 
 	"stackshot/kcdata"
@@ -81,4 +82,23 @@ var unnamed = []struct {
 	{"glibc robust, owner died", kcdata.FutexGlibcMutex, kcdata.FutexOwnerDied, lay(0, 0, waiters|9, 0, waiters|ownerDied, 1, 999, 1, 144, 0)},
 	{"musl robust, owner died", kcdata.FutexMuslMutex, kcdata.FutexOwnerDied, lay(private, 0, waiters|9, -4, 4, waiters|ownerDied, 1, 0, 0, 0, 0)},
 	{"PI, owner died", kcdata.FutexPIWord, kcdata.FutexOwnerDied, lay(private|kcdata.FutexPI, opLockPI, 0, 0, waiters|ownerDied)},
+}
+
+// resolve is what Owner makes of a futex.
+func resolve(table *Table, f *kcdata.LinuxFutex, waiter int, mem Memory) *kcdata.LinuxFutex {
+	x, out := table.Index(), *f
+	x.Want(&out, waiter)
+	x.Look()
+	x.Owner(&out, waiter, mem)
+	return &out
+}
+
+// noMemory says of all that it is not known.
+type noMemory struct{}
+
+func (noMemory) Shares(*kcdata.LinuxFutex, uint32, uint32) Sharing { return Unsure }
+
+func put(f *kcdata.LinuxFutex, off int, v uint32) {
+	binary.LittleEndian.PutUint32(f.Around[before+off:], v)
+	f.Have |= 1 << ((before + off) / 4)
 }
