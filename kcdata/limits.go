@@ -34,6 +34,8 @@ const (
 	textCost         = 8  // a byte of text: reports may write it as \xNN, and hold it twice
 	arrayElementCost = 64
 	futexCost        = 512
+	fileCost         = 512 // an open file, an end, a lock of a file
+	mountCost        = 2048
 )
 
 // Bounds: how many are kept.
@@ -47,6 +49,9 @@ const (
 	maxNamespaces = 1 << 6  // of a thread; the kernel nests 32
 	maxInlined    = 128     // functions of one address
 	maxFutexes    = 128     // of a thread; the kernel takes as many in one call
+	maxFiles      = 64      // open files that one thread waits at; this version writes 16
+	maxMounts     = 1 << 13
+	maxDevices    = 1 << 13
 	maxText       = 1 << 20 // bytes of one string
 	maxBuildID    = 64      // bytes
 	maxSentence   = 4 << 10 // bytes of a warning, or of why something was not read
@@ -80,6 +85,13 @@ var arrayLimits = map[Type]arrayLimit{
 	TypeLinuxMapping:    {mappingCost, maxMappings},
 	TypeLinuxThreadNS:   {arrayElementCost, maxNamespaces},
 	TypeLinuxFutex:      {futexCost, maxFutexes},
+	TypeLinuxFile:       {fileCost, maxFiles},
+	TypeLinuxSocket:     {fileCost, maxFiles},
+	TypeLinuxEnd:        {fileCost, 0},
+	TypeLinuxFileLock:   {fileCost, 0},
+	TypeLinuxFUSE:       {fileCost, 0},
+	TypeLinuxMount:      {mountCost, maxMounts},
+	TypeLinuxDevice:     {fileCost, maxDevices},
 }
 
 func limitOf(elem Type) arrayLimit {

@@ -24,6 +24,7 @@ const (
 	WaitFrozen     = 1 << 11 // frozen, by a control group's freezer or for a suspend
 	WaitScanned    = 1 << 12 // in D without a field: its kernel stack was scanned; scan says how that ended
 	WaitFewFutexes = 1 << 13 // the call waits for more futexes than the file has
+	WaitFewFiles   = 1 << 14 // the call waits at more open files than the file has; files says at how many
 )
 
 // Kinds of a kernel lock, LinuxWait.Kind.
@@ -64,6 +65,8 @@ type LinuxWait struct {
 	PeerStart  uint64 `kc:"peer_start"`  // its start_boottime, ns
 	Scan       uint32 `kc:"scan"`        // Scan*
 	Hops       uint32 `kc:"hops"`        // the scan: the thread's place among those who wait, the first is 1; with ScanTooLong how many were followed
+	Files      uint32 `kc:"files"`       // descriptors in the call, counted up to 65,536; 0: the call has none
+	Reserved   uint32 `kc:"reserved"`
 }
 
 // Bits of LinuxFutex.Flags.

@@ -29,10 +29,16 @@ type Snapshot struct {
 	Duration    *Duration          `item:"STACKSHOT_DURATION"` // in ticks of Timebase
 	CPUs        []LinuxCPU         `item:"LINUX_CPU"`
 	LatencyCPUs []LatencyCPU       `item:"LATENCY_INFO_CPU"`
-	Latency     *LatencyCollection `item:"LATENCY_INFO"`     // in ticks of Timebase
-	Atomicity   *LinuxAtomicity    `item:"LINUX_ATOMICITY"`  // nil: nothing was read twice
-	UserTaken   *LinuxUserTaken    `item:"LINUX_USER_TAKEN"` // nil: no user stack was taken
-	WaitTaken   *LinuxWaitTaken    `item:"LINUX_WAIT_TAKEN"` // nil: waits were not recorded
+	Latency     *LatencyCollection `item:"LATENCY_INFO"`      // in ticks of Timebase
+	Atomicity   *LinuxAtomicity    `item:"LINUX_ATOMICITY"`   // nil: nothing was read twice
+	UserTaken   *LinuxUserTaken    `item:"LINUX_USER_TAKEN"`  // nil: no user stack was taken
+	WaitTaken   *LinuxWaitTaken    `item:"LINUX_WAIT_TAKEN"`  // nil: waits were not recorded
+	FilesTaken  *LinuxFilesTaken   `item:"LINUX_FILES_TAKEN"` // nil: open files were not recorded
+	Ends        []LinuxEnd         `item:"LINUX_END"`
+	FileLocks   []LinuxFileLock    `item:"LINUX_FILE_LOCK"`
+	Mounts      []LinuxMount       `item:"LINUX_MOUNT"`
+	Devices     []LinuxDevice      `item:"LINUX_DEVICE"`
+	FUSE        []LinuxFUSE        `item:"LINUX_FUSE"`
 	Ran         []LinuxRan         `item:"LINUX_RAN"`
 	Phases      []LinuxPhases      `item:"LINUX_PHASES"`
 	Arenas      []LinuxArena       `item:"LINUX_ARENA"`
@@ -108,8 +114,10 @@ type Thread struct {
 	Syscall     *LinuxSyscall   `item:"LINUX_SYSCALL"`
 	IO          *LinuxThreadIO  `item:"LINUX_THREAD_IO"`
 	Delays      *LinuxDelays    `item:"LINUX_DELAYS"`
-	Wait        *LinuxWait      `item:"LINUX_WAIT"`  // nil: nothing to say, or not recorded
-	Futexes     []LinuxFutex    `item:"LINUX_FUTEX"` // words that it waits for in a futex call
+	Wait        *LinuxWait      `item:"LINUX_WAIT"`   // nil: nothing to say, or not recorded
+	Futexes     []LinuxFutex    `item:"LINUX_FUTEX"`  // words that it waits for in a futex call
+	Files       []LinuxFile     `item:"LINUX_FILE"`   // open files that it waits at
+	Sockets     []LinuxSocket   `item:"LINUX_SOCKET"` // those of Files that are sockets
 	Signals     *LinuxSignals   `item:"LINUX_SIGNALS"`
 	NS          []LinuxThreadNS `item:"LINUX_THREAD_NS"` // outermost first
 	Registers   []uint64        // user registers in the order of LinuxRegister; nil: none, or redacted

@@ -32,6 +32,12 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxTrace, "LINUX_TRACE", "linux_trace", LinuxTrace{}),
 		structSpec(TypeLinuxUserTaken, "LINUX_USER_TAKEN", "linux_user_taken", LinuxUserTaken{}),
 		structSpec(TypeLinuxWaitTaken, "LINUX_WAIT_TAKEN", "linux_wait_taken", LinuxWaitTaken{}),
+		structSpec(TypeLinuxFilesTaken, "LINUX_FILES_TAKEN", "linux_files_taken", LinuxFilesTaken{}),
+		structSpec(TypeLinuxEnd, "LINUX_END", "linux_end", LinuxEnd{}),
+		structSpec(TypeLinuxFileLock, "LINUX_FILE_LOCK", "linux_file_lock", LinuxFileLock{}),
+		structSpec(TypeLinuxMount, "LINUX_MOUNT", "linux_mount", LinuxMount{}),
+		structSpec(TypeLinuxDevice, "LINUX_DEVICE", "linux_device", LinuxDevice{}),
+		structSpec(TypeLinuxFUSE, "LINUX_FUSE", "linux_fuse", LinuxFUSE{}),
 		structSpec(TypeLinuxTask, "LINUX_TASK", "linux_task", LinuxTask{}),
 		structSpec(TypeLinuxTaskMemory, "LINUX_TASK_MEMORY", "linux_task_memory", LinuxTaskMemory{}),
 		structSpec(TypeLinuxTaskNS, "LINUX_TASK_NS", "linux_task_ns", LinuxTaskNS{}),
@@ -61,6 +67,8 @@ func linuxSpecs() []Spec {
 		bytewise(TypeLinuxUserHow, "LINUX_USER_HOW", "linux_user_how", KindBytes),
 		structSpec(TypeLinuxWait, "LINUX_WAIT", "linux_wait", LinuxWait{}),
 		structSpec(TypeLinuxFutex, "LINUX_FUTEX", "linux_futex", LinuxFutex{}),
+		structSpec(TypeLinuxFile, "LINUX_FILE", "linux_file", LinuxFile{}),
+		structSpec(TypeLinuxSocket, "LINUX_SOCKET", "linux_socket", LinuxSocket{}),
 		bytewise(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
 	}
 }

@@ -18,9 +18,35 @@ type Wait struct {
 	Evidence   Evidence
 	Confidence Confidence
 	When       When
-	Timed      bool     // it ends by itself at a timeout
-	Notes      []string // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
+	Timed      bool      // it ends by itself at a timeout
+	Notes      []string  // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
+	File       *OpenFile // the open file that it waits at; nil: none, or not known
 }
+
+// OpenFile is the open file that a wait is for, with what was found out about its other end.
+type OpenFile struct {
+	File   *kcdata.LinuxFile
+	Socket *kcdata.LinuxSocket // nil: it is no socket
+	Of     int                 // how many descriptors the call has; more than one: File is the one that matters
+	Says   FileSays            // what is special about its other end
+	Remote string              // "192.0.2.7:5432" of a connection that leaves the machine; "" if not, or redacted
+	Mount  *kcdata.LinuxMount  // of the file system that it waits for; nil: not known
+	Device string              // "nvme0n1": of the block device that it waits for
+	Unread uint64              // Owed by the owners: bytes that lie unread at the other end
+}
+
+// FileSays is what is special about the other end of a file, by its stable name in JSON.
+type FileSays string
+
+const (
+	NoEnd     FileSays = "no_end"     // there is none: a pipe without writers, a socket whose peer is gone
+	OwnEnd    FileSays = "own_end"    // the waiting process itself holds the other end, and nobody else does
+	NotOpened FileSays = "not_opened" // a FIFO that nobody opened on the other side
+	Elsewhere FileSays = "elsewhere"  // outside the machine, or in a process that the file does not have
+	NotFound  FileSays = "not_found"  // nobody was found who has it
+	NotLooked FileSays = "not_looked" // it was not looked for, or the pass did not come so far, or the thread had gone on
+	Serves    FileSays = "serves"     // the thread waits for the next request: it is at rest
+)
 
 // Kind is what a thread waits for, by its stable name in JSON. kinds.go has them all.
 type Kind string
@@ -44,6 +70,11 @@ const (
 	Tracer Relation = "tracer"
 	Execs  Relation = "execs" // the vfork child
 	Runs   Relation = "runs"  // has the CPU that is waited for
+
+	OtherEnd Relation = "other_end" // has the other end of a pipe, a socket, a terminal
+	Listener Relation = "listens"   // listens for the connection that is waited for
+	Server   Relation = "serves"    // answers the requests of a file system, the page faults of memory
+	Pager    Relation = "pager"     // serves a userfaultfd
 )
 
 // Owner is a thread that can end a wait. Thread is nil if the file does not have it.
@@ -52,7 +83,9 @@ type Owner struct {
 	Thread   *kcdata.Thread
 	Tid, Pid uint32 // in the recorded pid namespace
 	Relation Relation
-	Dead     bool // it died with the lock held
+	Dead     bool  // it died with the lock held
+	Whole    bool  // the process: any thread of Task can do it. Thread is then its leader, for its name
+	Owes     bool  // Whole: what it has to answer is known to lie with it (bytes unread, a connection it made)
 }
 
 // Evidence is where an edge comes from.
