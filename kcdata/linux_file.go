@@ -17,44 +17,44 @@ const (
 // What an open file is, Kind of LinuxFile and LinuxEnd. The kinds come from the inode's mode,
 // the file system's magic, the device and the name of an anonymous inode.
 const (
-	FileOther       = 0
-	FileRegular     = 1
-	FileDirectory   = 2
-	FileBlock       = 3
-	FileChar        = 4 // a character device that is none below
-	FilePipe        = 5 // of pipe(2)
-	FileFIFO        = 6 // with a name
-	FileSocket      = 7 // LinuxSocket or LinuxEnd has more
-	FileTerminal    = 8 // a tty, and a pty's side of the program
-	FilePTMaster    = 9 // a pty's side of the terminal emulator
-	FileEpoll       = 10
-	FileEventfd     = 11
-	FileTimerfd     = 12
-	FileSignalfd    = 13
-	FilePidfd       = 14
-	FileInotify     = 15
-	FileFanotify    = 16
-	FileUserfaultfd = 17
+	FileOther       = 0  // none of these
+	FileRegular     = 1  // a regular file
+	FileDirectory   = 2  // a directory
+	FileBlock       = 3  // a block device
+	FileChar        = 4  // a character device that is none below
+	FilePipe        = 5  // of pipe(2)
+	FileFIFO        = 6  // with a name
+	FileSocket      = 7  // LinuxSocket or LinuxEnd has more
+	FileTerminal    = 8  // a tty, and a pty's side of the program
+	FilePTMaster    = 9  // a pty's side of the terminal emulator
+	FileEpoll       = 10 // an epoll
+	FileEventfd     = 11 // an eventfd
+	FileTimerfd     = 12 // a timerfd
+	FileSignalfd    = 13 // a signalfd
+	FilePidfd       = 14 // a pidfd
+	FileInotify     = 15 // an inotify group
+	FileFanotify    = 16 // a fanotify group
+	FileUserfaultfd = 17 // a userfaultfd
 	FileFUSE        = 18 // /dev/fuse, opened by a server
-	FileIOUring     = 19
+	FileIOUring     = 19 // an io_uring
 )
 
 // What the call does with the file, LinuxFile.Op.
 const (
-	FileOpOther   = 0
-	FileOpRead    = 1 // read, recv and their kin; getdents
-	FileOpWrite   = 2 // write, send and their kin
-	FileOpAccept  = 3
-	FileOpConnect = 4
-	FileOpPoll    = 5 // poll and select; with FilePolled one of several
-	FileOpEpoll   = 6 // epoll_wait: the epoll itself, and with FilePolled one of its set
-	FileOpFlock   = 7
+	FileOpOther   = 0  // something else
+	FileOpRead    = 1  // read, recv and their kin; getdents
+	FileOpWrite   = 2  // write, send and their kin
+	FileOpAccept  = 3  // accept, accept4
+	FileOpConnect = 4  // connect
+	FileOpPoll    = 5  // poll and select; with FilePolled one of several
+	FileOpEpoll   = 6  // epoll_wait: the epoll itself, and with FilePolled one of its set
+	FileOpFlock   = 7  // flock
 	FileOpPOSIX   = 8  // fcntl(F_SETLKW)
 	FileOpOFD     = 9  // fcntl(F_OFD_SETLKW)
 	FileOpSync    = 10 // fsync, fdatasync, syncfs, msync
-	FileOpIoctl   = 11
+	FileOpIoctl   = 11 // ioctl
 	FileOpOpen    = 12 // openat of a FIFO: Fd is -1, and the rest is what the window could find of it (nothing, mostly)
-	FileOpClose   = 13
+	FileOpClose   = 13 // close
 )
 
 // Bits of LinuxFile.Flags.
@@ -108,10 +108,10 @@ type LinuxFile struct {
 
 // Bits of LinuxSocket.Flags.
 const (
-	SocketListens   = 1 << 0
+	SocketListens   = 1 << 0 // it listens
 	SocketShutIn    = 1 << 1 // RCV_SHUTDOWN: the other side sends no more
 	SocketShutOut   = 1 << 2 // SEND_SHUTDOWN
-	SocketConnected = 1 << 3
+	SocketConnected = 1 << 3 // the kernel says that it is connected
 	SocketV4        = 1 << 4 // addresses of family AF_INET6 that are IPv4 (::ffff:a.b.c.d)
 	SocketPeerCred  = 1 << 5 // peer_tgid is known
 )
@@ -181,16 +181,16 @@ type LinuxEnd struct {
 
 // Kinds of LinuxFileLock.
 const (
-	FileLockFlock   = 1
-	FileLockPOSIX   = 2
-	FileLockOFD     = 3
+	FileLockFlock   = 1 // of flock(2)
+	FileLockPOSIX   = 2 // of fcntl(F_SETLK): it belongs to a process
+	FileLockOFD     = 3 // of fcntl(F_OFD_SETLK): it belongs to an open file description
 	FileLockLease   = 4 // a delegation too
-	FileLockUnknown = 5
+	FileLockUnknown = 5 // a kind that this version does not know
 )
 
 // Bits of LinuxFileLock.Flags.
 const (
-	FileLockWrite  = 1 << 0
+	FileLockWrite  = 1 << 0 // exclusive
 	FileLockWaits  = 1 << 1 // somebody who waits for the lock of this number, not who has it
 	FileLockNested = 1 << 2 // it waits for a waiter (-> -> in the file)
 	FileLockBreaks = 1 << 3 // a lease that is being broken
@@ -259,12 +259,12 @@ const (
 	FilesHasTable   = 1 << 0 // the window followed descriptors
 	FilesHasUnix    = 1 << 1 // and knows the ends of unix sockets
 	FilesHasEpoll   = 1 << 2 // and the sets of epolls
-	FilesHasTTY     = 1 << 3
+	FilesHasTTY     = 1 << 3 // and terminals
 	FilesHasPass    = 1 << 4 // a BPF pass over all open files was made after the release
 	FilesHasProc    = 1 << 5 // no BPF pass: /proc told what it could
 	FilesHasLocks   = 1 << 6 // /proc/locks was read
-	FilesHasMounts  = 1 << 7
-	FilesHasDevices = 1 << 8
+	FilesHasMounts  = 1 << 7 // mounts were read
+	FilesHasDevices = 1 << 8 // names of block devices were read
 	FilesHasFUSE    = 1 << 9 // requests of FUSE were read
 )
 
@@ -273,7 +273,7 @@ const (
 	FilesTimeUp    = 1 << 0 // its time was up before all open files were looked at
 	FilesTooMany   = 1 << 1 // more ends than the file has
 	FilesNoLocks   = 1 << 2 // /proc/locks could not be read, or not in time
-	FilesNoMounts  = 1 << 3
+	FilesNoMounts  = 1 << 3 // mounts could not be read, or not in time
 	FilesNoPass    = 1 << 4 // the pass failed; a warning says why
 	FilesHung      = 1 << 5 // a read of /proc or /sys did not end in time
 	FilesTooWanted = 1 << 6 // threads wait at more objects than the pass looks for

@@ -60,6 +60,7 @@ func snapshotFile() []byte {
 		w.Struct(TypeLinuxSample, LinuxSample{AtNs: 5, CPU: 1}), w.Struct(TypeLatencyInfoThread, LatencyThread{ThreadID: 8, KernelStack: 2}),
 		w.StructArray(TypeLinuxThreadNS, []LinuxThreadNS{{1, 2}, {3, 4}}),
 		w.Struct(TypeLinuxWait, LinuxWait{Kind: LockMutex, Lock: 3}), w.StructArray(TypeLinuxFutex, []LinuxFutex{{Addr: 4}, {Addr: 5, Around: [40]byte{16: 1}}}),
+		w.StructArray(TypeLinuxFile, []LinuxFile{{Fd: 3, Kind: FilePipe}, {Fd: 4, Kind: FileSocket}}), w.StructArray(TypeLinuxSocket, []LinuxSocket{{Fd: 4, Family: 2}}),
 		w.BeginContainer(0x4242, 1), w.String(TypeThreadName, "not the thread's"), w.EndContainer(1),
 		w.EndContainer(8), w.StructArray(TypeThreadWaitinfo, []ThreadWaitinfo{{Owner: 9, Waiter: 8, Context: 0x40, WaitType: HintKernelMutex}}), w.Struct(TypeLatencyInfoTask, LatencyTask{TaskUniqueID: 7, End: 1}), w.EndContainer(7))
 	gone := TransitioningTaskSnapshot{Pid: 9}
@@ -70,7 +71,10 @@ func snapshotFile() []byte {
 		w.String(TypeLinuxWarning, "rt: no FIFO"), w.String(TypeLinuxWarning, "plain words: here"),
 		w.StructArray(TypeLinuxLeftOut, []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}}),
 		w.StructArray(TypeLatencyInfoCPU, []LatencyCPU{{}}), w.Struct(TypeLatencyInfo, LatencyCollection{Version: 2, MainCPU: 1}),
-		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.Struct(TypeLinuxUserTaken, LinuxUserTaken{Threads: 4}), w.Struct(TypeLinuxWaitTaken, LinuxWaitTaken{Threads: 6}), w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
+		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.Struct(TypeLinuxUserTaken, LinuxUserTaken{Threads: 4}), w.Struct(TypeLinuxWaitTaken, LinuxWaitTaken{Threads: 6}),
+		w.Struct(TypeLinuxFilesTaken, LinuxFilesTaken{Files: 2}), w.StructArray(TypeLinuxEnd, []LinuxEnd{{Tgid: 9, Fd: 5}}), w.StructArray(TypeLinuxFileLock, []LinuxFileLock{{Number: 1}}),
+		w.StructArray(TypeLinuxMount, []LinuxMount{{Dev: 7, FSType: [32]byte{'e'}}}), w.StructArray(TypeLinuxDevice, []LinuxDevice{{Dev: 8, Name: [32]byte{'v'}}}), w.StructArray(TypeLinuxFUSE, []LinuxFUSE{{Dev: 9, Tid: 8}}),
+		w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
 		w.StructArray(TypeLinuxPhases, []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}}), w.StructArray(TypeLinuxArena, []LinuxArena{{Cluster: 1, Used: 2}}),
 		w.StructArray(TypeLinuxTry, []LinuxTry{{Outcome: TryWhole}}), w.StructArray(TypeLinuxTrace, []LinuxTrace{{AtNs: 1, Place: TraceTaken}}),
 		w.End())
@@ -93,6 +97,7 @@ func wantSnapshot() *Snapshot {
 			Syscall: &LinuxSyscall{Nr: 74}, IO: &LinuxThreadIO{Rchar: 1}, Delays: &LinuxDelays{Blkio: 1},
 			Signals: &LinuxSignals{Blocked: 1}, NS: []LinuxThreadNS{{1, 2}, {3, 4}}, Wchan: "ep_poll", Registers: []uint64{7, 8},
 			Wait: &LinuxWait{Kind: LockMutex, Lock: 3}, Futexes: []LinuxFutex{{Addr: 4}, {Addr: 5, Around: [40]byte{16: 1}}},
+			Files: []LinuxFile{{Fd: 3, Kind: FilePipe}, {Fd: 4, Kind: FileSocket}}, Sockets: []LinuxSocket{{Fd: 4, Family: 2}},
 			Sample: &LinuxSample{AtNs: 5, CPU: 1}, Latency: &LatencyThread{ThreadID: 8, KernelStack: 2},
 		}},
 		Latency: &LatencyTask{TaskUniqueID: 7, End: 1}, WaitInfo: []ThreadWaitinfo{{Owner: 9, Waiter: 8, Context: 0x40, WaitType: HintKernelMutex}},
@@ -109,6 +114,8 @@ func wantSnapshot() *Snapshot {
 		PageSize: 4096, KernelBuild: []byte{1, 2, 3}, Timebase: &Timebase{1, 1}, Duration: &Duration{},
 		CPUs: []LinuxCPU{{CPU: 0, RqClock: 9}, {CPU: 5}}, LatencyCPUs: []LatencyCPU{{}},
 		Latency: &LatencyCollection{Version: 2, MainCPU: 1}, Atomicity: &LinuxAtomicity{Compared: 5, Ran: 1}, UserTaken: &LinuxUserTaken{Threads: 4}, WaitTaken: &LinuxWaitTaken{Threads: 6},
+		FilesTaken: &LinuxFilesTaken{Files: 2}, Ends: []LinuxEnd{{Tgid: 9, Fd: 5}}, FileLocks: []LinuxFileLock{{Number: 1}},
+		Mounts: []LinuxMount{{Dev: 7, FSType: [32]byte{'e'}}}, Devices: []LinuxDevice{{Dev: 8, Name: [32]byte{'v'}}}, FUSE: []LinuxFUSE{{Dev: 9, Tid: 8}},
 		Ran: []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}, Phases: []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}},
 		Arenas: []LinuxArena{{Cluster: 1, Used: 2}}, Tries: []LinuxTry{{Outcome: TryWhole}}, Trace: []LinuxTrace{{AtNs: 1, Place: TraceTaken}},
 		Warnings: []Warning{{"rt", "no FIFO"}, {"", "plain words: here"}}, LeftOut: []LinuxLeftOut{{Tgid: 3, Reason: LeftOutMaxPause}},

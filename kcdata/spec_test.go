@@ -27,6 +27,8 @@ var linuxStructs = map[Type]any{
 	TypeLinuxMapping: LinuxMapping{}, TypeLinuxMapWalk: LinuxMapWalk{}, TypeLinuxUserSymbol: LinuxUserSymbol{},
 	TypeLinuxUserTaken: LinuxUserTaken{}, TypeLinuxUserWalk: LinuxUserWalk{}, TypeLinuxUserChain: LinuxUserLink{},
 	TypeLinuxWaitTaken: LinuxWaitTaken{}, TypeLinuxWait: LinuxWait{}, TypeLinuxFutex: LinuxFutex{},
+	TypeLinuxFilesTaken: LinuxFilesTaken{}, TypeLinuxEnd: LinuxEnd{}, TypeLinuxFileLock: LinuxFileLock{}, TypeLinuxMount: LinuxMount{},
+	TypeLinuxDevice: LinuxDevice{}, TypeLinuxFUSE: LinuxFUSE{}, TypeLinuxFile: LinuxFile{}, TypeLinuxSocket: LinuxSocket{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

@@ -11,13 +11,14 @@ func (p *page) snapshot(s *kcdata.Snapshot) {
 	for key, want := range map[string]any{
 		"linux_machine": &s.Machine, "linux_capture": &s.Capture, "mach_timebase_info": s.Timebase, "stackshot_duration": s.Duration,
 		"stackshot_latency_collection": s.Latency, "linux_atomicity": s.Atomicity, "linux_user_taken": s.UserTaken,
-		"linux_wait_taken": s.WaitTaken,
+		"linux_wait_taken": s.WaitTaken, "linux_files_taken": s.FilesTaken,
 	} {
 		p.record(key, want)
 	}
 	for key, want := range map[string]any{
 		"linux_cpu": s.CPUs, "stackshot_latency_cpu": s.LatencyCPUs, "linux_ran": s.Ran, "linux_phases": s.Phases, "linux_arena": s.Arenas,
-		"linux_try": s.Tries, "linux_trace": s.Trace, "linux_left_out": s.LeftOut,
+		"linux_try": s.Tries, "linux_trace": s.Trace, "linux_left_out": s.LeftOut, "linux_end": s.Ends, "linux_file_lock": s.FileLocks,
+		"linux_mount": s.Mounts, "linux_device": s.Devices, "linux_fuse": s.FUSE,
 	} {
 		p.array(key, want)
 	}
@@ -157,7 +158,7 @@ func (p *page) thread(t *kcdata.Thread) {
 		p.record(key, want)
 	}
 	for key, want := range map[string]any{
-		"kernel_stack_frames": t.Kernel, "user_stack_frames": t.User, "linux_registers": t.Registers, "linux_thread_ns": t.NS, "linux_user_chain": t.UserChain, "linux_futex": t.Futexes,
+		"kernel_stack_frames": t.Kernel, "user_stack_frames": t.User, "linux_registers": t.Registers, "linux_thread_ns": t.NS, "linux_user_chain": t.UserChain, "linux_futex": t.Futexes, "linux_file": t.Files, "linux_socket": t.Sockets,
 	} {
 		p.array(key, want)
 	}

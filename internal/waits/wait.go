@@ -83,9 +83,9 @@ type Owner struct {
 	Thread   *kcdata.Thread
 	Tid, Pid uint32 // in the recorded pid namespace
 	Relation Relation
-	Dead     bool  // it died with the lock held
-	Whole    bool  // the process: any thread of Task can do it. Thread is then its leader, for its name
-	Owes     bool  // Whole: what it has to answer is known to lie with it (bytes unread, a connection it made)
+	Dead     bool // it died with the lock held
+	Whole    bool // the process: any thread of Task can do it. Thread is then its leader, for its name
+	Owes     bool // Whole: what it has to answer is known to lie with it (bytes unread, a connection it made)
 }
 
 // Evidence is where an edge comes from.
