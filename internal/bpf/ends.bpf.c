@@ -36,6 +36,10 @@ struct all_ends {
 	enum file_kind file_kind;
 	enum fuse_flags fuse_flags;
 	enum file_lock_kind lock_kind;
+	enum end_by by;
+	enum ends_asks asks;
+	enum thread_flags thread_flags;
+	enum outs outs;
 };
 const struct all_ends *unused_ends __attribute__((unused));
 
