@@ -46,7 +46,7 @@ func (l *look) run() (*FoundEnds, error) {
 		return nil, err
 	}
 	var more bool
-	out.Ends, more = l.found.joined(l.keys)
+	out.Ends, more = l.found.joined(l.keys, l.pass.most)
 	out.FUSE = l.found.fuse
 	out.TimeUp = files.TimeUp != 0 || l.ask.TimeUp != 0
 	out.TooMany = files.TooMany != 0 || more
@@ -122,7 +122,7 @@ func emptied[K comparable, V any](m *ebpf.Map, key K, value V) error {
 // iterate runs one program to its end, or to the end of its time.
 func (l *look) iterate(program string, until time.Time) error {
 	asks := l.pass.coll.Maps[endsObjectMapAsks]
-	l.ask = endsObjectEndsAsk{Deadline: monotonic(until), Flags: l.keys.asks, Most: maxEnds}
+	l.ask = endsObjectEndsAsk{Deadline: monotonic(until), Flags: l.keys.asks, Most: uint32(l.pass.most)}
 	if err := asks.Put(uint32(0), &l.ask); err != nil {
 		return fmt.Errorf("ask for open files: %w", err)
 	}
