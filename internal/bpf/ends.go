@@ -63,8 +63,12 @@ type EndPassOptions struct {
 type EndPass struct {
 	options EndPassOptions
 	coll    *ebpf.Collection
-	room    int           // of the maps of what is wanted
-	most    int           // ends that are kept
+	room    int // of the maps of what is wanted
+	most    int // ends that are kept
+	// What the maps hold of the last Look.
+	lastKeys    []endsObjectEndKey
+	lastThreads []endsObjectThreadKey
+
 	running chan struct{} // of a Look that was left behind; closed when it has ended
 }
 
@@ -107,7 +111,7 @@ func (p *EndPass) load(room int) error {
 		return fmt.Errorf("%w: pass over open files: %w", ErrUnsupported, rights(err))
 	}
 	p.closeMaps()
-	p.coll, p.room = coll, room
+	p.coll, p.room, p.lastKeys, p.lastThreads = coll, room, nil, nil
 	return nil
 }
 

@@ -55,7 +55,7 @@ var endsConstants = map[string]uint64{
 	"FILE_TIMERFD": kcdata.FileTimerfd, "FILE_SIGNALFD": kcdata.FileSignalfd, "FILE_PIDFD": kcdata.FilePidfd, "FILE_INOTIFY": kcdata.FileInotify,
 	"FILE_FANOTIFY": kcdata.FileFanotify, "FILE_USERFAULTFD": kcdata.FileUserfaultfd, "FILE_FUSE": kcdata.FileFUSE, "FILE_IO_URING": kcdata.FileIOUring,
 	"BY_OBJECT": byObject, "BY_PEER": byPeer, "BY_FILE": byFile, "BY_PAIR": byPair, "BY_PORT": byPort, "BY_SERVER": byPort + 1,
-	"ASK_LOCKS": askLocks, "ASK_INET": askInet, "ASK_USERFAULTFD": askUserfaultfd, "ASK_PEERS": askPeers,
+	"ASK_LOCKS": askLocks, "ASK_INET": askInet, "ASK_USERFAULTFD": askUserfaultfd, "ASK_PEERS": askPeers, "ASK_UNIX": askUnix,
 	"THREAD_SEEN": threadSeen, "THREAD_STILL": threadStill, "THREAD_CATCHES": threadCatches,
 	"OUT_END": outEnd, "OUT_FUSE": outFUSE,
 }
