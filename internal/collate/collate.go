@@ -34,12 +34,13 @@ type Collator struct {
 // Summary is the outcome of a collation.
 type Summary struct {
 	Tasks, Threads int
-	Bytes          int64                 // of the file
-	LeftOut        []kcdata.LinuxLeftOut // a task once for each reason
-	Seen           int                   // tasks recorded or left out
-	Vanished       int                   // tasks that ended on their own before they were recorded
-	Compared, Ran  int                   // threads read a second time, and of these those that ran in between
-	Warnings       []kcdata.Warning      // of the file, and for whoever took it
+	Bytes          int64                   // of the file
+	LeftOut        []kcdata.LinuxLeftOut   // a task once for each reason
+	Seen           int                     // tasks recorded or left out
+	Vanished       int                     // tasks that ended on their own before they were recorded
+	Compared, Ran  int                     // threads read a second time, and of these those that ran in between
+	Files          *kcdata.LinuxFilesTaken // open files that threads wait at; nil: they were not recorded
+	Warnings       []kcdata.Warning        // of the file, and for whoever took it
 }
 
 // collation is one run, in three stages. collect decodes each task and completes it
@@ -60,6 +61,7 @@ type collation struct {
 	threads int
 	user    kcdata.LinuxUserTaken
 	waits   *waits
+	files   *files
 }
 
 // Write writes the file of a capture: a section on the machine, the tasks in census
@@ -69,7 +71,7 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
 		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
-		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact),
+		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact), files: newFiles(c),
 	}
 	x.collect()
 	x.settle()
@@ -111,6 +113,7 @@ func (x *collation) task(parts []capture.Part) error {
 		return err
 	}
 	x.waits.add(t)
+	x.files.add(t)
 	x.tasks, x.threads, x.user = append(x.tasks, t.items), x.threads+len(t.threads), user
 	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
@@ -178,6 +181,7 @@ func (x *collation) askAgain() {
 			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.items })
 			x.threads -= len(t.threads)
 			x.waits.drop(t)
+			x.files.drop(t)
 			x.unreadable(t.parts, err)
 		}
 	}
@@ -185,12 +189,14 @@ func (x *collation) askAgain() {
 }
 
 // settle is for what can be said only when all tasks are known: which files are still
-// late, which samples found no thread, and who owns the futexes that threads wait for.
+// late, which samples found no thread, who owns the futexes that threads wait for, and which of
+// the other ends of files count.
 func (x *collation) settle() {
 	if len(x.late) > 0 {
 		x.askAgain()
 	}
 	x.waits.settle(x.c)
+	x.files.settle(x.c)
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
 		x.samples.lost(x.c)
 	}
@@ -224,6 +230,9 @@ func (x *collation) summary(bytes int64) *Summary {
 	s := &Summary{
 		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
 		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
+	}
+	if c.FileSources != 0 {
+		s.Files = &x.files.taken
 	}
 	if c.Second != nil {
 		s.Compared, s.Ran = int(c.Second.Compared), int(c.Second.Ran)
