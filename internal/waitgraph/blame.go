@@ -56,10 +56,10 @@ func (g *graph) newBlame(stands []bool) *blame {
 		b.need[v] = b.needOf(n, v, len(row) > 0)
 		d.add(row)
 	}
-	b.stuck = stuck(d, d.reverse(), b.need)
-	b.d = b.telling(d)
+	rev := d.reverse()
+	b.stuck = stuck(d, rev, b.need)
+	b.findChains(d, rev)
 	b.rev = b.d.reverse()
-	b.findChains()
 	return b
 }
 
@@ -75,14 +75,8 @@ func (b *blame) stand(v int32) bool {
 	return t < b.g.blockers && b.stands[t]
 }
 
-// findChains fills b.chains. A chain with alternatives goes on only if none of them is free.
-func (b *blame) findChains() {
-	b.chains = make([]bool, b.d.len())
-	for v := range b.chains {
-		b.chains[v] = b.leadsOn(b.d, int32(v))
-	}
-}
-
+// leadsOn reports whether v waits for somebody who cannot go on either. A chain with alternatives
+// goes on only if none of them is free.
 func (b *blame) leadsOn(d *digraph, v int32) bool {
 	out, n := d.out(v), b.node(v)
 	free := func(t int32) bool { return !b.stuck[t] }
@@ -151,7 +145,7 @@ func (b *blame) reach() {
 				b.reached[t], b.via[t] = true, r
 				queue = append(queue, t)
 			}
-			if !b.chains[t] {
+			if !b.chains[t] && b.isEnd(t) {
 				b.accuse(t, r, b.g.isProcess(b.thread(v)))
 				b.byLock[b.thread(t)] = b.byLock[b.thread(t)] || r != waits.Runs
 			}
