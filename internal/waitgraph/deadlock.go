@@ -75,7 +75,7 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 // deadlock.
 func (g *graph) mayBlock(w *waits.Wait, u int32, o waits.Owner) bool {
 	switch {
-	case isAbsent(o) || o.Relation == waits.Runs || goesOn(w) || wakesItself(w, o):
+	case isAbsent(o) || o.Relation == waits.Runs || goesOn(w) || hasOthers(w) || wakesItself(w, o):
 		return false
 	case g.isProcess(u):
 		return true

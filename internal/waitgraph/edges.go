@@ -27,6 +27,7 @@ func (g *graph) addEdges() {
 		w, first, whole := g.nodes[v].wait, int32(len(g.edges)), false
 		for i, o := range w.Owners {
 			to := g.find(w, o)
+			g.atFiles = g.atFiles || w.File != nil || isEnd(o.Relation) || g.isProcess(to)
 			if at := last[to] - 1; at >= first && g.isProcess(to) && w.Owners[g.edges[at].via].Relation == o.Relation {
 				if o.Owes && !w.Owners[g.edges[at].via].Owes {
 					g.edges[at].via = int32(i)

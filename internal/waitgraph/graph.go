@@ -30,6 +30,7 @@ type graph struct {
 	at         map[*kcdata.Thread]int32 // living threads of the file
 	processes  map[*kcdata.Task]int32
 	absent     map[absentee]int32
+	atFiles    bool // a wait is at a file, or for a process
 	missedCPUs []*kcdata.LinuxCPU
 	minWait    time.Duration
 }
