@@ -7,7 +7,8 @@
 //	                      └─► convoys, starved
 //
 // The graph is an AND/OR graph. A thread waits by at most one Wait, for all its owners or for
-// any one of them (AnyOwner). Both analyses use one rule (stuck.go) with different ends:
+// any one of them (AnyOwner). A process that owns something as a whole is a vertex with its threads
+// as alternatives. Both analyses use one rule (stuck.go) with different ends:
 // a thread is stuck if one owner that it needs is stuck, or all that could help are.
 //
 // # Invariants
@@ -15,8 +16,9 @@
 //	I1. Every deadlock is one: none of its threads can go on if nobody from outside acts,
 //	    its Part is a strongly connected part with a cycle, and its Cycle is a cycle in it.
 //	I2. No deadlock is missed, and no thread is in two.
-//	I3. A Cycle is a shortest one of its part (Deadlock.Cycle says up to which size). A
-//	    deadlock is Sure only if its cycle is of sure waits and the file of one instant.
+//	I3. A Cycle is a shortest one of its part (Deadlock.Cycle says up to which size); a process
+//	    on it counts as one more step. A deadlock is Sure only if its cycle is of sure waits
+//	    and the file of one instant.
 //	I4. Behind has every other stuck thread once, and nobody who has a free alternative.
 //	I5. The order of waits and of their owners does not matter. Threads are ordered by
 //	    (tgid, tid).
@@ -32,4 +34,13 @@
 //	    or by this program's own threads; these are no culprits either.
 //	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's
 //	    shape. Nothing recurses.
+//	I10. A process is stuck only if all its threads are that have not ended. A thread that is
+//	    at rest (it waits for the next request), or that a timeout wakes at a file where nobody
+//	    owes it anything, is never stuck. By an end of its own process a thread is not if it
+//	    polls, or if the process catches signals or keeps a FIFO open both ways. Who has the
+//	    other end of a file is a culprit only as for ordinary work (I7), or if it has owed an
+//	    answer for MinWait and runs, or sleeps where no request can reach it; for a wait for
+//	    room to write only as for ordinary work. A cycle is not sure that has a wait which
+//	    is polled, is for a FIFO, a terminal or an event, is at an end of its own process, or
+//	    may be ended by a signal handler.
 package waitgraph
