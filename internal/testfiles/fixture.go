@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"strings"
@@ -73,10 +74,12 @@ func Start(tb testing.TB) *Fixture {
 	tb.Helper()
 	f := &Fixture{Waiter: &Process{Name: "waiter"}, A: &Process{Name: "a"}, B: &Process{Name: "b"}}
 	m := &maker{tb: tb, f: f, dir: tb.TempDir()}
+	tb.Cleanup(m.closeAll)
 	m.all()
 	for _, p := range f.Processes() { // the holders first, since they take the locks
 		p.start(tb)
 	}
+	m.closeAll()
 	for _, w := range f.Waits {
 		w.Pid, w.Tid = f.Waiter.Pid, f.Waiter.tids[w.Name]
 		w.settle(tb)
@@ -84,7 +87,7 @@ func Start(tb testing.TB) *Fixture {
 	return f
 }
 
-// give makes a descriptor one of the process. The fixture's own is closed when it has started.
+// give makes a descriptor one of the process.
 func (p *Process) give(file *os.File) (fd int) {
 	p.files = append(p.files, file)
 	return 2 + len(p.files)
@@ -173,4 +176,15 @@ func filled(fd int) error {
 		}
 	}
 	return unix.SetNonblock(fd, false)
+}
+
+// Files are the descriptors that the process was given.
+func (p *Process) Files() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range p.files {
+			if !yield(3 + i) {
+				return
+			}
+		}
+	}
 }

@@ -29,7 +29,6 @@ func (m *maker) all() {
 	m.anonymous()
 	m.sets()
 	m.locks()
-	m.tb.Cleanup(m.closeAll)
 }
 
 // file is a descriptor as the fixture's own, until the processes have it.
