@@ -12,8 +12,10 @@ import (
 	"stackshot/kcdata"
 )
 
-// blockedThreads is a C program of many threads, each of which waits at files of its own,
-// whose other ends it has too. Beside them it has any number of idle descriptors.
+// blockedThreads is a C program of many threads, each of which waits at files of its own
+// (poll and epoll: at four, which two threads share), whose other ends it has too. Idle
+// descriptors, unix pairs and duplicates, are had by its children, since a process may not
+// have many everywhere.
 const blockedThreads = `
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,8 +23,10 @@ const blockedThreads = `
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,18 +40,8 @@ static int check(int r)
 	}
 	return r;
 }
-static int a_pipe(void)
-{
-	int p[2];
-	check(pipe(p));
-	return p[0];
-}
-static int a_unix(void)
-{
-	int p[2];
-	check(socketpair(AF_UNIX, SOCK_STREAM, 0, p));
-	return p[0];
-}
+static int a_pipe(int p[2]) { check(pipe(p)); return p[0]; }
+static int a_unix(int p[2]) { check(socketpair(AF_UNIX, SOCK_STREAM, 0, p)); return p[0]; }
 static int a_tcp(void)
 {
 	int s = check(socket(AF_INET, SOCK_STREAM, 0));
@@ -82,37 +76,68 @@ static void *block(void *arg)
 static struct work *ready(const char *kind, int i)
 {
 	static const char *mix[] = { "pipe", "unix", "tcp", "poll", "epoll" };
+	static int set[5][4], p[2];
+	int *mine = set[i % 5];
 	struct work *w = calloc(1, sizeof(*w));
 	struct epoll_event e = { .events = EPOLLIN };
 	if (!strcmp(kind, "mix"))
 		kind = mix[i % 5];
+	else
+		mine = set[0];
 	w->how = 'r';
 	if (!strcmp(kind, "pipe"))
-		w->fds[0] = a_pipe();
+		w->fds[0] = a_pipe(p);
 	else if (!strcmp(kind, "unix"))
-		w->how = 's', w->fds[0] = a_unix();
+		w->how = 's', w->fds[0] = a_unix(p);
 	else if (!strcmp(kind, "tcp"))
 		w->how = 's', w->fds[0] = a_tcp();
 	else {
 		int epfd = *kind == 'e' ? check(epoll_create1(0)) : -1;
-		for (int k = 0; k < 4; k++) {
-			w->fds[k] = k & 1 ? a_unix() : a_pipe();
-			if (epfd >= 0)
-				check(epoll_ctl(epfd, EPOLL_CTL_ADD, w->fds[k], &e));
-		}
+		if (i & 1 || !mine[0])
+			a_pipe(mine), a_unix(mine + 2);
+		memcpy(w->fds, mine, sizeof(w->fds));
+		for (int k = 0; k < 4 && epfd >= 0; k++)
+			check(epoll_ctl(epfd, EPOLL_CTL_ADD, w->fds[k], &e));
 		w->how = *kind;
 		if (epfd >= 0)
 			w->fds[0] = epfd;
 	}
 	return w;
 }
+static void idle(int pairs, int dups)
+{
+	int done[2], p[2], most = 18000;
+	char c;
+	a_pipe(done);
+	while (pairs > 0 || dups > 0) {
+		int now = pairs > most / 2 ? most / 2 : pairs, more = most - 2 * now;
+		if (more > dups)
+			more = dups;
+		pairs -= now, dups -= more;
+		if (check(fork())) {
+			check(read(done[0], &c, 1));
+			continue;
+		}
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 0; i < now; i++)
+			a_unix(p);
+		for (int i = 0; i < more; i++)
+			check(dup(done[0]));
+		write(done[1], "", 1);
+		for (;;)
+			pause();
+	}
+}
 int main(int argc, char **argv)
 {
-	int n = atoi(argv[1]), pairs = atoi(argv[3]), dups = atoi(argv[4]), one = a_pipe();
-	struct rlimit all = { 1 << 20, 1 << 20 };
+	int n = atoi(argv[1]);
+	struct rlimit all;
 	socklen_t len = sizeof(at);
 	pthread_attr_t a;
+	check(getrlimit(RLIMIT_NOFILE, &all));
+	all.rlim_cur = all.rlim_max;
 	check(setrlimit(RLIMIT_NOFILE, &all));
+	idle(atoi(argv[3]), atoi(argv[4]));
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = check(socket(AF_INET, SOCK_STREAM, 0));
 	check(bind(listener, (void *)&at, len));
@@ -125,10 +150,6 @@ int main(int argc, char **argv)
 		if (pthread_create(&t, &a, block, ready(argv[2], i)))
 			return 1;
 	}
-	for (int i = 0; i < pairs; i++)
-		a_unix();
-	for (int i = 0; i < dups; i++)
-		check(dup(one));
 	usleep(500000);
 	puts("ready");
 	fflush(stdout);
@@ -189,8 +210,7 @@ func withFiles(b *testing.B, s *Session, pid int) (n int) {
 	return n
 }
 
-// manyDescriptors are the sizes of the pass's benchmark. The last is about the most that one
-// process may have.
+// manyDescriptors are the sizes of the pass's benchmark.
 var manyDescriptors = []int{20_000, 100_000, 1_000_000}
 
 // BenchmarkEndPass measures the pass over open files that follows the release: 200 threads
