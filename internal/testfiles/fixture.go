@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"os/exec"
@@ -24,6 +25,8 @@ type Process struct {
 	files []*os.File // as they are handed over: the first is descriptor 3
 	plan  plan
 	tids  map[string]int
+	in    io.WriteCloser
+	out   *bufio.Scanner
 }
 
 // Wait is one thread of the waiter.
@@ -53,6 +56,7 @@ type End struct {
 type Fixture struct {
 	Waiter, A, B *Process
 	Waits        []*Wait
+	Link         struct{ A, B int } // a unix socket between the holders, each one's descriptor
 }
 
 // Processes are all of them.
@@ -119,15 +123,15 @@ func (p *Process) start(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
-	p.Pid, p.tids = cmd.Process.Pid, map[string]int{}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == ready {
+	p.Pid, p.tids, p.in, p.out = cmd.Process.Pid, map[string]int{}, in, bufio.NewScanner(out)
+	for p.out.Scan() {
+		if p.out.Text() == ready {
 			return
 		}
 		var name string
 		var tid int
-		if _, err := fmt.Sscan(lines.Text(), &name, &tid); err != nil {
-			tb.Fatalf("testfiles: %s says %q", p.Name, lines.Text())
+		if _, err := fmt.Sscan(p.out.Text(), &name, &tid); err != nil {
+			tb.Fatalf("testfiles: %s says %q", p.Name, p.out.Text())
 		}
 		p.tids[name] = tid
 	}

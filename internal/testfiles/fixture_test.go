@@ -34,3 +34,32 @@ func wantOpen(t *testing.T, name string, pid, fd int) {
 		t.Errorf("%s: %v", name, err)
 	}
 }
+
+// TestOrders: descriptors are closed, put elsewhere, sent and shared as ordered.
+func TestOrders(t *testing.T) {
+	f := Start(t)
+	end := f.Wait("pipe-writers").File[0].Ends[1] // b's
+	name := func(p int, fd int) string {
+		s, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", p, fd))
+		return s
+	}
+	pipe := name(f.B.Pid, end.Fd)
+	f.B.Do(t, "send", end.Fd, f.Link.B)
+	f.B.Do(t, "close", end.Fd)
+	got := f.A.Do(t, "receive", f.Link.A)
+	if name(f.A.Pid, got) != pipe || name(f.B.Pid, end.Fd) != "" {
+		t.Errorf("sent %s, came %s, and there is still %s", pipe, name(f.A.Pid, got), name(f.B.Pid, end.Fd))
+	}
+	f.A.Do(t, "dup", 0, got)
+	if name(f.A.Pid, got) != name(f.A.Pid, 0) {
+		t.Error("not replaced")
+	}
+	twin := f.A.Do(t, "share")
+	if name(twin, got) != name(f.A.Pid, 0) {
+		t.Error("not shared")
+	}
+	f.A.Do(t, "close", got)
+	if s := name(twin, got); s != "" {
+		t.Errorf("not the same table: %s", s)
+	}
+}

@@ -29,6 +29,8 @@ func (m *maker) all() {
 	m.anonymous()
 	m.sets()
 	m.locks()
+	a, b := m.pair(unix.SOCK_STREAM)
+	m.f.Link.A, m.f.Link.B = m.f.A.give(a), m.f.B.give(b)
 }
 
 // file is a descriptor as the fixture's own, until the processes have it.
