@@ -138,26 +138,28 @@ func (p *Process) start(tb testing.TB) {
 	tb.Fatalf("testfiles: %s ended before it was ready", p.Name)
 }
 
-// settle waits until /proc has the thread asleep in its call.
+// settle waits until the thread is in its call.
 func (w *Wait) settle(tb testing.TB) {
 	tb.Helper()
-	dir := fmt.Sprintf("/proc/%d/task/%d/", w.Pid, w.Tid)
 	until := time.Now().Add(20 * time.Second)
 	if _, emulated := os.LookupEnv("STACKSHOT_TIME_FACTOR"); emulated {
 		until = time.Now().Add(80 * time.Second)
 	}
-	for {
-		call, _ := os.ReadFile(dir + "syscall")
-		stat, _ := os.ReadFile(dir + "stat")
-		_, state, _ := strings.Cut(string(stat), ") ")
-		if strings.HasPrefix(string(call), fmt.Sprint(w.Nr)+" ") && strings.HasPrefix(state, "S ") {
-			return
-		}
+	for !w.Waits() {
 		if time.Now().After(until) {
-			tb.Fatalf("testfiles: %s is not in call %d: %q, %.40q", w.Name, w.Nr, call, state)
+			tb.Fatalf("testfiles: %s (thread %d of %d) is not in call %d", w.Name, w.Tid, w.Pid, w.Nr)
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Waits says whether /proc has the thread asleep in its call.
+func (w *Wait) Waits() bool {
+	dir := fmt.Sprintf("/proc/%d/task/%d/", w.Pid, w.Tid)
+	call, _ := os.ReadFile(dir + "syscall")
+	stat, _ := os.ReadFile(dir + "stat")
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(string(call), fmt.Sprint(w.Nr)+" ") && strings.HasPrefix(state, "S ")
 }
 
 // closeAll gives up the fixture's own descriptors: from then on only the processes have them.
