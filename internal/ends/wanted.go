@@ -137,8 +137,7 @@ func (r *reading) endThread() {
 	}
 	r.tgid, r.waits = th.Tgid, true
 	r.wants.thread(th)
-	if blind { // it may wait for a FUSE server, or for the server of a userfaultfd
-		r.wants.end(bpf.WantedEnd{Kind: kcdata.FileFUSE})
+	if blind { // it may wait for the server of a userfaultfd; those of FUSE are found in any case
 		r.wants.end(bpf.WantedEnd{Kind: kcdata.FileUserfaultfd})
 	}
 	sockets := r.sockets
@@ -191,18 +190,12 @@ func (w *Wants) end(e bpf.WantedEnd) {
 	}
 }
 
-// magicFUSE is s_magic of a FUSE file system.
-const magicFUSE = 0x65735546
-
 // file wants what one open file leads to.
 func (w *Wants) file(f *kcdata.LinuxFile, s *kcdata.LinuxSocket) {
 	if f.Flags&(kcdata.FileClosed|kcdata.FileUnread) != 0 {
 		return
 	}
 	w.files++
-	if f.Magic == magicFUSE {
-		w.end(bpf.WantedEnd{Kind: kcdata.FileFUSE})
-	}
 	switch f.Op {
 	case kcdata.FileOpFlock, kcdata.FileOpPOSIX, kcdata.FileOpOFD:
 		w.Devices[f.Dev] = true

@@ -64,7 +64,7 @@ var aPipe = kcdata.LinuxFile{Op: kcdata.FileOpRead, Kind: kcdata.FilePipe, Objec
 func TestWanted(t *testing.T) {
 	socket := kcdata.LinuxFile{Kind: kcdata.FileSocket, Fd: 9, Object: 0x2000, Peer: 0x3000, Inode: 88}
 	lock := kcdata.LinuxFile{Kind: kcdata.FileRegular, Op: kcdata.FileOpFlock, Object: 0x4000, Inode: 99, Dev: 254 << 32}
-	onFUSE := kcdata.LinuxFile{Kind: kcdata.FileRegular, Op: kcdata.FileOpRead, Object: 0x5000, Dev: 50, Magic: magicFUSE}
+	onDisk := kcdata.LinuxFile{Kind: kcdata.FileRegular, Op: kcdata.FileOpRead, Object: 0x5000, Dev: 50}
 	epoll := kcdata.LinuxFile{Kind: kcdata.FileEpoll, Object: 0x6000}
 	closed := kcdata.LinuxFile{Kind: kcdata.FilePipe, Object: 0x7000, Flags: kcdata.FileClosed}
 	kernel := asleep(60, aPipe)
@@ -78,13 +78,13 @@ func TestWanted(t *testing.T) {
 	idle.call = &kcdata.LinuxSyscall{Nr: 35}
 	server := asleep(11, aPipe, socket)
 	server.sockets = []kcdata.LinuxSocket{{Fd: 9, Family: 2, Kind: 1, LocalPort: 80, NetNS: 5}}
-	w := Wanted(raw(t, 4026531841, []sleeper{asleep(10, aPipe), server}, []sleeper{asleep(20, lock, onFUSE, epoll, closed)},
+	w := Wanted(raw(t, 4026531841, []sleeper{asleep(10, aPipe), server}, []sleeper{asleep(20, lock, onDisk, epoll, closed)},
 		[]sleeper{kernel}, []sleeper{self}, []sleeper{inFault}, []sleeper{stuck}, []sleeper{idle}))
 	want := []bpf.WantedEnd{
 		{Kind: kcdata.FilePipe, Object: aPipe.Object, Inode: 77, Dev: 15},
 		{Kind: kcdata.FileSocket, Object: 0x2000, Peer: 0x3000, Inode: 88, Family: 2, Sort: 1, NetNS: 5, LocalPort: 80},
 		{Kind: kcdata.FileRegular, Object: 0x4000, Inode: 99, Dev: 254 << 32, Lock: true},
-		{Kind: kcdata.FileFUSE}, {Kind: kcdata.FileUserfaultfd},
+		{Kind: kcdata.FileUserfaultfd},
 	}
 	if !slices.Equal(w.Ends, want) || w.TooMany {
 		t.Errorf("%+v", w.Ends)
