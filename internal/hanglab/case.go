@@ -21,6 +21,11 @@ type Case struct {
 	Behind   []string
 	Culprits []Culprit
 	Waits    []Wait
+	Files    []FileWait
+	// Probably: the cycle is likely at most, whatever the file is of.
+	Probably bool
+	// MayCycle: it is as right to find Cycle as not.
+	MayCycle bool
 	// May are roles of whom it is as right to say that they are culprits as not to.
 	May []string
 	// Gone: the owner is no thread any more, so one that is none may be named.
@@ -50,6 +55,17 @@ type Wait struct {
 	Role  string
 	Kinds []waits.Kind // any of them
 	Owner string       // role; "": none may be named
+}
+
+// A FileWait is what one role waits for at an open file. Owners are processes, by the role of
+// their first thread.
+type FileWait struct {
+	Role   string
+	Kinds  []waits.Kind     // any of them; none: any at all
+	Owners []string         // all of them, in any order
+	Says   []waits.FileSays // any of them; none: any at all
+	Remote string           // "" : none may be named
+	Mount  string           // the name of its mount point in the directory of the case; "": not asked
 }
 
 // Cast says which thread plays which role.
@@ -138,6 +154,9 @@ func (c *Case) complete(cast Cast) error {
 		if w.Owner != "" {
 			roles = append(roles, w.Owner)
 		}
+	}
+	for _, f := range c.Files {
+		roles = append(append(roles, f.Role), f.Owners...)
 	}
 	for _, k := range c.Culprits {
 		roles = append(append(roles, k.Role), k.Victims...)
