@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
@@ -167,13 +166,4 @@ func (c *Case) complete(cast Cast) error {
 		}
 	}
 	return nil
-}
-
-// Bystanders are processes of whom nothing is to be said.
-func Bystanders(f *testtask.Fixture) *Running {
-	r := &Running{Case: &Case{Name: "bystanders"}, Cast: Cast{}, since: time.Now()}
-	for i, c := range f.Children {
-		r.Cast[fmt.Sprint(i)] = userlab.Part{Pid: c.Pid, Tid: c.Pid, Inner: c.Pid}
-	}
-	return r
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"stackshot/internal/userlab"
 	"stackshot/internal/waits"
 )
 
@@ -73,12 +75,6 @@ func (c *Case) accuses(k ...Culprit) *Case {
 	return c
 }
 
-// may is for those who may be accused, or not.
-func (c *Case) may(roles ...string) *Case {
-	c.May = roles
-	return c
-}
-
 func (c *Case) needs(lacks func() string) *Case {
 	c.lacks = lacks
 	return c
@@ -90,4 +86,19 @@ func group(name string, n int) (roles []string) {
 		roles = append(roles, fmt.Sprint(name, i))
 	}
 	return roles
+}
+
+// Crowd are n processes of 40 open files each, asleep or waiting as they should, of whom
+// nothing is to be said.
+func (l *Lab) Crowd(tb testing.TB, n int) *Running {
+	tb.Helper()
+	h := l.hangs.StartHealthy(tb, "bystanders", []string{fmt.Sprintf("b crowd %d", n), "b nap"})
+	r := &Running{Case: &Case{Name: "bystanders"}, Cast: Cast{}, since: time.Now()}
+	for _, pid := range h.Members {
+		r.Cast[fmt.Sprint(pid)] = userlab.Part{Pid: pid, Tid: pid, Inner: pid}
+	}
+	if len(r.Cast) < n {
+		tb.Fatalf("hanglab: %d bystanders, want %d", len(r.Cast), n)
+	}
+	return r
 }

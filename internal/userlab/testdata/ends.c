@@ -10,6 +10,7 @@
 #include "ends_files.h"
 #include "ends_sockets.h"
 #include "ends_mounts.h"
+#include "ends_healthy.h"
 
 static struct step steps[STEPS];
 static int step_count;
@@ -230,7 +231,7 @@ static void do_step(struct step *s)
 {
 	if (!strcmp(s->w[1], "serve"))
 		serve_and_then(s);
-	else if (!verb_of_processes(s) && !verb_of_files(s) && !verb_of_sockets(s) && !verb_of_mounts(s)) {
+	else if (!verb_of_processes(s) && !verb_of_files(s) && !verb_of_sockets(s) && !verb_of_mounts(s) && !verb_of_healthy(s)) {
 		fprintf(stderr, "no such verb: %s\n", s->w[1]);
 		_exit(1);
 	}

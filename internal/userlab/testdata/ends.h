@@ -59,7 +59,7 @@ struct address {
 // What all processes of a case share.
 struct common {
 	atomic_int step; // how many are done; each is done by one thread
-	atomic_int roles, addresses;
+	atomic_int roles, addresses, met;
 	pthread_mutex_t lock[4];
 	struct role role[ROLES];
 	struct address address[ADDRESSES]; // written in a step, read in later ones
@@ -70,6 +70,7 @@ static const char *dir; // of the files of this case
 
 static void die(const char *what);
 static void nap_for_ever(void);
+static pid_t child(void);
 static void add(const char *name, int fd);
 static int file(const char *name);                  // the first of this name
 static int all_files(const char *name, int *fds);   // there may be several
