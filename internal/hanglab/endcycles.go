@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 )
 
@@ -84,7 +85,8 @@ func writers() []*Case {
 	}
 	return []*Case{
 		three("three-writers-stuck", "w2 lock 0").at("w2", userMutex, "r").cycle("r", "w0"),
-		three("one-writer-free", "w2 nap"),
+		// The reader is to blame for having a lock while it waits.
+		three("one-writer-free", "w2 nap").accuses(culprit("r", waitgraph.Asleep, "w0", "w1")),
 	}
 }
 
@@ -92,7 +94,7 @@ func writers() []*Case {
 func ownEnds() []*Case {
 	own := end("own-end", "all pipe p", "a has p.w", "a read p.r").at("a", atPipe, "a").says(waits.OwnEnd).cycle("a").probably()
 	// A program that writes to itself from a signal's handler.
-	caught := end("own-end-caught", "all pipe p", "a catch", "a has p.w", "a read p.r").at("a", atPipe, "a").says(waits.OwnEnd)
+	caught := end("own-end-caught", "all pipe p", "a catch", "a has p.w", "a read p.r").at("a", atPipe, "a")
 	polled := end("own-end-polled", "all pipe p", "a has p.w", "a poll -1 0 p.r").at("a", atSet, "a")
 	// A daemon keeps its FIFO open both ways, lest it read an end between two clients.
 	both := end("fifo-both", "all fifo f", "a open-both f f", "a read f").at("a", atPipe, "a")
