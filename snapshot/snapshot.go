@@ -14,6 +14,7 @@ import (
 	"stackshot/internal/capture"
 	"stackshot/internal/clock"
 	"stackshot/internal/collate"
+	"stackshot/internal/ends"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/pull"
 	"stackshot/internal/engine/sample"
@@ -38,6 +39,7 @@ type Session struct {
 	lesser   *pull.Engine    // over the same team; nil until engine trap could not stop the machine
 	fallback engine.Engine   // procfs: nil until nothing could
 	sampler  *sample.Sampler // nil: CPUs that are not stopped tell nothing
+	ends     *ends.Looker    // nil: nobody looks for the other ends of files
 	proc     procfs.FS       // with time limits: files that belong to somebody
 	machine  procfs.FS       // without: files of the kernel alone, which wait for nobody
 	files    *foreign.Files  // other people's executables and perf maps
@@ -94,6 +96,7 @@ func open(o Options, h engine.Hooks) (*Session, error) {
 		s.warn("clocks_unknown", "times may be those of a time namespace: "+timens.Err.Error())
 	}
 	s.startSampler(can.Objects)
+	s.openEnds(openEndPass)
 	if s.host.KallsymsWhy != "" {
 		s.warn("no_symbols", "kernel addresses stay numbers: "+s.host.KallsymsWhy)
 	}
@@ -129,6 +132,7 @@ func (s *Session) Take(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.lookForEnds(c)
 	s.remember(scope, c)
 	c.Capture.MaxPauseNs = uint64(s.options.MaxPause)
 	c.Capture.ElapsedNs = uint64(time.Since(began))
@@ -205,6 +209,9 @@ func (s *Session) Close() error {
 	var err error
 	if s.sampler != nil {
 		err = s.sampler.Close()
+	}
+	if s.ends != nil {
+		err = errors.Join(err, s.ends.Close())
 	}
 	err = errors.Join(err, s.engine.Close())
 	if s.lesser != nil {

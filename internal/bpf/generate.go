@@ -7,6 +7,7 @@ package bpf
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -type stop -type trap_worker -type trap_part -type trap_piece -type trap_second -type trace_event -type trace_ring -target amd64,arm64 -go-package bpf trapObject trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpf probeObject probe.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -type ask -target amd64,arm64 -go-package bpf mapObject directmap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -type ends_ask -type end_key -type end_wanted -type thread_key -type thread_asked -target amd64,arm64 -go-package bpf endsObject ends.bpf.c -- -O2 -mcpu=v3 -Wall -Werror
 //
 // The objects of the tests, from the same sources (package bpftest).
 //

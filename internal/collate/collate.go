@@ -60,6 +60,7 @@ type collation struct {
 	threads int
 	user    kcdata.LinuxUserTaken
 	waits   *waits
+	files   *files
 }
 
 // Write writes the file of a capture: a section on the machine, the tasks in census
@@ -69,7 +70,7 @@ func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
 	n := k.newNames(c.Wants.Redact)
 	x := &collation{
 		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
-		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact),
+		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact), files: newFiles(c),
 	}
 	x.collect()
 	x.settle()
@@ -111,6 +112,7 @@ func (x *collation) task(parts []capture.Part) error {
 		return err
 	}
 	x.waits.add(t)
+	x.files.add(t)
 	x.tasks, x.threads, x.user = append(x.tasks, t.items), x.threads+len(t.threads), user
 	if x.waiting > cmp.Or(x.LateThreads, maxLateThreads) {
 		x.askAgain()
@@ -178,6 +180,7 @@ func (x *collation) askAgain() {
 			x.tasks = slices.DeleteFunc(x.tasks, func(e *kcdata.Editor) bool { return e == t.items })
 			x.threads -= len(t.threads)
 			x.waits.drop(t)
+			x.files.drop(t)
 			x.unreadable(t.parts, err)
 		}
 	}
@@ -185,12 +188,14 @@ func (x *collation) askAgain() {
 }
 
 // settle is for what can be said only when all tasks are known: which files are still
-// late, which samples found no thread, and who owns the futexes that threads wait for.
+// late, which samples found no thread, who owns the futexes that threads wait for, and which of
+// the other ends of files count.
 func (x *collation) settle() {
 	if len(x.late) > 0 {
 		x.askAgain()
 	}
 	x.waits.settle(x.c)
+	x.files.settle(x.c)
 	if x.c.Asked == nil { // else the file has no place for other tasks' threads, and needs none
 		x.samples.lost(x.c)
 	}

@@ -86,6 +86,9 @@ func (x *collation) postSection() ([]byte, error) {
 	if c.WaitSources != 0 {
 		w.Record(kcdata.TypeLinuxWaitTaken, &x.waits.taken)
 	}
+	if c.FileSources != 0 {
+		x.files.write(w)
+	}
 	x.howItWent(w)
 	w.Record(kcdata.TypeDuration, &kcdata.Duration{
 		Duration: c.Capture.WindowNs, Outer: c.Capture.ElapsedNs, Prior: c.PriorNs(),

@@ -29,6 +29,7 @@ type taskBytes struct {
 	second  *capture.Second
 	listed  int               // place of the first thread in the table of waits; -1: none
 	badWait []kcdata.Position // records of waits that cannot be read
+	badFile []kcdata.Position // records of open files that cannot be read
 	hung    bool              // /proc/PID/maps hangs; by enrich
 	parts   []capture.Part
 	spent   capture.Cost // of recording it
@@ -47,6 +48,8 @@ type threadAt struct {
 	user    stacks.UserSide
 	wait    kcdata.Position // LINUX_WAIT
 	futexes kcdata.Position // array of LINUX_FUTEX
+	files   kcdata.Position // array of LINUX_FILE
+	sockets kcdata.Position // array of LINUX_SOCKET
 	facts   futex.Thread    // zero: LINUX_THREAD is not there
 	ns      []kcdata.LinuxThreadNS
 	taken   bool   // the stop took it off its CPU
@@ -117,7 +120,7 @@ func (t *taskBytes) visitThread(th *threadAt, it kcdata.Item) error {
 	case it.Type == kcdata.TypeThreadSnapshot && len(it.Data) >= sizeOfThreadSnapshot:
 		th.snap = it.Position()
 		return kcdata.Patch(th.snap, func(s *kcdata.ThreadSnapshot) { stacks.SetFlags(s, 0, 0) }) // Truncated
-	case t.visitWait(th, it):
+	case t.visitWait(th, it), t.visitFile(th, it):
 	case it.Type == kcdata.TypeLinuxThread:
 		return t.visitLinux(th, it)
 	case it.Type == kcdata.TypeLinuxSyscall:

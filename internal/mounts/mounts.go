@@ -21,6 +21,7 @@ type Mount struct {
 	Root       string // the directory of the file system that is mounted
 	Point      string // where it is mounted, as a path from the task's root
 	Type       string // "ext4", "fuse.sshfs"
+	Source     string // "/dev/vda1", "server:/export"; "" if the file system has none
 	Options    string // of the file system: "rw,memory"
 }
 
@@ -104,7 +105,7 @@ func parseLine(line string) (*Mount, bool) {
 	}
 	m := &Mount{Root: unescape(f[3]), Point: unescape(f[4]), Type: tail[0]}
 	if len(tail) > 2 {
-		m.Options = tail[len(tail)-1]
+		m.Source, m.Options = unescape(tail[1]), tail[len(tail)-1]
 	}
 	if n, _ := fmt.Sscanf(strings.Join(f[:3], " "), "%d %d %d:%d", &m.ID, &m.Parent, &m.Dev.Major, &m.Dev.Minor); n != 4 {
 		return nil, false
@@ -112,10 +113,10 @@ func parseLine(line string) (*Mount, bool) {
 	return m, true
 }
 
-// unescape undoes what the kernel does to space, tab, newline and backslash.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
-}
+// unescape undoes what the kernel does to space, tab, newline, backslash and, in a source, "#".
+func unescape(s string) string { return escapes.Replace(s) }
+
+var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
 // top is the uppermost of the mounts that cover m at point; m itself if there is none.
 func (t *Table) top(m *Mount, point string) *Mount {

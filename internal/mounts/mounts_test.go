@@ -106,11 +106,11 @@ func FuzzParse(f *testing.F) {
 
 // Each line says what of which file system lies where.
 func TestAll(t *testing.T) {
-	all := All([]byte("33 22 0:30 /a\\040b /sys/fs/cgroup/x rw,nosuid shared:9 - cgroup cgroup rw,memory\nno mount\n34 22 0:31 / /c rw - nfs4\n"))
+	all := All([]byte("33 22 0:30 /a\\040b /sys/fs/cgroup/x rw,nosuid shared:9 - cgroup a\\043b rw,memory\nno mount\n34 22 0:31 / /c rw - nfs4\n"))
 	if len(all) != 2 {
 		t.Fatalf("%v", all)
 	}
-	if want := (Mount{33, 22, Device{0, 30}, "/a b", "/sys/fs/cgroup/x", "cgroup", "rw,memory"}); *all[0] != want {
+	if want := (Mount{33, 22, Device{0, 30}, "/a b", "/sys/fs/cgroup/x", "cgroup", "a#b", "rw,memory"}); *all[0] != want {
 		t.Errorf("%+v, want %+v", *all[0], want)
 	}
 	if all[1].Type != "nfs4" || all[1].Options != "" {

@@ -76,7 +76,7 @@ func TestParseStatus(t *testing.T) {
 		UID: [4]uint32{0, 1, 2, math.MaxUint32}, GID: [4]uint32{5, 6, 7, 8}, Threads: 2, NSpid: []int{4504, 13, 1},
 		CoreDumping: true, VmPeak: 3060 << 10, VmSize: 3060 << 10, VmHWM: 1672 << 10, VmRSS: 1672 << 10, RssAnon: 112 << 10,
 		RssFile: 1560 << 10, VmData: 360 << 10, VmStk: 132 << 10, VmExe: 20 << 10, VmLib: 1528 << 10, VmPTE: 48 << 10, VmSwap: 4 << 10,
-		SigPnd: 0x200, ShdPnd: 0x4000, SigBlk: 1<<63 | 1,
+		SigPnd: 0x200, ShdPnd: 0x4000, SigBlk: 1<<63 | 1, SigCgt: 0xffffffffffc1feff,
 		VoluntaryCtxtSwitches: 150, NonvoluntaryCtxtSwitches: 3}
 	if d := cmp.Diff(want, st); d != "" {
 		t.Error(d)

@@ -27,7 +27,7 @@ type ProcStatus struct {
 	VmPeak, VmSize, VmLck, VmPin, VmHWM, VmRSS      uint64 // bytes
 	RssAnon, RssFile, RssShmem                      uint64 // bytes; since 4.5
 	VmData, VmStk, VmExe, VmLib, VmPTE, VmSwap      uint64 // bytes
-	SigPnd, ShdPnd, SigBlk                          uint64 // bit n-1 for signal n
+	SigPnd, ShdPnd, SigBlk, SigCgt                  uint64 // bit n-1 for signal n
 	VoluntaryCtxtSwitches, NonvoluntaryCtxtSwitches uint64
 }
 
@@ -63,6 +63,7 @@ var statusLines = map[string]func(st *ProcStatus, v []byte) bool{
 	"SigPnd": func(st *ProcStatus, v []byte) bool { return setHex(&st.SigPnd, v) },
 	"ShdPnd": func(st *ProcStatus, v []byte) bool { return setHex(&st.ShdPnd, v) },
 	"SigBlk": func(st *ProcStatus, v []byte) bool { return setHex(&st.SigBlk, v) },
+	"SigCgt": func(st *ProcStatus, v []byte) bool { return setHex(&st.SigCgt, v) },
 
 	"voluntary_ctxt_switches":    func(st *ProcStatus, v []byte) bool { return setUint(&st.VoluntaryCtxtSwitches, v) },
 	"nonvoluntary_ctxt_switches": func(st *ProcStatus, v []byte) bool { return setUint(&st.NonvoluntaryCtxtSwitches, v) },

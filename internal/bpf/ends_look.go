@@ -1,0 +1,225 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/capture"
+	"stackshot/kcdata"
+)
+
+// maxEnds is how many ends are kept at most.
+const maxEnds = 100_000
+
+// look is one pass.
+type look struct {
+	pass    *EndPass
+	keys    *endKeys
+	threads []WantedThread
+	until   time.Time
+
+	ask   endsObjectEndsAsk // as the programs left it
+	found foundParts
+}
+
+// run asks for the threads last, so that what was found was found while they still waited.
+func (l *look) run() (*FoundEnds, error) {
+	if err := l.prepare(); err != nil {
+		return nil, err
+	}
+	left := time.Until(l.until)
+	if err := l.iterate(endsObjectProgLookAtFiles, l.until.Add(-left/8)); err != nil {
+		return nil, err
+	}
+	files := l.ask
+	out := &FoundEnds{Looked: files.Looked, Crowded: files.Crowded}
+	if err := l.iterate(endsObjectProgLookAtThreads, l.until); err != nil {
+		return nil, err
+	}
+	var err error
+	if out.Waiters, err = l.waiters(l.ask.TimeUp == 0); err != nil {
+		return nil, err
+	}
+	var more bool
+	out.Ends, more = l.found.joined(l.keys)
+	out.FUSE = l.found.fuse
+	out.TimeUp = files.TimeUp != 0 || l.ask.TimeUp != 0
+	out.TooMany = files.TooMany != 0 || more
+	return out, nil
+}
+
+// prepare fills the maps, which may hold another pass's.
+func (l *look) prepare() error {
+	p := l.pass
+	if need := max(len(l.keys.list), len(l.threads)); need > p.room {
+		if err := p.load(need); err != nil {
+			return err
+		}
+	}
+	maps := p.coll.Maps
+	for _, clear := range []func() error{
+		func() error { return emptied(maps[endsObjectMapWanted], endsObjectEndKey{}, endsObjectEndWanted{}) },
+		func() error {
+			return emptied(maps[endsObjectMapThreads], endsObjectThreadKey{}, endsObjectThreadAsked{})
+		},
+		func() error { return emptied(maps[endsObjectMapServed], uint64(0), uint32(0)) },
+	} {
+		if err := clear(); err != nil {
+			return err
+		}
+	}
+	wanted := make([]endsObjectEndWanted, len(l.keys.list))
+	for i := range wanted {
+		wanted[i].Index = uint32(i)
+	}
+	if err := filled(maps[endsObjectMapWanted], l.keys.list, wanted); err != nil {
+		return err
+	}
+	keys, asked := l.threadKeys()
+	return filled(maps[endsObjectMapThreads], keys, asked)
+}
+
+func (l *look) threadKeys() (keys []endsObjectThreadKey, asked []endsObjectThreadAsked) {
+	for _, t := range l.threads {
+		keys = append(keys, endsObjectThreadKey{Start: t.Start, Tid: t.Tid})
+		asked = append(asked, endsObjectThreadAsked{Switches: t.Switches})
+	}
+	return keys, asked
+}
+
+func filled[K, V any](m *ebpf.Map, keys []K, values []V) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	if _, err := m.BatchUpdate(keys, values, nil); err != nil {
+		return fmt.Errorf("fill map of open files: %w", err)
+	}
+	return nil
+}
+
+func emptied[K comparable, V any](m *ebpf.Map, key K, value V) error {
+	var keys []K
+	it := m.Iterate()
+	for it.Next(&key, &value) {
+		keys = append(keys, key)
+	}
+	if err := it.Err(); err != nil {
+		return fmt.Errorf("empty map of open files: %w", err)
+	}
+	for i := range keys {
+		if err := m.Delete(&keys[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("empty map of open files: %w", err)
+		}
+	}
+	return nil
+}
+
+// iterate runs one program to its end, or to the end of its time.
+func (l *look) iterate(program string, until time.Time) error {
+	asks := l.pass.coll.Maps[endsObjectMapAsks]
+	l.ask = endsObjectEndsAsk{Deadline: monotonic(until), Flags: l.keys.asks, Most: maxEnds}
+	if err := asks.Put(uint32(0), &l.ask); err != nil {
+		return fmt.Errorf("ask for open files: %w", err)
+	}
+	var it Iterator
+	if errno := it.Open(l.pass.coll.Programs[program].FD(), &Scope{}); errno != 0 {
+		return fmt.Errorf("iterator %s: %w", program, errno)
+	}
+	defer it.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(int(it.file), buf)
+		again := errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
+		if err != nil && !again {
+			return fmt.Errorf("iterator %s: %w", program, err)
+		}
+		if err == nil {
+			if e := l.found.parse(buf[:n]); e != nil {
+				return e
+			}
+		}
+		if err == nil && n == 0 || again {
+			if e := asks.Lookup(uint32(0), &l.ask); e != nil {
+				return fmt.Errorf("answer for open files: %w", e)
+			}
+			if n == 0 && err == nil || l.ask.TimeUp != 0 {
+				return nil
+			}
+		}
+	}
+}
+
+// Bits of a thread that was seen (THREAD_*).
+const (
+	threadSeen    = 1 << 0
+	threadStill   = 1 << 1
+	threadCatches = 1 << 2
+)
+
+// waiters: if all threads were looked at, one that was not seen is gone.
+func (l *look) waiters(all bool) (map[capture.WaiterID]capture.Waiter, error) {
+	out := map[capture.WaiterID]capture.Waiter{}
+	m := l.pass.coll.Maps[endsObjectMapThreads]
+	for _, t := range l.threads {
+		var a endsObjectThreadAsked
+		if err := m.Lookup(endsObjectThreadKey{Start: t.Start, Tid: t.Tid}, &a); err != nil {
+			return nil, fmt.Errorf("answer for threads: %w", err)
+		}
+		if all || a.Flags&threadSeen != 0 {
+			out[capture.WaiterID{Tid: t.Tid, Start: t.Start}] = capture.Waiter{
+				Still: a.Flags&threadStill != 0, Catches: a.Flags&threadCatches != 0,
+			}
+		}
+	}
+	return out, nil
+}
+
+// What the programs write (ends_types.h, end_out and fuse_out).
+const (
+	outEnd  = 1
+	outFUSE = 2
+)
+
+type endOut struct {
+	What, Index uint32
+	End         kcdata.LinuxEnd
+}
+
+type fuseOut struct {
+	What, _ uint32
+	FUSE    kcdata.LinuxFUSE
+}
+
+// foundParts is what the programs wrote.
+type foundParts struct {
+	ends []endOut
+	fuse []kcdata.LinuxFUSE
+}
+
+var errTorn = errors.New("the pass over open files wrote what it does not write")
+
+func (f *foundParts) parse(b []byte) error {
+	for len(b) > 0 {
+		if len(b) < 8 {
+			return errTorn
+		}
+		var e endOut
+		var r fuseOut
+		switch what := *(*uint32)(unsafe.Pointer(&b[0])); {
+		case what == outEnd && len(b) >= int(unsafe.Sizeof(e)):
+			b = b[copy(unsafe.Slice((*byte)(unsafe.Pointer(&e)), unsafe.Sizeof(e)), b):]
+			f.ends = append(f.ends, e)
+		case what == outFUSE && len(b) >= int(unsafe.Sizeof(r)):
+			b = b[copy(unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)), b):]
+			f.fuse = append(f.fuse, r.FUSE)
+		default:
+			return errTorn
+		}
+	}
+	return nil
+}

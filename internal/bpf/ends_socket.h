@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+//
+// Ends that are sockets: by the socket, by its unix peer, by the pair of addresses, by the
+// port of a listener; and what lies in their queues. Queues are walked without their locks,
+// so with a bound, and only as long as each link agrees with the one before.
+#ifndef STACKSHOT_ENDS_SOCKET_H
+#define STACKSHOT_ENDS_SOCKET_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct in6_addr___e { u64 in6_u; };
+typedef struct { void *net; } possible_net_t;
+struct sock_common___e {
+	u16 skc_family, skc_num, skc_dport;
+	u8 skc_state;
+	u32 skc_daddr, skc_rcv_saddr;
+	struct in6_addr___e skc_v6_daddr, skc_v6_rcv_saddr;
+	possible_net_t skc_net;
+};
+struct sk_buff_head___e { void *next; };
+struct sock___e { struct sock_common___e __sk_common; u16 sk_type; u32 sk_ack_backlog; struct sk_buff_head___e sk_receive_queue; };
+struct sk_buff___e { void *next, *sk; u32 len; };
+struct tcp_sock___e { u32 rcv_nxt, copied_seq; };
+struct udp_sock___e { struct sk_buff_head___e reader_queue; };
+struct pipe_buffer___e { u32 len; };
+struct pipe_inode_info___e { u32 head, tail, ring_size; void *bufs; };
+#pragma clang attribute pop
+
+enum { UNIX = 1, INET = 2, INET6 = 10, STREAM = 1, DGRAM = 2, LISTENS = 10 };
+enum { QUEUE_LONG = 64, QUEUE_ACCEPTS = 128, PIPE_LONG = 256 };
+
+#define sock_word(sk, field) word_of(sk, sock___e, __sk_common.field)
+
+// v4_of gives the address that an IPv6 socket uses for IPv4 (::ffff:a.b.c.d).
+static __always_inline bool v4_mapped(const u64 *a) { return !a[0] && (u32)a[1] == 0xffff0000; }
+
+static __always_inline void read_addresses(struct ends_work *w, u64 sk)
+{
+	struct linux_end *e = &w->out.v;
+	u64 *local = (u64 *)e->local, *remote = (u64 *)e->remote;
+	e->local_port = sock_word(sk, skc_num);
+	e->peer_port = __builtin_bswap16(sock_word(sk, skc_dport));
+	if (e->family == INET) {
+		local[0] = (u32)sock_word(sk, skc_rcv_saddr), remote[0] = (u32)sock_word(sk, skc_daddr);
+	} else if (has_field(sock___e, __sk_common.skc_v6_daddr)) { // CONFIG_IPV6
+		u64 at = sk + place_of(sock___e, __sk_common.skc_v6_rcv_saddr);
+		local[0] = kernel_word(at), local[1] = kernel_word(at + 8);
+		at = sk + place_of(sock___e, __sk_common.skc_v6_daddr);
+		remote[0] = kernel_word(at), remote[1] = kernel_word(at + 8);
+	}
+}
+
+// pair_key fills w->key with both addresses, whatever the family of the socket says.
+static __always_inline void pair_key(struct ends_work *w)
+{
+	struct linux_end *e = &w->out.v;
+	struct end_key *k = &w->key;
+	__builtin_memset(k, 0, sizeof(*k));
+	__builtin_memcpy(k->local, e->local, 16);
+	__builtin_memcpy(k->remote, e->remote, 16);
+	k->v4 = e->family == INET;
+	if (v4_mapped(k->local) && v4_mapped(k->remote)) {
+		k->local[0] = k->local[1] >> 32, k->remote[0] = k->remote[1] >> 32;
+		k->local[1] = k->remote[1] = 0;
+		k->v4 = 1;
+	}
+	k->by = BY_PAIR, k->netns = e->netns, k->sort = e->sort;
+	k->local_port = e->local_port, k->peer_port = e->peer_port;
+}
+
+static long sum_skb(u32 i, struct ends_work **work)
+{
+	struct ends_work *w = *work;
+	u64 skb = w->at;
+	if (!skb || skb == w->head || kernel_word(skb + 8) != w->before) // prev stands behind next
+		return 1;
+	w->bytes += (u32)word_of(skb, sk_buff___e, len);
+	w->before = skb;
+	w->at = word_of(skb, sk_buff___e, next);
+	return 0;
+}
+
+static __always_inline void start_queue(struct ends_work *w, u64 head)
+{
+	w->head = w->before = head;
+	w->at = kernel_word(head);
+}
+
+static __always_inline u64 tcp_bytes(u64 sk)
+{
+	s32 n = (u32)word_of(sk, tcp_sock___e, rcv_nxt) - (u32)word_of(sk, tcp_sock___e, copied_seq);
+	return n > 0 ? n : 0;
+}
+
+static __noinline void socket_bytes(struct ends_work *w, u64 sk)
+{
+	struct linux_end *e = &w->out.v;
+	w->bytes = 0;
+	if (e->family != UNIX && e->sort == STREAM) {
+		e->bytes_in = tcp_bytes(sk);
+		return;
+	}
+	start_queue(w, sk + place_of(sock___e, sk_receive_queue));
+	bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
+	if (e->family != UNIX && e->sort == DGRAM) {
+		start_queue(w, sk + place_of(udp_sock___e, reader_queue));
+		bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
+	}
+	e->bytes_in = w->bytes;
+}
+
+// see_socket fills the rest of the end.
+static __noinline void see_socket(struct ends_work *w)
+{
+	struct linux_end *e = &w->out.v;
+	u64 sk = w->s.object;
+	if (!sk)
+		return;
+	w->state = (u8)sock_word(sk, skc_state);
+	e->family = sock_word(sk, skc_family);
+	e->sort = word_of(sk, sock___e, sk_type);
+	if (has_field(sock___e, __sk_common.skc_net.net)) { // CONFIG_NET_NS
+		u64 net = sock_word(sk, skc_net.net);
+		e->netns = net ? word_of(net, net, ns.inum) : 0;
+	}
+	if (e->family == UNIX)
+		e->peer = unix_peer_of(sk);
+	if (e->family == INET || e->family == INET6)
+		read_addresses(w, sk);
+	if (w->state == LISTENS && (e->sort == STREAM || e->family == UNIX)) {
+		e->flags |= END_LISTENS;
+		e->backlog = word_of(sk, sock___e, sk_ack_backlog);
+	} else if (e->family == UNIX || e->family == INET || e->family == INET6) {
+		socket_bytes(w, sk);
+	}
+}
+
+struct walk { struct ends_work *w; struct seq_file *seq; };
+
+// accept_one: a connection that nobody has accepted is in its listener's queue, as a packet
+// that belongs to the side of the connection that has no file yet.
+static long accept_one(u32 i, struct walk *walk)
+{
+	struct ends_work *w = walk->w;
+	u64 skb = w->at;
+	if (!skb || skb == w->head || kernel_word(skb + 8) != w->before)
+		return 1;
+	struct end_wanted *m = find_word(w, BY_OBJECT, word_of(skb, sk_buff___e, sk));
+	if (m)
+		put_end(w, m, walk->seq, END_ACCEPTS);
+	w->before = skb;
+	w->at = word_of(skb, sk_buff___e, next);
+	return 0;
+}
+
+static __noinline void unix_ends(struct ends_work *w, struct seq_file *seq)
+{
+	struct linux_end *e = &w->out.v;
+	if (e->flags & END_LISTENS) {
+		struct walk walk = { w, seq };
+		start_queue(w, w->s.object + place_of(sock___e, sk_receive_queue));
+		bpf_loop(QUEUE_ACCEPTS, accept_one, &walk, 0);
+	} else if (e->peer) {
+		put_end(w, find_word(w, BY_PEER, e->peer), seq, END_PEER);
+	}
+}
+
+// inet_ends: the key of a wanted pair is written as the other end has it. A listener, and a
+// datagram socket that is not connected, is found by its port.
+static __noinline void inet_ends(struct ends_work *w, struct seq_file *seq)
+{
+	struct linux_end *e = &w->out.v;
+	if (e->peer_port) {
+		pair_key(w);
+		put_end(w, find(w), seq, END_PAIR);
+	} else if (e->local_port && ((e->flags & END_LISTENS) || e->sort == DGRAM)) {
+		start_key(w, BY_PORT);
+		w->key.local_port = e->local_port, w->key.netns = e->netns, w->key.sort = e->sort;
+		put_end(w, find(w), seq, 0);
+	}
+}
+
+static long sum_buffer(u32 i, struct ends_work **work)
+{
+	struct ends_work *w = *work;
+	u32 tail = w->before;
+	if (tail == (u32)w->head)
+		return 1;
+	w->bytes += (u32)word_of(w->at + (tail & w->state) * bpf_core_type_size(struct pipe_buffer___e), pipe_buffer___e, len);
+	w->before = tail + 1;
+	return 0;
+}
+
+static __noinline void pipe_bytes(struct ends_work *w)
+{
+	u64 pipe = w->s.object;
+	if (!pipe)
+		return;
+	w->bytes = 0;
+	w->at = word_of(pipe, pipe_inode_info___e, bufs);
+	w->head = (u32)word_of(pipe, pipe_inode_info___e, head);
+	w->before = (u32)word_of(pipe, pipe_inode_info___e, tail);
+	w->state = (u32)word_of(pipe, pipe_inode_info___e, ring_size) - 1; // a power of two
+	bpf_loop(PIPE_LONG, sum_buffer, &w, 0);
+	w->out.v.bytes_in = w->bytes;
+}
+
+#endif
