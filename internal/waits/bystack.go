@@ -30,6 +30,7 @@ func (f *finder) byStack(w *Wait, names []*marks) {
 			w.note("no kernel stack of it was recorded")
 		}
 	}
+	f.byFile(w, len(names) > 0)
 	f.scanNotes(w)
 }
 

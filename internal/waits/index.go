@@ -19,6 +19,7 @@ type number struct{ inode, tid uint32 }
 type index struct {
 	threads  int
 	byTid    map[uint32]member
+	byPid    map[uint32]*kcdata.Task // by tgid
 	deeper   map[number]member
 	onCPU    map[uint32]member           // what ran on a CPU when the stop took it
 	children map[uint32][]member         // by the parent's tgid, each by its leader
@@ -29,8 +30,11 @@ type index struct {
 
 func newIndex(s *kcdata.Snapshot) index {
 	x := index{threads: s.ThreadCount(), deeper: map[number]member{}, onCPU: map[uint32]member{}}
-	x.byTid = make(map[uint32]member, x.threads)
+	x.byTid, x.byPid = make(map[uint32]member, x.threads), make(map[uint32]*kcdata.Task, len(s.Tasks))
 	for _, task := range s.Tasks {
+		if task.ID != 0 {
+			once(x.byPid, uint32(task.ID), task)
+		}
 		for _, t := range task.Threads {
 			x.add(member{task, t})
 		}
@@ -59,9 +63,9 @@ func (x *index) add(m member) {
 }
 
 // once sets at[k] unless it is set.
-func once[K comparable](at map[K]member, k K, m member) {
+func once[K comparable, V any](at map[K]V, k K, v V) {
 	if _, ok := at[k]; !ok {
-		at[k] = m
+		at[k] = v
 	}
 }
 

@@ -28,14 +28,19 @@ type finder struct {
 	s     *kcdata.Snapshot
 	clock *model.Clock
 	index
-	marks map[uint64]*marks // of kernel functions, by address
-	owned map[Resource]Kind // words of user memory that stacks say are those of a runtime of its own
-	named map[Resource]Kind // words of user memory whose kind the bytes around them or a stack told
+	ends      *ends
+	looked    []look // at the files of the thread that is being looked at
+	mounted   map[seenFrom]*kcdata.LinuxMount
+	ownMounts uint32            // the mount namespace of this program; 0: not known
+	marks     map[uint64]*marks // of kernel functions, by address
+	owned     map[Resource]Kind // words of user memory that stacks say are those of a runtime of its own
+	named     map[Resource]Kind // words of user memory whose kind the bytes around them or a stack told
 }
 
 func newFinder(s *kcdata.Snapshot) *finder {
 	return &finder{
-		s: s, clock: model.NewClock(s), index: newIndex(s),
+		s: s, clock: model.NewClock(s), index: newIndex(s), ends: newEnds(s),
+		mounted: map[seenFrom]*kcdata.LinuxMount{}, ownMounts: ownMounts(s),
 		marks: map[uint64]*marks{}, named: map[Resource]Kind{}, owned: map[Resource]Kind{},
 	}
 }

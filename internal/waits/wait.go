@@ -24,28 +24,35 @@ type Wait struct {
 }
 
 // OpenFile is the open file that a wait is for, with what was found out about its other end.
+//
+// Of a call with several descriptors (poll, select, epoll, splice) File is the one that matters:
+// one by which an owner owes, if there is such a one; Owners are those of this one alone, and
+// Others says how many descriptors may end the wait besides. With Others 0, Owners has everybody
+// who can end it.
 type OpenFile struct {
 	File   *kcdata.LinuxFile
 	Socket *kcdata.LinuxSocket // nil: it is no socket
 	Of     int                 // how many descriptors the call has; more than one: File is the one that matters
+	Others int                 // of these, by how many somebody may end the wait who is not among the owners: the thread is not stuck only because they are
 	Says   FileSays            // what is special about its other end
-	Remote string              // "192.0.2.7:5432" of a connection that leaves the machine; "" if not, or redacted
+	Remote string              // "192.0.2.7:5432" of a connection that leaves the machine, "server" of NFS; "" if not, or redacted
 	Mount  *kcdata.LinuxMount  // of the file system that it waits for; nil: not known
 	Device string              // "nvme0n1": of the block device that it waits for
 	Unread uint64              // Owed by the owners: bytes that lie unread at the other end
 }
 
 // FileSays is what is special about the other end of a file, by its stable name in JSON.
+// It goes with no owners but where it says so.
 type FileSays string
 
 const (
 	NoEnd     FileSays = "no_end"     // there is none: a pipe without writers, a socket whose peer is gone
-	OwnEnd    FileSays = "own_end"    // the waiting process itself holds the other end, and nobody else does
+	OwnEnd    FileSays = "own_end"    // the waiting process, which has one thread, itself holds the other end, and nobody else does; it is the one owner. Only where that is a mistake: it blocks, and has no handler for signals
 	NotOpened FileSays = "not_opened" // a FIFO that nobody opened on the other side
-	Elsewhere FileSays = "elsewhere"  // outside the machine, or in a process that the file does not have
+	Elsewhere FileSays = "elsewhere"  // outside the machine; or in processes that the file does not have, which are then owners without a thread
 	NotFound  FileSays = "not_found"  // nobody was found who has it
 	NotLooked FileSays = "not_looked" // it was not looked for, or the pass did not come so far, or the thread had gone on
-	Serves    FileSays = "serves"     // the thread waits for the next request: it is at rest
+	Serves    FileSays = "serves"     // the thread waits for the next request, or for events of which none is owed to it: it is at rest, and nobody is to blame
 )
 
 // Kind is what a thread waits for, by its stable name in JSON. kinds.go has them all.
@@ -55,8 +62,8 @@ type Kind string
 // thing. It is comparable.
 type Resource struct {
 	Kind Kind
-	Task uint64 // of a private futex: the process (container id); else 0
-	ID   uint64 // an address, or its number in a redacted file
+	Task uint64 // of a private futex: the process (container id); of a lock on a part of a file: 1 + its first byte; else 0
+	ID   uint64 // an address, or its number in a redacted file; of FUSE: the file system's device
 }
 
 // Relation is what an owner has to do with what is waited for.
@@ -84,8 +91,8 @@ type Owner struct {
 	Tid, Pid uint32 // in the recorded pid namespace
 	Relation Relation
 	Dead     bool // it died with the lock held
-	Whole    bool // the process: any thread of Task can do it. Thread is then its leader, for its name
-	Owes     bool // Whole: what it has to answer is known to lie with it (bytes unread, a connection it made)
+	Whole    bool // the process: any thread of Task can do it. Thread is then its leader, or if that ended its first thread, for its name. It may be the process that waits: its other threads can do it
+	Owes     bool // Whole: what it has to answer is known to lie with it: bytes unread, a connection not accepted, a request of a file system, a lock; or the waiter made the connection, and reads the answer. Without it nobody is to blame, but it may still be that nobody else can end the wait
 }
 
 // Evidence is where an edge comes from.

@@ -1,0 +1,136 @@
+package waits
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+
+	"stackshot/kcdata"
+)
+
+// inPlace are the kinds of waits for a file system or a disk: the file of the call says which.
+var inPlace = map[Kind]bool{
+	FUSE: true, NFS: true, BlockIO: true, Writeback: true, PageLock: true, FileSystem: true, FSFreeze: true,
+}
+
+// fuseMagic is the s_magic of a FUSE file system (include/uapi/linux/magic.h).
+const fuseMagic = 0x65735546
+
+// place says at which file system, mount and disk a thread waits, and who serves it. The call's
+// own file tells, if it has one alone; a page of a mapping has no descriptor.
+func (f *finder) place(w *Wait) {
+	file := f.fileOnDisk(w)
+	if w.Kind == FUSE {
+		f.fuse(w, file)
+		return
+	}
+	if file == nil {
+		return
+	}
+	all, _ := moreFiles(w.Thread)
+	w.File = &OpenFile{File: file, Of: all, Mount: f.mountOf(w.Task, file.Dev), Device: f.device(file)}
+	if w.Kind == NFS {
+		w.File.Says = Elsewhere
+		if m := w.File.Mount; m != nil {
+			w.File.Remote, _, _ = strings.Cut(text(m.Source[:]), ":/")
+		}
+	}
+}
+
+// fileOnDisk is the one file of w's call that a file system keeps; nil: there is none, or more
+// than one. Of several, the one of a FUSE wait is that of a FUSE file system.
+func (f *finder) fileOnDisk(w *Wait) (one *kcdata.LinuxFile) {
+	for i := range w.Thread.Files {
+		file := &w.Thread.Files[i]
+		if !onDisk(file) || w.Kind == FUSE && file.Magic != fuseMagic || file.Flags&(kcdata.FileClosed|kcdata.FileUnread) != 0 {
+			continue
+		}
+		if one != nil && one.Dev != file.Dev {
+			return nil
+		}
+		if one == nil {
+			one = file
+		}
+	}
+	return one
+}
+
+// device is the name of the block device that file is, or is on.
+func (f *finder) device(file *kcdata.LinuxFile) string {
+	dev := file.Dev
+	if file.Kind == kcdata.FileBlock {
+		dev = file.Rdev
+	}
+	return f.ends.devices[dev]
+}
+
+// text is what b has before its first 0.
+func text(b []byte) string {
+	before, _, _ := bytes.Cut(b, []byte{0})
+	return string(before)
+}
+
+// seenFrom is a file system as a mount namespace sees it.
+type seenFrom struct {
+	dev uint64
+	ns  uint32
+}
+
+// mountOf is a mount of the file system dev, as task sees it if the file has that; else as this
+// program does, or somebody else.
+func (f *finder) mountOf(task *kcdata.Task, dev uint64) *kcdata.LinuxMount {
+	key := seenFrom{dev: dev}
+	if task.NS != nil {
+		key.ns = task.NS.Mnt
+	}
+	if m, ok := f.mounted[key]; ok {
+		return m
+	}
+	var best *kcdata.LinuxMount
+	for _, i := range f.ends.mounts[dev] {
+		if m := &f.s.Mounts[i]; best == nil || f.compareMounts(m, best, key.ns) < 0 {
+			best = m
+		}
+	}
+	f.mounted[key] = best
+	return best
+}
+
+// compareMounts puts first what tells most to somebody in the mount namespace ns: its own mounts,
+// whole ones, those with a place, old ones.
+func (f *finder) compareMounts(a, b *kcdata.LinuxMount, ns uint32) int {
+	rank := func(m *kcdata.LinuxMount) (r int) {
+		if ns == 0 || f.namespace(m) != ns {
+			r += 8
+		}
+		if m.Flags&kcdata.MountForeign != 0 {
+			r += 4
+		}
+		if m.Point[0] == 0 {
+			r += 2
+		}
+		if text(m.Root[:]) != "/" {
+			r++
+		}
+		return r
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.ID, b.ID), bytes.Compare(a.Point[:], b.Point[:]), cmp.Compare(a.Tgid, b.Tgid))
+}
+
+// namespace is the mount namespace of m; that of this program has no number there.
+func (f *finder) namespace(m *kcdata.LinuxMount) uint32 {
+	if m.NS != 0 || m.Flags&kcdata.MountForeign != 0 {
+		return m.NS
+	}
+	return f.ownMounts
+}
+
+// ownMounts is the mount namespace of this program.
+func ownMounts(s *kcdata.Snapshot) uint32 {
+	for _, task := range s.Tasks {
+		if task.IsSelf() && task.NS != nil {
+			return task.NS.Mnt
+		}
+	}
+	return 0
+}
