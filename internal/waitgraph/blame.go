@@ -8,110 +8,80 @@ import (
 	"stackshot/internal/waits"
 )
 
-// blame is the graph in which culprits are found. Each thread is two vertices: v, reached
-// through ordinary work alone, and len(nodes)+v (locked), reached through something it holds,
-// where anything it does may be to blame (graph.blames).
+// blame is the graph in which culprits are found. Each thread and process is three vertices: v,
+// reached through ordinary work alone, len(nodes)+v (locked), reached through something it holds,
+// where anything it does may be to blame, and 2*len(nodes)+v (owed), reached by somebody to whom
+// it owes an answer (graph.blames).
 //
 // The culprits are where the set of those who cannot go on ends if nobody who may be to blame
 // ever acts.
 type blame struct {
 	g       *graph
-	d       *digraph
+	d       *digraph // a process leads to its telling thread alone
 	rev     *digraph
 	need    []needs
-	stuck   []bool     // by the rule of stuck.go
-	chains  []bool     // vertices whose chain goes on to somebody who may be to blame
-	stands  []bool     // of each thread that waits: in a standstill; these have no edges here
-	reached []bool     // vertices on a chain of a victim, culprits too
-	end     []*Culprit // of each thread; nil: no culprit
-	byLock  []bool     // of each culprit: it has more than a CPU that others want
+	stuck   []bool           // by the rule of stuck.go
+	chains  []bool           // vertices whose chain goes on to somebody who may be to blame
+	stands  []bool           // of each thread that waits and each process: in a standstill; these have no edges here
+	reached []bool           // vertices on a chain of a victim, culprits too
+	via     []waits.Relation // of each process that was reached: by what
+	end     []*Culprit       // of each thread; nil: no culprit
+	byLock  []bool           // of each culprit: it has more than a CPU that others want
 }
 
+// way says how a vertex of blame is reached.
+type way int32
+
+const (
+	ordinary way = iota
+	locked
+	owed
+	ways
+)
+
 func (g *graph) newBlame(stands []bool) *blame {
-	b := &blame{g: g, d: &digraph{off: []int{0}}, need: make([]needs, 2*len(g.nodes)), stands: stands}
+	b := &blame{g: g, need: make([]needs, int(ways)*len(g.nodes)), stands: stands}
+	d := &digraph{off: []int{0}}
 	var row []uint64
 	for v := range int32(len(b.need)) {
-		n, locked := b.node(v), b.locked(v)
+		n, t := b.node(v), b.thread(v)
 		row = row[:0]
-		if !b.stand(v) && n.held() == "" && !n.isSelf() && n.wait != nil {
-			row = b.edges(row, b.thread(v), locked)
+		switch {
+		case b.stand(v) || n.held() != "" || n.isSelf():
+		case g.isProcess(t):
+			row = b.members(row, v)
+		case n.wait != nil && !goesOn(n.wait):
+			row = merge(n.wait, b.edges(row, t, b.way(v)))
 		}
 		b.need[v] = b.needOf(n, v, len(row) > 0)
-		b.d.add(row)
+		d.add(row)
 	}
+	rev := d.reverse()
+	b.stuck = stuck(d, rev, b.need)
+	b.findChains(d, rev)
 	b.rev = b.d.reverse()
-	b.stuck = stuck(b.d, b.rev, b.need)
-	b.findChains()
 	return b
 }
 
-func (b *blame) locked(v int32) bool  { return int(v) >= len(b.g.nodes) }
+func (b *blame) way(v int32) way      { return way(int(v) / len(b.g.nodes)) }
 func (b *blame) thread(v int32) int32 { return v % int32(len(b.g.nodes)) }
 func (b *blame) node(v int32) *node   { return &b.g.nodes[b.thread(v)] }
+
+// at is the vertex of t that is reached in that way.
+func (b *blame) at(t int32, by way) int32 { return t + int32(by)*int32(len(b.g.nodes)) }
+
 func (b *blame) stand(v int32) bool {
 	t := b.thread(v)
-	return t < b.g.waiting && b.stands[t]
+	return t < b.g.blockers && b.stands[t]
 }
 
-// edges leads from t to its owners. A lock's holder is locked, if the lock has been waited for
-// for long: a worker that waits for a lock for a moment does its work. Who waits for a child or
-// a thread passes on how it was reached itself. A semaphore's last holder may hold nothing. A
-// traced thread is an end itself.
-func (b *blame) edges(row []uint64, t int32, locked bool) []uint64 {
-	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
-	for i, o := range w.Owners {
-		if o.Relation == waits.Tracer || o.Relation == waits.Runs && !b.g.keepsCPU(w, o, owners[i]) {
-			if w.AnyOwner {
-				return row[:0] // an alternative that nobody takes away
-			}
-			continue
-		}
-		to := owners[i]
-		if b.locks(w, o.Relation, locked) {
-			to += int32(len(b.g.nodes))
-		}
-		row = append(row, uint64(to)<<32|uint64(i))
-	}
-	return row
-}
-
-// locks reports whether an owner of w with this relation is locked, if w's thread is or is not.
-func (b *blame) locks(w *waits.Wait, r waits.Relation, locked bool) bool {
-	switch r {
-	case waits.Runs:
-		return true
-	case waits.Holds:
-		return b.g.old(w)
-	case waits.Last:
-		return false
-	}
-	return locked
-}
-
-// needOf is what vertex v needs. Who waits for a semaphore is to blame as if it had no known
-// owner, if its last holder is not.
-func (b *blame) needOf(n *node, v int32, waiting bool) needs {
-	last := waiting && slices.ContainsFunc(n.wait.Owners, func(o waits.Owner) bool { return o.Relation == waits.Last })
-	switch {
-	case b.stand(v) || (!waiting || last) && b.g.blames(n, b.locked(v)):
-		return never
-	case !waiting:
-		return nothing
-	case n.wait.AnyOwner:
-		return someone
-	}
-	return everyone
-}
-
-// findChains fills b.chains. A chain with alternatives goes on only if none of them is free.
-func (b *blame) findChains() {
-	b.chains = make([]bool, b.d.len())
-	for v := range b.chains {
-		out := b.d.out(int32(v))
-		free := func(t int32) bool { return !b.stuck[t] }
-		b.chains[v] = slices.ContainsFunc(out, func(t int32) bool { return b.stuck[t] && !b.stand(t) }) &&
-			!(b.node(int32(v)).wait.AnyOwner && slices.ContainsFunc(out, free))
-	}
+// leadsOn reports whether v waits for somebody who cannot go on either. A chain with alternatives
+// goes on only if none of them is free.
+func (b *blame) leadsOn(d *digraph, v int32) bool {
+	out, n := d.out(v), b.node(v)
+	free := func(t int32) bool { return !b.stuck[t] }
+	return slices.ContainsFunc(out, func(t int32) bool { return b.stuck[t] && !b.stand(t) }) &&
+		!((n.wait == nil || n.wait.AnyOwner) && slices.ContainsFunc(out, free))
 }
 
 // isVictim reports whether v is one whose chain counts.
@@ -152,6 +122,7 @@ func (b *blame) culprits(queues map[waits.Resource][]int32) []*Culprit {
 func (b *blame) reach() {
 	n := len(b.g.nodes)
 	b.reached, b.end, b.byLock = make([]bool, b.d.len()), make([]*Culprit, n), make([]bool, n)
+	b.via = make([]waits.Relation, b.d.len())
 	var queue []int32
 	for v := range b.g.waiting {
 		if b.isVictim(v) {
@@ -166,26 +137,29 @@ func (b *blame) reach() {
 			if !b.chains[v] || !b.stuck[t] || b.stand(t) {
 				continue
 			}
+			r := b.via[v]
+			if n := b.node(v); n.wait != nil {
+				r = n.wait.Owners[b.d.via[e]].Relation
+			}
 			if !b.reached[t] {
-				b.reached[t] = true
+				b.reached[t], b.via[t] = true, r
 				queue = append(queue, t)
 			}
-			if !b.chains[t] {
-				o := b.node(v).wait.Owners[b.d.via[e]]
-				b.accuse(t, o.Relation)
-				b.byLock[b.thread(t)] = b.byLock[b.thread(t)] || o.Relation != waits.Runs
+			if !b.chains[t] && b.isEnd(t) {
+				b.accuse(t, r, b.g.isProcess(b.thread(v)))
+				b.byLock[b.thread(t)] = b.byLock[b.thread(t)] || r != waits.Runs
 			}
 		}
 	}
 }
 
-// accuse makes the thread of v a culprit.
-func (b *blame) accuse(v int32, r waits.Relation) {
+// accuse makes the thread of v a culprit; whole: for its process.
+func (b *blame) accuse(v int32, r waits.Relation, whole bool) {
 	t := b.thread(v)
 	if b.end[t] == nil {
 		n := b.node(v)
 		c := &Culprit{Owner: n.owner, Wait: n.wait, Reason: b.g.reason(n)}
-		c.Owner.Relation = r
+		c.Owner.Relation, c.Owner.Whole = r, whole
 		b.end[t] = c
 	}
 }
@@ -198,8 +172,8 @@ func (b *blame) alone(queues map[waits.Resource][]int32) {
 		if _, queues := queues[n.wait.Resource]; queues && isLock(n.wait.Kind) {
 			continue
 		}
-		if b.stuck[v] && !b.stand(v) && !b.chains[v] && n.state.Class == model.Blocked && b.g.reason(n) == InD && b.g.blames(n, false) {
-			b.accuse(v, "")
+		if b.stuck[v] && !b.stand(v) && !b.chains[v] && n.state.Class == model.Blocked && b.g.reason(n) == InD && b.g.blames(n, ordinary) {
+			b.accuse(v, "", false)
 			b.byLock[v] = true
 		}
 	}

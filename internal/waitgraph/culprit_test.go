@@ -12,58 +12,110 @@ import (
 	"stackshot/kcdata"
 )
 
-// Where a chain may be: at a thread, by ordinary work or by a lock. -1 is the owner that is not in
-// the file, -2 one that died.
+// spot is where a chain may be: at a thread, or at the process of a thread (whole), and how it
+// came there. -1 is the owner that is not in the file, -2 one that died.
 type spot struct {
 	thread int
-	locked bool
+	by     way
+	whole  bool
 	dead   bool
 }
 
 // blameOracle says by the rules of doc.go who is to blame.
 type blameOracle struct {
 	*oracle
-	w       *world
 	stuck   int // in a standstill
 	spots   []spot
+	nexts   map[spot][]spot
 	blocked map[spot]bool
+	far     map[spot]int
+	strong  map[spot]int
 }
 
 func longEnough(w *waits.Wait) bool {
 	return w != nil && w.Age.Known && w.Age.Ns >= uint64(time.Second) && w.When != waits.NotAtOne
 }
 
+// stands reports whether s is in a standstill.
+func (b *blameOracle) stands(s spot) bool {
+	switch {
+	case s.thread < 0 || s.dead:
+		return false
+	case s.whole:
+		live := b.live(b.w.task(s.thread))
+		return live != 0 && live&^b.stuck == 0
+	}
+	return b.stuck>>s.thread&1 == 1
+}
+
 // next are the spots to which s leads; nil: s is an end.
 func (b *blameOracle) next(s spot) (out []spot) {
-	if s.thread < 0 || s.dead || b.wait[s.thread] == nil || b.stuck>>s.thread&1 == 1 || b.heldUp(s.thread) {
+	if s.thread < 0 || s.dead || b.stands(s) {
+		return nil
+	}
+	if s.whole {
+		return b.threadsOf(s)
+	}
+	if b.wait[s.thread] == nil || b.heldUp(s.thread) || endsByItself(b.wait[s.thread]) {
 		return nil
 	}
 	w := b.wait[s.thread]
 	for _, o := range w.Owners {
-		to := spot{thread: -1, locked: s.locked, dead: o.Dead}
+		to := spot{thread: -1, by: s.by, dead: o.Dead}
 		if o.Thread != nil {
-			to.thread = number(o.Thread)
+			to.thread, to.whole = number(o.Thread), o.Whole && !o.Dead
 		}
 		switch o.Relation {
-		case waits.Tracer:
-			if w.AnyOwner {
-				return nil
+		case waits.Holds, waits.Server, waits.Pager:
+			to.by = ordinary
+			if longEnough(w) {
+				to.by = locked
 			}
-			continue
-		case waits.Holds:
-			to.locked = longEnough(w)
+		case waits.OtherEnd, waits.Listener:
+			to.by = ordinary
+			if longEnough(w) && o.Owes && (w.File == nil || w.File.File.Flags != kcdata.FileToWrite) {
+				to.by = owed
+			}
 		case waits.Last:
-			to.locked = false
+			to.by = ordinary
 		case waits.Runs:
-			to.locked = true
-			if o.Dead || o.Thread == nil || o.Thread.IsSelf() || b.wait[number(o.Thread)] != nil || !longEnough(w) || o.Thread.Linux.Policy != schedFIFO || o.Thread.Linux.Prio > w.Thread.Linux.Prio {
-				if w.AnyOwner {
-					return nil
-				}
-				continue
-			}
+			to.by = locked
 		}
-		out = append(out, to)
+		free := o.Relation == waits.Tracer || ownEnd(w, o) || o.Relation == waits.Runs && (o.Dead || o.Thread == nil || o.Whole ||
+			o.Thread.IsSelf() || b.wait[number(o.Thread)] != nil || !longEnough(w) || o.Thread.Linux.Policy != schedFIFO || o.Thread.Linux.Prio > w.Thread.Linux.Prio)
+		switch {
+		case !free:
+			out = append(out, to)
+		case w.AnyOwner:
+			return nil
+		}
+	}
+	return out
+}
+
+// threadsOf are the live threads of the process at s; of a server those that do not wait for
+// the next request, if there are others.
+func (b *blameOracle) threadsOf(s spot) (out []spot) {
+	var resting []spot
+	if b.w.task(s.thread).Threads[0].IsSelf() {
+		return nil
+	}
+	for t := range b.count {
+		if b.live(b.w.task(s.thread))>>t&1 == 0 {
+			continue
+		}
+		if b.w.threads[t].IsSelf() {
+			return nil
+		}
+		to := spot{thread: t, by: s.by}
+		if w := b.wait[t]; s.by == locked && w != nil && w.File != nil && w.File.Says == waits.Serves {
+			resting = append(resting, to)
+		} else {
+			out = append(out, to)
+		}
+	}
+	if out == nil {
+		return resting
 	}
 	return out
 }
@@ -77,22 +129,31 @@ func (b *blameOracle) heldUp(t int) bool {
 // guilty reports whether an end is to blame.
 func (b *blameOracle) guilty(s spot) bool {
 	switch {
-	case s.thread >= 0 && b.w.threads[s.thread].IsSelf():
-		return false
 	case s.dead:
-		return true
+		return s.thread < 0 || !b.w.threads[s.thread].IsSelf()
+	case s.thread >= 0 && (s.whole || b.w.threads[s.thread].IsSelf()):
+		return false
 	case s.thread < 0:
-		return s.locked
+		return s.by == locked
 	}
 	w := b.wait[s.thread]
-	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread)
-	inD := model.StateOf(b.w.threads[s.thread]).Class == model.Blocked && !runs && longEnough(w) &&
-		w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
 	class := model.StateOf(b.w.threads[s.thread]).Class
-	if s.locked && w != nil && (b.heldUp(s.thread) || !runs && (class == model.Sleeping || class == model.Idle || class == model.Parked || class == model.Blocked)) {
+	runs := w != nil && w.Kind == waits.CPU || b.missed(s.thread) || class == model.Running || class == model.Runnable
+	sleeps := !runs && (class == model.Sleeping || class == model.Idle || class == model.Parked)
+	inD := class == model.Blocked && !runs && longEnough(w) && w.Kind != waits.AtRest && w.Kind != waits.Vfork && w.Kind != waits.Timer
+	switch {
+	case b.heldUp(s.thread):
+		return w == nil || longEnough(w)
+	case s.by == locked && w != nil && (sleeps || !runs && class == model.Blocked):
 		return longEnough(w)
+	case s.by == owed && sleeps:
+		abroad := w != nil && w.Kind == waits.Socket && w.File != nil && w.File.Says == waits.Elsewhere && w.File.File.Op != kcdata.FileOpPoll
+		atFile := w != nil && slices.Contains([]waits.Kind{waits.Socket, waits.Poll, waits.AtRest}, w.Kind)
+		return longEnough(w) && !endsByItself(w) && (!atFile || abroad || w.Kind != waits.Poll && w.File != nil && w.File.Says == waits.Elsewhere && w.File.File.Op != kcdata.FileOpPoll)
+	case s.by == owed && runs:
+		return true
 	}
-	return s.locked || b.heldUp(s.thread) && (w == nil || longEnough(w)) || inD
+	return s.by == locked || inD
 }
 
 func (b *blameOracle) missed(t int) bool {
@@ -102,74 +163,177 @@ func (b *blameOracle) missed(t int) bool {
 
 // cannotGoOn is the rule for one spot, if those of set cannot.
 func (b *blameOracle) cannotGoOn(s spot, set func(spot) bool) bool {
-	if s.thread >= 0 && !s.dead && b.stuck>>s.thread&1 == 1 {
+	if b.stands(s) {
 		return true
 	}
-	next := b.next(s)
+	next := b.nexts[s]
 	if len(next) == 0 {
 		return b.guilty(s)
 	}
-	w := b.wait[s.thread]
-	last := slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return o.Relation == waits.Last })
 	in := 0
 	for _, n := range next {
 		if set(n) {
 			in++
 		}
 	}
-	return last && b.guilty(s) || w.AnyOwner && in == len(next) || !w.AnyOwner && in > 0
+	if s.whole {
+		return in == len(next)
+	}
+	w := b.wait[s.thread]
+	return b.vague(s) && b.guilty(s) || w.AnyOwner && in == len(next) || !w.AnyOwner && in > 0
 }
 
-// solve tries every set of spots.
+// vague: who can end the wait may not be the one.
+func (b *blameOracle) vague(s spot) bool {
+	return slices.ContainsFunc(b.wait[s.thread].Owners, func(o waits.Owner) bool { return o.Relation == waits.Last || slices.Contains(endRelations, o.Relation) })
+}
+
+// solve tries every set of spots of threads. A process cannot go on if none of its threads can.
 func (b *blameOracle) solve() {
+	b.nexts = map[spot][]spot{}
+	index := map[spot]int{}
 	for t := range b.count {
-		for _, locked := range []bool{false, true} {
-			b.spots = append(b.spots, spot{thread: t, locked: locked})
+		for by := range ways {
+			s, p := spot{thread: t, by: by}, spot{thread: t, by: by, whole: true}
+			index[s] = len(b.spots)
+			b.spots = append(b.spots, s)
+			b.nexts[s], b.nexts[p] = b.next(s), b.next(p)
 		}
 	}
-	b.blocked = map[spot]bool{}
-	index := map[spot]int{}
-	for i, s := range b.spots {
-		index[s] = i
-	}
+	all := 0
 	for set := range 1 << len(b.spots) {
-		member := func(s spot) bool {
+		if set|all == all {
+			continue
+		}
+		var member func(s spot) bool
+		member = func(s spot) bool {
+			if s.whole && s.thread >= 0 {
+				return b.cannotGoOn(s, member)
+			}
 			if i, ok := index[s]; ok {
 				return set>>i&1 == 1
 			}
 			return b.guilty(s)
 		}
 		ok := true
-		for i, s := range b.spots {
-			if set>>i&1 == 1 && !b.cannotGoOn(s, member) {
-				ok = false
-				break
-			}
+		for i := 0; ok && i < len(b.spots); i++ {
+			ok = set>>i&1 == 0 || b.cannotGoOn(b.spots[i], member)
 		}
-		for i, s := range b.spots {
-			if ok && set>>i&1 == 1 {
-				b.blocked[s] = true
-			}
+		if ok {
+			all |= set
 		}
+	}
+	b.blocked = map[spot]bool{}
+	for i, s := range b.spots {
+		b.blocked[s] = all>>i&1 == 1
 	}
 }
 
 func (b *blameOracle) isBlocked(s spot) bool {
-	if s.thread < 0 || s.dead {
+	switch {
+	case s.thread < 0 || s.dead:
 		return b.guilty(s)
+	case s.whole:
+		return b.cannotGoOn(s, b.isBlocked)
 	}
 	return b.blocked[s]
 }
 
-// goesOn are the spots of s's chain that count.
-func (b *blameOracle) goesOn(s spot) []spot {
+// raw are the spots of s's chain that cannot go on either.
+func (b *blameOracle) raw(s spot) []spot {
 	next := b.next(s)
-	if len(next) > 0 && b.wait[s.thread].AnyOwner && slices.ContainsFunc(next, func(n spot) bool { return !b.isBlocked(n) }) {
+	any := len(next) > 0 && (s.whole || b.wait[s.thread].AnyOwner)
+	if any && slices.ContainsFunc(next, func(n spot) bool { return !b.isBlocked(n) }) {
 		return nil
 	}
-	return slices.DeleteFunc(next, func(n spot) bool {
-		return !b.isBlocked(n) || n.thread >= 0 && !n.dead && b.stuck>>n.thread&1 == 1
-	})
+	return slices.DeleteFunc(next, func(n spot) bool { return !b.isBlocked(n) || b.stands(n) })
+}
+
+// measure fills b.far and b.strong: steps to an end; strong: to one that is no thread of a
+// process that only runs or sleeps. No entry: there is none. Who may be to blame and only leads in a circle
+// is an end.
+func (b *blameOracle) measure() {
+	ends := map[spot]bool{}
+	for s := range b.nexts {
+		if len(b.raw(s)) == 0 {
+			ends[s] = b.isEnd(s)
+		}
+	}
+	first := b.steps(ends, true)
+	for s := range b.nexts {
+		if _, ok := first[s]; !ok && b.isEnd(s) {
+			ends[s] = true
+		}
+	}
+	b.far, b.strong = b.steps(ends, true), b.steps(ends, false)
+}
+
+// isEnd reports whether s itself is to blame if it leads nowhere.
+func (b *blameOracle) isEnd(s spot) bool {
+	return !s.whole && b.guilty(s) && b.isBlocked(s) && !b.stands(s) && (len(b.nexts[s]) == 0 || b.vague(s))
+}
+
+func (b *blameOracle) steps(ends map[spot]bool, all bool) map[spot]int {
+	far := map[spot]int{}
+	for s, yes := range ends {
+		if yes {
+			far[s] = 0
+		}
+	}
+	for range 100 {
+		for s := range b.nexts {
+			if _, is := ends[s]; is {
+				continue
+			}
+			for _, n := range b.raw(s) {
+				d, ok := far[n]
+				if n.thread < 0 || n.dead {
+					d, ok = 0, true
+				}
+				if !ok || !all && s.whole && ends[n] && !b.kept(n) {
+					continue
+				}
+				if old, ok := far[s]; !ok || d+1 < old {
+					far[s] = d + 1
+				}
+			}
+		}
+	}
+	return far
+}
+
+func (b *blameOracle) kept(s spot) bool {
+	return b.heldUp(s.thread) || model.StateOf(b.w.threads[s.thread]).Class == model.Blocked
+}
+
+// goesOn are the spots of s's chain that count: of a process that of one thread.
+func (b *blameOracle) goesOn(s spot) []spot {
+	if _, ok := b.far[s]; !ok || b.far[s] == 0 {
+		return nil
+	}
+	next := b.raw(s)
+	if !s.whole {
+		return next
+	}
+	far := b.far
+	if _, ok := b.strong[s]; ok {
+		far = b.strong
+	}
+	var best []spot
+	better := func(n, than spot) bool {
+		leader := b.w.threads[n.thread] == b.w.task(n.thread).Threads[0]
+		return far[n] < far[than] || far[n] == far[than] && leader
+	}
+	for _, n := range next {
+		_, ok := far[n]
+		if _, strong := b.strong[s]; strong && far[n] == 0 && !b.kept(n) {
+			ok = false
+		}
+		if ok && (best == nil || better(n, best[0])) {
+			best = []spot{n}
+		}
+	}
+	return best
 }
 
 // ends walks every simple path from s.
@@ -178,7 +342,7 @@ func (b *blameOracle) ends(s spot, path []spot, found map[spot]bool) {
 		return
 	}
 	next := b.goesOn(s)
-	if len(next) == 0 {
+	if len(next) == 0 && (s.thread < 0 || s.dead || b.isEnd(s)) {
 		found[spot{thread: s.thread, dead: s.dead}] = true
 	}
 	for _, n := range next {
@@ -193,6 +357,11 @@ func spotOf(c *Culprit) spot {
 		s.thread = number(c.Owner.Thread)
 	}
 	return s
+}
+
+// isOwner reports whether o is c, or the process of c.
+func isOwner(o waits.Owner, c *Culprit) bool {
+	return o.Whole && o.Task == c.Owner.Task || !o.Whole && spotOf(&Culprit{Owner: o}) == spotOf(c)
 }
 
 // place in the order in which culprits take victims.
@@ -222,9 +391,10 @@ func (b *blameOracle) queued(t int) bool {
 
 // checkCulprits holds v against the rules.
 func checkCulprits(w *world, v *Verdict) error {
-	b := &blameOracle{oracle: newOracle(w), w: w}
+	b := &blameOracle{oracle: newOracle(w)}
 	b.stuck = b.standstill(false)
 	b.solve()
+	b.measure()
 	want, reaches := map[spot]bool{}, map[int]map[spot]bool{}
 	for t := range b.count {
 		s := spot{thread: t}
@@ -265,20 +435,27 @@ func checkCulprits(w *world, v *Verdict) error {
 					return fmt.Errorf("I6: %d is listed with %v before %v", number(victim.Thread), c.Reason, by[end].Reason)
 				}
 			}
-			if chain := chainOf(c.Tree, victim); chain[0].Wait != victim || spotOf(&Culprit{Owner: chain[len(chain)-1].Owner}) != spotOf(c) {
+			if chain := chainOf(c.Tree, victim); chain[0].Wait != victim || !isOwner(chain[len(chain)-1].Owner, c) {
 				return fmt.Errorf("the chain of %d does not lead to its culprit", number(victim.Thread))
 			}
 			delete(reaches, number(victim.Thread))
 		}
 		for _, x := range c.Shared {
-			leads := func(n spot) bool { return n.thread == spotOf(c).thread && n.dead == spotOf(c).dead }
 			t := number(x.Thread)
-			if !slices.ContainsFunc(append(b.goesOn(spot{thread: t}), b.goesOn(spot{thread: t, locked: true})...), leads) ||
+			var direct []spot
+			for by := range ways {
+				for _, n := range b.goesOn(spot{thread: t, by: by}) {
+					if direct = append(direct, n); n.whole {
+						direct = append(direct, b.goesOn(n)...)
+					}
+				}
+			}
+			if !slices.ContainsFunc(direct, func(n spot) bool { return n.thread == spotOf(c).thread && n.dead == spotOf(c).dead }) ||
 				slices.ContainsFunc(c.Tree, func(b Branch) bool { return b.Wait == x }) {
 				return fmt.Errorf("%d does not share %+v", t, spotOf(c))
 			}
 		}
-		if err := checkTree(c.Tree, c.Victims, func(o waits.Owner) bool { return spotOf(&Culprit{Owner: o}) == spotOf(c) }); err != nil {
+		if err := checkTree(c.Tree, c.Victims, func(o waits.Owner) bool { return isOwner(o, c) }); err != nil {
 			return err
 		}
 	}
@@ -291,15 +468,18 @@ func checkCulprits(w *world, v *Verdict) error {
 // TestI6 holds chains of random small graphs against brute force: every set, every path.
 func TestI6(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 13))
-	reasons, between, shared := map[Reason]int{}, 0, 0
+	reasons, between, shared, whole := map[Reason]int{}, 0, 0, 0
 	for i := range 6000 {
-		w := made(5, random(r))
+		w := made(4, random(r))
 		v := Judge(w.w, Options{})
 		if err := checkCulprits(w, v); err != nil {
 			t.Fatalf("graph %d: %v\n%s", i, err, dump(w))
 		}
 		for _, c := range v.Culprits {
 			reasons[c.Reason]++
+			if c.Owner.Whole {
+				whole++
+			}
 			shared += len(c.Shared)
 			between += len(c.Tree) - len(c.Victims)
 		}
@@ -309,21 +489,30 @@ func TestI6(t *testing.T) {
 			t.Errorf("%d culprits %s: the graphs prove little", reasons[want], want)
 		}
 	}
-	if between < 20 || shared < 20 {
-		t.Errorf("%d threads between, %d shared: the graphs prove little", between, shared)
+	if between < 20 || shared < 20 || whole < 200 {
+		t.Errorf("%d threads between, %d shared, %d culprits as processes: the graphs prove little", between, shared, whole)
 	}
 }
 
 // dump is w as text, for a failure.
 func dump(w *world) (out string) {
-	for _, x := range w.w.All {
-		out += fmt.Sprintf("%d: %s any=%v age=%v when=%s state=%v self=%v:", number(x.Thread), x.Kind, x.AnyOwner, x.Age, x.When, x.State.Words, x.Thread.IsSelf())
+	for n := range len(w.threads) {
+		out += fmt.Sprintf("%d: %v self=%v", n, model.StateOf(w.threads[n]).Words, w.threads[n].IsSelf())
+		x := w.w.Of[w.threads[n]]
+		if x == nil {
+			out += "\n"
+			continue
+		}
+		out += fmt.Sprintf(" %s any=%v age=%v when=%s timed=%v", x.Kind, x.AnyOwner, x.Age, x.When, x.Timed)
+		if x.File != nil {
+			out += fmt.Sprintf(" file=%s/%d/%x/%d", x.File.Says, x.File.File.Kind, x.File.File.Flags, x.File.File.Op)
+		}
 		for _, o := range x.Owners {
 			n := -1
 			if o.Thread != nil {
 				n = number(o.Thread)
 			}
-			out += fmt.Sprintf(" %s %d dead=%v", o.Relation, n, o.Dead)
+			out += fmt.Sprintf(" %s %d dead=%v whole=%v owes=%v;", o.Relation, n, o.Dead, o.Whole, o.Owes)
 		}
 		out += "\n"
 	}

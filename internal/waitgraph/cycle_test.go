@@ -67,7 +67,7 @@ func TestI3(t *testing.T) {
 
 func waitsFor(a, b *waits.Wait) bool {
 	for _, o := range a.Owners {
-		if o.Thread == b.Thread {
+		if o.Thread == b.Thread && !o.Whole {
 			return true
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 // standstill is what deadlocks are made of.
 type standstill struct {
-	stuck  []bool   // of each thread that waits: it can never go on by itself
+	stuck  []bool   // of each thread that waits and each process: it can never go on by itself
 	inner  *digraph // the waits between these
 	part   []int32  // the strongly connected part of each
 	cyclic []bool   // of each part: it has a cycle
@@ -25,7 +26,7 @@ func (g *graph) standstill(sure bool) *standstill {
 	s.part, count = parts(s.inner)
 	s.cyclic = make([]bool, count)
 	size := make([]int32, count)
-	for v := range g.waiting {
+	for v := range g.blockers {
 		size[s.part[v]]++
 		s.cyclic[s.part[v]] = size[s.part[v]] > 1 || slices.Contains(s.inner.out(v), v) || s.cyclic[s.part[v]]
 	}
@@ -38,7 +39,7 @@ func (s *standstill) onCycle(v int32) bool { return s.cyclic[s.part[v]] }
 // blocking is the graph of who waits for whom. Its last vertex stands for all owners that can
 // act. With sure, an edge that is not sure leads there, too.
 func (g *graph) blocking(sure bool) (*digraph, []needs) {
-	d, need := &digraph{off: []int{0}}, make([]needs, g.waiting+1)
+	d, need := &digraph{off: []int{0}}, make([]needs, g.blockers+1)
 	var row []uint64
 	for v := range g.waiting {
 		w := g.nodes[v].wait
@@ -49,11 +50,19 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 		row = row[:0]
 		owners := g.ownersOf(v)
 		for i, o := range w.Owners {
-			to := g.waiting
-			if u := owners[i]; u < g.waiting && g.mayBlock(u, o) && (!sure || isSure(w, o)) {
+			to := g.blockers
+			if u := owners[i]; u < g.blockers && g.mayBlock(w, u, o) && (!sure || isSure(w, o)) {
 				to = u
 			}
 			row = append(row, uint64(to)<<32|uint64(i))
+		}
+		d.add(merge(w, row))
+	}
+	for v := g.waiting; v < g.blockers; v++ {
+		need[v] = someone
+		row = row[:0]
+		for _, u := range g.nodes[v].threads {
+			row = append(row, uint64(min(u, g.blockers))<<32)
 		}
 		d.add(row)
 	}
@@ -61,13 +70,16 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 	return d, need
 }
 
-// mayBlock reports whether o, which is the waiting thread u, can act only after its own wait.
-// Who has a CPU runs. A tracer in wait4(2) waits for the next event of any tracee, which a
-// signal from elsewhere may make: that a stopped tracee waits for it is no deadlock.
-func (g *graph) mayBlock(u int32, o waits.Owner) bool {
+// mayBlock reports whether o, an owner of w, which is u, can act only after its own wait, and w
+// only after that. Who has a CPU runs. A tracer in wait4(2) waits for the next event of any
+// tracee, which a signal from elsewhere may make: that a stopped tracee waits for it is no
+// deadlock.
+func (g *graph) mayBlock(w *waits.Wait, u int32, o waits.Owner) bool {
 	switch {
-	case isAbsent(o) || o.Relation == waits.Runs:
+	case isAbsent(o) || o.Relation == waits.Runs || goesOn(w) || wakesItself(w, o):
 		return false
+	case g.isProcess(u):
+		return true
 	case o.Relation == waits.Tracer:
 		return !slices.ContainsFunc(g.nodes[u].wait.Owners, func(o waits.Owner) bool { return o.Relation == waits.Child })
 	}
@@ -75,20 +87,26 @@ func (g *graph) mayBlock(u int32, o waits.Owner) bool {
 }
 
 func isSure(w *waits.Wait, o waits.Owner) bool {
-	return w.Confidence == waits.Sure && w.When == waits.Window && !w.Timed && o.Relation != waits.Last
+	if w.Timed || fileOf(w).Flags&kcdata.FileCatches != 0 || isEnd(o.Relation) && !isSureEnd(w, o) {
+		return false
+	}
+	return w.Confidence == waits.Sure && w.When == waits.Window && o.Relation != waits.Last
 }
 
 // deadlocks finds all deadlocks, and those behind them.
 func (g *graph) deadlocks(oneInstant bool) (*standstill, []*Deadlock) {
 	all := g.standstill(false)
 	members := map[int32][]int32{} // by part
+	whole := map[int32][]int32{}   // members with the processes
 	var order []int32              // parts by their lowest thread
-	for v := range g.waiting {
+	for v := range g.blockers {
 		if p := all.part[v]; all.stuck[v] && all.cyclic[p] {
 			if members[p] == nil {
 				order = append(order, p)
 			}
-			members[p] = append(members[p], v)
+			if whole[p] = append(whole[p], v); v < g.waiting {
+				members[p] = append(members[p], v)
+			}
 		}
 	}
 	if len(order) == 0 {
@@ -118,7 +136,7 @@ func (g *graph) deadlocks(oneInstant bool) (*standstill, []*Deadlock) {
 		} else {
 			d.Cycle = g.waitsOf(likelies.shortest(members[p]))
 		}
-		behind.from(members[p], func(v int32) bool { return !all.onCycle(v) })
+		behind.from(whole[p], func(v int32) bool { return !all.onCycle(v) })
 		d.Tree, d.Behind = behind.result(func(int32) bool { return true })
 		out[i] = d
 	}
@@ -128,10 +146,13 @@ func (g *graph) deadlocks(oneInstant bool) (*standstill, []*Deadlock) {
 	return all, out
 }
 
+// waitsOf are those of the threads among vertices.
 func (g *graph) waitsOf(vertices []int32) []*waits.Wait {
-	out := make([]*waits.Wait, len(vertices))
-	for i, v := range vertices {
-		out[i] = g.nodes[v].wait
+	out := make([]*waits.Wait, 0, len(vertices))
+	for _, v := range vertices {
+		if v < g.waiting {
+			out = append(out, g.nodes[v].wait)
+		}
 	}
 	return out
 }

@@ -6,17 +6,20 @@ import (
 	"slices"
 	"testing"
 
+	"stackshot/internal/model"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 // oracle is a world by the definitions, for at most 7 threads: sets are bits.
 type oracle struct {
+	w     *world
 	wait  [7]*waits.Wait
 	count int
 }
 
 func newOracle(w *world) *oracle {
-	o := &oracle{count: len(w.threads)}
+	o := &oracle{w: w, count: len(w.threads)}
 	for _, wait := range w.w.All {
 		if !wait.Thread.IsSelf() {
 			o.wait[number(wait.Thread)] = wait
@@ -25,12 +28,57 @@ func newOracle(w *world) *oracle {
 	return o
 }
 
-// targets are the threads that t waits for; free: one of the owners can act whatever they do.
-func (o *oracle) targets(t int, sure bool) (set int, free bool) {
+// live are the threads of a process that have not ended.
+func (o *oracle) live(t *kcdata.Task) (set int) {
+	for _, th := range t.Threads {
+		if model.StateOf(th).Class != model.Zombie {
+			set |= 1 << number(th)
+		}
+	}
+	return set
+}
+
+// endsByItself is I10's: a wait for the next request, or with a timeout at files where nobody owes anything.
+func endsByItself(w *waits.Wait) bool {
+	if w.File != nil && w.File.Says == waits.Serves {
+		return true
+	}
+	for _, o := range w.Owners {
+		if o.Owes || !slices.Contains(endRelations, o.Relation) {
+			return false
+		}
+	}
+	return w.Timed && len(w.Owners) > 0
+}
+
+// ownEnd is I10's: the process has the other end of its own poll, or catches signals.
+func ownEnd(w *waits.Wait, o waits.Owner) bool {
+	if o.Task != w.Task || !slices.Contains(endRelations, o.Relation) {
+		return false
+	}
+	return w.Kind == waits.Poll || w.File != nil && (w.File.File.Op == kcdata.FileOpPoll || w.File.File.Flags&kcdata.FileCatches != 0 ||
+		w.File.File.Kind == kcdata.FileFIFO && w.File.File.OFlags == 2)
+}
+
+// target is somebody whom a thread waits for: a thread, or a process with these live threads.
+type target struct {
+	set   int
+	whole bool
+}
+
+// targets are those that t waits for; free: one of the owners can act whatever they do.
+func (o *oracle) targets(t int, sure bool) (all []target, free bool) {
 	w := o.wait[t]
 	for _, owner := range w.Owners {
-		blocks := !owner.Dead && owner.Thread != nil && owner.Relation != waits.Runs
-		if blocks {
+		blocks := !owner.Dead && owner.Thread != nil && owner.Relation != waits.Runs && !endsByItself(w) && !ownEnd(w, owner)
+		to := target{whole: owner.Whole}
+		switch {
+		case !blocks:
+		case owner.Whole:
+			to.set = o.live(owner.Task)
+			blocks = to.set != 0
+		default:
+			to.set = 1 << number(owner.Thread)
 			u := o.wait[number(owner.Thread)]
 			blocks = u != nil
 			if blocks && owner.Relation == waits.Tracer {
@@ -39,20 +87,39 @@ func (o *oracle) targets(t int, sure bool) (set int, free bool) {
 				}
 			}
 		}
-		if sure && (w.Timed || w.Confidence != waits.Sure || w.When != waits.Window || owner.Relation == waits.Last) {
+		if sure && (w.Timed || w.Confidence != waits.Sure || w.When != waits.Window || owner.Relation == waits.Last ||
+			w.File != nil && w.File.File.Flags&kcdata.FileCatches != 0 || slices.Contains(endRelations, owner.Relation) && !oneEnd(w, owner)) {
 			blocks = false
 		}
 		if blocks {
-			set |= 1 << number(owner.Thread)
+			all = append(all, to)
 		} else {
 			free = true
 		}
 	}
-	return set, free
+	return all, free
+}
+
+// oneEnd: nobody else can have the other end, or open it.
+func oneEnd(w *waits.Wait, o waits.Owner) bool {
+	serves := o.Relation == waits.Server || o.Relation == waits.Pager
+	kind := uint32(kcdata.FileOther)
+	if w.File != nil {
+		kind = w.File.File.Kind
+	}
+	closed := kind == kcdata.FilePipe || kind == kcdata.FileSocket || kind == kcdata.FileOther && serves
+	return closed && o.Task != w.Task && w.Kind != waits.Poll && (w.File == nil || w.File.File.Op != kcdata.FileOpPoll)
 }
 
 // standstill tries every set of threads: it is the union of those in which nobody can go on.
 func (o *oracle) standstill(sure bool) (union int) {
+	var targets [7][]target
+	var frees [7]bool
+	for t := range o.count {
+		if o.wait[t] != nil {
+			targets[t], frees[t] = o.targets(t, sure)
+		}
+	}
 	for set := range 1 << o.count {
 		ok := true
 		for t := 0; ok && t < o.count; t++ {
@@ -63,11 +130,16 @@ func (o *oracle) standstill(sure bool) (union int) {
 				ok = false
 				continue
 			}
-			to, free := o.targets(t, sure)
+			in := 0
+			for _, to := range targets[t] {
+				if to.set&^set == 0 {
+					in++
+				}
+			}
 			if o.wait[t].AnyOwner {
-				ok = to != 0 && to&^set == 0 && !free
+				ok = in > 0 && in == len(targets[t]) && !frees[t]
 			} else {
-				ok = to&set != 0
+				ok = in > 0
 			}
 		}
 		if ok {
@@ -77,23 +149,35 @@ func (o *oracle) standstill(sure bool) (union int) {
 	return union
 }
 
+// steps are those from a to each thread of set: a process is one more (I3). 0: there is none.
+func (o *oracle) steps(a, set int, sure bool) (d [7]int) {
+	all, _ := o.targets(a, sure)
+	for _, to := range all {
+		for b := range o.count {
+			switch {
+			case to.set&^set != 0 || to.set>>b&1 == 0:
+			case !to.whole:
+				d[b] = 1
+			case d[b] == 0:
+				d[b] = 2
+			}
+		}
+	}
+	return d
+}
+
 // distances has the steps from each thread of set to each, within set: 0 if there is no way.
 func (o *oracle) distances(set int, sure bool) (d [7][7]int) {
-	for range o.count + 1 {
+	for a := range o.count {
+		if set>>a&1 == 1 {
+			d[a] = o.steps(a, set, sure)
+		}
+	}
+	for by := range o.count {
 		for a := range o.count {
-			if set>>a&1 == 0 {
-				continue
-			}
-			to, _ := o.targets(a, sure)
 			for b := range o.count {
-				if to&set>>b&1 == 0 {
-					continue
-				}
-				d[a][b] = 1
-				for c := range o.count {
-					if d[b][c] > 0 && (d[a][c] == 0 || d[b][c]+1 < d[a][c]) {
-						d[a][c] = d[b][c] + 1
-					}
+				if d[a][by] > 0 && d[by][b] > 0 && (d[a][b] == 0 || d[a][by]+d[by][b] < d[a][b]) {
+					d[a][b] = d[a][by] + d[by][b]
 				}
 			}
 		}
@@ -109,6 +193,17 @@ func (o *oracle) shortestIn(part int, d [7][7]int) (best int) {
 		}
 	}
 	return best
+}
+
+// length is that of a cycle, with its processes.
+func (o *oracle) length(cycle []*waits.Wait, stuck, sure int, isSure bool) (n int) {
+	if isSure {
+		stuck = sure
+	}
+	for i, a := range cycle {
+		n += o.steps(number(a.Thread), stuck, isSure)[number(cycle[(i+1)%len(cycle)].Thread)]
+	}
+	return n
 }
 
 func bits(ws []*waits.Wait) (set int) {
@@ -150,12 +245,16 @@ func checkDeadlocks(w *world, v *Verdict) error {
 		if n := o.shortestIn(part, dSure); n > 0 && w.w.OneInstant {
 			want, isSure = n, true
 		}
-		if len(dl.Cycle) != want || isSure != (dl.Confidence == waits.Sure) {
+		if o.length(dl.Cycle, stuck, sure, isSure) != want || isSure != (dl.Confidence == waits.Sure) {
 			return fmt.Errorf("I3: cycle %v, %s; shortest %d, sure %v", numbers(dl.Cycle), dl.Confidence, want, isSure)
 		}
 		for i, a := range dl.Cycle {
 			next := number(dl.Cycle[(i+1)%len(dl.Cycle)].Thread)
-			if to, _ := o.targets(number(a.Thread), isSure); to>>next&1 == 0 || number(a.Thread) < number(dl.Cycle[0].Thread) {
+			within := stuck
+			if isSure {
+				within = sure
+			}
+			if o.steps(number(a.Thread), within, isSure)[next] == 0 || number(a.Thread) < number(dl.Cycle[0].Thread) {
 				return fmt.Errorf("I1: %v is no cycle from its lowest thread on", numbers(dl.Cycle))
 			}
 		}
@@ -169,7 +268,12 @@ func checkDeadlocks(w *world, v *Verdict) error {
 				return fmt.Errorf("I4: %d does not wait for the deadlock it is behind", number(b.Thread))
 			}
 		}
-		if err := checkTree(dl.Tree, dl.Behind, func(o waits.Owner) bool { return part>>number(o.Thread)&1 == 1 }); err != nil {
+		if err := checkTree(dl.Tree, dl.Behind, func(owner waits.Owner) bool {
+			if owner.Whole {
+				return part&o.live(owner.Task) != 0
+			}
+			return part>>number(owner.Thread)&1 == 1
+		}); err != nil {
 			return err
 		}
 	}
@@ -188,7 +292,7 @@ func checkTree(tree []Branch, victims []*waits.Wait, root func(o waits.Owner) bo
 		}
 		switch {
 		case b.Depth == 0 && (b.Up != -1 || !root(b.Owner)),
-			b.Depth > 0 && (b.Up < 0 || b.Up >= i || tree[b.Up].Depth != b.Depth-1 || tree[b.Up].Wait.Thread != b.Owner.Thread),
+			b.Depth > 0 && (b.Up < 0 || b.Up >= i || tree[b.Up].Depth != b.Depth-1 || tree[b.Up].Wait.Thread != b.Owner.Thread && !(b.Owner.Whole && tree[b.Up].Wait.Task == b.Owner.Task)),
 			b.Depth > 0 && tree[i-1].Depth < b.Depth-1:
 			return fmt.Errorf("branch %d: %+v hangs in the air", i, b)
 		}
@@ -208,7 +312,7 @@ func random(r *rand.Rand) func() int { return func() int { return r.IntN(256) } 
 // TestI1ToI4 holds deadlocks of random small graphs against brute force.
 func TestI1ToI4(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
-	found, sure, behind := 0, 0, 0
+	found, sure, behind, whole, sureWhole := 0, 0, 0, 0, 0
 	for i := range 20_000 {
 		w := made(7, random(r))
 		v := Judge(w.w, Options{})
@@ -221,9 +325,24 @@ func TestI1ToI4(t *testing.T) {
 			if d.Confidence == waits.Sure {
 				sure++
 			}
+			if throughProcess(d.Cycle) {
+				if whole++; d.Confidence == waits.Sure {
+					sureWhole++
+				}
+			}
 		}
 	}
-	if found < 1000 || sure < 100 || behind < 1000 {
-		t.Errorf("only %d deadlocks, %d sure, %d behind: the graphs prove little", found, sure, behind)
+	if found < 1000 || sure < 100 || behind < 1000 || whole < 100 || sureWhole < 10 {
+		t.Errorf("only %d deadlocks, %d sure, %d behind, %d through processes, of these %d sure: the graphs prove little", found, sure, behind, whole, sureWhole)
 	}
+}
+
+// throughProcess reports whether a cycle needs a process as a whole.
+func throughProcess(cycle []*waits.Wait) bool {
+	for i, w := range cycle {
+		if !waitsFor(w, cycle[(i+1)%len(cycle)]) {
+			return true
+		}
+	}
+	return false
 }

@@ -18,7 +18,7 @@ const (
 
 // isSelf reports whether n is a thread of this program, which is never accused.
 func (n *node) isSelf() bool {
-	return n.owner.Thread != nil && n.owner.Thread.IsSelf()
+	return n.owner.Thread != nil && n.owner.Thread.IsSelf() // its process is, too
 }
 
 // held says by what a thread is kept from running at all: Stopped, Traced, Frozen or "".
@@ -33,7 +33,7 @@ func (n *node) held() Reason {
 			return Frozen
 		}
 	}
-	if n.state.Class != model.Held || n.owner.Thread == nil {
+	if n.state.Class != model.Held || n.threads != nil || n.owner.Thread == nil {
 		return ""
 	}
 	switch s := n.owner.Thread.Linux.State; {
@@ -83,21 +83,24 @@ func (g *graph) missed(n *node) bool {
 	})
 }
 
-// blames reports whether n is to blame if a chain ends at it. After a lock (locked) everybody
+// blames reports whether n is to blame if a chain ends at it. After a lock everybody
 // is, since others wait for what it holds; but one that sleeps or stands for less than MinWait
-// is not: it may hold the lock for a moment, after many others. For ordinary work (I7) only who
+// is not: it may hold the lock for a moment, after many others. Who owes an answer is while it
+// runs, or sleeps for long where no request can reach it. For ordinary work (I7) only who
 // cannot do it is, and has not been able to for long: a thread that strace(1) watches is stopped
 // at each of its calls.
-func (g *graph) blames(n *node, locked bool) bool {
+func (g *graph) blames(n *node, by way) bool {
 	if n.isSelf() {
 		return false
 	}
 	long := n.wait == nil || g.old(n.wait)
 	switch r := g.reason(n); {
-	case r == Stopped || r == Traced || r == Frozen || locked && (r == Asleep || r == InD):
+	case r == Stopped || r == Traced || r == Frozen || by == locked && (r == Asleep || r == InD):
 		return long
-	case locked:
+	case by == locked || by == owed && (r == Running || r == Runnable || r == MissedCPU):
 		return true
+	case by == owed && r == Asleep:
+		return n.wait != nil && long && !goesOn(n.wait) && (!sleepsAtFile(n.wait.Kind) || isAbroad(n.wait))
 	case r == InD:
 		return n.wait != nil && long && !restsInD(n.wait.Kind)
 	default:
@@ -112,7 +115,7 @@ func restsInD(k waits.Kind) bool { return k == waits.AtRest || k == waits.Vfork 
 // keepsCPU reports whether o, which is node, keeps w's thread from its CPU: w has waited MinWait, and o waits for
 // nothing, is of a policy that gives up its CPU only by itself, and of no lower priority.
 func (g *graph) keepsCPU(w *waits.Wait, o waits.Owner, node int32) bool {
-	if isAbsent(o) || o.Thread.IsSelf() || !g.old(w) || node < g.waiting {
+	if isAbsent(o) || isProcess(o) || o.Thread.IsSelf() || !g.old(w) || node < g.waiting {
 		return false
 	}
 	l := &o.Thread.Linux

@@ -18,8 +18,8 @@ func FuzzJudge(f *testing.F) {
 			return b
 		}
 		most := 1 + next()%200
-		if most <= 5 {
-			most = 5
+		if most <= 4 {
+			most = 4
 		}
 		w := made(most, next)
 		n := len(w.threads)
@@ -32,7 +32,7 @@ func FuzzJudge(f *testing.F) {
 				t.Fatalf("%v\n%s", err, dump(w))
 			}
 		}
-		if n <= 5 {
+		if n <= 4 {
 			if err := checkCulprits(w, v); err != nil {
 				t.Fatalf("%v\n%s", err, dump(w))
 			}

@@ -10,20 +10,25 @@ import (
 	"stackshot/kcdata"
 )
 
-// node is a thread of the graph, or an owner that is no thread of the file or has died.
+// node is a thread of the graph, a process that owns something as a whole, or an owner that is
+// no thread of the file or has died.
 type node struct {
-	owner waits.Owner // who it is, without a Relation
-	wait  *waits.Wait // nil: it waits for nothing that is known
-	state model.State // zero if owner.Thread is nil
+	owner   waits.Owner // who it is, without a Relation
+	wait    *waits.Wait // nil: it waits for nothing that is known
+	state   model.State // zero if owner.Thread is nil
+	threads []int32     // of a process: its threads that can act, in order
 }
 
-// graph has the threads that wait first, then the other owners, each in order.
+// graph has the threads that wait first, then the processes, then the other owners, each in
+// order.
 type graph struct {
 	nodes      []node
 	waiting    int32                    // how many wait
+	blockers   int32                    // how many wait or are processes
 	owners     []int32                  // the node of each owner of each wait
 	from       []int                    // where in owners those of a waiting node begin
 	at         map[*kcdata.Thread]int32 // living threads of the file
+	processes  map[*kcdata.Task]int32
 	absent     map[absentee]int32
 	missedCPUs []*kcdata.LinuxCPU
 	minWait    time.Duration
@@ -45,11 +50,12 @@ func absenteeOf(w *waits.Wait, o waits.Owner) absentee {
 	return a
 }
 
-// isAbsent reports whether o cannot be a thread that goes on: it died, or the file lacks it.
-func isAbsent(o waits.Owner) bool { return o.Dead || o.Thread == nil }
+// isAbsent reports whether o cannot be a thread or a process that goes on: it died, or the file
+// lacks it.
+func isAbsent(o waits.Owner) bool { return o.Dead || o.Thread == nil && !isProcess(o) }
 
 func newGraph(w *waits.Waits, minWait time.Duration) *graph {
-	g := &graph{at: make(map[*kcdata.Thread]int32, len(w.All)), absent: map[absentee]int32{}, minWait: minWait}
+	g := &graph{at: make(map[*kcdata.Thread]int32, len(w.All)), absent: map[absentee]int32{}, processes: map[*kcdata.Task]int32{}, minWait: minWait}
 	for i := range w.CPUs {
 		if w.CPUs[i].Flags&kcdata.CPUMissed != 0 {
 			g.missedCPUs = append(g.missedCPUs, &w.CPUs[i])
@@ -61,23 +67,29 @@ func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 		}
 		if _, twice := g.at[w.Thread]; !twice {
 			g.at[w.Thread] = 0
-			g.nodes = append(g.nodes, node{ownerOf(w.Task, w.Thread), w, w.State})
+			g.nodes = append(g.nodes, node{owner: ownerOf(w.Task, w.Thread), wait: w, state: w.State})
 		}
 	}
 	g.waiting = int32(len(g.nodes))
 	for i := range g.waiting {
 		g.addOwners(g.nodes[i].wait)
 	}
+	g.addThreads()
 	slices.SortStableFunc(g.nodes[:g.waiting], byThread)
 	slices.SortStableFunc(g.nodes[g.waiting:], byThread)
+	g.blockers = g.waiting + int32(len(g.processes))
 	for i, n := range g.nodes {
-		if !isAbsent(n.owner) {
+		switch {
+		case isProcess(n.owner):
+			g.processes[n.owner.Task] = int32(i)
+		case !isAbsent(n.owner):
 			g.at[n.owner.Thread] = int32(i)
-		} else {
+		default:
 			g.absent[absenteeOf(n.wait, n.owner)] = int32(i)
 			g.nodes[i].wait = nil
 		}
 	}
+	g.findThreads()
 	g.from = make([]int, 1, g.waiting+1)
 	for i := range g.waiting {
 		w := g.nodes[i].wait
@@ -97,7 +109,15 @@ func ownerOf(task *kcdata.Task, th *kcdata.Thread) waits.Owner {
 // keeps w, by whose resource it may be known.
 func (g *graph) addOwners(w *waits.Wait) {
 	for _, o := range w.Owners {
-		o.Relation = ""
+		o.Relation, o.Owes = "", false
+		if isProcess(o) {
+			if _, there := g.processes[o.Task]; !there {
+				g.processes[o.Task] = 0
+				g.nodes = append(g.nodes, node{owner: processOf(o.Task)})
+			}
+			continue
+		}
+		o.Whole = false
 		if isAbsent(o) {
 			key := absenteeOf(w, o)
 			if _, there := g.absent[key]; !there {
@@ -111,9 +131,11 @@ func (g *graph) addOwners(w *waits.Wait) {
 	}
 }
 
-// byThread is the order of threads: (tgid, tid), then what tells absentees apart.
+// byThread is the order of threads: (tgid, tid), then what tells absentees apart. Processes
+// are before all threads that do not wait.
 func byThread(a, b node) int {
 	c := cmp.Or(
+		compareBool(!isProcess(a.owner), !isProcess(b.owner)),
 		cmp.Compare(a.owner.Pid, b.owner.Pid), cmp.Compare(a.number(), b.number()),
 		compareBool(isAbsent(a.owner), isAbsent(b.owner)), compareBool(a.owner.Dead, b.owner.Dead),
 	)
@@ -147,7 +169,10 @@ func compareResources(a, b waits.Resource) int {
 
 // find returns the node of an owner of w.
 func (g *graph) find(w *waits.Wait, o waits.Owner) int32 {
-	if isAbsent(o) {
+	switch {
+	case isProcess(o):
+		return g.processes[o.Task]
+	case isAbsent(o):
 		return g.absent[absenteeOf(w, o)]
 	}
 	return g.at[o.Thread]

@@ -36,21 +36,21 @@ func (b *blame) compare(x, y int32) int {
 
 // listVictims gives each culprit its victims, and the culprits of order go first.
 func (b *blame) listVictims(order []int32) {
-	n := int32(len(b.g.nodes))
 	k := b.g.newWalk(b.rev, b.reached)
-	k.layer = n
+	k.layer = int32(len(b.g.nodes))
 	for _, t := range order {
 		var sources, shared []int32
-		for _, v := range []int32{t, t + n} {
+		for by := range ways {
+			v := b.at(t, by)
 			if !b.reached[v] || b.chains[v] {
 				continue
 			}
 			sources = append(sources, v)
-			for _, u := range b.rev.out(v) {
+			b.direct(v, func(u int32) {
 				if k.met[u] && b.chains[u] {
 					shared = append(shared, b.thread(u))
 				}
-			}
+			})
 		}
 		k.from(sources, func(u int32) bool { return b.chains[u] })
 		shared = slices.DeleteFunc(shared, func(u int32) bool { return k.mine[u] == k.walks })
@@ -60,5 +60,18 @@ func (b *blame) listVictims(order []int32) {
 		c := b.end[t]
 		c.Shared = b.g.waitsOf(shared)
 		c.Tree, c.Victims = k.result(b.isVictim)
+	}
+}
+
+// direct calls visit for those who wait for v's thread, or for its process if v speaks for it.
+func (b *blame) direct(v int32, visit func(u int32)) {
+	for _, u := range b.rev.out(v) {
+		if !b.g.isProcess(b.thread(u)) {
+			visit(u)
+			continue
+		}
+		for _, w := range b.rev.out(u) {
+			visit(w)
+		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 
 // walk goes from what threads wait for to those who wait, several times; who was met once is
 // not met again, so that each thread is listed once, and all walks together are linear.
-// A thread may be two vertices (blame.go), v and v+layer; in one walk it is one step.
+// A thread may be several vertices (blame.go), v, v+layer and so on; in one walk it is one
+// step. A process is none: who waits for it stands below that thread of it by which it was met.
 type walk struct {
 	g     *graph
 	rev   *digraph
@@ -59,7 +60,11 @@ func (k *walk) from(sources []int32, enter func(v int32) bool) {
 				continue
 			}
 			k.met[u] = true
-			k.queue = append(k.queue, hop{u, k.step(u, h.step, k.rev.via[e])})
+			at := h.step
+			if !k.g.isProcess(k.nodeOf(u)) {
+				at = k.step(u, h.step, k.rev.via[e])
+			}
+			k.queue = append(k.queue, hop{u, at})
 		}
 	}
 }
@@ -77,7 +82,7 @@ func (k *walk) step(u int32, up int, via int32) int {
 // result is the tree of the last walk, and those in it that are victims, longest first.
 func (k *walk) result(victim func(v int32) bool) (tree []Branch, victims []*waits.Wait) {
 	for _, h := range k.queue {
-		if h.step >= 0 && victim(h.vertex) {
+		if h.step >= 0 && !k.g.isProcess(k.nodeOf(h.vertex)) && victim(h.vertex) {
 			k.steps[h.step].victim = true
 		}
 	}

@@ -84,6 +84,27 @@ func (w *world) by(r waits.Relation, n int) waits.Owner {
 	return o
 }
 
+// whole is an edge to the process of thread n.
+func (w *world) whole(r waits.Relation, n int) waits.Owner {
+	w.thread(n)
+	o := processOf(w.task(n))
+	o.Relation = r
+	return o
+}
+
+// owes is whole, of a process that owes an answer.
+func (w *world) owes(r waits.Relation, n int) waits.Owner {
+	o := w.whole(r, n)
+	o.Owes = true
+	return o
+}
+
+// at says of which file the wait is.
+func at(x *waits.Wait, kind, flags uint32) *waits.Wait {
+	x.File = &waits.OpenFile{File: &kcdata.LinuxFile{Kind: kind, Flags: flags}, Of: 1}
+	return x
+}
+
 func (w *world) holds(n int) waits.Owner { return w.by(waits.Holds, n) }
 
 // number is n of a thread that the world made.
@@ -97,8 +118,9 @@ func numbers(ws []*waits.Wait) (out []int) {
 }
 
 var (
-	madeKinds     = []waits.Kind{waits.Mutex, waits.UserMutex, waits.ChildEnd, waits.BlockIO, waits.Timer, waits.AtRest, waits.Poll, waits.CPU, waits.Stopped, waits.Traced, waits.Frozen, waits.Vfork, waits.Semaphore}
+	madeKinds     = []waits.Kind{waits.Mutex, waits.UserMutex, waits.ChildEnd, waits.BlockIO, waits.Timer, waits.AtRest, waits.Poll, waits.CPU, waits.Stopped, waits.Traced, waits.Frozen, waits.Vfork, waits.Semaphore, waits.Socket, waits.FileLock}
 	madeRelations = []waits.Relation{waits.Holds, waits.Holds, waits.Holds, waits.Child, waits.Child, waits.Last, waits.Tracer, waits.Joined, waits.Execs, waits.Runs}
+	endRelations  = []waits.Relation{waits.OtherEnd, waits.Listener, waits.Server, waits.Pager}
 	madeAges      = []time.Duration{old, old, 2 * old, 3 * old, time.Second, time.Second - 1, 0, -1}
 	madeStates    = []uint32{0, kcdata.StateInterruptible, kcdata.StateUninterruptible, kcdata.StateStopped, kcdata.StateTraced, kcdata.StateFrozen, kcdata.StateParked, kcdata.StateDead}
 )
@@ -147,9 +169,19 @@ func madeWait(w *world, i, n int, next func() int) {
 		o := waits.Owner{Tid: 7, Pid: 7000, Relation: madeRelations[next()%len(madeRelations)]}
 		if to < n {
 			o = w.by(o.Relation, to)
+			if next()%3 == 0 {
+				o = w.whole(o.Relation, to)
+			}
+			if next()%3 == 0 {
+				o.Relation = endRelations[next()%len(endRelations)]
+				o.Owes = next()%2 == 0
+			}
 		}
 		o.Dead = next()%16 == 0
 		wait.Owners = append(wait.Owners, o)
+	}
+	if next()%2 == 0 {
+		madeFile(wait, next)
 	}
 	switch next() % 8 {
 	case 0:
@@ -158,6 +190,27 @@ func madeWait(w *world, i, n int, next func() int) {
 		wait.Confidence = waits.Likely
 	case 2:
 		wait.When = []waits.When{waits.NotAtOne, waits.Later}[next()%2]
+	}
+}
+
+// madeFile lets a wait be at a file.
+func madeFile(wait *waits.Wait, next func() int) {
+	kinds := []uint32{kcdata.FilePipe, kcdata.FileSocket, kcdata.FileFIFO, kcdata.FileEventfd, kcdata.FileOther}
+	at(wait, kinds[next()%len(kinds)], 0)
+	f := wait.File.File
+	switch next() % 8 {
+	case 0:
+		f.Flags = kcdata.FileToWrite
+	case 1:
+		f.Flags = kcdata.FileCatches
+	case 2:
+		f.Op = kcdata.FileOpPoll
+	case 3:
+		f.OFlags = 2
+	case 4:
+		wait.File.Says = waits.Serves
+	case 5:
+		wait.File.Says = waits.Elsewhere
 	}
 }
 
