@@ -119,8 +119,8 @@ func (m *filesMaker) thread(must func(error), w *kcdata.Writer, pid, n uint64) {
 		m.fill(f)
 		f.Flags, f.Kind = uint32(m.next()|m.next()<<8&0x700), uint32(m.next()%20)
 		f.Flags = f.Flags&^(kcdata.FileStill|kcdata.FileMoved) | kcdata.FileStill
-		if m.next()%8 > 0 {
-			f.Flags &^= kcdata.FileClosed | kcdata.FileUnread
+		if m.next()%4 > 0 {
+			m.likely(f)
 		}
 		switch m.how {
 		case moved:
@@ -144,11 +144,37 @@ func (m *filesMaker) thread(must func(error), w *kcdata.Writer, pid, n uint64) {
 	must(w.EndContainer(tid))
 }
 
+// likely makes a file as sound ones are: a pipe, a socket or a lock that is waited for.
+func (m *filesMaker) likely(f *kcdata.LinuxFile) {
+	f.Flags = kcdata.FileStill | kcdata.FileToRead | kcdata.FilePeerKnown
+	f.Kind, f.Op, f.Object, f.Peer = kcdata.FilePipe, kcdata.FileOpRead, 1+m.next()%4, 0
+	f.Readers, f.Writers, f.Inode, f.Dev, f.Bytes = 1, 2, f.Object, 1, 0
+	switch m.next() % 3 {
+	case 0:
+		f.Kind, f.Op = kcdata.FileRegular, []uint32{kcdata.FileOpFlock, kcdata.FileOpPOSIX, kcdata.FileOpOFD}[m.next()%3]
+	case 1:
+		f.Kind, f.Peer = kcdata.FileSocket, 1+m.next()%4
+	}
+}
+
+// probable makes an end likewise.
+func (m *filesMaker) probable(e *kcdata.LinuxEnd) {
+	e.Kind, e.Of, e.Object, e.Peer, e.Refs = kcdata.FilePipe, 1+m.next()%4, 0, 0, 1
+	e.Inode, e.Dev, e.Flags, e.BytesIn = e.Of, 1, kcdata.EndSame|kcdata.EndWrites, 0
+	e.Object = e.Of
+	switch m.next() % 3 {
+	case 0:
+		e.Kind, e.Flags, e.LockKind = kcdata.FileRegular, kcdata.EndSame|kcdata.EndLocks, uint32(1+m.next()%3)
+	case 1:
+		e.Kind, e.Flags, e.Object, e.Peer, e.BytesIn = kcdata.FileSocket, kcdata.EndPeer|kcdata.EndReads|kcdata.EndWrites, 1+m.next()%4, e.Of, m.next()%3
+	}
+}
+
 // after writes what was read after the release.
 func (m *filesMaker) after(must func(error), w *kcdata.Writer) {
 	must(w.Struct(kcdata.TypeLinuxWaitTaken, kcdata.LinuxWaitTaken{Sources: 1<<7 - 1}))
 	if m.how != notTaken {
-		must(w.Struct(kcdata.TypeLinuxFilesTaken, kcdata.LinuxFilesTaken{Sources: 1<<10 - 1, Flags: uint32(m.next() & m.next() & 0x7f)}))
+		must(w.Struct(kcdata.TypeLinuxFilesTaken, kcdata.LinuxFilesTaken{Sources: 1<<10 - 1, Flags: uint32(m.next() & m.next() & m.next() & m.next() & 0x7f)}))
 	}
 	ends := make([]kcdata.LinuxEnd, m.next()%32)
 	for i := range ends {
@@ -156,6 +182,9 @@ func (m *filesMaker) after(must func(error), w *kcdata.Writer) {
 		m.fill(e)
 		e.Tgid = uint32(10 + m.next()%(m.pids+1))
 		e.Start, e.Flags, e.Kind = startOf(uint64(e.Tgid)), uint32(m.next()|m.next()<<8&0x100), uint32(m.next()%20)
+		if m.next()%4 > 0 {
+			m.probable(e)
+		}
 		switch m.how {
 		case ofNothing:
 			e.Of, e.Object, e.Peer, e.Inode, e.Dev = 1<<40, 1<<41, 0, 1<<42, 1<<43
@@ -214,7 +243,7 @@ func FuzzFiles(f *testing.F) {
 
 func randomBytes(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 14))
-	data := make([]byte, 2000)
+	data := make([]byte, 8000)
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
