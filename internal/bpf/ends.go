@@ -21,7 +21,7 @@ type WantedEnd struct {
 	NetNS               uint32   // of a socket: inode of its network namespace
 	LocalPort, PeerPort uint16   // of a socket with internet addresses
 	Local, Remote       [16]byte // likewise; IPv4 in the first four bytes, or as ::ffff:a.b.c.d
-	Lock                bool     // wanted are those who have locks on (Dev, Inode)
+	Lock                bool     // wanted are only those who have locks on (Dev, Inode)
 }
 
 // WantedThread is a thread of which it is asked whether it has run since.

@@ -76,6 +76,11 @@ func (k *endKeys) word(by uint32, word uint64, w *WantedEnd, flags uint32) {
 }
 
 func (k *endKeys) want(w *WantedEnd) {
+	if w.Lock {
+		k.asks |= askLocks
+		k.add(endsObjectEndKey{By: byFile, Local: [2]uint64{w.Dev, w.Inode}}, w, 0)
+		return
+	}
 	switch w.Kind {
 	case kcdata.FileRegular, kcdata.FileDirectory, kcdata.FileBlock:
 	case kcdata.FileUserfaultfd:
@@ -86,10 +91,6 @@ func (k *endKeys) want(w *WantedEnd) {
 	default:
 		k.word(byObject, w.Object, w, kcdata.EndSame)
 		k.word(byObject, w.Peer, w, kcdata.EndPeer)
-	}
-	if w.Lock {
-		k.asks |= askLocks
-		k.add(endsObjectEndKey{By: byFile, Local: [2]uint64{w.Dev, w.Inode}}, w, 0)
 	}
 	if w.Kind == kcdata.FileSocket {
 		k.socket(w)

@@ -94,11 +94,11 @@ func writers() []*Case {
 func ownEnds() []*Case {
 	own := end("own-end", "all pipe p", "a has p.w", "a read p.r").at("a", atPipe, "a").says(waits.OwnEnd).cycle("a").probably()
 	// A program that writes to itself from a signal's handler.
-	caught := end("own-end-caught", "all pipe p", "a catch", "a has p.w", "a read p.r").at("a", atPipe, "a")
-	polled := end("own-end-polled", "all pipe p", "a has p.w", "a poll -1 0 p.r").at("a", atSet, "a")
+	caught := end("own-end-caught", "all pipe p", "a catch", "a has p.w", "a read p.r").at("a", atPipe)
+	polled := end("own-end-polled", "all pipe p", "a has p.w", "a poll -1 0 p.r").at("a", atSet)
 	// A daemon keeps its FIFO open both ways, lest it read an end between two clients.
-	both := end("fifo-both", "all fifo f", "a open-both f f", "a read f").at("a", atPipe, "a")
-	shared := end("own-end-shared", "all pipe p", "a has p.w", "b has p.w", "b nap", "a read p.r").at("a", atPipe, "a", "b")
+	both := end("fifo-both", "all fifo f", "a open-both f f", "a read f").at("a", atPipe).says(waits.Serves)
+	shared := end("own-end-shared", "all pipe p", "a has p.w", "b has p.w", "b nap", "a read p.r").at("a", atPipe, "b")
 	nobody := end("fifo-without-writer", "all fifo f", "a open-to-read f f").at("a", atPipe).says(waits.NotOpened)
 	return []*Case{own, caught, polled, both, shared, nobody}
 }

@@ -62,7 +62,7 @@ func endAtRest() []*Case {
 		}
 		steps[0] = strings.Replace(steps[0], "srv", "all", 1)
 		return end(name, steps...).at("srv", atSocket).says(waits.Serves).
-			at("srv0", atSocket, "c0").at("srv1", atSocket, "c1").at("srv2", atSocket, "c2")
+			at("srv0", atSocket).says(waits.Serves).at("srv1", atSocket).says(waits.Serves).at("srv2", atSocket).says(waits.Serves)
 	}
 	return []*Case{
 		end("accept-at-rest", "a listen l unix", "a await l").at("a", atSocket).says(waits.Serves),
@@ -70,8 +70,8 @@ func endAtRest() []*Case {
 		pool("idle-pool-unix", "unix"), pool("idle-pool-tcp4", "tcp4"),
 		end("eventfd", "all eventfd e", "b has e", "b nap", "a read e").at("a", []waits.Kind{waits.Descriptor}, "b"),
 		end("timerfd-not-armed", "a timerfd t", "a read t").at("a", []waits.Kind{waits.Descriptor, waits.Timer}),
-		end("pty-master-does-not-write", "all pty t", "a has t.m", "a nap", "b read t.s").at("b", atTerminal, "a"),
-		end("udp", "a bind x udp4", "a read x").at("a", atSocket),
+		end("pty-master-does-not-write", "all pty t", "a has t.m", "a nap", "b read t.s").at("b", atTerminal).says(waits.Serves),
+		end("udp", "a bind x udp4", "a read x").at("a", atSocket).says(waits.Serves),
 	}
 }
 

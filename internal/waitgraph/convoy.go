@@ -15,7 +15,7 @@ const convoyFrom = 4
 func isLock(k waits.Kind) bool {
 	switch k {
 	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex,
-		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex:
+		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
 		return true
 	}
 	return false

@@ -41,7 +41,7 @@ func (b *blame) leads(w *waits.Wait, o waits.Owner, by way) way {
 		}
 		return ordinary
 	case waits.OtherEnd, waits.Listener:
-		if long && o.Owes && !forRoom(w) {
+		if long && o.Owes && isProcess(o) && !forRoom(w) {
 			return owed
 		}
 		return ordinary
