@@ -36,6 +36,10 @@ struct all_ends {
 	enum file_kind file_kind;
 	enum fuse_flags fuse_flags;
 	enum file_lock_kind lock_kind;
+	enum end_by by;
+	enum ends_asks asks;
+	enum thread_flags thread_flags;
+	enum outs outs;
 };
 const struct all_ends *unused_ends __attribute__((unused));
 
@@ -64,8 +68,12 @@ static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a,
 		put_end(w, find_word(w, BY_OBJECT, w->s.object), seq, END_SERVES);
 }
 
-static __noinline void socket_ends(struct ends_work *w, struct ends_ask *a, struct seq_file *seq)
+static __noinline void socket_ends(struct ends_work *w, struct ends_ask *a, struct bpf_iter__task_file *ctx)
 {
+	struct seq_file *seq = ctx->meta->seq;
+	if (!may_match(w, a))
+		return;
+	begin_end(w, ctx);
 	see_socket(w);
 	put_end(w, find_word(w, BY_OBJECT, w->s.object), seq, 0);
 	if (w->out.v.family == UNIX)
@@ -98,10 +106,12 @@ static __noinline void ends_of(struct ends_work *w, struct ends_ask *a, struct b
 		plain_ends(w, ctx);
 		return;
 	}
+	if (kind == FILE_SOCKET) {
+		socket_ends(w, a, ctx);
+		return;
+	}
 	begin_end(w, ctx);
-	if (kind == FILE_SOCKET)
-		socket_ends(w, a, seq);
-	else if (kind == FILE_FUSE)
+	if (kind == FILE_FUSE)
 		fuse_ends(w, seq);
 	else
 		userfaultfd_ends(w, a, seq);

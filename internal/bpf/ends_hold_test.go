@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -17,11 +19,12 @@ import (
 	"stackshot/kcdata"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 )
 
 // holdVar makes the test binary a process that holds the descriptors it was given, from 3
-// on, until its input ends: "hold", "posix" (it takes a POSIX lock on descriptor 3) or
-// "stat PATH".
+// on, until its input ends: "hold", "posix" (it takes a POSIX lock on descriptor 3), "quiet"
+// (it has no handlers for signals), "sockets N" (it opens that many pairs) or "stat PATH".
 const holdVar = "STACKSHOT_HOLD_FILES"
 
 func init() {
@@ -42,16 +45,39 @@ func init() {
 			os.Exit(1)
 		}
 	}
+	if n := 0; strings.HasPrefix(order, "sockets ") {
+		fmt.Sscan(order[8:], &n)
+		for range n {
+			if _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+	}
+	if order == "quiet" {
+		defaultSignals()
+	}
 	fmt.Println(unix.Gettid())
-	io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
+	for b := make([]byte, 16); ; {
+		if n, err := unix.Read(0, b); n <= 0 && err != unix.EINTR {
+			os.Exit(0)
+		}
+	}
+}
+
+// defaultSignals takes the handlers away that the Go runtime has set.
+func defaultSignals() {
+	var none [64]byte // struct sigaction, whatever its size
+	for signal := uintptr(1); signal <= 64; signal++ {
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	}
 }
 
 // holder is such a process.
 type holder struct {
 	pid int
 	tid int // of the thread that obeys the order
-	in  io.Closer
+	in  io.WriteCloser
 	cmd *exec.Cmd
 }
 
@@ -197,4 +223,94 @@ func lookFor(t testing.TB, p *EndPass, ends []WantedEnd, threads ...WantedThread
 		t.Fatalf("time up %v, too many %v", found.TimeUp, found.TooMany)
 	}
 	return found
+}
+
+// loopbackUp: the loopback device of a guest is down at first.
+func loopbackUp(t testing.TB) {
+	t.Helper()
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(s)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, lo); err != nil {
+		t.Fatal(err)
+	}
+	if flags := lo.Uint16(); flags&unix.IFF_UP == 0 {
+		lo.SetUint16(flags | unix.IFF_UP)
+		if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func splitLines(s string) []string { return strings.Split(s, "\n") }
+
+// hasOwner: the kernel knows whose memory it is (CONFIG_MEMCG).
+func hasOwner(t testing.TB) bool { return kernelHas(t, "mm_struct", "owner") }
+
+func fuseKnown(t testing.TB) bool {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *btf.Struct
+	if types.TypeByName("fuse_req", &s) == nil {
+		return true
+	}
+	_, err = btf.LoadKernelModuleSpec("fuse")
+	return err == nil
+}
+
+// kernelHas looks for a field, in structs within the struct, too.
+func kernelHas(t testing.TB, name, field string) bool {
+	t.Helper()
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *btf.Struct
+	if err := types.TypeByName(name, &s); err != nil {
+		t.Fatal(err)
+	}
+	return memberIn(s.Members, field)
+}
+
+func memberIn(members []btf.Member, field string) bool {
+	return slices.ContainsFunc(members, func(m btf.Member) bool {
+		if m.Name == "" {
+			switch inner := btf.UnderlyingType(m.Type).(type) {
+			case *btf.Struct:
+				return memberIn(inner.Members, field)
+			case *btf.Union:
+				return memberIn(inner.Members, field)
+			}
+		}
+		return m.Name == field
+	})
+}
+
+// deviceOfMount is what mountinfo says: to ask the file system would wait for its server.
+func deviceOfMount(t testing.TB, dir string) uint64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range splitLines(string(b)) {
+		f := strings.Fields(line)
+		var major, minor uint64
+		if len(f) > 4 && f[4] == dir {
+			if _, err := fmt.Sscanf(f[2], "%d:%d", &major, &minor); err != nil {
+				t.Fatal(err)
+			}
+			return major<<32 | minor
+		}
+	}
+	t.Fatalf("%s is no mount point", dir)
+	return 0
 }

@@ -197,6 +197,7 @@ func locked(t testing.TB, name string, kind uint32, take func(fd int) error) pai
 }
 
 func pairsOfAllKinds(t testing.TB) []pair {
+	loopbackUp(t)
 	both := uint32(kcdata.EndReads | kcdata.EndWrites)
 	eventfd, e1 := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	timerfd, e2 := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
