@@ -56,7 +56,7 @@ func (g *graph) newBlame(stands []bool) *blame {
 		case g.isProcess(t):
 			row = b.members(row, v)
 		case n.wait != nil && !goesOn(n.wait):
-			row = merge(n.wait, b.edges(row, t, b.way(v)))
+			row = b.edges(row, t, b.way(v))
 		}
 		b.need[v] = b.needOf(n, v, len(row) > 0)
 		d.add(row)
@@ -142,8 +142,8 @@ func (b *blame) reach() {
 				continue
 			}
 			r := b.via[v]
-			if n := b.node(v); n.wait != nil {
-				r = n.wait.Owners[b.d.via[e]].Relation
+			if !b.isProcess(v) {
+				r = b.g.owner(b.thread(v), b.d.via[e]).Relation
 			}
 			if !b.reached[t] {
 				b.reached[t], b.via[t] = true, r

@@ -505,7 +505,7 @@ func dump(w *world) (out string) {
 		}
 		out += fmt.Sprintf(" %s any=%v age=%v when=%s timed=%v", x.Kind, x.AnyOwner, x.Age, x.When, x.Timed)
 		if x.File != nil {
-			out += fmt.Sprintf(" file=%s/%d/%x/%d", x.File.Says, x.File.File.Kind, x.File.File.Flags, x.File.File.Op)
+			out += fmt.Sprintf(" file=%s/%d/%x/%d others=%d", x.File.Says, x.File.File.Kind, x.File.File.Flags, x.File.File.Op, x.File.Others)
 		}
 		for _, o := range x.Owners {
 			n := -1

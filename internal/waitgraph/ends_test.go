@@ -100,6 +100,15 @@ func TestI10(t *testing.T) {
 			w.polls(a, old, w.owes(waits.OtherEnd, b))
 			w.reads(b, old, w.owes(waits.OtherEnd, a))
 		}, "likely deadlock 0 2"},
+		"polls with another way on": {func(w *world) {
+			w.polls(a, old, w.owes(waits.OtherEnd, b)).File.Others = 1
+			w.reads(b, old, w.owes(waits.OtherEnd, a))
+		}, ""},
+		"polls with another way on, and the one that owes runs": {func(w *world) {
+			w.polls(b, old, w.owes(waits.OtherEnd, a)).File.Others = 1
+			w.running(a)
+			w.polls(c, old, w.whole(waits.OtherEnd, a)).File.Others = 1
+		}, "culprit 0 running: 2"},
 		"a FIFO is never sure": {func(w *world) {
 			w.reads(a, old, w.owes(waits.OtherEnd, b)).File.File.Kind = kcdata.FileFIFO
 			w.reads(b, old, w.owes(waits.OtherEnd, a))

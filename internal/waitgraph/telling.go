@@ -36,7 +36,7 @@ func (b *blame) findChains(d *digraph) {
 	for v := range int32(d.len()) {
 		on[v] = b.leadsOn(d, v)
 	}
-	if b.chains, b.d = on, d; len(b.g.processes) == 0 {
+	if b.chains, b.d = on, d; !b.g.atFiles {
 		return
 	}
 	nearest := func(follow func(from, to int32) bool) []int32 { return distances(b.rev, on, b.ends(on), follow) }

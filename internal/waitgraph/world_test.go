@@ -211,6 +211,8 @@ func madeFile(wait *waits.Wait, next func() int) {
 		wait.File.Says = waits.Serves
 	case 5:
 		wait.File.Says = waits.Elsewhere
+	case 6:
+		wait.File.Others = 1
 	}
 }
 
