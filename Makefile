@@ -7,7 +7,11 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
 # whole and says what the others' say, the trap's ways through, user memory, waits.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields)$$
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|FilesInTheWindow|EndsChangeBeforeThePass|EndsOfASharedTable|EndsOfAllKinds)$$
+
+# Files that threads wait at, and who has their other ends: on the kernels that quick leaves
+# out, too.
+ends = ^Test(FilesInTheWindow|EndsChangeBeforeThePass|EndsOfAllKinds)$$
 
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).
@@ -29,6 +33,9 @@ vm-kernels:
 vm-quick: vm-kernels
 	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
 	$(vmtest) -kernel 6.1 -limit 5m -- ./cmd/stackshot -run '^TestHangLabTogether$$'
+	$(vmtest) matrix -only '6.1 ×2' -limit 5m -run '$(ends)' $(packages)
+	$(vmtest) matrix -only '6.18 ×2' -limit 5m -run '$(ends)' $(packages)
+	$(vmtest) matrix -only 'arm64 ×2' -limit 5m -run '$(ends)' $(packages)
 	$(vmtest) matrix -quick -limit 10m -run '$(quick)' $(packages) './cmd/stackshot:^TestHangLabTogether$$'
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.

@@ -19,7 +19,8 @@ import (
 )
 
 // TestHealthyMachineHasNoVerdict: 200 captures of a machine that contends for locks as it
-// should and compiles, and 200 of one that does nothing, show no deadlock and no culprit.
+// should and compiles, 200 of one that does nothing, and 200 of pipelines, servers with idle
+// pools, a message bus and containers show no deadlock and no culprit.
 func TestHealthyMachineHasNoVerdict(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
@@ -31,6 +32,14 @@ func TestHealthyMachineHasNoVerdict(t *testing.T) {
 		healthy(t)
 	})
 	t.Run("idle", healthy)
+	t.Run("answers", func(t *testing.T) {
+		hangs := userlab.NewHangs(t)
+		for name, steps := range userlab.Healthy() {
+			hangs.StartHealthy(t, name, steps)
+		}
+		time.Sleep(1100 * time.Millisecond) // those that wait have waited for long
+		healthy(t)
+	})
 	// The same eyes see a hang.
 	t.Run("hangs", func(t *testing.T) {
 		h := userlab.NewHangs(t).Start(t, userlab.Glibc, "abba")

@@ -15,6 +15,7 @@ import (
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testfiles"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
@@ -24,6 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testtask.MaybeRun()
+	testfiles.MaybeRun()
 	testdelay.MaybeServe(ServeFiles)
 	runMapper()
 	maybePuppet()

@@ -71,12 +71,12 @@ func TestHangLab(t *testing.T) {
 }
 
 // TestHangLabTogether: the same for all of them in one capture of each engine that stops
-// the machine, among 500 processes that sleep, of whom none is accused.
+// the machine, among 500 processes with 20,000 open files, asleep or waiting as they should,
+// of whom none is accused.
 func TestHangLabTogether(t *testing.T) {
 	testneed.Slow(t)
 	lab := hanglab.New(t)
-	crowd := hanglab.Bystanders(testtask.Start(t, testtask.Bystanders(0)))
-	all := []*hanglab.Running{crowd}
+	all := []*hanglab.Running{lab.Crowd(t, testtask.DefaultBystanders)}
 	var lacking []string
 	for _, c := range hanglab.Cases() {
 		switch why := c.Lacks(); {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
@@ -21,6 +20,11 @@ type Case struct {
 	Behind   []string
 	Culprits []Culprit
 	Waits    []Wait
+	Files    []FileWait
+	// Probably: the cycle is likely at most, whatever the file is of.
+	Probably bool
+	// MayCycle: it is as right to find Cycle as not.
+	MayCycle bool
 	// May are roles of whom it is as right to say that they are culprits as not to.
 	May []string
 	// Gone: the owner is no thread any more, so one that is none may be named.
@@ -50,6 +54,17 @@ type Wait struct {
 	Role  string
 	Kinds []waits.Kind // any of them
 	Owner string       // role; "": none may be named
+}
+
+// A FileWait is what one role waits for at an open file. Owners are processes, by the role of
+// their first thread.
+type FileWait struct {
+	Role   string
+	Kinds  []waits.Kind     // any of them; none: any at all
+	Owners []string         // all of them, in any order
+	Says   []waits.FileSays // any of them; none: any at all
+	Remote string           // "" : none may be named
+	Mount  string           // the name of its mount point in the directory of the case; "": not asked
 }
 
 // Cast says which thread plays which role.
@@ -139,6 +154,9 @@ func (c *Case) complete(cast Cast) error {
 			roles = append(roles, w.Owner)
 		}
 	}
+	for _, f := range c.Files {
+		roles = append(append(roles, f.Role), f.Owners...)
+	}
 	for _, k := range c.Culprits {
 		roles = append(append(roles, k.Role), k.Victims...)
 	}
@@ -148,13 +166,4 @@ func (c *Case) complete(cast Cast) error {
 		}
 	}
 	return nil
-}
-
-// Bystanders are processes of whom nothing is to be said.
-func Bystanders(f *testtask.Fixture) *Running {
-	r := &Running{Case: &Case{Name: "bystanders"}, Cast: Cast{}, since: time.Now()}
-	for i, c := range f.Children {
-		r.Cast[fmt.Sprint(i)] = userlab.Part{Pid: c.Pid, Tid: c.Pid, Inner: c.Pid}
-	}
-	return r
 }

@@ -3,6 +3,7 @@
 package hanglab
 
 import (
+	"slices"
 	"testing"
 
 	"stackshot/internal/testneed"
@@ -19,7 +20,7 @@ var (
 
 // Cases are all of the laboratory.
 func Cases() []*Case {
-	return append(append(userCases(), ownerless()...), kernelCases()...)
+	return slices.Concat(userCases(), ownerless(), kernelCases(), endCases())
 }
 
 // userCases wait for locks of user memory whose owner is known.

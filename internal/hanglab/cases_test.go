@@ -62,3 +62,12 @@ func TestTryEndsWhatItStarted(t *testing.T) {
 		t.Errorf("%d tries, errors %v; want 5 tries of an empty verdict", len(pids), errs)
 	}
 }
+
+// TestCasesReachTheirState: /proc shows every role of the cases at open files where its last
+// step is to bring it.
+func TestCasesReachTheirState(t *testing.T) {
+	l := New(t)
+	for _, c := range endCases() {
+		t.Run(c.Name, func(t *testing.T) { l.Start(t, c) })
+	}
+}

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"stackshot/internal/userlab"
+	"stackshot/internal/waits"
 )
 
 // right is a verdict that says of every case just what it wants, as JSON.
@@ -28,7 +30,11 @@ func right(all []*Running) map[string]any {
 		}
 		if len(r.Cycle) > 0 { // it may begin anywhere
 			d := append(people(r.Cycle[1:]), person(r.Cycle[0]))
-			deadlocks = append(deadlocks, map[string]any{"confidence": "sure", "threads": d, "behind": people(r.Behind)})
+			confidence := waits.Sure
+			if r.Probably {
+				confidence = waits.Likely
+			}
+			deadlocks = append(deadlocks, map[string]any{"confidence": confidence, "threads": d, "behind": people(r.Behind)})
 		}
 		for _, k := range r.Culprits {
 			m := person(k.Role)
@@ -41,6 +47,16 @@ func right(all []*Running) map[string]any {
 			if w.Owner != "" {
 				m["owners"] = []any{person(w.Owner)}
 			}
+			found = append(found, m)
+		}
+		for _, f := range r.Files {
+			m := person(f.Role)
+			m["kind"], m["owners"] = f.Kinds[0], append([]any{}, people(f.Owners)...)
+			file := map[string]any{"remote": f.Remote, "mount": map[string]any{"point": "/tmp/x/" + f.Mount}}
+			if len(f.Says) > 0 {
+				file["says"] = f.Says[0]
+			}
+			m["file"] = file
 			found = append(found, m)
 		}
 	}
@@ -68,6 +84,9 @@ func madeUp() []*Running {
 		}
 		for _, w := range c.Waits {
 			play(w.Role, w.Owner)
+		}
+		for _, f := range c.Files {
+			play(append(f.Owners, f.Role)...)
 		}
 		play("bystander")
 		all = append(all, r)
@@ -101,6 +120,15 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("the right verdict: %q", errs)
 	}
 	broken := 0
+	for _, r := range all {
+		broken += spoiled(t, []*Running{r})
+	}
+	t.Logf("%d wrong verdicts", broken)
+}
+
+// spoiled spoils the right verdict in every way, and gives how many that were.
+func spoiled(t *testing.T, all []*Running) (broken int) {
+	t.Helper()
 	for _, list := range []string{"deadlocks", "waits", "culprits"} {
 		for i := range right(all)[list].([]any) {
 			for name, spoil := range spoilers(all) {
@@ -116,7 +144,7 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d wrong verdicts", broken)
+	return broken
 }
 
 // spoilers make a verdict wrong; they say false where they do not apply.
@@ -140,9 +168,37 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 			item["owners"] = []any{stranger}
 			return has && !ofGone(all, item)
 		},
+		"remote": func(_ object, _ string, item object, _ int) bool {
+			file, has := item["file"].(object)
+			if has {
+				file["remote"] = "192.0.2.99:1"
+			}
+			return has
+		},
+		"says": func(_ object, _ string, item object, _ int) bool {
+			file, has := item["file"].(object)
+			if has = has && file["says"] != nil; has {
+				file["says"] = "absurd"
+			}
+			return has
+		},
+		"mount": func(_ object, _ string, item object, _ int) bool {
+			file, has := item["file"].(object)
+			if has {
+				file["mount"] = object{"point": "/mnt/other"}
+			}
+			return has && slices.ContainsFunc(all, func(r *Running) bool {
+				return slices.ContainsFunc(r.Files, func(f FileWait) bool { return f.Mount != "" && r.Cast[f.Role].Tid == item["tid"] })
+			})
+		},
+		"no file": func(_ object, _ string, item object, _ int) bool {
+			file, has := item["file"].(object)
+			delete(item, "file")
+			return has && file["says"] != nil
+		},
 		"confidence": func(_ object, _ string, item object, _ int) bool {
-			_, has := item["confidence"]
-			item["confidence"] = "likely"
+			was, has := item["confidence"]
+			item["confidence"] = map[any]any{waits.Sure: waits.Likely, waits.Likely: waits.Sure}[was]
 			return has
 		},
 		"reason": func(_ object, _ string, item object, _ int) bool {

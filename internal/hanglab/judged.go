@@ -1,6 +1,8 @@
 package hanglab
 
 import (
+	"bytes"
+
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 )
@@ -13,6 +15,12 @@ func Judged(v *waitgraph.Verdict) *Verdict {
 	}
 	for _, w := range v.Waits.All {
 		f := FoundWait{Thread: threadOf(w), Kind: w.Kind, Evidence: w.Evidence, Confidence: w.Confidence, When: w.When}
+		if w.File != nil {
+			f.File = &FoundFile{Says: w.File.Says, Remote: w.File.Remote}
+			if m := w.File.Mount; m != nil {
+				f.File.Mount = &FoundMount{Point: string(bytes.TrimRight(m.Point[:], "\x00"))}
+			}
+		}
 		for _, o := range w.Owners {
 			f.Owners = append(f.Owners, ownerOf(o))
 		}

@@ -44,7 +44,18 @@ type FoundWait struct {
 	Evidence   waits.Evidence
 	Confidence waits.Confidence
 	When       waits.When
+	File       *FoundFile
 }
+
+// FoundFile is the open file at which a thread waits.
+type FoundFile struct {
+	Says   waits.FileSays
+	Remote string
+	Mount  *FoundMount
+}
+
+// FoundMount is the mount of a file system that a thread waits for.
+type FoundMount struct{ Point string }
 
 // FoundCulprit is one that was accused.
 type FoundCulprit struct {

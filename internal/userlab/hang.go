@@ -27,6 +27,7 @@ type Hang struct {
 	*Process
 	Case  string
 	Parts map[string]Part // by role
+	Dir   string          // of its files, if it is one of ends.c
 }
 
 // Start starts a case of hang.c, and returns when /proc shows every part where it is

@@ -62,7 +62,7 @@ func (s *side) notes(l *look) {
 
 // still reports whether what was read after the release is of the same wait.
 func (f *finder) still(l *look) bool {
-	if l.file.Flags&kcdata.FileStill != 0 && l.file.Flags&kcdata.FileMoved == 0 {
+	if l.file.Flags&kcdata.FileStill != 0 && l.file.Flags&kcdata.FileMoved == 0 && f.s.FilesTaken != nil {
 		return true
 	}
 	l.says = NotLooked

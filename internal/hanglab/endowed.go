@@ -1,0 +1,95 @@
+//go:build linux && (amd64 || arm64)
+
+package hanglab
+
+import (
+	"strings"
+
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+)
+
+// endOwed are of one who waits for an answer that another owes.
+func endOwed() []*Case {
+	var all []*Case
+	stopped, asleep := []waitgraph.Reason{waitgraph.Stopped}, []waitgraph.Reason{waitgraph.Asleep}
+	busy := []waitgraph.Reason{waitgraph.Running, waitgraph.Runnable}
+	for _, family := range []string{"unix", "tcp4", "tcp6"} {
+		all = append(all,
+			owed(family+"-server-asleep", family, asleep, "srv accept s l", "c put c", "srv nap", "c read c"),
+			owed(family+"-server-stopped", family, stopped, "srv accept s l", "c put c", "srv stop", "c read c"),
+			owed(family+"-server-busy", family, busy, "srv accept s l", "c put c", "srv busy", "c read c"))
+	}
+	return append(all,
+		// The request is read, and the answer does not come.
+		owed("unix-server-read-it", "unix", asleep, "srv accept s l", "c put c", "srv take s", "srv nap", "c read c"),
+		owed("half-closed", "tcp4", stopped, "srv accept s l", "c put c", "c shut c", "srv stop", "c read c"),
+		// Whose server waits for an answer from outside.
+		owed("server-of-outside", "unix", asleep, "srv accept s l", "c put c", "srv take s", "srv netns", "srv established d 192.0.2.9 80", "srv read d", "c read c").
+			at("srv", atSocket).says(waits.Elsewhere).remote("192.0.2.9:80"),
+		// Nobody has accepted the connection.
+		owed("unix-not-accepted", "unix", stopped, "srv stop", "c put c", "c read c"),
+		owed("tcp4-not-accepted", "tcp4", stopped, "srv stop", "c put c", "c read c"),
+		queue("unix-queue-full", "unix"), queue("tcp4-queue-full", "tcp4"),
+		end("full-pipe-reader-stopped", "all pipe p", "b has p.r", "b stop", "a fill p.w", "a write p.w").
+			at("a", atPipe, "b").accuses(culprit("b", waitgraph.Stopped, "a")),
+		// Nobody has to make room soon.
+		end("pty-master-does-not-read", "all pty t", "a has t.m", "a nap", "b fill t.s", "b write t.s").at("b", atTerminal, "a"),
+		end("pty-master-stopped", "all pty t", "a has t.m", "a stop", "b fill t.s", "b write t.s").
+			at("b", atTerminal, "a").accuses(culprit("a", waitgraph.Stopped, "b")),
+	)
+}
+
+// owed is of a client c and a server srv.
+func owed(name, family string, why []waitgraph.Reason, steps ...string) *Case {
+	steps = append([]string{"srv listen l " + family, "c connect c l"}, steps...)
+	return end(name, steps...).at("c", atSocket, "srv").accuses(Culprit{"srv", why, []string{"c"}})
+}
+
+// queue is of one who waits until there is room for its connection.
+func queue(name, family string) *Case {
+	return end(name, "srv listen l "+family+" 0", "first connect x l", "first nap", "srv stop", "c reach l").
+		at("c", atSocket, "srv").accuses(culprit("srv", waitgraph.Stopped, "c"))
+}
+
+// endAtRest wait as they should: nobody is to blame.
+func endAtRest() []*Case {
+	pool := func(name, family string) *Case {
+		steps := []string{"srv listen l F", "srv*3 has l", "c*3 connect c l", "srv0 accept s l", "srv1 accept s l", "srv2 accept s l",
+			"c*3 nap", "srv*3 read s", "srv await l"}
+		for i, s := range steps {
+			steps[i] = strings.ReplaceAll(s, " F", " "+family)
+		}
+		steps[0] = strings.Replace(steps[0], "srv", "all", 1)
+		return end(name, steps...).at("srv", atSocket).says(waits.Serves).
+			at("srv0", atSocket).says(waits.Serves).at("srv1", atSocket).says(waits.Serves).at("srv2", atSocket).says(waits.Serves)
+	}
+	return []*Case{
+		end("accept-at-rest", "a listen l unix", "a await l").at("a", atSocket).says(waits.Serves),
+		end("accept-at-rest-tcp", "a listen l tcp4", "a await l").at("a", atSocket).says(waits.Serves),
+		pool("idle-pool-unix", "unix"), pool("idle-pool-tcp4", "tcp4"),
+		end("eventfd", "all eventfd e", "b has e", "b nap", "a read e").at("a", []waits.Kind{waits.Descriptor}, "b"),
+		end("timerfd-not-armed", "a timerfd t", "a read t").at("a", []waits.Kind{waits.Descriptor, waits.Timer}),
+		end("pty-master-does-not-write", "all pty t", "a has t.m", "a nap", "b read t.s").at("b", atTerminal).says(waits.Serves),
+		end("udp", "a bind x udp4", "a read x").at("a", atSocket).says(waits.Serves),
+	}
+}
+
+// endSets wait at one of 40 files of which one matters: to that a request was sent.
+func endSets() (all []*Case) {
+	for _, call := range []string{"poll", "epoll", "select"} {
+		c := end(call+"-of-40", "all pair x y unix 39", "idle has y", "srv listen l unix", "a connect c l", "srv accept s l", "a put c",
+			"srv stop", "idle poll -1 0 y", "a "+call+" -1 0 x c")
+		all = append(all, c.at("a", atSet, "srv").at("idle", atSet, "a").accuses(culprit("srv", waitgraph.Stopped, "a")))
+	}
+	return all
+}
+
+// endOutside are of connections that leave the machine.
+func endOutside() []*Case {
+	return []*Case{
+		end("outside-connect", "all netns", "a reach 192.0.2.7 80").at("a", atSocket).says(waits.Elsewhere).remote("192.0.2.7:80"),
+		end("outside-answer", "all netns", "a established c 192.0.2.7 5432", "a read c").at("a", atSocket).says(waits.Elsewhere).remote("192.0.2.7:5432"),
+		end("outside-poll", "all netns", "a established c 192.0.2.8 5432", "a poll -1 3 c").at("a", atSet).says(waits.Elsewhere).remote("192.0.2.8:5432"),
+	}
+}
