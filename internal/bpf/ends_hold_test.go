@@ -254,16 +254,11 @@ func splitLines(s string) []string { return strings.Split(s, "\n") }
 func hasOwner(t testing.TB) bool { return kernelHas(t, "mm_struct", "owner") }
 
 func fuseKnown(t testing.TB) bool {
-	types, err := btf.LoadKernelSpec()
+	known, err := KnownEndTypes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s *btf.Struct
-	if types.TypeByName("fuse_req", &s) == nil {
-		return true
-	}
-	_, err = btf.LoadKernelModuleSpec("fuse")
-	return err == nil
+	return known.FUSE
 }
 
 // kernelHas looks for a field, in structs within the struct, too.
