@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -84,13 +85,18 @@ type holder struct {
 // hold starts a process that has files, the first as descriptor 3.
 func hold(t testing.TB, order string, files ...*os.File) *holder {
 	t.Helper()
+	return holdWith(t, nil, order, files...)
+}
+
+func holdWith(t testing.TB, attr *syscall.SysProcAttr, order string, files ...*os.File) *holder {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), holdVar+"="+order)
-	cmd.ExtraFiles = files
+	cmd.ExtraFiles, cmd.SysProcAttr = files, attr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
