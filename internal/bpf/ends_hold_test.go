@@ -24,7 +24,7 @@ import (
 
 // holdVar makes the test binary a process that holds the descriptors it was given, from 3
 // on, until its input ends: "hold", "posix" (it takes a POSIX lock on descriptor 3), "quiet"
-// (it has no handlers for signals) or "stat PATH".
+// (it has no handlers for signals), "sockets N" (it opens that many pairs) or "stat PATH".
 const holdVar = "STACKSHOT_HOLD_FILES"
 
 func init() {
@@ -43,6 +43,15 @@ func init() {
 		if err := unix.FcntlFlock(3, unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 10}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
+		}
+	}
+	if n := 0; strings.HasPrefix(order, "sockets ") {
+		fmt.Sscan(order[8:], &n)
+		for range n {
+			if _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
 		}
 	}
 	if order == "quiet" {

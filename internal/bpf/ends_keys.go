@@ -22,7 +22,8 @@ const (
 	askLocks       = 1 << 0
 	askInet        = 1 << 1
 	askUserfaultfd = 1 << 2
-	askPeers       = 1 << 3
+	askPeers       = 1 << 3 // unix sockets by their peers
+	askUnix        = 1 << 4
 )
 
 // reason is one wait for which a key is looked for.
@@ -102,6 +103,7 @@ func (k *endKeys) want(w *WantedEnd) {
 func (k *endKeys) socket(w *WantedEnd) {
 	switch w.Family {
 	case unix.AF_UNIX:
+		k.asks |= askUnix
 		if w.Sort == unix.SOCK_DGRAM || w.Peer == 0 {
 			k.asks |= askPeers
 			k.word(byPeer, w.Object, w, kcdata.EndPeer)

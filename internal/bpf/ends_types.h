@@ -8,7 +8,7 @@
 const volatile u32 cfg_level; // depth of the recorded pid namespace
 
 // One for each pass, written by the loader; the answers behind `most` by the programs.
-enum ends_asks { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3 };
+enum ends_asks { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3, ASK_UNIX = 1 << 4 };
 struct ends_ask {
 	u64 deadline; // CLOCK_MONOTONIC
 	u32 flags, most;
