@@ -278,17 +278,17 @@ func kernelHas(t testing.TB, name, field string) bool {
 	if err := types.TypeByName(name, &s); err != nil {
 		t.Fatal(err)
 	}
-	return namedMember(s.Members, field)
+	return heldMember(s.Members, field)
 }
 
-func namedMember(members []btf.Member, field string) bool {
+func heldMember(members []btf.Member, field string) bool {
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		if m.Name == "" {
 			switch inner := btf.UnderlyingType(m.Type).(type) {
 			case *btf.Struct:
-				return namedMember(inner.Members, field)
+				return heldMember(inner.Members, field)
 			case *btf.Union:
-				return namedMember(inner.Members, field)
+				return heldMember(inner.Members, field)
 			}
 		}
 		return m.Name == field
