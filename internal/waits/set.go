@@ -60,12 +60,12 @@ func (f *finder) idleSet(w *Wait, looks []*look) {
 			best = &look{file: best.file, sock: best.sock, resource: best.resource, evidence: File}
 		}
 	}
+	l := look{file: best.file, sock: best.sock, says: best.says, evidence: File}
 	if len(looks) == 1 {
-		f.one(w, best)
-	} else {
-		f.one(w, &look{file: best.file, sock: best.sock, says: best.says, evidence: File})
+		l.resource, l.remote, l.timed, l.notes = best.resource, best.remote, best.timed, best.notes
 	}
-	w.Owners, w.AnyOwner, w.File.Others = nil, false, len(looks)
+	f.one(w, &l)
+	w.File.Others = len(looks)
 }
 
 // allOf makes the owners of each of looks alternatives.
