@@ -27,7 +27,7 @@ func TestSets(t *testing.T) {
 		{"two", inPoll, 0, files(polled(500), polled(600)), nil, theEnds(writer(21, 600), writer(20, 500), writer(20, 600)), nil, Poll, "other_end 20!, other_end 21!", true, 0, "", Likely, After, ""},
 		{"one owes", inPoll, 0, files(polled(500), room, polled(600)), nil, theEnds(writer(20, 500), writer(21, 600), reader), nil, Poll, "other_end 22!$", false, 2, "", Likely, After, ""},
 		{"one owes, of 40", inPoll, 0, files(room), nil, theEnds(reader), few(40), Poll, "other_end 22!$", false, 39, "", Likely, After, ""},
-		{"nobody owes, of 40", inPoll, 0, files(polled(500)), nil, theEnds(writer(20, 500)), few(40), Poll, "", false, 1, "", Sure, File, ""},
+		{"nobody owes, of 40", inPoll, 0, files(polled(500)), nil, theEnds(writer(20, 500)), few(40), Poll, "", false, 40, "", Sure, File, ""},
 		{"one is not known", inPoll, 0, files(polled(500), polled(600)), nil, theEnds(writer(20, 500)), nil, Poll, "", false, 2, "", Sure, File, ""},
 		{"an eventfd", inPoll, 0, files(polled(500), event), nil, theEnds(writer(20, 500), end(10, 800, kcdata.EndSame)), nil, Poll, "", false, 2, "", Sure, File, ""},
 		{"a server", inEpoll, 0, files(epoll, listening, polled(500)), listens, theEnds(writer(20, 500)), nil, Poll, "", false, 2, Serves, Sure, File, ""},
