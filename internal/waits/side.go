@@ -87,6 +87,7 @@ func (f *finder) newSide(b by, p part, object uint64) *side {
 	total := 0 // of any part
 	seen, files := map[process]int{}, map[uint64]struct{}{}
 	for ; i >= 0; i = l.next[i] {
+		f.ends.visits++
 		e := &f.ends.all[i]
 		total++
 		if !p.isOf(e) || e.Tgid == 0 && e.Start == 0 {
@@ -101,6 +102,10 @@ func (f *finder) newSide(b by, p part, object uint64) *side {
 	}
 	slices.SortFunc(s.who, func(a, b holder) int {
 		return cmp.Or(cmp.Compare(a.owner.Pid, b.owner.Pid), cmp.Compare(a.start, b.start))
+	})
+	// Of those that the file does not have, no two are told apart by their number.
+	s.who = slices.CompactFunc(s.who, func(a, b holder) bool {
+		return a.owner.Pid == b.owner.Pid && a.owner.Thread == nil && b.owner.Thread == nil
 	})
 	for _, h := range s.who {
 		s.plain = append(s.plain, h.owner)
