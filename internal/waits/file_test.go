@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"slices"
 	"testing"
 
 	"stackshot/kcdata"
@@ -70,6 +71,8 @@ func changeEnd(e kcdata.LinuxEnd, do func(e *kcdata.LinuxEnd)) kcdata.LinuxEnd {
 	return e
 }
 
+func noFile(e *kcdata.LinuxEnd) { e.File = 0 }
+
 func secondThread(w *world, th *kcdata.Thread) { w.thread(w.s.Tasks[0], 11, asleep, inFutex...) }
 
 // Pipes: all who can write are alternatives; who has bytes unread owes; the kernel's own counts
@@ -84,6 +87,9 @@ func TestPipes(t *testing.T) {
 			Pipe, "other_end 20!, other_end 21!, other_end 22!", true, 0, "", Sure, After, ""},
 		{"a writer is missing", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Writers = 2 })), nil, theEnds(writer(20)), nil, Pipe, "other_end 20!", false, 1, "", Likely, After, "1 of the 2 open files"},
 		{"on its way through a socket", inPipe, 0, files(p), nil, theEnds(changeEnd(writer(20), func(e *kcdata.LinuxEnd) { e.Refs = 2 })), nil, Pipe, "other_end 20!", false, 0, "", Likely, After, "more references"},
+		{"two writers, by /proc", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Writers = 2 })), nil, theEnds(changeEnd(writer(20), noFile), changeEnd(writer(21), noFile)), nil, Pipe, "other_end 20!, other_end 21!", true, 0, "", Likely, After, ""},
+		{"as many as are kept", inPipe, 0, files(p), nil, slices.Repeat(theEnds(writer(20)), maxSide), nil, Pipe, "other_end 20!", false, 1, "", Likely, After, "only the first"},
+		{"as many readers as are kept", inPipe, 0, files(p), nil, append(slices.Repeat(theEnds(reader(20)), maxSide), writer(21)), nil, Pipe, "other_end 21!", false, 0, "", Sure, After, ""},
 		{"readers are no writers", inPipe, 0, files(p), nil, theEnds(reader(20)), nil, Pipe, "", false, 0, NotFound, Sure, File, ""},
 		{"full", inPipe, 0, files(fullPipe(500)), nil, theEnds(reader(20)), nil, Pipe, "other_end 20!$", false, 0, "", Sure, After, ""},
 		{"no writer", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Writers = 0 })), nil, nil, nil, Pipe, "", false, 0, NoEnd, Sure, File, ""},
