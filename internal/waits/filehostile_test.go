@@ -167,3 +167,15 @@ func TestManyEnds(t *testing.T) {
 		t.Errorf("%d ends looked at, of %d", f.ends.visits, n+1)
 	}
 }
+
+// The file that the fuzzer begins with has an owner at the other end of a file.
+func TestSeedHasFiles(t *testing.T) {
+	s, err := kcdata.ParseSnapshot(seedFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := Of(s).All
+	if w := all[len(all)-1]; whole(w) != "other_end 8!" || w.Kind != Pipe {
+		t.Errorf("%+v", w)
+	}
+}
