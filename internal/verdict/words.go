@@ -27,7 +27,7 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 		article, noun = "a", "kernel "+lock
 	}
 	switch {
-	case r.ID == 0:
+	case r.ID == 0 || k == waits.FUSE: // a device, which says less than the mount
 		return article + " " + noun + use
 	case redacted:
 		return fmt.Sprintf("the %s number %d%s", noun, r.ID, use)
