@@ -3,6 +3,7 @@ package verdict
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"stackshot/internal/account"
 	"stackshot/internal/show"
@@ -65,7 +66,7 @@ func (n names) atFile(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	case r == waits.Holds:
 		return s + what.want + what.from + " that " + who + held(one, owners[0].Dead, who)
 	case r == waits.Listener:
-		return s + who + " to accept its connection to" + what.at
+		return s + who + " to accept its connection (" + strings.TrimSpace(what.at) + ")"
 	case r == waits.Server:
 		return s + mounted(w, "served by "+who, redacted)
 	case r == waits.Pager:
@@ -112,6 +113,9 @@ func nobody(w *waits.Wait) string {
 	case waits.OwnEnd:
 		return ", whose other end only it itself has open"
 	case waits.NotOpened:
+		if f.Op == kcdata.FileOpOpen {
+			return ""
+		}
 		return ", which nobody has opened on the other side"
 	case waits.Elsewhere:
 		if w.File.Remote != "" {

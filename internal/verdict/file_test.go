@@ -2,6 +2,8 @@ package verdict
 
 import (
 	"encoding/json"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,12 +90,12 @@ func TestFilePhrases(t *testing.T) {
 		{either, "waits for bytes from the pipe 0x10 that db [7], redis-server [812] (7 in its container) or 1 more write"},
 		{says(file(waits.Pipe, reads(kcdata.FilePipe), 0x10), waits.NoEnd), "waits for bytes from the pipe 0x10, which has no writers"},
 		{says(own, waits.OwnEnd), "waits for bytes from the pipe 0x10, whose other end only it itself has open"},
-		{says(file(waits.Pipe, kcdata.LinuxFile{Kind: kcdata.FileFIFO, Op: kcdata.FileOpOpen, Fd: -1}, 0), waits.NotOpened), "waits for somebody to open the other side of a FIFO, which nobody has opened on the other side"},
+		{says(file(waits.Pipe, kcdata.LinuxFile{Kind: kcdata.FileFIFO, Op: kcdata.FileOpOpen, Fd: -1}, 0), waits.NotOpened), "waits for somebody to open the other side of a FIFO"},
 		{says(file(waits.Pipe, reads(kcdata.FileFIFO), 0x10), waits.NotOpened), "waits for bytes from the FIFO 0x10, which nobody has opened on the other side"},
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, owing(whole(redis, waits.OtherEnd))), unix), "waits for the answer of redis-server [812] (7 in its container) over the unix socket 0x20"},
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, whole(redis, waits.OtherEnd)), unix), "waits for data from redis-server [812] (7 in its container) over the unix socket 0x20"},
 		{socket(file(waits.Socket, writesTo(kcdata.FileSocket), 0x20, whole(db, waits.OtherEnd)), unix), "waits for db [7] to read what it sends to the unix socket 0x20"},
-		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, owing(whole(db, waits.Listener))), tcp), "waits for db [7] to accept its connection to the TCP connection from port 4000 to port 5432"},
+		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, owing(whole(db, waits.Listener))), tcp), "waits for db [7] to accept its connection (the TCP connection from port 4000 to port 5432)"},
 		{abroad, "waits for data from the TCP connection to 192.0.2.7:5432"},
 		{says(socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20), unix), waits.NoEnd), "waits for data from the unix socket 0x20, whose other side is gone"},
 		{says(socket(file(waits.Socket, accept, 0x20), kcdata.LinuxSocket{Family: 10, Kind: 1, Flags: kcdata.SocketListens, LocalPort: 80}), waits.Serves), "waits for somebody to connect to TCP port 80"},
@@ -162,6 +164,22 @@ func TestProcessSentences(t *testing.T) {
 	}
 	if o := whole(b, ""); Owner(&o) != "process b [2]" {
 		t.Error(Owner(&o))
+	}
+}
+
+// docs/hang-json.md has the names of all kinds of files and of calls, and the kernel records have no more.
+func TestFileNamesAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/hang-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Concat(fileKinds, fileOps) {
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/hang-json.md does not mention `%s`", name)
+		}
+	}
+	if len(fileKinds) != kcdata.FileIOUring+1 || len(fileOps) != kcdata.FileOpClose+1 || nameOf(fileOps, 99) != "99" {
+		t.Errorf("%d kinds, %d calls", len(fileKinds), len(fileOps))
 	}
 }
 
