@@ -20,6 +20,9 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 		use = " (" + use + ")"
 	}
 	article, noun, _ := strings.Cut(words, " ")
+	if end := ends[k]; end != "" && r.ID != 0 {
+		article, noun = "a", end
+	}
 	if article != "a" && article != "an" {
 		return words + use
 	}
@@ -34,6 +37,9 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 	}
 	return fmt.Sprintf("the %s %#x%s", noun, r.ID, use)
 }
+
+// ends name the files of which others have the other ends.
+var ends = map[waits.Kind]string{waits.Pipe: "pipe", waits.Socket: "socket", waits.Poll: "file", waits.Descriptor: "file"}
 
 // evidence says where an edge comes from.
 var evidence = map[waits.Evidence]string{
