@@ -51,13 +51,12 @@ func (n names) whole(o *waits.Owner, by *kcdata.Task) string {
 func (n names) atFile(w *waits.Wait, owners []waits.Owner, redacted bool) string {
 	f := w.File.File
 	s := "waits for "
-	if n := w.File.Of; n > 1 && (f.Flags&kcdata.FilePolled != 0 || w.Kind == waits.Poll) {
+	if n := w.File.Of; n > 1 && w.File.Says == waits.Serves {
+		return s + fmt.Sprintf("an event of one of %d descriptors", n)
+	} else if n > 1 && (f.Flags&kcdata.FilePolled != 0 || w.Kind == waits.Poll) {
 		s += fmt.Sprintf("one of %d descriptors, among them ", n)
 	}
 	what := fileWords(w, redacted)
-	if w.File.Says == waits.Serves {
-		return s + what.rest
-	}
 	if len(owners) == 0 {
 		return s + what.want + what.from + nobody(w)
 	}
@@ -125,6 +124,9 @@ func nobody(w *waits.Wait) string {
 	case waits.NotFound:
 		return ", whose other end no process seen here has"
 	case waits.NotLooked:
+		if len(w.Notes) > 0 { // they say more
+			return ""
+		}
 		return ", whose other end was not looked for"
 	}
 	return ""

@@ -71,6 +71,8 @@ func TestFilePhrases(t *testing.T) {
 	many.Op, many.Flags = kcdata.FileOpPoll, many.Flags|kcdata.FilePolled
 	polls := file(waits.Poll, many, 0x10, whole(db, waits.OtherEnd))
 	polls.File.Of = 40
+	atRest := says(file(waits.Poll, many, 0x10), waits.Serves)
+	atRest.File.Of = 40
 	own := file(waits.Pipe, reads(kcdata.FilePipe), 0x10)
 	own.Owners = []waits.Owner{whole(own.Task, waits.OtherEnd)}
 	abroad := socket(says(file(waits.Socket, reads(kcdata.FileSocket), 0x20), waits.Elsewhere), tcp)
@@ -100,6 +102,9 @@ func TestFilePhrases(t *testing.T) {
 		{says(socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20), unix), waits.NoEnd), "waits for data from the unix socket 0x20, whose other side is gone"},
 		{says(socket(file(waits.Socket, accept, 0x20), kcdata.LinuxSocket{Family: 10, Kind: 1, Flags: kcdata.SocketListens, LocalPort: 80}), waits.Serves), "waits for somebody to connect to TCP port 80"},
 		{says(socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20), unix), waits.Serves), "waits for the next request at the unix socket 0x20"},
+		{atRest, "waits for an event of one of 40 descriptors"},
+		{says(file(waits.Terminal, reads(kcdata.FileTerminal), 0x30), waits.Serves), "waits for input from the terminal 0x30"},
+		{says(file(waits.Descriptor, reads(kcdata.FileFUSE), 0x30), waits.Serves), "waits for the next request at the FUSE device 0x30"},
 		{polls, "waits for one of 40 descriptors, among them bytes from the pipe 0x10 that db [7] writes"},
 		{file(waits.Terminal, reads(kcdata.FileTerminal), 0x30, whole(db, waits.OtherEnd)), "waits for input from the terminal 0x30, of which db [7] has the other end"},
 		{says(file(waits.Descriptor, reads(kcdata.FileEventfd), 0x30), waits.NotFound), "waits for an event of the eventfd 0x30, whose other end no process seen here has"},

@@ -12,7 +12,6 @@ type fileWhat struct {
 	want   string // "bytes"
 	from   string // " from the pipe 0x10"
 	at     string // " the unix socket 0x10"
-	rest   string // of a thread that waits for the next request
 	writes bool   // it waits for room
 }
 
@@ -34,7 +33,6 @@ var families = map[uint16]string{1: "unix socket", 2: "connection", 10: "connect
 func fileWords(w *waits.Wait, redacted bool) fileWhat {
 	f := w.File.File
 	x := fileWhat{at: " " + fileName(w, redacted), writes: f.Flags&(kcdata.FileToWrite|kcdata.FileToRead) == kcdata.FileToWrite}
-	x.rest = "the next request at" + x.at
 	x.want, x.from = "an event", " of"+x.at
 	switch {
 	case w.Kind == waits.FileLock || f.Op == kcdata.FileOpFlock || f.Op == kcdata.FileOpPOSIX || f.Op == kcdata.FileOpOFD:
@@ -44,7 +42,7 @@ func fileWords(w *waits.Wait, redacted bool) fileWhat {
 	case f.Op == kcdata.FileOpOpen:
 		x.want, x.from = "somebody to open the other side of", x.at
 	case f.Op == kcdata.FileOpAccept:
-		x.want, x.from, x.rest = "somebody to connect to", x.at, "somebody to connect to"+x.at
+		x.want, x.from = "somebody to connect to", x.at
 	case f.Op == kcdata.FileOpConnect:
 		x.want, x.from = "its connection to be accepted at", x.at
 	case x.writes:
@@ -63,6 +61,9 @@ func fileWords(w *waits.Wait, redacted bool) fileWhat {
 		x.want, x.from = "the end of a process", ""
 	case f.Kind == kcdata.FileTimerfd:
 		x.want, x.from = "the time of", x.at
+	}
+	if w.File.Says == waits.Serves && x.want == "data from" || f.Kind == kcdata.FileFUSE {
+		x.want, x.from = "the next request at", x.at
 	}
 	return x
 }
