@@ -40,7 +40,7 @@ func between(t *testing.T, do func(f *testfiles.Fixture)) *standing {
 		}
 		once = true
 	}}
-	_, s.snap, _ = captureOnce(t, o, Request{})
+	_, s.snap, _ = captureOnce(t, o, Request{Pids: s.pids()})
 	s.threads = threadsByID(s.snap)
 	if !once {
 		t.Fatal("no pass was made")
@@ -64,7 +64,11 @@ func (s *standing) file(t *testing.T, name string) *kcdata.LinuxFile {
 func (s *standing) wantUsers(t *testing.T, name string, want ...testfiles.User) {
 	t.Helper()
 	file := s.file(t, name)
-	if got := s.ends(file, kcdata.EndWrites|kcdata.EndPeer|kcdata.EndPair); file.Flags&kcdata.FileStill == 0 || !slices.Equal(got, sorted(want)) {
+	flags := uint32(kcdata.EndWrites)
+	if file.Kind == kcdata.FileSocket {
+		flags = kcdata.EndPeer
+	}
+	if got := s.ends(file, flags); file.Flags&kcdata.FileStill == 0 || !slices.Equal(got, sorted(want)) {
 		t.Errorf("%s: ends %v, want %v: %+v", name, got, want, *file)
 	}
 }
@@ -150,7 +154,7 @@ func TestEndsWhileProcessesEnd(t *testing.T) {
 	o := session(t, Options{UserStacks: UserStacksOff})
 	for range testneed.Length(3, 100) {
 		s := &standing{Fixture: f}
-		_, s.snap, _ = captureOnce(t, o, Request{})
+		_, s.snap, _ = captureOnce(t, o, Request{Pids: s.pids()})
 		s.threads = threadsByID(s.snap)
 		wantLooked(t, s.snap)
 		for _, w := range f.Waits {

@@ -20,7 +20,7 @@ func TestFilesInTheWindow(t *testing.T) {
 	f := testfiles.Start(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		s := &standing{Fixture: f}
-		_, s.snap, _ = takeWhole(t, Options{Engine: engine, UserStacks: UserStacksOff}, Request{})
+		_, s.snap, _ = takeWhole(t, Options{Engine: engine, UserStacks: UserStacksOff}, Request{Pids: s.pids()})
 		s.threads = threadsByID(s.snap)
 		wantLooked(t, s.snap)
 		for _, w := range f.Waits {
