@@ -125,7 +125,7 @@ static __noinline void wait_files(struct sink *s, struct wait_work *w, struct ta
 		set_socketcall(w);
 	w->at = (u64)t->files;
 	file_table(w, peek(w->at));
-	repeat(FILE_TURNS, file_step, s, w);
+	file_turns(FILE_TURNS, s, w);
 	if (f->phase != PHASE_NEXT)
 		end_file(w);
 	w->v.files = f->count < FILE_COUNTED ? f->count : FILE_COUNTED;

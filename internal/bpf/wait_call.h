@@ -14,7 +14,7 @@ enum {
 	FILE_COUNTED = 65536,
 	POLL_LOOKED = 256, // entries of a poll that are looked at; those behind count as they are
 	EPOLL_LOOKED = 32, // of an epoll's set: each is a line of memory that nobody has read for long
-	QUEUE_LOOKED = 32, // messages of a socket whose bytes are added up
+	QUEUE_LOOKED = 64, // messages of a socket whose bytes are added up
 	PIPE_LOOKED = 256, // buffers of a pipe likewise
 };
 
