@@ -13,9 +13,10 @@
 #include "compat.h"
 #include "pid.h"
 #include "kernelword.h"
-#include "file_kind.h"
+#include "ends_file.h"
 #include "ends_types.h"
 #include "ends_out.h"
+#include "ends_pipe.h"
 #include "ends_socket.h"
 #include "ends_lock.h"
 #include "ends_fuse.h"
@@ -33,7 +34,7 @@ struct all_ends {
 	struct linux_end linux_end;
 	struct linux_fuse linux_fuse;
 	enum end_flags end_flags;
-	enum file_kind file_kind;
+	enum end_kind kind;
 	enum fuse_flags fuse_flags;
 	enum file_lock_kind lock_kind;
 	enum end_by by;
@@ -53,7 +54,7 @@ static __always_inline bool time_over(struct ends_ask *a, u32 at)
 // Files that are waited for only for their locks: most descriptors of a machine.
 static __always_inline bool only_locks(u32 kind)
 {
-	return kind == FILE_REGULAR || kind == FILE_DIRECTORY || kind == FILE_BLOCK;
+	return kind == KIND_REGULAR || kind == KIND_DIRECTORY || kind == KIND_BLOCK;
 }
 
 static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a, struct seq_file *seq)
@@ -89,7 +90,7 @@ static __noinline void plain_ends(struct ends_work *w, struct bpf_iter__task_fil
 	if (!m)
 		return;
 	begin_end(w, ctx);
-	if (w->s.kind == FILE_PIPE || w->s.kind == FILE_FIFO)
+	if (w->s.kind == KIND_PIPE || w->s.kind == KIND_FIFO)
 		pipe_bytes(w);
 	put_end(w, m, ctx->meta->seq, 0);
 }
@@ -98,20 +99,20 @@ static __noinline void ends_of(struct ends_work *w, struct ends_ask *a, struct b
 {
 	struct seq_file *seq = ctx->meta->seq;
 	u32 kind = w->s.kind;
-	if ((a->flags & ASK_LOCKS) && kind != FILE_SOCKET && w->s.magic != ANON_MAGIC)
+	if ((a->flags & ASK_LOCKS) && kind != KIND_SOCKET && w->s.magic != ANON_MAGIC)
 		lock_ends(w, ctx);
 	if (only_locks(kind))
 		return;
-	if (kind != FILE_SOCKET && kind != FILE_FUSE && kind != FILE_USERFAULTFD) {
+	if (kind != KIND_SOCKET && kind != KIND_FUSE && kind != KIND_USERFAULTFD) {
 		plain_ends(w, ctx);
 		return;
 	}
-	if (kind == FILE_SOCKET) {
+	if (kind == KIND_SOCKET) {
 		socket_ends(w, a, ctx);
 		return;
 	}
 	begin_end(w, ctx);
-	if (kind == FILE_FUSE)
+	if (kind == KIND_FUSE)
 		fuse_ends(w, seq);
 	else
 		userfaultfd_ends(w, a, seq);
@@ -129,8 +130,8 @@ int look_at_files(struct bpf_iter__task_file *ctx)
 	if (time_over(a, a->looked))
 		return 1;
 	w->file = (u64)file;
-	see_file(&w->s, w->file);
-	if (!has_room(ctx->meta->seq, w->s.kind == FILE_SOCKET || w->s.kind == FILE_FUSE ? ROOM_MOST : ROOM_MORE))
+	see_file(&w->s, file);
+	if (!has_room(ctx->meta->seq, w->s.kind == KIND_SOCKET || w->s.kind == KIND_FUSE ? ROOM_MOST : ROOM_MORE))
 		return 1;
 	a->looked++;
 	ends_of(w, a, ctx);
@@ -161,9 +162,9 @@ int list_files(struct bpf_iter__task_file *ctx)
 	if (!w || !file || !ctx->task)
 		return 0;
 	w->file = (u64)file;
-	see_file(&w->s, w->file);
+	see_file(&w->s, file);
 	begin_end(w, ctx);
-	if (w->s.kind == FILE_SOCKET)
+	if (w->s.kind == KIND_SOCKET)
 		see_socket(w);
 	w->out.what = OUT_END;
 	w->out.index = NO_INDEX;

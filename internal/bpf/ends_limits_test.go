@@ -32,8 +32,8 @@ func roomForFiles(t testing.TB, n int) {
 func manySockets(t testing.TB, n int) (wanted []WantedEnd) {
 	t.Helper()
 	list := newLister(t)
-	for ; n > 0; n -= 2500 {
-		h := hold(t, fmt.Sprint("sockets ", min(n, 2500)))
+	for ; n > 0; n -= 1500 {
+		h := hold(t, fmt.Sprint("sockets ", min(n, 1500)))
 		one := map[uint64]bool{}
 		for _, e := range list.of(t, h.pid) {
 			if e.Kind == kcdata.FileSocket && !one[e.Object] {
