@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -85,18 +84,13 @@ type holder struct {
 // hold starts a process that has files, the first as descriptor 3.
 func hold(t testing.TB, order string, files ...*os.File) *holder {
 	t.Helper()
-	return holdWith(t, nil, order, files...)
-}
-
-func holdWith(t testing.TB, attr *syscall.SysProcAttr, order string, files ...*os.File) *holder {
-	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), holdVar+"="+order)
-	cmd.ExtraFiles, cmd.SysProcAttr = files, attr
+	cmd.ExtraFiles = files
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -260,11 +254,16 @@ func splitLines(s string) []string { return strings.Split(s, "\n") }
 func hasOwner(t testing.TB) bool { return kernelHas(t, "mm_struct", "owner") }
 
 func fuseKnown(t testing.TB) bool {
-	known, err := KnownEndTypes()
+	types, err := btf.LoadKernelSpec()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return known.FUSE
+	var s *btf.Struct
+	if types.TypeByName("fuse_req", &s) == nil {
+		return true
+	}
+	_, err = btf.LoadKernelModuleSpec("fuse")
+	return err == nil
 }
 
 // kernelHas looks for a field, in structs within the struct, too.
@@ -278,17 +277,17 @@ func kernelHas(t testing.TB, name, field string) bool {
 	if err := types.TypeByName(name, &s); err != nil {
 		t.Fatal(err)
 	}
-	return hasMemberIn(s.Members, field)
+	return heldMember(s.Members, field)
 }
 
-func hasMemberIn(members []btf.Member, field string) bool {
+func heldMember(members []btf.Member, field string) bool {
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		if m.Name == "" {
 			switch inner := btf.UnderlyingType(m.Type).(type) {
 			case *btf.Struct:
-				return hasMemberIn(inner.Members, field)
+				return heldMember(inner.Members, field)
 			case *btf.Union:
-				return hasMemberIn(inner.Members, field)
+				return heldMember(inner.Members, field)
 			}
 		}
 		return m.Name == field
