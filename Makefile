@@ -7,11 +7,11 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 packages = ./internal/bpf ./snapshot
 # The tests of every change: the objects load and record, each engine's file is
 # whole and says what the others' say, the trap's ways through, user memory, waits.
-quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|FilesInTheWindow|EndsChangeBeforeThePass|EndsOfASharedTable|EndsOfAllKinds)$$
+quick = ^Test(InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|Auto(TakesTheTrap|WithoutTheTrap)|MissingProgramsAreNamed|PullEqualsProcfsOnTheFixture|SectionIs.*|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|PartsAreTheWhole|SeesEveryTask|Grows|SpillsAndTakesTails|ThatCannotHold)|UserStack|UserStacksOfAStillWorld|UserWalkOfEveryThread|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|UserProofKperf|ScanIsTheFields|FilesInTheWindow|FilesOfTheFixture|EndsChangeBeforeThePass|EndsOfAllKinds)$$
 
 # Files that threads wait at, and who has their other ends: on the kernels that quick leaves
 # out, too.
-ends = ^Test(FilesInTheWindow|EndsChangeBeforeThePass|EndsOfAllKinds)$$
+ends = ^Test(FilesInTheWindow|FilesOfTheFixture|EndsOfAllKinds)$$
 
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).

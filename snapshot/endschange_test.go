@@ -25,22 +25,30 @@ func (m *meddler) Look(e []bpf.WantedEnd, threads []bpf.WantedThread, until time
 	return m.Pass.Look(e, threads, until)
 }
 
-// between captures a fixture that does something between release and pass.
-func between(t *testing.T, do func(f *testfiles.Fixture)) *standing {
+// meddled opens a session whose pass has a meddler.
+func meddled(t *testing.T) (*Session, *meddler) {
 	t.Helper()
-	s := &standing{Fixture: testfiles.Start(t)}
 	o := session(t, Options{UserStacks: UserStacksOff})
 	if o.ends == nil || o.ends.Pass == nil {
 		t.Fatal("the session has no pass over open files")
 	}
+	m := &meddler{Pass: o.ends.Pass}
+	o.ends.Pass = m
+	return o, m
+}
+
+// between captures a fixture that does something between release and pass.
+func between(t *testing.T, o *Session, m *meddler, do func(f *testfiles.Fixture)) *standing {
+	t.Helper()
+	s := &standing{Fixture: testfiles.Start(t)}
 	once := false
-	o.ends.Pass = &meddler{Pass: o.ends.Pass, before: func() {
+	m.before = func() {
 		if !once {
 			do(s.Fixture)
 		}
 		once = true
-	}}
-	_, s.snap, _ = captureOnce(t, o, Request{})
+	}
+	_, s.snap, _ = captureOnce(t, o, Request{Pids: s.pids()})
 	s.threads = threadsByID(s.snap)
 	if !once {
 		t.Fatal("no pass was made")
@@ -64,7 +72,11 @@ func (s *standing) file(t *testing.T, name string) *kcdata.LinuxFile {
 func (s *standing) wantUsers(t *testing.T, name string, want ...testfiles.User) {
 	t.Helper()
 	file := s.file(t, name)
-	if got := s.ends(file, kcdata.EndWrites|kcdata.EndPeer|kcdata.EndPair); file.Flags&kcdata.FileStill == 0 || !slices.Equal(got, sorted(want)) {
+	flags := uint32(kcdata.EndWrites)
+	if file.Kind == kcdata.FileSocket {
+		flags = kcdata.EndPeer
+	}
+	if got := s.ends(file, flags); file.Flags&kcdata.FileStill == 0 || !slices.Equal(got, sorted(want)) {
 		t.Errorf("%s: ends %v, want %v: %+v", name, got, want, *file)
 	}
 }
@@ -82,21 +94,22 @@ func (s *standing) wantUnblamed(t *testing.T, name string) {
 func TestEndsChangeBeforeThePass(t *testing.T) {
 	requireBPF(t)
 	testneed.Slow(t)
+	o, m := meddled(t)
 	end := func(f *testfiles.Fixture, name string, i int) testfiles.User {
 		e := f.Wait(name).File[0].Ends[i]
 		return testfiles.User{Pid: e.Process.Pid, Fd: e.Fd}
 	}
 	t.Run("closed", func(t *testing.T) {
-		s := between(t, func(f *testfiles.Fixture) { f.B.Do(t, "close", end(f, "pipe-writers", 1).Fd) })
+		s := between(t, o, m, func(f *testfiles.Fixture) { f.B.Do(t, "close", end(f, "pipe-writers", 1).Fd) })
 		s.wantUsers(t, "pipe-writers", end(s.Fixture, "pipe-writers", 0))
 	})
 	t.Run("reused", func(t *testing.T) {
-		s := between(t, func(f *testfiles.Fixture) { f.B.Do(t, "dup", 0, end(f, "pipe-writers", 1).Fd) })
+		s := between(t, o, m, func(f *testfiles.Fixture) { f.B.Do(t, "dup", 0, end(f, "pipe-writers", 1).Fd) })
 		s.wantUsers(t, "pipe-writers", end(s.Fixture, "pipe-writers", 0))
 	})
 	t.Run("passed", func(t *testing.T) {
 		var got int
-		s := between(t, func(f *testfiles.Fixture) {
+		s := between(t, o, m, func(f *testfiles.Fixture) {
 			fd := end(f, "unix-client", 0).Fd
 			f.B.Do(t, "send", fd, f.Link.B)
 			f.B.Do(t, "close", fd)
@@ -105,7 +118,7 @@ func TestEndsChangeBeforeThePass(t *testing.T) {
 		s.wantUsers(t, "unix-client", testfiles.User{Pid: s.A.Pid, Fd: got})
 	})
 	t.Run("in flight", func(t *testing.T) {
-		s := between(t, func(f *testfiles.Fixture) {
+		s := between(t, o, m, func(f *testfiles.Fixture) {
 			fd := end(f, "fifo", 0).Fd
 			f.B.Do(t, "send", fd, f.Link.B)
 			f.B.Do(t, "close", fd)
@@ -117,7 +130,7 @@ func TestEndsChangeBeforeThePass(t *testing.T) {
 		}
 	})
 	t.Run("moved", func(t *testing.T) {
-		s := between(t, func(f *testfiles.Fixture) {
+		s := between(t, o, m, func(f *testfiles.Fixture) {
 			f.A.Do(t, "close", end(f, "pipe", 0).Fd)
 			left := func() (bool, error) { return !f.Wait("pipe").Waits(), nil }
 			if err := testtask.WaitFor(10*time.Second, left); err != nil {
@@ -136,7 +149,8 @@ func TestEndsChangeBeforeThePass(t *testing.T) {
 func TestEndsOfASharedTable(t *testing.T) {
 	requireBPF(t)
 	twin := 0
-	s := between(t, func(f *testfiles.Fixture) { twin = f.A.Do(t, "share") })
+	o, m := meddled(t)
+	s := between(t, o, m, func(f *testfiles.Fixture) { twin = f.A.Do(t, "share") })
 	e := s.Wait("pipe").File[0].Ends[0]
 	s.wantUsers(t, "pipe", testfiles.User{Pid: s.A.Pid, Fd: e.Fd}, testfiles.User{Pid: twin, Fd: e.Fd})
 }
@@ -150,7 +164,7 @@ func TestEndsWhileProcessesEnd(t *testing.T) {
 	o := session(t, Options{UserStacks: UserStacksOff})
 	for range testneed.Length(3, 100) {
 		s := &standing{Fixture: f}
-		_, s.snap, _ = captureOnce(t, o, Request{})
+		_, s.snap, _ = captureOnce(t, o, Request{Pids: s.pids()})
 		s.threads = threadsByID(s.snap)
 		wantLooked(t, s.snap)
 		for _, w := range f.Waits {

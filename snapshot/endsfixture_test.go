@@ -13,14 +13,14 @@ var fileOps = map[string]uint32{"fifo-open": kcdata.FileOpOpen, "poll": kcdata.F
 	"epoll": kcdata.FileOpEpoll, "flock": kcdata.FileOpFlock, "posix": kcdata.FileOpPOSIX, "ofd": kcdata.FileOpOFD,
 	"pipe-full": kcdata.FileOpWrite, "unix-full": kcdata.FileOpWrite, "unix-accept": kcdata.FileOpAccept, "tcp-accept": kcdata.FileOpAccept}
 
-// TestFilesInTheWindow: each thread that waits at a file has its descriptors, with their kind
+// TestFilesOfTheFixture: each thread that waits at a file has its descriptors, with their kind
 // and what the call does, and whoever is known to have the other end is found there.
-func TestFilesInTheWindow(t *testing.T) {
+func TestFilesOfTheFixture(t *testing.T) {
 	requireBPF(t)
 	f := testfiles.Start(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		s := &standing{Fixture: f}
-		_, s.snap, _ = takeWhole(t, Options{Engine: engine, UserStacks: UserStacksOff}, Request{})
+		_, s.snap, _ = takeWhole(t, Options{Engine: engine, UserStacks: UserStacksOff}, Request{Pids: s.pids()})
 		s.threads = threadsByID(s.snap)
 		wantLooked(t, s.snap)
 		for _, w := range f.Waits {
