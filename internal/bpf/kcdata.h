@@ -40,6 +40,8 @@ enum kc_type {
 	KC_LX_USER_BYTES = 0x4C8B,
 	KC_LX_WAIT = 0x4CC0,
 	KC_LX_FUTEX = 0x4CC1,
+	KC_LX_FILE = 0x4CC2,
+	KC_LX_SOCKET = 0x4CC3,
 };
 
 // flags of ths_ss_flags / ts_ss_flags / ths_state that we set
@@ -75,13 +77,29 @@ enum user_flags {
 enum wait_flags {
 	WAIT_FIELD = 1 << 0, WAIT_SCAN = 1 << 1, WAIT_PI = 1 << 2, WAIT_OWNED = 1 << 3, WAIT_READERS = 1 << 4,
 	WAIT_LAST_HOLDER = 1 << 5, WAIT_FREE = 1 << 6, WAIT_BAD_OWNER = 1 << 7, WAIT_IO = 1 << 8, WAIT_TRACED = 1 << 9,
-	WAIT_VFORK = 1 << 10, WAIT_FROZEN = 1 << 11, WAIT_SCANNED = 1 << 12, WAIT_FEW_FUTEXES = 1 << 13,
+	WAIT_VFORK = 1 << 10, WAIT_FROZEN = 1 << 11, WAIT_SCANNED = 1 << 12, WAIT_FEW_FUTEXES = 1 << 13, WAIT_FEW_FILES = 1 << 14,
 };
 enum lock_kind { LOCK_MUTEX = 1, LOCK_SEMAPHORE = 2, LOCK_RWSEM_READ = 3, LOCK_RWSEM_WRITE = 4, LOCK_RT_MUTEX = 5 };
 enum scan_end { SCAN_FOUND = 1, SCAN_NO_PATH = 2, SCAN_NO_RING = 3, SCAN_NO_LOCK = 4, SCAN_TOO_LONG = 5, SCAN_UNREAD = 6 };
 enum futex_flags {
 	FUTEX_PRIVATE = 1 << 0, FUTEX_PI = 1 << 1, FUTEX_TIMED = 1 << 2, FUTEX_ABSENT = 1 << 3, FUTEX_REFUSED = 1 << 4,
 	FUTEX_COMPAT = 1 << 5, FUTEX_WAITV = 1 << 6,
+};
+
+// linux_file and linux_socket, kcdata/linux_file.go
+enum file_kind {
+	FILE_OTHER = 0, FILE_REGULAR = 1, FILE_DIRECTORY = 2, FILE_BLOCK = 3, FILE_CHAR = 4, FILE_PIPE = 5, FILE_FIFO = 6, FILE_SOCKET = 7,
+	FILE_TERMINAL = 8, FILE_PT_MASTER = 9, FILE_EPOLL = 10, FILE_EVENTFD = 11, FILE_TIMERFD = 12, FILE_SIGNALFD = 13, FILE_PIDFD = 14,
+	FILE_INOTIFY = 15, FILE_FANOTIFY = 16, FILE_USERFAULTFD = 17, FILE_FUSE = 18, FILE_IO_URING = 19,
+};
+enum file_op { FILE_OP_READ = 1, FILE_OP_WRITE = 2, FILE_OP_ACCEPT = 3, FILE_OP_CONNECT = 4, FILE_OP_POSIX = 8, FILE_OP_OFD = 9 };
+enum file_flags {
+	FILE_TO_READ = 1 << 0, FILE_TO_WRITE = 1 << 1, FILE_POLLED = 1 << 2, FILE_TIMED = 1 << 3, FILE_CLOSED = 1 << 4, FILE_UNREAD = 1 << 5,
+	FILE_NO_SET = 1 << 6, FILE_EMPTY = 1 << 7, FILE_FULL = 1 << 8, FILE_OPAQUE = 1 << 9, FILE_PEER_KNOWN = 1 << 10,
+};
+enum socket_flags {
+	SOCKET_LISTENS = 1 << 0, SOCKET_SHUT_IN = 1 << 1, SOCKET_SHUT_OUT = 1 << 2, SOCKET_CONNECTED = 1 << 3, SOCKET_V4 = 1 << 4,
+	SOCKET_PEER_CRED = 1 << 5,
 };
 
 struct kc_header { u32 type, size; u64 flags; };
@@ -186,7 +204,7 @@ struct linux_wait {
 	u64 owner_start;
 	u32 peer_tid, peer_tgid;
 	u64 peer_start;
-	u32 scan, hops;
+	u32 scan, hops, files, reserved;
 };
 
 // From object on: written at collation.
@@ -196,6 +214,26 @@ struct linux_futex {
 	u8 around[40];
 	u32 object, owner_tid, owner_tgid, reserved;
 	u64 owner_start;
+};
+
+struct linux_file {
+	u32 flags, op, kind;
+	s32 fd;
+	u64 object, peer, file, inode, dev, rdev, magic;
+	u32 mode, o_flags, events, readers, writers, reserved;
+	u64 bytes, room, lock_start, lock_len;
+	u32 lock_how, netns;
+	u8 name[24];
+};
+
+struct linux_socket {
+	u32 flags;
+	s32 fd;
+	u16 family, kind, protocol, state, local_port, peer_port;
+	u32 netns;
+	u8 local[16], remote[16];
+	u64 inode, peer_inode, bytes_in, bytes_out;
+	u32 backlog, backlog_max, peer_tgid, error;
 };
 
 struct latency_thread {
@@ -228,6 +266,8 @@ struct all_records {
 	struct linux_user_link linux_user_link;
 	struct linux_wait linux_wait;
 	struct linux_futex linux_futex;
+	struct linux_file linux_file;
+	struct linux_socket linux_socket;
 	struct latency_thread latency_thread;
 	enum kc_type kc_type;
 	enum ss_flags ss_flags;
@@ -242,6 +282,10 @@ struct all_records {
 	enum lock_kind lock_kind;
 	enum scan_end scan_end;
 	enum futex_flags futex_flags;
+	enum file_kind file_kind;
+	enum file_op file_op;
+	enum file_flags file_flags;
+	enum socket_flags socket_flags;
 };
 const struct all_records *unused_records __attribute__((unused));
 

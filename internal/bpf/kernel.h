@@ -139,6 +139,7 @@ struct rw_semaphore___rt { struct rwbase_rt rwbase; }; // CONFIG_PREEMPT_RT
 typedef struct { void *vdso; } mm_context_t;
 
 struct mm_struct;
+struct files_struct;
 struct vm_area_struct {
 	unsigned long vm_start, vm_end;
 	struct mm_struct *vm_mm;
@@ -202,6 +203,7 @@ struct task_struct {
 	const struct cred *real_cred, *cred;
 	char comm[16];
 	struct nsproxy *nsproxy;
+	struct files_struct *files;
 	struct signal_struct *signal;
 	sigset_t blocked;
 	struct sigpending pending;

@@ -43,6 +43,8 @@ var records = map[string]kcdata.Type{
 	"linux_user_link":             kcdata.TypeLinuxUserChain,
 	"linux_wait":                  kcdata.TypeLinuxWait,
 	"linux_futex":                 kcdata.TypeLinuxFutex,
+	"linux_file":                  kcdata.TypeLinuxFile,
+	"linux_socket":                kcdata.TypeLinuxSocket,
 	"latency_thread":              kcdata.TypeLatencyInfoThread,
 }
 
@@ -206,6 +208,8 @@ var constants = map[string]uint64{
 	"KC_LX_USER_BYTES":       uint64(kcdata.TypeLinuxUserBytes),
 	"KC_LX_WAIT":             uint64(kcdata.TypeLinuxWait),
 	"KC_LX_FUTEX":            uint64(kcdata.TypeLinuxFutex),
+	"KC_LX_FILE":             uint64(kcdata.TypeLinuxFile),
+	"KC_LX_SOCKET":           uint64(kcdata.TypeLinuxSocket),
 
 	"TASK_HAS_IDS":          kcdata.TaskHasIDs,
 	"TASK_HAS_TIMES":        kcdata.TaskHasTimes,
@@ -258,13 +262,26 @@ var constants = map[string]uint64{
 	"WAIT_FIELD": kcdata.WaitField, "WAIT_SCAN": kcdata.WaitScan, "WAIT_PI": kcdata.WaitPI, "WAIT_OWNED": kcdata.WaitOwned,
 	"WAIT_READERS": kcdata.WaitReaders, "WAIT_LAST_HOLDER": kcdata.WaitLastHolder, "WAIT_FREE": kcdata.WaitFree,
 	"WAIT_BAD_OWNER": kcdata.WaitBadOwner, "WAIT_IO": kcdata.WaitIO, "WAIT_TRACED": kcdata.WaitTraced, "WAIT_VFORK": kcdata.WaitVfork,
-	"WAIT_FROZEN": kcdata.WaitFrozen, "WAIT_SCANNED": kcdata.WaitScanned, "WAIT_FEW_FUTEXES": kcdata.WaitFewFutexes,
+	"WAIT_FROZEN": kcdata.WaitFrozen, "WAIT_SCANNED": kcdata.WaitScanned, "WAIT_FEW_FUTEXES": kcdata.WaitFewFutexes, "WAIT_FEW_FILES": kcdata.WaitFewFiles,
 	"LOCK_MUTEX": kcdata.LockMutex, "LOCK_SEMAPHORE": kcdata.LockSemaphore, "LOCK_RWSEM_READ": kcdata.LockRWSemRead,
 	"LOCK_RWSEM_WRITE": kcdata.LockRWSemWrite, "LOCK_RT_MUTEX": kcdata.LockRTMutex,
 	"SCAN_FOUND": kcdata.ScanFound, "SCAN_NO_PATH": kcdata.ScanNoPath, "SCAN_NO_RING": kcdata.ScanNoRing,
 	"SCAN_NO_LOCK": kcdata.ScanNoLock, "SCAN_TOO_LONG": kcdata.ScanTooLong, "SCAN_UNREAD": kcdata.ScanUnread,
 	"FUTEX_PRIVATE": kcdata.FutexPrivate, "FUTEX_PI": kcdata.FutexPI, "FUTEX_TIMED": kcdata.FutexTimed,
 	"FUTEX_ABSENT": kcdata.FutexAbsent, "FUTEX_REFUSED": kcdata.FutexRefused, "FUTEX_COMPAT": kcdata.FutexCompat, "FUTEX_WAITV": kcdata.FutexWaitv,
+
+	"FILE_OTHER": kcdata.FileOther, "FILE_REGULAR": kcdata.FileRegular, "FILE_DIRECTORY": kcdata.FileDirectory, "FILE_BLOCK": kcdata.FileBlock,
+	"FILE_CHAR": kcdata.FileChar, "FILE_PIPE": kcdata.FilePipe, "FILE_FIFO": kcdata.FileFIFO, "FILE_SOCKET": kcdata.FileSocket,
+	"FILE_TERMINAL": kcdata.FileTerminal, "FILE_PT_MASTER": kcdata.FilePTMaster, "FILE_EPOLL": kcdata.FileEpoll, "FILE_EVENTFD": kcdata.FileEventfd,
+	"FILE_TIMERFD": kcdata.FileTimerfd, "FILE_SIGNALFD": kcdata.FileSignalfd, "FILE_PIDFD": kcdata.FilePidfd, "FILE_INOTIFY": kcdata.FileInotify,
+	"FILE_FANOTIFY": kcdata.FileFanotify, "FILE_USERFAULTFD": kcdata.FileUserfaultfd, "FILE_FUSE": kcdata.FileFUSE, "FILE_IO_URING": kcdata.FileIOUring,
+	"FILE_OP_READ": kcdata.FileOpRead, "FILE_OP_WRITE": kcdata.FileOpWrite, "FILE_OP_ACCEPT": kcdata.FileOpAccept, "FILE_OP_CONNECT": kcdata.FileOpConnect,
+	"FILE_OP_POSIX": kcdata.FileOpPOSIX, "FILE_OP_OFD": kcdata.FileOpOFD,
+	"FILE_TO_READ": kcdata.FileToRead, "FILE_TO_WRITE": kcdata.FileToWrite, "FILE_POLLED": kcdata.FilePolled, "FILE_TIMED": kcdata.FileTimed,
+	"FILE_CLOSED": kcdata.FileClosed, "FILE_UNREAD": kcdata.FileUnread, "FILE_NO_SET": kcdata.FileNoSet, "FILE_EMPTY": kcdata.FileEmpty,
+	"FILE_FULL": kcdata.FileFull, "FILE_OPAQUE": kcdata.FileOpaque, "FILE_PEER_KNOWN": kcdata.FilePeerKnown,
+	"SOCKET_LISTENS": kcdata.SocketListens, "SOCKET_SHUT_IN": kcdata.SocketShutIn, "SOCKET_SHUT_OUT": kcdata.SocketShutOut,
+	"SOCKET_CONNECTED": kcdata.SocketConnected, "SOCKET_V4": kcdata.SocketV4, "SOCKET_PEER_CRED": kcdata.SocketPeerCred,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,

@@ -63,6 +63,9 @@ type Objects struct {
 	// uses them; 0: waits are not recorded.
 	WaitSources uint32
 
+	// FileSources are the kcdata.FilesHas* bits of what the window tells of open files, likewise.
+	FileSources uint32
+
 	coll   *ebpf.Collection
 	mapped mappings
 	config Config
@@ -107,7 +110,7 @@ func load(cfg Config, names []string) (*Objects, error) {
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return names != nil && !slices.Contains(names, name)
 	})
-	o := &Objects{config: cfg, WaitSources: cfg.Waits.sources(types)}
+	o := &Objects{config: cfg, WaitSources: cfg.Waits.sources(types), FileSources: cfg.Waits.fileSources(types)}
 	if err := o.load(spec); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@
 #include "maple.h"
 #include "usermem.h"
 #include "mapped_path.h"
+#include "wait_call.h"
 #include "wait_work.h"
 #include "wait_owner.h"
 #include "wait_scan.h"

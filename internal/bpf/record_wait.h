@@ -8,7 +8,7 @@
 
 struct wait_item { KC_ITEM(struct linux_wait, wait); };
 
-// What both may take.
+// What both may take. Files ask for room of their own, and no call has them beside futexes.
 #define WAIT_MOST (sizeof(struct wait_item) + sizeof(((struct wait_work *)0)->futex))
 _Static_assert(sizeof(((struct wait_work *)0)->futex) <= MOST_WRITTEN, "the sinks write the futexes");
 
@@ -52,10 +52,11 @@ static __noinline void wait_scan(struct sink *s, struct wait_work *w, struct tas
 		scan_stack(s, w);
 }
 
-// put_waits writes the words as one array. Each is 96 bytes, so there is no padding.
+// put_waits writes the words as one array. Each is 96 bytes, so there is no padding. No call
+// has both futexes and files.
 static __noinline long put_waits(struct sink *s, struct wait_work *w)
 {
-	if (w->v.flags) {
+	if (w->v.flags || w->v.files) {
 		struct wait_item *i = sink_reserve(s, sizeof(*i));
 		if (!i)
 			return NO_ROOM;
@@ -90,7 +91,9 @@ static __always_inline long record_wait(struct sink *s, struct task_struct *t, u
 	wait_marks(w, t);
 	wait_peer(w, t, level);
 	wait_futex(s, w, t);
-	return put_waits(s, w);
+	w->f.level = level;
+	wait_files(s, w, t);
+	return put_waits(s, w) ? NO_ROOM : put_files(s, w);
 }
 
 #endif

@@ -26,20 +26,26 @@
 #include "usermem.h"
 #include "record_user.h"
 #include "record_cmdline.h"
+#include "wait_call.h"
 #include "wait_work.h"
 #include "wait_lock.h"
 #include "wait_owner.h"
 #include "wait_scan.h"
 #include "wait_futex.h"
+#include "wait_socket.h"
+#include "wait_device.h"
+#include "wait_object.h"
+#include "wait_file.h"
+#include "wait_begin.h"
 #include "record_wait.h"
 #include "record_more.h"
 #include "sample.h"
 
 // The kernel shows all that is said of a thread, and before the first of its task,
 // in one buffer. userstacks.go bounds the stacks by what is left of it.
-enum { SEQ_FIXED = 4 << 10 };
+enum { SEQ_FIXED = 13 << 9 };
 _Static_assert(TASK_ROOM + sizeof(struct thread_head) + sizeof(struct io_item) + sizeof(struct delay_item) +
-	sizeof(struct ns_item) + sizeof(struct user_items) + WAIT_MOST + sizeof(struct walk_item) + sizeof(struct latency_item) +
+	sizeof(struct ns_item) + sizeof(struct user_items) + sizeof(struct wait_item) + FILES_MOST + sizeof(struct walk_item) + sizeof(struct latency_item) +
 	8 * sizeof(struct kc_header) <= SEQ_FIXED, "records but for the stacks");
 
 char _license[] SEC("license") = "GPL";

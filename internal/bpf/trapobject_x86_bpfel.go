@@ -171,11 +171,14 @@ const (
 	trapObjectMapWaitWorks      = "wait_works"
 	trapObjectMapWorkers        = "workers"
 	trapObjectProgTrap          = "trap"
+	trapObjectVarCfgCalls       = "cfg_calls"
 	trapObjectVarCfgDmBase      = "cfg_dm_base"
 	trapObjectVarCfgEncryption  = "cfg_encryption"
+	trapObjectVarCfgFiles       = "cfg_files"
 	trapObjectVarCfgLatency     = "cfg_latency"
 	trapObjectVarCfgPageShift   = "cfg_page_shift"
 	trapObjectVarCfgPieces      = "cfg_pieces"
+	trapObjectVarCfgPlace       = "cfg_place"
 	trapObjectVarCfgProtNone    = "cfg_prot_none"
 	trapObjectVarCfgQueueItems  = "cfg_queue_items"
 	trapObjectVarCfgRam         = "cfg_ram"
@@ -185,6 +188,7 @@ const (
 	trapObjectVarCfgSlow        = "cfg_slow"
 	trapObjectVarCfgSlowLen     = "cfg_slow_len"
 	trapObjectVarCfgSlowStart   = "cfg_slow_start"
+	trapObjectVarCfgSocketcalls = "cfg_socketcalls"
 	trapObjectVarCfgStackBytes  = "cfg_stack_bytes"
 	trapObjectVarCfgTopShift    = "cfg_top_shift"
 	trapObjectVarCfgUserBytes   = "cfg_user_bytes"
@@ -277,11 +281,14 @@ type trapObjectMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type trapObjectVariableSpecs struct {
+	CfgCalls       *ebpf.VariableSpec `ebpf:"cfg_calls"`
 	CfgDmBase      *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.VariableSpec `ebpf:"cfg_encryption"`
+	CfgFiles       *ebpf.VariableSpec `ebpf:"cfg_files"`
 	CfgLatency     *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.VariableSpec `ebpf:"cfg_pieces"`
+	CfgPlace       *ebpf.VariableSpec `ebpf:"cfg_place"`
 	CfgProtNone    *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.VariableSpec `ebpf:"cfg_queue_items"`
 	CfgRam         *ebpf.VariableSpec `ebpf:"cfg_ram"`
@@ -291,6 +298,7 @@ type trapObjectVariableSpecs struct {
 	CfgSlow        *ebpf.VariableSpec `ebpf:"cfg_slow"`
 	CfgSlowLen     *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
 	CfgSlowStart   *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
+	CfgSocketcalls *ebpf.VariableSpec `ebpf:"cfg_socketcalls"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -376,11 +384,14 @@ func (m *trapObjectMaps) Close() error {
 //
 // It can be passed to loadTrapObjectObjects or ebpf.CollectionSpec.LoadAndAssign.
 type trapObjectVariables struct {
+	CfgCalls       *ebpf.Variable `ebpf:"cfg_calls"`
 	CfgDmBase      *ebpf.Variable `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.Variable `ebpf:"cfg_encryption"`
+	CfgFiles       *ebpf.Variable `ebpf:"cfg_files"`
 	CfgLatency     *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.Variable `ebpf:"cfg_pieces"`
+	CfgPlace       *ebpf.Variable `ebpf:"cfg_place"`
 	CfgProtNone    *ebpf.Variable `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.Variable `ebpf:"cfg_queue_items"`
 	CfgRam         *ebpf.Variable `ebpf:"cfg_ram"`
@@ -390,6 +401,7 @@ type trapObjectVariables struct {
 	CfgSlow        *ebpf.Variable `ebpf:"cfg_slow"`
 	CfgSlowLen     *ebpf.Variable `ebpf:"cfg_slow_len"`
 	CfgSlowStart   *ebpf.Variable `ebpf:"cfg_slow_start"`
+	CfgSocketcalls *ebpf.Variable `ebpf:"cfg_socketcalls"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`

@@ -51,7 +51,7 @@ const (
 	seqBuffer = 32 << 10
 	// All records of a thread but its stacks; for the first thread those of the task
 	// too (stackshot.bpf.c, SEQ_FIXED).
-	seqFixed = 4 << 10
+	seqFixed = 13 << 9
 	// Headers and padding: stack bytes that are not adjacent are items of their own.
 	seqPieces = 512
 )

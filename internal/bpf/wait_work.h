@@ -62,6 +62,7 @@ struct wait_work {
 	u64 list[WAIT_FUTEXES * FUTEX_LIST / 8];
 	u8 bytes[512];         // of which 256 are used
 	struct { struct kc_header h; struct linux_futex v[WAIT_FUTEXES]; } futex;
+	struct file_work f;
 	struct wait_memo memo[WAIT_MEMO];
 };
 

@@ -223,10 +223,21 @@ func namesMutex(types *btf.Spec) bool {
 	return ok && s.Name == "mutex"
 }
 
+// fileSources are the kcdata.FilesHas* bits of a kernel, as far as the window can have them.
+func (w Waits) fileSources(types *btf.Spec) uint32 {
+	if !w.On {
+		return 0
+	}
+	return fileSources(filePlaces(types, moduleTypes))
+}
+
 // set tells the programs. types are the running kernel's.
 func (w Waits) set(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 	if !w.On {
 		return nil
+	}
+	if err := setFiles(spec, types); err != nil {
+		return err
 	}
 	table, start, length := w.bounds()
 	l := layoutOfWaits(types)

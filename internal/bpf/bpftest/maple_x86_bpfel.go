@@ -29,11 +29,14 @@ const (
 	MapleProgScanForged       = "scan_forged"
 	MapleProgWalkForged       = "walk_forged"
 	MapleVarCfgAsked          = "cfg_asked"
+	MapleVarCfgCalls          = "cfg_calls"
 	MapleVarCfgDmBase         = "cfg_dm_base"
 	MapleVarCfgEncryption     = "cfg_encryption"
+	MapleVarCfgFiles          = "cfg_files"
 	MapleVarCfgForget         = "cfg_forget"
 	MapleVarCfgLatency        = "cfg_latency"
 	MapleVarCfgPageShift      = "cfg_page_shift"
+	MapleVarCfgPlace          = "cfg_place"
 	MapleVarCfgProtNone       = "cfg_prot_none"
 	MapleVarCfgRam            = "cfg_ram"
 	MapleVarCfgRedact         = "cfg_redact"
@@ -41,6 +44,7 @@ const (
 	MapleVarCfgSlow           = "cfg_slow"
 	MapleVarCfgSlowLen        = "cfg_slow_len"
 	MapleVarCfgSlowStart      = "cfg_slow_start"
+	MapleVarCfgSocketcalls    = "cfg_socketcalls"
 	MapleVarCfgStackBytes     = "cfg_stack_bytes"
 	MapleVarCfgTopShift       = "cfg_top_shift"
 	MapleVarCfgVaBits         = "cfg_va_bits"
@@ -122,11 +126,14 @@ type MapleMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type MapleVariableSpecs struct {
 	CfgAsked          *ebpf.VariableSpec `ebpf:"cfg_asked"`
+	CfgCalls          *ebpf.VariableSpec `ebpf:"cfg_calls"`
 	CfgDmBase         *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
 	CfgEncryption     *ebpf.VariableSpec `ebpf:"cfg_encryption"`
+	CfgFiles          *ebpf.VariableSpec `ebpf:"cfg_files"`
 	CfgForget         *ebpf.VariableSpec `ebpf:"cfg_forget"`
 	CfgLatency        *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift      *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
+	CfgPlace          *ebpf.VariableSpec `ebpf:"cfg_place"`
 	CfgProtNone       *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
 	CfgRam            *ebpf.VariableSpec `ebpf:"cfg_ram"`
 	CfgRedact         *ebpf.VariableSpec `ebpf:"cfg_redact"`
@@ -134,6 +141,7 @@ type MapleVariableSpecs struct {
 	CfgSlow           *ebpf.VariableSpec `ebpf:"cfg_slow"`
 	CfgSlowLen        *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
 	CfgSlowStart      *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
+	CfgSocketcalls    *ebpf.VariableSpec `ebpf:"cfg_socketcalls"`
 	CfgStackBytes     *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift       *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgVaBits         *ebpf.VariableSpec `ebpf:"cfg_va_bits"`
@@ -194,11 +202,14 @@ func (m *MapleMaps) Close() error {
 // It can be passed to LoadMapleObjects or ebpf.CollectionSpec.LoadAndAssign.
 type MapleVariables struct {
 	CfgAsked          *ebpf.Variable `ebpf:"cfg_asked"`
+	CfgCalls          *ebpf.Variable `ebpf:"cfg_calls"`
 	CfgDmBase         *ebpf.Variable `ebpf:"cfg_dm_base"`
 	CfgEncryption     *ebpf.Variable `ebpf:"cfg_encryption"`
+	CfgFiles          *ebpf.Variable `ebpf:"cfg_files"`
 	CfgForget         *ebpf.Variable `ebpf:"cfg_forget"`
 	CfgLatency        *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift      *ebpf.Variable `ebpf:"cfg_page_shift"`
+	CfgPlace          *ebpf.Variable `ebpf:"cfg_place"`
 	CfgProtNone       *ebpf.Variable `ebpf:"cfg_prot_none"`
 	CfgRam            *ebpf.Variable `ebpf:"cfg_ram"`
 	CfgRedact         *ebpf.Variable `ebpf:"cfg_redact"`
@@ -206,6 +217,7 @@ type MapleVariables struct {
 	CfgSlow           *ebpf.Variable `ebpf:"cfg_slow"`
 	CfgSlowLen        *ebpf.Variable `ebpf:"cfg_slow_len"`
 	CfgSlowStart      *ebpf.Variable `ebpf:"cfg_slow_start"`
+	CfgSocketcalls    *ebpf.Variable `ebpf:"cfg_socketcalls"`
 	CfgStackBytes     *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift       *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgVaBits         *ebpf.Variable `ebpf:"cfg_va_bits"`

@@ -35,11 +35,14 @@ const (
 	TrapMapWaitWorks      = "wait_works"
 	TrapMapWorkers        = "workers"
 	TrapProgTrap          = "trap"
+	TrapVarCfgCalls       = "cfg_calls"
 	TrapVarCfgDmBase      = "cfg_dm_base"
 	TrapVarCfgEncryption  = "cfg_encryption"
+	TrapVarCfgFiles       = "cfg_files"
 	TrapVarCfgLatency     = "cfg_latency"
 	TrapVarCfgPageShift   = "cfg_page_shift"
 	TrapVarCfgPieces      = "cfg_pieces"
+	TrapVarCfgPlace       = "cfg_place"
 	TrapVarCfgProtNone    = "cfg_prot_none"
 	TrapVarCfgQueueItems  = "cfg_queue_items"
 	TrapVarCfgRam         = "cfg_ram"
@@ -49,6 +52,7 @@ const (
 	TrapVarCfgSlow        = "cfg_slow"
 	TrapVarCfgSlowLen     = "cfg_slow_len"
 	TrapVarCfgSlowStart   = "cfg_slow_start"
+	TrapVarCfgSocketcalls = "cfg_socketcalls"
 	TrapVarCfgStackBytes  = "cfg_stack_bytes"
 	TrapVarCfgTopShift    = "cfg_top_shift"
 	TrapVarCfgUserBytes   = "cfg_user_bytes"
@@ -146,11 +150,14 @@ type TrapMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TrapVariableSpecs struct {
+	CfgCalls       *ebpf.VariableSpec `ebpf:"cfg_calls"`
 	CfgDmBase      *ebpf.VariableSpec `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.VariableSpec `ebpf:"cfg_encryption"`
+	CfgFiles       *ebpf.VariableSpec `ebpf:"cfg_files"`
 	CfgLatency     *ebpf.VariableSpec `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.VariableSpec `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.VariableSpec `ebpf:"cfg_pieces"`
+	CfgPlace       *ebpf.VariableSpec `ebpf:"cfg_place"`
 	CfgProtNone    *ebpf.VariableSpec `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.VariableSpec `ebpf:"cfg_queue_items"`
 	CfgRam         *ebpf.VariableSpec `ebpf:"cfg_ram"`
@@ -160,6 +167,7 @@ type TrapVariableSpecs struct {
 	CfgSlow        *ebpf.VariableSpec `ebpf:"cfg_slow"`
 	CfgSlowLen     *ebpf.VariableSpec `ebpf:"cfg_slow_len"`
 	CfgSlowStart   *ebpf.VariableSpec `ebpf:"cfg_slow_start"`
+	CfgSocketcalls *ebpf.VariableSpec `ebpf:"cfg_socketcalls"`
 	CfgStackBytes  *ebpf.VariableSpec `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.VariableSpec `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.VariableSpec `ebpf:"cfg_user_bytes"`
@@ -251,11 +259,14 @@ func (m *TrapMaps) Close() error {
 //
 // It can be passed to LoadTrapObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TrapVariables struct {
+	CfgCalls       *ebpf.Variable `ebpf:"cfg_calls"`
 	CfgDmBase      *ebpf.Variable `ebpf:"cfg_dm_base"`
 	CfgEncryption  *ebpf.Variable `ebpf:"cfg_encryption"`
+	CfgFiles       *ebpf.Variable `ebpf:"cfg_files"`
 	CfgLatency     *ebpf.Variable `ebpf:"cfg_latency"`
 	CfgPageShift   *ebpf.Variable `ebpf:"cfg_page_shift"`
 	CfgPieces      *ebpf.Variable `ebpf:"cfg_pieces"`
+	CfgPlace       *ebpf.Variable `ebpf:"cfg_place"`
 	CfgProtNone    *ebpf.Variable `ebpf:"cfg_prot_none"`
 	CfgQueueItems  *ebpf.Variable `ebpf:"cfg_queue_items"`
 	CfgRam         *ebpf.Variable `ebpf:"cfg_ram"`
@@ -265,6 +276,7 @@ type TrapVariables struct {
 	CfgSlow        *ebpf.Variable `ebpf:"cfg_slow"`
 	CfgSlowLen     *ebpf.Variable `ebpf:"cfg_slow_len"`
 	CfgSlowStart   *ebpf.Variable `ebpf:"cfg_slow_start"`
+	CfgSocketcalls *ebpf.Variable `ebpf:"cfg_socketcalls"`
 	CfgStackBytes  *ebpf.Variable `ebpf:"cfg_stack_bytes"`
 	CfgTopShift    *ebpf.Variable `ebpf:"cfg_top_shift"`
 	CfgUserBytes   *ebpf.Variable `ebpf:"cfg_user_bytes"`

@@ -115,7 +115,7 @@ func (p *Engine) result(t *try, missing []*stop.Worker) (*capture.Raw, error) {
 	c := &capture.Raw{
 		Engine: capture.Pull, Isolation: p.team.Level, SeenTasks: t.seenTasks, SeenThreads: t.seenThreads,
 		RanShort: t.State.RanShort(), CensusErr: t.censusErr, WholeCensus: t.pids != nil || t.censusWhole,
-		WaitSources: p.team.Objects.WaitSources,
+		WaitSources: p.team.Objects.WaitSources, FileSources: p.team.Objects.FileSources,
 	}
 	for _, w := range t.Here {
 		if !w.Away { // else its memory is still its own

@@ -20,7 +20,7 @@ func (e *Engine) result(t *Try, missing []*stop.Worker) (*capture.Raw, error) {
 	s := e.Loaded.Stop
 	c := &capture.Raw{
 		Engine: capture.Trap, Isolation: e.heldLevel(t), SeenTasks: int(s.SeenTasks), SeenThreads: int(s.SeenThreads),
-		RanShort: t.State.RanShort(), WholeCensus: s.CensusWhole != 0, WaitSources: e.Team.Objects.WaitSources,
+		RanShort: t.State.RanShort(), WholeCensus: s.CensusWhole != 0, WaitSources: e.Team.Objects.WaitSources, FileSources: e.Team.Objects.FileSources,
 	}
 	e.Parts(c, t)
 	for _, w := range t.Here {
