@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "pid.h"
 #include "kernelword.h"
-#include "file_kind.h"
+#include "ends_file.h"
 #include "ends_types.h"
 #include "ends_out.h"
 #include "ends_socket.h"
@@ -33,9 +33,13 @@ struct all_ends {
 	struct linux_end linux_end;
 	struct linux_fuse linux_fuse;
 	enum end_flags end_flags;
-	enum file_kind file_kind;
+	enum end_kind kind;
 	enum fuse_flags fuse_flags;
 	enum file_lock_kind lock_kind;
+	enum end_by by;
+	enum ends_asks asks;
+	enum thread_flags thread_flags;
+	enum outs outs;
 };
 const struct all_ends *unused_ends __attribute__((unused));
 
@@ -46,18 +50,10 @@ static __always_inline bool time_over(struct ends_ask *a, u32 at)
 	return a->time_up;
 }
 
-// of_interest leaves out at once what most descriptors of a machine lead to.
-static __always_inline bool of_interest(struct ends_ask *a, u32 kind)
+// Files that are waited for only for their locks: most descriptors of a machine.
+static __always_inline bool only_locks(u32 kind)
 {
-	if (kind == FILE_REGULAR || kind == FILE_DIRECTORY || kind == FILE_BLOCK)
-		return a->flags & ASK_LOCKS;
-	return kind != FILE_OTHER;
-}
-
-static __always_inline bool by_object(u32 kind)
-{
-	return !(kind == FILE_SOCKET || kind == FILE_FUSE || kind == FILE_USERFAULTFD || kind == FILE_REGULAR ||
-		kind == FILE_DIRECTORY || kind == FILE_BLOCK);
+	return kind == KIND_REGULAR || kind == KIND_DIRECTORY || kind == KIND_BLOCK;
 }
 
 static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a, struct seq_file *seq)
@@ -72,8 +68,12 @@ static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a,
 		put_end(w, find_word(w, BY_OBJECT, w->s.object), seq, END_SERVES);
 }
 
-static __noinline void socket_ends(struct ends_work *w, struct ends_ask *a, struct seq_file *seq)
+static __noinline void socket_ends(struct ends_work *w, struct ends_ask *a, struct bpf_iter__task_file *ctx)
 {
+	struct seq_file *seq = ctx->meta->seq;
+	if (!may_match(w, a))
+		return;
+	begin_end(w, ctx);
 	see_socket(w);
 	put_end(w, find_word(w, BY_OBJECT, w->s.object), seq, 0);
 	if (w->out.v.family == UNIX)
@@ -89,7 +89,7 @@ static __noinline void plain_ends(struct ends_work *w, struct bpf_iter__task_fil
 	if (!m)
 		return;
 	begin_end(w, ctx);
-	if (w->s.kind == FILE_PIPE || w->s.kind == FILE_FIFO)
+	if (w->s.kind == KIND_PIPE || w->s.kind == KIND_FIFO)
 		pipe_bytes(w);
 	put_end(w, m, ctx->meta->seq, 0);
 }
@@ -97,19 +97,24 @@ static __noinline void plain_ends(struct ends_work *w, struct bpf_iter__task_fil
 static __noinline void ends_of(struct ends_work *w, struct ends_ask *a, struct bpf_iter__task_file *ctx)
 {
 	struct seq_file *seq = ctx->meta->seq;
-	begin_end(w, ctx);
-	switch (w->s.kind) {
-	case FILE_SOCKET:
-		socket_ends(w, a, seq);
+	u32 kind = w->s.kind;
+	if ((a->flags & ASK_LOCKS) && kind != KIND_SOCKET && w->s.magic != ANON_MAGIC)
+		lock_ends(w, ctx);
+	if (only_locks(kind))
 		return;
-	case FILE_FUSE:
-		fuse_ends(w, seq);
-		return;
-	case FILE_USERFAULTFD:
-		userfaultfd_ends(w, a, seq);
+	if (kind != KIND_SOCKET && kind != KIND_FUSE && kind != KIND_USERFAULTFD) {
+		plain_ends(w, ctx);
 		return;
 	}
-	lock_ends(w, seq);
+	if (kind == KIND_SOCKET) {
+		socket_ends(w, a, ctx);
+		return;
+	}
+	begin_end(w, ctx);
+	if (kind == KIND_FUSE)
+		fuse_ends(w, seq);
+	else
+		userfaultfd_ends(w, a, seq);
 }
 
 // A return of 1 ends the read that shows this file, and the next begins with it again.
@@ -124,18 +129,11 @@ int look_at_files(struct bpf_iter__task_file *ctx)
 	if (time_over(a, a->looked))
 		return 1;
 	w->file = (u64)file;
-	see_file(&w->s, w->file);
-	if (!of_interest(a, w->s.kind)) {
-		a->looked++;
-		return 0;
-	}
-	if (!has_room(ctx->meta->seq, w->s.kind == FILE_SOCKET || w->s.kind == FILE_FUSE ? ROOM_MOST : ROOM_MORE))
+	see_file(&w->s, file);
+	if (!has_room(ctx->meta->seq, w->s.kind == KIND_SOCKET || w->s.kind == KIND_FUSE ? ROOM_MOST : ROOM_MORE))
 		return 1;
 	a->looked++;
-	if (by_object(w->s.kind))
-		plain_ends(w, ctx);
-	else
-		ends_of(w, a, ctx);
+	ends_of(w, a, ctx);
 	return 0;
 }
 
@@ -152,3 +150,24 @@ int look_at_threads(struct bpf_iter__task *ctx)
 	look_at_thread(t);
 	return 0;
 }
+
+#ifdef STACKSHOT_TEST
+// Shows every file as an end, wanted or not.
+SEC("iter/task_file")
+int list_files(struct bpf_iter__task_file *ctx)
+{
+	struct ends_work *w = the_work();
+	struct file *file = ctx->file;
+	if (!w || !file || !ctx->task)
+		return 0;
+	w->file = (u64)file;
+	see_file(&w->s, file);
+	begin_end(w, ctx);
+	if (w->s.kind == KIND_SOCKET)
+		see_socket(w);
+	w->out.what = OUT_END;
+	w->out.index = NO_INDEX;
+	bpf_seq_write(ctx->meta->seq, &w->out, sizeof(w->out));
+	return 0;
+}
+#endif

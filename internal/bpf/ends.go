@@ -21,7 +21,7 @@ type WantedEnd struct {
 	NetNS               uint32   // of a socket: inode of its network namespace
 	LocalPort, PeerPort uint16   // of a socket with internet addresses
 	Local, Remote       [16]byte // likewise; IPv4 in the first four bytes, or as ::ffff:a.b.c.d
-	Lock                bool     // wanted are those who have locks on (Dev, Inode)
+	Lock                bool     // wanted are only those who have locks on (Dev, Inode)
 }
 
 // WantedThread is a thread of which it is asked whether it has run since.
@@ -63,7 +63,12 @@ type EndPassOptions struct {
 type EndPass struct {
 	options EndPassOptions
 	coll    *ebpf.Collection
-	room    int           // of the maps of what is wanted
+	room    int // of the maps of what is wanted
+	most    int // ends that are kept
+	// What the maps hold of the last Look.
+	lastKeys    []endsObjectEndKey
+	lastThreads []endsObjectThreadKey
+
 	running chan struct{} // of a Look that was left behind; closed when it has ended
 }
 
@@ -76,7 +81,7 @@ const servedRoom = 4 << 10
 
 // OpenEndPass loads the programs. Errors are of kind ErrUnsupported.
 func OpenEndPass(o EndPassOptions) (*EndPass, error) {
-	p := &EndPass{options: o}
+	p := &EndPass{options: o, most: maxEnds}
 	if err := p.load(endRoom); err != nil {
 		return nil, err
 	}
@@ -106,7 +111,7 @@ func (p *EndPass) load(room int) error {
 		return fmt.Errorf("%w: pass over open files: %w", ErrUnsupported, rights(err))
 	}
 	p.closeMaps()
-	p.coll, p.room = coll, room
+	p.coll, p.room, p.lastKeys, p.lastThreads = coll, room, nil, nil
 	return nil
 }
 
@@ -119,15 +124,15 @@ const grace = 50 * time.Millisecond
 // Look finds who has open what is wanted, and what became of the threads. It ends at until,
 // whatever is left; if a read does not end then, nothing was found.
 func (p *EndPass) Look(ends []WantedEnd, threads []WantedThread, until time.Time) (*FoundEnds, error) {
+	began := time.Now()
 	if p.running != nil {
 		select {
 		case <-p.running:
 			p.running = nil
-		default:
+		case <-time.After(time.Until(until)):
 			return nil, errLeftBehind
 		}
 	}
-	began := time.Now()
 	l := &look{pass: p, keys: keysOf(ends), threads: threads, until: until}
 	var out *FoundEnds
 	var err error

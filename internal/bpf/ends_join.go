@@ -11,7 +11,7 @@ import (
 
 // joined gives each end to each wait that it was looked for; more: there are more than are
 // kept. A process whose leader is gone may be shown once for each of its threads.
-func (f *foundParts) joined(k *endKeys) (out []kcdata.LinuxEnd, more bool) {
+func (f *foundParts) joined(k *endKeys, most int) (out []kcdata.LinuxEnd, more bool) {
 	type once struct {
 		of         uint64
 		flags      uint32
@@ -24,7 +24,7 @@ func (f *foundParts) joined(k *endKeys) (out []kcdata.LinuxEnd, more bool) {
 		if seen[id] {
 			return
 		}
-		if len(out) >= maxEnds {
+		if len(out) >= most {
 			more = true
 			return
 		}

@@ -22,7 +22,8 @@ const (
 	askLocks       = 1 << 0
 	askInet        = 1 << 1
 	askUserfaultfd = 1 << 2
-	askPeers       = 1 << 3
+	askPeers       = 1 << 3 // unix sockets by their peers
+	askUnix        = 1 << 4
 )
 
 // reason is one wait for which a key is looked for.
@@ -76,6 +77,11 @@ func (k *endKeys) word(by uint32, word uint64, w *WantedEnd, flags uint32) {
 }
 
 func (k *endKeys) want(w *WantedEnd) {
+	if w.Lock {
+		k.asks |= askLocks
+		k.add(endsObjectEndKey{By: byFile, Local: [2]uint64{w.Dev, w.Inode}}, w, 0)
+		return
+	}
 	switch w.Kind {
 	case kcdata.FileRegular, kcdata.FileDirectory, kcdata.FileBlock:
 	case kcdata.FileUserfaultfd:
@@ -87,10 +93,6 @@ func (k *endKeys) want(w *WantedEnd) {
 		k.word(byObject, w.Object, w, kcdata.EndSame)
 		k.word(byObject, w.Peer, w, kcdata.EndPeer)
 	}
-	if w.Lock {
-		k.asks |= askLocks
-		k.add(endsObjectEndKey{By: byFile, Local: [2]uint64{w.Dev, w.Inode}}, w, 0)
-	}
 	if w.Kind == kcdata.FileSocket {
 		k.socket(w)
 	}
@@ -101,6 +103,7 @@ func (k *endKeys) want(w *WantedEnd) {
 func (k *endKeys) socket(w *WantedEnd) {
 	switch w.Family {
 	case unix.AF_UNIX:
+		k.asks |= askUnix
 		if w.Sort == unix.SOCK_DGRAM || w.Peer == 0 {
 			k.asks |= askPeers
 			k.word(byPeer, w.Object, w, kcdata.EndPeer)

@@ -62,15 +62,17 @@ static __always_inline bool walk_locks(struct ends_work *w, u64 head, bool posix
 	return w->out.v.lock_kind;
 }
 
-// lock_ends writes this file if it has a lock: of each kind once.
-static __noinline void lock_ends(struct ends_work *w, struct seq_file *seq)
+// lock_ends writes this file if it has a lock: of each list once.
+static __noinline void lock_ends(struct ends_work *w, struct bpf_iter__task_file *ctx)
 {
+	struct seq_file *seq = ctx->meta->seq;
 	start_key(w, BY_FILE);
 	w->key.local[0] = w->s.dev, w->key.local[1] = w->s.inode;
 	struct end_wanted *m = find(w);
 	u64 locks = m ? word_of(w->s.inode_at, inode___k, i_flctx) : 0;
 	if (!locks)
 		return;
+	begin_end(w, ctx);
 	if (walk_locks(w, locks + place_of(file_lock_context___e, flc_flock), 0))
 		put_end(w, m, seq, END_LOCKS);
 	if (walk_locks(w, locks + place_of(file_lock_context___e, flc_posix), 1))

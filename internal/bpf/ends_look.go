@@ -46,7 +46,7 @@ func (l *look) run() (*FoundEnds, error) {
 		return nil, err
 	}
 	var more bool
-	out.Ends, more = l.found.joined(l.keys)
+	out.Ends, more = l.found.joined(l.keys, l.pass.most)
 	out.FUSE = l.found.fuse
 	out.TimeUp = files.TimeUp != 0 || l.ask.TimeUp != 0
 	out.TooMany = files.TooMany != 0 || more
@@ -62,31 +62,31 @@ func (l *look) prepare() error {
 		}
 	}
 	maps := p.coll.Maps
-	for _, clear := range []func() error{
-		func() error { return emptied(maps[endsObjectMapWanted], endsObjectEndKey{}, endsObjectEndWanted{}) },
-		func() error {
-			return emptied(maps[endsObjectMapThreads], endsObjectThreadKey{}, endsObjectThreadAsked{})
-		},
-		func() error { return emptied(maps[endsObjectMapServed], uint64(0), uint32(0)) },
-	} {
-		if err := clear(); err != nil {
-			return err
-		}
+	if err := errors.Join(
+		emptied[endsObjectEndKey, endsObjectEndWanted](maps[endsObjectMapWanted], p.lastKeys),
+		emptied[endsObjectThreadKey, endsObjectThreadAsked](maps[endsObjectMapThreads], p.lastThreads),
+		emptied[uint64, uint32](maps[endsObjectMapServed], nil),
+	); err != nil {
+		return err
 	}
 	wanted := make([]endsObjectEndWanted, len(l.keys.list))
 	for i := range wanted {
 		wanted[i].Index = uint32(i)
 	}
-	if err := filled(maps[endsObjectMapWanted], l.keys.list, wanted); err != nil {
-		return err
-	}
 	keys, asked := l.threadKeys()
-	return filled(maps[endsObjectMapThreads], keys, asked)
+	p.lastKeys, p.lastThreads = l.keys.list, keys
+	return errors.Join(filled(maps[endsObjectMapWanted], l.keys.list, wanted), filled(maps[endsObjectMapThreads], keys, asked))
 }
 
 func (l *look) threadKeys() (keys []endsObjectThreadKey, asked []endsObjectThreadAsked) {
+	seen := map[endsObjectThreadKey]bool{}
 	for _, t := range l.threads {
-		keys = append(keys, endsObjectThreadKey{Start: t.Start, Tid: t.Tid})
+		key := endsObjectThreadKey{Start: t.Start, Tid: t.Tid}
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		keys = append(keys, key)
 		asked = append(asked, endsObjectThreadAsked{Switches: t.Switches})
 	}
 	return keys, asked
@@ -102,17 +102,25 @@ func filled[K, V any](m *ebpf.Map, keys []K, values []V) error {
 	return nil
 }
 
-func emptied[K comparable, V any](m *ebpf.Map, key K, value V) error {
-	var keys []K
+// emptied takes out the keys that the last pass put in, and then whatever is left.
+func emptied[K comparable, V any](m *ebpf.Map, last []K) error {
+	if len(last) > 0 {
+		if _, err := m.BatchDelete(last, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("empty map of open files: %w", err)
+		}
+	}
+	var key K
+	var value V
+	var left []K
 	it := m.Iterate()
 	for it.Next(&key, &value) {
-		keys = append(keys, key)
+		left = append(left, key)
 	}
 	if err := it.Err(); err != nil {
 		return fmt.Errorf("empty map of open files: %w", err)
 	}
-	for i := range keys {
-		if err := m.Delete(&keys[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+	for i := range left {
+		if err := m.Delete(&left[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return fmt.Errorf("empty map of open files: %w", err)
 		}
 	}
@@ -122,7 +130,7 @@ func emptied[K comparable, V any](m *ebpf.Map, key K, value V) error {
 // iterate runs one program to its end, or to the end of its time.
 func (l *look) iterate(program string, until time.Time) error {
 	asks := l.pass.coll.Maps[endsObjectMapAsks]
-	l.ask = endsObjectEndsAsk{Deadline: monotonic(until), Flags: l.keys.asks, Most: maxEnds}
+	l.ask = endsObjectEndsAsk{Deadline: monotonic(until), Flags: l.keys.asks, Most: uint32(l.pass.most)}
 	if err := asks.Put(uint32(0), &l.ask); err != nil {
 		return fmt.Errorf("ask for open files: %w", err)
 	}
@@ -164,14 +172,18 @@ const (
 // waiters: if all threads were looked at, one that was not seen is gone.
 func (l *look) waiters(all bool) (map[capture.WaiterID]capture.Waiter, error) {
 	out := map[capture.WaiterID]capture.Waiter{}
-	m := l.pass.coll.Maps[endsObjectMapThreads]
-	for _, t := range l.threads {
-		var a endsObjectThreadAsked
-		if err := m.Lookup(endsObjectThreadKey{Start: t.Start, Tid: t.Tid}, &a); err != nil {
-			return nil, fmt.Errorf("answer for threads: %w", err)
-		}
+	n := len(l.pass.lastThreads)
+	if n == 0 {
+		return out, nil
+	}
+	keys, answers := make([]endsObjectThreadKey, n), make([]endsObjectThreadAsked, n)
+	n, err := l.pass.coll.Maps[endsObjectMapThreads].BatchLookup(new(ebpf.MapBatchCursor), keys, answers, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // that is the end of the map
+		return nil, fmt.Errorf("answer for threads: %w", err)
+	}
+	for i, a := range answers[:n] {
 		if all || a.Flags&threadSeen != 0 {
-			out[capture.WaiterID{Tid: t.Tid, Start: t.Start}] = capture.Waiter{
+			out[capture.WaiterID{Tid: keys[i].Tid, Start: keys[i].Start}] = capture.Waiter{
 				Still: a.Flags&threadStill != 0, Catches: a.Flags&threadCatches != 0,
 			}
 		}

@@ -134,6 +134,24 @@ static __noinline void see_socket(struct ends_work *w)
 	}
 }
 
+// may_match says whether it is worth to see all of a socket: most are nobody's other end.
+static __always_inline bool may_match(struct ends_work *w, struct ends_ask *a)
+{
+	u64 sk = w->s.object;
+	if (!sk)
+		return 0;
+	if (find_word(w, BY_OBJECT, sk))
+		return 1;
+	u16 family = sock_word(sk, skc_family);
+	if (family == INET || family == INET6)
+		return a->flags & ASK_INET;
+	if (family != UNIX || !(a->flags & ASK_UNIX))
+		return 0;
+	if ((u8)sock_word(sk, skc_state) == LISTENS)
+		return 1;
+	return (a->flags & ASK_PEERS) && find_word(w, BY_PEER, unix_peer_of(sk));
+}
+
 struct walk { struct ends_work *w; struct seq_file *seq; };
 
 // accept_one: a connection that nobody has accepted is in its listener's queue, as a packet

@@ -8,7 +8,7 @@
 const volatile u32 cfg_level; // depth of the recorded pid namespace
 
 // One for each pass, written by the loader; the answers behind `most` by the programs.
-enum { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3 };
+enum ends_asks { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3, ASK_UNIX = 1 << 4 };
 struct ends_ask {
 	u64 deadline; // CLOCK_MONOTONIC
 	u32 flags, most;
@@ -31,7 +31,7 @@ struct end_key {
 struct end_wanted { u32 index, readers, others, unused; };
 
 struct thread_key { u64 start; u32 tid, unused; };
-enum { THREAD_SEEN = 1 << 0, THREAD_STILL = 1 << 1, THREAD_CATCHES = 1 << 2 };
+enum thread_flags { THREAD_SEEN = 1 << 0, THREAD_STILL = 1 << 1, THREAD_CATCHES = 1 << 2 };
 struct thread_asked { u64 switches; u32 flags, unused; };
 
 struct linux_end {
@@ -59,7 +59,7 @@ enum file_lock_kind { FILE_LOCK_FLOCK = 1, FILE_LOCK_POSIX, FILE_LOCK_OFD };
 enum fuse_flags { FUSE_SENT = 1 << 0, FUSE_FOREIGN = 1 << 1 };
 
 // What the pass writes, one after the other.
-enum { OUT_END = 1, OUT_FUSE = 2 };
+enum outs { OUT_END = 1, OUT_FUSE = 2 };
 #define NO_INDEX (~0u)
 struct end_out { u32 what, index; struct linux_end v; };
 struct fuse_out { u32 what, unused; struct linux_fuse v; };

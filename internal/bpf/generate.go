@@ -13,4 +13,5 @@ package bpf
 //
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Pull stackshot.bpf.c -- -O2 -mcpu=v3 -Wall -Werror -DSTACKSHOT_TEST
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Trap trap.bpf.c -- -O2 -mcpu=v3 -Wall -Werror -DSTACKSHOT_TEST
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Ends ends.bpf.c -- -O2 -mcpu=v3 -Wall -Werror -DSTACKSHOT_TEST
 //go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -no-global-types -target amd64,arm64 -go-package bpftest -output-dir bpftest Maple mapletest.bpf.c -- -O2 -mcpu=v3 -Wall -Werror

@@ -1,0 +1,82 @@
+package bpf
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf/btf"
+
+	"stackshot/kcdata"
+)
+
+var endsObjects = map[string]string{
+	"amd64": "endsobject_x86_bpfel.o", "arm64": "endsobject_arm64_bpfel.o",
+	"amd64, tests": "bpftest/ends_x86_bpfel.o", "arm64, tests": "bpftest/ends_arm64_bpfel.o",
+}
+
+// What the pass writes is what kcdata says of the records, byte for byte.
+func TestEndRecordLayout(t *testing.T) {
+	for arch, object := range endsObjects {
+		types := typesOf(t, object)
+		for name, id := range map[string]kcdata.Type{"linux_end": kcdata.TypeLinuxEnd, "linux_fuse": kcdata.TypeLinuxFUSE} {
+			spec, ok := kcdata.Lookup(id)
+			if !ok {
+				t.Fatalf("type %#x has no spec", uint32(id))
+			}
+			var want []member
+			for _, f := range spec.Fields {
+				want = append(want, member{f.Name, f.Offset, f.Elem, f.Count})
+			}
+			s := structOf(t, types, name)
+			if got := membersOf(t, s); !reflect.DeepEqual(got, want) || int(s.Size) != spec.Size() {
+				t.Errorf("%s: struct %s, %d bytes\nC    %+v\nspec %+v, %d bytes", arch, name, s.Size, got, want, spec.Size())
+			}
+		}
+		for name, size := range map[string]uintptr{"end_out": unsafe.Sizeof(endOut{}), "fuse_out": unsafe.Sizeof(fuseOut{})} {
+			s := structOf(t, types, name)
+			if uintptr(s.Size) != size || s.Members[2].Offset.Bytes() != 8 {
+				t.Errorf("%s: struct %s has %d bytes, Go %d", arch, name, s.Size, size)
+			}
+		}
+	}
+	sameLayout(t, endsObjects, []string{"ends_ask", "end_key", "end_wanted", "thread_key", "thread_asked"})
+}
+
+// endsConstants are what both sides name, C's first.
+var endsConstants = map[string]uint64{
+	"END_READS": kcdata.EndReads, "END_WRITES": kcdata.EndWrites, "END_LISTENS": kcdata.EndListens, "END_LOCKS": kcdata.EndLocks,
+	"END_PAIR": kcdata.EndPair, "END_SAME": kcdata.EndSame, "END_PEER": kcdata.EndPeer, "END_ACCEPTS": kcdata.EndAccepts, "END_SERVES": kcdata.EndServes,
+	"FILE_LOCK_FLOCK": kcdata.FileLockFlock, "FILE_LOCK_POSIX": kcdata.FileLockPOSIX, "FILE_LOCK_OFD": kcdata.FileLockOFD,
+	"FUSE_SENT": kcdata.FUSESent, "FUSE_FOREIGN": kcdata.FUSEForeign,
+	"KIND_OTHER": kcdata.FileOther, "KIND_REGULAR": kcdata.FileRegular, "KIND_DIRECTORY": kcdata.FileDirectory, "KIND_BLOCK": kcdata.FileBlock,
+	"KIND_CHAR": kcdata.FileChar, "KIND_PIPE": kcdata.FilePipe, "KIND_FIFO": kcdata.FileFIFO, "KIND_SOCKET": kcdata.FileSocket,
+	"KIND_TERMINAL": kcdata.FileTerminal, "KIND_PT_MASTER": kcdata.FilePTMaster, "KIND_EPOLL": kcdata.FileEpoll, "KIND_EVENTFD": kcdata.FileEventfd,
+	"KIND_TIMERFD": kcdata.FileTimerfd, "KIND_SIGNALFD": kcdata.FileSignalfd, "KIND_PIDFD": kcdata.FilePidfd, "KIND_INOTIFY": kcdata.FileInotify,
+	"KIND_FANOTIFY": kcdata.FileFanotify, "KIND_USERFAULTFD": kcdata.FileUserfaultfd, "KIND_FUSE": kcdata.FileFUSE, "KIND_IO_URING": kcdata.FileIOUring,
+	"BY_OBJECT": byObject, "BY_PEER": byPeer, "BY_FILE": byFile, "BY_PAIR": byPair, "BY_PORT": byPort, "BY_SERVER": byPort + 1,
+	"ASK_LOCKS": askLocks, "ASK_INET": askInet, "ASK_USERFAULTFD": askUserfaultfd, "ASK_PEERS": askPeers, "ASK_UNIX": askUnix,
+	"THREAD_SEEN": threadSeen, "THREAD_STILL": threadStill, "THREAD_CATCHES": threadCatches,
+	"OUT_END": outEnd, "OUT_FUSE": outFUSE,
+}
+
+func TestEndConstantsOfCAndGo(t *testing.T) {
+	for arch, object := range endsObjects {
+		seen := 0
+		for _, m := range structOf(t, typesOf(t, object), "all_ends").Members {
+			e, ok := m.Type.(*btf.Enum)
+			if !ok {
+				continue
+			}
+			for _, v := range e.Values {
+				seen++
+				if want, ok := endsConstants[v.Name]; !ok || v.Value != want {
+					t.Errorf("%s: enum %s: %s is %#x in C, %#x in Go (known %v)", arch, e.Name, v.Name, v.Value, want, ok)
+				}
+			}
+		}
+		if seen != len(endsConstants) {
+			t.Errorf("%s: %d constants in C, %d in Go", arch, seen, len(endsConstants))
+		}
+	}
+}
