@@ -45,11 +45,14 @@ func openEndPass(level uint32) (ends.Pass, error) {
 // lookForEnds fills c.Ends. It runs right after the release, since what it finds counts only
 // while the threads still wait.
 func (s *Session) lookForEnds(c *capture.Raw) {
-	if s.ends == nil || c.FileSources == 0 {
-		return
+	if s.ends != nil && c.FileSources != 0 {
+		s.look(c, ends.Wanted(c))
 	}
+}
+
+func (s *Session) look(c *capture.Raw, w *ends.Wants) {
 	began := clock.Nanotime()
-	found := s.ends.Look(ends.Wanted(c))
+	found := s.ends.Look(w)
 	c.Ends = found.Ends
 	k := &c.Capture
 	if released := int64(k.StopNs + k.ArrivalNs + k.WindowNs + k.ReleaseNs); k.StopNs != 0 && released < began {

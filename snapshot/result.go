@@ -13,7 +13,7 @@ import (
 
 // Result describes a capture that was made. The KCData itself went to Request.Output.
 type Result struct {
-	collate.Summary // Tasks, Threads, Bytes, LeftOut, Seen, Vanished, Compared, Ran, Warnings
+	collate.Summary // Tasks, Threads, Bytes, LeftOut, Seen, Vanished, Compared, Ran, Files, Warnings
 
 	Engine     string
 	Isolation  string

@@ -25,6 +25,7 @@ const (
 	procReaders    = procfs.DefaultMaxWrittenOff
 	fileReaders    = 4 // foreign.DefaultHelpers: a thread each, and a process
 	readerThreads  = 6 // of such a process
+	endReaders     = 2 // threads of the look for the other ends of files (internal/ends)
 )
 
 // thrift says what a capture leaves out because process ids or memory are short.
@@ -57,7 +58,7 @@ func thriftOf(cpus int, left limits.Room) (thrift, error) {
 
 // wholePids is what a capture that lacks nothing takes.
 func wholePids(cpus int) int {
-	return 3*cpus + 2 + runtimeThreads + procReaders + 1 + fileReaders*(1+readerThreads)
+	return 3*cpus + 2 + runtimeThreads + procReaders + endReaders + 1 + fileReaders*(1+readerThreads)
 }
 
 // errScarce is the reason in the file for each program file that was not read.

@@ -150,7 +150,7 @@ func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) e
 			{"online", len(r.CPUs.Online)}, {"stopped", len(r.CPUs.Stopped)}, {"working", len(r.CPUs.Working)},
 			{"missing", append([]int{}, r.CPUs.Missing...)},
 		}},
-		{"stop_broken", r.StopBroken}, {"compared", r.Compared}, {"ran", r.Ran},
+		{"stop_broken", r.StopBroken}, {"compared", r.Compared}, {"ran", r.Ran}, {"files", account.FilesJSON(r.Files)},
 		{"left_out", show.List(r.LeftOut, account.LeftOutTakeJSON)}, {"warnings", account.Warnings(r.Warnings)},
 	})
 }

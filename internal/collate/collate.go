@@ -34,12 +34,13 @@ type Collator struct {
 // Summary is the outcome of a collation.
 type Summary struct {
 	Tasks, Threads int
-	Bytes          int64                 // of the file
-	LeftOut        []kcdata.LinuxLeftOut // a task once for each reason
-	Seen           int                   // tasks recorded or left out
-	Vanished       int                   // tasks that ended on their own before they were recorded
-	Compared, Ran  int                   // threads read a second time, and of these those that ran in between
-	Warnings       []kcdata.Warning      // of the file, and for whoever took it
+	Bytes          int64                   // of the file
+	LeftOut        []kcdata.LinuxLeftOut   // a task once for each reason
+	Seen           int                     // tasks recorded or left out
+	Vanished       int                     // tasks that ended on their own before they were recorded
+	Compared, Ran  int                     // threads read a second time, and of these those that ran in between
+	Files          *kcdata.LinuxFilesTaken // open files that threads wait at; nil: they were not recorded
+	Warnings       []kcdata.Warning        // of the file, and for whoever took it
 }
 
 // collation is one run, in three stages. collect decodes each task and completes it
@@ -229,6 +230,9 @@ func (x *collation) summary(bytes int64) *Summary {
 	s := &Summary{
 		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
 		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
+	}
+	if c.FileSources != 0 {
+		s.Files = &x.files.taken
 	}
 	if c.Second != nil {
 		s.Compared, s.Ran = int(c.Second.Compared), int(c.Second.Ran)

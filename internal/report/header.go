@@ -20,6 +20,7 @@ func (v *view) header(l *lines) {
 	var said show.Parts
 	said.Add("%s", account.BriefPause(v.s))
 	said.Add("%s", account.BriefAtomicity(v.s))
+	said.Add("%s", account.BriefFiles(v.s))
 	said.If(v.allChains, "user stacks %s", chainText)
 	said.Add("%s", v.machineLoad())
 	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))

@@ -79,7 +79,7 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"times_run", show.Present(p, kcdata.ThreadHasRuntime, l.Pcount)},
 		{"nvcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nvcsw)}, {"nivcsw", show.Present(p, kcdata.ThreadHasSwitches, l.Nivcsw)},
 		{"min_flt", show.Present(p, kcdata.ThreadHasFaults, l.MinFlt)}, {"maj_flt", show.Present(p, kcdata.ThreadHasFaults, l.MajFlt)},
-		{"syscall", v.jsonSyscall(t)}, {"wait", verdict.WaitJSON(v.wait(t))}, {"io", show.Optional(t.IO, jsonIO)},
+		{"syscall", v.jsonSyscall(t)}, {"wait", verdict.WaitJSON(v.wait(t))}, {"files", jsonFiles(t.Thread)}, {"io", show.Optional(t.IO, jsonIO)},
 		{"ns_tids", account.NSTidsJSON(t.Thread)},
 		{"wchan", cleaned(t.Wchan)}, {"stack_note", show.Known(t.note)},
 		{"kernel_stack_truncated", p&kcdata.ThreadTruncated != 0}, {"kernel_frames_skipped", show.Known(l.KstackSkipped)},
