@@ -1,6 +1,8 @@
 package waits
 
 import (
+	"slices"
+
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
@@ -30,7 +32,7 @@ func (f *finder) byStack(w *Wait, names []*marks) {
 			w.note("no kernel stack of it was recorded")
 		}
 	}
-	f.byFile(w, len(names) > 0)
+	f.byFile(w, slices.ContainsFunc(names, func(m *marks) bool { return m != noMarks }))
 	f.scanNotes(w)
 }
 

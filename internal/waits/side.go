@@ -7,8 +7,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// maxSide bounds the processes that are named for one wait at a file. Where there are more,
-// none is named: which of them will act is not to be foreseen.
+// maxSide bounds the processes that are named for one wait at a file, and is as many ends as a
+// capture keeps of one object. Where there are more processes, none is named: which of them will
+// act is not to be foreseen.
 const maxSide = 64
 
 // sideKey names one part of the ends of an object; by says what the object is known by.
@@ -31,6 +32,7 @@ type side struct {
 	relation    Relation
 	who         []holder // in the order of (tgid, start): what the file's order does not decide
 	crowd       bool     // more than maxSide: who is empty
+	full        bool     // as many as are kept of one object: there may be more
 	tool        bool     // this program has it
 	strangers   uint32   // numbers of processes that began at another time than the file's process of that number
 	younger     uint32   // processes that began after the capture
@@ -82,16 +84,18 @@ func (f *finder) newSide(b by, p part, object uint64) *side {
 	if !ok {
 		return s
 	}
+	total := 0 // of any part
 	seen, files := map[process]int{}, map[uint64]struct{}{}
 	for ; i >= 0; i = l.next[i] {
 		e := &f.ends.all[i]
+		total++
 		if !p.isOf(e) || e.Tgid == 0 && e.Start == 0 {
 			continue
 		}
 		s.add(f, e, seen)
 		files[e.File] = struct{}{}
 	}
-	s.files = len(files)
+	s.files, s.full = len(files), total >= maxSide
 	if len(s.who) > maxSide {
 		s.crowd, s.who = true, nil
 	}

@@ -21,7 +21,7 @@ func (f *finder) take(w *Wait, l *look, p part, object uint64, owes bool) bool {
 func (f *finder) takeSide(w *Wait, l *look, s *side, owes bool) bool {
 	owners, mine := s.others(w.Task, owes)
 	l.owners, l.owes, l.evidence = owners, owes, After
-	l.free = s.tool || s.crowd || s.strangers > 0 || s.younger > 0
+	l.free = s.tool || s.crowd || s.full || s.strangers > 0 || s.younger > 0
 	if !l.free && !s.loose && l.file.Flags&kcdata.FileCatches == 0 {
 		l.confidence = Sure
 	}
@@ -47,6 +47,8 @@ func (s *side) notes(l *look) {
 	switch {
 	case s.crowd:
 		l.note("more than %d processes have the other end, so none is named", maxSide)
+	case s.full:
+		l.note("only the first %d descriptors of the other end were kept", maxSide)
 	case s.tool:
 		l.note("this program has the other end")
 	case s.strangers > 0:
@@ -90,6 +92,7 @@ func (f *finder) mine(w *Wait, l *look, r Relation) {
 	switch {
 	case threads(w.Task) > 1:
 		o := ownProcess(w, r)
+		o.Owes = l.owes
 		l.owners = append(slices.Clone(l.owners), o)
 	case len(l.owners) > 0 && r == OtherEnd:
 		l.note("its own process has the other end open, too, and would not see the others close it")
@@ -102,7 +105,7 @@ func (f *finder) mine(w *Wait, l *look, r Relation) {
 	case flags&kcdata.FilePolled != 0:
 		l.note("its own process alone has the other end")
 	default:
-		l.says, l.confidence = OwnEnd, Likely
+		l.says, l.confidence, l.owes = OwnEnd, Likely, false
 		l.owners = []Owner{ownProcess(w, r)}
 	}
 }

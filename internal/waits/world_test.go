@@ -23,9 +23,10 @@ const (
 func newWorld() *world {
 	return &world{strs: []byte{0}, at: map[string]uint64{}, s: &kcdata.Snapshot{
 		HasMachine: true, HasCapture: true, Arch: "x86_64", Engine: "trap", Isolation: "irqoff",
-		Machine:   kcdata.LinuxMachine{PidNSIsFirst: 1},
-		WaitTaken: &kcdata.LinuxWaitTaken{Sources: 1<<7 - 1},
-		CPUs:      []kcdata.LinuxCPU{{RqClock: now, RqClockAt: now}, {CPU: 1, RqClock: now, RqClockAt: now}},
+		Machine:    kcdata.LinuxMachine{PidNSIsFirst: 1},
+		WaitTaken:  &kcdata.LinuxWaitTaken{Sources: 1<<7 - 1},
+		FilesTaken: &kcdata.LinuxFilesTaken{Sources: 1<<10 - 1 - kcdata.FilesHasProc},
+		CPUs:       []kcdata.LinuxCPU{{RqClock: now, RqClockAt: now}, {CPU: 1, RqClock: now, RqClockAt: now}},
 	}}
 }
 
