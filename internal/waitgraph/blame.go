@@ -17,6 +17,7 @@ import (
 // ever acts.
 type blame struct {
 	g       *graph
+	ways    way      // those that there are
 	d       *digraph // a process leads to its telling thread alone
 	rev     *digraph
 	need    []needs
@@ -35,12 +36,16 @@ type way int32
 const (
 	ordinary way = iota
 	locked
-	owed
-	ways
+	owed // only processes can be
+	everyWay
 )
 
 func (g *graph) newBlame(stands []bool) *blame {
-	b := &blame{g: g, need: make([]needs, int(ways)*len(g.nodes)), stands: stands}
+	b := &blame{g: g, ways: owed, stands: stands}
+	if len(g.processes) > 0 {
+		b.ways = everyWay
+	}
+	b.need = make([]needs, int(b.ways)*len(g.nodes))
 	d := &digraph{off: []int{0}}
 	var row []uint64
 	for v := range int32(len(b.need)) {
@@ -51,15 +56,14 @@ func (g *graph) newBlame(stands []bool) *blame {
 		case g.isProcess(t):
 			row = b.members(row, v)
 		case n.wait != nil && !goesOn(n.wait):
-			row = merge(n.wait, b.edges(row, t, b.way(v)))
+			row = b.edges(row, t, b.way(v))
 		}
 		b.need[v] = b.needOf(n, v, len(row) > 0)
 		d.add(row)
 	}
-	rev := d.reverse()
-	b.stuck = stuck(d, rev, b.need)
-	b.findChains(d, rev)
-	b.rev = b.d.reverse()
+	b.rev = d.reverse()
+	b.stuck = stuck(d, b.rev, b.need)
+	b.findChains(d)
 	return b
 }
 
@@ -138,8 +142,8 @@ func (b *blame) reach() {
 				continue
 			}
 			r := b.via[v]
-			if n := b.node(v); n.wait != nil {
-				r = n.wait.Owners[b.d.via[e]].Relation
+			if !b.isProcess(v) {
+				r = b.g.owner(b.thread(v), b.d.via[e]).Relation
 			}
 			if !b.reached[t] {
 				b.reached[t], b.via[t] = true, r

@@ -15,7 +15,7 @@ const convoyFrom = 4
 func isLock(k waits.Kind) bool {
 	switch k {
 	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex,
-		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex:
+		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
 		return true
 	}
 	return false
@@ -52,10 +52,10 @@ func (g *graph) holders(who []int32) (out []waits.Owner) {
 	first := map[int32]waits.Owner{}
 	var order []int32
 	for _, v := range who {
-		for i, n := range g.ownersOf(v) {
-			if _, there := first[n]; !there {
-				first[n] = g.nodes[v].wait.Owners[i]
-				order = append(order, n)
+		for _, e := range g.edgesOf(v) {
+			if _, there := first[e.node]; !there {
+				first[e.node] = g.nodes[v].wait.Owners[e.via]
+				order = append(order, e.node)
 			}
 		}
 	}

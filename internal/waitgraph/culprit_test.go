@@ -73,7 +73,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 			}
 		case waits.OtherEnd, waits.Listener:
 			to.by = ordinary
-			if longEnough(w) && o.Owes && (w.File == nil || w.File.File.Flags != kcdata.FileToWrite) {
+			if longEnough(w) && o.Owes && o.Whole && (w.File == nil || w.File.File.Flags != kcdata.FileToWrite) {
 				to.by = owed
 			}
 		case waits.Last:
@@ -193,7 +193,7 @@ func (b *blameOracle) solve() {
 	b.nexts = map[spot][]spot{}
 	index := map[spot]int{}
 	for t := range b.count {
-		for by := range ways {
+		for by := range everyWay {
 			s, p := spot{thread: t, by: by}, spot{thread: t, by: by, whole: true}
 			index[s] = len(b.spots)
 			b.spots = append(b.spots, s)
@@ -443,7 +443,7 @@ func checkCulprits(w *world, v *Verdict) error {
 		for _, x := range c.Shared {
 			t := number(x.Thread)
 			var direct []spot
-			for by := range ways {
+			for by := range everyWay {
 				for _, n := range b.goesOn(spot{thread: t, by: by}) {
 					if direct = append(direct, n); n.whole {
 						direct = append(direct, b.goesOn(n)...)
@@ -489,7 +489,7 @@ func TestI6(t *testing.T) {
 			t.Errorf("%d culprits %s: the graphs prove little", reasons[want], want)
 		}
 	}
-	if between < 20 || shared < 20 || whole < 200 {
+	if between < 10 || shared < 20 || whole < 100 {
 		t.Errorf("%d threads between, %d shared, %d culprits as processes: the graphs prove little", between, shared, whole)
 	}
 }
@@ -505,7 +505,7 @@ func dump(w *world) (out string) {
 		}
 		out += fmt.Sprintf(" %s any=%v age=%v when=%s timed=%v", x.Kind, x.AnyOwner, x.Age, x.When, x.Timed)
 		if x.File != nil {
-			out += fmt.Sprintf(" file=%s/%d/%x/%d", x.File.Says, x.File.File.Kind, x.File.File.Flags, x.File.File.Op)
+			out += fmt.Sprintf(" file=%s/%d/%x/%d others=%d", x.File.Says, x.File.File.Kind, x.File.File.Flags, x.File.File.Op, x.File.Others)
 		}
 		for _, o := range x.Owners {
 			n := -1

@@ -48,15 +48,14 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 			need[v] = someone
 		}
 		row = row[:0]
-		owners := g.ownersOf(v)
-		for i, o := range w.Owners {
-			to := g.blockers
-			if u := owners[i]; u < g.blockers && g.mayBlock(w, u, o) && (!sure || isSure(w, o)) {
-				to = u
+		for i, e := range g.edgesOf(v) {
+			to, o := g.blockers, w.Owners[e.via]
+			if e.node < g.blockers && g.mayBlock(w, e.node, o) && (!sure || isSure(w, o)) {
+				to = e.node
 			}
 			row = append(row, uint64(to)<<32|uint64(i))
 		}
-		d.add(merge(w, row))
+		d.add(row)
 	}
 	for v := g.waiting; v < g.blockers; v++ {
 		need[v] = someone
@@ -76,7 +75,7 @@ func (g *graph) blocking(sure bool) (*digraph, []needs) {
 // deadlock.
 func (g *graph) mayBlock(w *waits.Wait, u int32, o waits.Owner) bool {
 	switch {
-	case isAbsent(o) || o.Relation == waits.Runs || goesOn(w) || wakesItself(w, o):
+	case isAbsent(o) || o.Relation == waits.Runs || goesOn(w) || hasOthers(w) || wakesItself(w, o):
 		return false
 	case g.isProcess(u):
 		return true

@@ -48,7 +48,7 @@ func endsByItself(w *waits.Wait) bool {
 			return false
 		}
 	}
-	return w.Timed && len(w.Owners) > 0
+	return (w.Timed || w.File != nil && w.File.Others > 0) && len(w.Owners) > 0
 }
 
 // ownEnd is I10's: the process has the other end of its own poll, or catches signals.
@@ -70,7 +70,7 @@ type target struct {
 func (o *oracle) targets(t int, sure bool) (all []target, free bool) {
 	w := o.wait[t]
 	for _, owner := range w.Owners {
-		blocks := !owner.Dead && owner.Thread != nil && owner.Relation != waits.Runs && !endsByItself(w) && !ownEnd(w, owner)
+		blocks := !owner.Dead && owner.Thread != nil && owner.Relation != waits.Runs && !endsByItself(w) && !ownEnd(w, owner) && (w.File == nil || w.File.Others == 0)
 		to := target{whole: owner.Whole}
 		switch {
 		case !blocks:

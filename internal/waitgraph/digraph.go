@@ -3,7 +3,7 @@ package waitgraph
 import "slices"
 
 // digraph has the edges of vertex v in to[off[v]:off[v+1]]. They are sorted by target, so that
-// the order of the input does not show. via says for each edge which owner of the wait it is.
+// the order of the input does not show. via says for each edge which edge of the wait it is.
 type digraph struct {
 	off []int
 	to  []int32

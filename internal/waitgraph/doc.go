@@ -17,7 +17,8 @@
 //	    its Part is a strongly connected part with a cycle, and its Cycle is a cycle in it.
 //	I2. No deadlock is missed, and no thread is in two.
 //	I3. A Cycle is a shortest one of its part (Deadlock.Cycle says up to which size); a process
-//	    between two of its threads counts as a step. A deadlock is Sure only if its cycle is of sure waits and the file of one instant.
+//	    on it counts as one more step. A deadlock is Sure only if its cycle is of sure waits
+//	    and the file of one instant.
 //	I4. Behind has every other stuck thread once, and nobody who has a free alternative.
 //	I5. The order of waits and of their owners does not matter. Threads are ordered by
 //	    (tgid, tid).
@@ -33,11 +34,13 @@
 //	    or by this program's own threads; these are no culprits either.
 //	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's
 //	    shape. Nothing recurses.
-//	I10. A process is stuck only if all its threads are that have not ended. A thread that is at
-//	    rest (it waits for the next request), or that a timeout wakes at a file where nobody owes it anything, is
-//	    never stuck; nor is one that polls, or catches signals, by its own process's end.
-//	    Who has the other end of a file is a culprit only if ordinary work's ends are (I7), or
-//	    if it has owed an answer for MinWait and runs, or sleeps where no request can reach it.
-//	    Nobody is by a wait for room to write, beyond I7. A cycle with a wait that is polled, for a FIFO, a
-//	    terminal or an event, at one's own end, or that a signal handler may end is not sure.
+//	I10. A process is stuck only if all its threads are that have not ended. A thread that is
+//	    at rest (it waits for the next request), or that a timeout wakes at a file where nobody
+//	    owes it anything, is never stuck. By an end of its own process a thread is not if it
+//	    polls, or if the process catches signals or keeps a FIFO open both ways. Who has the
+//	    other end of a file is a culprit only as for ordinary work (I7), or if it has owed an
+//	    answer for MinWait and runs, or sleeps where no request can reach it; for a wait for
+//	    room to write only as for ordinary work. A cycle is not sure that has a wait which
+//	    is polled, is for a FIFO, a terminal or an event, is at an end of its own process, or
+//	    may be ended by a signal handler.
 package waitgraph

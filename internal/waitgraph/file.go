@@ -41,11 +41,14 @@ func forRoom(w *waits.Wait) bool {
 	return fileOf(w).Flags&(kcdata.FileToWrite|kcdata.FileToRead) == kcdata.FileToWrite
 }
 
-// goesOn reports whether w's thread goes on whatever its owners do: it is at rest, or a timeout
-// ends its wait at a file where nobody owes it anything.
+// goesOn reports whether w's thread goes on whatever its owners do: it is at rest; or a timeout
+// or another descriptor ends its wait at files where nobody owes it anything.
 func goesOn(w *waits.Wait) bool {
-	return atRest(w) || w.Timed && len(w.Owners) > 0 && !slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return !isEnd(o.Relation) || o.Owes })
+	return atRest(w) || (w.Timed || hasOthers(w)) && len(w.Owners) > 0 && !slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return !isEnd(o.Relation) || o.Owes })
 }
+
+// hasOthers reports whether somebody else than its owners may end w.
+func hasOthers(w *waits.Wait) bool { return w.File != nil && w.File.Others > 0 }
 
 // wakesItself reports whether o, an owner of w, is w's own process, which has the other end on
 // purpose: to wake its poll from a signal handler, or to keep a FIFO open.

@@ -25,13 +25,20 @@ type graph struct {
 	nodes      []node
 	waiting    int32                    // how many wait
 	blockers   int32                    // how many wait or are processes
-	owners     []int32                  // the node of each owner of each wait
-	from       []int                    // where in owners those of a waiting node begin
+	edges      []edge                   // to the owners of each wait
+	from       []int                    // where in edges those of a waiting node begin
 	at         map[*kcdata.Thread]int32 // living threads of the file
 	processes  map[*kcdata.Task]int32
 	absent     map[absentee]int32
+	atFiles    bool // a wait is at a file, or for a process
 	missedCPUs []*kcdata.LinuxCPU
 	minWait    time.Duration
+}
+
+// edge leads to an owner.
+type edge struct {
+	node int32
+	via  int32 // which of the wait's owners it is
 }
 
 // absentee is what an owner without a living thread is known by. Without a number, two owners
@@ -90,14 +97,7 @@ func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 		}
 	}
 	g.findThreads()
-	g.from = make([]int, 1, g.waiting+1)
-	for i := range g.waiting {
-		w := g.nodes[i].wait
-		for _, o := range w.Owners {
-			g.owners = append(g.owners, g.find(w, o))
-		}
-		g.from = append(g.from, len(g.owners))
-	}
+	g.addEdges()
 	return g
 }
 
@@ -166,20 +166,6 @@ func compareBool(a, b bool) int {
 func compareResources(a, b waits.Resource) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
 }
-
-// find returns the node of an owner of w.
-func (g *graph) find(w *waits.Wait, o waits.Owner) int32 {
-	switch {
-	case isProcess(o):
-		return g.processes[o.Task]
-	case isAbsent(o):
-		return g.absent[absenteeOf(w, o)]
-	}
-	return g.at[o.Thread]
-}
-
-// ownersOf are the nodes of the owners of v's wait, in their order.
-func (g *graph) ownersOf(v int32) []int32 { return g.owners[g.from[v]:g.from[v+1]] }
 
 // old reports whether w has lasted MinWait for all that is known, and was read in a stop.
 func (g *graph) old(w *waits.Wait) bool {

@@ -11,16 +11,17 @@ import (
 // a thread passes on how it was reached itself. A semaphore's last holder may hold nothing. A
 // traced thread is an end itself.
 func (b *blame) edges(row []uint64, t int32, by way) []uint64 {
-	w, owners := b.g.nodes[t].wait, b.g.ownersOf(t)
-	for i, o := range w.Owners {
+	w := b.g.nodes[t].wait
+	for i, e := range b.g.edgesOf(t) {
+		o := w.Owners[e.via]
 		free := o.Relation == waits.Tracer || wakesItself(w, o)
-		if free || o.Relation == waits.Runs && !b.g.keepsCPU(w, o, owners[i]) {
+		if free || o.Relation == waits.Runs && !b.g.keepsCPU(w, o, e.node) {
 			if w.AnyOwner {
 				return row[:0] // an alternative that nobody takes away
 			}
 			continue
 		}
-		row = append(row, uint64(b.at(owners[i], b.leads(w, o, by)))<<32|uint64(i))
+		row = append(row, uint64(b.at(e.node, b.leads(w, o, by)))<<32|uint64(i))
 	}
 	return row
 }
@@ -41,7 +42,7 @@ func (b *blame) leads(w *waits.Wait, o waits.Owner, by way) way {
 		}
 		return ordinary
 	case waits.OtherEnd, waits.Listener:
-		if long && o.Owes && !forRoom(w) {
+		if long && o.Owes && isProcess(o) && !forRoom(w) {
 			return owed
 		}
 		return ordinary

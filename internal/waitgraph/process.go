@@ -1,7 +1,6 @@
 package waitgraph
 
 import (
-	"cmp"
 	"slices"
 
 	"stackshot/internal/model"
@@ -53,19 +52,3 @@ func (g *graph) findThreads() {
 }
 
 func (g *graph) isProcess(v int32) bool { return v >= g.waiting && v < g.blockers }
-
-// merge leaves of several edges with one target the one that says most: a process may have a
-// hundred connections of one waiter. row is of target<<32 | via, via an index of w.Owners.
-func merge(w *waits.Wait, row []uint64) []uint64 {
-	if len(row) < 2 || !slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return o.Whole }) {
-		return row
-	}
-	slices.SortFunc(row, func(a, b uint64) int {
-		x, y := &w.Owners[uint32(a)], &w.Owners[uint32(b)]
-		return cmp.Or(cmp.Compare(a>>32, b>>32), compareBool(!x.Whole, !y.Whole), compareBool(!x.Owes, !y.Owes),
-			cmp.Compare(x.Relation, y.Relation), cmp.Compare(a, b))
-	})
-	return slices.CompactFunc(row, func(a, b uint64) bool {
-		return a>>32 == b>>32 && w.Owners[uint32(a)].Whole && w.Owners[uint32(b)].Whole
-	})
-}

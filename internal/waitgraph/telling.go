@@ -31,12 +31,15 @@ func (b *blame) rests(u int32) bool {
 // tells most of why it does not go on: one that is kept from running at all or in D, then one
 // whose chain goes on, then the leader, then the lowest. A chain goes on only if it comes to an
 // end: threads may wait in a circle that is no deadlock, for a server that has another thread.
-func (b *blame) findChains(d, rev *digraph) {
+func (b *blame) findChains(d *digraph) {
 	on := make([]bool, d.len())
 	for v := range int32(d.len()) {
 		on[v] = b.leadsOn(d, v)
 	}
-	nearest := func(follow func(from, to int32) bool) []int32 { return distances(rev, on, b.ends(on), follow) }
+	if b.chains, b.d = on, d; !b.g.atFiles {
+		return
+	}
+	nearest := func(follow func(from, to int32) bool) []int32 { return distances(b.rev, on, b.ends(on), follow) }
 	every := func(from, to int32) bool { return true }
 	for v, far := range nearest(every) {
 		on[v] = on[v] && (far >= 0 || b.need[v] != never)
@@ -46,8 +49,8 @@ func (b *blame) findChains(d, rev *digraph) {
 	for v := range on {
 		on[v] = on[v] && far[v] >= 0
 	}
-	b.chains = on
 	b.d = b.telling(d, strong, far)
+	b.rev = b.d.reverse()
 }
 
 // ends are the vertices that may be to blame and do not lead on.

@@ -23,7 +23,7 @@ type Branch struct {
 type step struct {
 	node   int32 // of graph
 	up     int   // the step before it; -1: a root
-	via    int32 // which of its owners that is
+	via    int32 // which of its edges that is
 	victim bool
 }
 
@@ -56,7 +56,7 @@ func (g *graph) branches(steps []step) []Branch {
 		open = open[:len(open)-1]
 		s := &steps[t.step]
 		w := g.nodes[s.node].wait
-		out = append(out, Branch{Wait: w, Owner: w.Owners[s.via], Up: t.up, Depth: t.depth, Victim: s.victim})
+		out = append(out, Branch{Wait: w, Owner: g.owner(s.node, s.via), Up: t.up, Depth: t.depth, Victim: s.victim})
 		push(t.step, len(out)-1, t.depth+1)
 	}
 	return out

@@ -40,7 +40,7 @@ func (b *blame) listVictims(order []int32) {
 	k.layer = int32(len(b.g.nodes))
 	for _, t := range order {
 		var sources, shared []int32
-		for by := range ways {
+		for by := range b.ways {
 			v := b.at(t, by)
 			if !b.reached[v] || b.chains[v] {
 				continue

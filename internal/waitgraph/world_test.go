@@ -177,7 +177,7 @@ func madeWait(w *world, i, n int, next func() int) {
 				o.Owes = next()%2 == 0
 			}
 		}
-		o.Dead = next()%16 == 0
+		o.Dead = next()%16 == 0 && !o.Whole
 		wait.Owners = append(wait.Owners, o)
 	}
 	if next()%2 == 0 {
@@ -211,6 +211,8 @@ func madeFile(wait *waits.Wait, next func() int) {
 		wait.File.Says = waits.Serves
 	case 5:
 		wait.File.Says = waits.Elsewhere
+	case 6:
+		wait.File.Others = 1
 	}
 }
 
