@@ -277,17 +277,17 @@ func kernelHas(t testing.TB, name, field string) bool {
 	if err := types.TypeByName(name, &s); err != nil {
 		t.Fatal(err)
 	}
-	return memberIn(s.Members, field)
+	return hasMember(s.Members, field)
 }
 
-func memberIn(members []btf.Member, field string) bool {
+func hasMember(members []btf.Member, field string) bool {
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		if m.Name == "" {
 			switch inner := btf.UnderlyingType(m.Type).(type) {
 			case *btf.Struct:
-				return memberIn(inner.Members, field)
+				return hasMember(inner.Members, field)
 			case *btf.Union:
-				return memberIn(inner.Members, field)
+				return hasMember(inner.Members, field)
 			}
 		}
 		return m.Name == field

@@ -131,7 +131,8 @@ func (r *reading) endThread() {
 		r.leader(th)
 	}
 	sleeps := th.State&(stateInterruptible|stateUninterruptible) != 0
-	blind := sleeps && len(r.files) == 0 && (th.State&stateUninterruptible != 0 || r.call != nil && r.call.Nr < 0)
+	// A page that a call copies may be missing, too: it sleeps in D then.
+	blind := sleeps && (th.State&stateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
 	if len(r.files) == 0 && !blind {
 		return
 	}

@@ -38,7 +38,8 @@ func endCycles() []*Case {
 		end("free-thread", "all pipe p", "all pipe q", "a has q.w", "b has p.w", "a read p.r", "a.2 nap", "b read q.r").
 			at("a", atPipe, "b").at("b", atPipe, "a"),
 		// All end by themselves.
-		end("timeouts", "all pipe p", "all pipe q", "a has q.w", "b has p.w", "a poll 600000 0 p.r", "b select 600000 0 q.r"),
+		end("timeouts", "all pipe p", "all pipe q", "a has q.w", "b has p.w", "a poll 600000 0 p.r", "b select 600000 0 q.r").
+			at("a", atSet, "b").at("b", atSet, "a"),
 	}
 	for _, family := range []string{"unix", "seqpacket", "tcp4", "tcp6"} {
 		all = append(all, asking(family+"-cycle", family), ring(family+"-ring", family))
