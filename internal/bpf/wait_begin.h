@@ -1,84 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// Whether a thread sleeps in a call with a descriptor, and what its arguments say: the
-// timeout, the range of a file lock. Then its files are taken (wait_file.h).
+// Whether a thread sleeps in a call with a descriptor. Then its files are taken (wait_file.h),
+// and written.
 #ifndef STACKSHOT_WAIT_BEGIN_H
 #define STACKSHOT_WAIT_BEGIN_H
 
-// Commands of fcntl(2) that wait. The 64-bit one is of the 32-bit ABIs alone.
-enum { F_SETLKW_ = 7, F_SETLKW64_ = 14, F_OFD_SETLKW_ = 38 };
 enum { TASK_STOPPED_ = 0x4, TASK_TRACED_ = 0x8 };
 // As few turns as all sets and sums may take.
-enum { FILE_TURNS = FILE_COUNTED / 16 + WAIT_FILES * (PIPE_LOOKED + 16) };
-
-// set_call takes a row of the table of calls.
-static __always_inline void set_call(struct file_work *f, const volatile struct file_call *c)
-{
-	f->op = c->op, f->way = c->way, f->ends = c->flags, f->flags = 0;
-	u64 time = c->time, arg = f->arg[time & 7];
-	if (c->way == WAY_POLL || c->way == WAY_SELECT)
-		mark(f->flags, FILE_POLLED);
-	if (((time & TIME_POINTER) && arg) || ((time & TIME_MS) && (s32)arg >= 0))
-		mark(f->flags, FILE_TIMED);
-}
-
-// user_word is a little-endian word of user memory whose halves may lie in two pages.
-static __always_inline u64 user_word(struct wait_work *w, u64 va)
-{
-	u64 low = user_half(w, va) ? w->word : 0;
-	return low | (user_half(w, va + 4) ? w->word << 32 : 0);
-}
-
-// lock_range reads struct flock: l_type, l_whence, l_start, l_len. The old one of 32 bits has
-// short numbers; that with long ones has no padding on i386.
-static __always_inline void lock_range(struct wait_work *w, u32 cmd)
-{
-	struct file_work *f = &w->f;
-	u64 va = f->arg[2], at = 8;
-	if (!user_half(w, va)) {
-		mark(f->flags, FILE_NO_SET);
-		return;
-	}
-	f->lock_how = w->word;
-	if (f->compat && cmd == F_SETLKW_) {
-		u64 both = user_word(w, va + 4);
-		f->lock_start = (s64)(s32)both, f->lock_len = (s64)both >> 32;
-		return;
-	}
-#if defined(__TARGET_ARCH_x86)
-	if (f->compat)
-		at = 4;
-#endif
-	f->lock_start = user_word(w, va + at), f->lock_len = user_word(w, va + at + 8);
-}
-
-static __always_inline void set_fcntl(struct wait_work *w)
-{
-	struct file_work *f = &w->f;
-	u32 cmd = f->arg[1];
-	if (cmd == F_OFD_SETLKW_)
-		f->op = FILE_OP_OFD;
-	else if (cmd == F_SETLKW_ || (f->compat && cmd == F_SETLKW64_))
-		f->op = FILE_OP_POSIX;
-	else
-		return;
-	lock_range(w, cmd);
-}
-
-// set_socketcall: the arguments of this call of i386 are in memory. Nothing is recorded if
-// that is absent.
-static __always_inline void set_socketcall(struct wait_work *w)
-{
-	struct file_work *f = &w->f;
-	u64 n = f->arg[0], va = f->arg[1];
-	hide(n);
-	f->way = WAY_NONE;
-	if (n >= 32 || !user_half(w, va))
-		return;
-	f->arg[0] = w->word;
-	f->arg[4] = user_half(w, va + 16) ? w->word : 0;
-	set_call(f, &cfg_socketcalls[n]);
-}
+enum { FILE_TURNS = FILE_COUNTED / 32 * 5 + WAIT_FILES * (PIPE_LOOKED + 16) };
 
 // begin_files finds the call. False: it has no descriptor. A thread that a signal stopped, or
 // that a tracer stopped, has left its call.
@@ -120,12 +49,12 @@ static __noinline void wait_files(struct sink *s, struct wait_work *w, struct ta
 	if (f->way == WAY_FLOCK)
 		f->lock_how = (u32)f->arg[1];
 	else if (f->way == WAY_FCNTL)
-		set_fcntl(w);
+		ask_lock(f);
 	else if (f->way == WAY_SOCKETCALL)
-		set_socketcall(w);
+		ask_socketcall(f);
 	w->at = (u64)t->files;
 	file_table(w, peek(w->at));
-	repeat(FILE_TURNS, file_step, s, w);
+	file_turns(FILE_TURNS, s, w);
 	if (f->phase != PHASE_NEXT)
 		end_file(w);
 	w->v.files = f->count < FILE_COUNTED ? f->count : FILE_COUNTED;

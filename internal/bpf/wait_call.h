@@ -14,12 +14,15 @@ enum {
 	FILE_COUNTED = 65536,
 	POLL_LOOKED = 256, // entries of a poll that are looked at; those behind count as they are
 	EPOLL_LOOKED = 32, // of an epoll's set: each is a line of memory that nobody has read for long
-	QUEUE_LOOKED = 32, // messages of a socket whose bytes are added up
+	QUEUE_LOOKED = 64, // messages of a socket whose bytes are added up
 	PIPE_LOOKED = 256, // buffers of a pipe likewise
+	FILE_HALVES = 5,   // words of four bytes of user memory that are read together
 };
 
 // Where a call has its descriptors.
-enum file_way { WAY_NONE, WAY_ONE, WAY_TWO, WAY_SPLICE, WAY_POLL, WAY_SELECT, WAY_EPOLL, WAY_WATCHED, WAY_FLOCK, WAY_FCNTL, WAY_SOCKETCALL, WAY_ABSENT };
+enum file_way {
+	WAY_NONE, WAY_ONE, WAY_TWO, WAY_SPLICE, WAY_POLL, WAY_SELECT, WAY_EPOLL, WAY_WATCHED, WAY_FLOCK, WAY_FCNTL, WAY_SOCKETCALL, WAY_ABSENT,
+};
 // Of a call's timeout: a pointer that may be 0, or milliseconds that may be negative.
 enum { TIME_POINTER = 1 << 3, TIME_MS = 1 << 4 };
 
@@ -51,6 +54,10 @@ enum file_place {
 };
 const volatile u32 cfg_place[FILE_PLACES];
 
+// Names the enums once, for TestPlacesOfCAndGo; nothing reads or writes it.
+struct all_places { enum file_place place; enum file_way way; };
+const struct all_places *unused_places __attribute__((unused));
+
 #define placed(place) (cfg_place[place] != NOWHERE)
 #define field_at(at, place) kernel_word((at) + cfg_place[place])
 
@@ -58,7 +65,7 @@ const volatile u32 cfg_place[FILE_PLACES];
 // above one another, and spends much on each loop.
 enum file_phase {
 	PHASE_NEXT, PHASE_FILE, PHASE_ANON, PHASE_PIPE, PHASE_SOCKET, PHASE_QUEUES, PHASE_UNIX, PHASE_CHAR, PHASE_TTY, PHASE_FUSE,
-	PHASE_SETS, PHASE_SUM_PIPE, PHASE_SUM_QUEUE, PHASE_END,
+	PHASE_READ, PHASE_POLLED, PHASE_SETS, PHASE_LOCK, PHASE_SOCKETCALL, PHASE_SUM_PIPE, PHASE_SUM_QUEUE, PHASE_END,
 };
 
 // The state of one thread's files; a part of struct wait_work, for the same reason.
@@ -76,6 +83,8 @@ struct file_work {
 	u64 node, from;        // of an epoll's tree
 	u64 fd, events, found; // what the next descriptor is, and if there is one
 	u64 lock_how, lock_start, lock_len;
+	u64 got, asked, then, miss; // of what is read of user memory
+	u64 va[FILE_HALVES], half[FILE_HALVES];
 	struct { struct kc_header h; struct linux_file v[WAIT_FILES]; } files;
 	struct { struct kc_header h; struct linux_socket v[WAIT_FILES]; u64 pad; } socks;
 };

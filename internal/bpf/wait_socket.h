@@ -7,7 +7,9 @@
 
 enum { AF_UNIX_ = 1, AF_INET_ = 2, AF_INET6_ = 10, SOCK_STREAM_ = 1, IPPROTO_TCP_ = 6 };
 // include/net/tcp_states.h; sockets of all families use these.
-enum { STATE_ESTABLISHED = 1, STATE_SYN_SENT = 2, STATE_SYN_RECV = 3, STATE_CLOSE = 7, STATE_LISTEN = 10 };
+enum { STATE_SYN_SENT = 2, STATE_SYN_RECV = 3, STATE_CLOSE = 7, STATE_LISTEN = 10 };
+// Established, and where one side has shut: FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT.
+enum { STATES_CONNECTED = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 };
 enum { SHUT_IN = 1, SHUT_OUT = 2 };
 #define NO_TIMEOUT 0x7fffffffffffffffull // MAX_SCHEDULE_TIMEOUT
 
@@ -144,7 +146,7 @@ static __noinline void look_at_marks(struct wait_work *w)
 		mark(v->flags, SOCKET_SHUT_IN);
 	if (shut & SHUT_OUT)
 		mark(v->flags, SOCKET_SHUT_OUT);
-	if (v->state == STATE_ESTABLISHED)
+	if (STATES_CONNECTED >> (v->state & 15) & 1)
 		mark(v->flags, SOCKET_CONNECTED);
 	u64 limit = NO_TIMEOUT;
 	if (f->op == FILE_OP_READ || f->op == FILE_OP_ACCEPT)

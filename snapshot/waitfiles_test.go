@@ -1,0 +1,206 @@
+//go:build linux
+
+package snapshot
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/bpf/bpftest"
+	"stackshot/kcdata"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Every call with a descriptor, and every kind of file: each field is what the kernel says of
+// the descriptor otherwise. Both engines record the same.
+func TestFilesInTheWindow(t *testing.T) {
+	requireBPF(t)
+	l := &fileLab{t: t, dir: t.TempDir()}
+	defer l.end()
+	l.pipes()
+	l.unixSockets()
+	l.inetSockets()
+	l.terminals()
+	l.locks()
+	l.anonymousInodes()
+	l.list = slices.DeleteFunc(l.list, func(w *fileWait) bool { return !l.sleep(w) })
+	for _, w := range l.list {
+		if w.name == "closed" {
+			l.ok(unix.Close(w.want[0].fd))
+		}
+	}
+	var first map[uint64]*kcdata.Thread
+	for _, engineName := range waitEngines() {
+		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
+		for _, w := range l.list {
+			th := got[uint64(w.tid)]
+			if th == nil {
+				t.Fatalf("%s: no thread %d", engineName, w.tid)
+			}
+			checkFiles(t, engineName+": "+w.name, w, th)
+			if first != nil && (!slices.Equal(th.Files, first[uint64(w.tid)].Files) || !slices.Equal(th.Sockets, first[uint64(w.tid)].Sockets)) {
+				t.Errorf("%s: %s:\n%+v %+v, want as of the other engine\n%+v %+v", engineName, w.name, th.Files, th.Sockets, first[uint64(w.tid)].Files, first[uint64(w.tid)].Sockets)
+			}
+		}
+		first = got
+	}
+}
+
+func checkFiles(t *testing.T, name string, w *fileWait, th *kcdata.Thread) {
+	t.Helper()
+	files := max(w.files, uint32(len(w.want)))
+	if th.Wait == nil || th.Wait.Files != files || (th.Wait.Flags&kcdata.WaitFewFiles != 0) != (files > 16) {
+		t.Errorf("%s: record %+v, want %d files", name, th.Wait, files)
+	}
+	if len(th.Files) != len(w.want) {
+		t.Errorf("%s: %+v, want %+v", name, th.Files, w.want)
+		return
+	}
+	sockets := th.Sockets
+	for _, f := range th.Files {
+		i := slices.IndexFunc(w.want, func(x wantFile) bool { return int32(x.fd) == f.Fd })
+		if i < 0 {
+			t.Errorf("%s: %+v", name, f)
+			continue
+		}
+		checkFile(t, name, w.want[i], f)
+		if f.Kind == kcdata.FileSocket {
+			if len(sockets) == 0 {
+				t.Errorf("%s: no record of a socket", name)
+				continue
+			}
+			checkSocket(t, name, w.want[i], f, sockets[0])
+			sockets = sockets[1:]
+		}
+	}
+	if len(sockets) > 0 {
+		t.Errorf("%s: sockets %+v", name, sockets)
+	}
+}
+
+// checkFile holds a record against the descriptor.
+func checkFile(t *testing.T, name string, w wantFile, f kcdata.LinuxFile) {
+	t.Helper()
+	want := kcdata.LinuxFile{Flags: w.flags, Op: w.op, Kind: w.kind, Fd: int32(w.fd), Events: w.events, Bytes: w.bytes,
+		LockHow: w.how, LockStart: w.start, LockLen: w.length,
+		Object: f.Object, Peer: f.Peer, File: f.File, Magic: f.Magic, NetNS: f.NetNS, Readers: f.Readers, Writers: f.Writers, Room: f.Room}
+	if w.flags&kcdata.FileClosed == 0 {
+		var st unix.Stat_t
+		if err := unix.Fstat(w.fd, &st); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		flags, err := unix.FcntlInt(uintptr(w.fd), unix.F_GETFL, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev := func(d uint64) uint64 { return uint64(unix.Major(d))<<32 | uint64(unix.Minor(d)) }
+		want.Inode, want.Dev, want.Rdev, want.Mode, want.OFlags = st.Ino, dev(uint64(st.Dev)), dev(uint64(st.Rdev)), st.Mode, uint32(flags)
+		if w.kind == kcdata.FilePidfd { // fstat says less than the inode
+			want.Mode = f.Mode
+			want.Name = f.Name
+		} else if s, ok := strings.CutPrefix(fdLink(w.fd), "anon_inode:"); ok {
+			copy(want.Name[:], s)
+		}
+		if f.File == 0 || f.Object == 0 || f.Magic == 0 || (f.NetNS != 0) != (w.kind == kcdata.FileSocket) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if w.kind == kcdata.FileSocket {
+		want.Bytes = f.Bytes
+	}
+	if f != want {
+		t.Errorf("%s:\n%+v, want\n%+v", name, f, want)
+	}
+	if pipe := w.kind == kcdata.FilePipe || w.kind == kcdata.FileFIFO; pipe != (f.Room != 0) || pipe && f.Readers+f.Writers == 0 {
+		t.Errorf("%s: room %d, %d readers, %d writers", name, f.Room, f.Readers, f.Writers)
+	}
+	if known := f.Flags&kcdata.FilePeerKnown != 0; !known && f.Peer != 0 {
+		t.Errorf("%s: %+v", name, f)
+	}
+}
+
+// checkSocket holds a record against what the system calls say.
+func checkSocket(t *testing.T, name string, w wantFile, f kcdata.LinuxFile, s kcdata.LinuxSocket) {
+	t.Helper()
+	option := func(o int) uint16 {
+		v, err := unix.GetsockoptInt(w.fd, unix.SOL_SOCKET, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint16(v)
+	}
+	want := kcdata.LinuxSocket{Flags: w.socket.Flags, Fd: int32(w.fd), Family: option(unix.SO_DOMAIN), Kind: option(unix.SO_TYPE), Protocol: option(unix.SO_PROTOCOL),
+		State: s.State, NetNS: f.NetNS, Inode: f.Inode, PeerInode: s.PeerInode, PeerTgid: s.PeerTgid, BacklogTo: w.socket.BacklogTo, Backlog: w.socket.Backlog}
+	if sa, err := unix.Getsockname(w.fd); err == nil {
+		want.LocalPort, want.Local = address(sa)
+	}
+	if sa, err := unix.Getpeername(w.fd); err == nil {
+		want.PeerPort, want.Remote = address(sa)
+	}
+	if w.socket.Flags&kcdata.SocketListens == 0 {
+		in, err := unix.IoctlGetInt(w.fd, unix.SIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := unix.IoctlGetInt(w.fd, unix.SIOCOUTQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.BytesIn, want.BytesOut = uint64(in), uint64(out)
+		if f.Bytes != want.BytesIn {
+			t.Errorf("%s: %d bytes, want %d", name, f.Bytes, want.BytesIn)
+		}
+	}
+	if w.socket.Flags&kcdata.SocketPeerCred != 0 {
+		cred, err := unix.GetsockoptUcred(w.fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.PeerTgid = uint32(cred.Pid)
+	}
+	if s != want {
+		t.Errorf("%s:\n%+v, want\n%+v", name, s, want)
+	}
+	if connected := s.Flags&kcdata.SocketConnected != 0 && s.Family == unix.AF_UNIX; connected != (s.PeerInode != 0) || connected != (f.Peer != 0) {
+		t.Errorf("%s: peer %#x, inode %d", name, f.Peer, s.PeerInode)
+	}
+}
+
+func address(sa unix.Sockaddr) (port uint16, addr [16]byte) {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		copy(addr[:], a.Addr[:])
+		return uint16(a.Port), addr
+	case *unix.SockaddrInet6:
+		return uint16(a.Port), a.Addr
+	}
+	return 0, addr
+}
+
+// The sets of select, and one whose memory is gone.
+func TestSetsInTheWindow(t *testing.T) {
+	requireBPF(t)
+	l := &fileLab{t: t, dir: t.TempDir()}
+	defer l.end()
+	l.sets()
+	for _, w := range l.list {
+		l.sleep(w)
+	}
+	selected, absent := l.list[0], l.list[1]
+	if err := unix.Madvise(l.gone, unix.MADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	for _, engineName := range waitEngines() {
+		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
+		checkFiles(t, engineName+": select", selected, got[uint64(selected.tid)])
+		th := got[uint64(absent.tid)]
+		if th == nil || len(th.Files) != 1 || th.Files[0].Flags&kcdata.FileNoSet == 0 || th.Files[0].Fd != -1 {
+			t.Errorf("%s: absent set: %+v", engineName, th)
+		}
+	}
+}
