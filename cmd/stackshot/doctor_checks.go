@@ -37,6 +37,8 @@ var (
 		{"perf_event_paranoid", func(d *doctor) finding { return d.notForUs("perf_event_paranoid") }},
 		{"unprivileged_bpf_disabled", func(d *doctor) finding { return d.notForUs("unprivileged_bpf_disabled") }},
 		{"RT_GROUP_SCHED", (*doctor).rtGroups},
+		{"open files", (*doctor).openFiles},
+		{"file locks", (*doctor).fileLocks},
 	}
 	machineChecks = []check{
 		{"KVM guests", (*doctor).guests},

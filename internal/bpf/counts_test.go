@@ -64,6 +64,7 @@ func TestInstructionCounts(t *testing.T) {
 	t.Run("object", func(t *testing.T) { countAll(t, o.coll.Programs) })
 	t.Run("probeObject", countProbes)
 	t.Run("mapObject", countMapObject)
+	t.Run("endsObject", func(t *testing.T) { countAll(t, newPass(t).coll.Programs) })
 	t.Run("trapObject", func(t *testing.T) { countTrap(t, o) })
 	for _, k := range []bpftest.Knobs{{AllMaps: true, NoFields: true, StaleTid: 1}, {Floor: true}} {
 		t.Run(fmt.Sprintf("%+v", k), func(t *testing.T) {

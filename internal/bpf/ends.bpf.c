@@ -16,6 +16,7 @@
 #include "ends_file.h"
 #include "ends_types.h"
 #include "ends_out.h"
+#include "ends_pipe.h"
 #include "ends_socket.h"
 #include "ends_lock.h"
 #include "ends_fuse.h"

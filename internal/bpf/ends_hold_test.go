@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -84,13 +85,18 @@ type holder struct {
 // hold starts a process that has files, the first as descriptor 3.
 func hold(t testing.TB, order string, files ...*os.File) *holder {
 	t.Helper()
+	return holdWith(t, nil, order, files...)
+}
+
+func holdWith(t testing.TB, attr *syscall.SysProcAttr, order string, files ...*os.File) *holder {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), holdVar+"="+order)
-	cmd.ExtraFiles = files
+	cmd.ExtraFiles, cmd.SysProcAttr = files, attr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -254,16 +260,11 @@ func splitLines(s string) []string { return strings.Split(s, "\n") }
 func hasOwner(t testing.TB) bool { return kernelHas(t, "mm_struct", "owner") }
 
 func fuseKnown(t testing.TB) bool {
-	types, err := btf.LoadKernelSpec()
+	known, err := KnownEndTypes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s *btf.Struct
-	if types.TypeByName("fuse_req", &s) == nil {
-		return true
-	}
-	_, err = btf.LoadKernelModuleSpec("fuse")
-	return err == nil
+	return known.FUSE
 }
 
 // kernelHas looks for a field, in structs within the struct, too.

@@ -28,9 +28,9 @@ const (
 
 // reason is one wait for which a key is looked for.
 type reason struct {
-	of, file uint64 // the waiting LinuxFile's object
-	flags    uint32 // that its ends have
-	wanted   *WantedEnd
+	of     uint64 // the waiting LinuxFile's object
+	flags  uint32 // that its ends have
+	wanted *WantedEnd
 }
 
 // endKeys are what the programs look for.

@@ -104,15 +104,16 @@ func tcp(t testing.TB, listen, dial string, accept bool) pair {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		out.theirs, err = a.(*net.TCPConn).File()
+		if out.theirs, err = a.(*net.TCPConn).File(); err != nil {
+			t.Fatal(err)
+		}
 		out.flags |= kcdata.EndPair
 		out.bytes = 5
 	} else {
-		out.theirs, err = l.(*net.TCPListener).File()
+		if out.theirs, err = l.(*net.TCPListener).File(); err != nil {
+			t.Fatal(err)
+		}
 		out.flags |= kcdata.EndListens | kcdata.EndAccepts
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	t.Cleanup(func() { ours.Close(); out.theirs.Close() })
 	return out

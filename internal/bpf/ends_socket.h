@@ -17,20 +17,18 @@ struct sock_common___e {
 	possible_net_t skc_net;
 };
 struct sk_buff_head___e { void *next; };
-struct sock___e { struct sock_common___e __sk_common; u16 sk_type; u32 sk_ack_backlog; struct sk_buff_head___e sk_receive_queue; };
+struct sock___e { struct sock_common___e __sk_common; u16 sk_type, sk_protocol; u32 sk_ack_backlog; struct sk_buff_head___e sk_receive_queue; };
 struct sk_buff___e { void *next, *sk; u32 len; };
 struct tcp_sock___e { u32 rcv_nxt, copied_seq; };
 struct udp_sock___e { struct sk_buff_head___e reader_queue; };
-struct pipe_buffer___e { u32 len; };
-struct pipe_inode_info___e { u32 head, tail, ring_size; void *bufs; };
 #pragma clang attribute pop
 
-enum { UNIX = 1, INET = 2, INET6 = 10, STREAM = 1, DGRAM = 2, LISTENS = 10 };
-enum { QUEUE_LONG = 64, QUEUE_ACCEPTS = 128, PIPE_LONG = 256 };
+enum { UNIX = 1, INET = 2, INET6 = 10, STREAM = 1, DGRAM = 2, LISTENS = 10, TCP = 6, UDP = 17 };
+enum { QUEUE_LONG = 64, QUEUE_ACCEPTS = 128 };
 
 #define sock_word(sk, field) word_of(sk, sock___e, __sk_common.field)
 
-// v4_of gives the address that an IPv6 socket uses for IPv4 (::ffff:a.b.c.d).
+// v4_mapped: an IPv6 socket uses this address for IPv4 (::ffff:a.b.c.d).
 static __always_inline bool v4_mapped(const u64 *a) { return !a[0] && (u32)a[1] == 0xffff0000; }
 
 static __always_inline void read_addresses(struct ends_work *w, u64 sk)
@@ -94,14 +92,15 @@ static __always_inline u64 tcp_bytes(u64 sk)
 static __noinline void socket_bytes(struct ends_work *w, u64 sk)
 {
 	struct linux_end *e = &w->out.v;
+	u16 protocol = word_of(sk, sock___e, sk_protocol);
 	w->bytes = 0;
-	if (e->family != UNIX && e->sort == STREAM) {
+	if (e->family != UNIX && protocol == TCP) {
 		e->bytes_in = tcp_bytes(sk);
 		return;
 	}
 	start_queue(w, sk + place_of(sock___e, sk_receive_queue));
 	bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
-	if (e->family != UNIX && e->sort == DGRAM) {
+	if (e->family != UNIX && protocol == UDP) {
 		start_queue(w, sk + place_of(udp_sock___e, reader_queue));
 		bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
 	}
@@ -195,31 +194,6 @@ static __noinline void inet_ends(struct ends_work *w, struct seq_file *seq)
 		w->key.local_port = e->local_port, w->key.netns = e->netns, w->key.sort = e->sort;
 		put_end(w, find(w), seq, 0);
 	}
-}
-
-static long sum_buffer(u32 i, struct ends_work **work)
-{
-	struct ends_work *w = *work;
-	u32 tail = w->before;
-	if (tail == (u32)w->head)
-		return 1;
-	w->bytes += (u32)word_of(w->at + (tail & w->state) * bpf_core_type_size(struct pipe_buffer___e), pipe_buffer___e, len);
-	w->before = tail + 1;
-	return 0;
-}
-
-static __noinline void pipe_bytes(struct ends_work *w)
-{
-	u64 pipe = w->s.object;
-	if (!pipe)
-		return;
-	w->bytes = 0;
-	w->at = word_of(pipe, pipe_inode_info___e, bufs);
-	w->head = (u32)word_of(pipe, pipe_inode_info___e, head);
-	w->before = (u32)word_of(pipe, pipe_inode_info___e, tail);
-	w->state = (u32)word_of(pipe, pipe_inode_info___e, ring_size) - 1; // a power of two
-	bpf_loop(PIPE_LONG, sum_buffer, &w, 0);
-	w->out.v.bytes_in = w->bytes;
 }
 
 #endif

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -169,4 +171,45 @@ func TestEndsOfFUSE(t *testing.T) {
 	}
 	server.Close() // ends the wait
 	client.end()
+}
+
+// Numbers are those of the recorded pid namespace; who is not in it has none.
+func TestEndsInNamespace(t *testing.T) {
+	list := newLister(t)
+	pass, err := OpenEndPass(EndPassOptions{Level: ownLevel(t) + 1})
+	mustLoad(t, err)
+	defer pass.Close()
+	p := pipePair(t)
+	inside := holdWith(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}, "hold", p.theirs)
+	own := list.fd(t, p.ours)
+	asked := WantedThread{Tid: 1, Start: list.of(t, inside.pid)[3].Start, Switches: switches(t, inside.pid)}
+	found := lookFor(t, pass, []WantedEnd{wants(own)}, asked)
+	if inside.tid != 1 {
+		t.Fatalf("it is %d in its namespace", inside.tid)
+	}
+	if e, ok := theEnd(found, own.Object, 1, 3); !ok || e.Start != asked.Start {
+		t.Errorf("process 1 of the namespace is not among %+v", found.Ends)
+	}
+	if _, ok := theEnd(found, own.Object, 0, int32(p.ours.Fd())); !ok {
+		t.Errorf("we, who are not in it, are not among %+v", found.Ends)
+	}
+	if w := found.Waiters[capture.WaiterID{Tid: 1, Start: asked.Start}]; !w.Still {
+		t.Errorf("its thread: %+v", w)
+	}
+}
+
+// ownLevel is how deep our own pid namespace is.
+func ownLevel(t testing.TB) uint32 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range splitLines(string(b)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			return uint32(len(strings.Fields(numbers)) - 1)
+		}
+	}
+	t.Fatal("no NSpid")
+	return 0
 }

@@ -90,6 +90,12 @@ int stack_irq_off(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+SEC("iter/task_file")
+int on_file(void *ctx)
+{
+	return 0;
+}
+
 SEC("tp_btf/sched_switch")
 int on_sched_switch(u64 *ctx)
 {

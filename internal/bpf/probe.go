@@ -59,6 +59,7 @@ var probes = []Probe{
 	{Name: "bpf_local_irq_save", Since: "6.14", program: "irq_off", need: NeedIRQOff},
 	{Name: "bpf_get_task_stack, interrupts off", Since: "6.14", program: "stack_irq_off", need: NeedIRQOff},
 	{Name: "tp_btf/sched_switch", Since: "5.5", program: "on_sched_switch"},
+	{Name: "iter/task_file", Since: "5.8", program: "on_file"},
 	{Name: "perf_event", Since: "4.9", program: "on_perf_event"},
 }
 

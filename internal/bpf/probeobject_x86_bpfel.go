@@ -20,6 +20,7 @@ const (
 	probeObjectProgIrqOff          = "irq_off"
 	probeObjectProgIterNum         = "iter_num"
 	probeObjectProgIterTask        = "iter_task"
+	probeObjectProgOnFile          = "on_file"
 	probeObjectProgOnPerfEvent     = "on_perf_event"
 	probeObjectProgOnSchedSwitch   = "on_sched_switch"
 	probeObjectProgPreemptOff      = "preempt_off"
@@ -73,6 +74,7 @@ type probeObjectProgramSpecs struct {
 	IrqOff          *ebpf.ProgramSpec `ebpf:"irq_off"`
 	IterNum         *ebpf.ProgramSpec `ebpf:"iter_num"`
 	IterTask        *ebpf.ProgramSpec `ebpf:"iter_task"`
+	OnFile          *ebpf.ProgramSpec `ebpf:"on_file"`
 	OnPerfEvent     *ebpf.ProgramSpec `ebpf:"on_perf_event"`
 	OnSchedSwitch   *ebpf.ProgramSpec `ebpf:"on_sched_switch"`
 	PreemptOff      *ebpf.ProgramSpec `ebpf:"preempt_off"`
@@ -132,6 +134,7 @@ type probeObjectPrograms struct {
 	IrqOff          *ebpf.Program `ebpf:"irq_off"`
 	IterNum         *ebpf.Program `ebpf:"iter_num"`
 	IterTask        *ebpf.Program `ebpf:"iter_task"`
+	OnFile          *ebpf.Program `ebpf:"on_file"`
 	OnPerfEvent     *ebpf.Program `ebpf:"on_perf_event"`
 	OnSchedSwitch   *ebpf.Program `ebpf:"on_sched_switch"`
 	PreemptOff      *ebpf.Program `ebpf:"preempt_off"`
@@ -145,6 +148,7 @@ func (p *probeObjectPrograms) Close() error {
 		p.IrqOff,
 		p.IterNum,
 		p.IterTask,
+		p.OnFile,
 		p.OnPerfEvent,
 		p.OnSchedSwitch,
 		p.PreemptOff,
