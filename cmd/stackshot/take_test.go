@@ -99,7 +99,9 @@ func TestTakeJSON(t *testing.T) {
 		t.Errorf("more than one object: %v", err)
 	}
 	cpus, _ := got["cpus"].(map[string]any)
-	sameKeys(t, got, "file engine isolation tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes cpus stop_broken compared ran left_out warnings")
+	sameKeys(t, got, "file engine isolation tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes cpus stop_broken compared ran files left_out warnings")
+	files, _ := got["files"].(map[string]any)
+	sameKeys(t, files, "threads files sockets more closed unread opaque moved wanted ends looked pass_ns total_ns delay_ns processes unsettled sources not_done")
 	sameKeys(t, cpus, "online stopped working missing")
 	for _, key := range strings.Fields("tasks threads stopped_ns window_ns arrival_ns elapsed_ns tries bytes stop_broken compared ran") {
 		wholeNumber(t, key, got[key])

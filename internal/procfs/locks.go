@@ -59,7 +59,8 @@ func parseLock(line []byte) (l FileLock, ofFile bool, err error) {
 	bad := func(field string) (FileLock, bool, error) {
 		return FileLock{}, false, syntaxError("locks", field, line)
 	}
-	number, rest, ok := bytes.Cut(line, []byte(":"))
+	number, rest, _ := bytes.Cut(line, []byte(":"))
+	var ok bool
 	if l.Number, ok = parseUint(number); !ok {
 		return bad("number")
 	}

@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
+	"stackshot/internal/userlab"
+	"stackshot/kcdata"
+)
+
+// Who waits for a FUSE server is joined to it in the file: the request that the server has not
+// answered, the mount by the same device, and the server's descriptor by the same connection.
+func TestEndsOfFUSE(t *testing.T) {
+	testneed.Slow(t)
+	requireBPF(t)
+	needsShell(t)
+	fs := userlab.NewStalledFS(t, userlab.StalledFile{Name: "file", Data: []byte("content"), Mode: 0o644, Direct: true})
+	cmd := exec.Command("cat", fs.Path("file"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		fs.Release()
+		cmd.Wait()
+	})
+	for end := time.Now().Add(10 * time.Second); !fs.Stalls("file"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody reads the file")
+		}
+	}
+	time.Sleep(slow(100 * time.Millisecond)) // from the request to its sleep
+	pid := cmd.Process.Pid
+	for _, name := range []string{EngineTrap, EnginePull} {
+		_, s, _ := takeWhole(t, Options{Engine: name}, Request{Pids: []int{pid}})
+		th := threadsByID(s)[uint64(pid)]
+		if len(th.Files) != 1 || th.Files[0].Op != kcdata.FileOpRead || th.Files[0].Flags&kcdata.FileStill == 0 {
+			t.Errorf("%s: %+v", name, th.Files)
+			continue
+		}
+		i := slices.IndexFunc(s.FUSE, func(r kcdata.LinuxFUSE) bool { return int(r.Tid) == pid })
+		if i < 0 {
+			t.Errorf("%s: no request of %d in %+v", name, pid, s.FUSE)
+			continue
+		}
+		r := s.FUSE[i]
+		if r.Dev != th.Files[0].Dev || r.Flags&kcdata.FUSESent == 0 {
+			t.Errorf("%s: %+v, and the file %+v", name, r, th.Files[0])
+		}
+		if !slices.ContainsFunc(s.Mounts, func(m kcdata.LinuxMount) bool {
+			point, _, _ := bytes.Cut(m.Point[:], []byte{0})
+			return m.Dev == r.Dev && string(point) == fs.Dir && bytes.HasPrefix(m.FSType[:], []byte("fuse"))
+		}) {
+			t.Errorf("%s: no mount of %s", name, fs.Dir)
+		}
+		if !slices.ContainsFunc(s.Ends, func(e kcdata.LinuxEnd) bool {
+			return e.Kind == kcdata.FileFUSE && e.Object == r.Conn && int(e.Tgid) == os.Getpid() && e.Flags&kcdata.EndServes != 0
+		}) {
+			t.Errorf("%s: no server of %#x in %+v", name, r.Conn, s.Ends)
+		}
+	}
+}
+
+// A file system that only another mount namespace shows is in the file, as a process sees it that waits there.
+func TestEndsOfForeignMount(t *testing.T) {
+	testneed.Slow(t)
+	requireBPF(t)
+	needsShell(t)
+	testneed.Program(t, "unshare", "mount", "flock")
+	dir := t.TempDir()
+	var held [2]int // who has the lock reads from it, and ends with it
+	if err := unix.Pipe2(held[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(held[1]) })
+	pid := waitsAt(t, held[0], "unshare", "-m", "sh", "-c",
+		`mount -t tmpfs named "$0" && exec 3<&0 && { flock "$0/f" cat <&3 & } && sleep 0.3 && exec flock "$0/f" true`, dir)
+	_, s, _ := takeWhole(t, Options{Engine: EnginePull}, Request{Pids: []int{pid}})
+	var f kcdata.LinuxFile
+	if th := threadsByID(s)[uint64(pid)]; len(th.Files) == 1 {
+		f = th.Files[0]
+	}
+	i := slices.IndexFunc(s.Mounts, func(m kcdata.LinuxMount) bool { return m.Dev == f.Dev })
+	if i < 0 {
+		t.Fatalf("no mount of %+v", f)
+	}
+	m := &s.Mounts[i]
+	text := func(b []byte) string { return string(bytes.TrimRight(b, "\x00")) }
+	if m.Flags != kcdata.MountForeign || int(m.Tgid) != pid || m.NS == 0 || text(m.Point[:]) != dir || text(m.Source[:]) != "named" || text(m.FSType[:]) != "tmpfs" {
+		t.Errorf("%+v, %q %q %q", *m, text(m.Point[:]), text(m.Source[:]), text(m.FSType[:]))
+	}
+}
