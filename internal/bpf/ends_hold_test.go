@@ -278,30 +278,17 @@ func kernelHas(t testing.TB, name, field string) bool {
 	if err := types.TypeByName(name, &s); err != nil {
 		t.Fatal(err)
 	}
-<<<<<<< HEAD
 	return hasMember(s.Members, field)
 }
 
 func hasMember(members []btf.Member, field string) bool {
-=======
-	return heldMember(s.Members, field)
-}
-
-func heldMember(members []btf.Member, field string) bool {
->>>>>>> e-look
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		if m.Name == "" {
 			switch inner := btf.UnderlyingType(m.Type).(type) {
 			case *btf.Struct:
-<<<<<<< HEAD
 				return hasMember(inner.Members, field)
 			case *btf.Union:
 				return hasMember(inner.Members, field)
-=======
-				return heldMember(inner.Members, field)
-			case *btf.Union:
-				return heldMember(inner.Members, field)
->>>>>>> e-look
 			}
 		}
 		return m.Name == field
