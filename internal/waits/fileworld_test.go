@@ -47,6 +47,20 @@ func unixSocket() kcdata.LinuxSocket {
 	return kcdata.LinuxSocket{Family: afUnix, Kind: sockStream, State: tcpEstablished, Fd: 3}
 }
 
+// unixClient is a socket whose other end was accepted.
+func unixClient() kcdata.LinuxSocket {
+	s := unixSocket()
+	s.Flags = kcdata.SocketPeerNamed
+	return s
+}
+
+// unixServer is a socket that was accepted.
+func unixServer() kcdata.LinuxSocket {
+	s := unixSocket()
+	s.Flags = kcdata.SocketNamed
+	return s
+}
+
 // tcp is a connection of 10.0.0.1 with another address.
 func tcp(local, remote uint16, to [4]byte) kcdata.LinuxSocket {
 	s := kcdata.LinuxSocket{Family: afInet, Kind: sockStream, State: tcpEstablished, Fd: 3, LocalPort: local, PeerPort: remote, NetNS: 5}
