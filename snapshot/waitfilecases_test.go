@@ -111,6 +111,7 @@ func (l *fileLab) pollfds(list ...unix.PollFd) uintptr {
 
 func (l *fileLab) inetSockets() {
 	_, buf := l.kept(1 << 20)
+	l.loopbackUp()
 	in := func(fd int, flags uint32) wantFile {
 		return wantFile{fd: fd, op: opRead, kind: kcdata.FileSocket, flags: toRead, socket: kcdata.LinuxSocket{Flags: flags}}
 	}
