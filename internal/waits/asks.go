@@ -22,6 +22,7 @@ const (
 func (f *finder) role(w *Wait, l *look, there *side) role {
 	s := l.sock
 	var here, far bool
+	object := l.file.Object
 	switch {
 	case s.Family == afUnix:
 		here, far = s.Flags&kcdata.SocketNamed != 0, s.Flags&kcdata.SocketPeerNamed != 0
@@ -29,10 +30,11 @@ func (f *finder) role(w *Wait, l *look, there *side) role {
 		_, here = f.ends.ports[port{s.NetNS, s.LocalPort}]
 		_, far = f.ends.ports[port{s.NetNS, s.PeerPort}]
 	default: // redacted: by the listeners that were found for the connection
-		for _, h := range f.side(byObject, listens, l.file.Object).who {
-			here = here || h.owner.Task == w.Task
-			far = far || slices.ContainsFunc(there.who, func(t holder) bool { return t.owner.Pid == h.owner.Pid && t.start == h.start })
-		}
+		all := f.side(byObject, listens, object).who
+		here = slices.ContainsFunc(all, func(h holder) bool { return h.owner.Task == w.Task })
+		far = f.listensFar(object, there, func(t holder) bool {
+			return slices.ContainsFunc(all, func(h holder) bool { return t.owner.Pid == h.owner.Pid && t.start == h.start })
+		})
 	}
 	switch {
 	case here && !far:
@@ -41,6 +43,17 @@ func (f *finder) role(w *Wait, l *look, there *side) role {
 		return client
 	}
 	return unknown
+}
+
+// listensFar reports whether one of there, who have the other end of object, listens. It is found
+// out once.
+func (f *finder) listensFar(object uint64, there *side, does func(h holder) bool) bool {
+	far, ok := f.ends.far[object]
+	if !ok {
+		far = slices.ContainsFunc(there.who, does)
+		f.ends.far[object] = far
+	}
+	return far
 }
 
 // outside reports whether l's connection leaves the machine, and says where to.

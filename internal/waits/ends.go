@@ -11,15 +11,14 @@ import (
 type part uint8
 
 const (
-	writes   part = iota // the same pipe, opened to write
-	reads                // the same pipe, opened to read
-	peers                // the other side of a connection, a terminal
-	listens              // a socket that listens for connections as this one
-	accepts              // a socket at which the connection lies, and nobody has accepted it
-	shares               // the same object: an eventfd
-	locks                // it has a lock on the file
-	serves               // it answers what is asked: a FUSE server, a pager
-	allParts = int(serves) + 1
+	writes  part = iota // the same pipe, opened to write
+	reads               // the same pipe, opened to read
+	peers               // the other side of a connection, a terminal
+	listens             // a socket that listens for connections as this one
+	accepts             // a socket at which the connection lies, and nobody has accepted it
+	shares              // the same object: an eventfd
+	locks               // it has a lock on the file
+	serves              // it answers what is asked: a FUSE server, a pager
 )
 
 // isOf reports whether e has part p.
@@ -59,6 +58,8 @@ type ends struct {
 	fuse    list // servers of FUSE, by Dev
 	pagers  list // userfaultfds, by the process (tgid) whose memory they serve
 	sides   map[sideKey]*side
+	visits  int                 // how often an end was looked at, for the tests
+	far     map[uint64]bool     // by object: who has its other end listens
 	descs   map[uint64]uint32   // descriptors found, by the open file description
 	calls   map[uint64]uint32   // threads in a call with it: each may have a reference more
 	reading map[uint64]struct{} // objects that threads wait to read from, as the window has it
@@ -79,7 +80,7 @@ type inode struct{ dev, ino uint64 }
 
 func newEnds(s *kcdata.Snapshot) *ends {
 	x := &ends{
-		all: s.Ends, sides: map[sideKey]*side{}, descs: make(map[uint64]uint32, len(s.Ends)), calls: map[uint64]uint32{},
+		all: s.Ends, sides: map[sideKey]*side{}, far: map[uint64]bool{}, descs: make(map[uint64]uint32, len(s.Ends)), calls: map[uint64]uint32{},
 		reading: map[uint64]struct{}{}, ports: map[port]struct{}{}, locals: map[[16]byte]struct{}{},
 	}
 	x.of, x.fuse, x.pagers = newList(len(s.Ends)), newList(0), newList(0)

@@ -1,6 +1,10 @@
 package waits
 
-import "stackshot/kcdata"
+import (
+	"slices"
+
+	"stackshot/kcdata"
+)
 
 // terminal is for who waits at a terminal or a pty. Who reads at the program's side waits for
 // somebody to type: it is at rest. Who writes waits for who has the other side to read.
@@ -46,8 +50,11 @@ func (f *finder) event(w *Wait, l *look) {
 		}
 		f.take(w, l, shares, file.Object, false)
 		l.confidence = Likely
-		if l.says == OwnEnd || len(l.owners) == 1 && l.owners[0].Task == w.Task {
-			l.says, l.owners, l.free = "", nil, true
+		if !slices.ContainsFunc(l.owners, func(o Owner) bool { return o.Task != w.Task }) {
+			l.owners, l.free = nil, true // the kernel may count it up: io_uring, a guest's interrupt
+			if l.says == OwnEnd {
+				l.says = ""
+			}
 		}
 	case kcdata.FileTimerfd:
 		l.timed = file.Flags&kcdata.FilePolled == 0

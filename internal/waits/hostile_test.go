@@ -56,7 +56,7 @@ func FuzzWaits(f *testing.F) {
 
 // seedFile has a thread in each record that Of reads.
 func seedFile() []byte {
-	w := kcdata.NewWriter(make([]byte, 1<<14))
+	w := kcdata.NewWriter(make([]byte, 1<<15))
 	must := func(err error) {
 		if err != nil {
 			panic(err)
@@ -66,8 +66,8 @@ func seedFile() []byte {
 	must(w.String(kcdata.TypeLinuxArch, "x86_64"))
 	must(w.Struct(kcdata.TypeLinuxMachine, kcdata.LinuxMachine{PidNSIsFirst: 1}))
 	must(w.StructArray(kcdata.TypeLinuxCPU, []kcdata.LinuxCPU{{Flags: kcdata.CPURanKnown, RanTid: 7, RqClock: 9, RqClockAt: 9}}))
-	must(w.StructArray(kcdata.TypeLinuxSymbol, []kcdata.LinuxSymbol{{Addr: 16, Name: 1}, {Addr: 32, Name: 9}}))
-	must(w.Bytes(kcdata.TypeLinuxStrings, []byte("\x00do_wait\x00futex_do_wait\x00")))
+	must(w.StructArray(kcdata.TypeLinuxSymbol, []kcdata.LinuxSymbol{{Addr: 16, Name: 1}, {Addr: 32, Name: 9}, {Addr: 64, Name: 23}}))
+	must(w.Bytes(kcdata.TypeLinuxStrings, []byte("\x00do_wait\x00futex_do_wait\x00pipe_read\x00")))
 	for i, r := range []kcdata.LinuxWait{
 		{Flags: kcdata.WaitField | kcdata.WaitOwned, Kind: kcdata.LockMutex, Lock: 1, OwnerTid: 8, OwnerStart: 8},
 		{Flags: kcdata.WaitVfork | kcdata.WaitTraced, PeerTid: 7, PeerTgid: 7, PeerStart: 7}, {Flags: kcdata.WaitFrozen},
@@ -82,10 +82,23 @@ func seedFile() []byte {
 		must(w.Uint64s(kcdata.TypeKernStackLR64, []uint64{uint64(16 << i), 17}))
 		must(w.Struct(kcdata.TypeLinuxSyscall, kcdata.LinuxSyscall{Nr: 61, Args: [6]uint64{^uint64(0)}}))
 		must(w.Struct(kcdata.TypeLinuxWait, r))
-		must(w.StructArray(kcdata.TypeLinuxFutex, []kcdata.LinuxFutex{{Addr: 1, Flags: kcdata.FutexOwned, Object: 1, OwnerTid: 8, OwnerStart: 8}}))
+		if i < 2 { // the third waits at its files
+			must(w.StructArray(kcdata.TypeLinuxFutex, []kcdata.LinuxFutex{{Addr: 1, Flags: kcdata.FutexOwned, Object: 1, OwnerTid: 8, OwnerStart: 8}}))
+		}
+		must(w.StructArray(kcdata.TypeLinuxFile, []kcdata.LinuxFile{
+			{Flags: still | kcdata.FileToRead, Kind: kcdata.FilePipe, Object: 5, Writers: 1}, {Flags: still, Kind: kcdata.FileSocket, Fd: 3, Object: 5, Peer: 6}, {Flags: still, Op: kcdata.FileOpFlock, Kind: kcdata.FileRegular, Object: 5},
+		}))
+		must(w.StructArray(kcdata.TypeLinuxSocket, []kcdata.LinuxSocket{{Fd: 3, Family: afInet, Kind: sockStream, LocalPort: 1, PeerPort: 2}}))
 		must(w.EndContainer(uint64(tid)))
 		must(w.EndContainer(uint64(tid)))
 	}
+	must(w.Struct(kcdata.TypeLinuxFilesTaken, kcdata.LinuxFilesTaken{Sources: 1<<10 - 1}))
+	must(w.StructArray(kcdata.TypeLinuxEnd, []kcdata.LinuxEnd{
+		{Flags: kcdata.EndSame | kcdata.EndWrites, Of: 5, Tgid: 8, Start: 8}, {Flags: kcdata.EndPair | kcdata.EndListens, Of: 5, Object: 6, Tgid: 9, Start: 9, Backlog: 1}, {Flags: kcdata.EndLocks, Of: 5, LockKind: 1, Tgid: 7, Start: 7},
+	}))
+	must(w.StructArray(kcdata.TypeLinuxFileLock, []kcdata.LinuxFileLock{{Kind: 1, Tgid: 9, Began: 9}}))
+	must(w.StructArray(kcdata.TypeLinuxFUSE, []kcdata.LinuxFUSE{{Tid: 8}}))
+	must(w.StructArray(kcdata.TypeLinuxMount, []kcdata.LinuxMount{{ID: 1}}))
 	must(w.End())
 	return w.Written()
 }

@@ -51,6 +51,27 @@ func TestLimits(t *testing.T) {
 		{"absent, with an owner", func(s *kcdata.Snapshot) {
 			s.Tasks[0].Threads[0].Futexes = []kcdata.LinuxFutex{{Flags: kcdata.FutexAbsent, OwnerTid: 7}}
 		}, "", true},
+		{"no files", func(s *kcdata.Snapshot) { s.FilesTaken = nil }, "open files were not recorded", true},
+		{"no files, --wait off", func(s *kcdata.Snapshot) { s.FilesTaken, s.WaitTaken = nil, nil }, "--wait off", true},
+		{"no table", func(s *kcdata.Snapshot) { s.FilesTaken.Sources = 0 }, "descriptors could not be followed", true},
+		{"nobody looked", func(s *kcdata.Snapshot) { s.FilesTaken.Sources &^= kcdata.FilesHasPass }, "was not looked for", true},
+		{"no unix", func(s *kcdata.Snapshot) { s.FilesTaken.Sources &^= kcdata.FilesHasUnix }, "what unix sockets lead to", true},
+		{"no epoll", func(s *kcdata.Snapshot) { s.FilesTaken.Sources &^= kcdata.FilesHasEpoll }, "sets of epolls", true},
+		{"no ttys", func(s *kcdata.Snapshot) { s.FilesTaken.Sources &^= kcdata.FilesHasTTY }, "sides of terminals", true},
+		{"/proc", func(s *kcdata.Snapshot) {
+			s.FilesTaken.Sources ^= kcdata.FilesHasPass | kcdata.FilesHasProc
+		}, "is from /proc", true},
+		{"pass failed", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesNoPass }, "failed", true},
+		{"time up", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesTimeUp }, "its time was up", true},
+		{"too many", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesTooMany }, "more ends", true},
+		{"too many wanted", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesTooWanted }, "than were looked for", true},
+		{"hung", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesHung }, "did not end in time", true},
+		{"no locks", func(s *kcdata.Snapshot) { s.FilesTaken.Flags = kcdata.FilesNoLocks }, "/proc/locks could not", true},
+		{"no mounts", func(s *kcdata.Snapshot) { s.FilesTaken.Sources &^= kcdata.FilesHasMounts }, "file systems have no names", true},
+		{"moved", func(s *kcdata.Snapshot) { s.FilesTaken.Moved = 2 }, "2 threads at open files had gone on", true},
+		{"more", func(s *kcdata.Snapshot) { s.FilesTaken.More = 1 }, "1 descriptor of calls", true},
+		{"unread", func(s *kcdata.Snapshot) { s.FilesTaken.Unread = 3 }, "3 open files could not", true},
+		{"unsettled", func(s *kcdata.Snapshot) { s.FilesTaken.Unsettled = 3 }, "descriptors of 3 processes", true},
 		{"redacted", func(s *kcdata.Snapshot) { s.Machine.Redacted = 1 }, "redacted", true},
 		{"part", func(s *kcdata.Snapshot) { s.Request = "--pid 7" }, "part of the machine", true},
 		{"left out", func(s *kcdata.Snapshot) { s.LeftOut = make([]kcdata.LinuxLeftOut, 3) }, "3 tasks", true},

@@ -32,8 +32,8 @@ func (f *finder) pipe(w *Wait, l *look) {
 	if !f.take(w, l, side, file.Object, owes) {
 		return
 	}
-	if found := f.side(byObject, side, file.Object).files; uint64(found) < uint64(counted) {
-		l.note("%d of the %d open files of the other end were found", found, counted)
+	if s := f.side(byObject, side, file.Object); !s.unnamed && uint64(s.files) < uint64(counted) {
+		l.note("%d of the %d open files of the other end were found", s.files, counted)
 		l.confidence, l.free = Likely, true
 	}
 	if file.Kind == kcdata.FileFIFO {

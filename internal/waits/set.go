@@ -34,6 +34,7 @@ func (f *finder) set(w *Wait, looks []look) {
 		w.File.Others = max(w.File.Others, all-1)
 	case free > 0 || few || handler:
 		f.idleSet(w, rest)
+		w.File.Others = all
 	default:
 		f.one(w, rest[0])
 		f.allOf(w, rest)
@@ -60,12 +61,11 @@ func (f *finder) idleSet(w *Wait, looks []*look) {
 			best = &look{file: best.file, sock: best.sock, resource: best.resource, evidence: File}
 		}
 	}
+	l := look{file: best.file, sock: best.sock, says: best.says, evidence: File, timed: looks[0].timed}
 	if len(looks) == 1 {
-		f.one(w, best)
-	} else {
-		f.one(w, &look{file: best.file, sock: best.sock, says: best.says, evidence: File})
+		l.resource, l.remote, l.notes = best.resource, best.remote, best.notes
 	}
-	w.Owners, w.AnyOwner, w.File.Others = nil, false, len(looks)
+	f.one(w, &l)
 }
 
 // allOf makes the owners of each of looks alternatives.

@@ -37,6 +37,7 @@ type side struct {
 	strangers   uint32   // numbers of processes that began at another time than the file's process of that number
 	younger     uint32   // processes that began after the capture
 	files       int      // different open file descriptions
+	unnamed     bool     // the open file descriptions are not known: from /proc
 	loose       bool     // somebody else may have one of them: there are more references than descriptors
 	unread      uint64   // the most bytes that lie unread at one of them
 	object      uint64   // the smallest object that one of them leads to
@@ -84,23 +85,33 @@ func (f *finder) newSide(b by, p part, object uint64) *side {
 	if !ok {
 		return s
 	}
-	total := 0 // of any part
+	var readers, rest int // a capture keeps as many that only read, and as many others
 	seen, files := map[process]int{}, map[uint64]struct{}{}
 	for ; i >= 0; i = l.next[i] {
+		f.ends.visits++
 		e := &f.ends.all[i]
-		total++
+		if e.Flags&(kcdata.EndReads|kcdata.EndWrites) == kcdata.EndReads {
+			readers++
+		} else {
+			rest++
+		}
 		if !p.isOf(e) || e.Tgid == 0 && e.Start == 0 {
 			continue
 		}
 		s.add(f, e, seen)
+		s.unnamed = s.unnamed || e.File == 0
 		files[e.File] = struct{}{}
 	}
-	s.files, s.full = len(files), total >= maxSide
+	s.files, s.full = len(files), rest >= maxSide || p == reads && readers >= maxSide
 	if len(s.who) > maxSide {
 		s.crowd, s.who = true, nil
 	}
 	slices.SortFunc(s.who, func(a, b holder) int {
 		return cmp.Or(cmp.Compare(a.owner.Pid, b.owner.Pid), cmp.Compare(a.start, b.start))
+	})
+	// Of those that the file does not have, no two are told apart by their number.
+	s.who = slices.CompactFunc(s.who, func(a, b holder) bool {
+		return a.owner.Pid == b.owner.Pid && a.owner.Thread == nil && b.owner.Thread == nil
 	})
 	for _, h := range s.who {
 		s.plain = append(s.plain, h.owner)

@@ -20,9 +20,9 @@ func (f *finder) take(w *Wait, l *look, p part, object uint64, owes bool) bool {
 
 func (f *finder) takeSide(w *Wait, l *look, s *side, owes bool) bool {
 	owners, mine := s.others(w.Task, owes)
-	l.owners, l.owes, l.evidence = owners, owes, After
+	l.owners, l.owes, l.evidence, l.says = owners, owes, After, ""
 	l.free = s.tool || s.crowd || s.full || s.strangers > 0 || s.younger > 0
-	if !l.free && !s.loose && l.file.Flags&kcdata.FileCatches == 0 {
+	if !l.free && !s.loose && !s.unnamed && l.file.Flags&kcdata.FileCatches == 0 {
 		l.confidence = Sure
 	}
 	s.notes(l)
