@@ -20,14 +20,19 @@ const (
 	maxDotLabel = 80
 )
 
-// node is who stands in a graph: a thread, or the number of one that the file does not have.
+// node is who stands in a graph: a thread, a process with several, or the number of one that
+// the file does not have.
 type node struct {
 	thread *kcdata.Thread
-	tid    uint32 // if thread is nil
+	task   *kcdata.Task
+	tid    uint32 // if both are nil
 }
 
 func nodeOf(o *waits.Owner) node {
-	if o.Thread != nil {
+	switch {
+	case o.Whole && o.Task != nil && len(o.Task.Threads) > 1:
+		return node{task: o.Task}
+	case o.Thread != nil:
 		return node{thread: o.Thread}
 	}
 	return node{tid: o.Tid}
@@ -96,11 +101,14 @@ func (g *graph) finding(f verdict.Finding) {
 		g.waits(inCycleFirst(f.Deadlock), "red")
 		g.waits(f.Deadlock.Behind, "")
 	case f.Culprit != nil:
-		g.owner(&f.Culprit.Owner, "red")
+		o := f.Culprit.Owner
+		o.Whole = o.Whole && o.Thread == nil
+		at := g.box(nodeOf(&o), "red", verdict.Culprit(f.Culprit))
 		if f.Culprit.Wait != nil {
 			g.waits([]*waits.Wait{f.Culprit.Wait}, "")
 		}
 		g.waits(f.Culprit.Victims, "")
+		g.member(o.Task, at, "red")
 	default:
 		r := g.resource(f.Convoy.Resource)
 		for i := range f.Convoy.Owners[:min(len(f.Convoy.Owners), maxDotWaits)] {
@@ -128,7 +136,17 @@ func (g *graph) waits(list []*waits.Wait, color string) {
 			g.edge(from, g.owner(o, ""), string(o.Relation), color, w.Confidence)
 		}
 	}
+	for _, w := range drawn {
+		g.member(w.Task, g.thread(w, color), color)
+	}
 	g.left += len(list) - len(drawn)
+}
+
+// member draws the edge from a process, if it stands in the graph, to one of its threads.
+func (g *graph) member(t *kcdata.Task, thread, color string) {
+	if id, ok := g.threads[node{task: t}]; ok && t != nil {
+		g.edge(fmt.Sprintf("t%d", id), thread, "thread", color, waits.Sure)
+	}
 }
 
 // edge draws an edge once. What is only likely is dashed.

@@ -8,6 +8,7 @@ import (
 	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 func (t *text) deadlock(d *waitgraph.Deadlock) {
@@ -38,11 +39,20 @@ func (t *text) doubt(d *waitgraph.Deadlock) {
 	if !t.v.Waits.OneInstant {
 		t.Words("  ", "\"Probably\": the file is not of one instant, so the waits may be of different moments.")
 	}
-	likely := 0
+	likely, caught, other := 0, 0, t.v.Waits.OneInstant
 	for _, w := range d.Cycle {
 		if w.Confidence == waits.Likely {
 			likely++
 		}
+		if w.File != nil && w.File.File != nil && w.File.File.Flags&kcdata.FileCatches != 0 {
+			caught++
+		}
+	}
+	if caught > 0 {
+		t.Words("  ", "\"Probably\": a handler for signals may end a wait of the cycle (%d of %d).", caught, len(d.Cycle))
+	}
+	if other && caught+likely == 0 {
+		t.Words("  ", "\"Probably\": something else may end a wait of the cycle: a timeout, another descriptor, somebody who opens the file.")
 	}
 	if likely > 0 {
 		t.Words("  ", "\"Probably\": not each wait of the cycle is sure (%d of %d).", likely, len(d.Cycle))
@@ -65,7 +75,7 @@ func inCycleFirst(d *waitgraph.Deadlock) []*waits.Wait {
 }
 
 func (t *text) culprit(c *waitgraph.Culprit) {
-	t.indented(1, verdict.Owner(&c.Owner))
+	t.indented(1, verdict.Culprit(c))
 	if c.Wait != nil {
 		t.indented(2, t.about(c.Wait, false))
 	}
@@ -101,7 +111,7 @@ func (t *text) edge(depth int, w *waits.Wait) {
 // the owner.
 func (t *text) about(w *waits.Wait, below bool) string {
 	s := t.words.Phrase(w)
-	if below && len(w.Owners) == 1 && w.Owners[0].Relation == waits.Holds && !w.Owners[0].Dead {
+	if below && len(w.Owners) == 1 && (w.Owners[0].Relation == waits.Holds || w.Owners[0].Relation == waits.Server) && !w.Owners[0].Dead {
 		s = t.words.Thing(w)
 	}
 	if age := account.Age(w.Age); age != "" {

@@ -72,9 +72,12 @@ func (j *document) full() bool { return j.o.MaxBytes > 0 && j.Written >= j.o.Max
 // held says which locks the threads of deadlocks hold, for which others wait.
 func held(v *waitgraph.Verdict, deadlocks []verdict.Finding) map[*kcdata.Thread][]waits.Resource {
 	in := map[*kcdata.Thread]bool{}
+	of := map[*kcdata.Task]*kcdata.Thread{} // what a process holds is told with its first thread
 	for _, f := range deadlocks {
 		for _, w := range f.Deadlock.Part {
-			in[w.Thread] = true
+			if in[w.Thread] = true; of[w.Task] == nil {
+				of[w.Task] = w.Thread
+			}
 		}
 	}
 	type pair struct {
@@ -86,12 +89,16 @@ func held(v *waitgraph.Verdict, deadlocks []verdict.Finding) map[*kcdata.Thread]
 	for _, w := range v.Waits.All {
 		for i := range w.Owners {
 			o := &w.Owners[i]
-			p := pair{o.Thread, w.Resource}
-			if o.Relation != waits.Holds || w.Resource == (waits.Resource{}) || !in[o.Thread] || known[p] {
+			th := o.Thread
+			if o.Whole && o.Task != nil {
+				th = of[o.Task]
+			}
+			p := pair{th, w.Resource}
+			if o.Relation != waits.Holds || w.Resource == (waits.Resource{}) || !in[th] || known[p] {
 				continue
 			}
 			known[p] = true
-			out[o.Thread] = append(out[o.Thread], w.Resource)
+			out[th] = append(out[th], w.Resource)
 		}
 	}
 	return out
@@ -136,7 +143,7 @@ func (j *document) deadlock(f verdict.Finding) show.Object {
 func (j *document) culprit(f verdict.Finding) show.Object {
 	c := f.Culprit
 	o := c.Owner
-	o.Relation, o.Dead = "", false // they belong to a wait
+	o.Relation, o.Dead, o.Owes = "", false, false // they belong to a wait
 	return append(verdict.OwnerJSON(&o), show.Object{
 		{"reason", verdict.Word(c.Reason)}, {"sentence", j.words.Sentence(f)}, {"victims", len(c.Victims)},
 		{"waits_for", verdict.WaitJSON(c.Wait)}, {"longest", longest(c.Victims)},

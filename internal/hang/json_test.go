@@ -71,14 +71,17 @@ func TestJSONIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := golden.ObjectKeys(t, "json.go", "../verdict/json.go")
+	want := golden.ObjectKeys(t, "json.go", "../verdict/json.go", "../verdict/filejson.go")
 	for _, m := range [][]waits.Evidence{{waits.Field, waits.Scan, waits.Word, waits.File, waits.After, waits.Stack}} {
 		for _, e := range m {
 			want = append(want, string(e))
 		}
 	}
-	for _, r := range []waits.Relation{waits.Holds, waits.Last, waits.Child, waits.Joined, waits.Tracer, waits.Execs, waits.Runs} {
+	for _, r := range []waits.Relation{waits.Holds, waits.Last, waits.Child, waits.Joined, waits.Tracer, waits.Execs, waits.Runs, waits.OtherEnd, waits.Listener, waits.Server, waits.Pager} {
 		want = append(want, string(r))
+	}
+	for _, x := range []waits.FileSays{waits.NoEnd, waits.OwnEnd, waits.NotOpened, waits.Elsewhere, waits.NotFound, waits.NotLooked, waits.Serves} {
+		want = append(want, string(x))
 	}
 	for _, w := range []waits.When{waits.Window, waits.NotAtOne, waits.Later} {
 		want = append(want, string(w))

@@ -79,6 +79,8 @@ var stories = []story{
 	{"not_one_instant", notOneInstant, Options{}},
 	{"redacted", redacted, Options{}},
 	{"unrecorded", unrecorded, Options{}},
+	{"ends", ends, Options{File: "db7.kcdata.zst"}},
+	{"ends_redacted", endsRedacted, Options{}},
 	{"nasty", nasty, Options{File: "x\x1b[2J"}},
 }
 

@@ -33,6 +33,14 @@ func short(name string) string {
 
 // Owner names an owner, one that the file does not have too.
 func Owner(o *waits.Owner) string {
+	switch {
+	case isProcess(o):
+		return "process " + process(o)
+	case o.Whole && o.Thread == nil && o.Tid != 0:
+		return fmt.Sprintf("process %d (not in this file)", o.Pid)
+	case o.Whole && o.Thread == nil:
+		return "a process (not in this file)"
+	}
 	if o.Thread != nil && o.Task != nil {
 		return Thread(o.Task, o.Thread)
 	}
@@ -41,6 +49,9 @@ func Owner(o *waits.Owner) string {
 	}
 	return fmt.Sprintf("tid %d of task %d (not in this file)", o.Tid, o.Pid)
 }
+
+// isProcess reports whether o is a process as a whole, and the file has it.
+func isProcess(o *waits.Owner) bool { return o.Whole && o.Task != nil && o.Thread != nil }
 
 // names gives a thread its full name once, and its number from then on: in one sentence the
 // same thread is named several times.
@@ -56,10 +67,12 @@ func (n names) thread(task *kcdata.Task, t *kcdata.Thread) string {
 	return Thread(task, t)
 }
 
-// owner is who can end a wait of the thread by.
-func (n names) owner(o *waits.Owner, by *kcdata.Thread) string {
+// owner is who can end the wait w.
+func (n names) owner(o *waits.Owner, w *waits.Wait) string {
 	switch {
-	case o.Thread != nil && o.Thread == by:
+	case isProcess(o):
+		return n.whole(o, w.Task)
+	case o.Thread != nil && o.Thread == w.Thread:
 		return "it"
 	case o.Thread != nil && o.Task != nil:
 		return n.thread(o.Task, o.Thread)
@@ -75,7 +88,7 @@ func (n names) list(w *waits.Wait, owners []waits.Owner) string {
 	}
 	var parts show.Parts
 	for i := range owners[:min(len(owners), maxOwners)] {
-		parts.Add("%s", n.owner(&owners[i], w.Thread))
+		parts.Add("%s", n.owner(&owners[i], w))
 	}
 	if more := len(owners) - maxOwners; more > 0 {
 		return parts.Join(", ") + word + fmt.Sprintf("%d more", more)
@@ -86,6 +99,9 @@ func (n names) list(w *waits.Wait, owners []waits.Owner) string {
 // clause says what w's thread waits for and, if they are known, who can end that: "waits for
 // the mutex 0x5570 that db [7] holds".
 func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string {
+	if w.File != nil && w.File.File != nil && tellsFile(w) {
+		return n.atFile(w, owners, redacted)
+	}
 	what := "waits for " + thing(w.Kind, w.Resource, redacted)
 	if len(owners) == 0 {
 		return what
@@ -107,6 +123,8 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 		return "waits for its vfork child " + who
 	case waits.Runs:
 		return "waits for the CPU that " + who + plural(one, " has", " have")
+	case waits.Server, waits.Pager:
+		return what + ", served by " + who
 	}
 	return what + " of " + who
 }
@@ -136,7 +154,7 @@ func Phrase(w *waits.Wait, redacted bool) string {
 // Tells reports whether Phrase says more of a thread than its state and its stack do: whom it
 // waits for, or for which lock.
 func Tells(w *waits.Wait) bool {
-	return w != nil && (len(w.Owners) > 0 || w.Resource != waits.Resource{})
+	return w != nil && (len(w.Owners) > 0 || w.Resource != waits.Resource{} || w.File != nil && w.File.File != nil && tellsFile(w))
 }
 
 // Notes are what is to be said beside a wait, clean and at most maxNotes.

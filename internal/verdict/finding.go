@@ -83,8 +83,11 @@ func owned(w *waits.Wait, o *waits.Owner) bool {
 	return false
 }
 
-// same reports whether two owners are the same thread.
+// same reports whether two owners are the same thread, or one is of the other's process as a whole.
 func same(a, b *waits.Owner) bool {
+	if (isProcess(a) || isProcess(b)) && a.Task != nil {
+		return a.Task == b.Task
+	}
 	if a.Thread != nil || b.Thread != nil {
 		return a.Thread == b.Thread
 	}

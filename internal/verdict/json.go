@@ -24,7 +24,7 @@ func OwnerJSON(o *waits.Owner) show.Object {
 	if o.Task != nil && o.Thread != nil {
 		who = ThreadJSON(o.Task, o.Thread)
 	}
-	return append(who, show.Object{{"relation", show.Known(Word(o.Relation))}, {"died", Flag(o.Dead)}}...)
+	return append(who, show.Object{{"relation", show.Known(Word(o.Relation))}, {"died", Flag(o.Dead)}, {"process", Flag(o.Whole)}, {"owes", Flag(o.Owes)}}...)
 }
 
 // maxOwnersJSON bounds the owners of one wait: a process may have a million children.
@@ -47,8 +47,14 @@ func ResourceJSON(r waits.Resource) show.Object {
 	if r == (waits.Resource{}) {
 		return nil
 	}
+	if r.Kind == waits.FileLock {
+		return show.Object{{"kind", Word(r.Kind)}, {"id", show.Hex(r.ID)}, {"start", show.Known(startOf(r))}}
+	}
 	return show.Object{{"kind", Word(r.Kind)}, {"id", show.Hex(r.ID)}, {"pid", show.Known(r.Task)}}
 }
+
+// startOf is the first byte of a lock on a part of a file.
+func startOf(r waits.Resource) uint64 { return max(r.Task, 1) - 1 }
 
 // WaitJSON says what a thread waits for, without naming it; nil if it does not wait.
 func WaitJSON(w *waits.Wait) show.Object {
@@ -66,6 +72,6 @@ func WaitJSON(w *waits.Wait) show.Object {
 		{"owners", owners}, {"owners_left_out", more}, {"any_owner", Flag(w.AnyOwner)},
 		{"age_at_most_ns", atMost}, {"age_about_ns", about},
 		{"evidence", Word(w.Evidence)}, {"confidence", Word(w.Confidence)}, {"when", Word(w.When)},
-		{"timed", Flag(w.Timed)}, {"notes", notes},
+		{"timed", Flag(w.Timed)}, {"file", FileJSON(w.File)}, {"notes", notes},
 	}
 }

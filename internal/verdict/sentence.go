@@ -9,7 +9,6 @@ import (
 	"stackshot/internal/show"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
-	"stackshot/kcdata"
 )
 
 // maxCycle is how many threads of a cycle a sentence names.
@@ -23,13 +22,13 @@ func (x *Words) Title(f Finding) string {
 	case f.Convoy != nil:
 		return "Convoy of " + show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
 	case len(f.Culprit.Victims) == 0:
-		return Owner(&f.Culprit.Owner) + " does not go on"
+		return Culprit(f.Culprit) + " does not go on"
 	}
 	probably := ""
 	if !x.sure(f.Culprit) {
 		probably = " probably"
 	}
-	return Owner(&f.Culprit.Owner) + probably + " keeps " + show.Count(len(f.Culprit.Victims), "thread") + " waiting"
+	return Culprit(f.Culprit) + probably + " keeps " + show.Count(len(f.Culprit.Victims), "thread") + " waiting"
 }
 
 // deadlockOf says how sure a deadlock is and how many threads are part of it.
@@ -52,13 +51,22 @@ func (x *Words) Sentence(f Finding) string {
 	return x.convoy(f.Convoy)
 }
 
+// Culprit names a culprit: the thread that tells why its process does not go on.
+func Culprit(c *waitgraph.Culprit) string { return names(nil).culprit(c) }
+
+func (n names) culprit(c *waitgraph.Culprit) string {
+	o := c.Owner
+	o.Whole = o.Whole && o.Thread == nil
+	return n.owner(&o, &waits.Wait{})
+}
+
 func (x *Words) deadlock(d *waitgraph.Deadlock) string {
 	n := names{}
 	var edges []string
 	for i, w := range d.Cycle[:min(len(d.Cycle), maxCycle)] {
 		next := d.Cycle[(i+1)%len(d.Cycle)]
 		who := n.thread(w.Task, w.Thread)
-		edges = append(edges, who+" "+n.clause(w, ownersIn(w, next.Thread), x.redacted))
+		edges = append(edges, who+" "+n.clause(w, ownersIn(w, next), x.redacted))
 	}
 	s := deadlockOf(d)
 	if more := len(d.Cycle) - len(edges); more > 0 {
@@ -84,10 +92,10 @@ func sentenceList(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + ", and " + list[len(list)-1]
 }
 
-// ownersIn are the owners of w that are the thread next; all, if none is.
-func ownersIn(w *waits.Wait, next *kcdata.Thread) []waits.Owner {
+// ownersIn are the owners of w that are next's thread or its process; all, if none is.
+func ownersIn(w, next *waits.Wait) []waits.Owner {
 	for i := range w.Owners {
-		if w.Owners[i].Thread == next {
+		if o := &w.Owners[i]; isProcess(o) && o.Task == next.Task || !isProcess(o) && o.Thread == next.Thread {
 			return w.Owners[i : i+1]
 		}
 	}
@@ -119,7 +127,7 @@ func waiting(n int, adverb string) string {
 // culprit says who keeps others waiting, why, and who has waited longest.
 func (x *Words) culprit(c *waitgraph.Culprit) string {
 	n := names{}
-	who := n.owner(&c.Owner, nil)
+	who := n.culprit(c)
 	if len(c.Victims) == 0 {
 		return fmt.Sprintf("%s%s.", who, x.why(n, c))
 	}

@@ -20,6 +20,9 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 		use = " (" + use + ")"
 	}
 	article, noun, _ := strings.Cut(words, " ")
+	if end := ends[k]; end != "" && r.ID != 0 {
+		article, noun = "a", end
+	}
 	if article != "a" && article != "an" {
 		return words + use
 	}
@@ -27,13 +30,16 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 		article, noun = "a", "kernel "+lock
 	}
 	switch {
-	case r.ID == 0:
+	case r.ID == 0 || k == waits.FUSE: // a device, which says less than the mount
 		return article + " " + noun + use
 	case redacted:
 		return fmt.Sprintf("the %s number %d%s", noun, r.ID, use)
 	}
 	return fmt.Sprintf("the %s %#x%s", noun, r.ID, use)
 }
+
+// ends name the files of which others have the other ends.
+var ends = map[waits.Kind]string{waits.Pipe: "pipe", waits.Socket: "socket", waits.Poll: "file", waits.Descriptor: "file"}
 
 // evidence says where an edge comes from.
 var evidence = map[waits.Evidence]string{
