@@ -166,8 +166,8 @@ func TestSockets(t *testing.T) {
 			o.Files, o.Sockets = files(streamFile(600, 500, 0)), un
 		}, Socket, "other_end 20!", false, 0, "", Sure, After, ""},
 		{"unix, its peer is gone", inSocket, 0, files(streamFile(500, 0, 0)), un, nil, nil, Socket, "", false, 0, NoEnd, Sure, File, ""},
-		{"unix, client", inSocket, 0, files(ux), un, theEnds(peer(20, 0), changeEnd(listener(20, 0, 0), func(e *kcdata.LinuxEnd) { e.Family, e.Of = afUnix, 7 })), nil, Socket, "other_end 20!$", false, 0, "", Likely, After, "known by where it listens"},
-		{"unix, server", inSocket, 0, files(ux), un, theEnds(peer(20, 0), changeEnd(listener(10, 0, 0), func(e *kcdata.LinuxEnd) { e.Family, e.Of = afUnix, 7 })), nil, Socket, "", false, 0, Serves, Sure, File, ""},
+		{"unix, client", inSocket, 0, files(ux), sock(func(s *kcdata.LinuxSocket) { s.Flags |= kcdata.SocketPeerNamed }), theEnds(peer(20, 0)), nil, Socket, "other_end 20!$", false, 0, "", Sure, After, ""},
+		{"unix, server", inSocket, 0, files(ux), sock(func(s *kcdata.LinuxSocket) { s.Flags |= kcdata.SocketNamed }), theEnds(peer(20, 0)), nil, Socket, "", false, 0, Serves, Sure, File, ""},
 		{"unix, not accepted", inSocket, 0, files(ux), un, theEnds(changeEnd(listener(20, 0, kcdata.EndAccepts), func(e *kcdata.LinuxEnd) { e.Family = afUnix })), nil, Socket, "listens 20!$", false, 0, "", Sure, After, ""},
 		{"unix, opaque", inSocket, 0, files(streamFile(500, 600, kcdata.FileOpaque)), un, theEnds(peer(20, 9)), nil, Socket, "", false, 0, NotLooked, Sure, File, ""},
 		{"unix, its record is lost", inSocket, 0, files(ux), nil, theEnds(peer(20, 9)), nil, Socket, "", false, 0, NotLooked, Sure, File, ""},

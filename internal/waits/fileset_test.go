@@ -47,12 +47,11 @@ func TestSets(t *testing.T) {
 func TestPollingClients(t *testing.T) {
 	f := streamFile(500, 600, kcdata.FilePolled)
 	e := end(20, 500, kcdata.EndPeer)
-	l := end(20, 7, kcdata.EndListens)
-	l.Family = afUnix
 	un := []kcdata.LinuxSocket{unixSocket()}
+	un[0].Flags |= kcdata.SocketPeerNamed
 	for _, c := range []story{
-		{"alone", inPoll, 0, files(f), un, theEnds(e, l), nil, Poll, "other_end 20!$", false, 0, "", Likely, After, "any"},
-		{"of two", inPoll, 0, files(f, pipeFile(700, kcdata.FilePolled)), un, theEnds(e, l), nil, Poll, "", false, 2, "", Sure, File, ""},
+		{"alone", inPoll, 0, files(f), un, theEnds(e), nil, Poll, "other_end 20!$", false, 0, "", Likely, After, "any"},
+		{"of two", inPoll, 0, files(f, pipeFile(700, kcdata.FilePolled)), un, theEnds(e), nil, Poll, "", false, 2, "", Sure, File, ""},
 	} {
 		c.run(t)
 	}
