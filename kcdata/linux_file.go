@@ -114,6 +114,8 @@ const (
 	SocketConnected = 1 << 3 // the kernel says that it is connected
 	SocketV4        = 1 << 4 // addresses of family AF_INET6 that are IPv4 (::ffff:a.b.c.d)
 	SocketPeerCred  = 1 << 5 // peer_tgid is known
+	SocketNamed     = 1 << 6 // unix: it has an address; one that was accepted has its listener's
+	SocketPeerNamed = 1 << 7 // unix: the other end has one
 )
 
 // LinuxSocket is a socket among the LinuxFiles of a thread.

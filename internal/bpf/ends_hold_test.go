@@ -278,17 +278,17 @@ func kernelHas(t testing.TB, name, field string) bool {
 	if err := types.TypeByName(name, &s); err != nil {
 		t.Fatal(err)
 	}
-	return heldMember(s.Members, field)
+	return hasMember(s.Members, field)
 }
 
-func heldMember(members []btf.Member, field string) bool {
+func hasMember(members []btf.Member, field string) bool {
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		if m.Name == "" {
 			switch inner := btf.UnderlyingType(m.Type).(type) {
 			case *btf.Struct:
-				return heldMember(inner.Members, field)
+				return hasMember(inner.Members, field)
 			case *btf.Union:
-				return heldMember(inner.Members, field)
+				return hasMember(inner.Members, field)
 			}
 		}
 		return m.Name == field

@@ -88,6 +88,7 @@ var placeNames = [...]place{
 	{"P_TCP_WRITE_SEQ", "tcp_sock write_seq", 0},
 	{"P_TCP_SND_UNA", "tcp_sock snd_una", 0},
 	{"P_UNIX_PEER", "unix_sock peer", unixEnds},
+	{"P_UNIX_ADDR", "unix_sock addr", 0},
 	{"P_UNIX_CONSUMED", "unix_skb_parms consumed", 0},
 	{"P_TFP_TTY", "tty_file_private tty", terminals},
 	{"P_TTY_LINK", "tty_struct link", terminals},

@@ -99,7 +99,7 @@ enum file_flags {
 };
 enum socket_flags {
 	SOCKET_LISTENS = 1 << 0, SOCKET_SHUT_IN = 1 << 1, SOCKET_SHUT_OUT = 1 << 2, SOCKET_CONNECTED = 1 << 3, SOCKET_V4 = 1 << 4,
-	SOCKET_PEER_CRED = 1 << 5,
+	SOCKET_PEER_CRED = 1 << 5, SOCKET_NAMED = 1 << 6, SOCKET_PEER_NAMED = 1 << 7,
 };
 
 struct kc_header { u32 type, size; u64 flags; };

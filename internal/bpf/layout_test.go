@@ -282,6 +282,7 @@ var constants = map[string]uint64{
 	"FILE_FULL": kcdata.FileFull, "FILE_OPAQUE": kcdata.FileOpaque, "FILE_PEER_KNOWN": kcdata.FilePeerKnown,
 	"SOCKET_LISTENS": kcdata.SocketListens, "SOCKET_SHUT_IN": kcdata.SocketShutIn, "SOCKET_SHUT_OUT": kcdata.SocketShutOut,
 	"SOCKET_CONNECTED": kcdata.SocketConnected, "SOCKET_V4": kcdata.SocketV4, "SOCKET_PEER_CRED": kcdata.SocketPeerCred,
+	"SOCKET_NAMED": kcdata.SocketNamed, "SOCKET_PEER_NAMED": kcdata.SocketPeerNamed,
 
 	// Apple's, which kcdata has no names for (osfmk/kern/debug.h, kcdata.h).
 	"SS_USER64": 0x1, "SS_KERNEL64": 0x2, "TS_TERMINATED": 0x8,

@@ -121,6 +121,7 @@ const (
 	objectVarCfgWaitRing    = "cfg_wait_ring"
 	objectVarCfgWaitSigned  = "cfg_wait_signed"
 	objectVarUnusedCensus   = "unused_census"
+	objectVarUnusedPlaces   = "unused_places"
 	objectVarUnusedRecords  = "unused_records"
 	objectVarUnusedSecond   = "unused_second"
 )
@@ -221,6 +222,7 @@ type objectVariableSpecs struct {
 	CfgWaitRing    *ebpf.VariableSpec `ebpf:"cfg_wait_ring"`
 	CfgWaitSigned  *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	UnusedCensus   *ebpf.VariableSpec `ebpf:"unused_census"`
+	UnusedPlaces   *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedRecords  *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.VariableSpec `ebpf:"unused_second"`
 }
@@ -300,6 +302,7 @@ type objectVariables struct {
 	CfgWaitRing    *ebpf.Variable `ebpf:"cfg_wait_ring"`
 	CfgWaitSigned  *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	UnusedCensus   *ebpf.Variable `ebpf:"unused_census"`
+	UnusedPlaces   *ebpf.Variable `ebpf:"unused_places"`
 	UnusedRecords  *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.Variable `ebpf:"unused_second"`
 }

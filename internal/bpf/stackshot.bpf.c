@@ -36,6 +36,7 @@
 #include "wait_device.h"
 #include "wait_object.h"
 #include "wait_args.h"
+#include "wait_sets.h"
 #include "wait_file.h"
 #include "wait_begin.h"
 #include "record_wait.h"

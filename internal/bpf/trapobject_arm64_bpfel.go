@@ -204,6 +204,7 @@ const (
 	trapObjectVarUnusedItem     = "unused_item"
 	trapObjectVarUnusedPiece    = "unused_piece"
 	trapObjectVarUnusedPlace    = "unused_place"
+	trapObjectVarUnusedPlaces   = "unused_places"
 	trapObjectVarUnusedQueue    = "unused_queue"
 	trapObjectVarUnusedRecords  = "unused_records"
 	trapObjectVarUnusedSecond   = "unused_second"
@@ -314,6 +315,7 @@ type trapObjectVariableSpecs struct {
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
+	UnusedPlaces   *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedQueue    *ebpf.VariableSpec `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.VariableSpec `ebpf:"unused_second"`
@@ -417,6 +419,7 @@ type trapObjectVariables struct {
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`
+	UnusedPlaces   *ebpf.Variable `ebpf:"unused_places"`
 	UnusedQueue    *ebpf.Variable `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.Variable `ebpf:"unused_second"`

@@ -20,7 +20,9 @@ enum {
 };
 
 // Where a call has its descriptors.
-enum file_way { WAY_NONE, WAY_ONE, WAY_TWO, WAY_SPLICE, WAY_POLL, WAY_SELECT, WAY_EPOLL, WAY_WATCHED, WAY_FLOCK, WAY_FCNTL, WAY_SOCKETCALL, WAY_ABSENT };
+enum file_way {
+	WAY_NONE, WAY_ONE, WAY_TWO, WAY_SPLICE, WAY_POLL, WAY_SELECT, WAY_EPOLL, WAY_WATCHED, WAY_FLOCK, WAY_FCNTL, WAY_SOCKETCALL, WAY_ABSENT,
+};
 // Of a call's timeout: a pointer that may be 0, or milliseconds that may be negative.
 enum { TIME_POINTER = 1 << 3, TIME_MS = 1 << 4 };
 
@@ -43,7 +45,7 @@ enum file_place {
 	P_SK_QUEUE, P_SK_QLEN, P_SK_RCVTIMEO, P_SK_SNDTIMEO, P_SK_ERR, P_SK_SOCKET, P_SK_WMEM, P_SK_PROTOCOL, P_SK_TYPE, P_SK_SHUTDOWN,
 	P_SK_BACKLOG, P_SK_BACKLOG_MAX, P_SK_PEER_PID, P_SKB_LEN, P_SKB_CB,
 	P_TCP_COPIED, P_TCP_RCV_NXT, P_TCP_WRITE_SEQ, P_TCP_SND_UNA,
-	P_UNIX_PEER, P_UNIX_CONSUMED,
+	P_UNIX_PEER, P_UNIX_ADDR, P_UNIX_CONSUMED,
 	P_TFP_TTY, P_TTY_LINK, P_TTY_DISC, P_TTY_LFLAG, P_TTY_LINE, P_NTTY_HEAD, P_NTTY_CANON, P_NTTY_TAIL,
 	P_EVENTFD_COUNT, P_TIMERFD_TICKS,
 	P_EP_ROOT, P_EPI_NODE, P_EPI_FILE, P_EPI_FD, P_EPI_EVENTS, P_NODE_LEFT, P_NODE_RIGHT,
@@ -51,6 +53,10 @@ enum file_place {
 	FILE_PLACES,
 };
 const volatile u32 cfg_place[FILE_PLACES];
+
+// Names the enums once, for TestPlacesOfCAndGo; nothing reads or writes it.
+struct all_places { enum file_place place; enum file_way way; };
+const struct all_places *unused_places __attribute__((unused));
 
 #define placed(place) (cfg_place[place] != NOWHERE)
 #define field_at(at, place) kernel_word((at) + cfg_place[place])

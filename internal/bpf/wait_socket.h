@@ -77,9 +77,14 @@ static __noinline void look_at_unix(struct wait_work *w)
 	f->phase = PHASE_QUEUES;
 	r->peer = field_at(sk, P_UNIX_PEER);
 	mark(r->flags, FILE_PEER_KNOWN);
-	u64 peer = r->peer ? memory_at(w, r->peer, 640) : 0;
+	// Who accepted has the listener's address, who connected mostly none.
+	if (placed(P_UNIX_ADDR) && field_at(sk, P_UNIX_ADDR))
+		mark(v->flags, SOCKET_NAMED);
+	u64 peer = r->peer ? memory_at(w, r->peer, 832) : 0;
 	if (!peer)
 		return;
+	if (placed(P_UNIX_ADDR) && field_at(peer, P_UNIX_ADDR))
+		mark(v->flags, SOCKET_PEER_NAMED);
 	u64 socket = memory_at(w, field_at(peer, P_SK_SOCKET), 128);
 	if (socket) // else closed, or not accepted yet
 		v->peer_inode = kernel_word(socket + cfg_place[P_SOCKET_INODE] + cfg_place[P_INODE_INO]);

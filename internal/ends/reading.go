@@ -79,13 +79,13 @@ func (r *reading) endThread() {
 		r.leader(th)
 	}
 	sleeps := th.State&(stateInterruptible|stateUninterruptible) != 0
-	blind := sleeps && len(r.files) == 0 && (th.State&stateUninterruptible != 0 || r.call != nil && r.call.Nr < 0)
+	blind := sleeps && (th.State&stateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
 	if len(r.files) == 0 && !blind {
 		return
 	}
 	r.tgid, r.waits = th.Tgid, true
 	r.wants.thread(th)
-	if blind { // it may wait for the server of a userfaultfd; those of FUSE are found in any case
+	if blind { // it may wait for the server of a userfaultfd, also for a page that a call copies; those of FUSE are found in any case
 		r.wants.end(bpf.WantedEnd{Kind: kcdata.FileUserfaultfd})
 	}
 	sockets := r.sockets

@@ -30,8 +30,7 @@ type Wants struct {
 	Locks     map[FileID]bool // files at which threads wait for locks
 	Devices   map[uint64]bool // of the file systems that threads wait for
 	Processes map[uint32]Process
-	files     int
-	have      map[bpf.WantedEnd]bool
+	have      map[thing]bool
 }
 
 // Empty reports whether there is nothing to look for.
@@ -40,7 +39,7 @@ func (w *Wants) Empty() bool { return len(w.Ends) == 0 && len(w.Threads) == 0 }
 // Wanted reads the bytes of a capture: the open files at which threads wait, and the threads
 // that may wait in a file system or a page fault without a descriptor. It changes nothing.
 func Wanted(raw *capture.Raw) *Wants {
-	w := &Wants{Locks: map[FileID]bool{}, Devices: map[uint64]bool{}, Processes: map[uint32]Process{}, have: map[bpf.WantedEnd]bool{}}
+	w := &Wants{Locks: map[FileID]bool{}, Devices: map[uint64]bool{}, Processes: map[uint32]Process{}, have: map[thing]bool{}}
 	for _, p := range raw.Recorded {
 		if p.Hidden {
 			continue // from /proc: without records of files
@@ -65,14 +64,22 @@ func (w *Wants) thread(th *kcdata.LinuxThread) {
 	w.Threads = append(w.Threads, bpf.WantedThread{Tid: th.Tid, Start: th.StartBoottime, Switches: th.Nvcsw + th.Nivcsw})
 }
 
+// thing is what makes two wanted ends the same.
+type thing struct {
+	object, peer uint64
+	kind         uint32
+	lock         bool
+}
+
 // end wants an object once.
 func (w *Wants) end(e bpf.WantedEnd) {
+	at := thing{e.Object, e.Peer, e.Kind, e.Lock}
 	switch {
-	case w.have[e]:
+	case w.have[at]:
 	case len(w.Ends) >= MaxWanted:
 		w.TooMany = true
 	default:
-		w.have[e], w.Ends = true, append(w.Ends, e)
+		w.have[at], w.Ends = true, append(w.Ends, e)
 	}
 }
 
@@ -81,7 +88,6 @@ func (w *Wants) file(f *kcdata.LinuxFile, s *kcdata.LinuxSocket) {
 	if f.Flags&(kcdata.FileClosed|kcdata.FileUnread) != 0 {
 		return
 	}
-	w.files++
 	switch f.Op {
 	case kcdata.FileOpFlock, kcdata.FileOpPOSIX, kcdata.FileOpOFD:
 		w.Devices[f.Dev] = true

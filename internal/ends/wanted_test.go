@@ -108,7 +108,7 @@ func TestWanted(t *testing.T) {
 
 // More than is looked for is said.
 func TestWantedTooMuch(t *testing.T) {
-	w := &Wants{have: map[bpf.WantedEnd]bool{}}
+	w := &Wants{have: map[thing]bool{}}
 	for i := range MaxWanted + 1 {
 		w.end(bpf.WantedEnd{Object: uint64(i)})
 	}

@@ -16,6 +16,7 @@ import (
 	"stackshot/internal/testneed"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 // hostile makes a machine and a verdict that agree in nothing: any graph, any names, lists of
@@ -33,11 +34,11 @@ func hostile(r *rand.Rand, name string) *world {
 	}
 	anyOwner := func() waits.Owner {
 		t := w.s.Tasks[r.IntN(len(w.s.Tasks))]
-		o := waits.Owner{Tid: r.Uint32(), Pid: r.Uint32N(200), Relation: waits.Relation([]string{"holds", "last", "child", "joined", "runs", name, ""}[r.IntN(7)])}
+		o := waits.Owner{Tid: r.Uint32(), Pid: r.Uint32N(200), Relation: waits.Relation([]string{"holds", "last", "child", "joined", "runs", "other_end", "listens", "serves", "pager", name, ""}[r.IntN(11)])}
 		if len(t.Threads) > 0 && r.IntN(4) > 0 {
 			o = owner(t, t.Threads[r.IntN(len(t.Threads))], o.Relation)
 		}
-		o.Dead = r.IntN(6) == 0
+		o.Dead, o.Whole, o.Owes = r.IntN(6) == 0, r.IntN(3) == 0, r.IntN(2) == 0
 		return o
 	}
 	for _, t := range w.s.Tasks {
@@ -46,10 +47,13 @@ func hostile(r *rand.Rand, name string) *world {
 			for range r.IntN(4) {
 				owners = append(owners, anyOwner())
 			}
-			kind := waits.Kind([]string{"mutex", "user_mutex", "stopped", "child", "at_rest", name, ""}[r.IntN(7)])
+			kind := waits.Kind([]string{"mutex", "user_mutex", "stopped", "child", "at_rest", "pipe", "socket", "poll", "fuse", "file_lock", "nfs", name, ""}[r.IntN(13)])
 			x := w.wait(t, th, kind, r.Uint64N(3), r.Uint64N(3), owners...)
 			x.Age = model.Age{Ns: r.Uint64(), Known: r.IntN(3) > 0, About: r.IntN(3) == 0}
 			x.Evidence, x.Confidence = waits.Evidence([]string{"field", "stack", name}[r.IntN(3)]), waits.Confidence([]string{"sure", "likely", ""}[r.IntN(3)])
+			if r.IntN(2) == 0 {
+				x.File = hostileFile(r, name)
+			}
 			x.Notes, x.AnyOwner, x.Timed = []string{name, "", name, name}[:r.IntN(5)], r.IntN(2) == 0, r.IntN(2) == 0
 		}
 	}
@@ -80,6 +84,24 @@ func hostile(r *rand.Rand, name string) *world {
 	w.v.Waits.Limits = []string{name}
 	w.v.Unaged = r.IntN(3)
 	return w
+}
+
+// hostileFile is a file of which no two fields agree; nil in it what may be nil.
+func hostileFile(r *rand.Rand, name string) *waits.OpenFile {
+	x := &waits.OpenFile{Of: r.IntN(50) - 1, Others: r.IntN(3), Says: waits.FileSays([]string{"", "no_end", "own_end", "serves", "elsewhere", "not_looked", name}[r.IntN(7)]), Remote: name, Device: name, Unread: r.Uint64()}
+	if r.IntN(8) > 0 {
+		x.File = &kcdata.LinuxFile{Flags: r.Uint32(), Op: r.Uint32N(16), Kind: r.Uint32N(22), Fd: r.Int32N(9) - 2, Inode: r.Uint64(), Dev: r.Uint64()}
+	}
+	if r.IntN(2) == 0 {
+		x.Socket = &kcdata.LinuxSocket{Flags: r.Uint32(), Family: uint16(r.IntN(45)), Kind: uint16(r.IntN(4)), LocalPort: uint16(r.Uint32()), PeerPort: uint16(r.Uint32())}
+	}
+	if r.IntN(2) == 0 {
+		x.Mount = &kcdata.LinuxMount{}
+		copy(x.Mount.Point[:], name)
+		copy(x.Mount.Source[:], name)
+		copy(x.Mount.FSType[:], name)
+	}
+	return x
 }
 
 // FuzzHang: whatever the verdict, no panic; text and JSON may be sent to any terminal (H2) and

@@ -146,10 +146,20 @@ func (c *check) owners() {
 		if role == "" || i >= 0 || slices.ContainsFunc(c.r.Files, func(f FileWait) bool { return f.Role == role }) {
 			continue // not ours, or looked at by wait or file
 		}
+		if f.Kind == waits.CPU && c.mayBeRunnable(role) {
+			continue
+		}
 		if names := c.names(tidsOf(f.Owners)); len(names) > 0 {
 			c.wrong("%s waits for %v, want no owner", role, names)
 		}
 	}
+}
+
+// mayBeRunnable reports whether a role may wait for a CPU, whoever has it.
+func (c *check) mayBeRunnable(role string) bool {
+	return slices.ContainsFunc(c.r.Culprits, func(k Culprit) bool {
+		return k.Role == role && slices.Contains(k.Reasons, waitgraph.Runnable)
+	})
 }
 
 func (c *check) wait(w Wait) {

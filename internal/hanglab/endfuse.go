@@ -20,7 +20,7 @@ func endFUSE() (all []*Case) {
 	}
 	all = []*Case{
 		stalled("fuse-read", "m", 20, "server fuse m", "server serve m read nap", "w*20 open f m/file", "w*20 read f"),
-		stalled("fuse-bind", "b", 3, "server fuse m", "server serve m read nap", "binder bind-mount m b", "binder nap", "w*3 open f b/file", "w*3 read f"),
+		stalled("fuse-bind", "m", 3, "server fuse m", "server serve m read nap", "binder bind-mount m b", "binder nap", "w*3 open f b/file", "w*3 read f"),
 		stalled("fuse-mount-namespace", "m", 3, "server mntns", "server fuse m", "server spawn w0", "server spawn w1", "server spawn w2",
 			"server serve m read nap", "w*3 open f m/file", "w*3 read f"),
 		stalled("fuse-stat", "m", 3, "server fuse m", "server serve m stat nap", "w*3 stat m/file"),

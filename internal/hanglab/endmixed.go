@@ -9,7 +9,7 @@ func endMixed() []*Case {
 	fault := func(name, file, first string, kinds ...waits.Kind) *Case {
 		c := end(name, "all pipe p", "all memfd m", "all pair x y unix", "rest has p.r", "rest nap", "owner uffd u", "owner spawn server",
 			"server has u", "owner close u", "first has x", "owner write-page "+file, "server read y", "first write "+first).
-			at("owner", atFault, "server").at("server", atSocket, "first").cycle("first", "owner", "server")
+			at("owner", atFault, "server").at("server", atSocket, "first").cycle("first", "owner", "server").probably()
 		c.Waits = []Wait{{"first", kinds, "owner"}}
 		return c
 	}

@@ -48,6 +48,7 @@ var FileFlags = Flags{
 var SocketFlags = Flags{
 	{kcdata.SocketListens, "listens"}, {kcdata.SocketShutIn, "shut_in"}, {kcdata.SocketShutOut, "shut_out"}, {kcdata.SocketConnected, "connected"},
 	{kcdata.SocketV4, "v4"}, {kcdata.SocketPeerCred, "peer_cred"},
+	{kcdata.SocketNamed, "named"}, {kcdata.SocketPeerNamed, "peer_named"},
 }
 
 // FilesSources are the names of kcdata.LinuxFilesTaken.Sources.

@@ -148,6 +148,21 @@ func TestI10(t *testing.T) {
 			w.reads(b, old, w.owes(waits.OtherEnd, a))
 			w.reads(c, old, w.whole(waits.OtherEnd, b))
 		}, "culprit 0 running: 2 4"},
+		"a listener that is busy": {func(w *world) {
+			w.running(a)
+			w.writes(b, old, w.owes(waits.Listener, a)).File.File.Op = kcdata.FileOpConnect
+		}, "culprit 0 running: 2"},
+		"a reader of which one writer of three is free has a lock": {func(w *world) {
+			w.reads(a, old, w.whole(waits.OtherEnd, b), w.whole(waits.OtherEnd, c), w.whole(waits.OtherEnd, d))
+			w.waits(b, waits.UserMutex, old, w.holds(a))
+			w.waits(c, waits.UserMutex, old, w.holds(a))
+			w.waits(d, waits.Timer, old)
+		}, "culprit 0 asleep: 2 4"},
+		"a file lock over a stalled FUSE server": {func(w *world) {
+			w.waits(a, waits.Timer, old)
+			w.d(b, waits.FUSE, old, w.owes(waits.Server, a))
+			w.waits(c, waits.FileLock, old, w.owes(waits.Holds, b))
+		}, "culprit 0 asleep: 2 4"},
 		"a server that is busy and owes nothing": {func(w *world) {
 			w.running(a)
 			w.reads(b, old, w.whole(waits.OtherEnd, a))

@@ -38,7 +38,8 @@ func isPolled(w *waits.Wait) bool {
 
 // forRoom reports whether w is for room to write.
 func forRoom(w *waits.Wait) bool {
-	return fileOf(w).Flags&(kcdata.FileToWrite|kcdata.FileToRead) == kcdata.FileToWrite
+	f := fileOf(w)
+	return f.Op != kcdata.FileOpConnect && f.Flags&(kcdata.FileToWrite|kcdata.FileToRead) == kcdata.FileToWrite
 }
 
 // goesOn reports whether w's thread goes on whatever its owners do: it is at rest; or a timeout

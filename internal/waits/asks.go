@@ -7,8 +7,9 @@ import (
 	"stackshot/kcdata"
 )
 
-// role is which side of a connection a thread is on. A connection itself does not keep it, so it
-// is known by who listens: likely, and no more.
+// role is which side of a connection a thread is on. One of TCP does not keep it, so it is known
+// by who listens: likely, and no more. Of a unix socket's two ends, that which was accepted has
+// the listener's address.
 type role uint8
 
 const (
@@ -24,11 +25,7 @@ func (f *finder) role(w *Wait, l *look, there *side) role {
 	object := l.file.Object
 	switch {
 	case s.Family == afUnix:
-		_, here = f.ends.unix[uint32(w.Task.ID)]
-		far = f.listensFar(object, there, func(h holder) bool {
-			_, ok := f.ends.unix[h.owner.Pid]
-			return ok
-		})
+		here, far = s.Flags&kcdata.SocketNamed != 0, s.Flags&kcdata.SocketPeerNamed != 0
 	case s.LocalPort != 0 && s.PeerPort != 0:
 		_, here = f.ends.ports[port{s.NetNS, s.LocalPort}]
 		_, far = f.ends.ports[port{s.NetNS, s.PeerPort}]

@@ -64,7 +64,6 @@ type ends struct {
 	calls   map[uint64]uint32   // threads in a call with it: each may have a reference more
 	reading map[uint64]struct{} // objects that threads wait to read from, as the window has it
 	ports   map[port]struct{}   // of listening TCP sockets
-	unix    map[uint32]struct{} // processes that listen at a unix socket
 	locals  map[[16]byte]struct{}
 	mounts  map[uint64][]int32
 	devices map[uint64]string // names of block devices
@@ -82,7 +81,7 @@ type inode struct{ dev, ino uint64 }
 func newEnds(s *kcdata.Snapshot) *ends {
 	x := &ends{
 		all: s.Ends, sides: map[sideKey]*side{}, far: map[uint64]bool{}, descs: make(map[uint64]uint32, len(s.Ends)), calls: map[uint64]uint32{},
-		reading: map[uint64]struct{}{}, ports: map[port]struct{}{}, unix: map[uint32]struct{}{}, locals: map[[16]byte]struct{}{},
+		reading: map[uint64]struct{}{}, ports: map[port]struct{}{}, locals: map[[16]byte]struct{}{},
 	}
 	x.of, x.fuse, x.pagers = newList(len(s.Ends)), newList(0), newList(0)
 	if slices.ContainsFunc(s.Ends, func(e kcdata.LinuxEnd) bool { return e.Kind == kcdata.FileFUSE || e.Kind == kcdata.FileUserfaultfd }) {
@@ -122,7 +121,7 @@ func (x *ends) add(i int32, e *kcdata.LinuxEnd) {
 		x.descs[e.File]++
 	}
 	if e.Flags&kcdata.EndListens != 0 {
-		x.listen(e.Tgid, e.Family, e.NetNS, e.Port)
+		x.listen(e.Family, e.NetNS, e.Port)
 	}
 	if e.Local != ([16]byte{}) {
 		x.locals[e.Local] = struct{}{}
@@ -143,7 +142,7 @@ func (x *ends) addCall(task *kcdata.Task, t *kcdata.Thread) {
 	}
 	for i := range t.Sockets {
 		if s := &t.Sockets[i]; s.Flags&kcdata.SocketListens != 0 {
-			x.listen(uint32(task.ID), s.Family, s.NetNS, s.LocalPort)
+			x.listen(s.Family, s.NetNS, s.LocalPort)
 		}
 		if a := t.Sockets[i].Local; a != ([16]byte{}) {
 			x.locals[a] = struct{}{}
@@ -160,11 +159,8 @@ const (
 	afVsock   = 40
 )
 
-func (x *ends) listen(tgid uint32, family uint16, ns uint32, p uint16) {
-	switch {
-	case family == afUnix:
-		x.unix[tgid] = struct{}{}
-	case (family == afInet || family == afInet6) && p != 0:
+func (x *ends) listen(family uint16, ns uint32, p uint16) {
+	if (family == afInet || family == afInet6) && p != 0 {
 		x.ports[port{ns, p}] = struct{}{}
 	}
 }

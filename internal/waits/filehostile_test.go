@@ -179,3 +179,20 @@ func TestSeedHasFiles(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// A few bytes of a file changed: no panic, and the promises hold.
+func TestChangedBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	seed := seedFile()
+	for range 4000 {
+		file := slices.Clone(seed)
+		for range 1 + r.IntN(4) {
+			file[r.IntN(len(file))] = byte(r.Uint32())
+		}
+		if s, _ := kcdata.ParseSnapshot(file); s != nil {
+			all := Of(s)
+			sound(t, s, all)
+			atFiles(t, all)
+		}
+	}
+}

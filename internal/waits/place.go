@@ -20,7 +20,7 @@ const fuseMagic = 0x65735546
 // own file tells, if it has one alone; a page of a mapping has no descriptor.
 func (f *finder) place(w *Wait) {
 	file := f.fileOnDisk(w)
-	if w.Kind == FUSE {
+	if w.Kind == FUSE || w.Kind == PageLock && file != nil && file.Magic == fuseMagic { // the server fills the page
 		f.fuse(w, file)
 		return
 	}

@@ -88,7 +88,7 @@ func (f *finder) connected(w *Wait, l *look) {
 	owes := (unread || asks) && !f.readThere(s.object) && !f.readThere(l.file.Peer)
 	if f.take(w, l, peers, object, owes) {
 		l.unread, l.resource = s.unread, pair(Socket, object, s.object)
-		if owes && !unread {
+		if owes && !unread && l.sock.Family != afUnix {
 			l.confidence = Likely
 			l.note("that the other side was connected to, and so owes an answer, is known by where it listens")
 		}

@@ -56,6 +56,7 @@ const (
 	MapleVarUnusedAnswer      = "unused_answer"
 	MapleVarUnusedForged      = "unused_forged"
 	MapleVarUnusedForgedStack = "unused_forged_stack"
+	MapleVarUnusedPlaces      = "unused_places"
 	MapleVarUnusedRecords     = "unused_records"
 )
 
@@ -153,6 +154,7 @@ type MapleVariableSpecs struct {
 	UnusedAnswer      *ebpf.VariableSpec `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.VariableSpec `ebpf:"unused_forged"`
 	UnusedForgedStack *ebpf.VariableSpec `ebpf:"unused_forged_stack"`
+	UnusedPlaces      *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedRecords     *ebpf.VariableSpec `ebpf:"unused_records"`
 }
 
@@ -229,6 +231,7 @@ type MapleVariables struct {
 	UnusedAnswer      *ebpf.Variable `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.Variable `ebpf:"unused_forged"`
 	UnusedForgedStack *ebpf.Variable `ebpf:"unused_forged_stack"`
+	UnusedPlaces      *ebpf.Variable `ebpf:"unused_places"`
 	UnusedRecords     *ebpf.Variable `ebpf:"unused_records"`
 }
 

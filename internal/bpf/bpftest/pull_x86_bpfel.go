@@ -61,6 +61,7 @@ const (
 	PullVarTestNoFields   = "test_no_fields"
 	PullVarTestStaleTid   = "test_stale_tid"
 	PullVarUnusedCensus   = "unused_census"
+	PullVarUnusedPlaces   = "unused_places"
 	PullVarUnusedRecords  = "unused_records"
 	PullVarUnusedSecond   = "unused_second"
 )
@@ -164,6 +165,7 @@ type PullVariableSpecs struct {
 	TestNoFields   *ebpf.VariableSpec `ebpf:"test_no_fields"`
 	TestStaleTid   *ebpf.VariableSpec `ebpf:"test_stale_tid"`
 	UnusedCensus   *ebpf.VariableSpec `ebpf:"unused_census"`
+	UnusedPlaces   *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedRecords  *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.VariableSpec `ebpf:"unused_second"`
 }
@@ -246,6 +248,7 @@ type PullVariables struct {
 	TestNoFields   *ebpf.Variable `ebpf:"test_no_fields"`
 	TestStaleTid   *ebpf.Variable `ebpf:"test_stale_tid"`
 	UnusedCensus   *ebpf.Variable `ebpf:"unused_census"`
+	UnusedPlaces   *ebpf.Variable `ebpf:"unused_places"`
 	UnusedRecords  *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.Variable `ebpf:"unused_second"`
 }

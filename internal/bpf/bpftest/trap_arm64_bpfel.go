@@ -72,6 +72,7 @@ const (
 	TrapVarUnusedItem     = "unused_item"
 	TrapVarUnusedPiece    = "unused_piece"
 	TrapVarUnusedPlace    = "unused_place"
+	TrapVarUnusedPlaces   = "unused_places"
 	TrapVarUnusedQueue    = "unused_queue"
 	TrapVarUnusedRecords  = "unused_records"
 	TrapVarUnusedSecond   = "unused_second"
@@ -187,6 +188,7 @@ type TrapVariableSpecs struct {
 	UnusedItem     *ebpf.VariableSpec `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.VariableSpec `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.VariableSpec `ebpf:"unused_place"`
+	UnusedPlaces   *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedQueue    *ebpf.VariableSpec `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.VariableSpec `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.VariableSpec `ebpf:"unused_second"`
@@ -296,6 +298,7 @@ type TrapVariables struct {
 	UnusedItem     *ebpf.Variable `ebpf:"unused_item"`
 	UnusedPiece    *ebpf.Variable `ebpf:"unused_piece"`
 	UnusedPlace    *ebpf.Variable `ebpf:"unused_place"`
+	UnusedPlaces   *ebpf.Variable `ebpf:"unused_places"`
 	UnusedQueue    *ebpf.Variable `ebpf:"unused_queue"`
 	UnusedRecords  *ebpf.Variable `ebpf:"unused_records"`
 	UnusedSecond   *ebpf.Variable `ebpf:"unused_second"`
