@@ -87,9 +87,11 @@ func (l *fileLab) unixSockets() {
 	n := copy(mem[2:100], l.path("full"))
 	want = ends(second, 0)
 	want.op, want.flags = kcdata.FileOpConnect, kcdata.FilePeerKnown
-	l.add("unix connect", func() { if fd, _, err := unix.Accept(full); err == nil {
-		unix.Close(fd)
-	} }, one(want), unix.SYS_CONNECT, uintptr(second), at, uintptr(n+3))
+	l.add("unix connect", func() {
+		if fd, _, err := unix.Accept(full); err == nil {
+			unix.Close(fd)
+		}
+	}, one(want), unix.SYS_CONNECT, uintptr(second), at, uintptr(n+3))
 	polled, other := l.pair(unix.AF_UNIX, unix.SOCK_STREAM)
 	for range 3 {
 		write(other)()
