@@ -110,7 +110,7 @@ func TestFilesOfThe32BitABI(t *testing.T) {
 		at := base + len(c.elf(nil))
 		code = append(code, make([]byte, end-at-len(code))...)
 		copy(code[data-at:], c.data)
-		want[uint64(startBlocked(t, c.name, c.elf(code)))] = c.want
+		want[uint64(startCompat(t, c.name, c.elf(code)))] = c.want
 	}
 	for _, engineName := range waitEngines() {
 		got := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, nil)
@@ -130,8 +130,8 @@ func TestFilesOfThe32BitABI(t *testing.T) {
 	}
 }
 
-// startBlocked starts a program that is to wait in a call, and ends it with the test.
-func startBlocked(t *testing.T, name string, image []byte) (pid int) {
+// startCompat starts a program that is to wait in a call, and ends it with the test.
+func startCompat(t *testing.T, name string, image []byte) (pid int) {
 	t.Helper()
 	file := t.TempDir() + "/" + name
 	if err := os.WriteFile(file, image, 0o755); err != nil {
