@@ -105,6 +105,9 @@ func (b *blameOracle) late(w *waits.Wait, o waits.Owner) bool {
 	}
 	sleeps := func(t int) bool {
 		class := model.StateOf(b.w.threads[t]).Class
+		if w := b.wait[t]; w != nil && class != model.Blocked && (w.Timed || w.Kind == waits.Timer) && !b.heldUp(t) {
+			return false
+		}
 		return b.heldUp(t) || !(b.wait[t] != nil && b.wait[t].Kind == waits.CPU || b.missed(t) || class == model.Running || class == model.Runnable)
 	}
 	slept := func(t int) bool { return longEnough(b.wait[t]) }

@@ -218,8 +218,17 @@ func TestI10(t *testing.T) {
 			w.running(a)
 			w.reads(b, young, w.owes(waits.OtherEnd, a))
 		}, ""},
-		"a server that sleeps and owes": {func(w *world) {
+		"a server that sleeps for a time and has not read": {func(w *world) {
 			w.waits(a, waits.Timer, old)
+			unread(w.reads(b, old, w.owes(waits.OtherEnd, a)))
+		}, "culprit 0 asleep: 2"},
+		"a server that sends news at intervals": {func(w *world) {
+			w.waits(a, waits.UserCondvar, old).Timed = true
+			w.waits(a2, waits.Timer, old)
+			w.reads(b, old, w.owes(waits.OtherEnd, a))
+		}, ""},
+		"a server that sleeps and owes": {func(w *world) {
+			w.waits(a, waits.UserCondvar, old)
 			w.reads(b, old, w.owes(waits.OtherEnd, a))
 		}, "culprit 0 asleep: 2"},
 		"a server at rest that owes": {func(w *world) {

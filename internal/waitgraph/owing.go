@@ -11,7 +11,8 @@ import (
 // isOwed reports whether o, which is process p and owes w something, has owed it for MinWait, if
 // w has waited for so long. A connection has lain there all the while. Bytes have if nobody of
 // w's process could send them since. Who made the connection and reads may have asked for
-// nothing: it may wait for news, as subscribers do. Then it is owed if the process does not move.
+// nothing: it may wait for news, as subscribers do. Then it is owed if the process does not move;
+// one that sleeps for a time does, since it sends its news at intervals.
 func (g *graph) isOwed(w *waits.Wait, o waits.Owner, p int32) bool {
 	return o.Relation == waits.Listener || w.File != nil && w.File.Unread > 0 && g.quiet(w.Task) || !g.moves(p)
 }
@@ -29,14 +30,18 @@ func (g *graph) quiet(task *kcdata.Task) bool {
 	return q
 }
 
-// moves reports whether a thread of process p runs, or waits for a CPU. It is found out once.
+// moves reports whether a thread of process p runs, waits for a CPU, or sleeps until a timeout
+// wakes it. It is found out once.
 func (g *graph) moves(p int32) bool {
 	m, ok := g.moving[p]
 	if !ok {
 		m = slices.ContainsFunc(g.nodes[p].threads, func(v int32) bool {
-			switch g.reason(&g.nodes[v]) {
+			n := &g.nodes[v]
+			switch g.reason(n) {
 			case Running, Runnable, MissedCPU:
 				return true
+			case Asleep:
+				return n.wait != nil && (n.wait.Timed || n.wait.Kind == waits.Timer)
 			}
 			return false
 		})
