@@ -77,7 +77,7 @@ func ends() *world {
 	curl := w.single(410, "curl")
 	x = w.wait(curl, curl.Threads[0], waits.Poll, 0xffff888050, 9, process(web, waits.OtherEnd, true))
 	at(x, kcdata.FileSocket, kcdata.FileOpPoll, kcdata.FileToRead|kcdata.FilePolled)
-	x.File.Socket, x.File.Of, x.File.Others, x.Confidence = &kcdata.LinuxSocket{Family: 2, Kind: 1, LocalPort: 5000, PeerPort: 80}, 2, 1, waits.Likely
+	x.File.Socket, x.File.Of, x.File.Others, x.File.Unread, x.Confidence = &kcdata.LinuxSocket{Family: 2, Kind: 1, LocalPort: 5000, PeerPort: 80}, 2, 1, 120, waits.Likely
 
 	idle := w.single(500, "idle")
 	x = w.wait(idle, idle.Threads[0], waits.Socket, 0xffff888060, 4000)

@@ -22,12 +22,12 @@ func isLock(k waits.Kind) bool {
 }
 
 // queues gives the locks for which many have waited for long, with their waiters. Who stands
-// is shown with a deadlock, and waits in none.
+// is shown with a deadlock, and waits in none; nor does who waits for its turn in a pool.
 func (g *graph) queues(stands []bool) map[waits.Resource][]int32 {
 	waiters := map[waits.Resource][]int32{}
 	for v := range g.waiting {
 		w := g.nodes[v].wait
-		if isLock(w.Kind) && w.Resource.ID != 0 && g.old(w) && !stands[v] {
+		if isLock(w.Kind) && w.Resource.ID != 0 && g.old(w) && !stands[v] && !g.inTurn(v) {
 			waiters[w.Resource] = append(waiters[w.Resource], v)
 		}
 	}

@@ -68,12 +68,12 @@ func (b *blameOracle) next(s spot) (out []spot) {
 		switch o.Relation {
 		case waits.Holds, waits.Server, waits.Pager:
 			to.by = ordinary
-			if longEnough(w) {
+			if longEnough(w) && (o.Relation != waits.Holds || w.Kind != waits.FileLock && !b.inPool(w, o)) {
 				to.by = locked
 			}
 		case waits.OtherEnd, waits.Listener:
 			to.by = ordinary
-			if longEnough(w) && o.Owes && o.Whole && (w.File == nil || w.File.File.Flags != kcdata.FileToWrite) {
+			if longEnough(w) && o.Owes && o.Whole && (w.File == nil || w.File.File.Flags != kcdata.FileToWrite) && b.late(w, o) {
 				to.by = owed
 			}
 		case waits.Last:
@@ -91,6 +91,43 @@ func (b *blameOracle) next(s spot) (out []spot) {
 		}
 	}
 	return out
+}
+
+// late reports whether what o owes must have been owed for as long as w waits.
+func (b *blameOracle) late(w *waits.Wait, o waits.Owner) bool {
+	all := func(task *kcdata.Task, ok func(t int) bool) bool {
+		for t := range b.count {
+			if b.live(task)>>t&1 == 1 && !ok(t) {
+				return false
+			}
+		}
+		return true
+	}
+	sleeps := func(t int) bool {
+		class := model.StateOf(b.w.threads[t]).Class
+		if w := b.wait[t]; w != nil && class != model.Blocked && (w.Timed || w.Kind == waits.Timer) && !b.heldUp(t) {
+			return false
+		}
+		return b.heldUp(t) || !(b.wait[t] != nil && b.wait[t].Kind == waits.CPU || b.missed(t) || class == model.Running || class == model.Runnable)
+	}
+	slept := func(t int) bool { return longEnough(b.wait[t]) }
+	return o.Relation == waits.Listener || w.File != nil && w.File.Unread > 0 && all(w.Task, slept) || all(o.Task, sleeps)
+}
+
+// inPool reports whether o has the lock while it waits for a connection, for its own process or
+// one of the same parent.
+func (b *blameOracle) inPool(w *waits.Wait, o waits.Owner) bool {
+	if o.Dead || o.Task == nil || !isLock(w.Kind) || o.Task != w.Task && o.Task.Linux.Ppid != w.Task.Linux.Ppid {
+		return false
+	}
+	for t := range b.count {
+		x := b.wait[t]
+		if x != nil && x.Task == o.Task && (o.Whole || x.Thread == o.Thread) && b.live(o.Task)>>t&1 == 1 &&
+			x.File != nil && x.File.Says == waits.Serves && (x.File.File.Op == kcdata.FileOpAccept || len(x.Thread.Sockets) > 0) {
+			return o.Task == w.Task || o.Task.Linux.Ppid > 1
+		}
+	}
+	return false
 }
 
 // threadsOf are the live threads of the process at s; of a server those that do not wait for

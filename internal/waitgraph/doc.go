@@ -30,6 +30,8 @@
 //	    alternatives only if all of them are. A lock that such a child or thread has waited
 //	    for a shorter time than MinWait is its ordinary work. Nor is a lock's holder accused
 //	    that sleeps or stands for less than MinWait: it may have had the lock for a moment.
+//	    A lock of a file is ordinary work, and so is one that a pool's member has while it
+//	    waits for the next connection, and its others stand in line.
 //	I8. Nobody is accused by what was not read in a stop (NotAtOne), by waits of unknown age,
 //	    or by this program's own threads; these are no culprits either.
 //	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's
@@ -39,7 +41,9 @@
 //	    owes it anything, is never stuck. By an end of its own process a thread is not if it
 //	    polls, or if the process catches signals or keeps a FIFO open both ways. Who has the
 //	    other end of a file is a culprit only as for ordinary work (I7), or if it has owed an
-//	    answer for MinWait and runs, or sleeps where no request can reach it; for a wait for
+//	    answer for MinWait and runs, or sleeps where no request can reach it (who runs has
+//	    owed for so long if a connection lies there, or bytes of a process that has not run
+//	    since; who only reads may be a subscriber); for a wait for
 //	    room to write only as for ordinary work. A cycle is not sure that has a wait which
 //	    is polled, is for a FIFO, a terminal or an event, is at an end of its own process, or
 //	    may be ended by a signal handler.

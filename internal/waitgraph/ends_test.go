@@ -105,7 +105,7 @@ func TestI10(t *testing.T) {
 			w.reads(b, old, w.owes(waits.OtherEnd, a))
 		}, ""},
 		"polls with another way on, and the one that owes runs": {func(w *world) {
-			w.polls(b, old, w.owes(waits.OtherEnd, a)).File.Others = 1
+			unread(w.polls(b, old, w.owes(waits.OtherEnd, a))).File.Others = 1
 			w.running(a)
 			w.polls(c, old, w.whole(waits.OtherEnd, a)).File.Others = 1
 		}, "culprit 0 running: 2"},
@@ -145,9 +145,56 @@ func TestI10(t *testing.T) {
 
 		"a server that is busy": {func(w *world) {
 			w.running(a)
-			w.reads(b, old, w.owes(waits.OtherEnd, a))
+			unread(w.reads(b, old, w.owes(waits.OtherEnd, a)))
 			w.reads(c, old, w.whole(waits.OtherEnd, b))
 		}, "culprit 0 running: 2 4"},
+		"a subscriber of a server that is busy": {func(w *world) {
+			w.running(a)
+			w.reads(b, old, w.owes(waits.OtherEnd, a))
+		}, ""},
+		"a subscriber of a server that waits for a CPU": {func(w *world) {
+			w.waits(a, waits.CPU, young)
+			w.waits(a2, waits.UserCondvar, old)
+			w.reads(b, old, w.owes(waits.OtherEnd, a))
+		}, ""},
+		"a server that is busy, of a client that sends all the time": {func(w *world) {
+			w.running(a)
+			unread(w.reads(b, old, w.owes(waits.OtherEnd, a)))
+			w.waits(b2, waits.Timer, young)
+		}, ""},
+		"a server that is busy, of a client with a thread that has ended": {func(w *world) {
+			w.running(a)
+			unread(w.reads(b, old, w.owes(waits.OtherEnd, a)))
+			w.in(b2, kcdata.StateDead)
+		}, "culprit 0 running: 2"},
+		"jobs behind a file lock": {func(w *world) { // flock(1) waits for the job, which works
+			w.waits(a, waits.ChildEnd, old, w.by(waits.Child, b))
+			w.running(b)
+			at(w.waits(c, waits.FileLock, old, w.whole(waits.Holds, a)), kcdata.FileRegular, 0)
+			w.waits(d, waits.Timer, old)
+			at(w.waits(8, waits.FileLock, old, w.whole(waits.Holds, d)), kcdata.FileRegular, 0)
+		}, "starved 4 8"},
+		"a pool takes turns at its socket": {func(w *world) {
+			accept := func(n int) { serves(w.reads(n, old)).File.File.Op = kcdata.FileOpAccept }
+			accept(a)
+			for n := b; n <= 10; n += 2 {
+				w.waits(n, waits.UserMutex, old, w.holds(a)).Resource = waits.Resource{Kind: waits.UserMutex, ID: 9}
+				at(w.waits(n+1, waits.FileLock, old, w.whole(waits.Holds, a)), kcdata.FileRegular, 0).Resource = waits.Resource{Kind: waits.FileLock, ID: 9}
+			}
+			for _, task := range w.tasks {
+				task.Linux.Ppid = 99
+			}
+		}, ""},
+		"threads take turns": {func(w *world) {
+			x := serves(w.polls(a, old))
+			x.Thread.Sockets = []kcdata.LinuxSocket{{}, {Flags: kcdata.SocketListens}}
+			w.waits(a2, waits.UserMutex, old, w.holds(a))
+		}, ""},
+		"who waits for a connection has a stranger's lock": {func(w *world) {
+			serves(w.reads(c, old)).File.File.Op = kcdata.FileOpAccept
+			w.waits(d, waits.UserMutex, old, w.holds(c))
+			w.task(c).Linux.Ppid, w.task(d).Linux.Ppid = 1, 1
+		}, "culprit 4 asleep: 6"},
 		"a listener that is busy": {func(w *world) {
 			w.running(a)
 			w.writes(b, old, w.owes(waits.Listener, a)).File.File.Op = kcdata.FileOpConnect
@@ -171,8 +218,17 @@ func TestI10(t *testing.T) {
 			w.running(a)
 			w.reads(b, young, w.owes(waits.OtherEnd, a))
 		}, ""},
-		"a server that sleeps and owes": {func(w *world) {
+		"a server that sleeps for a time and has not read": {func(w *world) {
 			w.waits(a, waits.Timer, old)
+			unread(w.reads(b, old, w.owes(waits.OtherEnd, a)))
+		}, "culprit 0 asleep: 2"},
+		"a server that sends news at intervals": {func(w *world) {
+			w.waits(a, waits.UserCondvar, old).Timed = true
+			w.waits(a2, waits.Timer, old)
+			w.reads(b, old, w.owes(waits.OtherEnd, a))
+		}, ""},
+		"a server that sleeps and owes": {func(w *world) {
+			w.waits(a, waits.UserCondvar, old)
 			w.reads(b, old, w.owes(waits.OtherEnd, a))
 		}, "culprit 0 asleep: 2"},
 		"a server at rest that owes": {func(w *world) {

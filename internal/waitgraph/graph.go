@@ -33,6 +33,9 @@ type graph struct {
 	atFiles    bool // a wait is at a file, or for a process
 	missedCPUs []*kcdata.LinuxCPU
 	minWait    time.Duration
+
+	quiets            map[*kcdata.Task]bool // owing.go
+	moving, accepting map[int32]bool        // of processes
 }
 
 // edge leads to an owner.
@@ -63,6 +66,7 @@ func isAbsent(o waits.Owner) bool { return o.Dead || o.Thread == nil && !isProce
 
 func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 	g := &graph{at: make(map[*kcdata.Thread]int32, len(w.All)), absent: map[absentee]int32{}, processes: map[*kcdata.Task]int32{}, minWait: minWait}
+	g.quiets, g.moving, g.accepting = map[*kcdata.Task]bool{}, map[int32]bool{}, map[int32]bool{}
 	for i := range w.CPUs {
 		if w.CPUs[i].Flags&kcdata.CPUMissed != 0 {
 			g.missedCPUs = append(g.missedCPUs, &w.CPUs[i])

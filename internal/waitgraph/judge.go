@@ -38,7 +38,7 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 func (b *blame) starved() []*waits.Wait {
 	var out []int32
 	for v := range b.g.waiting {
-		if w := b.g.nodes[v].wait; b.g.old(w) && !b.stand(v) && !b.isVictim(v) && (w.Kind == waits.CPU || isHeld(w) && b.end[v] == nil) {
+		if w := b.g.nodes[v].wait; b.g.old(w) && !b.stand(v) && !b.isVictim(v) && !b.g.inTurn(v) && (w.Kind == waits.CPU || isHeld(w) && b.end[v] == nil) {
 			out = append(out, v)
 		}
 	}

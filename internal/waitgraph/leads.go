@@ -21,15 +21,15 @@ func (b *blame) edges(row []uint64, t int32, by way) []uint64 {
 			}
 			continue
 		}
-		row = append(row, uint64(b.at(e.node, b.leads(w, o, by)))<<32|uint64(i))
+		row = append(row, uint64(b.at(e.node, b.leads(w, o, e.node, by)))<<32|uint64(i))
 	}
 	return row
 }
 
-// leads says how an owner of w is reached, if w's thread is reached by by. Who serves a file
-// system or memory has to, who has the other end of a file only if it owes something, and
-// nobody has to make room soon.
-func (b *blame) leads(w *waits.Wait, o waits.Owner, by way) way {
+// leads says how o, an owner of w, which is node, is reached, if w's thread is reached by by. Who
+// serves a file system or memory has to, who has the other end of a file only if it owes
+// something, and nobody has to make room soon. A lock of a file is had for as long as a job takes.
+func (b *blame) leads(w *waits.Wait, o waits.Owner, node int32, by way) way {
 	long := b.g.old(w)
 	switch o.Relation {
 	case waits.Runs:
@@ -37,12 +37,12 @@ func (b *blame) leads(w *waits.Wait, o waits.Owner, by way) way {
 	case waits.Last:
 		return ordinary
 	case waits.Holds, waits.Server, waits.Pager:
-		if long {
+		if long && !(o.Relation == waits.Holds && w.Kind == waits.FileLock) && !b.g.takesTurns(w, o, node) {
 			return locked
 		}
 		return ordinary
 	case waits.OtherEnd, waits.Listener:
-		if long && o.Owes && isProcess(o) && !forRoom(w) {
+		if long && o.Owes && isProcess(o) && !forRoom(w) && b.g.isOwed(w, o, node) {
 			return owed
 		}
 		return ordinary

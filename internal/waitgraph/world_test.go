@@ -99,6 +99,9 @@ func (w *world) owes(r waits.Relation, n int) waits.Owner {
 	return o
 }
 
+// unread says that bytes of x's thread lie at the other end.
+func unread(x *waits.Wait) *waits.Wait { x.File.Unread = 1; return x }
+
 // at says of which file the wait is.
 func at(x *waits.Wait, kind, flags uint32) *waits.Wait {
 	x.File = &waits.OpenFile{File: &kcdata.LinuxFile{Kind: kind, Flags: flags}, Of: 1}
@@ -213,6 +216,12 @@ func madeFile(wait *waits.Wait, next func() int) {
 		wait.File.Says = waits.Elsewhere
 	case 6:
 		wait.File.Others = 1
+	}
+	switch next() % 4 {
+	case 0:
+		wait.File.Unread = 1
+	case 1:
+		f.Op = kcdata.FileOpAccept
 	}
 }
 
