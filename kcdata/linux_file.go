@@ -65,7 +65,7 @@ const (
 	FileTimed     = 1 << 3  // the call has a timeout
 	FileClosed    = 1 << 4  // the descriptor names no open file (closed meanwhile)
 	FileUnread    = 1 << 5  // a pointer does not lead to ordinary memory: the fields behind Op are 0
-	FileNoSet     = 1 << 6  // the set of poll or select is not in memory, or a row of it
+	FileNoSet     = 1 << 6  // the set of poll or select is not in memory, or a row of it; or it is select's with more than 2,048 descriptors, of which the rest is not looked at
 	FileEmpty     = 1 << 7  // a pipe without bytes
 	FileFull      = 1 << 8  // a pipe without room
 	FileOpaque    = 1 << 9  // this kernel does not tell what the file leads to: object, peer and bytes are 0 (unix sockets as a module without type information, and other things)

@@ -207,3 +207,44 @@ func TestSetsInTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// One thread's sets cannot take the time of many: of select the first 2,048 descriptors are looked
+// at and the rest is said not to be, of a pipe in a set the first 16 buffers.
+func TestLargeSetsInTheWindow(t *testing.T) {
+	requireBPF(t)
+	l := &fileLab{t: t, dir: t.TempDir()}
+	defer l.end()
+	const far = 2500
+	r, w := l.pipe()
+	l.fd(unix.FcntlInt(uintptr(r), unix.F_DUPFD_CLOEXEC, far))
+	mem, at := l.kept(4096)
+	for _, fd := range []int{r, far} {
+		mem[fd/8] |= 1 << (fd % 8)
+	}
+	one := wantFile{fd: r, op: kcdata.FileOpPoll, kind: kcdata.FilePipe, flags: toRead | kcdata.FilePolled | kcdata.FileEmpty, events: 1}
+	selected := l.add("select", write(w), nil, unix.SYS_PSELECT6, far+1, at, 0, 0, 0, 0)
+	_, full := l.pipe()
+	if n, err := unix.FcntlInt(uintptr(full), unix.F_SETPIPE_SZ, 1<<20); err != nil || n != 1<<20 {
+		t.Fatal(n, err)
+	}
+	fillUp(full)
+	l.add("large pipe", write(w), []wantFile{one, {fd: full, op: kcdata.FileOpPoll, kind: kcdata.FilePipe,
+		flags: toWrite | kcdata.FilePolled | kcdata.FileFull, events: unix.POLLOUT, bytes: 16 * uint64(unix.Getpagesize())}}, unix.SYS_PPOLL,
+		l.pollfds(unix.PollFd{Fd: int32(r), Events: unix.POLLIN}, unix.PollFd{Fd: int32(full), Events: unix.POLLOUT}), 2, 0, 0, 8)
+	for _, w := range l.list {
+		l.sleep(w)
+	}
+	for _, engineName := range waitEngines() {
+		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
+		checkFiles(t, engineName+": large pipe", l.list[1], got[uint64(l.list[1].tid)])
+		th := got[uint64(selected.tid)]
+		if th == nil || len(th.Files) != 2 {
+			t.Errorf("%s: large set: %+v", engineName, th)
+			continue
+		}
+		checkFile(t, engineName+": large set", one, th.Files[0])
+		if th.Files[1].Flags&kcdata.FileNoSet == 0 || th.Files[1].Fd != -1 {
+			t.Errorf("%s: rest of the set: %+v", engineName, th.Files[1])
+		}
+	}
+}

@@ -7,7 +7,8 @@
 
 enum { TASK_STOPPED_ = 0x4, TASK_TRACED_ = 0x8 };
 // As few turns as all sets and sums may take.
-enum { FILE_TURNS = FILE_COUNTED / 32 * 5 + WAIT_FILES * (PIPE_LOOKED + 16) };
+enum { FILE_TURNS = POLL_LOOKED * 4 + 2 * PIPE_LOOKED + WAIT_FILES * (SET_LOOKED + 16) };
+_Static_assert(SELECT_LOOKED / 32 * 6 <= POLL_LOOKED * 4, "select has turns enough");
 
 // begin_files finds the call. False: it has no descriptor. A thread that a signal stopped, or
 // that a tracer stopped, has left its call.

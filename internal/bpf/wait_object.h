@@ -124,7 +124,7 @@ static __noinline void look_at_pipe(struct wait_work *w)
 	if (head - tail >= usage)
 		mark(r->flags, FILE_FULL);
 	f->private = field_at(p, P_PIPE_BUFS);
-	f->cursor = tail, f->stop = head, f->left = PIPE_LOOKED;
+	f->cursor = tail, f->stop = head, f->left = sum_most(f, PIPE_LOOKED);
 	f->base = ring - 1;
 	f->phase = PHASE_SUM_PIPE;
 }

@@ -97,8 +97,10 @@ static __noinline int next_selected(struct wait_work *w)
 	struct file_work *f = &w->f;
 	u64 any = f->bits[0] | f->bits[1] | f->bits[2];
 	if (!any) {
-		if (f->turn * 32 >= (u32)f->arg[0] || f->turn >= FILE_COUNTED / 32)
+		if (f->turn * 32 >= (u32)f->arg[0])
 			return NONE_LEFT;
+		if (f->turn >= SELECT_LOOKED / 32)
+			return no_set(f);
 		next_sets(f);
 		return PASSED;
 	}

@@ -112,7 +112,7 @@ static __noinline void look_at_queues(struct wait_work *w)
 		return;
 	f->stop = f->private + cfg_place[P_SK_QUEUE];
 	f->cursor = kernel_word(sk + cfg_place[P_SK_QUEUE]);
-	f->left = QUEUE_LOOKED;
+	f->left = sum_most(f, QUEUE_LOOKED);
 	f->phase = PHASE_SUM_QUEUE;
 }
 

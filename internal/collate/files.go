@@ -31,6 +31,7 @@ type taskFiles struct {
 
 type threadFiles struct {
 	id      capture.WaiterID
+	self    bool // one of our own: nobody looks for it again
 	wait    kcdata.Position
 	files   kcdata.Position
 	sockets kcdata.Position
@@ -89,7 +90,7 @@ func (f *files) add(t *taskBytes) {
 			f.gone[th.facts.Tid] = !w.Still
 		}
 		if !th.files.IsZero() || !th.sockets.IsZero() {
-			one.threads = append(one.threads, threadFiles{id, th.wait, th.files, th.sockets})
+			one.threads = append(one.threads, threadFiles{id, th.self, th.wait, th.files, th.sockets})
 		}
 	}
 	if len(one.threads) > 0 {
@@ -130,7 +131,10 @@ func (f *files) settle(c *capture.Raw) {
 
 // thread finishes the records of one thread.
 func (f *files) thread(th *threadFiles) {
-	after := f.after(th.id)
+	after := uint32(0)
+	if !th.self {
+		after = f.after(th.id)
+	}
 	count(&f.taken.Moved, after&kcdata.FileMoved != 0)
 	files := uint32(0)
 	if !th.files.IsZero() {

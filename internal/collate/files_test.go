@@ -80,6 +80,17 @@ func endsWorld(t *testing.T, redact bool) *capture.Raw {
 	return c
 }
 
+// Nobody looks again for our own threads: they have not gone on, and do not count as such.
+func TestOwnThreadsHaveNotGoneOn(t *testing.T) {
+	c := madeUp(t, false, []waiter{{tid: 10, self: true, raw: withFiles([]kcdata.LinuxFile{{Kind: kcdata.FilePipe, Object: anObject}})}})
+	c.FileSources = kcdata.FilesHasTable
+	c.Ends = &capture.Ends{Taken: kcdata.LinuxFilesTaken{Sources: kcdata.FilesHasPass}}
+	s, _ := collated(t, procfs.FS{Root: t.TempDir()}, c)
+	if f := threadOf(t, s, 10).Files; len(f) != 1 || f[0].Flags != 0 || s.FilesTaken.Threads != 1 || s.FilesTaken.Moved != 0 {
+		t.Errorf("%+v, %+v", f, s.FilesTaken)
+	}
+}
+
 // What the file says of open files: what became of the threads, ends of those that still wait, sums,
 // and each item in its place.
 func TestFilesCollated(t *testing.T) {

@@ -53,6 +53,7 @@ type threadAt struct {
 	facts   futex.Thread    // zero: LINUX_THREAD is not there
 	ns      []kcdata.LinuxThreadNS
 	taken   bool   // the stop took it off its CPU
+	self    bool   // one of our own
 	onCPU   int    // where it runs or ran; -1: nowhere
 	ip      uint64 // where it was in user mode; 0: not recorded
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
@@ -155,6 +156,7 @@ func (t *taskBytes) visitLinux(th *threadAt, it kcdata.Item) error {
 	if lx.OnCPU != 0 {
 		th.onCPU = int(lx.CPU)
 	}
+	th.self = lx.Present&kcdata.ThreadIsSelf != 0
 	th.taken = lx.OnCPU != 0 && lx.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) == 0
 	return err
 }

@@ -24,6 +24,7 @@ import (
 type waiter struct {
 	tid     uint32
 	dead    bool
+	self    bool
 	ns      []kcdata.LinuxThreadNS
 	wait    *kcdata.LinuxWait
 	futexes []kcdata.LinuxFutex
@@ -46,6 +47,9 @@ func madeUp(t *testing.T, redact bool, processes ...[]waiter) *capture.Raw {
 			lx := &kcdata.LinuxThread{Tid: th.tid, Tgid: tgid, StartBoottime: uint64(th.tid) * startOf}
 			if th.dead {
 				lx.ExitState = 32
+			}
+			if th.self {
+				lx.Present = kcdata.ThreadIsSelf
 			}
 			err = errors.Join(err, w.BeginContainer(kcdata.TypeThread, uint64(th.tid)),
 				w.Struct(kcdata.TypeThreadSnapshot, &kcdata.ThreadSnapshot{ThreadID: uint64(th.tid)}), w.Struct(kcdata.TypeLinuxThread, lx))

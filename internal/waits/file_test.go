@@ -171,6 +171,7 @@ func TestSockets(t *testing.T) {
 		{"unix, not accepted", inSocket, 0, files(ux), un, theEnds(changeEnd(listener(20, 0, kcdata.EndAccepts), func(e *kcdata.LinuxEnd) { e.Family = afUnix })), nil, Socket, "listens 20!$", false, 0, "", Sure, After, ""},
 		{"unix, opaque", inSocket, 0, files(streamFile(500, 600, kcdata.FileOpaque)), un, theEnds(peer(20, 9)), nil, Socket, "", false, 0, NotLooked, Sure, File, ""},
 		{"unix, its record is lost", inSocket, 0, files(ux), nil, theEnds(peer(20, 9)), nil, Socket, "", false, 0, NotLooked, Sure, File, ""},
+		{"unix, far back in the queue", inSocket, 0, files(ux), sock(func(s *kcdata.LinuxSocket) { s.Flags = kcdata.SocketConnected | kcdata.SocketPeerNamed }), nil, nil, Socket, "", false, 0, NotLooked, Sure, File, "only the first 128"},
 		{"datagrams from anybody", inSocket, 0, files(streamFile(500, 0, 0)), sock(func(s *kcdata.LinuxSocket) { s.Kind = sockDgram }), nil, nil, Socket, "", false, 0, Serves, Sure, File, ""},
 		{"datagrams of a pair", inSocket, 0, files(ux), sock(func(s *kcdata.LinuxSocket) { s.Kind = sockDgram }), theEnds(peer(20, 9)), nil, Socket, "other_end 20!$", false, 0, "", Likely, After, ""},
 		{"socketpair of its own", inSocket, 0, files(ux), un, theEnds(peer(10, 0)), nil, Socket, "other_end 10!", false, 0, OwnEnd, Likely, After, ""},

@@ -98,7 +98,19 @@ func (f *finder) connected(w *Wait, l *look) {
 		return
 	}
 	listener := f.side(byObject, accepts, object)
-	f.take(w, l, accepts, object, !f.readThere(listener.object))
+	if !f.take(w, l, accepts, object, !f.readThere(listener.object)) && l.says == NotFound && unaccepted(l.sock) {
+		l.says = NotLooked
+		l.note("nobody has accepted the connection; of the connections that wait at a listener only the first %d are looked at", queueLooked)
+	}
+}
+
+// queueLooked is how many connections at a unix listener the pass looks at (QUEUE_ACCEPTS).
+const queueLooked = 128
+
+// unaccepted: the other side of a unix connection has a listener's name, and no file.
+func unaccepted(s *kcdata.LinuxSocket) bool {
+	const is = kcdata.SocketConnected | kcdata.SocketPeerNamed
+	return s.Family == afUnix && s.Flags&is == is && s.PeerInode == 0
 }
 
 // alone reports whether w's thread waits at no other file: who polls a set may wait for anything.
