@@ -69,7 +69,7 @@ func (n names) atFile(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	case r == waits.Server:
 		return s + mounted(w, "served by "+who, redacted)
 	case r == waits.Pager:
-		return s + "a page that " + who + plural(one, " has", " have") + " to serve" + what.from
+		return s + "a page that " + who + plural(one, " has", " have") + " to serve (" + strings.TrimSpace(what.at) + ")"
 	case w.File.Says == waits.OwnEnd:
 		return s + what.want + what.from + ", whose other end only it itself has open"
 	case f.Kind == kcdata.FileSocket && what.writes:

@@ -77,6 +77,8 @@ func TestFilePhrases(t *testing.T) {
 	own.Owners = []waits.Owner{whole(own.Task, waits.OtherEnd)}
 	abroad := socket(says(file(waits.Socket, reads(kcdata.FileSocket), 0x20), waits.Elsewhere), tcp)
 	abroad.File.Remote = "192.0.2.7:5432"
+	connecting := socket(says(file(waits.Socket, kcdata.LinuxFile{Kind: kcdata.FileSocket, Op: kcdata.FileOpConnect, Flags: kcdata.FileToWrite}, 0x20), waits.Elsewhere), tcp)
+	connecting.File.Remote = "192.0.2.7:5432"
 	disk := mountedAt(file(waits.BlockIO, reads(kcdata.FileRegular), 0), "/", "ext4", "/dev/nvme0n1p2")
 	disk.File.Device = "nvme0n1p2"
 	nfs := mountedAt(says(file(waits.NFS, reads(kcdata.FileRegular), 0), waits.Elsewhere), "/home", "nfs4", "filer:/home")
@@ -98,6 +100,7 @@ func TestFilePhrases(t *testing.T) {
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, whole(redis, waits.OtherEnd)), unix), "waits for data from redis-server [812] (7 in its container) over the unix socket 0x20"},
 		{socket(file(waits.Socket, writesTo(kcdata.FileSocket), 0x20, whole(db, waits.OtherEnd)), unix), "waits for db [7] to read what it sends to the unix socket 0x20"},
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, owing(whole(db, waits.Listener))), tcp), "waits for db [7] to accept its connection (the TCP connection from port 4000 to port 5432)"},
+		{connecting, "waits for the TCP connection to 192.0.2.7:5432 to be accepted"},
 		{abroad, "waits for data from the TCP connection to 192.0.2.7:5432"},
 		{says(socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20), unix), waits.NoEnd), "waits for data from the unix socket 0x20, whose other side is gone"},
 		{says(socket(file(waits.Socket, accept, 0x20), kcdata.LinuxSocket{Family: 10, Kind: 1, Flags: kcdata.SocketListens, LocalPort: 80}), waits.Serves), "waits for somebody to connect to TCP port 80"},
@@ -110,11 +113,12 @@ func TestFilePhrases(t *testing.T) {
 		{says(file(waits.Descriptor, reads(kcdata.FileEventfd), 0x30), waits.NotFound), "waits for an event of the eventfd 0x30, whose other end no process seen here has"},
 		{says(file(waits.Descriptor, reads(kcdata.FileEventfd), 0), waits.NotLooked), "waits for an event of an eventfd, whose other end was not looked for"},
 		{file(waits.FileLock, flock, 0x40, whole(db, waits.Holds)), "waits for the file lock 0x40 (flock) on inode 12 that db [7] holds"},
+		{mountedAt(file(waits.FileLock, flock, 0x40, whole(db, waits.Holds)), "/srv", "xfs", "/dev/vdb"), "waits for the file lock 0x40 (flock) on inode 12 of /srv that db [7] holds"},
 		{mountedAt(file(waits.FUSE, reads(kcdata.FileRegular), 0x2d, whole(sshfs, waits.Server)), "/mnt/backup", "fuse.sshfs", "srv:/"), "waits for /mnt/backup (fuse.sshfs, srv:/, served by sshfs [911])"},
 		{file(waits.FUSE, kcdata.LinuxFile{Fd: -1}, 0x2d, whole(sshfs, waits.Server)), "waits for its file system (served by sshfs [911])"},
 		{nfs, "waits for /home (nfs4, filer:/home)"},
 		{disk, "waits for / (ext4, /dev/nvme0n1p2, on nvme0n1p2)"},
-		{file(waits.Userfault, kcdata.LinuxFile{Kind: kcdata.FileUserfaultfd, Fd: -1}, 0x50, whole(db, waits.Pager)), "waits for a page that db [7] has to serve of the userfaultfd 0x50"},
+		{file(waits.Userfault, kcdata.LinuxFile{Kind: kcdata.FileUserfaultfd, Fd: -1}, 0x50, whole(db, waits.Pager)), "waits for a page that db [7] has to serve (the userfaultfd 0x50)"},
 		{file(waits.Mutex, reads(kcdata.FilePipe), 0x10, has(db, 0, waits.Holds)), "waits for the kernel mutex 0x10 that db [7] holds"},
 	} {
 		if got := Phrase(c.w, false); got != c.want {

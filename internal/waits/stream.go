@@ -67,7 +67,7 @@ func (f *finder) still(l *look) bool {
 	}
 	l.says = NotLooked
 	if l.file.Flags&kcdata.FileMoved != 0 {
-		l.note("it had gone on before it was looked who has the other end")
+		l.note("it had gone on before the other end was looked for")
 	}
 	return false
 }
