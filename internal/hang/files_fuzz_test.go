@@ -174,7 +174,11 @@ func (m *filesMaker) probable(e *kcdata.LinuxEnd) {
 func (m *filesMaker) after(must func(error), w *kcdata.Writer) {
 	must(w.Struct(kcdata.TypeLinuxWaitTaken, kcdata.LinuxWaitTaken{Sources: 1<<7 - 1}))
 	if m.how != notTaken {
-		must(w.Struct(kcdata.TypeLinuxFilesTaken, kcdata.LinuxFilesTaken{Sources: 1<<10 - 1, Flags: uint32(m.next() & m.next() & m.next() & m.next() & 0x7f)}))
+		flags := uint32(0x7f)
+		for range 4 { // few of them
+			flags &= uint32(m.next())
+		}
+		must(w.Struct(kcdata.TypeLinuxFilesTaken, kcdata.LinuxFilesTaken{Sources: 1<<10 - 1, Flags: flags}))
 	}
 	ends := make([]kcdata.LinuxEnd, m.next()%32)
 	for i := range ends {

@@ -103,7 +103,7 @@ func TestPipes(t *testing.T) {
 		{"own end, with threads", inPipe, 0, files(p), nil, theEnds(writer(10)), secondThread, Pipe, "other_end 10!", false, 0, "", Sure, After, ""},
 		{"own end, and another", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Writers = 2 })), nil, theEnds(writer(10), writer(20)), nil, Pipe, "other_end 20!", false, 0, "", Sure, After, "would not see"},
 		{"own end, with a handler", inPipe, 0, files(pipeFile(500, kcdata.FileCatches)), nil, theEnds(writer(10)), nil, Pipe, "", false, 0, "", Sure, After, "handler"},
-		{"own FIFO, both ways", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Kind, f.OFlags = kcdata.FileFIFO, 2 })), nil, theEnds(writer(10)), nil, Pipe, "", false, 0, Serves, Sure, After, ""},
+		{"own FIFO, both ways", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Kind, f.OFlags = kcdata.FileFIFO, 2 })), nil, theEnds(writer(10)), nil, Pipe, "", false, 0, Serves, Sure, After, "both ways"},
 		{"self-pipe", inPoll, 0, files(pipeFile(500, kcdata.FilePolled)), nil, theEnds(writer(10)), nil, Poll, "", false, 0, "", Sure, After, "alone"},
 		{"handler", inPipe, 0, files(pipeFile(500, kcdata.FileCatches)), nil, theEnds(writer(20)), nil, Pipe, "other_end 20!", false, 0, "", Likely, After, ""},
 		{"gone on", inPipe, 0, files(change(p, func(f *kcdata.LinuxFile) { f.Flags = f.Flags&^still | kcdata.FileMoved })), nil, theEnds(writer(20)), nil, Pipe, "", false, 0, NotLooked, Sure, File, "gone on"},
