@@ -65,7 +65,7 @@ type LinuxWait struct {
 	PeerStart  uint64 `kc:"peer_start"`  // its start_boottime, ns
 	Scan       uint32 `kc:"scan"`        // Scan*
 	Hops       uint32 `kc:"hops"`        // the scan: the thread's place among those who wait, the first is 1; with ScanTooLong how many were followed
-	Files      uint32 `kc:"files"`       // descriptors in the call, counted up to 65,536; 0: the call has none
+	Files      uint32 `kc:"files"`       // descriptors in the call; of an epoll itself and what was met of its set, so no total; of poll's rows behind the first 256 without a look; 0: the call has none
 	Reserved   uint32 `kc:"reserved"`
 }
 

@@ -62,7 +62,8 @@ func TestHangLabInAPidNamespace(t *testing.T) {
 	hideProc(t)
 	lab, s := hanglab.New(t), session(t, Options{})
 	inside := map[string]bool{"abba-glibc": true, "abba-nested": true, "pi-chain": true, "cycle-of-three": true,
-		"join": true, "pipe-mutex": true, "inode-rwsem": true, "stopped-child": true, "vfork-parent": true, "holder-traced": true}
+		"join": true, "pipe-mutex": true, "inode-rwsem": true, "stopped-child": true, "vfork-parent": true, "holder-traced": true,
+		"unix-cycle": true, "tcp4-ring": true, "contained-cycle": true, "futex-and-pipe": true, "flock-convoy": true, "fuse-read": true}
 	var all []*hanglab.Running
 	for _, c := range hanglab.Cases() {
 		if inside[c.Name] {

@@ -63,7 +63,7 @@ func (l *fileLab) unixSockets() {
 	a := l.socket(unix.AF_UNIX, unix.SOCK_DGRAM)
 	l.ok(unix.Bind(a, &unix.SockaddrUnix{Name: l.path("bound")}))
 	l.ok(unix.SetsockoptTimeval(a, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 3600}))
-	want := ends(a, 0)
+	want := ends(a, kcdata.SocketNamed)
 	want.flags |= kcdata.FileTimed
 	l.add("unix datagram, bound", shut(a), one(want), unix.SYS_READ, uintptr(a), buf, 100)
 	a, b := l.pair(unix.AF_UNIX, unix.SOCK_STREAM)
@@ -74,7 +74,7 @@ func (l *fileLab) unixSockets() {
 	listener := l.socket(unix.AF_UNIX, unix.SOCK_STREAM)
 	l.ok(unix.Bind(listener, &unix.SockaddrUnix{Name: l.path("listens")}))
 	l.ok(unix.Listen(listener, 7))
-	want = ends(listener, kcdata.SocketListens|cred)
+	want = ends(listener, kcdata.SocketListens|kcdata.SocketNamed|cred)
 	want.op, want.socket.BacklogTo = kcdata.FileOpAccept, 7
 	l.add("unix accept", shut(listener), one(want), unix.SYS_ACCEPT4, uintptr(listener), 0, 0, 0)
 	full := l.socket(unix.AF_UNIX, unix.SOCK_STREAM)
@@ -111,6 +111,7 @@ func (l *fileLab) pollfds(list ...unix.PollFd) uintptr {
 
 func (l *fileLab) inetSockets() {
 	_, buf := l.kept(1 << 20)
+	l.loopbackUp()
 	in := func(fd int, flags uint32) wantFile {
 		return wantFile{fd: fd, op: opRead, kind: kcdata.FileSocket, flags: toRead, socket: kcdata.LinuxSocket{Flags: flags}}
 	}

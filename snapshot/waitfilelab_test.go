@@ -96,6 +96,9 @@ func (l *fileLab) sleep(w *fileWait) bool {
 // end wakes all threads.
 func (l *fileLab) end() {
 	for _, w := range l.list {
+		if w.ended == nil { // it never slept
+			continue
+		}
 		if w.wake != nil {
 			w.wake()
 		}
@@ -131,6 +134,19 @@ func (l *fileLab) pair(domain, typ int) (a, b int) {
 func (l *fileLab) socket(domain, typ int) int {
 	l.t.Helper()
 	return l.fd(unix.Socket(domain, typ|unix.SOCK_CLOEXEC, 0))
+}
+
+// loopbackUp: in a guest nobody has done it.
+func (l *fileLab) loopbackUp() {
+	l.t.Helper()
+	s := l.socket(unix.AF_INET, unix.SOCK_DGRAM)
+	lo, err := unix.NewIfreq("lo")
+	l.ok(err)
+	l.ok(unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, lo))
+	if lo.Uint16()&unix.IFF_UP == 0 {
+		lo.SetUint16(lo.Uint16() | unix.IFF_UP)
+		l.ok(unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo))
+	}
 }
 
 // loopback is a connection of TCP: the accepted side, the connecting one, and who listens.

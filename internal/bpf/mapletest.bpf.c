@@ -23,6 +23,12 @@
 #include "wait_work.h"
 #include "wait_owner.h"
 #include "wait_scan.h"
+#include "wait_socket.h"
+#include "wait_device.h"
+#include "wait_object.h"
+#include "wait_args.h"
+#include "wait_sets.h"
+#include "wait_file.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -204,5 +210,48 @@ int scan_forged(struct bpf_iter__task *ctx)
 	scan_stack(&s, w);
 	wait_owner(w, 0);
 	f->v = w->v;
+	return 0;
+}
+
+// An open file that the test made up, or a table of files, or with way an epoll's tree, and what
+// is recorded of it.
+struct forged_open {
+	u64 file, files, fd, way, node, n;
+	struct linux_file v;
+	struct linux_socket s;
+};
+const struct forged_open *unused_forged_open __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct forged_open);
+} forged_files SEC(".maps");
+
+SEC("iter/task")
+int look_forged(struct bpf_iter__task *ctx)
+{
+	u32 zero = 0;
+	struct forged_open *a = bpf_map_lookup_elem(&forged_files, &zero);
+	struct wait_work *w = my_wait_work();
+	struct task_struct *t = ctx->task;
+	struct sink s = {};
+	if (!a || !w || !t || t->pid != t->tgid)
+		return 0;
+	struct file_work *f = &w->f;
+	forget_waits();
+	f->n = f->sockets = f->count = f->turn = f->from = f->flags = f->ends = 0;
+	f->op = FILE_OP_READ, f->way = a->way, f->node = a->node;
+	f->file = a->file;
+	f->phase = a->way ? PHASE_NEXT : PHASE_FILE;
+	f->fd = a->fd, f->events = 0;
+	file_table(w, a->files);
+	begin_file(w);
+	file_turns(8192, &s, w);
+	a->n = f->n;
+	a->v = f->files.v[0];
+	a->s = f->socks.v[0];
 	return 0;
 }

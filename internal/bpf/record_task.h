@@ -6,8 +6,6 @@
 #ifndef STACKSHOT_RECORD_TASK_H
 #define STACKSHOT_RECORD_TASK_H
 
-#define PAGE_BYTES(n) ((u64)(n) << cfg_page_shift)
-
 // A task past its exit point: every one of its threads has begun to exit
 // (do_exit lowers signal->live first; kernel/exit.c).
 static __always_inline bool past_exit(struct task_struct *leader)

@@ -8,8 +8,8 @@
 
 struct wait_item { KC_ITEM(struct linux_wait, wait); };
 
-// What both may take. Files ask for room of their own, and no call has them beside futexes.
-#define WAIT_MOST (sizeof(struct wait_item) + sizeof(((struct wait_work *)0)->futex))
+// What all may take: no call has files beside futexes, which take less.
+#define WAIT_MOST (sizeof(struct wait_item) + FILES_MOST)
 _Static_assert(sizeof(((struct wait_work *)0)->futex) <= MOST_WRITTEN, "the sinks write the futexes");
 
 // copy_stack copies the stack's words from where the thread sleeps, never beyond the saved

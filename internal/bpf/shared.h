@@ -13,6 +13,8 @@ const volatile u32 cfg_latency;               // 1: time tasks (trap), 2: thread
 const volatile u32 cfg_wait;                  // record what threads wait for
 const volatile u32 cfg_self_tgid;             // the snapshotter, in its own pid namespace
 
+#define PAGE_BYTES(n) ((u64)(n) << cfg_page_shift)
+
 // hide keeps the compiler from using what it knows of x, so that the bound
 // that follows is checked where the verifier can see it.
 #define hide(x) asm volatile("" : "+r"(x))

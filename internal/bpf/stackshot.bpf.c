@@ -47,7 +47,7 @@
 // in one buffer. userstacks.go bounds the stacks by what is left of it.
 enum { SEQ_FIXED = 13 << 9 };
 _Static_assert(TASK_ROOM + sizeof(struct thread_head) + sizeof(struct io_item) + sizeof(struct delay_item) +
-	sizeof(struct ns_item) + sizeof(struct user_items) + sizeof(struct wait_item) + FILES_MOST + sizeof(struct walk_item) + sizeof(struct latency_item) +
+	sizeof(struct ns_item) + sizeof(struct user_items) + WAIT_MOST + sizeof(struct walk_item) + sizeof(struct latency_item) +
 	8 * sizeof(struct kc_header) <= SEQ_FIXED, "records but for the stacks");
 
 char _license[] SEC("license") = "GPL";

@@ -62,20 +62,17 @@ static __noinline void wait_files(struct sink *s, struct wait_work *w, struct ta
 		mark(w->v.flags, WAIT_FEW_FILES);
 }
 
-// What the files of a thread may take: more than its futexes would.
+// What the files of a thread may take.
 #define FILES_MOST (sizeof(((struct file_work *)0)->files) + sizeof(((struct file_work *)0)->socks))
-_Static_assert(sizeof(((struct wait_work *)0)->futex) <= FILES_MOST, "WAIT_MOST may be too small");
+_Static_assert(sizeof(((struct wait_work *)0)->futex) <= FILES_MOST, "record_wait.h");
 
-// put_files writes both arrays. Few threads have many, so the room is asked for here; the end
-// of the thread must fit behind them.
+// put_files writes both arrays.
 static __noinline long put_files(struct sink *s, struct wait_work *w)
 {
 	struct file_work *f = &w->f;
 	u64 n = f->n, k = f->sockets;
 	if (!n)
 		return 0;
-	if (!sink_room(s, 2 * sizeof(struct kc_header) + n * sizeof(f->files.v[0]) + k * sizeof(f->socks.v[0]) + 8 + THREAD_END))
-		return NO_ROOM;
 	f->files.h.type = KC_ARRAY_PAD0;
 	f->files.h.size = n * sizeof(f->files.v[0]);
 	f->files.h.flags = ((u64)KC_LX_FILE << 32) | n;

@@ -9,6 +9,8 @@
 enum { IFMT = 0170000, IFIFO = 0010000, IFCHR = 0020000, IFDIR = 0040000, IFBLK = 0060000, IFREG = 0100000, IFSOCK = 0140000 };
 enum { MAGIC_PIPE = 0x50495045, MAGIC_SOCK = 0x534F434B, MAGIC_ANON = 0x09041934, MAGIC_PIDFD = 0x50494446 };
 
+enum { TABLE_LARGE = 512 }; // descriptors that fill a page
+
 // As the kernel keeps it, 12 bits and 20.
 static __always_inline u64 dev_of(u32 d) { return (u64)(d >> 20) << 32 | (d & 0xfffff); }
 
@@ -27,7 +29,8 @@ static __noinline void file_table(struct wait_work *w, u64 files)
 		return;
 	f->max_fds = (u32)field_at(fdt, P_FDT_MAX);
 	f->table = field_at(fdt, P_FDT_FD);
-	f->odd = field_at(fdt, P_FDT_EXEC) - field_at(fdt, P_FDT_OPEN) == f->max_fds / 8 && linked(f->table);
+	u64 open = field_at(fdt, P_FDT_OPEN), exec = field_at(fdt, P_FDT_EXEC);
+	f->odd = f->max_fds >= TABLE_LARGE && !(f->max_fds & 63) && linked(f->table) && linked(open) && exec - open == f->max_fds / 8;
 }
 
 // named_file leaves in f->file the struct file of f->fd. False: the record says why not.

@@ -67,7 +67,7 @@ func (c *check) deadlocks() {
 			continue
 		}
 		found++
-		if cycle := c.names(tids); !sameCycle(cycle, c.r.Cycle) {
+		if cycle := c.names(tids[:min(d.Cycle, len(tids))]); !sameCycle(cycle, c.r.Cycle) {
 			c.wrong("deadlock of %v, want %v", cycle, c.r.Cycle)
 		}
 		if behind := c.names(d.Behind.Tids); d.Behind.Tids != nil && !sameSet(behind, c.r.Behind) || d.Behind.Count != len(c.r.Behind) {

@@ -34,7 +34,7 @@ func right(all []*Running) map[string]any {
 			if r.Probably {
 				confidence = waits.Likely
 			}
-			deadlocks = append(deadlocks, map[string]any{"confidence": confidence, "threads": d, "behind": people(r.Behind)})
+			deadlocks = append(deadlocks, map[string]any{"confidence": confidence, "cycle": len(d), "threads": d, "behind": people(r.Behind)})
 		}
 		for _, k := range r.Culprits {
 			m := person(k.Role)
@@ -228,7 +228,7 @@ func spoilers(all []*Running) map[string]func(v map[string]any, list string, ite
 		"cycle": func(_ object, _ string, item object, _ int) bool {
 			list, has := item["threads"].([]any)
 			if has {
-				item["threads"] = append(list[:1:1], append([]any{stranger}, list[1:]...)...)
+				item["threads"] = append([]any{stranger}, list...)
 			}
 			return has
 		},
@@ -263,7 +263,7 @@ func ofGone(all []*Running, item map[string]any) bool {
 func TestParse(t *testing.T) {
 	good := `{"format":"stackshot-hang","version":1,"deadlocks":[{"behind":[3,4]},{"behind":2},{"behind":[{"tid":9}]}]}`
 	v, err := Parse([]byte(good))
-	if err != nil || fmt.Sprint(v.Deadlocks) != "[{ [] {2 [3 4]}} { [] {2 []}} { [] {1 [9]}}]" {
+	if err != nil || fmt.Sprint(v.Deadlocks) != "[{ 0 [] {2 [3 4]}} { 0 [] {2 []}} { 0 [] {1 [9]}}]" {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for _, bad := range []string{"", "{}", good + good, strings.Replace(good, "2}", `"two"}`, 1), strings.Replace(good, `:1`, `:2`, 1)} {

@@ -4,6 +4,7 @@ package hanglab
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -94,8 +95,15 @@ func (l *Lab) Crowd(tb testing.TB, n int) *Running {
 	tb.Helper()
 	h := l.hangs.StartHealthy(tb, "bystanders", []string{fmt.Sprintf("b crowd %d", n), "b nap"})
 	r := &Running{Case: &Case{Name: "bystanders"}, Cast: Cast{}, since: time.Now()}
+	maker := h.Parts["b"].Pid
 	for _, pid := range h.Members {
-		r.Cast[fmt.Sprint(pid)] = userlab.Part{Pid: pid, Tid: pid, Inner: pid}
+		role := fmt.Sprint(pid)
+		r.Cast[role] = userlab.Part{Pid: pid, Tid: pid, Inner: pid}
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil {
+			tb.Fatal(err)
+		} else if string(name) == "reader\n" { // of a pipe from the one who made it
+			r.at(role, atPipe, fmt.Sprint(maker))
+		}
 	}
 	if len(r.Cast) < n {
 		tb.Fatalf("hanglab: %d bystanders, want %d", len(r.Cast), n)

@@ -11,7 +11,7 @@ import (
 func Judged(v *waitgraph.Verdict) *Verdict {
 	out := &Verdict{Format: "stackshot-hang", Version: 1, OneInstant: v.Waits.OneInstant}
 	for _, d := range v.Deadlocks {
-		out.Deadlocks = append(out.Deadlocks, Deadlock{d.Confidence, threadsOf(d.Cycle), listOf(d.Behind)})
+		out.Deadlocks = append(out.Deadlocks, Deadlock{d.Confidence, len(d.Cycle), threadsOf(d.Cycle), listOf(d.Behind)})
 	}
 	for _, w := range v.Waits.All {
 		f := FoundWait{Thread: threadOf(w), Kind: w.Kind, Evidence: w.Evidence, Confidence: w.Confidence, When: w.When}

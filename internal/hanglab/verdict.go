@@ -32,7 +32,8 @@ type Thread struct {
 // Deadlock is one that was found.
 type Deadlock struct {
 	Confidence waits.Confidence
-	Threads    []Thread // each waits for something that the next has
+	Cycle      int // the first of Threads: each waits for something that the next has
+	Threads    []Thread
 	Behind     Threads
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	MapleMapAnswers           = "answers"
 	MapleMapCopies            = "copies"
+	MapleMapForgedFiles       = "forged_files"
 	MapleMapForgedStacks      = "forged_stacks"
 	MapleMapForgeries         = "forgeries"
 	MapleMapMaple             = "maple"
@@ -26,6 +27,7 @@ const (
 	MapleProgFindForged       = "find_forged"
 	MapleProgFindHalves       = "find_halves"
 	MapleProgFindVmas         = "find_vmas"
+	MapleProgLookForged       = "look_forged"
 	MapleProgScanForged       = "scan_forged"
 	MapleProgWalkForged       = "walk_forged"
 	MapleVarCfgAsked          = "cfg_asked"
@@ -55,6 +57,7 @@ const (
 	MapleVarCfgWaitSigned     = "cfg_wait_signed"
 	MapleVarUnusedAnswer      = "unused_answer"
 	MapleVarUnusedForged      = "unused_forged"
+	MapleVarUnusedForgedOpen  = "unused_forged_open"
 	MapleVarUnusedForgedStack = "unused_forged_stack"
 	MapleVarUnusedPlaces      = "unused_places"
 	MapleVarUnusedRecords     = "unused_records"
@@ -105,6 +108,7 @@ type MapleProgramSpecs struct {
 	FindForged *ebpf.ProgramSpec `ebpf:"find_forged"`
 	FindHalves *ebpf.ProgramSpec `ebpf:"find_halves"`
 	FindVmas   *ebpf.ProgramSpec `ebpf:"find_vmas"`
+	LookForged *ebpf.ProgramSpec `ebpf:"look_forged"`
 	ScanForged *ebpf.ProgramSpec `ebpf:"scan_forged"`
 	WalkForged *ebpf.ProgramSpec `ebpf:"walk_forged"`
 }
@@ -115,6 +119,7 @@ type MapleProgramSpecs struct {
 type MapleMapSpecs struct {
 	Answers      *ebpf.MapSpec `ebpf:"answers"`
 	Copies       *ebpf.MapSpec `ebpf:"copies"`
+	ForgedFiles  *ebpf.MapSpec `ebpf:"forged_files"`
 	ForgedStacks *ebpf.MapSpec `ebpf:"forged_stacks"`
 	Forgeries    *ebpf.MapSpec `ebpf:"forgeries"`
 	Maple        *ebpf.MapSpec `ebpf:"maple"`
@@ -153,6 +158,7 @@ type MapleVariableSpecs struct {
 	CfgWaitSigned     *ebpf.VariableSpec `ebpf:"cfg_wait_signed"`
 	UnusedAnswer      *ebpf.VariableSpec `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.VariableSpec `ebpf:"unused_forged"`
+	UnusedForgedOpen  *ebpf.VariableSpec `ebpf:"unused_forged_open"`
 	UnusedForgedStack *ebpf.VariableSpec `ebpf:"unused_forged_stack"`
 	UnusedPlaces      *ebpf.VariableSpec `ebpf:"unused_places"`
 	UnusedRecords     *ebpf.VariableSpec `ebpf:"unused_records"`
@@ -180,6 +186,7 @@ func (o *MapleObjects) Close() error {
 type MapleMaps struct {
 	Answers      *ebpf.Map `ebpf:"answers"`
 	Copies       *ebpf.Map `ebpf:"copies"`
+	ForgedFiles  *ebpf.Map `ebpf:"forged_files"`
 	ForgedStacks *ebpf.Map `ebpf:"forged_stacks"`
 	Forgeries    *ebpf.Map `ebpf:"forgeries"`
 	Maple        *ebpf.Map `ebpf:"maple"`
@@ -191,6 +198,7 @@ func (m *MapleMaps) Close() error {
 	return _MapleClose(
 		m.Answers,
 		m.Copies,
+		m.ForgedFiles,
 		m.ForgedStacks,
 		m.Forgeries,
 		m.Maple,
@@ -230,6 +238,7 @@ type MapleVariables struct {
 	CfgWaitSigned     *ebpf.Variable `ebpf:"cfg_wait_signed"`
 	UnusedAnswer      *ebpf.Variable `ebpf:"unused_answer"`
 	UnusedForged      *ebpf.Variable `ebpf:"unused_forged"`
+	UnusedForgedOpen  *ebpf.Variable `ebpf:"unused_forged_open"`
 	UnusedForgedStack *ebpf.Variable `ebpf:"unused_forged_stack"`
 	UnusedPlaces      *ebpf.Variable `ebpf:"unused_places"`
 	UnusedRecords     *ebpf.Variable `ebpf:"unused_records"`
@@ -242,6 +251,7 @@ type MaplePrograms struct {
 	FindForged *ebpf.Program `ebpf:"find_forged"`
 	FindHalves *ebpf.Program `ebpf:"find_halves"`
 	FindVmas   *ebpf.Program `ebpf:"find_vmas"`
+	LookForged *ebpf.Program `ebpf:"look_forged"`
 	ScanForged *ebpf.Program `ebpf:"scan_forged"`
 	WalkForged *ebpf.Program `ebpf:"walk_forged"`
 }
@@ -251,6 +261,7 @@ func (p *MaplePrograms) Close() error {
 		p.FindForged,
 		p.FindHalves,
 		p.FindVmas,
+		p.LookForged,
 		p.ScanForged,
 		p.WalkForged,
 	)

@@ -171,7 +171,7 @@ static void crowd(int n)
 			for (int k = 0; k < i; k++)
 				close(to[k]);
 			close(from[1]);
-			prctl(PR_SET_NAME, "bystander");
+			prctl(PR_SET_NAME, i % 4 == 2 ? "reader" : "bystander");
 			bystander(i, from[0]);
 		}
 		close(from[0]);
