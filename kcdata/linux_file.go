@@ -151,7 +151,7 @@ const (
 	EndSame    = 1 << 5 // the object of the wait itself is open here
 	EndPeer    = 1 << 6 // the other end of the object is open here
 	EndAccepts = 1 << 7 // it listens for a connection that nobody has accepted yet, of which the object is one side
-	EndServes  = 1 << 8 // a userfaultfd or /dev/fuse of which the object is
+	EndServes  = 1 << 8 // by it a server answers: /dev/fuse, a userfaultfd
 )
 
 // LinuxEnd is one descriptor of a process that leads to what a thread waits for, or to its
@@ -160,8 +160,8 @@ type LinuxEnd struct {
 	Flags    uint32   `kc:"flags"`  // End*
 	Kind     uint32   `kc:"kind"`   // File* kinds
 	Object   uint64   `kc:"object"` // what it leads to, as in LinuxFile
-	Peer     uint64   `kc:"peer"`   // likewise
-	Of       uint64   `kc:"of"`     // the object of the waiting LinuxFile to which it belongs
+	Peer     uint64   `kc:"peer"`   // likewise; of a userfaultfd the memory that it serves (mm_struct)
+	Of       uint64   `kc:"of"`     // the object of the waiting LinuxFile to which it belongs; of FUSE and a userfaultfd with EndServes its own
 	File     uint64   `kc:"file"`   // the open file description: several descriptors may share it
 	Inode    uint64   `kc:"inode"`
 	Dev      uint64   `kc:"dev"`   // FileFUSE: the file system's device (st_dev of its files); else s_dev: major<<32 | minor
@@ -169,7 +169,7 @@ type LinuxEnd struct {
 	Tgid     uint32   `kc:"tgid"`  // in the recorded pid namespace
 	Fd       int32    `kc:"fd"`
 	Refs     uint32   `kc:"refs"`     // references to the open file description
-	Backlog  uint32   `kc:"backlog"`  // listening: connections not accepted
+	Backlog  uint32   `kc:"backlog"`  // listening: connections not accepted; of a userfaultfd the process whose memory it serves, in the recorded pid namespace (0: not known)
 	BytesIn  uint64   `kc:"bytes_in"` // a socket's or pipe's bytes that wait to be read here
 	Family   uint16   `kc:"family"`
 	Sort     uint16   `kc:"sort"` // SOCK_*
@@ -264,7 +264,7 @@ const (
 	FilesHasTTY     = 1 << 3 // and terminals
 	FilesHasPass    = 1 << 4 // a BPF pass over all open files was made after the release
 	FilesHasProc    = 1 << 5 // no BPF pass: /proc told what it could
-	FilesHasLocks   = 1 << 6 // /proc/locks was read
+	FilesHasLocks   = 1 << 6 // /proc/locks was read, which is done only if a thread waits for a lock
 	FilesHasMounts  = 1 << 7 // mounts were read
 	FilesHasDevices = 1 << 8 // names of block devices were read
 	FilesHasFUSE    = 1 << 9 // requests of FUSE were read
@@ -274,7 +274,7 @@ const (
 const (
 	FilesTimeUp    = 1 << 0 // its time was up before all open files were looked at
 	FilesTooMany   = 1 << 1 // more ends than the file has
-	FilesNoLocks   = 1 << 2 // /proc/locks could not be read, or not in time
+	FilesNoLocks   = 1 << 2 // a thread waits for a lock, and /proc/locks could not be read, or not in time
 	FilesNoMounts  = 1 << 3 // mounts could not be read, or not in time
 	FilesNoPass    = 1 << 4 // the pass failed; a warning says why
 	FilesHung      = 1 << 5 // a read of /proc or /sys did not end in time

@@ -56,6 +56,9 @@ func (n names) atFile(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	} else if n > 1 && (f.Flags&kcdata.FilePolled != 0 || w.Kind == waits.Poll) {
 		s += fmt.Sprintf("one of %d descriptors, among them ", n)
 	}
+	if w.AnyOwner && w.File.Of > 1 && w.Resource == (waits.Resource{}) { // each has another one of the files
+		return "waits for an event of one of " + show.Count(w.File.Of, "descriptor") + " from " + n.list(w, owners)
+	}
 	what := fileWords(w, redacted)
 	if len(owners) == 0 {
 		return s + what.want + what.from + nobody(w)
@@ -69,7 +72,7 @@ func (n names) atFile(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	case r == waits.Server:
 		return s + mounted(w, "served by "+who, redacted)
 	case r == waits.Pager:
-		return s + "a page that " + who + plural(one, " has", " have") + " to serve" + what.from
+		return s + "a page that " + who + plural(one, " has", " have") + " to serve (" + strings.TrimSpace(what.at) + ")"
 	case w.File.Says == waits.OwnEnd:
 		return s + what.want + what.from + ", whose other end only it itself has open"
 	case f.Kind == kcdata.FileSocket && what.writes:

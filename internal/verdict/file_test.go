@@ -3,7 +3,6 @@ package verdict
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,12 +70,16 @@ func TestFilePhrases(t *testing.T) {
 	many.Op, many.Flags = kcdata.FileOpPoll, many.Flags|kcdata.FilePolled
 	polls := file(waits.Poll, many, 0x10, whole(db, waits.OtherEnd))
 	polls.File.Of = 40
+	several := file(waits.Poll, many, 0, whole(db, waits.OtherEnd), whole(sshfs, waits.OtherEnd))
+	several.File.Of, several.AnyOwner = 2, true
 	atRest := says(file(waits.Poll, many, 0x10), waits.Serves)
 	atRest.File.Of = 40
 	own := file(waits.Pipe, reads(kcdata.FilePipe), 0x10)
 	own.Owners = []waits.Owner{whole(own.Task, waits.OtherEnd)}
 	abroad := socket(says(file(waits.Socket, reads(kcdata.FileSocket), 0x20), waits.Elsewhere), tcp)
 	abroad.File.Remote = "192.0.2.7:5432"
+	connecting := socket(says(file(waits.Socket, kcdata.LinuxFile{Kind: kcdata.FileSocket, Op: kcdata.FileOpConnect, Flags: kcdata.FileToWrite}, 0x20), waits.Elsewhere), tcp)
+	connecting.File.Remote = "192.0.2.7:5432"
 	disk := mountedAt(file(waits.BlockIO, reads(kcdata.FileRegular), 0), "/", "ext4", "/dev/nvme0n1p2")
 	disk.File.Device = "nvme0n1p2"
 	nfs := mountedAt(says(file(waits.NFS, reads(kcdata.FileRegular), 0), waits.Elsewhere), "/home", "nfs4", "filer:/home")
@@ -98,6 +101,7 @@ func TestFilePhrases(t *testing.T) {
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, whole(redis, waits.OtherEnd)), unix), "waits for data from redis-server [812] (7 in its container) over the unix socket 0x20"},
 		{socket(file(waits.Socket, writesTo(kcdata.FileSocket), 0x20, whole(db, waits.OtherEnd)), unix), "waits for db [7] to read what it sends to the unix socket 0x20"},
 		{socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20, owing(whole(db, waits.Listener))), tcp), "waits for db [7] to accept its connection (the TCP connection from port 4000 to port 5432)"},
+		{connecting, "waits for the TCP connection to 192.0.2.7:5432 to be accepted"},
 		{abroad, "waits for data from the TCP connection to 192.0.2.7:5432"},
 		{says(socket(file(waits.Socket, reads(kcdata.FileSocket), 0x20), unix), waits.NoEnd), "waits for data from the unix socket 0x20, whose other side is gone"},
 		{says(socket(file(waits.Socket, accept, 0x20), kcdata.LinuxSocket{Family: 10, Kind: 1, Flags: kcdata.SocketListens, LocalPort: 80}), waits.Serves), "waits for somebody to connect to TCP port 80"},
@@ -105,16 +109,18 @@ func TestFilePhrases(t *testing.T) {
 		{atRest, "waits for an event of one of 40 descriptors"},
 		{says(file(waits.Terminal, reads(kcdata.FileTerminal), 0x30), waits.Serves), "waits for input from the terminal 0x30"},
 		{says(file(waits.Descriptor, reads(kcdata.FileFUSE), 0x30), waits.Serves), "waits for the next request at the FUSE device 0x30"},
+		{several, "waits for an event of one of 2 descriptors from db [7] or sshfs [911]"},
 		{polls, "waits for one of 40 descriptors, among them bytes from the pipe 0x10 that db [7] writes"},
 		{file(waits.Terminal, reads(kcdata.FileTerminal), 0x30, whole(db, waits.OtherEnd)), "waits for input from the terminal 0x30, of which db [7] has the other end"},
 		{says(file(waits.Descriptor, reads(kcdata.FileEventfd), 0x30), waits.NotFound), "waits for an event of the eventfd 0x30, whose other end no process seen here has"},
 		{says(file(waits.Descriptor, reads(kcdata.FileEventfd), 0), waits.NotLooked), "waits for an event of an eventfd, whose other end was not looked for"},
 		{file(waits.FileLock, flock, 0x40, whole(db, waits.Holds)), "waits for the file lock 0x40 (flock) on inode 12 that db [7] holds"},
+		{mountedAt(file(waits.FileLock, flock, 0x40, whole(db, waits.Holds)), "/srv", "xfs", "/dev/vdb"), "waits for the file lock 0x40 (flock) on inode 12 of /srv that db [7] holds"},
 		{mountedAt(file(waits.FUSE, reads(kcdata.FileRegular), 0x2d, whole(sshfs, waits.Server)), "/mnt/backup", "fuse.sshfs", "srv:/"), "waits for /mnt/backup (fuse.sshfs, srv:/, served by sshfs [911])"},
 		{file(waits.FUSE, kcdata.LinuxFile{Fd: -1}, 0x2d, whole(sshfs, waits.Server)), "waits for its file system (served by sshfs [911])"},
 		{nfs, "waits for /home (nfs4, filer:/home)"},
 		{disk, "waits for / (ext4, /dev/nvme0n1p2, on nvme0n1p2)"},
-		{file(waits.Userfault, kcdata.LinuxFile{Kind: kcdata.FileUserfaultfd, Fd: -1}, 0x50, whole(db, waits.Pager)), "waits for a page that db [7] has to serve of the userfaultfd 0x50"},
+		{file(waits.Userfault, kcdata.LinuxFile{Kind: kcdata.FileUserfaultfd, Fd: -1}, 0x50, whole(db, waits.Pager)), "waits for a page that db [7] has to serve (the userfaultfd 0x50)"},
 		{file(waits.Mutex, reads(kcdata.FilePipe), 0x10, has(db, 0, waits.Holds)), "waits for the kernel mutex 0x10 that db [7] holds"},
 	} {
 		if got := Phrase(c.w, false); got != c.want {
@@ -172,19 +178,20 @@ func TestProcessSentences(t *testing.T) {
 	}
 }
 
-// docs/hang-json.md has the names of all kinds of files and of calls, and the kernel records have no more.
+// docs/hang-json.md and report-json.md have the names of all kinds of files and of calls.
 func TestFileNamesAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/hang-json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range slices.Concat(fileKinds, fileOps) {
-		if !strings.Contains(string(doc), "`"+name+"`") {
-			t.Errorf("docs/hang-json.md does not mention `%s`", name)
+	for _, path := range []string{"../../docs/hang-json.md", "../../docs/report-json.md"} {
+		doc, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(fileKinds) != kcdata.FileIOUring+1 || len(fileOps) != kcdata.FileOpClose+1 || nameOf(fileOps, 99) != "99" {
-		t.Errorf("%d kinds, %d calls", len(fileKinds), len(fileOps))
+		for k := range uint32(kcdata.FileIOUring + 2) { // and one of a later version
+			for _, name := range []string{model.FileKind(k), model.FileOp(min(k, kcdata.FileOpClose+1))} {
+				if !strings.Contains(string(doc), "`"+name+"`") {
+					t.Errorf("%s does not mention `%s`", path, name)
+				}
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -43,6 +44,8 @@ func fileWords(w *waits.Wait, redacted bool) fileWhat {
 		x.want, x.from = "somebody to open the other side of", x.at
 	case f.Op == kcdata.FileOpAccept:
 		x.want, x.from = "somebody to connect to", x.at
+	case f.Op == kcdata.FileOpConnect && w.File.Remote != "":
+		x.want, x.from = strings.TrimSpace(x.at), " to be accepted"
 	case f.Op == kcdata.FileOpConnect:
 		x.want, x.from = "its connection to be accepted at", x.at
 	case x.writes:
@@ -133,5 +136,9 @@ func lockName(w *waits.Wait, redacted bool) string {
 	if kind != "" {
 		s += " (" + kind + ")"
 	}
-	return s + fmt.Sprintf(" on inode %d", w.File.File.Inode)
+	s += fmt.Sprintf(" on inode %d", w.File.File.Inode)
+	if m := w.File.Mount; m != nil && !redacted && m.Point[0] != 0 {
+		s += " of " + field(m.Point[:])
+	}
+	return s
 }

@@ -187,6 +187,9 @@ func (f *finder) one(w *Wait, l *look) {
 	if l.owes {
 		w.File.Unread = l.unread
 	}
+	if isLock(l.file) {
+		w.File.Mount = f.mountOf(w.Task, l.file.Dev) // who looks for the file begins there
+	}
 	if l.free && len(l.owners) > 0 {
 		w.File.Others = 1
 	}

@@ -25,6 +25,7 @@ func TestSets(t *testing.T) {
 	for _, c := range []story{
 		{"one", inPoll, 0, files(polled(500)), nil, theEnds(writer(20, 500)), nil, Poll, "other_end 20!", false, 0, "", Likely, After, ""},
 		{"two", inPoll, 0, files(polled(500), polled(600)), nil, theEnds(writer(21, 600), writer(20, 500), writer(20, 600)), nil, Poll, "other_end 20!, other_end 21!", true, 0, "", Likely, After, ""},
+		{"an own pipe, and one", inPoll, 0, files(polled(500), polled(600)), nil, theEnds(writer(10, 500), writer(21, 600)), nil, Poll, "other_end 21!", false, 0, "", Likely, After, ""},
 		{"one owes", inPoll, 0, files(polled(500), room, polled(600)), nil, theEnds(writer(20, 500), writer(21, 600), reader), nil, Poll, "other_end 22!$", false, 2, "", Likely, After, ""},
 		{"one owes, of 40", inPoll, 0, files(room), nil, theEnds(reader), few(40), Poll, "other_end 22!$", false, 39, "", Likely, After, ""},
 		{"nobody owes, of 40", inPoll, 0, files(polled(500)), nil, theEnds(writer(20, 500)), few(40), Poll, "", false, 40, "", Sure, File, ""},
@@ -36,7 +37,8 @@ func TestSets(t *testing.T) {
 		{"an epoll of nothing", inEpoll, 0, files(epoll), nil, nil, nil, Poll, "", false, 0, "none", Sure, Stack, ""},
 		{"a set that is not in memory", inPoll, 0, files(kcdata.LinuxFile{Flags: kcdata.FilePolled | kcdata.FileNoSet, Fd: -1}), nil, nil, nil, Poll, "", false, 1, NotLooked, Sure, File, ""},
 	} {
-		if got := c.run(t); c.name == "one owes" && got.File.File.Object != 700 {
+		want := map[string]uint64{"one owes": 700, "an own pipe, and one": 600}[c.name]
+		if got := c.run(t); want != 0 && got.File.File.Object != want {
 			t.Errorf("%s: file %+v", c.name, got.File.File)
 		}
 	}

@@ -28,12 +28,12 @@ func fileLimits(s *kcdata.Snapshot) (out []string) {
 		{not(kcdata.FilesTooMany), "there are more ends of open files than the file has"},
 		{not(kcdata.FilesTooWanted), "threads wait at more open files than were looked for"},
 		{not(kcdata.FilesHung), "a read of /proc or /sys did not end in time"},
-		{!has(kcdata.FilesHasLocks) || not(kcdata.FilesNoLocks), "/proc/locks could not be read: holders of file locks may be missing"},
+		{not(kcdata.FilesNoLocks), "/proc/locks could not be read: holders of file locks may be missing"},
 		{!has(kcdata.FilesHasMounts) || not(kcdata.FilesNoMounts), "mounts could not be read: file systems have no names"},
 		{t.Unsettled > 0, "the descriptors of " + count(t.Unsettled, "process", "processes") + " could not be looked at"},
-		{t.More > 0, count(t.More, "descriptor", "descriptors") + " of calls with more than 16 were not recorded"},
+		{t.More > 0, count(t.More, "descriptor beyond the first 16 of a call was", "descriptors beyond the first 16 of a call were") + " not recorded"},
 		{t.Unread > 0, count(t.Unread, "open file", "open files") + " could not be read in the window"},
-		{t.Moved > 0, count(t.Moved, "thread", "threads") + " at open files had gone on before it was looked who has the other ends, so nobody is named"},
+		{t.Moved > 0, count(t.Moved, "thread", "threads") + " went on before the other ends of their files were looked for: for these nobody is named"},
 	} {
 		if l.when {
 			out = append(out, l.text)

@@ -36,7 +36,6 @@ func (f *finder) set(w *Wait, looks []look) {
 		f.idleSet(w, rest)
 		w.File.Others = all
 	default:
-		f.one(w, rest[0])
 		f.allOf(w, rest)
 	}
 	w.File.Of = all
@@ -68,9 +67,19 @@ func (f *finder) idleSet(w *Wait, looks []*look) {
 	f.one(w, &l)
 }
 
-// allOf makes the owners of each of looks alternatives.
+// allOf makes the owners of each of looks alternatives. If one look has them all, this one matters.
 func (f *finder) allOf(w *Wait, looks []*look) {
-	if len(looks) == 1 {
+	var by []*look
+	for _, l := range looks {
+		if len(l.owners) > 0 {
+			by = append(by, l)
+		}
+	}
+	if len(by) == 0 {
+		by = looks
+	}
+	f.one(w, by[0])
+	if len(by) == 1 {
 		return
 	}
 	type key struct {
@@ -79,7 +88,7 @@ func (f *finder) allOf(w *Wait, looks []*look) {
 	}
 	seen := map[key]bool{}
 	w.Owners, w.Resource, w.Evidence, w.File.Says, w.File.Remote = nil, Resource{}, After, "", ""
-	for _, l := range looks {
+	for _, l := range by {
 		for _, o := range l.owners {
 			if k := (key{o.Pid, o.Task}); !seen[k] {
 				seen[k] = true

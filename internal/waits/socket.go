@@ -90,7 +90,7 @@ func (f *finder) connected(w *Wait, l *look) {
 		l.unread, l.resource = s.unread, pair(Socket, object, s.object)
 		if owes && !unread && l.sock.Family != afUnix {
 			l.confidence = Likely
-			l.note("that the other side was connected to, and so owes an answer, is known by where it listens")
+			l.note("that the other side owes an answer is a guess: its process listens where this side connected")
 		}
 		return
 	}

@@ -67,7 +67,7 @@ func (f *finder) still(l *look) bool {
 	}
 	l.says = NotLooked
 	if l.file.Flags&kcdata.FileMoved != 0 {
-		l.note("it had gone on before it was looked who has the other end")
+		l.note("it had gone on before the other end was looked for")
 	}
 	return false
 }
@@ -101,6 +101,7 @@ func (f *finder) mine(w *Wait, l *look, r Relation) {
 		l.note("its own process alone has the other end; a handler for signals may end the wait")
 		l.free, l.owes = true, false
 	case l.file.Kind == kcdata.FileFIFO:
+		l.note("its own process keeps it open both ways")
 		l.says, l.free, l.owes = Serves, true, false
 	case flags&kcdata.FilePolled != 0:
 		l.note("its own process alone has the other end")

@@ -28,7 +28,7 @@ type Wait struct {
 // Of a call with several descriptors (poll, select, epoll, splice) File is the one that matters:
 // one by which an owner owes, if there is such a one; Owners are those of this one alone, and
 // Others says how many descriptors may end the wait besides. With Others 0, Owners has everybody
-// who can end it.
+// who can end it: if these have different ones of the files, the wait has no Resource.
 type OpenFile struct {
 	File   *kcdata.LinuxFile
 	Socket *kcdata.LinuxSocket // nil: it is no socket
@@ -36,7 +36,7 @@ type OpenFile struct {
 	Others int                 // of these, by how many somebody may end the wait who is not among the owners: the thread is not stuck only because they are
 	Says   FileSays            // what is special about its other end
 	Remote string              // "192.0.2.7:5432" of a connection that leaves the machine, "server" of NFS; "" if not, or redacted
-	Mount  *kcdata.LinuxMount  // of the file system that it waits for; nil: not known
+	Mount  *kcdata.LinuxMount  // of the file system that it waits for, or whose file it waits to lock; nil: not known
 	Device string              // "nvme0n1": of the block device that it waits for
 	Unread uint64              // Owed by the owners: bytes that lie unread at the other end
 }
