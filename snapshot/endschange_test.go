@@ -25,10 +25,15 @@ func (m *meddler) Look(e []bpf.WantedEnd, threads []bpf.WantedThread, until time
 	return m.Pass.Look(e, threads, until)
 }
 
-// meddled opens a session whose pass has a meddler.
+// meddled opens a session whose pass has a meddler. In a guest the trap takes a minute to
+// load, and the pass is the same with every engine.
 func meddled(t *testing.T) (*Session, *meddler) {
 	t.Helper()
-	o := session(t, Options{UserStacks: UserStacksOff})
+	options := Options{UserStacks: UserStacksOff}
+	if testneed.Guest() {
+		options.Engine = EnginePull
+	}
+	o := session(t, options)
 	if o.ends == nil || o.ends.Pass == nil {
 		t.Fatal("the session has no pass over open files")
 	}

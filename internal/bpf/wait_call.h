@@ -66,7 +66,7 @@ const struct all_places *unused_places __attribute__((unused));
 // What is to be done next. Each is a step of one loop, for the verifier allows eight functions
 // above one another, and spends much on each loop.
 enum file_phase {
-	PHASE_NEXT, PHASE_FILE, PHASE_ANON, PHASE_PIPE, PHASE_SOCKET, PHASE_QUEUES, PHASE_UNIX, PHASE_CHAR, PHASE_TTY, PHASE_FUSE,
+	PHASE_NEXT, PHASE_FILE, PHASE_ANON, PHASE_PIPE, PHASE_SOCKET, PHASE_QUEUES, PHASE_UNIX, PHASE_PEER, PHASE_CHAR, PHASE_TTY, PHASE_FUSE,
 	PHASE_READ, PHASE_POLLED, PHASE_SETS, PHASE_LOCK, PHASE_SOCKETCALL, PHASE_SUM_PIPE, PHASE_SUM_QUEUE, PHASE_END,
 };
 

@@ -135,6 +135,7 @@ static __always_inline int file_step(struct sink *s, struct wait_work *w)
 	case PHASE_PIPE: look_at_pipe(w); return 0;
 	case PHASE_SOCKET: look_at_socket(w); return 0;
 	case PHASE_UNIX: look_at_unix(w); return 0;
+	case PHASE_PEER: look_at_peer(w); return 0;
 	case PHASE_QUEUES: look_at_queues(w); return 0;
 	case PHASE_CHAR: look_at_char(w); return 0;
 	case PHASE_TTY: look_at_tty(w); return 0;

@@ -56,7 +56,8 @@ static __always_inline u32 pid_number(struct wait_work *w, u64 named)
 	return kernel_word(up + bpf_core_field_offset(struct upid, nr));
 }
 
-// look_at_unix finds the other end, and who it was.
+// look_at_unix finds who the other end was. What that is now comes in a step of its own: the
+// verifier walks each way through this one with each way through what is behind it.
 static __noinline void look_at_unix(struct wait_work *w)
 {
 	struct file_work *f = &w->f;
@@ -74,6 +75,16 @@ static __noinline void look_at_unix(struct wait_work *w)
 		f->phase = PHASE_END;
 		return;
 	}
+	f->phase = PHASE_PEER;
+}
+
+// look_at_peer finds the other end of a unix socket.
+static __noinline void look_at_peer(struct wait_work *w)
+{
+	struct file_work *f = &w->f;
+	struct linux_socket *v = &f->sock;
+	struct linux_file *r = &f->one;
+	u64 sk = f->sk;
 	f->phase = PHASE_QUEUES;
 	r->peer = field_at(sk, P_UNIX_PEER);
 	mark(r->flags, FILE_PEER_KNOWN);
