@@ -152,6 +152,7 @@ const (
 	EndPeer    = 1 << 6 // the other end of the object is open here
 	EndAccepts = 1 << 7 // it listens for a connection that nobody has accepted yet, of which the object is one side
 	EndServes  = 1 << 8 // by it a server answers: /dev/fuse, a userfaultfd
+	EndRoom    = 1 << 9 // a unix socket: the thread sleeps until there is room in its queue
 )
 
 // LinuxEnd is one descriptor of a process that leads to what a thread waits for, or to its

@@ -18,6 +18,7 @@
 #include "ends_out.h"
 #include "ends_pipe.h"
 #include "ends_socket.h"
+#include "ends_room.h"
 #include "ends_lock.h"
 #include "ends_fuse.h"
 #include "ends_thread.h"
@@ -72,15 +73,17 @@ static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a,
 static __noinline void socket_ends(struct ends_work *w, struct ends_ask *a, struct bpf_iter__task_file *ctx)
 {
 	struct seq_file *seq = ctx->meta->seq;
-	if (!may_match(w, a))
+	if (!may_match(w, a) && !room_wanted(w, a))
 		return;
 	begin_end(w, ctx);
 	see_socket(w);
 	put_end(w, find_word(w, BY_OBJECT, w->s.object), seq, 0);
-	if (w->out.v.family == UNIX)
+	if (w->out.v.family == UNIX) {
 		unix_ends(w, seq);
-	else if ((a->flags & ASK_INET) && (w->out.v.family == INET || w->out.v.family == INET6))
+		room_ends(w, a, seq);
+	} else if ((a->flags & ASK_INET) && (w->out.v.family == INET || w->out.v.family == INET6)) {
 		inet_ends(w, seq);
+	}
 }
 
 // plain_ends: of what is found by its object alone.

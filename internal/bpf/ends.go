@@ -29,6 +29,7 @@ type WantedThread struct {
 	Tid      uint32 // in the recorded pid namespace
 	Start    uint64 // start_boottime, ns
 	Switches uint64 // nvcsw + nivcsw in the window
+	Sends    uint64 // the unix socket (LinuxFile.Object) that it connects, or sends from; 0: neither
 }
 
 // FoundEnds is what one pass found. Every server of FUSE is among the ends, with its
@@ -38,6 +39,9 @@ type WantedThread struct {
 // a thread in a page fault has no descriptor. Such an end has EndServes, Of is its own Object,
 // Peer the mm_struct that it serves, and Backlog the tgid of the process whose memory that
 // is, in the recorded pid namespace; 0: not known.
+//
+// An end with EndRoom is the unix socket in whose queue there is no room for what a thread of
+// WantedThread.Sends sends: a listener (EndAccepts, too) or a datagram socket (EndPeer, too).
 //
 // A listener (EndListens) that was found by its port has EndAccepts if no descriptor leads
 // to the other end of the connection. If one does (EndPair), one listener is kept, to say
@@ -133,7 +137,7 @@ func (p *EndPass) Look(ends []WantedEnd, threads []WantedThread, until time.Time
 			return nil, errLeftBehind
 		}
 	}
-	l := &look{pass: p, keys: keysOf(ends), threads: threads, until: until}
+	l := &look{pass: p, keys: keysOf(ends, threads), threads: threads, until: until}
 	var out *FoundEnds
 	var err error
 	done := make(chan struct{})

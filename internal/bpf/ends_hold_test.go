@@ -25,7 +25,8 @@ import (
 
 // holdVar makes the test binary a process that holds the descriptors it was given, from 3
 // on, until its input ends: "hold", "posix" (it takes a POSIX lock on descriptor 3), "quiet"
-// (it has no handlers for signals), "sockets N" (it opens that many pairs) or "stat PATH".
+// (it has no handlers for signals), "sockets N" (it opens that many pairs), "stat PATH" or
+// "crowd PATH" (by descriptor 3, a unix socket, it sends there until there is no room).
 const holdVar = "STACKSHOT_HOLD_FILES"
 
 func init() {
@@ -39,6 +40,10 @@ func init() {
 		var st unix.Stat_t
 		unix.Stat(path, &st)
 		os.Exit(0)
+	}
+	if path, ok := strings.CutPrefix(order, "crowd "); ok {
+		fmt.Println(unix.Gettid())
+		crowd(3, &unix.SockaddrUnix{Name: path})
 	}
 	if order == "posix" {
 		if err := unix.FcntlFlock(3, unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 10}); err != nil {
@@ -64,6 +69,19 @@ func init() {
 			os.Exit(0)
 		}
 	}
+}
+
+// crowd connects, or sends datagrams, until that fails.
+func crowd(fd int, to unix.Sockaddr) {
+	sort, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	for err == nil {
+		if err = unix.EINVAL; sort == unix.SOCK_DGRAM {
+			err = unix.Sendto(fd, []byte("hello"), 0, to)
+		} else {
+			unix.Connect(fd, to)
+		}
+	}
+	os.Exit(0)
 }
 
 // defaultSignals takes the handlers away that the Go runtime has set.

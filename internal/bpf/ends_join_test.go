@@ -43,7 +43,7 @@ func TestKeysAreMerged(t *testing.T) {
 	other := client
 	other.Object = 32
 	lock := WantedEnd{Kind: kcdata.FileFIFO, Object: 8, Inode: 3, Dev: 4, Lock: true}
-	k := keysOf([]WantedEnd{pipe, pipe, client, other, lock, {Kind: kcdata.FileUserfaultfd}, {Kind: kcdata.FileRegular, Object: 40}})
+	k := keysOf([]WantedEnd{pipe, pipe, client, other, lock, {Kind: kcdata.FileUserfaultfd}, {Kind: kcdata.FileRegular, Object: 40}}, nil)
 	if len(k.list) != 7 { // pipe; each client, who sends to it; their server; the lock
 		t.Errorf("%d keys: %+v", len(k.list), k.list)
 	}
@@ -59,7 +59,7 @@ func TestKeysAreMerged(t *testing.T) {
 // joinedPorts gives the ends of one connection from remote, of which a listener was found, and
 // the other end if paired.
 func joinedPorts(w WantedEnd, bound [16]byte, family uint16, paired bool) []kcdata.LinuxEnd {
-	k := keysOf([]WantedEnd{w})
+	k := keysOf([]WantedEnd{w}, nil)
 	port := k.place[endsObjectEndKey{By: byPort, Netns: w.NetNS, LocalPort: w.PeerPort, Sort: w.Sort}]
 	var f foundParts
 	for fd := range int32(3) {
@@ -119,7 +119,7 @@ func TestTornEnds(t *testing.T) {
 
 // A process that is shown once for each of its threads has each end once.
 func TestEndsOnce(t *testing.T) {
-	k := keysOf([]WantedEnd{{Kind: kcdata.FilePipe, Object: 8}})
+	k := keysOf([]WantedEnd{{Kind: kcdata.FilePipe, Object: 8}}, nil)
 	e := endOut{What: outEnd, End: kcdata.LinuxEnd{Object: 8, Tgid: 5, Fd: 3, Flags: kcdata.EndReads}}
 	f := foundParts{ends: []endOut{e, e, e}}
 	if out, more := f.joined(k, maxEnds); len(out) != 1 || more || out[0].Flags != kcdata.EndReads|kcdata.EndSame {

@@ -15,6 +15,7 @@ const (
 	byFile   = 3
 	byPair   = 4
 	byPort   = 5
+	byRoom   = 7
 )
 
 // What the programs are asked for beside objects (ASK_*).
@@ -24,6 +25,7 @@ const (
 	askUserfaultfd = 1 << 2
 	askPeers       = 1 << 3 // unix sockets by their peers
 	askUnix        = 1 << 4
+	askRoom        = 1 << 5 // unix sockets in whose queue a thread waits for room
 )
 
 // reason is one wait for which a key is looked for.
@@ -45,10 +47,16 @@ type endKeys struct {
 // server whose queue is full.
 const maxReasons = 1024
 
-func keysOf(ends []WantedEnd) *endKeys {
+func keysOf(ends []WantedEnd, threads []WantedThread) *endKeys {
 	k := &endKeys{place: map[endsObjectEndKey]int{}}
 	for i := range ends {
 		k.want(&ends[i])
+	}
+	for _, t := range threads {
+		if t.Sends != 0 {
+			k.asks |= askRoom
+			k.word(byRoom, t.Sends, &WantedEnd{Object: t.Sends}, 0)
+		}
 	}
 	return k
 }

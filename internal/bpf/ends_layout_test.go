@@ -46,7 +46,7 @@ func TestEndRecordLayout(t *testing.T) {
 // endsConstants are what both sides name, C's first.
 var endsConstants = map[string]uint64{
 	"END_READS": kcdata.EndReads, "END_WRITES": kcdata.EndWrites, "END_LISTENS": kcdata.EndListens, "END_LOCKS": kcdata.EndLocks,
-	"END_PAIR": kcdata.EndPair, "END_SAME": kcdata.EndSame, "END_PEER": kcdata.EndPeer, "END_ACCEPTS": kcdata.EndAccepts, "END_SERVES": kcdata.EndServes,
+	"END_PAIR": kcdata.EndPair, "END_SAME": kcdata.EndSame, "END_PEER": kcdata.EndPeer, "END_ACCEPTS": kcdata.EndAccepts, "END_SERVES": kcdata.EndServes, "END_ROOM": kcdata.EndRoom,
 	"FILE_LOCK_FLOCK": kcdata.FileLockFlock, "FILE_LOCK_POSIX": kcdata.FileLockPOSIX, "FILE_LOCK_OFD": kcdata.FileLockOFD,
 	"FUSE_SENT": kcdata.FUSESent, "FUSE_FOREIGN": kcdata.FUSEForeign,
 	"KIND_OTHER": kcdata.FileOther, "KIND_REGULAR": kcdata.FileRegular, "KIND_DIRECTORY": kcdata.FileDirectory, "KIND_BLOCK": kcdata.FileBlock,
@@ -54,8 +54,8 @@ var endsConstants = map[string]uint64{
 	"KIND_TERMINAL": kcdata.FileTerminal, "KIND_PT_MASTER": kcdata.FilePTMaster, "KIND_EPOLL": kcdata.FileEpoll, "KIND_EVENTFD": kcdata.FileEventfd,
 	"KIND_TIMERFD": kcdata.FileTimerfd, "KIND_SIGNALFD": kcdata.FileSignalfd, "KIND_PIDFD": kcdata.FilePidfd, "KIND_INOTIFY": kcdata.FileInotify,
 	"KIND_FANOTIFY": kcdata.FileFanotify, "KIND_USERFAULTFD": kcdata.FileUserfaultfd, "KIND_FUSE": kcdata.FileFUSE, "KIND_IO_URING": kcdata.FileIOUring,
-	"BY_OBJECT": byObject, "BY_PEER": byPeer, "BY_FILE": byFile, "BY_PAIR": byPair, "BY_PORT": byPort, "BY_SERVER": byPort + 1,
-	"ASK_LOCKS": askLocks, "ASK_INET": askInet, "ASK_USERFAULTFD": askUserfaultfd, "ASK_PEERS": askPeers, "ASK_UNIX": askUnix,
+	"BY_OBJECT": byObject, "BY_PEER": byPeer, "BY_FILE": byFile, "BY_PAIR": byPair, "BY_PORT": byPort, "BY_SERVER": byPort + 1, "BY_ROOM": byRoom,
+	"ASK_LOCKS": askLocks, "ASK_INET": askInet, "ASK_USERFAULTFD": askUserfaultfd, "ASK_PEERS": askPeers, "ASK_UNIX": askUnix, "ASK_ROOM": askRoom,
 	"THREAD_SEEN": threadSeen, "THREAD_STILL": threadStill, "THREAD_CATCHES": threadCatches,
 	"OUT_END": outEnd, "OUT_FUSE": outFUSE,
 }

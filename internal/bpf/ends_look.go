@@ -85,7 +85,7 @@ func (l *look) threadKeys() (keys []endsObjectThreadKey, asked []endsObjectThrea
 		}
 		seen[key] = true
 		keys = append(keys, key)
-		asked = append(asked, endsObjectThreadAsked{Switches: t.Switches})
+		asked = append(asked, endsObjectThreadAsked{Switches: t.Switches, Sends: t.Sends})
 	}
 	return keys, asked
 }

@@ -83,7 +83,7 @@ static __noinline void put_end(struct ends_work *w, struct end_wanted *m, struct
 	struct ends_ask *a = the_ask();
 	if (!a || !m)
 		return;
-	if (*room_of(m, w->out.v.flags) >= END_ROOM) {
+	if (*room_of(m, w->out.v.flags) >= ENDS_KEPT) {
 		a->crowded++;
 		return;
 	}
@@ -119,7 +119,7 @@ static __always_inline struct end_wanted *find_word(struct ends_work *w, u32 by,
 }
 
 // put_server writes an end of which nobody knows whether it is wanted: of each object up to
-// END_ROOM, too.
+// ENDS_KEPT, too.
 static __noinline void put_server(struct ends_work *w, struct seq_file *seq)
 {
 	struct end_wanted fresh = { .index = NO_INDEX }, *m = find_word(w, BY_OBJECT, w->s.object);

@@ -8,7 +8,7 @@
 const volatile u32 cfg_level; // depth of the recorded pid namespace
 
 // One for each pass, written by the loader; the answers behind `most` by the programs.
-enum ends_asks { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3, ASK_UNIX = 1 << 4 };
+enum ends_asks { ASK_LOCKS = 1 << 0, ASK_INET = 1 << 1, ASK_USERFAULTFD = 1 << 2, ASK_PEERS = 1 << 3, ASK_UNIX = 1 << 4, ASK_ROOM = 1 << 5 };
 struct ends_ask {
 	u64 deadline; // CLOCK_MONOTONIC
 	u32 flags, most;
@@ -17,22 +17,22 @@ struct ends_ask {
 };
 
 // What is wanted, by one of these: the rest is 0. BY_SERVER is of the program's own making.
-enum end_by { BY_OBJECT = 1, BY_PEER, BY_FILE, BY_PAIR, BY_PORT, BY_SERVER };
+enum end_by { BY_OBJECT = 1, BY_PEER, BY_FILE, BY_PAIR, BY_PORT, BY_SERVER, BY_ROOM };
 struct end_key {
-	u64 local[2], remote[2]; // BY_OBJECT, BY_PEER: local[0]; BY_FILE: device and inode
+	u64 local[2], remote[2]; // BY_OBJECT, BY_PEER, BY_ROOM: local[0]; BY_FILE: device and inode
 	u32 netns, by;
 	u16 local_port, peer_port;
 	u16 v4, sort; // v4: the addresses are IPv4
 };
 
-// Ends of one key are kept up to END_ROOM that only read, and as many others: the readers of
+// Ends of one key are kept up to ENDS_KEPT that only read, and as many others: the readers of
 // a pipe must not leave its writers without room.
-#define END_ROOM 64
+#define ENDS_KEPT 64
 struct end_wanted { u32 index, readers, others, unused; };
 
 struct thread_key { u64 start; u32 tid, unused; };
 enum thread_flags { THREAD_SEEN = 1 << 0, THREAD_STILL = 1 << 1, THREAD_CATCHES = 1 << 2 };
-struct thread_asked { u64 switches; u32 flags, unused; };
+struct thread_asked { u64 switches, sends; u32 flags, unused; };
 
 struct linux_end {
 	u32 flags, kind;
@@ -54,6 +54,7 @@ struct linux_fuse {
 enum end_flags {
 	END_READS = 1 << 0, END_WRITES = 1 << 1, END_LISTENS = 1 << 2, END_LOCKS = 1 << 3, END_PAIR = 1 << 4,
 	END_SAME = 1 << 5, END_PEER = 1 << 6, END_ACCEPTS = 1 << 7, END_SERVES = 1 << 8,
+	END_ROOM = 1 << 9,
 };
 enum file_lock_kind { FILE_LOCK_FLOCK = 1, FILE_LOCK_POSIX, FILE_LOCK_OFD };
 enum fuse_flags { FUSE_SENT = 1 << 0, FUSE_FOREIGN = 1 << 1 };

@@ -49,6 +49,7 @@ type endsObjectEndsAsk struct {
 type endsObjectThreadAsked struct {
 	_        structs.HostLayout
 	Switches uint64
+	Sends    uint64
 	Flags    uint32
 	Unused   uint32
 }

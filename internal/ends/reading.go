@@ -1,6 +1,8 @@
 package ends
 
 import (
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/bpf"
 	"stackshot/kcdata"
 )
@@ -84,7 +86,7 @@ func (r *reading) endThread() {
 		return
 	}
 	r.tgid, r.waits = th.Tgid, true
-	r.wants.thread(th)
+	r.wants.thread(th, r.sends())
 	if blind { // it may wait for the server of a userfaultfd, also for a page that a call copies; those of FUSE are found in any case
 		r.wants.end(bpf.WantedEnd{Kind: kcdata.FileUserfaultfd})
 	}
@@ -96,6 +98,20 @@ func (r *reading) endThread() {
 		}
 		r.wants.file(&r.files[i], s)
 	}
+}
+
+// sends is the unix socket by which the thread may wait for room in the queue of one that its
+// own does not lead to; 0: there is none. Who waits for room between two that are connected
+// waits at its own socket.
+func (r *reading) sends() uint64 {
+	if len(r.files) != 1 || len(r.sockets) != 1 || r.sockets[0].Family != unix.AF_UNIX {
+		return 0
+	}
+	f, s := &r.files[0], &r.sockets[0]
+	if f.Op == kcdata.FileOpConnect || f.Op == kcdata.FileOpWrite && s.Kind == unix.SOCK_DGRAM {
+		return f.Object
+	}
+	return 0
 }
 
 func (r *reading) leader(th *kcdata.LinuxThread) {

@@ -56,12 +56,12 @@ func Wanted(raw *capture.Raw) *Wants {
 	return w
 }
 
-func (w *Wants) thread(th *kcdata.LinuxThread) {
+func (w *Wants) thread(th *kcdata.LinuxThread, sends uint64) {
 	if len(w.Threads) >= MaxThreads {
 		w.TooMany = true
 		return
 	}
-	w.Threads = append(w.Threads, bpf.WantedThread{Tid: th.Tid, Start: th.StartBoottime, Switches: th.Nvcsw + th.Nivcsw})
+	w.Threads = append(w.Threads, bpf.WantedThread{Tid: th.Tid, Start: th.StartBoottime, Switches: th.Nvcsw + th.Nivcsw, Sends: sends})
 }
 
 // thing is what makes two wanted ends the same.

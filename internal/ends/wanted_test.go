@@ -106,6 +106,26 @@ func TestWanted(t *testing.T) {
 	}
 }
 
+// Who connects a unix socket, or sends datagrams from one, may wait for room at another that its
+// own does not lead to. Who reads, polls, or has a connection does not.
+func TestWantedSends(t *testing.T) {
+	for _, c := range []struct {
+		op     uint32
+		family uint16
+		sort   uint16
+		want   uint64
+	}{
+		{kcdata.FileOpConnect, 1, 1, 0x2000}, {kcdata.FileOpConnect, 1, 5, 0x2000}, {kcdata.FileOpWrite, 1, 2, 0x2000}, {kcdata.FileOpWrite, 1, 1, 0},
+		{kcdata.FileOpRead, 1, 2, 0}, {kcdata.FileOpPoll, 1, 2, 0}, {kcdata.FileOpConnect, 2, 1, 0}, {kcdata.FileOpWrite, 2, 2, 0},
+	} {
+		th := asleep(10, kcdata.LinuxFile{Op: c.op, Kind: kcdata.FileSocket, Fd: 9, Object: 0x2000})
+		th.sockets = []kcdata.LinuxSocket{{Fd: 9, Family: c.family, Kind: c.sort}}
+		if w := Wanted(raw(t, 4026531841, []sleeper{th})); len(w.Threads) != 1 || w.Threads[0].Sends != c.want {
+			t.Errorf("op %d, family %d, sort %d: %+v", c.op, c.family, c.sort, w.Threads)
+		}
+	}
+}
+
 // More than is looked for is said.
 func TestWantedTooMuch(t *testing.T) {
 	w := &Wants{have: map[thing]bool{}}
@@ -117,7 +137,7 @@ func TestWantedTooMuch(t *testing.T) {
 	}
 	w = &Wants{}
 	for range MaxThreads + 1 {
-		w.thread(&kcdata.LinuxThread{})
+		w.thread(&kcdata.LinuxThread{}, 0)
 	}
 	if len(w.Threads) != MaxThreads || !w.TooMany {
 		t.Errorf("%d, %v", len(w.Threads), w.TooMany)

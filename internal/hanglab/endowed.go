@@ -32,7 +32,8 @@ func endOwed() []*Case {
 		// Nobody has accepted the connection.
 		owed("unix-not-accepted", "unix", stopped, "srv stop", "c put c", "c read c"),
 		owed("tcp4-not-accepted", "tcp4", stopped, "srv stop", "c put c", "c read c"),
-		queue("unix-queue-full", "unix"), queue("tcp4-queue-full", "tcp4"),
+		queue("unix-queue-full", "unix"), queue("seqpacket-queue-full", "seqpacket"), queue("tcp4-queue-full", "tcp4"),
+		overfilled("datagram-queue-full", stopped, "srv stop"), overfilled("datagram-queue-full-asleep", asleep, "srv nap"),
 		end("full-pipe-reader-stopped", "all pipe p", "b has p.r", "b stop", "a fill p.w", "a write p.w").
 			at("a", atPipe, "b").accuses(culprit("b", waitgraph.Stopped, "a")),
 		// Nobody has to make room soon.
@@ -51,10 +52,13 @@ func owed(name, family string, why []waitgraph.Reason, steps ...string) *Case {
 // queue is of one who waits until there is room for its connection.
 func queue(name, family string) *Case {
 	c := end(name, "srv listen l "+family+" 0", "first connect x l", "first nap", "srv stop", "c reach l")
-	if family == "unix" { // such a socket is not joined to its listener yet
-		return c.at("c", atSocket)
-	}
 	return c.at("c", atSocket, "srv").accuses(culprit("srv", waitgraph.Stopped, "c"))
+}
+
+// overfilled is of two who wait until there is room for their datagrams.
+func overfilled(name string, why []waitgraph.Reason, last string) *Case {
+	return end(name, "srv bind x dgram", last, "c*2 overfill x").at("c0", atSocket, "srv").at("c1", atSocket, "srv").
+		accuses(Culprit{"srv", why, group("c", 2)})
 }
 
 // endAtRest wait as they should: nobody is to blame.

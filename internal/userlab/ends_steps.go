@@ -40,6 +40,7 @@ var verbsIn = map[string]testtask.ThreadWant{
 	"touch-page":    waitsIn("S", "handle_userfault"),
 	"await":         waitsIn("S", "inet_csk_accept", "unix_accept", "__skb_wait_for_more_packets"),
 	"reach":         waitsIn("S", "inet_wait_for_connect", "__inet_stream_connect", "unix_wait_for_peer", "unix_stream_connect"),
+	"overfill":      waitsIn("S", "unix_wait_for_peer"),
 	"poll":          waitsIn("S", "do_sys_poll", "do_poll"),
 	"select":        waitsIn("S", "do_select", "core_sys_select"),
 	"epoll":         waitsIn("S", "do_epoll_wait", "ep_poll"),

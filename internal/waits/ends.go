@@ -16,6 +16,7 @@ const (
 	peers               // the other side of a connection, a terminal
 	listens             // a socket that listens for connections as this one
 	accepts             // a socket at which the connection lies, and nobody has accepted it
+	crowded             // a unix socket in whose queue there is no room for what is sent
 	shares              // the same object: an eventfd
 	locks               // it has a lock on the file
 	serves              // it answers what is asked: a FUSE server, a pager
@@ -36,6 +37,8 @@ func (p part) isOf(e *kcdata.LinuxEnd) bool {
 		return has(kcdata.EndListens)
 	case accepts:
 		return has(kcdata.EndListens) && (has(kcdata.EndAccepts) || e.Backlog > 0)
+	case crowded:
+		return has(kcdata.EndRoom)
 	case shares:
 		return same && !has(kcdata.EndLocks)
 	case locks:

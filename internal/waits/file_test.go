@@ -155,6 +155,17 @@ func TestSockets(t *testing.T) {
 	}
 	tf := streamFile(500, 0, 0)
 	tf.Flags &^= kcdata.FilePeerKnown
+	ofRoom := func(tgid uint32, flags uint32, unread uint64) kcdata.LinuxEnd {
+		e := peer(tgid, unread)
+		e.Flags, e.Object = flags|kcdata.EndRoom, 900
+		return e
+	}
+	toSend := func(peer uint64) kcdata.LinuxFile {
+		return change(streamFile(500, peer, 0), func(f *kcdata.LinuxFile) {
+			f.Op, f.Flags = kcdata.FileOpWrite, still|kcdata.FileToWrite|kcdata.FilePeerKnown
+		})
+	}
+	dgram := sock(func(s *kcdata.LinuxSocket) { s.Kind = sockDgram })
 	conn := func(local, remote uint16) []kcdata.LinuxSocket {
 		return []kcdata.LinuxSocket{tcp(local, remote, [4]byte{10, 0, 0, 1})}
 	}
@@ -185,6 +196,22 @@ func TestSockets(t *testing.T) {
 		{"TCP, outside", inTCP, 0, files(tf), []kcdata.LinuxSocket{tcp(4000, 5432, far4)}, nil, nil, Socket, "", false, 0, Elsewhere, Sure, File, ""},
 		{"TCP, connecting outside", []string{"inet_wait_for_connect", "inet_stream_connect"}, 0, files(change(tf, func(f *kcdata.LinuxFile) { f.Op = kcdata.FileOpConnect })), []kcdata.LinuxSocket{tcp(4000, 5432, far4)}, nil, nil, Socket, "", false, 0, Elsewhere, Sure, File, ""},
 		{"TCP, full queue", []string{"inet_wait_for_connect"}, 0, files(change(tf, func(f *kcdata.LinuxFile) { f.Op = kcdata.FileOpConnect })), conn(4000, 80), theEnds(listener(20, 80, 0)), nil, Socket, "listens 20!$", false, 0, "", Sure, After, ""},
+		{"unix, full queue", inRoom, 0, files(change(tf, func(f *kcdata.LinuxFile) {
+			f.Op, f.Flags = kcdata.FileOpConnect, still|kcdata.FileToWrite|kcdata.FilePeerKnown
+		})), un, theEnds(ofRoom(20, kcdata.EndListens|kcdata.EndAccepts, 0)), nil,
+			Socket, "listens 20!$", false, 0, "", Sure, After, ""},
+		{"unix, full queue, being accepted", inRoom, 0, files(change(tf, func(f *kcdata.LinuxFile) {
+			f.Op, f.Flags = kcdata.FileOpConnect, still|kcdata.FileToWrite|kcdata.FilePeerKnown
+		})), un, theEnds(ofRoom(20, kcdata.EndListens|kcdata.EndAccepts, 0)),
+			func(w *world, th *kcdata.Thread) { w.s.Tasks[1].Threads[0].Files = files(streamFile(900, 0, 0)) }, Socket, "listens 20!", false, 0, "", Sure, After, ""},
+		{"unix, connecting, nobody found", inRoom, 0, files(change(tf, func(f *kcdata.LinuxFile) {
+			f.Op, f.Flags = kcdata.FileOpConnect, still|kcdata.FileToWrite|kcdata.FilePeerKnown
+		})), un, nil, nil, Socket, "", false, 0, NotFound, Sure, File, ""},
+		{"datagrams, no room", inRoom, 0, files(toSend(0)), dgram, theEnds(ofRoom(20, kcdata.EndPeer, 50), peer(21, 0)), nil, Socket, "other_end 20!$", false, 0, "", Sure, After, ""},
+		{"datagrams, no room, being read", inRoom, 0, files(toSend(0)), dgram, theEnds(ofRoom(20, kcdata.EndPeer, 50)),
+			func(w *world, th *kcdata.Thread) { w.s.Tasks[1].Threads[0].Files = files(streamFile(900, 0, 0)) }, Socket, "other_end 20!", false, 0, "", Sure, After, ""},
+		{"datagrams, no room at another than the peer", inRoom, 0, files(toSend(600)), dgram, theEnds(peer(21, 0), ofRoom(20, kcdata.EndPeer, 50)), nil, Socket, "other_end 20!$", false, 0, "", Sure, After, ""},
+		{"datagrams, it had gone on", inRoom, 0, files(change(toSend(0), func(f *kcdata.LinuxFile) { f.Flags = f.Flags&^still | kcdata.FileMoved })), dgram, theEnds(ofRoom(20, kcdata.EndPeer, 50)), nil, Socket, "", false, 0, NotLooked, Sure, File, "gone on"},
 		{"half-closed", inTCP, 0, files(tf), []kcdata.LinuxSocket{func() kcdata.LinuxSocket { s := conn(4000, 80)[0]; s.Flags = kcdata.SocketShutOut; return s }()}, theEnds(far(20, 3)), nil, Socket, "other_end 20!$", false, 0, "", Sure, After, ""},
 		{"no room", []string{"sk_stream_wait_memory"}, 0, files(change(tf, func(f *kcdata.LinuxFile) { f.Flags, f.Op = still|kcdata.FileToWrite, kcdata.FileOpWrite })), conn(80, 4000), theEnds(far(20, 9), listener(10, 80, 0)), nil,
 			Socket, "other_end 20!$", false, 0, "", Sure, After, ""},

@@ -9,6 +9,7 @@ import (
 
 var (
 	inSocket = []string{"unix_stream_read_generic", "sock_recvmsg"}
+	inRoom   = []string{"unix_wait_for_peer", "unix_dgram_sendmsg"}
 	inTCP    = []string{"sk_wait_data", "tcp_recvmsg"}
 	inPoll   = []string{"do_poll", "do_sys_poll"}
 	inEpoll  = []string{"ep_poll", "do_epoll_wait"}

@@ -126,6 +126,7 @@ func (f *finder) alone(w *Wait, l *look) bool {
 func (f *finder) unixDatagram(w *Wait, l *look) {
 	peer := l.file.Peer
 	switch {
+	case f.sends(w, l):
 	case l.file.Flags&kcdata.FilePeerKnown == 0 || toWrite(l.file) && peer == 0:
 		l.says = NotLooked
 	case peer == 0:
@@ -138,6 +139,17 @@ func (f *finder) unixDatagram(w *Wait, l *look) {
 		f.take(w, l, peers, l.file.Object, s.unread > 0 && !f.readThere(peer))
 		l.unread, l.confidence = s.unread, Likely
 	}
+}
+
+// sends is for who sends to a unix socket that has as much unread as it may. What its own socket
+// is connected to says nothing: it may send to any other.
+func (f *finder) sends(w *Wait, l *look) bool {
+	s := f.side(byObject, crowded, l.file.Object)
+	if !toWrite(l.file) || s.object == 0 || !f.take(w, l, crowded, l.file.Object, !f.readThere(s.object)) {
+		return false
+	}
+	l.unread, l.resource = s.unread, Resource{Kind: Socket, ID: s.object}
+	return true
 }
 
 // datagram is for UDP and its kin.

@@ -145,6 +145,17 @@ static void reach(struct step *s)
 	connected(s->w[2]);
 }
 
+// overfill sends to a datagram socket until there is no room.
+static void overfill(const char *to)
+{
+	struct address *at = address(to);
+	int fd = socket(at->a.ss_family, at->type, 0);
+
+	while (sendto(fd, "hello", 5, 0, (void *)&at->a, at->len) > 0)
+		;
+	die("sendto");
+}
+
 static int verb_of_sockets(struct step *s)
 {
 	const char *verb = s->w[1];
@@ -169,6 +180,8 @@ static int verb_of_sockets(struct step *s)
 			die("connect");
 	} else if (!strcmp(verb, "reach")) // "a reach l" or "a reach 192.0.2.7 80"
 		reach(s);
+	else if (!strcmp(verb, "overfill")) // "a overfill x"
+		overfill(s->w[2]);
 	else if (!strcmp(verb, "established")) // "a established c 192.0.2.7 5432"
 		add(s->w[2], established(s->w[3], s->w[4]));
 	else if (!strcmp(verb, "accept")) // "b accept s l"
