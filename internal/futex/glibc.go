@@ -32,13 +32,12 @@ const ceilingMask = 0xfff80000
 // glibcMutex is a pthread_mutex_t whose word is waited for: word, __count at 4, __owner at 8,
 // __nusers at 12, __kind at 16, spins and elision at 20.
 func (b words) glibcMutex() (r Reading, ok bool) {
-	if !b.has(0, 24) {
+	if !b.has(0, 24) || !b.lockCall() || !b.begins(0) {
 		return r, false
 	}
-	word, count, owner, kind, spins := b.at(0), b.at(4), b.at(8), b.at(16), b.at(20)
+	word, count, owner, kind := b.at(0), b.at(4), b.at(8), b.at(16)
 	base := kind & kindMask
-	if kind&^(kindMask|kindRobust|kindProtect|kindShared|kindElision|kindNoElision) != 0 ||
-		spins != 0 && base != kindAdaptive && kind&kindElision == 0 {
+	if kind&^(kindMask|kindRobust|kindProtect|kindShared|kindElision|kindNoElision) != 0 || !spun(kind, b.at(20)) {
 		return r, false
 	}
 	r = Reading{Object: kcdata.FutexGlibcMutex, Number: owner, Users: b.at(12), OwnSelf: base != kindRecursive && base != kindErrcheck}
@@ -54,6 +53,19 @@ func (b words) glibcMutex() (r Reading, ok bool) {
 		ok = shared != b.private() && count == 0 && b.simple(word)
 	}
 	return r, ok && r.Users > 0 && (isNumber(r.Number) || r.Died)
+}
+
+// lockCall: a wait for a mutex of glibc is FUTEX_WAIT (futex_wait of sysdeps/nptl/futex-internal.h),
+// and one with a timeout is that or FUTEX_WAIT_BITSET, by the version. Rust's standard library calls
+// FUTEX_WAIT_BITSET always, and keeps the program's own data where __owner would be.
+func (b words) lockCall() bool {
+	return b.Op == opWait || b.Op == opWaitBitset && b.Flags&kcdata.FutexTimed != 0
+}
+
+// spun: how long an adaptive mutex was spun for, and above it, on amd64 before 2.43, what elision counts.
+func spun(kind, v uint32) bool {
+	spins, elision := v&0xffff, v>>16
+	return (spins == 0 || kind&kindMask == kindAdaptive && spins <= math.MaxInt16) && (elision == 0 || kind&kindElision != 0)
 }
 
 // heldOnce: the kinds that are locked by __pthread_mutex_lock_full count, whatever their type.
@@ -98,7 +110,12 @@ const (
 // glibcRWLock is a pthread_rwlock_t: __readers at 0, __writers at 4, __wrphase_futex at 8,
 // __writers_futex at 12, 0 at 16 and 20, __cur_writer at 24, __shared at 28, 0 at 32. Who waits, waits for one
 // of three of these words (the states are in nptl/pthread_rwlock_common.c).
+//
+// The call is always FUTEX_WAIT_BITSET (futex_abstimed_wait of sysdeps/nptl/futex-internal.h).
 func (b words) glibcRWLock() (Reading, bool) {
+	if b.Op != opWaitBitset {
+		return Reading{}, false
+	}
 	for _, read := range []func() (Reading, bool){b.rwPhase, b.rwWriters, b.rwReadersWord} {
 		if r, ok := read(); ok {
 			return r, true
@@ -110,7 +127,7 @@ func (b words) glibcRWLock() (Reading, bool) {
 // rwPhase: the word is __wrphase_futex. A reader waits for the end of a write phase, or the
 // first writer for the readers' end.
 func (b words) rwPhase() (r Reading, ok bool) {
-	if !b.has(-8, 24) || !b.rwFields(8, 12, 16, 20) || b.at(4) > 1|rwUsed || b.at(-4)&^rwHandover > maxNumber {
+	if !b.has(-8, 24) || !b.begins(-8) || !b.rwFields(8, 12, 16, 20) || b.at(4) > 1|rwUsed || b.at(-4)&^rwHandover > maxNumber {
 		return r, false
 	}
 	readers := b.at(-8)
@@ -127,7 +144,7 @@ func (b words) rwPhase() (r Reading, ok bool) {
 // rwWriters: the word is __writers_futex. A writer waits for the first one, which has the lock
 // or waits for readers itself.
 func (b words) rwWriters() (r Reading, ok bool) {
-	if !b.has(-12, 24) || !b.rwFields(4, 8, 12, 16) || b.at(20) != 0 || b.Expected != 1|rwUsed || b.at(0)&1 == 0 || b.at(0) > 1|rwUsed ||
+	if !b.has(-12, 24) || !b.begins(-12) || !b.rwFields(4, 8, 12, 16) || b.at(20) != 0 || b.Expected != 1|rwUsed || b.at(0)&1 == 0 || b.at(0) > 1|rwUsed ||
 		b.at(-4) > 1|rwUsed || b.at(-8)&^rwHandover > maxNumber {
 		return r, false
 	}
@@ -164,7 +181,7 @@ func (b words) rwFields(pad1, pad2, writer, shared int) bool {
 // thread ends: before it the two pointers of a list, behind it 4 bytes that nobody uses and the head
 // of the list of robust mutexes. The call is never private.
 func (b words) glibcJoin() (r Reading, ok bool) {
-	if !b.has(-16, 24) {
+	if !b.has(-16, 24) || !b.begins(-16) {
 		return r, false
 	}
 	word := b.at(0)

@@ -16,9 +16,10 @@ const muslBusy = 16
 
 // muslMutex is musl's pthread_mutex_t: _m_type 4 bytes before the word, _m_waiters at 4, two
 // unused words, _m_count at 16, the links of the owner's list at 20 and 28. A normal mutex (not robust,
-// not PI) keeps no owner. With PI the kernel has the word, and the call is another.
+// not PI) keeps no owner. With PI the kernel has the word, and the call is another. musl waits by
+// FUTEX_WAIT alone (src/thread/__timedwait.c).
 func (b words) muslMutex() (r Reading, ok bool) {
-	if !b.has(-4, 24) {
+	if !b.has(-4, 24) || !b.begins(-4) || b.Op != opWait {
 		return r, false
 	}
 	kind, word, count, link := b.at(-4), b.at(0), b.at(16), b.at(20)
@@ -45,7 +46,7 @@ func (b words) muslMutex() (r Reading, ok bool) {
 // at 4, four bytes of flags at 8, padding, and the address of its memory at 16.
 func (b words) muslJoin() (r Reading, ok bool) {
 	const exiting, joinable = 1, 2
-	if !b.has(-8, 24) {
+	if !b.has(-8, 24) || !b.begins(-8) || b.Op != opWait {
 		return r, false
 	}
 	word, flags, memory := b.at(0), b.at(8), b.pointer(16)

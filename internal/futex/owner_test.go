@@ -215,12 +215,39 @@ func TestEveryFieldCounts(t *testing.T) {
 			"32 bit":              func(f *kcdata.LinuxFutex) { f.Flags |= kcdata.FutexCompat },
 			"private or not":      func(f *kcdata.LinuxFutex) { f.Flags ^= private },
 			"nothing read":        func(f *kcdata.LinuxFutex) { f.Have = 0 },
+			"one of several":      func(f *kcdata.LinuxFutex) { f.Flags |= kcdata.FutexWaitv },
+			"4 bytes off":         func(f *kcdata.LinuxFutex) { f.Addr += 4 },
 		} {
 			g := *f
 			change(&g)
 			if got := resolve(table, &g, at[1000], sharing{others: Apart}); got.OwnerTid != 0 || got.Object != 0 {
 				t.Errorf("%s, %s: %+v", s.name, name, got)
 			}
+		}
+	}
+	for _, s := range shapes { // what the library does not call
+		f := s.make(1001)
+		var calls []uint32
+		for op := range uint32(16) {
+			for _, timed := range []uint32{0, kcdata.FutexTimed} {
+				g := *f
+				g.Op, g.Flags = op, g.Flags&^kcdata.FutexTimed|timed
+				if op == opLockPI || op == opLockPI2 { // the kernel's own word
+					continue
+				}
+				if resolve(table, &g, at[1000], sharing{others: Apart}).OwnerTid != 0 {
+					calls = append(calls, op|timed<<8)
+				}
+			}
+		}
+		const wait, timedWait, bits, timedBits = 0, kcdata.FutexTimed << 8, 9, 9 | kcdata.FutexTimed<<8
+		want := map[uint32][]uint32{
+			kcdata.FutexGlibcMutex: {wait, timedWait, timedBits}, kcdata.FutexGlibcRWLock: {bits, timedBits},
+			kcdata.FutexGlibcJoin: {wait, timedWait, bits, timedBits},
+			kcdata.FutexMuslMutex: {wait, timedWait}, kcdata.FutexMuslJoin: {wait, timedWait},
+		}[s.object]
+		if s.object != kcdata.FutexPIWord && !slices.Equal(calls, want) {
+			t.Errorf("%s: named in the calls %#x, want %#x", s.name, calls, want)
 		}
 	}
 	mutex := shapes[0].make(1001)
@@ -403,6 +430,8 @@ func FuzzOwner(f *testing.F) {
 	})
 }
 
+func offBy4(f *kcdata.LinuxFutex) *kcdata.LinuxFutex { f.Addr += 4; return f }
+
 // Words that threads wait for and that are no object here, though there is a thread of that number
 // in the process: nothing is said.
 func TestNotObjects(t *testing.T) {
@@ -411,18 +440,23 @@ func TestNotObjects(t *testing.T) {
 		table.Add(Thread{Tid: 1 + tid, Tgid: 1}, nil)
 	}
 	for name, f := range map[string]*kcdata.LinuxFutex{
-		"joinstate of glibc 2.43":             lay(0, 9, 2, -16, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0),
-		"a lock of stdio, by glibc":           lay(private, 0, 2, 0, 2, 1, 7, 0x7f12, 0, 0),
-		"a lock of stdio, by musl":            lay(private, 0, ownerDied|7, -4, 1, ownerDied|7, 10, 0, 0, 2, 0x3000f010),
-		"an internal lock of glibc":           lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
-		"an internal lock of musl":            lay(private, 0, waiters|1, 0, waiters|1, 0, 0, 0, 0, 0),
-		"musl's list of threads":              lay(0, 0, 7, -4, 0, 7, 0, 0, 0, 0, 0),
-		"a tid alone":                         lay(0, 9, 7, 0, 7),
-		"a count":                             lay(private, 0, 7, 0, 7),
-		"a mutex that was just unlocked":      lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
-		"a locked mutex, its owner not noted": lay(private, 0, 2, 0, 2, 0, 0, 1, 0, 0),
-		"an elided mutex":                     lay(private, 0, 2, 0, 2, 0, 0, 0, 256, 1<<16),
-		"a write phase without a writer":      lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, 0, 0),
+		"joinstate of glibc 2.43":                          lay(0, 9, 2, -16, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0),
+		"a lock of stdio, by glibc":                        lay(private, 0, 2, 0, 2, 1, 7, 0x7f12, 0, 0),
+		"a lock of stdio, by musl":                         lay(private, 0, ownerDied|7, -4, 1, ownerDied|7, 10, 0, 0, 2, 0x3000f010),
+		"an internal lock of glibc":                        lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
+		"an internal lock of musl":                         lay(private, 0, waiters|1, 0, waiters|1, 0, 0, 0, 0, 0),
+		"musl's list of threads":                           lay(0, 0, 7, -4, 0, 7, 0, 0, 0, 0, 0),
+		"a tid alone":                                      lay(0, 9, 7, 0, 7),
+		"a count":                                          lay(private, 0, 7, 0, 7),
+		"a mutex that was just unlocked":                   lay(private, 0, 2, 0, 2, 0, 0, 0, 0, 0),
+		"a locked mutex, its owner not noted":              lay(private, 0, 2, 0, 2, 0, 0, 1, 0, 0),
+		"an elided mutex":                                  lay(private, 0, 2, 0, 2, 0, 0, 0, 256, 1<<16),
+		"a mutex of Rust, whose data are a number and 1":   lay(private, 9, 2, 0, 2, 0, 7, 1, 2, 0),
+		"a condition variable of Rust, waited for a while": offBy4(lay(private|kcdata.FutexTimed, 9, 2, 0, 2, 0, 7, 1, 0, 0)),
+		"an adaptive mutex that was spun for too long":     lay(private, 0, 2, 0, 2, 0, 7, 1, 3, 1<<15),
+		"an adaptive mutex with elision, not allowed":      lay(private, 0, 2, 0, 2, 0, 7, 1, 3, 1<<16),
+		"an elided mutex that was spun for":                lay(private, 0, 2, 0, 2, 0, 7, 1, 256, 1<<16|1),
+		"a write phase without a writer":                   lay(private, 9, 3, -8, 11, 0, 3, 1, 0, 0, 0, 0),
 	} {
 		if got := resolve(table, f, 0, sharing{others: Same}); got.Object != 0 || got.OwnerTid != 0 || got.Flags&found != 0 {
 			t.Errorf("%s: object %d, owner %d, flags %#x", name, got.Object, got.OwnerTid, got.Flags)

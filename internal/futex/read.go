@@ -37,13 +37,14 @@ type Reading struct {
 }
 
 // Read gives what f's bytes may be; none: nothing that is known here. It looks at f alone, so
-// the caller still has to find out whether Number is a thread.
+// the caller still has to find out whether Number is a thread. Of a futex_waitv nothing is read: no
+// library here calls it.
 func Read(f *kcdata.LinuxFutex) []Reading {
 	b := bytesOf(f)
 	switch {
 	case f.Op == opLockPI || f.Op == opLockPI2:
 		return some(b.pi)
-	case f.Flags&(kcdata.FutexPI|kcdata.FutexCompat) != 0 || f.Op != opWait && f.Op != opWaitBitset:
+	case f.Flags&(kcdata.FutexPI|kcdata.FutexCompat|kcdata.FutexWaitv) != 0 || f.Op != opWait && f.Op != opWaitBitset:
 		return nil
 	}
 	return some(b.glibcMutex, b.glibcRWLock, b.glibcJoin, b.muslMutex, b.muslJoin)
@@ -83,6 +84,10 @@ func (b words) has(from, to int) bool {
 	}
 	return true
 }
+
+// begins reports whether an object may begin at a distance of off bytes from the word: all have
+// members of 8 bytes, and lie so.
+func (b words) begins(off int) bool { return (b.Addr+uint64(off))%8 == 0 }
 
 func (b words) private() bool { return b.Flags&kcdata.FutexPrivate != 0 }
 

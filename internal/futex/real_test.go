@@ -92,6 +92,9 @@ func futexOf(t *testing.T, pid int, e expected) *kcdata.LinuxFutex {
 	if args[2]&128 != 0 {
 		f.Flags |= kcdata.FutexPrivate
 	}
+	if args[4] != 0 {
+		f.Flags |= kcdata.FutexTimed
+	}
 	if f.Op == opLockPI || f.Op == opLockPI2 {
 		f.Flags |= kcdata.FutexPI
 	}

@@ -17,9 +17,9 @@ type shape struct {
 	free   []int // distances of words that may hold anything
 }
 
-// lay makes a futex of words, the first at a distance of from bytes.
+// lay makes a futex of words, the first at a distance of from bytes; that is where an object begins.
 func lay(flags, op, expect uint32, from int, words ...uint32) *kcdata.LinuxFutex {
-	f := &kcdata.LinuxFutex{Addr: 0x7f1200001010, Flags: flags, Op: op, Expected: expect, Have: 0x3ff}
+	f := &kcdata.LinuxFutex{Addr: uint64(0x7f1200001010 - from), Flags: flags, Op: op, Expected: expect, Have: 0x3ff}
 	for i, v := range words {
 		put(f, from+4*i, v)
 	}
@@ -33,10 +33,10 @@ var before4 = []int{-16, -12, -8, -4}
 // shapes are all objects that name an owner.
 var shapes = []shape{
 	{"glibc normal", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 0, 0) }, false, true, before4},
-	{"glibc normal, no elision", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 9, 2, 0, 1, 0, n, 1, 512, 0) }, false, true, before4},
+	{"glibc normal, no elision, with a timeout", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private|kcdata.FutexTimed, 9, 2, 0, 1, 0, n, 1, 512, 0) }, false, true, before4},
 	{"glibc recursive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 3, n, 1, 1, 0) }, false, false, before4},
 	{"glibc errorcheck, shared", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, 2, 0, 2, 0, n, 1, 130, 0) }, true, false, before4},
-	{"glibc adaptive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 3, 17) }, false, true, []int{-16, -12, -8, -4, 20}},
+	{"glibc adaptive", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(private, 0, 2, 0, 2, 0, n, 1, 3, 17) }, false, true, before4},
 	{"glibc robust", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex { return lay(0, 0, waiters|n, 0, waiters|n, 1, n, 1, 144, 0) }, true, true, before4},
 	{"glibc robust, inconsistent", kcdata.FutexGlibcMutex, func(n uint32) *kcdata.LinuxFutex {
 		return lay(0, 0, waiters|n, 0, waiters|n, 1, math.MaxInt32, 1, 144, 0)
