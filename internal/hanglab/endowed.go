@@ -32,11 +32,13 @@ func endOwed() []*Case {
 		// Nobody has accepted the connection.
 		owed("unix-not-accepted", "unix", stopped, "srv stop", "c put c", "c read c"),
 		owed("tcp4-not-accepted", "tcp4", stopped, "srv stop", "c put c", "c read c"),
-		queue("unix-queue-full", "unix"), queue("seqpacket-queue-full", "seqpacket"), queue("tcp4-queue-full", "tcp4"),
-		overfilled("datagram-queue-full", stopped, "srv stop"), overfilled("datagram-queue-full-asleep", asleep, "srv nap"),
+		queue("unix-queue-full", "unix", "stop", stopped), queue("unix-queue-full-asleep", "unix", "nap", asleep),
+		queue("seqpacket-queue-full", "seqpacket", "stop", stopped), queue("tcp4-queue-full", "tcp4", "stop", stopped),
+		overfilled("datagram-queue-full", "stop").accuses(Culprit{"srv", stopped, group("c", 2)}),
 		end("full-pipe-reader-stopped", "all pipe p", "b has p.r", "b stop", "a fill p.w", "a write p.w").
 			at("a", atPipe, "b").accuses(culprit("b", waitgraph.Stopped, "a")),
 		// Nobody has to make room soon.
+		overfilled("datagram-queue-full-asleep", "nap"),
 		end("pty-master-does-not-read", "all pty t", "a has t.m", "a nap", "b fill t.s", "b write t.s").at("b", atTerminal, "a"),
 		end("pty-master-stopped", "all pty t", "a has t.m", "a stop", "b fill t.s", "b write t.s").
 			at("b", atTerminal, "a").accuses(culprit("a", waitgraph.Stopped, "b")),
@@ -50,15 +52,14 @@ func owed(name, family string, why []waitgraph.Reason, steps ...string) *Case {
 }
 
 // queue is of one who waits until there is room for its connection.
-func queue(name, family string) *Case {
-	c := end(name, "srv listen l "+family+" 0", "first connect x l", "first nap", "srv stop", "c reach l")
-	return c.at("c", atSocket, "srv").accuses(culprit("srv", waitgraph.Stopped, "c"))
+func queue(name, family, does string, why []waitgraph.Reason) *Case {
+	c := end(name, "srv listen l "+family+" 0", "first connect x l", "first nap", "srv "+does, "c reach l")
+	return c.at("c", atSocket, "srv").accuses(Culprit{"srv", why, []string{"c"}})
 }
 
 // overfilled is of two who wait until there is room for their datagrams.
-func overfilled(name string, why []waitgraph.Reason, last string) *Case {
-	return end(name, "srv bind x dgram", last, "c*2 overfill x").at("c0", atSocket, "srv").at("c1", atSocket, "srv").
-		accuses(Culprit{"srv", why, group("c", 2)})
+func overfilled(name, does string) *Case {
+	return end(name, "srv bind x dgram", "srv "+does, "c*2 overfill x").at("c0", atSocket, "srv").at("c1", atSocket, "srv")
 }
 
 // endAtRest wait as they should: nobody is to blame.
