@@ -7,7 +7,7 @@
 //	owner   a Reading and the table ─► the owner, or why there is none
 //
 // A wrong owner accuses an innocent thread, so a layout counts only if every field around
-// the word is what the library writes there, and a number only if it is that of one living
+// the word is what the library writes there, and the call one that it makes, and a number only if it is that of one living
 // thread that can have written it. Whatever is left open stays open and is said: FutexAmbiguous,
 // FutexOwnerGone, FutexOwnerUnsure.
 //

@@ -416,10 +416,10 @@ func TestRandomBytesNameNobody(t *testing.T) {
 func FuzzOwner(f *testing.F) {
 	for _, s := range shapes {
 		one := s.make(1001)
-		f.Add(one.Around[:], one.Flags, one.Op, one.Expected, one.Have, uint8(0))
+		f.Add(one.Around[:], one.Flags, one.Op, one.Expected, one.Have, uint8(one.Addr&4)<<1)
 	}
 	f.Fuzz(func(t *testing.T, around []byte, flags, op, expect, have uint32, who uint8) {
-		one := &kcdata.LinuxFutex{Addr: 0x1000, Flags: flags, Op: op, Expected: expect, Have: have}
+		one := &kcdata.LinuxFutex{Addr: 0x1000 + uint64(who&8)>>1, Flags: flags, Op: op, Expected: expect, Have: have}
 		copy(one.Around[:], around)
 		table, _ := world()
 		waiter, mem := int(who)%table.Len(), sharing{others: Sharing(who % 3)}
