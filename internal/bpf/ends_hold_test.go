@@ -239,6 +239,15 @@ func newPass(t testing.TB) *EndPass {
 // look gives what one pass finds, in time.
 func lookFor(t testing.TB, p *EndPass, ends []WantedEnd, threads ...WantedThread) *FoundEnds {
 	t.Helper()
+	found := lookForAll(t, p, ends, threads...)
+	// All servers of FUSE are found, whoever wants them: those of other tests, too.
+	found.Ends = slices.DeleteFunc(found.Ends, func(e kcdata.LinuxEnd) bool { return e.Kind == kcdata.FileFUSE })
+	return found
+}
+
+// lookForAll is lookFor with the servers of FUSE.
+func lookForAll(t testing.TB, p *EndPass, ends []WantedEnd, threads ...WantedThread) *FoundEnds {
+	t.Helper()
 	found, err := p.Look(ends, threads, time.Now().Add(20*time.Second))
 	if err != nil {
 		t.Fatal(err)

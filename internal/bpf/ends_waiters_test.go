@@ -146,7 +146,7 @@ func TestEndsOfFUSE(t *testing.T) {
 	defer server.Close()
 	client := hold(t, "stat "+dir+"/x")
 	<-asked
-	found := lookFor(t, pass, nil)
+	found := lookForAll(t, pass, nil)
 	var of kcdata.LinuxFUSE
 	for _, r := range found.FUSE {
 		if int(r.Tid) == client.tid {
