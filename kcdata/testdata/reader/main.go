@@ -62,6 +62,7 @@ var apple = map[uint32]string{
 	0x906: "thread_snapshot ths_thread_id ths_wait_event ths_continuation ths_total_syscalls ths_voucher_identifier ths_dqserialnum ths_user_time ths_sys_time ths_ss_flags ths_last_run_time ths_last_made_runnable_time ths_state:u4 ths_sched_flags:u4 ths_base_priority:s2 ths_sched_priority:s2 ths_eqos:u1 ths_rqos:u1 ths_rqos_override:u1 ths_io_tier:u1 ths_thread_t ths_requested_policy ths_effective_policy",
 	0x919: "cpu_times user_usec system_usec runnable_usec",
 	0x91a: "stackshot_duration stackshot_duration stackshot_duration_outer stackshot_duration_prior",
+	0x91d: "thread_waitinfo owner waiter context wait_type:u1 portlabel_id:s2 wait_flags:u4",
 	0x92b: "stackshot_latency_collection latency_version setup_latency_mt total_task_iteration_latency_mt total_terminated_task_iteration task_queue_building_latency_mt terminated_task_queue_building_ cpu_wait_latency_mt main_cpu_number:s4 calling_cpu_number:s4 buffer_size buffer_used buffer_overhead buffer_count",
 	0x92c: "stackshot_latency_task task_uniqueid setup_latency task_thread_count_loop_latency task_thread_data_loop_latency cur_tsnap_latency pmap_latency bsd_proc_ids_latency misc_latency misc2_latency end_latency",
 	0x92d: "stackshot_latency_thread thread_id cur_thsnap1_latency dispatch_serial_latency dispatch_label_latency cur_thsnap2_latency thread_name_latency sur_times_latency user_stack_latency kernel_stack_latency misc_latency",
