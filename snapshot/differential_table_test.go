@@ -84,6 +84,8 @@ var table = map[string]row{
 	"Thread.UserHow":     exempt("made from the three above"),
 	"Thread.Wait":        exempt("of the window: /proc knows no lock; TestWaitsOfKnownTasks"),
 	"Thread.Futexes":     exempt("of the window: TestFutexesInTheWindow"),
+	"Thread.Files":       exempt("of the window: TestFilesInTheWindow"),
+	"Thread.Sockets":     exempt("of the window: TestFilesInTheWindow"),
 	"Task.Mappings":      exempt("of names, not of the capture: the same whatever the engine"),
 	"Task.WaitInfo":      exempt("made at collation of what the window says of waits: TestWaitsCollated"),
 	"Task.MapWalk":       exempt("of the window: TestWindowMapsAreWhatProcSays"),
