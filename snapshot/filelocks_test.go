@@ -39,8 +39,8 @@ func lockWaiters(t *testing.T) map[int]int {
 }
 
 // TestFileLocksAreThoseOfProc: who waits for a lock of flock, of fcntl and of an open file
-// description is said to wait for a file lock, and on the whole machine nobody else is but
-// those who wait by /proc/locks.
+// description is said to wait for a file lock of its holder, and on the whole machine nobody else
+// is said to wait for one but those who do by /proc/locks.
 func TestFileLocksAreThoseOfProc(t *testing.T) {
 	requireBPF(t)
 	needsNames(t)
@@ -55,8 +55,9 @@ func TestFileLocksAreThoseOfProc(t *testing.T) {
 		}
 		for _, role := range []string{"flock", "posix", "ofd"} {
 			x := waitsFor(w, f.One(testtask.FileLocks, role).Pid)
-			if x == nil || x.Kind != waits.FileLock || len(x.Owners) > 0 {
-				t.Errorf("%s: %+v, want a file lock, and no owner", role, x)
+			holder := f.One(testtask.FileLocks, "holder").Pid
+			if x == nil || x.Kind != waits.FileLock || len(x.Owners) != 1 || int(x.Owners[0].Pid) != holder || x.Owners[0].Relation != waits.Holds {
+				t.Errorf("%s: %+v, want a file lock of %d", role, x, holder)
 			}
 		}
 		found := map[int]int{}
