@@ -23,6 +23,7 @@ common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|Wh
 # nothing behind, then each fuzz target for 5 minutes, as many at once as there are CPUs.
 long:
 	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
+	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_HANGLAB=all go test -count=1 -timeout 1h -v -run '^TestHangLabAlone$$' ./snapshot
 	FUZZTIME=5m FUZZLIMIT=15m .ci/run fuzz
 
 vm-kernels:

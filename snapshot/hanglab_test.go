@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -31,13 +32,18 @@ func judged(t *testing.T, s *Session) *hanglab.Verdict {
 }
 
 // TestHangLabAlone: of each case of the laboratory, alone, the verdict says what is to be
-// said and no more. In short every eighth case.
+// said and no more. In short every eighth case, in long every third: all of them are judged together
+// by TestHangLabTogether. With STACKSHOT_HANGLAB=all (make long) each.
 func TestHangLabAlone(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	lab, s := hanglab.New(t), session(t, Options{})
+	every := testneed.Length(8, 3)
+	if os.Getenv("STACKSHOT_HANGLAB") == "all" {
+		every = 1
+	}
 	for i, c := range hanglab.Cases() {
-		if i%testneed.Length(8, 1) != 0 {
+		if i%every != 0 {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
