@@ -35,7 +35,7 @@ var verbsIn = map[string]testtask.ThreadWant{
 		"filemap_read", "folio_wait_bit_common", "fuse_simple_request", "__fuse_simple_request", "request_wait_answer"),
 	"recv": waitsIn("S", "unix_stream_read_generic", "__skb_wait_for_more_packets", "tcp_recvmsg", "tcp_recvmsg_locked", "sk_wait_data"),
 	"write": waitsIn("SD", "pipe_write", "anon_pipe_write", "fifo_pipe_write", "sock_alloc_send_pskb", "sk_stream_wait_memory",
-		"tcp_sendmsg", "unix_wait_for_peer", "n_tty_write", "eventfd_write", "shmem_file_write_iter"),
+		"tcp_sendmsg", "unix_wait_for_peer", "n_tty_write", "eventfd_write", "shmem_file_write_iter", "generic_file_write_iter"),
 	"write-page":    waitsIn("SD", "handle_userfault"),
 	"touch-page":    waitsIn("S", "handle_userfault"),
 	"await":         waitsIn("S", "inet_csk_accept", "unix_accept", "__skb_wait_for_more_packets"),
