@@ -175,10 +175,10 @@ func TestEndsOfFUSE(t *testing.T) {
 
 // Numbers are those of the recorded pid namespace; who is not in it has none.
 func TestEndsInNamespace(t *testing.T) {
-	list := newLister(t)
 	pass, err := OpenEndPass(EndPassOptions{Level: ownLevel(t) + 1})
 	mustLoad(t, err)
 	defer pass.Close()
+	list := newLister(t)
 	p := pipePair(t)
 	inside := holdWith(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}, "hold", p.theirs)
 	own := list.fd(t, p.ours)
