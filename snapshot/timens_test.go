@@ -102,6 +102,9 @@ func heldAgainstTheMachine(t *testing.T, engine string, ahead time.Duration) {
 			}
 		}
 	}
+	if f := snap.FilesTaken; engine != EngineProcfs && (f == nil || f.Looked == 0 || f.Flags&kcdata.FilesTimeUp != 0) {
+		t.Errorf("the look for the other ends of files had no time: %+v", f)
+	}
 	wantSelf(t, snap)
 }
 

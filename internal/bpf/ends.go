@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"stackshot/internal/capture"
+	"stackshot/internal/clock"
 	"stackshot/kcdata"
 )
 
@@ -176,11 +176,7 @@ func (p *EndPass) closeMaps() {
 	p.coll = nil
 }
 
-// monotonic is a moment as bpf_ktime_get_ns counts; 0: long ago.
+// monotonic is a moment as bpf_ktime_get_ns counts.
 func monotonic(at time.Time) uint64 {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
-		return 0
-	}
-	return uint64(max(now.Nano()+int64(time.Until(at)), 0))
+	return uint64(max(clock.Nanotime()+int64(time.Until(at)), 0))
 }

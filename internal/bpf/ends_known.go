@@ -30,9 +30,6 @@ func typeKnown(kernel *btf.Spec, name, module string) bool {
 	if kernel.TypeByName(name, &s) == nil {
 		return true
 	}
-	if module == "" {
-		return false
-	}
-	types, err := btf.LoadKernelModuleSpec(module)
-	return err == nil && types.TypeByName(name, &s) == nil
+	types := moduleTypes(module)
+	return types != nil && types.TypeByName(name, &s) == nil
 }

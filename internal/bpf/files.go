@@ -120,15 +120,23 @@ var moduleOf = map[string]string{
 // filePlaces finds the programs' places in a kernel's types. modules gives those of a
 // module, nil if there are none.
 func filePlaces(types *btf.Spec, modules func(string) *btf.Spec) (at [placeCount]uint32) {
+	read := map[string]*btf.Spec{} // of a module: decoding is not for free
 	for i, p := range placeNames {
 		at[i] = nowhere
 		path := strings.Fields(p.at)
 		if off, ok := placeIn(types, path); ok {
 			at[i] = off
-		} else if m := moduleOf[path[0]]; m != "" {
-			if off, ok := placeIn(modules(m), path); ok {
-				at[i] = off
-			}
+			continue
+		}
+		m := moduleOf[path[0]]
+		if m == "" {
+			continue
+		}
+		if _, ok := read[m]; !ok {
+			read[m] = modules(m)
+		}
+		if off, ok := placeIn(read[m], path); ok {
+			at[i] = off
 		}
 	}
 	return at
@@ -182,8 +190,11 @@ func memberIn(typ btf.Type, name string) (btf.Type, uint32, bool) {
 }
 
 // moduleTypes are the types of a module of the running kernel; nil: it is not loaded, or
-// has none.
+// has none, or there is no name.
 func moduleTypes(module string) *btf.Spec {
+	if module == "" {
+		return nil
+	}
 	if _, err := os.Stat("/sys/kernel/btf/" + module); err != nil {
 		return nil
 	}

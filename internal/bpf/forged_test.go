@@ -73,35 +73,13 @@ func offset(t testing.TB, types *btf.Spec, name string, fields ...string) uint64
 	}
 	at, typ := uint32(0), btf.Type(s)
 	for _, field := range fields {
-		m, off, ok := memberOf(typ, field)
+		m, off, ok := memberIn(typ, field)
 		if !ok {
 			t.Fatalf("struct %s has no %v", name, fields)
 		}
 		at, typ = at+off, m
 	}
 	return uint64(at)
-}
-
-// memberOf looks into anonymous members too.
-func memberOf(typ btf.Type, field string) (btf.Type, uint32, bool) {
-	var list []btf.Member
-	switch s := btf.UnderlyingType(typ).(type) {
-	case *btf.Struct:
-		list = s.Members
-	case *btf.Union:
-		list = s.Members
-	}
-	for _, m := range list {
-		if m.Name == field {
-			return m.Type, m.Offset.Bytes(), true
-		}
-		if m.Name == "" {
-			if in, off, ok := memberOf(m.Type, field); ok {
-				return in, m.Offset.Bytes() + off, true
-			}
-		}
-	}
-	return nil, 0, false
 }
 
 func newForgedWorld(t *testing.T) *forgedWorld {
