@@ -1,0 +1,21 @@
+package screen
+
+// section is one heading of the screen. A section without entries is not written.
+type section struct {
+	title   string  // "STUCK"
+	entries []entry // what matters most first
+}
+
+// entry is one thing that a section says.
+type entry struct {
+	// line is the whole entry in one line, what matters most first: a narrow terminal cuts its
+	// end.
+	line string
+	// more are further lines, which are written if there is room for them. Each can be missed.
+	more []string
+	// threads is how many threads the entry is about: those of entries without room are counted.
+	threads int
+	// minor entries are the first to go where there is little room, and do not make a machine
+	// one on which something is wrong.
+	minor bool
+}
