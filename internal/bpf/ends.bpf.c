@@ -15,6 +15,7 @@
 #include "kernelword.h"
 #include "ends_file.h"
 #include "ends_types.h"
+#include "ends_list.h"
 #include "ends_out.h"
 #include "ends_pipe.h"
 #include "ends_socket.h"
