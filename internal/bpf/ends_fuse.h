@@ -113,7 +113,7 @@ static __noinline void fuse_ends(struct ends_work *w, struct seq_file *seq)
 		__builtin_memset(&w->fuse, 0, sizeof(w->fuse));
 		w->fuse.what = OUT_FUSE;
 		w->fuse.v.conn = w->conn;
-		w->fuse.v.dev = w->out.v.dev = dev_pair(word_of(w->conn, fuse_conn___e, dev));
+		w->fuse.v.dev = w->out.v.dev = dev_of(word_of(w->conn, fuse_conn___e, dev));
 		fuse_requests(w, seq);
 	}
 	put_server(w, seq);
