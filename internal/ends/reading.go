@@ -64,24 +64,17 @@ func (r *reading) array(it kcdata.Item) {
 // MaxFilesOfThread bounds the open files of one thread; an engine writes 16.
 const MaxFilesOfThread = 64
 
-// Bits of task_struct.__state and flags.
-const (
-	stateInterruptible   = 1
-	stateUninterruptible = 2
-	flagKernelThread     = 0x00200000 // PF_KTHREAD
-)
-
 // endThread wants what the thread waits for.
 func (r *reading) endThread() {
 	th := r.thread
-	if th == nil || th.Flags&flagKernelThread != 0 || th.Present&kcdata.ThreadIsSelf != 0 {
+	if th == nil || th.Flags&kcdata.PFKthread != 0 || th.Present&kcdata.ThreadIsSelf != 0 {
 		return
 	}
 	if th.Tid == th.Tgid {
 		r.leader(th)
 	}
-	sleeps := th.State&(stateInterruptible|stateUninterruptible) != 0
-	blind := sleeps && (th.State&stateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
+	sleeps := th.State&(kcdata.StateInterruptible|kcdata.StateUninterruptible) != 0
+	blind := sleeps && (th.State&kcdata.StateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
 	if len(r.files) == 0 && !blind {
 		return
 	}
