@@ -53,16 +53,13 @@ func first[T any](to **T, it kcdata.Item) {
 
 func (r *reading) array(it kcdata.Item) {
 	switch elem, size, count := it.Elem(); {
-	case count > MaxFilesOfThread:
+	case count > kcdata.MaxFilesOfThread:
 	case elem == kcdata.TypeLinuxFile && r.files == nil && size >= kcdata.SizeOf(&kcdata.LinuxFile{}):
 		r.files = kcdata.Elements[kcdata.LinuxFile](it)
 	case elem == kcdata.TypeLinuxSocket && r.sockets == nil && size >= kcdata.SizeOf(&kcdata.LinuxSocket{}):
 		r.sockets = kcdata.Elements[kcdata.LinuxSocket](it)
 	}
 }
-
-// MaxFilesOfThread bounds the open files of one thread; an engine writes 16.
-const MaxFilesOfThread = 64
 
 // endThread wants what the thread waits for.
 func (r *reading) endThread() {

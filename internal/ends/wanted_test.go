@@ -153,7 +153,7 @@ func TestWantedHostile(t *testing.T) {
 	if w := Wanted(raw(t, 1, []sleeper{stranger})); len(w.Ends) != 1 || w.Ends[0].LocalPort != 0 {
 		t.Errorf("%+v", w.Ends)
 	}
-	crowd := asleep(10, slices.Repeat([]kcdata.LinuxFile{aPipe}, MaxFilesOfThread+1)...)
+	crowd := asleep(10, slices.Repeat([]kcdata.LinuxFile{aPipe}, kcdata.MaxFilesOfThread+1)...)
 	if w := Wanted(raw(t, 1, []sleeper{crowd})); !w.Empty() {
 		t.Errorf("%+v", w.Ends)
 	}
