@@ -49,13 +49,16 @@ const (
 	maxNamespaces = 1 << 6  // of a thread; the kernel nests 32
 	maxInlined    = 128     // functions of one address
 	maxFutexes    = 128     // of a thread; the kernel takes as many in one call
-	maxFiles      = 64      // open files that one thread waits at; this version writes 16
 	maxMounts     = 1 << 13
 	maxDevices    = 1 << 13
 	maxText       = 1 << 20 // bytes of one string
 	maxBuildID    = 64      // bytes
 	maxSentence   = 4 << 10 // bytes of a warning, or of why something was not read
 )
+
+// MaxFilesOfThread bounds the open files, and the sockets, of one thread, for all who read a
+// capture or a file; this version writes 16.
+const MaxFilesOfThread = 64
 
 // Bounds of definitions. A field has at least one byte, and its offset has 16 bits.
 const (
@@ -85,8 +88,8 @@ var arrayLimits = map[Type]arrayLimit{
 	TypeLinuxMapping:    {mappingCost, maxMappings},
 	TypeLinuxThreadNS:   {arrayElementCost, maxNamespaces},
 	TypeLinuxFutex:      {futexCost, maxFutexes},
-	TypeLinuxFile:       {fileCost, maxFiles},
-	TypeLinuxSocket:     {fileCost, maxFiles},
+	TypeLinuxFile:       {fileCost, MaxFilesOfThread},
+	TypeLinuxSocket:     {fileCost, MaxFilesOfThread},
 	TypeLinuxEnd:        {fileCost, 0},
 	TypeLinuxFileLock:   {fileCost, 0},
 	TypeLinuxFUSE:       {fileCost, 0},

@@ -13,8 +13,10 @@
 #include "compat.h"
 #include "pid.h"
 #include "kernelword.h"
+#include "file_kind.h"
 #include "ends_file.h"
 #include "ends_types.h"
+#include "ends_list.h"
 #include "ends_out.h"
 #include "ends_pipe.h"
 #include "ends_socket.h"
@@ -35,7 +37,6 @@ struct all_ends {
 	struct linux_end linux_end;
 	struct linux_fuse linux_fuse;
 	enum end_flags end_flags;
-	enum end_kind kind;
 	enum fuse_flags fuse_flags;
 	enum file_lock_kind lock_kind;
 	enum end_by by;
@@ -55,7 +56,7 @@ static __always_inline bool time_over(struct ends_ask *a, u32 at)
 // Files that are waited for only for their locks: most descriptors of a machine.
 static __always_inline bool only_locks(u32 kind)
 {
-	return kind == KIND_REGULAR || kind == KIND_DIRECTORY || kind == KIND_BLOCK;
+	return kind == FILE_REGULAR || kind == FILE_DIRECTORY || kind == FILE_BLOCK;
 }
 
 static __noinline void userfaultfd_ends(struct ends_work *w, struct ends_ask *a, struct seq_file *seq)
@@ -93,7 +94,7 @@ static __noinline void plain_ends(struct ends_work *w, struct bpf_iter__task_fil
 	if (!m)
 		return;
 	begin_end(w, ctx);
-	if (w->s.kind == KIND_PIPE || w->s.kind == KIND_FIFO)
+	if (w->s.kind == FILE_PIPE || w->s.kind == FILE_FIFO)
 		pipe_bytes(w);
 	put_end(w, m, ctx->meta->seq, 0);
 }
@@ -102,20 +103,20 @@ static __noinline void ends_of(struct ends_work *w, struct ends_ask *a, struct b
 {
 	struct seq_file *seq = ctx->meta->seq;
 	u32 kind = w->s.kind;
-	if ((a->flags & ASK_LOCKS) && kind != KIND_SOCKET && w->s.magic != ANON_MAGIC)
+	if ((a->flags & ASK_LOCKS) && kind != FILE_SOCKET && w->s.magic != MAGIC_ANON)
 		lock_ends(w, ctx);
 	if (only_locks(kind))
 		return;
-	if (kind != KIND_SOCKET && kind != KIND_FUSE && kind != KIND_USERFAULTFD) {
+	if (kind != FILE_SOCKET && kind != FILE_FUSE && kind != FILE_USERFAULTFD) {
 		plain_ends(w, ctx);
 		return;
 	}
-	if (kind == KIND_SOCKET) {
+	if (kind == FILE_SOCKET) {
 		socket_ends(w, a, ctx);
 		return;
 	}
 	begin_end(w, ctx);
-	if (kind == KIND_FUSE)
+	if (kind == FILE_FUSE)
 		fuse_ends(w, seq);
 	else
 		userfaultfd_ends(w, a, seq);
@@ -134,7 +135,7 @@ int look_at_files(struct bpf_iter__task_file *ctx)
 		return 1;
 	w->file = (u64)file;
 	see_file(&w->s, file);
-	if (!has_room(ctx->meta->seq, w->s.kind == KIND_SOCKET || w->s.kind == KIND_FUSE ? ROOM_MOST : ROOM_MORE))
+	if (!has_room(ctx->meta->seq, w->s.kind == FILE_SOCKET || w->s.kind == FILE_FUSE ? ROOM_MOST : ROOM_MORE))
 		return 1;
 	a->looked++;
 	ends_of(w, a, ctx);
@@ -167,7 +168,7 @@ int list_files(struct bpf_iter__task_file *ctx)
 	w->file = (u64)file;
 	see_file(&w->s, file);
 	begin_end(w, ctx);
-	if (w->s.kind == KIND_SOCKET)
+	if (w->s.kind == FILE_SOCKET)
 		see_socket(w);
 	w->out.what = OUT_END;
 	w->out.index = NO_INDEX;

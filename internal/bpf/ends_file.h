@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// What an open file is and leads to (kcdata/linux_file.go). The window has its own way to say
+// What an open file is and leads to (kcdata/linux_file.go). The window has its own way to read
 // the same (wait_object.h), since nothing may fault there.
 #ifndef STACKSHOT_ENDS_FILE_H
 #define STACKSHOT_ENDS_FILE_H
@@ -26,13 +26,6 @@ struct fuse_chan___k { void *conn; };
 #define word_of(at, type, field) kernel_word((at) + place_of(type, field))
 #define has_field(type, field) bpf_core_field_exists(((struct type *)0)->field)
 
-// kcdata.File* kinds.
-enum end_kind {
-	KIND_OTHER, KIND_REGULAR, KIND_DIRECTORY, KIND_BLOCK, KIND_CHAR, KIND_PIPE, KIND_FIFO, KIND_SOCKET, KIND_TERMINAL,
-	KIND_PT_MASTER, KIND_EPOLL, KIND_EVENTFD, KIND_TIMERFD, KIND_SIGNALFD, KIND_PIDFD, KIND_INOTIFY, KIND_FANOTIFY,
-	KIND_USERFAULTFD, KIND_FUSE, KIND_IO_URING,
-};
-
 // The part of an open file that says what it is.
 struct file_seen {
 	u64 inode_at, private;  // addresses
@@ -41,63 +34,17 @@ struct file_seen {
 	u32 kind, mode;
 };
 
-// Of a dev_t (MKDEV, include/linux/kdev_t.h).
-static __always_inline u64 dev_pair(u32 dev) { return (u64)(dev >> 20) << 32 | (dev & 0xfffff); }
-
-enum { PIPE_MAGIC = 0x50495045, PIDFS_MAGIC = 0x50494446, ANON_MAGIC = 0x09041934 };
-
-static __always_inline u32 char_kind(u64 rdev)
-{
-	u32 major = rdev >> 32, minor = rdev;
-	if (major == 10 && minor == 229)
-		return KIND_FUSE;
-	if ((major >= 128 && major < 136) || (major == 5 && minor == 2))
-		return KIND_PT_MASTER;
-	return major == 4 || major == 5 || (major >= 136 && major < 144) ? KIND_TERMINAL : KIND_CHAR;
-}
-
-// Eight characters as the word that a load of them gives.
-#define W8(a, b, c, d, e, f, g, h) \
-	((u64)(a) | (u64)(b) << 8 | (u64)(c) << 16 | (u64)(d) << 24 | (u64)(e) << 32 | (u64)(f) << 40 | (u64)(g) << 48 | (u64)(h) << 56)
-
-// The names differ within their first eight characters.
-static __always_inline u32 name_kind(u64 name)
-{
-	if (name == W8('[', 'e', 'v', 'e', 'n', 't', 'p', 'o'))
-		return KIND_EPOLL;
-	if (name == W8('[', 'e', 'v', 'e', 'n', 't', 'f', 'd'))
-		return KIND_EVENTFD;
-	if (name == W8('[', 't', 'i', 'm', 'e', 'r', 'f', 'd'))
-		return KIND_TIMERFD;
-	if (name == W8('[', 's', 'i', 'g', 'n', 'a', 'l', 'f'))
-		return KIND_SIGNALFD;
-	if (name == W8('[', 'p', 'i', 'd', 'f', 'd', ']', 0))
-		return KIND_PIDFD;
-	if (name == W8('i', 'n', 'o', 't', 'i', 'f', 'y', 0))
-		return KIND_INOTIFY;
-	if (name == W8('[', 'f', 'a', 'n', 'o', 't', 'i', 'f'))
-		return KIND_FANOTIFY;
-	if (name == W8('[', 'u', 's', 'e', 'r', 'f', 'a', 'u'))
-		return KIND_USERFAULTFD;
-	return name == W8('[', 'i', 'o', '_', 'u', 'r', 'i', 'n') ? KIND_IO_URING : KIND_OTHER;
-}
-
 // An anonymous inode has no mode before 6.17, and S_IFREG since: the file system comes first.
 static __always_inline u32 kind_by(u32 mode, u64 magic, u64 rdev, u64 name)
 {
-	if (magic == ANON_MAGIC)
-		return name_kind(name);
-	if (magic == PIDFS_MAGIC)
-		return KIND_PIDFD;
-	switch (mode & 0170000) {
-	case 0010000: return magic == PIPE_MAGIC ? KIND_PIPE : KIND_FIFO;
-	case 0020000: return char_kind(rdev);
-	case 0040000: return KIND_DIRECTORY;
-	case 0060000: return KIND_BLOCK;
-	case 0100000: return KIND_REGULAR;
-	case 0140000: return KIND_SOCKET;
-	}
-	return KIND_OTHER;
+	if (magic == MAGIC_ANON)
+		return anon_kind(name);
+	if (magic == MAGIC_PIDFD)
+		return FILE_PIDFD;
+	u32 kind = plain_kind(mode);
+	if (kind == FILE_FIFO && magic == MAGIC_PIPE)
+		return FILE_PIPE;
+	return kind == FILE_CHAR ? char_kind(rdev) : kind;
 }
 
 // fuse_conn_of: 0: the file is of no connection yet, or this kernel does not tell (fuse is a
@@ -117,17 +64,17 @@ static __always_inline void see_object(struct file_seen *s)
 {
 	u32 kind = s->kind;
 	u64 at = s->private;
-	if (kind == KIND_PIPE || kind == KIND_FIFO) {
+	if (kind == FILE_PIPE || kind == FILE_FIFO) {
 		s->object = word_of(s->inode_at, inode___k, i_pipe);
-	} else if (kind == KIND_SOCKET) {
+	} else if (kind == FILE_SOCKET) {
 		s->object = at ? word_of(at, socket___k, sk) : 0;
-	} else if (kind == KIND_TERMINAL || kind == KIND_PT_MASTER) {
+	} else if (kind == FILE_TERMINAL || kind == FILE_PT_MASTER) {
 		s->object = at ? word_of(at, tty_file_private___k, tty) : 0;
 		s->peer = s->object ? word_of(s->object, tty_struct___k, link) : 0;
-	} else if (kind == KIND_FUSE) {
+	} else if (kind == FILE_FUSE) {
 		s->object = at ? fuse_conn_of(at) : 0;
 	} else {
-		s->object = s->magic == ANON_MAGIC ? at : s->inode_at;
+		s->object = s->magic == MAGIC_ANON ? at : s->inode_at;
 	}
 }
 
@@ -143,11 +90,11 @@ static __always_inline void see_file(struct file_seen *s, struct file *file)
 	s->inode = inode->i_ino;
 	struct super_block___k *sb = inode->i_sb;
 	s->magic = sb->s_magic;
-	s->dev = dev_pair(sb->s_dev);
+	s->dev = dev_of(sb->s_dev);
 	u64 name = 0;
-	if (s->magic == ANON_MAGIC)
+	if (s->magic == MAGIC_ANON)
 		name = kernel_word((u64)f->f_path.dentry->d_name.name);
-	s->kind = kind_by(s->mode, s->magic, dev_pair(inode->i_rdev), name);
+	s->kind = kind_by(s->mode, s->magic, dev_of(inode->i_rdev), name);
 	see_object(s);
 }
 

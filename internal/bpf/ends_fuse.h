@@ -44,20 +44,18 @@ static __always_inline void put_request(struct walk *walk, u64 req)
 static long one_request(u32 i, struct walk *walk)
 {
 	struct ends_work *w = walk->w;
-	u64 node = w->at;
-	if (!node || node == w->head || kernel_word(node + 8) != w->before || w->requests >= REQUESTS_LONG)
+	u64 node = node_here(w);
+	if (!node || w->requests >= REQUESTS_LONG)
 		return 1;
 	put_request(walk, node - place_of(fuse_req___e, list));
-	w->before = node;
-	w->at = kernel_word(node);
+	go_on(w, node);
 	return 0;
 }
 
 static __always_inline void walk_requests(struct walk *walk, u64 head)
 {
 	struct ends_work *w = walk->w;
-	w->head = w->before = head;
-	w->at = kernel_word(head);
+	start_list(w, head);
 	if (head && w->at != head)
 		bpf_loop(REQUESTS_LONG, one_request, walk, 0);
 }
@@ -83,10 +81,8 @@ static __always_inline u64 own_pid_ns(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	u64 pid = word_of((u64)me, task_struct___e, thread_pid);
-	if (!pid || (u32)word_of(pid, pid, level) < cfg_level)
-		return 0;
-	return kernel_word(pid + bpf_core_field_offset(((struct pid *)0)->numbers) + (u64)cfg_level * bpf_core_type_size(struct upid) +
-		place_of(upid, ns));
+	u64 upid = upid_of(pid);
+	return upid ? word_of(upid, upid, ns) : 0;
 }
 
 static __noinline void fuse_requests(struct ends_work *w, struct seq_file *seq)
@@ -117,7 +113,7 @@ static __noinline void fuse_ends(struct ends_work *w, struct seq_file *seq)
 		__builtin_memset(&w->fuse, 0, sizeof(w->fuse));
 		w->fuse.what = OUT_FUSE;
 		w->fuse.v.conn = w->conn;
-		w->fuse.v.dev = w->out.v.dev = dev_pair(word_of(w->conn, fuse_conn___e, dev));
+		w->fuse.v.dev = w->out.v.dev = dev_of(word_of(w->conn, fuse_conn___e, dev));
 		fuse_requests(w, seq);
 	}
 	put_server(w, seq);

@@ -37,14 +37,13 @@ static __always_inline u32 has_lock(struct ends_work *w, u64 lock, bool posix)
 
 static __always_inline long one_lock(struct ends_work *w, bool posix)
 {
-	u64 node = w->at;
-	if (!node || node == w->head || kernel_word(node + 8) != w->before)
+	u64 node = node_here(w);
+	if (!node)
 		return 1;
 	w->out.v.lock_kind = has_lock(w, lock_of(node), posix);
 	if (w->out.v.lock_kind)
 		return 1;
-	w->before = node;
-	w->at = kernel_word(node);
+	go_on(w, node);
 	return 0;
 }
 
@@ -53,8 +52,7 @@ static long one_posix(u32 i, struct ends_work **w) { return one_lock(*w, 1); }
 
 static __always_inline bool walk_locks(struct ends_work *w, u64 head, bool posix)
 {
-	w->head = w->before = head;
-	w->at = kernel_word(head);
+	start_list(w, head);
 	if (posix)
 		bpf_loop(LOCKS_LONG, one_posix, &w, 0);
 	else

@@ -17,13 +17,19 @@ static __always_inline struct ends_work *the_work(void)
 	return bpf_map_lookup_elem(&works, &zero);
 }
 
-// nr_at is nr_of for a struct pid by its address.
-static __always_inline u32 nr_at(u64 pid)
+// upid_of is where a struct pid keeps its number of the recorded namespace; 0: it has none there.
+static __always_inline u64 upid_of(u64 pid)
 {
 	if (!pid || (u32)word_of(pid, pid, level) < cfg_level)
 		return 0;
-	return kernel_word(pid + bpf_core_field_offset(((struct pid *)0)->numbers) + (u64)cfg_level * bpf_core_type_size(struct upid) +
-		place_of(upid, nr));
+	return pid + bpf_core_field_offset(((struct pid *)0)->numbers) + (u64)cfg_level * bpf_core_type_size(struct upid);
+}
+
+// nr_at is nr_of for a struct pid by its address.
+static __always_inline u32 nr_at(u64 pid)
+{
+	u64 upid = upid_of(pid);
+	return upid ? word_of(upid, upid, nr) : 0;
 }
 
 // tgid_at: the process of a task by its address, in the recorded pid namespace.

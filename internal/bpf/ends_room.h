@@ -51,8 +51,8 @@ static __always_inline u64 waits_with(struct ends_work *w, u64 task)
 static long one_sleeper(u32 i, struct walk *walk)
 {
 	struct ends_work *w = walk->w;
-	u64 node = w->at;
-	if (!node || node == w->head || kernel_word(node + 8) != w->before)
+	u64 node = node_here(w);
+	if (!node)
 		return 1;
 	u64 task = word_of(node - place_of(wait_queue_entry___e, entry), wait_queue_entry___e, private);
 	struct end_wanted *m = find_word(w, BY_ROOM, waits_with(w, task));
@@ -60,8 +60,7 @@ static long one_sleeper(u32 i, struct walk *walk)
 		return 1;
 	if (m)
 		put_end(w, m, walk->seq, END_ROOM | ((w->out.v.flags & END_LISTENS) ? END_ACCEPTS : END_PEER));
-	w->before = node;
-	w->at = kernel_word(node);
+	go_on(w, node);
 	return 0;
 }
 
@@ -70,7 +69,7 @@ static __noinline void room_ends(struct ends_work *w, struct ends_ask *a, struct
 	struct walk walk = { w, seq };
 	if (!a || !room_wanted(w, a))
 		return;
-	start_queue(w, room_list(w->s.object));
+	start_list(w, room_list(w->s.object));
 	bpf_loop(ROOM_LONG, one_sleeper, &walk, 0);
 	if (w->at != w->head) // not to the end of it
 		a->crowded++;

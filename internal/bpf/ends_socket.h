@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
 // Ends that are sockets: by the socket, by its unix peer, by the pair of addresses, by the
-// port of a listener; and what lies in their queues. Queues are walked without their locks,
-// so with a bound, and only as long as each link agrees with the one before.
+// port of a listener; and what lies in their queues (ends_list.h).
 #ifndef STACKSHOT_ENDS_SOCKET_H
 #define STACKSHOT_ENDS_SOCKET_H
 
@@ -18,7 +17,7 @@ struct sock_common___e {
 };
 struct sk_buff_head___e { void *next; };
 struct sock___e { struct sock_common___e __sk_common; u16 sk_type, sk_protocol; u32 sk_ack_backlog; struct sk_buff_head___e sk_receive_queue; };
-struct sk_buff___e { void *next, *sk; u32 len; };
+struct sk_buff___e { void *sk; u32 len; };
 struct tcp_sock___e { u32 rcv_nxt, copied_seq; };
 struct udp_sock___e { struct sk_buff_head___e reader_queue; };
 #pragma clang attribute pop
@@ -68,19 +67,12 @@ static __always_inline void pair_key(struct ends_work *w)
 static long sum_skb(u32 i, struct ends_work **work)
 {
 	struct ends_work *w = *work;
-	u64 skb = w->at;
-	if (!skb || skb == w->head || kernel_word(skb + 8) != w->before) // prev stands behind next
+	u64 skb = node_here(w);
+	if (!skb)
 		return 1;
 	w->bytes += (u32)word_of(skb, sk_buff___e, len);
-	w->before = skb;
-	w->at = word_of(skb, sk_buff___e, next);
+	go_on(w, skb);
 	return 0;
-}
-
-static __always_inline void start_queue(struct ends_work *w, u64 head)
-{
-	w->head = w->before = head;
-	w->at = kernel_word(head);
 }
 
 static __always_inline u64 tcp_bytes(u64 sk)
@@ -98,10 +90,10 @@ static __noinline void socket_bytes(struct ends_work *w, u64 sk)
 		e->bytes_in = tcp_bytes(sk);
 		return;
 	}
-	start_queue(w, sk + place_of(sock___e, sk_receive_queue));
+	start_list(w, sk + place_of(sock___e, sk_receive_queue));
 	bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
 	if (e->family != UNIX && protocol == UDP) {
-		start_queue(w, sk + place_of(udp_sock___e, reader_queue));
+		start_list(w, sk + place_of(udp_sock___e, reader_queue));
 		bpf_loop(QUEUE_LONG, sum_skb, &w, 0);
 	}
 	e->bytes_in = w->bytes;
@@ -158,14 +150,13 @@ struct walk { struct ends_work *w; struct seq_file *seq; };
 static long accept_one(u32 i, struct walk *walk)
 {
 	struct ends_work *w = walk->w;
-	u64 skb = w->at;
-	if (!skb || skb == w->head || kernel_word(skb + 8) != w->before)
+	u64 skb = node_here(w);
+	if (!skb)
 		return 1;
 	struct end_wanted *m = find_word(w, BY_OBJECT, word_of(skb, sk_buff___e, sk));
 	if (m)
 		put_end(w, m, walk->seq, END_ACCEPTS);
-	w->before = skb;
-	w->at = word_of(skb, sk_buff___e, next);
+	go_on(w, skb);
 	return 0;
 }
 
@@ -174,7 +165,7 @@ static __noinline void unix_ends(struct ends_work *w, struct seq_file *seq)
 	struct linux_end *e = &w->out.v;
 	if (e->flags & END_LISTENS) {
 		struct walk walk = { w, seq };
-		start_queue(w, w->s.object + place_of(sock___e, sk_receive_queue));
+		start_list(w, w->s.object + place_of(sock___e, sk_receive_queue));
 		bpf_loop(QUEUE_ACCEPTS, accept_one, &walk, 0);
 	} else if (e->peer) {
 		put_end(w, find_word(w, BY_PEER, e->peer), seq, END_PEER);

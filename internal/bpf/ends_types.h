@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// What the pass over all open files is told and what it answers. Go's side: ends_ask.go and
-// kcdata/linux_file.go; a test holds them together.
+// What the pass over all open files is told and what it answers. Go's side: ends_keys.go,
+// ends_look.go, ends_parse.go and kcdata/linux_file.go; a test holds them together.
 #ifndef STACKSHOT_ENDS_TYPES_H
 #define STACKSHOT_ENDS_TYPES_H
 

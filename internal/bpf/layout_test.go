@@ -290,9 +290,13 @@ var constants = map[string]uint64{
 	"TH_WAIT": 0x1, "TH_SUSP": 0x2, "TH_RUN": 0x4, "TH_UNINT": 0x8, "TH_TERMINATE": 0x10, "TH_IDLE": 0x80,
 }
 
-func TestConstantsOfCAndGo(t *testing.T) {
+func TestConstantsOfCAndGo(t *testing.T) { sameConstants(t, objects, "all_records", constants) }
+
+// sameConstants holds the enums that a structure of the objects names against Go's constants.
+func sameConstants(t *testing.T, objects map[string]string, structure string, constants map[string]uint64) {
+	t.Helper()
 	for arch, object := range objects {
-		all := structOf(t, typesOf(t, object), "all_records")
+		all := structOf(t, typesOf(t, object), structure)
 		seen := 0
 		for _, m := range all.Members {
 			e, ok := m.Type.(*btf.Enum)

@@ -23,6 +23,7 @@
 #include "wait_work.h"
 #include "wait_owner.h"
 #include "wait_scan.h"
+#include "file_kind.h"
 #include "wait_socket.h"
 #include "wait_device.h"
 #include "wait_object.h"

@@ -39,6 +39,7 @@
 #include "wait_owner.h"
 #include "wait_scan.h"
 #include "wait_futex.h"
+#include "file_kind.h"
 #include "wait_socket.h"
 #include "wait_device.h"
 #include "wait_object.h"

@@ -5,14 +5,7 @@
 #ifndef STACKSHOT_WAIT_OBJECT_H
 #define STACKSHOT_WAIT_OBJECT_H
 
-// include/uapi/linux/stat.h, magic.h.
-enum { IFMT = 0170000, IFIFO = 0010000, IFCHR = 0020000, IFDIR = 0040000, IFBLK = 0060000, IFREG = 0100000, IFSOCK = 0140000 };
-enum { MAGIC_PIPE = 0x50495045, MAGIC_SOCK = 0x534F434B, MAGIC_ANON = 0x09041934, MAGIC_PIDFD = 0x50494446 };
-
 enum { TABLE_LARGE = 512 }; // descriptors that fill a page
-
-// As the kernel keeps it, 12 bits and 20.
-static __always_inline u64 dev_of(u32 d) { return (u64)(d >> 20) << 32 | (d & 0xfffff); }
 
 // file_table finds the thread's table of descriptors. It is replaced when it grows, so it is
 // read once. A large one may be in vmalloc memory, of which nothing tells where it leads;
@@ -57,23 +50,6 @@ static __noinline bool named_file(struct wait_work *w)
 	else
 		mark(f->one.flags, FILE_UNREAD);
 	return 0;
-}
-
-// anon_kind tells anonymous inodes by the first eight bytes of their names.
-static __always_inline u32 anon_kind(u64 name)
-{
-	switch (name) {
-	case 0x6f70746e6576655bull: return FILE_EPOLL;       // "[eventpo"
-	case 0x6466746e6576655bull: return FILE_EVENTFD;     // "[eventfd"
-	case 0x646672656d69745bull: return FILE_TIMERFD;     // "[timerfd"
-	case 0x666c616e6769735bull: return FILE_SIGNALFD;    // "[signalf"
-	case 0x00796669746f6e69ull: return FILE_INOTIFY;     // "inotify"
-	case 0x756166726573755bull: return FILE_USERFAULTFD; // "[userfau"
-	case 0x6669746f6e61665bull: return FILE_FANOTIFY;    // "[fanotif"
-	case 0x6e6972755f6f695bull: return FILE_IO_URING;    // "[io_urin"
-	case 0x005d64666469705bull: return FILE_PIDFD;       // "[pidfd]"
-	}
-	return FILE_OTHER;
 }
 
 // look_at_anon: all anonymous inodes are one, so the object is what the file itself leads to.
@@ -144,19 +120,6 @@ static __noinline int sum_pipe(struct wait_work *w)
 	if (f->cursor == f->stop)
 		f->phase = PHASE_END;
 	return 0;
-}
-
-static __always_inline u32 plain_kind(u32 mode)
-{
-	switch (mode & IFMT) {
-	case IFREG: return FILE_REGULAR;
-	case IFDIR: return FILE_DIRECTORY;
-	case IFBLK: return FILE_BLOCK;
-	case IFCHR: return FILE_CHAR;
-	case IFIFO: return FILE_FIFO;
-	case IFSOCK: return FILE_SOCKET;
-	}
-	return FILE_OTHER;
 }
 
 // look_at_file fills the record of the struct file in f->file, and says what is to be looked at

@@ -53,14 +53,11 @@ var (
 	sizeOfSocket = kcdata.SizeOf(&kcdata.LinuxSocket{})
 )
 
-// mostFiles bounds the open files of one thread; an engine writes 16.
-const mostFiles = 64
-
 // visitFile takes note of a thread's records of open files, and reports whether it is one. One
 // that is short or long, or a second one, is cut.
 func (t *taskBytes) visitFile(th *threadAt, it kcdata.Item) bool {
 	elem, size, count := it.Elem()
-	isArray, sound := it.Type == kcdata.TypeArray, count > 0 && count <= mostFiles
+	isArray, sound := it.Type == kcdata.TypeArray, count > 0 && count <= kcdata.MaxFilesOfThread
 	switch {
 	case isArray && elem == kcdata.TypeLinuxFile && th.files.IsZero() && sound && size >= sizeOfFile:
 		th.files = it.Position()

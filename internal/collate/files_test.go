@@ -170,7 +170,7 @@ func TestFilesDamaged(t *testing.T) {
 	short := func(w *kcdata.Writer) error { return w.Array(kcdata.TypeLinuxFile, size, 1, make([]byte, size)) }
 	c := madeUp(t, true,
 		[]waiter{{tid: 10, raw: func(w *kcdata.Writer) error { return errors.Join(withFiles(good)(w), withFiles(good)(w)) }}},
-		[]waiter{{tid: 20, raw: withFiles(slices.Repeat(good, mostFiles+1))}},
+		[]waiter{{tid: 20, raw: withFiles(slices.Repeat(good, kcdata.MaxFilesOfThread+1))}},
 		[]waiter{{tid: 30, raw: func(w *kcdata.Writer) error { return w.Struct(kcdata.TypeLinuxFile, &good[0]) }}},
 		[]waiter{{tid: 50, raw: short}},
 		[]waiter{{tid: 40, raw: func(w *kcdata.Writer) error { return w.StructArray(kcdata.TypeLinuxSocket, []kcdata.LinuxSocket{}) }}})

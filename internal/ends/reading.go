@@ -53,7 +53,7 @@ func first[T any](to **T, it kcdata.Item) {
 
 func (r *reading) array(it kcdata.Item) {
 	switch elem, size, count := it.Elem(); {
-	case count > MaxFilesOfThread:
+	case count > kcdata.MaxFilesOfThread:
 	case elem == kcdata.TypeLinuxFile && r.files == nil && size >= kcdata.SizeOf(&kcdata.LinuxFile{}):
 		r.files = kcdata.Elements[kcdata.LinuxFile](it)
 	case elem == kcdata.TypeLinuxSocket && r.sockets == nil && size >= kcdata.SizeOf(&kcdata.LinuxSocket{}):
@@ -61,27 +61,17 @@ func (r *reading) array(it kcdata.Item) {
 	}
 }
 
-// MaxFilesOfThread bounds the open files of one thread; an engine writes 16.
-const MaxFilesOfThread = 64
-
-// Bits of task_struct.__state and flags.
-const (
-	stateInterruptible   = 1
-	stateUninterruptible = 2
-	flagKernelThread     = 0x00200000 // PF_KTHREAD
-)
-
 // endThread wants what the thread waits for.
 func (r *reading) endThread() {
 	th := r.thread
-	if th == nil || th.Flags&flagKernelThread != 0 || th.Present&kcdata.ThreadIsSelf != 0 {
+	if th == nil || th.Flags&kcdata.PFKthread != 0 || th.Present&kcdata.ThreadIsSelf != 0 {
 		return
 	}
 	if th.Tid == th.Tgid {
 		r.leader(th)
 	}
-	sleeps := th.State&(stateInterruptible|stateUninterruptible) != 0
-	blind := sleeps && (th.State&stateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
+	sleeps := th.State&(kcdata.StateInterruptible|kcdata.StateUninterruptible) != 0
+	blind := sleeps && (th.State&kcdata.StateUninterruptible != 0 || len(r.files) == 0 && r.call != nil && r.call.Nr < 0)
 	if len(r.files) == 0 && !blind {
 		return
 	}

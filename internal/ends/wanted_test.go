@@ -55,7 +55,7 @@ func raw(t testing.TB, mounts uint32, tasks ...[]sleeper) *capture.Raw {
 }
 
 func asleep(tid uint32, files ...kcdata.LinuxFile) sleeper {
-	return sleeper{linux: kcdata.LinuxThread{Tid: tid, State: stateInterruptible, Nvcsw: 5, Nivcsw: 2}, files: files}
+	return sleeper{linux: kcdata.LinuxThread{Tid: tid, State: kcdata.StateInterruptible, Nvcsw: 5, Nivcsw: 2}, files: files}
 }
 
 var aPipe = kcdata.LinuxFile{Op: kcdata.FileOpRead, Kind: kcdata.FilePipe, Object: 0xffff888000001000, File: 0xffff888000009000, Inode: 77, Dev: 15}
@@ -68,12 +68,12 @@ func TestWanted(t *testing.T) {
 	epoll := kcdata.LinuxFile{Kind: kcdata.FileEpoll, Object: 0x6000}
 	closed := kcdata.LinuxFile{Kind: kcdata.FilePipe, Object: 0x7000, Flags: kcdata.FileClosed}
 	kernel := asleep(60, aPipe)
-	kernel.linux.Flags = flagKernelThread
+	kernel.linux.Flags = kcdata.PFKthread
 	self := asleep(61, aPipe)
 	self.linux.Present = kcdata.ThreadIsSelf
 	inFault := asleep(62)
 	inFault.call = &kcdata.LinuxSyscall{Nr: -1}
-	stuck := sleeper{linux: kcdata.LinuxThread{Tid: 63, State: stateUninterruptible}}
+	stuck := sleeper{linux: kcdata.LinuxThread{Tid: 63, State: kcdata.StateUninterruptible}}
 	idle := asleep(64) // in a call without a descriptor
 	idle.call = &kcdata.LinuxSyscall{Nr: 35}
 	server := asleep(11, aPipe, socket)
@@ -153,7 +153,7 @@ func TestWantedHostile(t *testing.T) {
 	if w := Wanted(raw(t, 1, []sleeper{stranger})); len(w.Ends) != 1 || w.Ends[0].LocalPort != 0 {
 		t.Errorf("%+v", w.Ends)
 	}
-	crowd := asleep(10, slices.Repeat([]kcdata.LinuxFile{aPipe}, MaxFilesOfThread+1)...)
+	crowd := asleep(10, slices.Repeat([]kcdata.LinuxFile{aPipe}, kcdata.MaxFilesOfThread+1)...)
 	if w := Wanted(raw(t, 1, []sleeper{crowd})); !w.Empty() {
 		t.Errorf("%+v", w.Ends)
 	}

@@ -96,7 +96,7 @@ func tellsFile(w *waits.Wait) bool {
 	case waits.Pipe, waits.Socket, waits.Terminal, waits.Descriptor, waits.Poll, waits.FileLock, waits.Userfault, waits.Netlink:
 		return true
 	}
-	return isMounted(w) && (w.File.Mount != nil || w.File.Device != "" || len(w.Owners) > 0)
+	return w.Kind.AtFileSystem() && (w.File.Mount != nil || w.File.Device != "" || len(w.Owners) > 0)
 }
 
 // nobody says why w has no known owner: who else may end it.

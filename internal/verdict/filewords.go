@@ -38,7 +38,7 @@ func fileWords(w *waits.Wait, redacted bool) fileWhat {
 	switch {
 	case w.Kind == waits.FileLock || f.Op == kcdata.FileOpFlock || f.Op == kcdata.FileOpPOSIX || f.Op == kcdata.FileOpOFD:
 		x.want, x.from = lockName(w, redacted), ""
-	case isMounted(w):
+	case w.Kind.AtFileSystem():
 		x.want, x.from = mounted(w, "", redacted), ""
 	case f.Op == kcdata.FileOpOpen:
 		x.want, x.from = "somebody to open the other side of", x.at
@@ -69,15 +69,6 @@ func fileWords(w *waits.Wait, redacted bool) fileWhat {
 		x.want, x.from = "the next request at", x.at
 	}
 	return x
-}
-
-// isMounted reports whether w is for a file system or its disk, not for somebody at an end.
-func isMounted(w *waits.Wait) bool {
-	switch w.Kind {
-	case waits.FUSE, waits.NFS, waits.BlockIO, waits.Writeback, waits.PageLock, waits.FileSystem, waits.FSFreeze:
-		return true
-	}
-	return false
 }
 
 // fileName names the file: "the pipe 0x10", "the connection to 192.0.2.7:5432".

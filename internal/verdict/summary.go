@@ -28,7 +28,7 @@ func (x *Words) Phrase(w *waits.Wait) string { return Phrase(w, x.redacted) }
 
 // Thing says what a thread waits for, without who can end that.
 func (x *Words) Thing(w *waits.Wait) string {
-	if w.File != nil && w.File.File != nil && isMounted(w) && tellsFile(w) {
+	if w.File != nil && w.File.File != nil && w.Kind.AtFileSystem() && tellsFile(w) {
 		return "waits for " + mounted(w, "", x.redacted)
 	}
 	return "waits for " + thing(w.Kind, w.Resource, x.redacted)

@@ -82,7 +82,7 @@ func (f *finder) byFile(w *Wait, named bool) {
 	}
 	looks := f.looks(w)
 	switch {
-	case inPlace[w.Kind]:
+	case w.Kind.AtFileSystem():
 		f.place(w)
 	case len(looks) == 0:
 	case w.Kind == Poll:

@@ -8,9 +8,14 @@ import (
 	"stackshot/kcdata"
 )
 
-// inPlace are the kinds of waits for a file system or a disk: the file of the call says which.
-var inPlace = map[Kind]bool{
-	FUSE: true, NFS: true, BlockIO: true, Writeback: true, PageLock: true, FileSystem: true, FSFreeze: true,
+// AtFileSystem reports whether waits of kind k are for a file system or its disk, not for somebody
+// at an end: the file of the call says which.
+func (k Kind) AtFileSystem() bool {
+	switch k {
+	case FUSE, NFS, BlockIO, Writeback, PageLock, FileSystem, FSFreeze:
+		return true
+	}
+	return false
 }
 
 // fuseMagic is the s_magic of a FUSE file system (include/uapi/linux/magic.h).
