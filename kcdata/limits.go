@@ -36,6 +36,7 @@ const (
 	futexCost        = 512
 	fileCost         = 512 // an open file, an end, a lock of a file
 	mountCost        = 2048
+	cgroupCost       = 1024
 )
 
 // Bounds: how many are kept.
@@ -52,6 +53,7 @@ const (
 	maxFiles      = 64      // open files that one thread waits at; this version writes 16
 	maxMounts     = 1 << 13
 	maxDevices    = 1 << 13
+	maxCgroups    = 1 << 14
 	maxText       = 1 << 20 // bytes of one string
 	maxBuildID    = 64      // bytes
 	maxSentence   = 4 << 10 // bytes of a warning, or of why something was not read
@@ -92,6 +94,7 @@ var arrayLimits = map[Type]arrayLimit{
 	TypeLinuxFUSE:       {fileCost, 0},
 	TypeLinuxMount:      {mountCost, maxMounts},
 	TypeLinuxDevice:     {fileCost, maxDevices},
+	TypeLinuxCgroup:     {cgroupCost, maxCgroups},
 }
 
 func limitOf(elem Type) arrayLimit {

@@ -5,50 +5,52 @@ package kcdata
 // value, a Has field or a presence bit of the L records (linux.go) tells the two apart. The
 // tag of a field names the item that fills it.
 type Snapshot struct {
-	Delta       bool               // the file has the magic of a delta stackshot
-	HasMachine  bool               // the file holds Machine
-	HasCapture  bool               // the file holds Capture
-	Machine     LinuxMachine       `item:"LINUX_MACHINE"`
-	Capture     LinuxCapture       `item:"LINUX_CAPTURE"`
-	Hostname    string             `item:"LINUX_HOSTNAME"`
-	Release     string             `item:"LINUX_RELEASE"` // uname -r
-	Version     string             `item:"OSVERSION"`     // uname -v
-	Arch        string             `item:"LINUX_ARCH"`    // uname -m
-	BootID      string             `item:"LINUX_BOOT_ID"`
-	BootArgs    string             `item:"BOOTARGS"`           // kernel command line
-	Engine      string             `item:"LINUX_ENGINE"`       // pull, procfs, trap
-	Isolation   string             `item:"LINUX_ISOLATION"`    // irqoff, preemptoff, fifo, none
-	Request     string             `item:"LINUX_REQUEST"`      // the requested scope, in words
-	ToolVersion string             `item:"LINUX_TOOL_VERSION"` // of the program that wrote the file
-	Loadavg     string             `item:"LINUX_LOADAVG"`      // /proc/loadavg
-	Meminfo     string             `item:"LINUX_MEMINFO"`      // /proc/meminfo
-	Pressure    string             `item:"LINUX_PRESSURE"`
-	PageSize    uint32             // bytes; 0: not in the file
-	KernelBuild []byte             // GNU build-id of vmlinux
-	Timebase    *Timebase          `item:"TIMEBASE"`
-	Duration    *Duration          `item:"STACKSHOT_DURATION"` // in ticks of Timebase
-	CPUs        []LinuxCPU         `item:"LINUX_CPU"`
-	LatencyCPUs []LatencyCPU       `item:"LATENCY_INFO_CPU"`
-	Latency     *LatencyCollection `item:"LATENCY_INFO"`      // in ticks of Timebase
-	Atomicity   *LinuxAtomicity    `item:"LINUX_ATOMICITY"`   // nil: nothing was read twice
-	UserTaken   *LinuxUserTaken    `item:"LINUX_USER_TAKEN"`  // nil: no user stack was taken
-	WaitTaken   *LinuxWaitTaken    `item:"LINUX_WAIT_TAKEN"`  // nil: waits were not recorded
-	FilesTaken  *LinuxFilesTaken   `item:"LINUX_FILES_TAKEN"` // nil: open files were not recorded
-	Ends        []LinuxEnd         `item:"LINUX_END"`
-	FileLocks   []LinuxFileLock    `item:"LINUX_FILE_LOCK"`
-	Mounts      []LinuxMount       `item:"LINUX_MOUNT"`
-	Devices     []LinuxDevice      `item:"LINUX_DEVICE"`
-	FUSE        []LinuxFUSE        `item:"LINUX_FUSE"`
-	Ran         []LinuxRan         `item:"LINUX_RAN"`
-	Phases      []LinuxPhases      `item:"LINUX_PHASES"`
-	Arenas      []LinuxArena       `item:"LINUX_ARENA"`
-	Tries       []LinuxTry         `item:"LINUX_TRY"`
-	Trace       []LinuxTrace       `item:"LINUX_TRACE"` // nil: not kept
-	Warnings    []Warning
-	LeftOut     []LinuxLeftOut `item:"LINUX_LEFT_OUT"`
-	Modules     []Module
-	Symbols     *SymbolTable // never nil after ParseSnapshot
-	Tasks       []*Task      // in file order
+	Delta        bool               // the file has the magic of a delta stackshot
+	HasMachine   bool               // the file holds Machine
+	HasCapture   bool               // the file holds Capture
+	Machine      LinuxMachine       `item:"LINUX_MACHINE"`
+	Capture      LinuxCapture       `item:"LINUX_CAPTURE"`
+	Hostname     string             `item:"LINUX_HOSTNAME"`
+	Release      string             `item:"LINUX_RELEASE"` // uname -r
+	Version      string             `item:"OSVERSION"`     // uname -v
+	Arch         string             `item:"LINUX_ARCH"`    // uname -m
+	BootID       string             `item:"LINUX_BOOT_ID"`
+	BootArgs     string             `item:"BOOTARGS"`           // kernel command line
+	Engine       string             `item:"LINUX_ENGINE"`       // pull, procfs, trap
+	Isolation    string             `item:"LINUX_ISOLATION"`    // irqoff, preemptoff, fifo, none
+	Request      string             `item:"LINUX_REQUEST"`      // the requested scope, in words
+	ToolVersion  string             `item:"LINUX_TOOL_VERSION"` // of the program that wrote the file
+	Loadavg      string             `item:"LINUX_LOADAVG"`      // /proc/loadavg
+	Meminfo      string             `item:"LINUX_MEMINFO"`      // /proc/meminfo
+	Pressure     string             `item:"LINUX_PRESSURE"`
+	PageSize     uint32             // bytes; 0: not in the file
+	KernelBuild  []byte             // GNU build-id of vmlinux
+	Timebase     *Timebase          `item:"TIMEBASE"`
+	Duration     *Duration          `item:"STACKSHOT_DURATION"` // in ticks of Timebase
+	CPUs         []LinuxCPU         `item:"LINUX_CPU"`
+	LatencyCPUs  []LatencyCPU       `item:"LATENCY_INFO_CPU"`
+	Latency      *LatencyCollection `item:"LATENCY_INFO"`      // in ticks of Timebase
+	Atomicity    *LinuxAtomicity    `item:"LINUX_ATOMICITY"`   // nil: nothing was read twice
+	UserTaken    *LinuxUserTaken    `item:"LINUX_USER_TAKEN"`  // nil: no user stack was taken
+	WaitTaken    *LinuxWaitTaken    `item:"LINUX_WAIT_TAKEN"`  // nil: waits were not recorded
+	FilesTaken   *LinuxFilesTaken   `item:"LINUX_FILES_TAKEN"` // nil: open files were not recorded
+	Ends         []LinuxEnd         `item:"LINUX_END"`
+	FileLocks    []LinuxFileLock    `item:"LINUX_FILE_LOCK"`
+	Mounts       []LinuxMount       `item:"LINUX_MOUNT"`
+	Devices      []LinuxDevice      `item:"LINUX_DEVICE"`
+	FUSE         []LinuxFUSE        `item:"LINUX_FUSE"`
+	CgroupsTaken *LinuxCgroupsTaken `item:"LINUX_CGROUPS_TAKEN"` // nil: control groups were not looked for
+	Cgroups      []*Cgroup          // by version and path, so that a group stands behind those above it
+	Ran          []LinuxRan         `item:"LINUX_RAN"`
+	Phases       []LinuxPhases      `item:"LINUX_PHASES"`
+	Arenas       []LinuxArena       `item:"LINUX_ARENA"`
+	Tries        []LinuxTry         `item:"LINUX_TRY"`
+	Trace        []LinuxTrace       `item:"LINUX_TRACE"` // nil: not kept
+	Warnings     []Warning
+	LeftOut      []LinuxLeftOut `item:"LINUX_LEFT_OUT"`
+	Modules      []Module
+	Symbols      *SymbolTable // never nil after ParseSnapshot
+	Tasks        []*Task      // in file order
 
 	// Problems are the reader's own findings: things that the file should not hold (the
 	// same task twice, an array that cannot be decoded). Each is a sentence. The data
@@ -86,6 +88,7 @@ type Task struct {
 	ExePath       string           `item:"PROC_PATH,LINUX_EXE_PATH"`
 	Cmdline       []string
 	Cgroup        string           `item:"LINUX_CGROUP_PATH"`
+	MemoryCgroup  string           `item:"LINUX_MEMORY_CGROUP"` // version 1: in the hierarchy of the memory controller; "": Cgroup is that of memory
 	EnrichFailed  []string         // "what: reason"
 	Latency       *LatencyTask     `item:"LATENCY_INFO_TASK"` // in ticks of Timebase; nil: not measured
 	Mappings      []Mapping        // executable mappings, ascending; those from the window only if /proc gave none

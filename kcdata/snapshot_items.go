@@ -17,6 +17,8 @@ func (p *snapshotParser) topItem(it Item) {
 	switch {
 	case isArray && of == TypeLinuxModule:
 		p.array(it, &p.modules)
+	case isArray && of == TypeLinuxCgroup:
+		p.array(it, &p.cgroups)
 	case isArray && of == TypeLinuxSymbol:
 		p.array(it, &p.symbols)
 	case isArray:

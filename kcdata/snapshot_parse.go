@@ -71,9 +71,10 @@ type snapshotParser struct {
 	kernel       map[uint64]struct{} // addresses of kernel stacks
 	warnings     int                 // number of warnings beyond maxWarnings
 
-	// Symbols and modules have offsets into a string table that may come after them.
+	// Symbols, modules and control groups have offsets into a string table that may come after them.
 	symbols []LinuxSymbol
 	modules []LinuxModule
+	cgroups []LinuxCgroup
 	strings []byte
 
 	user userParser // of the open task
@@ -112,7 +113,7 @@ func (p *snapshotParser) finish() {
 	}
 }
 
-// table decodes the symbols and modules, whose names are in the string table.
+// table decodes the symbols, modules and control groups, whose names are in the string table.
 func (p *snapshotParser) table() {
 	text := p.stringTable(p.strings)
 	n := p.afford(len(p.symbols), "symbols", func(i int) int64 {
@@ -126,6 +127,7 @@ func (p *snapshotParser) table() {
 	for _, m := range p.modules[:n] {
 		p.s.Modules = append(p.s.Modules, m.module(text))
 	}
+	p.cgroupTable(text)
 }
 
 // stringTable is a copy of a string table; empty if the budget has no room for it.

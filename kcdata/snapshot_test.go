@@ -23,7 +23,7 @@ func snapshotFile() []byte {
 			}
 		}
 	}
-	strs := []byte("\x00vfs_read\x00nfs\x00do_sys\x00")
+	strs := []byte("\x00vfs_read\x00nfs\x00do_sys\x00/a\x00")
 	must(w.Begin(MagicStackshot),
 		w.Define(TypeLinuxMachine),
 		w.Struct(TypeLinuxMachine, LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}),
@@ -44,7 +44,7 @@ func snapshotFile() []byte {
 	copy(exe.Name[:], "postgres")
 	must(w.BeginContainer(TypeTask, 7), w.Struct(TypeTaskSnapshot, task), w.Struct(TypeLinuxTask, LinuxTask{Tgid: 7, Present: TaskHasIDs}),
 		w.Struct(TypeLinuxTaskMemory, LinuxTaskMemory{RssAnon: 4096}), w.Struct(TypeLinuxTaskNS, LinuxTaskNS{Pid: 1}), w.Struct(TypeLinuxTaskExe, exe),
-		w.String(TypeLinuxExePath, "/bin/pg"), w.Bytes(TypeLinuxCmdline, []byte("pg\x00\x00-D\x00")), w.String(TypeLinuxCgroupPath, "/a"),
+		w.String(TypeLinuxExePath, "/bin/pg"), w.Bytes(TypeLinuxCmdline, []byte("pg\x00\x00-D\x00")), w.String(TypeLinuxCgroupPath, "/a"), w.String(TypeLinuxMemoryCgroup, "/m"),
 		w.String(TypeLinuxEnrichFailed, "x: no"), w.String(TypeLinuxEnrichFailed, "y: no"),
 		w.StructArray(TypeLinuxMapping, []LinuxMapping{{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}}), w.String(TypeLinuxPerfMap, "/tmp/perf-7.map"),
 		w.Struct(TypeLinuxMapWalk, LinuxMapWalk{Flags: MapWalkWriter, Found: 1}),
@@ -74,6 +74,8 @@ func snapshotFile() []byte {
 		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.Struct(TypeLinuxUserTaken, LinuxUserTaken{Threads: 4}), w.Struct(TypeLinuxWaitTaken, LinuxWaitTaken{Threads: 6}),
 		w.Struct(TypeLinuxFilesTaken, LinuxFilesTaken{Files: 2}), w.StructArray(TypeLinuxEnd, []LinuxEnd{{Tgid: 9, Fd: 5}}), w.StructArray(TypeLinuxFileLock, []LinuxFileLock{{Number: 1}}),
 		w.StructArray(TypeLinuxMount, []LinuxMount{{Dev: 7, FSType: [32]byte{'e'}}}), w.StructArray(TypeLinuxDevice, []LinuxDevice{{Dev: 8, Name: [32]byte{'v'}}}), w.StructArray(TypeLinuxFUSE, []LinuxFUSE{{Dev: 9, Tid: 8}}),
+		w.Struct(TypeLinuxCgroupsTaken, LinuxCgroupsTaken{Groups: 1, Above: 1}),
+		w.StructArray(TypeLinuxCgroup, []LinuxCgroup{{Version: 2, Parent: CgroupNoParent, Flags: CgroupAbove}, {Version: 2, Path: 21, Present: CgroupHasMax, Max: 7}}),
 		w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
 		w.StructArray(TypeLinuxPhases, []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}}), w.StructArray(TypeLinuxArena, []LinuxArena{{Cluster: 1, Used: 2}}),
 		w.StructArray(TypeLinuxTry, []LinuxTry{{Outcome: TryWhole}}), w.StructArray(TypeLinuxTrace, []LinuxTrace{{AtNs: 1, Place: TraceTaken}}),
@@ -85,7 +87,7 @@ func wantSnapshot() *Snapshot {
 	task := &Task{
 		ID: 7, Name: "postgres", HasSnapshot: true, HasLinux: true, Linux: LinuxTask{Tgid: 7, Present: TaskHasIDs},
 		Memory: &LinuxTaskMemory{RssAnon: 4096}, NS: &LinuxTaskNS{Pid: 1}, Exe: &LinuxTaskExe{Ino: 3},
-		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", EnrichFailed: []string{"x: no", "y: no"},
+		ExePath: "/bin/pg", Cmdline: []string{"pg", "", "-D"}, Cgroup: "/a", MemoryCgroup: "/m", EnrichFailed: []string{"x: no", "y: no"},
 		Mappings: []Mapping{{LinuxMapping{Start: 0x70, End: 0x80, Path: 1, BuildIDLen: 1, BuildID: [20]byte{9}}, "/bin/pg", []byte{9}}}, PerfMap: "/tmp/perf-7.map", MapWalk: &LinuxMapWalk{Flags: MapWalkWriter, Found: 1},
 		UserSymbols: &UserSymbolTable{
 			funcs: map[userKey][]UserFunction{{addr: 0x77}: {{"main", "/bin/pg", 2, "", 3}, {"run", "", 0, "/bin/pg", 0}}}, most: 2,
@@ -107,8 +109,11 @@ func wantSnapshot() *Snapshot {
 	copy(task.Exe.Name[:], "postgres")
 	gone := &Task{ID: 9, Transitioning: true, Name: "gone", Exiting: &TransitioningTaskSnapshot{Pid: 9}}
 	copy(gone.Exiting.Comm[:], "gone")
+	top := &Cgroup{LinuxCgroup: LinuxCgroup{Version: 2, Parent: CgroupNoParent, Flags: CgroupAbove}}
 	return &Snapshot{
-		HasMachine: true, Machine: LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}, HasCapture: true, Capture: LinuxCapture{StoppedNs: 4},
+		CgroupsTaken: &LinuxCgroupsTaken{Groups: 1, Above: 1},
+		Cgroups:      []*Cgroup{top, {LinuxCgroup: LinuxCgroup{Version: 2, Path: 21, Present: CgroupHasMax, Max: 7}, Path: "/a", Above: top}},
+		HasMachine:   true, Machine: LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}, HasCapture: true, Capture: LinuxCapture{StoppedNs: 4},
 		Hostname: "db7", Release: "6.18.0", Version: "#1 SMP", Arch: "x86_64", BootID: "b-o-o-t", BootArgs: "quiet", Engine: "trap",
 		Isolation: "irqoff", Request: "--pid 7", ToolVersion: "1", Loadavg: "1 2 3", Meminfo: "MemTotal: 1 kB", Pressure: "cpu some",
 		PageSize: 4096, KernelBuild: []byte{1, 2, 3}, Timebase: &Timebase{1, 1}, Duration: &Duration{},

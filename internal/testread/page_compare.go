@@ -11,7 +11,7 @@ func (p *page) snapshot(s *kcdata.Snapshot) {
 	for key, want := range map[string]any{
 		"linux_machine": &s.Machine, "linux_capture": &s.Capture, "mach_timebase_info": s.Timebase, "stackshot_duration": s.Duration,
 		"stackshot_latency_collection": s.Latency, "linux_atomicity": s.Atomicity, "linux_user_taken": s.UserTaken,
-		"linux_wait_taken": s.WaitTaken, "linux_files_taken": s.FilesTaken,
+		"linux_wait_taken": s.WaitTaken, "linux_files_taken": s.FilesTaken, "linux_cgroups_taken": s.CgroupsTaken,
 	} {
 		p.record(key, want)
 	}
@@ -53,6 +53,7 @@ func (p *page) snapshot(s *kcdata.Snapshot) {
 	p.same("system_state_flags", p.take("system_state_flags"), 2)
 	p.take("stackshot_in_pid") // no field of ours
 	p.kernelNames(s)
+	p.cgroups(s)
 	p.inside(len(s.Tasks), func(i int, in *page) { in.task(s.Tasks[i]) })
 	p.same("what it is", fmt.Sprint(p.take("id"), "/", p.take("type")), "0/0")
 	p.rest()
@@ -80,6 +81,19 @@ func (p *page) kernelNames(s *kcdata.Snapshot) {
 	}
 }
 
+// cgroups are the control groups, with their paths.
+func (p *page) cgroups(s *kcdata.Snapshot) {
+	var records []kcdata.LinuxCgroup
+	list, _ := p.items["linux_cgroup"].([]any)
+	for i, g := range s.Cgroups {
+		records = append(records, g.LinuxCgroup)
+		if i < len(list) {
+			p.same("path of a control group", textOf(list[i].(map[string]any)["path_text"]), g.Path)
+		}
+	}
+	p.array("linux_cgroup", records)
+}
+
 func (p *page) task(t *kcdata.Task) {
 	typ := kcdata.TypeTask
 	if t.Transitioning {
@@ -96,6 +110,7 @@ func (p *page) task(t *kcdata.Task) {
 	}
 	p.array("thread_waitinfo", t.WaitInfo)
 	p.texts("linux_cgroup_path", t.Cgroup)
+	p.texts("linux_memory_cgroup", t.MemoryCgroup)
 	p.texts("linux_perf_map", t.PerfMap)
 	p.texts("linux_enrich_failed", t.EnrichFailed...)
 	path := "p_path" // or, where that is long or the file old, as our own record
