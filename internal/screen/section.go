@@ -18,4 +18,6 @@ type entry struct {
 	// minor entries are the first to go where there is little room, and do not make a machine
 	// one on which something is wrong.
 	minor bool
+	// pid is the task to look at next; 0: none.
+	pid uint64
 }

@@ -129,4 +129,3 @@ const maxName = 40
 
 // short is a text of the machine, clean and cut.
 func short(s string) string { return show.Fit(show.Clean(s[:min(len(s), 8*maxName)]), maxName) }
-
