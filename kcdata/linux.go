@@ -26,7 +26,7 @@ const (
 	TypeLinuxWarning      Type = 0x4C0D // string "code: text"; repeated
 	TypeLinuxLeftOut      Type = 0x4C0E // array of LinuxLeftOut
 	TypeLinuxSymbol       Type = 0x4C0F // array of LinuxSymbol
-	TypeLinuxStrings      Type = 0x4C10 // bytes, NUL-separated string table of LinuxSymbol and LinuxModule
+	TypeLinuxStrings      Type = 0x4C10 // bytes, NUL-separated string table of LinuxSymbol, LinuxModule and LinuxCgroup
 	TypeLinuxArch         Type = 0x4C11 // string, uname -m
 	TypeLinuxToolVersion  Type = 0x4C12 // string, who wrote the file
 	TypeLinuxRequest      Type = 0x4C13 // string, scope of the request in words ("--pid 7")

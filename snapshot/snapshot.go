@@ -163,6 +163,7 @@ func (s *Session) complete(c *capture.Raw, sc scope) {
 	c.State.Pressure, _ = s.machine.Pressure()
 	c.Warnings = append(append([]kcdata.Warning{}, s.warnings...), c.Warnings...)
 	s.stateWarnings(c)
+	defer s.lookAtCgroups(c) // of all tasks, those that reconcile found among them
 	if sc.pids == nil {
 		s.reconcile(c)
 		return

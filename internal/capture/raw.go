@@ -27,11 +27,12 @@ type Raw struct {
 	Capture           kcdata.LinuxCapture
 	SeenTasks         int
 	SeenThreads       int
-	RanShort          bool   // memory ran out
-	WaitSources       uint32 // kcdata.WaitHas*: what the kernel tells of waits; 0: they were not recorded
-	FileSources       uint32 // kcdata.FilesHas*: what the window tells of open files
-	Ends              *Ends  // nil: nothing was looked for after the release; the session fills it
-	QueueFull         bool   // the memory that ran out was that of the queues
+	RanShort          bool     // memory ran out
+	WaitSources       uint32   // kcdata.WaitHas*: what the kernel tells of waits; 0: they were not recorded
+	FileSources       uint32   // kcdata.FilesHas*: what the window tells of open files
+	Ends              *Ends    // nil: nothing was looked for after the release; the session fills it
+	Cgroups           *Cgroups // nil: nobody looked; the session fills it
+	QueueFull         bool     // the memory that ran out was that of the queues
 	WholeCensus       bool
 	CensusErr         unix.Errno
 	Warnings          []kcdata.Warning

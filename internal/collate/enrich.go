@@ -188,10 +188,14 @@ func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 
 func writeCgroup(w *kcdata.StickyWriter, text []byte) error {
 	lines, err := procfs.ParseCgroup(text)
-	if err == nil {
-		w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
+	if err != nil {
+		return err
 	}
-	return err
+	w.Text(kcdata.TypeLinuxCgroupPath, procfs.CgroupPath(lines).Path)
+	if memory, version := procfs.MemoryCgroup(lines); version == 1 {
+		w.Text(kcdata.TypeLinuxMemoryCgroup, memory.Path)
+	}
+	return nil
 }
 
 // maxProcPath is how many bytes of a PROC_PATH Apple's decoder shows, the NUL among them.

@@ -78,6 +78,10 @@ func (x *collation) postSection() ([]byte, error) {
 	if syms := names.symbols(); len(syms) > 0 {
 		w.Array(kcdata.TypeLinuxSymbol, syms)
 	}
+	var groups []kcdata.LinuxCgroup
+	if c.Cgroups != nil {
+		groups = names.cgroupRecords(c.Cgroups)
+	}
 	w.PutBytes(kcdata.TypeLinuxStrings, names.strings.Bytes())
 	w.Record(kcdata.TypeLinuxCapture, &c.Capture)
 	if x.user.Threads > 0 {
@@ -88,6 +92,10 @@ func (x *collation) postSection() ([]byte, error) {
 	}
 	if c.FileSources != 0 {
 		x.files.write(w)
+	}
+	if c.Cgroups != nil {
+		w.Record(kcdata.TypeLinuxCgroupsTaken, &c.Cgroups.Taken)
+		w.ArrayIfAny(kcdata.TypeLinuxCgroup, groups, len(groups))
 	}
 	x.howItWent(w)
 	w.Record(kcdata.TypeDuration, &kcdata.Duration{

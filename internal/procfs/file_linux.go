@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,9 +16,10 @@ type Op uint8
 
 // The ways to read.
 const (
-	OpRead Op = iota // the contents
-	OpLink           // the target of a symbolic link
-	OpList           // a directory's entries, as getdents64 gives them
+	OpRead  Op = iota // the contents
+	OpLink            // the target of a symbolic link
+	OpList            // a directory's entries, as getdents64 gives them
+	OpInode           // the number of the inode, in decimal digits
 )
 
 // DefaultMax is the size cap of a File that sets none, bytes.
@@ -86,6 +88,8 @@ func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bo
 	switch f.Op {
 	case OpLink:
 		out, truncated, err = readLink(dirfd, f.Name, buf, f.max())
+	case OpInode:
+		out, err = inode(dirfd, f.Name, buf)
 	case OpList:
 		out, truncated, err = f.readOpen(dirfd, unix.O_DIRECTORY, buf, unix.Getdents)
 	default:
@@ -127,6 +131,18 @@ func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (in
 		return buf[:start+f.max()], true, nil
 	}
 	return buf, len(buf) >= limit, nil
+}
+
+// inode appends the number of a file's inode. Nothing is opened.
+func inode(dirfd int, name string, buf []byte) ([]byte, error) {
+	var st unix.Stat_t
+	_, err := Retry(func() (int, error) {
+		return 0, unix.Fstatat(dirfd, name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return strconv.AppendUint(buf, st.Ino, 10), nil
 }
 
 func readLink(dirfd int, name string, buf []byte, limit int) ([]byte, bool, error) {

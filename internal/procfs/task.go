@@ -64,6 +64,21 @@ func CgroupPath(lines []Cgroup) Cgroup {
 	return Cgroup{}
 }
 
+// MemoryCgroup picks the line of the hierarchy that has the memory controller: one of the first
+// version, if the controller is there, else the unified one. The result is zero if there is no such
+// line.
+func MemoryCgroup(lines []Cgroup) (c Cgroup, version int) {
+	for _, line := range lines {
+		if line.Hierarchy != 0 && slices.Contains(strings.Split(line.Controllers, ","), "memory") {
+			return line, 1
+		}
+		if line.Hierarchy == 0 {
+			c, version = line, 2
+		}
+	}
+	return c, version
+}
+
 // FirstPidNS is the inode of the machine's first pid namespace
 // (PROC_PID_INIT_INO of include/linux/proc_ns.h).
 const FirstPidNS = 0xEFFFFFFC

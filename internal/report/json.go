@@ -38,7 +38,7 @@ func (v *view) document() show.Object {
 	return show.Object{
 		{"format", "stackshot-report"}, {"version", JSONVersion},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"atomicity", account.AtomicityJSON(s)},
-		{"files", account.FilesJSON(s.FilesTaken)},
+		{"files", account.FilesJSON(s.FilesTaken)}, {"cgroups", account.CgroupsJSON(s)},
 		{"cpus", show.List(s.CPUs, account.CPUJSON)},
 		{"alarms", append([]string{}, v.alarms()...)},
 		{"warnings", show.List(account.Warnings(s.Warnings), (*account.Warning).JSON)},

@@ -35,6 +35,7 @@ func (v *view) jsonTask(j *jsonWriter, t *taskView) show.Object {
 		{"exit_code", show.Present(p, kcdata.TaskHasSignal, l.ExitCode)},
 		{"oom_score_adj", show.Present(p, kcdata.TaskHasOOM, l.OOMScoreAdj)},
 		{"cgroup_id", show.Present(p, kcdata.TaskHasCgroup, addr(l.CgroupID))}, {"cgroup", cleaned(t.Cgroup)},
+		{"memory_cgroup", cleaned(t.MemoryCgroup)},
 		{"exe", cleaned(t.ExePath)}, {"exe_name", exeName},
 		{"cmdline", some(cleanAll(t.Cmdline))}, {"not_read", some(cleanAll(t.EnrichFailed))},
 		{"memory", show.Optional(t.Memory, jsonMemory)}, {"perf_map", cleaned(t.PerfMap)},

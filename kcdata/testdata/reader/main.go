@@ -282,7 +282,7 @@ func (c *container) resolve(table string, records ...string) {
 
 // MarshalJSON gives the items, the id and what is in the container.
 func (c *container) MarshalJSON() ([]byte, error) {
-	c.resolve("linux_strings", "linux_symbol", "linux_module")
+	c.resolve("linux_strings", "linux_symbol", "linux_module", "linux_cgroup")
 	c.resolve("linux_map_strings", "linux_mapping", "linux_user_symbol")
 	c.items["id"], c.items["type"], c.items["in"] = c.id, c.typ, c.in
 	return json.Marshal(c.items)
