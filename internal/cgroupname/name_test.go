@@ -86,7 +86,7 @@ func FuzzCgroupName(f *testing.F) {
 		if show.Clean(got) != got || show.Cells(got) > maxCells {
 			t.Fatalf("%q is %q", path, got)
 		}
-		clean := show.Clean(path) + " " + unescape(show.Clean(path))
+		clean := show.Clean("/"+strings.Trim(path, "/")) + " " + show.Clean(unescape(path))
 		for word := range strings.FieldsSeq(got) {
 			word = strings.TrimSuffix(strings.TrimPrefix(word, "..."), ",")
 			if word = strings.TrimRight(word, "."); !own[word] && !strings.Contains(clean, word) {

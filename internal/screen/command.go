@@ -83,7 +83,7 @@ func (v *view) aboutCommand(c *command) (more []string) {
 		more = append(more, fmt.Sprintf("%s: %d, %s%s", c.name, c.tasks[0].ID, strings.Join(pids, ", "), rest))
 	}
 	if home := v.homeOf(c.tasks); home != "" {
-		more = append(more, "of "+home)
+		more = append(more, "in "+home)
 	}
 	return more
 }

@@ -139,7 +139,7 @@ func (v *view) contended(l *load, by *command, waiting []*thread, longest *threa
 			e.more = append(e.more, fmt.Sprintf("%s %s for a CPU%s", show.Count(n, "more thread"), verb(n, "waits", "wait"), ofWhom(waiting, longest)))
 		}
 		if home := v.home(longest.task); home != "" {
-			e.more = append(e.more, longest.name()+" is of "+home)
+			e.more = append(e.more, longest.name()+" is in "+home)
 		}
 	}
 	if l.idle > 0 && longest != nil {

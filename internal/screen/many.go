@@ -122,7 +122,7 @@ func (v *view) manyThreads(z *size, total int) (entry, bool) {
 	if z.task != nil {
 		e.more = append(e.more, v.crowdedPlace(z.task.threads)...)
 		if home := v.home(z.task.Task); home != "" {
-			e.more = append(e.more, "it is of "+home)
+			e.more = append(e.more, "in "+home)
 		}
 	}
 	e.more = details(e.more...)

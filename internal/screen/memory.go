@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"stackshot/internal/cgroupname"
-	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -64,17 +62,18 @@ type shortGroup struct {
 	pressure pressure
 	threads  []*thread // in it and below, that reclaim, wait or kill for it
 	killing  int       // of threads
+	doing    string    // what the first of them do
 }
 
 // shortGroups are the groups at a limit for which threads wait or work, worst first. Of several
 // on one path the innermost is at its own limit; those above it are full with it. A group stands
 // behind those above it, so its threads go up with it when it is not short itself.
 func (v *view) shortGroups(w *workers) (out []*shortGroup) {
-	inside := maps.Clone(w.of)
+	inside, machine := maps.Clone(w.of), pressureOf(v.s.Pressure, "memory")
 	inner := map[*kcdata.Cgroup]bool{} // groups with a short one below them
 	for _, g := range slices.Backward(v.s.Cgroups) {
 		if !inner[g] {
-			if x := shortOf(g, w, inside[g]); x != nil {
+			if x := shortOf(g, w, inside[g], machine); x != nil {
 				out = append(out, x)
 				inner[g] = true
 			}
@@ -99,32 +98,44 @@ func (v *view) shortGroups(w *workers) (out []*shortGroup) {
 
 // shortOf is g, if it is short of memory; else nil. A group near its limit is, if its threads
 // wait. One below its limit is only if they work at that very limit, which has just made room:
-// after a kill, or after its limit was raised.
-func shortOf(g *kcdata.Cgroup, w *workers, inside []*thread) *shortGroup {
+// after a kill, or after its limit was raised. A group of version 1 has no pressure of its own:
+// that of the machine counts for one at its limit whose threads wait for pages.
+func shortOf(g *kcdata.Cgroup, w *workers, inside []*thread, machine pressure) *shortGroup {
 	x := &shortGroup{Cgroup: g, pressure: pressureIn(g)}
 	x.limit, x.what = limitOf(g)
 	if x.limit == kcdata.CgroupUnlimited || g.Present&kcdata.CgroupHasCurrent == 0 {
 		return nil
 	}
 	x.near = g.Current >= x.limit/100*nearPart
-	x.threads = w.only(inside, killing, groupWork, swapIn)
-	longestFirst(x.threads)
-	working := 0
-	for _, t := range x.threads {
-		switch w.doing[t] {
-		case killing:
-			x.killing++
-		case groupWork:
-			working++
-		}
-	}
+	killers, working, waiting := w.only(inside, killing), w.only(inside, groupWork), w.only(inside, swapIn, refault)
 	stalled := x.pressure.some >= groupSome || x.pressure.full >= groupFull
-	under := g.Present&kcdata.CgroupHasOOM != 0 && g.Flags&kcdata.CgroupUnderOOM != 0
-	switch {
-	case under, x.near && (stalled || working > 0 || x.killing > 0), x.killing > 0 && working > 0, stalled && working > 0:
-		return x
+	switch busy := len(killers)+len(working) > 0; {
+	case isOutOfMemory(g), x.near && (stalled || busy), stalled && busy, len(killers) > 0 && len(working) > 0:
+	case x.near && !x.pressure.known && len(waiting) > 0 && (machine.some >= groupSome || machine.full >= groupFull):
+	default:
+		return nil
 	}
-	return nil
+	for _, list := range []struct {
+		threads   []*thread
+		one, many string
+	}{
+		{killers, "thread is at the OOM killer", "threads are at the OOM killer"},
+		{working, "thread reclaims", "threads reclaim"},
+		{waiting, "thread waits for pages that were reclaimed", "threads wait for pages that were reclaimed"},
+	} {
+		longestFirst(list.threads)
+		if n := len(list.threads); n > 0 && x.doing == "" {
+			x.doing = fmt.Sprintf("%d %s: %s", n, verb(n, list.one, list.many), list.threads[0].name())
+		}
+		x.threads = append(x.threads, list.threads...)
+	}
+	x.killing = len(killers)
+	return x
+}
+
+// isOutOfMemory: the threads of a group of version 1 sleep until somebody makes room.
+func isOutOfMemory(g *kcdata.Cgroup) bool {
+	return g.Present&kcdata.CgroupHasOOM != 0 && g.Flags&kcdata.CgroupUnderOOM != 0
 }
 
 // limitOf is the limit that g meets first.
@@ -137,81 +148,4 @@ func limitOf(g *kcdata.Cgroup) (limit uint64, what string) {
 		limit, what = g.High, "high"
 	}
 	return limit, what
-}
-
-func (v *view) groupEntry(g *shortGroup) entry {
-	name := cmp.Or(cgroupname.Short(g.Path), "the root group")
-	words := fmt.Sprintf("%s has %s of %s (memory.%s)", name, show.Size(g.Current), show.Size(g.limit), g.limitFile())
-	if g.Flags&kcdata.CgroupUnderOOM != 0 && g.Present&kcdata.CgroupHasOOM != 0 {
-		words += ", is out of memory"
-	}
-	words += g.pressure.words()
-	e := entry{threads: len(g.threads)}
-	if n := len(g.threads); n > 0 {
-		what := verb(n, "thread reclaims", "threads reclaim")
-		if g.killing > 0 {
-			what = verb(n, "thread is", "threads are") + " at the OOM killer"
-		}
-		words += fmt.Sprintf("; %d %s: %s", n, what, g.threads[0].name())
-		e.more, e.pid = append(e.more, namesOf(g.threads)), g.threads[0].task.ID
-	}
-	e.line = row(g.pressure.measure(), words)
-	if s := g.events(); s != "" {
-		e.more = append(e.more, "in its life: "+s)
-	}
-	if path := show.Clean(g.Path); path != name {
-		e.more = append(e.more, "its control group is "+path)
-	}
-	e.more = details(e.more...)
-	return e
-}
-
-// limitFile is the name of the limit, as the group's version has it.
-func (g *shortGroup) limitFile() string {
-	if g.Version == 1 {
-		return "limit_in_bytes"
-	}
-	return g.what
-}
-
-// events says what has happened to the group in its life.
-func (g *shortGroup) events() string {
-	var s show.Parts
-	has := func(bit uint32, n uint64) bool { return g.Present&bit != 0 && n > 0 }
-	s.If(has(kcdata.CgroupHasOOMKill, g.OOMKill), "the OOM killer killed %s of its processes", show.Thousands(g.OOMKill))
-	s.If(has(kcdata.CgroupHasEvents|kcdata.CgroupHasFails, g.MaxEvents), "%s times at its limit", show.Thousands(g.MaxEvents))
-	s.If(has(kcdata.CgroupHasEvents, g.HighEvents), "%s times above memory.high", show.Thousands(g.HighEvents))
-	return s.Join(", ")
-}
-
-// words says what of the last 10 s was lost; "" if nothing was, or if that is not known.
-func (p pressure) words() string {
-	switch {
-	case p.fullKnown && p.full >= 1:
-		return fmt.Sprintf("; all its threads waited for memory %.0f %% of 10 s", p.full)
-	case p.known && p.some >= 1:
-		return fmt.Sprintf("; threads waited for memory %.0f %% of 10 s", p.some)
-	}
-	return ""
-}
-
-// measure is the share of time in which somebody waited.
-func (p pressure) measure() string {
-	if !p.known {
-		return ""
-	}
-	return fmt.Sprintf("%.0f %%", p.some)
-}
-
-// namesOf names up to three of threads, with how long each has been at it.
-func namesOf(threads []*thread) string {
-	var s show.Parts
-	for _, t := range threads[:min(3, len(threads))] {
-		s.Add("%s%s", t.name(), upTo(t.age))
-	}
-	rest := ""
-	if n := len(threads) - 3; n > 0 {
-		rest = fmt.Sprintf(" and %d more", n)
-	}
-	return "at work for memory: " + s.Join(", ") + rest
 }

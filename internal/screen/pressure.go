@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -57,4 +58,23 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// words says what of the last 10 s was lost; "" if nothing was, or if that is not known.
+func (p pressure) words() string {
+	switch {
+	case p.fullKnown && p.full >= 1:
+		return fmt.Sprintf("; all its threads waited for memory %.0f %% of 10 s", p.full)
+	case p.known && p.some >= 1:
+		return fmt.Sprintf("; threads waited for memory %.0f %% of 10 s", p.some)
+	}
+	return ""
+}
+
+// measure is the share of time in which somebody waited.
+func (p pressure) measure() string {
+	if !p.known {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", p.some)
 }

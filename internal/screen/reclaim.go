@@ -16,6 +16,7 @@ const (
 	groupWork        // reclaims because its control group is at a limit, or is slowed down for that
 	direct           // reclaims or compacts itself because the machine has too little
 	swapIn           // waits for a page that was swapped out
+	refault          // waits for a page of a file that it has mapped: at a limit, one that was reclaimed before
 	kernel           // kswapd, kcompactd: does so for the others
 )
 
@@ -35,6 +36,7 @@ var efforts = []struct {
 		"__alloc_pages_direct_compact try_to_compact_pages node_reclaim __node_reclaim"},
 	{swapIn, "swap_readpage swap_read_folio swapin_readahead swap_cluster_readahead swap_vma_readahead read_swap_cache_async " + // swap_read_folio since 6.6
 		"shmem_swapin shmem_swapin_folio shmem_swapin_cluster swapin_folio"},
+	{refault, "filemap_fault"},
 }
 
 var effortOf = func() map[string]int {
@@ -61,14 +63,11 @@ func (v *view) effort(t *thread) effort {
 			best = row
 		}
 	}
-	if best == len(efforts) || best == 0 && isReaper(t) && t.state.Class == model.Sleeping {
+	if best == len(efforts) || efforts[best].effort == refault && t.state.Class != model.Blocked {
 		return noEffort
 	}
 	return efforts[best].effort
 }
-
-// isReaper: the thread that frees the memory of those who were killed.
-func isReaper(t *thread) bool { return t.isKernel() && t.Name == "oom_reaper" }
 
 // workers are the threads with an effort, longest first, by the control group that counts for
 // their memory; nil is the key of those that the file has no group for.
