@@ -19,7 +19,6 @@ type machine struct {
 }
 
 const (
-	now = uint64(1_000_000e9) // what every clock reads
 	ms  = uint64(1e6)
 	sec = uint64(1e9)
 )

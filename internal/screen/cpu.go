@@ -31,7 +31,7 @@ type load struct {
 	idle     int       // of these, CPUs that had nothing to run
 	running  []*thread // longest on their CPU first
 	waiting  []*thread // longest wait first
-	commands []*command
+	programs []*program
 	pressure pressure
 }
 
@@ -57,7 +57,7 @@ func (v *view) load() *load {
 	}
 	longestFirst(l.running)
 	longestFirst(l.waiting)
-	l.commands = commandsOf(append(slices.Clone(l.running), l.waiting...))
+	l.programs = programsOf(append(slices.Clone(l.running), l.waiting...))
 	return l
 }
 
@@ -96,12 +96,12 @@ func (v *view) cpu() section {
 func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	waiting := slices.DeleteFunc(slices.Clone(l.waiting), func(t *thread) bool { return behind[t] })
 	if i := slices.IndexFunc(waiting, starved); i >= 0 {
-		return v.contended(l, l.commands[0], waiting, waiting[i]), true
+		return v.contended(l, l.programs[0], waiting, waiting[i]), true
 	}
 	if !l.busy(waiting) {
 		return entry{}, false
 	}
-	most := slices.MaxFunc(l.commands, func(a, b *command) int { return cmp.Compare(len(a.threads), len(b.threads)) })
+	most := slices.MaxFunc(l.programs, func(a, b *program) int { return cmp.Compare(len(a.threads), len(b.threads)) })
 	var longest *thread
 	if len(waiting) > 0 {
 		longest = waiting[0]
@@ -131,7 +131,7 @@ func starved(t *thread) bool {
 }
 
 // contended makes the line: who has the CPUs; who waits, and how long.
-func (v *view) contended(l *load, by *command, waiting []*thread, longest *thread) entry {
+func (v *view) contended(l *load, by *program, waiting []*thread, longest *thread) entry {
 	e := entry{line: row("", l.holds(by)), threads: l.runnable(), pid: by.tasks[0].ID}
 	if longest != nil {
 		e.line = row(age(longest.age), fmt.Sprintf("%s; %s waits%s", l.holds(by), longest.name(), upTo(longest.age)))
@@ -145,12 +145,12 @@ func (v *view) contended(l *load, by *command, waiting []*thread, longest *threa
 	if l.idle > 0 && longest != nil {
 		e.more = append(e.more, fmt.Sprintf("%d of %d CPUs %s idle: a quota (cpu.max) or an affinity keeps it waiting", l.idle, l.cpus, verb(l.idle, "is", "are")))
 	}
-	e.more = details(append(e.more, v.aboutCommand(by)...)...)
+	e.more = details(append(e.more, v.aboutProgram(by)...)...)
 	return e
 }
 
 // holds says how many CPUs a command has, in few words.
-func (l *load) holds(c *command) string {
+func (l *load) holds(c *program) string {
 	switch {
 	case len(l.running) == 0 || l.cpus == 0: // nothing was stopped: nobody knows who ran
 		return fmt.Sprintf("%s of %s", c.several(), show.Count(l.runnable(), "runnable thread"))
@@ -165,7 +165,7 @@ func (l *load) holds(c *command) string {
 // ofWhom names the command that most of the others who wait are of.
 func ofWhom(waiting []*thread, but *thread) string {
 	others := slices.DeleteFunc(slices.Clone(waiting), func(t *thread) bool { return t == but })
-	if list := commandsOf(others); len(list) > 0 && len(list[0].threads) > 1 {
+	if list := programsOf(others); len(list) > 0 && len(list[0].threads) > 1 {
 		return fmt.Sprintf(", %d of %s", len(list[0].threads), list[0].name)
 	}
 	return ""

@@ -65,23 +65,23 @@ func (v *view) crowd(l *load) (entry, bool) {
 	if len(l.waiting) > 0 {
 		e.more = append(e.more, l.waiting[0].name()+" waits longest for a CPU")
 	}
-	e.more = details(append(e.more, v.aboutCommand(c)...)...)
+	e.more = details(append(e.more, v.aboutProgram(c)...)...)
 	return e, true
 }
 
 // crowdOf is the crowd, if there is one. Children of one process are one crowd under whatever
 // names: what is forked has its parent's name until it executes something.
-func (v *view) crowdOf(l *load) (*command, bool) {
-	c := &command{}
-	for _, by := range l.commands {
+func (v *view) crowdOf(l *load) (*program, bool) {
+	c := &program{}
+	for _, by := range l.programs {
 		if len(by.threads) > len(c.threads) {
 			c = by
 		}
 	}
 	all := append(slices.Clone(l.running), l.waiting...)
 	if p, children := v.siblings(all); 5*len(children) > 6*len(c.threads) {
-		c = commandsOf(children)[0]
-		for _, other := range commandsOf(children)[1:] {
+		c = programsOf(children)[0]
+		for _, other := range programsOf(children)[1:] {
 			c.threads, c.tasks = append(c.threads, other.threads...), append(c.tasks, other.tasks...)
 		}
 		c.name, c.children = strings.TrimPrefix(p.words(), ", "), true

@@ -40,7 +40,7 @@ func (v *view) manyProcesses() (entry, bool) {
 	if p, ok := v.parentOf(group); ok {
 		words += p.words()
 	}
-	more := append(v.crowdedPlace(v.threadsOf(group)), v.aboutCommand(&command{name: name, tasks: group})...)
+	more := append(v.crowdedPlace(v.threadsOf(group)), v.aboutProgram(&program{name: name, tasks: group})...)
 	return entry{line: row(show.Percent(uint64(n), uint64(of)), words), more: details(more...), threads: n, pid: group[0].ID}, true
 }
 
@@ -77,7 +77,7 @@ func (v *view) manyZombies() (entry, bool) {
 	if p.name != "" {
 		e.pid = uint64(p.pid)
 	}
-	e.more = details(v.aboutCommand(&command{name: cmp.Or(short(group[0].Name), "?"), tasks: group})...)
+	e.more = details(v.aboutProgram(&program{name: cmp.Or(short(group[0].Name), "?"), tasks: group})...)
 	return e, true
 }
 

@@ -21,10 +21,11 @@ type Options struct {
 	// File is the name of the snapshot's file, as the next commands have it; "": it has none.
 	File          string
 	Only          map[*kcdata.Thread]bool // the threads that are looked at; nil: all
+	Pids          []int                   // tasks that were asked for: those that the file does not have are named
 	NotSymbolized []string                // files that were not symbolized, and why
 }
 
-// view is a snapshot as the sections look at it. Nothing but named changes after newView.
+// view is a snapshot as the sections look at it. Nothing but named and told changes after newView.
 type view struct {
 	s       *kcdata.Snapshot
 	o       Options
@@ -38,6 +39,7 @@ type view struct {
 	// named are the threads that a section names as the trouble. Sections are made in the order
 	// of the screen, and a later one does not name them again.
 	named map[*kcdata.Thread]bool
+	told  map[*kcdata.Thread]bool // the threads that an entry names or counts
 }
 
 // task is a task with the threads of it that are looked at.
@@ -57,7 +59,7 @@ type thread struct {
 
 // newView looks at s once. The view keeps s.
 func newView(s *kcdata.Snapshot, o Options) *view {
-	v := &view{s: s, o: o, words: verdict.For(s, o.Verdict), of: make(map[*kcdata.Thread]*thread, s.ThreadCount()), named: map[*kcdata.Thread]bool{}}
+	v := &view{s: s, o: o, words: verdict.For(s, o.Verdict), of: make(map[*kcdata.Thread]*thread, s.ThreadCount()), named: map[*kcdata.Thread]bool{}, told: map[*kcdata.Thread]bool{}}
 	clock := model.NewClock(s)
 	for _, t := range s.Tasks {
 		tv := &task{Task: t}
@@ -87,7 +89,7 @@ func newView(s *kcdata.Snapshot, o Options) *view {
 }
 
 // name names a thread: "postgres [812]", "postgres [812] tid 814".
-func (t *thread) name() string { return verdict.Name(t.task, t.Thread) }
+func (t *thread) name() string { return nameOf(t.task, t.Thread) }
 
 // isKernel reports whether t is a kernel thread.
 func (t *thread) isKernel() bool {
@@ -104,7 +106,12 @@ func (v *view) place(t *thread) string {
 	}
 	frames := model.SkipSleep(v.s.Symbols, t.Kernel)
 	for _, addr := range frames {
-		if sym, ok := v.s.Symbols.Name(addr); ok && !waits.IsHelper(sym.Name) {
+		sym, ok := v.s.Symbols.Name(addr)
+		switch {
+		case !ok || waits.IsHelper(sym.Name):
+		case sym.Module != "":
+			return short(sym.Name) + " [" + short(sym.Module) + "]"
+		default:
 			return short(sym.Name)
 		}
 	}

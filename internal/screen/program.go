@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// command is the threads of one command: those of all tasks with its name.
-type command struct {
+// program is the threads of one command: those of all tasks with its name.
+type program struct {
 	name    string    // clean
 	threads []*thread // in the order in which they came
 	tasks   []*kcdata.Task
@@ -22,16 +22,16 @@ type command struct {
 	children bool
 }
 
-// commandsOf groups threads by the name of their task: those with the most CPUs first, then those
+// programsOf groups threads by the name of their task: those with the most CPUs first, then those
 // with the most threads.
-func commandsOf(threads []*thread) []*command {
-	byName := map[string]*command{}
+func programsOf(threads []*thread) []*program {
+	byName := map[string]*program{}
 	seen := map[*kcdata.Task]bool{}
-	var out []*command
+	var out []*program
 	for _, t := range threads {
 		c := byName[t.task.Name]
 		if c == nil {
-			c = &command{name: cmp.Or(short(t.task.Name), "?")}
+			c = &program{name: cmp.Or(short(t.task.Name), "?")}
 			byName[t.task.Name] = c
 			out = append(out, c)
 		}
@@ -44,7 +44,7 @@ func commandsOf(threads []*thread) []*command {
 			c.tasks = append(c.tasks, t.task)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *command) int {
+	slices.SortStableFunc(out, func(a, b *program) int {
 		return cmp.Or(b.running-a.running, len(b.threads)-len(a.threads))
 	})
 	return out
@@ -52,7 +52,7 @@ func commandsOf(threads []*thread) []*command {
 
 // several names more than one thread of c: "8 threads of billing-batch [801]", "8 x cc1 [801]"
 // if each is of a process of its own.
-func (c *command) several() string {
+func (c *program) several() string {
 	first := fmt.Sprintf("%s [%d]", c.name, c.tasks[0].ID)
 	switch n := len(c.tasks); {
 	case len(c.threads) == 1:
@@ -69,8 +69,8 @@ func (c *command) several() string {
 // maxPids is how many processes of a command a line lists.
 const maxPids = 8
 
-// aboutCommand has the other processes of a command, and whose they are.
-func (v *view) aboutCommand(c *command) (more []string) {
+// aboutProgram has the other processes of a command, and whose they are.
+func (v *view) aboutProgram(c *program) (more []string) {
 	if n := len(c.tasks); n > 1 {
 		var pids []string
 		for _, t := range c.tasks[1:min(n, 1+maxPids)] {
