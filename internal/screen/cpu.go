@@ -1,3 +1,190 @@
 package screen
 
-func (v *view) cpu() section { return section{} }
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stackshot/internal/model"
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// When a wait for a CPU is worth a line. Times in ns.
+const (
+	// starvedNs: nobody waits so long among equals. A CPU's threads take turns of about 3 ms, so
+	// even 100 of them come round in a third of this. Who waits longer is behind somebody that
+	// goes first: a real-time thread, a nice value, a weight or a quota of a control group.
+	starvedNs = 1e9
+	// hogNs: a real-time thread that keeps others waiting for so long does not do what real time
+	// is for. It is a tenth of what the kernel leaves such threads of each second (950 ms).
+	hogNs = 100e6
+	// busyNs and busyShare: a younger wait, at less pressure, is how any machine works.
+	busyNs    = 20e6
+	busyShare = 10.0
+)
+
+// load is what the CPUs of a snapshot do, and who waits for them. This program's own threads
+// are in none of it.
+type load struct {
+	cpus     int       // that the file has
+	idle     int       // of these, CPUs that had nothing to run
+	running  []*thread // longest on their CPU first
+	waiting  []*thread // longest wait first
+	programs []*program
+	pressure pressure
+}
+
+// runnable is how many threads run or wait for a CPU.
+func (l *load) runnable() int { return len(l.running) + len(l.waiting) }
+
+func (v *view) load() *load {
+	l := &load{cpus: len(v.s.CPUs), pressure: pressureOf(v.s.Pressure, "cpu")}
+	ran := map[uint32]bool{}
+	for _, t := range v.threads {
+		switch t.state.Class {
+		case model.Running:
+			l.running = append(l.running, t)
+			ran[t.Linux.CPU] = true
+		case model.Runnable:
+			l.waiting = append(l.waiting, t)
+		}
+	}
+	for i := range v.s.CPUs {
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUIdle != 0 && !ran[c.CPU] {
+			l.idle++
+		}
+	}
+	longestFirst(l.running)
+	longestFirst(l.waiting)
+	l.programs = programsOf(append(slices.Clone(l.running), l.waiting...))
+	return l
+}
+
+// cpu says who has the CPUs, and who waits for them: real-time threads that let nobody else run,
+// then a crowd or who starves. A machine that is only busy has a minor entry, and one with an
+// idle CPU and no long wait has none.
+func (v *view) cpu() section {
+	l := v.load()
+	out := section{title: "CPU"}
+	behind := map[*thread]bool{} // threads that an entry has told of
+	for _, h := range v.hogs(l) {
+		if v.named[h.by.Thread] {
+			continue // it is what the machine is stuck behind, and is told there
+		}
+		v.named[h.by.Thread] = true
+		for _, t := range h.waiting {
+			behind[t] = true
+		}
+		out.entries = append(out.entries, h.entry())
+	}
+	if e, ok := v.crowd(l); ok {
+		out.entries = append(out.entries, e)
+	} else if e, ok := v.contention(l, behind); ok {
+		e.minor = e.minor || len(out.entries) > 0
+		out.entries = append(out.entries, e)
+	}
+	if e, ok := v.young(l); ok {
+		out.entries = append(out.entries, e)
+	}
+	return out
+}
+
+// contention says who has the CPUs and who waits longest: who starves if somebody does. A service
+// among many threads of one command is what somebody misses, so of the others who wait the
+// longest is named, if there are any.
+func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
+	waiting := slices.DeleteFunc(slices.Clone(l.waiting), func(t *thread) bool { return behind[t] })
+	if i := slices.IndexFunc(waiting, starved); i >= 0 {
+		return v.contended(l, l.programs[0], waiting, waiting[i]), true
+	}
+	if !l.busy(waiting) {
+		return entry{}, false
+	}
+	most := slices.MaxFunc(l.programs, func(a, b *program) int { return cmp.Compare(len(a.threads), len(b.threads)) })
+	var longest *thread
+	if len(waiting) > 0 {
+		longest = waiting[0]
+	}
+	if i := slices.IndexFunc(waiting, func(t *thread) bool { return t.task.Name != most.threads[0].task.Name }); i >= 0 && len(most.threads) > 1 {
+		longest = waiting[i]
+	}
+	e := v.contended(l, most, waiting, longest)
+	e.minor = true
+	return e, true
+}
+
+// busy reports whether all CPUs have had work for more than a moment.
+func (l *load) busy(waiting []*thread) bool {
+	if l.idle > 0 || l.cpus == 0 || l.runnable() < l.cpus {
+		return false
+	}
+	long := func(t *thread) bool { return t.age.Known && t.age.Ns >= busyNs }
+	steady := len(l.running) >= l.cpus && !slices.ContainsFunc(l.running, func(t *thread) bool { return !long(t) })
+	return l.pressure.some >= busyShare || steady || len(waiting) > 0 && long(waiting[0])
+}
+
+// starved reports whether t has waited for longer than its place in the queue explains. Who asked
+// to go last (a positive nice value, SCHED_IDLE) does not starve.
+func starved(t *thread) bool {
+	return t.age.Known && t.age.Ns >= starvedNs && t.Linux.Nice <= 0 && t.Linux.Policy != policyIdle
+}
+
+// contended makes the line: who has the CPUs; who waits, and how long.
+func (v *view) contended(l *load, by *program, waiting []*thread, longest *thread) entry {
+	e := entry{line: row("", l.holds(by)), threads: l.runnable(), pid: by.tasks[0].ID}
+	if longest != nil {
+		e.line = row(age(longest.age), fmt.Sprintf("%s; %s waits%s", l.holds(by), longest.name(), upTo(longest.age)))
+		if n := len(waiting) - 1; n > 0 {
+			e.more = append(e.more, fmt.Sprintf("%s %s for a CPU%s", show.Count(n, "more thread"), verb(n, "waits", "wait"), ofWhom(waiting, longest)))
+		}
+		if home := v.home(longest.task); home != "" {
+			e.more = append(e.more, longest.name()+" is in "+home)
+		}
+	}
+	if l.idle > 0 && longest != nil {
+		e.more = append(e.more, fmt.Sprintf("%d of %d CPUs %s idle: a quota (cpu.max) or an affinity keeps it waiting", l.idle, l.cpus, verb(l.idle, "is", "are")))
+	}
+	e.more = details(append(e.more, v.aboutProgram(by)...)...)
+	return e
+}
+
+// holds says how many CPUs a command has, in few words.
+func (l *load) holds(c *program) string {
+	switch {
+	case len(l.running) == 0 || l.cpus == 0: // nothing was stopped: nobody knows who ran
+		return fmt.Sprintf("%s of %s", c.several(), show.Count(l.runnable(), "runnable thread"))
+	case c.running == 0:
+		return fmt.Sprintf("%s %s for %s", c.several(), verb(len(c.threads), "waits", "wait"), show.Count(l.cpus, "CPU"))
+	case len(c.threads) == 1:
+		return fmt.Sprintf("%s has %d of %d CPUs", c.threads[0].name(), c.running, l.cpus)
+	}
+	return fmt.Sprintf("%s have %d of %d CPUs", c.several(), c.running, l.cpus)
+}
+
+// ofWhom names the command that most of the others who wait are of.
+func ofWhom(waiting []*thread, but *thread) string {
+	others := slices.DeleteFunc(slices.Clone(waiting), func(t *thread) bool { return t == but })
+	if list := programsOf(others); len(list) > 0 && len(list[0].threads) > 1 {
+		return fmt.Sprintf(", %d of %s", len(list[0].threads), list[0].name)
+	}
+	return ""
+}
+
+// upTo follows a verb and says how long: " up to 4.1 s"; "" if that is not known.
+func upTo(a model.Age) string {
+	switch {
+	case !a.Known:
+		return ""
+	case a.About:
+		return " about " + show.Duration(a.Ns)
+	}
+	return " up to " + show.Duration(a.Ns)
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,80 @@
+package screen
+
+import (
+	"fmt"
+
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Scheduling policies (include/uapi/linux/sched.h).
+const (
+	policyFIFO     = 1
+	policyRR       = 2
+	policyIdle     = 5
+	policyDeadline = 6
+)
+
+// hog is a real-time thread that others wait behind.
+type hog struct {
+	by      *thread
+	waiting []*thread // on its CPU's runqueue, longest first
+}
+
+// hogs finds the real-time threads that have kept others from their CPU for hogNs. One that has
+// just come back from the kernel's throttling has not been on its CPU for long: then most of its
+// life on a CPU tells.
+func (v *view) hogs(l *load) (out []hog) {
+	for _, t := range l.running {
+		if !isRealTime(t) || !v.keepsCPU(t) {
+			continue
+		}
+		h := hog{by: t}
+		for _, w := range l.waiting {
+			if w.Linux.CPU == t.Linux.CPU && !isRealTime(w) {
+				h.waiting = append(h.waiting, w)
+			}
+		}
+		if len(h.waiting) > 0 && h.waiting[0].age.Known && h.waiting[0].age.Ns >= hogNs {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func isRealTime(t *thread) bool {
+	p := t.Linux.Policy
+	return t.HasLinux && (p == policyFIFO || p == policyRR || p == policyDeadline)
+}
+
+// keepsCPU reports whether t has had its CPU for hogNs, or has been on one for half of its life.
+func (v *view) keepsCPU(t *thread) bool {
+	if t.age.Known && t.age.Ns >= hogNs {
+		return true
+	}
+	const both = kcdata.ThreadHasRuntime | kcdata.ThreadHasStart
+	now := v.s.Machine.BoottimeNs
+	lived := now - min(t.Linux.StartBoottime, now)
+	return t.Linux.Present&both == both && lived >= 2*hogNs && t.Linux.SumExecRuntime >= lived/2
+}
+
+func (h *hog) entry() entry {
+	t, w := h.by, h.waiting[0]
+	e := entry{threads: 1 + len(h.waiting), pid: t.task.ID}
+	e.line = row(age(t.age), fmt.Sprintf("%s %s has CPU %d; %s waits%s", priority(t), t.name(), t.Linux.CPU, w.name(), upTo(w.age)))
+	if n := len(h.waiting) - 1; n > 0 {
+		e.more = details(fmt.Sprintf("%s %s for CPU %d", show.Count(n, "more thread"), verb(n, "waits", "wait"), t.Linux.CPU))
+	}
+	return e
+}
+
+// priority is the policy and priority of a real-time thread: "FIFO 99".
+func priority(t *thread) string {
+	switch t.Linux.Policy {
+	case policyFIFO:
+		return fmt.Sprintf("FIFO %d:", t.Linux.RtPriority)
+	case policyRR:
+		return fmt.Sprintf("RR %d:", t.Linux.RtPriority)
+	}
+	return "DEADLINE:"
+}

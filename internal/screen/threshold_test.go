@@ -1,0 +1,257 @@
+package screen
+
+import (
+	"fmt"
+	"testing"
+
+	"stackshot/kcdata"
+)
+
+// waiting is a machine on whose CPUs a busy process runs and a service waits.
+func waiting(age uint64, change func(th *kcdata.Thread)) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		b := m.proc(800, "batch", 1)
+		m.run(b, 0, ms)
+		m.run(b, 1, ms)
+		th := m.wait(m.proc(812, "nginx", 1), 1, age)
+		if change != nil {
+			change(th)
+		}
+		return m
+	}
+}
+
+// realTime is a machine with a real-time thread on a CPU, and who waits behind it.
+func realTime(ran, waits uint64, change func(hog, waiter *kcdata.Thread)) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		h := m.run(m.proc(77, "audio", 1), 1, ran)
+		h.Linux.Policy, h.Linux.RtPriority = policyFIFO, 50
+		w := m.wait(m.proc(8, "sshd", 1), 1, waits)
+		if change != nil {
+			change(h, w)
+		}
+		return m
+	}
+}
+
+// crowded is a machine with n runnable threads of n processes of one command, and others.
+func crowded(cpus, n, others int, age uint64) func() *machine {
+	return func() *machine {
+		m := newMachine(cpus)
+		for i := range uint32(n) {
+			t := m.proc(1000+i, "work", 1)
+			t.Linux.StartBoottime = now - age
+			if int(i) < cpus {
+				m.run(t, i, ms)
+			} else {
+				m.wait(t, 0, 30*ms)
+			}
+		}
+		for i := range uint32(others) {
+			m.wait(m.proc(9000+i, fmt.Sprintf("other%d", i), 1), 0, 30*ms)
+		}
+		return m
+	}
+}
+
+func youngChildren(n int, age uint64, pids uint32) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		m.sleep(m.proc(700, "launcher", 1), sec, "do_wait")
+		for i := range uint32(n) {
+			t := m.proc(20_000+i*pids, "sh", 700)
+			t.Linux.StartBoottime = now - age + uint64(i)*10*ms
+			m.sleep(t, ms, "pipe_read")
+		}
+		return m
+	}
+}
+
+// grouped is a control group of a memory limit of 1,000,000 bytes with one thread.
+func grouped(current uint64, some, full uint32, change func(m *machine, g *kcdata.Cgroup), frames ...string) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		g := m.group("/system.slice/a.service", nil, current, 1_000_000)
+		g.SomeAvg10, g.FullAvg10 = some, full
+		t := m.proc(900, "java", 1)
+		t.Cgroup = g.Path
+		m.thread(t, kcdata.StateUninterruptible, append(frames, "asm_exc_page_fault")...)
+		if change != nil {
+			change(m, g)
+		}
+		return m
+	}
+}
+
+func machineWide(availableKiB, swapFreeKiB int, some, full float64, frames ...string) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		m.s.Meminfo = fmt.Sprintf("MemTotal: 1000000 kB\nMemAvailable: %d kB\nSwapTotal: 1000000 kB\nSwapFree: %d kB\n", availableKiB, swapFreeKiB)
+		m.s.Pressure = ""
+		m.psi("memory", some, full)
+		if len(frames) > 0 {
+			m.thread(m.proc(900, "java", 1), kcdata.StateUninterruptible, frames...)
+		}
+		return m
+	}
+}
+
+func threadsOf(n, others int, age uint64) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		t := m.proc(900, "java", 1)
+		t.Linux.StartBoottime = now - age
+		for range n {
+			m.sleep(t, sec, "futex_wait")
+		}
+		other := m.proc(901, "other", 1)
+		for range others - 1 { // newMachine has one
+			m.sleep(other, sec, "futex_wait")
+		}
+		return m
+	}
+}
+
+func processesOf(n int) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		for i := range uint32(n) {
+			m.sleep(m.proc(2000+i, "postgres", 600), sec, "ep_poll")
+		}
+		return m
+	}
+}
+
+func zombiesOf(n int) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		for i := range uint32(n) {
+			m.thread(m.proc(2000+i, "job", 600), kcdata.StateDead).Linux.ExitState = kcdata.ExitZombie
+		}
+		return m
+	}
+}
+
+// What is said on both sides of each threshold: "wrong", "minor" or nothing.
+func TestThresholds(t *testing.T) {
+	nice := func(th *kcdata.Thread) { th.Linux.Nice = 1 }
+	idle := func(th *kcdata.Thread) { th.Linux.Policy = policyIdle }
+	const reclaim = "try_to_free_mem_cgroup_pages"
+	for _, c := range []struct {
+		name, section, want string
+		make                func() *machine
+	}{
+		{"waits for 1 s", "CPU", "wrong", waiting(sec, nil)},
+		{"waits for less", "CPU", "minor", waiting(sec-1, nil)},
+		{"waits for long, by its own wish", "CPU", "minor", waiting(100*sec, nice)},
+		{"SCHED_IDLE", "CPU", "minor", waiting(100*sec, idle)},
+		{"waits for 20 ms", "CPU", "minor", waiting(20*ms, nil)},
+		{"waits for less, without pressure", "CPU", "", waiting(20*ms-1, nil)},
+		{"an age that is not known", "CPU", "", waiting(sec, func(th *kcdata.Thread) { th.Linux.LastQueued = 0 })},
+
+		{"real time for 100 ms", "CPU", "wrong", realTime(100*ms, 100*ms, nil)},
+		{"real time for less", "CPU", "", realTime(100*ms-1, 100*ms, nil)},
+		{"nobody waits so long for it", "CPU", "", realTime(sec, 100*ms-1, nil)},
+		{"they wait at another CPU", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.CPU = 0 })},
+		{"no real time", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { h.Linux.Policy = 0 })},
+		{"others of real time wait", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.Policy = policyRR })},
+		{"back from throttling", "CPU", "wrong", realTime(ms, 100*ms, func(h, w *kcdata.Thread) {
+			h.Linux.Present |= kcdata.ThreadHasRuntime
+			h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, 5*sec
+		})},
+		{"mostly asleep", "CPU", "", realTime(ms, 100*ms, func(h, w *kcdata.Thread) {
+			h.Linux.Present |= kcdata.ThreadHasRuntime
+			h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, 5*sec-1
+		})},
+
+		{"8 for each CPU", "CPU", "wrong", crowded(4, 32, 0, 60*sec)},
+		{"fewer", "CPU", "minor", crowded(4, 31, 0, 60*sec)},
+		{"16 on one CPU", "CPU", "wrong", crowded(1, 16, 0, 60*sec)},
+		{"15 on one CPU", "CPU", "minor", crowded(1, 15, 0, 60*sec)},
+		{"a third", "CPU", "wrong", crowded(2, 16, 32, 60*sec)},
+		{"less than a third", "CPU", "minor", crowded(2, 16, 33, 60*sec)},
+
+		{"48 young ones, 1,000 pids a second", "CPU", "wrong", youngChildren(48, 800*ms, 10)},
+		{"48 young ones, fewer pids", "CPU", "minor", youngChildren(48, 800*ms, 9)},
+		{"47 young ones", "CPU", "", youngChildren(47, 800*ms, 10)},
+		{"old ones", "CPU", "", youngChildren(48, 1500*ms, 10)},
+
+		{"at the limit, in reclaim", "MEMORY", "wrong", grouped(950_000, 0, 0, nil, reclaim)},
+		{"below the limit, in reclaim", "MEMORY", "", grouped(949_999, 0, 0, nil, reclaim)},
+		{"at the limit, some wait", "MEMORY", "wrong", grouped(950_000, 1000, 0, nil)},
+		{"at the limit, few wait", "MEMORY", "", grouped(950_000, 999, 99, nil)},
+		{"at the limit, all wait", "MEMORY", "wrong", grouped(950_000, 100, 100, nil)},
+		{"pressure far below the limit", "MEMORY", "", grouped(500_000, 9900, 9900, nil)},
+		{"pressure and reclaim", "MEMORY", "wrong", grouped(500_000, 1000, 0, nil, reclaim)},
+		{"no limit", "MEMORY", "", grouped(950_000, 9900, 9900, func(m *machine, g *kcdata.Cgroup) { g.Max = kcdata.CgroupUnlimited }, reclaim)},
+		{"above memory.high", "MEMORY", "wrong", grouped(500_000, 0, 0, func(m *machine, g *kcdata.Cgroup) { g.High = 500_000 }, "__mem_cgroup_handle_over_high")},
+		{"at the OOM killer", "MEMORY", "wrong", grouped(950_000, 0, 0, nil, "oom_kill_process", "mem_cgroup_out_of_memory")},
+		{"version 1, under OOM", "MEMORY", "wrong", grouped(100, 0, 0, func(m *machine, g *kcdata.Cgroup) {
+			g.Present |= kcdata.CgroupHasOOM
+			g.Flags |= kcdata.CgroupUnderOOM
+		})},
+		{"version 1, waits for pages", "MEMORY", "wrong", grouped(950_000, 0, 0, func(m *machine, g *kcdata.Cgroup) {
+			g.Present &^= kcdata.CgroupHasPressure
+			m.psi("memory", 10, 0)
+		}, "folio_wait_bit_common", "filemap_fault")},
+		{"version 1, reads its first pages", "MEMORY", "", grouped(950_000, 0, 0, func(m *machine, g *kcdata.Cgroup) {
+			g.Present &^= kcdata.CgroupHasPressure
+		}, "folio_wait_bit_common", "filemap_fault")},
+
+		{"scarce, in reclaim", "MEMORY", "wrong", machineWide(49_999, 500_000, 0, 0, "try_to_free_pages")},
+		{"scarce", "MEMORY", "minor", machineWide(49_999, 500_000, 0, 0)},
+		{"in reclaim, not scarce", "MEMORY", "", machineWide(50_000, 500_000, 0, 0, "try_to_free_pages")},
+		{"40 % wait", "MEMORY", "wrong", machineWide(500_000, 500_000, 40, 0)},
+		{"10 % all wait", "MEMORY", "wrong", machineWide(500_000, 500_000, 11, 10)},
+		{"less", "MEMORY", "minor", machineWide(500_000, 500_000, 39.9, 9.9)},
+		{"less than 5 %", "MEMORY", "", machineWide(500_000, 500_000, 4.9, 0)},
+		{"swap full, memory available", "MEMORY", "", machineWide(500_000, 0, 0, 0)},
+		{"swap full, memory low", "MEMORY", "minor", machineWide(99_999, 50_000, 0, 0)},
+		{"swap not full, memory low", "MEMORY", "", machineWide(99_999, 51_000, 0, 0)},
+		{"kswapd works", "MEMORY", "", machineWide(49_999*2, 500_000, 0, 0, "shrink_node", "balance_pgdat", "kswapd")},
+
+		{"5,000 threads", "MANY", "wrong", threadsOf(5000, 4000, 3600*sec)},
+		{"4,999 threads", "MANY", "minor", threadsOf(4999, 4000, 3600*sec)},
+		{"not half of all", "MANY", "", threadsOf(5000, 5001, 3600*sec)},
+		{"1,000 threads", "MANY", "minor", threadsOf(1000, 300, 3600*sec)},
+		{"999 threads", "MANY", "", threadsOf(999, 300, 3600*sec)},
+		{"1,000 threads, new", "MANY", "wrong", threadsOf(1000, 300, 30*sec)},
+		{"1,000 processes", "MANY", "wrong", processesOf(1000)},
+		{"999 processes", "MANY", "", processesOf(999)},
+		{"100 zombies", "MANY", "wrong", zombiesOf(100)},
+		{"99 zombies", "MANY", "", zombiesOf(99)},
+	} {
+		m := c.make()
+		got := ""
+		v := m.view()
+		for _, s := range []section{v.cpu(), v.memory(), v.many()} {
+			for _, e := range s.entries {
+				switch {
+				case s.title != c.section:
+				case !e.minor:
+					got = "wrong"
+				case got == "":
+					got = "minor"
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q\n%s", c.name, got, c.want, m.text())
+		}
+	}
+}
+
+// A task that was left out because it has so many threads is told of by its number.
+func TestLeftOutIsMany(t *testing.T) {
+	m := newMachine(2)
+	m.s.LeftOut = []kcdata.LinuxLeftOut{{Tgid: 32619, Reason: kcdata.LeftOutMaxPause, Threads: 20_001}, {Tgid: 5, Reason: kcdata.LeftOutMaxPause, Threads: 3}}
+	if got, want := m.entries()[0], "MANY!  100.0%  task 32619, which is not in the file, has 20,001 threads, of 20,005"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	m.sleep(m.proc(32619, "leaky", 1), sec, "futex_wait") // recorded in part
+	if got, want := m.entries()[0], "MANY!  100.0%  leaky [32619] has 20,002 threads, of 20,006"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
