@@ -38,6 +38,10 @@ type Options struct {
 	// Width of the terminal, in cells. Longer lines are cut, sentences are wrapped. 0: no
 	// limit.
 	Width int
+	// GroupBy sorts the threads into sections and groups. "": ByState.
+	GroupBy Grouping
+	// SortBy orders what stands in a section. "": most interesting first.
+	SortBy Order
 	// Color marks headings and alarms with ANSI colours.
 	Color bool
 	// FirstScreen limits the output to so many lines. The last line then says
@@ -71,9 +75,8 @@ type view struct {
 	counts  Counts
 	classes [model.ClassCount]int // shown threads
 	absent  []uint64              // pids asked for that are not in the file
-	// printed maps a stack to the thread under which the text shows it. Only stackText
-	// writes it.
-	printed map[string]uint64
+	// printed maps a stack to where the text last showed it. Only stackText writes it.
+	printed map[string]printed
 	// Caches of what equal frames share. Only intern, framesAt and kernelID write them.
 	ids       map[identity]uint32
 	places    map[place][]*userFrame
@@ -100,7 +103,7 @@ func newView(s *kcdata.Snapshot, o Options) *view { return viewOf(s, o, nil) }
 func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 	v := &view{
 		only: only,
-		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]printed{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
 	if o.Verdict != nil {
