@@ -30,7 +30,11 @@ func (v *view) waitClass(t *threadView) waitClass {
 	if w == nil || v.words == nil {
 		return waitClass{class: t.state.Class}
 	}
-	return waitClass{sameWait: newSameWait(w), words: cmp.Or(v.words.Phrase(w), "waits for "+w.Kind.Words()), known: true}
+	key := waitClass{words: cmp.Or(v.words.Phrase(w), "waits for "+w.Kind.Words()), known: true}
+	if len(w.Owners) > 0 {
+		key.sameWait = newSameWait(w) // two locks of one owner may be told in the same words
+	}
+	return key
 }
 
 // byWait has a section for each thing that is waited for: first what is a certain thing or has an

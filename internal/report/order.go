@@ -83,7 +83,7 @@ func byInterest(a, b rank) int {
 		c = 1
 	}
 	if c == 0 && a.shared {
-		c = cmp.Compare(b.threads, a.threads)
+		c = cmp.Or(cmp.Compare(b.threads, a.threads), model.LongestFirst(a.age, b.age))
 	}
 	return cmp.Or(c, cmp.Compare(a.id, b.id))
 }

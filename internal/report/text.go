@@ -23,6 +23,9 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v.verdict(l)
 	v.digest(l)
 	for _, p := range v.parts() {
+		if l.gone() {
+			break
+		}
 		if l.room.full() {
 			l.room.Threads += p.threads()
 			continue
@@ -34,6 +37,12 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	}
 	v.footer(l)
 	return l.close()
+}
+
+// gone reports whether the writer has failed: nobody reads the rest.
+func (l *lines) gone() bool {
+	_, err := l.w.Write(nil)
+	return err != nil
 }
 
 // title writes the heading of a section. That of a control group counts its threads by state.
@@ -63,6 +72,7 @@ func (p *part) states() string {
 
 func (v *view) entryText(l *lines, e *entry) {
 	switch {
+	case l.gone():
 	case l.room.full():
 		l.room.Threads += e.threads()
 	case e.task == nil:
