@@ -141,6 +141,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
+	colorFlag(root)
 	root.AddCommand(hangCommand(), takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
 	return root
 }

@@ -61,6 +61,7 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 	}
 	defer progress(quiet, fmt.Sprintf("naming the user stacks of %d tasks", len(tasks)))()
 	o := symbol.Options{Local: isLocal(s), Lines: n.lines}
+	o.Known = func(t *kcdata.Task, p kcdata.UserPlace) bool { return symbolize.Known(t, p, n.lines) }
 	if n.quick {
 		o.Limit = quickLimit
 	} else {
@@ -81,7 +82,9 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 // name names the user stacks of s in memory and returns what was not read.
 func (n *naming) name(ctx context.Context, s *kcdata.Snapshot, quiet bool) (skipped []string) {
 	names, skipped := n.resolve(ctx, s, quiet)
-	symbolize.Names(s, names)
+	if len(names) > 0 {
+		symbolize.Names(s, names)
+	}
 	return skipped
 }
 

@@ -49,6 +49,7 @@ func reportCommand() *cobra.Command {
 	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
 	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show stackshot's own threads")
 	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
+	r.layoutFlags(cmd)
 	completeWith(cmd, "format", "text", "json", "folded", "pprof")
 	return cmd
 }
@@ -59,6 +60,9 @@ func (r *reporting) check(w io.Writer) error {
 	}
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
 		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
+	}
+	if err := r.checkLayout(); err != nil {
+		return err
 	}
 	return checkShown(r.o.Pids)
 }

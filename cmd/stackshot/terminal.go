@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"stackshot/internal/account"
@@ -63,9 +65,48 @@ func afterScreen(width int, s *kcdata.Snapshot, where string) int {
 func terminalOptions(out *os.File) report.Options {
 	width, _, err := term.GetSize(int(out.Fd()))
 	if err != nil {
-		return report.Options{}
+		width = 0
 	}
-	return report.Options{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return report.Options{Width: width, Color: colors.on(err == nil)}
+}
+
+// colorMode is the value of --color.
+type colorMode string
+
+const (
+	colorAuto   colorMode = "auto"
+	colorAlways colorMode = "always"
+	colorNever  colorMode = "never"
+)
+
+// colors is set by the flag --color of every command, before the command begins.
+var colors = colorAuto
+
+func colorFlag(root *cobra.Command) {
+	root.PersistentFlags().Var(&colors, "color", "colours in text: always, never or auto (on a terminal, unless NO_COLOR is set or TERM is dumb)")
+	completeWith(root, "color", string(colorAuto), string(colorAlways), string(colorNever))
+}
+
+// on decides by the usual rules (no-color.org) whether text is coloured. Who says always or never
+// knows better than the environment.
+func (c colorMode) on(terminal bool) bool {
+	if c != colorAuto {
+		return c == colorAlways
+	}
+	return terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func (c *colorMode) String() string { return string(*c) }
+
+func (c *colorMode) Type() string { return "when" }
+
+func (c *colorMode) Set(s string) error {
+	switch colorMode(s) {
+	case colorAuto, colorAlways, colorNever:
+		*c = colorMode(s)
+		return nil
+	}
+	return errors.New("want auto, always or never")
 }
 
 // progressAfter is how long something may take before a line says what is being done, and the

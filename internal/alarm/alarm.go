@@ -58,17 +58,8 @@ func (v *view) alarms() []string {
 	for _, p := range v.s.Problems {
 		problems = append(problems, "the file: "+show.Clean(p))
 	}
-	out = append(out, atMost(2*limit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
-	return append(out, atMost(limit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
-}
-
-// atMost returns the first n entries of a list. If there are more, one further entry, made
-// by more, says how many.
-func atMost(n int, list []string, more func(n int) string) []string {
-	if rest := len(list) - n; rest > 0 {
-		return append(list[:n:n], more(rest))
-	}
-	return list
+	out = append(out, show.AtMost(2*limit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
+	return append(out, show.AtMost(limit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
 }
 
 // frame writes one kernel address as "name+0x1f [module]", or as a number if it has no name.
@@ -196,7 +187,7 @@ func (v *view) missedTables() string {
 	slices.Sort(names)
 	text := fmt.Sprintf("unwind tables of %s were not read", show.Count(len(files), "file"))
 	if len(names) > 0 {
-		text += " (" + strings.Join(atMost(limit, names, andMore), ", ") + ")"
+		text += " (" + strings.Join(show.AtMost(limit, names, andMore), ", ") + ")"
 	}
 	text += fmt.Sprintf(": callers may be missing in %s", show.Count(stacks, "user stack"))
 	if kept > 0 {

@@ -37,7 +37,7 @@ func (v *view) footer(l *lines) {
 		l.Words("!! ", "%v", err)
 	}
 	if n := len(v.o.NotSymbolized); n > 0 {
-		l.Words("", "files not symbolized: %s", strings.Join(firstOf(maxSkipped, cleanAll(v.o.NotSymbolized), func(n int) string { return fmt.Sprintf("and %d more", n) }), "; "))
+		l.Words("", "files not symbolized: %s", strings.Join(show.AtMost(maxSkipped, cleanAll(v.o.NotSymbolized), func(n int) string { return fmt.Sprintf("and %d more", n) }), "; "))
 	}
 	if c.FoldedKernel > 0 {
 		l.Words("", "%s, asleep until there is work: %s", show.Count(c.FoldedKernel, "idle kernel thread"), v.families())
@@ -62,16 +62,7 @@ func (v *view) families() string {
 			names[i] = fmt.Sprintf("%s x%d", name, n)
 		}
 	}
-	return strings.Join(firstOf(maxFamilies, names, func(n int) string { return "and " + show.Count(n, "other name") }), ", ")
-}
-
-// firstOf returns the first n entries of a list. If there are more, one further entry, made
-// by more, says how many.
-func firstOf(n int, list []string, more func(n int) string) []string {
-	if rest := len(list) - n; rest > 0 {
-		return append(list[:n:n], more(rest))
-	}
-	return list
+	return strings.Join(show.AtMost(maxFamilies, names, func(n int) string { return "and " + show.Count(n, "other name") }), ", ")
 }
 
 // family is a kernel thread's name without the numbers that tell it from its siblings:

@@ -46,6 +46,9 @@ func seedFile() []byte {
 func FuzzReport(f *testing.F) {
 	f.Add(seedFile(), 0, 80, false)
 	f.Add(seedFile(), 7, 0, true)
+	for i := range 5 { // each Grouping with an Order
+		f.Add(seedFile(), i*6, 80+i, false)
+	}
 	f.Fuzz(func(t *testing.T, file []byte, pid, width int, self bool) {
 		testheap.Bound(t, maxFuzzHeap, fmt.Sprintf("a file of %d bytes", len(file)), func() { everyFormat(t, file, pid, width, self) })
 	})
@@ -59,7 +62,7 @@ func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
 	if s == nil {
 		return
 	}
-	o := Options{Width: width % 500, ShowSelf: self}
+	o := Options{Width: width % 500, ShowSelf: self, GroupBy: groupings()[uint(width)%5], SortBy: append([]Order{""}, ByAge, ByName, ByThreads, ByCPU)[uint(pid)%5]}
 	if pid != 0 {
 		o.Pids = []int{pid}
 	}

@@ -38,6 +38,7 @@ func (v *view) thread(task *kcdata.Task, t *kcdata.Thread, st model.State) *thre
 // threadView is that of the first thread that was found.
 type group struct {
 	*threadView
+	key     string        // that the threads have in common
 	kernel  []uint64      // leaf first; nil: nothing worth showing
 	mixed   []bool        // by frame: the threads are at several places in the function
 	threads []*threadView // longest age first
@@ -75,7 +76,12 @@ func userKey(b []byte, frames []*userFrame) []byte {
 // fullKey is the same for threads of the same state, notes, and kernel and user frames by
 // name.
 func (v *view) fullKey(t *threadView) string {
-	b := v.placeHead(t)
+	return t.state.Words + "\x00" + v.stackKey(t)
+}
+
+// stackKey is the same for threads of the same notes, and kernel and user frames by name.
+func (v *view) stackKey(t *threadView) string {
+	b := v.appendPlace(make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user)), t)
 	b = append(b, strings.Join(t.notes, "\x00")...)
 	b = append(b, 0)
 	return string(userKey(b, t.user))
@@ -84,18 +90,15 @@ func (v *view) fullKey(t *threadView) string {
 // kernelPlace is the same for threads of the same state at the same place in the kernel.
 // The user stack counts if the kernel stack says nothing.
 func (v *view) kernelPlace(t *threadView) string {
-	b := v.placeHead(t)
+	b := v.appendPlace(append([]byte(t.state.Words), 0), t)
 	if !t.frames {
 		b = userKey(b, t.user)
 	}
 	return string(b)
 }
 
-// placeHead is what both keys begin with: state, note, and the kernel stack if it counts.
-func (v *view) placeHead(t *threadView) []byte {
-	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
-	b = append(b, t.state.Words...)
-	b = append(b, 0)
+// appendPlace appends the note, and the kernel stack if it counts.
+func (v *view) appendPlace(b []byte, t *threadView) []byte {
 	b = append(b, t.note...)
 	b = append(b, 0)
 	if t.frames {
@@ -111,8 +114,9 @@ func groupThreads(threads []*threadView, key func(*threadView) string) []*group 
 	index := map[string]*group{}
 	var groups []*group
 	for _, t := range threads {
-		g := once(index, key(t), func() *group {
-			g := &group{threadView: t}
+		k := key(t)
+		g := once(index, k, func() *group {
+			g := &group{threadView: t, key: k}
 			if t.frames {
 				g.kernel, g.mixed = t.Kernel, make([]bool, len(t.Kernel))
 			}
@@ -122,12 +126,14 @@ func groupThreads(threads []*threadView, key func(*threadView) string) []*group 
 		g.add(t)
 	}
 	for _, g := range groups {
-		slices.SortStableFunc(g.threads, func(a, b *threadView) int {
-			return model.LongestFirst(a.age, b.age)
-		})
+		g.oldestFirst()
 	}
 	slices.SortStableFunc(groups, compareGroups)
 	return groups
+}
+
+func (g *group) oldestFirst() {
+	slices.SortStableFunc(g.threads, func(a, b *threadView) int { return model.LongestFirst(a.age, b.age) })
 }
 
 func (g *group) add(t *threadView) {

@@ -13,6 +13,7 @@ type lines struct {
 	show.Page
 	w     *bufio.Writer // keeps the first error
 	o     Options
+	n     int    // lines so far
 	color string // of the lines that follow; "" for none
 	room  room
 }
@@ -35,6 +36,7 @@ func (l *lines) colored(color string, f func()) {
 
 // put takes one line of the report.
 func (l *lines) put(s string) {
+	l.n++
 	s = show.Paint(l.color, s)
 	l.room.used += int64(len(s)) + 1
 	l.w.WriteString(s)

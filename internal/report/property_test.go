@@ -71,10 +71,19 @@ func randomOptions(r *rand.Rand) Options {
 	for range r.IntN(3) {
 		o.Pids = append(o.Pids, r.IntN(14))
 	}
+	o.GroupBy = append([]Grouping{""}, groupings()...)[r.IntN(6)]
+	o.SortBy = []Order{"", ByAge, ByName, ByThreads, ByCPU}[r.IntN(5)]
 	return o
 }
 
-var groupLine = regexp.MustCompile(`^    (?:(\d+) (?:threads, e\.g\. |idle threads of CPUs: )|tid \d+|idle thread of CPU)`)
+func groupings() (out []Grouping) {
+	for _, g := range Groupings {
+		out = append(out, Grouping(g))
+	}
+	return out
+}
+
+var groupLine = regexp.MustCompile(`^    (?:(\d+) (?:threads, e\.g\. |idle threads of CPUs: )|tid \d+|idle thread of CPU [^,]*: )|^(\d+) threads? of \d+ tasks?: `)
 var accountLine = regexp.MustCompile(`^(\d+) threads?: (\d+) shown, (\d+) idle kernel threads folded, (\d+) idle threads of CPUs folded, (\d+) of our own hidden, (\d+) not asked for$`)
 
 // TestR1EveryThreadIsAccountedFor counts the threads in the text itself, not
@@ -93,7 +102,7 @@ func TestR1EveryThreadIsAccountedFor(t *testing.T) {
 		for _, line := range lines {
 			if m := groupLine.FindStringSubmatch(line); m != nil {
 				n := 1
-				fmt.Sscan(m[1], &n)
+				fmt.Sscan(m[1]+m[2], &n)
 				shown += n
 			}
 		}
@@ -206,7 +215,7 @@ var errFull = fmt.Errorf("disk full")
 
 func TestWriteErrorsComeBack(t *testing.T) {
 	s := deadNFSServer()
-	for _, n := range []int{0, 100, 5000} {
+	for _, n := range []int{0, 100, 3000} {
 		if err := Text(&failing{n}, s, Options{}); err != errFull {
 			t.Errorf("Text after %d bytes: %v", n, err)
 		}

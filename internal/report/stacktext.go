@@ -19,30 +19,47 @@ const (
 	outerLines   = 24 // shown at the outermost frame
 )
 
-// stackText writes a group's stack, kernel frames above user frames. If the report has
-// shown the same stack before, a reference stands for it: forty processes that wait for the
-// same server fill one screen, not twenty.
+// printed is where the text shows a stack: under which thread, and behind how many lines.
+type printed struct {
+	tid  uint64
+	line int
+}
+
+// near is how many lines above a stack may stand to which a reference leads: a reader finds it on
+// the same screen of 24 lines.
+const near = 18
+
+// above is the thread under which the text shows a stack near the end of l.
+func (v *view) above(l *lines, key string) (printed, bool) {
+	at, found := v.printed[key]
+	return at, found && l.n-at.line <= near
+}
+
+// stackText writes a group's stack, kernel frames above user frames. If the same stack stands
+// on the same screen, a reference stands for it.
 func (v *view) stackText(l *lines, g *group) {
 	kernel := "k" + string(v.kernelKey(nil, g.kernel))
 	whole := kernel + "u" + string(userKey(nil, g.user)) + strings.Join(g.notes, "\x00")
-	if first, ok := v.printed[whole]; ok {
-		l.Line("        same stack as tid %d above", first)
+	if first, ok := v.above(l, whole); ok {
+		l.Line("        same stack as tid %d above", first.tid)
 		return
 	}
-	tid := g.threads[0].ID
-	if len(g.kernel)+len(g.user) >= minRepeat {
-		v.printed[whole] = tid
+	here := printed{g.threads[0].ID, l.n}
+	remember := func(key string, frames int) {
+		if frames >= minRepeat && !g.threads[0].IsIdle() { // an idle thread has no tid
+			v.printed[key] = here
+		}
 	}
-	if first, ok := v.printed[kernel]; ok {
-		l.Line("        same kernel stack as tid %d above", first)
+	if first, ok := v.above(l, kernel); ok {
+		l.Line("        same kernel stack as tid %d above", first.tid)
+		here.line = first.line // whoever refers to this stack needs both
 	} else {
 		for i, a := range g.kernel {
 			l.Line("        %s", v.frame(a, g.mixed[i]))
 		}
-		if len(g.kernel) >= minRepeat {
-			v.printed[kernel] = tid
-		}
+		remember(kernel, len(g.kernel))
 	}
+	remember(whole, len(g.kernel)+len(g.user))
 	userText(l, g.user)
 	for _, s := range g.notes {
 		if !v.allChains || s != "user stack "+chainText { // the header says it

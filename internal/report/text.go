@@ -22,38 +22,69 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 		return err
 	}
 	v.taken(l)
-	last := -1
-	for _, t := range v.tasks {
+	for _, p := range v.parts() {
+		if l.gone() {
+			break
+		}
 		if l.room.full() {
-			l.room.Threads += t.shown
+			l.room.Threads += p.threads()
 			continue
 		}
-		if n := section(t.class()); n != last {
-			last = n
-			v.sectionTitle(l, n)
+		v.title(l, p)
+		for _, e := range p.entries {
+			v.entryText(l, e)
 		}
-		v.taskText(l, t)
 	}
 	v.footer(l)
 	return l.close()
 }
 
-func (v *view) sectionTitle(l *lines, n int) {
-	tasks, threads := 0, 0
-	for _, t := range v.tasks {
-		if section(t.class()) == n {
-			tasks++
-			threads += t.shown
+// gone reports whether the writer has failed: nobody reads the rest.
+func (l *lines) gone() bool {
+	_, err := l.w.Write(nil)
+	return err != nil
+}
+
+// title writes the heading of a section. That of a control group counts its threads by state.
+func (v *view) title(l *lines, p *part) {
+	l.Line("")
+	s := fmt.Sprintf("== %s: %s, %s in all", p.title, show.Count(p.tasks(), "task"), show.Count(p.threads(), "thread"))
+	if v.o.GroupBy == ByCgroup {
+		s += ": " + p.states()
+	}
+	l.colored(show.Bold, func() { l.Words("", "%s", s) })
+}
+
+// states counts the threads of a section by class.
+func (p *part) states() string {
+	var classes [model.ClassCount]int
+	for _, e := range p.entries {
+		for _, g := range e.groups {
+			classes[g.state.Class] += len(g.threads) // the threads of a group are in the same state
 		}
 	}
-	l.Line("")
-	l.colored(show.Bold, func() {
-		l.Line("== %s: %s, %s in all", sectionNames[n], show.Count(tasks, "task"), show.Count(threads, "thread"))
-	})
+	var parts show.Parts
+	for c, n := range classes {
+		parts.If(n > 0, "%d %s", n, model.Class(c).Many())
+	}
+	return parts.Join(", ")
+}
+
+func (v *view) entryText(l *lines, e *entry) {
+	switch {
+	case l.gone():
+	case l.room.full():
+		l.room.Threads += e.threads()
+	case e.task == nil:
+		v.sharedText(l, e.groups[0])
+	default:
+		v.taskText(l, e)
+	}
 }
 
 // taskText writes one task: its name and figures, then its groups of threads.
-func (v *view) taskText(l *lines, t *taskView) {
+func (v *view) taskText(l *lines, e *entry) {
+	t := e.task
 	l.Line("")
 	l.Line("%s", taskLine(t.Task))
 	for _, f := range t.EnrichFailed {
@@ -62,12 +93,15 @@ func (v *view) taskText(l *lines, t *taskView) {
 	if len(t.Threads) == 0 {
 		l.Line("    no threads in the file")
 	}
-	for _, g := range t.groups {
+	for _, g := range e.groups {
 		if l.room.full() {
 			l.room.Threads += len(g.threads)
 			continue
 		}
 		v.groupText(l, t, g)
+	}
+	if n := t.shown - e.threads(); n > 0 {
+		l.Line("    %s in groups of several tasks", show.Count(n, "more thread"))
 	}
 	if hidden := len(t.Threads) - t.shown; hidden > 0 && v.only == nil {
 		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
@@ -114,19 +148,18 @@ func program(t *kcdata.Task) string {
 	return ""
 }
 
-// groupText writes a group: which threads, their state, age and system call, then the
-// stack.
+// groupText writes a group of one task: which threads, their state, age and system call, then
+// the stack.
 func (v *view) groupText(l *lines, t *taskView, g *group) {
-	state := show.Parts{g.stateAge(g.state.Words)}
-	state.Add("%s", g.note)
-	calls := v.syscalls(g)
-	state.If(calls != "", "in %s", calls)
-	state.Add("%s", v.waitsFor(g))
 	color := ""
 	if g.state.Class == model.Blocked {
 		color = show.Red
 	}
-	l.colored(color, func() { l.Line("    %s: %s", g.threadText(t.Task), state.Join(", ")) })
+	who, apart := g.threadText(t.Task)
+	l.colored(color, func() { l.Line("    %s: %s", who, v.doing(g)) })
+	if apart != "" {
+		l.Words("        ", "%s", apart)
+	}
 	v.stackText(l, g)
 }
 
@@ -157,24 +190,29 @@ func (v *view) syscalls(g *group) string {
 	return strings.Join(names, ", ")
 }
 
-// maxTidRuns bounds the list of thread ids of a group.
+// maxTidRuns is how many runs of thread ids stand in the line of a group. More have lines of
+// their own.
 const maxTidRuns = 8
 
-// threadText names the threads of a group: how many, one example by name, then
-// all ids.
-func (g *group) threadText(t *kcdata.Task) string {
+// threadText names the threads of a group: how many, one example by name, then all ids, or apart
+// from the line if they are many.
+func (g *group) threadText(t *kcdata.Task) (s, apart string) {
 	first := g.threads[0]
-	s := fmt.Sprintf("tid %d", first.ID)
+	s = fmt.Sprintf("tid %d", first.ID)
 	if first.IsIdle() {
 		s = fmt.Sprintf("idle thread of CPU %d", uint32(first.ID))
 	}
 	if first.Name != "" && first.Name != t.Name {
 		s += ` "` + show.Clean(first.Name) + `"`
 	}
-	if n := len(g.threads); n > 1 && first.IsIdle() {
+	n, tids := len(g.threads), g.numbers(func(t *threadView) uint64 { return t.ID })
+	switch runs := show.Ranges(tids, len(tids)); {
+	case n > 1 && first.IsIdle():
 		s = fmt.Sprintf("%d idle threads of CPUs", n)
-	} else if n > 1 {
-		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, show.Ranges(g.numbers(func(t *threadView) uint64 { return t.ID }), maxTidRuns))
+	case n > 1 && strings.Count(runs, ",") < maxTidRuns:
+		s = fmt.Sprintf("%d threads, e.g. %s (tids %s)", n, s, runs)
+	case n > 1:
+		s, apart = fmt.Sprintf("%d threads, e.g. %s", n, s), "tids "+allRanges(tids)
 	}
-	return s
+	return s, apart
 }

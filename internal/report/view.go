@@ -38,6 +38,10 @@ type Options struct {
 	// Width of the terminal, in cells. Longer lines are cut, sentences are wrapped. 0: no
 	// limit.
 	Width int
+	// GroupBy sorts the threads into sections and groups. "": ByState.
+	GroupBy Grouping
+	// SortBy orders what stands in a section. "": most interesting first.
+	SortBy Order
 	// Color marks headings and alarms with ANSI colours.
 	Color bool
 	// File is the name of the snapshot's file, for the commands that Text proposes; "": none.
@@ -67,9 +71,8 @@ type view struct {
 	folded  map[string]int  // idle kernel threads by family
 	counts  Counts
 	classes [model.ClassCount]int // shown threads
-	// printed maps a stack to the thread under which the text shows it. Only stackText
-	// writes it.
-	printed map[string]uint64
+	// printed maps a stack to where the text last showed it. Only stackText writes it.
+	printed map[string]printed
 	// Caches of what equal frames share. Only intern, framesAt and kernelID write them.
 	ids       map[identity]uint32
 	places    map[place][]*userFrame
@@ -96,7 +99,7 @@ func newView(s *kcdata.Snapshot, o Options) *view { return viewOf(s, o, nil) }
 func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 	v := &view{
 		only: only,
-		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]uint64{},
+		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]printed{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
 	if o.Verdict != nil {

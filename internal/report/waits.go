@@ -26,6 +26,14 @@ type sameWait struct {
 	owners   int
 }
 
+func newSameWait(w *waits.Wait) sameWait {
+	k := sameWait{kind: w.Kind, resource: w.Resource, owners: len(w.Owners)}
+	if len(w.Owners) > 0 {
+		k.owner = w.Owners[0].Thread
+	}
+	return k
+}
+
 // waitsFor says what the threads of a group wait for, where that says more than their state
 // and their stack; "" for nothing. If they wait for several things, it says what one of them
 // waits for, and how many more do.
@@ -34,31 +42,29 @@ func (v *view) waitsFor(g *group) string {
 		return ""
 	}
 	var first *waits.Wait
-	same := map[sameWait]int{}
-	key := func(w *waits.Wait) sameWait {
-		k := sameWait{kind: w.Kind, resource: w.Resource, owners: len(w.Owners)}
-		if len(w.Owners) > 0 {
-			k.owner = w.Owners[0].Thread
-		}
-		return k
-	}
+	same, told := map[sameWait]int{}, 0
 	for _, t := range g.threads {
 		if w := v.wait(t); verdict.Tells(w) {
 			first = cmp.Or(first, w)
-			same[key(w)]++
+			same[newSameWait(w)]++
+			told++
 		}
 	}
 	if first == nil {
 		return ""
 	}
-	switch n := same[key(first)]; {
-	case n == len(g.threads):
-		return v.words.Phrase(first)
-	case n == 1:
-		return fmt.Sprintf("tid %d %s", first.Thread.ID, v.words.Phrase(first))
-	default:
-		return fmt.Sprintf("tid %d %s, and so do %d more", first.Thread.ID, v.words.Phrase(first), n-1)
+	n := same[newSameWait(first)]
+	text := v.words.Phrase(first)
+	if n < len(g.threads) {
+		text = fmt.Sprintf("tid %d %s", first.Thread.ID, text)
+		if n > 1 {
+			text += fmt.Sprintf(", and so do %d more", n-1)
+		}
 	}
+	if others := told - n; others > 0 {
+		text += fmt.Sprintf(", and %d more for something else", others)
+	}
+	return text
 }
 
 // Stacks writes the threads in only as Text does: by task, those in the same state at the same
@@ -67,12 +73,8 @@ func Stacks(w io.Writer, s *kcdata.Snapshot, only map[*kcdata.Thread]bool, o Opt
 	o.ShowSelf, o.ShowIdle, o.Pids = true, true, nil
 	v := viewOf(s, o, only)
 	l := newLines(w, o)
-	for _, t := range v.tasks {
-		if l.room.full() {
-			l.room.Threads += t.shown
-			continue
-		}
-		v.taskText(l, t)
+	for _, e := range taskEntries(v.tasks) {
+		v.entryText(l, e)
 	}
 	return l.close()
 }

@@ -67,3 +67,12 @@ func (p *Parts) If(known bool, format string, args ...any) {
 
 // Join returns the parts with a separator between them; "" without parts.
 func (p Parts) Join(separator string) string { return strings.Join(p, separator) }
+
+// AtMost returns the first n entries of a list. If there are more, one further entry, made
+// by more, says how many.
+func AtMost(n int, list []string, more func(n int) string) []string {
+	if rest := len(list) - n; rest > 0 {
+		return append(list[:n:n], more(rest))
+	}
+	return list
+}

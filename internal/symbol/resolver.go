@@ -25,6 +25,9 @@ type Options struct {
 	// then files are reached through the processes, and perf maps are read.
 	Local bool
 
+	// Known, if set, reports whether enough is known of a place. No file is read for it alone.
+	Known func(t *kcdata.Task, p kcdata.UserPlace) bool
+
 	Lines      bool          // source lines and inlined functions, from DWARF
 	DebugRoots []string      // of split debug files; nil: /usr/lib/debug
 	Server     *Debuginfod   // nil: the network is not asked
@@ -58,13 +61,13 @@ func NewResolver(files *foreign.Files, o Options) *Resolver {
 	return &Resolver{o: o, files: files, cache: image.New(files, o.CacheBytes)}
 }
 
-// Resolve names the addresses of all user stacks of tasks. It returns after
+// Resolve names the addresses of all user stacks of tasks that Options.Known does not know. It returns after
 // Options.Limit or when ctx ends, whatever hangs. Skipped lists the files that it did
 // not read in time.
 func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 	w := newWanted(r.o.Local, r.o.Proc)
 	for _, t := range tasks {
-		w.addTask(t)
+		w.addTask(t, r.o.Known)
 	}
 	return r.do(ctx, w, r.o.Progress)
 }

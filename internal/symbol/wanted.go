@@ -57,14 +57,16 @@ func newWanted(local bool, proc string) *wanted {
 	return &wanted{local: local, proc: proc, jobs: map[image.Key]*job{}, spots: map[*kcdata.Task][]spot{}}
 }
 
-// addTask wants all places of a task's user stacks.
-func (w *wanted) addTask(t *kcdata.Task) {
+// addTask wants the places of a task's user stacks of which not enough is known.
+func (w *wanted) addTask(t *kcdata.Task, known func(*kcdata.Task, kcdata.UserPlace) bool) {
 	seen := map[kcdata.UserPlace]bool{}
 	for _, th := range t.Threads {
 		for i := range th.User {
 			if p := th.UserPlace(i); !seen[p] {
 				seen[p] = true
-				w.add(t, p)
+				if known == nil || !known(t, p) {
+					w.add(t, p)
+				}
 			}
 		}
 	}

@@ -46,17 +46,32 @@ func Names(s *kcdata.Snapshot, n Namer) Tally {
 // Unnamed returns the tasks of s with a place of which a Namer could say more: a place
 // without a name or, if lines is true, without a source line.
 func Unnamed(s *kcdata.Snapshot, lines bool) []*kcdata.Task {
-	enough := worthName
-	if lines {
-		enough = worthLine
-	}
 	var out []*kcdata.Task
 	for _, t := range s.Tasks {
-		if slices.ContainsFunc(places(t), func(p kcdata.UserPlace) bool { return worth(t.UserSymbols.Functions(p)) < enough }) {
+		if !allKnown(t, lines) {
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+func allKnown(t *kcdata.Task, lines bool) bool {
+	for p := range placeSet(t) {
+		if !Known(t, p, lines) {
+			return false
+		}
+	}
+	return true
+}
+
+// Known reports whether no Namer could say more of a place: it has a name and, if lines is true,
+// a source line.
+func Known(t *kcdata.Task, p kcdata.UserPlace, lines bool) bool {
+	enough := worthName
+	if lines {
+		enough = worthLine
+	}
+	return worth(t.UserSymbols.Functions(p)) >= enough
 }
 
 // ask returns what the file says of the places of t, and what n says that is better. It
@@ -103,14 +118,18 @@ func readable(funcs []kcdata.UserFunction) []kcdata.UserFunction {
 
 // places returns the places of all user stacks of t, ascending, each once.
 func places(t *kcdata.Task) []kcdata.UserPlace {
-	var out []kcdata.UserPlace
+	return slices.SortedFunc(maps.Keys(placeSet(t)), kcdata.UserPlace.Compare)
+}
+
+// placeSet has each place once: the threads of a pool have the same few.
+func placeSet(t *kcdata.Task) map[kcdata.UserPlace]bool {
+	seen := map[kcdata.UserPlace]bool{}
 	for _, th := range t.Threads {
 		for i := range th.User {
-			out = append(out, th.UserPlace(i))
+			seen[th.UserPlace(i)] = true
 		}
 	}
-	slices.SortFunc(out, kcdata.UserPlace.Compare)
-	return slices.Compact(out)
+	return seen
 }
 
 // What is known of one address; 0: nothing.
