@@ -34,6 +34,7 @@ vm-kernels:
 vm-quick: vm-kernels
 	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
 	$(vmtest) -kernel 6.1 -limit 5m -- ./cmd/stackshot -run '^TestHangLabTogether$$'
+	$(vmtest) -kernel 6.12 -limit 5m -- ./internal/cgroups
 	$(vmtest) matrix -only '6.1 ×2' -limit 5m -run '$(ends)' $(packages)
 	$(vmtest) matrix -only 'arm64 ×2' -limit 10m -run '$(ends)' -skip '^TestFilesOfTheFixture$$' $(packages)
 	$(vmtest) matrix -quick -limit 15m -run '$(quick)' $(packages) './cmd/stackshot:^TestHangLabTogether$$'

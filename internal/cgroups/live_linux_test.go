@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
@@ -17,10 +20,15 @@ import (
 
 const eaterVar = "STACKSHOT_TEST_EATS"
 
-// TestMain is the test, or a process that uses 16 MiB of memory and sleeps.
+// TestMain is the test, or a process that enters a group, uses 16 MiB of memory there and sleeps.
 func TestMain(m *testing.M) {
-	if os.Getenv(eaterVar) == "" {
+	dir := os.Getenv(eaterVar)
+	if dir == "" {
 		os.Exit(m.Run())
+	}
+	if err := os.WriteFile(dir+"/cgroup.procs", []byte("0"), 0); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
 	}
 	b := make([]byte, eaten)
 	for i := 0; i < len(b); i += 4096 {
@@ -83,12 +91,11 @@ func grow(t *testing.T) *tree {
 	return g
 }
 
-// eat starts the process. It enters the group before it uses memory.
+// eat starts the process, and waits until it has its memory.
 func (g *tree) eat(t *testing.T) {
 	t.Helper()
-	testneed.Program(t, "sh")
-	cmd := exec.Command("sh", "-c", `echo $$ > "$1/cgroup.procs" && exec "$2"`, "-", g.lower, os.Args[0])
-	cmd.Env = append(os.Environ(), eaterVar+"=1")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), eaterVar+"="+g.lower)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -97,8 +104,9 @@ func (g *tree) eat(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	if _, err := out.Read(make([]byte, 8)); err != nil {
-		t.Fatal(err)
+	said := make([]byte, 100)
+	if n, err := out.Read(said); err != nil || string(said[:n]) != "full\n" {
+		t.Fatalf("%q, %v", said[:n], err)
 	}
 	g.pid = cmd.Process.Pid
 }
@@ -223,5 +231,33 @@ func TestRemovedMeanwhile(t *testing.T) {
 	gone := newGroup(key{uint16(g.version), "/x"})
 	if gone.fill(filesOf[uint16(g.version)], files); gone.Outcome != kcdata.CgroupGone || gone.Max != whole.Max {
 		t.Errorf("%+v", gone.LinuxCgroup)
+	}
+}
+
+// A group whose directory this user may not enter is said to be so.
+func TestDenied(t *testing.T) {
+	g := grow(t)
+	if err := os.Chmod(g.lower, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	where, err := findPlaces(procfs.FS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := newGroup(key{uint16(g.version), g.path + "/in"})
+	s := &look{Looker: &Looker{}}
+	r := groupReader{look: s, where: where, files: map[uint16][]procfs.File{of.Version: readable(filesOf[of.Version])}}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock it: the thread ends with this goroutine
+		_, err := unix.SetfsuidRetUid(65534)
+		r.group(of)
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if of.Outcome != kcdata.CgroupDenied || of.Errno != uint32(unix.EACCES) || of.Present&kcdata.CgroupHasMax != 0 {
+		t.Errorf("%+v", of.LinuxCgroup)
 	}
 }
