@@ -67,7 +67,10 @@ func (v *view) load() *load {
 func (v *view) cpu() section {
 	l := v.load()
 	out := section{title: "CPU"}
-	behind := map[*thread]bool{} // threads that an entry has told of
+	behind := map[*thread]bool{} // threads that an entry has told of, also one of STUCK
+	for _, t := range l.waiting {
+		behind[t] = v.told[t.Thread]
+	}
 	for _, h := range v.hogs(l) {
 		if v.named[h.by.Thread] {
 			continue // it is what the machine is stuck behind, and is told there

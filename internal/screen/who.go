@@ -121,6 +121,7 @@ func (v *view) at(t *thread) string {
 	if t.wait != nil && (verdict.Tells(t.wait) || t.wait.Kind != waits.Other) {
 		parts.Add("%s", v.wanted(t.wait))
 	}
+	parts.Add("%s", v.placeOf(t))
 	place := v.place(t)
 	parts.If(place != "" && (len(parts) == 0 || t.state.Class == model.Blocked), "in %s", place)
 	return parts.Join(", ")
