@@ -14,6 +14,13 @@ import (
 	"stackshot/kcdata"
 )
 
+func groupings() (out []Grouping) {
+	for _, g := range Groupings {
+		out = append(out, Grouping(g))
+	}
+	return out
+}
+
 // workers: a server of forty processes with one stack each and two that do something else, in two
 // control groups; a task with threads of both kinds; all with CPU times.
 func workers() *kcdata.Snapshot {

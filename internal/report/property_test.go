@@ -76,13 +76,6 @@ func randomOptions(r *rand.Rand) Options {
 	return o
 }
 
-func groupings() (out []Grouping) {
-	for _, g := range Groupings {
-		out = append(out, Grouping(g))
-	}
-	return out
-}
-
 var groupLine = regexp.MustCompile(`^    (?:(\d+) (?:threads, e\.g\. |idle threads of CPUs: )|tid \d+|idle thread of CPU [^,]*: )|^(\d+) threads? of \d+ tasks?: `)
 var accountLine = regexp.MustCompile(`^(\d+) threads?: (\d+) shown, (\d+) idle kernel threads folded, (\d+) idle threads of CPUs folded, (\d+) of our own hidden, (\d+) not asked for$`)
 

@@ -44,7 +44,9 @@ func (v *view) doing(g *group) string {
 	state.Add("%s", g.note)
 	calls := v.syscalls(g)
 	state.If(calls != "", "in %s", calls)
-	state.Add("%s", v.waitsFor(g))
+	if v.o.GroupBy != ByWait { // the section says it
+		state.Add("%s", v.waitsFor(g))
+	}
 	state.If(v.o.SortBy == ByCPU, "CPU time %s", show.Duration(g.cpuTime()))
 	return state.Join(", ")
 }
