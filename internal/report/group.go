@@ -81,30 +81,16 @@ func (v *view) fullKey(t *threadView) string {
 
 // stackKey is the same for threads of the same notes, and kernel and user frames by name.
 func (v *view) stackKey(t *threadView) string {
-	b := v.appendPlace(make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user)), t)
-	b = append(b, strings.Join(t.notes, "\x00")...)
-	b = append(b, 0)
-	return string(userKey(b, t.user))
-}
-
-// kernelPlace is the same for threads of the same state at the same place in the kernel.
-// The user stack counts if the kernel stack says nothing.
-func (v *view) kernelPlace(t *threadView) string {
-	b := v.appendPlace(append([]byte(t.state.Words), 0), t)
-	if !t.frames {
-		b = userKey(b, t.user)
-	}
-	return string(b)
-}
-
-// appendPlace appends the note, and the kernel stack if it counts.
-func (v *view) appendPlace(b []byte, t *threadView) []byte {
+	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
 	b = append(b, t.note...)
 	b = append(b, 0)
 	if t.frames {
 		b = v.kernelKey(b, t.Kernel)
 	}
-	return append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
+	b = append(b, 0xff, 0xff, 0xff, 0xff) // no frame's number
+	b = append(b, strings.Join(t.notes, "\x00")...)
+	b = append(b, 0)
+	return string(userKey(b, t.user))
 }
 
 // groupThreads makes the threads of equal keys one group. The most interesting group comes
