@@ -81,17 +81,7 @@ func (v *view) fullKey(t *threadView) string {
 	return string(userKey(b, t.user))
 }
 
-// kernelPlace is the same for threads of the same state at the same place in the kernel.
-// The user stack counts if the kernel stack says nothing.
-func (v *view) kernelPlace(t *threadView) string {
-	b := v.placeHead(t)
-	if !t.frames {
-		b = userKey(b, t.user)
-	}
-	return string(b)
-}
-
-// placeHead is what both keys begin with: state, note, and the kernel stack if it counts.
+// placeHead is what fullKey begins with: state, note, and the kernel stack if it counts.
 func (v *view) placeHead(t *threadView) []byte {
 	b := make([]byte, 0, 128+4*len(t.Kernel)+4*len(t.user))
 	b = append(b, t.state.Words...)

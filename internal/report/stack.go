@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
@@ -81,21 +80,6 @@ func (v *view) kernelName(addr uint64) string {
 		return show.Clean(sym.Name)
 	}
 	return fmt.Sprintf("%#x", addr)
-}
-
-// userName is the short name of the frame's function, else its text.
-func (f *userFrame) userName() string { return cmp.Or(shorten(show.Clean(f.Name)), f.text()) }
-
-// chain writes the innermost n frames, "a < b < c".
-func chain[F any](frames []F, n int, name func(F) string) string {
-	var parts []string
-	for _, f := range frames[:min(n, len(frames))] {
-		parts = append(parts, name(f))
-	}
-	if len(frames) > n {
-		parts = append(parts, "...")
-	}
-	return strings.Join(parts, " < ")
 }
 
 // errnoName names the errors of an unwinder or a read. The numbers are those of Linux

@@ -54,7 +54,7 @@ func quiet() *scene {
 	c := newScene(2)
 	t, th := c.process(700, "sshd", kcdata.StateInterruptible, 2400, "schedule", "do_sys_poll")
 	c.waits(t, th, waits.Poll, 2400).Resource = waits.Resource{}
-	t, th = c.process(701, "make", kcdata.StateUninterruptible, 0, "schedule", "kernel_clone")
+	_, th = c.process(701, "make", kcdata.StateUninterruptible, 0, "schedule", "kernel_clone")
 	th.Linux.LastArrival = now - second/200
 	c.process(702, "vim", kcdata.StateStopped, 900, "schedule", "do_signal_stop")
 	t, th = c.process(703, "yes", kcdata.StateInterruptible, 60, "schedule", "pipe_write")
