@@ -141,7 +141,7 @@ func newRoot() *cobra.Command {
 			return t.run(cmd)
 		},
 	}
-	root.AddCommand(hangCommand(), takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
+	root.AddCommand(hangCommand(), takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), listCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
 	return root
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -37,9 +38,9 @@ type take struct {
 	naming      naming
 	urgency     urgency
 
-	// render prepares what is shown of a capture whose file is at where ("": nowhere), and
-	// returns what writes it to out. skipped are the files that were not symbolized.
-	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error)
+	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
+	// returns what writes it. skipped are the files that were not symbolized.
+	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(w io.Writer) error)
 	fileFirst bool // write the file before anything is shown
 }
 
