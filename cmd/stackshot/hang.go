@@ -44,7 +44,7 @@ func hangCommand() *cobra.Command {
 	h.render = h.judge
 	cmd := &cobra.Command{
 		Use:   "hang [FILE]",
-		Short: "Say what hangs: who waits for whom, and who is to blame (- for standard input)",
+		Short: "Say what hangs: who waits for whom, and who is to blame",
 		Long: "Says what hangs in a snapshot file: deadlocks, threads that keep others waiting and do not\n" +
 			"go on, convoys; with each who waits for what, who has it, and how that is known. Without\n" +
 			"FILE (- for standard input) it takes a snapshot, with the options of 'stackshot take',\n" +
@@ -52,8 +52,9 @@ func hangCommand() *cobra.Command {
 			"Exit code 4 if something hangs, 0 if nothing does. It is 3 if nothing is seen to hang, but\n" +
 			"the picture is incomplete, or the file has no records of waits (--wait off, engine procfs,\n" +
 			"earlier versions).",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
+		Example: "  sudo stackshot hang\n  stackshot hang FILE\n  stackshot hang --newest /var/crash\n  stackshot hang --format dot FILE | dot -Tsvg > graph.svg",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
 	}
 	f := cmd.Flags()
 	h.captureFlags(cmd)

@@ -27,11 +27,12 @@ func latencyCommand() *cobra.Command {
 	var o latencyOptions
 	cmd := &cobra.Command{
 		Use:   "latency FILE...",
-		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
-		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
-			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
-			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
-			"named and left out.",
+		Short: "Show what captures cost, and how long threads have waited",
+		Long: "For one file (- for standard input), shows where the time of the pause went, what was\n" +
+			"slowest, and how long the machine's own threads have waited for a CPU or slept. For several\n" +
+			"files, shows a line each, and the distributions over all of them. A file that cannot be read\n" +
+			"to its end is named and left out.",
+		Example: "  stackshot latency FILE\n  stackshot latency --newest .\n  stackshot latency DIR/*.kcdata.zst",
 		RunE: func(_ *cobra.Command, args []string) error {
 			name, err := o.newest.choose(args, "")
 			switch {

@@ -33,7 +33,7 @@ func listCommand() *cobra.Command {
 	l := &listing{}
 	cmd := &cobra.Command{
 		Use:   "list [DIR]",
-		Short: "List the snapshots of a directory, newest first, each with what is wrong in it",
+		Short: "List the files of a directory, each with what is wrong in it",
 		Long: "Lists the snapshots of DIR, or of the current directory: time, host, threads, how long the\n" +
 			"machine stood still, file, and in one line what is wrong. The newest capture comes first,\n" +
 			"by the time that stands in the file. Files of all names are looked at, but only those that\n" +

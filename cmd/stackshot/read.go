@@ -163,8 +163,11 @@ func dumpCommand() *cobra.Command {
 	trace, paging := false, paging{}
 	cmd := &cobra.Command{
 		Use:   "dump FILE",
-		Short: "Show every item of a snapshot, or of any KCData file (- for standard input)",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show every item of a file",
+		Long: "Shows every item of a snapshot, or of any KCData file (- for standard input), as it stands there,\n" +
+			"also of a file that breaks off.",
+		Example: "  stackshot dump FILE\n  stackshot dump --trace FILE",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			show := dump
 			if trace {

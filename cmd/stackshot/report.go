@@ -35,7 +35,7 @@ func reportCommand() *cobra.Command {
 	r := &reporting{}
 	cmd := &cobra.Command{
 		Use:   "report [FILE]",
-		Short: "Show the report of a snapshot file (- for standard input)",
+		Short: "Show the report of a file, or of the newest one here",
 		Long: "Shows the report of a snapshot file. Without FILE (- for standard input) it is that of the\n" +
 			"newest capture in the current directory. User stacks show the names that the file holds.\n" +
 			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
