@@ -12,11 +12,11 @@ import (
 	"stackshot/kcdata"
 )
 
-// Host and time stand in the first 32 KiB of a file, behind the definitions of a few types. A block
-// of zstd has at most 128 KiB.
+// Host and time stand in the first 16 KiB of a file, behind the definitions of types, of which
+// there will be more. A block of zstd has at most 128 KiB.
 const (
 	packedHead = 160 << 10
-	plainHead  = 32 << 10
+	plainHead  = 64 << 10
 )
 
 // errOther is of what is no regular file.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"time"
 
 	"stackshot/internal/account"
 	"stackshot/internal/show"
@@ -69,7 +70,7 @@ func (e *Entry) line(host int) string {
 		return taken
 	}
 	if e.Taken != 0 {
-		taken = show.Moment(e.Taken)
+		taken = time.Unix(0, int64(min(e.Taken, 1<<62))).UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	if e.Host != "" {
 		name = show.Fit(show.Clean(e.Host), maxHost)
@@ -80,7 +81,7 @@ func (e *Entry) line(host int) string {
 		pause = ""
 	}
 	pad := max(host-show.Cells(name), 0)
-	return fmt.Sprintf("%-27s  %s%*s  %14s  %s", taken, name, pad, "", show.Count(e.Threads, "thread"), pause)
+	return fmt.Sprintf("%-23s  %s%*s  %14s  %s", taken, name, pad, "", show.Count(e.Threads, "thread"), pause)
 }
 
 // sum is the last line of a list.
