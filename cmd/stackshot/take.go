@@ -62,7 +62,7 @@ func takeCommand() *cobra.Command {
 			"or if nothing could be stopped (unless --engine procfs asked for that).\n\n" +
 			"With --count, each capture gets a file of its own: in the directory named by -o, or, for\n" +
 			"-o FILE.ext, under the names FILE-0001.ext and so on.",
-		Example: "  sudo stackshot take\n  sudo stackshot take -o before.kcdata.zst\n  sudo stackshot take --pid 4711\n  sudo stackshot take --count 10 --interval 1s -o DIR/",
+		Example: "  sudo stackshot take\n  sudo stackshot take --pid 4711 -o before.kcdata.zst\n  sudo stackshot take --count 10 --interval 1s -o DIR/",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
