@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"stackshot/internal/catalog"
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/internal/symbolize"
 	"stackshot/internal/verdict"
@@ -124,8 +125,7 @@ func (l *listing) fill(e *catalog.Entry) {
 // that the file holds.
 func inBrief(s *kcdata.Snapshot) string {
 	symbolize.Names(s, resolved(nil))
-	v := verdict.Judge(s, defaultMinWait)
-	return verdict.For(s, v).Summary(verdict.Findings(v), "")[0]
+	return screen.Brief(s, verdict.Judge(s, defaultMinWait))
 }
 
 // withoutName is an error without the name of its file, which the list shows already.

@@ -133,7 +133,7 @@ func newRoot() *cobra.Command {
 			"to blame. Run it as root on a machine that hangs: it makes one file, which can be read\n" +
 			"later and elsewhere, without rights.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
-			"current directory, and shows the first screen of the report.",
+			"current directory, and shows the first screen: what is stuck, and why.",
 		Example: "  sudo stackshot         take a snapshot, see in one screen what is wrong\n" +
 			"  sudo stackshot hang    the same, and who waits for whom, with stacks\n" +
 			"  stackshot report       read the newest file here, with every stack\n" +

@@ -60,17 +60,18 @@ func TestPagerShowsEveryByte(t *testing.T) {
 func TestNoPager(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
+	want := sit(t, nil, "report", "--no-pager", sample(t)).leaves().stdout
 	for _, env := range [][]string{
 		{"PAGER="}, {"PAGER=cat"}, {marks, "STACKSHOT_PAGER="}, {marks, "STACKSHOT_PAGER=cat"},
 		{marks, "TERM=dumb"}, {marks, "TERM="}, {"PATH=/nowhere"},
 	} {
 		o := sit(t, env, "report", sample(t)).leaves()
-		if o.code != 0 || !strings.HasPrefix(o.stdout, "stackshot of ") || strings.Contains(o.stdout, "paged:") || o.stderr != "" {
+		if o.code != 0 || o.stdout != want || o.stderr != "" {
 			t.Errorf("%q: exit code %d, %s, %.200q", env, o.code, o.stderr, o.stdout)
 		}
 	}
 	in := invocation{bend: func(c *exec.Cmd) { c.Env = append(os.Environ(), marks, "TERM=xterm") }}
-	if o := in.run(t, "report", sample(t)); !strings.HasPrefix(o.stdout, "stackshot of ") {
+	if o := in.run(t, "report", sample(t)); o.code != 0 || strings.Contains(o.stdout, "paged:") {
 		t.Errorf("no terminal: %.200q", o.stdout)
 	}
 	o := sit(t, []string{marks}, "hang", "--engine", "procfs", "-o", filepath.Join(t.TempDir(), "x")).leaves()
