@@ -167,6 +167,14 @@ func group(root *cobra.Command, id string, commands ...*cobra.Command) {
 	}
 }
 
+// completeWith has the shell complete a flag with one of some values.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // a flag that is not there
+	}
+}
+
 // say writes a message for people, with the program's name before each line, and nothing in
 // it raw (C5).
 func say(w io.Writer, format string, args ...any) {

@@ -113,13 +113,6 @@ func (t *take) captureFlags(cmd *cobra.Command) {
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
 }
 
-func completeWith(cmd *cobra.Command, flag string, values ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic(err) // a flag that is not there
-	}
-}
-
 // envelopes by the values of --compress.
 var envelopes = map[string]kcdata.Envelope{
 	"zstd": kcdata.EnvelopeZstd, "zlib": kcdata.EnvelopeZlib, "none": kcdata.EnvelopeNone,
