@@ -1,5 +1,49 @@
-# What takes too long for .ci/run, and tests on other kernels and other machines, in
+# The program with its man pages and completions, by make and make install. The rest is
+# what takes too long for .ci/run, and tests on other kernels and other machines, in
 # guests under QEMU: see docs/testing.md. Everything else is .ci/run and plain go.
+
+PREFIX ?= /usr/local
+bindir ?= $(PREFIX)/bin
+mandir ?= $(PREFIX)/share/man
+bashdir ?= $(PREFIX)/share/bash-completion/completions
+zshdir ?= $(PREFIX)/share/zsh/site-functions
+fishdir ?= $(PREFIX)/share/fish/vendor_completions.d
+
+# What is built before it is installed: `sudo make install` after `make` needs no Go.
+built = .build
+program = $(built)/stackshot
+
+.PHONY: all install uninstall clean
+
+all: $(built)/done
+
+$(program): go.mod $(shell find cmd internal kcdata snapshot workqueue bumpalloc -type f ! -name '*_test.go' ! -path '*/testdata/*')
+	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o $@ ./cmd/stackshot
+
+# The pages and completions are of the program's own texts.
+$(built)/done: $(program)
+	rm -rf $(built)/man && mkdir -p $(built)/man
+	$(program) man $(built)/man
+	$(program) completion bash >$(built)/stackshot.bash
+	$(program) completion zsh >$(built)/_stackshot
+	$(program) completion fish >$(built)/stackshot.fish
+	touch $@
+
+install: all
+	install -d $(addprefix "$(DESTDIR)",$(bindir) $(mandir)/man1 $(bashdir) $(zshdir) $(fishdir))
+	install -m 755 $(program) "$(DESTDIR)$(bindir)/stackshot"
+	install -m 644 $(built)/man/*.1 "$(DESTDIR)$(mandir)/man1/"
+	install -m 644 $(built)/stackshot.bash "$(DESTDIR)$(bashdir)/stackshot"
+	install -m 644 $(built)/_stackshot "$(DESTDIR)$(zshdir)/_stackshot"
+	install -m 644 $(built)/stackshot.fish "$(DESTDIR)$(fishdir)/stackshot.fish"
+
+# What install made, and no directory: others may have put something there.
+uninstall:
+	rm -f "$(DESTDIR)$(bindir)/stackshot" "$(DESTDIR)$(bashdir)/stackshot" "$(DESTDIR)$(zshdir)/_stackshot" "$(DESTDIR)$(fishdir)/stackshot.fish"
+	rm -f "$(DESTDIR)$(mandir)"/man1/stackshot.1 "$(DESTDIR)$(mandir)"/man1/stackshot-*.1
+
+clean:
+	rm -rf $(built)
 
 vmtest = go run ./internal/testvm/cmd/vmtest
 

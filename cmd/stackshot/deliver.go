@@ -74,7 +74,7 @@ func (t *take) show(ctx context.Context, d *publish.Destination, where string, p
 	write := t.render(out, s, where, skipped)
 	return ahead(ctx, func() error {
 		defer progress(t.quiet, "writing the report")()
-		if err := write(); err != nil && !readerGone(err) {
+		if err := write(out); err != nil && !readerGone(err) {
 			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 		}
 		return nil
@@ -82,16 +82,16 @@ func (t *take) show(ctx context.Context, d *publish.Destination, where string, p
 }
 
 // report is the report of a capture with the verdict on it, or its first screen alone.
-func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
+func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(io.Writer) error) {
 	v := verdict.Judge(s, defaultMinWait)
 	if t.firstScreen {
 		o := t.screen(out, s, where)
 		o.NotSymbolized, o.Verdict = skipped, v
-		return func() error { return screen.Text(out, s, o) }
+		return func(w io.Writer) error { return screen.Text(w, s, o) }
 	}
 	o := terminalOptions(out)
 	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File = t.self, skipped, v, fileNamed(where)
-	return func() error { return report.Text(out, s, o) }
+	return func(w io.Writer) error { return report.Text(w, s, o) }
 }
 
 func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {

@@ -85,7 +85,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what works on this machine, and what a capture loses where something does not",
+		Short: "Say what works on this machine, and what is lost by what does not",
 		Long: "Try every engine and isolation level, say which of them auto takes, and list what\n" +
 			"decides about them.\n\n" +
 			"Exit code 0: the machine can be stopped (engine trap or pull, with SCHED_FIFO); 3: only\n" +

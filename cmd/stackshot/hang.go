@@ -21,6 +21,8 @@ import (
 // hangs is one run of `stackshot hang`: of a file, or of a capture that it takes.
 type hangs struct {
 	*take
+	paging
+	newest  newest
 	format  string
 	minWait time.Duration
 	o       hang.Options
@@ -42,7 +44,7 @@ func hangCommand() *cobra.Command {
 	h.render = h.judge
 	cmd := &cobra.Command{
 		Use:   "hang [FILE]",
-		Short: "Say what hangs: who waits for whom, and who is to blame (- for standard input)",
+		Short: "Say what hangs: who waits for whom, and who is to blame",
 		Long: "Says what hangs in a snapshot file: deadlocks, threads that keep others waiting and do not\n" +
 			"go on, convoys; with each who waits for what, who has it, and how that is known. Without\n" +
 			"FILE (- for standard input) it takes a snapshot, with the options of 'stackshot take',\n" +
@@ -50,13 +52,16 @@ func hangCommand() *cobra.Command {
 			"Exit code 4 if something hangs, 0 if nothing does. It is 3 if nothing is seen to hang, but\n" +
 			"the picture is incomplete, or the file has no records of waits (--wait off, engine procfs,\n" +
 			"earlier versions).",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
+		Example: "  sudo stackshot hang\n  stackshot hang FILE\n  stackshot hang --newest /var/crash\n  stackshot hang --format dot FILE | dot -Tsvg > graph.svg",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
 	}
 	f := cmd.Flags()
 	h.captureFlags(cmd)
 	f.VisitAll(func(flag *pflag.Flag) { h.capture[flag.Name] = flag.Name != "remote-files" })
 	h.naming.flagOff(cmd)
+	h.newest.flag(cmd)
+	h.paging.flag(cmd)
 	f.StringVar(&h.format, "format", "text", "text, json or dot (a graph for Graphviz)")
 	f.DurationVar(&h.minWait, "min-wait", defaultMinWait, "age from which a wait makes a chain or a convoy")
 	f.IntSliceVar(&h.o.Pids, "pid", nil, "show only what concerns this task (all are recorded); may be repeated")
@@ -83,8 +88,12 @@ func (h *hangs) run(cmd *cobra.Command, args []string) error {
 	if err := h.check(cmd, args); err != nil {
 		return err
 	}
-	if len(args) > 0 {
-		return h.file(cmd.Context(), os.Stdout, args[0])
+	name, err := h.newest.choose(args, "")
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		return h.file(cmd.Context(), os.Stdout, name)
 	}
 	h.fileFirst = h.format != "text" // whoever reads it is a program, which is told where the file is
 	return h.take.run(cmd)
@@ -99,6 +108,9 @@ func (h *hangs) check(cmd *cobra.Command, args []string) error {
 	}
 	if err := checkShown(h.o.Pids); err != nil {
 		return err
+	}
+	if h.newest.dir != "" {
+		args = append(args, h.newest.dir)
 	}
 	if len(args) == 0 {
 		if h.output == stdoutName && h.format != "text" {
@@ -125,11 +137,12 @@ func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
 	}
 	skipped := h.naming.name(ctx, s, false)
 	h.o.MaxBytes = maxOutput(packed)
-	return reportError(name, s, h.judge(w, s, name, skipped)(), broken)
+	write := h.judge(w, s, name, skipped)
+	return reportError(name, s, h.paging.run(w, func(out io.Writer) error { return unlessGone(write(out)) }), broken)
 }
 
 // judge finds what hangs in s, whose file is at where, and returns what shows it.
-func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
+func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(io.Writer) error) {
 	v := verdict.Judge(s, h.minWait)
 	h.o.File, h.o.NotSymbolized = where, skipped
 	h.found, h.blind = len(hang.Found(v, h.o)) > 0, v.Waits.Unrecorded
@@ -137,5 +150,5 @@ func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color
 	}
-	return func() error { return verdictWriters[h.format](out, s, v, h.o) }
+	return func(w io.Writer) error { return verdictWriters[h.format](w, s, v, h.o) }
 }

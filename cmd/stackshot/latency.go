@@ -17,6 +17,8 @@ const defaultTop = 10
 
 // latencyOptions are the flags of `stackshot latency`.
 type latencyOptions struct {
+	paging
+	newest newest
 	format string
 	top    int
 }
@@ -25,16 +27,27 @@ func latencyCommand() *cobra.Command {
 	var o latencyOptions
 	cmd := &cobra.Command{
 		Use:   "latency FILE...",
-		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
-		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
-			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
-			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
-			"named and left out.",
-		Args: cobra.MinimumNArgs(1),
+		Short: "Show what captures cost, and how long threads have waited",
+		Long: "For one file (- for standard input), shows where the time of the pause went, what was\n" +
+			"slowest, and how long the machine's own threads have waited for a CPU or slept. For several\n" +
+			"files, shows a line each, and the distributions over all of them. A file that cannot be read\n" +
+			"to its end is named and left out.",
+		Example: "  stackshot latency FILE\n  stackshot latency --newest .\n  stackshot latency DIR/*.kcdata.zst",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return showLatency(os.Stdout, args, o)
+			name, err := o.newest.choose(args, "")
+			switch {
+			case err != nil:
+				return err
+			case name == "":
+				return usage("latency wants at least 1 arg: a FILE, or --newest DIR")
+			case len(args) == 0:
+				args = []string{name}
+			}
+			return o.paging.run(os.Stdout, func(out io.Writer) error { return showLatency(out, args, o) })
 		},
 	}
+	o.newest.flag(cmd)
+	o.paging.flag(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	cmd.Flags().IntVar(&o.top, "top", defaultTop, "most entries in each list of tasks or threads")
 	completeWith(cmd, "format", "text", "json")
@@ -56,9 +69,9 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	}
 	var err error
 	if o.format == "json" {
-		err = latency.JSON(w, files, failed)
+		err = unlessGone(latency.JSON(w, files, failed))
 	} else {
-		err = latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top})
+		err = unlessGone(latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top}))
 	}
 	switch {
 	case err != nil:
@@ -89,7 +102,7 @@ func showTrace(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	err = latency.TraceText(w, s, terminalOptions(os.Stdout).Width)
+	err = unlessGone(latency.TraceText(w, s, terminalOptions(os.Stdout).Width))
 	switch {
 	case errors.Is(err, latency.ErrNoTrace):
 		return fmt.Errorf("%s: %w", name, err)

@@ -5,8 +5,9 @@
 //	stackshot hang [FILE]     say what hangs, in a file or in a snapshot that it takes
 //	stackshot take -o FILE    take one with options, show the report
 //	stackshot take --count N  take N, a file each, no report
-//	stackshot report FILE     show the report of a file
+//	stackshot report [FILE]   show the report of a file, or of the newest here
 //	stackshot symbolize FILE  write the names of user functions into a file
+//	stackshot list [DIR]      list the files of a directory, newest first, with what is wrong in each
 //	stackshot latency FILE... show what captures cost, and how long threads have waited
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          say what works on this machine, and what is lost where something does not
@@ -128,10 +129,16 @@ func newRoot() *cobra.Command {
 		Use:   "stackshot",
 		Short: "Stop the machine for milliseconds, record every task and thread, say what is stuck",
 		Long: "Stackshot stops every CPU for a few milliseconds, records every task and thread with its\n" +
-			"kernel and user stack, lets the machine run on, and reports what is stuck.\n" +
-			"'stackshot hang' says who waits for whom, and who is to blame.\n\n" +
+			"kernel and user stack, lets the machine run on, and says what is stuck, where, and who is\n" +
+			"to blame. Run it as root on a machine that hangs: it makes one file, which can be read\n" +
+			"later and elsewhere, without rights.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
 			"current directory, and shows the first screen: what is stuck, and why.",
+		Example: "  sudo stackshot         take a snapshot, see in one screen what is wrong\n" +
+			"  sudo stackshot hang    the same, and who waits for whom, with stacks\n" +
+			"  stackshot report       read the newest file here, with every stack\n" +
+			"  stackshot list         the files here, each with what is wrong in it\n" +
+			"  stackshot doctor       what works on this machine, and what does not",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -142,8 +149,31 @@ func newRoot() *cobra.Command {
 		},
 	}
 	colorFlag(root)
-	root.AddCommand(hangCommand(), takeCommand(), reportCommand(), symbolizeCommand(), latencyCommand(), dumpCommand(), doctorCommand(), versionCommand(), saveCommand(), readCommand())
+	root.AddGroup(&cobra.Group{ID: "take", Title: "Take a snapshot:"}, &cobra.Group{ID: "read", Title: "Read snapshots:"},
+		&cobra.Group{ID: "about", Title: "About the machine and this program:"})
+	group(root, "take", takeCommand(), hangCommand())
+	group(root, "read", reportCommand(), listCommand(), latencyCommand(), symbolizeCommand(), dumpCommand())
+	group(root, "about", doctorCommand(), versionCommand())
+	root.SetHelpCommandGroupID("about")
+	root.SetCompletionCommandGroupID("about")
+	root.AddCommand(manCommand(), saveCommand(), readCommand())
 	return root
+}
+
+// group adds commands under a heading of the help.
+func group(root *cobra.Command, id string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// completeWith has the shell complete a flag with one of some values.
+func completeWith(cmd *cobra.Command, flag string, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // a flag that is not there
+	}
 }
 
 // say writes a message for people, with the program's name before each line, and nothing in
@@ -159,7 +189,7 @@ func versionCommand() *cobra.Command {
 	licences := false
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version, or the licences of what is in this program",
+		Short: "Show the version, or all licences",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if licences {

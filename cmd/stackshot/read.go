@@ -160,18 +160,23 @@ func readKnown(r io.Reader) ([]byte, error) {
 }
 
 func dumpCommand() *cobra.Command {
-	trace := false
+	trace, paging := false, paging{}
 	cmd := &cobra.Command{
 		Use:   "dump FILE",
-		Short: "Show every item of a snapshot, or of any KCData file (- for standard input)",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show every item of a file",
+		Long: "Shows every item of a snapshot, or of any KCData file (- for standard input), as it stands there,\n" +
+			"also of a file that breaks off.",
+		Example: "  stackshot dump FILE\n  stackshot dump --trace FILE",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			show := dump
 			if trace {
-				return showTrace(os.Stdout, args[0])
+				show = showTrace
 			}
-			return dump(os.Stdout, args[0])
+			return paging.run(os.Stdout, func(out io.Writer) error { return show(out, args[0]) })
 		},
 	}
+	paging.flag(cmd)
 	cmd.Flags().BoolVar(&trace, "trace", false, "show stackshot's own last events instead (take --trace keeps them)")
 	return cmd
 }
@@ -184,7 +189,7 @@ func dump(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	err = kcdata.Text(w, c.plain, maxOutput(c.packed))
+	err = unlessGone(kcdata.Text(w, c.plain, maxOutput(c.packed)))
 	broken := c.reason(err)
 	var format *kcdata.FormatError
 	switch {

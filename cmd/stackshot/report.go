@@ -20,6 +20,8 @@ import (
 // reporting is one run of `stackshot report`.
 type reporting struct {
 	naming
+	paging
+	newest newest
 	format string
 	o      report.Options
 }
@@ -32,18 +34,29 @@ var writers = map[string]func(io.Writer, *kcdata.Snapshot, report.Options) error
 func reportCommand() *cobra.Command {
 	r := &reporting{}
 	cmd := &cobra.Command{
-		Use:   "report FILE",
-		Short: "Show the report of a snapshot file (- for standard input)",
-		Long: "Shows the report of a snapshot file. User stacks show the names that the file holds.\n" +
+		Use:   "report [FILE]",
+		Short: "Show the report of a file, or of the newest one here",
+		Long: "Shows the report of a snapshot file. Without FILE (- for standard input) it is that of the\n" +
+			"newest capture in the current directory. User stacks show the names that the file holds.\n" +
 			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'.",
-		Args: cobra.ExactArgs(1),
+		Example: "  stackshot report\n  stackshot report --newest /var/crash\n  stackshot report --format folded FILE | flamegraph.pl > flames.svg",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.show(cmd.Context(), os.Stdout, args[0])
+			if err := r.check(os.Stdout); err != nil {
+				return err
+			}
+			name, err := r.newest.choose(args, ".")
+			if err != nil {
+				return err
+			}
+			return r.show(cmd.Context(), os.Stdout, name)
 		},
 	}
-	r.flags(cmd)
+	r.newest.flag(cmd)
+	r.paging.flag(cmd)
+	r.naming.flags(cmd)
 	r.flagOff(cmd)
 	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
 	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
@@ -96,7 +109,8 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if r.format == "text" || r.format == "json" {
 		r.o.Verdict = verdict.Judge(s, defaultMinWait)
 	}
-	return reportError(name, s, writers[r.format](w, s, r.o), broken)
+	err := r.paging.run(w, func(w io.Writer) error { return unlessGone(writers[r.format](w, s, r.o)) })
+	return reportError(name, s, err, broken)
 }
 
 // reportError is the outcome of writing a report of the file called name. broken says where the

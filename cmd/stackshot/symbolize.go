@@ -37,14 +37,16 @@ func symbolizeCommand() *cobra.Command {
 	z := &symbolizing{}
 	cmd := &cobra.Command{
 		Use:   "symbolize FILE",
-		Short: "Write the names of user functions into a snapshot file, for other machines to show (- for standard input)",
+		Short: "Write names of user functions into a file, for other machines",
 		Long: "Writes the names of user functions into FILE, from the program files and debug files of\n" +
-			"this machine. Run it on the machine of the snapshot, soon after: it has the right files.\n\n" +
+			"this machine. Run it on the machine of the snapshot, soon after: it has the right files.\n" +
+			"FILE may be - for standard input.\n\n" +
 			"A name that the file holds already stays, unless more is known now (--lines). FILE is\n" +
 			"replaced as a whole and keeps its compression; if nothing new is known, it is not touched.\n" +
 			"A truncated file is refused.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
+		Example: "  sudo stackshot symbolize FILE\n  stackshot symbolize --lines -o named.kcdata.zst FILE",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
 	}
 	z.flags(cmd)
 	f := cmd.Flags()

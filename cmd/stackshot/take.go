@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -37,9 +38,9 @@ type take struct {
 	naming      naming
 	urgency     urgency
 
-	// render prepares what is shown of a capture whose file is at where ("": nowhere), and
-	// returns what writes it to out. skipped are the files that were not symbolized.
-	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error)
+	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
+	// returns what writes it. skipped are the files that were not symbolized.
+	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(w io.Writer) error)
 	fileFirst bool // write the file before anything is shown
 }
 
@@ -61,8 +62,9 @@ func takeCommand() *cobra.Command {
 			"or if nothing could be stopped (unless --engine procfs asked for that).\n\n" +
 			"With --count, each capture gets a file of its own: in the directory named by -o, or, for\n" +
 			"-o FILE.ext, under the names FILE-0001.ext and so on.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
+		Example: "  sudo stackshot take\n  sudo stackshot take --pid 4711 -o before.kcdata.zst\n  sudo stackshot take --count 10 --interval 1s -o DIR/",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
 	t.flags(cmd)
 	return cmd
@@ -109,13 +111,6 @@ func (t *take) captureFlags(cmd *cobra.Command) {
 	completeWith(cmd, "user-stacks", string(snapshot.UserStacksAuto), string(snapshot.UserStacksFP), string(snapshot.UserStacksOff))
 	completeWith(cmd, "wait", snapshot.WaitOn, snapshot.WaitOff)
 	completeWith(cmd, "compress", "zstd", "zlib", "none")
-}
-
-func completeWith(cmd *cobra.Command, flag string, values ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
-		panic(err) // a flag that is not there
-	}
 }
 
 // envelopes by the values of --compress.

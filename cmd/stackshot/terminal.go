@@ -116,6 +116,11 @@ const progressAfter = time.Second
 // progress shows on a terminal what is being done, once that takes long. done ends that and
 // wipes the line.
 func progress(quiet bool, what string) (done func()) {
+	return progressOf(quiet, func() string { return what })
+}
+
+// progressOf is progress of what changes; what is called by another goroutine.
+func progressOf(quiet bool, what func() string) (done func()) {
 	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return func() {}
 	}
@@ -134,7 +139,7 @@ func progress(quiet bool, what string) (done func()) {
 				return
 			case <-tick.C:
 				shown = true
-				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", what, time.Since(began).Seconds())
+				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", what(), time.Since(began).Seconds())
 			}
 		}
 	}()

@@ -28,6 +28,7 @@ var packages = map[string]string{
 	"python3": "python3", "node": "nodejs", "busybox": "busybox-static",
 	"mount": "mount", "prlimit": "util-linux", "lslocks": "util-linux", "flock": "util-linux", "unshare": "util-linux",
 	"lsfd": "util-linux-extra", "ss": "iproute2", "xz": "xz-utils", "zstd": "zstd",
+	"less": "less", "mandoc": "mandoc", "make": "make",
 }
 
 // base is what this project's promise takes for granted: Go, git, and what Debian
