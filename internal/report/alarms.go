@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,21 +15,9 @@ import (
 const alarmLimit = 4
 
 // Alarms are the sentences on what limits trust in a snapshot, worst first, as all forms of
-// the report have them; one names the tasks of pids that the snapshot does not have.
-func Alarms(s *kcdata.Snapshot, pids []int) []string {
-	return (&view{s: s, absent: absent(s, pids)}).alarms()
-}
-
-// absent are the pids of which s has no task, in order.
-func absent(s *kcdata.Snapshot, pids []int) []uint64 {
-	missing := make(map[uint64]bool, len(pids))
-	for _, pid := range pids {
-		missing[uint64(pid)] = true
-	}
-	for _, t := range s.Tasks {
-		delete(missing, t.ID)
-	}
-	return slices.Sorted(maps.Keys(missing))
+// the report have them; one names what Options.Absent has.
+func Alarms(s *kcdata.Snapshot, absent []uint64) []string {
+	return (&view{s: s, o: Options{Absent: absent}}).alarms()
 }
 
 // alarms returns the sentences on what limits trust in the picture, worst first (R3).
@@ -41,7 +28,7 @@ func (v *view) alarms() []string {
 	out.If(broken != "", "%s: stacks may be of different moments", broken)
 	out.If(v.stoppedNothing(), "%s", v.nothingStopped())
 	out.If(v.s.HasMachine && v.s.Machine.PidNSIsFirst == 0, "this namespace only: tasks outside pid namespace %d are not in this file", v.s.Machine.PidNS)
-	out.If(len(v.absent) > 0, "asked for, but not in the file: pid %s", show.Ranges(v.absent, 12))
+	out.If(len(v.o.Absent) > 0, "asked for, but not in the file: pid %s", show.Ranges(v.o.Absent, 12))
 	out = append(out, account.LeftOut(v.s)...)
 	out.Add("%s", v.missedTables())
 	var warnings, problems []string

@@ -29,7 +29,7 @@ func (v *view) digest(l *lines) {
 	l.Words("", "%s", v.census())
 	switch {
 	case v.counts.Shown == 0 || len(blocked) > 0:
-	case len(v.o.Pids) > 0:
+	case v.o.Only != nil:
 		l.Line("None of the threads asked for is in uninterruptible sleep (D).")
 	default:
 		l.Line("No thread is in uninterruptible sleep (D).")

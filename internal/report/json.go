@@ -14,7 +14,7 @@ import (
 const JSONVersion = 1
 
 // JSON writes the snapshot as one JSON object. It writes every thread and folds
-// nothing; Options.Pids and ShowSelf choose as in Text. Errors: the writer's, *CutError.
+// nothing; Options.Only and ShowSelf choose as in Text. Errors: the writer's, *CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true // nothing is folded
 	v := newView(s, o)

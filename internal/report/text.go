@@ -69,8 +69,8 @@ func (v *view) taskText(l *lines, t *taskView) {
 		}
 		v.groupText(l, t, g)
 	}
-	if hidden := len(t.Threads) - t.shown; hidden > 0 && v.only == nil {
-		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
+	if t.hidden > 0 {
+		l.Line("    %s not listed here (idle or our own)", show.Count(t.hidden, "more thread"))
 	}
 }
 

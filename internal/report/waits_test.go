@@ -120,7 +120,7 @@ func TestGroupWaits(t *testing.T) {
 func TestJSONHasWaits(t *testing.T) {
 	s := deadNFSServer()
 	var b bytes.Buffer
-	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Pids: []int{812}}); err != nil {
+	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Only: ofTasks(s, 812)}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -156,7 +156,7 @@ func TestStacks(t *testing.T) {
 	v := judged(s, 812)
 	only := map[*kcdata.Thread]bool{v.Waits.All[0].Thread: true, v.Waits.All[1].Thread: true}
 	var b bytes.Buffer
-	if err := Stacks(&b, s, only, Options{Pids: []int{1}, FirstScreen: 3}); err != nil {
+	if err := Stacks(&b, s, only, Options{FirstScreen: 3}); err != nil {
 		t.Fatal(err)
 	}
 	text := textOf(t, deadNFSServer(), Options{})
