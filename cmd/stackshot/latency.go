@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/filter"
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
 	"stackshot/snapshot"
@@ -17,8 +19,11 @@ const defaultTop = 10
 
 // latencyOptions are the flags of `stackshot latency`.
 type latencyOptions struct {
+	narrowing
 	format string
 	top    int
+
+	nothing []error // of the files in which no thread is left
 }
 
 func latencyCommand() *cobra.Command {
@@ -29,48 +34,56 @@ func latencyCommand() *cobra.Command {
 		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
 			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
 			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
-			"named and left out.",
+			"named and left out." + narrowHelp + "\nPauses are always of the whole machine.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return showLatency(os.Stdout, args, o)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return showLatency(cmd.Context(), os.Stdout, args, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	cmd.Flags().IntVar(&o.top, "top", defaultTop, "most entries in each list of tasks or threads")
+	o.flags(cmd)
 	completeWith(cmd, "format", "text", "json")
 	return cmd
 }
 
 // showLatency writes the figures of the files that can be read. The error names
 // each of the others, one line per file.
-func showLatency(w io.Writer, names []string, o latencyOptions) error {
+func showLatency(ctx context.Context, w io.Writer, names []string, o latencyOptions) error {
 	if o.format != "text" && o.format != "json" {
 		return &snapshot.OptionError{Option: "format", Value: o.format, Reason: "want text or json"}
 	}
 	if o.top < 1 {
 		return &snapshot.OptionError{Option: "top", Value: fmt.Sprint(o.top), Reason: "want at least 1"}
 	}
-	files, failed, errs := measure(names, o.top)
+	files, failed, errs := measure(ctx, names, &o)
 	if len(files) == 0 {
 		return errors.Join(errs...)
 	}
 	var err error
-	if o.format == "json" {
+	switch {
+	case o.format == "json":
 		err = latency.JSON(w, files, failed)
-	} else {
+	case len(o.nothing) < len(files):
 		err = latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top})
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("write the figures: %w", show.WithoutPath(err))
-	case len(errs) > 0:
+	case len(o.nothing) == len(files): // else what the other files show is an answer
+		errs = append(errs, o.nothing...)
+	}
+	if len(errs) > 0 {
 		return partial(errors.Join(errs...))
 	}
 	return nil
 }
 
 // measure reads one file after the other, and keeps only the figures of each.
-func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
+func measure(ctx context.Context, names []string, o *latencyOptions) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
 		s, err := readWhole(name)
 		if err != nil {
@@ -78,7 +91,16 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 			failed = append(failed, latency.Failed{File: name, Error: err.Error()})
 			continue
 		}
-		files = append(files, latency.Measure(name, s, top))
+		if o.expr.Uses(filter.Func, filter.Module) { // of user stacks, as the other commands have them
+			for _, skipped := range (&naming{}).name(ctx, s, false) {
+				say(os.Stderr, "%s: not symbolized: %s", name, skipped)
+			}
+		}
+		only, absent := o.choose(s, nil)
+		if none := o.none(name, s, only, absent, false); none != nil {
+			o.nothing = append(o.nothing, none)
+		}
+		files = append(files, latency.Measure(name, s, o.top, only))
 	}
 	return files, failed, errs
 }

@@ -20,6 +20,7 @@ import (
 // reporting is one run of `stackshot report`.
 type reporting struct {
 	naming
+	narrowing
 	format string
 	o      report.Options
 }
@@ -37,16 +38,19 @@ func reportCommand() *cobra.Command {
 		Long: "Shows the report of a snapshot file. User stacks show the names that the file holds.\n" +
 			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
-			"'go tool pprof'.",
+			"'go tool pprof'." + narrowHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.narrowing.check(cmd); err != nil {
+				return err
+			}
 			return r.show(cmd.Context(), os.Stdout, args[0])
 		},
 	}
-	r.flags(cmd)
+	r.naming.flags(cmd)
+	r.narrowing.flags(cmd)
 	r.flagOff(cmd)
 	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
-	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
 	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show stackshot's own threads")
 	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
 	completeWith(cmd, "format", "text", "json", "folded", "pprof")
@@ -59,16 +63,6 @@ func (r *reporting) check(w io.Writer) error {
 	}
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
 		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
-	}
-	return checkShown(r.o.Pids)
-}
-
-// checkShown refuses values of a --pid that chooses what is shown.
-func checkShown(pids []int) error {
-	for _, pid := range pids {
-		if uint64(pid) >= 1<<32 { // or less than 0
-			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
-		}
 	}
 	return nil
 }
@@ -92,7 +86,15 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if r.format == "text" || r.format == "json" {
 		r.o.Verdict = verdict.Judge(s, defaultMinWait)
 	}
-	return reportError(name, s, writers[r.format](w, s, r.o), broken)
+	r.o.Only, r.o.Absent = r.choose(s, r.o.Verdict)
+	none := r.none(name, s, r.o.Only, r.o.Absent, r.o.ShowSelf)
+	if none != nil && r.format == "text" { // the other forms are for programs, which want them well formed
+		return errors.Join(none, reportError(name, s, nil, broken))
+	}
+	if none == nil && (r.format == "folded" || r.format == "pprof") {
+		r.sayHidden(s, r.o.Only)
+	}
+	return errors.Join(none, reportError(name, s, writers[r.format](w, s, r.o), broken))
 }
 
 // reportError is the outcome of writing a report of the file called name. broken says where the

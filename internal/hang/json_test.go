@@ -150,7 +150,7 @@ func TestMissingIsAbsent(t *testing.T) {
 	}
 }
 
-// --pid shows what concerns its tasks: findings in which they have a part, and their waits.
+// Only shows what concerns its threads: findings in which they have a part, and their waits.
 // Nobody's own threads are shown.
 func TestPidsChoose(t *testing.T) {
 	for _, c := range []struct {
@@ -160,7 +160,11 @@ func TestPidsChoose(t *testing.T) {
 		{nil, 1, 10, 1}, {[]int{812}, 1, 0, 0}, {[]int{900}, 1, 0, 0}, {[]int{601}, 0, 1, 0}, {[]int{630, 990}, 0, 1, 1}, {[]int{4}, 0, 0, 0},
 	} {
 		w := everything()
-		f, _ := jsonOf(t, w, Options{Pids: c.pids})
+		o := Options{}
+		if c.pids != nil {
+			o.Only = w.of(c.pids...)
+		}
+		f, _ := jsonOf(t, w, o)
 		if len(f.Deadlocks) != c.deadlocks || len(f.Culprits) != c.culprits || len(f.Convoys) != c.convoy {
 			t.Errorf("%v: %d deadlocks, %d culprits, %d convoys", c.pids, len(f.Deadlocks), len(f.Culprits), len(f.Convoys))
 		}
