@@ -3,6 +3,7 @@ package hang
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -181,5 +182,34 @@ func TestPidsChoose(t *testing.T) {
 	w.s.Tasks[0].Linux.Present |= kcdata.TaskIsSelf
 	if f, _ := jsonOf(t, w, Options{}); len(f.Waits) != 1 || len(f.Kinds) != 1 {
 		t.Errorf("our own: %+v", f.Waits)
+	}
+}
+
+// Without a finding that concerns a thread of Only, text says that there are others, and how many
+// threads were left out.
+func TestTextOfOthers(t *testing.T) {
+	w := everything()
+	deadlock := w.v.Deadlocks[0]
+	for _, c := range []struct {
+		only map[*kcdata.Thread]bool
+		want []string
+	}{
+		{w.of(4), []string{"Nothing that hangs concerns the threads asked for.", "12 findings of other threads: not shown.", "== WAITING: 0 threads"}},
+		{map[*kcdata.Thread]bool{deadlock.Part[0].Thread: true}, []string{"Deadlock of 2 threads", "11 findings of other threads: not shown.", "== WAITING: 1 thread\n"}},
+		{map[*kcdata.Thread]bool{deadlock.Behind[0].Thread: true}, []string{"Deadlock of 2 threads", "== WAITING: 1 thread\n"}},
+	} {
+		var b bytes.Buffer
+		if err := Text(&b, w.s, w.v, Options{Only: c.only}); err != nil {
+			t.Fatal(err)
+		}
+		last := fmt.Sprintf("%d of 96 threads not asked for: what concerns only them is not shown\n", 96-len(c.only))
+		if !strings.HasSuffix(b.String(), last) {
+			t.Errorf("it does not end with %q:\n%s", last, b.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
 	}
 }
