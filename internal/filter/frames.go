@@ -8,73 +8,50 @@ import (
 	"stackshot/kcdata"
 )
 
-// place is an address in the user space of a task.
-type place struct {
-	task *kcdata.Task
-	kcdata.UserPlace
-}
-
-// frameTest is true of threads with a frame on one of their stacks for which kernel or user is
-// true. Each address is asked about once.
-func frameTest(kernel func(*subject, uint64) bool, user func(place) bool) test {
-	addrs, places := map[uint64]bool{}, map[place]bool{}
+// funcTest looks at the functions of both stacks, inlined ones too. Of a thread without a
+// kernel stack /proc may have told the function in which it sleeps.
+func funcTest(m match) test {
 	return func(x *subject) bool {
 		for _, a := range x.thread.Kernel {
-			if once(addrs, a, func() bool { return kernel(x, a) }) {
+			if sym, ok := x.s.Symbols.Name(a); ok && m(sym.Name) {
 				return true
 			}
 		}
 		for i := range x.thread.User {
-			p := place{x.task, x.thread.UserPlace(i)}
-			if once(places, p, func() bool { return user(p) }) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// funcTest looks at the functions of both stacks, inlined ones too. Of a thread without a
-// kernel stack /proc may have told the function in which it sleeps.
-func funcTest(m match) test {
-	onStack := frameTest(
-		func(x *subject, a uint64) bool {
-			sym, _ := x.s.Symbols.Name(a)
-			return m(sym.Name)
-		},
-		func(p place) bool {
-			for _, f := range p.task.UserSymbols.Functions(p.UserPlace) {
+			for _, f := range x.task.UserSymbols.Functions(x.thread.UserPlace(i)) {
 				if m(f.Name) {
 					return true
 				}
 			}
-			return false
-		})
-	return func(x *subject) bool {
-		return onStack(x) || len(x.thread.Kernel) == 0 && x.thread.Wchan != "0" && m(x.thread.Wchan)
+		}
+		return len(x.thread.Kernel) == 0 && x.thread.Wchan != "0" && m(x.thread.Wchan)
 	}
 }
 
 // moduleTest looks at the kernel's modules, and at the files of user frames as the report
 // names them.
 func moduleTest(m match) test {
-	return frameTest(
-		func(x *subject, a uint64) bool {
-			if sym, ok := x.s.Symbols.Name(a); ok {
-				return m(sym.Module)
+	return func(x *subject) bool {
+		for _, a := range x.thread.Kernel {
+			sym, ok := x.s.Symbols.Name(a)
+			if m(sym.Module) || !ok && m(x.modules.at(a)) {
+				return true
 			}
-			return m(x.modules.at(a))
-		},
-		func(p place) bool {
-			mapping := model.MappingOf(p.task, p.UserPlace)
-			funcs := p.task.UserSymbols.Functions(p.UserPlace)
+		}
+		for i := range x.thread.User {
+			p := x.thread.UserPlace(i)
+			mapping, funcs := model.MappingOf(x.task, p), x.task.UserSymbols.Functions(p)
 			for _, f := range funcs {
 				if m(model.ModuleOf(f.Module, mapping)) {
 					return true
 				}
 			}
-			return len(funcs) == 0 && m(model.ModuleOf("", mapping))
-		})
+			if len(funcs) == 0 && m(model.ModuleOf("", mapping)) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // modules finds the module of a kernel address that has no name.

@@ -63,18 +63,13 @@ func matcher(op Op, v Value) match {
 	}
 	known := map[string]bool{}
 	return func(text string) bool {
-		return once(known, text, func() bool { return text != "" && clean.matches(op, show.Clean(text)) })
+		yes, ok := known[text]
+		if !ok {
+			yes = text != "" && clean.matches(op, show.Clean(text))
+			known[text] = yes
+		}
+		return yes
 	}
-}
-
-// once returns m[k], and finds it out first if m does not have it.
-func once[K comparable](m map[K]bool, k K, find func() bool) bool {
-	v, ok := m[k]
-	if !ok {
-		v = find()
-		m[k] = v
-	}
-	return v
 }
 
 // texts make the tests of the fields that are texts: some text of the field has to match.
