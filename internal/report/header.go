@@ -5,18 +5,28 @@ import (
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
 )
 
-// header says which machine the picture is of, then what limits trust in it (R3), then
-// how it was taken.
-func (v *view) header(l *lines) {
-	l.colored(show.Bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
-	l.colored(show.Red, func() {
-		for _, s := range v.alarms() {
-			l.Words("!! ", "%s", s)
-		}
-	})
+// first writes the first screen, of any height (package screen).
+func (v *view) first(l *lines) error {
+	o := screen.Options{
+		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Absent: v.o.Absent, Only: v.o.Only, NotSymbolized: v.o.NotSymbolized,
+	}
+	if o.Verdict == nil {
+		o.Verdict = &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}
+	}
+	return screen.Text(l.w, v.s, o)
+}
+
+// taken says how the picture was taken, and how many threads it has.
+func (v *view) taken(l *lines) {
+	l.Line("")
+	l.colored(show.Bold, func() { l.Line("== THE PICTURE") })
+	l.Words("", "%s", account.BriefMachine(v.s))
 	var said show.Parts
 	said.Add("%s", account.BriefPause(v.s))
 	said.Add("%s", account.BriefAtomicity(v.s))
@@ -24,6 +34,7 @@ func (v *view) header(l *lines) {
 	said.If(v.allChains, "user stacks %s", chainText)
 	said.Add("%s", v.machineLoad())
 	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
+	said.Add("%s", v.census())
 	for _, s := range said {
 		l.Words("", "%s", s)
 	}

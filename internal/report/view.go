@@ -42,11 +42,8 @@ type Options struct {
 	Width int
 	// Color marks headings and alarms with ANSI colours.
 	Color bool
-	// FirstScreen limits the output to so many lines. The last line then says
-	// how many lines are missing and names RestCommand. 0: no limit.
-	FirstScreen int
-	// RestCommand is the command that shows the rest.
-	RestCommand string
+	// File is the name of the snapshot's file, for the commands that Text proposes; "": none.
+	File string
 }
 
 // Counts account for every thread of a snapshot (R1):

@@ -8,8 +8,8 @@
 //
 //	F1. What is said is in the snapshot: every pid and tid that a screen names is in the file,
 //	    or is said not to be.
-//	F2. A screen has at most Options.Height lines of at most Options.Width cells. What found no
-//	    room is counted on it.
+//	F2. A screen takes at most Options.Height rows of a terminal of Options.Width cells; only a
+//	    command may be longer than a row. From 8 rows on, what found no room is counted on it.
 //	F3. A machine on which nothing is wrong names no thread that sleeps.
 //	F4. Every command that a screen prints runs as it stands, and is never cut.
 //	F5. If something is missing from the picture, the first line after the machine's says so.
