@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,12 +23,14 @@ import (
 type hangs struct {
 	*take
 	paging
+	narrowing
 	newest  newest
 	format  string
 	minWait time.Duration
 	o       hang.Options
 	capture map[string]bool // flags that only a capture has
 	found   bool            // a hang was found
+	none    error           // no thread was left to show
 	blind   bool            // the file does not say what threads wait for
 }
 
@@ -51,7 +54,7 @@ func hangCommand() *cobra.Command {
 			"and keeps the file.\n\n" +
 			"Exit code 4 if something hangs, 0 if nothing does. It is 3 if nothing is seen to hang, but\n" +
 			"the picture is incomplete, or the file has no records of waits (--wait off, engine procfs,\n" +
-			"earlier versions).",
+			"earlier versions)." + narrowHelp + "\nAll threads are recorded and judged: findings are shown in which one of these has a part.",
 		Example: "  sudo stackshot hang\n  stackshot hang FILE\n  stackshot hang --newest /var/crash\n  stackshot hang --format dot FILE | dot -Tsvg > graph.svg",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
@@ -64,7 +67,7 @@ func hangCommand() *cobra.Command {
 	h.paging.flag(cmd)
 	f.StringVar(&h.format, "format", "text", "text, json or dot (a graph for Graphviz)")
 	f.DurationVar(&h.minWait, "min-wait", defaultMinWait, "age from which a wait makes a chain or a convoy")
-	f.IntSliceVar(&h.o.Pids, "pid", nil, "show only what concerns this task (all are recorded); may be repeated")
+	h.narrowing.flags(cmd)
 	completeWith(cmd, "format", "text", "json", "dot")
 	return cmd
 }
@@ -78,6 +81,8 @@ func (h *hangs) outcome(err error) error {
 		return err
 	case h.found:
 		return &exitError{cmp.Or(err, errSaid), exitHang}
+	case h.none != nil:
+		return errors.Join(h.none, err)
 	case h.blind && err == nil:
 		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", h.o.File))
 	}
@@ -106,7 +111,7 @@ func (h *hangs) check(cmd *cobra.Command, args []string) error {
 	if h.minWait <= 0 {
 		return &snapshot.OptionError{Option: "min-wait", Value: h.minWait.String(), Reason: "want more than 0"}
 	}
-	if err := checkShown(h.o.Pids); err != nil {
+	if err := h.narrowing.check(cmd); err != nil {
 		return err
 	}
 	if h.newest.dir != "" {
@@ -145,10 +150,20 @@ func (h *hangs) file(ctx context.Context, w *os.File, name string) error {
 func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(io.Writer) error) {
 	v := verdict.Judge(s, h.minWait)
 	h.o.File, h.o.NotSymbolized = where, skipped
+	h.o.Only, h.o.Absent = h.choose(s, v)
+	h.none = h.narrowing.none(cmp.Or(where, "the snapshot"), s, h.o.Only, h.o.Absent, false)
 	h.found, h.blind = len(hang.Found(v, h.o)) > 0, v.Waits.Unrecorded
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color
 	}
-	return func(w io.Writer) error { return verdictWriters[h.format](w, s, v, h.o) }
+	return func(w io.Writer) error {
+		switch {
+		case h.none != nil && h.format == "text":
+			return nil
+		case h.none == nil && h.format == "dot":
+			h.sayHidden(s, h.o.Only)
+		}
+		return verdictWriters[h.format](w, s, v, h.o)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/filter"
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
 	"stackshot/snapshot"
@@ -18,9 +20,12 @@ const defaultTop = 10
 // latencyOptions are the flags of `stackshot latency`.
 type latencyOptions struct {
 	paging
+	narrowing
 	newest newest
 	format string
 	top    int
+
+	nothing []error // of the files in which no thread is left
 }
 
 func latencyCommand() *cobra.Command {
@@ -31,9 +36,12 @@ func latencyCommand() *cobra.Command {
 		Long: "For one file (- for standard input), shows where the time of the pause went, what was\n" +
 			"slowest, and how long the machine's own threads have waited for a CPU or slept. For several\n" +
 			"files, shows a line each, and the distributions over all of them. A file that cannot be read\n" +
-			"to its end is named and left out.",
+			"to its end is named and left out." + narrowHelp + "\nPauses are always of the whole machine.",
 		Example: "  stackshot latency FILE\n  stackshot latency --newest .\n  stackshot latency DIR/*.kcdata.zst",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.narrowing.check(cmd); err != nil {
+				return err
+			}
 			name, err := o.newest.choose(args, "")
 			switch {
 			case err != nil:
@@ -43,47 +51,52 @@ func latencyCommand() *cobra.Command {
 			case len(args) == 0:
 				args = []string{name}
 			}
-			return o.paging.run(os.Stdout, func(out io.Writer) error { return showLatency(out, args, o) })
+			return o.paging.run(os.Stdout, func(out io.Writer) error { return showLatency(cmd.Context(), out, args, o) })
 		},
 	}
 	o.newest.flag(cmd)
 	o.paging.flag(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	cmd.Flags().IntVar(&o.top, "top", defaultTop, "most entries in each list of tasks or threads")
+	o.flags(cmd)
 	completeWith(cmd, "format", "text", "json")
 	return cmd
 }
 
 // showLatency writes the figures of the files that can be read. The error names
 // each of the others, one line per file.
-func showLatency(w io.Writer, names []string, o latencyOptions) error {
+func showLatency(ctx context.Context, w io.Writer, names []string, o latencyOptions) error {
 	if o.format != "text" && o.format != "json" {
 		return &snapshot.OptionError{Option: "format", Value: o.format, Reason: "want text or json"}
 	}
 	if o.top < 1 {
 		return &snapshot.OptionError{Option: "top", Value: fmt.Sprint(o.top), Reason: "want at least 1"}
 	}
-	files, failed, errs := measure(names, o.top)
+	files, failed, errs := measure(ctx, names, &o)
 	if len(files) == 0 {
 		return errors.Join(errs...)
 	}
 	var err error
-	if o.format == "json" {
+	switch {
+	case o.format == "json":
 		err = unlessGone(latency.JSON(w, files, failed))
-	} else {
+	case len(o.nothing) < len(files):
 		err = unlessGone(latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top}))
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("write the figures: %w", show.WithoutPath(err))
-	case len(errs) > 0:
+	case len(o.nothing) == len(files): // else what the other files show is an answer
+		errs = append(errs, o.nothing...)
+	}
+	if len(errs) > 0 {
 		return partial(errors.Join(errs...))
 	}
 	return nil
 }
 
 // measure reads one file after the other, and keeps only the figures of each.
-func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
+func measure(ctx context.Context, names []string, o *latencyOptions) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
 		s, err := readWhole(name)
 		if err != nil {
@@ -91,7 +104,16 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 			failed = append(failed, latency.Failed{File: name, Error: err.Error()})
 			continue
 		}
-		files = append(files, latency.Measure(name, s, top))
+		if o.expr.Uses(filter.Func, filter.Module) { // of user stacks, as the other commands have them
+			for _, skipped := range (&naming{}).name(ctx, s, false) {
+				say(os.Stderr, "%s: not symbolized: %s", name, skipped)
+			}
+		}
+		only, absent := o.choose(s, nil)
+		if none := o.none(name, s, only, absent, false); none != nil {
+			o.nothing = append(o.nothing, none)
+		}
+		files = append(files, latency.Measure(name, s, o.top, only))
 	}
 	return files, failed, errs
 }

@@ -13,7 +13,8 @@
 //	stackshot doctor          say what works on this machine, and what is lost where something does not
 //
 // Exit codes: 0 whole; 1 failed; 2 usage; 3 partial: the result is incomplete, or was
-// saved somewhere else, or nothing was stopped; 4 (of hang) something hangs, which goes before 3.
+// saved somewhere else, or nothing was stopped, or no thread matches --where; 4 (of hang)
+// something hangs, which goes before 3.
 //
 // What the command promises on a machine whose disks and mounts may hang:
 //

@@ -21,6 +21,7 @@ import (
 type reporting struct {
 	naming
 	paging
+	narrowing
 	newest newest
 	format string
 	o      report.Options
@@ -40,11 +41,11 @@ func reportCommand() *cobra.Command {
 			"newest capture in the current directory. User stacks show the names that the file holds.\n" +
 			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
-			"'go tool pprof'.",
+			"'go tool pprof'." + narrowHelp,
 		Example: "  stackshot report\n  stackshot report --newest /var/crash\n  stackshot report --format folded FILE | flamegraph.pl > flames.svg",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.check(os.Stdout); err != nil {
+			if err := errors.Join(r.check(os.Stdout), r.narrowing.check(cmd)); err != nil {
 				return err
 			}
 			name, err := r.newest.choose(args, ".")
@@ -57,9 +58,9 @@ func reportCommand() *cobra.Command {
 	r.newest.flag(cmd)
 	r.paging.flag(cmd)
 	r.naming.flags(cmd)
+	r.narrowing.flags(cmd)
 	r.flagOff(cmd)
 	cmd.Flags().StringVar(&r.format, "format", "text", "text, json, folded (flame graphs) or pprof")
-	cmd.Flags().IntSliceVar(&r.o.Pids, "pid", nil, "show only this task; may be repeated")
 	cmd.Flags().BoolVar(&r.o.ShowSelf, "self", false, "show stackshot's own threads")
 	cmd.Flags().BoolVar(&r.o.ShowIdle, "idle", false, "show idle kernel threads and the CPUs' idle threads one by one")
 	r.layoutFlags(cmd)
@@ -74,20 +75,7 @@ func (r *reporting) check(w io.Writer) error {
 	if f, ok := w.(*os.File); ok && r.format == "pprof" && term.IsTerminal(int(f.Fd())) {
 		return usage("--format pprof: standard output is a terminal, and a profile is not text: > FILE")
 	}
-	if err := r.checkLayout(); err != nil {
-		return err
-	}
-	return checkShown(r.o.Pids)
-}
-
-// checkShown refuses values of a --pid that chooses what is shown.
-func checkShown(pids []int) error {
-	for _, pid := range pids {
-		if uint64(pid) >= 1<<32 { // or less than 0
-			return &snapshot.OptionError{Option: "pid", Value: fmt.Sprint(pid), Reason: "want a task's id"}
-		}
-	}
-	return nil
+	return r.checkLayout()
 }
 
 // show writes a file's report. If the file breaks off, the report shows what came before, and
@@ -109,8 +97,16 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if r.format == "text" || r.format == "json" {
 		r.o.Verdict = verdict.Judge(s, defaultMinWait)
 	}
+	r.o.Only, r.o.Absent = r.choose(s, r.o.Verdict)
+	none := r.none(name, s, r.o.Only, r.o.Absent, r.o.ShowSelf)
+	if none != nil && r.format == "text" { // the other forms are for programs, which want them well formed
+		return errors.Join(none, reportError(name, s, nil, broken))
+	}
+	if none == nil && (r.format == "folded" || r.format == "pprof") {
+		r.sayHidden(s, r.o.Only)
+	}
 	err := r.paging.run(w, func(w io.Writer) error { return unlessGone(writers[r.format](w, s, r.o)) })
-	return reportError(name, s, err, broken)
+	return errors.Join(none, reportError(name, s, err, broken))
 }
 
 // reportError is the outcome of writing a report of the file called name. broken says where the

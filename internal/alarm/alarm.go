@@ -4,7 +4,6 @@ package alarm
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,27 +16,15 @@ import (
 // limit bounds each kind of alarm.
 const limit = 4
 
-// All are the sentences on what limits trust in a snapshot, worst first; one names the tasks of
-// pids that the snapshot does not have.
-func All(s *kcdata.Snapshot, pids []int) []string {
-	return (&view{s: s, absent: absent(s, pids)}).alarms()
+// All are the sentences on what limits trust in a snapshot, worst first; one names the numbers
+// that were asked for and are absent from it.
+func All(s *kcdata.Snapshot, absent []uint64) []string {
+	return (&view{s: s, absent: absent}).alarms()
 }
 
 type view struct {
 	s      *kcdata.Snapshot
-	absent []uint64 // pids asked for that are not in the file
-}
-
-// absent are the pids of which s has no task, in order.
-func absent(s *kcdata.Snapshot, pids []int) []uint64 {
-	missing := make(map[uint64]bool, len(pids))
-	for _, pid := range pids {
-		missing[uint64(pid)] = true
-	}
-	for _, t := range s.Tasks {
-		delete(missing, t.ID)
-	}
-	return slices.Sorted(maps.Keys(missing))
+	absent []uint64 // numbers of tasks and threads that were asked for and are not in the file
 }
 
 // alarms returns the sentences on what limits trust in the picture, worst first.

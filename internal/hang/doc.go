@@ -15,8 +15,10 @@ import "stackshot/kcdata"
 // Options choose what is shown.
 type Options struct {
 	File     string // where the snapshot is; "": nowhere
-	Pids     []int  // shows only what concerns these tasks (container id: tgid); empty: all
 	MaxBytes int64  // limits JSON, and the stacks of Text, as report.Options does; 0: no limit
+
+	Only   map[*kcdata.Thread]bool // shows only what concerns these threads; nil: all. All are judged
+	Absent []uint64                // numbers of tasks and threads that were asked for and are not in the file
 
 	// NotSymbolized says which files were not symbolized, and why: names of functions tell what
 	// some threads wait for.
@@ -28,20 +30,7 @@ type Options struct {
 	Color bool // marks headings and findings with ANSI colours
 }
 
-// asked are the tasks of o.Pids; nil for all.
-func (o *Options) asked() map[uint32]bool {
-	if len(o.Pids) == 0 {
-		return nil
-	}
-	pids := make(map[uint32]bool, len(o.Pids))
-	for _, pid := range o.Pids {
-		pids[uint32(pid)] = true
-	}
-	return pids
-}
-
-// shown reports whether the waits of a task are shown: it was asked for and is not the
-// snapshotter's own.
-func shown(t *kcdata.Task, pids map[uint32]bool) bool {
-	return !t.IsSelf() && (len(pids) == 0 || t.ID < 1<<32 && pids[uint32(t.ID)])
+// shown reports whether a thread is shown: it was asked for and is not the snapshotter's own.
+func (o *Options) shown(t *kcdata.Task, th *kcdata.Thread) bool {
+	return !t.IsSelf() && (o.Only == nil || o.Only[th])
 }

@@ -116,7 +116,7 @@ func FuzzHang(f *testing.F) {
 		w := hostile(r, name)
 		o := Options{Width: width % 500, File: name, Color: false}
 		if r.IntN(3) == 0 {
-			o.Pids = []int{int(w.s.Tasks[0].ID)}
+			o.Only, o.Absent = w.of(int(w.s.Tasks[0].ID)), []uint64{r.Uint64()}
 		}
 		if r.IntN(3) == 0 {
 			o.MaxBytes = r.Int64N(20_000) + 1

@@ -62,9 +62,9 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)},
-		{"alarms", append([]string{}, alarm.All(s, j.o.Pids)...)},
+		{"alarms", append([]string{}, alarm.All(s, j.o.Absent)...)},
 		{"hangs", hangs}, {"verdict", summary(j.words, v, verdict.Told(findings))},
-		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(v.Starved)},
+		{"recorded", j.words.Knows()}, {"threads", s.ThreadCount()}, {"threads_not_asked", notAsked(s, *j.o)}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(starved(v, j.o))},
 	}
 }
 
@@ -200,13 +200,12 @@ func kindsJSON(list []total) []show.Object {
 	})
 }
 
-// all are the waits of the tasks that are shown.
+// all are the waits of the threads that are shown.
 func (j *document) all(v *waitgraph.Verdict) show.Items {
-	pids := j.o.asked()
 	return func(yield func(show.Object) bool) {
 		for _, w := range v.Waits.All {
 			switch {
-			case !shown(w.Task, pids):
+			case !j.o.shown(w.Task, w.Thread):
 			case j.full():
 				j.waits++
 			default:

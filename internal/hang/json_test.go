@@ -3,6 +3,7 @@ package hang
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -150,7 +151,7 @@ func TestMissingIsAbsent(t *testing.T) {
 	}
 }
 
-// --pid shows what concerns its tasks: findings in which they have a part, and their waits.
+// Only shows what concerns its threads: findings in which they have a part, and their waits.
 // Nobody's own threads are shown.
 func TestPidsChoose(t *testing.T) {
 	for _, c := range []struct {
@@ -160,7 +161,11 @@ func TestPidsChoose(t *testing.T) {
 		{nil, 1, 10, 1}, {[]int{812}, 1, 0, 0}, {[]int{900}, 1, 0, 0}, {[]int{601}, 0, 1, 0}, {[]int{630, 990}, 0, 1, 1}, {[]int{4}, 0, 0, 0},
 	} {
 		w := everything()
-		f, _ := jsonOf(t, w, Options{Pids: c.pids})
+		o := Options{}
+		if c.pids != nil {
+			o.Only = w.of(c.pids...)
+		}
+		f, _ := jsonOf(t, w, o)
 		if len(f.Deadlocks) != c.deadlocks || len(f.Culprits) != c.culprits || len(f.Convoys) != c.convoy {
 			t.Errorf("%v: %d deadlocks, %d culprits, %d convoys", c.pids, len(f.Deadlocks), len(f.Culprits), len(f.Convoys))
 		}
@@ -177,5 +182,34 @@ func TestPidsChoose(t *testing.T) {
 	w.s.Tasks[0].Linux.Present |= kcdata.TaskIsSelf
 	if f, _ := jsonOf(t, w, Options{}); len(f.Waits) != 1 || len(f.Kinds) != 1 {
 		t.Errorf("our own: %+v", f.Waits)
+	}
+}
+
+// Without a finding that concerns a thread of Only, text says that there are others, and how many
+// threads were left out.
+func TestTextOfOthers(t *testing.T) {
+	w := everything()
+	deadlock := w.v.Deadlocks[0]
+	for _, c := range []struct {
+		only map[*kcdata.Thread]bool
+		want []string
+	}{
+		{w.of(4), []string{"Nothing that hangs concerns the threads asked for.", "12 findings of other threads: not shown.", "== WAITING: 0 threads"}},
+		{map[*kcdata.Thread]bool{deadlock.Part[0].Thread: true}, []string{"Deadlock of 2 threads", "11 findings of other threads: not shown.", "== WAITING: 1 thread\n"}},
+		{map[*kcdata.Thread]bool{deadlock.Behind[0].Thread: true}, []string{"Deadlock of 2 threads", "== WAITING: 1 thread\n"}},
+	} {
+		var b bytes.Buffer
+		if err := Text(&b, w.s, w.v, Options{Only: c.only}); err != nil {
+			t.Fatal(err)
+		}
+		last := fmt.Sprintf("%d of 96 threads not asked for: what concerns only them is not shown\n", 96-len(c.only))
+		if !strings.HasSuffix(b.String(), last) {
+			t.Errorf("it does not end with %q:\n%s", last, b.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
 	}
 }

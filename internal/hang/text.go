@@ -32,7 +32,7 @@ type text struct {
 	s        *kcdata.Snapshot
 	v        *waitgraph.Verdict
 	words    *verdict.Words
-	findings []verdict.Finding // as they are told, that concern the tasks asked for
+	findings []verdict.Finding // as they are told, that concern the threads asked for
 	color    string            // of the lines that follow
 }
 
@@ -59,17 +59,17 @@ func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 	cut := t.stacks()
 	t.totals()
 	t.limits()
+	t.notShown()
 	if err := t.w.Flush(); err != nil {
 		return err
 	}
 	return cut
 }
 
-// Found are the findings that concern the tasks of o, worst first.
+// Found are the findings that concern the threads of o, worst first.
 func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
-	pids := o.asked()
 	for _, f := range verdict.Findings(v) {
-		if f.Concerns(pids) {
+		if o.Only == nil || f.Concerns(o.Only) {
 			out = append(out, f)
 		}
 	}
@@ -79,7 +79,7 @@ func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
 // summary is the verdict in at most three sentences, of the findings that are shown.
 func summary(words *verdict.Words, v *waitgraph.Verdict, findings []verdict.Finding) []string {
 	if len(findings) == 0 && v.Hangs() {
-		return []string{"Nothing that hangs concerns the tasks of --pid."}
+		return []string{"Nothing that hangs concerns the threads asked for."}
 	}
 	return words.Summary(findings, below)
 }
@@ -94,7 +94,7 @@ func (t *text) colored(color string, f func()) {
 func (t *text) header() {
 	t.colored(show.Bold, func() { t.Words("", "%s", account.BriefMachine(t.s)) })
 	t.colored(show.Red, func() {
-		for _, s := range alarm.All(t.s, t.o.Pids) {
+		for _, s := range alarm.All(t.s, t.o.Absent) {
 			t.Words("!! ", "%s", s)
 		}
 	})
@@ -114,7 +114,7 @@ func (t *text) header() {
 		}
 	})
 	if others := len(verdict.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
-		t.Words("", "%s of other tasks: --pid leaves them out.", show.Count(others, "finding"))
+		t.Words("", "%s of other threads: not shown.", show.Count(others, "finding"))
 	}
 }
 

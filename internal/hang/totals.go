@@ -22,12 +22,11 @@ type total struct {
 	longest *waits.Wait
 }
 
-// totals count the waits of the tasks that are shown, by kind, the most numerous first.
+// totals count the waits of the threads that are shown, by kind, the most numerous first.
 func totals(v *waitgraph.Verdict, o *Options) []total {
-	pids := o.asked()
 	byKind := map[waits.Kind]*total{}
 	for _, w := range v.Waits.All {
-		if !shown(w.Task, pids) {
+		if !o.shown(w.Task, w.Thread) {
 			continue
 		}
 		t := byKind[w.Kind]
@@ -72,9 +71,25 @@ func (t *text) totals() {
 	}
 }
 
+// notShown ends the text: how many threads were left out.
+func (t *text) notShown() {
+	if n := notAsked(t.s, *t.o); n > 0 {
+		t.Line("")
+		t.Words("", "%d of %s not asked for: what concerns only them is not shown", n, show.Count(t.s.ThreadCount(), "thread"))
+	}
+}
+
+// notAsked counts the threads that Options.Only leaves out.
+func notAsked(s *kcdata.Snapshot, o Options) int {
+	if o.Only == nil {
+		return 0
+	}
+	return s.ThreadCount() - len(o.Only)
+}
+
 // starved are the long waits for a CPU and for a lock for which nobody is to blame, longest first.
 func (t *text) starved() (cpu, lock []*waits.Wait) {
-	for _, w := range t.v.Starved {
+	for _, w := range starved(t.v, t.o) {
 		if w.Kind == waits.CPU {
 			cpu = append(cpu, w)
 		} else {
@@ -82,6 +97,11 @@ func (t *text) starved() (cpu, lock []*waits.Wait) {
 		}
 	}
 	return cpu, lock
+}
+
+// starved are those that are shown.
+func starved(v *waitgraph.Verdict, o *Options) []*waits.Wait {
+	return slices.DeleteFunc(slices.Clone(v.Starved), func(w *waits.Wait) bool { return !o.shown(w.Task, w.Thread) })
 }
 
 func (t *text) busy(long []*waits.Wait, what string) {

@@ -2,6 +2,8 @@ package hang
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"stackshot/internal/model"
 	"stackshot/internal/waitgraph"
@@ -17,6 +19,22 @@ type world struct {
 }
 
 const second = uint64(1e9)
+
+// of are the threads of some tasks.
+func (w *world) of(pids ...int) map[*kcdata.Thread]bool {
+	only := map[*kcdata.Thread]bool{}
+	for _, t := range w.s.Tasks {
+		for _, th := range t.Threads {
+			if slices.Contains(pids, int(t.ID)) {
+				only[th] = true
+			}
+		}
+	}
+	return only
+}
+
+// everythingOnce is always the same world: threads are chosen by their addresses.
+var everythingOnce = sync.OnceValue(everything)
 
 func newWorld() *world {
 	w := &world{s: &kcdata.Snapshot{
@@ -75,7 +93,7 @@ var stories = []story{
 	{"abba_narrow", abba, Options{Width: 60}},
 	{"healthy", healthy, Options{NotSymbolized: []string{"/mnt/a: late", "/mnt/b: late", "c\x1b: late", "d: late", "e: late"}}},
 	{"everything", everything, Options{File: "db7.kcdata.zst"}},
-	{"everything_pid", everything, Options{Pids: []int{900}}},
+	{"everything_pid", everythingOnce, Options{Only: everythingOnce().of(900)}},
 	{"not_one_instant", notOneInstant, Options{}},
 	{"redacted", redacted, Options{}},
 	{"unrecorded", unrecorded, Options{}},

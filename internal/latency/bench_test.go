@@ -18,7 +18,7 @@ func BenchmarkMeasure(b *testing.B) {
 	s.Symbols = kcdata.NewSymbolTable(nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Text(io.Discard, []*Figures{Measure("f", s, 10)}, TextOptions{Top: 10}); err != nil {
+		if err := Text(io.Discard, []*Figures{Measure("f", s, 10, nil)}, TextOptions{Top: 10}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -45,16 +45,16 @@ type ThreadCost struct {
 }
 
 // costsOf returns no costs if the file does not say how long its ticks are.
-func costsOf(s *kcdata.Snapshot, top int) (tasks Costs[TaskCost], threads Costs[ThreadCost]) {
+func costsOf(s *kcdata.Snapshot, top int, asked func(*kcdata.Thread) bool) (tasks Costs[TaskCost], threads Costs[ThreadCost]) {
 	var ofTasks []TaskCost
 	var ofThreads []ThreadCost
 	t, ok := ticksOf(s)
 	for _, task := range s.Tasks {
-		if task.Latency != nil && ok {
+		if task.Latency != nil && ok && (slices.ContainsFunc(task.Threads, asked) || len(task.Threads) == 0 && asked(nil)) { // nil: all are asked for
 			ofTasks = append(ofTasks, taskCost(t, task))
 		}
 		for _, th := range task.Threads {
-			if th.Latency != nil && ok {
+			if th.Latency != nil && ok && asked(th) {
 				ofThreads = append(ofThreads, threadCost(t, task, th))
 			}
 		}

@@ -21,10 +21,12 @@ type Figures struct {
 
 // Measure takes the figures from a decoded file called name. Lists of the
 // slowest and the longest have at most top entries. The figures keep nothing of s but
-// strings.
-func Measure(name string, s *kcdata.Snapshot, top int) *Figures {
-	f := &Figures{File: show.Clean(name), Machine: account.MachineOf(s), Pause: pauseOf(s), Sched: schedOf(s, top)}
-	f.Tasks, f.Threads = costsOf(s, top)
+// strings. The figures of tasks and threads are of those in only (nil: all), and of their tasks;
+// a pause is always of the whole machine.
+func Measure(name string, s *kcdata.Snapshot, top int, only map[*kcdata.Thread]bool) *Figures {
+	asked := func(th *kcdata.Thread) bool { return only == nil || only[th] }
+	f := &Figures{File: show.Clean(name), Machine: account.MachineOf(s), Pause: pauseOf(s), Sched: schedOf(s, top, asked)}
+	f.Tasks, f.Threads = costsOf(s, top, asked)
 	return f
 }
 

@@ -18,7 +18,7 @@ var notANumber = regexp.MustCompile(`\b(NaN|[+-]?Inf)\b|%!`)
 // number, no line wider than the terminal, JSON that reads back.
 func checkFile(t *testing.T, s *kcdata.Snapshot, width, top int) {
 	t.Helper()
-	f := Measure("file", s, top)
+	f := Measure("file", s, top, nil)
 	for _, files := range [][]*Figures{{f}, {f, f}} {
 		var text, js bytes.Buffer
 		if err := Text(&text, files, TextOptions{Width: width, Top: top}); err != nil {

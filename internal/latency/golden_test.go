@@ -14,7 +14,7 @@ func TestGolden(t *testing.T) {
 	var all []*Figures
 	for _, st := range stories {
 		t.Run(st.name, func(t *testing.T) {
-			f := Measure(st.name+".kcdata", decoded(t, st.build()), st.o.Top)
+			f := Measure(st.name+".kcdata", decoded(t, st.build()), st.o.Top, nil)
 			var text bytes.Buffer
 			if err := Text(&text, []*Figures{f}, st.o); err != nil {
 				t.Fatal(err)

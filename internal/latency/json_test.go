@@ -30,7 +30,7 @@ func TestJSONIsDocumented(t *testing.T) {
 	for _, m := range overFiles {
 		want = append(want, m.name)
 	}
-	f := Measure("f", decoded(t, loaded()), 1)
+	f := Measure("f", decoded(t, loaded()), 1, nil)
 	for _, list := range [][]Dist{f.Tasks.Dists, f.Threads.Dists, f.Sched.RunDelay.Dists, {f.Sched.Waiting.Dist, f.Sched.Blocked.Dist, f.Sched.Sleeping.Dist}} {
 		for _, d := range list {
 			want = append(want, d.Name)
@@ -65,7 +65,7 @@ func TestMissingIsAbsent(t *testing.T) {
 		{plain, []string{"atomicity", "unwind_ns", "cycles", "unwind_share", "unwind_per_thread_ns", "request_to_stop_ns"}},
 	} {
 		var b bytes.Buffer
-		if err := JSON(&b, []*Figures{Measure("f", decoded(t, c.build()), 10)}, nil); err != nil {
+		if err := JSON(&b, []*Figures{Measure("f", decoded(t, c.build()), 10, nil)}, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range c.absent {
@@ -82,7 +82,7 @@ func TestMissingIsAbsent(t *testing.T) {
 // TestNothingStoppedCountsNowhere: a file of /proc has no pause, which is not a
 // pause of 0 ns.
 func TestNothingStoppedCountsNowhere(t *testing.T) {
-	files := []*Figures{Measure("a", decoded(t, loaded()), 1), Measure("b", decoded(t, fromProc()), 1), Measure("c", decoded(t, empty()), 1)}
+	files := []*Figures{Measure("a", decoded(t, loaded()), 1, nil), Measure("b", decoded(t, fromProc()), 1, nil), Measure("c", decoded(t, empty()), 1, nil)}
 	for _, d := range Over(files) {
 		want := map[string]int{"tries": 2, "threads_ran": 2, "lost_ns": 2}[d.Name]
 		if want == 0 {
@@ -126,7 +126,7 @@ var errFull = fmt.Errorf("disk full")
 
 func TestWriteErrorsComeBack(t *testing.T) {
 	s := decoded(t, loaded())
-	files := []*Figures{Measure("f", s, 10)}
+	files := []*Figures{Measure("f", s, 10, nil)}
 	for _, n := range []int{0, 100} {
 		if err := Text(&failing{n}, files, TextOptions{Top: 10}); err != errFull {
 			t.Errorf("Text after %d bytes: %v", n, err)

@@ -206,9 +206,15 @@ func TestSchedAccountsForEveryThread(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		s := randomThreads(r)
 		top := 1 + r.IntN(12)
-		f := schedOf(s, top)
-		if f.Threads+f.SelfLeft+f.IdleLeft != s.ThreadCount() {
-			t.Fatalf("seed %d: %d looked at, %d and %d left out of %d", seed, f.Threads, f.SelfLeft, f.IdleLeft, s.ThreadCount())
+		only := map[*kcdata.Thread]bool{}
+		for _, task := range s.Tasks {
+			for _, th := range task.Threads {
+				only[th] = seed%2 == 0 || r.IntN(3) == 0
+			}
+		}
+		f := schedOf(s, top, func(th *kcdata.Thread) bool { return only[th] })
+		if f.Threads+f.SelfLeft+f.IdleLeft+f.NotAsked != s.ThreadCount() || seed%2 == 0 && f.NotAsked > 0 {
+			t.Fatalf("seed %d: %d looked at, %d, %d and %d left out of %d", seed, f.Threads, f.SelfLeft, f.IdleLeft, f.NotAsked, s.ThreadCount())
 		}
 		if f.RunDelay.Known > f.Threads || len(f.RunDelay.Top) != min(top, f.RunDelay.Known) || !slices.IsSortedFunc(f.RunDelay.Top, func(a, b ThreadDelay) int { return cmp.Compare(b.TotalNs, a.TotalNs) }) {
 			t.Fatalf("seed %d: run delays %+v", seed, f.RunDelay)
@@ -218,6 +224,9 @@ func TestSchedAccountsForEveryThread(t *testing.T) {
 		}
 	}
 }
+
+// everything asks for all threads.
+func everything(*kcdata.Thread) bool { return true }
 
 func checkAges(t *testing.T, a *Ages, top int) {
 	t.Helper()
@@ -246,7 +255,7 @@ func TestCostsHoldTheirParts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		s := randomThreads(r)
 		s.Timebase.Numer, s.Timebase.Denom = 1+r.Uint32N(200), 1+r.Uint32N(9)
-		tasks, threads := costsOf(s, 5)
+		tasks, threads := costsOf(s, 5, everything)
 		measured := 0
 		for _, task := range s.Tasks {
 			if task.Latency == nil {
@@ -267,7 +276,7 @@ func TestCostsHoldTheirParts(t *testing.T) {
 			}
 		}
 		s.Timebase = nil
-		if tasks, threads := costsOf(s, 5); tasks.Measured+threads.Measured != 0 {
+		if tasks, threads := costsOf(s, 5, everything); tasks.Measured+threads.Measured != 0 {
 			t.Fatal("without a time base a tick is of no known length")
 		}
 	}

@@ -17,6 +17,7 @@ type Sched struct {
 	Threads  int      `json:"threads"`           // that were examined
 	SelfLeft int      `json:"self_left_out"`     // threads of the snapshotter
 	IdleLeft int      `json:"cpu_idle_left_out"` // idle threads of CPUs
+	NotAsked int      `json:"threads_not_asked"`
 	RunDelay RunDelay `json:"run_delay"`
 	Waiting  Ages     `json:"waiting"`  // on a runqueue at the stop, not on a CPU
 	Blocked  Ages     `json:"blocked"`  // in D: TASK_UNINTERRUPTIBLE without TASK_NOLOAD
@@ -67,12 +68,14 @@ type collector struct {
 	ages   map[model.Class][]ThreadAge // of Runnable, Blocked and Sleeping
 }
 
-func schedOf(s *kcdata.Snapshot, top int) Sched {
+func schedOf(s *kcdata.Snapshot, top int, asked func(*kcdata.Thread) bool) Sched {
 	out := Sched{}
 	c := collector{s: s, clock: model.NewClock(s), ages: map[model.Class][]ThreadAge{}}
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
 			switch {
+			case !asked(th):
+				out.NotAsked++
 			case th.IsIdle():
 				out.IdleLeft++
 			case th.IsSelf() || task.IsSelf():
@@ -142,7 +145,11 @@ func place(s *kcdata.Snapshot, th *kcdata.Thread) string {
 }
 
 func (p *page) sched(s *Sched) {
-	p.heading("SCHEDULING LATENCY of %s (left out: %d of our own, %d of idle CPUs)", show.Count(s.Threads, "thread"), s.SelfLeft, s.IdleLeft)
+	left := fmt.Sprintf("left out: %d of our own, %d of idle CPUs", s.SelfLeft, s.IdleLeft)
+	if s.NotAsked > 0 {
+		left += fmt.Sprintf(", %d not asked for", s.NotAsked)
+	}
+	p.heading("SCHEDULING LATENCY of %s (%s)", show.Count(s.Threads, "thread"), left)
 	p.runDelay(&s.RunDelay)
 	p.ages("waiting for a CPU", &s.Waiting)
 	p.ages("in D", &s.Blocked)

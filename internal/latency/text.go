@@ -25,7 +25,21 @@ func Text(w io.Writer, files []*Figures, o TextOptions) error {
 	} else {
 		p.many(files)
 	}
+	p.notAsked(files)
 	return p.w.Flush()
+}
+
+// notAsked ends the text: how many threads were left out.
+func (p *page) notAsked(files []*Figures) {
+	out, all := 0, 0
+	for _, f := range files {
+		out += f.Sched.NotAsked
+		all += f.Machine.Threads
+	}
+	if out > 0 {
+		p.Line("")
+		p.Words("", "%d of %d threads not asked for: the figures of tasks and threads are without them, pauses are of the whole machine", out, all)
+	}
 }
 
 func (p *page) file(f *Figures, o TextOptions) {

@@ -28,9 +28,9 @@ func StateOf(t *kcdata.Thread) State {
 	}
 	switch {
 	case l.ExitState&kcdata.ExitZombie != 0:
-		return State{Zombie, "zombie", SinceNever}
+		return State{Zombie, zombieWords, SinceNever}
 	case l.ExitState&kcdata.ExitDead != 0 || l.State&kcdata.StateDead != 0:
-		return State{Zombie, "dead", SinceNever}
+		return State{Zombie, deadWords, SinceNever}
 	case l.State&kcdata.StateNew != 0:
 		return State{Runnable, "being forked", SinceNever}
 	case l.State == 0 && l.Present&kcdata.ThreadHasOnCPU == 0:
@@ -57,11 +57,11 @@ func runningWords(l *kcdata.LinuxThread) string {
 func sleepOf(s uint32) State {
 	switch {
 	case s&kcdata.StateFrozen != 0:
-		return State{Held, "frozen", SinceSwitch}
+		return State{Held, frozenWords, SinceSwitch}
 	case s&kcdata.StateTraced != 0:
-		return State{Held, "stopped by its tracer", SinceSwitch}
+		return State{Held, tracedWords, SinceSwitch}
 	case s&kcdata.StateStopped != 0:
-		return State{Held, "stopped by a signal", SinceSwitch}
+		return State{Held, stoppedWords, SinceSwitch}
 	case s&kcdata.StateParked != 0:
 		return State{Parked, "parked", SinceSwitch}
 	case s&kcdata.StateRtlockWait != 0:
@@ -86,11 +86,11 @@ func stateOfSnapshot(t *kcdata.Thread) State {
 	case t.Snapshot.SSFlags&kcdata.SSOnCore != 0:
 		return State{Running, "running", SinceNever}
 	case s&kcdata.THTerminate != 0:
-		return State{Zombie, "dead", SinceNever}
+		return State{Zombie, deadWords, SinceNever}
 	case s&kcdata.THRun != 0:
 		return State{Runnable, "runnable, waiting for a CPU", SinceNever}
 	case s&kcdata.THSusp != 0:
-		return State{Held, "stopped by a signal", SinceNever}
+		return State{Held, stoppedWords, SinceNever}
 	case s&kcdata.THWait != 0 && s&kcdata.THUnint != 0:
 		return State{Blocked, "uninterruptible sleep (D)", SinceNever}
 	case s&kcdata.THWait != 0:
@@ -110,6 +110,33 @@ var letters = map[byte]struct{ state, exit uint32 }{
 	'Z': {exit: kcdata.ExitZombie},
 	'P': {state: kcdata.StateParked},
 	'I': {state: kcdata.StateUninterruptible | kcdata.StateNoload},
+}
+
+// Words of the states that share a class.
+const (
+	zombieWords  = "zombie"
+	deadWords    = "dead"
+	frozenWords  = "frozen"
+	tracedWords  = "stopped by its tracer"
+	stoppedWords = "stopped by a signal"
+)
+
+// Letter is the state in the letter of /proc/PID/stat; "" if it has none of its own there (it is
+// frozen, the thread is a CPU's idle thread), or is not known.
+func (s State) Letter() string {
+	switch s.Class {
+	case Running, Runnable:
+		return "R"
+	case Sleeping:
+		return "S"
+	case Blocked:
+		return "D"
+	case Parked:
+		return "P"
+	case Idle:
+		return "I"
+	}
+	return map[string]string{stoppedWords: "T", tracedWords: "t", zombieWords: "Z", deadWords: "X"}[s.Words]
 }
 
 // StateOfLetter turns /proc's letter into LinuxThread.State and LinuxThread.ExitState.

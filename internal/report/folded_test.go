@@ -93,11 +93,12 @@ func checkFolded(t testing.TB, s *kcdata.Snapshot, o Options) {
 
 func TestFoldedHoldsEveryThread(t *testing.T) {
 	for _, st := range stories {
-		checkFolded(t, st.build(), Options{Pids: st.o.Pids, ShowSelf: st.o.ShowSelf})
+		checkFolded(t, st.build(), Options{Only: st.o.Only, ShowSelf: st.o.ShowSelf})
 	}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		checkFolded(t, randomSnapshot(r), randomOptions(r))
+		s, o := randomSelection(r)
+		checkFolded(t, s, o)
 	}
 }
 

@@ -64,7 +64,7 @@ func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
 	}
 	o := Options{Width: width % 500, ShowSelf: self, GroupBy: groupings()[uint(width)%5], SortBy: append([]Order{""}, ByAge, ByName, ByThreads, ByCPU)[uint(pid)%5]}
 	if pid != 0 {
-		o.Pids = []int{pid}
+		o.Only, o.Absent = ofTasks(s, pid), []uint64{uint64(pid)}
 	}
 	var b bytes.Buffer
 	if err := Text(&b, s, o); err != nil {

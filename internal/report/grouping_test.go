@@ -73,7 +73,7 @@ func fromSections(text string) string {
 func TestEachThreadIsInOneGroup(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		s, o := randomSnapshot(r), randomOptions(r)
+		s, o := randomSelection(r)
 		if r.IntN(2) == 0 {
 			o.Verdict = verdict.Judge(s, 1)
 		}
@@ -164,9 +164,9 @@ func TestReferencesAreOnTheScreen(t *testing.T) {
 	}
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		o := randomOptions(r)
+		s, o := randomSelection(r)
 		o.Width = 0
-		check(randomSnapshot(r), o)
+		check(s, o)
 	}
 	if found < 50 {
 		t.Errorf("only %d references", found)

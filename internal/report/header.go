@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -10,34 +9,17 @@ import (
 	"stackshot/internal/show"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
-	"stackshot/kcdata"
 )
 
 // first writes the first screen, of any height (package screen).
 func (v *view) first(l *lines) error {
 	o := screen.Options{
-		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Pids: v.o.Pids, Only: v.asked(), NotSymbolized: v.o.NotSymbolized,
+		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Absent: v.o.Absent, Only: v.o.Only, NotSymbolized: v.o.NotSymbolized,
 	}
 	if o.Verdict == nil {
 		o.Verdict = &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}
 	}
 	return screen.Text(l.w, v.s, o)
-}
-
-// asked are the threads of the tasks that were asked for; nil: all.
-func (v *view) asked() map[*kcdata.Thread]bool {
-	if len(v.o.Pids) == 0 {
-		return nil
-	}
-	out := map[*kcdata.Thread]bool{}
-	for _, t := range v.s.Tasks {
-		if slices.Contains(v.o.Pids, int(t.ID)) {
-			for _, th := range t.Threads {
-				out[th] = true
-			}
-		}
-	}
-	return out
 }
 
 // taken says how the picture was taken, and how many threads it has.

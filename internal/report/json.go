@@ -15,7 +15,7 @@ import (
 const JSONVersion = 1
 
 // JSON writes the snapshot as one JSON object. It writes every thread and folds
-// nothing; Options.Pids and ShowSelf choose as in Text. Errors: the writer's, *CutError.
+// nothing; Options.Only and ShowSelf choose as in Text. Errors: the writer's, *CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	o.ShowIdle = true // nothing is folded
 	v := newView(s, o)
@@ -41,7 +41,7 @@ func (v *view) document() show.Object {
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"atomicity", account.AtomicityJSON(s)},
 		{"files", account.FilesJSON(s.FilesTaken)}, {"cgroups", account.CgroupsJSON(s)},
 		{"cpus", show.List(s.CPUs, account.CPUJSON)},
-		{"alarms", append([]string{}, alarm.All(v.s, v.o.Pids)...)},
+		{"alarms", append([]string{}, alarm.All(v.s, v.o.Absent)...)},
 		{"warnings", show.List(account.Warnings(s.Warnings), (*account.Warning).JSON)},
 		{"problems", cleanAll(s.Problems)},
 		{"left_out", show.List(s.LeftOut, account.LeftOutJSON)},

@@ -113,11 +113,12 @@ func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
 
 func TestPprofAgreesWithJSON(t *testing.T) {
 	for _, st := range stories {
-		checkProfile(t, st.build(), Options{Pids: st.o.Pids, ShowSelf: st.o.ShowSelf})
+		checkProfile(t, st.build(), Options{Only: st.o.Only, ShowSelf: st.o.ShowSelf})
 	}
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		checkProfile(t, randomSnapshot(r), randomOptions(r))
+		s, o := randomSelection(r)
+		checkProfile(t, s, o)
 	}
 }
 

@@ -66,14 +66,24 @@ func (w *world) randomUser(r *rand.Rand, t *kcdata.Task, th *kcdata.Thread) {
 	}
 }
 
-func randomOptions(r *rand.Rand) Options {
+// randomSelection is a snapshot, and options of which every other one chooses some threads.
+func randomSelection(r *rand.Rand) (*kcdata.Snapshot, Options) {
+	s := randomSnapshot(r)
+
 	o := Options{ShowSelf: r.IntN(2) == 0, ShowIdle: r.IntN(3) == 0, Width: []int{0, 1, 3, 40, 80}[r.IntN(5)]}
-	for range r.IntN(3) {
-		o.Pids = append(o.Pids, r.IntN(14))
+	if r.IntN(2) == 0 {
+		o.Only = map[*kcdata.Thread]bool{}
+		for _, t := range s.Tasks {
+			for _, th := range t.Threads {
+				if r.IntN(3) == 0 {
+					o.Only[th] = true
+				}
+			}
+		}
 	}
 	o.GroupBy = append([]Grouping{""}, groupings()...)[r.IntN(6)]
 	o.SortBy = []Order{"", ByAge, ByName, ByThreads, ByCPU}[r.IntN(5)]
-	return o
+	return s, o
 }
 
 var groupLine = regexp.MustCompile(`^    (?:(\d+) (?:threads, e\.g\. |idle threads of CPUs: )|tid \d+|idle thread of CPU [^,]*: )|^(\d+) threads? of \d+ tasks?: `)
@@ -84,7 +94,7 @@ var accountLine = regexp.MustCompile(`^(\d+) threads?: (\d+) shown, (\d+) idle k
 func TestR1EveryThreadIsAccountedFor(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		s, o := randomSnapshot(r), randomOptions(r)
+		s, o := randomSelection(r)
 		o.Width = 0
 		var b bytes.Buffer
 		if err := Text(&b, s, o); err != nil {
@@ -190,7 +200,7 @@ func TestR2NothingRawIsShown(t *testing.T) {
 	}
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		check(randomSnapshot(r), randomOptions(r))
+		check(randomSelection(r))
 	}
 }
 

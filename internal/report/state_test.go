@@ -22,13 +22,16 @@ func TestIdleKernelFolding(t *testing.T) {
 		{"TASK_IDLE", func(w *world) { w.kthread(9, "kworker/0:0", 0x402) }, Options{}, 1},
 		{"D", func(w *world) { w.kthread(9, "jbd2/vda1-8", 2) }, Options{}, 0},
 		{"running", func(w *world) { w.onCPU(w.kthread(9, "kswapd0", 1), 0) }, Options{}, 0},
-		{"asked for", func(w *world) { w.kthread(9, "kswapd0", 1) }, Options{Pids: []int{9}}, 0},
 		{"all wanted", func(w *world) { w.kthread(9, "kswapd0", 1) }, Options{ShowIdle: true}, 0},
 		{"user", func(w *world) { w.thread(w.task(9, "sh"), "sh", 1, 0) }, Options{}, 0},
 	} {
 		w := newWorld(1)
 		c.build(w)
-		if v := newView(w.done(), c.o); v.counts.FoldedKernel != c.folded || v.counts.Shown != 1-c.folded {
+		s := w.done()
+		if v := newView(s, Options{Only: ofTasks(s, 9)}); v.counts.Shown != 1 {
+			t.Errorf("%s, asked for: %+v", c.name, v.counts)
+		}
+		if v := newView(s, c.o); v.counts.FoldedKernel != c.folded || v.counts.Shown != 1-c.folded {
 			t.Errorf("%s: %+v", c.name, v.counts)
 		}
 	}

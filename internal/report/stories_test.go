@@ -12,7 +12,7 @@ var stories = []struct {
 	{"quiet", quiet, Options{}},
 	{"dead_nfs_server", deadNFSServer, Options{}},
 	{"dead_nfs_server_80", deadNFSServer, Options{Width: 80, File: "hang.kcd"}},
-	{"dead_nfs_server_pid", deadNFSServer, Options{Pids: []int{812}}},
+	{"dead_nfs_server_pid", deadNFSServerOnce, Options{Only: ofTasks(deadNFSServerOnce(), 812)}},
 	{"spinning_driver", spinningDriver, Options{}},
 	{"spinning_driver_narrow", spinningDriver, Options{Width: 60}},
 	{"container_without_stop", containerWithoutStop, Options{}},

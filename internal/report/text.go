@@ -103,8 +103,8 @@ func (v *view) taskText(l *lines, e *entry) {
 	if n := t.shown - e.threads(); n > 0 {
 		l.Line("    %s in groups of several tasks", show.Count(n, "more thread"))
 	}
-	if hidden := len(t.Threads) - t.shown; hidden > 0 && v.only == nil {
-		l.Line("    %s not listed here (idle or our own)", show.Count(hidden, "more thread"))
+	if t.hidden > 0 {
+		l.Line("    %s not listed here (idle or our own)", show.Count(t.hidden, "more thread"))
 	}
 }
 

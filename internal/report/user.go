@@ -2,9 +2,8 @@ package report
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -44,11 +43,7 @@ func (v *view) framesAt(p place) []*userFrame {
 }
 
 func (v *view) newFrames(p place) []*userFrame {
-	at := p.Addr
-	if !p.Exact && at > 0 {
-		at-- // into the call: what follows it may be another function, in another mapping
-	}
-	mapping, _ := p.task.MappingAt(at)
+	mapping := model.MappingOf(p.task, p.UserPlace)
 	funcs := p.task.UserSymbols.Functions(p.UserPlace)
 	if len(funcs) == 0 {
 		funcs = make([]kcdata.UserFunction, 1)
@@ -120,31 +115,13 @@ func (f *userFrame) suffix() string {
 }
 
 // modulePath is the path of the file that holds the frame's code, as the machine had it.
-func (f *userFrame) modulePath() string {
-	if f.Module != "" || f.mapping == nil {
-		return f.Module
-	}
-	return f.mapping.Path
-}
+func (f *userFrame) modulePath() string { return model.ModulePath(f.Module, f.mapping) }
 
 // moduleName is the last component of modulePath.
 func (f *userFrame) moduleName() string { return show.Clean(f.moduleBase()) }
 
 // moduleBase is moduleName before it is cleaned.
-func (f *userFrame) moduleBase() string {
-	p := strings.TrimSuffix(f.modulePath(), " (deleted)")
-	switch {
-	case p == "" && f.mapping == nil:
-		return "unknown"
-	case f.mapping != nil && f.mapping.Flags&kcdata.MappingVDSO != 0:
-		return "vdso"
-	case p == "":
-		return "anonymous"
-	case strings.HasPrefix(p, "[") && strings.HasSuffix(p, "]") && len(p) > 2:
-		return p[1 : len(p)-1]
-	}
-	return path.Base(p)
-}
+func (f *userFrame) moduleBase() string { return model.ModuleOf(f.Module, f.mapping) }
 
 // fileOffset is the offset of the address in the mapped file; false if no file is mapped.
 func (f *userFrame) fileOffset() (uint64, bool) {

@@ -13,12 +13,14 @@ import (
 
 // Options choose what is shown.
 type Options struct {
-	// Pids keeps only these tasks (container id: tgid); empty: all.
-	Pids []int
+	// Only are the threads that are asked for; nil: all.
+	Only map[*kcdata.Thread]bool
+	// Absent are the numbers of tasks and threads that were asked for and are not in the file.
+	Absent []uint64
 	// ShowSelf shows the snapshotter's own threads too.
 	ShowSelf bool
 	// ShowIdle shows idle kernel threads and the CPUs' idle threads one by
-	// one. Those of a task named in Pids always are.
+	// one. Those in Only always are.
 	ShowIdle bool
 
 	// Verdict is what hangs, and what each thread waits for. nil: it was not asked for, and
@@ -77,8 +79,6 @@ type view struct {
 	ids       map[identity]uint32
 	places    map[place][]*userFrame
 	kernelIDs map[uint64]uint32
-	// only are the threads that are shown; nil: all.
-	only map[*kcdata.Thread]bool
 	// words are those for o.Verdict; nil without it.
 	words *verdict.Words
 	// allChains: every user stack is a frame-pointer chain.
@@ -90,16 +90,13 @@ type taskView struct {
 	*kcdata.Task
 	groups []*group // most interesting first
 	shown  int      // threads
+	hidden int      // threads that are folded, or our own
 }
 
 // newView sorts s by o. The view keeps s.
-func newView(s *kcdata.Snapshot, o Options) *view { return viewOf(s, o, nil) }
-
-// viewOf sorts the threads in only; nil: all.
-func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
+func newView(s *kcdata.Snapshot, o Options) *view {
 	v := &view{
-		only: only,
-		s:    s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]printed{},
+		s: s, o: o, stopped: map[uint64]bool{}, clock: model.NewClock(s), folded: map[string]int{}, printed: map[string]printed{},
 		ids: map[identity]uint32{}, places: map[place][]*userFrame{}, kernelIDs: map[uint64]uint32{}, allChains: allChainOnly(s),
 	}
 	if o.Verdict != nil {
@@ -108,51 +105,42 @@ func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 	for _, cpu := range account.CPUsWith(s, kcdata.CPUStopped) {
 		v.stopped[cpu] = true
 	}
-	asked := make(map[uint64]bool, len(o.Pids))
-	for _, pid := range o.Pids {
-		asked[uint64(pid)] = true
-	}
 	for _, t := range s.Tasks {
 		v.counts.Tasks++
 		v.counts.Threads += len(t.Threads)
-		if len(asked) > 0 && !asked[t.ID] {
-			v.counts.NotAsked += len(t.Threads)
-			continue
-		}
-		v.task(t, o.ShowIdle || asked[t.ID])
+		v.task(t)
 	}
 	slices.SortStableFunc(v.tasks, compareTasks)
 	return v
 }
 
-// task sorts one task that was asked for. unfold: its idle threads are shown.
-func (v *view) task(t *kcdata.Task, unfold bool) {
-	if t.IsSelf() && !v.o.ShowSelf {
-		v.counts.HiddenSelf += len(t.Threads)
-		return
-	}
+// task sorts one task.
+func (v *view) task(t *kcdata.Task) {
 	tv := &taskView{Task: t}
+	unfold := v.o.ShowIdle || v.o.Only != nil
 	var keep []*threadView
 	for _, th := range t.Threads {
-		if v.only != nil && !v.only[th] {
-			continue
-		}
 		st := model.StateOf(th)
 		switch {
-		case th.IsSelf() && !v.o.ShowSelf:
+		case v.o.Only != nil && !v.o.Only[th]:
+			v.counts.NotAsked++
+		case (t.IsSelf() || th.IsSelf()) && !v.o.ShowSelf:
 			v.counts.HiddenSelf++
+			tv.hidden++
 		case st.Class == model.CPUIdle && !unfold:
 			v.counts.FoldedCPUIdle++
+			tv.hidden++
 		case model.IsIdleKernel(t, th, st.Class) && !unfold:
 			v.counts.FoldedKernel++
+			tv.hidden++
 			v.folded[family(t.Name, th.Name)]++
 		default:
 			keep = append(keep, v.thread(t, th, st))
 			v.classes[st.Class]++
 		}
 	}
-	if len(keep) == 0 && (len(t.Threads) > 0 || v.only != nil) {
-		return // all its threads are folded or hidden, and counted as such
+	if len(keep) == 0 && (len(t.Threads) > 0 || v.o.Only != nil || t.IsSelf() && !v.o.ShowSelf) {
+		return // all its threads are folded, hidden or not asked for, and counted as such
 	}
 	tv.shown = len(keep)
 	tv.groups = groupThreads(keep, v.fullKey)

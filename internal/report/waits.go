@@ -70,8 +70,8 @@ func (v *view) waitsFor(g *group) string {
 // Stacks writes the threads in only as Text does: by task, those in the same state at the same
 // place together. Errors: the writer's, *CutError.
 func Stacks(w io.Writer, s *kcdata.Snapshot, only map[*kcdata.Thread]bool, o Options) error {
-	o.ShowSelf, o.ShowIdle, o.Pids = true, true, nil
-	v := viewOf(s, o, only)
+	o.ShowSelf, o.Only = true, only
+	v := newView(s, o)
 	l := newLines(w, o)
 	for _, e := range taskEntries(v.tasks) {
 		v.entryText(l, e)

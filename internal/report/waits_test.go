@@ -101,7 +101,7 @@ func TestGroupWaits(t *testing.T) {
 func TestJSONHasWaits(t *testing.T) {
 	s := deadNFSServer()
 	var b bytes.Buffer
-	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Pids: []int{812}}); err != nil {
+	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Only: ofTasks(s, 812)}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -137,7 +137,7 @@ func TestStacks(t *testing.T) {
 	v := judged(s, 812)
 	only := map[*kcdata.Thread]bool{v.Waits.All[0].Thread: true, v.Waits.All[1].Thread: true}
 	var b bytes.Buffer
-	if err := Stacks(&b, s, only, Options{Pids: []int{1}}); err != nil {
+	if err := Stacks(&b, s, only, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	text := textOf(t, deadNFSServer(), Options{})

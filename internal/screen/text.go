@@ -78,7 +78,7 @@ func (v *view) screen() []line {
 		pid = e.pid
 	}
 	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
-	p.header(v.machine(), alarm.All(v.s, v.o.Pids))
+	p.header(v.machine(), alarm.All(v.s, v.o.Absent))
 	p.footer(v.atRest(), v.picture(), v.commands(pid))
 	p.body(v.nothing(sections), sections)
 	return p.lines()

@@ -21,7 +21,7 @@ type Options struct {
 	// File is the name of the snapshot's file, as the next commands have it; "": it has none.
 	File          string
 	Only          map[*kcdata.Thread]bool // the threads that are looked at; nil: all
-	Pids          []int                   // tasks that were asked for: those that the file does not have are named
+	Absent        []uint64                // numbers of tasks and threads that were asked for and are not in the file
 	NotSymbolized []string                // files that were not symbolized, and why
 }
 

@@ -42,35 +42,22 @@ func Findings(v *waitgraph.Verdict) (out []Finding) {
 	return append(out, others...)
 }
 
-// Concerns reports whether a thread of one of the tasks has a part in f; every thread if
-// there are no tasks.
-func (f Finding) Concerns(pids map[uint32]bool) bool {
-	if len(pids) == 0 {
-		return true
-	}
-	asked := func(owners []waits.Owner) bool {
-		for i := range owners {
-			if pids[owners[i].Pid] {
-				return true
-			}
-		}
-		return false
+// Concerns reports whether one of the threads has a part in f. Of a process that owns something
+// as a whole each thread has.
+func (f Finding) Concerns(threads map[*kcdata.Thread]bool) bool {
+	asked := func(o waits.Owner) bool {
+		return threads[o.Thread] || o.Whole && o.Task != nil && slices.ContainsFunc(o.Task.Threads, func(th *kcdata.Thread) bool { return threads[th] })
 	}
 	waiting := func(list []*waits.Wait) bool {
-		for _, w := range list {
-			if pids[uint32(w.Task.ID)] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(w *waits.Wait) bool { return threads[w.Thread] })
 	}
 	switch {
 	case f.Deadlock != nil:
 		return waiting(f.Deadlock.Part) || waiting(f.Deadlock.Behind)
 	case f.Culprit != nil:
-		return pids[f.Culprit.Owner.Pid] || waiting(f.Culprit.Victims)
+		return asked(f.Culprit.Owner) || waiting(f.Culprit.Victims)
 	}
-	return asked(f.Convoy.Owners) || waiting(f.Convoy.Waiters)
+	return slices.ContainsFunc(f.Convoy.Owners, asked) || waiting(f.Convoy.Waiters)
 }
 
 // owned reports whether o is one of the owners of what w waits for.

@@ -1,5 +1,19 @@
 package waits
 
+import (
+	"maps"
+	"slices"
+)
+
+// Kinds are all kinds, by name.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
+
+// Known reports whether k is one of Kinds.
+func (k Kind) Known() bool {
+	_, ok := kinds[k]
+	return ok
+}
+
 // kinds has every kind, with its words; "waits for" goes before them.
 var kinds = map[Kind]string{
 	Mutex:      "a mutex of the kernel",
