@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stackshot/internal/hangscenes"
+	"stackshot/internal/testneed"
+	"stackshot/internal/userlab"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// TestFirstScreens: in a terminal, `stackshot` alone names the culprit of each machine that
+// hangs or is slow, with the word that says why, and of machines that are well it names nobody.
+// All of it fits, each number is of somebody in the file, and each command that it prints runs.
+func TestFirstScreens(t *testing.T) {
+	testneed.Slow(t)
+	needRoot(t)
+	testneed.Program(t, "tmux")
+	hangs := userlab.NewHangs(t)
+	sizes := [][2]int{{80, 24}, {200, 50}}
+	for i, scene := range hangscenes.All() {
+		for k, size := range sizes {
+			if k != i%2 && testneed.Length(1, 2) == 1 {
+				continue // in short each scene at one of the sizes
+			}
+			t.Run(fmt.Sprintf("%s/%dx%d", scene.Name, size[0], size[1]), func(t *testing.T) {
+				if why := scene.Lacks(); why != "" {
+					t.Skip(why)
+				}
+				x := newTerminal(t, size[0], size[1])
+				standing := scene.Start(t, hangs)
+				s := x.first()
+				keepScreen(t, scene.Name, size, s, x.file())
+				x.fits(s)
+				for _, err := range standing.Wrong(s.text, snapshotIn(t, x.file())) {
+					t.Error(err)
+				}
+				x.commandsRun(s)
+				if t.Failed() {
+					t.Logf("\n%s", s.text)
+				}
+			})
+		}
+	}
+}
+
+// first is what `stackshot` alone shows. It waits its turn as invocation.run does.
+func (x *terminal) first() shown {
+	x.t.Helper()
+	s := x.run("stackshot")
+	for range 5 {
+		if !strings.Contains(s.text, snapshot.ErrBusy.Error()) {
+			break
+		}
+		s = x.run("stackshot")
+	}
+	return s
+}
+
+// fits wants the whole output and the prompt behind it on the terminal: only the line of the
+// command itself may have left it.
+func (x *terminal) fits(s shown) {
+	x.t.Helper()
+	if s.above > 1 || s.height+1 > x.height {
+		x.t.Errorf("%d lines and the prompt in a terminal of %d; %d have left it", s.height, x.height, s.above)
+	}
+}
+
+// command is one that a screen tells to run.
+var command = regexp.MustCompile(`\bstackshot (?:hang|report|latency|list|doctor|take)\b[^|()]*?(?:  |$)`)
+
+// commandsRun runs each command of a screen as it stands there.
+func (x *terminal) commandsRun(s shown) {
+	x.t.Helper()
+	found := 0
+	for _, line := range lines(s.text) {
+		for _, c := range command.FindAllString(line, -1) {
+			found++
+			c = strings.TrimSpace(c)
+			if o := x.run(c + " >out 2>err"); o.code != 0 && o.code != exitIncomplete && o.code != codeHangs {
+				b, _ := os.ReadFile(filepath.Join(x.dir, "err"))
+				x.t.Errorf("%q: exit code %d: %s", c, o.code, b)
+			}
+		}
+	}
+	if found == 0 {
+		x.t.Error("the screen tells no command")
+	}
+}
+
+func snapshotIn(t *testing.T, name string) *kcdata.Snapshot {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := kcdata.Unwrap(b, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// keepScreen copies a screen and its file to where STACKSHOT_SCREENS says.
+func keepScreen(t *testing.T, scene string, size [2]int, s shown, file string) {
+	dir := os.Getenv("STACKSHOT_SCREENS")
+	if dir == "" {
+		return
+	}
+	name := filepath.Join(dir, fmt.Sprintf("%s-%dx%d", scene, size[0], size[1]))
+	b, err := os.ReadFile(file)
+	for _, err := range []error{err, os.WriteFile(name+".kcdata.zst", b, 0o600), os.WriteFile(name+".txt", []byte(s.text+"\n"), 0o644),
+		os.WriteFile(name+".ansi", []byte(s.colour), 0o644)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
