@@ -90,7 +90,7 @@ func (x *terminal) run(command string) shown {
 func (x *terminal) await(command string) (s shown) {
 	x.t.Helper()
 	err := testtask.WaitFor(defaultLimit, func() (bool, error) {
-		all := strings.TrimRight(x.tmux("capture-pane", "-p", "-S", "-"), "\n ")
+		all := strings.TrimRight(x.tmux("capture-pane", "-p", "-J", "-S", "-"), "\n ")
 		before, last, _ := cutLast(all)
 		m := prompt.FindStringSubmatch(strings.TrimRight(last, " "))
 		if m == nil || command != "" && !strings.Contains(before, command) {

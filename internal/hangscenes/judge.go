@@ -50,6 +50,9 @@ func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 		if !named[pid] {
 			add("%s [%d] is not named", nameOf(tasks[pid]), pid)
 		}
+		if n := linesNaming(screen, pid); r.Once && n > 1 {
+			add("%s [%d] is named in %d lines", nameOf(tasks[pid]), pid, n)
+		}
 	}
 	if len(r.AnyOf) > 0 && !anyOf(named, r.AnyOf) {
 		add("none of %v is named", r.AnyOf)
@@ -77,6 +80,16 @@ func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 	return wrong
 }
 
+// linesNaming counts the lines that name somebody, those of commands to run apart.
+func linesNaming(screen string, pid int) (n int) {
+	for line := range strings.Lines(screen) {
+		if Named(line)[pid] && !strings.Contains(line, "--pid") {
+			n++
+		}
+	}
+	return n
+}
+
 func anyOf(named map[int]bool, pids []int) bool {
 	for _, pid := range pids {
 		if named[pid] {
@@ -94,6 +107,23 @@ func (r Standing) called(snap *kcdata.Snapshot) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// Alone is a snapshot without what other tests have made, which may hang as it pleases and take
+// a screen's room, and how many tasks that were.
+func Alone(snap *kcdata.Snapshot) (alone *kcdata.Snapshot, without int) {
+	tasks := map[int]*kcdata.Task{}
+	for _, task := range snap.Tasks {
+		tasks[int(task.ID)] = task
+	}
+	made := *snap
+	made.Tasks = nil
+	for _, task := range snap.Tasks {
+		if !others(tasks, task) {
+			made.Tasks = append(made.Tasks, task)
+		}
+	}
+	return &made, len(snap.Tasks) - len(made.Tasks)
 }
 
 // others says whether a task is of another test's, which may do as it pleases: tests of several

@@ -32,14 +32,14 @@ var machine = &kcdata.Snapshot{Tasks: []*kcdata.Task{
 
 // Each word that a screen must have is missed, and each that it must not have is seen.
 func TestWrong(t *testing.T) {
-	scene := Standing{Scene: &Scene{}, Pids: []int{10}, AnyOf: []int{11, 12}, Crowd: "batch",
+	scene := Standing{Scene: &Scene{}, Pids: []int{10}, Once: true, AnyOf: []int{11, 12}, Crowd: "batch",
 		Says: []string{`(?i)deadlock`, `\b20\b`}, Not: []string{`Nothing`}}
 	right := "DEADLOCK\n db [10] tid 11: 20 behind\n batch [12]\n"
 	if wrong := scene.Wrong(right, machine); len(wrong) > 0 {
 		t.Errorf("right, and found wrong: %v", wrong)
 	}
 	for old, made := range map[string]string{
-		"[10]": "", "tid 11": "tid 13", "DEADLOCK": "", "20": "200", "batch [12]": "batch", "\n": "\nNothing\n",
+		"db [10]": "db [10]\ndb [10]", "[10]": "", "tid 11": "tid 13", "DEADLOCK": "", "20": "200", "batch [12]": "batch", "\n": "\nNothing\n",
 	} {
 		if wrong := scene.Wrong(strings.ReplaceAll(right, old, made), machine); len(wrong) != 1 {
 			t.Errorf("%q for %q: %v", made, old, wrong)

@@ -30,6 +30,7 @@ type Standing struct {
 	Pids  []int    // each must be named, as a pid or as a tid
 	AnyOf []int    // one of these must be named
 	Crowd string   // a process of this name must be named
+	Once  bool     // each of Pids in one line alone
 	Says  []string // each is a pattern of which the screen has a match
 	Not   []string // each is a pattern of which it has none
 	// Ours are all processes of it: of a healthy scene none may be named.
