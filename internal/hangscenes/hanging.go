@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
@@ -16,13 +18,13 @@ import (
 
 func hanging() []*Scene {
 	return []*Scene{
-		{Name: "fifo-hog", start: fifoHog, lacks: oneCPU},
+		{Name: "fifo-hog", start: fifoHog, lacks: oneCPU, Again: true},
 		{Name: "slow-disk", start: slowDisk, lacks: noSlowDisk, Age: 1300 * time.Millisecond},
 		{Name: "stalled-fuse", start: stalledFUSE, lacks: noFUSE, Age: 1300 * time.Millisecond},
 		{Name: "mutexes", start: mutexes},
 		{Name: "pipes", start: pipes},
 		{Name: "flock", start: flock},
-		{Name: "starved", start: starved, Age: time.Second},
+		{Name: "starved", start: starved, Age: time.Second, Again: true},
 		{Name: "fork-storm", start: forkStorm},
 		{Name: "memory-limit", start: memoryLimit, lacks: noMemoryLimit, Age: time.Second},
 		{Name: "thread-leak", start: threadLeak, lacks: noRoomForThreads},
@@ -70,6 +72,13 @@ func flock(tb testing.TB, hangs *userlab.Hangs) Standing {
 	return Standing{Pids: []int{h.Parts["nightly"].Pid}, Says: []string{`STOPPED`, `\b50\b`}}
 }
 
+// bind keeps a process to one CPU. One that moves begins to wait anew, as the kernel counts.
+func bind(pid, cpu int) error {
+	set := new(unix.CPUSet)
+	set.Set(cpu)
+	return unix.SchedSetaffinity(pid, set)
+}
+
 // starved: the nice level of a service lets it run for milliseconds in a second.
 func starved(tb testing.TB, hangs *userlab.Hangs) Standing {
 	s := userlab.Scene{Name: "hogs", Words: []string{"billing-batch", "8", "checkout-api"}, Life: Life, Nice: map[string]int{}}
@@ -77,13 +86,16 @@ func starved(tb testing.TB, hangs *userlab.Hangs) Standing {
 		s.Nice[fmt.Sprint("hog", i)] = 0
 	}
 	h := hangs.StartScene(tb, s)
-	r := Standing{Crowd: "billing-batch", Pids: []int{h.Parts["service"].Pid}, Says: []string{`(?i)wait`}}
-	return r
+	service := h.Parts["service"].Pid
+	if err := bind(service, 0); err != nil {
+		tb.Fatalf("hangscenes: %v", err)
+	}
+	return Standing{Crowd: "billing-batch", Pids: []int{service}, Says: []string{`(?i)wait`}}
 }
 
 // forkStorm: one command's processes come and go, and are nearly all that want a CPU.
 func forkStorm(tb testing.TB, hangs *userlab.Hangs) Standing {
-	hangs.StartScene(tb, userlab.Scene{Name: "storm", Words: []string{"thumbnailer", "61", "20"}, Life: Life})
+	hangs.StartScene(tb, userlab.Scene{Name: "storm", Words: []string{"thumbnailer", "61", "100"}, Life: Life, Nice: map[string]int{"leader": 0}})
 	return Standing{Crowd: "thumbnailer", Says: []string{`(?:\b[4-9][0-9]\b.*thumbnailer|thumbnailer.*\b[4-9][0-9]\b)`}}
 }
 

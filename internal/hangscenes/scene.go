@@ -19,7 +19,10 @@ type Scene struct {
 	// Healthy: nothing is wrong, and nobody may be named.
 	Healthy bool
 	// Age is how old it has to be before it is looked at; 0: a quarter of a second.
-	Age   time.Duration
+	Age time.Duration
+	// Again: whether it is seen in one moment is a matter of luck, as the kernel's fair server
+	// lets others run, too; so it is made up to three times.
+	Again bool
 	start func(tb testing.TB, hangs *userlab.Hangs) Standing
 	lacks func() string // why it cannot be made here, or ""; nil: it can everywhere
 }

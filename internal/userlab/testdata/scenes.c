@@ -146,7 +146,8 @@ static void hogs(char **w)
 	printf(" service=%d", pid);
 }
 
-// storm NAME WIDTH MS: so many children at any time, each of which computes for MS and ends.
+// storm NAME WIDTH MS: so many children at any time, each of which computes for MS and ends. They
+// stand behind the one that makes them, which would not come to that otherwise.
 static void storm(char **w)
 {
 	int width = atoi(w[1]), alive = 0;
@@ -155,6 +156,7 @@ static void storm(char **w)
 	for (double end = now() + life; now() < end; alive--) {
 		for (; alive < width; alive++)
 			if (child(w[0]) == 0) {
+				nice(10);
 				spin(atoi(w[2]) / 1e3);
 				_exit(0);
 			}
