@@ -40,6 +40,11 @@ func saved(t testing.TB, scene string) *kcdata.Snapshot {
 	return snap
 }
 
+// all are the scenes with a snapshot: that of 5,000 threads would be too big to keep.
+func all() []*hangscenes.Scene {
+	return slices.DeleteFunc(hangscenes.All(), func(s *hangscenes.Scene) bool { return s.Name == "thread-leak" })
+}
+
 // shown is the first screen of a saved scene.
 func shown(t testing.TB, snap *kcdata.Snapshot, width, height int, colour bool) string {
 	t.Helper()
@@ -54,7 +59,7 @@ func shown(t testing.TB, snap *kcdata.Snapshot, width, height int, colour bool) 
 
 // TestScreens: the first screen of each scene is the one that was read and found right.
 func TestScreens(t *testing.T) {
-	for _, scene := range hangscenes.All() {
+	for _, scene := range all() {
 		t.Run(scene.Name, func(t *testing.T) {
 			snap := saved(t, scene.Name)
 			for _, size := range [][2]int{{80, 24}, {200, 50}} {
@@ -75,7 +80,7 @@ func TestScreenshots(t *testing.T) {
 
 // TestSavedSnapshots: the files have nobody of the machine on which they were made.
 func TestSavedSnapshots(t *testing.T) {
-	for _, scene := range hangscenes.All() {
+	for _, scene := range all() {
 		snap := saved(t, scene.Name)
 		if snap.Hostname != "db7" || snap.BootArgs != "" || len(snap.Tasks) < 10 {
 			t.Errorf("%s: host %q, boot arguments %q, %d tasks", scene.Name, snap.Hostname, snap.BootArgs, len(snap.Tasks))
