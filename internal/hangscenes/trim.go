@@ -129,8 +129,7 @@ func (t *trimmer) note(err error) { t.err = errors.Join(t.err, err) }
 
 // rename writes the name that stands for another, in place.
 func rename(name []byte, task uint64) {
-	old := string(bytes.TrimRight(name, "\x00"))
-	made := standIn[old]
+	made := standIn[string(bytes.TrimRight(name, "\x00"))]
 	if task == 1 {
 		made = "init"
 	}
