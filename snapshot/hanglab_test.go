@@ -19,6 +19,13 @@ const labMinWait = 200 * time.Millisecond
 // judged is the verdict on one capture, without the command.
 func judged(t *testing.T, s *Session) *hanglab.Verdict {
 	t.Helper()
+	_, v := taken(t, s)
+	return v
+}
+
+// taken is one capture, and the verdict on it.
+func taken(t *testing.T, s *Session) (*kcdata.Snapshot, *hanglab.Verdict) {
+	t.Helper()
 	_, file, err := takeStopped(t, s, Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +35,11 @@ func judged(t *testing.T, s *Session) *hanglab.Verdict {
 		t.Fatal(err)
 	}
 	named(t, snap, file.Bytes())
-	return hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: labMinWait}))
+	return snap, hanglab.Judged(waitgraph.Judge(waits.Of(snap), waitgraph.Options{MinWait: labMinWait}))
 }
 
 // TestHangLabAlone: of each case of the laboratory, alone, the verdict says what is to be
-// said and no more. In short every eighth case, in long every third: all of them are judged together
+// said and no more, and the first screen names the culprit. In short every eighth case, in long every third: all of them are judged together
 // by TestHangLabTogether. With STACKSHOT_HANGLAB=all (make long) each.
 func TestHangLabAlone(t *testing.T) {
 	testneed.Slow(t)
@@ -51,7 +58,10 @@ func TestHangLabAlone(t *testing.T) {
 			if c.Alone { // nobody waits a second for its CPU: the fair server may come in between
 				s = session(t, Options{ArrivalBudget: 80 * time.Millisecond})
 			}
-			for _, err := range lab.Try(t, c, labMinWait, func() *hanglab.Verdict { return judged(t, s) }) {
+			for _, err := range lab.Try(t, c, labMinWait, func(r *hanglab.Running) (*hanglab.Verdict, []error) {
+				snap, v := taken(t, s)
+				return v, onScreen(r, snap)
+			}) {
 				t.Error(err)
 			}
 		})

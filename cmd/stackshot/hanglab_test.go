@@ -59,10 +59,10 @@ func TestHangLab(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			for _, err := range lab.Try(t, c, labMinWait, func() *hanglab.Verdict {
+			for _, err := range lab.Try(t, c, labMinWait, func(*hanglab.Running) (*hanglab.Verdict, []error) {
 				v, o := judge(t)
 				wantCode(t, v, o)
-				return v
+				return v, nil
 			}) {
 				t.Error(err)
 			}

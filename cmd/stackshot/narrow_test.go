@@ -87,7 +87,7 @@ func TestEachFormShowsTheSameThreads(t *testing.T) {
 			forms := shownBy(t, s, report.Options{Only: only, Verdict: v})
 			forms["hang"] = hangShows(t, s, hang.Options{Only: only})
 			waiting := slices.Clone(want)
-			waiting = slices.DeleteFunc(waiting, func(tid uint64) bool { return !slices.ContainsFunc(s.Tasks, waits(v.Waits.Of, tid)) })
+			waiting = slices.DeleteFunc(waiting, func(tid uint64) bool { return !slices.ContainsFunc(s.Tasks, hasWaiter(v.Waits.Of, tid)) })
 			for form, got := range forms {
 				want := want
 				if form == "hang" {
@@ -108,8 +108,8 @@ func TestEachFormShowsTheSameThreads(t *testing.T) {
 	}
 }
 
-// waits reports whether a task has the thread, and it waits.
-func waits[W any](of map[*kcdata.Thread]*W, tid uint64) func(*kcdata.Task) bool {
+// hasWaiter reports whether a task has the thread, and it waits.
+func hasWaiter[W any](of map[*kcdata.Thread]*W, tid uint64) func(*kcdata.Task) bool {
 	return func(task *kcdata.Task) bool {
 		return slices.ContainsFunc(task.Threads, func(th *kcdata.Thread) bool { return th.ID == tid && of[th] != nil })
 	}

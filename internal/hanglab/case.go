@@ -111,8 +111,9 @@ func (l *Lab) Start(tb testing.TB, c *Case) *Running {
 func (r *Running) Age(d time.Duration) { time.Sleep(time.Until(r.since.Add(d))) }
 
 // Try starts a case, has a verdict made when all of it is a little older than minWait, and
-// gives what is wrong with that. A case that is Alone has five tries.
-func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func() *Verdict) (errs []error) {
+// gives what is wrong with that, and what else judge finds wrong. A case that is Alone has five
+// tries.
+func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func(*Running) (*Verdict, []error)) (errs []error) {
 	tb.Helper()
 	for try := 1; try == 1 || c.Alone && try <= 5 && len(errs) > 0; try++ {
 		if errs != nil {
@@ -122,7 +123,8 @@ func (l *Lab) Try(tb testing.TB, c *Case, minWait time.Duration, judge func() *V
 		tb.Cleanup(one.end) // also if the test ends before
 		r := l.Start(one, c)
 		r.Age(minWait + 50*time.Millisecond + time.Duration(try-1)*150*time.Millisecond)
-		errs = Check(judge(), r)
+		v, more := judge(r)
+		errs = append(Check(v, r), more...)
 		one.end()
 	}
 	return errs

@@ -57,7 +57,7 @@ func TestTryEndsWhatItStarted(t *testing.T) {
 		pids = append(pids, cast["a"].Pid)
 		return cast
 	}
-	errs := l.Try(t, &again, 0, func() *Verdict { return &Verdict{} })
+	errs := l.Try(t, &again, 0, func(*Running) (*Verdict, []error) { return &Verdict{}, nil })
 	if len(pids) != 5 || len(errs) == 0 {
 		t.Errorf("%d tries, errors %v; want 5 tries of an empty verdict", len(pids), errs)
 	}

@@ -10,7 +10,7 @@
 //
 //	lab := hanglab.New(t)
 //	for _, c := range hanglab.Cases() {
-//		errs := lab.Try(t, c, minWait, func() *hanglab.Verdict {
+//		errs := lab.Try(t, c, minWait, func(*hanglab.Running) (*hanglab.Verdict, []error) {
 //			// stackshot hang --format json --min-wait ..., and Parse
 //		})
 //	}

@@ -50,6 +50,8 @@ var verbsIn = map[string]testtask.ThreadWant{
 	"open-to-read":  waitsIn("SD", "fifo_open", "wait_for_partner", "request_wait_answer", "__fuse_simple_request"),
 	"open-to-write": waitsIn("SD", "fifo_open", "wait_for_partner"),
 	"stat":          waitsIn("SD", "request_wait_answer", "__fuse_simple_request"),
+	"look":          waitsIn("D", "lookup_slow", "__lookup_slow", "walk_component"),
+	"mkdir":         waitsIn("SD", "request_wait_answer", "__fuse_simple_request"),
 	"fsync":         waitsIn("SD", "request_wait_answer", "__fuse_simple_request", "fuse_fsync"),
 	"wait":          waitsIn("S", "do_wait", "do_wait4", "kernel_wait4", "__do_sys_wait4"),
 	"lock":          inFutex,

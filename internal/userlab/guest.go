@@ -38,7 +38,7 @@ func Prebuild(dir, gcc string) error {
 	for _, f := range []Frames{FramePointers, NoFramePointers, MixedFrames} {
 		made = append(made, b.kperf(f))
 	}
-	for _, p := range []cProgram{stacksProgram, mapperProgram, lateProgram, endsProgram, hangPrograms[Glibc].cProgram, hangPrograms[Stripped].cProgram} {
+	for _, p := range []cProgram{stacksProgram, mapperProgram, lateProgram, endsProgram, scenesProgram, hangPrograms[Glibc].cProgram, hangPrograms[Stripped].cProgram} {
 		made = append(made, b.program(p))
 	}
 	if _, err := exec.LookPath("musl-gcc"); err == nil && gcc == "gcc" { // it builds for this machine's architecture

@@ -3,6 +3,7 @@
 package userlab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -114,6 +115,9 @@ func (h *Hang) tids() ([]Part, error) {
 	var all []Part
 	for _, pid := range h.Members {
 		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if errors.Is(err, os.ErrNotExist) && pid != h.Pid {
+			continue // ended meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}

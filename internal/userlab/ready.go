@@ -3,6 +3,7 @@
 package userlab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -81,6 +82,9 @@ func (p *Process) agrees(l launch) error {
 	threads, awake := 0, 0
 	for _, pid := range members {
 		states, err := threadStates(pid)
+		if errors.Is(err, os.ErrNotExist) && pid != p.Pid {
+			continue // ended meanwhile
+		}
 		if err != nil {
 			return err
 		}

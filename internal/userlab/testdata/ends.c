@@ -193,6 +193,8 @@ static int verb_of_processes(struct step *s)
 		nap_for_ever();
 	else if (!strcmp(verb, "has"))
 		;
+	else if (!strcmp(verb, "later")) // "a later MS": the step before, which lasts, has begun
+		nap(atoi(s->w[2]));
 	else if (!strcmp(verb, "busy"))
 		for (;;)
 			;

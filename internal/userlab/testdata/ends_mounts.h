@@ -3,7 +3,7 @@
 struct fuse_out { struct fuse_out_header h; char body[256]; };
 
 static const struct { const char *name; unsigned op; } stalls[] = {
-	{ "read", FUSE_READ }, { "open", FUSE_OPEN }, { "stat", FUSE_GETATTR }, { "lock", FUSE_SETLKW }, { "fsync", FUSE_FSYNC }, { "never", 0 },
+	{ "read", FUSE_READ }, { "lookup", FUSE_LOOKUP }, { "open", FUSE_OPEN }, { "stat", FUSE_GETATTR }, { "lock", FUSE_SETLKW }, { "fsync", FUSE_FSYNC }, { "never", 0 },
 };
 
 static unsigned stall_of(const char *name)
@@ -113,6 +113,10 @@ static int verb_of_mounts(struct step *s)
 		mount_namespace();
 	else if (!strcmp(verb, "stat")) // "a stat m/x": path, and what is open is not asked
 		stat(path(s->w[2]), &st);
+	else if (!strcmp(verb, "look")) // the same, where a lock of the directory is waited for
+		stat(path(s->w[2]), &st);
+	else if (!strcmp(verb, "mkdir"))
+		mkdir(path(s->w[2]), 0755);
 	else
 		return 0;
 	return 1;

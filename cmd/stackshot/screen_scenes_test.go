@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stackshot/internal/hangscenes"
+	"stackshot/internal/screen"
+	"stackshot/internal/testneed"
+	"stackshot/internal/userlab"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
+)
+
+// TestFirstScreens: in a terminal, `stackshot` alone names the culprit of each machine that
+// hangs or is slow, with the word that says why, and of machines that are well it names nobody.
+// All of it fits, each number is of somebody in the file, and each command that it prints runs.
+func TestFirstScreens(t *testing.T) {
+	testneed.Slow(t)
+	needRoot(t)
+	testneed.Program(t, "tmux")
+	hangs := userlab.NewHangs(t)
+	sizes := [][2]int{{80, 24}, {200, 50}}
+	for i, scene := range hangscenes.All() {
+		for k, size := range sizes {
+			if k != i%2 && testneed.Length(1, 2) == 1 {
+				continue // in short each scene at one of the sizes
+			}
+			t.Run(fmt.Sprintf("%s/%dx%d", scene.Name, size[0], size[1]), func(t *testing.T) {
+				if why := scene.Lacks(); why != "" {
+					t.Skip(why)
+				}
+				x := newTerminal(t, size[0], size[1])
+				s, wrong := x.judged(scene, hangs)
+				for try := 1; scene.Again && len(wrong) > 0 && try < 3; try++ {
+					t.Logf("once more: %v\n%s", wrong, s.text)
+					s, wrong = x.judged(scene, hangs)
+				}
+				for _, err := range wrong {
+					t.Error(err)
+				}
+				x.fits(s)
+				x.commandsRun(s)
+				if t.Failed() {
+					t.Logf("\n%s", s.text)
+				}
+			})
+		}
+	}
+}
+
+// judged makes a scene, and says what is wrong with its first screen.
+func (x *terminal) judged(scene *hangscenes.Scene, hangs *userlab.Hangs) (shown, []error) {
+	x.t.Helper()
+	if before, err := filepath.Glob(x.dir + "/*.kcdata*"); err == nil {
+		for _, name := range before {
+			os.Remove(name)
+		}
+	}
+	standing := scene.Start(x.t, hangs)
+	s := x.first()
+	keepScreen(x.t, standing, [2]int{x.width, x.height}, s, x.file())
+	return s, x.wrong(standing, s, snapshotIn(x.t, x.file()))
+}
+
+// wrong judges a screen. Where other tests hang, too, they may have taken its room: then the
+// screen of the same file without them is judged.
+func (x *terminal) wrong(r hangscenes.Standing, s shown, snap *kcdata.Snapshot) []error {
+	x.t.Helper()
+	wrong := r.Wrong(s.text, snap)
+	alone, without := hangscenes.Alone(snap)
+	if len(wrong) == 0 || without == 0 {
+		return wrong
+	}
+	var b bytes.Buffer
+	err := screen.Text(&b, alone, screen.Options{Verdict: waitgraph.Judge(waits.Of(alone), waitgraph.Options{}),
+		Width: x.width, Height: x.height - 2, File: filepath.Base(x.file())})
+	if err != nil {
+		return []error{err}
+	}
+	x.t.Logf("%d tasks are of other tests, with them %v; without:\n%s", without, wrong, b.String())
+	return r.Wrong(b.String(), snap)
+}
+
+// first is what `stackshot` alone shows. It waits its turn as invocation.run does.
+func (x *terminal) first() shown {
+	x.t.Helper()
+	s := x.run("stackshot")
+	for range 5 {
+		if !strings.Contains(s.text, snapshot.ErrBusy.Error()) {
+			break
+		}
+		s = x.run("stackshot")
+	}
+	return s
+}
+
+// fits wants the whole output and the prompt behind it on the terminal: only the line of the
+// command itself may have left it.
+func (x *terminal) fits(s shown) {
+	x.t.Helper()
+	if s.above > 1 || s.height+1 > x.height {
+		x.t.Errorf("%d lines and the prompt in a terminal of %d; %d have left it", s.height, x.height, s.above)
+	}
+}
+
+// command is one that a screen tells to run.
+var command = regexp.MustCompile(`\bstackshot (?:hang|report|latency|list|doctor|take)\b[^|()]*?(?:  |$)`)
+
+// commandsRun runs each command of a screen as it stands there.
+func (x *terminal) commandsRun(s shown) {
+	x.t.Helper()
+	found := 0
+	for _, line := range lines(s.text) {
+		for _, c := range command.FindAllString(line, -1) {
+			found++
+			c = strings.TrimSpace(c)
+			if o := x.run(c + " >out 2>err"); o.code != 0 && o.code != exitIncomplete && o.code != codeHangs {
+				b, _ := os.ReadFile(filepath.Join(x.dir, "err"))
+				x.t.Errorf("%q: exit code %d: %s", c, o.code, b)
+			}
+		}
+	}
+	if found == 0 {
+		x.t.Error("the screen tells no command")
+	}
+}
+
+func snapshotIn(t *testing.T, name string) *kcdata.Snapshot {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := kcdata.Unwrap(b, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// keepScreen writes a screen, and the file that it is of, trimmed, to where STACKSHOT_SCREENS
+// says: the snapshots of internal/hangscenes/testdata are made so.
+func keepScreen(t *testing.T, r hangscenes.Standing, size [2]int, s shown, file string) {
+	t.Helper()
+	dir := os.Getenv("STACKSHOT_SCREENS")
+	if dir == "" {
+		return
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := kcdata.Unwrap(b, 1<<30)
+	if err == nil {
+		plain, err = r.Trim(plain)
+	}
+	var packed bytes.Buffer
+	if err == nil {
+		err = kcdata.Compress(&packed, plain, kcdata.EnvelopeZstd)
+	}
+	screen := filepath.Join(dir, fmt.Sprintf("%s-%dx%d.txt", r.Name, size[0], size[1]))
+	for _, err := range []error{err, os.WriteFile(filepath.Join(dir, r.Name+".kcdata.zst"), packed.Bytes(), 0o644),
+		os.WriteFile(screen, []byte(s.text+"\n"), 0o644)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+//go:build linux && (amd64 || arm64)
+
+package hangscenes
+
+import (
+	"testing"
+	"time"
+
+	"stackshot/internal/userlab"
+)
+
+func healthy() []*Scene {
+	return []*Scene{
+		{Name: "healthy", Healthy: true, start: services, Age: 1100 * time.Millisecond}, // those that wait have waited for long
+		{Name: "busy", Healthy: true, start: build, Age: 500 * time.Millisecond},
+		{Name: "idle", Healthy: true, start: func(testing.TB, *userlab.Hangs) Standing { return Standing{} }},
+	}
+}
+
+// services have workers that wait for requests, and clients that come and go.
+func services(tb testing.TB, hangs *userlab.Hangs) (r Standing) {
+	for _, name := range []string{"rpc-tcp", "chain", "bus", "jobs", "contained"} {
+		r.Ours = append(r.Ours, hangs.StartHealthy(tb, name, userlab.Healthy()[name]).Members...)
+	}
+	return r
+}
+
+// build is as many processes that compute as a machine has CPUs, and they come and go.
+func build(tb testing.TB, hangs *userlab.Hangs) Standing {
+	h := hangs.StartScene(tb, userlab.Scene{Name: "storm", Words: []string{"compiler", "2", "50"}, Life: Life})
+	return Standing{Ours: []int{h.Pid}, Not: []string{`\bcompiler\b`}}
+}

@@ -1,0 +1,95 @@
+//go:build linux && (amd64 || arm64)
+
+package hangscenes_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stackshot/internal/golden"
+	"stackshot/internal/hangscenes"
+	"stackshot/internal/screen"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// saved reads the snapshot of a scene that was made once (see docs/testing.md).
+func saved(t testing.TB, scene string) *kcdata.Snapshot {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", scene+".kcdata.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > 60<<10 {
+		t.Errorf("%s: %d bytes", scene, len(b))
+	}
+	plain, _, err := kcdata.Unwrap(b, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// all are the scenes with a snapshot: that of 5,000 threads would be too big to keep.
+func all() []*hangscenes.Scene {
+	return slices.DeleteFunc(hangscenes.All(), func(s *hangscenes.Scene) bool { return s.Name == "thread-leak" })
+}
+
+// shown is the first screen of a saved scene.
+func shown(t testing.TB, snap *kcdata.Snapshot, width, height int, colour bool) string {
+	t.Helper()
+	var b bytes.Buffer
+	err := screen.Text(&b, snap, screen.Options{Verdict: waitgraph.Judge(waits.Of(snap), waitgraph.Options{}),
+		Width: width, Height: height, Color: colour, File: "stackshot-db7-20261123T120000.000Z.kcdata.zst"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestScreens: the first screen of each scene is the one that was read and found right.
+func TestScreens(t *testing.T) {
+	for _, scene := range all() {
+		t.Run(scene.Name, func(t *testing.T) {
+			snap := saved(t, scene.Name)
+			for _, size := range [][2]int{{80, 24}, {200, 50}} {
+				text := shown(t, snap, size[0], size[1], false)
+				golden.Want(t, fmt.Sprintf("testdata/screens/%s-%dx%d.txt", scene.Name, size[0], size[1]), []byte(text))
+			}
+		})
+	}
+}
+
+// TestScreenshots: the pictures of the README are what a terminal shows of three scenes.
+func TestScreenshots(t *testing.T) {
+	for _, scene := range []string{"slow-disk", "mutexes", "memory-limit"} {
+		text := "$ stackshot\n" + shown(t, saved(t, scene), 80, 24, true)
+		golden.Want(t, "../../docs/screens/"+scene+".svg", svg(text, 80))
+	}
+}
+
+// TestSavedSnapshots: the files have nobody of the machine on which they were made.
+func TestSavedSnapshots(t *testing.T) {
+	for _, scene := range all() {
+		snap := saved(t, scene.Name)
+		if snap.Hostname != "db7" || snap.BootArgs != "" || len(snap.Tasks) < 10 {
+			t.Errorf("%s: host %q, boot arguments %q, %d tasks", scene.Name, snap.Hostname, snap.BootArgs, len(snap.Tasks))
+		}
+		for _, task := range snap.Tasks {
+			if program := slices.Concat(task.Cmdline, []string{""})[0]; program != "" &&
+				!strings.Contains(program, "scenes.c") && !strings.Contains(program, "ends.c") && task.Name != "dsp" && task.ID > 1 {
+				t.Errorf("%s: %q", scene.Name, program)
+			}
+		}
+	}
+}
