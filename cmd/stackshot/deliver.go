@@ -15,6 +15,7 @@ import (
 	"stackshot/internal/account"
 	"stackshot/internal/publish"
 	"stackshot/internal/report"
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/internal/topology"
 	"stackshot/internal/verdict"
@@ -80,10 +81,16 @@ func (t *take) show(ctx context.Context, d *publish.Destination, where string, p
 	})
 }
 
-// report is the report of a capture, with the verdict on it.
+// report is the report of a capture with the verdict on it, or its first screen alone.
 func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func() error) {
-	o := t.screen(out, "stackshot report "+shellWord(where))
-	o.NotSymbolized, o.Verdict = skipped, verdict.Judge(s, defaultMinWait)
+	v := verdict.Judge(s, defaultMinWait)
+	if t.firstScreen {
+		o := t.screen(out, s, where)
+		o.NotSymbolized, o.Verdict = skipped, v
+		return func() error { return screen.Text(out, s, o) }
+	}
+	o := terminalOptions(out)
+	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File = t.self, skipped, v, fileNamed(where)
 	return func() error { return report.Text(out, s, o) }
 }
 

@@ -131,7 +131,7 @@ func newRoot() *cobra.Command {
 			"kernel and user stack, lets the machine run on, and reports what is stuck.\n" +
 			"'stackshot hang' says who waits for whom, and who is to blame.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
-			"current directory, and shows the first screen of the report.",
+			"current directory, and shows the first screen: what is stuck, and why.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,

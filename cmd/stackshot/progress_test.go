@@ -81,7 +81,7 @@ func TestTerminalReport(t *testing.T) {
 	slave.Close()
 	taken(t, o)
 	shown := strings.ReplaceAll(<-text, "\r\n", "\n")
-	if lines := strings.Count(shown, "\n"); lines == 0 || lines > 24-screenReserve {
+	if lines := strings.Count(shown, "\n"); lines == 0 || lines > plainRows-2 {
 		t.Errorf("%d lines", lines)
 	}
 	for line := range strings.Lines(shown) {

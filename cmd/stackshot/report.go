@@ -81,7 +81,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	}
 	if r.format == "text" {
 		term := terminalOptions(os.Stdout)
-		r.o.Width, r.o.Color = term.Width, term.Color
+		r.o.Width, r.o.Color, r.o.File = term.Width, term.Color, fileNamed(name)
 	}
 	s, packed, broken := readSnapshot(name)
 	if s == nil {

@@ -31,7 +31,7 @@ type take struct {
 	self        bool
 	trace       bool
 	quiet       bool
-	firstScreen bool          // show only the report's first screen
+	firstScreen bool          // show the first screen alone
 	count       int           // captures; 0: until interrupted
 	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming

@@ -3,35 +3,60 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
 
-	"stackshot/internal/publish"
+	"stackshot/internal/account"
 	"stackshot/internal/report"
+	"stackshot/internal/screen"
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+	"stackshot/snapshot"
 )
 
-// The first screen has as many lines as the terminal, without those for the line that says
-// where the file is and for the prompt.
-const (
-	plainScreen   = 40 // if there is no terminal
-	minScreen     = 10
-	screenReserve = 3
-)
+// plainRows is the height of a terminal that is not known.
+const plainRows = 24
 
-// screen gives the report's options for a place to write to.
-func (t *take) screen(out *os.File, rest string) report.Options {
-	o := terminalOptions(out)
-	o.ShowSelf = t.self
-	o.RestCommand = rest
-	if t.firstScreen {
-		o.FirstScreen = plainScreen
-		if _, rows, err := term.GetSize(int(out.Fd())); err == nil {
-			o.FirstScreen = max(rows-screenReserve, minScreen)
+// screen gives the options of the first screen for a place to write to: what is written behind it
+// has room on the same terminal.
+func (t *take) screen(out *os.File, s *kcdata.Snapshot, where string) screen.Options {
+	o := screen.Options{Width: terminalOptions(out).Width, Color: terminalOptions(out).Color, File: fileNamed(where)}
+	rows := plainRows
+	if _, n, err := term.GetSize(int(out.Fd())); err == nil && n > 0 {
+		rows = n
+	}
+	o.Height = max(rows-afterScreen(o.Width, s, where), 1)
+	return o
+}
+
+// fileNamed is where as a command names it; "" if it is no file.
+func fileNamed(where string) string {
+	if where == stdoutName {
+		return ""
+	}
+	return where
+}
+
+// afterScreen is how many rows follow a first screen: where the file is, what is missing from it, and
+// the prompt.
+func afterScreen(width int, s *kcdata.Snapshot, where string) int {
+	const sizes, incomplete = ", 999 MiB (999 MiB unpacked)", 200 // cells
+	rows := func(cells int) int {
+		if width <= 0 {
+			return 1
+		}
+		return 1 + (cells-1)/width
+	}
+	n := 1 + rows(show.Cells("stackshot: wrote "+where+sizes))
+	for _, is := range []bool{
+		s.Isolation == snapshot.IsolationNone, len(s.LeftOut) > 0, len(account.CPUsWith(s, kcdata.CPUMissed)) > 0,
+	} {
+		if is {
+			n += rows(incomplete)
 		}
 	}
-	return o
+	return n
 }
 
 // terminalOptions fits a report to a terminal, if out is one.
@@ -41,15 +66,6 @@ func terminalOptions(out *os.File) report.Options {
 		return report.Options{}
 	}
 	return report.Options{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
-}
-
-// shellWord quotes a file name for the command line that a report proposes.
-func shellWord(s string) string {
-	safe := !strings.HasPrefix(s, "-") && publish.SafeName(strings.ReplaceAll(s, "/", "_")) == strings.ReplaceAll(s, "/", "_")
-	if safe && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // progressAfter is how long something may take before a line says what is being done, and the

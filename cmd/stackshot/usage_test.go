@@ -169,12 +169,3 @@ func FuzzByteSize(f *testing.F) {
 		}
 	})
 }
-
-func TestShellWord(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"a/b.kcdata": "a/b.kcdata", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'"} {
-		if got := shellWord(in); got != want {
-			t.Errorf("shellWord(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

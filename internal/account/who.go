@@ -85,5 +85,5 @@ func Age(a model.Age) string {
 	case a.About:
 		return " for about " + show.Duration(a.Ns)
 	}
-	return " for at most " + show.Duration(a.Ns)
+	return " for up to " + show.Duration(a.Ns)
 }

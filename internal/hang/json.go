@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"stackshot/internal/account"
+	"stackshot/internal/alarm"
 	"stackshot/internal/report"
 	"stackshot/internal/show"
 	"stackshot/internal/verdict"
@@ -61,7 +62,7 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)},
-		{"alarms", append([]string{}, report.Alarms(s, j.o.Pids)...)},
+		{"alarms", append([]string{}, alarm.All(s, j.o.Pids)...)},
 		{"hangs", hangs}, {"verdict", summary(j.words, v, verdict.Told(findings))},
 		{"recorded", j.words.Knows()}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(v.Starved)},
 	}

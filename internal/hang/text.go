@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"stackshot/internal/account"
-	"stackshot/internal/report"
+	"stackshot/internal/alarm"
 	"stackshot/internal/show"
 	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
@@ -94,7 +94,7 @@ func (t *text) colored(color string, f func()) {
 func (t *text) header() {
 	t.colored(show.Bold, func() { t.Words("", "%s", account.BriefMachine(t.s)) })
 	t.colored(show.Red, func() {
-		for _, s := range report.Alarms(t.s, t.o.Pids) {
+		for _, s := range alarm.All(t.s, t.o.Pids) {
 			t.Words("!! ", "%s", s)
 		}
 	})

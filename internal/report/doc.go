@@ -10,9 +10,9 @@
 //	R2  Nothing that came from the machine reaches the output raw. Control
 //	    characters, escape sequences, bidirectional controls and invalid
 //	    UTF-8 appear as \xNN: a process may name itself as it likes.
-//	R3  What limits trust in the picture comes first: CPUs that did not
-//	    stop in time or were left running, a broken stop, tasks that were left out.
+//	R3  What limits trust in the picture comes right behind the machine (package alarm): CPUs
+//	    that did not stop in time or were left running, a broken stop, tasks that were left out.
 //	R4  A missing value is not a zero: what the file does not hold is not shown.
-//	R5  The first screen answers the first question: what is stuck, where,
-//	    since when; and who is to blame.
+//	R5  Text begins with the whole first screen (package screen), which answers the first
+//	    question: what is stuck, where, since when; and who is to blame.
 package report

@@ -1,22 +1,50 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
-// header says which machine the picture is of, then what limits trust in it (R3), then
-// how it was taken.
-func (v *view) header(l *lines) {
-	l.colored(show.Bold, func() { l.Words("", "%s", account.BriefMachine(v.s)) })
-	l.colored(show.Red, func() {
-		for _, s := range v.alarms() {
-			l.Words("!! ", "%s", s)
+// first writes the first screen, of any height (package screen).
+func (v *view) first(l *lines) error {
+	o := screen.Options{
+		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Pids: v.o.Pids, Only: v.asked(), NotSymbolized: v.o.NotSymbolized,
+	}
+	if o.Verdict == nil {
+		o.Verdict = &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}
+	}
+	return screen.Text(l.w, v.s, o)
+}
+
+// asked are the threads of the tasks that were asked for; nil: all.
+func (v *view) asked() map[*kcdata.Thread]bool {
+	if len(v.o.Pids) == 0 {
+		return nil
+	}
+	out := map[*kcdata.Thread]bool{}
+	for _, t := range v.s.Tasks {
+		if slices.Contains(v.o.Pids, int(t.ID)) {
+			for _, th := range t.Threads {
+				out[th] = true
+			}
 		}
-	})
+	}
+	return out
+}
+
+// taken says how the picture was taken, and how many threads it has.
+func (v *view) taken(l *lines) {
+	l.Line("")
+	l.colored(show.Bold, func() { l.Line("== THE PICTURE") })
+	l.Words("", "%s", account.BriefMachine(v.s))
 	var said show.Parts
 	said.Add("%s", account.BriefPause(v.s))
 	said.Add("%s", account.BriefAtomicity(v.s))
@@ -24,6 +52,7 @@ func (v *view) header(l *lines) {
 	said.If(v.allChains, "user stacks %s", chainText)
 	said.Add("%s", v.machineLoad())
 	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
+	said.Add("%s", v.census())
 	for _, s := range said {
 		l.Words("", "%s", s)
 	}

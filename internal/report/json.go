@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"stackshot/internal/account"
+	"stackshot/internal/alarm"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -40,7 +41,7 @@ func (v *view) document() show.Object {
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"atomicity", account.AtomicityJSON(s)},
 		{"files", account.FilesJSON(s.FilesTaken)},
 		{"cpus", show.List(s.CPUs, account.CPUJSON)},
-		{"alarms", append([]string{}, v.alarms()...)},
+		{"alarms", append([]string{}, alarm.All(v.s, v.o.Pids)...)},
 		{"warnings", show.List(account.Warnings(s.Warnings), (*account.Warning).JSON)},
 		{"problems", cleanAll(s.Problems)},
 		{"left_out", show.List(s.LeftOut, account.LeftOutJSON)},

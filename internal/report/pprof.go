@@ -8,6 +8,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"stackshot/internal/account"
+	"stackshot/internal/alarm"
 	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -54,7 +55,7 @@ func newProfile(v *view) (*profile.Profile, error) {
 	if v.s.HasMachine {
 		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	}
-	b.Comments = append([]string{account.BriefMachine(v.s)}, v.alarms()...)
+	b.Comments = append([]string{account.BriefMachine(v.s)}, alarm.All(v.s, v.o.Pids)...)
 	// The kernel's mapping is the first one: readers take the first for the program.
 	kernel := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(v.s.KernelBuild), Start: v.s.Machine.TextAddr, Limit: b.kernelEnd()})
 	kernel.HasFunctions = true

@@ -192,38 +192,6 @@ func TestR2NothingRawIsShown(t *testing.T) {
 	}
 }
 
-// TestFirstScreenIsAPrefix: the first screen is the beginning of the whole
-// report and says exactly how much is missing.
-func TestFirstScreenIsAPrefix(t *testing.T) {
-	for _, st := range stories {
-		o := st.o
-		o.FirstScreen = 0
-		var whole bytes.Buffer
-		if err := Text(&whole, st.build(), o); err != nil {
-			t.Fatal(err)
-		}
-		all := strings.SplitAfter(strings.TrimSuffix(whole.String(), "\n"), "\n")
-		for limit := 1; limit <= len(all)+1; limit++ {
-			o.FirstScreen = limit
-			var b bytes.Buffer
-			if err := Text(&b, st.build(), o); err != nil {
-				t.Fatal(err)
-			}
-			got := strings.SplitAfter(strings.TrimSuffix(b.String(), "\n"), "\n")
-			if limit >= len(all) {
-				if b.String() != whole.String() {
-					t.Fatalf("%s: limit %d changes a report of %d lines", st.name, limit, len(all))
-				}
-				continue
-			}
-			last := fmt.Sprintf("... %d more lines: ", len(all)-limit+1)
-			if len(got) != limit || strings.Join(got[:limit-1], "") != strings.Join(all[:limit-1], "") || !strings.HasPrefix(got[limit-1], last) {
-				t.Fatalf("%s: limit %d of %d gives %d lines, last %q", st.name, limit, len(all), len(got), got[len(got)-1])
-			}
-		}
-	}
-}
-
 // failing writes n bytes and then fails.
 type failing struct{ n int }
 

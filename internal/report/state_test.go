@@ -34,28 +34,6 @@ func TestIdleKernelFolding(t *testing.T) {
 	}
 }
 
-// TestFirstScreenNamesWhatIsStuck (R5): within 20 lines of 80 cells stand the
-// stuck process, the age, the place and, with a CPU missing, that CPU.
-func TestFirstScreenNamesWhatIsStuck(t *testing.T) {
-	for _, c := range []struct {
-		build func() *kcdata.Snapshot
-		want  []string
-	}{
-		{deadNFSServer, []string{"postgres [812]", "3m 12s", "rpc_wait_bit_killable", "40 threads of bash"}},
-		{spinningDriver, []string{"CPU 2", "irq/55-mlx5 [640]", "1m 35s", "the stop was broken", "burn [900]", "web [901]"}},
-	} {
-		var b bytes.Buffer
-		if err := Text(&b, c.build(), Options{Width: 80, FirstScreen: 20}); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range c.want {
-			if !strings.Contains(b.String(), s) {
-				t.Errorf("first screen lacks %q:\n%s", s, b.String())
-			}
-		}
-	}
-}
-
 // TestColorOnlyAddsColor: without its colours the coloured report is the plain
 // one, so colour carries no information of its own.
 func TestColorOnlyAddsColor(t *testing.T) {

@@ -11,7 +11,7 @@ var stories = []struct {
 }{
 	{"quiet", quiet, Options{}},
 	{"dead_nfs_server", deadNFSServer, Options{}},
-	{"dead_nfs_server_screen", deadNFSServer, Options{FirstScreen: 20, Width: 80, RestCommand: "stackshot report hang.kcd"}},
+	{"dead_nfs_server_80", deadNFSServer, Options{Width: 80, File: "hang.kcd"}},
 	{"dead_nfs_server_pid", deadNFSServer, Options{Pids: []int{812}}},
 	{"spinning_driver", spinningDriver, Options{}},
 	{"spinning_driver_narrow", spinningDriver, Options{Width: 60}},

@@ -13,15 +13,15 @@ import (
 	"stackshot/kcdata"
 )
 
-// Text writes the report for people: what limits trust, what stands out, then
-// every task in sections, most interesting first. Errors: the writer's, *CutError.
+// Text writes the report for people: the first screen, how the picture was taken, then every task
+// in sections, most interesting first. Errors: the writer's, *CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
 	l := newLines(w, o)
-	v.header(l)
-	l.Line("")
-	v.verdict(l)
-	v.digest(l)
+	if err := v.first(l); err != nil {
+		return err
+	}
+	v.taken(l)
 	last := -1
 	for _, t := range v.tasks {
 		if l.room.full() {

@@ -40,11 +40,8 @@ type Options struct {
 	Width int
 	// Color marks headings and alarms with ANSI colours.
 	Color bool
-	// FirstScreen limits the output to so many lines. The last line then says
-	// how many lines are missing and names RestCommand. 0: no limit.
-	FirstScreen int
-	// RestCommand is the command that shows the rest.
-	RestCommand string
+	// File is the name of the snapshot's file, for the commands that Text proposes; "": none.
+	File string
 }
 
 // Counts account for every thread of a snapshot (R1):
@@ -70,7 +67,6 @@ type view struct {
 	folded  map[string]int  // idle kernel threads by family
 	counts  Counts
 	classes [model.ClassCount]int // shown threads
-	absent  []uint64              // pids asked for that are not in the file
 	// printed maps a stack to the thread under which the text shows it. Only stackText
 	// writes it.
 	printed map[string]uint64
@@ -122,7 +118,6 @@ func viewOf(s *kcdata.Snapshot, o Options, only map[*kcdata.Thread]bool) *view {
 		}
 		v.task(t, o.ShowIdle || asked[t.ID])
 	}
-	v.absent = absent(s, o.Pids)
 	slices.SortStableFunc(v.tasks, compareTasks)
 	return v
 }

@@ -5,30 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"stackshot/internal/show"
 	"stackshot/internal/verdict"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
-
-// verdict writes what hangs: at most verdict.SummaryLines sentences. If nothing does, one line
-// says so, unless the file cannot tell.
-func (v *view) verdict(l *lines) {
-	if v.words == nil {
-		return
-	}
-	findings := verdict.Told(verdict.Findings(v.o.Verdict))
-	switch {
-	case len(findings) > 0:
-		l.colored(show.Red, func() {
-			for _, s := range v.words.Summary(findings, "`stackshot hang FILE` shows all") {
-				l.Words("", "%s", s)
-			}
-		})
-	case v.words.Knows():
-		l.Line("%s", v.words.Nothing())
-	}
-}
 
 // wait is what a thread waits for; nil: nothing, or it is not known.
 func (v *view) wait(t *threadView) *waits.Wait {
@@ -84,7 +64,7 @@ func (v *view) waitsFor(g *group) string {
 // Stacks writes the threads in only as Text does: by task, those in the same state at the same
 // place together. Errors: the writer's, *CutError.
 func Stacks(w io.Writer, s *kcdata.Snapshot, only map[*kcdata.Thread]bool, o Options) error {
-	o.ShowSelf, o.ShowIdle, o.Pids, o.FirstScreen = true, true, nil, 0
+	o.ShowSelf, o.ShowIdle, o.Pids = true, true, nil
 	v := viewOf(s, o, only)
 	l := newLines(w, o)
 	for _, t := range v.tasks {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"stackshot/internal/golden"
 	"stackshot/internal/model"
+	"stackshot/internal/screen"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -46,18 +46,18 @@ func textOf(t *testing.T, s *kcdata.Snapshot, o Options) string {
 	return b.String()
 }
 
-// The verdict stands behind the header and before the census, and a thread's line says what it
-// waits for.
-func TestVerdictIsOnTheFirstScreen(t *testing.T) {
+// The report begins with the whole first screen, and a thread's line says what it waits for.
+func TestReportBeginsWithTheFirstScreen(t *testing.T) {
 	s := deadNFSServer()
 	v := judged(s, 812)
-	golden.Want(t, "testdata/verdict_screen.txt", []byte(textOf(t, s, Options{FirstScreen: 20, Width: 80, Verdict: v})))
-	text := textOf(t, s, Options{Verdict: v})
-	_, rest, found := strings.Cut(text, "\n\nDeadlock of 2 threads: postgres [812] waits for the kernel rwsem 0xffff888100 (to write) that postgres [812] tid 5006")
-	line, rest, _ := strings.Cut(rest, "\n")
-	if !found || !strings.Contains(line, "It has lasted for at most 5.0 s.") || !strings.Contains(rest[:40], " threads in ") {
+	var first bytes.Buffer
+	if err := screen.Text(&first, s, screen.Options{Verdict: v, Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(t, s, Options{Verdict: v, Width: 80}); !strings.HasPrefix(text, first.String()) || !strings.Contains(first.String(), "deadlock of 2: postgres [812], tid 5006") {
 		t.Errorf("%.1500s", text)
 	}
+	text := textOf(t, s, Options{Verdict: v})
 	for _, want := range []string{
 		"in fsync, waits for the kernel rwsem 0xffff888100 (to write) that postgres [812] tid 5006 \"checkpointer\" holds\n",
 		"in write, waits for the kernel rwsem 0xffff888101 (to write) that postgres [812] holds\n",
@@ -65,25 +65,6 @@ func TestVerdictIsOnTheFirstScreen(t *testing.T) {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("no %q in\n%s", want, text)
 		}
-	}
-	without := textOf(t, deadNFSServer(), Options{})
-	if got := strings.Count(text, "\n") - strings.Count(without, "\n"); got != 1 {
-		t.Errorf("the verdict has %d lines", got)
-	}
-}
-
-// A healthy machine's report gets one line more, none if the file cannot tell.
-func TestHealthyVerdictIsOneLine(t *testing.T) {
-	none := &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}
-	before := textOf(t, quiet(), Options{})
-	s := quiet()
-	if got := textOf(t, s, Options{Verdict: none}); got != before {
-		t.Errorf("no records of waits:\n%s", got)
-	}
-	none.Waits.Unrecorded = false
-	got := textOf(t, s, Options{Verdict: none, Width: 80})
-	if strings.Count(got, "\n") != strings.Count(textOf(t, quiet(), Options{Width: 80}), "\n")+1 || !strings.Contains(got, "\n\nNothing hangs: ") {
-		t.Errorf("%s", got)
 	}
 }
 
@@ -156,7 +137,7 @@ func TestStacks(t *testing.T) {
 	v := judged(s, 812)
 	only := map[*kcdata.Thread]bool{v.Waits.All[0].Thread: true, v.Waits.All[1].Thread: true}
 	var b bytes.Buffer
-	if err := Stacks(&b, s, only, Options{Pids: []int{1}, FirstScreen: 3}); err != nil {
+	if err := Stacks(&b, s, only, Options{Pids: []int{1}}); err != nil {
 		t.Fatal(err)
 	}
 	text := textOf(t, deadNFSServer(), Options{})

@@ -1,5 +1,7 @@
 package screen
 
+import "strings"
+
 // section is one heading of the screen. A section without entries is not written.
 type section struct {
 	title   string  // "STUCK"
@@ -8,8 +10,8 @@ type section struct {
 
 // entry is one thing that a section says.
 type entry struct {
-	// line is the whole entry in one line, what matters most first: a narrow terminal cuts its
-	// end.
+	// line is the whole entry in one line, what matters most first: a terminal that has no room
+	// to wrap it cuts its end.
 	line string
 	// more are further lines, which are written if there is room for them. Each can be missed.
 	more []string
@@ -18,4 +20,22 @@ type entry struct {
 	// minor entries are the first to go where there is little room, and do not make a machine
 	// one on which something is wrong.
 	minor bool
+	// rank is how much it says: of what is wrong, the entry of the highest rank is looked at first.
+	rank int
+	// pid is the task to look at next; 0: none.
+	pid uint64
+}
+
+// Ranks of entries.
+const (
+	rankRests    = 1 + iota // sleeps where nothing should rest
+	rankD                   // in D, and nobody waits for it
+	rankCulprit             // others wait for it
+	rankDeadlock            // can never go on
+)
+
+// brief is e in one line, with the word of its section.
+func (s *section) brief(e *entry) string {
+	word, _, _ := strings.Cut(s.title, ",")
+	return strings.Join(strings.Fields(word+": "+e.line), " ")
 }

@@ -19,11 +19,16 @@ const maxOwners = 2
 
 // Thread names a thread, by its task, its number and its own name.
 func Thread(task *kcdata.Task, t *kcdata.Thread) string {
-	s := account.Thread(&kcdata.Task{ID: task.ID, Name: short(task.Name)}, t.ID)
+	s := Name(task, t)
 	if t.Name != "" && t.Name != task.Name {
 		s += ` "` + short(t.Name) + `"`
 	}
 	return s
+}
+
+// Name names a thread by its task and its number alone.
+func Name(task *kcdata.Task, t *kcdata.Thread) string {
+	return account.Thread(&kcdata.Task{ID: task.ID, Name: short(task.Name)}, t.ID)
 }
 
 // short is a name, clean and cut to maxName cells. Of a long one most is not even looked at.

@@ -157,13 +157,13 @@ func TestProcessSentences(t *testing.T) {
 	}
 	x := For(&kcdata.Snapshot{}, &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}})
 	d := &waitgraph.Deadlock{Confidence: waits.Sure, Cycle: []*waits.Wait{first, second}, Part: []*waits.Wait{first, second}}
-	if got, want := x.Sentence(Finding{Deadlock: d}), "Deadlock of 2 threads: a [1] waits for the answer of b [2] over the socket 0x10, and b [2] tid 3 waits for bytes from the pipe 0x20 that task 1 writes. It has lasted for at most 5.0 s."; got != want {
+	if got, want := x.Sentence(Finding{Deadlock: d}), "Deadlock of 2 threads: a [1] waits for the answer of b [2] over the socket 0x10, and b [2] tid 3 waits for bytes from the pipe 0x20 that task 1 writes. It has lasted for up to 5.0 s."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	c := &waitgraph.Culprit{Owner: has(b, 1, waits.OtherEnd), Reason: waitgraph.Running, Victims: []*waits.Wait{first}}
 	c.Owner.Whole = true
 	f := Finding{Culprit: c}
-	if got, want := x.Sentence(f), "1 thread waits for b [2] tid 3, which is running. It is a [1], which waits for the answer of b [2] over the socket 0x10, for at most 5.0 s."; got != want {
+	if got, want := x.Sentence(f), "1 thread waits for b [2] tid 3, which is running. It is a [1], which waits for the answer of b [2] over the socket 0x10, for up to 5.0 s."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := x.Title(f), "b [2] tid 3 keeps 1 thread waiting"; got != want {

@@ -25,7 +25,7 @@ func (x *Words) Title(f Finding) string {
 		return Culprit(f.Culprit) + " does not go on"
 	}
 	probably := ""
-	if !x.sure(f.Culprit) {
+	if !x.Sure(f.Culprit) {
 		probably = " probably"
 	}
 	return Culprit(f.Culprit) + probably + " keeps " + show.Count(len(f.Culprit.Victims), "thread") + " waiting"
@@ -102,6 +102,14 @@ func ownersIn(w, next *waits.Wait) []waits.Owner {
 	return w.Owners
 }
 
+// Latest is the age of the wait that began last, as far as it is known.
+func Latest(list []*waits.Wait) model.Age {
+	if age, ok := latest(list); ok {
+		return age
+	}
+	return model.Age{}
+}
+
 // latest is the age of the wait that began last: the cycle is not older. ok is false if an
 // age is not known.
 func latest(list []*waits.Wait) (age model.Age, ok bool) {
@@ -132,7 +140,7 @@ func (x *Words) culprit(c *waitgraph.Culprit) string {
 		return fmt.Sprintf("%s%s.", who, x.why(n, c))
 	}
 	adverb := ""
-	if !x.sure(c) {
+	if !x.Sure(c) {
 		adverb = "probably"
 	}
 	first := c.Victims[0]
@@ -176,9 +184,9 @@ func (x *Words) why(n names, c *waitgraph.Culprit) string {
 	return s
 }
 
-// sure reports whether the file is of one instant and a wait that leads straight to the
+// Sure reports whether the file is of one instant and a wait that leads straight to the
 // culprit is sure.
-func (x *Words) sure(c *waitgraph.Culprit) bool {
+func (x *Words) Sure(c *waitgraph.Culprit) bool {
 	if x.v.Waits != nil && !x.v.Waits.OneInstant {
 		return false
 	}
@@ -195,7 +203,7 @@ func (x *Words) convoy(c *waitgraph.Convoy) string {
 	s := waiting(len(c.Waiters), "") + " for " + x.Resource(c.Resource)
 	if len(c.Owners) > 0 {
 		s += " that " + n.list(&waits.Wait{}, c.Owners)
-		if !x.sure(&waitgraph.Culprit{Owner: c.Owners[0], Victims: c.Waiters}) {
+		if !x.Sure(&waitgraph.Culprit{Owner: c.Owners[0], Victims: c.Waiters}) {
 			s += " probably"
 		}
 		s += plural(len(c.Owners) == 1, " holds", " hold")

@@ -172,9 +172,9 @@ func TestDeadlockSentences(t *testing.T) {
 		return d
 	}
 	for n, want := range map[int]string{
-		1: `Deadlock of 1 thread: app [100] "a" waits for the mutex 0x1 that it holds itself. It has lasted for at most 9.0 s.`,
-		3: `Deadlock of 3 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, and tid 102 waits for the mutex 0x3 that tid 100 holds. It has lasted for at most 7.0 s.`,
-		5: `Deadlock of 5 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, tid 102 waits for the mutex 0x3 that app [100] tid 103 "d" holds, and so on through 2 more threads, back to the first. It has lasted for at most 5.0 s.`,
+		1: `Deadlock of 1 thread: app [100] "a" waits for the mutex 0x1 that it holds itself. It has lasted for up to 9.0 s.`,
+		3: `Deadlock of 3 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, and tid 102 waits for the mutex 0x3 that tid 100 holds. It has lasted for up to 7.0 s.`,
+		5: `Deadlock of 5 threads: app [100] "a" waits for the mutex 0x1 that app [100] tid 101 "b" holds, tid 101 waits for the mutex 0x2 that app [100] tid 102 "c" holds, tid 102 waits for the mutex 0x3 that app [100] tid 103 "d" holds, and so on through 2 more threads, back to the first. It has lasted for up to 5.0 s.`,
 	} {
 		if got := x.Sentence(Finding{Deadlock: ring(n)}); got != want {
 			t.Errorf("%q, want %q", got, want)

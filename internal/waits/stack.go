@@ -123,6 +123,10 @@ func marksOf(name string) *marks {
 	return &marks{compiled.leaf.of(name), compiled.within.of(name), compiled.helpers.of(name) != set{}}
 }
 
+// IsHelper reports whether a kernel function waits for whoever calls it, so that its name tells
+// nothing of what is waited for.
+func IsHelper(name string) bool { return compiled.helpers.of(plain(name)) != set{} }
+
 // noMarks are those of an address without a name.
 var noMarks = &marks{}
 

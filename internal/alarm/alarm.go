@@ -1,4 +1,6 @@
-package report
+// Package alarm says what limits trust in a snapshot, in the words that all commands share. It is
+// a pure function of a decoded file.
+package alarm
 
 import (
 	"fmt"
@@ -12,13 +14,18 @@ import (
 	"stackshot/kcdata"
 )
 
-// alarmLimit bounds each kind of alarm: the first screen is short.
-const alarmLimit = 4
+// limit bounds each kind of alarm.
+const limit = 4
 
-// Alarms are the sentences on what limits trust in a snapshot, worst first, as all forms of
-// the report have them; one names the tasks of pids that the snapshot does not have.
-func Alarms(s *kcdata.Snapshot, pids []int) []string {
+// All are the sentences on what limits trust in a snapshot, worst first; one names the tasks of
+// pids that the snapshot does not have.
+func All(s *kcdata.Snapshot, pids []int) []string {
 	return (&view{s: s, absent: absent(s, pids)}).alarms()
+}
+
+type view struct {
+	s      *kcdata.Snapshot
+	absent []uint64 // pids asked for that are not in the file
 }
 
 // absent are the pids of which s has no task, in order.
@@ -33,7 +40,7 @@ func absent(s *kcdata.Snapshot, pids []int) []uint64 {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// alarms returns the sentences on what limits trust in the picture, worst first (R3).
+// alarms returns the sentences on what limits trust in the picture, worst first.
 func (v *view) alarms() []string {
 	out := v.missedCPUs()
 	left, broken := account.CPUsWith(v.s, kcdata.CPULeft), account.Broken(v.s.Capture.StopBroken)
@@ -51,8 +58,8 @@ func (v *view) alarms() []string {
 	for _, p := range v.s.Problems {
 		problems = append(problems, "the file: "+show.Clean(p))
 	}
-	out = append(out, atMost(2*alarmLimit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
-	return append(out, atMost(alarmLimit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
+	out = append(out, atMost(2*limit, warnings, func(n int) string { return "and " + show.Count(n, "more warning") })...)
+	return append(out, atMost(limit, problems, func(n int) string { return "and " + show.Count(n, "more problem") + " with the file" })...)
 }
 
 // atMost returns the first n entries of a list. If there are more, one further entry, made
@@ -62,6 +69,19 @@ func atMost(n int, list []string, more func(n int) string) []string {
 		return append(list[:n:n], more(rest))
 	}
 	return list
+}
+
+// frame writes one kernel address as "name+0x1f [module]", or as a number if it has no name.
+func (v *view) frame(addr uint64) string {
+	sym, ok := v.s.Symbols.Name(addr)
+	if !ok {
+		return fmt.Sprintf("0x%016x", addr)
+	}
+	s := show.Clean(sym.Name) + fmt.Sprintf("+%#x", sym.Offset)
+	if sym.Module != "" {
+		s += " [" + show.Clean(sym.Module) + "]"
+	}
+	return s
 }
 
 func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
@@ -101,11 +121,11 @@ func (v *view) nothingStopped() string {
 func (v *view) missedCPUs() (out show.Parts) {
 	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
-		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < alarmLimit {
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < limit {
 			out.Add("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c))
 		}
 	}
-	out.If(len(missed) > alarmLimit, "%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16))
+	out.If(len(missed) > limit, "%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16))
 	return out
 }
 
@@ -135,7 +155,7 @@ func (v *view) where(task *kcdata.Task, tid uint32) string {
 		case t.Sample.User != 0:
 			return ", in user mode"
 		case len(t.Kernel) > 0:
-			return ", in the kernel at " + v.frame(t.Kernel[0], false)
+			return ", in the kernel at " + v.frame(t.Kernel[0])
 		default:
 			return ", in the kernel"
 		}
@@ -176,7 +196,7 @@ func (v *view) missedTables() string {
 	slices.Sort(names)
 	text := fmt.Sprintf("unwind tables of %s were not read", show.Count(len(files), "file"))
 	if len(names) > 0 {
-		text += " (" + strings.Join(atMost(alarmLimit, names, andMore), ", ") + ")"
+		text += " (" + strings.Join(atMost(limit, names, andMore), ", ") + ")"
 	}
 	text += fmt.Sprintf(": callers may be missing in %s", show.Count(stacks, "user stack"))
 	if kept > 0 {

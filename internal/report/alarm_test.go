@@ -5,33 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
-
-// The command for the rest is whole on a terminal of any width, and the screen
-// takes no more rows for it than it may.
-func TestCommandForTheRestIsWhole(t *testing.T) {
-	const rest = "stackshot report /var/tmp/stackshot-db7-20261120T200613.219Z-%d.kcdata.zst"
-	for _, width := range []int{30, 47, 79, 80, 81, 108, 109, 110, 160} {
-		for limit := 1; limit < 30; limit++ {
-			var b bytes.Buffer
-			if err := Text(&b, deadNFSServer(), Options{Width: width, FirstScreen: limit, RestCommand: rest}); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasSuffix(b.String(), rest+"\n") {
-				t.Fatalf("width %d, limit %d: ends in %q", width, limit, b.String()[max(b.Len()-100, 0):])
-			}
-			rows := 0
-			for line := range strings.Lines(b.String()) {
-				rows += 1 + max(show.Cells(line)-2, 0)/width
-			}
-			if most := max(limit, 2+(len(rest)-1)/width); rows > most {
-				t.Errorf("width %d: %d rows, want at most %d", width, rows, most)
-			}
-		}
-	}
-}
 
 // What an alarm says no warning says again; what it does not say stays.
 func TestSaidOnce(t *testing.T) {

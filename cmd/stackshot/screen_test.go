@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"stackshot/internal/screen"
+	"stackshot/internal/verdict"
+	"stackshot/kcdata"
+)
+
+// Every command that a first screen prints runs as it stands, whatever the file is called.
+func TestCommandsOfTheScreenRun(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(hungFile(t, false, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := kcdata.ParseSnapshot(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proposed := regexp.MustCompile(`(?m)^ *stackshot (.*)$`)
+	for _, name := range []string{"hung", "it's $HOME `of` db7", "-x"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		o := screen.Options{Verdict: verdict.Judge(s, defaultMinWait), Width: 80, Height: plainRows, File: name}
+		if err := screen.Text(&b, s, o); err != nil {
+			t.Fatal(err)
+		}
+		commands := proposed.FindAllStringSubmatch(b.String(), -1)
+		if len(commands) != 3 {
+			t.Errorf("%d commands in\n%s", len(commands), b.String())
+		}
+		for _, m := range commands {
+			o := invocation{bend: func(c *exec.Cmd) {
+				c.Dir, c.Args = dir, []string{"sh", "-c", `self=$0; stackshot() { "$self" "$@"; }; stackshot ` + m[1], c.Path}
+				c.Path = "/bin/sh"
+			}}.run(t)
+			if want := map[bool]int{true: exitHang, false: exitWhole}[strings.HasPrefix(m[1], "hang ")]; o.code != want || !strings.Contains(o.stdout, "app [70]") {
+				t.Errorf("%s: exit code %d, %s, %.300s", m[0], o.code, o.stderr, o.stdout)
+			}
+		}
+	}
+}

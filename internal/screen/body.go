@@ -1,0 +1,162 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/internal/show"
+)
+
+// entryIndent is where the text of an entry stands, behind its age.
+const entryIndent = 9
+
+// share is how much of a section is shown: of its first entries so many rows each.
+type share struct {
+	*section
+	rows []int
+}
+
+// body has the sections. Each gets its heading and its first entry while there is room, then the
+// first section two more for each one of the others.
+func (p *page) body(nothing string, sections []section) {
+	if nothing != "" && p.has(1) {
+		p.middle = append(p.middle, line{text: show.Fit(nothing, p.width)})
+		p.rows--
+	}
+	shares := make([]share, len(sections))
+	for i := range sections {
+		shares[i].section = &sections[i]
+	}
+	if p.most = roomyRows; !p.fill(shares, p.rows) {
+		p.most = maxRows
+		forget(shares)
+		if !p.fill(shares, p.rows) { // one row for the count of what has no room
+			forget(shares)
+			p.fill(shares, max(p.rows-1, min(p.rows, 1)))
+		}
+	}
+	p.spend(shares)
+}
+
+func forget(shares []share) {
+	for i := range shares {
+		shares[i].rows = nil
+	}
+}
+
+// fill gives each section as many rows as there is room for. It reports whether that is all.
+func (p *page) fill(shares []share, room int) bool {
+	for again := true; again; {
+		again = false
+		for i := range shares {
+			n := 1
+			if i == 0 && len(shares[i].rows) > 0 {
+				n = 2
+			}
+			for ; n > 0 && shares[i].next(p, &room); n-- {
+				again = true
+			}
+		}
+	}
+	for i := range shares {
+		if len(shares[i].rows) < len(shares[i].entries) {
+			return false
+		}
+	}
+	return true
+}
+
+// next takes room for one entry more. A heading without an entry says nothing, an entry without its
+// heading does.
+func (s *share) next(p *page, room *int) bool {
+	k := len(s.rows)
+	if k == len(s.entries) || !p.limited && k == maxEntries {
+		return false
+	}
+	title := 0
+	if k == 0 {
+		title = 1
+	}
+	rows := len(wrap(s.entries[k].line, p.width, entryIndent, p.wrapped()))
+	if p.limited && rows+title > *room {
+		rows = 1
+	}
+	if p.limited && rows+title > *room && *room != 1 || p.limited && *room < 1 {
+		return false
+	}
+	*room -= min(rows+title, *room)
+	s.rows = append(s.rows, rows)
+	return true
+}
+
+// spend writes what has room; what is then left goes to further lines, and to blank ones.
+func (p *page) spend(shares []share) {
+	left, hidden := p.rows, show.Parts{}
+	total := 0
+	for i := range shares {
+		s := &shares[i]
+		for _, rows := range s.rows {
+			left -= rows
+		}
+		if len(s.rows) > 0 {
+			left--
+		}
+		if n := len(s.entries) - len(s.rows); n > 0 {
+			total += n
+			hidden.Add("%s %d%s", strings.SplitN(s.title, ",", 2)[0], n, s.threads(len(s.rows)))
+		}
+	}
+	if total > 0 {
+		left--
+	}
+	blanks := left >= len(shares)+1 || !p.limited
+	for i := range shares {
+		left = p.write(&shares[i], left, blanks)
+	}
+	if total > 0 && (left >= 0 || !p.limited) {
+		p.middle = append(p.middle, line{text: show.Fit(fmt.Sprintf("and %d more: %s", total, hidden.Join(", ")), p.width)})
+	}
+	if blanks {
+		p.middle = append(p.middle, line{})
+	}
+}
+
+// threads says how many threads the entries from the n-th on are about.
+func (s *section) threads(n int) string {
+	sum := 0
+	for _, e := range s.entries[n:] {
+		sum += e.threads
+	}
+	if sum == 0 {
+		return ""
+	}
+	return " (" + count(sum, "thread", "threads") + ")"
+}
+
+// write writes a section. left are rows that nobody needs; it returns what is left of them.
+func (p *page) write(s *share, left int, blank bool) int {
+	if len(s.rows) == 0 {
+		return left
+	}
+	if blank {
+		p.middle = append(p.middle, line{})
+		left--
+	}
+	if left >= 0 || !p.limited {
+		p.middle = append(p.middle, line{show.Fit(s.title, p.width), show.Bold})
+	} else {
+		left++ // the one row that there is goes to the entry
+	}
+	for k, rows := range s.rows {
+		e := &s.entries[k]
+		p.plain(&p.middle, wrap(e.line, p.width, entryIndent, rows))
+		for _, m := range e.more {
+			if p.limited && left <= len(s.rows) { // those of the entries that follow come first
+				break
+			}
+			p.middle = append(p.middle, line{text: show.Fit(m, p.width)})
+			left--
+		}
+	}
+	return left
+}

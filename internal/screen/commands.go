@@ -1,0 +1,63 @@
+package screen
+
+import (
+	"fmt"
+	"strings"
+
+	"stackshot/internal/show"
+)
+
+// command is a command line that is there to be copied: it is never cut.
+type command struct{ words, why string }
+
+// text is the command and, if there is room, what it is for. A shell takes that for a comment.
+func (c command) text(width int) string {
+	s := "  " + c.words
+	if width > 0 && show.Cells(s) > width {
+		s = c.words
+	}
+	if full := s + "   # " + c.why; width <= 0 || show.Cells(full) <= width {
+		return full
+	}
+	return s
+}
+
+// rows is how many rows of a terminal the command takes: it may be longer than a line.
+func (c command) rows(width int) int {
+	if width <= 0 {
+		return 1
+	}
+	return max(1, (show.Cells(c.text(width))+width-1)/width)
+}
+
+// commands are what may be looked at next, the most useful first; pid is the task that the screen
+// names first, 0 for none.
+func (v *view) commands(pid uint64) (out []command) {
+	if v.o.File == "" || show.Clean(v.o.File) != v.o.File { // nobody could copy its name
+		return nil
+	}
+	file := Word(v.o.File)
+	if v.o.Verdict.Hangs() {
+		out = append(out, command{"stackshot hang " + file, "who waits for whom"})
+	}
+	if pid != 0 {
+		out = append(out, command{fmt.Sprintf("stackshot report --pid %d %s", pid, file), "its stacks"})
+	}
+	return append(out, command{"stackshot report " + file, "all stacks"})
+}
+
+// Word quotes a file's name for the shell.
+func Word(s string) string {
+	safe := s != "" && !strings.HasPrefix(s, "-")
+	for i := range len(s) {
+		c := s[i]
+		safe = safe && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/._-+:,@%=", c) >= 0)
+	}
+	switch {
+	case safe:
+		return s
+	case strings.HasPrefix(s, "-") && s != "-":
+		s = "./" + s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,3 @@
+package screen
+
+func (v *view) cpu() section { return section{} }

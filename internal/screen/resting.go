@@ -1,0 +1,145 @@
+package screen
+
+import (
+	"cmp"
+
+	"stackshot/internal/model"
+	"stackshot/internal/show"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// leftover are the threads in D, and those that sleep where nothing should rest, of which no
+// finding of the verdict tells. Those at the same place are one entry.
+func (v *view) leftover() (out []found) {
+	groups := map[string][]*thread{}
+	var order []string
+	for _, t := range v.threads {
+		if v.told[t.Thread] || !v.isStuck(t) {
+			continue
+		}
+		key := v.stateWord(t) + "\x00" + v.at(t)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], t)
+	}
+	for _, key := range order {
+		out = append(out, v.group(groups[key]))
+	}
+	return out
+}
+
+// group is one entry: "40 x bash [2000] D: /srv/nfs (nfs4), in folio_wait_bit_common".
+func (v *view) group(list []*thread) found {
+	longestFirst(list)
+	for _, t := range list {
+		v.mark(t.Thread)
+	}
+	first := list[0]
+	s := crowd(list) + " " + v.stateWord(first)
+	if at := v.at(first); at != "" {
+		s += ": " + at
+	}
+	// An age that is not known may be of a moment: it is said, and does not make the machine ill.
+	e := entry{line: head(first.age, s), threads: len(list), pid: first.task.ID, rank: rankRests, minor: !first.age.Known}
+	if first.state.Class == model.Blocked {
+		e.rank = rankD
+	}
+	return found{entry: e, age: first.age}
+}
+
+func (v *view) stateWord(t *thread) string {
+	if t.state.Class == model.Blocked {
+		return "D"
+	}
+	return "asleep"
+}
+
+// isStuck reports whether t has waited for long where nothing should rest.
+func (v *view) isStuck(t *thread) bool {
+	switch t.state.Class {
+	case model.Blocked:
+		return (!t.age.Known || t.age.Ns >= minD) && (t.wait == nil || t.wait.Kind != waits.AtRest)
+	case model.Sleeping:
+		return t.age.Known && t.age.Ns >= minD && t.wait != nil && !t.wait.Timed && v.isBusyPlace(t.wait)
+	}
+	return false
+}
+
+// isBusyPlace reports whether w is for something that others give up soon: a lock, or room in a
+// pipe. A pipe whose reader waits for a person is at rest.
+func (v *view) isBusyPlace(w *waits.Wait) bool {
+	switch w.Kind {
+	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.PercpuSem,
+		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
+		return true
+	case waits.Pipe:
+		return v.isFullPipe(w)
+	}
+	return false
+}
+
+func (v *view) isFullPipe(w *waits.Wait) bool {
+	if w.File == nil || w.File.File == nil || w.File.Says != "" || w.File.File.Flags&(kcdata.FileToWrite|kcdata.FileToRead) != kcdata.FileToWrite {
+		return false
+	}
+	for i := range w.Owners {
+		if w.Owners[i].Task != nil && v.waitsForAPerson(w.Owners[i].Task) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitsForAPerson reports whether a thread of t waits at a terminal.
+func (v *view) waitsForAPerson(t *kcdata.Task) bool {
+	for _, th := range t.Threads {
+		if x := v.o.Verdict.Waits.Of[th]; x != nil && x.Kind == waits.Terminal || hasTerminal(th) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasTerminal(t *kcdata.Thread) bool {
+	for i := range t.Files {
+		if k := t.Files[i].Kind; k == kcdata.FileTerminal || k == kcdata.FilePTMaster {
+			return true
+		}
+	}
+	return false
+}
+
+// atRest counts the threads of which no entry tells, by what they do.
+func (v *view) atRest() string {
+	var sleeping, kernel, young, stopped, zombies, unknown, cpus int
+	for _, t := range v.threads {
+		switch {
+		case t.state.Class == model.CPUIdle:
+			cpus++
+		case v.told[t.Thread] || t.state.Class.WantsCPU():
+		case model.IsIdleKernel(t.task, t.Thread, t.state.Class), t.wait != nil && t.wait.Kind == waits.AtRest:
+			kernel++
+		case t.state.Class == model.Blocked:
+			young++
+		case t.state.Class == model.Held:
+			stopped++
+		case t.state.Class == model.Zombie:
+			zombies++
+		case t.state.Class == model.Unknown:
+			unknown++
+		default:
+			sleeping++
+		}
+	}
+	var parts show.Parts
+	parts.If(sleeping > 0, "%d asleep", sleeping)
+	parts.If(kernel > 0, "%s", count(kernel, "idle kernel thread", "idle kernel threads"))
+	parts.If(young > 0, "%d in D for less than 1 s", young)
+	parts.If(stopped > 0, "%d stopped", stopped)
+	parts.If(zombies > 0, "%s", count(zombies, "zombie", "zombies"))
+	parts.If(unknown > 0, "%d in an unknown state", unknown)
+	parts.If(cpus > 0, "%s idle", count(cpus, "CPU", "CPUs"))
+	return "at rest: " + cmp.Or(parts.Join(", "), "nobody")
+}

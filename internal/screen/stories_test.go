@@ -1,0 +1,196 @@
+package screen
+
+import (
+	"stackshot/internal/model"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+const (
+	fsync     = "nfs_file_fsync [nfs]"
+	inMutex   = "futex_wait_queue"
+	pageOfNFS = "nfs_file_read [nfs]"
+)
+
+// scene is a machine, with a verdict made by hand where the snapshot's own would need records of
+// every kind: what is shown of a verdict is tested here, not whether it is right.
+type scene struct {
+	*world
+	v *waitgraph.Verdict
+}
+
+func newScene(cpus int) *scene {
+	w := newWorld(cpus)
+	w.s.WaitTaken = &kcdata.LinuxWaitTaken{}
+	w.s.Atomicity = &kcdata.LinuxAtomicity{Compared: 77}
+	w.background()
+	return &scene{w, &waitgraph.Verdict{Waits: &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}}}
+}
+
+// waits makes a thread wait since so many seconds.
+func (c *scene) waits(t *kcdata.Task, th *kcdata.Thread, kind waits.Kind, seconds uint64, owners ...waits.Owner) *waits.Wait {
+	w := &waits.Wait{
+		Task: t, Thread: th, State: model.StateOf(th), Kind: kind, Owners: owners, Age: model.Age{Ns: seconds * second, Known: true},
+		Resource: waits.Resource{Kind: kind, ID: 0xffff888001}, Confidence: waits.Sure, When: waits.Window,
+	}
+	c.v.Waits.All = append(c.v.Waits.All, w)
+	c.v.Waits.Of[th] = w
+	return w
+}
+
+func has(t *kcdata.Task, th *kcdata.Thread, r waits.Relation) waits.Owner {
+	return waits.Owner{Task: t, Thread: th, Tid: uint32(th.ID), Pid: uint32(t.ID), Relation: r}
+}
+
+// process is a task of one thread.
+func (c *scene) process(pid uint32, name string, state uint32, seconds uint64, frames ...string) (*kcdata.Task, *kcdata.Thread) {
+	t := c.task(pid, name)
+	return t, c.thread(t, name, state, seconds*second, frames...)
+}
+
+// quiet: nothing is wrong.
+func quiet() *scene {
+	c := newScene(2)
+	t, th := c.process(700, "sshd", kcdata.StateInterruptible, 2400, "schedule", "do_sys_poll")
+	c.waits(t, th, waits.Poll, 2400).Resource = waits.Resource{}
+	t, th = c.process(701, "make", kcdata.StateUninterruptible, 0, "schedule", "kernel_clone")
+	th.Linux.LastArrival = now - second/200
+	c.process(702, "vim", kcdata.StateStopped, 900, "schedule", "do_signal_stop")
+	t, th = c.process(703, "yes", kcdata.StateInterruptible, 60, "schedule", "pipe_write")
+	less, reader := c.process(704, "less", kcdata.StateInterruptible, 60, "schedule", "n_tty_read")
+	c.waits(less, reader, waits.Terminal, 60)
+	o := has(less, reader, waits.OtherEnd)
+	o.Whole = true
+	atFile(c.waits(t, th, waits.Pipe, 60, o), kcdata.FilePipe, kcdata.FileOpWrite, kcdata.FileToWrite|kcdata.FileFull)
+	return c
+}
+
+func atFile(w *waits.Wait, kind, op, flags uint32) *waits.OpenFile {
+	w.File = &waits.OpenFile{File: &kcdata.LinuxFile{Kind: kind, Op: op, Flags: flags, Inode: 4711}, Of: 1}
+	return w.File
+}
+
+func mount(point, kind, source string) *kcdata.LinuxMount {
+	m := &kcdata.LinuxMount{Dev: 45}
+	copy(m.Point[:], point)
+	copy(m.FSType[:], kind)
+	copy(m.Source[:], source)
+	return m
+}
+
+// deadServer: an NFS server is gone. Forty shells wait for a page, and postgres to write one back
+// while it holds the lock that its checkpointer wants.
+func deadServer() *scene {
+	c := newScene(4)
+	nfs := mount("/srv/data", "nfs4", "store:/data")
+	at := func(w *waits.Wait) *waits.Wait {
+		atFile(w, kcdata.FileRegular, kcdata.FileOpRead, 0).Mount = nfs
+		return w
+	}
+	pg := c.task(812, "postgres")
+	main := c.thread(pg, "postgres", kcdata.StateUninterruptible, 192*second, "schedule", "rpc_wait_bit_killable [sunrpc]", "nfs_wb_all [nfs]")
+	ckpt := c.thread(pg, "checkpointer", kcdata.StateUninterruptible, 182*second, "schedule", "nfs_start_io_write [nfs]")
+	w := at(c.waits(pg, main, waits.NFS, 192))
+	victim := c.waits(pg, ckpt, waits.RWSemWrite, 182, has(pg, main, waits.Holds))
+	c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: has(pg, main, waits.Holds), Wait: w, Reason: waitgraph.InD, Victims: []*waits.Wait{victim}})
+	for i := range uint32(40) {
+		t, th := c.process(2000+i, "bash", kcdata.StateUninterruptible, 60+uint64(i), "schedule", "folio_wait_bit_common", pageOfNFS)
+		w := at(c.waits(t, th, waits.NFS, 60+uint64(i)))
+		c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: has(t, th, ""), Wait: w, Reason: waitgraph.InD})
+	}
+	return c
+}
+
+// abba: two threads of a program deadlock by two mutexes; twenty wait behind them.
+func abba() *scene {
+	c := newScene(2)
+	t := c.task(8100, "orders")
+	var th []*kcdata.Thread
+	for i := range 43 {
+		th = append(th, c.thread(t, "worker", kcdata.StateInterruptible, uint64(20+i)*second, "schedule", inMutex))
+	}
+	a := c.waits(t, th[3], waits.UserMutex, 190, has(t, th[4], waits.Holds))
+	b := c.waits(t, th[4], waits.UserMutex, 191, has(t, th[3], waits.Holds))
+	d := &waitgraph.Deadlock{Confidence: waits.Sure, Cycle: []*waits.Wait{a, b}, Part: []*waits.Wait{a, b}}
+	for i := range 20 {
+		d.Behind = append(d.Behind, c.waits(t, th[5+i], waits.UserMutex, uint64(100-i), has(t, th[3], waits.Holds)))
+	}
+	c.v.Deadlocks = append(c.v.Deadlocks, d)
+	return c
+}
+
+// stoppedHolder: fifty wait for a flock whose holder was stopped. A writer waits at a full pipe.
+func stoppedHolder() *scene {
+	c := newScene(2)
+	t, th := c.process(300, "backup.sh", kcdata.StateStopped, 80, "schedule", "do_signal_stop")
+	k := &waitgraph.Culprit{Owner: has(t, th, waits.Holds), Wait: c.waits(t, th, waits.Stopped, 80), Reason: waitgraph.Stopped}
+	o := has(t, th, waits.Holds)
+	o.Whole = true
+	for i := range uint32(50) {
+		job, waiter := c.process(3000+i, "job", kcdata.StateInterruptible, 70-uint64(i), "schedule", "locks_lock_inode_wait")
+		w := c.waits(job, waiter, waits.FileLock, 70-uint64(i), o)
+		atFile(w, kcdata.FileRegular, kcdata.FileOpFlock, 0).Mount = mount("/var", "ext4", "/dev/vda1")
+		k.Victims = append(k.Victims, w)
+	}
+	c.v.Culprits = append(c.v.Culprits, k)
+	reader, r := c.process(401, "gzip", kcdata.StateInterruptible, 30, "schedule", "do_nanosleep")
+	writer, w := c.process(400, "tar", kcdata.StateInterruptible, 30, "schedule", "pipe_write")
+	end := has(reader, r, waits.OtherEnd)
+	end.Whole = true
+	atFile(c.waits(writer, w, waits.Pipe, 30, end), kcdata.FilePipe, kcdata.FileOpWrite, kcdata.FileToWrite|kcdata.FileFull)
+	return c
+}
+
+// stalledServer: a FUSE server sleeps, and three wait for its file system.
+func stalledServer() *scene {
+	c := newScene(2)
+	fs, th := c.process(911, "sshfs", kcdata.StateInterruptible, 60, "schedule", "sk_wait_data", "tcp_recvmsg_locked")
+	w := c.waits(fs, th, waits.Socket, 60)
+	f := atFile(w, kcdata.FileSocket, kcdata.FileOpRead, kcdata.FileToRead)
+	f.Socket, f.Says, f.Remote = &kcdata.LinuxSocket{Family: 2, Kind: 1}, waits.Elsewhere, "192.0.2.7:22"
+	k := &waitgraph.Culprit{Owner: has(fs, th, waits.Server), Wait: w, Reason: waitgraph.Asleep}
+	o := has(fs, th, waits.Server)
+	o.Whole, o.Owes = true, true
+	for i := range uint32(3) {
+		ls, x := c.process(920+i, "ls", kcdata.StateUninterruptible, 55, "schedule", "request_wait_answer [fuse]")
+		y := c.waits(ls, x, waits.FUSE, 55, o)
+		atFile(y, kcdata.FileDirectory, kcdata.FileOpRead, 0).Mount = mount("/mnt/backup", "fuse.sshfs", "backup@store:/srv")
+		k.Victims = append(k.Victims, y)
+	}
+	c.v.Culprits = append(c.v.Culprits, k)
+	return c
+}
+
+// missed: a driver spins with interrupts off, and the picture lacks its CPU.
+func missed() *scene {
+	c := newScene(4)
+	irq := c.kthread(640, "irq/55-mlx5", kcdata.StateInterruptible)
+	c.onCPU(irq, 2)
+	c.s.CPUs[2].Flags = kcdata.CPUMissed | kcdata.CPURanKnown
+	c.s.Capture.StopBroken = 1
+	c.s.LeftOut = []kcdata.LinuxLeftOut{{Tgid: 77, Reason: kcdata.LeftOutMaxPause, Threads: 9}}
+	c.s.Warnings = []kcdata.Warning{{Code: "arrival", Text: "one CPU of four did not arrive within 10 ms"}}
+	return c
+}
+
+// all is everything at once, with names that try to be something else.
+func all() *scene {
+	const evil = "\x1b[2J\r\u202egnp.exe\u2066\xff日本語"
+	c := deadServer()
+	for _, other := range []*scene{abba(), stoppedHolder(), stalledServer(), missed()} {
+		c.s.Tasks = append(c.s.Tasks, other.s.Tasks...)
+		c.v.Waits.All = append(c.v.Waits.All, other.v.Waits.All...)
+		for th, w := range other.v.Waits.Of {
+			c.v.Waits.Of[th] = w
+		}
+		c.v.Deadlocks = append(c.v.Deadlocks, other.v.Deadlocks...)
+		c.v.Culprits = append(c.v.Culprits, other.v.Culprits...)
+		c.s.LeftOut, c.s.Warnings = other.s.LeftOut, other.s.Warnings
+	}
+	c.s.Hostname, c.s.Release, c.s.Loadavg = evil, evil, evil+" "+evil+" "+evil
+	for _, t := range c.s.Tasks {
+		t.Name += evil
+	}
+	return c
+}

@@ -1,0 +1,272 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stackshot/internal/model"
+	"stackshot/internal/show"
+	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
+	"stackshot/kcdata"
+)
+
+// minD is the age from which a thread in D, or one that rests where nothing should, is listed.
+const minD = uint64(1e9)
+
+// found is an entry that is being made, with the age by which it is sorted.
+type found struct {
+	entry
+	age model.Age
+}
+
+// head begins an entry with its age.
+func head(a model.Age, s string) string { return fmt.Sprintf("%7s  %s", age(a), s) }
+
+// stuck is who cannot go on: deadlocks, those whom others wait for, threads in D, and those that
+// sleep without a time-out where nothing should rest.
+func (v *view) stuck() section {
+	var out []found
+	for _, f := range v.findings() {
+		switch {
+		case f.Deadlock != nil:
+			out = append(out, v.deadlock(f.Deadlock))
+		case f.Culprit != nil && !halted(f.Culprit.Reason) && !isAlone(f.Culprit):
+			out = append(out, v.culprit(f.Culprit))
+		case f.Convoy != nil:
+			out = append(out, v.convoy(f.Convoy))
+		}
+	}
+	for _, f := range v.findings() { // stopped has these
+		if f.Culprit != nil && halted(f.Culprit.Reason) {
+			v.culprit(f.Culprit)
+		}
+	}
+	out = append(out, v.leftover()...)
+	return sectionOf("STUCK", out)
+}
+
+// stopped are threads that are stopped, traced or frozen, and that others wait for.
+func (v *view) stopped() section {
+	var out []found
+	for _, f := range v.findings() {
+		if f.Culprit != nil && halted(f.Culprit.Reason) {
+			out = append(out, v.culprit(f.Culprit))
+		}
+	}
+	return sectionOf("STOPPED, and others wait for it", out)
+}
+
+// sectionOf sorts what was found: deadlocks, then the longest first.
+func sectionOf(title string, list []found) section {
+	slices.SortStableFunc(list, func(a, b found) int {
+		if first := rankDeadlock; (a.rank == first) != (b.rank == first) {
+			return b.rank - a.rank
+		}
+		return model.LongestFirst(a.age, b.age)
+	})
+	out := section{title: title}
+	for _, f := range list {
+		out.entries = append(out.entries, f.entry)
+	}
+	return out
+}
+
+// findings are those of the verdict that concern a thread that is looked at.
+func (v *view) findings() (out []verdict.Finding) {
+	for _, f := range verdict.Told(verdict.Findings(v.o.Verdict)) {
+		if v.concerns(f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (v *view) concerns(f verdict.Finding) bool {
+	looked := func(t *kcdata.Thread) bool { return v.of[t] != nil }
+	any := func(list []*waits.Wait) bool {
+		return slices.ContainsFunc(list, func(w *waits.Wait) bool { return looked(w.Thread) })
+	}
+	switch {
+	case v.o.Only == nil:
+		return true
+	case f.Deadlock != nil:
+		return any(f.Deadlock.Part) || any(f.Deadlock.Cycle) || any(f.Deadlock.Behind)
+	case f.Culprit != nil:
+		return looked(f.Culprit.Owner.Thread) || any(f.Culprit.Victims)
+	}
+	return any(f.Convoy.Waiters) || slices.ContainsFunc(f.Convoy.Owners, func(o waits.Owner) bool { return looked(o.Thread) })
+}
+
+// halted reports whether a culprit is stopped, traced or frozen.
+func halted(r waitgraph.Reason) bool {
+	return r == waitgraph.Stopped || r == waitgraph.Traced || r == waitgraph.Frozen
+}
+
+// isAlone reports whether nobody waits for a culprit: it is then listed with the others in D.
+func isAlone(c *waitgraph.Culprit) bool {
+	return len(c.Victims)+len(c.Shared) == 0 && c.Owner.Thread != nil
+}
+
+// tell marks threads that an entry names or counts.
+func (v *view) tell(list []*waits.Wait) {
+	for _, w := range list {
+		v.told[w.Thread] = true
+	}
+}
+
+// mark marks a thread that is named as the trouble.
+func (v *view) mark(t *kcdata.Thread) {
+	if t != nil {
+		v.named[t], v.told[t] = true, true
+	}
+}
+
+// taskOf is the task of the first of some waits; 0: there is none.
+func taskOf(list []*waits.Wait) uint64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0].Task.ID
+}
+
+// deadlock is "deadlock of 2: app [812] tid 813 and tid 814, by mutexes; 14 behind".
+func (v *view) deadlock(d *waitgraph.Deadlock) found {
+	cycle, part := d.Cycle, max(len(d.Part), len(d.Cycle))
+	v.tell(d.Part)
+	v.tell(d.Behind)
+	var names, things []string
+	var last *kcdata.Task
+	for _, w := range cycle {
+		v.mark(w.Thread)
+		if thing := v.words.Short(w); !slices.Contains(things, thing) && len(things) < 2 {
+			things = append(things, thing)
+		}
+		if len(names) < examples {
+			name := nameOf(w.Task, w.Thread)
+			if w.Task == last {
+				name = fmt.Sprintf("tid %d", w.Thread.ID)
+			}
+			names, last = append(names, name), w.Task
+		}
+	}
+	s := fmt.Sprintf("deadlock of %d: ", part)
+	if d.Confidence != waits.Sure {
+		s = fmt.Sprintf("probably a deadlock of %d: ", part)
+	}
+	s += strings.Join(names, ", ")
+	if more := part - len(names); more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	if len(d.Behind) > 0 {
+		s += fmt.Sprintf("; %d behind", len(d.Behind))
+	}
+	s += "; each waits for the next: " + strings.Join(things, ", ")
+	a := verdict.Latest(cycle)
+	return found{entry: entry{line: head(a, s), threads: part + len(d.Behind), pid: taskOf(cycle), rank: rankDeadlock}, age: a}
+}
+
+// culprit is "sshfs [911] asleep, 3 behind: /mnt/backup (fuse.sshfs), served by it; longest ls [200]".
+func (v *view) culprit(c *waitgraph.Culprit) found {
+	v.mark(c.Owner.Thread)
+	v.tell(c.Victims)
+	v.tell(c.Shared)
+	o := c.Owner
+	o.Whole = o.Whole && o.Thread == nil
+	s := owner(&o)
+	if why, ok := reasons[c.Reason]; !ok {
+		s += " does not go on"
+	} else if why != "" {
+		s += " " + why
+	}
+	victims := append(slices.Clone(c.Victims), c.Shared...)
+	a := model.Age{}
+	if len(victims) > 0 {
+		a = victims[0].Age
+		if n := len(victims); v.words.Sure(c) {
+			s += fmt.Sprintf(", %d behind", n)
+		} else {
+			s += fmt.Sprintf(", probably %d behind", n)
+		}
+	} else if c.Wait != nil {
+		a = c.Wait.Age
+	}
+	if parts := v.why(c, victims); len(parts) > 0 {
+		s += ": " + parts.Join("; ")
+	}
+	e := entry{line: head(a, s), threads: 1 + len(victims), pid: taskOf(victims), rank: rankCulprit}
+	if c.Owner.Task != nil {
+		e.pid = c.Owner.Task.ID
+	}
+	return found{entry: e, age: a}
+}
+
+// why says what a culprit has, what it waits for itself, and who has waited longest for it.
+func (v *view) why(c *waitgraph.Culprit, victims []*waits.Wait) (parts show.Parts) {
+	if len(victims) > 0 {
+		w := victims[0]
+		parts.Add("%s", v.has(w, &c.Owner))
+	}
+	if w := c.Wait; w != nil && (c.Reason == waitgraph.InD || c.Reason == waitgraph.Asleep) {
+		t := v.of[w.Thread]
+		if t == nil {
+			t = &thread{Thread: w.Thread, task: w.Task, wait: w}
+		}
+		at := v.at(t)
+		parts.If(at != "", "waits for %s", at)
+	}
+	if len(victims) > 0 {
+		parts.Add("longest %s", nameOf(victims[0].Task, victims[0].Thread))
+	}
+	return parts
+}
+
+// has says what o has that w's thread waits for; "" if that is not direct.
+func (v *view) has(w *waits.Wait, o *waits.Owner) string {
+	for i := range w.Owners {
+		if x := &w.Owners[i]; x.Thread == o.Thread && x.Tid == o.Tid || x.Whole && x.Task == o.Task {
+			switch x.Relation {
+			case waits.Holds:
+				return "holds " + v.words.Short(w)
+			case waits.Server, waits.Pager:
+				return "serves " + v.words.Short(w)
+			case waits.Runs:
+				return fmt.Sprintf("has CPU %d", w.Thread.Linux.CPU)
+			}
+			return "they wait for " + v.words.Short(w)
+		}
+	}
+	return ""
+}
+
+// convoy is "50 x backend [1000] wait for a kernel rwsem, held by postgres [990] (asleep)".
+func (v *view) convoy(k *waitgraph.Convoy) found {
+	v.tell(k.Waiters)
+	var s string
+	var a model.Age
+	if len(k.Waiters) > 0 {
+		a = k.Waiters[0].Age
+	}
+	what := v.words.ShortResource(k.Resource)
+	n := len(k.Waiters)
+	if len(k.Owners) > 0 {
+		o := &k.Owners[0]
+		v.mark(o.Thread)
+		s = fmt.Sprintf("%s%s, %d behind: holds %s", owner(o), ownerState(o), n, what)
+		if more := len(k.Owners) - 1; more > 0 {
+			s += fmt.Sprintf(", as do %d more", more)
+		}
+	} else {
+		s = fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
+	}
+	if n > 0 {
+		s += "; longest " + nameOf(k.Waiters[0].Task, k.Waiters[0].Thread)
+	}
+	e := entry{line: head(a, s), threads: n, pid: taskOf(k.Waiters), rank: rankCulprit}
+	if len(k.Owners) > 0 && k.Owners[0].Task != nil {
+		e.pid = k.Owners[0].Task.ID
+	}
+	return found{entry: e, age: a}
+}

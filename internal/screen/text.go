@@ -1,0 +1,104 @@
+package screen
+
+import (
+	"bufio"
+	"io"
+	"slices"
+
+	"stackshot/internal/account"
+	"stackshot/internal/alarm"
+	"stackshot/internal/show"
+	"stackshot/internal/waitgraph"
+	"stackshot/kcdata"
+)
+
+// Text writes the screen. Errors: the writer's.
+func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
+	out := bufio.NewWriter(w)
+	for _, l := range newView(s, o).screen() {
+		text := l.text
+		if o.Color {
+			text = show.Paint(l.color, text)
+		}
+		out.WriteString(text)
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// Brief is the first thing that is wrong, or that nothing is, in one line without colours.
+func Brief(s *kcdata.Snapshot, verdict *waitgraph.Verdict) string {
+	v := newView(s, Options{Verdict: verdict})
+	sections := v.sections()
+	if text := v.nothing(sections); text != "" {
+		return text
+	}
+	_, first := worst(sections)
+	return first
+}
+
+// sections are those of the screen that have something to say, in its order.
+func (v *view) sections() (out []section) {
+	for _, of := range []func() section{v.stuck, v.stopped, v.cpu, v.memory, v.many} {
+		s := of()
+		slices.SortStableFunc(s.entries, func(a, b entry) int {
+			switch {
+			case a.minor == b.minor:
+				return 0
+			case a.minor:
+				return 1
+			}
+			return -1
+		})
+		if len(s.entries) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// worst is the first of the entries of the highest rank that are not minor, and what it says;
+// nil: there is none.
+func worst(sections []section) (first *entry, text string) {
+	for i := range sections {
+		for k := range sections[i].entries {
+			if e := &sections[i].entries[k]; !e.minor && (first == nil || e.rank > first.rank) {
+				first, text = e, sections[i].brief(e)
+			}
+		}
+	}
+	return first, text
+}
+
+// screen are the lines of the screen, within the terminal.
+func (v *view) screen() []line {
+	sections := v.sections()
+	var pid uint64
+	if e, _ := worst(sections); e != nil {
+		pid = e.pid
+	}
+	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
+	p.header(v.machine(), alarm.All(v.s, v.o.Pids))
+	p.footer(v.atRest(), v.picture(), v.commands(pid))
+	p.body(v.nothing(sections), sections)
+	return p.lines()
+}
+
+// nothing says that nothing is wrong; "" if something is.
+func (v *view) nothing(sections []section) string {
+	e, _ := worst(sections)
+	switch {
+	case e != nil:
+		return ""
+	case len(v.threads) == 0:
+		return "there is no thread to look at"
+	case !v.words.Knows():
+		return "nothing is known to be stuck: this file does not say what threads wait for"
+	case v.o.Verdict.Waits != nil && !v.o.Verdict.Waits.OneInstant:
+		return "nothing is stuck, as far as a picture can tell that is not of one instant"
+	}
+	if len(v.s.LeftOut)+len(account.CPUsWith(v.s, kcdata.CPUMissed)) > 0 {
+		return "nothing is stuck in what the picture has"
+	}
+	return "nothing is stuck"
+}

@@ -1,0 +1,55 @@
+package verdict
+
+import (
+	"strings"
+
+	"stackshot/internal/show"
+	"stackshot/internal/waits"
+)
+
+// Short says what w's thread waits for in few words, without who can end that and without its
+// number: "a mutex", "room in a pipe", "/mnt/backup (fuse.sshfs, store:/srv)".
+func (x *Words) Short(w *waits.Wait) string {
+	y := *w
+	y.Resource.ID = 0
+	if w.File == nil || w.File.File == nil || !tellsFile(w) {
+		return thing(y.Kind, y.Resource, x.redacted)
+	}
+	if isMounted(w) {
+		return x.shortMount(&y)
+	}
+	what := fileWords(&y, x.redacted)
+	return what.want + what.from + nobody(&y)
+}
+
+// ShortResource names what is waited for, without its number.
+func (x *Words) ShortResource(r waits.Resource) string {
+	return thing(r.Kind, waits.Resource{Kind: r.Kind}, x.redacted)
+}
+
+// shortMount names the file system or the disk that w waits for, by its kind if nothing else is
+// known.
+func (x *Words) shortMount(w *waits.Wait) string {
+	if w.File.Mount == nil && (w.File.Device == "" || x.redacted) {
+		return thing(w.Kind, w.Resource, x.redacted)
+	}
+	s := mounted(w, "", x.redacted)
+	if w.File.Mount == nil {
+		return "the disk " + words(w.File.Device)
+	}
+	return s
+}
+
+// relations say who an owner is to what Short names.
+var relations = map[waits.Relation]string{
+	waits.Holds: "held by", waits.Last: "last taken by", waits.Child: "child", waits.Joined: "thread", waits.Tracer: "tracer",
+	waits.Execs: "vfork child", waits.Runs: "which runs", waits.OtherEnd: "other end", waits.Listener: "listener", waits.Server: "served by", waits.Pager: "served by",
+}
+
+// Related are the words between what is waited for and its owner: "held by".
+func Related(r waits.Relation) string {
+	if s := relations[r]; s != "" {
+		return s
+	}
+	return show.Clean(strings.ReplaceAll(string(r), "_", " "))
+}
