@@ -81,7 +81,7 @@ func (p *page) alarm(rows []string) {
 
 // footer has the counts, the picture and the next commands: of those that have no room together
 // the first of the commands stays longest.
-func (p *page) footer(rest, picture string, commands []command) {
+func (p *page) footer(rest, picture string, commands []next) {
 	room := max(0, (p.rows-2)/2)
 	take := func(n int) bool {
 		if p.limited && n > room {

@@ -20,10 +20,10 @@ type entry struct {
 	// minor entries are the first to go where there is little room, and do not make a machine
 	// one on which something is wrong.
 	minor bool
-	// rank is how much it says: of what is wrong, the entry of the highest rank is looked at first.
-	rank int
 	// pid is the task to look at next; 0: none.
 	pid uint64
+	// rank is how much it says: of what is wrong, the entry of the highest rank is looked at first.
+	rank int
 }
 
 // Ranks of entries.

@@ -7,11 +7,11 @@ import (
 	"stackshot/internal/show"
 )
 
-// command is a command line that is there to be copied: it is never cut.
-type command struct{ words, why string }
+// next is a command line that is there to be copied: it is never cut.
+type next struct{ words, why string }
 
 // text is the command and, if there is room, what it is for. A shell takes that for a comment.
-func (c command) text(width int) string {
+func (c next) text(width int) string {
 	s := "  " + c.words
 	if width > 0 && show.Cells(s) > width {
 		s = c.words
@@ -23,7 +23,7 @@ func (c command) text(width int) string {
 }
 
 // rows is how many rows of a terminal the command takes: it may be longer than a line.
-func (c command) rows(width int) int {
+func (c next) rows(width int) int {
 	if width <= 0 {
 		return 1
 	}
@@ -32,18 +32,18 @@ func (c command) rows(width int) int {
 
 // commands are what may be looked at next, the most useful first; pid is the task that the screen
 // names first, 0 for none.
-func (v *view) commands(pid uint64) (out []command) {
+func (v *view) commands(pid uint64) (out []next) {
 	if v.o.File == "" || show.Clean(v.o.File) != v.o.File { // nobody could copy its name
 		return nil
 	}
 	file := Word(v.o.File)
 	if v.o.Verdict.Hangs() {
-		out = append(out, command{"stackshot hang " + file, "who waits for whom"})
+		out = append(out, next{"stackshot hang " + file, "who waits for whom"})
 	}
 	if pid != 0 {
-		out = append(out, command{fmt.Sprintf("stackshot report --pid %d %s", pid, file), "its stacks"})
+		out = append(out, next{fmt.Sprintf("stackshot report --pid %d %s", pid, file), "its stacks"})
 	}
-	return append(out, command{"stackshot report " + file, "all stacks"})
+	return append(out, next{"stackshot report " + file, "all stacks"})
 }
 
 // Word quotes a file's name for the shell.
