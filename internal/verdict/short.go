@@ -15,7 +15,7 @@ func (x *Words) Short(w *waits.Wait) string {
 	if w.File == nil || w.File.File == nil || !tellsFile(w) {
 		return thing(y.Kind, y.Resource, x.redacted)
 	}
-	if isMounted(w) {
+	if w.Kind.AtFileSystem() {
 		return x.shortMount(&y)
 	}
 	what := fileWords(&y, x.redacted)
