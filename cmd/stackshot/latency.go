@@ -28,7 +28,7 @@ func latencyCommand() *cobra.Command {
 		Short: "Show what captures cost, and how long the machine's threads have waited (- for standard input)",
 		Long: "For one file, shows where the time of the pause went, what was slowest, and how long the\n" +
 			"machine's own threads have waited for a CPU or slept. For several files, shows a line\n" +
-			"each, and the distributions over all of them. A file that cannot be read to its end is\n" +
+			"each, the distributions over all of them, and where threads waited from file to file. A file that cannot be read to its end is\n" +
 			"named and left out.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,15 +50,16 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 	if o.top < 1 {
 		return &snapshot.OptionError{Option: "top", Value: fmt.Sprint(o.top), Reason: "want at least 1"}
 	}
-	files, failed, errs := measure(names, o.top)
+	waits := new(latency.Waits)
+	files, failed, errs := measure(names, o.top, waits)
 	if len(files) == 0 {
 		return errors.Join(errs...)
 	}
 	var err error
 	if o.format == "json" {
-		err = latency.JSON(w, files, failed)
+		err = latency.JSON(w, files, failed, waits, o.top)
 	} else {
-		err = latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top})
+		err = latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top, Waits: waits})
 	}
 	switch {
 	case err != nil:
@@ -70,7 +71,7 @@ func showLatency(w io.Writer, names []string, o latencyOptions) error {
 }
 
 // measure reads one file after the other, and keeps only the figures of each.
-func measure(names []string, top int) (files []*latency.Figures, failed []latency.Failed, errs []error) {
+func measure(names []string, top int, waits *latency.Waits) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
 		s, err := readWhole(name)
 		if err != nil {
@@ -79,6 +80,7 @@ func measure(names []string, top int) (files []*latency.Figures, failed []latenc
 			continue
 		}
 		files = append(files, latency.Measure(name, s, top))
+		waits.Add(s, nil)
 	}
 	return files, failed, errs
 }
