@@ -12,7 +12,7 @@ const (
 	TypeLinuxMapName     Type = 0x4C4C // string, in TASK: path of the LinuxMapping before it, as far as the window could read it; if its beginning is missing, it begins with "…"
 	TypeLinuxMapWalk     Type = 0x4C4D // LinuxMapWalk, in a TASK whose mappings the window recorded
 	TypeLinuxCmdlineSeen Type = 0x4C4E // bytes, in TASK with a LinuxMapWalk: its command line, in the form of LINUX_CMDLINE, read from its memory during the stop; at most 4 KiB
-	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers
+	TypeLinuxUserWalk    Type = 0x4C89 // LinuxUserWalk, in a THREAD with user registers, or with UserFewRegisters
 	TypeLinuxUserChain   Type = 0x4C8A // array of LinuxUserLink: the frame-pointer chain; unwinding removes it, except with --keep-stacks or UserKeptToMend
 	TypeLinuxUserBytes   Type = 0x4C8B // bytes: pieces of the stack, ascending, each its address (u64), its length in bytes (u64) and the bytes; repeated; unwinding removes it, except with --keep-stacks or UserKeptToMend
 	TypeLinuxUserHow     Type = 0x4C8C // bytes: for each address of USER_STACKLR64 a UserFrame*
@@ -50,6 +50,9 @@ const (
 	UserNoPage        = 1 << 16 // a needed page does not exist: its memory was never written to, or is not mapped
 	UserTablesMissed  = 1 << 17 // unwinding came to code of a MappingTableMissed: callers may be missing, wherever it ended
 	UserKeptToMend    = 1 << 18 // chain and bytes are in the file only because tables were missed; a repair with those tables removes them
+	UserFewRegisters  = 1 << 19 // of the registers, only stack pointer and program counter are known, from LINUX_SYSCALL: engine procfs
+	UserNoRegister    = 1 << 20 // unwinding needed a register that is not known (UserFewRegisters)
+	UserMoved         = 1 << 21 // the thread ran while its stack was read, so what was read was dropped: no stack
 )
 
 // LinuxUserWalk says how one thread's user stack was taken, and with what result. The

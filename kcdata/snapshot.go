@@ -64,6 +64,12 @@ type Warning struct {
 	Text string
 }
 
+// Codes of warnings that reports treat apart.
+const (
+	WarningNotRoot    = "not_root"            // an ordinary user took the file, so nothing was stopped
+	WarningUserStacks = "user_stacks_refused" // engine procfs could not read the stacks of some processes
+)
+
 // Module is one loaded kernel module.
 type Module struct {
 	Name    string

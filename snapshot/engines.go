@@ -53,6 +53,7 @@ func (s *Session) bestEngine() {
 	}
 	team, err := stop.NewTeam(s.config())
 	if err != nil {
+		s.warnNotRoot(err)
 		s.warn("engine_procfs", "nothing was stopped: "+err.Error())
 		return
 	}
@@ -76,7 +77,11 @@ func (s *Session) bestEngine() {
 }
 
 func (s *Session) openProcfs() *proc.Engine {
-	return proc.New(s.proc, s.plan, s.host.Kallsyms, s.options.Redact)
+	e := proc.New(s.proc, s.plan, s.host.Kallsyms, s.options.Redact)
+	if s.options.UserStacks == UserStacksAuto {
+		e.TakeUser(s.options.StackBytes)
+	}
+	return e
 }
 
 // config translates the session's options for an engine that stops the machine.

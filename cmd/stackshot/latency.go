@@ -35,8 +35,8 @@ func latencyCommand() *cobra.Command {
 		Short: "Show what captures cost, and how long threads have waited",
 		Long: "For one file (- for standard input), shows where the time of the pause went, what was\n" +
 			"slowest, and how long the machine's own threads have waited for a CPU or slept. For several\n" +
-			"files, shows a line each, and the distributions over all of them. A file that cannot be read\n" +
-			"to its end is named and left out." + narrowHelp + "\nPauses are always of the whole machine.",
+			"files, shows a line each, the distributions over all of them, and where threads waited from\n" +
+			"file to file. A file that cannot be read to its end is named and left out." + narrowHelp + "\nPauses are always of the whole machine.",
 		Example: "  stackshot latency FILE\n  stackshot latency --newest .\n  stackshot latency DIR/*.kcdata.zst",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.narrowing.check(cmd); err != nil {
@@ -72,16 +72,17 @@ func showLatency(ctx context.Context, w io.Writer, names []string, o latencyOpti
 	if o.top < 1 {
 		return &snapshot.OptionError{Option: "top", Value: fmt.Sprint(o.top), Reason: "want at least 1"}
 	}
-	files, failed, errs := measure(ctx, names, &o)
+	waits := new(latency.Waits)
+	files, failed, errs := measure(ctx, names, &o, waits)
 	if len(files) == 0 {
 		return errors.Join(errs...)
 	}
 	var err error
 	switch {
 	case o.format == "json":
-		err = unlessGone(latency.JSON(w, files, failed))
+		err = unlessGone(latency.JSON(w, files, failed, waits, o.top))
 	case len(o.nothing) < len(files):
-		err = unlessGone(latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top}))
+		err = unlessGone(latency.Text(w, files, latency.TextOptions{Width: terminalOptions(os.Stdout).Width, Top: o.top, Waits: waits}))
 	}
 	switch {
 	case err != nil:
@@ -96,7 +97,7 @@ func showLatency(ctx context.Context, w io.Writer, names []string, o latencyOpti
 }
 
 // measure reads one file after the other, and keeps only the figures of each.
-func measure(ctx context.Context, names []string, o *latencyOptions) (files []*latency.Figures, failed []latency.Failed, errs []error) {
+func measure(ctx context.Context, names []string, o *latencyOptions, waits *latency.Waits) (files []*latency.Figures, failed []latency.Failed, errs []error) {
 	for _, name := range names {
 		s, err := readWhole(name)
 		if err != nil {
@@ -114,6 +115,7 @@ func measure(ctx context.Context, names []string, o *latencyOptions) (files []*l
 			o.nothing = append(o.nothing, none)
 		}
 		files = append(files, latency.Measure(name, s, o.top, only))
+		waits.Add(s, only)
 	}
 	return files, failed, errs
 }

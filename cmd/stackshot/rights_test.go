@@ -38,7 +38,7 @@ func asNobodyWith(caps []uintptr, groups ...uint32) func(*exec.Cmd) {
 
 // foretold are the warnings that a session has before it begins, hence doctor's.
 var foretold = []string{
-	"engine_procfs", "engine_pull", "fifo_refused", "isolation_none", "user_stacks_off", "no_symbols", "no_samples", "no_lock", "program_missing",
+	"engine_procfs", "engine_pull", "fifo_refused", "isolation_none", "user_stacks_off", "no_symbols", "no_samples", "no_lock", "program_missing", "not_root",
 }
 
 // Doctor foretells what take does, for a user with every set of rights: engine,

@@ -77,14 +77,35 @@ func (v *view) unsaid() []account.Warning {
 	if v.stoppedNothing() {
 		said[warnProcfs], said[warnPressure] = true, true
 	}
+	if v.notRoot() != "" {
+		for _, code := range ofNotRoot {
+			said[code] = true
+		}
+	}
 	return slices.DeleteFunc(account.Warnings(v.s.Warnings), func(w account.Warning) bool { return said[w.Code] })
 }
 
 func (v *view) stoppedNothing() bool { return v.s.Isolation == "none" || v.s.Engine == "procfs" }
 
+// ofNotRoot are the codes of warnings that an ordinary user has because of one thing, which
+// the line for an ordinary user names. The file, its JSON and doctor have them all.
+var ofNotRoot = []string{kcdata.WarningNotRoot, "ordinary_priority", "no_samples", "no_symbols", "no_lock", kcdata.WarningUserStacks}
+
+// notRoot is the line for an ordinary user; "": the file is of none, or something was stopped.
+func (v *view) notRoot() string {
+	i := slices.IndexFunc(v.s.Warnings, func(w kcdata.Warning) bool { return w.Code == kcdata.WarningNotRoot })
+	if i < 0 || !v.stoppedNothing() {
+		return ""
+	}
+	return "not root: " + show.Clean(v.s.Warnings[i].Text)
+}
+
 // nothingStopped says what it means that nothing was stopped and, if the capture gave a
 // reason, why.
 func (v *view) nothingStopped() string {
+	if line := v.notRoot(); line != "" {
+		return line
+	}
 	text := "nothing was stopped: the threads were read one after the other, each at its own moment"
 	for _, w := range v.s.Warnings {
 		if w.Code == warnProcfs || w.Code == warnPressure {

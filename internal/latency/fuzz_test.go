@@ -24,7 +24,7 @@ func checkFile(t *testing.T, s *kcdata.Snapshot, width, top int) {
 		if err := Text(&text, files, TextOptions{Width: width, Top: top}); err != nil {
 			t.Fatal(err)
 		}
-		if err := JSON(&js, files, []Failed{{"x\x1b", "y\x1b"}}); err != nil {
+		if err := JSON(&js, files, []Failed{{"x\x1b", "y\x1b"}}, new(Waits), 10); err != nil {
 			t.Fatal(err)
 		}
 		golden.Showable(t, text.Bytes())

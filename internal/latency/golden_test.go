@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 			if st.o.Width == 0 {
 				all = append(all, f)
 				var js bytes.Buffer
-				if err := JSON(&js, []*Figures{f}, nil); err != nil {
+				if err := JSON(&js, []*Figures{f}, nil, new(Waits), 10); err != nil {
 					t.Fatal(err)
 				}
 				golden.Want(t, "testdata/"+st.name+".json", js.Bytes())

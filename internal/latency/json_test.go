@@ -37,6 +37,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	want = append(want, golden.Keys(reflect.TypeFor[Figures]())...)
+	want = append(want, golden.Keys(reflect.TypeFor[Series]())...)
 	want = append(want, golden.ObjectKeys(t, "pause.go", "figures.go")...)
 	b, err := json.Marshal(phasesOf(&kcdata.LinuxPhases{Present: kcdata.PhasesHaveUnwind | kcdata.PhasesHaveCycles}))
 	keys := map[string]any{}
@@ -65,7 +66,7 @@ func TestMissingIsAbsent(t *testing.T) {
 		{plain, []string{"atomicity", "unwind_ns", "cycles", "unwind_share", "unwind_per_thread_ns", "request_to_stop_ns"}},
 	} {
 		var b bytes.Buffer
-		if err := JSON(&b, []*Figures{Measure("f", decoded(t, c.build()), 10, nil)}, nil); err != nil {
+		if err := JSON(&b, []*Figures{Measure("f", decoded(t, c.build()), 10, nil)}, nil, new(Waits), 10); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range c.absent {
@@ -97,7 +98,7 @@ func TestNothingStoppedCountsNowhere(t *testing.T) {
 // TestFailedFilesAreNamed: in the JSON, cleaned.
 func TestFailedFilesAreNamed(t *testing.T) {
 	var b bytes.Buffer
-	if err := JSON(&b, nil, []Failed{{"a\x1b", "offset 0x0: no"}}); err != nil {
+	if err := JSON(&b, nil, []Failed{{"a\x1b", "offset 0x0: no"}}, new(Waits), 10); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -131,7 +132,7 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		if err := Text(&failing{n}, files, TextOptions{Top: 10}); err != errFull {
 			t.Errorf("Text after %d bytes: %v", n, err)
 		}
-		if err := JSON(&failing{n}, files, nil); err != errFull {
+		if err := JSON(&failing{n}, files, nil, new(Waits), 10); err != errFull {
 			t.Errorf("JSON after %d bytes: %v", n, err)
 		}
 		if err := TraceText(&failing{n}, s, 0); err != errFull {

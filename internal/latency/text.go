@@ -12,8 +12,9 @@ import (
 
 // TextOptions choose how figures are written.
 type TextOptions struct {
-	Width int // of the terminal, in cells: longer lines are cut. 0: no limit
-	Top   int // entries in lists of names
+	Width int    // of the terminal, in cells: longer lines are cut. 0: no limit
+	Top   int    // entries in lists of names
+	Waits *Waits // of the files; nil: nothing of it is written
 }
 
 // Text writes the figures of one file in full; of several files it writes one line each and
@@ -24,6 +25,9 @@ func Text(w io.Writer, files []*Figures, o TextOptions) error {
 		p.file(files[0], o)
 	} else {
 		p.many(files)
+		if o.Waits != nil {
+			p.waits(o.Waits, o.Top)
+		}
 	}
 	p.notAsked(files)
 	return p.w.Flush()

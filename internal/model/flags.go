@@ -27,6 +27,7 @@ var UserWalkFlags = Flags{
 	{kcdata.UserNoUnwindTable, "no_unwind_table"}, {kcdata.UserAltStack, "alt_stack"},
 	{kcdata.UserCallersUnsure, "callers_unsure"}, {kcdata.UserNoMapping, "no_mapping"}, {kcdata.UserNoPage, "no_page"},
 	{kcdata.UserTablesMissed, "tables_missed"}, {kcdata.UserKeptToMend, "kept_to_mend"},
+	{kcdata.UserFewRegisters, "few_registers"}, {kcdata.UserNoRegister, "no_register"}, {kcdata.UserMoved, "moved"},
 }
 
 // MappingFlags are the names of kcdata.LinuxMapping.Flags.

@@ -17,7 +17,7 @@ func TestUserWordsAreComplete(t *testing.T) {
 	for _, f := range UserWalkFlags {
 		named |= f.bit
 	}
-	if named != 1<<19-1 {
+	if named != 1<<22-1 {
 		t.Errorf("flags %#x are named", named)
 	}
 }

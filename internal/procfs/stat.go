@@ -26,6 +26,7 @@ type ProcStat struct {
 	NumThreads int32
 	StartTime  uint64 // ticks since boot, by the clock of this process (StartBoottime)
 	VSize      uint64 // bytes
+	StartStack uint64 // above it are arguments and environment; 0 without the right to trace the process
 	Processor  uint32
 	RTPriority uint32
 	Policy     uint32
@@ -102,7 +103,9 @@ func (st *ProcStat) numbers(s *scanner) {
 	s.skip(1) // itrealvalue
 	st.StartTime = s.uint()
 	st.VSize = s.uint()
-	s.skip(15) // rss to exit_signal
+	s.skip(4) // rss, rsslim, startcode, endcode
+	st.StartStack = s.uint()
+	s.skip(10) // kstkesp to exit_signal
 	st.Processor = s.u32()
 	st.RTPriority = s.u32()
 	st.Policy = s.u32()

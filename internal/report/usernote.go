@@ -53,6 +53,9 @@ func userNotes(t *kcdata.Thread) []string {
 	if has(kcdata.UserNoMemory) {
 		return []string{"no user stack: its memory is gone, it is exiting"}
 	}
+	if has(kcdata.UserMoved) {
+		return []string{"no user stack: the thread ran on while it was read"}
+	}
 	out.If(some && has(kcdata.UserTruncated), "user stack cut after %s: it is deeper", show.Count(len(t.User), "frame"))
 	out.If(some && has(kcdata.UserComplete|kcdata.UserTablesMissed), "user stack: callers may be missing: %s", missedText)
 	if !has(kcdata.UserComplete) {
@@ -73,7 +76,7 @@ func userNotes(t *kcdata.Thread) []string {
 // endNotes say why a walk ended before the outermost frame.
 func endNotes(flags uint32) []string {
 	var out []string
-	const behind = kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserNoMapping | kcdata.UserAltStack | kcdata.UserTablesMissed
+	const behind = kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable | kcdata.UserNoMapping | kcdata.UserAltStack | kcdata.UserTablesMissed | kcdata.UserNoRegister
 	if flags&kcdata.UserUnwound != 0 && flags&behind != 0 {
 		flags &^= kcdata.UserNoPage // it ended the frame-pointer chain of the stop, not the unwinding
 	}
@@ -84,6 +87,7 @@ func endNotes(flags uint32) []string {
 		{kcdata.UserPagedOut, "a page of it is paged out"},
 		{kcdata.UserNoPage, "it leads to memory that was never written to, or is not there"},
 		{kcdata.UserRefused, "it leads to what is not ordinary memory"},
+		{kcdata.UserNoRegister, "a register that it needs is not known without stopping the thread"},
 		{kcdata.UserNoMoreBytes, "no more of it was copied"},
 		{kcdata.UserNoUnwindTable, "it leads into code without unwind information"},
 		{kcdata.UserNoMapping, "it leads to an address in no executable mapping"},

@@ -14,6 +14,7 @@ type UserSide struct {
 	Chain     []kcdata.LinuxUserLink
 	Stack     []kcdata.UserBytes
 	Raw       []kcdata.Position // chain and bytes
+	call      kcdata.LinuxSyscall
 }
 
 // Visit takes note of an item of the thread; false: it is not of the user side.
@@ -21,6 +22,8 @@ type UserSide struct {
 func (f *UserSide) Visit(it kcdata.Item) (bool, error) {
 	elem, size, _ := it.Elem()
 	switch {
+	case it.Type == kcdata.TypeLinuxSyscall:
+		return false, kcdata.Unmarshal(it.Data, &f.call)
 	case it.Type == kcdata.TypeLinuxUserWalk:
 		f.Walk, f.WalkAt = new(kcdata.LinuxUserWalk), it.Position()
 		return true, kcdata.Unmarshal(it.Data, f.Walk)
@@ -49,7 +52,18 @@ func (f *UserSide) Visit(it kcdata.Item) (bool, error) {
 // Usable says whether a stack can be made of it: there is memory, and it is of 64
 // bits.
 func (f *UserSide) Usable() bool {
-	return f.Walk != nil && f.Walk.Flags&(kcdata.UserCompat|kcdata.UserNoMemory) == 0 && len(f.Registers) > 0
+	if f.Walk == nil || f.Walk.Flags&(kcdata.UserCompat|kcdata.UserNoMemory|kcdata.UserMoved) != 0 {
+		return false
+	}
+	return len(f.Registers) > 0 || f.few() != nil
+}
+
+// few are the registers of a thread that nobody stopped; nil: it has all, or none.
+func (f *UserSide) few() *unwind.FewRegisters {
+	if f.Walk.Flags&kcdata.UserFewRegisters == 0 || len(f.Registers) > 0 || f.call.IP == 0 {
+		return nil
+	}
+	return &unwind.FewRegisters{SP: f.call.SP, PC: f.call.IP}
 }
 
 // unfinished are the reasons for which a chain that was followed is not whole.
@@ -57,7 +71,7 @@ const unfinished = kcdata.UserTruncated | kcdata.UserPagedOut | kcdata.UserNoPag
 
 func (f *UserSide) input(frames int) unwind.Input {
 	return unwind.Input{
-		Registers: f.Registers, Chain: f.Chain, Stack: f.Stack, Max: frames,
+		Registers: f.Registers, Chain: f.Chain, Stack: f.Stack, Max: frames, Few: f.few(),
 		ChainComplete: f.Walk.Flags&(kcdata.UserWalked|unfinished) == kcdata.UserWalked && len(f.Chain) < frames,
 	}
 }

@@ -113,12 +113,12 @@ func (th *thread) edit(file *kcdata.Editor, stack []byte) error {
 func (u *Unwinder) again(th *thread, p *Process) ([]byte, error) {
 	one := *u
 	w := th.found.Walk
-	one.ChainOnly = w.Flags&kcdata.UserUnwound == 0 && w.Flags&kcdata.UserNoLoadInfo == 0
+	one.ChainOnly = w.Flags&(kcdata.UserUnwound|kcdata.UserNoLoadInfo|kcdata.UserFewRegisters) == 0
 	if w.Flags&kcdata.UserTruncated != 0 && w.Frames > 0 {
 		one.Frames = int(w.Frames) // as many as were asked for
 	}
 	const after = kcdata.UserComplete | kcdata.UserUnwound | kcdata.UserNoLoadInfo | kcdata.UserNoMoreBytes | kcdata.UserNoUnwindTable |
-		kcdata.UserAltStack | kcdata.UserTruncated | kcdata.UserTablesMissed | kcdata.UserCallersUnsure | kcdata.UserNoMapping
+		kcdata.UserAltStack | kcdata.UserTruncated | kcdata.UserTablesMissed | kcdata.UserCallersUnsure | kcdata.UserNoMapping | kcdata.UserNoRegister
 	w.Flags &^= after
 	return Put(one.Thread(p, &th.found))
 }

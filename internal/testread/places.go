@@ -96,7 +96,7 @@ var Layout = []Place{
 	{Part: PartThread, Type: kcdata.TypeLinuxSocket, Array: true, When: "if one of its `LINUX_FILE` is a socket"},
 	{Part: PartThread, Type: kcdata.TypeLinuxUserChain, Array: true, When: "with `--keep-stacks`, or with `UserKeptToMend`"},
 	{Part: PartThread, Type: kcdata.TypeLinuxUserBytes, Many: true, When: "with `--keep-stacks`, or with `UserKeptToMend`"},
-	{Part: PartThread, Type: kcdata.TypeLinuxUserWalk, When: "with user registers, not with `--user-stacks off`, `--redact` or engine `procfs`"},
+	{Part: PartThread, Type: kcdata.TypeLinuxUserWalk, When: "with user registers, or with engine `procfs` where the thread may be traced; not with `--user-stacks off` or `--redact`"},
 	{Part: PartThread, Type: kcdata.TypeLatencyInfoThread, When: "with `--latency thread`; not for an idle thread, nor with engine `procfs`"},
 	{Part: PartThread, Type: kcdata.TypeUserStackLR64, Array: true, When: "if there is a user stack"},
 	{Part: PartThread, Type: kcdata.TypeLinuxUserHow, When: "with `USER_STACKLR64`, unless that comes from a `LINUX_SAMPLE`"},

@@ -113,9 +113,18 @@ func (u *unwinder) apply(r rule, reg int, cfa uint64) (v uint64, fromChain bool,
 func (u *unwinder) register(reg int, offset int64) (uint64, bool, *stop) {
 	v, ok := u.regs.get(reg)
 	if !ok {
-		return 0, false, &stop{kcdata.UserNoMoreBytes, u.pc, fmt.Errorf("register %d is not known at %#x", reg, u.pc)}
+		return 0, false, u.noRegister(reg)
 	}
 	return v + uint64(offset), false, nil
+}
+
+// noRegister ends the stack where a register is needed that is not known.
+func (u *unwinder) noRegister(reg int) *stop {
+	flag := uint32(kcdata.UserNoMoreBytes)
+	if u.few {
+		flag = kcdata.UserNoRegister
+	}
+	return &stop{flag, u.pc, fmt.Errorf("register %d is not known at %#x", reg, u.pc)}
 }
 
 func (u *unwinder) word(addr uint64) (uint64, bool, *stop) {

@@ -35,8 +35,12 @@ type Input struct {
 	Chain         []kcdata.LinuxUserLink // the frame-pointer chain, leaf first
 	ChainComplete bool                   // the frame pointer stored at the last link is 0
 	Stack         []kcdata.UserBytes     // pieces of the stack, ascending
+	Few           *FewRegisters          // in the place of Registers, if no more is known
 	Max           int                    // frames at most; 0: 256; never more than 1000
 }
+
+// FewRegisters are what /proc says of a thread that nobody has stopped.
+type FewRegisters struct{ SP, PC uint64 }
 
 // Result is a stack.
 type Result struct {
@@ -89,6 +93,7 @@ type unwinder struct {
 	pc    uint64
 	exact bool // pc is where the frame stands, not behind its call
 	leaf  bool
+	few   bool // most registers were not known from the start
 
 	returns bool // a callee's code leads back to pc
 
@@ -134,10 +139,15 @@ func (p *Process) begin(in *Input) (*unwinder, error) {
 		return nil, fmt.Errorf("unwinding of %q is not known", p.Arch)
 	}
 	regs, ok := a.load(in.Registers)
+	if in.Few != nil {
+		regs, ok = registers{}, true
+		regs.set(a.sp, in.Few.SP)
+		regs.set(a.pc, in.Few.PC)
+	}
 	if !ok {
 		return nil, fmt.Errorf("%d user registers, %s has %d", len(in.Registers), a.name, len(a.order))
 	}
-	u := &unwinder{p: p, arch: a, regs: regs, leaf: true, exact: true}
+	u := &unwinder{p: p, arch: a, regs: regs, leaf: true, exact: true, few: in.Few != nil}
 	u.pc, _ = regs.get(a.pc)
 	return u, nil
 }

@@ -29,6 +29,8 @@ type Engine struct {
 	symbols *procfs.Kallsyms // nil: stacks stay without addresses
 	redact  bool
 	mem     *engine.Memory
+
+	userBytes int // of a user stack, at most; 0: none
 }
 
 // New is an engine that reads proc with one goroutine for each working CPU of
@@ -38,7 +40,7 @@ func New(proc procfs.FS, plan *topology.Plan, symbols *procfs.Kallsyms, redact b
 }
 
 func (e *Engine) Caps() engine.Caps {
-	return engine.Caps{Name: capture.Procfs, Isolation: capture.None}
+	return engine.Caps{Name: capture.Procfs, Isolation: capture.None, UserStacks: e.userBytes > 0}
 }
 func (e *Engine) Release()                  {}
 func (e *Engine) Prepare(engine.Size) error { return nil } // its memory is the heap
@@ -59,6 +61,8 @@ type reader struct {
 	task    []procfs.File
 	queue   *workqueue.Queues
 	stop    *stopping
+	user    *userSide            // nil: no user stacks
+	look    *procfs.ThreadReader // with user: a second look at a thread
 }
 
 // stopping tells all readers of a capture to take no further item.
@@ -91,20 +95,23 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 		return nil, err
 	}
 	e.gather(c, readers, stop)
+	readers[0].user.say(c)
 	c.Second = e.secondPass(ctx, readers, began)
 	return c, nil
 }
 
 func (e *Engine) readers(stop *stopping) []*reader {
 	var out []*reader
+	user := e.newUserSide()
 	for i, id := range e.plan.Work {
 		if i >= runtime.GOMAXPROCS(0) {
 			break
 		}
 		cpu, _ := e.plan.Topology.CPU(id)
-		r := &reader{engine: e, cpu: cpu, slot: i, stop: stop, queue: e.mem.Queue}
+		r := &reader{engine: e, cpu: cpu, slot: i, stop: stop, queue: e.mem.Queue, user: user}
 		r.threads = procfs.NewThreadReader(e.proc, threadFiles)
 		r.task = taskFiles()
+		r.look = procfs.NewThreadReader(e.proc, again)
 		r.Begin(e.mem, cpu.Cluster, 0)
 		out = append(out, r)
 	}

@@ -60,7 +60,7 @@ func (r *reader) read(tgid int) (threads uint32, err error) {
 			}
 			return 0, err
 		}
-		r.threadItems(w, tgid, t)
+		r.threadItems(w, tgid, t, err)
 		threads++
 	}
 	w.Note(w.EndContainer(uint64(tgid)))

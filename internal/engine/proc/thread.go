@@ -10,7 +10,7 @@ import (
 	"stackshot/kcdata"
 )
 
-func (r *reader) threadItems(w *kcdata.StickyWriter, tgid int, t *procfs.Thread) {
+func (r *reader) threadItems(w *kcdata.StickyWriter, tgid int, t *procfs.Thread, err error) {
 	lx := threadOf(tgid, t)
 	id := uint64(lx.Tid)
 	stack := r.stack(&lx, t)
@@ -42,6 +42,7 @@ func (r *reader) threadItems(w *kcdata.StickyWriter, tgid int, t *procfs.Thread)
 		w.Note(w.Uint64s(kcdata.TypeKernStackLR64, stack))
 	}
 	r.optionalItems(w, &lx, t)
+	r.userItems(w, &lx, t, err)
 	w.Note(w.EndContainer(id))
 }
 

@@ -1,0 +1,252 @@
+package latency
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"stackshot/internal/account"
+	"stackshot/internal/model"
+	"stackshot/internal/show"
+	"stackshot/kcdata"
+)
+
+// Waits follows the threads that sleep through the files of a series. It keeps a record of
+// each thread and place, and nothing of a file, so its memory grows with the threads that there
+// were, not with the files. The order in which files are added does not matter.
+type Waits struct {
+	boots   map[string]*boot
+	NoBoot  int // files that do not say of which boot they are
+	Twice   int // files with the moment of another: the same capture
+	dropped int // waits beyond maxFollowed
+}
+
+// maxFollowed bounds the waits that are followed.
+const maxFollowed = 1 << 20
+
+// boot is one machine from one start to the next: the files of a series have one.
+type boot struct {
+	id, host    string
+	moments     map[uint64]bool // CLOCK_MONOTONIC of each file
+	first, last uint64
+	waits       map[waitKey]*followed
+	seen        map[[2]string]*visits // by command and place
+}
+
+// visits counts the files in which somebody of a command was at a place.
+type visits struct {
+	files int
+	last  uint64 // the file that was counted last
+}
+
+// waitKey is a thread at a place. Numbers are given again, so the start time belongs to it.
+type waitKey struct {
+	tgid, tid      uint64
+	start          uint64
+	command, place string
+}
+
+// followed says in which files a thread was at a place.
+type followed struct {
+	files       int
+	first, last uint64
+	least, most uint64 // of its switches
+	unknown     bool   // a file does not have them
+}
+
+// Add adds a file. Only these threads count; nil: all.
+func (w *Waits) Add(s *kcdata.Snapshot, only map[*kcdata.Thread]bool) {
+	if s.BootID == "" || !s.HasMachine {
+		w.NoBoot++
+		return
+	}
+	b, at := w.boot(s), s.Machine.MonotonicNs
+	if b.moments[at] {
+		w.Twice++
+		return
+	}
+	if len(b.moments) == 0 {
+		b.first = at
+	}
+	b.moments[at] = true
+	b.first, b.last = min(b.first, at), max(b.last, at)
+	for _, task := range s.Tasks {
+		for _, th := range task.Threads {
+			if only == nil || only[th] {
+				w.thread(b, at, s, task, th)
+			}
+		}
+	}
+}
+
+func (w *Waits) boot(s *kcdata.Snapshot) *boot {
+	if w.boots == nil {
+		w.boots = map[string]*boot{}
+	}
+	b := w.boots[s.BootID]
+	if b == nil {
+		b = &boot{id: show.Clean(s.BootID), host: show.Clean(s.Hostname), moments: map[uint64]bool{}, waits: map[waitKey]*followed{}, seen: map[[2]string]*visits{}}
+		w.boots[s.BootID] = b
+	}
+	return b
+}
+
+// thread notes that a thread sleeps, in D or not.
+func (w *Waits) thread(b *boot, at uint64, s *kcdata.Snapshot, task *kcdata.Task, th *kcdata.Thread) {
+	l := &th.Linux
+	if !th.HasLinux || l.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) != 0 {
+		return
+	}
+	if class := model.StateOf(th).Class; class != model.Blocked && class != model.Sleeping {
+		return
+	}
+	key := waitKey{tgid: task.ID, tid: th.ID, start: l.StartBoottime, command: show.Clean(task.Name), place: place(s, th)}
+	f, switches := b.waits[key], l.Nvcsw+l.Nivcsw
+	if f == nil {
+		if len(b.waits) >= maxFollowed {
+			w.dropped++
+			return
+		}
+		f = &followed{first: at, last: at, least: switches, most: switches}
+		b.waits[key] = f
+	}
+	f.files++
+	b.visit([2]string{key.command, key.place}, at)
+	f.first, f.last = min(f.first, at), max(f.last, at)
+	f.least, f.most = min(f.least, switches), max(f.most, switches)
+	f.unknown = f.unknown || l.Present&kcdata.ThreadHasSwitches == 0 || l.Present&kcdata.ThreadHasStart == 0
+}
+
+// Series is where the threads of one machine waited, over at least two files of one boot.
+type Series struct {
+	BootID     string  `json:"boot_id"`
+	Hostname   string  `json:"hostname,omitempty"`
+	Files      int     `json:"files"`
+	SpanNs     uint64  `json:"span_ns"` // from the first to the last
+	PlaceCount int     `json:"place_count"`
+	Places     []Place `json:"places"`
+}
+
+// Place is where threads of one command waited.
+type Place struct {
+	Place    string       `json:"place"` // kernel symbol; "": not known
+	Command  string       `json:"command"`
+	Files    int          `json:"files"`    // at least one thread was seen there in so many of the series' files
+	Share    float64      `json:"share"`    // of the files, 0 to 1
+	Threads  int          `json:"threads"`  // that were seen there
+	Appeared int          `json:"appeared"` // of these, not there in the first file
+	Gone     int          `json:"gone"`     // of these, not there in the last file
+	Stuck    int          `json:"stuck"`    // of these, there in every file with the same count of switches
+	Example  *account.Who `json:"example,omitempty"`
+}
+
+// visit counts a file once for a place.
+func (b *boot) visit(where [2]string, at uint64) {
+	v := b.seen[where]
+	if v == nil {
+		v = &visits{}
+		b.seen[where] = v
+	}
+	if v.files == 0 || v.last != at { // a file is added as a whole
+		v.files, v.last = v.files+1, at
+	}
+}
+
+// places sums up the waits by place and command.
+func (b *boot) places() []Place {
+	sums := map[[2]string]*Place{}
+	for key, f := range b.waits {
+		where := [2]string{key.command, key.place}
+		p := sums[where]
+		if p == nil {
+			files := b.seen[where].files
+			p = &Place{Place: key.place, Command: key.command, Files: files, Share: float64(files) / float64(len(b.moments))}
+			sums[where] = p
+		}
+		p.add(key, f, b)
+	}
+	out := make([]Place, 0, len(sums))
+	for _, p := range sums {
+		out = append(out, *p)
+	}
+	slices.SortFunc(out, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Stuck, a.Stuck), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Threads, a.Threads),
+			cmp.Compare(a.Command, b.Command), cmp.Compare(a.Place, b.Place))
+	})
+	return out
+}
+
+func (p *Place) add(key waitKey, f *followed, b *boot) {
+	p.Threads++
+	if f.first > b.first {
+		p.Appeared++
+	}
+	if f.last < b.last {
+		p.Gone++
+	}
+	if f.unknown || f.files < len(b.moments) || f.least != f.most {
+		return
+	}
+	p.Stuck++
+	if tid := show.Number(key.tid); tid != nil && (p.Example == nil || *tid < *p.Example.Tid) {
+		p.Example = &account.Who{ID: show.Hex(key.tid), Pid: show.Number(key.tgid), Tid: tid, Task: key.command}
+	}
+}
+
+// All are the series, and of each the first top places, stuck first. Boots with one file are none.
+func (w *Waits) All(top int) []Series {
+	out := []Series{}
+	for _, b := range w.boots {
+		if len(b.moments) < 2 {
+			continue
+		}
+		places := b.places()
+		out = append(out, Series{b.id, b.host, len(b.moments), b.last - b.first, len(places), first(places, top)})
+	}
+	slices.SortFunc(out, func(a, b Series) int {
+		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.BootID, b.BootID))
+	})
+	return out
+}
+
+// boots that are no series have one file.
+func (w *Waits) lone() (n int) {
+	for _, b := range w.boots {
+		if len(b.moments) == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *page) waits(w *Waits, top int) {
+	series := w.All(top)
+	for i := range series {
+		p.series(&series[i])
+	}
+	var but show.Parts
+	but.If(w.lone() > 0, "%s alone of their boot or machine", show.Count(w.lone(), "file"))
+	but.If(w.NoBoot > 0, "%s without a boot id", show.Count(w.NoBoot, "file"))
+	but.If(w.Twice > 0, "%s of the same moment as another", show.Count(w.Twice, "file"))
+	but.If(w.dropped > 0, "%s not followed, because there are too many", show.Count(w.dropped, "wait"))
+	if len(but) > 0 {
+		p.Line("")
+		p.Words("", "not in a series: %s", but.Join("; "))
+	}
+}
+
+func (p *page) series(s *Series) {
+	p.heading("WHERE THEY WAIT: %s of %s, one boot, over %s", show.Count(s.Files, "file"), cmp.Or(s.Hostname, "unknown host"), show.Fine(s.SpanNs))
+	p.table(true, rowsOf([]string{"stuck", "seen in", "threads", "new", "gone", "who, where"}, s.Places, func(x *Place) []string {
+		who := cmp.Or(x.Command, "?") + " in " + cmp.Or(x.Place, "an unknown place")
+		if x.Example != nil {
+			who += ", e.g. tid " + fmt.Sprint(*x.Example.Tid)
+		}
+		return []string{
+			show.Thousands(uint64(x.Stuck)), fmt.Sprintf("%.0f%%", 100*x.Share), show.Thousands(uint64(x.Threads)),
+			show.Thousands(uint64(x.Appeared)), show.Thousands(uint64(x.Gone)), who,
+		}
+	}))
+	p.more(s.PlaceCount-len(s.Places), "place")
+	p.Words("", "stuck: in every file at this place with the same count of context switches; new, gone: not there in the first, in the last file")
+}
