@@ -7,9 +7,6 @@ import (
 	"stackshot/internal/show"
 )
 
-// entryIndent is where the text of an entry stands, behind its age.
-const entryIndent = 9
-
 // share is how much of a section is shown: of its first entries so many rows each.
 type share struct {
 	*section

@@ -44,7 +44,7 @@ func (v *view) culprit(c *waitgraph.Culprit) found {
 	if parts := v.why(c, victims); len(parts) > 0 {
 		s += ": " + parts.Join("; ")
 	}
-	e := entry{line: head(a, s), threads: 1 + len(victims), pid: taskOf(victims), rank: rankCulprit}
+	e := entry{line: row(age(a), s), threads: 1 + len(victims), pid: taskOf(victims), rank: rankCulprit}
 	if c.Owner.Task != nil {
 		e.pid = c.Owner.Task.ID
 	}
@@ -112,7 +112,7 @@ func (v *view) convoy(k *waitgraph.Convoy) found {
 	if n > 0 {
 		s += "; longest " + nameOf(k.Waiters[0].Task, k.Waiters[0].Thread)
 	}
-	e := entry{line: head(a, s), threads: n, pid: taskOf(k.Waiters), rank: rankCulprit}
+	e := entry{line: row(age(a), s), threads: n, pid: taskOf(k.Waiters), rank: rankCulprit}
 	if len(k.Owners) > 0 && k.Owners[0].Task != nil {
 		e.pid = k.Owners[0].Task.ID
 	}

@@ -51,15 +51,11 @@ func (g *shortGroup) events() string {
 	return s.Join(", ")
 }
 
-// namesOf names up to three of threads, with how long each has been at it.
+// namesOf names examples of threads, with how long each has been at it.
 func namesOf(threads []*thread) string {
 	var s show.Parts
-	for _, t := range threads[:min(3, len(threads))] {
+	for _, t := range threads[:min(examples, len(threads))] {
 		s.Add("%s%s", t.name(), upTo(t.age))
 	}
-	rest := ""
-	if n := len(threads) - 3; n > 0 {
-		rest = fmt.Sprintf(" and %d more", n)
-	}
-	return "at work for memory: " + s.Join(", ") + rest
+	return "at work for memory: " + s.Join(", ") + andMore(len(threads)-len(s))
 }

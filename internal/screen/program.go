@@ -76,11 +76,7 @@ func (v *view) aboutProgram(c *program) (more []string) {
 		for _, t := range c.tasks[1:min(n, 1+maxPids)] {
 			pids = append(pids, fmt.Sprint(t.ID))
 		}
-		rest := ""
-		if n > 1+maxPids {
-			rest = fmt.Sprintf(" and %d more", n-1-maxPids)
-		}
-		more = append(more, fmt.Sprintf("%s: %d, %s%s", c.name, c.tasks[0].ID, strings.Join(pids, ", "), rest))
+		more = append(more, fmt.Sprintf("%s: %d, %s%s", c.name, c.tasks[0].ID, strings.Join(pids, ", "), andMore(n-1-maxPids)))
 	}
 	if home := v.homeOf(c.tasks); home != "" {
 		more = append(more, "in "+home)
@@ -108,15 +104,4 @@ func (v *view) homeOf(tasks []*kcdata.Task) string {
 		}
 	}
 	return home
-}
-
-// row is the line of an entry: what is measured, in the column of the ages, then the words.
-func row(measure, words string) string { return fmt.Sprintf("%7s  %s", measure, words) }
-
-// details are further lines of an entry, under its words.
-func details(lines ...string) []string {
-	for i, s := range lines {
-		lines[i] = strings.Repeat(" ", 9) + s
-	}
-	return lines
 }

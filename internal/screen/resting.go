@@ -42,7 +42,7 @@ func (v *view) group(list []*thread) found {
 		s += ": " + at
 	}
 	// An age that is not known may be of a moment: it is said, and does not make the machine ill.
-	e := entry{line: head(first.age, s), threads: len(list), pid: first.task.ID, rank: rankRests, minor: !first.age.Known}
+	e := entry{line: row(age(first.age), s), threads: len(list), pid: first.task.ID, rank: rankRests, minor: !first.age.Known}
 	if first.state.Class == model.Blocked {
 		e.rank = rankD
 	}

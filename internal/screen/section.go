@@ -1,6 +1,9 @@
 package screen
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // section is one heading of the screen. A section without entries is not written.
 type section struct {
@@ -38,4 +41,28 @@ const (
 func (s *section) brief(e *entry) string {
 	word, _, _ := strings.Cut(s.title, ",")
 	return strings.Join(strings.Fields(word+": "+e.line), " ")
+}
+
+// entryIndent is where the words of an entry stand, behind its measure.
+const entryIndent = 9
+
+// row is the line of an entry: what is measured (mostly an age), then the words.
+func row(measure, words string) string {
+	return fmt.Sprintf("%*s  %s", entryIndent-2, measure, words)
+}
+
+// details are further lines of an entry, under its words.
+func details(lines ...string) []string {
+	for i, s := range lines {
+		lines[i] = strings.Repeat(" ", entryIndent) + s
+	}
+	return lines
+}
+
+// andMore ends a list of which n were left out; "" if none were.
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }

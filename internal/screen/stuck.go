@@ -21,9 +21,6 @@ type found struct {
 	age model.Age
 }
 
-// head begins an entry with its age.
-func head(a model.Age, s string) string { return fmt.Sprintf("%7s  %s", age(a), s) }
-
 // stuck is who cannot go on: deadlocks, those whom others wait for, threads in D, and those that
 // sleep without a time-out where nothing should rest.
 func (v *view) stuck() section {
@@ -156,13 +153,11 @@ func (v *view) deadlock(d *waitgraph.Deadlock) found {
 		s = fmt.Sprintf("probably a deadlock of %d: ", part)
 	}
 	s += strings.Join(names, ", ")
-	if more := part - len(names); more > 0 {
-		s += fmt.Sprintf(" and %d more", more)
-	}
+	s += andMore(part - len(names))
 	if len(d.Behind) > 0 {
 		s += fmt.Sprintf("; %d behind", len(d.Behind))
 	}
 	s += "; each waits for the next: " + strings.Join(things, ", ")
 	a := verdict.Latest(cycle)
-	return found{entry: entry{line: head(a, s), threads: part + len(d.Behind), pid: taskOf(cycle), rank: rankDeadlock}, age: a}
+	return found{entry: entry{line: row(age(a), s), threads: part + len(d.Behind), pid: taskOf(cycle), rank: rankDeadlock}, age: a}
 }

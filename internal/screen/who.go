@@ -40,11 +40,7 @@ func crowd(list []*thread) string {
 		for _, t := range list[:min(len(list), examples)] {
 			names = append(names, t.name())
 		}
-		s := show.Count(len(list), "thread") + ": " + strings.Join(names, ", ")
-		if more := len(list) - len(names); more > 0 {
-			s += fmt.Sprintf(" and %d more", more)
-		}
-		return s
+		return show.Count(len(list), "thread") + ": " + strings.Join(names, ", ") + andMore(len(list)-len(names))
 	}
 	s := fmt.Sprintf("%d x %s", len(list), comm(first.task.Name))
 	if !slices.ContainsFunc(list, func(t *thread) bool { return t.task != first.task }) {
@@ -108,11 +104,7 @@ func (v *view) wanted(w *waits.Wait) string {
 	if o.Thread == w.Thread && !o.Whole {
 		return s + ", held by itself"
 	}
-	s += ", " + verdict.Related(o.Relation) + " " + owner(o) + ownerState(o)
-	if more := len(w.Owners) - 1; more > 0 {
-		s += fmt.Sprintf(" and %d more", more)
-	}
-	return s
+	return s + ", " + verdict.Related(o.Relation) + " " + owner(o) + ownerState(o) + andMore(len(w.Owners)-1)
 }
 
 // at says where a thread waits: what for, and in which function.
