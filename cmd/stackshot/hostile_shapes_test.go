@@ -197,6 +197,12 @@ var hostileShapes = []struct {
 	}},
 	{"left out", func(f *forger) { f.full(kcdata.TypeLinuxLeftOut, kcdata.LinuxLeftOut{Tgid: 1 << 30}) }},
 	{"trace", func(f *forger) { f.full(kcdata.TypeLinuxTrace, kcdata.LinuxTrace{AtNs: 1 << 60}) }},
+	{"control groups of 4 bytes", func(f *forger) { f.tiny(kcdata.TypeLinuxCgroup) }},
+	{"a million control groups with one path, in the first", func(f *forger) {
+		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))
+		f.put(join(opens(inTask, 1), text(kcdata.TypeLinuxCgroupPath, strings.Repeat("\x01", 4000)), aThread(1), closes(1)))
+		f.full(kcdata.TypeLinuxCgroup, kcdata.LinuxCgroup{Version: 2, Path: 1, Present: ^uint32(0), FullAvg10: 10_000, MaxEvents: 1 << 63})
+	}},
 	{"symbols of 4 bytes", func(f *forger) { f.tiny(kcdata.TypeLinuxSymbol) }},
 	{"symbols with names within each other", func(f *forger) {
 		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))

@@ -36,13 +36,14 @@ var readingCommands = []struct {
 	{args: []string{"report", "--format", "folded"}}, {args: []string{"report", "--format", "pprof"}},
 	{args: []string{"hang"}}, {args: []string{"hang", "--format", "json"}},
 	{args: []string{"dump"}}, {args: []string{"latency", "--format", "json"}}, {args: []string{"symbolize", "-o", "-"}},
+	{args: []string{"list"}}, {args: []string{"report", "--group-by", "cgroup", "--sort-by", "age"}},
 	{[]string{"latency"}, []string{"cpus", "phases", "arenas", "tries", "ran", "threads", "tasks"}},
 	{[]string{"dump", "--trace"}, []string{"trace", "a million tasks"}},
 	{[]string{"symbolize", "--unwind", "-o", "-"}, []string{"stacks", "chains", "mappings", "inlined"}},
 }
 
 // commonCommands are the first ones, which read every shape.
-const commonCommands = 9
+const commonCommands = 11
 
 // A file of less than 64 KiB makes no command hold more than 512 MiB, whatever it
 // makes much of; and a refusal is one line with the file's name and an offset.
@@ -52,7 +53,7 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 	for i, shape := range hostileShapes {
 		t.Run(strings.ReplaceAll(shape.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			name := filepath.Join(t.TempDir(), "file")
+			name := filepath.Join(t.TempDir(), "file.kcdata")
 			if err := os.WriteFile(name, forge(t, kcdata.EnvelopeZstd, shape.write), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +91,7 @@ func TestBombsHoldLittle(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
-			name := filepath.Join(t.TempDir(), "bomb")
+			name := filepath.Join(t.TempDir(), "bomb.kcdata")
 			if err := os.WriteFile(name, b.Bytes()[:min(b.Len(), smallFile-1)], 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -104,9 +105,12 @@ func TestBombsHoldLittle(t *testing.T) {
 	}
 }
 
-// holdsLittle runs one command.
+// holdsLittle runs one command on the file that is the last of args; list has a directory.
 func holdsLittle(t *testing.T, args []string) {
 	t.Helper()
+	if args[0] == "list" {
+		args[len(args)-1] = filepath.Dir(args[len(args)-1])
+	}
 	var out counter
 	in := invocation{limit: hostileLimit, bend: func(c *exec.Cmd) { c.Stdout = &out }}
 	o := in.run(t, args...)

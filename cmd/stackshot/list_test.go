@@ -151,3 +151,15 @@ func TestNewest(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A line break in the name of a directory makes no line of its own.
+func TestNewestNameIsOneLine(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a\nb")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if o := stackshot(t, "report", "--newest", dir); o.code != exitFailed || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("%d, %q", o.code, o.stderr)
+	}
+}

@@ -51,7 +51,7 @@ func newestIn(dir string) (string, error) {
 	}
 	bad := d.Unreadable()
 	for _, f := range bad[:min(len(bad), maxUnreadable)] {
-		say(os.Stderr, "%s is left out: %v", f.Path, f.Err)
+		say(os.Stderr, "%s is left out: %v", show.Clean(f.Path), f.Err)
 	}
 	if n := len(bad) - maxUnreadable; n > 0 {
 		say(os.Stderr, "and %s are left out", show.Count(n, "more file"))
@@ -61,8 +61,8 @@ func newestIn(dir string) (string, error) {
 	}
 	f := d.Newest()
 	if f == nil {
-		return "", errors.New("no snapshot in " + catalog.Absolute(dir) + ": name a file, or a directory by --newest DIR")
+		return "", errors.New("no snapshot in " + show.Clean(catalog.Absolute(dir)) + ": name a file, or a directory by --newest DIR")
 	}
-	say(os.Stderr, "the newest of %s in %s is %s", show.Count(len(d.Files), "snapshot"), catalog.Absolute(dir), f.Path)
+	say(os.Stderr, "the newest of %s in %s is %s", show.Count(len(d.Files), "snapshot"), show.Clean(catalog.Absolute(dir)), show.Clean(f.Path))
 	return f.Path, nil
 }

@@ -107,6 +107,9 @@ func (p *page) spend(shares []share) {
 		left--
 	}
 	blanks := left >= len(shares)+1 || !p.limited
+	if blanks {
+		left -= len(shares) + 1 // no further line takes their room
+	}
 	for i := range shares {
 		left = p.write(&shares[i], left, blanks)
 	}
@@ -137,7 +140,6 @@ func (p *page) write(s *share, left int, blank bool) int {
 	}
 	if blank {
 		p.middle = append(p.middle, line{})
-		left--
 	}
 	if left >= 0 || !p.limited {
 		p.middle = append(p.middle, line{show.Fit(s.title, p.width), show.Bold})
