@@ -108,7 +108,7 @@ func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelo
 func (t *take) incomplete(res *snapshot.Result) error {
 	var errs []error
 	if res.Isolation == snapshot.IsolationNone && t.options.Engine != snapshot.EngineProcfs {
-		errs = append(errs, errors.New("nothing was stopped: threads were read one after another, not at one instant; the file says why"))
+		errs = append(errs, errors.New("nothing was stopped; the file says why"))
 	}
 	if n := kcdata.LeftOutTasks(res.LeftOut); n > 0 {
 		errs = append(errs, fmt.Errorf("incomplete: %d of %d tasks are left out, wholly or in part; the file lists them", n, res.Seen))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,4 +92,32 @@ func TestPidNamespace(t *testing.T) {
 			t.Errorf("the report does not speak of the namespace: %.500s", o.stdout)
 		}
 	})
+}
+
+// Without root the user's own blocked processes have their user stacks, and one line says why
+// there is not more; refusals of the others' files are no wall.
+func TestNotRootOwnStacks(t *testing.T) {
+	testneed.Slow(t)
+	t.Parallel()
+	needRoot(t)
+	sleep := exec.Command("sleep", "1000")
+	asNobody(sleep)
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { sleep.Process.Kill(); sleep.Wait() }()
+	file := openDir(t) + "/file"
+	nobody := invocation{bend: asNobody}
+	o := nobody.run(t, "take", "-o", file)
+	if o.want(t, exitIncomplete, "nothing was stopped"); strings.Count(o.stderr, "\n") > 2 {
+		t.Errorf("more than two lines: %s", o.stderr)
+	}
+	o = nobody.run(t, "report", "--pid", strconv.Itoa(sleep.Process.Pid), file)
+	o.want(t, exitWhole)
+	if !strings.Contains(o.stdout, "not root: `sudo stackshot`") || strings.Count(o.stdout, "permission denied") > 1 {
+		t.Errorf("not one line: %s", o.stdout)
+	}
+	if !strings.Contains(o.stdout, "nanosleep [libc.so") {
+		t.Errorf("its own stack is not there: %s", o.stdout)
+	}
 }

@@ -50,7 +50,7 @@ func inCommon(tasks []*kcdata.Task) string {
 		return show.Clean(t.Cgroup)
 	}))
 	parts.Add("%s", shared(tasks, "not read: ", "reasons for what was not read", func(t *kcdata.Task) string {
-		return strings.Join(cleanAll(t.EnrichFailed), "; ")
+		return strings.Join(unread(t), "; ")
 	}))
 	return parts.Join("  ")
 }

@@ -34,6 +34,7 @@ func (v *view) taken(l *lines) {
 	said.If(v.allChains, "user stacks %s", chainText)
 	said.Add("%s", v.machineLoad())
 	said.If(v.s.Request != "", "asked for: %s", show.Clean(v.s.Request))
+	said.Add("%s", refusals(v.s))
 	said.Add("%s", v.census())
 	for _, s := range said {
 		l.Words("", "%s", s)

@@ -87,8 +87,8 @@ func (v *view) taskText(l *lines, e *entry) {
 	t := e.task
 	l.Line("")
 	l.Line("%s", taskLine(t.Task))
-	for _, f := range t.EnrichFailed {
-		l.Line("    not read: %s", show.Clean(f))
+	for _, f := range unread(t.Task) {
+		l.Line("    not read: %s", f)
 	}
 	if len(t.Threads) == 0 {
 		l.Line("    no threads in the file")

@@ -125,3 +125,17 @@ func TestProfilesSayWhatStacksLack(t *testing.T) {
 		}
 	}
 }
+
+// Of a thread that was not stopped: that it ran on, or that a register is not known.
+func TestNotesWithoutStop(t *testing.T) {
+	for flags, want := range map[uint32]string{
+		kcdata.UserFewRegisters | kcdata.UserMoved:                           "no user stack: the thread ran on while it was read",
+		kcdata.UserFewRegisters | kcdata.UserUnwound | kcdata.UserNoRegister: "no user stack: a register that it needs is not known without stopping the thread",
+		kcdata.UserFewRegisters | kcdata.UserNoMemory:                        "no user stack: its memory is gone, it is exiting",
+	} {
+		got := userNotes(&kcdata.Thread{UserWalk: &kcdata.LinuxUserWalk{Flags: flags}})
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("flags %#x: %q, want %q", flags, got, want)
+		}
+	}
+}
