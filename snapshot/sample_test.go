@@ -124,7 +124,7 @@ func TestSampleOfAHoggedCPU(t *testing.T) {
 					if len(th.User) == 0 || th.User[0] != th.Sample.IP || !executable(t, pid, th.User[0]) {
 						t.Errorf("%s: at %#x, user stack %#x", engine, th.Sample.IP, th.User)
 					}
-					want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d, in user mode at %#x",
+					want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d (FIFO 99), in user mode at %#x",
 						cpu, th.Name, pid, pid, th.Sample.IP)
 					if first := firstLines(t, snap); !strings.Contains(strings.Join(strings.Fields(first), " "), want) {
 						t.Errorf("%s: the report begins\n%swithout %q", engine, first, want)

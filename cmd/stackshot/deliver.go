@@ -98,7 +98,7 @@ func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelo
 	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
 	where, size, err := t.write(ctx, d, e, plain, 0)
 	if err == nil && !t.quiet && !t.json && where != stdoutName {
-		say(os.Stderr, "wrote %s, %s (%s unpacked)", where, humanBytes(size), humanBytes(int64(len(plain))))
+		say(os.Stderr, "%s", wrote(where, size, int64(len(plain)), terminalOptions(os.Stderr).Width))
 	}
 	return where, err
 }

@@ -43,14 +43,14 @@ func fileNamed(where string) string {
 // afterScreen is how many rows follow a first screen: where the file is, what is missing from it, and
 // the prompt.
 func afterScreen(width int, s *kcdata.Snapshot, where string) int {
-	const sizes, incomplete = ", 999 MiB (999 MiB unpacked)", 200 // cells
+	const incomplete = 200 // cells
 	rows := func(cells int) int {
 		if width <= 0 {
 			return 1
 		}
 		return 1 + (cells-1)/width
 	}
-	n := 1 + rows(show.Cells("stackshot: wrote "+where+sizes))
+	n := 1 + rows(show.Cells("stackshot: wrote "+where))
 	for _, is := range []bool{
 		s.Isolation == snapshot.IsolationNone, len(s.LeftOut) > 0, len(account.CPUsWith(s, kcdata.CPUMissed)) > 0,
 	} {
@@ -59,6 +59,22 @@ func afterScreen(width int, s *kcdata.Snapshot, where string) int {
 		}
 	}
 	return n
+}
+
+// wrote says where a file is, and how large if a line of the terminal has room for that: a line
+// that is too long would be broken inside a word.
+func wrote(where string, size, plain int64, width int) string {
+	s := "wrote " + where
+	more := ", " + humanBytes(size)
+	unpacked := fmt.Sprintf(" (%s unpacked)", humanBytes(plain))
+	fits := func(s string) bool { return width <= 0 || show.Cells("stackshot: "+s) <= width }
+	switch {
+	case fits(s + more + unpacked):
+		return s + more + unpacked
+	case fits(s + more):
+		return s + more
+	}
+	return s
 }
 
 // terminalOptions fits a report to a terminal, if out is one.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"stackshot/internal/account"
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -138,10 +139,20 @@ func (v *view) ranOn(c *kcdata.LinuxCPU) string {
 	}
 	for _, t := range v.s.Tasks {
 		if t.ID == uint64(c.RanTgid) {
-			return fmt.Sprintf("%s tid %d%s: suspect it first", account.Task(t), c.RanTid, v.where(t, c.RanTid))
+			return fmt.Sprintf("%s tid %d%s%s: suspect it first", account.Task(t), c.RanTid, priority(t, c.RanTid), v.where(t, c.RanTid))
 		}
 	}
 	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
+}
+
+// priority is the real-time priority of a thread: " (FIFO 99)"; "" if it has none.
+func priority(task *kcdata.Task, tid uint32) string {
+	for _, t := range task.Threads {
+		if p := model.RealTime(t); p != "" && t.ID == uint64(tid) {
+			return " (" + p + ")"
+		}
+	}
+	return ""
 }
 
 // where says in which function a sample found a thread; "" without a sample.

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"strings"
 
 	"stackshot/internal/show"
 )
@@ -100,7 +99,7 @@ func (p *page) spend(shares []share) {
 		}
 		if n := len(s.entries) - len(s.rows); n > 0 {
 			total += n
-			hidden.Add("%s %d%s", strings.SplitN(s.title, ",", 2)[0], n, s.threads(len(s.rows)))
+			hidden.Add("%s %d%s", s.word(), n, s.threads(len(s.rows)))
 		}
 	}
 	if total > 0 {

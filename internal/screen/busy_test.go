@@ -67,7 +67,7 @@ func busyButFine() *machine {
 func fifoHog() *machine {
 	m := newMachine(2)
 	h := m.run(m.proc(77, "spin", 1), 1, 930*ms)
-	h.Linux.Policy, h.Linux.RtPriority = policyFIFO, 99
+	h.Linux.Policy, h.Linux.RtPriority = 1, 99
 	m.wait(m.proc(8, "sshd", 1), 1, 900*ms)
 	m.wait(m.proc(9, "cron", 1), 1, 40*ms)
 	return m

@@ -19,13 +19,15 @@ const (
 	// hogNs: a real-time thread that keeps others waiting for so long does not do what real time
 	// is for. It is a tenth of what the kernel leaves such threads of each second (950 ms).
 	hogNs = 100e6
-	// busyNs and busyShare: a younger wait, at less pressure, is how any machine works.
+	// busyNs: a younger wait is how any machine works, unless there is pressure (busyShare) and
+	// somebody waits for longer than a turn (turnNs).
 	busyNs    = 20e6
 	busyShare = 10.0
+	turnNs    = 3e6
 )
 
 // load is what the CPUs of a snapshot do, and who waits for them. This program's own threads
-// are in none of it.
+// are in none of it, nor are the suspects, whom an alarm names.
 type load struct {
 	cpus     int       // that the file has
 	idle     int       // of these, CPUs that had nothing to run
@@ -40,25 +42,40 @@ func (l *load) runnable() int { return len(l.running) + len(l.waiting) }
 
 func (v *view) load() *load {
 	l := &load{cpus: len(v.s.CPUs), pressure: pressureOf(v.s.Pressure, "cpu")}
-	ran := map[uint32]bool{}
+	missed := map[*thread]bool{}
+	for _, x := range v.suspects() {
+		missed[x.by] = true
+	}
 	for _, t := range v.threads {
-		switch t.state.Class {
-		case model.Running:
+		switch {
+		case missed[t]:
+		case t.state.Class == model.Running:
 			l.running = append(l.running, t)
-			ran[t.Linux.CPU] = true
-		case model.Runnable:
+		case t.state.Class == model.Runnable:
 			l.waiting = append(l.waiting, t)
 		}
 	}
-	for i := range v.s.CPUs {
-		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUIdle != 0 && !ran[c.CPU] {
-			l.idle++
-		}
-	}
+	l.idle = v.idleCPUs()
 	longestFirst(l.running)
 	longestFirst(l.waiting)
 	l.programs = programsOf(append(slices.Clone(l.running), l.waiting...))
 	return l
+}
+
+// idleCPUs is how many CPUs had nothing to run when the stop took them.
+func (v *view) idleCPUs() (n int) {
+	ran := map[uint32]bool{}
+	for _, t := range v.threads {
+		if t.state.Class == model.Running {
+			ran[t.Linux.CPU] = true
+		}
+	}
+	for i := range v.s.CPUs {
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUIdle != 0 && !ran[c.CPU] {
+			n++
+		}
+	}
+	return n
 }
 
 // cpu says who has the CPUs, and who waits for them: real-time threads that let nobody else run,
@@ -70,6 +87,14 @@ func (v *view) cpu() section {
 	behind := map[*thread]bool{} // threads that an entry has told of, also one of STUCK
 	for _, t := range l.waiting {
 		behind[t] = v.told[t.Thread]
+	}
+	for _, x := range v.suspects() {
+		if e, waiting, ok := v.behindSuspect(x, l); ok {
+			out.entries = append(out.entries, e)
+			for _, t := range waiting {
+				behind[t] = true
+			}
+		}
 	}
 	for _, h := range v.hogs(l) {
 		if v.named[h.by.Thread] {
@@ -124,7 +149,10 @@ func (l *load) busy(waiting []*thread) bool {
 	}
 	long := func(t *thread) bool { return t.age.Known && t.age.Ns >= busyNs }
 	steady := len(l.running) >= l.cpus && !slices.ContainsFunc(l.running, func(t *thread) bool { return !long(t) })
-	return l.pressure.some >= busyShare || steady || len(waiting) > 0 && long(waiting[0])
+	if steady || len(waiting) == 0 || !waiting[0].age.Known {
+		return steady || l.pressure.some >= busyShare
+	}
+	return waiting[0].age.Ns >= busyNs || l.pressure.some >= busyShare && waiting[0].age.Ns >= turnNs
 }
 
 // starved reports whether t has waited for longer than its place in the queue explains. Who asked

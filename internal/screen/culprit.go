@@ -10,9 +10,6 @@ import (
 	"stackshot/internal/waits"
 )
 
-// urgency says of a scheduling policy (include/uapi/linux/sched.h) that its threads go first.
-var urgency = map[uint32]string{1: " at real-time priority (FIFO)", 2: " at real-time priority (RR)", 6: " at real-time priority (DEADLINE)"}
-
 // culprit is "sshfs [911] asleep, 3 behind: /mnt/backup (fuse.sshfs), served by it; longest ls [200]".
 func (v *view) culprit(c *waitgraph.Culprit) found {
 	v.mark(c.Owner.Thread)
@@ -27,7 +24,9 @@ func (v *view) culprit(c *waitgraph.Culprit) found {
 		s += " " + why
 	}
 	if t := o.Thread; t != nil && o.Relation == waits.Runs {
-		s += urgency[t.Linux.Policy]
+		if first := model.RealTime(t); first != "" {
+			s += ", real time (" + first + ")"
+		}
 	}
 	victims := append(slices.Clone(c.Victims), c.Shared...)
 	a := model.Age{}

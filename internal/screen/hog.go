@@ -3,17 +3,13 @@ package screen
 import (
 	"fmt"
 
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// Scheduling policies (include/uapi/linux/sched.h).
-const (
-	policyFIFO     = 1
-	policyRR       = 2
-	policyIdle     = 5
-	policyDeadline = 6
-)
+// policyIdle is SCHED_IDLE (include/uapi/linux/sched.h).
+const policyIdle = 5
 
 // hog is a real-time thread that others wait behind.
 type hog struct {
@@ -42,10 +38,7 @@ func (v *view) hogs(l *load) (out []hog) {
 	return out
 }
 
-func isRealTime(t *thread) bool {
-	p := t.Linux.Policy
-	return t.HasLinux && (p == policyFIFO || p == policyRR || p == policyDeadline)
-}
+func isRealTime(t *thread) bool { return model.RealTime(t.Thread) != "" }
 
 // keepsCPU reports whether t has had its CPU for hogNs, or has been on one for half of its life.
 func (v *view) keepsCPU(t *thread) bool {
@@ -61,20 +54,9 @@ func (v *view) keepsCPU(t *thread) bool {
 func (h *hog) entry() entry {
 	t, w := h.by, h.waiting[0]
 	e := entry{threads: 1 + len(h.waiting), pid: t.task.ID}
-	e.line = row(age(t.age), fmt.Sprintf("%s %s has CPU %d; %s waits%s", priority(t), t.name(), t.Linux.CPU, w.name(), upTo(w.age)))
+	e.line = row(age(t.age), fmt.Sprintf("%s: %s has CPU %d; %s waits%s", model.RealTime(t.Thread), t.name(), t.Linux.CPU, w.name(), upTo(w.age)))
 	if n := len(h.waiting) - 1; n > 0 {
 		e.more = details(fmt.Sprintf("%s %s for CPU %d", show.Count(n, "more thread"), verb(n, "waits", "wait"), t.Linux.CPU))
 	}
 	return e
-}
-
-// priority is the policy and priority of a real-time thread: "FIFO 99".
-func priority(t *thread) string {
-	switch t.Linux.Policy {
-	case policyFIFO:
-		return fmt.Sprintf("FIFO %d:", t.Linux.RtPriority)
-	case policyRR:
-		return fmt.Sprintf("RR %d:", t.Linux.RtPriority)
-	}
-	return "DEADLINE:"
 }

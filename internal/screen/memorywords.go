@@ -22,7 +22,11 @@ func (v *view) groupEntry(g *shortGroup) entry {
 		words += "; " + g.doing
 		e.more, e.pid = append(e.more, namesOf(g.threads)), g.threads[0].task.ID
 	}
-	e.line = row(g.pressure.measure(), words)
+	measure := g.pressure.measure()
+	if measure == "" && len(g.threads) > 0 { // version 1 has no pressure of a group
+		measure = age(g.threads[0].age)
+	}
+	e.line = row(measure, words)
 	if s := g.events(); s != "" {
 		e.more = append(e.more, "in its life: "+s)
 	}

@@ -113,11 +113,11 @@ func hasTerminal(t *kcdata.Thread) bool {
 
 // atRest counts the threads of which no entry tells, by what they do.
 func (v *view) atRest() string {
-	var sleeping, kernel, young, stopped, zombies, unknown, cpus int
+	var sleeping, kernel, young, stopped, zombies, unknown int
 	for _, t := range v.threads {
 		switch {
 		case t.state.Class == model.CPUIdle:
-			cpus++
+			// a CPU, which is no thread of anybody: idleCPUs counts those that had nothing to run
 		case v.told[t.Thread] || t.state.Class.WantsCPU():
 		case model.IsIdleKernel(t.task, t.Thread, t.state.Class), t.wait != nil && t.wait.Kind == waits.AtRest:
 			kernel++
@@ -140,6 +140,8 @@ func (v *view) atRest() string {
 	parts.If(stopped > 0, "%d stopped", stopped)
 	parts.If(zombies > 0, "%s", count(zombies, "zombie", "zombies"))
 	parts.If(unknown > 0, "%d in an unknown state", unknown)
-	parts.If(cpus > 0, "%s idle", count(cpus, "CPU", "CPUs"))
+	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {
+		parts.Add("%d of %s idle", n, show.Count(of, "CPU"))
+	}
 	return "at rest: " + cmp.Or(parts.Join(", "), "nobody")
 }

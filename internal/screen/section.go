@@ -39,8 +39,13 @@ const (
 
 // brief is e in one line, with the word of its section.
 func (s *section) brief(e *entry) string {
+	return strings.Join(strings.Fields(s.word()+": "+e.line), " ")
+}
+
+// word is the first word of the heading: "STOPPED".
+func (s *section) word() string {
 	word, _, _ := strings.Cut(s.title, ",")
-	return strings.Join(strings.Fields(word+": "+e.line), " ")
+	return word
 }
 
 // entryIndent is where the words of an entry stand, behind its measure.

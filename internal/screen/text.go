@@ -30,6 +30,9 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 func Brief(s *kcdata.Snapshot, verdict *waitgraph.Verdict) string {
 	v := newView(s, Options{Verdict: verdict})
 	sections := v.sections()
+	if len(v.suspects()) > 0 {
+		return alarm.All(s, nil)[0]
+	}
 	if text := v.nothing(sections); text != "" {
 		return text
 	}
@@ -39,6 +42,9 @@ func Brief(s *kcdata.Snapshot, verdict *waitgraph.Verdict) string {
 
 // sections are those of the screen that have something to say, in its order.
 func (v *view) sections() (out []section) {
+	for _, x := range v.suspects() { // the alarms name them
+		v.mark(x.by.Thread)
+	}
 	for _, of := range []func() section{v.stuck, v.stopped, v.cpu, v.memory, v.many} {
 		s := of()
 		slices.SortStableFunc(s.entries, func(a, b entry) int {
@@ -77,6 +83,9 @@ func (v *view) screen() []line {
 	if e, _ := worst(sections); e != nil {
 		pid = e.pid
 	}
+	if x := v.suspects(); len(x) > 0 {
+		pid = x[0].by.task.ID
+	}
 	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
 	p.header(v.machine(), alarm.All(v.s, v.o.Absent))
 	p.footer(v.atRest(), v.picture(), v.commands(pid))
@@ -84,12 +93,31 @@ func (v *view) screen() []line {
 	return p.lines()
 }
 
-// nothing says that nothing is wrong; "" if something is.
+// nothing says that nothing is wrong, and which sections are worth a look though; "" if something
+// is wrong.
 func (v *view) nothing(sections []section) string {
-	e, _ := worst(sections)
-	switch {
-	case e != nil:
+	if e, _ := worst(sections); e != nil {
 		return ""
+	}
+	text := v.notStuck(sections)
+	for i := range sections {
+		sep := ", "
+		if i == 0 {
+			sep = "; worth a look: "
+		}
+		text += sep + sections[i].word()
+	}
+	return text
+}
+
+// notStuck says how much is known of that nothing is stuck.
+func (v *view) notStuck(sections []section) string {
+	isListed := func(s section) bool { return s.word() == "STUCK" || s.word() == "STOPPED" }
+	switch {
+	case len(v.suspects()) > 0:
+		return "nothing else is seen to be stuck"
+	case slices.ContainsFunc(sections, isListed):
+		return "nothing is known to be stuck for long"
 	case len(v.threads) == 0:
 		return "there is no thread to look at"
 	case !v.words.Knows():

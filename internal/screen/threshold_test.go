@@ -27,7 +27,7 @@ func realTime(ran, waits uint64, change func(hog, waiter *kcdata.Thread)) func()
 	return func() *machine {
 		m := newMachine(2)
 		h := m.run(m.proc(77, "audio", 1), 1, ran)
-		h.Linux.Policy, h.Linux.RtPriority = policyFIFO, 50
+		h.Linux.Policy, h.Linux.RtPriority = 1, 50
 		w := m.wait(m.proc(8, "sshd", 1), 1, waits)
 		if change != nil {
 			change(h, w)
@@ -156,7 +156,7 @@ func TestThresholds(t *testing.T) {
 		{"nobody waits so long for it", "CPU", "", realTime(sec, 100*ms-1, nil)},
 		{"they wait at another CPU", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.CPU = 0 })},
 		{"no real time", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { h.Linux.Policy = 0 })},
-		{"others of real time wait", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.Policy = policyRR })},
+		{"others of real time wait", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.Policy = 2 })},
 		{"back from throttling", "CPU", "wrong", realTime(ms, 100*ms, func(h, w *kcdata.Thread) {
 			h.Linux.Present |= kcdata.ThreadHasRuntime
 			h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, 5*sec
