@@ -37,7 +37,7 @@ func TestColor(t *testing.T) {
 		{"never", "TERM=xterm", true, false},
 	} {
 		for _, verb := range []string{"report", "hang"} {
-			shown := colored(t, c.env, c.terminal, "--color", c.flag, verb, "--no-symbols", file)
+			shown := colored(t, c.env, c.terminal, "--color", c.flag, verb, "--no-pager", "--no-symbols", file)
 			if got := escape.MatchString(shown); got != c.want {
 				t.Errorf("%s of %+v: coloured: %v", verb, c, got)
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/report"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -46,7 +47,7 @@ func checkCuts(t *testing.T, kind string, whole, data []byte) {
 		if err := os.Truncate(name, int64(n)); err != nil {
 			t.Fatal(err)
 		}
-		err := (&reporting{naming: naming{off: true}, format: "text"}).show(t.Context(), io.Discard, name)
+		err := (&reporting{naming: naming{off: true}, format: "text", o: report.Options{GroupBy: report.ByState}}).show(t.Context(), io.Discard, name)
 		var format *kcdata.FormatError
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "offset 0x") ||
 			n > 0 && !errors.As(err, &format) || strings.Contains(err.Error(), "\n") {

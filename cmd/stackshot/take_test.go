@@ -127,7 +127,7 @@ func TestTakeJSON(t *testing.T) {
 	}
 }
 
-// Where nothing is stopped, stopped_ns is 0.
+// Where nothing is stopped, stopped_ns is 0. A second try with more memory stops nothing either.
 func TestTakeJSONProcfs(t *testing.T) {
 	t.Parallel()
 	o := stackshot(t, "take", "-o", filepath.Join(t.TempDir(), "file"), "--json", "--engine", "procfs", "--pid", strconv.Itoa(os.Getpid()))
@@ -136,7 +136,7 @@ func TestTakeJSONProcfs(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.StoppedNs != 0 || got.Engine != "procfs" || got.Isolation != "none" || got.CPUs.Stopped != 0 || got.Tasks != 1 || got.Tries != 1 {
+	if got.StoppedNs != 0 || got.Engine != "procfs" || got.Isolation != "none" || got.CPUs.Stopped != 0 || got.Tasks != 1 || got.Tries < 1 {
 		t.Errorf("%+v", got)
 	}
 }

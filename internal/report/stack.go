@@ -34,9 +34,9 @@ func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames 
 	case l.KstackErr != 0:
 		return "no stack: the unwinder failed, " + errnoName(l.KstackErr), false
 	case t.Wchan != "" && t.Wchan != "0":
-		return "no stack recorded, waits in " + show.Clean(t.Wchan), false
+		return "no kernel stack recorded, waits in " + show.Clean(t.Wchan), false
 	case l.Present&kcdata.ThreadHasStack == 0:
-		return "no stack recorded", false
+		return "no kernel stack recorded", false
 	}
 	return "no stack: the unwinder found no frames", false
 }

@@ -56,7 +56,7 @@ func count(n int, one, many string) string {
 func (v *view) picture() string {
 	var out show.Parts
 	stopped := len(account.CPUsWith(v.s, kcdata.CPUStopped))
-	out.If(len(v.s.CPUs) > 0, "%d of %s stopped %s", stopped, show.Count(len(v.s.CPUs), "CPU"), show.Duration(v.s.Capture.StoppedNs))
+	out.If(stopped > 0, "%d of %s stopped %s", stopped, show.Count(len(v.s.CPUs), "CPU"), show.Duration(v.s.Capture.StoppedNs))
 	ran := uint32(0)
 	if a := v.s.Atomicity; a != nil {
 		ran = a.Ran
