@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -22,12 +23,14 @@ const (
 	// machineSome and machineFull are those of the whole machine; minorSome is worth a mention.
 	machineSome = 40.0
 	machineFull = 10.0
-	minorSome   = 5.0
+	minorSome   = 10.0
 	// scarcePart: with less than this part of the memory available, reclaim does not keep up.
 	scarcePart = 5
 	// swapPart: swap that is as full as this takes nothing more. Harmless while memory is
 	// available: cold pages fill it.
 	swapPart = 95
+	// maxGroups bounds the groups that are told one by one, higher than any screen.
+	maxGroups = 200
 )
 
 // memory says who is short of memory: control groups at a limit that wait for it, the OOM killer,
@@ -37,11 +40,16 @@ func (v *view) memory() section {
 	w := v.workers()
 	groups := v.shortGroups(w)
 	told := map[*thread]bool{}
-	for _, g := range groups {
+	for i, g := range groups {
 		for _, t := range g.threads {
 			told[t] = true
 		}
-		out.entries = append(out.entries, v.groupEntry(g))
+		if i < maxGroups {
+			out.entries = append(out.entries, v.groupEntry(g))
+		}
+	}
+	if n := len(groups) - maxGroups; n > 0 {
+		out.entries = append(out.entries, entry{line: row("", fmt.Sprintf("and %s short of memory", show.Count(n, "more control group")))})
 	}
 	rest := slices.DeleteFunc(slices.Clone(w.all), func(t *thread) bool { return told[t] })
 	if e, ok := killerEntry(w.only(rest, killing)); ok {
@@ -84,9 +92,9 @@ func (v *view) shortGroups(w *workers) (out []*shortGroup) {
 		if inner[g] {
 			inner[g.Above] = true
 		} else if above := inside[g.Above]; above == nil {
-			inside[g.Above] = inside[g]
+			inside[g.Above] = slices.Clip(inside[g])
 		} else {
-			inside[g.Above] = append(slices.Clip(above), inside[g]...)
+			inside[g.Above] = append(above, inside[g]...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *shortGroup) int {
