@@ -68,6 +68,7 @@ common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|Wh
 long:
 	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
 	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_HANGLAB=all go test -count=1 -timeout 1h -v -run '^TestHangLabAlone$$' ./snapshot
+	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_SCENES=all go test -count=1 -timeout 1h -v -run '^TestFirstScreens$$' ./cmd/stackshot
 	FUZZTIME=5m FUZZLIMIT=15m .ci/run fuzz
 
 vm-kernels:

@@ -10,11 +10,8 @@ import (
 	"testing"
 
 	"stackshot/internal/hangscenes"
-	"stackshot/internal/screen"
 	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
-	"stackshot/internal/waitgraph"
-	"stackshot/internal/waits"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -22,16 +19,22 @@ import (
 // TestFirstScreens: in a terminal, `stackshot` alone names the culprit of each machine that
 // hangs or is slow, with the word that says why, and of machines that are well it names nobody.
 // All of it fits, each number is of somebody in the file, and each command that it prints runs.
+//
+// A scene may load the whole machine, and a screen is of all of it. So this runs only by itself,
+// where STACKSHOT_SCENES asks for it: 1 for each scene at one size, all for both.
 func TestFirstScreens(t *testing.T) {
-	testneed.Slow(t)
+	form := os.Getenv("STACKSHOT_SCENES")
+	if form == "" {
+		t.Skip("wants the machine to itself: STACKSHOT_SCENES=1")
+	}
 	needRoot(t)
 	testneed.Program(t, "tmux")
 	hangs := userlab.NewHangs(t)
 	sizes := [][2]int{{80, 24}, {200, 50}}
 	for i, scene := range hangscenes.All() {
 		for k, size := range sizes {
-			if k != i%2 && testneed.Length(1, 2) == 1 {
-				continue // in short each scene at one of the sizes
+			if k != i%2 && form != "all" {
+				continue
 			}
 			t.Run(fmt.Sprintf("%s/%dx%d", scene.Name, size[0], size[1]), func(t *testing.T) {
 				if why := scene.Lacks(); why != "" {
@@ -67,26 +70,7 @@ func (x *terminal) judged(scene *hangscenes.Scene, hangs *userlab.Hangs) (shown,
 	standing := scene.Start(x.t, hangs)
 	s := x.first()
 	keepScreen(x.t, standing, [2]int{x.width, x.height}, s, x.file())
-	return s, x.wrong(standing, s, snapshotIn(x.t, x.file()))
-}
-
-// wrong judges a screen. Where other tests hang, too, they may have taken its room: then the
-// screen of the same file without them is judged.
-func (x *terminal) wrong(r hangscenes.Standing, s shown, snap *kcdata.Snapshot) []error {
-	x.t.Helper()
-	wrong := r.Wrong(s.text, snap)
-	alone, without := hangscenes.Alone(snap)
-	if len(wrong) == 0 || without == 0 {
-		return wrong
-	}
-	var b bytes.Buffer
-	err := screen.Text(&b, alone, screen.Options{Verdict: waitgraph.Judge(waits.Of(alone), waitgraph.Options{}),
-		Width: x.width, Height: x.height - 2, File: filepath.Base(x.file())})
-	if err != nil {
-		return []error{err}
-	}
-	x.t.Logf("%d tasks are of other tests, with them %v; without:\n%s", without, wrong, b.String())
-	return r.Wrong(b.String(), snap)
+	return s, standing.Wrong(s.text, snapshotIn(x.t, x.file()))
 }
 
 // first is what `stackshot` alone shows. It waits its turn as invocation.run does.

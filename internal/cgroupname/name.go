@@ -2,6 +2,7 @@ package cgroupname
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"stackshot/internal/show"
 )
@@ -91,9 +92,13 @@ func fitEnd(path string) string {
 	if show.Cells(path) <= maxCells {
 		return path
 	}
-	runes := []rune(path)
-	for len(runes) > 0 && show.Cells(string(runes))+3 > maxCells {
-		runes = runes[1:]
+	at := len(path)
+	for cells := len("..."); at > 0; {
+		r, size := utf8.DecodeLastRuneInString(path[:at])
+		if cells += show.Cells(string(r)); cells > maxCells {
+			break
+		}
+		at -= size
 	}
-	return "..." + string(runes)
+	return "..." + path[at:]
 }

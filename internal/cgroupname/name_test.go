@@ -65,6 +65,11 @@ func TestLong(t *testing.T) {
 	if got := Short("/" + long + "/job-17"); !strings.HasPrefix(got, "...") || !strings.HasSuffix(got, "/job-17") || show.Cells(got) != maxCells {
 		t.Errorf("a path: %q", got)
 	}
+	for deep, cells := range map[string]int{strings.Repeat("/世", 4096): maxCells, strings.Repeat("/世", 4096) + "x": maxCells - 1} {
+		if got := Short(deep); !strings.HasPrefix(got, "...") || !strings.HasSuffix(deep, got[3:]) || show.Cells(got) != cells {
+			t.Errorf("a deep path: %q, %d cells, want %d", got, show.Cells(got), cells)
+		}
+	}
 	if got := Short("/nginx-" + long + ".service"); !strings.HasPrefix(got, "nginx-xx") || show.Cells(got) != maxCells {
 		t.Errorf("a unit: %q", got)
 	}
