@@ -57,6 +57,7 @@ var table = map[string]row{
 	"Task.ExePath":       same(0),
 	"Task.Cmdline":       same(0),
 	"Task.Cgroup":        same(0),
+	"Task.MemoryCgroup":  same(0),
 	"Task.EnrichFailed":  same(0),
 	"Task.Threads":       {how: threadIDs, why: "the threads are pairs of their own; here the list of their ids"},
 

@@ -47,9 +47,9 @@ func mapper(what, path string, n int) error {
 		return err
 	}
 	switch what {
-	case "still":
+	case "still", "dense":
 		for i := range n {
-			if err := mapStill(base, f, i); err != nil {
+			if err := mapStill(base, f, i, map[string]int{"still": 8, "dense": 2}[what]); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func mapper(what, path string, n int) error {
 	fmt.Println("ready", base)
 	for {
 		switch what {
-		case "still":
+		case "still", "dense":
 			select {}
 		case "churn":
 			err = mapAndUnmap(base, f, rand.IntN(n))
@@ -75,10 +75,10 @@ func mapper(what, path string, n int) error {
 }
 
 // mapStill gives every fourth page a file behind it, and lets no two neighbours be
-// alike; every page that is 0 modulo 8 is executable.
-func mapStill(base uintptr, f *os.File, i int) error {
+// alike; every page that is 0 modulo executable is that.
+func mapStill(base uintptr, f *os.File, i, executable int) error {
 	prot := []int{unix.PROT_READ, unix.PROT_READ | unix.PROT_WRITE}[i%2]
-	if i%8 == 0 {
+	if i%executable == 0 {
 		prot = unix.PROT_READ | unix.PROT_EXEC
 	}
 	at := base + uintptr(i)*page

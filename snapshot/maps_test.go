@@ -168,13 +168,13 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 func TestWindowMapsWithoutRoom(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
-	m := startMapper(t, "still", 5000)
+	m := startMapper(t, "dense", 1400)
 	eachEngine(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
 		checkMaps(t, task, procMaps(m.pid), true)
-		if task.MapWalk.Written >= task.MapWalk.Found && !mayBeLate(task.MapWalk, 5000, true) {
+		if task.MapWalk.Written >= task.MapWalk.Found && !mayBeLate(task.MapWalk, 700, true) {
 			t.Errorf("walk %+v, want some without room", task.MapWalk)
 		}
 	})

@@ -67,8 +67,14 @@ func TestMoreMappingsThanAreKept(t *testing.T) {
 		t.Errorf("%d mappings of %d are in the file", len(task.Mappings), executable)
 	}
 	want := fmt.Sprintf("maps: %d executable mappings are left out: a task has at most %d in the file", executable-maxMappings, maxMappings)
-	if notes := strings.Join(task.EnrichFailed, "; "); notes != want {
-		t.Errorf("%q, want %q", notes, want)
+	for i, note := range task.EnrichFailed {
+		// Each mapping is a file of its own, and all files together have a limit of time.
+		if i == 0 && note != want || i > 0 && !strings.Contains(note, "not read") {
+			t.Errorf("%q, want %q", task.EnrichFailed, want)
+		}
+	}
+	if len(task.EnrichFailed) == 0 {
+		t.Errorf("nothing is said, want %q", want)
 	}
 	th := task.Threads[0]
 	if len(th.User) < 10 || th.UserWalk.Flags&kcdata.UserComplete == 0 {

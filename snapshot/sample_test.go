@@ -166,7 +166,7 @@ func TestSampleInASystemCall(t *testing.T) {
 			}
 			sym, _ := snap.Symbols.Name(th.Kernel[0])
 			first := strings.Join(strings.Fields(firstLines(t, snap)), " ")
-			if want := fmt.Sprintf("tid %d, in the kernel at %s+", pid, sym.Name); !strings.Contains(first, want) {
+			if want := fmt.Sprintf("tid %d (FIFO 99), in the kernel at %s+", pid, sym.Name); !strings.Contains(first, want) {
 				t.Errorf("%+v: the report begins %q without %q", o, first, want)
 			}
 			if o.Redact && (th.Sample.IP != 0 || len(th.User) != 0 || th.Kernel[0] >= 1<<63) {

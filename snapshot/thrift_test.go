@@ -100,7 +100,7 @@ func TestScarceSessions(t *testing.T) {
 	}{
 		"enough":            {engine.Hooks{}, "", true, ""},
 		"few pids":          {engine.Hooks{FewPids: room(int64(wholePids(2) - 1))}, "", true, "few_pids"},
-		"too few to stop":   {engine.Hooks{FewPids: room(13)}, EngineProcfs, false, "engine_procfs"},
+		"too few to stop":   {engine.Hooks{FewPids: room(13)}, EngineProcfs, true, "engine_procfs"},
 		"chains alone":      {engine.Hooks{LittleMemory: step(1)}, "", true, "little_memory"},
 		"no user stacks":    {engine.Hooks{LittleMemory: step(2)}, "", false, "little_memory"},
 		"nothing is loaded": {engine.Hooks{LittleMemory: step(3)}, EngineProcfs, false, "little_memory"},

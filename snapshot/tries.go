@@ -67,7 +67,7 @@ func (s *Session) tries(ctx context.Context, sc scope) (*capture.Raw, error) {
 
 // with tries one engine. It repeats a stop that did not take place, up to maxTries in
 // all, and a try that ran out of memory as long as there is more memory, within the
-// pause budget.
+// pause budget. An engine that stops nothing has no such budget.
 func (a *capturing) with(ctx context.Context, e engine.Engine) (*capture.Raw, error) {
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
@@ -87,7 +87,7 @@ func (a *capturing) with(ctx context.Context, e engine.Engine) (*capture.Raw, er
 		last := time.Duration(c.Capture.StoppedNs)
 		a.stopped += last
 		next, more := a.session.larger(a.job.Size, c)
-		if !more || a.stopped >= a.session.options.MaxPause {
+		if !more || e.Caps().Stops && a.stopped >= a.session.options.MaxPause {
 			a.finish(c)
 			return c, nil
 		}
@@ -166,15 +166,12 @@ func (a *capturing) stepDown(ctx context.Context, why error) (*capture.Raw, erro
 		s.fallback = s.openProcfs()
 	}
 	a.began = clock.Nanotime()
-	c, err := s.fallback.Capture(ctx, a.job)
+	c, err := a.with(ctx, s.fallback)
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	c.Capture.Tries = 1
-	a.note(c, nil)
-	a.tell(c)
-	s.addSamples(c, a.began, nil)
-	c.Warnings = append(append(c.Warnings, a.notes...), kcdata.Warning{Code: "engine_procfs", Text: "nothing was stopped: " + why.Error()})
+	c.Capture.StoppedNs = 0 // of this picture
+	c.Warn("engine_procfs", "nothing was stopped: "+why.Error())
 	return c, nil
 }
 

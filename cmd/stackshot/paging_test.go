@@ -119,10 +119,8 @@ func TestPagerHasCtrlC(t *testing.T) {
 	t.Parallel()
 	s := sit(t, []string{"PAGER=trap 'echo interrupted' INT; trap 'echo asked' QUIT; cat >/dev/null; echo ready; until read x </dev/tty; do :; done; echo left"}, "report", sample(t))
 	s.sees("ready")
-	s.types("\x03")
-	s.sees("interrupted")
-	s.types("\x1c")
-	s.sees("asked")
+	s.answers("\x03", "interrupted")
+	s.answers("\x1c", "asked")
 	s.types("\n")
 	if o := s.leaves(); o.code != 0 || !strings.HasSuffix(o.stdout, "left\n") {
 		t.Errorf("exit code %d: %s, %q", o.code, o.stderr, o.stdout)

@@ -82,6 +82,23 @@ func (s *seat) sees(words string) {
 	}
 }
 
+// answers types keys until there is an answer: a shell that is about to read does not see a signal
+// before the read is over.
+func (s *seat) answers(keys, words string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(defaultLimit); !strings.Contains(s.text(), words); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the terminal never answers %q with %q: %q", keys, words, s.text())
+		}
+		s.types(keys)
+		for range 100 {
+			if time.Sleep(5 * time.Millisecond); strings.Contains(s.text(), words) {
+				return
+			}
+		}
+	}
+}
+
 func (s *seat) types(keys string) {
 	s.t.Helper()
 	if _, err := s.master.WriteString(keys); err != nil {

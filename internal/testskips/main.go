@@ -45,6 +45,7 @@ func check(file string, args []string, test tester, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	r.slowest(out)
 	wrong := secondLook(r, l.mostUnsteady, args, test, out)
 	return errors.Join(wrong, l.judge(r, out))
 }

@@ -13,6 +13,7 @@ import (
 // event is a line of go test -json (go doc test2json).
 type event struct {
 	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // s
 }
 
 // name is a test, or with an empty test the package.
@@ -37,6 +38,7 @@ type run struct {
 	unsteady []name            // of those: secondLook
 	broken   []string          // packages that failed otherwise than by failed tests alone
 	ended    int               // packages
+	took     map[name]float64  // s, of tests that passed, not of subtests: others ran beside them
 }
 
 type skip struct {
@@ -45,7 +47,7 @@ type skip struct {
 }
 
 func newRun(out io.Writer) *run {
-	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}}
+	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}, took: map[name]float64{}}
 }
 
 // read takes all events. What is none, the go command's own words, is printed.
@@ -95,6 +97,7 @@ func (r *run) take(e event) {
 			r.endPackage(n, e.Action)
 		} else {
 			r.endTest(n, e.Action)
+			r.took[n.top()] = max(r.took[n.top()], e.Elapsed)
 		}
 	}
 }
