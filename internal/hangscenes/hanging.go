@@ -25,7 +25,7 @@ func hanging() []*Scene {
 		{Name: "pipes", start: pipes},
 		{Name: "flock", start: flock},
 		{Name: "starved", start: starved, Age: time.Second, Again: true},
-		{Name: "fork-storm", start: forkStorm},
+		{Name: "fork-storm", start: forkStorm, Again: true},
 		{Name: "memory-limit", start: memoryLimit, lacks: noMemoryLimit, Age: time.Second},
 		{Name: "thread-leak", start: threadLeak, lacks: noRoomForThreads},
 	}

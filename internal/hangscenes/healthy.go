@@ -12,7 +12,7 @@ import (
 func healthy() []*Scene {
 	return []*Scene{
 		{Name: "healthy", Healthy: true, start: services, Age: 1100 * time.Millisecond}, // those that wait have waited for long
-		{Name: "busy", Healthy: true, start: build, Age: 500 * time.Millisecond},
+		{Name: "busy", Healthy: true, start: build, Age: 500 * time.Millisecond, Again: true},
 		{Name: "idle", Healthy: true, start: func(testing.TB, *userlab.Hangs) Standing { return Standing{} }},
 	}
 }

@@ -29,7 +29,8 @@ func Named(text string) map[int]bool {
 }
 
 // Wrong says what of a screen is wrong: what it should say of the scene and does not, whom it
-// names of a scene that is healthy, and numbers that are of nobody in the file.
+// names of a scene that is healthy, and numbers that the file does not know, be it as a task or
+// as one left out.
 func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 	named := Named(screen)
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -40,6 +41,9 @@ func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 		for _, th := range task.Threads {
 			known[int(th.ID)] = true
 		}
+	}
+	for _, left := range snap.LeftOut {
+		known[int(left.Tgid)] = true
 	}
 	for n := range named {
 		if !known[n] {

@@ -43,7 +43,7 @@ func Packages() []string {
 // All says that nothing may be missing: STACKSHOT_REQUIRE_BPF is 1.
 func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 
-// LongVar is 1 where tests take their long forms: .ci/run sets it, and package testvm
+// LongVar is 1 where tests take their long forms: make long sets it, and package testvm
 // hands it on to its guests. Without it, go test ./... takes a few minutes.
 const LongVar = "STACKSHOT_LONG"
 
