@@ -21,7 +21,7 @@ type Scene struct {
 	// Age is how old it has to be before it is looked at; 0: a quarter of a second.
 	Age time.Duration
 	// Again: what one moment shows is a matter of luck, as the kernel's fair server lets others
-	// run, too, and a storm has its lulls; so it is made up to three times.
+	// run, too, and a storm has its lulls; so it is made up to five times.
 	Again bool
 	start func(tb testing.TB, hangs *userlab.Hangs) Standing
 	lacks func() string // why it cannot be made here, or ""; nil: it can everywhere
