@@ -87,8 +87,14 @@ func starved(tb testing.TB, hangs *userlab.Hangs) Standing {
 	}
 	h := hangs.StartScene(tb, s)
 	service := h.Parts["service"].Pid
-	if err := bind(service, 0); err != nil {
-		tb.Fatalf("hangscenes: %v", err)
+	on := map[int]int{service: 0}
+	for i := range 8 { // else the balancer may leave the service a CPU of its own
+		on[h.Parts[fmt.Sprint("hog", i)].Pid] = i % runtime.NumCPU()
+	}
+	for pid, cpu := range on {
+		if err := bind(pid, cpu); err != nil {
+			tb.Fatalf("hangscenes: %v", err)
+		}
 	}
 	return Standing{Crowd: "billing-batch", Pids: []int{service}, Says: []string{`(?i)wait`}}
 }
