@@ -231,7 +231,8 @@ func TestTakePid(t *testing.T) {
 		t.Errorf("report: %.500s", o.stdout)
 	}
 	one := stackshot(t, "report", file, "--pid", pid)
-	_, shown, _ := strings.Cut(one.stdout, "\n== ") // above that may stand who ran meanwhile
+	_, shown, _ := strings.Cut(one.stdout, "\n== THE PICTURE\n")
+	_, shown, _ = strings.Cut(shown, "\n== ") // the picture may name who ran meanwhile
 	if one.want(t, exitWhole); !strings.Contains(shown, "["+pid+"]") || strings.Contains(shown, "["+strconv.Itoa(os.Getpid())+"]") {
 		t.Errorf("report --pid: %s", one.stdout)
 	}
