@@ -64,7 +64,8 @@ common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|Wh
 .PHONY: long vm-kernels vm-quick vm-all vm-docs
 
 # About three hours on two CPUs, on this machine, as root: all tests in their long forms,
-# 10,000 captures that leave nothing behind, then each fuzz target for 5 minutes, as many at once as there are CPUs.
+# 10,000 captures that leave nothing behind, then each fuzz target for 5 minutes, as many
+# at once as there are CPUs.
 long:
 	STACKSHOT_LONG=1 TESTLIMIT=90m .ci/run tests
 	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
