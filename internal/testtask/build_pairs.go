@@ -74,10 +74,14 @@ func (s *stage) behindInode() error {
 		return fmt.Errorf("memfd_create: %w", err)
 	}
 	s.fds = append(s.fds, fd)
+	// Each has an open file description of its own: 6.12.118 holds the lock of a description's
+	// position while it writes to a memfd, so who shares one would wait for that.
+	path := append(fmt.Appendf(nil, "/proc/self/fd/%d", fd), 0)
+	open := step{nr: unix.SYS_OPENAT, arg: args{^uintptr(0), addr(&path[0]), unix.O_RDWR}, must: true, save: true}
 	last := len(s.slots) - 1
 	for i := range last {
-		write := step{nr: unix.SYS_WRITE, arg: args{uintptr(fd), addr(new([8]byte)), 1}, must: true}
-		if _, err := s.actor(i, 0, s.start(), write); err != nil {
+		write := step{nr: unix.SYS_WRITE, arg: args{0, addr(new([8]byte)), 1}, must: true, use: true}
+		if _, err := s.actor(i, 0, s.start(), open, write); err != nil {
 			return err
 		}
 	}
