@@ -61,16 +61,22 @@ ends = ^Test(FilesInTheWindow|FilesOfTheFixture|EndsOfAllKinds)$$
 # (internal/testvm/layout.go).
 common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|WhatEachCPURan|TrapLoads|RealMachine|Doctor)
 
-.PHONY: long vm-kernels vm-quick vm-all vm-docs
+.PHONY: lab scenes vm race fuzz bench others long vm-kernels vm-quick vm-all vm-docs
+
+# What no change must pass, each for what it proves (docs/testing.md), as root. lab, scenes and
+# bench want the machine for themselves.
+lab scenes vm race fuzz bench others:
+	.ci/run $@
 
 # About three hours on two CPUs, on this machine, as root: all tests in their long forms,
 # 10,000 captures that leave nothing behind, then each fuzz target for 5 minutes, as many
 # at once as there are CPUs.
 long:
-	STACKSHOT_LONG=1 TESTLIMIT=90m .ci/run tests
-	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
-	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_HANGLAB=all go test -count=1 -timeout 1h -v -run '^TestHangLabAlone$$' ./snapshot
-	STACKSHOT_REQUIRE_BPF=1 STACKSHOT_SCENES=all go test -count=1 -timeout 1h -v -run '^TestFirstScreens$$' ./cmd/stackshot
+	STACKSHOT_LONG=1 TESTLIMIT=90m .ci/run -k unit live lab
+	STACKSHOT_LAB=1 STACKSHOT_REQUIRE_BPF=1 STACKSHOT_CAPTURES=10000 go test -count=1 -timeout 2h -v -run '^TestTrapLoopLeavesNothing$$' ./snapshot
+	STACKSHOT_LAB=1 STACKSHOT_REQUIRE_BPF=1 STACKSHOT_HANGLAB=all go test -count=1 -timeout 1h -v -run '^TestHangLabAlone$$' ./snapshot
+	STACKSHOT_LAB=1 STACKSHOT_REQUIRE_BPF=1 STACKSHOT_SCENES=all go test -count=1 -timeout 1h -v -run '^TestFirstScreens$$' ./cmd/stackshot
+	STACKSHOT_LONG=1 .ci/run bench
 	FUZZTIME=5m FUZZLIMIT=15m .ci/run fuzz
 
 vm-kernels:

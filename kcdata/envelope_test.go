@@ -131,6 +131,7 @@ func envelopeOf(t testing.TB, algorithm uint64, stream []byte, compressed, plain
 }
 
 func TestK11ZstdWitness(t *testing.T) {
+	testneed.Live(t)
 	testneed.Program(t, "zstd")
 	plain := big(t, 50)
 	var b bytes.Buffer

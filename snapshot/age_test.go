@@ -17,6 +17,7 @@ import (
 // The last CPU of a sleeper does not come to the stop: it is said how long the
 // sleeper has slept all the same, about, and so of nearly all sleepers there.
 func TestAgesWhereACPUIsMissed(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)

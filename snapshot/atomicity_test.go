@@ -40,6 +40,7 @@ func ranTids(snap *kcdata.Snapshot) (tids []uint32) {
 // With every CPU held nothing runs, whatever wants to; and every thread of the
 // file is accounted for.
 func TestInvariant12NothingRanInAStop(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
@@ -83,6 +84,7 @@ func hidden(snap *kcdata.Snapshot) (n uint32) {
 
 // Where nothing holds the CPUs, threads run, and the file says which.
 func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range []string{EnginePull, EngineProcfs} {
@@ -117,6 +119,7 @@ func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 // A thread that gets to run when all is recorded, because a worker sleeps, is
 // named.
 func TestInvariant12NamesWhoRan(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	requireBPF(t)
 	sleeps := engine.Hooks{Recorded: func(int) {
 		nap := unix.Timespec{Nsec: int64(2 * time.Millisecond)}
@@ -139,6 +142,7 @@ func TestInvariant12NamesWhoRan(t *testing.T) {
 // Engine trap finds one thread among a thousand that counts one switch more
 // than was recorded, whole or in parts, and names that one.
 func TestInvariant12TrapNamesWhoRan(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(1000))

@@ -19,6 +19,7 @@ import (
 // TestCgroupIsOfOneHierarchy: on a machine with hierarchies of both versions a task's
 // path and the number of its group are of the same, the unified one.
 func TestCgroupIsOfOneHierarchy(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	root := unifiedMount(t)

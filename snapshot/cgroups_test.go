@@ -9,6 +9,7 @@ import (
 
 	"stackshot/internal/capture"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
@@ -16,6 +17,7 @@ import (
 // Each task's control group is in the file, with all of its tasks and threads, whatever engine took it
 // and also redacted; /proc tells the same of this process.
 func TestCgroupsOfTheFile(t *testing.T) {
+	testneed.Live(t)
 	for i, name := range []string{EngineAuto, EngineProcfs} {
 		redact := i > 0
 		s := hookedSession(t, Options{Engine: name, Redact: redact}, engine.Hooks{})

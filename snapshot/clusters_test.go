@@ -26,6 +26,7 @@ const hardTask = 10 // threads from which a task is hard
 // On a machine of P and E cores a P core leads, P cores take hard tasks first
 // and E cores easy ones, as the records of the capture say.
 func TestPAndECores(t *testing.T) {
+	testneed.Live(t)
 	top := machine(t)
 	if !top.AMP {
 		t.Skip("needs a machine of P and E cores")
@@ -35,6 +36,7 @@ func TestPAndECores(t *testing.T) {
 
 // The same of a machine that is said to be one.
 func TestPAndEClasses(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
@@ -121,6 +123,7 @@ func wantQueueOrder(t *testing.T, snap *kcdata.Snapshot, c kcdata.LinuxCPU) {
 // go on in the other clusters' arenas, which the records say to the byte. A
 // machine of one cluster has two when it is said to have P and E cores.
 func TestSpillAcrossClusters(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	o := Options{StopIsolated: true}
 	if len(machine(t).Clusters) < 2 {
@@ -166,6 +169,7 @@ func spillFrom(t *testing.T, o Options, home topology.Cluster, pids []int) {
 
 // One process of 4,000 threads is recorded by all CPUs, each a share of it.
 func TestOneLargeTaskIsSpread(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	const threads = 4000

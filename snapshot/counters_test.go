@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,7 @@ import (
 
 // Where the machine has no PMU the workers have no counts, and that is all.
 func TestCountersOfWorkers(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_CPU_CYCLES, Size: unix.PERF_ATTR_SIZE_VER1}
 	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)

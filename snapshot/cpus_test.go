@@ -17,6 +17,7 @@ import (
 )
 
 func TestEachStoppedCPUHasItsIdleThread(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	res, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
@@ -62,6 +63,7 @@ func TestEachStoppedCPUHasItsIdleThread(t *testing.T) {
 
 // Our own threads are marked, and nobody else's.
 func TestOwnThreadsAreMarked(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
@@ -96,6 +98,7 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 // Close leaves no thread behind, above all none with real-time priority. The
 // process's first thread cannot end, so no worker may be it.
 func TestNoWorkerStaysBehind(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for range testneed.Length(3, 8) {
@@ -124,6 +127,7 @@ func TestNoWorkerStaysBehind(t *testing.T) {
 // itself, and the only one on that CPU. (Of a CPU that was left running a sample
 // says it: TestIsolatedCPUIsLeftRunning.)
 func TestWhatEachCPURan(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	if err := stop.TryFIFO(); err != nil {

@@ -250,6 +250,7 @@ func BenchmarkEndPass(b *testing.B) {
 // TestPassIsBounded: among a million descriptors, the pass ends in its second, and either
 // looked at all or says that it did not. The ends that it found are right.
 func TestPassIsBounded(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	requireBPF(t)
 	testneed.Slow(t)
 	n := testneed.Length(100_000, 1_000_000)

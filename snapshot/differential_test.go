@@ -141,11 +141,13 @@ func compare(tb testing.TB, engine string, f *testtask.Fixture) *comparison {
 
 // pull equals procfs, field by field, where both know it; so does the trap.
 func TestPullEqualsProcfsOnTheFixture(t *testing.T) {
+	testneed.Smoke(t)
 	requireBPF(t)
 	equalOnTheFixture(t, EnginePull)
 }
 
 func TestTrapEqualsProcfsOnTheFixture(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	trapSession(t, Options{}) // or there is no trap
 	equalOnTheFixture(t, EngineTrap)
@@ -215,6 +217,7 @@ func bend(v reflect.Value) {
 }
 
 func TestPullEqualsProcfsOn500Bystanders(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.Bystanders(0))

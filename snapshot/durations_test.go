@@ -14,6 +14,7 @@ import (
 // The durations of one capture fit into each other, in the result and in the
 // file, with one try and with several.
 func TestDurationsAreConsistent(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(150), testtask.ManyThreads(50))
@@ -109,6 +110,7 @@ func wantCPUTimes(t *testing.T, snap *kcdata.Snapshot, before, after int64) {
 
 // Where nothing was stopped, nothing says it was.
 func TestProcfsStopsNothing(t *testing.T) {
+	testneed.Live(t)
 	res, snap, _ := take(t, Options{Engine: EngineProcfs}, Request{})
 	if res.Stopped != 0 || res.Window != 0 || res.Arrival != 0 || res.Release != 0 || res.Isolation != IsolationNone ||
 		len(res.CPUs.Stopped) != 0 || res.Elapsed <= 0 {

@@ -22,6 +22,7 @@ import (
 
 // A session closed leaves no worker thread behind.
 func TestCloseEndsWorkers(t *testing.T) {
+	testneed.Live(t)
 	s := openTest(t, Options{}, engine.Hooks{})
 	s.mustTake(t)
 	var tids []int
@@ -43,6 +44,7 @@ func TestCloseEndsWorkers(t *testing.T) {
 
 // The machine runs on at once when the process is killed inside the window.
 func TestKilledInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_KILLED") != "" {
@@ -95,6 +97,7 @@ func holdWindow(t *testing.T) {
 
 // A Go panic inside the window ends the process, and with it the stop.
 func TestPanicInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_PANIC") != "" {
 		s := openTest(t, Options{MaxPause: 10 * time.Second}, engine.Hooks{InWindow: func(int) { panic("in the window") }})
@@ -115,6 +118,7 @@ func TestPanicInTheWindow(t *testing.T) {
 
 // A context that is cancelled ends the capture with its error.
 func TestCancelled(t *testing.T) {
+	testneed.Live(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := openTest(t, Options{}, engine.Hooks{})
 	cancel()

@@ -18,6 +18,7 @@ import (
 // Who waits for a FUSE server is joined to it in the file: the request that the server has not
 // answered, the mount by the same device, and the server's descriptor by the same connection.
 func TestEndsOfFUSE(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t)
@@ -69,6 +70,7 @@ func TestEndsOfFUSE(t *testing.T) {
 
 // A file system that only another mount namespace shows is in the file, as a process sees it that waits there.
 func TestEndsOfForeignMount(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t)

@@ -110,6 +110,7 @@ func waitingFor(t *testing.T) map[int]uint32 {
 // Of real processes the file says at what they wait, that they still did after the release, and which
 // descriptors of whom are the other ends. Redacted, it has the same without addresses and names.
 func TestEndsOfRealProcesses(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	waiting := waitingFor(t)

@@ -22,6 +22,7 @@ func warned(s *Session) bool {
 // Where the pass cannot be loaded, /proc is used and every file says why; where little is left,
 // nobody looks, and that is said; where no waits are recorded, there is nothing to look for.
 func TestEndsUnavailable(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	s := hookedSession(t, Options{}, engine.Hooks{})
@@ -53,6 +54,7 @@ func (p stuck) Close() error { return nil }
 
 // A pass that hangs costs a capture its budget and no more, and the file has a warning.
 func TestStuckPass(t *testing.T) {
+	testneed.Live(t)
 	p := stuck{make(chan struct{})}
 	defer close(p.end)
 	s := &Session{ends: &ends.Looker{Pass: p, Budget: 200 * time.Millisecond}}

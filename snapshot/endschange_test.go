@@ -97,6 +97,7 @@ func (s *standing) wantUnblamed(t *testing.T, name string) {
 // Between the release and the pass the world goes on. Found is who has an end then, and only
 // if the thread still waits.
 func TestEndsChangeBeforeThePass(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	testneed.Slow(t)
 	o, m := meddled(t)
@@ -152,6 +153,7 @@ func TestEndsChangeBeforeThePass(t *testing.T) {
 
 // Processes with one table of descriptors both have the end.
 func TestEndsOfASharedTable(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	twin := 0
 	o, m := meddled(t)
@@ -162,6 +164,7 @@ func TestEndsOfASharedTable(t *testing.T) {
 
 // Tables of processes that end during the pass do not matter to what others have.
 func TestEndsWhileProcessesEnd(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	requireBPF(t)
 	testneed.Slow(t)
 	f := testfiles.Start(t)

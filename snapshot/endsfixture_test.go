@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stackshot/internal/testfiles"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -16,6 +17,7 @@ var fileOps = map[string]uint32{"fifo-open": kcdata.FileOpOpen, "poll": kcdata.F
 // TestFilesOfTheFixture: each thread that waits at a file has its descriptors, with their kind
 // and what the call does, and whoever is known to have the other end is found there.
 func TestFilesOfTheFixture(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testfiles.Start(t)
 	forEngines(t, func(t *testing.T, engine string) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testfiles"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -24,6 +25,7 @@ type standing struct {
 // TestEndsAgreeWithWitnesses: what a capture says of files, of sockets, of who has their
 // other ends and of locks is what outside programs say, end by end.
 func TestEndsAgreeWithWitnesses(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	s := &standing{Fixture: testfiles.Start(t)}
 	_, s.snap, _ = takeWhole(t, Options{UserStacks: UserStacksOff}, Request{Pids: s.pids()})

@@ -55,6 +55,7 @@ func bestLevel() string {
 // Where the kernel has the trap auto takes it, at the level it says before the
 // first capture, with the pause that belongs to the level.
 func TestAutoTakesTheTrap(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	requireTrap(t)
 	s := session(t, Options{})
@@ -80,6 +81,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 // The pause that was asked for is the one used; what was not asked for depends
 // on how still the machine stands.
 func TestDefaultPause(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	needsRealCPUs(t) // emulated ones have longer defaults
 	requireBPF(t)
@@ -108,6 +110,7 @@ func TestDefaultPause(t *testing.T) {
 // Without the numbers of the first pid namespace the trap is refused: auto goes
 // on with pull and says why, or, where memory is short, with procfs.
 func TestAutoWithoutTheTrap(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
 		return
@@ -140,6 +143,7 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 // The trap allocates nothing while it holds the machine, so it is right under
 // memory pressure too.
 func TestMemoryPressureKeepsTheTrap(t *testing.T) {
+	testneed.Live(t)
 	requireTrap(t)
 	if s, e := bestUnderPressure(t); e.Caps().Name != EngineTrap || len(s.warnings) != 0 {
 		t.Errorf("engine %s, warnings %+v", e.Caps().Name, s.warnings)
@@ -174,6 +178,7 @@ func bestUnderPressure(t *testing.T) (*Session, engine.Engine) {
 // SCHED_FIFO refused: CPUs may come late to the trap, but those that come stand
 // as still as ever, and the file says both.
 func TestTrapWithoutFIFO(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireTrap(t)
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
@@ -205,6 +210,7 @@ func TestTrapWithoutFIFO(t *testing.T) {
 
 // A program that was left out is named under every engine that would use it.
 func TestMissingProgramsAreNamed(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireTrap(t)
 	for _, name := range []string{EngineTrap, EnginePull} {

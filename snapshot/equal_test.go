@@ -139,6 +139,7 @@ func crowd() []testtask.Kind {
 
 // A second capture of a still world is the first one.
 func TestSectionIsSameTwice(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -149,6 +150,7 @@ func TestSectionIsSameTwice(t *testing.T) {
 }
 
 func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -176,6 +178,7 @@ func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
 }
 
 func TestSectionIsSameForSMPAndAMP(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -196,6 +199,7 @@ func TestSectionIsSameForSMPAndAMP(t *testing.T) {
 
 // The crowd does not fit in the least buffer there is.
 func TestSectionIsSameAfterRetries(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -215,6 +219,7 @@ func TestSectionIsSameAfterRetries(t *testing.T) {
 
 // Order comes from the census, not from the request.
 func TestSectionIsSameForAnyOrderOfPids(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, testtask.Bystanders(20), testtask.ManyThreads(12))
 	_, _, want := sectionOf(t, Options{}, pids)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/waits"
 )
@@ -42,6 +43,7 @@ func lockWaiters(t *testing.T) map[int]int {
 // description is said to wait for a file lock of its holder, and on the whole machine nobody else
 // is said to wait for one but those who do by /proc/locks.
 func TestFileLocksAreThoseOfProc(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	requireBPF(t)
 	needsNames(t)
 	f := testtask.Start(t, testtask.FileLocks)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -51,6 +52,7 @@ func files32(t *testing.T) (pipe *os.File, extra []*os.File) {
 
 // Calls of the 32-bit ABI: numbers, registers and structures are other ones.
 func TestFilesOfThe32BitABI(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	const base, data, end, junk = 0x08048000, 0x08048200, 0x08048300, 0x7777_7777 << 32
 	le := binary.LittleEndian

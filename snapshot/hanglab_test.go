@@ -42,6 +42,7 @@ func taken(t *testing.T, s *Session) (*kcdata.Snapshot, *hanglab.Verdict) {
 // said and no more, and the first screen names the culprit. In short every eighth case, in long every third: all of them are judged together
 // by TestHangLabTogether. With STACKSHOT_HANGLAB=all (make long) each.
 func TestHangLabAlone(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	requireBPF(t)
 	lab, s := hanglab.New(t), session(t, Options{})
@@ -71,6 +72,7 @@ func TestHangLabAlone(t *testing.T) {
 // TestHangLabInAPidNamespace: taken from inside a pid namespace, the file has the same
 // verdict in that namespace's numbers, of its own threads and of those of deeper ones.
 func TestHangLabInAPidNamespace(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
 		return

@@ -22,6 +22,7 @@ import (
 // should and compiles, 200 of one that does nothing, and 200 of pipelines, servers with idle
 // pools, a message bus and containers show no deadlock and no culprit.
 func TestHealthyMachineHasNoVerdict(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	requireBPF(t)
 	t.Run("contends", func(t *testing.T) {

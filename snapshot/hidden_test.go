@@ -17,6 +17,7 @@ import (
 // A task that is asked for by number, and that this kernel hides from BPF, is in the
 // file, read from /proc: it is not "gone". Where the kernel hides none the loop is empty.
 func TestHiddenTaskAskedFor(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	shown := shownToBPF(t)
@@ -42,6 +43,7 @@ func TestHiddenTaskAskedFor(t *testing.T) {
 // lives is read, once however many parts it had; who has ended, who has begun since
 // and who was left out for another reason stay as they were.
 func TestReconcileAsked(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	s := session(t, Options{Engine: EnginePull})
 	lives := int32(testtask.Start(t, testtask.Sleeping).Children[0].Pid)

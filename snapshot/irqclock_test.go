@@ -39,6 +39,7 @@ func TestIRQOffBound(t *testing.T) {
 
 // A pause that is too long for interrupts off is cut, and the file says so.
 func TestInvariant2PauseIsBound(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTrap(t)
 	s := session(t, Options{Engine: EngineTrap, MaxPause: time.Minute})
@@ -61,6 +62,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 // hold still while the other, which counts the jiffies, has its interrupts off, the
 // waits end all the same. Layout jiffies has such a machine.
 func TestInvariant2JiffiesMachine(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	source, err := os.ReadFile(trap.ClockSourcePath)

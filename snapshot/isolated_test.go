@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/topology"
 	"stackshot/kcdata"
@@ -41,6 +42,7 @@ func callSpinner(t *testing.T, cpu int) int {
 // By default an isolated CPU runs on: the file and the report name it, and what
 // runs there has the stack that a sample found it in.
 func TestIsolatedCPUIsLeftRunning(t *testing.T) {
+	testneed.Live(t)
 	cpu, why := isolatedCPU(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		pid := callSpinner(t, cpu)
@@ -96,6 +98,7 @@ func wantLeft(t *testing.T, res *Result, snap *kcdata.Snapshot, cpu int, why top
 // With StopIsolate it stands like the others: nobody is asked, and the stack of
 // what ran there is of the stop.
 func TestIsolatedCPUIsStopped(t *testing.T) {
+	testneed.Live(t)
 	cpu, _ := isolatedCPU(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		pid := callSpinner(t, cpu)

@@ -18,6 +18,7 @@ import (
 // as it can sees one gap, the window lies in it, at irqoff no interrupt does,
 // and the file states the time that was missing.
 func TestStopIsOneGapOnEachCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)

@@ -130,6 +130,7 @@ func raw(snap *kcdata.Snapshot) (n int) {
 
 // Reads of other people's files that are late, and the stacks then.
 func TestLateReads(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	w := newLateWorld(t)
 	t.Run("one", w.oneLateRead)
@@ -227,6 +228,7 @@ func (w *lateWorld) lateFile(t *testing.T) {
 // A process that has ended takes nothing of this with it: its files are known again by
 // inode and time, where their build-ids were late too.
 func TestLateReadMendedAfterTheEnd(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t) // and the program that sleeps a shared library

@@ -16,6 +16,7 @@ func about(a, b uint64, share float64) bool {
 // On each CPU the phases add up to the whole, within 2 %, and recording to what
 // its tasks took: these are measured apart.
 func TestLatencyPhasesAddUp(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
@@ -48,6 +49,7 @@ func TestLatencyPhasesAddUp(t *testing.T) {
 // A thread's parts are within what its task took, and the unwinder's within
 // what its CPU recorded.
 func TestLatencyOfThreads(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
@@ -85,6 +87,7 @@ func TestLatencyOfThreads(t *testing.T) {
 
 // What is off is absent, not zero.
 func TestLatencyOff(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engine := range []string{EngineTrap, EnginePull, EngineProcfs} {
 		t.Run(engine, func(t *testing.T) {
@@ -109,6 +112,7 @@ func TestLatencyOff(t *testing.T) {
 
 // The trace is there when it is asked for, or when something went wrong.
 func TestTraceIsKept(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 // the file is one reason, and the task is one task: in the list, in its length,
 // and in the number of tasks seen.
 func TestLeftOutCountsTasks(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	big := testtask.Start(t, testtask.ManyThreads(2000)).Children[0].Pid

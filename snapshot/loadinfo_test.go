@@ -106,6 +106,7 @@ var engines = []string{EngineProcfs, EnginePull, EngineTrap}
 // Tasks that stand still, with all engines: what the file has is what /proc has,
 // be the file of a mapping there or deleted.
 func TestMappingsLikeProc(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.ManyThreads(4))
@@ -149,6 +150,7 @@ func TestMappingsLikeProc(t *testing.T) {
 
 // A perf map is taken note of only if it is the task's own, in its own namespaces.
 func TestPerfMap(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	s := session(t, Options{Engine: EnginePull})
 	for what, want := range map[string]string{
@@ -168,6 +170,7 @@ func TestPerfMap(t *testing.T) {
 }
 
 func TestRedactedWithoutMappings(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	pid := startLoadChild(t, "own")
@@ -183,6 +186,7 @@ func TestRedactedWithoutMappings(t *testing.T) {
 // A task that executes another program between the stop and the reading has
 // number and start time of the recorded one, and other mappings.
 func TestExecAfterTheStop(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t)
@@ -218,6 +222,7 @@ func TestExecAfterTheStop(t *testing.T) {
 
 // Sessions leave no descriptor and no thread of theirs, whatever files they met.
 func TestSessionsLeaveNothing(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	testneed.Root(t)
 	count := func(dir string) int {

@@ -62,6 +62,7 @@ func makeShared(t *testing.T, dir string, uid int, mode os.FileMode) {
 // Without the directory the lock is root's alone: others go on without it, and are
 // told why.
 func TestLockIsRoots(t *testing.T) {
+	testneed.Live(t)
 	path, _ := runDir(t)
 	unlock, err := lockMachine(t.Context(), path, 0)
 	if err != nil {
@@ -81,6 +82,7 @@ func TestLockIsRoots(t *testing.T) {
 // In the directory root and the members of its group take turns, whoever made the
 // file and under whatever umask; others go on without.
 func TestLockOfAGroup(t *testing.T) {
+	testneed.Live(t)
 	defer unix.Umask(unix.Umask(0o077))
 	path, shared := runDir(t)
 	makeShared(t, shared, 0, 0o750)
@@ -115,6 +117,7 @@ func TestLockOfAGroup(t *testing.T) {
 // A directory that is anybody's is no meeting place, and nothing that lies under
 // the lock's name is written through, or waited for.
 func TestLockOfHostileShapes(t *testing.T) {
+	testneed.Live(t)
 	for name, c := range map[string]struct {
 		make func(path, shared, victim string) error
 		want bool // there is a lock all the same
@@ -157,6 +160,7 @@ func TestLockOfHostileShapes(t *testing.T) {
 
 // Whoever has a lease on the file keeps nobody from a capture.
 func TestLockUnderALease(t *testing.T) {
+	testneed.Live(t)
 	path, _ := runDir(t)
 	f, err := os.Create(path)
 	if err != nil {
@@ -173,6 +177,7 @@ func TestLockUnderALease(t *testing.T) {
 
 // Captures of several processes at once all finish whole, one after the other.
 func TestCapturesTakeTurns(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
@@ -204,6 +209,7 @@ func TestCapturesTakeTurns(t *testing.T) {
 
 // The lock names its holder when the wait is over.
 func TestLockNamesHolder(t *testing.T) {
+	testneed.Live(t)
 	path := t.TempDir() + "/lock"
 	unlock, err := lockMachine(t.Context(), path, 0)
 	if err != nil {

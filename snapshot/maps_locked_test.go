@@ -19,6 +19,7 @@ import (
 // A process that holds its mmap_lock for ever: its mappings and its command line
 // are in the file, without a word from /proc.
 func TestWindowMapsOfAHungProcess(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	hung := userlab.LockedMap(t)

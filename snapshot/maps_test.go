@@ -130,6 +130,7 @@ func eachEngine(t *testing.T, f func(t *testing.T, engine string)) {
 // The executable mappings that the window takes of every process whose mappings
 // stand still are those that /proc has, file by file.
 func TestWindowMapsAreWhatProcSays(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	requireBPF(t)
 	var ours []*mapped
@@ -166,6 +167,7 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 
 // More than there is room for: what is written is right, and the rest counted.
 func TestWindowMapsWithoutRoom(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	m := startMapper(t, "dense", 1400)
@@ -183,6 +185,7 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 // A process that changes its mappings all the time: each recorded mapping is one
 // that it makes, with the part of the file that belongs there.
 func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	const n = 64
@@ -234,6 +237,7 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 // Nothing is taken of a process that /proc can answer for, and nothing at all
 // with --redact.
 func TestWindowMapsAreNotTakenWithoutNeed(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	m := startMapper(t, "still", 50)

@@ -29,6 +29,7 @@ const maxMappings = 4096
 // A process with more executable mappings than a file holds keeps those that its
 // frames lie in, its stack is as long as it is, and the rest is counted.
 func TestMoreMappingsThanAreKept(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	if userlab.Guest() {

@@ -22,6 +22,7 @@ var onCoreCaptures = testneed.Length(50, 200)
 // and under load, are in every file what they were when the stop came, and
 // nothing of ours is in anybody's stack.
 func TestSpinnersAreOnCore(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	s, _ := trapSession(t, Options{ArrivalBudget: slow(100 * time.Millisecond)})

@@ -16,6 +16,7 @@ import (
 
 	"stackshot/internal/engine/proc"
 	"stackshot/internal/engine/stop"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -107,6 +108,7 @@ func procSays(tb testing.TB, pid, tid int) map[string]string {
 }
 
 func TestOracleThreadsAreWhatProcSays(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.All()...)
 	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
@@ -130,6 +132,7 @@ func TestOracleThreadsAreWhatProcSays(t *testing.T) {
 
 // What only pull knows, each by another way to the same truth.
 func TestOracleOfWhatOnlyPullKnows(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.All()...)
 	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
@@ -248,6 +251,7 @@ var processBegan = time.Now()
 
 // The dead_ figures: of a thread of ours that ran, wrote, faulted and ended.
 func TestOracleOfEndedThreads(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	endThread(t)
 	pid := os.Getpid()
@@ -338,6 +342,7 @@ func endThread(tb testing.TB) {
 
 // The tid chain of a task in a namespace of its own, and the inode of each.
 func TestOracleNamespaces(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.InPidNS, testtask.Sleeping)
 	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})

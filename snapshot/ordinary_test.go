@@ -16,6 +16,7 @@ import (
 // Where nothing that a process's memory leads to is ordinary memory, nothing of it is
 // followed, and every task and thread says so: no silence, and no guess.
 func TestRefusedMemoryIsSaid(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range []string{EngineTrap, EnginePull} {

@@ -20,6 +20,7 @@ const rawEnv = "STACKSHOT_TEST_RAW"
 // A raw capture is plain data: written down, read in another process and collated
 // there it gives the same file, to the byte.
 func TestRawInAnotherProcess(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	if path := os.Getenv(rawEnv); path != "" {
 		collateFrom(t, path)

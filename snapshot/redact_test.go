@@ -168,6 +168,7 @@ func registers(s *kcdata.Snapshot) map[uint64]string {
 const argMark = "/proc/self/exe" // the command line of every actor: the way it was started
 
 func TestRedactedFileHoldsNoValueAndNoAddress(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	spans := kernelSpans(t)
@@ -254,6 +255,7 @@ func userSide(tb testing.TB, file []byte) (found []string) {
 }
 
 func TestRedactedFileNamesTheSameFunctions(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, testtask.Forked, testtask.PipeRead, testtask.FutexWait, testtask.Spinning,

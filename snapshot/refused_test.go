@@ -70,6 +70,7 @@ func startWithout(cmd *exec.Cmd, capabilities []uintptr) error {
 
 // SCHED_FIFO refused to pull: the next level, and the file says so.
 func TestFIFORefused(t *testing.T) {
+	testneed.Live(t)
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
@@ -91,6 +92,7 @@ func TestFIFORefused(t *testing.T) {
 // A control group without a real-time budget refuses SCHED_FIFO to a process that
 // has every capability. Without the first version's cpu controller no group can.
 func TestFIFORefusedByControlGroup(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	const root = "/sys/fs/cgroup/cpu"
 	if _, err := os.Stat(root + "/cpu.rt_runtime_us"); err != nil {
@@ -130,6 +132,7 @@ func TestFIFORefusedByControlGroup(t *testing.T) {
 
 // No BTF: pull names it, auto goes on with /proc and says why.
 func TestNoBTF(t *testing.T) {
+	testneed.Live(t)
 	if !inChild(t, &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}) {
 		return
 	}
@@ -160,6 +163,7 @@ func hide(t *testing.T, dir string) {
 
 // Without CAP_BPF and CAP_SYS_ADMIN pull names what the kernel refuses.
 func TestNoRightsForBPF(t *testing.T) {
+	testneed.Live(t)
 	if !inChild(t, nil, unix.CAP_BPF, unix.CAP_SYS_ADMIN, unix.CAP_PERFMON) {
 		return
 	}
@@ -175,6 +179,7 @@ func TestNoRightsForBPF(t *testing.T) {
 // In a pid namespace that is not the first, both engines see that namespace
 // only, count as it counts, and say so.
 func TestInnerPidNamespace(t *testing.T) {
+	testneed.Live(t)
 	if !inChild(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}) {
 		return
 	}

@@ -4,12 +4,14 @@ import (
 	"runtime"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
 // The saved registers hold the instruction and stack pointers that the system
 // call record has, at the places the format says; kernel threads have none.
 func TestUserRegisters(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(5))
 	_, snap, _ := take(t, Options{Engine: EnginePull}, Request{Pids: []int{f.Children[0].Pid, 2}})

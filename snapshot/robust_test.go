@@ -81,6 +81,7 @@ func rawSleep(d time.Duration) {
 // A worker that sleeps inside the window breaks the stop: the file says so,
 // and the others leave at their own deadline.
 func TestInvariant1BrokenStopIsSaid(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	const pause = 40 * time.Millisecond
 	sleeper := -1
@@ -117,6 +118,7 @@ func TestInvariant1BrokenStopIsSaid(t *testing.T) {
 // Arrival delays of 0, ½, 1 and 2 budgets on each CPU: no CPU waits past the
 // one deadline, a late one is left out and named.
 func TestInvariant3ArrivalDelays(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	budget := slow(10 * time.Millisecond)
 	late, delay := -1, time.Duration(0)
@@ -165,6 +167,7 @@ func (s *Session) wantArrives(t *testing.T, cpu int, delay time.Duration) {
 // without it and says so, the next one goes on with who is there, and when it
 // comes back it is taken on again.
 func TestWorkerAway(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	sleeper := -1
 	// Enough for some tasks, and far less than the worker sleeps.
@@ -198,6 +201,7 @@ func TestWorkerAway(t *testing.T) {
 // A machine that cannot be stopped at all, because whoever leads comes too
 // late: auto falls back on /proc and says why, the engines say so in their error.
 func TestNoStopFallsBack(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	const budget = 5 * time.Millisecond
@@ -240,6 +244,7 @@ func TestNoStopFallsBack(t *testing.T) {
 // A CPU kept for good by somebody's FIFO-99 task: the capture goes on without
 // it and names it, and leaves no thread behind.
 func TestHoggedCPUIsNamed(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineTrap} {
@@ -325,6 +330,7 @@ func threadCount(t *testing.T) int {
 
 // Past --max-pause the world runs on, and what was left out is listed.
 func TestMaxPauseIsKeptAndListed(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(400))
 	const pause = 500 * time.Microsecond
@@ -356,6 +362,7 @@ func TestMaxPauseIsKeptAndListed(t *testing.T) {
 // Captures while processes and threads come and go: no error, nothing lost
 // that was there all the time. 60 s, in short 3 s, and ten captures.
 func TestSpawnExitStorm(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	d := testneed.Length(3*time.Second, 60*time.Second)

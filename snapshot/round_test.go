@@ -20,6 +20,7 @@ import (
 // of the next, the main one too: the other's window is waited for, and counted as
 // its own.
 func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engine string) {
@@ -75,6 +76,7 @@ func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
 // A worker that a cpuset or CPU hotplug moved does not count for the CPU it was to
 // stop: that one ran on. Without SCHED_FIFO both come to the same CPU in turn.
 func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	requireTwoCPUs(t)
 	move := -1
 	s := openTest(t, Options{}, engine.Hooks{NoFIFO: true, BeforeArrival: func(cpu int) {
@@ -108,6 +110,7 @@ func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
 // What a context sets off is over when the capture is, and a coordinator that its
 // main worker is about to move is moved back after it.
 func TestInvariant8NothingComesAfterTheTake(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {
@@ -160,6 +163,7 @@ func lockThread(t *testing.T) {
 // A main worker that stalls just before it opens the gate, until its try has been
 // given up, opens it for nobody.
 func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {
@@ -202,6 +206,7 @@ func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
 // Engine pull: a worker that is moved inside the window leaves its CPU running, and
 // that CPU is not called stopped.
 func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	requireTwoCPUs(t)
 	var move atomic.Bool
 	s := openTest(t, Options{MaxPause: slow(60 * time.Millisecond)}, engine.Hooks{InWindow: func(cpu int) {
@@ -225,6 +230,7 @@ func TestInvariant3WorkerMovedInTheWindow(t *testing.T) {
 // A worker that may not run on its CPU is not called: the CPU is missed for that
 // reason, and not for what runs there.
 func TestWorkerRefusedItsCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	forEngines(t, func(t *testing.T, engineName string) {

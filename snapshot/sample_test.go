@@ -93,6 +93,7 @@ func executable(t *testing.T, pid int, addr uint64) bool {
 // A CPU kept by a FIFO-99 task in user mode: the file has its thread with the
 // stack it was in, and the report begins with thread, CPU and place.
 func TestSampleOfAHoggedCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -144,6 +145,7 @@ func TestSampleOfAHoggedCPU(t *testing.T) {
 
 // One that loops through system calls is found in the kernel, by function.
 func TestSampleInASystemCall(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -222,6 +224,7 @@ func wantSpinners(t *testing.T, s *Session, check func(*kcdata.Snapshot, *kcdata
 
 // Nothing is stopped, and what runs has stacks.
 func TestSamplesWithoutAStop(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	wantSpinners(t, session(t, Options{Engine: EngineProcfs}), func(snap *kcdata.Snapshot, th *kcdata.Thread, cpu int) {
@@ -231,6 +234,7 @@ func TestSamplesWithoutAStop(t *testing.T) {
 
 // Workers without SCHED_FIFO hold nobody: isolation none.
 func TestSamplesWithIsolationNone(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
@@ -245,6 +249,7 @@ func TestSamplesWithIsolationNone(t *testing.T) {
 
 // A CPU that is left running on purpose, here because it has no worker.
 func TestSampleOfACPUThatIsLeft(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	needCPUs(t, s, 2)
 	all := s.team.Workers
@@ -291,6 +296,7 @@ func machineOf(t *testing.T, interrupts, user, idle int) procfs.FS {
 // Who takes interrupts: any of three signs will do, and without one the CPU is
 // waited for and then left alone.
 func TestSilentCPUs(t *testing.T) {
+	testneed.Live(t)
 	before, err := machineOf(t, 7, 7, 7).Activity()
 	if err != nil {
 		t.Fatal(err)
@@ -316,6 +322,7 @@ func TestSilentCPUs(t *testing.T) {
 
 // A CPU that takes no interrupts is not touched, and named.
 func TestDeafCPUIsLeftAlone(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	s := session(t, Options{Engine: EngineProcfs})
 	live := s.sampler.Proc
@@ -341,6 +348,7 @@ func TestDeafCPUIsLeftAlone(t *testing.T) {
 
 // Without the program, or without leave to use it, all else works.
 func TestNoSampler(t *testing.T) {
+	testneed.Live(t)
 	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
 	if err := s.sampler.Close(); err != nil {
 		t.Fatal(err)
@@ -360,6 +368,7 @@ func TestNoSampler(t *testing.T) {
 
 // Sessions with samples leave no file open.
 func TestSamplerLeaksNothing(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineTrap, EngineProcfs} {

@@ -166,6 +166,7 @@ func pinTo(cpu int) (undo func(), err error) {
 // The sequential pass shows the threads that a stop of the machine finds, but
 // the idle ones, which stand in no list.
 func TestSequentialPassSeesEveryThread(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(30), testtask.ManyThreads(2000))

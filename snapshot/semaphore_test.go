@@ -15,6 +15,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -62,6 +63,7 @@ func consoleWriters(t *testing.T, n int) map[uint64]bool {
 // without these, by the scan of its stack: the console's. On kernels that keep it, the
 // thread that took it last is named, one of those who do.
 func TestSemaphoreInTheWindow(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	requireBPF(t)
 	needsNames(t)
 	address, known := dataSymbol(t, "console_sem")

@@ -35,6 +35,7 @@ func recordsMemory(t *testing.T, s *Session) *engine.Memory {
 // After Prepare the first capture finds its memory as it is, and so do all that
 // follow: a session does not shrink.
 func TestPrepare(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
@@ -74,6 +75,7 @@ func TestPrepare(t *testing.T) {
 // Without settling the capture is as whole; with Prompt the hook is attached
 // between captures, and not armed.
 func TestPromptAndNoSettle(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
@@ -102,6 +104,7 @@ func TestPromptAndNoSettle(t *testing.T) {
 // Invariant 8: from quiet to loud no collection runs and none begins, whoever
 // allocates.
 func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	var halt atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -141,6 +144,7 @@ func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
 
 // What the last census found stands in for /proc, and follows the machine up.
 func TestScopeFollowsTheCensus(t *testing.T) {
+	testneed.Live(t)
 	s := session(t, Options{Engine: EngineProcfs})
 	first, err := s.wholeMachine()
 	if err != nil {

@@ -45,6 +45,7 @@ func forEngines(t *testing.T, test func(t *testing.T, engine string)) {
 // Whatever the machine's shape, a capture is whole, and its records are of the
 // online CPUs, of their kinds and clusters, with an arena for each cluster.
 func TestRecordsAreTheMachines(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	top := machine(t)
 	t.Logf("%d CPUs, online %v, clusters %+v, P and E %v", len(top.CPUs), top.Online(), top.Clusters, top.AMP)
@@ -103,6 +104,7 @@ func wantArenas(t *testing.T, snap *kcdata.Snapshot, clusters int) {
 
 // A CPU that is there and offline is in no record, and nothing waits for it.
 func TestOfflineCPUIsNotThere(t *testing.T) {
+	testneed.Live(t)
 	top := machine(t)
 	var off []int
 	for _, c := range top.CPUs {
@@ -132,6 +134,7 @@ func TestOfflineCPUIsNotThere(t *testing.T) {
 // On one CPU the one worker leads, records and reads again, and the queue is
 // never waited for.
 func TestOneCPU(t *testing.T) {
+	testneed.Live(t)
 	top := machine(t)
 	if len(top.Online()) > 1 {
 		t.Skipf("needs a machine of one online CPU, here are %v", top.Online())
@@ -154,6 +157,7 @@ func TestOneCPU(t *testing.T) {
 // Where real-time priority is refused the file says so, and how still the
 // machine stood all the same.
 func TestWithoutFIFO(t *testing.T) {
+	testneed.Live(t)
 	why := stop.TryFIFO()
 	if why == nil {
 		t.Skip("needs a machine that refuses SCHED_FIFO")
@@ -190,6 +194,7 @@ func needsNames(t *testing.T) {
 // Where the kernel hides its addresses from everybody, stacks are whole and
 // stay numbers, none is scanned for locks, and the file says why.
 func TestHiddenSymbols(t *testing.T) {
+	testneed.Live(t)
 	if v := strings.TrimSpace(slurp(t, "/proc/sys/kernel/kptr_restrict")); v != "2" || os.Geteuid() != 0 {
 		t.Skipf("needs root and kernel.kptr_restrict=2, here %s", v)
 	}
@@ -217,6 +222,7 @@ func TestHiddenSymbols(t *testing.T) {
 // A kernel that keeps BPF from reading its memory: a capture is made of /proc, and the
 // file says why.
 func TestLockedDown(t *testing.T) {
+	testneed.Live(t)
 	state, err := os.ReadFile("/sys/kernel/security/lockdown")
 	if err != nil || !strings.Contains(string(state), "[confidentiality]") {
 		t.Skipf("needs a machine that is locked down (lockdown=confidentiality), this one says %q", state)

@@ -44,6 +44,7 @@ func stackEndIn(text string, addr uint64) uint64 {
 
 // The end of the mapping that holds each thread's stack pointer is what /proc has.
 func TestStackEndIsWhatProcSays(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(20)) // a quiet machine has few

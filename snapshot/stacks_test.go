@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -35,6 +36,7 @@ func has(stack []string, names ...string) bool {
 
 // What the fixture claims of each task is what either engine's file says.
 func TestKnownStates(t *testing.T) {
+	testneed.Smoke(t)
 	requireBPF(t)
 	needsNames(t)
 	f := testtask.Start(t, testtask.All()...)
@@ -86,6 +88,7 @@ func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.
 
 // The stacks that a reader of a hang will look for, by their leaf and root.
 func TestKnownStacks(t *testing.T) {
+	testneed.Smoke(t)
 	requireBPF(t)
 	needsNames(t)
 	f := testtask.Start(t, testtask.PipeRead, testtask.FutexWait, testtask.Sleeping, testtask.DoWait,
@@ -125,6 +128,7 @@ func TestKnownStacks(t *testing.T) {
 // A spinner that the stop took off its CPU shows that it was in user mode, and
 // none of the frames by which it was taken names one of ours.
 func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.Spinning, testtask.SpinSyscall)
 	spin, call := f.One(testtask.Spinning, ""), f.One(testtask.SpinSyscall, "")
@@ -157,6 +161,7 @@ func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
 
 // Past its exit point, or not yet, and what there is no stack of.
 func TestExitingTasks(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.Zombie, testtask.ZombieLeader, testtask.MidExit, testtask.TracedExit, testtask.Sleeping)
 	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})

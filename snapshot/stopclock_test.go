@@ -15,6 +15,7 @@ import (
 
 // The clocks of a file are those of its stop, not of when it was written.
 func TestClocksAreOfTheStop(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	s := session(t, Options{Engine: EnginePull})
 	before := clock.Now()
@@ -45,6 +46,7 @@ func TestClocksAreOfTheStop(t *testing.T) {
 // The CPU that asked is not the main one, where --cpus or a cluster's kind gives
 // another the lead; and the memory of no further use stands under Apple's name.
 func TestCallingCPUAndOverheadByName(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // A switcher is this test binary once more: two threads of it pass a byte to and
@@ -51,6 +53,7 @@ func pass(cpu, from, to int) {
 // Threads that come and go on a CPU that is left running have a whole stack, or
 // none and a word why: never what was unwound while they ran.
 func TestIsolatedCPUSwitches(t *testing.T) {
+	testneed.Live(t)
 	cpu, _ := isolatedCPU(t)
 	forEngines(t, func(t *testing.T, engine string) {
 		c := startChild(t, again(nil, fmt.Sprint(switcherEnv, "=", cpu)), "ready")

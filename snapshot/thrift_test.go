@@ -78,6 +78,7 @@ func TestMemorySteps(t *testing.T) {
 // Each step of a session: what it records, and that it says so. An engine that was
 // asked for by name is never another one.
 func TestScarceSessions(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	room := func(free int64) *limits.Room { return &limits.Room{Free: free, Max: free, By: "a bound"} }

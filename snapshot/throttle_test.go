@@ -60,6 +60,7 @@ func throttleText(r *Result) string {
 // A throttled CPU stands still and records nothing, from one capture of a session
 // to the next: heat comes and goes. Where all are throttled, all record.
 func TestThrottledCPUHoldsStill(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		s, hot := hotCPUs(t, Options{Engine: engineName, LockWait: time.Minute}, engine.Hooks{})
@@ -105,6 +106,7 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 
 // Who is named by --cpus records, hot or not.
 func TestThrottledCPUWorksIfNamed(t *testing.T) {
+	testneed.Live(t)
 	s, hot := hotCPUs(t, Options{Engine: EnginePull, LockWait: time.Minute, CPUs: "0"}, engine.Hooks{})
 	hot[0] = "heat"
 	res, snap := s.mustTake(t)
@@ -117,6 +119,7 @@ func TestThrottledCPUWorksIfNamed(t *testing.T) {
 // Where nobody but a throttled CPU comes to the stop, that one records: a file
 // without threads helps nobody.
 func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	budget := slow(20 * time.Millisecond)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
@@ -145,6 +148,7 @@ func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
 
 // Where nothing is stopped nobody is spared, and nobody did not record.
 func TestThrottledCPUWhereNothingStops(t *testing.T) {
+	testneed.Live(t)
 	s, hot := hotCPUs(t, Options{Engine: EngineProcfs}, engine.Hooks{})
 	hot[s.plan.Stop[0]] = "heat"
 	res, _ := s.mustTake(t)
@@ -156,6 +160,7 @@ func TestThrottledCPUWhereNothingStops(t *testing.T) {
 // A cooling device that does not answer holds up no Take for longer than its
 // limit, is not asked again while it hangs, and what it said last counts.
 func TestThrottlesThatHang(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	var asked atomic.Int32

@@ -29,6 +29,7 @@ const timensEnv = "STACKSHOT_TEST_TIMENS" // engine,file
 // its budgets, though a CPU comes late; all times of the file are the machine's; and
 // processes are still known by their start times.
 func TestInvariant2TimeNamespace(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -165,6 +166,7 @@ func takeInTimeNamespace(t *testing.T, engineName, file string) {
 // A clock that is not what it is taken for: no engine stops the machine by it, and
 // there is a result that says why.
 func TestInvariant2ClockThatDiffers(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	// The least is more than the probe takes, within which nothing can be told.

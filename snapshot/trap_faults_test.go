@@ -32,6 +32,7 @@ var holdSlack = slow(100 * time.Microsecond)
 // interrupts off: no CPU holds its own off for longer than the budget without
 // all the others. A stop that ends so is said, and the next try is made.
 func TestTrapHoldDelays(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -124,6 +125,7 @@ func lateButTheFirst(cpu int) time.Duration {
 
 // CPUs that are late to each try: the tries are few, and the error says who.
 func TestTrapThatCannotHold(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -146,6 +148,7 @@ func TestTrapThatCannotHold(t *testing.T) {
 
 // Then auto holds the machine the other way, by its threads, and says why.
 func TestTrapThatCannotHoldStepsDown(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTwoCPUs(t)
 	trapSession(t, Options{})                        // or there is no trap
@@ -165,6 +168,7 @@ func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 // 4,000 threads and 200 µs: the pause is kept, and what is recorded and what is
 // left out are together every task there is.
 func TestTrapTinyPause(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	const pause = 200 * time.Microsecond
@@ -236,6 +240,7 @@ func wantCensus(t *testing.T, before []int, snap *kcdata.Snapshot) {
 // Beside a hog that stays, a session is of use capture after capture, and Close
 // comes back and leaves nothing.
 func TestTrapClosesBesideAHog(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -290,6 +295,7 @@ func besideAHog(t *testing.T, life time.Duration, files int) (took time.Duration
 // A CPU that goes offline between Open and Take is no CPU that did not come:
 // the file says what it is; and one that comes online is said to have run on.
 func TestTrapCPUGoesOffline(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)

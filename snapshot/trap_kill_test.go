@@ -35,6 +35,7 @@ const (
 // SIGKILL of the capturing process while its workers are parked, while one
 // waits for the others, and in the window: every CPU runs on within the budget.
 func TestTrapKilled(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)
@@ -62,6 +63,7 @@ func TestTrapKilled(t *testing.T) {
 // the process stands still, and what it then says was stopped is no more than
 // what was. Its next capture is whole.
 func TestTrapStopped(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)
@@ -139,6 +141,7 @@ func runAimed(t *testing.T, when string, sig syscall.Signal) (string, []time.Dur
 // TestTrapAimed is the child. It captures without the machine's lock, which its
 // parent holds.
 func TestTrapAimed(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	when := os.Getenv("STACKSHOT_TEST_AIMED")
 	if when == "" {
 		t.Skip("is a child of TestTrapKilled and TestTrapStopped")
@@ -234,6 +237,7 @@ func watchGaps(t *testing.T) (gaps func() []time.Duration) {
 }
 
 func TestGapWatch(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	if os.Getenv("STACKSHOT_TEST_GAPS") == "" {
 		t.Skip("is a child of TestTrapKilled and TestTrapStopped")
 	}

@@ -24,6 +24,7 @@ import (
 // leave no file, no BPF object, no memory and no word of the kernel's behind.
 // 50; 500 where tests are long; STACKSHOT_CAPTURES says another number (make long).
 func TestTrapLoopLeavesNothing(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	n := testneed.Length(50, 500)
 	if asked := os.Getenv("STACKSHOT_CAPTURES"); asked != "" {
@@ -116,6 +117,7 @@ func openLinks(t *testing.T) (out []string) {
 // What the loader made is gone from the kernel when the session is closed: no
 // object that this process made is kept alive by another.
 func TestTrapObjectsGo(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	requireBPF(t)
 	was := mapIDs(t)

@@ -15,6 +15,7 @@ import (
 // the other's, then in the tails, and counts what it took. Go's allocator takes
 // over the lists that BPF made, to the last byte.
 func TestTrapSpillsAndTakesTails(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -55,6 +56,7 @@ func TestTrapSpillsAndTakesTails(t *testing.T) {
 // With every arena used up, BPF records in what Go has put on the freelists of
 // both clusters, its own first, and Go finds them sound afterwards.
 func TestTrapRecordsInFreelists(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)

@@ -19,6 +19,7 @@ import (
 // task is in the file with the others, whole as a container. Without the part
 // that begins it there is no task.
 func TestTrapPartThatVanished(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(100))
@@ -73,6 +74,7 @@ func TestTrapPartThatVanished(t *testing.T) {
 // From the smallest buffer there is it takes several tries to hold everything,
 // and the session stays as large as it became, in every respect.
 func TestTrapGrownStaysGrown(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(800), testtask.Bystanders(100))
@@ -96,6 +98,7 @@ func TestTrapGrownStaysGrown(t *testing.T) {
 // A session grows while one of its workers is away: what that one may still
 // come back to stays, and goes when it has come back.
 func TestTrapGrowsWithAWorkerAway(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	s, e := trapSession(t, Options{})

@@ -19,6 +19,7 @@ import (
 // nobody holds interrupts off for long without the others, and every stop that
 // is made is of those who came.
 func TestTrapArrivalDelays(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTrap(t)
 	requireTwoCPUs(t)
@@ -70,6 +71,7 @@ func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) erro
 // A CPU kept for good by somebody's FIFO-99 task: the others are recorded and
 // it is named.
 func TestTrapGoesOnWithoutAHoggedCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
@@ -97,6 +99,7 @@ func TestTrapGoesOnWithoutAHoggedCPU(t *testing.T) {
 // Tasks and threads that come and go all the while, large ones in parts: none
 // is twice in a file, none that stays is missing, no file contradicts itself.
 func TestTrapInASpawnExitStorm(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	stay := testtask.Start(t, testtask.Bystanders(20), testtask.ManyThreads(200))

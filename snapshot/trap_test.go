@@ -30,6 +30,7 @@ func trapSession(tb testing.TB, o Options) (*Session, *trap.Engine) {
 // The task section of a still world is the same from both engines, byte for
 // byte, with one CPU at work and with all.
 func TestTrapSectionIsPulls(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -51,6 +52,7 @@ func TestTrapSectionIsPulls(t *testing.T) {
 // A task recorded in parts by several CPUs is, byte for byte, the task recorded
 // whole by one.
 func TestTrapPartsAreTheWhole(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(1000), testtask.ManyThreads(130))
@@ -122,6 +124,7 @@ func tasksIn(tb testing.TB, file []byte, pids []int) [][]byte {
 // The trap sees the tasks that /proc lists and whose life spans the capture,
 // at the isolation it states, and frees the machine within the budget.
 func TestTrapSeesEveryTask(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	s, e := trapSession(t, Options{})
 	for range testneed.Length(4, 10) {
@@ -145,6 +148,7 @@ func TestTrapSeesEveryTask(t *testing.T) {
 
 // Too little memory ends the try at once, and a larger try has everything.
 func TestTrapGrows(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -162,6 +166,7 @@ func TestTrapGrows(t *testing.T) {
 
 // The pause budget ends recording, and what it cost is said.
 func TestTrapKeepsThePause(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needsRealCPUs(t)
 	requireBPF(t)

@@ -15,6 +15,7 @@ import (
 // Who reads a file by Apple's flags alone learns that a stack goes on where it
 // ends: of a capture, and of a file that was unwound again with less.
 func TestTruncatedStacksInApplesFlags(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	deep := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.FramePointers, Depth: 300}) // 256 are asked for

@@ -38,6 +38,7 @@ func elf32(code []byte) []byte {
 // A 32-bit process, in a system call and spinning, has its registers and no stack,
 // and says why.
 func TestUserStackOfA32BitProcess(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for name, code := range map[string][]byte{

@@ -16,6 +16,7 @@ import (
 // caller included, whole where it is not deeper than was asked for, and cut there
 // and marked so where it is.
 func TestUserProofKperf(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	requireBPF(t)
 	var all []*userlab.KperfProcess

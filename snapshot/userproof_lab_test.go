@@ -29,6 +29,7 @@ func leastOf(process string) float64 {
 // function by function, wherever gdb knows; where it does not, with what the
 // programs were written to do.
 func TestUserProofLab(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	requireBPF(t)
 	lab := userlab.Start(t, userlab.Few()...)

@@ -25,6 +25,7 @@ func eachProof(t *testing.T, f func(t *testing.T, engine string)) {
 
 // A stack that is paged out is marked so, and is still out afterwards.
 func TestUserProofPagedStack(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	s := userlab.PagedStack(t)
 	eachProof(t, func(t *testing.T, engine string) {
@@ -59,6 +60,7 @@ func registerFrames() int {
 // While a process unmaps and maps the stack of a thread all the time, each capture
 // has what was there, or the mark.
 func TestUserProofRemappedStack(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	s := userlab.RemapStack(t)
 	eachProof(t, func(t *testing.T, engine string) {
@@ -90,6 +92,7 @@ func TestUserProofRemappedStack(t *testing.T) {
 // In execve before the point of no return the stack is the old program's; past it
 // the registers are of a program that is gone: no frame of it may be claimed.
 func TestUserProofExec(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	slow, late := userlab.SlowExec(t), userlab.LateExec(t)
 	eachProof(t, func(t *testing.T, engine string) {
@@ -114,6 +117,7 @@ func TestUserProofExec(t *testing.T) {
 // A task whose memory is gone says so and has no stack; one that is held before
 // that, in do_exit, still has its own.
 func TestUserProofExiting(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.TracedExit)
 	eachProof(t, func(t *testing.T, engine string) {
@@ -137,6 +141,7 @@ func TestUserProofExiting(t *testing.T) {
 
 // A 32-bit thread is marked, and has no stack.
 func TestUserProof32Bit(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	requireBPF(t)
 	if !slices.ContainsFunc(userlab.Actors(), func(a userlab.Actor) bool { return a.Name == "elf32" }) {
@@ -154,6 +159,7 @@ func TestUserProof32Bit(t *testing.T) {
 // A stack pointer into what is no memory of the process is marked, and that page is
 // not read: the kernel's pages beside the vDSO, a device's registers.
 func TestUserProofNoMemory(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	stands := []*userlab.OddStack{userlab.VvarStack(t)}
 	switch d, err := userlab.DeviceStack(t); {

@@ -14,6 +14,7 @@ import (
 // Engine procfs has of each thread no register but two, and stops nothing. As far as its
 // stacks go they are gdb's, and those of C programs go all the way.
 func TestUserProofProcfs(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	testneed.Root(t)
 	lab := userlab.Start(t, testneed.Length([]string{"c", "c-fp", "c++"}, userlab.Few())...)

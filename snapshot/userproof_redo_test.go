@@ -20,6 +20,7 @@ import (
 // frames come out, byte for byte the same file, also where no process is asked.
 // Without it nothing of chain and bytes is in the file.
 func TestUserProofRedo(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	requireBPF(t)
 	lab := userlab.Start(t, "c", "c++", "rust", "python", "pipeline")

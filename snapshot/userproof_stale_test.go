@@ -14,6 +14,7 @@ import (
 // A thread that runs on a CPU that did not come to the stop is not where its saved
 // registers say: it has the stack of its sample, or none.
 func TestUserProofStaleRegisters(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)

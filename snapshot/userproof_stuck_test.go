@@ -19,6 +19,7 @@ import (
 // A process that holds its mmap_lock for ever, so that ps hangs on it, costs a
 // capture one read of its maps, and has its stacks, named, all the same.
 func TestUserProofLockedMap(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	requireBPF(t)
 	const limit = 300 * time.Millisecond

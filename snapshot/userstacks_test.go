@@ -44,6 +44,7 @@ type pose struct {
 // Chains and stacks of every shape, by both engines: what the file has is what
 // /proc/PID/mem says, byte for byte, and what it has not is marked.
 func TestUserStack(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	p, secret := startPuppet(t, "still")
@@ -183,6 +184,7 @@ func userThread(t *testing.T, s *Session, pid, tid int) *kcdata.Thread {
 // Stacks of real programs that stand still, stopped in every way there is: each
 // byte and each link is what /proc/PID/mem says, by both engines.
 func TestUserStacksOfAStillWorld(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
@@ -215,6 +217,7 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 // What lies outside System RAM is refused by both engines, whatever is there; here
 // a page of the stack is made such by leaving it out of the ranges.
 func TestUserStackOutsideRAM(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
@@ -281,6 +284,7 @@ func frameOf(t *testing.T, p *puppet, addr uint64) uint64 {
 // While another thread unmaps and maps the stack that a thread stands on, what is
 // taken is a state that was there, or marked absent.
 func TestUserStackThatIsUnmapped(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "churn")
@@ -315,6 +319,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 // Every thread with user registers says how its stack was taken; those whose
 // memory is gone say so; and the file's sums are the sums.
 func TestUserWalkOfEveryThread(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
@@ -369,6 +374,7 @@ func anyGone(snap *kcdata.Snapshot, f *testtask.Fixture) bool {
 // fp takes no bytes, off and a redacted capture nothing, and no more links are
 // followed than were asked for.
 func TestUserStackOptions(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
@@ -409,6 +415,7 @@ func TestUserStackOptions(t *testing.T) {
 // 64 KiB of a stack and 1,000 links are taken where they are asked for; engine
 // pull takes as many bytes as the kernel's buffer holds, and says so.
 func TestUserStackAtItsLimits(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	p, _ := startPuppet(t, "still")
@@ -444,6 +451,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 // Where the kernel's map of memory is not found the capture is made without user
 // stacks, and the file says why.
 func TestUserStacksOffSaysWhy(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engineName := range userEngines() {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -19,6 +20,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // Every call with a descriptor, and every kind of file: each field is what the kernel says of
 // the descriptor otherwise. Both engines record the same.
 func TestFilesInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	l := &fileLab{t: t, dir: t.TempDir()}
 	defer l.end()
@@ -187,6 +189,7 @@ func address(sa unix.Sockaddr) (port uint16, addr [16]byte) {
 
 // The sets of select, and one whose memory is gone.
 func TestSetsInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	l := &fileLab{t: t, dir: t.TempDir()}
 	defer l.end()
@@ -211,6 +214,7 @@ func TestSetsInTheWindow(t *testing.T) {
 // One thread's sets cannot take the time of many: of select the first 2,048 descriptors are looked
 // at and the rest is said not to be, of a pipe in a set the first 16 buffers.
 func TestLargeSetsInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	l := &fileLab{t: t, dir: t.TempDir()}
 	defer l.end()

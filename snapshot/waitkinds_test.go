@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stackshot/internal/model"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -13,6 +14,7 @@ import (
 // Of knows what every sleeping thread of this machine waits for, and what the processes do that
 // the test made. Threads without a kernel stack, and in D without a record, are no part of it.
 func TestWaitsOfThisMachine(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.DoWait, testtask.VforkParent, testtask.Stopped, testtask.PipeRead, testtask.FutexWait,
 		testtask.EpollWait, testtask.Poll, testtask.Sleeping, testtask.Forked, testtask.TracedExit, testtask.ZombieLeader, testtask.MutexWait)

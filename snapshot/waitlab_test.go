@@ -53,6 +53,7 @@ func lockIn(w *kcdata.LinuxWait) lockOf {
 // lock and the same owner in its record, be they of the kernel's fields or, with these
 // switched off, of the scan of its stack; and the owner is the thread that has the lock.
 func TestScanIsTheFields(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MutexWait, testtask.InodeWait)

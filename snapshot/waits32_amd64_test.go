@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -38,6 +39,7 @@ func elf64(code []byte) []byte {
 // Futex calls of the 32-bit ABI, of a 32-bit program and by int 0x80 of a 64-bit one, whose
 // registers have more bits than the call's arguments: the word, and the bytes around.
 func TestFutexesOfThe32BitABI(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	const (
 		base, word, timeout, end = 0x08048000, 0x08048100, 0x08048140, 0x08048200

@@ -16,6 +16,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
@@ -40,6 +41,7 @@ func waitEngines() []string {
 // A kernel lock, by the fields of the task and by the scan of its stack: the same lock,
 // the same owner. And the threads that others wait for. Both engines record the same.
 func TestWaitsOfKnownTasks(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	needsNames(t)
 	f := testtask.Start(t, testtask.MutexWait, testtask.VforkParent, testtask.TracedExit, testtask.Stopped, testtask.Sleeping)
@@ -209,6 +211,7 @@ func sleepsIn(tid, nr int) bool {
 // Every call that waits for a futex: the word, what is around it, and where two processes
 // would meet; of a page that is not there what can be had. In a redacted capture too.
 func TestFutexesInTheWindow(t *testing.T) {
+	testneed.Smoke(t)
 	requireBPF(t)
 	mem, far := anonymous(t, 4096), anonymous(t, 8192)
 	far[0] = 1
@@ -307,6 +310,7 @@ func wake(list []*waiter) {
 
 // A PI futex: its word, and the kernel's own lock behind it, with the owner.
 func TestPIFutexInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	mem := anonymous(t, 4096)
 	word := uintptr(unsafe.Pointer(&mem[64]))

@@ -21,6 +21,7 @@ import (
 // A process that a control group has frozen says so in the window; who waits for it does
 // not, nor do others that sleep as if frozen: stopped, traced, in vfork.
 func TestFrozenInTheWindow(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	h := userlab.NewHangs(t).Start(t, userlab.Glibc, "holder")
@@ -47,6 +48,7 @@ func TestFrozenInTheWindow(t *testing.T) {
 // Who waits for I/O says so in the window, and on the whole machine they are as many as
 // the kernel counts (procs_blocked).
 func TestIOWaitInTheWindow(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	requireBPF(t)
 	tid := ringWaiter(t)
 	f := testtask.Start(t, testtask.PipeRead, testtask.MutexWait)

@@ -104,6 +104,7 @@ func hiddenIn(tb testing.TB, s *kcdata.Snapshot) map[uint64]bool {
 // Who lives before and after the window is in the file, exactly once, with all
 // threads. (A file with somebody twice fails in take.)
 func TestEveryTaskThatLivesThroughTheWindowIsInTheFileOnce(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, append(testtask.All(), testtask.ManyThreads(300), testtask.Bystanders(200))...)
@@ -156,6 +157,7 @@ func descs(tb testing.TB, file []byte) map[string]uint64 {
 }
 
 func TestCountsInTheFileEqualItsContainers(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(50), testtask.Bystanders(50), testtask.Zombie)
@@ -178,6 +180,7 @@ func TestCountsInTheFileEqualItsContainers(t *testing.T) {
 }
 
 func TestPerCPUSumsEqualTheTotals(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(300), testtask.Bystanders(100))
@@ -215,6 +218,7 @@ func TestPerCPUSumsEqualTheTotals(t *testing.T) {
 
 // What a thread says of itself agrees with where it stands.
 func TestContainersHoldWhatTheySay(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.All()...)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
@@ -258,6 +262,7 @@ func checkThread(t *testing.T, engine string, task *kcdata.Task, th *kcdata.Thre
 // --pid gives those tasks, whole, and nothing else; a thread's number means its
 // task, and a number given twice is one task.
 func TestRequestOfPidsHoldsThoseTasksWhole(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(10), testtask.Bystanders(3), testtask.Zombie)
 	many, asleep, zombie := f.Children[0], f.Children[2], f.One(testtask.Zombie, "")

@@ -17,6 +17,7 @@ import (
 // TestWholeStackWithoutEnvironment: of a main thread's short stack all frames are
 // taken, and nothing of what the kernel has put above them.
 func TestWholeStackWithoutEnvironment(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	const secret = "STACKSHOT_TEST_SECRET=of-the-environment"

@@ -28,6 +28,7 @@ import (
 // Recording a task allocates nothing in Go: the worker's own path, run on this
 // thread with nothing stopped.
 func TestInvariant1NothingAllocates(t *testing.T) {
+	testneed.Live(t)
 	requireBPF(t)
 	f := testtask.Start(t, testtask.ManyThreads(60))
 	s := openTest(t, Options{}, engine.Hooks{})
@@ -80,6 +81,7 @@ func pinHere(t *testing.T, cpu int) {
 // A buffer that is too small costs tries, never tasks; at the largest buffer
 // what does not fit is named.
 func TestInvariant5SpaceRunsOut(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(400))
@@ -147,6 +149,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
+	testneed.Live(t)
 	s, err := Open(Options{Engine: EngineProcfs})
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +179,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, unix.ENOSPC }
 // the pieces of user stacks that it was made of, and twice the unwind tables of the
 // programs that run here.
 func TestResidentMemory(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_RSS") != "" {

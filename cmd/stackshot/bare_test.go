@@ -19,6 +19,7 @@ import (
 // /proc may hide the tasks of others. The file says so, and does not say of a task that
 // is there that it has ended.
 func TestHiddenTasks(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	withMounts(t, func(t *testing.T) {
@@ -43,6 +44,7 @@ func TestHiddenTasks(t *testing.T) {
 
 // Without /proc there is nothing to read, which is one line and not an empty snapshot.
 func TestNoProc(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	withMounts(t, func(t *testing.T) {
 		if err := unix.Unmount("/proc", unix.MNT_DETACH); err != nil {
@@ -58,6 +60,7 @@ func TestNoProc(t *testing.T) {
 // In a pid namespace with the /proc of another one, numbers of tasks mean two things: that
 // is said, and no file mixes them.
 func TestForeignProc(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	needRoot(t)
 	in := invocation{bend: func(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID} }}
@@ -72,6 +75,7 @@ func TestForeignProc(t *testing.T) {
 // A snapshot is not written to a standard output that there is not; one that is thrown
 // away by somebody's own redirection is.
 func TestStdoutClosed(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	for redirect, code := range map[string]int{">&-": exitUsage, ">/dev/null": exitWhole} {
 		in := invocation{bend: func(c *exec.Cmd) {
@@ -87,6 +91,7 @@ func TestStdoutClosed(t *testing.T) {
 // A helper is waited for: the first process of a container may wait for nobody, and each
 // capture would leave a zombie there.
 func TestNoZombies(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	needRoot(t)
 	runtime.LockOSThread() // never unlocked: on one CPU, where a helper that says its word has not ended yet

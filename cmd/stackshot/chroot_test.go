@@ -19,6 +19,7 @@ const maxBinary = 30 << 20
 // The program is one file: static, of bounded size, at home in a root that has
 // nothing but /proc and /sys.
 func TestEmptyChroot(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	st, err := os.Stat(program)

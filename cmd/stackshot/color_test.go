@@ -17,6 +17,7 @@ var escape = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 // When text is coloured: on a terminal, unless the environment or the flag says otherwise; and
 // without its colours it is the same text.
 func TestColor(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")

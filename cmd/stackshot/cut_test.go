@@ -24,6 +24,7 @@ import (
 // tasks are the first of those of the whole file, and as many as the plain form has
 // that ends where the packed one's content does.
 func TestTruncatedFiles(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	whole := smallSnapshot(t, "none")
@@ -82,6 +83,7 @@ func checkCuts(t *testing.T, kind string, whole, data []byte) {
 
 // Of many tasks, those in front of a cut are shown, as the plain form shows them.
 func TestCutFileShowsItsTasks(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	whole := manyTasks(t, 1500)
@@ -163,6 +165,7 @@ func manyTasks(t *testing.T, n int) []byte {
 // A big file is not a hostile one: 100,000 threads are decoded whole, packed too,
 // each of them with stacks of its own. In short, 20,000.
 func TestBigFile(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	threads := testneed.Length(20_000, 100_000)

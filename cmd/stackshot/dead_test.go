@@ -118,6 +118,7 @@ func (o outcome) named(t *testing.T, what string) {
 // mount was left alone, and local files have their names. With --remote-files one
 // reader goes and hangs, in the first run alone.
 func TestDeadMount(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	needRoot(t)
 	fs, pids := deadMount(t, 8)
@@ -154,6 +155,7 @@ func TestDeadMount(t *testing.T) {
 // Two mounts die, and one whose mount nobody can see any more: each costs one reader,
 // the local file nothing.
 func TestDeadMounts(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	needRoot(t)
 	one, pids := deadMount(t, 3)

@@ -11,6 +11,7 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/snapshot"
 )
 
@@ -118,6 +119,7 @@ func TestDoctorWatchdogs(t *testing.T) {
 }
 
 func TestDoctorRCUStall(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	const dir = "sys/module/rcupdate/parameters/"
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDoctor(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)

@@ -26,6 +26,7 @@ func smallSnapshot(t *testing.T, compression string) []byte {
 }
 
 func TestUnreadableFiles(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -65,6 +66,7 @@ func TestUnreadableFiles(t *testing.T) {
 
 // A file that unpacks to more than anybody's memory is refused, not unpacked.
 func TestZipBomb(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	var b bytes.Buffer
 	z, err := kcdata.NewCompressor(&b, kcdata.EnvelopeZstd)
@@ -82,6 +84,7 @@ func TestZipBomb(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -105,6 +108,7 @@ func TestReportJSON(t *testing.T) {
 
 // Dump writes one line per item of the file, whatever its envelope.
 func TestDump(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	data := smallSnapshot(t, "none")

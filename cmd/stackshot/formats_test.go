@@ -16,6 +16,7 @@ import (
 // TestFormatsAgree: of one real capture, text, JSON, folded stacks and profile
 // account for the same threads.
 func TestFormatsAgree(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -58,6 +59,7 @@ func TestFormatsAgree(t *testing.T) {
 
 // A profile is not for terminals.
 func TestProfileOnTerminal(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	_, slave := openTerminal(t)
 	in := invocation{bend: func(c *exec.Cmd) { c.Stdout = slave }}

@@ -117,6 +117,7 @@ func helpersOf(dir string) (pids []int) {
 
 // The check of the test's own file system: where nothing stalls, take writes.
 func TestFUSEWithoutStall(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallNever, func(t *testing.T, dir string) {
@@ -128,6 +129,7 @@ func TestFUSEWithoutStall(t *testing.T) {
 // within 15 s, the process ends, and the ways out are named. Other tests' captures
 // go first, by the machine's lock: 10 s more.
 func TestStalledMount(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {
@@ -142,6 +144,7 @@ func TestStalledMount(t *testing.T) {
 
 // Whichever step hangs, the end is the same.
 func TestStallAtEachStep(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	t.Parallel()
 	for name, at := range map[string]int{
 		"lookup": testfuse.Lookup, "access": testfuse.Access, "create": testfuse.Create, "write": testfuse.Write,
@@ -162,6 +165,7 @@ func TestStallAtEachStep(t *testing.T) {
 
 // The current directory is the stalled one: nothing waits for it either.
 func TestStalledCurrentDirectory(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, testfuse.Create, func(t *testing.T, dir string) {
@@ -180,6 +184,7 @@ func TestStalledCurrentDirectory(t *testing.T) {
 
 // ^C while the file system stalls: at once, exit code 1.
 func TestInterruptWhileStalled(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {

@@ -62,6 +62,7 @@ func hungFile(t *testing.T, healthy, recorded bool) string {
 // Of a file: exit code 4 if something hangs, 0 if nothing does; the verdict stands on standard
 // output and nothing but it; JSON is one object. The report's first screen has the same finding.
 func TestHangOfAFile(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	hung := hungFile(t, false, true)
@@ -98,6 +99,7 @@ func TestHangOfAFile(t *testing.T) {
 
 // What comes before a break is judged. A hang goes before the break, and a message says both.
 func TestHangOfACutFile(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	for healthy, code := range map[bool]int{true: exitIncomplete, false: exitHang} {
@@ -119,6 +121,7 @@ func TestHangOfACutFile(t *testing.T) {
 // Without a file it takes one and keeps it: the report's options choose the capture, and
 // standard output holds the verdict alone. A capture of a healthy machine may be judged again.
 func TestHangTakesASnapshot(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file.kcdata")

@@ -12,6 +12,7 @@ import (
 // TestHangWithoutNames: the words in memory alone tell the locks of the C libraries, whose
 // deadlocks stay sure, from those of Rust and Go.
 func TestHangWithoutNames(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	lab := hanglab.New(t)
 	var all []*hanglab.Running

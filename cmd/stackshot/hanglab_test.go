@@ -49,6 +49,7 @@ func wantCode(t *testing.T, v *hanglab.Verdict, o outcome) {
 // TestHangLab: of some cases of the laboratory, alone, the command says what is to be said
 // and no more; TestHangLabAlone of snapshot has more of them.
 func TestHangLab(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	if testneed.Guest() {
 		t.Skip("TestHangLabAlone of snapshot does it in a guest, where the command takes ten seconds")
@@ -74,6 +75,7 @@ func TestHangLab(t *testing.T) {
 // the machine, among 500 processes with 20,000 open files, asleep or waiting as they should,
 // of whom none is accused.
 func TestHangLabTogether(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	testneed.Slow(t)
 	lab := hanglab.New(t)
 	all := []*hanglab.Running{lab.Crowd(t, testtask.DefaultBystanders)}

@@ -32,6 +32,7 @@ func held(t *testing.T, args ...string) (outcome, int) {
 // No helper process begins: the capture ends within its limits, with its names and its
 // file, which it writes itself and says so.
 func TestHeldStart(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	dir := t.TempDir()
 	o, n := held(t, "take", "-o", dir+"/file")
@@ -49,6 +50,7 @@ func TestHeldStart(t *testing.T) {
 // Where the target may hang too, no thread of ours goes there: the snapshot is in
 // memory, and a message says so.
 func TestHeldStartAndStalledTarget(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o, _ := held(t, "take", "-o", dir+"/file")
@@ -59,6 +61,7 @@ func TestHeldStartAndStalledTarget(t *testing.T) {
 
 // A signal while a start is held is answered at once.
 func TestInterruptHeldStart(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	needRoot(t)
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		var hold *testdelay.Hold

@@ -48,6 +48,7 @@ const commonCommands = 11
 // A file of less than 64 KiB makes no command hold more than 512 MiB, whatever it
 // makes much of; and a refusal is one line with the file's name and an offset.
 func TestSmallFilesHoldLittle(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	forgetPeak(t)
 	for i, shape := range hostileShapes {
@@ -71,6 +72,7 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 
 // Zlib unpacks to 1,032 times at most, and a bomb of either kind is cut off there.
 func TestBombsHoldLittle(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	forgetPeak(t)

@@ -43,6 +43,7 @@ func regular(t *testing.T, root string) (files []string) {
 
 // What is installed works from where it is, and uninstall takes all of it away.
 func TestInstall(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	testneed.Program(t, "make", "mandoc")
 	t.Parallel()

@@ -84,6 +84,7 @@ func interruptBent(t *testing.T, bend func(*exec.Cmd), ready func(stdout string)
 // A signal while the capture waits for the machine: no snapshot, no file, a
 // message.
 func TestInterrupt(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
@@ -101,6 +102,7 @@ func TestInterrupt(t *testing.T) {
 
 // A second signal kills at once, whatever still hangs.
 func TestSecondSignal(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	if os.Getenv("STACKSHOT_TEST_HANGS") != "" {
 		untilInterrupted(context.Background())
@@ -142,6 +144,7 @@ func TestSecondSignal(t *testing.T) {
 // Somebody else's capture: waited for as long as --lock-wait says, then an
 // error that names who has the machine.
 func TestBusy(t *testing.T) {
+	testneed.Live(t)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // later than /proc showed it in its sleep. Its age must lie between the two,
 // whichever engine took it; an engine without a stop says nothing.
 func TestLatencyAgeOfASleeper(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	started := time.Now()

@@ -35,6 +35,7 @@ func traceFile(t *testing.T, name string) {
 // Of one file everything is shown, of several the distributions; both as JSON,
 // and through standard input in an envelope.
 func TestLatency(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	data := smallSnapshot(t, "zstd")
@@ -69,6 +70,7 @@ func TestLatency(t *testing.T) {
 
 // Files that cannot be read are named, one line each, and the others reported.
 func TestLatencyNamesUnreadableFiles(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	dir := t.TempDir()
 	good, cut, absent, evil := filepath.Join(dir, "good"), filepath.Join(dir, "cut"), filepath.Join(dir, "absent"), filepath.Join(dir, "e\x1b[2J")
@@ -102,6 +104,7 @@ func TestLatencyNamesUnreadableFiles(t *testing.T) {
 }
 
 func TestDumpTrace(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")

@@ -16,6 +16,7 @@ import (
 
 // Twenty captures at once, or in short four, wait in line: each has its file.
 func TestTwentyAtOnce(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	dir := t.TempDir()
@@ -35,6 +36,7 @@ func TestTwentyAtOnce(t *testing.T) {
 
 // Whose turn does not come in time says who has it, and which option sets the time.
 func TestLineIsTooLong(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(context.Background(), time.Minute)

@@ -38,6 +38,7 @@ func samples(t *testing.T) (dir string) {
 
 // A file that is broken is listed with its reason, and the rest goes on. Text and JSON say the same.
 func TestList(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := samples(t)
@@ -81,6 +82,7 @@ func TestList(t *testing.T) {
 
 // What a list says of a file is the first that its screen says.
 func TestListSaysWhatTheScreenSays(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	list, report := stackshot(t, "list", filepath.Dir(sample(t))), stackshot(t, "report", "--no-symbols", sample(t))
@@ -92,6 +94,7 @@ func TestListSaysWhatTheScreenSays(t *testing.T) {
 
 // Many files take the memory of one.
 func TestListOfManyFiles(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir, n := t.TempDir(), testneed.Length(100, 1000)
@@ -112,6 +115,7 @@ func TestListOfManyFiles(t *testing.T) {
 
 // Without a file, report takes the newest of the directory, and says which.
 func TestNewest(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := samples(t)
@@ -154,6 +158,7 @@ func TestNewest(t *testing.T) {
 
 // A line break in the name of a directory makes no line of its own.
 func TestNewestNameIsOneLine(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a\nb")
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -66,6 +66,7 @@ func crowd(r *rand.Rand) *kcdata.Snapshot {
 
 // The same flags show the same threads in every form of the report, and of hang and latency.
 func TestEachFormShowsTheSameThreads(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	for seed := range uint64(20) {
 		s := crowd(rand.New(rand.NewPCG(seed, 15)))
@@ -180,6 +181,7 @@ func foldedThreads(text string) (sum int) {
 
 // Flags of one kind are either, of different kinds both; --pid takes threads too.
 func TestShortForms(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	for want, args := range map[string][]string{
 		`state=D or state=R`:                                  {"--state", "D", "--state", "R"},
@@ -199,6 +201,7 @@ func TestShortForms(t *testing.T) {
 // Nothing is left: exit code 3 and one line. Programs still get a whole document; a form that
 // has no place for it has the number of what is not shown on standard error.
 func TestNothingMatches(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	hung := hungFile(t, false, true)

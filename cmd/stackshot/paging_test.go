@@ -44,6 +44,7 @@ const marks = "PAGER=sed s/^/paged:/"
 
 // What goes through a pager is what the terminal would have shown without.
 func TestPagerShowsEveryByte(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	for _, args := range [][]string{{"report"}, {"report", "--format", "json"}, {"hang"}, {"latency"}, {"dump"}} {
@@ -58,6 +59,7 @@ func TestPagerShowsEveryByte(t *testing.T) {
 
 // Where nobody wants a pager, or none could work, there is none.
 func TestNoPager(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	want := sit(t, nil, "report", "--no-pager", sample(t)).leaves().stdout
@@ -82,6 +84,7 @@ func TestNoPager(t *testing.T) {
 
 // Whoever leaves early is no error, and the exit code stays that of the file (P1).
 func TestPagerIsLeftEarly(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	cut := cutSample(t, t.TempDir())
@@ -100,6 +103,7 @@ func TestPagerIsLeftEarly(t *testing.T) {
 
 // A pager that does not start costs one line on standard error, and no byte (P3).
 func TestPagerDoesNotStart(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	for _, verb := range []string{"report", "dump"} { // dump is more than a pipe holds
@@ -115,6 +119,7 @@ func TestPagerDoesNotStart(t *testing.T) {
 
 // Ctrl-C is the pager's, and the command ends after it (P2).
 func TestPagerHasCtrlC(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	s := sit(t, []string{"PAGER=trap 'echo interrupted' INT; trap 'echo asked' QUIT; cat >/dev/null; echo ready; until read x </dev/tty; do :; done; echo left"}, "report", sample(t))
@@ -129,6 +134,7 @@ func TestPagerHasCtrlC(t *testing.T) {
 
 // A signal to the command ends the pager first, then the command (P2).
 func TestPagerEndsWithTheCommand(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	s := sit(t, []string{"PAGER=trap 'echo asked; exit' TERM; cat >/dev/null; echo ready; while :; do read x </dev/tty; done"}, "report", sample(t))
@@ -142,6 +148,7 @@ func TestPagerEndsWithTheCommand(t *testing.T) {
 
 // A pager that was killed leaves the terminal as it was (P4).
 func TestPagerIsKilled(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	s := sit(t, []string{"PAGER=stty raw -echo; echo raw; kill -9 $$"}, "report", sample(t))
@@ -161,6 +168,7 @@ func TestPagerIsKilled(t *testing.T) {
 
 // The pager that everybody has: keys work, a short text stays on the screen, colours arrive.
 func TestLess(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	testneed.Program(t, "less")
 	t.Parallel()

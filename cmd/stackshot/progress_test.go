@@ -44,6 +44,7 @@ func openTerminal(t *testing.T) (master, slave *os.File) {
 // On a terminal, what takes longer than a second says what it is; without one
 // it does not.
 func TestProgress(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, testfuse.Write, func(t *testing.T, dir string) {
@@ -68,6 +69,7 @@ func TestProgress(t *testing.T) {
 
 // The report fits the terminal it goes to.
 func TestTerminalReport(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	master, slave := openTerminal(t)

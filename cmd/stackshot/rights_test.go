@@ -44,6 +44,7 @@ var foretold = []string{
 // Doctor foretells what take does, for a user with every set of rights: engine,
 // isolation, and each thing that the file then says it lacks.
 func TestDoctorForetells(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	needRoot(t)
 	all := slices.Concat(capsToStop, capsMore)
@@ -202,6 +203,7 @@ func inUserNamespace(cmd *exec.Cmd) {
 
 // With a directory of a group's, its members take turns with root.
 func TestLockDirectory(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	t.Parallel()
 	const group = 65533

@@ -40,6 +40,7 @@ func bounded(t *testing.T, limits []string, bend func(*exec.Cmd)) invocation {
 // Whoever may lift the limits has a capture that lacks nothing: the soft ones everybody,
 // the hard ones CAP_SYS_RESOURCE.
 func TestLimitsAreLifted(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -68,6 +69,7 @@ func TestLimitsAreLifted(t *testing.T) {
 // Whoever may not has one line that names the limit, or a capture without what the limit
 // forbids; doctor says the same. The Go runtime does not crash, nothing kills it.
 func TestLimitsAreSaid(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)

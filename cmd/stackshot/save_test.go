@@ -17,6 +17,7 @@ import (
 
 // Targets that are refused, at once and before anything is captured.
 func TestRefusedTargets(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -66,6 +67,7 @@ func TestRefusedTargets(t *testing.T) {
 
 // A file of ours under the name given is replaced, never written through.
 func TestReplace(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,6 +86,7 @@ func TestReplace(t *testing.T) {
 // A full disk: nothing under the name, nothing unfinished, and the snapshot is
 // kept elsewhere.
 func TestFullDisk(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,6 +105,7 @@ func TestFullDisk(t *testing.T) {
 // A read-only file system refuses early; as the current directory, where we
 // chose the name ourselves, it does not keep the snapshot from being taken.
 func TestReadOnlyDirectory(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,6 +123,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 
 // No place at all: exit code 1, and the report is there all the same.
 func TestNowhereToWrite(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,6 +145,7 @@ func TestNowhereToWrite(t *testing.T) {
 // Whoever takes names in a directory of everybody's keeps root from nothing: not
 // the names of pids, not the name of the last resort.
 func TestTakenNames(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)

@@ -14,6 +14,7 @@ import (
 // do with them, or says in one line that they are too few, and why. The kernel never
 // has to refuse it one: the Go runtime would crash.
 func TestFewPids(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	t.Parallel()
 	dir, _ := controlGroup(t, "pids")
@@ -57,6 +58,7 @@ func TestFewPids(t *testing.T) {
 // fits, each step down said in the report, or says in one line that it is too little.
 // The kernel never has to end it.
 func TestLittleMemory(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	needRoot(t)
 	testtask.Start(t, testtask.ManyThreads(4300))

@@ -24,6 +24,7 @@ import (
 // A scene may load the whole machine, and a screen is of all of it. So this runs only by itself,
 // where STACKSHOT_SCENES asks for it: 1 for each scene at one size, all for both.
 func TestFirstScreens(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
 	form := os.Getenv("STACKSHOT_SCENES")
 	if form == "" {
 		t.Skip("wants the machine to itself: STACKSHOT_SCENES=1")

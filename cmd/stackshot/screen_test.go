@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"stackshot/internal/screen"
+	"stackshot/internal/testneed"
 	"stackshot/internal/verdict"
 	"stackshot/kcdata"
 )
 
 // Every command that a first screen prints runs as it stands, whatever the file is called.
 func TestCommandsOfTheScreenRun(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	data, err := os.ReadFile(hungFile(t, false, true))
 	if err != nil {

@@ -62,6 +62,7 @@ func captureOf(t *testing.T, file string) kcdata.LinuxCapture {
 // A series by every engine: a file each, named in the order of the captures; and
 // the files themselves say that the machine ran 19 times as long as it stood.
 func TestSeries(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -98,6 +99,7 @@ func TestSeries(t *testing.T) {
 // With --json: an object for each capture, those of take with a number, and
 // nothing else on standard output.
 func TestSeriesJSON(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,6 +139,7 @@ func TestSeriesJSON(t *testing.T) {
 // Without -o, in the current directory; in any directory, also through a link to
 // it. -q: not a word.
 func TestSeriesQuiet(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
@@ -202,6 +205,7 @@ func (r *running) end(t *testing.T) (more int, o outcome) {
 // A signal ends a series; the files stay, each whole. That is how a series
 // without end is to end, and not how one of a thousand is.
 func TestSeriesInterrupted(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -239,6 +243,7 @@ func TestSeriesInterrupted(t *testing.T) {
 
 // Nothing captured yet: as a single capture.
 func TestSeriesInterruptedFirst(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	needRoot(t)
 	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
 	if err != nil {
@@ -254,6 +259,7 @@ func TestSeriesInterruptedFirst(t *testing.T) {
 // The disk fills up in the middle: the series goes on, what the disk refuses
 // goes to memory, but not without limit, and nothing is there in part.
 func TestSeriesFullDisk(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	dir := t.TempDir()
 	withMounts(t, func(t *testing.T) {
@@ -278,6 +284,7 @@ func TestSeriesFullDisk(t *testing.T) {
 
 // The task that is captured ends: so does the series, with what it has.
 func TestSeriesTaskEnds(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	needRoot(t)
 	child := exec.Command("sleep", "60")
@@ -305,6 +312,7 @@ func TestSeriesTaskEnds(t *testing.T) {
 
 // Targets that are refused before anything is captured.
 func TestSeriesRefusedTargets(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	dir := t.TempDir()
 	for _, path := range []string{dir + "/none/", dir + "/none/x", "/proc/self/comm/x", dir + "/x\x01/"} {
@@ -337,6 +345,7 @@ func stateOf(t *testing.T, pid int) (rss, fds, mapped int) {
 // A long series holds no more than a short one. Go's collector may take more memory once,
 // on a busy machine later than after ten captures; what leaks takes more each time.
 func TestSeriesMemoryIsLevel(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)

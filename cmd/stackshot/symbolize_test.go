@@ -121,6 +121,7 @@ func read(t *testing.T, name string) []byte {
 // TestSymbolize: names go into the file, once, in the envelope it had, and from
 // then on travel with it; `report` finds the same on this machine by itself.
 func TestSymbolize(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	const lib = "/nonexistent/libgone.so"
@@ -158,6 +159,7 @@ func TestSymbolize(t *testing.T) {
 
 // TestSymbolizeLines adds source lines to names that are there already.
 func TestSymbolizeLines(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	name := put(t, ownFile(t, here(), ""), kcdata.EnvelopeZstd)
 	stackshot(t, "symbolize", name).want(t, exitWhole)
@@ -171,6 +173,7 @@ func TestSymbolizeLines(t *testing.T) {
 // TestSymbolizeElsewhere: with -o the file stays, and the other has its names;
 // a file that nothing is known about is copied byte for byte.
 func TestSymbolizeElsewhere(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	for _, stack := range [][]uint64{here(), {0x10, 0x20}} {
 		name := put(t, ownFile(t, stack, ""), kcdata.EnvelopeZlib)
@@ -191,6 +194,7 @@ func TestSymbolizeElsewhere(t *testing.T) {
 
 // TestSymbolizeRefuses: what cannot be read whole, or not be replaced, stays.
 func TestSymbolizeRefuses(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	name := put(t, ownFile(t, here(), ""), kcdata.EnvelopeNone)
 	link := filepath.Join(t.TempDir(), "link")
@@ -215,6 +219,7 @@ func TestSymbolizeRefuses(t *testing.T) {
 // TestSkippedIsSaid: a file that was not there to be read is named at the end of
 // the report, and in JSON.
 func TestSkippedIsSaid(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	const lib = "/nonexistent/libgone.so"
 	name := put(t, ownFile(t, here(), lib), kcdata.EnvelopeZstd)

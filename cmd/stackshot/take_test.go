@@ -32,6 +32,7 @@ func taken(t *testing.T, o outcome) {
 }
 
 func TestTakeWritesEachEnvelope(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	for name, magic := range map[string]string{"zstd": "\x28\xb5\x2f\xfd", "zlib": "", "none": ""} {
@@ -61,6 +62,7 @@ func TestTakeWritesEachEnvelope(t *testing.T) {
 
 // Alone, the command names the file itself and shows one screen.
 func TestAlone(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -83,6 +85,7 @@ func TestAlone(t *testing.T) {
 // The object of --json has exactly these keys, whole numbers where numbers,
 // lists where lists.
 func TestTakeJSON(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -129,6 +132,7 @@ func TestTakeJSON(t *testing.T) {
 
 // Where nothing is stopped, stopped_ns is 0. A second try with more memory stops nothing either.
 func TestTakeJSONProcfs(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	o := stackshot(t, "take", "-o", filepath.Join(t.TempDir(), "file"), "--json", "--engine", "procfs", "--pid", strconv.Itoa(os.Getpid()))
 	taken(t, o)
@@ -173,6 +177,7 @@ func readText(t *testing.T, file string) string {
 // -o -: the snapshot on standard output, the report on standard error, and
 // every command that reads files reads it from a pipe.
 func TestTakeToStdout(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	o := stackshot(t, "take", "-o", "-")
@@ -189,6 +194,7 @@ func TestTakeToStdout(t *testing.T) {
 }
 
 func TestTakeQuiet(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -202,6 +208,7 @@ func TestTakeQuiet(t *testing.T) {
 
 // A reader of the report that leaves early costs nothing.
 func TestTakeReaderLeaves(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -217,6 +224,7 @@ func TestTakeReaderLeaves(t *testing.T) {
 }
 
 func TestTakePid(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -245,6 +253,7 @@ func TestTakePid(t *testing.T) {
 
 // CPUs that do not exist are refused; those that do, work.
 func TestTakeCPUs(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -259,6 +268,7 @@ func TestTakeCPUs(t *testing.T) {
 
 // --redact: no command line in the file.
 func TestTakeRedact(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	const secret = "--password=hunter2"

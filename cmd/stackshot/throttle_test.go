@@ -15,6 +15,7 @@ import (
 // still, lets the others record, and says so in the report, in the file and in
 // doctor.
 func TestThrottledCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	if runtime.NumCPU() < 2 {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -35,6 +36,7 @@ func fullPipe(t *testing.T) *os.File {
 // Whoever does not read the report, or what is said, costs neither the file nor the
 // answer to a signal.
 func TestNobodyReads(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	t.Parallel()
 	needRoot(t)
 	for name, args := range map[string][]string{"report": nil, "json": {"--json"}, "messages": {"--self"}} {

@@ -40,6 +40,7 @@ func besideHogs(t *testing.T, n int, f func(t *testing.T)) {
 // Beside twelve busy threads on each CPU the file is written within 5 s, and every
 // thread of the command that it holds was a real-time one.
 func TestBesideHogs(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -63,6 +64,7 @@ func TestBesideHogs(t *testing.T) {
 
 // The same of each capture of a series.
 func TestSeriesIsUrgent(t *testing.T) { // alone: another test's command would be taken for it
+	testneed.Lab(t, testneed.Time)
 	needRoot(t)
 	dir := t.TempDir()
 	taken(t, stackshot(t, "take", "--count", "2", "-q", "-o", dir))
@@ -111,6 +113,7 @@ func allUrgent(t *testing.T, file string) {
 // Seen from outside: urgent, ordinary while names are looked up, urgent again; and
 // the process that writes the file, which here hangs in doing so, is urgent too.
 func TestUrgentButForNames(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -181,6 +184,7 @@ func policies(pid int) string {
 // No thread stays behind, however many are made meanwhile, and each keeps its nice
 // value. What spends its budget becomes ordinary by itself.
 func TestUrgencyIsOfEveryThread(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUrgencyInChild$", "-test.v")
@@ -192,6 +196,7 @@ func TestUrgencyIsOfEveryThread(t *testing.T) {
 
 // TestUrgencyInChild is the other half: the process that it changes is its own.
 func TestUrgencyInChild(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	if os.Getenv("STACKSHOT_TEST_URGENT") == "" {
 		t.Skip("part of TestUrgencyIsOfEveryThread")
 	}
@@ -267,6 +272,7 @@ func TestUrgencyInChild(t *testing.T) {
 // Without the right to it the capture goes on as it can. On a busy machine the file
 // says so; with the right to priorities alone it need not.
 func TestUrgencyRefused(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	dir := openDir(t)

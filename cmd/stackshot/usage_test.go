@@ -13,6 +13,7 @@ import (
 // A value that cannot be used: exit code 2, before anything is captured, and
 // the message names option and value.
 func TestUsage(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "x")
@@ -132,6 +133,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"take", "--help"}, {"help", "report"}, {"hang", "--help"}, {"doctor", "-h"}} {
 		if o := stackshot(t, args...); o.code != 0 || !strings.Contains(o.stdout, "Usage:") || strings.Contains(o.stdout, saveVerb) {

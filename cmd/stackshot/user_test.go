@@ -15,6 +15,7 @@ import (
 // Without root: everything from /proc that this user may see, with the reason
 // why not more, and the exit code of what was not stopped. Asked for, it is whole.
 func TestNotRoot(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -39,6 +40,7 @@ func TestNotRoot(t *testing.T) {
 
 // A directory that the user may not write to.
 func TestNotRootUnwritable(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	needRoot(t)
 	dir := openDir(t)
@@ -59,6 +61,7 @@ func TestNotRootUnwritable(t *testing.T) {
 // Doctor says what is missing and what it costs; exit code 3 where a lesser
 // way works.
 func TestDoctorNotRoot(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
@@ -73,6 +76,7 @@ func TestDoctorNotRoot(t *testing.T) {
 
 // Root in a pid namespace of its own: doctor and capture say so.
 func TestPidNamespace(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	testneed.Program(t, "mount")
@@ -97,6 +101,7 @@ func TestPidNamespace(t *testing.T) {
 // Without root the user's own blocked processes have their user stacks, and one line says why
 // there is not more; refusals of the others' files are no wall.
 func TestNotRootOwnStacks(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)

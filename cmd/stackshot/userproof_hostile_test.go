@@ -24,6 +24,7 @@ const (
 // come all the same, within the limit, and say what they did not read. Frames have
 // their place in the file still.
 func TestUserProofStalledBinary(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	p := userlab.StalledBinary(t)
@@ -48,6 +49,7 @@ func TestUserProofStalledBinary(t *testing.T) {
 // Asked to read that file all the same, both commands end in time too: what hangs
 // for good are reader processes, and they are gone once the file system answers.
 func TestUserProofStalledBinaryAskedFor(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	p := userlab.StalledBinary(t)
@@ -90,6 +92,7 @@ func readers() (pids []string) {
 // A perf map that is a trap costs no time, and the report names it. The process is
 // one with generated code that needs a map.
 func TestUserProofHostilePerfMap(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
 	node := userlab.Start(t, "node").Of(t, "node")
@@ -133,6 +136,7 @@ func first(errs ...error) error {
 
 // What take --keep-stacks leaves, symbolize --unwind makes the same stacks of.
 func TestUserProofUnwindCommand(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	needRoot(t)
 	k := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.NoFramePointers, Depth: 12})

@@ -13,6 +13,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"stackshot/internal/testneed"
 )
 
 // Every atomic of every program, by the function it stands in: what it does to which
@@ -63,6 +65,7 @@ var atomicWords = map[string]struct {
 // promise and no others: none without a result, which orders nothing, and no or, and
 // or xor, which on x86 is a loop that asks no clock.
 func TestAtomicsAreWhatTheDocumentsPromise(t *testing.T) {
+	testneed.Live(t)
 	objects, err := filepath.Glob("*_bpfel.o")
 	if err != nil || len(objects) < 8 {
 		t.Fatal(objects, err)

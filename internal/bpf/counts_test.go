@@ -54,6 +54,7 @@ func mustLoad(tb testing.TB, err error) {
 // and is verified in few instructions. The counts are part of the test's output
 // even where it passes.
 func TestInstructionCounts(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid()), Latency: 2, User: userAnywhere, Waits: waitsAnywhere})
 	mustLoad(t, err)

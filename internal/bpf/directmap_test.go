@@ -17,6 +17,7 @@ import (
 // of a file, on this thread's stack. What is not there is absent, what may not be
 // read is refused.
 func TestDirectMapOfThisMachine(t *testing.T) {
+	testneed.Live(t)
 	m := directMapHere(t)
 	k, err := newAsker("walk_pages", m)
 	if err != nil {
@@ -55,6 +56,7 @@ func TestDirectMapOfThisMachine(t *testing.T) {
 
 // A page that lies outside the ranges of System RAM is refused, whatever is there.
 func TestWalkRefusesWhatIsNotRAM(t *testing.T) {
+	testneed.Live(t)
 	m := *directMapHere(t)
 	at := mapped(t, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE)
 	at[0] = 1

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -236,6 +237,7 @@ func (p pair) fill(t testing.TB) {
 // Of every kind of file the process that has the other end is found, by one pass, with the
 // descriptor, what it may do with it, and what lies unread there.
 func TestEndsOfAllKinds(t *testing.T) {
+	testneed.Live(t)
 	pass, list := newPass(t), newLister(t)
 	pairs := pairsOfAllKinds(t)
 	var files []*os.File

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -15,6 +16,7 @@ var endsObjects = map[string]string{
 
 // What the pass writes is what kcdata says of the records, byte for byte.
 func TestEndRecordLayout(t *testing.T) {
+	testneed.Live(t)
 	for arch, object := range endsObjects {
 		types := typesOf(t, object)
 		for name, id := range map[string]kcdata.Type{"linux_end": kcdata.TypeLinuxEnd, "linux_fuse": kcdata.TypeLinuxFUSE} {
@@ -53,4 +55,7 @@ var endsConstants = map[string]uint64{
 	"OUT_END": outEnd, "OUT_FUSE": outFUSE,
 }
 
-func TestEndConstantsOfCAndGo(t *testing.T) { sameConstants(t, endsObjects, "all_ends", endsConstants) }
+func TestEndConstantsOfCAndGo(t *testing.T) {
+	testneed.Live(t)
+	sameConstants(t, endsObjects, "all_ends", endsConstants)
+}

@@ -49,6 +49,7 @@ func manySockets(t testing.TB, n int) (wanted []WantedEnd) {
 // Among 20,000 descriptors every other end is found, also if more are wanted than the maps
 // have room for at first. How long it takes is printed.
 func TestEndsAmongManyFiles(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	pass := newPass(t)
 	wanted := manySockets(t, 10_000)
@@ -78,6 +79,7 @@ func TestEndsAmongManyFiles(t *testing.T) {
 // A pass ends in time, and says what it did not do: that its time was up comes before that
 // there was no more room.
 func TestEndsInTime(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	pass := newPass(t)
 	wanted := manySockets(t, 5000)[:50]
@@ -124,6 +126,7 @@ func TestEndsInTime(t *testing.T) {
 
 // The many readers of a pipe leave room for those who write to it; the rest is counted.
 func TestEndsCrowded(t *testing.T) {
+	testneed.Live(t)
 	pass := newPass(t)
 	roomForFiles(t, 1000)
 	p := pipePair(t)
@@ -156,6 +159,7 @@ func TestEndsCrowded(t *testing.T) {
 // While descriptors come and go, and processes begin and end, what stays is found in every
 // pass, and nobody is said to have a file that he never had.
 func TestEndsAmongChange(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	pass := newPass(t)
 	roomForFiles(t, 4096)
 	p := pipePair(t)

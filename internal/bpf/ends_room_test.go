@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -49,6 +50,7 @@ func fullQueue(t testing.TB, sort int, path string) *os.File {
 // Who sleeps until there is room in a queue is joined to who has the queue: each to its own,
 // and only if it was asked for, by the number and the start of the thread.
 func TestEndsOfFullQueues(t *testing.T) {
+	testneed.Live(t)
 	if known, err := KnownEndTypes(); err != nil || !known.Unix {
 		t.Skip("this kernel has no type information of unix sockets: ", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"stackshot/internal/capture"
 	"stackshot/internal/testfuse"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -52,6 +53,7 @@ func switches(t testing.TB, tid int) (sum uint64) {
 // A thread that has not run still waits; one that ran, or is gone, does not. Whether its
 // process handles signals is what it set up itself.
 func TestEndsOfThreads(t *testing.T) {
+	testneed.Live(t)
 	pass, list := newPass(t), newLister(t)
 	ran, rests, quiet, gone := hold(t, "hold"), hold(t, "hold"), hold(t, "quiet"), hold(t, "hold")
 	var asked []WantedThread
@@ -83,6 +85,7 @@ func TestEndsOfThreads(t *testing.T) {
 // A POSIX lock belongs to the process that took it: who only has the file open does not
 // have it.
 func TestEndsOfPOSIXLock(t *testing.T) {
+	testneed.Live(t)
 	pass, list := newPass(t), newLister(t)
 	f, err := os.Create(filepath.Join(t.TempDir(), "locked"))
 	if err != nil {
@@ -102,6 +105,7 @@ func TestEndsOfPOSIXLock(t *testing.T) {
 // Who waits in a page fault has no descriptor: all userfaultfds are found, each with the
 // process whose memory it serves.
 func TestEndsOfUserfaultfd(t *testing.T) {
+	testneed.Live(t)
 	pass := newPass(t)
 	fd, err := userfaultfd(t)
 	f := file(t, fd, err)
@@ -130,6 +134,7 @@ func TestEndsOfUserfaultfd(t *testing.T) {
 // A request without an answer names who asks, and the file system by the device of its
 // files; the server is found though nobody wanted it.
 func TestEndsOfFUSE(t *testing.T) {
+	testneed.Live(t)
 	pass := newPass(t)
 	dir := t.TempDir()
 	asked := make(chan bool, 1)
@@ -175,6 +180,7 @@ func TestEndsOfFUSE(t *testing.T) {
 
 // Numbers are those of the recorded pid namespace; who is not in it has none.
 func TestEndsInNamespace(t *testing.T) {
+	testneed.Live(t)
 	pass, err := OpenEndPass(EndPassOptions{Level: ownLevel(t) + 1})
 	mustLoad(t, err)
 	defer pass.Close()

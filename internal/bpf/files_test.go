@@ -7,11 +7,13 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"stackshot/internal/sysno"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
 // The programs know places and ways by their numbers.
 func TestPlacesOfCAndGo(t *testing.T) {
+	testneed.Live(t)
 	ways := map[string]uint64{"WAY_ONE": wayOne, "WAY_TWO": wayTwo, "WAY_SPLICE": waySplice, "WAY_POLL": wayPoll, "WAY_SELECT": waySelect,
 		"WAY_EPOLL": wayEpoll, "WAY_FLOCK": wayFlock, "WAY_FCNTL": wayFcntl, "WAY_SOCKETCALL": waySocketcall}
 	for arch, object := range objects {

@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -226,6 +227,7 @@ func (w *forgedWorld) hostile(at uint64) map[string]uint64 {
 // Whatever a tree leads to that is not ordinary memory is not followed, though it may
 // look like what is looked for: the walk ends, and counts and marks it.
 func TestNothingButOrdinaryMemoryIsFollowed(t *testing.T) {
+	testneed.Live(t)
 	w := newForgedWorld(t)
 	w.build(t)
 	root := func(at uint64) uint64 { return at | leaf64 | 2 }
@@ -281,6 +283,7 @@ func (w *forgedWorld) check(t *testing.T, what, link string, got forged) {
 // Which half an address is of: on arm64 bit 55 says, and what lies above is no part of
 // it; on amd64 bit 63. With five levels of tables the kernel's begin with 0xff00 there.
 func TestKernelsHalf(t *testing.T) {
+	testneed.Live(t)
 	requireTrap(t) // bpf_rdonly_cast
 	f := newFinder(t, "find_halves", false)
 	addrs := map[uint64]uint64{

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -98,6 +99,7 @@ func (x *fileForger) drive() {
 
 // Whatever a file leads to that is not ordinary memory is not followed, and its record says so.
 func TestForgedFiles(t *testing.T) {
+	testneed.Live(t)
 	x := newFileForger(t)
 	x.build()
 	whole := x.run(x.at)
@@ -133,6 +135,7 @@ func TestForgedFiles(t *testing.T) {
 // A table of descriptors: one that is open, one that is not, one behind its end, and tables that
 // are nowhere.
 func TestForgedTableOfFiles(t *testing.T) {
+	testneed.Live(t)
 	x := newFileForger(t)
 	const files, fdt, array = ffSecond, ffSecond + 0x100, ffSecond + 0x200
 	build := func() {
@@ -185,6 +188,7 @@ func TestForgedTableOfFiles(t *testing.T) {
 
 // A tree of an epoll that leads in a ring ends.
 func TestForgedEpollEnds(t *testing.T) {
+	testneed.Live(t)
 	x := newFileForger(t)
 	x.build()
 	x.put(ffSecond+x.place["P_NODE_LEFT"], x.at+ffSecond)
@@ -199,6 +203,7 @@ func TestForgedEpollEnds(t *testing.T) {
 
 // Random words, random pointers into the page: the look ends, and what it says is bounded.
 func TestForgedFilesAnywhere(t *testing.T) {
+	testneed.Live(t)
 	x := newFileForger(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	magics := []uint64{0x50495045, 0x534F434B, 0x09041934, 0x50494446, 0}

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -209,6 +210,7 @@ func (q *queue) want(what string, scan, hops uint32) kcdata.LinuxWait {
 // Stacks and rings by hand: a lock is found if all agree, and never else; whatever stands
 // there, the scan ends.
 func TestScanOfForgedStacks(t *testing.T) {
+	testneed.Live(t)
 	for _, ring := range []bool{false, true} {
 		t.Run(fmt.Sprint("ring=", ring), func(t *testing.T) {
 			q := newQueue(t, ring)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // Bits of an entry that leads to a table, and of one that maps a page for the user
@@ -72,6 +74,7 @@ func (x *tables) lead(m *DirectMap, i int, pa uint64) {
 // Page tables are walked only through ordinary memory, the first one too: an mm that
 // was freed has another's bytes where its first table was named.
 func TestNoTableButInOrdinaryMemory(t *testing.T) {
+	testneed.Live(t)
 	w := newForgedWorld(t)
 	x := newTables(t, &w.ram)
 	x.build(&w.ram)

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"stackshot/internal/bpf/bpftest"
+	"stackshot/internal/testneed"
 )
 
 // What only the objects of the tests may have: by the rule of knobs.h, and by the names
@@ -22,6 +23,7 @@ var knobNames = regexp.MustCompile(`\btest_\w+|cfg_(?:all_maps|floor|stale_tid)`
 // No shipped object has anything that is there for tests alone: no symbol, no variable,
 // no map, no type, not even a line of source. The tests' objects have all of it.
 func TestKnobsDoNotShip(t *testing.T) {
+	testneed.Live(t)
 	shipped, err := filepath.Glob("*_bpfel.o")
 	if err != nil || len(shipped) < 8 {
 		t.Fatal(shipped, err)
@@ -61,6 +63,7 @@ func knobsIn(t *testing.T, file string) []string {
 // But for the knobs, the objects of the tests have what those have that ship: the same
 // programs, variables and maps, of the same sizes.
 func TestObjectsOfTheTestsAreTheShipped(t *testing.T) {
+	testneed.Live(t)
 	for ships, tests := range map[string]string{"object": "pull", "trapobject": "trap"} {
 		for _, arch := range []string{"x86", "arm64"} {
 			want := contents(t, ships+"_"+arch+"_bpfel.o")
@@ -99,6 +102,7 @@ func contents(t *testing.T, object string) map[string][2]uint32 {
 
 // Go's view of a delay is the object's.
 func TestDelayLayout(t *testing.T) {
+	testneed.Live(t)
 	for _, arch := range []string{"x86", "arm64"} {
 		s, g := structOf(t, typesOf(t, "bpftest/trap_"+arch+"_bpfel.o"), "test_delay"), reflect.TypeFor[bpftest.Delay]()
 		hold, _ := g.FieldByName("HoldNs")

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -108,6 +109,7 @@ func elemOf(i *btf.Int) kcdata.ElemType {
 }
 
 func TestRecordLayout(t *testing.T) {
+	testneed.Live(t)
 	for arch, object := range objects {
 		types := typesOf(t, object)
 		for name, id := range records {
@@ -138,6 +140,7 @@ func TestRecordLayout(t *testing.T) {
 
 // A record that C writes and this test does not know would go unchecked.
 func TestRecordLayoutIsComplete(t *testing.T) {
+	testneed.Live(t)
 	for arch, object := range objects {
 		all := structOf(t, typesOf(t, object), "all_records")
 		for _, m := range all.Members {
@@ -160,6 +163,7 @@ func TestRecordLayoutIsComplete(t *testing.T) {
 }
 
 func TestWireHeaderLayout(t *testing.T) {
+	testneed.Live(t)
 	for arch, object := range objects {
 		types := typesOf(t, object)
 		want := []member{{"type", 0, kcdata.ElemUint32, 0}, {"size", 4, kcdata.ElemUint32, 0}, {"flags", 8, kcdata.ElemUint64, 0}}
@@ -290,7 +294,10 @@ var constants = map[string]uint64{
 	"TH_WAIT": 0x1, "TH_SUSP": 0x2, "TH_RUN": 0x4, "TH_UNINT": 0x8, "TH_TERMINATE": 0x10, "TH_IDLE": 0x80,
 }
 
-func TestConstantsOfCAndGo(t *testing.T) { sameConstants(t, objects, "all_records", constants) }
+func TestConstantsOfCAndGo(t *testing.T) {
+	testneed.Live(t)
+	sameConstants(t, objects, "all_records", constants)
+}
 
 // sameConstants holds the enums that a structure of the objects names against Go's constants.
 func sameConstants(t *testing.T, objects map[string]string, structure string, constants map[string]uint64) {
@@ -319,6 +326,7 @@ func sameConstants(t *testing.T, objects map[string]string, structure string, co
 // The sources are the same for both architectures and for the tests' objects. Only what
 // they read of the kernel may differ: Go has the types of the objects that ship.
 func TestAllObjectsHaveOneLayout(t *testing.T) {
+	testneed.Live(t)
 	shared := []string{"kc_header", "kc_container", "cpu_slot", "control", "census_entry", "cpu_sample"}
 	sameLayout(t, objects, append(shared, slices.Collect(maps.Keys(records))...))
 	sameLayout(t, trapObjects, []string{"stop", "trap_worker", "trap_part", "trap_piece", "trap_second", "trace_event", "trace_ring"})

@@ -200,6 +200,7 @@ func mapMany(t testing.TB, n int) {
 // What the tree says of an address is what /proc says, however deep the tree is,
 // with the leaf at hand and without.
 func TestMapleTreeIsWhatProcSays(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, forgetful := range []bool{false, true} {
 		f := newMapleFinder(t, forgetful)

@@ -76,6 +76,7 @@ func sampleOf(t *testing.T, o *Objects, e *SampleEvent, wait time.Duration) (cap
 
 // A thread in user mode is found there, with its stack; and one sample is one.
 func TestSampleOfASpinner(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
 	for _, redact := range []bool{false, true} {
 		o := loadSampler(t, Config{Redact: redact})
@@ -136,6 +137,7 @@ func TestSampleOfASpinner(t *testing.T) {
 
 // Our own threads decline: the next tick may find another.
 func TestSampleDeclinesItself(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	o := loadSampler(t, Config{SelfTgid: uint32(os.Getpid())})
 	_, cpu := spin(t)
 	e, err := o.OpenSampleEvent(cpu)
@@ -152,6 +154,7 @@ func TestSampleDeclinesItself(t *testing.T) {
 
 // What was asked for and given up does not come later.
 func TestSampleGivenUp(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	o := loadSampler(t, Config{})
 	if !o.Samples.Want(0) || o.Samples.Want(0) || !o.Samples.GiveUp(0) || o.Samples.GiveUp(0) || o.Samples.Want(len(o.Samples)) {
 		t.Error("a request is made once, taken back once")

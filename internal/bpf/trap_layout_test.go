@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"stackshot/bumpalloc"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
 )
@@ -31,6 +32,7 @@ var drawn = map[string]map[string]uint32{
 
 // The trap works on the very bytes of packages workqueue and bumpalloc.
 func TestTrapSharesLayouts(t *testing.T) {
+	testneed.Live(t)
 	for arch, object := range trapObjects {
 		types := typesOf(t, object)
 		for name, want := range drawn {
@@ -59,6 +61,7 @@ func TestTrapSharesLayouts(t *testing.T) {
 
 // The places of the trace are numbered alike in C and in the file's format.
 func TestTracePlaces(t *testing.T) {
+	testneed.Live(t)
 	want := map[string]uint64{
 		"TRACE_TAKEN": kcdata.TraceTaken, "TRACE_ARRIVED": kcdata.TraceArrived, "TRACE_DECIDED": kcdata.TraceDecided,
 		"TRACE_HELD": kcdata.TraceHeld, "TRACE_CENSUS": kcdata.TraceCensus, "TRACE_ITEM": kcdata.TraceItem,

@@ -18,6 +18,7 @@ func requireTrap(t *testing.T) {
 
 // The trap loads in every size, in few instructions, at the level it states.
 func TestTrapLoads(t *testing.T) {
+	testneed.Smoke(t)
 	testneed.Slow(t)
 	requireTrap(t)
 	o, err := Load(Config{CPUs: 2, SelfTgid: uint32(os.Getpid())})

@@ -131,6 +131,7 @@ func find(c *capture.Cgroups, path string) *capture.Cgroup {
 // What is read of real groups is what their files say: the group of a process, and the one above it that
 // has the limit.
 func TestRealGroups(t *testing.T) {
+	testneed.Live(t)
 	g := grow(t)
 	c := g.look(t)
 	lower, upper := find(c, g.path+"/in"), find(c, g.path)
@@ -208,6 +209,7 @@ func witness(text, key string) string {
 
 // A group that is removed while it is read is gone, whatever was read of it before.
 func TestRemovedMeanwhile(t *testing.T) {
+	testneed.Live(t)
 	g := grow(t)
 	readers := procfs.NewReaders(2, 5*time.Second)
 	defer readers.Close()
@@ -236,6 +238,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 
 // A group whose directory this user may not enter is said to be so.
 func TestDenied(t *testing.T) {
+	testneed.Live(t)
 	g := grow(t)
 	if err := os.Chmod(g.lower, 0o700); err != nil {
 		t.Fatal(err)

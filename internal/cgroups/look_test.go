@@ -14,6 +14,7 @@ import (
 
 	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -159,6 +160,7 @@ func TestNotMounted(t *testing.T) {
 // A file that does not answer costs the group and not the others; when the time is up, what is not
 // read is late.
 func TestLate(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	files := map[string]string{"proc/self/mountinfo": second, "proc/10/cgroup": "0::/a\n", "proc/11/cgroup": "0::/b\n", "proc/12/cgroup": "0::/c\n"}
 	for _, path := range []string{"/", "/a", "/b", "/c"} {
 		groupFiles(files, path, "1", "max")

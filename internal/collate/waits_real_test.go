@@ -21,6 +21,7 @@ import (
 // their own C library wrote and the mappings that /proc has: the owner is the thread with that number
 // in the waiter's namespace, never the machine's number 1, which is in the capture, too.
 func TestOwnersInSharedMemory(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	testneed.Root(t)
 	testneed.Program(t, "gcc")

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"stackshot/internal/testelf"
+	"stackshot/internal/testneed"
 )
 
 // Against readelf, over the programs and libraries of this machine.
 func TestBuildIDLikeReadelf(t *testing.T) {
+	testneed.Live(t)
 	var paths []string
 	for _, glob := range []string{"/usr/bin/*", "/usr/lib/*/*.so*", "/usr/lib/go*/bin/*", "/usr/local/go/bin/*"} {
 		list, _ := filepath.Glob(glob)

@@ -15,6 +15,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -154,6 +155,7 @@ func TestLookByProc(t *testing.T) {
 // Nothing hangs: a pass that does not come back, and files of /proc that do not answer (a FIFO
 // without a writer). What was read before is there; the next Look does not wait for the pass again.
 func TestLookInTime(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	block := make(chan struct{})
 	pass := &fakePass{block: block, found: &bpf.FoundEnds{}}
 	fs := proc(t, map[string]string{"self/mountinfo": mountinfo, "30/stat": stat(30), "30/status": status(30, 5, 0)})

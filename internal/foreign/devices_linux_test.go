@@ -107,6 +107,7 @@ func TestBlame(t *testing.T) {
 // One reader at a time where it is not known that the device answers, or it may hang;
 // more than one elsewhere, and never all.
 func TestOneReaderInTheUnknown(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	for _, c := range []struct {
 		at     where
 		proved bool
@@ -196,6 +197,7 @@ func TestSlotsOfOtherRuns(t *testing.T) {
 
 // Only a file of our own, for nobody else to open, is believed.
 func TestSlotsOfOthersAreNot(t *testing.T) {
+	testneed.Live(t)
 	dir := t.TempDir()
 	for name, make := range map[string]func(path string) error{
 		"readable": func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o600), os.Chmod(p, 0o644)) },
@@ -220,6 +222,7 @@ func TestSlotsOfOthersAreNot(t *testing.T) {
 // none, local files go on; another run (Files) adds none. Below an overlay too, but
 // there another run finds out by one of its own: its kind says nothing.
 func TestMountDiesBetween(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
@@ -288,6 +291,7 @@ func overlay(t *testing.T, lower string) string {
 // debug files, or a process's /tmp, may be a link to a dead mount, and the disk that
 // the link is on is not to blame.
 func TestLinkToADeadMount(t *testing.T) {
+	testneed.Live(t)
 	if os.Getuid() != 0 {
 		t.Skip("mounting a file system needs root")
 	}

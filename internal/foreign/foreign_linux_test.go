@@ -107,6 +107,7 @@ func TestReaderAtEnds(t *testing.T) {
 
 // Invariant 4.
 func TestInvariant4OnlyRegularFiles(t *testing.T) {
+	testneed.Live(t)
 	f := newFiles(t, Options{})
 	dir := t.TempDir()
 	fifo, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "socket")
@@ -134,6 +135,7 @@ func TestInvariant4OnlyRegularFiles(t *testing.T) {
 
 // Looking at a FIFO must not let its writer go on, as opening it would.
 func TestInvariant4WriterOfAFIFOStaysBlocked(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	f := newFiles(t, Options{})
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -188,6 +190,7 @@ func TestSizeCaps(t *testing.T) {
 }
 
 func TestOwnedNotLinked(t *testing.T) {
+	testneed.Live(t)
 	f := newFiles(t, Options{})
 	root := t.TempDir()
 	path := write(t, filepath.Join(root, "perf-1.map"), []byte("1000 10 f\n"))
@@ -287,6 +290,7 @@ func TestCheckRefuses(t *testing.T) {
 // Invariants 1 and 2: with as many files hanging as may, a further call ends within the
 // limit; when they come loose, files are read again.
 func TestInvariant2AllHang(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	f := New(asAsked(Options{Limit: testLimit}))
 	defer f.Close()
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
@@ -330,6 +334,7 @@ func TestInvariant2AllHang(t *testing.T) {
 
 // Invariant 3: a late callback's reads fail, and its result reaches nobody.
 func TestInvariant3LateCallbackReadsNoFurther(t *testing.T) {
+	testneed.Live(t)
 	f := New(asAsked(Options{Limit: testLimit}))
 	defer f.Close()
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
@@ -365,6 +370,7 @@ func TestCallbackErrorNamesTheFile(t *testing.T) {
 
 // A thousand files leave no descriptor and no thread.
 func TestNothingLeft(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	count := func(dir string) int {
 		list, err := os.ReadDir(dir)
 		if err != nil {

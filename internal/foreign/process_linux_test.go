@@ -57,6 +57,7 @@ func asAsked(o Options) Options {
 
 // Every test of this package holds where processes read the files.
 func TestAllOfThisInProcesses(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	if os.Getenv(inProcess) != "" {
 		t.Skip("this is the one that does so")
@@ -110,6 +111,7 @@ func await(t *testing.T, what string, ok func() bool) {
 // Invariant 6: what hangs for good is another process. It has been killed, dies
 // when its file system answers, and counts until then.
 func TestInvariant6NoThreadOfOursHangs(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	if os.Getuid() != 0 {
 		testneed.Lacking(t, "needs root: mounts a file system")
@@ -162,6 +164,7 @@ func TestProcessThatDies(t *testing.T) {
 // Idle processes end when they are told to, and one is used again and again
 // until then. Where none can be started, threads read.
 func TestProcessesAreFew(t *testing.T) {
+	testneed.Live(t)
 	f := processFiles(t, Options{})
 	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("content"))
 	var seen *process

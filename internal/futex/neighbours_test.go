@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -11,6 +12,7 @@ import (
 // of Rust, by its call, never names anybody; one by glibc's call seldom does, though all
 // that lies around it is small or the number of a thread.
 func TestNeighboursNameNobody(t *testing.T) {
+	testneed.Live(t)
 	rng := rand.New(rand.NewPCG(14, 1))
 	table := new(Table)
 	for i := range uint32(16) {

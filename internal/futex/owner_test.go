@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -376,6 +377,7 @@ func named(f *kcdata.LinuxFutex, table *Table, waiter int, mem sharing) error {
 // Random bytes, and real shapes with a few random changes, over random threads: no innocent
 // thread is ever named.
 func TestRandomBytesNameNobody(t *testing.T) {
+	testneed.Live(t)
 	rng := rand.New(rand.NewPCG(13, 2))
 	number := func() uint32 { return 1 + rng.Uint32N(12) }
 	owned := 0

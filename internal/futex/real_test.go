@@ -129,6 +129,7 @@ func tableOf(t *testing.T, pid int) (*Table, map[int]int) {
 // Real locks of glibc and musl, read from real threads that wait for them: what they are, and
 // who has them. gdb is the witness of __owner.
 func TestRealLocks(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	for _, compile := range [][]string{{"gcc", "-O2"}, {"gcc", "-O2", "-static"}, {"musl-gcc", "-O2", "-static"}} {
 		t.Run(strings.Join(compile, " "), func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 // Threads of real Rust, Go and Java programs that wait for locks: the words name nobody but
 // whom a thread of the C library joins. The Rust program keeps a thread's number and 1 in its mutexes.
 func TestRuntimesNameNobody(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	programs := filepath.Join("..", "userlab", "testdata")
 	out := filepath.Join(t.TempDir(), "program")

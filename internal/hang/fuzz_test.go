@@ -188,6 +188,7 @@ func TestHostile(t *testing.T) {
 
 // Graphviz reads the graphs.
 func TestGraphviz(t *testing.T) {
+	testneed.Live(t)
 	testneed.Program(t, "dot")
 	for _, st := range stories {
 		w := st.build()

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 // Every case comes to its state, one at a time and all at once, and all who play in it
 // are there.
 func TestCases(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	l := New(t)
 	names := map[string]bool{}
@@ -43,6 +44,7 @@ func TestCases(t *testing.T) {
 
 // What one try has started has ended before the next one begins.
 func TestTryEndsWhatItStarted(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	l, c := New(t), Cases()[0]
 	again := *c
 	again.Alone = true
@@ -66,6 +68,7 @@ func TestTryEndsWhatItStarted(t *testing.T) {
 // TestCasesReachTheirState: /proc shows every role of the cases at open files where its last
 // step is to bring it.
 func TestCasesReachTheirState(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	l := New(t)
 	for _, c := range endCases() {
 		t.Run(c.Name, func(t *testing.T) { l.Start(t, c) })

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/internal/waits"
 )
@@ -115,6 +116,7 @@ func complaints(t *testing.T, verdict map[string]any, all []*Running) (errs []st
 // A verdict that says all that the cases want, and nothing more, is right; and with any
 // part of it taken out, changed or doubled it is wrong.
 func TestCheck(t *testing.T) {
+	testneed.Live(t)
 	all := madeUp()
 	if errs := complaints(t, right(all), all); errs != nil {
 		t.Fatalf("the right verdict: %q", errs)

@@ -23,6 +23,7 @@ var likelyOwned = regexp.MustCompile(`INFO: task [^ :]+:(\d+) .*blocked on an? [
 // TestHungTaskAgrees: what the kernel itself says of who has the locks that its tasks in D
 // wait for is what the cases say. In a guest, whose settings are nobody's.
 func TestHungTaskAgrees(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	if !testneed.Guest() {
 		t.Skip("changes kernel.hung_task_timeout_secs: in guests alone")
 	}

@@ -112,6 +112,7 @@ func idOf(t *testing.T, path string) []byte {
 }
 
 func TestLoadMapped(t *testing.T) {
+	testneed.Live(t)
 	c := newCache(t, 0)
 	pid, exe := child(t)
 	m := mappingOf(t, pid, exe)
@@ -133,6 +134,7 @@ func TestLoadMapped(t *testing.T) {
 
 // A file without a name is still the mapping's; what took its name is not.
 func TestLoadDeletedAndReplaced(t *testing.T) {
+	testneed.Live(t)
 	c := newCache(t, 0)
 	pid, exe := child(t)
 	m := mappingOf(t, pid, exe)
@@ -207,6 +209,7 @@ func TestNoFile(t *testing.T) {
 // Many callers, one load each of file and what; a file that changes is loaded
 // again; errors of the callback are kept.
 func TestLoadOnce(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	c := newCache(t, 0)
 	pid, exe := child(t)
@@ -242,6 +245,7 @@ func (c costs) Cost() int64 { return int64(c) }
 // The bound holds, the longest unused goes first, and what is larger than the
 // bound is given but not kept.
 func TestCostIsBounded(t *testing.T) {
+	testneed.Live(t)
 	c := newCache(t, 10_000)
 	pid, exe := child(t)
 	m := mappingOf(t, pid, exe)
@@ -279,6 +283,7 @@ func TestCostIsBounded(t *testing.T) {
 // One file that hangs costs one wait. What is merely slow says nothing of its
 // device.
 func TestHungIsNotWaitedForTwice(t *testing.T) {
+	testneed.Live(t)
 	const limit = 200 * time.Millisecond
 	files := foreign.New(foreign.Options{Limit: limit})
 	defer files.Close()
@@ -307,6 +312,7 @@ func TestHungIsNotWaitedForTwice(t *testing.T) {
 // A read that failed says nothing of the file, whatever the callback makes of it:
 // it is not kept. The end of the file is not such a failure.
 func TestFailedReadIsNotKept(t *testing.T) {
+	testneed.Live(t)
 	files := foreign.New(foreign.Options{Limit: 10 * time.Second})
 	defer files.Close()
 	pid, exe := child(t)

@@ -11,6 +11,7 @@ import (
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -95,6 +96,7 @@ func TestWithoutBuildIDOrProcess(t *testing.T) {
 
 // What has another file's build-id is not taken for that file.
 func TestForgedBuildID(t *testing.T) {
+	testneed.Live(t)
 	c := newCache(t, 0)
 	pid, exe := child(t)
 	m := mappingOf(t, pid, exe)

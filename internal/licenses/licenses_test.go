@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"stackshot/internal/licenses"
+	"stackshot/internal/testneed"
 )
 
 // Whatever module is compiled into the command is named with its version, and the
 // texts that its licence wants repeated are there.
 func TestEveryModuleIsNamed(t *testing.T) {
+	testneed.Live(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "stackshot/cmd/stackshot")
 		cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")

@@ -23,6 +23,7 @@ func TestEscape(t *testing.T) {
 
 // Every word of a text is on the page, in order, as mandoc shows it.
 func FuzzText(f *testing.F) {
+	testneed.Live(f)
 	for _, s := range []string{"a", ".SH x\n\n  .nf\n'y", "  code --x\nand text\\fB", "\\n[.x] \"q\"", "a\n\n\n\n  b"} {
 		f.Add(s)
 	}

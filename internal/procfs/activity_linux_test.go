@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // A CPU that runs us, and so has its tick or comes from idle, shows it.
 func TestActivityMoves(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 const everyFile = ReadStat | ReadStatus | ReadStack | ReadWchan | ReadSchedstat | ReadSyscall | ReadIO
@@ -124,6 +126,7 @@ func contradiction(th *Thread, tgid, tid int) string {
 
 // A thread made to a known state says just that in its files.
 func TestKnownThread(t *testing.T) {
+	testneed.Live(t)
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
@@ -203,6 +206,7 @@ func TestOwnProcess(t *testing.T) {
 
 // A task that is gone is not an empty task: its kept number answers not at all.
 func TestGoneTask(t *testing.T) {
+	testneed.Live(t)
 	cmd := exec.Command("/bin/true")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
@@ -224,6 +228,7 @@ func TestGoneTask(t *testing.T) {
 
 // A zombie has a stat and a status, no no memory.
 func TestZombie(t *testing.T) {
+	testneed.Live(t)
 	cmd := exec.Command("/bin/true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

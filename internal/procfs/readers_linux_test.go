@@ -67,6 +67,7 @@ func threads(t *testing.T) int {
 
 // A hung open is written off, the files around it are read all the same.
 func TestHungOpenIsWrittenOff(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	dir := fifoDir(t)
 	r := NewReaders(3, testLimit)
 	defer r.Close()
@@ -93,6 +94,7 @@ func TestHungOpenIsWrittenOff(t *testing.T) {
 // Invariants 1, 2 and 4: eight hang, one thread each; the ninth is refused at
 // once; when they come loose the pool serves again.
 func TestInvariant2ExhaustedAfterEight(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	dir := fifoDir(t)
 	r := NewReaders(0, testLimit)
 	defer r.Close()
@@ -139,6 +141,7 @@ func TestInvariant2ExhaustedAfterEight(t *testing.T) {
 // Invariant 3: what a read brings after its write-off is dropped, and the
 // helper's next result is the next read's.
 func TestInvariant3LateResultIsDropped(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
@@ -175,6 +178,7 @@ func TestInvariant3LateResultIsDropped(t *testing.T) {
 
 // Invariant 5, and no helper outlives the pool once it is loose.
 func TestInvariant5CloseWaitsForNobody(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	dir := fifoDir(t)
 	r := NewReaders(2, testLimit)
 	files := []File{{Name: "b"}}
@@ -194,6 +198,7 @@ func TestInvariant5CloseWaitsForNobody(t *testing.T) {
 
 // A caller that waits for room is woken when the last helper is written off.
 func TestWaiterHearsExhaustion(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	dir := fifoDir(t)
 	r := NewReaders(1, testLimit)
 	defer r.Close()
@@ -217,6 +222,7 @@ func TestWaiterHearsExhaustion(t *testing.T) {
 // Many callers, some files hanging and coming loose all the while: every good
 // file is read right, and invariant 1 holds at every look.
 func TestReadersUnderLoad(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	dir := fifoDir(t)
 	const limit = 2 * time.Millisecond // short, so that slow and hung mix

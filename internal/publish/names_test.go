@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -24,6 +25,7 @@ func TestFileName(t *testing.T) {
 }
 
 func TestSeriesNames(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 15, 23, 12, 345e6, time.UTC)
 	for output, want := range map[string]string{

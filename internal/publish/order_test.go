@@ -91,6 +91,7 @@ func TestAskIsCut(t *testing.T) {
 // Whoever is interrupted while the file is written says the truth about it: written where
 // it is there under its name, however late, and not written where there is nothing.
 func TestInterruptedWriteIsTrue(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	t.Parallel()
 	data := spoolOf(t, make([]byte, 1<<20)).file

@@ -50,6 +50,7 @@ func asOther(t *testing.T, f func()) {
 
 // The name in the place of last resort is of host and time: somebody took it.
 func TestTakenSpareName(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	testneed.Root(t)
 	name := fmt.Sprintf("stackshot-test-%d.kcdata.zst", os.Getpid())
@@ -144,6 +145,7 @@ func mountOverlay(t *testing.T, dir string) {
 // Whatever the file system, the rules on files that are there already are the same,
 // and nothing unfinished stays.
 func TestWriteOnEachFileSystem(t *testing.T) {
+	testneed.Live(t)
 	t.Parallel()
 	data := spoolOf(t, []byte("content")).file
 	eachFileSystem(t, func(t *testing.T, dir string, write func(*target, *os.File) error) {
@@ -186,6 +188,7 @@ func TestWriteOnEachFileSystem(t *testing.T) {
 // On file systems of Linux's own a helper that is killed in the middle of a file
 // leaves nothing.
 func TestKilledWhileWriting(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
@@ -234,6 +237,7 @@ func TestKilledWhileWriting(t *testing.T) {
 // everybody's: the file is ours and whole, or it is refused, and nobody else's file
 // is touched.
 func TestHostileTarget(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	t.Parallel()
 	testneed.Root(t)
 	dir := openDir(t)

@@ -154,6 +154,7 @@ func TestPprofMappings(t *testing.T) {
 // TestPprofToolReadsIt: the tool people use opens the profile, and counts the
 // threads and their time as we do.
 func TestPprofToolReadsIt(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	goTool, err := exec.LookPath("go")
 	if err != nil {

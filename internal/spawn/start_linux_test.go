@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testdelay"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -39,6 +40,7 @@ var echo = []string{"/proc/self/exe", echoWord, "an argument"}
 // What a child has: its arguments, no environment, a session of its own, the caller's
 // signal mask, no handler, what was ignored, and no file but its own.
 func TestChildIsAsAsked(t *testing.T) {
+	testneed.Live(t)
 	signal.Ignore(unix.SIGHUP)
 	defer signal.Reset(unix.SIGHUP)
 	c, err := Start(t.Context(), 10*time.Second, echo, os.Stderr, os.Stderr)
@@ -95,6 +97,7 @@ func TestChildIsAsAsked(t *testing.T) {
 // Many starts beside a collector that never rests: the child has no stack and the
 // parent's memory.
 func TestManyStarts(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -135,6 +138,7 @@ func TestWhatCannotBeExecuted(t *testing.T) {
 // context, though all the while the world is stopped for the collector and there is
 // one P; the next is refused at once; the child is gone when it is let go.
 func TestInvariant1HeldStart(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	if os.Getenv("STACKSHOT_TEST_HELD") == "" {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestInvariant1HeldStart$", "-test.v")
 		cmd.Env = append(os.Environ(), "STACKSHOT_TEST_HELD=1", "GOMAXPROCS=1")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -53,6 +54,7 @@ func (s *split) check(t *testing.T, o Options, name, why string) {
 }
 
 func TestDebugFileByBuildID(t *testing.T) {
+	testneed.Live(t)
 	s := newSplit(t)
 	root := t.TempDir()
 	o := Options{DebugRoots: []string{root}}
@@ -66,6 +68,7 @@ func TestDebugFileByBuildID(t *testing.T) {
 }
 
 func TestDebugFileByLink(t *testing.T) {
+	testneed.Live(t)
 	for _, ids := range []string{"-Wl,--build-id", "-Wl,--build-id=none"} {
 		s := newSplit(t, ids)
 		dir, root := filepath.Dir(s.prog), t.TempDir()
@@ -93,6 +96,7 @@ func TestDebugFileByLink(t *testing.T) {
 
 // Lines come from the debug file too.
 func TestLinesFromDebugFile(t *testing.T) {
+	testneed.Live(t)
 	s := newSplit(t)
 	s.put(t, filepath.Join(filepath.Dir(s.prog), "p.debug"))
 	r := resolver(t, Options{Local: true, Lines: true}, foreign.Options{})
@@ -123,6 +127,7 @@ func server(t *testing.T, id, file string) (*httptest.Server, *[]string) {
 
 // What a server has is fetched once, and of a program that is gone as well.
 func TestDebuginfod(t *testing.T) {
+	testneed.Live(t)
 	s := newSplit(t)
 	id := hex.EncodeToString(opened(t, s.prog).BuildID())
 	srv, asked := server(t, id, s.debug)
@@ -181,6 +186,7 @@ func TestDebuginfodFailures(t *testing.T) {
 
 // A server that says nothing costs its limit and no more.
 func TestDebuginfodThatHangs(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	hold := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	defer srv.Close()

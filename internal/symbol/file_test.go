@@ -40,6 +40,7 @@ func wantName(t testing.TB, f *File, addr uint64, name string) {
 }
 
 func TestNamesOfEveryKind(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-fno-pie", "-no-pie")
 	f := opened(t, prog)
 	for name, want := range map[string]string{
@@ -62,6 +63,7 @@ func TestNamesOfEveryKind(t *testing.T) {
 // What follows a symbol without a size may be a function that only a stripped table
 // had: then it has no name.
 func TestSymbolWithoutSize(t *testing.T) {
+	testneed.Live(t)
 	lib := compiled(t, "gcc", "bare.S", "-shared", "-nostdlib")
 	full := opened(t, lib)
 	bare, next := symbolAt(t, lib, "bare"), symbolAt(t, lib, "not_exported")
@@ -77,6 +79,7 @@ func TestSymbolWithoutSize(t *testing.T) {
 
 // Between sized functions nothing has a name: no guess by nearness.
 func TestGapsHaveNoName(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-falign-functions=64")
 	f := opened(t, prog)
 	syms := nmFunctions(t, prog)
@@ -96,6 +99,7 @@ func TestGapsHaveNoName(t *testing.T) {
 }
 
 func TestTemplatesReadAsCalls(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	prog := compiled(t, "g++", "templates.cc", "-O1")
 	f := opened(t, prog)
@@ -117,6 +121,7 @@ func TestTemplatesReadAsCalls(t *testing.T) {
 }
 
 func TestRustWithoutHashes(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	t.Setenv("RUSTC_BOOTSTRAP", "1") // the old mangling is an unstable option by now
 	const add = "<prog::lab::Op as core::ops::arith::Add>::add"
@@ -152,6 +157,7 @@ func goProgram(t testing.TB, args ...string) string {
 
 // A stripped Go program is named by its pclntab exactly as by its symbols.
 func TestStrippedGo(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	for _, mode := range []string{"exe", "pie"} {
 		plain := goProgram(t, "-trimpath", "-buildmode="+mode)
 		stripped := filepath.Join(t.TempDir(), "stripped")
@@ -182,6 +188,7 @@ func goName(s string) string {
 }
 
 func TestBuildID(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-Wl,--build-id=0x0123456789abcdef")
 	if got := string(opened(t, prog).BuildID()); got != "\x01\x23\x45\x67\x89\xab\xcd\xef" {
 		t.Errorf("build-id %x", got)
@@ -194,6 +201,7 @@ func TestBuildID(t *testing.T) {
 
 // A program with nothing but .gnu_debugdata, packed as Fedora packs it.
 func TestMiniDebugInfo(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2")
 	leaf := symbolAt(t, prog, "leaf")
 	bare := withMiniDebug(t, prog)

@@ -35,6 +35,7 @@ func jitted(t *testing.T) (task *kcdata.Task, addr uint64, path string) {
 }
 
 func TestPerfMapOfAProcess(t *testing.T) {
+	testneed.Live(t)
 	task, addr, path := jitted(t)
 	r := resolver(t, Options{Local: true}, foreign.Options{})
 	res := r.Resolve(t.Context(), []*kcdata.Task{task})
@@ -69,6 +70,7 @@ func TestPerfMapOfAProcess(t *testing.T) {
 
 // A perf map that is a trap is named as such at once, and nothing waits for it.
 func TestHostilePerfMaps(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Root(t)
 	line := []byte("7000 10 evil\n")
 	for name, trap := range map[string]struct {
@@ -149,6 +151,7 @@ func stalledMount(t *testing.T, dir string) int {
 // not touched or, if remote files are asked for, costs one limit; the others are named,
 // and its address has its module.
 func TestBinaryOnStalledMount(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	dir := t.TempDir()
 	tid := stalledMount(t, dir)
@@ -192,6 +195,7 @@ func TestBinaryOnStalledMount(t *testing.T) {
 
 // With every helper stuck the call still ends at its own limit.
 func TestLimitOfTheWhole(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	dir := t.TempDir()
 	tid := stalledMount(t, dir)

@@ -123,6 +123,7 @@ func TestDebugSectionsShareOneContent(t *testing.T) {
 }
 
 func TestMiniDebugBomb(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	const size = 64 << 20
 	raw := filepath.Join(t.TempDir(), "zeros")

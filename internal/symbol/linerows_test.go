@@ -60,6 +60,7 @@ func sectionOf(t testing.TB, f *elf.File, name string) []byte {
 // Every row of every unit, and the file that each is of, is what debug/dwarf
 // reads; its names of directories that are not absolute lack the unit's own.
 func TestLineRowsAreDebugDWARFs(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	progs := []string{goProgram(t, "-trimpath")}
 	for _, flags := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O3 -ffunction-sections"} {

@@ -113,6 +113,7 @@ func described(t testing.TB, f *File, lines *lineTable, at uint64) (out []string
 // Lines and inlined functions are those of addr2line, whatever the version of
 // DWARF and the packing of its sections.
 func TestLinesAreWhatAddr2lineSays(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	named := func(name string) bool { return name == "global_function" || name == "leaf" }
 	for _, flags := range [][]string{
@@ -132,6 +133,7 @@ func TestLinesAreWhatAddr2lineSays(t *testing.T) {
 
 // C++ has its functions in namespaces and classes, and inlines most of them.
 func TestLinesOfCxx(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	for compiler, tool := range map[string]string{"g++": "addr2line", "clang++-19": "llvm-addr2line-19"} {
 		prog := compiled(t, compiler, "templates.cc", "-O2", "-g")
@@ -141,6 +143,7 @@ func TestLinesOfCxx(t *testing.T) {
 
 // Go's own table has the lines where the DWARF was stripped.
 func TestGoLinesWithoutDWARF(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	prog, full := goProgram(t, "-trimpath", "-ldflags=-w"), goProgram(t, "-trimpath")
 	f := opened(t, prog)

@@ -149,6 +149,7 @@ func one(t testing.TB, r *Resolver, task *kcdata.Task, addr uint64) kcdata.UserF
 
 // gdb, on the same process, gives the same function and the same offset.
 func TestLiveProcessIsWhatGdbSays(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	prog := compiled(t, "gcc", "names.c", "-O2")
 	task := taskOf(t, running(t, prog).Pid)
@@ -204,6 +205,7 @@ func gdbSaid(out string, i, n int) (name string, delta uint64, ok bool) {
 }
 
 func TestReturnAddresses(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-falign-functions=1")
 	task := taskOf(t, running(t, prog).Pid)
 	r := resolver(t, Options{Local: true}, foreign.Options{})
@@ -233,6 +235,7 @@ func TestReturnAddresses(t *testing.T) {
 // Resolve and Functions are one; the leaf and what a signal frame saved are no
 // return addresses; a capture's form of the names says the same.
 func TestResolveIsFunctions(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-g")
 	task := taskOf(t, running(t, prog).Pid)
 	leaf, global := address(t, task, prog, prog, "leaf"), address(t, task, prog, prog, "global_function")
@@ -265,6 +268,7 @@ func TestResolveIsFunctions(t *testing.T) {
 }
 
 func TestVDSO(t *testing.T) {
+	testneed.Live(t)
 	task := taskOf(t, os.Getpid())
 	i := slices.IndexFunc(task.Mappings, func(m kcdata.Mapping) bool { return m.Path == "[vdso]" })
 	if i < 0 {
@@ -339,6 +343,7 @@ func wantResolved(t *testing.T, r *Resolver, task *kcdata.Task, addr uint64, nam
 // A file that was deleted is found through its mapping; one that another file
 // took the name of is never taken for it.
 func TestDeletedAndReplacedFiles(t *testing.T) {
+	testneed.Live(t)
 	for _, ids := range []bool{true, false} {
 		t.Run(fmt.Sprint("build-id ", ids), func(t *testing.T) {
 			arg := "-Wl,--build-id"
@@ -373,6 +378,7 @@ func TestDeletedAndReplacedFiles(t *testing.T) {
 
 // A pid with another start time names nothing of the process's own.
 func TestRecycledPid(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-Wl,--build-id=none")
 	task := taskOf(t, running(t, prog).Pid)
 	leaf := address(t, task, prog, prog, "leaf")
@@ -383,6 +389,7 @@ func TestRecycledPid(t *testing.T) {
 
 // What is known is used again without the file, but only for the same file.
 func TestCacheAcrossCaptures(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2")
 	p := running(t, prog)
 	task := withBuildIDs(t, taskOf(t, p.Pid))
@@ -403,6 +410,7 @@ func TestCacheAcrossCaptures(t *testing.T) {
 
 // A file without a build-id that was changed in place is read again.
 func TestCacheWithoutBuildID(t *testing.T) {
+	testneed.Live(t)
 	prog := compiled(t, "gcc", "names.c", "-O2", "-Wl,--build-id=none", "-g")
 	task := taskOf(t, running(t, prog).Pid)
 	leaf := address(t, task, prog, prog, "leaf")

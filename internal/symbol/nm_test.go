@@ -71,6 +71,7 @@ func agrees(t *testing.T, path string, f *File, syms []nmSymbol) int {
 // nm is the oracle, on what this machine has: stripped libraries and programs,
 // and ones with all their symbols.
 func TestFunctionsAreWhatNmSays(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	paths := []string{"/bin/sh", "/bin/ls", "/bin/bash"}
 	for _, glob := range []string{"/lib/*-linux-gnu/libc.so.6", "/usr/lib/*-linux-gnu/lib[cs]*.so.?"} {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
 // The files that gave no names are listed in the order of the mappings, whichever worker
 // ends first: two reports of the same file are the same.
 func TestSkippedInOrder(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	dir := t.TempDir()
 	task := &kcdata.Task{ID: 1, Threads: []*kcdata.Thread{{}}}
 	for i := range uint64(500) {

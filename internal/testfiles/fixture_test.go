@@ -7,11 +7,14 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 // TestStands: each thread is in its call, at descriptors that its process and the holders
 // have, and still is after a moment.
 func TestStands(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t)
 	time.Sleep(50 * time.Millisecond)
 	for _, w := range f.Waits {
@@ -37,6 +40,7 @@ func wantOpen(t *testing.T, name string, pid, fd int) {
 
 // TestOrders: descriptors are closed, put elsewhere, sent and shared as ordered.
 func TestOrders(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t)
 	end := f.Wait("pipe-writers").File[0].Ends[1] // b's
 	name := func(p int, fd int) string {

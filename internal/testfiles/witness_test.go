@@ -6,10 +6,13 @@ import (
 	"net/netip"
 	"reflect"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 // What the programs of Debian 12 print is read.
 func TestReaders(t *testing.T) {
+	testneed.Live(t)
 	rows, err := parseLsfd([]byte(`{"lsfd": [{"pid":7,"fd":null,"type":"REG","mode":"---","inode":2,"dev":"254:0","name":"/usr/bin/sleep"},
 		{"pid":7,"fd":3,"type":"FIFO","mode":"-w-","inode":21697,"dev":"0:15","name":"pipe:[21697]"}]}`))
 	if want := []Descriptor{{7, 3, "FIFO", "-w-", 21697, 15, "pipe:[21697]"}}; err != nil || !reflect.DeepEqual(rows, want) {
@@ -49,6 +52,7 @@ udp UNCONN 0      0      [::ffff:127.0.0.53]%lo:53 0.0.0.0:* users:(("r",pid=8,f
 
 // What is cut or odd is an error, not an empty answer.
 func TestReadersRefuse(t *testing.T) {
+	testneed.Live(t)
 	if _, err := parseLsfd([]byte(`{"lsfd": [{"pid":7,"fd":3,"dev":"254"}]}`)); err == nil {
 		t.Error("lsfd")
 	}
@@ -67,6 +71,7 @@ func TestReadersRefuse(t *testing.T) {
 
 // The witnesses agree with the fixture: what it says of ends is so.
 func TestWitnessesKnowTheFixture(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t)
 	rows := map[User]Descriptor{}
 	for _, d := range Lsfd(t, f.A.Pid, f.B.Pid, f.Waiter.Pid) {

@@ -1,11 +1,16 @@
 package testheap
 
-import "testing"
+import (
+	"testing"
+
+	"stackshot/internal/testneed"
+)
 
 var sink []byte
 
 // What is thrown away piece by piece does not count, what is held does.
 func TestGrowth(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
 	if n := Growth(func() {
 		for range 1024 {
 			sink = make([]byte, 1<<20)

@@ -51,10 +51,13 @@ func TestPackagesAreInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(run), "\n\tfor p in ")
-	list, _, _ = strings.Cut(list, "; do")
+	var list []string
+	for _, part := range strings.Split(string(run), "packages=(")[1:] {
+		names, _, _ := strings.Cut(part, ")")
+		list = append(list, strings.Fields(names)...)
+	}
 	for _, p := range Packages() {
-		if !slices.Contains(strings.Fields(list), p) && p != "gcc" && p != "mount" && p != "util-linux" { // those it finds
+		if !slices.Contains(list, p) && p != "gcc" && p != "mount" && p != "util-linux" { // those it finds
 			t.Errorf(".ci/run installs no %s: %s", p, list)
 		}
 	}

@@ -5,24 +5,33 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 
 	"stackshot/kcdata"
 )
 
+// packageDir is where go test started the tests: some of them go elsewhere.
+var packageDir, _ = os.Getwd()
+
 // Page fails the test unless the reader that was made from docs/format.md alone finds
 // in a file, plain or in an envelope that the standard library can open, all that our
 // own decoder finds in plain, field by field. It needs the Go tool and the sources.
 func Page(tb testing.TB, file string, plain []byte) {
 	tb.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(filepath.Dir(here), "../../kcdata/testdata/reader/main.go")
-	cmd := exec.Command("go", "run", program, file)
+	// The reader is a program of its own, with nothing of this module: it is named by its file,
+	// and -trimpath leaves no way to find that but asking.
+	ask := exec.Command("go", "env", "GOMOD")
+	ask.Dir = packageDir
+	mod, err := ask.Output()
+	if err != nil {
+		tb.Fatalf("go env GOMOD: %v", err)
+	}
+	cmd := exec.Command("go", "run", filepath.Join(filepath.Dir(string(mod)), "kcdata/testdata/reader/main.go"), file)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

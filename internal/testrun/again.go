@@ -4,64 +4,119 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
+
+	"stackshot/internal/testneed"
 )
 
-// times is how often a test that failed must pass alone.
-const times = 3
+// How often a test that failed must then pass alone, and how many tests may do so in a run
+// without refusing the change, beside those that .ci/unsteady lists.
+const (
+	times        = 2
+	mostUnsteady = 3
+)
 
-// secondLook runs each test that failed once more, alone, after the whole run. A run of
-// 40 packages at once is a load under which some tests of microseconds fail; a fault
-// that the load does not make fails alone, too.
-//
-// A test that passes each time goes to r.unsteady, and its skips to r.skipped. There is
-// no second look at a package that ended in another way than by its tests' failures, nor
-// at any test where more than most failed: so many are no accident. The error names each
-// failure that stands.
-func secondLook(r *run, most int, args []string, test tester, out io.Writer) error {
-	var wrong []error
+// judge holds a run of a tier against the lists.
+type judge struct {
+	tier  string
+	skips []allowed
+	known []name // of .ci/unsteady
+	test  tester
+}
+
+// whole runs the tests, looks a second time at those that failed, and prints at the end what
+// there is to say of them. The error says in how many ways the run was not good.
+func (j *judge) whole(args []string, out io.Writer) error {
+	r, err := j.test(out, args)
+	if err != nil {
+		return err
+	}
+	r.slowest(out)
+	j.secondLook(r, args, out)
+	unlisted := j.skipped(r, out)
+	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", len(r.passed), len(r.failed)+len(r.broken), len(r.skipped))
+	for _, n := range r.unsteady {
+		fmt.Fprintf(out, "unsteady: %s %s %s %s\n", short(n.pkg), n.test, commit(), r.why(n))
+	}
+	if len(r.unsteady) == 0 {
+		fmt.Fprintln(out, "unsteady: none")
+	}
+	for _, s := range unlisted {
+		j.failed(out, s.name, "skipped, and "+skipsFile+" does not list it: "+s.why)
+	}
 	for _, pkg := range r.broken {
-		wrong = append(wrong, fmt.Errorf("%s did not end by failed tests alone (but by a panic, a time limit, a data race, a build): it is not run again", pkg))
+		j.failed(out, name{pkg: pkg}, r.why(name{pkg: pkg}))
 	}
-	var again []name
 	for _, n := range r.failed {
-		if !slices.Contains(r.broken, n.pkg) && !slices.Contains(again, n) {
-			again = append(again, n)
-		}
+		j.failed(out, n, r.why(n))
 	}
-	if len(again) > most {
-		wrong = append(wrong, fmt.Errorf("%d tests failed, and no more than %d may be unsteady: none is run again", len(again), most))
-		for _, n := range again {
-			wrong = append(wrong, fmt.Errorf("failed: %s %s", n.pkg, n.test))
-		}
-		return errors.Join(wrong...)
+	var wrong []error
+	if n := len(r.failed) + len(r.broken); n > 0 {
+		wrong = append(wrong, fmt.Errorf("%d failed", n))
 	}
-	for _, n := range again {
-		if err := r.alone(n, args, test, out); err != nil {
-			wrong = append(wrong, err)
-		}
+	if len(unlisted) > 0 {
+		wrong = append(wrong, fmt.Errorf("%d skipped that %s does not list", len(unlisted), skipsFile))
+	}
+	if len(r.passed)+len(r.unsteady) == 0 {
+		wrong = append(wrong, errors.New("no test passed"))
 	}
 	return errors.Join(wrong...)
 }
 
-// alone is the second look at one test.
-func (r *run) alone(n name, args []string, test tester, out io.Writer) error {
-	fmt.Fprintf(out, "\n%s %s failed in the whole run:\n%s", n.pkg, n.test, strings.Join(r.output[n], ""))
-	fmt.Fprintf(out, "once more, alone, %d times:\n", times)
-	second, err := test(out, aloneArgs(n, args))
+// failed says what failed, and how to run it again.
+func (j *judge) failed(out io.Writer, n name, why string) {
+	what, run := short(n.pkg), ""
+	if n.test != "" {
+		what, run = what+" "+n.test, " -run '^"+n.top().test+"$'"
+	}
+	fmt.Fprintf(out, "FAILED %s: %s: %s\n", j.tier, what, why)
+	env := map[string]string{live: testneed.LiveVar + "=1 ", lab: testneed.LabVar + "=1 "}[j.tier]
+	fmt.Fprintf(out, "  again: %sgo test ./%s%s\n", env, short(n.pkg), run)
+}
+
+// secondLook runs each test that failed once more, alone, after the whole run, and takes
+// those that pass from r.failed to r.unsteady; their skips come to r.skipped. There is none of
+// tier unit, whose tests have one answer, none of a package that ended in another way than by its
+// tests' failures, and none where so many failed that it is no accident.
+func (j *judge) secondLook(r *run, args []string, out io.Writer) {
+	if j.tier == unit || len(r.failed) == 0 {
+		return
+	}
+	unlisted := 0
+	for _, n := range r.failed {
+		if !j.listed(n) {
+			unlisted++
+		}
+	}
+	if unlisted > mostUnsteady {
+		fmt.Fprintf(out, "\n%d tests failed, and no more than %d may be unsteady: none is run again\n", unlisted, mostUnsteady)
+		return
+	}
+	var stay []name
+	for _, n := range r.failed {
+		if slices.Contains(r.broken, n.pkg) || !j.alone(r, n, args, out) {
+			stay = append(stay, n)
+		} else {
+			r.unsteady = append(r.unsteady, n)
+		}
+	}
+	r.failed = stay
+}
+
+// alone says whether a test passes each time when it is run alone.
+func (j *judge) alone(r *run, n name, args []string, out io.Writer) bool {
+	fmt.Fprintf(out, "\n%s %s failed in the whole run: once more, alone, %d times:\n", n.pkg, n.test, times)
+	second, err := j.test(out, aloneArgs(n, args))
 	if err != nil {
-		return fmt.Errorf("%s %s failed in the whole run, and alone: %w", n.pkg, n.test, err)
+		fmt.Fprintln(out, err)
+		return false
 	}
-	if passed := second.passed[n]; passed != times || len(second.failed) > 0 || len(second.broken) > 0 {
-		return fmt.Errorf("%s %s failed in the whole run, and passed %d of %d alone", n.pkg, n.test, passed, times)
-	}
-	fmt.Fprintf(out, "unsteady: %s %s: failed in the whole run, passed %d of %d alone\n", n.pkg, n.test, times, times)
-	r.unsteady = append(r.unsteady, n)
 	for _, s := range second.skipped {
 		r.skip(s)
 	}
-	return nil
+	return second.passed[n] == times && len(second.failed) == 0 && len(second.broken) == 0
 }
 
 // aloneArgs keeps the flags of the whole run. Of flags given twice the last one counts.
@@ -73,4 +128,30 @@ func aloneArgs(n name, args []string) []string {
 		}
 	}
 	return append(out, "-count="+fmt.Sprint(times), "-run=^"+n.test+"$", n.pkg)
+}
+
+func (j *judge) listed(n name) bool { return slices.Contains(j.known, name{short(n.pkg), n.test}) }
+
+// skipped prints the skips that .ci/skips has, each with its kind, and gives the others. A
+// line is for a test and its subtests.
+func (j *judge) skipped(r *run, out io.Writer) (unlisted []skip) {
+	for _, s := range r.skipped {
+		top := s.top()
+		i := slices.IndexFunc(j.skips, func(a allowed) bool { return a.pkg == short(top.pkg) && a.test == top.test })
+		if i < 0 {
+			unlisted = append(unlisted, s)
+			continue
+		}
+		fmt.Fprintf(out, "skipped (%s): %s %s: %s\n", j.skips[i].kind, short(s.pkg), s.test, s.why)
+	}
+	return unlisted
+}
+
+// commit is that of the checkout, for a line of .ci/unsteady.
+func commit() string {
+	out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "-"
+	}
+	return strings.TrimSpace(string(out))
 }

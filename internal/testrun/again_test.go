@@ -10,8 +10,8 @@ import (
 	"stackshot/internal/testneed"
 )
 
-// thrice is a test alone that passed or failed so.
-func thrice(pkg, test string, how ...string) (all []event) {
+// twice is a test alone that passed or failed so.
+func twice(pkg, test string, how ...string) (all []event) {
 	for _, h := range how {
 		all = append(all, ended(h, pkg, test)...)
 	}
@@ -22,51 +22,48 @@ func thrice(pkg, test string, how ...string) (all []event) {
 }
 
 func TestSecondLook(t *testing.T) {
-	steady := thrice("a", "TestX", "pass", "pass", "pass")
-	alone := map[string][]event{"TestX": steady, "TestY": thrice("a", "TestY", "pass", "pass", "pass"), "TestZ": thrice("b", "TestZ", "pass", "pass", "pass"),
-		"TestBad": thrice("a", "TestBad", "pass", "fail", "pass"), "TestSkips": thrice("a", "TestSkips", "pass", "skip", "pass"), "TestTwice": thrice("a", "TestTwice", "pass", "pass"),
-		"TestShape": thrice("a", "TestShape", "pass", "pass", "pass"), "TestBusy": thrice("a", "TestBusy", "skip", "skip", "skip"),
-		"TestAfter": append(ended("pass", "a", "TestAfter"), thrice("a", "TestAfter", "pass", "pass")[:6]...)}
-	alone["TestAfter"] = append(alone["TestAfter"], closed("fail", "a", "PASS\n", "found a leak\n", "FAIL\tm/a\t0.1s\n")...)
-	alone["TestParts"] = slices.Concat(ended("skip", "a", "TestParts/new"), steady[:0], thrice("a", "TestParts", "pass", "pass", "pass"))
-	alone["TestBusyParts"] = slices.Concat(ended("skip", "b/c", "TestBusy/x"), thrice("b/c", "TestBusy", "pass", "pass", "pass"))
+	steady := func(test string) []event { return twice("a", test, "pass", "pass") }
+	alone := map[string][]event{"TestBad": twice("a", "TestBad", "pass", "fail"), "TestSkips": twice("a", "TestSkips", "pass", "skip"), "TestOnce": twice("a", "TestOnce", "pass")}
+	for _, n := range []string{"TestX", "TestY", "TestZ", "TestKnown"} {
+		alone[n] = steady(n)
+	}
+	alone["TestParts"] = append(ended("skip", "a", "TestParts/new"), steady("TestParts")...)
+	alone["TestAfter"] = append(steady("TestAfter")[:6], closed("fail", "a", "PASS\n", "found a leak\n", "FAIL\tm/a\t0.1s\n")...)
 	fails := func(tests ...string) (all []event) {
+		all = ended("pass", "a", "TestOther")
 		for _, n := range tests {
 			all = append(all, ended("fail", "a", n)...)
 		}
 		return append(all, failedPkg("a")...)
 	}
-	const one = "-timeout=20m -short -count=3 -run=^TestX$ m/a"
+	subtest := slices.Concat(ended("pass", "a", "TestOther"), ended("fail", "a", "TestX")[:1], ended("pass", "a", "TestX/u"), ended("fail", "a", "TestX/s"), fails("TestX")[4:])
 	for name, tt := range map[string]struct {
+		tier  string
 		whole []event
 		err   string   // "": none
 		says  []string // each
 		asked string   // the first second look; "": none, "any"
 	}{
-		"passes alone": {fails("TestX"), "", []string{"x_test.go:9: TestX said so", "unsteady: m/a TestX: failed in the whole run, passed 3 of 3 alone\n",
-			"0 passed, 0 failed, 1 unsteady, 0 skipped"}, one},
-		"two pass alone":                     {fails("TestX", "TestY"), "", []string{"unsteady: m/a TestX", "unsteady: m/a TestY", "0 failed, 2 unsteady"}, one},
-		"of two packages":                    {append(fails("TestX"), append(ended("fail", "b", "TestZ"), failedPkg("b")...)...), "", []string{"unsteady: m/b TestZ", "0 failed, 2 unsteady"}, one},
-		"a third":                            {fails("TestX", "TestY", "TestZ"), "3 tests failed, and no more than 2 may be unsteady: none is run again\nfailed: m/a TestX\nfailed: m/a TestY\nfailed: m/a TestZ", []string{"3 failed, 0 unsteady"}, ""},
-		"fails alone":                        {fails("TestBad"), "m/a TestBad failed in the whole run, and passed 2 of 3 alone", []string{"1 failed, 0 unsteady"}, "any"},
-		"one of two":                         {fails("TestX", "TestBad"), "m/a TestBad failed in the whole run, and passed 2 of 3 alone", []string{"unsteady: m/a TestX", "1 failed, 1 unsteady"}, one},
-		"is skipped alone":                   {fails("TestSkips"), "m/a TestSkips failed in the whole run, and passed 2 of 3 alone", nil, "any"},
-		"does not run thrice":                {fails("TestTwice"), "passed 2 of 3 alone", nil, "any"},
-		"its package fails alone":            {fails("TestAfter"), "m/a TestAfter failed in the whole run, and passed 3 of 3 alone", []string{"1 failed, 0 unsteady"}, "any"},
-		"does not run at all":                {fails("TestGone"), "passed 0 of 3 alone", nil, "any"},
-		"is too busy alone":                  {fails("TestBusy"), "passed 0 of 3 alone", nil, "any"},
-		"a subtest":                          {slices.Concat(ended("fail", "a", "TestX")[:2], ended("pass", "a", "TestX/u"), ended("fail", "a", "TestX/s"), fails("TestX")[2:]), "", []string{"x_test.go:9: TestX/s said so", "1 passed, 0 failed, 1 unsteady"}, one},
-		"skips a part":                       {slices.Concat(ended("skip", "a", "TestX/s"), fails("TestX")), "m/a TestX/s was skipped and is not listed", []string{"1 unsteady, 1 skipped"}, one},
-		"skips a part alone":                 {fails("TestParts"), "m/a TestParts/new was skipped and is not listed: TestParts/new said so", []string{"1 unsteady, 1 skipped"}, "any"},
-		"listed as skipped, ran":             {fails("TestShape"), "", []string{"ran here, and is listed as skipped: a TestShape\n"}, "any"},
-		"another that is listed, passes":     {slices.Concat(ended("pass", "a", "TestShape"), fails("TestX")), "", []string{"ran here, and is listed as skipped: a TestShape\n", "1 passed, 0 failed, 1 unsteady"}, one},
-		"another that is listed, is skipped": {slices.Concat(ended("skip", "a", "TestShape"), fails("TestX")), "", []string{"skipped (shape): m/a TestShape: TestShape said so", "1 unsteady, 1 skipped"}, one},
+		"passes alone":            {live, fails("TestX"), "", []string{"\nunsteady: a TestX ", " x_test.go:9: TestX said so\n", "1 passed, 0 failed"}, "-timeout=20m -short -count=2 -run=^TestX$ m/a"},
+		"of tier lab":             {lab, fails("TestX"), "", []string{"\nunsteady: a TestX "}, "any"},
+		"of tier unit":            {unit, fails("TestX"), "1 failed", []string{"unsteady: none\nFAILED unit: a TestX: x_test.go:9: TestX said so\n  again: go test ./a -run '^TestX$'\n"}, ""},
+		"three":                   {live, fails("TestX", "TestY", "TestZ"), "", []string{"\nunsteady: a TestX", "\nunsteady: a TestY", "\nunsteady: a TestZ"}, "any"},
+		"three and a known one":   {live, fails("TestX", "TestY", "TestKnown", "TestZ"), "", []string{"\nunsteady: a TestKnown", "\nunsteady: a TestZ"}, "any"},
+		"a fourth":                {live, fails("TestX", "TestY", "TestZ", "TestOnce"), "4 failed", []string{"4 tests failed, and no more than 3 may be unsteady", "FAILED live: a TestOnce:"}, ""},
+		"fails alone":             {live, fails("TestBad"), "1 failed", []string{"FAILED live: a TestBad: x_test.go:9: TestBad said so\n  again: STACKSHOT_LIVE=1 go test ./a -run '^TestBad$'\n"}, "any"},
+		"one of two":              {live, fails("TestX", "TestBad"), "1 failed", []string{"\nunsteady: a TestX", "\nFAILED live: a TestBad"}, "any"},
+		"is skipped alone":        {live, fails("TestSkips"), "1 failed", nil, "any"},
+		"does not run twice":      {live, fails("TestOnce"), "1 failed", nil, "any"},
+		"does not run at all":     {live, fails("TestGone"), "1 failed", nil, "any"},
+		"its package fails alone": {live, fails("TestAfter"), "1 failed", nil, "any"},
+		"a subtest":               {unit, subtest, "1 failed", []string{"FAILED unit: a TestX: x_test.go:9: TestX/s said so\n  again: go test ./a -run '^TestX$'\n"}, ""},
+		"skips a part alone":      {live, fails("TestParts"), "1 skipped", []string{"\nunsteady: a TestParts", "\nFAILED live: a TestParts/new: skipped"}, "any"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &made{whole: tt.whole, alone: alone}
-			out, err := held(t, m)
+			out, err := held(t, tt.tier, m)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%v, want %q", err, tt.err)
+				t.Errorf("%v, want %q\n%s", err, tt.err, out)
 			}
 			for _, says := range tt.says {
 				if !strings.Contains(out, says) {
@@ -80,8 +77,7 @@ func TestSecondLook(t *testing.T) {
 	}
 }
 
-// What a test said comes whole and once for each time it failed, in its order, the parts
-// that passed included.
+// What a test said comes whole, in its order, the parts that passed included.
 func TestFailedOutputIsWhole(t *testing.T) {
 	at := func(test, output string) event {
 		return event{Action: "output", Package: "m/a", Test: test, Output: output}
@@ -89,14 +85,10 @@ func TestFailedOutputIsWhole(t *testing.T) {
 	runs := func(test string) event { return event{Action: "run", Package: "m/a", Test: test} }
 	ends := func(how, test string) event { return event{Action: how, Package: "m/a", Test: test} }
 	m := &made{whole: append([]event{runs("TestX"), at("TestX", "one "), runs("TestX/s"), at("TestX/s", "two "), at("TestX/u", "three "), at("TestX/s", "four "), ends("pass", "TestX/u"),
-		ends("fail", "TestX/s"), at("TestX", "five\n"), ends("fail", "TestX")}, failedPkg("a")...), alone: map[string][]event{}}
-	out, _ := held(t, m)
-	if n := strings.Count(out, "one two three four five\n"); n != 2 { // at once, and with the second look
+		ends("fail", "TestX/s"), at("TestX", "five\n"), ends("fail", "TestX")}, failedPkg("a")...)}
+	out, _ := held(t, unit, m)
+	if n := strings.Count(out, "one two three four five\n"); n != 1 {
 		t.Errorf("%d times in %s", n, out)
-	}
-	m.alone["TestX"] = slices.Concat(m.whole[:len(m.whole)-2], m.whole[:len(m.whole)-2], m.whole)
-	if out, _ = held(t, m); strings.Count(out, "one two three four five\n") != 2+3 {
-		t.Error(out)
 	}
 }
 
@@ -105,24 +97,27 @@ func TestNoSecondLook(t *testing.T) {
 	failed := ended("fail", "a", "TestX")
 	verdict := []string{"FAIL\n", "FAIL\tm/a\t0.1s\n"}
 	race := event{Action: "output", Package: "m/a", Test: "TestX", Output: "WARNING: DATA RACE\n"}
+	hangs := []event{{Action: "run", Package: "m/a", Test: "TestHangs"}, {Action: "output", Package: "m/a", Test: "TestHangs", Output: "panic: test timed out\n"}}
+	const anyhow = "did not end by failed tests alone"
 	for name, tt := range map[string]struct {
 		whole []event
-		says  string
+		says  string // of the output
+		why   string // in the line FAILED
 	}{
-		"a panic":                                {slices.Concat(failed, closed("fail", "a", verdict[1])), "x_test.go:9"},
-		"os.Exit":                                {slices.Concat(failed, ended("fail", "a", "TestY")[:2], closed("fail", "a", verdict...)), "x_test.go:9: TestY said so"},
-		"a time limit":                           {slices.Concat(failed, []event{{Action: "run", Package: "m/a", Test: "TestHangs"}, {Action: "output", Package: "m/a", Test: "TestHangs", Output: "panic: test timed out\n"}}, closed("fail", "a", verdict[1])), "panic: test timed out"},
-		"a signal":                               {slices.Concat(failed, closed("fail", "a", verdict[0], "signal: killed\n", verdict[1])), "signal: killed"},
-		"a data race":                            {slices.Concat(failed[:2], []event{race}, failed[2:], closed("fail", "a", verdict...)), "DATA RACE"},
-		"what TestMain found":                    {slices.Concat(failed, closed("fail", "a", verdict[0], "found a leak\n", verdict[1])), "found a leak"},
-		"what TestMain found of tests that pass": {closed("fail", "a", "PASS\n", "found a leak\n", verdict[1]), "found a leak"},
-		"no test":                                {closed("fail", "a", verdict[1]), "FAIL\tm/a"},
-		"no build":                               {append([]event{{ImportPath: "m/a", Action: "build-output", Output: "x.go:1: no\n"}}, closed("fail", "a", "FAIL\tm/a [build failed]\n")...), "x.go:1: no"},
+		"a panic":                                {slices.Concat(failed, closed("fail", "a", verdict[1])), "x_test.go:9", anyhow},
+		"os.Exit":                                {slices.Concat(failed, ended("fail", "a", "TestY")[:2], closed("fail", "a", verdict...)), "x_test.go:9: TestY said so", anyhow},
+		"a time limit":                           {slices.Concat(failed, hangs, closed("fail", "a", verdict[1])), "panic: test timed out", "TestHangs: panic: test timed out"},
+		"a signal":                               {slices.Concat(failed, closed("fail", "a", verdict[0], "signal: killed\n", verdict[1])), "signal: killed", "signal: killed"},
+		"a data race":                            {slices.Concat(failed[:2], []event{race}, failed[2:], closed("fail", "a", verdict...)), "DATA RACE", anyhow},
+		"what TestMain found":                    {slices.Concat(failed, closed("fail", "a", verdict[0], "found a leak\n", verdict[1])), "found a leak", anyhow},
+		"what TestMain found of tests that pass": {closed("fail", "a", "PASS\n", "found a leak\n", verdict[1]), "found a leak", anyhow},
+		"no test":                                {closed("fail", "a", verdict[1]), "FAIL\tm/a", anyhow},
+		"no build":                               {append([]event{{ImportPath: "m/a [m/a.test]", Action: "build-output", Output: "# m/a\n"}, {ImportPath: "m/a [m/a.test]", Action: "build-output", Output: "x.go:1: no\n"}}, closed("fail", "a", "FAIL\tm/a [build failed]\n")...), "x.go:1: no", "x.go:1: no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &made{whole: tt.whole, alone: map[string][]event{"TestX": thrice("a", "TestX", "pass", "pass", "pass")}}
-			out, err := held(t, m)
-			if err == nil || !strings.Contains(err.Error(), "m/a did not end by failed tests alone") || len(m.asked) > 0 || !strings.Contains(out, tt.says) {
+			m := &made{whole: tt.whole, alone: map[string][]event{"TestX": twice("a", "TestX", "pass", "pass")}}
+			out, err := held(t, live, m)
+			if err == nil || len(m.asked) > 0 || !strings.Contains(out, tt.says) || !strings.Contains(out, "\nFAILED live: a: "+tt.why) {
 				t.Errorf("%v, %v\n%s", err, m.asked, out)
 			}
 		})
@@ -141,9 +136,8 @@ func TestGoSaysSo(t *testing.T) {
 		"panics/x_test.go": `func TestX(t *testing.T) { t.Error("x") }; func TestY(t *testing.T) { if os.Getenv("HOME") != "?" { panic("y") } }`,
 		"exits/x_test.go":  `func TestX(t *testing.T) { t.Error("x") }; func TestY(t *testing.T) { os.Exit(1) }`,
 		"main/x_test.go":   `func TestX(t *testing.T) { t.Error("x") }; func TestMain(m *testing.M) { m.Run(); os.Stdout.WriteString("found a leak\n"); os.Exit(1) }`,
-		"hangs/x_test.go":  `func TestX(t *testing.T) { t.Error("x") }; func TestY(t *testing.T) { if os.Getenv("HOME") != "?" { select {} } }`,
+		"hangs/x_test.go":  `func TestX(t *testing.T) {}; func TestY(t *testing.T) { if os.Getenv("HOME") != "?" { select {} } }`,
 		"build/x_test.go":  `func TestX(t *testing.T) { os.No() }`,
-		"list":             "busy at most 0\nunsteady at most 2\n",
 	} {
 		path = filepath.Join(dir, path)
 		if strings.HasSuffix(path, ".go") {
@@ -159,24 +153,36 @@ func TestGoSaysSo(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
-	var out strings.Builder
-	err := check("list", []string{"-timeout=3s", "./..."}, goTest, &out)
-	if err == nil {
-		t.Fatal(out.String())
+	whole := func(pkg string, flags ...string) string {
+		var out strings.Builder
+		j := judge{tier: live, test: goTest(nil)}
+		err := j.whole(append(flags, pkg), &out)
+		if err == nil != (pkg == "./once") {
+			t.Errorf("%s: %v", pkg, err)
+		}
+		return out.String()
 	}
-	for _, pkg := range []string{"panics", "exits", "main", "hangs", "build"} {
-		if !strings.Contains(err.Error(), "m/"+pkg+" did not end by failed tests alone") {
-			t.Errorf("%s is looked at again, or not at all: %v\n%s", pkg, err, &out)
+	for pkg, want := range map[string]string{
+		"panics": "\nFAILED live: panics: TestY: panic: y",
+		"exits":  "\nFAILED live: exits: ",
+		"main":   "\nFAILED live: main: ",
+		"hangs":  "\nFAILED live: hangs: TestY: panic: test timed out after 1s",
+		"build":  "\nFAILED live: build: build/x_test.go:3:31: undefined: os.No",
+		"always": "\nFAILED live: always TestX: x_test.go:3: always\n  again: STACKSHOT_LIVE=1 go test ./always -run '^TestX$'\n",
+		"once":   "\nunsteady: once TestX - x_test.go:3: once\n",
+	} {
+		var flags []string
+		if pkg == "hangs" {
+			flags = []string{"-timeout=1s"}
+		}
+		if out := whole("./"+pkg, flags...); !strings.Contains(out, want) {
+			t.Errorf("%s: want %q in\n%s", pkg, want, out)
 		}
 	}
-	if !strings.Contains(err.Error(), "m/always TestX failed in the whole run, and passed 0 of 3 alone") ||
-		!strings.Contains(out.String(), "unsteady: m/once TestX: failed in the whole run, passed 3 of 3 alone\n") {
-		t.Errorf("%v\n%s", err, &out)
-	}
-	if err := check("list", []string{"./nothing"}, goTest, &out); err == nil {
-		t.Error("a package that is not there")
-	}
-	if err := check("list", []string{"-nonsense=1", "./once"}, goTest, &out); err == nil {
-		t.Error("a flag that is none")
+	for _, args := range [][]string{{"./nothing"}, {"-nonsense=1", "./once"}} {
+		j := judge{tier: live, test: goTest(nil)}
+		if err := j.whole(args, &strings.Builder{}); err == nil {
+			t.Errorf("%v", args)
+		}
 	}
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -17,88 +13,43 @@ const (
 	busy  = "busy"  // the host took the CPUs away each time it was tried
 )
 
-// list is what may be skipped. A line each: kind, package without the module's name,
-// test, reason. Two lines more say how many may be in a run: "busy at most N", and
-// "unsteady at most N", tests that fail in the whole run and pass alone.
-type list struct {
-	entries                []entry
-	mostBusy, mostUnsteady int
+// A skip that is allowed. A line of .ci/skips: kind, package without the module's name,
+// test, reason.
+type allowed struct{ kind, pkg, test, why string }
+
+func parseSkips(text string) ([]allowed, error) {
+	var all []allowed
+	err := fields(text, func(line int, w []string) error {
+		if len(w) < 4 || !slices.Contains([]string{shape, apart, busy}, w[0]) {
+			return fmt.Errorf("want shape, apart or busy, a package, a test and a reason: %q", w)
+		}
+		all = append(all, allowed{w[0], w[1], w[2], strings.Join(w[3:], " ")})
+		return nil
+	})
+	return all, err
 }
 
-type entry struct{ kind, pkg, test, why string }
+// mostListed is how many lines .ci/unsteady may have: more is no list, but a habit.
+const mostListed = 10
 
-func parseList(text string) (*list, error) {
-	l := &list{mostBusy: -1, mostUnsteady: -1}
-	most := map[string]*int{"busy": &l.mostBusy, "unsteady": &l.mostUnsteady}
-	for at, line := range strings.Split(text, "\n") {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
+// parseUnsteady gives the tests of .ci/unsteady. A line of it: package without the module's
+// name, test, commit at which it was seen, what it said.
+func parseUnsteady(text string) ([]name, error) {
+	var all []name
+	err := fields(text, func(line int, w []string) error {
+		if len(w) < 4 {
+			return fmt.Errorf("want a package, a test, a commit and a reason: %q", w)
 		}
-		if to := most[f[0]]; to != nil && len(f) == 4 && f[1] == "at" && f[2] == "most" {
-			n, err := strconv.Atoi(f[3])
-			if err != nil || n < 0 {
-				return nil, fmt.Errorf("line %d: %q is no number", at+1, f[3])
-			}
-			*to = n
-			continue
+		if all = append(all, name{w[0], w[1]}); len(all) > mostListed {
+			return fmt.Errorf("more than %d tests: mend one", mostListed)
 		}
-		if len(f) < 4 || !slices.Contains([]string{shape, apart, busy}, f[0]) {
-			return nil, fmt.Errorf("line %d: want shape, apart or busy, a package, a test and a reason: %q", at+1, line)
-		}
-		l.entries = append(l.entries, entry{f[0], f[1], f[2], strings.Join(f[3:], " ")})
-	}
-	for kind, n := range most {
-		if *n < 0 {
-			return nil, fmt.Errorf("no line says how many are %s at most", kind)
-		}
-	}
-	return l, nil
+		return nil
+	})
+	return all, err
 }
 
-// is: this very test.
-func (e *entry) is(n name) bool {
-	_, pkg, _ := strings.Cut(n.pkg, "/")
-	return pkg == e.pkg && n.test == e.test
-}
-
-// covers: an entry is for a test and its subtests.
-func (e *entry) covers(n name) bool { return e.is(n.top()) }
-
-// judge prints the skips, each with its reason, and says what is wrong with them.
-// What failed is secondLook's.
-func (l *list) judge(r *run, out io.Writer) error {
-	var wrong []error
-	if r.ended == 0 {
-		wrong = append(wrong, errors.New("go test ran nothing"))
-	}
-	count := map[string]int{}
-	for _, s := range r.skipped {
-		i := slices.IndexFunc(l.entries, func(e entry) bool { return e.covers(s.name) })
-		if i < 0 {
-			wrong = append(wrong, fmt.Errorf("%s %s was skipped and is not listed: %s", s.pkg, s.test, s.why))
-			continue
-		}
-		kind := l.entries[i].kind
-		count[kind]++
-		fmt.Fprintf(out, "skipped (%s): %s %s: %s\n", kind, s.pkg, s.test, s.why)
-	}
-	if n := count[busy]; n > l.mostBusy {
-		wrong = append(wrong, fmt.Errorf("the host was too busy for %d proofs, and may be for %d: run it again on a quieter one", n, l.mostBusy))
-	}
-	fmt.Fprintf(out, "%d passed, %d failed, %d unsteady, %d skipped: %d for this machine's shape, %d that run apart, %d for a busy host\n",
-		len(r.passed), len(r.failed)-len(r.unsteady), len(r.unsteady), len(r.skipped), count[shape], count[apart], count[busy])
-	l.hint(r, out)
-	return errors.Join(wrong...)
-}
-
-// hint names what is listed, and ran: what passed, in the whole run or alone.
-func (l *list) hint(r *run, out io.Writer) {
-	ran := append(slices.Collect(maps.Keys(r.passed)), r.unsteady...)
-	for _, e := range l.entries {
-		skipped := slices.ContainsFunc(r.skipped, func(s skip) bool { return e.covers(s.name) })
-		if e.kind != busy && !skipped && slices.ContainsFunc(ran, e.is) {
-			fmt.Fprintf(out, "ran here, and is listed as skipped: %s %s\n", e.pkg, e.test)
-		}
-	}
+// short is a package without the module's name, as lists and commands have it.
+func short(pkg string) string {
+	_, rest, _ := strings.Cut(pkg, "/")
+	return rest
 }

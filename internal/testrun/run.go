@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
+
+	"stackshot/internal/testneed"
 )
 
 // event is a line of go test -json (go doc test2json).
@@ -30,14 +33,14 @@ type run struct {
 	out      io.Writer
 	running  map[name]bool     // tests, not subtests
 	output   map[name][]string // of packages, and of tests with their subtests: until they end well
-	reasons  map[name]string   // what each test, or subtest, logged last
+	reasons  map[name]string   // what each test, or subtest, logged last, with its place
+	causes   map[name]string   // why a test, or with an empty test the package, failed
 	races    map[string]bool   // packages with a data race
 	passed   map[name]int      // tests and subtests: how often
 	skipped  []skip            // each test and subtest once
 	failed   []name            // tests, not subtests
-	unsteady []name            // of those: secondLook
+	unsteady []name            // failed, then passed alone: secondLook
 	broken   []string          // packages that failed otherwise than by failed tests alone
-	ended    int               // packages
 	took     map[name]float64  // s, of tests that passed, not of subtests: others ran beside them
 }
 
@@ -47,7 +50,7 @@ type skip struct {
 }
 
 func newRun(out io.Writer) *run {
-	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}, took: map[name]float64{}}
+	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, causes: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}, took: map[name]float64{}}
 }
 
 // read takes all events. What is none, the go command's own words, is printed.
@@ -72,6 +75,9 @@ func (r *run) read(in io.Reader) error {
 	}
 }
 
+// deadly is how the runtime, and the go command, tell the end of a test binary.
+var deadly = regexp.MustCompile(`^(panic|fatal error|signal): `)
+
 var place = regexp.MustCompile(`^\s+[a-z0-9_]+\.go:\d+: `)
 
 func (r *run) take(e event) {
@@ -84,10 +90,17 @@ func (r *run) take(e event) {
 		}
 	case "build-output":
 		fmt.Fprint(r.out, e.Output)
+		if pkg, _, _ := strings.Cut(e.ImportPath, " "); !strings.HasPrefix(e.Output, "#") {
+			r.cause(name{pkg: pkg}, e.Output)
+		}
 	case "output":
 		r.output[n.top()] = append(r.output[n.top()], e.Output)
 		if at := place.FindString(e.Output); at != "" {
-			r.reasons[n] = strings.TrimSpace(e.Output[len(at):])
+			r.reasons[n] = strings.TrimSpace(e.Output)
+		}
+		if deadly.MatchString(e.Output) {
+			r.cause(n.top(), e.Output)
+			r.cause(name{pkg: n.pkg}, strings.TrimPrefix(n.test+": "+e.Output, ": "))
 		}
 		if strings.Contains(e.Output, "WARNING: DATA RACE") {
 			r.races[n.pkg] = true
@@ -108,18 +121,38 @@ func (r *run) endTest(n name, how string) {
 	case "pass":
 		r.passed[n]++
 	case "skip":
-		r.skip(skip{n, r.reasons[n]})
+		if !strings.Contains(r.reasons[n], ": "+testneed.TierSkip+" ") {
+			r.skip(skip{n, r.reasons[n]})
+		}
 	case "fail":
+		r.cause(n.top(), r.reasons[n])
 		if n != n.top() {
 			return // its test fails, too
 		}
-		r.failed = append(r.failed, n)
+		if !slices.Contains(r.failed, n) { // -count
+			r.failed = append(r.failed, n)
+		}
 		fmt.Fprint(r.out, strings.Join(r.output[n], ""))
 		return
 	}
 	if n == n.top() {
 		delete(r.output, n)
 	}
+}
+
+// cause notes the first line that says why something failed.
+func (r *run) cause(n name, line string) {
+	if line = strings.TrimSpace(line); line != "" && r.causes[n] == "" {
+		r.causes[n] = line
+	}
+}
+
+// why is the line that says best why a test, or with an empty test the package, failed.
+func (r *run) why(n name) string {
+	if n.test == "" {
+		return cmp.Or(r.causes[n], "did not end by failed tests alone (but by os.Exit, a time limit, a data race, what TestMain found): see above")
+	}
+	return cmp.Or(r.causes[n], "said nothing of it")
 }
 
 // skip notes a skipped test, or subtest, once.
@@ -134,7 +167,6 @@ func (r *run) skip(s skip) {
 func (r *run) endPackage(n name, how string) {
 	said := r.output[n]
 	delete(r.output, n)
-	r.ended++
 	if how != "fail" {
 		if len(said) > 0 {
 			fmt.Fprint(r.out, said[len(said)-1])

@@ -32,6 +32,7 @@ func (c *Child) steady() bool {
 }
 
 func TestI1EachKindIsWhatProcSays(t *testing.T) {
+	testneed.Live(t)
 	for _, k := range All() {
 		t.Run(k.Name, func(t *testing.T) {
 			f := Start(t, k)
@@ -60,6 +61,7 @@ func logThread(t *testing.T, c *Child, tid int) {
 }
 
 func TestI1TheStateLasts(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t, All()...)
 	time.Sleep(300 * time.Millisecond)
 	for i := range f.Children {
@@ -73,6 +75,7 @@ func TestI1TheStateLasts(t *testing.T) {
 
 // Every process has this process as its parent, but those another made.
 func TestI1Parents(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t, DoWait, VforkParent, ZombieLeader)
 	parent := map[string]int{"do-wait child": f.One(DoWait, "").Pid}
 	for i := range f.Children {
@@ -107,6 +110,7 @@ func wantGone(t *testing.T, pids []int) {
 }
 
 func TestI2NothingIsLeft(t *testing.T) {
+	testneed.Live(t)
 	testneed.Root(t)
 	var left []int
 	t.Run("all", func(t *testing.T) { left = pids(Start(t, All()...)) })
@@ -118,6 +122,7 @@ func TestI2NothingIsLeft(t *testing.T) {
 
 // The ways in which a fixture comes to its end half made or half gone.
 func TestI2NothingIsLeftOfAPart(t *testing.T) {
+	testneed.Live(t)
 	testneed.Root(t)
 	t.Run("phase two never began", func(t *testing.T) {
 		f, err := newFixture(t, All())
@@ -160,6 +165,7 @@ func TestI2NothingIsLeftOfAPart(t *testing.T) {
 
 // Ending the owner of the mutex lets the held task finish its exit.
 func TestMidExitEndsWithItsOwner(t *testing.T) {
+	testneed.Live(t)
 	f := Start(t, MidExit)
 	if err := f.End(f.One(MidExit, "owner")); err != nil {
 		t.Fatal(err)
@@ -187,6 +193,7 @@ func startAndDie() int {
 }
 
 func TestI3ActorsDieWithTheTestProcess(t *testing.T) {
+	testneed.Live(t)
 	testneed.Root(t)
 	// Orphans come to us, so that the test needs no init that reaps.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -234,6 +241,7 @@ func orphansOfTheDead(t *testing.T) []int {
 
 // A number that once was an actor's belongs to somebody else now.
 func TestI4AReapedPidIsNotSignalled(t *testing.T) {
+	testneed.Live(t)
 	other := Start(t, Sleeping)
 	f := Start(t, Sleeping, KernelThread)
 	c := f.One(Sleeping, "")
@@ -251,6 +259,7 @@ func TestI4AReapedPidIsNotSignalled(t *testing.T) {
 }
 
 func TestI6FailureNamesStepAndErrno(t *testing.T) {
+	testneed.Live(t)
 	k := Kind{Name: cpuHogs.Name, N: 1, CPU: 1023, Life: time.Second}
 	f, err := newFixture(t, []Kind{k})
 	if err != nil {
@@ -283,6 +292,7 @@ func BenchmarkStart(b *testing.B) {
 // The numbers the actors are made for: five hundred bystanders within five
 // seconds, and little memory each.
 func TestBystandersAreCheap(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	before, begin := memAvailable(t), time.Now()
 	f := Start(t, Bystanders(0))
 	took, after := time.Since(begin), memAvailable(t)
@@ -307,6 +317,7 @@ func memAvailable(t *testing.T) int {
 }
 
 func TestFourThousandThreads(t *testing.T) {
+	testneed.Live(t)
 	if c := Start(t, ManyThreads(4000)).Children[0]; len(c.Tids) != 4000 {
 		t.Errorf("%d threads, want 4000", len(c.Tids))
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 const guardedEnv = "STACKSHOT_TESTTASK_GUARDED" // the file, in the process to be killed
@@ -25,6 +27,7 @@ func says(t *testing.T, path string) string {
 }
 
 func TestGuardRestores(t *testing.T) {
+	testneed.Live(t)
 	path := filepath.Join(t.TempDir(), "a=switch")
 	g, err := NewGuard(path, "1")
 	if err != nil {
@@ -64,6 +67,7 @@ func TestGuardFails(t *testing.T) {
 // The process that changed the file is killed with all its process group, and
 // changes nothing back.
 func TestGuardOutlivesItsProcess(t *testing.T) {
+	testneed.Live(t)
 	if path := os.Getenv(guardedEnv); path != "" {
 		if _, err := NewGuard(path, "1"); err != nil {
 			t.Fatal(err)

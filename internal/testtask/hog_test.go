@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/testneed"
 	"stackshot/snapshot"
 )
 
@@ -64,6 +65,7 @@ func holdMachine(t *testing.T) {
 }
 
 func TestI5FIFOHogEndsByItself(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	holdMachine(t)
 	cpu, life := lastCPU(t), 300*time.Millisecond
 	begin := time.Now()
@@ -89,6 +91,7 @@ func TestI5FIFOHogEndsByItself(t *testing.T) {
 // The one in system calls is on its CPU, in the kernel's time, and is ended by
 // the kernel's limit.
 func TestI5FIFOCallHogIsEnded(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	holdMachine(t)
 	cpu, life := lastCPU(t), 300*time.Millisecond
 	c := &FIFOCallHog(t, cpu, life).Children[0]
@@ -105,6 +108,7 @@ func TestI5FIFOCallHogIsEnded(t *testing.T) {
 
 // On a busy machine a hog is gone before anybody has looked at it.
 func TestHogGoneBeforeItIsSeen(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	holdMachine(t)
 	cpu := lastCPU(t)
 	for _, start := range []func(testing.TB, int, time.Duration) *Fixture{FIFOHog, FIFOCallHog} {
@@ -116,6 +120,7 @@ func TestHogGoneBeforeItIsSeen(t *testing.T) {
 }
 
 func TestCPUHogsShareOneCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	holdMachine(t)
 	cpu := lastCPU(t)
 	f := CPUHogs(t, cpu, 3)
@@ -132,6 +137,7 @@ func TestCPUHogsShareOneCPU(t *testing.T) {
 }
 
 func TestStormMakesAndStops(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	f := SpawnExitStorm(t, Storm{Threads: 3})
 	var procs, threads uint64
 	err := WaitFor(10*time.Second, func() (bool, error) {
@@ -151,6 +157,7 @@ func TestStormMakesAndStops(t *testing.T) {
 
 // The rate is bounded by interval and life.
 func TestStormRate(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
 	const interval, life, window = 20 * time.Millisecond, 5 * time.Millisecond, 300 * time.Millisecond
 	f := SpawnExitStorm(t, Storm{Workers: 1, Interval: interval, Life: life})
 	before, _ := f.Made()

@@ -5,6 +5,8 @@ package testtask
 import (
 	"fmt"
 	"testing"
+
+	"stackshot/internal/testneed"
 )
 
 func TestCheck(t *testing.T) {
@@ -34,6 +36,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestKindsDoNotShareNames(t *testing.T) {
+	testneed.Live(t)
 	seen := map[string]bool{}
 	for _, k := range append(All(), fifoHog, fifoCallHog, cpuHogs, exitStorm) {
 		if seen[k.Name] {

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testvm/wire"
 )
 
 // A guest is driven from outside by everything there is.
 func TestDrive(t *testing.T) {
+	testneed.Lab(t, testneed.Guests)
 	k := requireVM(t, "amd64", "6.12")
 	g, kinds, dir := startVictim(t, Config{Kernel: k, Append: "sysrq_always_enabled", Reboot: true, Limit: 4 * time.Minute}, "hang")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/topology"
 )
 
@@ -17,6 +18,7 @@ const inLayoutVar = "STACKSHOT_TESTVM_LAYOUT"
 // Every layout looks, from inside, like what it is called. The outer half boots
 // them; the inner half is TestInLayout.
 func TestLayouts(t *testing.T) {
+	testneed.Lab(t, testneed.Guests)
 	b := builder(t)
 	for _, l := range Layouts {
 		t.Run(l.Name, func(t *testing.T) {
@@ -73,6 +75,7 @@ const (
 )
 
 func TestInLayout(t *testing.T) {
+	testneed.Lab(t, testneed.Guests)
 	name := os.Getenv(inLayoutVar)
 	if name == "" {
 		t.Skip("for a guest, see TestLayouts")

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 // A package's tests come into the table; a kernel that cannot be had leaves its
 // column empty with the reason, unless it is required.
 func TestMatrixOfAPackage(t *testing.T) {
+	testneed.Lab(t, testneed.Guests)
 	requireVM(t, "amd64", "6.12")
 	cache, err := CacheDir()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -51,6 +52,7 @@ func (f *stuckFile) Read(b []byte) (int, error) {
 // A device that does not answer costs one question and its limit, however often is
 // asked, and a file without end a page.
 func TestThrottlesInTime(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	b := smp4()
 	b.cooler(0, "idle-cpu1", "30")
 	b.cooler(1, "idle-cpu2", "30")

@@ -17,6 +17,7 @@ import (
 // Programs as the distribution ships them, stripped and mostly without frame
 // pointers, waiting for something: every thread complete, and as gdb has it.
 func TestInstalledPrograms(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	for name, command := range map[string]string{
 		"python3": "python3 -c 'import time; list(map(time.sleep, [1000]))'",

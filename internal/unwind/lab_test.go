@@ -144,6 +144,7 @@ var labPrograms = []labProgram{
 }
 
 func TestLab(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	for _, p := range labPrograms {
 		t.Run(p.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -52,6 +53,7 @@ int main(int argc, char **argv) { atexit(bye); int v = calls(argc); return behin
 // TestNothingProvesAnEndBehindExit: a 0 that the code behind a call leads to, which does
 // not return, is no outermost frame.
 func TestNothingProvesAnEndBehindExit(t *testing.T) {
+	testneed.Live(t)
 	const bare = "gcc -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-toplevel-reorder -o prog p.c"
 	for _, c := range []struct{ flags, want string }{
 		{" -O0", "... exit leave calls main ..."},
@@ -101,6 +103,7 @@ int main(int c, char **v) { z = c; return f1(c) + h(1, 2, 3, 4); }
 // TestColdCodeSkipsNobodyInSilence: what lies behind a call that does not return is
 // another function's way out. It may only be taken with a word.
 func TestColdCodeSkipsNobodyInSilence(t *testing.T) {
+	testneed.Live(t)
 	for _, flags := range []string{"", " -static"} {
 		path := build(t, t.TempDir(), map[string]string{"p.c": coldC, "d.c": dieC}, "sh", "-c",
 			"gcc -O2 -c d.c && gcc -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c d.o"+flags)
@@ -120,6 +123,7 @@ func TestColdCodeSkipsNobodyInSilence(t *testing.T) {
 // TestWithoutTablesNothingIsSkipped: in code without tables every caller is there, or
 // the stack says that some may be missing.
 func TestWithoutTablesNothingIsSkipped(t *testing.T) {
+	testneed.Live(t)
 	const bare = " -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"
 	for _, c := range []struct {
 		name, build string

@@ -82,6 +82,7 @@ var kinds = []struct{ name, a, b, rest string }{
 }
 
 func TestRecursion(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	for _, cc := range testneed.Length([]string{"gcc"}, []string{"gcc", "clang-19"}) {
 		for _, k := range kinds {

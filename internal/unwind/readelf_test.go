@@ -31,6 +31,7 @@ var (
 // Every row of every function of a C library, and of a C++ one, is what readelf
 // says: rules of the frame address and of every saved register.
 func TestRowsAreReadelfs(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Program(t, "readelf", "gcc")
 	for _, lib := range []string{"libc.so.6", "libstdc++.so.6"} {
 		out, err := exec.Command("gcc", "-print-file-name="+lib).Output()

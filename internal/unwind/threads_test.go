@@ -18,6 +18,7 @@ import (
 // A thread of musl's begins in assembly without a table, and nothing of its
 // library has one.
 func TestMuslThread(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	if runtime.GOARCH != "amd64" {
 		t.Skip("code without tables is read on amd64 only")
 	}
@@ -40,6 +41,7 @@ func TestMuslThread(t *testing.T) {
 // The runtime's own threads wait on the scheduler's stack; a thread in C waits
 // above a change of stacks. Each ends at a first frame or says what was missing.
 func TestGoThreads(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	for _, p := range []struct{ name, text string }{{"go", goGo}, {"cgo", cgoGo}} {
 		t.Run(p.name, func(t *testing.T) {

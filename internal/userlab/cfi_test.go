@@ -15,6 +15,7 @@ import (
 // Every function that the compiler makes has tables, in both classes and all
 // kinds of files, and an address outside of the text has none.
 func TestSpansCoverWhatIsCompiled(t *testing.T) {
+	testneed.Live(t)
 	b := newBuilder(t)
 	b.run("go", "build", "-o", b.file("goroutines.out"), "goroutines/main.go")
 	programs := map[string][]string{
@@ -69,6 +70,7 @@ func checkCovered(t *testing.T, path string, spans []span, symbols []elf.Symbol,
 
 // A function of musl's own has none: the reason for asking at all.
 func TestSpansLeaveMuslOut(t *testing.T) {
+	testneed.Live(t)
 	testneed.Program(t, "musl-gcc")
 	spans, symbols := spansAndSymbols(t, newBuilder(t).cc("musl-gcc", "blocked.c", "-static"))
 	checkCovered(t, "musl", spans, symbols, "deeper")

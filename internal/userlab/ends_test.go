@@ -17,6 +17,7 @@ import (
 // The processes that are to be healthy go on: nobody has an error, and those that work run
 // again and again.
 func TestHealthyEnds(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	hangs := NewHangs(t)
 	for _, name := range slices.Sorted(maps.Keys(Healthy())) {
@@ -42,6 +43,7 @@ func TestHealthyEnds(t *testing.T) {
 
 // What a case of ends.c makes ends with its test, mounts too.
 func TestEndsEnd(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	hangs := NewHangs(t)
 	steps := map[string][]string{
 		"nested":  {"all pidns", "all netns", "all pidns", "all pair x y unix", "a read x", "b read y"},

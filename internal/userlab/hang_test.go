@@ -16,6 +16,7 @@ import (
 // Every case of hang.c stays as it is, and gdb reads the owners that it claims out of
 // the locks.
 func TestHangs(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	hangs := NewHangs(t)
 	for _, name := range []string{"abba", "abba-recursive", "abba-errorcheck", "abba-robust", "cycle", "pi-chain",
 		"crowd", "zombie-owner", "gone-owner", "robust-died", "holder", "condvar", "rw-writer", "rw-reader", "join", "traced"} {
@@ -59,6 +60,7 @@ func owners(t *testing.T, h *Hang) {
 }
 
 func TestHangsOfOtherLibraries(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	hangs := NewHangs(t)
 	for _, name := range []string{"abba", "abba-recursive"} {
@@ -77,6 +79,7 @@ func TestHangsOfOtherLibraries(t *testing.T) {
 // In two nested pid namespaces the threads have the numbers that they are told to have,
 // which are those of others here.
 func TestNestedHang(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	hangs, inner := NewHangs(t), Namesakes(t, 4)
 	for name, roles := range map[string][]string{"abba": {"a", "b", "behind"}, "pi-chain": {"t1", "t2", "t3", "t4"}} {
 		h := hangs.StartNested(t, name, inner)
@@ -92,6 +95,7 @@ func TestNestedHang(t *testing.T) {
 // Nothing of a nested case lives longer than its test, and neither does a traced one or
 // one that is stopped or frozen.
 func TestHangsEnd(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	hangs := NewHangs(t)
 	nested := hangs.StartNested(t, "abba", Namesakes(t, 3))
 	traced := hangs.Start(t, Glibc, "traced")
@@ -107,6 +111,7 @@ func TestHangsEnd(t *testing.T) {
 
 // A frozen part is in the freezer, and in no system call's wait.
 func TestFreeze(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	h := NewHangs(t).Start(t, Glibc, "holder")
 	h.Freeze("holder")
 	time.Sleep(20 * time.Millisecond)
@@ -117,6 +122,7 @@ func TestFreeze(t *testing.T) {
 
 // The healthy program's threads all go on: each runs again and again.
 func TestHealthyHang(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	h := NewHangs(t).Start(t, Glibc, "healthy")
 	before := switches(t, h.Pid)
 	err := testtask.WaitFor(endTime, func() (bool, error) {

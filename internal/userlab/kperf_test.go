@@ -55,6 +55,7 @@ func TestKperfCheck(t *testing.T) {
 
 // gdb finds in each program what Expected says, all frames from its tables.
 func TestKperfIsAsExpected(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	testneed.Program(t, "gdb")
 	for _, f := range []Frames{FramePointers, NoFramePointers, MixedFrames} {

@@ -20,6 +20,7 @@ import (
 // innermost caller of each taken out, as a frame-pointer walk would have it,
 // none is.
 func TestJudgeOnTheLab(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	l := Start(t, Few()...)
 	var right, wrong []Verdict
@@ -75,6 +76,7 @@ func checkWant(t *testing.T, p *Process, threads []Thread) {
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	p := Start(t, "pipeline").Processes[0]
 	if len(p.Members) < 4 {
 		t.Fatalf("members %v, want sh and three more", p.Members)
@@ -101,6 +103,7 @@ const dyingEnv = "USERLAB_DYING"
 
 // A test process that is killed takes its actors along.
 func TestActorsDieWithTheTest(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	if os.Getenv(dyingEnv) != "" {
 		members := Start(t, "pipeline").Processes[0].Members
 		for _, h := range []*Hang{NewHangs(t).StartNested(t, "abba", []int{77, 78, 79}), NewHangs(t).Start(t, Glibc, "traced")} {

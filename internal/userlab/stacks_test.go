@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
 func TestPagedStackStaysOut(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	s := PagedStack(t)
 	time.Sleep(50 * time.Millisecond)
 	if n, err := s.Present(); err != nil || n != 0 {
@@ -36,6 +38,7 @@ func TestPagedStackStaysOut(t *testing.T) {
 
 // Both are seen: the stack mapped, and not.
 func TestRemapStackComesAndGoes(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	s := RemapStack(t)
 	seen := map[bool]bool{}
 	err := testtask.WaitFor(endTime, func() (bool, error) {
@@ -50,6 +53,7 @@ func TestRemapStackComesAndGoes(t *testing.T) {
 }
 
 func TestVvarStackIsInVvar(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	s := VvarStack(t)
 	if line := mappedAt(t, s.Pid, s.SP); !strings.Contains(line, "[vvar") {
 		t.Errorf("SP %#x is in %q", s.SP, line)
@@ -57,6 +61,7 @@ func TestVvarStackIsInVvar(t *testing.T) {
 }
 
 func TestDeviceStackIsInADevice(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	s, err := DeviceStack(t)
 	if errors.Is(err, os.ErrNotExist) {
 		t.Log(err) // most machines; idleDevice has a test of its own
@@ -71,6 +76,7 @@ func TestDeviceStackIsInADevice(t *testing.T) {
 }
 
 func TestIdleDevice(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	dir := t.TempDir()
 	write := func(name string, size int) {
 		path := filepath.Join(dir, name)

@@ -37,6 +37,7 @@ func hangs(t *testing.T, path string) bool {
 }
 
 func TestLockedMapHoldsItsLock(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	p := LockedMap(t)
 	dir := fmt.Sprintf("/proc/%d/", p.Pid)
@@ -60,6 +61,7 @@ func TestLockedMapHoldsItsLock(t *testing.T) {
 }
 
 func TestSlowExecIsBeforeTheNewImage(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	p := SlowExec(t)
 	if exe := exeOf(t, p.Pid); exe == p.FS.Path("image") {
 		t.Errorf("exe is %s already", exe)
@@ -67,6 +69,7 @@ func TestSlowExecIsBeforeTheNewImage(t *testing.T) {
 }
 
 func TestLateExecHasTheNewImage(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	p := LateExec(t)
 	if exe := exeOf(t, p.Pid); exe != p.FS.Path("image") {
 		t.Errorf("exe is still %s", exe)
@@ -83,6 +86,7 @@ func exeOf(t *testing.T, pid int) string {
 }
 
 func TestStalledBinaryCannotBeRead(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	p := StalledBinary(t)
 	if hangs(t, fmt.Sprintf("/proc/%d/maps", p.Pid)) {

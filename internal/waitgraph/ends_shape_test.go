@@ -7,6 +7,7 @@ import (
 
 	"stackshot/internal/model"
 	"stackshot/internal/testheap"
+	"stackshot/internal/testneed"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
@@ -38,6 +39,7 @@ func processes(n int, edges func(i int, whole func(i int) waits.Owner) []waits.O
 // edges, and a pool of 300 of which each has an end of all of 400 clients, ten times. Load of the machine
 // only adds: the best of five counts.
 func TestI9OfProcesses(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	if raced {
 		t.Skip("the race detector takes the time")
 	}

@@ -16,6 +16,7 @@ var raced bool // with the race detector
 // TestI9: threads in every shape take time and memory in proportion, and no stack: a
 // million in the long form, and fewer where a quadratic step would take a minute, too.
 func TestI9(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	n := testneed.Length(100_000, 1_000_000)
 	if raced {
@@ -115,6 +116,7 @@ func BenchmarkJudge(b *testing.B) {
 
 // The same graphs take less than 300 ms. Load of the machine only adds: the best of ten counts.
 func TestTime(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	if raced {
 		t.Skip("the race detector takes the time")
 	}

@@ -12,6 +12,7 @@ import (
 // The kernel leaves functions of the scheduler and of locks out of a stack. A row that names one
 // of this kernel's waits for nothing.
 func TestNamesAreInStacks(t *testing.T) {
+	testneed.Live(t)
 	testneed.Root(t)
 	text, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {

@@ -9,12 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
 // The bytes of a thread that ran between the two looks are dropped; those of one that slept on
 // are kept.
 func TestRanMeanwhile(t *testing.T) {
+	testneed.Live(t)
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

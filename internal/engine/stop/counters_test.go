@@ -12,6 +12,7 @@ import (
 
 // The way of reading, on two events that every machine has.
 func TestCountersOfAGroup(t *testing.T) {
+	testneed.Live(t)
 	testneed.Root(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

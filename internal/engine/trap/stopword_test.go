@@ -293,6 +293,7 @@ func trapStart(n int) trapModel {
 }
 
 func TestInvariant3TrapHoldsAll(t *testing.T) {
+	testneed.Live(t)
 	c := startCStop(t)
 	for n := 1; n <= 3; n++ {
 		x := &trapChecks{c: c, seen: map[trapModel]bool{}}
@@ -315,6 +316,7 @@ func TestInvariant3TrapHoldsAll(t *testing.T) {
 
 // The trap's functions change the word as the workers of engine pull do.
 func TestInvariant3TrapAndPullAgree(t *testing.T) {
+	testneed.Live(t)
 	c := startCStop(t)
 	var words []uint64
 	for p := stop.PhaseIdle; p <= stop.PhaseAborted; p++ {

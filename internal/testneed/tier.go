@@ -1,0 +1,60 @@
+package testneed
+
+import (
+	"os"
+	"testing"
+)
+
+// A test is of one of three tiers, by what can change its outcome.
+//
+//   - unit: nothing of the machine but files of its own. go test runs it everywhere.
+//   - live: the real kernel, and processes that the test started. It waits for conditions and
+//     compares no time with a bound, so load cannot change its outcome. It begins with [Live],
+//     or with [Smoke].
+//   - lab: everything else. It begins with [Lab], and runs alone on the machine.
+//
+// Package testrun reads the tiers out of the sources.
+
+// Variables that are 1 where tests of a tier are to run. A guest of package testvm runs all.
+const (
+	LiveVar = "STACKSHOT_LIVE"
+	LabVar  = "STACKSHOT_LAB"
+)
+
+// Reasons of [Lab].
+const (
+	Time      = "asserts how long something takes, or what is done in a time"
+	Scheduler = "asserts who runs, or loads the machine: hogs, storms, hotplug"
+	Memory    = "asserts the memory or the descriptors of a whole process"
+	Machine   = "asserts something of the whole machine, or of what else runs there"
+	Witness   = "asks witnesses that not every machine has: gdb, compilers, other programs"
+	Guests    = "boots guests"
+)
+
+// Live begins a test of tier live. Without STACKSHOT_LIVE=1 it is skipped.
+func Live(tb testing.TB) {
+	tb.Helper()
+	if !Guest() && os.Getenv(LiveVar) != "1" {
+		tb.Skip(TierSkip, "live: runs with "+LiveVar+"=1, as root")
+	}
+}
+
+// Smoke begins a test of tier live that a plain go test runs too, where it is root's: a few, which
+// show that captures work on this machine.
+func Smoke(tb testing.TB) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		Live(tb)
+	}
+}
+
+// Lab begins a test of tier lab, and says why it is one. Without STACKSHOT_LAB=1 it is skipped.
+func Lab(tb testing.TB, reason string) {
+	tb.Helper()
+	if !Guest() && os.Getenv(LabVar) != "1" {
+		tb.Skip(TierSkip, "lab: "+reason+": runs with "+LabVar+"=1, by make lab")
+	}
+}
+
+// TierSkip begins what a test logs that is skipped for its tier alone.
+const TierSkip = "tier"
