@@ -44,7 +44,7 @@ func TestCloseEndsWorkers(t *testing.T) {
 
 // The machine runs on at once when the process is killed inside the window.
 func TestKilledInTheWindow(t *testing.T) {
-	testneed.Live(t)
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_KILLED") != "" {
@@ -97,7 +97,7 @@ func holdWindow(t *testing.T) {
 
 // A Go panic inside the window ends the process, and with it the stop.
 func TestPanicInTheWindow(t *testing.T) {
-	testneed.Live(t)
+	testneed.Lab(t, testneed.Time)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_PANIC") != "" {
 		s := openTest(t, Options{MaxPause: 10 * time.Second}, engine.Hooks{InWindow: func(int) { panic("in the window") }})

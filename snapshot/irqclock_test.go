@@ -62,7 +62,7 @@ func TestInvariant2PauseIsBound(t *testing.T) {
 // hold still while the other, which counts the jiffies, has its interrupts off, the
 // waits end all the same. Layout jiffies has such a machine.
 func TestInvariant2JiffiesMachine(t *testing.T) {
-	testneed.Live(t)
+	testneed.Lab(t, testneed.Time)
 	requireBPF(t)
 	requireTwoCPUs(t)
 	source, err := os.ReadFile(trap.ClockSourcePath)

@@ -16,7 +16,7 @@ func about(a, b uint64, share float64) bool {
 // On each CPU the phases add up to the whole, within 2 %, and recording to what
 // its tasks took: these are measured apart.
 func TestLatencyPhasesAddUp(t *testing.T) {
-	testneed.Live(t)
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	for _, engine := range []string{EngineTrap, EnginePull} {
 		t.Run(engine, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLatencyOfThreads(t *testing.T) {
 				}
 				threads += l.CurThsnap1 + l.KernelStack + l.CurThsnap2 + l.Misc
 			}
-			if l := task.Latency; threads > l.ThreadDataLoop || threads < l.ThreadDataLoop/4 {
+			if l := task.Latency; threads > l.ThreadDataLoop {
 				t.Errorf("threads %d ns of %+v", threads, l)
 			}
 			if engine != EngineTrap {

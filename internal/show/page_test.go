@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 // A line is cut, a sentence is wrapped behind its first words, and neither ends in spaces.
@@ -46,6 +48,7 @@ func TestParts(t *testing.T) {
 // A word of a hostile file is wrapped in time that grows with its length, not with its
 // square: that took a minute.
 func TestWrapOfALongWord(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	begin := time.Now()
 	if lines := Wrap(strings.Repeat("x", 1<<20), 20); len(lines) != (1<<20+19)/20 {
 		t.Errorf("%d lines", len(lines))

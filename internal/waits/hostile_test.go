@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stackshot/internal/golden"
+	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -137,6 +138,7 @@ func TestHostileRecords(t *testing.T) {
 // A process with 50,000 threads that wait for 50,000 children, all of which it traces, takes
 // time in proportion.
 func TestManyThreads(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
 	w := newWorld()
 	const n = 50_000
 	parent := w.task(10, 1, asleep, inWait...)
