@@ -50,6 +50,10 @@ const (
 	// memory of its reader: one page can hold a gigabyte.
 	maxRatio   = maxDeflate
 	freeUnpack = 4 << 20 // bytes that any file may unpack to
+
+	// A file is given memory beforehand for as much as it says that it unpacks to, if that is
+	// not more than this many times its bytes. Snapshots pack 5 to 30 times.
+	usualRatio = 32
 )
 
 // Unwrap takes data out of its envelope, which its magic tells, and returns the plain buffer.
@@ -89,7 +93,7 @@ func unwrapZstd(data []byte, limit int64) ([]byte, error) {
 		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}
 	defer r.Close()
-	b, err := readLimited(nil, r, 0, limit)
+	b, err := readLimited(nil, r, 0, limit, min(plainGuess(data), usualRatio*int64(len(data))))
 	if len(b) == 0 && err != nil {
 		return nil, err
 	}
@@ -157,7 +161,7 @@ func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
 	if err != nil {
 		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	b, err := readLimited(h.inner, z, h.stream, int64(h.plain))
+	b, err := readLimited(h.inner, z, h.stream, int64(h.plain), min(int64(h.plain), usualRatio*int64(len(stream))))
 	n := len(b) - len(h.inner)
 	if err == nil && (uint64(n) != h.plain || src.Len() != 0) {
 		err = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", n, h.plain, src.Len())

@@ -6,6 +6,7 @@ var leftOutReasons = [...]string{
 	LeftOutNoSpace:  "no_space",
 	LeftOutError:    "error",
 	LeftOutVanished: "vanished",
+	LeftOutPanic:    "panic",
 }
 
 // LeftOutTasks counts the tasks of a list in which one task may stand more than once.

@@ -21,7 +21,7 @@ const (
 	TypeLinuxCPU          Type = 0x4C08 // array of LinuxCPU, one per online CPU
 	TypeLinuxModule       Type = 0x4C09 // array of LinuxModule
 	TypeLinuxCapture      Type = 0x4C0A // LinuxCapture, top level after the tasks
-	TypeLinuxEngine       Type = 0x4C0B // string: pull, procfs, trap
+	TypeLinuxEngine       Type = 0x4C0B // string: pull, procfs, trap; panic, sysrq
 	TypeLinuxIsolation    Type = 0x4C0C // string: irqoff, preemptoff, fifo, none
 	TypeLinuxWarning      Type = 0x4C0D // string "code: text"; repeated
 	TypeLinuxLeftOut      Type = 0x4C0E // array of LinuxLeftOut
@@ -271,6 +271,7 @@ const (
 	LeftOutNoSpace  = 2 // the largest buffer was full
 	LeftOutError    = 3 // recording failed; errno says how
 	LeftOutVanished = 4 // asked for by --pid, gone before it was recorded
+	LeftOutPanic    = 5 // the kernel panicked before it was recorded
 )
 
 // LinuxLeftOut names one task that is missing in the file, wholly or in part. A task has one

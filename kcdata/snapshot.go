@@ -41,6 +41,7 @@ type Snapshot struct {
 	FUSE         []LinuxFUSE        `item:"LINUX_FUSE"`
 	CgroupsTaken *LinuxCgroupsTaken `item:"LINUX_CGROUPS_TAKEN"` // nil: control groups were not looked for
 	Cgroups      []*Cgroup          // by version and path, so that a group stands behind those above it
+	Panic        *LinuxPanic        `item:"LINUX_PANIC"` // nil: neither a panic nor a SysRq began the capture
 	Ran          []LinuxRan         `item:"LINUX_RAN"`
 	Phases       []LinuxPhases      `item:"LINUX_PHASES"`
 	Arenas       []LinuxArena       `item:"LINUX_ARENA"`

@@ -74,7 +74,7 @@ func snapshotFile() []byte {
 		w.Struct(TypeLinuxAtomicity, LinuxAtomicity{Compared: 5, Ran: 1}), w.Struct(TypeLinuxUserTaken, LinuxUserTaken{Threads: 4}), w.Struct(TypeLinuxWaitTaken, LinuxWaitTaken{Threads: 6}),
 		w.Struct(TypeLinuxFilesTaken, LinuxFilesTaken{Files: 2}), w.StructArray(TypeLinuxEnd, []LinuxEnd{{Tgid: 9, Fd: 5}}), w.StructArray(TypeLinuxFileLock, []LinuxFileLock{{Number: 1}}),
 		w.StructArray(TypeLinuxMount, []LinuxMount{{Dev: 7, FSType: [32]byte{'e'}}}), w.StructArray(TypeLinuxDevice, []LinuxDevice{{Dev: 8, Name: [32]byte{'v'}}}), w.StructArray(TypeLinuxFUSE, []LinuxFUSE{{Dev: 9, Tid: 8}}),
-		w.Struct(TypeLinuxCgroupsTaken, LinuxCgroupsTaken{Groups: 1, Above: 1}),
+		w.Struct(TypeLinuxCgroupsTaken, LinuxCgroupsTaken{Groups: 1, Above: 1}), w.Struct(TypeLinuxPanic, LinuxPanic{Cause: PanicByPanic, Tid: 8}),
 		w.StructArray(TypeLinuxCgroup, []LinuxCgroup{{Version: 2, Parent: CgroupNoParent, Flags: CgroupAbove}, {Version: 2, Path: 21, Present: CgroupHasMax, Max: 7}}),
 		w.StructArray(TypeLinuxRan, []LinuxRan{{Tid: 8, Tgid: 7, Switches: 1}}),
 		w.StructArray(TypeLinuxPhases, []LinuxPhases{{CPU: 0, TotalNs: 3}, {CPU: 1, TotalNs: 4}}), w.StructArray(TypeLinuxArena, []LinuxArena{{Cluster: 1, Used: 2}}),
@@ -113,7 +113,7 @@ func wantSnapshot() *Snapshot {
 	return &Snapshot{
 		CgroupsTaken: &LinuxCgroupsTaken{Groups: 1, Above: 1},
 		Cgroups:      []*Cgroup{top, {LinuxCgroup: LinuxCgroup{Version: 2, Path: 21, Present: CgroupHasMax, Max: 7}, Path: "/a", Above: top}},
-		HasMachine:   true, Machine: LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}, HasCapture: true, Capture: LinuxCapture{StoppedNs: 4},
+		HasMachine:   true, Machine: LinuxMachine{RealtimeNs: 7, PidNSIsFirst: 1}, HasCapture: true, Capture: LinuxCapture{StoppedNs: 4}, Panic: &LinuxPanic{Cause: PanicByPanic, Tid: 8},
 		Hostname: "db7", Release: "6.18.0", Version: "#1 SMP", Arch: "x86_64", BootID: "b-o-o-t", BootArgs: "quiet", Engine: "trap",
 		Isolation: "irqoff", Request: "--pid 7", ToolVersion: "1", Loadavg: "1 2 3", Meminfo: "MemTotal: 1 kB", Pressure: "cpu some",
 		PageSize: 4096, KernelBuild: []byte{1, 2, 3}, Timebase: &Timebase{1, 1}, Duration: &Duration{},

@@ -73,5 +73,6 @@ func linuxSpecs() []Spec {
 		structSpec(TypeLinuxFile, "LINUX_FILE", "linux_file", LinuxFile{}),
 		structSpec(TypeLinuxSocket, "LINUX_SOCKET", "linux_socket", LinuxSocket{}),
 		bytewise(TypeLinuxWchan, "LINUX_WCHAN", "linux_wchan", KindString),
+		structSpec(TypeLinuxPanic, "LINUX_PANIC", "linux_panic", LinuxPanic{}),
 	}
 }

@@ -29,7 +29,7 @@ var linuxStructs = map[Type]any{
 	TypeLinuxWaitTaken: LinuxWaitTaken{}, TypeLinuxWait: LinuxWait{}, TypeLinuxFutex: LinuxFutex{},
 	TypeLinuxFilesTaken: LinuxFilesTaken{}, TypeLinuxEnd: LinuxEnd{}, TypeLinuxFileLock: LinuxFileLock{}, TypeLinuxMount: LinuxMount{},
 	TypeLinuxDevice: LinuxDevice{}, TypeLinuxFUSE: LinuxFUSE{}, TypeLinuxFile: LinuxFile{}, TypeLinuxSocket: LinuxSocket{},
-	TypeLinuxCgroup: LinuxCgroup{}, TypeLinuxCgroupsTaken: LinuxCgroupsTaken{},
+	TypeLinuxCgroup: LinuxCgroup{}, TypeLinuxCgroupsTaken: LinuxCgroupsTaken{}, TypeLinuxPanic: LinuxPanic{},
 }
 
 // declaredTypes reads the constants of type Type from the package's source, so

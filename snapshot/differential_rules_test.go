@@ -2,10 +2,10 @@ package snapshot
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 
-	"stackshot/internal/collate"
 	"stackshot/internal/engine/proc"
 	"stackshot/kcdata"
 )
@@ -58,7 +58,7 @@ func pages(n int) func(*pair, reflect.Value, reflect.Value) string {
 	return func(c *pair, p, q reflect.Value) string {
 		cpus := len(c.pull.CPUs)
 		batch := max(32, 2*cpus)
-		return within(uint64(n*batch*cpus*collate.PageSize))(c, p, q)
+		return within(uint64(n*batch*cpus*os.Getpagesize()))(c, p, q)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 type comparison struct {
 	compared map[string]int
 	pairs    []pair
-	stood    int // threads that stood still
+	stood    int                  // threads that stood still
+	row      func(key string) row // the rule for a field; nil: that of the table
 }
 
 // field is one comparison to be made.
@@ -28,14 +29,14 @@ type field struct {
 
 // fields are those of a pair for which the table has a comparison, given what
 // is present and whether the pair stood still.
-func (c *pair) fields() []field {
+func (k *comparison) fields(c *pair) []field {
 	if c.x != nil {
-		return c.fieldsOf("Thread", reflect.ValueOf(c.x), reflect.ValueOf(c.y))
+		return k.fieldsOf(c, "Thread", reflect.ValueOf(c.x), reflect.ValueOf(c.y))
 	}
-	return c.fieldsOf("Task", reflect.ValueOf(c.a), reflect.ValueOf(c.b))
+	return k.fieldsOf(c, "Task", reflect.ValueOf(c.a), reflect.ValueOf(c.b))
 }
 
-func (c *pair) fieldsOf(name string, p, q reflect.Value) []field {
+func (k *comparison) fieldsOf(c *pair, name string, p, q reflect.Value) []field {
 	var out []field
 	p, q = reflect.Indirect(p), reflect.Indirect(q)
 	if !p.IsValid() || !q.IsValid() {
@@ -47,16 +48,23 @@ func (c *pair) fieldsOf(name string, p, q reflect.Value) []field {
 	}
 	for i := range p.NumField() {
 		key := name + "." + p.Type().Field(i).Name
-		r := table[key]
+		r := k.ruleOf(key)
 		if r.how == nil || r.moves && !c.still || both&r.bit != r.bit {
 			continue
 		}
 		out = append(out, field{key, r, p.Field(i), q.Field(i)})
 		if s := reflect.Indirect(p.Field(i)); s.Kind() == reflect.Struct {
-			out = append(out, c.fieldsOf(s.Type().Name(), p.Field(i), q.Field(i))...)
+			out = append(out, k.fieldsOf(c, s.Type().Name(), p.Field(i), q.Field(i))...)
 		}
 	}
 	return out
+}
+
+func (k *comparison) ruleOf(key string) row {
+	if k.row != nil {
+		return k.row(key)
+	}
+	return table[key]
 }
 
 func (k *comparison) Add(tb testing.TB, c pair, what string) {
@@ -65,7 +73,7 @@ func (k *comparison) Add(tb testing.TB, c pair, what string) {
 	if c.x != nil && c.still {
 		k.stood++
 	}
-	for _, f := range c.fields() {
+	for _, f := range k.fields(&c) {
 		k.compared[f.key]++
 		if why := f.row.how(&c, f.p, f.q); why != "" {
 			tb.Errorf("%s: %s: %s", what, f.key, why)
@@ -171,7 +179,7 @@ func seesEveryDifference(t *testing.T, k *comparison) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, c := range k.pairs {
-		for _, f := range c.fields() {
+		for _, f := range k.fields(&c) {
 			if seen[f.key] || f.p.Kind() == reflect.Struct {
 				continue // the fields of a struct are bent themselves
 			}

@@ -14,7 +14,8 @@
 // record; internal/capture is what they return; internal/collate makes the file of it.
 // This package has the order of these stages, and what a session decides. By file: options,
 // plan and throttle (which CPUs), thrift and thriftmemory (what is left out for want of
-// process ids and memory), engines (which one), tries, sampled (when CPUs that were not
+// process ids and memory), engines (which one), armed (who would end a stop when the kernel
+// panics), tries, sampled (when CPUs that were not
 // stopped are asked), reconcile, result, lock and lockfile (the machine's lock).
 //
 // docs/glossary.md has the words.
@@ -50,7 +51,8 @@
 //     workers, fixed before they are woken. A worker that loses the swap obeys
 //     what it reads; a worker that was not counted in never enters. A try has a
 //     number: a worker of an earlier try, which comes loose late, has no part in
-//     it; nor has a worker that is not on its CPU. Otherwise one CPU stands still while the others
+//     it; nor has a worker that is not on its CPU. When the kernel panics, its word ends the stop
+//     in every phase, and nothing leads back. Otherwise one CPU stands still while the others
 //     have given up, or records while others run.
 //  4. Order comes from the census index, never from time: tasks are merged by it,
 //     whichever worker recorded them. Otherwise the same world gives another file

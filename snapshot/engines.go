@@ -36,6 +36,9 @@ func (s *Session) chooseEngine() (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("engine %s: %w", s.options.Engine, err), s.closeTeam())
 	}
+	if e, ok := s.engine.(*trap.Engine); ok {
+		e.Stopping = s.tellResident
+	}
 	s.warnings = append(s.warnings, s.engine.Caps().Warnings...)
 	return nil
 }
@@ -93,7 +96,7 @@ func (s *Session) config() engine.Config {
 		Prompt: o.Prompt, Hooks: s.hooks,
 		Bpf: bpf.Config{
 			CPUs: possibleCPUs(s.plan), SelfTgid: uint32(os.Getpid()), Redact: o.Redact,
-			Latency: latencyLevels[o.Latency], User: user, Waits: waitTaking(o.Wait, s.host.Kallsyms, user.Memory != nil),
+			Latency: latencyLevels[o.Latency], User: user, Waits: s.host.Waits(o.Wait == WaitOn, user.Memory != nil),
 			Specs: s.hooks.Specs,
 		},
 	}

@@ -42,10 +42,21 @@ var (
 	mostCaptures        = testneed.Length(100, 300)
 )
 
+// The file may state another time than the process saw: less by its way into the stop and
+// out of it, and by what the kernel had to do there. apartMedian is for that, beside a part of
+// the gap, and at least half of the captures keep to it. A single one also meets interrupts
+// that are not ours, on its way in or out: a timer's takes up to 40 µs on some emulated
+// hosts, at either end, and apartSingle has room for both.
+const (
+	apartPart   = 20 // of the gap, one in so many
+	apartMedian = 20_000
+	apartSingle = apartMedian + 100_000
+)
+
 const stamping = 40 * time.Millisecond // from before the wake: 3 ms to the stop, and time to see its end
 
 func proveIsolation(t *testing.T, s *Session, w *witness) {
-	var over []float64
+	var over, apart []float64 // gap less stated time; how far apart they are beyond a part of the gap, ns
 	inside, stamped, disturbed := 0, 0, map[string]int{}
 	for n := 0; len(over) < undisturbedCaptures; n++ {
 		if n == mostCaptures {
@@ -68,10 +79,15 @@ func proveIsolation(t *testing.T, s *Session, w *witness) {
 			continue
 		}
 		stamped += sees.stamped
-		over = append(over, float64(sees.gap-int64(res.Stopped)))
-		if d := sees.gap - int64(res.Stopped); max(d, -d) > sees.gap/20+20_000 {
+		d := sees.gap - int64(res.Stopped)
+		over, apart = append(over, float64(d)), append(apart, float64(max(d, -d)-sees.gap/apartPart))
+		if apart[len(apart)-1] > apartSingle {
 			t.Errorf("the CPUs were away for %d ns, stated are %d: apart by %d", sees.gap, int64(res.Stopped), d)
 		}
+	}
+	slices.Sort(apart)
+	if m := median(apart); m > apartMedian {
+		t.Errorf("gap and stated time are apart by a %dth of the gap and %.0f ns (median), at most %d are allowed", apartPart, m, apartMedian)
 	}
 	if s.engine.Caps().Isolation != IsolationIRQOff && inside == 0 {
 		t.Errorf("at %s no interrupt in any window: is the witness asleep?", s.engine.Caps().Isolation)

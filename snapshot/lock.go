@@ -1,15 +1,15 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"stackshot/internal/lockfile"
 )
 
 // LockMachine waits for the machine at most `wait`, then fails with ErrBusy
@@ -38,12 +38,12 @@ func lockMachine(ctx context.Context, path string, wait time.Duration) (unlock f
 func await(ctx context.Context, f *os.File, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	for {
-		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+		err := lockfile.Lock(f)
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
-			return fmt.Errorf("%w: lock %s: %w", ErrNoLock, f.Name(), err)
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return fmt.Errorf("%w: %w", ErrNoLock, err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%w: %s is held by %s (waited %v: --lock-wait)", ErrBusy, f.Name(), holder(f), wait)
@@ -56,11 +56,4 @@ func await(ctx context.Context, f *os.File, wait time.Duration) error {
 	}
 }
 
-func holder(f *os.File) string {
-	var b [128]byte
-	n, _ := f.ReadAt(b[:], 0)
-	if name := strings.TrimSpace(string(b[:n])); name != "" {
-		return name
-	}
-	return "an unnamed process"
-}
+func holder(f *os.File) string { return cmp.Or(lockfile.Text(f), "an unnamed process") }

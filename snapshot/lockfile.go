@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/lockfile"
 )
 
 // lockPath is the lock file that all captures of this machine use. If there is a
@@ -36,7 +38,7 @@ func openLock(path string) (*os.File, error) {
 	if f != nil {
 		return f, nil
 	}
-	f, err := openLockAt(unix.AT_FDCWD, path, path, 0o600, -1)
+	f, err := lockfile.Open(unix.AT_FDCWD, path, path, 0o600, -1)
 	switch {
 	case err == nil:
 		return f, nil
@@ -65,37 +67,5 @@ func openShared(dir string) (*os.File, error) {
 	if st.Uid != 0 || st.Mode&0o002 != 0 {
 		return nil, fmt.Errorf("%s: owned by uid %d, mode %#o: want root's, and not everybody's to write", dir, st.Uid, st.Mode&0o7777)
 	}
-	return openLockAt(fd, "lock", dir+"/lock", 0o660, int(st.Gid))
-}
-
-// openLockAt opens a lock file, or makes it with this mode and group (-1: ours). It
-// waits for nobody who has a lease on it, follows no link, and takes no file that has
-// another name too: the holder's name is written into it.
-func openLockAt(dir int, name, path string, mode uint32, gid int) (*os.File, error) {
-	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
-	fd, err := unix.Openat(dir, name, flags, 0)
-	for range 2 { // another process may make it between our two steps
-		if !errors.Is(err, unix.ENOENT) {
-			break
-		}
-		if fd, err = unix.Openat(dir, name, flags|unix.O_CREAT|unix.O_EXCL, mode); err == nil {
-			unix.Fchown(fd, -1, gid)
-			unix.Fchmod(fd, mode) // whatever the umask made of it
-		} else if errors.Is(err, unix.EEXIST) {
-			fd, err = unix.Openat(dir, name, flags, 0)
-		}
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), path)
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1) {
-		err = errors.New("not a regular file of one name")
-	}
-	if err != nil {
-		f.Close()
-		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
-	}
-	return f, nil
+	return lockfile.Open(fd, "lock", dir+"/lock", 0o660, int(st.Gid))
 }

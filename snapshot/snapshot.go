@@ -49,6 +49,7 @@ type Session struct {
 	absent   string           // of Open; constant after: why /proc does not have a task
 	thrift   thrift           // of Open; constant after
 	hooks    engine.Hooks
+	resident toldResident // by mu
 
 	throttles    *topology.ThrottleReader
 	throttlesWhy error // by mu; of the last Take: why throttles did not answer
@@ -214,7 +215,7 @@ func (s *Session) Close() error {
 	if s.ends != nil {
 		err = errors.Join(err, s.ends.Close())
 	}
-	err = errors.Join(err, s.engine.Close())
+	err = errors.Join(err, s.resident.leave(), s.engine.Close())
 	if s.lesser != nil {
 		err = errors.Join(err, s.lesser.Close())
 	}

@@ -87,13 +87,25 @@ func (a *capturing) with(ctx context.Context, e engine.Engine) (*capture.Raw, er
 		last := time.Duration(c.Capture.StoppedNs)
 		a.stopped += last
 		next, more := a.session.larger(a.job.Size, c)
-		if !more || e.Caps().Stops && a.stopped >= a.session.options.MaxPause {
+		if !more || e.Caps().Stops && a.isLastChance(c, last) {
 			a.finish(c)
 			return c, nil
 		}
 		a.job.Size = next
 		a.rest(last)
 	}
+}
+
+// isLastChance reports whether what is left of the pause budget is no more than the last try
+// took: another one begins anew, so it would record less than this one has.
+func (a *capturing) isLastChance(c *capture.Raw, last time.Duration) bool {
+	left := max(a.session.options.MaxPause-a.stopped, 0)
+	if left > last {
+		return false
+	}
+	c.Warn("no_second_try", fmt.Sprintf("the buffer was full after %v, and --max-pause leaves %v, too little to begin anew: what did not fit is left out",
+		last.Round(time.Microsecond), left.Round(time.Microsecond)))
+	return true
 }
 
 // inVain notes a stop that was given up; it reports whether there may be another.
@@ -108,6 +120,9 @@ func (a *capturing) finish(c *capture.Raw) {
 	c.Capture.Tries = a.count
 	c.Capture.StoppedNs = uint64(a.stopped)
 	c.Warnings = append(c.Warnings, a.notes...)
+	if why := a.session.resident.why; why != nil && c.Engine == EngineTrap {
+		c.Warn("panic_not_told", "had the kernel panicked meanwhile, its CPUs would have been held for up to --max-pause, or this capture would not be in the dump: "+why.Error())
+	}
 	a.tell(c)
 	a.session.addSamples(c, a.began, a.early)
 }
@@ -152,7 +167,7 @@ func (a *capturing) tell(c *capture.Raw) {
 // with the next lesser one, and a warning gives the reason.
 func (a *capturing) stepDown(ctx context.Context, why error) (*capture.Raw, error) {
 	s := a.session
-	if s.options.Engine != EngineAuto || !s.engine.Caps().Stops || ctx.Err() != nil {
+	if s.options.Engine != EngineAuto || !s.engine.Caps().Stops || ctx.Err() != nil || errors.Is(why, engine.ErrPanics) {
 		return nil, why
 	}
 	if c, err := a.withPull(ctx); c != nil {

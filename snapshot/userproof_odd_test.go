@@ -147,6 +147,9 @@ func TestUserProof32Bit(t *testing.T) {
 	if !slices.ContainsFunc(userlab.Actors(), func(a userlab.Actor) bool { return a.Name == "elf32" }) {
 		t.Skip("no 32-bit programs here")
 	}
+	if err := runs32Bit(t); err != nil {
+		t.Skipf("this kernel runs no 32-bit programs: %v", err)
+	}
 	p32 := userlab.Start(t, "elf32").Of(t, "elf32")
 	eachProof(t, func(t *testing.T, engine string) {
 		_, th := prove(t, Options{Engine: engine}, []int{p32.Pid}).thread(t, p32.Pid)

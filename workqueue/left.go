@@ -1,6 +1,10 @@
 package workqueue
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+	"unsafe"
+)
 
 // ends are head and tail of a lane, brought into range. Head first: it never
 // passes a tail that is read later.
@@ -47,4 +51,20 @@ func (q *Queues) All() iter.Seq[Item] {
 			}
 		}
 	}
+}
+
+// Items are the items pushed so far, in census order, out of a copy of the memory that a queue
+// used: of a machine that has died since. mem begins at an 8-byte boundary. The items lie
+// in it. Errors: ErrMemory, it is no such copy.
+func Items(mem []byte) ([]Item, error) {
+	if len(mem) < Size(1) || uintptr(unsafe.Pointer(&mem[0]))%8 != 0 {
+		return nil, fmt.Errorf("workqueue: copy of %d bytes: %w", len(mem), ErrMemory)
+	}
+	f := (*fixed)(unsafe.Pointer(&mem[0]))
+	magic, version, capacity := f.header.magic.Load(), f.header.version.Load(), int(f.header.capacity.Load())
+	if magic != layoutMagic || version != layoutVersion || Size(capacity) == 0 || Size(capacity) > len(mem) {
+		return nil, fmt.Errorf("workqueue: copy of %d bytes, magic %#x, version %d, %d items: %w", len(mem), magic, version, capacity, ErrMemory)
+	}
+	items, _ := split(mem, capacity)
+	return items[:min(int(f.producer.pushed.Load()), capacity)], nil
 }

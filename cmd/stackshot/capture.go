@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"stackshot/internal/limits"
 	"stackshot/internal/publish"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
@@ -18,12 +20,19 @@ import (
 // capture takes the snapshot.
 func (t *take) capture(ctx context.Context) (*shot, error) {
 	defer progress(t.quiet, "taking the snapshot")()
+	_, threads := limits.Machine{}.Threads()
+	if hugeHeap(hugePerThread*threads) && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(seldom)
+	}
 	shot, err := t.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, t.options, r) })
 	if err != nil && err == context.Cause(ctx) {
 		err = fmt.Errorf("%w: no snapshot", err)
 	}
 	return shot, err
 }
+
+// hugePerThread is the heap, in bytes, that a capture and its first screen take for each thread.
+const hugePerThread = 8 << 10
 
 // maxStop is longer than any stop without --max-pause.
 const maxStop = time.Second

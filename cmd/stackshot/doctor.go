@@ -109,8 +109,8 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// examine finds out everything. The checks of the stop come last: they compare the
-// kernel's watchdogs with the pause and isolation that auto chose.
+// examine finds out everything. The checks of the stop come after the engines: they compare the
+// kernel's watchdogs with the pause and isolation that auto chose. What `arm` could hook comes last.
 func (d *doctor) examine() {
 	d.uname()
 	d.run("kernel", kernelChecks)
@@ -119,6 +119,8 @@ func (d *doctor) examine() {
 	d.run("machine", machineChecks)
 	d.engines()
 	d.run("machine", stopChecks)
+	d.hooks()
+	d.run("panic", panicChecks)
 }
 
 // verdict is an error where the machine cannot be stopped, or its CPUs may come late to

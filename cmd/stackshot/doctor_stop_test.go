@@ -41,7 +41,7 @@ func (f files) doctor(t *testing.T) *doctor {
 
 // find files the fact of that name.
 func (d *doctor) find(name string) {
-	for _, c := range slices.Concat(kernelChecks, machineChecks, stopChecks) {
+	for _, c := range slices.Concat(kernelChecks, machineChecks, stopChecks, panicChecks) {
 		if c.name == name {
 			d.add("", name, c.look(d))
 		}

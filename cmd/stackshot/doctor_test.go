@@ -52,7 +52,7 @@ func TestDoctor(t *testing.T) {
 		"CAP_DAC_READ_SEARCH", "CAP_IPC_LOCK", "user namespace", "isolated CPUs", "nohz_full CPUs",
 		"KVM guests", "pid namespace", "time namespace", "memory available", "memory pressure",
 		"System RAM", "NUMA balancing", "memory errors", "lock", "/run", "clock source", "hard lockup detector",
-		"soft lockup detector", "RCU stall",
+		"soft lockup detector", "RCU stall", "SysRq hook", "panic hook", "crash hook", "kernel.sysrq", "crash kernel", "memory encryption", "armed",
 	} {
 		if !have[name] {
 			t.Errorf("nothing about %s", name)

@@ -27,7 +27,7 @@ func TestHangWithoutNames(t *testing.T) {
 	for _, r := range all {
 		r.Age(labMinWait + 50*time.Millisecond)
 	}
-	v, o := judge(t, "--user-stacks", "off")
+	v, o := judge(t, invocation{}, "--user-stacks", "off")
 	wantCode(t, v, o)
 	for _, r := range all {
 		for _, err := range hanglab.Check(v, r) {

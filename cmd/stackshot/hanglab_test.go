@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"testing"
 	"time"
 
@@ -18,13 +19,13 @@ const codeHangs = 4
 
 // judge has the command say what hangs, in JSON. An emulated machine needs longer for
 // 600 tasks than the default pause.
-func judge(t *testing.T, more ...string) (*hanglab.Verdict, outcome) {
+func judge(t *testing.T, in invocation, more ...string) (*hanglab.Verdict, outcome) {
 	t.Helper()
 	args := []string{"hang", "--format", "json", "--lock-wait", "25s", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
 	if testneed.Guest() {
 		args = append(args, "--arrival-budget", "1s", "--max-pause", "2s")
 	}
-	o := stackshot(t, append(args, more...)...)
+	o := in.run(t, append(args, more...)...)
 	v, err := hanglab.Parse([]byte(o.stdout))
 	if err != nil {
 		t.Fatalf("exit code %d, %v; stdout %.300q, stderr %s", o.code, err, o.stdout, o.stderr)
@@ -60,8 +61,12 @@ func TestHangLab(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
+			in := invocation{}
+			if c.Alone {
+				in.bend = onFirstCPU
+			}
 			for _, err := range lab.Try(t, c, labMinWait, func(*hanglab.Running) (*hanglab.Verdict, []error) {
-				v, o := judge(t)
+				v, o := judge(t, in)
 				wantCode(t, v, o)
 				return v, nil
 			}) {
@@ -69,6 +74,14 @@ func TestHangLab(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onFirstCPU has a command begin where no hog of the laboratory is. Its threads on a hog's CPU
+// would go on only when the fair server lets them, 50 ms in each second; the hog's victims run
+// then too, and at the capture, a moment later, have waited for less than labMinWait.
+func onFirstCPU(c *exec.Cmd) {
+	c.Args = append([]string{"taskset", "-c", "0", c.Path}, c.Args[1:]...)
+	c.Path = "/usr/bin/taskset" // of util-linux, which every Debian has
 }
 
 // TestHangLabTogether: the same for all of them in one capture of each engine that stops
@@ -98,7 +111,7 @@ func TestHangLabTogether(t *testing.T) {
 				t.Logf("auto was %s: this kernel has no trap", engine)
 				return
 			}
-			v, o := judge(t, "--engine", engine)
+			v, o := judge(t, invocation{}, "--engine", engine)
 			taken[v.Capture.Engine] = true
 			wantCode(t, v, o)
 			for _, r := range all {

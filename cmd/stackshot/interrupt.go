@@ -16,11 +16,15 @@ type interruptedError struct{ signal os.Signal }
 func (e *interruptedError) Error() string { return fmt.Sprintf("interrupted (%v)", e.signal) }
 
 // untilInterrupted gives a context that ends with the first SIGINT, SIGTERM or
-// SIGHUP. After that they have their default action, so a second one kills.
+// SIGHUP. After that they have their default action, so a second one kills. SIGHUP stays ignored if
+// it was so at the start (nohup).
 func untilInterrupted(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-ch:

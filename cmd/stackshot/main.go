@@ -4,11 +4,13 @@
 //	stackshot                 take one, name it after host and time, show the first screen
 //	stackshot hang [FILE]     say what hangs, in a file or in a snapshot that it takes
 //	stackshot take -o FILE    take one with options, show the report
+//	stackshot arm             stay, and have the kernel record at a SysRq and at a panic
 //	stackshot take --count N  take N, a file each, no report
 //	stackshot report [FILE]   show the report of a file, or of the newest here
 //	stackshot symbolize FILE  write the names of user functions into a file
 //	stackshot list [DIR]      list the files of a directory, newest first, with what is wrong in each
 //	stackshot latency FILE... show what captures cost, and how long threads have waited
+//	stackshot extract CORE    get the snapshot of a panic out of a dump of memory
 //	stackshot dump FILE       show every item of a file
 //	stackshot doctor          say what works on this machine, and what is lost where something does not
 //
@@ -152,8 +154,8 @@ func newRoot() *cobra.Command {
 	colorFlag(root)
 	root.AddGroup(&cobra.Group{ID: "take", Title: "Take a snapshot:"}, &cobra.Group{ID: "read", Title: "Read snapshots:"},
 		&cobra.Group{ID: "about", Title: "About the machine and this program:"})
-	group(root, "take", takeCommand(), hangCommand())
-	group(root, "read", reportCommand(), listCommand(), latencyCommand(), symbolizeCommand(), dumpCommand())
+	group(root, "take", takeCommand(), hangCommand(), armCommand())
+	group(root, "read", reportCommand(), listCommand(), latencyCommand(), symbolizeCommand(), extractCommand(), dumpCommand())
 	group(root, "about", doctorCommand(), versionCommand())
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")

@@ -28,7 +28,7 @@ func sections(cmd *cobra.Command) (list []manual.Section, also []string) {
 
 // manAlso are pages of others.
 var manAlso = map[string][]string{
-	"stackshot": {"proc(5)", "capabilities(7)"}, "hang": {"proc(5)"}, "list": {"ls(1)"}, "dump": {"od(1)"},
+	"stackshot": {"proc(5)", "capabilities(7)"}, "hang": {"proc(5)"}, "list": {"ls(1)"}, "dump": {"od(1)"}, "arm": {"crash(8)", "kexec(8)", "proc(5)"}, "extract": {"crash(8)", "makedumpfile(8)"},
 }
 
 // exitStatus is the exit codes of a command, by its name.
@@ -37,6 +37,10 @@ func exitStatus(name string) (list [][2]string) {
 	switch name {
 	case "stackshot", "take", "hang":
 		partial = "Partial: the result is incomplete, or was saved somewhere else, or nothing was stopped though --engine procfs was not given. A message says which."
+	case "arm":
+		partial = "Partial: it ended in order, and a capture is lost, incomplete or saved somewhere else, or a request came while the last one was not saved. A message said which."
+	case "extract":
+		partial = "Partial: a file is written, and lacks something: the kernel did not come to the end of its threads, or the dump is damaged. A message says what."
 	case "doctor":
 		partial = "The machine can be stopped only in a lesser way, or not at all."
 	case "list":
@@ -63,7 +67,7 @@ func environment(cmd *cobra.Command) (list [][2]string) {
 			[2]string{"LESS", "Options of less. If it is not set, the pager gets FRX: it ends at once if all fits on the screen, and shows colours."},
 			[2]string{"TERM", "If it is dumb or empty, nothing is paged or coloured."})
 	}
-	if slices.Contains([]string{"stackshot", "take", "report", "hang"}, cmd.Name()) {
+	if slices.Contains([]string{"stackshot", "take", "report", "hang", "arm"}, cmd.Name()) {
 		list = append(list, [2]string{"NO_COLOR", "If it is set and not empty, there are no colours."})
 	}
 	if f := cmd.Flags().Lookup("lines"); f != nil {
@@ -75,6 +79,12 @@ func environment(cmd *cobra.Command) (list [][2]string) {
 // manFiles are the files that a command uses beside those of its arguments.
 var manFiles = map[string][][2]string{
 	"stackshot": captureFiles, "take": captureFiles, "hang": captureFiles,
+	"arm": {
+		{"DIR/stackshot-HOST-TIME.kcdata.zst", "A snapshot, of mode 0600. TIME is in UTC."},
+		{"DIR/stackshot-HOST-BOOT.frames", "Where the memory lies into which the kernel records, for extract --frames. A clean end removes it."},
+		{"/run/stackshot.armed", "Who has armed the machine: there is one at a time."},
+		{"/dev/shm", "Where a snapshot goes if its target cannot be written. A message names the file."},
+	},
 }
 
 var captureFiles = [][2]string{

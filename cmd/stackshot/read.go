@@ -82,12 +82,23 @@ func readWhole(name string) (*kcdata.Snapshot, error) {
 }
 
 // boundHeap has the garbage of a small file collected early, so that it does not add up to
-// more than the content. Whoever sets GOMEMLIMIT knows better.
+// more than the content. Far from that bound it is collected seldom, since nearly all that a
+// command makes of a file lives until the command ends. Whoever sets GOMEMLIMIT or GOGC knows better.
 func boundHeap(packed int) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(baseHeap + heapPerByte*int64(packed))
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(seldom)
+		}
 	}
+	hugeHeap(min(hugePerByte*int64(packed), baseHeap))
 }
+
+// seldom is a GOGC: garbage is collected when the heap has become five times what lived.
+const seldom = 400
+
+// hugePerByte is the heap of a report, bytes for each of a large file: about 100 were measured.
+const hugePerByte = 128
 
 // snapshot decodes c. If c breaks off, it gives what came before (nil: nothing) and the
 // reason.

@@ -155,7 +155,7 @@ func progressOf(quiet bool, what func() string) (done func()) {
 				return
 			case <-tick.C:
 				shown = true
-				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", what(), time.Since(began).Seconds())
+				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", show.Clean(what()), time.Since(began).Seconds())
 			}
 		}
 	}()

@@ -17,6 +17,7 @@ var leftOutReasons = []struct {
 	{kcdata.LeftOutNoSpace, "the buffer was full"},
 	{kcdata.LeftOutError, "recording failed"},
 	{kcdata.LeftOutVanished, "asked for, but gone"},
+	{kcdata.LeftOutPanic, "the kernel panicked first"},
 	{0, "for a reason this program does not know"},
 }
 
@@ -27,17 +28,25 @@ func LeftOut(s *kcdata.Snapshot) []string {
 	threads := map[uint32]int{}
 	for _, e := range s.LeftOut {
 		code := e.Reason
-		if code > kcdata.LeftOutVanished {
+		if code > kcdata.LeftOutPanic {
 			code = 0
 		}
 		ids[code] = append(ids[code], uint64(e.Tgid))
 		threads[code] += int(e.Threads)
 	}
+	here := map[uint64]bool{}
+	for _, t := range s.Tasks {
+		here[t.ID] = true
+	}
 	var out []string
 	for _, r := range leftOutReasons {
 		list := slices.Compact(slices.Sorted(slices.Values(ids[r.code]))) // earlier files have an entry for each part of a task
 		if n := len(list); n > 0 {
-			out = append(out, fmt.Sprintf("left out, %s: %s with %s (pid %s)", r.text, show.Count(n, "task"), show.Count(threads[r.code], "thread"), show.Ranges(list, 12)))
+			text := fmt.Sprintf("left out, %s: %s with %s (pid %s)", r.text, show.Count(n, "task"), show.Count(threads[r.code], "thread"), show.Ranges(list, 12))
+			if parts := slices.DeleteFunc(list, func(id uint64) bool { return !here[id] }); len(parts) > 0 {
+				text += fmt.Sprintf("; other threads of pid %s are here", show.Ranges(parts, 12))
+			}
+			out = append(out, text)
 		}
 	}
 	if n := int(s.Capture.LeftOut); n > len(s.LeftOut) {

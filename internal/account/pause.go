@@ -64,6 +64,12 @@ func Broken(times uint32) string {
 // BriefPause is the sentence of the report.
 func BriefPause(s *kcdata.Snapshot) string {
 	var out show.Parts
+	if s.Panic != nil {
+		out.Add("%s", PanicTitle(s))
+		out.If(s.Capture.ElapsedNs > 0, "recorded in %s", show.Duration(s.Capture.ElapsedNs))
+		out.Add("engine %s", show.Clean(s.Engine))
+		return out.Join(", ")
+	}
 	if c := &s.Capture; s.HasCapture {
 		tries := ""
 		if c.Tries > 1 {

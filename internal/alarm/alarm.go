@@ -30,7 +30,8 @@ type view struct {
 
 // alarms returns the sentences on what limits trust in the picture, worst first.
 func (v *view) alarms() []string {
-	out := v.missedCPUs()
+	out := v.panicked()
+	out = append(out, v.missedCPUs()...)
 	left, broken := account.CPUsWith(v.s, kcdata.CPULeft), account.Broken(v.s.Capture.StopBroken)
 	out.If(len(left) > 0, "%s left running on purpose (isolated or nohz_full): what ran there moved on while the picture was taken", account.CPUList(left))
 	out.If(broken != "", "%s: stacks may be of different moments", broken)
@@ -101,9 +102,20 @@ func (v *view) notRoot() string {
 	return "not root: " + show.Clean(v.s.Warnings[i].Text)
 }
 
+// panicked says first what the machine died of, then what the records of that lack.
+func (v *view) panicked() (out show.Parts) {
+	if p := v.s.Panic; p != nil && p.Cause != kcdata.PanicBySysrq {
+		out.Add("%s", account.PanicTitle(v.s))
+	}
+	return append(out, account.PanicLimits(v.s)...)
+}
+
 // nothingStopped says what it means that nothing was stopped and, if the capture gave a
 // reason, why.
 func (v *view) nothingStopped() string {
+	if v.s.Panic != nil {
+		return account.PanicStill(v.s)
+	}
 	if line := v.notRoot(); line != "" {
 		return line
 	}

@@ -28,29 +28,6 @@ struct arenas {
 
 ONE_VALUE(arenas, struct arenas);
 
-// The records. The size is the loader's, cfg_region_bytes.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__uint(key_size, 4);
-	__uint(value_size, 4096);
-} region SEC(".maps");
-
-// region_at is n bytes of it at off; 0: not inside.
-static __always_inline void *region_at(u64 off, const u32 n)
-{
-	u32 zero = 0;
-	char *b = bpf_map_lookup_elem(&region, &zero);
-	if (!b)
-		return 0;
-	hide(off);
-	if (off > cfg_region_bytes - n)
-		return 0;
-	hide(off);
-	return b + off;
-}
-
 static __always_inline struct arenas *the_arenas(void)
 {
 	u32 zero = 0;

@@ -43,6 +43,12 @@ var atomicsOf = map[string]string{
 	"verify":        "fetch-add verify_next",
 	"list_threads":  "fetch-add seconds",
 	"end_piece":     "fetch-add pieces",
+	// The walk of a panic: whoever swaps the state has the region.
+	"take_region":   "compare-and-swap state; compare-and-swap state",
+	"count_up":      "fetch-add counted",
+	"note_progress": "exchange bytes",
+	"end_walk":      "exchange state",
+	"end_stop":      "compare-and-swap word",
 	// The sampler.
 	"sample": "compare-and-swap wanted; exchange wanted",
 }
@@ -58,7 +64,7 @@ var atomicWords = map[string]struct {
 	"allocs": {384, "bumpalloc"}, "frees": {392, "bumpalloc"}, "freed": {400, "bumpalloc"}, "spill": {408, "bumpalloc"},
 	"foreign": {416, "bumpalloc"}, "busy": {424, "bumpalloc"}, "refused": {432, "bumpalloc"},
 	"word": {}, "pieces": {at: 256}, "verify_next": {at: 384}, "seconds": {at: 388}, "verified": {at: 392}, "over": {at: 396},
-	"wanted": {},
+	"wanted": {}, "state": {}, "counted": {}, "bytes": {at: 184},
 }
 
 // The committed objects, of both architectures, have the atomics that the documents

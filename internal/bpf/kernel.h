@@ -26,7 +26,8 @@ typedef u32 __be32;
 typedef u32 __wsum;
 typedef _Bool bool;
 
-enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_ARRAY_OF_MAPS = 12, BPF_MAP_TYPE_RINGBUF = 27 };
+enum { BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_F_MMAPABLE = 1u << 10 };
 enum { PIDTYPE_PGID = 2, PIDTYPE_SID = 3 };
 enum { EBUSY_ = 16 };

@@ -11,7 +11,7 @@
 // Bounds of one process's walk, whatever its tree looks like: the machine is stopped
 // meanwhile, and a damaged tree may have circles.
 enum { MAP_STEPS = 8192, MAP_LEAVES = 1024, MAPS_MOST = 512 };
-#define MAP_WALK_NS 2000000
+// MAP_WALK_NS (ns) is the longest walk, by the sink.
 
 // maps_blocked says why /proc/PID/maps would wait; 0: it would not. In the count of
 // kernel/locking/rwsem.c bit 0 is the writer and bit 1 says that somebody waits. With

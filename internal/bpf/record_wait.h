@@ -80,9 +80,11 @@ static __noinline long put_waits(struct sink *s, struct wait_work *w)
 // inline since no more than eight functions may stand one above the other.
 static __always_inline long record_wait(struct sink *s, struct task_struct *t, u32 level)
 {
-	struct wait_work *w = cfg_wait ? my_wait_work() : 0;
-	if (!w)
+	if (!cfg_wait)
 		return 0;
+	struct wait_work *w = my_wait_work();
+	if (!w) // it is there; if this went on, the verifier would walk all that follows once more
+		return NO_ROOM;
 	wait_vfork(w, t); // the first: it begins the record
 	wait_field(w, t);
 	wait_pi(w, t);

@@ -7,14 +7,8 @@
 #ifndef STACKSHOT_SINK_REGION_H
 #define STACKSHOT_SINK_REGION_H
 
-// What one process's mappings may take. record_maps makes sure of all of it at once: few
-// processes have their mappings recorded, so the room that is not used costs little.
-#define MAP_BYTES (64 << 10)
-
-struct sink {
-	struct trap_worker *w;
-};
-#define kept(s) ((s)->w)
+#define SINK_WORK trap_worker
+#include "sink_memory.h"
 
 // end_piece adds what was written since piece_from to the part at work. The first piece
 // stands in the part itself, since most parts have only one. The others come from a
@@ -80,21 +74,6 @@ static __always_inline int sink_room(struct sink *s, u32 n)
 	return s->w->end - s->w->pos >= n || next_chunk(s->w, n);
 }
 
-static __always_inline void *sink_reserve(struct sink *s, u32 n)
-{
-	u32 pos = s->w->pos;
-	if (s->w->end - pos < n)
-		return 0;
-	return region_at(pos, n);
-}
-
-// The record is in place already: commit only moves the worker's position behind it.
-static __always_inline long sink_commit(struct sink *s, u32 n)
-{
-	s->w->pos += n;
-	return 0;
-}
-
 // fetch_word loads a word of the kernel's memory, wherever it is. A load by a cast pointer
 // has an entry in the exception table: if it faults, it gives 0.
 static __always_inline void fetch_word(u64 at)
@@ -122,53 +101,6 @@ static __always_inline void sink_fetch_stack(struct task_struct *t)
 			fetch_word(sp + at);
 }
 
-// Behind the region lies room that no chunk has. The verifier knows only the largest length
-// of a write, and wants that much room wherever the write may begin, even at the very
-// end of the region (TrapConfig, regionSlack).
-#define REGION_SLACK (20 << 10)
-
-static __always_inline void *region_loose(u64 off, const u32 n)
-{
-	u32 zero = 0;
-	char *b = bpf_map_lookup_elem(&region, &zero);
-	hide(off);
-	return !b || off > cfg_region_bytes + REGION_SLACK - n ? 0 : b + off;
-}
-
-// The other functions of sink_seq.h: sink_write copies bytes that lie elsewhere, sink_piece
-// gives room for a record that is written piece by piece. The caller has made sure of
-// room for all of it (sink_room); sink_write checks that once more.
-#define MOST_WRITTEN 16016
-static __always_inline long sink_write(struct sink *s, void *from, u32 n, const u32 most)
-{
-	void *to = region_loose(s->w->pos, most);
-	hide(n);
-	if (!to || n > most || s->w->end - s->w->pos < n)
-		return NO_ROOM;
-	bpf_probe_read_kernel(to, n, from);
-	return sink_commit(s, n);
-}
-
-#define SINK_PIECE (4096 + 16)
-static __always_inline void *sink_piece(struct sink *s, u64 off) { return region_loose(s->w->pos + off, SINK_PIECE); }
-static __always_inline long sink_commit_pieces(struct sink *s, u32 n) { return sink_commit(s, n); }
-
-// Loads that may fault, and then give 0. They are cheaper than a helper call. The verifier
-// takes our word for the type of what lies there; timespec64 is two plain words.
-static __always_inline struct timespec64 *as_words(u64 at)
-{
-	return bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct timespec64));
-}
-
-static __always_inline u64 kernel_word(u64 at) { return as_words(at)->tv_sec; }
-
-static __always_inline void kernel_pair(u64 at, u64 *pair)
-{
-	struct timespec64 *w = as_words(at);
-	pair[0] = w->tv_sec;
-	pair[1] = w->tv_nsec;
-}
-
 // sink_fetch_user loads a word of each cache line of the KiB at `at`: a chain leads from
 // one line to the next and would wait for each. An address beyond the end of the 4 KiB
 // wraps to their start, so that nothing but this page is touched.
@@ -178,14 +110,6 @@ static __always_inline void sink_fetch_user(u64 at)
 	for (u32 off = 0; off < 1024; off += 64)
 		fetch(kernel_word((at & ~4095ull) | ((at + off) & 4095)));
 }
-
-// The loop of this sink: open-coded, so step needs no callback (sink_seq.h has one).
-#define REPEATED(step)
-#define repeat(n, step, s_, u_)   \
-	turns(n) {                    \
-		if (step(s_, u_))         \
-			break;                \
-	}
 
 static __always_inline void sink_unwound(struct sink *s, u64 ns) { s->w->unwind_ns += ns; }
 
@@ -197,5 +121,8 @@ static __always_inline void sink_count(struct sink *s, struct linux_thread *r)
 	s->w->switches += r->nvcsw + r->nivcsw;
 	s->w->runtime += r->sum_exec_runtime;
 }
+
+// A walk over mappings may take longer than a kernel that panics is to wait for.
+#define MAP_WALK_NS (panicked() ? 0 : 2000000)
 
 #endif

@@ -94,4 +94,6 @@ static __always_inline void sink_fetch_user(u64 at) {}
 // and the loader compares them.
 static __always_inline void sink_count(struct sink *s, struct linux_thread *r) {}
 
+#define MAP_WALK_NS 2000000
+
 #endif

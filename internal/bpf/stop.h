@@ -1,26 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The one word by which the workers of a stop agree: State of
-// internal/engine/stop/state.go, in BPF. docs/concurrency.md draws its phases. Bits 48-63,
-// which Go leaves at 0, count the committed workers whose interrupts are off: recording
-// begins when all have. Every change is a compare-and-swap of the whole word, so phase
-// and counts never contradict each other.
+// What the workers of a stop do with the word by which they agree (stop_word.h).
 #ifndef STACKSHOT_STOP_H
 #define STACKSHOT_STOP_H
-
-enum { PHASE_IDLE, PHASE_ARRIVING, PHASE_COMMITTED, PHASE_DRAINED, PHASE_RELEASED, PHASE_ABORTED };
-#define STOP_MAIN (1ull << 8)
-#define STOP_NO_SPACE (1ull << 9)
-#define STOP_EARLY (1ull << 10)
-#define STOP_ARRIVED (1ull << 16)
-#define STOP_BUSY (1ull << 32)
-#define STOP_HELD (1ull << 48)
-#define STOP_COUNT 0xffff
-
-#define phase_of(w) ((w) & 0xff)
-#define arrived_of(w) ((w) >> 16 & STOP_COUNT)
-#define busy_of(w) ((w) >> 32 & STOP_COUNT)
-#define held_of(w) ((w) >> 48 & STOP_COUNT)
 
 // A swap fails only when another worker's swap succeeds, so few fail. No worker tries on
 // past its deadline. A worker that gives up leaves the word as it is: its arrival does
@@ -28,18 +10,12 @@ enum { PHASE_IDLE, PHASE_ARRIVING, PHASE_COMMITTED, PHASE_DRAINED, PHASE_RELEASE
 // their own deadlines. The verifier wants a bound in turns beside the one in time.
 enum { SWAPS = 1 << 14 };
 
-static __always_inline u64 with_phase(u64 w, u64 p) { return (w & ~0xffull) | p; }
 // committed also sets the busy count to the arrived count: the workers that stop_finish
 // must hear from. One swap does both, so none can finish before it is counted.
 static __always_inline u64 committed(u64 w)
 {
 	return with_phase((w & ~(STOP_COUNT * STOP_BUSY)) | arrived_of(w) * STOP_BUSY, PHASE_COMMITTED);
 }
-static __always_inline bool swapped(struct stop *s, u64 old, u64 next)
-{
-	return __sync_val_compare_and_swap(&s->word, old, next) == old;
-}
-
 // stop_arrive counts a worker in; the last one commits in the same swap, so no deadline
 // can fall between. False: too late, or the deadline passed while it tried.
 static __noinline int stop_arrive(struct stop *s, u32 main, u64 by)

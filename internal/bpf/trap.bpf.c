@@ -17,7 +17,9 @@
 #include "shared.h"
 #include "fetch.h"
 #include "maps.h"
+#include "region.h"
 #include "pid.h"
+#include "stop_word.h"
 #include "trap.h"
 #include "stop.h"
 #include "queue.h"
@@ -111,7 +113,7 @@ static __always_inline void leave(struct stop *s, struct trap_worker *w, struct 
 	await_phase(s, PHASE_COMMITTED, w->pause_by);
 	w->checked = bpf_ktime_get_ns();
 	if (w->in && w->works && !unwinds_only() && !(peek(s->word) & STOP_NO_SPACE))
-		verify(s, w);
+		verify(s, w); // in DRAINED alone: not if the kernel panics
 	w->verified = trace_now(TRACE_VERIFIED, w->compared);
 	u64 done = __sync_fetch_and_add(&s->verified, 1) + 1;
 	if (done < arrived_of(observe(&s->word)))
@@ -160,7 +162,8 @@ static __always_inline bool count_in(struct stop *s, struct trap_worker *w, stru
 	stop_expire(s, w->pause_by); // in vain if it was decided
 	u64 word = observe(&s->word);
 	w->decided = trace_now(TRACE_DECIDED, word);
-	return phase_of(word) != PHASE_ABORTED && phase_of(word) != PHASE_ARRIVING;
+	u64 p = phase_of(word);
+	return p != PHASE_ABORTED && p != PHASE_ARRIVING && p != PHASE_PANICKED;
 }
 
 // trap is entered by the worker's read(2). The iterator is over the worker's own thread, so it

@@ -130,20 +130,31 @@ func (t *Trap) Map(name string) *ebpf.Map { return t.coll.Maps[name] }
 // KeepAlive is Objects.KeepAlive for the trap.
 func (t *Trap) KeepAlive() { runtime.KeepAlive(t.coll) }
 
-// Stream gives the bytes of a part, piece by piece. It ends early at a piece that lies
-// outside the region, and when links form a cycle.
+// Stream gives the bytes of a part, piece by piece.
 func (t *Trap) Stream(p *TrapPart) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		for off, end := range Chain(p, t.Pieces, uint64(len(t.Region))) {
+			if !yield(t.Region[off:end:end]) {
+				return
+			}
+		}
+	}
+}
+
+// Chain gives where the pieces of a part begin and end in a region of size bytes. It ends
+// early at a piece that lies outside the region, and when links form a cycle.
+func Chain(p *TrapPart, pieces []TrapPiece, size uint64) iter.Seq2[uint64, uint64] {
+	return func(yield func(off, end uint64) bool) {
 		off, n, more := p.Off, p.Len, p.More
-		for range len(t.Pieces) + 1 {
+		for range len(pieces) + 1 {
 			end := uint64(off) + uint64(n)
-			if end > uint64(len(t.Region)) || n > 0 && !yield(t.Region[off:end:end]) {
+			if end > size || n > 0 && !yield(uint64(off), end) {
 				return
 			}
-			if more == 0 || int(more) > len(t.Pieces) {
+			if more == 0 || int(more) > len(pieces) {
 				return
 			}
-			next := &t.Pieces[more-1]
+			next := &pieces[more-1]
 			off, n, more = next.Off, next.Len, next.More
 		}
 	}

@@ -5,32 +5,8 @@
 #define STACKSHOT_TRAP_H
 
 // Sizes of the maps, set with them before loading.
-const volatile u32 cfg_region_bytes;
 const volatile u32 cfg_queue_items;
 const volatile u32 cfg_pieces;
-
-// The stop. word and want are State of internal/engine/stop/state.go, which says who
-// writes them. The main worker's Go side writes arrive_by and pause_by before it opens
-// the gate, the loader the rest of the first line, while nobody runs.
-struct stop {
-	u64 word, want, arrive_by, pause_by;
-	u64 arrive_ns, pause_ns; // the budgets: no worker waits for longer from its own entry on
-	u64 hold_ns;     // longest wait of one CPU, interrupts off, for the others
-	u32 chunk;       // bytes a worker takes at once
-	u32 split;       // threads of one part of a task; 0: tasks are whole
-	u32 asked;       // tgids in map asked; 0: every task
-	u32 pad0[15];
-	// Written by the main worker in the window.
-	u64 seen_tasks, seen_threads;
-	u32 census_whole;
-	u32 pad1[27];
-	u32 pieces; // handed out, by any worker
-	u32 pad2[31];
-	// The second pass: items and places handed out, workers done; by any worker.
-	u32 verify_next, seconds, verified;
-	u32 over; // a CPU that was held is about to go; any worker sets it
-	u32 pad3[28];
-};
 
 // One worker, by CPU number. The first line: the loader's side, while nobody
 // runs; the rest: the program on that CPU.
@@ -94,15 +70,6 @@ struct trap_piece { u32 off, len, more, reserved; };
 const struct trap_piece *unused_piece __attribute__((unused));
 const struct trap_second *unused_second __attribute__((unused));
 
-#define ONE_VALUE(name, type_)               \
-	struct {                                 \
-		__uint(type, BPF_MAP_TYPE_ARRAY);    \
-		__uint(map_flags, BPF_F_MMAPABLE);   \
-		__uint(max_entries, 1);              \
-		__type(key, u32);                    \
-		__type(value, type_);                \
-	} name SEC(".maps")
-
 ONE_VALUE(stops, struct stop);
 ONE_VALUE(workers, struct trap_worker); // one per possible CPU
 ONE_VALUE(parts, struct trap_part);     // cfg_queue_items
@@ -131,11 +98,18 @@ static __always_inline struct stop *the_stop(void)
 	return bpf_map_lookup_elem(&stops, &zero);
 }
 static __always_inline struct trap_worker *worker_of(u32 cpu) { return bpf_map_lookup_elem(&workers, &cpu); }
+// panicked says that the kernel panics and wants its CPUs. The one that panicked may be in the
+// middle of the trap itself (by NMI), with a lock that it never gives back.
+static __always_inline bool panicked(void)
+{
+	struct stop *s = the_stop();
+	return !s || phase_of(peek(s->word)) == PHASE_PANICKED;
+}
 // pause_over says that nothing may be waited for any more.
 static __always_inline bool pause_over(void)
 {
 	struct trap_worker *w = worker_of(bpf_get_smp_processor_id());
-	return !w || bpf_ktime_get_ns() >= w->pause_by;
+	return !w || bpf_ktime_get_ns() >= w->pause_by || panicked();
 }
 static __always_inline struct trap_part *part_of(u32 number) { return bpf_map_lookup_elem(&parts, &number); }
 static __always_inline struct trap_piece *piece_of(u32 number) { return bpf_map_lookup_elem(&pieces, &number); }

@@ -11,8 +11,10 @@
 const volatile u32 test_floor; // unwind each thread and record nothing
 
 // How long a CPU spins: between the decision and interrupts off; and in the window,
-// before it records. By CPU number; the test's, before the stop. Package bpftest, Delay.
-struct test_delay { u32 hold_ns, window_ns; };
+// before it records. With panic_ns it then does to the stop's word what a panic does,
+// in the phase named, and notes when. By CPU number; the test's, before the stop.
+// Package bpftest, Delay.
+struct test_delay { u32 hold_ns, window_ns, panic_ns, panic_phase; u64 panicked; };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -64,13 +66,34 @@ static __always_inline void delay_hold(void)
 		spin_until(bpf_ktime_get_ns() + d->hold_ns);
 }
 
+// play_panic changes the word as panic.bpf.c does (end_stop).
+static __noinline void play_panic(struct stop *s, u32 phase, u64 since)
+{
+	struct test_delay *d = my_delay();
+	if (!d || !d->panic_ns || d->panic_phase != phase)
+		return;
+	spin_until(since + d->panic_ns);
+	turns(64) {
+		u64 old = peek(s->word), now = bpf_ktime_get_ns();
+		if (phase_of(old) != phase)
+			return;
+		if (swapped(s, old, with_phase(old, PHASE_PANICKED))) {
+			d->panicked = now;
+			return;
+		}
+	}
+}
+
 // delay_window: a CPU that is late to record.
 static __always_inline void delay_window(struct stop *s, struct trap_worker *w)
 {
 	struct test_delay *d = my_delay();
 	if (d && d->window_ns)
 		await_phase(s, PHASE_COMMITTED, w->held + d->window_ns);
+	play_panic(s, PHASE_COMMITTED, w->held);
 }
+
+static __always_inline void delay_verify(struct stop *s, struct trap_worker *w) { play_panic(s, PHASE_DRAINED, w->checked); }
 
 #else
 
@@ -78,6 +101,7 @@ static __always_inline bool unwinds_only(void) { return 0; }
 static __always_inline int unwind_only(struct sink *to, struct task_struct *t) { return 0; }
 static __always_inline void delay_hold(void) {}
 static __always_inline void delay_window(struct stop *s, struct trap_worker *w) {}
+static __always_inline void delay_verify(struct stop *s, struct trap_worker *w) {}
 
 #endif
 #endif

@@ -132,6 +132,7 @@ static __noinline void verify(struct stop *s, struct trap_worker *w)
 	struct queue_fixed *q = the_queue();
 	if (!q)
 		return;
+	delay_verify(s, w); // tests alone
 	turns(TURNS_MOST) {
 		if (!still_verifying(s, w))
 			break;

@@ -5,6 +5,8 @@ const (
 	Trap   = "trap"
 	Pull   = "pull"
 	Procfs = "procfs"
+	Panic  = "panic" // the kernel's own last act, read out of a dump
+	Sysrq  = "sysrq" // the same program, begun by a SysRq
 )
 
 // Isolation levels, as a file has them: how still the world stood.

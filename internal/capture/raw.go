@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"iter"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -49,7 +50,30 @@ type Raw struct {
 	Request   string   // as words; "": the whole machine
 	Asked     []uint32 // thread groups that were asked for; nil: all
 	State     machineState
-	Samples   []Sample // of CPUs that were not stopped, taken after the release
+	Panic     *kcdata.LinuxPanic // nil: neither a panic nor a SysRq began it
+	Hook      *Hook              // nil: no thread stands in a hook
+	Samples   []Sample           // of CPUs that were not stopped, taken after the release
+}
+
+// Hook says whose kernel stack begins with the frames of a hook, which are cut.
+type Hook struct {
+	Thread    uint64   // the thread's container
+	Functions []string // that are hooked
+	Caller    uint64   // of the hooked function, to be put behind its frame; 0: the stack has it
+	Cut       bool     // by collation: a frame in one of Functions was found
+}
+
+// NoteOnCPU writes into a CPU's record that a thread was on it, for captures that stop nobody. cpu -1 is none.
+func (c *Raw) NoteOnCPU(cpu int, tid, tgid uint32) {
+	for i := range c.CPUs {
+		if r := &c.CPUs[i]; int(r.CPU) == cpu && r.Flags&kcdata.CPURanKnown == 0 {
+			r.Flags |= kcdata.CPURanKnown
+			r.RanTid, r.RanTgid = tid, tgid
+			if tid == 0 {
+				r.Flags |= kcdata.CPUIdle
+			}
+		}
+	}
 }
 
 // Part is one part of one task, by its place in the census.
@@ -57,9 +81,13 @@ type Part struct {
 	Item    workqueue.Item
 	Threads uint32
 	Pieces  [][]byte // of its stream, in order; lent by the engine
+	Spans   []Span   // of a capture that is not in memory (collate.Collator.Load): where the pieces before Pieces are
 	Cost    Cost
 	Hidden  bool // read from /proc afterwards: not part of the stop
 }
+
+// Span is a place in whatever a capture is read from, bytes.
+type Span struct{ Off, Len uint64 }
 
 // Failure is an item that was taken and could not be recorded.
 type Failure struct {
@@ -70,6 +98,21 @@ type Failure struct {
 
 func (c *Raw) Add(it workqueue.Item, threads uint32, pieces [][]byte, spent Cost) {
 	c.Recorded = append(c.Recorded, Part{Item: it, Threads: threads, Pieces: pieces, Cost: spent})
+}
+
+// Tasks gives the parts of each recorded task, in order.
+func (c *Raw) Tasks() iter.Seq[[]Part] {
+	return func(yield func([]Part) bool) {
+		list := c.InOrder()
+		for first, i := 0, 0; first < len(list); first = i {
+			for i < len(list) && list[i].Item.Index == list[first].Item.Index {
+				i++
+			}
+			if !yield(list[first:i]) {
+				return
+			}
+		}
+	}
 }
 
 // InOrder sorts by census index: order never comes from time (invariant 4 of

@@ -29,6 +29,14 @@ type Collator struct {
 	// LateThreads bounds the threads of tasks that wait for files that were late; 0: a default.
 	LateThreads  int
 	KeepUserSide bool // user stacks and mappings go into the file as the window took them
+	Dead         bool // the machine is gone, or is not this one: no /proc is read; KeepUserSide must be set
+
+	// Load gives the pieces of a task, which has these parts; they are the collation's until the next
+	// call. It is called twice for each task. nil: the parts have their pieces.
+	Load func([]capture.Part) ([][]byte, error)
+	// Surveyed, with Load, is called when all tasks have been loaded once and nothing is written yet:
+	// what is known only then may still be put into the capture. May be nil.
+	Surveyed func()
 }
 
 // Summary is the outcome of a collation.
@@ -48,50 +56,53 @@ type Summary struct {
 // tasks are known. write streams out the file; before that nothing is written.
 type collation struct {
 	*Collator
-	c       *capture.Raw
-	names   *names
-	samples *placer
-	enrich  *enricher
-	unwind  *unwinder // nil: no user stacks
-	began   time.Time
-	tasks   []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
-	late    []*taskBytes     // tasks that wait for late files
-	waiting int              // threads of these
-	again   bool             // late files have been asked once more, and are not asked again
-	threads int
-	user    kcdata.LinuxUserTaken
-	waits   *waits
-	files   *files
+	c        *capture.Raw
+	names    *names
+	samples  *placer
+	enrich   *enricher
+	unwind   *unwinder // nil: no user stacks
+	began    time.Time
+	tasks    []*kcdata.Editor // in census order, with their edits: nothing else of a task is kept
+	late     []*taskBytes     // tasks that wait for late files
+	waiting  int              // threads of these
+	again    bool             // late files have been asked once more, and are not asked again
+	streamed int              // tasks that were written one by one (stream.go)
+	threads  int
+	user     kcdata.LinuxUserTaken
+	waits    *waits
+	files    *files
 }
 
 // Write writes the file of a capture: a section on the machine, the tasks in census
 // order, a section on the capture. It trusts the workers' bytes no more than those of
 // a file: a task that does not parse is left out and named. An error comes from out.
 func (k *Collator) Write(out io.Writer, c *capture.Raw) (*Summary, error) {
-	n := k.newNames(c.Wants.Redact)
+	n := k.newNames(c)
 	x := &collation{
 		Collator: k, c: c, names: n, samples: newPlacer(c, n, c.Wants.Redact), enrich: k.newEnricher(&c.Wants),
-		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, c.Wants.Redact), files: newFiles(c),
+		unwind: k.newUnwinder(&c.Wants, c.Unstopped()), began: time.Now(), waits: newWaits(k.Proc, k.Dead, c.Wants.Redact), files: newFiles(c),
 	}
-	x.collect()
-	x.settle()
 	to := &counter{to: out}
-	if err := x.write(to); err != nil {
+	if err := x.writeAll(to); err != nil {
 		return nil, err
 	}
 	return x.summary(to.n), nil
 }
 
+func (x *collation) writeAll(out io.Writer) error {
+	if x.Load != nil {
+		return x.writeStream(out)
+	}
+	x.collect()
+	x.settle()
+	return x.write(out)
+}
+
 // collect merges the parts by census index, and completes each task.
 func (x *collation) collect() {
-	list := x.c.InOrder()
-	for i := 0; i < len(list); {
-		first := i
-		for i < len(list) && list[i].Item.Index == list[first].Item.Index {
-			i++
-		}
-		if err := x.task(list[first:i]); err != nil {
-			x.unreadable(list[first:i], err)
+	for parts := range x.c.Tasks() {
+		if err := x.task(parts); err != nil {
+			x.unreadable(parts, err)
 		}
 	}
 }
@@ -217,6 +228,10 @@ func (x *collation) write(out io.Writer) error {
 		}
 		x.tasks[i] = nil
 	}
+	return x.writePost(out)
+}
+
+func (x *collation) writePost(out io.Writer) error {
 	post, err := x.postSection()
 	if err != nil {
 		return err
@@ -225,10 +240,13 @@ func (x *collation) write(out io.Writer) error {
 	return err
 }
 
+// taskCount is how many tasks the file has.
+func (x *collation) taskCount() int { return len(x.tasks) + x.streamed }
+
 func (x *collation) summary(bytes int64) *Summary {
 	c := x.c
 	s := &Summary{
-		Tasks: len(x.tasks), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
+		Tasks: x.taskCount(), Threads: x.threads, Bytes: bytes, LeftOut: c.LeftOut(), Seen: len(c.KnownTasks()),
 		Vanished: int(c.Capture.Vanished), Warnings: append(c.Warnings[:len(c.Warnings):len(c.Warnings)], x.unwind.warnings()...),
 	}
 	if c.FileSources != 0 {

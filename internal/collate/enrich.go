@@ -25,6 +25,7 @@ type enricher struct {
 	load   *loadInfo     // nil: redacted, nothing of a task's memory is read
 	timed  bool          // the time spent on each task is written
 	absent string        // why /proc does not have a task
+	dead   bool          // there is no /proc of the machine
 	kernel []procfs.File // cgroup, stat
 	redact []procfs.File // cgroup, exe, stat
 	names  []procfs.File // cgroup, exe, maps; then
@@ -40,7 +41,7 @@ func (k *Collator) newEnricher(w *capture.Wants) *enricher {
 	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
 	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
-		proc: k.Proc, load: k.newLoadInfo(w), timed: w.Timed, absent: k.Absent,
+		proc: k.Proc, load: k.newLoadInfo(w), timed: w.Timed, absent: k.Absent, dead: k.Dead,
 		kernel: []procfs.File{cgroup, stat},
 		redact: []procfs.File{cgroup, exe, stat},
 		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
@@ -100,7 +101,8 @@ type taskText struct {
 // its pid belongs to another task by now, nothing is used: the start time must be the
 // recorded one.
 func (e *enricher) read(t *taskBytes) (text taskText) {
-	if t.linux.Tgid == capture.IdleTask {
+	if t.linux.Tgid == capture.IdleTask || e.dead {
+		t.noteRefused()
 		return text
 	}
 	dir := procfs.TaskDir(int(t.linux.Tgid))
@@ -122,10 +124,14 @@ func (e *enricher) read(t *taskBytes) (text taskText) {
 	if text.why == "" && !kernel && e.load != nil {
 		e.load.task(t, text.maps)
 	}
+	t.noteRefused()
+	return text
+}
+
+func (t *taskBytes) noteRefused() {
 	if n := t.exe.Refused; n > 0 {
 		t.load.maps = append(t.load.maps, fmt.Sprintf("executable, in the stop: pointers not followed, to what is not ordinary memory: %d", n))
 	}
-	return text
 }
 
 // readMemory reads cmdline and stat. If maps hung, on the task's mmap_lock, it does not

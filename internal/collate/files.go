@@ -109,12 +109,7 @@ func (f *files) drop(t *taskBytes) {
 
 // settle finishes the records of all tasks, and what was read after the release.
 func (f *files) settle(c *capture.Raw) {
-	for _, t := range f.tasks {
-		for i := range t.threads {
-			f.thread(&t.threads[i])
-		}
-	}
-	f.tasks = nil
+	f.finish()
 	if f.bad > 0 {
 		c.Warn("files_damaged", fmt.Sprintf("%d records of open files could not be read, and are left out", f.bad))
 	}
@@ -124,6 +119,16 @@ func (f *files) settle(c *capture.Raw) {
 			f.redactEnds()
 		}
 	}
+}
+
+// finish finishes the records of the tasks so far.
+func (f *files) finish() {
+	for _, t := range f.tasks {
+		for i := range t.threads {
+			f.thread(&t.threads[i])
+		}
+	}
+	f.tasks = nil
 }
 
 // thread finishes the records of one thread.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
 	"stackshot/internal/strtab"
 	"stackshot/kcdata"
@@ -19,15 +20,18 @@ type names struct {
 	redact bool
 	text   uint64
 
+	hook *capture.Hook // nil: no stack begins with a hook's frames
+
 	seen    map[uint64]uint64 // address in memory → address in the file
 	exact   map[uint64]bool   // of these, where a thread was and not where it returns to
 	unknown uint64            // redacted addresses outside every module
 	strings *strtab.Table
 }
 
-func (k *Collator) newNames(redact bool) *names {
+func (k *Collator) newNames(c *capture.Raw) *names {
+	redact := c.Wants.Redact
 	return &names{
-		syms: k.Host.Kallsyms, mods: k.Host.Modules(), redact: redact, text: k.Host.TextAddr(),
+		syms: k.Host.Kallsyms, mods: k.Host.Modules(), redact: redact, text: k.Host.TextAddr(), hook: c.Hook,
 		seen: map[uint64]uint64{}, exact: map[uint64]bool{}, strings: strtab.New(),
 	}
 }
@@ -41,18 +45,23 @@ func (n *names) addresses(t *taskBytes) error {
 			continue
 		}
 		cut, at := 0, 0
-		if th.taken && !th.linux.IsZero() {
+		var caller []uint64
+		if n.hook != nil {
+			cut, caller = n.hookPath(th)
+		} else if th.taken && !th.linux.IsZero() {
 			cut = n.preemptionPath(kcdata.Elements[uint64](th.kernel.Item()))
 		}
 		if err := kcdata.Patch(th.kernel, func(frame *uint64) {
 			if at++; at > cut {
-				*frame = n.note(*frame)
+				if shown := n.note(*frame); shown != *frame {
+					*frame = shown
+				}
 			}
 		}); err != nil {
 			return err
 		}
-		if cut > 0 {
-			if err := t.cutStack(th, cut); err != nil {
+		if cut > 0 || caller != nil {
+			if err := t.cutStack(th, cut, caller); err != nil {
 				return err
 			}
 		}

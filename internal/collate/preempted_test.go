@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
 )
 
@@ -36,6 +37,23 @@ func TestPreemptionPath(t *testing.T) {
 		}
 		if got := n.preemptionPath(addrs); got != want {
 			t.Errorf("%s: %d frames, want %d", stack, got, want)
+		}
+	}
+}
+
+// The frame of a kprobe at a function's first instruction is that function's, though it would be the one
+// before it as a return address. A return address in the hooked function is named as one.
+func TestHookedFrameIsNamed(t *testing.T) {
+	const before, hooked, size uint64 = 0xffffffff81000000, 0xffffffff81000100, 0x100
+	syms, err := procfs.ParseKallsyms(fmt.Sprintf("%x T before\n%x T vpanic\n%x T after\n", before, hooked, hooked+size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, want := range map[uint64]string{hooked: "vpanic", hooked + 4: "vpanic", hooked + 9: "vpanic", hooked + size: "vpanic", before + 8: "", hooked + size + 16: ""} {
+		n := &names{syms: syms, hook: &capture.Hook{Functions: []string{"vpanic"}}, exact: map[uint64]bool{}}
+		in := n.inHooked(addr)
+		if sym, ok := n.name(addr); in != (want != "") || in && (!ok || sym.Name != want) {
+			t.Errorf("%#x: in it %v, %+v", addr, in, sym)
 		}
 	}
 }

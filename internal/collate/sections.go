@@ -2,7 +2,6 @@ package collate
 
 import (
 	"encoding/binary"
-	"os"
 	"strings"
 
 	"stackshot/kcdata"
@@ -33,7 +32,7 @@ func (x *collation) preSection() ([]byte, error) {
 	w.PutUint64("system_state_flags", systemKernel64)
 	w.PutUint32("stackshot_size_estimate", uint32(c.Capture.BufferSize))
 	w.PutUint32("stackshot_size_estimate_adj", estimateAdj)
-	w.Note(w.Bytes(kcdata.TypeKernPageSize, le32(uint32(PageSize))))
+	w.Note(w.Bytes(kcdata.TypeKernPageSize, le32(uint32(h.PageSize))))
 	w.Text(kcdata.TypeOSVersion, h.Version)
 	w.Text(kcdata.TypeBootArgs, clip(h.Cmdline, 1023))
 	w.Record(kcdata.TypeTimebase, &kcdata.Timebase{Numer: 1, Denom: 1})
@@ -52,6 +51,9 @@ func (x *collation) preSection() ([]byte, error) {
 	w.Text(kcdata.TypeLinuxRequest, c.Request)
 	w.Text(kcdata.TypeLinuxEngine, c.Engine)
 	w.Text(kcdata.TypeLinuxIsolation, c.Isolation)
+	if c.Panic != nil {
+		w.Record(kcdata.TypeLinuxPanic, c.Panic)
+	}
 	w.Text(kcdata.TypeLinuxLoadavg, c.State.Loadavg)
 	w.Text(kcdata.TypeLinuxMeminfo, c.State.Meminfo)
 	w.Text(kcdata.TypeLinuxPressure, c.State.Pressure)
@@ -62,7 +64,7 @@ func (x *collation) preSection() ([]byte, error) {
 func (x *collation) postSection() ([]byte, error) {
 	w, bytes := kcdata.NewSticky()
 	c, names := x.c, x.names
-	w.PutUint64("stackshot_tasks_count", uint64(len(x.tasks)))
+	w.PutUint64("stackshot_tasks_count", uint64(x.taskCount()))
 	w.PutUint64("stackshot_threads_count", uint64(x.threads))
 	w.PutUint64("stackshot_buf_overhead", c.Capture.Overhead)
 	w.Array(kcdata.TypeLinuxCPU, c.CPUs)
@@ -128,8 +130,6 @@ func (x *collation) howItWent(w *kcdata.StickyWriter) {
 	w.Array(kcdata.TypeLatencyInfoCPU, latencyCPUs(c))
 	w.Record(kcdata.TypeLatencyInfo, collectionOf(c))
 }
-
-var PageSize = os.Getpagesize()
 
 func le32(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 func le64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }

@@ -14,6 +14,7 @@ import (
 // their mappings cannot tell, a place may: threads of both wait for a word there.
 type sharing struct {
 	proc    procfs.FS
+	dead    bool // nobody's mappings can be read any more
 	table   *futex.Table
 	hung    map[uint32]bool       // processes whose mappings hang: they are not asked again
 	waiting map[uint64][]uint32   // processes that wait for a word by a shared call, by its place
@@ -78,7 +79,7 @@ func (s *sharing) read(tgid uint32) sharedMaps {
 // ask reads them, if the process is still the one that was recorded.
 func (s *sharing) ask(tgid uint32) (out sharedMaps) {
 	start, ok := s.table.Process(tgid)
-	if s.hung[tgid] || !ok {
+	if s.dead || s.hung[tgid] || !ok {
 		return out
 	}
 	files := []procfs.File{{Name: "maps", Max: maxMaps}, {Name: "stat", Max: 4096}}

@@ -59,14 +59,31 @@ type threadAt struct {
 	inner   uint32 // its number in its own pid namespace; 0: that of the machine's first
 }
 
+// leastThread is about the least that is recorded of a thread, bytes. The number of threads is not
+// believed beyond that: it may be out of the memory of a dead machine.
+const leastThread = 256
+
 // openTask checks that the parts hold exactly one task container, whole, and finds
 // what collation needs of it.
 func openTask(x *capture.Second, parts []capture.Part) (*taskBytes, error) {
-	t := &taskBytes{second: x.Of(&parts[0]), parts: parts}
 	var pieces [][]byte
 	for _, p := range parts {
-		t.spent, pieces = t.spent.Plus(p.Cost), append(pieces, p.Pieces...)
+		pieces = append(pieces, p.Pieces...)
 	}
+	return openPieces(x, parts, pieces)
+}
+
+// openPieces is openTask for parts whose pieces were loaded.
+func openPieces(x *capture.Second, parts []capture.Part, pieces [][]byte) (*taskBytes, error) {
+	t := &taskBytes{second: x.Of(&parts[0]), parts: parts}
+	threads, bytes := 0, 0
+	for _, p := range parts {
+		t.spent, threads = t.spent.Plus(p.Cost), threads+int(p.Threads)
+	}
+	for _, p := range pieces {
+		bytes += len(p)
+	}
+	t.threads = make([]threadAt, 0, min(threads, bytes/leastThread))
 	t.items = kcdata.NewEditor(pieces...)
 	for it, err := range t.items.Items() {
 		if err == nil {

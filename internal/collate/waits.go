@@ -1,7 +1,6 @@
 package collate
 
 import (
-	"fmt"
 	"slices"
 
 	"stackshot/internal/capture"
@@ -40,9 +39,9 @@ type threadWait struct {
 	futexes kcdata.Position
 }
 
-func newWaits(proc procfs.FS, redact bool) *waits {
+func newWaits(proc procfs.FS, dead, redact bool) *waits {
 	w := &waits{redact: redact, locks: numbering[uint64]{}, words: numbering[wordKey]{}}
-	w.memory = &sharing{proc: proc, table: &w.table, hung: map[uint32]bool{}, waiting: map[uint64][]uint32{}, maps: map[uint32]sharedMaps{}}
+	w.memory = &sharing{proc: proc, dead: dead, table: &w.table, hung: map[uint32]bool{}, waiting: map[uint64][]uint32{}, maps: map[uint32]sharedMaps{}}
 	return w
 }
 
@@ -73,24 +72,11 @@ func (t *taskBytes) visitWait(th *threadAt, it kcdata.Item) bool {
 // add takes note of a task that is complete.
 func (w *waits) add(t *taskBytes) {
 	t.listed = w.table.Len()
-	w.bad += len(t.badWait)
-	for _, p := range t.badWait {
-		t.items.Remove(p)
-	}
+	w.drops(t)
 	if t.hung {
 		w.memory.hung[t.linux.Tgid] = true
 	}
-	one := taskWaits{items: t.items, end: t.end, tgid: t.linux.Tgid}
-	for i := range t.threads {
-		th := &t.threads[i]
-		at := -1
-		if t.ownsFutexes(th) {
-			at = w.table.Add(th.facts, th.ns)
-		}
-		if !th.wait.IsZero() || !th.futexes.IsZero() {
-			one.threads = append(one.threads, threadWait{at, th.id, th.wait, th.futexes})
-		}
-	}
+	one := w.of(t, func(th *threadAt) int { return w.table.Add(th.facts, th.ns) })
 	if len(one.threads) > 0 {
 		w.tasks = append(w.tasks, one)
 	}
@@ -116,7 +102,6 @@ func (w *waits) drop(t *taskBytes) {
 
 // settle finishes the records of all tasks.
 func (w *waits) settle(c *capture.Raw) {
-	w.taken.Sources = c.WaitSources
 	x := w.table.Index()
 	for _, t := range w.tasks {
 		for _, th := range t.threads {
@@ -127,10 +112,7 @@ func (w *waits) settle(c *capture.Raw) {
 	for i := range w.tasks {
 		w.task(x, &w.tasks[i])
 	}
-	if w.bad > 0 {
-		c.Warn("wait_damaged", fmt.Sprintf("%d records of waits could not be read, and are left out", w.bad))
-	}
-	w.tasks = nil
+	w.end(c)
 }
 
 // want notes whom the records of a thread name.

@@ -19,7 +19,8 @@ type Engine interface {
 	Prepare(Size) error
 	// Capture makes one try. The engine lends the bytes of what it returns: they are
 	// valid until Release, or until the next Capture. With an error of kind
-	// ErrNotStopped nothing was recorded, and another try may succeed.
+	// ErrNotStopped nothing was recorded, and another try may succeed; with ErrPanics
+	// none can.
 	Capture(ctx context.Context, j Job) (*capture.Raw, error)
 	// Release ends the loan, and undoes what a Take has done to this process.
 	Release()
@@ -37,6 +38,10 @@ type Caps struct {
 }
 
 var ErrNotStopped = errors.New("the machine was not stopped")
+
+// ErrPanics says that the kernel panicked while a capture held the machine, and took its CPUs
+// back. There is no other try, by no engine.
+var ErrPanics = errors.New("the kernel panics")
 
 // NotStopped is a try that was given up: why, and how long it held CPUs in vain. It is of
 // kind ErrNotStopped.

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/procfs"
 )
 
@@ -68,7 +66,7 @@ func (f *Files) LoadFrom(w Where, load func(r io.ReaderAt, size int64) (any, err
 		if err != nil {
 			return nil, err
 		}
-		return load(&reader{a}, st.Size)
+		return load(&reader{in: a}, st.Size)
 	})
 }
 
@@ -180,29 +178,4 @@ func (f *Files) named(w Where, err error) error {
 		return err
 	}
 	return at("read", w, err)
-}
-
-// reader is what a callback reads the file by. When the caller has given up, reads fail,
-// so that a late callback ends.
-type reader struct{ in *attempt }
-
-// ReadAt reads until p is full or the file ends.
-func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < 0 {
-		return 0, unix.EINVAL
-	}
-	for n < len(p) {
-		if r.in.late.Load() {
-			return n, procfs.ErrTimeout
-		}
-		got, err := r.in.ask(request{Op: opRead, Off: off + int64(n)}, p[n:])
-		if err != nil {
-			return n, err
-		}
-		if got.Read == 0 {
-			return n, io.EOF
-		}
-		n += got.Read
-	}
-	return n, nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,62 +16,6 @@ import (
 // it reads, and so the most that one request reads. Both processes have it mapped; it is
 // file 1 of the reader process.
 const window = 1 << 20
-
-// processes starts reader processes and keeps the idle ones.
-type processes struct {
-	command []string // constant
-	slots   slots    // constant
-
-	mu     sync.Mutex
-	idle   []*process // by mu
-	closed bool       // by mu
-}
-
-// take gives a process for one file, and sets its deadline for all requests of that file
-// together. It gives nil without a command, or with an error.
-func (ps *processes) take(limit time.Duration) (p *process, err error) {
-	if len(ps.command) == 0 {
-		return nil, nil
-	}
-	if p = ps.reuse(); p == nil {
-		if p, err = startProcess(ps.command, ps.slots); err != nil {
-			return nil, err
-		}
-		p.home = ps
-	}
-	p.child.Conn.SetDeadline(time.Now().Add(limit))
-	return p, nil
-}
-
-func (ps *processes) reuse() (p *process) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if n := len(ps.idle); n > 0 {
-		p, ps.idle = ps.idle[n-1], ps.idle[:n-1]
-	}
-	return p
-}
-
-// give takes back a process that has answered all its requests.
-func (ps *processes) give(p *process) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if ps.closed {
-		p.leave(false)
-	} else {
-		ps.idle = append(ps.idle, p)
-	}
-}
-
-// rest ends the idle processes, and with last those that are given back later too.
-func (ps *processes) rest(last bool) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for _, p := range ps.idle {
-		p.leave(false)
-	}
-	ps.idle, ps.closed = nil, ps.closed || last
-}
 
 // process is a handle of another process. It serves one helper at a time.
 type process struct {
@@ -157,6 +99,7 @@ func (p *process) do(r request, buf []byte) (a answer, err error) {
 
 func (p *process) close() {
 	if _, err := p.do(request{Op: opClose}, nil); err != nil {
+		p.home.count(-1)
 		p.leave(true)
 	} else {
 		p.home.give(p)

@@ -1,9 +1,11 @@
 package foreign
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,6 +210,65 @@ func TestProcessReadsAll(t *testing.T) {
 	})
 	if err != nil || string(v.([]byte)) != string(content) {
 		t.Error(err)
+	}
+}
+
+// Whoever waits for a process gets the one that is given back, and starts another only when none is in time.
+func TestProcessIsHandedOn(t *testing.T) {
+	var ps processes
+	for want := 1; want <= 2; want++ { // there is none; there is one, which is not given back
+		if p := ps.reuse(); p != nil || ps.live != want {
+			t.Fatalf("%v, %d live, want %d", p, ps.live, want)
+		}
+	}
+	one := &process{home: &ps}
+	got := make(chan *process)
+	go func() {
+		p := ps.reuse()
+		for ; p == nil; p = ps.reuse() { // this machine is busy
+		}
+		got <- p
+	}()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		ps.mu.Lock()
+		waits = len(ps.waiting) > 0
+		ps.mu.Unlock()
+	}
+	ps.give(one)
+	if p := <-got; p != one || len(ps.waiting) != 0 || len(ps.idle) != 0 {
+		t.Errorf("%v, %d waiting, %d idle", p, len(ps.waiting), len(ps.idle))
+	}
+}
+
+// Reads of every size and place give what the file has, whether or not blocks that were kept have it.
+func TestReadsOfEverySize(t *testing.T) {
+	content := make([]byte, mostBlocks*block*3/2+5)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range content {
+		content[i] = byte(r.Uint32())
+	}
+	path := write(t, filepath.Join(t.TempDir(), "file"), content)
+	for name, o := range map[string]Options{"threads": {Limit: 10 * time.Second}, "processes": {Limit: 10 * time.Second, Command: command}} {
+		f := New(o)
+		defer f.Close()
+		_, err := f.Load(path, func(in io.ReaderAt, size int64) (any, error) {
+			for range 3000 {
+				off, want := r.Int64N(size+10), r.IntN([]int{16, smallRead + 2, 3 * block}[r.IntN(3)])
+				if r.IntN(4) == 0 { // about the border of a block
+					off = max(off/block*block-int64(r.IntN(8)), 0)
+				}
+				b := make([]byte, want)
+				n, err := in.ReadAt(b, off)
+				there := content[min(off, size):min(off+int64(want), size)]
+				if !bytes.Equal(b[:n], there) || (err == nil) != (n == want) || err != nil && err != io.EOF {
+					return nil, fmt.Errorf("%d bytes at %d of %d: %d, %v", want, off, size, n, err)
+				}
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

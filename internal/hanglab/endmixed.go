@@ -6,9 +6,11 @@ import "stackshot/internal/waits"
 
 // endMixed are cycles through files and locks.
 func endMixed() []*Case {
-	fault := func(name, file, first string, kinds ...waits.Kind) *Case {
+	// first opens the file once more, if it is to wait for the inode and not for the position of the
+	// open file description, whose lock 6.12.118 holds while it writes to a memfd.
+	fault := func(name, file, first, again string, kinds ...waits.Kind) *Case {
 		c := end(name, "all pipe p", "all memfd m", "all pair x y unix", "rest has p.r", "rest nap", "owner uffd u", "owner spawn server",
-			"server has u", "owner close u", "first has x", "owner write-page "+file, "server read y", "first write "+first).
+			"server has u", "owner close u", "first has x", again, "owner write-page "+file, "server read y", "first write "+first).
 			at("owner", atFault, "server").at("server", atSocket, "first").cycle("first", "owner", "server").probably()
 		c.Waits = []Wait{{"first", kinds, "owner"}}
 		return c
@@ -20,7 +22,7 @@ func endMixed() []*Case {
 			at("b", atPipe, "a").at("a", []waits.Kind{waits.ChildEnd}, "b").cycle("a", "b"),
 		end("flock-and-pipe", "all pipe p", "a file f", "a flock f", "b open-both g f", "b has p.w", "a read p.r", "b flock g").
 			at("a", atPipe, "b").at("b", atLock, "a").cycle("a", "b"),
-		fault("mutex-and-userfault", "p.w", "p.w", waits.Mutex),
-		fault("rwsem-and-userfault", "m", "m", waits.RWSemWrite, waits.RWSem),
+		fault("mutex-and-userfault", "p.w", "p.w", "first has p.w", waits.Mutex),
+		fault("rwsem-and-userfault", "m", "n", "first again n m", waits.RWSemWrite, waits.RWSem),
 	}
 }

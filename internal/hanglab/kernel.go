@@ -61,13 +61,13 @@ func mmapLock(tb testing.TB, l *Lab) Cast {
 	return Cast{"holder": {Pid: holder.Pid, Tid: holder.Pid, Inner: holder.Pid}, "reader": reader.Parts["reader"]}
 }
 
-// hogLife is how long the hog keeps its CPU at most: a capture, and several --min-wait.
-// Its test's end is its end, too.
+// hogLife is how long the hog keeps its CPU at most: a capture, and several --min-wait, on a
+// machine that runs other tests. The try's end is its end, too.
 func hogLife() time.Duration {
 	if testneed.Guest() {
 		return 20 * time.Second
 	}
-	return 4 * time.Second
+	return 10 * time.Second
 }
 
 // hog keeps the last CPU, and somebody wants to run there.

@@ -22,7 +22,11 @@ type Host struct {
 	FirstNS                          bool
 	Kallsyms                         *procfs.Kallsyms // nil: not readable
 	KallsymsWhy                      string
-	depth                            int
+	Depth                            int // most frames of a kernel stack
+	PageSize                         int // bytes
+
+	dead bool            // the machine is not this one, or not any more
+	mods []procfs.Module // of a dead one
 }
 
 // UserHz is the tick of /proc, USER_HZ: 100 on every Linux architecture that
@@ -32,7 +36,7 @@ const UserHz = 100
 // Describe reads the description by way of proc. With redact it does not read the kernel's
 // command line.
 func Describe(proc procfs.FS, redact bool) *Host {
-	h := &Host{depth: bpf.StackDepth()}
+	h := &Host{Depth: bpf.StackDepth(), PageSize: os.Getpagesize()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		h.Hostname = unix.ByteSliceToString(u.Nodename[:])
@@ -74,7 +78,7 @@ func (h *Host) TextAddr() uint64 {
 func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
 	m := kcdata.LinuxMachine{
 		MonotonicNs: at.Monotonic, BoottimeNs: at.Boottime, RealtimeNs: at.Realtime, TextAddr: h.TextAddr(),
-		PidNS: uint64(h.PidNS), UserHz: UserHz, MaxStackDepth: uint32(h.depth),
+		PidNS: uint64(h.PidNS), UserHz: UserHz, MaxStackDepth: uint32(h.Depth),
 	}
 	if h.FirstNS {
 		m.PidNSIsFirst = 1
@@ -85,8 +89,11 @@ func (h *Host) Machine(at clock.Moment, redact bool) kcdata.LinuxMachine {
 	return m
 }
 
-// Modules are the loaded modules; none where /proc hides them.
+// Modules are the modules that are loaded now; none where /proc hides them.
 func (h *Host) Modules() []procfs.Module {
+	if h.dead {
+		return h.mods
+	}
 	mods, err := procfs.ReadModules("/proc", "/sys")
 	if err != nil {
 		return nil

@@ -153,3 +153,18 @@ func (k *Kallsyms) nameOf(i uint32) string {
 	s := &k.syms[i]
 	return k.text[s.name : s.name+uint32(s.length)]
 }
+
+// TextOnly gives the symbols that the table holds, as a text from which ParseKallsyms makes
+// the same table: ascending by address.
+func (k *Kallsyms) TextOnly() string {
+	var b strings.Builder
+	for i := range k.syms {
+		s := &k.syms[i]
+		fmt.Fprintf(&b, "%x t %s", s.addr, k.nameOf(uint32(i)))
+		if s.module != 0 {
+			fmt.Fprintf(&b, "\t[%s]", k.modules[s.module])
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

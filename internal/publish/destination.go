@@ -86,6 +86,11 @@ func (d *Destination) write(ctx context.Context, path string, replace bool, s *S
 	return d.ask(ctx, order{Path: []byte(path), Replace: replace}, s.file, d.Timeout)
 }
 
+// Remove removes a file that Save wrote, if it is a regular file of the same user. Errors: as of Save.
+func (w *Writer) Remove(ctx context.Context, path string) error {
+	return w.ask(ctx, order{Path: []byte(path), Replace: true, Remove: true}, nil, lookLimit)
+}
+
 // toSpare writes to a place of last resort. Everybody may write there, so somebody may have
 // guessed the name and taken it: then the file gets a random one.
 func (d *Destination) toSpare(ctx context.Context, dir string, s *Spool) (path string, err error) {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,14 @@ import (
 func FileName(at time.Time, e kcdata.Envelope) string {
 	host, err := os.Hostname() // uname, no file
 	if err != nil {
-		host = "unknown"
+		host = ""
 	}
+	return FileNameOf(host, at, e)
+}
+
+// FileNameOf is FileName for another host; "": it is not known.
+func FileNameOf(host string, at time.Time, e kcdata.Envelope) string {
+	host = cmp.Or(host, "unknown")
 	ext := ".kcdata"
 	if e == kcdata.EnvelopeZstd {
 		ext += ".zst" // a zstd frame around KCData

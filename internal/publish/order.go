@@ -37,6 +37,7 @@ type order struct {
 	Path    []byte // need not be UTF-8
 	Replace bool   // replace a regular file of the same user
 	Look    bool   // write nothing, say only whether it could be written
+	Remove  bool   // write nothing, remove the file instead: a regular file of the same user
 }
 
 // answer says what became of an order. It is an error if not OK.
@@ -75,23 +76,23 @@ func Serve(conn io.ReadWriter, data *os.File) error {
 // its directory is not on the disk yet.
 func (o order) carryOut(ctx context.Context, data *os.File) answer {
 	t := newTarget(string(o.Path), o.Replace)
-	done := make(chan error, 1)
+	var did error // written before ended is closed
+	ended := make(chan struct{})
+	defer t.closeAfter(ended) // and after cancel
 	go func() {
-		err := t.open()
-		if err == nil && !o.Look {
-			err = t.write(data)
-		}
-		done <- err
+		defer close(ended)
+		did = o.do(t, data)
 	}()
 	select {
-	case err := <-done:
-		return answerOf(err)
+	case <-ended:
+		return answerOf(did)
 	case <-ctx.Done():
 	}
 	t.cancel()
 	err := t.failed("write", unix.ECANCELED)
 	select {
-	case err = <-done:
+	case <-ended:
+		err = did
 	case <-t.named:
 	case <-time.After(lastWord):
 	}
@@ -101,6 +102,18 @@ func (o order) carryOut(ctx context.Context, data *os.File) answer {
 	default:
 	}
 	return answerOf(err)
+}
+
+// do may hang for good.
+func (o order) do(t *target, data *os.File) error {
+	err := t.open()
+	switch {
+	case err != nil || o.Look:
+		return err
+	case o.Remove:
+		return t.remove()
+	}
+	return t.write(data)
 }
 
 // Writer starts a process for each file, which writes it.
@@ -166,7 +179,7 @@ func (w *Writer) askThread(ctx context.Context, o order, data *os.File, why erro
 	if on := mayHang(string(o.Path)); on != "" {
 		return answer{}, fmt.Errorf("%w: %s (%w)", ErrNoProcess, on, why)
 	}
-	if !o.Look && w.Warn != nil {
+	if !o.Look && !o.Remove && w.Warn != nil {
 		w.Warn(fmt.Sprintf("%s is written without a helper process: %v", o.Path, why))
 	}
 	return o.carryOut(ctx, data), nil

@@ -48,6 +48,44 @@ func TestSaveWithoutHelper(t *testing.T) {
 	testfs.Only(t, dir, "file")
 }
 
+func descriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// A process that stays writes many files without a helper: written, refused, looked for, removed or
+// cut off, none leaves a descriptor.
+func TestNoHelperNoDescriptor(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
+	path := filepath.Join(t.TempDir(), "x")
+	data, err := os.CreateTemp(t.TempDir(), "data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	cut, cancel := context.WithCancel(context.Background())
+	cancel()
+	before := descriptors(t)
+	for range 30 {
+		for _, o := range []order{{Look: true}, {}, {}, {Replace: true}, {Remove: true}} {
+			o.Path = []byte(path)
+			o.carryOut(context.Background(), data)
+			o.carryOut(cut, data)
+		}
+	}
+	now := descriptors(t)
+	for until := time.Now().Add(10 * time.Second); now > before+2 && time.Now().Before(until); now = descriptors(t) {
+		time.Sleep(time.Millisecond) // those that were cut off end by themselves
+	}
+	if now > before+2 {
+		t.Errorf("%d descriptors, %d before", now, before)
+	}
+}
+
 // What a helper answers is the error that it had: its words, its errno, whether it
 // refused the target.
 func TestAnswerIsTheError(t *testing.T) {

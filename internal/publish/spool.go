@@ -3,6 +3,7 @@ package publish
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,28 @@ func NewSpool(name string) (*Spool, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	return &Spool{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+}
+
+// NewSpoolIn makes an empty one that is a file without a name in a directory, for what may be too
+// large for memory.
+func NewSpoolIn(dir string) (*Spool, error) {
+	f, err := unnamedFile(dir)
+	if err != nil {
+		return nil, fmt.Errorf("file for what is being made, in %s: %w", dir, err)
+	}
+	return &Spool{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
+}
+
+func unnamedFile(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		return os.NewFile(uintptr(fd), dir), nil
+	}
+	f, err := os.CreateTemp(dir, ".stackshot-*.tmp") // a file system without O_TMPFILE
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
 }
 
 // Write appends.
@@ -90,3 +113,6 @@ func Compress(plain []byte, e kcdata.Envelope) (*Spool, error) {
 	}
 	return out, nil
 }
+
+// Raw is the file itself, for a writer that seeks back. Nothing may be written through Write beside it.
+func (s *Spool) Raw() io.WriteSeeker { return s.file }

@@ -58,6 +58,22 @@ func (t *target) open() error {
 	return nil
 }
 
+// closeAfter closes the directory when whoever works on the target has ended. That may be never: it
+// is not waited for.
+func (t *target) closeAfter(ended <-chan struct{}) {
+	closing := func() {
+		if t.dir >= 0 {
+			unix.Close(t.dir)
+		}
+	}
+	select {
+	case <-ended:
+		closing()
+	default:
+		go func() { <-ended; closing() }()
+	}
+}
+
 // vacant says whether the file may get its final name. taken: a file of the same user has it.
 func (t *target) vacant() (taken bool, err error) {
 	var st unix.Stat_t
@@ -81,4 +97,15 @@ func (t *target) vacant() (taken bool, err error) {
 		return false, t.refuse("it exists and belongs to uid %d", st.Uid)
 	}
 	return true, nil
+}
+
+// remove removes the file. That there is none is no error.
+func (t *target) remove() error {
+	if taken, err := t.vacant(); err != nil || !taken {
+		return err
+	}
+	if err := unix.Unlinkat(t.dir, t.base, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return t.failed("remove", err)
+	}
+	return nil
 }

@@ -38,7 +38,7 @@ func (v *view) document() show.Object {
 	s := v.s
 	return show.Object{
 		{"format", "stackshot-report"}, {"version", JSONVersion},
-		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"atomicity", account.AtomicityJSON(s)},
+		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"panic", account.PanicJSON(s)}, {"atomicity", account.AtomicityJSON(s)},
 		{"files", account.FilesJSON(s.FilesTaken)}, {"cgroups", account.CgroupsJSON(s)},
 		{"cpus", show.List(s.CPUs, account.CPUJSON)},
 		{"alarms", append([]string{}, alarm.All(v.s, v.o.Absent)...)},

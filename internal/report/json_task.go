@@ -70,7 +70,7 @@ func (v *view) jsonThread(t *threadView) show.Object {
 		{"id", addr(t.ID)}, {"tid", show.Number(t.ID)}, {"name", cleaned(t.Name)},
 		{"class", t.state.Class.String()}, {"state", t.state.Words},
 		{"state_bits", show.Present(read, 1, addr(uint64(l.State)|uint64(l.ExitState)))},
-		{"self", t.IsSelf()}, {"age_at_most_ns", atMost}, {"age_about_ns", about},
+		{"self", t.IsSelf()}, {"panicked", show.Known(account.PanickedHere(v.s, t.Thread))}, {"age_at_most_ns", atMost}, {"age_about_ns", about},
 		{"cpu", show.Present(read, 1, l.CPU)}, {"on_cpu", show.Present(p, kcdata.ThreadHasOnCPU, l.OnCPU != 0)},
 		{"displaced_ns", show.Present(p, kcdata.ThreadDisplaced, l.DisplacedNs)}, {"sample", show.Optional(t.Sample, jsonSample)},
 		{"policy", show.Present(read, 1, l.Policy)}, {"prio", show.Present(read, 1, l.Prio)}, {"nice", show.Present(read, 1, l.Nice)},

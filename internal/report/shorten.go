@@ -9,8 +9,11 @@ import (
 // Go shape or a C++ template spells out its whole structure there.
 const maxArguments = 60
 
+// dots stand for what is cut. They are ASCII: not every terminal shows more.
+const dots = "..."
+
 // shorten cuts each longer list of type arguments in a function's name to its beginning,
-// with an ellipsis before the closing bracket: "f[go.shape…]", "f<std::map<…>". Names
+// with dots before the closing bracket: "f[go.shape...]", "f<std::map<...>". Names
 // that differ only in what is cut look alike; the other formats have the whole names.
 func shorten(name string) string {
 	if utf8.RuneCountInString(name) <= maxArguments {
@@ -34,8 +37,8 @@ func shorten(name string) string {
 func beginning(list string) string {
 	runes := 0
 	for i := range list {
-		if runes++; runes == maxArguments && utf8.RuneCountInString(list[i:]) > 1 {
-			return list[:i] + "…"
+		if runes++; runes == maxArguments-len(dots)+1 && utf8.RuneCountInString(list[i:]) > len(dots) {
+			return list[:i] + dots
 		}
 	}
 	return list

@@ -9,7 +9,7 @@ import (
 
 func TestShorten(t *testing.T) {
 	long := strings.Repeat("Ab", 40)
-	cut := long[:maxArguments-1] + "…"
+	cut := long[:maxArguments-3] + "..."
 	for name, want := range map[string]string{
 		"main.f":                                                "main.f",
 		"slices.Sort[go.shape.int]":                             "slices.Sort[go.shape.int]",
@@ -18,16 +18,16 @@ func TestShorten(t *testing.T) {
 		"slices.f[" + long + "].func1":                          "slices.f[" + cut + "].func1",
 		"f[" + long + "].g[" + long + "].h":                     "f[" + cut + "].g[" + cut + "].h",
 		"f[" + long[:60] + "]":                                  "f[" + long[:60] + "]",
-		"f[" + long[:61] + "]":                                  "f[" + long[:59] + "…]",
+		"f[" + long[:61] + "]":                                  "f[" + long[:57] + "...]",
 		"std::vector<" + long + ">::push_back(int)":             "std::vector<" + cut + ">::push_back(int)",
 		"bool operator< <" + long + ">(A, B)":                   "bool operator< <" + cut + ">(A, B)",
 		"std::ostream& operator<<<" + long + ">(std::ostream&)": "std::ostream& operator<<<" + cut + ">(std::ostream&)",
-		"A::operator->() const [with " + long + "]":             "A::operator->() const [" + ("with " + long)[:59] + "…]",
-		"f<fn(A) -> B, " + long + ">::g":                        "f<" + ("fn(A) -> B, " + long)[:59] + "…>::g",
-		"<alloc::" + long + " as core::Trait>::run":             "<" + ("alloc::" + long)[:59] + "…>::run",
+		"A::operator->() const [with " + long + "]":             "A::operator->() const [" + ("with " + long)[:57] + "...]",
+		"f<fn(A) -> B, " + long + ">::g":                        "f<" + ("fn(A) -> B, " + long)[:57] + "...>::g",
+		"<alloc::" + long + " as core::Trait>::run":             "<" + ("alloc::" + long)[:57] + "...>::run",
 		"f[" + long:                          "f[" + long, // no end: a name like any
-		"f[" + strings.Repeat("ä", 61) + "]": "f[" + strings.Repeat("ä", 59) + "…]",
-		"f[chan<- " + long + "]":             "f[" + ("chan<- " + long)[:59] + "…]",
+		"f[" + strings.Repeat("ä", 61) + "]": "f[" + strings.Repeat("ä", 57) + "...]",
+		"f[chan<- " + long + "]":             "f[" + ("chan<- " + long)[:57] + "...]",
 	} {
 		if got := shorten(name); got != want {
 			t.Errorf("%s\n gives %s\n want  %s", name, got, want)
@@ -60,7 +60,7 @@ func TestLongNameInEveryFormat(t *testing.T) {
 	long := "main.f[" + strings.Repeat("go.shape.struct { A int };", 12) + "]"
 	f := &userFrame{}
 	f.Name, f.Module = long, "/bin/x"
-	if got := f.text(); !strings.Contains(got, "…] [x]") || utf8.RuneCountInString(got) > 80 {
+	if got := f.text(); !strings.Contains(got, "...] [x]") || utf8.RuneCountInString(got) > 80 {
 		t.Errorf("%s", got)
 	}
 	if got := f.identity(); got.name != long || got.module != "x" {

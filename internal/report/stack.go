@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
+	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
@@ -15,6 +17,14 @@ const ranMeanwhile = 16
 // stackNote says why a thread has no stack, or what kind of stack it has, and
 // whether its frames are worth showing.
 func (v *view) stackNote(t *kcdata.Thread, st model.State) (note string, frames bool) {
+	note, frames = v.plainNote(t, st)
+	if here := account.PanicMark(v.s, t); here != "" {
+		note = strings.TrimSuffix(here+", "+note, ", ")
+	}
+	return note, frames
+}
+
+func (v *view) plainNote(t *kcdata.Thread, st model.State) (note string, frames bool) {
 	l := &t.Linux
 	switch {
 	case l.Present&kcdata.ThreadNeverRan != 0:

@@ -124,6 +124,9 @@ func (v *view) task(t *kcdata.Task) {
 		switch {
 		case v.o.Only != nil && !v.o.Only[th]:
 			v.counts.NotAsked++
+		case account.PanickedHere(v.s, th): // whoever it is
+			keep = append(keep, v.thread(t, th, st))
+			v.classes[st.Class]++
 		case (t.IsSelf() || th.IsSelf()) && !v.o.ShowSelf:
 			v.counts.HiddenSelf++
 			tv.hidden++

@@ -131,16 +131,20 @@ func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	}
 	most := slices.MaxFunc(l.programs, func(a, b *program) int { return cmp.Compare(len(a.threads), len(b.threads)) })
 	var longest *thread
-	if len(waiting) > 0 {
+	if len(waiting) > 0 && isPastTurn(waiting[0]) {
 		longest = waiting[0]
 	}
-	if i := slices.IndexFunc(waiting, func(t *thread) bool { return t.task.Name != most.threads[0].task.Name }); i >= 0 && len(most.threads) > 1 {
+	isMissed := func(t *thread) bool { return t.task.Name != most.threads[0].task.Name && isPastTurn(t) }
+	if i := slices.IndexFunc(waiting, isMissed); i >= 0 && len(most.threads) > 1 {
 		longest = waiting[i]
 	}
 	e := v.contended(l, most, waiting, longest)
 	e.minor = true
 	return e, true
 }
+
+// isPastTurn reports whether t may have waited for longer than a turn: nobody misses who has not.
+func isPastTurn(t *thread) bool { return !t.age.Known || t.age.Ns >= turnNs }
 
 // busy reports whether all CPUs have had work for more than a moment.
 func (l *load) busy(waiting []*thread) bool {

@@ -76,7 +76,7 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 		if x := &w.Owners[i]; x.Thread == o.Thread && x.Tid == o.Tid || x.Whole && x.Task == o.Task {
 			switch x.Relation {
 			case waits.Holds:
-				return "holds " + v.words.Short(w)
+				return "holds " + v.words.Short(w) + asDo(len(w.Owners)-1)
 			case waits.Server, waits.Pager:
 				return "serves " + v.words.Short(w)
 			case waits.Runs:
@@ -86,6 +86,30 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 		}
 	}
 	return ""
+}
+
+// asDo says how many others hold the same; "" if nobody does.
+func asDo(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", as %s %d more", verb(n, "does", "do"), n)
+}
+
+// isCulprits reports whether a culprit holds what all of a convoy wait for: its entry says so. It
+// need not be the only holder, as of a file lock whose descriptor children inherited.
+func isCulprits(k *waitgraph.Convoy, c *waitgraph.Culprit) bool {
+	holds := func(o waits.Owner) bool {
+		return o.Thread != nil && o.Thread == c.Owner.Thread || o.Whole && o.Task != nil && o.Task == c.Owner.Task
+	}
+	if len(k.Waiters) == 0 || !slices.ContainsFunc(k.Owners, holds) {
+		return false
+	}
+	victims := map[*waits.Wait]bool{}
+	for _, w := range c.Victims {
+		victims[w] = true
+	}
+	return !slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return !victims[w] })
 }
 
 // convoy is "50 x backend [1000] wait for a kernel rwsem, held by postgres [990] (asleep)".
@@ -102,9 +126,7 @@ func (v *view) convoy(k *waitgraph.Convoy) found {
 		o := &k.Owners[0]
 		v.mark(o.Thread)
 		s = fmt.Sprintf("%s%s, %d behind: holds %s", owner(o), ownerState(o), n, what)
-		if more := len(k.Owners) - 1; more > 0 {
-			s += fmt.Sprintf(", as do %d more", more)
-		}
+		s += asDo(len(k.Owners) - 1)
 	} else {
 		s = fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
 	}

@@ -67,6 +67,8 @@ func (v *view) picture() string {
 	out.If(len(v.o.NotSymbolized) > 0, "%s without names", count(len(v.o.NotSymbolized), "file", "files"))
 	what := "picture exact"
 	switch {
+	case v.s.Panic != nil && v.s.Panic.Cause == kcdata.PanicBySysrq:
+		what = "picture not exact: nothing was stopped, " + account.PanicTitle(v.s)
 	case v.s.Isolation == "none" || v.s.Engine == "procfs" || stopped == 0:
 		what = "picture not exact: nothing was stopped"
 	case stopped < len(v.s.CPUs) || ran > 0 || v.s.Capture.StopBroken > 0:

@@ -25,17 +25,19 @@ type found struct {
 // sleep without a time-out where nothing should rest.
 func (v *view) stuck() section {
 	var out []found
-	for _, f := range v.findings() {
+	all := v.findings()
+	for _, f := range all {
+		isHolder := func(by verdict.Finding) bool { return by.Culprit != nil && isCulprits(f.Convoy, by.Culprit) }
 		switch {
 		case f.Deadlock != nil:
 			out = append(out, v.deadlock(f.Deadlock))
 		case f.Culprit != nil && !halted(f.Culprit.Reason) && !isAlone(f.Culprit):
 			out = append(out, v.culprit(f.Culprit))
-		case f.Convoy != nil:
+		case f.Convoy != nil && !slices.ContainsFunc(all, isHolder):
 			out = append(out, v.convoy(f.Convoy))
 		}
 	}
-	for _, f := range v.findings() { // stopped has these
+	for _, f := range all { // stopped has these
 		if f.Culprit != nil && halted(f.Culprit.Reason) {
 			v.culprit(f.Culprit)
 		}

@@ -76,11 +76,15 @@ func (f *UserSide) input(frames int) unwind.Input {
 	}
 }
 
-// SetFlags changes the flags of a thread. SSTruncated follows from the other two.
+// SetFlags changes the flags of a thread. SSTruncated follows from the other two. It writes
+// only what changes: the first write to a page costs more than reading it.
 func SetFlags(t *kcdata.ThreadSnapshot, set, unset uint64) {
-	t.SSFlags = (t.SSFlags | set) &^ (unset | kcdata.SSTruncated)
-	if t.SSFlags&(kcdata.SSTruncatedKernel|kcdata.SSTruncatedUser) != 0 {
-		t.SSFlags |= kcdata.SSTruncated
+	flags := (t.SSFlags | set) &^ (unset | kcdata.SSTruncated)
+	if flags&(kcdata.SSTruncatedKernel|kcdata.SSTruncatedUser) != 0 {
+		flags |= kcdata.SSTruncated
+	}
+	if flags != t.SSFlags {
+		t.SSFlags = flags
 	}
 }
 

@@ -129,7 +129,7 @@ func Demangle(raw string) string {
 	for cut > 0 && !utf8.RuneStart(name[cut]) {
 		cut--
 	}
-	return name[:cut] + "…"
+	return name[:cut] + "..."
 }
 
 func mangled(s string) bool {

@@ -183,7 +183,7 @@ func FuzzDemangle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		testheap.Bound(t, 64<<20, fmt.Sprintf("a name of %d bytes", len(s)), func() {
 			for _, raw := range []string{s, "_Z" + s, "_R" + s} {
-				if got := Demangle(raw); len(got) > maxName+len("…") || raw != "" && got == "" {
+				if got := Demangle(raw); len(got) > maxName+len("...") || raw != "" && got == "" {
 					t.Errorf("%q became %d bytes", raw, len(got))
 				}
 			}

@@ -69,7 +69,7 @@ func TestSymbolTablesShareOneContent(t *testing.T) {
 // A million addresses in one function have one name.
 func TestAddressesShareOneName(t *testing.T) {
 	f := openBytes(t, symtab(functions(2, 0), strings.Repeat("n", maxName)+"\x00", 0))
-	hits := f.hits([]uint64{0, 1, 16}, &texts{left: maxTexts})
+	hits := f.hits([]uint64{0, 1, 16}, &texts{left: maxTexts}, true)
 	name := hits[0].fn.Name
 	for _, h := range hits {
 		if len(h.fn.Name) != maxName || unsafe.StringData(h.fn.Name) != unsafe.StringData(name) || h.fn.Raw != "" {
@@ -92,7 +92,7 @@ func TestManyLongNames(t *testing.T) {
 	}
 	kept := &texts{left: 10 * maxRawName}
 	sum := 0
-	for _, h := range f.hits(offs, kept) {
+	for _, h := range f.hits(offs, kept, true) {
 		sum += len(h.fn.Name)
 		if h.ok != (h.fn.Name != "") {
 			t.Fatalf("a name of %d bytes, known is %v", len(h.fn.Name), h.ok)

@@ -256,7 +256,7 @@ func (r *Resolver) vdsoNames(j *job) (names, error) {
 		return nil, err
 	}
 	out, kept := names{}, &texts{left: maxTexts}
-	for off, h := range f.hits(j.offs, kept) {
+	for off, h := range f.hits(j.offs, kept, false) {
 		out[off] = functionsOf(h, nil, false)
 	}
 	return out, kept.err()

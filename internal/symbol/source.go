@@ -91,15 +91,17 @@ func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
 	return nil
 }
 
-// hits looks places up that are offsets in the file.
-func (f *File) hits(offs []uint64, kept *texts) map[uint64]hit {
+// hits looks places up that are offsets in the file; lines: with source lines.
+func (f *File) hits(offs []uint64, kept *texts, lines bool) map[uint64]hit {
 	out := make(map[uint64]hit, len(offs))
 	for _, off := range offs {
 		var h hit
 		if h.vaddr, h.mapped = f.layout.Segments.Address(off, 0); h.mapped {
 			h.nameBy(f, kept)
-			h.file, h.line = f.SourceLine(h.vaddr)
-			h.file = kept.keep(h.file)
+			if lines {
+				h.file, h.line = f.SourceLine(h.vaddr)
+				h.file = kept.keep(h.file)
+			}
 		}
 		out[off] = h
 	}
@@ -159,7 +161,7 @@ func (r *Resolver) find(ctx context.Context, j *job, k *known, offs []uint64) (*
 			got, err := r.read(reading{
 				Place: p, old: k.main, sections: r.wantsLines(k),
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
-				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept) },
+				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept, r.o.Lines) },
 			})
 			if err == nil || r.cache.NoteHung(j.key, whatNames, err) {
 				return got, err // if it hangs, the others are the same file

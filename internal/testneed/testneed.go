@@ -28,7 +28,7 @@ var packages = map[string]string{
 	"python3": "python3", "node": "nodejs", "busybox": "busybox-static",
 	"mount": "mount", "prlimit": "util-linux", "lslocks": "util-linux", "flock": "util-linux", "unshare": "util-linux",
 	"lsfd": "util-linux-extra", "ss": "iproute2", "tmux": "tmux", "mkfs.ext4": "e2fsprogs", "xz": "xz-utils", "zstd": "zstd",
-	"less": "less", "mandoc": "mandoc", "make": "make",
+	"less": "less", "mandoc": "mandoc", "make": "make", "makedumpfile": "makedumpfile",
 }
 
 // base is what this project's promise takes for granted: Go, git, and what Debian
@@ -99,6 +99,16 @@ func Lacking(tb testing.TB, format string, args ...any) {
 		tb.Fatalf(format, args...)
 	}
 	tb.Skipf(format, args...)
+}
+
+// Hooks skips a test on a machine where nothing of SysRq and panic can be hooked (.ci/skips), and why
+// is the reason. A guest's kernel has hooks: there the test fails.
+func Hooks(tb testing.TB, why error) {
+	tb.Helper()
+	if Guest() {
+		tb.Fatalf("no SysRq hook that records: %v", why)
+	}
+	tb.Skipf("needs a SysRq whose hook records (Linux 6.7, fentry or kprobes): %v", why)
 }
 
 // Missing gives those programs that are not in PATH.

@@ -50,6 +50,7 @@ var Layout = []Place{
 	{Part: PartBefore, Type: kcdata.TypeLinuxRequest, When: "if the scope has words"},
 	{Part: PartBefore, Type: kcdata.TypeLinuxEngine},
 	{Part: PartBefore, Type: kcdata.TypeLinuxIsolation},
+	{Part: PartBefore, Type: kcdata.TypeLinuxPanic, When: "engines `panic` and `sysrq`"},
 	{Part: PartBefore, Type: kcdata.TypeLinuxLoadavg, When: "if it could be read"},
 	{Part: PartBefore, Type: kcdata.TypeLinuxMeminfo, When: "if it could be read"},
 	{Part: PartBefore, Type: kcdata.TypeLinuxPressure, When: "if the kernel has PSI"},

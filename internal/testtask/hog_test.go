@@ -98,7 +98,7 @@ func TestI5FIFOCallHogIsEnded(t *testing.T) {
 	if err := WaitFor(life+5*time.Second, c.ended); err != nil {
 		t.Fatalf("hog of %v: %v", life, err)
 	}
-	if user, system := statField(t, c.Pid, fieldUtime), statField(t, c.Pid, fieldUtime+1); system < 5 || system < user {
+	if user, system := statField(t, c.Pid, fieldUtime), statField(t, c.Pid, fieldUtime+1); system < 5 || 2*system < user { // a call takes no longer than the way to it on some hosts
 		t.Errorf("hog of %v used %d ticks of user time and %d of system time", life, user, system)
 	}
 	if policy, on := statField(t, c.Pid, fieldPolicy), statField(t, c.Pid, fieldProcessor); policy != unix.SCHED_FIFO || on != cpu {

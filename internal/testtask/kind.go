@@ -72,6 +72,16 @@ func Bystanders(n int) Kind {
 	return Kind{Name: "bystanders", N: n}
 }
 
+// Crowd is some n threads that stand still, in every state that lasts: a process of many
+// threads, processes of one, and a few of each kind that waits otherwise. State D is
+// among them (MutexWait), which a kernel with hung_task_panic panics at.
+func Crowd(n int) []Kind {
+	single := min(n/4, 500)
+	return []Kind{ManyThreads(max(n-single, 2)), Bystanders(max(single, 1)),
+		Forked, Stopped, Sleeping, PipeRead, FutexWait, DoWait, EpollWait, Poll, Zombie, ZombieLeader,
+		MutexWait, FileLocks, StoppedChild, VforkParent, LongComm, NastyComm}
+}
+
 // All is one of every kind, the counted ones with few.
 func All() []Kind {
 	return []Kind{

@@ -35,6 +35,10 @@ deb MIRROR/debian sid main
 `
 
 func newApt(dir, mirror string) (*apt, error) {
+	// What a run left that did not end may be cut short.
+	if err := os.RemoveAll(filepath.Join(dir, "debs")); err != nil {
+		return nil, err
+	}
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "state", "debs"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, err
@@ -167,13 +171,17 @@ func (a *apt) version(ctx context.Context, pkg, arch string) (string, error) {
 	return "", fmt.Errorf("%s: %w", pkg, errNotOffered)
 }
 
-// download fetches a package and returns its file.
+// download fetches a package, once, and returns its file.
 func (a *apt) download(ctx context.Context, pkg, arch, version string) (string, error) {
+	// The file's name escapes the version's epoch; there is one such package.
+	pattern := filepath.Join(a.dir, "debs", pkg+"_*_"+arch+".deb")
+	if found, _ := filepath.Glob(pattern); len(found) == 1 {
+		return found[0], nil
+	}
 	if _, err := a.run(ctx, "apt-get", "-q", "download", pkg+":"+arch+"="+version); err != nil {
 		return "", err
 	}
-	// The file's name escapes the version's epoch; there is one such package.
-	found, _ := filepath.Glob(filepath.Join(a.dir, "debs", pkg+"_*_"+arch+".deb"))
+	found, _ := filepath.Glob(pattern)
 	if len(found) != 1 {
 		return "", fmt.Errorf("%s: %d files after the download", pkg, len(found))
 	}
@@ -212,8 +220,9 @@ func unpack(ctx context.Context, deb string, keep func(name string) string) ([]s
 	return written, nil
 }
 
+// writeFile replaces a file at once: a guest may be booting from it.
 func writeFile(name string, r io.Reader) error {
-	f, err := os.Create(name)
+	f, err := os.Create(name + ".part")
 	if err != nil {
 		return err
 	}
@@ -221,5 +230,5 @@ func writeFile(name string, r io.Reader) error {
 		f.Close()
 		return err
 	}
-	return f.Close()
+	return errors.Join(f.Close(), os.Rename(f.Name(), name))
 }

@@ -1,15 +1,19 @@
 package testvm
 
 import (
-	"bufio"
+	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
 	"sync"
 )
 
-// console keeps what a guest's console printed.
+// console keeps lines of text: what a guest's console printed, or its program.
 type console struct {
+	part []byte // of a line that has not ended; only Write and end touch it
+
 	mu    sync.Mutex
 	lines []string
 	seen  int           // next begins here; only next moves it
@@ -21,16 +25,26 @@ const maxLine = 4096
 
 // read takes lines until r ends.
 func (c *console) read(r io.Reader) {
-	b := bufio.NewReaderSize(r, maxLine)
-	for {
-		// A full buffer is a line, too: the error is then bufio.ErrBufferFull.
-		line, err := b.ReadSlice('\n')
-		if len(line) > 0 {
-			c.add(strings.TrimRight(string(line), "\r\n"))
+	io.Copy(c, r) // QEMU's end is an error of the socket, too
+	c.end()
+}
+
+// Write takes text in pieces of any length; it never fails.
+func (c *console) Write(b []byte) (int, error) {
+	for _, piece := range bytes.SplitAfter(b, []byte{'\n'}) {
+		c.part = append(c.part, piece...)
+		if bytes.HasSuffix(piece, []byte{'\n'}) || len(c.part) >= maxLine {
+			c.end()
 		}
-		if err != nil && err != bufio.ErrBufferFull {
-			return
-		}
+	}
+	return len(b), nil
+}
+
+// end ends a line that has no line feed.
+func (c *console) end() {
+	if len(c.part) > 0 {
+		c.add(strings.TrimRight(string(c.part), "\r\n"))
+		c.part = c.part[:0]
 	}
 }
 
@@ -77,4 +91,25 @@ func (c *console) last() string {
 		}
 	}
 	return ""
+}
+
+// await waits for the next line that matches. It begins where the last await ended.
+// done is closed when no more lines come; whose says whose lines they are.
+func (c *console) await(ctx context.Context, re *regexp.Regexp, done <-chan struct{}, whose string) (string, error) {
+	for {
+		line, more, ok := c.next(re)
+		if ok {
+			return line, nil
+		}
+		select {
+		case <-more:
+		case <-done:
+			if line, _, ok := c.next(re); ok {
+				return line, nil
+			}
+			return "", fmt.Errorf("%s ended without a line %q; last: %q", whose, re, c.last())
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s: no line %q: %w; last: %q", whose, re, ctx.Err(), c.last())
+		}
+	}
 }

@@ -3,7 +3,6 @@ package testvm
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -12,22 +11,7 @@ import (
 // begins where the last WaitLine ended. The error names the pattern and the last
 // line there was.
 func (g *Guest) WaitLine(ctx context.Context, re *regexp.Regexp) (string, error) {
-	for {
-		line, more, ok := g.text.next(re)
-		if ok {
-			return line, nil
-		}
-		select {
-		case <-more:
-		case <-g.done:
-			if line, _, ok := g.text.next(re); ok {
-				return line, nil
-			}
-			return "", fmt.Errorf("guest ended without a line %q; last: %q", re, g.text.last())
-		case <-ctx.Done():
-			return "", fmt.Errorf("no line %q: %w; last: %q", re, ctx.Err(), g.text.last())
-		}
-	}
+	return g.text.await(ctx, re, g.done, "guest")
 }
 
 // Type writes to the console's line, as a terminal would.
@@ -59,14 +43,11 @@ func (g *Guest) SerialBreak(keys string) error {
 // NMI interrupts every CPU with a non-maskable interrupt.
 func (g *Guest) NMI() error { return g.mon.command("inject-nmi", nil) }
 
-// DumpMemory writes the guest's memory as an ELF core file.
-func (g *Guest) DumpMemory(file string) error {
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return err
-	}
-	return g.mon.command("dump-guest-memory", map[string]any{"paging": false, "protocol": "file:" + file})
-}
+// Pause stops all CPUs of the guest, and its clock, until Resume.
+func (g *Guest) Pause() error { return g.mon.command("stop", nil) }
+
+// Resume lets the guest's CPUs run on.
+func (g *Guest) Resume() error { return g.mon.command("cont", nil) }
 
 // Reset is the reset button: with Config.Reboot the guest boots again.
 func (g *Guest) Reset() error { return g.mon.command("system_reset", nil) }

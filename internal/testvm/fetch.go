@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Fetch brings the tracks' kernels into the cache and writes its index. What is
-// there already is kept; with update each track is resolved anew. A track that
-// cannot be had is in the index with its reason; if it is required, that is an
-// error too. Only one Fetch may run on a cache.
+// Fetch brings the tracks' kernels and their modules into the cache and writes its
+// index. What is there already is kept; with update each track is resolved anew. A track
+// that cannot be had is in the index with its reason; if it is required, that is an
+// error too. Only one Fetch may run on a cache; guests may run from it meanwhile.
 func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update bool, log io.Writer) error {
 	old, err := Kernels(cache)
 	if err != nil {
@@ -34,7 +34,7 @@ func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update boo
 	var now []Kernel
 	var missing error
 	for _, t := range tracks {
-		k, err := a.fetch(ctx, cache, t)
+		k, err := a.have(ctx, cache, t, update)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -53,6 +53,22 @@ func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update boo
 	return errors.Join(missing, os.RemoveAll(filepath.Join(a.dir, "debs")))
 }
 
+// have is a track's kernel with its modules: the cache's, if update does not ask for
+// another, completed if need be, or else one that is fetched.
+func (a *apt) have(ctx context.Context, cache string, t Track, update bool) (Kernel, error) {
+	k, err := FindKernel(cache, t.Arch, t.Name)
+	if err != nil || update {
+		return a.fetch(ctx, cache, t)
+	}
+	if k.hasModules() {
+		return k, nil
+	}
+	if err := a.modules(ctx, &k); err != nil { // that build is no longer offered
+		return a.fetch(ctx, cache, t)
+	}
+	return k, nil
+}
+
 // complete: every track has a kernel, or is known not to be had and not required.
 func complete(cache string, known []Kernel, tracks []Track) bool {
 	for _, t := range tracks {
@@ -60,7 +76,7 @@ func complete(cache string, known []Kernel, tracks []Track) bool {
 		for _, k := range known {
 			skipped = skipped || k.Arch == t.Arch && k.Track == t.Name && k.Image == "" && !t.Required
 		}
-		if _, err := FindKernel(cache, t.Arch, t.Name); err != nil && !skipped {
+		if k, err := FindKernel(cache, t.Arch, t.Name); (err != nil || !k.hasModules()) && !skipped {
 			return false
 		}
 	}
@@ -99,6 +115,9 @@ func (a *apt) fetch(ctx context.Context, cache string, t Track) (Kernel, error) 
 		k := Kernel{Arch: t.Arch, Track: t.Name, Release: c.release, Package: c.pkg, Version: version}
 		if err = verr; err == nil {
 			err = a.image(ctx, cache, &k)
+		}
+		if err == nil && !k.hasModules() {
+			err = a.modules(ctx, &k)
 		}
 		if err == nil {
 			return k, nil
@@ -147,7 +166,7 @@ func (a *apt) extract(ctx context.Context, pkg, arch, version string, keep func(
 		return err
 	}
 	_, err = unpack(ctx, deb, keep)
-	return errors.Join(err, os.Remove(deb))
+	return err
 }
 
 func sha256Of(name string) (string, error) {

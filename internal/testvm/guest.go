@@ -2,7 +2,6 @@ package testvm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,8 +13,6 @@ import (
 
 	"stackshot/internal/testvm/wire"
 )
-
-const wirePort = wire.PortName
 
 // Config is one guest.
 type Config struct {
@@ -33,6 +30,15 @@ type Config struct {
 
 	// OnFrame is called for each frame of the wire, in order, by one goroutine.
 	OnFrame func(wire.Frame)
+
+	// Modules are those of the kernel's package that the first process loads before the
+	// program runs, with those that they need: "name", or "name parameter=value ...".
+	Modules []string
+
+	Capture *Capture // what a capture kernel does after a panic; nil: there is none
+	// VMCoreInfo gives the guest a device that takes the address of the kernel's
+	// VMCOREINFO note, for QEMU to put it into dumps. The kernel's module qemu_fw_cfg writes it.
+	VMCoreInfo bool
 }
 
 func (c *Config) cpus() int { return first(c.Layout.CPUs, c.CPUs, 2) }
@@ -51,15 +57,17 @@ func first[T comparable](all ...T) T {
 
 // Guest is a machine that runs. Its methods may be called from any goroutine.
 type Guest struct {
+	arch string
 	cmd  *exec.Cmd
 	mon  *monitor
 	tty  net.Conn
 	text console
 
-	done    chan struct{} // closed when QEMU has ended and all is read; the fields below are constant then
-	exitErr error         // of QEMU
-	wireErr error         // written by readWire alone
-	garbled chan struct{} // closed when the wire carries no frames
+	done       chan struct{} // closed when QEMU has ended and all is read; the fields below are constant then
+	exitErr    error         // of QEMU
+	wireErr    error         // what came over the wire was no frame; written by its reader alone
+	captureErr error         // the same of the capture kernel's wire
+	garbled    chan struct{} // closed when the wire carries no frames
 
 	mu    sync.Mutex
 	timed bool // the limit ended it
@@ -88,7 +96,11 @@ func Start(ctx context.Context, c Config) (*Guest, error) {
 	cmd.Stderr = errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	fmt.Fprintf(errs, "%q\n", cmd.Args)
-	ours, err := lines(cmd, 3)
+	n := 3
+	if c.Capture != nil {
+		n++
+	}
+	ours, err := lines(cmd, n)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +114,8 @@ func Start(ctx context.Context, c Config) (*Guest, error) {
 		}
 		return nil, err
 	}
-	g := &Guest{cmd: cmd, tty: ours[0], mon: newMonitor(ours[2]), done: make(chan struct{}), garbled: make(chan struct{})}
-	go g.serve(ours, first(c.Limit, 5*time.Minute), c.OnFrame)
+	g := &Guest{arch: c.Kernel.Arch, cmd: cmd, tty: ours[0], mon: newMonitor(ours[2]), done: make(chan struct{}), garbled: make(chan struct{})}
+	go g.serve(ours, &c)
 	if err := g.mon.command("qmp_capabilities", nil); err != nil {
 		g.Close()
 		return nil, fmt.Errorf("%w; see %s", err, errs.Name())
@@ -133,8 +145,8 @@ func lines(cmd *exec.Cmd, n int) ([]net.Conn, error) {
 }
 
 // serve reads the lines until QEMU ends, and sees to it that it does.
-func (g *Guest) serve(ours []net.Conn, limit time.Duration, onFrame func(wire.Frame)) {
-	timer := time.AfterFunc(limit, func() {
+func (g *Guest) serve(ours []net.Conn, c *Config) {
+	timer := time.AfterFunc(first(c.Limit, 5*time.Minute), func() {
 		g.mu.Lock()
 		g.timed = true
 		g.mu.Unlock()
@@ -142,7 +154,20 @@ func (g *Guest) serve(ours []net.Conn, limit time.Duration, onFrame func(wire.Fr
 	})
 	var readers sync.WaitGroup
 	readers.Go(func() { g.text.read(ours[0]) })
-	readers.Go(func() { g.readWire(ours[1], onFrame) })
+	readers.Go(func() {
+		if err := readWire(ours[1], c.OnFrame); err != nil {
+			g.wireErr = err
+			close(g.garbled)
+			discard(ours[1])
+		}
+	})
+	if c.Capture != nil {
+		readers.Go(func() {
+			if g.captureErr = readWire(ours[3], c.Capture.OnFrame); g.captureErr != nil {
+				discard(ours[3])
+			}
+		})
+	}
 	g.exitErr = g.cmd.Wait()
 	timer.Stop()
 	readers.Wait()
@@ -150,35 +175,6 @@ func (g *Guest) serve(ours []net.Conn, limit time.Duration, onFrame func(wire.Fr
 		l.Close()
 	}
 	close(g.done)
-}
-
-// readWire ends with QEMU, or earlier when something else than frames comes;
-// then the rest is read and thrown away, or QEMU would wait for us.
-func (g *Guest) readWire(conn net.Conn, onFrame func(wire.Frame)) {
-	for {
-		f, err := wire.Read(conn)
-		if errors.Is(err, wire.ErrGarbled) {
-			g.wireErr = err
-			close(g.garbled)
-			discard(conn)
-			return
-		}
-		if err != nil { // QEMU has ended, perhaps within a frame
-			return
-		}
-		if onFrame != nil {
-			onFrame(f)
-		}
-	}
-}
-
-func discard(conn net.Conn) {
-	buf := make([]byte, 4096)
-	for {
-		if _, err := conn.Read(buf); err != nil {
-			return
-		}
-	}
 }
 
 // Done is closed when the guest has ended and all it said has been read.

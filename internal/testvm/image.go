@@ -36,12 +36,34 @@ func (b *Builder) Initrd(ctx context.Context, t *Test, to string) error {
 			return err
 		}
 	}
+	if err := m.addModules(&t.Guest.Kernel, t.Guest.Modules); err != nil {
+		return err
+	}
+	if t.Guest.Capture != nil {
+		if err := b.addCapture(ctx, &m, t.Guest.Kernel, t.Guest.Capture, to+".capture"); err != nil {
+			return err
+		}
+		defer os.Remove(to + ".capture")
+	}
 	if slices.Contains(labPackages, t.Package) {
 		if err := b.addLab(&m, arch); err != nil {
 			return err
 		}
 	}
 	return m.write(ctx, to)
+}
+
+// addModules packs modules for the first process to load.
+func (m *image) addModules(k *Kernel, wanted []string) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	s, err := k.modules(wanted)
+	if err != nil {
+		return err
+	}
+	m.text, m.job.Setup.Modules = s.image, s.load
+	return nil
 }
 
 // addLab packs the C programs of package userlab.
@@ -61,10 +83,11 @@ func (b *Builder) addLab(m *image, arch string) error {
 // file of the repository where the program expects it.
 type image struct {
 	job     *wire.Job
-	init    string // path of the built vminit
-	repo    string
+	init    string            // path of the built vminit
+	repo    string            // empty: without the repository's files
 	program string            // path; in the guest it is job.Args[0]
 	more    map[string]string // name in the guest: path here
+	text    map[string][]byte // name in the guest: content
 }
 
 // applets are the names that vminit answers to besides init.
@@ -93,6 +116,9 @@ func (m *image) write(ctx context.Context, to string) (err error) {
 	for name, path := range m.more {
 		files[name] = path
 	}
+	for name, text := range m.text {
+		a.file(name, 0o644, text)
+	}
 	for name, path := range files {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -103,8 +129,10 @@ func (m *image) write(ctx context.Context, to string) (err error) {
 	for _, name := range applets {
 		a.link("bin/"+name, "/init")
 	}
-	if err := m.addRepo(ctx, a); err != nil {
-		return err
+	if m.repo != "" {
+		if err := m.addRepo(ctx, a); err != nil {
+			return err
+		}
 	}
 	return a.close()
 }

@@ -40,6 +40,7 @@ var Tracks = []Track{
 	{"amd64", "6.18", false},
 	{"amd64", newest, true},
 	{"arm64", "6.12", false},
+	{"arm64", "6.18", false},
 }
 
 // CacheDir is where kernels are kept: $STACKSHOT_VM_CACHE, or stackshot-testvm

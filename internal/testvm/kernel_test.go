@@ -65,6 +65,15 @@ func TestIndex(t *testing.T) {
 	if err := os.WriteFile(want[0].Image, []byte("image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if complete(dir, got, []Track{{"amd64", "6.12", true}}) {
+		t.Error("a cache without the kernel's modules is complete")
+	}
+	if err := os.MkdirAll(want[0].ModulesDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(want[0].ModulesDir(), builtinList), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"6.12", "6.12.1-x", want[0].Image} {
 		if k, err := FindKernel(dir, "amd64", name); err != nil || k.Image != want[0].Image {
 			t.Errorf("%s: %+v, %v", name, k, err)

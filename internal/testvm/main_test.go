@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"stackshot/internal/testtask"
 )
 
 // victimVar makes of this test binary, in a guest, a program that comes to the
@@ -15,6 +17,7 @@ import (
 const victimVar = "STACKSHOT_TESTVM_VICTIM"
 
 func TestMain(m *testing.M) {
+	testtask.MaybeRun()
 	if end := os.Getenv(victimVar); end != "" {
 		os.Exit(victim(end))
 	}
@@ -53,6 +56,12 @@ func victim(end string) int {
 		time.Sleep(time.Hour)
 	case "fail":
 		fmt.Println("--- FAIL: TestVictim (0.00s)")
+	case "vmcore":
+		if err := readVMCore(); err != nil {
+			fmt.Println(err)
+			return 3
+		}
+		return 0
 	case "files":
 		return leaveFiles()
 	}

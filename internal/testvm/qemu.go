@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stackshot/internal/testvm/fdt"
+	"stackshot/internal/testvm/wire"
 )
 
 // ErrNoQEMU is a host without the emulator of an architecture.
@@ -20,7 +21,7 @@ var ErrNoQEMU = errors.New("QEMU is not installed")
 type emulator struct {
 	program, pkg, machine, cpu string
 	console                    string // the kernel's name of the first serial line
-	wire                       string // device of the wire; empty: a virtio port
+	wire                       string // device of the wire, or the name of a virtio port
 }
 
 // amd64 has its wire on the second serial line, which every kernel drives;
@@ -28,7 +29,7 @@ type emulator struct {
 var emulators = map[string]emulator{
 	"amd64": {"qemu-system-x86_64", "qemu-system-x86", "q35", "max", "ttyS0", "/dev/ttyS1"},
 	// Pointer authentication in QEMU's own cipher: the architecture's costs half the time.
-	"arm64": {"qemu-system-aarch64", "qemu-system-arm", "virt,gic-version=3", "max,pauth-impdef=on", "ttyAMA0", ""},
+	"arm64": {"qemu-system-aarch64", "qemu-system-arm", "virt,gic-version=3", "max,pauth-impdef=on", "ttyAMA0", wire.PortName},
 }
 
 // emulatorOf finds the emulator of an architecture and whether it is installed.
@@ -57,7 +58,7 @@ func (e emulator) machineArgs(c *Config) []string {
 }
 
 // args are all of QEMU's arguments. The lines are sockets that it inherits:
-// file descriptors 3 (console), 4 (wire) and 5 (QMP).
+// file descriptors 3 (console), 4 (wire), 5 (QMP) and 6 (the capture kernel's wire).
 func (e emulator) args(c *Config, dtb string) []string {
 	a := append(e.machineArgs(c),
 		// One thread per guest CPU. KVM is not used even where there is one:
@@ -70,10 +71,17 @@ func (e emulator) args(c *Config, dtb string) []string {
 		"-serial", "chardev:console",
 		"-chardev", "socket,id=wire,fd=4",
 		"-chardev", "socket,id=qmp,fd=5", "-mon", "chardev=qmp,mode=control")
-	if e.wire != "" {
+	if e.wire != wire.PortName {
 		a = append(a, "-serial", "chardev:wire")
 	} else {
-		a = append(a, "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=wire,name="+wirePort)
+		a = append(a, "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=wire,name="+wire.PortName)
+	}
+	if c.Capture != nil {
+		a = append(a, "-chardev", "socket,id=capture,fd=6",
+			"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=capture,name="+wire.CapturePort)
+	}
+	if c.VMCoreInfo {
+		a = append(a, "-device", "vmcoreinfo")
 	}
 	if !c.Reboot {
 		a = append(a, "-no-reboot")
@@ -96,6 +104,9 @@ func (c *Config) commandLine(console string) string {
 	words := []string{"console=" + console, "panic=-1", "quiet"}
 	if c.Kernel.Arch == "amd64" {
 		words = append(words, "tsc=nowatchdog", "trace_event=sched:sched_switch", "trace_buf_size=4096")
+	}
+	if c.Capture != nil {
+		words = append(words, "crashkernel="+captureMemory)
 	}
 	return strings.TrimSpace(strings.Join(append(words, c.Layout.Append, c.Append), " "))
 }

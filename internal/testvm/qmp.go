@@ -29,8 +29,11 @@ type answer struct {
 	QMP    json.RawMessage
 }
 
-// qmpWait bounds every command. A memory dump takes seconds.
-const qmpWait = 60 * time.Second
+// qmpWait bounds a command, dumpWait one that writes the guest's memory.
+const (
+	qmpWait  = 60 * time.Second
+	dumpWait = 10 * time.Minute
+)
 
 // newMonitor shakes hands over a connection that QEMU holds the other end of.
 func newMonitor(conn net.Conn) *monitor {
@@ -67,6 +70,12 @@ func (m *monitor) read() {
 
 // command sends one and waits for its answer.
 func (m *monitor) command(name string, args map[string]any) error {
+	_, err := m.ask(name, args, qmpWait)
+	return err
+}
+
+// ask sends a command, waits that long for its answer and gives what it returned.
+func (m *monitor) ask(name string, args map[string]any, wait time.Duration) (json.RawMessage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	line, err := json.Marshal(struct {
@@ -74,23 +83,23 @@ func (m *monitor) command(name string, args map[string]any) error {
 		Arguments map[string]any `json:"arguments,omitempty"`
 	}{name, args})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := m.conn.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("qmp %s: %w", name, err)
+		return nil, fmt.Errorf("qmp %s: %w", name, err)
 	}
 	select {
 	case a, ok := <-m.answers:
 		if !ok {
-			return fmt.Errorf("qmp %s: %w", name, io.ErrUnexpectedEOF)
+			return nil, fmt.Errorf("qmp %s: %w", name, io.ErrUnexpectedEOF)
 		}
 		if a.Error != nil {
-			return fmt.Errorf("qmp %s: %s: %s", name, a.Error.Class, a.Error.Desc)
+			return nil, fmt.Errorf("qmp %s: %s: %s", name, a.Error.Class, a.Error.Desc)
 		}
-		return nil
-	case <-time.After(qmpWait):
+		return a.Return, nil
+	case <-time.After(wait):
 		// An answer that still came would be taken for the next command's.
 		m.conn.Close()
-		return fmt.Errorf("qmp %s: no answer within %v", name, qmpWait)
+		return nil, fmt.Errorf("qmp %s: no answer within %v", name, wait)
 	}
 }

@@ -1,9 +1,7 @@
 package testvm
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,12 +18,13 @@ const powerOff = 10 * time.Second
 // recorder takes a guest's frames. Its fields are written by the goroutine that
 // calls frame until the guest is done, and then read by result.
 type recorder struct {
-	t    *Test
-	log  *os.File
-	tail tail
-	r    Result
-	exit chan struct{} // closed when the exit code has come
-	err  error         // of the host: a file that cannot be written
+	t     *Test
+	log   *os.File
+	tail  tail
+	files inbox
+	r     Result
+	exit  chan struct{} // closed when the exit code has come
+	err   error         // of the host: a file that cannot be written
 
 	heard  chan struct{} // output has come since it was last taken
 	silent bool          // written by await: none came for too long
@@ -33,7 +32,7 @@ type recorder struct {
 
 func newRecorder(t *Test) (*recorder, error) {
 	log, err := os.Create(filepath.Join(t.Guest.LogDir, "output.log"))
-	return &recorder{t: t, log: log, exit: make(chan struct{}), heard: make(chan struct{}, 1), r: Result{Code: -1}}, err
+	return &recorder{t: t, log: log, files: inbox{dir: t.OutDir}, exit: make(chan struct{}), heard: make(chan struct{}, 1), r: Result{Code: -1}}, err
 }
 
 func (c *recorder) close() { c.log.Close() }
@@ -53,7 +52,9 @@ func (c *recorder) frame(f wire.Frame) {
 	case wire.Output:
 		c.output(f.Body)
 	case wire.File:
-		c.file(f.Body)
+		if err := c.files.add(f.Body); err != nil {
+			c.fail(err)
+		}
 	case wire.Exit:
 		code, err := strconv.Atoi(string(f.Body))
 		if err != nil || c.r.Code >= 0 {
@@ -77,38 +78,6 @@ func (c *recorder) output(b []byte) {
 	}
 	if c.t.Output != nil {
 		c.t.Output.Write(b)
-	}
-}
-
-// file appends to a file under OutDir. The name is the guest's word: one that
-// leads out of there is refused.
-func (c *recorder) file(body []byte) {
-	name, data, ok := bytes.Cut(body, []byte{0})
-	if !ok || !filepath.IsLocal(string(name)) {
-		c.fail(fmt.Errorf("guest sent a file named %q", name))
-		return
-	}
-	if c.t.OutDir == "" {
-		return
-	}
-	path := filepath.Join(c.t.OutDir, string(name))
-	mode := os.O_APPEND
-	if !c.r.has(string(name)) {
-		c.r.Files = append(c.r.Files, string(name))
-		mode = os.O_TRUNC
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		c.fail(err)
-		return
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o644)
-	if err != nil {
-		c.fail(err)
-		return
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		c.fail(err)
 	}
 }
 
@@ -148,6 +117,7 @@ func (c *recorder) result(g *Guest) *Result {
 	case g.TimedOut():
 		hung = overLimit
 	}
+	c.r.Files = c.files.names
 	c.r.judge(g.Console(), hung, g.wireErr, g.exitErr)
 	return &c.r
 }

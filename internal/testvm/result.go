@@ -3,7 +3,6 @@ package testvm
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 )
 
@@ -45,8 +44,6 @@ type Result struct {
 func (r *Result) Flaked() bool {
 	return r.Verdict != Passed && (!r.Output || r.Oops != "")
 }
-
-func (r *Result) has(file string) bool { return slices.Contains(r.Files, file) }
 
 func (r *Result) String() string {
 	s := fmt.Sprintf("%s: %s in %.1f s", first(r.Release, "no kernel"), r.Verdict, r.Took.Seconds())

@@ -56,7 +56,10 @@ const Delays = "test_delays"
 
 // Delay mirrors struct test_delay (trap_knobs.h): how long a CPU spins, ns.
 type Delay struct {
-	_        structs.HostLayout
-	HoldNs   uint32 // between the decision and interrupts off
-	WindowNs uint32 // in the window, before it records
+	_          structs.HostLayout
+	HoldNs     uint32 // between the decision and interrupts off
+	WindowNs   uint32 // in the window, before it records
+	PanicNs    uint32 // likewise, or before the second pass: then it does to the stop's word what a panic does
+	PanicPhase uint32 // in this phase
+	Panicked   uint64 // when it did, CLOCK_MONOTONIC ns; the program's
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Describe adds to a capture what does not depend on who recorded: times, CPUs,
-// phases, traces, memory. An error of kind engine.ErrNotStopped: there was no stop.
+// phases, traces, memory. Errors: of kind engine.ErrNotStopped, there was no stop;
+// engine.ErrPanics.
 func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*Worker) error {
 	mem.NotRecorded(c)
 	t.times(c)
@@ -25,8 +26,11 @@ func (m *Team) Describe(c *capture.Raw, t *Try, mem *engine.Memory, missing []*W
 	if anyAway(t.Here) {
 		c.Warn("worker_away", "a thread of ours is still starved by a real-time task")
 	}
-	if ph := t.State.Phase(); ph == PhaseAborted || ph == PhaseArriving {
+	switch t.State.Phase() {
+	case PhaseAborted, PhaseArriving:
 		return &engine.NotStopped{Why: t.whyAborted(), Held: t.heldInVain()}
+	case PhasePanicked:
+		return engine.ErrPanics
 	}
 	return nil
 }

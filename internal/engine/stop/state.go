@@ -10,19 +10,22 @@ import "sync/atomic"
 //	   │  the deadline without                  │                        ▲
 //	   ▼  the main worker                       └────────────────────────┘
 //	ABORTED                                   a worker's own deadline passed
+//
+//	ARRIVING, COMMITTED, DRAINED ──► PANICKED: the kernel panics, and needs its CPUs
 type Phase uint64
 
 const (
 	PhaseIdle      Phase = iota // → arriving
-	PhaseArriving               // → committed, aborted
-	PhaseCommitted              // recording → drained, released
-	PhaseDrained                // all is recorded, the second pass runs → released
+	PhaseArriving               // → committed, aborted, panicked
+	PhaseCommitted              // recording → drained, released, panicked
+	PhaseDrained                // all is recorded, the second pass runs → released, panicked
 	PhaseReleased               // final
 	PhaseAborted                // final
+	PhasePanicked               // nobody holds a CPU any more, whatever is recorded; final
 )
 
 func (p Phase) String() string {
-	return [...]string{"idle", "arriving", "committed", "drained", "released", "aborted"}[p]
+	return [...]string{"idle", "arriving", "committed", "drained", "released", "aborted", "panicked"}[p]
 }
 
 // State is the one word by which the workers of a try agree. Every change
@@ -31,7 +34,8 @@ func (p Phase) String() string {
 //
 // Writers: Arrive, Expire, Finish, Release: the workers, in the window; Expire also
 // the coordinator, when its own wait is over. NoSpace: any worker. stopEarly: the
-// coordinator's context. Begin: the coordinator, while all are parked.
+// coordinator's context. Begin: the coordinator, while all are parked. The phase
+// PANICKED: under engine trap, the panic program (internal/bpf/panic.bpf.c, end_stop).
 //
 //	bits 0-7   phase
 //	bit  8     the main worker has arrived
@@ -64,10 +68,16 @@ func BusyOf(w uint64) uint64    { return w >> BusyShift & countMask }
 
 func withPhase(w uint64, p Phase) uint64 { return w&^0xff | uint64(p) }
 
-// Begin opens a try for want workers.
+// Begin opens a try for want workers. In a kernel that panics it opens none: then the
+// phase stays PANICKED, and whoever is woken leaves at once.
 func (s *State) Begin(want int) {
 	s.Want = uint64(want)
-	s.Word.Store(uint64(PhaseArriving))
+	for {
+		old := s.Word.Load()
+		if PhaseOf(old) == PhasePanicked || s.Word.CompareAndSwap(old, uint64(PhaseArriving)) {
+			return
+		}
+	}
 }
 
 // Arrive counts a worker in. False: the decision has been taken without it,

@@ -8,7 +8,8 @@ import (
 // The exhaustive test runs every interleaving of every worker's steps over the
 // real State (each step is one call, each call is atomic on one word), for
 // up to three workers, with any of them never arriving, late, or leaving at
-// its own deadline, and checks invariant 3 in every reachable end.
+// its own deadline, and the kernel panicking at any moment or not at all, and checks
+// invariant 3 in every reachable end.
 
 type modelWorker struct {
 	main    bool
@@ -22,6 +23,17 @@ type stopModel struct {
 	want    int
 	workers [3]modelWorker
 	n       int
+}
+
+// panics is what the panic program does to the word (internal/bpf/panic.bpf.c, end_stop).
+// False: no capture holds the machine.
+func (m stopModel) panics() (stopModel, bool) {
+	p := PhaseOf(m.word)
+	if p != PhaseArriving && p != PhaseCommitted && p != PhaseDrained {
+		return m, false
+	}
+	m.word = withPhase(m.word, PhasePanicked)
+	return m, true
 }
 
 func (m stopModel) key() string { return fmt.Sprint(m.word, m.workers[:m.n]) }
@@ -50,14 +62,14 @@ func (m stopModel) step(i, choice int) (stopModel, bool) {
 		switch s.Phase() {
 		case PhaseArriving:
 			return m, false
-		case PhaseAborted:
+		case PhaseAborted, PhasePanicked:
 			w.pc = 4
 		default:
 			w.pc, w.entered = 2, true
 		}
 	case w.pc == 1 && choice == 1: // its arrival deadline passes
 		switch s.Expire() {
-		case PhaseAborted:
+		case PhaseAborted, PhasePanicked:
 			w.pc = 4
 		case PhaseArriving:
 			panic("expire left the decision open")
@@ -68,7 +80,7 @@ func (m stopModel) step(i, choice int) (stopModel, bool) {
 		s.Finish()
 		w.pc = 3
 	case w.pc == 3 && choice == 0: // waits for drained or released
-		if p := s.Phase(); p != PhaseDrained && p != PhaseReleased {
+		if p := s.Phase(); p == PhaseCommitted {
 			return m, false
 		}
 		s.Release()
@@ -103,7 +115,10 @@ func explore(t *testing.T, m stopModel, before Phase, seen map[string]bool, ends
 		return
 	}
 	seen[m.key()] = true
-	moved := false
+	moved := false // by a worker: nobody may wait for a panic
+	if next, ok := m.panics(); ok {
+		explore(t, next, PhaseOf(m.word), seen, ends)
+	}
 	for i := range m.n {
 		for choice := range 3 {
 			if next, ok := m.step(i, choice); ok {
@@ -123,11 +138,12 @@ func explore(t *testing.T, m stopModel, before Phase, seen map[string]bool, ends
 }
 
 var successors = map[Phase][]Phase{
-	PhaseArriving:  {PhaseArriving, PhaseCommitted, PhaseAborted},
-	PhaseCommitted: {PhaseCommitted, PhaseDrained, PhaseReleased},
-	PhaseDrained:   {PhaseDrained, PhaseReleased},
+	PhaseArriving:  {PhaseArriving, PhaseCommitted, PhaseAborted, PhasePanicked},
+	PhaseCommitted: {PhaseCommitted, PhaseDrained, PhaseReleased, PhasePanicked},
+	PhaseDrained:   {PhaseDrained, PhaseReleased, PhasePanicked},
 	PhaseReleased:  {PhaseReleased},
 	PhaseAborted:   {PhaseAborted},
+	PhasePanicked:  {PhasePanicked},
 }
 
 func checkModel(t *testing.T, m stopModel, before Phase) {
@@ -161,6 +177,9 @@ func checkModel(t *testing.T, m stopModel, before Phase) {
 	if now == PhaseCommitted && BusyOf(m.word) != busy {
 		t.Fatalf("%d busy, word says %d: %s", busy, BusyOf(m.word), m.key())
 	}
+	if BusyOf(m.word) > in {
+		t.Fatalf("%d busy of %d: %s", BusyOf(m.word), in, m.key())
+	}
 	if now == PhaseDrained && busy != 0 {
 		t.Fatalf("drained with %d busy: %s", busy, m.key())
 	}
@@ -183,5 +202,18 @@ func TestStateStopsEarly(t *testing.T) {
 	s.Finish()
 	if s.Phase() != PhaseDrained {
 		t.Fatalf("phase %v, want drained", s.Phase())
+	}
+}
+
+// In a kernel that panics nobody records, whatever else happens to the word, and no try begins.
+func TestPanickedIsFinal(t *testing.T) {
+	var s State
+	s.Begin(1)
+	s.Arrive(true)
+	s.Word.Store(withPhase(s.Word.Load(), PhasePanicked))
+	for _, do := range []func(){s.Finish, s.Release, s.NoSpace, s.stopEarly, func() { s.Expire() }, func() { s.Arrive(false) }, func() { s.Begin(1) }} {
+		if do(); s.Phase() != PhasePanicked || s.Recording() {
+			t.Fatalf("phase %v, recording %v", s.Phase(), s.Recording())
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (t *Try) onlyMissing(left int) bool {
 // keeps that CPU, and then what it asks would be answered a second too late.
 func (t *Try) fetchCoordinator(w *Worker) {
 	word, tid := t.State.Word.Load(), t.coordinator.Load()
-	if p := PhaseOf(word); p == PhaseIdle || p == PhaseArriving || p == PhaseAborted || ArrivedOf(word) == t.State.Want {
+	if p := PhaseOf(word); p == PhaseIdle || p == PhaseArriving || p == PhaseAborted || p == PhasePanicked || ArrivedOf(word) == t.State.Want {
 		return
 	}
 	if tid <= 0 || !t.coordinator.CompareAndSwap(tid, coordinatorMoves) {

@@ -105,7 +105,7 @@ func (w *Worker) decided(t *Try) bool {
 		}
 		p = t.State.Phase()
 	}
-	return p != PhaseAborted
+	return p != PhaseAborted && p != PhasePanicked
 }
 
 // Await spins while the try stands at p, at most until by.

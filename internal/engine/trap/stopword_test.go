@@ -16,8 +16,9 @@ import (
 
 // The exhaustive test of the trap's own half of the stop word: the functions of
 // internal/bpf/stop.h themselves, compiled for this machine, in every order of up to
-// three workers' steps. What the trap's program does between them (trap.bpf.c:
-// count_in, hold, leave) is drawn by trapWorker.
+// three workers' steps, with a kernel that panics at any moment or not at all. What the
+// trap's program does between them (trap.bpf.c: count_in, hold, leave) is drawn by
+// trapWorker, and the panic program's swap by panics.
 
 // Steps, as testdata/stopword.c numbers them.
 const (
@@ -48,12 +49,12 @@ type cStop struct {
 func startCStop(t *testing.T) *cStop {
 	t.Helper()
 	testneed.Program(t, "gcc")
-	header, err := filepath.Abs("../../bpf/stop.h")
+	headers, err := filepath.Abs("../../bpf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "stopword")
-	if out, err := exec.Command("gcc", "-O1", "-Wall", "-Wno-unused-function", "-DSTOP_H=\""+header+"\"", "-o", program, "testdata/stopword.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-O1", "-Wall", "-Wno-unused-function", "-DSTOP_WORD_H=\""+headers+"/stop_word.h\"", "-DSTOP_H=\""+headers+"/stop.h\"", "-o", program, "testdata/stopword.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command(program)
@@ -124,11 +125,12 @@ type trapModel struct {
 }
 
 // trapChecks explores. lax takes the phase alone for held; hasty turns interrupts on
-// before it says so.
+// before it says so; deaf takes a panic for the end of the first pass.
 type trapChecks struct {
 	c     *cStop
 	lax   bool
 	hasty bool
+	deaf  bool
 	seen  map[trapModel]bool
 	ends  int
 	fault string
@@ -173,7 +175,7 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 			do(cExpire, 0)
 		}
 		switch stop.PhaseOf(m.word) {
-		case stop.PhaseAborted, stop.PhaseArriving:
+		case stop.PhaseAborted, stop.PhaseArriving, stop.PhasePanicked:
 			w.place = atLeft
 		default:
 			w.place = atHold
@@ -199,8 +201,10 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 			x.checkHeld(m)
 		}
 	case (w.place == atWindow || w.place == atVain) && k == 0:
-		do(cFinish, 0)
 		w.place = atEnd
+		if do(cFinish, 0); p == stop.PhasePanicked && x.deaf {
+			m.word = m.word&^0xff | uint64(stop.PhaseDrained)
+		}
 	case w.place == atEnd && k < 2: // sees that all are done, or its own deadline passes
 		if k == 0 && p == stop.PhaseCommitted {
 			return m, false
@@ -218,6 +222,17 @@ func (x *trapChecks) step(m trapModel, i, k int, up bool) (trapModel, bool) {
 	return m, true
 }
 
+// panics is the panic program's swap (internal/bpf/panic.bpf.c, end_stop). False: no capture
+// holds the machine.
+func (m trapModel) panics() (trapModel, bool) {
+	switch stop.PhaseOf(m.word) {
+	case stop.PhaseArriving, stop.PhaseCommitted, stop.PhaseDrained:
+		m.word = m.word&^0xff | uint64(stop.PhasePanicked)
+		return m, true
+	}
+	return m, false
+}
+
 // checkHeld: one has just got into the window.
 func (x *trapChecks) checkHeld(m trapModel) {
 	for i, w := range m.workers[:m.n] {
@@ -228,11 +243,12 @@ func (x *trapChecks) checkHeld(m trapModel) {
 }
 
 var trapSuccessors = map[stop.Phase][]stop.Phase{
-	stop.PhaseArriving:  {stop.PhaseArriving, stop.PhaseCommitted, stop.PhaseAborted},
-	stop.PhaseCommitted: {stop.PhaseCommitted, stop.PhaseDrained, stop.PhaseReleased, stop.PhaseAborted},
-	stop.PhaseDrained:   {stop.PhaseDrained, stop.PhaseReleased},
+	stop.PhaseArriving:  {stop.PhaseArriving, stop.PhaseCommitted, stop.PhaseAborted, stop.PhasePanicked},
+	stop.PhaseCommitted: {stop.PhaseCommitted, stop.PhaseDrained, stop.PhaseReleased, stop.PhaseAborted, stop.PhasePanicked},
+	stop.PhaseDrained:   {stop.PhaseDrained, stop.PhaseReleased, stop.PhasePanicked},
 	stop.PhaseReleased:  {stop.PhaseReleased},
 	stop.PhaseAborted:   {stop.PhaseAborted},
+	stop.PhasePanicked:  {stop.PhasePanicked},
 }
 
 func (x *trapChecks) check(m trapModel, before stop.Phase) {
@@ -251,7 +267,7 @@ func (x *trapChecks) check(m trapModel, before stop.Phase) {
 		x.fault = fmt.Sprintf("%v → %v: %+v", before, now, m)
 	case m.entered && now == stop.PhaseAborted:
 		x.fault = fmt.Sprintf("a stop is aborted that somebody recorded in: %+v", m)
-	case stop.ArrivedOf(m.word) != in || m.word>>48 > in:
+	case stop.ArrivedOf(m.word) != in || stop.BusyOf(m.word) > in || m.word>>48 > in:
 		x.fault = fmt.Sprintf("%d counted in: %+v", in, m)
 	}
 }
@@ -261,7 +277,10 @@ func (x *trapChecks) explore(m trapModel, before stop.Phase) {
 		return
 	}
 	x.seen[m] = true
-	moved := false
+	moved := false // by a worker: nobody may wait for a panic
+	if next, ok := m.panics(); ok {
+		x.explore(next, stop.PhaseOf(m.word))
+	}
 	for i := range m.n {
 		for k := range 3 {
 			for _, up := range []bool{false, true} {
@@ -306,10 +325,10 @@ func TestInvariant3TrapHoldsAll(t *testing.T) {
 		}
 		t.Logf("%d workers: %d states, %d ends", n, len(x.seen), x.ends)
 	}
-	for _, x := range []*trapChecks{{lax: true}, {hasty: true}} {
+	for _, x := range []*trapChecks{{lax: true}, {hasty: true}, {deaf: true}} {
 		x.c, x.seen = c, map[trapModel]bool{}
 		if x.explore(trapStart(2), stop.PhaseArriving); x.fault == "" {
-			t.Errorf("lax %v, hasty %v: passes: the test sees nothing", x.lax, x.hasty)
+			t.Errorf("lax %v, hasty %v, deaf %v: passes: the test sees nothing", x.lax, x.hasty, x.deaf)
 		}
 	}
 }
@@ -319,7 +338,7 @@ func TestInvariant3TrapAndPullAgree(t *testing.T) {
 	testneed.Live(t)
 	c := startCStop(t)
 	var words []uint64
-	for p := stop.PhaseIdle; p <= stop.PhaseAborted; p++ {
+	for p := stop.PhaseIdle; p <= stop.PhasePanicked; p++ {
 		for _, bits := range []uint64{0, stop.BitMain, stop.BitNoSpace, stop.BitEarly, stop.BitMain | stop.BitNoSpace} {
 			for arrived := range uint64(4) {
 				for busy := range uint64(3) {

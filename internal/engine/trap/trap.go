@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,10 @@ type Engine struct {
 	Split   uint32
 	Retired []*bpf.Trap // replaced, still in the hands of workers that are away
 	passes  []*entry    // by a worker's slot
+
+	// Stopping, if not nil, is told before each stop which trap it will use. The
+	// coordinator calls it, with the machine's lock.
+	Stopping func(*bpf.Trap)
 }
 
 // entry is a worker's way into the trap.
@@ -147,6 +152,9 @@ func (e *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 	if err := e.Prepare(j.Size); err != nil {
 		return nil, err
 	}
+	if e.Stopping != nil {
+		e.Stopping(e.Loaded)
+	}
 	t, err := e.PrepareTry(j, here)
 	if err != nil {
 		return nil, err
@@ -169,10 +177,13 @@ type Try struct {
 }
 
 // PrepareTry writes down what the program needs to know and opens each
-// worker's way into it.
+// worker's way into it. Errors: engine.ErrPanics too.
 func (e *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*Try, error) {
-	e.Mem.Reset()
 	s := e.Loaded.Stop
+	if stop.PhaseOf(atomic.LoadUint64(&s.Word)) == stop.PhasePanicked {
+		return nil, engine.ErrPanics
+	}
+	e.Mem.Reset()
 	*s = bpf.Stop{
 		ArriveNs: uint64(min(e.Team.ArrivalBudget, j.Pause)), PauseNs: uint64(j.Pause), HoldNs: uint64(HoldBudget),
 		Chunk: e.chunk(len(here)), Split: e.Split, Asked: uint32(len(j.Pids)),

@@ -28,6 +28,7 @@ const (
 	Note   = 'n' // body: one line about the set-up, for the log
 	Output = 'o' // body: what the program wrote, to stdout or stderr
 	File   = 'f' // body: name, NUL, content; a name again appends to its file
+	Used   = 'u' // body: what the program took at most of memory, KiB, and how long it ran, ms, both decimal, a blank between them
 	Exit   = 'x' // body: the exit code in decimal; the last frame
 )
 

@@ -103,6 +103,15 @@ static void userfault(const char *name)
 	add(name, fd);
 }
 
+// again opens a file once more: an open file description of its own.
+static int again(const char *name)
+{
+	char self[32];
+
+	snprintf(self, sizeof self, "/proc/self/fd/%d", file(name));
+	return open(self, O_RDWR);
+}
+
 static void forget(const char *name)
 {
 	int fds[FILES], n = all_files(name, fds);
@@ -139,6 +148,8 @@ static int verb_that_makes(struct step *s)
 		add(name, open(path(s->w[3]), O_WRONLY));
 	else if (!strcmp(verb, "open-both"))
 		add(name, open(path(s->w[3]), O_RDWR));
+	else if (!strcmp(verb, "again")) // "a again g f"
+		add(name, again(s->w[3]));
 	else
 		return 0;
 	return 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The trap's half of the stop word (internal/bpf/stop.h) as a program of its own,
+// The trap's half of the stop word (internal/bpf/stop_word.h, stop.h) as a program of its own,
 // so that a test can run its steps in any order. Each request is one step of one
 // worker; each step is one swap of the word, so between them anything may happen.
 #include <stdint.h>
@@ -20,7 +20,7 @@ static u64 bpf_ktime_get_ns(void) { return 0; }
 #define turns(n) for (u32 turn_ = 0; turn_ < 1; turn_++)
 #define turns_unless(n, over) for (u32 turn_ = 0; turn_ < 1 && !gives_up && !(over); turn_++)
 
-struct stop { u64 word, want; u32 over; };
+#include STOP_WORD_H
 struct trap_worker { u64 pause_by; };
 #include STOP_H
 

@@ -31,9 +31,11 @@ func serve() error {
 	if err := json.Unmarshal(text, &job); err != nil {
 		return fmt.Errorf("%s: %w", wire.JobFile, err)
 	}
+	// The wire may need a module.
+	loaded := loadModules(job.Setup.Modules)
 	port, err := openWire(job.Wire)
 	if err != nil {
-		return err
+		return errors.Join(loaded, err)
 	}
 	defer port.Close()
 	if err := wire.Write(port, wire.Hello, []byte(release())); err != nil {
@@ -42,7 +44,14 @@ func serve() error {
 	for _, err := range setUp(job.Setup) {
 		wire.Write(port, wire.Note, []byte(err.Error()))
 	}
-	code, err := run(&job, port)
+	// Without what the job needs in the kernel the program is not run.
+	code, err := 127, loaded
+	if err == nil && job.Setup.Capture != "" {
+		err = loadCapture(job.Setup.Capture)
+	}
+	if err == nil {
+		code, err = run(&job, port)
+	}
 	if err != nil {
 		wire.Write(port, wire.Note, []byte(err.Error()))
 	}
@@ -64,22 +73,17 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// openWire opens a serial port without echo and translation, or the virtio
-// port with our name, which may appear a little after boot.
-func openWire(device string) (*os.File, error) {
-	for n := 0; device == "" && n < 100; n++ {
-		names, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
-		for _, name := range names {
-			if b, _ := os.ReadFile(name); strings.TrimSpace(string(b)) == wire.PortName {
-				device = "/dev/" + filepath.Base(filepath.Dir(name))
-			}
+// openWire opens a serial port without echo and translation, or the virtio port of
+// that name, which may appear a little after boot.
+func openWire(name string) (*os.File, error) {
+	device := name
+	for n := 0; !filepath.IsAbs(device); n++ {
+		if n == 100 {
+			return nil, fmt.Errorf("no virtio port %s after 5 s", name)
 		}
-		if device == "" {
+		if device = virtioPort(name); device == "" {
 			time.Sleep(50 * time.Millisecond)
 		}
-	}
-	if device == "" {
-		return nil, fmt.Errorf("no virtio port %s after 5 s", wire.PortName)
 	}
 	f, err := os.OpenFile(device, os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -99,6 +103,17 @@ func openWire(device string) (*os.File, error) {
 	return f, nil
 }
 
+// virtioPort is the device of a virtio port, "" if there is none yet.
+func virtioPort(name string) string {
+	files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
+	for _, file := range files {
+		if b, _ := os.ReadFile(file); strings.TrimSpace(string(b)) == name {
+			return "/dev/" + filepath.Base(filepath.Dir(file))
+		}
+	}
+	return ""
+}
+
 // run runs the program and returns its exit code, 128 and the signal if one
 // killed it, or 127 if it did not start.
 func run(job *wire.Job, port io.Writer) (int, error) {
@@ -114,9 +129,12 @@ func run(job *wire.Job, port io.Writer) (int, error) {
 	in.Close()
 	sent := make(chan error, 1)
 	go func() { sent <- sendOutput(port, out) }()
-	code, err := reap(cmd.Process.Pid)
+	began := time.Now()
+	code, peak, err := reap(cmd.Process.Pid)
+	took := time.Since(began)
 	out.SetReadDeadline(time.Now().Add(afterExit))
-	return code, errors.Join(err, <-sent)
+	err = errors.Join(err, <-sent)
+	return code, errors.Join(err, wire.Write(port, wire.Used, fmt.Appendf(nil, "%d %d", peak, took.Milliseconds())))
 }
 
 func sendOutput(port io.Writer, out io.Reader) error {
@@ -138,24 +156,25 @@ func sendOutput(port io.Writer, out io.Reader) error {
 }
 
 // reap waits for the program and, as the first process must, for every orphan
-// that comes before.
-func reap(pid int) (int, error) {
+// that comes before. peak is what the program had resident at most, KiB.
+func reap(pid int) (code int, peak int64, err error) {
 	for {
 		var status unix.WaitStatus
-		got, err := unix.Wait4(-1, &status, 0, nil)
+		var use unix.Rusage
+		got, err := unix.Wait4(-1, &status, 0, &use)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
-			return 127, fmt.Errorf("wait: %w", err)
+			return 127, 0, fmt.Errorf("wait: %w", err)
 		}
 		if got != pid {
 			continue
 		}
 		if status.Signaled() {
-			return 128 + int(status.Signal()), fmt.Errorf("killed by %v", status.Signal())
+			return 128 + int(status.Signal()), use.Maxrss, fmt.Errorf("killed by %v", status.Signal())
 		}
-		return status.ExitStatus(), nil
+		return status.ExitStatus(), use.Maxrss, nil
 	}
 }
 
