@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -78,9 +79,10 @@ func (c *Child) verifyThread(tid int) error {
 	return nil
 }
 
-// settle waits until every actor of one phase is what it claims to be.
+// settle waits until every actor of one phase is what it claims to be. The last comes first: who
+// waits for a child is looked at when the child has stopped, since a child that stops wakes it.
 func (f *Fixture) settle(second bool, deadline time.Time) error {
-	for i := range f.Children {
+	for i := range slices.Backward(f.Children) {
 		c := &f.Children[i]
 		if c.second != second {
 			continue
