@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"stackshot/internal/testneed"
 	"stackshot/internal/testvm/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type Capture struct {
 	Program string   // path, here, of a static program (Builder.Program, Builder.TestBinary)
 	Args    []string // without the program's name
-	Env     []string // more than PATH, HOME and TMPDIR
+	Env     []string // more than PATH, HOME, TMPDIR and what says that this is a guest
 	Append  string   // to the capture kernel's command line
 
 	// OnFrame is called for each frame of the capture kernel's first process, which has
@@ -42,7 +43,7 @@ func (b *Builder) addCapture(ctx context.Context, m *image, k Kernel, c *Capture
 	}
 	inner := image{init: m.init, program: c.Program, job: &wire.Job{
 		Args: append([]string{"/bin/" + filepath.Base(c.Program)}, c.Args...),
-		Dir:  "/", Env: append([]string{"PATH=/bin", "HOME=/root", "TMPDIR=/tmp"}, c.Env...), Wire: wire.CapturePort,
+		Dir:  "/", Env: append([]string{"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", testneed.GuestVar + "=1"}, c.Env...), Wire: wire.CapturePort,
 	}}
 	if err := inner.addModules(&k, captureModules); err != nil {
 		return err
