@@ -53,7 +53,7 @@ packages = ./internal/bpf ./snapshot
 # each engine's file is whole and says what the others' say, user memory, waits.
 both = InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|AutoTakesTheTrap|PullEqualsProcfsOnTheFixture|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|SeesEveryTask)|UserStacksOfAStillWorld|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|ScanIsTheFields|FilesInTheWindow|FilesOfTheFixture|EndsChangeBeforeThePass|EndsOfAllKinds|SysrqEqualsTrapOnTheFixture
 # On one of the two: the trap's ways through on 6.12, where it lets interrupts in (with
-# them off step tests of .ci/run takes these ways, on its own kernel); on the newest the
+# them off step live of .ci/run takes these ways, on its own kernel); on the newest the
 # programs that the kernel lacks, and stacks of user programs. vm-all runs both lists
 # on both kernels, and what is the same on any kernel (SectionIs.*, AutoWithoutTheTrap).
 quick612 = ^Test($(both)|Trap(PartsAreTheWhole|Grows|SpillsAndTakesTails|ThatCannotHold)|UserWalkOfEveryThread)$$

@@ -44,7 +44,7 @@ func Packages() []string {
 func All() bool { return os.Getenv("STACKSHOT_REQUIRE_BPF") == "1" }
 
 // LongVar is 1 where tests take their long forms: make long sets it, and package testvm
-// hands it on to its guests. Without it, go test ./... takes a few minutes.
+// hands it on to its guests. Without it, all tests take some minutes.
 const LongVar = "STACKSHOT_LONG"
 
 // Length is how much a test does, be it rounds, sizes or time: short shows that the thing

@@ -21,9 +21,12 @@ const (
 // judge holds a run of a tier against the lists.
 type judge struct {
 	tier  string
+	tests []test // of all tiers
 	skips []allowed
 	known []name // of .ci/unsteady
 	test  tester
+
+	others int // tests of other tiers, which were left out
 }
 
 // whole runs the tests, looks a second time at those that failed, and prints at the end what
@@ -36,7 +39,8 @@ func (j *judge) whole(args []string, out io.Writer) error {
 	r.slowest(out)
 	j.secondLook(r, args, out)
 	unlisted := j.skipped(r, out)
-	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", len(r.passed), len(r.failed)+len(r.broken), len(r.skipped))
+	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", len(r.passed), len(r.failed)+len(r.broken), len(r.skipped)-j.others)
+	fmt.Fprintf(out, "%d tests of other tiers were left out\n", j.others)
 	for _, n := range r.unsteady {
 		fmt.Fprintf(out, "unsteady: %s %s %s %s\n", short(n.pkg), n.test, commit(), r.why(n))
 	}
@@ -45,6 +49,10 @@ func (j *judge) whole(args []string, out io.Writer) error {
 	}
 	for _, s := range unlisted {
 		j.failed(out, s.name, "skipped, and "+skipsFile+" does not list it: "+s.why)
+	}
+	never := j.neverRan(r)
+	for _, n := range never {
+		j.failed(out, n, "never ran")
 	}
 	for _, pkg := range r.broken {
 		j.failed(out, name{pkg: pkg}, r.why(name{pkg: pkg}))
@@ -59,6 +67,9 @@ func (j *judge) whole(args []string, out io.Writer) error {
 	if len(unlisted) > 0 {
 		wrong = append(wrong, fmt.Errorf("%d skipped that %s does not list", len(unlisted), skipsFile))
 	}
+	if len(never) > 0 {
+		wrong = append(wrong, fmt.Errorf("%d never ran", len(never)))
+	}
 	if len(r.passed)+len(r.unsteady) == 0 {
 		wrong = append(wrong, errors.New("no test passed"))
 	}
@@ -72,8 +83,8 @@ func (j *judge) failed(out io.Writer, n name, why string) {
 		what, run = what+" "+n.test, " -run '^"+n.top().test+"$'"
 	}
 	fmt.Fprintf(out, "FAILED %s: %s: %s\n", j.tier, what, why)
-	env := map[string]string{live: testneed.LiveVar + "=1 ", lab: testneed.LabVar + "=1 "}[j.tier]
-	fmt.Fprintf(out, "  again: %sgo test ./%s%s\n", env, short(n.pkg), run)
+	env := map[string]string{live: "STACKSHOT_REQUIRE_BPF=1 " + testneed.LiveVar + "=1 ", lab: "STACKSHOT_REQUIRE_BPF=1 " + testneed.LabVar + "=1 "}[j.tier]
+	fmt.Fprintf(out, "  again: %sgo test -count=1 ./%s%s\n", env, short(n.pkg), run)
 }
 
 // secondLook runs each test that failed once more, alone, after the whole run, and takes
@@ -81,12 +92,9 @@ func (j *judge) failed(out io.Writer, n name, why string) {
 // tier unit, whose tests have one answer, none of a package that ended in another way than by its
 // tests' failures, and none where so many failed that it is no accident.
 func (j *judge) secondLook(r *run, args []string, out io.Writer) {
-	if j.tier == unit || len(r.failed) == 0 {
-		return
-	}
 	unlisted := 0
 	for _, n := range r.failed {
-		if !j.listed(n) {
+		if j.tierOf(n) != unit && !j.listed(n) {
 			unlisted++
 		}
 	}
@@ -96,7 +104,7 @@ func (j *judge) secondLook(r *run, args []string, out io.Writer) {
 	}
 	var stay []name
 	for _, n := range r.failed {
-		if slices.Contains(r.broken, n.pkg) || !j.alone(r, n, args, out) {
+		if j.tierOf(n) == unit || slices.Contains(r.broken, n.pkg) || !j.alone(r, n, args, out) {
 			stay = append(stay, n)
 		} else {
 			r.unsteady = append(r.unsteady, n)
@@ -130,12 +138,50 @@ func aloneArgs(n name, args []string) []string {
 	return append(out, "-count="+fmt.Sprint(times), "-run=^"+n.test+"$", n.pkg)
 }
 
+// tierOf is the tier that a test's source says: a run of tier unit has smoke tests, too, as root.
+func (j *judge) tierOf(n name) string {
+	for _, t := range j.tests {
+		if t.name == (name{short(n.pkg), n.test}) {
+			return t.tier
+		}
+	}
+	return j.tier
+}
+
 func (j *judge) listed(n name) bool { return slices.Contains(j.known, name{short(n.pkg), n.test}) }
 
-// skipped prints the skips that .ci/skips has, each with its kind, and gives the others. A
-// line is for a test and its subtests.
+// neverRan gives the tests of the tier that are built here and have not begun: their package ended
+// before them, or a list of theirs or of ours is wrong. Of a package that did not end by itself all is
+// said.
+func (j *judge) neverRan(r *run) (never []name) {
+	module := ""
+	for n := range r.began {
+		module, _, _ = strings.Cut(n.pkg, "/")
+		break
+	}
+	for _, t := range j.tests {
+		n := name{module + "/" + t.pkg, t.test}
+		if t.tier == j.tier && t.here && !r.began[n] && !slices.Contains(r.broken, n.pkg) {
+			never = append(never, n)
+		}
+	}
+	return never
+}
+
+// otherTier says whether a skip is for the tier of a test that is of another one than this run.
+// A part of a test has no tier of its own.
+func (j *judge) otherTier(s skip) bool {
+	return s.ofTier() && j.tierOf(s.name) != j.tier
+}
+
+// skipped prints the skips that .ci/skips has, each with its kind, and gives the others but those
+// for another tier. A line is for a test and its subtests.
 func (j *judge) skipped(r *run, out io.Writer) (unlisted []skip) {
 	for _, s := range r.skipped {
+		if j.otherTier(s) {
+			j.others++
+			continue
+		}
 		top := s.top()
 		i := slices.IndexFunc(j.skips, func(a allowed) bool { return a.pkg == short(top.pkg) && a.test == top.test })
 		if i < 0 {

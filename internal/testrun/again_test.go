@@ -24,7 +24,7 @@ func twice(pkg, test string, how ...string) (all []event) {
 func TestSecondLook(t *testing.T) {
 	steady := func(test string) []event { return twice("a", test, "pass", "pass") }
 	alone := map[string][]event{"TestBad": twice("a", "TestBad", "pass", "fail"), "TestSkips": twice("a", "TestSkips", "pass", "skip"), "TestOnce": twice("a", "TestOnce", "pass")}
-	for _, n := range []string{"TestX", "TestY", "TestZ", "TestKnown"} {
+	for _, n := range []string{"TestX", "TestY", "TestZ", "TestKnown", "TestSmoke"} {
 		alone[n] = steady(n)
 	}
 	alone["TestParts"] = append(ended("skip", "a", "TestParts/new"), steady("TestParts")...)
@@ -37,7 +37,7 @@ func TestSecondLook(t *testing.T) {
 		return append(all, failedPkg("a")...)
 	}
 	subtest := slices.Concat(ended("pass", "a", "TestOther"), ended("fail", "a", "TestX")[:1], ended("pass", "a", "TestX/u"), ended("fail", "a", "TestX/s"), fails("TestX")[4:])
-	for name, tt := range map[string]struct {
+	for what, tt := range map[string]struct {
 		tier  string
 		whole []event
 		err   string   // "": none
@@ -46,21 +46,25 @@ func TestSecondLook(t *testing.T) {
 	}{
 		"passes alone":            {live, fails("TestX"), "", []string{"\nunsteady: a TestX ", " x_test.go:9: TestX said so\n", "1 passed, 0 failed"}, "-timeout=20m -short -count=2 -run=^TestX$ m/a"},
 		"of tier lab":             {lab, fails("TestX"), "", []string{"\nunsteady: a TestX "}, "any"},
-		"of tier unit":            {unit, fails("TestX"), "1 failed", []string{"unsteady: none\nFAILED unit: a TestX: x_test.go:9: TestX said so\n  again: go test ./a -run '^TestX$'\n"}, ""},
+		"of tier unit":            {unit, fails("TestX"), "1 failed", []string{"unsteady: none\nFAILED unit: a TestX: x_test.go:9: TestX said so\n  again: go test -count=1 ./a -run '^TestX$'\n"}, ""},
+		"smoke in unit":           {unit, fails("TestSmoke"), "", []string{"\nunsteady: a TestSmoke "}, "any"},
 		"three":                   {live, fails("TestX", "TestY", "TestZ"), "", []string{"\nunsteady: a TestX", "\nunsteady: a TestY", "\nunsteady: a TestZ"}, "any"},
 		"three and a known one":   {live, fails("TestX", "TestY", "TestKnown", "TestZ"), "", []string{"\nunsteady: a TestKnown", "\nunsteady: a TestZ"}, "any"},
 		"a fourth":                {live, fails("TestX", "TestY", "TestZ", "TestOnce"), "4 failed", []string{"4 tests failed, and no more than 3 may be unsteady", "FAILED live: a TestOnce:"}, ""},
-		"fails alone":             {live, fails("TestBad"), "1 failed", []string{"FAILED live: a TestBad: x_test.go:9: TestBad said so\n  again: STACKSHOT_LIVE=1 go test ./a -run '^TestBad$'\n"}, "any"},
+		"fails alone":             {live, fails("TestBad"), "1 failed", []string{"FAILED live: a TestBad: x_test.go:9: TestBad said so\n  again: STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LIVE=1 go test -count=1 ./a -run '^TestBad$'\n"}, "any"},
 		"one of two":              {live, fails("TestX", "TestBad"), "1 failed", []string{"\nunsteady: a TestX", "\nFAILED live: a TestBad"}, "any"},
 		"is skipped alone":        {live, fails("TestSkips"), "1 failed", nil, "any"},
 		"does not run twice":      {live, fails("TestOnce"), "1 failed", nil, "any"},
 		"does not run at all":     {live, fails("TestGone"), "1 failed", nil, "any"},
 		"its package fails alone": {live, fails("TestAfter"), "1 failed", nil, "any"},
-		"a subtest":               {unit, subtest, "1 failed", []string{"FAILED unit: a TestX: x_test.go:9: TestX/s said so\n  again: go test ./a -run '^TestX$'\n"}, ""},
+		"a subtest":               {unit, subtest, "1 failed", []string{"FAILED unit: a TestX: x_test.go:9: TestX/s said so\n  again: go test -count=1 ./a -run '^TestX$'\n"}, ""},
 		"skips a part alone":      {live, fails("TestParts"), "1 skipped", []string{"\nunsteady: a TestParts", "\nFAILED live: a TestParts/new: skipped"}, "any"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(what, func(t *testing.T) {
 			m := &made{whole: tt.whole, alone: alone}
+			if tt.tier == unit {
+				m.tests = []test{{name{"a", "TestSmoke"}, live, true}}
+			}
 			out, err := held(t, tt.tier, m)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%v, want %q\n%s", err, tt.err, out)
@@ -168,7 +172,7 @@ func TestGoSaysSo(t *testing.T) {
 		"main":   "\nFAILED live: main: ",
 		"hangs":  "\nFAILED live: hangs: TestY: panic: test timed out after 1s",
 		"build":  "\nFAILED live: build: build/x_test.go:3:31: undefined: os.No",
-		"always": "\nFAILED live: always TestX: x_test.go:3: always\n  again: STACKSHOT_LIVE=1 go test ./always -run '^TestX$'\n",
+		"always": "\nFAILED live: always TestX: x_test.go:3: always\n  again: STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LIVE=1 go test -count=1 ./always -run '^TestX$'\n",
 		"once":   "\nunsteady: once TestX - x_test.go:3: once\n",
 	} {
 		var flags []string

@@ -45,11 +45,15 @@ func runTier(tier string, flags []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	args, env, err := tierArgs(".", tier)
+	all, err := tests(".")
 	if err != nil {
 		return err
 	}
-	j := judge{tier: tier, skips: skips, known: known, test: goTest(env)}
+	args, env, err := tierArgs(all, tier)
+	if err != nil {
+		return err
+	}
+	j := judge{tier: tier, tests: all, skips: skips, known: known, test: goTest(env)}
 	return j.whole(append(flags, args...), out)
 }
 
@@ -74,8 +78,8 @@ func goTest(env []string) tester {
 		err = r.read(events)
 		ended := cmd.Wait()
 		// An exit code that no failure explains: the go command's own, or events that this
-		// program does not know.
-		if ended != nil && len(r.failed) == 0 && len(r.broken) == 0 {
+		// program does not know. Or the go command was ended before it had told all.
+		if ended != nil && (cmd.ProcessState.ExitCode() != 1 || len(r.failed) == 0 && len(r.broken) == 0) {
 			err = errors.Join(err, fmt.Errorf("go test: %w, and no test failed", ended))
 		}
 		return r, err

@@ -33,7 +33,9 @@ type run struct {
 	out      io.Writer
 	running  map[name]bool     // tests, not subtests
 	output   map[name][]string // of packages, and of tests with their subtests: until they end well
-	reasons  map[name]string   // what each test, or subtest, logged last, with its place
+	began    map[name]bool     // all that has run, not subtests
+	first    map[name]string   // what each test, or subtest, logged first, with its place
+	reasons  map[name]string   // and what it logged last
 	causes   map[name]string   // why a test, or with an empty test the package, failed
 	races    map[string]bool   // packages with a data race
 	passed   map[name]int      // tests and subtests: how often
@@ -49,8 +51,11 @@ type skip struct {
 	why string
 }
 
+// ofTier says whether the skip claims to be for the test's tier alone.
+func (s skip) ofTier() bool { return strings.Contains(s.why, ": "+testneed.TierSkip+" ") }
+
 func newRun(out io.Writer) *run {
-	return &run{out: out, running: map[name]bool{}, output: map[name][]string{}, reasons: map[name]string{}, causes: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}, took: map[name]float64{}}
+	return &run{out: out, running: map[name]bool{}, began: map[name]bool{}, first: map[name]string{}, output: map[name][]string{}, reasons: map[name]string{}, causes: map[name]string{}, races: map[string]bool{}, passed: map[name]int{}, took: map[name]float64{}}
 }
 
 // read takes all events. What is none, the go command's own words, is printed.
@@ -85,7 +90,7 @@ func (r *run) take(e event) {
 	switch e.Action {
 	case "run":
 		if n == n.top() {
-			r.running[n] = true
+			r.running[n], r.began[n] = true, true
 			delete(r.output, n) // of a time before, in which it failed
 		}
 	case "build-output":
@@ -97,6 +102,9 @@ func (r *run) take(e event) {
 		r.output[n.top()] = append(r.output[n.top()], e.Output)
 		if at := place.FindString(e.Output); at != "" {
 			r.reasons[n] = strings.TrimSpace(e.Output)
+			if r.first[n] == "" {
+				r.first[n] = r.reasons[n]
+			}
 		}
 		if deadly.MatchString(e.Output) {
 			r.cause(n.top(), e.Output)
@@ -121,11 +129,9 @@ func (r *run) endTest(n name, how string) {
 	case "pass":
 		r.passed[n]++
 	case "skip":
-		if !strings.Contains(r.reasons[n], ": "+testneed.TierSkip+" ") {
-			r.skip(skip{n, r.reasons[n]})
-		}
+		r.skip(skip{n, r.reasons[n]})
 	case "fail":
-		r.cause(n.top(), r.reasons[n])
+		r.cause(n.top(), r.logged(n))
 		if n != n.top() {
 			return // its test fails, too
 		}
@@ -138,6 +144,14 @@ func (r *run) endTest(n name, how string) {
 	if n == n.top() {
 		delete(r.output, n)
 	}
+}
+
+// logged is what a test said first and last: go test tells no error from what is only logged.
+func (r *run) logged(n name) string {
+	if first, last := r.first[n], r.reasons[n]; first != last {
+		return first + " ... " + last
+	}
+	return r.reasons[n]
 }
 
 // cause notes the first line that says why something failed.

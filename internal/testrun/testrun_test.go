@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"go/build"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +35,7 @@ func failedPkg(pkg string) []event { return closed("fail", pkg, "FAIL\n", "FAIL\
 
 // made is a go test that gives made-up events: of the whole run, and of a test alone.
 type made struct {
+	tests []test // of the sources
 	whole []event
 	alone map[string][]event // by test
 	asked [][]string         // the arguments of each second look
@@ -71,29 +75,39 @@ func held(t *testing.T, tier string, m *made) (out string, err error) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	j := judge{tier: tier, skips: skips, known: known, test: m.test}
+	j := judge{tier: tier, tests: m.tests, skips: skips, known: known, test: m.test}
 	err = j.whole(wholeArgs, &b)
 	return b.String(), err
 }
 
 func TestSkipsAreHeldAgainstTheList(t *testing.T) {
 	ok := append(ended("pass", "a", "TestOther"), closed("pass", "a", "ok  \tm/a\t0.1s\n")...)
-	tier := ended("skip", "a", "TestTier")
-	tier[1].Output = "    x_test.go:9: " + testneed.TierSkip + " live: runs with STACKSHOT_LIVE=1\n"
-	for name, tt := range map[string]struct {
+	tier := func(test string) []event {
+		e := ended("skip", "a", test)
+		e[1].Output = "    x_test.go:9: " + testneed.TierSkip + " live: runs with STACKSHOT_LIVE=1\n"
+		return e
+	}
+	sources := []test{{name{"a", "TestTier"}, lab, true}, {name{"a", "TestOther"}, live, true}, {name{"a", "TestArm"}, live, false}}
+	for what, tt := range map[string]struct {
 		events []event
 		err    string // "": none
 		says   string
 	}{
-		"all pass":           {nil, "", "1 passed, 0 failed, 0 skipped\nunsteady: none\n"},
+		"all pass":           {nil, "", "1 passed, 0 failed, 0 skipped\n0 tests of other tiers were left out\nunsteady: none\n"},
 		"listed":             {ended("skip", "a", "TestShape"), "", "skipped (shape): a TestShape: x_test.go:9: TestShape said so"},
 		"its subtest":        {ended("skip", "b/c", "TestApart/one"), "", "skipped (apart): b/c TestApart/one: x_test.go:9: TestApart/one said so"},
-		"of another tier":    {tier, "", "1 passed, 0 failed, 0 skipped\n"},
-		"not listed":         {ended("skip", "a", "TestShapeToo"), "1 skipped", "FAILED live: a TestShapeToo: skipped, and .ci/skips does not list it: x_test.go:9: TestShapeToo said so\n  again: STACKSHOT_LIVE=1 go test ./a -run '^TestShapeToo$'\n"},
+		"of another tier":    {tier("TestTier"), "", "1 passed, 0 failed, 0 skipped\n1 tests of other tiers were left out\n"},
+		"of its own tier":    {tier("TestOther2"), "1 skipped", "FAILED live: a TestOther2: skipped"},
+		"a part for a tier":  {tier("TestTier/x"), "1 skipped", "FAILED live: a TestTier/x: skipped"},
+		"not in the sources": {tier("TestTier2"), "1 skipped", "FAILED live: a TestTier2: skipped"},
+		"not listed":         {ended("skip", "a", "TestShapeToo"), "1 skipped", "FAILED live: a TestShapeToo: skipped, and .ci/skips does not list it: x_test.go:9: TestShapeToo said so\n  again: STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LIVE=1 go test -count=1 ./a -run '^TestShapeToo$'\n"},
 		"of another package": {ended("skip", "b/c", "TestShape"), "1 skipped", "FAILED live: b/c TestShape: skipped"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			m := &made{whole: append(tt.events, ok...)}
+		t.Run(what, func(t *testing.T) {
+			m := &made{tests: sources, whole: append(tt.events, ok...)}
+			if what == "of its own tier" {
+				m.tests = append(m.tests, test{name{"a", "TestOther2"}, live, true})
+			}
 			out, err := held(t, live, m)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%v, want %q", err, tt.err)
@@ -103,10 +117,14 @@ func TestSkipsAreHeldAgainstTheList(t *testing.T) {
 			}
 		})
 	}
-	for name, events := range map[string][]event{"nothing ran": nil, "only skips": append(tier, ok[3:]...)} {
-		if _, err := held(t, live, &made{whole: events}); err == nil || !strings.Contains(err.Error(), "no test passed") {
-			t.Errorf("%s: %v", name, err)
+	for what, events := range map[string][]event{"nothing ran": nil, "only skips": append(tier("TestTier"), ok[3:]...)} {
+		if _, err := held(t, live, &made{tests: sources[:1], whole: events}); err == nil || !strings.Contains(err.Error(), "no test passed") {
+			t.Errorf("%s: %v", what, err)
 		}
+	}
+	m := &made{tests: append(sources, test{name{"b", "TestGone"}, live, true}), whole: ok}
+	if out, err := held(t, live, m); err == nil || !strings.Contains(out, "FAILED live: b TestGone: never ran\n") || strings.Count(out, "never ran") != 1 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -128,22 +146,31 @@ func TestBadLists(t *testing.T) {
 }
 
 // The project's own lists name tests that there are, each once; what is unsteady is of tier
-// live; and a test says what tier it is of before it does anything.
+// live; and each test is built on a machine that .ci/run or a guest has.
 func TestTheProjectsTests(t *testing.T) {
 	all, err := tests("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tiers, count := map[name]string{}, map[string]int{}
+	tiers, count, names := map[name]string{}, map[string]int{}, map[string]bool{}
 	for _, tt := range all {
 		tiers[tt.name] = tt.tier
+		names[tt.test] = true
 		count[tt.tier]++
-		if tt.late {
-			t.Errorf("%s %s: testneed's word on its tier is not its first statement", tt.pkg, tt.test)
-		}
 	}
 	if count[unit] < 400 || count[live] < 200 || count[lab] < 100 {
 		t.Errorf("tests of each tier: %v", count)
+	}
+	for _, file := range []string{".ci/run", "Makefile"} { // go test is content with a -run that matches nothing
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\^(Test[A-Za-z0-9]+)\$`).FindAllStringSubmatch(string(text), -1) {
+			if !names[m[1]] {
+				t.Errorf("%s runs %s, which does not exist", file, m[1])
+			}
+		}
 	}
 	t.Chdir("../..")
 	skips, err := readList(skipsFile, parseSkips)
@@ -191,29 +218,47 @@ func TestTierOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for tier, want := range map[string]string{
-		unit: "./...",
-		live: "STACKSHOT_LIVE=1 -count=1 -run=^(FuzzLive|TestLive|TestSmoke)$ ./b/c ./a",
-		lab:  "STACKSHOT_LAB=1 -count=1 -p=1 -run=^(TestLab|TestLate)$ ./a",
-	} {
-		args, env, err := tierArgs(dir, tier)
-		if got := strings.Join(append(env, args...), " "); err != nil || got != want {
-			t.Errorf("%s: %q %v, want %q", tier, got, err, want)
-		}
-	}
-	if _, _, err := tierArgs(dir, "other"); err == nil {
-		t.Error("a tier that is none")
-	}
-	if _, _, err := tierArgs(filepath.Join(dir, "b/testdata"), lab); err == nil {
-		t.Error("a tier without tests")
-	}
 	all, err := tests(dir)
 	if err != nil || len(all) != 6 {
 		t.Fatal(all, err)
 	}
-	for _, tt := range all {
-		if tt.late != (tt.test == "TestLate") {
-			t.Errorf("%+v", tt)
+	for tier, want := range map[string]string{
+		unit: "./...",
+		live: "STACKSHOT_LIVE=1 -count=1 -run=^(FuzzLive|TestLive|TestSmoke)$ ./b/c ./a",
+		lab:  "STACKSHOT_LAB=1 -count=1 -p=1 -run=^(TestLab)$ ./a",
+	} {
+		args, env, err := tierArgs(all, tier)
+		if got := strings.Join(append(env, args...), " "); err != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", tier, got, err, want)
 		}
+	}
+	if _, _, err := tierArgs(all, "other"); err == nil {
+		t.Error("a tier that is none")
+	}
+	if _, _, err := tierArgs(all[:1], lab); err == nil {
+		t.Error("a tier without tests")
+	}
+}
+
+// A test file that no build takes would never run, and nobody would know.
+func TestEachTestIsBuilt(t *testing.T) {
+	n := 0
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testdata/") {
+			return err
+		}
+		n++
+		for _, arch := range []string{"amd64", "arm64"} {
+			c := build.Default
+			c.GOOS, c.GOARCH, c.BuildTags = "linux", arch, []string{"race"} // make race
+			if ok, err := c.MatchFile(filepath.Dir(path), d.Name()); ok || err != nil {
+				return err
+			}
+		}
+		t.Errorf("%s is built neither for linux/amd64 nor for linux/arm64", path)
+		return nil
+	})
+	if err != nil || n < 300 {
+		t.Errorf("%d files: %v", n, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -25,7 +26,7 @@ const (
 type test struct {
 	name        // the package is its folder, with slashes
 	tier string // of its first statement
-	late bool   // the call that says so is not its first statement: it would come too late
+	here bool   // its file is built on this machine
 }
 
 // tests reads the tests of the module at root out of their sources, on any machine.
@@ -48,10 +49,13 @@ func tests(root string) ([]test, error) {
 		if err != nil {
 			return err
 		}
+		here, err := build.Default.MatchFile(filepath.Dir(path), d.Name())
+		if err != nil {
+			return err
+		}
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && isTest(f.Name.Name) {
-				tier, late := tierOf(f)
-				all = append(all, test{name{filepath.ToSlash(dir), f.Name.Name}, tier, late})
+				all = append(all, test{name{filepath.ToSlash(dir), f.Name.Name}, tierOf(f), here})
 			}
 		}
 		return nil
@@ -65,37 +69,39 @@ func isTest(function string) bool {
 }
 
 // tierOf reads which function of testneed a test calls in its first statement.
-func tierOf(f *ast.FuncDecl) (tier string, late bool) {
-	tier = unit
-	for i, statement := range f.Body.List {
-		expr, _ := statement.(*ast.ExprStmt)
-		if expr == nil {
-			continue
-		}
-		call, _ := expr.X.(*ast.CallExpr)
-		if call == nil {
-			continue
-		}
-		fun, _ := call.Fun.(*ast.SelectorExpr)
-		if fun == nil {
-			continue
-		}
-		if pkg, _ := fun.X.(*ast.Ident); pkg == nil || pkg.Name != "testneed" {
-			continue
-		}
-		switch fun.Sel.Name {
-		case "Live", "Smoke":
-			return live, i > 0
-		case "Lab":
-			return lab, i > 0
+func tierOf(f *ast.FuncDecl) string {
+	if len(f.Body.List) > 0 {
+		if expr, ok := f.Body.List[0].(*ast.ExprStmt); ok {
+			return tierCall(expr.X)
 		}
 	}
-	return tier, false
+	return unit
 }
 
-// tierArgs gives what go test is asked for a tier of the module at root, and with which
-// environment. The packages with the most tests come first, since they take longest.
-func tierArgs(root, tier string) (args, env []string, err error) {
+// tierCall is the tier that a call of testneed says; unit for anything else.
+func tierCall(n ast.Node) string {
+	call, _ := n.(*ast.CallExpr)
+	if call == nil {
+		return unit
+	}
+	fun, _ := call.Fun.(*ast.SelectorExpr)
+	if fun == nil {
+		return unit
+	}
+	if pkg, _ := fun.X.(*ast.Ident); pkg == nil || pkg.Name != "testneed" {
+		return unit
+	}
+	switch fun.Sel.Name {
+	case "Live", "Smoke":
+		return live
+	case "Lab":
+		return lab
+	}
+	return unit
+}
+
+// tierArgs gives what go test is asked for a tier of these tests, and with which environment. The packages with the most tests come first, since they take longest.
+func tierArgs(all []test, tier string) (args, env []string, err error) {
 	switch tier {
 	case unit: // who begins with neither Live nor Lab runs always
 		return []string{"./..."}, nil, nil
@@ -107,10 +113,6 @@ func tierArgs(root, tier string) (args, env []string, err error) {
 	default:
 		return nil, nil, fmt.Errorf("no tier %q: unit, live or lab", tier)
 	}
-	all, err := tests(root)
-	if err != nil {
-		return nil, nil, err
-	}
 	var names []string
 	count := map[string]int{}
 	for _, t := range all {
@@ -120,7 +122,7 @@ func tierArgs(root, tier string) (args, env []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, nil, fmt.Errorf("no test of tier %s in %s", tier, root)
+		return nil, nil, fmt.Errorf("no test of tier %s", tier)
 	}
 	slices.Sort(names)
 	args = append(args, "-run=^("+strings.Join(slices.Compact(names), "|")+")$")
