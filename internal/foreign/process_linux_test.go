@@ -66,7 +66,7 @@ func TestAllOfThisInProcesses(t *testing.T) {
 	}
 	// The last test has its files read by processes in any case.
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.skip=^TestMountDiesBetween$")
-	cmd.Env = append(os.Environ(), inProcess+"=1")
+	cmd.Env = append(os.Environ(), inProcess+"=1", testneed.LiveVar+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestInvariant3Late") {
 		t.Errorf("%v\n%s", err, out)

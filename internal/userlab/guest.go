@@ -11,7 +11,7 @@ import (
 
 // PrebuiltVar names a folder of programs that Prebuild has made. It is set where
 // there is no compiler: in a guest of package testvm.
-const PrebuiltVar = "STACKSHOT_LAB"
+const PrebuiltVar = "STACKSHOT_PREBUILT"
 
 // Guest reports whether the programs were built elsewhere: there is no compiler
 // here, no gdb, no interpreter, no shell and no shared library.
