@@ -156,7 +156,7 @@ func TestLiveRegionAfterAPanic(t *testing.T) {
 	requireTwoCPUs(t)
 	testtask.Start(t, testtask.Bystanders(200), testtask.ManyThreads(1000))
 	r, p := newResident(t), &panicker{t: t, phase: stop.PhaseCommitted}
-	s := openTest(t, Options{Engine: EngineTrap, MaxPause: time.Second, ArrivalBudget: time.Second, Buffer: 64 << 20}, p.hooks(false))
+	s := openTest(t, Options{Engine: EngineTrap, Buffer: 64 << 20}, p.hooks(false))
 	p.engine = s.engine.(*trap.Engine)
 	s.resident.path = r.path
 	some, inPart := 0, 0

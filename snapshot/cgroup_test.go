@@ -64,7 +64,7 @@ func checkCgroup(t *testing.T, pid int, root, path string) {
 		t.Fatal(err)
 	}
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{})
+		s := hooked(t, Options{Engine: engineName}, engine.Hooks{})
 		_, snap := s.mustTake(t)
 		s.Close()
 		i := slices.IndexFunc(snap.Tasks, func(task *kcdata.Task) bool { return task.ID == uint64(pid) })

@@ -20,7 +20,7 @@ func TestCgroupsOfTheFile(t *testing.T) {
 	testneed.Live(t)
 	for i, name := range []string{EngineAuto, EngineProcfs} {
 		redact := i > 0
-		s := hookedSession(t, Options{Engine: name, Redact: redact}, engine.Hooks{})
+		s := hooked(t, Options{Engine: name, Redact: redact}, engine.Hooks{})
 		_, snap := s.mustTake(t)
 		s.Close()
 		t.Run(name, func(t *testing.T) { checkCgroups(t, snap) })

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,13 +32,13 @@ func TestEndsOfFUSE(t *testing.T) {
 		fs.Release()
 		cmd.Wait()
 	})
-	for end := time.Now().Add(10 * time.Second); !fs.Stalls("file"); time.Sleep(5 * time.Millisecond) {
+	pid := cmd.Process.Pid
+	// From the request to its sleep are some steps.
+	for end := time.Now().Add(slow(10 * time.Second)); !fs.Stalls("file") || !strings.Contains("SD", stateOf(t, pid, pid)); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("nobody reads the file")
+			t.Fatal("nobody waits for the file")
 		}
 	}
-	time.Sleep(slow(100 * time.Millisecond)) // from the request to its sleep
-	pid := cmd.Process.Pid
 	for _, name := range []string{EngineTrap, EnginePull} {
 		_, s, _ := takeWhole(t, Options{Engine: name}, Request{Pids: []int{pid}})
 		th := threadsByID(s)[uint64(pid)]

@@ -25,18 +25,18 @@ func TestEndsUnavailable(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
-	s := hookedSession(t, Options{}, engine.Hooks{})
+	s := hooked(t, Options{}, engine.Hooks{})
 	s.warnings = nil
 	s.openEnds(func(uint32) (ends.Pass, error) { return nil, errors.New("no type information") })
 	if s.ends == nil || s.ends.Pass != nil || !warned(s) {
 		t.Errorf("%+v, %q", s.ends, s.warnings)
 	}
-	few := hookedSession(t, Options{}, engine.Hooks{FewPids: &limits.Room{Free: int64(wholePids(len(s.plan.Stop))) - 1, Max: 99, By: "a bound"}})
+	few := hooked(t, Options{}, engine.Hooks{FewPids: &limits.Room{Free: int64(wholePids(len(s.plan.Stop))) - 1, Max: 99, By: "a bound"}})
 	if few.ends != nil || !warned(few) {
 		t.Errorf("few process ids: %+v, %q", few.ends, few.warnings)
 	}
 	for _, o := range []Options{{Wait: WaitOff}, {Engine: EngineProcfs}} {
-		if s := hookedSession(t, o, engine.Hooks{}); s.ends != nil || warned(s) {
+		if s := hooked(t, o, engine.Hooks{}); s.ends != nil || warned(s) {
 			t.Errorf("%+v: %+v, %q", o, s.ends, s.warnings)
 		}
 	}

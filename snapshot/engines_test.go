@@ -66,7 +66,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 	if res.Engine != EngineTrap || snap.Engine != EngineTrap || snap.Isolation != bestLevel() {
 		t.Errorf("engine %s, in the file %s, isolation %s", res.Engine, snap.Engine, snap.Isolation)
 	}
-	want := slowed(Options{}).MaxPause
+	want := patient(t, Options{}).MaxPause
 	want = cmp.Or(want, pauseFor(bestLevel()))
 	if snap.Capture.MaxPauseNs != uint64(want) {
 		t.Errorf("max_pause_ns %d at %s", snap.Capture.MaxPauseNs, bestLevel())
@@ -83,7 +83,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 func TestDefaultPause(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
-	needsRealCPUs(t) // emulated ones have longer defaults
+	needsRealCPUs(t) // emulated ones need longer
 	requireBPF(t)
 	for _, c := range []struct {
 		o    Options
@@ -93,9 +93,15 @@ func TestDefaultPause(t *testing.T) {
 		{Options{Engine: EngineProcfs}, 250 * time.Millisecond},
 		{Options{MaxPause: 77 * time.Millisecond}, 77 * time.Millisecond},
 	} {
-		if _, snap, _ := take(t, c.o, Request{Pids: []int{os.Getpid()}}); snap.Capture.MaxPauseNs != uint64(c.want) {
+		c.o.LockWait, c.o.ArrivalBudget = testneed.Patience, time.Second
+		s, err := Open(c.o) // session has longer defaults
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, snap, _ := captureOnce(t, s, Request{Pids: []int{os.Getpid()}}); snap.Capture.MaxPauseNs != uint64(c.want) {
 			t.Errorf("%+v: max_pause_ns %d", c.o, snap.Capture.MaxPauseNs)
 		}
+		s.Close()
 	}
 	for level, want := range map[string]time.Duration{
 		IsolationIRQOff: 100 * time.Millisecond, IsolationPreemptOff: 250 * time.Millisecond,
@@ -117,7 +123,7 @@ func TestAutoWithoutTheTrap(t *testing.T) {
 	}
 	hideProc(t)
 	var file bytes.Buffer
-	r, err := Take(context.Background(), Options{LockWait: time.Minute, ArrivalBudget: time.Second}, Request{Output: &file})
+	r, err := Take(context.Background(), patient(t, Options{}), Request{Output: &file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +190,7 @@ func TestTrapWithoutFIFO(t *testing.T) {
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	s := openTest(t, Options{Engine: EngineAuto, ArrivalBudget: time.Second, MaxPause: 3 * time.Second}, engine.Hooks{})
+	s := openTest(t, Options{Engine: EngineAuto, MaxPause: 3 * time.Second}, engine.Hooks{})
 	want := bestLevel()
 	if want == IsolationFIFO {
 		want = IsolationNone

@@ -46,11 +46,7 @@ func awaitStop(tb testing.TB, pid, tid int) {
 	tb.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		state := string(b)[strings.LastIndexByte(string(b), ')')+2:][:1]
+		state := stateOf(tb, pid, tid)
 		if strings.Contains("TtZD", state) {
 			return
 		}
@@ -59,6 +55,16 @@ func awaitStop(tb testing.TB, pid, tid int) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// stateOf is the letter of a thread's state in /proc.
+func stateOf(tb testing.TB, pid, tid int) string {
+	tb.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(b)[strings.LastIndexByte(string(b), ')')+2:][:1]
 }
 
 // sectionOf captures pids and gives the task section of the file.
@@ -144,7 +150,7 @@ func TestSectionIsSameTwice(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	_, _, first := sectionOf(t, Options{}, pids)
-	time.Sleep(1100 * time.Millisecond) // a second of the clocks that tick for all
+	time.Sleep(1100 * time.Millisecond) // time: a second of the clocks that tick for all; more proves more
 	_, _, second := sectionOf(t, Options{}, pids)
 	wantSameSection(t, "one second later", first, second)
 }

@@ -55,7 +55,7 @@ func (w *lateWorld) take(t *testing.T, r *testdelay.Reader, o Options) (*Result,
 func (w *lateWorld) takeHooked(t *testing.T, r *testdelay.Reader, o Options, h engine.Hooks) (*Result, *kcdata.Snapshot, []byte) {
 	t.Helper()
 	o.FileReader, o.ReadLimit, o.ArrivalBudget = r.Command, w.limit, time.Second
-	s := hookedSession(t, o, h)
+	s := hooked(t, o, h)
 	defer s.Close()
 	return captureWhole(t, s, Request{Pids: w.pids})
 }
@@ -298,7 +298,7 @@ func (w *lateWorld) deadDisk(t *testing.T) {
 	for _, after := range testneed.Length([]int{5}, []int{0, 5}) {
 		r := testdelay.New(t, testdelay.Call{Name: "openat2", After: after, Times: 1000, By: time.Minute})
 		var released time.Time
-		s := hookedSession(t, Options{FileReader: r.Command, ReadLimit: w.limit, ArrivalBudget: time.Second},
+		s := hooked(t, Options{FileReader: r.Command, ReadLimit: w.limit, ArrivalBudget: time.Second},
 			engine.Hooks{Released: func() { released = time.Now() }})
 		var file bytes.Buffer
 		_, err := s.Take(t.Context(), Request{Pids: w.pids, Output: &file})

@@ -195,7 +195,7 @@ func TestExecAfterTheStop(t *testing.T) {
 			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
 			c := startChild(t, cmd, "ready")
 			before := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
-			s := hookedSession(t, Options{Engine: name}, engine.Hooks{Released: func() {
+			s := hooked(t, Options{Engine: name}, engine.Hooks{Released: func() {
 				fmt.Fprintln(c.in)
 				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid)); now != before && strings.Contains(now, "libc") {

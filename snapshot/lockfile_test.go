@@ -181,7 +181,7 @@ func TestCapturesTakeTurns(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	if os.Getenv("STACKSHOT_TEST_TURN") != "" {
-		s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
+		s := openTest(t, Options{}, engine.Hooks{})
 		for range 5 {
 			if r, _ := s.mustTake(t); !r.Whole() {
 				t.Fatalf("not whole: %+v", r)

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
@@ -57,17 +56,24 @@ func requireBPF(tb testing.TB) {
 // It waits for captures of other test processes.
 func session(tb testing.TB, o Options) *Session {
 	tb.Helper()
-	if o.Engine == EngineTrap {
+	return hooked(tb, o, engine.Hooks{})
+}
+
+// hooked is a session with test hooks.
+func hooked(tb testing.TB, o Options, h engine.Hooks) *Session {
+	tb.Helper()
+	if o.Engine == EngineTrap && !h.AnyClock { // with it the test wants the clock that others skip for
 		requireTrap(tb)
 	}
-	if o.LockWait == 0 {
-		o.LockWait = time.Minute
-	}
-	s, err := Open(slowed(o))
+	s, err := open(patient(tb, o), h)
 	if err != nil {
 		tb.Fatalf("open %+v: %v", o, err)
 	}
-	tb.Cleanup(func() { s.Close() })
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
 	return s
 }
 

@@ -18,12 +18,7 @@ func BenchmarkWindowMaps(b *testing.B) {
 			processes, mappings := 0.0, 0.0
 			sessions := [2]*Session{}
 			for i := range sessions {
-				s, err := open(slowed(Options{Engine: engineName, ArrivalBudget: time.Second, LockWait: time.Minute}), engine.Hooks{Specs: bpftest.Knobs{AllMaps: i == 1}})
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer s.Close()
-				sessions[i] = s
+				sessions[i] = hooked(b, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: i == 1}})
 			}
 			for b.Loop() {
 				for i, s := range sessions {

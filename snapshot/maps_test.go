@@ -172,7 +172,7 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 	requireBPF(t)
 	m := startMapper(t, "dense", 1400)
 	eachEngine(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
+		s := openTest(t, Options{Engine: engineName}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
 		checkMaps(t, task, procMaps(m.pid), true)

@@ -62,7 +62,7 @@ func TestMoreMappingsThanAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, snap, _ := takeWhole(t, Options{Engine: EnginePull, ArrivalBudget: slow(time.Second)}, Request{Pids: []int{pid}})
+	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{Pids: []int{pid}})
 	task := tasksByID(snap)[uint64(pid)]
 	if len(task.Mappings) != maxMappings || executable < 5000 {
 		t.Errorf("%d mappings of %d are in the file", len(task.Mappings), executable)

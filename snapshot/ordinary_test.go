@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/bpf/bpftest"
@@ -30,11 +29,7 @@ func TestRefusedMemoryIsSaid(t *testing.T) {
 				none.RAM = []bpf.RAMRange{{Start: 0x1000, End: 0x2000}}
 				return &none, nil
 			}}
-			s, err := open(slowed(Options{Engine: engineName, LockWait: time.Minute}), h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := hooked(t, Options{Engine: engineName}, h)
 			_, snap, _ := captureWhole(t, s, Request{})
 			tasks, threads := 0, 0
 			for _, task := range snap.Tasks {

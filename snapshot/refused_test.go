@@ -74,7 +74,7 @@ func TestFIFORefused(t *testing.T) {
 	if !inChild(t, nil, unix.CAP_SYS_NICE) {
 		return
 	}
-	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
+	s := openTest(t, Options{}, engine.Hooks{})
 	r, snap := s.mustTake(t)
 	if r.Isolation != IsolationNone || snap.Isolation != IsolationNone || !hasWarning(r, "isolation_none") {
 		t.Errorf("isolation %q, in the file %q, warnings %v", r.Isolation, snap.Isolation, r.Warnings)
@@ -195,7 +195,7 @@ func TestInnerPidNamespace(t *testing.T) {
 	seen := map[string]string{}
 	for _, engine := range []string{EnginePull, EngineProcfs} {
 		var file bytes.Buffer
-		r, err := Take(context.Background(), Options{Engine: engine, LockWait: time.Minute}, Request{Output: &file})
+		r, err := Take(context.Background(), patient(t, Options{Engine: engine}), Request{Output: &file})
 		if err != nil {
 			t.Fatal(err)
 		}

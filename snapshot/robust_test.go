@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -23,23 +24,8 @@ import (
 func openTest(t *testing.T, o Options, h engine.Hooks) *Session {
 	t.Helper()
 	requireBPF(t)
-	if o.Engine == EngineTrap && !h.AnyClock { // with it the test wants the clock that others skip for
-		requireTrap(t)
-	}
-	o.LockWait = time.Minute
-	if o.Engine == "" {
-		o.Engine = EnginePull
-	}
-	s, err := open(slowed(o), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	o.Engine = cmp.Or(o.Engine, EnginePull)
+	return hooked(t, o, h)
 }
 
 func (s *Session) mustTake(t *testing.T) (*Result, *kcdata.Snapshot) {
@@ -214,10 +200,7 @@ func TestNoStopFallsBack(t *testing.T) {
 		if engineName == EngineTrap && !trapHere() {
 			continue
 		}
-		var err error
-		if s, err = open(Options{Engine: engineName, ArrivalBudget: budget, LockWait: time.Minute}, tardy); err != nil {
-			t.Fatal(err)
-		}
+		s = hooked(t, Options{Engine: engineName, ArrivalBudget: budget}, tardy)
 		needCPUs(t, s, 2)
 		var file bytes.Buffer
 		r, err := s.Take(context.Background(), Request{Output: &file})
@@ -253,7 +236,7 @@ func TestHoggedCPUIsNamed(t *testing.T) {
 }
 
 func hoggedCPUIsNamed(t *testing.T, engineName string) {
-	unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
+	unlock, err := LockMachine(t.Context(), testneed.Patience) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +256,7 @@ func hoggedCPUIsNamed(t *testing.T, engineName string) {
 				marked = runsOn(again, hog.Children[0].Pid, cpu)
 			}
 		}
-		if unlock, err = LockMachine(t.Context(), time.Minute); err != nil {
+		if unlock, err = LockMachine(t.Context(), testneed.Patience); err != nil {
 			t.Fatal(err)
 		}
 		hog.Close()

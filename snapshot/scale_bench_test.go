@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -172,7 +171,7 @@ func TestSequentialPassSeesEveryThread(t *testing.T) {
 	testtask.Start(t, testtask.Bystanders(30), testtask.ManyThreads(2000))
 	s := session(t, Options{Engine: EnginePull})
 	e := sequential(t, "sequential", s)
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestPrepare(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
-		s := session(t, Options{Engine: engine, ArrivalBudget: time.Second})
+		s := session(t, Options{Engine: engine})
 		if err := s.Prepare(Request{}); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestPromptAndNoSettle(t *testing.T) {
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
 		for _, prompt := range []bool{false, true} {
-			s := session(t, Options{Engine: engine, Prompt: prompt, ArrivalBudget: time.Second})
+			s := session(t, Options{Engine: engine, Prompt: prompt})
 			for _, noSettle := range []bool{true, false} {
 				res, snap, _ := captureWhole(t, s, Request{NoSettle: noSettle})
 				if res.Stopped <= 0 || len(snap.Tasks) == 0 {

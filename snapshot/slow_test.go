@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"stackshot/internal/testneed"
 )
 
 // timeFactor is how much longer than on a real machine things may take here, for
@@ -38,11 +40,17 @@ func slow(d time.Duration) time.Duration {
 	return min(d*timeFactor, max(d*emulationFactor, waitForRealCPU))
 }
 
-// slowed gives a test's options the longer defaults of a slow machine.
-func slowed(o Options) Options {
-	if timeFactor > 1 {
-		o.ArrivalBudget = cmp.Or(o.ArrivalBudget, min(slow(defaultArrivalBudget), maxArrivalBudget))
-		o.MaxPause = cmp.Or(o.MaxPause, min(slow(defaultMaxPause), time.Minute))
+// patient gives a test's options longer defaults: those that load does not reach, but in tier lab,
+// and those of a slow machine.
+func patient(tb testing.TB, o Options) Options {
+	o.LockWait = cmp.Or(o.LockWait, testneed.Patience)
+	arrival, pause := defaultArrivalBudget, time.Duration(defaultMaxPause)
+	if !testneed.InLab(tb) {
+		arrival, pause = time.Second, time.Second
+	}
+	if timeFactor > 1 || !testneed.InLab(tb) {
+		o.ArrivalBudget = cmp.Or(o.ArrivalBudget, min(slow(arrival), maxArrivalBudget))
+		o.MaxPause = cmp.Or(o.MaxPause, min(slow(pause), time.Minute))
 		o.ReadLimit = cmp.Or(o.ReadLimit, slow(defaultReadLimit))
 	}
 	return o

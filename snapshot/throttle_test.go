@@ -23,11 +23,7 @@ func hotCPUs(t *testing.T, o Options, h engine.Hooks) (*Session, map[int]string)
 	requireTwoCPUs(t)
 	hot := map[int]string{}
 	h.Throttles = func([]int) map[int]string { return maps.Clone(hot) }
-	s, err := open(slowed(o), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s := hooked(t, o, h)
 	needCPUs(t, s, 2)
 	return s, hot
 }
@@ -63,7 +59,7 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
-		s, hot := hotCPUs(t, Options{Engine: engineName, LockWait: time.Minute}, engine.Hooks{})
+		s, hot := hotCPUs(t, Options{Engine: engineName}, engine.Hooks{})
 		a, b := s.plan.Stop[0], s.plan.Stop[1]
 		for _, c := range []struct {
 			hot  []int
@@ -107,7 +103,7 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 // Who is named by --cpus records, hot or not.
 func TestThrottledCPUWorksIfNamed(t *testing.T) {
 	testneed.Live(t)
-	s, hot := hotCPUs(t, Options{Engine: EnginePull, LockWait: time.Minute, CPUs: "0"}, engine.Hooks{})
+	s, hot := hotCPUs(t, Options{Engine: EnginePull, CPUs: "0"}, engine.Hooks{})
 	hot[0] = "heat"
 	res, snap := s.mustTake(t)
 	throttled, worked, _ := roles(snap)
@@ -124,7 +120,7 @@ func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {
 	budget := slow(20 * time.Millisecond)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		cool := -1
-		s, hot := hotCPUs(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: 10 * budget, LockWait: time.Minute},
+		s, hot := hotCPUs(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: 10 * budget},
 			engine.Hooks{BeforeArrival: func(cpu int) {
 				for by := clock.Nanotime() + int64(2*budget); cpu == cool && clock.Nanotime() < by; {
 				}
@@ -165,7 +161,7 @@ func TestThrottlesThatHang(t *testing.T) {
 	requireTwoCPUs(t)
 	var asked atomic.Int32
 	hang := make(chan struct{}) // the second question hangs
-	s, err := open(slowed(Options{Engine: EngineProcfs}), engine.Hooks{Throttles: func(cpus []int) map[int]string {
+	s := hooked(t, Options{Engine: EngineProcfs}, engine.Hooks{Throttles: func(cpus []int) map[int]string {
 		switch asked.Add(1) {
 		case 1:
 			return map[int]string{cpus[0]: "heat"}
@@ -174,10 +170,6 @@ func TestThrottlesThatHang(t *testing.T) {
 		}
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
 	heat := fmt.Sprintf("CPU %d is throttled: heat", s.plan.Stop[0])
 	for i, want := range []string{"", "no answer in 200ms", "an earlier read"} {
 		res, _ := s.mustTake(t)

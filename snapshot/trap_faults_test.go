@@ -106,7 +106,7 @@ func oneTry(e *trap.Engine, t *testing.T, s *Session) (*capture.Raw, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestTrapClosesBesideAHog(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,12 +360,13 @@ func takeLocked(t *testing.T, s *Session, missing ...int) (*Result, *kcdata.Snap
 // process is killed.
 func setOffline(t *testing.T, cpu int) (online func()) {
 	t.Helper()
+	testneed.OnlyLab(t, "a CPU that goes offline")
 	// In a cpuset of the first kind a CPU that goes does not come back.
 	if sets, _ := filepath.Glob("/sys/fs/cgroup/cpuset/*/cpuset.cpus"); len(sets) > 0 {
 		t.Skipf("%s would lose CPU %d for good (cgroup v1)", sets[0], cpu)
 	}
 	path := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu)
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

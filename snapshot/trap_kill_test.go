@@ -50,7 +50,7 @@ func TestTrapKilled(t *testing.T) {
 	} {
 		aimed(t, c.when, unix.SIGKILL, c.least, c.most)
 	}
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTrapStopped(t *testing.T) {
 // host can add to a gap, so the best of five counts.
 func aimed(t *testing.T, when string, sig syscall.Signal, least, most time.Duration) (said string) {
 	t.Helper()
-	unlock, err := LockMachine(t.Context(), time.Minute)
+	unlock, err := LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

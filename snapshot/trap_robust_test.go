@@ -34,14 +34,11 @@ func TestTrapArrivalDelays(t *testing.T) {
 
 // arriveLate makes one capture to which a CPU comes late.
 func arriveLate(t *testing.T, slow int, delay, budget, pause time.Duration) error {
-	s, err := open(Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: pause, LockWait: time.Minute},
+	s := hooked(t, Options{Engine: EngineTrap, ArrivalBudget: budget, MaxPause: pause},
 		engine.Hooks{BeforeArrival: func(cpu int) {
 			for by := clock.Nanotime() + int64(delay); cpu == slow && clock.Nanotime() < by; {
 			}
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer s.Close()
 	e := s.engine.(*trap.Engine)
 	res, err := s.Take(t.Context(), Request{})
@@ -76,7 +73,7 @@ func TestTrapGoesOnWithoutAHoggedCPU(t *testing.T) {
 	requireBPF(t)
 	requireTwoCPUs(t)
 	s, _ := trapSession(t, Options{})
-	unlock, err := LockMachine(t.Context(), time.Minute) // nobody else's capture meets the hog
+	unlock, err := LockMachine(t.Context(), testneed.Patience) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}

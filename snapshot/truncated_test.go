@@ -4,7 +4,6 @@ package snapshot
 
 import (
 	"testing"
-	"time"
 
 	"stackshot/internal/stacks"
 	"stackshot/internal/testneed"
@@ -22,7 +21,7 @@ func TestTruncatedStacksInApplesFlags(t *testing.T) {
 	lab := userlab.Start(t, "c")
 	pids := append([]int{deep.Pid}, lab.Processes[0].Members...)
 	for _, engine := range userEngines() {
-		_, snap, file := takeWhole(t, Options{Engine: engine, ArrivalBudget: time.Second, KeepStacks: true}, Request{Pids: pids})
+		_, snap, file := takeWhole(t, Options{Engine: engine, KeepStacks: true}, Request{Pids: pids})
 		cut, whole := truncated(t, engine, snap)
 		if len(cut) == 0 || len(whole) == 0 {
 			t.Errorf("%s: %d user stacks are truncated, %d whole", engine, len(cut), len(whole))

@@ -57,7 +57,7 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 		unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, 19)
 		awaitComm(t, cmd.Process.Pid, name)
 		for _, engineName := range userEngines() {
-			s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
+			s := hooked(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
 			th := userThread(t, s, cmd.Process.Pid, cmd.Process.Pid)
 			w := th.UserWalk
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
@@ -69,7 +69,7 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			}
 			s.Close()
 		}
-		_, snap := hookedSession(t, Options{Engine: EngineProcfs}, engine.Hooks{}).mustTake(t)
+		_, snap := hooked(t, Options{Engine: EngineProcfs}, engine.Hooks{}).mustTake(t)
 		for _, task := range snap.Tasks {
 			ours := task.ID == uint64(cmd.Process.Pid)
 			if !ours && task.ID != uint64(os.Getpid()) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
@@ -54,7 +53,7 @@ func TestUserStack(t *testing.T) {
 		delete(cases, "a page that the kernel does not map")
 	}
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		for name, c := range cases {
 			t.Run(engineName+"/"+name, func(t *testing.T) {
 				for _, l := range c.write {
@@ -189,7 +188,7 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: pids})
 		s.Close()
 		threads, taken := 0, 0
@@ -244,7 +243,7 @@ func TestUserStackOutsideRAM(t *testing.T) {
 			}
 			return &cut, nil
 		}}
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
+		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
 		th := userThread(t, s, p.pid, p.pid)
 		c := pose{fp: at + 64, flags: kcdata.UserRefused, links: 1, stop: at + page + 64, bytes: 16<<10 - min(page, 16<<10-page), denied: 1}
 		if page > 16<<10 {
@@ -254,17 +253,6 @@ func TestUserStackOutsideRAM(t *testing.T) {
 		matchesMem(t, p, th)
 		s.Close()
 	}
-}
-
-func hookedSession(t *testing.T, o Options, h engine.Hooks) *Session {
-	t.Helper()
-	o.LockWait = time.Minute
-	s, err := open(slowed(o), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
 }
 
 func frameOf(t *testing.T, p *puppet, addr uint64) uint64 {
@@ -292,7 +280,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 	p.Stop(tid)
 	p.pose(tid, p.page(16), p.page(17)+64)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		for range testneed.Length(8, 20) {
 			th := userThread(t, s, p.pid, tid)
 			if th.UserWalk == nil {
@@ -324,7 +312,7 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{})
 		var sum kcdata.LinuxUserTaken
 		var c kcdata.LinuxUserTaken
@@ -397,7 +385,7 @@ func TestUserStackOptions(t *testing.T) {
 			{Options{StackBytes: 5000, UserFrames: 1}, true, 1, 5000},
 		} {
 			c.o.Engine = engineName
-			s := hookedSession(t, c.o, engine.Hooks{KeepUserSide: true})
+			s := hooked(t, c.o, engine.Hooks{KeepUserSide: true})
 			th := userThread(t, s, p.pid, p.pid)
 			if (th.UserWalk != nil) != c.walk {
 				t.Errorf("%+v: walk %+v", c.o, th.UserWalk)
@@ -426,7 +414,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 	}
 	p.pose(p.pid, a, a+256)
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{KeepUserSide: true})
 		r, snap, _ := captureWhole(t, s, Request{Pids: []int{p.pid}})
 		want := uint32(bpf.MaxUserBytes)
 		if engineName == EnginePull {
@@ -456,7 +444,7 @@ func TestUserStacksOffSaysWhy(t *testing.T) {
 	requireBPF(t)
 	for _, engineName := range userEngines() {
 		h := engine.Hooks{KeepUserSide: true, DirectMap: func() (*bpf.DirectMap, error) { return nil, &bpf.DirectMapError{What: "it is not there"} }}
-		s := hookedSession(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
+		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, h)
 		r, snap, _ := captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
 		if got := textOf(r.Warnings, "user_stacks_off"); got != "no user stacks are recorded: it is not there" {
 			t.Errorf("%s: warnings %+v", engineName, r.Warnings)

@@ -35,7 +35,7 @@ func TestWholeStackWithoutEnvironment(t *testing.T) {
 		t.Fatal(start, err)
 	}
 	for _, engineName := range userEngines() {
-		s := hookedSession(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
+		s := hooked(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
 		th := userThread(t, s, pid, pid)
 		s.Close()
 		if len(th.UserBytes) != 1 || th.Syscall == nil {

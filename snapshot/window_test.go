@@ -85,7 +85,7 @@ func TestInvariant5SpaceRunsOut(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.ManyThreads(400))
-	s := openTest(t, Options{Buffer: engine.MinBuffer, ArrivalBudget: time.Second}, engine.Hooks{})
+	s := openTest(t, Options{Buffer: engine.MinBuffer}, engine.Hooks{})
 	r, _ := s.mustTake(t)
 	if r.Tries < 2 || !r.Whole() {
 		t.Errorf("from %d bytes: %d tries, left out %v, CPUs %+v", engine.MinBuffer, r.Tries, r.LeftOut, r.CPUs)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"stackshot/internal/report"
 	"stackshot/internal/testneed"
@@ -179,7 +178,7 @@ func TestBigFile(t *testing.T) {
 	}
 	for _, args := range [][]string{{"report", "--no-symbols"}, {"latency"}} {
 		var last tail
-		in := invocation{limit: 5 * time.Minute, bend: func(c *exec.Cmd) { c.Stdout = &last }}
+		in := invocation{bend: func(c *exec.Cmd) { c.Stdout = &last }}
 		o := in.run(t, append(args, name)...)
 		o.want(t, exitWhole)
 		t.Logf("%s of %d bytes: %d MiB, %v", args[0], packed.Len(), o.peak>>20, o.took)

@@ -99,7 +99,7 @@ func deviceOf(t *testing.T, dir string) mounts.Device {
 
 func takeOf(t *testing.T, pids []string, more ...string) (report outcome) {
 	t.Helper()
-	args := append([]string{"take", "-o", t.TempDir() + "/file", "--lock-wait", "25s"}, more...)
+	args := append([]string{"take", "-o", t.TempDir() + "/file"}, more...)
 	for _, pid := range pids {
 		args = append(args, "--pid", pid)
 	}

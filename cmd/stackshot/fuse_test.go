@@ -133,7 +133,7 @@ func TestStalledMount(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {
-		o := begun(t, func() outcome { return invocation{limit: 25 * time.Second}.run(t, "take", "-o", dir+"/x") })
+		o := begun(t, func() outcome { return stackshot(t, "take", "-o", dir+"/x") })
 		o.want(t, exitIncomplete, dir+"/x", "does not answer", "10s", "-o -", "/dev/shm/")
 		if !strings.Contains(o.stdout, "threads in") || !strings.Contains(o.stdout, "task") {
 			t.Errorf("no whole report: %.300s", o.stdout)
@@ -154,7 +154,7 @@ func TestStallAtEachStep(t *testing.T) {
 			t.Parallel()
 			stall(t, at, func(t *testing.T, dir string) {
 				o := begun(t, func() outcome {
-					return stackshot(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "500ms", "--lock-wait", "20s")
+					return stackshot(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "500ms")
 				})
 				o.want(t, exitIncomplete, "does not answer", "500ms")
 				mode0600(t, o.spared(t))
@@ -175,7 +175,7 @@ func TestStalledCurrentDirectory(t *testing.T) {
 			c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir}, c.Args...)
 		}}
 		o := begun(t, func() outcome {
-			return in.run(t, "take", "--engine", "procfs", "--write-timeout", "500ms", "--lock-wait", "20s")
+			return in.run(t, "take", "--engine", "procfs", "--write-timeout", "500ms")
 		})
 		o.want(t, exitIncomplete, "does not answer")
 		mode0600(t, o.spared(t))
@@ -189,7 +189,7 @@ func TestInterruptWhileStalled(t *testing.T) {
 	t.Parallel()
 	stall(t, stallAll, func(t *testing.T, dir string) {
 		o := begun(t, func() outcome {
-			return interrupt(t, "threads in", unix.SIGINT, "take", "-o", dir+"/x", "--lock-wait", "20s")
+			return interrupt(t, "threads in", unix.SIGINT, "take", "-o", dir+"/x")
 		})
 		o.want(t, exitFailed, dir+"/x", "interrupted")
 	})

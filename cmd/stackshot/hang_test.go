@@ -125,7 +125,7 @@ func TestHangTakesASnapshot(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file.kcdata")
-	o := stackshot(t, "hang", "--lock-wait", "25s", "--engine", "procfs", "--format", "json", "-o", file, "--pid", "1")
+	o := stackshot(t, "hang", "--engine", "procfs", "--format", "json", "-o", file, "--pid", "1")
 	var doc struct {
 		File    string
 		Capture struct{ Engine string }
@@ -144,7 +144,7 @@ func TestHangTakesASnapshot(t *testing.T) {
 	if again.code != o.code {
 		t.Errorf("the file gives %d, the capture gave %d", again.code, o.code)
 	}
-	out := stackshot(t, "hang", "--lock-wait", "25s", "--engine", "procfs", "-o", "-")
+	out := stackshot(t, "hang", "--engine", "procfs", "-o", "-")
 	if !strings.Contains(out.stderr, "== WAITING") || strings.Contains(out.stdout, "== WAITING") {
 		t.Errorf("-o -: %s", out.stderr)
 	}

@@ -21,7 +21,7 @@ const codeHangs = 4
 // 600 tasks than the default pause.
 func judge(t *testing.T, in invocation, more ...string) (*hanglab.Verdict, outcome) {
 	t.Helper()
-	args := []string{"hang", "--format", "json", "--lock-wait", "25s", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
+	args := []string{"hang", "--format", "json", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
 	if testneed.Guest() {
 		args = append(args, "--arrival-budget", "1s", "--max-pause", "2s")
 	}

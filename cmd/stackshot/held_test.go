@@ -67,7 +67,7 @@ func TestInterruptHeldStart(t *testing.T) {
 		var hold *testdelay.Hold
 		began := time.Now()
 		o := interruptBent(t, func(c *exec.Cmd) { hold = testdelay.HoldExec(t, c) }, func(string) bool { return hold.Held() > 0 },
-			sig, "take", "-o", t.TempDir()+"/file", "--lock-wait", "20s")
+			sig, "take", "-o", t.TempDir()+"/file")
 		if o.want(t, exitFailed, "interrupted"); !strings.Contains(o.stderr, sig.String()) {
 			t.Errorf("%v: %s", sig, o.stderr)
 		}

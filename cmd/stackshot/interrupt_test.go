@@ -54,7 +54,7 @@ func interrupt(t *testing.T, when string, sig unix.Signal, args ...string) outco
 // interruptBent is interrupt of a command that was changed, once ready says so.
 func interruptBent(t *testing.T, bend func(*exec.Cmd), ready func(stdout string) bool, sig unix.Signal, args ...string) outcome {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(program, patient(t, args...)...)
 	cmd.Dir = t.TempDir()
 	var stdout, stderr watched
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -87,14 +87,14 @@ func TestInterrupt(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	needRoot(t)
-	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM} {
 		dir := t.TempDir()
-		o := interrupt(t, "", sig, "take", "-o", filepath.Join(dir, "x"), "--engine", "pull", "--lock-wait", "60s")
+		o := interrupt(t, "", sig, "take", "-o", filepath.Join(dir, "x"), "--engine", "pull")
 		o.want(t, exitFailed, "interrupted")
 		onlyFile(t, dir)
 	}
@@ -146,7 +146,7 @@ func TestSecondSignal(t *testing.T) {
 func TestBusy(t *testing.T) {
 	testneed.Live(t)
 	needRoot(t)
-	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"stackshot/internal/testneed"
 	"stackshot/snapshot"
@@ -24,7 +23,7 @@ func TestTwentyAtOnce(t *testing.T) {
 	n := testneed.Length(4, 20)
 	for i := range n {
 		wg.Go(func() {
-			o := invocation{limit: slow(2 * time.Minute)}.run(t, "take", "--lock-wait", slow(90*time.Second).String(), "--arrival-budget", "250ms", "-q", "-o", fmt.Sprint(dir, "/", i))
+			o := stackshot(t, "take", "--arrival-budget", "250ms", "-q", "-o", fmt.Sprint(dir, "/", i))
 			taken(t, o)
 		})
 	}
@@ -39,7 +38,7 @@ func TestLineIsTooLong(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	needRoot(t)
-	unlock, err := snapshot.LockMachine(context.Background(), time.Minute)
+	unlock, err := snapshot.LockMachine(context.Background(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // own is the flags of a small capture: of this test alone.
-func own() []string { return []string{"--pid", strconv.Itoa(os.Getpid()), "--lock-wait", "25s"} }
+func own() []string { return []string{"--pid", strconv.Itoa(os.Getpid())} }
 
 func takeOwn(args ...string) []string { return append(append([]string{"take"}, own()...), args...) }
 
@@ -69,7 +69,7 @@ func TestSeries(t *testing.T) {
 	name := regexp.MustCompile(`/stackshot-.*-\d{8}T\d{6}\.\d{3}Z-(\d{4})\.kcdata\.zst$`)
 	for _, engine := range []string{"auto", "pull", "trap", "procfs"} {
 		dir := t.TempDir()
-		o := invocation{limit: 2 * time.Minute}.run(t, takeOwn("--engine", engine, "--count", "4", "-o", dir)...)
+		o := stackshot(t, takeOwn("--engine", engine, "--count", "4", "-o", dir)...)
 		taken(t, o)
 		files := filesIn(t, dir)
 		if len(files) != 4 {
@@ -103,7 +103,7 @@ func TestSeriesJSON(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
-	o := invocation{limit: 2 * time.Minute}.run(t, takeOwn("--json", "--count", "3", "--interval", "20ms", "-o", dir+"/x.kcdata", "--compress", "none")...)
+	o := stackshot(t, takeOwn("--json", "--count", "3", "--interval", "20ms", "-o", dir+"/x.kcdata", "--compress", "none")...)
 	taken(t, o)
 	d := json.NewDecoder(strings.NewReader(o.stdout))
 	var got []takeJSON
@@ -147,7 +147,7 @@ func TestSeriesQuiet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, args := range [][]string{nil, {"-o", link}, {"-o", dir + "/"}} {
-		o := invocation{bend: func(c *exec.Cmd) { c.Dir = dir }, limit: time.Minute}.run(t, takeOwn(append(args, "-q", "--count", "2")...)...)
+		o := invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t, takeOwn(append(args, "-q", "--count", "2")...)...)
 		taken(t, o)
 		if files := filesIn(t, dir); len(files) != 2*i+2 || o.stdout != "" || o.code == 0 && o.stderr != "" {
 			t.Errorf("%q: files %q, stdout %q, stderr %q", args, files, o.stdout, o.stderr)
@@ -164,7 +164,7 @@ type running struct {
 
 func startSeries(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{cmd: exec.Command(program, takeOwn(append(args, "--json")...)...), stderr: new(bytes.Buffer)}
+	r := &running{cmd: exec.Command(program, patient(t, takeOwn(append(args, "--json")...)...)...), stderr: new(bytes.Buffer)}
 	r.cmd.Stderr = r.stderr
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
@@ -245,13 +245,13 @@ func TestSeriesInterrupted(t *testing.T) {
 func TestSeriesInterruptedFirst(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	needRoot(t)
-	unlock, err := snapshot.LockMachine(t.Context(), 20*time.Second)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	dir := t.TempDir()
-	o := interrupt(t, "", unix.SIGINT, "take", "--count", "5", "-o", dir, "--engine", "pull", "--lock-wait", "60s")
+	o := interrupt(t, "", unix.SIGINT, "take", "--count", "5", "-o", dir, "--engine", "pull")
 	o.want(t, exitFailed, "interrupted")
 	onlyFile(t, dir)
 }
@@ -292,8 +292,8 @@ func TestSeriesTaskEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	r := &running{cmd: exec.Command(program, "take", "--lock-wait", "25s", "--json", "--pid", strconv.Itoa(child.Process.Pid),
-		"--engine", "procfs", "--count", "0", "--interval", "10ms", "-o", dir), stderr: new(bytes.Buffer)}
+	r := &running{cmd: exec.Command(program, patient(t, "take", "--json", "--pid", strconv.Itoa(child.Process.Pid),
+		"--engine", "procfs", "--count", "0", "--interval", "10ms", "-o", dir)...), stderr: new(bytes.Buffer)}
 	r.cmd.Stderr = r.stderr
 	out, err := r.cmd.StdoutPipe()
 	if err != nil || r.cmd.Start() != nil {

@@ -43,7 +43,7 @@ func TestNobodyReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := t.TempDir() + "/file"
-			cmd := exec.Command(program, append([]string{"take", "--engine", "procfs", "-o", file}, args...)...)
+			cmd := exec.Command(program, patient(t, append([]string{"take", "--engine", "procfs", "-o", file}, args...)...)...)
 			if cmd.Stdout = fullPipe(t); name == "messages" {
 				cmd.Stdout, cmd.Stderr = nil, fullPipe(t)
 			}

@@ -118,7 +118,7 @@ func TestUrgentButForNames(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	stall(t, testfuse.Write, func(t *testing.T, dir string) {
-		cmd := exec.Command(program, "take", "--lock-wait", "25s", "--write-timeout", "1s", "-o", dir+"/x")
+		cmd := exec.Command(program, patient(t, "take", "--write-timeout", "1s", "-o", dir+"/x")...)
 		var out watched
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {

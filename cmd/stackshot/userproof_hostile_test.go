@@ -29,12 +29,12 @@ func TestUserProofStalledBinary(t *testing.T) {
 	needRoot(t)
 	p := userlab.StalledBinary(t)
 	file := filepath.Join(t.TempDir(), "file")
-	o := invocation{limit: time.Minute}.run(t, "take", "--pid", fmt.Sprint(p.Pid), "-o", file)
+	o := stackshot(t, "take", "--pid", fmt.Sprint(p.Pid), "-o", file)
 	if o.want(t, exitWhole); o.took > reportLimit+grace {
 		t.Errorf("take took %v", o.took)
 	}
 	t.Logf("take %v", o.took)
-	o = invocation{limit: time.Minute}.run(t, "report", file)
+	o = stackshot(t, "report", file)
 	t.Logf("report %v", o.took)
 	if o.want(t, exitWhole); o.took > reportLimit+grace {
 		t.Errorf("report took %v", o.took)
@@ -59,7 +59,7 @@ func TestUserProofStalledBinaryAskedFor(t *testing.T) {
 		{"report", "--remote-files", file},
 		{"symbolize", "--remote-files", file},
 	} {
-		o := invocation{limit: time.Minute}.run(t, args...)
+		o := stackshot(t, args...)
 		if t.Logf("%s %v", args[0], o.took); o.code != exitWhole && o.code != exitIncomplete || o.took > reportLimit+grace {
 			t.Errorf("%s ended with %d after %v: %s", args[0], o.code, o.took, o.stderr)
 		}
@@ -109,10 +109,10 @@ func TestUserProofHostilePerfMap(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := filepath.Join(t.TempDir(), "file")
-			o := invocation{limit: time.Minute}.run(t, "take", "--pid", fmt.Sprint(node.Pid), "-o", file)
+			o := stackshot(t, "take", "--pid", fmt.Sprint(node.Pid), "-o", file)
 			took := o.took
 			o.want(t, exitWhole)
-			o = invocation{limit: time.Minute}.run(t, "report", file)
+			o = stackshot(t, "report", file)
 			t.Logf("take %v, report %v", took, o.took)
 			o.want(t, exitWhole)
 			if max(took, o.took) > reportLimit+grace {

@@ -22,7 +22,7 @@ func TestSpinner(t *testing.T) {
 		t.Skip("one CPU: nobody is left to look")
 	}
 	const cpu, length = 1, 30 * time.Millisecond
-	unlock, err := snapshot.LockMachine(t.Context(), time.Minute)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func TestStands(t *testing.T) {
 	testneed.Live(t)
 	f := Start(t)
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // time: the longer, the more it proves
 	for _, w := range f.Waits {
 		w.settle(t)
 		for _, file := range w.File {

@@ -2,7 +2,10 @@ package testneed
 
 import (
 	"os"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // A test is of one of three tiers, by what can change its outcome.
@@ -53,6 +56,36 @@ func Lab(tb testing.TB, reason string) {
 	tb.Helper()
 	if !Guest() && os.Getenv(LabVar) != "1" {
 		tb.Skip(TierSkip, "lab: "+reason+": runs with "+LabVar+"=1, by make lab")
+	}
+	labs.Store(whole(tb), true)
+}
+
+var labs sync.Map // names of tests that began with Lab
+
+// whole is the name of the test that tb is, or is a part of.
+func whole(tb testing.TB) string {
+	name, _, _ := strings.Cut(tb.Name(), "/")
+	return name
+}
+
+// Patience is how long a test waits for what others have: the machine, a CPU. It is no bound that is
+// tested, only the end of a test that hangs.
+const Patience = 10 * time.Minute
+
+// InLab says that a test is of tier lab, or is a benchmark: it may assert times, so it chooses its own
+// budgets. Tests of other tiers have budgets that load does not reach.
+func InLab(tb testing.TB) bool {
+	_, lab := labs.Load(whole(tb))
+	_, bench := tb.(*testing.B)
+	return lab || bench
+}
+
+// OnlyLab fails a test that is not of tier lab. What calls it brings load, or takes something away,
+// that other tests on the machine would meet.
+func OnlyLab(tb testing.TB, what string) {
+	tb.Helper()
+	if !InLab(tb) {
+		tb.Fatalf("%s is for tests of tier lab (testneed.Lab)", what)
 	}
 }
 

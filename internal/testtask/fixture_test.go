@@ -63,7 +63,7 @@ func logThread(t *testing.T, c *Child, tid int) {
 func TestI1TheStateLasts(t *testing.T) {
 	testneed.Live(t)
 	f := Start(t, All()...)
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // time: the longer, the more it proves
 	for i := range f.Children {
 		if c := &f.Children[i]; c.steady() {
 			if _, err := c.Verify(); err != nil {

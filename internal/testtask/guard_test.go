@@ -39,7 +39,7 @@ func TestGuardRestores(t *testing.T) {
 	if err := unix.Kill(g.cmd.Process.Pid, unix.SIGTERM); err != nil { // as to all that a terminal started
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // time: the longer, the more it proves
 	if got := says(t, path); got != "0" {
 		t.Fatalf("%q before it is told to", got)
 	}
@@ -76,7 +76,7 @@ func TestGuardOutlivesItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString("ready")
-		time.Sleep(time.Minute)
+		unix.Pause() // until it is killed
 		return
 	}
 	path := filepath.Join(t.TempDir(), "switch")

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // MaxHogLife bounds the life of a hog: on a small machine everything else,
@@ -39,6 +41,7 @@ func CPUHogs(tb testing.TB, cpu, n int) *Fixture {
 
 func startHogs(tb testing.TB, k Kind) *Fixture {
 	tb.Helper()
+	testneed.OnlyLab(tb, "a hog")
 	if k.Life <= 0 || k.Life > MaxHogLife || k.CPU < 0 || k.CPU >= 1024 || k.N < 1 {
 		tb.Fatalf("testtask: %d hogs on CPU %d for %v: out of range (life up to %v, CPU below 1024)", k.N, k.CPU, k.Life, MaxHogLife)
 	}

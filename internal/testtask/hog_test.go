@@ -57,7 +57,7 @@ const (
 // holdMachine keeps captures of other packages away while a CPU is hogged.
 func holdMachine(t *testing.T) {
 	t.Helper()
-	unlock, err := snapshot.LockMachine(t.Context(), time.Minute)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

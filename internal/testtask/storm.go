@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // Storm says how hard a storm blows. Zero fields take the stated default.
@@ -31,6 +33,7 @@ type StormFixture struct {
 // processes and threads, at a bounded rate.
 func SpawnExitStorm(tb testing.TB, s Storm) *StormFixture {
 	tb.Helper()
+	testneed.OnlyLab(tb, "a storm")
 	s = s.withDefaults()
 	if s.Workers < 1 || s.Workers > len(boardHead{}.procs) || s.Threads < 0 || s.Threads > 1000 || s.Interval < 0 || s.Life < 0 || s.Life > time.Second {
 		tb.Fatalf("testtask: storm out of range: %+v", s)
