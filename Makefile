@@ -47,27 +47,11 @@ clean:
 
 vmtest = go run ./internal/testvm/cmd/vmtest
 
-# What needs a kernel: the objects, the pipeline, the trap.
-packages = ./internal/bpf ./snapshot
-# The tests of every change on the newest kernel and on 6.12: the objects load and record,
-# each engine's file is whole and says what the others' say, user memory, waits.
-both = InstructionCounts|ProbesNameTheRelease|Sample(OfASpinner|DeclinesItself|GivenUp)|AutoTakesTheTrap|PullEqualsProcfsOnTheFixture|KnownStacks|CountsInTheFileEqualItsContainers|Trap(Loads|SectionIsPulls|SeesEveryTask)|UserStacksOfAStillWorld|DirectMapOfThisMachine|MapleTreeIsWhatProcSays|ScanIsTheFields|FilesInTheWindow|FilesOfTheFixture|EndsChangeBeforeThePass|EndsOfAllKinds|SysrqEqualsTrapOnTheFixture
-# On one of the two: the trap's ways through on 6.12, where it lets interrupts in (with
-# them off step live of .ci/run takes these ways, on its own kernel); on the newest the
-# programs that the kernel lacks, and stacks of user programs. vm-all runs both lists
-# on both kernels, and what is the same on any kernel (SectionIs.*, AutoWithoutTheTrap).
-quick612 = ^Test($(both)|Trap(PartsAreTheWhole|Grows|SpillsAndTakesTails|ThatCannotHold)|UserWalkOfEveryThread)$$
-quicknew = ^Test($(both)|MissingProgramsAreNamed|UserStack|UserProofKperf)$$
-
-# Files that threads wait at, and who has their other ends: where quick is not run, too. On
-# arm64 without TestFilesOfTheFixture, which would load the trap once more: minutes.
-ends = ^Test(FilesInTheWindow|FilesOfTheFixture|EndsOfAllKinds)$$
-
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).
 common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|WhatEachCPURan|TrapLoads|RealMachine|Doctor)
 
-.PHONY: lab scenes vm race fuzz bench others long vm-kernels vm-quick vm-all vm-docs
+.PHONY: lab scenes vm race fuzz bench others long vm-kernels vm-all vm-docs
 
 # What no change must pass, each for what it proves (docs/testing.md), as root. lab, scenes and
 # bench want the machine for themselves.
@@ -88,24 +72,11 @@ long:
 vm-kernels:
 	$(vmtest) kernels
 
-# 6.1 has no trap: what loads there, and why the rest does not. The hang laboratory, all
-# of it at once, on each of the three.
-vm-quick: vm-kernels
-	$(vmtest) -kernel 6.1 -limit 5m -- ./internal/bpf -run '^Test(InstructionCounts|ProbesNameTheRelease)$$'
-	$(vmtest) -kernel 6.1 -limit 5m -- ./cmd/stackshot -run '^TestHangLabTogether$$'
-	$(vmtest) -kernel 6.12 -limit 5m -- ./internal/cgroups
-	$(vmtest) -kernel 6.12 -limit 5m -- ./internal/arm
-	$(vmtest) -kernel newest -limit 5m -- ./cmd/stackshot -run '^TestArm(Killed)?$$'
-	$(vmtest) matrix -only '6.1 ×2' -limit 5m -run '$(ends)' $(packages)
-	$(vmtest) matrix -only '6.12 arm64 ×2' -limit 10m -run '$(ends)' -skip '^TestFilesOfTheFixture$$' $(packages)
-	$(vmtest) matrix -quick -only '6.12 ×2' -limit 15m -run '$(quick612)' $(packages) './cmd/stackshot:^TestHangLabTogether$$'
-	$(vmtest) matrix -quick -only 'newest ×2' -limit 15m -run '$(quicknew)' $(packages) './cmd/stackshot:^TestHangLabTogether$$'
-
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
 	STACKSHOT_LONG=1 STACKSHOT_LAB=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 1h ./internal/testvm/...
 	STACKSHOT_LONG=1 STACKSHOT_LAB=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 2h -run '^Test(Panic|ExtractInCaptureKernel)$$' ./internal/arm
-	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json $(packages) ./internal/topology ./internal/procfs ./internal/hanglab './cmd/stackshot:^Test(Doctor|HangLabTogether)$$'
+	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json ./internal/bpf ./snapshot ./internal/topology ./internal/procfs ./internal/hanglab './cmd/stackshot:^Test(Doctor|HangLabTogether)$$'
 
 # The tables of the documents, from what vm-all saved.
 vm-docs:

@@ -158,17 +158,22 @@ func (c *candidate) of(track string) bool {
 // errNotOffered is a package that others name and no source offers.
 var errNotOffered = errors.New("not offered by any suite")
 
-// version is the one that apt would install.
-func (a *apt) version(ctx context.Context, pkg, arch string) (string, error) {
+// versions are those that suites offer, the one that apt would install first.
+func (a *apt) versions(ctx context.Context, pkg, arch string) ([]string, error) {
 	out, err := a.run(ctx, "apt-cache", "madison", pkg+":"+arch)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	line, _, _ := strings.Cut(string(out), "\n")
-	if w := strings.Fields(line); len(w) > 2 {
-		return w[2], nil
+	var all []string
+	for _, line := range strings.Split(string(out), "\n") {
+		if w := strings.Fields(line); len(w) > 2 {
+			all = append(all, w[2])
+		}
 	}
-	return "", fmt.Errorf("%s: %w", pkg, errNotOffered)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w", pkg, errNotOffered)
+	}
+	return all, nil
 }
 
 // download fetches a package, once, and returns its file.

@@ -8,19 +8,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Fetch brings the tracks' kernels and their modules into the cache and writes its
-// index. What is there already is kept; with update each track is resolved anew. A track
+// index: of each track the one that seals name, if the archive still has it, else the newest. With no
+// seals each track is resolved anew, otherwise what the cache has is kept. A track
 // that cannot be had is in the index with its reason; if it is required, that is an
 // error too. Only one Fetch may run on a cache; guests may run from it meanwhile.
-func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update bool, log io.Writer) error {
+func Fetch(ctx context.Context, cache, mirror string, tracks []Track, seals *Seals, log io.Writer) error {
 	old, err := Kernels(cache)
 	if err != nil {
 		return err
 	}
-	if !update && complete(cache, old, tracks) {
+	if seals != nil && complete(cache, old, tracks, seals) {
 		return nil
 	}
 	a, err := newApt(filepath.Join(cache, "apt"), mirror)
@@ -34,7 +36,7 @@ func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update boo
 	var now []Kernel
 	var missing error
 	for _, t := range tracks {
-		k, err := a.have(ctx, cache, t, update)
+		k, err := a.have(ctx, cache, t, seals, log)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -45,6 +47,9 @@ func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update boo
 			}
 		}
 		fmt.Fprintln(log, indexLine(&k))
+		if was, ok := seals.Kernel(t.Arch, t.Name); ok && k.SHA256 != was.SHA256 {
+			fmt.Fprintf(log, "new kernel: %s %s %s, before %s\n", t.Arch, t.Name, first(k.Version, "none"), was.Version)
+		}
 		now = append(now, k)
 	}
 	if err := writeIndex(cache, now); err != nil {
@@ -53,30 +58,44 @@ func Fetch(ctx context.Context, cache, mirror string, tracks []Track, update boo
 	return errors.Join(missing, os.RemoveAll(filepath.Join(a.dir, "debs")))
 }
 
-// have is a track's kernel with its modules: the cache's, if update does not ask for
-// another, completed if need be, or else one that is fetched.
-func (a *apt) have(ctx context.Context, cache string, t Track, update bool) (Kernel, error) {
+// have is a track's kernel with its modules: the sealed one, or else the cache's, completed if need
+// be, or else the newest. Without seals it is the newest.
+func (a *apt) have(ctx context.Context, cache string, t Track, seals *Seals, log io.Writer) (Kernel, error) {
+	if seals == nil {
+		return a.newest(ctx, cache, t)
+	}
+	sealed, _ := seals.Kernel(t.Arch, t.Name)
 	k, err := FindKernel(cache, t.Arch, t.Name)
-	if err != nil || update {
-		return a.fetch(ctx, cache, t)
+	if sealed.SHA256 != "" && (err != nil || sealed.SHA256 != k.SHA256) {
+		was, serr := a.sealed(ctx, cache, t, sealed)
+		if serr == nil {
+			return was, nil
+		}
+		fmt.Fprintf(log, "%s %s: not the sealed kernel: %v\n", t.Arch, t.Name, serr)
+	}
+	if err != nil {
+		return a.newest(ctx, cache, t)
 	}
 	if k.hasModules() {
 		return k, nil
 	}
 	if err := a.modules(ctx, &k); err != nil { // that build is no longer offered
-		return a.fetch(ctx, cache, t)
+		return a.newest(ctx, cache, t)
 	}
 	return k, nil
 }
 
-// complete: every track has a kernel, or is known not to be had and not required.
-func complete(cache string, known []Kernel, tracks []Track) bool {
+// complete: every track has its sealed kernel, or any if none is sealed, or is known not to be had
+// and not required.
+func complete(cache string, known []Kernel, tracks []Track, seals *Seals) bool {
 	for _, t := range tracks {
 		skipped := false
 		for _, k := range known {
 			skipped = skipped || k.Arch == t.Arch && k.Track == t.Name && k.Image == "" && !t.Required
 		}
-		if k, err := FindKernel(cache, t.Arch, t.Name); (err != nil || !k.hasModules()) && !skipped {
+		k, err := FindKernel(cache, t.Arch, t.Name)
+		was, sealed := seals.Kernel(t.Arch, t.Name)
+		if (err != nil || !k.hasModules() || sealed && was.SHA256 != k.SHA256) && !skipped {
 			return false
 		}
 	}
@@ -95,9 +114,37 @@ func writeIndex(cache string, all []Kernel) error {
 	return os.Rename(part, filepath.Join(cache, indexName))
 }
 
-// fetch tries the candidates of a track, newest first, three at most: the index
+// sealed fetches the kernel that was sealed, if a suite still offers that build.
+func (a *apt) sealed(ctx context.Context, cache string, t Track, was Kernel) (Kernel, error) {
+	offered, err := a.versions(ctx, was.Package, t.Arch)
+	if err != nil {
+		return Kernel{}, err
+	}
+	if !slices.Contains(offered, was.Version) {
+		return Kernel{}, fmt.Errorf("%s %s: %w", was.Package, was.Version, errNotOffered)
+	}
+	k := Kernel{Arch: t.Arch, Track: t.Name, Release: was.Release, Package: was.Package, Version: was.Version}
+	if err := a.whole(ctx, cache, &k); err != nil {
+		return Kernel{}, err
+	}
+	if k.SHA256 != was.SHA256 {
+		return Kernel{}, fmt.Errorf("%s %s: another image than the sealed one", was.Package, was.Version)
+	}
+	return k, nil
+}
+
+// whole brings a kernel's image and modules.
+func (a *apt) whole(ctx context.Context, cache string, k *Kernel) error {
+	err := a.image(ctx, cache, k)
+	if err == nil && !k.hasModules() {
+		err = a.modules(ctx, k)
+	}
+	return err
+}
+
+// newest tries the candidates of a track, newest first, three at most: the index
 // names packages that no suite offers any more.
-func (a *apt) fetch(ctx context.Context, cache string, t Track) (Kernel, error) {
+func (a *apt) newest(ctx context.Context, cache string, t Track) (Kernel, error) {
 	all, err := a.candidates(ctx, t.Arch)
 	if err != nil {
 		return Kernel{}, err
@@ -108,16 +155,14 @@ func (a *apt) fetch(ctx context.Context, cache string, t Track) (Kernel, error) 
 		if !c.of(t.Name) || tried == 3 {
 			continue
 		}
-		version, verr := a.version(ctx, c.pkg, t.Arch)
+		offered, verr := a.versions(ctx, c.pkg, t.Arch)
 		if errors.Is(verr, errNotOffered) {
 			continue
 		}
-		k := Kernel{Arch: t.Arch, Track: t.Name, Release: c.release, Package: c.pkg, Version: version}
+		k := Kernel{Arch: t.Arch, Track: t.Name, Release: c.release, Package: c.pkg}
 		if err = verr; err == nil {
-			err = a.image(ctx, cache, &k)
-		}
-		if err == nil && !k.hasModules() {
-			err = a.modules(ctx, &k)
+			k.Version = offered[0]
+			err = a.whole(ctx, cache, &k)
 		}
 		if err == nil {
 			return k, nil
@@ -146,8 +191,8 @@ func (a *apt) image(ctx context.Context, cache string, k *Kernel) error {
 	if _, err := os.Stat(config); err != nil {
 		// A split package has it beside the image. Without it a guest boots all the same.
 		base := "linux-base-" + k.Release
-		if version, err := a.version(ctx, base, k.Arch); err == nil {
-			if err := a.extract(ctx, base, k.Arch, version, keep); err != nil {
+		if offered, err := a.versions(ctx, base, k.Arch); err == nil {
+			if err := a.extract(ctx, base, k.Arch, offered[0], keep); err != nil {
 				return err
 			}
 		}

@@ -28,6 +28,7 @@ type Kernel struct {
 type Track struct {
 	Arch, Name string
 	Required   bool // one that cannot be had is an error, not a skip
+	Sealed     bool // make vm has guests of it, and says so in .ci/seals
 }
 
 // newest is the track of the highest version.
@@ -35,12 +36,12 @@ const newest = "newest"
 
 // Tracks are all that the matrix knows.
 var Tracks = []Track{
-	{"amd64", "6.1", true},
-	{"amd64", "6.12", true},
-	{"amd64", "6.18", false},
-	{"amd64", newest, true},
-	{"arm64", "6.12", false},
-	{"arm64", "6.18", false},
+	{"amd64", "6.1", true, true},
+	{"amd64", "6.12", true, true},
+	{"amd64", "6.18", false, false},
+	{"amd64", newest, true, true},
+	{"arm64", "6.12", false, true},
+	{"arm64", "6.18", false, false},
 }
 
 // CacheDir is where kernels are kept: $STACKSHOT_VM_CACHE, or stackshot-testvm

@@ -65,7 +65,7 @@ func TestIndex(t *testing.T) {
 	if err := os.WriteFile(want[0].Image, []byte("image"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if complete(dir, got, []Track{{"amd64", "6.12", true}}) {
+	if complete(dir, got, []Track{{"amd64", "6.12", true, true}}, &Seals{}) {
 		t.Error("a cache without the kernel's modules is complete")
 	}
 	if err := os.MkdirAll(want[0].ModulesDir(), 0o755); err != nil {
@@ -84,10 +84,16 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%s %s: %+v, %v", arch, track, k, err)
 		}
 	}
-	if !complete(dir, got, []Track{{"amd64", "6.12", true}, {"amd64", "6.18", false}}) {
+	if !complete(dir, got, []Track{{"amd64", "6.12", true, true}, {"amd64", "6.18", false, false}}, &Seals{}) {
 		t.Error("a cache with all there is to have is not complete")
 	}
-	if complete(dir, got, []Track{{"amd64", "6.18", true}}) || complete(dir, got, []Track{{"amd64", "6.1", false}}) {
+	for sum, whole := range map[string]bool{"00ff": true, "00fe": false} {
+		sealed := &Seals{Kernels: []Kernel{{Arch: "amd64", Track: "6.12", SHA256: sum}}}
+		if complete(dir, got, []Track{{"amd64", "6.12", true, true}}, sealed) != whole {
+			t.Errorf("with 00ff in the cache and %s sealed: complete %v", sum, !whole)
+		}
+	}
+	if complete(dir, got, []Track{{"amd64", "6.18", true, false}}, &Seals{}) || complete(dir, got, []Track{{"amd64", "6.1", false, false}}, &Seals{}) {
 		t.Error("a cache without a required or an unknown kernel is complete")
 	}
 }

@@ -33,6 +33,8 @@ func main() {
 			command, args = kernels, args[1:]
 		case "matrix":
 			command, args = matrix, args[1:]
+		case "seal":
+			command, args = seal, args[1:]
 		case "table":
 			command, args = table, args[1:]
 		}

@@ -60,6 +60,9 @@ func fillMatrix(ctx context.Context, m *testvm.Matrix) (int, error) {
 		return 2, err
 	}
 	table.Markdown(os.Stdout)
+	if err := testvm.NoteRed(table.Red(m.Columns)...); err != nil {
+		return 2, err
+	}
 	bad := table.Bad()
 	fmt.Printf("\n%d tests, %d guests, %d bad, %.0f s; logs in %s\n", len(table.Rows), len(table.Guests), bad, time.Since(began).Seconds(), m.LogDir)
 	if bad > 0 {

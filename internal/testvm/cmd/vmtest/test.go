@@ -29,11 +29,14 @@ func test(ctx context.Context, args []string) (int, error) {
 	}
 	t := testvm.Test{Package: packageOf(fl.Arg(0)), Args: fl.Args()[1:], Factor: *factor, Output: os.Stdout, OutDir: *out}
 	t.Guest = testvm.Config{CPUs: *cpus, Append: *appended, Limit: *limit}
-	r, err := inGuest(ctx, t, *kernel, *arch, *layout)
+	r, err := inGuest(ctx, &t, *kernel, *arch, *layout)
 	if err != nil {
 		return 2, err
 	}
 	fmt.Println("vmtest:", r)
+	if err := testvm.NoteRed(r.Red(t.Guest.Kernel, t.Package)...); err != nil {
+		return 2, err
+	}
 	switch {
 	case r.Verdict == testvm.Passed:
 		return 0, nil
@@ -44,7 +47,7 @@ func test(ctx context.Context, args []string) (int, error) {
 }
 
 // inGuest finds kernel and layout and runs the test.
-func inGuest(ctx context.Context, t testvm.Test, kernel, arch, layout string) (*testvm.Result, error) {
+func inGuest(ctx context.Context, t *testvm.Test, kernel, arch, layout string) (*testvm.Result, error) {
 	cache, err := testvm.CacheDir()
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func inGuest(ctx context.Context, t testvm.Test, kernel, arch, layout string) (*
 	}
 	defer done()
 	t.Guest.LogDir = logDir(b.Repo, kernel, arch, layout)
-	return testvm.Run(ctx, b, t)
+	return testvm.Run(ctx, b, *t)
 }
 
 // newBuilder works on the repository that this runs in, in a folder that done removes.
