@@ -59,7 +59,8 @@ func TestLockRanges(t *testing.T) {
 	}{
 		{1, 0, 0, 5, 6, true}, {1, 7, 0, 5, 6, false}, {1, 0, 5, 5, 6, false}, {1, 0, 6, 5, 6, true},
 		{1, 10, ^uint64(4) + 1, 5, 6, true}, {1, 10, ^uint64(2) + 1, 5, 6, false}, {1, 1, ^uint64(9), 5, 6, true},
-		{1 | 2<<16, 0, 1, 5, 6, true}, {1, ^uint64(0), ^uint64(0) >> 1, 0, ^uint64(0), true}, {1, 5, 1 << 63, 0, 0, true},
+		{1, 6, 1, 5, 6, true}, {1, 10, ^uint64(3) + 1, 5, 6, false}, {1, 10, ^uint64(10) + 1, 5, 6, true}, {1, 10, ^uint64(9) + 1, 11, 12, false},
+		{1 | 1<<16, 7, 1, 5, 6, true}, {1 | 2<<16, 0, 1, 5, 6, true}, {1, ^uint64(0), ^uint64(0) >> 1, 0, ^uint64(0), true}, {1, 5, 1 << 63, 0, 0, true},
 	} {
 		f := kcdata.LinuxFile{Op: kcdata.FileOpPOSIX, LockHow: c.how, LockStart: c.start, LockLen: c.len}
 		if got := overlaps(&f, &kcdata.LinuxFileLock{Start: c.from, End: c.to}); got != c.want {
