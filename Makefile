@@ -74,8 +74,8 @@ vm-kernels:
 
 # Hours. One machine after the other; by hand, machine for machine, with -only.
 vm-all: vm-kernels
-	STACKSHOT_LONG=1 STACKSHOT_LAB=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 1h ./internal/testvm/...
-	STACKSHOT_LONG=1 STACKSHOT_LAB=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 2h -run '^Test(Panic|ExtractInCaptureKernel)$$' ./internal/arm
+	STACKSHOT_LONG=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 1h ./internal/testvm/...
+	STACKSHOT_LONG=1 STACKSHOT_REQUIRE_VM=1 go test -count=1 -timeout 2h -run '^Test(Panic|ExtractInCaptureKernel)$$' ./internal/arm
 	$(vmtest) matrix -narrow '$(common)' -save .testvm/matrix.json ./internal/bpf ./snapshot ./internal/topology ./internal/procfs ./internal/hanglab './cmd/stackshot:^Test(Doctor|HangLabTogether)$$'
 
 # The tables of the documents, from what vm-all saved.

@@ -36,7 +36,7 @@ const guestWindow = 4 * time.Second
 // TestInsideLivePanic is the inner half of TestGuestPanicsInAStop: it arms the machine and
 // stops it, until the kernel panics.
 func TestInsideLivePanic(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	if os.Getenv(dieInStopVar) == "" {
 		t.Skip("the inner half of TestGuestPanicsInAStop: kills its kernel")
 	}
@@ -67,10 +67,7 @@ func TestInsideLivePanic(t *testing.T) {
 // an NMI where it does not. The other CPU is out of the trap within a millisecond, the kernel
 // goes its own way, and a dump has both: the panic's records and the capture's.
 func TestGuestPanicsInAStop(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
-	if os.Getenv("STACKSHOT_REQUIRE_VM") != "1" {
-		t.Skip("boots a guest: runs with STACKSHOT_REQUIRE_VM=1")
-	}
+	testneed.Guests(t)
 	repo, err := testvm.Repo(".")
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ const wireSlow = 2 * time.Second
 
 // TestInsidePanic is the inner half of TestPanic: a guest with a crowd of known threads is armed, and dies.
 func TestInsidePanic(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	d := deathNamed(os.Getenv(panicVar))
 	if d == nil {
 		t.Skip("the inner half of TestPanic: kills its kernel")

@@ -20,7 +20,7 @@ const extractMost = 64 << 20
 // A machine with a capture kernel is armed and dies. The capture kernel runs `stackshot extract`, as kdump-tools
 // would, and the file has every thread. An oops goes there without any panic(), and so without a message.
 func TestExtractInCaptureKernel(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := guestBuilder(t)
 	type row struct {
 		death, message string

@@ -54,7 +54,7 @@ func serial(d *testvm.Driven) error   { return d.SerialBreak(string(rune(Default
 
 // TestInsideKeys is the inner half of TestKeys.
 func TestInsideKeys(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	if os.Getenv(keysVar) == "" {
 		t.Skip("the inner half of TestKeys: somebody outside presses keys")
 	}
@@ -109,7 +109,7 @@ func nextBy(ctx context.Context, a *Armed, limit time.Duration) (Event, error) {
 // A key of a keyboard and one of a serial line, in hard interrupts: recorded where kernel.sysrq lets
 // it, counted where not.
 func TestKeys(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := guestBuilder(t)
 	for _, track := range testneed.Length([]string{"6.12", "newest"}, []string{"6.12", "newest", "6.18"}) {
 		t.Run(track, func(t *testing.T) {

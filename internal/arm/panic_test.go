@@ -24,7 +24,7 @@ import (
 // A machine of 2,000 known threads is armed and dies, in every way that there is. QEMU dumps it, and each
 // thread is in the file once, with its state and its kernel stack. In short each way is tried on one kernel.
 func TestPanic(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := guestBuilder(t)
 	for i := range deaths {
 		d := &deaths[i]
@@ -40,9 +40,6 @@ var built string
 // guestBuilder is for one test at a time.
 func guestBuilder(t *testing.T) *testvm.Builder {
 	t.Helper()
-	if os.Getenv("STACKSHOT_REQUIRE_VM") != "1" {
-		t.Skip("boots a guest: runs with STACKSHOT_REQUIRE_VM=1")
-	}
 	repo, err := testvm.Repo(".")
 	if err != nil {
 		t.Fatal(err)

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// A test is of one of three tiers, by what can change its outcome.
+// A test is of one of four tiers, by what can change its outcome.
 //
 //   - unit: nothing of the machine but files of its own. go test runs it everywhere.
 //   - live: the real kernel, and processes that the test started. It waits for conditions and
 //     compares no time with a bound, so load cannot change its outcome. It begins with [Live],
 //     or with [Smoke].
 //   - lab: everything else. It begins with [Lab], and runs alone on the machine.
+//   - guests: boots guests, or runs in one. It begins with [Guests].
 //
 // Package testrun reads the tiers out of the sources.
 
@@ -22,6 +23,7 @@ import (
 const (
 	LiveVar = "STACKSHOT_LIVE"
 	LabVar  = "STACKSHOT_LAB"
+	VMVar   = "STACKSHOT_REQUIRE_VM"
 )
 
 // Reasons of [Lab].
@@ -31,7 +33,6 @@ const (
 	Memory    = "asserts the memory or the descriptors of a whole process"
 	Machine   = "asserts something of the whole machine, or of what else runs there"
 	Witness   = "asks witnesses that not every machine has: gdb, compilers, other programs"
-	Guests    = "boots guests"
 )
 
 // Live begins a test of tier live. Without STACKSHOT_LIVE=1 it is skipped.
@@ -60,7 +61,17 @@ func Lab(tb testing.TB, reason string) {
 	labs.Store(whole(tb), true)
 }
 
-var labs sync.Map // names of tests that began with Lab
+// Guests begins a test that boots guests, which are slow and keep each CPU busy, or that runs in one.
+// Without STACKSHOT_REQUIRE_VM=1 it is skipped; with it, it fails where QEMU or a kernel is missing.
+func Guests(tb testing.TB) {
+	tb.Helper()
+	if !Guest() && os.Getenv(VMVar) != "1" {
+		tb.Skip(TierSkip, "guests: runs with "+VMVar+"=1, by make vm")
+	}
+	labs.Store(whole(tb), true)
+}
+
+var labs sync.Map // names of tests that began with Lab or Guests
 
 // whole is the name of the test that tb is, or is a part of.
 func whole(tb testing.TB) string {
@@ -72,7 +83,7 @@ func whole(tb testing.TB) string {
 // tested, only the end of a test that hangs.
 const Patience = 10 * time.Minute
 
-// InLab says that a test is of tier lab, or is a benchmark: it may assert times, so it chooses its own
+// InLab says that a test is of tier lab or guests, or a benchmark: it may assert times, so it chooses its own
 // budgets. Tests of other tiers have budgets that load does not reach.
 func InLab(tb testing.TB) bool {
 	_, lab := labs.Load(whole(tb))

@@ -25,8 +25,6 @@ type judge struct {
 	skips []allowed
 	known []name // of .ci/unsteady
 	test  tester
-
-	others int // tests of other tiers, which were left out
 }
 
 // whole runs the tests, looks a second time at those that failed, and prints at the end what
@@ -38,9 +36,9 @@ func (j *judge) whole(args []string, out io.Writer) error {
 	}
 	r.slowest(out)
 	j.secondLook(r, args, out)
-	unlisted := j.skipped(r, out)
-	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", len(r.passed), len(r.failed)+len(r.broken), len(r.skipped)-j.others)
-	fmt.Fprintf(out, "%d tests of other tiers were left out\n", j.others)
+	unlisted, others := j.skipped(r, out)
+	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", len(r.passed), len(r.failed)+len(r.broken), len(r.skipped)-others)
+	fmt.Fprintf(out, "%d tests of other tiers were left out\n", others)
 	for _, n := range r.unsteady {
 		fmt.Fprintf(out, "unsteady: %s %s %s %s\n", short(n.pkg), n.test, commit(), r.why(n))
 	}
@@ -154,15 +152,16 @@ func (j *judge) listed(n name) bool { return slices.Contains(j.known, name{short
 // before them, or a list of theirs or of ours is wrong. Of a package that did not end by itself all is
 // said.
 func (j *judge) neverRan(r *run) (never []name) {
-	module := ""
+	began, broken := map[name]bool{}, map[string]bool{}
 	for n := range r.began {
-		module, _, _ = strings.Cut(n.pkg, "/")
-		break
+		began[name{short(n.pkg), n.test}] = true
+	}
+	for _, pkg := range r.broken {
+		broken[short(pkg)] = true
 	}
 	for _, t := range j.tests {
-		n := name{module + "/" + t.pkg, t.test}
-		if t.tier == j.tier && t.here && !r.began[n] && !slices.Contains(r.broken, n.pkg) {
-			never = append(never, n)
+		if t.tier == j.tier && t.here && !began[t.name] && !broken[t.pkg] {
+			never = append(never, name{"./" + t.pkg, t.test})
 		}
 	}
 	return never
@@ -174,12 +173,12 @@ func (j *judge) otherTier(s skip) bool {
 	return s.ofTier() && j.tierOf(s.name) != j.tier
 }
 
-// skipped prints the skips that .ci/skips has, each with its kind, and gives the others but those
-// for another tier. A line is for a test and its subtests.
-func (j *judge) skipped(r *run, out io.Writer) (unlisted []skip) {
+// skipped prints the skips that .ci/skips has, each with its kind, gives those that it has not, and
+// counts those for another tier. A line is for a test and its subtests.
+func (j *judge) skipped(r *run, out io.Writer) (unlisted []skip, others int) {
 	for _, s := range r.skipped {
 		if j.otherTier(s) {
-			j.others++
+			others++
 			continue
 		}
 		top := s.top()
@@ -190,7 +189,7 @@ func (j *judge) skipped(r *run, out io.Writer) (unlisted []skip) {
 		}
 		fmt.Fprintf(out, "skipped (%s): %s %s: %s\n", j.skips[i].kind, short(s.pkg), s.test, s.why)
 	}
-	return unlisted
+	return unlisted, others
 }
 
 // commit is that of the checkout, for a line of .ci/unsteady.

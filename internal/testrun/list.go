@@ -10,7 +10,6 @@ import (
 const (
 	shape = "shape" // this machine is another than the test wants
 	apart = "apart" // another step of .ci/run, or another test, runs it
-	busy  = "busy"  // the host took the CPUs away each time it was tried
 )
 
 // A skip that is allowed. A line of .ci/skips: kind, package without the module's name,
@@ -20,8 +19,8 @@ type allowed struct{ kind, pkg, test, why string }
 func parseSkips(text string) ([]allowed, error) {
 	var all []allowed
 	err := fields(text, func(line int, w []string) error {
-		if len(w) < 4 || !slices.Contains([]string{shape, apart, busy}, w[0]) {
-			return fmt.Errorf("want shape, apart or busy, a package, a test and a reason: %q", w)
+		if len(w) < 4 || !slices.Contains([]string{shape, apart}, w[0]) {
+			return fmt.Errorf("want shape or apart, a package, a test and a reason: %q", w)
 		}
 		all = append(all, allowed{w[0], w[1], w[2], strings.Join(w[3:], " ")})
 		return nil

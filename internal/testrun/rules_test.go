@@ -72,7 +72,7 @@ func (p *functions) add(file *ast.File) {
 			continue
 		}
 		name := f.Name.Name
-		if f.Recv == nil && isTest(name) && tierOf(f) != lab {
+		if f.Recv == nil && isTest(name) && (tierOf(f) == unit || tierOf(f) == live) {
 			p.tests = append(p.tests, name)
 		}
 		if f.Recv != nil {

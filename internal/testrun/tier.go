@@ -20,6 +20,8 @@ const (
 	unit = "unit"
 	live = "live"
 	lab  = "lab"
+
+	guests = "guests" // run by step vm, not by this program
 )
 
 // A test as its source has it.
@@ -96,6 +98,8 @@ func tierCall(n ast.Node) string {
 		return live
 	case "Lab":
 		return lab
+	case "Guests":
+		return guests
 	}
 	return unit
 }

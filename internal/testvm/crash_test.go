@@ -22,7 +22,7 @@ const inCrashVar = "STACKSHOT_TESTVM_CRASH"
 // interrupt, and the capture kernel's program reads the dead kernel's memory and sends a
 // file. The inner half is TestInCrash. TestDumpsHoldTheSame is about QEMU's dumps.
 func TestCrash(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := builder(t)
 	for _, track := range testneed.Length([]string{"6.12"}, []string{"6.1", "6.12", "6.18", newest}) {
 		t.Run(track, func(t *testing.T) { crash(t, b, requireVM(t, "amd64", track)) })
@@ -92,7 +92,7 @@ func crash(t *testing.T, b *Builder, k Kernel) {
 
 // With panic=0 a kernel that has panicked stands, and is dumped.
 func TestPanicStands(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := builder(t)
 	type machine struct{ arch, track string }
 	for _, m := range testneed.Length([]machine{{"amd64", newest}}, []machine{{"amd64", "6.1"}, {"amd64", newest}, {"arm64", "6.12"}, {"arm64", "6.18"}}) {
@@ -148,7 +148,7 @@ func panicAtHungTasks(t *testing.T) {
 }
 
 func TestInCrash(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	if os.Getenv(inCrashVar) == "" {
 		t.Skip("for a guest, see TestCrash")
 	}

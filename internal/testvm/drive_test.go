@@ -14,7 +14,7 @@ import (
 
 // A guest is driven from outside by everything there is.
 func TestDrive(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	k := requireVM(t, "amd64", "6.12")
 	g, kinds, dir := startVictim(t, Config{Kernel: k, Append: "sysrq_always_enabled", Reboot: true, Limit: 4 * time.Minute}, "hang")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

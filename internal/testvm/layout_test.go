@@ -18,7 +18,7 @@ const inLayoutVar = "STACKSHOT_TESTVM_LAYOUT"
 // Every layout looks, from inside, like what it is called. The outer half boots
 // them; the inner half is TestInLayout.
 func TestLayouts(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	b := builder(t)
 	few := []string{"sockets2", "offline", "nofifo", "lockdown", "jiffies", "biglittle"} // each is made in another way
 	for _, l := range Layouts {
@@ -79,7 +79,7 @@ const (
 )
 
 func TestInLayout(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	name := os.Getenv(inLayoutVar)
 	if name == "" {
 		t.Skip("for a guest, see TestLayouts")

@@ -83,13 +83,9 @@ func leaveFiles() int {
 	return 0
 }
 
-// requireVM is a kernel to boot. Guests are slow and busy every CPU, so they boot only with
-// STACKSHOT_REQUIRE_VM=1; the test then fails where QEMU or the kernel is missing.
+// requireVM is a kernel to boot. The test fails where QEMU or the kernel is missing.
 func requireVM(t *testing.T, arch, track string) Kernel {
 	t.Helper()
-	if os.Getenv("STACKSHOT_REQUIRE_VM") != "1" {
-		t.Skip("boots a guest: runs with STACKSHOT_REQUIRE_VM=1")
-	}
 	cache, err := CacheDir()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // A package's tests come into the table; a kernel that cannot be had leaves its
 // column empty with the reason, unless it is required.
 func TestMatrixOfAPackage(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	requireVM(t, "amd64", "6.12")
 	cache, err := CacheDir()
 	if err != nil {

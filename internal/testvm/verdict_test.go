@@ -15,7 +15,7 @@ import (
 // Every bad end is reported for what it is, within the guest's limit, and only
 // a guest whose kernel faulted is tried again.
 func TestEndsAreToldApart(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	k := requireVM(t, "amd64", "6.12")
 	b := builder(t)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func runVictim(t *testing.T, b *Builder, test Test, end string) *Result {
 
 // Files of the guest come back whole, whatever their size.
 func TestFilesComeBack(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	k := requireVM(t, "amd64", "6.12")
 	dir := t.TempDir()
 	r := runVictim(t, builder(t), Test{Guest: Config{Kernel: k, Limit: 2 * time.Minute}, OutDir: dir}, "files")
@@ -92,7 +92,7 @@ func TestFilesComeBack(t *testing.T) {
 
 // A guest that said nothing at all is tried once more, and no more.
 func TestSilentGuestIsTriedAgain(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	k := requireVM(t, "amd64", "6.12")
 	var out bytes.Buffer
 	dir := t.TempDir()

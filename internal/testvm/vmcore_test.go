@@ -21,7 +21,7 @@ import (
 
 // The formats that QEMU and makedumpfile write hold the same memory, as package vmcore reads it.
 func TestDumpsHoldTheSame(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	for arch, modules := range map[string][]string{"amd64": {"qemu_fw_cfg"}, "arm64": nil} {
 		t.Run(arch, func(t *testing.T) {
 			k := requireVM(t, arch, "6.12")
@@ -168,7 +168,7 @@ func headersInFront(t *testing.T, path string) {
 
 // A capture kernel reads the memory of the kernel that died.
 func TestVmcoreInCaptureKernel(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	k := requireVM(t, "amd64", "6.12")
 	b := builder(t)
 	tests, err := b.TestBinary(t.Context(), "internal/vmcore", "amd64")

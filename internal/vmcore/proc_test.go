@@ -17,7 +17,7 @@ import (
 // In a capture kernel, /proc/vmcore is read: each page once, and the dead kernel's name where its symbol table
 // says that it lies. It is the kernel that runs the test, too. internal/testvm boots one.
 func TestProcVmcore(t *testing.T) {
-	testneed.Lab(t, testneed.Guests)
+	testneed.Guests(t)
 	const path = "/proc/vmcore"
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		t.Skip("needs a capture kernel (/proc/vmcore)")
