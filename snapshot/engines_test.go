@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -66,10 +65,8 @@ func TestAutoTakesTheTrap(t *testing.T) {
 	if res.Engine != EngineTrap || snap.Engine != EngineTrap || snap.Isolation != bestLevel() {
 		t.Errorf("engine %s, in the file %s, isolation %s", res.Engine, snap.Engine, snap.Isolation)
 	}
-	want := patient(t, Options{}).MaxPause
-	want = cmp.Or(want, pauseFor(bestLevel()))
-	if snap.Capture.MaxPauseNs != uint64(want) {
-		t.Errorf("max_pause_ns %d at %s", snap.Capture.MaxPauseNs, bestLevel())
+	if want := s.options.MaxPause; snap.Capture.MaxPauseNs != uint64(want) {
+		t.Errorf("max_pause_ns %d at %s, want %v", snap.Capture.MaxPauseNs, bestLevel(), want)
 	}
 	for _, w := range res.Warnings {
 		if strings.HasPrefix(w.Code, "engine_") || w.Code == "fifo_refused" || w.Code == "isolation_none" {
