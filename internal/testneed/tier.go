@@ -2,7 +2,7 @@ package testneed
 
 import (
 	"os"
-	"strings"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -58,7 +58,7 @@ func Lab(tb testing.TB, reason string) {
 	if !Guest() && os.Getenv(LabVar) != "1" {
 		tb.Skip(TierSkip, "lab: "+reason+": runs with "+LabVar+"=1, by make lab")
 	}
-	labs.Store(whole(tb), true)
+	labs.Store(tb.Name(), true)
 }
 
 // Guests begins a test that boots guests, which are slow and keep each CPU busy, or that runs in one.
@@ -68,16 +68,10 @@ func Guests(tb testing.TB) {
 	if !Guest() && os.Getenv(VMVar) != "1" {
 		tb.Skip(TierSkip, "guests: runs with "+VMVar+"=1, by make vm")
 	}
-	labs.Store(whole(tb), true)
+	labs.Store(tb.Name(), true)
 }
 
 var labs sync.Map // names of tests that began with Lab or Guests
-
-// whole is the name of the test that tb is, or is a part of.
-func whole(tb testing.TB) string {
-	name, _, _ := strings.Cut(tb.Name(), "/")
-	return name
-}
 
 // Patience is how long a test waits for what others have: the machine, a CPU. It is no bound that is
 // tested, only the end of a test that hangs.
@@ -86,12 +80,18 @@ const Patience = 10 * time.Minute
 // InLab says that a test is of tier lab or guests, or a benchmark: it may assert times, so it chooses its own
 // budgets. Tests of other tiers have budgets that load does not reach.
 func InLab(tb testing.TB) bool {
-	_, lab := labs.Load(whole(tb))
-	_, bench := tb.(*testing.B)
-	return lab || bench
+	if _, bench := tb.(*testing.B); bench {
+		return true
+	}
+	for name := tb.Name(); name != "."; name = path.Dir(name) { // of a part, the tests that it is a part of
+		if _, lab := labs.Load(name); lab {
+			return true
+		}
+	}
+	return false
 }
 
-// OnlyLab fails a test that is not of tier lab. What calls it brings load, or takes something away,
+// OnlyLab fails a test of tier unit or live. What calls it brings load, or takes something away,
 // that other tests on the machine would meet.
 func OnlyLab(tb testing.TB, what string) {
 	tb.Helper()

@@ -174,8 +174,14 @@ func (t *timer) walk(n ast.Node, loop ast.Node) {
 			return false
 		case *ast.AssignStmt:
 			for i, v := range m.Lhs {
-				if id, ok := v.(*ast.Ident); ok && i < len(m.Rhs) && (t.measures(m.Rhs[i]) || reads(m.Rhs[i])) {
-					t.began[id.Name] = loop
+				if i < len(m.Rhs) {
+					t.assign(v, m.Rhs[i], loop)
+				}
+			}
+		case *ast.ValueSpec:
+			for i, v := range m.Names {
+				if i < len(m.Values) {
+					t.assign(v, m.Values[i], loop)
 				}
 			}
 		case *ast.BinaryExpr:
@@ -183,12 +189,47 @@ func (t *timer) walk(n ast.Node, loop ast.Node) {
 				t.faults = append(t.faults, fault{m.Pos(), "compares a measured time with a bound"})
 			}
 		case *ast.CallExpr:
-			if calls(m, "time", "Sleep") && loop == nil {
+			if calls(m, "time", "Sleep") && (loop == nil || onlySleeps(loop)) {
 				t.faults = append(t.faults, fault{m.Pos(), "sleeps in no loop that looks again"})
 			}
 		}
 		return true
 	})
+}
+
+// assign notes a variable, or a variable with elements, that gets a measured time, or the time of day.
+func (t *timer) assign(to, value ast.Expr, loop ast.Node) {
+	if element, ok := to.(*ast.IndexExpr); ok {
+		to = element.X
+	}
+	if id, ok := to.(*ast.Ident); ok && (t.measures(value) || reads(value)) {
+		t.began[id.Name] = loop
+	}
+}
+
+// onlySleeps: the loop looks at nothing between two sleeps.
+func onlySleeps(loop ast.Node) bool {
+	var body *ast.BlockStmt
+	switch l := loop.(type) {
+	case *ast.ForStmt:
+		asks := false
+		ast.Inspect(l, func(n ast.Node) bool {
+			_, call := n.(*ast.CallExpr)
+			asks = asks || call && n.Pos() < l.Body.Pos()
+			return !asks
+		})
+		if _, counts := l.Post.(*ast.IncDecStmt); !counts || asks {
+			return false
+		}
+		body = l.Body
+	case *ast.RangeStmt:
+		body = l.Body
+	}
+	if len(body.List) != 1 {
+		return false
+	}
+	_, sleeps := body.List[0].(*ast.ExprStmt)
+	return sleeps
 }
 
 // limits: the comparison is in a loop, and what it measures began before the loop.
@@ -210,10 +251,13 @@ func (t *timer) measures(e ast.Expr) bool {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "len" {
+				return false // of whatever it is
+			}
 			s, ok := n.Fun.(*ast.SelectorExpr)
 			found = found || calls(n, "time", "Since") || ok && t.reads && s.Sel.Name == "Sub" && len(n.Args) == 1
 		case *ast.SelectorExpr: // of a run of the command, or of a capture
-			found = found || n.Sel.Name == "took" || n.Sel.Name == "StoppedNs"
+			found = found || n.Sel.Name == "took" || n.Sel.Name == "Stopped" || n.Sel.Name == "StoppedNs"
 		case *ast.Ident:
 			_, known := t.began[n.Name]
 			found = found || known
@@ -246,6 +290,12 @@ func TestTimed(t *testing.T) {
 		`took := time.Since(began); if took >= limit {}`:                                                    1,
 		`took := time.Now().Sub(began); ok := took <= limit; _ = ok`:                                        1,
 		`if o.took > limit {}`:                                                                              1,
+		`var took = time.Since(began); if took > limit {}`:                                                  1,
+		`d[0] = time.Since(began); if d[0] > limit {}`:                                                      1,
+		`if res.Stopped > limit {}`:                                                                         1,
+		`for range 3 { time.Sleep(1) }`:                                                                     1,
+		`for i := 0; i < 3; i++ { if ok() { return }; time.Sleep(1) }`:                                      0,
+		`for !done() { time.Sleep(1) }`:                                                                     0,
 		`if snap.Capture.StoppedNs > 5 {}`:                                                                  1,
 		`time.Sleep(time.Second)`:                                                                           1,
 		`f := func() { time.Sleep(1) }; for { f() }`:                                                        1,

@@ -13,8 +13,8 @@ import (
 )
 
 // Fetch brings the tracks' kernels and their modules into the cache and writes its
-// index: of each track the one that seals name, if the archive still has it, else the newest. With no
-// seals each track is resolved anew, otherwise what the cache has is kept. A track
+// index: of each track the one that seals name, if the archive still has it, else the one that the cache
+// has, else the newest. With no seals it is the newest. A track
 // that cannot be had is in the index with its reason; if it is required, that is an
 // error too. Only one Fetch may run on a cache; guests may run from it meanwhile.
 func Fetch(ctx context.Context, cache, mirror string, tracks []Track, seals *Seals, log io.Writer) error {
@@ -72,6 +72,9 @@ func (a *apt) have(ctx context.Context, cache string, t Track, seals *Seals, log
 			return was, nil
 		}
 		fmt.Fprintf(log, "%s %s: not the sealed kernel: %v\n", t.Arch, t.Name, serr)
+		if !errors.Is(serr, errNotOffered) { // and the cache's image may be half replaced
+			return a.newest(ctx, cache, t)
+		}
 	}
 	if err != nil {
 		return a.newest(ctx, cache, t)
@@ -85,7 +88,7 @@ func (a *apt) have(ctx context.Context, cache string, t Track, seals *Seals, log
 	return k, nil
 }
 
-// complete: every track has its sealed kernel, or any if none is sealed, or is known not to be had
+// complete: every track has its sealed kernel, or if none is sealed any, or is known not to be had
 // and not required.
 func complete(cache string, known []Kernel, tracks []Track, seals *Seals) bool {
 	for _, t := range tracks {
@@ -95,7 +98,7 @@ func complete(cache string, known []Kernel, tracks []Track, seals *Seals) bool {
 		}
 		k, err := FindKernel(cache, t.Arch, t.Name)
 		was, sealed := seals.Kernel(t.Arch, t.Name)
-		if (err != nil || !k.hasModules() || sealed && was.SHA256 != k.SHA256) && !skipped {
+		if (err != nil || !k.hasModules() || sealed && was.SHA256 != k.SHA256) && (!skipped || sealed) {
 			return false
 		}
 	}

@@ -87,6 +87,9 @@ func TestIndex(t *testing.T) {
 	if !complete(dir, got, []Track{{"amd64", "6.12", true, true}, {"amd64", "6.18", false, false}}, &Seals{}) {
 		t.Error("a cache with all there is to have is not complete")
 	}
+	if complete(dir, got, []Track{{"amd64", "6.18", false, true}}, &Seals{Kernels: []Kernel{{Arch: "amd64", Track: "6.18", SHA256: "00"}}}) {
+		t.Error("a cache that could not have a sealed kernel once is complete for ever")
+	}
 	for sum, whole := range map[string]bool{"00ff": true, "00fe": false} {
 		sealed := &Seals{Kernels: []Kernel{{Arch: "amd64", Track: "6.12", SHA256: sum}}}
 		if complete(dir, got, []Track{{"amd64", "6.12", true, true}}, sealed) != whole {

@@ -202,7 +202,7 @@ func (t *Table) verdict(col int, pkg string, r *Result) string {
 	case r.Running != "":
 		t.row(pkg, r.Running).Cells[col] = Cell{outcome, r.Took, r.Why}
 		return r.Running
-	case r.Verdict != Failed || len(r.Tests) == 0:
+	case !r.ownVerdict():
 		t.row(pkg, "(all)").Cells[col] = Cell{outcome, r.Took, r.Why}
 	}
 	return ""

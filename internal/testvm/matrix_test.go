@@ -48,7 +48,8 @@ func TestVerdictsInTheTable(t *testing.T) {
 		row, say string
 	}{
 		{Result{Verdict: Passed, Tests: done}, "", ""},
-		{Result{Verdict: Failed, Tests: done}, "", ""},
+		{Result{Verdict: Failed, Tests: []TestResult{{Name: "TestA", Outcome: "FAIL"}}}, "", ""},
+		{Result{Verdict: Failed, Tests: done}, "(all)", "FAILED"},
 		{Result{Verdict: Failed}, "(all)", "FAILED"},
 		{Result{Verdict: Failed, Running: "TestB", Tests: done}, "TestB", "FAILED"},
 		{Result{Verdict: Hung, Running: "TestB"}, "TestB", "HUNG"},

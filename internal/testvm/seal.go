@@ -102,11 +102,12 @@ func (s *Seals) Kernel(arch, track string) (Kernel, bool) {
 	return s.Kernels[i], true
 }
 
-// Next are the seals after another run, on these kernels, in which these tests failed. Where the kernel of
-// a failure is not the one that was sealed, that is its reason, since the test was run before on another;
-// where it is, a reason that a person wrote for the same test stands.
+// Next are the seals after another run, on these kernels, in which these tests failed. A reason that a
+// person wrote for the same test stands. Where a failure has none, and its kernel is not the one that was
+// sealed, but the objects are, that is its reason.
 func (s *Seals) Next(objects []Object, kernels []Kernel, red []Red) *Seals {
 	next := &Seals{Objects: objects}
+	changed := !slices.Equal(objects, s.Objects)
 	for _, k := range kernels {
 		if k.Image != "" && slices.ContainsFunc(Tracks, func(t Track) bool { return t.Sealed && t.Arch == k.Arch && t.Name == k.Track }) {
 			k.Image = ""
@@ -118,17 +119,20 @@ func (s *Seals) Next(objects []Object, kernels []Kernel, red []Red) *Seals {
 		if slices.ContainsFunc(next.Red, r.same) {
 			continue
 		}
-		if i := slices.IndexFunc(s.Red, r.same); i >= 0 {
+		if i := slices.IndexFunc(s.Red, r.same); i >= 0 && !(changed && strings.HasPrefix(s.Red[i].Why, newKernel)) {
 			r.Why = s.Red[i].Why
 		}
 		was, sealed := s.Kernel(r.Arch, r.Track)
-		if is, ok := next.Kernel(r.Arch, r.Track); r.Why == "" && ok && sealed && is.SHA256 != was.SHA256 {
-			r.Why = fmt.Sprintf("new kernel: %s, before %s", is.Version, was.Version)
+		if is, ok := next.Kernel(r.Arch, r.Track); r.Why == "" && !changed && ok && sealed && is.SHA256 != was.SHA256 {
+			r.Why = fmt.Sprintf("%s %s, before %s", newKernel, is.Version, was.Version)
 		}
 		next.Red = append(next.Red, r)
 	}
 	return next
 }
+
+// newKernel begins a reason that no person wrote.
+const newKernel = "new kernel:"
 
 // placed knows the track of a test that is a part named after it: TestPanic/6.12.
 func (r Red) placed() Red {
@@ -142,6 +146,19 @@ func (r Red) placed() Red {
 // Unexplained are the failures that want a person's reason.
 func (s *Seals) Unexplained() []Red {
 	return slices.DeleteFunc(slices.Clone(s.Red), func(r Red) bool { return r.Why != "" })
+}
+
+// Booted fails unless the cache's image of each kernel is the one that its index names.
+func Booted(kernels []Kernel) error {
+	for _, k := range kernels {
+		if k.Image == "" {
+			continue
+		}
+		if sum, err := sha256Of(k.Image); err != nil || sum != k.SHA256 {
+			return fmt.Errorf("%s is not the image of %s (SHA-256 %s, want %s): %w", k.Image, indexName, sum, k.SHA256, err)
+		}
+	}
+	return nil
 }
 
 // HashObjects reads the BPF objects that the command embeds, in the repository at root.
@@ -184,11 +201,8 @@ func NoteRed(red ...Red) error {
 	return f.Close()
 }
 
-// Red are the tests that failed in a guest with this kernel.
+// Red are the tests that failed in a guest with this kernel, and "(all)" if not all had their turn.
 func (r *Result) Red(k Kernel, pkg string) []Red {
-	if r.Verdict == Passed {
-		return nil
-	}
 	var all []Red
 	note := func(test string) { all = append(all, Red{k.Arch, k.Track, pkg, test, ""}) }
 	for _, t := range r.Tests {
@@ -199,15 +213,25 @@ func (r *Result) Red(k Kernel, pkg string) []Red {
 	if r.Running != "" {
 		note(r.Running)
 	}
-	if len(all) == 0 {
+	if !r.ownVerdict() || len(r.Tests) == 0 {
 		note("(all)")
 	}
 	return all
 }
 
-// Red are the tests that failed on machines of these columns.
+// ownVerdict: the program passed, or ended because tests failed.
+func (r *Result) ownVerdict() bool {
+	return r.Verdict == Passed || r.Verdict == Failed && slices.ContainsFunc(r.Tests, func(t TestResult) bool { return t.Outcome == "FAIL" })
+}
+
+// Red are the tests that failed on machines of these columns, and the machines that there were not.
 func (t *Table) Red(columns []Column) []Red {
 	var all []Red
+	for i, c := range columns {
+		if _, absent := t.Absent[i]; absent {
+			all = append(all, Red{c.Arch, c.Track, "-", "(all)", ""})
+		}
+	}
 	for _, r := range t.Rows {
 		for i, c := range columns {
 			if cell, ran := r.Cells[i]; ran && cell.bad() {

@@ -68,9 +68,9 @@ red amd64 newest snapshot TestUnexplained
 		red = append(red, r, r) // two guests of one kernel
 	}
 	red = append(red, Red{"-", "-", "internal/arm", "TestPanic/newest", ""}, Red{"-", "-", "internal/arm", "TestPanic/half", ""})
-	next := was.Next([]Object{{"internal/bpf/a.o", "11"}}, kernels, red)
+	next := was.Next(was.Objects, kernels, red)
 	want := sealsHead + `
-object 11  internal/bpf/a.o
+object 00  internal/bpf/a.o
 
 kernel amd64 6.1   6.1.1 cc
 kernel amd64 6.12   6.12.1 aa
@@ -93,6 +93,13 @@ red - - internal/arm TestPanic/half
 	if again := next.Next(next.Objects, kernels, red); !reflect.DeepEqual(again, next) {
 		t.Errorf("again: %s", again)
 	}
+	// With other objects a new kernel explains nothing, now or from the last time; a person does.
+	for _, from := range []*Seals{was, next} {
+		other := from.Next([]Object{{"internal/bpf/a.o", "11"}}, kernels, red)
+		if n := len(other.Unexplained()); n != len(other.Red)-1 || other.Red[0].Why != "known since May" {
+			t.Errorf("with other objects %d of %d have no reason: %s", n, len(other.Red), other)
+		}
+	}
 }
 
 // Tests that failed in a guest are noted with its kernel, also where the guest ended in one.
@@ -104,6 +111,8 @@ func TestRedOfAGuest(t *testing.T) {
 	for _, r := range []Result{
 		{Verdict: Passed, Tests: ended[:1]},
 		{Verdict: Failed, Tests: ended},
+		{Verdict: Passed},                              // no test matched
+		{Verdict: Failed, Tests: ended[:1], Code: 137}, // all passed, and yet
 		{Verdict: Panicked, Tests: ended[:1], Running: "TestD"},
 		{Verdict: Lost},
 	} {
@@ -114,14 +123,21 @@ func TestRedOfAGuest(t *testing.T) {
 	table := newTable()
 	table.row("kcdata", "TestE").Cells[0] = Cell{Outcome: "PASS"}
 	table.row("kcdata", "TestE").Cells[1] = Cell{Outcome: "HUNG"}
-	if err := NoteRed(table.Red([]Column{{"amd64", "6.1", "", 2}, {"amd64", "newest", "", 2}})...); err != nil {
+	table.Absent[2] = "kernel not in the cache"
+	if err := NoteRed(table.Red([]Column{{"amd64", "6.1", "", 2}, {"amd64", "newest", "", 2}, {"arm64", "6.12", "", 2}})...); err != nil {
 		t.Error(err)
 	}
+	if table.verdict(0, "workqueue", &Result{Verdict: Failed, Code: 137, Tests: ended[:1]}); table.Bad() != 2 {
+		t.Errorf("%d bad, want TestE and a program that failed though its tests passed", table.Bad())
+	}
 	text, _ := os.ReadFile(file)
-	if want := "red arm64 6.12 snapshot TestB\nred arm64 6.12 snapshot TestD\nred arm64 6.12 snapshot (all)\nred amd64 newest kcdata TestE\n"; string(text) != want {
+	want := strings.Join([]string{"arm64 6.12 snapshot TestB", "arm64 6.12 snapshot (all)", "arm64 6.12 snapshot (all)",
+		"arm64 6.12 snapshot TestD", "arm64 6.12 snapshot (all)", "arm64 6.12 snapshot (all)",
+		"arm64 6.12 - (all)", "amd64 newest kcdata TestE"}, "\nred ")
+	if string(text) != "red "+want+"\n" {
 		t.Errorf("%s\nwant %s", text, want)
 	}
-	if s, err := ReadSeals(file); err != nil || len(s.Red) != 4 {
+	if s, err := ReadSeals(file); err != nil || len(s.Red) != 8 {
 		t.Errorf("read back: %+v, %v", s, err)
 	}
 }

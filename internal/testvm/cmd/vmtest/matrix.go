@@ -63,6 +63,9 @@ func fillMatrix(ctx context.Context, m *testvm.Matrix) (int, error) {
 	if err := testvm.NoteRed(table.Red(m.Columns)...); err != nil {
 		return 2, err
 	}
+	if len(table.Rows) == 0 {
+		return 2, fmt.Errorf("no test ran: %d machines, those not here: %v", len(m.Columns), table.Absent)
+	}
 	bad := table.Bad()
 	fmt.Printf("\n%d tests, %d guests, %d bad, %.0f s; logs in %s\n", len(table.Rows), len(table.Guests), bad, time.Since(began).Seconds(), m.LogDir)
 	if bad > 0 {

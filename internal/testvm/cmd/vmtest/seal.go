@@ -14,6 +14,9 @@ func seal(_ context.Context, args []string) (int, error) {
 	fl := newFlags("vmtest seal")
 	failed := fl.String("red", "", "`file` with the tests that failed, as $STACKSHOT_VM_RED has them")
 	fl.Parse(args)
+	if _, err := os.Stat(*failed); err != nil {
+		return 2, fmt.Errorf("-red: %w", err)
+	}
 	repo, err := testvm.Repo(".")
 	if err != nil {
 		return 2, err
@@ -37,6 +40,9 @@ func seal(_ context.Context, args []string) (int, error) {
 	}
 	kernels, err := testvm.Kernels(cache)
 	if err != nil {
+		return 2, err
+	}
+	if err := testvm.Booted(kernels); err != nil {
 		return 2, err
 	}
 	now := was.Next(objects, kernels, red.Red)
