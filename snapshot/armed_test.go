@@ -150,7 +150,7 @@ func placedMemory(s *Session, e *trap.Engine) []byte {
 // After a panic in the middle of a stop the memory alone gives the threads that were
 // recorded, and names the others.
 func TestLiveRegionAfterAPanic(t *testing.T) {
-	testneed.Live(t)
+	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireTrap(t)
 	requireTwoCPUs(t)

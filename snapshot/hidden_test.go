@@ -20,12 +20,16 @@ func TestHiddenTaskAskedFor(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
-	shown := shownToBPF(t)
-	all, err := procfs.FS{}.Tasks()
+	before, err := procfs.FS{}.Tasks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden := slices.DeleteFunc(all, func(tgid int) bool { return shown[tgid] })
+	shown := shownToBPF(t)
+	after, err := procfs.FS{}.Tasks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := slices.DeleteFunc(before, func(tgid int) bool { return shown[tgid] || !slices.Contains(after, tgid) })
 	t.Logf("hidden from BPF: %v", hidden)
 	for _, engine := range []string{EnginePull, EngineTrap} {
 		for _, tgid := range hidden {

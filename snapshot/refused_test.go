@@ -142,7 +142,7 @@ func TestNoBTF(t *testing.T) {
 		t.Errorf("pull without BTF: %v", err)
 	}
 	var file bytes.Buffer
-	r, err := Take(context.Background(), Options{}, Request{Output: &file})
+	r, err := Take(context.Background(), patient(t, Options{}), Request{Output: &file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestNoRightsForBPF(t *testing.T) {
 	if _, err := Open(Options{Engine: EnginePull}); !errors.Is(err, bpf.ErrUnsupported) || !errors.Is(err, unix.EPERM) {
 		t.Errorf("pull without rights: %v", err)
 	}
-	r, err := Take(context.Background(), Options{}, Request{})
+	r, err := Take(context.Background(), patient(t, Options{}), Request{})
 	if err != nil || r.Engine != EngineProcfs {
 		t.Errorf("auto without rights: %+v, %v", r, err)
 	}

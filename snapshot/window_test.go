@@ -150,7 +150,7 @@ func TestBadOptions(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	testneed.Live(t)
-	s, err := Open(Options{Engine: EngineProcfs})
+	s, err := Open(patient(t, Options{Engine: EngineProcfs}))
 	if err != nil {
 		t.Fatal(err)
 	}

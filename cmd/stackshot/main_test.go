@@ -114,7 +114,7 @@ func (i invocation) once(t *testing.T, args ...string) outcome {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = t.TempDir()
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = defaultLimit
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if i.bend != nil {

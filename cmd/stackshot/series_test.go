@@ -190,10 +190,10 @@ func (r *running) next(t *testing.T, n int) {
 	}
 }
 
-// end reads on to the end; it wants one within 10 s.
+// end reads on to the end, which must come.
 func (r *running) end(t *testing.T) (more int, o outcome) {
 	t.Helper()
-	limit := time.AfterFunc(10*time.Second, func() { t.Error("the series goes on"); r.cmd.Process.Kill() })
+	limit := time.AfterFunc(defaultLimit, func() { t.Error("the series goes on"); r.cmd.Process.Kill() })
 	defer limit.Stop()
 	for r.lines.Scan() {
 		more++

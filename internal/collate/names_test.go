@@ -3,7 +3,9 @@ package collate
 import (
 	"testing"
 
+	"stackshot/internal/capture"
 	"stackshot/internal/procfs"
+	"stackshot/kcdata"
 )
 
 // A redacted address tells its module's place in the list and its own place in the module, or
@@ -17,5 +19,14 @@ func TestRedactedAddresses(t *testing.T) {
 		if got := n.note(c.addr); got != c.want {
 			t.Errorf("%#x is shown as %#x, want %#x", c.addr, got, c.want)
 		}
+	}
+}
+
+// A thread's number that another process has had since is not the thread that was sampled.
+func TestSampleOfAnotherProcess(t *testing.T) {
+	p := newPlacer(&capture.Raw{Samples: []capture.Sample{{Tid: 7, Tgid: 5}}}, &names{}, false)
+	task := &taskBytes{linux: kcdata.LinuxTask{Tgid: 6}, threads: []threadAt{{id: 7}}}
+	if err := p.place(task); err != nil || len(p.left) != 1 {
+		t.Errorf("%v; %d samples wait for their thread, want 1", err, len(p.left))
 	}
 }

@@ -172,6 +172,17 @@ func TestTheProjectsTests(t *testing.T) {
 			}
 		}
 	}
+	// Step vm runs the tests of testvm, and others by name; what these run in guests they name.
+	run, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range all {
+		short := regexp.MustCompile(`\b(Test)?` + strings.TrimPrefix(tt.test, "Test") + `\b`)
+		if tt.tier == guests && tt.pkg != "internal/testvm" && !short.Match(run) && !mentioned(t, "../..", tt.test) {
+			t.Errorf("nobody runs %v: step vm of .ci/run does not name it, and no other test", tt.name)
+		}
+	}
 	t.Chdir("../..")
 	skips, err := readList(skipsFile, parseSkips)
 	if err != nil {
@@ -261,4 +272,21 @@ func TestEachTestIsBuilt(t *testing.T) {
 	if err != nil || n < 300 {
 		t.Errorf("%d files: %v", n, err)
 	}
+}
+
+// mentioned says whether a test file has the name of a test in a string.
+func mentioned(t *testing.T, root, test string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || found || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found = regexp.MustCompile(`"\^?` + test + `\$?"`).Match(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

@@ -107,7 +107,7 @@ func tierCall(n ast.Node) string {
 // tierArgs gives what go test is asked for a tier of these tests, and with which environment. The packages with the most tests come first, since they take longest.
 func tierArgs(all []test, tier string) (args, env []string, err error) {
 	switch tier {
-	case unit: // who begins with neither Live nor Lab runs always
+	case unit: // who begins with no tier runs always
 		return []string{"./..."}, nil, nil
 	case live:
 		// No cached answer: the kernel and the machine are no files that go knows of.
