@@ -69,7 +69,8 @@ func (w *where) words(when string, s *kcdata.Snapshot) (may, must bool) {
 	case when == "in a `TRANSITIONING_TASK`":
 		return exactly(w.typ == kcdata.TypeTransitioningTask)
 	case when == "with `USER_STACKLR64`, unless that comes from a `LINUX_SAMPLE`":
-		return exactly(w.has[kcdata.TypeUserStackLR64] && !w.has[kcdata.TypeLinuxSample])
+		// A thread may have a stack of its own, and a sample that added none.
+		return w.has[kcdata.TypeUserStackLR64], w.has[kcdata.TypeUserStackLR64] && !w.has[kcdata.TypeLinuxSample]
 	case says("not for an idle thread") && w.id>>32 != 0,
 		(says("not with engine `procfs`") || says("nor with engine `procfs`")) && s.Engine == "procfs",
 		says("with `--redact`") && s.Machine.Redacted != 0:
