@@ -172,4 +172,10 @@ func TestArm64Go(t *testing.T) {
 	if want := []uint64{f, f + 8, goexit}; !slices.Equal(r.PCs, want) || r.Flags != kcdata.UserUnwound|kcdata.UserComplete {
 		t.Errorf("%#x %v %#x %v, want %#x", r.PCs, r.How, r.Flags, r.Err, want)
 	}
+	// Before it has made its frame, its caller is in the link register.
+	in = Input{Registers: armRegisters(text+4, f+8, 0), Stack: stackOf(map[int]uint64{0: goexit}, 8)}
+	r = p.Unwind(in)
+	if want := []uint64{text + 4, f + 8, goexit}; !slices.Equal(r.PCs, want) || r.How[1] != kcdata.UserFrameLR || r.Flags != kcdata.UserUnwound|kcdata.UserComplete {
+		t.Errorf("%#x %v %#x %v, want %#x", r.PCs, r.How, r.Flags, r.Err, want)
+	}
 }
