@@ -247,6 +247,26 @@ func dead(tb testing.TB, pid int, value func(dir string) uint64) uint64 {
 	return whole
 }
 
+// A loop in user mode has user time.
+func TestOracleOfUserTime(t *testing.T) {
+	testneed.Live(t)
+	requireBPF(t)
+	pid := testtask.Start(t, testtask.Spinning).Children[0].Pid
+	s := session(t, Options{Engine: EnginePull})
+	for end := time.Now().Add(testneed.Patience); ; {
+		_, snap, _ := captureOnce(t, s, Request{Pids: []int{pid}})
+		th := threadsByID(snap)[uint64(pid)]
+		lx := th.Linux
+		if lx.Utime+lx.Stime < uint64(100*time.Millisecond) && time.Now().Before(end) {
+			continue // ticks that meet the kernel count for it
+		}
+		if lx.Utime <= lx.Stime || th.Snapshot.UserTime <= th.Snapshot.SysTime {
+			t.Errorf("user time %d and %d, system time %d and %d", lx.Utime, th.Snapshot.UserTime, lx.Stime, th.Snapshot.SysTime)
+		}
+		return
+	}
+}
+
 var processBegan = time.Now()
 
 // The dead_ figures: of a thread of ours that ran, wrote, faulted and ended.
