@@ -37,8 +37,8 @@ func (r Red) same(o Red) bool { r.Why, o.Why = "", ""; return r == o }
 const SealsFile = ".ci/seals"
 
 const sealsHead = `# What "make vm" proved last: it writes this file, and step seals of .ci/run holds the BPF objects
-# against it. A test that failed is red, and wants a reason that is not the change's; "make vm" writes
-# it where the kernel is another than the last time, and keeps one that a person wrote.
+# against it. A test that failed is red, and wants a reason that is not the change's. "make vm" writes one
+# where the kernel is another than the last time and the objects are not, and keeps one that a person wrote.
 #
 #   object SHA256 FILE
 #   kernel ARCH TRACK RELEASE PACKAGE VERSION SHA256

@@ -53,7 +53,7 @@ func TestI9(t *testing.T) {
 			return w.waits(i, waits.UserMutex, old, w.holds(i-1))
 		}, func(v *Verdict) bool { return v.Culprits[0].Tree[n-2].Depth == n-2 }},
 		{"alternatives in a circle", func(w *world, i int) *waits.Wait {
-			x := w.waits(i, waits.Mutex, old, w.holds((i+1)%n), w.holds((i+7)%n), w.holds((i+n/2)%n))
+			x := w.waits(i, waits.Pipe, old, w.holds((i+1)%n), w.holds((i+7)%n), w.holds((i+n/2)%n))
 			x.AnyOwner = true
 			return x
 		}, func(v *Verdict) bool { return len(v.Deadlocks) == 1 && len(v.Deadlocks[0].Cycle) == 2 }},
@@ -145,7 +145,7 @@ func TestEdgeOwes(t *testing.T) {
 			owes = 0
 		}
 		owners[owes].Owes = true
-		w.waits(0, waits.Mutex, old, owners...)
+		w.waits(0, waits.Pipe, old, owners...)
 		g := newGraph(w.w, time.Second)
 		if len(g.edges) != 1 || int(g.edges[0].via) != owes {
 			t.Errorf("edges %+v, want one via %d", g.edges, owes)
