@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkScale takes the whole machine with each engine in turn, as its
-// threads grow in number: the points of docs/stopped-time.svg.
+// threads grow in number: the points of docs/performance.md.
 //
 //	threads          on the machine: those there anyway, filled up to the size
 //	trap-ns, pull-ns median time the machine stood still, options as by default
