@@ -3,7 +3,6 @@ package testvm
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -159,27 +158,6 @@ func Booted(kernels []Kernel) error {
 		}
 	}
 	return nil
-}
-
-// HashObjects reads the BPF objects that the command embeds, in the repository at root.
-func HashObjects(root string) ([]Object, error) {
-	files, err := filepath.Glob(filepath.Join(root, "internal/bpf/*.o"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no BPF objects in %s/internal/bpf: %w", root, err)
-	}
-	var all []Object
-	for _, f := range files { // sorted
-		sum, err := sha256Of(f)
-		if err != nil {
-			return nil, err
-		}
-		name, err := filepath.Rel(root, f)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Object{filepath.ToSlash(name), sum})
-	}
-	return all, nil
 }
 
 // redVar names a file that is to hear of each test that fails in a guest, as a line of .ci/seals.

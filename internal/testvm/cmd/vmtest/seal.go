@@ -12,7 +12,7 @@ import (
 // seal writes .ci/seals after make vm. Its exit code is 1 if a failure wants a person's reason.
 func seal(_ context.Context, args []string) (int, error) {
 	fl := newFlags("vmtest seal")
-	failed := fl.String("red", "", "`file` with the tests that failed, as $STACKSHOT_VM_RED has them")
+	failed := fl.String("red", "", "`file` with the objects that were tested, and the tests that failed, as $STACKSHOT_VM_RED has them")
 	fl.Parse(args)
 	if _, err := os.Stat(*failed); err != nil {
 		return 2, fmt.Errorf("-red: %w", err)
@@ -30,9 +30,8 @@ func seal(_ context.Context, args []string) (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	objects, err := testvm.HashObjects(repo)
-	if err != nil {
-		return 2, err
+	if len(red.Objects) == 0 {
+		return 2, fmt.Errorf("%s: it names no BPF object", *failed)
 	}
 	cache, err := testvm.CacheDir()
 	if err != nil {
@@ -45,7 +44,7 @@ func seal(_ context.Context, args []string) (int, error) {
 	if err := testvm.Booted(kernels); err != nil {
 		return 2, err
 	}
-	now := was.Next(objects, kernels, red.Red)
+	now := was.Next(red.Objects, kernels, red.Red)
 	if err := os.WriteFile(file, []byte(now.String()), 0o644); err != nil {
 		return 2, err
 	}
