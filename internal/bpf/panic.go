@@ -288,13 +288,3 @@ func (x *Panic) Close() (err error) {
 	*x = Panic{}
 	return err
 }
-
-// HasFunction reports whether the kernel's type information has a function of this name.
-func HasFunction(name string) bool {
-	types, err := btf.LoadKernelSpec()
-	if err != nil {
-		return false
-	}
-	var f *btf.Func
-	return types.TypeByName(name, &f) == nil
-}

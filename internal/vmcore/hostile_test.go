@@ -147,8 +147,11 @@ func TestHostileWords(t *testing.T) {
 				places = append(places, 424+4*(i%10), 4096+8*(i%13), 4*4096+8*i)
 			}
 		}
-		for _, at := range places {
-			for _, v := range values {
+		for i, at := range places {
+			for j, v := range values {
+				if (i+j)%testneed.Length(3, 1) != 0 {
+					continue
+				}
 				bad := bytes.Clone(file)
 				binary.LittleEndian.PutUint64(bad[at:], v)
 				testheap.Bound(t, memoryLimit, name, func() { use(t, bytes.NewReader(bad), uint64(len(bad))) })
