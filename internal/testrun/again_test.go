@@ -157,31 +157,30 @@ func TestGoSaysSo(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
-	whole := func(pkg string, flags ...string) string {
+	whole := func(args ...string) string {
 		var out strings.Builder
-		j := judge{tier: live, test: goTest(nil)}
-		err := j.whole(append(flags, pkg), &out)
-		if err == nil != (pkg == "./once") {
-			t.Errorf("%s: %v", pkg, err)
+		j := judge{tier: live, test: goTest(nil), known: []name{{"panics", "TestX"}, {"exits", "TestX"}, {"main", "TestX"}}}
+		if err := j.whole(args, &out); err == nil {
+			t.Errorf("%q: no error", args)
 		}
 		return out.String()
 	}
-	for pkg, want := range map[string]string{
-		"panics": "\nFAILED live: panics: TestY: panic: y",
-		"exits":  "\nFAILED live: exits: ",
-		"main":   "\nFAILED live: main: ",
-		"hangs":  "\nFAILED live: hangs: TestY: panic: test timed out after 1s",
-		"build":  "\nFAILED live: build: build/x_test.go:3:31: undefined: os.No",
-		"always": "\nFAILED live: always TestX: x_test.go:3: always\n  again: STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LIVE=1 go test -count=1 ./always -run '^TestX$'\n",
-		"once":   "\nunsteady: once TestX - x_test.go:3: once\n",
+	out := whole("./once", "./always", "./panics", "./exits", "./main", "./build") + whole("-timeout=1s", "./hangs")
+	for _, want := range []string{
+		"FAILED live: panics: TestY: panic: y",
+		"FAILED live: exits: ",
+		"FAILED live: main: ",
+		"FAILED live: hangs: TestY: panic: test timed out after 1s",
+		"FAILED live: build: build/x_test.go:3:31: undefined: os.No",
+		"FAILED live: always TestX: x_test.go:3: always\n  again: STACKSHOT_REQUIRE_BPF=1 STACKSHOT_LIVE=1 go test -count=1 ./always -run '^TestX$'\n",
+		"unsteady: once TestX - x_test.go:3: once\n",
 	} {
-		var flags []string
-		if pkg == "hangs" {
-			flags = []string{"-timeout=1s"}
+		if !strings.Contains(out, "\n"+want) {
+			t.Errorf("want %q in\n%s", want, out)
 		}
-		if out := whole("./"+pkg, flags...); !strings.Contains(out, want) {
-			t.Errorf("%s: want %q in\n%s", pkg, want, out)
-		}
+	}
+	if strings.Contains(out, "FAILED live: once") {
+		t.Errorf("a test that passed alone is named as failed:\n%s", out)
 	}
 	for _, args := range [][]string{{"./nothing"}, {"-nonsense=1", "./once"}} {
 		j := judge{tier: live, test: goTest(nil)}
