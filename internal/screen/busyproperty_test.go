@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"stackshot/internal/golden"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -149,8 +150,10 @@ func checkNumbers(t *testing.T, seed uint64, line string, known, own map[string]
 }
 
 // A machine on which nothing is wrong accuses nobody: some run, some wait for a moment, groups
-// are filled by page cache, and servers have many threads.
+// are filled by page cache, and servers have many threads. If a line says who waits, it names the
+// one that has waited longest.
 func TestBusyHealthy(t *testing.T) {
+	said := 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		m := newMachine(1 + r.IntN(8))
@@ -165,12 +168,17 @@ func TestBusyHealthy(t *testing.T) {
 				m.sleep(p, r.Uint64N(9000*sec), someFrames[r.IntN(2)])
 			}
 		}
+		longest, who := uint64(0), ""
 		for cpu := range m.s.CPUs {
 			if r.IntN(3) > 0 {
 				m.run(m.s.Tasks[1+cpu], uint32(cpu), r.Uint64N(100*sec))
 			}
 			for range r.IntN(4) {
-				m.wait(m.s.Tasks[1+cpu], uint32(cpu), r.Uint64N(900*ms))
+				age := r.Uint64N(900*ms) >> r.IntN(12)
+				th := m.wait(m.s.Tasks[1+cpu], uint32(cpu), age)
+				if age > longest {
+					longest, who = age, nameOf(m.s.Tasks[1+cpu], th)
+				}
 			}
 		}
 		for range 300 {
@@ -180,7 +188,16 @@ func TestBusyHealthy(t *testing.T) {
 			if strings.Contains(line[:8], "!") {
 				t.Fatalf("seed %d: %s", seed, line)
 			}
+			if strings.Contains(line, " waits up to ") {
+				said++
+				if longest < turnNs || !strings.Contains(line, fmt.Sprintf("; %s waits up to %s", who, show.Duration(longest))) {
+					t.Fatalf("seed %d: %s has waited longest, %d ns: %s", seed, who, longest, line)
+				}
+			}
 		}
+	}
+	if said < 30 {
+		t.Errorf("only %d lines say who waits", said)
 	}
 }
 

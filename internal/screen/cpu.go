@@ -118,9 +118,8 @@ func (v *view) cpu() section {
 	return out
 }
 
-// contention says who has the CPUs and who waits longest: who starves if somebody does. A service
-// among many threads of one command is what somebody misses, so of the others who wait the
-// longest is named, if there are any.
+// contention says who has the CPUs and who of all has waited longest, by whatever name: who
+// starves if somebody does, or else whoever has waited for a turn.
 func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	waiting := slices.DeleteFunc(slices.Clone(l.waiting), func(t *thread) bool { return behind[t] })
 	if i := slices.IndexFunc(waiting, starved); i >= 0 {
@@ -133,10 +132,6 @@ func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	var longest *thread
 	if len(waiting) > 0 && isPastTurn(waiting[0]) {
 		longest = waiting[0]
-	}
-	isMissed := func(t *thread) bool { return t.task.Name != most.threads[0].task.Name && isPastTurn(t) }
-	if i := slices.IndexFunc(waiting, isMissed); i >= 0 && len(most.threads) > 1 {
-		longest = waiting[i]
 	}
 	e := v.contended(l, most, waiting, longest)
 	e.minor = true
