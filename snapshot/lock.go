@@ -13,10 +13,10 @@ import (
 )
 
 // LockMachine waits for the machine at most `wait`, then fails with ErrBusy
-// and names the holder. Every capture that stops the machine takes the lock; so does
-// a test that holds the machine by other means. It is an open-file-description lock
-// (fcntl F_OFD_SETLK), so it ends with the file, however the holder ends. Errors:
-// ErrNoLock too.
+// and names the holder. Who came first gets it first. Every capture that stops the machine
+// takes the lock; so does a test that holds the machine by other means. It is an
+// open-file-description lock (fcntl F_OFD_SETLK), so it ends with the file, however the holder
+// ends. Errors: ErrNoLock too.
 func LockMachine(ctx context.Context, wait time.Duration) (unlock func(), err error) {
 	return lockMachine(ctx, lockPath, wait)
 }
@@ -35,17 +35,21 @@ func lockMachine(ctx context.Context, path string, wait time.Duration) (unlock f
 	return func() { f.Truncate(0); f.Close() }, nil
 }
 
+// await asks for the lock until it is our turn, and when the time is over once more, out of turn:
+// whoever is before us may be stopped.
 func await(ctx context.Context, f *os.File, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
+	queue := lockfile.Queue{File: f}
 	for {
-		err := lockfile.Lock(f)
+		late := !time.Now().Before(deadline)
+		err := queue.Lock(!late)
 		if err == nil {
 			return nil
 		}
 		if !errors.Is(err, lockfile.ErrHeld) {
 			return fmt.Errorf("%w: %w", ErrNoLock, err)
 		}
-		if time.Now().After(deadline) {
+		if late {
 			return fmt.Errorf("%w: %s is held by %s (waited %v: --lock-wait)", ErrBusy, f.Name(), holder(f), wait)
 		}
 		select {

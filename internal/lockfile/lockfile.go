@@ -48,10 +48,13 @@ func Open(dir int, name, path string, mode uint32, gid int) (*os.File, error) {
 	return f, nil
 }
 
-// Lock takes an open-file-description lock (fcntl F_OFD_SETLK): it ends with the file, however the
-// holder ends. It waits for nobody. Errors: ErrHeld.
-func Lock(f *os.File) error {
-	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+// Lock takes an open-file-description lock of the whole file (fcntl F_OFD_SETLK): it ends with the
+// file, however the holder ends. It waits for nobody. Errors: ErrHeld.
+func Lock(f *os.File) error { return lock(f, unix.F_WRLCK, 0, 0) }
+
+// lock sets or ends the lock of length bytes from start on; 0: of all from there.
+func lock(f *os.File, kind int16, start, length int64) error {
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length})
 	switch {
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
 		return ErrHeld
