@@ -35,8 +35,7 @@ func lockMachine(ctx context.Context, path string, wait time.Duration) (unlock f
 	return func() { f.Truncate(0); f.Close() }, nil
 }
 
-// await asks for the lock until it is our turn, and when the time is over once more, out of turn:
-// whoever is before us may be stopped.
+// await asks for the lock until it is our turn, and when the time is over once more, out of turn.
 func await(ctx context.Context, f *os.File, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	queue := lockfile.Queue{File: f}

@@ -129,8 +129,8 @@ func TestLockByArrival(t *testing.T) {
 	}
 }
 
-// Who is first and stopped keeps nobody from a lock that is free, once their time is over; and has
-// its turn when it goes on.
+// Who is first and stopped does not keep others from a lock that is free: those whose time is over
+// take it at once, others soon. It has its turn when it goes on.
 func TestLockPastAStoppedWaiter(t *testing.T) {
 	testneed.Live(t)
 	path, unlock, queued := queueOf(t)
@@ -158,6 +158,11 @@ func TestLockPastAStoppedWaiter(t *testing.T) {
 		}
 		unlock()
 	}
+	unlock, err = lockMachine(t.Context(), path, testneed.Patience)
+	if err != nil {
+		t.Fatalf("it is free, and who is before us is stopped: %v", err)
+	}
+	unlock()
 	queued(1)
 	c.Process.Signal(unix.SIGCONT)
 	if said, err := io.ReadAll(r); string(said) != "goes on" || err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,14 +15,19 @@ import (
 // the whole file (Lock), and are kept out by it.
 type Queue struct {
 	File  *os.File
-	place int64 // 0: none yet
+	place int64     // 0: none yet
+	free  time.Time // since when the lock was free whenever it was not our turn; zero: it was not
 }
+
+// Absent is how long the lock is free before those who do not take it in their turn are passed: they
+// ask far more often, so they are stopped, or frozen.
+const Absent = time.Second
 
 // firstPlace is not 1, so that a length of 0, which is all the file, is never what is before it.
 const firstPlace = 2
 
-// Lock takes the lock and leaves the queue; inTurn: only if nobody was there before. It waits for
-// nobody: who has not got the lock keeps the place, and asks again. Errors: ErrHeld.
+// Lock takes the lock and leaves the queue; inTurn: only if nobody was there before, or those who were
+// are absent. It waits for nobody: who has not got the lock keeps the place, and asks again. Errors: ErrHeld.
 func (q *Queue) Lock(inTurn bool) error {
 	if q.place == 0 {
 		if err := q.arrive(); err != nil {
@@ -33,7 +39,7 @@ func (q *Queue) Lock(inTurn bool) error {
 		switch {
 		case err != nil:
 			return err
-		case before.Type != unix.F_UNLCK:
+		case before.Type != unix.F_UNLCK && !q.absent():
 			return ErrHeld
 		}
 	}
@@ -41,6 +47,18 @@ func (q *Queue) Lock(inTurn bool) error {
 		return err
 	}
 	return lock(q.File, unix.F_UNLCK, 1, 0)
+}
+
+// absent reports whether nobody has taken the lock for so long that those before us will not.
+func (q *Queue) absent() bool {
+	if by, err := q.held(0, 1); err != nil || by.Type != unix.F_UNLCK {
+		q.free = time.Time{}
+		return false
+	}
+	if q.free.IsZero() {
+		q.free = time.Now()
+	}
+	return time.Since(q.free) >= Absent
 }
 
 // arrive takes a place. Errors: ErrHeld, if somebody has the whole file.
