@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stackshot/internal/waitgraph"
+	"stackshot/internal/waits"
 )
 
 // endFUSE wait for a file system whose server does not answer.
@@ -32,6 +33,9 @@ func endFUSE() (all []*Case) {
 		// The server waits for one who waits for it.
 		end("fuse-cycle", "all pair x y unix", "server fuse m", "server serve m read recv y", "w has x", "w open f m/file", "w read f").
 			at("w", atFUSE, "server").at("server", atSocket, "w").cycle("server", "w"),
+		// One reads by an open file description that both have, and the other waits for its position.
+		end("position-over-fuse", "server fuse m", "server serve m read nap", "h open f m/file", "h spawn w", "h read f", "w read f").
+			at("h", atFUSE, "server").waits("w", "h", waits.FilePosition).accuses(culprit("server", waitgraph.Asleep, "h", "w")),
 		// A lock held over it: all behind the lock are its victims, too.
 		end("flock-over-fuse", "server fuse m", "server serve m read nap", "h file f", "h flock f", "h open g m/file", "h read g", "w*3 open-both k f", "w*3 flock k").
 			at("h", atFUSE, "server").at("w0", atLock, "h").at("w1", atLock, "h").at("w2", atLock, "h").

@@ -9,11 +9,10 @@ func endMixed() []*Case {
 	// first opens the file once more, if it is to wait for the inode and not for the position of the
 	// open file description, whose lock 6.12.118 holds while it writes to a memfd.
 	fault := func(name, file, first, again string, kinds ...waits.Kind) *Case {
-		c := end(name, "all pipe p", "all memfd m", "all pair x y unix", "rest has p.r", "rest nap", "owner uffd u", "owner spawn server",
+		return end(name, "all pipe p", "all memfd m", "all pair x y unix", "rest has p.r", "rest nap", "owner uffd u", "owner spawn server",
 			"server has u", "owner close u", "first has x", again, "owner write-page "+file, "server read y", "first write "+first).
-			at("owner", atFault, "server").at("server", atSocket, "first").cycle("first", "owner", "server").probably()
-		c.Waits = []Wait{{"first", kinds, "owner"}}
-		return c
+			at("owner", atFault, "server").at("server", atSocket, "first").cycle("first", "owner", "server").probably().
+			waits("first", "owner", kinds...)
 	}
 	return []*Case{
 		end("futex-and-pipe", "all pipe p", "a lock 0", "b has p.w", "a read p.r", "b lock 0").

@@ -44,6 +44,12 @@ func (c *Case) at(role string, kinds []waits.Kind, owners ...string) *Case {
 	return c
 }
 
+// waits says for which lock a role waits, and who holds it.
+func (c *Case) waits(role, owner string, kinds ...waits.Kind) *Case {
+	c.Waits = append(c.Waits, Wait{role, kinds, owner})
+	return c
+}
+
 // says is for the role that at was for last.
 func (c *Case) says(any ...waits.FileSays) *Case {
 	c.Files[len(c.Files)-1].Says = any

@@ -71,7 +71,7 @@ func (v *view) isStuck(t *thread) bool {
 // pipe. A pipe whose reader waits for a person is at rest.
 func (v *view) isBusyPlace(w *waits.Wait) bool {
 	switch w.Kind {
-	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.PercpuSem,
+	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.PercpuSem, waits.FilePosition,
 		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
 		return true
 	case waits.Pipe:

@@ -32,7 +32,7 @@ func spread(steps []string) (out []string) {
 var verbsIn = map[string]testtask.ThreadWant{
 	"read": waitsIn("SD", "pipe_read", "anon_pipe_read", "fifo_pipe_read", "unix_stream_read_generic", "__skb_wait_for_more_packets",
 		"tcp_recvmsg", "tcp_recvmsg_locked", "sk_wait_data", "eventfd_read", "timerfd_read", "timerfd_read_iter", "n_tty_read",
-		"filemap_read", "folio_wait_bit_common", "fuse_simple_request", "__fuse_simple_request", "request_wait_answer"),
+		"filemap_read", "folio_wait_bit_common", "fdget_pos", "__fdget_pos", "fuse_simple_request", "__fuse_simple_request", "request_wait_answer"),
 	"recv": waitsIn("S", "unix_stream_read_generic", "__skb_wait_for_more_packets", "tcp_recvmsg", "tcp_recvmsg_locked", "sk_wait_data"),
 	"write": waitsIn("SD", "pipe_write", "anon_pipe_write", "fifo_pipe_write", "sock_alloc_send_pskb", "sk_stream_wait_memory",
 		"tcp_sendmsg", "unix_wait_for_peer", "n_tty_write", "eventfd_write", "shmem_file_write_iter", "generic_file_write_iter"),

@@ -115,7 +115,7 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	one := len(owners) == 1
 	switch owners[0].Relation {
 	case waits.Holds:
-		return what + " that " + who + held(one, owners[0].Dead, who)
+		return what + " that " + who + held(one, owners[0].Dead, who) + midst(w.Kind, owners[0].Thread)
 	case waits.Last:
 		return what + " that " + who + " took last"
 	case waits.Child:
@@ -142,6 +142,20 @@ func held(one, dead bool, who string) string {
 		return " holds itself"
 	}
 	return plural(one, " holds", " hold")
+}
+
+// midst says in which call t holds the position of a file; "" if that is not known.
+func midst(k waits.Kind, t *kcdata.Thread) string {
+	if k != waits.FilePosition || t == nil || len(t.Files) == 0 {
+		return ""
+	}
+	switch t.Files[0].Op {
+	case kcdata.FileOpRead:
+		return " in the middle of a read"
+	case kcdata.FileOpWrite:
+		return " in the middle of a write"
+	}
+	return ""
 }
 
 func plural(one bool, single, many string) string {

@@ -96,6 +96,7 @@ func TestPhrases(t *testing.T) {
 	gone := waits.Owner{Tid: 7, Pid: 5, Relation: waits.Holds}
 	dead := has(s, 1, waits.Holds)
 	dead.Dead = true
+	s.Threads[2].Files, s.Threads[3].Files = []kcdata.LinuxFile{{Op: kcdata.FileOpRead}}, []kcdata.LinuxFile{{Op: kcdata.FileOpWrite}}
 	either := waitsFor(s, 0, waits.Pipe, 0, has(s, 1, "writes"), has(s, 2, "writes"))
 	either.AnyOwner = true
 	for _, c := range []struct {
@@ -105,6 +106,11 @@ func TestPhrases(t *testing.T) {
 		{waitsFor(s, 0, waits.Mutex, 0x10, has(s, 1, waits.Holds)), `waits for the kernel mutex 0x10 that app [100] tid 101 "worker" holds`},
 		{waitsFor(s, 0, waits.Mutex, 0x10, has(s, 0, waits.Holds)), "waits for the kernel mutex 0x10 that it holds itself"},
 		{waitsFor(s, 0, waits.Mutex, 0), "waits for a kernel mutex"},
+		{waitsFor(s, 0, waits.FilePosition, 0x10), "waits for the position of an open file"},
+		{waitsFor(s, 0, waits.FilePosition, 0x10, has(s, 1, waits.Holds)), `waits for the position of an open file that app [100] tid 101 "worker" holds`},
+		{waitsFor(s, 0, waits.FilePosition, 0x10, has(s, 2, waits.Holds)), "waits for the position of an open file that app [100] tid 102 holds in the middle of a read"},
+		{waitsFor(s, 0, waits.FilePosition, 0x10, has(s, 3, waits.Holds)), "waits for the position of an open file that app [100] tid 103 holds in the middle of a write"},
+		{waitsFor(s, 0, waits.FilePosition, 0x10, gone), "waits for the position of an open file that tid 7 of task 5 (not in this file) holds"},
 		{waitsFor(s, 0, waits.UserPIMutex, 0x10, dead), `waits for the priority-inheritance mutex 0x10 that app [100] tid 101 "worker" held when it died`},
 		{waitsFor(s, 0, waits.Mutex, 0x10, gone), "waits for the kernel mutex 0x10 that tid 7 of task 5 (not in this file) holds"},
 		{waitsFor(s, 0, waits.Semaphore, 0x10, has(s, 2, waits.Last)), "waits for the kernel semaphore 0x10 that app [100] tid 102 took last"},

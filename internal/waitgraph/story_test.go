@@ -280,6 +280,12 @@ func TestStories(t *testing.T) {
 			}
 			w.d(4, waits.RWSemWrite, old).Resource = waits.Resource{Kind: waits.RWSem, ID: 2}
 		}, "culprit 4 blocked; convoy 0 1 2 3"},
+		"the position of a file that many read by": {func(w *world) {
+			w.d(0, waits.FUSE, old)
+			for n := 1; n < 5; n++ {
+				w.d(n, waits.FilePosition, old, w.holds(0)).Resource = waits.Resource{Kind: waits.FilePosition, ID: 1}
+			}
+		}, "culprit 0 blocked: 1 2 3 4; convoy 1 2 3 4"},
 		"the order": {func(w *world) {
 			w.running(0)
 			w.waits(1, waits.Mutex, old, w.holds(0))

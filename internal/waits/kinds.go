@@ -10,6 +10,8 @@ const (
 	RWSemWrite Kind = "rwsem_write"
 	RTMutex    Kind = "rt_mutex"
 
+	FilePosition Kind = "file_position" // the mutex of an open file that a read, a write or a seek holds
+
 	UserMutex     Kind = "user_mutex"
 	UserRWLock    Kind = "user_rwlock"
 	UserPIMutex   Kind = "user_pi_mutex"

@@ -22,7 +22,8 @@ func lockOf(k Kind) Kind {
 // lies in that kind's slow path, and the lock's owner word leads to a thread with the number
 // and the start of one in the file, all while the machine stood still; a stale record has no
 // neighbours that point back. A scan without an owner lacks the last of these, and is likely.
-func (f *finder) kernelLock(w *Wait) bool {
+// The mutex of a file's position is told by the function that takes it, which takes no other.
+func (f *finder) kernelLock(w *Wait, names []*marks) bool {
 	r := w.Thread.Wait
 	if r == nil || r.Flags&(kcdata.WaitField|kcdata.WaitScan|kcdata.WaitPI) == 0 {
 		return false
@@ -36,6 +37,9 @@ func (f *finder) kernelLock(w *Wait) bool {
 	}
 	if !ok {
 		return false
+	}
+	if place, _ := match(names); place == FilePosition {
+		kind = place
 	}
 	w.Kind = kind
 	if r.Lock != 0 {

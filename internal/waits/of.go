@@ -71,7 +71,7 @@ func (f *finder) asleep(w *Wait) {
 	switch {
 	case f.vfork(w, names):
 	case f.frozen(w, names):
-	case f.kernelLock(w):
+	case f.kernelLock(w, names):
 	case f.futex(w):
 	default:
 		f.byStack(w, names)

@@ -56,6 +56,37 @@ func TestKernelLocks(t *testing.T) {
 	}
 }
 
+// A lock that is taken in fdget_pos is that of a file's position, whoever tells of it; in another
+// function it is a mutex.
+func TestFilePosition(t *testing.T) {
+	record := &kcdata.LinuxWait{Flags: kcdata.WaitField | kcdata.WaitOwned, Kind: kcdata.LockMutex, Lock: 7, OwnerTid: 20, OwnerStart: start(20)}
+	for _, c := range []struct {
+		leaf   string
+		r      *kcdata.LinuxWait
+		kind   Kind
+		ev     Evidence
+		owners string
+	}{
+		{"fdget_pos", record, FilePosition, Field, "holds 20!"},
+		{"__fdget_pos", record, FilePosition, Field, "holds 20!"},
+		{"__fdget_pos", nil, FilePosition, Stack, ""},
+		{"pipe_read", record, Mutex, Field, "holds 20!"},
+	} {
+		w := newWorld()
+		th := w.task(10, 1, blocked, c.leaf, "ksys_read")
+		th.Wait = c.r
+		w.task(20, 1, blocked, inFUSE...)
+		got := w.of().Of[th]
+		want := Resource{}
+		if c.r != nil {
+			want = Resource{Kind: c.kind, ID: 7}
+		}
+		if got.Kind != c.kind || got.Evidence != c.ev || got.Confidence != Sure || got.Resource != want || owners(got) != c.owners || len(got.Notes) > 0 {
+			t.Errorf("%s: %+v, owners %q", c.leaf, got, owners(got))
+		}
+	}
+}
+
 // Futex words: private ones count in their process, shared ones by place; only a verified owner
 // is named; the kernel's word goes before that of user memory.
 func TestFutexWords(t *testing.T) {

@@ -52,6 +52,9 @@ var table = [...]row{
 	{kind: Pipe, leaf: "pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_pipe_read fifo_pipe_write pipe_wait pipe_wait_readable pipe_wait_writable wait_for_partner fifo_open " +
 		"splice_from_pipe_next splice_to_pipe wait_for_space ipipe_prep opipe_prep link_pipe"},
 
+	// A mutex: what holds it is in the middle of a read, a write or a seek (fs/file.c).
+	{kind: FilePosition, leaf: "fdget_pos __fdget_pos"},
+
 	// File systems and servers whose waits have functions of their own.
 	{kind: Descriptor, leaf: "fuse_dev_do_read fuse_dev_read fuse_dev_splice_read"},
 	{kind: FUSE, leaf: "request_wait_answer fuse_*"},

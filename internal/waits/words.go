@@ -24,6 +24,8 @@ var kinds = map[Kind]string{
 	RTMutex:    "an rt_mutex of the kernel",
 	PercpuSem:  "a per-CPU rwsem of the kernel",
 
+	FilePosition: "the position of an open file",
+
 	UserMutex:     "a mutex",
 	UserRWLock:    "a read-write lock",
 	UserPIMutex:   "a priority-inheritance mutex",
