@@ -119,7 +119,9 @@ func (v *view) cpu() section {
 }
 
 // contention says who has the CPUs and who of all has waited longest, by whatever name: who
-// starves if somebody does, or else whoever has waited for a turn.
+// starves if somebody does, or else whoever has waited for a turn. Of those who have waited
+// equally long it is one that the line does not name yet: a service among many threads of one
+// command is what somebody misses.
 func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	waiting := slices.DeleteFunc(slices.Clone(l.waiting), func(t *thread) bool { return behind[t] })
 	if i := slices.IndexFunc(waiting, starved); i >= 0 {
@@ -130,8 +132,12 @@ func (v *view) contention(l *load, behind map[*thread]bool) (entry, bool) {
 	}
 	most := slices.MaxFunc(l.programs, func(a, b *program) int { return cmp.Compare(len(a.threads), len(b.threads)) })
 	var longest *thread
-	if len(waiting) > 0 && isPastTurn(waiting[0]) {
-		longest = waiting[0]
+	name := most.threads[0].task.Name
+	for _, t := range waiting {
+		isOther := longest != nil && t.age == longest.age && longest.task.Name == name && t.task.Name != name
+		if isPastTurn(t) && (longest == nil || isOther) {
+			longest = t
+		}
 	}
 	e := v.contended(l, most, waiting, longest)
 	e.minor = true

@@ -21,7 +21,7 @@ func TestNobodyIsMissedWithinATurn(t *testing.T) {
 }
 
 // Who has waited longest is named, of the command that has the CPUs too: a younger wait of
-// another command does not take its place.
+// another command does not take its place, an equal one does.
 func TestTheLongestWaitIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		batch, nginx uint64
@@ -30,6 +30,7 @@ func TestTheLongestWaitIsNamed(t *testing.T) {
 		{540 * ms, 4 * ms, "batch [800] waits up to 540 ms"},
 		{540 * ms, turnNs - 1, "batch [800] waits up to 540 ms"},
 		{4 * ms, 540 * ms, "nginx [812] waits up to 540 ms"},
+		{540 * ms, 540 * ms, "nginx [812] waits up to 540 ms"},
 		{turnNs - 1, ms / 5, ""},
 	} {
 		m := newMachine(2)
