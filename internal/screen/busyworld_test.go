@@ -21,6 +21,8 @@ type machine struct {
 const (
 	ms  = uint64(1e6)
 	sec = uint64(1e9)
+	// now is what every CPU's runqueue clock reads.
+	now = 100 * 3600 * sec
 )
 
 func newMachine(cpus int) *machine {
@@ -90,13 +92,15 @@ func (m *machine) str(s string) uint32 {
 	return off
 }
 
+// stack turns frames, "name" or "name [module]", into addresses that have these names.
 func (m *machine) stack(frames ...string) (out []uint64) {
 	for _, f := range frames {
 		a, ok := m.at[f]
 		if !ok {
 			a = 0xffffffff81000000 + uint64(len(m.at))*0x1000
 			m.at[f] = a
-			m.syms = append(m.syms, kcdata.LinuxSymbol{Addr: a, Name: m.str(f), Size: 0x100})
+			name, module, _ := strings.Cut(strings.TrimSuffix(f, "]"), " [")
+			m.syms = append(m.syms, kcdata.LinuxSymbol{Addr: a, Name: m.str(name), Module: m.str(module), Size: 0x100})
 		}
 		out = append(out, a)
 	}
@@ -114,9 +118,14 @@ func (m *machine) group(path string, above *kcdata.Cgroup, current, limit uint64
 	return g
 }
 
-func (m *machine) view() *view {
+// done finishes the symbol table.
+func (m *machine) done() *kcdata.Snapshot {
 	m.s.Symbols = kcdata.NewSymbolTable(m.syms, m.strs)
-	return newView(m.s, Options{Verdict: waitgraph.Judge(waits.Of(m.s), waitgraph.Options{})})
+	return m.s
+}
+
+func (m *machine) view() *view {
+	return newView(m.done(), Options{Verdict: waitgraph.Judge(waits.Of(m.s), waitgraph.Options{})})
 }
 
 // entries has the three sections as text: "CPU! " before what is wrong, "CPU  " before what is

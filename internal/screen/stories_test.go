@@ -7,31 +7,23 @@ import (
 	"stackshot/kcdata"
 )
 
-const (
-	fsync     = "nfs_file_fsync [nfs]"
-	inMutex   = "futex_wait_queue"
-	pageOfNFS = "nfs_file_read [nfs]"
-)
-
 // scene is a machine, with a verdict made by hand where the snapshot's own would need records of
 // every kind: what is shown of a verdict is tested here, not whether it is right.
 type scene struct {
-	*world
+	*machine
 	v *waitgraph.Verdict
 }
 
 func newScene(cpus int) *scene {
-	w := newWorld(cpus)
-	w.s.WaitTaken = &kcdata.LinuxWaitTaken{}
-	w.s.Atomicity = &kcdata.LinuxAtomicity{Compared: 77}
-	w.background()
-	return &scene{w, &waitgraph.Verdict{Waits: &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}}}
+	m := newMachine(cpus)
+	m.s.WaitTaken, m.s.Atomicity = &kcdata.LinuxWaitTaken{}, &kcdata.LinuxAtomicity{Compared: 77}
+	return &scene{m, &waitgraph.Verdict{Waits: &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}, OneInstant: true}}}
 }
 
 // waits makes a thread wait since so many seconds.
 func (c *scene) waits(t *kcdata.Task, th *kcdata.Thread, kind waits.Kind, seconds uint64, owners ...waits.Owner) *waits.Wait {
 	w := &waits.Wait{
-		Task: t, Thread: th, State: model.StateOf(th), Kind: kind, Owners: owners, Age: model.Age{Ns: seconds * second, Known: true},
+		Task: t, Thread: th, State: model.StateOf(th), Kind: kind, Owners: owners, Age: model.Age{Ns: seconds * sec, Known: true},
 		Resource: waits.Resource{Kind: kind, ID: 0xffff888001}, Confidence: waits.Sure, When: waits.Window,
 	}
 	c.v.Waits.All = append(c.v.Waits.All, w)
@@ -43,10 +35,17 @@ func has(t *kcdata.Task, th *kcdata.Thread, r waits.Relation) waits.Owner {
 	return waits.Owner{Task: t, Thread: th, Tid: uint32(th.ID), Pid: uint32(t.ID), Relation: r}
 }
 
+// in adds a thread that has been in a state for so many seconds.
+func (c *scene) in(t *kcdata.Task, state uint32, seconds uint64, frames ...string) *kcdata.Thread {
+	th := c.thread(t, state, frames...)
+	th.Linux.LastArrival = now - seconds*sec
+	return th
+}
+
 // process is a task of one thread.
 func (c *scene) process(pid uint32, name string, state uint32, seconds uint64, frames ...string) (*kcdata.Task, *kcdata.Thread) {
-	t := c.task(pid, name)
-	return t, c.thread(t, name, state, seconds*second, frames...)
+	t := c.proc(pid, name, 1)
+	return t, c.in(t, state, seconds, frames...)
 }
 
 // quiet: nothing is wrong.
@@ -55,7 +54,7 @@ func quiet() *scene {
 	t, th := c.process(700, "sshd", kcdata.StateInterruptible, 2400, "schedule", "do_sys_poll")
 	c.waits(t, th, waits.Poll, 2400).Resource = waits.Resource{}
 	_, th = c.process(701, "make", kcdata.StateUninterruptible, 0, "schedule", "kernel_clone")
-	th.Linux.LastArrival = now - second/200
+	th.Linux.LastArrival = now - sec/200
 	c.process(702, "vim", kcdata.StateStopped, 900, "schedule", "do_signal_stop")
 	t, th = c.process(703, "yes", kcdata.StateInterruptible, 60, "schedule", "pipe_write")
 	less, reader := c.process(704, "less", kcdata.StateInterruptible, 60, "schedule", "n_tty_read")
@@ -88,14 +87,14 @@ func deadServer() *scene {
 		atFile(w, kcdata.FileRegular, kcdata.FileOpRead, 0).Mount = nfs
 		return w
 	}
-	pg := c.task(812, "postgres")
-	main := c.thread(pg, "postgres", kcdata.StateUninterruptible, 192*second, "schedule", "rpc_wait_bit_killable [sunrpc]", "nfs_wb_all [nfs]")
-	ckpt := c.thread(pg, "checkpointer", kcdata.StateUninterruptible, 182*second, "schedule", "nfs_start_io_write [nfs]")
+	pg := c.proc(812, "postgres", 1)
+	main := c.in(pg, kcdata.StateUninterruptible, 192, "schedule", "rpc_wait_bit_killable [sunrpc]", "nfs_wb_all [nfs]")
+	ckpt := c.in(pg, kcdata.StateUninterruptible, 182, "schedule", "nfs_start_io_write [nfs]")
 	w := at(c.waits(pg, main, waits.NFS, 192))
 	victim := c.waits(pg, ckpt, waits.RWSemWrite, 182, has(pg, main, waits.Holds))
 	c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: has(pg, main, waits.Holds), Wait: w, Reason: waitgraph.InD, Victims: []*waits.Wait{victim}})
 	for i := range uint32(40) {
-		t, th := c.process(2000+i, "bash", kcdata.StateUninterruptible, 60+uint64(i), "schedule", "folio_wait_bit_common", pageOfNFS)
+		t, th := c.process(2000+i, "bash", kcdata.StateUninterruptible, 60+uint64(i), "schedule", "folio_wait_bit_common", "nfs_file_read [nfs]")
 		w := at(c.waits(t, th, waits.NFS, 60+uint64(i)))
 		c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: has(t, th, ""), Wait: w, Reason: waitgraph.InD})
 	}
@@ -105,10 +104,10 @@ func deadServer() *scene {
 // abba: two threads of a program deadlock by two mutexes; twenty wait behind them.
 func abba() *scene {
 	c := newScene(2)
-	t := c.task(8100, "orders")
+	t := c.proc(8100, "orders", 1)
 	var th []*kcdata.Thread
 	for i := range 43 {
-		th = append(th, c.thread(t, "worker", kcdata.StateInterruptible, uint64(20+i)*second, "schedule", inMutex))
+		th = append(th, c.in(t, kcdata.StateInterruptible, uint64(20+i), "schedule", "futex_wait_queue"))
 	}
 	a := c.waits(t, th[3], waits.UserMutex, 190, has(t, th[4], waits.Holds))
 	b := c.waits(t, th[4], waits.UserMutex, 191, has(t, th[3], waits.Holds))
@@ -165,9 +164,9 @@ func stalledServer() *scene {
 // missed: a driver spins with interrupts off, and the picture lacks its CPU.
 func missed() *scene {
 	c := newScene(4)
-	irq := c.kthread(640, "irq/55-mlx5", kcdata.StateInterruptible)
-	c.onCPU(irq, 2)
-	c.s.CPUs[2].Flags = kcdata.CPUMissed | kcdata.CPURanKnown
+	c.run(c.proc(640, "irq/55-mlx5", 2), 2, sec)
+	cpu := &c.s.CPUs[2]
+	cpu.Flags, cpu.RanTid, cpu.RanTgid = kcdata.CPUMissed|kcdata.CPURanKnown, 640, 640
 	c.s.Capture.StopBroken = 1
 	c.s.LeftOut = []kcdata.LinuxLeftOut{{Tgid: 77, Reason: kcdata.LeftOutMaxPause, Threads: 9}}
 	c.s.Warnings = []kcdata.Warning{{Code: "arrival", Text: "one CPU of four did not arrive within 10 ms"}}
