@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,10 +59,7 @@ func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 			add("%s [%d] is named in %d lines", nameOf(tasks[pid]), pid, n)
 		}
 	}
-	if len(r.AnyOf) > 0 && !anyOf(named, r.AnyOf) {
-		add("none of %v is named", r.AnyOf)
-	}
-	if r.Crowd != "" && !anyOf(named, r.called(snap)) {
+	if r.Crowd != "" && !slices.ContainsFunc(snap.Tasks, func(task *kcdata.Task) bool { return task.Name == r.Crowd && named[int(task.ID)] }) {
 		add("no process %s is named", r.Crowd)
 	}
 	for _, p := range r.Says {
@@ -92,25 +90,6 @@ func linesNaming(screen string, pid int) (n int) {
 		}
 	}
 	return n
-}
-
-func anyOf(named map[int]bool, pids []int) bool {
-	for _, pid := range pids {
-		if named[pid] {
-			return true
-		}
-	}
-	return false
-}
-
-// called are the processes of the crowd's name.
-func (r Standing) called(snap *kcdata.Snapshot) (pids []int) {
-	for _, task := range snap.Tasks {
-		if nameOf(task) == r.Crowd {
-			pids = append(pids, int(task.ID))
-		}
-	}
-	return pids
 }
 
 // Alone is a snapshot without what other tests have made, which may hang as it pleases and take

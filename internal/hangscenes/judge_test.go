@@ -32,7 +32,7 @@ var machine = &kcdata.Snapshot{Tasks: []*kcdata.Task{
 
 // Each word that a screen must have is missed, and each that it must not have is seen.
 func TestWrong(t *testing.T) {
-	scene := Standing{Scene: &Scene{}, Pids: []int{10}, Once: true, AnyOf: []int{11, 12}, Crowd: "batch",
+	scene := Standing{Scene: &Scene{}, Pids: []int{10}, Once: true, Crowd: "batch",
 		Says: []string{`(?i)deadlock`, `\b20\b`}, Not: []string{`Nothing`}}
 	right := "DEADLOCK\n db [10] tid 11: 20 behind\n batch [12]\n"
 	if wrong := scene.Wrong(right, machine); len(wrong) > 0 {
@@ -61,19 +61,5 @@ func TestNamed(t *testing.T) {
 	named := Named("db [10] tid 11, --pid 12 and --pid=13; 14 threads, tids 15, 16 of 17 [18.5]")
 	if got, want := slices.Sorted(maps.Keys(named)), []int{10, 11, 12, 13, 15, 16}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// Each scene has a name of its own and a culprit's word.
-func TestScenes(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range All() {
-		if seen[s.Name] || s.start == nil {
-			t.Errorf("%q", s.Name)
-		}
-		seen[s.Name] = true
-	}
-	if len(seen) != 13 {
-		t.Errorf("%d scenes", len(seen))
 	}
 }

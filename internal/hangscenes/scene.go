@@ -31,13 +31,10 @@ type Scene struct {
 type Standing struct {
 	*Scene
 	Pids  []int    // each must be named, as a pid or as a tid
-	AnyOf []int    // one of these must be named
 	Crowd string   // a process of this name must be named
 	Once  bool     // each of Pids in one line alone
 	Says  []string // each is a pattern of which the screen has a match
 	Not   []string // each is a pattern of which it has none
-	// Ours are all processes of it: of a healthy scene none may be named.
-	Ours []int
 }
 
 // Lacks says why a scene cannot be made on this machine; "": it can.
@@ -60,7 +57,7 @@ func (s *Scene) Start(tb testing.TB, hangs *userlab.Hangs) Standing {
 		time.Sleep(250 * time.Millisecond)
 	}
 	time.Sleep(s.Age)
-	if !s.Healthy && len(r.Pids)+len(r.AnyOf) == 0 && r.Crowd == "" {
+	if !s.Healthy && len(r.Pids) == 0 && r.Crowd == "" {
 		tb.Fatal(fmt.Errorf("hangscenes: %s has no culprit", s.Name))
 	}
 	return r

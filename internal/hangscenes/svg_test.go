@@ -4,12 +4,10 @@ package hangscenes_test
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"html"
 	"regexp"
 	"strings"
-	"testing"
 )
 
 // A picture of a terminal: the size of a cell, and the margin, in pixels.
@@ -81,34 +79,4 @@ func (p pen) String() string {
 		s += ` font-weight="bold"`
 	}
 	return s
-}
-
-// Whatever is on the screen, the picture is XML that says the same.
-func TestSVG(t *testing.T) {
-	for text, want := range map[string]string{
-		"$ x":                              "$ x",
-		"a <b> & \"c\"\nd":                 `a <b> & "c"d`,
-		"\x1b[1;31mDEADLOCK\x1b[0m of two": "DEADLOCK of two",
-	} {
-		b := svg(text, 80)
-		var said strings.Builder
-		for d := xml.NewDecoder(bytes.NewReader(b)); ; {
-			token, err := d.Token()
-			if token == nil {
-				if err.Error() != "EOF" {
-					t.Error(err)
-				}
-				break
-			}
-			if c, ok := token.(xml.CharData); ok {
-				said.WriteString(strings.Trim(string(c), "\n"))
-			}
-		}
-		if said.String() != want {
-			t.Errorf("%q: %q", text, said.String())
-		}
-	}
-	if b := svg("\x1b[1;31mred\x1b[0m", 80); !bytes.Contains(b, []byte(colours["31"])) || !bytes.Contains(b, []byte("bold")) {
-		t.Errorf("no colour: %s", b)
-	}
 }
