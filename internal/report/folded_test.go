@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,17 +87,6 @@ func checkFolded(t testing.TB, s *kcdata.Snapshot, o Options) {
 				t.Fatalf("thread %d: frame %d of %q, of which %d are the kernel's", th.ID, i, stack, kernel)
 			}
 		}
-	}
-}
-
-func TestFoldedHoldsEveryThread(t *testing.T) {
-	for _, st := range stories {
-		checkFolded(t, st.build(), Options{Only: st.o.Only, ShowSelf: st.o.ShowSelf})
-	}
-	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 4))
-		s, o := randomSelection(r)
-		checkFolded(t, s, o)
 	}
 }
 

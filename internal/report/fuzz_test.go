@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"testing"
 
 	"stackshot/internal/golden"
@@ -66,69 +65,14 @@ func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
 	if pid != 0 {
 		o.Only, o.Absent = ofTasks(s, pid), []uint64{uint64(pid)}
 	}
-	var b bytes.Buffer
-	if err := Text(&b, s, o); err != nil {
-		t.Fatal(err)
+	if s.ThreadCount() < 1000 { // folded stacks and profile look every thread up
+		checkForms(t, s, o)
+		return
 	}
-	golden.Showable(t, b.Bytes())
-	b.Reset()
+	golden.Showable(t, []byte(textOf(t, s, o)))
+	var b bytes.Buffer
 	if err := JSON(&b, s, o); err != nil {
 		t.Fatal(err)
 	}
 	golden.Showable(t, b.Bytes())
-	if s.ThreadCount() < 1000 { // they look every thread up
-		checkFolded(t, s, o)
-		checkProfile(t, s, o)
-	}
-}
-
-// BenchmarkText reports 500 tasks of 8 threads.
-func BenchmarkText(b *testing.B) {
-	w := newWorld(8)
-	for pid := range uint32(500) {
-		t := w.task(pid+1, "app")
-		for i := range uint64(8) {
-			in(w.thread(t, "app", kcdata.StateInterruptible, i*second, "__schedule", "schedule", "futex_wait_queue", "futex_wait", "do_futex", "do_syscall_64"), 202)
-		}
-	}
-	s := w.done()
-	var out bytes.Buffer
-	b.ReportAllocs()
-	for b.Loop() {
-		out.Reset()
-		if err := Text(&out, s, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.SetBytes(int64(out.Len()))
-}
-
-// BenchmarkUserStacks writes 4,000 threads of 50 programs, 30 user frames each,
-// in every format.
-func BenchmarkUserStacks(b *testing.B) {
-	w := newWorld(8)
-	for pid := range uint32(50) {
-		t := w.server(pid + 100)
-		for i := range 80 {
-			th := in(w.thread(t, "worker", kcdata.StateInterruptible, second, futex...), 202)
-			frames := make([]string, 30)
-			for n := range frames {
-				frames[n] = fmt.Sprintf("function_%d in %s", (i%5)*100+n, server)
-			}
-			w.calls(t, th, whole, frames...)
-		}
-	}
-	s := w.done()
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, *kcdata.Snapshot, Options) error
-	}{{"text", Text}, {"json", JSON}, {"folded", Folded}, {"pprof", Pprof}} {
-		b.Run(f.name, func(b *testing.B) {
-			for b.Loop() {
-				if err := f.write(io.Discard, s, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"stackshot/kcdata"
@@ -22,9 +21,6 @@ func ofTasks(s *kcdata.Snapshot, pids ...int) map[*kcdata.Thread]bool {
 	return only
 }
 
-// deadNFSServerOnce is always the same snapshot: threads are chosen by their addresses.
-var deadNFSServerOnce = sync.OnceValue(deadNFSServer)
-
 // Nothing that is chosen is all, not nothing; and what is not in the file is an alarm.
 func TestOnly(t *testing.T) {
 	s := deadNFSServer()
@@ -33,6 +29,9 @@ func TestOnly(t *testing.T) {
 		if !strings.Contains(none, want) {
 			t.Errorf("no %q in\n%s", want, none)
 		}
+	}
+	if one := textOf(t, s, Options{Only: ofTasks(s, 812)}); !strings.Contains(one, "\n77 threads in 65 tasks: 2 in uninterruptible sleep (D), 6 sleeping, 69 not asked for\n") || strings.Contains(one, "bash") {
+		t.Errorf("%s", one)
 	}
 	if all := textOf(t, s, Options{}); !strings.Contains(all, "77 threads: 52 shown") || !strings.Contains(all, " 0 not asked for") {
 		t.Errorf("%s", all)

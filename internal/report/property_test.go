@@ -3,7 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -89,37 +92,69 @@ func randomSelection(r *rand.Rand) (*kcdata.Snapshot, Options) {
 var groupLine = regexp.MustCompile(`^    (?:(\d+) (?:threads, e\.g\. |idle threads of CPUs: )|tid \d+|idle thread of CPU [^,]*: )|^(\d+) threads? of \d+ tasks?: `)
 var accountLine = regexp.MustCompile(`^(\d+) threads?: (\d+) shown, (\d+) idle kernel threads folded, (\d+) idle threads of CPUs folded, (\d+) of our own hidden, (\d+) not asked for$`)
 
-// TestR1EveryThreadIsAccountedFor counts the threads in the text itself, not
-// in the numbers the code kept, and holds them against the snapshot.
-func TestR1EveryThreadIsAccountedFor(t *testing.T) {
-	for seed := range uint64(400) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		s, o := randomSelection(r)
-		o.Width = 0
-		var b bytes.Buffer
-		if err := Text(&b, s, o); err != nil {
-			t.Fatal(err)
+// checkForms holds every form of a report against its promises: each thread is accounted for (R1), as
+// the text itself counts them; nothing raw is shown (R2); no line is wider than the terminal; folded
+// stacks and profile have the threads of the JSON.
+func checkForms(t *testing.T, s *kcdata.Snapshot, o Options) {
+	t.Helper()
+	text := textOf(t, s, o)
+	golden.Showable(t, []byte(text))
+	for line := range strings.Lines(text) {
+		if n := show.Cells(strings.TrimSuffix(line, "\n")); o.Width >= 40 && n > o.Width {
+			t.Fatalf("line of %d cells at width %d: %q", n, o.Width, line)
 		}
-		shown := 0
-		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		for _, line := range lines {
-			if m := groupLine.FindStringSubmatch(line); m != nil {
-				n := 1
-				fmt.Sscan(m[1]+m[2], &n)
-				shown += n
-			}
+	}
+	if o.Width == 0 {
+		accounted(t, s, text)
+	}
+	var b bytes.Buffer
+	if err := JSON(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	golden.Showable(t, b.Bytes())
+	checkFolded(t, s, o)
+	checkProfile(t, s, o)
+}
+
+// accounted counts the threads in the text itself, not in the numbers the code kept.
+func accounted(t *testing.T, s *kcdata.Snapshot, text string) {
+	t.Helper()
+	shown := 0
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for _, line := range lines {
+		if m := groupLine.FindStringSubmatch(line); m != nil {
+			n := 1
+			fmt.Sscan(m[1]+m[2], &n)
+			shown += n
 		}
-		m := accountLine.FindStringSubmatch(lines[len(lines)-1])
-		if m == nil {
-			t.Fatalf("seed %d: last line %q", seed, lines[len(lines)-1])
+	}
+	m := accountLine.FindStringSubmatch(lines[len(lines)-1])
+	if m == nil {
+		t.Fatalf("last line %q", lines[len(lines)-1])
+	}
+	n := make([]int, len(m))
+	for i := range m[1:] {
+		fmt.Sscan(m[i+1], &n[i+1])
+	}
+	if n[1] != s.ThreadCount() || n[2] != shown || n[2]+n[3]+n[4]+n[5]+n[6] != n[1] {
+		t.Fatalf("%d threads, %d shown in the text, last line %q\n%s", s.ThreadCount(), shown, m[0], text)
+	}
+}
+
+// Every story at several widths, and random machines.
+func TestEveryForm(t *testing.T) {
+	for _, st := range stories {
+		for _, width := range []int{0, 40, 80} {
+			o := st.o
+			o.Width = width
+			checkForms(t, st.build(), o)
 		}
-		n := make([]int, len(m))
-		for i := range m[1:] {
-			fmt.Sscan(m[i+1], &n[i+1])
-		}
-		if n[1] != s.ThreadCount() || n[2] != shown || n[2]+n[3]+n[4]+n[5]+n[6] != n[1] {
-			t.Fatalf("seed %d: %d threads, %d shown in the text, last line %q\n%s", seed, s.ThreadCount(), shown, m[0], b.String())
-		}
+	}
+	seed := uint64(0)
+	t.Cleanup(func() { t.Logf("ended at seed %d", seed) })
+	for ; seed < 500; seed++ {
+		s, o := randomSelection(rand.New(rand.NewPCG(seed, 1)))
+		checkForms(t, s, o)
 	}
 }
 
@@ -128,79 +163,31 @@ func TestR1JSONHoldsEveryThread(t *testing.T) {
 	for seed := range uint64(100) {
 		s := randomSnapshot(rand.New(rand.NewPCG(seed, 2)))
 		var b bytes.Buffer
-		if err := JSON(&b, s, Options{ShowSelf: true}); err != nil {
-			t.Fatal(err)
-		}
 		var d struct {
 			Tasks []struct {
 				ID      string
 				Threads []struct{ ID string }
 			}
 		}
-		if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		if err := errors.Join(JSON(&b, s, Options{ShowSelf: true}), json.Unmarshal(b.Bytes(), &d)); err != nil {
 			t.Fatal(err)
 		}
-		got, want := map[string]bool{}, 0
+		got, want := map[string]int{}, map[string]int{}
 		for _, task := range d.Tasks {
-			got["task "+task.ID] = true
+			got["task "+task.ID]++
 			for _, th := range task.Threads {
-				got["thread "+task.ID+" "+th.ID] = true
+				got["thread "+task.ID+" "+th.ID]++
 			}
 		}
 		for _, task := range s.Tasks {
-			id := fmt.Sprintf("%#x", task.ID)
-			if want++; !got["task "+id] {
-				t.Fatalf("seed %d: task %s missing", seed, id)
-			}
+			want[fmt.Sprintf("task %#x", task.ID)]++
 			for _, th := range task.Threads {
-				if want++; !got[fmt.Sprintf("thread %s %#x", id, th.ID)] {
-					t.Fatalf("seed %d: thread %#x of task %s missing", seed, th.ID, id)
-				}
+				want[fmt.Sprintf("thread %#x %#x", task.ID, th.ID)]++
 			}
 		}
-		if len(got) != want {
-			t.Fatalf("seed %d: %d entries, want %d", seed, len(got), want)
+		if !maps.Equal(got, want) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, want)
 		}
-	}
-}
-
-// TestR2NothingRawIsShown runs every story and many random machines, and asks
-// the width limit on the way.
-func TestR2NothingRawIsShown(t *testing.T) {
-	check := func(s *kcdata.Snapshot, o Options) {
-		var b bytes.Buffer
-		if err := Text(&b, s, o); err != nil {
-			t.Fatal(err)
-		}
-		golden.Showable(t, b.Bytes())
-		if o.Width >= 40 {
-			for line := range strings.Lines(b.String()) {
-				if n := show.Cells(strings.TrimSuffix(line, "\n")); n > o.Width {
-					t.Fatalf("line of %d cells at width %d: %q", n, o.Width, line)
-				}
-			}
-		}
-		b.Reset()
-		if err := JSON(&b, s, o); err != nil {
-			t.Fatal(err)
-		}
-		golden.Showable(t, b.Bytes())
-		b.Reset()
-		if err := Folded(&b, s, o); err != nil {
-			t.Fatal(err)
-		}
-		golden.Showable(t, b.Bytes())
-	}
-	for _, st := range stories {
-		for _, width := range []int{0, 40, 80} {
-			o := st.o
-			o.Width = width
-			check(st.build(), o)
-		}
-	}
-	for seed := range uint64(100) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		check(randomSelection(r))
 	}
 }
 
@@ -217,19 +204,11 @@ func (f *failing) Write(p []byte) (int, error) {
 var errFull = fmt.Errorf("disk full")
 
 func TestWriteErrorsComeBack(t *testing.T) {
-	s := deadNFSServer()
-	for _, n := range []int{0, 100, 3000} {
-		if err := Text(&failing{n}, s, Options{}); err != errFull {
-			t.Errorf("Text after %d bytes: %v", n, err)
-		}
-		if err := JSON(&failing{n}, s, Options{}); err != errFull {
-			t.Errorf("JSON after %d bytes: %v", n, err)
-		}
-		if err := Folded(&failing{n / 10}, s, Options{}); err != errFull {
-			t.Errorf("Folded after %d bytes: %v", n/10, err)
-		}
-		if err := Pprof(&failing{n / 10}, s, Options{}); err != errFull {
-			t.Errorf("Pprof after %d bytes: %v", n/10, err)
+	for i, write := range []func(io.Writer, *kcdata.Snapshot, Options) error{Text, JSON, Folded, Pprof} {
+		for _, n := range []int{0, 10, 300} {
+			if err := write(&failing{n}, deadNFSServer(), Options{}); err != errFull {
+				t.Errorf("form %d after %d bytes: %v", i, n, err)
+			}
 		}
 	}
 }

@@ -2,26 +2,36 @@ package report
 
 import "stackshot/kcdata"
 
-// stories are the machines the golden files are made of. Each tells in a line
-// or two what happened there; the report must let a reader find that out.
+// stories are machines of which the report must let a reader find out what happened there: by its
+// golden files, or by what it says.
 var stories = []struct {
-	name  string
-	build func() *kcdata.Snapshot
-	o     Options
+	name   string
+	build  func() *kcdata.Snapshot
+	o      Options
+	golden string   // names of forms
+	says   []string // each once
 }{
-	{"quiet", quiet, Options{}},
-	{"dead_nfs_server", deadNFSServer, Options{}},
-	{"dead_nfs_server_80", deadNFSServer, Options{Width: 80, File: "hang.kcd"}},
-	{"dead_nfs_server_pid", deadNFSServerOnce, Options{Only: ofTasks(deadNFSServerOnce(), 812)}},
-	{"spinning_driver", spinningDriver, Options{}},
-	{"spinning_driver_narrow", spinningDriver, Options{Width: 60}},
-	{"container_without_stop", containerWithoutStop, Options{}},
-	{"odd_threads", oddThreads, Options{ShowSelf: true}},
-	{"nasty_names", nastyNames, Options{}},
-	{"user_stacks", userStacks, Options{NotSymbolized: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}},
-	{"thread_pool", threadPool, Options{}},
-	{"slow_disk", slowDisk, Options{}},
-	{"frame_pointers", framePointers, Options{}},
+	{"dead_nfs_server", deadNFSServer, Options{}, "txt", nil},
+	{"spinning_driver", spinningDriver, Options{}, "txt json", nil},
+	{"odd_threads", oddThreads, Options{ShowSelf: true}, "txt", nil},
+	{"user_stacks", userStacks, Options{NotSymbolized: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}, "txt json folded", nil},
+	{"quiet", quiet, Options{}, "", []string{
+		"\n16 idle kernel threads, asleep until there is work: kworker x12, migration x2, kthreadd, rcu_preempt\n23 threads: 2 shown, ", "\nat rest: 2 asleep, 16 idle kernel threads\n",
+	}},
+	{"container_without_stop", containerWithoutStop, Options{}, "", []string{
+		"\n!! nothing was stopped: the threads were read one after the other", "\n!! this namespace only: tasks outside pid namespace 4026532201 are not in this file\n", "\nengine procfs, isolation none\n",
+		"\nnot read of 1 task: permission denied (exe)\n", "  2 of 3 threads in the file  ", ": running or waiting for a CPU (R), no kernel stack recorded\n", ": sleeping, no kernel stack recorded, waits in futex_wait_queue\n",
+	}},
+	{"nasty_names", nastyNames, Options{}, "", []string{`日本語 é  cgroup \x1b[2J\x0d\x00\xe2\x80\xaegnp.exe`, "\n!! the file: \\x1b[2J"}},
+	{"thread_pool", threadPool, Options{}, "", []string{
+		"\n303 threads of 2 tasks: sleeping for up to 5m 59s, in futex\n    server [900] tid 5299 \"worker-299\", server [901], server [900] tid 5298 \"worker-298\" and 300 more: pids 900-901; tids 900-901, 5001-5301\n",
+		"        schedule+0x5d\n        futex_wait_queue\n        futex_wait+0x5d\n",
+	}},
+	{"slow_disk", slowDisk, Options{}, "", []string{
+		"\n!! unwind tables of 7 files were not read (libc.so.6, plugin\\x1b0-0.so, plugin\\x1b0-1.so, plugin\\x1b0-2.so, and 3 more): callers may be missing in 4 user stacks; `stackshot symbolize --unwind FILE` unwinds them again",
+		"(user stack: callers may be missing: an unwind table was not read)\n", "(user stack incomplete: an unwind table was not read)\n",
+	}},
+	{"frame_pointers", framePointers, Options{}, "", []string{"\nuser stacks by frame pointers alone: callers may be missing\n", "    tid 5001: sleeping for up to 1m 00s\n        same kernel stack as tid 70 above\n        handler_1 [web]\n        main [web]\n"}},
 }
 
 // quiet: nothing is wrong, the reader must see that at once.
