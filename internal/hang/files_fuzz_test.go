@@ -2,12 +2,10 @@ package hang
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
-	"stackshot/internal/golden"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -261,22 +259,11 @@ func tellFiles(t *testing.T, m *filesMaker) *waitgraph.Verdict {
 		t.Fatal(err)
 	}
 	v := waitgraph.Judge(waits.Of(s), waitgraph.Options{})
-	var text, js, dot bytes.Buffer
-	for _, err := range []error{Text(&text, s, v, Options{Width: 100}), JSON(&js, s, v, Options{}), Dot(&dot, s, v, Options{})} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	w := &world{s, v}
+	checkForms(t, w, Options{Width: 100})
+	if n := len(written(t, "json", w, Options{})); n > 2<<20 {
+		t.Fatalf("%d bytes of JSON", n)
 	}
-	for _, b := range [][]byte{text.Bytes(), js.Bytes(), dot.Bytes()} {
-		golden.Showable(t, b)
-		if len(b) > 2<<20 {
-			t.Fatalf("%d bytes of text", len(b))
-		}
-	}
-	if !json.Valid(js.Bytes()) {
-		t.Fatalf("not JSON: %s", js.Bytes())
-	}
-	wantDot(t, dot.String())
 	wantBacked(t, s, v.Waits)
 	if m.how != none {
 		wantNobody(t, m.how, v)

@@ -191,13 +191,8 @@ func TestGraphviz(t *testing.T) {
 	testneed.Live(t)
 	testneed.Program(t, "dot")
 	for _, st := range stories {
-		w := st.build()
-		var b bytes.Buffer
-		if err := Dot(&b, w.s, w.v, st.o); err != nil {
-			t.Fatal(err)
-		}
 		cmd := exec.Command("dot", "-Tplain")
-		cmd.Stdin = &b
+		cmd.Stdin = strings.NewReader(written(t, "dot", st.build(), st.o))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %.300s", st.name, err, out)
 		}
@@ -207,17 +202,10 @@ func TestGraphviz(t *testing.T) {
 // Without its colours the coloured text is the plain one.
 func TestColorOnlyAddsColor(t *testing.T) {
 	for _, st := range stories {
-		w := st.build()
-		var plain, colored bytes.Buffer
-		o := st.o
-		if err := Text(&plain, w.s, w.v, o); err != nil {
-			t.Fatal(err)
-		}
-		o.Color = true
-		if err := Text(&colored, w.s, w.v, o); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.NewReplacer(show.Red, "", show.Bold, "", show.Plain, "").Replace(colored.String()); got != plain.String() || !strings.Contains(colored.String(), show.Bold) {
+		plain := written(t, "txt", st.build(), st.o)
+		st.o.Color = true
+		colored := written(t, "txt", st.build(), st.o)
+		if got := strings.NewReplacer(show.Red, "", show.Bold, "", show.Plain, "").Replace(colored); got != plain || !strings.Contains(colored, show.Bold) {
 			t.Errorf("%s: %s", st.name, got)
 		}
 	}

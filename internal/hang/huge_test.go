@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -69,12 +68,8 @@ func TestVictimsAreShownOrCounted(t *testing.T) {
 	}
 	for name, parent := range shapes {
 		for _, n := range sizes {
-			w := behind(n, parent)
-			var b bytes.Buffer
-			if err := Text(&b, w.s, w.v, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			_, section, _ := strings.Cut(b.String(), "\n== 1. ")
+			text := written(t, "txt", behind(n, parent), Options{})
+			_, section, _ := strings.Cut(text, "\n== 1. ")
 			section, _, _ = strings.Cut(section, "\n== STACKS")
 			got := strings.Count(section, "waits for the mutex")
 			for _, m := range moreThreads.FindAllStringSubmatch(section, -1) {
@@ -82,7 +77,7 @@ func TestVictimsAreShownOrCounted(t *testing.T) {
 				fmt.Sscan(m[1], &left)
 				got += left
 			}
-			if lines := strings.Count(b.String(), "\n"); got != n || lines > 100 {
+			if lines := strings.Count(text, "\n"); got != n || lines > 100 {
 				t.Errorf("%s of %d: %d threads shown or counted, %d lines\n%.3000s", name, n, got, lines, section)
 			}
 		}
@@ -158,22 +153,14 @@ func TestHugeDeadlock(t *testing.T) {
 	testneed.Slow(t)
 	const n = 100_000
 	w := cycle(n)
-	var text, dot bytes.Buffer
-	if err := errors.Join(Text(&text, w.s, w.v, Options{}), Dot(&dot, w.s, w.v, Options{})); err != nil {
-		t.Fatal(err)
+	text, dot := written(t, "txt", w, Options{}), written(t, "dot", w, Options{})
+	if max(len(text), len(dot)) > 64<<10 {
+		t.Errorf("%d bytes of text, %d of the graph", len(text), len(dot))
 	}
-	for name, b := range map[string]*bytes.Buffer{"text": &text, "dot": &dot} {
-		if b.Len() > 64<<10 {
-			t.Errorf("%s: %d bytes", name, b.Len())
+	for _, want := range []string{"Deadlock of 100000 threads", "100000 threads wait behind them", "and 99984 more threads of the deadlock", "199920 more waits not drawn"} {
+		if !strings.Contains(text+dot, want) {
+			t.Errorf("no %q in\n%.2000s", want, text)
 		}
-	}
-	for _, want := range []string{"Deadlock of 100000 threads", "100000 threads wait behind them", "and 99984 more threads of the deadlock"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%.2000s", want, text.String())
-		}
-	}
-	if !strings.Contains(dot.String(), "199920 more waits not drawn") {
-		t.Errorf("%s", dot.String()[max(0, dot.Len()-300):])
 	}
 	const most = 4 << 20
 	var js bytes.Buffer
@@ -205,10 +192,10 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestWriteErrorsComeBack(t *testing.T) {
 	w := everything()
-	for name, write := range map[string]func(io.Writer, *kcdata.Snapshot, *waitgraph.Verdict, Options) error{"text": Text, "json": JSON, "dot": Dot} {
+	for form, write := range forms {
 		for _, n := range []int{0, 4096} {
 			if err := write(&failing{n}, w.s, w.v, Options{}); err != errFull {
-				t.Errorf("%s after %d bytes: %v", name, n, err)
+				t.Errorf("%s after %d bytes: %v", form, n, err)
 			}
 		}
 	}

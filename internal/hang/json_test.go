@@ -56,13 +56,10 @@ func decode(t testing.TB, b []byte) (f form) {
 	return f
 }
 
-func jsonOf(t testing.TB, w *world, o Options) (form, []byte) {
+func jsonOf(t *testing.T, w *world, o Options) (form, []byte) {
 	t.Helper()
-	var b bytes.Buffer
-	if err := JSON(&b, w.s, w.v, o); err != nil {
-		t.Fatal(err)
-	}
-	return decode(t, b.Bytes()), b.Bytes()
+	b := []byte(written(t, "json", w, o))
+	return decode(t, b), b
 }
 
 // docs/hang-json.md has every key that JSON can write, except those of machine and capture,
@@ -198,17 +195,14 @@ func TestTextOfOthers(t *testing.T) {
 		{map[*kcdata.Thread]bool{deadlock.Part[0].Thread: true}, []string{"Deadlock of 2 threads", "11 findings of other threads: not shown.", "== WAITING: 1 thread\n"}},
 		{map[*kcdata.Thread]bool{deadlock.Behind[0].Thread: true}, []string{"Deadlock of 2 threads", "== WAITING: 1 thread\n"}},
 	} {
-		var b bytes.Buffer
-		if err := Text(&b, w.s, w.v, Options{Only: c.only}); err != nil {
-			t.Fatal(err)
-		}
+		text := written(t, "txt", w, Options{Only: c.only})
 		last := fmt.Sprintf("%d of 96 threads not asked for: what concerns only them is not shown\n", 96-len(c.only))
-		if !strings.HasSuffix(b.String(), last) {
-			t.Errorf("it does not end with %q:\n%s", last, b.String())
+		if !strings.HasSuffix(text, last) {
+			t.Errorf("it does not end with %q:\n%s", last, text)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("no %q in\n%s", want, b.String())
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
 			}
 		}
 	}

@@ -81,25 +81,35 @@ func owner(t *kcdata.Task, th *kcdata.Thread, r waits.Relation) waits.Owner {
 	return waits.Owner{Task: t, Thread: th, Tid: uint32(th.ID), Pid: uint32(t.ID), Relation: r}
 }
 
-// story is a machine with its verdict.
+// story is a machine with its verdict, and what is told of it: by golden files, or by words, each once.
 type story struct {
-	name  string
-	build func() *world
-	o     Options
+	name   string
+	build  func() *world
+	o      Options
+	golden string // names of forms
+	says   []string
 }
 
 var stories = []story{
-	{"abba", abba, Options{File: "db7.kcdata.zst"}},
-	{"abba_narrow", abba, Options{Width: 60}},
-	{"healthy", healthy, Options{NotSymbolized: []string{"/mnt/a: late", "/mnt/b: late", "c\x1b: late", "d: late", "e: late"}}},
-	{"everything", everything, Options{File: "db7.kcdata.zst"}},
-	{"everything_pid", everythingOnce, Options{Only: everythingOnce().of(900)}},
-	{"not_one_instant", notOneInstant, Options{}},
-	{"redacted", redacted, Options{}},
-	{"unrecorded", unrecorded, Options{}},
-	{"ends", ends, Options{File: "db7.kcdata.zst"}},
-	{"ends_redacted", endsRedacted, Options{}},
-	{"nasty", nasty, Options{File: "x\x1b[2J"}},
+	{"everything", everything, Options{File: "db7.kcdata.zst"}, "txt", nil},
+	{"everything_pid", everythingOnce, Options{Only: everythingOnce().of(900)}, "json dot", nil},
+	{"ends", ends, Options{File: "db7.kcdata.zst"}, "txt json dot", nil},
+	{"healthy", healthy, Options{NotSymbolized: []string{"/mnt/a: late", "/mnt/b: late", "c\x1b: late", "d: late", "e: late"}}, "", []string{
+		"\nNothing hangs: no deadlock, nobody whom others wait for too long, no convoy.\n\n== WAITING: 2 threads\n", "  a timer; the longest, for up to 20.0 s: cron [701]\n",
+		"\n== WHAT THIS FILE CANNOT TELL\n  what threads wait for whose functions have no names: files not symbolized: /mnt/a: late; /mnt/b: late; c\\x1b: late; d: late; and 1 more\n",
+	}},
+	{"not_one_instant", notOneInstant, Options{}, "", []string{
+		"\n!! nothing was stopped: ", "\nProbably a deadlock of 2 threads: app [812] tid 813 ", "\n== 1. Probably a deadlock of 2 threads\n",
+		"  \"Probably\": the file is not of one instant, so the waits may be of different moments.\n  \"Probably\": not each wait of the cycle is sure (1 of 2).\n",
+		"holds, for up to 3m 10s (by the words in its memory, probably, nothing was stopped)\n", "\n  whether the waits were at the same moment: nothing was stopped\n",
+	}},
+	{"redacted", redacted, Options{}, "", []string{"\nDeadlock of 2 threads: app [812] tid 813 \"loader\" waits for the mutex number 3 that ", "client [900] waits for the kernel rwsem number 1 (to read), for up to 40.0 s (by the kernel's own field); readers hold it too\n"}},
+	{"unrecorded", unrecorded, Options{}, "", []string{"\nNothing is known to hang: this file does not say what threads wait for.\n", "\n  who has the locks: the file has no records of waits (--wait off)\n"}},
+	{"ends_redacted", endsRedacted, Options{}, "", []string{
+		"\n    ls [200] waits for its file system (fuse.sshfs), for up to 55.0 s (read after the release)\n", "    waits for data from the TCP socket number 48, whose other end is outside this file, for up to 1m 00s (read after the release)\n",
+		"    curl [410] waits for one of 2 descriptors, among them the answer of web [400] over the TCP socket number 80, for up to 9.0 s (read after the release, probably)\n",
+	}},
+	{"nasty", nasty, Options{File: "x\x1b[2J"}, "", []string{"\n== WHAT THIS FILE CANNOT TELL\n  \\x1b[2J\"\\\\x0a\\xe2\\x80\\xaeexe\\xff];digraph{\n"}},
 }
 
 // abba: two threads of a program deadlock by two mutexes; fourteen wait behind them, some of
