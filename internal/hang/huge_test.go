@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 
+	"stackshot/internal/golden"
 	"stackshot/internal/report"
 	"stackshot/internal/testheap"
 	"stackshot/internal/testneed"
@@ -178,25 +180,9 @@ func TestHugeDeadlock(t *testing.T) {
 	}
 }
 
-// failing writes n bytes and then fails.
-type failing struct{ n int }
-
-var errFull = errors.New("disk full")
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.n -= len(p); f.n < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
 func TestWriteErrorsComeBack(t *testing.T) {
 	w := everything()
 	for form, write := range forms {
-		for _, n := range []int{0, 4096} {
-			if err := write(&failing{n}, w.s, w.v, Options{}); err != errFull {
-				t.Errorf("%s after %d bytes: %v", form, n, err)
-			}
-		}
+		golden.ErrorsComeBack(t, form, func(out io.Writer) error { return write(out, w.s, w.v, Options{}) })
 	}
 }

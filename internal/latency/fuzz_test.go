@@ -88,24 +88,3 @@ func TestStoriesAreShowable(t *testing.T) {
 		}
 	}
 }
-
-// TestTraceIsInOrder: by time, from the first event on, each event once.
-func TestTraceIsInOrder(t *testing.T) {
-	s := decoded(t, loaded())
-	before := s.Trace[0]
-	var b bytes.Buffer
-	if err := TraceText(&b, s, 0); err != nil {
-		t.Fatal(err)
-	}
-	last := -1
-	for _, word := range []string{"0.000   0  taken", "0.007   0  arrived", "12.345   1  chunk", "2000.000   0  place 99"} {
-		at := strings.Index(b.String(), word)
-		if at <= last {
-			t.Fatalf("%q is missing or out of order:\n%s", word, b.String())
-		}
-		last = at
-	}
-	if s.Trace[0] != before {
-		t.Error("the snapshot was changed")
-	}
-}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -113,30 +113,10 @@ func TestFailedFilesAreNamed(t *testing.T) {
 	}
 }
 
-// failing writes n bytes and then fails.
-type failing struct{ n int }
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.n -= len(p); f.n < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
-var errFull = fmt.Errorf("disk full")
-
 func TestWriteErrorsComeBack(t *testing.T) {
 	s := decoded(t, loaded())
 	files := []*Figures{Measure("f", s, 10, nil)}
-	for _, n := range []int{0, 100} {
-		if err := Text(&failing{n}, files, TextOptions{Top: 10}); err != errFull {
-			t.Errorf("Text after %d bytes: %v", n, err)
-		}
-		if err := JSON(&failing{n}, files, nil, new(Waits), 10); err != errFull {
-			t.Errorf("JSON after %d bytes: %v", n, err)
-		}
-		if err := TraceText(&failing{n}, s, 0); err != errFull {
-			t.Errorf("TraceText after %d bytes: %v", n, err)
-		}
-	}
+	golden.ErrorsComeBack(t, "text", func(w io.Writer) error { return Text(w, files, TextOptions{Top: 10}) })
+	golden.ErrorsComeBack(t, "JSON", func(w io.Writer) error { return JSON(w, files, nil, new(Waits), 10) })
+	golden.ErrorsComeBack(t, "trace", func(w io.Writer) error { return TraceText(w, s, 0) })
 }
