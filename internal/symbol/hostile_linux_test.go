@@ -2,10 +2,12 @@ package symbol
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -84,8 +86,8 @@ func TestHostilePerfMaps(t *testing.T) {
 		"link":    {func(p string) error { return os.Symlink("/etc/passwd", p) }, foreign.ErrSymlink.Error()},
 		"device":  {func(p string) error { return unix.Mknod(p, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))) }, foreign.ErrNotRegular.Error()},
 		"socket":  {func(p string) error { return unix.Mknod(p, unix.S_IFSOCK|0o600, 0) }, foreign.ErrNotRegular.Error()},
-		"owner":   {func(p string) error { return joined(os.WriteFile(p, line, 0o644), os.Chown(p, 4242, 4242)) }, foreign.ErrOwner.Error()},
-		"10 GiB":  {func(p string) error { return joined(os.WriteFile(p, line, 0o644), os.Truncate(p, 10<<30)) }, foreign.ErrTooLarge.Error()},
+		"owner":   {func(p string) error { return cmp.Or(os.WriteFile(p, line, 0o644), os.Chown(p, 4242, 4242)) }, foreign.ErrOwner.Error()},
+		"10 GiB":  {func(p string) error { return cmp.Or(os.WriteFile(p, line, 0o644), os.Truncate(p, 10<<30)) }, foreign.ErrTooLarge.Error()},
 		"no name": {func(p string) error { return os.Mkdir(p, 0o700) }, foreign.ErrNotRegular.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,15 +109,6 @@ func TestHostilePerfMaps(t *testing.T) {
 	}
 }
 
-func joined(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // stalledMount mounts a FUSE file system that answers nothing, in a mount
 // namespace of a thread's own. It returns that thread's tid, and what ends the mount and
 // every wait for it before the test ends.
@@ -128,15 +121,16 @@ func stalledMount(t *testing.T, dir string) (tid int, end func()) {
 		err    error
 	}
 	ready, over := make(chan mounted), make(chan struct{})
-	go lockedThread(func() {
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends here
 		m := mounted{tid: unix.Gettid()}
-		m.err = joined(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		m.err = cmp.Or(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		if m.err == nil {
 			m.server, m.err = testfuse.Mount(dir, "stalled", func(*testfuse.Server, testfuse.Request) {})
 		}
 		ready <- m
 		<-over
-	})
+	}()
 	m := <-ready
 	end = sync.OnceFunc(func() {
 		if m.server != nil {

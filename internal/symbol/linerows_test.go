@@ -2,121 +2,13 @@ package symbol
 
 import (
 	"bytes"
-	"debug/dwarf"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"io"
-	"path"
 	"strings"
 	"testing"
 
 	"stackshot/internal/elffile"
-	"stackshot/internal/testneed"
 )
-
-// theirs reads a unit's lines by debug/dwarf, which is fit for files that a
-// compiler made.
-func theirs(t testing.TB, d *dwarf.Data, unit *dwarf.Entry) (rows []lineRow, names []string) {
-	t.Helper()
-	lr, err := d.LineReader(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lr == nil {
-		return nil, nil
-	}
-	for {
-		var e dwarf.LineEntry
-		if err := lr.Next(&e); err == io.EOF {
-			return rows, names
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		row, name := lineRow{addr: e.Address, file: gap}, ""
-		if !e.EndSequence {
-			row.file, row.line = 0, uint32(max(e.Line, 0))
-			if e.File != nil {
-				name = e.File.Name
-			}
-		}
-		rows, names = append(rows, row), append(names, name)
-	}
-}
-
-func sectionOf(t testing.TB, f *elf.File, name string) []byte {
-	t.Helper()
-	s := f.Section(name)
-	if s == nil {
-		return nil
-	}
-	b, err := s.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// Every row of every unit, and the file that each is of, is what debug/dwarf
-// reads; its names of directories that are not absolute lack the unit's own.
-func TestLineRowsAreDebugDWARFs(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	testneed.Slow(t)
-	progs := []string{goProgram(t, "-trimpath")}
-	for _, flags := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O3 -ffunction-sections"} {
-		progs = append(progs, compiled(t, "gcc", "names.c", append([]string{"-O2", "-g"}, strings.Fields(flags)...)...))
-	}
-	progs = append(progs, compiled(t, "g++", "templates.cc", "-g"), compiled(t, "clang++-19", "templates.cc", "-g", "-O2"))
-	for _, prog := range progs {
-		f, err := elf.Open(prog)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		d, err := f.DWARF()
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts := &lineTexts{sectionOf(t, f, ".debug_line"), sectionOf(t, f, ".debug_line_str"), sectionOf(t, f, ".debug_str")}
-		units, n := 0, 0
-		for r := d.Reader(); ; r.SkipChildren() {
-			unit, err := r.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if unit == nil {
-				break
-			}
-			units, n = units+1, n+sameRows(t, prog, d, texts, unit)
-		}
-		if t.Logf("%s: %d units, %d rows", prog, units, n); n < 30 {
-			t.Errorf("%s has %d rows", prog, n)
-		}
-	}
-}
-
-func sameRows(t *testing.T, prog string, d *dwarf.Data, texts *lineTexts, unit *dwarf.Entry) int {
-	t.Helper()
-	want, files := theirs(t, d, unit)
-	got, names, err := readRows(t.Context(), texts, unit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != len(want) {
-		t.Fatalf("%s, unit %#x: %d rows, debug/dwarf reads %d", prog, unit.Offset, len(got), len(want))
-	}
-	for i, row := range got {
-		name := ""
-		if row.file != gap {
-			name = names.path(uint64(row.file))
-			row.file = 0
-		}
-		if same := name == files[i] || name == path.Join(names.comp, files[i]); row != want[i] || !same {
-			t.Fatalf("%s, unit %#x, row %d is %v of %q, debug/dwarf reads %v of %q", prog, unit.Offset, i, row, name, want[i], files[i])
-		}
-	}
-	return len(got)
-}
 
 // lineTable5 makes a line table of version 5 with no instructions.
 func lineTable5(dirs, files []byte) []byte {

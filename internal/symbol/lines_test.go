@@ -111,30 +111,21 @@ func described(t testing.TB, f *File, lines *lineTable, at uint64) (out []string
 }
 
 // Lines and inlined functions are those of addr2line, whatever the version of
-// DWARF and the packing of its sections.
+// DWARF and the packing of its sections. C++ has its functions in namespaces and classes, and
+// inlines most of them.
 func TestLinesAreWhatAddr2lineSays(t *testing.T) {
 	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
 	named := func(name string) bool { return name == "global_function" || name == "leaf" }
-	for _, flags := range [][]string{
-		{"-gdwarf-5"},
-		{"-gdwarf-4"},
-		{"-gdwarf-5", "-gz=zlib"},
-		{"-gdwarf-5", "-Wl,--compress-debug-sections=zstd"},
-		{"-gdwarf-4", "-Wl,--compress-debug-sections=zlib-gnu"},
-		{"-gdwarf-5", "-ffunction-sections", "-fno-omit-frame-pointer", "-O3"},
+	for _, flags := range []string{
+		"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -gz=zlib", "-gdwarf-5 -Wl,--compress-debug-sections=zstd",
+		"-gdwarf-4 -Wl,--compress-debug-sections=zlib-gnu", "-gdwarf-5 -ffunction-sections -fno-omit-frame-pointer -O3",
 	} {
-		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			prog := compiled(t, "gcc", "names.c", append([]string{"-O2", "-g"}, flags...)...)
+		t.Run(flags, func(t *testing.T) {
+			prog := compiled(t, "gcc", "names.c", append([]string{"-O2", "-g"}, strings.Fields(flags)...)...)
 			sameAsAddr2line(t, "addr2line", prog, false, 1, named)
 		})
 	}
-}
-
-// C++ has its functions in namespaces and classes, and inlines most of them.
-func TestLinesOfCxx(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	testneed.Slow(t)
 	for compiler, tool := range map[string]string{"g++": "addr2line", "clang++-19": "llvm-addr2line-19"} {
 		prog := compiled(t, compiler, "templates.cc", "-O2", "-g")
 		sameAsAddr2line(t, tool, prog, true, 3, func(name string) bool { return name == "main" || strings.Contains(name, "lab") })

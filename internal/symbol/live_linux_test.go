@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,63 +144,6 @@ func one(t testing.TB, r *Resolver, task *kcdata.Task, addr uint64) kcdata.UserF
 		t.Fatalf("%#x is in %+v", addr, got)
 	}
 	return got[0]
-}
-
-// gdb, on the same process, gives the same function and the same offset.
-func TestLiveProcessIsWhatGdbSays(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	testneed.Slow(t)
-	prog := compiled(t, "gcc", "names.c", "-O2")
-	task := taskOf(t, running(t, prog).Pid)
-	r := resolver(t, Options{Local: true}, foreign.Options{})
-	addrs, args := []uint64(nil), []string{"-nx", "-batch", "-p", strconv.Itoa(int(task.ID))}
-	for _, m := range task.Mappings {
-		if m.Inode == 0 {
-			continue
-		}
-		f := opened(t, m.Path)
-		for i, y := range f.syms.syms {
-			if at := m.Start + y.addr - m.Offset; i%7 == 0 && y.rank == 0 && y.addr >= m.Offset && at < m.End {
-				addrs = append(addrs, at+uint64(y.size)/2)
-			}
-		}
-	}
-	for _, a := range addrs {
-		args = append(args, "-ex", fmt.Sprintf("info symbol %#x", a))
-	}
-	said := string(command(t, "gdb", args...))
-	checked := 0
-	for i, a := range addrs {
-		got := one(t, r, task, a)
-		name, delta, ok := gdbSaid(said, i, len(addrs))
-		if !ok {
-			continue
-		}
-		if checked++; got.Offset != delta {
-			t.Errorf("%#x is %+v, gdb says %s+%d", a, got, name, delta)
-		}
-	}
-	if checked < 200 || checked*100 < len(addrs)*95 {
-		t.Errorf("gdb named %d of %d addresses", checked, len(addrs))
-	}
-	t.Logf("%d addresses agree with gdb", checked)
-}
-
-// gdbSaid is the answer to the i-th of n questions: the last n lines.
-func gdbSaid(out string, i, n int) (name string, delta uint64, ok bool) {
-	var answers []string
-	for line := range strings.Lines(out) {
-		if strings.Contains(line, " in section ") || strings.HasPrefix(line, "No symbol matches") {
-			answers = append(answers, line)
-		}
-	}
-	if len(answers) != n {
-		return "", 0, false
-	}
-	what, _, ok := strings.Cut(answers[i], " in section ")
-	name, plus, _ := strings.Cut(what, " + ")
-	delta, _ = strconv.ParseUint(plus, 10, 64)
-	return name, delta, ok
 }
 
 func TestReturnAddresses(t *testing.T) {
