@@ -203,23 +203,6 @@ func wantEveryThread(t *testing.T, s *kcdata.Snapshot, before, after map[int]str
 	}
 }
 
-func snapshotOf(t *testing.T, name string) *kcdata.Snapshot {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, _, err := kcdata.Unwrap(b, maxPlain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return s
-}
-
 // A SysRq by /proc/sysrq-trigger: every thread once, a first screen, a file; a hundred of them leave
 // nothing behind; a second arm is refused; the end removes the list of frames.
 func TestArm(t *testing.T) {

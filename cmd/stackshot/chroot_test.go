@@ -17,7 +17,7 @@ import (
 const maxBinary = 30 << 20
 
 // The program is one file: static, of bounded size, at home in a root that has
-// nothing but /proc and /sys.
+// nothing but /proc and /sys. Alone, it names its file itself and shows one screen.
 func TestEmptyChroot(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
@@ -59,6 +59,9 @@ func TestEmptyChroot(t *testing.T) {
 			t.Fatalf("files %q: %s", files, o.stderr)
 		}
 		mode0600(t, files[0])
+		if lines := strings.Count(o.stdout, "\n"); lines == 0 || lines > plainRows || !strings.Contains(o.stdout, "stackshot report "+filepath.Base(files[0])) {
+			t.Errorf("%d lines, or the last does not name the rest: %s", lines, o.stdout)
+		}
 		o = inside.run(t, "report", "/"+filepath.Base(files[0]))
 		if o.want(t, exitWhole); !strings.Contains(o.stdout, "threads in") {
 			t.Errorf("report: %.300s", o.stdout)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"stackshot/internal/testneed"
@@ -20,8 +17,7 @@ func TestColor(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	taken(t, stackshot(t, "take", "-q", "-o", file))
+	file := sample(t)
 	plain := stackshot(t, "report", "--no-symbols", file).stdout
 	for _, c := range []struct {
 		flag, env string
@@ -56,14 +52,7 @@ func colored(t *testing.T, env string, terminal bool, args ...string) string {
 	if !terminal {
 		return invocation{bend: func(c *exec.Cmd) { c.Env = environ }}.run(t, args...).stdout
 	}
-	master, slave := openTerminal(t)
-	text := make(chan string)
-	go func() {
-		var b bytes.Buffer
-		b.ReadFrom(master)
-		text <- b.String()
-	}()
-	invocation{bend: func(c *exec.Cmd) { c.Stdout, c.Env = slave, environ }}.run(t, args...)
-	slave.Close()
-	return strings.ReplaceAll(<-text, "\r\n", "\n")
+	return onTerminal(t, func(slave *os.File) {
+		invocation{bend: func(c *exec.Cmd) { c.Stdout, c.Env = slave, environ }}.run(t, args...)
+	})
 }

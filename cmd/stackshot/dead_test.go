@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/mounts"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -99,7 +97,10 @@ func deviceOf(t *testing.T, dir string) mounts.Device {
 
 func takeOf(t *testing.T, pids []string, more ...string) (report outcome) {
 	t.Helper()
-	args := append([]string{"take", "-o", t.TempDir() + "/file"}, more...)
+	args := append([]string{"take"}, more...)
+	if !slices.Contains(more, "-o") {
+		args = append(args, "-o", t.TempDir()+"/file")
+	}
 	for _, pid := range pids {
 		args = append(args, "--pid", pid)
 	}
@@ -116,7 +117,7 @@ func (o outcome) named(t *testing.T, what string) {
 
 // Eight programs of a mount that is dead: nobody goes there, the report says which
 // mount was left alone, and local files have their names. With --remote-files one
-// reader goes and hangs, in the first run alone.
+// reader goes and hangs, in the first run alone, and each command ends in time.
 func TestDeadMount(t *testing.T) {
 	testneed.Lab(t, testneed.Witness)
 	testneed.Slow(t)
@@ -133,14 +134,24 @@ func TestDeadMount(t *testing.T) {
 	if n := len(hanging(t, dev)); n != 0 {
 		t.Errorf("%d readers hang", n)
 	}
-	for _, run := range []string{"first", "second", "third"} {
-		o := takeOf(t, pids, "--remote-files")
-		o.named(t, run+" run")
-		if !strings.Contains(o.stdout, "does not answer") {
-			t.Errorf("%s run: the report does not say that the mount does not answer:\n%s", run, o.stdout)
+	file := t.TempDir() + "/file"
+	for i, run := range [][]string{{"take", "-o", file}, {"take", "-o", file}, {"report", file}, {"symbolize", file}} {
+		var o outcome
+		if run = append(run, "--remote-files"); i < 2 {
+			o = takeOf(t, pids, run[1:]...)
+			o.named(t, fmt.Sprint("run ", i))
+		} else {
+			o = stackshot(t, run...)
+			o.want(t, exitWhole)
+		}
+		if !strings.Contains(o.stdout+o.stderr, "does not answer") {
+			t.Errorf("%q does not say that the mount does not answer:\n%s%s", run, o.stdout, o.stderr)
 		}
 		if n := len(hanging(t, dev)); n != 1 {
-			t.Errorf("%s run: %d readers hang, want 1", run, n)
+			t.Errorf("%q: %d readers hang, want 1", run, n)
+		}
+		if t.Logf("%s %v", run[0], o.took); o.took > 15*time.Second { // 10 s for files, and 5
+			t.Errorf("%q took %v", run, o.took)
 		}
 	}
 	fs.Release()
@@ -149,33 +160,5 @@ func TestDeadMount(t *testing.T) {
 	}
 	if o := takeOf(t, pids, "--remote-files"); strings.Contains(o.stdout, "does not answer") {
 		t.Errorf("back again, and left alone:\n%s", o.stdout)
-	}
-}
-
-// Two mounts die, and one whose mount nobody can see any more: each costs one reader,
-// the local file nothing.
-func TestDeadMounts(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	testneed.Slow(t)
-	needRoot(t)
-	one, pids := deadMount(t, 3)
-	two, more := deadMount(t, 3)
-	pids = append(append(pids, more...), sleeper(t, "/bin/sleep"))
-	devices := []mounts.Device{deviceOf(t, one.Dir), deviceOf(t, two.Dir)}
-	if err := unix.Unmount(two.Dir, unix.MNT_DETACH); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Mount("none", two.Dir, "tmpfs", 0, "") }) // for its end to unmount
-	for _, run := range []string{"first", "second"} {
-		o := takeOf(t, pids, "--remote-files")
-		o.named(t, run+" run")
-		if n := len(hanging(t, devices...)); n > 2 {
-			t.Errorf("%s run: %d readers hang, want 2 at most", run, n)
-		}
-	}
-	one.Release()
-	two.Release()
-	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return len(hanging(t, devices...)) == 0, nil }); err != nil {
-		t.Error("readers are left:", hanging(t, devices...))
 	}
 }

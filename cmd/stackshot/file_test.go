@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -61,48 +59,6 @@ func TestUnreadableFiles(t *testing.T) {
 				t.Errorf("%s %q: not one clean line: %q", cmd, c.name, o.stderr)
 			}
 		}
-	}
-}
-
-// A file that unpacks to more than anybody's memory is refused, not unpacked.
-func TestZipBomb(t *testing.T) {
-	testneed.Live(t)
-	t.Parallel()
-	var b bytes.Buffer
-	z, err := kcdata.NewCompressor(&b, kcdata.EnvelopeZstd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	zeros := make([]byte, 1<<20)
-	for range 40 {
-		z.Write(zeros)
-	}
-	z.Close()
-	if _, _, err := kcdata.Unwrap(b.Bytes(), 32<<20); !errors.Is(err, kcdata.ErrTooLarge) {
-		t.Errorf("%d bytes unpack to 40 MiB: %v", b.Len(), err)
-	}
-}
-
-func TestReportJSON(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, smallSnapshot(t, "zstd"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := stackshot(t, "report", file, "--format", "json")
-	o.want(t, exitWhole)
-	var got struct {
-		Format string
-		Tasks  []struct{ Pid int }
-	}
-	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil || got.Format != "stackshot-report" || len(got.Tasks) != 1 || got.Tasks[0].Pid != os.Getpid() {
-		t.Errorf("%v: %+v", err, got)
-	}
-	text := stackshot(t, "report", file)
-	if text.want(t, exitWhole); strings.ContainsAny(text.stdout, "\x1b\r") {
-		t.Error("colours, though nothing reads them")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"stackshot/internal/clock"
 	"stackshot/internal/testtask"
-	"stackshot/kcdata"
 )
 
 // BenchmarkFirst20000 is how long a person waits beside a process of 20,000 threads:
@@ -30,7 +29,10 @@ func BenchmarkFirst20000(b *testing.B) {
 	note := func(name string, d time.Duration) { of[name] = append(of[name], d.Seconds()*1e3) }
 	for b.Loop() {
 		_, at := firstLines(b, 1, "take", "--max-pause", "2s", "-o", file)
-		s := mustRead(b, file)
+		s := snapshotOf(b, file)
+		if s.ThreadCount() < 20_000 {
+			b.Fatal("too few threads: ", s.ThreadCount())
+		}
 		last := s.Tries[len(s.Tries)-1]
 		note("screen-ms", time.Duration(at-int64(s.Capture.StopNs)-int64(last.StoppedNs)))
 		began := time.Now()
@@ -74,13 +76,4 @@ func firstLines(b *testing.B, lines int, args ...string) (cpu time.Duration, at 
 		b.Fatalf("%v: %v", args, err)
 	}
 	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), at
-}
-
-func mustRead(b *testing.B, file string) *kcdata.Snapshot {
-	b.Helper()
-	s, err := readWhole(file)
-	if err != nil || len(s.Tries) == 0 || s.ThreadCount() < 20_000 {
-		b.Fatalf("%s is not of 20,000 threads: %v", file, err)
-	}
-	return s
 }

@@ -81,7 +81,7 @@ func interruptBent(t *testing.T, bend func(*exec.Cmd), ready func(stdout string)
 	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// A signal while the capture waits for the machine: no snapshot, no file, a
+// A signal while the capture, or the first of a series, waits for the machine: no snapshot, no file, a
 // message.
 func TestInterrupt(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
@@ -93,10 +93,12 @@ func TestInterrupt(t *testing.T) {
 	}
 	defer unlock()
 	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM} {
-		dir := t.TempDir()
-		o := interrupt(t, "", sig, "take", "-o", filepath.Join(dir, "x"), "--engine", "pull")
-		o.want(t, exitFailed, "interrupted")
-		onlyFile(t, dir)
+		for _, series := range [][]string{nil, {"--count", "5"}} {
+			dir := t.TempDir()
+			o := interrupt(t, "", sig, append([]string{"take", "-o", filepath.Join(dir, "x"), "--engine", "pull"}, series...)...)
+			o.want(t, exitFailed, "interrupted")
+			onlyFile(t, dir)
+		}
 	}
 }
 
@@ -139,18 +141,4 @@ func TestSecondSignal(t *testing.T) {
 	if d := time.Since(began); d > 10*time.Second {
 		t.Errorf("took %v", d)
 	}
-}
-
-// Somebody else's capture: waited for as long as --lock-wait says, then an
-// error that names who has the machine.
-func TestBusy(t *testing.T) {
-	testneed.Live(t)
-	needRoot(t)
-	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	o := stackshot(t, "take", "--engine", "pull", "--lock-wait", "100ms")
-	o.want(t, exitFailed, snapshot.ErrBusy.Error(), "100ms", "pid ")
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"stackshot/internal/latency"
 	"stackshot/internal/show"
@@ -123,5 +124,42 @@ func TestDumpTrace(t *testing.T) {
 		t.Errorf("no trace, but: %s", o.stdout)
 	} else {
 		o.want(t, exitFailed, without, "no trace in this file: take --trace")
+	}
+}
+
+// A child sleeps, and this test knows since when: after it was started, and no
+// later than /proc showed it in its sleep. Its age must lie between the two.
+func TestLatencyAgeOfASleeper(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
+	testneed.Slow(t)
+	t.Parallel()
+	needRoot(t)
+	started := time.Now()
+	pid := sleeper(t, "/bin/sleep")
+	asleep := time.Now()
+	time.Sleep(300 * time.Millisecond)
+	file := filepath.Join(t.TempDir(), "file")
+	before := time.Since(asleep)
+	taken(t, stackshot(t, "take", "-q", "--arrival-budget", "200ms", "-o", file, "--pid", pid))
+	after := time.Since(started)
+	var d struct {
+		Files []struct {
+			Scheduling struct {
+				Sleeping struct {
+					Longest []struct {
+						AtMost int64 `json:"at_most_ns"`
+						Place  string
+					}
+				}
+			}
+		}
+	}
+	o := stackshot(t, "latency", "--format", "json", file)
+	if err := json.Unmarshal([]byte(o.stdout), &d); err != nil || len(d.Files) != 1 || len(d.Files[0].Scheduling.Sleeping.Longest) != 1 {
+		t.Fatalf("want one sleeper: %v: %s%s", err, o.stdout, o.stderr)
+	}
+	s := d.Files[0].Scheduling.Sleeping.Longest[0]
+	if age := time.Duration(s.AtMost); s.Place == "" || age < before || age > after {
+		t.Errorf("it was asleep for at least %v, and started %v ago: %s", before, after, o.stdout)
 	}
 }

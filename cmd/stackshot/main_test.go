@@ -203,6 +203,16 @@ func mode0600(t *testing.T, name string) {
 	}
 }
 
+// snapshotOf reads a whole snapshot.
+func snapshotOf(t testing.TB, name string) *kcdata.Snapshot {
+	t.Helper()
+	s, err := readWhole(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // Mounts and directories of a test's own.
 var withMounts, mount, onlyFile = testfs.WithMounts, testfs.Mount, testfs.Only
 

@@ -41,6 +41,21 @@ func openTerminal(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
+// onTerminal gives what run writes to a terminal.
+func onTerminal(t *testing.T, run func(slave *os.File)) string {
+	t.Helper()
+	master, slave := openTerminal(t)
+	text := make(chan string)
+	go func() {
+		var b bytes.Buffer
+		b.ReadFrom(master)
+		text <- b.String()
+	}()
+	run(slave)
+	slave.Close()
+	return strings.ReplaceAll(<-text, "\r\n", "\n")
+}
+
 // On a terminal, what takes longer than a second says what it is; without one
 // it does not.
 func TestProgress(t *testing.T) {
@@ -48,21 +63,14 @@ func TestProgress(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	stall(t, testfuse.Write, func(t *testing.T, dir string) {
-		master, slave := openTerminal(t)
-		text := make(chan string)
-		go func() {
-			var b bytes.Buffer
-			b.ReadFrom(master)
-			text <- b.String()
-		}()
-		in := invocation{bend: func(c *exec.Cmd) { c.Stderr = slave }}
-		o := in.run(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "2500ms")
-		slave.Close()
-		shown := <-text
-		if !strings.Contains(shown, "stackshot: writing x, 1 s") || !strings.Contains(shown, "writing x, 2 s") {
-			t.Errorf("exit code %d, terminal: %q", o.code, shown)
+		var o outcome
+		o.stderr = onTerminal(t, func(slave *os.File) {
+			in := invocation{bend: func(c *exec.Cmd) { c.Stderr = slave }}
+			in.run(t, "take", "--engine", "procfs", "-o", dir+"/x", "--write-timeout", "2500ms")
+		})
+		if !strings.Contains(o.stderr, "stackshot: writing x, 1 s") || !strings.Contains(o.stderr, "writing x, 2 s") {
+			t.Errorf("terminal: %q", o.stderr)
 		}
-		o.stderr = shown
 		mode0600(t, o.spared(t))
 	})
 }
@@ -72,17 +80,9 @@ func TestTerminalReport(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
-	master, slave := openTerminal(t)
-	text := make(chan string)
-	go func() {
-		var b bytes.Buffer
-		b.ReadFrom(master)
-		text <- b.String()
-	}()
-	o := invocation{bend: func(c *exec.Cmd) { c.Stdout, c.Env = slave, append(os.Environ(), "TERM=xterm", "NO_COLOR=1") }}.run(t)
-	slave.Close()
-	taken(t, o)
-	shown := strings.ReplaceAll(<-text, "\r\n", "\n")
+	shown := onTerminal(t, func(slave *os.File) {
+		taken(t, invocation{bend: func(c *exec.Cmd) { c.Stdout, c.Env = slave, append(os.Environ(), "TERM=xterm", "NO_COLOR=1") }}.run(t))
+	})
 	if lines := strings.Count(shown, "\n"); lines == 0 || lines > plainRows-2 {
 		t.Errorf("%d lines", lines)
 	}

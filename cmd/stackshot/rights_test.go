@@ -92,7 +92,7 @@ func foretells(t *testing.T, in invocation, lack []string) {
 		if o.code != exitWhole && o.code != exitIncomplete || reason != (o.code == exitIncomplete) {
 			t.Fatalf("exit code %d: %s", o.code, o.stderr)
 		}
-		s = parsedFile(t, file)
+		s = snapshotOf(t, file)
 		if s.Engine == snapshot.EngineProcfs && o.code != exitIncomplete {
 			t.Errorf("exit code %d with engine %s", o.code, s.Engine)
 		}
@@ -171,19 +171,6 @@ func checkHas(t *testing.T, s *kcdata.Snapshot, said map[string]bool) {
 	if named := s.Machine.TextAddr != 0; named == said["no_symbols"] {
 		t.Errorf("_text at %#x, and it says %v", s.Machine.TextAddr, said)
 	}
-}
-
-func parsedFile(t *testing.T, file string) *kcdata.Snapshot {
-	t.Helper()
-	in, err := readFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := kcdata.ParseSnapshot(in.plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func (i invocation) diagnosis(t *testing.T) (d diagnosis) {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -65,7 +63,7 @@ func TestRefusedTargets(t *testing.T) {
 	}
 }
 
-// A file of ours under the name given is replaced, never written through.
+// A file of ours under the name given is replaced, never written through. -q says nothing.
 func TestReplace(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
@@ -75,7 +73,10 @@ func TestReplace(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o644), os.Link(file, other)); err != nil {
 		t.Fatal(err)
 	}
-	taken(t, stackshot(t, "take", "-q", "-o", file))
+	o := stackshot(t, "take", "-q", "-o", file)
+	if taken(t, o); o.stdout != "" || o.code == 0 && o.stderr != "" {
+		t.Errorf("-q: stdout %.100q, stderr %.100q", o.stdout, o.stderr)
+	}
 	mode0600(t, file)
 	if b, err := os.ReadFile(other); string(b) != "old" {
 		t.Errorf("its other name now holds %.20q, %v", b, err)
@@ -140,51 +141,4 @@ func TestNowhereToWrite(t *testing.T) {
 			t.Error("no report")
 		}
 	})
-}
-
-// Whoever takes names in a directory of everybody's keeps root from nothing: not
-// the names of pids, not the name of the last resort.
-func TestTakenNames(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	t.Parallel()
-	needRoot(t)
-	dir := openDir(t)
-	withMounts(t, func(t *testing.T) {
-		mount(t, "none", dir, "tmpfs", 0, "mode=1777")
-		next := nextPids(t)
-		unix.Setfsuid(65534) // this thread alone, which has the mount
-		for _, pid := range next {
-			if err := os.Symlink("x", fmt.Sprintf("%s/.stackshot-%d.tmp", dir, pid)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		unix.Setfsuid(0)
-		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file"))
-		mode0600(t, dir+"/file")
-		taken(t, stackshot(t, "take", "--engine", "procfs", "-q", "-o", dir+"/file")) // to replace it needs a name beside it
-		mode0600(t, dir+"/file")
-	})
-}
-
-// nextPids are the pids that the next processes can have: all there are, or those
-// of the next minutes.
-func nextPids(t *testing.T) (pids []int) {
-	t.Helper()
-	number := func(file string, field int) int {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.Atoi(strings.Fields(string(b))[field])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	most, last := number("/proc/sys/kernel/pid_max", 0), number("/proc/loadavg", 4)
-	for i := range min(most-1, 32768) {
-		pids = append(pids, (last+i)%(most-1)+1)
-	}
-	return pids
 }

@@ -102,7 +102,7 @@ func (x *terminal) judged(scene *hangscenes.Scene, hangs *userlab.Hangs) (shown,
 	standing := scene.Start(x.t, hangs)
 	s := x.first()
 	keepScreen(x.t, standing, [2]int{x.width, x.height}, s, x.file())
-	return s, standing.Wrong(s.text, snapshotIn(x.t, x.file()))
+	return s, standing.Wrong(s.text, snapshotOf(x.t, x.file()))
 }
 
 // first is what `stackshot` alone shows. It waits its turn as invocation.run does.
@@ -147,23 +147,6 @@ func (x *terminal) commandsRun(s shown) {
 	if found == 0 {
 		x.t.Error("the screen tells no command")
 	}
-}
-
-func snapshotIn(t *testing.T, name string) *kcdata.Snapshot {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, _, err := kcdata.Unwrap(b, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	snap, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
 }
 
 // keepScreen writes a screen, and the file that it is of, trimmed, to where STACKSHOT_SCREENS

@@ -20,13 +20,12 @@ import (
 	"stackshot/internal/publish"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
-	"stackshot/snapshot"
 )
 
-// own is the flags of a small capture: of this test alone.
-func own() []string { return []string{"--pid", strconv.Itoa(os.Getpid())} }
-
-func takeOwn(args ...string) []string { return append(append([]string{"take"}, own()...), args...) }
+// takeOwn is a small capture: of this test alone.
+func takeOwn(args ...string) []string {
+	return append([]string{"take", "--pid", strconv.Itoa(os.Getpid())}, args...)
+}
 
 // filesIn lists a directory, sorted by name.
 func filesIn(t *testing.T, dir string) []string {
@@ -40,23 +39,6 @@ func filesIn(t *testing.T, dir string) []string {
 		out = append(out, filepath.Join(dir, e.Name()))
 	}
 	return out
-}
-
-func captureOf(t *testing.T, file string) kcdata.LinuxCapture {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, _, err := kcdata.Unwrap(data, maxPlain)
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	s, err := kcdata.ParseSnapshot(plain)
-	if err != nil || !s.HasCapture {
-		t.Fatalf("%s: %v, capture record %v", file, err, s.HasCapture)
-	}
-	return s.Capture
 }
 
 // A series by every engine: a file each, named in the order of the captures; and
@@ -84,7 +66,7 @@ func TestSeries(t *testing.T) {
 			if want := fmt.Sprintf("capture %d of 4: ", i+1); !strings.Contains(o.stderr, want) || !strings.Contains(o.stderr, "wrote "+file) {
 				t.Errorf("%s: no line for %s: %s", engine, file, o.stderr)
 			}
-			c := captureOf(t, file)
+			c := snapshotOf(t, file).Capture
 			if i > 0 && engine != "procfs" && c.Tries == 1 && c.StopNs < before.StopNs+20*before.StoppedNs {
 				t.Errorf("%s: capture %d stops at %d, after one at %d of %d ns", engine, i+1, c.StopNs, before.StopNs, before.StoppedNs)
 			}
@@ -123,7 +105,7 @@ func TestSeriesJSON(t *testing.T) {
 		if j.Sequence != i+1 || j.Tasks != 1 {
 			t.Errorf("object %d: %+v", i, j)
 		}
-		if c := captureOf(t, j.File); int64(c.StoppedNs) != j.StoppedNs {
+		if c := snapshotOf(t, j.File).Capture; int64(c.StoppedNs) != j.StoppedNs {
 			t.Errorf("stopped %d ns in %s, %d in its object", c.StoppedNs, j.File, j.StoppedNs)
 		}
 	}
@@ -162,9 +144,10 @@ type running struct {
 	stderr *bytes.Buffer
 }
 
-func startSeries(t *testing.T, args ...string) *running {
+func startSeries(t *testing.T, pid int, args ...string) *running {
 	t.Helper()
-	r := &running{cmd: exec.Command(program, patient(t, takeOwn(append(args, "--json")...)...)...), stderr: new(bytes.Buffer)}
+	args = append([]string{"take", "--json", "--pid", strconv.Itoa(pid)}, args...)
+	r := &running{cmd: exec.Command(program, patient(t, args...)...), stderr: new(bytes.Buffer)}
 	r.cmd.Stderr = r.stderr
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
@@ -223,7 +206,7 @@ func TestSeriesInterrupted(t *testing.T) {
 		{"1000", "1h", 1, unix.SIGINT, exitIncomplete, "interrupted (interrupt); captures made: 1"},
 	} {
 		dir := t.TempDir()
-		r := startSeries(t, "--count", c.count, "--interval", c.interval, "-o", dir+"/")
+		r := startSeries(t, os.Getpid(), "--count", c.count, "--interval", c.interval, "-o", dir+"/")
 		r.next(t, c.after)
 		r.cmd.Process.Signal(c.sig)
 		more, o := r.end(t)
@@ -239,21 +222,6 @@ func TestSeriesInterrupted(t *testing.T) {
 			mode0600(t, f)
 		}
 	}
-}
-
-// Nothing captured yet: as a single capture.
-func TestSeriesInterruptedFirst(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	needRoot(t)
-	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	dir := t.TempDir()
-	o := interrupt(t, "", unix.SIGINT, "take", "--count", "5", "-o", dir, "--engine", "pull")
-	o.want(t, exitFailed, "interrupted")
-	onlyFile(t, dir)
 }
 
 // The disk fills up in the middle: the series goes on, what the disk refuses
@@ -277,7 +245,7 @@ func TestSeriesFullDisk(t *testing.T) {
 			t.Errorf("%d on the disk, %d in memory; %s", len(here), len(spared), o.stderr)
 		}
 		for _, f := range append(here, spared...) {
-			captureOf(t, f)
+			snapshotOf(t, f)
 		}
 	})
 }
@@ -292,14 +260,7 @@ func TestSeriesTaskEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	r := &running{cmd: exec.Command(program, patient(t, "take", "--json", "--pid", strconv.Itoa(child.Process.Pid),
-		"--engine", "procfs", "--count", "0", "--interval", "10ms", "-o", dir)...), stderr: new(bytes.Buffer)}
-	r.cmd.Stderr = r.stderr
-	out, err := r.cmd.StdoutPipe()
-	if err != nil || r.cmd.Start() != nil {
-		t.Fatal("start: ", err)
-	}
-	r.lines = bufio.NewScanner(out)
+	r := startSeries(t, child.Process.Pid, "--engine", "procfs", "--count", "0", "--interval", "10ms", "-o", dir)
 	r.next(t, 1)
 	child.Process.Kill()
 	child.Wait()
@@ -349,7 +310,7 @@ func TestSeriesMemoryIsLevel(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
-	r := startSeries(t, "--count", "0", "--interval", "5ms", "-o", t.TempDir())
+	r := startSeries(t, os.Getpid(), "--count", "0", "--interval", "5ms", "-o", t.TempDir())
 	r.next(t, 10)
 	grown := "?"
 	for n := 10; n < 130 && grown != ""; n += 30 {

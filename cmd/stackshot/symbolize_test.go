@@ -16,6 +16,7 @@ import (
 	"stackshot/internal/procfs"
 	"stackshot/internal/publish"
 	"stackshot/internal/testneed"
+	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
 
@@ -263,4 +264,23 @@ func TestTakeShowsUserFrames(t *testing.T) {
 	if p := policies(os.Getpid()); p != "other" {
 		t.Errorf("who was an ordinary process is %s", p)
 	}
+}
+
+// What take --keep-stacks leaves, symbolize --unwind makes the same stacks of.
+func TestUserProofUnwindCommand(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
+	testneed.Slow(t)
+	needRoot(t)
+	k := userlab.StartKperf(t, userlab.Kperf{Frames: userlab.NoFramePointers, Depth: 12})
+	dir := t.TempDir()
+	kept, bare := filepath.Join(dir, "kept"), filepath.Join(dir, "bare")
+	stackshot(t, "take", "-q", "--pid", fmt.Sprint(k.Pid), "--keep-stacks", "-o", kept).want(t, exitWhole)
+	stackshot(t, "take", "-q", "--pid", fmt.Sprint(k.Pid), "-o", bare).want(t, exitWhole)
+	before := stackshot(t, "report", kept)
+	stackshot(t, "symbolize", "--unwind", kept).want(t, exitWhole, "threads again, 0 of them have other frames")
+	stackshot(t, "symbolize", "--unwind", kept).want(t, exitWhole, "the file is as it was")
+	if after := stackshot(t, "report", kept); before.stdout != after.stdout || !strings.Contains(after.stdout, "recurse_a [kperf") {
+		t.Errorf("before\n%s\nafter\n%s", before.stdout, after.stdout)
+	}
+	stackshot(t, "symbolize", "--unwind", bare).want(t, exitFailed, "--keep-stacks")
 }

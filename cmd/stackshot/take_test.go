@@ -60,28 +60,6 @@ func TestTakeWritesEachEnvelope(t *testing.T) {
 	}
 }
 
-// Alone, the command names the file itself and shows one screen.
-func TestAlone(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	t.Parallel()
-	dir := t.TempDir()
-	o := invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t)
-	taken(t, o)
-	files, _ := filepath.Glob(filepath.Join(dir, "stackshot-*.kcdata.zst"))
-	if len(files) != 1 {
-		t.Fatalf("files %q, stderr %s", files, o.stderr)
-	}
-	mode0600(t, files[0])
-	lines := strings.Count(o.stdout, "\n")
-	if lines == 0 || lines > plainRows {
-		t.Errorf("%d lines", lines)
-	}
-	if !strings.Contains(o.stdout, "stackshot report "+filepath.Base(files[0])) {
-		t.Errorf("the last line does not name the rest: %s", o.stdout)
-	}
-}
-
 // The object of --json has exactly these keys, whole numbers where numbers,
 // lists where lists.
 func TestTakeJSON(t *testing.T) {
@@ -191,19 +169,6 @@ func TestTakeToStdout(t *testing.T) {
 			t.Errorf("%s -: exit code %d, %s", cmd, r.code, r.stderr)
 		}
 	}
-}
-
-func TestTakeQuiet(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	o := stackshot(t, "take", "-q", "-o", file)
-	taken(t, o)
-	if o.stdout != "" || o.code == 0 && o.stderr != "" {
-		t.Errorf("stdout %.100q, stderr %.100q", o.stdout, o.stderr)
-	}
-	mode0600(t, file)
 }
 
 // A reader of the report that leaves early costs nothing.

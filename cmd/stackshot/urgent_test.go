@@ -18,7 +18,6 @@ import (
 	"stackshot/internal/testfuse"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
-	"stackshot/kcdata"
 )
 
 // slow is a test's budget as an emulated machine needs it.
@@ -38,7 +37,7 @@ func besideHogs(t *testing.T, n int, f func(t *testing.T)) {
 }
 
 // Beside twelve busy threads on each CPU the file is written within 5 s, and every
-// thread of the command that it holds was a real-time one.
+// thread of the command that it holds was a real-time one, also in each capture of a series.
 func TestBesideHogs(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
@@ -60,19 +59,9 @@ func TestBesideHogs(t *testing.T) {
 		t.Errorf("beside hogs it took %v", took)
 	}
 	allUrgent(t, file)
-}
-
-// The same of each capture of a series.
-func TestSeriesIsUrgent(t *testing.T) { // alone: another test's command would be taken for it
-	testneed.Lab(t, testneed.Time)
-	needRoot(t)
 	dir := t.TempDir()
 	taken(t, stackshot(t, "take", "--count", "2", "-q", "-o", dir))
-	files, _ := filepath.Glob(dir + "/*")
-	if len(files) != 2 {
-		t.Errorf("files %q", files)
-	}
-	for _, file := range files {
+	for _, file := range filesIn(t, dir) {
 		allUrgent(t, file)
 	}
 }
@@ -81,20 +70,8 @@ func TestSeriesIsUrgent(t *testing.T) { // alone: another test's command would b
 // real-time one.
 func allUrgent(t *testing.T, file string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, _, err := kcdata.Unwrap(data, maxPlain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
 	threads := 0
-	for _, task := range s.Tasks {
+	for _, task := range snapshotOf(t, file).Tasks {
 		if !task.HasLinux || task.Linux.Ppid != uint32(os.Getpid()) || task.Name != "stackshot" {
 			continue
 		}

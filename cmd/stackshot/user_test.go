@@ -12,25 +12,37 @@ import (
 	"stackshot/internal/testneed"
 )
 
-// Without root: everything from /proc that this user may see, with the reason
-// why not more, and the exit code of what was not stopped. Asked for, it is whole.
+// Without root: everything from /proc that this user may see, with one line that says why not more
+// (refusals of the others' files are no wall), and the exit code of what was not stopped. The user's own
+// blocked processes have their user stacks. Asked for, it is whole.
 func TestNotRoot(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
 	needRoot(t)
+	sleep := exec.Command("sleep", "1000")
+	asNobody(sleep)
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { sleep.Process.Kill(); sleep.Wait() }()
 	dir := openDir(t)
 	nobody := invocation{bend: asNobody}
 	o := nobody.run(t, "take", "-o", dir+"/file", "--json")
-	o.want(t, exitIncomplete, "nothing was stopped")
+	if o.want(t, exitIncomplete, "nothing was stopped"); strings.Count(o.stderr, "\n") > 2 {
+		t.Errorf("more than two lines: %s", o.stderr)
+	}
 	for _, word := range []string{`"engine":"procfs"`, `"isolation":"none"`, `"stopped_ns":0`, `"code":"engine_procfs"`} {
 		if !strings.Contains(o.stdout, word) {
 			t.Errorf("no %s in %s", word, o.stdout)
 		}
 	}
-	o = nobody.run(t, "report", dir+"/file")
-	if o.want(t, exitWhole); !strings.Contains(o.stdout, "threads in") {
-		t.Errorf("report: %.300s", o.stdout)
+	o = nobody.run(t, "report", "--pid", strconv.Itoa(sleep.Process.Pid), dir+"/file")
+	o.want(t, exitWhole)
+	for _, word := range []string{"threads in", "not root: `sudo stackshot`", "nanosleep [libc.so"} {
+		if !strings.Contains(o.stdout, word) || strings.Count(o.stdout, "permission denied") > 1 {
+			t.Errorf("no %q, or not one line: %s", word, o.stdout)
+		}
 	}
 	nobody.run(t, "take", "-q", "-o", dir+"/asked", "--engine", "procfs").want(t, exitWhole)
 	o = nobody.run(t, "take", "-o", dir+"/pull", "--engine", "pull")
@@ -96,33 +108,4 @@ func TestPidNamespace(t *testing.T) {
 			t.Errorf("the report does not speak of the namespace: %.500s", o.stdout)
 		}
 	})
-}
-
-// Without root the user's own blocked processes have their user stacks, and one line says why
-// there is not more; refusals of the others' files are no wall.
-func TestNotRootOwnStacks(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	t.Parallel()
-	needRoot(t)
-	sleep := exec.Command("sleep", "1000")
-	asNobody(sleep)
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { sleep.Process.Kill(); sleep.Wait() }()
-	file := openDir(t) + "/file"
-	nobody := invocation{bend: asNobody}
-	o := nobody.run(t, "take", "-o", file)
-	if o.want(t, exitIncomplete, "nothing was stopped"); strings.Count(o.stderr, "\n") > 2 {
-		t.Errorf("more than two lines: %s", o.stderr)
-	}
-	o = nobody.run(t, "report", "--pid", strconv.Itoa(sleep.Process.Pid), file)
-	o.want(t, exitWhole)
-	if !strings.Contains(o.stdout, "not root: `sudo stackshot`") || strings.Count(o.stdout, "permission denied") > 1 {
-		t.Errorf("not one line: %s", o.stdout)
-	}
-	if !strings.Contains(o.stdout, "nanosleep [libc.so") {
-		t.Errorf("its own stack is not there: %s", o.stdout)
-	}
 }
