@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"stackshot/kcdata"
@@ -12,6 +13,7 @@ func waiting(age uint64, change func(th *kcdata.Thread)) func() *machine {
 	return func() *machine {
 		m := newMachine(2)
 		b := m.proc(800, "batch", 1)
+		b.Cgroup = "/batch.slice/billing.service"
 		m.run(b, 0, ms)
 		m.run(b, 1, ms)
 		th := m.wait(m.proc(812, "nginx", 1), 1, age)
@@ -134,11 +136,68 @@ func zombiesOf(n int) func() *machine {
 	}
 }
 
-// What is said on both sides of each threshold: "wrong", "minor" or nothing.
+// storm is a command whose children come, run and go, among others that want a CPU.
+func storm() *machine {
+	m := newMachine(2)
+	m.psi("cpu", 98, 0)
+	m.sleep(m.proc(700, "loadgen", 1), 50*ms, "do_wait")
+	for i := range uint32(61) {
+		t := m.proc(20_000+13*i, "sh", 700)
+		t.Linux.StartBoottime = now - uint64(61-i)*10*ms
+		if i < 2 {
+			m.run(t, i, ms)
+		} else {
+			m.wait(t, i%2, 300*ms)
+		}
+	}
+	for i := range uint32(7) {
+		m.wait(m.proc(30+i, fmt.Sprintf("svc%d", i), 1), 0, 310*ms)
+	}
+	return m
+}
+
+// outOfMemory is a machine whose OOM killer is at work.
+func outOfMemory() *machine {
+	m := newMachine(2)
+	m.psi("memory", 80, 50)
+	m.s.Meminfo = "MemTotal: 16384000 kB\nMemAvailable: 81920 kB\nSwapTotal: 1024000 kB\nSwapFree: 12 kB\n"
+	m.wait(m.proc(900, "java", 1), 0, 5*ms, "oom_kill_process", "out_of_memory", "__alloc_pages_slowpath", "__alloc_pages")
+	m.thread(m.proc(901, "db", 1), kcdata.StateUninterruptible, "throttle_direct_reclaim", "try_to_free_pages", "__alloc_pages_slowpath")
+	return m
+}
+
+// saidOf are the words of some cases below, beginning with those of their first line.
+var saidOf = map[string][]string{
+	"waits for 1 s":        {"CPU!   1.0 s  2 threads of batch [800] have 2 of 2 CPUs; nginx [812] waits up to 1.0 s\n", "CPU           in billing.service"},
+	"real time for 100 ms": {"CPU!  100 ms  FIFO 50: audio [77] has CPU 1; sshd [8] waits up to 100 ms"},
+	"8 for each CPU":       {"CPU!   30 ms  32 of 32 runnable threads are work, children of systemd [1]\n", "that is 8 for each CPU\n", "work [1004] waits longest for a CPU\n", "work: 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008 and 23 more"},
+	"fork storm": {
+		"CPU!  310 ms  61 of 68 runnable threads are sh: fork storm, children of loadgen [700]\n",
+		"61 of these 61 processes are younger than 1 s, about 1,300 new pids a second\n", "svc0 [30] waits longest for a CPU\n",
+	},
+	"48 young ones, 1,000 pids a second": {"CPU!          48 processes younger than 1 s are sh, children of launcher [700], about 1,000 new pids a second"},
+	"at the limit, in reclaim":           {"MEMORY!     0 %  a.service has 928 KiB of 977 KiB (memory.max); 1 thread reclaims: java [900]\n", "at work for memory: java [900] up to 1h 00m\n", "its control group is /system.slice/a.service"},
+	"at the limit, all wait":             {"MEMORY!     1 %  a.service has 928 KiB of 977 KiB (memory.max); all its threads waited for memory 1 % of 10 s\n"},
+	"above memory.high":                  {"MEMORY!     0 %  a.service has 488 KiB of 488 KiB (memory.high); 1 thread reclaims: java [900]\n"},
+	"at the OOM killer":                  {"; 1 thread is at the OOM killer: java [900]\n"},
+	"scarce, in reclaim":                 {"MEMORY!     0 %  the machine has 48.8 MiB of 977 MiB available; 1 thread reclaims: java [900]\n"},
+	"out of memory": {
+		"MEMORY!  5.0 ms  out of memory: java [900] is at the OOM killer\nMEMORY!    80 %  the machine has 80.0 MiB of 15.6 GiB available, its swap is full; ",
+		"; all its threads waited for memory 50 % of 10 s; 1 thread reclaims: db [901]\n", "at work for memory: db [901] up to 1h 00m",
+	},
+	"5,000 threads":      {"MANY!   55.6%  java [900] has 5,000 threads, of 9,000\n", "5,000 of them sleep in futex_wait"},
+	"1,000 threads, new": {"1,000 of them were made in the last minute\n"},
+	"1,000 processes":    {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
+	"100 zombies":        {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
+}
+
+// What is said on both sides of each threshold: "wrong", "minor" or nothing; no other section accuses
+// anybody.
 func TestThresholds(t *testing.T) {
 	nice := func(th *kcdata.Thread) { th.Linux.Nice = 1 }
 	idle := func(th *kcdata.Thread) { th.Linux.Policy = policyIdle }
 	const reclaim = "try_to_free_mem_cgroup_pages"
+	told := map[string]bool{}
 	for _, c := range []struct {
 		name, section, want string
 		make                func() *machine
@@ -173,6 +232,7 @@ func TestThresholds(t *testing.T) {
 		{"a third", "CPU", "wrong", crowded(2, 16, 32, 60*sec)},
 		{"less than a third", "CPU", "minor", crowded(2, 16, 33, 60*sec)},
 
+		{"fork storm", "CPU", "wrong", storm},
 		{"48 young ones, 1,000 pids a second", "CPU", "wrong", youngChildren(48, 800*ms, 10)},
 		{"48 young ones, fewer pids", "CPU", "minor", youngChildren(48, 800*ms, 9)},
 		{"47 young ones", "CPU", "", youngChildren(47, 800*ms, 10)},
@@ -210,6 +270,7 @@ func TestThresholds(t *testing.T) {
 		{"swap full, memory available", "MEMORY", "", machineWide(500_000, 0, 0, 0)},
 		{"swap full, memory low", "MEMORY", "minor", machineWide(99_999, 50_000, 0, 0)},
 		{"swap not full, memory low", "MEMORY", "", machineWide(99_999, 51_000, 0, 0)},
+		{"out of memory", "MEMORY", "wrong", outOfMemory},
 		{"kswapd works", "MEMORY", "", machineWide(49_999*2, 500_000, 0, 0, "shrink_node", "balance_pgdat", "kswapd")},
 
 		{"5,000 threads", "MANY", "wrong", threadsOf(5000, 4000, 3600*sec)},
@@ -229,6 +290,8 @@ func TestThresholds(t *testing.T) {
 		for _, s := range []section{v.cpu(), v.memory(), v.many()} {
 			for _, e := range s.entries {
 				switch {
+				case s.title != c.section && !e.minor:
+					t.Errorf("%s: %s accuses somebody", c.name, s.title)
 				case s.title != c.section:
 				case !e.minor:
 					got = "wrong"
@@ -239,6 +302,17 @@ func TestThresholds(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q\n%s", c.name, got, c.want, m.text())
+		}
+		for _, words := range saidOf[c.name] {
+			if text := m.text(); !strings.Contains(text, words) {
+				t.Errorf("%s: %q is not said in\n%s", c.name, words, text)
+			}
+		}
+		told[c.name] = true
+	}
+	for name := range saidOf {
+		if !told[name] {
+			t.Errorf("no case %q", name)
 		}
 	}
 }
