@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/hangscenes"
+	"stackshot/internal/show"
 	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
@@ -30,7 +35,6 @@ func TestFirstScreens(t *testing.T) {
 		t.Skip("wants the machine to itself: STACKSHOT_SCENES=1")
 	}
 	needRoot(t)
-	testneed.Program(t, "tmux")
 	hangs := userlab.NewHangs(t)
 	sizes := [][2]int{{80, 24}, {200, 50}}
 	for i, scene := range hangscenes.All() {
@@ -55,7 +59,7 @@ func firstScreen(t *testing.T, scene *hangscenes.Scene, hangs *userlab.Hangs, si
 	if why := scene.Lacks(); why != "" {
 		t.Skip(why)
 	}
-	x := newTerminal(t, size[0], size[1])
+	x := &terminal{t, t.TempDir(), size[0], size[1]}
 	if scene.Healthy {
 		calm(t)
 	}
@@ -122,8 +126,12 @@ func (x *terminal) first() shown {
 // command itself may have left it.
 func (x *terminal) fits(s shown) {
 	x.t.Helper()
-	if s.above > 1 || s.height+1 > x.height {
-		x.t.Errorf("%d lines and the prompt in a terminal of %d; %d have left it", s.height, x.height, s.above)
+	rows := 0
+	for line := range strings.Lines(s.text) {
+		rows += max(1, (show.Cells(strings.TrimSuffix(line, "\n"))+x.width-1)/x.width)
+	}
+	if rows+1 > x.height || strings.Contains(s.text, "\x1b") {
+		x.t.Errorf("%d rows and the prompt in a terminal of %d: %q", rows, x.height, s.text)
 	}
 }
 
@@ -134,19 +142,57 @@ var command = regexp.MustCompile(`\bstackshot (?:hang|report|latency|list|doctor
 func (x *terminal) commandsRun(s shown) {
 	x.t.Helper()
 	found := 0
-	for _, line := range lines(s.text) {
-		for _, c := range command.FindAllString(line, -1) {
+	for line := range strings.Lines(s.text) {
+		for _, c := range command.FindAllString(strings.TrimRight(line, " \n"), -1) {
 			found++
-			c = strings.TrimSpace(c)
-			if o := x.run(c + " >out 2>err"); o.code != 0 && o.code != exitIncomplete && o.code != codeHangs {
-				b, _ := os.ReadFile(filepath.Join(x.dir, "err"))
-				x.t.Errorf("%q: exit code %d: %s", c, o.code, b)
+			if o := x.run(c + " >out"); o.code != 0 && o.code != exitIncomplete && o.code != codeHangs {
+				x.t.Errorf("%q: exit code %d: %s", c, o.code, o.text)
 			}
 		}
 	}
 	if found == 0 {
 		x.t.Error("the screen tells no command")
 	}
+}
+
+// terminal is one of a size; commands run in its directory.
+type terminal struct {
+	t             *testing.T
+	dir           string
+	width, height int
+}
+
+// shown is what a command wrote to it, without colours.
+type shown struct {
+	text string
+	code int
+}
+
+func (x *terminal) run(command string) (s shown) {
+	x.t.Helper()
+	text := onTerminal(x.t, func(slave *os.File) {
+		if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(x.height), Col: uint16(x.width)}); err != nil {
+			x.t.Fatal(err)
+		}
+		c := exec.Command("sh", "-c", command)
+		c.Dir, c.Stdin, c.Stdout, c.Stderr = x.dir, slave, slave, slave
+		c.Env = []string{"PATH=" + programDir + ":" + os.Getenv("PATH"), "HOME=/nonexistent", "TERM=xterm", "LANG=C.UTF-8"}
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		c.Run()
+		s.code = c.ProcessState.ExitCode()
+	})
+	s.text = escape.ReplaceAllString(text, "")
+	return s
+}
+
+// file is the snapshot that a command wrote.
+func (x *terminal) file() string {
+	x.t.Helper()
+	names, err := filepath.Glob(x.dir + "/*.kcdata*")
+	if err != nil || len(names) != 1 {
+		x.t.Fatalf("files %q: %v", names, err)
+	}
+	return names[0]
 }
 
 // keepScreen writes a screen, and the file that it is of, trimmed, to where STACKSHOT_SCREENS
@@ -171,7 +217,7 @@ func keepScreen(t *testing.T, r hangscenes.Standing, size [2]int, s shown, file 
 	}
 	screen := filepath.Join(dir, fmt.Sprintf("%s-%dx%d.txt", r.Name, size[0], size[1]))
 	for _, err := range []error{err, os.WriteFile(filepath.Join(dir, r.Name+".kcdata.zst"), packed.Bytes(), 0o644),
-		os.WriteFile(screen, []byte(s.text+"\n"), 0o644)} {
+		os.WriteFile(screen, []byte(s.text), 0o644)} {
 		if err != nil {
 			t.Error(err)
 		}

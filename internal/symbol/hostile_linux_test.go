@@ -3,14 +3,12 @@ package symbol
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"stackshot/internal/foreign"
 	"stackshot/internal/testfuse"
 	"stackshot/internal/testneed"
-	"stackshot/internal/testtask"
 	"stackshot/kcdata"
 )
 
@@ -110,9 +107,8 @@ func TestHostilePerfMaps(t *testing.T) {
 }
 
 // stalledMount mounts a FUSE file system that answers nothing, in a mount
-// namespace of a thread's own. It returns that thread's tid, and what ends the mount and
-// every wait for it before the test ends.
-func stalledMount(t *testing.T, dir string) (tid int, end func()) {
+// namespace of a thread's own. It returns that thread's tid.
+func stalledMount(t *testing.T, dir string) (tid int) {
 	t.Helper()
 	testneed.Root(t)
 	type mounted struct {
@@ -132,76 +128,16 @@ func stalledMount(t *testing.T, dir string) (tid int, end func()) {
 		<-over
 	}()
 	m := <-ready
-	end = sync.OnceFunc(func() {
+	t.Cleanup(func() {
 		if m.server != nil {
 			m.server.Close()
 		}
 		close(over)
 	})
-	t.Cleanup(end)
 	if m.err != nil {
 		t.Fatal(m.err)
 	}
-	return m.tid, end
-}
-
-// A binary on a mount where nothing answers, in a mount namespace that is not ours, is
-// not touched or, if remote files are asked for, costs one limit; the others are named,
-// and its address has its module.
-func TestBinaryOnStalledMount(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	testneed.Slow(t)
-	dir := t.TempDir()
-	tid, end := stalledMount(t, dir)
-	stuck, prog := dir+"/bin/prog", compiled(t, "gcc", "names.c", "-O2")
-	const base = 1 << 32
-	task := &kcdata.Task{ID: uint64(tid), Mappings: []kcdata.Mapping{
-		{LinuxMapping: kcdata.LinuxMapping{Start: 0x1000, End: 0x2000, Inode: 9}, Path: stuck, BuildID: []byte{1}},
-		{LinuxMapping: kcdata.LinuxMapping{Start: base, End: base + 1<<20, Inode: 10}, Path: prog, BuildID: opened(t, prog).BuildID()},
-	}}
-	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/self/task/%d/stat", tid))
-	other := address(t, task, prog, prog, "leaf")
-	task.Threads = []*kcdata.Thread{{ID: 1, User: []uint64{0x1800, other}, UserHow: []byte{kcdata.UserFrameRegs, kcdata.UserFrameRegs}}}
-
-	for _, remote := range []bool{false, true} {
-		r := resolver(t, Options{Local: true, Proc: "/proc/self/task", Limit: 20 * time.Second}, foreign.Options{Limit: time.Second, Remote: remote})
-		began := time.Now()
-		res := r.Resolve(context.Background(), []*kcdata.Task{task})
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("took %v: 5 s past the limit of 1 s", took)
-		}
-		want, hang := "fuse.stalled at "+dir, 0
-		if remote {
-			want, hang = "no answer in 1s", 1
-		}
-		if why := skipped(res, stuck); !strings.Contains(why, want) || r.files.Hanging() != hang {
-			t.Errorf("%d readers hang, skipped %v", r.files.Hanging(), res.Skipped)
-		}
-		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: 0x1800, Exact: true}); len(got) != 1 || got[0] != (kcdata.UserFunction{Module: stuck}) {
-			t.Errorf("the stalled one is %+v", got)
-		}
-		if got := res.Tasks[task].Functions(kcdata.UserPlace{Addr: other, Exact: true}); len(got) != 1 || got[0].Name != "leaf" {
-			t.Errorf("the other is %+v", got)
-		}
-		began = time.Now()
-		r.Functions(task, kcdata.UserPlace{Addr: 0x1900, Exact: true})
-		if took := time.Since(began); took > 900*time.Millisecond {
-			t.Errorf("the second address of a file that hung waited %v", took)
-		}
-		if remote {
-			end()
-			gone(t, r.files)
-		}
-	}
-}
-
-// gone waits for the readers that hung. Until one has left, every run on this machine holds
-// that its device number does not answer, and the next file system may have that number.
-func gone(t *testing.T, files *foreign.Files) {
-	t.Helper()
-	if err := testtask.WaitFor(10*time.Second, func() (bool, error) { return files.Hanging() == 0, nil }); err != nil {
-		t.Errorf("%d readers hang on a file system that is gone: %v", files.Hanging(), err)
-	}
+	return m.tid
 }
 
 // With every helper stuck the call still ends at its own limit.
@@ -209,7 +145,7 @@ func TestLimitOfTheWhole(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	dir := t.TempDir()
-	tid, _ := stalledMount(t, dir)
+	tid := stalledMount(t, dir)
 	task := &kcdata.Task{ID: uint64(tid), Threads: []*kcdata.Thread{{}}}
 	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/self/task/%d/stat", tid))
 	for i := range uint64(20) {

@@ -147,34 +147,19 @@ func TestRedactedFiles(t *testing.T) {
 	}
 }
 
-// A deadlock through processes, and a culprit of one, name thread and process once.
-func TestProcessSentences(t *testing.T) {
-	a, b := program("a", 1), program("b", 2, 3)
-	first, second := file(waits.Socket, reads(kcdata.FileSocket), 0x10, owing(whole(b, waits.OtherEnd))), file(waits.Pipe, reads(kcdata.FilePipe), 0x20, whole(a, waits.OtherEnd))
-	first.Task, first.Thread, second.Task, second.Thread = a, a.Threads[0], b, b.Threads[1]
-	for _, w := range []*waits.Wait{first, second} {
-		w.Age = model.Age{Ns: 5e9, Known: true}
-	}
-	x := For(&kcdata.Snapshot{}, &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}})
-	d := &waitgraph.Deadlock{Confidence: waits.Sure, Cycle: []*waits.Wait{first, second}, Part: []*waits.Wait{first, second}}
-	if got, want := x.Sentence(Finding{Deadlock: d}), "Deadlock of 2 threads: a [1] waits for the answer of b [2] over the socket 0x10, and b [2] tid 3 waits for bytes from the pipe 0x20 that task 1 writes. It has lasted for up to 5.0 s."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+// A culprit of a process is named once, as its thread; the goldens of hang have the sentences.
+func TestProcessOwners(t *testing.T) {
+	b := program("b", 2, 3)
+	first := file(waits.Socket, reads(kcdata.FileSocket), 0x10, owing(whole(b, waits.OtherEnd)))
 	c := &waitgraph.Culprit{Owner: has(b, 1, waits.OtherEnd), Reason: waitgraph.Running, Victims: []*waits.Wait{first}}
 	c.Owner.Whole = true
-	f := Finding{Culprit: c}
-	if got, want := x.Sentence(f), "1 thread waits for b [2] tid 3, which is running. It is a [1], which waits for the answer of b [2] over the socket 0x10, for up to 5.0 s."; got != want {
+	x := For(&kcdata.Snapshot{}, &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}})
+	if got, want := x.Title(Finding{Culprit: c}), "b [2] tid 3 keeps 1 thread waiting"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := x.Title(f), "b [2] tid 3 keeps 1 thread waiting"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	gone := waits.Owner{Tid: 9, Pid: 9, Whole: true}
-	if got := Owner(&gone); got != "process 9 (not in this file)" {
-		t.Error(got)
-	}
-	if o := whole(b, ""); Owner(&o) != "process b [2]" {
-		t.Error(Owner(&o))
+	gone, here := waits.Owner{Tid: 9, Pid: 9, Whole: true}, whole(b, "")
+	if a, b := Owner(&gone), Owner(&here); a != "process 9 (not in this file)" || b != "process b [2]" {
+		t.Error(a, b)
 	}
 }
 
