@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -109,10 +108,7 @@ func imports(real map[string]map[string]bool, table map[string]*row, file string
 // architecture reads the table. In it packages are named by their paths, and imports
 // without internal/.
 func architecture(t *testing.T, file string) map[string]*row {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, file)
 	_, text2, _ := strings.Cut(string(text), "\n## Packages\n")
 	section, _, _ := strings.Cut(text2, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .* \\| ([^|]*) \\|$").FindAllStringSubmatch(section, -1)

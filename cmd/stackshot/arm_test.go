@@ -307,10 +307,7 @@ func armFrames(t *testing.T, a *armedProcess) string {
 	if st, err := os.Stat(list[0]); err != nil || st.Mode() != 0o600 {
 		t.Errorf("%s: %v, %v", list[0], st.Mode(), err)
 	}
-	b, err := os.ReadFile(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, list[0])
 	head, err := panicregion.ReadStatic(b)
 	if err != nil {
 		t.Fatal(err)
@@ -354,10 +351,7 @@ func TestArmKilled(t *testing.T) {
 
 func lockText(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(resident.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, resident.Path)
 	for _, word := range []string{"pid ", "\nsince ", "\nlive ", "\nregion "} {
 		if !strings.Contains(string(b), word) {
 			t.Errorf("%s: %q lacks %q", resident.Path, b, word)

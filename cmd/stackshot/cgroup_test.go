@@ -78,10 +78,7 @@ func inGroup(dirs ...string) invocation {
 // a group.
 func refused(t *testing.T, dir, file, line string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, filepath.Join(dir, file))
 	for l := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(l, line+" "); ok {
 			return strings.TrimSpace(rest)

@@ -39,9 +39,7 @@ func TestTruncatedFiles(t *testing.T) {
 func checkCuts(t *testing.T, kind string, whole, data []byte) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), kind)
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, data)
 	step, shown, many := 1, 0, len(whole) > 256<<10
 	for n := len(data) - 1; n >= 0; n -= step {
 		if err := os.Truncate(name, int64(n)); err != nil {
@@ -117,9 +115,7 @@ func TestBigFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "big")
-	if err := os.WriteFile(name, packed.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, packed.Bytes())
 	for _, args := range [][]string{{"report", "--no-symbols"}, {"latency"}} {
 		var last tail
 		in := invocation{bend: func(c *exec.Cmd) { c.Stdout = &last }}

@@ -22,10 +22,7 @@ import (
 // deadMount starts n copies of sleep(1) from one FUSE mount, and has that die.
 func deadMount(t *testing.T, n int) (fs *userlab.StalledFS, pids []string) {
 	t.Helper()
-	b, err := os.ReadFile("/bin/sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, "/bin/sleep")
 	var files []userlab.StalledFile
 	for i := range n {
 		files = append(files, userlab.StalledFile{Name: fmt.Sprintf("prog%d", i), Data: b, Mode: 0o755})
@@ -84,10 +81,7 @@ func hanging(t *testing.T, devices ...mounts.Device) (pids []int) {
 // deviceOf is the device of what is mounted at dir.
 func deviceOf(t *testing.T, dir string) mounts.Device {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, "/proc/self/mountinfo")
 	way := mounts.Parse(b).Way(dir)
 	if len(way) == 0 {
 		t.Fatal("nothing is mounted at", dir)

@@ -282,19 +282,14 @@ func TestExtractListToFullDisk(t *testing.T) {
 func TestExtractRefuses(t *testing.T) {
 	dir := t.TempDir()
 	deadMachine(t, filepath.Join(dir, "vmcore"), 24, 3, 2)
-	b, err := os.ReadFile(filepath.Join(dir, "vmcore"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, filepath.Join(dir, "vmcore"))
 	none := bytes.Replace(b, binary.LittleEndian.AppendUint64(nil, panicregion.HeadMagic), make([]byte, 8), 2)
 	none = bytes.ReplaceAll(none, binary.LittleEndian.AppendUint64(nil, panicregion.ListMagic), make([]byte, 8))
 	cut := b[:8<<20+3*4096]
 	short := none[:12<<20]
 	head := b[bytes.Index(b, binary.LittleEndian.AppendUint64(nil, panicregion.HeadMagic)):][:4096]
 	for name, data := range map[string][]byte{"none": none, "cut": cut, "short": short, "text": []byte("no core at all\n"), "frames": head} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), data)
 	}
 	for _, c := range []struct {
 		args []string

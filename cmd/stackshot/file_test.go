@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"stackshot/internal/show"
+	"stackshot/internal/testheap"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -30,9 +32,7 @@ func TestUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, []byte(content))
 		return name
 	}
 	cut := smallSnapshot(t, "none")
@@ -69,9 +69,7 @@ func TestDump(t *testing.T) {
 	t.Parallel()
 	data := smallSnapshot(t, "none")
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, data)
 	o := stackshot(t, "dump", name)
 	o.want(t, exitWhole)
 	var want bytes.Buffer
@@ -88,5 +86,22 @@ func TestDump(t *testing.T) {
 	in := invocation{bend: func(c *exec.Cmd) { c.Stdin = &zlib }}
 	if again := in.run(t, "dump", "-"); again.stdout != o.stdout {
 		t.Errorf("through zlib: %d bytes, exit code %d, %s", len(again.stdout), again.code, again.stderr)
+	}
+}
+
+// What is no file of ours is not read beyond its first bytes: it may be a disk.
+func TestWhatIsNoSnapshotIsNotRead(t *testing.T) {
+	disk := filepath.Join(t.TempDir(), "disk")
+	write(t, disk, []byte("no magic"))
+	if err := os.Truncate(disk, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{disk, "/dev/zero"} {
+		testheap.Bound(t, 16<<20, name, func() {
+			var bad *kcdata.FormatError
+			if _, err := readFile(name); !errors.Is(err, kcdata.ErrBadMagic) || !errors.As(err, &bad) || bad.Offset != 0 {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

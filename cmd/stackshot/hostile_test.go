@@ -51,9 +51,7 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 		t.Run(strings.ReplaceAll(shape.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "file.kcdata")
-			if err := os.WriteFile(name, forge(t, shape.write), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, name, forge(t, shape.write))
 			for j, c := range readingCommands {
 				if i%commonCommands != j && !testneed.Length(false, true) {
 					continue // in short, one command for each shape

@@ -80,10 +80,7 @@ func TestHugeHeapUnderLimit(t *testing.T) {
 // vmFlags are those of the mapping of this process that holds an address, by smaps.
 func vmFlags(t *testing.T, addr uintptr) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "/proc/self/smaps")
 	inside := false
 	for line := range strings.Lines(string(text)) {
 		var start, end uintptr

@@ -72,9 +72,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	other := dest + "/opt/x/share/man/man1/other.1"
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, other, nil)
 	runMake(t, built, "uninstall", "DESTDIR="+dest)
 	if left := regular(t, dest); len(left) != 1 || dest+left[0] != other {
 		t.Errorf("after uninstall: %q", left)

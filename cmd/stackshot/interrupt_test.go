@@ -142,3 +142,23 @@ func TestSecondSignal(t *testing.T) {
 		t.Errorf("took %v", d)
 	}
 }
+
+// Whose turn does not come in time says who has it, and which option sets the time.
+func TestLineIsTooLong(t *testing.T) {
+	testneed.Live(t)
+	testneed.Slow(t)
+	needRoot(t)
+	unlock, err := snapshot.LockMachine(t.Context(), testneed.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	file := filepath.Join(t.TempDir(), "file")
+	o := stackshot(t, "take", "--lock-wait", "300ms", "-o", file)
+	o.want(t, exitFailed, "another capture is under way", fmt.Sprintf("pid %d (", os.Getpid()), "waited 300ms: --lock-wait")
+	onlyFile(t, filepath.Dir(file))
+	help := stackshot(t, "take", "--help")
+	if line := strings.Join(strings.Fields(help.stdout), " "); !strings.Contains(line, "--lock-wait duration longest time to wait in line") || !strings.Contains(line, "one at a time stops the machine (default 5s)") {
+		t.Errorf("help does not tell of it: %s", help.stdout)
+	}
+}

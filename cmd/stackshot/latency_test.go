@@ -42,9 +42,7 @@ func TestLatency(t *testing.T) {
 	data := smallSnapshot(t, "zstd")
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, name := range []string{a, b} {
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, data)
 	}
 	one := stackshot(t, "latency", a)
 	if one.want(t, exitWhole); !strings.Contains(one.stdout, "SCHEDULING LATENCY of ") || !strings.HasPrefix(one.stdout, "latency of ") {
@@ -76,14 +74,9 @@ func TestLatencyNamesUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	good, cut, absent, evil := filepath.Join(dir, "good"), filepath.Join(dir, "cut"), filepath.Join(dir, "absent"), filepath.Join(dir, "e\x1b[2J")
 	traceFile(t, good)
-	data, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, good)
 	for name, content := range map[string][]byte{cut: data[:len(data)-20], evil: []byte("not a snapshot, but long enough to be one")} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, name, content)
 	}
 	o := stackshot(t, "latency", absent, good, cut, evil)
 	o.want(t, exitIncomplete, absent+": no such file", cut+": ", "offset 0x", show.Clean(evil)+": ")
@@ -117,9 +110,7 @@ func TestDumpTrace(t *testing.T) {
 		t.Errorf("%s", o.stdout)
 	}
 	without := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(without, smallSnapshot(t, "none"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, without, smallSnapshot(t, "none"))
 	if o := stackshot(t, "dump", "--trace", without); o.stdout != "" {
 		t.Errorf("no trace, but: %s", o.stdout)
 	} else {

@@ -20,14 +20,9 @@ import (
 func samples(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	whole, err := os.ReadFile(sample(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := read(t, sample(t))
 	for name, b := range map[string][]byte{"a name": whole, "b.kcdata.zst": whole, "empty.kcdata": nil} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), b)
 	}
 	cutSample(t, dir)
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo.kcdata"), 0o600); err != nil {
@@ -98,14 +93,9 @@ func TestListOfManyFiles(t *testing.T) {
 	testneed.Slow(t)
 	t.Parallel()
 	dir, n := t.TempDir(), testneed.Length(100, 1000)
-	whole, err := os.ReadFile(sample(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := read(t, sample(t))
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, fmt.Sprint(i)), whole)
 	}
 	const most = 300 << 20
 	if o := stackshot(t, "list", dir); o.code != 0 || !strings.Contains(o.stdout, fmt.Sprintf("%d snapshots in ", n)) || o.peak > most {

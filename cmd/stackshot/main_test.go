@@ -203,6 +203,22 @@ func mode0600(t *testing.T, name string) {
 	}
 }
 
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t testing.TB, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // snapshotOf reads a whole snapshot.
 func snapshotOf(t testing.TB, name string) *kcdata.Snapshot {
 	t.Helper()

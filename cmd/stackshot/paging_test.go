@@ -33,9 +33,7 @@ func cutSample(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	cut := filepath.Join(dir, "cut")
-	if err := os.WriteFile(cut, c.plain[:len(c.plain)*3/4], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, cut, c.plain[:len(c.plain)*3/4])
 	return cut
 }
 

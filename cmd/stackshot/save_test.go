@@ -103,22 +103,31 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// A read-only file system refuses early; as the current directory, where we
-// chose the name ourselves, it does not keep the snapshot from being taken.
-func TestReadOnlyDirectory(t *testing.T) {
+// A directory in which nothing can be written refuses early; as the current directory, where we
+// chose the name ourselves, it does not keep the snapshot from being taken. To root one of a read-only
+// file system, to others one without the right to write.
+func TestUnwritableDirectory(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	t.Parallel()
-	dir := t.TempDir()
+	dir, closed := t.TempDir(), openDir(t)
 	withMounts(t, func(t *testing.T) {
 		mount(t, "none", dir, "tmpfs", unix.MS_RDONLY, "size=4k")
-		o := stackshot(t, "take", "-o", dir+"/file")
-		if o.want(t, exitFailed, dir, "read-only file system"); o.stdout != "" {
-			t.Error("captured all the same")
+		if err := os.Chmod(closed, 0o555); err != nil {
+			t.Fatal(err)
 		}
-		o = invocation{bend: func(c *exec.Cmd) { c.Dir = dir }}.run(t)
-		o.want(t, exitIncomplete, "read-only file system", "/dev/shm/stackshot-")
-		mode0600(t, o.spared(t))
+		for _, c := range []struct {
+			dir, why string
+			bend     func(*exec.Cmd)
+		}{{dir, "read-only file system", func(*exec.Cmd) {}}, {closed, "permission denied", asNobody}} {
+			o := invocation{bend: c.bend}.run(t, "take", "-o", c.dir+"/file")
+			if o.want(t, exitFailed, c.dir, c.why); o.stdout != "" {
+				t.Error("captured all the same")
+			}
+			o = invocation{bend: func(cmd *exec.Cmd) { c.bend(cmd); cmd.Dir = c.dir }}.run(t, "take")
+			o.want(t, exitIncomplete, c.why, "/dev/shm/stackshot-")
+			mode0600(t, o.spared(t))
+		}
 	})
 }
 

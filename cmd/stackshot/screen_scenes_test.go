@@ -181,9 +181,12 @@ func (x *terminal) run(command string) (s shown) {
 		c.Run()
 		s.code = c.ProcessState.ExitCode()
 	})
-	s.text = escape.ReplaceAllString(text, "")
+	s.text = escape.ReplaceAllString(erased.ReplaceAllString(text, ""), "")
 	return s
 }
+
+// erased is what a line showed, such as progress, until something else was written over it.
+var erased = regexp.MustCompile(`(?m)^.*\r(?:\x1b\[K)?`)
 
 // file is the snapshot that a command wrote.
 func (x *terminal) file() string {
@@ -203,10 +206,7 @@ func keepScreen(t *testing.T, r hangscenes.Standing, size [2]int, s shown, file 
 	if dir == "" {
 		return
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, file)
 	plain, _, err := kcdata.Unwrap(b, 1<<30)
 	if err == nil {
 		plain, err = r.Trim(plain)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -19,10 +18,7 @@ import (
 func TestCommandsOfTheScreenRun(t *testing.T) {
 	testneed.Live(t)
 	t.Parallel()
-	data, err := os.ReadFile(hungFile(t, false, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, hungFile(t, false, true))
 	s, err := kcdata.ParseSnapshot(data)
 	if err != nil {
 		t.Fatal(err)
@@ -30,9 +26,7 @@ func TestCommandsOfTheScreenRun(t *testing.T) {
 	proposed := regexp.MustCompile(`(?m)^ *stackshot (.*)$`)
 	for _, name := range []string{"hung", "it's $HOME `of` db7", "-x"} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), data)
 		var b bytes.Buffer
 		o := screen.Options{Verdict: verdict.Judge(s, defaultMinWait), Width: 80, Height: plainRows, File: name}
 		if err := screen.Text(&b, s, o); err != nil {

@@ -234,9 +234,7 @@ func TestSeriesFullDisk(t *testing.T) {
 		mount(t, "none", dir, "tmpfs", 0, "size=64k")
 		mount(t, "none", "/dev/shm", "tmpfs", 0, "size=16m")
 		filler := bytes.Repeat([]byte{1}, 44<<10)
-		if err := os.WriteFile(dir+"/a", filler, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, dir+"/a", filler)
 		const count = 15
 		o := stackshot(t, takeOwn("--engine", "procfs", "--count", strconv.Itoa(count), "--interval", "1ms", "-o", dir)...)
 		o.want(t, exitIncomplete, "no space left on device", "the snapshot is lost", "saved somewhere else", fmt.Sprintf("captures: %d;", count))
@@ -290,16 +288,10 @@ func TestSeriesRefusedTargets(t *testing.T) {
 func stateOf(t *testing.T, pid int) (rss, fds, mapped int) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/", pid)
-	status, err := os.ReadFile(dir + "status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := read(t, dir+"status")
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	fmt.Sscan(rest, &rss)
-	maps, err := os.ReadFile(dir + "maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := read(t, dir+"maps")
 	return rss << 10, len(filesIn(t, dir+"fd")), strings.Count(string(maps), "/memfd:")
 }
 

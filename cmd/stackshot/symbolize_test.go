@@ -44,10 +44,7 @@ func ownFile(t *testing.T, stack []uint64, lib string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stat := read(t, "/proc/self/stat")
 	started, err := procfs.ParseStat(stat)
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +77,7 @@ func ownFile(t *testing.T, stack []uint64, lib string) []byte {
 // ownText is the mapping of this test's own code.
 func ownText(t *testing.T) kcdata.LinuxMapping {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := read(t, "/proc/self/maps")
 	pc, _, _, _ := runtime.Caller(0)
 	for line := range strings.Lines(string(maps)) {
 		var m kcdata.LinuxMapping
@@ -104,19 +98,8 @@ func put(t *testing.T, content []byte, e kcdata.Envelope) (name string) {
 		t.Fatal(err)
 	}
 	name = filepath.Join(t.TempDir(), "file.kcdata")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, b.Bytes())
 	return name
-}
-
-func read(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // TestSymbolize: names go into the file, once, in the envelope it had, and from
@@ -208,9 +191,7 @@ func TestSymbolizeRefuses(t *testing.T) {
 		t.Error("written through a symbolic link")
 	}
 	cut := whole[:len(whole)-32]
-	if err := os.WriteFile(name, cut, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, cut)
 	stackshot(t, "symbolize", name).want(t, exitFailed, name, "truncated")
 	if !bytes.Equal(read(t, name), cut) {
 		t.Error("a truncated file was written")

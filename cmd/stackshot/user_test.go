@@ -50,26 +50,6 @@ func TestNotRoot(t *testing.T) {
 	onlyFile(t, dir, "asked", "file")
 }
 
-// A directory that the user may not write to.
-func TestNotRootUnwritable(t *testing.T) {
-	testneed.Live(t)
-	t.Parallel()
-	needRoot(t)
-	dir := openDir(t)
-	if err := unix.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
-	nobody := invocation{bend: asNobody}
-	o := nobody.run(t, "take", "-o", dir+"/file")
-	if o.want(t, exitFailed, dir, "permission denied"); o.stdout != "" {
-		t.Error("captured all the same")
-	}
-	in := invocation{bend: func(c *exec.Cmd) { asNobody(c); c.Dir = dir }}
-	o = in.run(t, "take")
-	o.want(t, exitIncomplete, "permission denied", "/dev/shm/stackshot-")
-	mode0600(t, o.spared(t))
-}
-
 // Doctor says what is missing and what it costs; exit code 3 where a lesser
 // way works.
 func TestDoctorNotRoot(t *testing.T) {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -70,9 +69,5 @@ func everyFormat(t *testing.T, file []byte, pid, width int, self bool) {
 		return
 	}
 	golden.Showable(t, []byte(textOf(t, s, o)))
-	var b bytes.Buffer
-	if err := JSON(&b, s, o); err != nil {
-		t.Fatal(err)
-	}
-	golden.Showable(t, b.Bytes())
+	golden.Showable(t, jsonOf(t, s, o))
 }

@@ -141,10 +141,7 @@ func TestOneLongStack(t *testing.T) {
 		}
 	}
 	task := &kcdata.Task{ID: 7, Threads: []*kcdata.Thread{th}, UserSymbols: kcdata.NewUserSymbolTable(records, strs)}
-	var b bytes.Buffer
-	if err := JSON(&b, &kcdata.Snapshot{Tasks: []*kcdata.Task{task}}, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	b := jsonOf(t, &kcdata.Snapshot{Tasks: []*kcdata.Task{task}}, Options{})
 	var doc struct {
 		Tasks []struct {
 			Threads []struct {
@@ -154,7 +151,7 @@ func TestOneLongStack(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
 	got := doc.Tasks[0].Threads[0]

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -43,12 +42,8 @@ func TestJSONIsDocumented(t *testing.T) {
 // TestR4MissingIsAbsent: a thread of which nothing was read has no zeros.
 func TestR4MissingIsAbsent(t *testing.T) {
 	s := &kcdata.Snapshot{Tasks: []*kcdata.Task{{ID: 1<<40 + 5, Threads: []*kcdata.Thread{{ID: 3}}}}}
-	var b bytes.Buffer
-	if err := JSON(&b, s, Options{}); err != nil {
-		t.Fatal(err)
-	}
 	var d map[string]any
-	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+	if err := json.Unmarshal(jsonOf(t, s, Options{}), &d); err != nil {
 		t.Fatal(err)
 	}
 	task := d["tasks"].([]any)[0].(map[string]any)

@@ -44,7 +44,7 @@ func readProfile(t testing.TB, s *kcdata.Snapshot, o Options) *profile.Profile {
 
 // checkProfile holds a profile against the JSON report of the same snapshot:
 // the same threads, as many frames each, off for as long.
-func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
+func checkProfile(t *testing.T, s *kcdata.Snapshot, o Options) {
 	t.Helper()
 	o.ShowIdle = true // as JSON
 	p := readProfile(t, s, o)
@@ -59,11 +59,7 @@ func checkProfile(t testing.TB, s *kcdata.Snapshot, o Options) {
 		} `json:"user_stack"`
 	}
 	var doc struct{ Tasks []struct{ Threads []thread } }
-	var b bytes.Buffer
-	if err := JSON(&b, s, o); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+	if err := json.Unmarshal(jsonOf(t, s, o), &doc); err != nil {
 		t.Fatal(err)
 	}
 	var want []thread

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -107,11 +105,7 @@ func checkForms(t *testing.T, s *kcdata.Snapshot, o Options) {
 	if o.Width == 0 {
 		accounted(t, s, text)
 	}
-	var b bytes.Buffer
-	if err := JSON(&b, s, o); err != nil {
-		t.Fatal(err)
-	}
-	golden.Showable(t, b.Bytes())
+	golden.Showable(t, jsonOf(t, s, o))
 	checkFolded(t, s, o)
 	checkProfile(t, s, o)
 }
@@ -162,14 +156,13 @@ func TestEveryForm(t *testing.T) {
 func TestR1JSONHoldsEveryThread(t *testing.T) {
 	for seed := range uint64(100) {
 		s := randomSnapshot(rand.New(rand.NewPCG(seed, 2)))
-		var b bytes.Buffer
 		var d struct {
 			Tasks []struct {
 				ID      string
 				Threads []struct{ ID string }
 			}
 		}
-		if err := errors.Join(JSON(&b, s, Options{ShowSelf: true}), json.Unmarshal(b.Bytes(), &d)); err != nil {
+		if err := json.Unmarshal(jsonOf(t, s, Options{ShowSelf: true}), &d); err != nil {
 			t.Fatal(err)
 		}
 		got, want := map[string]int{}, map[string]int{}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -41,19 +40,13 @@ func TestIdleKernelFolding(t *testing.T) {
 // one, so colour carries no information of its own.
 func TestColorOnlyAddsColor(t *testing.T) {
 	for _, st := range stories {
-		var plainText, colored bytes.Buffer
-		o := st.o
-		if err := Text(&plainText, st.build(), o); err != nil {
-			t.Fatal(err)
-		}
-		o.Color = true
-		if err := Text(&colored, st.build(), o); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.NewReplacer(show.Red, "", show.Bold, "", show.Plain, "").Replace(colored.String()); got != plainText.String() {
+		plain := textOf(t, st.build(), st.o)
+		st.o.Color = true
+		colored := textOf(t, st.build(), st.o)
+		if got := strings.NewReplacer(show.Red, "", show.Bold, "", show.Plain, "").Replace(colored); got != plain {
 			t.Errorf("%s: coloured report differs", st.name)
 		}
-		if !strings.Contains(colored.String(), show.Bold) {
+		if !strings.Contains(colored, show.Bold) {
 			t.Errorf("%s: no colour", st.name)
 		}
 	}
@@ -66,13 +59,10 @@ func TestThreadThatRan(t *testing.T) {
 	w.s.CPUs[1].Flags = kcdata.CPULeft
 	w.thread(w.task(700, "comes"), "comes", kcdata.StateInterruptible, 0).Linux.KstackErr = ranMeanwhile
 	w.onCPU(w.thread(w.task(701, "stays"), "stays", 0, 0), 1).Linux.KstackErr = ranMeanwhile
-	var b bytes.Buffer
-	if err := Text(&b, w.done(), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	text := textOf(t, w.done(), Options{})
 	for _, want := range []string{"no stack: it was running\n", "no stack: its CPU was not stopped\n"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -66,14 +66,7 @@ func TestUserNotes(t *testing.T) {
 // TestChainsAreSaidOnce: in a file of chains alone the text says so once, at the
 // top; JSON says it of every thread.
 func TestChainsAreSaidOnce(t *testing.T) {
-	var text, js strings.Builder
-	if err := Text(&text, framePointers(), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := JSON(&js, framePointers(), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if a, b := strings.Count(text.String(), chainText), strings.Count(js.String(), chainText); a != 1 || b != 3 {
+	if a, b := strings.Count(textOf(t, framePointers(), Options{}), chainText), strings.Count(string(jsonOf(t, framePointers(), Options{})), chainText); a != 1 || b != 3 {
 		t.Errorf("said %d times in text, %d times in JSON of 3 threads", a, b)
 	}
 }

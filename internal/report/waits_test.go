@@ -46,6 +46,15 @@ func textOf(t *testing.T, s *kcdata.Snapshot, o Options) string {
 	return b.String()
 }
 
+func jsonOf(t *testing.T, s *kcdata.Snapshot, o Options) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := JSON(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // The report begins with the whole first screen, and a thread's line says what it waits for.
 func TestReportBeginsWithTheFirstScreen(t *testing.T) {
 	s := deadNFSServer()
@@ -100,10 +109,6 @@ func TestGroupWaits(t *testing.T) {
 // JSON has the wait of each thread that waits, without naming the thread again.
 func TestJSONHasWaits(t *testing.T) {
 	s := deadNFSServer()
-	var b bytes.Buffer
-	if err := JSON(&b, s, Options{Verdict: judged(s, 812), Only: ofTasks(s, 812)}); err != nil {
-		t.Fatal(err)
-	}
 	var doc struct {
 		Tasks []struct {
 			Threads []struct {
@@ -112,7 +117,7 @@ func TestJSONHasWaits(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+	if err := json.Unmarshal(jsonOf(t, s, Options{Verdict: judged(s, 812), Only: ofTasks(s, 812)}), &doc); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
