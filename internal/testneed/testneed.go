@@ -27,7 +27,7 @@ var packages = map[string]string{
 	"gcc": "gcc", "g++": "g++", "gdb": "gdb", "rustc": "rustc", "dot": "graphviz", "musl-gcc": "musl-tools",
 	"python3": "python3", "node": "nodejs", "busybox": "busybox-static",
 	"mount": "mount", "prlimit": "util-linux", "lslocks": "util-linux", "flock": "util-linux", "unshare": "util-linux",
-	"lsfd": "util-linux-extra", "ss": "iproute2", "tmux": "tmux", "mkfs.ext4": "e2fsprogs", "xz": "xz-utils", "zstd": "zstd",
+	"lsfd": "util-linux-extra", "ss": "iproute2", "mkfs.ext4": "e2fsprogs", "xz": "xz-utils", "zstd": "zstd",
 	"less": "less", "mandoc": "mandoc", "make": "make", "makedumpfile": "makedumpfile",
 }
 
