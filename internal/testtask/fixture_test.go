@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,35 +30,6 @@ func (c *Child) steady() bool {
 	return c.Kind != KernelThread && c.Kind.Name != exitStorm.Name
 }
 
-func TestI1EachKindIsWhatProcSays(t *testing.T) {
-	testneed.Live(t)
-	for _, k := range All() {
-		t.Run(k.Name, func(t *testing.T) {
-			f := Start(t, k)
-			for i := range f.Children {
-				c := &f.Children[i]
-				tids, err := c.Verify()
-				if err != nil && c.steady() {
-					t.Errorf("%v: %v", c, err)
-				}
-				if !slices.Equal(tids, c.Tids) {
-					t.Errorf("%v: threads %v, Start said %v", c, tids, c.Tids)
-				}
-				logThread(t, c, c.Tids[len(c.Tids)-1])
-			}
-		})
-	}
-}
-
-func logThread(t *testing.T, c *Child, tid int) {
-	t.Helper()
-	dir := fmt.Sprintf("/proc/%d/task/%d", c.Pid, tid)
-	st, err := readStat(dir)
-	stack, _ := readStack(dir)
-	nr, _ := readSyscall(dir)
-	t.Logf("%v, last of %d: %c %q flags %#x syscall %d %v %v", c, len(c.Tids), st.state, st.comm, st.flags, nr, stack, err)
-}
-
 func TestI1TheStateLasts(t *testing.T) {
 	testneed.Live(t)
 	f := Start(t, All()...)
@@ -69,23 +39,6 @@ func TestI1TheStateLasts(t *testing.T) {
 			if _, err := c.Verify(); err != nil {
 				t.Errorf("%v: %v", c, err)
 			}
-		}
-	}
-}
-
-// Every process has this process as its parent, but those another made.
-func TestI1Parents(t *testing.T) {
-	testneed.Live(t)
-	f := Start(t, DoWait, VforkParent, ZombieLeader)
-	parent := map[string]int{"do-wait child": f.One(DoWait, "").Pid}
-	for i := range f.Children {
-		c := &f.Children[i]
-		want, ok := parent[c.Kind.Name+" "+c.Role]
-		if !ok {
-			want = os.Getpid()
-		}
-		if st, err := readStat(fmt.Sprintf("/proc/%d", c.Pid)); err != nil || st.ppid != want {
-			t.Errorf("%v: parent %d (%v), want %d", c, st.ppid, err, want)
 		}
 	}
 }
@@ -275,50 +228,5 @@ func TestI6FailureNamesStepAndErrno(t *testing.T) {
 func TestUnknownKind(t *testing.T) {
 	if _, err := newFixture(t, []Kind{{Name: "no-such"}}); err == nil || !strings.Contains(err.Error(), `"no-such"`) {
 		t.Errorf("error %v, want the kind named", err)
-	}
-}
-
-func BenchmarkStart(b *testing.B) {
-	for _, k := range []Kind{Sleeping, Bystanders(0), ManyThreads(0), ManyThreads(4000)} {
-		b.Run(k.String(), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Start(b, k).Close()
-			}
-		})
-	}
-}
-
-// The numbers the actors are made for: five hundred bystanders within five
-// seconds, and little memory each.
-func TestBystandersAreCheap(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	before, begin := memAvailable(t), time.Now()
-	f := Start(t, Bystanders(0))
-	took, after := time.Since(begin), memAvailable(t)
-	t.Logf("%d processes in %v, %d KiB each", len(f.Children), took, (before-after)/len(f.Children))
-	if len(f.Children) != DefaultBystanders || took > 5*time.Second {
-		t.Errorf("%d processes in %v, want %d within 5 s", len(f.Children), took, DefaultBystanders)
-	}
-}
-
-func memAvailable(t *testing.T) int {
-	t.Helper()
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, v, _ := strings.Cut(string(b), "MemAvailable:")
-	var kib int
-	if _, err := fmt.Sscan(v, &kib); err != nil {
-		t.Fatal(err)
-	}
-	return kib
-}
-
-func TestFourThousandThreads(t *testing.T) {
-	testneed.Live(t)
-	if c := Start(t, ManyThreads(4000)).Children[0]; len(c.Tids) != 4000 {
-		t.Errorf("%d threads, want 4000", len(c.Tids))
 	}
 }
