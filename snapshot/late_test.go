@@ -14,7 +14,10 @@ import (
 
 	"stackshot/internal/collate"
 	"stackshot/internal/engine"
+	"stackshot/internal/foreign"
+	"stackshot/internal/image"
 	"stackshot/internal/report"
+	"stackshot/internal/stacks"
 	"stackshot/internal/testdelay"
 	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
@@ -316,4 +319,11 @@ func (w *lateWorld) deadDisk(t *testing.T) {
 			t.Errorf("after %d answers: %d waits, %v in all", after, waits, took)
 		}
 	}
+}
+
+func redo(file []byte, snap *kcdata.Snapshot, local bool) ([]byte, stacks.Tally, error) {
+	files := foreign.New(foreign.Options{})
+	defer files.Close()
+	u := stacks.Unwinder{Images: image.New(files, 0), Arch: snap.Arch, Left: slow(time.Minute), Frames: defaultUserFrames}
+	return u.Redo(file, snap, local)
 }

@@ -16,7 +16,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// A process that holds its mmap_lock for ever: its mappings and its command line
+// A process that holds its mmap_lock for ever: its mappings, its command line and its stacks, named,
 // are in the file, without a word from /proc.
 func TestWindowMapsOfAHungProcess(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
@@ -24,9 +24,9 @@ func TestWindowMapsOfAHungProcess(t *testing.T) {
 	requireBPF(t)
 	hung := userlab.LockedMap(t)
 	pid := hung.Pid
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second, ReadLimit: 50 * time.Millisecond}, engine.Hooks{})
-		_, snap, _ := captureWhole(t, s, Request{Pids: []int{pid}})
+		_, snap, file := captureWhole(t, s, Request{Pids: []int{pid}})
 		task := tasksByID(snap)[uint64(pid)]
 		w := task.MapWalk
 		if w == nil || w.Flags&kcdata.MapWalkWriter == 0 {
@@ -52,6 +52,14 @@ func TestWindowMapsOfAHungProcess(t *testing.T) {
 			t.Errorf("command line %q", c)
 		}
 		t.Logf("%+v", *w)
+		p := named(t, snap, file)
+		task, th := p.thread(t, pid)
+		if got := frames(task, th); !userlab.InOrder(got, hung.Stack) || th.UserWalk.Flags&kcdata.UserComplete == 0 {
+			t.Errorf("the stack is %v, want %v (%s)", got, hung.Stack, note(th))
+		}
+		if !slices.ContainsFunc(p.stacks([]int{pid}), func(s userlab.Stack) bool { return userlab.InOrder(s.Frames, hung.Beside) }) {
+			t.Errorf("no second thread in %v", hung.Beside)
+		}
 	})
 }
 

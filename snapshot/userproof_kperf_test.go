@@ -5,6 +5,7 @@ package snapshot
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
@@ -89,4 +90,29 @@ func cutByBytes(t *testing.T, k *userlab.KperfProcess, th *kcdata.Thread, got []
 	if f := th.UserWalk.Flags; f&kcdata.UserNoMoreBytes == 0 || f&kcdata.UserComplete != 0 {
 		t.Errorf("%v: flags %#x (%s)", k, f, note(th))
 	}
+}
+
+// In execve before the point of no return the stack is the old program's; past it
+// the registers are of a program that is gone: no frame of it may be claimed.
+func TestUserProofExec(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
+	testneed.Slow(t)
+	slow, late := userlab.SlowExec(t), userlab.LateExec(t)
+	forEngines(t, func(t *testing.T, engine string) {
+		p := prove(t, Options{Engine: engine, ReadLimit: 100 * time.Millisecond}, []int{slow.Pid, late.Pid})
+		task, th := p.thread(t, slow.Pid)
+		if got := frames(task, th); !userlab.InOrder(got, slow.Stack) {
+			t.Errorf("before: %v (%s)", got, note(th))
+		}
+		task, th = p.thread(t, late.Pid)
+		got := frames(task, th)
+		if len(got) > 1 || th.UserWalk != nil && th.UserWalk.Flags&kcdata.UserComplete != 0 {
+			t.Errorf("past the point of no return: %v (%s)", got, note(th))
+		}
+		for _, f := range got {
+			if f.Func != "" {
+				t.Errorf("past the point of no return: a function %q", f.Func)
+			}
+		}
+	})
 }

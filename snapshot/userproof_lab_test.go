@@ -8,6 +8,7 @@ import (
 
 	"stackshot/internal/testneed"
 	"stackshot/internal/userlab"
+	"stackshot/kcdata"
 )
 
 // What the mixed lab must reach: of stacks that gdb has whole, and of single
@@ -34,7 +35,7 @@ func TestUserProofLab(t *testing.T) {
 	requireBPF(t)
 	lab := userlab.Start(t, userlab.Few()...)
 	var pids []int
-	// Of a 32-bit process there are no stacks, by design (TestUserProof32Bit).
+	// Of a 32-bit process there are no stacks, by design (TestUserStackOfA32BitProcess).
 	lab.Processes = slices.DeleteFunc(lab.Processes, func(p *userlab.Process) bool { return p.Name == "elf32" })
 	for _, p := range lab.Processes {
 		p.Stop()
@@ -44,12 +45,16 @@ func TestUserProofLab(t *testing.T) {
 	for _, engine := range userEngines() {
 		files[engine] = prove(t, Options{Engine: engine}, pids)
 	}
+	short := prove(t, Options{Engine: EngineProcfs}, pids)
 	verdicts := map[string][]userlab.Verdict{}
 	for _, p := range lab.Processes {
 		witness, err := p.Witness()
 		if err != nil {
 			t.Error(err)
 			continue
+		}
+		if whole := short.sameSoFar(t, p.Name, witness); p.Name == "c" && whole < len(witness) {
+			t.Errorf("procfs: %d of %d stacks of c are whole", whole, len(witness))
 		}
 		for engine, file := range files {
 			ours := file.stacks(p.Members)
@@ -87,4 +92,26 @@ func wanted(t *testing.T, engine string, p *userlab.Process, ours []userlab.Stac
 			}
 		}
 	}
+}
+
+// sameSoFar counts whole stacks of a file of engine procfs, which has few registers and no bytes of
+// stacks. What a stack has must be what gdb has.
+func (p *proof) sameSoFar(t *testing.T, process string, witness []userlab.Thread) (whole int) {
+	t.Helper()
+	for _, w := range witness {
+		task, th := p.thread(t, w.Tid)
+		if th.UserWalk == nil || th.UserWalk.Flags&kcdata.UserFewRegisters == 0 {
+			t.Errorf("procfs, %s tid %d: walk %+v", process, w.Tid, th.UserWalk)
+			continue
+		}
+		got, want := physical(frames(task, th)), physical(w.Frames)
+		want = want[:min(w.Trusted, len(want))]
+		unsure := th.UserWalk.Flags&(kcdata.UserCallersUnsure|kcdata.UserTablesMissed) != 0
+		same := func(a, b userlab.Frame) bool { return a.PC == b.PC }
+		if n := min(len(got), len(want)); len(got) == 0 || !unsure && !slices.EqualFunc(got[:n], want[:n], same) {
+			t.Errorf("procfs, %s tid %d:\nours %v\ngdb %v (%s)", process, w.Tid, got, want, note(th))
+		}
+		whole += min(1, int(th.UserWalk.Flags&kcdata.UserComplete))
+	}
+	return whole
 }

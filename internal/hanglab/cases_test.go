@@ -18,30 +18,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every case comes to its state, one at a time and all at once, and all who play in it
-// are there.
-func TestCases(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	testneed.Slow(t)
-	l := New(t)
-	names := map[string]bool{}
-	for _, c := range Cases() {
-		if names[c.Name] {
-			t.Errorf("two cases are called %s", c.Name)
-		}
-		names[c.Name] = true
-		t.Run(c.Name, func(t *testing.T) { l.Start(t, c) })
-	}
-	t.Run("together", func(t *testing.T) {
-		testtask.Start(t, testtask.Bystanders(testneed.Length(50, 500)))
-		for _, c := range Cases() {
-			if c.Lacks() == "" && !c.Alone {
-				l.Start(t, c)
-			}
-		}
-	})
-}
-
 // What one try has started has ended before the next one begins.
 func TestTryEndsWhatItStarted(t *testing.T) {
 	testneed.Lab(t, testneed.Witness)
@@ -62,15 +38,5 @@ func TestTryEndsWhatItStarted(t *testing.T) {
 	errs := l.Try(t, &again, 0, func(*Running) (*Verdict, []error) { return &Verdict{}, nil })
 	if len(pids) != 5 || len(errs) == 0 {
 		t.Errorf("%d tries, errors %v; want 5 tries of an empty verdict", len(pids), errs)
-	}
-}
-
-// TestCasesReachTheirState: /proc shows every role of the cases at open files where its last
-// step is to bring it.
-func TestCasesReachTheirState(t *testing.T) {
-	testneed.Lab(t, testneed.Witness)
-	l := New(t)
-	for _, c := range endCases() {
-		t.Run(c.Name, func(t *testing.T) { l.Start(t, c) })
 	}
 }

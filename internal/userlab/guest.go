@@ -21,7 +21,6 @@ func Guest() bool { return os.Getenv(PrebuiltVar) != "" }
 type cProgram struct{ source, flags string }
 
 var (
-	stacksProgram = cProgram{"stacks.c", "-O2 -g -pthread -fno-omit-frame-pointer -Wno-unused-result"}
 	mapperProgram = cProgram{"mapper.c", "-O2 -g -pthread -Wno-unused-result"}
 	lateProgram   = cProgram{"late.c", "-O1 -static -no-pie"}
 )
@@ -38,7 +37,7 @@ func Prebuild(dir, gcc string) error {
 	for _, f := range []Frames{FramePointers, NoFramePointers, MixedFrames} {
 		made = append(made, b.kperf(f))
 	}
-	for _, p := range []cProgram{stacksProgram, mapperProgram, lateProgram, endsProgram, scenesProgram, hangPrograms[Glibc].cProgram, hangPrograms[Stripped].cProgram} {
+	for _, p := range []cProgram{mapperProgram, lateProgram, endsProgram, scenesProgram, hangPrograms[Glibc].cProgram, hangPrograms[Stripped].cProgram} {
 		made = append(made, b.program(p))
 	}
 	if _, err := exec.LookPath("musl-gcc"); err == nil && gcc == "gcc" { // it builds for this machine's architecture
