@@ -49,7 +49,7 @@ vmtest = go run ./internal/testvm/cmd/vmtest
 
 # What is run on every other machine, beside the tests that its layout names
 # (internal/testvm/layout.go).
-common = ^Test(Layout|RecordsAre|KnownStates|KnownStacks|CountsInTheFileEqual|WhatEachCPURan|TrapLoads|RealMachine|Doctor)
+common = ^Test(Layout|RecordsAre|KnownStates|CountsInTheFileEqual|WhatEachCPURan|TrapLoads|RealMachine|Doctor)
 
 .PHONY: lab scenes vm race fuzz bench others long vm-kernels vm-all vm-docs
 

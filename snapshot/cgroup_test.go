@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -64,9 +63,8 @@ func checkCgroup(t *testing.T, pid int, root, path string) {
 		t.Fatal(err)
 	}
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName}, engine.Hooks{})
+		s := session(t, Options{Engine: engineName})
 		_, snap := s.mustTake(t)
-		s.Close()
 		i := slices.IndexFunc(snap.Tasks, func(task *kcdata.Task) bool { return task.ID == uint64(pid) })
 		if i < 0 {
 			t.Fatalf("%s: the task is not there", engineName)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"stackshot/internal/capture"
-	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 	"stackshot/workqueue"
@@ -20,9 +19,8 @@ func TestCgroupsOfTheFile(t *testing.T) {
 	testneed.Live(t)
 	for i, name := range []string{EngineAuto, EngineProcfs} {
 		redact := i > 0
-		s := hooked(t, Options{Engine: name, Redact: redact}, engine.Hooks{})
+		s := session(t, Options{Engine: name, Redact: redact})
 		_, snap := s.mustTake(t)
-		s.Close()
 		t.Run(name, func(t *testing.T) { checkCgroups(t, snap) })
 	}
 }

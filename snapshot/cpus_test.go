@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine/stop"
-	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -67,7 +66,8 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range []string{EnginePull, EngineProcfs} {
-		_, snap, _ := takeWhole(t, Options{Engine: engine}, Request{})
+		s := session(t, Options{Engine: engine})
+		_, snap, _ := captureWhole(t, s, Request{})
 		own, workers := 0, 0
 		for _, task := range snap.Tasks {
 			mine := task.ID == uint64(os.Getpid())
@@ -81,7 +81,7 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 				if mine {
 					own++
 				}
-				if mine && th.Linux.Policy == unix.SCHED_FIFO && th.Linux.RtPriority == stop.FifoPriority {
+				if mine && s.team != nil && stop.WorkerOf(s.team.Workers, int(th.Linux.CPU)).Tid == int(th.ID) && th.Linux.Policy == unix.SCHED_FIFO && th.Linux.RtPriority == stop.FifoPriority {
 					workers++
 				}
 			}
@@ -91,34 +91,6 @@ func TestOwnThreadsAreMarked(t *testing.T) {
 		}
 		if engine == EnginePull && workers != len(snap.CPUs) {
 			t.Errorf("%d workers in the file, %d CPUs", workers, len(snap.CPUs))
-		}
-	}
-}
-
-// Close leaves no thread behind, above all none with real-time priority. The
-// process's first thread cannot end, so no worker may be it.
-func TestNoWorkerStaysBehind(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	for range testneed.Length(3, 8) {
-		s := session(t, Options{Engine: EnginePull})
-		for _, w := range s.team.Workers {
-			if w.Tid == os.Getpid() {
-				t.Errorf("the worker of CPU %d is the first thread", w.CPU)
-			}
-		}
-		s.Close()
-		var fs procfs.FS
-		tids, err := fs.Threads(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tid := range tids {
-			attr, err := unix.SchedGetAttr(tid, 0)
-			if err == nil && attr.Policy != unix.SCHED_NORMAL {
-				t.Errorf("thread %d has policy %d and priority %d after Close", tid, attr.Policy, attr.Priority)
-			}
 		}
 	}
 }

@@ -14,33 +14,10 @@ import (
 
 	"stackshot/internal/clock"
 	"stackshot/internal/engine"
-	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 
 	"golang.org/x/sys/unix"
 )
-
-// A session closed leaves no worker thread behind.
-func TestCloseEndsWorkers(t *testing.T) {
-	testneed.Live(t)
-	s := openTest(t, Options{}, engine.Hooks{})
-	s.mustTake(t)
-	var tids []int
-	for _, w := range s.team.Workers {
-		tids = append(tids, w.Tid)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, tid := range tids {
-		if stop.ThreadExists(tid) {
-			t.Errorf("worker thread %d is still there", tid)
-		}
-	}
-	if _, err := s.Take(context.Background(), Request{}); !errors.Is(err, ErrClosed) {
-		t.Errorf("Take after Close: %v", err)
-	}
-}
 
 // The machine runs on at once when the process is killed inside the window.
 func TestKilledInTheWindow(t *testing.T) {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
 	"stackshot/internal/userlab"
 	"stackshot/kcdata"
 )
@@ -82,8 +84,25 @@ func TestEndsOfForeignMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(held[1]) })
-	pid := waitsAt(t, held[0], "unshare", "-m", "sh", "-c",
+	cmd := exec.Command("unshare", "-m", "sh", "-c",
 		`mount -t tmpfs named "$0" && exec 3<&0 && { flock "$0/f" cat <&3 & } && sleep 0.3 && exec flock "$0/f" true`, dir)
+	end := os.NewFile(uintptr(held[0]), "end")
+	defer end.Close()
+	cmd.Stdin = end
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	pid := cmd.Process.Pid
+	err := testtask.WaitFor(10*time.Second, func() (bool, error) {
+		return strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/stack", pid)), "flock"), nil
+	})
+	if err != nil {
+		t.Fatalf("it does not wait for its lock: %v", err)
+	}
 	_, s, _ := takeWhole(t, Options{Engine: EnginePull}, Request{Pids: []int{pid}})
 	var f kcdata.LinuxFile
 	if th := threadsByID(s)[uint64(pid)]; len(th.Files) == 1 {

@@ -36,7 +36,7 @@ func TestEndsUnavailable(t *testing.T) {
 		t.Errorf("few process ids: %+v, %q", few.ends, few.warnings)
 	}
 	for _, o := range []Options{{Wait: WaitOff}, {Engine: EngineProcfs}} {
-		if s := hooked(t, o, engine.Hooks{}); s.ends != nil || warned(s) {
+		if s := session(t, o); s.ends != nil || warned(s) {
 			t.Errorf("%+v: %+v, %q", o, s.ends, s.warnings)
 		}
 	}

@@ -14,19 +14,70 @@ var fileOps = map[string]uint32{"fifo-open": kcdata.FileOpOpen, "poll": kcdata.F
 	"epoll": kcdata.FileOpEpoll, "flock": kcdata.FileOpFlock, "posix": kcdata.FileOpPOSIX, "ofd": kcdata.FileOpOFD,
 	"pipe-full": kcdata.FileOpWrite, "unix-full": kcdata.FileOpWrite, "unix-accept": kcdata.FileOpAccept, "tcp-accept": kcdata.FileOpAccept}
 
+// standing is a capture of the fixture of open files.
+type standing struct {
+	*testfiles.Fixture
+	snap    *kcdata.Snapshot
+	threads map[uint64]*kcdata.Thread
+}
+
+// wantLooked wants a pass that looked at everything.
+func wantLooked(t *testing.T, s *kcdata.Snapshot) {
+	t.Helper()
+	const not = kcdata.FilesTimeUp | kcdata.FilesTooMany | kcdata.FilesNoPass | kcdata.FilesHung | kcdata.FilesTooWanted | kcdata.FilesNoLocks
+	if s.FilesTaken == nil || s.FilesTaken.Sources&kcdata.FilesHasPass == 0 || s.FilesTaken.Flags&not != 0 {
+		t.Fatalf("no whole pass over open files: %+v", s.FilesTaken)
+	}
+}
+
+func (s *standing) pids() (pids []int) {
+	for _, p := range s.Processes() {
+		pids = append(pids, p.Pid)
+	}
+	return pids
+}
+
+// ends are those of a file that one of the flags says, as users.
+func (s *standing) ends(file *kcdata.LinuxFile, flags uint32) (out []testfiles.User) {
+	for _, e := range s.snap.Ends {
+		if e.Of == file.Object && e.Flags&flags != 0 {
+			out = append(out, testfiles.User{Pid: int(e.Tgid), Fd: int(e.Fd)})
+		}
+	}
+	return sorted(out)
+}
+
+func sorted(u []testfiles.User) []testfiles.User {
+	slices.SortFunc(u, func(a, b testfiles.User) int { return (a.Pid-b.Pid)<<20 + a.Fd - b.Fd })
+	return slices.Compact(u)
+}
+
 // TestFilesOfTheFixture: each thread that waits at a file has its descriptors, with their kind
-// and what the call does, and whoever is known to have the other end is found there.
+// and what the call does; whoever is known to have the other end is found there, and nobody else of
+// the fixture. Redacted, the file has the same without addresses and names.
 func TestFilesOfTheFixture(t *testing.T) {
 	testneed.Live(t)
 	requireBPF(t)
 	f := testfiles.Start(t)
 	forEngines(t, func(t *testing.T, engine string) {
-		s := &standing{Fixture: f}
-		_, s.snap, _ = takeWhole(t, Options{Engine: engine, UserStacks: UserStacksOff}, Request{Pids: s.pids()})
-		s.threads = threadsByID(s.snap)
-		wantLooked(t, s.snap)
-		for _, w := range f.Waits {
-			s.wantFiles(t, w)
+		for _, redact := range []bool{false, true} {
+			if redact && engine == EnginePull {
+				continue // as of trap
+			}
+			s := &standing{Fixture: f}
+			var res *Result
+			res, s.snap, _ = takeWhole(t, Options{Engine: engine, Redact: redact}, Request{Pids: s.pids()})
+			s.threads = threadsByID(s.snap)
+			wantLooked(t, s.snap)
+			for _, w := range f.Waits {
+				s.wantFiles(t, w)
+			}
+			k := s.snap.FilesTaken
+			if want := uint32(kcdata.FilesHasTable | kcdata.FilesHasPass | kcdata.FilesHasLocks | kcdata.FilesHasMounts); res.Files == nil || *res.Files != *k ||
+				k.Sources&want != want || int(k.Threads) < len(f.Waits) || k.Moved != 0 || k.DelayNs == 0 || len(s.snap.FileLocks) == 0 || len(s.snap.Mounts) == 0 || s.snap.Mounts[0].FSType == [32]byte{} {
+				t.Errorf("redacted %v: %+v, %d locks, %d mounts", redact, k, len(s.snap.FileLocks), len(s.snap.Mounts))
+			}
+			redactedEnds(t, redact, s.snap)
 		}
 	})
 }
@@ -77,5 +128,28 @@ func (s *standing) wantEnds(t *testing.T, w *testfiles.Wait, file *kcdata.LinuxF
 				}
 			}
 		}
+	}
+	for _, x := range s.snap.Ends {
+		is := func(e testfiles.End) bool { return int(x.Tgid) == e.Process.Pid && int(x.Fd) == e.Fd }
+		if x.Of == file.Object && x.Flags&kcdata.EndListens == 0 && int(x.Tgid) != w.Pid && slices.Contains(s.pids(), int(x.Tgid)) && !slices.ContainsFunc(want, is) {
+			t.Errorf("%s: %+v is no end of %+v", w.Name, x, *file)
+		}
+	}
+}
+
+// redactedEnds: addresses, ports, paths and names are in the file just if it is not redacted.
+func redactedEnds(t *testing.T, redacted bool, s *kcdata.Snapshot) {
+	t.Helper()
+	address, port, point, object := false, false, false, false
+	for _, e := range s.Ends {
+		address = address || e.Local != [16]byte{} || e.Remote != [16]byte{}
+		port = port || e.Port != 0 || e.PeerPort != 0
+		object = object || e.Object > 1<<40 || e.Peer > 1<<40 || e.Of > 1<<40 || e.File > 1<<40
+	}
+	for _, m := range s.Mounts {
+		point = point || m.Point != [256]byte{} || m.Source != [128]byte{} || m.Root != [64]byte{}
+	}
+	if address == redacted || port == redacted || point == redacted || object == redacted || redacted && len(s.Devices) > 0 {
+		t.Errorf("redacted %v: address %v, port %v, mount point %v, addresses of the kernel %v, %d devices", redacted, address, port, point, object, len(s.Devices))
 	}
 }

@@ -57,7 +57,7 @@ func TestAutoTakesTheTrap(t *testing.T) {
 	testneed.Smoke(t)
 	testneed.Slow(t)
 	requireTrap(t)
-	s := session(t, Options{})
+	s := ownSession(t, Options{})
 	if s.engine.Caps().Name != EngineTrap || s.engine.Caps().Isolation != bestLevel() {
 		t.Errorf("engine %s, isolation %s before the first capture, want trap, %s", s.engine.Caps().Name, s.engine.Caps().Isolation, bestLevel())
 	}
@@ -178,46 +178,13 @@ func bestUnderPressure(t *testing.T) (*Session, engine.Engine) {
 	return s, s.engine
 }
 
-// SCHED_FIFO refused: CPUs may come late to the trap, but those that come stand
-// as still as ever, and the file says both.
-func TestTrapWithoutFIFO(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireTrap(t)
-	if !inChild(t, nil, unix.CAP_SYS_NICE) {
-		return
-	}
-	s := openTest(t, Options{Engine: EngineAuto, MaxPause: 3 * time.Second}, engine.Hooks{})
-	want := bestLevel()
-	if want == IsolationFIFO {
-		want = IsolationNone
-	}
-	if s.engine.Caps().Name != EngineTrap || s.engine.Caps().Isolation != want {
-		t.Errorf("engine %s, isolation %s, want trap, %s", s.engine.Caps().Name, s.engine.Caps().Isolation, want)
-	}
-	r, snap := s.mustTake(t)
-	if r.Engine != EngineTrap || snap.Isolation != want {
-		t.Errorf("engine %s, isolation %s, warnings %+v", r.Engine, snap.Isolation, r.Warnings)
-	}
-	code := "fifo_refused"
-	if want == IsolationNone {
-		code = "isolation_none"
-	}
-	if !strings.Contains(textOf(r.Warnings, code), "CAP_SYS_NICE") || hasWarning(r, "isolation_none") != (want == IsolationNone) {
-		t.Errorf("at %s: %+v", want, r.Warnings)
-	}
-	if len(snap.Tasks) < 10 {
-		t.Errorf("%d tasks", len(snap.Tasks))
-	}
-}
-
 // A program that was left out is named under every engine that would use it.
 func TestMissingProgramsAreNamed(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	requireTrap(t)
 	for _, name := range []string{EngineTrap, EnginePull} {
-		s := session(t, Options{Engine: name})
+		s := ownSession(t, Options{Engine: name})
 		missing := &s.team.Objects.Missing
 		*missing = append(*missing, bpf.Missing{Program: "on_switch", Why: unix.EPERM})
 		if got := textOf(s.engine.Caps().Warnings, "program_missing"); got != "this kernel refuses the BPF program on_switch: "+unix.EPERM.Error() {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/engine/trap"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/internal/testtask"
@@ -71,9 +72,7 @@ func stateOf(tb testing.TB, pid, tid int) string {
 func sectionOf(tb testing.TB, o Options, pids []int) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
 	o.Engine, o.Latency = EnginePull, LatencyOff // durations differ by nature
-	s := session(tb, o)
-	defer s.Close()
-	return sectionFrom(tb, s, pids)
+	return sectionFrom(tb, session(tb, o), pids)
 }
 
 func sectionFrom(tb testing.TB, s *Session, pids []int) (*Result, *kcdata.Snapshot, []byte) {
@@ -143,93 +142,89 @@ func crowd() []testtask.Kind {
 	}
 }
 
-// A second capture of a still world is the first one.
-func TestSectionIsSameTwice(t *testing.T) {
+// Of a still world the task section of each capture is the same, byte for byte: of either engine, with
+// one CPU at work and with all, of one class and of two, recorded whole and in parts, in memory that
+// was enough and that grew, whatever the order of the pids asked for, and seconds later.
+func TestSectionIsSame(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
-	_, _, first := sectionOf(t, Options{}, pids)
-	time.Sleep(1100 * time.Millisecond) // time: a second of the clocks that tick for all; more proves more
-	_, _, second := sectionOf(t, Options{}, pids)
-	wantSameSection(t, "one second later", first, second)
+	_, _, want := sectionOf(t, Options{}, pids)
+	for _, engineName := range userEngines() {
+		t.Run(engineName, func(t *testing.T) {
+			same := func(what string, s *Session) (*Result, *kcdata.Snapshot) {
+				t.Helper()
+				res, snap, got := sectionFrom(t, s, pids)
+				wantSameSection(t, what, want, got)
+				return res, snap
+			}
+			of := func(o Options) *Session {
+				o.Engine, o.Latency = engineName, LatencyOff // durations differ by nature
+				return session(t, o)
+			}
+			all := of(Options{})
+			if several := len(all.plan.Stop) > 1; several {
+				sameOfCPUs(t, all, of, same)
+			}
+			small := of(Options{Buffer: engine.MinBuffer})
+			if e, is := small.engine.(*trap.Engine); is {
+				if err := e.Load(small.firstSize(scope{tasks: 1, threads: 1}).Within(engine.MinBuffer, 2)); err != nil {
+					t.Fatal(err)
+				}
+				sameInParts(t, same)
+			}
+			if res, snap := same("grown", small); res.Tries < 2 || int(snap.Capture.Tries) != res.Tries || res.BufferSize <= engine.MinBuffer {
+				t.Errorf("%d tries, the file says %d, with a buffer of %d bytes", res.Tries, snap.Capture.Tries, res.BufferSize)
+			}
+			slices.Reverse(pids)
+			same("pids in another order", all)
+		})
+	}
 }
 
-func TestSectionIsSameFor1WorkerAndN(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	requireTwoCPUs(t)
-	_, pids := stillWorld(t, crowd()...)
-	one, _, want := sectionOf(t, Options{CPUs: "0"}, pids)
-	if len(one.CPUs.Working) != 1 || len(one.CPUs.Stopped) < 2 {
-		t.Fatalf("CPUs %+v, want one at work and all stopped", one.CPUs)
-	}
-	shared, s := false, session(t, Options{Engine: EnginePull, Latency: LatencyOff})
-	for range 6 {
-		res, snap, got := sectionFrom(t, s, pids)
-		if len(res.CPUs.Working) < 2 {
-			t.Fatalf("CPUs %+v, want two at work", res.CPUs)
-		}
+// sameOfCPUs: whoever records.
+func sameOfCPUs(t *testing.T, all *Session, of func(Options) *Session, same func(string, *Session) (*Result, *kcdata.Snapshot)) {
+	t.Helper()
+	shared := false
+	for n := 0; n < 20 && !shared; n++ {
+		_, snap := same("all CPUs", all)
 		busy := 0
 		for _, c := range snap.CPUs {
 			busy += flagInt(c.Tasks > 0)
 		}
-		shared = shared || busy > 1
-		wantSameSection(t, "1 worker and N", want, got)
+		shared = busy > 1
 	}
 	if !shared {
 		t.Error("no capture had work for two workers")
 	}
-}
-
-func TestSectionIsSameForSMPAndAMP(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	requireTwoCPUs(t)
-	_, pids := stillWorld(t, crowd()...)
-	_, _, want := sectionOf(t, Options{}, pids)
+	for _, cpu := range []int{all.plan.Stop[0], all.plan.Stop[len(all.plan.Stop)-1]} {
+		res, _ := same(fmt.Sprintf("CPU %d", cpu), of(Options{CPUs: fmt.Sprint(cpu)}))
+		if len(res.CPUs.Working) != 1 || len(res.CPUs.Stopped) < 2 {
+			t.Errorf("CPUs %+v, want one at work and all stopped", res.CPUs)
+		}
+	}
 	for _, class := range []string{everyCPU(t, "P", "E"), everyCPU(t, "E", "P")} {
-		res, snap, got := sectionOf(t, Options{CPUClass: class}, pids)
-		kinds := map[uint32]uint32{}
-		for _, c := range snap.CPUs {
-			kinds[c.CPU] = c.Kind
+		_, snap := same(class, of(Options{CPUClass: class}))
+		if a, b := snap.CPUs[0].Kind, snap.CPUs[1].Kind; a == b || a == kcdata.CPUKindSMP {
+			t.Errorf("--cpu-class %s: kinds %d and %d", class, a, b)
 		}
-		if kinds[0] == kinds[1] || kinds[0] == kcdata.CPUKindSMP {
-			t.Fatalf("--cpu-class %s: kinds %v of CPUs %+v", class, kinds, res.CPUs)
-		}
-		wantSameSection(t, "SMP and "+class, want, got)
 	}
 }
 
-// The crowd does not fit in the least buffer there is.
-func TestSectionIsSameAfterRetries(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	_, pids := stillWorld(t, crowd()...)
-	big, _, want := sectionOf(t, Options{Buffer: 16 << 20}, pids)
-	if big.Tries != 1 {
-		t.Errorf("%d tries with a buffer of 16 MiB, want 1", big.Tries)
+// sameInParts: the trap records a task in parts, which several CPUs do.
+func sameInParts(t *testing.T, same func(string, *Session) (*Result, *kcdata.Snapshot)) {
+	t.Helper()
+	s, e := trapSession(t, Options{})
+	for _, e.Split = range []uint32{0, 16, 1} {
+		same(fmt.Sprintf("in parts of %d threads", e.Split), s)
+		parts, most := map[uint32]int{}, 0
+		for it := range e.Mem.Queue.All() {
+			parts[it.Index]++
+			most = max(most, parts[it.Index])
+		}
+		if (most > 1) != (e.Split > 0) {
+			t.Errorf("parts of %d threads: at most %d parts of a task", e.Split, most)
+		}
 	}
-	small, snap, got := sectionOf(t, Options{Buffer: engine.MinBuffer}, pids)
-	if small.Tries < 2 {
-		t.Errorf("%d tries with a buffer of %d bytes for %d bytes of tasks, want more than one", small.Tries, engine.MinBuffer, len(got))
-	}
-	if int(snap.Capture.Tries) != small.Tries || small.BufferSize <= engine.MinBuffer {
-		t.Errorf("the file says %d tries, the result %d with a buffer of %d bytes", snap.Capture.Tries, small.Tries, small.BufferSize)
-	}
-	wantSameSection(t, "big buffer and small", want, got)
-}
-
-// Order comes from the census, not from the request.
-func TestSectionIsSameForAnyOrderOfPids(t *testing.T) {
-	testneed.Live(t)
-	requireBPF(t)
-	_, pids := stillWorld(t, testtask.Bystanders(20), testtask.ManyThreads(12))
-	_, _, want := sectionOf(t, Options{}, pids)
-	slices.Reverse(pids)
-	_, _, got := sectionOf(t, Options{}, pids)
-	wantSameSection(t, "pids in another order", want, got)
 }

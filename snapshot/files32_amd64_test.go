@@ -114,7 +114,7 @@ func TestFilesOfThe32BitABI(t *testing.T) {
 		copy(code[data-at:], c.data)
 		want[uint64(startCompat(t, c.name, c.elf(code)))] = c.want
 	}
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, nil)
 		for pid, list := range want {
 			th := got[pid]

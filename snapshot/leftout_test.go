@@ -11,7 +11,7 @@ import (
 
 // A task is recorded in many parts. Where memory ends, each part that is not in
 // the file is one reason, and the task is one task: in the list, in its length,
-// and in the number of tasks seen.
+// and in the number of tasks seen. Whoever is not in the file is in the list.
 func TestLeftOutCountsTasks(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
@@ -19,7 +19,9 @@ func TestLeftOutCountsTasks(t *testing.T) {
 	big := testtask.Start(t, testtask.ManyThreads(2000)).Children[0].Pid
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		s := session(t, Options{Engine: engineName, Buffer: engine.MinBuffer, MaxBuffer: engine.MinBuffer})
+		before, _ := s.machine.Tasks()
 		res, snap, _ := captureOnce(t, s, Request{})
+		wantCensus(t, before, snap)
 		type entry struct{ tgid, reason uint32 }
 		seen, tasks, threads := map[entry]bool{}, map[uint32]bool{}, 0
 		for _, l := range res.LeftOut {

@@ -169,20 +169,6 @@ func TestPerfMap(t *testing.T) {
 	}
 }
 
-func TestRedactedWithoutMappings(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	pid := startLoadChild(t, "own")
-	for _, engine := range engines {
-		_, snap, file := takeWhole(t, Options{Engine: engine, Redact: true}, Request{Pids: []int{pid}})
-		task := tasksByID(snap)[uint64(pid)]
-		if task == nil || task.ExePath == "" || task.Mappings != nil || task.PerfMap != "" || task.Cmdline != nil || strings.Contains(string(file), "[vdso]") {
-			t.Errorf("%s: %+v", engine, task)
-		}
-	}
-}
-
 // A task that executes another program between the stop and the reading has
 // number and start time of the recorded one, and other mappings.
 func TestExecAfterTheStop(t *testing.T) {
@@ -217,40 +203,5 @@ func TestExecAfterTheStop(t *testing.T) {
 				t.Errorf("%s, %s: %q, mappings %+v", name, next, notes, task.Mappings)
 			}
 		}
-	}
-}
-
-// Sessions leave no descriptor and no thread of theirs, whatever files they met.
-func TestSessionsLeaveNothing(t *testing.T) {
-	testneed.Lab(t, testneed.Memory)
-	testneed.Slow(t)
-	testneed.Root(t)
-	count := func(dir string) int {
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
-	pids := []int{startLoadChild(t, "own"), startLoadChild(t, "fifo")}
-	round := func() {
-		s := session(t, Options{Engine: EngineProcfs})
-		for range 3 {
-			captureOnce(t, s, Request{Pids: pids})
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	round()
-	fds, threads := count("/proc/self/fd"), count("/proc/self/task")
-	for range testneed.Length(5, 20) {
-		round()
-	}
-	err := testtask.WaitFor(10*time.Second, func() (bool, error) { // the runtime's own threads come and go
-		return count("/proc/self/fd") <= fds && count("/proc/self/task") <= threads+12, nil
-	})
-	if err != nil {
-		t.Fatalf("descriptors: %d then, %d now; threads: %d then, %d now: %v", fds, count("/proc/self/fd"), threads, count("/proc/self/task"), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -30,7 +31,12 @@ func TestMain(m *testing.M) {
 	maybePuppet()
 	maybeSwitcher()
 	trap.HoldBudget = slow(trap.HoldBudget)
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := closePool(); err != nil {
+		fmt.Println("the sessions that tests shared:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // bpfLoads tries once whether this kernel takes the programs from us.
@@ -52,9 +58,8 @@ func requireBPF(tb testing.TB) {
 	}
 }
 
-// session opens one for the length of the test, for tests that capture often.
-// It waits for captures of other test processes.
-func session(tb testing.TB, o Options) *Session {
+// ownSession opens one for the length of the test.
+func ownSession(tb testing.TB, o Options) *Session {
 	tb.Helper()
 	return hooked(tb, o, engine.Hooks{})
 }
@@ -62,9 +67,7 @@ func session(tb testing.TB, o Options) *Session {
 // hooked is a session with test hooks.
 func hooked(tb testing.TB, o Options, h engine.Hooks) *Session {
 	tb.Helper()
-	if o.Engine == EngineTrap && !h.AnyClock { // with it the test wants the clock that others skip for
-		requireTrap(tb)
-	}
+	needEngine(tb, o, h)
 	s, err := open(patient(tb, o), h)
 	if err != nil {
 		tb.Fatalf("open %+v: %v", o, err)
@@ -75,6 +78,13 @@ func hooked(tb testing.TB, o Options, h engine.Hooks) *Session {
 		}
 	})
 	return s
+}
+
+func needEngine(tb testing.TB, o Options, h engine.Hooks) {
+	tb.Helper()
+	if o.Engine == EngineTrap && !h.AnyClock { // with it the test wants the clock that others skip for
+		requireTrap(tb)
+	}
 }
 
 // takeStopped is Take, and again where the stop did not come about, if that may
@@ -137,19 +147,15 @@ func captureWhole(tb testing.TB, s *Session, r Request) (*Result, *kcdata.Snapsh
 	return res, snap, file
 }
 
-// take and takeWhole are Open, one capture and Close.
+// take and takeWhole are one capture of a session with such options.
 func take(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
-	s := session(tb, o)
-	defer s.Close()
-	return captureOnce(tb, s, r)
+	return captureOnce(tb, session(tb, o), r)
 }
 
 func takeWhole(tb testing.TB, o Options, r Request) (*Result, *kcdata.Snapshot, []byte) {
 	tb.Helper()
-	s := session(tb, o)
-	defer s.Close()
-	return captureWhole(tb, s, r)
+	return captureWhole(tb, session(tb, o), r)
 }
 
 // tasksByID and threadsByID index a file.

@@ -121,12 +121,6 @@ func allProcMaps() map[uint64][]procMap {
 	return out
 }
 
-func eachEngine(t *testing.T, f func(t *testing.T, engine string)) {
-	for _, engine := range []string{EnginePull, EngineTrap} {
-		t.Run(engine, func(t *testing.T) { f(t, engine) })
-	}
-}
-
 // The executable mappings that the window takes of every process whose mappings
 // stand still are those that /proc has, file by file.
 func TestWindowMapsAreWhatProcSays(t *testing.T) {
@@ -142,7 +136,7 @@ func TestWindowMapsAreWhatProcSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours = append(ours, gone)
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		before := allProcMaps()
 		_, snap, _ := captureWhole(t, s, Request{})
@@ -171,7 +165,7 @@ func TestWindowMapsWithoutRoom(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	m := startMapper(t, "dense", 1400)
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})
 		task := tasksByID(snap)[uint64(m.pid)]
@@ -200,7 +194,7 @@ func TestWindowMapsOfAProcessThatMaps(t *testing.T) {
 			return k.Start%page == 0 && k.Offset == k.Start-split.base && k.End > k.Start && k.End <= split.base+n*page
 		},
 	}
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}, KeepUserSide: true})
 		seen, torn, held := 0, uint32(0), 0
 		stops := testneed.Length(20, 60)
@@ -241,9 +235,9 @@ func TestWindowMapsAreNotTakenWithoutNeed(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	m := startMapper(t, "still", 50)
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		for name, s := range map[string]*Session{
-			"free":     openTest(t, Options{Engine: engineName}, engine.Hooks{}),
+			"free":     session(t, Options{Engine: engineName}),
 			"redacted": openTest(t, Options{Engine: engineName, Redact: true}, engine.Hooks{Specs: bpftest.Knobs{AllMaps: true}}),
 		} {
 			_, snap, _ := captureWhole(t, s, Request{Pids: []int{m.pid}})

@@ -68,24 +68,13 @@ func startWithout(cmd *exec.Cmd, capabilities []uintptr) error {
 	return cmd.Start()
 }
 
-// SCHED_FIFO refused to pull: the next level, and the file says so.
+// SCHED_FIFO refused: pull stops nobody; CPUs may come late to the trap, but those that come stand as
+// still as ever. The file says both.
 func TestFIFORefused(t *testing.T) {
 	testneed.Live(t)
-	if !inChild(t, nil, unix.CAP_SYS_NICE) {
-		return
-	}
-	s := openTest(t, Options{}, engine.Hooks{})
-	r, snap := s.mustTake(t)
-	if r.Isolation != IsolationNone || snap.Isolation != IsolationNone || !hasWarning(r, "isolation_none") {
-		t.Errorf("isolation %q, in the file %q, warnings %v", r.Isolation, snap.Isolation, r.Warnings)
-	}
-	for _, w := range r.Warnings {
-		if w.Code == "isolation_none" && !strings.Contains(w.Text, "CAP_SYS_NICE") {
-			t.Errorf("the warning does not name the capability: %s", w.Text)
-		}
-	}
-	if len(snap.Tasks) < 10 {
-		t.Errorf("%d tasks", len(snap.Tasks))
+	testneed.Slow(t)
+	if inChild(t, nil, unix.CAP_SYS_NICE) {
+		withoutFIFO(t)
 	}
 }
 

@@ -16,63 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker that hangs at its park through one capture and comes loose in the window
-// of the next, the main one too: the other's window is waited for, and counted as
-// its own.
-func TestInvariant3LooseWorkerIsCountedForNobody(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	testneed.Slow(t)
-	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engine string) {
-		const long = 50 * time.Millisecond
-		var stuck atomic.Int64 // CPU whose worker hangs, plus one
-		var windows atomic.Bool
-		spin := func(int) {
-			for until := clock.Nanotime() + int64(long); windows.Load() && clock.Nanotime() < until; {
-			}
-		}
-		loosen := func(cpu int) {
-			if windows.Load() && stuck.Load() != int64(cpu+1) {
-				stuck.Store(0)
-			}
-		}
-		h := longWindow(func(int) time.Duration {
-			if windows.Load() {
-				return long
-			}
-			return 0
-		})
-		h.Parked = func(cpu int) {
-			for stuck.Load() == int64(cpu+1) {
-				clock.Nap(time.Millisecond)
-			}
-		}
-		h.BeforeArrival, h.InWindow = loosen, spin
-		s := openTest(t, Options{Engine: engine, MaxPause: slow(90 * time.Millisecond)}, h)
-		cpus := slices.Clone(s.plan.Stop)
-		for _, cpu := range cpus[:testneed.Length(1, len(cpus))] {
-			windows.Store(false)
-			stuck.Store(int64(cpu + 1))
-			r, _ := s.mustTake(t)
-			if !slices.Contains(r.CPUs.Missing, cpu) {
-				t.Errorf("CPU %d's worker hangs: missing %v", cpu, r.CPUs.Missing)
-			}
-			windows.Store(true)
-			r, snap := s.mustTake(t)
-			if !slices.Contains(r.CPUs.Missing, cpu) || len(r.CPUs.Stopped) != len(s.plan.Stop)-1 || len(snap.Tasks) < 10 {
-				t.Errorf("CPU %d's worker came loose in another's window: %+v, %d tasks", cpu, r.CPUs, len(snap.Tasks))
-			}
-			if r.Window < long || r.Tries != 1 {
-				t.Errorf("CPU %d's worker came loose: the window took %v of at least %v, %d tries", cpu, r.Window, long, r.Tries)
-			}
-			windows.Store(false)
-			if r, _, _ = captureWhole(t, s, Request{}); !r.Whole() {
-				t.Errorf("CPU %d's worker is back: %+v", cpu, r.CPUs)
-			}
-		}
-	})
-}
-
 // A worker that a cpuset or CPU hotplug moved does not count for the CPU it was to
 // stop: that one ran on. Without SCHED_FIFO both come to the same CPU in turn.
 func TestInvariant3MovedWorkerDoesNotCount(t *testing.T) {
@@ -158,49 +101,6 @@ func contextFor(t *testing.T) (context.Context, context.CancelFunc) {
 func lockThread(t *testing.T) {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-}
-
-// A main worker that stalls just before it opens the gate, until its try has been
-// given up, opens it for nobody.
-func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	testneed.Slow(t)
-	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engineName string) {
-		const budget, pause = 5 * time.Millisecond, 30 * time.Millisecond
-		var m *stop.Team
-		var stall, entered atomic.Bool
-		var late atomic.Uint64 // number of the try whose main stalled
-		h := engine.Hooks{
-			Opening: func(int) {
-				if stall.CompareAndSwap(true, false) {
-					number := m.Gate.Round.Load() >> 1
-					clock.Nap(budget + pause + 2*stop.WaitSlack)
-					late.Store(number)
-				}
-			},
-			BeforeArrival: func(cpu int) {
-				if n := late.Load(); n != 0 && stop.WorkerOf(m.Workers, cpu).Try.Number == n {
-					entered.Store(true)
-				}
-			},
-		}
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: pause}, h)
-		m = s.team
-		for range 3 {
-			late.Store(0)
-			stall.Store(true)
-			s.Take(t.Context(), Request{})
-			if late.Load() == 0 || entered.Load() {
-				t.Errorf("the main worker stalled: %v; somebody came through the gate of the try that it lost: %v", late.Load() != 0, entered.Load())
-			}
-			for _, w := range m.Workers {
-				if !w.Away && w.Called.Load() != w.Through.Load() && w.Stamp.Taken != 0 {
-					t.Errorf("CPU %d's worker is in its turn, and nobody waits for it", w.CPU)
-				}
-			}
-		}
-	})
 }
 
 // Engine pull: a worker that is moved inside the window leaves its CPU running, and

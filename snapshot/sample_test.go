@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/sample"
@@ -22,17 +20,17 @@ import (
 )
 
 // hogged takes one capture while somebody's FIFO-99 task keeps a CPU.
-func hogged(t *testing.T, s *Session, hog func() *testtask.Fixture) (pid int, res *Result, snap *kcdata.Snapshot) {
+// The caller ends it.
+func hogged(t *testing.T, s *Session, hog func() *testtask.Fixture) (f *testtask.Fixture, pid int, snap *kcdata.Snapshot) {
 	t.Helper()
 	unlock, err := LockMachine(t.Context(), testneed.Patience) // nobody else's capture meets the hog
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := hog()
+	f = hog()
 	unlock()
-	defer f.Close()
-	res, snap, _ = captureOnce(t, s, Request{})
-	return f.Children[0].Pid, res, snap
+	_, snap, _ = captureOnce(t, s, Request{})
+	return f, f.Children[0].Pid, snap
 }
 
 // sampleIn is the thread of a single-threaded task, if it has a sample.
@@ -90,57 +88,41 @@ func executable(t *testing.T, pid int, addr uint64) bool {
 	return false
 }
 
-// A CPU kept by a FIFO-99 task in user mode: the file has its thread with the
-// stack it was in, and the report begins with thread, CPU and place.
+// A CPU kept by a FIFO-99 task in user mode: the file has its thread with the stack it was in, and no
+// other: its saved registers are stale. The report begins with thread, CPU and place.
 func TestSampleOfAHoggedCPU(t *testing.T) {
 	testneed.Lab(t, testneed.Scheduler)
 	testneed.Slow(t)
-	requireBPF(t)
 	requireTwoCPUs(t)
-	for i, engine := range []string{EnginePull, EngineTrap} {
-		if engine == EngineTrap && !trapHere() {
-			continue
+	forEngines(t, func(t *testing.T, engineName string) {
+		s := session(t, Options{Engine: engineName, KeepStacks: true})
+		cpu, found := s.plan.Stop[flagInt(engineName == EngineTrap)], false
+		for n := 0; n < 5 && !found; n++ { // real-time throttling takes a hog off its CPU for 50 ms of each second
+			hog, pid, snap := hogged(t, s, func() *testtask.Fixture { return testtask.FIFOHog(t, cpu, 20*time.Second) })
+			th := threadsByID(snap)[uint64(pid)]
+			c, _ := snap.CPU(uint32(cpu))
+			if c.Flags&kcdata.CPUStopped == 0 && (th == nil || th.UserHow != nil || th.UserWalk == nil || th.UserWalk.Flags&kcdata.UserUnwound != 0 ||
+				len(th.UserBytes)+len(th.UserChain) > 0 || len(th.User) > 0 && th.Sample == nil) {
+				t.Errorf("a stack from stale registers: %+v", th)
+			}
+			if th = sampleIn(snap, pid); th != nil && th.Sample.User != 0 {
+				found = true
+				checkRan(t, snap, th, cpu)
+				if th.Linux.Present&kcdata.ThreadUserMode == 0 || len(th.User) == 0 || th.User[0] != th.Sample.IP || !executable(t, pid, th.User[0]) {
+					t.Errorf("present %#x, at %#x, user stack %#x", th.Linux.Present, th.Sample.IP, th.User)
+				}
+				want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d (FIFO 99), in user mode at %#x",
+					cpu, th.Name, pid, pid, th.Sample.IP)
+				if first := firstLines(t, snap); !strings.Contains(strings.Join(strings.Fields(first), " "), want) {
+					t.Errorf("the report begins\n%swithout %q", first, want)
+				}
+			}
+			hog.Close()
 		}
-		for n := range 2 {
-			if n != i && !testneed.Length(false, true) {
-				continue // in short, one CPU for each engine
-			}
-			s := session(t, Options{Engine: engine}) // its own: the last hog's worker may not be back yet
-			cpu := s.plan.Stop[n]
-			var th *kcdata.Thread
-			for range 5 { // real-time throttling takes a hog off its CPU for 50 ms of each second
-				unlock, err := LockMachine(t.Context(), testneed.Patience)
-				if err != nil {
-					t.Fatal(err)
-				}
-				hog := testtask.FIFOHog(t, cpu, 20*time.Second)
-				unlock()
-				pid := hog.Children[0].Pid
-				_, snap, _ := captureOnce(t, s, Request{})
-				if th = sampleIn(snap, pid); th != nil && th.Sample.User != 0 {
-					checkRan(t, snap, th, cpu)
-					if th.Linux.Present&kcdata.ThreadUserMode == 0 {
-						t.Errorf("%s: in user mode, present %#x", engine, th.Linux.Present)
-					}
-					if len(th.User) == 0 || th.User[0] != th.Sample.IP || !executable(t, pid, th.User[0]) {
-						t.Errorf("%s: at %#x, user stack %#x", engine, th.Sample.IP, th.User)
-					}
-					want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d (FIFO 99), in user mode at %#x",
-						cpu, th.Name, pid, pid, th.Sample.IP)
-					if first := firstLines(t, snap); !strings.Contains(strings.Join(strings.Fields(first), " "), want) {
-						t.Errorf("%s: the report begins\n%swithout %q", engine, first, want)
-					}
-				}
-				hog.Close()
-				if th != nil && th.Sample.User != 0 {
-					break
-				}
-			}
-			if th == nil || th.Sample.User == 0 {
-				t.Errorf("%s: the hog of CPU %d has no sample in user mode", engine, cpu)
-			}
+		if !found {
+			t.Errorf("the hog of CPU %d has no sample in user mode", cpu)
 		}
-	}
+	})
 }
 
 // One that loops through system calls is found in the kernel, by function.
@@ -156,7 +138,8 @@ func TestSampleInASystemCall(t *testing.T) {
 		s := session(t, o)
 		cpu, found := s.plan.Stop[1], false
 		for range 40 { // on some hosts one sample in six is of the kernel
-			pid, _, snap := hogged(t, s, func() *testtask.Fixture { return testtask.FIFOCallHog(t, cpu, 20*time.Second) })
+			hog, pid, snap := hogged(t, s, func() *testtask.Fixture { return testtask.FIFOCallHog(t, cpu, 20*time.Second) })
+			hog.Close()
 			th := sampleIn(snap, pid)
 			if th == nil || th.Sample.User != 0 {
 				continue // throttled, or between two calls
@@ -229,21 +212,6 @@ func TestSamplesWithoutAStop(t *testing.T) {
 	requireTwoCPUs(t)
 	wantSpinners(t, session(t, Options{Engine: EngineProcfs}), func(snap *kcdata.Snapshot, th *kcdata.Thread, cpu int) {
 		checkRan(t, snap, th, cpu)
-	})
-}
-
-// Workers without SCHED_FIFO hold nobody: isolation none.
-func TestSamplesWithIsolationNone(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	if !inChild(t, nil, unix.CAP_SYS_NICE) {
-		return
-	}
-	s := openTest(t, Options{ArrivalBudget: time.Second}, engine.Hooks{})
-	needCPUs(t, s, 2)
-	wantSpinners(t, s, func(snap *kcdata.Snapshot, _ *kcdata.Thread, _ int) {
-		if snap.Isolation != IsolationNone {
-			t.Errorf("isolation %s", snap.Isolation)
-		}
 	})
 }
 
@@ -324,7 +292,7 @@ func TestSilentCPUs(t *testing.T) {
 func TestDeafCPUIsLeftAlone(t *testing.T) {
 	testneed.Live(t)
 	requireBPF(t)
-	s := session(t, Options{Engine: EngineProcfs})
+	s := ownSession(t, Options{Engine: EngineProcfs})
 	live := s.sampler.Proc
 	s.sampler.Proc = machineOf(t, 7, 7, 7)
 	res, snap, _ := captureOnce(t, s, Request{})
@@ -363,33 +331,5 @@ func TestNoSampler(t *testing.T) {
 	r, snap := s.mustTake(t)
 	if !hasWarning(r, "no_samples") || len(snap.Tasks) < 10 {
 		t.Errorf("%d tasks, warnings %v", len(snap.Tasks), r.Warnings)
-	}
-}
-
-// Sessions with samples leave no file open.
-func TestSamplerLeaksNothing(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	for _, engine := range []string{EnginePull, EngineTrap, EngineProcfs} {
-		if engine == EngineTrap && !trapHere() {
-			continue
-		}
-		before := 0
-		for round := range testneed.Length(2, 4) {
-			s := session(t, Options{Engine: engine})
-			captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
-			if s.sampler == nil || len(s.sampler.Events) == 0 {
-				t.Fatalf("%s: no events", engine)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if now := openFiles(t); round == 0 {
-				before = now // what is opened once per process
-			} else if now > before {
-				t.Errorf("%s: %d open files after session %d, %d after the first", engine, now, round+1, before)
-			}
-		}
 	}
 }

@@ -71,8 +71,8 @@ func TestSemaphoreInTheWindow(t *testing.T) {
 		t.Skipf("needs virtual consoles: %v", err)
 	}
 	writers := consoleWriters(t, 6)
-	for _, engineName := range waitEngines() {
-		for how, specs := range map[string]bpf.Specs{"as it is": bpftest.Knobs{}, "no fields": noFields{}} {
+	for _, engineName := range userEngines() {
+		for how, specs := range map[string]bpf.Specs{"as it is": bpftest.Knobs{}, "no fields": bpftest.Knobs{NoFields: true}} {
 			s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second, UserStacks: UserStacksOff}, engine.Hooks{Specs: specs})
 			waiting, named, missed, keeps := 0, 0, 0, false
 			locks := map[uint64]bool{}

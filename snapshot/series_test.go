@@ -39,7 +39,7 @@ func TestPrepare(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
-		s := session(t, Options{Engine: engine})
+		s := ownSession(t, Options{Engine: engine})
 		if err := s.Prepare(Request{}); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestPromptAndNoSettle(t *testing.T) {
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
 		for _, prompt := range []bool{false, true} {
-			s := session(t, Options{Engine: engine, Prompt: prompt})
+			s := ownSession(t, Options{Engine: engine, Prompt: prompt})
 			for _, noSettle := range []bool{true, false} {
 				res, snap, _ := captureWhole(t, s, Request{NoSettle: noSettle})
 				if res.Stopped <= 0 || len(snap.Tasks) == 0 {
@@ -145,7 +145,7 @@ func TestInvariant8NoCollectionWhileQuiet(t *testing.T) {
 // What the last census found stands in for /proc, and follows the machine up.
 func TestScopeFollowsTheCensus(t *testing.T) {
 	testneed.Live(t)
-	s := session(t, Options{Engine: EngineProcfs})
+	s := ownSession(t, Options{Engine: EngineProcfs})
 	first, err := s.wholeMachine()
 	if err != nil {
 		t.Fatal(err)

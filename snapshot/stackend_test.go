@@ -48,7 +48,7 @@ func TestStackEndIsWhatProcSays(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, testtask.Bystanders(20)) // a quiet machine has few
-	eachEngine(t, func(t *testing.T, engineName string) {
+	forEngines(t, func(t *testing.T, engineName string) {
 		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second}, engine.Hooks{})
 		before := allMapsTexts()
 		_, snap, _ := captureWhole(t, s, Request{})

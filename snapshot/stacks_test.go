@@ -66,8 +66,16 @@ func TestKnownStates(t *testing.T) {
 func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.Child, th *kcdata.Thread) {
 	t.Helper()
 	want := c.Want.Of(c.Pid, int(th.ID))
-	if err := want.Check(letter(&th.Linux), plain(t, snap, th)); err != nil {
+	stack := plain(t, snap, th)
+	if err := want.Check(letter(&th.Linux), stack); err != nil {
 		t.Errorf("%s: %v thread %d: %v", engine, c, th.ID, err)
+	}
+	if engine == EnginePull && len(want.Stack) > 0 && (len(stack) == 0 || !has(stack[len(stack)-1:], "entry_SYSCALL_64_after_hwframe", "el0t_64_sync", "ret_from_fork_asm", "ret_from_fork") ||
+		th.Linux.KstackErr != 0 || th.Linux.Present&(kcdata.ThreadTruncated|kcdata.ThreadNeverRan) != 0) {
+		t.Errorf("%v thread %d: stack %v, error %d, presence %#x", c, th.ID, stack, th.Linux.KstackErr, th.Linux.Present)
+	}
+	if letter(&th.Linux) == 'D' && !want.Exiting && th.Snapshot.State != 0x1|0x8 {
+		t.Errorf("%s: %v thread %d: ths_state %#x, want waiting and uninterruptible", engine, c, th.ID, th.Snapshot.State)
 	}
 	if int(th.Linux.Nice) != c.Want.Nice || th.Name != c.Want.Comm {
 		t.Errorf("%s: %v thread %d: nice %d, name %q", engine, c, th.ID, th.Linux.Nice, th.Name)
@@ -83,45 +91,6 @@ func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.
 	}
 	if c.Want.Kernel && (th.Syscall != nil || th.Linux.Present&kcdata.ThreadUserMode != 0) {
 		t.Errorf("%s: kernel thread %v has a user side: %+v", engine, c, th.Syscall)
-	}
-}
-
-// The stacks that a reader of a hang will look for, by their leaf and root.
-func TestKnownStacks(t *testing.T) {
-	testneed.Smoke(t)
-	requireBPF(t)
-	needsNames(t)
-	f := testtask.Start(t, testtask.PipeRead, testtask.FutexWait, testtask.Sleeping, testtask.DoWait,
-		testtask.EpollWait, testtask.VforkParent, testtask.Stopped, testtask.KernelThread, testtask.MutexWait)
-	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
-	threads := threadsByID(snap)
-	entry := []string{"entry_SYSCALL_64_after_hwframe", "el0t_64_sync"}
-	for _, w := range []struct {
-		child *testtask.Child
-		in    []string
-		root  []string
-	}{
-		{f.One(testtask.PipeRead, ""), []string{"anon_pipe_read", "pipe_read"}, entry},
-		{f.One(testtask.FutexWait, ""), []string{"futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"}, entry},
-		{f.One(testtask.Sleeping, ""), []string{"hrtimer_nanosleep"}, entry},
-		{f.One(testtask.DoWait, ""), []string{"do_wait", "__do_wait"}, entry},
-		{f.One(testtask.EpollWait, ""), []string{"ep_poll", "do_epoll_wait"}, entry},
-		{f.One(testtask.VforkParent, ""), []string{"kernel_clone"}, entry},
-		{f.One(testtask.Stopped, ""), []string{"do_signal_stop"}, entry},
-		{f.One(testtask.MutexWait, "first"), []string{"anon_pipe_read", "pipe_read"}, entry},
-		{f.One(testtask.KernelThread, ""), []string{"kthreadd"}, []string{"ret_from_fork_asm", "ret_from_fork"}},
-	} {
-		th := threads[uint64(w.child.Pid)]
-		stack := plain(t, snap, th)
-		if !has(stack, w.in...) || !has(stack[len(stack)-1:], w.root...) {
-			t.Errorf("%v: stack %v, want one of %v and the root %v", w.child, stack, w.in, w.root)
-		}
-		if th.Linux.KstackErr != 0 || th.Linux.Present&(kcdata.ThreadTruncated|kcdata.ThreadNeverRan) != 0 {
-			t.Errorf("%v: error %d, presence %#x", w.child, th.Linux.KstackErr, th.Linux.Present)
-		}
-		if letter(&th.Linux) == 'D' && th.Snapshot.State != 0x1|0x8 {
-			t.Errorf("%v: ths_state %#x, want waiting and uninterruptible", w.child, th.Snapshot.State)
-		}
 	}
 }
 

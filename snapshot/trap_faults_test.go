@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"stackshot/internal/capture"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
@@ -235,61 +233,6 @@ func wantCensus(t *testing.T, before []int, snap *kcdata.Snapshot) {
 			t.Errorf("task %d is neither in the file nor left out", tgid)
 		}
 	}
-}
-
-// Beside a hog that stays, a session is of use capture after capture, and Close
-// comes back and leaves nothing.
-func TestTrapClosesBesideAHog(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	testneed.Slow(t)
-	requireBPF(t)
-	requireTwoCPUs(t)
-	unlock, err := LockMachine(t.Context(), testneed.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	// A capture without a CPU lasts as long as all of its budgets.
-	life := min(slow(12*time.Second), 25*time.Second)
-	warm, _ := trapSession(t, Options{}) // what opens files once, has
-	takeLocked(t, warm)
-	if err := warm.Close(); err != nil {
-		t.Fatal(err)
-	}
-	files := openFiles(t)
-	if took := besideAHog(t, life, files); took > life {
-		t.Errorf("two captures and Close took %v beside a hog of %v", took, life)
-	} else {
-		t.Logf("two captures and Close took %v beside a hog of %v", took, life)
-	}
-}
-
-func besideAHog(t *testing.T, life time.Duration, files int) (took time.Duration) {
-	t.Helper()
-	s, _ := trapSession(t, Options{})
-	cpu := s.plan.Stop[1]
-	var rest stop.Flight // a test that waits behind the hog would prove nothing
-	var kept unix.CPUSet
-	kept.Set(cpu)
-	rest.Flee(&kept)
-	defer rest.ComeBack()
-	hog := testtask.FIFOHog(t, cpu, life)
-	began := time.Now()
-	for range 2 {
-		r, snap := takeLocked(t, s, cpu)
-		if time.Since(began) < life && (!slices.Contains(r.CPUs.Missing, cpu) || !hasCode(snap, "cpu_missed") || len(snap.Tasks) < 10) {
-			t.Errorf("CPU %d is hogged: missing %v, %d tasks", cpu, r.CPUs.Missing, len(snap.Tasks))
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	took = time.Since(began)
-	hog.Close()
-	if now := openFiles(t); took < life && now > files {
-		t.Errorf("%d open files, %d before the session", now, files)
-	}
-	return took
 }
 
 // A CPU that goes offline between Open and Take is no CPU that did not come:

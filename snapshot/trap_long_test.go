@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/engine"
+	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
 )
 
 // Captures in a loop, of this process and each fifth of the whole machine,
@@ -99,6 +102,17 @@ func holdings(t *testing.T) holding {
 	return h
 }
 
+func openFiles(tb testing.TB) int {
+	tb.Helper()
+	n := 0
+	for fd := range 4096 {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // openLinks are the targets of /proc/self/fd.
 func openLinks(t *testing.T) (out []string) {
 	t.Helper()
@@ -114,44 +128,78 @@ func openLinks(t *testing.T) (out []string) {
 	return out
 }
 
-// What the loader made is gone from the kernel when the session is closed: no
-// object that this process made is kept alive by another.
-func TestTrapObjectsGo(t *testing.T) {
-	testneed.Lab(t, testneed.Memory)
+// A session that is closed leaves no worker and no thread of real-time priority, no file, and of
+// what the loader made nothing in the kernel, whatever its engine and the files that it met. The
+// process's first thread, which cannot end, is no worker.
+func TestClosedSessionLeavesNothing(t *testing.T) {
+	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
-	was := mapIDs(t)
-	s, _ := trapSession(t, Options{})
-	captureOnce(t, s, Request{})
-	made := ours(t, s)
-	if len(made) < 5 {
-		t.Fatalf("the session has %d maps", len(made))
-	}
-	if err := s.Close(); err != nil {
+	if err := closePool(); err != nil { // their workers are of real-time priority
 		t.Fatal(err)
 	}
-	var left []ebpf.MapID
-	for range 100 { // the kernel frees them after a grace period
-		runtime.GC() // the loader's own view of constants is unmapped by the collector
-		left = left[:0]
-		now := mapIDs(t)
-		for _, id := range made {
-			if now[id] && !was[id] {
-				left = append(left, id)
+	pids := []int{os.Getpid(), startLoadChild(t, "own"), startLoadChild(t, "fifo")}
+	for _, name := range append(userEngines(), EngineProcfs) {
+		files := 0
+		for round := range testneed.Length(2, 20) {
+			s := ownSession(t, Options{Engine: name})
+			captureOnce(t, s, Request{Pids: pids})
+			if s.sampler == nil || len(s.sampler.Events) == 0 {
+				t.Fatalf("%s: no events", name)
+			}
+			var made []ebpf.MapID
+			if e, is := s.engine.(*trap.Engine); is {
+				made = ours(t, e)
+			}
+			team := s.team
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Take(t.Context(), Request{}); !errors.Is(err, ErrClosed) {
+				t.Errorf("%s: Take after Close: %v", name, err)
+			}
+			if team != nil {
+				wantEnded(t, team)
+			}
+			wantGone(t, made)
+			if now := openFiles(t); round == 0 {
+				files = now // what is opened once per process
+			} else if now > files {
+				t.Errorf("%s: %d open files after session %d, %d after the first", name, now, round+1, files)
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	for _, id := range left {
-		m, err := ebpf.NewMapFromID(id)
-		if err != nil {
-			continue // gone meanwhile
+}
+
+func wantEnded(t *testing.T, team *stop.Team) {
+	t.Helper()
+	for _, w := range team.Workers {
+		if w.Tid == os.Getpid() || stop.ThreadExists(w.Tid) {
+			t.Errorf("the worker of CPU %d, thread %d, is still there, or the first thread", w.CPU, w.Tid)
 		}
-		t.Errorf("map %d is still there: %v", id, m)
-		m.Close()
+	}
+	tids, err := procfs.FS{}.Threads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		if attr, err := unix.SchedGetAttr(tid, 0); err == nil && attr.Policy != unix.SCHED_NORMAL {
+			t.Errorf("thread %d has policy %d and priority %d after Close", tid, attr.Policy, attr.Priority)
+		}
+	}
+}
+
+// wantGone: maps that this process made are kept alive by nobody. The kernel frees them after a
+// grace period, and the collector unmaps the loader's own view of constants.
+func wantGone(t *testing.T, maps []ebpf.MapID) {
+	t.Helper()
+	err := testtask.WaitFor(testneed.Patience, func() (bool, error) {
+		runtime.GC()
+		now := mapIDs(t)
+		return !slices.ContainsFunc(maps, func(id ebpf.MapID) bool { return now[id] }), nil
+	})
+	if err != nil {
+		t.Errorf("maps of %v are still there", maps)
 	}
 }
 
@@ -165,9 +213,9 @@ func mapIDs(t *testing.T) map[ebpf.MapID]bool {
 }
 
 // ours are the maps of the trap's program.
-func ours(t *testing.T, s *Session) []ebpf.MapID {
+func ours(t *testing.T, e *trap.Engine) []ebpf.MapID {
 	t.Helper()
-	info, err := s.engine.(*trap.Engine).Loaded.Program.Info()
+	info, err := e.Loaded.Program.Info()
 	if err != nil {
 		t.Fatal(err)
 	}

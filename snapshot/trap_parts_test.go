@@ -7,7 +7,6 @@ import (
 
 	"stackshot/internal/bpf"
 	"stackshot/internal/capture"
-	"stackshot/internal/engine"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/testneed"
@@ -68,30 +67,6 @@ func TestTrapPartThatVanished(t *testing.T) {
 		if threads != c.threads || vanished != c.vanished || missed != c.missed {
 			t.Errorf("without part %d: %d threads, %d parts vanished, %d missed; want %+v", c.lost, threads, vanished, missed, c)
 		}
-	}
-}
-
-// From the smallest buffer there is it takes several tries to hold everything,
-// and the session stays as large as it became, in every respect.
-func TestTrapGrownStaysGrown(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	testtask.Start(t, testtask.ManyThreads(800), testtask.Bystanders(100))
-	s, e := trapSession(t, Options{Buffer: engine.MinBuffer})
-	r, _, _ := captureWhole(t, s, Request{})
-	if r.BufferSize <= 2*engine.MinBuffer {
-		t.Errorf("%d bytes were enough", r.BufferSize)
-	}
-	loaded, room := e.Loaded, e.Mem.Queue.Capacity()
-	for range 3 {
-		again, _, _ := captureWhole(t, s, Request{})
-		if again.BufferSize < r.BufferSize || again.Tries != 1 && !hasWarning(again, "stop_aborted") || e.Loaded != loaded && e.Mem.Queue.Capacity() == room {
-			t.Errorf("grown to %d bytes, then %d in %d tries; loaded again %v", r.BufferSize, again.BufferSize, again.Tries, e.Loaded != loaded)
-		}
-	}
-	if files := len(openLinks(t)); files > 200 || len(e.Retired) != 0 {
-		t.Errorf("%d open files, %d traps kept", files, len(e.Retired))
 	}
 }
 

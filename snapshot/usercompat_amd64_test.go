@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"stackshot/internal/engine"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -57,7 +56,7 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 		unix.Setpriority(unix.PRIO_PROCESS, cmd.Process.Pid, 19)
 		awaitComm(t, cmd.Process.Pid, name)
 		for _, engineName := range userEngines() {
-			s := hooked(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
+			s := withUserSide(t, Options{Engine: engineName})
 			th := userThread(t, s, cmd.Process.Pid, cmd.Process.Pid)
 			w := th.UserWalk
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
@@ -67,9 +66,8 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			if compat := th.Linux.Present&kcdata.ThreadCompatCall != 0; compat != (name == "pause") || compat && th.Syscall.Nr != 29 {
 				t.Errorf("%s, %s: call %+v, present %#x", engineName, name, th.Syscall, th.Linux.Present)
 			}
-			s.Close()
 		}
-		_, snap := hooked(t, Options{Engine: EngineProcfs}, engine.Hooks{}).mustTake(t)
+		_, snap := session(t, Options{Engine: EngineProcfs}).mustTake(t)
 		for _, task := range snap.Tasks {
 			ours := task.ID == uint64(cmd.Process.Pid)
 			if !ours && task.ID != uint64(os.Getpid()) {

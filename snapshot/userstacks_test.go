@@ -53,7 +53,7 @@ func TestUserStack(t *testing.T) {
 		delete(cases, "a page that the kernel does not map")
 	}
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName, UserFrames: 300, StackBytes: 16 << 10})
 		for name, c := range cases {
 			t.Run(engineName+"/"+name, func(t *testing.T) {
 				for _, l := range c.write {
@@ -65,7 +65,6 @@ func TestUserStack(t *testing.T) {
 				matchesMem(t, p, th)
 			})
 		}
-		s.Close()
 	}
 	page := uint64(os.Getpagesize())
 	for n := range uint64(4) {
@@ -188,9 +187,8 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 	requireBPF(t)
 	_, pids := stillWorld(t, crowd()...)
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName, StackBytes: 16 << 10})
 		_, snap, _ := captureWhole(t, s, Request{Pids: pids})
-		s.Close()
 		threads, taken := 0, 0
 		for _, task := range snap.Tasks {
 			p := &puppet{pid: int(task.ID)}
@@ -280,7 +278,7 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 	p.Stop(tid)
 	p.pose(tid, p.page(16), p.page(17)+64)
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName, StackBytes: 16 << 10})
 		for range testneed.Length(8, 20) {
 			th := userThread(t, s, p.pid, tid)
 			if th.UserWalk == nil {
@@ -300,7 +298,6 @@ func TestUserStackThatIsUnmapped(t *testing.T) {
 				}
 			}
 		}
-		s.Close()
 	}
 }
 
@@ -312,7 +309,7 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 	requireBPF(t)
 	f := testtask.Start(t, testtask.MidExit, testtask.ManyThreads(30), testtask.Spinning, testtask.Zombie)
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName, StackBytes: 16 << 10}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName, StackBytes: 16 << 10})
 		_, snap, _ := captureWhole(t, s, Request{})
 		var sum kcdata.LinuxUserTaken
 		var c kcdata.LinuxUserTaken
@@ -339,7 +336,6 @@ func TestUserWalkOfEveryThread(t *testing.T) {
 		if !gone && !anyGone(snap, f) {
 			t.Errorf("%s: no thread of a task held in exit says that its memory is gone", engineName)
 		}
-		s.Close()
 	}
 }
 
@@ -385,7 +381,7 @@ func TestUserStackOptions(t *testing.T) {
 			{Options{StackBytes: 5000, UserFrames: 1}, true, 1, 5000},
 		} {
 			c.o.Engine = engineName
-			s := hooked(t, c.o, engine.Hooks{KeepUserSide: true})
+			s := withUserSide(t, c.o)
 			th := userThread(t, s, p.pid, p.pid)
 			if (th.UserWalk != nil) != c.walk {
 				t.Errorf("%+v: walk %+v", c.o, th.UserWalk)
@@ -395,7 +391,6 @@ func TestUserStackOptions(t *testing.T) {
 			if !c.walk && len(th.UserChain)+len(th.UserBytes) > 0 {
 				t.Errorf("%+v: a chain or bytes all the same", c.o)
 			}
-			s.Close()
 		}
 	}
 }
@@ -414,7 +409,7 @@ func TestUserStackAtItsLimits(t *testing.T) {
 	}
 	p.pose(p.pid, a, a+256)
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName, StackBytes: bpf.MaxUserBytes, UserFrames: bpf.MaxUserFrames})
 		r, snap, _ := captureWhole(t, s, Request{Pids: []int{p.pid}})
 		want := uint32(bpf.MaxUserBytes)
 		if engineName == EnginePull {
@@ -432,7 +427,6 @@ func TestUserStackAtItsLimits(t *testing.T) {
 			}
 			matchesMem(t, p, th)
 		}
-		s.Close()
 	}
 }
 

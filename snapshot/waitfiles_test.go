@@ -37,7 +37,7 @@ func TestFilesInTheWindow(t *testing.T) {
 		}
 	}
 	var first map[uint64]*kcdata.Thread
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		for _, w := range l.list {
 			th := got[uint64(w.tid)]
@@ -201,7 +201,7 @@ func TestSetsInTheWindow(t *testing.T) {
 	if err := unix.Madvise(l.gone, unix.MADV_DONTNEED); err != nil {
 		t.Fatal(err)
 	}
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		checkFiles(t, engineName+": select", selected, got[uint64(selected.tid)])
 		th := got[uint64(absent.tid)]
@@ -238,7 +238,7 @@ func TestLargeSetsInTheWindow(t *testing.T) {
 	for _, w := range l.list {
 		l.sleep(w)
 	}
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		checkFiles(t, engineName+": large pipe", l.list[1], got[uint64(l.list[1].tid)])
 		th := got[uint64(selected.tid)]

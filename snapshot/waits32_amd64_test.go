@@ -86,7 +86,7 @@ func TestFutexesOfThe32BitABI(t *testing.T) {
 		copy(f.Around[:], code[word-at-16:])
 		want[uint64(startImage(t, c.name, c.elf(code)))] = f
 	}
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, nil)
 		for pid, f := range want {
 			th := got[pid]

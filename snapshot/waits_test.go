@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -25,17 +26,9 @@ import (
 func windowOf(t *testing.T, engineName string, o Options, k bpftest.Knobs, pids []int) map[uint64]*kcdata.Thread {
 	t.Helper()
 	o.Engine, o.ArrivalBudget = engineName, time.Second
-	s := openTest(t, o, engine.Hooks{Specs: k, KeepUserSide: true})
-	defer s.Close()
+	s := pooledSession(t, o, engine.Hooks{Specs: k, KeepUserSide: true}, fmt.Sprintf("window %+v", k))
 	_, snap, _ := captureWhole(t, s, Request{Pids: pids})
 	return threadsByID(snap)
-}
-
-func waitEngines() []string {
-	if trapHere() {
-		return []string{EngineTrap, EnginePull}
-	}
-	return []string{EnginePull}
 }
 
 // A kernel lock, by the fields of the task and by the scan of its stack: the same lock,
@@ -44,28 +37,30 @@ func TestWaitsOfKnownTasks(t *testing.T) {
 	testneed.Live(t)
 	requireBPF(t)
 	needsNames(t)
-	f := testtask.Start(t, testtask.MutexWait, testtask.VforkParent, testtask.TracedExit, testtask.Stopped, testtask.Sleeping)
-	first, second, owner := f.One(testtask.MutexWait, "first"), f.One(testtask.MutexWait, "second"), f.One(testtask.MutexWait, "owner")
-	seen := map[uint64]bool{}
+	f := testtask.Start(t, testtask.MutexWait, testtask.InodeWait, testtask.VforkParent, testtask.TracedExit, testtask.Stopped, testtask.Sleeping)
+	seen := map[testtask.Kind]map[uint64]bool{testtask.MutexWait: {}, testtask.InodeWait: {}}
 	var all []map[uint64]*kcdata.Thread
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		for _, noFields := range []bool{false, true} {
 			got := windowOf(t, engineName, Options{}, bpftest.Knobs{NoFields: noFields}, nil)
-			start := got[uint64(owner.Pid)].Linux.StartBoottime
 			places := 0
-			for _, c := range []*testtask.Child{first, second} {
-				w := got[uint64(c.Pid)].Wait
-				if w == nil || w.Kind != kcdata.LockMutex || w.Flags&kcdata.WaitOwned == 0 || int(w.OwnerTid) != owner.Pid || int(w.OwnerTgid) != owner.Pid || w.OwnerStart != start {
-					t.Errorf("%s, no fields %v: %v waits for %+v, want a mutex of %d since %d", engineName, noFields, c, w, owner.Pid, start)
+			for _, c := range []*testtask.Child{f.One(testtask.MutexWait, "first"), f.One(testtask.MutexWait, "second"), f.One(testtask.InodeWait, "first"), f.One(testtask.InodeWait, "second")} {
+				w, owner := got[uint64(c.Pid)].Wait, f.One(c.Kind, "owner")
+				start := got[uint64(owner.Pid)].Linux.StartBoottime
+				mutex := c.Kind == testtask.MutexWait
+				if w == nil || mutex != (w.Kind == kcdata.LockMutex) || !mutex && w.Kind != kcdata.LockRWSem && w.Kind != kcdata.LockRWSemRead && w.Kind != kcdata.LockRWSemWrite || w.Flags&kcdata.WaitOwned == 0 || int(w.OwnerTid) != owner.Pid || int(w.OwnerTgid) != owner.Pid || w.OwnerStart != start {
+					t.Errorf("%s, no fields %v: %v waits for %+v, want a lock of %d since %d", engineName, noFields, c, w, owner.Pid, start)
 					continue
 				}
 				if scan := w.Flags&kcdata.WaitScan != 0; scan == (w.Flags&kcdata.WaitField != 0) || noFields && !scan {
 					t.Errorf("%s, no fields %v: %v: flags %#x", engineName, noFields, c, w.Flags)
-				} else if scan && (w.Scan != kcdata.ScanFound || w.Hops < 1 || w.Hops > 2) {
+				} else if mutex && scan && (w.Scan != kcdata.ScanFound || w.Hops < 1 || w.Hops > 2) {
 					t.Errorf("%s: %v: the scan ended with %d, place %d", engineName, c, w.Scan, w.Hops)
 				}
-				places += int(w.Hops)
-				seen[w.Lock] = true
+				if mutex {
+					places += int(w.Hops)
+				}
+				seen[c.Kind][w.Lock] = true
 			}
 			if noFields && places != 1+2 {
 				t.Errorf("%s: the places of two waiters are %d together", engineName, places)
@@ -80,8 +75,10 @@ func TestWaitsOfKnownTasks(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 1 || seen[0] {
-		t.Errorf("one mutex is at %#v", seen)
+	for kind, at := range seen {
+		if len(at) != 1 || at[0] {
+			t.Errorf("%v: one lock is at %#v", kind, at)
+		}
 	}
 	sameWaits(t, f, all)
 }
@@ -218,7 +215,7 @@ func TestFutexesInTheWindow(t *testing.T) {
 	list := slices.DeleteFunc(sleepers(mem, far), func(w *waiter) bool { return !w.sleep(t) })
 	defer wake(list)
 	var places []map[string]uint64
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		for i, o := range []Options{{}, {UserStacks: UserStacksOff}} {
 			if i != 0 && engineName == EngineTrap {
 				continue // as of pull
@@ -258,7 +255,7 @@ func TestFutexesInTheWindow(t *testing.T) {
 		t.Errorf("two words of a page are at %#x and %#x", places[0]["FUTEX_WAIT"], places[0]["FUTEX_WAIT, shared"])
 	}
 	redactedFutexes(t, EnginePull, list)
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{Wait: WaitOff}, bpftest.Knobs{}, nil)
 		for _, th := range got {
 			if th.Wait != nil || th.Futexes != nil {
@@ -334,7 +331,7 @@ func TestPIFutexInTheWindow(t *testing.T) {
 	defer close(let)
 	w := &waiter{name: "FUTEX_LOCK_PI", call: [7]uintptr{unix.SYS_FUTEX, word, futexSame | 6, 0}}
 	w.sleep(t)
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		th := got[uint64(w.tid)]
 		if len(th.Futexes) != 1 || th.Futexes[0].Flags != kcdata.FutexPI|kcdata.FutexPrivate|kcdata.FutexOwned ||

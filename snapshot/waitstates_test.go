@@ -27,7 +27,7 @@ func TestFrozenInTheWindow(t *testing.T) {
 	h := userlab.NewHangs(t).Start(t, userlab.Glibc, "holder")
 	h.Freeze("holder")
 	f := testtask.Start(t, testtask.Stopped, testtask.TracedExit, testtask.VforkParent)
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		got := windowOf(t, engineName, Options{}, bpftest.Knobs{}, nil)
 		want := map[int]bool{h.Parts["holder"].Tid: true, h.Parts["waiter"].Tid: false}
 		for _, pid := range pidsOf(f) {
@@ -52,7 +52,7 @@ func TestIOWaitInTheWindow(t *testing.T) {
 	requireBPF(t)
 	tid := ringWaiter(t)
 	f := testtask.Start(t, testtask.PipeRead, testtask.MutexWait)
-	for _, engineName := range waitEngines() {
+	for _, engineName := range userEngines() {
 		for try := 1; ; try++ {
 			before := blockedProcs(t)
 			got := windowOf(t, engineName, Options{UserStacks: UserStacksOff}, bpftest.Knobs{}, nil)

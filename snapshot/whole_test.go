@@ -108,11 +108,20 @@ func TestEveryTaskThatLivesThroughTheWindowIsInTheFileOnce(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	testtask.Start(t, append(testtask.All(), testtask.ManyThreads(300), testtask.Bystanders(200))...)
-	s := session(t, Options{Engine: EnginePull})
-	for range 4 {
+	forEngines(t, func(t *testing.T, engineName string) { everyTaskIsThere(t, session(t, Options{Engine: engineName})) })
+}
+
+func everyTaskIsThere(t *testing.T, s *Session) {
+	for range testneed.Length(2, 4) {
 		before := living(t)
-		_, snap, _ := captureWhole(t, s, Request{})
+		res, snap, _ := captureWhole(t, s, Request{})
 		after := living(t)
+		if idle := tasksByID(snap)[0]; idle == nil || len(idle.Threads) != len(res.CPUs.Stopped) {
+			t.Errorf("idle task %+v, want a thread for each of %v", idle, res.CPUs.Stopped)
+		}
+		if snap.Isolation == IsolationIRQOff && res.StopBroken != 0 {
+			t.Errorf("at irqoff the stop was broken %d times", res.StopBroken)
+		}
 		in := map[life]int{}
 		for _, task := range snap.Tasks {
 			for _, th := range task.Threads {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"stackshot/internal/engine"
 	"stackshot/internal/procfs"
 	"stackshot/internal/testneed"
 )
@@ -35,9 +34,8 @@ func TestWholeStackWithoutEnvironment(t *testing.T) {
 		t.Fatal(start, err)
 	}
 	for _, engineName := range userEngines() {
-		s := hooked(t, Options{Engine: engineName}, engine.Hooks{KeepUserSide: true})
+		s := withUserSide(t, Options{Engine: engineName})
 		th := userThread(t, s, pid, pid)
-		s.Close()
 		if len(th.UserBytes) != 1 || th.Syscall == nil {
 			t.Fatalf("%s: %d pieces of the stack, call %+v", engineName, len(th.UserBytes), th.Syscall)
 		}
