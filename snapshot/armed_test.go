@@ -301,7 +301,7 @@ func TestLiveRegionIsHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := len(mem) - int(static.Sections[6].Len) // all but the records
-	for i := range testneed.Length(300, 5000) {
+	for i := range testneed.Length(100, 5000) {
 		torn := bytes.Clone(mem)
 		for range 1 + i%40 {
 			torn[rand.N(small)] = byte(rand.N(256))

@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
@@ -112,29 +108,6 @@ func TestInvariant12WhoRanWithoutAStop(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A thread that gets to run when all is recorded, because a worker sleeps, is
-// named.
-func TestInvariant12NamesWhoRan(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	requireBPF(t)
-	sleeps := engine.Hooks{Recorded: func(int) {
-		nap := unix.Timespec{Nsec: int64(2 * time.Millisecond)}
-		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
-	}}
-	s := openTest(t, Options{Engine: EnginePull}, sleeps)
-	hog := testtask.CPUHogs(t, s.plan.Main, 1).Children[0]
-	for range 20 {
-		_, snap, _ := captureOnce(t, s, Request{})
-		if snap.Atomicity != nil && slices.Contains(ranTids(snap), uint32(hog.Pid)) {
-			if i := slices.Index(ranTids(snap), uint32(hog.Pid)); snap.Ran[i].RuntimeNs == 0 || snap.Ran[i].Switches == 0 {
-				t.Errorf("%+v: ran, but for no time", snap.Ran[i])
-			}
-			return
-		}
-	}
-	t.Errorf("the hog %d ran in none of 20 captures that let it", hog.Pid)
 }
 
 // Engine trap finds one thread among a thousand that counts one switch more

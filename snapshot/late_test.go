@@ -5,10 +5,8 @@ package snapshot
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -225,41 +223,6 @@ func (w *lateWorld) lateFile(t *testing.T) {
 				t.Errorf("redacted, and %d threads have bytes", n)
 			}
 		})
-	}
-}
-
-// A process that has ended takes nothing of this with it: its files are known again by
-// inode and time, where their build-ids were late too.
-func TestLateReadMendedAfterTheEnd(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	testneed.Slow(t)
-	requireBPF(t)
-	needsShell(t) // and the program that sleeps a shared library
-	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end := sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
-	defer end()
-	time.Sleep(200 * time.Millisecond) // it sleeps by then
-	w := &lateWorld{limit: slow(defaultReadLimit), pids: []int{cmd.Process.Pid}}
-	_, snap, _ := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2"}), Options{})
-	w.want = threadsByID(snap)
-	_, snap, file := w.take(t, testdelay.New(t, testdelay.Call{Name: "openat2", Path: "libc.so", Times: 1000, By: w.limit + 200*time.Millisecond}), Options{})
-	if raw(snap) != 1 {
-		t.Fatal("the table was read: the test is void")
-	}
-	end()
-	out, sum, err := redo(file, snap, true)
-	if err != nil || sum.Short > 0 {
-		t.Fatalf("%+v, %v", sum, err)
-	}
-	mended, err := parse(t, out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ids := w.different(t, mended); len(ids) > 0 || raw(mended) > 0 {
-		t.Errorf("mended: %d threads have other stacks; %d have bytes", len(ids), raw(mended))
 	}
 }
 

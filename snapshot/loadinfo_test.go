@@ -177,19 +177,21 @@ func TestExecAfterTheStop(t *testing.T) {
 	requireBPF(t)
 	needsShell(t)
 	for _, name := range engines {
+		var c *child
+		var before string
+		s := hooked(t, Options{Engine: name}, engine.Hooks{Released: func() {
+			fmt.Fprintln(c.in)
+			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if now := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid)); now != before && strings.Contains(now, "libc") {
+					return
+				}
+			}
+			t.Error("no exec")
+		}})
 		for _, next := range []string{"cat", "sh"} { // another program, and the same again
 			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
-			c := startChild(t, cmd, "ready")
-			before := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
-			s := hooked(t, Options{Engine: name}, engine.Hooks{Released: func() {
-				fmt.Fprintln(c.in)
-				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					if now := slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid)); now != before && strings.Contains(now, "libc") {
-						return
-					}
-				}
-				t.Error("no exec")
-			}})
+			c = startChild(t, cmd, "ready")
+			before = slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
 			var out bytes.Buffer
 			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: &out}); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -278,39 +277,5 @@ func endThread(tb testing.TB) {
 			return
 		}
 		tb.Fatalf("thread %d did not end", tid)
-	}
-}
-
-// The tid chain of a task in a namespace of its own, and the inode of each.
-func TestOracleNamespaces(t *testing.T) {
-	testneed.Live(t)
-	requireBPF(t)
-	f := testtask.Start(t, testtask.InPidNS, testtask.Sleeping)
-	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
-	tasks := tasksByID(snap)
-	for _, c := range []*testtask.Child{f.One(testtask.InPidNS, ""), f.One(testtask.Sleeping, "")} {
-		ns := tasks[uint64(c.Pid)].NS
-		for name, got := range map[string]uint32{
-			"mnt": ns.Mnt, "pid": ns.Pid, "net": ns.Net, "uts": ns.UTS, "ipc": ns.IPC,
-			"cgroup": ns.Cgroup, "time": ns.Time, "user": ns.User,
-		} {
-			want, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", c.Pid, name))
-			if err != nil && !os.IsNotExist(err) {
-				t.Fatal(err)
-			}
-			if err == nil && want != fmt.Sprintf("%s:[%d]", name, got) {
-				t.Errorf("%v: namespace %s %d, want %s", c, name, got, want)
-			}
-		}
-	}
-	inner, outer := tasks[uint64(f.Children[0].Pid)], tasks[uint64(f.Children[1].Pid)]
-	if inner.NS.Pid == outer.NS.Pid || inner.NS.Net != outer.NS.Net {
-		t.Errorf("namespaces %+v and %+v: want another pid namespace and nothing else", inner.NS, outer.NS)
-	}
-	if ns := inner.Threads[0].NS; !slices.Equal(ns, []kcdata.LinuxThreadNS{{Inode: inner.NS.Pid, Tid: 1}}) {
-		t.Errorf("numbers %+v, want 1 in namespace %d", ns, inner.NS.Pid)
-	}
-	if ns := outer.Threads[0].NS; ns != nil {
-		t.Errorf("a task of the first namespace has numbers %+v in others", ns)
 	}
 }

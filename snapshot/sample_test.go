@@ -88,41 +88,29 @@ func executable(t *testing.T, pid int, addr uint64) bool {
 	return false
 }
 
-// A CPU kept by a FIFO-99 task in user mode: the file has its thread with the stack it was in, and no
-// other: its saved registers are stale. The report begins with thread, CPU and place.
-func TestSampleOfAHoggedCPU(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	testneed.Slow(t)
-	requireTwoCPUs(t)
-	forEngines(t, func(t *testing.T, engineName string) {
-		s := session(t, Options{Engine: engineName, KeepStacks: true})
-		cpu, found := s.plan.Stop[flagInt(engineName == EngineTrap)], false
-		for n := 0; n < 5 && !found; n++ { // real-time throttling takes a hog off its CPU for 50 ms of each second
-			hog, pid, snap := hogged(t, s, func() *testtask.Fixture { return testtask.FIFOHog(t, cpu, 20*time.Second) })
-			th := threadsByID(snap)[uint64(pid)]
-			c, _ := snap.CPU(uint32(cpu))
-			if c.Flags&kcdata.CPUStopped == 0 && (th == nil || th.UserHow != nil || th.UserWalk == nil || th.UserWalk.Flags&kcdata.UserUnwound != 0 ||
-				len(th.UserBytes)+len(th.UserChain) > 0 || len(th.User) > 0 && th.Sample == nil) {
-				t.Errorf("a stack from stale registers: %+v", th)
-			}
-			if th = sampleIn(snap, pid); th != nil && th.Sample.User != 0 {
-				found = true
-				checkRan(t, snap, th, cpu)
-				if th.Linux.Present&kcdata.ThreadUserMode == 0 || len(th.User) == 0 || th.User[0] != th.Sample.IP || !executable(t, pid, th.User[0]) {
-					t.Errorf("present %#x, at %#x, user stack %#x", th.Linux.Present, th.Sample.IP, th.User)
-				}
-				want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d (FIFO 99), in user mode at %#x",
-					cpu, th.Name, pid, pid, th.Sample.IP)
-				if first := firstLines(t, snap); !strings.Contains(strings.Join(strings.Fields(first), " "), want) {
-					t.Errorf("the report begins\n%swithout %q", first, want)
-				}
-			}
-			hog.Close()
-		}
-		if !found {
-			t.Errorf("the hog of CPU %d has no sample in user mode", cpu)
-		}
-	})
+// wantSampled wants of a hog, in user mode on a CPU that did not come to the stop, the stack of its
+// sample and no other: its saved registers are stale. The report begins with thread, CPU and place.
+// False: it has no sample.
+func wantSampled(t *testing.T, snap *kcdata.Snapshot, pid, cpu int) bool {
+	t.Helper()
+	th := threadsByID(snap)[uint64(pid)]
+	c, _ := snap.CPU(uint32(cpu))
+	if c.Flags&kcdata.CPUStopped == 0 && (th == nil || th.UserHow != nil || th.UserWalk == nil || th.UserWalk.Flags&kcdata.UserUnwound != 0 ||
+		len(th.UserBytes)+len(th.UserChain) > 0 || len(th.User) > 0 && th.Sample == nil) {
+		t.Errorf("a stack from stale registers: %+v", th)
+	}
+	if th = sampleIn(snap, pid); th == nil || th.Sample.User == 0 {
+		return false
+	}
+	checkRan(t, snap, th, cpu)
+	if th.Linux.Present&kcdata.ThreadUserMode == 0 || len(th.User) == 0 || th.User[0] != th.Sample.IP || !executable(t, pid, th.User[0]) {
+		t.Errorf("present %#x, at %#x, user stack %#x", th.Linux.Present, th.Sample.IP, th.User)
+	}
+	want := fmt.Sprintf("CPU %d did not stop in time. It ran %s [%d] tid %d (FIFO 99), in user mode at %#x", cpu, th.Name, pid, pid, th.Sample.IP)
+	if first := firstLines(t, snap); !strings.Contains(strings.Join(strings.Fields(first), " "), want) {
+		t.Errorf("the report begins\n%swithout %q", first, want)
+	}
+	return true
 }
 
 // One that loops through system calls is found in the kernel, by function.

@@ -12,7 +12,6 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/clock"
 	"stackshot/internal/procfs"
-	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 )
 
@@ -160,35 +159,4 @@ func pinTo(cpu int) (undo func(), err error) {
 			runtime.UnlockOSThread()
 		}
 	}, nil
-}
-
-// The sequential pass shows the threads that a stop of the machine finds, but
-// the idle ones, which stand in no list.
-func TestSequentialPassSeesEveryThread(t *testing.T) {
-	testneed.Live(t)
-	testneed.Slow(t)
-	requireBPF(t)
-	testtask.Start(t, testtask.Bystanders(30), testtask.ManyThreads(2000))
-	s := session(t, Options{Engine: EnginePull})
-	e := sequential(t, "sequential", s)
-	unlock, err := LockMachine(t.Context(), testneed.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	for range 20 { // others start and end threads meanwhile
-		v, err := e.measure()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := underLock(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if int(v.threads)+len(s.plan.Stop) == c.SeenThreads {
-			return
-		}
-		t.Logf("%v threads; a capture has %d", v.threads, c.SeenThreads)
-	}
-	t.Error("never as many as a capture")
 }

@@ -80,7 +80,11 @@ func TestPromptAndNoSettle(t *testing.T) {
 	requireBPF(t)
 	for _, engine := range stoppingEngines {
 		for _, prompt := range []bool{false, true} {
-			s := ownSession(t, Options{Engine: engine, Prompt: prompt})
+			open := session
+			if prompt {
+				open = ownSession
+			}
+			s := open(t, Options{Engine: engine, Prompt: prompt})
 			for _, noSettle := range []bool{true, false} {
 				res, snap, _ := captureWhole(t, s, Request{NoSettle: noSettle})
 				if res.Stopped <= 0 || len(snap.Tasks) == 0 {
@@ -93,9 +97,6 @@ func TestPromptAndNoSettle(t *testing.T) {
 				if p.Objects.Control.Armed != 0 {
 					t.Errorf("%s: the hook is armed between captures", engine)
 				}
-			}
-			if err := s.Close(); err != nil {
-				t.Errorf("%s: %v", engine, err)
 			}
 		}
 	}

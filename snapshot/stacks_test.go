@@ -94,40 +94,6 @@ func wantThread(t *testing.T, engine string, snap *kcdata.Snapshot, c *testtask.
 	}
 }
 
-// A spinner that the stop took off its CPU shows that it was in user mode, and
-// none of the frames by which it was taken names one of ours.
-func TestPreemptedSpinnerWasInUserMode(t *testing.T) {
-	testneed.Lab(t, testneed.Scheduler)
-	requireBPF(t)
-	f := testtask.Start(t, testtask.Spinning, testtask.SpinSyscall)
-	spin, call := f.One(testtask.Spinning, ""), f.One(testtask.SpinSyscall, "")
-	on, s := 0, session(t, Options{Engine: EnginePull})
-	for n := 0; n < 5 || on == 0 && n < 60; n++ { // others may have the CPUs for a while
-		_, snap, _ := captureWhole(t, s, Request{})
-		threads := threadsByID(snap)
-		th := threads[uint64(spin.Pid)]
-		stack := plain(t, snap, th)
-		if th.Linux.Present&kcdata.ThreadUserMode == 0 || th.Syscall == nil || th.Syscall.Nr != -1 {
-			t.Errorf("the spinner: presence %#x, system call %+v, stack %v; want user mode", th.Linux.Present, th.Syscall, stack)
-		}
-		// If the stop took it, the way it was taken is cut off, and nothing is left.
-		if (len(stack) == 0) != (th.Linux.OnCPU == 1 && th.Linux.KstackSkipped > 0) || has(stack, "do_syscall_64", "bpf_prog_run", "vfs_read") || letter(&th.Linux) != 'R' {
-			t.Errorf("the spinner: state %c, stack %v", letter(&th.Linux), stack)
-		}
-		on += int(th.Linux.OnCPU)
-		th = threads[uint64(call.Pid)]
-		stack = plain(t, snap, th)
-		inCall := has(stack, "do_syscall_64", "el0_svc") && th.Syscall != nil && th.Syscall.Nr == unix.SYS_READ
-		if inCall == (th.Linux.Present&kcdata.ThreadUserMode != 0) || len(stack) == 0 && th.Linux.KstackSkipped == 0 {
-			t.Errorf("the caller: presence %#x, system call %+v, stack %v", th.Linux.Present, th.Syscall, stack)
-		}
-		on += int(th.Linux.OnCPU)
-	}
-	if on == 0 {
-		t.Error("in sixty captures neither spinner was on a CPU")
-	}
-}
-
 // Past its exit point, or not yet, and what there is no stack of.
 func TestExitingTasks(t *testing.T) {
 	testneed.Live(t)

@@ -110,7 +110,7 @@ func sysrqRow(key string) row {
 func TestSysrqEqualsTrapOnTheFixture(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
-	trapSession(t, Options{}) // or there is no trap
+	requireTrap(t)
 	// Not InodeWait: on some kernels its threads wait for the file's position, not for the inode.
 	f := testtask.Start(t, slices.DeleteFunc(testtask.All(), func(k testtask.Kind) bool { return k == testtask.InodeWait })...)
 	before := map[int]string{}

@@ -100,18 +100,6 @@ func TestThrottledCPUHoldsStill(t *testing.T) {
 	}
 }
 
-// Who is named by --cpus records, hot or not.
-func TestThrottledCPUWorksIfNamed(t *testing.T) {
-	testneed.Live(t)
-	s, hot := hotCPUs(t, Options{Engine: EnginePull, CPUs: "0"}, engine.Hooks{})
-	hot[0] = "heat"
-	res, snap := s.mustTake(t)
-	throttled, worked, _ := roles(snap)
-	if fmt.Sprint(throttled, worked) != "[0] [0]" || !strings.Contains(throttleText(res), "recorded all the same") {
-		t.Errorf("throttled %v, worked %v, said %q", throttled, worked, throttleText(res))
-	}
-}
-
 // Where nobody but a throttled CPU comes to the stop, that one records: a file
 // without threads helps nobody.
 func TestThrottledCPUWorksWhereTheOthersDoNotCome(t *testing.T) {

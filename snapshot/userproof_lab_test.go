@@ -65,7 +65,9 @@ func TestUserProofLab(t *testing.T) {
 		}
 	}
 	for engine, all := range verdicts {
-		t.Logf("%s\n%s", engine, userlab.Table(all))
+		for _, v := range all {
+			t.Logf("%s, %s: %d of %d stacks valid, %d of %d frames; gdb is unsure: %v; %v", engine, v.Process, v.Valid, v.Stacks, v.Agree, v.Frames, v.Unsure, v.Failures[:min(5, len(v.Failures))])
+		}
 		sum := userlab.Total(all)
 		if sum.StackPercent() < leastStacks || sum.FramePercent() < leastFrames || sum.Stacks < testneed.Length(40, 200) {
 			t.Errorf("%s: %.2f %% of %d stacks valid, %.2f %% of %d frames", engine, sum.StackPercent(), sum.Stacks, sum.FramePercent(), sum.Frames)

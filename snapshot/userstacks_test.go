@@ -196,8 +196,12 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 			if p.mem, err = os.Open(fmt.Sprintf("/proc/%d/mem", p.pid)); err != nil {
 				continue // it has no memory any more
 			}
+			maps := slurp(t, fmt.Sprintf("/proc/%d/maps", p.pid))
 			for _, th := range task.Threads {
 				matchesMem(t, p, th)
+				if w := th.UserWalk; w != nil && th.Syscall != nil && w.StackEnd != stackEndIn(maps, th.Syscall.SP) {
+					t.Errorf("%s: thread %d, sp %#x: stack ends at %#x, /proc says %#x", engineName, th.ID, th.Syscall.SP, w.StackEnd, stackEndIn(maps, th.Syscall.SP))
+				}
 				threads++
 				if len(th.UserBytes) > 0 {
 					taken++
@@ -209,6 +213,20 @@ func TestUserStacksOfAStillWorld(t *testing.T) {
 			t.Errorf("%s: bytes of %d stacks of %d threads", engineName, taken, threads)
 		}
 	}
+}
+
+// stackEndIn is the end of the mapping that holds addr, if it may be read and
+// written; 0: there is none.
+func stackEndIn(text string, addr uint64) uint64 {
+	for line := range strings.Lines(text) {
+		var start, end uint64
+		var perms string
+		fmt.Sscanf(line, "%x-%x %s", &start, &end, &perms)
+		if addr >= start && addr < end && strings.HasPrefix(perms, "rw") {
+			return end
+		}
+	}
+	return 0
 }
 
 // What lies outside System RAM is refused by both engines, whatever is there; here

@@ -271,21 +271,3 @@ func TestReadsOfEverySize(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkLoad(b *testing.B) {
-	exe, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, o := range map[string]Options{"threads": {}, "processes": {Command: command}} {
-		b.Run(name, func(b *testing.B) {
-			f := New(o)
-			defer f.Close()
-			for b.Loop() {
-				if _, err := f.Load(exe, whole); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

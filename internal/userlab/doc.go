@@ -10,16 +10,14 @@
 //
 //	lab := userlab.Start(t)
 //	for _, p := range lab.Processes {
-//		p.Stop() // by SIGSTOP, until Continue
+//		p.Stop() // by SIGSTOP
 //		// the capture, with p.Pid in it
 //		witness, err := userlab.Witness(p.Pid)
-//		p.Continue()
 //		verdicts = append(verdicts, userlab.Judge(p.Name, witness, ours))
 //	}
-//	t.Log(userlab.Table(verdicts))
+//	sum := userlab.Total(verdicts)
 //
-// [Hangs] starts processes that hang, or only look as if; gdb is the witness of who owns
-// their locks.
+// [Hangs] starts processes that hang, or only look as if.
 //
 // Invariants:
 //

@@ -39,9 +39,6 @@ func (p *Process) Stop() {
 	}
 }
 
-// Continue undoes Stop.
-func (p *Process) Continue() { p.signal(unix.SIGCONT) }
-
 // signal reaches members only: until their first is reaped none of them is.
 func (p *Process) signal(s unix.Signal) {
 	if p.ended {

@@ -33,8 +33,7 @@ func Few() []string {
 }
 
 // Start builds and starts every actor, or those named. They end with the test.
-// Those with spinning threads are stopped until [Process.Continue], because
-// there are more spinners than CPUs.
+// Those with spinning threads are stopped, because there are more spinners than CPUs.
 // Where the machine lacks a program that one of them needs, see package testneed.
 // Needs root.
 func Start(tb testing.TB, names ...string) *Lab {

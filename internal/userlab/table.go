@@ -2,14 +2,6 @@
 
 package userlab
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"text/tabwriter"
-)
-
 // StackPercent is of stacks that are valid. No stacks are none valid.
 func (v Verdict) StackPercent() float64 { return percent(v.Valid, v.Stacks) }
 
@@ -40,41 +32,4 @@ func Total(all []Verdict) Verdict {
 		}
 	}
 	return sum
-}
-
-// mostFailures is how many failures of a process Table spells out.
-const mostFailures = 5
-
-// Table prints verdicts: one line per process and one for all that count, then
-// why stacks were wrong, and why gdb could not say.
-func Table(all []Verdict) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "process\tvalid\tstacks\t%\tagree\tframes\t%\tgdb unsure")
-	for _, v := range append(slices.Clone(all), Total(all)) {
-		name := v.Process
-		if v.Apart {
-			name += " (apart)"
-		}
-		unsure := 0
-		for _, n := range v.Unsure {
-			unsure += n
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%d\t%d\t%.2f\t%d\n", name, v.Valid, v.Stacks, v.StackPercent(),
-			v.Agree, v.Frames, v.FramePercent(), unsure)
-	}
-	w.Flush()
-	for _, v := range all {
-		for i, f := range v.Failures {
-			if i == mostFailures {
-				fmt.Fprintf(&b, "%s: and %d more\n", v.Process, len(v.Failures)-i)
-				break
-			}
-			fmt.Fprintf(&b, "%s: %v\n", v.Process, f)
-		}
-		for _, why := range slices.Sorted(maps.Keys(v.Unsure)) {
-			fmt.Fprintf(&b, "%s: gdb is unsure of %d: %s\n", v.Process, v.Unsure[why], why)
-		}
-	}
-	return b.String()
 }
