@@ -83,11 +83,14 @@ func shownToBPF(tb testing.TB) map[int]bool {
 // must be one that BPF cannot see.
 func hiddenIn(tb testing.TB, s *kcdata.Snapshot) map[uint64]bool {
 	tb.Helper()
-	shown := shownToBPF(tb)
+	var shown map[int]bool
 	out := map[uint64]bool{}
 	for _, w := range s.Warnings {
 		if w.Code != "hidden_task" {
 			continue
+		}
+		if shown == nil {
+			shown = shownToBPF(tb)
 		}
 		var tgid int
 		if _, err := fmt.Sscanf(w.Text, "task %d ", &tgid); err != nil {

@@ -82,29 +82,6 @@ func TestLoadGivesTheFile(t *testing.T) {
 	}
 }
 
-// The reader obeys io.ReaderAt at the file's end and before its start.
-func TestReaderAtEnds(t *testing.T) {
-	f := newFiles(t, Options{})
-	path := write(t, filepath.Join(t.TempDir(), "file"), []byte("0123456789"))
-	_, err := f.Load(path, func(r io.ReaderAt, size int64) (any, error) {
-		b := make([]byte, 4)
-		for _, c := range []struct {
-			off  int64
-			want string
-			err  error
-		}{{0, "0123", nil}, {6, "6789", nil}, {8, "89", io.EOF}, {10, "", io.EOF}, {-1, "", unix.EINVAL}} {
-			n, err := r.ReadAt(b, c.off)
-			if string(b[:n]) != c.want || !errors.Is(err, c.err) {
-				t.Errorf("at %d: %q, %v", c.off, b[:n], err)
-			}
-		}
-		return nil, nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // Invariant 4.
 func TestInvariant4OnlyRegularFiles(t *testing.T) {
 	testneed.Live(t)

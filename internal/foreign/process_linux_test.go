@@ -252,6 +252,9 @@ func TestReadsOfEverySize(t *testing.T) {
 		f := New(o)
 		defer f.Close()
 		_, err := f.Load(path, func(in io.ReaderAt, size int64) (any, error) {
+			if n, err := in.ReadAt(make([]byte, 4), -1); n != 0 || !errors.Is(err, unix.EINVAL) {
+				return nil, fmt.Errorf("before the start: %d, %v", n, err)
+			}
 			for range 3000 {
 				off, want := r.Int64N(size+10), r.IntN([]int{16, smallRead + 2, 3 * block}[r.IntN(3)])
 				if r.IntN(4) == 0 { // about the border of a block

@@ -62,17 +62,6 @@ func wantGone(t *testing.T, pids []int) {
 	}
 }
 
-func TestI2NothingIsLeft(t *testing.T) {
-	testneed.Live(t)
-	testneed.Root(t)
-	var left []int
-	t.Run("all", func(t *testing.T) { left = pids(Start(t, All()...)) })
-	if len(left) < len(All()) {
-		t.Fatalf("only %d processes were made", len(left))
-	}
-	wantGone(t, left)
-}
-
 // The ways in which a fixture comes to its end half made or half gone.
 func TestI2NothingIsLeftOfAPart(t *testing.T) {
 	testneed.Live(t)
@@ -222,11 +211,5 @@ func TestI6FailureNamesStepAndErrno(t *testing.T) {
 	err = f.start([]Kind{k})
 	if err == nil || !strings.Contains(err.Error(), "cpu-hogs") || !strings.Contains(err.Error(), "step 2 ") || !strings.Contains(err.Error(), unix.EINVAL.Error()) {
 		t.Errorf("error %v, want cpu-hogs, step 2 and EINVAL named", err)
-	}
-}
-
-func TestUnknownKind(t *testing.T) {
-	if _, err := newFixture(t, []Kind{{Name: "no-such"}}); err == nil || !strings.Contains(err.Error(), `"no-such"`) {
-		t.Errorf("error %v, want the kind named", err)
 	}
 }
