@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +22,16 @@ const codeHangs = 4
 // 600 tasks than the default pause.
 func judge(t *testing.T, more ...string) (*hanglab.Verdict, outcome) {
 	t.Helper()
+	return judgeBy(t, invocation{}, more...)
+}
+
+func judgeBy(t *testing.T, in invocation, more ...string) (*hanglab.Verdict, outcome) {
+	t.Helper()
 	args := []string{"hang", "--format", "json", "-o", t.TempDir() + "/file", "--min-wait", labMinWait.String()}
 	if testneed.Guest() {
 		args = append(args, "--arrival-budget", "1s", "--max-pause", "2s")
 	}
-	o := stackshot(t, append(args, more...)...)
+	o := in.run(t, append(args, more...)...)
 	v, err := hanglab.Parse([]byte(o.stdout))
 	if err != nil {
 		t.Fatalf("exit code %d, %v; stdout %.300q, stderr %s", o.code, err, o.stdout, o.stderr)
@@ -78,6 +84,35 @@ func TestHangLabTogether(t *testing.T) {
 		t.Errorf("engines %v", taken)
 	}
 	t.Logf("%d cases in one capture; not made here: %q", len(all)-1, lacking)
+}
+
+// TestHangLabAlone: the same for cases that can be beside no other, as one that keeps a CPU.
+func TestHangLabAlone(t *testing.T) {
+	testneed.Lab(t, testneed.Machine)
+	testneed.Slow(t)
+	lab := hanglab.New(t)
+	for _, c := range hanglab.Cases() {
+		if !c.Alone {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			for _, err := range lab.Try(t, c, labMinWait, func(*hanglab.Running) (*hanglab.Verdict, []error) {
+				v, o := judgeBy(t, invocation{bend: onFirstCPU})
+				wantCode(t, v, o)
+				return v, nil
+			}) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// onFirstCPU has a command begin where no hog of the laboratory is. Its threads on a hog's CPU
+// would go on only when the fair server lets them, 50 ms in each second; the hog's victims run
+// then too, and at the capture, a moment later, have waited for less than labMinWait.
+func onFirstCPU(c *exec.Cmd) {
+	c.Args = append([]string{"taskset", "-c", "0", c.Path}, c.Args[1:]...)
+	c.Path = "/usr/bin/taskset" // of util-linux, which every Debian has
 }
 
 // TestHangWithoutNames: the words in memory alone tell the locks of the C libraries, whose
