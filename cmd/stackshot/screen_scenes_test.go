@@ -181,7 +181,7 @@ func (x *terminal) run(command string) (s shown) {
 		c.Run()
 		s.code = c.ProcessState.ExitCode()
 	})
-	s.text = escape.ReplaceAllString(erased.ReplaceAllString(text, ""), "")
+	s.text = escape.ReplaceAllString(strings.ReplaceAll(erased.ReplaceAllString(text, ""), "\x1b[K", ""), "")
 	return s
 }
 

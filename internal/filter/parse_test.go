@@ -2,6 +2,9 @@ package filter
 
 import (
 	"errors"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -128,4 +131,58 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: a thread is neither in it nor in its negation", text)
 		}
 	})
+}
+
+func TestComplete(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                    append(Fields(), "not"),
+		"s":                   {"state"},
+		"state=st":            {"state=stopped"},
+		"pid=1 a":             {"pid=1 and"},
+		"pid=1 and (c":        {"pid=1 and (cgroup", "pid=1 and (cpu"},
+		"not wait!=rw":        {"not wait!=rwsem", "not wait!=rwsem_read", "not wait!=rwsem_write"},
+		"name=x":              nil,
+		"(pid=1 or state=D) ": {"(pid=1 or state=D) and", "(pid=1 or state=D) or"},
+	} {
+		if got := Complete(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// docs/filter.md has every field with its operators and every state, and its examples can be
+// read.
+func TestDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/filter.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*\\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
+		rows[m[1]] = m[2]
+	}
+	for _, f := range fields {
+		ops := rows[f.name]
+		if as, ok := strings.CutPrefix(ops, "as `"); ok {
+			ops = rows[strings.TrimSuffix(as, "`")]
+		}
+		if want := strings.Trim(strings.ReplaceAll("`"+oneOf(f.kind.ops)+"`", " ", "` `"), " "); ops != strings.ReplaceAll(want, "`or` ", "") {
+			t.Errorf("%s: %q, the package has %s", f.name, ops, want)
+		}
+	}
+	for _, s := range States() {
+		if !strings.Contains(page, "`"+s+"`") {
+			t.Errorf("no state %s", s)
+		}
+	}
+	examples := append(regexp.MustCompile(`--where '(.*?)' `).FindAllStringSubmatch(page, -1), regexp.MustCompile("`([a-z]+[=~^<>][^`]+)`").FindAllStringSubmatch(page, -1)...)
+	if len(examples) < 15 {
+		t.Errorf("only %d examples", len(examples))
+	}
+	for _, m := range examples {
+		if _, err := Parse(m[1]); err != nil {
+			t.Errorf("%s: %v", m[1], err)
+		}
+	}
 }

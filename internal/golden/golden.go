@@ -89,3 +89,20 @@ func ObjectKeys(t testing.TB, patterns ...string) (keys []string) {
 	}
 	return keys
 }
+
+// Documented fails the test unless each of at least so many words stands in backquotes on a page.
+func Documented(t testing.TB, page string, least int, words []string) {
+	t.Helper()
+	doc, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range words {
+		if !strings.Contains(string(doc), "`"+w+"`") {
+			t.Errorf("%s does not mention `%s`", page, w)
+		}
+	}
+	if len(words) < least {
+		t.Errorf("only %d words found", len(words))
+	}
+}

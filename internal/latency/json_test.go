@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,10 +18,6 @@ import (
 // TestJSONIsDocumented: docs/latency-json.md mentions every key, and every value
 // of "name", "unit", "outcome" and "method".
 func TestJSONIsDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/latency-json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := []string{UnitNs, UnitCount, "in_window", "after", "unknown"}
 	for code := range uint32(6) {
 		want = append(want, outcome(code))
@@ -45,14 +40,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = slices.AppendSeq(want, maps.Keys(keys))
-	for _, key := range want {
-		if !strings.Contains(string(doc), "`"+key+"`") {
-			t.Errorf("docs/latency-json.md does not mention `%s`", key)
-		}
-	}
-	if len(want) < 120 {
-		t.Errorf("only %d keys found", len(want))
-	}
+	golden.Documented(t, "../../docs/latency-json.md", 120, want)
 }
 
 // TestMissingIsAbsent (L1): what a file does not hold has no key, and no zero.
@@ -119,4 +107,22 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	golden.ErrorsComeBack(t, "text", func(w io.Writer) error { return Text(w, files, TextOptions{Top: 10}) })
 	golden.ErrorsComeBack(t, "JSON", func(w io.Writer) error { return JSON(w, files, nil, new(Waits), 10) })
 	golden.ErrorsComeBack(t, "trace", func(w io.Writer) error { return TraceText(w, s, 0) })
+}
+
+// Figures of some threads: those of their tasks and of them, and how many are not among them.
+func TestOnly(t *testing.T) {
+	s := decoded(t, loaded())
+	task := s.Tasks[slices.IndexFunc(s.Tasks, func(t *kcdata.Task) bool { return t.Latency != nil && len(t.Threads) > 0 })]
+	f := Measure("f", s, 10, map[*kcdata.Thread]bool{task.Threads[0]: true})
+	if f.Tasks.Measured != 1 || f.Threads.Measured > 1 || f.Sched.NotAsked != s.ThreadCount()-1 || f.Pause == nil {
+		t.Errorf("%+v", f)
+	}
+	var b bytes.Buffer
+	if err := Text(&b, []*Figures{f}, TextOptions{Top: 10}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "threads not asked for") {
+		t.Errorf("the last line is %q", last)
+	}
 }
