@@ -53,9 +53,6 @@ func (f *forger) full(elem kcdata.Type, record any) {
 	f.array(elem, f.rest()/len(b), b)
 }
 
-// tiny is an array of as many elements of 4 bytes as there is room for.
-func (f *forger) tiny(elem kcdata.Type) { f.array(elem, f.rest()/4, []byte{1, 0, 0, 0}) }
-
 // item is a header, with the payload if it is given.
 func item(t kcdata.Type, flags uint64, size int, payload ...byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(t))
@@ -165,45 +162,51 @@ func waiting(f *forger, owner func(i, n uint32) uint32) {
 	f.put(closes(1))
 }
 
-// hostileShapes are the ways in which a small file makes much of itself.
-var hostileShapes = []struct {
+// shape is a way in which a small file makes much of itself.
+type shape struct {
 	name  string
 	write func(f *forger)
+}
+
+// tables are records of which a file may have as many as it likes, by where they stand.
+var tables = []struct {
+	name   string
+	in     []byte
+	elem   kcdata.Type
+	record any
 }{
-	{"cpus of 4 bytes", func(f *forger) { f.tiny(kcdata.TypeLinuxCPU) }},
-	{"a million cpus", func(f *forger) {
-		f.full(kcdata.TypeLinuxCPU, kcdata.LinuxCPU{CPU: 1, Flags: kcdata.CPUStopped | kcdata.CPUMissed, ArriveNs: 1})
-	}},
-	{"phases of 4 bytes", func(f *forger) {
-		f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
-		f.tiny(kcdata.TypeLinuxPhases)
-	}},
-	{"phases", func(f *forger) {
-		f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
-		f.full(kcdata.TypeLinuxPhases, kcdata.LinuxPhases{TotalNs: 1 << 40, RecordNs: 1 << 40, Present: 3})
-	}},
-	{"arenas", func(f *forger) {
-		f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
-		f.full(kcdata.TypeLinuxArena, kcdata.LinuxArena{Size: 1 << 40})
-	}},
-	{"tries", func(f *forger) {
-		f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
-		f.full(kcdata.TypeLinuxTry, kcdata.LinuxTry{StoppedNs: 1})
-	}},
-	{"who ran", func(f *forger) {
-		f.put(record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1}))
-		f.put(record(kcdata.TypeLinuxAtomicity, kcdata.LinuxAtomicity{Compared: 1}))
-		f.full(kcdata.TypeLinuxRan, kcdata.LinuxRan{Tid: 1 << 30})
-	}},
-	{"left out", func(f *forger) { f.full(kcdata.TypeLinuxLeftOut, kcdata.LinuxLeftOut{Tgid: 1 << 30}) }},
-	{"trace", func(f *forger) { f.full(kcdata.TypeLinuxTrace, kcdata.LinuxTrace{AtNs: 1 << 60}) }},
-	{"control groups of 4 bytes", func(f *forger) { f.tiny(kcdata.TypeLinuxCgroup) }},
+	{"cpus", nil, kcdata.TypeLinuxCPU, kcdata.LinuxCPU{CPU: 1, Flags: kcdata.CPUStopped | kcdata.CPUMissed, ArriveNs: 1}},
+	{"phases", captured, kcdata.TypeLinuxPhases, kcdata.LinuxPhases{TotalNs: 1 << 40, RecordNs: 1 << 40, Present: 3}},
+	{"arenas", captured, kcdata.TypeLinuxArena, kcdata.LinuxArena{Size: 1 << 40}},
+	{"tries", captured, kcdata.TypeLinuxTry, kcdata.LinuxTry{StoppedNs: 1}},
+	{"who ran", join(captured, record(kcdata.TypeLinuxAtomicity, kcdata.LinuxAtomicity{Compared: 1})), kcdata.TypeLinuxRan, kcdata.LinuxRan{Tid: 1 << 30}},
+	{"left out", nil, kcdata.TypeLinuxLeftOut, kcdata.LinuxLeftOut{Tgid: 1 << 30}},
+	{"trace", nil, kcdata.TypeLinuxTrace, kcdata.LinuxTrace{AtNs: 1 << 60}},
+	{"control groups", nil, kcdata.TypeLinuxCgroup, kcdata.LinuxCgroup{}},
+	{"symbols", nil, kcdata.TypeLinuxSymbol, kcdata.LinuxSymbol{}},
+	{"mappings", opens(inTask, 1), kcdata.TypeLinuxMapping, kcdata.LinuxMapping{}},
+	{"user symbols", opens(inTask, 1), kcdata.TypeLinuxUserSymbol, kcdata.LinuxUserSymbol{}},
+	{"chains", join(opens(inTask, 1), opens(inThread, 1)), kcdata.TypeLinuxUserChain, kcdata.LinuxUserLink{}},
+	{"namespaces of a thread", join(opens(inTask, 1), opens(inThread, 1)), kcdata.TypeLinuxThreadNS, kcdata.LinuxThreadNS{}},
+}
+
+var captured = record(kcdata.TypeLinuxCapture, kcdata.LinuxCapture{StoppedNs: 1})
+
+// hostileShapes are all of them: each table, with elements of 4 bytes too, and more.
+func hostileShapes() (all []shape) {
+	for _, x := range tables {
+		all = append(all, shape{x.name + " of 4 bytes", func(f *forger) { f.put(x.in); f.array(x.elem, f.rest()/4, []byte{1, 0, 0, 0}) }},
+			shape{x.name, func(f *forger) { f.put(x.in); b := packed(x.record); f.array(x.elem, f.rest()/len(b), b) }})
+	}
+	return append(all, otherShapes...)
+}
+
+var otherShapes = []shape{
 	{"a million control groups with one path, in the first", func(f *forger) {
 		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))
 		f.put(join(opens(inTask, 1), text(kcdata.TypeLinuxCgroupPath, strings.Repeat("\x01", 4000)), aThread(1), closes(1)))
 		f.full(kcdata.TypeLinuxCgroup, kcdata.LinuxCgroup{Version: 2, Path: 1, Present: ^uint32(0), FullAvg10: 10_000, MaxEvents: 1 << 63})
 	}},
-	{"symbols of 4 bytes", func(f *forger) { f.tiny(kcdata.TypeLinuxSymbol) }},
 	{"symbols with names within each other", func(f *forger) {
 		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))
 		f.full(kcdata.TypeLinuxSymbol, kcdata.LinuxSymbol{Addr: 1, Name: 1, Module: 2})
@@ -212,7 +215,6 @@ var hostileShapes = []struct {
 		f.put(bytesItem(kcdata.TypeLinuxStrings, nested(4<<10, "\x01")))
 		f.full(kcdata.TypeLinuxModule, kcdata.LinuxModule{Name: 1, BuildIDLen: 20})
 	}},
-	{"mappings of 4 bytes", func(f *forger) { f.put(opens(inTask, 1)); f.tiny(kcdata.TypeLinuxMapping); f.put(closes(1)) }},
 	{"a million mappings with one path", func(f *forger) {
 		f.put(opens(inTask, 1))
 		f.put(bytesItem(kcdata.TypeLinuxMapStrings, nested(8<<10, "\x01")))
@@ -225,7 +227,6 @@ var hostileShapes = []struct {
 		one := item(kcdata.TypeArrayPad0|kcdata.Type(-len(m)&15), uint64(kcdata.TypeLinuxMapping)<<32|1, (len(m)+15)&^15, append(m, make([]byte, -len(m)&15)...)...)
 		f.again(join(one, text(kcdata.TypeLinuxMapName, strings.Repeat("\x01", 4000))))
 	}},
-	{"user symbols of 4 bytes", func(f *forger) { f.put(opens(inTask, 1)); f.tiny(kcdata.TypeLinuxUserSymbol); f.put(closes(1)) }},
 	{"a million functions inlined into each other", func(f *forger) {
 		f.put(opens(inTask, 1))
 		f.put(bytesItem(kcdata.TypeLinuxMapStrings, nested(16<<10, "\x01")))
@@ -354,14 +355,6 @@ var hostileShapes = []struct {
 	{"pieces of stacks", func(f *forger) {
 		f.put(join(opens(inTask, 1), opens(inThread, 1)))
 		f.again(item(kcdata.TypeLinuxUserBytes, 0, 16, make([]byte, 16)...))
-	}},
-	{"chains", func(f *forger) {
-		f.put(join(opens(inTask, 1), opens(inThread, 1)))
-		f.full(kcdata.TypeLinuxUserChain, kcdata.LinuxUserLink{})
-	}},
-	{"namespaces of a thread", func(f *forger) {
-		f.put(join(opens(inTask, 1), opens(inThread, 1)))
-		f.full(kcdata.TypeLinuxThreadNS, kcdata.LinuxThreadNS{})
 	}},
 	{"zeros", func(f *forger) { f.again(make([]byte, 64<<10)) }},
 }

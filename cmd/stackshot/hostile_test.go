@@ -47,7 +47,7 @@ func TestSmallFilesHoldLittle(t *testing.T) {
 	testneed.Live(t)
 	t.Parallel()
 	forgetPeak(t)
-	for i, shape := range hostileShapes {
+	for i, shape := range hostileShapes() {
 		t.Run(strings.ReplaceAll(shape.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "file.kcdata")

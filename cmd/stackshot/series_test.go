@@ -294,31 +294,3 @@ func stateOf(t *testing.T, pid int) (rss, fds, mapped int) {
 	maps := read(t, dir+"maps")
 	return rss << 10, len(filesIn(t, dir+"fd")), strings.Count(string(maps), "/memfd:")
 }
-
-// A long series holds no more than a short one. Go's collector may take more memory once,
-// on a busy machine later than after ten captures; what leaks takes more each time.
-func TestSeriesMemoryIsLevel(t *testing.T) {
-	testneed.Lab(t, testneed.Memory)
-	testneed.Slow(t)
-	t.Parallel()
-	needRoot(t)
-	r := startSeries(t, os.Getpid(), "--count", "0", "--interval", "5ms", "-o", t.TempDir())
-	r.next(t, 10)
-	grown := "?"
-	for n := 10; n < 130 && grown != ""; n += 30 {
-		rss, fds, _ := stateOf(t, r.cmd.Process.Pid)
-		r.next(t, 30)
-		rssNow, fdsNow, mapped := stateOf(t, r.cmd.Process.Pid)
-		grown = ""
-		// Between two looks a capture may be at any of its steps.
-		if rss == 0 || rssNow > rss+12<<20 || fdsNow > fds+8 || mapped > 2 {
-			grown = fmt.Sprintf("from capture %d to %d: %d to %d bytes resident, %d to %d files, %d memory files mapped", n, n+30, rss, rssNow, fds, fdsNow, mapped)
-			t.Log(grown)
-		}
-	}
-	r.cmd.Process.Signal(unix.SIGINT)
-	r.end(t)
-	if grown != "" {
-		t.Error("it grows each time")
-	}
-}

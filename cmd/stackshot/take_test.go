@@ -110,21 +110,6 @@ func TestTakeJSON(t *testing.T) {
 	}
 }
 
-// Where nothing is stopped, stopped_ns is 0. A second try with more memory stops nothing either.
-func TestTakeJSONProcfs(t *testing.T) {
-	testneed.Live(t)
-	t.Parallel()
-	o := stackshot(t, "take", "-o", filepath.Join(t.TempDir(), "file"), "--json", "--engine", "procfs", "--pid", strconv.Itoa(os.Getpid()))
-	taken(t, o)
-	var got takeJSON
-	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.StoppedNs != 0 || got.Engine != "procfs" || got.Isolation != "none" || got.CPUs.Stopped != 0 || got.Tasks != 1 || got.Tries < 1 {
-		t.Errorf("%+v", got)
-	}
-}
-
 func sameKeys(t *testing.T, m map[string]any, want string) {
 	t.Helper()
 	var got []string
@@ -288,14 +273,5 @@ type takeJSON struct {
 
 // docs/take-json.md has every key that `take --json` can write.
 func TestTakeJSONIsDocumented(t *testing.T) {
-	doc := read(t, "../../docs/take-json.md")
-	keys := golden.ObjectKeys(t, "deliver.go")
-	for _, key := range keys {
-		if !strings.Contains(string(doc), "`"+key+"`") {
-			t.Errorf("docs/take-json.md does not mention `%s`", key)
-		}
-	}
-	if len(keys) < 20 {
-		t.Errorf("only %d keys found", len(keys))
-	}
+	golden.Documented(t, "../../docs/take-json.md", 20, golden.ObjectKeys(t, "deliver.go"))
 }
