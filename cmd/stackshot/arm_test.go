@@ -23,7 +23,6 @@ import (
 	"stackshot/internal/arm"
 	"stackshot/internal/panicregion"
 	"stackshot/internal/resident"
-	"stackshot/internal/show"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/kcdata"
@@ -153,53 +152,28 @@ func waitForObjects(t *testing.T, want map[string]int) {
 	t.Errorf("left behind: before %v, now %v", want, got)
 }
 
-// machineThreads is every thread that /proc shows, with its start time.
-func machineThreads(t *testing.T) map[int]string {
-	t.Helper()
-	threads := map[int]string{}
-	dirs, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range dirs {
-		b, err := os.ReadFile(dir + "/stat")
-		if err != nil {
-			continue
-		}
-		tid, _ := strconv.Atoi(filepath.Base(dir))
-		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		threads[tid] = fields[19]
-	}
-	return threads
-}
-
-// wantEveryThread: who was there before and after is in the file, once, and nobody who was there at
-// neither time.
-func wantEveryThread(t *testing.T, s *kcdata.Snapshot, before, after map[int]string) {
+// wantOnce: each thread of the crowd is in the file once, and each CPU's idle thread.
+func wantOnce(t *testing.T, s *kcdata.Snapshot, crowd *testtask.Fixture) {
 	t.Helper()
 	in := map[int]int{}
-	idle := 0
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
-			if task.ID == 0 {
-				idle++
-				continue
-			}
 			in[int(th.ID)]++
 		}
-	}
-	for tid, began := range before {
-		if after[tid] == began && in[tid] != 1 {
-			t.Errorf("thread %d is in the file %d times", tid, in[tid])
+		if task.ID == 0 && len(task.Threads) != len(s.CPUs) {
+			t.Errorf("%d idle threads, %d CPUs", len(task.Threads), len(s.CPUs))
 		}
 	}
-	for tid, n := range in {
-		if n != 1 || before[tid] == "" && after[tid] == "" {
-			t.Errorf("thread %d is in the file %d times; before %q, after %q", tid, n, before[tid], after[tid])
+	for i := range crowd.Children {
+		tids, err := crowd.Children[i].Verify()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if online := len(s.CPUs); idle != online {
-		t.Errorf("%d idle threads, %d CPUs", idle, online)
+		for _, tid := range tids {
+			if in[tid] != 1 {
+				t.Errorf("thread %d is in the file %d times", tid, in[tid])
+			}
+		}
 	}
 }
 
@@ -209,7 +183,7 @@ func TestArm(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	objects := bpfObjects(t)
-	testtask.Start(t, testtask.Crowd(200)...)
+	crowd := testtask.Start(t, testtask.Crowd(200)...)
 	var args []string
 	if runtime.GOARCH == "arm64" { // the crowd's threads share their maker's stack, of which up to 24 KiB are taken for each
 		args = []string{"--buffer", "64M"}
@@ -222,13 +196,11 @@ func TestArm(t *testing.T) {
 		frames = armFrames(t, a)
 	}
 
-	before := machineThreads(t)
 	file := a.sysrq(t)
-	after := machineThreads(t)
 	mode0600(t, file)
 	s := snapshotOf(t, file)
 	if !wakes { // an ordinary capture stops within its pause, for which an emulated machine may be too slow
-		wantEveryThread(t, s, before, after)
+		wantOnce(t, s, crowd)
 	}
 	if (s.Engine == "sysrq") == wakes {
 		t.Errorf("engine %q", s.Engine)
@@ -247,7 +219,7 @@ func TestArm(t *testing.T) {
 	manySysrqs(t, a, testneed.Length(10, 100))
 	o := a.end(t, syscall.SIGTERM)
 	o.want(t, exitWhole, "disarmed: ", "not saved in time: 0, refused by kernel.sysrq: 0")
-	if !strings.Contains(o.stdout, show.Thousands(uint64(len(before)))[:1]) || len(o.stdout) < 200 {
+	if !strings.Contains(o.stdout, "threads") || len(o.stdout) < 200 {
 		t.Errorf("no first screen: %q", o.stdout)
 	}
 	if _, err := os.Stat(frames); !errors.Is(err, os.ErrNotExist) {

@@ -20,8 +20,7 @@ var stories = []struct {
 	name string
 	of   func() *scene
 }{
-	{"quiet", quiet}, {"dead_server", deadServer}, {"abba", abba}, {"stopped_holder", stoppedHolder}, {"stalled_server", stalledServer},
-	{"missed", missed}, {"all", all},
+	{"quiet", quiet}, {"dead_server", deadServer}, {"stopped_holder", stoppedHolder}, {"missed", missed}, {"all", all},
 }
 
 const file = "stackshot-db7-20261118T110640.000Z.kcdata.zst"
@@ -36,15 +35,13 @@ func textOf(t testing.TB, s *kcdata.Snapshot, o Options) string {
 }
 
 // The culprit's number and the word that says why stand in the first 80 cells of a line, on the 21
-// rows that 24 leave. A machine on which nothing is wrong names no thread that sleeps (F3).
+// rows that 24 leave; the golden files of hangscenes have deadlocks and servers. A machine on which nothing is wrong names no thread that sleeps (F3).
 func TestCulpritsAreSeen(t *testing.T) {
 	says := map[string][]string{
 		"quiet":       {"\nnothing is stuck\n", ", 1 in D for less than 1 s, 1 stopped, 2 of 2 CPUs idle\n", "picture exact: 2 of 2 CPUs stopped"},
 		"dead_server": {" 3m 02s  postgres [812] D, 1 behind: holds a kernel rwsem (to write); waits for\n         /srv/data (nfs4, store:/data), in rpc_wait_bit_killable [sunrpc]", " 1m 39s  40 x bash [2039] [2038] [2037] D: /srv/data (nfs4, store:/data), in\n         folio_wait_bit_common", "report --pid 812 "},
-		"abba":        {" 3m 10s  deadlock of 2: orders [8100] tid", "; 20 behind; each\n         waits for the next: a mutex\n", "  stackshot hang stackshot-db7", "report --pid 8100 "},
 		"stopped_holder": {"STOPPED, and others wait for it\n 1m 10s  backup.sh [300] STOPPED, 50 behind: holds a file lock (flock) on inode\n         4711 of /var; longest job [3000]",
 			" 30.0 s  tar [400] asleep: room in a pipe, other end gzip [401]\n", "report --pid 300 "},
-		"stalled_server": {" 55.0 s  sshfs [911] asleep, 3 behind: serves /mnt/backup (fuse.sshfs,\n         backup@store:/srv); waits for data from the TCP connection to\n         192.0.2.7:22; longest ls [920]\n"},
 		"missed": {"!! CPU 2 did not stop in time. It ran irq/55-mlx5 [640]", "!! the stop was broken 1 time: stacks may be of different moments\n", "!! left out, the pause budget was spent: 1 task with 9 threads (pid 77)\n",
 			"!! warning: one CPU of four did not arrive within 10 ms (arrival)\n", "\nnothing else is seen to be stuck\n", "picture not exact: 3 of 4 CPUs"},
 	}

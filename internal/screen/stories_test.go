@@ -101,24 +101,6 @@ func deadServer() *scene {
 	return c
 }
 
-// abba: two threads of a program deadlock by two mutexes; twenty wait behind them.
-func abba() *scene {
-	c := newScene(2)
-	t := c.proc(8100, "orders", 1)
-	var th []*kcdata.Thread
-	for i := range 43 {
-		th = append(th, c.in(t, kcdata.StateInterruptible, uint64(20+i), "schedule", "futex_wait_queue"))
-	}
-	a := c.waits(t, th[3], waits.UserMutex, 190, has(t, th[4], waits.Holds))
-	b := c.waits(t, th[4], waits.UserMutex, 191, has(t, th[3], waits.Holds))
-	d := &waitgraph.Deadlock{Confidence: waits.Sure, Cycle: []*waits.Wait{a, b}, Part: []*waits.Wait{a, b}}
-	for i := range 20 {
-		d.Behind = append(d.Behind, c.waits(t, th[5+i], waits.UserMutex, uint64(100-i), has(t, th[3], waits.Holds)))
-	}
-	c.v.Deadlocks = append(c.v.Deadlocks, d)
-	return c
-}
-
 // stoppedHolder: fifty wait for a flock whose holder was stopped. A writer waits at a full pipe.
 func stoppedHolder() *scene {
 	c := newScene(2)
@@ -141,26 +123,6 @@ func stoppedHolder() *scene {
 	return c
 }
 
-// stalledServer: a FUSE server sleeps, and three wait for its file system.
-func stalledServer() *scene {
-	c := newScene(2)
-	fs, th := c.process(911, "sshfs", kcdata.StateInterruptible, 60, "schedule", "sk_wait_data", "tcp_recvmsg_locked")
-	w := c.waits(fs, th, waits.Socket, 60)
-	f := atFile(w, kcdata.FileSocket, kcdata.FileOpRead, kcdata.FileToRead)
-	f.Socket, f.Says, f.Remote = &kcdata.LinuxSocket{Family: 2, Kind: 1}, waits.Elsewhere, "192.0.2.7:22"
-	k := &waitgraph.Culprit{Owner: has(fs, th, waits.Server), Wait: w, Reason: waitgraph.Asleep}
-	o := has(fs, th, waits.Server)
-	o.Whole, o.Owes = true, true
-	for i := range uint32(3) {
-		ls, x := c.process(920+i, "ls", kcdata.StateUninterruptible, 55, "schedule", "request_wait_answer [fuse]")
-		y := c.waits(ls, x, waits.FUSE, 55, o)
-		atFile(y, kcdata.FileDirectory, kcdata.FileOpRead, 0).Mount = mount("/mnt/backup", "fuse.sshfs", "backup@store:/srv")
-		k.Victims = append(k.Victims, y)
-	}
-	c.v.Culprits = append(c.v.Culprits, k)
-	return c
-}
-
 // missed: a driver spins with interrupts off, and the picture lacks its CPU.
 func missed() *scene {
 	c := newScene(4)
@@ -177,7 +139,7 @@ func missed() *scene {
 func all() *scene {
 	const evil = "\x1b[2J\r\u202egnp.exe\u2066\xff日本語"
 	c := deadServer()
-	for _, other := range []*scene{abba(), stoppedHolder(), stalledServer(), missed()} {
+	for _, other := range []*scene{stoppedHolder(), missed()} {
 		c.s.Tasks = append(c.s.Tasks, other.s.Tasks...)
 		c.v.Waits.All = append(c.v.Waits.All, other.v.Waits.All...)
 		for th, w := range other.v.Waits.Of {
