@@ -91,10 +91,7 @@ func deviceOf(t *testing.T, dir string) mounts.Device {
 
 func takeOf(t *testing.T, pids []string, more ...string) (report outcome) {
 	t.Helper()
-	args := append([]string{"take"}, more...)
-	if !slices.Contains(more, "-o") {
-		args = append(args, "-o", t.TempDir()+"/file")
-	}
+	args := append([]string{"take", "-o", t.TempDir() + "/file"}, more...) // of two -o the last counts
 	for _, pid := range pids {
 		args = append(args, "--pid", pid)
 	}

@@ -13,9 +13,6 @@ import (
 	"stackshot/kcdata"
 )
 
-// hostile are names that nobody should give, and what is not in a name.
-var hostile = []string{"sh", "sh", "java", "x\x1b[31m", "a\nb", "\u202eevil", "", "nginx [1]", strings.Repeat("long", 100), "[7] tid 8"}
-
 var someFrames = []string{
 	"futex_wait", "ep_poll", "filemap_fault", "try_to_free_mem_cgroup_pages", "try_to_free_pages", "out_of_memory", "do_swap_page", "swap_read_folio",
 	"mem_cgroup_oom_synchronize", "balance_pgdat", "x\x1b[0m",
@@ -162,7 +159,7 @@ func TestBusyHealthy(t *testing.T) {
 		full := m.group("/system.slice/a.service", nil, 1<<30, 1<<30)
 		full.SomeAvg10, full.MaxEvents = r.Uint32N(900), r.Uint64()
 		for i := range uint32(20 + r.IntN(60)) {
-			p := m.proc(100+i, hostile[r.IntN(len(hostile))], 1)
+			p := m.proc(100+i, nasty[r.IntN(len(nasty))], 1)
 			p.Cgroup = full.Path
 			for range 1 + r.IntN(8) {
 				m.sleep(p, r.Uint64N(9000*sec), someFrames[r.IntN(2)])
