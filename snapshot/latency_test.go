@@ -137,8 +137,8 @@ func TestTraceIsKept(t *testing.T) {
 			}
 			for _, cpu := range res.CPUs.Stopped {
 				for _, place := range []uint32{kcdata.TraceDrained, kcdata.TraceReleased, kcdata.TraceLeft} {
-					if seen[uint32(cpu)][place] != 1 {
-						t.Errorf("CPU %d: place %d %d times", cpu, place, seen[uint32(cpu)][place])
+					if n := seen[uint32(cpu)][place]; n < 1 || n > res.Tries {
+						t.Errorf("CPU %d: place %d %d times in %d tries", cpu, place, n, res.Tries)
 					}
 				}
 			}

@@ -191,6 +191,12 @@ func TestExecAfterTheStop(t *testing.T) {
 		for _, next := range []string{"cat", "sh"} { // another program, and the same again
 			cmd := exec.Command("sh", "-c", `echo ready; read line; exec "$0"`, next)
 			c = startChild(t, cmd, "ready")
+			reads := func() (bool, error) {
+				return !strings.HasPrefix(slurp(t, fmt.Sprintf("/proc/%d/syscall", c.pid)), "running"), nil
+			}
+			if err := testtask.WaitFor(10*time.Second, reads); err != nil { // of one that runs /proc has no registers
+				t.Fatal(err)
+			}
 			before = slurp(t, fmt.Sprintf("/proc/%d/maps", c.pid))
 			var out bytes.Buffer
 			if _, err := s.Take(context.Background(), Request{Pids: []int{c.pid}, Output: &out}); err != nil {
