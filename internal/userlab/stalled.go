@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"stackshot/internal/testtask"
@@ -91,28 +90,6 @@ func slowExec(tb testing.TB, file StalledFile, kernel ...string) *Stalled {
 		tb.Fatalf("userlab: exec does not wait for %s: %v", file.Name, err)
 	}
 	return &Stalled{Process: p, FS: fs}
-}
-
-// StalledBinary is a process, asleep in pause(2), whose program nobody can read
-// any more: a read of its file waits until Release. gdb reads it, so gdb is no
-// witness. Beside is the second thread's stack.
-func StalledBinary(tb testing.TB) *Stalled {
-	tb.Helper()
-	k := Kperf{Frames: NoFramePointers, Depth: 12}
-	data, err := os.ReadFile(newBuilder(tb).kperf(k.Frames))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	// Direct: what of it is cached is not read either.
-	fs := NewStalledFS(tb, StalledFile{Name: "kperf", Data: data, Mode: 0o755, Direct: true})
-	fs.Release()
-	// By way of a shell: were it our own fork that executes it, this process, which
-	// serves the file, would wait for itself when the collector stops the world.
-	argv := []string{"/bin/sh", "-c", `exec "$0" "$@"`, fs.Path("kperf"), "block", strconv.Itoa(k.Depth)}
-	p := run(tb, launch{name: "stalled binary", argv: argv, threads: 2})
-	p.release = append(p.release, fs.Release)
-	fs.Stall()
-	return &Stalled{Process: p, FS: fs, Beside: k.Expected()}
 }
 
 // awaitKernel waits until the first thread has these functions on its kernel
