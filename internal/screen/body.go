@@ -16,7 +16,7 @@ type share struct {
 // first section two more for each one of the others.
 func (p *page) body(nothing string, sections []section) {
 	if nothing != "" && p.has(1) {
-		p.middle = append(p.middle, line{text: show.Fit(nothing, p.width)})
+		p.middle = append(p.middle, line{text: cut(nothing, p.width)})
 		p.rows--
 	}
 	shares := make([]share, len(sections))
@@ -113,7 +113,7 @@ func (p *page) spend(shares []share) {
 		left = p.write(&shares[i], left, blanks)
 	}
 	if total > 0 && (left >= 0 || !p.limited) {
-		p.middle = append(p.middle, line{text: show.Fit(fmt.Sprintf("and %d more: %s", total, hidden.Join(", ")), p.width)})
+		p.middle = append(p.middle, line{text: cut(fmt.Sprintf("and %d more: %s", total, hidden.Join(", ")), p.width)})
 	}
 	if blanks {
 		p.middle = append(p.middle, line{})
@@ -152,7 +152,7 @@ func (p *page) write(s *share, left int, blank bool) int {
 			if p.limited && left <= len(s.rows) { // those of the entries that follow come first
 				break
 			}
-			p.middle = append(p.middle, line{text: show.Fit(m, p.width)})
+			p.middle = append(p.middle, line{text: cut(m, p.width)})
 			left--
 		}
 	}

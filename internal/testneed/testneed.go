@@ -26,7 +26,7 @@ var packages = map[string]string{
 	"clang-19": "clang-19", "clang++-19": "clang-19", "llvm-addr2line-19": "llvm-19",
 	"gcc": "gcc", "g++": "g++", "gdb": "gdb", "rustc": "rustc", "dot": "graphviz", "musl-gcc": "musl-tools",
 	"python3": "python3", "node": "nodejs", "busybox": "busybox-static",
-	"mount": "mount", "prlimit": "util-linux", "lslocks": "util-linux", "flock": "util-linux", "unshare": "util-linux",
+	"mount": "mount", "prlimit": "util-linux", "flock": "util-linux", "unshare": "util-linux",
 	"lsfd": "util-linux-extra", "ss": "iproute2", "mkfs.ext4": "e2fsprogs", "xz": "xz-utils", "zstd": "zstd",
 	"less": "less", "mandoc": "mandoc", "make": "make", "makedumpfile": "makedumpfile",
 }
