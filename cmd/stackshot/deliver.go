@@ -95,8 +95,9 @@ func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []
 }
 
 func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
-	defer progress(t.quiet, "writing "+filepath.Base(d.Path))()
+	done := progress(t.quiet, "writing "+filepath.Base(d.Path))
 	where, size, err := t.write(ctx, d, e, plain, 0)
+	done() // its line ends before the next begins
 	if err == nil && !t.quiet && !t.json && where != stdoutName {
 		say(os.Stderr, "%s", wrote(where, size, int64(len(plain)), terminalOptions(os.Stderr).Width))
 	}
