@@ -104,7 +104,7 @@ var stories = []story{
 		"holds, for up to 3m 10s (by the words in its memory, probably, nothing was stopped)\n", "\n  whether the waits were at the same moment: nothing was stopped\n",
 	}},
 	{"redacted", redacted, Options{}, "", []string{"\nDeadlock of 2 threads: app [812] tid 813 \"loader\" waits for the mutex number 3 that ", "client [900] waits for the kernel rwsem number 1 (to read), for up to 40.0 s (by the kernel's own field); readers hold it too\n"}},
-	{"unrecorded", unrecorded, Options{}, "", []string{"\nNothing is known to hang: this file does not say what threads wait for.\n", "\n  who has the locks: the file has no records of waits (--wait off)\n"}},
+	{"unrecorded", unrecorded, Options{}, "json", []string{"\nNothing is known to hang: this file does not say what threads wait for.\n", "\n  who has the locks: the file has no records of waits (--wait off)\n"}},
 	{"ends_redacted", endsRedacted, Options{}, "", []string{
 		"\n    ls [200] waits for its file system (fuse.sshfs), for up to 55.0 s (read after the release)\n", "    waits for data from the TCP socket number 48, whose other end is outside this file, for up to 1m 00s (read after the release)\n",
 		"    curl [410] waits for one of 2 descriptors, among them the answer of web [400] over the TCP socket number 80, for up to 9.0 s (read after the release, probably)\n",

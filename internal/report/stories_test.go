@@ -1,6 +1,10 @@
 package report
 
-import "stackshot/kcdata"
+import (
+	"sync"
+
+	"stackshot/kcdata"
+)
 
 // stories are machines of which the report must let a reader find out what happened there: by its
 // golden files, or by what it says.
@@ -12,13 +16,14 @@ var stories = []struct {
 	says   []string // each once
 }{
 	{"dead_nfs_server", deadNFSServer, Options{}, "txt", nil},
-	{"spinning_driver", spinningDriver, Options{}, "txt json", nil},
-	{"odd_threads", oddThreads, Options{ShowSelf: true}, "txt", nil},
+	{"dead_nfs_server_pid", deadNFSServerOnce, Options{Only: ofTasks(deadNFSServerOnce(), 812)}, "json", nil},
+	{"spinning_driver", spinningDriver, Options{}, "txt", nil},
+	{"odd_threads", oddThreads, Options{ShowSelf: true}, "txt json", nil},
 	{"user_stacks", userStacks, Options{NotSymbolized: []string{"/mnt/fuse/tool: on a FUSE file system", "/tmp/perf-901.map: belongs to uid 33, not 1000"}}, "txt json folded", nil},
 	{"quiet", quiet, Options{}, "", []string{
 		"\n16 idle kernel threads, asleep until there is work: kworker x12, migration x2, kthreadd, rcu_preempt\n23 threads: 2 shown, ", "\nat rest: 2 asleep, 16 idle kernel threads\n",
 	}},
-	{"container_without_stop", containerWithoutStop, Options{}, "", []string{
+	{"container_without_stop", containerWithoutStop, Options{}, "json", []string{
 		"\n!! nothing was stopped: the threads were read one after the other", "\n!! this namespace only: tasks outside pid namespace 4026532201 are not in this file\n", "\nengine procfs, isolation none\n",
 		"\nnot read of 1 task: permission denied (exe)\n", "  2 of 3 threads in the file  ", ": running or waiting for a CPU (R), no kernel stack recorded\n", ": sleeping, no kernel stack recorded, waits in futex_wait_queue\n",
 	}},
@@ -42,6 +47,9 @@ func quiet() *kcdata.Snapshot {
 	in(w.thread(sshd, "sshd", kcdata.StateInterruptible, 40*minute, "__schedule", "schedule", "do_sys_poll", "do_syscall_64"), 7)
 	return w.done()
 }
+
+// deadNFSServerOnce is always the same snapshot: threads are chosen by their addresses.
+var deadNFSServerOnce = sync.OnceValue(deadNFSServer)
 
 // deadNFSServer: the NFS server went away three minutes ago. Forty shells wait
 // for a page of it, postgres waits to write one back and holds the lock that
@@ -100,6 +108,7 @@ func spinningDriver() *kcdata.Snapshot {
 func containerWithoutStop() *kcdata.Snapshot {
 	w := newWorld(2)
 	w.s.Engine, w.s.Isolation, w.s.HasCapture, w.s.CPUs = "procfs", "none", false, nil
+	w.s.Request = "take --pid 1"
 	w.s.Machine.PidNSIsFirst, w.s.Machine.PidNS = 0, 4026532201
 	app := w.task(1, "app")
 	app.EnrichFailed = []string{"exe: permission denied"}
