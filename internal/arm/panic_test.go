@@ -40,6 +40,9 @@ var built string
 // guestBuilder is for one test at a time.
 func guestBuilder(t *testing.T) *testvm.Builder {
 	t.Helper()
+	if testneed.Guest() {
+		t.Skip("it boots guests, and this is one")
+	}
 	repo, err := testvm.Repo(".")
 	if err != nil {
 		t.Fatal(err)
