@@ -137,6 +137,9 @@ func TestExitingTasks(t *testing.T) {
 		if (th.Syscall == nil) != (w.syscall == 0) || th.Syscall != nil && th.Syscall.Nr != w.syscall {
 			t.Errorf("%v: system call %+v, want %d", c, th.Syscall, w.syscall)
 		}
+		if u := th.UserWalk; w.kind == testtask.MidExit && (u == nil || u.Flags&kcdata.UserNoMemory == 0 || len(th.User) > 0) {
+			t.Errorf("%v: its memory is gone: walk %+v, user stack %#x", c, u, th.User)
+		}
 	}
 	if n := len(tasks[uint64(f.One(testtask.ZombieLeader, "").Pid)].Threads); n != 3 {
 		t.Errorf("%d threads under a zombie leader, want 3", n)

@@ -62,6 +62,10 @@ func TestUserStackOfA32BitProcess(t *testing.T) {
 			if w == nil || w.Flags&^kcdata.UserExact != kcdata.UserCompat || len(th.UserChain)+len(th.UserBytes) > 0 {
 				t.Errorf("%s, %s: walk %+v, %d links, %d pieces", engineName, name, w, len(th.UserChain), len(th.UserBytes))
 			}
+			made := userThread(t, session(t, Options{Engine: engineName}), cmd.Process.Pid, cmd.Process.Pid)
+			if w = made.UserWalk; w == nil || w.Flags&kcdata.UserCompat == 0 || len(made.User) > 0 {
+				t.Errorf("%s, %s: walk %+v, user stack %#x; want none", engineName, name, w, made.User)
+			}
 			// Its calls have i386's numbers, and /proc cannot tell.
 			if compat := th.Linux.Present&kcdata.ThreadCompatCall != 0; compat != (name == "pause") || compat && th.Syscall.Nr != 29 {
 				t.Errorf("%s, %s: call %+v, present %#x", engineName, name, th.Syscall, th.Linux.Present)
