@@ -25,10 +25,15 @@ import (
 // windowOf is what the window recorded: with KeepUserSide collation leaves it so.
 func windowOf(t *testing.T, engineName string, o Options, k bpftest.Knobs, pids []int) map[uint64]*kcdata.Thread {
 	t.Helper()
+	return threadsByID(windowFile(t, engineName, o, k, pids))
+}
+
+func windowFile(t *testing.T, engineName string, o Options, k bpftest.Knobs, pids []int) *kcdata.Snapshot {
+	t.Helper()
 	o.Engine, o.ArrivalBudget = engineName, time.Second
 	s := pooledSession(t, o, engine.Hooks{Specs: k, KeepUserSide: true}, fmt.Sprintf("window %+v", k))
 	_, snap, _ := captureWhole(t, s, Request{Pids: pids})
-	return threadsByID(snap)
+	return snap
 }
 
 // A kernel lock, by the fields of the task and by the scan of its stack: the same lock,
@@ -42,8 +47,8 @@ func TestWaitsOfKnownTasks(t *testing.T) {
 	var all []map[uint64]*kcdata.Thread
 	for _, engineName := range userEngines() {
 		for _, noFields := range []bool{false, true} {
-			got := windowOf(t, engineName, Options{}, bpftest.Knobs{NoFields: noFields}, nil)
-			places := 0
+			snap := windowFile(t, engineName, Options{}, bpftest.Knobs{NoFields: noFields}, nil)
+			got, places := threadsByID(snap), 0
 			for _, c := range []*testtask.Child{f.One(testtask.MutexWait, "first"), f.One(testtask.MutexWait, "second"), f.One(testtask.InodeWait, "first"), f.One(testtask.InodeWait, "second")} {
 				w, owner := got[uint64(c.Pid)].Wait, f.One(c.Kind, "owner")
 				start := got[uint64(owner.Pid)].Linux.StartBoottime
@@ -51,6 +56,13 @@ func TestWaitsOfKnownTasks(t *testing.T) {
 				if w == nil || mutex != (w.Kind == kcdata.LockMutex) || !mutex && w.Kind != kcdata.LockRWSem && w.Kind != kcdata.LockRWSemRead && w.Kind != kcdata.LockRWSemWrite || w.Flags&kcdata.WaitOwned == 0 || int(w.OwnerTid) != owner.Pid || int(w.OwnerTgid) != owner.Pid || w.OwnerStart != start {
 					t.Errorf("%s, no fields %v: %v waits for %+v, want a lock of %d since %d", engineName, noFields, c, w, owner.Pid, start)
 					continue
+				}
+				field, kind := uint32(kcdata.WaitHasBlocker), uint32(kcdata.LockRWSemWrite)
+				if mutex {
+					field, kind = field|kcdata.WaitHasBlockedOn, kcdata.LockMutex
+				}
+				if has := snap.WaitTaken.Sources&field != 0; !noFields && (has != (w.Flags&kcdata.WaitField != 0) || has && w.Kind != kind) {
+					t.Errorf("%s: %v: sources %#x, and %+v", engineName, c, snap.WaitTaken.Sources, w)
 				}
 				if scan := w.Flags&kcdata.WaitScan != 0; scan == (w.Flags&kcdata.WaitField != 0) || noFields && !scan {
 					t.Errorf("%s, no fields %v: %v: flags %#x", engineName, noFields, c, w.Flags)
