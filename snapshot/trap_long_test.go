@@ -139,9 +139,10 @@ func TestClosedSessionLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	pids := []int{os.Getpid(), startLoadChild(t, "own"), startLoadChild(t, "fifo")}
+	threads := 0
 	for _, name := range append(userEngines(), EngineProcfs) {
 		files := 0
-		for round := range testneed.Length(2, 20) {
+		for round := range testneed.Length(3, 20) {
 			s := ownSession(t, Options{Engine: name})
 			captureOnce(t, s, Request{Pids: pids})
 			if s.sampler == nil || len(s.sampler.Events) == 0 {
@@ -149,7 +150,9 @@ func TestClosedSessionLeavesNothing(t *testing.T) {
 			}
 			var made []ebpf.MapID
 			if e, is := s.engine.(*trap.Engine); is {
-				made = ours(t, e)
+				if made = ours(t, e); len(made) < 5 {
+					t.Fatalf("the session has %d maps", len(made))
+				}
 			}
 			team := s.team
 			if err := s.Close(); err != nil {
@@ -162,12 +165,23 @@ func TestClosedSessionLeavesNothing(t *testing.T) {
 				wantEnded(t, team)
 			}
 			wantGone(t, made)
+			if threads == 0 {
+				threads = threadCount(t) // the runtime's own
+			}
 			if now := openFiles(t); round == 0 {
 				files = now // what is opened once per process
 			} else if now > files {
 				t.Errorf("%s: %d open files after session %d, %d after the first", name, now, round+1, files)
 			}
 		}
+	}
+	after := 0
+	err := testtask.WaitFor(testneed.Patience, func() (bool, error) {
+		after = threadCount(t)
+		return after <= threads+8, nil // the runtime may want some more
+	})
+	if err != nil {
+		t.Errorf("%d threads after the first session, %d after the last", threads, after)
 	}
 }
 
