@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
 )
 
 // loneWorker is a worker that parks and never takes a turn.
@@ -108,4 +110,36 @@ func TestInvariant3OneGateATry(t *testing.T) {
 	}
 	<-outOld
 	<-outIdle
+}
+
+// A main worker that stalls just before it opens the gate, until its try has been given
+// up, opens it for nobody. The next try's gate opens.
+func TestInvariant3GateOfAnEndedTryStaysShut(t *testing.T) {
+	testneed.Slow(t)
+	gate, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.close()
+	stalled, ended, opens := make(chan bool), make(chan bool), make(chan bool)
+	gate.Hooks.Opening = func(int) { close(stalled); <-ended }
+	w := loneWorker(t, gate)
+	w.CPU, w.Tid = 1023, 1<<23 // neither is there, so nobody is moved
+	m := &Team{Gate: gate}
+	try := &Try{Number: gate.begin(), Here: []*Worker{w}, Words: new(Words)}
+	try.State.Begin(1)
+	w.assign(try)
+	go func() { opens <- w.openGate(try) }()
+	<-stalled
+	var home unix.CPUSet
+	unix.SchedGetaffinity(0, &home)
+	m.await(try, &home)
+	close(ended)
+	if <-opens || !try.shut || !w.Away {
+		t.Errorf("the gate of a try that was given up opens; shut %v, away %v", try.shut, w.Away)
+	}
+	next := gate.begin()
+	if !gate.open(next) || gate.shut(next) {
+		t.Errorf("try %d: its gate does not open, or is shut when it has been opened", next)
+	}
 }
