@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/engine/proc"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
@@ -48,6 +49,84 @@ func lineOf(tb testing.TB, text, key string) []string {
 	}
 	tb.Fatalf("no line %s", key)
 	return nil
+}
+
+// sayThread is a thread of the file in the words of /proc.
+func sayThread(task *kcdata.Task, th *kcdata.Thread) map[string]string {
+	l := &th.Linux
+	return map[string]string{
+		"state": string(letter(l)), "ppid": fmt.Sprint(task.Linux.Ppid), "pgrp": fmt.Sprint(task.Linux.Pgid),
+		"session": fmt.Sprint(task.Linux.Sid), "flags": fmt.Sprint(l.Flags), "minflt": fmt.Sprint(l.MinFlt),
+		"majflt": fmt.Sprint(l.MajFlt), "priority": fmt.Sprint(l.Prio - 100), "nice": fmt.Sprint(l.Nice),
+		"num_threads": fmt.Sprint(task.Linux.NrThreads), "starttime": fmt.Sprint(l.StartBoottime / proc.TickNs),
+		"processor": fmt.Sprint(l.CPU), "rt_priority": fmt.Sprint(l.RtPriority), "policy": fmt.Sprint(l.Policy),
+		"exit_code": fmt.Sprint(l.ExitCode),
+		"schedstat": fmt.Sprint(l.SumExecRuntime, l.RunDelay, l.Pcount),
+		"switches":  fmt.Sprint(l.Nvcsw, l.Nivcsw),
+		"uid":       fmt.Sprint(task.Linux.UID, task.Linux.EUID), "gid": fmt.Sprint(task.Linux.GID, task.Linux.EGID),
+		"signals": fmt.Sprintf("%016x %016x %016x", th.Signals.Pending, th.Signals.SharedPending, th.Signals.Blocked),
+		"nspid":   fmt.Sprint(append([]uint32{l.Tid}, tidsOf(th.NS)...)),
+		"io":      fmt.Sprint(th.IO.Rchar, th.IO.Wchar, th.IO.Syscr, th.IO.Syscw, th.IO.ReadBytes, th.IO.WriteBytes, th.IO.CancelledWrite),
+	}
+}
+
+func tidsOf(ns []kcdata.LinuxThreadNS) (out []uint32) {
+	for _, n := range ns {
+		out = append(out, n.Tid)
+	}
+	return out
+}
+
+// procSays is the same, from /proc.
+func procSays(tb testing.TB, pid, tid int) map[string]string {
+	tb.Helper()
+	dir := fmt.Sprintf("/proc/%d/task/%d", pid, tid)
+	out := map[string]string{}
+	st := statFields(tb, dir)
+	for name, field := range map[string]int{ // numbered as in proc_pid_stat(5)
+		"state": 3, "ppid": 4, "pgrp": 5, "session": 6, "flags": 9, "minflt": 10, "majflt": 12, "priority": 18,
+		"nice": 19, "num_threads": 20, "starttime": 22, "processor": 39, "rt_priority": 40, "policy": 41, "exit_code": 52,
+	} {
+		out[name] = st[field-3]
+	}
+	out["schedstat"] = strings.Join(strings.Fields(slurp(tb, dir+"/schedstat")), " ")
+	status := slurp(tb, dir+"/status")
+	first := func(key string) string { return lineOf(tb, status, key)[0] }
+	out["switches"] = first("voluntary_ctxt_switches") + " " + first("nonvoluntary_ctxt_switches")
+	out["uid"] = strings.Join(lineOf(tb, status, "Uid")[:2], " ")
+	out["gid"] = strings.Join(lineOf(tb, status, "Gid")[:2], " ")
+	out["signals"] = first("SigPnd") + " " + first("ShdPnd") + " " + first("SigBlk")
+	out["nspid"] = fmt.Sprint(lineOf(tb, status, "NSpid"))
+	io := slurp(tb, dir+"/io")
+	var counts []string
+	for _, key := range []string{"rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"} {
+		counts = append(counts, lineOf(tb, io, key)[0])
+	}
+	out["io"] = strings.Join(counts, " ")
+	return out
+}
+
+func TestOracleThreadsAreWhatProcSays(t *testing.T) {
+	testneed.Live(t)
+	requireBPF(t)
+	f := testtask.Start(t, testtask.All()...)
+	_, snap, _ := takeWhole(t, Options{Engine: EnginePull}, Request{})
+	tasks, threads := tasksByID(snap), threadsByID(snap)
+	for i := range f.Children {
+		c := &f.Children[i]
+		if c.Want.Kernel || strings.Contains(c.Want.Leader.States, "R") {
+			continue // runs
+		}
+		for _, tid := range c.Tids {
+			want := procSays(t, c.Pid, tid)
+			got := sayThread(tasks[uint64(c.Pid)], threads[uint64(tid)])
+			for key := range want {
+				if got[key] != want[key] {
+					t.Errorf("%v thread %d: %s %q, /proc says %q", c, tid, key, got[key], want[key])
+				}
+			}
+		}
+	}
 }
 
 // What only pull knows, each by another way to the same truth.
