@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -16,8 +17,10 @@ import (
 	"stackshot/internal/capture"
 	"stackshot/internal/engine/stop"
 	"stackshot/internal/engine/trap"
+	"stackshot/internal/extract"
 	"stackshot/internal/panicregion"
 	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
 	"stackshot/internal/trapmemory"
 	"stackshot/kcdata"
 )
@@ -144,6 +147,51 @@ func placedMemory(s *Session, e *trap.Engine) []byte {
 	return all
 }
 
+// After a panic in the middle of a stop the memory alone gives the threads that were
+// recorded, and names the others.
+func TestLiveRegionAfterAPanic(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
+	testneed.Slow(t)
+	requireTrap(t)
+	requireTwoCPUs(t)
+	testtask.Start(t, testtask.Bystanders(200), testtask.ManyThreads(1000))
+	r, p := newResident(t), &panicker{t: t, phase: stop.PhaseCommitted}
+	s := openTest(t, Options{Engine: EngineTrap, Buffer: 64 << 20}, p.hooks(false))
+	p.engine = s.engine.(*trap.Engine)
+	s.resident.path = r.path
+	some, inPart := 0, 0
+	p.actor = s.plan.Stop[flagInt(s.plan.Main == s.plan.Stop[0])] // main's census comes before any record
+	for range testneed.Length(120, 400) {                         // until a panic has met the large task, too: that is by chance
+		p.after = slow(time.Millisecond/2 + rand.N(5*time.Millisecond))
+		if p.once(s) == 0 {
+			continue
+		}
+		p.engine.Loaded.Stop.Word |= uint64(stop.PhasePanicked) // once took it back
+		mem := placedMemory(s, p.engine)
+		c := live(t, s, mem)
+		p.engine.Loaded.Stop.Word = 0
+		if len(c.Recorded) == 0 {
+			continue
+		}
+		if some++; some > testneed.Length(8, 80) && inPart > 0 {
+			break
+		}
+		if some == 1 {
+			streamedIsWhole(t, s, mem)
+		}
+		file := liveFile(t, mem, len(c.Failed))
+		for _, task := range file.Tasks {
+			if len(task.Threads) > 100 && len(task.Threads) < 1000 {
+				inPart++
+			}
+		}
+	}
+	t.Logf("%d captures that a panic ended, %d with a part of the large task", some, inPart)
+	if some < 5 || inPart == 0 {
+		t.Errorf("%d captures that a panic ended, %d with a part of the large task", some, inPart)
+	}
+}
+
 // live reads a live region, in which every task is accounted for.
 func live(t *testing.T, s *Session, mem []byte) *capture.Raw {
 	t.Helper()
@@ -172,6 +220,60 @@ func live(t *testing.T, s *Session, mem []byte) *capture.Raw {
 		t.Errorf("%d tasks accounted for of %d, %d CPUs", len(seen), c.SeenTasks, len(c.CPUs))
 	}
 	return c
+}
+
+// liveFile is the file that extraction makes of a live region.
+func liveFile(t *testing.T, mem []byte, missing int) *kcdata.Snapshot {
+	t.Helper()
+	var out bytes.Buffer
+	res, err := extract.Collate(&out, extract.FromMemory(mem), extract.Options{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := kcdata.ParseSnapshot(out.Bytes()) // no region beside it says which machine this is
+	if err != nil || len(snap.Problems) > 0 {
+		t.Fatal(err, snap.Problems)
+	}
+	for _, task := range snap.Tasks {
+		if len(task.Threads) == 0 {
+			t.Errorf("task %d has no thread", task.ID)
+		}
+	}
+	if !hasCode(snap, "kernel_panicked") || (len(snap.LeftOut) == 0) != (missing == 0) || (len(res.Missing) == 0) != (missing == 0) {
+		t.Errorf("warnings %v, %d left out, missing %q", snap.Warnings, len(snap.LeftOut), res.Missing)
+	}
+	return snap
+}
+
+// streamedIsWhole: read task by task, a live capture makes the same file as out of memory.
+func streamedIsWhole(t *testing.T, s *Session, mem []byte) {
+	t.Helper()
+	load := func(parts []capture.Part) (out [][]byte, err error) {
+		for _, p := range parts {
+			for _, span := range p.Spans {
+				out = append(out, bytes.Clone(mem[span.Off:][:span.Len]))
+			}
+			out = append(out, p.Pieces...)
+		}
+		return out, nil
+	}
+	files := [2]bytes.Buffer{}
+	for i := range files {
+		k, c := s.collating(), live(t, s, mem)
+		k.KeepUserSide, k.Dead, k.Load = true, true, load
+		if i == 1 {
+			k.Load = nil
+			for n := range c.Recorded {
+				c.Recorded[n].Pieces, _ = load(c.Recorded[n : n+1])
+			}
+		}
+		if _, err := k.Write(&files[i], c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
+		t.Errorf("streamed %d bytes, out of memory %d", files[0].Len(), files[1].Len())
+	}
 }
 
 // A head that leads to memory of somebody else, or of no capture, is no live capture; nothing that
