@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"testing"
 
@@ -77,6 +79,7 @@ func TestFilesOfTheFixture(t *testing.T) {
 				k.Sources&want != want || int(k.Threads) < len(f.Waits) || k.Moved != 0 || k.DelayNs == 0 || len(s.snap.FileLocks) == 0 || len(s.snap.Mounts) == 0 || s.snap.Mounts[0].FSType == [32]byte{} {
 				t.Errorf("redacted %v: %+v, %d locks, %d mounts", redact, k, len(s.snap.FileLocks), len(s.snap.Mounts))
 			}
+			s.wantLocks(t)
 			redactedEnds(t, redact, s.snap)
 		}
 	})
@@ -109,6 +112,42 @@ func (s *standing) wantFiles(t *testing.T, w *testfiles.Wait) {
 		}
 		if got.Flags&kcdata.FileOpaque == 0 {
 			s.wantEnds(t, w, got, want.Ends)
+		}
+	}
+}
+
+// wantLocks wants the locks of each file that is waited for: the holder's, the waiter's and, of
+// flock's file, a lease. The kernel names nobody for a lock of an open file description (OFD).
+func (s *standing) wantLocks(t *testing.T) {
+	t.Helper()
+	const eof = math.MaxUint64
+	type row struct {
+		kind, flags, tgid uint32
+		start, end        uint64
+	}
+	const held, waits = kcdata.FileLockWrite, kcdata.FileLockWrite | kcdata.FileLockWaits
+	a, b, waiter := uint32(s.A.Pid), uint32(s.B.Pid), uint32(s.Waiter.Pid)
+	for name, want := range map[string][]row{
+		"flock": {{kcdata.FileLockFlock, held, a, 0, eof}, {kcdata.FileLockFlock, waits, waiter, 0, eof}, {kcdata.FileLockLease, 0, b, 0, eof}},
+		"posix": {{kcdata.FileLockPOSIX, held, a, 3, 3}, {kcdata.FileLockPOSIX, waits, waiter, 3, 3}},
+		"ofd":   {{kcdata.FileLockOFD, held, 0, 3, 3}, {kcdata.FileLockOFD, waits, 0, 3, 3}},
+	} {
+		w := s.Wait(name)
+		th := s.threads[uint64(w.Tid)]
+		if th == nil || len(th.Files) != 1 {
+			continue // wantFiles has said it
+		}
+		var got []row
+		for _, l := range s.snap.FileLocks {
+			if l.Inode == th.Files[0].Inode && l.Dev == th.Files[0].Dev {
+				got = append(got, row{l.Kind, l.Flags, l.Tgid, l.Start, l.End})
+			}
+		}
+		less := func(x, y row) int { return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.flags, y.flags)) }
+		slices.SortFunc(got, less)
+		slices.SortFunc(want, less)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: locks %v, want %v", name, got, want)
 		}
 	}
 }
