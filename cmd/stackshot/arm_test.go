@@ -152,17 +152,22 @@ func waitForObjects(t *testing.T, want map[string]int) {
 	t.Errorf("left behind: before %v, now %v", want, got)
 }
 
-// wantOnce: each thread of the crowd is in the file once, and each CPU's idle thread.
+// wantOnce: no thread is in the file twice, and each of the crowd is, and each CPU's idle thread.
 func wantOnce(t *testing.T, s *kcdata.Snapshot, crowd *testtask.Fixture) {
 	t.Helper()
-	in := map[int]int{}
+	in, idle := map[int]int{}, 0
 	for _, task := range s.Tasks {
+		if task.ID == 0 {
+			idle += len(task.Threads)
+		}
 		for _, th := range task.Threads {
-			in[int(th.ID)]++
+			if in[int(th.ID)]++; in[int(th.ID)] == 2 {
+				t.Errorf("thread %d is in the file twice", th.ID)
+			}
 		}
-		if task.ID == 0 && len(task.Threads) != len(s.CPUs) {
-			t.Errorf("%d idle threads, %d CPUs", len(task.Threads), len(s.CPUs))
-		}
+	}
+	if idle != len(s.CPUs) || idle == 0 {
+		t.Errorf("%d idle threads, %d CPUs", idle, len(s.CPUs))
 	}
 	for i := range crowd.Children {
 		tids, err := crowd.Children[i].Verify()
