@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -185,4 +186,42 @@ func (i invocation) diagnosis(t *testing.T) (d diagnosis) {
 func inUserNamespace(cmd *exec.Cmd) {
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `exec unshare -Ur "$@"`, "sh"}, cmd.Args...)
 	asNobody(cmd)
+}
+
+// With a directory of a group's, its members take turns with root.
+func TestLockDirectory(t *testing.T) {
+	testneed.Lab(t, testneed.Witness)
+	testneed.Slow(t)
+	t.Parallel()
+	const group = 65533
+	withMounts(t, func(t *testing.T) {
+		mount(t, "none", "/run", "tmpfs", 0, "mode=755")
+		mount(t, "none", "/dev/shm", "tmpfs", 0, "mode=1777")
+		if err := os.Mkdir("/run/stackshot", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown("/run/stackshot", 0, group); err != nil {
+			t.Fatal(err)
+		}
+		stackshot(t, "doctor") // root's; makes the lock
+		for _, c := range []struct {
+			groups []uint32
+			ok     bool
+		}{{[]uint32{group}, true}, {nil, false}} {
+			in := invocation{bend: asNobodyWith(capsToStop, c.groups...)}
+			d := in.diagnosis(t)
+			for _, f := range d.Facts {
+				switch {
+				case f.Name == "lock" && (f.OK != c.ok || c.ok && f.Value != "/run/stackshot/lock"):
+					t.Errorf("groups %v: %+v", c.groups, f)
+				case f.Name == "/run" && f.OK:
+					t.Errorf("%+v, and it is a mount of this test's", f)
+				}
+			}
+			o := in.run(t, "take", "-o", "/dev/shm/x", "--json", "--engine", "pull")
+			if said := strings.Contains(o.stdout, `"code":"no_lock"`); o.code != exitWhole && o.code != exitIncomplete || said == c.ok {
+				t.Errorf("groups %v: exit code %d, %s%s", c.groups, o.code, o.stdout, o.stderr)
+			}
+		}
+	})
 }
