@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	requireTwoCPUs(t)
+	for _, engineName := range []string{EngineTrap, EnginePull} {
+		wantAwaited(t, engineName)
+	}
 	budget := slow(20 * time.Millisecond)
 	for _, engineName := range []string{EngineTrap, EnginePull} {
 		late := -1
@@ -63,6 +67,32 @@ func TestAgesWhereACPUIsMissed(t *testing.T) {
 			t.Errorf("%s: of %d sleepers on CPU %d the age of %d is not known", engineName, there, late, unknown)
 		}
 	}
+}
+
+// wantAwaited: a CPU that is late by three quarters of the budget is missed by nobody.
+func wantAwaited(t *testing.T, engineName string) {
+	t.Helper()
+	const budget = 2 * time.Second
+	late := -1
+	s := openTest(t, Options{Engine: engineName, ArrivalBudget: budget, MaxPause: 2 * budget},
+		engine.Hooks{BeforeArrival: func(cpu int) {
+			for by := clock.Nanotime() + int64(budget*3/4); cpu == late && clock.Nanotime() < by; {
+			}
+		}})
+	needCPUs(t, s, 2)
+	if late = s.plan.Stop[0]; late == s.plan.Main {
+		late = s.plan.Stop[1]
+	}
+	var err error
+	for range 3 { // the host may take a CPU
+		var res *Result
+		if res, _, err = s.takeParsed(); err == nil && len(res.CPUs.Missing) == 0 {
+			return
+		} else if err == nil {
+			err = fmt.Errorf("missing %v", res.CPUs.Missing)
+		}
+	}
+	t.Errorf("%s: CPU %d is late by 3/4 of the budget: %v", engineName, late, err)
 }
 
 // sleeperOn starts a process that sleeps on a CPU, and says when it slept for sure.

@@ -64,6 +64,18 @@ func TestSpinnersAreOnCore(t *testing.T) {
 	if on[switchMissed] > len(spinners)*onCoreCaptures/100 {
 		t.Errorf("%s %d times", switchMissed, on[switchMissed])
 	}
+	s = ownSession(t, Options{Engine: EnginePull, ArrivalBudget: slow(100 * time.Millisecond), Latency: LatencyOff})
+	clear(on)
+	for n := 0; n < 5 || on["on core"] == 0 && n < 60; n++ { // the load may have the CPUs for a while
+		_, snap, _ := captureWhole(t, s, Request{Pids: concerned})
+		for _, sp := range spinners {
+			on[sp.check(t, snap)]++
+		}
+		wantNothingOfOurs(t, snap)
+	}
+	if t.Logf("by pull: %v", on); on["on core"] == 0 {
+		t.Error("pull: no spinner was ever on its CPU")
+	}
 }
 
 // A spinner is one process that never sleeps, on one CPU.
