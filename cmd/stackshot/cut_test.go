@@ -69,8 +69,8 @@ func checkCuts(t *testing.T, kind string, whole, data []byte) {
 		if dumped := exitCode(dump(io.Discard, name)); dumped != want {
 			t.Fatalf("dump of %s cut to %d of %d bytes: exit code %d, want %d", kind, n, len(data), dumped, want)
 		}
-		if step = 1; n > 600 && n < len(data)-200 || many {
-			step = 1 + len(data)/200
+		if step = 1; n > 100 && n < len(data)-50 || many {
+			step = 1 + len(data)/60
 		}
 	}
 	if shown == 0 && (many || kind != "zstd") { // what is small is one block there, and comes out as a whole
