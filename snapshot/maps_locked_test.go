@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,16 +18,27 @@ import (
 )
 
 // A process that holds its mmap_lock for ever: its mappings, its command line and its stacks, named,
-// are in the file, without a word from /proc.
+// are in the file, without a word from /proc. Two reads of its files there may hang, not one after
+// the other until all have.
 func TestWindowMapsOfAHungProcess(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
 	requireBPF(t)
+	const limit = 2 * time.Second
 	hung := userlab.LockedMap(t)
 	pid := hung.Pid
 	forEngines(t, func(t *testing.T, engineName string) {
-		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second, ReadLimit: 50 * time.Millisecond}, engine.Hooks{})
-		_, snap, file := captureWhole(t, s, Request{Pids: []int{pid}})
+		s := openTest(t, Options{Engine: engineName, ArrivalBudget: time.Second, ReadLimit: limit}, engine.Hooks{})
+		began := time.Now()
+		captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
+		without := time.Since(began)
+		began = time.Now()
+		_, snap, file := captureOnce(t, s, Request{Pids: []int{pid}})
+		with := time.Since(began)
+		t.Logf("%v without the process, %v with it", without, with)
+		if with < limit || with > without+5*limit/2 {
+			t.Errorf("the capture took %v, %v without the process, with a limit of %v a read", with, without, limit)
+		}
 		task := tasksByID(snap)[uint64(pid)]
 		w := task.MapWalk
 		if w == nil || w.Flags&kcdata.MapWalkWriter == 0 {

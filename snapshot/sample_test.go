@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/bpf"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/sample"
@@ -200,6 +202,21 @@ func TestSamplesWithoutAStop(t *testing.T) {
 	requireTwoCPUs(t)
 	wantSpinners(t, session(t, Options{Engine: EngineProcfs}), func(snap *kcdata.Snapshot, th *kcdata.Thread, cpu int) {
 		checkRan(t, snap, th, cpu)
+	})
+}
+
+// Nor where SCHED_FIFO is refused: pull's workers hold nobody then.
+func TestSamplesWithIsolationNone(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
+	if !inChild(t, nil, unix.CAP_SYS_NICE) {
+		return
+	}
+	s := openTest(t, Options{Engine: EnginePull, ArrivalBudget: time.Second}, engine.Hooks{})
+	needCPUs(t, s, 2)
+	wantSpinners(t, s, func(snap *kcdata.Snapshot, _ *kcdata.Thread, _ int) {
+		if snap.Isolation != IsolationNone {
+			t.Errorf("isolation %s", snap.Isolation)
+		}
 	})
 }
 
