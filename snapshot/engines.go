@@ -26,7 +26,7 @@ func (s *Session) chooseEngine() (err error) {
 		}
 	case EnginePull:
 		if s.team, err = stop.NewTeam(s.config()); err == nil {
-			s.engine = pull.New(s.team)
+			s.engine, err = pull.New(s.team)
 		}
 	case EngineProcfs:
 		s.engine = s.openProcfs()
@@ -69,8 +69,13 @@ func (s *Session) bestEngine() {
 	why := "engine trap: " + err.Error()
 	pressure := memoryPressure(s.machine)
 	if pressure == "" {
-		s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
-		s.engine = pull.New(team)
+		p, err := pull.New(team)
+		if err == nil {
+			s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
+			s.engine = p
+			return
+		}
+		s.warn("engine_procfs", "nothing was stopped: engine pull: "+errors.Join(err, s.closeTeam()).Error()+"; "+why)
 		return
 	}
 	if err := s.closeTeam(); err != nil {

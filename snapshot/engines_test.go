@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/bpf"
+	"stackshot/internal/bpf/bpftest"
 	"stackshot/internal/engine"
 	"stackshot/internal/engine/trap"
 	"stackshot/internal/host"
@@ -191,6 +194,36 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 		s.Close()
+	}
+}
+
+// pullRefused has objects that are as ever, but for the program of engine pull: the kernel refuses it.
+type pullRefused struct{ bpf.Specs }
+
+func (r pullRefused) Pull() (*ebpf.CollectionSpec, error) {
+	spec, err := r.Specs.Pull()
+	if err == nil {
+		spec.Programs["record_task"].Instructions = asm.Instructions{asm.Return()} // what, nobody has said
+	}
+	return spec, err
+}
+
+// The trap needs no program of engine pull. Who asks for that one hears what is refused.
+func TestTrapWithoutPull(t *testing.T) {
+	testneed.Live(t)
+	requireTrap(t)
+	h := engine.Hooks{Specs: pullRefused{bpftest.Knobs{}}}
+	s := openTest(t, Options{Engine: EngineAuto}, h)
+	if r, _ := s.mustTake(t); r.Engine != EngineTrap || hasWarning(r, "program_missing") {
+		t.Errorf("engine %s, warnings %+v", r.Engine, r.Warnings)
+	}
+	o := s.options
+	o.Engine = EnginePull
+	if s, err := open(o, h); !errors.Is(err, bpf.ErrUnsupported) || !strings.Contains(err.Error(), "engine pull: ") || !strings.Contains(err.Error(), "record_task") {
+		t.Errorf("%v, want that record_task is refused", err)
+		if err == nil {
+			s.Close()
+		}
 	}
 }
 

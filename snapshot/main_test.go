@@ -45,7 +45,11 @@ var bpfLoads = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	return o.Close()
+	p, err := o.LoadPull()
+	if err == nil {
+		p.Close()
+	}
+	return errors.Join(err, o.Close())
 })
 
 // requireBPF skips a test that cannot be without root and BPF. With

@@ -249,7 +249,7 @@ func hoggedCPUIsNamed(t *testing.T, engineName string) {
 	if unlock, err = LockMachine(t.Context(), testneed.Patience); err != nil {
 		t.Fatal(err)
 	}
-	hog := testtask.FIFOHog(t, cpu, 40*time.Second)
+	hog := testtask.FIFOHog(t, cpu, 30*time.Second)
 	unlock()
 	began := time.Now()
 	for range 2 { // the second begins, and Close, with a worker that the hog still keeps
@@ -263,7 +263,7 @@ func hoggedCPUIsNamed(t *testing.T, engineName string) {
 	}
 	took := time.Since(began)
 	hog.Close()
-	if took > 30*time.Second || took-taken > 15*time.Second { // the hog lives for 40 s
+	if took > 28*time.Second || took-taken > 15*time.Second { // the hog lives for 30 s
 		t.Errorf("beside a hog two captures took %v, Close %v", taken, took-taken)
 	}
 	if after := threadCount(t); after > threads+8 {

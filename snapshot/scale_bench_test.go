@@ -104,6 +104,11 @@ func unstopped(name string, s *Session) *entrant {
 func sequential(tb testing.TB, name string, s *Session) *entrant {
 	tb.Helper()
 	p := s.team
+	programs, err := p.Objects.LoadPull()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(programs.Close)
 	buf := make([]byte, 64<<10)
 	return &entrant{name: name, measure: func() (v sampleRow, err error) {
 		undo, err := pinTo(s.plan.Main)
@@ -113,10 +118,10 @@ func sequential(tb testing.TB, name string, s *Session) *entrant {
 		defer undo()
 		clear(p.Objects.Slots) // the program counts in its CPU's
 		began := clock.Nanotime()
-		err = readAll(p.Objects.RecordTask.FD(), buf)
+		err = readAll(programs.RecordTask.FD(), buf)
 		v.ns = float64(clock.Nanotime() - began)
 		v.threads = float64(p.Objects.Slots[s.plan.Main].Threads)
-		p.Objects.KeepAlive()
+		programs.KeepAlive()
 		if err == nil && v.threads == 0 {
 			err = errors.New("the iterator showed no thread")
 		}

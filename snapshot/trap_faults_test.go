@@ -163,6 +163,23 @@ func TestTrapThatCannotHoldStepsDown(t *testing.T) {
 	}
 }
 
+// And where the kernel refuses that way, too, it stops nothing, and gives both reasons.
+func TestTrapThatCannotHoldWithoutPull(t *testing.T) {
+	testneed.Lab(t, testneed.Time)
+	testneed.Slow(t)
+	requireTwoCPUs(t)
+	requireTrap(t)
+	h := lateHold(lateButTheFirst)
+	h.Specs = pullRefused{h.Specs}
+	s := openTest(t, Options{Engine: EngineAuto, MaxPause: max(defaultMaxPause, 20*trap.HoldBudget)}, h)
+	for range 2 {
+		r, _, _ := captureOnce(t, s, Request{})
+		if why := textOf(r.Warnings, "engine_procfs"); r.Engine != EngineProcfs || !strings.Contains(why, "not stopped") || !strings.Contains(why, "engine pull: ") || !strings.Contains(why, "record_task") {
+			t.Errorf("engine %s, warnings %+v", r.Engine, r.Warnings)
+		}
+	}
+}
+
 // 4,000 threads and 200 µs: the pause is kept, and what is recorded and what is
 // left out are together every task there is.
 func TestTinyPause(t *testing.T) {

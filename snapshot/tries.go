@@ -172,7 +172,7 @@ func (a *capturing) stepDown(ctx context.Context, why error) (*capture.Raw, erro
 	}
 	if c, err := a.withPull(ctx); c != nil {
 		c.Warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why.Error())
-		c.Warnings = append(c.Warnings, s.lesser.UserCapped()...)
+		c.Warnings = append(c.Warnings, s.lesser.Lacks()...)
 		return c, err
 	} else if err != nil {
 		why = errors.Join(why, err)
@@ -199,7 +199,11 @@ func (a *capturing) withPull(ctx context.Context) (*capture.Raw, error) {
 		return nil, nil
 	}
 	if s.lesser == nil {
-		s.lesser = pull.New(s.team)
+		p, err := pull.New(s.team)
+		if err != nil {
+			return nil, fmt.Errorf("engine pull: %w", err)
+		}
+		s.lesser = p
 	}
 	return a.with(ctx, s.lesser)
 }

@@ -84,22 +84,27 @@ func (d *doctor) tryPull() error {
 		return err
 	}
 	defer o.Close()
-	for _, m := range o.Missing {
+	p, err := o.LoadPull()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	for _, m := range slices.Concat(o.Missing, p.Missing) {
 		d.Missing = append(d.Missing, option{Name: m.Program, Why: show.Clean(m.Why.Error())})
 	}
-	return recordSelf(o)
+	return recordSelf(p)
 }
 
-func recordSelf(o *bpf.Objects) error {
+func recordSelf(p *bpf.Pull) error {
 	var pass bpf.Iterator
 	scope := bpf.TaskScope(uint32(os.Getpid()))
-	if errno := pass.Open(o.RecordTask.FD(), &scope); errno != 0 {
+	if errno := pass.Open(p.RecordTask.FD(), &scope); errno != 0 {
 		return fmt.Errorf("task iterator of one task (Linux 6.1): %w", errno)
 	}
 	defer pass.Close()
 	buf := make([]byte, 64<<10)
 	n, errno := pass.Read(buf)
-	o.KeepAlive()
+	p.KeepAlive()
 	switch {
 	case errno != 0:
 		return fmt.Errorf("read a task iterator: %w", errno)

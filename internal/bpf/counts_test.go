@@ -62,7 +62,7 @@ func TestInstructionCounts(t *testing.T) {
 	for _, m := range o.Missing {
 		t.Errorf("program %s: %v", m.Program, m.Why)
 	}
-	t.Run("object", func(t *testing.T) { countAll(t, o.coll.Programs) })
+	t.Run("object", func(t *testing.T) { countObject(t, o) })
 	t.Run("probeObject", countProbes)
 	t.Run("mapObject", countMapObject)
 	t.Run("endsObject", func(t *testing.T) { countAll(t, newPass(t).coll.Programs) })
@@ -74,10 +74,23 @@ func TestInstructionCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer o.Close()
-			countAll(t, o.coll.Programs)
+			countObject(t, o)
 			countTrap(t, o)
 		})
 	}
+}
+
+func countObject(t *testing.T, o *Objects) {
+	countAll(t, o.coll.Programs)
+	p, err := o.LoadPull()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, m := range p.Missing {
+		t.Errorf("program %s: %v", m.Program, m.Why)
+	}
+	countAll(t, p.coll.Programs)
 }
 
 func countTrap(t *testing.T, o *Objects) {

@@ -39,7 +39,7 @@ func newAsker(program string, m *DirectMap) (*asker, error) {
 			return nil, err
 		}
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}})
+	coll, err := newCollection(spec, nil)
 	if err != nil {
 		return nil, &DirectMapError{"program " + program, rights(err)}
 	}

@@ -110,7 +110,7 @@ func (p *EndPass) load(room int) error {
 	}
 	spec.Maps[endsObjectMapWanted].MaxEntries = uint32(room + servedRoom)
 	spec.Maps[endsObjectMapThreads].MaxEntries = uint32(room)
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}})
+	coll, err := newCollection(spec, nil)
 	if err != nil {
 		return fmt.Errorf("%w: pass over open files: %w", ErrUnsupported, rights(err))
 	}

@@ -198,7 +198,7 @@ func moduleTypes(module string) *btf.Spec {
 	if _, err := os.Stat("/sys/kernel/btf/" + module); err != nil {
 		return nil
 	}
-	types, err := btf.LoadKernelModuleSpec(module)
+	types, err := kernelTypes.Module(module)
 	if err != nil {
 		return nil
 	}

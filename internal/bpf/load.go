@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,12 +47,13 @@ const MaxFrames = 1000
 // finds it under every refusal of the loader.
 var ErrUnsupported = errors.New("BPF recording is not available")
 
-// Objects are the loaded programs and maps. Programs that the running kernel
-// cannot have are nil, with the reason in Missing. Close it after the last
-// capture; raw file descriptors of its programs are valid only until then, so
-// keep the Objects reachable while they are in use.
+// Objects are the programs and maps that all engines share. Programs that the running
+// kernel cannot have are nil, with the reason in Missing; Census is there, but for
+// LoadSampler's. Close it after the last capture; raw file descriptors of its programs
+// are valid only until then, so keep the Objects reachable while they are in use.
 type Objects struct {
-	objectPrograms
+	Census, OnSwitch, Sample *ebpf.Program
+
 	Control *Control
 	Slots   Slots
 	Samples Samples
@@ -77,14 +77,14 @@ type Missing struct {
 	Why     error
 }
 
-// Load loads engine pull's object. Errors are of kind ErrUnsupported and contain the
+// Load loads what all engines share. Errors are of kind ErrUnsupported and contain the
 // kernel's own reason.
-func Load(cfg Config) (*Objects, error) { return load(cfg, nil) }
+func Load(cfg Config) (*Objects, error) { return cfg.objects("census", "on_switch", "sample") }
 
 // LoadSampler loads only what samples CPUs, for when nothing is stopped: the
 // programs sample and census.
 func LoadSampler(cfg Config) (*Objects, error) {
-	o, err := load(cfg, []string{"sample", "census"})
+	o, err := cfg.objects("sample", "census")
 	if err == nil && o.Sample == nil {
 		err = errors.Join(fmt.Errorf("%w: %w", ErrUnsupported, o.Missing[0].Why), o.Close())
 		o = nil
@@ -92,32 +92,45 @@ func LoadSampler(cfg Config) (*Objects, error) {
 	return o, err
 }
 
-// load loads the programs named; nil: all.
-func load(cfg Config, names []string) (*Objects, error) {
-	types, err := btf.LoadKernelSpec()
+func (c Config) objects(names ...string) (*Objects, error) {
+	types, err := kernelTypes.Kernel()
 	if err != nil {
 		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
 	}
-	spec, err := cfg.specs().Pull()
-	if err != nil {
-		return nil, fmt.Errorf("committed object: %w", err)
-	}
-	few := cfg
-	few.User.room = cfg.PullStackBytes(0)
-	if err := configure(spec, few); err != nil {
+	o := &Objects{config: c, WaitSources: c.Waits.sources(types), FileSources: c.Waits.fileSources(types)}
+	if o.coll, o.Missing, err = c.load(nil, names...); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
-		return names != nil && !slices.Contains(names, name)
-	})
-	o := &Objects{config: cfg, WaitSources: cfg.Waits.sources(types), FileSources: cfg.Waits.fileSources(types)}
-	if err := o.load(spec); err != nil {
-		return nil, err
-	}
+	o.Census, o.OnSwitch, o.Sample = o.coll.Programs["census"], o.coll.Programs["on_switch"], o.coll.Programs["sample"]
 	if err := o.mapMemory(); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
 	return o, nil
+}
+
+// load loads the named programs of the first object, with maps of their own or those that are shared.
+// If the kernel refuses an optional program, load tries again without it.
+func (c Config) load(shared map[string]*ebpf.Map, names ...string) (coll *ebpf.Collection, missing []Missing, err error) {
+	spec, err := c.specs().Pull()
+	if err != nil {
+		return nil, nil, fmt.Errorf("committed object: %w", err)
+	}
+	c.User.room = c.PullStackBytes(0)
+	if err := configure(spec, c); err != nil {
+		return nil, nil, err
+	}
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool { return !slices.Contains(names, name) })
+	for {
+		if coll, err = newCollection(spec.Copy(), shared); err == nil {
+			return coll, missing, nil
+		}
+		name := refused(spec, err)
+		if name == "" {
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnsupported, rights(err))
+		}
+		delete(spec.Programs, name)
+		missing = append(missing, Missing{Program: name, Why: err})
+	}
 }
 
 func configure(spec *ebpf.CollectionSpec, cfg Config) error {
@@ -128,7 +141,7 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if err := cfg.User.set(spec); err != nil {
 		return err
 	}
-	types, err := btf.LoadKernelSpec()
+	types, err := kernelTypes.Kernel()
 	if err != nil {
 		return err
 	}
@@ -154,36 +167,6 @@ func Flag(b bool) uint32 {
 
 // optional programs, and what their absence costs.
 var optional = map[string]bool{"record_idle": true, "on_switch": true, "recount": true, "sample": true}
-
-func (o *Objects) drop(spec *ebpf.CollectionSpec, name string, why error) {
-	delete(spec.Programs, name)
-	o.Missing = append(o.Missing, Missing{Program: name, Why: why})
-}
-
-// load loads the whole collection. If the kernel refuses an optional program, load tries
-// again without it. Verifier logs are off: to produce them takes long, and nobody reads
-// them here.
-func (o *Objects) load(spec *ebpf.CollectionSpec) error {
-	opts := ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{LogDisabled: true}}
-	for {
-		coll, err := ebpf.NewCollectionWithOptions(spec.Copy(), opts)
-		if err == nil {
-			o.coll = coll
-			o.RecordTask = coll.Programs["record_task"]
-			o.RecordIdle = coll.Programs["record_idle"]
-			o.Census = coll.Programs["census"]
-			o.OnSwitch = coll.Programs["on_switch"]
-			o.Recount = coll.Programs["recount"]
-			o.Sample = coll.Programs["sample"]
-			return nil
-		}
-		name := refused(spec, err)
-		if name == "" {
-			return fmt.Errorf("%w: %w", ErrUnsupported, rights(err))
-		}
-		o.drop(spec, name, err)
-	}
-}
 
 // rights replaces the library's explanation of EPERM. The library suspects the limit on
 // locked memory, which BPF does not use since Linux 5.11 ("bpf: Eliminate rlimit-based

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
@@ -134,7 +133,7 @@ func openPanic(cfg Config, p PanicConfig) (*Panic, error) {
 	if err := configurePanic(spec, cfg, p); err != nil {
 		return nil, err
 	}
-	types, err := btf.LoadKernelSpec()
+	types, err := kernelTypes.Kernel()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
@@ -170,7 +169,7 @@ func configurePanic(spec *ebpf.CollectionSpec, cfg Config, p PanicConfig) error 
 func (x *Panic) makeMaps(spec *ebpf.CollectionSpec) (err error) {
 	maps := spec.Copy()
 	clear(maps.Programs)
-	if x.coll, err = ebpf.NewCollection(maps); err != nil {
+	if x.coll, err = newCollection(maps, nil); err != nil {
 		return err
 	}
 	mem, err := mapAll(x.coll, "region", "panic_asks", "controls")
@@ -211,9 +210,7 @@ func (x *Panic) attach(spec *ebpf.CollectionSpec, w way, h *Hook) error {
 		}
 	}
 	began := time.Now()
-	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{
-		Programs: ebpf.ProgramOptions{LogDisabled: true}, MapReplacements: x.coll.Maps,
-	})
+	coll, err := newCollection(one, x.coll.Maps)
 	if errors.Is(err, unix.EPERM) { // of a kernel without fentry, too
 		return fmt.Errorf("load the program: %w (CAP_BPF or CAP_PERFMON is missing, lockdown of confidentiality is on, or this kernel has no hook here)", unix.EPERM)
 	}

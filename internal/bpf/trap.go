@@ -79,10 +79,7 @@ func (o *Objects) LoadTrap(cfg TrapConfig) (*Trap, error) {
 	spec.Maps["seconds"].MaxEntries = secondsRoom
 	spec.Maps["asked"].MaxEntries = MaxAsked
 	spec.Maps["traces"].MaxEntries = uint32(o.config.CPUs)
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
-		Programs:        ebpf.ProgramOptions{LogDisabled: true},
-		MapReplacements: map[string]*ebpf.Map{"controls": o.coll.Maps["controls"], "cpus": o.coll.Maps["cpus"]},
-	})
+	coll, err := newCollection(spec, map[string]*ebpf.Map{"controls": o.coll.Maps["controls"], "cpus": o.coll.Maps["cpus"]})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}

@@ -37,6 +37,14 @@ type Caps struct {
 	Warnings   []kcdata.Warning // for every file
 }
 
+// ProgramsMissing are the warnings of programs that the kernel refuses.
+func ProgramsMissing(missing []bpf.Missing) (list []kcdata.Warning) {
+	for _, m := range missing {
+		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
+	}
+	return list
+}
+
 var ErrNotStopped = errors.New("the machine was not stopped")
 
 // ErrPanics says that the kernel panicked while a capture held the machine, and took its CPUs

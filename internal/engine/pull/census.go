@@ -27,9 +27,7 @@ type try struct {
 	workers    int
 	pids       []bpf.CensusEntry
 	self       uint32
-	taskProg   int
-	idleProg   int                 // -1: idle threads are not recorded
-	secondProg int                 // -1: there is no second pass
+	programs   *bpf.Pull           // RecordIdle nil: idle threads are not recorded; Recount nil: there is no second pass
 	latency    int                 // engine.LevelOff and up
 	recordings []*engine.Recording // by a worker's slot; each is its worker's
 	stopTaking func() bool
@@ -55,7 +53,7 @@ func (t *try) census(w *stop.Worker) {
 		return
 	}
 	index := uint32(0)
-	if t.idleProg >= 0 {
+	if t.programs.RecordIdle != nil {
 		t.push(w, 0, bpf.CensusEntry{Tgid: capture.IdleTask, Threads: uint32(t.workers)})
 		index++
 	}
@@ -94,9 +92,9 @@ func (t *try) push(w *stop.Worker, index uint32, e bpf.CensusEntry) bool {
 // program is what records an item, and over which scope.
 func (t *try) program(it workqueue.Item) (int, bpf.Scope) {
 	if it.Tgid == capture.IdleTask {
-		return t.idleProg, bpf.TaskScope(t.self)
+		return t.programs.RecordIdle.FD(), bpf.TaskScope(t.self)
 	}
-	return t.taskProg, bpf.TaskScope(uint32(it.Tgid))
+	return t.programs.RecordTask.FD(), bpf.TaskScope(uint32(it.Tgid))
 }
 
 func (t *try) openCensus(prog int) error {

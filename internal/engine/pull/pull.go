@@ -16,29 +16,35 @@ import (
 // CPUs, hold the machine and take items from the queues themselves.
 type Engine struct {
 	team       *stop.Team
+	programs   *bpf.Pull
 	Mem        *engine.Memory
 	retired    []*engine.Memory    // workers that are away may still write to it
 	Recordings []*engine.Recording // by a worker's slot
 }
 
-// New is an engine over a team.
-func New(m *stop.Team) *Engine {
-	p := &Engine{team: m}
+// New loads the programs of an engine over a team. Errors: bpf.ErrUnsupported.
+func New(m *stop.Team) (*Engine, error) {
+	programs, err := m.Objects.LoadPull()
+	if err != nil {
+		return nil, err
+	}
+	p := &Engine{team: m, programs: programs}
 	for range m.Workers {
 		p.Recordings = append(p.Recordings, new(engine.Recording))
 	}
-	return p
+	return p, nil
 }
 
 func (p *Engine) Caps() engine.Caps {
 	c := p.team.Caps(capture.Pull, p.team.Level)
-	c.Warnings = append(c.Warnings, p.UserCapped()...)
+	c.Warnings = append(c.Warnings, p.Lacks()...)
 	return c
 }
 
-// UserCapped is the warning, if it applies, that engine pull takes fewer bytes of user stacks than were
-// asked for: all records of one thread must fit one buffer of the kernel.
-func (p *Engine) UserCapped() (list []kcdata.Warning) {
+// Lacks are the warnings of engine pull alone: programs that are missing, and that it takes fewer bytes of
+// user stacks than were asked for, as all records of one thread must fit one buffer of the kernel.
+func (p *Engine) Lacks() []kcdata.Warning {
+	list := engine.ProgramsMissing(p.programs.Missing)
 	c := &p.team.Bpf
 	most := c.PullStackBytes(0)
 	if c.User.Mode == bpf.UserAuto && c.User.Bytes > most {
@@ -79,6 +85,7 @@ func (p *Engine) Capture(ctx context.Context, j engine.Job) (*capture.Raw, error
 	}
 	defer t.CloseCensus()
 	missing, err := p.team.Stop(ctx, t.Try)
+	p.programs.KeepAlive()
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +98,16 @@ func (p *Engine) PrepareTry(j engine.Job, here []*stop.Worker) (*try, error) {
 		return nil, err
 	}
 	p.Mem.Reset()
-	o := p.team.Objects
 	t := &try{
 		mem: p.Mem, workers: len(here), pids: j.Pids, self: uint32(os.Getpid()), latency: p.team.Bpf.Latency,
-		recordings: p.Recordings, taskProg: o.RecordTask.FD(), idleProg: -1, secondProg: -1,
-	}
-	if o.RecordIdle != nil {
-		t.idleProg = o.RecordIdle.FD()
-	}
-	if o.Recount != nil {
-		t.secondProg = o.Recount.FD()
+		recordings: p.Recordings, programs: p.programs,
 	}
 	t.stopTaking = func() bool { return !t.State.Recording() }
 	for _, w := range here {
 		p.Recordings[w.Slot].Begin(p.Mem, w.Cluster, j.Size.Tasks)
 	}
 	t.Try = p.team.NewTry(j, here, new(stop.Words), t)
-	return t, t.openCensus(o.Census.FD())
+	return t, t.openCensus(p.team.Objects.Census.FD())
 }
 
 // result makes a raw capture of what the workers left behind.
@@ -137,5 +137,6 @@ func (p *Engine) Close() error {
 		m.Free()
 	}
 	p.retired, p.Mem = nil, nil
+	p.programs.Close()
 	return nil
 }

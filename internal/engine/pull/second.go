@@ -15,7 +15,7 @@ import (
 // secondPass is the second pass of engine pull, by the main worker in the window:
 // one more walk over all tasks, or over those asked for.
 func (t *try) secondPass(by int64) {
-	if t.secondProg < 0 || t.State.RanShort() {
+	if t.programs.Recount == nil || t.State.RanShort() {
 		return
 	}
 	if t.pids == nil {
@@ -34,7 +34,7 @@ func (t *try) secondPass(by int64) {
 // readScope reads one scope to its end. False: the pause, or the memory, is used up.
 func (t *try) readScope(scope *bpf.Scope, by int64) bool {
 	var pass bpf.Iterator
-	if errno := pass.Open(t.secondProg, scope); errno != 0 {
+	if errno := pass.Open(t.programs.Recount.FD(), scope); errno != 0 {
 		return errno == unix.ESRCH // the task has ended
 	}
 	defer pass.Close()
@@ -54,7 +54,7 @@ func (t *try) readScope(scope *bpf.Scope, by int64) bool {
 
 // second makes a capture.Second of what secondPass has read.
 func (t *try) second() *capture.Second {
-	if t.secondProg < 0 {
+	if t.programs.Recount == nil {
 		return nil
 	}
 	x := &capture.Second{Method: kcdata.AtomicityInWindow, Threads: map[uint32]capture.Activity{}, Rest: capture.RestMissed}

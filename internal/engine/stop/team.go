@@ -175,9 +175,7 @@ func (m *Team) Caps(name, isolation string) engine.Caps {
 
 // lacks says what the programs cannot do here, as warnings for every file.
 func (m *Team) lacks() (list []kcdata.Warning) {
-	for _, m := range m.Objects.Missing {
-		list = append(list, kcdata.Warning{Code: "program_missing", Text: "this kernel refuses the BPF program " + m.Program + ": " + m.Why.Error()})
-	}
+	list = engine.ProgramsMissing(m.Objects.Missing)
 	if m.UserWhy != nil {
 		list = append(list, kcdata.Warning{Code: "user_stacks_off", Text: "no user stacks are recorded: " + m.UserWhy.Error()})
 	}
