@@ -44,14 +44,14 @@ func slow(d time.Duration) time.Duration {
 // and those of a slow machine.
 func patient(tb testing.TB, o Options) Options {
 	o.LockWait = cmp.Or(o.LockWait, testneed.Patience)
-	arrival, pause := defaultArrivalBudget, time.Duration(defaultMaxPause)
+	arrival, pause, read := defaultArrivalBudget, time.Duration(defaultMaxPause), slow(defaultReadLimit)
 	if !testneed.InLab(tb) {
-		arrival, pause = time.Second, time.Second
+		arrival, pause, read = time.Second, time.Second, 20*time.Second
 	}
 	if timeFactor > 1 || !testneed.InLab(tb) {
 		o.ArrivalBudget = cmp.Or(o.ArrivalBudget, min(slow(arrival), maxArrivalBudget))
 		o.MaxPause = cmp.Or(o.MaxPause, min(slow(pause), time.Minute))
-		o.ReadLimit = cmp.Or(o.ReadLimit, slow(defaultReadLimit))
+		o.ReadLimit = cmp.Or(o.ReadLimit, read)
 	}
 	return o
 }
