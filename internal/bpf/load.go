@@ -48,9 +48,9 @@ const MaxFrames = 1000
 var ErrUnsupported = errors.New("BPF recording is not available")
 
 // Objects are the programs and maps that all engines share. Programs that the running
-// kernel cannot have are nil, with the reason in Missing; Census is there, but for
-// LoadSampler's. Close it after the last capture; raw file descriptors of its programs
-// are valid only until then, so keep the Objects reachable while they are in use.
+// kernel cannot have are nil, with the reason in Missing; Census is there. Close it after
+// the last capture; raw file descriptors of its programs are valid only until then, so keep
+// the Objects reachable while they are in use.
 type Objects struct {
 	Census, OnSwitch, Sample *ebpf.Program
 
