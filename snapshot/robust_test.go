@@ -252,7 +252,7 @@ func hoggedCPUIsNamed(t *testing.T, engineName string) {
 	hog := testtask.FIFOHog(t, cpu, 30*time.Second)
 	unlock()
 	began := time.Now()
-	for range 2 { // the second begins, and Close, with a worker that the hog still keeps
+	for range 2 {
 		if r, snap := s.mustTake(t); !slices.Contains(r.CPUs.Missing, cpu) || len(snap.Tasks) < 10 {
 			t.Errorf("CPU %d is hogged: missing %v, %d tasks", cpu, r.CPUs.Missing, len(snap.Tasks))
 		}

@@ -37,6 +37,7 @@ type Session struct {
 	team     *stop.Team // of the engines that stop the machine; nil: there is none
 	engine   engine.Engine
 	lesser   *pull.Engine    // over the same team; nil until engine trap could not stop the machine
+	noLesser error           // the kernel refuses that one
 	fallback engine.Engine   // procfs: nil until nothing could
 	sampler  *sample.Sampler // nil: CPUs that are not stopped tell nothing
 	ends     *ends.Looker    // nil: nobody looks for the other ends of files

@@ -170,7 +170,7 @@ func TestTrapThatCannotHoldWithoutPull(t *testing.T) {
 	requireTwoCPUs(t)
 	requireTrap(t)
 	h := lateHold(lateButTheFirst)
-	h.Specs = pullRefused{h.Specs}
+	h.Specs = pullRefused{h.Specs, "record_task"}
 	s := openTest(t, Options{Engine: EngineAuto, MaxPause: max(defaultMaxPause, 20*trap.HoldBudget)}, h)
 	for range 2 {
 		r, _, _ := captureOnce(t, s, Request{})

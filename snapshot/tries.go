@@ -198,12 +198,13 @@ func (a *capturing) withPull(ctx context.Context) (*capture.Raw, error) {
 	if s.engine.Caps().Name != EngineTrap || memoryPressure(s.machine) != "" || a.stopped >= s.options.MaxPause {
 		return nil, nil
 	}
-	if s.lesser == nil {
-		p, err := pull.New(s.team)
-		if err != nil {
-			return nil, fmt.Errorf("engine pull: %w", err)
+	if s.lesser == nil && s.noLesser == nil {
+		if s.lesser, s.noLesser = pull.New(s.team); s.noLesser != nil {
+			s.noLesser = fmt.Errorf("engine pull: %w", s.noLesser)
 		}
-		s.lesser = p
+	}
+	if s.noLesser != nil {
+		return nil, s.noLesser
 	}
 	return a.with(ctx, s.lesser)
 }

@@ -84,15 +84,20 @@ func (d *doctor) tryPull() error {
 		return err
 	}
 	defer o.Close()
+	d.lacks(o.Missing)
 	p, err := o.LoadPull()
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	for _, m := range slices.Concat(o.Missing, p.Missing) {
+	d.lacks(p.Missing)
+	return recordSelf(p)
+}
+
+func (d *doctor) lacks(missing []bpf.Missing) {
+	for _, m := range missing {
 		d.Missing = append(d.Missing, option{Name: m.Program, Why: show.Clean(m.Why.Error())})
 	}
-	return recordSelf(p)
 }
 
 func recordSelf(p *bpf.Pull) error {

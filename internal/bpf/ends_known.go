@@ -15,7 +15,7 @@ type EndTypes struct {
 // KnownEndTypes asks the kernel. A module that is not loaded has no type information, and
 // nobody uses it. Errors: there is no type information at all.
 func KnownEndTypes() (EndTypes, error) {
-	kernel, err := kernelTypes.Kernel()
+	kernel, err := kernelTypes()
 	if err != nil {
 		return EndTypes{}, err
 	}

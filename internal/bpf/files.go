@@ -198,7 +198,7 @@ func moduleTypes(module string) *btf.Spec {
 	if _, err := os.Stat("/sys/kernel/btf/" + module); err != nil {
 		return nil
 	}
-	types, err := kernelTypes.Module(module)
+	types, err := types.now().Module(module)
 	if err != nil {
 		return nil
 	}

@@ -93,7 +93,7 @@ func LoadSampler(cfg Config) (*Objects, error) {
 }
 
 func (c Config) objects(names ...string) (*Objects, error) {
-	types, err := kernelTypes.Kernel()
+	types, err := kernelTypes()
 	if err != nil {
 		return nil, fmt.Errorf("%w: no kernel type information (BTF, CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, err)
 	}
@@ -141,7 +141,7 @@ func configure(spec *ebpf.CollectionSpec, cfg Config) error {
 	if err := cfg.User.set(spec); err != nil {
 		return err
 	}
-	types, err := kernelTypes.Kernel()
+	types, err := kernelTypes()
 	if err != nil {
 		return err
 	}

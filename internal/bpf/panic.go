@@ -133,7 +133,7 @@ func openPanic(cfg Config, p PanicConfig) (*Panic, error) {
 	if err := configurePanic(spec, cfg, p); err != nil {
 		return nil, err
 	}
-	types, err := kernelTypes.Kernel()
+	types, err := kernelTypes()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}

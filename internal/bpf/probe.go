@@ -117,7 +117,7 @@ func (t *Trap) Level() uint32 { return found() }
 
 // found is which of the weak functions in kfunc.h the kernel has.
 var found = sync.OnceValue(func() (level uint32) {
-	kernel, err := kernelTypes.Kernel()
+	kernel, err := kernelTypes()
 	if err != nil {
 		return 0
 	}

@@ -1,7 +1,7 @@
 //go:build ignore
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 //
-// The programs of engine `pull`. One object for every kernel from 6.1; the
+// The programs of engine `pull`, and those that all share. One object for every kernel from 6.1; the
 // loader takes out what the running kernel cannot have and says why.
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
