@@ -67,21 +67,20 @@ func (s *Session) bestEngine() {
 		return
 	}
 	why := "engine trap: " + err.Error()
-	pressure := memoryPressure(s.machine)
-	if pressure == "" {
-		p, err := pull.New(team)
-		if err == nil {
-			s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
-			s.engine = p
-			return
+	if pressure := memoryPressure(s.machine); pressure != "" {
+		if err := s.closeTeam(); err != nil {
+			pressure += fmt.Sprintf(" (and engine pull did not close: %v)", err)
 		}
+		s.warn("memory_pressure", "nothing was stopped: "+pressure+", engine pull allocates while it holds the machine; "+why)
+		return
+	}
+	p, err := pull.New(team)
+	if err != nil {
 		s.warn("engine_procfs", "nothing was stopped: engine pull: "+errors.Join(err, s.closeTeam()).Error()+"; "+why)
 		return
 	}
-	if err := s.closeTeam(); err != nil {
-		pressure += fmt.Sprintf(" (and engine pull did not close: %v)", err)
-	}
-	s.warn("memory_pressure", "nothing was stopped: "+pressure+", engine pull allocates while it holds the machine; "+why)
+	s.warn("engine_pull", "the machine is held by threads at SCHED_FIFO, not by the kernel itself: "+why)
+	s.engine = p
 }
 
 func (s *Session) openProcfs() *proc.Engine {

@@ -199,12 +199,10 @@ func (a *capturing) withPull(ctx context.Context) (*capture.Raw, error) {
 		return nil, nil
 	}
 	if s.lesser == nil && s.noLesser == nil {
-		if s.lesser, s.noLesser = pull.New(s.team); s.noLesser != nil {
-			s.noLesser = fmt.Errorf("engine pull: %w", s.noLesser)
-		}
+		s.lesser, s.noLesser = pull.New(s.team)
 	}
 	if s.noLesser != nil {
-		return nil, s.noLesser
+		return nil, fmt.Errorf("engine pull: %w", s.noLesser)
 	}
 	return a.with(ctx, s.lesser)
 }

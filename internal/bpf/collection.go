@@ -10,8 +10,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// types has the type information of the running kernel and its modules.
-var types = typeCache{dir: "/sys/kernel/btf"}
+// running has the type information of the running kernel and its modules.
+var running = typeCache{dir: "/sys/kernel/btf"}
 
 // typeCache decodes type information once for all that is loaded, until modules come or go: a
 // btf.Cache lists them once only. What it keeps are a few MB.
@@ -41,12 +41,12 @@ func (c *typeCache) now() *btf.Cache {
 }
 
 // kernelTypes are those of the kernel alone.
-func kernelTypes() (*btf.Spec, error) { return types.now().Kernel() }
+func kernelTypes() (*btf.Spec, error) { return running.now().Kernel() }
 
 // newCollection loads programs and maps; those given it shares. Verifier logs are off: to produce
 // them takes long, and nobody reads them here.
 func newCollection(spec *ebpf.CollectionSpec, shared map[string]*ebpf.Map) (*ebpf.Collection, error) {
 	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
-		Programs: ebpf.ProgramOptions{LogDisabled: true}, MapReplacements: shared, Cache: types.now(),
+		Programs: ebpf.ProgramOptions{LogDisabled: true}, MapReplacements: shared, Cache: running.now(),
 	})
 }

@@ -1,7 +1,6 @@
 package bpf
 
 import (
-	"os"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -195,10 +194,7 @@ func moduleTypes(module string) *btf.Spec {
 	if module == "" {
 		return nil
 	}
-	if _, err := os.Stat("/sys/kernel/btf/" + module); err != nil {
-		return nil
-	}
-	types, err := types.now().Module(module)
+	types, err := running.now().Module(module)
 	if err != nil {
 		return nil
 	}
