@@ -1,6 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,6 +108,85 @@ func TestLittleMemory(t *testing.T) {
 		if !seen[step] {
 			t.Errorf("no bound led to: %s", step)
 		}
+	}
+}
+
+// A thread sleeps in a library whose owner has rewritten its table of symbols: 2.7 million functions,
+// 62 MiB. To read them would take more memory than is left. The snapshot is kept, and the report says
+// what was not read.
+func TestHostileSymbolTable(t *testing.T) {
+	testneed.Lab(t, testneed.Memory)
+	testneed.Slow(t)
+	needRoot(t)
+	lib := sleepsInLibrary(t)
+	bloat(t, lib, 2_700_000)
+	dir, unified := controlGroup(t, "memory")
+	b := bound{dir: dir, file: "memory.limit_in_bytes", most: 300 << 20, events: "memory.oom_control", event: "oom_kill"}
+	if unified {
+		b.file, b.events = "memory.max", "memory.events"
+	}
+	if text, _ := b.step(t); !strings.Contains(text, lib+": .dynsym at offset 0x") || !strings.Contains(text, "2700000 functions, and memory for ") {
+		t.Errorf("not said: %.2000s", text)
+	}
+}
+
+// sleepsInLibrary has a process sleep in a library of its own.
+func sleepsInLibrary(t *testing.T) (lib string) {
+	t.Helper()
+	testneed.Program(t, "gcc")
+	dir := t.TempDir()
+	lib = dir + "/libsleep.so"
+	build := func(out, source string, args ...string) {
+		write(t, out+".c", []byte(source))
+		if text, err := exec.Command("gcc", append([]string{"-o", out, out + ".c"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, text)
+		}
+	}
+	build(lib, "#include <unistd.h>\nvoid sleeps(void) { write(1, \"ready\\n\", 6); pause(); }\n", "-shared", "-fPIC", "-Wl,--build-id")
+	build(dir+"/prog", "void sleeps(void);\nint main(void) { sleeps(); }\n", lib, "-Wl,-rpath,"+dir)
+	cmd := exec.Command(dir + "/prog")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return lib
+}
+
+// bloat gives a library, in place, a table of n functions to be linked to.
+func bloat(t *testing.T, lib string, n int) {
+	t.Helper()
+	b := read(t, lib)
+	le := binary.LittleEndian
+	var syms []byte
+	for i := range n {
+		syms = le.AppendUint64(syms, 1<<48|uint64(elf.STT_FUNC)<<32|1)
+		syms = le.AppendUint64(le.AppendUint64(syms, 1<<24+16*uint64(i)), 16)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Type == elf.SHT_DYNSYM })
+	header := int64(le.Uint64(b[40:])) + 64*int64(i)
+	out, err := os.OpenFile(lib, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	_, err1 := out.WriteAt(le.AppendUint64(le.AppendUint64(nil, uint64(len(b))), uint64(len(syms))), header+24)
+	_, err2 := out.WriteAt(syms, int64(len(b)))
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 )
 
@@ -45,10 +46,13 @@ type Span struct{ Off, Size uint64 }
 type Reader struct {
 	io.ReaderAt
 	Size uint64 // of the file, bytes
+	Room uint64 // bytes of memory that a piece, or what is made of it, may take
 }
 
-// NewReader makes one for a file of size bytes.
-func NewReader(r io.ReaderAt, size int64) Reader { return Reader{r, uint64(max(size, 0))} }
+// NewReader makes one for a file of size bytes, with room for whatever the fixed limits allow.
+func NewReader(r io.ReaderAt, size int64) Reader {
+	return Reader{r, uint64(max(size, 0)), math.MaxUint64}
+}
 
 // Holds says whether a piece lies in the file.
 func (r Reader) Holds(s Span) bool { return s.Off <= r.Size && s.Size <= r.Size-s.Off }
@@ -56,17 +60,45 @@ func (r Reader) Holds(s Span) bool { return s.Off <= r.Size && s.Size <= r.Size-
 // Bytes reads a piece, which must lie in the file and be at most limit bytes long;
 // what names it in errors. Errors: ErrTooBig, ErrDamaged, the reader's.
 func (r Reader) Bytes(s Span, limit uint64, what string) ([]byte, error) {
-	if s.Size > limit {
-		return nil, fmt.Errorf("%s at offset %#x: %d bytes, at most %d: %w", what, s.Off, s.Size, limit, ErrTooBig)
-	}
-	if !r.Holds(s) {
-		return nil, fmt.Errorf("%s at offset %#x: %d bytes, the file has %d: %w", what, s.Off, s.Size, r.Size, ErrDamaged)
+	if err := r.check(s, min(limit, r.Room), what); err != nil {
+		return nil, err
 	}
 	b := make([]byte, s.Size)
-	if n, err := r.ReadAt(b, int64(s.Off)); n < len(b) {
-		return nil, fmt.Errorf("%s at offset %#x: %w", what, s.Off, err)
+	return b, r.fill(b, s.Off, what)
+}
+
+// InParts reads a piece as Bytes does, but calls f for each part bytes of it, and for the rest. f
+// must not keep them. Room does not bound the piece: only a part of it is in memory.
+func (r Reader) InParts(s Span, limit, part uint64, what string, f func([]byte)) error {
+	if err := r.check(s, limit, what); err != nil {
+		return err
 	}
-	return b, nil
+	b := make([]byte, min(part, s.Size))
+	for at := uint64(0); at < s.Size; at += part {
+		b = b[:min(part, s.Size-at)]
+		if err := r.fill(b, s.Off+at, what); err != nil {
+			return err
+		}
+		f(b)
+	}
+	return nil
+}
+
+func (r Reader) check(s Span, limit uint64, what string) error {
+	if s.Size > limit {
+		return fmt.Errorf("%s at offset %#x: %d bytes, at most %d: %w", what, s.Off, s.Size, limit, ErrTooBig)
+	}
+	if !r.Holds(s) {
+		return fmt.Errorf("%s at offset %#x: %d bytes, the file has %d: %w", what, s.Off, s.Size, r.Size, ErrDamaged)
+	}
+	return nil
+}
+
+func (r Reader) fill(b []byte, off uint64, what string) error {
+	if n, err := r.ReadAt(b, int64(off)); n < len(b) {
+		return fmt.Errorf("%s at offset %#x: %w", what, off, err)
+	}
+	return nil
 }
 
 // Text reads the string at off of a string table, cut at limit bytes; "" if there

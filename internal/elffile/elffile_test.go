@@ -88,3 +88,38 @@ func TestText(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// In parts of any length a piece is what it is at once, and the same pieces are refused.
+func TestInParts(t *testing.T) {
+	file := []byte("0123456789")
+	r := NewReader(bytes.NewReader(file), int64(len(file)))
+	for off := range uint64(12) {
+		for size := range uint64(12) {
+			want, wantErr := r.Bytes(Span{off, size}, 9, "piece")
+			for part := uint64(1); part < 12; part++ {
+				var got []byte
+				err := r.InParts(Span{off, size}, 9, part, "piece", func(b []byte) {
+					if uint64(len(b)) > part || len(b) == 0 {
+						t.Errorf("a part of %d bytes, not %d", len(b), part)
+					}
+					got = append(got, b...)
+				})
+				if !bytes.Equal(got, want) || (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+					t.Fatalf("%d bytes at %d in parts of %d: %q, %v; want %q, %v", size, off, part, got, err, want, wantErr)
+				}
+			}
+		}
+	}
+}
+
+// What a piece may take of the memory bounds whatever limit it has of its own.
+func TestRoom(t *testing.T) {
+	r := NewReader(bytes.NewReader(make([]byte, 10)), 10)
+	r.Room = 4
+	if b, err := r.Bytes(Span{0, 4}, 9, "piece"); err != nil || len(b) != 4 {
+		t.Error(b, err)
+	}
+	if _, err := r.Bytes(Span{0, 5}, 9, "piece"); !errors.Is(err, ErrTooBig) || !strings.Contains(err.Error(), "at most 4") {
+		t.Error(err)
+	}
+}

@@ -43,14 +43,15 @@ type Function struct {
 // Open reads the tables of an ELF file of size bytes. It leaves out a table that it
 // cannot read, and lists the error in problems. It fails if it cannot read the headers:
 // elffile.ErrNotELF, elffile.ErrDamaged, the reader's error.
-func Open(r io.ReaderAt, size int64) (*File, error) {
-	in := elffile.NewReader(r, size)
+func Open(r io.ReaderAt, size int64) (*File, error) { return open(elffile.NewReader(r, size)) }
+
+func open(in elffile.Reader) (*File, error) {
 	m, err := elffile.Read(in)
 	if err != nil {
 		return nil, err
 	}
 	c := &contents{layout: m}
-	c.build, _ = elfnote.BuildID(r) // a file with damaged notes counts as one without a build-id
+	c.build, _ = elfnote.BuildID(in) // a file with damaged notes counts as one without a build-id
 	c.link, err = readDebugLink(in, m)
 	c.note(err)
 	c.full = slices.ContainsFunc(m.Sections, func(s elffile.Section) bool { return s.Type == elf.SHT_SYMTAB && s.Size > symSize })

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"stackshot/internal/elffile"
 	"stackshot/internal/gopclntab"
 	"stackshot/internal/testelf"
+	"stackshot/internal/testheap"
 	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
@@ -58,6 +60,28 @@ func symtab(syms []byte, names string, more int) []byte {
 	return testelf.File(sections...)
 }
 
+// A table takes the memory of its functions once, and none if that is too much. What did not fit is said.
+func TestTableWithinRoom(t *testing.T) {
+	const n = 300_000
+	b := symtab(functions(n, 0), "f\x00", 0)
+	in := elffile.NewReader(bytes.NewReader(b), int64(len(b)))
+	for room, want := range map[uint64]int{n * symBytes: n, n*symBytes - 1: 0, math.MaxUint64: n} {
+		in.Room = room
+		testheap.Bound(t, int64(want*symBytes+4<<20), fmt.Sprintf("%d functions with %d bytes", n, room), func() {
+			f, err := open(in)
+			if err != nil || len(f.syms.syms) != want {
+				t.Fatalf("%d of %d functions, %v", len(f.syms.syms), want, err)
+			}
+			said := slices.ContainsFunc(f.problems, func(err error) bool {
+				return errors.Is(err, elffile.ErrTooBig) && strings.Contains(err.Error(), fmt.Sprintf(".symtab at offset 0x%x: %d functions", f.layout.Section(".symtab").Off, n))
+			})
+			if said != (want == 0) {
+				t.Errorf("with %d bytes: %v", room, f.problems)
+			}
+		})
+	}
+}
+
 func TestSymbolTablesShareOneContent(t *testing.T) {
 	const n = 1000
 	f := openBytes(t, symtab(functions(n, 2), strings.Repeat("f\x00", n), 250))
@@ -69,7 +93,7 @@ func TestSymbolTablesShareOneContent(t *testing.T) {
 // A million addresses in one function have one name.
 func TestAddressesShareOneName(t *testing.T) {
 	f := openBytes(t, symtab(functions(2, 0), strings.Repeat("n", maxName)+"\x00", 0))
-	hits := f.hits([]uint64{0, 1, 16}, &texts{left: maxTexts}, true)
+	hits := f.hits([]uint64{0, 1, 16}, newTexts(maxTexts), true)
 	name := hits[0].fn.Name
 	for _, h := range hits {
 		if len(h.fn.Name) != maxName || unsafe.StringData(h.fn.Name) != unsafe.StringData(name) || h.fn.Raw != "" {
@@ -90,7 +114,7 @@ func TestManyLongNames(t *testing.T) {
 	for i := range offs {
 		offs[i] = uint64(16 * i)
 	}
-	kept := &texts{left: 10 * maxRawName}
+	kept := newTexts(10 * maxRawName)
 	sum := 0
 	for _, h := range f.hits(offs, kept, true) {
 		sum += len(h.fn.Name)

@@ -255,7 +255,7 @@ func (r *Resolver) vdsoNames(j *job) (names, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, kept := names{}, &texts{left: maxTexts}
+	out, kept := names{}, newTexts(maxTexts)
 	for off, h := range f.hits(j.offs, kept, false) {
 		out[off] = functionsOf(h, nil, false)
 	}

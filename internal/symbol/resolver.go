@@ -32,6 +32,7 @@ type Options struct {
 	DebugRoots []string      // of split debug files; nil: /usr/lib/debug
 	Server     *Debuginfod   // nil: the network is not asked
 	CacheBytes int64         // what is kept of files; 0: image.DefaultMaxCost
+	FileBytes  int64         // what each table of one file may take while it is read; 0: bounded by fixed limits alone
 	Limit      time.Duration // for one call, whatever hangs; 0: DefaultLimit
 	Proc       string        // "": /proc
 

@@ -66,11 +66,11 @@ func (t *table) addMiniDebug(in elffile.Reader, m *elffile.Layout) error {
 	if err != nil {
 		return err
 	}
-	r, err := xz.NewReader(bytes.NewReader(packed), maxMiniDebugDict)
+	r, err := xz.NewReader(bytes.NewReader(packed), uint32(min(maxMiniDebugDict, in.Room)))
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
 	}
-	most := elffile.UnpackLimit(s.Size, maxMiniDebug)
+	most := elffile.UnpackLimit(s.Size, min(maxMiniDebug, in.Room))
 	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
@@ -79,6 +79,7 @@ func (t *table) addMiniDebug(in elffile.Reader, m *elffile.Layout) error {
 		return fmt.Errorf("%s at offset %#x: %d bytes unpack to more than %d: %w", s.Name, s.Off, s.Size, most, elffile.ErrTooBig)
 	}
 	mini := elffile.NewReader(bytes.NewReader(b), int64(len(b)))
+	mini.Room = in.Room
 	inner, err := elffile.Read(mini)
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)

@@ -60,7 +60,11 @@ func (r *Resolver) read(rd reading) (*loaded, error) {
 				return nil, err
 			}
 		}
-		return nil, out.fill(rd, ra, size)
+		in := elffile.NewReader(ra, size)
+		if r.o.FileBytes > 0 {
+			in.Room = uint64(r.o.FileBytes)
+		}
+		return nil, out.fill(rd, in)
 	})
 	if err != nil {
 		return nil, err // out may still be written to
@@ -68,20 +72,20 @@ func (r *Resolver) read(rd reading) (*loaded, error) {
 	return out, nil
 }
 
-func (l *loaded) fill(rd reading, ra io.ReaderAt, size int64) error {
+func (l *loaded) fill(rd reading, in elffile.Reader) error {
 	var f *File
 	if rd.old != nil && rd.old.stat == l.file.stat {
-		f = &File{rd.old.contents, elffile.NewReader(ra, size)}
+		f = &File{rd.old.contents, in}
 	} else {
 		var err error
-		if f, err = Open(ra, size); err != nil {
+		if f, err = open(in); err != nil {
 			return err
 		}
 	}
 	if err := rd.check(f); err != nil {
 		return err
 	}
-	kept := &texts{left: maxTexts}
+	kept := newTexts(in.Room)
 	l.file.contents, l.hits = f.contents, rd.ask(f, kept)
 	l.problem = kept.err()
 	if rd.sections {
@@ -122,8 +126,14 @@ const maxTexts = 64 << 20
 // texts keeps each name once.
 type texts struct {
 	seen map[string]string
+	most int
 	left int
 	lost int // texts for which there was no room
+}
+
+func newTexts(room uint64) *texts {
+	n := int(min(maxTexts, room))
+	return &texts{most: n, left: n}
 }
 
 func (t *texts) keep(s string) string {
@@ -146,7 +156,7 @@ func (t *texts) err() error {
 	if t.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, maxTexts, elffile.ErrTooBig)
+	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, t.most, elffile.ErrTooBig)
 }
 
 // find tries the places of a job's file in turn. If none holds the file, the error is

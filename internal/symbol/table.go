@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 const (
 	maxSymbols = 4 << 20 // of one section
 	symSize    = 24      // sizeof(Elf64_Sym)
+	symPart    = 4096    // as many are read at once
 	// maxRawName is the longest mangled name that is read.
 	maxRawName = 16 << 10
 	// maxNested is how many symbols before an address are looked at for one
@@ -71,25 +73,38 @@ func (t *table) addSymbols(in elffile.Reader, m *elffile.Layout, typ elf.Section
 		return nil
 	}
 	s := &m.Sections[i]
-	b, err := in.Bytes(s.Span(), maxSymbols*symSize, s.Name)
-	if err != nil {
+	each := func(f func(sym)) error {
+		return in.InParts(s.Span(), maxSymbols*symSize, symPart*symSize, s.Name, func(b []byte) {
+			for ; len(b) >= symSize; b = b[symSize:] {
+				if y, ok := decodeSym(b, m); ok {
+					f(y)
+				}
+			}
+		})
+	}
+	n := 0 // counted first: a list that grows takes twice as much
+	if err := each(func(sym) { n++ }); err != nil {
 		return err
+	}
+	if most := in.Room / symBytes; uint64(len(t.syms)+n) > most {
+		return fmt.Errorf("%s at offset %#x: %d functions, and memory for %d: %w", s.Name, s.Off, n, most-min(most, uint64(len(t.syms))), elffile.ErrTooBig)
 	}
 	str := nameTable{at: m.Sections[s.Link].Span()}
 	if inMemory {
+		var err error
 		if str.data, err = in.Bytes(str.at, maxMiniDebug, "symbol names"); err != nil {
 			return err
 		}
 	}
 	tab := uint8(len(t.strs))
 	t.strs = append(t.strs, str)
-	for ; len(b) >= symSize; b = b[symSize:] {
-		if y, ok := decodeSym(b, m); ok {
-			y.tab = tab
+	t.syms = slices.Grow(t.syms, n)
+	return each(func(y sym) {
+		if y.tab = tab; n > 0 { // else the file grows under us
 			t.syms = append(t.syms, y)
+			n--
 		}
-	}
-	return nil
+	})
 }
 
 // decodeSym takes functions, and marks without a type in code: assembly.
