@@ -19,6 +19,7 @@ import (
 	"stackshot/internal/bpf"
 	"stackshot/internal/publish"
 	"stackshot/internal/show"
+	"stackshot/internal/urgency"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -120,7 +121,7 @@ func (a *arming) run(cmd *cobra.Command) error {
 	if err := errors.Join(liftLimits(), saveThreads()); err != nil {
 		return err
 	}
-	limitRealTime(maxStop)
+	urgency.Limit(maxStop)
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()

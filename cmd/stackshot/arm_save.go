@@ -10,14 +10,15 @@ import (
 	"stackshot/internal/arm"
 	"stackshot/internal/extract"
 	"stackshot/internal/publish"
+	"stackshot/internal/urgency"
 	"stackshot/snapshot"
 )
 
 // save makes the file of what a SysRq recorded, shows its first screen, and writes it. A failure is
 // counted and shown: the machine stays armed.
 func (a *arming) save(ctx context.Context, image *arm.Image) {
-	a.urgency.begin()
-	defer a.urgency.end()
+	urgency.Begin()
+	defer urgency.End()
 	a.captures++
 	out, res, err := a.collate(image)
 	if err != nil {
@@ -54,8 +55,8 @@ func (a *arming) collate(image *arm.Image) (out *publish.Spool, res *extract.Res
 
 // ordinary takes an ordinary capture where no program may walk the tasks.
 func (a *arming) ordinary(ctx context.Context) {
-	a.urgency.begin()
-	defer a.urgency.end()
+	urgency.Begin()
+	defer urgency.End()
 	a.captures++
 	at := time.Now()
 	shot, err := a.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return snapshot.Take(ctx, a.take.options, r) })
@@ -72,23 +73,25 @@ func (a *arming) ordinary(ctx context.Context) {
 	a.deliver(ctx, at, shot.plain)
 }
 
-// deliver shows a capture and writes its file.
+// deliver writes the file of a capture and shows it (C1).
 func (a *arming) deliver(ctx context.Context, at time.Time, plain []byte) {
 	d, envelope := a.target(at)
-	shown := a.show(ctx, d, d.Path, plain)
-	where, size, err := a.write(ctx, d, envelope, plain, interruptGrace)
+	file := a.take.save(ctx, d, envelope, plain, interruptGrace, targetPatience)
+	urgency.End()
+	shown := a.show(ctx, d, file.place(d.Path), plain)
+	<-file.done
 	switch {
-	case where == "":
+	case file.where == "":
 		a.lost++
-	case err != nil:
+	case file.err != nil:
 		a.spared++
 	}
-	if err != nil {
-		say(os.Stderr, "!! SysRq %s: %v", a.key, err)
+	if file.err != nil {
+		say(os.Stderr, "!! SysRq %s: %v", a.key, file.err)
 	} else {
-		say(os.Stderr, "SysRq %s: wrote %s, %s", a.key, where, humanBytes(size))
+		say(os.Stderr, "SysRq %s: wrote %s, %s", a.key, file.where, humanBytes(file.size))
 	}
-	if err := shown(); err != nil {
-		say(os.Stderr, "!! %v", err)
+	if shown != nil {
+		say(os.Stderr, "!! %v", shown)
 	}
 }

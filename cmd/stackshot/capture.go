@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"stackshot/internal/limits"
 	"stackshot/internal/publish"
+	"stackshot/internal/urgency"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -40,13 +42,19 @@ const maxStop = time.Second
 // hurry makes this process urgent. If that is refused, a warning goes into the file, but only
 // on a busy machine, where it makes a difference.
 func (t *take) hurry() {
-	limitRealTime(max(t.options.MaxPause, maxStop))
-	if err := t.urgency.begin(); err != nil && busy() {
+	urgency.Limit(max(t.options.MaxPause, maxStop))
+	if err := urgency.Begin(); err != nil && busy() {
 		t.options.Warnings = append(t.options.Warnings, kcdata.Warning{
 			Code: "ordinary_priority",
-			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or RLIMIT_RTPRIO, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgent.priority, err),
+			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or an RLIMIT_RTPRIO of 2, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgency.Priority, err),
 		})
 	}
+}
+
+// busy reports whether more threads want to run than there are CPUs.
+func busy() bool {
+	running, _ := limits.Machine{}.Threads()
+	return running > int64(runtime.NumCPU())
 }
 
 // shot is one capture, in memory.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,67 +19,127 @@ import (
 	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/internal/topology"
+	"stackshot/internal/urgency"
 	"stackshot/internal/verdict"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
 
-// deliver shows the report first and then writes the file (C1), unless fileFirst is set. If
-// nobody reads the report, it writes the file meanwhile.
+// deliver writes the file, then shows the report (C1).
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	var shown func() error
-	if !t.fileFirst {
-		shown = t.show(ctx, d, d.Path, shot.plain)
-	}
-	where, saveErr := t.save(ctx, d, e, shot.plain)
+	patience := targetPatience
 	if t.fileFirst {
-		shown = t.show(ctx, d, where, shot.plain)
+		patience = forever
+	}
+	done := progress(t.quiet, "writing "+filepath.Base(d.Path))
+	file := t.save(ctx, d, e, shot.plain, 0, patience)
+	done()
+	urgency.End() // the file is urgent, the names are not
+	reportErr := t.show(ctx, d, file.place(d.Path), shot.plain)
+	<-file.done
+	where := file.where
+	if file.err == nil && !t.quiet && !t.json && where != stdoutName {
+		say(os.Stderr, "%s", wrote(where, file.size, int64(len(shot.plain)), terminalOptions(os.Stderr).Width))
 	}
 	var jsonErr error
 	if t.json {
 		jsonErr = writeTakeJSON(os.Stdout, where, 0, shot.res)
 	}
-	lost, reportErr := t.incomplete(shot.res), shown()
-	if where == "" {
-		return errors.Join(saveErr, reportErr, lost)
-	}
-	if all := errors.Join(saveErr, reportErr, jsonErr, lost); all != nil {
+	all := errors.Join(file.err, reportErr, jsonErr, t.incomplete(shot.res))
+	if all != nil && where != "" {
 		return partial(all)
 	}
-	return nil
+	return all
 }
 
-// show writes the report from memory; where is the file's place, "" for none. It is no error
-// if the reader left early. end waits until a slow reader has taken the rest.
-func (t *take) show(ctx context.Context, d *publish.Destination, where string, plain []byte) (end func() error) {
-	failed := func(err error) func() error { return func() error { return err } }
+// saving is a file that is being written.
+type saving struct {
+	done  chan struct{} // closed at the end; before that nothing below is read
+	where string        // "" for nowhere
+	size  int64         // bytes
+	err   error
+}
+
+// place is where the file is, or else where it shall be.
+func (s *saving) place(wanted string) string {
+	select {
+	case <-s.done:
+		return s.where
+	default:
+		return wanted
+	}
+}
+
+// targetPatience is how long a target that does not answer may keep the report waiting.
+const targetPatience = 2 * time.Second
+
+// forever is the patience of whoever has to know where the file is.
+const forever = time.Duration(math.MaxInt64)
+
+// save compresses a snapshot and writes its file. It waits for a target that does not answer no
+// longer than patience; after that the writing goes on beside the caller. After a signal the writing has
+// the time grace to end.
+func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace, patience time.Duration) *saving {
+	s := &saving{done: make(chan struct{})}
+	packed := make(chan struct{})
+	go func() {
+		defer close(s.done)
+		file, err := publish.Compress(plain, e)
+		close(packed)
+		if err == nil {
+			defer file.Close()
+			ctx, ended := outlive(ctx, grace)
+			defer ended()
+			s.where, err = d.Save(ctx, file)
+			s.size, _ = file.Size()
+		}
+		switch {
+		case s.where == "":
+			err = fmt.Errorf("%w\nthe snapshot is lost", err)
+		case err != nil:
+			err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, s.where, humanBytes(s.size))
+		}
+		s.err = err
+	}()
+	<-packed // our own work
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+	}
+	return s
+}
+
+// show names the user stacks of a capture in memory and writes the report; where is the file's
+// place, "" for none. It is no error if the reader left early. A signal ends the wait for a slow one.
+func (t *take) show(ctx context.Context, d *publish.Destination, where string, plain []byte) error {
 	if t.quiet || t.json {
-		return failed(nil)
+		return nil
 	}
 	if err := memoryFor(len(plain)); err != nil {
-		return failed(err)
+		return err
 	}
 	s, err := kcdata.ParseSnapshot(plain)
 	if err != nil {
-		return failed(fmt.Errorf("read back the snapshot: %w", err))
+		return fmt.Errorf("read back the snapshot: %w", err)
 	}
-	wasUrgent := t.urgency.end() // the file is urgent, the names are not
 	skipped := t.naming.name(ctx, s, t.quiet)
-	if wasUrgent {
-		t.urgency.begin()
-	}
 	out := os.Stdout
 	if d.Path == stdoutName {
 		out = os.Stderr
 	}
 	write := t.render(out, s, where, skipped)
-	return ahead(ctx, func() error {
-		defer progress(t.quiet, "writing the report")()
-		if err := write(out); err != nil && !readerGone(err) {
-			return fmt.Errorf("write the report: %w", show.WithoutPath(err))
-		}
-		return nil
-	})
+	defer progress(t.quiet, "writing the report")()
+	done := make(chan error, 1)
+	go func() { done <- write(out) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("the report was not written to its end: %w", context.Cause(ctx))
+	}
+	if err != nil && !readerGone(err) {
+		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
+	}
+	return nil
 }
 
 // report is the report of a capture with the verdict on it, or its first screen alone.
@@ -92,16 +153,6 @@ func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []
 	o := terminalOptions(out)
 	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File = t.self, skipped, v, fileNamed(where)
 	return func(w io.Writer) error { return report.Text(w, s, o) }
-}
-
-func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) (where string, err error) {
-	done := progress(t.quiet, "writing "+filepath.Base(d.Path))
-	where, size, err := t.write(ctx, d, e, plain, 0)
-	done() // its line ends before the next begins
-	if err == nil && !t.quiet && !t.json && where != stdoutName {
-		say(os.Stderr, "%s", wrote(where, size, int64(len(plain)), terminalOptions(os.Stderr).Width))
-	}
-	return where, err
 }
 
 // incomplete says what a capture could not record, and whether anything was stopped. With
@@ -122,26 +173,6 @@ func (t *take) incomplete(res *snapshot.Result) error {
 
 // readerGone reports whether whoever read our output has left.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
-
-// write compresses a snapshot and saves it. After a signal it has the time grace to end. where
-// is "" for nowhere; size is in bytes.
-func (t *take) write(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) (where string, size int64, err error) {
-	file, err := publish.Compress(plain, e)
-	if err == nil {
-		defer file.Close()
-		ctx, done := outlive(ctx, grace)
-		defer done()
-		where, err = d.Save(ctx, file)
-		size, _ = file.Size()
-	}
-	switch {
-	case where == "":
-		err = fmt.Errorf("%w\nthe snapshot is lost", err)
-	case err != nil:
-		err = fmt.Errorf("%w\nthe snapshot is in %s instead (%s)", err, where, humanBytes(size))
-	}
-	return where, size, err
-}
 
 // writeTakeJSON writes the object that `take --json` prints (docs/take-json.md), and a
 // newline. sequence is the number in a series, from 1; 0: it is not of a series.
@@ -174,15 +205,15 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 			s.complain(n, err)
 		}
 	}
-	where, size, err := s.write(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace)
-	if s.tally.stored(where, err); err != nil {
-		s.complain(n, err)
+	file := s.save(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace, forever)
+	if s.tally.stored(file.where, file.err); file.err != nil {
+		s.complain(n, file.err)
 	}
 	switch {
 	case s.json && s.jsonErr == nil: // unless an earlier object could not be written
-		s.jsonErr = writeTakeJSON(os.Stdout, where, n, shot.res)
-	case !s.json && !s.quiet && err == nil:
-		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), where, humanBytes(size))
+		s.jsonErr = writeTakeJSON(os.Stdout, file.where, n, shot.res)
+	case !s.json && !s.quiet && file.err == nil:
+		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), file.where, humanBytes(file.size))
 	}
 }
 

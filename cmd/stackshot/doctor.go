@@ -12,6 +12,7 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/procfs"
+	"stackshot/internal/urgency"
 	"stackshot/snapshot"
 )
 
@@ -95,7 +96,7 @@ func doctorCommand() *cobra.Command {
 			if err := liftLimits(); err != nil { // as take does
 				return err
 			}
-			limitRealTime(maxStop)
+			urgency.Limit(maxStop)
 			d := newDoctor()
 			defer d.proc.Readers.Close()
 			d.examine()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/publish"
+	"stackshot/internal/urgency"
 	"stackshot/snapshot"
 )
 
@@ -33,9 +34,8 @@ func fileWriter(timeout time.Duration) publish.Writer {
 
 func saveCommand() *cobra.Command {
 	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error {
-		if isUrgent() { // because whoever asks is; it has a budget of its own
-			var u urgency
-			u.begin()
+		if urgency.Inherited() { // it has a budget of its own
+			urgency.Begin()
 		}
 		return publish.Serve(os.Stdin, os.Stdout)
 	})

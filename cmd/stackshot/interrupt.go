@@ -52,31 +52,6 @@ func leave() {
 	os.Exit(exitFailed)
 }
 
-// readerPatience is how long whoever reads our output may keep the file waiting.
-const readerPatience = 3 * time.Second
-
-// ahead runs f, which writes to whoever reads our output. It waits for f, but no longer than
-// readerPatience; after that f runs beside its caller. end waits for f, until a signal comes.
-// It is called once.
-func ahead(ctx context.Context, f func() error) (end func() error) {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return func() error { return err }
-	case <-ctx.Done():
-	case <-time.After(readerPatience):
-	}
-	return func() error {
-		select {
-		case err := <-done:
-			return err
-		case <-ctx.Done():
-			return fmt.Errorf("the report was not written to its end: %w", context.Cause(ctx))
-		}
-	}
-}
-
 // interruptGrace is how long a capture, or the writing of its file, may take to end after a
 // signal. A capture may be waiting for somebody else's then. The end of the process ends every
 // stop.

@@ -20,8 +20,9 @@
 //
 // What the command promises on a machine whose disks and mounts may hang:
 //
-//	C1  The report is made from memory and printed before anything touches the
-//	    target of the file. If nobody reads it, the file waits for readerPatience.
+//	C1  The file is written before names are looked up for the report: that reads
+//	    program files of other people, and may take more memory than there is. A
+//	    target that does not answer keeps the report waiting for targetPatience.
 //	C2  No thread of this process opens, looks at or writes the target: a
 //	    helper process does (helper.go). If none can be started, a thread does,
 //	    but only if no file system on the way may hang. internal/publish has the

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"stackshot/internal/publish"
+	"stackshot/internal/urgency"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -39,7 +40,7 @@ func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
 	if s.session, err = graced(ctx, s.open); err != nil {
 		return err
 	}
-	s.urgency.end()
+	urgency.End()
 	err = s.loop(ctx)
 	if !errors.Is(err, errLeftBehind) { // else Close would wait for it
 		err = errors.Join(err, s.session.Close())
@@ -77,8 +78,8 @@ func (s *series) loop(ctx context.Context) error {
 // once makes capture n. An error ends the series. A failure that the next capture may not
 // have is counted and shown instead.
 func (s *series) once(ctx context.Context, n int) error {
-	s.urgency.begin()
-	defer s.urgency.end()
+	urgency.Begin() // where it was refused before, the file says so
+	defer urgency.End()
 	at := time.Now()
 	s.tally.begin(at)
 	shot, err := s.shoot(ctx, func(r snapshot.Request) (*snapshot.Result, error) { return s.session.Take(ctx, r) })

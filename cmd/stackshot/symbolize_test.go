@@ -231,7 +231,7 @@ func TestTakeShowsUserFrames(t *testing.T) {
 		os.Stdout = out
 		tk := newTake()
 		tk.naming.off = off
-		err = tk.show(t.Context(), &publish.Destination{Path: "x"}, "x", plain)()
+		err = tk.show(t.Context(), &publish.Destination{Path: "x"}, "x", plain)
 		os.Stdout = stdout
 		out.Close()
 		if err != nil {

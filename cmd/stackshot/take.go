@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/publish"
+	"stackshot/internal/urgency"
 	"stackshot/kcdata"
 	"stackshot/snapshot"
 )
@@ -36,7 +37,6 @@ type take struct {
 	count       int           // captures; 0: until interrupted
 	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming
-	urgency     urgency
 
 	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
 	// returns what writes it. skipped are the files that were not symbolized.
@@ -55,7 +55,7 @@ func takeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "take",
 		Short: "Take a snapshot of the machine and show the report",
-		Long: "Take a snapshot, show the report, then write the file (mode 0600).\n\n" +
+		Long: "Take a snapshot, write the file (mode 0600), then show the report.\n\n" +
 			"A file named by -o is replaced if it is a regular file of the same user; a symbolic link,\n" +
 			"a directory or a special file is refused. If the target cannot be written, the snapshot\n" +
 			"goes to /dev/shm, and the exit code is 3. It is 3 as well if a task or a CPU is missing,\n" +
@@ -163,7 +163,7 @@ func (t *take) run(cmd *cobra.Command) error {
 		return err
 	}
 	t.hurry()
-	defer t.urgency.end()
+	defer urgency.End()
 	signal.Ignore(syscall.SIGPIPE) // it would end the process before the file is written
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()

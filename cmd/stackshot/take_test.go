@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,9 +15,11 @@ import (
 
 	"stackshot/internal/account"
 	"stackshot/internal/golden"
+	"stackshot/internal/publish"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testread"
 	"stackshot/kcdata"
+	"stackshot/snapshot"
 )
 
 // One exit code of a capture on a machine that others use too: whole, or not.
@@ -240,4 +243,26 @@ type takeJSON struct {
 // docs/take-json.md has every key that `take --json` can write.
 func TestTakeJSONIsDocumented(t *testing.T) {
 	golden.Documented(t, "../../docs/take-json.md", 20, golden.ObjectKeys(t, "deliver.go"))
+}
+
+// The file is whole when the report is made: what comes then reads program files of other people.
+func TestFileBeforeReport(t *testing.T) {
+	testneed.Live(t)
+	testneed.Slow(t)
+	plain := ownFile(t, here(), "")
+	file := filepath.Join(t.TempDir(), "file")
+	tk := newTake()
+	tk.naming.off, tk.fileFirst = true, true // however long the helper process takes
+	made := false
+	tk.render = func(_ *os.File, s *kcdata.Snapshot, where string, _ []string) func(io.Writer) error {
+		made = true
+		if where != file || len(snapshotOf(t, where).Tasks) != len(s.Tasks) {
+			t.Errorf("the report names %q", where)
+		}
+		return func(io.Writer) error { return nil }
+	}
+	d := &publish.Destination{Writer: publish.Writer{Command: []string{program, saveVerb}, Timeout: testneed.Patience}, Path: file, Given: true}
+	if err := tk.deliver(t.Context(), d, kcdata.EnvelopeZstd, &shot{plain: plain, res: &snapshot.Result{}}); err != nil || !made {
+		t.Errorf("report made: %v, %v", made, err)
+	}
 }

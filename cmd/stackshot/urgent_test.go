@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"stackshot/internal/testfuse"
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
+	"stackshot/internal/urgency"
 )
 
 // slow is a test's budget as an emulated machine needs it.
@@ -87,8 +90,8 @@ func allUrgent(t *testing.T, file string) {
 	}
 }
 
-// Seen from outside: urgent, ordinary while names are looked up, urgent again; and
-// the process that writes the file, which here hangs in doing so, is urgent too.
+// Seen from outside: urgent until the file is written, also the process that writes it, which here
+// hangs in doing so; then ordinary, while names are looked up.
 func TestUrgentButForNames(t *testing.T) {
 	testneed.Lab(t, testneed.Time)
 	testneed.Slow(t)
@@ -121,13 +124,13 @@ func TestUrgentButForNames(t *testing.T) {
 		outcome{stderr: out.String()}.spared(t)
 		t.Logf("%q", seen)
 		rest := seen
-		for _, want := range []string{"rr", "other", "rr"} { // before its end it is ordinary again
+		for _, want := range []string{"rr", "other"} {
 			i := slices.Index(rest, want)
 			if i >= 0 {
 				rest = rest[i+1:]
 				continue
 			}
-			t.Errorf("policies %q: want rr, other, rr; %s", seen, out.String())
+			t.Errorf("policies %q: want rr, other; %s", seen, out.String())
 		}
 		if helper != "rr" {
 			t.Errorf("the process that writes has %q", helper)
@@ -135,18 +138,18 @@ func TestUrgentButForNames(t *testing.T) {
 	})
 }
 
-// policies names those that the threads of a process have, but of workers, which
+// policies names those that the threads of a process have, but of workers and the keeper, which
 // are real-time beyond that: "rr", "other", or both; "": it has ended.
 func policies(pid int) string {
 	list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	found := map[string]bool{}
 	for _, dir := range list {
 		tid, _ := strconv.Atoi(filepath.Base(dir))
-		switch now, err := scheduleOf(tid); {
+		switch now, err := unix.SchedGetAttr(tid, 0); {
 		case err != nil:
-		case now == urgent:
+		case now.Policy == unix.SCHED_RR && now.Priority == urgency.Priority:
 			found["rr"] = true
-		case now.policy == unix.SCHED_NORMAL:
+		case now.Policy == unix.SCHED_NORMAL:
 			found["other"] = true
 		}
 	}
@@ -156,90 +159,6 @@ func policies(pid int) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, " and ")
-}
-
-// No thread stays behind, however many are made meanwhile, and each keeps its nice
-// value. What spends its budget becomes ordinary by itself. A child does it: the process that it
-// changes is its own.
-func TestUrgencyIsOfEveryThread(t *testing.T) {
-	testneed.Lab(t, testneed.Time)
-	testneed.Slow(t)
-	needRoot(t)
-	if os.Getenv("STACKSHOT_TEST_URGENT") == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestUrgencyIsOfEveryThread$", "-test.v")
-		cmd.Env = append(os.Environ(), "STACKSHOT_TEST_URGENT=1")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: ") {
-			t.Errorf("%v\n%s", err, out)
-		}
-		return
-	}
-	runtime.LockOSThread()
-	tid := unix.Gettid()
-	if err := unix.Setpriority(unix.PRIO_PROCESS, tid, 3); err != nil {
-		t.Fatal(err)
-	}
-	end := make(chan struct{})
-	defer close(end)
-	threads := func(n int) {
-		for range n {
-			go func() {
-				runtime.LockOSThread()
-				<-end
-			}()
-			time.Sleep(100 * time.Microsecond)
-		}
-	}
-	pid := os.Getpid()
-	var u urgency
-	for range 5 {
-		go threads(50)
-		time.Sleep(time.Millisecond)
-		if err := u.begin(); err != nil {
-			t.Fatal(err)
-		}
-		for range 20 {
-			if p := policies(pid); p != "rr" {
-				t.Fatalf("begun: %s", p)
-			}
-			time.Sleep(time.Millisecond)
-		}
-		go threads(50)
-		time.Sleep(time.Millisecond)
-		u.end()
-		for range 20 {
-			if p := policies(pid); p != "other" {
-				t.Fatalf("ended: %s", p)
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || 20-nice != 3 {
-		t.Errorf("nice %d, %v", 20-nice, err)
-	}
-	short := urgency{budget: 50 * time.Millisecond}
-	if err := short.begin(); err != nil {
-		t.Fatal(err)
-	}
-	for began := cpuTime(); policies(pid) != "other"; {
-		if cpuTime()-began > time.Second {
-			t.Fatalf("a budget of %v, spent %v", short.budget, cpuTime()-began)
-		}
-	}
-	var before, limit unix.Rlimit
-	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_RTTIME, &before), urgent.set(tid)); err != nil {
-		t.Fatal(err)
-	}
-	limitRealTime(0) // whoever is started so is left alone
-	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit != before {
-		t.Errorf("started at a real-time priority: RLIMIT_RTTIME %+v, %v", limit, err)
-	}
-	if err := ordinary.set(tid); err != nil {
-		t.Fatal(err)
-	}
-	limitRealTime(0)
-	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(2*urgentBudget/time.Microsecond) { // the soft one kills no Go program
-		t.Errorf("RLIMIT_RTTIME %+v, %v", limit, err)
-	}
 }
 
 // Without the right to it the capture goes on as it can. On a busy machine the file
@@ -260,5 +179,77 @@ func TestUrgencyRefused(t *testing.T) {
 				t.Errorf("rights %d: in the report: %v", caps, said)
 			}
 		})
+	}
+}
+
+// FIFO hogs come and go on either CPU, also in the middle of a collection of garbage, when the Go
+// runtime of a capture may do nothing but spin. No capture is urgent for longer than its budget, and
+// none is killed for it.
+func TestHogsThatComeAndGo(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
+	testneed.Slow(t)
+	needRoot(t)
+	n := testneed.Length(10, 500)
+	var loops sync.WaitGroup
+	var made, spent atomic.Int64
+	for range 3 {
+		loops.Go(func() {
+			dir := t.TempDir()
+			for range n {
+				if used := urgentFor(t, "take", "-q", "-o", dir+"/file"); used > urgency.Budget+100*time.Millisecond {
+					t.Errorf("urgent for %v of CPU time", used)
+				} else if used > urgency.Budget*9/10 {
+					spent.Add(1)
+				}
+				made.Add(1)
+			}
+		})
+	}
+	done := make(chan bool)
+	go func() {
+		loops.Wait()
+		close(done)
+	}()
+	random := rand.New(rand.NewPCG(1, 1))
+	for left := true; left; {
+		t.Run("hog", func(t *testing.T) {
+			life := []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second}[random.IntN(3)]
+			testtask.FIFOHog(t, random.IntN(runtime.NumCPU()), life)
+			time.Sleep(life)
+		})
+		select {
+		case <-done:
+			left = false
+		case <-time.After(time.Duration(100+random.IntN(1400)) * time.Millisecond):
+		}
+	}
+	t.Logf("%d captures, %d of them spent their budget", made.Load(), spent.Load())
+}
+
+// urgentFor runs a capture and gives the CPU time that it had used when it was last seen urgent.
+func urgentFor(t *testing.T, args ...string) (used time.Duration) {
+	cmd := exec.Command(program, patient(t, args...)...)
+	var out watched
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Error(err)
+		return 0
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case <-done:
+			if code := cmd.ProcessState.ExitCode(); code != exitWhole && code != exitIncomplete {
+				t.Errorf("%v: %s", cmd.ProcessState, out.String())
+			}
+			return used
+		case <-time.After(5 * time.Millisecond):
+		}
+		var now unix.Timespec
+		clock := int32(^cmd.Process.Pid<<3 | 2) // CPUCLOCK_SCHED of a process (clock_getcpuclockid)
+		if unix.ClockGettime(clock, &now) == nil && strings.Contains(policies(cmd.Process.Pid), "rr") {
+			used = time.Duration(now.Nano())
+		}
 	}
 }

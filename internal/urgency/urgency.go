@@ -1,0 +1,119 @@
+package urgency
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/limits"
+)
+
+// Priority is the one at SCHED_RR of a process that is urgent.
+const Priority = 1
+
+var (
+	ordinary = schedule{unix.SCHED_NORMAL, 0}
+	urgent   = schedule{unix.SCHED_RR, Priority}
+)
+
+// Budget is the CPU time that all threads together may spend at the urgent priority after each
+// Begin. What takes longer goes on as an ordinary program, so that it does not starve the
+// machine.
+const Budget = 5 * time.Second
+
+// began serializes Begin and End: a process has one priority.
+var began sync.Mutex
+
+// Begin makes every thread of this process urgent, until End is called or the budget is spent.
+// A second one before End changes nothing. After an error no thread is urgent.
+func Begin() error { return begin(Budget) }
+
+func begin(budget time.Duration) error {
+	began.Lock()
+	defer began.Unlock()
+	if keeper.until != 0 {
+		return nil
+	}
+	if err := limits.RealTime(); err != nil {
+		return err
+	}
+	if err := keeper.start(); err != nil {
+		return err
+	}
+	keeper.set(cpuTime() + budget)
+	if err := everyThread(ordinary, urgent); err != nil {
+		end()
+		return err
+	}
+	return nil
+}
+
+// End makes every thread of this process an ordinary one again.
+func End() {
+	began.Lock()
+	defer began.Unlock()
+	if keeper.until != 0 {
+		end()
+	}
+}
+
+// end is called with began held.
+func end() {
+	keeper.set(0)
+	everyThread(urgent, ordinary) // lowering needs no right
+}
+
+// Inherited reports whether this process was started by one that is urgent.
+func Inherited() bool {
+	now, errno := scheduleOf(0)
+	return errno == 0 && now == urgent
+}
+
+// Limit has the kernel end this process if one of its threads runs at a real-time priority
+// for longer than twice the budget and the longest stop without a pause: then something is
+// wrong that not even the keeper could end. It is the hard RLIMIT_RTTIME, which helper processes
+// inherit; at the soft one comes SIGXCPU, which the Go runtime ignores. If this process was
+// started at a real-time priority, all its work is done at it, and there is no limit.
+func Limit(stop time.Duration) {
+	switch now, _ := scheduleOf(0); now.policy {
+	case unix.SCHED_RR, unix.SCHED_FIFO, unix.SCHED_DEADLINE:
+		return
+	}
+	most := uint64((2*Budget + stop) / time.Microsecond)
+	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // if it is refused, the limit is lower already
+}
+
+// everyThread changes the schedule of all threads of this process that have one schedule to
+// another. Their nice values stay.
+func everyThread(from, to schedule) error {
+	dir, err := openTasks()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	p := pass{dir: dir}
+	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
+	// passes come when no thread can be made. The first may be needed for that: a maker that waits
+	// behind somebody's FIFO task goes on only as an ordinary thread.
+	if errno := p.changeAll(from, to); errno != 0 {
+		return errno
+	}
+	beforeExec()
+	errno := p.changeAll(from, to)
+	afterExec()
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func openTasks() (int, error) {
+	const name = "/proc/self/task"
+	dir, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		err = &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return dir, err
+}

@@ -1,0 +1,258 @@
+package urgency
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"stackshot/internal/testneed"
+)
+
+// A process that changes its priority is a child of the test, one of these.
+const childVar = "STACKSHOT_TEST_URGENCY"
+
+var children = map[string]func() error{
+	"threads": everyThreadFollows, "spin": spinStopped, "refused": refused, "limit": limitHolds,
+}
+
+func TestMain(m *testing.M) {
+	if child := children[os.Getenv(childVar)]; child != nil {
+		if err := child(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// command starts a child later.
+func command(name string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childVar+"="+name)
+	return cmd
+}
+
+func run(t *testing.T, name string) {
+	t.Helper()
+	if out, err := command(name).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// policies names what the threads of a process have, each once, sorted. The kernel says so
+// (sched_getattr), not the code under test.
+func policies(pid int) string {
+	list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	var found []string
+	for _, dir := range list {
+		tid, _ := strconv.Atoi(filepath.Base(dir))
+		a, err := unix.SchedGetAttr(tid, 0)
+		if err != nil {
+			continue
+		}
+		name := fmt.Sprintf("%d/%d", a.Policy, a.Priority)
+		if name != keeperHas && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, " ")
+}
+
+// What the threads have; the keeper always its own.
+const (
+	areOrdinary = "0/0"
+	areUrgent   = "2/1"
+	keeperHas   = "2/2"
+)
+
+// No thread stays behind, however many are made meanwhile, each keeps its nice value, and only the
+// keeper is above the others.
+func TestEveryThreadFollows(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	run(t, "threads")
+}
+
+func everyThreadFollows() error {
+	runtime.LockOSThread()
+	tid := unix.Gettid()
+	if err := unix.Setpriority(unix.PRIO_PROCESS, tid, 3); err != nil {
+		return err
+	}
+	end := make(chan struct{})
+	defer close(end)
+	threads := func(n int) {
+		for range n {
+			go func() {
+				runtime.LockOSThread()
+				<-end
+			}()
+		}
+	}
+	pid := os.Getpid()
+	for range 5 {
+		go threads(30)
+		if err := Begin(); err != nil {
+			return err
+		}
+		if err := Begin(); err != nil { // changes nothing
+			return err
+		}
+		for range 20 {
+			if p := policies(pid); p != areUrgent {
+				return fmt.Errorf("begun: %s", p)
+			}
+		}
+		go threads(30)
+		End()
+		End()
+		for range 20 {
+			if p := policies(pid); p != areOrdinary {
+				return fmt.Errorf("ended: %s", p)
+			}
+		}
+	}
+	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || 20-nice != 3 {
+		return fmt.Errorf("nice %d, %v", 20-nice, err)
+	}
+	return nil
+}
+
+// The Go runtime is stopped for good in the middle of a collection: one thread never comes to a
+// safe point, and spins at the urgent priority. The keeper ends that; nobody else could.
+func TestSpinInAStoppedRuntime(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	cmd := command("spin")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	in := bufio.NewScanner(out)
+	if !in.Scan() || in.Text() != "spins" {
+		t.Fatalf("the child says %q, %v", in.Text(), in.Err())
+	}
+	more := make(chan string)
+	go func() {
+		in.Scan()
+		more <- in.Text()
+	}()
+	if p := policies(cmd.Process.Pid); p != areUrgent && p != areOrdinary {
+		t.Errorf("begun: %s", p)
+	}
+	for policies(cmd.Process.Pid) != areOrdinary {
+		select {
+		case text := <-more:
+			t.Fatalf("it goes on, or was killed for its time at a real-time priority: %q", text)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func spinStopped() error {
+	Limit(0)
+	runtime.GOMAXPROCS(2)
+	began := make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		// The runtime asks for a safe point by a signal.
+		var all unix.Sigset_t
+		for i := range all.Val {
+			all.Val[i] = ^all.Val[i]
+		}
+		unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil)
+		close(began)
+		spin()
+	}()
+	<-began
+	if err := begin(300 * time.Millisecond); err != nil {
+		return err
+	}
+	fmt.Println("spins")
+	runtime.GC()
+	return errors.New("collected")
+}
+
+// spin makes system calls that the runtime knows nothing of. A nosplit function has no safe point,
+// unless it is inlined into one that has.
+//
+//go:nosplit
+//go:norace
+//go:noinline
+func spin() {
+	for {
+		syscall.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+	}
+}
+
+// Who has no right to it learns so, each time, and no thread is urgent.
+func TestRefused(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	run(t, "refused")
+}
+
+func refused() error {
+	if err := syscall.Setuid(65534); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := Begin(); !errors.Is(err, unix.EPERM) {
+			return fmt.Errorf("begun: %v", err)
+		}
+		if p := policies(os.Getpid()); p != areOrdinary {
+			return fmt.Errorf("refused: %s", p)
+		}
+		End()
+	}
+	return nil
+}
+
+// The kernel's limit is below what kills a process late, but not where all is real-time anyway.
+func TestLimit(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	run(t, "limit")
+}
+
+func limitHolds() error {
+	runtime.LockOSThread()
+	var before, limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &before); err != nil {
+		return err
+	}
+	urgent.set(0)
+	if Limit(0); !Inherited() {
+		return errors.New("not urgent")
+	}
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit != before {
+		return fmt.Errorf("started at a real-time priority: RLIMIT_RTTIME %+v, %v", limit, err)
+	}
+	ordinary.set(0)
+	if Limit(0); Inherited() {
+		return errors.New("urgent")
+	}
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(2*Budget/time.Microsecond) { // the soft one kills no Go program
+		return fmt.Errorf("RLIMIT_RTTIME %+v, %v", limit, err)
+	}
+	return nil
+}
