@@ -53,7 +53,7 @@ func armCommand() *cobra.Command {
 		Short: "Stay, and have the kernel itself record all threads at a SysRq and at a panic",
 		Long: "Attach to the kernel's SysRq and panic, and stay until SIGINT or SIGTERM. When the SysRq key\n" +
 			"comes, the kernel records every thread into memory that is set aside; each time, this\n" +
-			"command shows the first screen and writes a file (mode 0600). When the machine panics, the\n" +
+			"command writes a file (mode 0600) and shows the first screen. When the machine panics, the\n" +
 			"kernel does the same with nobody's help: `stackshot extract` gets it out of a crash dump.\n\n" +
 			"Nothing is stopped: threads that run on other CPUs have no kernel stack in the file. Before\n" +
 			"Linux 6.7 the key has this command take an ordinary snapshot, and a panic records nothing.\n\n" +
@@ -122,6 +122,7 @@ func (a *arming) run(cmd *cobra.Command) error {
 		return err
 	}
 	urgency.Limit(maxStop)
+	urgency.Prepare() // what is refused now, is tried again at each capture
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()

@@ -14,7 +14,7 @@ import (
 	"stackshot/snapshot"
 )
 
-// save makes the file of what a SysRq recorded, shows its first screen, and writes it. A failure is
+// save makes and writes the file of what a SysRq recorded, and shows its first screen. A failure is
 // counted and shown: the machine stays armed.
 func (a *arming) save(ctx context.Context, image *arm.Image) {
 	urgency.Begin()
@@ -76,10 +76,10 @@ func (a *arming) ordinary(ctx context.Context) {
 // deliver writes the file of a capture and shows it (C1).
 func (a *arming) deliver(ctx context.Context, at time.Time, plain []byte) {
 	d, envelope := a.target(at)
-	file := a.take.save(ctx, d, envelope, plain, interruptGrace, targetPatience)
+	file := a.take.save(ctx, d, envelope, plain, interruptGrace)
 	urgency.End()
 	shown := a.show(ctx, d, file.place(d.Path), plain)
-	<-file.done
+	file.wait(true, forever)
 	switch {
 	case file.where == "":
 		a.lost++

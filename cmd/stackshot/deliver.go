@@ -27,16 +27,10 @@ import (
 
 // deliver writes the file, then shows the report (C1).
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	patience := targetPatience
-	if t.fileFirst {
-		patience = forever
-	}
-	done := progress(t.quiet, "writing "+filepath.Base(d.Path))
-	file := t.save(ctx, d, e, shot.plain, 0, patience)
-	done()
+	file := t.save(ctx, d, e, shot.plain, 0)
 	urgency.End() // the file is urgent, the names are not
 	reportErr := t.show(ctx, d, file.place(d.Path), shot.plain)
-	<-file.done
+	file.wait(t.quiet, forever)
 	where := file.where
 	if file.err == nil && !t.quiet && !t.json && where != stdoutName {
 		say(os.Stderr, "%s", wrote(where, file.size, int64(len(shot.plain)), terminalOptions(os.Stderr).Width))
@@ -54,6 +48,7 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 
 // saving is a file that is being written.
 type saving struct {
+	name  string        // for people
 	done  chan struct{} // closed at the end; before that nothing below is read
 	where string        // "" for nowhere
 	size  int64         // bytes
@@ -70,17 +65,26 @@ func (s *saving) place(wanted string) string {
 	}
 }
 
-// targetPatience is how long a target that does not answer may keep the report waiting.
-const targetPatience = 2 * time.Second
+// wait waits for the end, but not much longer than patience.
+func (s *saving) wait(quiet bool, patience time.Duration) {
+	defer progress(quiet, "writing "+s.name)()
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+	}
+}
 
-// forever is the patience of whoever has to know where the file is.
-const forever = time.Duration(math.MaxInt64)
+// Lengths of take.patience: the usual one, and that of whoever has to know where the file is.
+const (
+	targetPatience = 2 * time.Second
+	forever        = time.Duration(math.MaxInt64)
+)
 
 // save compresses a snapshot and writes its file. It waits for a target that does not answer no
-// longer than patience; after that the writing goes on beside the caller. After a signal the writing has
-// the time grace to end.
-func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace, patience time.Duration) *saving {
-	s := &saving{done: make(chan struct{})}
+// longer than t.patience; after that the writing goes on beside the caller. After a signal the writing
+// has the time grace to end.
+func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) *saving {
+	s := &saving{name: filepath.Base(d.Path), done: make(chan struct{})}
 	packed := make(chan struct{})
 	go func() {
 		defer close(s.done)
@@ -102,10 +106,7 @@ func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelo
 		s.err = err
 	}()
 	<-packed // our own work
-	select {
-	case <-s.done:
-	case <-time.After(patience):
-	}
+	s.wait(t.quiet, t.patience)
 	return s
 }
 
@@ -205,7 +206,7 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 			s.complain(n, err)
 		}
 	}
-	file := s.save(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace, forever)
+	file := s.save(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace)
 	if s.tally.stored(file.where, file.err); file.err != nil {
 		s.complain(n, file.err)
 	}

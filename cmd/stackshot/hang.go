@@ -100,7 +100,9 @@ func (h *hangs) run(cmd *cobra.Command, args []string) error {
 	if name != "" {
 		return h.file(cmd.Context(), os.Stdout, name)
 	}
-	h.fileFirst = h.format != "text" // whoever reads it is a program, which is told where the file is
+	if h.format != "text" {
+		h.patience = forever // whoever reads it is a program, which is told where the file is
+	}
 	return h.take.run(cmd)
 }
 

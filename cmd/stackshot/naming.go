@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,7 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 	o.Known = func(t *kcdata.Task, p kcdata.UserPlace) bool { return symbolize.Known(t, p, n.lines) }
 	if n.quick {
 		o.Limit = quickLimit
-		defer n.within(&o, limits.Machine{}.Memory().Free)()
+		within(&o, limits.Machine{}.Memory().Free)
 	} else {
 		var err error
 		if o.Server, err = symbol.DebuginfodFromEnv(); err != nil {
@@ -85,23 +86,25 @@ func (n *naming) resolve(ctx context.Context, s *kcdata.Snapshot, quiet bool) (n
 
 // Parts of the memory that is left, for the names of a capture: a table of one file, of which
 // four are read at once and each may be there in up to five forms, packed and unpacked; what is kept of
-// files; all, garbage included.
+// files; all, names and garbage included.
 const (
 	tableShare = 1. / 32
 	cacheShare = 1. / 8
 	namesShare = 7. / 8
 )
 
+// ownLimit is the memory limit of the Go runtime before names had one.
+var ownLimit = sync.OnceValue(func() int64 { return debug.SetMemoryLimit(-1) })
+
 // within has names take no more than their parts of free bytes: they come from files of other people,
-// who may make them as large as they like. What does not fit is skipped, with the reason.
-func (n *naming) within(o *symbol.Options, free int64) (restore func()) {
+// who may make them as large as they like. What does not fit is skipped, with the reason. The limit of
+// the runtime stays until names are looked up again, since a file that is late may still be read.
+func within(o *symbol.Options, free int64) {
 	share := func(part float64) int64 { return max(int64(part*float64(free)), 1<<16) }
 	o.FileBytes, o.CacheBytes = share(tableShare), min(share(cacheShare), image.DefaultMaxCost)
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	was := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(was, int64(now.Sys-now.HeapReleased)+share(namesShare)))
-	return func() { debug.SetMemoryLimit(was) }
+	debug.SetMemoryLimit(min(ownLimit(), int64(now.Sys-now.HeapReleased)+share(namesShare)))
 }
 
 // name names the user stacks of s in memory and returns what was not read.

@@ -31,6 +31,7 @@ type series struct {
 var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
+	t.patience = forever
 	s := &series{take: t, envelope: e, pace: pace{interval: t.interval}, told: map[string]bool{}}
 	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
 	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {

@@ -40,12 +40,12 @@ type take struct {
 
 	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
 	// returns what writes it. skipped are the files that were not symbolized.
-	render    func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(w io.Writer) error)
-	fileFirst bool // write the file before anything is shown
+	render   func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(w io.Writer) error)
+	patience time.Duration // how long a target that does not answer may keep the report waiting
 }
 
 func newTake() *take {
-	t := &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1}
+	t := &take{compression: kcdata.EnvelopeZstd.String(), timeout: 10 * time.Second, naming: naming{quick: true}, count: 1, patience: targetPatience}
 	t.render = t.report
 	return t
 }

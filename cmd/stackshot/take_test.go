@@ -249,10 +249,9 @@ func TestTakeJSONIsDocumented(t *testing.T) {
 func TestFileBeforeReport(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
-	plain := ownFile(t, here(), "")
 	file := filepath.Join(t.TempDir(), "file")
 	tk := newTake()
-	tk.naming.off, tk.fileFirst = true, true // however long the helper process takes
+	tk.naming.off, tk.patience = true, testneed.Patience
 	made := false
 	tk.render = func(_ *os.File, s *kcdata.Snapshot, where string, _ []string) func(io.Writer) error {
 		made = true
@@ -262,7 +261,7 @@ func TestFileBeforeReport(t *testing.T) {
 		return func(io.Writer) error { return nil }
 	}
 	d := &publish.Destination{Writer: publish.Writer{Command: []string{program, saveVerb}, Timeout: testneed.Patience}, Path: file, Given: true}
-	if err := tk.deliver(t.Context(), d, kcdata.EnvelopeZstd, &shot{plain: plain, res: &snapshot.Result{}}); err != nil || !made {
+	if err := tk.deliver(t.Context(), d, kcdata.EnvelopeZstd, &shot{plain: ownFile(t, here(), ""), res: &snapshot.Result{}}); err != nil || !made {
 		t.Errorf("report made: %v, %v", made, err)
 	}
 }

@@ -73,16 +73,20 @@ func (t *Table) findText(r elffile.Reader, m *elffile.Layout) (uint64, error) {
 		} else if s.Type != elf.SHT_PROGBITS || s.Flags&elf.SHF_WRITE == 0 {
 			continue
 		}
-		b, err := r.Bytes(s.Span(), left, s.Name)
+		var text, minpc uint64
+		found := false
+		err := r.InParts(s.Span(), left, uint64(4096*stride), s.Name, func(b []byte) {
+			for at := field; at+8 <= len(b) && size > 0 && !found; at += stride {
+				maxpc := le.Uint64(b[at:])
+				found = maxpc-minpc == size && m.Segments.Executable(minpc) && m.Segments.Executable(maxpc-1)
+				text, minpc = minpc-first, maxpc
+			}
+		})
 		if err != nil {
 			continue
 		}
-		left -= s.Size
-		for at := field; at+stride+8 <= len(b) && size > 0; at += stride {
-			minpc, maxpc := le.Uint64(b[at:]), le.Uint64(b[at+stride:])
-			if maxpc-minpc == size && m.Segments.Executable(minpc) && m.Segments.Executable(maxpc-1) {
-				return minpc - first, nil
-			}
+		if left -= s.Size; found {
+			return text, nil
 		}
 	}
 	return 0, damaged(24, "no address of the text")

@@ -82,6 +82,20 @@ func TestTableWithinRoom(t *testing.T) {
 	}
 }
 
+// Marks within one large function are dropped, and so is their memory.
+func TestDroppedMarksTakeNoMemory(t *testing.T) {
+	const n = 100_000
+	b := functions(n+1, 0)[symSize:] // without the first, which is no symbol
+	for i := range n {
+		clear(b[(i+1)*symSize+16 : (i+2)*symSize]) // its size
+	}
+	binary.LittleEndian.PutUint64(b[16:], 1<<30)
+	f := openBytes(t, symtab(b, "f\x00", 0))
+	if len(f.syms.syms) != 1 || cap(f.syms.syms) > 100 {
+		t.Errorf("%d symbols in the memory of %d", len(f.syms.syms), cap(f.syms.syms))
+	}
+}
+
 func TestSymbolTablesShareOneContent(t *testing.T) {
 	const n = 1000
 	f := openBytes(t, symtab(functions(n, 2), strings.Repeat("f\x00", n), 250))
@@ -93,7 +107,7 @@ func TestSymbolTablesShareOneContent(t *testing.T) {
 // A million addresses in one function have one name.
 func TestAddressesShareOneName(t *testing.T) {
 	f := openBytes(t, symtab(functions(2, 0), strings.Repeat("n", maxName)+"\x00", 0))
-	hits := f.hits([]uint64{0, 1, 16}, newTexts(maxTexts), true)
+	hits := f.hits([]uint64{0, 1, 16}, newTexts(maxTexts, nil), true)
 	name := hits[0].fn.Name
 	for _, h := range hits {
 		if len(h.fn.Name) != maxName || unsafe.StringData(h.fn.Name) != unsafe.StringData(name) || h.fn.Raw != "" {
@@ -114,7 +128,7 @@ func TestManyLongNames(t *testing.T) {
 	for i := range offs {
 		offs[i] = uint64(16 * i)
 	}
-	kept := newTexts(10 * maxRawName)
+	kept := newTexts(10*maxRawName, nil)
 	sum := 0
 	for _, h := range f.hits(offs, kept, true) {
 		sum += len(h.fn.Name)

@@ -143,7 +143,7 @@ func (r *Resolver) learnDebug(ctx context.Context, j *job, k *known, hits map[ui
 		return nil
 	}
 	s := &j.sources[0]
-	rd := reading{sections: r.wantsLines(k)}
+	rd := reading{sections: r.wantsLines(k), names: j.names}
 	rd.ask = func(f *File, kept *texts) map[uint64]hit { return f.rebased(&s.Mapping, j.offs, kept) }
 	q := debugQuery{build: []byte(j.key.Build), roots: []string{""}}
 	if k.main != nil {
@@ -255,7 +255,7 @@ func (r *Resolver) vdsoNames(j *job) (names, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, kept := names{}, newTexts(maxTexts)
+	out, kept := names{}, newTexts(maxTexts, j.names)
 	for off, h := range f.hits(j.offs, kept, false) {
 		out[off] = functionsOf(h, nil, false)
 	}

@@ -25,22 +25,22 @@ const (
 // ScanPerfMap reads the lines "START SIZE name" (hexadecimal) of a perf map and
 // returns a Function for each of addrs that a line holds. If several lines hold it, the
 // last one counts, because later code replaces earlier code. addrs ascend. The memory
-// grows with addrs, not with the map. ScanPerfMap ignores all other lines.
-func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
-	type hit struct {
-		start uint64
-		name  []byte
-	}
-	hits := make([]hit, len(addrs))
+// grows with addrs, not with the map; kept bounds the names. ScanPerfMap ignores all other lines.
+func ScanPerfMap(r io.Reader, addrs []uint64, kept *texts) (map[uint64]Function, error) {
+	hits := make([]Function, len(addrs)) // their names are not set yet
 	br := bufio.NewReaderSize(r, maxPerfLine)
 	var err error
 	for err == nil {
 		var line []byte
 		line, err = br.ReadSlice('\n')
 		if start, size, name, ok := parsePerfLine(line); ok {
+			raw := ""
 			i, _ := slices.BinarySearch(addrs, start)
 			for ; i < len(addrs) && addrs[i]-start < size; i++ {
-				hits[i] = hit{start, append(hits[i].name[:0], name...)}
+				if raw == "" {
+					raw = kept.keep(string(name))
+				}
+				hits[i] = Function{Raw: raw, Start: start}
 			}
 		}
 		for errors.Is(err, bufio.ErrBufferFull) { // this overwrites line
@@ -51,10 +51,9 @@ func ScanPerfMap(r io.Reader, addrs []uint64) (map[uint64]Function, error) {
 		return nil, err
 	}
 	out := make(map[uint64]Function)
-	for i, h := range hits {
-		if len(h.name) > 0 {
-			raw := string(h.name)
-			out[addrs[i]] = Function{raw, Demangle(raw), h.start}
+	for i, f := range hits {
+		if f.Name = kept.keep(Demangle(f.Raw)); f.Name != "" {
+			out[addrs[i]] = f
 		}
 	}
 	return out, nil
@@ -97,11 +96,12 @@ func (r *Resolver) perfNames(j *job) (names, error) {
 		return nil, err
 	}
 	where := foreign.Where{Root: s.Process.Path("root"), Path: s.Mapping.Path, NoFollow: true, MaxSize: maxPerfMap, Check: s.owns}
+	kept := newTexts(r.o.room(), j.names)
 	v, err := r.files.LoadFrom(where, func(rd io.ReaderAt, size int64) (any, error) {
 		if err := s.Process.Alive(); err != nil {
 			return nil, err
 		}
-		return ScanPerfMap(io.NewSectionReader(rd, 0, min(size, maxPerfMap)), j.offs)
+		return ScanPerfMap(io.NewSectionReader(rd, 0, min(size, maxPerfMap)), j.offs, kept)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return names{}, nil // most programs have none
@@ -113,7 +113,7 @@ func (r *Resolver) perfNames(j *job) (names, error) {
 	for addr, f := range v.(map[uint64]Function) {
 		out[addr] = []kcdata.UserFunction{{Name: f.Name, Offset: addr - f.Start}}
 	}
-	return out, nil
+	return out, kept.err()
 }
 
 func (s *source) owns(st foreign.Stat) error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"stackshot/internal/testheap"
 )
 
 // naivePerfMap keeps every line.
@@ -33,7 +35,7 @@ func TestScanPerfMapIsTheNaiveOne(t *testing.T) {
 			addrs = append(addrs, uint64(0x1000+rnd.IntN(460)))
 		}
 		slices.Sort(addrs)
-		got, err := ScanPerfMap(strings.NewReader(text.String()), addrs)
+		got, err := ScanPerfMap(strings.NewReader(text.String()), addrs, newTexts(maxTexts, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,7 @@ func TestPerfMapLines(t *testing.T) {
 		"ffffffffffffffff 20 f\n":         "", // does not wrap around
 		"10 10 f\n18 8 g\n":               "g",
 	} {
-		got, err := ScanPerfMap(strings.NewReader(line), []uint64{0x18})
+		got, err := ScanPerfMap(strings.NewReader(line), []uint64{0x18}, newTexts(maxTexts, nil))
 		if err != nil || got[0x18].Name != want {
 			t.Errorf("%.40q: %+v, %v, want %q", line, got, err, want)
 		}
@@ -78,7 +80,7 @@ func FuzzPerfMap(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("1 "), 5000), uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, addr uint64) {
 		addrs := slices.Compact([]uint64{addr / 2, addr})
-		got, err := ScanPerfMap(bytes.NewReader(b), addrs)
+		got, err := ScanPerfMap(bytes.NewReader(b), addrs, newTexts(maxTexts, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,8 +95,32 @@ func FuzzPerfMap(f *testing.F) {
 // Of a line that is too long the beginning counts. What stands behind it is no line.
 func TestLongPerfMapLine(t *testing.T) {
 	long := "1000 10 " + strings.Repeat("n", maxPerfLine-8) + "2000 10 behind\n3000 10 next\n"
-	got, err := ScanPerfMap(strings.NewReader(long), []uint64{0x1004, 0x2004, 0x3004})
+	got, err := ScanPerfMap(strings.NewReader(long), []uint64{0x1004, 0x2004, 0x3004}, newTexts(maxTexts, nil))
 	if err != nil || len(got) != 2 || !strings.HasPrefix(got[0x1004].Raw, "nnn") || got[0x3004].Raw != "next" {
 		t.Errorf("%.80v, %v", got, err)
+	}
+}
+
+// A line that holds all addresses has one name, and names have their bound.
+func TestPerfMapNamesAreShared(t *testing.T) {
+	addrs := make([]uint64, 50_000)
+	for i := range addrs {
+		addrs[i] = uint64(i)
+	}
+	text := "0 ffffffffffffffff " + strings.Repeat("n", 4000) + "\n"
+	testheap.Bound(t, 32<<20, "one line for all addresses", func() {
+		if got, err := ScanPerfMap(strings.NewReader(text), addrs, newTexts(maxTexts, nil)); err != nil || len(got) != len(addrs) {
+			t.Errorf("%d of %d, %v", len(got), len(addrs), err)
+		}
+	})
+	all := &room{}
+	all.left.Store(5000)
+	kept := newTexts(maxTexts, all)
+	if got, err := ScanPerfMap(strings.NewReader(text), addrs, kept); err != nil || len(got) != len(addrs) {
+		t.Errorf("with room for one name %d of %d, %v", len(got), len(addrs), err)
+	}
+	kept = newTexts(maxTexts, all) // another file
+	if got, err := ScanPerfMap(strings.NewReader(text), addrs, kept); err != nil || len(got) != 0 || kept.err() == nil {
+		t.Errorf("without room %d, %v, said %v", len(got), err, kept.err())
 	}
 }

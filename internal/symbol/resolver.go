@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"stackshot/internal/foreign"
 	"stackshot/internal/image"
@@ -32,13 +35,31 @@ type Options struct {
 	DebugRoots []string      // of split debug files; nil: /usr/lib/debug
 	Server     *Debuginfod   // nil: the network is not asked
 	CacheBytes int64         // what is kept of files; 0: image.DefaultMaxCost
-	FileBytes  int64         // what each table of one file may take while it is read; 0: bounded by fixed limits alone
+	FileBytes  int64         // what each table of one file may take, and a quarter of what the names of all files may; 0: bounded by fixed limits alone
 	Limit      time.Duration // for one call, whatever hangs; 0: DefaultLimit
 	Proc       string        // "": /proc
 
 	// Progress, if set, is called by Resolve after each file: done of total. It
 	// is called by one goroutine at a time, and not after Resolve returned.
 	Progress func(done, total int)
+}
+
+// room is elffile.Reader.Room of each file.
+func (o *Options) room() uint64 {
+	if o.FileBytes <= 0 {
+		return math.MaxUint64
+	}
+	return uint64(o.FileBytes)
+}
+
+// names is the room for the names of all files of a call.
+func (o *Options) names() *room {
+	if o.FileBytes <= 0 {
+		return nil
+	}
+	r := &room{}
+	r.left.Store(4 * o.FileBytes)
+	return r
 }
 
 // Resolver names user addresses, and keeps what it learnt of files for the next
@@ -76,9 +97,10 @@ func (r *Resolver) Resolve(ctx context.Context, tasks []*kcdata.Task) *Result {
 func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total int)) *Result {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Limit)
 	defer cancel()
+	names := r.o.names()
 	for _, j := range w.order {
 		slices.Sort(j.offs)
-		j.offs = slices.Compact(j.offs)
+		j.offs, j.names = slices.Compact(j.offs), names
 	}
 	done := r.start(ctx, w.order)
 	found := make(map[*job]outcome, len(w.order))
@@ -92,7 +114,12 @@ func (r *Resolver) do(ctx context.Context, w *wanted, progress func(done, total 
 		case <-ctx.Done():
 		}
 	}
-	return &Result{w.tables(found), skipsOf(w.order, found, "not read in time: "+fmt.Sprint(context.Cause(ctx)))}
+	tables, lost := w.tables(found, names)
+	skipped := skipsOf(w.order, found, "not read in time: "+fmt.Sprint(context.Cause(ctx)))
+	if lost > 0 {
+		skipped = append(skipped, Skip{fmt.Sprintf("the names of %d tasks", lost), "no memory is left for them"})
+	}
+	return &Result{tables, skipped}
 }
 
 // start does the jobs, a few at a time. Each sends one outcome to the channel, which
@@ -154,19 +181,26 @@ func (j *job) what() string {
 	return j.module
 }
 
-// tables are those of the tasks with an address of which something is known.
-func (w *wanted) tables(found map[*job]outcome) map[*kcdata.Task]*kcdata.UserSymbolTable {
-	tables := make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
-	for t, spots := range w.spots {
-		if table := tableOf(spots, found); table.Len() > 0 {
+// tables are those of the tasks with an address of which something is known, but for lost ones, for
+// which names has no room: the names of one file may stand in the tables of many tasks.
+func (w *wanted) tables(found map[*job]outcome, names *room) (tables map[*kcdata.Task]*kcdata.UserSymbolTable, lost int) {
+	tables = make(map[*kcdata.Task]*kcdata.UserSymbolTable, len(w.spots))
+	byID := slices.SortedFunc(maps.Keys(w.spots), func(a, b *kcdata.Task) int { return cmp.Compare(a.ID, b.ID) })
+	for _, t := range byID {
+		table, bytes := tableOf(w.spots[t], found)
+		switch {
+		case table.Len() == 0:
+		case names.take(bytes):
 			tables[t] = table
+		default:
+			lost++
 		}
 	}
-	return tables
+	return tables, lost
 }
 
-// tableOf names one task's places. Of a file that gives no name it has the module.
-func tableOf(spots []spot, found map[*job]outcome) *kcdata.UserSymbolTable {
+// tableOf names one task's places, in a number of bytes. Of a file that gives no name it has the module.
+func tableOf(spots []spot, found map[*job]outcome) (table *kcdata.UserSymbolTable, bytes int) {
 	var records []kcdata.LinuxUserSymbol
 	strs := strtab.New()
 	for _, s := range spots {
@@ -180,5 +214,6 @@ func tableOf(spots []spot, found map[*job]outcome) *kcdata.UserSymbolTable {
 			records = append(records, r)
 		}
 	}
-	return kcdata.NewUserSymbolTable(records, strs.Bytes())
+	text := strs.Bytes()
+	return kcdata.NewUserSymbolTable(records, text), len(text) + len(records)*int(unsafe.Sizeof(kcdata.LinuxUserSymbol{}))
 }

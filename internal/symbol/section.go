@@ -53,6 +53,7 @@ const (
 	maxMiniDebug     = 64 << 20 // of .gnu_debugdata, unpacked
 	maxMiniDebugXZ   = 16 << 20 // of .gnu_debugdata
 	maxMiniDebugDict = 64 << 20 // of its dictionary: what xz -9 takes
+	usualDict        = 8 << 20  // what xz -6 takes, however little it packs
 )
 
 // addMiniDebug takes in the symbols of .gnu_debugdata: an ELF file, packed with
@@ -66,7 +67,7 @@ func (t *table) addMiniDebug(in elffile.Reader, m *elffile.Layout) error {
 	if err != nil {
 		return err
 	}
-	r, err := xz.NewReader(bytes.NewReader(packed), uint32(min(maxMiniDebugDict, in.Room)))
+	r, err := xz.NewReader(bytes.NewReader(packed), uint32(min(maxMiniDebugDict, max(in.Room, usualDict))))
 	if err != nil {
 		return fmt.Errorf("%s at offset %#x: %w", s.Name, s.Off, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync/atomic"
 
 	"stackshot/internal/elffile"
 	"stackshot/internal/foreign"
@@ -39,6 +40,7 @@ type reading struct {
 	check    func(*File) error
 	ask      func(*File, *texts) map[uint64]hit
 	sections bool
+	names    *room
 }
 
 // read does a reading on a helper thread.
@@ -61,9 +63,7 @@ func (r *Resolver) read(rd reading) (*loaded, error) {
 			}
 		}
 		in := elffile.NewReader(ra, size)
-		if r.o.FileBytes > 0 {
-			in.Room = uint64(r.o.FileBytes)
-		}
+		in.Room = r.o.room()
 		return nil, out.fill(rd, in)
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *loaded) fill(rd reading, in elffile.Reader) error {
 	if err := rd.check(f); err != nil {
 		return err
 	}
-	kept := newTexts(in.Room)
+	kept := newTexts(in.Room, rd.names)
 	l.file.contents, l.hits = f.contents, rd.ask(f, kept)
 	l.problem = kept.err()
 	if rd.sections {
@@ -128,19 +128,26 @@ type texts struct {
 	seen map[string]string
 	most int
 	left int
-	lost int // texts for which there was no room
+	all  *room // of all files together
+	lost int   // texts for which there was no room
 }
 
-func newTexts(room uint64) *texts {
-	n := int(min(maxTexts, room))
-	return &texts{most: n, left: n}
+func newTexts(most uint64, all *room) *texts {
+	n := int(min(maxTexts, most))
+	return &texts{most: n, left: n, all: all}
 }
+
+// room is how many bytes are left for something that grows in several places at once; nil: no bound.
+type room struct{ left atomic.Int64 }
+
+// take reports whether n bytes were left.
+func (r *room) take(n int) bool { return r == nil || r.left.Add(-int64(n)) >= 0 }
 
 func (t *texts) keep(s string) string {
 	if same, ok := t.seen[s]; ok || s == "" {
 		return same
 	}
-	if len(s) > t.left {
+	if len(s) > t.left || !t.all.take(len(s)) {
 		t.lost++
 		return ""
 	}
@@ -156,7 +163,7 @@ func (t *texts) err() error {
 	if t.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("names: %d left out, %d bytes are kept of one file: %w", t.lost, t.most, elffile.ErrTooBig)
+	return fmt.Errorf("names: %d left out, at most %d bytes are kept of one file: %w", t.lost, t.most, elffile.ErrTooBig)
 }
 
 // find tries the places of a job's file in turn. If none holds the file, the error is
@@ -169,7 +176,7 @@ func (r *Resolver) find(ctx context.Context, j *job, k *known, offs []uint64) (*
 				return nil, err
 			}
 			got, err := r.read(reading{
-				Place: p, old: k.main, sections: r.wantsLines(k),
+				Place: p, old: k.main, sections: r.wantsLines(k), names: j.names,
 				check: func(f *File) error { return image.SameBuild(j.key.Build, f.build) },
 				ask:   func(f *File, kept *texts) map[uint64]hit { return f.hits(offs, kept, r.o.Lines) },
 			})

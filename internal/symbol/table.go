@@ -170,7 +170,9 @@ func (t *table) seal(all bool) {
 		}
 		kept = append(kept, y)
 	}
-	t.syms = slices.Clip(kept)
+	if t.syms = kept; len(kept) < cap(kept) {
+		t.syms = slices.Clone(kept) // what was dropped is not counted, so it must not be kept
+	}
 }
 
 // nextAddr is the first address after that of the first symbol. Aliases are few,

@@ -36,6 +36,7 @@ type job struct {
 	module  string
 	sources []source
 	offs    []uint64 // ascending
+	names   *room    // of all jobs
 }
 
 type jobKind byte

@@ -19,14 +19,17 @@
 // come back from the kernel, as the runtime sees it: its code makes system calls between
 // entersyscall and exitsyscall. There it has no P, nobody waits for it, and it waits
 // for nobody. It may not use what needs a P: it allocates nothing, writes no pointer,
-// does not grow its stack, and calls only functions that do not either.
+// does not grow its stack, and calls only functions that do not either. A build with both the race
+// detector and atomic counters of coverage would put such calls into it: there is none.
 //
 // # Invariants
 //
-//  1. No thread is urgent before the keeper is at its priority, or if it cannot be.
+//  1. No thread stays urgent if the keeper cannot be at its priority. Until it is, startTime at most,
+//     the kernel's limit alone guards (Limit): a keeper that began as an ordinary thread might come late.
 //  2. The keeper's priority is above that of the threads that it lowers: it runs on the CPU
 //     on which they spin. A CPU that somebody's FIFO task has does none of our spinning.
 //  3. A thread inherits its schedule from the one that makes it. So once a pass over all threads finds none
 //     that is urgent, and none is being made, none can come. The keeper makes none.
-//  4. Each Begin gives a budget of CPU time, in the clock of this process: a spin spends it.
+//  4. What lowers the threads again was opened before they were raised.
+//  5. Each Begin gives a budget of CPU time, in the clock of this process: a spin spends it.
 package urgency

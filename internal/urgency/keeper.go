@@ -23,20 +23,20 @@ var keeper keep
 // keep is what the keeper shares with Begin and End. The keeper's loads and stores have no order
 // among each other.
 type keep struct {
-	started bool  // with began held: there is a thread
+	started bool  // with process locked: there is a thread
 	until   int64 // by set: cpuTime at which the budget is spent; 0: nothing is urgent
 	wake    int   // an eventfd; constant once started
 	state   int32 // by the keeper: 0, then keeping, or the negative errno that ended it
+	cpus    int64 // of this process; constant once started
 	pass    pass  // the keeper's
 }
 
 const keeping = 1
 
-// startTime is how long Begin waits for the keeper, whose thread begins at the ordinary
-// priority.
-const startTime = time.Second
+// startTime is how long Begin waits for the keeper. Meanwhile RLIMIT_RTTIME alone guards.
+var startTime = time.Second
 
-// start has the keeper at its priority, or says why it cannot be. began is held.
+// start has the keeper at its priority, or says why it cannot be. process is locked.
 func (k *keep) start() error {
 	if !k.started {
 		dir, err := openTasks()
@@ -47,7 +47,7 @@ func (k *keep) start() error {
 			unix.Close(dir)
 			return os.NewSyscallError("eventfd", err)
 		}
-		k.pass.dir, k.started = dir, true
+		k.pass.dir, k.cpus, k.started = dir, int64(runtime.NumCPU()), true
 		go func() {
 			runtime.LockOSThread()
 			k.run()
@@ -57,7 +57,10 @@ func (k *keep) start() error {
 		switch state := atomic.LoadInt32(&k.state); {
 		case state == keeping:
 			return nil
-		case state < 0:
+		case state < 0: // the next Begin tries again
+			unix.Close(k.pass.dir)
+			unix.Close(k.wake)
+			k.started, k.state = false, 0
 			return fmt.Errorf("the thread that would end it, at SCHED_RR %d: %w", above.priority, syscall.Errno(-state))
 		case time.Now().After(last):
 			return fmt.Errorf("the thread that would end it, at SCHED_RR %d, did not begin within %v", above.priority, startTime)
@@ -65,7 +68,7 @@ func (k *keep) start() error {
 	}
 }
 
-// set gives the keeper a new time. began is held.
+// set gives the keeper a new time. process is locked.
 func (k *keep) set(until time.Duration) {
 	atomic.StoreInt64(&k.until, int64(until))
 	one := [8]byte{1}
@@ -73,7 +76,7 @@ func (k *keep) set(until time.Duration) {
 }
 
 // run is the keeper. To the runtime it is one system call, which ends only if the keeper may
-// not have its priority.
+// not do its work.
 //
 //go:nosplit
 //go:norace
@@ -82,31 +85,47 @@ func (k *keep) set(until time.Duration) {
 func (k *keep) run() {
 	enterSyscallBlock()
 	// Only now: a thread that the runtime made of this one would inherit it.
-	if errno := above.set(0); errno != 0 {
-		k.state = -int32(errno)
-		exitSyscall()
-		return
+	errno := above.set(0)
+	if errno == 0 {
+		k.state = keeping
+		errno = k.keep()
 	}
-	k.state = keeping
+	k.pass.changeAll(urgent, ordinary)
+	k.state = -int32(errno)
+	exitSyscall()
+}
+
+// keep lowers all threads each time that a budget is spent. It ends if a system call is refused.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (k *keep) keep() syscall.Errno {
 	for {
+		var errno syscall.Errno
 		switch until := k.spentAt(); {
 		case until == 0:
 			var n uint64
-			syscall.RawSyscall(unix.SYS_READ, uintptr(k.wake), uintptr(unsafe.Pointer(&n)), 8)
+			_, _, errno = syscall.RawSyscall(unix.SYS_READ, uintptr(k.wake), uintptr(unsafe.Pointer(&n)), 8)
 		case cpuTime() < until:
-			if sleep(unix.CLOCK_PROCESS_CPUTIME_ID, unix.TIMER_ABSTIME, until) == 0 {
-				continue
-			}
-			sleep(unix.CLOCK_MONOTONIC, 0, again) // the kernel has no such timer
+			// All CPUs together cannot spend it before.
+			errno = sleep(min(max((until-cpuTime())/time.Duration(k.cpus), soon), later))
 		default:
 			k.pass.change(urgent, ordinary)
-			sleep(unix.CLOCK_MONOTONIC, 0, again) // Begin may be under way
+			errno = sleep(again) // a thread may just be made, or End may have failed
+		}
+		if errno != 0 && errno != unix.EINTR {
+			return errno
 		}
 	}
 }
 
-// again is after how long the keeper looks once more.
-const again = 20 * time.Millisecond
+// Lengths of the keeper's sleeps.
+const (
+	soon  = 5 * time.Millisecond   // so much too much each CPU may spend
+	later = 100 * time.Millisecond // the number of CPUs may have grown
+	again = 20 * time.Millisecond
+)
 
 // spentAt loads until each time that it is called.
 //
@@ -115,13 +134,14 @@ const again = 20 * time.Millisecond
 //go:noinline
 func (k *keep) spentAt() time.Duration { return time.Duration(k.until) }
 
-// sleep is clock_nanosleep(2).
+// sleep is clock_nanosleep(2). The clock is not that of CPU time: its timers may end only when a thread
+// of ours returns to user mode, which may take long.
 //
 //go:nosplit
 //go:norace
 //go:nocheckptr
-func sleep(clock, flags uintptr, d time.Duration) syscall.Errno {
+func sleep(d time.Duration) syscall.Errno {
 	ts := unix.Timespec{Sec: int64(d / time.Second), Nsec: int64(d % time.Second)}
-	_, _, errno := syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, clock, flags, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 	return errno
 }

@@ -23,46 +23,78 @@ var (
 // machine.
 const Budget = 5 * time.Second
 
-// began serializes Begin and End: a process has one priority.
-var began sync.Mutex
+// process is the priority of this process, of which there is one.
+var process struct {
+	sync.Mutex
+	begun bool  // between Begin and End
+	pass  *pass // of the callers of Begin and End; nil until the first
+}
 
 // Begin makes every thread of this process urgent, until End is called or the budget is spent.
-// A second one before End changes nothing. After an error no thread is urgent.
+// A second one before End changes nothing. After an error no thread is urgent, also of those
+// that were when this process was started.
 func Begin() error { return begin(Budget) }
 
 func begin(budget time.Duration) error {
-	began.Lock()
-	defer began.Unlock()
-	if keeper.until != 0 {
+	process.Lock()
+	defer process.Unlock()
+	if process.begun {
 		return nil
 	}
-	if err := limits.RealTime(); err != nil {
+	err := prepare()
+	if err == nil {
+		err = limits.RealTime()
+	}
+	if err == nil {
+		err = everyThread(ordinary, urgent)
+	}
+	if err == nil {
+		err = keeper.start()
+	}
+	if err != nil {
+		everyThread(urgent, ordinary)
 		return err
 	}
-	if err := keeper.start(); err != nil {
-		return err
-	}
+	process.begun = true
 	keeper.set(cpuTime() + budget)
-	if err := everyThread(ordinary, urgent); err != nil {
-		end()
-		return err
-	}
 	return nil
 }
 
 // End makes every thread of this process an ordinary one again.
 func End() {
-	began.Lock()
-	defer began.Unlock()
-	if keeper.until != 0 {
-		end()
+	process.Lock()
+	defer process.Unlock()
+	if !process.begun {
+		return
+	}
+	process.begun = false
+	if everyThread(urgent, ordinary) == nil {
+		keeper.set(0)
+	} else {
+		keeper.set(1) // the budget is spent: the keeper tries, again and again
 	}
 }
 
-// end is called with began held.
-func end() {
-	keeper.set(0)
-	everyThread(urgent, ordinary) // lowering needs no right
+// Prepare makes what Begin needs: a process that stays may have no descriptor and no thread left
+// when it has to be urgent.
+func Prepare() error {
+	process.Lock()
+	defer process.Unlock()
+	if err := prepare(); err != nil {
+		return err
+	}
+	return keeper.start()
+}
+
+func prepare() error {
+	if process.pass == nil {
+		dir, err := openTasks()
+		if err != nil {
+			return err
+		}
+		process.pass = &pass{dir: dir}
+	}
+	return nil
 }
 
 // Inherited reports whether this process was started by one that is urgent.
@@ -86,23 +118,21 @@ func Limit(stop time.Duration) {
 }
 
 // everyThread changes the schedule of all threads of this process that have one schedule to
-// another. Their nice values stay.
+// another. Their nice values stay. process is locked.
 func everyThread(from, to schedule) error {
-	dir, err := openTasks()
-	if err != nil {
-		return err
+	p := process.pass
+	if p == nil {
+		return os.ErrInvalid // prepare failed
 	}
-	defer unix.Close(dir)
-	p := pass{dir: dir}
 	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
 	// passes come when no thread can be made. The first may be needed for that: a maker that waits
 	// behind somebody's FIFO task goes on only as an ordinary thread.
-	if errno := p.changeAll(from, to); errno != 0 {
-		return errno
-	}
-	beforeExec()
 	errno := p.changeAll(from, to)
-	afterExec()
+	if errno == 0 {
+		beforeExec()
+		errno = p.changeAll(from, to)
+		afterExec()
+	}
 	if errno != 0 {
 		return errno
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/clock"
 	"stackshot/internal/testneed"
 )
 
@@ -24,11 +25,13 @@ import (
 const childVar = "STACKSHOT_TEST_URGENCY"
 
 var children = map[string]func() error{
-	"threads": everyThreadFollows, "spin": spinStopped, "refused": refused, "limit": limitHolds,
+	"threads": everyThreadFollows, "spin": spinStopped, "refused": refused, "lacks keeper": lacksKeeper, "inherited": inheritedRefused,
+	"no descriptors": endsWithoutDescriptors, "limit": limitHolds,
 }
 
 func TestMain(m *testing.M) {
 	if child := children[os.Getenv(childVar)]; child != nil {
+		startTime = testneed.Patience
 		if err := child(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -101,6 +104,7 @@ func everyThreadFollows() error {
 				runtime.LockOSThread()
 				<-end
 			}()
+			clock.Nap(20 * time.Microsecond) // so that they come during passes
 		}
 	}
 	pid := os.Getpid()
@@ -156,9 +160,6 @@ func TestSpinInAStoppedRuntime(t *testing.T) {
 		in.Scan()
 		more <- in.Text()
 	}()
-	if p := policies(cmd.Process.Pid); p != areUrgent && p != areOrdinary {
-		t.Errorf("begun: %s", p)
-	}
 	for policies(cmd.Process.Pid) != areOrdinary {
 		select {
 		case text := <-more:
@@ -209,20 +210,93 @@ func TestRefused(t *testing.T) {
 	testneed.Live(t)
 	testneed.Root(t)
 	run(t, "refused")
+	run(t, "lacks keeper")
 }
 
 func refused() error {
-	if err := syscall.Setuid(65534); err != nil {
+	none := unix.Rlimit{}
+	if err := errors.Join(unix.Setrlimit(unix.RLIMIT_RTPRIO, &none), syscall.Setuid(65534)); err != nil {
 		return err
 	}
-	for range 2 {
-		if err := Begin(); !errors.Is(err, unix.EPERM) {
+	return refusedFor(unix.EPERM)
+}
+
+// lacksKeeper has a right to all but the keeper's priority.
+func lacksKeeper() error {
+	above.priority = 100 // there is none
+	return refusedFor(unix.EINVAL)
+}
+
+func refusedFor(why error) error {
+	for range 3 {
+		if err := Begin(); !errors.Is(err, why) {
 			return fmt.Errorf("begun: %v", err)
 		}
 		if p := policies(os.Getpid()); p != areOrdinary {
 			return fmt.Errorf("refused: %s", p)
 		}
 		End()
+	}
+	return nil
+}
+
+// Also who was urgent from the start is so no longer after an error.
+func TestInheritedAndRefused(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	run(t, "inherited")
+}
+
+func inheritedRefused() error {
+	if err := Begin(); err != nil {
+		return err
+	}
+	process.begun = false // as a process that was started so
+	keeper.set(0)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {
+		return err
+	}
+	limit.Max, limit.Cur = 2_000_000, 2_000_000 // too low for a capture
+	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {
+		return err
+	}
+	if err := Begin(); err == nil {
+		return errors.New("not refused")
+	}
+	if p := policies(os.Getpid()); p != areOrdinary {
+		return fmt.Errorf("refused: %s", p)
+	}
+	return nil
+}
+
+// End needs no descriptor that Begin has not opened.
+func TestEndWithoutDescriptors(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	run(t, "no descriptors")
+}
+
+func endsWithoutDescriptors() error {
+	if err := Begin(); err != nil {
+		return err
+	}
+	list := policies(os.Getpid())
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	few := limit
+	few.Cur = 0
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		return err
+	}
+	End()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if p := policies(os.Getpid()); list != areUrgent || p != areOrdinary {
+		return fmt.Errorf("begun: %s, ended: %s", list, p)
 	}
 	return nil
 }
