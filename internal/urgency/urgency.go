@@ -104,8 +104,9 @@ func Inherited() bool {
 }
 
 // Limit has the kernel end this process if one of its threads runs at a real-time priority
-// for longer than twice the budget and the longest stop without a pause: then something is
-// wrong that not even the keeper could end. It is the hard RLIMIT_RTTIME, which helper processes
+// for longer than six times the budget and the longest stop without a pause: then something is
+// wrong that not even the keeper could end. The kernel counts ticks, also those that a host took
+// from this machine, and the budget is CPU time, so the limit must be far from it. It is the hard RLIMIT_RTTIME, which helper processes
 // inherit; at the soft one comes SIGXCPU, which the Go runtime ignores. If this process was
 // started at a real-time priority, all its work is done at it, and there is no limit.
 func Limit(stop time.Duration) {
@@ -113,9 +114,11 @@ func Limit(stop time.Duration) {
 	case unix.SCHED_RR, unix.SCHED_FIFO, unix.SCHED_DEADLINE:
 		return
 	}
-	most := uint64((2*Budget + stop) / time.Microsecond)
+	most := uint64((hardTimes*Budget + stop) / time.Microsecond)
 	unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: most, Max: most}) // if it is refused, the limit is lower already
 }
+
+const hardTimes = 6
 
 // everyThread changes the schedule of all threads of this process that have one schedule to
 // another. Their nice values stay. process is locked.

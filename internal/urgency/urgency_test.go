@@ -325,7 +325,7 @@ func limitHolds() error {
 	if Limit(0); Inherited() {
 		return errors.New("urgent")
 	}
-	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(2*Budget/time.Microsecond) { // the soft one kills no Go program
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(hardTimes*Budget/time.Microsecond) { // the soft one kills no Go program
 		return fmt.Errorf("RLIMIT_RTTIME %+v, %v", limit, err)
 	}
 	return nil
