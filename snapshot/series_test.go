@@ -56,7 +56,8 @@ func TestPrepare(t *testing.T) {
 			case ready == nil:
 				ready = mem
 			case mem != ready || res.Tries != 1:
-				t.Errorf("%s: the first captures have other memory, %d tries", engine, res.Tries)
+				t.Errorf("%s: the first captures have other memory, %d tries: %d bytes for %d tasks, and %d for %d; CPUs %+v",
+					engine, res.Tries, len(mem.Data), mem.Queue.Capacity(), len(ready.Data), ready.Queue.Capacity(), res.CPUs)
 			}
 		}
 		big := recordsMemory(t, s)

@@ -185,7 +185,7 @@ func spinStopped() error {
 		spin()
 	}()
 	<-began
-	if err := begin(300 * time.Millisecond); err != nil {
+	if err := begin(50 * time.Millisecond); err != nil { // long enough for the collection to begin, and short for other tests
 		return err
 	}
 	fmt.Println("spins")
