@@ -91,6 +91,7 @@ func (k *keep) run() {
 		errno = k.keep()
 	}
 	k.pass.changeAll(urgent, ordinary)
+	ordinary.set(0) // from here on the runtime may make threads of this one
 	k.state = -int32(errno)
 	exitSyscall()
 }
