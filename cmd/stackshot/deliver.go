@@ -48,7 +48,8 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 
 // saving is a file that is being written.
 type saving struct {
-	name  string        // for people
+	name  string // for people
+	began time.Time
 	done  chan struct{} // closed at the end; before that nothing below is read
 	where string        // "" for nowhere
 	size  int64         // bytes
@@ -67,7 +68,12 @@ func (s *saving) place(wanted string) string {
 
 // wait waits for the end, but not much longer than patience.
 func (s *saving) wait(quiet bool, patience time.Duration) {
-	defer progress(quiet, "writing "+s.name)()
+	select {
+	case <-s.done:
+		return // or the line would be there for a moment
+	default:
+	}
+	defer progressOf(quiet, s.began, func() string { return "writing " + s.name })()
 	select {
 	case <-s.done:
 	case <-time.After(patience):
@@ -84,7 +90,7 @@ const (
 // longer than t.patience; after that the writing goes on beside the caller. After a signal the writing
 // has the time grace to end.
 func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) *saving {
-	s := &saving{name: filepath.Base(d.Path), done: make(chan struct{})}
+	s := &saving{name: filepath.Base(d.Path), began: time.Now(), done: make(chan struct{})}
 	packed := make(chan struct{})
 	go func() {
 		defer close(s.done)

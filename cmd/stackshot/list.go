@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -77,7 +78,7 @@ func (l *listing) run(dir string) error {
 
 func (l *listing) write(out io.Writer, d *catalog.Directory) error {
 	// On a terminal the list itself is the progress.
-	defer progressOf(term.IsTerminal(int(os.Stdout.Fd())), func() string {
+	defer progressOf(term.IsTerminal(int(os.Stdout.Fd())), time.Now(), func() string {
 		return fmt.Sprintf("reading file %d of %d", l.done.Load()+1, len(d.Files))
 	})()
 	if l.format == "json" {

@@ -132,21 +132,25 @@ const progressAfter = time.Second
 // progress shows on a terminal what is being done, once that takes long. done ends that and
 // wipes the line.
 func progress(quiet bool, what string) (done func()) {
-	return progressOf(quiet, func() string { return what })
+	return progressOf(quiet, time.Now(), func() string { return what })
 }
 
-// progressOf is progress of what changes; what is called by another goroutine.
-func progressOf(quiet bool, what func() string) (done func()) {
+// progressOf is progress of what changes, and began at some time; what is called by another goroutine.
+func progressOf(quiet bool, began time.Time, what func() string) (done func()) {
 	if quiet || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return func() {}
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		began, shown := time.Now(), false
 		tick := time.NewTicker(progressAfter)
 		defer tick.Stop()
+		shown := false
 		for {
+			if took := time.Since(began); took >= progressAfter {
+				shown = true
+				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", show.Clean(what()), took.Seconds())
+			}
 			select {
 			case <-stop:
 				if shown {
@@ -154,8 +158,6 @@ func progressOf(quiet bool, what func() string) (done func()) {
 				}
 				return
 			case <-tick.C:
-				shown = true
-				fmt.Fprintf(os.Stderr, "\rstackshot: %s, %.0f s\x1b[K", show.Clean(what()), time.Since(began).Seconds())
 			}
 		}
 	}()
