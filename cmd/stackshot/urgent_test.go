@@ -144,23 +144,15 @@ func TestUrgentButForNames(t *testing.T) {
 // policies names those that the threads of a process have, but of workers and the keeper, which
 // are real-time beyond that: "rr", "other", or both; "": it has ended.
 func policies(pid int) string {
-	list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	found := map[string]bool{}
-	for _, dir := range list {
-		tid, _ := strconv.Atoi(filepath.Base(dir))
-		switch now, err := unix.SchedGetAttr(tid, 0); {
-		case err != nil:
-		case now.Policy == unix.SCHED_RR && now.Priority == urgency.Priority:
-			found["rr"] = true
-		case now.Policy == unix.SCHED_NORMAL:
-			found["other"] = true
+	var names []string
+	for _, s := range testtask.Schedules(pid) {
+		switch s {
+		case fmt.Sprintf("%d/%d", unix.SCHED_RR, urgency.Priority):
+			names = append(names, "rr")
+		case fmt.Sprintf("%d/0", unix.SCHED_NORMAL):
+			names = append(names, "other")
 		}
 	}
-	var names []string
-	for name := range found {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	return strings.Join(names, " and ")
 }
 

@@ -2,7 +2,6 @@ package urgency
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -25,7 +24,7 @@ var keeper keep
 type keep struct {
 	started bool  // with process locked: there is a thread
 	until   int64 // by set: cpuTime at which the budget is spent; 0: nothing is urgent
-	wake    int   // an eventfd; constant once started
+	wake    int   // an eventfd; by prepare
 	state   int32 // by the keeper: 0, then keeping, or the negative errno that ended it
 	cpus    int64 // of this process; constant once started
 	pass    pass  // the keeper's
@@ -36,18 +35,10 @@ const keeping = 1
 // startTime is how long Begin waits for the keeper. Meanwhile RLIMIT_RTTIME alone guards.
 var startTime = time.Second
 
-// start has the keeper at its priority, or says why it cannot be. process is locked.
+// start has the keeper at its priority, or says why it cannot be. process is locked, and prepared.
 func (k *keep) start() error {
 	if !k.started {
-		dir, err := openTasks()
-		if err != nil {
-			return err
-		}
-		if k.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
-			unix.Close(dir)
-			return os.NewSyscallError("eventfd", err)
-		}
-		k.pass.dir, k.cpus, k.started = dir, int64(runtime.NumCPU()), true
+		k.cpus, k.started = int64(runtime.NumCPU()), true
 		go func() {
 			runtime.LockOSThread()
 			k.run()
@@ -58,8 +49,6 @@ func (k *keep) start() error {
 		case state == keeping:
 			return nil
 		case state < 0: // the next Begin tries again
-			unix.Close(k.pass.dir)
-			unix.Close(k.wake)
 			k.started, k.state = false, 0
 			return fmt.Errorf("the thread that would end it, at SCHED_RR %d: %w", above.priority, syscall.Errno(-state))
 		case time.Now().After(last):
@@ -88,7 +77,7 @@ func (k *keep) run() {
 	errno := above.set(0)
 	if errno == 0 {
 		k.state = keeping
-		errno = k.keep()
+		errno = k.watch()
 	}
 	k.pass.changeAll(urgent, ordinary)
 	ordinary.set(0) // from here on the runtime may make threads of this one
@@ -96,12 +85,12 @@ func (k *keep) run() {
 	exitSyscall()
 }
 
-// keep lowers all threads each time that a budget is spent. It ends if a system call is refused.
+// watch lowers all threads each time that a budget is spent. It ends if a system call is refused.
 //
 //go:nosplit
 //go:norace
 //go:nocheckptr
-func (k *keep) keep() syscall.Errno {
+func (k *keep) watch() syscall.Errno {
 	for {
 		var errno syscall.Errno
 		switch until := k.spentAt(); {

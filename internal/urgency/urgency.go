@@ -26,8 +26,8 @@ const Budget = 5 * time.Second
 // process is the priority of this process, of which there is one.
 var process struct {
 	sync.Mutex
-	begun bool  // between Begin and End
-	pass  *pass // of the callers of Begin and End; nil until the first
+	begun bool // between Begin and End
+	pass  pass // of the callers of Begin and End
 }
 
 // Begin makes every thread of this process urgent, until End is called or the budget is spent.
@@ -86,13 +86,22 @@ func Prepare() error {
 	return keeper.start()
 }
 
-func prepare() error {
-	if process.pass == nil {
-		dir, err := openTasks()
-		if err != nil {
-			return err
+// prepare opens what is not open yet, for the life of this process. process is locked.
+func prepare() (err error) {
+	const tasks = "/proc/self/task"
+	for _, dir := range []*int{&process.pass.dir, &keeper.pass.dir} {
+		if *dir == 0 {
+			if *dir, err = unix.Open(tasks, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+				*dir = 0
+				return &os.PathError{Op: "open", Path: tasks, Err: err}
+			}
 		}
-		process.pass = &pass{dir: dir}
+	}
+	if keeper.wake == 0 {
+		if keeper.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+			keeper.wake = 0
+			return os.NewSyscallError("eventfd", err)
+		}
 	}
 	return nil
 }
@@ -106,9 +115,10 @@ func Inherited() bool {
 // Limit has the kernel end this process if one of its threads runs at a real-time priority
 // for longer than six times the budget and the longest stop without a pause: then something is
 // wrong that not even the keeper could end. The kernel counts ticks, also those that a host took
-// from this machine, and the budget is CPU time, so the limit must be far from it. It is the hard RLIMIT_RTTIME, which helper processes
-// inherit; at the soft one comes SIGXCPU, which the Go runtime ignores. If this process was
-// started at a real-time priority, all its work is done at it, and there is no limit.
+// from this machine, and the budget is CPU time, so the limit must be far from it. It is the hard
+// RLIMIT_RTTIME, which helper processes inherit; at the soft one comes SIGXCPU, which the Go
+// runtime ignores. If this process was started at a real-time priority, all its work is done at
+// it, and there is no limit.
 func Limit(stop time.Duration) {
 	switch now, _ := scheduleOf(0); now.policy {
 	case unix.SCHED_RR, unix.SCHED_FIFO, unix.SCHED_DEADLINE:
@@ -123,8 +133,8 @@ const hardTimes = 6
 // everyThread changes the schedule of all threads of this process that have one schedule to
 // another. Their nice values stay. process is locked.
 func everyThread(from, to schedule) error {
-	p := process.pass
-	if p == nil {
+	p := &process.pass
+	if p.dir == 0 {
 		return os.ErrInvalid // prepare failed
 	}
 	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
@@ -140,13 +150,4 @@ func everyThread(from, to schedule) error {
 		return errno
 	}
 	return nil
-}
-
-func openTasks() (int, error) {
-	const name = "/proc/self/task"
-	dir, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		err = &os.PathError{Op: "open", Path: name, Err: err}
-	}
-	return dir, err
 }

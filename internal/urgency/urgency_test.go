@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +17,7 @@ import (
 
 	"stackshot/internal/clock"
 	"stackshot/internal/testneed"
+	"stackshot/internal/testtask"
 )
 
 // A process that changes its priority is a child of the test, one of these.
@@ -55,24 +54,10 @@ func run(t *testing.T, name string) {
 	}
 }
 
-// policies names what the threads of a process have, each once, sorted. The kernel says so
-// (sched_getattr), not the code under test.
+// policies names what the threads of a process have, but for the keeper's. The kernel says so, not the
+// code under test.
 func policies(pid int) string {
-	list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	var found []string
-	for _, dir := range list {
-		tid, _ := strconv.Atoi(filepath.Base(dir))
-		a, err := unix.SchedGetAttr(tid, 0)
-		if err != nil {
-			continue
-		}
-		name := fmt.Sprintf("%d/%d", a.Policy, a.Priority)
-		if name != keeperHas && !slices.Contains(found, name) {
-			found = append(found, name)
-		}
-	}
-	slices.Sort(found)
-	return strings.Join(found, " ")
+	return strings.Join(slices.DeleteFunc(testtask.Schedules(pid), func(s string) bool { return s == keeperHas }), " ")
 }
 
 // What the threads have; the keeper always its own.
