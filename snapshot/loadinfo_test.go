@@ -207,7 +207,7 @@ func TestExecAfterTheStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := tasksByID(snap)[uint64(c.pid)]
-			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "executed one since") {
+			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "whose they are is not known: ") {
 				t.Errorf("%s, %s: %q, mappings %+v", name, next, notes, task.Mappings)
 			}
 		}

@@ -31,6 +31,7 @@ var errBudget = fmt.Errorf("not read: the %v for all files were spent", BuildIDB
 // loadInfo finds out for one capture from which files each task's code comes. One
 // goroutine uses it.
 type loadInfo struct {
+	proc   procfs.FS
 	images *image.Cache
 	files  *foreign.Files
 	left   time.Duration
@@ -53,7 +54,7 @@ func (k *Collator) newLoadInfo(w *capture.Wants) *loadInfo {
 	if w.Redact || k.KeepUserSide {
 		return nil
 	}
-	return &loadInfo{images: k.Images, files: k.Files, left: BuildIDBudget, known: map[fileID]known{}}
+	return &loadInfo{proc: k.Proc, images: k.Images, files: k.Files, left: BuildIDBudget, known: map[fileID]known{}}
 }
 
 // loaded is what was found out about a task beside its mappings.
@@ -72,7 +73,7 @@ func (l *loaded) note(format string, args ...any) {
 func (l *loadInfo) task(t *taskBytes, maps procfs.File) {
 	err := maps.Err
 	if err == nil {
-		err = t.parseMaps(maps, &t.load)
+		err = t.parseMaps(l.proc, maps, &t.load)
 	}
 	if err != nil {
 		if !procfs.Gone(err) {

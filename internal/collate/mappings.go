@@ -3,9 +3,12 @@ package collate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"stackshot/internal/procfs"
+	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
@@ -15,7 +18,7 @@ const (
 )
 
 // parseMaps sets t.maps from the text, if the text is of the program that was recorded.
-func (t *taskBytes) parseMaps(text procfs.File, out *loaded) error {
+func (t *taskBytes) parseMaps(proc procfs.FS, text procfs.File, out *loaded) error {
 	b := text.Data
 	if text.Truncated { // to whole lines
 		b = b[:bytes.LastIndexByte(b, '\n')+1]
@@ -29,20 +32,19 @@ func (t *taskBytes) parseMaps(text procfs.File, out *loaded) error {
 		}
 		t.maps = append(t.maps, mappingFrom(m))
 	}
-	if len(t.maps) > 0 && !t.sameProgram() {
-		t.maps = nil
-		if text.Truncated {
-			return errBehind
+	if len(t.maps) > 0 {
+		if err := t.sameProgram(proc); err != nil {
+			t.maps = nil
+			return fmt.Errorf("whose they are is not known: %w", err)
 		}
-		return errExec
 	}
 	t.mostUseful(out)
 	return nil
 }
 
 var (
-	errExec   = errors.New("of another program: the task has executed one since")
-	errBehind = errors.New("nothing that was recorded lies in what was read of them")
+	errExec      = errors.New("the task's executable is another one by now")
+	errElsewhere = errors.New("no thread was in one of those that were read")
 )
 
 func mappingFrom(m procfs.Mapping) kcdata.Mapping {
@@ -61,21 +63,33 @@ func mappingFrom(m procfs.Mapping) kcdata.Mapping {
 	return r
 }
 
-// sameProgram says whether these mappings are of the program that the stop saw:
-// a task keeps its number and start time through exec. Some thread was in one of
-// them, and the executable, where it was recorded, is among them; a program may
-// have copied itself to anonymous memory, of large pages.
-func (t *taskBytes) sameProgram() bool {
-	exe := t.exe.Ino == 0 || slices.ContainsFunc(t.maps, func(m kcdata.Mapping) bool { return m.Inode == t.exe.Ino })
+// sameProgram says why these mappings may not be of the program that the stop saw: a task
+// keeps its number and start time through exec. The executable, where it was recorded, is
+// among them. Or it is still that of the task: a program may have copied all its code to
+// anonymous memory. And some thread was in one of them.
+func (t *taskBytes) sameProgram(proc procfs.FS) error {
+	if t.exe.Ino != 0 && !slices.ContainsFunc(t.maps, func(m kcdata.Mapping) bool { return m.Inode == t.exe.Ino }) {
+		exe := []procfs.File{{Name: "exe", Op: procfs.OpTarget}} // after the mappings: an exec in between shows
+		proc.Read(procfs.TaskDir(int(t.linux.Tgid)), exe)
+		if err := exe[0].Err; err != nil {
+			return fmt.Errorf("executable: %w", show.WithoutPath(err))
+		}
+		if string(exe[0].Data) != strconv.FormatUint(t.exe.Ino, 10) {
+			return errExec
+		}
+	}
 	recorded := false
 	for _, th := range t.threads {
 		if th.ip == 0 {
 			continue
 		}
 		recorded = true
-		if m, ok := kcdata.FindMapping(t.maps, th.ip); ok && (exe || m.Flags&kcdata.MappingAnon != 0) {
-			return true
+		if _, ok := kcdata.FindMapping(t.maps, th.ip); ok {
+			return nil
 		}
 	}
-	return exe && !recorded
+	if recorded {
+		return errElsewhere
+	}
+	return nil
 }

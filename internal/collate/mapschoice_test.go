@@ -2,14 +2,20 @@ package collate
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Of random mappings and threads: never more than fit, ascending, none of a frame
@@ -48,8 +54,8 @@ func TestMostUsefulMappings(t *testing.T) {
 			th.user.Chain = append(th.user.Chain, kcdata.LinuxUserLink{PC: maps[i].End})
 			task.threads = append(task.threads, th)
 		}
-		if !task.sameProgram() {
-			t.Fatal("of another program")
+		if err := task.sameProgram(procfs.FS{}); err != nil {
+			t.Fatal(err)
 		}
 		var out loaded
 		task.mostUseful(&out)
@@ -86,8 +92,8 @@ func TestSignedAddressesOnArm64Alone(t *testing.T) {
 	}
 }
 
-// Where even those of frames do not fit, that is said; and what was read only in
-// part is not called another program's.
+// Where even those of frames do not fit, that is said; and where no thread was in one
+// of them, all or a part, none is kept.
 func TestMappingsOfFramesLeftOut(t *testing.T) {
 	var text strings.Builder
 	task := &taskBytes{}
@@ -97,16 +103,57 @@ func TestMappingsOfFramesLeftOut(t *testing.T) {
 		task.threads = append(task.threads, threadAt{ip: start})
 	}
 	var out loaded
-	if err := task.parseMaps(procfs.File{Data: []byte(text.String())}, &out); err != nil {
+	if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(text.String())}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.HasSuffix(got, "maps: in 5 of those left out a frame may lie") {
 		t.Errorf("%d mappings, %q", len(task.maps), got)
 	}
 	task.threads = []threadAt{{ip: 1 << 40}}
-	for cut, want := range map[bool]error{false: errExec, true: errBehind} {
-		if err := task.parseMaps(procfs.File{Data: []byte(text.String()), Truncated: cut}, &out); err != want || task.maps != nil {
-			t.Errorf("cut %v: %v, want %v", cut, err, want)
+	for _, cut := range []bool{false, true} {
+		if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(text.String()), Truncated: cut}, &out); !errors.Is(err, errElsewhere) || task.maps != nil {
+			t.Errorf("cut %v: %v, want %v", cut, err, errElsewhere)
+		}
+	}
+}
+
+// Mappings are kept if the executable is among them, or is still that of the task, and a
+// thread was in one of them.
+func TestMappingsOfTheSameProgram(t *testing.T) {
+	proc, exe := t.TempDir(), filepath.Join(t.TempDir(), "exe")
+	var st unix.Stat_t
+	if err := errors.Join(os.WriteFile(exe, nil, 0o600), unix.Stat(exe, &st), os.Mkdir(proc+"/7", 0o700), os.Symlink(exe, proc+"/7/exe"), os.Mkdir(proc+"/8", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	const anon, lib, vdso = "1000-2000 r-xp 0 0:0 0 \n", "5000-6000 r-xp 0 8:0 99 /lib\n", "9000-a000 r-xp 0 0:0 0 [vdso]\n"
+	file := fmt.Sprintf("3000-4000 r-xp 0 8:0 %d /exe\n", st.Ino)
+	for _, c := range []struct {
+		what, maps string
+		pid        uint32
+		exe        uint64
+		ips        []uint64
+		want       error
+	}{
+		{"text in a file", file + lib, 8, st.Ino, []uint64{0x3100}, nil},
+		{"and generated code, all threads in it", anon + file + lib, 8, st.Ino, []uint64{0x1100}, nil},
+		{"anonymous text, asleep in a library", anon + lib, 7, st.Ino, []uint64{0x5100}, nil},
+		{"anonymous text, asleep in it", anon + vdso, 7, st.Ino, []uint64{0, 0x77000, 0x1100}, nil},
+		{"anonymous text, no thread recorded", anon + vdso, 7, st.Ino, []uint64{0}, nil},
+		{"no executable recorded", anon + lib, 8, 0, []uint64{0x5100}, nil},
+		{"no executable recorded, no thread there", anon + lib, 8, 0, []uint64{0x7100}, errElsewhere},
+		{"the same executed again", file + lib, 8, st.Ino, []uint64{0x7100}, errElsewhere},
+		{"the same with anonymous text again", anon + lib, 7, st.Ino, []uint64{0x7100}, errElsewhere},
+		{"another with anonymous text at the same place", anon + lib, 7, st.Ino + 1, []uint64{0x1100}, errExec},
+		{"another with its library at the same place", file + lib, 7, st.Ino + 1, []uint64{0x5100}, errExec},
+		{"ended since", anon + lib, 8, st.Ino, []uint64{0x5100}, fs.ErrNotExist},
+	} {
+		task := &taskBytes{linux: kcdata.LinuxTask{Tgid: c.pid}, exe: kcdata.LinuxTaskExe{Ino: c.exe}}
+		for _, ip := range c.ips {
+			task.threads = append(task.threads, threadAt{ip: ip})
+		}
+		err := task.parseMaps(procfs.FS{Root: proc}, procfs.File{Data: []byte(c.maps)}, new(loaded))
+		if !errors.Is(err, c.want) || (len(task.maps) > 0) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v; mappings %+v", c.what, err, c.want, task.maps)
 		}
 	}
 }
@@ -120,7 +167,7 @@ func TestMappingsAreBounded(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		var out loaded
 		task := &taskBytes{}
-		if err := task.parseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
+		if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if notes := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.Contains(notes, "7 executable mappings are left out") || !strings.Contains(notes, "more than 16777216 bytes") {

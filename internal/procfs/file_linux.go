@@ -16,10 +16,11 @@ type Op uint8
 
 // The ways to read.
 const (
-	OpRead  Op = iota // the contents
-	OpLink            // the target of a symbolic link
-	OpList            // a directory's entries, as getdents64 gives them
-	OpInode           // the number of the inode, in decimal digits
+	OpRead   Op = iota // the contents
+	OpLink             // the target of a symbolic link
+	OpList             // a directory's entries, as getdents64 gives them
+	OpInode            // the number of the inode, in decimal digits
+	OpTarget           // the same of what a symbolic link leads to
 )
 
 // DefaultMax is the size cap of a File that sets none, bytes.
@@ -89,7 +90,9 @@ func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bo
 	case OpLink:
 		out, truncated, err = readLink(dirfd, f.Name, buf, f.max())
 	case OpInode:
-		out, err = inode(dirfd, f.Name, buf)
+		out, err = inode(dirfd, f.Name, unix.AT_SYMLINK_NOFOLLOW, buf)
+	case OpTarget:
+		out, err = inode(dirfd, f.Name, 0, buf)
 	case OpList:
 		out, truncated, err = f.readOpen(dirfd, unix.O_DIRECTORY, buf, unix.Getdents)
 	default:
@@ -133,11 +136,12 @@ func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (in
 	return buf, len(buf) >= limit, nil
 }
 
-// inode appends the number of a file's inode. Nothing is opened.
-func inode(dirfd int, name string, buf []byte) ([]byte, error) {
-	var st unix.Stat_t
+// inode appends the number of a file's inode. Nothing is opened, and no server is asked: the
+// file system may be one that hangs.
+func inode(dirfd int, name string, follow int, buf []byte) ([]byte, error) {
+	var st unix.Statx_t
 	_, err := Retry(func() (int, error) {
-		return 0, unix.Fstatat(dirfd, name, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT)
+		return 0, unix.Statx(dirfd, name, follow|unix.AT_NO_AUTOMOUNT|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
 	})
 	if err != nil {
 		return nil, err
