@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,6 +250,35 @@ func TestLargeSetsInTheWindow(t *testing.T) {
 		checkFile(t, engineName+": large set", one, th.Files[0])
 		if th.Files[1].Flags&kcdata.FileNoSet == 0 || th.Files[1].Fd != -1 {
 			t.Errorf("%s: rest of the set: %+v", engineName, th.Files[1])
+		}
+	}
+}
+
+// A thread at one socket, recorded by the worker that had one at three before, has padding behind
+// its record: it holds nothing of the other thread.
+func TestSocketsLeaveNothingBehind(t *testing.T) {
+	testneed.Live(t)
+	requireBPF(t)
+	l := &fileLab{t: t, dir: t.TempDir()}
+	defer l.end()
+	_, buf := l.kept(4096)
+	for range 4 {
+		a, b := l.pair(unix.AF_UNIX, unix.SOCK_STREAM)
+		c, _ := l.pair(unix.AF_UNIX, unix.SOCK_STREAM)
+		set := l.pollfds(unix.PollFd{Fd: int32(a), Events: unix.POLLIN}, unix.PollFd{Fd: int32(c), Events: unix.POLLIN}, unix.PollFd{Fd: int32(a), Events: unix.POLLIN})
+		l.add("three", write(b), nil, unix.SYS_PPOLL, set, 3, 0, 0, 8)
+		a, b = l.pair(unix.AF_UNIX, unix.SOCK_STREAM)
+		l.add("one", write(b), nil, unix.SYS_READ, uintptr(a), buf, 100)
+	}
+	for _, w := range l.list {
+		l.sleep(w)
+	}
+	for _, engineName := range userEngines() {
+		_, snap, _ := take(t, Options{Engine: engineName}, Request{Pids: []int{os.Getpid()}}) // parse looks at the padding
+		for _, w := range l.list {
+			if th := threadsByID(snap)[uint64(w.tid)]; th == nil || len(th.Sockets)%2 == 0 {
+				t.Errorf("%s: %s: %+v", engineName, w.name, th)
+			}
 		}
 	}
 }

@@ -81,6 +81,7 @@ static __noinline void end_file(struct wait_work *w)
 	if (f->one.kind == FILE_SOCKET && f->one.magic == MAGIC_SOCK) {
 		f->one.bytes = f->sock.bytes_in;
 		f->socks.v[k] = f->sock;
+		*(u64 *)(&f->socks.v[k] + 1) = 0; // the array's padding, if it is the last
 		f->sockets = k + 1;
 	}
 	f->files.v[n] = f->one;

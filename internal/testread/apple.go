@@ -79,6 +79,7 @@ func Decode(plain []byte) (root *Node, faults []string, err error) {
 	ids := []uint64{}
 	for _, it := range items {
 		d.at = it.off
+		d.padding(it)
 		switch it.typ {
 		case definition:
 			defined[binary.LittleEndian.Uint32(it.data)] = true
@@ -139,6 +140,27 @@ func (d *decoder) define(it item) {
 		d.fault("%s is defined twice and otherwise: items before this are misread", r.name)
 	}
 	d.types[id] = r
+}
+
+// padding holds an item against "whoever writes padding writes zeroes": what else stands there was
+// left in a buffer by another thread, perhaps another program's.
+func (d *decoder) padding(it item) {
+	pad := int(it.flags & 15)
+	switch {
+	case it.typ == containerBegin:
+		pad = len(it.data) - 4
+	case it.typ == containerEnd:
+		pad = len(it.data)
+	case it.typ >= arrayPad0 && it.typ <= arrayPad0+15:
+		pad = int(it.typ & 15)
+	}
+	d.zero("padding", it.data[len(it.data)-pad:])
+}
+
+func (d *decoder) zero(what string, b []byte) {
+	if stray := bytes.Trim(b, "\x00"); len(stray) > 0 {
+		d.fault("%s is not zero: %x", what, stray)
+	}
 }
 
 func (d *decoder) begin(typ uint32, id uint64) {
@@ -241,6 +263,7 @@ func (d *decoder) value(r *record, b []byte) any {
 		if len(cut(b)) > r.text && r.name != "boot_args" {
 			d.fault("%s of %d bytes is cut to %d", r.name, len(cut(b)), r.text)
 		}
+		d.zero(r.name+" behind its NUL", b[len(cut(b)):])
 		return cut(b[:min(len(b), r.text)])
 	case r.number > 0:
 		if len(b) != r.number {
@@ -255,8 +278,16 @@ func (d *decoder) value(r *record, b []byte) any {
 	}
 	out := map[string]any{}
 	for _, f := range r.fields {
-		if f.end() <= len(b) {
-			out[f.name] = f.value(b[f.offset:f.end()])
+		if f.end() > len(b) {
+			continue
+		}
+		v := b[f.offset:f.end()]
+		out[f.name] = f.value(v)
+		switch {
+		case f.name == "reserved":
+			d.zero(r.name+"."+f.name, v)
+		case f.count >= 0 && f.elem == 1:
+			d.zero(r.name+"."+f.name+" behind its NUL", v[len(cut(v)):])
 		}
 	}
 	return out

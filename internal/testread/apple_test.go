@@ -69,6 +69,18 @@ func TestFaultsAreFound(t *testing.T) {
 		"another size": {func(w kcdata.ItemWriter) error {
 			return errors.Join(w.Define(kcdata.TypeLinuxSignals), w.Array(kcdata.TypeLinuxSignals, 8, 1, make([]byte, 8)))
 		}, "is read as 24"},
+		"padding": {func(w kcdata.ItemWriter) error {
+			err := errors.Join(w.Define(kcdata.TypeLinuxSignals), w.Array(kcdata.TypeLinuxSignals, 24, 1, make([]byte, 24)))
+			b := w.(*kcdata.Writer).Written()
+			b[len(b)-8] = 1
+			return err
+		}, "padding is not zero: 01"},
+		"reserved": {func(w kcdata.ItemWriter) error {
+			return errors.Join(w.Define(kcdata.TypeLinuxMapWalk), w.Struct(kcdata.TypeLinuxMapWalk, kcdata.LinuxMapWalk{Reserved: 2}))
+		}, "linux_map_walk.reserved is not zero: 02"},
+		"behind a NUL": {func(w kcdata.ItemWriter) error {
+			return w.Bytes(kcdata.TypeThreadName, []byte("a\x00b\x00"))
+		}, "pth_name behind its NUL is not zero: 62"},
 		"not ended": {func(w kcdata.ItemWriter) error {
 			return errors.Join(w.Define(kcdata.TypeLinuxWarning), w.Bytes(kcdata.TypeLinuxWarning, []byte("x")))
 		}, "no NUL"},
