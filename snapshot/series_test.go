@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -38,6 +38,12 @@ func TestPrepare(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
 	requireBPF(t)
+	// Of one thread: a task with many more than the average wants more than the whole machine.
+	child := exec.Command("sleep", "1000")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { child.Process.Kill(); child.Wait() })
 	for _, engine := range stoppingEngines {
 		s := ownSession(t, Options{Engine: engine})
 		if err := s.Prepare(Request{}); err != nil {
@@ -48,7 +54,7 @@ func TestPrepare(t *testing.T) {
 			t.Fatalf("%s: no memory", engine)
 		}
 		for range 3 {
-			res, _, _ := captureOnce(t, s, Request{Pids: []int{os.Getpid()}})
+			res, _, _ := captureOnce(t, s, Request{Pids: []int{child.Process.Pid}})
 			mem := recordsMemory(t, s)
 			switch {
 			case len(res.CPUs.Missing) > 0: // who is late may still write to the memory, so the next capture has other
