@@ -127,7 +127,7 @@ func (a *arming) run(cmd *cobra.Command) error {
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	a.take.options.FileReader = fileReader
-	if err := checkTarget(ctx, &publish.Destination{Writer: fileWriter(a.timeout), Path: a.in("stackshot.frames"), Given: true}); err != nil {
+	if err := checkTarget(ctx, &publish.Destination{Writer: fileWriter(a.timeout), Path: a.in("stackshot.frames"), Given: true, NoLastResort: true}); err != nil {
 		return err
 	}
 	var err error

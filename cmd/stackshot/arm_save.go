@@ -76,7 +76,7 @@ func (a *arming) ordinary(ctx context.Context) {
 // deliver writes the file of a capture and shows it (C1).
 func (a *arming) deliver(ctx context.Context, at time.Time, plain []byte) {
 	d, envelope := a.target(at)
-	file := a.take.save(ctx, d, envelope, plain, interruptGrace)
+	file := a.take.save(ctx, d, envelope, plain)
 	urgency.End()
 	shown := a.show(ctx, d, file.place(d.Path), plain)
 	file.wait(true, forever)

@@ -27,7 +27,7 @@ import (
 
 // deliver writes the file, then shows the report (C1).
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
-	file := t.save(ctx, d, e, shot.plain, 0)
+	file := t.save(ctx, d, e, shot.plain)
 	urgency.End() // the file is urgent, the names are not
 	reportErr := t.show(ctx, d, file.place(d.Path), shot.plain)
 	file.wait(t.quiet, forever)
@@ -87,9 +87,8 @@ const (
 )
 
 // save compresses a snapshot and writes its file. It waits for a target that does not answer no
-// longer than t.patience; after that the writing goes on beside the caller. After a signal the writing
-// has the time grace to end.
-func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte, grace time.Duration) *saving {
+// longer than t.patience; after that the writing goes on beside the caller.
+func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelope, plain []byte) *saving {
 	s := &saving{name: filepath.Base(d.Path), began: time.Now(), done: make(chan struct{})}
 	packed := make(chan struct{})
 	go func() {
@@ -98,8 +97,6 @@ func (t *take) save(ctx context.Context, d *publish.Destination, e kcdata.Envelo
 		close(packed)
 		if err == nil {
 			defer file.Close()
-			ctx, ended := outlive(ctx, grace)
-			defer ended()
 			s.where, err = d.Save(ctx, file)
 			s.size, _ = file.Size()
 		}
@@ -212,7 +209,7 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 			s.complain(n, err)
 		}
 	}
-	file := s.save(ctx, s.files.Destination(n, at), s.envelope, shot.plain, interruptGrace)
+	file := s.save(ctx, s.files.Destination(n, at), s.envelope, shot.plain)
 	if s.tally.stored(file.where, file.err); file.err != nil {
 		s.complain(n, file.err)
 	}

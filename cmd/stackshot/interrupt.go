@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"stackshot/internal/publish"
 )
 
 // interruptedError is the cause of a context that a signal ended.
@@ -52,9 +54,8 @@ func leave() {
 	os.Exit(exitFailed)
 }
 
-// interruptGrace is how long a capture, or the writing of its file, may take to end after a
-// signal. A capture may be waiting for somebody else's then. The end of the process ends every
-// stop.
+// interruptGrace is how long a capture may take to end after a signal. It may be waiting for
+// somebody else's then. The end of the process ends every stop.
 const interruptGrace = time.Second
 
 // errLeftBehind says that something is still under way: only the end of the
@@ -63,7 +64,7 @@ var errLeftBehind = errors.New("no snapshot")
 
 // graced runs f. After a signal it waits for interruptGrace, then it leaves f behind.
 func graced[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	longer, stop := outlive(ctx, interruptGrace)
+	longer, stop := publish.Outlive(ctx, interruptGrace)
 	defer stop()
 	type result struct {
 		v   T
@@ -80,17 +81,5 @@ func graced[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case <-longer.Done():
 		var none T
 		return none, fmt.Errorf("%w: %w", context.Cause(ctx), errLeftBehind)
-	}
-}
-
-// outlive gives a context that ends some time after ctx, for the same cause.
-func outlive(ctx context.Context, by time.Duration) (context.Context, func()) {
-	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(by, func() { cancel(context.Cause(ctx)) })
-	})
-	return longer, func() {
-		stop()
-		cancel(nil)
 	}
 }

@@ -103,9 +103,8 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// A directory in which nothing can be written refuses early; as the current directory, where we
-// chose the name ourselves, it does not keep the snapshot from being taken. To root one of a read-only
-// file system, to others one without the right to write.
+// A directory without the right to write refuses early. A file system that is read-only does not
+// keep the snapshot from being taken, nor does either as the current directory, where we chose the name ourselves.
 func TestUnwritableDirectory(t *testing.T) {
 	testneed.Live(t)
 	testneed.Slow(t)
@@ -121,12 +120,31 @@ func TestUnwritableDirectory(t *testing.T) {
 			bend     func(*exec.Cmd)
 		}{{dir, "read-only file system", func(*exec.Cmd) {}}, {closed, "permission denied", asNobody}} {
 			o := invocation{bend: c.bend}.run(t, "take", "-o", c.dir+"/file")
-			if o.want(t, exitFailed, c.dir, c.why); o.stdout != "" {
-				t.Error("captured all the same")
+			if c.dir == closed {
+				if o.want(t, exitFailed, c.dir, c.why); o.stdout != "" {
+					t.Error("captured all the same")
+				}
+			} else {
+				o.want(t, exitIncomplete, c.dir, c.why, "/dev/shm/stackshot-")
+				mode0600(t, o.spared(t))
 			}
 			o = invocation{bend: func(cmd *exec.Cmd) { c.bend(cmd); cmd.Dir = c.dir }}.run(t, "take")
 			o.want(t, exitIncomplete, c.why, "/dev/shm/stackshot-")
 			mode0600(t, o.spared(t))
+		}
+		o := stackshot(t, "hang", "-o", dir+"/file")
+		o.want(t, exitIncomplete, "read-only file system")
+		mode0600(t, o.spared(t))
+		for _, path := range []string{dir + "/", dir + "/file"} {
+			o := stackshot(t, "take", "--count", "2", "-o", path)
+			o.want(t, exitIncomplete, "read-only file system", "2 of 2 snapshots were saved somewhere else")
+			for o.stderr != "" {
+				mode0600(t, o.spared(t))
+				_, o.stderr, _ = strings.Cut(o.stderr, " instead")
+				if !strings.Contains(o.stderr, " instead") {
+					break
+				}
+			}
 		}
 	})
 }

@@ -57,9 +57,10 @@ func takeCommand() *cobra.Command {
 		Short: "Take a snapshot of the machine and show the report",
 		Long: "Take a snapshot, write the file (mode 0600), then show the report.\n\n" +
 			"A file named by -o is replaced if it is a regular file of the same user; a symbolic link,\n" +
-			"a directory or a special file is refused. If the target cannot be written, the snapshot\n" +
-			"goes to /dev/shm, and the exit code is 3. It is 3 as well if a task or a CPU is missing,\n" +
-			"or if nothing could be stopped (unless --engine procfs asked for that).\n\n" +
+			"a directory, a special file, a path that is not there or that you may not write is refused.\n" +
+			"If the file system refuses (read-only, full, broken) or does not answer, or a signal ends\n" +
+			"the wait for it, the snapshot goes to /dev/shm, and the exit code is 3. It is 3 as well if a\n" +
+			"task or a CPU is missing, or if nothing could be stopped (unless --engine procfs asked for that).\n\n" +
 			"With --count, each capture gets a file of its own: in the directory named by -o, or, for\n" +
 			"-o FILE.ext, under the names FILE-0001.ext and so on.",
 		Example: "  sudo stackshot take\n  sudo stackshot take --pid 4711 -o before.kcdata.zst\n  sudo stackshot take --count 10 --interval 1s -o DIR/",

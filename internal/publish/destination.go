@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"stackshot/internal/show"
 )
 
@@ -20,6 +22,24 @@ const Stdout = "-"
 // lookLimit is how long Check waits for the answer whether a target can be written. If there
 // is none, the capture goes on: the target may answer later.
 const lookLimit = time.Second
+
+// How long, after the caller's context has ended, the target may still take the file, and then the
+// places of last resort: a signal ends the waiting, and loses nothing that was taken.
+const targetGrace = time.Second
+
+var spareGrace = 1500 * time.Millisecond // a test on a busy machine sets a longer one
+
+// Outlive gives a context that ends some time after ctx, for the same cause.
+func Outlive(ctx context.Context, by time.Duration) (context.Context, func()) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(by, func() { cancel(context.Cause(ctx)) })
+	})
+	return longer, func() {
+		stop()
+		cancel(nil)
+	}
+}
 
 // Destination is where a snapshot goes.
 type Destination struct {
@@ -32,17 +52,27 @@ type Destination struct {
 	spared *int // by Save: files in the place of last resort; nil: they are not counted
 }
 
-// Check refuses, before anything is stopped, a target that the user named and that cannot be
-// written. If we named the target, Save has a way out. Errors: as of Save.
+// mistakes are the errnos of a path that no snapshot can ever have. Others are of the file
+// system, which may be read-only or broken just because the machine hangs.
+var mistakes = []unix.Errno{unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.ELOOP, unix.EACCES, unix.EPERM}
+
+// Check refuses, before anything is stopped, a target that the user named by mistake. If we named
+// the target, or it cannot be written for another reason, Save has a way out, unless the place of
+// last resort is not used. Errors: as of Save.
 func (d *Destination) Check(ctx context.Context) error {
 	if d.Path == Stdout || !d.Given {
 		return nil
 	}
 	err := d.ask(ctx, order{Path: []byte(d.Path), Replace: true, Look: true}, nil, lookLimit)
-	if errors.Is(err, ErrStalled) || errors.Is(err, ErrNoProcess) {
+	switch {
+	case err == nil:
 		return nil
+	case ctx.Err() != nil, errors.Is(err, ErrTarget), slices.ContainsFunc(mistakes, func(e unix.Errno) bool { return errors.Is(err, e) }):
+		return err
+	case d.NoLastResort && !errors.Is(err, ErrStalled) && !errors.Is(err, ErrNoProcess):
+		return err
 	}
-	return err
+	return nil // the file system may answer, or be mended, until then
 }
 
 // Save writes the snapshot, to the target or else to memory (invariant 2). It returns
@@ -52,23 +82,14 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 	if _, err := s.Size(); err != nil {
 		return "", err
 	}
-	if d.Path == Stdout {
-		err = toStdout(ctx, s.file)
-	} else {
-		err = d.write(ctx, d.Path, d.Given, s)
-	}
-	if err == nil {
+	if err = d.toTarget(ctx, s); err == nil {
 		return d.Path, nil
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return "", fmt.Errorf("%s: not written: %w", d.Path, err)
-	}
-	if errors.Is(err, ErrStalled) {
-		err = fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.LastResort)
 	}
 	if d.NoLastResort {
 		return "", err
 	}
+	ctx, stop := Outlive(ctx, spareGrace)
+	defer stop()
 	for _, dir := range slices.Compact([]string{"/dev/shm", os.TempDir()}) { // memory, then the place for temporary files
 		path, spareErr := d.toSpare(ctx, dir, s)
 		if spareErr == nil {
@@ -80,6 +101,23 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 		err = errors.Join(err, spareErr)
 	}
 	return "", err
+}
+
+func (d *Destination) toTarget(ctx context.Context, s *Spool) (err error) {
+	ctx, stop := Outlive(ctx, targetGrace)
+	defer stop()
+	if d.Path == Stdout {
+		err = toStdout(ctx, s.file)
+	} else {
+		err = d.write(ctx, d.Path, d.Given, s)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return fmt.Errorf("%s: not written: %w", d.Path, err)
+	case errors.Is(err, ErrStalled):
+		return fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.LastResort)
+	}
+	return err
 }
 
 func (d *Destination) write(ctx context.Context, path string, replace bool, s *Spool) error {

@@ -14,8 +14,8 @@
 //     SIGKILL, and nobody could wait for the process. If no helper begins in time
 //     (internal/spawn), a thread writes instead, but only if mountinfo says that no file
 //     system on the way may hang.
-//  2. A snapshot that was taken is not lost: if the target cannot be written, it goes to
-//     memory (/dev/shm), and the error says so.
+//  2. A snapshot that was taken is not lost: if the target cannot be written, or a signal ends
+//     the wait for it, the snapshot goes to memory (/dev/shm), and the error says so.
 //  3. Under its name a file is whole or absent.
 //  4. The caller learns what really became of the file: if it got its name, it counts as
 //     written, even if the interrupt came first.

@@ -17,16 +17,22 @@ import (
 	"stackshot/internal/testneed"
 )
 
-const serveWord = "__serve" // as the first argument: be the process that writes a file
+const (
+	serveWord  = "__serve"  // as the first argument: be the process that writes a file
+	stallsWord = "__stalls" // a target of this name does not answer
+)
 
 var testWriter = Writer{Command: []string{"/proc/self/exe", serveWord}, Timeout: 10 * time.Second}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveWord {
+		if filepath.Base(os.Args[len(os.Args)-1]) == stallsWord {
+			spawn.Serve(os.Stdin, func(order) answer { time.Sleep(time.Hour); return answer{} })
+		}
 		Serve(os.Stdin, os.Stdout)
 		unix.Exit(0) // os.Exit would sleep for a second under the race detector
 	}
-	spawn.Limit = 20 * time.Second
+	spawn.Limit, spareGrace = 20*time.Second, time.Minute
 	os.Exit(m.Run())
 }
 

@@ -75,6 +75,34 @@ func TestTakenSpareName(t *testing.T) {
 	}
 }
 
+// A signal ends the wait for a target that does not answer, before the writing and in it: the
+// snapshot is in the place of last resort, and the error says both.
+func TestSignalLosesNothing(t *testing.T) {
+	testneed.Live(t)
+	t.Parallel()
+	interrupted, path := errors.New("interrupted"), t.TempDir()+"/"+stallsWord
+	writer := testWriter
+	writer.Timeout = time.Hour
+	for _, first := range []bool{true, false} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		if first {
+			cancel(interrupted)
+		} else {
+			time.AfterFunc(50*time.Millisecond, func() { cancel(interrupted) }) // time: it may come first all the same
+		}
+		d := Destination{Writer: writer, Path: path, Given: true, LastResort: fmt.Sprintf("stackshot-test-signal-%d-%v.kcdata", os.Getpid(), first)}
+		where, err := d.Save(ctx, spoolOf(t, []byte("ours")))
+		t.Cleanup(func() { os.Remove(where) })
+		if b, readErr := os.ReadFile(where); filepath.Dir(where) != "/dev/shm" || string(b) != "ours" {
+			t.Errorf("%q has %q, %v", where, b, readErr)
+		}
+		if !errors.Is(err, interrupted) || !strings.Contains(err.Error(), path+": not written") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // openDir makes a directory that everybody can write to.
 func openDir(t *testing.T) string {
 	t.Helper()
