@@ -128,61 +128,80 @@ func (v *view) nothingStopped() string {
 	return text
 }
 
-// missedCPUs names each CPU that did not stop in time and what ran there: that
-// thread is the first suspect.
+// missedCPUs names each CPU that did not stop in time, and the thread that is the first suspect.
 func (v *view) missedCPUs() (out show.Parts) {
 	missed := account.CPUsWith(v.s, kcdata.CPUMissed)
 	for i := range v.s.CPUs {
 		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 && len(out) < limit {
-			out.Add("CPU %d did not stop in time. It ran %s", c.CPU, v.ranOn(c))
+			out.Add("CPU %d did not stop in time. %s", c.CPU, v.why(c))
 		}
 	}
 	out.If(len(missed) > limit, "%s in all did not stop in time: %s", show.Count(len(missed), "CPU"), show.Ranges(missed, 16))
 	return out
 }
 
-// ranOn names what a missed CPU ran.
-func (v *view) ranOn(c *kcdata.LinuxCPU) string {
-	switch {
-	case c.Flags&kcdata.CPURanKnown == 0:
-		return "an unknown thread: suspect it first"
-	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
-		return "its idle thread"
+// why names the thread that kept a CPU from the stop, or whoever may have.
+func (v *view) why(c *kcdata.LinuxCPU) string {
+	m := model.Missed(v.s, c)
+	ran := v.ranOn(c, &m)
+	if len(m.Above) == 0 {
+		return "It ran " + ran
 	}
-	for _, t := range v.s.Tasks {
-		if t.ID == uint64(c.RanTgid) {
-			return fmt.Sprintf("%s tid %d%s%s: suspect it first", account.Task(t), c.RanTid, priority(t, c.RanTid), v.where(t, c.RanTid))
-		}
+	var above []string
+	for _, t := range m.Above {
+		above = append(above, v.named(t))
 	}
-	return fmt.Sprintf("tid %d of task %d, which is not in the file: suspect it first", c.RanTid, c.RanTgid)
+	first := strings.Join(show.AtMost(limit, above, andMore), ", ")
+	if m.Suspect != nil {
+		return fmt.Sprintf("%s is first in line there: suspect it first. A sample found %s", first, ran)
+	}
+	return fmt.Sprintf("It ran %s, and first in line is %s: nobody can say whom to suspect", ran, first)
 }
 
-// priority is the real-time priority of a thread: " (FIFO 99)"; "" if it has none.
-func priority(task *kcdata.Task, tid uint32) string {
-	for _, t := range task.Threads {
-		if p := model.RealTime(t); p != "" && t.ID == uint64(tid) {
-			return " (" + p + ")"
+// ranOn names what a sample found on a missed CPU.
+func (v *view) ranOn(c *kcdata.LinuxCPU, m *model.MissedCPU) string {
+	suspect := ": suspect it first"
+	if len(m.Above) > 0 {
+		suspect = ""
+	}
+	switch {
+	case c.Flags&kcdata.CPURanKnown == 0:
+		return "an unknown thread" + suspect
+	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
+		return "its idle thread"
+	case m.Ran == nil:
+		return fmt.Sprintf("tid %d of task %d, which is not in the file%s", c.RanTid, c.RanTgid, suspect)
+	}
+	return v.named(m.Ran) + v.where(m.Ran) + suspect
+}
+
+// named is a thread with its real-time priority: "hog [7] tid 7 (FIFO 99)".
+func (v *view) named(th *kcdata.Thread) string {
+	for _, t := range v.s.Tasks {
+		if slices.Contains(t.Threads, th) {
+			name := fmt.Sprintf("%s tid %d", account.Task(t), th.ID)
+			if p := model.RealTime(th); p != "" {
+				name += " (" + p + ")"
+			}
+			return name
 		}
 	}
 	return ""
 }
 
 // where says in which function a sample found a thread; "" without a sample.
-func (v *view) where(task *kcdata.Task, tid uint32) string {
-	for _, t := range task.Threads {
-		switch {
-		case t.ID != uint64(tid) || t.Sample == nil:
-		case t.Sample.User != 0 && t.Sample.IP != 0:
-			return fmt.Sprintf(", in user mode at %#x", t.Sample.IP)
-		case t.Sample.User != 0:
-			return ", in user mode"
-		case len(t.Kernel) > 0:
-			return ", in the kernel at " + v.frame(t.Kernel[0])
-		default:
-			return ", in the kernel"
-		}
+func (v *view) where(t *kcdata.Thread) string {
+	switch {
+	case t.Sample == nil:
+		return ""
+	case t.Sample.User != 0 && t.Sample.IP != 0:
+		return fmt.Sprintf(", in user mode at %#x", t.Sample.IP)
+	case t.Sample.User != 0:
+		return ", in user mode"
+	case len(t.Kernel) > 0:
+		return ", in the kernel at " + v.frame(t.Kernel[0])
 	}
-	return ""
+	return ", in the kernel"
 }
 
 // missedTables says of which files the unwind tables were wanted and not read, how many

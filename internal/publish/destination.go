@@ -106,14 +106,15 @@ func (d *Destination) Save(ctx context.Context, s *Spool) (where string, err err
 func (d *Destination) toTarget(ctx context.Context, s *Spool) (err error) {
 	ctx, stop := Outlive(ctx, targetGrace)
 	defer stop()
+	name := d.Path
 	if d.Path == Stdout {
-		err = toStdout(ctx, s.file)
+		name, err = "standard output", toStdout(ctx, s.file)
 	} else {
 		err = d.write(ctx, d.Path, d.Given, s)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		return fmt.Errorf("%s: not written: %w", d.Path, err)
+		return fmt.Errorf("%s: not written: %w", name, err)
 	case errors.Is(err, ErrStalled):
 		return fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.LastResort)
 	}

@@ -48,6 +48,19 @@ func TestSaidOnce(t *testing.T) {
 		{Code: "cpu_missed", Text: "CPU 2 did not come to the stop within 10ms"},
 		{Code: "stop_aborted", Text: "try 1"},
 	}
+	behind := func(n uint32, user uint32) *kcdata.Snapshot { // real-time threads first in line on the CPU that was missed
+		w := newWorld(1)
+		ran := w.onCPU(w.thread(w.task(7, "sh"), "sh", 0, second), 0)
+		ran.Sample = &kcdata.LinuxSample{User: user}
+		for i := range n {
+			w.thread(w.task(20+i, "hog"), "hog", 0, second).Linux.Policy = 2 // SCHED_RR
+		}
+		for _, t := range w.s.Tasks[1:] {
+			t.Threads[0].Linux.RtPriority = 99
+		}
+		w.s.CPUs[0].Flags, w.s.CPUs[0].RanTid, w.s.CPUs[0].RanTgid = kcdata.CPUMissed|kcdata.CPURanKnown, 7, 7
+		return w.done()
+	}
 	procfs := containerWithoutStop()
 	procfs.Warnings = []kcdata.Warning{
 		{Code: "engine_procfs", Text: "nothing was stopped: no BPF here"},
@@ -61,6 +74,9 @@ func TestSaidOnce(t *testing.T) {
 		want []string // each once
 	}{
 		{"missed", missed, []string{"CPU 2 did not", "irq/55-mlx5 [640] tid 640: suspect it first", "try 1 (stop_aborted)"}},
+		{"missed, a hog", behind(1, 1), []string{"CPU 0 did not stop in time. hog [20] tid 20 (RR 99) is first in line there: suspect it first. A sample found sh [7] tid 7, in user mode\n"}},
+		{"missed, maybe a hog", behind(1, 0), []string{"CPU 0 did not stop in time. It ran sh [7] tid 7, in the kernel, and first in line is hog [20] tid 20 (RR 99): nobody can say whom to suspect\n"}},
+		{"missed, six hogs", behind(6, 1), []string{"It ran sh [7] tid 7, in user mode, and first in line is hog [20] tid 20 (RR 99), hog [21] tid 21 (RR 99), hog [22] tid 22 (RR 99), hog [23] tid 23 (RR 99), and 2 more: nobody"}},
 		{"procfs", procfs, []string{"nothing was stopped", "because no BPF here (engine_procfs)", "kernel addresses stay numbers (no_symbols)"}},
 		{"a CPU that the file does not have", unknown, []string{"CPU 9 did not come to the stop (cpu_missed)"}},
 	} {

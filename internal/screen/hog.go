@@ -5,7 +5,6 @@ import (
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
-	"stackshot/kcdata"
 )
 
 // policyIdle is SCHED_IDLE (include/uapi/linux/sched.h).
@@ -45,10 +44,7 @@ func (v *view) keepsCPU(t *thread) bool {
 	if t.age.Known && t.age.Ns >= hogNs {
 		return true
 	}
-	const both = kcdata.ThreadHasRuntime | kcdata.ThreadHasStart
-	now := v.s.Machine.BoottimeNs
-	lived := now - min(t.Linux.StartBoottime, now)
-	return t.Linux.Present&both == both && lived >= 2*hogNs && t.Linux.SumExecRuntime >= lived/2
+	return model.MostlyRuns(v.s, t.Thread)
 }
 
 func (h *hog) entry() entry {

@@ -3,12 +3,13 @@ package screen
 import (
 	"fmt"
 
+	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
 
-// suspect is a thread that a CPU ran which did not stop in time: an alarm names it, with what it
-// did. The sections do not name it again.
+// suspect is a thread that kept a CPU from the stop: an alarm names it, with what it did. The
+// sections do not name it again.
 type suspect struct {
 	by  *thread
 	cpu uint32
@@ -16,13 +17,8 @@ type suspect struct {
 
 func (v *view) suspects() (out []suspect) {
 	for i := range v.s.CPUs {
-		c := &v.s.CPUs[i]
-		const known = kcdata.CPUMissed | kcdata.CPURanKnown
-		if c.Flags&known != known || c.Flags&kcdata.CPUIdle != 0 {
-			continue
-		}
-		for _, t := range v.threads {
-			if t.ID == uint64(c.RanTid) && t.task.ID == uint64(c.RanTgid) {
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 {
+			if t := v.of[model.Missed(v.s, c).Suspect]; t != nil {
 				out = append(out, suspect{t, c.CPU})
 			}
 		}

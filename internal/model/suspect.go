@@ -1,0 +1,76 @@
+package model
+
+import "stackshot/kcdata"
+
+// MissedCPU is what the file has on a CPU that did not stop in time. A thread is nil if it is not
+// in the file.
+type MissedCPU struct {
+	Task *kcdata.Task   // of Ran
+	Ran  *kcdata.Thread // what a sample found there after the release; nil too if that is the idle thread
+
+	// Who is to run there before Ran, and was runnable all the same: the real-time threads of the
+	// highest priority. Either the kernel holds them back for a moment, for they take all of the
+	// CPU (throttling, the fair server), or it did not let go of Ran.
+	Above []*kcdata.Thread
+
+	Suspect *kcdata.Thread // Ran, or the one of Above; nil: nobody is sure
+}
+
+// Missed looks for the thread that kept a CPU from the stop.
+func Missed(s *kcdata.Snapshot, c *kcdata.LinuxCPU) (m MissedCPU) {
+	isIdle := c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0
+	var most int
+	for _, t := range s.Tasks {
+		for _, th := range t.Threads {
+			if c.Flags&kcdata.CPURanKnown != 0 && !isIdle && th.ID == uint64(c.RanTid) && t.ID == uint64(c.RanTgid) {
+				m.Task, m.Ran = t, th
+				continue
+			}
+			r := rank(th)
+			if r == 0 || r < most || th.Linux.CPU != c.CPU || th.IsSelf() || t.IsSelf() {
+				continue
+			}
+			if class := StateOf(th).Class; class != Runnable && class != Running {
+				continue
+			}
+			if r > most {
+				most, m.Above = r, nil
+			}
+			m.Above = append(m.Above, th)
+		}
+	}
+	if m.Ran != nil && rank(m.Ran) >= most {
+		m.Above = nil
+	}
+	switch {
+	case len(m.Above) == 0:
+		m.Suspect = m.Ran
+	case len(m.Above) > 1:
+	case isIdle || m.Ran != nil && m.Ran.Sample != nil && m.Ran.Sample.User != 0 || MostlyRuns(s, m.Above[0]):
+		m.Suspect = m.Above[0] // nothing but the scheduler keeps it from the idle thread, and from user mode
+	}
+	return m
+}
+
+// rank orders real-time threads by who runs first; 0 is any other.
+func rank(t *kcdata.Thread) int {
+	switch {
+	case RealTime(t) == "":
+		return 0
+	case t.Linux.Policy == policyDeadline:
+		return 100
+	}
+	return int(t.Linux.RtPriority)
+}
+
+// MostlyRuns reports whether t has been on a CPU for half of its life at least, if it has lived
+// for longer than a moment.
+func MostlyRuns(s *kcdata.Snapshot, t *kcdata.Thread) bool {
+	const (
+		both   = kcdata.ThreadHasRuntime | kcdata.ThreadHasStart
+		moment = 200e6 // ns
+	)
+	now := s.Machine.BoottimeNs
+	lived := now - min(t.Linux.StartBoottime, now)
+	return t.Linux.Present&both == both && lived >= moment && t.Linux.SumExecRuntime >= lived/2
+}
