@@ -51,20 +51,34 @@ func arrayElem(it Item) Type {
 // frame may have a name of 4 KiB, and the reports repeat it.
 const maxStack = 4096
 
-// addresses appends an array of u64 to dst. An address that is not in seen costs placeCost
-// and is noted there. With a nil seen none costs that.
+// addresses appends an array of u64 to dst, or the addresses of the frames of a stack. An address that is
+// not in seen costs placeCost and is noted there. With a nil seen none costs that.
 func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struct{}, placeCost int64) {
 	elem, size, count := it.Elem()
-	if count > 0 && size != 8 {
+	whole, isShort := 8, false // bytes of an element; its address is a u32
+	switch elem {
+	case TypeKernStackFrame64, TypeUserStackFrame64:
+		whole = 16
+	case TypeKernStackFrame, TypeUserStackFrame:
+		isShort = true
+	case TypeKernStackLR, TypeUserStackLR:
+		whole, isShort = 4, true
+	}
+	if count > 0 && size != whole {
 		p.problem("array of %#x in %s: elements of %d bytes are not addresses", uint32(elem), p.where(), size)
 		return
+	}
+	at := func(i int) uint64 {
+		if isShort {
+			return uint64(binary.LittleEndian.Uint32(it.Data[whole*i:]))
+		}
+		return binary.LittleEndian.Uint64(it.Data[whole*i:])
 	}
 	count = p.keep(count, maxStack-len(*dst), maxStack, elem, "addresses")
 	cost := frameCost * int64(count)
 	for i := 0; seen != nil && i < count; i++ {
-		a := binary.LittleEndian.Uint64(it.Data[8*i:])
-		if _, known := seen[a]; !known {
-			seen[a] = struct{}{}
+		if _, known := seen[at(i)]; !known {
+			seen[at(i)] = struct{}{}
 			cost += placeCost
 		}
 	}
@@ -73,7 +87,7 @@ func (p *snapshotParser) addresses(it Item, dst *[]uint64, seen map[uint64]struc
 	}
 	*dst = slices.Grow(*dst, count)
 	for i := range count {
-		*dst = append(*dst, binary.LittleEndian.Uint64(it.Data[8*i:]))
+		*dst = append(*dst, at(i))
 	}
 }
 

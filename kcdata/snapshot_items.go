@@ -69,9 +69,9 @@ func (p *snapshotParser) threadItem(it Item) {
 		return
 	}
 	switch {
-	case isArray && of == TypeKernStackLR64:
+	case isArray && (of == TypeKernStackLR64 || of == TypeKernStackLR || of == TypeKernStackFrame64 || of == TypeKernStackFrame):
 		p.addresses(it, &t.Kernel, p.kernel, kernelPlaceCost)
-	case isArray && of == TypeUserStackLR64:
+	case isArray && (of == TypeUserStackLR64 || of == TypeUserStackLR || of == TypeUserStackFrame64 || of == TypeUserStackFrame):
 		p.addresses(it, &t.User, p.user.places, userPlaceCost)
 	case isArray && of == TypeLinuxRegisters:
 		p.addresses(it, &t.Registers, nil, 0)

@@ -161,8 +161,39 @@ func TestParseSnapshot(t *testing.T) {
 	}
 }
 
+// Stacks of each form that Apple's kernels have written: addresses alone, or with stack pointers, of 32 and of
+// 64 bits. Elements of another size are none of these.
+func TestStacksOfEachForm(t *testing.T) {
+	for _, c := range []struct {
+		kernel, user Type
+		element      any // three of these are a stack
+		want         string
+	}{
+		{TypeKernStackLR64, TypeUserStackLR64, []uint64{1 << 40, 2, 3}, "[1099511627776 2 3]"},
+		{TypeKernStackFrame64, TypeUserStackFrame64, []uint64{1 << 40, 91, 2, 92, 3, 93}, "[1099511627776 2 3]"},
+		{TypeKernStackLR, TypeUserStackLR, []uint32{1 << 30, 2, 3}, "[1073741824 2 3]"},
+		{TypeKernStackFrame, TypeUserStackFrame, []uint32{1 << 30, 91, 2, 92, 3, 93}, "[1073741824 2 3]"},
+	} {
+		b := packed(c.element)
+		for _, extra := range []int{0, 8} {
+			s, err := ParseSnapshot(buffer(t, MagicStackshot, func(w ItemWriter) {
+				n := len(b)/3 + extra
+				list := append(b[:len(b):len(b)], make([]byte, 3*extra)...)
+				ok(t, errors.Join(w.BeginContainer(TypeTask, 1), w.BeginContainer(TypeThread, 2),
+					w.Array(c.kernel, n, 3, list), w.Array(c.user, n, 3, list), w.EndContainer(2), w.EndContainer(1)))
+			}))
+			ok(t, err)
+			th := s.Tasks[0].Threads[0]
+			kernel, user, problems := fmt.Sprint(th.Kernel), fmt.Sprint(th.User), len(s.Problems)
+			if extra == 0 && (kernel != c.want || user != c.want || problems > 0) || extra > 0 && (len(th.Kernel)+len(th.User) > 0 || problems != 2) {
+				t.Errorf("%#x, %d bytes more: %s, %s, %q", uint32(c.kernel), extra, kernel, user, s.Problems)
+			}
+		}
+	}
+}
+
 // TestParseSnapshotKnowsEveryField fails when a field is added to the model
-// that snapshotFile does not fill: the test above would not see it.
+// that snapshotFile does not fill: TestParseSnapshot would not see it.
 func TestParseSnapshotKnowsEveryField(t *testing.T) {
 	w := wantSnapshot()
 	unset := map[string]bool{"Delta": true, "Symbols": true, "Problems": true, "Transitioning": true, "Exiting": true}

@@ -70,7 +70,7 @@ func open(o Options, h engine.Hooks) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{options: o, hooks: h, warnings: slices.Clone(o.Warnings)}
+	s := &Session{options: o, hooks: h}
 	if err = s.checkProc(); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,10 @@ func (s *Session) complete(c *capture.Raw, sc scope) {
 	c.State.Loadavg, _ = s.machine.Loadavg()
 	c.State.Meminfo, _ = s.machine.Meminfo()
 	c.State.Pressure, _ = s.machine.Pressure()
-	c.Warnings = append(append([]kcdata.Warning{}, s.warnings...), c.Warnings...)
+	c.Warnings = append(slices.Clone(s.warnings), c.Warnings...)
+	if s.options.Warnings != nil {
+		c.Warnings = append(s.options.Warnings(), c.Warnings...)
+	}
 	s.stateWarnings(c)
 	defer s.lookAtCgroups(c) // of all tasks, those that reconcile found among them
 	if sc.pids == nil {

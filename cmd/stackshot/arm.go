@@ -121,7 +121,7 @@ func (a *arming) run(cmd *cobra.Command) error {
 	if err := errors.Join(liftLimits(), saveThreads()); err != nil {
 		return err
 	}
-	urgency.Limit(maxStop)
+	a.take.watchUrgency()
 	urgency.Prepare() // what is refused now, is tried again at each capture
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := untilInterrupted(cmd.Context())

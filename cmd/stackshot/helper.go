@@ -33,12 +33,7 @@ func fileWriter(timeout time.Duration) publish.Writer {
 }
 
 func saveCommand() *cobra.Command {
-	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error {
-		if urgency.Inherited() { // it has a budget of its own
-			urgency.Begin()
-		}
-		return publish.Serve(os.Stdin, os.Stdout)
-	})
+	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error { return publish.Serve(os.Stdin, os.Stdout) })
 }
 
 func readCommand() *cobra.Command {
@@ -52,6 +47,9 @@ func helperCommand(verb, name string, args cobra.PositionalArgs, serve func() er
 		Args:   args,
 		RunE: func(*cobra.Command, []string) error {
 			os.WriteFile("/proc/self/comm", []byte(name), 0) // the main thread's name is that of the task
+			if urgency.Inherited() {                         // it has a budget of its own
+				urgency.Begin()
+			}
 			return serve()
 		},
 	}

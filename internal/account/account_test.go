@@ -175,3 +175,18 @@ func TestPanicStill(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The first line names the kernel, also that of a file which Apple's wrote, and Linux only if it was that.
+func TestSystemIsNamed(t *testing.T) {
+	ours := &kcdata.Snapshot{Hostname: "db7", Engine: "trap", Version: "#1 SMP: x", Release: "6.18.0", Arch: "arm64"}
+	noRelease := &kcdata.Snapshot{Engine: "trap", Version: "#1 SMP"}
+	darwin := &kcdata.Snapshot{Version: "Darwin Kernel Version 16.0.0: Tue Jul 12 10:56:08 PDT 2016; root:xnu"}
+	for want, s := range map[string]*kcdata.Snapshot{
+		"stackshot of db7, Linux 6.18.0 arm64": ours, "stackshot of unknown host, Linux of unknown release": noRelease,
+		"stackshot of unknown host, Darwin Kernel Version 16.0.0": darwin, "stackshot of unknown host, unknown system": {},
+	} {
+		if got := BriefMachine(s); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

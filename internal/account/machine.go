@@ -60,12 +60,25 @@ func BriefMachine(s *kcdata.Snapshot) string {
 	}
 	var out show.Parts
 	out.Add("%s of %s", what, show.Clean(cmp.Or(s.Hostname, "unknown host")))
-	out.Add("%s", strings.TrimRight("Linux "+show.Clean(cmp.Or(s.Release, "of unknown release"))+" "+show.Clean(s.Arch), " "))
+	out.Add("%s", strings.TrimRight(system(s)+" "+show.Clean(s.Arch), " "))
 	if s.HasMachine {
 		out.If(s.Machine.RealtimeNs > 0, "%s", show.Moment(s.Machine.RealtimeNs))
 		out.If(s.Machine.BoottimeNs > 0, "up %s", show.Duration(s.Machine.BoottimeNs))
 	}
 	return out.Join(", ")
+}
+
+// system is the kernel by name and release. A file of Apple's has its version alone.
+func system(s *kcdata.Snapshot) string {
+	switch version, _, _ := strings.Cut(s.Version, ":"); {
+	case s.Release != "":
+		return "Linux " + show.Clean(s.Release)
+	case s.HasMachine || s.Engine != "":
+		return "Linux of unknown release"
+	case version != "":
+		return show.Clean(version)
+	}
+	return "unknown system"
 }
 
 // MachineJSON is the object of the report.

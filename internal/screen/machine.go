@@ -69,6 +69,8 @@ func (v *view) picture() string {
 	switch {
 	case v.s.Panic != nil && v.s.Panic.Cause == kcdata.PanicBySysrq:
 		what = "picture not exact: nothing was stopped, " + account.PanicTitle(v.s)
+	case v.s.Isolation+v.s.Engine == "" && stopped == 0:
+		what = "this file does not say whether anything was stopped"
 	case v.s.Isolation == "none" || v.s.Engine == "procfs" || stopped == 0:
 		what = "picture not exact: nothing was stopped"
 	case stopped < len(v.s.CPUs) || ran > 0 || v.s.Capture.StopBroken > 0:

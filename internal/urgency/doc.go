@@ -6,7 +6,12 @@
 // would not do: it counts only among the threads of one control group.)
 //
 //	Begin ─► each ordinary thread to SCHED_RR 1 ─► ... ─► End: each back
-//	  └─ until ─► keeper, a thread at SCHED_RR 2: asleep ─► the budget is spent: each back
+//	  ├─ until ─► keeper, a thread at SCHED_RR 99: asleep ─► the budget is spent: each back
+//	  └─ beat, a goroutine ─► keeper: no beat for 1 s: each to SCHED_RR 98 ─► for another: each back
+//
+// At RR 1 nothing of ours runs while real-time tasks have all CPUs, for as long as they live; and an
+// ordinary thread has the share that the kernel keeps for those, a twentieth of each CPU. So a
+// process that has had no CPU is raised above them, within its budget.
 //
 // Two kinds of threads keep their priority: those at SCHED_FIFO, as the workers of a capture
 // are, and all that had another policy than the ordinary one when we were started.
@@ -26,8 +31,9 @@
 //
 //  1. No thread stays urgent if the keeper cannot be at its priority. Until it is, startTime at most,
 //     the kernel's limit alone guards (Limit): a keeper that began as an ordinary thread might come late.
-//  2. The keeper's priority is above that of the threads that it lowers: it runs on the CPU
-//     on which they spin. A CPU that somebody's FIFO task has does none of our spinning.
+//  2. The keeper's priority is above that of the threads that it lowers, raised ones too (if it may
+//     not have that, it raises none): it runs on the CPU on which they spin. The workers of a
+//     capture, at FIFO 99, are above all of them: a stop waits for none. A CPU that somebody's FIFO task has does none of our spinning.
 //  3. A thread inherits its schedule from the one that makes it. So once a pass over all threads finds none
 //     that is urgent, and none is being made, none can come. The keeper makes none.
 //  4. What lowers the threads again was opened before they were raised.

@@ -13,8 +13,8 @@ import (
 	"stackshot/internal/clock"
 )
 
-// above is the keeper's schedule.
-var above = schedule{unix.SCHED_RR, Priority + 1}
+// above is the keeper's schedule: above all but FIFO 99 if it may be, or else just above what it lowers.
+var above = [...]schedule{{unix.SCHED_RR, Raised + 1}, {unix.SCHED_RR, Priority + 1}}
 
 // keeper ends a budget (doc.go).
 var keeper keep
@@ -28,9 +28,22 @@ type keep struct {
 	state   int32 // by the keeper: 0, then keeping, or the negative errno that ended it
 	cpus    int64 // of this process; constant once started
 	pass    pass  // the keeper's
+
+	beats  int32         // by beat
+	step   int32         // by Begin: atStart; by the keeper: what it did to a process that does not run
+	heard  int32         // the keeper's: beats that it knows
+	silent time.Duration // the keeper's: for how long it slept since
+	rank   int32         // the keeper's: its priority
 }
 
 const keeping = 1
+
+// Steps of one urgency.
+const (
+	atStart int32 = iota
+	atRaised
+	atOrdinary
+)
 
 // startTime is how long Begin waits for the keeper. Meanwhile RLIMIT_RTTIME alone guards.
 var startTime = time.Second
@@ -50,15 +63,16 @@ func (k *keep) start() error {
 			return nil
 		case state < 0: // the next Begin tries again
 			k.started, k.state = false, 0
-			return fmt.Errorf("the thread that would end it, at SCHED_RR %d: %w", above.priority, syscall.Errno(-state))
+			return fmt.Errorf("the thread that would end it, at SCHED_RR %d: %w", Priority+1, syscall.Errno(-state))
 		case time.Now().After(last):
-			return fmt.Errorf("the thread that would end it, at SCHED_RR %d, did not begin within %v", above.priority, startTime)
+			return fmt.Errorf("the thread that would end it, at SCHED_RR %d, did not begin within %v", Priority+1, startTime)
 		}
 	}
 }
 
 // set gives the keeper a new time. process is locked.
 func (k *keep) set(until time.Duration) {
+	atomic.StoreInt32(&k.step, atStart)
 	atomic.StoreInt64(&k.until, int64(until))
 	one := [8]byte{1}
 	unix.Write(k.wake, one[:])
@@ -74,12 +88,15 @@ func (k *keep) set(until time.Duration) {
 func (k *keep) run() {
 	enterSyscallBlock()
 	// Only now: a thread that the runtime made of this one would inherit it.
-	errno := above.set(0)
+	errno := syscall.Errno(unix.EPERM)
+	for i := 0; i < len(above) && errno == unix.EPERM; i++ {
+		errno, k.rank = above[i].set(0), above[i].priority
+	}
 	if errno == 0 {
 		k.state = keeping
 		errno = k.watch()
 	}
-	k.pass.changeAll(urgent, ordinary)
+	k.pass.changeAll(ordinary)
 	ordinary.set(0) // from here on the runtime may make threads of this one
 	k.state = -int32(errno)
 	exitSyscall()
@@ -97,11 +114,13 @@ func (k *keep) watch() syscall.Errno {
 		case until == 0:
 			var n uint64
 			_, _, errno = syscall.RawSyscall(unix.SYS_READ, uintptr(k.wake), uintptr(unsafe.Pointer(&n)), 8)
-		case cpuTime() < until:
+		case cpuTime() < until && k.stepNow() != atOrdinary:
 			// All CPUs together cannot spend it before.
-			errno = sleep(min(max((until-cpuTime())/time.Duration(k.cpus), soon), later))
+			d := min(max((until-cpuTime())/time.Duration(k.cpus), soon), later)
+			errno = sleep(d)
+			k.listen(d)
 		default:
-			k.pass.change(urgent, ordinary)
+			k.pass.change(ordinary)
 			errno = sleep(again) // a thread may just be made, or End may have failed
 		}
 		if errno != 0 && errno != unix.EINTR {
@@ -109,6 +128,45 @@ func (k *keep) watch() syscall.Errno {
 		}
 	}
 }
+
+// listen notes that the keeper slept, and whether goroutines ran meanwhile. If they do not for
+// long, somebody's real-time tasks have all CPUs, or one has that of a thread for which the
+// runtime waits. Then our threads are raised, and made ordinary if that does not help either.
+//
+//go:nosplit
+//go:norace
+func (k *keep) listen(slept time.Duration) {
+	if now := k.beatsNow(); now != k.heard {
+		k.heard, k.silent = now, 0
+		return
+	}
+	k.silent += slept
+	switch {
+	case k.silent < starveTime:
+	case k.stepNow() == atStart && k.rank > Raised:
+		k.pass.change(raised)
+		k.step, k.silent = atRaised, 0
+	default:
+		k.step, k.silent = atOrdinary, 0
+	}
+}
+
+// How often goroutines show that they run, and how long the keeper sleeps without a sign of it until they are
+// helped. It counts its own sleeps: a machine, or a process, that was stopped meanwhile is no sign.
+const (
+	beatTime   = 50 * time.Millisecond
+	starveTime = time.Second
+)
+
+//go:nosplit
+//go:norace
+//go:noinline
+func (k *keep) beatsNow() int32 { return k.beats }
+
+//go:nosplit
+//go:norace
+//go:noinline
+func (k *keep) stepNow() int32 { return k.step }
 
 // Lengths of the keeper's sleeps.
 const (

@@ -29,21 +29,36 @@ const (
 //
 //go:nosplit
 //go:norace
-func (p *pass) changeAll(from, to schedule) syscall.Errno {
+func (p *pass) changeAll(to schedule) syscall.Errno {
 	for {
-		if changed, errno := p.change(from, to); errno != 0 || !changed {
+		if changed, errno := p.change(to); errno != 0 || !changed {
 			return errno
 		}
 	}
 }
 
-// change gives each thread of one schedule another, and reports whether it found one. It fails
+// becomes reports whether a thread of schedule s may be given another: each of the three that this
+// package gives becomes any other, but a thread is raised only if it is urgent.
+//
+//go:nosplit
+//go:norace
+func (s schedule) becomes(to schedule) bool {
+	switch to {
+	case ordinary:
+		return s == urgent || s == raised
+	case urgent:
+		return s == ordinary || s == raised
+	}
+	return s == urgent
+}
+
+// change gives each thread a schedule that it may have, and reports whether it found one. It fails
 // at the first that may not have it. A thread that has ended is no error.
 //
 //go:nosplit
 //go:norace
 //go:nocheckptr
-func (p *pass) change(from, to schedule) (changed bool, errno syscall.Errno) {
+func (p *pass) change(to schedule) (changed bool, errno syscall.Errno) {
 	if _, _, errno = syscall.RawSyscall(unix.SYS_LSEEK, uintptr(p.dir), 0, unix.SEEK_SET); errno != 0 {
 		return false, errno
 	}
@@ -58,7 +73,7 @@ func (p *pass) change(from, to schedule) (changed bool, errno syscall.Errno) {
 			if tid == 0 { // . and ..
 				continue
 			}
-			if now, errno := scheduleOf(tid); errno != 0 || now != from {
+			if now, errno := scheduleOf(tid); errno != 0 || !now.becomes(to) {
 				continue // it has ended, or is none of these
 			}
 			if errno := to.set(tid); errno != 0 && errno != unix.ESRCH {

@@ -3,6 +3,7 @@ package urgency
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,12 +11,17 @@ import (
 	"stackshot/internal/limits"
 )
 
-// Priority is the one at SCHED_RR of a process that is urgent.
-const Priority = 1
+// Priorities at SCHED_RR of a process that is urgent: the usual one, below whatever else is
+// real-time, and that of one that somebody's real-time tasks keep from all CPUs.
+const (
+	Priority = 1
+	Raised   = 98
+)
 
 var (
 	ordinary = schedule{unix.SCHED_NORMAL, 0}
 	urgent   = schedule{unix.SCHED_RR, Priority}
+	raised   = schedule{unix.SCHED_RR, Raised}
 )
 
 // Budget is the CPU time that all threads together may spend at the urgent priority after each
@@ -26,9 +32,15 @@ const Budget = 5 * time.Second
 // process is the priority of this process, of which there is one.
 var process struct {
 	sync.Mutex
-	begun bool // between Begin and End
-	pass  pass // of the callers of Begin and End
+	begun bool          // between Begin and End
+	pass  pass          // of the callers of Begin and End
+	ended chan struct{} // closed by End: the goroutine of this Begin that beats ends
 }
+
+// Starved hears, on a goroutine, that this process had no CPU for starveTime, which only real-time tasks
+// of others can do to an urgent one: that it was raised, or else made ordinary, since an ordinary thread has the
+// share that the kernel keeps for those. It is set before the first Begin.
+var Starved func(wasRaised bool)
 
 // Begin makes every thread of this process urgent, until End is called or the budget is spent.
 // A second one before End changes nothing. After an error no thread is urgent, also of those
@@ -46,18 +58,41 @@ func begin(budget time.Duration) error {
 		err = limits.RealTime()
 	}
 	if err == nil {
-		err = everyThread(ordinary, urgent)
+		raised.set(0)        // or neither this thread nor those that it makes might ever run
+		err = keeper.start() // before others are raised, who may have no CPU then
 	}
 	if err == nil {
-		err = keeper.start()
+		process.ended = make(chan struct{})
+		go beat(process.ended)
+		keeper.set(cpuTime() + budget)
+		err = everyThread(urgent)
 	}
 	if err != nil {
-		everyThread(urgent, ordinary)
+		end()
 		return err
 	}
 	process.begun = true
-	keeper.set(cpuTime() + budget)
 	return nil
+}
+
+// beat tells the keeper that goroutines run, and others what the keeper did.
+func beat(ended chan struct{}) {
+	tick := time.NewTicker(beatTime)
+	defer tick.Stop()
+	told := atStart
+	for {
+		atomic.AddInt32(&keeper.beats, 1)
+		if now := atomic.LoadInt32(&keeper.step); now > told {
+			if told = now; Starved != nil {
+				Starved(now == atRaised)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return
+		}
+	}
 }
 
 // End makes every thread of this process an ordinary one again.
@@ -68,9 +103,21 @@ func End() {
 		return
 	}
 	process.begun = false
-	if everyThread(urgent, ordinary) == nil {
+	end()
+}
+
+// end lowers all threads. process is locked.
+func end() {
+	if process.ended != nil {
+		close(process.ended)
+		process.ended = nil
+	}
+	err := everyThread(ordinary)
+	switch {
+	case !keeper.started:
+	case err == nil:
 		keeper.set(0)
-	} else {
+	default:
 		keeper.set(1) // the budget is spent: the keeper tries, again and again
 	}
 }
@@ -109,7 +156,7 @@ func prepare() (err error) {
 // Inherited reports whether this process was started by one that is urgent.
 func Inherited() bool {
 	now, errno := scheduleOf(0)
-	return errno == 0 && now == urgent
+	return errno == 0 && (now == urgent || now == raised)
 }
 
 // Limit has the kernel end this process if one of its threads runs at a real-time priority
@@ -130,9 +177,9 @@ func Limit(stop time.Duration) {
 
 const hardTimes = 6
 
-// everyThread changes the schedule of all threads of this process that have one schedule to
-// another. Their nice values stay. process is locked.
-func everyThread(from, to schedule) error {
+// everyThread gives all threads of this process a schedule, if it becomes them (schedule.becomes).
+// Their nice values stay. process is locked.
+func everyThread(to schedule) error {
 	p := &process.pass
 	if p.dir == 0 {
 		return os.ErrInvalid // prepare failed
@@ -140,10 +187,10 @@ func everyThread(from, to schedule) error {
 	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
 	// passes come when no thread can be made. The first may be needed for that: a maker that waits
 	// behind somebody's FIFO task goes on only as an ordinary thread.
-	errno := p.changeAll(from, to)
+	errno := p.changeAll(to)
 	if errno == 0 {
 		beforeExec()
-		errno = p.changeAll(from, to)
+		errno = p.changeAll(to)
 		afterExec()
 	}
 	if errno != 0 {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +25,7 @@ import (
 const childVar = "STACKSHOT_TEST_URGENCY"
 
 var children = map[string]func() error{
-	"threads": everyThreadFollows, "spin": spinStopped, "refused": refused, "lacks keeper": lacksKeeper, "inherited": inheritedRefused,
+	"threads": everyThreadFollows, "spin": spinForMoment, "starve": spinForLong, "refused": refused, "lacks keeper": lacksKeeper, "inherited": inheritedRefused,
 	"no descriptors": endsWithoutDescriptors, "limit": limitHolds,
 }
 
@@ -64,7 +65,7 @@ func policies(pid int) string {
 const (
 	areOrdinary = "0/0"
 	areUrgent   = "2/1"
-	keeperHas   = "2/2"
+	keeperHas   = "2/99"
 )
 
 // No thread stays behind, however many are made meanwhile, each keeps its nice value, and only the
@@ -126,7 +127,21 @@ func everyThreadFollows() error {
 func TestSpinInAStoppedRuntime(t *testing.T) {
 	testneed.Live(t)
 	testneed.Root(t)
-	cmd := command("spin")
+	spins(t, "spin", "ordinary")
+}
+
+// No goroutine runs any more, as if somebody's FIFO tasks had all CPUs. The keeper raises the threads,
+// and makes them ordinary when that does not help, long before the budget is spent.
+func TestStarved(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	spins(t, "starve", "raised", "ordinary")
+}
+
+// spins runs a child whose spinning thread becomes what is wanted, one after the other, and then all others too.
+func spins(t *testing.T, child string, wanted ...string) {
+	t.Helper()
+	cmd := command(child)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -137,24 +152,21 @@ func TestSpinInAStoppedRuntime(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	in := bufio.NewScanner(out)
-	if !in.Scan() || in.Text() != "spins" {
-		t.Fatalf("the child says %q, %v", in.Text(), in.Err())
-	}
-	more := make(chan string)
-	go func() {
-		in.Scan()
-		more <- in.Text()
-	}()
-	for policies(cmd.Process.Pid) != areOrdinary {
-		select {
-		case text := <-more:
-			t.Fatalf("it goes on, or was killed for its time at a real-time priority: %q", text)
-		case <-time.After(time.Millisecond):
+	for _, want := range append([]string{"spins"}, wanted...) {
+		if !in.Scan() || in.Text() != want {
+			t.Fatalf("the child says %q, %v; want %q: it goes on, or was killed for its time at a real-time priority", in.Text(), in.Err(), want)
 		}
+	}
+	for policies(cmd.Process.Pid) != areOrdinary {
+		time.Sleep(time.Millisecond) // until the last thread is
 	}
 }
 
-func spinStopped() error {
+func spinForMoment() error { return spinStopped(50 * time.Millisecond) } // long enough for the collection to begin, and short for other tests
+
+func spinForLong() error { return spinStopped(time.Hour) }
+
+func spinStopped(budget time.Duration) error {
 	Limit(0)
 	runtime.GOMAXPROCS(2)
 	began := make(chan bool)
@@ -170,25 +182,39 @@ func spinStopped() error {
 		spin()
 	}()
 	<-began
-	if err := begin(50 * time.Millisecond); err != nil { // long enough for the collection to begin, and short for other tests
+	fmt.Println("spins")
+	if err := begin(budget); err != nil {
 		return err
 	}
-	fmt.Println("spins")
 	runtime.GC()
 	return errors.New("collected")
 }
 
-// spin makes system calls that the runtime knows nothing of. A nosplit function has no safe point,
-// unless it is inlined into one that has.
+// spin makes system calls that the runtime knows nothing of, and says what the thread becomes. A
+// nosplit function has no safe point, unless it is inlined into one that has.
 //
 //go:nosplit
 //go:norace
 //go:noinline
 func spin() {
+	last := ordinary
 	for {
-		syscall.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+		now, _ := scheduleOf(0)
+		switch {
+		case now == last:
+		case now == raised:
+			syscall.RawSyscall(unix.SYS_WRITE, 1, uintptr(unsafe.Pointer(&saysRaised)), uintptr(len(saysRaised)))
+		case now == ordinary:
+			syscall.RawSyscall(unix.SYS_WRITE, 1, uintptr(unsafe.Pointer(&saysOrdinary)), uintptr(len(saysOrdinary)))
+		}
+		last = now
 	}
 }
+
+var (
+	saysRaised   = [...]byte{'r', 'a', 'i', 's', 'e', 'd', '\n'}
+	saysOrdinary = [...]byte{'o', 'r', 'd', 'i', 'n', 'a', 'r', 'y', '\n'}
+)
 
 // Who has no right to it learns so, each time, and no thread is urgent.
 func TestRefused(t *testing.T) {
@@ -208,7 +234,7 @@ func refused() error {
 
 // lacksKeeper has a right to all but the keeper's priority.
 func lacksKeeper() error {
-	above.priority = 100 // there is none
+	above[0].priority = 100 // there is none
 	return refusedFor(unix.EINVAL)
 }
 
