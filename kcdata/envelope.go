@@ -1,11 +1,12 @@
 package kcdata
 
 import (
+	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"io"
+	"math"
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -51,53 +52,125 @@ const (
 	maxRatio   = maxDeflate
 	freeUnpack = 4 << 20 // bytes that any file may unpack to
 
-	// A file is given memory beforehand for as much as it says that it unpacks to, if that is
+	// A file is given memory beforehand for as much as its size lets expect, if that is
 	// not more than this many times its bytes. Snapshots pack 5 to 30 times.
 	usualRatio = 32
+
+	maxEnvelopeHead = 64 << 10 // bytes in front of a compressed stream; ours are 224
 )
 
-// Unwrap takes data out of its envelope, which its magic tells, and returns the plain buffer.
-// It returns plain data as it is. The error is ErrTooLarge if the buffer has more than limit
-// bytes or, beyond the first few MiB, more than 1,032 times the bytes of data. Other errors:
-// ErrTruncated, ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError. With an error
-// plain is what could be unpacked until then; nil if that is nothing. Unwrap does not check
-// the content: NewReader and Items do.
-func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
-	if len(data) < 4 {
-		return nil, EnvelopeNone, badf(0, ErrTruncated, "%d bytes", len(data))
-	}
-	magic := binary.LittleEndian.Uint32(data)
-	packed := min(limit, freeUnpack+maxRatio*int64(len(data)))
-	switch {
-	case magic == zstdMagic:
-		plain, err = unwrapZstd(data, packed)
-		return plain, EnvelopeZstd, err
-	case Type(magic) == MagicCompressed:
-		plain, err = unwrapCompressed(data, packed)
-		return plain, EnvelopeZlib, err
-	case !Type(magic).IsMagic():
-		return nil, EnvelopeNone, badf(0, ErrBadMagic, "magic %#x", magic)
-	case int64(len(data)) > limit:
-		return data[:max(limit, 0)], EnvelopeNone, badf(0, ErrTooLarge, "%d bytes, limit %d", len(data), limit)
-	}
-	return data, EnvelopeNone, nil
+// File is a buffer as it was stored.
+type File struct {
+	Plain    []byte // from the begin marker to the end marker, or as far as it could be read; nil: nothing could
+	Envelope Envelope
+	Size     int64  // bytes of the envelope: where the file ends, or reading did
+	Follows  string // what stands behind the end and was not read, in words; "": nothing
 }
 
-func unwrapZstd(data []byte, limit int64) ([]byte, error) {
+// Read reads one file from r and takes the buffer out of its envelope, which its magic tells. It
+// ends at the end marker, or behind what the envelope has there, and does not read on, since what follows
+// may have no end: Follows says that there is something. To know that it waits for one byte more, or
+// r's end; it may take some 200 KiB. size is how many bytes r should have, 0 if that is not known. It is
+// not believed: a wrong one costs at most 128 MiB of address space.
+//
+// The error is ErrTooLarge if the buffer has more than limit bytes or, beyond the first few MiB,
+// more than 1,032 times the bytes that r gave for it, at whatever point. Other errors: ErrTruncated,
+// ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError; and those of r, as they are. With an
+// error Plain is what could be unpacked until then. Read goes from item to item and checks no more of
+// the content: NewReader and Items do, and they say if the end marker is missing, but for zeros in its
+// place, which are ErrTruncated here.
+func Read(r io.Reader, size, limit int64) (f File, err error) {
+	s := newSource(r)
+	over := -1
+	b, _ := s.Peek(4)
+	var magic uint32
+	if len(b) == 4 {
+		magic = binary.LittleEndian.Uint32(b)
+	}
+	switch {
+	case len(b) == 0:
+		err = badf(0, ErrTruncated, "the file is empty")
+	case len(b) < 4:
+		err = badf(0, ErrTruncated, "%d bytes", len(b))
+	case magic == zstdMagic:
+		f.Envelope = EnvelopeZstd
+		f.Plain, over, err = s.unwrapZstd(size, limit)
+	case Type(magic) == MagicCompressed:
+		f.Envelope = EnvelopeZlib
+		f.Plain, over, err = s.unwrapCompressed(size, limit)
+	case !Type(magic).IsMagic():
+		err = badf(0, ErrBadMagic, "magic %#x", magic)
+	default:
+		f.Plain, over, err = s.untilEnd(nil, s, 0, limit, size)
+	}
+	if len(f.Plain) == 0 {
+		f.Plain = nil
+	}
+	f.Size = s.taken()
+	if s.in.err != nil {
+		return f, s.in.err
+	}
+	plain := f.Envelope == EnvelopeNone
+	if plain {
+		f.Size = int64(len(f.Plain)) // what was read beyond it is not used
+	}
+	switch n := size - f.Size; {
+	case over < 0 || err != nil:
+	case over > 0 && !plain:
+		f.Follows = fmt.Sprintf("bytes behind the end marker, from offset %#x of what it unpacks to, are not read", len(f.Plain))
+	case over == 0 && !s.goesOn():
+	case n > 0:
+		f.Follows = fmt.Sprintf("%d bytes behind its end, from offset %#x, are not read", n, f.Size)
+	default:
+		f.Follows = fmt.Sprintf("bytes behind its end, from offset %#x, are not read", f.Size)
+	}
+	return f, err
+}
+
+// Unwrap is Read of bytes in memory.
+func Unwrap(data []byte, limit int64) (plain []byte, env Envelope, err error) {
+	f, err := Read(bytes.NewReader(data), int64(len(data)), limit)
+	return f.Plain, f.Envelope, err
+}
+
+// unwrapZstd unpacks a zstd frame. over is that of untilEnd.
+func (s source) unwrapZstd(size, limit int64) (plain []byte, over int, err error) {
+	var h zstd.Header
+	head, _ := s.Peek(zstd.HeaderMaxSize)
+	if err := h.Decode(head); err != nil {
+		return nil, -1, badStream(0, 0, err)
+	}
 	// The frame chooses the window, and the decoder takes that much memory. So it may
 	// be as large as the unpacked data may be, but at least what zstd -19 uses.
-	window := max(zstdUsualWindow, min(zstdMaxWindow, limit))
-	r, err := zstd.NewReader(bytes.NewReader(data),
+	window := int64(zstdMaxWindow)
+	if size > 0 {
+		window = max(zstdUsualWindow, min(window, limit, freeUnpack+maxRatio*size))
+	}
+	frame := &zstdFrame{src: s, left: h.HeaderSize}
+	if h.HasCheckSum {
+		frame.sum = 4
+	}
+	in := &io.LimitedReader{R: frame, N: math.MaxInt64}
+	z, err := zstd.NewReader(in,
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(window)))
 	if err != nil {
-		return nil, badf(0, ErrBadStream, "zstd frame: %v", err)
+		return nil, -1, badf(0, ErrBadStream, "zstd frame: %v", err)
 	}
-	defer r.Close()
-	b, err := readLimited(nil, r, 0, limit, min(plainGuess(data), usualRatio*int64(len(data))))
-	if len(b) == 0 && err != nil {
-		return nil, err
+	defer z.Close()
+	b, over, err := s.untilEnd(nil, z, 0, limit, usualRatio*size)
+	if err != nil || over != 0 {
+		return b, over, err
 	}
-	return b, err
+	// The frame is whole if all that comes is an empty block and the checksum.
+	in.N = 16
+	n, err := z.Read(make([]byte, 1))
+	switch {
+	case err == io.EOF && n == 0:
+		return b, 0, nil
+	case n > 0 || in.N == 0:
+		return b, 1, nil
+	}
+	return b, 0, badStream(0, len(b), err)
 }
 
 // envelopeHeader is what precedes a compressed stream.
@@ -109,82 +182,82 @@ type envelopeHeader struct {
 }
 
 // unwrapCompressed unpacks Apple's compressed buffer. If the end of the stream or the end
-// marker is missing, the file was cut, and it returns what the rest holds.
-func unwrapCompressed(data []byte, limit int64) ([]byte, error) {
-	h, err := parseEnvelope(data)
+// marker is missing, the file was cut, and it returns what the rest holds. over is that of untilEnd.
+func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err error) {
+	h, err := parseEnvelope(s)
 	if err != nil {
-		return nil, err
+		return nil, -1, err
 	}
 	if limit < 2*headerSize || h.plain > uint64(limit-2*headerSize) {
 		h.plain, err = uint64(max(limit-2*headerSize, 0)), badf(h.stream, ErrTooLarge, "stream of %d plain bytes, limit %d", h.plain, limit)
 	}
-	rest := uint64(len(data) - h.stream)
-	cut := h.compressed > rest || rest-h.compressed < headerSize
-	end := h.stream + int(min(h.compressed, rest))
-	if !cut && err == nil {
-		if t := header(data[end:]).typ; t != BufferEnd {
-			return nil, badf(end, ErrBadStream, "type %#x where the end marker should be", uint32(t))
-		}
+	in := &io.LimitedReader{R: s, N: int64(min(h.compressed, math.MaxInt64))}
+	stream := bufio.NewReader(in)
+	plain, over, bad := s.inflate(stream, h, size)
+	if over >= 0 || err != nil {
+		return plain, 1, err // an end marker within the stream
 	}
-	plain, bad := inflate(data[h.stream:end], h)
-	switch {
-	case err != nil:
-	case cut:
-		err = badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, rest)
-	default:
-		err = bad
+	var marker [headerSize]byte
+	n := 0
+	if in.N == 0 && stream.Buffered() == 0 {
+		n, _ = io.ReadFull(s, marker[:])
 	}
-	if len(plain) == 0 {
-		return nil, cmp.Or(err, bad)
+	switch left := int64(stream.Buffered()) + in.N; {
+	case n == headerSize && header(marker[:]).typ != BufferEnd:
+		bad = badf(h.stream+int(h.compressed), ErrBadStream, "type %#x where the end marker should be", uint32(header(marker[:]).typ))
+	case n < headerSize && !s.goesOn():
+		bad = badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, s.taken()-int64(h.stream))
+	case bad == nil && (uint64(len(plain)-len(h.inner)) != h.plain || left > 0):
+		bad = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", len(plain)-len(h.inner), h.plain, left)
 	}
-	if err == nil {
+	if bad == nil {
 		plain = append(plain, make([]byte, padOf(len(plain))+headerSize)...)
 		binary.LittleEndian.PutUint32(plain[len(plain)-headerSize:], uint32(BufferEnd))
+		over = 0
 	}
-	return plain, err
+	return plain, over, bad
 }
 
 // inflate returns the inner begin marker and the unpacked stream; nil if the stream does not
-// even begin.
-func inflate(stream []byte, h envelopeHeader) ([]byte, error) {
+// even begin. over is that of untilEnd.
+func (s source) inflate(stream *bufio.Reader, h envelopeHeader, size int64) (plain []byte, over int, err error) {
 	if h.algorithm == algorithmNone {
 		if h.plain != h.compressed {
-			return nil, badf(h.stream, ErrBadSize, "%d stored bytes are said to be %d", h.compressed, h.plain)
+			return nil, -1, badf(h.stream, ErrBadSize, "%d stored bytes are said to be %d", h.compressed, h.plain)
 		}
-		return append(slices.Clone(h.inner), stream...), nil
+		return s.untilEnd(h.inner, stream, h.stream, int64(h.plain), size)
 	}
 	if h.plain/maxDeflate > h.compressed {
-		return nil, badf(h.stream, ErrBadSize, "%d bytes cannot hold %d", h.compressed, h.plain)
+		return nil, -1, badf(h.stream, ErrBadSize, "%d bytes cannot hold %d", h.compressed, h.plain)
 	}
-	src := bytes.NewReader(stream)
-	z, err := zlib.NewReader(src)
+	z, err := zlib.NewReader(stream)
 	if err != nil {
-		return nil, badf(h.stream, ErrBadStream, "zlib header: %v", err)
+		return nil, -1, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	b, err := readLimited(h.inner, z, h.stream, int64(h.plain), min(int64(h.plain), usualRatio*int64(len(stream))))
-	n := len(b) - len(h.inner)
-	if err == nil && (uint64(n) != h.plain || src.Len() != 0) {
-		err = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", n, h.plain, src.Len())
-	}
-	return b, err
+	return s.untilEnd(h.inner, z, h.stream, int64(h.plain), min(int64(h.plain), usualRatio*size))
 }
 
 // parseEnvelope reads the items up to the begin marker of the inner buffer.
-func parseEnvelope(data []byte) (h envelopeHeader, err error) {
+func parseEnvelope(r io.Reader) (h envelopeHeader, err error) {
 	for off := 0; ; {
-		if len(data)-off < headerSize {
-			return h, badf(off, ErrTruncated, "%d bytes left, no inner begin marker", len(data)-off)
+		b := make([]byte, headerSize)
+		if n, err := io.ReadFull(r, b); err != nil {
+			return h, badf(off, ErrTruncated, "%d bytes left, no inner begin marker", n)
 		}
-		hd := header(data[off:])
-		if hd.size > uint64(len(data)-off-headerSize) {
-			return h, badf(off, ErrTruncated, "item %v of %d bytes, %d left", hd.typ, hd.size, len(data)-off-headerSize)
+		hd := header(b)
+		if uint64(off)+hd.size > maxEnvelopeHead {
+			return h, badf(off, ErrTooLarge, "item %v of %d bytes, no inner begin marker in %d", hd.typ, hd.size, maxEnvelopeHead)
 		}
-		next := off + headerSize + int(hd.size)
+		b = append(b, make([]byte, hd.size)...)
+		if n, err := io.ReadFull(r, b[headerSize:]); err != nil {
+			return h, badf(off, ErrTruncated, "item %v of %d bytes, %d left", hd.typ, hd.size, n)
+		}
+		next := off + len(b)
 		if off > 0 && hd.typ.IsMagic() {
-			h.inner, h.stream = data[off:next], next
+			h.inner, h.stream = b, next
 			return h, h.check(off, hd)
 		}
-		h.note(hd, data[off+headerSize:next])
+		h.note(hd, b[headerSize:])
 		off = next
 	}
 }

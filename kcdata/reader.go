@@ -72,7 +72,7 @@ func header(b []byte) itemHeader {
 }
 
 // Items walks the items between the begin marker and the end marker. It ignores bytes
-// behind the end marker. An error ends the walk and is a *FormatError; the items before it
+// behind the end marker; of a file, Read says that there are some. An error ends the walk and is a *FormatError; the items before it
 // were sound. The walk learns the definitions that it meets; a new walk begins without
 // them.
 func (r *Reader) Items() iter.Seq2[Item, error] {

@@ -54,7 +54,8 @@ type Snapshot struct {
 	Tasks        []*Task      // in file order
 
 	// Problems are the reader's own findings: things that the file should not hold (the
-	// same task twice, an array that cannot be decoded). Each is a sentence. The data
+	// same task twice, an array that cannot be decoded). Bytes behind the end marker are
+	// none of them: see File.Follows. Each is a sentence. The data
 	// concerned is kept as far as it is sound.
 	Problems []string
 }

@@ -1,46 +1,141 @@
 package kcdata
 
 import (
+	"bufio"
+	"encoding/binary"
 	"io"
+	"math"
 	"slices"
 )
 
-// readLimited returns begin and, behind it, at most limit bytes of r, a stream that began at
-// off in the file. With an error it returns the bytes before the error. It takes memory as
-// bytes come, so that a size on the wire takes none: guess, the size that the stream should
-// have, must be no more than the reader can spare.
-func readLimited(begin []byte, r io.Reader, off int, limit, guess int64) ([]byte, error) {
-	limit = max(limit, 0)
-	b, err := readGuessed(begin, io.LimitReader(r, limit+1), min(guess, limit)+1)
-	n := len(b) - len(begin)
-	switch {
-	case int64(n) > limit:
-		return b[:len(begin)+int(limit)], badf(off, ErrTooLarge, "stream of more than %d bytes", limit)
-	case err == io.ErrUnexpectedEOF:
-		return b, badf(off, ErrTruncated, "stream ends after %d plain bytes", n)
-	case err != nil:
-		return b, badf(off, ErrBadStream, "after %d plain bytes: %v", n, err)
-	}
-	return b, nil
+const (
+	leastRead = 512       // the least room for one read, bytes
+	mostRead  = 128 << 10 // the most bytes of one: how far reading goes beyond an end marker
+	mostGuess = 64 << 20  // bytes that are believed to come before they have come
+)
+
+// source is where a file is read from. Behind the file it takes no more than bufferSize bytes.
+type source struct {
+	*bufio.Reader
+	in *tally
 }
 
-// readGuessed is io.ReadAll with begin in front. If guess, in bytes, is right, no byte is copied and
-// no memory touched twice: for a large stream that takes as long as unpacking it.
-func readGuessed(begin []byte, r io.Reader, guess int64) ([]byte, error) {
-	b := append(make([]byte, 0, int64(len(begin))+max(guess, leastRead)), begin...)
-	for {
+const bufferSize = 64 << 10
+
+// tally counts what a reader gave, and keeps the error that ended it.
+type tally struct {
+	io.Reader
+	n   int64
+	err error
+}
+
+func (t *tally) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.n += int64(n)
+	if err != io.EOF {
+		t.err = err
+	}
+	return n, err
+}
+
+func newSource(r io.Reader) source {
+	in := &tally{Reader: r}
+	return source{bufio.NewReaderSize(in, bufferSize), in}
+}
+
+// taken is how many bytes of the source were used.
+func (s source) taken() int64 { return s.in.n - int64(s.Buffered()) }
+
+// goesOn reports whether there is another byte.
+func (s source) goesOn() bool {
+	_, err := s.Peek(1)
+	return err == nil
+}
+
+// untilEnd returns begin and, behind it, the items of r up to the end marker. over is how many
+// bytes were read beyond that; -1: r, which began at off in the file, ended before, or there is an
+// error, and b is what came until then. It takes memory as bytes come, so that a size on the wire takes
+// none. r may unpack to limit bytes, and to no more than what the source gave until then allows.
+func (s source) untilEnd(begin []byte, r io.Reader, off int, limit, guess int64) (b []byte, over int, err error) {
+	limit = min(max(limit, 0), math.MaxInt64/2)
+	b = append(make([]byte, 0, len(begin)+int(max(min(guess, limit+1, mostGuess), leastRead))), begin...)
+	for at := 0; ; { // of the next item
 		if cap(b)-len(b) < leastRead {
 			b = slices.Grow(b, max(len(b), leastRead))
 		}
-		n, err := r.Read(b[len(b):cap(b)])
+		n, err := r.Read(b[len(b):min(cap(b), len(b)+mostRead, len(begin)+int(limit)+1)])
 		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		} else if err != nil {
-			return b, err
+		most := len(begin) + int(min(limit, freeUnpack+maxRatio*s.taken()))
+		for at+headerSize <= len(b) && at < most {
+			h := header(b[at:])
+			end := at + headerSize
+			switch {
+			case at == 0 && !h.typ.IsMagic():
+				return nil, -1, badf(0, ErrBadMagic, "magic %#x", uint32(h.typ))
+			case h == itemHeader{}: // a hole in a file, or what was never written
+				return b[:at], -1, badf(at, ErrTruncated, "zeros, no end marker")
+			case h.typ == BufferEnd && end <= most:
+				return b[:end], len(b) - end, nil
+			}
+			at = end + int(h.size)
+		}
+		switch {
+		case len(b) > most:
+			return b[:most], -1, badf(off, ErrTooLarge, "stream of more than %d bytes", most-len(begin))
+		case err == io.EOF:
+			return b, -1, nil
+		case err != nil:
+			return b, -1, badStream(off, len(b)-len(begin), err)
 		}
 	}
 }
 
-// leastRead is the least room for one read, bytes.
-const leastRead = 512
+// badStream says that a compressed stream, which began at off in the file, ends badly after n plain bytes.
+func badStream(off, n int, err error) error {
+	if err == io.ErrUnexpectedEOF {
+		return badf(off, ErrTruncated, "stream ends after %d plain bytes", n)
+	}
+	return badf(off, ErrBadStream, "after %d plain bytes: %v", n, err)
+}
+
+// maxEmptyBlocks bounds the empty blocks of a frame: a hole in a file has endless many.
+const maxEmptyBlocks = 1 << 16
+
+// zstdFrame gives the bytes of one zstd frame and no more: a decoder would go on with a frame
+// behind it (format: RFC 8878, 3.1.1).
+type zstdFrame struct {
+	src   source
+	left  int  // bytes until the next block begins
+	sum   int  // bytes of the checksum behind the last block
+	last  bool // no block follows
+	empty int  // empty blocks so far
+}
+
+func (f *zstdFrame) Read(p []byte) (int, error) {
+	for f.left == 0 {
+		if f.last {
+			return 0, io.EOF
+		}
+		b, err := f.src.Peek(3)
+		if err != nil {
+			return 0, err
+		}
+		h := uint32(binary.LittleEndian.Uint16(b)) | uint32(b[2])<<16
+		size := int(h >> 3)
+		if size == 0 {
+			f.empty++
+		}
+		if f.empty > maxEmptyBlocks {
+			return 0, io.ErrUnexpectedEOF
+		}
+		if h>>1&3 == 1 { // one byte, repeated
+			size = 1
+		}
+		if f.left, f.last = len(b)+size, h&1 == 1; f.last {
+			f.left += f.sum
+		}
+	}
+	n, err := f.src.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	return n, err
+}

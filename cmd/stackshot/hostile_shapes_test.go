@@ -309,11 +309,14 @@ var otherShapes = []shape{
 	}},
 	{"nested too deep", func(f *forger) { f.again(opens(inTask, 1)) }},
 	{"buffers in buffers", func(f *forger) {
+		end := f.size + 16 + f.rest()
 		for f.rest() > 1<<20 && f.size < 1000 {
 			f.put(item(kcdata.TypeNested, 0, f.rest()))
 			f.put(item(kcdata.MagicStackshot, 0, 0))
 		}
-		f.again(item(kcdata.BufferEnd, 0, 0))
+		for f.size < end {
+			f.put(item(kcdata.BufferEnd, 0, 0))
+		}
 	}},
 	{"definitions of many types", func(f *forger) {
 		for i := range 5000 {

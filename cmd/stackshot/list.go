@@ -112,6 +112,7 @@ func (l *listing) fill(e *catalog.Entry) {
 	var s *kcdata.Snapshot
 	if err == nil {
 		s, err = c.snapshot()
+		e.Follows = c.Follows
 	}
 	e.Err = withoutName(err, e.Path)
 	if s == nil {

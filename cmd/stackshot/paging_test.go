@@ -33,7 +33,7 @@ func cutSample(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	cut := filepath.Join(dir, "cut")
-	write(t, cut, c.plain[:len(c.plain)*3/4])
+	write(t, cut, c.Plain[:len(c.Plain)*3/4])
 	return cut
 }
 

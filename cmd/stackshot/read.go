@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -31,44 +31,67 @@ func maxOutput(packed int64) int64 { return baseOutput + outputPerByte*packed }
 
 // contents is what could be read of a file.
 type contents struct {
-	name     string
-	plain    []byte
-	envelope kcdata.Envelope
-	packed   int64 // size of the file, bytes
-	cut      error // what is missing at its end; nil: nothing that was seen yet
+	kcdata.File
+	name string
+	cut  error // what is missing at its end; nil: nothing that was seen yet
 }
 
-// readFile reads and unpacks a file; "-" is standard input. If the file was cut, or unpacks
-// to too much, readFile gives what there is. After an error, which names the file, there is
+// blockBytes is the unit of stat's count of blocks.
+const blockBytes = 512
+
+// readFile reads and unpacks a file to its end marker; "-" is standard input. If the file was cut, or
+// unpacks to too much, readFile gives what there is. After an error, which names the file, there is
 // nothing.
 func readFile(name string) (*contents, error) {
-	data, err := readAll(name)
-	if err != nil {
-		return nil, err
+	in, size, onDisk := os.Stdin, int64(0), int64(0) // bytes; 0: not known
+	if name != stdoutName {
+		var err error
+		if in, err = os.Open(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
+		}
+		defer in.Close()
 	}
-	return unpack(name, data)
-}
-
-func unpack(name string, data []byte) (*contents, error) {
-	boundHeap(len(data))
-	plain, envelope, err := kcdata.Unwrap(data, maxPlain)
-	if plain == nil {
+	if st, err := in.Stat(); err == nil && st.Mode().IsRegular() {
+		at, _ := in.Seek(0, io.SeekCurrent) // of standard input; it fails for none
+		size = st.Size() - at
+		onDisk = min(size, blockBytes*st.Sys().(*syscall.Stat_t).Blocks) // less: it has holes
+	}
+	if onDisk > 0 {
+		boundHeap(onDisk)
+	}
+	f, err := kcdata.Read(in, size, maxPlain)
+	if _, format := errors.AsType[*kcdata.FormatError](err); err != nil && !format {
+		return nil, fmt.Errorf("%s: read at offset %#x: %w", name, f.Size, show.WithoutPath(err))
+	}
+	if f.Plain == nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &contents{name, plain, envelope, int64(len(data)), err}, nil
+	if onDisk <= 0 {
+		boundHeap(f.Size)
+	}
+	return &contents{f, name, err}, nil
 }
 
 // readSnapshot reads and decodes a file, and shows on a terminal that it does. If the file
 // breaks off, it gives what came before (nil: nothing) and an error that names the file.
 // packed is the file's size in bytes.
 func readSnapshot(name string) (s *kcdata.Snapshot, packed int64, err error) {
-	defer progress(false, "reading "+name)()
+	done := progress(false, "reading "+name)
 	c, err := readFile(name)
-	if err != nil {
-		return nil, 0, err
+	if err == nil {
+		s, err = c.snapshot()
+		packed = c.Size
 	}
-	s, err = c.snapshot()
-	return s, c.packed, err
+	done()
+	c.sayFollows()
+	return s, packed, err
+}
+
+// sayFollows tells people what follows the end of a file, if it was read and something does.
+func (c *contents) sayFollows() {
+	if c != nil && c.Follows != "" {
+		say(os.Stderr, "%s: %s", c.name, c.Follows)
+	}
 }
 
 // readWhole reads and decodes a file whole or not at all: figures over part of a machine
@@ -84,14 +107,14 @@ func readWhole(name string) (*kcdata.Snapshot, error) {
 // boundHeap has the garbage of a small file collected early, so that it does not add up to
 // more than the content. Far from that bound it is collected seldom, since nearly all that a
 // command makes of a file lives until the command ends. Whoever sets GOMEMLIMIT or GOGC knows better.
-func boundHeap(packed int) {
+func boundHeap(packed int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(baseHeap + heapPerByte*int64(packed))
+		debug.SetMemoryLimit(baseHeap + heapPerByte*packed)
 		if os.Getenv("GOGC") == "" {
 			debug.SetGCPercent(seldom)
 		}
 	}
-	hugeHeap(min(hugePerByte*int64(packed), baseHeap))
+	hugeHeap(min(hugePerByte*packed, baseHeap))
 }
 
 // seldom is a GOGC: garbage is collected when the heap has become five times what lived.
@@ -103,12 +126,14 @@ const hugePerByte = 128
 // snapshot decodes c. If c breaks off, it gives what came before (nil: nothing) and the
 // reason.
 func (c *contents) snapshot() (*kcdata.Snapshot, error) {
-	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
+	s, err := kcdata.ParseSnapshotWithin(c.Plain, kcdata.Memory(c.Size))
 	switch {
 	case nothingRead(err):
 		s = nil
 	case err == nil && c.cut != nil:
 		s.Problems = append(s.Problems, fmt.Sprintf("the file breaks off: %v", c.cut))
+	case c.Follows != "":
+		s.Problems = append(s.Problems, c.Follows)
 	}
 	return s, c.reason(err)
 }
@@ -130,44 +155,6 @@ func nothingRead(err error) bool {
 	const beginMarker = 16
 	var broken *kcdata.FormatError
 	return errors.As(err, &broken) && broken.Offset <= beginMarker
-}
-
-// readAll reads a file that may hold a snapshot. Its errors name the file.
-func readAll(name string) ([]byte, error) {
-	in := os.Stdin
-	if name != stdoutName {
-		var err error
-		if in, err = os.Open(name); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, show.WithoutPath(err))
-		}
-		defer in.Close()
-	}
-	b, err := readKnown(io.LimitReader(in, maxPlain+1))
-	switch {
-	case errors.Is(err, kcdata.ErrBadMagic):
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case err != nil:
-		return nil, fmt.Errorf("%s: read at offset %#x: %w", name, len(b), show.WithoutPath(err))
-	case len(b) == 0:
-		return nil, fmt.Errorf("%s: offset 0x0: %w: the file is empty", name, kcdata.ErrTruncated)
-	}
-	return b, nil
-}
-
-// readKnown reads r to its end if r begins as one of the envelopes does. Anything else may
-// be a disk, or have no end. With an error readKnown gives what it has read.
-func readKnown(r io.Reader) ([]byte, error) {
-	magic := make([]byte, 4)
-	n, err := io.ReadFull(r, magic)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return magic[:n], nil
-	} else if err != nil {
-		return magic[:n], err
-	}
-	if _, _, err := kcdata.Unwrap(magic, maxPlain); errors.Is(err, kcdata.ErrBadMagic) {
-		return magic, err
-	}
-	return io.ReadAll(io.MultiReader(bytes.NewReader(magic), r))
 }
 
 func dumpCommand() *cobra.Command {
@@ -197,10 +184,11 @@ func dump(w io.Writer, name string) error {
 	done := progress(false, "reading "+name)
 	c, err := readFile(name)
 	done()
+	c.sayFollows()
 	if err != nil {
 		return err
 	}
-	err = unlessGone(kcdata.Text(w, c.plain, maxOutput(c.packed)))
+	err = unlessGone(kcdata.Text(w, c.Plain, maxOutput(c.Size)))
 	broken := c.reason(err)
 	var format *kcdata.FormatError
 	switch {

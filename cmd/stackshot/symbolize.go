@@ -43,7 +43,8 @@ func symbolizeCommand() *cobra.Command {
 			"FILE may be - for standard input.\n\n" +
 			"A name that the file holds already stays, unless more is known now (--lines). FILE is\n" +
 			"replaced as a whole and keeps its compression; if nothing new is known, it is not touched.\n" +
-			"A truncated file is refused.",
+			"A truncated file is refused. What follows the end of FILE is not written; so a FILE that has\n" +
+			"such bytes is not replaced.",
 		Example: "  sudo stackshot symbolize FILE\n  stackshot symbolize --lines -o named.kcdata.zst FILE",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
@@ -67,35 +68,31 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	d := &publish.Destination{Writer: fileWriter(z.timeout), Path: cmp.Or(z.output, name), Given: true, NoLastResort: true}
-	data, err := readAll(name)
+	c, err := readFile(name)
+	if err == nil {
+		err = c.reason(nil) // a file that was cut is refused
+	}
 	if err == nil {
 		err = checkTarget(ctx, d)
 	}
 	if err != nil {
 		return err
 	}
-	c, err := unpack(name, data)
-	if err == nil {
-		err = c.reason(nil) // a file that was cut is refused
+	inPlace := d.Path == name && name != stdoutName
+	if inPlace && c.Follows != "" {
+		return fmt.Errorf("%s: %s, and would be lost: name another file (--output)", name, c.Follows)
 	}
-	if err != nil {
-		return err
-	}
+	c.sayFollows()
 	named, tally, err := z.rewrite(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	count := fmt.Sprintf("%d of %d addresses of user stacks have a function's name; addresses with a new name, module or line: %d", tally.Named, tally.Addresses, tally.New)
-	var out *publish.Spool
-	switch same := bytes.Equal(named, c.plain); {
-	case same && d.Path == name && name != stdoutName:
+	if inPlace && bytes.Equal(named, c.Plain) {
 		say(os.Stderr, "%s: %s; the file is as it was", name, count)
 		return nil
-	case same:
-		out, err = publish.Copy(data)
-	default:
-		out, err = publish.Compress(named, c.envelope)
 	}
+	out, err := publish.Compress(named, c.Envelope)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -103,15 +100,15 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	return save(ctx, d, name, out, count)
 }
 
-// rewrite gives the KCData of c with names in it; c.plain itself if nothing is new.
+// rewrite gives the KCData of c with names in it; c.Plain itself if nothing is new.
 func (z *symbolizing) rewrite(ctx context.Context, c *contents) (named []byte, tally symbolize.Tally, err error) {
-	s, err := kcdata.ParseSnapshotWithin(c.plain, kcdata.Memory(c.packed))
+	s, err := kcdata.ParseSnapshotWithin(c.Plain, kcdata.Memory(c.Size))
 	if err != nil {
 		return nil, tally, err
 	}
-	unwound := c.plain
+	unwound := c.Plain
 	if z.unwind {
-		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(c.plain, s) }) // it waits for files
+		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(c.Plain, s) }) // it waits for files
 		if err == nil {
 			s, err = kcdata.ParseSnapshot(unwound)
 		}

@@ -22,7 +22,7 @@ type Machine struct {
 	Threads    int     `json:"threads"`
 	CPUs       int     `json:"cpus"`
 	Stopped    int     `json:"cpus_stopped"`
-	Problems   int     `json:"problems"` // contradictions in the file; the report names them
+	Problems   int     `json:"problems"` // of the file; the report names them
 }
 
 // MachineOf describes the machine of s. It keeps nothing of s but strings.

@@ -19,6 +19,7 @@ type Entry struct {
 	Tasks, Threads int
 	StoppedNs      *uint64 // nil: not known, or nothing was stopped
 	Verdict        string  // in one line; "": not asked for
+	Follows        string  // what follows the file's end; "": nothing
 }
 
 // Fill takes what a list says from the file's snapshot, which may break off.
@@ -54,6 +55,9 @@ func Text(out io.Writer, d *Directory, entries iter.Seq[*Entry], width int) erro
 		}
 		if e.Verdict != "" {
 			p.Line("    %s", e.Verdict)
+		}
+		if e.Follows != "" {
+			p.Words("    ", "%s", e.Follows)
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -133,6 +137,6 @@ func (e *Entry) object() show.Object {
 		{"file", show.Clean(filepath.Base(e.Path))}, {"path", show.Clean(e.Path)},
 		{"host", show.Known(show.Clean(e.Host))}, {"realtime_ns", show.Known(e.Taken)},
 		{"tasks", e.Tasks}, {"threads", e.Threads}, {"stopped_ns", e.StoppedNs},
-		{"verdict", show.Known(e.Verdict)}, {"error", show.Known(reason)},
+		{"verdict", show.Known(e.Verdict)}, {"follows", show.Known(e.Follows)}, {"error", show.Known(reason)},
 	}
 }

@@ -49,7 +49,7 @@ func (p *page) notAsked(files []*Figures) {
 func (p *page) file(f *Figures, o TextOptions) {
 	p.Words("", "%s", f.Machine.Full())
 	if n := f.Machine.Problems; n > 0 {
-		p.Words("", "!! the file contradicts itself in %s: stackshot report says where", show.Count(n, "place"))
+		p.Words("", "!! %s with the file: stackshot report says more", show.Count(n, "problem"))
 	}
 	if f.Pause == nil {
 		p.Line("The file does not say how the capture went.")
