@@ -21,6 +21,7 @@ import (
 	"stackshot/internal/testneed"
 	"stackshot/internal/testtask"
 	"stackshot/internal/urgency"
+	"stackshot/kcdata"
 )
 
 // slow is a test's budget as an emulated machine needs it.
@@ -147,7 +148,7 @@ func policies(pid int) string {
 	var names []string
 	for _, s := range testtask.Schedules(pid) {
 		switch s {
-		case fmt.Sprintf("%d/%d", unix.SCHED_RR, urgency.Priority):
+		case fmt.Sprintf("%d/%d", unix.SCHED_RR, urgency.Priority), fmt.Sprintf("%d/%d", unix.SCHED_RR, urgency.Raised):
 			names = append(names, "rr")
 		case fmt.Sprintf("%d/0", unix.SCHED_NORMAL):
 			names = append(names, "other")
@@ -229,6 +230,34 @@ func TestHogsThatComeAndGo(t *testing.T) {
 	}
 	if testneed.Length(false, true) && spent.Load() == 0 {
 		t.Error("no budget was spent: the test proves nothing")
+	}
+}
+
+// While real-time tasks have every CPU a capture is made above them, and shows them. It says so, and the file does.
+func TestHogsOnEveryCPU(t *testing.T) {
+	testneed.Lab(t, testneed.Scheduler)
+	testneed.Slow(t)
+	needRoot(t)
+	file := filepath.Join(t.TempDir(), "file")
+	for cpu := range runtime.NumCPU() {
+		testtask.FIFOHogAt(t, cpu, 50, 20*time.Second) // this process has a twentieth of the CPUs then
+	}
+	o := stackshot(t, "take", "-o", file)
+	taken(t, o)
+	o.want(t, o.code, "real-time tasks have them", "FIFO 50", "SCHED_RR 98")
+	s, hogs := snapshotOf(t, file), 0
+	for _, task := range s.Tasks {
+		for _, th := range task.Threads {
+			if th.Linux.Policy == unix.SCHED_FIFO && th.Linux.RtPriority == 50 && th.Linux.State == 0 { // runs, or wants to
+				hogs++
+			}
+		}
+	}
+	if hogs < runtime.NumCPU() {
+		t.Errorf("%d of %d hogs run in the file: it was taken when they had gone", hogs, runtime.NumCPU())
+	}
+	if !slices.ContainsFunc(s.Warnings, func(w kcdata.Warning) bool { return w.Code == "starved" }) {
+		t.Errorf("warnings %q", s.Warnings)
 	}
 }
 

@@ -3,6 +3,7 @@
 package testtask
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -23,6 +24,12 @@ const MaxHogLife = 30 * time.Second
 func FIFOHog(tb testing.TB, cpu int, life time.Duration) *Fixture {
 	tb.Helper()
 	return startHogs(tb, Kind{Name: fifoHog.Name, N: 1, CPU: cpu, Life: life})
+}
+
+// FIFOHogAt is FIFOHog with another priority.
+func FIFOHogAt(tb testing.TB, cpu int, priority int32, life time.Duration) *Fixture {
+	tb.Helper()
+	return startHogs(tb, Kind{Name: fifoHog.Name, N: 1, CPU: cpu, Life: life, Priority: priority})
 }
 
 // FIFOCallHog is FIFOHog in a loop of system calls: reads of /dev/zero. Its end
@@ -72,7 +79,7 @@ func (s *stage) hostile() ([]step, error) {
 	}
 	limit := &unix.Rlimit{Cur: us, Max: us}
 	prio := new(int32)
-	*prio = 99
+	*prio = cmp.Or(s.kind.Priority, 99)
 	// The policy before the CPU, or another hog there keeps this one from the
 	// second call. And only when the stage is gone from that CPU.
 	return []step{s.start(),

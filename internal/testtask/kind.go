@@ -19,6 +19,8 @@ type Kind struct {
 	Life    time.Duration // how long at most
 	Every   time.Duration // between two processes
 	File    string        // of shared memory; N is the part that is this one's
+
+	Priority int32 // at SCHED_FIFO; 0: 99
 }
 
 // One process each, unless other roles are named.

@@ -30,6 +30,7 @@ type keep struct {
 	pass    pass  // the keeper's
 
 	beats  int32         // by beat
+	done   int32         // by Begin: 1 when it is done
 	step   int32         // by Begin: atStart; by the keeper: what it did to a process that does not run
 	heard  int32         // the keeper's: beats that it knows
 	silent time.Duration // the keeper's: for how long it slept since
@@ -129,14 +130,14 @@ func (k *keep) watch() syscall.Errno {
 	}
 }
 
-// listen notes that the keeper slept, and whether goroutines ran meanwhile. If they do not for
+// listen notes that the keeper slept, and whether goroutines ran meanwhile, and Begin is done. If not for
 // long, somebody's real-time tasks have all CPUs, or one has that of a thread for which the
 // runtime waits. Then our threads are raised, and made ordinary if that does not help either.
 //
 //go:nosplit
 //go:norace
 func (k *keep) listen(slept time.Duration) {
-	if now := k.beatsNow(); now != k.heard {
+	if now := k.beatsNow(); now != k.heard && k.isDone() {
 		k.heard, k.silent = now, 0
 		return
 	}
@@ -157,6 +158,11 @@ const (
 	beatTime   = 50 * time.Millisecond
 	starveTime = time.Second
 )
+
+//go:nosplit
+//go:norace
+//go:noinline
+func (k *keep) isDone() bool { return k.done != 0 }
 
 //go:nosplit
 //go:norace

@@ -16,6 +16,7 @@ type schedule struct{ policy, priority int32 }
 // pass goes over the threads of this process. One thread uses it.
 type pass struct {
 	dir   int // /proc/self/task
+	self  int // the thread that is left out; 0: none
 	names [4096]byte
 }
 
@@ -70,7 +71,7 @@ func (p *pass) change(to schedule) (changed bool, errno syscall.Errno) {
 		for at := 0; at+direntName < int(n); {
 			tid := number(&p.names, at+direntName)
 			at += int(p.names[at+direntLength]) | int(p.names[at+direntLength+1])<<8
-			if tid == 0 { // . and ..
+			if tid == 0 || tid == p.self { // . and ..
 				continue
 			}
 			if now, errno := scheduleOf(tid); errno != 0 || !now.becomes(to) {

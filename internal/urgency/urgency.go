@@ -2,6 +2,7 @@ package urgency
 
 import (
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,14 +59,7 @@ func begin(budget time.Duration) error {
 		err = limits.RealTime()
 	}
 	if err == nil {
-		raised.set(0)        // or neither this thread nor those that it makes might ever run
-		err = keeper.start() // before others are raised, who may have no CPU then
-	}
-	if err == nil {
-		process.ended = make(chan struct{})
-		go beat(process.ended)
-		keeper.set(cpuTime() + budget)
-		err = everyThread(urgent)
+		err = raiseAll(budget)
 	}
 	if err != nil {
 		end()
@@ -73,6 +67,31 @@ func begin(budget time.Duration) error {
 	}
 	process.begun = true
 	return nil
+}
+
+// raiseAll makes the keeper, and then every thread urgent. Until it is done its own thread is raised, or that,
+// and those that it makes, might have no CPU. A helper process of one that was raised stays so.
+func raiseAll(budget time.Duration) error {
+	now, _ := scheduleOf(0)
+	process.ended = make(chan struct{})
+	go beat(process.ended)
+	atomic.StoreInt32(&keeper.done, 0)
+	defer atomic.StoreInt32(&keeper.done, 1)
+	keeper.set(cpuTime() + budget)
+	raiseSelf()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	raiseSelf() // the goroutine may have gone to another thread meanwhile: the first is one of all now
+	if err := keeper.start(); err != nil || now == raised {
+		return err
+	}
+	return everyThread(urgent)
+}
+
+func raiseSelf() {
+	if now, errno := scheduleOf(0); errno == 0 && (now == ordinary || now == urgent) {
+		raised.set(0) // it may be refused
+	}
 }
 
 // beat tells the keeper that goroutines run, and others what the keeper did.
@@ -177,13 +196,16 @@ func Limit(stop time.Duration) {
 
 const hardTimes = 6
 
-// everyThread gives all threads of this process a schedule, if it becomes them (schedule.becomes).
-// Their nice values stay. process is locked.
+// everyThread gives all threads of this process a schedule, if it becomes them (schedule.becomes), the
+// calling one last, which might have no CPU then. Their nice values stay. process is locked.
 func everyThread(to schedule) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	p := &process.pass
 	if p.dir == 0 {
 		return os.ErrInvalid // prepare failed
 	}
+	p.self = unix.Gettid()
 	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
 	// passes come when no thread can be made. The first may be needed for that: a maker that waits
 	// behind somebody's FIFO task goes on only as an ordinary thread.
@@ -192,6 +214,9 @@ func everyThread(to schedule) error {
 		beforeExec()
 		errno = p.changeAll(to)
 		afterExec()
+	}
+	if now, _ := scheduleOf(0); errno == 0 && now.becomes(to) {
+		errno = to.set(0)
 	}
 	if errno != 0 {
 		return errno
