@@ -82,7 +82,7 @@ type Options struct {
 	// system, this process can still end. nil: threads of this process read them.
 	FileReader []string
 
-	Warnings func() []kcdata.Warning // the caller's own, asked for when a file is made; may be nil
+	Warnings func() []kcdata.Warning // the caller's own, asked for when the end of a file is made; may be nil
 
 	Redact bool // no user stacks, no mappings, no arguments, no register values, addresses relative to _text
 }

@@ -164,9 +164,6 @@ func (s *Session) complete(c *capture.Raw, sc scope) {
 	c.State.Meminfo, _ = s.machine.Meminfo()
 	c.State.Pressure, _ = s.machine.Pressure()
 	c.Warnings = append(slices.Clone(s.warnings), c.Warnings...)
-	if s.options.Warnings != nil {
-		c.Warnings = append(s.options.Warnings(), c.Warnings...)
-	}
 	s.stateWarnings(c)
 	defer s.lookAtCgroups(c) // of all tasks, those that reconcile found among them
 	if sc.pids == nil {
@@ -192,7 +189,7 @@ func (s *Session) collate(out io.Writer, c *capture.Raw) (*Result, error) {
 func (s *Session) collating() *collate.Collator {
 	return &collate.Collator{
 		Host: s.host, Proc: s.proc, Images: s.images, Files: s.files, Absent: s.absent, Version: Version(),
-		KeepUserSide: s.hooks.KeepUserSide, LateThreads: s.hooks.LateThreads,
+		KeepUserSide: s.hooks.KeepUserSide, LateThreads: s.hooks.LateThreads, Warnings: s.options.Warnings,
 	}
 }
 

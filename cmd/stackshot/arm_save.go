@@ -17,6 +17,7 @@ import (
 // save makes and writes the file of what a SysRq recorded, and shows its first screen. A failure is
 // counted and shown: the machine stays armed.
 func (a *arming) save(ctx context.Context, image *arm.Image) {
+	a.own.forget()
 	urgency.Begin()
 	defer urgency.End()
 	a.captures++
@@ -46,7 +47,7 @@ func (a *arming) collate(image *arm.Image) (out *publish.Spool, res *extract.Res
 	if out, err = publish.NewSpool("snapshot"); err != nil {
 		return nil, nil, err
 	}
-	if res, err = extract.Collate(out, extract.FromMemory(image.Region), extract.Options{Version: snapshot.Version()}); err != nil {
+	if res, err = extract.Collate(out, extract.FromMemory(image.Region), extract.Options{Version: snapshot.Version(), Own: a.take.options.Warnings}); err != nil {
 		out.Close()
 		return nil, nil, err
 	}
@@ -55,6 +56,7 @@ func (a *arming) collate(image *arm.Image) (out *publish.Spool, res *extract.Res
 
 // ordinary takes an ordinary capture where no program may walk the tasks.
 func (a *arming) ordinary(ctx context.Context) {
+	a.own.forget()
 	urgency.Begin()
 	defer urgency.End()
 	a.captures++

@@ -42,9 +42,9 @@ const maxStop = time.Second
 // hurry makes this process urgent. If that is refused, a warning goes into the file, but only
 // on a busy machine, where it makes a difference.
 func (t *take) hurry() {
-	own := t.watchUrgency()
+	t.watchUrgency()
 	if err := urgency.Begin(); err != nil && busy() {
-		own.all = append(own.all, kcdata.Warning{
+		t.own.all = append(t.own.all, kcdata.Warning{
 			Code: "ordinary_priority",
 			Text: fmt.Sprintf("more threads want to run than there are CPUs, and the capture had to wait for its turn among them: SCHED_RR %d: %v (needs CAP_SYS_NICE or an RLIMIT_RTPRIO of 2, and an RT budget under CONFIG_RT_GROUP_SCHED)", urgency.Priority, err),
 		})
@@ -52,12 +52,11 @@ func (t *take) hurry() {
 }
 
 // watchUrgency bounds what being urgent may cost, and tells what it could not do.
-func (t *take) watchUrgency() *notes {
+func (t *take) watchUrgency() {
 	urgency.Limit(max(t.options.MaxPause, maxStop))
-	own := &notes{}
-	t.options.Warnings = own.take
-	urgency.Starved = func(wasRaised bool) { own.starve(wasRaised, t.quiet) }
-	return own
+	t.own = &notes{}
+	t.options.Warnings = t.own.take
+	urgency.Starved = func(wasRaised bool) { t.own.starve(wasRaised, t.quiet) }
 }
 
 // busy reports whether more threads want to run than there are CPUs.

@@ -199,8 +199,8 @@ func writeTakeJSON(w io.Writer, file string, sequence int, r *snapshot.Result) e
 }
 
 // deliver writes the file of a capture and says so. A failure is counted and shown, and does
-// not end the series: the next file may find room.
-func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
+// not end the series: the next file may find room. On a read-only file system none will.
+func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) error {
 	s.warn(n, shot.res)
 	if err := s.incomplete(shot.res); err != nil {
 		s.tally.incomplete++
@@ -219,6 +219,10 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) {
 	case !s.json && !s.quiet && file.err == nil:
 		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), file.where, humanBytes(file.size))
 	}
+	if file.where == "" && errors.Is(file.err, unix.EROFS) {
+		return fmt.Errorf("%w: no file can be written", errLastCapture)
+	}
+	return nil
 }
 
 // warn shows each kind of warning once: otherwise each capture would repeat it.

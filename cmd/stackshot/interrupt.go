@@ -45,11 +45,11 @@ func untilInterrupted(parent context.Context) (ctx context.Context, stop func())
 // lastResort is how long the process may live after a signal. If it lives that long, a write
 // to whoever should read our output hangs: a pager, a terminal after ^S, a log daemon on a
 // dead disk.
-const lastResort = 4 * time.Second
+const lastResort = 6 * time.Second
 
 // leave ends the process, and tries to say so.
 func leave() {
-	go say(os.Stderr, "interrupted, and nobody reads the output")
+	go say(os.Stderr, "interrupted, and what is still written, or shown, does not come to an end")
 	time.Sleep(50 * time.Millisecond)
 	os.Exit(exitFailed)
 }

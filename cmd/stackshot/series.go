@@ -79,6 +79,9 @@ func (s *series) loop(ctx context.Context) error {
 // once makes capture n. An error ends the series. A failure that the next capture may not
 // have is counted and shown instead.
 func (s *series) once(ctx context.Context, n int) error {
+	if n > 1 {
+		s.own.forget()
+	}
 	urgency.Begin() // where it was refused before, the file says so
 	defer urgency.End()
 	at := time.Now()
@@ -94,9 +97,9 @@ func (s *series) once(ctx context.Context, n int) error {
 	if n == 1 && shot.res.Stopped > 0 {
 		s.stayInMemory()
 	}
-	s.deliver(ctx, n, at, shot)
+	err = s.deliver(ctx, n, at, shot)
 	s.tally.last = time.Now()
-	return nil
+	return err
 }
 
 // missed deals with a capture that gave no snapshot.

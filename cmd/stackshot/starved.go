@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,40 +22,53 @@ import (
 type notes struct {
 	mu      sync.Mutex
 	all     []kcdata.Warning // by mu; for every file
-	starved []kcdata.Warning // by mu; for the next file
+	starved []kcdata.Warning // by mu; for the file that is being made
 }
 
-// take returns the warnings for the next file.
+// take returns the warnings for a file.
 func (n *notes) take() []kcdata.Warning {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := append(slices.Clone(n.all), n.starved...)
-	n.starved = nil
-	return list
+	return append(slices.Clone(n.all), n.starved...)
 }
 
-// starve says at once, and in the next file, that real-time tasks had all CPUs, and what was done.
+// forget begins with another file.
+func (n *notes) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.starved = nil
+}
+
+// starve says at once, and in the file, that real-time tasks had all CPUs, and what was done.
 func (n *notes) starve(wasRaised, quiet bool) {
 	then := "it goes on as an ordinary program, in the share that the kernel keeps for these"
 	if wasRaised {
 		then = fmt.Sprintf("it goes on at SCHED_RR %d, for %v of CPU time at most", urgency.Raised, urgency.Budget)
 	}
-	text := "no CPU was free for stackshot for 1 s"
+	text := "stackshot did not run for 1 s"
 	if list := realTime(); len(list) > 0 {
-		text += ": real-time tasks have them (" + strings.Join(show.AtMost(4, list, func(n int) string { return fmt.Sprintf("and %d more", n) }), ", ") + ")"
+		names := show.AtMost(4, list, func(n int) string { return fmt.Sprintf("and %d more", n) })
+		text = "no CPU was free for stackshot for 1 s: real-time tasks have them (" + strings.Join(names, ", ") + ")"
 	}
 	text += "; " + then
+	n.mu.Lock()
+	n.starved = append(n.starved, kcdata.Warning{Code: "starved", Text: text})
+	n.mu.Unlock()
 	if !quiet {
 		say(os.Stderr, "%s", show.Clean(text))
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.starved = append(n.starved, kcdata.Warning{Code: "starved", Text: text})
 }
 
-// realTime names the runnable real-time threads of others, as many as are found in a moment.
-func realTime() (list []string) {
+// realTime names the runnable real-time threads that may keep this process from a CPU, those of the highest
+// priority first, as many as are found in a moment.
+func realTime() (names []string) {
+	type thread struct {
+		rank int
+		name string
+	}
+	var list []thread
 	policies := map[uintptr]string{unix.SCHED_FIFO: "FIFO", unix.SCHED_RR: "RR", unix.SCHED_DEADLINE: "DEADLINE"}
+	self := strconv.Itoa(os.Getpid())
 	last := time.Now().Add(200 * time.Millisecond)
 	pids, _ := procfs.FS{}.Tasks()
 	for _, pid := range pids {
@@ -67,13 +81,25 @@ func realTime() (list []string) {
 			}
 			b, _ := os.ReadFile("/proc/" + procfs.ThreadDir(pid, tid) + "/stat")
 			begin, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-			if fields := bytes.Fields(b[end+1:]); begin > 0 && end > begin && len(fields) > 37 && fields[0][0] == 'R' {
-				list = append(list, fmt.Sprintf("%s [%d] tid %d, %s %s, on CPU %s", b[begin+1:end], pid, tid, name, fields[37], fields[36]))
+			fields := strings.Fields(string(b[end+1:]))
+			if begin < 0 || end < begin || len(fields) < 38 || fields[0] != "R" || fields[1] == self { // a helper process of ours
+				continue
+			}
+			rank, _ := strconv.Atoi(fields[37])
+			if name == "DEADLINE" {
+				rank = 100
+			}
+			if rank > urgency.Priority {
+				list = append(list, thread{rank, fmt.Sprintf("%s [%d] tid %d, %s %s, on CPU %s", b[begin+1:end], pid, tid, name, fields[37], fields[36])})
 			}
 		}
 		if time.Now().After(last) {
 			break
 		}
 	}
-	return list
+	slices.SortStableFunc(list, func(a, b thread) int { return b.rank - a.rank })
+	for _, t := range list {
+		names = append(names, t.name)
+	}
+	return names
 }

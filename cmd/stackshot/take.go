@@ -37,6 +37,7 @@ type take struct {
 	count       int           // captures; 0: until interrupted
 	interval    time.Duration // of a series, start to start; 0: chosen by the pause (series_pace.go)
 	naming      naming
+	own         *notes // by watchUrgency
 
 	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
 	// returns what writes it. skipped are the files that were not symbolized.

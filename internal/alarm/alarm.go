@@ -148,10 +148,13 @@ func (v *view) why(c *kcdata.LinuxCPU) string {
 		return "It ran " + ran
 	}
 	var above []string
-	for _, t := range m.Above {
-		above = append(above, v.named(t))
+	for i := range min(len(m.Above), limit) {
+		above = append(above, named(m.Tasks[i], m.Above[i]))
 	}
-	first := strings.Join(show.AtMost(limit, above, andMore), ", ")
+	if n := len(m.Above) - limit; n > 0 {
+		above = append(above, andMore(n))
+	}
+	first := strings.Join(above, ", ")
 	if m.Suspect != nil {
 		return fmt.Sprintf("%s is first in line there: suspect it first. A sample found %s", first, ran)
 	}
@@ -172,21 +175,16 @@ func (v *view) ranOn(c *kcdata.LinuxCPU, m *model.MissedCPU) string {
 	case m.Ran == nil:
 		return fmt.Sprintf("tid %d of task %d, which is not in the file%s", c.RanTid, c.RanTgid, suspect)
 	}
-	return v.named(m.Ran) + v.where(m.Ran) + suspect
+	return named(m.Task, m.Ran) + v.where(m.Ran) + suspect
 }
 
 // named is a thread with its real-time priority: "hog [7] tid 7 (FIFO 99)".
-func (v *view) named(th *kcdata.Thread) string {
-	for _, t := range v.s.Tasks {
-		if slices.Contains(t.Threads, th) {
-			name := fmt.Sprintf("%s tid %d", account.Task(t), th.ID)
-			if p := model.RealTime(th); p != "" {
-				name += " (" + p + ")"
-			}
-			return name
-		}
+func named(task *kcdata.Task, t *kcdata.Thread) string {
+	name := fmt.Sprintf("%s tid %d", account.Task(task), t.ID)
+	if p := model.RealTime(t); p != "" {
+		name += " (" + p + ")"
 	}
-	return ""
+	return name
 }
 
 // where says in which function a sample found a thread; "" without a sample.

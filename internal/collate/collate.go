@@ -37,6 +37,9 @@ type Collator struct {
 	// Surveyed, with Load, is called when all tasks have been loaded once and nothing is written yet:
 	// what is known only then may still be put into the capture. May be nil.
 	Surveyed func()
+
+	// Warnings, called when all else of the file is known, gives further ones. May be nil.
+	Warnings func() []kcdata.Warning
 }
 
 // Summary is the outcome of a collation.
@@ -232,6 +235,9 @@ func (x *collation) write(out io.Writer) error {
 }
 
 func (x *collation) writePost(out io.Writer) error {
+	if x.Collator.Warnings != nil {
+		x.c.Warnings = append(x.c.Warnings, x.Collator.Warnings()...)
+	}
 	post, err := x.postSection()
 	if err != nil {
 		return err

@@ -18,7 +18,9 @@ import (
 type Options struct {
 	Version  string   // of this program
 	Warnings []string // about the dump, for the file
-	Beside   *Region  // for a live capture: Found.Describes; nil: none
+
+	Own    func() []kcdata.Warning // the caller's own, asked for when the end of the file is made; may be nil
+	Beside *Region                 // for a live capture: Found.Describes; nil: none
 }
 
 // Result is what was made of a region.
@@ -177,7 +179,7 @@ func (p *Prepared) load(parts []capture.Part) (out [][]byte, err error) {
 // Write writes the file. An error comes from out.
 func (p *Prepared) Write(out io.Writer) (*Result, error) {
 	c := p.raw
-	k := &collate.Collator{Host: p.host, Version: p.opt.Version, KeepUserSide: true, Dead: true, Load: p.load, Surveyed: p.surveyed}
+	k := &collate.Collator{Host: p.host, Version: p.opt.Version, KeepUserSide: true, Dead: true, Load: p.load, Surveyed: p.surveyed, Warnings: p.opt.Own}
 	sum, err := k.Write(out, c)
 	if err != nil {
 		return nil, err

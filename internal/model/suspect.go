@@ -10,8 +10,11 @@ type MissedCPU struct {
 
 	// Who is to run there before Ran, and was runnable all the same: the real-time threads of the
 	// highest priority. Either the kernel holds them back for a moment, for they take all of the
-	// CPU (throttling, the fair server), or it did not let go of Ran.
+	// CPU (throttling, the fair server), or it did not let go of Ran. Threads of the kernel that
+	// hardly run are none of these: a watchdog wakes the stopper (migration/N), and interrupts wake
+	// theirs, behind whatever keeps the CPU.
 	Above []*kcdata.Thread
+	Tasks []*kcdata.Task // of Above
 
 	Suspect *kcdata.Thread // Ran, or the one of Above; nil: nobody is sure
 }
@@ -30,17 +33,17 @@ func Missed(s *kcdata.Snapshot, c *kcdata.LinuxCPU) (m MissedCPU) {
 			if r == 0 || r < most || th.Linux.CPU != c.CPU || th.IsSelf() || t.IsSelf() {
 				continue
 			}
-			if class := StateOf(th).Class; class != Runnable && class != Running {
+			if class := StateOf(th).Class; class != Runnable && class != Running || isKernel(t, th) && !MostlyRuns(s, th) {
 				continue
 			}
 			if r > most {
-				most, m.Above = r, nil
+				most, m.Above, m.Tasks = r, nil, nil
 			}
-			m.Above = append(m.Above, th)
+			m.Above, m.Tasks = append(m.Above, th), append(m.Tasks, t)
 		}
 	}
 	if m.Ran != nil && rank(m.Ran) >= most {
-		m.Above = nil
+		m.Above, m.Tasks = nil, nil
 	}
 	switch {
 	case len(m.Above) == 0:
@@ -50,6 +53,10 @@ func Missed(s *kcdata.Snapshot, c *kcdata.LinuxCPU) (m MissedCPU) {
 		m.Suspect = m.Above[0] // nothing but the scheduler keeps it from the idle thread, and from user mode
 	}
 	return m
+}
+
+func isKernel(t *kcdata.Task, th *kcdata.Thread) bool {
+	return t.IsKernel() || th.Linux.Flags&kcdata.PFKthread != 0
 }
 
 // rank orders real-time threads by who runs first; 0 is any other.

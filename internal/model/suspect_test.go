@@ -14,10 +14,11 @@ func TestMissedCPU(t *testing.T) {
 		cpu, policy, priority uint32
 		state                 uint32
 		life                  uint64 // ns on a CPU, of 10 s
-		user, self            bool
+		user, self, kernel    bool
 	}
 	sh, driver := thread{cpu: 1, user: true}, thread{cpu: 1}
 	fifo := thread{cpu: 1, policy: policyFIFO, priority: 99, life: 9e9}
+	stopper := thread{cpu: 1, policy: policyFIFO, priority: 99, life: 1e6, kernel: true}
 	with := func(x thread, f func(*thread)) thread { f(&x); return x }
 	for _, c := range []struct {
 		what    string
@@ -41,6 +42,10 @@ func TestMissedCPU(t *testing.T) {
 		{"our own", kcdata.CPURanKnown, ran, map[uint64]thread{ran: sh, hog: with(fifo, func(x *thread) { x.self = true })}, 0, ran},
 		{"one that hardly runs, behind a driver", kcdata.CPURanKnown, ran, map[uint64]thread{ran: driver, hog: with(fifo, func(x *thread) { x.life = 1e6 })}, 1, 0},
 		{"one that hardly runs, behind user mode", kcdata.CPURanKnown, ran, map[uint64]thread{ran: sh, hog: with(fifo, func(x *thread) { x.life = 1e6 })}, 1, hog},
+		{"the stopper behind a driver", kcdata.CPURanKnown, ran, map[uint64]thread{ran: driver, hog: stopper}, 0, ran},
+		{"the stopper behind user mode that the host did not run", kcdata.CPURanKnown, ran, map[uint64]thread{ran: sh, hog: stopper}, 0, ran},
+		{"a hog, and the stopper", kcdata.CPURanKnown, ran, map[uint64]thread{ran: sh, hog: fifo, other: stopper}, 1, hog},
+		{"a kernel thread that takes all", kcdata.CPURanKnown, ran, map[uint64]thread{ran: sh, hog: with(stopper, func(x *thread) { x.life = 9e9 })}, 1, hog},
 		{"idle", kcdata.CPURanKnown | kcdata.CPUIdle, 0, map[uint64]thread{hog: fifo}, 1, hog},
 		{"idle alone", kcdata.CPURanKnown | kcdata.CPUIdle, 0, map[uint64]thread{ran: sh}, 0, 0},
 		{"unknown", 0, 0, map[uint64]thread{ran: sh, hog: fifo}, 1, hog},
@@ -56,6 +61,9 @@ func TestMissedCPU(t *testing.T) {
 			}
 			if x.self {
 				th.Linux.Present |= kcdata.ThreadIsSelf
+			}
+			if x.kernel {
+				th.Linux.Flags |= kcdata.PFKthread
 			}
 			if id == uint64(c.tid) {
 				th.Sample = &kcdata.LinuxSample{}

@@ -145,8 +145,13 @@ func (k *keep) listen(slept time.Duration) {
 	switch {
 	case k.silent < starveTime:
 	case k.stepNow() == atStart && k.rank > Raised:
-		k.pass.change(raised)
+		until := k.spentAt()
 		k.step, k.silent = atRaised, 0
+		k.pass.change(raised)
+		if k.spentAt() != until { // End came meanwhile, and may have missed a thread; a new Begin then goes on as ordinary
+			k.pass.changeAll(ordinary)
+			k.step = atStart
+		}
 	default:
 		k.step, k.silent = atOrdinary, 0
 	}

@@ -25,6 +25,9 @@ var (
 	raised   = schedule{unix.SCHED_RR, Raised}
 )
 
+// startedAs is the schedule with which this process was started.
+var startedAs, _ = scheduleOf(0)
+
 // Budget is the CPU time that all threads together may spend at the urgent priority after each
 // Begin. What takes longer goes on as an ordinary program, so that it does not starve the
 // machine.
@@ -38,8 +41,8 @@ var process struct {
 	ended chan struct{} // closed by End: the goroutine of this Begin that beats ends
 }
 
-// Starved hears, on a goroutine, that this process had no CPU for starveTime, which only real-time tasks
-// of others can do to an urgent one: that it was raised, or else made ordinary, since an ordinary thread has the
+// Starved hears, on a goroutine, that no goroutine of this process ran for starveTime, mostly since real-time tasks
+// of others have all CPUs: that it was raised, or else made ordinary, since an ordinary thread has the
 // share that the kernel keeps for those. It is set before the first Begin.
 var Starved func(wasRaised bool)
 
@@ -82,7 +85,7 @@ func raiseAll(budget time.Duration) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	raiseSelf() // the goroutine may have gone to another thread meanwhile: the first is one of all now
-	if err := keeper.start(); err != nil || now == raised {
+	if err := keeper.start(); err != nil || startedAs == raised && now == raised {
 		return err
 	}
 	return everyThread(urgent)
@@ -103,7 +106,7 @@ func beat(ended chan struct{}) {
 		atomic.AddInt32(&keeper.beats, 1)
 		if now := atomic.LoadInt32(&keeper.step); now > told {
 			if told = now; Starved != nil {
-				Starved(now == atRaised)
+				go Starved(now == atRaised) // it may have to wait for whoever reads
 			}
 		}
 		select {
@@ -127,6 +130,7 @@ func End() {
 
 // end lowers all threads. process is locked.
 func end() {
+	atomic.StoreInt64(&keeper.until, 1) // if the keeper is about to raise some, it sees this afterwards
 	if process.ended != nil {
 		close(process.ended)
 		process.ended = nil
@@ -174,8 +178,7 @@ func prepare() (err error) {
 
 // Inherited reports whether this process was started by one that is urgent.
 func Inherited() bool {
-	now, errno := scheduleOf(0)
-	return errno == 0 && (now == urgent || now == raised)
+	return startedAs == urgent || startedAs == raised
 }
 
 // Limit has the kernel end this process if one of its threads runs at a real-time priority

@@ -26,7 +26,7 @@ const childVar = "STACKSHOT_TEST_URGENCY"
 
 var children = map[string]func() error{
 	"threads": everyThreadFollows, "spin": spinForMoment, "starve": spinForLong, "refused": refused, "lacks keeper": lacksKeeper, "inherited": inheritedRefused,
-	"no descriptors": endsWithoutDescriptors, "limit": limitHolds,
+	"no descriptors": endsWithoutDescriptors, "limit": limitHolds, "started": startedSo,
 }
 
 func TestMain(m *testing.M) {
@@ -326,18 +326,69 @@ func limitHolds() error {
 		return err
 	}
 	urgent.set(0)
-	if Limit(0); !Inherited() {
+	Limit(0)
+	if now, _ := scheduleOf(0); now != urgent {
 		return errors.New("not urgent")
 	}
 	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit != before {
 		return fmt.Errorf("started at a real-time priority: RLIMIT_RTTIME %+v, %v", limit, err)
 	}
 	ordinary.set(0)
-	if Limit(0); Inherited() {
+	Limit(0)
+	if now, _ := scheduleOf(0); now != ordinary {
 		return errors.New("urgent")
 	}
 	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Max > uint64(hardTimes*Budget/time.Microsecond) { // the soft one kills no Go program
 		return fmt.Errorf("RLIMIT_RTTIME %+v, %v", limit, err)
+	}
+	return nil
+}
+
+// A process that a raised one starts stays raised until its End, and the keeper has a budget for it. One that
+// was started at another real-time priority keeps that.
+func TestStartedAt(t *testing.T) {
+	testneed.Live(t)
+	testneed.Root(t)
+	for _, at := range []struct {
+		schedule
+		begun, ended string
+	}{{raised, "2/98", areOrdinary}, {urgent, areUrgent, areOrdinary}, {schedule{unix.SCHED_FIFO, 50}, "1/50", "1/50"}, {schedule{unix.SCHED_BATCH, 0}, "3/0", "3/0"}} {
+		cmd := command("started")
+		cmd.Env = append(cmd.Env, "STACKSHOT_TEST_WANT="+at.begun+" "+at.ended)
+		var out []byte
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread() // for good: the thread ends with the goroutine
+			err := error(nil)
+			if errno := at.set(0); errno != 0 {
+				err = errno
+			} else {
+				out, err = cmd.CombinedOutput()
+			}
+			done <- err
+		}()
+		if err := <-done; err != nil {
+			t.Errorf("started at %v: %v\n%s", at.schedule, err, out)
+		}
+	}
+}
+
+func startedSo() error {
+	want := strings.Fields(os.Getenv("STACKSHOT_TEST_WANT"))
+	for range 3 {
+		if err := Begin(); err != nil {
+			return err
+		}
+		if p := policies(os.Getpid()); p != want[0] {
+			return fmt.Errorf("begun: %s", p)
+		}
+		End()
+		if p := policies(os.Getpid()); p != want[1] {
+			return fmt.Errorf("ended: %s", p)
+		}
+		if want[1] == areOrdinary {
+			want[0] = areUrgent // now it is as any other
+		}
 	}
 	return nil
 }
