@@ -65,14 +65,12 @@ func (d *Destination) Check(ctx context.Context) error {
 	}
 	err := d.ask(ctx, order{Path: []byte(d.Path), Replace: true, Look: true}, nil, lookLimit)
 	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil, errors.Is(err, ErrTarget), slices.ContainsFunc(mistakes, func(e unix.Errno) bool { return errors.Is(err, e) }):
-		return err
-	case d.NoLastResort && !errors.Is(err, ErrStalled) && !errors.Is(err, ErrNoProcess):
+	case err == nil, errors.Is(err, ErrStalled), errors.Is(err, ErrNoProcess):
+		return nil // it may answer later
+	case ctx.Err() != nil, d.NoLastResort, errors.Is(err, ErrTarget), slices.ContainsFunc(mistakes, func(e unix.Errno) bool { return errors.Is(err, e) }):
 		return err
 	}
-	return nil // the file system may answer, or be mended, until then
+	return nil // the file system may be mended until then
 }
 
 // Save writes the snapshot, to the target or else to memory (invariant 2). It returns
