@@ -121,10 +121,13 @@ func (x *extracting) writeOne(ctx context.Context, p *extract.Prepared, beside, 
 		spool, res, err = x.make(p, d.Path, envelope)
 		return spool, err
 	})
+	if err == nil {
+		defer spool.Close()
+		err = context.Cause(ctx) // the dump is still there: nothing is lost
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: not written: %w", d.Path, err)
 	}
-	defer spool.Close()
 	if _, err := d.Save(ctx, spool); err != nil {
 		return "", err
 	}
