@@ -219,7 +219,7 @@ func (s *series) deliver(ctx context.Context, n int, at time.Time, shot *shot) e
 	case !s.json && !s.quiet && file.err == nil:
 		say(os.Stderr, "%s: %s, wrote %s, %s", s.title(n), brief(shot.res), file.where, humanBytes(file.size))
 	}
-	if file.where == "" && errors.Is(file.err, unix.EROFS) {
+	if file.where == "" && errors.Is(file.err, publish.ErrReadOnly) {
 		return fmt.Errorf("%w: no file can be written", errLastCapture)
 	}
 	return nil

@@ -32,7 +32,7 @@ var errLastCapture = errors.New("the series ends")
 
 func (t *take) runSeries(ctx context.Context, e kcdata.Envelope) error {
 	t.patience = forever
-	s := &series{take: t, envelope: e, pace: pace{interval: t.interval}, told: map[string]bool{}}
+	s := &series{take: t, envelope: e, pace: pace{interval: t.interval}, told: map[string]bool{"starved": true}} // that is said at once
 	s.files = fileWriter(t.timeout).NameSeries(ctx, t.output, e)
 	if err := checkTarget(ctx, s.files.Destination(1, time.Now())); err != nil {
 		return err

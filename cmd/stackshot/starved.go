@@ -23,6 +23,7 @@ type notes struct {
 	mu      sync.Mutex
 	all     []kcdata.Warning // by mu; for every file
 	starved []kcdata.Warning // by mu; for the file that is being made
+	file    int              // by mu; counts forget
 }
 
 // take returns the warnings for a file.
@@ -37,6 +38,7 @@ func (n *notes) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.starved = nil
+	n.file++
 }
 
 // starve says at once, and in the file, that real-time tasks had all CPUs, and what was done.
@@ -45,14 +47,20 @@ func (n *notes) starve(wasRaised, quiet bool) {
 	if wasRaised {
 		then = fmt.Sprintf("it goes on at SCHED_RR %d, for %v of CPU time at most", urgency.Raised, urgency.Budget)
 	}
-	text := "stackshot did not run for 1 s"
+	text := "stackshot had no CPU for 1 s"
+	n.mu.Lock()
+	i, file := len(n.starved), n.file
+	n.starved = append(n.starved, kcdata.Warning{Code: "starved", Text: text + "; " + then})
+	n.mu.Unlock()
 	if list := realTime(); len(list) > 0 {
 		names := show.AtMost(4, list, func(n int) string { return fmt.Sprintf("and %d more", n) })
-		text = "no CPU was free for stackshot for 1 s: real-time tasks have them (" + strings.Join(names, ", ") + ")"
+		text += "; real-time tasks that run or want to: " + strings.Join(names, ", ")
 	}
 	text += "; " + then
 	n.mu.Lock()
-	n.starved = append(n.starved, kcdata.Warning{Code: "starved", Text: text})
+	if n.file == file {
+		n.starved[i].Text = text
+	}
 	n.mu.Unlock()
 	if !quiet {
 		say(os.Stderr, "%s", show.Clean(text))
@@ -89,7 +97,7 @@ func realTime() (names []string) {
 			if name == "DEADLINE" {
 				rank = 100
 			}
-			if rank > urgency.Priority {
+			if rank > urgency.Priority || name == "FIFO" {
 				list = append(list, thread{rank, fmt.Sprintf("%s [%d] tid %d, %s %s, on CPU %s", b[begin+1:end], pid, tid, name, fields[37], fields[36])})
 			}
 		}

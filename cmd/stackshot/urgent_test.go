@@ -244,7 +244,7 @@ func TestHogsOnEveryCPU(t *testing.T) {
 	}
 	o := stackshot(t, "take", "-o", file)
 	taken(t, o)
-	o.want(t, o.code, "real-time tasks have them", "FIFO 50", "SCHED_RR 98")
+	o.want(t, o.code, "had no CPU for 1 s; real-time tasks that run or want to: ", "FIFO 50", "SCHED_RR 98")
 	s, hogs := snapshotOf(t, file), 0
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {

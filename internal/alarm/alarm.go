@@ -155,7 +155,10 @@ func (v *view) why(c *kcdata.LinuxCPU) string {
 		above = append(above, andMore(n))
 	}
 	first := strings.Join(above, ", ")
-	if m.Suspect != nil {
+	switch {
+	case m.Suspect != nil && c.Flags&kcdata.CPURanKnown == 0:
+		return first + " is first in line there: suspect it first"
+	case m.Suspect != nil:
 		return fmt.Sprintf("%s is first in line there: suspect it first. A sample found %s", first, ran)
 	}
 	return fmt.Sprintf("It ran %s, and first in line is %s: nobody can say whom to suspect", ran, first)

@@ -113,11 +113,19 @@ func (d *Destination) toTarget(ctx context.Context, s *Spool) (err error) {
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return fmt.Errorf("%s: not written: %w", name, err)
+	case errors.Is(err, unix.EROFS):
+		return readOnly{err}
 	case errors.Is(err, ErrStalled):
 		return fmt.Errorf("%w. Ways out: -o - (standard output), -o /dev/shm/%s (memory)", err, d.LastResort)
 	}
 	return err
 }
+
+// readOnly is the error of a target, and of no place of last resort.
+type readOnly struct{ error }
+
+func (e readOnly) Unwrap() error        { return e.error }
+func (e readOnly) Is(target error) bool { return target == ErrReadOnly }
 
 func (d *Destination) write(ctx context.Context, path string, replace bool, s *Spool) error {
 	return d.ask(ctx, order{Path: []byte(path), Replace: replace}, s.file, d.Timeout)

@@ -23,6 +23,7 @@ import (
 var (
 	ErrTarget    = errors.New("cannot be a snapshot's target") // it is of a kind that is never written
 	ErrStalled   = errors.New("its file system does not answer")
+	ErrReadOnly  = errors.New("the target's file system is read-only")
 	ErrNoProcess = errors.New("no helper process, and its file system may hang")
 )
 

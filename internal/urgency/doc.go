@@ -14,7 +14,8 @@
 // process that has had no CPU is raised above them, within its budget.
 //
 // Two kinds of threads keep their priority: those at SCHED_FIFO, as the workers of a capture
-// are, and all that had another policy than the ordinary one when we were started.
+// are, and all that had another policy than the ordinary one when we were started (but SCHED_RR 1 and 98: so
+// helper processes are started).
 //
 // # The keeper
 //

@@ -132,7 +132,8 @@ func (k *keep) watch() syscall.Errno {
 
 // listen notes that the keeper slept, and whether goroutines ran meanwhile, and Begin is done. If not for
 // long, somebody's real-time tasks have all CPUs, or one has that of a thread for which the
-// runtime waits. Then our threads are raised, and made ordinary if that does not help either.
+// runtime waits. Then our threads are raised, and made ordinary if that does not help either. Threads of another
+// schedule stay as they are, and nothing is said.
 //
 //go:nosplit
 //go:norace
@@ -141,28 +142,40 @@ func (k *keep) listen(slept time.Duration) {
 		k.heard, k.silent = now, 0
 		return
 	}
-	k.silent += slept
+	if k.silent += slept; k.silent < starveTime {
+		return
+	}
+	k.silent = 0
+	until, isDone := k.spentAt(), k.isDone()
 	switch {
-	case k.silent < starveTime:
+	case until <= 1: // End is under way
 	case k.stepNow() == atStart && k.rank > Raised:
-		until := k.spentAt()
-		k.step, k.silent = atRaised, 0
-		k.pass.change(raised)
-		if k.spentAt() != until { // End came meanwhile, and may have missed a thread; a new Begin then goes on as ordinary
-			k.pass.changeAll(ordinary)
-			k.step = atStart
+		changed, _ := k.pass.change(raised)
+		switch {
+		case changed:
+			k.step = atRaised
+		case !isDone: // Begin's own thread is raised, and waits all the same
+			k.step = atOrdinary
 		}
-	default:
-		k.step, k.silent = atOrdinary, 0
+		if k.spentAt() == until {
+			return
+		}
+		// End came meanwhile, and may have missed a thread, or one that a raised thread was making.
+		k.step = atStart
+		for range 5 {
+			k.pass.changeAll(ordinary)
+			sleep(again)
+		}
+	case k.stepNow() != atOrdinary:
+		k.step = atOrdinary
 	}
 }
 
 // How often goroutines show that they run, and how long the keeper sleeps without a sign of it until they are
 // helped. It counts its own sleeps: a machine, or a process, that was stopped meanwhile is no sign.
-const (
-	beatTime   = 50 * time.Millisecond
-	starveTime = time.Second
-)
+const beatTime = 50 * time.Millisecond
+
+var starveTime = time.Second // tests set others
 
 //go:nosplit
 //go:norace

@@ -88,7 +88,11 @@ func raiseAll(budget time.Duration) error {
 	if err := keeper.start(); err != nil || startedAs == raised && now == raised {
 		return err
 	}
-	return everyThread(urgent)
+	err := everyThread(urgent)
+	if err == nil && atomic.LoadInt32(&keeper.step) == atRaised {
+		err = everyThread(raised) // the last passes may have undone it
+	}
+	return err
 }
 
 func raiseSelf() {
@@ -205,8 +209,11 @@ func everyThread(to schedule) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	p := &process.pass
-	if p.dir == 0 {
-		return os.ErrInvalid // prepare failed
+	if p.dir == 0 { // prepare failed: no other thread was changed
+		if now, _ := scheduleOf(0); now.becomes(to) {
+			to.set(0)
+		}
+		return os.ErrInvalid
 	}
 	p.self = unix.Gettid()
 	// A thread that is just being made has the schedule that its maker had, and is in no list yet. So the last
