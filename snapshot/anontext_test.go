@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,12 +67,6 @@ func TestAnonymousText(t *testing.T) {
 	testneed.Slow(t)
 	requireBPF(t)
 	needsShell(t)
-	testneed.Program(t, "gcc")
-	dir := t.TempDir()
-	source := filepath.Join(dir, "anontext.c")
-	if err := os.WriteFile(source, []byte(anonText), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	var c *child
 	execs := false
 	s := hooked(t, Options{}, engine.Hooks{Released: func() {
@@ -86,11 +79,7 @@ func TestAnonymousText(t *testing.T) {
 		}
 	}})
 	for _, flags := range []string{"-pie", "-no-pie", "-static-pie", "-static -no-pie"} {
-		bin := filepath.Join(dir, "anontext"+strings.ReplaceAll(flags, " ", ""))
-		cmd := exec.Command("gcc", append(strings.Fields(flags), "-O2", "-pthread", "-Wno-unused-result", "-o", bin, source)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("gcc: %v\n%s", err, out)
-		}
+		bin := compiled(t, anonText, append(strings.Fields(flags), "-O2", "-pthread", "-Wno-unused-result")...)
 		if err := os.WriteFile(bin+"2", []byte(slurp(t, bin)), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -89,14 +88,7 @@ func TestPassIsBounded(t *testing.T) {
 	requireBPF(t)
 	testneed.Slow(t)
 	n := testneed.Length(100_000, 1_000_000)
-	testneed.Program(t, "gcc")
-	src, bin := t.TempDir()+"/blocked.c", t.TempDir()+"/blocked"
-	if err := os.WriteFile(src, []byte(blockedThreads), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("gcc", "-O1", "-pthread", "-o", bin, src).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	bin := compiled(t, blockedThreads, "-O1", "-pthread")
 	pid := startChild(t, exec.Command(bin, "51", "1000", fmt.Sprint(n-2000)), "ready").pid
 	_, snap, _ := takeWhole(t, Options{UserStacks: UserStacksOff}, Request{Pids: []int{pid}})
 	f := snap.FilesTaken

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -208,4 +210,18 @@ func requireTwoCPUs(t *testing.T) {
 	if online < 2 || runtime.NumCPU() < 2 {
 		t.Skip("one CPU: nothing to compare")
 	}
+}
+
+// compiled is the program of a C source.
+func compiled(tb testing.TB, source string, flags ...string) (bin string) {
+	tb.Helper()
+	testneed.Program(tb, "gcc")
+	bin = filepath.Join(tb.TempDir(), "program")
+	if err := os.WriteFile(bin+".c", []byte(source), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", append(flags, "-o", bin, bin+".c")...).CombinedOutput(); err != nil {
+		tb.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return bin
 }

@@ -2,11 +2,9 @@ package snapshot
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 
-	"stackshot/internal/testneed"
 	"stackshot/kcdata"
 )
 
@@ -113,13 +111,6 @@ func takenBy(b *testing.B, s *Session, pid int) kcdata.LinuxUserTaken {
 
 func startDeep(b *testing.B, flag string, threads, depth int) (pid int) {
 	b.Helper()
-	src, bin := b.TempDir()+"/deep.c", b.TempDir()+"/deep"
-	if err := os.WriteFile(src, []byte(deepThreads), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	testneed.Program(b, "gcc")
-	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", flag, "-fno-optimize-sibling-calls", "-pthread", "-o", bin, src).CombinedOutput(); err != nil {
-		b.Fatalf("gcc: %v\n%s", err, out)
-	}
+	bin := compiled(b, deepThreads, "-O1", "-fno-omit-frame-pointer", flag, "-fno-optimize-sibling-calls", "-pthread")
 	return startChild(b, exec.Command(bin, fmt.Sprint(threads), fmt.Sprint(depth)), "ready").pid
 }

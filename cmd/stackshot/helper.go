@@ -47,7 +47,8 @@ func helperCommand(verb, name string, args cobra.PositionalArgs, serve func() er
 		Args:   args,
 		RunE: func(*cobra.Command, []string) error {
 			os.WriteFile("/proc/self/comm", []byte(name), 0) // the main thread's name is that of the task
-			if urgency.Inherited() {                         // it has a budget of its own
+			// It has a budget of its own.
+			if urgency.Inherited() {
 				urgency.Begin()
 			}
 			return serve()

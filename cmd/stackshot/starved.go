@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"stackshot/internal/model"
 	"stackshot/internal/procfs"
 	"stackshot/internal/show"
 	"stackshot/internal/urgency"
@@ -75,30 +74,21 @@ func realTime() (names []string) {
 		name string
 	}
 	var list []thread
-	policies := map[uintptr]string{unix.SCHED_FIFO: "FIFO", unix.SCHED_RR: "RR", unix.SCHED_DEADLINE: "DEADLINE"}
-	self := strconv.Itoa(os.Getpid())
-	last := time.Now().Add(200 * time.Millisecond)
+	self, last := os.Getpid(), time.Now().Add(200*time.Millisecond)
 	pids, _ := procfs.FS{}.Tasks()
 	for _, pid := range pids {
 		tids, _ := procfs.FS{}.Threads(pid)
 		for _, tid := range tids {
-			policy, _, _ := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
-			name := policies[policy&^unix.SCHED_RESET_ON_FORK]
-			if name == "" || pid == os.Getpid() {
+			if policy, _, _ := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0); policy == unix.SCHED_NORMAL {
+				continue // so are most, and a file is read for none of them
+			}
+			st, err := procfs.FS{}.ThreadStat(pid, tid)
+			rank := model.Rank(st.Policy, st.RTPriority)
+			if err != nil || rank == 0 || st.State != 'R' || pid == self || st.PPID == self { // a helper process of ours
 				continue
 			}
-			b, _ := os.ReadFile("/proc/" + procfs.ThreadDir(pid, tid) + "/stat")
-			begin, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-			fields := strings.Fields(string(b[end+1:]))
-			if begin < 0 || end < begin || len(fields) < 38 || fields[0] != "R" || fields[1] == self { // a helper process of ours
-				continue
-			}
-			rank, _ := strconv.Atoi(fields[37])
-			if name == "DEADLINE" {
-				rank = 100
-			}
-			if rank > urgency.Priority || name == "FIFO" {
-				list = append(list, thread{rank, fmt.Sprintf("%s [%d] tid %d, %s %s, on CPU %s", b[begin+1:end], pid, tid, name, fields[37], fields[36])})
+			if rank > urgency.Priority || st.Policy == unix.SCHED_FIFO {
+				list = append(list, thread{rank, fmt.Sprintf("%s [%d] tid %d, %s, on CPU %d", st.Comm, pid, tid, model.RealTimeOf(st.Policy, st.RTPriority), st.Processor)})
 			}
 		}
 		if time.Now().After(last) {

@@ -149,7 +149,7 @@ func (v *view) why(c *kcdata.LinuxCPU) string {
 	}
 	var above []string
 	for i := range min(len(m.Above), limit) {
-		above = append(above, named(m.Tasks[i], m.Above[i]))
+		above = append(above, named(m.Above[i]))
 	}
 	if n := len(m.Above) - limit; n > 0 {
 		above = append(above, andMore(n))
@@ -175,16 +175,16 @@ func (v *view) ranOn(c *kcdata.LinuxCPU, m *model.MissedCPU) string {
 		return "an unknown thread" + suspect
 	case c.Flags&kcdata.CPUIdle != 0 && c.RanTid == 0:
 		return "its idle thread"
-	case m.Ran == nil:
+	case m.Ran.Thread == nil:
 		return fmt.Sprintf("tid %d of task %d, which is not in the file%s", c.RanTid, c.RanTgid, suspect)
 	}
-	return named(m.Task, m.Ran) + v.where(m.Ran) + suspect
+	return named(m.Ran) + v.where(m.Ran.Thread) + suspect
 }
 
 // named is a thread with its real-time priority: "hog [7] tid 7 (FIFO 99)".
-func named(task *kcdata.Task, t *kcdata.Thread) string {
-	name := fmt.Sprintf("%s tid %d", account.Task(task), t.ID)
-	if p := model.RealTime(t); p != "" {
+func named(t model.OfTask) string {
+	name := fmt.Sprintf("%s tid %d", account.Task(t.Task), t.ID)
+	if p := model.RealTime(t.Thread); p != "" {
 		name += " (" + p + ")"
 	}
 	return name

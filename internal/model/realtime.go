@@ -19,13 +19,29 @@ func RealTime(t *kcdata.Thread) string {
 	if !t.HasLinux {
 		return ""
 	}
-	switch t.Linux.Policy {
+	return RealTimeOf(t.Linux.Policy, t.Linux.RtPriority)
+}
+
+// RealTimeOf is RealTime by policy and priority.
+func RealTimeOf(policy, priority uint32) string {
+	switch policy {
 	case policyFIFO:
-		return fmt.Sprintf("FIFO %d", t.Linux.RtPriority)
+		return fmt.Sprintf("FIFO %d", priority)
 	case policyRR:
-		return fmt.Sprintf("RR %d", t.Linux.RtPriority)
+		return fmt.Sprintf("RR %d", priority)
 	case policyDeadline:
 		return "DEADLINE"
 	}
 	return ""
+}
+
+// Rank orders real-time threads by who runs first, by policy and priority; 0 is any other.
+func Rank(policy, priority uint32) int {
+	switch policy {
+	case policyFIFO, policyRR:
+		return int(priority)
+	case policyDeadline:
+		return 100
+	}
+	return 0
 }

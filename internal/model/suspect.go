@@ -2,19 +2,23 @@ package model
 
 import "stackshot/kcdata"
 
+// OfTask is a thread with its task.
+type OfTask struct {
+	*kcdata.Thread
+	Task *kcdata.Task
+}
+
 // MissedCPU is what the file has on a CPU that did not stop in time. A thread is nil if it is not
 // in the file.
 type MissedCPU struct {
-	Task *kcdata.Task   // of Ran
-	Ran  *kcdata.Thread // what a sample found there after the release; nil too if that is the idle thread
+	Ran OfTask // what a sample found there after the release; nil too if that is the idle thread
 
 	// Who is to run there before Ran, and was runnable all the same: the real-time threads of the
 	// highest priority. Either the kernel holds them back for a moment, for they take all of the
 	// CPU (throttling, the fair server), or it did not let go of Ran. Threads of the kernel that
 	// hardly run are none of these: a watchdog wakes the stopper (migration/N), and interrupts wake
 	// theirs, behind whatever keeps the CPU.
-	Above []*kcdata.Thread
-	Tasks []*kcdata.Task // of Above
+	Above []OfTask
 
 	Suspect *kcdata.Thread // Ran, or the one of Above; nil: nobody is sure
 }
@@ -26,7 +30,7 @@ func Missed(s *kcdata.Snapshot, c *kcdata.LinuxCPU) (m MissedCPU) {
 	for _, t := range s.Tasks {
 		for _, th := range t.Threads {
 			if c.Flags&kcdata.CPURanKnown != 0 && !isIdle && th.ID == uint64(c.RanTid) && t.ID == uint64(c.RanTgid) {
-				m.Task, m.Ran = t, th
+				m.Ran = OfTask{th, t}
 				continue
 			}
 			r := rank(th)
@@ -37,20 +41,20 @@ func Missed(s *kcdata.Snapshot, c *kcdata.LinuxCPU) (m MissedCPU) {
 				continue
 			}
 			if r > most {
-				most, m.Above, m.Tasks = r, nil, nil
+				most, m.Above = r, nil
 			}
-			m.Above, m.Tasks = append(m.Above, th), append(m.Tasks, t)
+			m.Above = append(m.Above, OfTask{th, t})
 		}
 	}
-	if m.Ran != nil && rank(m.Ran) >= most {
-		m.Above, m.Tasks = nil, nil
+	if m.Ran.Thread != nil && rank(m.Ran.Thread) >= most {
+		m.Above = nil
 	}
 	switch {
 	case len(m.Above) == 0:
-		m.Suspect = m.Ran
+		m.Suspect = m.Ran.Thread
 	case len(m.Above) > 1:
-	case isIdle || m.Ran != nil && m.Ran.Sample != nil && m.Ran.Sample.User != 0 || MostlyRuns(s, m.Above[0]):
-		m.Suspect = m.Above[0] // nothing but the scheduler keeps it from the idle thread, and from user mode
+	case isIdle || m.Ran.Thread != nil && m.Ran.Sample != nil && m.Ran.Sample.User != 0 || MostlyRuns(s, m.Above[0].Thread):
+		m.Suspect = m.Above[0].Thread // nothing but the scheduler keeps it from the idle thread, and from user mode
 	}
 	return m
 }
@@ -59,15 +63,11 @@ func isKernel(t *kcdata.Task, th *kcdata.Thread) bool {
 	return t.IsKernel() || th.Linux.Flags&kcdata.PFKthread != 0
 }
 
-// rank orders real-time threads by who runs first; 0 is any other.
 func rank(t *kcdata.Thread) int {
-	switch {
-	case RealTime(t) == "":
+	if !t.HasLinux {
 		return 0
-	case t.Linux.Policy == policyDeadline:
-		return 100
 	}
-	return int(t.Linux.RtPriority)
+	return Rank(t.Linux.Policy, t.Linux.RtPriority)
 }
 
 // MostlyRuns reports whether t has been on a CPU for half of its life at least, if it has lived

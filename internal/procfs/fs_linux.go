@@ -125,6 +125,11 @@ func (f FS) Stat(tgid int) (ProcStat, error) {
 	return parsed(f, TaskDir(tgid), "stat", ParseStat)
 }
 
+// ThreadStat reads /proc/PID/task/TID/stat.
+func (f FS) ThreadStat(tgid, tid int) (ProcStat, error) {
+	return parsed(f, ThreadDir(tgid, tid), "stat", ParseStat)
+}
+
 // Status reads /proc/PID/status.
 func (f FS) Status(tgid int) (ProcStatus, error) {
 	return parsed(f, TaskDir(tgid), "status", ParseStatus)

@@ -43,7 +43,7 @@ func (l *load) runnable() int { return len(l.running) + len(l.waiting) }
 func (v *view) load() *load {
 	l := &load{cpus: len(v.s.CPUs), pressure: pressureOf(v.s.Pressure, "cpu")}
 	missed := map[*thread]bool{}
-	for _, x := range v.suspects() {
+	for _, x := range v.suspects {
 		missed[x.by] = true
 	}
 	for _, t := range v.threads {
@@ -88,7 +88,7 @@ func (v *view) cpu() section {
 	for _, t := range l.waiting {
 		behind[t] = v.told[t.Thread]
 	}
-	for _, x := range v.suspects() {
+	for _, x := range v.suspects {
 		if e, waiting, ok := v.behindSuspect(x, l); ok {
 			out.entries = append(out.entries, e)
 			for _, t := range waiting {

@@ -15,7 +15,8 @@ type suspect struct {
 	cpu uint32
 }
 
-func (v *view) suspects() (out []suspect) {
+// findSuspects looks at all threads for each such CPU. Of it is filled.
+func (v *view) findSuspects() (out []suspect) {
 	for i := range v.s.CPUs {
 		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUMissed != 0 {
 			if t := v.of[model.Missed(v.s, c).Suspect]; t != nil {

@@ -30,7 +30,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, o Options) error {
 func Brief(s *kcdata.Snapshot, verdict *waitgraph.Verdict) string {
 	v := newView(s, Options{Verdict: verdict})
 	sections := v.sections()
-	if len(v.suspects()) > 0 {
+	if len(v.suspects) > 0 {
 		return alarm.All(s, nil)[0]
 	}
 	if text := v.nothing(sections); text != "" {
@@ -42,7 +42,7 @@ func Brief(s *kcdata.Snapshot, verdict *waitgraph.Verdict) string {
 
 // sections are those of the screen that have something to say, in its order.
 func (v *view) sections() (out []section) {
-	for _, x := range v.suspects() { // the alarms name them
+	for _, x := range v.suspects { // the alarms name them
 		v.mark(x.by.Thread)
 	}
 	for _, of := range []func() section{v.stuck, v.stopped, v.cpu, v.memory, v.many} {
@@ -83,7 +83,7 @@ func (v *view) screen() []line {
 	if e, _ := worst(sections); e != nil {
 		pid = e.pid
 	}
-	if x := v.suspects(); len(x) > 0 {
+	if x := v.suspects; len(x) > 0 {
 		pid = x[0].by.task.ID
 	}
 	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
@@ -114,7 +114,7 @@ func (v *view) nothing(sections []section) string {
 func (v *view) notStuck(sections []section) string {
 	isListed := func(s section) bool { return s.word() == "STUCK" || s.word() == "STOPPED" }
 	switch {
-	case len(v.suspects()) > 0:
+	case len(v.suspects) > 0:
 		return "nothing else is seen to be stuck"
 	case slices.ContainsFunc(sections, isListed):
 		return "nothing is known to be stuck for long"

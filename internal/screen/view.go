@@ -40,6 +40,8 @@ type view struct {
 	// of the screen, and a later one does not name them again.
 	named map[*kcdata.Thread]bool
 	told  map[*kcdata.Thread]bool // the threads that an entry names or counts
+
+	suspects []suspect // who kept CPUs from the stop
 }
 
 // task is a task with the threads of it that are looked at.
@@ -85,6 +87,7 @@ func newView(s *kcdata.Snapshot, o Options) *view {
 			v.threads = append(v.threads, tv.threads...)
 		}
 	}
+	v.suspects = v.findSuspects()
 	return v
 }
 

@@ -34,7 +34,8 @@
 //     the kernel's limit alone guards (Limit): a keeper that began as an ordinary thread might come late.
 //  2. The keeper's priority is above that of the threads that it lowers, raised ones too (if it may
 //     not have that, it raises none): it runs on the CPU on which they spin. The workers of a
-//     capture, at FIFO 99, are above all of them: a stop waits for none, but for a pass of the keeper's. A CPU that somebody's FIFO task has does none of our spinning.
+//     capture, at FIFO 99, are above all of them: a stop waits for none, but for a pass of the
+//     keeper's. A CPU that somebody's FIFO task has does none of our spinning.
 //  3. A thread inherits its schedule from the one that makes it. So once a pass over all threads finds none
 //     that is urgent, and none is being made, none can come. The keeper makes none.
 //  4. What lowers the threads again was opened before they were raised.

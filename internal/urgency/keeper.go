@@ -115,7 +115,7 @@ func (k *keep) watch() syscall.Errno {
 		case until == 0:
 			var n uint64
 			_, _, errno = syscall.RawSyscall(unix.SYS_READ, uintptr(k.wake), uintptr(unsafe.Pointer(&n)), 8)
-		case cpuTime() < until && k.stepNow() != atOrdinary:
+		case cpuTime() < until && load(&k.step) != atOrdinary:
 			// All CPUs together cannot spend it before.
 			d := min(max((until-cpuTime())/time.Duration(k.cpus), soon), later)
 			errno = sleep(d)
@@ -138,7 +138,7 @@ func (k *keep) watch() syscall.Errno {
 //go:nosplit
 //go:norace
 func (k *keep) listen(slept time.Duration) {
-	if now := k.beatsNow(); now != k.heard && k.isDone() {
+	if now := load(&k.beats); now != k.heard && load(&k.done) != 0 {
 		k.heard, k.silent = now, 0
 		return
 	}
@@ -146,10 +146,10 @@ func (k *keep) listen(slept time.Duration) {
 		return
 	}
 	k.silent = 0
-	until, isDone := k.spentAt(), k.isDone()
+	until, isDone := k.spentAt(), load(&k.done) != 0
 	switch {
 	case until <= 1: // End is under way
-	case k.stepNow() == atStart && k.rank > Raised:
+	case load(&k.step) == atStart && k.rank > Raised:
 		changed, _ := k.pass.change(raised)
 		switch {
 		case changed:
@@ -166,7 +166,7 @@ func (k *keep) listen(slept time.Duration) {
 			k.pass.changeAll(ordinary)
 			sleep(again)
 		}
-	case k.stepNow() != atOrdinary:
+	case load(&k.step) != atOrdinary:
 		k.step = atOrdinary
 	}
 }
@@ -177,20 +177,12 @@ const beatTime = 50 * time.Millisecond
 
 var starveTime = time.Second // tests set others
 
+// load loads each time that it is called.
+//
 //go:nosplit
 //go:norace
 //go:noinline
-func (k *keep) isDone() bool { return k.done != 0 }
-
-//go:nosplit
-//go:norace
-//go:noinline
-func (k *keep) beatsNow() int32 { return k.beats }
-
-//go:nosplit
-//go:norace
-//go:noinline
-func (k *keep) stepNow() int32 { return k.step }
+func load(p *int32) int32 { return *p }
 
 // Lengths of the keeper's sleeps.
 const (

@@ -36,9 +36,8 @@ const Budget = 5 * time.Second
 // process is the priority of this process, of which there is one.
 var process struct {
 	sync.Mutex
-	begun bool          // between Begin and End
 	pass  pass          // of the callers of Begin and End
-	ended chan struct{} // closed by End: the goroutine of this Begin that beats ends
+	ended chan struct{} // of one that is begun, closed by End: its goroutine that beats ends; nil: none is
 }
 
 // Starved hears, on a goroutine, that no goroutine of this process ran for starveTime, mostly since real-time tasks
@@ -54,7 +53,7 @@ func Begin() error { return begin(Budget) }
 func begin(budget time.Duration) error {
 	process.Lock()
 	defer process.Unlock()
-	if process.begun {
+	if process.ended != nil {
 		return nil
 	}
 	err := prepare()
@@ -66,10 +65,8 @@ func begin(budget time.Duration) error {
 	}
 	if err != nil {
 		end()
-		return err
 	}
-	process.begun = true
-	return nil
+	return err
 }
 
 // raiseAll makes the keeper, and then every thread urgent. Until it is done its own thread is raised, or that,
@@ -125,11 +122,9 @@ func beat(ended chan struct{}) {
 func End() {
 	process.Lock()
 	defer process.Unlock()
-	if !process.begun {
-		return
+	if process.ended != nil {
+		end()
 	}
-	process.begun = false
-	end()
 }
 
 // end lowers all threads. process is locked.

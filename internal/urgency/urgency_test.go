@@ -265,7 +265,8 @@ func inheritedRefused() error {
 	if err := Begin(); err != nil {
 		return err
 	}
-	process.begun = false // as a process that was started so
+	close(process.ended)
+	process.ended = nil // as a process that was started so
 	keeper.set(0)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {
