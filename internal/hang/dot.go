@@ -62,7 +62,7 @@ func Dot(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error
 		g.finding(f)
 	}
 	lines := []string{account.BriefMachine(s)}
-	lines = append(lines, summary(g.words, v, verdict.Told(findings))...)
+	lines = append(lines, summary(g.words, v, g.words.Told(findings))...)
 	if n := len(findings) - maxFindings; n > 0 {
 		lines = append(lines, show.Count(n, "more finding")+" not drawn")
 	}

@@ -63,7 +63,7 @@ func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []ver
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"panic", account.PanicJSON(s)},
 		{"alarms", append([]string{}, alarm.All(s, j.o.Absent)...)},
-		{"hangs", hangs}, {"verdict", summary(j.words, v, verdict.Told(findings))},
+		{"hangs", hangs}, {"verdict", summary(j.words, v, j.words.Told(findings))},
 		{"recorded", j.words.Knows()}, {"threads", s.ThreadCount()}, {"threads_not_asked", notAsked(s, *j.o)}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(starved(v, j.o))},
 	}
 }

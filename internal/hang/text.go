@@ -40,7 +40,8 @@ type text struct {
 // whom it keeps waiting, the stacks of the threads that matter, and how many threads wait for
 // what. Errors: the writer's, *report.CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
-	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v), findings: verdict.Told(Found(v, o))}
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v)}
+	t.findings = t.words.Told(Found(v, o))
 	t.Page = show.Page{Width: o.Width, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
@@ -113,7 +114,7 @@ func (t *text) header() {
 			t.Words("", "%s", s)
 		}
 	})
-	if others := len(verdict.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
+	if others := len(t.words.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
 		t.Words("", "%s of other threads: not shown.", show.Count(others, "finding"))
 	}
 }

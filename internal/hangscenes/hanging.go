@@ -24,6 +24,7 @@ func hanging() []*Scene {
 		{Name: "mutexes", start: mutexes},
 		{Name: "pipes", start: pipes},
 		{Name: "flock", start: flock},
+		{Name: "incident", start: incident, Age: 1300 * time.Millisecond},
 		{Name: "starved", start: starved, Age: time.Second, Again: true},
 		{Name: "fork-storm", start: forkStorm, Again: true},
 		{Name: "memory-limit", start: memoryLimit, lacks: noMemoryLimit, Age: time.Second},
@@ -70,6 +71,17 @@ func pipes(tb testing.TB, hangs *userlab.Hangs) Standing {
 func flock(tb testing.TB, hangs *userlab.Hangs) Standing {
 	h := hangs.StartEnds(tb, "flock", []string{"nightly file f", "nightly flock f", "nightly stop", "cron*50 open-both g f", "cron*50 flock g"})
 	return Standing{Pids: []int{h.Parts["nightly"].Pid}, Says: []string{`STOPPED`, `\b50\b`}}
+}
+
+// incident: 40 behind the lock of a report that was stopped, its parent among them, and 22 threads in
+// a deadlock, beside older trifles: three programs that wait for their own pipes.
+func incident(tb testing.TB, hangs *userlab.Hangs) Standing {
+	steps := []string{"all pipe p", "all pipe q", "all pipe r", "mailer has p.w", "beeper has q.w", "pager has r.w", "mailer read p.r", "beeper read q.r", "pager read r.r",
+		"batch spawn report", "report file f", "report flock f", "batch wait", "report stop",
+		"orders nap", "orders.a lock 0", "orders.b lock 1", "orders.a lock 1", "orders.b lock 0", "orders.w*20 lock 0", "cron*40 open-both g f", "cron*40 flock g"}
+	h := hangs.StartEnds(tb, "incident", steps)
+	return Standing{Pids: []int{h.Parts["report"].Pid, h.Parts["orders"].Pid},
+		Says: []string{`(?s)STOPPED, 4[01] behind: holds a file lock.*STUCK\n.*deadlock of 2: orders.*20 behind.*3 threads: .*\nat rest`}, Not: []string{`(?m)^and \d+ more`}}
 }
 
 // bind keeps a process to one CPU. One that moves begins to wait anew, as the kernel counts.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"stackshot/internal/verdict"
 	"stackshot/internal/waits"
@@ -34,35 +36,56 @@ func newSameWait(w *waits.Wait) sameWait {
 	return k
 }
 
+// maxTopics is how many other things a line says that the threads of a group wait for.
+const maxTopics = 3
+
 // waitsFor says what the threads of a group wait for, where that says more than their state
-// and their stack; "" for nothing. If they wait for several things, it says what one of them
-// waits for, and how many more do.
+// and their stack; "" for nothing. If they wait for several things, it says what one of them waits
+// for, and counts the others.
 func (v *view) waitsFor(g *group) string {
 	if v.words == nil {
 		return ""
 	}
 	var first *waits.Wait
-	same, told := map[sameWait]int{}, 0
+	same, topics, told := map[sameWait]int{}, map[string]int{}, 0
 	for _, t := range g.threads {
 		if w := v.wait(t); verdict.Tells(w) {
 			first = cmp.Or(first, w)
 			same[newSameWait(w)]++
+			topics[v.words.Topic(w)]++
 			told++
 		}
 	}
 	if first == nil {
 		return ""
 	}
-	n := same[newSameWait(first)]
-	text := v.words.Phrase(first)
-	if n < len(g.threads) {
+	text, topic := v.words.Phrase(first), v.words.Topic(first)
+	n, alike := same[newSameWait(first)], text == "waits for "+topic // it has no number: those of other numbers read the same
+	if alike {
+		n = topics[topic]
+	}
+	topics[topic] -= n
+	told -= n
+	switch {
+	case n == len(g.threads):
+	case alike && n > 1:
+		text = fmt.Sprintf("%d wait for %s", n, topic)
+	default:
 		text = fmt.Sprintf("tid %d %s", first.Thread.ID, text)
 		if n > 1 {
 			text += fmt.Sprintf(", and so do %d more", n-1)
 		}
 	}
-	if others := told - n; others > 0 {
-		text += fmt.Sprintf(", and %d more for something else", others)
+	order := slices.SortedFunc(maps.Keys(topics), func(a, b string) int { return cmp.Or(topics[b]-topics[a], cmp.Compare(a, b)) })
+	for i, topic := range order {
+		switch n := topics[topic]; {
+		case n == 0:
+		case i == maxTopics:
+			return text + fmt.Sprintf(", %d more for something else", told)
+		default:
+			text += fmt.Sprintf(", %d more for %s", n, topic)
+			told -= n
+		}
 	}
 	return text
 }

@@ -106,6 +106,51 @@ func TestGroupWaits(t *testing.T) {
 	}
 }
 
+// Threads that wait for several things are counted by what that is: by the peer, the program, the kind.
+func TestGroupWaitsForSeveralThings(t *testing.T) {
+	w := newWorld(1)
+	app := w.task(70, "app")
+	for range 20 {
+		in(w.thread(app, "worker", kcdata.StateInterruptible, second, futex...), 202)
+	}
+	postgres := w.task(812, "postgres")
+	backend := w.thread(postgres, "postgres", kcdata.StateInterruptible, second, "schedule", "do_sys_poll")
+	s := w.done()
+	all := &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}}
+	at := func(i int, r waits.Resource, remote string) *waits.Wait {
+		r.ID = uint64(i)
+		x := &waits.Wait{Task: app, Thread: app.Threads[i], Kind: r.Kind, Resource: r}
+		if r.Kind == waits.Socket {
+			x.File = &waits.OpenFile{File: &kcdata.LinuxFile{Kind: kcdata.FileSocket, Op: kcdata.FileOpRead}, Socket: &kcdata.LinuxSocket{Family: 2, Kind: 1}, Of: 1, Remote: remote}
+		}
+		all.Of[x.Thread] = x
+		return x
+	}
+	socket := waits.Resource{Kind: waits.Socket}
+	for i := range 20 {
+		at(i, socket, "10.99.0.2:8080")
+	}
+	line := func(want string) {
+		t.Helper()
+		if text := textOf(t, s, Options{Verdict: &waitgraph.Verdict{Waits: all}}); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	line("in futex, waits for data from the TCP connection to 10.99.0.2:8080\n")
+	for i := 8; i < 13; i++ {
+		at(i, waits.Resource{Kind: waits.JavaMonitor}, "")
+	}
+	for i := 13; i < 17; i++ {
+		x := at(i, socket, "")
+		x.File.Socket = &kcdata.LinuxSocket{Family: 1, Kind: 1}
+		x.Owners = []waits.Owner{{Task: postgres, Thread: backend, Tid: 812, Pid: 812, Relation: waits.OtherEnd, Whole: true}}
+	}
+	at(17, waits.Resource{Kind: waits.UserMutex}, "")
+	at(18, waits.Resource{Kind: waits.UserMutex}, "")
+	at(19, waits.Resource{Kind: waits.RustLock}, "")
+	line("8 wait for data from the TCP connection to 10.99.0.2:8080, 5 more for a Java monitor, 4 more for data from a unix socket, other end postgres, 2 more for a mutex, 1 more for something else\n")
+}
+
 // JSON has the wait of each thread that waits, without naming the thread again.
 func TestJSONHasWaits(t *testing.T) {
 	s := deadNFSServer()

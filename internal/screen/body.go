@@ -12,8 +12,8 @@ type share struct {
 	rows []int
 }
 
-// body has the sections. Each gets its heading and its first entry while there is room, then the
-// first section two more for each one of the others.
+// body has the sections. Each entry gets a row while there is room, then those that are longer get
+// further rows, the first ones first.
 func (p *page) body(nothing string, sections []section) {
 	if nothing != "" && p.has(1) {
 		p.middle = append(p.middle, line{text: cut(nothing, p.width)})
@@ -23,25 +23,23 @@ func (p *page) body(nothing string, sections []section) {
 	for i := range sections {
 		shares[i].section = &sections[i]
 	}
-	if p.most = roomyRows; !p.fill(shares, p.rows) {
-		p.most = maxRows
-		forget(shares)
-		if !p.fill(shares, p.rows) { // one row for the count of what has no room
-			forget(shares)
-			p.fill(shares, max(p.rows-1, min(p.rows, 1)))
+	room := p.rows
+	if !p.fill(shares, &room) { // one row for the count of what has no room
+		for i := range shares {
+			shares[i].rows = nil
 		}
+		room = max(p.rows-1, min(p.rows, 1))
+		p.fill(shares, &room)
+	}
+	for _, most := range []int{maxRows, roomyRows} {
+		p.grow(shares, &room, most)
 	}
 	p.spend(shares)
 }
 
-func forget(shares []share) {
-	for i := range shares {
-		shares[i].rows = nil
-	}
-}
-
-// fill gives each section as many rows as there is room for. It reports whether that is all.
-func (p *page) fill(shares []share, room int) bool {
+// fill gives each section a heading and as many entries of one row as there is room for: each the
+// first one, then the first section two more for each one of the others. It reports whether that is all.
+func (p *page) fill(shares []share, room *int) bool {
 	for again := true; again; {
 		again = false
 		for i := range shares {
@@ -49,7 +47,7 @@ func (p *page) fill(shares []share, room int) bool {
 			if i == 0 && len(shares[i].rows) > 0 {
 				n = 2
 			}
-			for ; n > 0 && shares[i].next(p, &room); n-- {
+			for ; n > 0 && shares[i].next(p, room); n-- {
 				again = true
 			}
 		}
@@ -66,23 +64,39 @@ func (p *page) fill(shares []share, room int) bool {
 // heading does.
 func (s *share) next(p *page, room *int) bool {
 	k := len(s.rows)
-	if k == len(s.entries) || !p.limited && k == maxEntries {
+	if k == len(s.entries) || !p.limited && k == maxEntries || p.limited && *room < 1 {
 		return false
 	}
-	title := 0
+	need := 1
 	if k == 0 {
-		title = 1
+		need = 2
 	}
-	rows := len(wrap(s.entries[k].line, p.width, entryIndent, p.wrapped()))
-	if p.limited && rows+title > *room {
-		rows = 1
-	}
-	if p.limited && rows+title > *room && *room != 1 || p.limited && *room < 1 {
-		return false
-	}
-	*room -= min(rows+title, *room)
-	s.rows = append(s.rows, rows)
+	*room -= min(need, *room)
+	s.rows = append(s.rows, 1)
 	return true
+}
+
+// grow gives entries that do not fit into their rows further ones, at most most.
+func (p *page) grow(shares []share, room *int, most int) {
+	if !p.limited {
+		most = 1 << 10
+	}
+	for k, again := 0, true; again; k++ {
+		again = false
+		for i := range shares {
+			s := &shares[i]
+			if k >= len(s.rows) {
+				continue
+			}
+			again = true
+			more := len(wrap(s.entries[k].line, p.width, entryIndent, most)) - s.rows[k]
+			if p.limited {
+				more = min(more, *room)
+			}
+			s.rows[k] += max(more, 0)
+			*room -= max(more, 0)
+		}
+	}
 }
 
 // spend writes what has room; what is then left goes to further lines, and to blank ones.

@@ -6,32 +6,37 @@ import (
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
+	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 )
 
-// culprit is "sshfs [911] asleep, 3 behind: /mnt/backup (fuse.sshfs), served by it; longest ls [200]".
-func (v *view) culprit(c *waitgraph.Culprit) found {
+// culprit is "sshfs [911] asleep, 3 behind: serves /mnt/backup (fuse.sshfs); longest ls [200]".
+func (v *view) culprit(c *waitgraph.Culprit) entry {
 	v.mark(c.Owner.Thread)
 	v.tell(c.Victims)
 	v.tell(c.Shared)
 	o := c.Owner
 	o.Whole = o.Whole && o.Thread == nil
-	s := owner(&o)
+	s := owner(&o) + v.threadName(o.Task, o.Thread)
 	if why, ok := reasons[c.Reason]; !ok {
 		s += " does not go on"
 	} else if why != "" {
 		s += " " + why
+	}
+	if c.Reason == waitgraph.Traced && c.Wait != nil && len(c.Wait.Owners) > 0 {
+		s += " " + owner(&c.Wait.Owners[0])
 	}
 	if t := o.Thread; t != nil && o.Relation == waits.Runs {
 		if first := model.RealTime(t); first != "" {
 			s += ", real time (" + first + ")"
 		}
 	}
-	victims := append(slices.Clone(c.Victims), c.Shared...)
+	victims := verdict.Victims(c)
+	longest := verdict.Longest(victims)
 	a := model.Age{}
-	if len(victims) > 0 {
-		a = victims[0].Age
+	if longest != nil {
+		a = longest.Age
 		if n := len(victims); v.words.Sure(c) {
 			s += fmt.Sprintf(", %d behind", n)
 		} else {
@@ -40,21 +45,23 @@ func (v *view) culprit(c *waitgraph.Culprit) found {
 	} else if c.Wait != nil {
 		a = c.Wait.Age
 	}
-	if parts := v.why(c, victims); len(parts) > 0 {
+	if parts := v.why(c, longest); len(parts) > 0 {
 		s += ": " + parts.Join("; ")
 	}
-	e := entry{line: row(age(a), s), threads: 1 + len(victims), pid: taskOf(victims), rank: rankCulprit}
-	if c.Owner.Task != nil {
-		e.pid = c.Owner.Task.ID
+	e := entry{line: row(age(a), s), threads: 1 + len(victims), pid: taskOf(victims)}
+	if t := c.Owner.Task; t != nil {
+		e.pid, e.more = t.ID, v.in(t)
 	}
-	return found{entry: e, age: a}
+	return e
 }
 
 // why says what a culprit has, what it waits for itself, and who has waited longest for it.
-func (v *view) why(c *waitgraph.Culprit, victims []*waits.Wait) (parts show.Parts) {
-	if len(victims) > 0 {
-		w := victims[0]
-		parts.Add("%s", v.has(w, &c.Owner))
+func (v *view) why(c *waitgraph.Culprit, longest *waits.Wait) (parts show.Parts) {
+	direct := verdict.Direct(c)
+	has := ""
+	if direct != nil {
+		has = v.has(direct, &c.Owner)
+		parts.Add("%s", has)
 	}
 	if w := c.Wait; w != nil && (c.Reason == waitgraph.InD || c.Reason == waitgraph.Asleep) {
 		t := v.of[w.Thread]
@@ -64,13 +71,18 @@ func (v *view) why(c *waitgraph.Culprit, victims []*waits.Wait) (parts show.Part
 		at := v.at(t)
 		parts.If(at != "", "waits for %s", at)
 	}
-	if len(victims) > 0 {
-		parts.Add("longest %s", nameOf(victims[0].Task, victims[0].Thread))
+	switch {
+	case longest == nil:
+	case has == "":
+		parts.Add("%s waits for %s", v.nameOf(direct), v.words.Short(direct))
+		parts.If(longest != direct, "longest %s", v.nameOf(longest))
+	default:
+		parts.Add("longest %s", v.nameOf(longest))
 	}
 	return parts
 }
 
-// has says what o has that w's thread waits for; "" if that is not direct.
+// has says what o has that w's thread waits for; "" if it only owes it something.
 func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 	for i := range w.Owners {
 		if x := &w.Owners[i]; x.Thread == o.Thread && x.Tid == o.Tid || x.Whole && x.Task == o.Task {
@@ -82,7 +94,6 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 			case waits.Runs:
 				return fmt.Sprintf("has CPU %d", w.Thread.Linux.CPU)
 			}
-			return "they wait for " + v.words.Short(w)
 		}
 	}
 	return ""
@@ -112,30 +123,34 @@ func isCulprits(k *waitgraph.Convoy, c *waitgraph.Culprit) bool {
 	return !slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return !victims[w] })
 }
 
-// convoy is "50 x backend [1000] wait for a kernel rwsem, held by postgres [990] (asleep)".
-func (v *view) convoy(k *waitgraph.Convoy) found {
+// convoy is "postgres [990] (asleep), 50 behind: holds a kernel rwsem; longest backend [1000]".
+func (v *view) convoy(k *waitgraph.Convoy) entry {
 	v.tell(k.Waiters)
-	var s string
-	var a model.Age
-	if len(k.Waiters) > 0 {
-		a = k.Waiters[0].Age
-	}
-	what := v.words.ShortResource(k.Resource)
 	n := len(k.Waiters)
+	e := entry{threads: n, pid: taskOf(k.Waiters)}
+	a, what := model.Age{}, v.words.ShortResource(k.Resource)
+	if n > 0 {
+		a = k.Waiters[0].Age
+		if k.Waiters[0].File != nil { // which file it is
+			what = v.words.Short(k.Waiters[0])
+		}
+	}
+	s := fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
 	if len(k.Owners) > 0 {
 		o := &k.Owners[0]
 		v.mark(o.Thread)
-		s = fmt.Sprintf("%s%s, %d behind: holds %s", owner(o), ownerState(o), n, what)
-		s += asDo(len(k.Owners) - 1)
-	} else {
-		s = fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
+		state := ownerState(o)
+		if isHeld(o) {
+			state = " " + states[model.Held]
+		}
+		s = fmt.Sprintf("%s%s, %d behind: holds %s%s", owner(o), state, n, what, asDo(len(k.Owners)-1))
+		if o.Task != nil {
+			e.pid, e.more = o.Task.ID, v.in(o.Task)
+		}
 	}
 	if n > 0 {
-		s += "; longest " + nameOf(k.Waiters[0].Task, k.Waiters[0].Thread)
+		s += "; longest " + v.nameOf(k.Waiters[0])
 	}
-	e := entry{line: row(age(a), s), threads: n, pid: taskOf(k.Waiters), rank: rankCulprit}
-	if len(k.Owners) > 0 && k.Owners[0].Task != nil {
-		e.pid = k.Owners[0].Task.ID
-	}
-	return found{entry: e, age: a}
+	e.line = row(age(a), s)
+	return e
 }

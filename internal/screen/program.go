@@ -105,3 +105,11 @@ func (v *view) homeOf(tasks []*kcdata.Task) string {
 	}
 	return home
 }
+
+// in is a further line that names the home of some tasks, if they have one.
+func (v *view) in(tasks ...*kcdata.Task) []string {
+	if len(tasks) == 0 || v.homeOf(tasks) == "" {
+		return nil
+	}
+	return details("in " + v.homeOf(tasks))
+}

@@ -5,17 +5,18 @@ import (
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
+	"stackshot/internal/verdict"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
 
-// leftover are the threads in D, and those that sleep where nothing should rest, of which no
-// finding of the verdict tells. Those at the same place are one entry.
-func (v *view) leftover() (out []found) {
+// leftover are the threads in D, those that sleep where nothing should rest, of which no
+// finding of the verdict tells, and those at their own pipe (own). Those at the same place are one entry.
+func (v *view) leftover(own map[*kcdata.Thread]bool) (out []found) {
 	groups := map[string][]*thread{}
 	var order []string
 	for _, t := range v.threads {
-		if v.told[t.Thread] || !v.isStuck(t) {
+		if v.told[t.Thread] || !v.isStuck(t) && !own[t.Thread] {
 			continue
 		}
 		key := v.stateWord(t) + "\x00" + v.at(t)
@@ -25,7 +26,9 @@ func (v *view) leftover() (out []found) {
 		groups[key] = append(groups[key], t)
 	}
 	for _, key := range order {
-		out = append(out, v.group(groups[key]))
+		x := v.group(groups[key])
+		x.weight.OwnEnd = own[groups[key][0].Thread]
+		out = append(out, x)
 	}
 	return out
 }
@@ -41,12 +44,14 @@ func (v *view) group(list []*thread) found {
 	if at := v.at(first); at != "" {
 		s += ": " + at
 	}
-	// An age that is not known may be of a moment: it is said, and does not make the machine ill.
-	e := entry{line: row(age(first.age), s), threads: len(list), pid: first.task.ID, rank: rankRests, minor: !first.age.Known}
-	if first.state.Class == model.Blocked {
-		e.rank = rankD
+	var tasks []*kcdata.Task
+	for _, t := range list {
+		tasks = append(tasks, t.task)
 	}
-	return found{entry: e, age: first.age}
+	// An age that is not known may be of a moment: it is said, and does not make the machine ill.
+	e := entry{line: row(age(first.age), s), more: v.in(tasks...), threads: len(list), pid: first.task.ID, minor: !first.age.Known}
+	asleep := first.state.Class != model.Blocked
+	return found{e, verdict.Weight{Threads: len(list), Unsure: asleep, Asleep: asleep, Age: first.age}}
 }
 
 func (v *view) stateWord(t *thread) string {
@@ -114,6 +119,7 @@ func hasTerminal(t *kcdata.Thread) bool {
 // atRest counts the threads of which no entry tells, by what they do.
 func (v *view) atRest() string {
 	var sleeping, kernel, young, stopped, zombies, unknown int
+	var traced []*waits.Wait
 	for _, t := range v.threads {
 		switch {
 		case t.state.Class == model.CPUIdle:
@@ -123,6 +129,8 @@ func (v *view) atRest() string {
 			kernel++
 		case t.state.Class == model.Blocked:
 			young++
+		case t.wait != nil && t.wait.Kind == waits.Traced && len(t.wait.Owners) > 0:
+			traced = append(traced, t.wait)
 		case t.state.Class == model.Held:
 			stopped++
 		case t.state.Class == model.Zombie:
@@ -138,6 +146,9 @@ func (v *view) atRest() string {
 	parts.If(kernel > 0, "%s", count(kernel, "idle kernel thread", "idle kernel threads"))
 	parts.If(young > 0, "%d in D for less than 1 s", young)
 	parts.If(stopped > 0, "%d stopped", stopped)
+	if n := len(traced); n > 0 {
+		parts.Add("%d traced: %s by %s%s", n, nameOf(traced[0].Task, traced[0].Thread), owner(&traced[0].Owners[0]), andMore(n-1))
+	}
 	parts.If(zombies > 0, "%s", count(zombies, "zombie", "zombies"))
 	parts.If(unknown > 0, "%d in an unknown state", unknown)
 	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {

@@ -25,17 +25,7 @@ type entry struct {
 	minor bool
 	// pid is the task to look at next; 0: none.
 	pid uint64
-	// rank is how much it says: of what is wrong, the entry of the highest rank is looked at first.
-	rank int
 }
-
-// Ranks of entries.
-const (
-	rankRests    = 1 + iota // sleeps where nothing should rest
-	rankD                   // in D, and nobody waits for it
-	rankCulprit             // others wait for it
-	rankDeadlock            // can never go on
-)
 
 // brief is e in one line, with the word of its section.
 func (s *section) brief(e *entry) string {

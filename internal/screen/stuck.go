@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"stackshot/internal/model"
 	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
@@ -15,56 +14,52 @@ import (
 // minD is the age from which a thread in D, or one that rests where nothing should, is listed.
 const minD = uint64(1e9)
 
-// found is an entry that is being made, with the age by which it is sorted.
+// found is an entry that is being made, with what it is sorted by.
 type found struct {
 	entry
-	age model.Age
+	weight verdict.Weight
 }
 
-// stuck is who cannot go on: deadlocks, those whom others wait for, threads in D, and those that
-// sleep without a time-out where nothing should rest.
-func (v *view) stuck() section {
-	var out []found
+// hanging is who cannot go on. STUCK has deadlocks, those whom others wait for, threads in D, and
+// those that sleep without a time-out where nothing should rest; STOPPED has threads that are stopped,
+// traced or frozen and that others wait for. The section with the heaviest entry comes first.
+func (v *view) hanging() []section {
+	var stuck, stopped []found
+	alone := map[*kcdata.Thread]bool{} // at their own pipe: leftover tells of those of one kind together
 	all := v.findings()
 	for _, f := range all {
 		isHolder := func(by verdict.Finding) bool { return by.Culprit != nil && isCulprits(f.Convoy, by.Culprit) }
+		x := found{weight: v.words.Weigh(f)}
 		switch {
+		case x.weight.OwnEnd:
+			alone[f.Deadlock.Cycle[0].Thread] = true
+			continue
 		case f.Deadlock != nil:
-			out = append(out, v.deadlock(f.Deadlock))
-		case f.Culprit != nil && !halted(f.Culprit.Reason) && !isAlone(f.Culprit):
-			out = append(out, v.culprit(f.Culprit))
-		case f.Convoy != nil && !slices.ContainsFunc(all, isHolder):
-			out = append(out, v.convoy(f.Convoy))
+			x.entry = v.deadlock(f.Deadlock)
+		case f.Culprit != nil && isAlone(f.Culprit), f.Convoy != nil && slices.ContainsFunc(all, isHolder):
+			continue
+		case f.Culprit != nil:
+			x.entry = v.culprit(f.Culprit)
+		default:
+			x.entry = v.convoy(f.Convoy)
+		}
+		if f.Culprit != nil && halted(f.Culprit.Reason) || f.Convoy != nil && len(f.Convoy.Owners) > 0 && isHeld(&f.Convoy.Owners[0]) {
+			stopped = append(stopped, x)
+		} else {
+			stuck = append(stuck, x)
 		}
 	}
-	for _, f := range all { // stopped has these
-		if f.Culprit != nil && halted(f.Culprit.Reason) {
-			v.culprit(f.Culprit)
-		}
+	stuck = append(stuck, v.leftover(alone)...)
+	heaviest := func(a, b found) int { return a.weight.Compare(b.weight) }
+	slices.SortStableFunc(stuck, heaviest)
+	out := []section{sectionOf("STUCK", stuck), sectionOf("STOPPED, and others wait for it", stopped)}
+	if len(stuck)*len(stopped) > 0 && heaviest(stopped[0], stuck[0]) < 0 {
+		slices.Reverse(out)
 	}
-	out = append(out, v.leftover()...)
-	return sectionOf("STUCK", out)
+	return out
 }
 
-// stopped are threads that are stopped, traced or frozen, and that others wait for.
-func (v *view) stopped() section {
-	var out []found
-	for _, f := range v.findings() {
-		if f.Culprit != nil && halted(f.Culprit.Reason) {
-			out = append(out, v.culprit(f.Culprit))
-		}
-	}
-	return sectionOf("STOPPED, and others wait for it", out)
-}
-
-// sectionOf sorts what was found: deadlocks, then the longest first.
 func sectionOf(title string, list []found) section {
-	slices.SortStableFunc(list, func(a, b found) int {
-		if first := rankDeadlock; (a.rank == first) != (b.rank == first) {
-			return b.rank - a.rank
-		}
-		return model.LongestFirst(a.age, b.age)
-	})
 	out := section{title: title}
 	for _, f := range list {
 		out.entries = append(out.entries, f.entry)
@@ -74,7 +69,7 @@ func sectionOf(title string, list []found) section {
 
 // findings are those of the verdict that concern a thread that is looked at.
 func (v *view) findings() (out []verdict.Finding) {
-	for _, f := range verdict.Told(verdict.Findings(v.o.Verdict)) {
+	for _, f := range v.words.Told(verdict.Findings(v.o.Verdict)) {
 		if v.concerns(f) {
 			out = append(out, f)
 		}
@@ -131,21 +126,23 @@ func taskOf(list []*waits.Wait) uint64 {
 }
 
 // deadlock is "deadlock of 2: app [812] tid 813 and tid 814, by mutexes; 14 behind".
-func (v *view) deadlock(d *waitgraph.Deadlock) found {
+func (v *view) deadlock(d *waitgraph.Deadlock) entry {
 	cycle, part := d.Cycle, max(len(d.Part), len(d.Cycle))
 	v.tell(d.Part)
 	v.tell(d.Behind)
 	var names, things []string
 	var last *kcdata.Task
+	var tasks []*kcdata.Task
 	for _, w := range cycle {
 		v.mark(w.Thread)
+		tasks = append(tasks, w.Task)
 		if thing := v.words.Short(w); !slices.Contains(things, thing) && len(things) < 2 {
 			things = append(things, thing)
 		}
 		if len(names) < examples {
-			name := nameOf(w.Task, w.Thread)
+			name := v.nameOf(w)
 			if w.Task == last {
-				name = fmt.Sprintf("tid %d", w.Thread.ID)
+				name = fmt.Sprintf("tid %d", w.Thread.ID) + v.threadName(w.Task, w.Thread)
 			}
 			names, last = append(names, name), w.Task
 		}
@@ -159,7 +156,10 @@ func (v *view) deadlock(d *waitgraph.Deadlock) found {
 	if len(d.Behind) > 0 {
 		s += fmt.Sprintf("; %d behind", len(d.Behind))
 	}
-	s += "; each waits for the next: " + strings.Join(things, ", ")
-	a := verdict.Latest(cycle)
-	return found{entry: entry{line: row(age(a), s), threads: part + len(d.Behind), pid: taskOf(cycle), rank: rankDeadlock}, age: a}
+	each := "each waits for the next"
+	if part == 1 {
+		each = "it waits for itself"
+	}
+	s += "; " + each + ": " + strings.Join(things, ", ")
+	return entry{line: row(age(verdict.Latest(cycle)), s), more: v.in(tasks...), threads: part + len(d.Behind), pid: taskOf(cycle)}
 }

@@ -45,8 +45,11 @@ func (v *view) sections() (out []section) {
 	for _, x := range v.suspects { // the alarms name them
 		v.mark(x.by.Thread)
 	}
-	for _, of := range []func() section{v.stuck, v.stopped, v.cpu, v.memory, v.many} {
-		s := of()
+	all := v.hanging()
+	for _, of := range []func() section{v.cpu, v.memory, v.many} {
+		all = append(all, of())
+	}
+	for _, s := range all {
 		slices.SortStableFunc(s.entries, func(a, b entry) int {
 			switch {
 			case a.minor == b.minor:
@@ -63,17 +66,16 @@ func (v *view) sections() (out []section) {
 	return out
 }
 
-// worst is the first of the entries of the highest rank that are not minor, and what it says;
-// nil: there is none.
+// worst is the first of the entries that are not minor, and what it says; nil: there is none.
 func worst(sections []section) (first *entry, text string) {
 	for i := range sections {
 		for k := range sections[i].entries {
-			if e := &sections[i].entries[k]; !e.minor && (first == nil || e.rank > first.rank) {
-				first, text = e, sections[i].brief(e)
+			if e := &sections[i].entries[k]; !e.minor {
+				return e, sections[i].brief(e)
 			}
 		}
 	}
-	return first, text
+	return nil, ""
 }
 
 // screen are the lines of the screen, within the terminal.

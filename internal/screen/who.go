@@ -19,6 +19,22 @@ func nameOf(t *kcdata.Task, th *kcdata.Thread) string {
 	return account.Thread(&kcdata.Task{ID: t.ID, Name: comm(t.Name)}, th.ID)
 }
 
+// nameOf names the thread of a wait, on a wide terminal by its own name too.
+func (v *view) nameOf(w *waits.Wait) string {
+	return nameOf(w.Task, w.Thread) + v.threadName(w.Task, w.Thread)
+}
+
+// wide is the width from which threads have their own names.
+const wide = 100
+
+// threadName follows the name of a thread: ` "checkpointer"`; "" if it has none of its own.
+func (v *view) threadName(t *kcdata.Task, th *kcdata.Thread) string {
+	if v.o.Width > 0 && v.o.Width < wide || t == nil || th == nil || th.Name == "" || th.Name == t.Name {
+		return ""
+	}
+	return fmt.Sprintf(" %q", comm(th.Name))
+}
+
 // comm is a task's name. The kernel keeps 15 bytes of it, which may be escapes.
 func comm(name string) string {
 	const most = 24 // cells
@@ -87,6 +103,24 @@ func ownerState(o *waits.Owner) string {
 	return ""
 }
 
+// isHeld reports whether all threads that an owner acts by are stopped, traced or frozen.
+func isHeld(o *waits.Owner) bool {
+	if !o.Whole || o.Task == nil {
+		return o.Thread != nil && model.StateOf(o.Thread).Class == model.Held
+	}
+	held := 0
+	for _, th := range o.Task.Threads {
+		switch model.StateOf(th).Class {
+		case model.Held:
+			held++
+		case model.Zombie:
+		default:
+			return false
+		}
+	}
+	return held > 0
+}
+
 // reasons are why a culprit does not go on.
 var reasons = map[waitgraph.Reason]string{
 	waitgraph.Running: "runs", waitgraph.Runnable: "waits for a CPU", waitgraph.InD: "D", waitgraph.Stopped: "STOPPED",
@@ -97,7 +131,7 @@ var reasons = map[waitgraph.Reason]string{
 // wanted says what w's thread waits for and who can end that, in few words.
 func (v *view) wanted(w *waits.Wait) string {
 	s := v.words.Short(w)
-	if len(w.Owners) == 0 {
+	if len(w.Owners) == 0 || w.File != nil && w.File.Says == waits.OwnEnd {
 		return s
 	}
 	o := &w.Owners[0]

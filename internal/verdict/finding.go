@@ -81,21 +81,13 @@ func same(a, b *waits.Owner) bool {
 	return a.Tid == b.Tid
 }
 
-// Told are the findings as they are told: if the one owner of a convoy's lock is a culprit
-// with all of the convoy among its victims, that culprit is told in the convoy's place, for
-// its sentence says the same and why nothing goes on.
-func Told(findings []Finding) (out []Finding) {
-	culprits := map[*waits.Wait]*waitgraph.Culprit{} // by victim
-	for _, f := range findings {
-		if f.Culprit != nil {
-			for _, w := range f.Culprit.Victims {
-				culprits[w] = f.Culprit
-			}
-		}
-	}
+// Told are the findings as they are told, the heaviest first. If the one owner of a convoy's lock
+// is a culprit with all of the convoy among its victims, that culprit is told in the convoy's place,
+// for its sentence says the same and why nothing goes on.
+func (x *Words) Told(findings []Finding) (out []Finding) {
 	told := map[*waitgraph.Culprit]bool{}
 	for _, f := range findings {
-		if c := holder(f.Convoy, culprits); c != nil {
+		if c := x.behind(f.Convoy); c != nil && len(f.Convoy.Owners) == 1 && same(&c.Owner, &f.Convoy.Owners[0]) {
 			f = Finding{Culprit: c}
 		}
 		if f.Culprit == nil || !told[f.Culprit] {
@@ -103,18 +95,69 @@ func Told(findings []Finding) (out []Finding) {
 			told[f.Culprit] = true
 		}
 	}
+	weights := make(map[Finding]Weight, len(out))
+	for _, f := range out {
+		weights[f] = x.Weigh(f)
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return weights[a].Compare(weights[b]) })
 	return out
 }
 
-// holder is the culprit that all of a convoy wait for, since it alone has the lock; nil: there
-// is none.
-func holder(k *waitgraph.Convoy, culprits map[*waits.Wait]*waitgraph.Culprit) *waitgraph.Culprit {
-	if k == nil || len(k.Owners) != 1 || len(k.Waiters) == 0 {
+// behind is the culprit that has all of a convoy among its victims; nil: there is none.
+func (x *Words) behind(k *waitgraph.Convoy) *waitgraph.Culprit {
+	if k == nil || len(k.Waiters) == 0 {
 		return nil
 	}
-	c := culprits[k.Waiters[0]]
-	if c == nil || !same(&c.Owner, &k.Owners[0]) || slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return culprits[w] != c }) {
+	if x.culprits == nil {
+		x.culprits = map[*waits.Wait]*waitgraph.Culprit{}
+		for _, c := range x.v.Culprits {
+			for _, w := range c.Victims {
+				x.culprits[w] = c
+			}
+		}
+	}
+	c := x.culprits[k.Waiters[0]]
+	if slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return x.culprits[w] != c }) {
 		return nil
 	}
 	return c
+}
+
+// Victims are all who wait for a culprit, also those that another finding tells of.
+func Victims(c *waitgraph.Culprit) []*waits.Wait { return append(slices.Clip(c.Victims), c.Shared...) }
+
+// Direct is the wait that says what a culprit has: that of a victim who waits for the culprit
+// itself, or of a thread between it and its victims. That somebody waits for its end is no reason if
+// there is another one. nil: nobody waits.
+func Direct(c *waitgraph.Culprit) *waits.Wait {
+	for _, w := range Victims(c) {
+		if !waitsForEnd(w) && owned(w, &c.Owner) {
+			return w
+		}
+	}
+	for i := range c.Tree {
+		if b := &c.Tree[i]; b.Depth == 0 && !waitsForEnd(b.Wait) {
+			return b.Wait
+		}
+	}
+	return Longest(Victims(c))
+}
+
+// Longest is who has waited longest of victims, longest first, but no parent and no joiner if others
+// wait: these may have begun before anything was wrong. nil: nobody waits.
+func Longest(victims []*waits.Wait) *waits.Wait {
+	for _, w := range victims {
+		if !waitsForEnd(w) {
+			return w
+		}
+	}
+	if len(victims) > 0 {
+		return victims[0]
+	}
+	return nil
+}
+
+// waitsForEnd reports whether w is for the end of a child, a thread or an image of a program.
+func waitsForEnd(w *waits.Wait) bool {
+	return w.Kind == waits.ChildEnd || w.Kind == waits.UserJoin || w.Kind == waits.Vfork
 }

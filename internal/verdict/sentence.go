@@ -143,15 +143,18 @@ func (x *Words) culprit(c *waitgraph.Culprit) string {
 	if !x.Sure(c) {
 		adverb = "probably"
 	}
-	first := c.Victims[0]
+	first := Longest(c.Victims)
 	s := fmt.Sprintf("%s for %s", waiting(len(c.Victims), adverb), who)
 	if c.Owner.Thread != nil { // else the name says why
 		s += ", which" + x.why(n, c)
 	}
 	s += "."
 	which := "The longest, %s,"
-	if len(c.Victims) == 1 {
+	switch {
+	case len(c.Victims) == 1:
 		which = "It is %s, which"
+	case first != c.Victims[0]:
+		which = "Of these %s"
 	}
 	return s + " " + fmt.Sprintf(which, n.thread(first.Task, first.Thread)) + " " + n.clause(first, first.Owners, x.redacted) + since(first.Age) + "."
 }

@@ -22,6 +22,19 @@ func (x *Words) Short(w *waits.Wait) string {
 	return what.want + what.from + nobody(&y)
 }
 
+// Topic is equal for waits that a count may put together: for the same kind of thing at the same
+// place, peer or program, whichever one of several it is.
+func (x *Words) Topic(w *waits.Wait) string {
+	s := x.Short(w)
+	if len(w.Owners) == 0 {
+		return s
+	}
+	if o := &w.Owners[0]; o.Task != nil && o.Task != w.Task {
+		s += ", " + Related(o.Relation) + " " + short(o.Task.Name)
+	}
+	return s
+}
+
 // ShortResource names what is waited for, without its number.
 func (x *Words) ShortResource(r waits.Resource) string {
 	return thing(r.Kind, waits.Resource{Kind: r.Kind}, x.redacted)

@@ -16,6 +16,7 @@ const SummaryLines = 3
 type Words struct {
 	v        *waitgraph.Verdict
 	redacted bool
+	culprits map[*waits.Wait]*waitgraph.Culprit // by victim; nil: nobody has asked
 }
 
 // For gives the words for v, which is the verdict on s.

@@ -249,13 +249,13 @@ func TestConvoyOfACulprit(t *testing.T) {
 		want string
 	}{
 		{"all are its victims", v(both, both, holds), "culprit convoy"},
-		{"one has another culprit", v(both[:1], both, holds), "convoy convoy culprit"},
-		{"two owners", v(both, both, holds, has(s, 3, waits.Holds)), "convoy convoy culprit"},
-		{"another owner", v(both, both, has(s, 3, waits.Holds)), "convoy convoy culprit"},
-		{"no owner", v(both, both), "convoy convoy culprit"},
+		{"one has another culprit", v(both[:1], both, holds), "convoy culprit convoy"},
+		{"two owners", v(both, both, holds, has(s, 3, waits.Holds)), "culprit convoy convoy"},
+		{"another owner", v(both, both, has(s, 3, waits.Holds)), "culprit convoy convoy"},
+		{"no owner", v(both, both), "culprit convoy convoy"},
 	} {
 		var got []string
-		for _, f := range Told(Findings(c.v)) {
+		for _, f := range For(&kcdata.Snapshot{}, c.v).Told(Findings(c.v)) {
 			if f.Culprit != nil {
 				got = append(got, "culprit")
 			} else {
@@ -264,6 +264,27 @@ func TestConvoyOfACulprit(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Of two findings the heavier comes first, whichever way they are asked.
+func TestWeight(t *testing.T) {
+	second, hour := model.Age{Ns: 1e9, Known: true}, model.Age{Ns: 3600e9, Known: true}
+	for _, c := range []struct {
+		name           string
+		heavy, lighter Weight
+	}{
+		{"more threads, however young", Weight{Threads: 21, Age: second}, Weight{Threads: 2, Age: hour}},
+		{"sure, of like size", Weight{Threads: 20}, Weight{Threads: 60, Unsure: true}},
+		{"sixty probably, and one surely", Weight{Threads: 60, Unsure: true}, Weight{Threads: 1}},
+		{"D before sleep", Weight{Threads: 2, Age: second}, Weight{Threads: 2, Asleep: true, Age: hour}},
+		{"older", Weight{Threads: 2, Age: hour}, Weight{Threads: 2, Age: second}},
+		{"an age, and none", Weight{Threads: 2, Age: second}, Weight{Threads: 2}},
+		{"its own pipe last", Weight{Threads: 1, Unsure: true, Asleep: true}, Weight{Threads: 30, OwnEnd: true}},
+	} {
+		if c.heavy.Compare(c.lighter) >= 0 || c.lighter.Compare(c.heavy) <= 0 || c.heavy.Compare(c.heavy) != 0 {
+			t.Errorf("%s: %d, %d", c.name, c.heavy.Compare(c.lighter), c.lighter.Compare(c.heavy))
 		}
 	}
 }
