@@ -22,8 +22,7 @@ type Finding struct {
 	Convoy   *waitgraph.Convoy
 }
 
-// Findings are those of a verdict, worst first: deadlocks, threads in D, convoys, all other
-// culprits.
+// Findings are those of a verdict: deadlocks, threads in D, convoys, all other culprits.
 func Findings(v *waitgraph.Verdict) (out []Finding) {
 	for _, d := range v.Deadlocks {
 		out = append(out, Finding{Deadlock: d})
