@@ -70,27 +70,11 @@ func sectionOf(title string, list []found) section {
 // findings are those of the verdict that concern a thread that is looked at.
 func (v *view) findings() (out []verdict.Finding) {
 	for _, f := range v.words.Told(verdict.Findings(v.o.Verdict)) {
-		if v.concerns(f) {
+		if v.o.Only == nil || f.Concerns(v.o.Only) {
 			out = append(out, f)
 		}
 	}
 	return out
-}
-
-func (v *view) concerns(f verdict.Finding) bool {
-	looked := func(t *kcdata.Thread) bool { return v.of[t] != nil }
-	any := func(list []*waits.Wait) bool {
-		return slices.ContainsFunc(list, func(w *waits.Wait) bool { return looked(w.Thread) })
-	}
-	switch {
-	case v.o.Only == nil:
-		return true
-	case f.Deadlock != nil:
-		return any(f.Deadlock.Part) || any(f.Deadlock.Cycle) || any(f.Deadlock.Behind)
-	case f.Culprit != nil:
-		return looked(f.Culprit.Owner.Thread) || any(f.Culprit.Victims)
-	}
-	return any(f.Convoy.Waiters) || slices.ContainsFunc(f.Convoy.Owners, func(o waits.Owner) bool { return looked(o.Thread) })
 }
 
 // halted reports whether a culprit is stopped, traced or frozen.
