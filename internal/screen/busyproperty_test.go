@@ -15,7 +15,7 @@ import (
 
 var someFrames = []string{
 	"futex_wait", "ep_poll", "filemap_fault", "try_to_free_mem_cgroup_pages", "try_to_free_pages", "out_of_memory", "do_swap_page", "swap_read_folio",
-	"mem_cgroup_oom_synchronize", "balance_pgdat", "x\x1b[0m",
+	"mem_cgroup_oom_synchronize", "balance_pgdat", "submit_bio_wait", "x\x1b[0m",
 }
 
 // randomMachine is a machine of which nothing need make sense.
@@ -23,6 +23,7 @@ func randomMachine(r *rand.Rand, names []string) *machine {
 	m := newMachine(1 + r.IntN(3))
 	m.psi("cpu", r.Float64()*120, 0)
 	m.psi("memory", r.Float64()*120, r.Float64()*100)
+	m.psi("io", r.Float64()*120, r.Float64()*100)
 	var groups []*kcdata.Cgroup
 	for i := range r.IntN(5) {
 		var above *kcdata.Cgroup
@@ -63,7 +64,7 @@ func (m *machine) randomThread(r *rand.Rand, t *kcdata.Task) {
 	case 1, 2:
 		th = m.wait(t, cpu, r.Uint64N(3*sec), frames...)
 	case 3:
-		th = m.thread(t, kcdata.StateUninterruptible, frames...)
+		th = m.blocked(t, r.Uint64N(2*sec), frames...)
 	default:
 		th = m.sleep(t, r.Uint64N(9*sec), frames...)
 	}
@@ -107,7 +108,7 @@ func TestBusyNamesAreInTheFile(t *testing.T) {
 			}
 		}
 		v := m.view()
-		for _, s := range []section{v.cpu(), v.memory(), v.many()} {
+		for _, s := range v.resources() {
 			entries[s.title] += len(s.entries)
 			for _, e := range s.entries {
 				if e.pid != 0 && !known[fmt.Sprint(e.pid)] {
@@ -120,7 +121,7 @@ func TestBusyNamesAreInTheFile(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []string{"CPU", "MEMORY", "MANY"} {
+	for _, section := range []string{"CPU", "MEMORY", "DISK", "MANY"} {
 		if entries[section] < 30 {
 			t.Errorf("%s has %d entries in all: the machines are too quiet", section, entries[section])
 		}
@@ -156,6 +157,7 @@ func TestBusyHealthy(t *testing.T) {
 		m := newMachine(1 + r.IntN(8))
 		m.psi("cpu", r.Float64()*100, 0)
 		m.psi("memory", r.Float64()*4.9, 0)
+		m.psi("io", r.Float64()*diskSome*0.99, r.Float64()*diskFull*0.99)
 		full := m.group("/system.slice/a.service", nil, 1<<30, 1<<30)
 		full.SomeAvg10, full.MaxEvents = r.Uint32N(900), r.Uint64()
 		for i := range uint32(20 + r.IntN(60)) {
@@ -181,8 +183,12 @@ func TestBusyHealthy(t *testing.T) {
 		for range 300 {
 			m.sleep(m.s.Tasks[1], 5*sec, "futex_wait")
 		}
+		for range r.IntN(diskThreads) { // those that read and write just now
+			m.blocked(m.s.Tasks[2], r.Uint64N(sec), "submit_bio_wait")
+		}
+		m.own(uint32(r.IntN(len(m.s.CPUs))))
 		for _, line := range m.entries() {
-			if strings.Contains(line[:8], "!") {
+			if strings.Contains(line[:8], "!") || strings.HasPrefix(line, "DISK") {
 				t.Fatalf("seed %d: %s", seed, line)
 			}
 			if strings.Contains(line, " waits up to ") {

@@ -9,7 +9,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// machine builds snapshots for the tests of CPU, MEMORY and MANY.
+// machine builds snapshots for the tests of CPU, MEMORY, DISK and MANY.
 type machine struct {
 	s    *kcdata.Snapshot
 	strs []byte
@@ -86,6 +86,28 @@ func (m *machine) wait(t *kcdata.Task, cpu uint32, age uint64, frames ...string)
 	return th
 }
 
+// blocked adds a thread that has been in D for age.
+func (m *machine) blocked(t *kcdata.Task, age uint64, frames ...string) *kcdata.Thread {
+	th := m.thread(t, kcdata.StateUninterruptible, frames...)
+	th.Linux.LastArrival = now - age
+	return th
+}
+
+// own is this program, which had some CPUs when it stopped the machine.
+func (m *machine) own(cpus ...uint32) {
+	t := m.proc(99, "stackshot", 1)
+	t.Linux.Present |= kcdata.TaskIsSelf
+	for n := range m.s.CPUs { // its workers have all CPUs in the stop
+		m.thread(t, 0).Linux.Present |= kcdata.ThreadIsSelf
+		t.Threads[n].Linux.OnCPU, t.Threads[n].Linux.CPU = 1, uint32(n)
+	}
+	for _, cpu := range cpus {
+		c := &m.s.CPUs[cpu]
+		c.Flags = c.Flags&^kcdata.CPUIdle | kcdata.CPURanKnown
+		c.RanTid, c.RanTgid = 98, 99
+	}
+}
+
 func (m *machine) str(s string) uint32 {
 	off := uint32(len(m.strs))
 	m.strs = append(append(m.strs, s...), 0)
@@ -128,12 +150,13 @@ func (m *machine) view() *view {
 	return newView(m.done(), Options{Verdict: waitgraph.Judge(waits.Of(m.s), waitgraph.Options{})})
 }
 
-// entries has the three sections as text: "CPU! " before what is wrong, "CPU  " before what is
-// minor.
+// resources are the sections on what a machine has too little of.
+func (v *view) resources() []section { return []section{v.cpu(), v.memory(), v.disk(), v.many()} }
+
+// entries has these sections as text: "CPU! " before what is wrong, "CPU  " before what is minor.
 func (m *machine) entries() []string {
-	v := m.view()
 	var out []string
-	for _, s := range []section{v.cpu(), v.memory(), v.many()} {
+	for _, s := range m.view().resources() {
 		for _, e := range s.entries {
 			mark := "! "
 			if e.minor {

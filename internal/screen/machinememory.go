@@ -7,10 +7,11 @@ import (
 )
 
 // killerEntry tells of threads in the OOM killer, of no group that was told of.
-func killerEntry(threads []*thread) (entry, bool) {
+func (v *view) killerEntry(threads []*thread) (entry, bool) {
 	if len(threads) == 0 {
 		return entry{}, false
 	}
+	v.tally(threads)
 	words := fmt.Sprintf("out of memory: %s is at the OOM killer", threads[0].name())
 	e := entry{threads: len(threads), pid: threads[0].task.ID}
 	if n := len(threads) - 1; n > 0 {
@@ -56,19 +57,21 @@ func (v *view) machineEntry(threads []*thread, told bool) (entry, bool) {
 	if !wrong && !minor {
 		return entry{}, false
 	}
-	words := "the machine is short of memory"
+	state := "the machine is short of memory"
 	if m.known {
-		words = fmt.Sprintf("the machine has %s of %s available", show.Size(m.available), show.Size(m.total))
+		state = fmt.Sprintf("the machine has %s of %s available", show.Size(m.available), show.Size(m.total))
 	}
 	if m.swapFull() {
-		words += ", its swap is full"
+		state += ", its swap is full"
 	}
-	words += p.words()
+	words := show.Parts{state}
+	words.Add("%s", p.words("all its threads", "memory"))
 	e := entry{threads: len(threads), minor: !wrong}
 	if n := len(threads); n > 0 {
-		words += fmt.Sprintf("; %d %s: %s", n, verb(n, "thread reclaims", "threads reclaim"), threads[0].name())
+		words.Add("%d %s: %s", n, verb(n, "thread reclaims", "threads reclaim"), threads[0].name())
+		v.tally(threads)
 		e.more, e.pid = details(namesOf(threads)), threads[0].task.ID
 	}
-	e.line = row(p.measure(), words)
+	e.line = row(p.measure(), words.Join("; "))
 	return e, true
 }

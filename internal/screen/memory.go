@@ -44,6 +44,7 @@ func (v *view) memory() section {
 		for _, t := range g.threads {
 			told[t] = true
 		}
+		v.tally(g.threads)
 		if i < maxGroups {
 			out.entries = append(out.entries, v.groupEntry(g))
 		}
@@ -52,7 +53,7 @@ func (v *view) memory() section {
 		out.entries = append(out.entries, entry{line: row("", fmt.Sprintf("and %s short of memory", show.Count(n, "more control group")))})
 	}
 	rest := slices.DeleteFunc(slices.Clone(w.all), func(t *thread) bool { return told[t] })
-	if e, ok := killerEntry(w.only(rest, killing)); ok {
+	if e, ok := v.killerEntry(w.only(rest, killing)); ok {
 		out.entries = append(out.entries, e)
 	}
 	if e, ok := v.machineEntry(w.only(rest, direct, groupWork, swapIn), len(groups) > 0); ok {

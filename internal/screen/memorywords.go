@@ -2,7 +2,6 @@ package screen
 
 import (
 	"cmp"
-	"fmt"
 
 	"stackshot/internal/cgroupname"
 	"stackshot/internal/show"
@@ -12,21 +11,23 @@ import (
 // groupEntry says how full a group is, what that costs it, and who is at work for it.
 func (v *view) groupEntry(g *shortGroup) entry {
 	name := cmp.Or(cgroupname.Short(g.Path), "the root group")
-	words := fmt.Sprintf("%s has %s of %s (memory.%s)", name, show.Size(g.Current), show.Size(g.limit), g.limitFile())
+	state := ""
 	if isOutOfMemory(g.Cgroup) {
-		words += ", is out of memory"
+		state = ", is out of memory"
 	}
-	words += g.pressure.words()
+	var words show.Parts
+	words.Add("%s has %s of %s (memory.%s)%s", name, show.Size(g.Current), show.Size(g.limit), g.limitFile(), state)
+	words.Add("%s", g.pressure.words("all its threads", "memory"))
+	words.Add("%s", g.doing)
 	e := entry{threads: len(g.threads)}
 	if len(g.threads) > 0 {
-		words += "; " + g.doing
 		e.more, e.pid = append(e.more, namesOf(g.threads)), g.threads[0].task.ID
 	}
 	measure := g.pressure.measure()
 	if measure == "" && len(g.threads) > 0 { // version 1 has no pressure of a group
 		measure = age(g.threads[0].age)
 	}
-	e.line = row(measure, words)
+	e.line = row(measure, words.Join("; "))
 	if s := g.events(); s != "" {
 		e.more = append(e.more, "in its life: "+s)
 	}

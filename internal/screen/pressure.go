@@ -16,7 +16,7 @@ type pressure struct {
 	fullKnown  bool
 }
 
-// pressureOf takes one resource ("cpu", "memory") from Snapshot.Pressure. Its lines are such as
+// pressureOf takes one resource ("cpu", "memory", "io") from Snapshot.Pressure. Its lines are such as
 // "memory full avg10=3.10 avg60=…" (Documentation/accounting/psi.rst). A line of another form
 // tells nothing.
 func pressureOf(text, resource string) (p pressure) {
@@ -60,13 +60,14 @@ func meminfo(text, key string) (bytes uint64, ok bool) {
 	return 0, false
 }
 
-// words says what of the last 10 s was lost; "" if nothing was, or if that is not known.
-func (p pressure) words() string {
+// words says what of the last 10 s was lost; "" if nothing was, or if that is not known. all are
+// whose pressure it is: "all its threads".
+func (p pressure) words(all, resource string) string {
 	switch {
 	case p.fullKnown && p.full >= 1:
-		return fmt.Sprintf("; all its threads waited for memory %.0f %% of 10 s", p.full)
+		return fmt.Sprintf("%s waited for %s %.0f %% of 10 s", all, resource, p.full)
 	case p.known && p.some >= 1:
-		return fmt.Sprintf("; threads waited for memory %.0f %% of 10 s", p.some)
+		return fmt.Sprintf("threads waited for %s %.0f %% of 10 s", resource, p.some)
 	}
 	return ""
 }

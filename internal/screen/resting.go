@@ -2,6 +2,7 @@ package screen
 
 import (
 	"cmp"
+	"fmt"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
@@ -116,7 +117,7 @@ func hasTerminal(t *kcdata.Thread) bool {
 	return false
 }
 
-// atRest counts the threads of which no entry tells, by what they do.
+// atRest counts the threads of which no entry tells, by what they do. Nobody in D is at rest.
 func (v *view) atRest() string {
 	var sleeping, kernel, young, stopped, zombies, unknown int
 	var traced []*waits.Wait
@@ -144,7 +145,6 @@ func (v *view) atRest() string {
 	var parts show.Parts
 	parts.If(sleeping > 0, "%d asleep", sleeping)
 	parts.If(kernel > 0, "%s", count(kernel, "idle kernel thread", "idle kernel threads"))
-	parts.If(young > 0, "%d in D for less than 1 s", young)
 	parts.If(stopped > 0, "%d stopped", stopped)
 	if n := len(traced); n > 0 {
 		parts.Add("%d traced: %s by %s%s", n, nameOf(traced[0].Task, traced[0].Thread), owner(&traced[0].Owners[0]), andMore(n-1))
@@ -154,5 +154,9 @@ func (v *view) atRest() string {
 	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {
 		parts.Add("%d of %s idle", n, show.Count(of, "CPU"))
 	}
-	return "at rest: " + cmp.Or(parts.Join(", "), "nobody")
+	waiting := ""
+	if young > 0 {
+		waiting = fmt.Sprintf("%d in D for less than 1 s; ", young)
+	}
+	return waiting + "at rest: " + cmp.Or(parts.Join(", "), "nobody")
 }

@@ -46,7 +46,7 @@ func (v *view) sections() (out []section) {
 		v.mark(x.by.Thread)
 	}
 	all := v.hanging()
-	for _, of := range []func() section{v.cpu, v.memory, v.many} {
+	for _, of := range []func() section{v.cpu, v.memory, v.disk, v.many} {
 		all = append(all, of())
 	}
 	for _, s := range all {

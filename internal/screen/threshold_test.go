@@ -136,6 +136,20 @@ func zombiesOf(n int) func() *machine {
 	}
 }
 
+// usesDisk is a machine with an I/O pressure, -1: that the file does not have, and n threads in D.
+func usesDisk(cpus int, some, full float64, n int, frames ...string) func() *machine {
+	return func() *machine {
+		m := newMachine(cpus)
+		if some >= 0 {
+			m.psi("io", some, full)
+		}
+		for i := range uint32(n) {
+			m.blocked(m.proc(400+i, []string{"tar", "dd"}[i%2], 1), uint64(i+1)*ms, frames...)
+		}
+		return m
+	}
+}
+
 // storm is a command whose children come, run and go, among others that want a CPU.
 func storm() *machine {
 	m := newMachine(2)
@@ -185,10 +199,14 @@ var saidOf = map[string][]string{
 		"MEMORY!  5.0 ms  out of memory: java [900] is at the OOM killer\nMEMORY!    80 %  the machine has 80.0 MiB of 15.6 GiB available, its swap is full; ",
 		"; all its threads waited for memory 50 % of 10 s; 1 thread reclaims: db [901]\n", "at work for memory: db [901] up to 1h 00m",
 	},
-	"5,000 threads":      {"MANY!   55.6%  java [900] has 5,000 threads, of 9,000\n", "5,000 of them sleep in futex_wait"},
-	"1,000 threads, new": {"1,000 of them were made in the last minute\n"},
-	"1,000 processes":    {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
-	"100 zombies":        {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
+	"5,000 threads":                   {"MANY!   55.6%  java [900] has 5,000 threads, of 9,000\n", "5,000 of them sleep in futex_wait"},
+	"1,000 threads, new":              {"1,000 of them were made in the last minute\n"},
+	"1,000 processes":                 {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
+	"all wait for I/O 20 %":           {"DISK     20 %  all threads waited for I/O 20 % of 10 s; no thread is in D there now"},
+	"some wait for I/O 40 %":          {"DISK     40 %  threads waited for I/O 40 % of 10 s"},
+	"8 in D at a device":              {"DISK      0 %  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n", "dd [407] waits longest, up to 8.0 ms"},
+	"8 in D, a file without pressure": {"DISK   8.0 ms  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n"},
+	"100 zombies":                     {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
 }
 
 // What is said on both sides of each threshold: "wrong", "minor" or nothing; no other section accuses
@@ -273,6 +291,16 @@ func TestThresholds(t *testing.T) {
 		{"out of memory", "MEMORY", "wrong", outOfMemory},
 		{"kswapd works", "MEMORY", "", machineWide(49_999*2, 500_000, 0, 0, "shrink_node", "balance_pgdat", "kswapd")},
 
+		{"all wait for I/O 20 %", "DISK", "minor", usesDisk(2, 20, 20, 0)},
+		{"some wait for I/O 40 %", "DISK", "minor", usesDisk(2, 40, 0, 0)},
+		{"less of both", "DISK", "", usesDisk(2, 39.9, 19.9, 7, "submit_bio_wait")},
+		{"8 in D at a device", "DISK", "minor", usesDisk(2, 0, 0, 8, "submit_bio_wait")},
+		{"8 in D, a file without pressure", "DISK", "minor", usesDisk(2, -1, 0, 8, "submit_bio_wait")},
+		{"7 in D", "DISK", "", usesDisk(2, -1, 0, 7, "submit_bio_wait")},
+		{"2 for each CPU in D", "DISK", "minor", usesDisk(5, -1, 0, 10, "submit_bio_wait")},
+		{"less for each CPU", "DISK", "", usesDisk(5, -1, 0, 9, "submit_bio_wait")},
+		{"in D for something else", "DISK", "", usesDisk(2, -1, 0, 8, "wait_for_completion", "kernel_clone")},
+
 		{"5,000 threads", "MANY", "wrong", threadsOf(5000, 4000, 3600*sec)},
 		{"4,999 threads", "MANY", "minor", threadsOf(4999, 4000, 3600*sec)},
 		{"not half of all", "MANY", "", threadsOf(5000, 5001, 3600*sec)},
@@ -286,8 +314,7 @@ func TestThresholds(t *testing.T) {
 	} {
 		m := c.make()
 		got := ""
-		v := m.view()
-		for _, s := range []section{v.cpu(), v.memory(), v.many()} {
+		for _, s := range m.view().resources() {
 			for _, e := range s.entries {
 				switch {
 				case s.title != c.section && !e.minor:

@@ -44,6 +44,13 @@ type view struct {
 	suspects []suspect // who kept CPUs from the stop
 }
 
+// tally marks threads that an entry counts.
+func (v *view) tally(list []*thread) {
+	for _, t := range list {
+		v.told[t.Thread] = true
+	}
+}
+
 // task is a task with the threads of it that are looked at.
 type task struct {
 	*kcdata.Task
