@@ -26,52 +26,61 @@ const (
 	turnNs    = 3e6
 )
 
-// load is what the CPUs of a snapshot do, and who waits for them. This program's own threads
-// are in none of it, nor are the suspects, whom an alarm names.
+// load is what the CPUs of a snapshot do, and who waits for them. No stackshot's threads are in
+// it, be it this one or another, nor are the suspects, whom an alarm names.
 type load struct {
-	cpus     int       // that the file has
-	idle     int       // of these, CPUs that had nothing to run
-	running  []*thread // longest on their CPU first
-	waiting  []*thread // longest wait first
-	programs []*program
+	cpus     int        // that the file has
+	idle     int        // of these, CPUs that had nothing to run
+	running  []*thread  // longest on their CPU first
+	waiting  []*thread  // longest wait first
+	programs []*program // of all that no line has named as a hog
 	pressure pressure
+	ours     map[uint32]string // which stackshot had a CPU
 }
 
 // runnable is how many threads run or wait for a CPU.
 func (l *load) runnable() int { return len(l.running) + len(l.waiting) }
 
+// all are these threads, those that run first.
+func (l *load) all() []*thread { return append(slices.Clone(l.running), l.waiting...) }
+
 func (v *view) load() *load {
 	l := &load{cpus: len(v.s.CPUs), pressure: pressureOf(v.s.Pressure, "cpu")}
-	missed := map[*thread]bool{}
+	missed, stackshots := map[*thread]bool{}, v.stackshots()
 	for _, x := range v.suspects {
 		missed[x.by] = true
 	}
 	for _, t := range v.threads {
 		switch {
-		case missed[t]:
+		case missed[t] || stackshots[t.task.ID] != "":
 		case t.state.Class == model.Running:
 			l.running = append(l.running, t)
 		case t.state.Class == model.Runnable:
 			l.waiting = append(l.waiting, t)
 		}
 	}
-	l.idle = v.idleCPUs()
+	l.idle, l.ours = v.idleCPUs(), v.hadCPUs(stackshots)
 	longestFirst(l.running)
 	longestFirst(l.waiting)
-	l.programs = programsOf(append(slices.Clone(l.running), l.waiting...))
 	return l
+}
+
+// ran is who had each CPU when the stop took it.
+func (v *view) ran() map[uint32]*thread {
+	ran := map[uint32]*thread{}
+	for _, t := range v.threads {
+		if t.state.Class == model.Running {
+			ran[t.Linux.CPU] = t
+		}
+	}
+	return ran
 }
 
 // idleCPUs is how many CPUs had nothing to run when the stop took them.
 func (v *view) idleCPUs() (n int) {
-	ran := map[uint32]bool{}
-	for _, t := range v.threads {
-		if t.state.Class == model.Running {
-			ran[t.Linux.CPU] = true
-		}
-	}
+	ran := v.ran()
 	for i := range v.s.CPUs {
-		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUIdle != 0 && !ran[c.CPU] {
+		if c := &v.s.CPUs[i]; c.Flags&kcdata.CPUIdle != 0 && ran[c.CPU] == nil {
 			n++
 		}
 	}
@@ -96,20 +105,24 @@ func (v *view) cpu() section {
 			}
 		}
 	}
+	explained := len(out.entries) > 0
 	for _, h := range v.hogs(l) {
 		if v.named[h.by.Thread] {
 			continue // it is what the machine is stuck behind, and is told there
 		}
-		v.named[h.by.Thread] = true
+		v.named[h.by.Thread], behind[h.by] = true, true
 		for _, t := range h.waiting {
 			behind[t] = true
 		}
-		out.entries = append(out.entries, h.entry())
+		e := h.entry(l)
+		explained = explained || !e.minor
+		out.entries = append(out.entries, e)
 	}
+	l.programs = programsOf(slices.DeleteFunc(l.all(), func(t *thread) bool { return v.named[t.Thread] && isRealTime(t) }))
 	if e, ok := v.crowd(l); ok {
 		out.entries = append(out.entries, e)
 	} else if e, ok := v.contention(l, behind); ok {
-		e.minor = e.minor || len(out.entries) > 0
+		e.minor = e.minor || explained
 		out.entries = append(out.entries, e)
 	}
 	if e, ok := v.young(l); ok {
@@ -149,7 +162,7 @@ func isPastTurn(t *thread) bool { return !t.age.Known || t.age.Ns >= turnNs }
 
 // busy reports whether all CPUs have had work for more than a moment.
 func (l *load) busy(waiting []*thread) bool {
-	if l.idle > 0 || l.cpus == 0 || l.runnable() < l.cpus {
+	if l.idle > 0 || l.cpus == 0 || len(l.programs) == 0 || l.runnable() < l.cpus {
 		return false
 	}
 	long := func(t *thread) bool { return t.age.Known && t.age.Ns >= busyNs }
@@ -168,7 +181,13 @@ func starved(t *thread) bool {
 
 // contended makes the line: who has the CPUs; who waits, and how long.
 func (v *view) contended(l *load, by *program, waiting []*thread, longest *thread) entry {
-	e := entry{line: row("", l.holds(by)), threads: l.runnable(), pid: by.tasks[0].ID}
+	e := entry{more: l.oursWords(), line: row("", l.holds(by)), threads: l.runnable(), pid: by.tasks[0].ID}
+	for _, other := range l.programs { // those with the most CPUs come first
+		if other != by && other.running > 0 && by.running < l.cpus {
+			e.more = append(e.more, l.holds(other))
+			break
+		}
+	}
 	if longest != nil {
 		e.line = row(age(longest.age), fmt.Sprintf("%s; %s waits%s", l.holds(by), longest.name(), upTo(longest.age)))
 		if n := len(waiting) - 1; n > 0 {
@@ -188,7 +207,7 @@ func (v *view) contended(l *load, by *program, waiting []*thread, longest *threa
 // holds says how many CPUs a command has, in few words.
 func (l *load) holds(c *program) string {
 	switch {
-	case len(l.running) == 0 || l.cpus == 0: // nothing was stopped: nobody knows who ran
+	case len(l.running)+len(l.ours) == 0 || l.cpus == 0: // nothing was stopped: nobody knows who ran
 		return fmt.Sprintf("%s of %s", c.several(), show.Count(l.runnable(), "runnable thread"))
 	case c.running == 0:
 		return fmt.Sprintf("%s %s for %s", c.several(), verb(len(c.threads), "waits", "wait"), show.Count(l.cpus, "CPU"))

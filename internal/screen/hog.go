@@ -1,7 +1,9 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
@@ -10,17 +12,15 @@ import (
 // policyIdle is SCHED_IDLE (include/uapi/linux/sched.h).
 const policyIdle = 5
 
-// hog is a real-time thread that others wait behind.
+// hog is a real-time thread that has a CPU.
 type hog struct {
 	by      *thread
-	waiting []*thread // on its CPU's runqueue, longest first
+	waiting []*thread // on its CPU's runqueue, longest first; nil: nobody has waited for hogNs
 }
 
-// hogs finds the real-time threads that have kept others from their CPU for hogNs. One that has
-// just come back from the kernel's throttling has not been on its CPU for long: then most of its
-// life on a CPU tells.
+// hogs finds the real-time threads that keep a CPU.
 func (v *view) hogs(l *load) (out []hog) {
-	for _, t := range l.running {
+	for _, t := range l.all() {
 		if !isRealTime(t) || !v.keepsCPU(t) {
 			continue
 		}
@@ -30,29 +30,50 @@ func (v *view) hogs(l *load) (out []hog) {
 				h.waiting = append(h.waiting, w)
 			}
 		}
-		if len(h.waiting) > 0 && h.waiting[0].age.Known && h.waiting[0].age.Ns >= hogNs {
-			out = append(out, h)
+		if len(h.waiting) > 0 && !(h.waiting[0].age.Known && h.waiting[0].age.Ns >= hogNs) {
+			h.waiting = nil
 		}
+		out = append(out, h)
 	}
 	return out
 }
 
 func isRealTime(t *thread) bool { return model.RealTime(t.Thread) != "" }
 
-// keepsCPU reports whether t has had its CPU for hogNs, or has been on one for half of its life.
+// keepsCPU reports whether t has had its CPU for hogNs, or has been on one for half of its life:
+// the kernel's throttling and its fair server let others run before a hog for 50 ms of each second,
+// and this program takes a CPU for less. So a hog may have just come back, or waits for a moment.
 func (v *view) keepsCPU(t *thread) bool {
 	if t.age.Known && t.age.Ns >= hogNs {
-		return true
+		return t.state.Class == model.Running
 	}
 	return model.MostlyRuns(v.s, t.Thread)
 }
 
-func (h *hog) entry() entry {
-	t, w := h.by, h.waiting[0]
-	e := entry{threads: 1 + len(h.waiting), pid: t.task.ID}
-	e.line = row(age(t.age), fmt.Sprintf("%s: %s has CPU %d; %s waits%s", model.RealTime(t.Thread), t.name(), t.Linux.CPU, w.name(), upTo(w.age)))
-	if n := len(h.waiting) - 1; n > 0 {
-		e.more = details(fmt.Sprintf("%s %s for CPU %d", show.Count(n, "more thread"), verb(n, "waits", "wait"), t.Linux.CPU))
+// entry names a hog and who waits behind it. Where nobody does it is minor: to poll on a CPU of
+// its own is what some real-time threads are for.
+func (h *hog) entry(l *load) entry {
+	t := h.by
+	e := entry{threads: 1 + len(h.waiting), pid: t.task.ID, minor: len(h.waiting) == 0}
+	has, measure := "has", age(t.age)
+	if t.state.Class == model.Runnable {
+		has, measure = "mostly has", ""
+		i := slices.IndexFunc(l.running, func(r *thread) bool { return r.Linux.CPU == t.Linux.CPU })
+		if who := l.ours[t.Linux.CPU]; who != "" {
+			e.more = append(e.more, who+" had it at the stop")
+		} else if i >= 0 {
+			e.more = append(e.more, l.running[i].name()+" had it at the stop")
+		}
 	}
+	words := fmt.Sprintf("%s: %s %s CPU %d", model.RealTime(t.Thread), t.name(), has, t.Linux.CPU)
+	if n := len(h.waiting) - 1; n >= 0 {
+		w := h.waiting[0]
+		words += fmt.Sprintf("; %s waits%s", w.name(), upTo(w.age))
+		measure = cmp.Or(measure, age(w.age))
+		if n > 0 {
+			e.more = append(e.more, fmt.Sprintf("%s %s for CPU %d", show.Count(n, "more thread"), verb(n, "waits", "wait"), t.Linux.CPU))
+		}
+	}
+	e.line, e.more = row(measure, words), details(e.more...)
 	return e
 }

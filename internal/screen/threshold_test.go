@@ -136,6 +136,21 @@ func zombiesOf(n int) func() *machine {
 	}
 }
 
+// letGo is a machine with a real-time thread that has run for so long of 10 s, and waits itself
+// while another has its CPU.
+func letGo(ran, hogWaits, waits uint64) func() *machine {
+	return func() *machine {
+		m := newMachine(2)
+		h := m.wait(m.proc(77, "audio", 1), 1, hogWaits)
+		h.Linux.Policy, h.Linux.RtPriority = 1, 50
+		h.Linux.Present |= kcdata.ThreadHasRuntime
+		h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, ran
+		m.run(m.proc(8, "sshd", 1), 1, ms)
+		m.wait(m.proc(9, "cron", 1), 1, waits)
+		return m
+	}
+}
+
 // usesDisk is a machine with an I/O pressure, -1: that the file does not have, and n threads in D.
 func usesDisk(cpus int, some, full float64, n int, frames ...string) func() *machine {
 	return func() *machine {
@@ -199,14 +214,17 @@ var saidOf = map[string][]string{
 		"MEMORY!  5.0 ms  out of memory: java [900] is at the OOM killer\nMEMORY!    80 %  the machine has 80.0 MiB of 15.6 GiB available, its swap is full; ",
 		"; all its threads waited for memory 50 % of 10 s; 1 thread reclaims: db [901]\n", "at work for memory: db [901] up to 1h 00m",
 	},
-	"5,000 threads":                   {"MANY!   55.6%  java [900] has 5,000 threads, of 9,000\n", "5,000 of them sleep in futex_wait"},
-	"1,000 threads, new":              {"1,000 of them were made in the last minute\n"},
-	"1,000 processes":                 {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
-	"all wait for I/O 20 %":           {"DISK     20 %  all threads waited for I/O 20 % of 10 s; no thread is in D there now"},
-	"some wait for I/O 40 %":          {"DISK     40 %  threads waited for I/O 40 % of 10 s"},
-	"8 in D at a device":              {"DISK      0 %  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n", "dd [407] waits longest, up to 8.0 ms"},
-	"8 in D, a file without pressure": {"DISK   8.0 ms  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n"},
-	"100 zombies":                     {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
+	"5,000 threads":                          {"MANY!   55.6%  java [900] has 5,000 threads, of 9,000\n", "5,000 of them sleep in futex_wait"},
+	"1,000 threads, new":                     {"1,000 of them were made in the last minute\n"},
+	"1,000 processes":                        {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
+	"lets others run for a moment":           {"CPU!  100 ms  FIFO 50: audio [77] mostly has CPU 1; cron [9] waits up to 100 ms\n", "sshd [8] had it at the stop"},
+	"lets others run, and nobody waits long": {"CPU           FIFO 50: audio [77] mostly has CPU 1"},
+	"nobody waits so long for it":            {"CPU    1.0 s  FIFO 50: audio [77] has CPU 1"},
+	"all wait for I/O 20 %":                  {"DISK     20 %  all threads waited for I/O 20 % of 10 s; no thread is in D there now"},
+	"some wait for I/O 40 %":                 {"DISK     40 %  threads waited for I/O 40 % of 10 s"},
+	"8 in D at a device":                     {"DISK      0 %  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n", "dd [407] waits longest, up to 8.0 ms"},
+	"8 in D, a file without pressure":        {"DISK   8.0 ms  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n"},
+	"100 zombies":                            {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
 }
 
 // What is said on both sides of each threshold: "wrong", "minor" or nothing; no other section accuses
@@ -230,10 +248,10 @@ func TestThresholds(t *testing.T) {
 
 		{"real time for 100 ms", "CPU", "wrong", realTime(100*ms, 100*ms, nil)},
 		{"real time for less", "CPU", "", realTime(100*ms-1, 100*ms, nil)},
-		{"nobody waits so long for it", "CPU", "", realTime(sec, 100*ms-1, nil)},
-		{"they wait at another CPU", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.CPU = 0 })},
+		{"nobody waits so long for it", "CPU", "minor", realTime(sec, 100*ms-1, nil)},
+		{"they wait at another CPU", "CPU", "minor", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.CPU = 0 })},
 		{"no real time", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { h.Linux.Policy = 0 })},
-		{"others of real time wait", "CPU", "", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.Policy = 2 })},
+		{"others of real time wait", "CPU", "minor", realTime(sec, 100*ms, func(h, w *kcdata.Thread) { w.Linux.Policy = 2 })},
 		{"back from throttling", "CPU", "wrong", realTime(ms, 100*ms, func(h, w *kcdata.Thread) {
 			h.Linux.Present |= kcdata.ThreadHasRuntime
 			h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, 5*sec
@@ -242,6 +260,11 @@ func TestThresholds(t *testing.T) {
 			h.Linux.Present |= kcdata.ThreadHasRuntime
 			h.Linux.StartBoottime, h.Linux.SumExecRuntime = now-10*sec, 5*sec-1
 		})},
+
+		{"lets others run for a moment", "CPU", "wrong", letGo(5*sec, 50*ms, 100*ms)},
+		{"lets others run, and nobody waits long", "CPU", "minor", letGo(5*sec, 50*ms, 100*ms-1)},
+		{"waits for longer than a moment", "CPU", "", letGo(5*sec, 100*ms, 100*ms)},
+		{"waits, and is mostly asleep", "CPU", "", letGo(5*sec-1, 50*ms, 100*ms)},
 
 		{"8 for each CPU", "CPU", "wrong", crowded(4, 32, 0, 60*sec)},
 		{"fewer", "CPU", "minor", crowded(4, 31, 0, 60*sec)},
