@@ -3,7 +3,6 @@ package screen
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"stackshot/internal/model"
@@ -26,6 +25,9 @@ const (
 	// stormRate is new pids per second: a shell script that does nothing but start programs
 	// reaches some hundreds on a CPU.
 	stormRate = 1000
+	// stormYoung: so many of a crowd are young in no start of a service, whatever the rate, which a
+	// file may not tell. A web server with a process for each client starts 256 at most.
+	stormYoung = 500
 )
 
 // crowd tells of the command, or of the children of one process, that have at least a third of all
@@ -37,7 +39,8 @@ func (v *view) crowd(l *load) (entry, bool) {
 	}
 	n := len(c.threads)
 	young := v.youngOf(c.tasks)
-	storm := 2*len(young) >= len(c.tasks) && len(young) >= crowdLeast
+	rate, known := v.pidRate()
+	storm := 2*len(young) >= len(c.tasks) && (len(young) >= stormYoung || len(young) >= crowdLeast && known && rate >= stormRate)
 	words := fmt.Sprintf("%d of %d runnable threads are %s", n, l.runnable(), c.name)
 	if len(c.tasks) == 1 {
 		words = fmt.Sprintf("%d of %d runnable threads are of %s [%d]", n, l.runnable(), c.name, c.tasks[0].ID)
@@ -78,8 +81,7 @@ func (v *view) crowdOf(l *load) (*program, bool) {
 			c = by
 		}
 	}
-	all := append(slices.Clone(l.running), l.waiting...)
-	if p, children := v.siblings(all); 5*len(children) > 6*len(c.threads) {
+	if p, children := v.siblings(l.all()); 5*len(children) > 6*len(c.threads) {
 		c = programsOf(children)[0]
 		for _, other := range programsOf(children)[1:] {
 			c.threads, c.tasks = append(c.threads, other.threads...), append(c.tasks, other.tasks...)

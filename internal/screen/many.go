@@ -24,9 +24,11 @@ const (
 	// manyProcesses of one command, and half of the machine's: databases and web servers with a
 	// process for each connection have hundreds.
 	manyProcesses = 1000
-	// manyZombies of one parent: it does not reap. Between the end of a child and its reaping a
-	// busy parent has a few.
+	// manyZombies of one parent, each older than reapNs: it does not reap. A parent that a signal
+	// tells of each end reaps at once, one that looks now and then does so within a second or two;
+	// hundreds may end in between.
 	manyZombies = 100
+	reapNs      = uint64(5e9)
 )
 
 // many says who has a disproportionate share of the threads or processes.

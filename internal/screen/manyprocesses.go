@@ -63,8 +63,22 @@ func (v *view) manyChildren() (entry, bool) {
 
 // manyZombies tells of a process that does not reap its children.
 func (v *view) manyZombies() (entry, bool) {
-	pid, group, of := groupOf(v.tasks, func(t *task) (uint32, bool) { return t.Linux.Ppid, isZombie(t) })
-	n := len(group)
+	ended := map[*kcdata.Task]model.Age{}
+	clock := model.NewClock(v.s)
+	pid, group, of := groupOf(v.tasks, func(t *task) (uint32, bool) {
+		if !isZombie(t) {
+			return 0, false
+		}
+		a := clock.Age(t.threads[0].Thread, model.SinceSwitch) // the main thread: it alone stays
+		ended[t.Task] = a
+		return t.Linux.Ppid, !a.Known || a.Ns >= reapNs
+	})
+	n, old := len(group), 0
+	for _, t := range group {
+		if ended[t].Known {
+			old++
+		}
+	}
 	if n < manyZombies || 2*n < of || pid == 0 {
 		return entry{}, false
 	}
@@ -72,8 +86,11 @@ func (v *view) manyZombies() (entry, bool) {
 	if !ok {
 		return entry{}, false
 	}
-	words := fmt.Sprintf("%s zombies%s, which does not reap them", show.Thousands(uint64(n)), p.words())
-	e := entry{line: row("", words), threads: n, pid: group[0].ID}
+	words := fmt.Sprintf("%s zombies older than %s%s, which does not reap them", show.Thousands(uint64(n)), show.Duration(reapNs), p.words())
+	if old < manyZombies {
+		words = fmt.Sprintf("%s zombies%s; the file does not say since when", show.Thousands(uint64(n)), p.words())
+	}
+	e := entry{line: row("", words), threads: n, pid: group[0].ID, minor: old < manyZombies}
 	if p.name != "" {
 		e.pid = uint64(p.pid)
 	}

@@ -126,11 +126,16 @@ func processesOf(n int) func() *machine {
 	}
 }
 
-func zombiesOf(n int) func() *machine {
+// zombiesOf is a parent with n zombies that ended some time ago; 0: the file does not say when.
+func zombiesOf(n int, age uint64) func() *machine {
 	return func() *machine {
 		m := newMachine(2)
 		for i := range uint32(n) {
-			m.thread(m.proc(2000+i, "job", 600), kcdata.StateDead).Linux.ExitState = kcdata.ExitZombie
+			th := m.thread(m.proc(2000+i, "job", 600), kcdata.StateDead)
+			th.Linux.ExitState, th.Linux.LastArrival = kcdata.ExitZombie, now-3600*sec
+			if th.Linux.ExecStart = now - age; age == 0 {
+				th.Linux.Present &^= kcdata.ThreadHasSchedInfo
+			}
 		}
 		return m
 	}
@@ -224,7 +229,8 @@ var saidOf = map[string][]string{
 	"some wait for I/O 40 %":                 {"DISK     40 %  threads waited for I/O 40 % of 10 s"},
 	"8 in D at a device":                     {"DISK      0 %  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n", "dd [407] waits longest, up to 8.0 ms"},
 	"8 in D, a file without pressure":        {"DISK   8.0 ms  8 in D for a block device: 4 x dd [407], 4 x tar [406]\n"},
-	"100 zombies":                            {"MANY!          100 zombies, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
+	"zombies without an age":                 {"MANY           100 zombies, children of 600 (not in the file); the file does not say since when\n"},
+	"100 zombies":                            {"MANY!          100 zombies older than 5.0 s, children of 600 (not in the file), which does not reap them\n", "job: 2000, 2001"},
 }
 
 // What is said on both sides of each threshold: "wrong", "minor" or nothing; no other section accuses
@@ -332,8 +338,10 @@ func TestThresholds(t *testing.T) {
 		{"1,000 threads, new", "MANY", "wrong", threadsOf(1000, 300, 30*sec)},
 		{"1,000 processes", "MANY", "wrong", processesOf(1000)},
 		{"999 processes", "MANY", "", processesOf(999)},
-		{"100 zombies", "MANY", "wrong", zombiesOf(100)},
-		{"99 zombies", "MANY", "", zombiesOf(99)},
+		{"100 zombies", "MANY", "wrong", zombiesOf(100, 5*sec)},
+		{"99 zombies", "MANY", "", zombiesOf(99, 5*sec)},
+		{"zombies of a moment", "MANY", "", zombiesOf(277, 5*sec-1)},
+		{"zombies without an age", "MANY", "minor", zombiesOf(100, 0)},
 	} {
 		m := c.make()
 		got := ""
