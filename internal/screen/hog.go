@@ -56,8 +56,10 @@ func (h *hog) entry(l *load) entry {
 	t := h.by
 	e := entry{threads: 1 + len(h.waiting), pid: t.task.ID, minor: len(h.waiting) == 0}
 	has, measure := "has", age(t.age)
-	if t.state.Class == model.Runnable {
+	if t.age.Ns < hogNs {
 		has, measure = "mostly has", ""
+	}
+	if t.state.Class == model.Runnable {
 		i := slices.IndexFunc(l.running, func(r *thread) bool { return r.Linux.CPU == t.Linux.CPU })
 		if who := l.ours[t.Linux.CPU]; who != "" {
 			e.more = append(e.more, who+" had it at the stop")

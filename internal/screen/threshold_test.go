@@ -224,6 +224,7 @@ var saidOf = map[string][]string{
 	"1,000 processes":                        {"MANY!   99.9%  1,000 of 1,001 processes are postgres, children of 600 (not in the file)\n", "1,000 of them sleep in ep_poll\n", "postgres: 2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008 and 991 more"},
 	"lets others run for a moment":           {"CPU!  100 ms  FIFO 50: audio [77] mostly has CPU 1; cron [9] waits up to 100 ms\n", "sshd [8] had it at the stop"},
 	"lets others run, and nobody waits long": {"CPU           FIFO 50: audio [77] mostly has CPU 1"},
+	"back from throttling":                   {"CPU!  100 ms  FIFO 50: audio [77] mostly has CPU 1; sshd [8] waits up to 100 ms"},
 	"nobody waits so long for it":            {"CPU    1.0 s  FIFO 50: audio [77] has CPU 1"},
 	"all wait for I/O 20 %":                  {"DISK     20 %  all threads waited for I/O 20 % of 10 s; no thread is in D there now"},
 	"some wait for I/O 40 %":                 {"DISK     40 %  threads waited for I/O 40 % of 10 s"},
