@@ -45,6 +45,7 @@ type graph struct {
 	threads   map[node]int
 	resources map[waits.Resource]int
 	edges     map[[2]string]bool
+	places    int // that are drawn, of threads in D
 	left      int // waits that are not drawn
 }
 
@@ -55,14 +56,14 @@ func Dot(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error
 	g := &graph{
 		w: bufio.NewWriter(w), words: verdict.For(s, v), threads: map[node]int{}, resources: map[waits.Resource]int{}, edges: map[[2]string]bool{},
 	}
-	findings := Found(v, o)
+	findings := told(g.words, v, o)
 	g.line("digraph hang {")
 	g.line("rankdir=LR; node [shape=box];")
 	for _, f := range findings[:min(len(findings), maxFindings)] {
 		g.finding(f)
 	}
 	lines := []string{account.BriefMachine(s)}
-	lines = append(lines, summary(g.words, v, g.words.Told(findings))...)
+	lines = append(lines, summary(g.words, v, findings)...)
 	if n := len(findings) - maxFindings; n > 0 {
 		lines = append(lines, show.Count(n, "more finding")+" not drawn")
 	}
@@ -100,6 +101,8 @@ func (g *graph) finding(f verdict.Finding) {
 	case f.Deadlock != nil:
 		g.waits(inCycleFirst(f.Deadlock), "red")
 		g.waits(f.Deadlock.Behind, "")
+	case len(f.Others) > 0:
+		g.together(f.Together())
 	case f.Culprit != nil:
 		o := f.Culprit.Owner
 		o.Whole = o.Whole && o.Thread == nil
@@ -115,6 +118,20 @@ func (g *graph) finding(f verdict.Finding) {
 			g.edge(r, g.owner(&f.Convoy.Owners[i], ""), "held by", "", waits.Sure)
 		}
 		g.waits(f.Convoy.Waiters, "")
+	}
+}
+
+// together draws threads in D, and the place at which all of them wait.
+func (g *graph) together(list []*waits.Wait) {
+	g.waits(list, "red")
+	if list[0].Resource != (waits.Resource{}) {
+		return // waits has drawn it
+	}
+	at := fmt.Sprintf("p%d", g.places)
+	g.places++
+	g.line("%s [shape=ellipse, label=%s];", at, label(g.words.Place(list[0])))
+	for _, w := range list[:min(len(list), maxDotWaits)] {
+		g.edge(g.thread(w, "red"), at, string(w.Evidence), "red", w.Confidence)
 	}
 }
 

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 
 	"stackshot/internal/account"
 	"stackshot/internal/show"
@@ -81,6 +82,22 @@ func (t *text) culprit(c *waitgraph.Culprit) {
 	}
 	t.tree(c.Tree, true)
 	t.left(2, len(c.Shared), "more thread", " below another finding, too")
+}
+
+// together writes threads in D at the same place, those that were asked for first.
+func (t *text) together(list []*waits.Wait) {
+	slices.SortStableFunc(list, func(a, b *waits.Wait) int {
+		if x, y := t.o.Only[a.Thread], t.o.Only[b.Thread]; x != y && x {
+			return -1
+		} else if x != y {
+			return 1
+		}
+		return 0
+	})
+	for _, w := range list[:min(len(list), treeWidth)] {
+		t.edge(1, w)
+	}
+	t.left(1, len(list)-treeWidth, "more thread", "")
 }
 
 func (t *text) convoy(c *waitgraph.Convoy) {

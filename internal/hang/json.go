@@ -23,6 +23,7 @@ type document struct {
 	o     *Options
 	words *verdict.Words
 	locks map[*kcdata.Thread][]waits.Resource // what each thread holds, for which others wait
+	with  map[*waitgraph.Culprit]*uint32      // in whose sentence a culprit is told
 	// What found no room: findings, threads of deadlocks and behind them, waits.
 	findings, threads, waits int
 }
@@ -30,12 +31,17 @@ type document struct {
 // JSON writes the verdict and all waits as one object. Errors: the writer's,
 // *report.CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
-	j := &document{Stream: show.NewStream(w), o: &o, words: verdict.For(s, v)}
-	findings := Found(v, o)
+	j := &document{Stream: show.NewStream(w), o: &o, words: verdict.For(s, v), with: map[*waitgraph.Culprit]*uint32{}}
+	findings, told := Found(v, o), told(j.words, v, o)
+	for _, f := range told {
+		for _, c := range f.Others {
+			j.with[c] = show.Number(f.Culprit.Wait.Thread.ID)
+		}
+	}
 	deadlocks, culprits, convoys := split(findings)
 	j.locks = held(v, deadlocks)
 	j.Document(
-		func() show.Object { return j.head(s, v, findings) },
+		func() show.Object { return j.head(s, v, told) },
 		func() show.Object {
 			return show.Object{
 				{"deadlocks", j.of(deadlocks, j.deadlock)}, {"culprits", j.of(culprits, j.culprit)}, {"convoys", j.of(convoys, j.convoy)},
@@ -57,13 +63,13 @@ func JSON(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 }
 
 // head holds the members before the lists.
-func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, findings []verdict.Finding) show.Object {
-	hangs := len(findings) > 0
+func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, told []verdict.Finding) show.Object {
+	hangs := len(told) > 0
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"panic", account.PanicJSON(s)},
 		{"alarms", append([]string{}, alarm.All(s, j.o.Absent)...)},
-		{"hangs", hangs}, {"verdict", summary(j.words, v, j.words.Told(findings))},
+		{"hangs", hangs}, {"verdict", summary(j.words, v, told)},
 		{"recorded", j.words.Knows()}, {"threads", s.ThreadCount()}, {"threads_not_asked", notAsked(s, *j.o)}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(starved(v, j.o))},
 	}
 }
@@ -146,7 +152,7 @@ func (j *document) culprit(f verdict.Finding) show.Object {
 	o := c.Owner
 	o.Relation, o.Dead, o.Owes = "", false, false // they belong to a wait
 	return append(verdict.OwnerJSON(&o), show.Object{
-		{"reason", verdict.Word(c.Reason)}, {"sentence", j.words.Sentence(f)}, {"victims", len(c.Victims)},
+		{"reason", verdict.Word(c.Reason)}, {"sentence", j.words.Sentence(f)}, {"told_with", j.with[c]}, {"victims", len(c.Victims)},
 		{"waits_for", verdict.WaitJSON(c.Wait)}, {"longest", longest(c.Victims)},
 	}...)
 }

@@ -35,6 +35,7 @@ type form struct {
 	Culprits []struct {
 		Tid, Pid, Victims int
 		Name, Reason      string
+		ToldWith          *int `json:"told_with"`
 	}
 	Convoys []struct{ Waiters int }
 	Waits   []struct {

@@ -40,8 +40,8 @@ type text struct {
 // whom it keeps waiting, the stacks of the threads that matter, and how many threads wait for
 // what. Errors: the writer's, *report.CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
-	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: verdict.For(s, v)}
-	t.findings = t.words.Told(Found(v, o))
+	words := verdict.For(s, v)
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: words, findings: told(words, v, o)}
 	t.Page = show.Page{Width: o.Width, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
@@ -68,8 +68,17 @@ func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 }
 
 // Found are the findings that concern the threads of o, worst first.
-func Found(v *waitgraph.Verdict, o Options) (out []verdict.Finding) {
-	for _, f := range verdict.Findings(v) {
+func Found(v *waitgraph.Verdict, o Options) []verdict.Finding {
+	return concerning(verdict.Findings(v), o)
+}
+
+// told are these findings as they are told.
+func told(words *verdict.Words, v *waitgraph.Verdict, o Options) []verdict.Finding {
+	return concerning(words.Told(verdict.Findings(v)), o)
+}
+
+func concerning(findings []verdict.Finding, o Options) (out []verdict.Finding) {
+	for _, f := range findings {
 		if o.Only == nil || f.Concerns(o.Only) {
 			out = append(out, f)
 		}
@@ -129,6 +138,8 @@ func (t *text) finding(n int, f verdict.Finding) {
 	switch {
 	case f.Deadlock != nil:
 		t.deadlock(f.Deadlock)
+	case len(f.Others) > 0:
+		t.together(f.Together())
 	case f.Culprit != nil:
 		t.culprit(f.Culprit)
 	default:

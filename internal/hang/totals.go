@@ -200,6 +200,11 @@ func (t *text) matter() (threads map[*kcdata.Thread]bool, left int) {
 		case f.Culprit != nil:
 			add(f.Culprit.Owner.Thread)
 			first(f.Culprit.Victims)
+			for _, c := range f.Others { // all wait alike
+				if th := c.Wait.Thread; t.o.Only[th] {
+					add(th)
+				}
+			}
 		default:
 			for i := range f.Convoy.Owners {
 				add(f.Convoy.Owners[i].Thread)

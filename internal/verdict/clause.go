@@ -107,7 +107,7 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	if w.File != nil && w.File.File != nil && tellsFile(w) {
 		return n.atFile(w, owners, redacted)
 	}
-	what := "waits for " + thing(w.Kind, w.Resource, redacted)
+	what := "waits for " + thingOf(w, redacted)
 	if len(owners) == 0 {
 		return what
 	}

@@ -4,6 +4,7 @@ import (
 	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 // FileJSON is the open file that a thread waits at; nil: none.
@@ -23,12 +24,15 @@ func FileJSON(x *waits.OpenFile) show.Object {
 			{"bytes_in", s.BytesIn}, {"bytes_out", s.BytesOut},
 		}})
 	}
-	if m := x.Mount; m != nil {
-		o = append(o, [2]any{"mount", show.Object{
+	return append(o, [2]any{"mount", mountJSON(x.Mount)})
+}
+
+func mountJSON(m *kcdata.LinuxMount) show.Object {
+	return show.Optional(m, func(m *kcdata.LinuxMount) show.Object {
+		return show.Object{
 			{"point", show.Known(field(m.Point[:]))}, {"type", show.Known(field(m.FSType[:]))}, {"source", show.Known(field(m.Source[:]))},
-		}})
-	}
-	return o
+		}
+	})
 }
 
 // descriptor is the number of one; nil: the wait has none.

@@ -15,11 +15,24 @@ func Judge(s *kcdata.Snapshot, minWait time.Duration) *waitgraph.Verdict {
 	return waitgraph.Judge(waits.Of(s), waitgraph.Options{MinWait: minWait})
 }
 
-// Finding is one thing that hangs. One of its fields is set.
+// Finding is one thing that hangs. One of its first three fields is set.
 type Finding struct {
 	Deadlock *waitgraph.Deadlock
 	Culprit  *waitgraph.Culprit
 	Convoy   *waitgraph.Convoy
+	Others   []*waitgraph.Culprit // in D at the same place as Culprit, and nobody waits for any of them: Told puts them together
+}
+
+// Together are the threads in D that are told as one finding; nil: it is not of several.
+func (f Finding) Together() (out []*waits.Wait) {
+	if len(f.Others) == 0 {
+		return nil
+	}
+	out = append(out, f.Culprit.Wait)
+	for _, c := range f.Others {
+		out = append(out, c.Wait)
+	}
+	return out
 }
 
 // Findings are those of a verdict: deadlocks, threads in D, convoys, all other culprits.
@@ -54,7 +67,7 @@ func (f Finding) Concerns(threads map[*kcdata.Thread]bool) bool {
 	case f.Deadlock != nil:
 		return waiting(f.Deadlock.Part) || waiting(f.Deadlock.Behind)
 	case f.Culprit != nil:
-		return asked(f.Culprit.Owner) || waiting(f.Culprit.Victims)
+		return asked(f.Culprit.Owner) || waiting(f.Culprit.Victims) || waiting(f.Together())
 	}
 	return slices.ContainsFunc(f.Convoy.Owners, asked) || waiting(f.Convoy.Waiters)
 }
@@ -82,24 +95,66 @@ func same(a, b *waits.Owner) bool {
 
 // Told are the findings as they are told, the heaviest first. If the one owner of a convoy's lock
 // is a culprit with all of the convoy among its victims, that culprit is told in the convoy's place,
-// for its sentence says the same and why nothing goes on.
+// for its sentence says the same and why nothing goes on. Threads in D that wait at the same place,
+// and for which nobody waits, are one finding: each would say the same.
 func (x *Words) Told(findings []Finding) (out []Finding) {
 	told := map[*waitgraph.Culprit]bool{}
+	first := map[place]int{} // where in out the finding of a place is
 	for _, f := range findings {
 		if c := x.behind(f.Convoy); c != nil && len(f.Convoy.Owners) == 1 && same(&c.Owner, &f.Convoy.Owners[0]) {
 			f = Finding{Culprit: c}
 		}
-		if f.Culprit == nil || !told[f.Culprit] {
-			out = append(out, f)
-			told[f.Culprit] = true
+		if f.Culprit != nil && told[f.Culprit] {
+			continue
 		}
+		told[f.Culprit] = true
+		if p := placeOf(f.Culprit); p != (place{}) {
+			if i, there := first[p]; there {
+				out[i].Others = append(out[i].Others, f.Culprit)
+				continue
+			}
+			first[p] = len(out)
+		}
+		out = append(out, f)
 	}
-	weights := make(map[Finding]Weight, len(out))
-	for _, f := range out {
-		weights[f] = x.Weigh(f)
-	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return weights[a].Compare(weights[b]) })
+	slices.SortStableFunc(out, func(a, b Finding) int { return x.Weigh(a).Compare(x.Weigh(b)) })
 	return out
+}
+
+// place is equal for threads in D that wait at the same place: for the same thing, at the same
+// file system, on the same disk; where none of these is known, in the same function.
+type place struct {
+	kind     waits.Kind
+	resource waits.Resource
+	mount    uint64 // the number of its device
+	device   string
+	function string
+}
+
+// placeOf is where a culprit waits in D, if nobody waits for it; zero: it is another one, or the
+// place is not known.
+func placeOf(c *waitgraph.Culprit) (p place) {
+	if c == nil || c.Wait == nil || c.Reason != waitgraph.InD || len(c.Victims)+len(c.Shared) > 0 {
+		return p
+	}
+	w := c.Wait
+	if p.resource = w.Resource; p.resource != (waits.Resource{}) {
+		return p // readers and writers wait for one lock
+	}
+	switch {
+	case w.File != nil && w.File.Mount != nil:
+		p.mount = w.File.Mount.Dev
+	case w.Probably != nil:
+		p.mount = w.Probably.Dev
+	case w.File != nil && w.File.Device != "":
+		p.device = w.File.Device
+	case w.Function != "":
+		p.function = w.Function
+	default:
+		return p
+	}
+	p.kind = w.Kind
+	return p
 }
 
 // behind is the culprit that has all of a convoy among its victims; nil: there is none.

@@ -72,6 +72,6 @@ func WaitJSON(w *waits.Wait) show.Object {
 		{"owners", owners}, {"owners_left_out", more}, {"any_owner", Flag(w.AnyOwner)},
 		{"age_at_most_ns", atMost}, {"age_about_ns", about},
 		{"evidence", Word(w.Evidence)}, {"confidence", Word(w.Confidence)}, {"when", Word(w.When)},
-		{"timed", Flag(w.Timed)}, {"file", FileJSON(w.File)}, {"notes", notes},
+		{"timed", Flag(w.Timed)}, {"file", FileJSON(w.File)}, {"probable_mount", mountJSON(w.Probably)}, {"notes", notes},
 	}
 }

@@ -21,6 +21,8 @@ func (x *Words) Title(f Finding) string {
 		return deadlockOf(f.Deadlock)
 	case f.Convoy != nil:
 		return "Convoy of " + show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
+	case len(f.Others) > 0:
+		return show.Count(1+len(f.Others), "thread") + " wait in D for " + x.Place(f.Culprit.Wait)
 	case len(f.Culprit.Victims) == 0:
 		return Culprit(f.Culprit) + " does not go on"
 	}
@@ -45,6 +47,8 @@ func (x *Words) Sentence(f Finding) string {
 	switch {
 	case f.Deadlock != nil:
 		return x.deadlock(f.Deadlock)
+	case len(f.Others) > 0:
+		return x.together(f)
 	case f.Culprit != nil:
 		return x.culprit(f.Culprit)
 	}
@@ -159,6 +163,38 @@ func (x *Words) culprit(c *waitgraph.Culprit) string {
 	return s + " " + fmt.Sprintf(which, n.thread(first.Task, first.Thread)) + " " + n.clause(first, first.Owners, x.redacted) + since(first.Age) + "."
 }
 
+// together says where threads in D wait, and who has waited longest.
+func (x *Words) together(f Finding) string {
+	n := names{}
+	owners := []waits.Owner{f.Culprit.Owner}
+	for _, c := range f.Others {
+		owners = append(owners, c.Owner)
+	}
+	return fmt.Sprintf("%s are in uninterruptible sleep (D) and wait for %s: %s.%s",
+		show.Count(len(owners), "thread"), x.Place(f.Culprit.Wait), n.list(&waits.Wait{}, owners), n.longest(f.Culprit.Wait))
+}
+
+// Place is what several threads wait for at the same place.
+func (x *Words) Place(w *waits.Wait) string {
+	y := *w
+	if y.Kind == waits.RWSemRead || y.Kind == waits.RWSemWrite {
+		y.Kind = waits.RWSem // some may be readers, some writers
+	}
+	s := strings.Replace(x.what(&y), "its ", "their ", 1)
+	if placeOf(&waitgraph.Culprit{Wait: w, Reason: waitgraph.InD}).function != "" {
+		s += ", in " + short(w.Function)
+	}
+	return s
+}
+
+// longest is a sentence on who has waited longest; "" if that is not known.
+func (n names) longest(w *waits.Wait) string {
+	if age := account.Age(w.Age); age != "" {
+		return " The longest, " + n.thread(w.Task, w.Thread) + ", has waited" + age + "."
+	}
+	return ""
+}
+
 // since follows a clause and says for how long.
 func since(a model.Age) string {
 	if age := account.Age(a); age != "" {
@@ -213,10 +249,7 @@ func (x *Words) convoy(c *waitgraph.Convoy) string {
 	}
 	s = "Convoy: " + s + "."
 	if len(c.Waiters) > 0 {
-		first := c.Waiters[0]
-		if age := account.Age(first.Age); age != "" {
-			s += " The longest, " + n.thread(first.Task, first.Thread) + ", has waited" + age + "."
-		}
+		s += n.longest(c.Waiters[0])
 	}
 	return s
 }

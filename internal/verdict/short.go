@@ -12,14 +12,19 @@ import (
 func (x *Words) Short(w *waits.Wait) string {
 	y := *w
 	y.Resource.ID = 0
+	return x.what(&y)
+}
+
+// what is what w's thread waits for, without who can end that.
+func (x *Words) what(w *waits.Wait) string {
 	if w.File == nil || w.File.File == nil || !tellsFile(w) {
-		return thing(y.Kind, y.Resource, x.redacted)
+		return thingOf(w, x.redacted)
 	}
 	if w.Kind.AtFileSystem() {
-		return x.shortMount(&y)
+		return x.shortMount(w)
 	}
-	what := fileWords(&y, x.redacted)
-	return what.want + what.from + nobody(&y)
+	what := fileWords(w, x.redacted)
+	return what.want + what.from + nobody(w)
 }
 
 // Topic is equal for waits that a count may put together: for the same kind of thing at the same

@@ -32,7 +32,7 @@ func (x *Words) Thing(w *waits.Wait) string {
 	if w.File != nil && w.File.File != nil && w.Kind.AtFileSystem() && tellsFile(w) {
 		return "waits for " + mounted(w, "", x.redacted)
 	}
-	return "waits for " + thing(w.Kind, w.Resource, x.redacted)
+	return "waits for " + thingOf(w, x.redacted)
 }
 
 // Resource names what is waited for.

@@ -289,6 +289,70 @@ func TestWeight(t *testing.T) {
 	}
 }
 
+// Threads in D for which nobody waits, and that wait at the same place, are told as one finding.
+func TestToldByPlace(t *testing.T) {
+	mount := func(point string, dev uint64) *waits.OpenFile {
+		m := &kcdata.LinuxMount{Dev: dev}
+		copy(m.Point[:], point)
+		copy(m.FSType[:], "ext4")
+		copy(m.Source[:], "/dev/loop0")
+		return &waits.OpenFile{File: &kcdata.LinuxFile{Kind: kcdata.FileRegular}, Of: 1, Mount: m}
+	}
+	s := scene("a", "b", "c", "d")
+	v := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}}
+	alone := func(i int, w waits.Wait) *waitgraph.Culprit {
+		w.Task, w.Thread, w.Age = s, s.Threads[i], model.Age{Ns: uint64(9-i) * 1e9, Known: true}
+		return &waitgraph.Culprit{Owner: has(s, i, ""), Wait: &w, Reason: waitgraph.InD}
+	}
+	data, other := waits.Wait{Kind: waits.FSFreeze, File: mount("/mnt/data", 7)}, waits.Wait{Kind: waits.FSFreeze, File: mount("/mnt/other", 8)}
+	for _, c := range []struct {
+		name        string
+		a, b        waits.Wait
+		together    bool
+		title, says string
+	}{
+		{
+			"a mount", data, waits.Wait{Kind: waits.FSFreeze, File: mount("/mnt/data", 7), Function: "x"}, true, "2 threads wait in D for /mnt/data (ext4, /dev/loop0, frozen)",
+			`2 threads are in uninterruptible sleep (D) and wait for /mnt/data (ext4, /dev/loop0, frozen): app [100] "a" and app [100] tid 101 "b". The longest, tid 100, has waited for up to 9.0 s.`,
+		},
+		{"a guess", data, waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount}, true, "2 threads wait in D for /mnt/data (ext4, /dev/loop0, frozen)", ""},
+		{
+			"guesses", waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount, Function: "x"}, waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount}, true,
+			"2 threads wait in D for a frozen file system to be thawed, probably /mnt/data (ext4, /dev/loop0)", "",
+		},
+		{"another mount", data, other, false, "", ""},
+		{"another kind", data, waits.Wait{Kind: waits.Writeback, File: data.File}, false, "", ""},
+		{
+			"a lock", waits.Wait{Kind: waits.RWSemRead, Resource: waits.Resource{Kind: waits.RWSem, ID: 16}}, waits.Wait{Kind: waits.RWSemWrite, Resource: waits.Resource{Kind: waits.RWSem, ID: 16}}, true,
+			"2 threads wait in D for the kernel rwsem 0x10", "",
+		},
+		{"another lock", waits.Wait{Kind: waits.Mutex, Resource: waits.Resource{ID: 16}}, waits.Wait{Kind: waits.Mutex, Resource: waits.Resource{ID: 17}}, false, "", ""},
+		{"a function", waits.Wait{Kind: waits.FileSystem, Function: "jbd2_x"}, waits.Wait{Kind: waits.FileSystem, Function: "jbd2_x"}, true, "2 threads wait in D for their file system, in jbd2_x", ""},
+		{"another function", waits.Wait{Kind: waits.Other, Function: "x"}, waits.Wait{Kind: waits.Other, Function: "y"}, false, "", ""},
+		{"nothing is known", waits.Wait{Kind: waits.Other}, waits.Wait{Kind: waits.Other}, false, "", ""},
+	} {
+		v.Culprits = []*waitgraph.Culprit{alone(0, c.a), alone(1, c.b)}
+		told := For(&kcdata.Snapshot{}, v).Told(Findings(v))
+		if (len(told) == 1) != c.together || len(told) == 0 || told[0].Culprit != v.Culprits[0] || len(told[0].Others) != 2-len(told) {
+			t.Errorf("%s: %+v", c.name, told)
+			continue
+		}
+		x := For(&kcdata.Snapshot{}, v)
+		if got := x.Title(told[0]); c.together && got != c.title {
+			t.Errorf("%s: %q, want %q", c.name, got, c.title)
+		}
+		if got := x.Sentence(told[0]); c.says != "" && got != c.says {
+			t.Errorf("%s: %q, want %q", c.name, got, c.says)
+		}
+	}
+	// Whom others wait for keeps its own finding.
+	v.Culprits = []*waitgraph.Culprit{alone(0, data), alone(1, data), alone(2, data), alone(3, other)}
+	v.Culprits[1].Victims = []*waits.Wait{waitsFor(s, 3, waits.Mutex, 1, has(s, 1, waits.Holds))}
+	if told := For(&kcdata.Snapshot{}, v).Told(Findings(v)); len(told) != 3 || len(told[0].Others) != 1 || told[0].Others[0] != v.Culprits[2] || told[1].Culprit != v.Culprits[1] {
+		t.Errorf("%+v", told)
+	}
+}
+
 // Names that no kernel keeps take no more room than others (V2).
 func TestLongNames(t *testing.T) {
 	s := scene(strings.Repeat("\x1b", 4000))

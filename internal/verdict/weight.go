@@ -57,7 +57,7 @@ func (x *Words) Weigh(f Finding) (w Weight) {
 		w.Asleep = sleeps(d.Cycle)
 	case f.Culprit != nil:
 		c := f.Culprit
-		w.Threads = 1 + len(Victims(c))
+		w.Threads = 1 + len(Victims(c)) + len(f.Others)
 		if first := Longest(Victims(c)); first != nil {
 			w.Unsure, w.Age = !x.Sure(c), first.Age
 			w.Asleep = sleeps([]*waits.Wait{first})

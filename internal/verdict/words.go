@@ -38,6 +38,15 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 	return fmt.Sprintf("the %s %#x%s", noun, r.ID, use)
 }
 
+// thingOf is what w's thread waits for, if no file of its call tells: with a guess where that is.
+func thingOf(w *waits.Wait, redacted bool) string {
+	s := thing(w.Kind, w.Resource, redacted)
+	if w.Probably != nil && !redacted {
+		s += ", probably " + mounted(&waits.Wait{File: &waits.OpenFile{Mount: w.Probably}}, "", false)
+	}
+	return s
+}
+
 // ends name the files of which others have the other ends.
 var ends = map[waits.Kind]string{waits.Pipe: "pipe", waits.Socket: "socket", waits.Poll: "file", waits.Descriptor: "file"}
 

@@ -31,16 +31,17 @@ type finder struct {
 	ends      *ends
 	looked    []look // at the files of the thread that is being looked at
 	mounted   map[seenFrom]*kcdata.LinuxMount
-	ownMounts uint32            // the mount namespace of this program; 0: not known
-	marks     map[uint64]*marks // of kernel functions, by address
-	owned     map[Resource]Kind // words of user memory that stacks say are those of a runtime of its own
-	named     map[Resource]Kind // words of user memory whose kind the bytes around them or a stack told
+	onCommand map[*kcdata.Task]*kcdata.LinuxMount // by nameOnCommandLine
+	ownMounts uint32                              // the mount namespace of this program; 0: not known
+	marks     map[uint64]*marks                   // of kernel functions, by address
+	owned     map[Resource]Kind                   // words of user memory that stacks say are those of a runtime of its own
+	named     map[Resource]Kind                   // words of user memory whose kind the bytes around them or a stack told
 }
 
 func newFinder(s *kcdata.Snapshot) *finder {
 	return &finder{
 		s: s, clock: model.NewClock(s), index: newIndex(s), ends: newEnds(s),
-		mounted: map[seenFrom]*kcdata.LinuxMount{}, ownMounts: ownMounts(s),
+		mounted: map[seenFrom]*kcdata.LinuxMount{}, onCommand: map[*kcdata.Task]*kcdata.LinuxMount{}, ownMounts: ownMounts(s),
 		marks: map[uint64]*marks{}, named: map[Resource]Kind{}, owned: map[Resource]Kind{},
 	}
 }
@@ -56,7 +57,10 @@ func (f *finder) wait(task *kcdata.Task, t *kcdata.Thread) *Wait {
 		f.held(w)
 	case model.Parked:
 		w.Kind = AtRest
-	case model.Blocked, model.Sleeping, model.Idle:
+	case model.Blocked:
+		w.Function = f.function(t)
+		f.asleep(w)
+	case model.Sleeping, model.Idle:
 		f.asleep(w)
 	default:
 		return nil

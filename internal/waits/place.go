@@ -3,6 +3,7 @@ package waits
 import (
 	"bytes"
 	"cmp"
+	"path"
 	"strings"
 
 	"stackshot/kcdata"
@@ -30,6 +31,7 @@ func (f *finder) place(w *Wait) {
 		return
 	}
 	if file == nil {
+		f.guess(w)
 		return
 	}
 	all, _ := moreFiles(w.Thread)
@@ -40,6 +42,77 @@ func (f *finder) place(w *Wait) {
 			w.File.Remote, _, _ = strings.Cut(text(m.Source[:]), ":/")
 		}
 	}
+}
+
+// freezable are the types of file systems that can be frozen (those with freeze_fs or freeze_super).
+var freezable = map[string]bool{
+	"ext2": true, "ext3": true, "ext4": true, "xfs": true, "btrfs": true, "f2fs": true, "gfs2": true, "jfs": true, "nilfs2": true, "reiserfs": true, "bcachefs": true, "zfs": true,
+}
+
+// maxArguments bounds the words of a command line in which named looks for paths.
+const maxArguments = 64
+
+// guess names the frozen file system of a call that has a path and no descriptor.
+func (f *finder) guess(w *Wait) {
+	if w.Kind != FSFreeze {
+		return
+	}
+	m, known := f.onCommand[w.Task]
+	if !known {
+		m = f.nameOnCommandLine(w.Task)
+		f.onCommand[w.Task] = m
+	}
+	w.Probably = m
+}
+
+// nameOnCommandLine is the one file system in which paths on a task's command line lie; nil: there is
+// none, or more than one. The root does not count: paths to all kinds of things lie there.
+func (f *finder) nameOnCommandLine(task *kcdata.Task) (one *kcdata.LinuxMount) {
+	for i, arg := range task.Cmdline[:min(len(task.Cmdline), maxArguments)] {
+		if _, value, ok := strings.Cut(arg, "="); ok && !path.IsAbs(arg) { // of=/mnt/data/file
+			arg = value
+		}
+		m := f.mountAbove(task, arg)
+		switch {
+		case i == 0 || m == nil: // the program
+		case one != nil && one.Dev != m.Dev:
+			return nil
+		default:
+			one = m
+		}
+	}
+	return one
+}
+
+// mountAbove is the mount of a file system that can be frozen in which a path lies, as task sees
+// it; nil: there is none but the root, or several that hide each other.
+func (f *finder) mountAbove(task *kcdata.Task, name string) *kcdata.LinuxMount {
+	if !path.IsAbs(name) {
+		return nil
+	}
+	for name = path.Clean(name); name != "" && name != "/"; name = name[:strings.LastIndexByte(name, '/')] {
+		if len(name) > len(kcdata.LinuxMount{}.Point) {
+			continue
+		}
+		var best *kcdata.LinuxMount
+		several := false
+		for _, i := range f.ends.points[name] {
+			m := &f.s.Mounts[i]
+			if task.NS != nil && f.namespace(m) != task.NS.Mnt {
+				continue
+			}
+			several = several || best != nil && best.Dev != m.Dev
+			best = m
+		}
+		switch {
+		case best == nil:
+		case several || !freezable[text(best.FSType[:])]:
+			return nil
+		default:
+			return best
+		}
+	}
+	return nil
 }
 
 // fileOnDisk is the one file of w's call that a file system keeps; nil: there is none, or more

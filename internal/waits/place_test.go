@@ -109,6 +109,45 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// Of a call that has a path and no descriptor, the command line tells which frozen file system it is.
+func TestFrozenByPath(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		ns         uint32
+		args       []string
+	}{
+		{"a path", "/mnt/data", 71, []string{"touch", "-c", "/mnt/data/a/../f"}},
+		{"a word before it", "/mnt/data", 0, []string{"dd", "if=/dev/zero", "of=/mnt/data/f"}},
+		{"the point itself, and the root", "/mnt/data", 71, []string{"cp", "/etc/hosts", "/mnt/data"}},
+		{"the mount that is inside", "/mnt/data/in", 71, []string{"touch", "/mnt/data/in/f"}},
+		{"a name that begins alike", "", 71, []string{"touch", "/mnt/database"}},
+		{"two file systems", "", 71, []string{"cp", "/mnt/data/f", "/mnt/data/in/f", "/mnt/data/g"}},
+		{"one that cannot be frozen", "", 71, []string{"touch", "/tmp/f"}},
+		{"one that hides another", "", 71, []string{"touch", "/hidden/f"}},
+		{"another mount namespace", "", 72, []string{"touch", "/mnt/data/f"}},
+		{"its program", "", 71, []string{"/mnt/data/touch", "f"}},
+		{"no command line", "", 71, nil},
+	} {
+		w := newWorld()
+		th := w.task(10, 1, blocked, "percpu_rwsem_wait", "mnt_want_write", "open_last_lookups")
+		w.last().Cmdline = c.args
+		if c.ns != 0 {
+			w.last().NS = &kcdata.LinuxTaskNS{Mnt: c.ns}
+		}
+		w.s.Mounts = []kcdata.LinuxMount{
+			mount(1, 1, 71, "/", "/dev/vda", "ext4", "/"), mount(2, 2, 71, "/mnt/data", "/dev/loop0", "ext4", "/"), mount(3, 3, 71, "/mnt/data/in", "/dev/loop1", "xfs", "/"),
+			mount(4, 4, 71, "/tmp", "tmpfs", "tmpfs", "/"), mount(5, 5, 71, "/hidden", "/dev/sda1", "xfs", "/"), mount(6, 6, 71, "/hidden", "/dev/sda2", "xfs", "/"),
+		}
+		got, point := w.of().Of[th], ""
+		if got.Probably != nil {
+			point = text(got.Probably.Point[:])
+		}
+		if got.Kind != FSFreeze || point != c.want || got.File != nil || got.Function != "percpu_rwsem_wait" {
+			t.Errorf("%s: %q, %+v", c.name, point, got)
+		}
+	}
+}
+
 // Who serves the memory of a process gives the page.
 func TestPager(t *testing.T) {
 	uffd := func(tgid, of uint32) kcdata.LinuxEnd {

@@ -157,6 +157,20 @@ func (f *finder) namesOf(t *kcdata.Thread) []*marks {
 	return out
 }
 
+// function is the first function on t's kernel stack that does not wait for its caller; "": none
+// is known.
+func (f *finder) function(t *kcdata.Thread) string {
+	if len(t.Kernel) == 0 && t.Wchan != "0" {
+		return t.Wchan
+	}
+	for _, addr := range model.SkipSleep(f.s.Symbols, t.Kernel) {
+		if sym, ok := f.s.Symbols.Name(addr); ok && !IsHelper(sym.Name) {
+			return sym.Name
+		}
+	}
+	return ""
+}
+
 // match is the kind of a stack; ok is false if no row knows it.
 func match(names []*marks) (kind Kind, ok bool) {
 	if i := rowOf(names); i >= 0 {

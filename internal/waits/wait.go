@@ -18,9 +18,11 @@ type Wait struct {
 	Evidence   Evidence
 	Confidence Confidence
 	When       When
-	Timed      bool      // it ends by itself at a timeout
-	Notes      []string  // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
-	File       *OpenFile // the open file that it waits at; nil: none, or not known
+	Timed      bool               // it ends by itself at a timeout
+	Notes      []string           // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
+	File       *OpenFile          // the open file that it waits at; nil: none, or not known
+	Probably   *kcdata.LinuxMount // a guess: the frozen file system for which it waits, where no file of its call tells
+	Function   string             // the kernel function in which a thread in D waits, as the kernel names it; "": not known
 }
 
 // OpenFile is the open file that a wait is for, with what was found out about its other end.
