@@ -26,7 +26,7 @@ type Options struct {
 
 	// For Text only.
 
-	Width int  // of the terminal, in cells: longer lines are cut, sentences wrapped. 0: no limit
+	Width int  // of the terminal, in cells: longer lines are wrapped. 0: no limit
 	Color bool // marks headings and findings with ANSI colours
 }
 

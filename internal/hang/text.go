@@ -42,7 +42,7 @@ type text struct {
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
 	words := verdict.For(s, v)
 	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: words, findings: told(words, v, o)}
-	t.Page = show.Page{Width: o.Width, Put: func(line string) {
+	t.Page = show.Page{Width: o.Width, Wrap: true, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stackshot/internal/model"
+	"stackshot/internal/show"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -77,5 +78,20 @@ func TestTogetherAskedFor(t *testing.T) {
 	}
 	if doc, _ := jsonOf(t, w, Options{Only: w.of(2050)}); len(doc.Culprits) != 1 || len(doc.Verdict) != 1 || *doc.Culprits[0].ToldWith != 2000 {
 		t.Errorf("%+v", doc)
+	}
+}
+
+// A narrow terminal loses no word of a sentence or a name.
+func TestNoWordIsLost(t *testing.T) {
+	for _, build := range []func() *world{everything, ends, frozen} {
+		wide, narrow := written(t, "txt", build(), Options{}), written(t, "txt", build(), Options{Width: 60})
+		if got, want := strings.Join(strings.Fields(narrow), " "), strings.Join(strings.Fields(wide), " "); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		for line := range strings.Lines(narrow) {
+			if show.Cells(strings.TrimSuffix(line, "\n")) > 60 {
+				t.Errorf("%q", line)
+			}
+		}
 	}
 }

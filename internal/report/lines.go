@@ -20,7 +20,7 @@ type lines struct {
 
 func newLines(w io.Writer, o Options) *lines {
 	l := &lines{w: bufio.NewWriter(w), o: o}
-	l.Page = show.Page{Width: o.Width, Put: l.put}
+	l.Page = show.Page{Width: o.Width, Wrap: true, Put: l.put}
 	l.room.Bytes = o.MaxBytes
 	return l
 }

@@ -37,8 +37,7 @@ type Options struct {
 
 	// The fields below are for Text only.
 
-	// Width of the terminal, in cells. Longer lines are cut, sentences are wrapped. 0: no
-	// limit.
+	// Width of the terminal, in cells. Longer lines are wrapped. 0: no limit.
 	Width int
 	// GroupBy sorts the threads into sections and groups. "": ByState.
 	GroupBy Grouping

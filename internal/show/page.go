@@ -8,6 +8,7 @@ import (
 // Page keeps the lines of a text report within a terminal.
 type Page struct {
 	Width int               // of the terminal, in cells; 0: no limit
+	Wrap  bool              // Line wraps: its end matters as much as its begin. Else it is cut, as rows of a table are
 	Put   func(line string) // writes a line, which has no newline
 }
 
@@ -30,9 +31,24 @@ func Paint(color, line string) string {
 // narrower lines.
 const minWords = 20
 
-// Line writes one line, cut to the width.
+// hanging is how far the further lines of a line that is wrapped stand in, in cells: below it other lines follow.
+const hanging = 4
+
+// Line writes one line, cut to the width, or wrapped.
 func (p *Page) Line(format string, args ...any) {
-	p.Put(Fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), p.Width))
+	s := strings.TrimRight(fmt.Sprintf(format, args...), " ")
+	if !p.Wrap || p.Width <= 0 || Cells(s) <= p.Width {
+		p.Put(Fit(s, p.Width))
+		return
+	}
+	text := strings.TrimLeft(s, " ")
+	indent := s[:len(s)-len(text)]
+	rest := indent + strings.Repeat(" ", hanging)
+	lines := Wrap(text, max(p.Width-len(rest), minWords))
+	p.Put(indent + lines[0])
+	for _, s := range lines[1:] {
+		p.Put(strings.TrimRight(rest+s, " "))
+	}
 }
 
 // Words writes a text of which no word may be lost. It wraps the text and puts first before

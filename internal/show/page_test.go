@@ -16,12 +16,17 @@ func TestPage(t *testing.T) {
 	p.Line("%s   ", "a line that is cut at the end of the page")
 	p.Line("  short  ")
 	p.Words("!! ", "a sentence of which no word is %s", "lost")
-	p.Width = 4 // too narrow for sentences
+	p.Wrap = true
+	p.Line("  app [7]  of /data   ")
+	p.Line("  app [7] waits for /data (ext4)")
+	p.Line("%s", strings.Repeat("y", 30))
+	p.Width, p.Wrap = 4, false // too narrow for sentences
 	p.Words("", "twenty cells at the least")
 	p.Width = 0
 	p.Line("%s", strings.Repeat("x", 300))
 	want := []string{
 		"a line that is cut at...", "  short", "!! a sentence of which", "   no word is lost",
+		"  app [7]  of /data", "  app [7] waits for", "      /data (ext4)", strings.Repeat("y", 20), "    " + strings.Repeat("y", 10),
 		"twenty cells at the", "least", strings.Repeat("x", 300),
 	}
 	if !slices.Equal(got, want) {
