@@ -171,6 +171,38 @@ func TestPidsChoose(t *testing.T) {
 	}
 }
 
+// A thread that is asked for and that no finding concerns has a line, as the report's, within a bound.
+func TestAskedFor(t *testing.T) {
+	w := healthy()
+	app := w.task(800, "app")
+	thread(app, 800, "app")
+	x := w.wait(app, thread(app, 801, "worker"), waits.UserMutex, 0x10, 7, owner(app, app.Threads[0], waits.Holds))
+	for i := range uint64(20) {
+		w.single(900+i, "idle")
+	}
+	for _, c := range []struct {
+		only map[*kcdata.Thread]bool
+		want string
+	}{
+		{w.of(701), "Nothing hangs: no deadlock, nobody whom others wait for too long, no convoy.\n\n== ASKED FOR, and no finding concerns them: 1 thread\n  cron [701]: sleeping, no kernel stack recorded, waits for a timer\n\n"},
+		{map[*kcdata.Thread]bool{x.Thread: true}, "them: 1 thread\n  app [800] tid 801 \"worker\": sleeping, no kernel stack recorded, waits for the mutex 0x10 that app [800] holds\n\n"},
+		{w.of(900, 901, 902, 903, 904, 905, 906, 907, 908, 909, 910, 911, 912, 913, 914, 915, 916), "them: 17 threads\n  idle [900]: sleeping, no kernel stack recorded\n"},
+		{w.of(900, 901, 902, 903, 904, 905, 906, 907, 908, 909, 910, 911, 912, 913, 914, 915, 916), "\n  idle [915]: sleeping, no kernel stack recorded\n  and 1 more thread\n\n"},
+	} {
+		if text := written(t, "txt", w, Options{Only: c.only}); strings.Count(text, c.want) != 1 {
+			t.Errorf("not once %q in\n%s", c.want, text)
+		}
+	}
+	w = everything() // one of the two has a part in a finding
+	if text := written(t, "txt", w, Options{Only: w.of(601, 4)}); strings.Contains(text, "ASKED FOR") {
+		t.Errorf("%s", text)
+	}
+	idle := w.single(1, "init")
+	if text := written(t, "txt", w, Options{Only: map[*kcdata.Thread]bool{w.v.Convoys[0].Waiters[3].Thread: true, idle.Threads[0]: true}}); !strings.Contains(text, "them: 1 thread\n  init [1]: sleeping, no kernel stack recorded\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 // Without a finding that concerns a thread of Only, text says that there are others, and how many
 // threads were left out.
 func TestTextOfOthers(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	maxPart     = 16 // edges of one deadlock
 	maxStacks   = 48 // threads whose stacks are shown
 	maxLimits   = 12 // sentences on what the file cannot tell
+	maxAsked    = 16 // threads that were asked for, and that no finding concerns
 )
 
 // below says where the findings are that the first sentences leave out.
@@ -57,6 +58,7 @@ func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 		t.Line("")
 		t.Words("", "and %s; the JSON form has all", show.Count(more, "more finding"))
 	}
+	t.unconcerned()
 	cut := t.stacks()
 	t.totals()
 	t.limits()

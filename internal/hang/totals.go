@@ -49,6 +49,50 @@ func totals(v *waitgraph.Verdict, o *Options) []total {
 	return out
 }
 
+// unconcerned says what the threads do that were asked for and that no finding concerns, each in a line.
+func (t *text) unconcerned() {
+	if t.o.Only == nil {
+		return
+	}
+	concerned := map[*kcdata.Thread]bool{}
+	for _, f := range t.findings {
+		for th := range f.Threads() {
+			concerned[th] = true
+		}
+	}
+	type asked struct {
+		task *kcdata.Task
+		*kcdata.Thread
+	}
+	var list []asked
+	shown, n := map[*kcdata.Thread]bool{}, 0
+	for _, task := range t.s.Tasks {
+		for _, th := range task.Threads {
+			if !t.o.shown(task, th) || concerned[th] {
+				continue
+			}
+			if n++; n <= maxAsked {
+				list = append(list, asked{task, th})
+				shown[th] = true
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	t.Line("")
+	t.colored(show.Bold, func() { t.Line("== ASKED FOR, and no finding concerns them: %s", show.Count(n, "thread")) })
+	doing := report.Doing(t.s, t.v, shown)
+	for _, a := range list {
+		s := verdict.Thread(a.task, a.Thread) + ": " + doing[a.Thread]
+		if w := t.v.Waits.Of[a.Thread]; w != nil && w.Kind != waits.Other && !verdict.Tells(w) {
+			s += ", " + t.words.Thing(w)
+		}
+		t.indented(1, s)
+	}
+	t.left(1, n-maxAsked, "more thread", "")
+}
+
 // totals writes the table of kinds.
 func (t *text) totals() {
 	all := totals(t.v, t.o)

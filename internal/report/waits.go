@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"stackshot/internal/verdict"
+	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
@@ -88,6 +89,21 @@ func (v *view) waitsFor(g *group) string {
 		}
 	}
 	return text
+}
+
+// Doing says of each thread in only what it does, in the words of its line in Text: state, since
+// when, system call, what it waits for.
+func Doing(s *kcdata.Snapshot, v *waitgraph.Verdict, only map[*kcdata.Thread]bool) map[*kcdata.Thread]string {
+	view := newView(s, Options{ShowSelf: true, Only: only, Verdict: v})
+	out := make(map[*kcdata.Thread]string, len(only))
+	for _, task := range view.tasks {
+		for _, g := range task.groups {
+			for _, t := range g.threads {
+				out[t.Thread] = view.doing(&group{threadView: t, threads: []*threadView{t}, age: t.age})
+			}
+		}
+	}
+	return out
 }
 
 // Stacks writes the threads in only as Text does: by task, those in the same state at the same

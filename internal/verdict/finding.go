@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -54,22 +55,43 @@ func Findings(v *waitgraph.Verdict) (out []Finding) {
 	return append(out, others...)
 }
 
-// Concerns reports whether one of the threads has a part in f. Of a process that owns something
-// as a whole each thread has.
+// Threads are those that have a part in f, some of them twice. Of a process that owns something as a
+// whole each thread has.
+func (f Finding) Threads() iter.Seq[*kcdata.Thread] {
+	return func(yield func(*kcdata.Thread) bool) {
+		owners := func(list ...waits.Owner) bool {
+			for _, o := range list {
+				if o.Thread != nil && !yield(o.Thread) {
+					return false
+				}
+				if o.Whole && o.Task != nil && slices.ContainsFunc(o.Task.Threads, func(th *kcdata.Thread) bool { return !yield(th) }) {
+					return false
+				}
+			}
+			return true
+		}
+		waiting := func(list []*waits.Wait) bool {
+			return !slices.ContainsFunc(list, func(w *waits.Wait) bool { return !yield(w.Thread) })
+		}
+		switch {
+		case f.Deadlock != nil:
+			_ = waiting(f.Deadlock.Part) && waiting(f.Deadlock.Behind)
+		case f.Culprit != nil:
+			_ = owners(f.Culprit.Owner) && waiting(f.Culprit.Victims) && waiting(f.Together())
+		default:
+			_ = owners(f.Convoy.Owners...) && waiting(f.Convoy.Waiters)
+		}
+	}
+}
+
+// Concerns reports whether one of the threads has a part in f.
 func (f Finding) Concerns(threads map[*kcdata.Thread]bool) bool {
-	asked := func(o waits.Owner) bool {
-		return threads[o.Thread] || o.Whole && o.Task != nil && slices.ContainsFunc(o.Task.Threads, func(th *kcdata.Thread) bool { return threads[th] })
+	for th := range f.Threads() {
+		if threads[th] {
+			return true
+		}
 	}
-	waiting := func(list []*waits.Wait) bool {
-		return slices.ContainsFunc(list, func(w *waits.Wait) bool { return threads[w.Thread] })
-	}
-	switch {
-	case f.Deadlock != nil:
-		return waiting(f.Deadlock.Part) || waiting(f.Deadlock.Behind)
-	case f.Culprit != nil:
-		return asked(f.Culprit.Owner) || waiting(f.Culprit.Victims) || waiting(f.Together())
-	}
-	return slices.ContainsFunc(f.Convoy.Owners, asked) || waiting(f.Convoy.Waiters)
+	return false
 }
 
 // owned reports whether o is one of the owners of what w waits for.
