@@ -80,8 +80,7 @@ func (a *arming) deliver(ctx context.Context, at time.Time, plain []byte) {
 	d, envelope := a.target(at)
 	file := a.take.save(ctx, d, envelope, plain)
 	urgency.End()
-	shown := a.show(ctx, d, file.place(d.Path), plain)
-	file.wait(true, forever)
+	shown := a.present(ctx, d, file, plain, true)
 	switch {
 	case file.where == "":
 		a.lost++

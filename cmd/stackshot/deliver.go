@@ -29,8 +29,7 @@ import (
 func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Envelope, shot *shot) error {
 	file := t.save(ctx, d, e, shot.plain)
 	urgency.End() // the file is urgent, the names are not
-	reportErr := t.show(ctx, d, file.place(d.Path), shot.plain)
-	file.wait(t.quiet, forever)
+	reportErr := t.present(ctx, d, file, shot.plain, t.quiet)
 	where := file.where
 	if file.err == nil && !t.quiet && !t.json && where != stdoutName {
 		say(os.Stderr, "%s", wrote(where, file.size, int64(len(shot.plain)), terminalOptions(os.Stderr).Width))
@@ -46,6 +45,19 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 	return all
 }
 
+// present shows a capture and waits for its file. A target that is slow may never have the file: the
+// commands that name it then come last. quiet: no progress is shown.
+func (t *take) present(ctx context.Context, d *publish.Destination, file *saving, plain []byte, quiet bool) error {
+	t.late = nil
+	where, known := file.place()
+	err := t.show(ctx, d, where, plain)
+	file.wait(quiet, forever)
+	if known || err != nil || t.late == nil {
+		return err
+	}
+	return unlessGone(t.late(file.where))
+}
+
 // saving is a file that is being written.
 type saving struct {
 	name  string // for people
@@ -56,13 +68,13 @@ type saving struct {
 	err   error
 }
 
-// place is where the file is, or else where it shall be.
-func (s *saving) place(wanted string) string {
+// place is where the file is, "" for nowhere; known is false while it is being written.
+func (s *saving) place() (where string, known bool) {
 	select {
 	case <-s.done:
-		return s.where
+		return s.where, true
 	default:
-		return wanted
+		return "", false
 	}
 }
 
@@ -149,6 +161,10 @@ func (t *take) show(ctx context.Context, d *publish.Destination, where string, p
 // report is the report of a capture with the verdict on it, or its first screen alone.
 func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(io.Writer) error) {
 	v := verdict.Judge(s, defaultMinWait)
+	screen.Program = programWords(false)
+	t.late = func(where string) error {
+		return screen.Next(out, s, screen.Options{Verdict: v, Width: terminalOptions(out).Width, File: fileNamed(where)})
+	}
 	if t.firstScreen {
 		o := t.screen(out, s, where)
 		o.NotSymbolized, o.Verdict = skipped, v

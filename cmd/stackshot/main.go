@@ -22,7 +22,8 @@
 //
 //	C1  The file is written before names are looked up for the report: that reads
 //	    program files of other people, and may take more memory than there is. A
-//	    target that does not answer keeps the report waiting for targetPatience,
+//	    target that does not answer keeps the report waiting for targetPatience (the
+//	    commands that name the file then follow the report),
 //	    but as long as it takes if a program reads where the file is, and in a series.
 //	C2  No thread of this process opens, looks at or writes the target: a
 //	    helper process does (helper.go). If none can be started, a thread does,

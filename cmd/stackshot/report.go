@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"stackshot/internal/report"
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/internal/verdict"
 	"stackshot/kcdata"
@@ -87,6 +88,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	if r.format == "text" {
 		term := terminalOptions(os.Stdout)
 		r.o.Width, r.o.Color, r.o.File = term.Width, term.Color, fileNamed(name)
+		screen.Program = programWords(readableWithoutSudo(name))
 	}
 	s, packed, broken := readSnapshot(name)
 	if s == nil {

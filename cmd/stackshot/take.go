@@ -42,7 +42,8 @@ type take struct {
 	// render prepares what is shown on out of a capture whose file is at where ("": nowhere), and
 	// returns what writes it. skipped are the files that were not symbolized.
 	render   func(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(w io.Writer) error)
-	patience time.Duration // how long a target that does not answer may keep the report waiting
+	late     func(where string) error // by render: writes the commands that name the file, for which there was no file yet; nil: there are none
+	patience time.Duration            // how long a target that does not answer may keep the report waiting
 }
 
 func newTake() *take {

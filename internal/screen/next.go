@@ -2,10 +2,35 @@ package screen
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"stackshot/internal/show"
+	"stackshot/kcdata"
 )
+
+// Program are the words by which the user can start this program to read a file, as a shell takes
+// them. Whoever runs as a program sets it before a screen is written.
+var Program = "stackshot"
+
+// Next writes the next commands alone: a screen that was shown before its file was there has none.
+// Errors: the writer's.
+func Next(w io.Writer, s *kcdata.Snapshot, o Options) error {
+	v := newView(s, o)
+	var pid uint64
+	if e, _ := worst(v.sections()); e != nil {
+		pid = e.pid
+	}
+	if x := v.suspects; len(x) > 0 {
+		pid = x[0].by.task.ID
+	}
+	var out strings.Builder
+	for _, c := range v.commands(pid) {
+		out.WriteString(c.text(o.Width) + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
 
 // next is a command line that is there to be copied: it is never cut.
 type next struct{ words, why string }
@@ -38,12 +63,12 @@ func (v *view) commands(pid uint64) (out []next) {
 	}
 	file := Word(v.o.File)
 	if v.o.Verdict.Hangs() {
-		out = append(out, next{"stackshot hang " + file, "who waits for whom"})
+		out = append(out, next{Program + " hang " + file, "who waits for whom"})
 	}
 	if pid != 0 {
-		out = append(out, next{fmt.Sprintf("stackshot report --pid %d %s", pid, file), "its stacks"})
+		out = append(out, next{fmt.Sprintf("%s report --pid %d %s", Program, pid, file), "its stacks"})
 	}
-	return append(out, next{"stackshot report " + file, "all stacks"})
+	return append(out, next{Program + " report " + file, "all stacks"})
 }
 
 // Word quotes a file's name for the shell.
