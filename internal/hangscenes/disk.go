@@ -35,7 +35,16 @@ func slowDisk(tb testing.TB, hangs *userlab.Hangs) Standing {
 	tb.Cleanup(func() { g.limit(d, "max") })
 	g.limit(d, "1024")
 	pids := pidsOf(h, names...)
-	err := testtask.WaitFor(goneTime, func() (bool, error) {
+	err := inD(pids)
+	if err != nil {
+		tb.Fatalf("hangscenes: %v do not wait for the disk: %v", pids, err)
+	}
+	return Standing{Pids: pids, Says: []string{mountPattern(d.dir), `\bloop` + fmt.Sprint(d.number) + `\b`}}
+}
+
+// inD waits until all processes are in D.
+func inD(pids []int) error {
+	return testtask.WaitFor(goneTime, func() (bool, error) {
 		for _, pid := range pids {
 			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			if err != nil || !bytes.Contains(b, []byte(") D ")) {
@@ -44,10 +53,6 @@ func slowDisk(tb testing.TB, hangs *userlab.Hangs) Standing {
 		}
 		return true, nil
 	})
-	if err != nil {
-		tb.Fatalf("hangscenes: %v do not wait for the disk: %v", pids, err)
-	}
-	return Standing{Pids: pids, Says: []string{mountPattern(d.dir), `\bloop` + fmt.Sprint(d.number) + `\b`}}
 }
 
 // mountPattern matches a mount point that is named.
