@@ -27,12 +27,16 @@ type sameWait struct {
 	resource waits.Resource
 	owner    *kcdata.Thread // the first
 	owners   int
+	mount    *kcdata.LinuxMount
 }
 
 func newSameWait(w *waits.Wait) sameWait {
 	k := sameWait{kind: w.Kind, resource: w.Resource, owners: len(w.Owners)}
 	if len(w.Owners) > 0 {
 		k.owner = w.Owners[0].Thread
+	}
+	if k.mount = w.Probably; w.File != nil && w.File.Mount != nil {
+		k.mount = w.File.Mount
 	}
 	return k
 }

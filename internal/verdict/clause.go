@@ -171,9 +171,9 @@ func Phrase(w *waits.Wait, redacted bool) string {
 }
 
 // Tells reports whether Phrase says more of a thread than its state and its stack do: whom it
-// waits for, or for which lock.
+// waits for, for which lock, or at which file system.
 func Tells(w *waits.Wait) bool {
-	return w != nil && (len(w.Owners) > 0 || w.Resource != waits.Resource{} || w.File != nil && w.File.File != nil && tellsFile(w))
+	return w != nil && (len(w.Owners) > 0 || w.Resource != waits.Resource{} || w.Probably != nil || w.File != nil && w.File.File != nil && tellsFile(w))
 }
 
 // Notes are what is to be said beside a wait, clean and at most maxNotes.

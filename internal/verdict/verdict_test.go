@@ -127,6 +127,14 @@ func TestPhrases(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
+	guess := waitsFor(s, 0, waits.FSFreeze, 0)
+	guess.Probably = &kcdata.LinuxMount{Dev: 7, Point: [256]byte{'/', 'd'}}
+	if got := Phrase(guess, false); got != "waits for a frozen file system to be thawed, probably /d" || !Tells(guess) || Tells(waitsFor(s, 0, waits.FSFreeze, 0)) {
+		t.Errorf("%q", got)
+	}
+	if got := Phrase(guess, true); got != "waits for a frozen file system to be thawed" {
+		t.Errorf("redacted: %q", got)
+	}
 	if got := Phrase(waitsFor(s, 0, waits.UserMutex, 3), true); got != "waits for the mutex number 3" {
 		t.Errorf("redacted: %q", got)
 	}
