@@ -94,8 +94,8 @@ func (t *text) together(list []*waits.Wait) {
 		}
 		return 0
 	})
-	for _, w := range list[:min(len(list), treeWidth)] {
-		t.edge(1, w)
+	for _, w := range list[:min(len(list), treeWidth)] { // the title says what they wait for
+		t.indented(1, verdict.Thread(w.Task, w.Thread)+known(w))
 	}
 	t.left(1, len(list)-treeWidth, "more thread", "")
 }
@@ -131,6 +131,11 @@ func (t *text) about(w *waits.Wait, below bool) string {
 	if below && len(w.Owners) == 1 && (w.Owners[0].Relation == waits.Holds || w.Owners[0].Relation == waits.Server) && !w.Owners[0].Dead {
 		s = t.words.Thing(w)
 	}
+	return s + known(w)
+}
+
+// known says for how long somebody has waited, and where that is known from.
+func known(w *waits.Wait) (s string) {
 	if age := account.Age(w.Age); age != "" {
 		s += "," + age
 	}
