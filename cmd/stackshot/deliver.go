@@ -161,9 +161,10 @@ func (t *take) show(ctx context.Context, d *publish.Destination, where string, p
 // report is the report of a capture with the verdict on it, or its first screen alone.
 func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []string) (write func(io.Writer) error) {
 	v := verdict.Judge(s, defaultMinWait)
-	screen.Program = programWords(false)
 	t.late = func(where string) error {
-		return screen.Next(out, s, screen.Options{Verdict: v, Width: terminalOptions(out).Width, File: fileNamed(where)})
+		o := t.screen(out, s, where)
+		o.Verdict = v
+		return screen.Next(out, s, o)
 	}
 	if t.firstScreen {
 		o := t.screen(out, s, where)
@@ -171,7 +172,7 @@ func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []
 		return func(w io.Writer) error { return screen.Text(w, s, o) }
 	}
 	o := terminalOptions(out)
-	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File = t.self, skipped, v, fileNamed(where)
+	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File, o.Program = t.self, skipped, v, fileNamed(where), programWords(false)
 	return func(w io.Writer) error { return report.Text(w, s, o) }
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"stackshot/internal/report"
-	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/internal/verdict"
 	"stackshot/kcdata"
@@ -87,8 +86,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	}
 	if r.format == "text" {
 		term := terminalOptions(os.Stdout)
-		r.o.Width, r.o.Color, r.o.File = term.Width, term.Color, fileNamed(name)
-		screen.Program = programWords(readableWithoutSudo(name))
+		r.o.Width, r.o.Color, r.o.File, r.o.Program = term.Width, term.Color, fileNamed(name), programWords(readableWithoutSudo(name))
 	}
 	s, packed, broken := readSnapshot(name)
 	if s == nil {

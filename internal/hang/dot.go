@@ -56,7 +56,7 @@ func Dot(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error
 	g := &graph{
 		w: bufio.NewWriter(w), words: verdict.For(s, v), threads: map[node]int{}, resources: map[waits.Resource]int{}, edges: map[[2]string]bool{},
 	}
-	findings := told(g.words, v, o)
+	findings := g.words.Told(o.Only)
 	g.line("digraph hang {")
 	g.line("rankdir=LR; node [shape=box];")
 	for _, f := range findings[:min(len(findings), maxFindings)] {

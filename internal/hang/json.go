@@ -32,7 +32,7 @@ type document struct {
 // *report.CutError.
 func JSON(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
 	j := &document{Stream: show.NewStream(w), o: &o, words: verdict.For(s, v), with: map[*waitgraph.Culprit]*uint32{}}
-	findings, told := Found(v, o), told(j.words, v, o)
+	findings, told := verdict.Findings(v, o.Only), j.words.Told(o.Only)
 	for _, f := range told {
 		for _, c := range f.Others {
 			j.with[c] = show.Number(f.Culprit.Wait.Thread.ID)

@@ -42,7 +42,7 @@ type text struct {
 // what. Errors: the writer's, *report.CutError.
 func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) error {
 	words := verdict.For(s, v)
-	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: words, findings: told(words, v, o)}
+	t := &text{w: bufio.NewWriter(w), o: &o, s: s, v: v, words: words, findings: words.Told(o.Only)}
 	t.Page = show.Page{Width: o.Width, Wrap: true, Put: func(line string) {
 		if o.Color {
 			line = show.Paint(t.color, line)
@@ -67,25 +67,6 @@ func Text(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 		return err
 	}
 	return cut
-}
-
-// Found are the findings that concern the threads of o, worst first.
-func Found(v *waitgraph.Verdict, o Options) []verdict.Finding {
-	return concerning(verdict.Findings(v), o)
-}
-
-// told are these findings as they are told.
-func told(words *verdict.Words, v *waitgraph.Verdict, o Options) []verdict.Finding {
-	return concerning(words.Told(verdict.Findings(v)), o)
-}
-
-func concerning(findings []verdict.Finding, o Options) (out []verdict.Finding) {
-	for _, f := range findings {
-		if o.Only == nil || f.Concerns(o.Only) {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // summary is the verdict in at most three sentences, of the findings that are shown.
@@ -125,7 +106,7 @@ func (t *text) header() {
 			t.Words("", "%s", s)
 		}
 	})
-	if others := len(t.words.Told(verdict.Findings(t.v))) - len(t.findings); others > 0 {
+	if others := len(t.words.Told(nil)) - len(t.findings); others > 0 {
 		t.Words("", "%s of other threads: not shown.", show.Count(others, "finding"))
 	}
 }

@@ -14,7 +14,7 @@ import (
 // first writes the first screen, of any height (package screen).
 func (v *view) first(l *lines) error {
 	o := screen.Options{
-		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Absent: v.o.Absent, Only: v.o.Only, NotSymbolized: v.o.NotSymbolized,
+		Verdict: v.o.Verdict, Width: v.o.Width, Color: v.o.Color, File: v.o.File, Program: v.o.Program, Absent: v.o.Absent, Only: v.o.Only, NotSymbolized: v.o.NotSymbolized,
 	}
 	if o.Verdict == nil {
 		o.Verdict = &waitgraph.Verdict{Waits: &waits.Waits{Unrecorded: true, OneInstant: true}}

@@ -47,6 +47,8 @@ type Options struct {
 	Color bool
 	// File is the name of the snapshot's file, for the commands that Text proposes; "": none.
 	File string
+	// Program is how the user starts this program to read that file (screen.Options).
+	Program string
 }
 
 // Counts account for every thread of a snapshot (R1):

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
@@ -105,22 +104,6 @@ func asDo(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(", as %s %d more", verb(n, "does", "do"), n)
-}
-
-// isCulprits reports whether a culprit holds what all of a convoy wait for: its entry says so. It
-// need not be the only holder, as of a file lock whose descriptor children inherited.
-func isCulprits(k *waitgraph.Convoy, c *waitgraph.Culprit) bool {
-	holds := func(o waits.Owner) bool {
-		return o.Thread != nil && o.Thread == c.Owner.Thread || o.Whole && o.Task != nil && o.Task == c.Owner.Task
-	}
-	if len(k.Waiters) == 0 || !slices.ContainsFunc(k.Owners, holds) {
-		return false
-	}
-	victims := map[*waits.Wait]bool{}
-	for _, w := range c.Victims {
-		victims[w] = true
-	}
-	return !slices.ContainsFunc(k.Waiters, func(w *waits.Wait) bool { return !victims[w] })
 }
 
 // convoy is "postgres [990] (asleep), 50 behind: holds a kernel rwsem; longest backend [1000]".

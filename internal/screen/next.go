@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,23 +10,12 @@ import (
 	"stackshot/kcdata"
 )
 
-// Program are the words by which the user can start this program to read a file, as a shell takes
-// them. Whoever runs as a program sets it before a screen is written.
-var Program = "stackshot"
-
 // Next writes the next commands alone: a screen that was shown before its file was there has none.
 // Errors: the writer's.
 func Next(w io.Writer, s *kcdata.Snapshot, o Options) error {
 	v := newView(s, o)
-	var pid uint64
-	if e, _ := worst(v.sections()); e != nil {
-		pid = e.pid
-	}
-	if x := v.suspects; len(x) > 0 {
-		pid = x[0].by.task.ID
-	}
 	var out strings.Builder
-	for _, c := range v.commands(pid) {
+	for _, c := range v.commands(v.sections()) {
 		out.WriteString(c.text(o.Width) + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
@@ -55,20 +45,30 @@ func (c next) rows(width int) int {
 	return max(1, (show.Cells(c.text(width))+width-1)/width)
 }
 
-// commands are what may be looked at next, the most useful first; pid is the task that the screen
-// names first, 0 for none.
-func (v *view) commands(pid uint64) (out []next) {
+// commands are what may be looked at next, the most useful first.
+func (v *view) commands(sections []section) (out []next) {
 	if v.o.File == "" || show.Clean(v.o.File) != v.o.File { // nobody could copy its name
 		return nil
 	}
-	file := Word(v.o.File)
+	program, file := cmp.Or(v.o.Program, "stackshot"), Word(v.o.File)
 	if v.o.Verdict.Hangs() {
-		out = append(out, next{Program + " hang " + file, "who waits for whom"})
+		out = append(out, next{program + " hang " + file, "who waits for whom"})
 	}
-	if pid != 0 {
-		out = append(out, next{fmt.Sprintf("%s report --pid %d %s", Program, pid, file), "its stacks"})
+	if pid := v.first(sections); pid != 0 {
+		out = append(out, next{fmt.Sprintf("%s report --pid %d %s", program, pid, file), "its stacks"})
 	}
-	return append(out, next{Program + " report " + file, "all stacks"})
+	return append(out, next{program + " report " + file, "all stacks"})
+}
+
+// first is the task to be looked at first; 0: there is none.
+func (v *view) first(sections []section) uint64 {
+	if len(v.suspects) > 0 {
+		return v.suspects[0].by.task.ID
+	}
+	if e, _ := worst(sections); e != nil {
+		return e.pid
+	}
+	return 0
 }
 
 // Word quotes a file's name for the shell.

@@ -12,15 +12,14 @@ import (
 // The commands alone are those of the screen, by the words that start the program; without a file
 // there are none.
 func TestNext(t *testing.T) {
-	defer func(old string) { Program = old }(Program)
 	s := &kcdata.Snapshot{}
 	o := Options{Verdict: &waitgraph.Verdict{Waits: &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}}, Convoys: []*waitgraph.Convoy{{}}}}
 	for _, c := range []struct{ program, file, want string }{
-		{"stackshot", "f", "  stackshot hang f   # who waits for whom\n  stackshot report f   # all stacks\n"},
+		{"", "f", "  stackshot hang f   # who waits for whom\n  stackshot report f   # all stacks\n"},
 		{"sudo ./stackshot", "/dev/shm/a b", "  sudo ./stackshot hang '/dev/shm/a b'   # who waits for whom\n  sudo ./stackshot report '/dev/shm/a b'   # all stacks\n"},
 		{"stackshot", "", ""},
 	} {
-		Program, o.File = c.program, c.file
+		o.Program, o.File = c.program, c.file
 		var alone, screen strings.Builder
 		if err := Next(&alone, s, o); err != nil || alone.String() != c.want {
 			t.Errorf("%v, %q, want %q", err, alone.String(), c.want)

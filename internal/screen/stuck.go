@@ -26,9 +26,7 @@ type found struct {
 func (v *view) hanging() []section {
 	var stuck, stopped []found
 	alone := map[*kcdata.Thread]bool{} // at their own pipe: leftover tells of those of one kind together
-	all := v.findings()
-	for _, f := range all {
-		isHolder := func(by verdict.Finding) bool { return by.Culprit != nil && isCulprits(f.Convoy, by.Culprit) }
+	for _, f := range v.words.Told(v.o.Only) {
 		x := found{weight: v.words.Weigh(f)}
 		switch {
 		case x.weight.OwnEnd:
@@ -36,8 +34,8 @@ func (v *view) hanging() []section {
 			continue
 		case f.Deadlock != nil:
 			x.entry = v.deadlock(f.Deadlock)
-		case f.Culprit != nil && isAlone(f.Culprit), f.Convoy != nil && slices.ContainsFunc(all, isHolder):
-			continue
+		case f.Culprit != nil && isAlone(f.Culprit):
+			continue // leftover has it
 		case f.Culprit != nil:
 			x.entry = v.culprit(f.Culprit)
 		default:
@@ -63,16 +61,6 @@ func sectionOf(title string, list []found) section {
 	out := section{title: title}
 	for _, f := range list {
 		out.entries = append(out.entries, f.entry)
-	}
-	return out
-}
-
-// findings are those of the verdict that concern a thread that is looked at.
-func (v *view) findings() (out []verdict.Finding) {
-	for _, f := range v.words.Told(verdict.Findings(v.o.Verdict)) {
-		if v.o.Only == nil || f.Concerns(v.o.Only) {
-			out = append(out, f)
-		}
 	}
 	return out
 }

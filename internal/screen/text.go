@@ -81,16 +81,9 @@ func worst(sections []section) (first *entry, text string) {
 // screen are the lines of the screen, within the terminal.
 func (v *view) screen() []line {
 	sections := v.sections()
-	var pid uint64
-	if e, _ := worst(sections); e != nil {
-		pid = e.pid
-	}
-	if x := v.suspects; len(x) > 0 {
-		pid = x[0].by.task.ID
-	}
 	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
 	p.header(v.machine(), alarm.All(v.s, v.o.Absent))
-	p.footer(v.atRest(), v.picture(), v.commands(pid))
+	p.footer(v.atRest(), v.picture(), v.commands(sections))
 	p.body(v.nothing(sections), sections)
 	return p.lines()
 }

@@ -20,6 +20,7 @@ type Options struct {
 	Color         bool
 	// File is the name of the snapshot's file, as the next commands have it; "": it has none.
 	File          string
+	Program       string                  // how the user starts this program to read that file, as a shell takes it; "": "stackshot"
 	Only          map[*kcdata.Thread]bool // the threads that are looked at; nil: all
 	Absent        []uint64                // numbers of tasks and threads that were asked for and are not in the file
 	NotSymbolized []string                // files that were not symbolized, and why

@@ -36,8 +36,17 @@ func (f Finding) Together() (out []*waits.Wait) {
 	return out
 }
 
-// Findings are those of a verdict: deadlocks, threads in D, convoys, all other culprits.
-func Findings(v *waitgraph.Verdict) (out []Finding) {
+// Findings are those of a verdict: deadlocks, threads in D, convoys, all other culprits. If only is not
+// nil, they are those that concern one of its threads.
+func Findings(v *waitgraph.Verdict, only map[*kcdata.Thread]bool) []Finding {
+	return concerning(all(v), only)
+}
+
+func concerning(list []Finding, only map[*kcdata.Thread]bool) []Finding {
+	return slices.DeleteFunc(list, func(f Finding) bool { return only != nil && !f.Concerns(only) })
+}
+
+func all(v *waitgraph.Verdict) (out []Finding) {
 	for _, d := range v.Deadlocks {
 		out = append(out, Finding{Deadlock: d})
 	}
@@ -115,15 +124,17 @@ func same(a, b *waits.Owner) bool {
 	return a.Tid == b.Tid
 }
 
-// Told are the findings as they are told, the heaviest first. If the one owner of a convoy's lock
-// is a culprit with all of the convoy among its victims, that culprit is told in the convoy's place,
-// for its sentence says the same and why nothing goes on. Threads in D that wait at the same place,
-// and for which nobody waits, are one finding: each would say the same.
-func (x *Words) Told(findings []Finding) (out []Finding) {
+// Told are the findings as they are told, the heaviest first; if only is not nil, those that concern
+// one of its threads. If an owner of a convoy's lock is a culprit with all of the convoy among its
+// victims, that culprit is told in the convoy's place, for its sentence says the same and why nothing
+// goes on. Threads in D that wait at the same place, and for which nobody waits, are one finding: each
+// would say the same.
+func (x *Words) Told(only map[*kcdata.Thread]bool) []Finding {
+	var out []Finding
 	told := map[*waitgraph.Culprit]bool{}
 	first := map[place]int{} // where in out the finding of a place is
-	for _, f := range findings {
-		if c := x.behind(f.Convoy); c != nil && len(f.Convoy.Owners) == 1 && same(&c.Owner, &f.Convoy.Owners[0]) {
+	for _, f := range all(x.v) {
+		if c := x.behind(f.Convoy); c != nil && slices.ContainsFunc(f.Convoy.Owners, func(o waits.Owner) bool { return same(&c.Owner, &o) }) {
 			f = Finding{Culprit: c}
 		}
 		if f.Culprit != nil && told[f.Culprit] {
@@ -139,8 +150,7 @@ func (x *Words) Told(findings []Finding) (out []Finding) {
 		}
 		out = append(out, f)
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int { return x.Weigh(a).Compare(x.Weigh(b)) })
-	return out
+	return x.heaviestFirst(concerning(out, only))
 }
 
 // place is equal for threads in D that wait at the same place: for the same thing, at the same

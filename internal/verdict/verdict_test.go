@@ -216,12 +216,12 @@ func TestSummary(t *testing.T) {
 		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}}},
 	}
 	x := For(&kcdata.Snapshot{}, v)
-	got := x.Summary(Findings(v), "elsewhere")
+	got := x.Summary(Findings(v, nil), "elsewhere")
 	if len(got) != 3 || !strings.Contains(got[0], "(D)") || !strings.HasPrefix(got[1], "Convoy") || !strings.Contains(got[2], "stopped by a signal") {
 		t.Errorf("%q", got)
 	}
 	v.Deadlocks = []*waitgraph.Deadlock{{Confidence: waits.Sure, Cycle: []*waits.Wait{w}, Part: []*waits.Wait{w}}}
-	got = x.Summary(Findings(v), "elsewhere")
+	got = x.Summary(Findings(v, nil), "elsewhere")
 	if len(got) != SummaryLines || !strings.HasPrefix(got[0], "Deadlock") || got[2] != "And 2 more findings: elsewhere." {
 		t.Errorf("%q", got)
 	}
@@ -258,12 +258,12 @@ func TestConvoyOfACulprit(t *testing.T) {
 	}{
 		{"all are its victims", v(both, both, holds), "culprit convoy"},
 		{"one has another culprit", v(both[:1], both, holds), "convoy culprit convoy"},
-		{"two owners", v(both, both, holds, has(s, 3, waits.Holds)), "culprit convoy convoy"},
+		{"two owners, of which it is one", v(both, both, holds, has(s, 3, waits.Holds)), "culprit convoy"},
 		{"another owner", v(both, both, has(s, 3, waits.Holds)), "culprit convoy convoy"},
 		{"no owner", v(both, both), "culprit convoy convoy"},
 	} {
 		var got []string
-		for _, f := range For(&kcdata.Snapshot{}, c.v).Told(Findings(c.v)) {
+		for _, f := range For(&kcdata.Snapshot{}, c.v).Told(nil) {
 			if f.Culprit != nil {
 				got = append(got, "culprit")
 			} else {
@@ -340,7 +340,7 @@ func TestToldByPlace(t *testing.T) {
 		{"nothing is known", waits.Wait{Kind: waits.Other}, waits.Wait{Kind: waits.Other}, false, "", ""},
 	} {
 		v.Culprits = []*waitgraph.Culprit{alone(0, c.a), alone(1, c.b)}
-		told := For(&kcdata.Snapshot{}, v).Told(Findings(v))
+		told := For(&kcdata.Snapshot{}, v).Told(nil)
 		if (len(told) == 1) != c.together || len(told) == 0 || told[0].Culprit != v.Culprits[0] || len(told[0].Others) != 2-len(told) {
 			t.Errorf("%s: %+v", c.name, told)
 			continue
@@ -356,7 +356,7 @@ func TestToldByPlace(t *testing.T) {
 	// Whom others wait for keeps its own finding.
 	v.Culprits = []*waitgraph.Culprit{alone(0, data), alone(1, data), alone(2, data), alone(3, other)}
 	v.Culprits[1].Victims = []*waits.Wait{waitsFor(s, 3, waits.Mutex, 1, has(s, 1, waits.Holds))}
-	if told := For(&kcdata.Snapshot{}, v).Told(Findings(v)); len(told) != 3 || len(told[0].Others) != 1 || told[0].Others[0] != v.Culprits[2] || told[1].Culprit != v.Culprits[1] {
+	if told := For(&kcdata.Snapshot{}, v).Told(nil); len(told) != 3 || len(told[0].Others) != 1 || told[0].Others[0] != v.Culprits[2] || told[1].Culprit != v.Culprits[1] {
 		t.Errorf("%+v", told)
 	}
 }

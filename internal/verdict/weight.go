@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/waitgraph"
@@ -43,6 +44,19 @@ func (a Weight) Compare(b Weight) int {
 		return -1
 	}
 	return model.LongestFirst(a.Age, b.Age)
+}
+
+func (x *Words) heaviestFirst(list []Finding) []Finding {
+	order, weights := make([]int, len(list)), make([]Weight, len(list))
+	for i, f := range list {
+		order[i], weights[i] = i, x.Weigh(f)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return weights[a].Compare(weights[b]) })
+	out := make([]Finding, len(list))
+	for i, at := range order {
+		out[i] = list[at]
+	}
+	return out
 }
 
 // Weigh is the weight of a finding.
