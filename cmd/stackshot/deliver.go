@@ -48,14 +48,15 @@ func (t *take) deliver(ctx context.Context, d *publish.Destination, e kcdata.Env
 // present shows a capture and waits for its file. A target that is slow may never have the file: the
 // commands that name it then come last. quiet: no progress is shown.
 func (t *take) present(ctx context.Context, d *publish.Destination, file *saving, plain []byte, quiet bool) error {
-	t.late = nil
 	where, known := file.place()
 	err := t.show(ctx, d, where, plain)
+	late := t.late
+	t.late = nil // it has the snapshot
 	file.wait(quiet, forever)
-	if known || err != nil || t.late == nil {
+	if known || err != nil || late == nil {
 		return err
 	}
-	return unlessGone(t.late(file.where))
+	return unlessGone(late(file.where))
 }
 
 // saving is a file that is being written.
@@ -172,7 +173,7 @@ func (t *take) report(out *os.File, s *kcdata.Snapshot, where string, skipped []
 		return func(w io.Writer) error { return screen.Text(w, s, o) }
 	}
 	o := terminalOptions(out)
-	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File, o.Program = t.self, skipped, v, fileNamed(where), programWords(false)
+	o.ShowSelf, o.NotSymbolized, o.Verdict, o.File, o.Program = t.self, skipped, v, fileNamed(where), programWords()
 	return func(w io.Writer) error { return report.Text(w, s, o) }
 }
 

@@ -84,7 +84,7 @@ func (h *hangs) outcome(err error) error {
 	case h.none != nil:
 		return errors.Join(h.none, err)
 	case h.blind && err == nil:
-		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", h.o.File))
+		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", cmp.Or(h.o.File, "the snapshot")))
 	}
 	return err
 }

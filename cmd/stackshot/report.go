@@ -86,7 +86,7 @@ func (r *reporting) show(ctx context.Context, w io.Writer, name string) error {
 	}
 	if r.format == "text" {
 		term := terminalOptions(os.Stdout)
-		r.o.Width, r.o.Color, r.o.File, r.o.Program = term.Width, term.Color, fileNamed(name), programWords(readableWithoutSudo(name))
+		r.o.Width, r.o.Color, r.o.File, r.o.Program = term.Width, term.Color, fileNamed(name), programWords()
 	}
 	s, packed, broken := readSnapshot(name)
 	if s == nil {

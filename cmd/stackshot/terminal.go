@@ -23,7 +23,7 @@ const plainRows = 24
 // screen gives the options of the first screen for a place to write to: what is written behind it
 // has room on the same terminal.
 func (t *take) screen(out *os.File, s *kcdata.Snapshot, where string) screen.Options {
-	o := screen.Options{Width: terminalOptions(out).Width, Color: terminalOptions(out).Color, File: fileNamed(where), Program: programWords(false)}
+	o := screen.Options{Width: terminalOptions(out).Width, Color: terminalOptions(out).Color, File: fileNamed(where), Program: programWords()}
 	rows := plainRows
 	if _, n, err := term.GetSize(int(out.Fd())); err == nil && n > 0 {
 		rows = n

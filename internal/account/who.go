@@ -60,6 +60,9 @@ func Task(t *kcdata.Task) string {
 
 // Thread names a thread in the lines of the report, by its task and its number.
 func Thread(t *kcdata.Task, tid uint64) string {
+	if tid>>32 != 0 { // kcdata.Thread.IsIdle
+		return fmt.Sprintf("idle thread of CPU %d", uint32(tid))
+	}
 	if tid == t.ID {
 		return Task(t)
 	}

@@ -77,6 +77,15 @@ func inCycleFirst(d *waitgraph.Deadlock) []*waits.Wait {
 
 func (t *text) culprit(c *waitgraph.Culprit) {
 	t.indented(1, verdict.Culprit(c))
+	others := verdict.CoHolders(c)
+	for i := range others[:min(len(others), maxPart)] {
+		s := verdict.Owner(&others[i]) + ", which has it, too"
+		if why := t.words.Held(&others[i]); why != "" {
+			s += ", and " + verdict.Why(why)
+		}
+		t.indented(1, s)
+	}
+	t.left(1, len(others)-maxPart, "more owner", "")
 	if c.Wait != nil {
 		t.indented(2, t.about(c.Wait, false))
 	}

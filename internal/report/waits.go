@@ -52,11 +52,11 @@ func (v *view) waitsFor(g *group) string {
 		return ""
 	}
 	var first *waits.Wait
-	same, topics, told := map[sameWait]int{}, map[string]int{}, 0
+	same, topics, told := map[string]int{}, map[string]int{}, 0
 	for _, t := range g.threads {
 		if w := v.wait(t); verdict.Tells(w) {
 			first = cmp.Or(first, w)
-			same[newSameWait(w)]++
+			same[v.words.Phrase(w)]++
 			topics[v.words.Topic(w)]++
 			told++
 		}
@@ -65,7 +65,7 @@ func (v *view) waitsFor(g *group) string {
 		return ""
 	}
 	text, topic := v.words.Phrase(first), v.words.Topic(first)
-	n, alike := same[newSameWait(first)], text == "waits for "+topic // it has no number: those of other numbers read the same
+	n, alike := same[text], text == "waits for "+topic // it has no number: those of other numbers read the same
 	if alike {
 		n = topics[topic]
 	}
@@ -88,6 +88,12 @@ func (v *view) waitsFor(g *group) string {
 		case i == maxTopics:
 			return text + fmt.Sprintf(", %d more for something else", told)
 		default:
+			if topic == v.words.Topic(first) {
+				topic = "others of this kind"
+				if n == 1 {
+					topic = "another of this kind"
+				}
+			}
 			text += fmt.Sprintf(", %d more for %s", n, topic)
 			told -= n
 		}

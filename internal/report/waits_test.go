@@ -151,6 +151,23 @@ func TestGroupWaitsForSeveralThings(t *testing.T) {
 	line("8 wait for data from the TCP connection to 10.99.0.2:8080, 5 more for a Java monitor, 4 more for data from a unix socket, other end postgres, 2 more for a mutex, 1 more for something else\n")
 }
 
+// Waits at several descriptors have no number, and are not the same for that.
+func TestGroupWaitsAtSeveralDescriptors(t *testing.T) {
+	w := newWorld(1)
+	app := w.task(70, "app")
+	all := &waits.Waits{Of: map[*kcdata.Thread]*waits.Wait{}}
+	for i := range 4 {
+		th := w.thread(app, "worker", kcdata.StateInterruptible, second, futex...)
+		in(th, 202)
+		all.Of[th] = &waits.Wait{Task: app, Thread: th, Kind: waits.Poll, File: &waits.OpenFile{
+			File: &kcdata.LinuxFile{Kind: kcdata.FileSocket, Op: kcdata.FileOpRead, Flags: kcdata.FilePolled}, Socket: &kcdata.LinuxSocket{Family: 2, Kind: 1, LocalPort: uint16(100 + i), PeerPort: 80}, Of: 2}}
+	}
+	text := textOf(t, w.done(), Options{Verdict: &waitgraph.Verdict{Waits: all}})
+	if strings.Contains(text, "-") && strings.Contains(text, ", -") || strings.Contains(text, "so do") || !strings.Contains(text, "port 100 to port 80, 1 more for ") {
+		t.Errorf("\n%s", text)
+	}
+}
+
 // JSON has the wait of each thread that waits, without naming the thread again.
 func TestJSONHasWaits(t *testing.T) {
 	s := deadNFSServer()

@@ -10,6 +10,7 @@ import (
 type share struct {
 	*section
 	rows []int
+	bare bool // there is no room for the heading
 }
 
 // body has the sections. Each entry gets a row while there is room, then those that are longer get
@@ -26,7 +27,7 @@ func (p *page) body(nothing string, sections []section) {
 	room := p.rows
 	if !p.fill(shares, &room) { // one row for the count of what has no room
 		for i := range shares {
-			shares[i].rows = nil
+			shares[i].rows, shares[i].bare = nil, false
 		}
 		room = max(p.rows-1, min(p.rows, 1))
 		p.fill(shares, &room)
@@ -70,6 +71,7 @@ func (s *share) next(p *page, room *int) bool {
 	need := 1
 	if k == 0 {
 		need = 2
+		s.bare = p.limited && *room < need
 	}
 	*room -= min(need, *room)
 	s.rows = append(s.rows, 1)
@@ -108,7 +110,7 @@ func (p *page) spend(shares []share) {
 		for _, rows := range s.rows {
 			left -= rows
 		}
-		if len(s.rows) > 0 {
+		if len(s.rows) > 0 && !s.bare {
 			left--
 		}
 		if n := len(s.entries) - len(s.rows); n > 0 {
@@ -154,10 +156,8 @@ func (p *page) write(s *share, left int, blank bool) int {
 	if blank {
 		p.middle = append(p.middle, line{})
 	}
-	if left >= 0 || !p.limited {
+	if !s.bare {
 		p.middle = append(p.middle, line{show.Fit(s.title, p.width), show.Bold})
-	} else {
-		left++ // the one row that there is goes to the entry
 	}
 	for k, rows := range s.rows {
 		e := &s.entries[k]

@@ -56,7 +56,9 @@ func (v *view) crowd(l *load) (entry, bool) {
 	if len(l.waiting) > 0 {
 		longest = l.waiting[0].age
 	}
-	e := entry{line: row(age(longest), words), threads: n, pid: c.tasks[0].ID}
+	// Where nobody waits for long, as beside a disk, so many are no trouble.
+	minor := !storm && longest.Known && longest.Ns < busyNs
+	e := entry{line: row(age(longest), words), threads: n, pid: c.tasks[0].ID, minor: minor}
 	if ok && p.name != "" {
 		e.pid = uint64(p.pid)
 	}

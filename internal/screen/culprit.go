@@ -87,7 +87,7 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 		if x := &w.Owners[i]; x.Thread == o.Thread && x.Tid == o.Tid || x.Whole && x.Task == o.Task {
 			switch x.Relation {
 			case waits.Holds:
-				return "holds " + v.words.Short(w) + asDo(len(w.Owners)-1)
+				return "holds " + v.words.Short(w) + v.asDo(w.Owners, o)
 			case waits.Server, waits.Pager:
 				return "serves " + v.words.Short(w)
 			case waits.Runs:
@@ -98,12 +98,36 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 	return ""
 }
 
-// asDo says how many others hold the same; "" if nobody does.
-func asDo(n int) string {
+// asDo says how many others than o hold the same, and how many of them cannot act; "" if nobody does.
+func (v *view) asDo(owners []waits.Owner, o *waits.Owner) string {
+	n, held := len(owners)-1, 0
 	if n <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", as %s %d more", verb(n, "does", "do"), n)
+	for i := range owners {
+		if x := &owners[i]; (x.Thread != o.Thread || x.Tid != o.Tid) && v.words.Held(x) != "" {
+			held++
+		}
+	}
+	s := fmt.Sprintf(", as %s %d more", verb(n, "does", "do"), n)
+	if held > 0 {
+		s += fmt.Sprintf(" (%d STOPPED)", held)
+	}
+	return s
+}
+
+// speaks is the owner of a convoy's lock that its entry names: the first that cannot act, or else the first.
+func (v *view) speaks(k *waitgraph.Convoy) *waits.Owner {
+	const most = 256
+	for i := range k.Owners[:min(len(k.Owners), most)] {
+		if v.words.Held(&k.Owners[i]) != "" {
+			return &k.Owners[i]
+		}
+	}
+	if len(k.Owners) == 0 {
+		return &waits.Owner{}
+	}
+	return &k.Owners[0]
 }
 
 // convoy is "postgres [990] (asleep), 50 behind: holds a kernel rwsem; longest backend [1000]".
@@ -120,13 +144,17 @@ func (v *view) convoy(k *waitgraph.Convoy) entry {
 	}
 	s := fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
 	if len(k.Owners) > 0 {
-		o := &k.Owners[0]
+		o := v.speaks(k)
 		v.mark(o.Thread)
-		state := ownerState(o)
-		if isHeld(o) {
-			state = " " + states[model.Held]
+		state := v.ownerState(o)
+		if why := v.words.Held(o); why != "" {
+			state = " " + reasons[why]
 		}
-		s = fmt.Sprintf("%s%s, %d behind: holds %s%s", owner(o), state, n, what, asDo(len(k.Owners)-1))
+		probably := ""
+		if !v.words.Sure(&waitgraph.Culprit{Owner: *o, Victims: k.Waiters}) {
+			probably = "probably "
+		}
+		s = fmt.Sprintf("%s%s, %s%d behind: holds %s%s", owner(o), state, probably, n, what, v.asDo(k.Owners, o))
 		if o.Task != nil {
 			e.pid, e.more = o.Task.ID, v.in(o.Task)
 		}

@@ -31,18 +31,19 @@ const (
 func (v *view) disk() section {
 	out, p := section{title: "DISK"}, pressureOf(v.s.Pressure, "io")
 	var now []*thread
-	told := false
+	told := map[string]bool{} // places
 	for _, t := range v.threads {
 		switch {
 		case t.state.Class != model.Blocked || t.wait == nil || !atMount[t.wait.Kind]:
 		case v.told[t.Thread]:
-			told = true
+			told[v.diskOf(t)] = true
 		case t.age.Known && t.age.Ns < minD:
 			now = append(now, t)
 		}
 	}
 	pressed := p.some >= diskSome || p.full >= diskFull
-	if len(now) < max(diskThreads, diskPerCPU*len(v.s.CPUs)) && (told || !pressed) {
+	explained := len(told) > 0 && !slices.ContainsFunc(now, func(t *thread) bool { return !told[v.diskOf(t)] })
+	if len(now) < max(diskThreads, diskPerCPU*len(v.s.CPUs)) && (explained || !pressed) {
 		return out
 	}
 	longestFirst(now)

@@ -36,7 +36,7 @@ func TestBusyDisk(t *testing.T) {
 	}{
 		{"busy", 640 * ms, false, []string{
 			"\nnothing is stuck; worth a look: DISK\n",
-			"   76 %  all threads waited for I/O 31 % of 10 s; 8 in D at /mnt/data (ext4, /dev/loop0, on loop0): 4 x tar [400], 4 x dd [404]\n",
+			"   76 %  all threads waited for I/O 31 % of 10 s; 8 in D at /mnt/data (ext4, /dev/loop0): 4 x tar [400], 4 x dd [404]\n",
 			"         1 in D for a page that it touched: java [500]\n", "         tar [400] waits longest, up to 640 ms\n", "\nat rest: 1 asleep",
 		}, []string{"less than 1 s"}},
 		{"redacted", 640 * ms, true, []string{"8 in D at its file system (ext4): 4 x tar"}, []string{"/mnt", "loop0"}},
@@ -57,6 +57,18 @@ func TestBusyDisk(t *testing.T) {
 				t.Errorf("%s: %q is said in\n%s", x.name, s, text)
 			}
 		}
+	}
+}
+
+// Somebody in D at another disk does not explain the pressure.
+func TestAnotherDiskIsStuck(t *testing.T) {
+	c := busyDisk(640 * ms)
+	c.s.Tasks = c.s.Tasks[:8] // fewer than are worth a line without pressure
+	stuck := c.proc(600, "ls", 1)
+	w := c.waits(stuck, c.in(stuck, kcdata.StateUninterruptible, 9, "schedule", "rpc_wait_bit_killable"), waits.NFS, 9)
+	atFile(w, kcdata.FileRegular, kcdata.FileOpRead, 0).Mount = mount("/nas", "nfs4", "nas:/x")
+	if text := textOf(t, c.done(), Options{Verdict: c.v}); !strings.Contains(text, "\nSTUCK\n") || !strings.Contains(text, "\nDISK\n") {
+		t.Errorf("\n%s", text)
 	}
 }
 

@@ -20,16 +20,17 @@ type hog struct {
 
 // hogs finds the real-time threads that keep a CPU.
 func (v *view) hogs(l *load) (out []hog) {
+	behind := map[uint32][]*thread{}
+	for _, w := range l.waiting {
+		if !isRealTime(w) {
+			behind[w.Linux.CPU] = append(behind[w.Linux.CPU], w)
+		}
+	}
 	for _, t := range l.all() {
 		if !isRealTime(t) || !v.keepsCPU(t) {
 			continue
 		}
-		h := hog{by: t}
-		for _, w := range l.waiting {
-			if w.Linux.CPU == t.Linux.CPU && !isRealTime(w) {
-				h.waiting = append(h.waiting, w)
-			}
-		}
+		h := hog{by: t, waiting: behind[t.Linux.CPU]}
 		if len(h.waiting) > 0 && !(h.waiting[0].age.Known && h.waiting[0].age.Ns >= hogNs) {
 			h.waiting = nil
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -164,4 +165,98 @@ func TestTracerIsNamed(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+}
+
+// Of several stopped holders of one lock one has an entry, which counts the others.
+func TestHoldersTogether(t *testing.T) {
+	c := stoppedHolder()
+	k := c.v.Culprits[0]
+	for i := range uint32(7) {
+		other, th := c.process(310+i, "backup.sh", kcdata.StateStopped, 80, "schedule", "do_signal_stop")
+		o := has(other, th, waits.Holds)
+		o.Whole = true
+		for _, w := range k.Victims {
+			w.Owners = append(w.Owners, o)
+		}
+		c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: o, Wait: c.waits(other, th, waits.Stopped, 80), Reason: waitgraph.Stopped, Shared: k.Victims})
+	}
+	text := textOf(t, c.done(), Options{Verdict: c.v})
+	if want := " 1m 10s  backup.sh [300] STOPPED, 50 behind: holds a file lock (flock) on inode 4711 of /var, as do 7 more (7 STOPPED); longest job [3000]\n"; !strings.Contains(text, want) || strings.Count(text, "STOPPED, ") != 2 {
+		t.Errorf("no %q, or not alone, in\n%s", want, text)
+	}
+	if list := c.v.Culprits; len(verdict.For(c.s, c.v).Told(map[*kcdata.Thread]bool{list[7].Owner.Thread: true})) != 1 {
+		t.Error("nothing is told of one of the others")
+	}
+}
+
+// The stopped one of several holders speaks for a convoy, whichever place it has.
+func TestStoppedHolderSpeaks(t *testing.T) {
+	c := stoppedHolder()
+	victims := c.v.Culprits[0].Victims
+	c.v.Culprits = nil
+	child, th := c.process(299, "sleep", kcdata.StateInterruptible, 80, "schedule", "do_nanosleep")
+	c.waits(child, th, waits.Timer, 80)
+	for _, w := range victims {
+		w.Owners, w.AnyOwner = append([]waits.Owner{has(child, th, waits.Holds)}, w.Owners...), true
+	}
+	c.v.Convoys = []*waitgraph.Convoy{{Resource: victims[0].Resource, Waiters: victims, Owners: victims[0].Owners}}
+	want := "STOPPED, and others wait for it\n 1m 10s  backup.sh [300] STOPPED, 50 behind: holds a file lock (flock) on inode 4711 of /var, as does 1 more; longest job [3000]\n"
+	if text := textOf(t, c.done(), Options{Verdict: c.v}); !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
+// An entry whose age is not known may be of a moment: it does not choose what stands first.
+func TestUnknownAgesDoNotLead(t *testing.T) {
+	c := stoppedHolder()
+	for i := range uint32(300) {
+		_, th := c.process(6000+i, "dd", kcdata.StateUninterruptible, 9, "schedule", "io_schedule")
+		th.Linux.Present &^= kcdata.ThreadHasSchedInfo
+	}
+	text := textOf(t, c.done(), Options{Verdict: c.v, Width: 80, Height: 24, File: file})
+	if !strings.Contains(text, "report --pid 300 ") || strings.Index(text, "\nSTOPPED") > strings.Index(text, "\nSTUCK") {
+		t.Errorf("\n%s", text)
+	}
+}
+
+// Threads in D at one mount are one entry, in whatever function they wait there.
+func TestOneMountIsOneEntry(t *testing.T) {
+	c := deadServer()
+	for i, k := range c.v.Culprits[1:] {
+		if i%2 == 0 {
+			k.Wait.Thread.Kernel = c.stack("schedule", "nfs_wait_bit_killable [nfs]")
+		}
+	}
+	text := textOf(t, c.done(), Options{Verdict: c.v})
+	if want := " 40 x bash [2039] [2038] [2037] D: /srv/data (nfs4, store:/data)\n"; !strings.Contains(text, want) || strings.Count(text, "bash") != 1 {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
+// Where there is no room for a heading it is the last section that has none.
+func TestHeadings(t *testing.T) {
+	for height := 4; height < 16; height++ {
+		c := all()
+		c.psi("io", 76, 31)
+		text := textOf(t, c.done(), Options{Verdict: c.v, Width: 80, Height: height, File: file})
+		bare := false
+		lines := strings.Split(text, "\n")
+		for i, l := range lines {
+			isEntry := func(l string) bool { return len(l) > 9 && l[7:9] == "  " && l[6] != ' ' }
+			isTitle := strings.HasPrefix(l, "STUCK") || strings.HasPrefix(l, "STOPPED") || strings.HasPrefix(l, "CPU") || strings.HasPrefix(l, "DISK")
+			if isTitle && bare {
+				t.Errorf("%d: a heading after an entry that has none:\n%s", height, text)
+			}
+			bare = bare || isEntry(l) && i > 0 && !isTitle && !hasTitle(lines[:i])
+		}
+	}
+}
+
+func hasTitle(lines []string) bool {
+	for _, l := range lines {
+		if strings.HasPrefix(l, "ST") {
+			return true
+		}
+	}
+	return false
 }

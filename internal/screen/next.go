@@ -76,7 +76,7 @@ func Word(s string) string {
 	safe := s != "" && !strings.HasPrefix(s, "-")
 	for i := range len(s) {
 		c := s[i]
-		safe = safe && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/._-+:,@%=", c) >= 0)
+		safe = safe && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/._-+:,@%", c) >= 0)
 	}
 	switch {
 	case safe:

@@ -37,12 +37,15 @@ func (v *view) leftover(own map[*kcdata.Thread]bool) (out []found) {
 // group is one entry: "40 x bash [2000] D: /srv/nfs (nfs4), in folio_wait_bit_common".
 func (v *view) group(list []*thread) found {
 	longestFirst(list)
+	at, first := v.at(list[0]), list[0]
 	for _, t := range list {
 		v.mark(t.Thread)
+		if v.at(t) != at { // in several functions
+			at = v.waitsFor(first).Join(", ")
+		}
 	}
-	first := list[0]
 	s := crowd(list) + " " + v.stateWord(first)
-	if at := v.at(first); at != "" {
+	if at != "" {
 		s += ": " + at
 	}
 	var tasks []*kcdata.Task
@@ -53,6 +56,20 @@ func (v *view) group(list []*thread) found {
 	e := entry{line: row(age(first.age), s), more: v.in(tasks...), threads: len(list), pid: first.task.ID, minor: !first.age.Known}
 	asleep := first.state.Class != model.Blocked
 	return found{e, verdict.Weight{Threads: len(list), Unsure: asleep, Asleep: asleep, Age: first.age}}
+}
+
+// inD is the entry of threads in D, of those that are looked at.
+func (v *view) inD(list []*waits.Wait) entry {
+	var threads []*thread
+	for _, w := range list {
+		if t := v.of[w.Thread]; t != nil {
+			threads = append(threads, t)
+		}
+	}
+	if len(threads) == 0 {
+		return entry{}
+	}
+	return v.group(threads).entry
 }
 
 func (v *view) stateWord(t *thread) string {
@@ -120,7 +137,9 @@ func hasTerminal(t *kcdata.Thread) bool {
 // atRest counts the threads of which no entry tells, by what they do. Nobody in D is at rest.
 func (v *view) atRest() string {
 	var sleeping, kernel, young, stopped, zombies, unknown int
-	var traced []*waits.Wait
+	var traced int
+	var tracees show.Parts
+	seen := map[string]bool{}
 	for _, t := range v.threads {
 		switch {
 		case t.state.Class == model.CPUIdle:
@@ -131,7 +150,11 @@ func (v *view) atRest() string {
 		case t.state.Class == model.Blocked:
 			young++
 		case t.wait != nil && t.wait.Kind == waits.Traced && len(t.wait.Owners) > 0:
-			traced = append(traced, t.wait)
+			traced++
+			if who := fmt.Sprintf("%s [%d] by %s", comm(t.task.Name), t.task.ID, owner(&t.wait.Owners[0])); !seen[who] {
+				seen[who] = true
+				tracees.Add("%s", who)
+			}
 		case t.state.Class == model.Held:
 			stopped++
 		case t.state.Class == model.Zombie:
@@ -146,9 +169,8 @@ func (v *view) atRest() string {
 	parts.If(sleeping > 0, "%d asleep", sleeping)
 	parts.If(kernel > 0, "%s", count(kernel, "idle kernel thread", "idle kernel threads"))
 	parts.If(stopped > 0, "%d stopped", stopped)
-	if n := len(traced); n > 0 {
-		parts.Add("%d traced: %s by %s%s", n, nameOf(traced[0].Task, traced[0].Thread), owner(&traced[0].Owners[0]), andMore(n-1))
-	}
+	n := min(len(tracees), examples)
+	parts.If(traced > 0, "%d traced: %s%s", traced, tracees[:n].Join(", "), andMore(len(tracees)-n))
 	parts.If(zombies > 0, "%s", count(zombies, "zombie", "zombies"))
 	parts.If(unknown > 0, "%d in an unknown state", unknown)
 	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {

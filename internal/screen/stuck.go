@@ -35,20 +35,34 @@ func (v *view) hanging() []section {
 		case f.Deadlock != nil:
 			x.entry = v.deadlock(f.Deadlock)
 		case f.Culprit != nil && isAlone(f.Culprit):
-			continue // leftover has it
+			list := f.Together()
+			if list == nil {
+				list = []*waits.Wait{f.Culprit.Wait}
+			}
+			if x.entry = v.inD(list); x.threads == 0 {
+				continue
+			}
 		case f.Culprit != nil:
 			x.entry = v.culprit(f.Culprit)
 		default:
 			x.entry = v.convoy(f.Convoy)
 		}
-		if f.Culprit != nil && halted(f.Culprit.Reason) || f.Convoy != nil && len(f.Convoy.Owners) > 0 && isHeld(&f.Convoy.Owners[0]) {
+		if f.Culprit != nil && halted(f.Culprit.Reason) || f.Convoy != nil && v.words.Held(v.speaks(f.Convoy)) != "" {
 			stopped = append(stopped, x)
 		} else {
 			stuck = append(stuck, x)
 		}
 	}
 	stuck = append(stuck, v.leftover(alone)...)
-	heaviest := func(a, b found) int { return a.weight.Compare(b.weight) }
+	heaviest := func(a, b found) int {
+		switch {
+		case a.minor == b.minor:
+			return a.weight.Compare(b.weight)
+		case a.minor:
+			return 1
+		}
+		return -1
+	}
 	slices.SortStableFunc(stuck, heaviest)
 	out := []section{sectionOf("STUCK", stuck), sectionOf("STOPPED, and others wait for it", stopped)}
 	if len(stuck)*len(stopped) > 0 && heaviest(stopped[0], stuck[0]) < 0 {
@@ -70,9 +84,9 @@ func halted(r waitgraph.Reason) bool {
 	return r == waitgraph.Stopped || r == waitgraph.Traced || r == waitgraph.Frozen
 }
 
-// isAlone reports whether nobody waits for a culprit: it is then listed with the others in D.
+// isAlone reports whether nobody waits for a culprit, which is in D.
 func isAlone(c *waitgraph.Culprit) bool {
-	return len(c.Victims)+len(c.Shared) == 0 && c.Owner.Thread != nil
+	return len(c.Victims)+len(c.Shared) == 0 && c.Owner.Thread != nil && c.Wait != nil
 }
 
 // tell marks threads that an entry names or counts.

@@ -277,6 +277,13 @@ func TestThresholds(t *testing.T) {
 		{"fewer", "CPU", "minor", crowded(4, 31, 0, 60*sec)},
 		{"16 on one CPU", "CPU", "wrong", crowded(1, 16, 0, 60*sec)},
 		{"15 on one CPU", "CPU", "minor", crowded(1, 15, 0, 60*sec)},
+		{"each waits for a moment", "CPU", "minor", func() *machine {
+			m := crowded(4, 32, 0, 60*sec)()
+			for _, t := range m.s.Tasks[1:] {
+				t.Threads[0].Linux.LastQueued = now - 19*ms
+			}
+			return m
+		}},
 		{"a third", "CPU", "wrong", crowded(2, 16, 32, 60*sec)},
 		{"less than a third", "CPU", "minor", crowded(2, 16, 33, 60*sec)},
 

@@ -89,36 +89,25 @@ var states = map[model.Class]string{
 	model.Zombie: "has ended", model.Idle: "asleep", model.Parked: "parked",
 }
 
-// ownerState is what an owner does, in brackets behind its name; "" if the file does not say.
-func ownerState(o *waits.Owner) string {
+// ownerState is what an owner does, in brackets behind its name; "" if the file does not say, or if each
+// thread of a process does something else.
+func (v *view) ownerState(o *waits.Owner) string {
+	why := v.words.Held(o)
+	th := o.Thread
+	if o.Whole && o.Task != nil && len(o.Task.Threads) == 1 {
+		th = o.Task.Threads[0]
+	} else if o.Whole {
+		th = nil
+	}
 	switch {
 	case o.Dead:
 		return " (died with it)"
-	case o.Thread == nil || o.Whole: // of a process each thread may be in another state
+	case why != "":
+		return " (" + reasons[why] + ")"
+	case th == nil || states[model.StateOf(th).Class] == "":
 		return ""
 	}
-	if s := states[model.StateOf(o.Thread).Class]; s != "" {
-		return " (" + s + ")"
-	}
-	return ""
-}
-
-// isHeld reports whether all threads that an owner acts by are stopped, traced or frozen.
-func isHeld(o *waits.Owner) bool {
-	if !o.Whole || o.Task == nil {
-		return o.Thread != nil && model.StateOf(o.Thread).Class == model.Held
-	}
-	held := 0
-	for _, th := range o.Task.Threads {
-		switch model.StateOf(th).Class {
-		case model.Held:
-			held++
-		case model.Zombie:
-		default:
-			return false
-		}
-	}
-	return held > 0
+	return " (" + states[model.StateOf(th).Class] + ")"
 }
 
 // reasons are why a culprit does not go on.
@@ -138,17 +127,21 @@ func (v *view) wanted(w *waits.Wait) string {
 	if o.Thread == w.Thread && !o.Whole {
 		return s + ", held by itself"
 	}
-	return s + ", " + verdict.Related(o.Relation) + " " + owner(o) + ownerState(o) + andMore(len(w.Owners)-1)
+	return s + ", " + verdict.Related(o.Relation) + " " + owner(o) + v.ownerState(o) + andMore(len(w.Owners)-1)
 }
 
 // at says where a thread waits: what for, and in which function.
 func (v *view) at(t *thread) string {
-	var parts show.Parts
+	parts := v.waitsFor(t)
+	place := v.place(t)
+	parts.If(place != "" && (len(parts) == 0 || t.state.Class == model.Blocked), "in %s", place)
+	return parts.Join(", ")
+}
+
+func (v *view) waitsFor(t *thread) (parts show.Parts) {
 	if t.wait != nil && (verdict.Tells(t.wait) || t.wait.Kind != waits.Other) {
 		parts.Add("%s", v.wanted(t.wait))
 	}
 	parts.Add("%s", v.placeOf(t))
-	place := v.place(t)
-	parts.If(place != "" && (len(parts) == 0 || t.state.Class == model.Blocked), "in %s", place)
-	return parts.Join(", ")
+	return parts
 }

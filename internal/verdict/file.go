@@ -149,7 +149,7 @@ func mounted(w *waits.Wait, served string, redacted bool) string {
 	} else if m != nil {
 		parts.If(field(m.FSType[:]) != "", "%s", field(m.FSType[:]))
 	}
-	parts.If(w.File.Device != "" && !redacted, "on %s", words(w.File.Device))
+	parts.If(w.File.Device != "" && !redacted && !strings.HasSuffix(parts.Join(", "), "/dev/"+words(w.File.Device)), "on %s", words(w.File.Device))
 	parts.If(w.Kind == waits.FSFreeze, "frozen")
 	parts.If(served != "", "%s", served)
 	if s := parts.Join(", "); s != "" {

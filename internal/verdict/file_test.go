@@ -119,7 +119,7 @@ func TestFilePhrases(t *testing.T) {
 		{mountedAt(file(waits.FUSE, reads(kcdata.FileRegular), 0x2d, whole(sshfs, waits.Server)), "/mnt/backup", "fuse.sshfs", "srv:/"), "waits for /mnt/backup (fuse.sshfs, srv:/, served by sshfs [911])"},
 		{file(waits.FUSE, kcdata.LinuxFile{Fd: -1}, 0x2d, whole(sshfs, waits.Server)), "waits for its file system (served by sshfs [911])"},
 		{nfs, "waits for /home (nfs4, filer:/home)"},
-		{disk, "waits for / (ext4, /dev/nvme0n1p2, on nvme0n1p2)"},
+		{disk, "waits for / (ext4, /dev/nvme0n1p2)"},
 		{file(waits.Userfault, kcdata.LinuxFile{Kind: kcdata.FileUserfaultfd, Fd: -1}, 0x50, whole(db, waits.Pager)), "waits for a page that db [7] has to serve (the userfaultfd 0x50)"},
 		{file(waits.Mutex, reads(kcdata.FilePipe), 0x10, has(db, 0, waits.Holds)), "waits for the kernel mutex 0x10 that db [7] holds"},
 	} {

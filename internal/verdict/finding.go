@@ -1,10 +1,13 @@
 package verdict
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
 
+	"stackshot/internal/model"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -86,7 +89,7 @@ func (f Finding) Threads() iter.Seq[*kcdata.Thread] {
 		case f.Deadlock != nil:
 			_ = waiting(f.Deadlock.Part) && waiting(f.Deadlock.Behind)
 		case f.Culprit != nil:
-			_ = owners(f.Culprit.Owner) && waiting(f.Culprit.Victims) && waiting(f.Together())
+			_ = owners(f.Culprit.Owner) && owners(CoHolders(f.Culprit)...) && waiting(f.Culprit.Victims) && waiting(f.Together())
 		default:
 			_ = owners(f.Convoy.Owners...) && waiting(f.Convoy.Waiters)
 		}
@@ -127,7 +130,8 @@ func same(a, b *waits.Owner) bool {
 // Told are the findings as they are told, the heaviest first; if only is not nil, those that concern
 // one of its threads. If an owner of a convoy's lock is a culprit with all of the convoy among its
 // victims, that culprit is told in the convoy's place, for its sentence says the same and why nothing
-// goes on. Threads in D that wait at the same place, and for which nobody waits, are one finding: each
+// goes on. A culprit that holds what another one holds, and for which nobody else waits, is told with
+// that (CoHolders). Threads in D that wait at the same place, and for which nobody waits, are one finding: each
 // would say the same.
 func (x *Words) Told(only map[*kcdata.Thread]bool) []Finding {
 	var out []Finding
@@ -137,7 +141,7 @@ func (x *Words) Told(only map[*kcdata.Thread]bool) []Finding {
 		if c := x.behind(f.Convoy); c != nil && slices.ContainsFunc(f.Convoy.Owners, func(o waits.Owner) bool { return same(&c.Owner, &o) }) {
 			f = Finding{Culprit: c}
 		}
-		if f.Culprit != nil && told[f.Culprit] {
+		if c := f.Culprit; c != nil && (told[c] || len(c.Victims) == 0 && len(c.Shared) > 0 && holds(c.Shared[0], &c.Owner)) {
 			continue
 		}
 		told[f.Culprit] = true
@@ -154,13 +158,14 @@ func (x *Words) Told(only map[*kcdata.Thread]bool) []Finding {
 }
 
 // place is equal for threads in D that wait at the same place: for the same thing, at the same
-// file system, on the same disk; where none of these is known, in the same function.
+// file system, on the same disk; where none of these is known, with the same kernel stack.
 type place struct {
 	kind     waits.Kind
 	resource waits.Resource
 	mount    uint64 // the number of its device
+	guess    bool   // mount
 	device   string
-	function string
+	stack    string // addresses
 }
 
 // placeOf is where a culprit waits in D, if nobody waits for it; zero: it is another one, or the
@@ -177,11 +182,11 @@ func placeOf(c *waitgraph.Culprit) (p place) {
 	case w.File != nil && w.File.Mount != nil:
 		p.mount = w.File.Mount.Dev
 	case w.Probably != nil:
-		p.mount = w.Probably.Dev
+		p.mount, p.guess = w.Probably.Dev, true
 	case w.File != nil && w.File.Device != "":
 		p.device = w.File.Device
 	case w.Function != "":
-		p.function = w.Function
+		p.stack = fmt.Sprint(w.Function, w.Thread.Kernel)
 	default:
 		return p
 	}
@@ -212,6 +217,52 @@ func (x *Words) behind(k *waitgraph.Convoy) *waitgraph.Culprit {
 // Victims are all who wait for a culprit, also those that another finding tells of.
 func Victims(c *waitgraph.Culprit) []*waits.Wait { return append(slices.Clip(c.Victims), c.Shared...) }
 
+// CoHolders are who holds what a culprit holds, beside it.
+func CoHolders(c *waitgraph.Culprit) (out []waits.Owner) {
+	seen := map[waits.Resource]bool{}
+	for _, w := range Victims(c) {
+		if seen[w.Resource] || !holds(w, &c.Owner) {
+			continue
+		}
+		seen[w.Resource] = true
+		for _, o := range w.Owners {
+			if o.Relation == waits.Holds && !same(&o, &c.Owner) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// holds reports whether o holds what w waits for.
+func holds(w *waits.Wait, o *waits.Owner) bool {
+	return slices.ContainsFunc(w.Owners, func(x waits.Owner) bool { return x.Relation == waits.Holds && same(&x, o) })
+}
+
+// Held is why an owner cannot act, if all threads by which it does are stopped, traced or frozen; else "".
+func (x *Words) Held(o *waits.Owner) (why waitgraph.Reason) {
+	threads := []*kcdata.Thread{o.Thread}
+	if o.Whole && o.Task != nil {
+		threads = o.Task.Threads
+	}
+	for _, th := range threads {
+		switch {
+		case th == nil || x.v.Waits == nil:
+			return ""
+		case model.StateOf(th).Class == model.Zombie:
+			continue
+		}
+		w := x.v.Waits.Of[th]
+		if w == nil || heldBy[w.Kind] == "" {
+			return ""
+		}
+		why = cmp.Or(why, heldBy[w.Kind])
+	}
+	return why
+}
+
+var heldBy = map[waits.Kind]waitgraph.Reason{waits.Stopped: waitgraph.Stopped, waits.Traced: waitgraph.Traced, waits.Frozen: waitgraph.Frozen}
+
 // Direct is the wait that says what a culprit has: that of a victim who waits for the culprit
 // itself, or of a thread between it and its victims. That somebody waits for its end is no reason if
 // there is another one. nil: nobody waits.
@@ -224,6 +275,11 @@ func Direct(c *waitgraph.Culprit) *waits.Wait {
 	for i := range c.Tree {
 		if b := &c.Tree[i]; b.Depth == 0 && !waitsForEnd(b.Wait) {
 			return b.Wait
+		}
+	}
+	for _, w := range Victims(c) {
+		if owned(w, &c.Owner) {
+			return w
 		}
 	}
 	return Longest(Victims(c))

@@ -158,7 +158,7 @@ func (x *Words) culprit(c *waitgraph.Culprit) string {
 	case len(c.Victims) == 1:
 		which = "It is %s, which"
 	case first != c.Victims[0]:
-		which = "Of these %s"
+		which = "One of them, %s,"
 	}
 	return s + " " + fmt.Sprintf(which, n.thread(first.Task, first.Thread)) + " " + n.clause(first, first.Owners, x.redacted) + since(first.Age) + "."
 }
@@ -180,8 +180,11 @@ func (x *Words) Place(w *waits.Wait) string {
 	if y.Kind == waits.RWSemRead || y.Kind == waits.RWSemWrite {
 		y.Kind = waits.RWSem // some may be readers, some writers
 	}
-	s := strings.Replace(x.what(&y), "its ", "their ", 1)
-	if placeOf(&waitgraph.Culprit{Wait: w, Reason: waitgraph.InD}).function != "" {
+	s := x.what(&y)
+	if rest, ok := strings.CutPrefix(s, "its "); ok {
+		s = "their " + rest
+	}
+	if placeOf(&waitgraph.Culprit{Wait: w, Reason: waitgraph.InD}).stack != "" {
 		s += ", in " + short(w.Function)
 	}
 	return s
@@ -229,13 +232,16 @@ func (x *Words) Sure(c *waitgraph.Culprit) bool {
 	if x.v.Waits != nil && !x.v.Waits.OneInstant {
 		return false
 	}
-	for _, w := range c.Victims {
+	for _, w := range Victims(c) {
 		if w.Confidence == waits.Sure && owned(w, &c.Owner) {
 			return true
 		}
 	}
 	return false
 }
+
+// maxPartners is how many owners of a convoy's lock are asked whether they can act.
+const maxPartners = 16
 
 func (x *Words) convoy(c *waitgraph.Convoy) string {
 	n := names{}
@@ -247,7 +253,17 @@ func (x *Words) convoy(c *waitgraph.Convoy) string {
 		}
 		s += plural(len(c.Owners) == 1, " holds", " hold")
 	}
-	s = "Convoy: " + s + "."
+	s = "Convoy: " + s
+	for i := range c.Owners[:min(len(c.Owners), maxPartners)] {
+		switch why := x.Held(&c.Owners[i]); {
+		case why == "":
+		case len(c.Owners) == 1:
+			s += ", which " + reasons[why]
+		default:
+			s += "; " + n.owner(&c.Owners[i], &waits.Wait{}) + " " + reasons[why]
+		}
+	}
+	s += "."
 	if len(c.Waiters) > 0 {
 		s += n.longest(c.Waiters[0])
 	}

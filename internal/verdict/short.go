@@ -30,14 +30,20 @@ func (x *Words) what(w *waits.Wait) string {
 // Topic is equal for waits that a count may put together: for the same kind of thing at the same
 // place, peer or program, whichever one of several it is.
 func (x *Words) Topic(w *waits.Wait) string {
-	s := x.Short(w)
 	if len(w.Owners) == 0 {
-		return s
+		return x.Short(w)
 	}
-	if o := &w.Owners[0]; o.Task != nil && o.Task != w.Task {
-		s += ", " + Related(o.Relation) + " " + short(o.Task.Name)
+	o := &w.Owners[0]
+	if o.Task == nil || o.Task == w.Task {
+		return x.Short(w)
 	}
-	return s
+	y := *w
+	if w.File != nil && w.File.Socket != nil { // its ports are of one connection
+		f, s := *w.File, *w.File.Socket
+		s.LocalPort, s.PeerPort = 0, 0
+		y.File, f.Socket = &f, &s
+	}
+	return x.Short(&y) + ", " + Related(o.Relation) + " " + short(o.Task.Name)
 }
 
 // ShortResource names what is waited for, without its number.

@@ -129,7 +129,7 @@ func TestPhrases(t *testing.T) {
 	}
 	guess := waitsFor(s, 0, waits.FSFreeze, 0)
 	guess.Probably = &kcdata.LinuxMount{Dev: 7, Point: [256]byte{'/', 'd'}}
-	if got := Phrase(guess, false); got != "waits for a frozen file system to be thawed, probably /d" || !Tells(guess) || Tells(waitsFor(s, 0, waits.FSFreeze, 0)) {
+	if got := Phrase(guess, false); got != "waits for a frozen file system, probably /d" || !Tells(guess) || Tells(waitsFor(s, 0, waits.FSFreeze, 0)) {
 		t.Errorf("%q", got)
 	}
 	if got := Phrase(guess, true); got != "waits for a frozen file system to be thawed" {
@@ -309,6 +309,10 @@ func TestToldByPlace(t *testing.T) {
 	s := scene("a", "b", "c", "d")
 	v := &waitgraph.Verdict{Waits: &waits.Waits{OneInstant: true}}
 	alone := func(i int, w waits.Wait) *waitgraph.Culprit {
+		s.Threads[i].Kernel = nil
+		if w.Thread != nil {
+			s.Threads[i].Kernel = w.Thread.Kernel
+		}
 		w.Task, w.Thread, w.Age = s, s.Threads[i], model.Age{Ns: uint64(9-i) * 1e9, Known: true}
 		return &waitgraph.Culprit{Owner: has(s, i, ""), Wait: &w, Reason: waitgraph.InD}
 	}
@@ -323,10 +327,10 @@ func TestToldByPlace(t *testing.T) {
 			"a mount", data, waits.Wait{Kind: waits.FSFreeze, File: mount("/mnt/data", 7), Function: "x"}, true, "2 threads wait in D for /mnt/data (ext4, /dev/loop0, frozen)",
 			`2 threads are in uninterruptible sleep (D) and wait for /mnt/data (ext4, /dev/loop0, frozen): app [100] "a" and app [100] tid 101 "b". The longest, tid 100, has waited for up to 9.0 s.`,
 		},
-		{"a guess", data, waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount}, true, "2 threads wait in D for /mnt/data (ext4, /dev/loop0, frozen)", ""},
+		{"a guess is not certain by another's descriptor", data, waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount}, false, "", ""},
 		{
 			"guesses", waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount, Function: "x"}, waits.Wait{Kind: waits.FSFreeze, Probably: data.File.Mount}, true,
-			"2 threads wait in D for a frozen file system to be thawed, probably /mnt/data (ext4, /dev/loop0)", "",
+			"2 threads wait in D for a frozen file system, probably /mnt/data (ext4, /dev/loop0)", "",
 		},
 		{"another mount", data, other, false, "", ""},
 		{"another kind", data, waits.Wait{Kind: waits.Writeback, File: data.File}, false, "", ""},
@@ -336,6 +340,7 @@ func TestToldByPlace(t *testing.T) {
 		},
 		{"another lock", waits.Wait{Kind: waits.Mutex, Resource: waits.Resource{ID: 16}}, waits.Wait{Kind: waits.Mutex, Resource: waits.Resource{ID: 17}}, false, "", ""},
 		{"a function", waits.Wait{Kind: waits.FileSystem, Function: "jbd2_x"}, waits.Wait{Kind: waits.FileSystem, Function: "jbd2_x"}, true, "2 threads wait in D for their file system, in jbd2_x", ""},
+		{"another caller", waits.Wait{Kind: waits.Other, Function: "msleep", Thread: &kcdata.Thread{Kernel: []uint64{1, 2}}}, waits.Wait{Kind: waits.Other, Function: "msleep", Thread: &kcdata.Thread{Kernel: []uint64{1, 3}}}, false, "", ""},
 		{"another function", waits.Wait{Kind: waits.Other, Function: "x"}, waits.Wait{Kind: waits.Other, Function: "y"}, false, "", ""},
 		{"nothing is known", waits.Wait{Kind: waits.Other}, waits.Wait{Kind: waits.Other}, false, "", ""},
 	} {

@@ -40,11 +40,10 @@ func thing(k waits.Kind, r waits.Resource, redacted bool) string {
 
 // thingOf is what w's thread waits for, if no file of its call tells: with a guess where that is.
 func thingOf(w *waits.Wait, redacted bool) string {
-	s := thing(w.Kind, w.Resource, redacted)
 	if w.Probably != nil && !redacted {
-		s += ", probably " + mounted(&waits.Wait{File: &waits.OpenFile{Mount: w.Probably}}, "", false)
+		return "a frozen file system, probably " + mounted(&waits.Wait{File: &waits.OpenFile{Mount: w.Probably}}, "", false)
 	}
-	return s
+	return thing(w.Kind, w.Resource, redacted)
 }
 
 // ends name the files of which others have the other ends.
@@ -71,6 +70,9 @@ func Evidence(w *waits.Wait) string {
 }
 
 // reasons say why a culprit does not go on; "" with a Wait: that says it.
+// Why says why a thread does not go on: "is stopped by a signal".
+func Why(r waitgraph.Reason) string { return reasons[r] }
+
 var reasons = map[waitgraph.Reason]string{
 	waitgraph.Running:   "is running",
 	waitgraph.Runnable:  "waits for a CPU",

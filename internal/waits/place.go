@@ -65,16 +65,26 @@ func (f *finder) guess(w *Wait) {
 	w.Probably = m
 }
 
-// nameOnCommandLine is the one file system in which paths on a task's command line lie; nil: there is
-// none, or more than one. The root does not count: paths to all kinds of things lie there.
+// nameOnCommandLine is the one file system that can be frozen in which paths on a task's command line
+// lie; nil: there is none, it is the root's, or a word may be a path to another one, as those are that begin in
+// the current directory.
 func (f *finder) nameOnCommandLine(task *kcdata.Task) (one *kcdata.LinuxMount) {
-	for i, arg := range task.Cmdline[:min(len(task.Cmdline), maxArguments)] {
+	if len(task.Cmdline) > maxArguments {
+		return nil
+	}
+	for _, arg := range task.Cmdline[min(len(task.Cmdline), 1):] { // the first is the program
+		isOption := strings.HasPrefix(arg, "-")
 		if _, value, ok := strings.Cut(arg, "="); ok && !path.IsAbs(arg) { // of=/mnt/data/file
 			arg = value
+			isOption = isOption || arg != "" && arg[0] >= '0' && arg[0] <= '9' // bs=1M
 		}
-		m := f.mountAbove(task, arg)
-		switch {
-		case i == 0 || m == nil: // the program
+		if isOption && !path.IsAbs(arg) {
+			continue
+		}
+		switch m := f.mountAbove(task, arg); {
+		case m == nil || m.Point == rootPoint && freezable[text(m.FSType[:])]:
+			return nil
+		case !freezable[text(m.FSType[:])]:
 		case one != nil && one.Dev != m.Dev:
 			return nil
 		default:
@@ -84,35 +94,62 @@ func (f *finder) nameOnCommandLine(task *kcdata.Task) (one *kcdata.LinuxMount) {
 	return one
 }
 
-// mountAbove is the mount of a file system that can be frozen in which a path lies, as task sees
-// it; nil: there is none but the root, or several that hide each other.
+var rootPoint = kcdata.LinuxMount{Point: [256]byte{'/'}}.Point
+
+// maxDepth bounds the directories of a path that are looked at.
+const maxDepth = 64
+
+// mountAbove is the mount in which a path lies, as task sees it; nil: it is not known.
 func (f *finder) mountAbove(task *kcdata.Task, name string) *kcdata.LinuxMount {
-	if !path.IsAbs(name) {
+	if !path.IsAbs(name) || strings.Count(name, "/") > maxDepth {
 		return nil
 	}
-	for name = path.Clean(name); name != "" && name != "/"; name = name[:strings.LastIndexByte(name, '/')] {
-		if len(name) > len(kcdata.LinuxMount{}.Point) {
-			continue
-		}
-		var best *kcdata.LinuxMount
-		several := false
-		for _, i := range f.ends.points[name] {
-			m := &f.s.Mounts[i]
-			if task.NS != nil && f.namespace(m) != task.NS.Mnt {
-				continue
-			}
-			several = several || best != nil && best.Dev != m.Dev
-			best = m
-		}
-		switch {
-		case best == nil:
-		case several || !freezable[text(best.FSType[:])]:
-			return nil
-		default:
-			return best
+	for name = path.Clean(name); ; name = path.Dir(name) {
+		if m, ok := f.mountAt(task, name); ok || name == "/" {
+			return m
 		}
 	}
-	return nil
+}
+
+// mountAt is the mount at a point, as task sees it; nil: several hide each other. ok is false if there
+// is none.
+func (f *finder) mountAt(task *kcdata.Task, point string) (best *kcdata.LinuxMount, ok bool) {
+	all := f.ends.points[point]
+	if len(all) == 0 {
+		return nil, false
+	}
+	k := seenAt{point: point}
+	if task.NS != nil {
+		k.ns, k.known = task.NS.Mnt, true
+	}
+	if at, there := f.atPoint[k]; there {
+		return at.mount, at.ok
+	}
+	for _, i := range all {
+		m := &f.s.Mounts[i]
+		if k.known && f.namespace(m) != k.ns {
+			continue
+		}
+		if ok && (best == nil || best.Dev != m.Dev) {
+			m = nil
+		}
+		best, ok = m, true
+	}
+	f.atPoint[k] = mountAt{best, ok}
+	return best, ok
+}
+
+// mountAt is what the function of this name found.
+type mountAt struct {
+	mount *kcdata.LinuxMount
+	ok    bool
+}
+
+// seenAt is a mount point in a mount namespace.
+type seenAt struct {
+	point string
+	ns    uint32
+	known bool // ns
 }
 
 // fileOnDisk is the one file of w's call that a file system keeps; nil: there is none, or more

@@ -118,7 +118,13 @@ func TestFrozenByPath(t *testing.T) {
 	}{
 		{"a path", "/mnt/data", 71, []string{"touch", "-c", "/mnt/data/a/../f"}},
 		{"a word before it", "/mnt/data", 0, []string{"dd", "if=/dev/zero", "of=/mnt/data/f"}},
-		{"the point itself, and the root", "/mnt/data", 71, []string{"cp", "/etc/hosts", "/mnt/data"}},
+		{"the point itself", "/mnt/data", 71, []string{"cp", "/tmp/hosts", "/mnt/data"}},
+		{"a size", "/mnt/data", 71, []string{"dd", "bs=1M", "of=/mnt/data/f"}},
+		{"the root, too", "", 71, []string{"cp", "/etc/hosts", "/mnt/data"}},
+		{"the root alone", "", 71, []string{"touch", "/etc/hosts"}},
+		{"a word that may be a path", "", 71, []string{"cp", "/mnt/data/src", "dst"}},
+		{"a value that may be one", "", 71, []string{"dd", "if=/mnt/data/src", "of=dst"}},
+		{"a script", "", 71, []string{"sh", "-c", "echo >/mnt/data/f"}},
 		{"the mount that is inside", "/mnt/data/in", 71, []string{"touch", "/mnt/data/in/f"}},
 		{"a name that begins alike", "", 71, []string{"touch", "/mnt/database"}},
 		{"two file systems", "", 71, []string{"cp", "/mnt/data/f", "/mnt/data/in/f", "/mnt/data/g"}},
@@ -136,7 +142,7 @@ func TestFrozenByPath(t *testing.T) {
 		}
 		w.s.Mounts = []kcdata.LinuxMount{
 			mount(1, 1, 71, "/", "/dev/vda", "ext4", "/"), mount(2, 2, 71, "/mnt/data", "/dev/loop0", "ext4", "/"), mount(3, 3, 71, "/mnt/data/in", "/dev/loop1", "xfs", "/"),
-			mount(4, 4, 71, "/tmp", "tmpfs", "tmpfs", "/"), mount(5, 5, 71, "/hidden", "/dev/sda1", "xfs", "/"), mount(6, 6, 71, "/hidden", "/dev/sda2", "xfs", "/"),
+			mount(7, 7, 71, "/dev", "devtmpfs", "devtmpfs", "/"), mount(4, 4, 71, "/tmp", "tmpfs", "tmpfs", "/"), mount(5, 5, 71, "/hidden", "/dev/sda1", "xfs", "/"), mount(6, 6, 71, "/hidden", "/dev/sda2", "xfs", "/"),
 		}
 		got, point := w.of().Of[th], ""
 		if got.Probably != nil {
