@@ -77,6 +77,9 @@ func inCycleFirst(d *waitgraph.Deadlock) []*waits.Wait {
 
 func (t *text) culprit(c *waitgraph.Culprit) {
 	t.indented(1, verdict.Culprit(c))
+	if c.Wait != nil {
+		t.indented(2, t.about(c.Wait, false))
+	}
 	others := verdict.CoHolders(c)
 	for i := range others[:min(len(others), maxPart)] {
 		s := verdict.Owner(&others[i]) + ", which has it, too"
@@ -86,9 +89,6 @@ func (t *text) culprit(c *waitgraph.Culprit) {
 		t.indented(1, s)
 	}
 	t.left(1, len(others)-maxPart, "more owner", "")
-	if c.Wait != nil {
-		t.indented(2, t.about(c.Wait, false))
-	}
 	t.tree(c.Tree, true)
 	t.left(2, len(c.Shared), "more thread", " below another finding, too")
 }
