@@ -23,7 +23,7 @@ func hanging() []*Scene {
 		{Name: "stalled-fuse", start: stalledFUSE, lacks: noFUSE, Age: 1300 * time.Millisecond},
 		{Name: "mutexes", start: mutexes},
 		{Name: "pipes", start: pipes},
-		{Name: "flock", start: flock},
+		{Name: "flock", start: flock, Age: 1300 * time.Millisecond},
 		{Name: "incident", start: incident, Age: 1300 * time.Millisecond},
 		{Name: "starved", start: starved, Age: time.Second, Again: true},
 		{Name: "fork-storm", start: forkStorm, Again: true},
