@@ -32,7 +32,6 @@ type finder struct {
 	looked    []look // at the files of the thread that is being looked at
 	mounted   map[seenFrom]*kcdata.LinuxMount
 	onCommand map[*kcdata.Task]*kcdata.LinuxMount // by nameOnCommandLine
-	atPoint   map[seenAt]mountAt                  // by mountAt
 	ownMounts uint32                              // the mount namespace of this program; 0: not known
 	marks     map[uint64]*marks                   // of kernel functions, by address
 	owned     map[Resource]Kind                   // words of user memory that stacks say are those of a runtime of its own
@@ -42,7 +41,7 @@ type finder struct {
 func newFinder(s *kcdata.Snapshot) *finder {
 	return &finder{
 		s: s, clock: model.NewClock(s), index: newIndex(s), ends: newEnds(s),
-		mounted: map[seenFrom]*kcdata.LinuxMount{}, onCommand: map[*kcdata.Task]*kcdata.LinuxMount{}, atPoint: map[seenAt]mountAt{}, ownMounts: ownMounts(s),
+		mounted: map[seenFrom]*kcdata.LinuxMount{}, onCommand: map[*kcdata.Task]*kcdata.LinuxMount{}, ownMounts: ownMounts(s),
 		marks: map[uint64]*marks{}, named: map[Resource]Kind{}, owned: map[Resource]Kind{},
 	}
 }

@@ -96,60 +96,36 @@ func (f *finder) nameOnCommandLine(task *kcdata.Task) (one *kcdata.LinuxMount) {
 
 var rootPoint = kcdata.LinuxMount{Point: [256]byte{'/'}}.Point
 
-// maxDepth bounds the directories of a path that are looked at.
-const maxDepth = 64
+// Bounds of what is looked at: directories of a path, mounts at a point.
+const (
+	maxDepth   = 64
+	maxAtPoint = 256
+)
 
 // mountAbove is the mount in which a path lies, as task sees it; nil: it is not known.
-func (f *finder) mountAbove(task *kcdata.Task, name string) *kcdata.LinuxMount {
+func (f *finder) mountAbove(task *kcdata.Task, name string) (one *kcdata.LinuxMount) {
 	if !path.IsAbs(name) || strings.Count(name, "/") > maxDepth {
 		return nil
 	}
-	for name = path.Clean(name); ; name = path.Dir(name) {
-		if m, ok := f.mountAt(task, name); ok || name == "/" {
-			return m
+	for name = path.Clean(name); one == nil; name = path.Dir(name) {
+		all := f.ends.points[name]
+		if len(all) > maxAtPoint {
+			return nil
+		}
+		for _, i := range all {
+			switch m := &f.s.Mounts[i]; {
+			case task.NS != nil && f.namespace(m) != task.NS.Mnt:
+			case one != nil && one.Dev != m.Dev: // one hides the other
+				return nil
+			default:
+				one = m
+			}
+		}
+		if name == "/" {
+			break
 		}
 	}
-}
-
-// mountAt is the mount at a point, as task sees it; nil: several hide each other. ok is false if there
-// is none.
-func (f *finder) mountAt(task *kcdata.Task, point string) (best *kcdata.LinuxMount, ok bool) {
-	all := f.ends.points[point]
-	if len(all) == 0 {
-		return nil, false
-	}
-	k := seenAt{point: point}
-	if task.NS != nil {
-		k.ns, k.known = task.NS.Mnt, true
-	}
-	if at, there := f.atPoint[k]; there {
-		return at.mount, at.ok
-	}
-	for _, i := range all {
-		m := &f.s.Mounts[i]
-		if k.known && f.namespace(m) != k.ns {
-			continue
-		}
-		if ok && (best == nil || best.Dev != m.Dev) {
-			m = nil
-		}
-		best, ok = m, true
-	}
-	f.atPoint[k] = mountAt{best, ok}
-	return best, ok
-}
-
-// mountAt is what the function of this name found.
-type mountAt struct {
-	mount *kcdata.LinuxMount
-	ok    bool
-}
-
-// seenAt is a mount point in a mount namespace.
-type seenAt struct {
-	point string
-	ns    uint32
-	known bool // ns
+	return one
 }
 
 // fileOnDisk is the one file of w's call that a file system keeps; nil: there is none, or more
