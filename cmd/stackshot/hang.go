@@ -154,7 +154,7 @@ func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []
 	h.o.File, h.o.NotSymbolized = where, skipped
 	h.o.Only, h.o.Absent = h.choose(s, v)
 	h.none = h.narrowing.none(cmp.Or(where, "the snapshot"), s, h.o.Only, h.o.Absent, false)
-	h.found, h.blind = len(verdict.Findings(v, h.o.Only)) > 0, v.Waits.Unrecorded
+	h.found, h.blind = len(verdict.For(s, v).Told(h.o.Only)) > 0, v.Waits.Unrecorded
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color

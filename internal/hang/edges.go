@@ -75,20 +75,20 @@ func inCycleFirst(d *waitgraph.Deadlock) []*waits.Wait {
 	return out
 }
 
-func (t *text) culprit(c *waitgraph.Culprit) {
+func (t *text) culprit(f verdict.Finding) {
+	c := f.Culprit
 	t.indented(1, verdict.Culprit(c))
 	if c.Wait != nil {
 		t.indented(2, t.about(c.Wait, false))
 	}
-	others := verdict.CoHolders(c)
-	for i := range others[:min(len(others), maxPart)] {
-		s := verdict.Owner(&others[i]) + ", which has it, too"
-		if why := t.words.Held(&others[i]); why != "" {
-			s += ", and " + verdict.Why(why)
+	for i := range f.With[:min(len(f.With), maxPart)] {
+		s := verdict.Owner(&f.With[i]) + ", which holds the same"
+		if why := t.words.Held(&f.With[i]); why != "" {
+			s += " and " + verdict.Why(why)
 		}
 		t.indented(1, s)
 	}
-	t.left(1, len(others)-maxPart, "more owner", "")
+	t.left(1, len(f.With)-maxPart, "more owner", "")
 	t.tree(c.Tree, true)
 	t.left(2, len(c.Shared), "more thread", " below another finding, too")
 }

@@ -64,7 +64,7 @@ func JSON(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 
 // head holds the members before the lists.
 func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, told []verdict.Finding) show.Object {
-	hangs := len(verdict.Findings(v, j.o.Only)) > 0
+	hangs := len(told) > 0
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"panic", account.PanicJSON(s)},

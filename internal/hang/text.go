@@ -124,7 +124,7 @@ func (t *text) finding(n int, f verdict.Finding) {
 	case len(f.Others) > 0:
 		t.together(f.Together())
 	case f.Culprit != nil:
-		t.culprit(f.Culprit)
+		t.culprit(f)
 	default:
 		t.convoy(f.Convoy)
 	}

@@ -54,10 +54,14 @@ func (t *text) unconcerned() {
 	if t.o.Only == nil {
 		return
 	}
-	concerned := map[*kcdata.Thread]bool{}
+	concerned, processes := map[*kcdata.Thread]bool{}, map[*kcdata.Task]bool{}
 	for _, f := range t.findings {
-		for th := range f.Threads() {
+		threads, whole := f.Parts()
+		for _, th := range threads {
 			concerned[th] = true
+		}
+		for _, task := range whole {
+			processes[task] = true
 		}
 	}
 	type asked struct {
@@ -68,7 +72,7 @@ func (t *text) unconcerned() {
 	shown, n := map[*kcdata.Thread]bool{}, 0
 	for _, task := range t.s.Tasks {
 		for _, th := range task.Threads {
-			if !t.o.shown(task, th) || concerned[th] {
+			if !t.o.shown(task, th) || concerned[th] || processes[task] {
 				continue
 			}
 			if n++; n <= maxAsked {

@@ -56,7 +56,7 @@ func (v *view) waitsFor(g *group) string {
 	for _, t := range g.threads {
 		if w := v.wait(t); verdict.Tells(w) {
 			first = cmp.Or(first, w)
-			same[v.words.Phrase(w)]++
+			same[v.words.Phrase(w)+"\x00"+v.words.Topic(w)]++
 			topics[v.words.Topic(w)]++
 			told++
 		}
@@ -65,7 +65,7 @@ func (v *view) waitsFor(g *group) string {
 		return ""
 	}
 	text, topic := v.words.Phrase(first), v.words.Topic(first)
-	n, alike := same[text], text == "waits for "+topic // it has no number: those of other numbers read the same
+	n, alike := same[text+"\x00"+topic], text == "waits for "+topic // it has no number: those of other numbers read the same
 	if alike {
 		n = topics[topic]
 	}

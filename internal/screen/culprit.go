@@ -2,16 +2,19 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
 	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
 // culprit is "sshfs [911] asleep, 3 behind: serves /mnt/backup (fuse.sshfs); longest ls [200]".
-func (v *view) culprit(c *waitgraph.Culprit) entry {
+func (v *view) culprit(f verdict.Finding) entry {
+	c := f.Culprit
 	v.mark(c.Owner.Thread)
 	v.tell(c.Victims)
 	v.tell(c.Shared)
@@ -23,9 +26,7 @@ func (v *view) culprit(c *waitgraph.Culprit) entry {
 	} else if why != "" {
 		s += " " + why
 	}
-	if c.Reason == waitgraph.Traced && c.Wait != nil && len(c.Wait.Owners) > 0 {
-		s += " " + owner(&c.Wait.Owners[0])
-	}
+	s += v.tracer(c.Reason, c.Owner.Thread)
 	if t := o.Thread; t != nil && o.Relation == waits.Runs {
 		if first := model.RealTime(t); first != "" {
 			s += ", real time (" + first + ")"
@@ -44,7 +45,7 @@ func (v *view) culprit(c *waitgraph.Culprit) entry {
 	} else if c.Wait != nil {
 		a = c.Wait.Age
 	}
-	if parts := v.why(c, longest); len(parts) > 0 {
+	if parts := v.why(f, longest); len(parts) > 0 {
 		s += ": " + parts.Join("; ")
 	}
 	e := entry{line: row(age(a), s), threads: 1 + len(victims), pid: taskOf(victims)}
@@ -55,11 +56,12 @@ func (v *view) culprit(c *waitgraph.Culprit) entry {
 }
 
 // why says what a culprit has, what it waits for itself, and who has waited longest for it.
-func (v *view) why(c *waitgraph.Culprit, longest *waits.Wait) (parts show.Parts) {
+func (v *view) why(f verdict.Finding, longest *waits.Wait) (parts show.Parts) {
+	c := f.Culprit
 	direct := verdict.Direct(c)
 	has := ""
 	if direct != nil {
-		has = v.has(direct, &c.Owner)
+		has = v.has(direct, f)
 		parts.Add("%s", has)
 	}
 	if w := c.Wait; w != nil && (c.Reason == waitgraph.InD || c.Reason == waitgraph.Asleep) {
@@ -81,13 +83,14 @@ func (v *view) why(c *waitgraph.Culprit, longest *waits.Wait) (parts show.Parts)
 	return parts
 }
 
-// has says what o has that w's thread waits for; "" if it only owes it something.
-func (v *view) has(w *waits.Wait, o *waits.Owner) string {
+// has says what f's culprit has that w's thread waits for; "" if it only owes it something.
+func (v *view) has(w *waits.Wait, f verdict.Finding) string {
+	o := &f.Culprit.Owner
 	for i := range w.Owners {
 		if x := &w.Owners[i]; x.Thread == o.Thread && x.Tid == o.Tid || x.Whole && x.Task == o.Task {
 			switch x.Relation {
 			case waits.Holds:
-				return "holds " + v.words.Short(w) + v.asDo(w.Owners, o)
+				return "holds " + v.words.Short(w) + v.asDo(f.With)
 			case waits.Server, waits.Pager:
 				return "serves " + v.words.Short(w)
 			case waits.Runs:
@@ -98,15 +101,25 @@ func (v *view) has(w *waits.Wait, o *waits.Owner) string {
 	return ""
 }
 
-// asDo says how many others than o hold the same, and how many of them cannot act; "" if nobody does.
-func (v *view) asDo(owners []waits.Owner, o *waits.Owner) string {
-	n, held := len(owners)-1, 0
-	if n <= 0 {
+// asDo says how many others hold the same, and how many of them cannot act; "" if nobody does.
+func (v *view) asDo(others []waits.Owner) string {
+	n, held := len(others), 0
+	if n == 0 {
 		return ""
 	}
-	for i := range owners {
-		if x := &owners[i]; (x.Thread != o.Thread || x.Tid != o.Tid) && v.words.Held(x) != "" {
-			held++
+	for i := range others {
+		o := &others[i]
+		if v.words.Held(o) == "" {
+			continue
+		}
+		if held++; v.told[o.Thread] {
+			continue // with its process
+		}
+		v.told[o.Thread] = true
+		if o.Whole && o.Task != nil {
+			for _, th := range o.Task.Threads {
+				v.told[th] = true
+			}
 		}
 	}
 	s := fmt.Sprintf(", as %s %d more", verb(n, "does", "do"), n)
@@ -116,18 +129,20 @@ func (v *view) asDo(owners []waits.Owner, o *waits.Owner) string {
 	return s
 }
 
-// speaks is the owner of a convoy's lock that its entry names: the first that cannot act, or else the first.
-func (v *view) speaks(k *waitgraph.Convoy) *waits.Owner {
-	const most = 256
-	for i := range k.Owners[:min(len(k.Owners), most)] {
-		if v.words.Held(&k.Owners[i]) != "" {
-			return &k.Owners[i]
-		}
+// speaks is which owner of a convoy's lock its entry names: the first that cannot act, or else the first.
+func (v *view) speaks(k *waitgraph.Convoy) int {
+	return max(0, slices.IndexFunc(k.Owners, func(o waits.Owner) bool { return v.words.Held(&o) != "" }))
+}
+
+// tracer follows "STOPPED by its tracer": " gdb [17179]"; "" if the file does not have it.
+func (v *view) tracer(why waitgraph.Reason, th *kcdata.Thread) string {
+	if v.o.Verdict.Waits == nil || why != waitgraph.Traced {
+		return ""
 	}
-	if len(k.Owners) == 0 {
-		return &waits.Owner{}
+	if w := v.o.Verdict.Waits.Of[th]; w != nil && len(w.Owners) > 0 {
+		return " " + owner(&w.Owners[0])
 	}
-	return &k.Owners[0]
+	return ""
 }
 
 // convoy is "postgres [990] (asleep), 50 behind: holds a kernel rwsem; longest backend [1000]".
@@ -144,17 +159,18 @@ func (v *view) convoy(k *waitgraph.Convoy) entry {
 	}
 	s := fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
 	if len(k.Owners) > 0 {
-		o := v.speaks(k)
+		i := v.speaks(k)
+		o, others := &k.Owners[i], slices.Delete(slices.Clone(k.Owners), i, i+1)
 		v.mark(o.Thread)
 		state := v.ownerState(o)
 		if why := v.words.Held(o); why != "" {
-			state = " " + reasons[why]
+			state = " " + reasons[why] + v.tracer(why, o.Thread)
 		}
 		probably := ""
 		if !v.words.Sure(&waitgraph.Culprit{Owner: *o, Victims: k.Waiters}) {
 			probably = "probably "
 		}
-		s = fmt.Sprintf("%s%s, %s%d behind: holds %s%s", owner(o), state, probably, n, what, v.asDo(k.Owners, o))
+		s = fmt.Sprintf("%s%s, %s%d behind: holds %s%s", owner(o), state, probably, n, what, v.asDo(others))
 		if o.Task != nil {
 			e.pid, e.more = o.Task.ID, v.in(o.Task)
 		}

@@ -43,11 +43,11 @@ func (v *view) hanging() []section {
 				continue
 			}
 		case f.Culprit != nil:
-			x.entry = v.culprit(f.Culprit)
+			x.entry = v.culprit(f)
 		default:
 			x.entry = v.convoy(f.Convoy)
 		}
-		if f.Culprit != nil && halted(f.Culprit.Reason) || f.Convoy != nil && v.words.Held(v.speaks(f.Convoy)) != "" {
+		if f.Culprit != nil && halted(f.Culprit.Reason) || f.Convoy != nil && len(f.Convoy.Owners) > 0 && v.words.Held(&f.Convoy.Owners[v.speaks(f.Convoy)]) != "" {
 			stopped = append(stopped, x)
 		} else {
 			stuck = append(stuck, x)

@@ -17,11 +17,12 @@ type Words struct {
 	v        *waitgraph.Verdict
 	redacted bool
 	culprits map[*waits.Wait]*waitgraph.Culprit // by victim; nil: nobody has asked
+	held     map[*kcdata.Task]waitgraph.Reason  // of those that were asked for
 }
 
 // For gives the words for v, which is the verdict on s.
 func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
-	return &Words{v: v, redacted: s.HasMachine && s.Machine.Redacted != 0}
+	return &Words{v: v, held: map[*kcdata.Task]waitgraph.Reason{}, redacted: s.HasMachine && s.Machine.Redacted != 0}
 }
 
 // Phrase says what a thread waits for.

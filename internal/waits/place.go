@@ -49,8 +49,11 @@ var freezable = map[string]bool{
 	"ext2": true, "ext3": true, "ext4": true, "xfs": true, "btrfs": true, "f2fs": true, "gfs2": true, "jfs": true, "nilfs2": true, "reiserfs": true, "bcachefs": true, "zfs": true,
 }
 
-// maxArguments bounds the words of a command line in which named looks for paths.
-const maxArguments = 64
+// byOperands are commands whose files are those of the paths on their command lines, and no others.
+var byOperands = map[string]bool{
+	"touch": true, "mkdir": true, "rmdir": true, "rm": true, "unlink": true, "mv": true, "cp": true, "ln": true, "install": true,
+	"chmod": true, "chown": true, "chgrp": true, "truncate": true, "fallocate": true, "tee": true, "dd": true, "mknod": true, "mkfifo": true,
+}
 
 // guess names the frozen file system of a call that has a path and no descriptor.
 func (f *finder) guess(w *Wait) {
@@ -65,33 +68,45 @@ func (f *finder) guess(w *Wait) {
 	w.Probably = m
 }
 
-// nameOnCommandLine is the one file system that can be frozen in which paths on a task's command line
-// lie; nil: there is none, it is the root's, or a word may be a path to another one, as those are that begin in
-// the current directory.
+// maxOperands bounds the paths of a command line that are looked at.
+const maxOperands = 64
+
+// nameOnCommandLine is the one file system that can be frozen in which all paths of a command lie,
+// but for devices; nil: there is none, or it may be another one: the root's, one behind another
+// file system, that of the current directory.
 func (f *finder) nameOnCommandLine(task *kcdata.Task) (one *kcdata.LinuxMount) {
-	if len(task.Cmdline) > maxArguments {
-		return nil
-	}
-	for _, arg := range task.Cmdline[min(len(task.Cmdline), 1):] { // the first is the program
-		isOption := strings.HasPrefix(arg, "-")
-		if _, value, ok := strings.Cut(arg, "="); ok && !path.IsAbs(arg) { // of=/mnt/data/file
-			arg = value
-			isOption = isOption || arg != "" && arg[0] >= '0' && arg[0] <= '9' // bs=1M
-		}
-		if isOption && !path.IsAbs(arg) {
-			continue
-		}
-		switch m := f.mountAbove(task, arg); {
-		case m == nil || m.Point == rootPoint && freezable[text(m.FSType[:])]:
+	for _, name := range operands(task.Cmdline) {
+		switch m := f.mountAbove(task, name); {
+		case m == nil || m.Point == rootPoint:
 			return nil
-		case !freezable[text(m.FSType[:])]:
-		case one != nil && one.Dev != m.Dev:
+		case text(m.FSType[:]) == "devtmpfs":
+		case !freezable[text(m.FSType[:])] || one != nil && one.Dev != m.Dev:
 			return nil
 		default:
 			one = m
 		}
 	}
 	return one
+}
+
+// operands are the words of a command line that are paths; nil: they are not known.
+func operands(words []string) (out []string) {
+	if len(words) == 0 || len(words) > maxOperands || !byOperands[path.Base(words[0])] {
+		return nil
+	}
+	for _, w := range words[1:] {
+		key, value, _ := strings.Cut(w, "=")
+		switch {
+		case path.Base(words[0]) == "dd" && (key == "if" || key == "of"):
+			out = append(out, value)
+		case path.Base(words[0]) == "dd":
+		case !strings.HasPrefix(w, "-"):
+			out = append(out, w)
+		case strings.Contains(w, "/"): // -t/mnt/data
+			return nil
+		}
+	}
+	return out
 }
 
 var rootPoint = kcdata.LinuxMount{Point: [256]byte{'/'}}.Point

@@ -118,8 +118,13 @@ func TestFrozenByPath(t *testing.T) {
 	}{
 		{"a path", "/mnt/data", 71, []string{"touch", "-c", "/mnt/data/a/../f"}},
 		{"a word before it", "/mnt/data", 0, []string{"dd", "if=/dev/zero", "of=/mnt/data/f"}},
-		{"the point itself", "/mnt/data", 71, []string{"cp", "/tmp/hosts", "/mnt/data"}},
-		{"a size", "/mnt/data", 71, []string{"dd", "bs=1M", "of=/mnt/data/f"}},
+		{"the point itself", "/mnt/data", 71, []string{"/usr/bin/cp", "/mnt/data/hosts", "/mnt/data"}},
+		{"a file in memory", "", 71, []string{"cp", "/tmp/hosts", "/mnt/data"}},
+		{"a size", "/mnt/data", 71, []string{"dd", "bs=1M", "of=/mnt/data/f", "conv=fsync"}},
+		{"what begins like one", "", 71, []string{"dd", "if=/mnt/data/f", "of=2026.img"}},
+		{"an option with a directory", "", 71, []string{"cp", "-t/mnt/data/in", "/mnt/data/f"}},
+		{"a command with files of its own", "", 71, []string{"tar", "-xf", "/mnt/data/a.tar"}},
+		{"behind another file system", "", 71, []string{"mv", "/ovl/a", "/mnt/data/b"}},
 		{"the root, too", "", 71, []string{"cp", "/etc/hosts", "/mnt/data"}},
 		{"the root alone", "", 71, []string{"touch", "/etc/hosts"}},
 		{"a word that may be a path", "", 71, []string{"cp", "/mnt/data/src", "dst"}},
@@ -142,7 +147,7 @@ func TestFrozenByPath(t *testing.T) {
 		}
 		w.s.Mounts = []kcdata.LinuxMount{
 			mount(1, 1, 71, "/", "/dev/vda", "ext4", "/"), mount(2, 2, 71, "/mnt/data", "/dev/loop0", "ext4", "/"), mount(3, 3, 71, "/mnt/data/in", "/dev/loop1", "xfs", "/"),
-			mount(7, 7, 71, "/dev", "devtmpfs", "devtmpfs", "/"), mount(4, 4, 71, "/tmp", "tmpfs", "tmpfs", "/"), mount(5, 5, 71, "/hidden", "/dev/sda1", "xfs", "/"), mount(6, 6, 71, "/hidden", "/dev/sda2", "xfs", "/"),
+			mount(7, 7, 71, "/dev", "devtmpfs", "devtmpfs", "/"), mount(8, 8, 71, "/ovl", "overlay", "overlay", "/"), mount(4, 4, 71, "/tmp", "tmpfs", "tmpfs", "/"), mount(5, 5, 71, "/hidden", "/dev/sda1", "xfs", "/"), mount(6, 6, 71, "/hidden", "/dev/sda2", "xfs", "/"),
 		}
 		got, point := w.of().Of[th], ""
 		if got.Probably != nil {
