@@ -106,6 +106,9 @@ func (t *text) header() {
 			t.Words("", "%s", s)
 		}
 	})
+	if t.o.Only == nil {
+		return
+	}
 	if others := len(t.words.Told(nil)) - len(t.findings); others > 0 {
 		t.Words("", "%s of other threads: not shown.", show.Count(others, "finding"))
 	}

@@ -80,9 +80,6 @@ func (s *share) next(p *page, room *int) bool {
 
 // grow gives entries that do not fit into their rows further ones, at most most.
 func (p *page) grow(shares []share, room *int, most int) {
-	if !p.limited {
-		most = 1 << 10
-	}
 	for k, again := 0, true; again; k++ {
 		again = false
 		for i := range shares {
@@ -91,7 +88,7 @@ func (p *page) grow(shares []share, room *int, most int) {
 				continue
 			}
 			again = true
-			more := len(wrap(s.entries[k].line, p.width, entryIndent, most)) - s.rows[k]
+			more := len(wrap(s.entries[k].line, p.width, entryIndent, p.atMost(most))) - s.rows[k]
 			if p.limited {
 				more = min(more, *room)
 			}

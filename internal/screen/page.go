@@ -23,7 +23,6 @@ type page struct {
 	width   int
 	rows    int  // that are left
 	limited bool // rows counts
-	most    int  // rows that one text may have, if limited
 	top     []line
 	middle  []line
 	bottom  []line
@@ -36,8 +35,13 @@ func (p *page) has(n int) bool { return !p.limited || n <= p.rows }
 
 // wrapped is how many rows one text may have.
 func (p *page) wrapped() int {
+	return p.atMost(maxRows)
+}
+
+// atMost is most rows, if they are limited.
+func (p *page) atMost(most int) int {
 	if p.limited {
-		return p.most
+		return most
 	}
 	return 1 << 10
 }

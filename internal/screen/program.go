@@ -108,8 +108,11 @@ func (v *view) homeOf(tasks []*kcdata.Task) string {
 
 // in is a further line that names the home of some tasks, if they have one.
 func (v *view) in(tasks ...*kcdata.Task) []string {
-	if len(tasks) == 0 || v.homeOf(tasks) == "" {
+	if len(tasks) == 0 {
 		return nil
 	}
-	return details("in " + v.homeOf(tasks))
+	if home := v.homeOf(tasks); home != "" {
+		return details("in " + home)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/show"
@@ -37,12 +38,13 @@ func (v *view) leftover(own map[*kcdata.Thread]bool) (out []found) {
 // group is one entry: "40 x bash [2000] D: /srv/nfs (nfs4), in folio_wait_bit_common".
 func (v *view) group(list []*thread) found {
 	longestFirst(list)
-	at, first := v.at(list[0]), list[0]
+	first := list[0]
+	at := v.at(first)
+	if slices.ContainsFunc(list, func(t *thread) bool { return v.at(t) != at }) { // in several functions
+		at = v.waitsFor(first).Join(", ")
+	}
 	for _, t := range list {
 		v.mark(t.Thread)
-		if v.at(t) != at { // in several functions
-			at = v.waitsFor(first).Join(", ")
-		}
 	}
 	s := crowd(list) + " " + v.stateWord(first)
 	if at != "" {
@@ -93,14 +95,7 @@ func (v *view) isStuck(t *thread) bool {
 // isBusyPlace reports whether w is for something that others give up soon: a lock, or room in a
 // pipe. A pipe whose reader waits for a person is at rest.
 func (v *view) isBusyPlace(w *waits.Wait) bool {
-	switch w.Kind {
-	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.PercpuSem, waits.FilePosition,
-		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
-		return true
-	case waits.Pipe:
-		return v.isFullPipe(w)
-	}
-	return false
+	return w.Kind.IsLock() || w.Kind == waits.Pipe && v.isFullPipe(w)
 }
 
 func (v *view) isFullPipe(w *waits.Wait) bool {

@@ -27,6 +27,17 @@ type entry struct {
 	pid uint64
 }
 
+// minorLast compares entries for sorting.
+func minorLast(a, b entry) int {
+	switch {
+	case a.minor == b.minor:
+		return 0
+	case a.minor:
+		return 1
+	}
+	return -1
+}
+
 // brief is e in one line, with the word of its section.
 func (s *section) brief(e *entry) string {
 	return strings.Join(strings.Fields(s.word()+": "+e.line), " ")

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func (v *view) hanging() []section {
 	var stuck, stopped []found
 	alone := map[*kcdata.Thread]bool{} // at their own pipe: leftover tells of those of one kind together
 	for _, f := range v.words.Told(v.o.Only) {
-		x := found{weight: v.words.Weigh(f)}
+		x := found{weight: f.Weight}
 		switch {
 		case x.weight.OwnEnd:
 			alone[f.Deadlock.Cycle[0].Thread] = true
@@ -54,15 +55,7 @@ func (v *view) hanging() []section {
 		}
 	}
 	stuck = append(stuck, v.leftover(alone)...)
-	heaviest := func(a, b found) int {
-		switch {
-		case a.minor == b.minor:
-			return a.weight.Compare(b.weight)
-		case a.minor:
-			return 1
-		}
-		return -1
-	}
+	heaviest := func(a, b found) int { return cmp.Or(minorLast(a.entry, b.entry), a.weight.Compare(b.weight)) }
 	slices.SortStableFunc(stuck, heaviest)
 	out := []section{sectionOf("STUCK", stuck), sectionOf("STOPPED, and others wait for it", stopped)}
 	if len(stuck)*len(stopped) > 0 && heaviest(stopped[0], stuck[0]) < 0 {

@@ -50,15 +50,7 @@ func (v *view) sections() (out []section) {
 		all = append(all, of())
 	}
 	for _, s := range all {
-		slices.SortStableFunc(s.entries, func(a, b entry) int {
-			switch {
-			case a.minor == b.minor:
-				return 0
-			case a.minor:
-				return 1
-			}
-			return -1
-		})
+		slices.SortStableFunc(s.entries, minorLast)
 		if len(s.entries) > 0 {
 			out = append(out, s)
 		}
@@ -81,7 +73,7 @@ func worst(sections []section) (first *entry, text string) {
 // screen are the lines of the screen, within the terminal.
 func (v *view) screen() []line {
 	sections := v.sections()
-	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0, most: maxRows}
+	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0}
 	p.header(v.machine(), alarm.All(v.s, v.o.Absent))
 	p.footer(v.atRest(), v.picture(), v.commands(sections))
 	p.body(v.nothing(sections), sections)

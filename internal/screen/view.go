@@ -109,24 +109,11 @@ func (t *thread) isKernel() bool {
 
 // place is the one kernel function that says most of where t waits; "" if none is known.
 func (v *view) place(t *thread) string {
-	if len(t.Kernel) == 0 {
-		if t.Wchan == "0" {
-			return ""
-		}
-		return short(t.Wchan)
+	name, module := waits.Function(v.s, t.Thread)
+	if module != "" {
+		return short(name) + " [" + short(module) + "]"
 	}
-	frames := model.SkipSleep(v.s.Symbols, t.Kernel)
-	for _, addr := range frames {
-		sym, ok := v.s.Symbols.Name(addr)
-		switch {
-		case !ok || waits.IsHelper(sym.Name):
-		case sym.Module != "":
-			return short(sym.Name) + " [" + short(sym.Module) + "]"
-		default:
-			return short(sym.Name)
-		}
-	}
-	return ""
+	return short(name)
 }
 
 // longestFirst orders threads by age, then by their numbers.

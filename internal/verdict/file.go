@@ -138,18 +138,19 @@ func nobody(w *waits.Wait) string {
 // mounted names the file system that w waits for, with who serves it.
 func mounted(w *waits.Wait, served string, redacted bool) string {
 	var parts show.Parts
-	name := "its file system"
+	name, source := "its file system", ""
 	if m := w.File.Mount; m != nil && !redacted {
 		if p := field(m.Point[:]); p != "" {
 			name = p
 		}
-		kind, source := field(m.FSType[:]), field(m.Source[:])
+		kind := field(m.FSType[:])
+		source = field(m.Source[:])
 		parts.If(kind != "", "%s", kind)
 		parts.If(source != "" && source != name, "%s", source)
 	} else if m != nil {
 		parts.If(field(m.FSType[:]) != "", "%s", field(m.FSType[:]))
 	}
-	parts.If(w.File.Device != "" && !redacted && !strings.HasSuffix(parts.Join(", "), "/dev/"+words(w.File.Device)), "on %s", words(w.File.Device))
+	parts.If(w.File.Device != "" && !redacted && source != "/dev/"+w.File.Device, "on %s", words(w.File.Device))
 	parts.If(w.Kind == waits.FSFreeze, "frozen")
 	parts.If(served != "", "%s", served)
 	if s := parts.Join(", "); s != "" {

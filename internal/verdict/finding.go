@@ -22,6 +22,7 @@ type Finding struct {
 	Convoy   *waitgraph.Convoy
 	Others   []*waitgraph.Culprit // in D at the same place as Culprit, and nobody waits for any of them
 	With     []waits.Owner        // who holds what Culprit holds, beside it, each once
+	Weight   Weight
 }
 
 // Together are the threads in D that are told as one finding; nil: it is not of several.
@@ -108,12 +109,12 @@ func concerning(list []Finding, only map[*kcdata.Thread]bool) []Finding {
 
 // owned reports whether o is one of the owners of what w waits for.
 func owned(w *waits.Wait, o *waits.Owner) bool {
-	for i := range w.Owners {
-		if same(&w.Owners[i], o) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Owners, func(x waits.Owner) bool { return same(&x, o) })
+}
+
+// holds reports whether o is an owner that holds it.
+func holds(w *waits.Wait, o *waits.Owner) bool {
+	return slices.ContainsFunc(w.Owners, func(x waits.Owner) bool { return x.Relation == waits.Holds && same(&x, o) })
 }
 
 // same reports whether two owners are the same thread, or one is of the other's process as a whole.

@@ -184,7 +184,7 @@ func (x *Words) Place(w *waits.Wait) string {
 	if rest, ok := strings.CutPrefix(s, "its "); ok {
 		s = "their " + rest
 	}
-	if placeOf(&waitgraph.Culprit{Wait: w, Reason: waitgraph.InD}).stack != "" {
+	if placeAt(w).stack != "" {
 		s += ", in " + short(w.Function)
 	}
 	return s

@@ -43,7 +43,12 @@ func (x *Words) Told(only map[*kcdata.Thread]bool) []Finding {
 		}
 		out = append(out, f)
 	}
-	return x.heaviestFirst(concerning(out, only))
+	out = concerning(out, only)
+	for i := range out {
+		out[i].Weight = x.weigh(out[i])
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return a.Weight.Compare(b.Weight) })
+	return out
 }
 
 // direct are the waits for something that a culprit holds with which they are told.
@@ -102,16 +107,6 @@ func coHolders(c *waitgraph.Culprit) (out []waits.Owner) {
 	return out
 }
 
-// holds reports whether o holds what w waits for.
-func holds(w *waits.Wait, o *waits.Owner) bool {
-	for i := range w.Owners {
-		if w.Owners[i].Relation == waits.Holds && same(&w.Owners[i], o) {
-			return true
-		}
-	}
-	return false
-}
-
 // Held is why an owner cannot act, if all threads by which it does are stopped, traced or frozen; else "".
 func (x *Words) Held(o *waits.Owner) waitgraph.Reason {
 	if !o.Whole || o.Task == nil {
@@ -157,11 +152,14 @@ type place struct {
 
 // placeOf is where a culprit waits in D, if nobody waits for it; zero: it is another one, or the
 // place is not known.
-func placeOf(c *waitgraph.Culprit) (p place) {
+func placeOf(c *waitgraph.Culprit) place {
 	if c == nil || c.Wait == nil || c.Reason != waitgraph.InD || len(c.Victims)+len(c.Shared) > 0 {
-		return p
+		return place{}
 	}
-	w := c.Wait
+	return placeAt(c.Wait)
+}
+
+func placeAt(w *waits.Wait) (p place) {
 	if p.resource = w.Resource; p.resource != (waits.Resource{}) {
 		return p // readers and writers wait for one lock
 	}

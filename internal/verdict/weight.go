@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"cmp"
-	"slices"
 
 	"stackshot/internal/model"
 	"stackshot/internal/waitgraph"
@@ -46,21 +45,7 @@ func (a Weight) Compare(b Weight) int {
 	return model.LongestFirst(a.Age, b.Age)
 }
 
-func (x *Words) heaviestFirst(list []Finding) []Finding {
-	order, weights := make([]int, len(list)), make([]Weight, len(list))
-	for i, f := range list {
-		order[i], weights[i] = i, x.Weigh(f)
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return weights[a].Compare(weights[b]) })
-	out := make([]Finding, len(list))
-	for i, at := range order {
-		out[i] = list[at]
-	}
-	return out
-}
-
-// Weigh is the weight of a finding.
-func (x *Words) Weigh(f Finding) (w Weight) {
+func (x *Words) weigh(f Finding) (w Weight) {
 	switch {
 	case f.Deadlock != nil:
 		d := f.Deadlock
@@ -96,11 +81,7 @@ func (x *Words) Weigh(f Finding) (w Weight) {
 // sleeps reports whether none of some waits is in D or for a lock of the kernel.
 func sleeps(list []*waits.Wait) bool {
 	for _, w := range list {
-		switch w.Kind {
-		case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.PercpuSem, waits.FilePosition:
-			return false
-		}
-		if w.State.Class == model.Blocked {
+		if w.Kind.IsKernelLock() || w.State.Class == model.Blocked {
 			return false
 		}
 	}

@@ -69,10 +69,10 @@ func Evidence(w *waits.Wait) string {
 	return parts.Join(", ")
 }
 
-// reasons say why a culprit does not go on; "" with a Wait: that says it.
 // Why says why a thread does not go on: "is stopped by a signal".
 func Why(r waitgraph.Reason) string { return reasons[r] }
 
+// reasons say why a culprit does not go on; "" with a Wait: that says it.
 var reasons = map[waitgraph.Reason]string{
 	waitgraph.Running:   "is running",
 	waitgraph.Runnable:  "waits for a CPU",

@@ -13,12 +13,7 @@ const convoyFrom = 4
 
 // isLock reports whether threads hold what k waits for, and one after the other gets it.
 func isLock(k waits.Kind) bool {
-	switch k {
-	case waits.Mutex, waits.Semaphore, waits.RWSem, waits.RWSemRead, waits.RWSemWrite, waits.RTMutex, waits.FilePosition,
-		waits.UserMutex, waits.UserRWLock, waits.UserPIMutex, waits.FileLock:
-		return true
-	}
-	return false
+	return k.IsLock() && k != waits.PercpuSem
 }
 
 // queues gives the locks for which many have waited for long, with their waiters. Who stands

@@ -69,7 +69,6 @@ type ends struct {
 	ports   map[port]struct{}   // of listening TCP sockets
 	locals  map[[16]byte]struct{}
 	mounts  map[uint64][]int32 // by the number of the device
-	points  map[string][]int32 // mounts, by their points
 	devices map[uint64]string  // names of block devices
 	locked  map[inode][]int32  // rows of /proc/locks that have a lock; one more than maxOwners: there are too many
 	asked   map[uint32]int32   // unanswered requests of FUSE, by who asks
@@ -171,7 +170,7 @@ func (x *ends) listen(family uint16, ns uint32, p uint16) {
 
 func (x *ends) addTables(s *kcdata.Snapshot) {
 	x.mounts, x.locked, x.asked = map[uint64][]int32{}, map[inode][]int32{}, map[uint32]int32{}
-	x.devices, x.points = map[uint64]string{}, map[string][]int32{}
+	x.devices = map[uint64]string{}
 	for i := range s.Devices {
 		if name := text(s.Devices[i].Name[:]); name != "" {
 			once(x.devices, s.Devices[i].Dev, name)
@@ -179,8 +178,6 @@ func (x *ends) addTables(s *kcdata.Snapshot) {
 	}
 	for i := range s.Mounts {
 		x.mounts[s.Mounts[i].Dev] = append(x.mounts[s.Mounts[i].Dev], int32(i))
-		point := text(s.Mounts[i].Point[:])
-		x.points[point] = append(x.points[point], int32(i))
 	}
 	for i := range s.FileLocks {
 		k := inode{s.FileLocks[i].Dev, s.FileLocks[i].Inode}

@@ -31,6 +31,7 @@ type finder struct {
 	ends      *ends
 	looked    []look // at the files of the thread that is being looked at
 	mounted   map[seenFrom]*kcdata.LinuxMount
+	points    map[string][]int32                  // mounts, by their points, once a path is looked for
 	onCommand map[*kcdata.Task]*kcdata.LinuxMount // by nameOnCommandLine
 	ownMounts uint32                              // the mount namespace of this program; 0: not known
 	marks     map[uint64]*marks                   // of kernel functions, by address
@@ -58,7 +59,7 @@ func (f *finder) wait(task *kcdata.Task, t *kcdata.Thread) *Wait {
 	case model.Parked:
 		w.Kind = AtRest
 	case model.Blocked:
-		w.Function = f.function(t)
+		w.Function, _ = Function(f.s, t)
 		f.asleep(w)
 	case model.Sleeping, model.Idle:
 		f.asleep(w)

@@ -122,8 +122,15 @@ func (f *finder) mountAbove(task *kcdata.Task, name string) (one *kcdata.LinuxMo
 	if !path.IsAbs(name) || strings.Count(name, "/") > maxDepth {
 		return nil
 	}
+	if f.points == nil {
+		f.points = map[string][]int32{}
+		for i := range f.s.Mounts {
+			point := text(f.s.Mounts[i].Point[:])
+			f.points[point] = append(f.points[point], int32(i))
+		}
+	}
 	for name = path.Clean(name); one == nil; name = path.Dir(name) {
-		all := f.ends.points[name]
+		all := f.points[name]
 		if len(all) > maxAtPoint {
 			return nil
 		}

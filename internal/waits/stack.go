@@ -157,18 +157,18 @@ func (f *finder) namesOf(t *kcdata.Thread) []*marks {
 	return out
 }
 
-// function is the first function on t's kernel stack that does not wait for its caller; "": none
-// is known.
-func (f *finder) function(t *kcdata.Thread) string {
+// Function is the first function on t's kernel stack that does not wait for its caller, with its
+// module; "": none is known.
+func Function(s *kcdata.Snapshot, t *kcdata.Thread) (name, module string) {
 	if len(t.Kernel) == 0 && t.Wchan != "0" {
-		return t.Wchan
+		return t.Wchan, ""
 	}
-	for _, addr := range model.SkipSleep(f.s.Symbols, t.Kernel) {
-		if sym, ok := f.s.Symbols.Name(addr); ok && !IsHelper(sym.Name) {
-			return sym.Name
+	for _, addr := range model.SkipSleep(s.Symbols, t.Kernel) {
+		if sym, ok := s.Symbols.Name(addr); ok && !IsHelper(sym.Name) {
+			return sym.Name, sym.Module
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // match is the kind of a stack; ok is false if no row knows it.

@@ -8,6 +8,24 @@ import (
 // Kinds are all kinds, by name.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }
 
+// IsKernelLock reports whether k is a lock of the kernel.
+func (k Kind) IsKernelLock() bool {
+	switch k {
+	case Mutex, Semaphore, RWSem, RWSemRead, RWSemWrite, RTMutex, PercpuSem, FilePosition:
+		return true
+	}
+	return false
+}
+
+// IsLock reports whether k is a lock, of the kernel, of a program or of a file: others give it up soon.
+func (k Kind) IsLock() bool {
+	switch k {
+	case UserMutex, UserRWLock, UserPIMutex, FileLock:
+		return true
+	}
+	return k.IsKernelLock()
+}
+
 // Known reports whether k is one of Kinds.
 func (k Kind) Known() bool {
 	_, ok := kinds[k]
