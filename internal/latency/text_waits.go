@@ -36,5 +36,8 @@ func (p *page) series(s *Series) {
 		}
 	}))
 	p.more(s.PlaceCount-len(s.Places), "place")
-	p.Words("", "stuck: in every file at this place with the same count of context switches; new, gone: not there in the first, in the last file")
+	if s.Idle > 0 {
+		p.Words("", "%s not listed", show.Count(s.Idle, "idle kernel thread"))
+	}
+	p.Words("", "stuck: in every file at this place with the same count of context switches, and not at rest; new, gone: not there in the first, in the last file")
 }

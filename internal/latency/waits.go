@@ -7,6 +7,7 @@ import (
 	"stackshot/internal/account"
 	"stackshot/internal/model"
 	"stackshot/internal/show"
+	"stackshot/internal/waits"
 	"stackshot/kcdata"
 )
 
@@ -30,6 +31,7 @@ type boot struct {
 	first, last uint64
 	waits       map[waitKey]*followed
 	seen        map[[2]string]*visits // by command and place
+	idle        int                   // idle kernel threads, the most that a file has
 }
 
 // visits counts the files in which somebody of a command was at a place.
@@ -51,6 +53,7 @@ type followed struct {
 	first, last uint64
 	least, most uint64 // of its switches
 	unknown     bool   // a file does not have them
+	rests       bool   // in a file it was where threads rest
 }
 
 // Add adds a file. Only these threads count; nil: all.
@@ -69,13 +72,19 @@ func (w *Waits) Add(s *kcdata.Snapshot, only map[*kcdata.Thread]bool) {
 	}
 	b.moments[at] = true
 	b.first, b.last = min(b.first, at), max(b.last, at)
+	of, idle := waits.Of(s), 0
 	for _, task := range s.Tasks {
 		for _, th := range task.Threads {
-			if only == nil || only[th] {
-				w.thread(b, at, s, task, th)
+			switch class := model.StateOf(th).Class; {
+			case only != nil && !only[th]:
+			case th.HasLinux && model.IsIdleKernel(task, th, class):
+				idle++
+			default:
+				w.thread(b, at, s, of.Of[th], task, th)
 			}
 		}
 	}
+	b.idle = max(b.idle, idle)
 }
 
 func (w *Waits) boot(s *kcdata.Snapshot) *boot {
@@ -91,7 +100,7 @@ func (w *Waits) boot(s *kcdata.Snapshot) *boot {
 }
 
 // thread notes that a thread sleeps, in D or not.
-func (w *Waits) thread(b *boot, at uint64, s *kcdata.Snapshot, task *kcdata.Task, th *kcdata.Thread) {
+func (w *Waits) thread(b *boot, at uint64, s *kcdata.Snapshot, wait *waits.Wait, task *kcdata.Task, th *kcdata.Thread) {
 	l := &th.Linux
 	if !th.HasLinux || l.Present&(kcdata.ThreadIsSelf|kcdata.ThreadIsIdle) != 0 {
 		return
@@ -113,7 +122,8 @@ func (w *Waits) thread(b *boot, at uint64, s *kcdata.Snapshot, task *kcdata.Task
 	b.visit([2]string{key.command, key.place}, at)
 	f.first, f.last = min(f.first, at), max(f.last, at)
 	f.least, f.most = min(f.least, switches), max(f.most, switches)
-	f.unknown = f.unknown || l.Present&kcdata.ThreadHasSwitches == 0 || l.Present&kcdata.ThreadHasStart == 0
+	f.rests = f.rests || wait != nil && wait.Rests()
+	f.unknown = f.unknown || key.place == "" || l.Present&kcdata.ThreadHasSwitches == 0 || l.Present&kcdata.ThreadHasStart == 0
 }
 
 // Series is where the threads of one machine waited, over at least two files of one boot.
@@ -123,6 +133,7 @@ type Series struct {
 	Files      int     `json:"files"`
 	SpanNs     uint64  `json:"span_ns"` // from the first to the last
 	PlaceCount int     `json:"place_count"`
+	Idle       int     `json:"idle_kernel_threads"` // in no place; the most that a file has
 	Places     []Place `json:"places"`
 }
 
@@ -135,7 +146,7 @@ type Place struct {
 	Threads  int          `json:"threads"`  // that were seen there
 	Appeared int          `json:"appeared"` // of these, not there in the first file
 	Gone     int          `json:"gone"`     // of these, not there in the last file
-	Stuck    int          `json:"stuck"`    // of these, there in every file with the same count of switches
+	Stuck    int          `json:"stuck"`    // of these, there in every file with the same count of switches, and not at rest
 	Example  *account.Who `json:"example,omitempty"`
 }
 
@@ -183,7 +194,7 @@ func (p *Place) add(key waitKey, f *followed, b *boot) {
 	if f.last < b.last {
 		p.Gone++
 	}
-	if f.unknown || f.files < len(b.moments) || f.least != f.most {
+	if f.unknown || f.rests || f.files < len(b.moments) || f.least != f.most {
 		return
 	}
 	p.Stuck++
@@ -200,7 +211,7 @@ func (w *Waits) All(top int) []Series {
 			continue
 		}
 		places := b.places()
-		out = append(out, Series{b.id, b.host, len(b.moments), b.last - b.first, len(places), first(places, top)})
+		out = append(out, Series{b.id, b.host, len(b.moments), b.last - b.first, len(places), b.idle, first(places, top)})
 	}
 	slices.SortFunc(out, func(a, b Series) int {
 		return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(a.BootID, b.BootID))

@@ -153,3 +153,86 @@ func TestWaitsText(t *testing.T) {
 		t.Errorf("without switch counts: %+v", got)
 	}
 }
+
+// A thread that rests in one of the files is not stuck, and the most idle threads of a file count; only
+// those that were asked for do.
+func TestRestsInOneFile(t *testing.T) {
+	var w Waits
+	for at := range 3 {
+		s := sample{1 + uint64(at), map[waitKey]uint64{{7, 7, 1, "client", "one"}: 5, {8, 8, 1, "other", "one"}: 5}}.snapshot("a")
+		s.Symbols, s.FilesTaken = kcdata.NewSymbolTable([]kcdata.LinuxSymbol{{Addr: 16, Name: 1}}, "\x00vsock_stream_recvmsg\x00"), new(kcdata.LinuxFilesTaken)
+		only := map[*kcdata.Thread]bool{}
+		for _, task := range s.Tasks {
+			th := task.Threads[0]
+			if th.Kernel, only[th] = []uint64{16}, task.ID == 7; at != 1 { // else it is not known at which socket
+				th.Files = []kcdata.LinuxFile{{Kind: kcdata.FileSocket, Op: kcdata.FileOpRead, Flags: kcdata.FileToRead | kcdata.FileStill, Object: 9}}
+				th.Sockets = []kcdata.LinuxSocket{{Family: 40}}
+			}
+		}
+		for n := range []int{0, 2, 1}[at] {
+			th := &kcdata.Thread{ID: uint64(100 + n), HasLinux: true, Linux: kcdata.LinuxThread{State: kcdata.StateInterruptible, Flags: kcdata.PFKthread}}
+			s.Tasks = append(s.Tasks, &kcdata.Task{ID: th.ID, Threads: []*kcdata.Thread{th}})
+			only[th] = true
+		}
+		w.Add(s, only)
+	}
+	series := w.All(10)[0]
+	if len(series.Places) != 1 || series.Places[0].Stuck != 0 || series.Places[0].Files != 3 || series.Places[0].Command != "client" || series.Idle != 2 {
+		t.Errorf("%+v", series)
+	}
+}
+
+// Of those that have not run since the first file only who is not at rest is stuck. Idle kernel threads
+// have no place, and are counted.
+func TestWhatRestsIsNotStuck(t *testing.T) {
+	type file = kcdata.LinuxFile
+	abroad := func(th *kcdata.Thread) {
+		th.Files = []file{{Kind: kcdata.FileSocket, Op: kcdata.FileOpRead, Flags: kcdata.FileToRead | kcdata.FileStill, Object: 9}}
+		th.Sockets = []kcdata.LinuxSocket{{Family: 40}} // vsock
+	}
+	for _, c := range []struct {
+		place, command string
+		state          uint32
+		change         func(th *kcdata.Thread)
+		stuck, idle    int
+	}{
+		{"flock_lock_inode_wait", "cron", kcdata.StateInterruptible, nil, 1, 0},
+		{"rpc_wait_bit_killable", "dd", kcdata.StateUninterruptible, nil, 1, 0},
+		{"vsock_stream_recvmsg", "client", kcdata.StateInterruptible, abroad, 1, 0},
+		{"pipe_write", "tar", kcdata.StateInterruptible, func(th *kcdata.Thread) {
+			th.Files = []file{{Kind: kcdata.FilePipe, Op: kcdata.FileOpWrite, Flags: kcdata.FileToWrite}}
+		}, 1, 0},
+		{"pipe_read", "cat", kcdata.StateInterruptible, nil, 0, 0},
+		{"inet_csk_accept", "sshd", kcdata.StateInterruptible, nil, 0, 0},
+		{"ep_poll", "nginx", kcdata.StateInterruptible, nil, 0, 0},
+		{"hrtimer_nanosleep", "sleep", kcdata.StateInterruptible, nil, 0, 0},
+		{"do_wait", "sh", kcdata.StateInterruptible, nil, 0, 0},
+		{"wait_for_vfork_done", "make", kcdata.StateUninterruptible, nil, 0, 0},
+		{"", "hidden", kcdata.StateInterruptible, nil, 0, 0},
+		{"worker_thread", "kworker/0:1", kcdata.StateUninterruptible | kcdata.StateNoload, func(th *kcdata.Thread) { th.Linux.Flags |= kcdata.PFKthread }, 0, 1},
+	} {
+		var w Waits
+		key := waitKey{7, 7, 1, c.command, c.place}
+		for at := range uint64(3) {
+			s := sample{1 + at, map[waitKey]uint64{key: 5}}.snapshot("a")
+			th := s.Tasks[0].Threads[0]
+			th.Linux.State = c.state
+			if c.place != "" {
+				s.Symbols, th.Kernel = kcdata.NewSymbolTable([]kcdata.LinuxSymbol{{Addr: 16, Name: 1}}, "\x00"+c.place+"\x00"), []uint64{16}
+			}
+			if c.change != nil {
+				c.change(th)
+			}
+			s.FilesTaken = new(kcdata.LinuxFilesTaken)
+			w.Add(s, nil)
+		}
+		series := w.All(10)[0]
+		stuck := 0
+		for _, p := range series.Places {
+			stuck += p.Stuck
+		}
+		if stuck != c.stuck || series.Idle != c.idle || len(series.Places) != 1-c.idle {
+			t.Errorf("%s in %s: stuck %d, want %d; %+v", c.command, c.place, stuck, c.stuck, series)
+		}
+	}
+}

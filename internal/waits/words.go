@@ -3,6 +3,8 @@ package waits
 import (
 	"maps"
 	"slices"
+
+	"stackshot/internal/model"
 )
 
 // Kinds are all kinds, by name.
@@ -25,6 +27,29 @@ func (k Kind) IsLock() bool {
 	}
 	return k.IsKernelLock()
 }
+
+// RestsInD reports whether threads wait in D for k for long where nothing is wrong: for work, for a
+// vfork child, for a time.
+func (k Kind) RestsInD() bool { return k == AtRest || k == Vfork || k == Timer }
+
+// Rests reports whether threads stand in w for hours where nothing is wrong: they wait for work, for
+// an event, for a child or a thread, or for a time.
+func (w *Wait) Rests() bool {
+	switch {
+	case w.Timed || w.File != nil && w.File.Says == Serves:
+		return true
+	case w.State.Class == model.Blocked:
+		return w.Kind.RestsInD()
+	case w.Kind == Pipe:
+		return w.File == nil || w.File.File == nil || !toWrite(w.File.File)
+	case w.Kind == Socket: // of which it is not known who is to answer
+		return w.File == nil || len(w.Owners) == 0 && w.File.Says != Elsewhere
+	}
+	return slices.Contains(restful, w.Kind)
+}
+
+var restful = []Kind{AtRest, Timer, Signal, ChildEnd, Poll, Terminal, Descriptor, Netlink, IOUring, IPC, VirtualCPU,
+	UserCondvar, UserSemaphore, UserPark, UserJoin, UserBarrier, GoRuntime, Futex}
 
 // Known reports whether k is one of Kinds.
 func (k Kind) Known() bool {
