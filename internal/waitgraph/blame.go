@@ -94,9 +94,9 @@ func (b *blame) isVictim(v int32) bool {
 }
 
 // culprits finds them all, each with its victims. No thread in a standstill is among either.
-func (b *blame) culprits(queues map[waits.Resource][]int32) []*Culprit {
+func (b *blame) culprits() []*Culprit {
 	b.reach()
-	b.alone(queues)
+	b.alone()
 	var order []int32
 	for t, c := range b.end {
 		if c != nil {
@@ -170,13 +170,10 @@ func (b *blame) accuse(v int32, r waits.Relation, whole bool) {
 
 // alone makes culprits of the threads in D for which nobody waits. Who waits in a queue is
 // told with its convoy.
-func (b *blame) alone(queues map[waits.Resource][]int32) {
+func (b *blame) alone() {
 	for v := range b.g.waiting {
 		n := &b.g.nodes[v]
-		if _, queues := queues[n.wait.Resource]; queues && isLock(n.wait.Kind) {
-			continue
-		}
-		if b.stuck[v] && !b.stand(v) && !b.chains[v] && n.state.Class == model.Blocked && b.g.reason(n) == InD && b.g.blames(n, ordinary) {
+		if !b.g.queued[v] && b.stuck[v] && !b.stand(v) && !b.chains[v] && n.state.Class == model.Blocked && b.g.reason(n) == InD && b.g.blames(v, ordinary) {
 			b.accuse(v, "", false)
 			b.byLock[v] = true
 		}

@@ -2,13 +2,14 @@ package waitgraph
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
+	"stackshot/internal/model"
 	"stackshot/internal/waits"
+	"stackshot/kcdata"
 )
 
-// convoyFrom is how many must wait for a lock to make a convoy.
+// convoyFrom is how many must wait for a lock to make a convoy, if anybody is known to have it.
 const convoyFrom = 4
 
 // isLock reports whether threads hold what k waits for, and one after the other gets it.
@@ -16,30 +17,92 @@ func isLock(k waits.Kind) bool {
 	return k.IsLock() && k != waits.PercpuSem
 }
 
-// queues gives the locks for which many have waited for long, with their waiters. Who stands
-// is shown with a deadlock, and waits in none; nor does who waits for its turn in a pool.
-func (g *graph) queues(stands []bool) map[waits.Resource][]int32 {
-	waiters := map[waits.Resource][]int32{}
-	for v := range g.waiting {
-		w := g.nodes[v].wait
-		if isLock(w.Kind) && w.Resource.ID != 0 && g.old(w) && !stands[v] && !g.inTurn(v) {
-			waiters[w.Resource] = append(waiters[w.Resource], v)
+// findQueues fills g.queues and g.queued with those who have waited for long for a lock that many want. Who stands
+// is shown with a deadlock, and waits in none; nor does who waits for its turn in a pool. Where whoever
+// has the lock goes on, for all that is known, there is no queue.
+func (g *graph) findQueues(stands []bool) {
+	g.queued = make([]bool, g.waiting)
+	for _, line := range g.lines {
+		who := slices.DeleteFunc(slices.Clone(line), func(v int32) bool { return !g.old(g.nodes[v].wait) || stands[v] || g.turn[v] })
+		if len(who) == 0 || g.nodes[who[0]].wait.Resource.ID == 0 {
+			continue
+		}
+		unowned := !slices.ContainsFunc(who, func(v int32) bool { return len(g.edgesOf(v)) > 0 })
+		if few := len(who) < convoyFrom; few && unowned {
+			who = slices.DeleteFunc(who, func(v int32) bool { return !g.countsAlone(v) })
+		} else if few {
+			continue
+		}
+		if len(who) > 0 && !(unowned && g.mayBeHeld(who)) && !slices.ContainsFunc(who, g.holderGoesOn) {
+			g.queues = append(g.queues, who)
+			for _, v := range who {
+				g.queued[v] = true
+			}
 		}
 	}
-	maps.DeleteFunc(waiters, func(_ waits.Resource, who []int32) bool { return len(who) < convoyFrom })
-	return waiters
+}
+
+// countsAlone reports whether v is stuck though few wait for its lock, of which nobody is known to have it. One in
+// D is told of anyway; a lock of a file is had for as long as a job takes, and may be had by one that was not seen.
+func (g *graph) countsAlone(v int32) bool {
+	n := &g.nodes[v]
+	return n.state.Class != model.Blocked && !n.wait.Timed && n.wait.Kind != waits.FileLock
+}
+
+// holderGoesOn reports whether who have the lock for which v waits go on, or one of them where one is enough. A
+// lock of a file is had for as long as a job takes: so whoever has it does if it works.
+func (g *graph) holderGoesOn(v int32) bool {
+	w, edges := g.nodes[v].wait, g.edgesOf(v)
+	stays := func(e edge) bool { return !g.goesOnSoon(e.node) && !(w.Kind == waits.FileLock && g.works(e.node)) }
+	if !w.AnyOwner {
+		return len(edges) > 0 && !slices.ContainsFunc(edges, stays)
+	}
+	return slices.ContainsFunc(edges, func(e edge) bool { return !stays(e) })
+}
+
+// goesOnSoon reports whether u waits for a person, or for room at a reader that runs or does so.
+func (g *graph) goesOnSoon(u int32) bool {
+	return u < g.waiting && (forPerson(g.nodes[u].wait) || g.makesRoom(u))
+}
+
+// mayBeHeld reports whether a thread of the processes of who, that wait for a lock of which nobody is known
+// to have it, may have it and goes on soon; or acts, if who are few.
+func (g *graph) mayBeHeld(who []int32) bool {
+	seen := map[*kcdata.Task]bool{}
+	for _, v := range who {
+		task := g.nodes[v].wait.Task
+		if seen[task] {
+			continue
+		}
+		seen[task] = true
+		if slices.ContainsFunc(task.Threads, func(th *kcdata.Thread) bool {
+			u, there := g.at[th]
+			if !there || u >= g.waiting {
+				return len(who) < convoyFrom && model.StateOf(th).Class.WantsCPU()
+			}
+			return g.goesOnSoon(u) || len(who) < convoyFrom && g.acts(&g.nodes[u])
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // convoys makes a convoy of each queue.
-func (g *graph) convoys(queues map[waits.Resource][]int32) (out []*Convoy) {
-	for r, who := range queues {
+func (g *graph) convoys() (out []*Convoy) {
+	for _, who := range g.queues {
 		slices.SortFunc(who, g.longestFirst)
-		out = append(out, &Convoy{Resource: r, Waiters: g.waitsOf(who), Owners: g.holders(who)})
+		out = append(out, &Convoy{Resource: g.nodes[who[0]].wait.Resource, Waiters: g.waitsOf(who), Owners: g.holders(who)})
 	}
-	slices.SortFunc(out, func(a, b *Convoy) int {
+	sortConvoys(out)
+	return out
+}
+
+// sortConvoys puts the longest first.
+func sortConvoys(list []*Convoy) {
+	slices.SortStableFunc(list, func(a, b *Convoy) int {
 		return cmp.Or(cmp.Compare(len(b.Waiters), len(a.Waiters)), compareResources(a.Resource, b.Resource))
 	})
-	return out
 }
 
 // holders are the owners that the waits of who name, each once, in the order of threads.

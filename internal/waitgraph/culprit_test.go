@@ -68,7 +68,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 		switch o.Relation {
 		case waits.Holds, waits.Server, waits.Pager:
 			to.by = ordinary
-			if longEnough(w) && (o.Relation != waits.Holds || w.Kind != waits.FileLock && !b.inPool(w, o)) {
+			if longEnough(w) && (o.Relation != waits.Holds || w.Kind != waits.FileLock && !b.inLine(w)) {
 				to.by = locked
 			}
 		case waits.OtherEnd, waits.Listener:
@@ -81,7 +81,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 		case waits.Runs:
 			to.by = locked
 		}
-		free := o.Relation == waits.Tracer || ownEnd(w, o) || o.Relation == waits.Runs && (o.Dead || o.Thread == nil || o.Whole ||
+		free := o.Relation == waits.Tracer || ownEnd(w, o) || b.traces(w, o) || o.Relation == waits.Runs && (o.Dead || o.Thread == nil || o.Whole ||
 			o.Thread.IsSelf() || b.wait[number(o.Thread)] != nil || !longEnough(w) || o.Thread.Linux.Policy != schedFIFO || o.Thread.Linux.Prio > w.Thread.Linux.Prio)
 		switch {
 		case !free:
@@ -114,10 +114,38 @@ func (b *blameOracle) late(w *waits.Wait, o waits.Owner) bool {
 	return o.Relation == waits.Listener || w.File != nil && w.File.Unread > 0 && all(w.Task, slept) || all(o.Task, sleeps)
 }
 
+// traces reports whether o is a child that w's process has stopped by ptrace.
+func (b *blameOracle) traces(w *waits.Wait, o waits.Owner) bool {
+	if o.Relation != waits.Child || o.Dead || o.Thread == nil {
+		return false
+	}
+	t := b.wait[number(o.Thread)]
+	return t != nil && t.Kind == waits.Traced && slices.ContainsFunc(t.Owners, func(by waits.Owner) bool { return by.Relation == waits.Tracer && by.Task == w.Task })
+}
+
+// inLine reports whether w and all others that wait for the same lock are in the pool of each that has it.
+func (b *blameOracle) inLine(w *waits.Wait) bool {
+	for _, x := range b.wait {
+		if x == nil || x != w && (x.Resource != w.Resource || w.Resource.ID == 0 || !isLock(x.Kind)) {
+			continue
+		}
+		held := false
+		for _, o := range x.Owners {
+			if held = held || o.Relation == waits.Holds; o.Relation == waits.Holds && !b.inPool(x, o) {
+				return false
+			}
+		}
+		if !held {
+			return false
+		}
+	}
+	return isLock(w.Kind)
+}
+
 // inPool reports whether o has the lock while it waits for a connection, for its own process or
 // one of the same parent.
 func (b *blameOracle) inPool(w *waits.Wait, o waits.Owner) bool {
-	if o.Dead || o.Task == nil || !isLock(w.Kind) || o.Task != w.Task && o.Task.Linux.Ppid != w.Task.Linux.Ppid {
+	if o.Dead || o.Task == nil || o.Task != w.Task && o.Task.Linux.Ppid != w.Task.Linux.Ppid {
 		return false
 	}
 	for t := range b.count {

@@ -30,8 +30,12 @@
 //	    alternatives only if all of them are. A lock that such a child or thread has waited
 //	    for a shorter time than MinWait is its ordinary work. Nor is a lock's holder accused
 //	    that sleeps or stands for less than MinWait: it may have had the lock for a moment.
-//	    A lock of a file is ordinary work, and so is one that a pool's member has while it
-//	    waits for the next connection, and its others stand in line.
+//	    A lock of a file is ordinary work, and so is one that the leader of a pool has while it
+//	    waits for news (turns.go). So is any lock whose holder waits for a person, or for room at
+//	    a reader that runs. None of these makes a convoy, but a lock of a file whose holder
+//	    does not work; nor does a lock of which nobody is known to have it, if a thread that
+//	    goes on so may have it. A tracer does not wait for whom it has stopped, unless a lock
+//	    leads there.
 //	I8. Nobody is accused by what was not read in a stop (NotAtOne), by waits of unknown age,
 //	    or by this program's own threads; these are no culprits either.
 //	I9. Time and memory are linear in waits and owners, beside sorting, whatever the graph's

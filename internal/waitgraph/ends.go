@@ -83,18 +83,21 @@ func (g *graph) missed(n *node) bool {
 	})
 }
 
-// blames reports whether n is to blame if a chain ends at it. After a lock everybody
+// blames reports whether v is to blame if a chain ends at it. After a lock everybody
 // is, since others wait for what it holds; but one that sleeps or stands for less than MinWait
-// is not: it may hold the lock for a moment, after many others. Who owes an answer is while it
-// runs, or sleeps for long where no request can reach it. For ordinary work (I7) only who
-// cannot do it is, and has not been able to for long: a thread that strace(1) watches is stopped
-// at each of its calls.
-func (g *graph) blames(n *node, by way) bool {
+// is not: it may hold the lock for a moment, after many others; nor is one that goes on soon.
+// Who owes an answer is while it runs, or sleeps for long where no request can reach it. For
+// ordinary work (I7) only who cannot do it is, and has not been able to for long: a thread that
+// strace(1) watches is stopped at each of its calls.
+func (g *graph) blames(v int32, by way) bool {
+	n := &g.nodes[v]
 	if n.isSelf() {
 		return false
 	}
 	long := n.wait == nil || g.old(n.wait)
 	switch r := g.reason(n); {
+	case by == locked && r == Asleep && g.goesOnSoon(v):
+		return false
 	case r == Stopped || r == Traced || r == Frozen || by == locked && (r == Asleep || r == InD):
 		return long
 	case by == locked || by == owed && (r == Running || r == Runnable || r == MissedCPU):
@@ -102,15 +105,11 @@ func (g *graph) blames(n *node, by way) bool {
 	case by == owed && r == Asleep:
 		return n.wait != nil && long && !goesOn(n.wait) && (!sleepsAtFile(n.wait.Kind) || isAbroad(n.wait))
 	case r == InD:
-		return n.wait != nil && long && !restsInD(n.wait.Kind)
+		return n.wait != nil && long && !n.wait.Kind.RestsInD()
 	default:
 		return r == Dead && n.owner.Dead // a zombie's other threads may do the work
 	}
 }
-
-// restsInD reports whether threads wait in D for k for long where nothing is wrong: for work,
-// for a vfork child, for a time.
-func restsInD(k waits.Kind) bool { return k == waits.AtRest || k == waits.Vfork || k == waits.Timer }
 
 // keepsCPU reports whether o, which is node, keeps w's thread from its CPU: w has waited MinWait, and o waits for
 // nothing, is of a policy that gives up its CPU only by itself, and of no lower priority.

@@ -1,7 +1,9 @@
 package waitgraph
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,30 @@ func processes(n int, edges func(i int, whole func(i int) waits.Owner) []waits.O
 	return w
 }
 
+// withStacks makes a pool of n threads, of which half wait for news, and half for a lock that one of those
+// has. Each stack has 60 frames, of long names.
+func withStacks(n int) *waits.Waits {
+	w := newWorld()
+	of := map[int]string{}
+	frames := ""
+	for i := range 60 {
+		frames += fmt.Sprintf(" %s%d+8", strings.Repeat("name::", 40), i)
+	}
+	for i := range n {
+		if of[i] = "wait" + frames; i < n/2 {
+			w.waits(i, waits.UserCondvar, old)
+			continue
+		}
+		of[i] = "pthread_mutex_lock" + frames
+		w.waits(i, waits.UserMutex, old, w.holds(0)).Resource = waits.Resource{Kind: waits.Futex, ID: 7}
+	}
+	w.stacks(of)
+	for _, task := range w.tasks {
+		task.Linux.Ppid = 99999
+	}
+	return w.w
+}
+
 // Processes with many ends take time and memory in proportion (I9, I10): 10,000 with 50,000
 // edges, and a pool of 300 of which each has an end of all of 400 clients, ten times. Load of the machine
 // only adds: the best of five counts.
@@ -65,13 +91,14 @@ func TestI9OfProcesses(t *testing.T) {
 			}
 			return out
 		}),
+		"a pool with stacks": withStacks(20_000),
 	} {
 		best, grew := time.Hour, int64(0)
 		for range 5 {
 			grew = testheap.Growth(func() {
 				began := time.Now()
-				if v := Judge(w, Options{}); len(v.Deadlocks) == 0 {
-					t.Errorf("%s: no deadlock", name)
+				if v := Judge(w, Options{}); len(v.Deadlocks)+len(v.Pools) == 0 {
+					t.Errorf("%s: no deadlock, no pool", name)
 				}
 				best = min(best, time.Since(began))
 			})

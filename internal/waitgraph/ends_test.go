@@ -265,11 +265,11 @@ func TestI10(t *testing.T) {
 			w.writes(a, old, w.owes(waits.OtherEnd, b))
 			w.writes(b, old, w.owes(waits.OtherEnd, c))
 			w.running(c)
-		}, ""},
+		}, "starved 0 2"},
 		"room at a pager": {func(w *world) {
 			w.writes(a, old, w.owes(waits.OtherEnd, b))
 			w.waits(b, waits.Terminal, old)
-		}, ""},
+		}, "starved 0"},
 		"room at a stopped reader": {func(w *world) {
 			w.writes(a, old, w.owes(waits.OtherEnd, b))
 			w.writes(b, old, w.owes(waits.OtherEnd, c))

@@ -42,6 +42,11 @@ func forRoom(w *waits.Wait) bool {
 	return f.Op != kcdata.FileOpConnect && f.Flags&(kcdata.FileToWrite|kcdata.FileToRead) == kcdata.FileToWrite
 }
 
+// forPerson reports whether w is for what somebody types at a terminal, and for nothing else.
+func forPerson(w *waits.Wait) bool {
+	return !forRoom(w) && (w.File == nil || w.File.Of <= 1) && slices.ContainsFunc(w.Thread.Files, func(f kcdata.LinuxFile) bool { return f.Kind == kcdata.FileTerminal && f.Flags&kcdata.FileToRead != 0 })
+}
+
 // goesOn reports whether w's thread goes on whatever its owners do: it is at rest; or a timeout
 // or another descriptor ends its wait at files where nobody owes it anything.
 func goesOn(w *waits.Wait) bool {

@@ -34,8 +34,17 @@ type graph struct {
 	missedCPUs []*kcdata.LinuxCPU
 	minWait    time.Duration
 
-	quiets            map[*kcdata.Task]bool // owing.go
-	moving, accepting map[int32]bool        // of processes
+	quiets map[*kcdata.Task]bool // owing.go
+	moving map[int32]bool        // of processes
+	work   []bool                // of each node (working); nil: not asked yet
+
+	lines  [][]int32 // who wait for each lock
+	queues [][]int32 // those of lines that make convoys (convoy.go)
+	queued []bool    // of each thread that waits: it is in one of queues
+	turn   []bool    // of each thread that waits: for its turn in a pool (turns.go)
+	pools  []*Convoy
+	loops  map[any]*loops     // by thread or task (loops.go)
+	names  map[string]meaning // of functions
 }
 
 // edge leads to an owner.
@@ -66,7 +75,8 @@ func isAbsent(o waits.Owner) bool { return o.Dead || o.Thread == nil && !isProce
 
 func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 	g := &graph{at: make(map[*kcdata.Thread]int32, len(w.All)), absent: map[absentee]int32{}, processes: map[*kcdata.Task]int32{}, minWait: minWait}
-	g.quiets, g.moving, g.accepting = map[*kcdata.Task]bool{}, map[int32]bool{}, map[int32]bool{}
+	g.quiets, g.moving, g.loops = map[*kcdata.Task]bool{}, map[int32]bool{}, map[any]*loops{}
+	g.names = map[string]meaning{}
 	for i := range w.CPUs {
 		if w.CPUs[i].Flags&kcdata.CPUMissed != 0 {
 			g.missedCPUs = append(g.missedCPUs, &w.CPUs[i])
@@ -102,6 +112,8 @@ func newGraph(w *waits.Waits, minWait time.Duration) *graph {
 	}
 	g.findThreads()
 	g.addEdges()
+	g.findLines()
+	g.findTurns()
 	return g
 }
 

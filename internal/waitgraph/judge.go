@@ -20,10 +20,11 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 	g := newGraph(w, cmp.Or(max(o.MinWait, 0), time.Second))
 	v := &Verdict{Waits: w}
 	all, deadlocks := g.deadlocks(w.OneInstant)
-	queues := g.queues(all.stuck)
+	g.findQueues(all.stuck)
 	b := g.newBlame(all.stuck)
-	if culprits := b.culprits(queues); !w.Unrecorded {
-		v.Deadlocks, v.Culprits, v.Convoys = deadlocks, culprits, g.convoys(queues)
+	if culprits := b.culprits(); !w.Unrecorded {
+		v.Deadlocks, v.Culprits, v.Convoys = deadlocks, culprits, g.convoys()
+		v.Pools = g.pools
 	}
 	v.Starved = b.starved()
 	for i := range g.waiting {
@@ -34,11 +35,15 @@ func Judge(w *waits.Waits, o Options) *Verdict {
 	return v
 }
 
-// starved are those who have waited for a CPU or a lock, and nobody is to blame for it.
+// starved are those who have waited for a CPU, a lock or room in a pipe, and nobody is to blame for it.
 func (b *blame) starved() []*waits.Wait {
 	var out []int32
 	for v := range b.g.waiting {
-		if w := b.g.nodes[v].wait; b.g.old(w) && !b.stand(v) && !b.isVictim(v) && !b.g.inTurn(v) && (w.Kind == waits.CPU || isHeld(w) && b.end[v] == nil) {
+		w := b.g.nodes[v].wait
+		if b.g.queued[v] || b.g.turn[v] || b.stand(v) || b.isVictim(v) || !b.g.old(w) {
+			continue // told elsewhere, or young
+		}
+		if w.Kind == waits.CPU || b.end[v] == nil && (isHeld(w) || isFullPipe(w)) {
 			out = append(out, v)
 		}
 	}
@@ -46,7 +51,13 @@ func (b *blame) starved() []*waits.Wait {
 	return b.g.waitsOf(out)
 }
 
-// isHeld reports whether w is for something that a known thread holds.
+// isHeld reports whether w is for something that a known thread holds, or for a lock that somebody does.
 func isHeld(w *waits.Wait) bool {
-	return !w.AnyOwner && slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return o.Relation == waits.Holds })
+	if len(w.Owners) == 0 {
+		return isLock(w.Kind)
+	}
+	return (!w.AnyOwner || w.Kind == waits.FileLock) && slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return o.Relation == waits.Holds })
 }
+
+// isFullPipe reports whether w is for room in a pipe that somebody reads.
+func isFullPipe(w *waits.Wait) bool { return w.Kind == waits.Pipe && forRoom(w) && len(w.Owners) > 0 }

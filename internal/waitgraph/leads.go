@@ -14,22 +14,23 @@ func (b *blame) edges(row []uint64, t int32, by way) []uint64 {
 	w := b.g.nodes[t].wait
 	for i, e := range b.g.edgesOf(t) {
 		o := w.Owners[e.via]
-		free := o.Relation == waits.Tracer || wakesItself(w, o)
+		free := o.Relation == waits.Tracer || wakesItself(w, o) || by == ordinary && b.g.isTracee(w, o)
 		if free || o.Relation == waits.Runs && !b.g.keepsCPU(w, o, e.node) {
 			if w.AnyOwner {
 				return row[:0] // an alternative that nobody takes away
 			}
 			continue
 		}
-		row = append(row, uint64(b.at(e.node, b.leads(w, o, e.node, by)))<<32|uint64(i))
+		row = append(row, uint64(b.at(e.node, b.leads(t, o, e.node, by)))<<32|uint64(i))
 	}
 	return row
 }
 
-// leads says how o, an owner of w, which is node, is reached, if w's thread is reached by by. Who
+// leads says how o, an owner of t's wait, which is node, is reached, if t is reached by by. Who
 // serves a file system or memory has to, who has the other end of a file only if it owes
 // something, and nobody has to make room soon. A lock of a file is had for as long as a job takes.
-func (b *blame) leads(w *waits.Wait, o waits.Owner, node int32, by way) way {
+func (b *blame) leads(t int32, o waits.Owner, node int32, by way) way {
+	w := b.g.nodes[t].wait
 	long := b.g.old(w)
 	switch o.Relation {
 	case waits.Runs:
@@ -37,7 +38,7 @@ func (b *blame) leads(w *waits.Wait, o waits.Owner, node int32, by way) way {
 	case waits.Last:
 		return ordinary
 	case waits.Holds, waits.Server, waits.Pager:
-		if long && !(o.Relation == waits.Holds && w.Kind == waits.FileLock) && !b.g.takesTurns(w, o, node) {
+		if long && !(o.Relation == waits.Holds && (w.Kind == waits.FileLock || b.g.turn[t])) {
 			return locked
 		}
 		return ordinary
@@ -55,7 +56,7 @@ func (b *blame) leads(w *waits.Wait, o waits.Owner, node int32, by way) way {
 func (b *blame) needOf(n *node, v int32, waiting bool) needs {
 	vague := waiting && n.wait != nil && slices.ContainsFunc(n.wait.Owners, func(o waits.Owner) bool { return o.Relation == waits.Last || isEnd(o.Relation) })
 	switch {
-	case b.stand(v) || (!waiting || vague) && !b.g.isProcess(b.thread(v)) && b.g.blames(n, b.way(v)):
+	case b.stand(v) || (!waiting || vague) && !b.g.isProcess(b.thread(v)) && b.g.blames(b.thread(v), b.way(v)):
 		return never
 	case !waiting:
 		return nothing

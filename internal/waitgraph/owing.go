@@ -50,36 +50,87 @@ func (g *graph) moves(p int32) bool {
 	return m
 }
 
-// takesTurns reports whether o, which is node, has w's lock only to wait for the next
-// connection, in the same pool as w's thread: one thread or process of the pool does, and the
-// others stand in line for it.
-func (g *graph) takesTurns(w *waits.Wait, o waits.Owner, node int32) bool {
-	return o.Relation == waits.Holds && !isAbsent(o) && isLock(w.Kind) && related(w.Task, o.Task) && g.accepts(node)
+// isTracee reports whether o, a child for which w waits, is stopped by w's own process, which traces
+// it: so a debugger rests.
+func (g *graph) isTracee(w *waits.Wait, o waits.Owner) bool {
+	v, there := g.at[o.Thread]
+	if o.Relation != waits.Child || isAbsent(o) || !there {
+		return false
+	}
+	t := g.nodes[v].wait
+	return t != nil && t.Kind == waits.Traced && slices.ContainsFunc(t.Owners, func(by waits.Owner) bool { return by.Relation == waits.Tracer && by.Task == w.Task })
 }
 
-// inTurn reports whether v waits for its turn in a pool.
-func (g *graph) inTurn(v int32) bool {
+// works reports whether a thread or process does something (acts), or waits for somebody who does,
+// however many steps away.
+func (g *graph) works(v int32) bool {
+	if g.work == nil {
+		g.work = g.working()
+	}
+	return g.work[v]
+}
+
+func (g *graph) working() []bool {
+	d, need := &digraph{off: []int{0}}, make([]needs, len(g.nodes))
+	var row []uint64
+	for v := range int32(len(g.nodes)) {
+		row, need[v] = row[:0], never
+		n := &g.nodes[v]
+		switch {
+		case g.isProcess(v):
+			for _, u := range n.threads {
+				row = append(row, uint64(u)<<32)
+			}
+		case n.wait != nil && n.held() == "":
+			for i, e := range g.edgesOf(v) {
+				row = append(row, uint64(e.node)<<32|uint64(i))
+			}
+		}
+		if len(row) > 0 {
+			need[v] = someone
+		}
+		if !g.isProcess(v) && g.acts(n) {
+			need[v] = nothing
+		}
+		d.add(row)
+	}
+	rests := stuck(d, d.reverse(), need)
+	for v := range rests {
+		rests[v] = !rests[v]
+	}
+	return rests
+}
+
+// acts reports whether a thread does something, or may be about to: it runs, waits for a CPU, sleeps for a
+// time, has waited for less than MinWait, or waits for a person.
+func (g *graph) acts(n *node) bool {
+	switch g.reason(n) {
+	case Running, Runnable, MissedCPU:
+		return true
+	case Asleep, InD:
+		return n.wait == nil || n.wait.Timed || n.wait.Kind == waits.Timer || !g.old(n.wait) || forPerson(n.wait)
+	}
+	return false
+}
+
+// makesRoom reports whether v waits for room to write, and another process that reads runs or waits for a
+// person. One that sleeps for a time has not read for as long as v has waited.
+func (g *graph) makesRoom(v int32) bool {
 	w := g.nodes[v].wait
-	return slices.ContainsFunc(g.edgesOf(v), func(e edge) bool { return g.takesTurns(w, w.Owners[e.via], e.node) })
+	return forRoom(w) && slices.ContainsFunc(g.edgesOf(v), func(e edge) bool {
+		return g.isProcess(e.node) && g.nodes[e.node].owner.Task != w.Task && slices.ContainsFunc(g.nodes[e.node].threads, g.reads)
+	})
 }
 
-// accepts reports whether a node waits for the next connection; of a process, one of its
-// threads. It is found out once.
-func (g *graph) accepts(v int32) bool {
-	if !g.isProcess(v) {
-		return isAccept(g.nodes[v].wait)
+// reads reports whether a thread may be about to read: it runs, or waits for a person.
+func (g *graph) reads(v int32) bool {
+	switch n := &g.nodes[v]; g.reason(n) {
+	case Running, Runnable, MissedCPU:
+		return true
+	case Asleep:
+		return n.wait != nil && forPerson(n.wait)
 	}
-	a, ok := g.accepting[v]
-	if !ok {
-		a = slices.ContainsFunc(g.nodes[v].threads, func(u int32) bool { return isAccept(g.nodes[u].wait) })
-		g.accepting[v] = a
-	}
-	return a
-}
-
-func isAccept(w *waits.Wait) bool {
-	return w != nil && atRest(w) && (fileOf(w).Op == kcdata.FileOpAccept ||
-		slices.ContainsFunc(w.Thread.Sockets, func(s kcdata.LinuxSocket) bool { return s.Flags&kcdata.SocketListens != 0 }))
+	return false
 }
 
 // related reports whether a and b are one process, one the other's parent, or children of one

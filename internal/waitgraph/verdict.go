@@ -17,7 +17,8 @@ type Verdict struct {
 	Deadlocks []*Deadlock
 	Culprits  []*Culprit // by rank
 	Convoys   []*Convoy
-	Starved   []*waits.Wait // threads that have waited MinWait for a CPU or a lock and nobody is to blame, longest first: the machine or the lock is busy, which is no hang
+	Pools     []*Convoy     // locks of pools at rest, for which members wait for their turn, and whose Owners wait for the next job: no findings
+	Starved   []*waits.Wait // threads that have waited MinWait for a CPU, a lock or room in a pipe, and nobody is to blame, longest first: the machine or the lock is busy, which is no hang
 	Unaged    int           // waits of which the age is not known: they make no chain and no convoy
 }
 
@@ -66,7 +67,7 @@ type Culprit struct {
 	Tree    []Branch      // Victims, and those between a victim (also one listed with another culprit) and this culprit, as a tree; its roots wait for the culprit
 }
 
-// Convoy is a resource for which many wait.
+// Convoy is a lock for which many wait, or some and nobody is known to have it.
 type Convoy struct {
 	Resource waits.Resource
 	Waiters  []*waits.Wait // longest first

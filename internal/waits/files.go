@@ -22,6 +22,7 @@ type look struct {
 	evidence   Evidence
 	confidence Confidence
 	timed      bool
+	own        bool // w's own process has the other end, too
 	notes      []string
 }
 
@@ -177,7 +178,7 @@ func weight(l *look) int {
 // one takes l for the wait.
 func (f *finder) one(w *Wait, l *look) {
 	all, _ := moreFiles(w.Thread)
-	w.File = &OpenFile{File: l.file, Socket: l.sock, Of: all, Says: l.says, Remote: l.remote}
+	w.File = &OpenFile{File: l.file, Socket: l.sock, Of: all, Says: l.says, Remote: l.remote, Own: l.own}
 	w.Resource, w.Evidence, w.Timed = l.resource, l.evidence, w.Timed || l.timed
 	w.Owners, w.AnyOwner = l.owners, len(l.owners) > 1 && !l.all
 	w.Notes = append(w.Notes, l.notes...)

@@ -95,6 +95,7 @@ func (f *finder) mine(w *Wait, l *look, r Relation) {
 		o.Owes = l.owes
 		l.owners = append(slices.Clone(l.owners), o)
 	case len(l.owners) > 0 && r == OtherEnd:
+		l.own = true
 		l.note("its own process has the other end open, too, and would not see the others close it")
 	case len(l.owners) > 0:
 	case flags&kcdata.FileCatches != 0:

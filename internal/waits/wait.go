@@ -37,6 +37,7 @@ type OpenFile struct {
 	Of     int                 // how many descriptors the call has; more than one: File is the one that matters
 	Others int                 // of these, by how many somebody may end the wait who is not among the owners: the thread is not stuck only because they are
 	Says   FileSays            // what is special about its other end
+	Own    bool                // the waiting process has the other end open, too, beside the owners
 	Remote string              // "192.0.2.7:5432" of a connection that leaves the machine, "server" of NFS; "" if not, or redacted
 	Mount  *kcdata.LinuxMount  // of the file system that it waits for, or whose file it waits to lock; nil: not known
 	Device string              // "nvme0n1": of the block device that it waits for
