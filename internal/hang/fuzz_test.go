@@ -72,6 +72,7 @@ func hostile(r *rand.Rand, name string) *world {
 		return randomTree(r, w.v.Waits.All)
 	}
 	w.v.Starved = some()
+	w.v.Pools = []*waitgraph.Convoy{{Waiters: some(), Owners: []waits.Owner{anyOwner()}}}
 	for range r.IntN(8) {
 		w.v.Deadlocks = append(w.v.Deadlocks, &waitgraph.Deadlock{Confidence: waits.Likely, Cycle: some(), Part: some(), Behind: some(), Tree: anyTree()})
 		w.v.Convoys = append(w.v.Convoys, &waitgraph.Convoy{Resource: waits.Resource{ID: r.Uint64N(3)}, Waiters: some(), Owners: []waits.Owner{anyOwner()}[:r.IntN(2)]})

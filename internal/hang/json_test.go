@@ -217,7 +217,7 @@ func TestTextOfOthers(t *testing.T) {
 		{map[*kcdata.Thread]bool{deadlock.Behind[0].Thread: true}, []string{"Deadlock of 2 threads", "== WAITING: 1 thread\n"}},
 	} {
 		text := written(t, "txt", w, Options{Only: c.only})
-		last := fmt.Sprintf("%d of 96 threads not asked for: what concerns only them is not shown\n", 96-len(c.only))
+		last := fmt.Sprintf("%d of 106 threads not asked for: what concerns only them is not shown\n", 106-len(c.only))
 		if !strings.HasSuffix(text, last) {
 			t.Errorf("it does not end with %q:\n%s", last, text)
 		}

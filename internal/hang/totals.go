@@ -106,9 +106,9 @@ func (t *text) totals() {
 	}
 	t.Line("")
 	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
-	cpu, lock := t.starved()
-	t.busy(cpu, "a CPU though nobody keeps it from them: the machine is full")
-	t.busy(lock, "locks whose holders go on: the locks are busy")
+	t.busy()
+	t.inLine(false, "%s in line, and nothing shows that whoever is before them hangs: %s.")
+	t.inLine(true, "%s for a turn, as in a pool whose leader has the lock and waits for the next job: %s. If these are pools, nothing hangs by that.")
 	for i := range all {
 		w := all[i].longest
 		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
@@ -135,27 +135,35 @@ func notAsked(s *kcdata.Snapshot, o Options) int {
 	return s.ThreadCount() - len(o.Only)
 }
 
-// starved are the long waits for a CPU and for a lock for which nobody is to blame, longest first.
-func (t *text) starved() (cpu, lock []*waits.Wait) {
-	for _, w := range starved(t.v, t.o) {
-		if w.Kind == waits.CPU {
-			cpu = append(cpu, w)
-		} else {
-			lock = append(lock, w)
-		}
-	}
-	return cpu, lock
-}
-
 // starved are those that are shown.
 func starved(v *waitgraph.Verdict, o *Options) []*waits.Wait {
 	return slices.DeleteFunc(slices.Clone(v.Starved), func(w *waits.Wait) bool { return !o.shown(w.Task, w.Thread) })
 }
 
-func (t *text) busy(long []*waits.Wait, what string) {
+// busy says who has waited for a CPU, and nobody is to blame for it.
+func (t *text) busy() {
+	long := slices.DeleteFunc(starved(t.v, t.o), func(w *waits.Wait) bool { return w.Kind != waits.CPU })
 	if len(long) > 0 {
-		t.Words("", "%s %s. The longest%s: %s.", haveWaited(len(long))+" for", what, account.Age(long[0].Age), verdict.Thread(long[0].Task, long[0].Thread))
+		t.Words("", "%s for a CPU though nobody keeps it from them: the machine is full. The longest%s: %s.", haveWaited(len(long)), account.Age(long[0].Age), verdict.Thread(long[0].Task, long[0].Thread))
 	}
+}
+
+// maxLines bounds the lines that a sentence names.
+const maxLines = 4
+
+// inLine says behind whom threads have waited for long and nobody is to blame: in a pool (turn), or not.
+func (t *text) inLine(turn bool, format string) {
+	lines := slices.DeleteFunc(t.words.Lines(t.o.Only), func(l verdict.Line) bool { return l.Turn != turn })
+	if n := waitersOf(lines); n > 0 {
+		t.Words("", format, haveWaited(n), verdict.Behind(lines, maxLines, verdict.Owner, t.words.Short))
+	}
+}
+
+func waitersOf(lines []verdict.Line) (n int) {
+	for _, l := range lines {
+		n += len(l.Waits)
+	}
+	return n
 }
 
 // limits says what this file cannot tell (H4).

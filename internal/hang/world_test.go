@@ -223,6 +223,12 @@ func everything() *world {
 	w.v.Unaged = 3
 	w.v.Culprits[1].Shared = w.v.Culprits[2].Victims
 	w.v.Starved = w.v.Waits.All[:2]
+	for i := range uint64(5) { // pools of two
+		web := w.task(3000+i, "web")
+		o := owner(web, thread(web, 3000+i, "web"), waits.Holds)
+		x := w.wait(web, thread(web, 3010+i, "web"), waits.UserMutex, 0x55d200, 100-i, o)
+		w.v.Pools = append(w.v.Pools, &waitgraph.Convoy{Resource: x.Resource, Waiters: []*waits.Wait{x}, Owners: []waits.Owner{o}})
+	}
 	return w
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +89,8 @@ func judgedOf(snap *kcdata.Snapshot) (*waitgraph.Verdict, *Verdict) {
 }
 
 // onScreen says what is wrong with the first screen of a case: in a terminal of 80 columns and
-// 24 lines it names, by pid or tid, somebody of the deadlock, and every culprit.
+// 24 lines it names, by pid or tid, somebody of the deadlock, and every culprit. What the verdict does not
+// find it does not call stuck.
 func onScreen(r *Running, snap *kcdata.Snapshot, v *waitgraph.Verdict) (wrong []error) {
 	var b bytes.Buffer
 	if err := screen.Text(&b, snap, screen.Options{Verdict: v, Width: 80, Height: 24, File: "file.kcdata.zst"}); err != nil {
@@ -103,6 +105,9 @@ func onScreen(r *Running, snap *kcdata.Snapshot, v *waitgraph.Verdict) (wrong []
 		if !is(k.Role) {
 			wrong = append(wrong, fmt.Errorf("the first screen does not name %s %+v", k.Role, r.Cast[k.Role]))
 		}
+	}
+	if brief := screen.Brief(snap, v); v.Hangs() != (strings.HasPrefix(brief, "STUCK: ") || strings.HasPrefix(brief, "STOPPED: ")) {
+		wrong = append(wrong, fmt.Errorf("hangs: %v; the first screen begins with %q", v.Hangs(), brief))
 	}
 	if lines := bytes.Count(b.Bytes(), []byte("\n")); lines > 24 {
 		wrong = append(wrong, fmt.Errorf("the first screen has %d lines", lines))

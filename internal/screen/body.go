@@ -39,17 +39,19 @@ func (p *page) body(nothing string, sections []section) {
 }
 
 // fill gives each section a heading and as many entries of one row as there is room for: each the
-// first one, then the first section two more for each one of the others. It reports whether that is all.
+// first one, then the first section two more for each one of the others; minor ones have what is left. It reports whether that is all.
 func (p *page) fill(shares []share, room *int) bool {
-	for again := true; again; {
-		again = false
-		for i := range shares {
-			n := 1
-			if i == 0 && len(shares[i].rows) > 0 {
-				n = 2
-			}
-			for ; n > 0 && shares[i].next(p, room); n-- {
-				again = true
+	for _, minor := range []bool{false, true} {
+		for again := true; again; {
+			again = false
+			for i := range shares {
+				n := 1
+				if i == 0 && len(shares[i].rows) > 0 {
+					n = 2
+				}
+				for ; n > 0 && shares[i].next(p, room, minor); n-- {
+					again = true
+				}
 			}
 		}
 	}
@@ -63,9 +65,9 @@ func (p *page) fill(shares []share, room *int) bool {
 
 // next takes room for one entry more. A heading without an entry says nothing, an entry without its
 // heading does.
-func (s *share) next(p *page, room *int) bool {
+func (s *share) next(p *page, room *int, minor bool) bool {
 	k := len(s.rows)
-	if k == len(s.entries) || !p.limited && k == maxEntries || p.limited && *room < 1 {
+	if k == len(s.entries) || s.entries[k].minor && !minor || !p.limited && k == maxEntries || p.limited && *room < 1 {
 		return false
 	}
 	need := 1

@@ -157,7 +157,7 @@ func (v *view) convoy(k *waitgraph.Convoy) entry {
 			what = v.words.Short(k.Waiters[0])
 		}
 	}
-	s := fmt.Sprintf("%s, nobody is known to hold it: %d wait", what, n)
+	s := fmt.Sprintf("%s, nobody is known to hold it: %s", what, count(n, "thread waits", "threads wait"))
 	if len(k.Owners) > 0 {
 		i := v.speaks(k)
 		o, others := &k.Owners[i], slices.Delete(slices.Clone(k.Owners), i, i+1)

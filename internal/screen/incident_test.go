@@ -45,7 +45,7 @@ func TestHeaviestFirst(t *testing.T) {
 		c.v.Deadlocks = append(c.v.Deadlocks, &waitgraph.Deadlock{Confidence: waits.Likely, Part: []*waits.Wait{w}, Cycle: []*waits.Wait{w}})
 	}
 	dd, th := c.process(5002, "dd", kcdata.StateUninterruptible, 20, "schedule", "io_schedule")
-	c.waits(dd, th, waits.BlockIO, 20)
+	c.v.Culprits = append(c.v.Culprits, &waitgraph.Culprit{Owner: has(dd, th, ""), Wait: c.waits(dd, th, waits.BlockIO, 20), Reason: waitgraph.InD})
 	text := textOf(t, c.done(), Options{Verdict: c.v, Width: 80, Height: 24, File: file})
 	at := -1
 	for _, name := range []string{"incident [3000] D, 60 behind", "smaller [4000] D, 6 behind", "likely [2000] D, probably 20 behind", "trifle0 [1000] D, 1 behind", "trifle7 [1700] D",

@@ -83,9 +83,9 @@ func (p *page) alarm(rows []string) {
 	p.rows -= len(rows)
 }
 
-// footer has the counts, the picture and the next commands: of those that have no room together
+// footer has who is in line ("": nobody), the counts, the picture and the next commands: of those that have no room together
 // the first of the commands stays longest.
-func (p *page) footer(rest, picture string, commands []next) {
+func (p *page) footer(inLine, rest, picture string, commands []next) {
 	room := max(0, (p.rows-2)/2)
 	take := func(n int) bool {
 		if p.limited && n > room {
@@ -101,20 +101,20 @@ func (p *page) footer(rest, picture string, commands []next) {
 	}
 	hasPicture := take(1)
 	hasRest := take(1)
+	hasLine := inLine != "" && take(1)
 	for shown > 0 && shown < len(commands) && take(commands[shown].rows(p.width)) {
 		shown++
 	}
-	if hasRest {
-		rows := wrap(rest, p.width, 9, p.wrapped())
-		if n := len(rows) - 1; n > 0 && !take(n) {
-			rows = []string{cut(rest, p.width)}
+	for _, x := range []struct {
+		has  bool
+		text string
+	}{{hasLine, inLine}, {hasRest, rest}, {hasPicture, picture}} {
+		if !x.has {
+			continue
 		}
-		p.plain(&p.bottom, rows)
-	}
-	if hasPicture {
-		rows := wrap(picture, p.width, 9, p.wrapped())
+		rows := wrap(x.text, p.width, 9, p.wrapped())
 		if n := len(rows) - 1; n > 0 && !take(n) {
-			rows = []string{cut(picture, p.width)}
+			rows = []string{cut(x.text, p.width)}
 		}
 		p.plain(&p.bottom, rows)
 	}

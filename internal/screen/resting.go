@@ -12,8 +12,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// leftover are the threads in D, those that sleep where nothing should rest, of which no
-// finding of the verdict tells, and those at their own pipe (own). Those at the same place are one entry.
+// leftover are the threads in D of which no finding of the verdict tells, and those at their own
+// pipe (own). Those at the same place are one entry.
 func (v *view) leftover(own map[*kcdata.Thread]bool) (out []found) {
 	groups := map[string][]*thread{}
 	var order []string
@@ -28,8 +28,10 @@ func (v *view) leftover(own map[*kcdata.Thread]bool) (out []found) {
 		groups[key] = append(groups[key], t)
 	}
 	for _, key := range order {
-		x := v.group(groups[key])
-		x.weight.OwnEnd = own[groups[key][0].Thread]
+		list := groups[key]
+		x := v.group(list)
+		x.weight.OwnEnd = own[list[0].Thread]
+		x.minor = !x.weight.OwnEnd && !slices.ContainsFunc(list, v.isUnjudged)
 		out = append(out, x)
 	}
 	return out
@@ -54,8 +56,7 @@ func (v *view) group(list []*thread) found {
 	for _, t := range list {
 		tasks = append(tasks, t.task)
 	}
-	// An age that is not known may be of a moment: it is said, and does not make the machine ill.
-	e := entry{line: row(age(first.age), s), more: v.in(tasks...), threads: len(list), pid: first.task.ID, minor: !first.age.Known}
+	e := entry{line: row(age(first.age), s), more: v.in(tasks...), threads: len(list), pid: first.task.ID}
 	asleep := first.state.Class != model.Blocked
 	return found{e, verdict.Weight{Threads: len(list), Unsure: asleep, Asleep: asleep, Age: first.age}}
 }
@@ -81,60 +82,31 @@ func (v *view) stateWord(t *thread) string {
 	return "asleep"
 }
 
-// isStuck reports whether t has waited for long where nothing should rest.
+// isStuck reports whether t has been in D for long where nothing should rest.
 func (v *view) isStuck(t *thread) bool {
-	switch t.state.Class {
-	case model.Blocked:
-		return (!t.age.Known || t.age.Ns >= minD) && (t.wait == nil || t.wait.Kind != waits.AtRest)
-	case model.Sleeping:
-		return t.age.Known && t.age.Ns >= minD && t.wait != nil && !t.wait.Timed && v.isBusyPlace(t.wait)
-	}
-	return false
+	return t.state.Class == model.Blocked && (!t.age.Known || t.age.Ns >= minD) && (t.wait == nil || t.wait.Kind != waits.AtRest)
 }
 
-// isBusyPlace reports whether w is for something that others give up soon: a lock, or room in a
-// pipe. A pipe whose reader waits for a person is at rest.
-func (v *view) isBusyPlace(w *waits.Wait) bool {
-	return w.Kind.IsLock() || w.Kind == waits.Pipe && v.isFullPipe(w)
+// isUnjudged reports whether t, which is in D and of which no finding tells, may be stuck all the same, since
+// the file says too little for a verdict. Else somebody goes on who can end its wait: that is said,
+// and does not make the machine ill, nor does an age that is not known, which may be of a moment.
+func (v *view) isUnjudged(t *thread) bool {
+	return t.age.Known && (!v.words.Knows() || t.wait == nil || t.wait.When == waits.NotAtOne)
 }
 
-func (v *view) isFullPipe(w *waits.Wait) bool {
-	if w.File == nil || w.File.File == nil || w.File.Says != "" || w.File.File.Flags&(kcdata.FileToWrite|kcdata.FileToRead) != kcdata.FileToWrite {
-		return false
-	}
-	for i := range w.Owners {
-		if w.Owners[i].Task != nil && v.waitsForAPerson(w.Owners[i].Task) {
-			return false
-		}
-	}
-	return true
-}
-
-// waitsForAPerson reports whether a thread of t waits at a terminal.
-func (v *view) waitsForAPerson(t *kcdata.Task) bool {
-	for _, th := range t.Threads {
-		if x := v.o.Verdict.Waits.Of[th]; x != nil && x.Kind == waits.Terminal || hasTerminal(th) {
-			return true
-		}
-	}
-	return false
-}
-
-func hasTerminal(t *kcdata.Thread) bool {
-	for i := range t.Files {
-		if k := t.Files[i].Kind; k == kcdata.FileTerminal || k == kcdata.FilePTMaster {
-			return true
-		}
-	}
-	return false
-}
-
-// atRest counts the threads of which no entry tells, by what they do. Nobody in D is at rest.
-func (v *view) atRest() string {
+// atRest counts the threads of which no entry tells, by what they do, and names behind whom those are that
+// are in line; "": nobody is. Nobody in D is at rest.
+func (v *view) atRest() (inLineWords, rest string) {
 	var sleeping, kernel, young, stopped, zombies, unknown int
-	var traced int
+	var traced, line int
 	var tracees show.Parts
-	seen := map[string]bool{}
+	seen, inLine := map[string]bool{}, map[*kcdata.Thread]bool{}
+	lines := v.words.Lines(v.o.Only)
+	for _, l := range lines {
+		for _, w := range l.Waits {
+			inLine[w.Thread] = true
+		}
+	}
 	for _, t := range v.threads {
 		switch {
 		case t.state.Class == model.CPUIdle:
@@ -144,6 +116,8 @@ func (v *view) atRest() string {
 			kernel++
 		case t.state.Class == model.Blocked:
 			young++
+		case inLine[t.Thread]:
+			line++
 		case t.wait != nil && t.wait.Kind == waits.Traced && len(t.wait.Owners) > 0:
 			traced++
 			if who := fmt.Sprintf("%s [%d] by %s", comm(t.task.Name), t.task.ID, owner(&t.wait.Owners[0])); !seen[who] {
@@ -171,9 +145,27 @@ func (v *view) atRest() string {
 	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {
 		parts.Add("%d of %s idle", n, show.Count(of, "CPU"))
 	}
+	rest = cmp.Or(parts.Join(", "), "nobody")
+	if line > 0 {
+		longest := lines[0].Waits[0].Age
+		for _, l := range lines {
+			if model.LongestFirst(l.Waits[0].Age, longest) < 0 {
+				longest = l.Waits[0].Age
+			}
+		}
+		inLineWords = fmt.Sprintf("%d in line for up to %s: %s", line, age(longest), verdict.Behind(lines, 2, owner, v.kind))
+	}
 	waiting := ""
 	if young > 0 {
 		waiting = fmt.Sprintf("%d in D for less than 1 s; ", young)
 	}
-	return waiting + "at rest: " + cmp.Or(parts.Join(", "), "nobody")
+	return inLineWords, waiting + "at rest: " + rest
+}
+
+// kind is what kind of thing w is for: "a file lock", "room in a pipe".
+func (v *view) kind(w *waits.Wait) string {
+	if w.Kind.IsLock() {
+		return verdict.Kind(w.Kind)
+	}
+	return v.words.Short(w)
 }

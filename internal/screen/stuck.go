@@ -12,7 +12,7 @@ import (
 	"stackshot/kcdata"
 )
 
-// minD is the age from which a thread in D, or one that rests where nothing should, is listed.
+// minD is the age from which a thread in D is listed.
 const minD = uint64(1e9)
 
 // found is an entry that is being made, with what it is sorted by.
@@ -21,8 +21,7 @@ type found struct {
 	weight verdict.Weight
 }
 
-// hanging is who cannot go on. STUCK has deadlocks, those whom others wait for, threads in D, and
-// those that sleep without a time-out where nothing should rest; STOPPED has threads that are stopped,
+// hanging is who cannot go on. STUCK has deadlocks, those whom others wait for, and threads in D; STOPPED has threads that are stopped,
 // traced or frozen and that others wait for. The section with the heaviest entry comes first.
 func (v *view) hanging() []section {
 	var stuck, stopped []found

@@ -20,7 +20,11 @@ func (x *Words) Title(f Finding) string {
 	case f.Deadlock != nil:
 		return deadlockOf(f.Deadlock)
 	case f.Convoy != nil:
-		return "Convoy of " + show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
+		s := show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
+		if len(f.Convoy.Owners) == 0 {
+			return s + ", which nobody is known to hold"
+		}
+		return "Convoy of " + s
 	case len(f.Others) > 0:
 		return show.Count(1+len(f.Others), "thread") + " wait in D for " + x.Place(f.Culprit.Wait)
 	case len(f.Culprit.Victims) == 0:
@@ -253,7 +257,11 @@ func (x *Words) convoy(c *waitgraph.Convoy) string {
 		}
 		s += plural(len(c.Owners) == 1, " holds", " hold")
 	}
-	s = "Convoy: " + s
+	if len(c.Owners) == 0 {
+		s += ", which nobody is known to hold"
+	} else {
+		s = "Convoy: " + s
+	}
 	for i := range c.Owners[:min(len(c.Owners), maxPartners)] {
 		switch why := x.Held(&c.Owners[i]); {
 		case why == "":

@@ -213,7 +213,7 @@ func TestSummary(t *testing.T) {
 	v := &waitgraph.Verdict{
 		Waits:    &waits.Waits{OneInstant: true},
 		Culprits: []*waitgraph.Culprit{culprit(waitgraph.InD), culprit(waitgraph.Stopped)},
-		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}}},
+		Convoys:  []*waitgraph.Convoy{{Resource: w.Resource, Waiters: []*waits.Wait{w}, Owners: w.Owners}},
 	}
 	x := For(&kcdata.Snapshot{}, v)
 	got := x.Summary(Findings(v, nil), "elsewhere")
