@@ -206,6 +206,9 @@ func keepScreen(t *testing.T, r hangscenes.Standing, size [2]int, s shown, file 
 	if dir == "" {
 		return
 	}
+	if o := stackshot(t, "symbolize", file); o.code != exitWhole && o.code != exitIncomplete { // whom names tell apart is told apart later, too
+		t.Errorf("symbolize: %d %s", o.code, o.stderr)
+	}
 	b := read(t, file)
 	plain, _, err := kcdata.Unwrap(b, 1<<30)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 func healthy() []*Scene {
 	return []*Scene{
 		{Name: "healthy", Healthy: true, start: services, Age: 1100 * time.Millisecond}, // those that wait have waited for long
+		{Name: "turns", Healthy: true, start: turns, Age: 1300 * time.Millisecond},
 		{Name: "busy", Healthy: true, start: build, Age: 500 * time.Millisecond, Again: true},
 		{Name: "idle", Healthy: true, start: func(testing.TB, *userlab.Hangs) Standing { return Standing{} }},
 	}
@@ -23,6 +24,13 @@ func services(tb testing.TB, hangs *userlab.Hangs) Standing {
 		hangs.StartHealthy(tb, name, userlab.Healthy()[name])
 	}
 	return Standing{}
+}
+
+// turns are pools whose members take turns with a lock held, and what waits for others that work.
+func turns(tb testing.TB, hangs *userlab.Hangs) Standing {
+	hangs.StartScene(tb, userlab.Scene{Name: "turns", Words: []string{"turns"}})
+	hangs.StartHealthy(tb, "queues", userlab.Healthy()["queues"])
+	return Standing{Says: []string{`(?m)^nothing is stuck$`, `\n33 in line for up to \d\.\d s: 6 behind cron \[\d+\] \(a file lock\)`}}
 }
 
 // build is as many processes that compute as a machine has CPUs, and they come and go.

@@ -29,6 +29,9 @@ func Named(text string) map[int]bool {
 	return named
 }
 
+// resting are the lines that say what all others do: whoever is named there is not accused.
+var resting = regexp.MustCompile(`(?s)\n(?:\d+ in line for |\d+ in D[^\n]*; at rest: |at rest: ).*?(\npicture )`)
+
 // Wrong says what of a screen is wrong: what it should say of the scene and does not, whom it
 // names of a scene that is healthy, and numbers that the file does not know, be it as a task or
 // as one left out.
@@ -73,7 +76,7 @@ func (r Standing) Wrong(screen string, snap *kcdata.Snapshot) (wrong []error) {
 		}
 	}
 	if r.Healthy {
-		for n := range named {
+		for n := range Named(resting.ReplaceAllString(screen, "\n$1")) {
 			if task := tasks[n]; task != nil && !others(tasks, task) {
 				add("%s [%d] is named, and nothing is wrong with it", nameOf(task), n)
 			}

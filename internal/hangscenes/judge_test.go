@@ -50,7 +50,7 @@ func TestWrong(t *testing.T) {
 // On a machine that is well nobody may be named, but for what other tests do.
 func TestHealthyNamesNobody(t *testing.T) {
 	scene := Standing{Scene: &Scene{Healthy: true}}
-	for screen, want := range map[string]int{"nothing is wrong": 0, "hangs [22]": 0, "x.test [21], go [20]": 0, "db [10]": 1, "init [1], batch [12]": 2} {
+	for screen, want := range map[string]int{"nothing is wrong": 0, "hangs [22]": 0, "x.test [21], go [20]": 0, "db [10]": 1, "\n5 in line for up to 2.0 s: 5\n   behind db [10] (a mutex)\nat rest: 3\npicture exact: ": 0, "\nat rest: 1\ndb [10]": 1, "init [1], batch [12]": 2} {
 		if wrong := scene.Wrong(screen, machine); len(wrong) != want {
 			t.Errorf("%q: %v", screen, wrong)
 		}

@@ -63,6 +63,18 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// TestOneRule: the first screen calls somebody stuck exactly where `hang` finds something.
+func TestOneRule(t *testing.T) {
+	for _, scene := range all() {
+		snap := saved(t, scene.Name)
+		v := waitgraph.Judge(waits.Of(snap), waitgraph.Options{})
+		brief := screen.Brief(snap, v)
+		if stuck := strings.HasPrefix(brief, "STUCK: ") || strings.HasPrefix(brief, "STOPPED: "); stuck != v.Hangs() || scene.Healthy && stuck {
+			t.Errorf("%s: hangs: %v; the first screen begins with %q", scene.Name, v.Hangs(), brief)
+		}
+	}
+}
+
 // TestScreenshots: the pictures of the README are what a terminal shows of three scenes.
 func TestScreenshots(t *testing.T) {
 	for _, scene := range []string{"slow-disk", "mutexes", "memory-limit"} {

@@ -14,6 +14,10 @@ func Healthy() map[string][]string {
 		"bus": {"all pair x y unix 6", "all pair x y1 unix", "all pair x y2 unix", "hub bus x", "one rider y1 4000", "two rider y2 9000",
 			"idle has y", "idle nap"},
 		"jobs": {"main file f", "w*6 locked f", "main nap"},
+		// As flock(1) and xargs(1) do: jobs behind one that works, a writer whose reader does something else
+		// for a time, or waits for a child that does.
+		"queues": {"all pipe p", "all pipe q", "cron file f", "cron flock f", "reader has p.r", "xargs has q.r", "xargs spawn sleep", "sleep nap",
+			"cron nap", "reader nap", "w*6 open-both g f", "find fill p.w", "seq fill q.w", "xargs wait", "w*6 flock g", "find write p.w", "seq write q.w"},
 		// As container engines make them.
 		"contained": append([]string{"all pidns", "all netns"}, rpc("tcp4")...),
 		"nested":    append([]string{"all pidns", "all netns", "all pidns"}, rpc("unix")...),

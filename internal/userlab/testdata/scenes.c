@@ -3,11 +3,14 @@
 // When all of it is there it says who plays which role: ready hog0=1234 service=1235
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -224,6 +227,117 @@ static void disk(char **w)
 	}
 }
 
+// turns NAME: pools at rest, each of 6 whose members take turns: one waits for news with a lock held, the
+// others for the lock. The news are of several sockets, a datagram, a job of a pipe, a signal of
+// a condition variable, a line of a stream.
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static int events, jobs[2];
+static FILE *lines;
+
+static void *leader(void *arg)
+{
+	for (struct epoll_event e;;) {
+		pthread_mutex_lock(&turn);
+		epoll_wait(events, &e, 1, -1);
+		pthread_mutex_unlock(&turn);
+	}
+	return arg;
+}
+
+static void *job_taker(void *arg)
+{
+	for (char job;;) {
+		pthread_mutex_lock(&turn);
+		if (read(jobs[0], &job, 1) < 0)
+			die("read");
+		pthread_mutex_unlock(&turn);
+	}
+	return arg;
+}
+
+static void *receiver(void *arg)
+{
+	for (;;) {
+		pthread_mutex_lock(&turn);
+		pthread_mutex_lock(&queue);
+		pthread_cond_wait(&work, &queue);
+		pthread_mutex_unlock(&queue);
+		pthread_mutex_unlock(&turn);
+	}
+	return arg;
+}
+
+static void *line_reader(void *arg)
+{
+	char line[100];
+
+	while (fgets(line, sizeof line, lines))
+		;
+	return arg;
+}
+
+static int datagrams(void)
+{
+	struct sockaddr_in any = { AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (s < 0 || bind(s, (struct sockaddr *)&any, sizeof any))
+		die("bind");
+	return s;
+}
+
+// datagram_taker opens the file of the lock anew: a lock of flock belongs to what was opened.
+static void datagram_taker(int file, int s)
+{
+	char path[32];
+	int lock;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	if ((lock = open(path, O_RDWR)) < 0)
+		die(path);
+	for (char some[100];;) {
+		flock(lock, LOCK_EX);
+		recvfrom(s, some, sizeof some, 0, NULL, NULL);
+		flock(lock, LOCK_UN);
+	}
+}
+
+static void pool(const char *name, void *(*member)(void *))
+{
+	pid_t pid = child(name);
+
+	if (pid == 0) {
+		close(jobs[1]);
+		for (int i = 0; i < 6; i++)
+			thread(member, NULL, 0);
+		nap_for_ever();
+	}
+	printf(" %s=%d", name, pid);
+}
+
+static void turns(char **w)
+{
+	struct epoll_event any = { EPOLLIN };
+	int s = datagrams(), file = memfd_create(w[0], 0);
+	pid_t pid;
+
+	events = epoll_create1(0);
+	if (file < 0 || pipe(jobs) || epoll_ctl(events, EPOLL_CTL_ADD, s, &any) || epoll_ctl(events, EPOLL_CTL_ADD, datagrams(), &any))
+		die("turns");
+	lines = fdopen(jobs[0], "r");
+	pool("leaders", leader);
+	pool("receivers", receiver);
+	pool("jobs", job_taker);
+	pool("lines", line_reader);
+	if ((pid = child("datagrams")) == 0) {
+		for (int i = 0; i < 5; i++)
+			if (child("datagrams") == 0)
+				datagram_taker(file, s);
+		datagram_taker(file, s);
+	}
+	printf(" datagrams=%d", pid);
+}
+
 int main(int argc, char **argv)
 {
 	const char *scene = argv[1];
@@ -246,6 +360,8 @@ int main(int argc, char **argv)
 		thrash(w);
 	else if (!strcmp(scene, "disk"))
 		disk(w);
+	else if (!strcmp(scene, "turns"))
+		turns(w);
 	ready();
 	nap_for_ever();
 	return 0;
