@@ -80,6 +80,9 @@ func (g *graph) mayBeHeld(who []int32) bool {
 			if !there || u >= g.waiting {
 				return len(who) < convoyFrom && model.StateOf(th).Class.WantsCPU()
 			}
+			if g.nodes[u].wait.Resource == g.nodes[v].wait.Resource {
+				return false // waits for it, too
+			}
 			return g.goesOnSoon(u) || len(who) < convoyFrom && g.acts(&g.nodes[u])
 		}) {
 			return true

@@ -81,7 +81,7 @@ func (b *blameOracle) next(s spot) (out []spot) {
 		case waits.Runs:
 			to.by = locked
 		}
-		free := o.Relation == waits.Tracer || ownEnd(w, o) || b.traces(w, o) || o.Relation == waits.Runs && (o.Dead || o.Thread == nil || o.Whole ||
+		free := o.Relation == waits.Tracer || ownEnd(w, o) || s.by == ordinary && b.traces(w, o) || o.Relation == waits.Runs && (o.Dead || o.Thread == nil || o.Whole ||
 			o.Thread.IsSelf() || b.wait[number(o.Thread)] != nil || !longEnough(w) || o.Thread.Linux.Policy != schedFIFO || o.Thread.Linux.Prio > w.Thread.Linux.Prio)
 		switch {
 		case !free:

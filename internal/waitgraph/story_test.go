@@ -116,6 +116,12 @@ func TestStories(t *testing.T) {
 			w.in(1, kcdata.StateTraced)
 			w.waits(1, waits.Traced, old, w.by(waits.Tracer, 0))
 		}, ""},
+		"a tracer that has a lock": {func(w *world) {
+			w.waits(0, waits.ChildEnd, old, w.by(waits.Child, 1))
+			w.in(1, kcdata.StateTraced)
+			w.waits(1, waits.Traced, old, w.by(waits.Tracer, 0))
+			w.waits(2, waits.UserMutex, old, w.holds(0))
+		}, "culprit 1 traced: 2"},
 		"a tracer that needs what its tracee has": {func(w *world) {
 			w.waits(0, waits.UserMutex, old, w.holds(1))
 			w.waits(1, waits.Traced, old, w.by(waits.Tracer, 0))
