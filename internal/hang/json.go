@@ -2,7 +2,6 @@ package hang
 
 import (
 	"io"
-	"slices"
 
 	"stackshot/internal/account"
 	"stackshot/internal/alarm"
@@ -66,18 +65,14 @@ func JSON(w io.Writer, s *kcdata.Snapshot, v *waitgraph.Verdict, o Options) erro
 // head holds the members before the lists.
 func (j *document) head(s *kcdata.Snapshot, v *waitgraph.Verdict, told []verdict.Finding) show.Object {
 	hangs := len(told) > 0
+	turns, _ := turnsOf(j.words, j.o)
 	return show.Object{
 		{"format", "stackshot-hang"}, {"version", JSONVersion}, {"file", show.Known(show.Clean(j.o.File))},
 		{"machine", account.MachineJSON(s)}, {"capture", account.CaptureJSON(s)}, {"panic", account.PanicJSON(s)},
 		{"alarms", append([]string{}, alarm.All(s, j.o.Absent)...)},
 		{"hangs", hangs}, {"verdict", summary(j.words, v, told)},
-		{"recorded", j.words.Knows()}, {"threads", s.ThreadCount()}, {"threads_not_asked", notAsked(s, *j.o)}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(starved(v, j.o))}, {"in_turn", inTurn(j.words, j.o)},
+		{"recorded", j.words.Knows()}, {"threads", s.ThreadCount()}, {"threads_not_asked", notAsked(s, *j.o)}, {"one_instant", v.Waits.OneInstant}, {"limits", limitsOf(v, j.o)}, {"unaged", v.Unaged}, {"starved", len(starved(v, j.o))}, {"in_turn", verdict.Waiting(turns)},
 	}
-}
-
-// inTurn counts the threads that are shown and wait for their turn in a pool.
-func inTurn(x *verdict.Words, o *Options) int {
-	return waitersOf(slices.DeleteFunc(x.Lines(o.Only), func(l verdict.Line) bool { return !l.Turn }))
 }
 
 func (j *document) full() bool { return j.o.MaxBytes > 0 && j.Written >= j.o.MaxBytes }

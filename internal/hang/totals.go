@@ -107,8 +107,9 @@ func (t *text) totals() {
 	t.Line("")
 	t.colored(show.Bold, func() { t.Line("== WAITING: %s", show.Count(n, "thread")) })
 	t.busy()
-	t.inLine(false, "%s in line, and nothing shows that whoever is before them hangs: %s.")
-	t.inLine(true, "%s for a turn, as in a pool whose leader has the lock and waits for the next job: %s. If these are pools, nothing hangs by that.")
+	turns, others := turnsOf(t.words, t.o)
+	t.inLine(others, "%s in line, and nothing shows that whoever is before them hangs: %s.")
+	t.inLine(turns, "%s for a turn, as in a pool whose leader has the lock and waits for the next job: %s. If these are pools, nothing hangs by that.")
 	for i := range all {
 		w := all[i].longest
 		line := fmt.Sprintf("%7d  %s", all[i].threads, verdict.Kind(all[i].kind))
@@ -151,19 +152,23 @@ func (t *text) busy() {
 // maxLines bounds the lines that a sentence names.
 const maxLines = 4
 
-// inLine says behind whom threads have waited for long and nobody is to blame: in a pool (turn), or not.
-func (t *text) inLine(turn bool, format string) {
-	lines := slices.DeleteFunc(t.words.Lines(t.o.Only), func(l verdict.Line) bool { return l.Turn != turn })
-	if n := waitersOf(lines); n > 0 {
+// inLine says behind whom threads have waited for long, and nobody is to blame.
+func (t *text) inLine(lines []verdict.Line, format string) {
+	if n := verdict.Waiting(lines); n > 0 {
 		t.Words("", format, haveWaited(n), verdict.Behind(lines, maxLines, verdict.Owner, t.words.Short))
 	}
 }
 
-func waitersOf(lines []verdict.Line) (n int) {
-	for _, l := range lines {
-		n += len(l.Waits)
+// turnsOf are the lines of the threads that are shown: those of pools, and the others.
+func turnsOf(x *verdict.Words, o *Options) (turns, others []verdict.Line) {
+	for _, l := range x.Lines(o.Only) {
+		if l.Turn {
+			turns = append(turns, l)
+		} else {
+			others = append(others, l)
+		}
 	}
-	return n
+	return turns, others
 }
 
 // limits says what this file cannot tell (H4).

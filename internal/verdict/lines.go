@@ -74,6 +74,14 @@ func (x *Words) Lines(only map[*kcdata.Thread]bool) []Line {
 	return out
 }
 
+// Waiting counts the threads of some lines.
+func Waiting(lines []Line) (n int) {
+	for _, l := range lines {
+		n += len(l.Waits)
+	}
+	return n
+}
+
 // waitsForEnd reports whether o waits for a child.
 func (x *Words) waitsForEnd(o *waits.Owner) bool {
 	if o.Thread == nil || x.v.Waits == nil {
@@ -87,17 +95,15 @@ func (x *Words) waitsForEnd(o *waits.Owner) bool {
 // "20 behind cron [12] (a file lock), 3 more".
 func Behind(lines []Line, most int, owner func(*waits.Owner) string, thing func(*waits.Wait) string) string {
 	var parts show.Parts
-	more := 0
-	for i, l := range lines {
-		switch {
-		case i >= most:
-			more += len(l.Waits)
-		case l.Owner == nil:
+	shown := lines[:min(len(lines), most)]
+	for _, l := range shown {
+		if l.Owner == nil {
 			parts.Add("%d of %s at %s", len(l.Waits), owner(&waits.Owner{Task: l.Waits[0].Task, Thread: l.Waits[0].Task.Threads[0], Whole: true}), thing(l.Waits[0]))
-		default:
+		} else {
 			parts.Add("%d behind %s (%s)", len(l.Waits), owner(l.Owner), thing(l.Waits[0]))
 		}
 	}
+	more := Waiting(lines[len(shown):])
 	parts.If(more > 0, "%d more", more)
 	return parts.Join(", ")
 }

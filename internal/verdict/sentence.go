@@ -22,7 +22,7 @@ func (x *Words) Title(f Finding) string {
 	case f.Convoy != nil:
 		s := show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
 		if len(f.Convoy.Owners) == 0 {
-			return s + ", which nobody is known to hold"
+			return s + nobodyHolds
 		}
 		return "Convoy of " + s
 	case len(f.Others) > 0:
@@ -247,20 +247,20 @@ func (x *Words) Sure(c *waitgraph.Culprit) bool {
 // maxPartners is how many owners of a convoy's lock are asked whether they can act.
 const maxPartners = 16
 
+// nobodyHolds follows a lock of which nobody is known to have it.
+const nobodyHolds = ", which nobody is known to hold"
+
 func (x *Words) convoy(c *waitgraph.Convoy) string {
 	n := names{}
 	s := waiting(len(c.Waiters), "") + " for " + x.Resource(c.Resource)
-	if len(c.Owners) > 0 {
-		s += " that " + n.list(&waits.Wait{}, c.Owners)
+	if len(c.Owners) == 0 {
+		s += nobodyHolds
+	} else {
+		s = "Convoy: " + s + " that " + n.list(&waits.Wait{}, c.Owners)
 		if !x.Sure(&waitgraph.Culprit{Owner: c.Owners[0], Victims: c.Waiters}) {
 			s += " probably"
 		}
 		s += plural(len(c.Owners) == 1, " holds", " hold")
-	}
-	if len(c.Owners) == 0 {
-		s += ", which nobody is known to hold"
-	} else {
-		s = "Convoy: " + s
 	}
 	for i := range c.Owners[:min(len(c.Owners), maxPartners)] {
 		switch why := x.Held(&c.Owners[i]); {

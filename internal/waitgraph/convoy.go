@@ -94,11 +94,16 @@ func (g *graph) mayBeHeld(who []int32) bool {
 // convoys makes a convoy of each queue.
 func (g *graph) convoys() (out []*Convoy) {
 	for _, who := range g.queues {
-		slices.SortFunc(who, g.longestFirst)
-		out = append(out, &Convoy{Resource: g.nodes[who[0]].wait.Resource, Waiters: g.waitsOf(who), Owners: g.holders(who)})
+		out = append(out, g.convoyOf(who))
 	}
 	sortConvoys(out)
 	return out
+}
+
+// convoyOf is the lock for which who wait, whom it sorts.
+func (g *graph) convoyOf(who []int32) *Convoy {
+	slices.SortFunc(who, g.longestFirst)
+	return &Convoy{Resource: g.nodes[who[0]].wait.Resource, Waiters: g.waitsOf(who), Owners: g.holders(who)}
 }
 
 // sortConvoys puts the longest first.

@@ -100,7 +100,7 @@ func (g *graph) blames(v int32, by way) bool {
 		return false
 	case r == Stopped || r == Traced || r == Frozen || by == locked && (r == Asleep || r == InD):
 		return long
-	case by == locked || by == owed && (r == Running || r == Runnable || r == MissedCPU):
+	case by == locked || by == owed && r.wantsCPU():
 		return true
 	case by == owed && r == Asleep:
 		return n.wait != nil && long && !goesOn(n.wait) && (!sleepsAtFile(n.wait.Kind) || isAbroad(n.wait))
@@ -110,6 +110,9 @@ func (g *graph) blames(v int32, by way) bool {
 		return r == Dead && n.owner.Dead // a zombie's other threads may do the work
 	}
 }
+
+// wantsCPU reports whether a thread has a CPU, or waits for one.
+func (r Reason) wantsCPU() bool { return r == Running || r == Runnable || r == MissedCPU }
 
 // keepsCPU reports whether o, which is node, keeps w's thread from its CPU: w has waited MinWait, and o waits for
 // nothing, is of a policy that gives up its CPU only by itself, and of no lower priority.

@@ -1,7 +1,6 @@
 package waitgraph
 
 import (
-	"cmp"
 	"hash/maphash"
 	"regexp"
 	"slices"
@@ -186,6 +185,3 @@ var (
 	// interprets matches the functions of interpreters that run a program's own.
 	interprets = regexp.MustCompile(`^_?PyEval|^Perl_runops|^(rb_)?vm_exec|^execute_ex|^zend_execute|^lua(V_exec|D_|_callk|_pcallk)|^lj_|JavaCalls|^mono_|^v8::|^Builtins_|^exec_byte_code`)
 )
-
-// byThreadID is the order of threads in which they are named.
-func byThreadID(a, b *kcdata.Thread) int { return cmp.Compare(a.ID, b.ID) }

@@ -37,13 +37,8 @@ func (g *graph) moves(p int32) bool {
 	if !ok {
 		m = slices.ContainsFunc(g.nodes[p].threads, func(v int32) bool {
 			n := &g.nodes[v]
-			switch g.reason(n) {
-			case Running, Runnable, MissedCPU:
-				return true
-			case Asleep:
-				return n.wait != nil && (n.wait.Timed || n.wait.Kind == waits.Timer)
-			}
-			return false
+			r := g.reason(n)
+			return r.wantsCPU() || r == Asleep && n.wait != nil && endsByTime(n.wait)
 		})
 		g.moving[p] = m
 	}
@@ -104,14 +99,12 @@ func (g *graph) working() []bool {
 // acts reports whether a thread does something, or may be about to: it runs, waits for a CPU, sleeps for a
 // time, has waited for less than MinWait, or waits for a person.
 func (g *graph) acts(n *node) bool {
-	switch g.reason(n) {
-	case Running, Runnable, MissedCPU:
-		return true
-	case Asleep, InD:
-		return n.wait == nil || n.wait.Timed || n.wait.Kind == waits.Timer || !g.old(n.wait) || forPerson(n.wait)
-	}
-	return false
+	r := g.reason(n)
+	return r.wantsCPU() || (r == Asleep || r == InD) && (n.wait == nil || endsByTime(n.wait) || !g.old(n.wait) || forPerson(n.wait))
 }
+
+// endsByTime reports whether w is for a time, or ends at a timeout.
+func endsByTime(w *waits.Wait) bool { return w.Timed || w.Kind == waits.Timer }
 
 // makesRoom reports whether v waits for room to write, and another process that reads runs or waits for a
 // person. One that sleeps for a time has not read for as long as v has waited.
@@ -124,13 +117,9 @@ func (g *graph) makesRoom(v int32) bool {
 
 // reads reports whether a thread may be about to read: it runs, or waits for a person.
 func (g *graph) reads(v int32) bool {
-	switch n := &g.nodes[v]; g.reason(n) {
-	case Running, Runnable, MissedCPU:
-		return true
-	case Asleep:
-		return n.wait != nil && forPerson(n.wait)
-	}
-	return false
+	n := &g.nodes[v]
+	r := g.reason(n)
+	return r.wantsCPU() || r == Asleep && n.wait != nil && forPerson(n.wait)
 }
 
 // related reports whether a and b are one process, one the other's parent, or children of one

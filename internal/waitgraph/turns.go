@@ -1,7 +1,6 @@
 package waitgraph
 
 import (
-	"maps"
 	"slices"
 	"sort"
 
@@ -45,19 +44,16 @@ func (g *graph) findTurns() {
 			g.turn[v] = true
 		}
 		old := slices.DeleteFunc(slices.Clone(who), func(v int32) bool { return !g.old(g.nodes[v].wait) })
-		if len(old) == 0 {
-			continue
+		if len(old) > 0 {
+			g.pools = append(g.pools, g.convoyOf(old))
 		}
-		slices.SortFunc(old, g.longestFirst)
-		k := &Convoy{Resource: g.nodes[who[0]].wait.Resource, Waiters: g.waitsOf(old), Owners: g.holders(old)}
-		g.pools = append(g.pools, k)
 	}
 	sortConvoys(g.pools)
 }
 
 // leaders are the threads that lead the pool in which who, all that wait for one lock, stand in line; nil: it
 // is no pool's.
-func (g *graph) leaders(who []int32) []*kcdata.Thread {
+func (g *graph) leaders(who []int32) map[*kcdata.Thread]bool {
 	all := map[*kcdata.Thread]bool{}
 	named := who[max(0, slices.IndexFunc(who, func(v int32) bool { return len(g.edgesOf(v)) > 0 }))]
 	for _, v := range who {
@@ -69,7 +65,7 @@ func (g *graph) leaders(who []int32) []*kcdata.Thread {
 			return nil
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), byThreadID)
+	return all
 }
 
 // addLeaders adds those behind whom v stands in line, by the owners of by's wait for the same lock, and reports
@@ -117,13 +113,13 @@ func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 // newsMayCome reports whether somebody is left who could give the leaders of a pool their news: those in line
 // cannot. Where a process has both ends open, as those do that keep what they inherited, nothing
 // tells who writes.
-func (g *graph) newsMayCome(who []int32, leaders []*kcdata.Thread) bool {
+func (g *graph) newsMayCome(who []int32, leaders map[*kcdata.Thread]bool) bool {
 	in, tasks, memory := map[*kcdata.Thread]bool{}, map[*kcdata.Task]bool{}, false
 	for _, v := range who {
 		w := g.nodes[v].wait
 		in[w.Thread], tasks[w.Task] = true, true
 	}
-	for _, th := range leaders {
+	for th := range leaders {
 		w := g.nodes[g.at[th]].wait
 		if !(w.File != nil && w.File.Own) && slices.ContainsFunc(w.Owners, func(o waits.Owner) bool { return tasks[o.Task] && o.Task != w.Task }) {
 			return false
@@ -134,7 +130,7 @@ func (g *graph) newsMayCome(who []int32, leaders []*kcdata.Thread) bool {
 	if !memory {
 		return true
 	}
-	for _, th := range leaders {
+	for th := range leaders {
 		tasks[g.nodes[g.at[th]].wait.Task] = true
 	}
 	if parent := g.parentOf(tasks); parent != nil {
