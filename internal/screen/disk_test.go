@@ -83,7 +83,7 @@ func TestMemoryExplainsDisk(t *testing.T) {
 	v := m.view()
 	v.sections()
 	text := m.text()
-	if _, rest := v.atRest(); !strings.Contains(text, "MEMORY!") || strings.Contains(text, "DISK") || strings.Contains(rest, "in D") {
+	if rest := v.atRest(v.inLine()); !strings.Contains(text, "MEMORY!") || strings.Contains(text, "DISK") || strings.Contains(rest, "in D") {
 		t.Errorf("%s\n%s", text, rest)
 	}
 }

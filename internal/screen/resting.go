@@ -94,14 +94,33 @@ func (v *view) isUnjudged(t *thread) bool {
 	return t.age.Known && (!v.words.Knows() || t.wait == nil || t.wait.When == waits.NotAtOne)
 }
 
-// atRest counts the threads of which no entry tells, by what they do, and names behind whom those are that
-// are in line; "": nobody is. Nobody in D is at rest.
-func (v *view) atRest() (inLineWords, rest string) {
+// inLine are the lines of threads that sleep and of which no entry tells.
+func (v *view) inLine() []verdict.Line {
+	untold := map[*kcdata.Thread]bool{}
+	for _, t := range v.threads {
+		if !v.told[t.Thread] && t.state.Class == model.Sleeping {
+			untold[t.Thread] = true
+		}
+	}
+	return v.words.Lines(untold)
+}
+
+// lineWords says how many are in line, for how long at most, and behind whom; "": nobody is.
+func (v *view) lineWords(lines []verdict.Line) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	longest := slices.MinFunc(lines, func(a, b verdict.Line) int { return model.LongestFirst(a.Waits[0].Age, b.Waits[0].Age) })
+	return fmt.Sprintf("%d in line for up to %s: %s", verdict.Waiting(lines), age(longest.Waits[0].Age), verdict.Behind(lines, 2, owner, v.kind))
+}
+
+// atRest counts the threads of which neither an entry nor the lines tell, by what they do. Nobody in D is at
+// rest.
+func (v *view) atRest(lines []verdict.Line) string {
 	var sleeping, kernel, young, stopped, zombies, unknown int
-	var traced, line int
+	var traced int
 	var tracees show.Parts
 	seen, inLine := map[string]bool{}, map[*kcdata.Thread]bool{}
-	lines := v.words.Lines(v.o.Only)
 	for _, l := range lines {
 		for _, w := range l.Waits {
 			inLine[w.Thread] = true
@@ -111,13 +130,11 @@ func (v *view) atRest() (inLineWords, rest string) {
 		switch {
 		case t.state.Class == model.CPUIdle:
 			// a CPU, which is no thread of anybody: idleCPUs counts those that had nothing to run
-		case v.told[t.Thread] || t.state.Class.WantsCPU():
+		case v.told[t.Thread] || inLine[t.Thread] || t.state.Class.WantsCPU():
 		case model.IsIdleKernel(t.task, t.Thread, t.state.Class), t.wait != nil && t.wait.Kind == waits.AtRest:
 			kernel++
 		case t.state.Class == model.Blocked:
 			young++
-		case inLine[t.Thread]:
-			line++
 		case t.wait != nil && t.wait.Kind == waits.Traced && len(t.wait.Owners) > 0:
 			traced++
 			if who := fmt.Sprintf("%s [%d] by %s", comm(t.task.Name), t.task.ID, owner(&t.wait.Owners[0])); !seen[who] {
@@ -145,21 +162,11 @@ func (v *view) atRest() (inLineWords, rest string) {
 	if n, of := v.idleCPUs(), len(v.s.CPUs); n > 0 {
 		parts.Add("%d of %s idle", n, show.Count(of, "CPU"))
 	}
-	rest = cmp.Or(parts.Join(", "), "nobody")
-	if line > 0 {
-		longest := lines[0].Waits[0].Age
-		for _, l := range lines {
-			if model.LongestFirst(l.Waits[0].Age, longest) < 0 {
-				longest = l.Waits[0].Age
-			}
-		}
-		inLineWords = fmt.Sprintf("%d in line for up to %s: %s", line, age(longest), verdict.Behind(lines, 2, owner, v.kind))
-	}
 	waiting := ""
 	if young > 0 {
 		waiting = fmt.Sprintf("%d in D for less than 1 s; ", young)
 	}
-	return inLineWords, waiting + "at rest: " + rest
+	return waiting + "at rest: " + cmp.Or(parts.Join(", "), "nobody")
 }
 
 // kind is what kind of thing w is for: "a file lock", "room in a pipe".

@@ -37,6 +37,11 @@ func TestInLine(t *testing.T) {
 	want(80, " 4 in line for up to 20.0 s: 3 behind cron [12] (a file lock), 1 behind web [50] (a mutex) at rest: ")
 	c.v.Pools[0].Owners = nil
 	want(80, " 4 in line for up to 20.0 s: 3 behind cron [12] (a file lock), 1 of web [50] at a mutex at rest: ")
+	inD, th := c.process(60, "inode", kcdata.StateUninterruptible, 8)
+	c.v.Starved = append(c.v.Starved, c.waits(inD, th, waits.Mutex, 8, holder)) // it is listed, and not counted here
+	if text := textOf(t, c.done(), Options{Verdict: c.v, Width: 80, Height: 30}); !strings.Contains(text, "\n  8.0 s  inode [60] D: ") || !strings.Contains(text, "\n4 in line for up to 20.0 s: 3 behind cron [12] (a file lock), 1 of web [50] at a\n") {
+		t.Errorf("who is in D is not told, or twice:\n%s", text)
+	}
 }
 
 // A thread in D of which the verdict says nothing is listed. It makes the machine ill only if the file

@@ -75,8 +75,8 @@ func (v *view) screen() []line {
 	sections := v.sections()
 	p := page{width: v.o.Width, rows: v.o.Height, limited: v.o.Height > 0}
 	p.header(v.machine(), alarm.All(v.s, v.o.Absent))
-	inLine, rest := v.atRest()
-	p.footer(inLine, rest, v.picture(), v.commands(sections))
+	lines := v.inLine()
+	p.footer(v.lineWords(lines), v.atRest(lines), v.picture(), v.commands(sections))
 	p.body(v.nothing(sections), sections)
 	return p.lines()
 }
