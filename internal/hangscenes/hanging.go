@@ -23,6 +23,7 @@ func hanging() []*Scene {
 		{Name: "stalled-fuse", start: stalledFUSE, lacks: noFUSE, Age: 1300 * time.Millisecond},
 		{Name: "mutexes", start: mutexes},
 		{Name: "pipes", start: pipes},
+		{Name: "runtimes", start: runtimes, lacks: noRuntimes, Age: 1300 * time.Millisecond},
 		{Name: "flock", start: flock, Age: 1300 * time.Millisecond},
 		{Name: "incident", start: incident, Age: 1300 * time.Millisecond},
 		{Name: "starved", start: starved, Age: time.Second, Again: true},
@@ -65,6 +66,14 @@ func pipes(tb testing.TB, hangs *userlab.Hangs) Standing {
 	h := hangs.StartEnds(tb, "pipes", []string{"all pipe p", "all pipe q",
 		"extract fill p.w", "extract has q.r", "transform fill q.w", "transform has p.r", "extract write p.w", "transform write q.w"})
 	return Standing{Pids: []int{h.Parts["extract"].Pid, h.Parts["transform"].Pid}, Says: []string{`(?i)deadlock`, `\bpipes?\b`}}
+}
+
+// runtimes: deadlocks at locks that keep no owner, or that are no futexes: 22 threads at two mutexes of Rust, 5 at a mutex and the
+// guard of a static of C++, 22 at two monitors of Java.
+func runtimes(tb testing.TB, hangs *userlab.Hangs) Standing {
+	all := hangs.StartRuntimes(tb, "hang")
+	return Standing{Pids: []int{all[0].Pid, all[1].Pid, all[2].Pid}, Says: []string{`deadlock of 2: catalog`, `guard of a C\+\+ static`, `21\s+threads\s+wait; longest\s+searchd`,
+		`Java monitors of java \[\d+\], .jstack \d+. names the holders: 20\s+threads`}}
 }
 
 // flock: 50 behind the lock of a process that was stopped.

@@ -7,11 +7,21 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"stackshot/internal/testneed"
+	"stackshot/internal/userlab"
 )
 
 func noFUSE() string {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		return "this kernel has no FUSE"
+	}
+	return ""
+}
+
+func noRuntimes() string {
+	if missing := testneed.Missing(userlab.RuntimePrograms...); len(missing) > 0 {
+		return "no " + strings.Join(missing, ", ")
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func (r Standing) keeps(task *kcdata.Task) bool {
 		program = filepath.Base(task.Cmdline[0])
 	}
 	return task.ID <= 2 || task.Linux.Ppid == 2 || slices.Contains(r.Pids, int(task.ID)) ||
-		strings.HasPrefix(program, "scenes.c") || strings.HasPrefix(program, "ends.c")
+		strings.HasPrefix(program, "scenes.") || program == "java" || strings.HasPrefix(program, "ends.c")
 }
 
 // marker is the size of the items that begin and end a file.

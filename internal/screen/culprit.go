@@ -157,7 +157,14 @@ func (v *view) convoy(k *waitgraph.Convoy) entry {
 			what = v.words.Short(k.Waiters[0])
 		}
 	}
-	s := fmt.Sprintf("%s, nobody is known to hold it: %s", what, count(n, "thread waits", "threads wait"))
+	who := "nobody is known to hold it"
+	if q := verdict.Queued(k); q != "" {
+		what, who = q, "nobody is known to hold them"
+	}
+	if tells := verdict.TellsHolders(k); tells != "" {
+		who = "`" + tells + "` names the holders"
+	}
+	s := fmt.Sprintf("%s, %s: %s", what, who, count(n, "thread waits", "threads wait"))
 	if len(k.Owners) > 0 {
 		i := v.speaks(k)
 		o, others := &k.Owners[i], slices.Delete(slices.Clone(k.Owners), i, i+1)

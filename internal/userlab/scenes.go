@@ -45,3 +45,27 @@ func (hs *Hangs) StartScene(tb testing.TB, s Scene) *Hang {
 	}
 	return h
 }
+
+// RuntimePrograms are what the services of StartRuntimes are built and run with.
+var RuntimePrograms = []string{"gcc", "rustc", "g++", "java", "javac"}
+
+// StartRuntimes starts one service each of Rust, C++ and Java, that hang at locks of their own or rest there, by
+// the word hang or rest. They end with the test.
+func (hs *Hangs) StartRuntimes(tb testing.TB, word string) (all []*Hang) {
+	tb.Helper()
+	testneed.Program(tb, "gcc", "rustc", "g++", "java", "javac")
+	rust := hs.build("scenes.rs", func(b *builder) string {
+		out := b.file("scenes.rs.out")
+		b.run("rustc", "-O", "-o", out, "scenes.rs")
+		return b.done(out)
+	})
+	cpp := hs.build("scenes.cpp", func(b *builder) string { return b.cc("g++", "scenes.cpp", "-O2 -g -pthread") })
+	java := hs.build("Scenes.java", func(b *builder) string {
+		b.run("javac", "Scenes.java")
+		return b.done(b.file(""))
+	})
+	for _, argv := range [][]string{{rust}, {cpp}, {"java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", java, "Scenes"}} {
+		all = append(all, &Hang{Case: word, Process: run(tb, launch{name: "scene " + argv[0], any: true, argv: append(argv, word)})})
+	}
+	return all
+}

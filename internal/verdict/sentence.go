@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,8 +21,9 @@ func (x *Words) Title(f Finding) string {
 	case f.Deadlock != nil:
 		return deadlockOf(f.Deadlock)
 	case f.Convoy != nil:
-		s := show.Count(len(f.Convoy.Waiters), "thread") + " at " + x.Resource(f.Convoy.Resource)
-		if len(f.Convoy.Owners) == 0 {
+		c := f.Convoy
+		s := show.Count(len(c.Waiters), "thread") + " at " + x.lock(c)
+		if len(c.Owners) == 0 {
 			return s + nobodyHolds
 		}
 		return "Convoy of " + s
@@ -250,11 +252,37 @@ const maxPartners = 16
 // nobodyHolds follows a lock of which nobody is known to have it.
 const nobodyHolds = ", which nobody is known to hold"
 
+// queued are locks of which it is not known which ones they are.
+var queued = map[waits.Kind]string{waits.JavaMonitor: "Java monitors", waits.ParkingLot: "locks of Rust's parking_lot"}
+
+// Queued names the locks for which the threads of a process wait, if it is not known which ones these are; "": it is.
+func Queued(c *waitgraph.Convoy) string {
+	if !c.Resource.Kind.IsQueued() || len(c.Waiters) == 0 {
+		return ""
+	}
+	task := c.Waiters[0].Task
+	return queued[c.Resource.Kind] + " of " + process(&waits.Owner{Task: task})
+}
+
+// TellsHolders is the command that names who holds the locks of a convoy; "": there is none.
+func TellsHolders(c *waitgraph.Convoy) string {
+	if c.Resource.Kind != waits.JavaMonitor {
+		return ""
+	}
+	return fmt.Sprintf("jstack %d", c.Resource.Task)
+}
+
+// lock names what c waits for.
+func (x *Words) lock(c *waitgraph.Convoy) string { return cmp.Or(Queued(c), x.Resource(c.Resource)) }
+
 func (x *Words) convoy(c *waitgraph.Convoy) string {
 	n := names{}
-	s := waiting(len(c.Waiters), "") + " for " + x.Resource(c.Resource)
+	s := waiting(len(c.Waiters), "") + " for " + x.lock(c)
 	if len(c.Owners) == 0 {
 		s += nobodyHolds
+		if tells := TellsHolders(c); tells != "" {
+			s += "; `" + tells + "` names the holders"
+		}
 	} else {
 		s = "Convoy: " + s + " that " + n.list(&waits.Wait{}, c.Owners)
 		if !x.Sure(&waitgraph.Culprit{Owner: c.Owners[0], Victims: c.Waiters}) {

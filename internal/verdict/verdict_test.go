@@ -238,6 +238,25 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// Of locks of which it is not known which ones they are the process is named, and what tells more.
+func TestQueuedLocks(t *testing.T) {
+	s := scene("java", "a")
+	for kind, want := range map[waits.Kind][2]string{
+		waits.JavaMonitor: {"1 thread at Java monitors of app [100], which nobody is known to hold",
+			"1 thread waits for Java monitors of app [100], which nobody is known to hold; `jstack 100` names the holders."},
+		waits.ParkingLot: {"1 thread at locks of Rust's parking_lot of app [100], which nobody is known to hold",
+			"1 thread waits for locks of Rust's parking_lot of app [100], which nobody is known to hold."},
+	} {
+		w := waitsFor(s, 0, kind, 0)
+		w.Resource = waits.Resource{Kind: kind, Task: w.Task.ID}
+		f := Finding{Convoy: &waitgraph.Convoy{Resource: w.Resource, Waiters: []*waits.Wait{w}}}
+		x := For(&kcdata.Snapshot{}, &waitgraph.Verdict{})
+		if got := [2]string{x.Title(f), x.Sentence(f)}; got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+}
+
 // A convoy whose lock a culprit has is told as that culprit, once, in the convoy's place.
 func TestConvoyOfACulprit(t *testing.T) {
 	s := scene("db", "a", "b", "c")

@@ -24,7 +24,7 @@ func (g *graph) findQueues(stands []bool) {
 	g.queued = make([]bool, g.waiting)
 	for _, line := range g.lines {
 		who := slices.DeleteFunc(slices.Clone(line), func(v int32) bool { return !g.old(g.nodes[v].wait) || stands[v] || g.turn[v] })
-		if len(who) == 0 || g.nodes[who[0]].wait.Resource.ID == 0 {
+		if len(who) == 0 || g.nodes[who[0]].wait.Resource == (waits.Resource{}) {
 			continue
 		}
 		unowned := !slices.ContainsFunc(who, func(v int32) bool { return len(g.edgesOf(v)) > 0 })
@@ -49,11 +49,11 @@ func (g *graph) countsAlone(v int32) bool {
 	return n.state.Class != model.Blocked && !n.wait.Timed && n.wait.Kind != waits.FileLock
 }
 
-// holderGoesOn reports whether who have the lock for which v waits go on, or one of them where one is enough. A
-// lock of a file is had for as long as a job takes: so whoever has it does if it works.
+// holderGoesOn reports whether who have the lock for which v waits go on, or one of them where one is enough. Of
+// a lock that is had for as long as a job takes whoever has it does if it works.
 func (g *graph) holderGoesOn(v int32) bool {
 	w, edges := g.nodes[v].wait, g.edgesOf(v)
-	stays := func(e edge) bool { return !g.goesOnSoon(e.node) && !(w.Kind == waits.FileLock && g.works(e.node)) }
+	stays := func(e edge) bool { return !g.goesOnSoon(e.node) && !(w.Kind.IsForJob() && g.works(e.node)) }
 	if !w.AnyOwner {
 		return len(edges) > 0 && !slices.ContainsFunc(edges, stays)
 	}

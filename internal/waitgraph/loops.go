@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"regexp"
 	"slices"
+	"strings"
 
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -34,6 +35,7 @@ const partSize = 1 << 9
 type loops struct {
 	accepts *kcdata.Thread // the lowest that waits for the next connection; nil: none does
 	at      map[site][]*kcdata.Thread
+	like    map[string][]*kcdata.Thread // those that wait at files, by the stems of their names
 }
 
 // loopsOf are those of a node: a thread, or all threads of a process. They are found out once.
@@ -50,7 +52,7 @@ func (g *graph) loopsIn(of any, threads []*kcdata.Thread) *loops {
 	if l != nil {
 		return l
 	}
-	l = &loops{at: map[site][]*kcdata.Thread{}}
+	l = &loops{at: map[site][]*kcdata.Thread{}, like: map[string][]*kcdata.Thread{}}
 	g.loops[of] = l
 	for _, th := range threads {
 		v, there := g.at[th]
@@ -60,6 +62,9 @@ func (g *graph) loopsIn(of any, threads []*kcdata.Thread) *loops {
 		w := g.nodes[v].wait
 		if isAccept(w) && (l.accepts == nil || th.ID < l.accepts.ID) {
 			l.accepts = th
+		}
+		if sleepsAtFile(w.Kind) {
+			l.like[stem(th.Name)] = append(l.like[stem(th.Name)], th)
 		}
 		for _, s := range sites(functionsOf(w.Task, th)) {
 			if isFirst(w) {
@@ -72,6 +77,9 @@ func (g *graph) loopsIn(of any, threads []*kcdata.Thread) *loops {
 	}
 	return l
 }
+
+// stem is a thread's name without its number: "pool-1-thread-2" is a thread of the same pool as "pool-1-thread-13".
+func stem(name string) string { return strings.TrimRight(name, "0123456789") }
 
 // isFirst reports whether w's thread is the first of its process.
 func isFirst(w *waits.Wait) bool { return w.Thread.ID == w.Task.ID }

@@ -15,7 +15,7 @@ import (
 // tells them apart is what the holder waits for, and the stacks: in a pool the holder is in
 // the function that took the lock, called by the same functions, as all who stand in line are.
 
-// findLines fills g.lines, in the order of their first waiters: a lock without a number is waited for by one.
+// findLines fills g.lines, in the order of their first waiters: a lock of which nothing is known is waited for by one.
 func (g *graph) findLines() {
 	at := map[waits.Resource]int{}
 	for v := range g.waiting {
@@ -24,7 +24,7 @@ func (g *graph) findLines() {
 			continue
 		}
 		i, there := at[w.Resource]
-		if !there || w.Resource.ID == 0 {
+		if !there || w.Resource == (waits.Resource{}) {
 			i = len(g.lines)
 			at[w.Resource], g.lines = i, append(g.lines, nil)
 		}
@@ -72,7 +72,7 @@ func (g *graph) leaders(who []int32) map[*kcdata.Thread]bool {
 // whether these are all who have the lock.
 // Whoever waits for the next connection leads if stacks do not tell; or if the lock is a file's, and it is the one
 // thread of its process. Of a lock of which nobody is known to have it the one thread of v's process that is in
-// the same function may have it.
+// the same function may have it; Java's functions have no names, so there threads do, and parked ones have no monitor.
 func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	w, held := g.nodes[v].wait, false
 	at := g.locksAt(w)
@@ -102,7 +102,11 @@ func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	if held || len(g.edgesOf(by)) > 0 {
 		return held
 	}
-	in := g.loopsIn(w.Task, w.Task.Threads).in(w, at)
+	l := g.loopsIn(w.Task, w.Task.Threads)
+	in := l.in(w, at)
+	if w.Kind == waits.JavaMonitor {
+		in = l.like[stem(w.Thread.Name)]
+	}
 	if len(in) != 1 {
 		return false
 	}

@@ -489,3 +489,74 @@ func TestPoolsInOrder(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Threads at monitors of Java are of one pool if one thread of their name waits at a file: it may have the monitor.
+// The wait of a parked one is a queue's, with no monitor.
+func TestJavaPools(t *testing.T) {
+	const monitors = waits.JavaMonitor
+	leads := func(w *world, n int, kind waits.Kind) {
+		x := w.waits(n, kind, old)
+		if kind == waits.Socket {
+			serves(at(x, kcdata.FileSocket, kcdata.FileToRead))
+		}
+	}
+	for name, c := range map[string]struct {
+		names   string // of the threads, of one process; a capital: it waits to enter a monitor
+		leaders []waits.Kind
+		want    string
+	}{
+		"a leader":                   {"pool-1-thread-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.Socket}, ""},
+		"nobody at a file":           {"pool-1-thread-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.UserPark}, "convoy 1 2 3 4"},
+		"notified":                   {"pool-1-thread-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.JavaNotify}, "convoy 1 2 3 4"},
+		"of another name":            {"selector-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
+		"two that may lead":          {"qtp-1 qtp-2 QTP-3 QTP-4 QTP-5 QTP-6", []waits.Kind{waits.Socket, waits.Socket}, "convoy 2 3 4 5"},
+		"one of the line is others'": {"pool-1 POOL-2 POOL-3 POOL-4 CRON-1", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
+		"few, and nobody acts":       {"HTTP-1 HTTP-2", nil, "convoy 0 1"},
+		"few, and one sleeps":        {"cleaner HTTP-1 HTTP-2", []waits.Kind{waits.Timer}, "starved 1 2"},
+	} {
+		w := newWorld()
+		for n, name := range strings.Fields(c.names) {
+			th := w.thread(n)
+			if th.Name = strings.ToLower(name); n >= 2 { // of the first process
+				w.tasks[1].Threads = append(w.tasks[1].Threads, th)
+				w.task(n).Threads = nil
+			}
+			if n < len(c.leaders) {
+				leads(w, n, c.leaders[n])
+			} else {
+				w.waits(n, monitors, old).Resource = waits.Resource{Kind: monitors, Task: w.tasks[1].ID}
+			}
+			w.w.Of[th].Task = w.tasks[1]
+		}
+		if got := said(Judge(w.w, Options{})); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What is initialized is had for as long as that takes: its owner is to blame only if it cannot act.
+func TestLongInitialization(t *testing.T) {
+	for _, k := range []waits.Kind{waits.StaticGuard, waits.UserOnce} {
+		for name, c := range map[string]struct {
+			owner func(w *world)
+			want  string
+		}{
+			"it runs":    {func(w *world) { w.running(a) }, "starved 1 7 8 9"},
+			"it sleeps":  {func(w *world) { w.waits(a, waits.Timer, old) }, "starved 1 7 8 9"},
+			"it reads":   {func(w *world) { serves(w.reads(a, old)) }, "convoy 1 7 8 9"},
+			"in D":       {func(w *world) { w.d(a, waits.BlockIO, old) }, "culprit 0 blocked: 1 7 8 9; convoy 1 7 8 9"},
+			"its mutex":  {func(w *world) { w.waits(a, waits.UserMutex, old, w.holds(a2)) }, "likely deadlock 0 1 behind 7 8 9"},
+			"is stopped": {func(w *world) { w.in(a, kcdata.StateStopped) }, "culprit 0 stopped: 1 7 8 9; convoy 1 7 8 9"},
+		} {
+			w := newWorld()
+			c.owner(w)
+			for _, n := range []int{a2, 7, 8, 9} {
+				x := w.waits(n, k, old, w.holds(a))
+				x.Resource, x.Confidence = waits.Resource{Kind: k, ID: 7}, waits.Likely
+			}
+			if got := said(Judge(w.w, Options{})); got != c.want {
+				t.Errorf("%s, %s: %q, want %q", k, name, got, c.want)
+			}
+		}
+	}
+}

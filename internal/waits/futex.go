@@ -35,9 +35,14 @@ func (f *finder) futex(w *Wait) bool {
 }
 
 func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
+	kind, ok := userKind(w.Task, w.Thread)
+	if kind.IsQueued() && x.Flags&kcdata.FutexPI == 0 {
+		w.Kind, w.Evidence, w.Resource = kind, Stack, Resource{Kind: kind, Task: w.Task.ID}
+		return
+	}
 	w.Kind = kindOfWord(x)
 	w.Resource = f.word(w.Task, x)
-	if kind, ok := userKind(w.Task, w.Thread); ok && w.Kind == Futex {
+	if ok && w.Kind == Futex {
 		w.Kind, w.Evidence = kind, Stack
 	} else if ok && ownWords(kind) && x.Flags&kcdata.FutexPI == 0 {
 		f.owned[w.Resource] = kind

@@ -20,10 +20,14 @@ const (
 	UserSemaphore Kind = "user_semaphore"
 	UserBarrier   Kind = "user_barrier"
 	GoRuntime     Kind = "go_runtime"
+	UserOnce      Kind = "user_once"    // pthread_once, Rust's Once
+	StaticGuard   Kind = "static_guard" // of a static of a C++ function, which another thread initializes
 	RustLock      Kind = "rust_lock"
-	JavaMonitor   Kind = "java_monitor"
-	UserPark      Kind = "user_park" // a thread that parked itself
-	Futex         Kind = "futex"     // none of these
+	ParkingLot    Kind = "parking_lot"  // a lock of Rust's parking_lot
+	JavaMonitor   Kind = "java_monitor" // to enter one
+	JavaNotify    Kind = "java_notify"  // Object.wait
+	UserPark      Kind = "user_park"    // a thread that parked itself
+	Futex         Kind = "futex"        // none of these
 
 	ChildEnd Kind = "child"
 	Vfork    Kind = "vfork"

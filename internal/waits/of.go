@@ -18,6 +18,7 @@ func Of(s *kcdata.Snapshot) *Waits {
 		}
 	}
 	f.nameWords(w.All)
+	nameInitializers(w.All)
 	f.doubtYounger(w.All)
 	return w
 }

@@ -11,7 +11,7 @@ import (
 func TestRests(t *testing.T) {
 	asleep, inD := model.State{Class: model.Sleeping}, model.State{Class: model.Blocked}
 	rests := map[Kind]bool{AtRest: true, Timer: true, Signal: true, ChildEnd: true, Poll: true, Terminal: true, Descriptor: true, Netlink: true, IOUring: true, IPC: true,
-		VirtualCPU: true, UserCondvar: true, UserSemaphore: true, UserPark: true, UserJoin: true, UserBarrier: true, GoRuntime: true, Futex: true, Pipe: true, Socket: true}
+		VirtualCPU: true, UserCondvar: true, UserSemaphore: true, UserPark: true, UserJoin: true, UserBarrier: true, JavaNotify: true, GoRuntime: true, Futex: true, Pipe: true, Socket: true}
 	for _, k := range Kinds() {
 		if got := (&Wait{Kind: k, State: asleep}).Rests(); got != rests[k] {
 			t.Errorf("%s asleep: %v", k, got)

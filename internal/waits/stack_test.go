@@ -120,12 +120,15 @@ func TestUserFunctions(t *testing.T) {
 		"pthread_rwlock_wrlock": UserRWLock, "runtime.futex": GoRuntime, "runtime.futex.abi0": GoRuntime, "runtime.notesleep": GoRuntime,
 		"std::sys::sync::mutex::futex::Mutex::lock_contended": RustLock, "std::sys::pal::unix::futex::futex_wait": Futex,
 		"<std::sync::poison::condvar::Condvar>::wait_timeout": UserCondvar,
-		"<parking_lot::raw_mutex::RawMutex>::lock_slow":       RustLock, "<my::Mutex>::lock": Futex, "<": Futex,
+		"<parking_lot::raw_mutex::RawMutex>::lock_slow":       ParkingLot, "<my::Mutex>::lock": Futex, "<": Futex,
 		"std::thread::park": UserPark, "std::sys::sync::thread_parking::futex::Parker::park": UserPark,
-		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "<std::sys::sync::once::futex::Once>::call": RustLock,
+		"<std::sys::sync::mutex::futex::Mutex>::lock_contended": RustLock, "<std::sys::sync::once::futex::Once>::call": UserOnce,
 		"std::thread::functions::park": UserPark, "<std::thread::thread::Thread>::park": UserPark, "<std::thread::thread::Thread>::park_timeout": UserPark,
 		"<my::Mutex<std::thread::park>>::lock": Futex, "<std::thread::park": Futex,
 		"ObjectMonitor::enter_internal(JavaThread*)": JavaMonitor, "Unsafe_Park": UserPark,
+		"ObjectMonitor::wait(long, bool, JavaThread*)": JavaNotify, "ObjectSynchronizer::waitUninterruptibly": JavaNotify, "ObjectMonitor::ReenterI": JavaMonitor,
+		"__cxa_guard_acquire": StaticGuard, "__pthread_once_slow.isra.0": UserOnce, "std::call_once<void (&)()>(std::once_flag&, void (&)())": UserOnce,
+		"std::sync::lazy_lock::LazyLock<T,F>::force": UserOnce, "parking_lot::condvar::Condvar::wait_until_internal": UserCondvar,
 		"main.main": Futex, "my_pthread_cond_wait": Futex, "": Futex,
 	} {
 		if got, ok := userFunction(name); got != want || ok != (want != Futex) {
@@ -136,12 +139,19 @@ func TestUserFunctions(t *testing.T) {
 
 // userStack gives the thread a user stack of these functions, leaf first.
 func (w *world) userStack(task *kcdata.Task, t *kcdata.Thread, functions ...string) {
+	w.userStacks(task, []*kcdata.Thread{t}, [][]string{functions})
+}
+
+// userStacks gives each of the threads a user stack.
+func (w *world) userStacks(task *kcdata.Task, threads []*kcdata.Thread, stacks [][]string) {
 	strs, records := []byte{0}, []kcdata.LinuxUserSymbol{}
-	for i, f := range functions {
-		addr := 0x1000 + 16*uint64(i)
-		t.User = append(t.User, addr)
-		records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Name: uint32(len(strs))})
-		strs = append(append(strs, f...), 0)
+	for n, t := range threads {
+		for i, f := range stacks[n] {
+			addr := 0x1000 + 0x1000*uint64(n) + 16*uint64(i)
+			t.User = append(t.User, addr)
+			records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Name: uint32(len(strs))})
+			strs = append(append(strs, f...), 0)
+		}
 	}
 	task.UserSymbols = kcdata.NewUserSymbolTable(records, strs)
 }
@@ -157,7 +167,8 @@ func TestUserStacks(t *testing.T) {
 		kind   Kind
 		owners string
 	}{
-		{"__futex_abstimed_wait_common pthread_cond_timedwait os::PlatformEvent::park ObjectMonitor::EnterI ObjectMonitor::enter", plain, JavaMonitor, ""},
+		{"__futex_abstimed_wait_common pthread_cond_timedwait os::PlatformEvent::park ObjectMonitor::wait ObjectSynchronizer::wait", plain, JavaNotify, ""},
+		{"syscall __cxa_guard_acquire main", mutex, StaticGuard, ""},
 		{"pthread_cond_wait Parker::park Unsafe_Park", plain, UserPark, ""},
 		{"pthread_cond_wait Monitor::wait", plain, UserCondvar, ""},
 		{"pthread_cond_wait pthread_mutex_lock ObjectMonitor", plain, UserCondvar, ""},

@@ -20,15 +20,19 @@ type userRow struct {
 var userTable = [...]userRow{
 	{UserCondvar, "pthread_cond_wait __pthread_cond_wait pthread_cond_timedwait __pthread_cond_timedwait pthread_cond_clockwait __pthread_cond_clockwait __pthread_cond_wait_common " +
 		"___pthread_cond_wait ___pthread_cond_timedwait ___pthread_cond_clockwait cnd_wait cnd_timedwait __private_cond_signal std::condition_variable::* std::_V2::condition_variable_any::* " +
-		"std::__condvar::* std::sys::*::condvar::* std::sync::poison::condvar::Condvar::* std::sync::condvar::Condvar::*"},
+		"std::__condvar::* parking_lot::condvar::* std::sys::*::condvar::* std::sync::poison::condvar::Condvar::* std::sync::condvar::Condvar::*"},
 	{UserSemaphore, "sem_wait __sem_wait __new_sem_wait sem_timedwait sem_clockwait __new_sem_wait_slow __new_sem_wait_slow64 do_futex_wait std::__atomic_semaphore* std::counting_semaphore*"},
 	{UserBarrier, "pthread_barrier_wait __pthread_barrier_wait ___pthread_barrier_wait std::__tree_barrier* std::sync::barrier::* gomp_barrier_wait* gomp_team_barrier_wait*"},
 	{UserJoin, "pthread_join __pthread_join __pthread_clockjoin_ex __pthread_timedjoin_ex pthread_timedjoin_np thrd_join"},
 	{UserRWLock, "pthread_rwlock_* __pthread_rwlock_* ___pthread_rwlock_*"},
 	{UserMutex, "pthread_mutex_* __pthread_mutex_* ___pthread_mutex_* __lll_lock_wait __lll_lock_wait_private __lll_mutex_lock_wait mtx_lock mtx_timedlock __lock"},
 	{GoRuntime, "runtime.futex runtime.futexsleep runtime.futexsleep1 runtime.notesleep runtime.notetsleep* runtime.semasleep runtime.lock* runtime.mPark runtime.stopm runtime.mcall"},
-	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::* std::sys::*::once::* parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
+	{UserOnce, "__pthread_once __pthread_once_slow __pthread_once_full pthread_once ___pthread_once __gthread_once std::call_once* std::sys::*::once::* std::sync::once::* std::sync::poison::once::* std::sync::once_lock::* std::sync::lazy_lock::* parking_lot::once::*"},
+	{StaticGuard, "__cxa_guard_acquire"},
+	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::*"},
+	{ParkingLot, "parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
 	{UserPark, "std::sys::*::thread_parking::* std::sys::*::thread_parker::* std::thread::park* std::thread::Thread::park* std::thread::*::park parking_lot_core::* Unsafe_Park Parker::park*"},
+	{JavaNotify, "ObjectMonitor::wait* ObjectSynchronizer::wait*"},
 	{JavaMonitor, "ObjectMonitor::* ObjectSynchronizer::*"},
 }
 
@@ -44,11 +48,11 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
 			switch k, tells := userFunction(fn.Name); {
-			case !tells:
+			case !tells || isOnce(k) && i >= onceFrames:
 			case !ok:
 				kind, ok = k, true
-			case kind == UserCondvar && (k == JavaMonitor || k == UserPark):
-				return k, true // which is made of a condition variable
+			case kind == UserCondvar && (k == JavaMonitor || k == JavaNotify || k == UserPark), kind == UserPark && k == ParkingLot:
+				return k, true // which is made of it
 			}
 		}
 	}
@@ -100,7 +104,9 @@ func rustMethod(name string) string {
 // ownWords reports whether who waits for k in a futex call does so for a word of a runtime of its own.
 // glibc's and musl's layouts say nothing of such a word: what the program keeps behind it may
 // look like the fields of one of their locks.
-func ownWords(k Kind) bool { return k == RustLock || k == UserPark || k == GoRuntime }
+func ownWords(k Kind) bool {
+	return k == RustLock || k == UserOnce || k == StaticGuard || k == UserPark || k == GoRuntime
+}
 
 // userPattern is one name of userTable, cut at its stars.
 type userPattern struct {

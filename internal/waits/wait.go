@@ -65,7 +65,7 @@ type Kind string
 // thing. It is comparable.
 type Resource struct {
 	Kind Kind
-	Task uint64 // of a private futex: the process (container id); of a lock on a part of a file: 1 + its first byte; else 0
+	Task uint64 // of a private futex and of Kind.IsQueued: the process (container id); of a lock on a part of a file: 1 + its first byte; else 0
 	ID   uint64 // an address, or its number in a redacted file; of FUSE: the file system's device
 }
 

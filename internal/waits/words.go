@@ -22,11 +22,18 @@ func (k Kind) IsKernelLock() bool {
 // IsLock reports whether k is a lock, of the kernel, of a program or of a file: others give it up soon.
 func (k Kind) IsLock() bool {
 	switch k {
-	case UserMutex, UserRWLock, UserPIMutex, FileLock:
+	case UserMutex, UserRWLock, UserPIMutex, UserOnce, StaticGuard, RustLock, FileLock:
 		return true
 	}
-	return k.IsKernelLock()
+	return k.IsKernelLock() || k.IsQueued()
 }
+
+// IsQueued reports whether k is a lock for which each thread sleeps at a word of its own, so that which lock it is
+// is not known. All of a process count as one Resource, without an ID.
+func (k Kind) IsQueued() bool { return k == JavaMonitor || k == ParkingLot }
+
+// IsForJob reports whether k is a lock that is had for as long as a job takes.
+func (k Kind) IsForJob() bool { return k == FileLock || k == UserOnce || k == StaticGuard }
 
 // RestsInD reports whether threads wait in D for k for long where nothing is wrong: for work, for a
 // vfork child, for a time.
@@ -49,7 +56,7 @@ func (w *Wait) Rests() bool {
 }
 
 var restful = []Kind{AtRest, Timer, Signal, ChildEnd, Poll, Terminal, Descriptor, Netlink, IOUring, IPC, VirtualCPU,
-	UserCondvar, UserSemaphore, UserPark, UserJoin, UserBarrier, GoRuntime, Futex}
+	UserCondvar, UserSemaphore, UserPark, UserJoin, UserBarrier, JavaNotify, GoRuntime, Futex}
 
 // Known reports whether k is one of Kinds.
 func (k Kind) Known() bool {
@@ -77,8 +84,12 @@ var kinds = map[Kind]string{
 	UserSemaphore: "a semaphore",
 	UserBarrier:   "a barrier",
 	GoRuntime:     "work, in the Go runtime",
+	UserOnce:      "a once control",
+	StaticGuard:   "a guard of a C++ static",
 	RustLock:      "a lock of Rust's standard library",
+	ParkingLot:    "a lock of Rust's parking_lot",
 	JavaMonitor:   "a Java monitor",
+	JavaNotify:    "another Java thread to notify it",
 	UserPark:      "another thread to unpark it",
 	Futex:         "a futex",
 
