@@ -36,6 +36,9 @@ func endFUSE() (all []*Case) {
 		// One reads by an open file description that both have, and the other waits for its position.
 		end("position-over-fuse", "server fuse m", "server serve m read nap", "h open f m/file", "h spawn w", "h read f", "w read f").
 			at("h", atFUSE, "server").waits("w", "h", waits.FilePosition).accuses(culprit("server", waitgraph.Asleep, "h", "w")),
+		// Its process executes another program, for which this thread has to end.
+		end("exec-over-fuse", "server fuse m", "server serve m read nap", "app.r open f m/file", "app.r read f", "app exec").
+			at("app.r", atFUSE, "server").waits("app", "app.r", waits.Threads).accuses(culprit("server", waitgraph.Asleep, "app", "app.r")),
 		// A lock held over it: all behind the lock are its victims, too.
 		end("flock-over-fuse", "server fuse m", "server serve m read nap", "h file f", "h flock f", "h open g m/file", "h read g", "w*3 open-both k f", "w*3 flock k").
 			at("h", atFUSE, "server").at("w0", atLock, "h").at("w1", atLock, "h").at("w2", atLock, "h").

@@ -73,7 +73,7 @@ func pipes(tb testing.TB, hangs *userlab.Hangs) Standing {
 func runtimes(tb testing.TB, hangs *userlab.Hangs) Standing {
 	all := hangs.StartRuntimes(tb, "hang")
 	return Standing{Pids: []int{all[0].Pid, all[1].Pid, all[2].Pid}, Says: []string{`deadlock of 2: catalog`, `guard of a C\+\+ static`, `21\s+threads\s+wait; longest\s+searchd`,
-		`Java monitors of java \[\d+\], .jstack \d+. names the holders: 20\s+threads`}}
+		`Java monitors of java \[\d+\], .jstack \d+. names the holders: 22\s+threads`}}
 }
 
 // flock: 50 behind the lock of a process that was stopped.

@@ -53,6 +53,7 @@ var verbsIn = map[string]testtask.ThreadWant{
 	"look":          waitsIn("D", "lookup_slow", "__lookup_slow", "walk_component"),
 	"mkdir":         waitsIn("SD", "request_wait_answer", "__fuse_simple_request"),
 	"fsync":         waitsIn("SD", "request_wait_answer", "__fuse_simple_request", "fuse_fsync"),
+	"exec":          waitsIn("D", "begin_new_exec", "de_thread"),
 	"wait":          waitsIn("S", "do_wait", "do_wait4", "kernel_wait4", "__do_sys_wait4"),
 	"lock":          inFutex,
 	"nap":           inNap,

@@ -49,11 +49,17 @@ func Owner(o *waits.Owner) string {
 	if o.Thread != nil && o.Task != nil {
 		return Thread(o.Task, o.Thread)
 	}
+	if o.Forked != nil {
+		return Name(o.Forked, &kcdata.Thread{ID: uint64(o.Tid)}) + beforeFork
+	}
 	if o.Tid == 0 {
 		return "a thread (not in this file)"
 	}
 	return fmt.Sprintf("tid %d of task %d (not in this file)", o.Tid, o.Pid)
 }
+
+// beforeFork follows a thread that is not in the process that waits for its lock.
+const beforeFork = " before a fork"
 
 // isProcess reports whether o is a process as a whole, and the file has it.
 func isProcess(o *waits.Owner) bool { return o.Whole && o.Task != nil && o.Thread != nil }
@@ -115,6 +121,12 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	one := len(owners) == 1
 	switch owners[0].Relation {
 	case waits.Holds:
+		if w.Evidence == waits.Stack && w.Confidence == waits.Likely {
+			who += " probably"
+		}
+		if one && owners[0].Forked != nil {
+			return what + " that " + strings.TrimSuffix(who, beforeFork) + " held" + beforeFork
+		}
 		return what + " that " + who + held(one, owners[0].Dead, who) + midst(w.Kind, owners[0].Thread)
 	case waits.Last:
 		return what + " that " + who + " took last"
@@ -126,6 +138,8 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 		return "waits for its tracer " + who
 	case waits.Execs:
 		return "waits for its vfork child " + who
+	case waits.Dumps:
+		return what + ", which " + who + " writes"
 	case waits.Runs:
 		return "waits for the CPU that " + who + plural(one, " has", " have")
 	case waits.Server, waits.Pager:

@@ -24,7 +24,7 @@ func OwnerJSON(o *waits.Owner) show.Object {
 	if o.Task != nil && o.Thread != nil {
 		who = ThreadJSON(o.Task, o.Thread)
 	}
-	return append(who, show.Object{{"relation", show.Known(Word(o.Relation))}, {"died", Flag(o.Dead)}, {"process", Flag(o.Whole)}, {"owes", Flag(o.Owes)}}...)
+	return append(who, show.Object{{"relation", show.Known(Word(o.Relation))}, {"died", Flag(o.Dead)}, {"process", Flag(o.Whole)}, {"owes", Flag(o.Owes)}, {"before_fork", Flag(o.Forked != nil)}}...)
 }
 
 // maxOwnersJSON bounds the owners of one wait: a process may have a million children.

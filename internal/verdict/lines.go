@@ -100,7 +100,11 @@ func Behind(lines []Line, most int, owner func(*waits.Owner) string, thing func(
 		if l.Owner == nil {
 			parts.Add("%d of %s at %s", len(l.Waits), owner(&waits.Owner{Task: l.Waits[0].Task, Thread: l.Waits[0].Task.Threads[0], Whole: true}), thing(l.Waits[0]))
 		} else {
-			parts.Add("%d behind %s (%s)", len(l.Waits), owner(l.Owner), thing(l.Waits[0]))
+			probably := ""
+			if l.Waits[0].Confidence == waits.Likely {
+				probably = "probably "
+			}
+			parts.Add("%d %sbehind %s (%s)", len(l.Waits), probably, owner(l.Owner), thing(l.Waits[0]))
 		}
 	}
 	more := Waiting(lines[len(shown):])

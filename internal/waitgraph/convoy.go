@@ -23,8 +23,11 @@ func isLock(k waits.Kind) bool {
 func (g *graph) findQueues(stands []bool) {
 	g.queued = make([]bool, g.waiting)
 	for _, line := range g.lines {
-		who := slices.DeleteFunc(slices.Clone(line), func(v int32) bool { return !g.old(g.nodes[v].wait) || stands[v] || g.turn[v] })
-		if len(who) == 0 || g.nodes[who[0]].wait.Resource == (waits.Resource{}) {
+		who := slices.DeleteFunc(slices.Clone(line), func(v int32) bool {
+			w := g.nodes[v].wait
+			return !g.old(w) && !w.Again || stands[v] || g.turn[v]
+		})
+		if !slices.ContainsFunc(who, func(v int32) bool { return g.old(g.nodes[v].wait) }) || g.nodes[who[0]].wait.Resource == (waits.Resource{}) {
 			continue
 		}
 		unowned := !slices.ContainsFunc(who, func(v int32) bool { return len(g.edgesOf(v)) > 0 })
@@ -66,9 +69,12 @@ func (g *graph) goesOnSoon(u int32) bool {
 }
 
 // mayBeHeld reports whether a thread of the processes of who, that wait for a lock of which nobody is known
-// to have it, may have it and goes on soon; or acts, if who are few.
+// to have it, may have it and goes on soon; or acts or waits for a child that works, if who are few; or works, if the
+// lock is had for as long as a job takes.
 func (g *graph) mayBeHeld(who []int32) bool {
 	seen := map[*kcdata.Task]bool{}
+	kind := g.nodes[who[0]].wait.Kind
+	few := len(who) < convoyFrom
 	for _, v := range who {
 		task := g.nodes[v].wait.Task
 		if seen[task] {
@@ -77,18 +83,28 @@ func (g *graph) mayBeHeld(who []int32) bool {
 		seen[task] = true
 		if slices.ContainsFunc(task.Threads, func(th *kcdata.Thread) bool {
 			u, there := g.at[th]
+			if kind == waits.JavaMonitor && g.isJavasOwn(task, th) {
+				return false
+			}
 			if !there || u >= g.waiting {
-				return len(who) < convoyFrom && model.StateOf(th).Class.WantsCPU()
+				return (few || kind.IsForJob()) && model.StateOf(th).Class.WantsCPU()
 			}
 			if g.nodes[u].wait.Resource == g.nodes[v].wait.Resource {
 				return false // waits for it, too
 			}
-			return g.goesOnSoon(u) || len(who) < convoyFrom && g.acts(&g.nodes[u])
+			job := kind.IsForJob() || few && g.nodes[u].wait.Kind == waits.ChildEnd
+			return g.goesOnSoon(u) || few && g.acts(&g.nodes[u]) || job && g.works(u)
 		}) {
 			return true
 		}
 	}
 	return false
+}
+
+// isJavasOwn reports whether a thread is one of the virtual machine, which enters no monitor for long, or the one that
+// cleans up behind objects.
+func (g *graph) isJavasOwn(task *kcdata.Task, th *kcdata.Thread) bool {
+	return th.Name == "Common-Cleaner" || slices.ContainsFunc(functionsOf(task, th), func(f function) bool { return g.named(f.name).javasOwn })
 }
 
 // convoys makes a convoy of each queue.

@@ -25,11 +25,13 @@ const (
 // function is one that a frame is in. Of one without a name only the file is known, and about where.
 type function struct {
 	name, module string
-	part         uint64 // of the address, in pieces of partSize; 0: it has a name
+	part         uint64 // of the address, in pieces of partSize; of one with a name where it begins in a page: the functions of one generic have one name, and processes differ by pages
 }
 
 // partSize: two addresses without names in the same or in neighbouring parts are taken for one function's.
 const partSize = 1 << 9
+
+const pageSize = 1 << 12
 
 // loops are where some threads wait for news: in which functions, each on the stack of a thread.
 type loops struct {
@@ -78,8 +80,15 @@ func (g *graph) loopsIn(of any, threads []*kcdata.Thread) *loops {
 	return l
 }
 
-// stem is a thread's name without its number: "pool-1-thread-2" is a thread of the same pool as "pool-1-thread-13".
-func stem(name string) string { return strings.TrimRight(name, "0123456789") }
+// stem is a thread's name without its numbers: "pool-1-thread-2" is a thread of the same pool as "pool-1-thread-13".
+func stem(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, name)
+}
 
 // isFirst reports whether w's thread is the first of its process.
 func isFirst(w *waits.Wait) bool { return w.Thread.ID == w.Task.ID }
@@ -125,7 +134,7 @@ func functionsOf(task *kcdata.Task, t *kcdata.Thread) []function {
 	for i, addr := range t.User {
 		if fns := task.UserSymbols.Functions(t.UserPlace(i)); len(fns) > 0 {
 			f := fns[len(fns)-1] // those before it are inlined
-			out[i].name, out[i].module = f.Name, f.Module
+			out[i] = function{f.Name, f.Module, (addr - f.Offset) % pageSize}
 		}
 		if out[i].name == "" {
 			out[i].part = 1 + addr/partSize
@@ -172,13 +181,13 @@ func (g *graph) locksAt(w *waits.Wait) []site {
 }
 
 // meaning is what the name of a function tells.
-type meaning struct{ takes, interprets bool }
+type meaning struct{ takes, interprets, javasOwn bool }
 
 // named is what a name tells. It is found out once.
 func (g *graph) named(name string) meaning {
 	m, known := g.names[name]
 	if !known {
-		m = meaning{takes: takesLock.MatchString(name) && !hasLock.MatchString(name), interprets: interprets.MatchString(name)}
+		m = meaning{takes: takesLock.MatchString(name) && !hasLock.MatchString(name), interprets: interprets.MatchString(name), javasOwn: javasOwn.MatchString(name)}
 		g.names[name] = m
 	}
 	return m
@@ -187,9 +196,11 @@ func (g *graph) named(name string) meaning {
 var (
 	// takesLock matches the names of functions by which a program takes a lock, and of the system calls
 	// in them.
-	takesLock = regexp.MustCompile(`(^|[^bcBC])lock|Lock|LOCK|(?i:mutex|futex|fcntl|criticalsection|acquire(_ex)?$|^sem(timed)?op$|^syscall$)`)
+	takesLock = regexp.MustCompile(`(^|[^bcBC])lock|Lock|LOCK|(?i:mutex|futex|fcntl|parking_lot|criticalsection|acquire(_ex)?$|^sem(timed)?op$|^syscall$)`)
 	// hasLock matches names that those, too, match, of functions that do something else.
 	hasLock = regexp.MustCompile(`(?i)unlock|locked|deadlock`)
+	// javasOwn matches those of the threads of Java's virtual machine that run no program's code.
+	javasOwn = regexp.MustCompile(`^(VMThread|WatcherThread|CompileBroker|ServiceThread|MonitorDeflationThread|NMethodSweeper|(Abstract)?GangWorker|WorkerThread|ConcurrentGCThread|AttachListener)::|^signal_thread_entry`)
 	// interprets matches the functions of interpreters that run a program's own.
 	interprets = regexp.MustCompile(`^_?PyEval|^Perl_runops|^(rb_)?vm_exec|^execute_ex|^zend_execute|^lua(V_exec|D_|_callk|_pcallk)|^lj_|JavaCalls|^mono_|^v8::|^Builtins_|^exec_byte_code`)
 )

@@ -490,6 +490,125 @@ func TestPoolsInOrder(t *testing.T) {
 	}
 }
 
+// together makes threads 0 to n-1, which are there, those of one process.
+func (w *world) together(n int) {
+	for i := 2; i < n; i++ {
+		w.tasks[1].Threads = append(w.tasks[1].Threads, w.threads[i])
+		w.tasks[1+i/2] = w.tasks[1]
+	}
+}
+
+// Of locks that keep no owner there are as many leaders of a kind as locks: more of them wait for something else. Of
+// parking_lot's it is not known how many locks there are.
+func TestLeadersOfManyLocks(t *testing.T) {
+	const rust, lot = waits.RustLock, waits.ParkingLot
+	job := map[waits.Kind]string{waits.UserPark: "park recv+60 ", waits.Socket: "recv read+60 ", waits.UserSemaphore: "sem_wait "}
+	for name, c := range map[string]struct {
+		leaders []waits.Kind // in the function of those who wait for the locks
+		accepts bool         // the first of them does
+		kind    waits.Kind
+		locks   []uint64 // of those who wait
+		want    string
+	}{
+		"one":                           {[]waits.Kind{waits.UserPark}, false, rust, []uint64{7, 7, 7}, ""},
+		"two for two":                   {[]waits.Kind{waits.UserPark, waits.UserPark}, false, rust, []uint64{7, 8, 7}, ""},
+		"two for one":                   {[]waits.Kind{waits.UserPark, waits.UserPark}, false, rust, []uint64{7, 7, 7}, "convoy 2 3 4"},
+		"one, beside who serves":        {[]waits.Kind{waits.UserPark, waits.Socket, waits.Socket}, false, rust, []uint64{7, 7}, ""},
+		"one accepts, beside others":    {[]waits.Kind{waits.Socket, waits.Socket, waits.Socket}, true, rust, []uint64{7, 7}, ""},
+		"nobody":                        {nil, false, rust, []uint64{7, 7, 7}, "convoy 0 1 2"},
+		"two for who knows how many":    {[]waits.Kind{waits.UserPark, waits.UserPark}, false, lot, []uint64{0, 0}, ""},
+		"nobody for who knows how many": {nil, false, lot, []uint64{0, 0}, "convoy 0 1"},
+		"an initialization":             {[]waits.Kind{waits.UserSemaphore}, false, waits.UserOnce, []uint64{7, 7}, "convoy 1 2"},
+	} {
+		w, stacks, n := newWorld(), map[int]string{}, 0
+		for _, k := range c.leaders {
+			x := w.waits(n, k, old)
+			if k == waits.Socket {
+				serves(at(x, kcdata.FileSocket, kcdata.FileToRead))
+			}
+			if n == 0 && c.accepts {
+				x.File.File.Op = kcdata.FileOpAccept
+			}
+			stacks[n] = job[k] + "worker+60 start+8"
+			n++
+		}
+		for _, id := range c.locks {
+			w.waits(n, c.kind, old).Resource = waits.Resource{Kind: c.kind, Task: 2, ID: id}
+			stacks[n] = "futex lock_contended+9 worker+40 start+8"
+			n++
+		}
+		w.together(n)
+		for _, x := range w.w.All {
+			x.Task = w.tasks[1]
+		}
+		if c.kind != waits.UserOnce && c.leaders != nil {
+			w.dispatcher(0)
+		}
+		w.stacks(stacks)
+		v := Judge(w.w, Options{})
+		if got := said(v); got != c.want || (got == "") != (pools(v) != "") {
+			t.Errorf("%s: %q, pools %q, want %q", name, got, pools(v), c.want)
+		}
+	}
+}
+
+// Functions of a generic have one name: those who wait in two of them are in two places.
+func TestGenericFunctions(t *testing.T) {
+	for _, other := range []uint64{0, 0x40, 0x7000} {
+		w := newWorld()
+		w.waits(a, waits.UserPark, old)
+		w.line(false, a, a2)
+		w.dispatcher(a)
+		w.stacks(map[int]string{a: "park worker+60 start+8", a2: "pthread_mutex_lock worker+40 start+8"})
+		records, text := []kcdata.LinuxUserSymbol{}, "\x00worker\x00start\x00"
+		th, line := w.thread(a), w.thread(a2)
+		begin := th.User[1] - 60
+		line.User[1] = begin + other + 40
+		for _, r := range []kcdata.LinuxUserSymbol{{Addr: th.User[1], Offset: 60, Name: 1}, {Addr: line.User[1], Offset: 40, Name: 1}, {Addr: th.User[2], Offset: 8, Name: 8}} {
+			records = append(records, r)
+		}
+		lock := kcdata.LinuxUserSymbol{Addr: line.User[0], Name: uint32(len(text))}
+		text += "pthread_mutex_lock\x00"
+		w.task(a).UserSymbols = kcdata.NewUserSymbolTable(append(records, lock), text)
+		// Another process's has other pages.
+		if got, want := said(Judge(w.w, Options{})) == "", other%0x1000 == 0; got != want {
+			t.Errorf("%#x: silent: %v", other, got)
+		}
+	}
+}
+
+// Java's virtual machine has threads that enter no monitor, so they do not have it; and the age of a wait that looks again is that
+// of the last look, so that another's counts.
+func TestJavasOwnThreads(t *testing.T) {
+	for name, c := range map[string]struct {
+		stack, name string
+		looks       time.Duration // the age of thread 1's wait, which looks again
+		again       bool
+		want        string
+	}{
+		"VM Periodic Task": {"wait Monitor::wait WatcherThread::sleep", "VM Periodic Tas", old, false, "convoy 0 1"},
+		"a compiler":       {"wait CompileQueue::get CompileBroker::compiler_thread_loop", "C2 CompilerThre", old, false, "convoy 0 1"},
+		"the cleaner":      {"wait ObjectMonitor::wait", "Common-Cleaner", old, false, "convoy 0 1"},
+		"a program's":      {"wait ObjectMonitor::wait JavaCalls::call_helper", "timer", old, false, "starved 0 1"},
+		"looks again":      {"wait VMThread::loop", "VM Thread", young, true, "convoy 0 1"},
+		"a new one":        {"wait VMThread::loop", "VM Thread", young, false, "convoy 0"},
+	} {
+		w := newWorld()
+		for n, age := range []time.Duration{old, c.looks} {
+			w.waits(n, waits.JavaMonitor, age).Resource = waits.Resource{Kind: waits.JavaMonitor, Task: 1}
+		}
+		w.w.Of[w.thread(1)].Again = c.again
+		w.waits(2, waits.UserCondvar, old).Timed = true
+		w.thread(2).Name = c.name
+		w.together(3)
+		w.w.Of[w.thread(2)].Task = w.tasks[1]
+		w.stacks(map[int]string{2: c.stack})
+		if got := said(Judge(w.w, Options{})); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Threads at monitors of Java are of one pool if one thread of their name waits at a file: it may have the monitor.
 // The wait of a parked one is a queue's, with no monitor.
 func TestJavaPools(t *testing.T) {
@@ -498,6 +617,9 @@ func TestJavaPools(t *testing.T) {
 		x := w.waits(n, kind, old)
 		if kind == waits.Socket {
 			serves(at(x, kcdata.FileSocket, kcdata.FileToRead))
+		}
+		if kind == waits.Descriptor { // stands for accept
+			serves(at(x, kcdata.FileSocket, kcdata.FileToRead)).File.File.Op = kcdata.FileOpAccept
 		}
 	}
 	for name, c := range map[string]struct {
@@ -511,16 +633,15 @@ func TestJavaPools(t *testing.T) {
 		"of another name":            {"selector-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
 		"two that may lead":          {"qtp-1 qtp-2 QTP-3 QTP-4 QTP-5 QTP-6", []waits.Kind{waits.Socket, waits.Socket}, "convoy 2 3 4 5"},
 		"one of the line is others'": {"pool-1 POOL-2 POOL-3 POOL-4 CRON-1", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
+		"two that accept":            {"pool-1 pool-2 POOL-3 POOL-4 POOL-5 POOL-6", []waits.Kind{waits.Descriptor, waits.Descriptor}, ""},
+		"a number amid the name":     {"http-1-worker HTTP-2-WORKER HTTP-3-WORKER HTTP-4-WORKER HTTP-5-WORKER", []waits.Kind{waits.Socket}, ""},
 		"few, and nobody acts":       {"HTTP-1 HTTP-2", nil, "convoy 0 1"},
 		"few, and one sleeps":        {"cleaner HTTP-1 HTTP-2", []waits.Kind{waits.Timer}, "starved 1 2"},
 	} {
 		w := newWorld()
 		for n, name := range strings.Fields(c.names) {
 			th := w.thread(n)
-			if th.Name = strings.ToLower(name); n >= 2 { // of the first process
-				w.tasks[1].Threads = append(w.tasks[1].Threads, th)
-				w.task(n).Threads = nil
-			}
+			th.Name = strings.ToLower(name)
 			if n < len(c.leaders) {
 				leads(w, n, c.leaders[n])
 			} else {
@@ -528,6 +649,7 @@ func TestJavaPools(t *testing.T) {
 			}
 			w.w.Of[th].Task = w.tasks[1]
 		}
+		w.together(len(strings.Fields(c.names)))
 		if got := said(Judge(w.w, Options{})); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

@@ -22,6 +22,8 @@ func (f *finder) byStack(w *Wait, names []*marks) {
 		w.Timed = true
 	case ChildEnd:
 		f.child(w)
+	case Threads, Workers, CoreDump, Namespace:
+		f.own(w)
 	case Futex:
 		if kind, ok := userKind(w.Task, w.Thread); ok {
 			w.Kind = kind

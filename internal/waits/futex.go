@@ -2,6 +2,7 @@ package waits
 
 import (
 	"fmt"
+	"time"
 
 	"stackshot/kcdata"
 )
@@ -38,10 +39,16 @@ func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 	kind, ok := userKind(w.Task, w.Thread)
 	if kind.IsQueued() && x.Flags&kcdata.FutexPI == 0 {
 		w.Kind, w.Evidence, w.Resource = kind, Stack, Resource{Kind: kind, Task: w.Task.ID}
+		if w.Timed && kind == JavaMonitor {
+			w.lookAgain()
+		}
 		return
 	}
 	w.Kind = kindOfWord(x)
 	w.Resource = f.word(w.Task, x)
+	if kind.IsOnce() { // the guard's futex is not private, but its memory is
+		w.Resource = Resource{Kind: Futex, Task: w.Task.ID, ID: x.Addr}
+	}
 	if ok && w.Kind == Futex {
 		w.Kind, w.Evidence = kind, Stack
 	} else if ok && ownWords(kind) && x.Flags&kcdata.FutexPI == 0 {
@@ -54,6 +61,18 @@ func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 		w.Owners = append(w.Owners, o)
 	}
 	wordNotes(w, x)
+}
+
+// One of those who wait for a monitor of Java looks again after 1, 8, 64, 512 and then each 1000 ms (HotSpot's
+// ObjectMonitor::EnterI, until release 23).
+const lastLook, looksBefore = 512 * uint64(time.Millisecond), 585 * uint64(time.Millisecond)
+
+// lookAgain is for a wait whose timeout does not end it.
+func (w *Wait) lookAgain() {
+	w.Timed, w.Again = false, true
+	if w.Age.Known && w.Age.Ns > lastLook {
+		w.Age.Ns += looksBefore
+	}
 }
 
 // kindOfWord is what the bytes around the word say it is.
@@ -124,6 +143,10 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	gone := x.Flags&kcdata.FutexOwnerGone != 0
 	m, ok := f.started(x.OwnerTid, x.OwnerStart)
 	switch {
+	case gone && ok && f.forkedFrom(w.Task, m.task):
+		w.Confidence = Likely
+		w.note("it was held when its process was forked, where nobody can give it up")
+		return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Forked: m.task}
 	case gone && ok:
 		w.Confidence = Likely
 		w.note(fmt.Sprintf("its word names thread %d, which is of another process: the lock was held while its process was forked, or it is private and several processes "+
@@ -141,6 +164,22 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	}
 	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died || f.whole()}
 }
+
+// forkedFrom reports whether task is a child of from, or one of its children's.
+func (f *finder) forkedFrom(task, from *kcdata.Task) bool {
+	for range maxForks {
+		if task == nil || task.Linux.Ppid == 0 {
+			return false
+		}
+		if task = f.byPid[task.Linux.Ppid]; task == from {
+			return true
+		}
+	}
+	return false
+}
+
+// maxForks is how many forks away the process is looked for that held a lock.
+const maxForks = 8
 
 // severalFutexes is for futex_waitv: each of the words ends the wait. Owners are named only if
 // all words have one, since one without could be given by anybody.

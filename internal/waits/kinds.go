@@ -29,12 +29,16 @@ const (
 	UserPark      Kind = "user_park"    // a thread that parked itself
 	Futex         Kind = "futex"        // none of these
 
-	ChildEnd Kind = "child"
-	Vfork    Kind = "vfork"
-	Stopped  Kind = "stopped" // by a signal
-	Traced   Kind = "traced"  // by a tracer
-	Frozen   Kind = "frozen"
-	CPU      Kind = "cpu" // runnable, and waits for one
+	ChildEnd  Kind = "child"
+	Threads   Kind = "threads"       // an execve, or a core dump that begins
+	Workers   Kind = "io_workers"    // the end of a thread that has an io_uring
+	CoreDump  Kind = "core_dump"     // that another thread of the process writes
+	Namespace Kind = "pid_namespace" // the end of its first process
+	Vfork     Kind = "vfork"
+	Stopped   Kind = "stopped" // by a signal
+	Traced    Kind = "traced"  // by a tracer
+	Frozen    Kind = "frozen"
+	CPU       Kind = "cpu" // runnable, and waits for one
 
 	Timer      Kind = "timer"
 	Signal     Kind = "signal"

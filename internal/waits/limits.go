@@ -82,7 +82,7 @@ func limits(s *kcdata.Snapshot) (out []string) {
 		say(n > 0, "whom %s in uninterruptible sleep (D) %s for", count(n, "thread", "threads"), map[bool]string{true: "waits", false: "wait"}[n == 1])
 	}
 	out = append(out, fileLimits(s)...)
-	say(s.Machine.Redacted != 0, "the file is redacted: system calls have no arguments, so which child a thread waits for is not known")
+	say(s.Machine.Redacted != 0, "the file is redacted: system calls have no arguments, so which child a thread waits for is not known; programs have no stacks, so locks that only these tell (Rust, Java, C++ statics) are not seen")
 	say(s.Symbols.Len() == 0 && s.ThreadCount() > 0, "functions of the kernel have no names, so what their stacks tell is not known")
 	out = append(out, cpuLimits(s)...)
 	say(s.Request != "", "only a part of the machine was recorded, so owners may be outside of the file")

@@ -2,6 +2,7 @@ package waits
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,14 +143,19 @@ func (w *world) userStack(task *kcdata.Task, t *kcdata.Thread, functions ...stri
 	w.userStacks(task, []*kcdata.Thread{t}, [][]string{functions})
 }
 
-// userStacks gives each of the threads a user stack.
+// userStacks gives each of the threads a user stack; "f+8" is 8 bytes into f.
 func (w *world) userStacks(task *kcdata.Task, threads []*kcdata.Thread, stacks [][]string) {
 	strs, records := []byte{0}, []kcdata.LinuxUserSymbol{}
+	begin := map[string]uint64{}
 	for n, t := range threads {
-		for i, f := range stacks[n] {
-			addr := 0x1000 + 0x1000*uint64(n) + 16*uint64(i)
-			t.User = append(t.User, addr)
-			records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Name: uint32(len(strs))})
+		for _, frame := range stacks[n] {
+			f, at, _ := strings.Cut(frame, "+")
+			offset, _ := strconv.ParseUint(at, 10, 64)
+			if begin[f] == 0 {
+				begin[f] = 0x1000 * uint64(1+len(begin))
+			}
+			t.User = append(t.User, begin[f]+offset)
+			records = append(records, kcdata.LinuxUserSymbol{Addr: begin[f] + offset, Offset: offset, Name: uint32(len(strs))})
 			strs = append(append(strs, f...), 0)
 		}
 	}

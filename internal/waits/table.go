@@ -24,7 +24,11 @@ var table = [...]row{
 	{kind: Userfault, leaf: "handle_userfault"},
 	{kind: Frozen, leaf: "__refrigerator do_freezer_trap get_signal cgroup_enter_frozen"},
 	{kind: Vfork, leaf: "wait_for_vfork_done kernel_clone _do_fork"},
-	{kind: ChildEnd, leaf: "do_wait kernel_wait4 kernel_waitid sys_wait4 sys_waitid zap_pid_ns_processes"},
+	{kind: Namespace, leaf: "zap_pid_ns_processes do_wait kernel_wait4", within: "zap_pid_ns_processes"},
+	{kind: ChildEnd, leaf: "do_wait kernel_wait4 kernel_waitid sys_wait4 sys_waitid"},
+	{kind: Threads, leaf: "de_thread begin_new_exec flush_old_exec coredump_wait do_coredump vfs_coredump"},
+	{kind: Workers, leaf: "io_wq_put_and_exit io_wq_exit_workers"},
+	{kind: CoreDump, leaf: "coredump_task_exit do_exit exit_mm"},
 
 	// Kernel threads at rest, by the function of their loop.
 	{kind: AtRest, leaf: "worker_thread rescuer_thread kthreadd smpboot_thread_fn kthread_worker_fn irq_thread irq_wait_for_interrupt " +
@@ -44,7 +48,7 @@ var table = [...]row{
 	{kind: Futex, leaf: "futex_do_wait futex_wait_queue futex_wait_queue_me futex_wait_multiple futex_wait_multiple_queue futex_sleep_multiple " +
 		"__futex_wait futex_wait do_futex futex_wait_requeue_pi futex_lock_pi sys_futex sys_futex_waitv"},
 	{kind: Poll, leaf: "ep_poll do_epoll_wait sys_epoll_wait sys_epoll_pwait poll_schedule_timeout do_select core_sys_select do_sys_poll do_poll"},
-	{kind: IOUring, leaf: "io_cqring_wait io_cqring_wait_schedule io_uring_cancel_generic io_uring_del_tctx_node io_wq_put_and_exit io_wq_exit_workers io_ring_exit_work io_sqpoll_wait_sq io_sq_thread_stop io_run_local_work sys_io_uring_enter"},
+	{kind: IOUring, leaf: "io_cqring_wait io_cqring_wait_schedule io_uring_cancel_generic io_uring_del_tctx_node io_ring_exit_work io_sqpoll_wait_sq io_sq_thread_stop io_run_local_work sys_io_uring_enter"},
 	{kind: FileLock, leaf: "posix_lock_inode_wait flock_lock_inode_wait locks_lock_inode_wait flock_lock_inode __break_lease do_lock_file_wait fcntl_setlk fcntl_setlk64 nlmclnt_lock nlmclnt_block"},
 	{kind: VirtualCPU, leaf: "kvm_vcpu_block kvm_vcpu_halt kvm_vcpu_check_block kvm_arch_vcpu_ioctl_run vcpu_block"},
 	{kind: IPC, leaf: "do_semtimedop __do_semtimedop do_msgrcv do_msgsnd wq_sleep do_mq_timedreceive do_mq_timedsend"},
@@ -96,7 +100,7 @@ var table = [...]row{
 	{kind: Workqueue, leaf: "__flush_work flush_work __flush_workqueue flush_workqueue drain_workqueue __cancel_work_timer __cancel_work_sync cancel_work_sync flush_delayed_work flush_rcu_work kthread_flush_work kthread_flush_worker " +
 		"__kthread_cancel_work_sync lru_add_drain_all __lru_add_drain_all drain_all_pages __drain_all_pages async_synchronize_cookie_domain work_on_cpu"},
 	{kind: Completion, leaf: "kthread_stop kthread_park __kthread_create_on_node kthread_create_on_node call_usermodehelper_exec cpuhp_kick_ap cpuhp_kick_ap_work __cpuhp_kick_ap stop_one_cpu __stop_cpus stop_machine_cpuslocked affine_move_task " +
-		"set_cpus_allowed_ptr devtmpfs_submit_req wait_for_device_probe idempotent_init_module finished_loading crypto_wait_req device_block_probing usb_start_wait_urb usb_kill_urb wait_for_initramfs coredump_wait do_coredump exit_mm synchronize_irq sched_exec"},
+		"set_cpus_allowed_ptr devtmpfs_submit_req wait_for_device_probe idempotent_init_module finished_loading crypto_wait_req device_block_probing usb_start_wait_urb usb_kill_urb wait_for_initramfs synchronize_irq sched_exec"},
 	{kind: Netlink, leaf: sockWaits + " netlink_*", within: "netlink_*"},
 	{kind: Socket, leaf: sockWaits},
 	{kind: Socket, leaf: "sk_stream_wait_memory sk_stream_wait_connect sk_stream_wait_close sock_alloc_send_pskb inet_csk_accept inet_csk_wait_for_connect inet_wait_for_connect inet_stream_connect __inet_stream_connect inet_accept " +

@@ -48,7 +48,7 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
 			switch k, tells := userFunction(fn.Name); {
-			case !tells || isOnce(k) && i >= onceFrames:
+			case !tells || k.IsOnce() && onceFrame(task, t) == 0:
 			case !ok:
 				kind, ok = k, true
 			case kind == UserCondvar && (k == JavaMonitor || k == JavaNotify || k == UserPark), kind == UserPark && k == ParkingLot:
@@ -105,7 +105,7 @@ func rustMethod(name string) string {
 // glibc's and musl's layouts say nothing of such a word: what the program keeps behind it may
 // look like the fields of one of their locks.
 func ownWords(k Kind) bool {
-	return k == RustLock || k == UserOnce || k == StaticGuard || k == UserPark || k == GoRuntime
+	return k == RustLock || k.IsOnce() || k == UserPark || k == GoRuntime
 }
 
 // userPattern is one name of userTable, cut at its stars.
@@ -116,12 +116,17 @@ type userPattern struct {
 
 var userPatterns = func() (out []userPattern) {
 	for _, r := range userTable {
-		for _, n := range strings.Fields(r.names) {
-			out = append(out, userPattern{r.kind, strings.Split(n, "*")})
-		}
+		out = append(out, newUserPatterns(r.kind, r.names)...)
 	}
 	return out
 }()
+
+func newUserPatterns(kind Kind, names string) (out []userPattern) {
+	for _, n := range strings.Fields(names) {
+		out = append(out, userPattern{kind, strings.Split(n, "*")})
+	}
+	return out
+}
 
 // matches: the first part begins the name; each further one follows somewhere behind. A
 // pattern without a star is the whole name.

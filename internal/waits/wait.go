@@ -19,6 +19,7 @@ type Wait struct {
 	Confidence Confidence
 	When       When
 	Timed      bool               // it ends by itself at a timeout
+	Again      bool               // the thread looks again from time to time for what it waits for: its age is that of the last look at least
 	Notes      []string           // what is to be said beside: a disagreement, an owner that died; clean sentences without a full stop
 	File       *OpenFile          // the open file that it waits at; nil: none, or not known
 	Probably   *kcdata.LinuxMount // a guess: the frozen file system for which it waits, where no file of its call tells
@@ -79,6 +80,7 @@ const (
 	Joined Relation = "joined" // the thread whose end is waited for
 	Tracer Relation = "tracer"
 	Execs  Relation = "execs" // the vfork child
+	Dumps  Relation = "dumps" // writes the core dump
 	Runs   Relation = "runs"  // has the CPU that is waited for
 
 	OtherEnd Relation = "other_end" // has the other end of a pipe, a socket, a terminal
@@ -93,9 +95,10 @@ type Owner struct {
 	Thread   *kcdata.Thread
 	Tid, Pid uint32 // in the recorded pid namespace
 	Relation Relation
-	Dead     bool // it died with the lock held
-	Whole    bool // the process: any thread of Task can do it. Thread is then its leader, or if that ended its first thread, for its name. It may be the process that waits: its other threads can do it
-	Owes     bool // Whole: what it has to answer is known to lie with it: bytes unread, a connection not accepted, a request of a file system, a lock; or the waiter made the connection, and reads the answer. Without it nobody is to blame, but it may still be that nobody else can end the wait
+	Dead     bool         // it died with the lock held
+	Forked   *kcdata.Task // it held the lock in this process, from which the one that waits was forked, and is not in that; nil: no such owner
+	Whole    bool         // the process: any thread of Task can do it. Thread is then its leader, or if that ended its first thread, for its name. It may be the process that waits: its other threads can do it
+	Owes     bool         // Whole: what it has to answer is known to lie with it: bytes unread, a connection not accepted, a request of a file system, a lock; or the waiter made the connection, and reads the answer. Without it nobody is to blame, but it may still be that nobody else can end the wait
 }
 
 // Evidence is where an edge comes from.

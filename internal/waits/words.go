@@ -32,8 +32,11 @@ func (k Kind) IsLock() bool {
 // is not known. All of a process count as one Resource, without an ID.
 func (k Kind) IsQueued() bool { return k == JavaMonitor || k == ParkingLot }
 
+// IsOnce reports whether k is of an initialization that runs once.
+func (k Kind) IsOnce() bool { return k == UserOnce || k == StaticGuard }
+
 // IsForJob reports whether k is a lock that is had for as long as a job takes.
-func (k Kind) IsForJob() bool { return k == FileLock || k == UserOnce || k == StaticGuard }
+func (k Kind) IsForJob() bool { return k == FileLock || k.IsOnce() }
 
 // RestsInD reports whether threads wait in D for k for long where nothing is wrong: for work, for a
 // vfork child, for a time.
@@ -93,12 +96,16 @@ var kinds = map[Kind]string{
 	UserPark:      "another thread to unpark it",
 	Futex:         "a futex",
 
-	ChildEnd: "a child to end or stop",
-	Vfork:    "its vfork child to execute a program or end",
-	Stopped:  "a signal to go on (it is stopped)",
-	Traced:   "its tracer",
-	Frozen:   "its freezer to thaw it",
-	CPU:      "a CPU",
+	ChildEnd:  "a child to end or stop",
+	Threads:   "its other threads to end",
+	Workers:   "its io_uring workers to end",
+	CoreDump:  "the core dump of its process",
+	Namespace: "the processes of its pid namespace to end",
+	Vfork:     "its vfork child to execute a program or end",
+	Stopped:   "a signal to go on (it is stopped)",
+	Traced:    "its tracer",
+	Frozen:    "its freezer to thaw it",
+	CPU:       "a CPU",
 
 	Timer:      "a timer",
 	Signal:     "a signal",
