@@ -111,7 +111,11 @@ func (t *text) together(list []*waits.Wait) {
 
 func (t *text) convoy(c *waitgraph.Convoy) {
 	for i := range c.Owners[:min(len(c.Owners), maxPart)] {
-		t.indented(1, verdict.Owner(&c.Owners[i]))
+		o := &c.Owners[i]
+		t.indented(1, verdict.Owner(o))
+		if w := t.v.Waits.Of[o.Thread]; w != nil && !o.Whole {
+			t.indented(2, t.about(w, false))
+		}
 	}
 	t.left(1, len(c.Owners)-maxPart, "more owner", "")
 	for _, w := range c.Waiters[:min(len(c.Waiters), treeWidth)] {

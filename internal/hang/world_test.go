@@ -215,6 +215,7 @@ func everything() *world {
 	}
 	pg := w.task(990, "postgres")
 	o := owner(pg, thread(pg, 990, "postgres"), waits.Holds)
+	w.wait(pg, o.Thread, waits.UserSemaphore, 0, 95)
 	convoy := &waitgraph.Convoy{Resource: waits.Resource{Kind: waits.RWSemWrite, ID: 0xffff888200}, Owners: []waits.Owner{o}}
 	for i := range uint64(50) {
 		convoy.Waiters = append(convoy.Waiters, w.wait(pg, thread(pg, 1000+i, "backend"), waits.RWSemWrite, 0xffff888200, 90-i, o))

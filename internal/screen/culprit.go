@@ -181,6 +181,9 @@ func (v *view) convoy(k *waitgraph.Convoy) entry {
 		if o.Task != nil {
 			e.pid, e.more = o.Task.ID, v.in(o.Task)
 		}
+		if all := v.o.Verdict.Waits; all != nil && !o.Whole && v.words.Held(o) == "" && all.Of[o.Thread] != nil {
+			s += "; waits for " + v.words.Short(all.Of[o.Thread])
+		}
 	}
 	if n > 0 {
 		s += "; longest " + v.nameOf(k.Waiters[0])
