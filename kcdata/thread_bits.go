@@ -26,8 +26,9 @@ const (
 
 // Bits of LinuxThread.Flags, the kernel's PF_* (include/linux/sched.h).
 const (
-	PFExiting = 0x4
-	PFKthread = 0x200000
+	PFExiting    = 0x4
+	PFForkNoExec = 0x40 // its process was forked, and has executed no program since
+	PFKthread    = 0x200000
 )
 
 // Bits of ThreadSnapshot.State, XNU's TH_* (osfmk/kern/thread.h).

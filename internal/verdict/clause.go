@@ -139,7 +139,9 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	case waits.Execs:
 		return "waits for its vfork child " + who
 	case waits.Dumps:
-		return what + ", which " + who + " writes"
+		return what + ", which " + who + " takes"
+	case waits.Reaps:
+		return what + ": " + who + " has not reaped a zombie"
 	case waits.Runs:
 		return "waits for the CPU that " + who + plural(one, " has", " have")
 	case waits.Server, waits.Pager:

@@ -67,7 +67,7 @@ func (x *Words) shortMount(w *waits.Wait) string {
 // relations say who an owner is to what Short names.
 var relations = map[waits.Relation]string{
 	waits.Holds: "held by", waits.Last: "last taken by", waits.Child: "child", waits.Joined: "thread", waits.Tracer: "tracer",
-	waits.Execs: "vfork child", waits.Dumps: "written by", waits.Runs: "which runs", waits.OtherEnd: "other end", waits.Listener: "listener", waits.Server: "served by", waits.Pager: "served by",
+	waits.Execs: "vfork child", waits.Dumps: "taken by", waits.Reaps: "zombie of", waits.Runs: "which runs", waits.OtherEnd: "other end", waits.Listener: "listener", waits.Server: "served by", waits.Pager: "served by",
 }
 
 // Related are the words between what is waited for and its owner: "held by".

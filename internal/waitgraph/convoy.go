@@ -56,11 +56,19 @@ func (g *graph) countsAlone(v int32) bool {
 // a lock that is had for as long as a job takes whoever has it does if it works.
 func (g *graph) holderGoesOn(v int32) bool {
 	w, edges := g.nodes[v].wait, g.edgesOf(v)
-	stays := func(e edge) bool { return !g.goesOnSoon(e.node) && !(w.Kind.IsForJob() && g.works(e.node)) }
+	stays := func(e edge) bool {
+		return !g.goesOnSoon(e.node) && !(w.Kind.IsForJob() && g.works(e.node) || w.Kind.IsOnce() && g.initializes(e.node))
+	}
 	if !w.AnyOwner {
 		return len(edges) > 0 && !slices.ContainsFunc(edges, stays)
 	}
 	return slices.ContainsFunc(edges, func(e edge) bool { return !stays(e) })
+}
+
+// initializes reports whether u, which runs an initialization, works; or polls, for which nobody may be known.
+func (g *graph) initializes(u int32) bool {
+	w := g.nodes[u].wait
+	return g.works(u) || w != nil && isPolled(w)
 }
 
 // goesOnSoon reports whether u waits for a person, or for room at a reader that runs or does so.

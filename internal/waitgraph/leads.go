@@ -37,8 +37,8 @@ func (b *blame) leads(t int32, o waits.Owner, node int32, by way) way {
 		return locked
 	case waits.Last:
 		return ordinary
-	case waits.Holds, waits.Server, waits.Pager:
-		if long && !(o.Relation == waits.Holds && (w.Kind.IsForJob() || b.g.turn[t])) {
+	case waits.Holds, waits.Server, waits.Pager, waits.Reaps:
+		if long && !(o.Relation == waits.Holds && (b.g.turn[t] || w.Kind == waits.FileLock || w.Kind.IsOnce() && b.g.initializes(node))) {
 			return locked
 		}
 		return ordinary

@@ -665,7 +665,8 @@ func TestLongInitialization(t *testing.T) {
 		}{
 			"it runs":    {func(w *world) { w.running(a) }, "starved 1 7 8 9"},
 			"it sleeps":  {func(w *world) { w.waits(a, waits.Timer, old) }, "starved 1 7 8 9"},
-			"it reads":   {func(w *world) { serves(w.reads(a, old)) }, "convoy 1 7 8 9"},
+			"it reads":   {func(w *world) { serves(w.reads(a, old)) }, "culprit 0 asleep: 1 7 8 9; convoy 1 7 8 9"},
+			"it polls":   {func(w *world) { w.polls(a, old) }, "starved 1 7 8 9"},
 			"in D":       {func(w *world) { w.d(a, waits.BlockIO, old) }, "culprit 0 blocked: 1 7 8 9; convoy 1 7 8 9"},
 			"its mutex":  {func(w *world) { w.waits(a, waits.UserMutex, old, w.holds(a2)) }, "likely deadlock 0 1 behind 7 8 9"},
 			"is stopped": {func(w *world) { w.in(a, kcdata.StateStopped) }, "culprit 0 stopped: 1 7 8 9; convoy 1 7 8 9"},

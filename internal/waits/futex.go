@@ -41,6 +41,7 @@ func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 		w.Kind, w.Evidence, w.Resource = kind, Stack, Resource{Kind: kind, Task: w.Task.ID}
 		if w.Timed && kind == JavaMonitor {
 			w.lookAgain()
+			w.note("it looks again each second at the latest, and may have waited for longer")
 		}
 		return
 	}
@@ -143,9 +144,9 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	gone := x.Flags&kcdata.FutexOwnerGone != 0
 	m, ok := f.started(x.OwnerTid, x.OwnerStart)
 	switch {
-	case gone && ok && f.forkedFrom(w.Task, m.task):
+	case gone && ok && f.forkedFrom(w.Task, m.task, x.OwnerStart):
 		w.Confidence = Likely
-		w.note("it was held when its process was forked, where nobody can give it up")
+		w.note("it was held when its process was forked, where nobody can give it up; or it is private, and several processes use it")
 		return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Forked: m.task}
 	case gone && ok:
 		w.Confidence = Likely
@@ -153,7 +154,11 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 			"use it, or its owner ended and the number was given away again", x.OwnerTid))
 		return Owner{Relation: r}
 	case gone:
-		w.note(fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace", ofNumber(x.OwnerTid)))
+		or := ""
+		if noExec(w.Task) {
+			or = ", or held it when the process was forked"
+		}
+		w.note(fmt.Sprintf("its word names an owner that is not in this file%s: it ended, or is of another pid namespace%s", ofNumber(x.OwnerTid), or))
 	case ok:
 		o := m.owner(r)
 		o.Dead = died
@@ -162,20 +167,26 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	if !died {
 		w.Confidence = Likely
 	}
-	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died || f.whole()}
+	return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Dead: died || f.whole() && !noExec(w.Task)}
 }
 
-// forkedFrom reports whether task is a child of from, or one of its children's.
-func (f *finder) forkedFrom(task, from *kcdata.Task) bool {
+// forkedFrom reports whether task was forked from a process, directly or not, when a thread of that had begun.
+func (f *finder) forkedFrom(task, from *kcdata.Task, begin uint64) bool {
 	for range maxForks {
-		if task == nil || task.Linux.Ppid == 0 {
+		if task == nil || task.Linux.Ppid == 0 || len(task.Threads) == 0 || !noExec(task) {
 			return false
 		}
+		forked := task.Threads[0].Linux.StartBoottime
 		if task = f.byPid[task.Linux.Ppid]; task == from {
-			return true
+			return begin <= forked
 		}
 	}
 	return false
+}
+
+// noExec reports whether task was forked and has executed no program since.
+func noExec(task *kcdata.Task) bool {
+	return len(task.Threads) > 0 && task.Threads[0].Linux.Flags&kcdata.PFForkNoExec != 0
 }
 
 // maxForks is how many forks away the process is looked for that held a lock.

@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,7 +9,8 @@ import (
 	"stackshot/kcdata"
 )
 
-// own names the threads of its own process, or of its own pid namespace, for which w's thread waits: all of them have to end.
+// own names the threads of its own process, or of its own pid namespace, for which w's thread waits: all of them have to
+// end; and who has to take note that one did.
 func (f *finder) own(w *Wait) {
 	switch w.Kind {
 	case Threads:
@@ -24,11 +26,19 @@ func (f *finder) own(w *Wait) {
 			return
 		}
 		inode := w.Thread.NS[len(w.Thread.NS)-1].Inode
+		in := func(t *kcdata.Thread) bool {
+			return slices.ContainsFunc(t.NS, func(n kcdata.LinuxThreadNS) bool { return n.Inode == inode })
+		}
 		for _, task := range f.s.Tasks {
-			if task != w.Task {
-				f.join(w, task, func(t *kcdata.Thread) bool {
-					return slices.ContainsFunc(t.NS, func(n kcdata.LinuxThreadNS) bool { return n.Inode == inode })
-				})
+			if task == w.Task {
+				continue
+			}
+			f.join(w, task, in)
+			if leader := leaderOf(task); leader != nil && model.StateOf(leader).Class == model.Zombie && in(leader) {
+				if m, ok := f.byTid[task.Linux.Ppid]; ok && m.task != w.Task && !in(m.thread) { // else it has to end, too
+					w.Owners = append(w.Owners, m.owner(Reaps))
+					w.note(fmt.Sprintf("%s [%d] has ended, and %s [%d] has not reaped it", task.Name, task.ID, m.task.Name, m.task.ID))
+				}
 			}
 		}
 	case CoreDump:
@@ -44,8 +54,12 @@ func (f *finder) own(w *Wait) {
 // join adds to w's owners those living threads of task that which names, but for its own.
 func (f *finder) join(w *Wait, task *kcdata.Task, which func(*kcdata.Thread) bool) {
 	for _, t := range task.Threads {
-		if t != w.Thread && model.StateOf(t).Class != model.Zombie && which(t) {
+		switch ended := model.StateOf(t).Class == model.Zombie; {
+		case t == w.Thread || !which(t):
+		case !ended:
 			w.Owners = append(w.Owners, member{task, t}.owner(Joined))
+		case task == w.Task && t.ID != task.ID: // the kernel reaps all others at once
+			w.note(fmt.Sprintf("thread %d has ended, and its tracer, which is not known, has not reaped it", t.ID))
 		}
 	}
 }

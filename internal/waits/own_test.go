@@ -62,6 +62,17 @@ func TestOwnThreads(t *testing.T) {
 			in(w.task(40, 10, asleep, inPipe...), 8, 2)
 			w.task(50, 10, asleep, inPipe...)
 		}, Namespace, "joined 21!, joined 30!"},
+		"an orphan of a pid namespace, not reaped": {func(w *world) {
+			in := func(th *kcdata.Thread, tid uint32) {
+				th.NS = []kcdata.LinuxThreadNS{{Inode: 1, Tid: th.Linux.Tid}, {Inode: 7, Tid: tid}}
+			}
+			in(w.task(10, 1, asleep, zap...), 1)
+			in(w.task(20, 30, kcdata.StateDead), 2) // by who entered the namespace
+			in(w.task(21, 10, kcdata.StateDead), 3) // by the first process, which does
+			in(w.task(22, 21, kcdata.StateDead), 4)
+			in(w.task(23, 99, kcdata.StateDead), 5)
+			w.task(30, 1, asleep, inPipe...)
+		}, Namespace, "reaps 30!"},
 		"the first pid namespace": {func(w *world) { w.task(10, 1, asleep, zap...); w.task(20, 10, asleep, inPipe...) }, Namespace, ""},
 	} {
 		w := newWorld()
@@ -77,19 +88,27 @@ func TestOwnThreads(t *testing.T) {
 func TestHeldAtFork(t *testing.T) {
 	for name, c := range map[string]struct {
 		parents [3]uint32 // of the processes 10, 20 and 30
+		not     uint32
+		late    bool // the thread began after the fork
 		forked  bool
 	}{
-		"the parent":             {[3]uint32{1, 10, 1}, true},
-		"the parent's parent":    {[3]uint32{1, 30, 10}, true},
-		"another process":        {[3]uint32{1, 1, 1}, false},
-		"a child":                {[3]uint32{20, 1, 1}, false},
-		"a circle, without that": {[3]uint32{1, 30, 20}, false},
+		"the parent":             {[3]uint32{1, 10, 1}, 0, false, true},
+		"it executed a program":  {[3]uint32{1, 10, 1}, kcdata.PFForkNoExec, false, false},
+		"a thread of later":      {[3]uint32{1, 10, 1}, 0, true, false},
+		"the parent's parent":    {[3]uint32{1, 30, 10}, 0, false, true},
+		"another process":        {[3]uint32{1, 1, 1}, 0, false, false},
+		"a child":                {[3]uint32{20, 1, 1}, 0, false, false},
+		"a circle, without that": {[3]uint32{1, 30, 20}, 0, false, false},
 	} {
 		w := newWorld()
 		w.task(10, c.parents[0], asleep, inPipe...)
 		w.thread(w.last(), 11, asleep, inPipe...)
 		th := w.task(20, c.parents[1], asleep, inFutex...)
-		w.task(30, c.parents[2], asleep, inPipe...)
+		th.Linux.Flags = kcdata.PFForkNoExec &^ c.not
+		w.task(30, c.parents[2], asleep, inPipe...).Linux.Flags = kcdata.PFForkNoExec
+		if c.late {
+			w.s.Tasks[1].Threads[0].Linux.StartBoottime = start(11) - 1
+		}
 		th.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexOwnerGone, Object: kcdata.FutexGlibcMutex, OwnerTid: 11, OwnerTgid: 10, OwnerStart: start(11)}}
 		o := w.of().Of[th].Owners[0]
 		if (o.Forked == w.s.Tasks[0]) != c.forked || o.Thread != nil || o.Dead || c.forked != (o.Tid == 11) {

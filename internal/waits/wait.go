@@ -80,7 +80,8 @@ const (
 	Joined Relation = "joined" // the thread whose end is waited for
 	Tracer Relation = "tracer"
 	Execs  Relation = "execs" // the vfork child
-	Dumps  Relation = "dumps" // writes the core dump
+	Dumps  Relation = "dumps" // takes the core dump
+	Reaps  Relation = "reaps" // the parent of a zombie that is waited for, and has not taken note of its end
 	Runs   Relation = "runs"  // has the CPU that is waited for
 
 	OtherEnd Relation = "other_end" // has the other end of a pipe, a socket, a terminal
