@@ -65,10 +65,24 @@ func (g *graph) holderGoesOn(v int32) bool {
 	return slices.ContainsFunc(edges, func(e edge) bool { return !stays(e) })
 }
 
-// initializes reports whether u, which runs an initialization, works; or polls, for which nobody may be known.
+// initializes reports whether u, which runs an initialization, works; or polls, for which nobody may be known; or waits in
+// memory, where a thread of its process that works may wake it.
 func (g *graph) initializes(u int32) bool {
 	w := g.nodes[u].wait
-	return g.works(u) || w != nil && isPolled(w)
+	switch {
+	case g.works(u):
+		return true
+	case w == nil:
+		return false
+	}
+	switch w.Kind {
+	case waits.UserCondvar, waits.UserSemaphore, waits.UserPark, waits.UserBarrier, waits.Futex:
+		return slices.ContainsFunc(w.Task.Threads, func(th *kcdata.Thread) bool {
+			v, there := g.at[th]
+			return there && g.works(v) || !there && model.StateOf(th).Class.WantsCPU()
+		})
+	}
+	return isPolled(w)
 }
 
 // goesOnSoon reports whether u waits for a person, or for room at a reader that runs or does so.

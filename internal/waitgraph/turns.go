@@ -75,7 +75,9 @@ func (g *graph) leaders(who []int32) map[*kcdata.Thread]bool {
 // whether these are all who have the lock.
 // Whoever waits for the next connection leads if stacks do not tell; or if the lock is a file's, and it is the one
 // thread of its process. Of a lock of which nobody is known to have it a thread of v's process that is in
-// the same function may have it, if there are few; Java's functions have no names, so there threads do, and parked ones have no monitor.
+// the same function may have it, if it accepts, or no other waits for that kind of thing: others wait for something else. Locks that never keep
+// their owner may have pools of one, for which nobody stands in line, so there any may lead.
+// Java's functions have no names, so there threads do, and parked ones have no monitor.
 func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	w, held := g.nodes[v].wait, false
 	at := g.locksAt(w)
@@ -110,33 +112,16 @@ func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	if w.Kind == waits.JavaMonitor {
 		in = l.like[stem(w.Thread.Name)]
 	}
-	found := false
-	for th, few := range g.fewOfOneKind(w, in) {
-		all[th], found = true, found || few
-	}
-	return found
-}
-
-// fewOfOneKind are those of in, threads of w's process that may have locks of which nobody is known to have them, that may lead: of a
-// kind of wait as many as there are such locks, since more of them wait for something else; and all that wait for the next connection.
-func (g *graph) fewOfOneKind(w *waits.Wait, in []*kcdata.Thread) map[*kcdata.Thread]bool {
-	locks := 0
-	for _, line := range g.lines {
-		if x := g.nodes[line[0]].wait; x.Task == w.Task && x.Kind == w.Kind {
-			locks++
-		}
-	}
 	count := map[waits.Kind]int{}
 	for _, th := range in {
 		count[g.nodes[g.at[th]].wait.Kind]++
 	}
-	out := map[*kcdata.Thread]bool{}
 	for _, th := range in {
-		if x := g.nodes[g.at[th]].wait; count[x.Kind] <= locks || isAccept(x) || w.Kind == waits.ParkingLot {
-			out[th] = true
+		if x := g.nodes[g.at[th]].wait; isAccept(x) || w.Kind == waits.RustLock || w.Kind == waits.ParkingLot || count[x.Kind] == 1 {
+			all[th], held = true, true
 		}
 	}
-	return out
+	return held
 }
 
 // newsMayCome reports whether somebody is left who could give the leaders of a pool their news: those in line

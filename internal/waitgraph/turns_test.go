@@ -498,10 +498,10 @@ func (w *world) together(n int) {
 	}
 }
 
-// Of locks that keep no owner there are as many leaders of a kind as locks: more of them wait for something else. Of
-// parking_lot's it is not known how many locks there are.
+// Of a lock of which nobody is known to have it one thread that waits for its kind of news may have it. Locks that never keep an owner may
+// have pools of one, too.
 func TestLeadersOfManyLocks(t *testing.T) {
-	const rust, lot = waits.RustLock, waits.ParkingLot
+	const rust, lot, mutex = waits.RustLock, waits.ParkingLot, waits.UserMutex
 	job := map[waits.Kind]string{waits.UserPark: "park recv+60 ", waits.Socket: "recv read+60 ", waits.UserSemaphore: "sem_wait "}
 	for name, c := range map[string]struct {
 		leaders []waits.Kind // in the function of those who wait for the locks
@@ -510,15 +510,15 @@ func TestLeadersOfManyLocks(t *testing.T) {
 		locks   []uint64 // of those who wait
 		want    string
 	}{
-		"one":                           {[]waits.Kind{waits.UserPark}, false, rust, []uint64{7, 7, 7}, ""},
-		"two for two":                   {[]waits.Kind{waits.UserPark, waits.UserPark}, false, rust, []uint64{7, 8, 7}, ""},
-		"two for one":                   {[]waits.Kind{waits.UserPark, waits.UserPark}, false, rust, []uint64{7, 7, 7}, "convoy 2 3 4"},
-		"one, beside who serves":        {[]waits.Kind{waits.UserPark, waits.Socket, waits.Socket}, false, rust, []uint64{7, 7}, ""},
-		"one accepts, beside others":    {[]waits.Kind{waits.Socket, waits.Socket, waits.Socket}, true, rust, []uint64{7, 7}, ""},
-		"nobody":                        {nil, false, rust, []uint64{7, 7, 7}, "convoy 0 1 2"},
-		"two for who knows how many":    {[]waits.Kind{waits.UserPark, waits.UserPark}, false, lot, []uint64{0, 0}, ""},
-		"nobody for who knows how many": {nil, false, lot, []uint64{0, 0}, "convoy 0 1"},
-		"an initialization":             {[]waits.Kind{waits.UserSemaphore}, false, waits.UserOnce, []uint64{7, 7}, "convoy 1 2"},
+		"one":                            {[]waits.Kind{waits.UserPark}, false, mutex, []uint64{7, 7, 7}, ""},
+		"two":                            {[]waits.Kind{waits.UserPark, waits.UserPark}, false, mutex, []uint64{7, 7, 7}, "convoy 2 3 4"},
+		"one, beside who serves":         {[]waits.Kind{waits.UserPark, waits.Socket, waits.Socket}, false, mutex, []uint64{7, 7}, ""},
+		"one accepts, beside others":     {[]waits.Kind{waits.Socket, waits.Socket, waits.Socket}, true, mutex, []uint64{7, 7}, ""},
+		"nobody":                         {nil, false, rust, []uint64{7, 7, 7}, "convoy 0 1 2"},
+		"pools, of which one has a line": {[]waits.Kind{waits.UserPark, waits.UserPark, waits.UserPark}, false, rust, []uint64{7, 7}, ""},
+		"two for who knows how many":     {[]waits.Kind{waits.UserPark, waits.UserPark}, false, lot, []uint64{0, 0}, ""},
+		"nobody for who knows how many":  {nil, false, lot, []uint64{0, 0}, "convoy 0 1"},
+		"an initialization":              {[]waits.Kind{waits.UserSemaphore}, false, waits.UserOnce, []uint64{7, 7}, "convoy 1 2"},
 	} {
 		w, stacks, n := newWorld(), map[int]string{}, 0
 		for _, k := range c.leaders {
@@ -663,13 +663,15 @@ func TestLongInitialization(t *testing.T) {
 			owner func(w *world)
 			want  string
 		}{
-			"it runs":    {func(w *world) { w.running(a) }, "starved 1 7 8 9"},
-			"it sleeps":  {func(w *world) { w.waits(a, waits.Timer, old) }, "starved 1 7 8 9"},
-			"it reads":   {func(w *world) { serves(w.reads(a, old)) }, "culprit 0 asleep: 1 7 8 9; convoy 1 7 8 9"},
-			"it polls":   {func(w *world) { w.polls(a, old) }, "starved 1 7 8 9"},
-			"in D":       {func(w *world) { w.d(a, waits.BlockIO, old) }, "culprit 0 blocked: 1 7 8 9; convoy 1 7 8 9"},
-			"its mutex":  {func(w *world) { w.waits(a, waits.UserMutex, old, w.holds(a2)) }, "likely deadlock 0 1 behind 7 8 9"},
-			"is stopped": {func(w *world) { w.in(a, kcdata.StateStopped) }, "culprit 0 stopped: 1 7 8 9; convoy 1 7 8 9"},
+			"it runs":               {func(w *world) { w.running(a) }, "starved 1 7 8 9"},
+			"it sleeps":             {func(w *world) { w.waits(a, waits.Timer, old) }, "starved 1 7 8 9"},
+			"it reads":              {func(w *world) { serves(w.reads(a, old)) }, "culprit 0 asleep: 1 7 8 9; convoy 1 7 8 9"},
+			"it waits for a worker": {func(w *world) { w.waits(a, waits.UserCondvar, old); w.waits(2, waits.Timer, old); w.together(3) }, "starved 1 7 8 9"},
+			"it waits in vain":      {func(w *world) { w.waits(a, waits.UserCondvar, old); w.reads(2, old); w.together(3) }, "culprit 0 asleep: 1 7 8 9; convoy 1 7 8 9"},
+			"it polls":              {func(w *world) { w.polls(a, old) }, "starved 1 7 8 9"},
+			"in D":                  {func(w *world) { w.d(a, waits.BlockIO, old) }, "culprit 0 blocked: 1 7 8 9; convoy 1 7 8 9"},
+			"its mutex":             {func(w *world) { w.waits(a, waits.UserMutex, old, w.holds(a2)) }, "likely deadlock 0 1 behind 7 8 9"},
+			"is stopped":            {func(w *world) { w.in(a, kcdata.StateStopped) }, "culprit 0 stopped: 1 7 8 9; convoy 1 7 8 9"},
 		} {
 			w := newWorld()
 			c.owner(w)
