@@ -121,13 +121,14 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 	one := len(owners) == 1
 	switch owners[0].Relation {
 	case waits.Holds:
+		probably := ""
 		if w.Evidence == waits.Stack && w.Confidence == waits.Likely {
-			who += " probably"
+			probably = " probably"
 		}
 		if one && owners[0].Forked != nil {
 			return what + " that " + strings.TrimSuffix(who, beforeFork) + " held" + beforeFork
 		}
-		return what + " that " + who + held(one, owners[0].Dead, who) + midst(w.Kind, owners[0].Thread)
+		return what + " that " + who + probably + held(one, owners[0].Dead, who) + midst(w.Kind, owners[0].Thread)
 	case waits.Last:
 		return what + " that " + who + " took last"
 	case waits.Child:

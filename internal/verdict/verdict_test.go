@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -254,6 +255,38 @@ func TestQueuedLocks(t *testing.T) {
 		if got := [2]string{x.Title(f), x.Sentence(f)}; got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
+	}
+}
+
+// Who is only likely to hold a lock, held it before a fork, takes a core dump or has not reaped a zombie is named in these words.
+func TestOwnersOfOtherKinds(t *testing.T) {
+	s := scene("app", "a", "b")
+	before := waits.Owner{Tid: 9, Pid: 8, Relation: waits.Holds, Forked: &kcdata.Task{ID: 8, Name: "par"}}
+	for _, c := range []struct {
+		kind   waits.Kind
+		owner  waits.Owner
+		likely bool
+		want   string
+	}{
+		{waits.UserOnce, has(s, 1, waits.Holds), true, "waits for the once control 0x10 that app [100] tid 101 \"a\" probably holds"},
+		{waits.UserOnce, has(s, 0, waits.Holds), true, "waits for the once control 0x10 that it probably holds itself"},
+		{waits.UserMutex, before, false, "waits for the mutex 0x10 that par [8] tid 9 held before a fork"},
+		{waits.CoreDump, has(s, 1, waits.Dumps), false, "waits for the core dump of its process, which app [100] tid 101 \"a\" takes"},
+		{waits.Namespace, has(s, 1, waits.Reaps), false, "waits for the processes of its pid namespace to end: app [100] tid 101 \"a\" has not reaped a zombie"},
+	} {
+		w := waitsFor(s, 0, c.kind, 0x10, c.owner)
+		if w.Evidence = waits.Stack; c.likely {
+			w.Confidence = waits.Likely
+		}
+		if got := Phrase(w, false); got != c.want {
+			t.Errorf("%s: %q, want %q", c.kind, got, c.want)
+		}
+	}
+	if got := Owner(&before); got != "par [8] tid 9 before a fork" {
+		t.Errorf("%q", got)
+	}
+	if got, err := json.Marshal(OwnerJSON(&before)); err != nil || !strings.Contains(string(got), `"before_fork":true`) {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

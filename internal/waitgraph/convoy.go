@@ -91,8 +91,8 @@ func (g *graph) goesOnSoon(u int32) bool {
 }
 
 // mayBeHeld reports whether a thread of the processes of who, that wait for a lock of which nobody is known
-// to have it, may have it and goes on soon; or acts or waits for a child that works, if who are few; or works, if the
-// lock is had for as long as a job takes.
+// to have it, may have it and goes on soon; or acts or waits for a child that works, if who are few; or works, if it is an
+// initialization.
 func (g *graph) mayBeHeld(who []int32) bool {
 	seen := map[*kcdata.Task]bool{}
 	kind := g.nodes[who[0]].wait.Kind
@@ -109,12 +109,12 @@ func (g *graph) mayBeHeld(who []int32) bool {
 				return false
 			}
 			if !there || u >= g.waiting {
-				return (few || kind.IsForJob()) && model.StateOf(th).Class.WantsCPU()
+				return (few || kind.IsOnce()) && model.StateOf(th).Class.WantsCPU()
 			}
 			if g.nodes[u].wait.Resource == g.nodes[v].wait.Resource {
 				return false // waits for it, too
 			}
-			job := kind.IsForJob() || few && g.nodes[u].wait.Kind == waits.ChildEnd
+			job := kind.IsOnce() || few && g.nodes[u].wait.Kind == waits.ChildEnd
 			return g.goesOnSoon(u) || few && g.acts(&g.nodes[u]) || job && g.works(u)
 		}) {
 			return true

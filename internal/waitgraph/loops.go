@@ -80,14 +80,12 @@ func (g *graph) loopsIn(of any, threads []*kcdata.Thread) *loops {
 	return l
 }
 
-// stem is a thread's name without its numbers: "pool-1-thread-2" is a thread of the same pool as "pool-1-thread-13".
+// stem is a thread's name without its last number: "pool-1-thread-2" is a thread of the same pool as "pool-1-thread-13", and not
+// as "pool-2-thread-2".
 func stem(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' {
-			return -1
-		}
-		return c
-	}, name)
+	const digits = "0123456789"
+	end := strings.LastIndexAny(name, digits) + 1
+	return strings.TrimRight(name[:end], digits) + name[end:]
 }
 
 // isFirst reports whether w's thread is the first of its process.
@@ -200,7 +198,7 @@ var (
 	// hasLock matches names that those, too, match, of functions that do something else.
 	hasLock = regexp.MustCompile(`(?i)unlock|locked|deadlock`)
 	// javasOwn matches those of the threads of Java's virtual machine that run no program's code.
-	javasOwn = regexp.MustCompile(`^(VMThread|WatcherThread|CompileBroker|ServiceThread|MonitorDeflationThread|NMethodSweeper|(Abstract)?GangWorker|WorkerThread|ConcurrentGCThread|AttachListener)::|^signal_thread_entry`)
+	javasOwn = regexp.MustCompile(`^VMThread::(loop|run)|^(WatcherThread|ServiceThread|MonitorDeflationThread|NMethodSweeper|(Abstract)?GangWorker|WorkerThread|ConcurrentGCThread)::|^CompileBroker::compiler_thread_loop|^(signal|attach_listener)_thread_entry`)
 	// interprets matches the functions of interpreters that run a program's own.
 	interprets = regexp.MustCompile(`^_?PyEval|^Perl_runops|^(rb_)?vm_exec|^execute_ex|^zend_execute|^lua(V_exec|D_|_callk|_pcallk)|^lj_|JavaCalls|^mono_|^v8::|^Builtins_|^exec_byte_code`)
 )

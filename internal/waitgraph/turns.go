@@ -112,6 +112,9 @@ func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	if w.Kind == waits.JavaMonitor {
 		in = l.like[stem(w.Thread.Name)]
 	}
+	if len(in) > 0 && all[in[0]] {
+		return true // with those that may lead beside it
+	}
 	count := map[waits.Kind]int{}
 	for _, th := range in {
 		count[g.nodes[g.at[th]].wait.Kind]++

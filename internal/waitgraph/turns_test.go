@@ -534,14 +534,14 @@ func TestLeadersOfManyLocks(t *testing.T) {
 		}
 		for _, id := range c.locks {
 			w.waits(n, c.kind, old).Resource = waits.Resource{Kind: c.kind, Task: 2, ID: id}
-			stacks[n] = "futex lock_contended+9 worker+40 start+8"
+			stacks[n] = "futex parking_lot_core::park+3 lock_contended+9 worker+40 start+8"
 			n++
 		}
 		w.together(n)
 		for _, x := range w.w.All {
 			x.Task = w.tasks[1]
 		}
-		if c.kind != waits.UserOnce && c.leaders != nil {
+		if c.leaders != nil {
 			w.dispatcher(0)
 		}
 		w.stacks(stacks)
@@ -591,6 +591,7 @@ func TestJavasOwnThreads(t *testing.T) {
 		"the cleaner":      {"wait ObjectMonitor::wait", "Common-Cleaner", old, false, "convoy 0 1"},
 		"a program's":      {"wait ObjectMonitor::wait JavaCalls::call_helper", "timer", old, false, "starved 0 1"},
 		"looks again":      {"wait VMThread::loop", "VM Thread", young, true, "convoy 0 1"},
+		"it collects":      {"wait VMThread::execute JavaCalls::call_helper", "worker", old, false, "starved 0 1"},
 		"a new one":        {"wait VMThread::loop", "VM Thread", young, false, "convoy 0"},
 	} {
 		w := newWorld()
@@ -603,6 +604,60 @@ func TestJavasOwnThreads(t *testing.T) {
 		w.together(3)
 		w.w.Of[w.thread(2)].Task = w.tasks[1]
 		w.stacks(map[int]string{2: c.stack})
+		if got := said(Judge(w.w, Options{})); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// If all have looked just now, nothing is known of how long they wait.
+func TestAllLookedJustNow(t *testing.T) {
+	w := newWorld()
+	for n := range 2 {
+		x := w.waits(n, waits.JavaMonitor, young)
+		x.Resource, x.Again = waits.Resource{Kind: waits.JavaMonitor, Task: 1}, true
+	}
+	if got := said(Judge(w.w, Options{})); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A lock of which nobody is known to hold it may be had by a thread of the process that works: few are patient with any, and
+// with an initialization all are.
+func TestUnownedLocks(t *testing.T) {
+	runs := func(w *world) { w.running(6) }
+	child := func(w *world) { w.waits(6, waits.ChildEnd, old, w.whole(waits.Child, 20)); w.running(20) }
+	pipe := func(w *world) { w.reads(6, old, w.whole(waits.OtherEnd, 20)); w.running(20) }
+	for name, c := range map[string]struct {
+		kind  waits.Kind
+		n     int
+		other func(w *world)
+		want  string
+	}{
+		"many, and one runs":                   {waits.RustLock, 4, runs, "convoy 0 1 2 3"},
+		"few, and one runs":                    {waits.RustLock, 2, runs, "starved 0 1"},
+		"few, and one waits for a child":       {waits.RustLock, 2, child, "starved 0 1"},
+		"few, and one waits for another":       {waits.RustLock, 2, pipe, "convoy 0 1"},
+		"many, and one waits for a child":      {waits.RustLock, 4, child, "convoy 0 1 2 3"},
+		"an initialization, and one runs":      {waits.StaticGuard, 4, runs, "starved 0 1 2 3"},
+		"an initialization, and a child works": {waits.UserOnce, 4, child, "starved 0 1 2 3"},
+		"an initialization, and another works": {waits.UserOnce, 4, pipe, "starved 0 1 2 3"},
+		"an initialization, and nobody works":  {waits.UserOnce, 4, func(w *world) { w.waits(6, waits.UserCondvar, old) }, "convoy 0 1 2 3"},
+		"a lock of a file, and one runs":       {waits.FileLock, 4, runs, "convoy 0 1 2 3"},
+		"a lock of a file, and a child works":  {waits.FileLock, 4, child, "convoy 0 1 2 3"},
+	} {
+		w := newWorld()
+		for n := range 6 {
+			w.thread(n)
+		}
+		c.other(w)
+		for n := range c.n {
+			w.waits(n, c.kind, old).Resource = waits.Resource{Kind: c.kind, ID: 7}
+		}
+		w.together(7)
+		for _, x := range w.w.All {
+			x.Task = w.tasks[1]
+		}
 		if got := said(Judge(w.w, Options{})); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -633,6 +688,7 @@ func TestJavaPools(t *testing.T) {
 		"of another name":            {"selector-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
 		"two that may lead":          {"qtp-1 qtp-2 QTP-3 QTP-4 QTP-5 QTP-6", []waits.Kind{waits.Socket, waits.Socket}, "convoy 2 3 4 5"},
 		"one of the line is others'": {"pool-1 POOL-2 POOL-3 POOL-4 CRON-1", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
+		"of another pool":            {"pool-2-thread-1 POOL-1-THREAD-2 POOL-1-THREAD-3 POOL-1-THREAD-13 POOL-1-THREAD-20", []waits.Kind{waits.Socket}, "convoy 1 2 3 4"},
 		"two that accept":            {"pool-1 pool-2 POOL-3 POOL-4 POOL-5 POOL-6", []waits.Kind{waits.Descriptor, waits.Descriptor}, ""},
 		"a number amid the name":     {"http-1-worker HTTP-2-WORKER HTTP-3-WORKER HTTP-4-WORKER HTTP-5-WORKER", []waits.Kind{waits.Socket}, ""},
 		"few, and nobody acts":       {"HTTP-1 HTTP-2", nil, "convoy 0 1"},
@@ -650,6 +706,7 @@ func TestJavaPools(t *testing.T) {
 			w.w.Of[th].Task = w.tasks[1]
 		}
 		w.together(len(strings.Fields(c.names)))
+		w.dispatcher(0)
 		if got := said(Judge(w.w, Options{})); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

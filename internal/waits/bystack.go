@@ -23,7 +23,7 @@ func (f *finder) byStack(w *Wait, names []*marks) {
 	case ChildEnd:
 		f.child(w)
 	case Threads, Workers, CoreDump, Namespace:
-		f.own(w)
+		f.forOwn(w)
 	case Futex:
 		if kind, ok := userKind(w.Task, w.Thread); ok {
 			w.Kind = kind

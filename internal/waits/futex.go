@@ -71,8 +71,8 @@ const lastLook, looksBefore = 512 * uint64(time.Millisecond), 585 * uint64(time.
 // lookAgain is for a wait whose timeout does not end it.
 func (w *Wait) lookAgain() {
 	w.Timed, w.Again = false, true
-	if w.Age.Known && w.Age.Ns > lastLook {
-		w.Age.Ns += looksBefore
+	if w.Age.Known && w.Age.Ns > lastLook && w.Age.Ns < 2*lastLook {
+		w.Age.Ns, w.Age.About = w.Age.Ns+looksBefore, true
 	}
 }
 
@@ -144,7 +144,7 @@ func (f *finder) lateOwner(w *Wait, x *kcdata.LinuxFutex, r Relation) Owner {
 	gone := x.Flags&kcdata.FutexOwnerGone != 0
 	m, ok := f.started(x.OwnerTid, x.OwnerStart)
 	switch {
-	case gone && ok && f.forkedFrom(w.Task, m.task, x.OwnerStart):
+	case gone && ok && r == Holds && f.forkedFrom(w.Task, m.task, x.OwnerStart):
 		w.Confidence = Likely
 		w.note("it was held when its process was forked, where nobody can give it up; or it is private, and several processes use it")
 		return Owner{Tid: x.OwnerTid, Pid: x.OwnerTgid, Relation: r, Forked: m.task}

@@ -38,6 +38,9 @@ type finder struct {
 	marks     map[uint64]*marks                   // of kernel functions, by address
 	owned     map[Resource]Kind                   // words of user memory that stacks say are those of a runtime of its own
 	named     map[Resource]Kind                   // words of user memory whose kind the bytes around them or a stack told
+	waitedFor map[group]bool                      // processes and pid namespaces for whose threads somebody waits (own.go)
+	workers   map[*kcdata.Task]map[string][]member
+	dumpers   map[*kcdata.Task]*kcdata.Thread // who takes a core dump; nil entry: nobody
 }
 
 func newFinder(s *kcdata.Snapshot) *finder {
@@ -45,6 +48,7 @@ func newFinder(s *kcdata.Snapshot) *finder {
 		s: s, clock: model.NewClock(s), index: newIndex(s), ends: newEnds(s),
 		mounted: map[seenFrom]*kcdata.LinuxMount{}, onCommand: map[*kcdata.Task]*kcdata.LinuxMount{}, ownMounts: ownMounts(s),
 		marks: map[uint64]*marks{}, named: map[Resource]Kind{}, owned: map[Resource]Kind{},
+		waitedFor: map[group]bool{}, workers: map[*kcdata.Task]map[string][]member{}, dumpers: map[*kcdata.Task]*kcdata.Thread{},
 	}
 }
 

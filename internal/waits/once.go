@@ -8,68 +8,93 @@ import (
 )
 
 // nameInitializers names who runs the initializations for which others wait. Their words do not keep it, but the
-// stacks may tell. pthread_once and the like call the initialization: if one thread of the process is in such a
+// stacks may tell. pthread_once and the like call the initialization: if one other thread of the process is in such a
 // call, and does not wait there, that one runs it. A static is initialized by the function that waits for its guard:
 // whoever is in that function, behind the place where it takes the guard, runs it. More than one thread that fits names
 // none; and since the one that does may have come for something else, it is likely and no more.
 func nameInitializers(all []*Wait) {
-	callers := map[*kcdata.Task][]member{}
+	found := map[onceCall][]member{}
 	for _, w := range all {
 		if !w.Kind.IsOnce() || len(w.Owners) > 0 {
 			continue
 		}
-		var in []member
+		at := onceFrame(w.Task, w.Thread)
+		if at == 0 || at == len(w.Thread.User) {
+			continue
+		}
+		by := onceCall{task: w.Task}
 		if w.Kind == StaticGuard {
-			in = initializers(w)
-		} else if in = callers[w.Task]; in == nil {
-			in = onceCallers(w.Task)
-			callers[w.Task] = in
+			by.begin, by.end = extent(w.Task, w.Thread, at)
 		}
-		if others := slices.DeleteFunc(slices.Clone(in), func(m member) bool { return m.thread == w.Thread }); len(others) > 0 {
-			in = others // else it waits for itself
+		in, known := found[by]
+		if !known {
+			in = by.initializers()
+			found[by] = in
 		}
-		if len(in) == 1 {
-			w.Owners, w.Confidence = []Owner{in[0].owner(Holds)}, Likely
+		if m := oneOf(in, w, at); m.thread != nil {
+			w.Owners, w.Confidence = []Owner{m.owner(Holds)}, Likely
 		}
 	}
 }
 
-// onceCallers are the threads that run an initialization for pthread_once or the like.
-func onceCallers(task *kcdata.Task) (out []member) {
-	for _, t := range task.Threads {
-		for i := onceFrame(task, t); i < len(t.User); i++ {
-			if kind, tells := userFunction(outermost(task, t, i).Name); tells && kind == UserOnce {
-				out = append(out, member{task, t})
-				break
-			}
-		}
-	}
-	return out
+// onceCall is an initialization that a process runs: of a static by the function that begins and takes the guard there; else any.
+type onceCall struct {
+	task       *kcdata.Task
+	begin, end uint64
 }
 
-// initializers are the threads in the function that called for the static for whose guard w waits, behind that call.
-func initializers(w *Wait) (out []member) {
-	at := onceFrame(w.Task, w.Thread)
-	if at == 0 || at == len(w.Thread.User) {
-		return nil
-	}
-	guard, f := w.Thread.User[at], outermost(w.Task, w.Thread, at)
+// extent is where the function of frame i begins, and where in it the thread is; 0, 0: it has no name.
+func extent(task *kcdata.Task, t *kcdata.Thread, i int) (begin, at uint64) {
+	f := outermost(task, t, i)
 	if f.Name == "" {
-		return nil
+		return 0, 0
 	}
-	for _, t := range w.Task.Threads {
+	return t.User[i] - f.Offset, t.User[i]
+}
+
+// initializers are the threads that run it.
+func (by onceCall) initializers() (out []member) {
+	for _, t := range by.task.Threads {
 		first := 0
-		if n := onceFrame(w.Task, t); n > 0 {
-			first = n + 1
+		if at := onceFrame(by.task, t); at > 0 {
+			first = at + 1 // who waits at a guard has those before it
 		}
 		for i := first; i < len(t.User); i++ {
-			if g := outermost(w.Task, t, i); t.User[i] > guard && g.Name == f.Name && t.User[i]-g.Offset == guard-f.Offset {
-				out = append(out, member{w.Task, t})
+			runs := false
+			if begin, at := extent(by.task, t, i); by.end != 0 {
+				runs = begin == by.begin && at > by.end
+			} else {
+				kind, tells := userFunction(outermost(by.task, t, i).Name)
+				runs = tells && kind == UserOnce
+			}
+			if runs {
+				out = append(out, member{by.task, t})
 				break
 			}
 		}
 	}
 	return out
+}
+
+// oneOf is who of in runs the initialization for which w's thread waits, called by its frame at: the only one but itself; or
+// itself, if the function that called waits for its own call.
+func oneOf(in []member, w *Wait, at int) (m member) {
+	switch self := slices.ContainsFunc(in[:min(len(in), 2)], func(m member) bool { return m.thread == w.Thread }); {
+	case len(in) == 1 && !self:
+		return in[0]
+	case len(in) == 2 && self && in[0].thread == w.Thread:
+		return in[1]
+	case len(in) == 2 && self:
+		return in[0]
+	case len(in) == 1:
+		begin, _ := extent(w.Task, w.Thread, at)
+		for i := at + 1; i < len(w.Thread.User); i++ {
+			if b, _ := extent(w.Task, w.Thread, i); b == begin && begin != 0 {
+				return in[0]
+			}
+		}
+	}
+	return m
 }
 
 // futexCalls are functions through which others wait for a futex.
@@ -79,13 +104,16 @@ var futexCalls = newUserPatterns(Futex, "syscall futex_wait* __futex_* std::sys:
 // waits; 0: it waits for none.
 func onceFrame(task *kcdata.Task, t *kcdata.Thread) int {
 	at := 0
-	for i := range t.User {
+	if len(t.Futexes) == 0 {
+		return 0
+	}
+	for i := range t.User[:min(len(t.User), throughFrames)] {
 		name := outermost(task, t, i).Name
 		kind, tells := userFunction(name)
 		switch {
 		case tells && kind.IsOnce() && !strings.Contains(name, "{closure"): // which would run the initialization
 			at = i + 1
-		case at > 0 || len(t.Futexes) == 0 || !slices.ContainsFunc(futexCalls, func(p userPattern) bool { return p.matches(name) }):
+		case at > 0 || !slices.ContainsFunc(futexCalls, func(p userPattern) bool { return p.matches(name) }):
 			return at
 		}
 	}

@@ -34,7 +34,13 @@ func TestInitializers(t *testing.T) {
 		"called by another":            {once + "main", []string{"read init_log __pthread_once_slow ___pthread_once work"}, UserOnce, "holds 21"},
 		"two run one":                  {once + "main", []string{"read init_log __pthread_once_slow ___pthread_once open_log", "read init_db __pthread_once_slow ___pthread_once warm"}, UserOnce, ""},
 		"crosswise":                    {once + "init_log __pthread_once_slow ___pthread_once warm", []string{"futex __pthread_once_slow ___pthread_once warm init_db __pthread_once_slow ___pthread_once open_log"}, UserOnce, "holds 21"},
-		"it waits for itself":          {once + "init_log __pthread_once_slow ___pthread_once warm main", nil, UserOnce, "holds 20"},
+		"it waits for itself":          {once + "init_log __pthread_once_slow ___pthread_once open_log main", nil, UserOnce, "holds 20"},
+		"it runs another":              {once + "init_log __pthread_once_slow ___pthread_once warm main", nil, UserOnce, ""},
+		"it and two others run some":   {once + "init_log __pthread_once_slow ___pthread_once warm", []string{"read init_db __pthread_once_slow warm", "read init_db __pthread_once_slow warm"}, UserOnce, ""},
+		"a generic's other function":   {guard + "main", []string{"read registry()#2+60 work"}, StaticGuard, ""},
+		"at the next guard":            {guard + "main", []string{"futex syscall __cxa_guard_acquire registry()+60 work"}, StaticGuard, ""},
+		"inlined in the initializer":   {guard + "main", []string{"read Registry::Registry()~registry()+60 work"}, StaticGuard, "holds 21"},
+		"not in a futex call":          {once + "main", []string{"__pthread_once_slow ___pthread_once open_log"}, UserOnce, "holds 21"},
 		"nobody runs it":               {once + "main", []string{"read write_line open_log work"}, UserOnce, ""},
 		"call_once":                    {"__pthread_once_slow std::call_once<void(&)()> setup() main", []string{"read init() std::call_once<void(&)()>::f __pthread_once_slow std::call_once<void(&)()> setup() work"}, UserOnce, "holds 21"},
 		"Rust":                         {rust + "main", []string{"read app::load std::sync::once::Once::call_once_force::{{closure}} std::sys::sync::once::futex::Once::call std::sync::once_lock::OnceLock<T>::initialize app::config"}, UserOnce, "holds 21"},
@@ -43,7 +49,7 @@ func TestInitializers(t *testing.T) {
 		w := newWorld()
 		th := w.task(10, 1, asleep, inFutex...)
 		th.ID, th.Linux.Tid = 20, 20
-		th.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate}}
+		th.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Place: 0x9000}} // libstdc++ does not say that it is private
 		stacks := [][]string{strings.Fields(c.waiter)}
 		threads := []*kcdata.Thread{th}
 		for i, s := range c.others {
@@ -60,6 +66,9 @@ func TestInitializers(t *testing.T) {
 		}
 		w.userStacks(w.last(), threads, stacks)
 		got := w.of().Of[th]
+		if got.Kind.IsOnce() && got.Resource != (Resource{c.kind, 10, 0x7000}) {
+			t.Errorf("%s: %+v", name, got.Resource)
+		}
 		if got.Kind != c.kind || strings.Trim(owners(got), "!") != c.owners || (len(got.Owners) > 0) != (got.Confidence == Likely) {
 			t.Errorf("%s: %s %q, %s; want %s %q", name, got.Kind, owners(got), got.Confidence, c.kind, c.owners)
 		}
@@ -82,12 +91,13 @@ func TestQueuedLocks(t *testing.T) {
 		a.Futexes = []kcdata.LinuxFutex{{Addr: 0x7000, Flags: kcdata.FutexPrivate | kcdata.FutexOwned | kcdata.FutexTimed, Object: kcdata.FutexGlibcMutex, OwnerTid: 20, OwnerStart: start(20)}}
 		b.Futexes = []kcdata.LinuxFutex{{Addr: 0x8000, Flags: kcdata.FutexPrivate}}
 		w.userStacks(w.last(), []*kcdata.Thread{a, b}, [][]string{strings.Fields(stack), strings.Fields(stack)})
+		a.Linux.LastArrival = now - second*7/10
 		all := w.of()
 		x, y, again := all.Of[a], all.Of[b], kind == JavaMonitor
 		if want := (Resource{Kind: kind, Task: 10}); x.Kind != kind || x.Resource != want || y.Resource != want || len(x.Owners) > 0 || x.Timed == again || y.Timed || y.Again || x.Evidence != Stack {
 			t.Errorf("%s: %+v, %+v", stack, x, y)
 		}
-		if x.Again != again || again && x.Age.Ns != y.Age.Ns+looksBefore {
+		if x.Again != again || x.Age.About != again || again && x.Age.Ns != second*7/10+looksBefore {
 			t.Errorf("%s: looks again: %v, %+v, %+v", stack, x.Again, x.Age, y.Age)
 		}
 	}

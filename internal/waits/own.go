@@ -1,74 +1,140 @@
 package waits
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"stackshot/internal/model"
 	"stackshot/kcdata"
 )
 
-// own names the threads of its own process, or of its own pid namespace, for which w's thread waits: all of them have to
-// end; and who has to take note that one did.
-func (f *finder) own(w *Wait) {
+// forOwn names the threads of its own process, or of its own pid namespace, for which w's thread waits: all of them have to
+// end; and who has to take note that one did. No two threads of a process, or of a namespace, wait for all others of it:
+// in a file that says so the first one counts.
+func (f *finder) forOwn(w *Wait) {
 	switch w.Kind {
 	case Threads:
 		if w.State.Class != model.Blocked {
 			w.Kind = Completion // the program that takes the core dump has not ended
-			return
+		} else if f.first(w.Task, 0) {
+			f.otherThreads(w)
 		}
-		f.join(w, w.Task, func(t *kcdata.Thread) bool { kind, _ := match(f.namesOf(t)); return kind != CoreDump })
 	case Workers:
-		f.join(w, w.Task, func(t *kcdata.Thread) bool { return strings.HasPrefix(t.Name, "iou-wrk-") })
+		f.workersOf(w)
 	case Namespace:
-		if len(w.Thread.NS) == 0 {
-			return
-		}
-		inode := w.Thread.NS[len(w.Thread.NS)-1].Inode
-		in := func(t *kcdata.Thread) bool {
-			return slices.ContainsFunc(t.NS, func(n kcdata.LinuxThreadNS) bool { return n.Inode == inode })
-		}
-		for _, task := range f.s.Tasks {
-			if task == w.Task {
-				continue
-			}
-			f.join(w, task, in)
-			if leader := leaderOf(task); leader != nil && model.StateOf(leader).Class == model.Zombie && in(leader) {
-				if m, ok := f.byTid[task.Linux.Ppid]; ok && m.task != w.Task && !in(m.thread) { // else it has to end, too
-					w.Owners = append(w.Owners, m.owner(Reaps))
-					w.note(fmt.Sprintf("%s [%d] has ended, and %s [%d] has not reaped it", task.Name, task.ID, m.task.Name, m.task.ID))
-				}
-			}
+		if n := len(w.Thread.NS); n > 0 && f.first(nil, w.Thread.NS[n-1].Inode) {
+			f.inNamespace(w, w.Thread.NS[n-1].Inode)
 		}
 	case CoreDump:
-		i := slices.IndexFunc(w.Task.Threads, func(t *kcdata.Thread) bool { return t != w.Thread && f.dumps(t) })
-		if i < 0 {
+		if t := f.dumper(w.Task); t != nil && t != w.Thread {
+			w.Owners = []Owner{member{w.Task, t}.owner(Dumps)}
+		} else {
 			w.Kind = Other
-			return
 		}
-		w.Owners = []Owner{member{w.Task, w.Task.Threads[i]}.owner(Dumps)}
 	}
 }
 
-// join adds to w's owners those living threads of task that which names, but for its own.
-func (f *finder) join(w *Wait, task *kcdata.Task, which func(*kcdata.Thread) bool) {
-	for _, t := range task.Threads {
+// group is a process, or a pid namespace by its inode.
+type group struct {
+	task  *kcdata.Task
+	inode uint32
+}
+
+// first reports whether nobody has waited for all others of these.
+func (f *finder) first(task *kcdata.Task, inode uint32) bool {
+	k := group{task, inode}
+	seen := f.waitedFor[k]
+	f.waitedFor[k] = true
+	return !seen
+}
+
+// otherThreads are for an execve, or a core dump that begins. The kernel reaps threads that end at once, but for traced ones.
+func (f *finder) otherThreads(w *Wait) {
+	var all []member
+	for _, t := range w.Task.Threads {
+		kind, _ := match(f.namesOf(t))
 		switch ended := model.StateOf(t).Class == model.Zombie; {
-		case t == w.Thread || !which(t):
+		case t == w.Thread || kind == CoreDump:
 		case !ended:
-			w.Owners = append(w.Owners, member{task, t}.owner(Joined))
-		case task == w.Task && t.ID != task.ID: // the kernel reaps all others at once
+			all = append(all, member{w.Task, t})
+		case t.ID != w.Task.ID:
 			w.note(fmt.Sprintf("thread %d has ended, and its tracer, which is not known, has not reaped it", t.ID))
 		}
 	}
+	w.join(all)
 }
 
-// dumps reports whether t writes its process's core dump.
-func (f *finder) dumps(t *kcdata.Thread) bool {
-	return slices.ContainsFunc(t.Kernel, func(addr uint64) bool {
-		sym, ok := f.s.Symbols.Name(addr)
-		name := plain(sym.Name)
-		return ok && (name == "do_coredump" || name == "vfs_coredump")
+// workersOf are the workers of the io_uring of w's thread. They have its number, which is of the first pid namespace.
+func (f *finder) workersOf(w *Wait) {
+	if f.workers[w.Task] == nil {
+		f.workers[w.Task] = map[string][]member{}
+		for _, t := range w.Task.Threads {
+			if model.StateOf(t).Class != model.Zombie {
+				f.workers[w.Task][t.Name] = append(f.workers[w.Task][t.Name], member{w.Task, t})
+			}
+		}
+	}
+	w.join(f.workers[w.Task][fmt.Sprint("iou-wrk-", tidOf(w.Thread))])
+}
+
+// inNamespace is for the first process of a pid namespace, which ends last and reaps its orphans.
+func (f *finder) inNamespace(w *Wait, inode uint32) {
+	in := func(t *kcdata.Thread) bool {
+		return slices.ContainsFunc(t.NS, func(n kcdata.LinuxThreadNS) bool { return n.Inode == inode })
+	}
+	var all []member
+	for _, task := range f.s.Tasks {
+		leader := leaderOf(task)
+		if task == w.Task || leader == nil || !in(leader) {
+			continue
+		}
+		if model.StateOf(leader).Class != model.Zombie {
+			for _, t := range task.Threads {
+				if model.StateOf(t).Class != model.Zombie {
+					all = append(all, member{task, t})
+				}
+			}
+			continue
+		}
+		if m, ok := f.byTid[task.Linux.Ppid]; ok && m.task != w.Task && !in(m.thread) && len(w.Owners) < maxOwners { // else it has to end, too
+			w.Owners = append(w.Owners, m.owner(Reaps))
+			w.note(fmt.Sprintf("%s [%d] has ended, and %s [%d] has not reaped it", task.Name, task.ID, m.task.Name, m.task.ID))
+		}
+	}
+	w.join(all)
+}
+
+// join names those for whose end w's thread waits, those in D first. That some are not named makes nobody stuck.
+func (w *Wait) join(all []member) {
+	slices.SortStableFunc(all, func(a, b member) int {
+		inD := func(m member) int { return map[bool]int{true: -1}[model.StateOf(m.thread).Class == model.Blocked] }
+		return cmp.Compare(inD(a), inD(b))
 	})
+	room := max(0, maxOwners-len(w.Owners))
+	for _, m := range all[:min(len(all), room)] {
+		w.Owners = append(w.Owners, m.owner(Joined))
+	}
+	if more := len(all) - room; more > 0 {
+		w.note(fmt.Sprintf("it waits for the end of %d more threads", more))
+	}
+}
+
+// dumper is the thread that takes its process's core dump; nil: none does.
+func (f *finder) dumper(task *kcdata.Task) *kcdata.Thread {
+	t, known := f.dumpers[task]
+	if !known {
+		i := slices.IndexFunc(task.Threads, func(t *kcdata.Thread) bool {
+			return slices.ContainsFunc(t.Kernel, func(addr uint64) bool {
+				sym, ok := f.s.Symbols.Name(addr)
+				name := plain(sym.Name)
+				return ok && (name == "do_coredump" || name == "vfs_coredump")
+			})
+		})
+		if i >= 0 {
+			t = task.Threads[i]
+		}
+		f.dumpers[task] = t
+	}
+	return t
 }

@@ -143,7 +143,8 @@ func (w *world) userStack(task *kcdata.Task, t *kcdata.Thread, functions ...stri
 	w.userStacks(task, []*kcdata.Thread{t}, [][]string{functions})
 }
 
-// userStacks gives each of the threads a user stack; "f+8" is 8 bytes into f.
+// userStacks gives each of the threads a user stack; "f+8" is 8 bytes into f, "f#2" another function of the name f, and "g~f" one into which
+// g was inlined.
 func (w *world) userStacks(task *kcdata.Task, threads []*kcdata.Thread, stacks [][]string) {
 	strs, records := []byte{0}, []kcdata.LinuxUserSymbol{}
 	begin := map[string]uint64{}
@@ -154,9 +155,20 @@ func (w *world) userStacks(task *kcdata.Task, threads []*kcdata.Thread, stacks [
 			if begin[f] == 0 {
 				begin[f] = 0x1000 * uint64(1+len(begin))
 			}
-			t.User = append(t.User, begin[f]+offset)
-			records = append(records, kcdata.LinuxUserSymbol{Addr: begin[f] + offset, Offset: offset, Name: uint32(len(strs))})
-			strs = append(append(strs, f...), 0)
+			inlined, outer, both := strings.Cut(f, "~")
+			if !both {
+				inlined, outer = "", f
+			} else if begin[outer] == 0 {
+				begin[outer] = 0x1000 * uint64(1+len(begin))
+			}
+			addr := begin[outer] + offset
+			t.User = append(t.User, addr)
+			for _, name := range []string{inlined, outer} {
+				if name, _, _ := strings.Cut(name, "#"); name != "" {
+					records = append(records, kcdata.LinuxUserSymbol{Addr: addr, Offset: offset, Name: uint32(len(strs))})
+					strs = append(append(strs, name...), 0)
+				}
+			}
 		}
 	}
 	task.UserSymbols = kcdata.NewUserSymbolTable(records, strs)

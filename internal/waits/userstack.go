@@ -27,7 +27,7 @@ var userTable = [...]userRow{
 	{UserRWLock, "pthread_rwlock_* __pthread_rwlock_* ___pthread_rwlock_*"},
 	{UserMutex, "pthread_mutex_* __pthread_mutex_* ___pthread_mutex_* __lll_lock_wait __lll_lock_wait_private __lll_mutex_lock_wait mtx_lock mtx_timedlock __lock"},
 	{GoRuntime, "runtime.futex runtime.futexsleep runtime.futexsleep1 runtime.notesleep runtime.notetsleep* runtime.semasleep runtime.lock* runtime.mPark runtime.stopm runtime.mcall"},
-	{UserOnce, "__pthread_once __pthread_once_slow __pthread_once_full pthread_once ___pthread_once __gthread_once std::call_once* std::sys::*::once::* std::sync::once::* std::sync::poison::once::* std::sync::once_lock::* std::sync::lazy_lock::* parking_lot::once::*"},
+	{UserOnce, "__pthread_once __pthread_once_slow __pthread_once_full pthread_once ___pthread_once __gthread_once std::call_once* std::sys::*::once::* std::sync::once::* std::sync::poison::once::* std::sync::once_lock::* std::sync::lazy_lock::*"},
 	{StaticGuard, "__cxa_guard_acquire"},
 	{RustLock, "std::sys::*::mutex::* std::sys::*::rwlock::* std::sync::poison::mutex::* std::sync::poison::rwlock::*"},
 	{ParkingLot, "parking_lot::raw_mutex::* parking_lot::raw_rwlock::*"},
@@ -45,10 +45,11 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	if task.UserSymbols.Len() == 0 {
 		return Futex, false
 	}
+	once := onceFrame(task, t) > 0
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
 			switch k, tells := userFunction(fn.Name); {
-			case !tells || k.IsOnce() && onceFrame(task, t) == 0:
+			case !tells || k.IsOnce() && !once:
 			case !ok:
 				kind, ok = k, true
 			case kind == UserCondvar && (k == JavaMonitor || k == JavaNotify || k == UserPark), kind == UserPark && k == ParkingLot:
