@@ -93,6 +93,8 @@ func (v *view) has(w *waits.Wait, f verdict.Finding) string {
 				return "holds " + v.words.Short(w) + v.asDo(f.With)
 			case waits.Server, waits.Pager:
 				return "serves " + v.words.Short(w)
+			case waits.Reaps:
+				return "has not reaped a zombie"
 			case waits.Runs:
 				return fmt.Sprintf("has CPU %d", w.Thread.Linux.CPU)
 			}

@@ -92,6 +92,33 @@ func TestReasonIsOfADirectWaiter(t *testing.T) {
 	}
 }
 
+// Who has not reaped a zombie is stuck with who waits for that; of locks of which it is not known which ones they are the process is named, and what
+// tells more.
+func TestZombiesAndQueuedLocks(t *testing.T) {
+	c := newScene(2)
+	agent, ath := c.process(50, "agent", kcdata.StateInterruptible, 60, "schedule", "sys_pause")
+	first, th := c.process(51, "ctr-init", kcdata.StateInterruptible, 40, "schedule", "zap_pid_ns_processes")
+	victim := c.waits(first, th, waits.Namespace, 40, has(agent, ath, waits.Reaps))
+	c.v.Culprits = []*waitgraph.Culprit{{Owner: has(agent, ath, waits.Reaps), Wait: c.waits(agent, ath, waits.Signal, 60), Reason: waitgraph.Asleep, Victims: []*waits.Wait{victim},
+		Tree: []waitgraph.Branch{{Wait: victim, Up: -1, Victim: true}}}}
+	for i, k := range []waits.Kind{waits.JavaMonitor, waits.ParkingLot} {
+		task, th := c.process(60+uint32(i), "app", kcdata.StateInterruptible, 30, "schedule", "futex_wait")
+		w := c.waits(task, th, k, 30)
+		w.Resource = waits.Resource{Kind: k, Task: task.ID}
+		c.v.Convoys = append(c.v.Convoys, &waitgraph.Convoy{Resource: w.Resource, Waiters: []*waits.Wait{w}})
+	}
+	text := textOf(t, c.done(), Options{Verdict: c.v})
+	for _, want := range []string{
+		"agent [50] asleep, 1 behind: has not reaped a zombie; waits for a signal; longest ctr-init [51]\n",
+		"Java monitors of app [60], `jstack 60` names the holders: 1 thread waits; longest app [60]\n",
+		"locks of Rust's parking_lot of app [61], nobody is known to hold them: 1 thread waits; longest app [61]\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // A convoy whose lock several hold says that the first is stopped, and at which file.
 func TestConvoyTellsItsHolder(t *testing.T) {
 	for _, stopped := range []bool{true, false} {
