@@ -52,12 +52,12 @@ func (g *graph) countsAlone(v int32) bool {
 	return n.state.Class != model.Blocked && !n.wait.Timed && n.wait.Kind != waits.FileLock
 }
 
-// holderGoesOn reports whether who have the lock for which v waits go on, or one of them where one is enough. Of
-// a lock that is had for as long as a job takes whoever has it does if it works.
+// holderGoesOn reports whether who have the lock for which v waits go on, or one of them where one is enough. A
+// lock of a file is had for as long as a job takes, and an initialization is a job: so whoever has it does if it works.
 func (g *graph) holderGoesOn(v int32) bool {
 	w, edges := g.nodes[v].wait, g.edgesOf(v)
 	stays := func(e edge) bool {
-		return !g.goesOnSoon(e.node) && !(w.Kind.IsForJob() && g.works(e.node) || w.Kind.IsOnce() && g.initializes(e.node))
+		return !g.goesOnSoon(e.node) && !(w.Kind == waits.FileLock && g.works(e.node)) && !(w.Kind.IsOnce() && g.initializes(e.node))
 	}
 	if !w.AnyOwner {
 		return len(edges) > 0 && !slices.ContainsFunc(edges, stays)

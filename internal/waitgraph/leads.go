@@ -28,7 +28,8 @@ func (b *blame) edges(row []uint64, t int32, by way) []uint64 {
 
 // leads says how o, an owner of t's wait, which is node, is reached, if t is reached by by. Who
 // serves a file system or memory has to, who has the other end of a file only if it owes
-// something, and nobody has to make room soon. Some locks are had for as long as a job takes.
+// something, and nobody has to make room soon. A lock of a file is had for as long as a job takes, an initialization for as
+// long as it goes on.
 func (b *blame) leads(t int32, o waits.Owner, node int32, by way) way {
 	w := b.g.nodes[t].wait
 	long := b.g.old(w)

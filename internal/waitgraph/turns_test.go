@@ -560,13 +560,11 @@ func TestGenericFunctions(t *testing.T) {
 		w.line(false, a, a2)
 		w.dispatcher(a)
 		w.stacks(map[int]string{a: "park worker+60 start+8", a2: "pthread_mutex_lock worker+40 start+8"})
-		records, text := []kcdata.LinuxUserSymbol{}, "\x00worker\x00start\x00"
+		text := "\x00worker\x00start\x00"
 		th, line := w.thread(a), w.thread(a2)
 		begin := th.User[1] - 60
 		line.User[1] = begin + other + 40
-		for _, r := range []kcdata.LinuxUserSymbol{{Addr: th.User[1], Offset: 60, Name: 1}, {Addr: line.User[1], Offset: 40, Name: 1}, {Addr: th.User[2], Offset: 8, Name: 8}} {
-			records = append(records, r)
-		}
+		records := []kcdata.LinuxUserSymbol{{Addr: th.User[1], Offset: 60, Name: 1}, {Addr: line.User[1], Offset: 40, Name: 1}, {Addr: th.User[2], Offset: 8, Name: 8}}
 		lock := kcdata.LinuxUserSymbol{Addr: line.User[0], Name: uint32(len(text))}
 		text += "pthread_mutex_lock\x00"
 		w.task(a).UserSymbols = kcdata.NewUserSymbolTable(append(records, lock), text)

@@ -35,9 +35,6 @@ func (k Kind) IsQueued() bool { return k == JavaMonitor || k == ParkingLot }
 // IsOnce reports whether k is of an initialization that runs once.
 func (k Kind) IsOnce() bool { return k == UserOnce || k == StaticGuard }
 
-// IsForJob reports whether k is a lock that is had for as long as a job takes.
-func (k Kind) IsForJob() bool { return k == FileLock || k.IsOnce() }
-
 // RestsInD reports whether threads wait in D for k for long where nothing is wrong: for work, for a
 // vfork child, for a time.
 func (k Kind) RestsInD() bool { return k == AtRest || k == Vfork || k == Timer }
