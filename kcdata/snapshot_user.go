@@ -126,6 +126,15 @@ func (t *UserSymbolTable) Functions(p UserPlace) []UserFunction {
 	return t.funcs[userKey{p.Addr, 0}]
 }
 
+// Function returns the function that p is in, and not one that was inlined there; zero if the file
+// has no name for p.
+func (t *UserSymbolTable) Function(p UserPlace) (f UserFunction) {
+	if all := t.Functions(p); len(all) > 0 {
+		f = all[len(all)-1]
+	}
+	return f
+}
+
 // Len returns the number of places that have a name.
 func (t *UserSymbolTable) Len() int {
 	if t == nil {

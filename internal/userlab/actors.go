@@ -51,9 +51,7 @@ func nativeActors() []Actor {
 		}, Want: [][]string{{"sleep_for_ever", "catches"}, {"sleep_for_ever", "Sleeper", "unwinds"}}},
 		{Name: "musl-static", Needs: []string{"gcc", "musl-gcc"}, make: blocked("musl-gcc", cflags+" -static"), Want: callers},
 		{Name: "rust", Needs: []string{"gcc", "rustc"}, make: func(b *builder) launch {
-			out := b.file("blocked.rs.out")
-			b.run("rustc", "-O", "-o", out, "blocked.rs")
-			return launch{argv: []string{out}, threads: 6, spin: 1}
+			return launch{argv: []string{b.rust("blocked.rs")}, threads: 6, spin: 1}
 		}, Want: [][]string{{"deeper", "deeper", "deeper"}}},
 		{Name: "pipeline", Needs: []string{"sh", "sleep", "cat"}, make: func(*builder) launch {
 			return launch{argv: []string{"sh", "-c", "echo ready; sleep 1000 | cat | cat"}, members: 4, threads: 4}

@@ -65,6 +65,13 @@ func (b *builder) cc(tool, source, flags string) string {
 	return b.done(out)
 }
 
+// rust compiles a program of Rust.
+func (b *builder) rust(source string) string {
+	out := b.file(source + ".out")
+	b.run("rustc", "-O", "-o", out, source)
+	return b.done(out)
+}
+
 // out is where cc puts a program.
 func (b *builder) out(tool, source, flags string) string {
 	return b.file(source + "." + strings.Map(wordOnly, tool+flags))

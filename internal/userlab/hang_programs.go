@@ -70,11 +70,7 @@ func HasLibc(libc Libc) bool {
 func (hs *Hangs) StartRust(tb testing.TB) *Hang {
 	tb.Helper()
 	testneed.Program(tb, "gcc", "rustc")
-	program := hs.build("rust", func(b *builder) string {
-		out := b.file("hang.rs.out")
-		b.run("rustc", "-O", "-o", out, "hang.rs")
-		return b.done(out)
-	})
+	program := hs.build("rust", func(b *builder) string { return b.rust("hang.rs") })
 	return startHang(tb, "abba", launch{name: "hang rust", argv: []string{program}})
 }
 

@@ -53,12 +53,8 @@ var RuntimePrograms = []string{"gcc", "rustc", "g++", "java", "javac"}
 // the word hang or rest. They end with the test.
 func (hs *Hangs) StartRuntimes(tb testing.TB, word string) (all []*Hang) {
 	tb.Helper()
-	testneed.Program(tb, "gcc", "rustc", "g++", "java", "javac")
-	rust := hs.build("scenes.rs", func(b *builder) string {
-		out := b.file("scenes.rs.out")
-		b.run("rustc", "-O", "-o", out, "scenes.rs")
-		return b.done(out)
-	})
+	testneed.Program(tb, RuntimePrograms...)
+	rust := hs.build("scenes.rs", func(b *builder) string { return b.rust("scenes.rs") })
 	cpp := hs.build("scenes.cpp", func(b *builder) string { return b.cc("g++", "scenes.cpp", "-O2 -g -pthread") })
 	java := hs.build("Scenes.java", func(b *builder) string {
 		b.run("javac", "Scenes.java")

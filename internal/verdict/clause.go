@@ -50,7 +50,7 @@ func Owner(o *waits.Owner) string {
 		return Thread(o.Task, o.Thread)
 	}
 	if o.Forked != nil {
-		return Name(o.Forked, &kcdata.Thread{ID: uint64(o.Tid)}) + beforeFork
+		return forked(o) + " before a fork"
 	}
 	if o.Tid == 0 {
 		return "a thread (not in this file)"
@@ -58,8 +58,10 @@ func Owner(o *waits.Owner) string {
 	return fmt.Sprintf("tid %d of task %d (not in this file)", o.Tid, o.Pid)
 }
 
-// beforeFork follows a thread that is not in the process that waits for its lock.
-const beforeFork = " before a fork"
+// forked names a thread that is not in the process that waits for its lock.
+func forked(o *waits.Owner) string {
+	return Name(o.Forked, &kcdata.Thread{ID: uint64(o.Tid)})
+}
 
 // isProcess reports whether o is a process as a whole, and the file has it.
 func isProcess(o *waits.Owner) bool { return o.Whole && o.Task != nil && o.Thread != nil }
@@ -126,7 +128,7 @@ func (n names) clause(w *waits.Wait, owners []waits.Owner, redacted bool) string
 			probably = " probably"
 		}
 		if one && owners[0].Forked != nil {
-			return what + " that " + strings.TrimSuffix(who, beforeFork) + " held" + beforeFork
+			return what + " that " + forked(&owners[0]) + " held before a fork"
 		}
 		return what + " that " + who + probably + held(one, owners[0].Dead, who) + midst(w.Kind, owners[0].Thread)
 	case waits.Last:

@@ -25,7 +25,8 @@ const (
 // function is one that a frame is in. Of one without a name only the file is known, and about where.
 type function struct {
 	name, module string
-	part         uint64 // of the address, in pieces of partSize; of one with a name where it begins in a page: the functions of one generic have one name, and processes differ by pages
+	begin        uint64 // in its page: the functions of one generic have one name, and processes differ by pages
+	part         uint64 // of the address, in pieces of partSize; 0: it has a name
 }
 
 // partSize: two addresses without names in the same or in neighbouring parts are taken for one function's.
@@ -130,12 +131,12 @@ func (l *loops) near(s site) []*kcdata.Thread {
 func functionsOf(task *kcdata.Task, t *kcdata.Thread) []function {
 	out := make([]function, len(t.User))
 	for i, addr := range t.User {
-		if fns := task.UserSymbols.Functions(t.UserPlace(i)); len(fns) > 0 {
-			f := fns[len(fns)-1] // those before it are inlined
-			out[i] = function{f.Name, f.Module, (addr - f.Offset) % pageSize}
-		}
-		if out[i].name == "" {
+		f := task.UserSymbols.Function(t.UserPlace(i))
+		out[i] = function{name: f.Name, module: f.Module}
+		if f.Name == "" {
 			out[i].part = 1 + addr/partSize
+		} else {
+			out[i].begin = (addr - f.Offset) % pageSize
 		}
 	}
 	return out

@@ -107,10 +107,11 @@ func (g *graph) addLeaders(v, by int32, all map[*kcdata.Thread]bool) bool {
 	if held || len(g.edgesOf(by)) > 0 {
 		return held
 	}
-	l := g.loopsIn(w.Task, w.Task.Threads)
-	in := l.in(w, at)
-	if w.Kind == waits.JavaMonitor {
+	var in []*kcdata.Thread
+	if l := g.loopsIn(w.Task, w.Task.Threads); w.Kind == waits.JavaMonitor {
 		in = l.like[stem(w.Thread.Name)]
+	} else {
+		in = l.in(w, at)
 	}
 	if len(in) > 0 && all[in[0]] {
 		return true // with those that may lead beside it

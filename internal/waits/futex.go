@@ -41,7 +41,6 @@ func (f *finder) oneFutex(w *Wait, x *kcdata.LinuxFutex) {
 		w.Kind, w.Evidence, w.Resource = kind, Stack, Resource{Kind: kind, Task: w.Task.ID}
 		if w.Timed && kind == JavaMonitor {
 			w.lookAgain()
-			w.note("it looks again each second at the latest, and may have waited for longer")
 		}
 		return
 	}
@@ -71,6 +70,7 @@ const lastLook, looksBefore = 512 * uint64(time.Millisecond), 585 * uint64(time.
 // lookAgain is for a wait whose timeout does not end it.
 func (w *Wait) lookAgain() {
 	w.Timed, w.Again = false, true
+	w.note("it looks again each second at the latest, and may have waited for longer")
 	if w.Age.Known && w.Age.Ns > lastLook && w.Age.Ns < 2*lastLook {
 		w.Age.Ns, w.Age.About = w.Age.Ns+looksBefore, true
 	}

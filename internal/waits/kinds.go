@@ -32,7 +32,7 @@ const (
 	ChildEnd  Kind = "child"
 	Threads   Kind = "threads"       // an execve, or a core dump that begins
 	Workers   Kind = "io_workers"    // the end of a thread that has an io_uring
-	CoreDump  Kind = "core_dump"     // that another thread of the process writes
+	CoreDump  Kind = "core_dump"     // that another thread of the process takes
 	Namespace Kind = "pid_namespace" // the end of its first process
 	Vfork     Kind = "vfork"
 	Stopped   Kind = "stopped" // by a signal

@@ -22,9 +22,11 @@ func nameInitializers(all []*Wait) {
 		if at == 0 || at == len(w.Thread.User) {
 			continue
 		}
-		by := onceCall{task: w.Task}
+		by := onceCall{task: w.Task, kind: w.Kind}
 		if w.Kind == StaticGuard {
-			by.begin, by.end = extent(w.Task, w.Thread, at)
+			if by.begin, by.guard = placeIn(w.Task, w.Thread, at); by.begin == 0 {
+				continue
+			}
 		}
 		in, known := found[by]
 		if !known {
@@ -37,15 +39,17 @@ func nameInitializers(all []*Wait) {
 	}
 }
 
-// onceCall is an initialization that a process runs: of a static by the function that begins and takes the guard there; else any.
+// onceCall is an initialization that a process runs: of a static by the function that begins and takes the guard there; of
+// another kind any.
 type onceCall struct {
-	task       *kcdata.Task
-	begin, end uint64
+	task         *kcdata.Task
+	kind         Kind
+	begin, guard uint64
 }
 
-// extent is where the function of frame i begins, and where in it the thread is; 0, 0: it has no name.
-func extent(task *kcdata.Task, t *kcdata.Thread, i int) (begin, at uint64) {
-	f := outermost(task, t, i)
+// placeIn is where the function of frame i begins, and where in it the thread is; 0, 0: it has no name.
+func placeIn(task *kcdata.Task, t *kcdata.Thread, i int) (begin, at uint64) {
+	f := task.UserSymbols.Function(t.UserPlace(i))
 	if f.Name == "" {
 		return 0, 0
 	}
@@ -60,14 +64,7 @@ func (by onceCall) initializers() (out []member) {
 			first = at + 1 // who waits at a guard has those before it
 		}
 		for i := first; i < len(t.User); i++ {
-			runs := false
-			if begin, at := extent(by.task, t, i); by.end != 0 {
-				runs = begin == by.begin && at > by.end
-			} else {
-				kind, tells := userFunction(outermost(by.task, t, i).Name)
-				runs = tells && kind == UserOnce
-			}
-			if runs {
+			if by.isAt(t, i) {
 				out = append(out, member{by.task, t})
 				break
 			}
@@ -76,20 +73,32 @@ func (by onceCall) initializers() (out []member) {
 	return out
 }
 
+// isAt reports whether frame i of t runs it.
+func (by onceCall) isAt(t *kcdata.Thread, i int) bool {
+	if by.kind == StaticGuard {
+		begin, at := placeIn(by.task, t, i)
+		return begin == by.begin && at > by.guard
+	}
+	kind, tells := userFunction(by.task.UserSymbols.Function(t.UserPlace(i)).Name)
+	return tells && kind == UserOnce
+}
+
 // oneOf is who of in runs the initialization for which w's thread waits, called by its frame at: the only one but itself; or
 // itself, if the function that called waits for its own call.
 func oneOf(in []member, w *Wait, at int) (m member) {
-	switch self := slices.ContainsFunc(in[:min(len(in), 2)], func(m member) bool { return m.thread == w.Thread }); {
-	case len(in) == 1 && !self:
-		return in[0]
-	case len(in) == 2 && self && in[0].thread == w.Thread:
-		return in[1]
-	case len(in) == 2 && self:
-		return in[0]
-	case len(in) == 1:
-		begin, _ := extent(w.Task, w.Thread, at)
+	var others []member
+	for _, m := range in[:min(len(in), 3)] {
+		if m.thread != w.Thread {
+			others = append(others, m)
+		}
+	}
+	switch {
+	case len(others) == 1:
+		return others[0]
+	case len(others) == 0 && len(in) == 1:
+		begin, _ := placeIn(w.Task, w.Thread, at)
 		for i := at + 1; i < len(w.Thread.User); i++ {
-			if b, _ := extent(w.Task, w.Thread, i); b == begin && begin != 0 {
+			if b, _ := placeIn(w.Task, w.Thread, i); b == begin && begin != 0 {
 				return in[0]
 			}
 		}
@@ -108,7 +117,7 @@ func onceFrame(task *kcdata.Task, t *kcdata.Thread) int {
 		return 0
 	}
 	for i := range t.User[:min(len(t.User), throughFrames)] {
-		name := outermost(task, t, i).Name
+		name := task.UserSymbols.Function(t.UserPlace(i)).Name
 		kind, tells := userFunction(name)
 		switch {
 		case tells && kind.IsOnce() && !strings.Contains(name, "{closure"): // which would run the initialization
@@ -118,12 +127,4 @@ func onceFrame(task *kcdata.Task, t *kcdata.Thread) int {
 		}
 	}
 	return at
-}
-
-// outermost is the function that frame i of t's user stack is in, and not one that was inlined there.
-func outermost(task *kcdata.Task, t *kcdata.Thread, i int) kcdata.UserFunction {
-	if fns := task.UserSymbols.Functions(t.UserPlace(i)); len(fns) > 0 {
-		return fns[len(fns)-1]
-	}
-	return kcdata.UserFunction{}
 }

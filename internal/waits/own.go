@@ -1,7 +1,6 @@
 package waits
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -69,10 +68,8 @@ func (f *finder) otherThreads(w *Wait) {
 func (f *finder) workersOf(w *Wait) {
 	if f.workers[w.Task] == nil {
 		f.workers[w.Task] = map[string][]member{}
-		for _, t := range w.Task.Threads {
-			if model.StateOf(t).Class != model.Zombie {
-				f.workers[w.Task][t.Name] = append(f.workers[w.Task][t.Name], member{w.Task, t})
-			}
+		for _, m := range living(w.Task) {
+			f.workers[w.Task][m.thread.Name] = append(f.workers[w.Task][m.thread.Name], m)
 		}
 	}
 	w.join(f.workers[w.Task][fmt.Sprint("iou-wrk-", tidOf(w.Thread))])
@@ -89,12 +86,8 @@ func (f *finder) inNamespace(w *Wait, inode uint32) {
 		if task == w.Task || leader == nil || !in(leader) {
 			continue
 		}
-		if model.StateOf(leader).Class != model.Zombie {
-			for _, t := range task.Threads {
-				if model.StateOf(t).Class != model.Zombie {
-					all = append(all, member{task, t})
-				}
-			}
+		if in := living(task); len(in) > 0 {
+			all = append(all, in...)
 			continue
 		}
 		if m, ok := f.byTid[task.Linux.Ppid]; ok && m.task != w.Task && !in(m.thread) && len(w.Owners) < maxOwners { // else it has to end, too
@@ -107,17 +100,31 @@ func (f *finder) inNamespace(w *Wait, inode uint32) {
 
 // join names those for whose end w's thread waits, those in D first. That some are not named makes nobody stuck.
 func (w *Wait) join(all []member) {
-	slices.SortStableFunc(all, func(a, b member) int {
-		inD := func(m member) int { return map[bool]int{true: -1}[model.StateOf(m.thread).Class == model.Blocked] }
-		return cmp.Compare(inD(a), inD(b))
-	})
-	room := max(0, maxOwners-len(w.Owners))
-	for _, m := range all[:min(len(all), room)] {
-		w.Owners = append(w.Owners, m.owner(Joined))
+	more := 0
+	for _, inD := range []bool{true, false} {
+		for _, m := range all {
+			switch {
+			case inD != (model.StateOf(m.thread).Class == model.Blocked):
+			case len(w.Owners) < maxOwners:
+				w.Owners = append(w.Owners, m.owner(Joined))
+			default:
+				more++
+			}
+		}
 	}
-	if more := len(all) - room; more > 0 {
+	if more > 0 {
 		w.note(fmt.Sprintf("it waits for the end of %d more threads", more))
 	}
+}
+
+// living are the threads of task that have not ended.
+func living(task *kcdata.Task) (out []member) {
+	for _, t := range task.Threads {
+		if model.StateOf(t).Class != model.Zombie {
+			out = append(out, member{task, t})
+		}
+	}
+	return out
 }
 
 // dumper is the thread that takes its process's core dump; nil: none does.

@@ -2,6 +2,7 @@ package waits
 
 import (
 	"strings"
+	"sync"
 
 	"stackshot/kcdata"
 )
@@ -45,11 +46,11 @@ func userKind(task *kcdata.Task, t *kcdata.Thread) (kind Kind, ok bool) {
 	if task.UserSymbols.Len() == 0 {
 		return Futex, false
 	}
-	once := onceFrame(task, t) > 0
+	waitsOnce := sync.OnceValue(func() bool { return onceFrame(task, t) > 0 })
 	for i := range t.User[:min(len(t.User), throughFrames)] {
 		for _, fn := range task.UserSymbols.Functions(t.UserPlace(i)) {
 			switch k, tells := userFunction(fn.Name); {
-			case !tells || k.IsOnce() && !once:
+			case !tells || k.IsOnce() && !waitsOnce():
 			case !ok:
 				kind, ok = k, true
 			case kind == UserCondvar && (k == JavaMonitor || k == JavaNotify || k == UserPark), kind == UserPark && k == ParkingLot:
