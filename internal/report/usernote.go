@@ -9,8 +9,8 @@ import (
 const chainText = "by frame pointers alone: callers may be missing"
 
 // guessText is the note on a stack in which the unwinder followed a frame pointer without
-// proof that it is the function's own.
-const guessText = "in part by frame pointers: callers may be missing"
+// proof that it is the function's own, or code that is about to jump to another place.
+const guessText = "in part a guess: callers may be missing"
 
 // missedText is the note on a stack that lacks an unwind table, wherever it ended.
 const missedText = "an unwind table was not read"

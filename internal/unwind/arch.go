@@ -32,6 +32,7 @@ type arch struct {
 	order      []int8 // DWARF number of each value of kcdata.LinuxRegister; -1: not needed
 	sp, fp, pc int
 	lr         int // -1: return addresses are pushed by the call
+	argument   int // the first one of a function
 	restorer   [][]byte
 	// Where the kernel puts the interrupted registers, as seen with the stack pointer
 	// that a signal handler returns with: the offset of the first one, and the DWARF
@@ -58,7 +59,7 @@ func archOf(name string) *arch {
 var amd64 = arch{
 	name:  "amd64",
 	order: []int8{15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5, -1, 16, -1, -1, 7, -1},
-	sp:    7, fp: 6, pc: 16, lr: -1,
+	sp:    7, fp: 6, pc: 16, lr: -1, argument: 5,
 	restorer: [][]byte{
 		{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, // mov $15, %rax; syscall
 		{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},             // mov $15, %eax; syscall
@@ -72,7 +73,7 @@ var amd64 = arch{
 var arm64 = arch{
 	name:  "arm64",
 	order: append(ascending(33), -1),
-	sp:    31, fp: 29, pc: 32, lr: 30,
+	sp:    31, fp: 29, pc: 32, lr: 30, argument: 0,
 	restorer: [][]byte{
 		{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, // mov x8, #139; svc #0
 	},

@@ -13,6 +13,7 @@ import (
 // handmade is one file of hand-written call frame information, loaded at the
 // address it is linked for.
 type handmade struct {
+	amd64   bool // else arm64
 	section frameSection
 	cies    map[string]uint64
 }
@@ -22,7 +23,7 @@ const (
 	codeEnd   = 0x500000
 )
 
-// function adds the rules of [begin, end). Registers as in DWARF for arm64.
+// function adds the rules of [begin, end). Registers as in DWARF for the machine.
 func (h *handmade) function(begin, end uint64, augmentation string, program ...byte) {
 	if h.cies == nil {
 		h.cies = map[string]uint64{}
@@ -37,11 +38,15 @@ func (h *handmade) function(begin, end uint64, augmentation string, program ...b
 	cie, ok := h.cies[augmentation]
 	if !ok {
 		body := append([]byte{0, 0, 0, 0, 1}, augmentation...)
-		body = append(body, 0, 1, 0x78, 30) // code by 1, data by -8
+		initial, returns := []byte{0x0c, 31, 0}, byte(30) // def_cfa sp, 0
+		if h.amd64 {
+			initial, returns = []byte{0x0c, 7, 8, 0x90, 1}, 16 // def_cfa rsp, 8; return address at -8
+		}
+		body = append(body, 0, 1, 0x78, returns) // code by 1, data by -8
 		if augmentation != "" {
 			body = append(body, 1, encAbsolute)
 		}
-		cie = record(append(body, 0x0c, 31, 0)) // def_cfa sp, 0
+		cie = record(append(body, initial...))
 		h.cies[augmentation] = cie
 	}
 	body := le.AppendUint32(nil, uint32(uint64(len(h.section.data))+4-cie))
@@ -131,6 +136,85 @@ func TestArm64(t *testing.T) {
 	in = Input{Registers: armRegisters(codeStart+0x2000+0x48, bottom, record), Stack: stackOf(map[int]uint64{4: 0, 5: start}, 16)}
 	if r := p.Unwind(in); len(r.PCs) != 3 || r.PCs[1] != bottom || r.How[1] != kcdata.UserFrameLR || r.Flags&kcdata.UserComplete == 0 {
 		t.Errorf("epilogue: %#x %v %#x %v", r.PCs, r.How, r.Flags, r.Err)
+	}
+}
+
+// Functions whose rules lead to where nothing was copied, or to another stack: each at its
+// offset 0x48, called by bottom. Rules are the same on both machines.
+func TestRulesOfTheLeaf(t *testing.T) {
+	const leaf, bottom, start = codeStart + 0x6048, codeStart + 0x3020, codeStart + 0x4020
+	const whole, short = kcdata.UserUnwound | kcdata.UserComplete, kcdata.UserUnwound | kcdata.UserNoMoreBytes
+	for _, c := range []struct {
+		what  string
+		rules []byte
+		pcs   []uint64
+		flags uint32
+	}{
+		// 32 bytes with x29 at the bottom, given back: no rule says that x29 is the caller's again.
+		{"popped", []byte{0x48, 0x0e, 32, 0x9d, 4, 0x70, 0x0e, 0}, []uint64{leaf, bottom, start}, whole},
+		{"popped, with a frame pointer", []byte{0x48, 0x0e, 16, 0x9d, 2, 0x0d, 29, 0x70, 0x0c, 31, 0}, []uint64{leaf, bottom, start}, whole},
+		// Less than x29's place was given back, so it was not popped.
+		{"below the stack pointer", []byte{0x48, 0x0e, 24, 0x9d, 4, 0x70, 0x0e, 0}, []uint64{leaf, bottom}, short},
+		{"below it, with a frame pointer", []byte{0x48, 0x0e, 16, 0x9d, 4, 0x0d, 29, 0x70, 0x0c, 31, 0}, []uint64{leaf, bottom}, short},
+		{"below it, after a larger frame", []byte{0x48, 0x0e, 24, 0x0a, 0x0e, 64, 0x9d, 4, 0x0b, 0x9d, 4, 0x70, 0x0e, 0}, []uint64{leaf, bottom}, short},
+		{"below it, before a larger frame", []byte{0x48, 0x9d, 4, 0x71, 0x0e, 32}, []uint64{leaf, bottom}, short},
+		{"below it, with a frame pointer far below", []byte{0x48, 0x0e, 16, 0x9d, 4, 0x0c, 29, 48, 0x70, 0x0c, 31, 0}, []uint64{leaf, bottom}, short},
+		{"deeper before", []byte{0x48, 0x0e, 32, 0x0e, 16, 0x0a, 0x0e, 24, 0x0b, 0x9d, 4, 0x70, 0x0e, 0}, []uint64{leaf, bottom, start}, whole},
+		{"in another frame, far below", []byte{0x0c, 1, 16, 0x09, 31, 8, 0x2f, 29, 1}, []uint64{leaf, bottom}, short},
+		{"return address in a register", []byte{0x09, 30, 9}, []uint64{leaf, bottom, start}, whole},
+		{"a value, not a place", []byte{0x48, 0x0e, 32, 0x14, 29, 4, 0x70, 0x0e, 0}, []uint64{leaf, bottom}, short},
+		{"return address in memory", []byte{0x2f, 30, 0}, []uint64{leaf, bottom, start}, whole},
+		{"by the argument", []byte{0x0c, 0, 16}, []uint64{leaf, bottom, start}, whole | kcdata.UserCallersUnsure},
+	} {
+		h := armProgram()
+		h.function(codeStart+0x6000, codeStart+0x6100, "zR", c.rules...)
+		registers := armRegisters(leaf, bottom, stackBase+16)
+		registers[0], registers[8], registers[9] = stackBase, stackBase, bottom
+		if c.rules[0] == 0x09 {
+			registers[30] = 0
+		}
+		r := h.process(t, "arm64").Unwind(Input{Registers: registers, Stack: stackOf(map[int]uint64{0: bottom, 2: 0, 3: start}, 16)})
+		if !slices.Equal(r.PCs, c.pcs) || r.Flags != c.flags {
+			t.Errorf("%s: %#x %#x %v, want %#x %#x", c.what, r.PCs, r.Flags, r.Err, c.pcs, c.flags)
+		}
+	}
+}
+
+// The same of a function that has called: there nothing of it is below the stack pointer.
+func TestOnlyTheLeafPops(t *testing.T) {
+	const leaf, caller, bottom = codeStart + 0x1010, codeStart + 0x6048, codeStart + 0x3020
+	h := armProgram()
+	h.function(codeStart+0x6000, codeStart+0x6100, "zR", 0x48, 0x0e, 32, 0x9d, 4, 0x9e, 1, 0x70, 0x0e, 8)
+	in := Input{Registers: armRegisters(leaf, caller, stackBase+16), Stack: stackOf(map[int]uint64{0: bottom, 3: codeStart + 0x4020}, 16)}
+	if r := h.process(t, "arm64").Unwind(in); !slices.Equal(r.PCs, []uint64{leaf, caller, bottom}) || r.Flags&kcdata.UserNoMoreBytes == 0 {
+		t.Errorf("%#x %#x %v", r.PCs, r.Flags, r.Err)
+	}
+}
+
+// Where calls push, a frame takes room, unless its return address is in a register. And the
+// caller of an instruction is another one.
+func TestFramesWithoutRoom(t *testing.T) {
+	const leaf, caller, end = codeStart + 0x1010, codeStart + 0x2010, codeStart + 0x3010
+	for _, c := range []struct {
+		what  string
+		rules []byte
+		di    uint64
+		pcs   []uint64
+	}{
+		{"in a register", []byte{0x0e, 0, 0x09, 16, 5}, caller, []uint64{leaf, caller, end}},
+		{"in a register, its own", []byte{0x0e, 0, 0x09, 16, 5}, leaf, []uint64{leaf}},
+		{"in memory", []byte{0x0e, 0, 0x2f, 16, 0}, 0, []uint64{leaf}},
+	} {
+		h := &handmade{amd64: true}
+		h.function(codeStart+0x1000, codeStart+0x1100, "zR", c.rules...)
+		h.function(codeStart+0x2000, codeStart+0x2100, "zR", 0x0e, 16)
+		h.function(codeStart+0x3000, codeStart+0x3100, "zR", 0x07, 16)
+		registers := make([]uint64, 21)
+		registers[14], registers[16], registers[19] = c.di, leaf, stackBase
+		r := h.process(t, "amd64").Unwind(Input{Registers: registers, Stack: stackOf(map[int]uint64{0: caller, 1: end}, 16)})
+		if !slices.Equal(r.PCs, c.pcs) {
+			t.Errorf("%s: %#x %#x %v, want %#x", c.what, r.PCs, r.Flags, r.Err, c.pcs)
+		}
 	}
 }
 

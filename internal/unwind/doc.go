@@ -21,7 +21,8 @@
 //     the frame pointer; this sets UserNoUnwindTable. Generated code has no file: the
 //     frame pointer decides. If the unwinder believes a frame pointer, 0 too, without
 //     a proof that it is that function's own (unwinder.ownFrame), it sets
-//     UserCallersUnsure: callers may be missing.
+//     UserCallersUnsure: callers may be missing. So it does in longjmp and the like, whose
+//     tables describe where they jump to.
 //  3. Missing memory ends the stack. The unwinder does not try another way then. So
 //     fewer bytes give a prefix of what more bytes give.
 //  4. The unwinder never scans the stack for what looks like a return address.

@@ -44,32 +44,6 @@ int main(int argc, char **argv) {
 }
 `
 
-const throwCC = `#include <cstdio>
-#include <stdexcept>
-#include <string>
-#include <unistd.h>
-#include <sys/syscall.h>
-struct Guard { ~Guard() { blocked(); } static void blocked(); };
-volatile int sink;
-__attribute__((noinline)) void Guard::blocked() { printf("%ld\n", syscall(SYS_gettid)); fflush(stdout); pause(); sink++; }
-__attribute__((noinline)) int thrower(int n) { if (n > 0) throw std::runtime_error(std::string(n, 'x')); return n; }
-__attribute__((noinline)) int middle(int n) { Guard g; int v = thrower(n); sink++; return v; }
-extern "C" __attribute__((noinline)) int catcher(int n) { try { return middle(n); } catch (const std::exception &e) { return sink; } }
-int main(int argc, char **) { return catcher(argc) + sink; }
-`
-
-const rustRS = `use std::io::{Read, Write};
-#[inline(never)] fn deepest(n: u64) -> u64 {
-    let id = std::fs::read_link("/proc/thread-self").unwrap();
-    println!("{}", id.file_name().unwrap().to_str().unwrap());
-    std::io::stdout().flush().unwrap();
-    let (mut r, _w) = std::os::unix::net::UnixStream::pair().unwrap();
-    let mut b = [0u8; 1]; r.read(&mut b).unwrap(); n + b[0] as u64
-}
-#[inline(never)] fn recurse(n: u64) -> u64 { if n == 0 { return deepest(n); } std::hint::black_box(recurse(n - 1)) + n }
-fn main() { let t = std::thread::spawn(|| std::hint::black_box(recurse(5))); println!("{}", t.join().unwrap()); }
-`
-
 const goGo = `package main
 
 import ("fmt"; "os"; "runtime"; "syscall")
@@ -121,16 +95,12 @@ var labPrograms = []labProgram{
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
 	{"signal without header", map[string]string{"p.c": signalC}, []string{"sh", "-c", "gcc -O2 -static -Wl,--no-eh-frame-hdr -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, false, 0},
-	{"C++ exception", map[string]string{"p.cc": throwCC}, []string{"g++", "-O2", "-o", "prog", "p.cc"},
-		"... _ZN5Guard7blockedEv _Z6middlei.cold|_Z6middlei catcher main ... _start", nil, true, 0},
 	{"debug_frame", map[string]string{"p.c": signalC}, []string{"sh", "-c", "gcc -O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
 	{"debug_frame packed as it once was", map[string]string{"p.c": signalC}, []string{"sh", "-c", "gcc -O2 -g -Wl,--compress-debug-sections=zlib-gnu -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
 	{"debug_frame of clang", map[string]string{"p.c": signalC}, []string{"sh", "-c", "clang-19 -O2 -gdwarf-5 -gz -fno-asynchronous-unwind-tables -fno-unwind-tables -o prog p.c"},
 		"... in_handler handler ... faulting outer main ... _start", []byte{kcdata.UserFrameSignal}, true, 0},
-	{"Rust", map[string]string{"p.rs": rustRS}, []string{"rustc", "-O", "-o", "prog", "p.rs"},
-		"... ~deepest ~recurse ~recurse ~recurse ~recurse ~recurse ...", nil, true, 0},
 	{"Go", map[string]string{"p.go": goGo}, []string{"go", "build", "-o", "prog", "p.go"},
 		"... syscall.read main.recurse main.recurse main.recurse main.recurse main.recurse main.recurse main.recurse main.recurse main.(*worker).run ...", []byte{kcdata.UserFramePclntab}, false, 0},
 	{"Go PIE", map[string]string{"p.go": goGo}, []string{"go", "build", "-buildmode=pie", "-o", "prog", "p.go"},

@@ -24,6 +24,8 @@ const (
 type rules struct {
 	cfa  rule      // of kind ruleRegister or ruleValExpression; ruleUndefined: none yet
 	regs []regRule // ascending by register; one without a rule keeps its value
+
+	deepest int64 // the farthest that the stack pointer is known to have been below the CFA
 }
 
 // program executes the call frame instructions of one function.
@@ -35,6 +37,7 @@ type program struct {
 	loc     uint64    // the rules hold from this link-time address on
 	common  []regRule // what the CIE says, once its instructions are executed
 	inFDE   bool      // they are executed
+	sp      int       // the register that is the stack pointer
 	saved   []rules   // remembered states, the last one on top
 	saves   int       // rules in all states remembered so far
 }
@@ -47,6 +50,7 @@ func (s *frameSection) rulesAt(f *fde, pc uint64) (rules, error) {
 		return rules{}, err
 	}
 	p.common, p.inFDE = slices.Clone(p.regs), true
+	p.sp = p.cfa.reg // at a function's start
 	p.loc, p.saved = f.begin, nil
 	err := p.execute(f.instructions, pc)
 	return p.rules, err
@@ -60,6 +64,9 @@ func (p *program) execute(instructions []byte, pc uint64) error {
 	for p.in.Left() > 0 && p.loc <= pc {
 		if err := p.step(); err != nil {
 			return err
+		}
+		if p.cfa.reg == p.sp {
+			p.deepest = max(p.deepest, p.cfa.offset)
 		}
 		if p.in.Bad {
 			return errors.New("call frame instructions end early")
@@ -212,7 +219,7 @@ func (p *program) remember() error {
 	if len(p.saved) == maxSaved || p.saves > maxSaves {
 		return fmt.Errorf("more remembered states than %d, or rules in them than %d", maxSaved, maxSaves)
 	}
-	p.saved = append(p.saved, rules{p.cfa, slices.Clone(p.regs)})
+	p.saved = append(p.saved, rules{p.cfa, slices.Clone(p.regs), p.deepest})
 	return nil
 }
 

@@ -22,7 +22,7 @@ func (u *unwinder) byRules(r *row) (*found, *stop) {
 	f.regs.set(u.arch.sp, cfa)
 	f.regs.forget(u.arch.pc)
 	for _, rr := range r.regs {
-		if rr.reg == r.retReg {
+		if rr.reg == r.retReg || u.popped(r, rr, cfa) {
 			continue
 		}
 		// A register that cannot be had matters only if it is asked for.
@@ -31,6 +31,11 @@ func (u *unwinder) byRules(r *row) (*found, *stop) {
 		} else {
 			f.regs.forget(rr.reg)
 		}
+	}
+	// longjmp and setcontext describe the place that they are about to jump to, as their
+	// argument has it. Their callers are others.
+	if r.cfa.kind == ruleRegister && r.cfa.reg == u.arch.argument {
+		u.flags |= kcdata.UserCallersUnsure
 	}
 	return f, u.returnAddress(r, how, cfa, f)
 }
@@ -41,6 +46,15 @@ func (r *rules) rule(reg int) rule {
 		return r.regs[i].rule
 	}
 	return rule{kind: ruleSame}
+}
+
+// popped says whether a register has its caller's value again: an epilogue has popped it,
+// and the rule that remains leads to below the stack pointer. A function that saves there
+// without ever moving the stack pointer so far has not popped it. What lies there does not
+// count: a signal may have overwritten it.
+func (u *unwinder) popped(r *row, rr regRule, cfa uint64) bool {
+	sp, _ := u.regs.get(u.arch.sp)
+	return u.exact && rr.kind == ruleAt && rr.offset < 0 && cfa+uint64(rr.offset) < sp && -rr.offset <= r.deepest
 }
 
 func (u *unwinder) returnAddress(r *row, how rule, cfa uint64, f *found) *stop {
@@ -57,7 +71,7 @@ func (u *unwinder) returnAddress(r *row, how rule, cfa uint64, f *found) *stop {
 		f.how = kcdata.UserFrameSignal
 	case fromChain:
 		f.how = kcdata.UserFrameFP
-	case how.kind == ruleSame:
+	case how.kind == ruleSame, how.kind == ruleRegister:
 		f.how = kcdata.UserFrameLR
 	}
 	if u.arch.lr >= 0 && !r.signal {

@@ -209,15 +209,16 @@ func (u *unwinder) enter(above *found) *stop {
 	return nil
 }
 
-// upward says whether a frame is nearer to the stack's start than its callee.
-// Only code that has not called may take no room, where calls do not push.
+// upward says whether a frame is nearer to the stack's start than its callee. Only code
+// that has not called may take no room, where calls do not push or the return address is in
+// a register: vfork has popped it.
 func (u *unwinder) upward(above *found, pc uint64) bool {
 	sp, known := u.regs.get(u.arch.sp)
 	next, nextKnown := above.regs.get(u.arch.sp)
 	if above.moved || !known || !nextKnown || next > sp {
 		return true
 	}
-	return next == sp && u.exact && u.arch.lr >= 0 && pc != u.pc
+	return next == sp && u.exact && (u.arch.lr >= 0 || above.how == kcdata.UserFrameLR) && pc != u.pc
 }
 
 func (u *unwinder) mapped(pc uint64) bool {
