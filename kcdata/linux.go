@@ -339,7 +339,8 @@ type LinuxTask struct {
 	DeadWriteB    uint64 `kc:"dead_write_bytes"`
 }
 
-// LinuxTaskMemory is the memory of a task with user space. Sizes in bytes.
+// LinuxTaskMemory is the memory of a task with user space. Sizes in bytes; the last three
+// fields are addresses.
 // The resident counters are the kernel's per-CPU counters, read without summing them up:
 // each may be off by up to 64 pages per CPU.
 type LinuxTaskMemory struct {
@@ -356,7 +357,10 @@ type LinuxTaskMemory struct {
 	ExecVM     uint64 `kc:"exec_vm"`
 	StackVM    uint64 `kc:"stack_vm"`
 	Pgtables   uint64 `kc:"pgtables"`
-	MapCount   uint64 `kc:"map_count"` // mappings; 0 where not known (procfs)
+	MapCount   uint64 `kc:"map_count"`   // mappings; 0 where not known (procfs)
+	StartStack uint64 `kc:"start_stack"` // where the program found its arguments; like the next two another after an exec, and 0 where not known
+	EndCode    uint64 `kc:"end_code"`    // of the executable; 0 in the middle of an exec too
+	EndData    uint64 `kc:"end_data"`    // of the executable
 }
 
 // LinuxTaskNS holds the inode numbers of the namespaces; 0: not read, or the kernel is

@@ -25,7 +25,7 @@ const (
 	UserFrameCFI     = 3 // .eh_frame or .debug_frame
 	UserFramePclntab = 4 // Go's own table
 	UserFrameSignal  = 5 // the registers that a signal frame saved
-	UserFrameLR      = 6 // arm64: the saved link register
+	UserFrameLR      = 6 // a register: the link register of arm64, or where the code has put its return address
 	UserFrameCode    = 7 // the instructions themselves, in code that no table covers: what they do to the stack pointer up to the return
 )
 
@@ -45,7 +45,7 @@ const (
 	UserNoMoreBytes   = 1 << 11 // unwinding came to the end of the stack bytes
 	UserNoUnwindTable = 1 << 12 // unwinding came to code without unwind information
 	UserAltStack      = 1 << 13 // the stack pointer is in no mapping that looks like its stack
-	UserCallersUnsure = 1 << 14 // unwinding used the frame pointer in code without unwind information, and nothing proves that it belongs to that function: callers may be missing, even if UserComplete is set
+	UserCallersUnsure = 1 << 14 // unwinding used the frame pointer in code without unwind information, and nothing proves that it belongs to that function: callers may be missing, even if UserComplete is set; or code that jumps to another stack, such as longjmp, described the place that it jumps to
 	UserNoMapping     = 1 << 15 // unwinding came to an address outside of all executable mappings
 	UserNoPage        = 1 << 16 // a needed page does not exist: its memory was never written to, or is not mapped
 	UserTablesMissed  = 1 << 17 // unwinding came to code of a MappingTableMissed: callers may be missing, wherever it ended

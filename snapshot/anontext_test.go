@@ -90,7 +90,7 @@ func TestAnonymousText(t *testing.T) {
 				_, snap, _ := captureOnce(t, s, Request{Pids: []int{c.pid}}) // once: a second would be of the next program
 				task := tasksByID(snap)[uint64(c.pid)]
 				switch notes := strings.Join(task.EnrichFailed, "; "); {
-				case execs && (task.Mappings != nil || notes != "maps: whose they are is not known: the task's executable is another one by now"):
+				case execs && (task.Mappings != nil || notes != executed):
 					t.Errorf("%s, executes another: %q, mappings %+v", name, notes, task.Mappings)
 				case !execs && notes != "":
 					t.Errorf("%s: %q", name, notes)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,9 @@ func TestPerfMap(t *testing.T) {
 	}
 }
 
+// executed is what is said of a task that has executed another program since the stop.
+const executed = "exe: the task has executed another program since; cmdline: the task has executed another program since; maps: the task has executed another program since"
+
 // A task that executes another program between the stop and the reading has
 // number and start time of the recorded one, and other mappings.
 func TestExecAfterTheStop(t *testing.T) {
@@ -207,9 +211,52 @@ func TestExecAfterTheStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := tasksByID(snap)[uint64(c.pid)]
-			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || !strings.Contains(notes, "whose they are is not known: ") {
+			if notes := strings.Join(task.EnrichFailed, "; "); task.Mappings != nil || task.ExePath != "" || task.Cmdline != nil || notes != executed {
 				t.Errorf("%s, %s: %q, mappings %+v", name, next, notes, task.Mappings)
 			}
 		}
+	}
+}
+
+const firstEnds = `#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_t first;
+static void *rest(void *a) { pthread_join(first, 0); printf("%d\n", gettid()); fflush(stdout); for (;;) pause(); }
+int main(void) { pthread_t t; first = pthread_self(); pthread_create(&t, 0, rest, 0); pthread_exit(0); }
+`
+
+// The first thread of a process may have ended before the others, and /proc/PID is then
+// nearly empty. Their mappings and names are in the file all the same.
+func TestTheFirstThreadHasEnded(t *testing.T) {
+	testneed.Live(t)
+	testneed.Slow(t)
+	requireBPF(t)
+	needsShell(t)
+	bin := compiled(t, firstEnds, "-O2", "-pthread", "-D_GNU_SOURCE")
+	cmd := exec.Command("sh", "-c", `echo ready; exec "$0" one`, bin)
+	c := startChild(t, cmd, "ready")
+	line, err := c.out.ReadString('\n')
+	tid, _ := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || tid == 0 {
+		t.Fatalf("%q, %v", line, err)
+	}
+	ended := func() (bool, error) {
+		return strings.Contains(slurp(t, fmt.Sprintf("/proc/%d/stat", c.pid)), ") Z "), nil
+	}
+	if err := testtask.WaitFor(10*time.Second, ended); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range engines {
+		_, snap, _ := captureWhole(t, session(t, Options{Engine: name}), Request{Pids: []int{c.pid}})
+		task := *tasksByID(snap)[uint64(c.pid)]
+		if task.ExePath != bin || !slices.Equal(task.Cmdline, []string{bin, "one"}) || task.EnrichFailed != nil {
+			t.Errorf("%s: %q %q %q", name, task.ExePath, task.Cmdline, task.EnrichFailed)
+		}
+		if th := threadsByID(snap)[uint64(tid)]; len(th.User) < 3 {
+			t.Errorf("%s: user stack %#x", name, th.User)
+		}
+		task.ID = uint64(tid)
+		wantMaps(t, name, &task)
 	}
 }

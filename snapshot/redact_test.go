@@ -110,6 +110,13 @@ func isText(b []byte) bool {
 func registers(s *kcdata.Snapshot) map[uint64]string {
 	out := map[uint64]string{}
 	for _, task := range s.Tasks {
+		if m := task.Memory; m != nil {
+			for _, v := range []uint64{m.StartStack, m.EndCode, m.EndData} {
+				if nonZero(v) >= 4 {
+					out[v] = "address of a task's memory"
+				}
+			}
+		}
 		for _, m := range task.Mappings {
 			if nonZero(m.Start) >= 4 {
 				out[m.Start] = "mapping of " + m.Path

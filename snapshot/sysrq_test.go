@@ -65,6 +65,7 @@ var sysrqTable = map[string]row{
 	"Task.Cgroup":   exempt("of /proc, which nobody asks of a dead machine"),
 	"Task.ExePath":  exempt("as Task.Cgroup: the executable's name is that of its mapping"),
 	"Task.Mappings": exempt("of a SysRq all that the kernel maps, with names; of a capture the executable ones, of /proc, with build-ids"),
+	"Task.Cmdline":  {moves: true, how: windowCmdline, why: "a SysRq reads it out of the memory of the first thread, which has none if it has ended"},
 	"Task.MapWalk":  exempt("a capture has none where /proc answers"),
 
 	"Thread.Files":         {moves: true, how: windowFiles, why: "without what is looked at after the release"},
@@ -77,6 +78,13 @@ var sysrqTable = map[string]row{
 
 const walkFlags = kcdata.UserWalked | kcdata.UserExact | kcdata.UserPagedOut | kcdata.UserRefused | kcdata.UserOutside |
 	kcdata.UserCompat | kcdata.UserNoMemory | kcdata.UserAltStack | kcdata.UserNoPage
+
+func windowCmdline(p *pair, a, b reflect.Value) string {
+	if p.a.Memory == nil && a.IsNil() {
+		return ""
+	}
+	return equal(p, a, b)
+}
 
 // windowFiles compares what the window, or the walk, told of files.
 func windowFiles(_ *pair, p, q reflect.Value) string {

@@ -145,7 +145,7 @@ struct linux_task {
 
 struct linux_task_memory {
 	u64 rss_file, rss_anon, rss_shmem, swap, hiwater_rss, hiwater_vm, total_vm, locked_vm, pinned_vm, data_vm,
-		exec_vm, stack_vm, pgtables, map_count;
+		exec_vm, stack_vm, pgtables, map_count, start_stack, end_code, end_data;
 };
 
 struct linux_task_ns { u32 mnt, pid, net, uts, ipc, cgroup, time, user; };

@@ -158,7 +158,7 @@ struct mm_struct {
 	struct rw_semaphore mmap_lock;
 	mm_context_t context;
 	void *pgd;
-	unsigned long start_stack, arg_start, arg_end;
+	unsigned long start_stack, end_code, end_data, arg_start, arg_end;
 };
 
 #if defined(__TARGET_ARCH_x86)

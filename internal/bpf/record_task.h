@@ -82,6 +82,11 @@ static __noinline void fill_memory(struct linux_task_memory *m, struct mm_struct
 	m->stack_vm = PAGE_BYTES(mm->stack_vm);
 	m->pgtables = mm->pgtables_bytes.counter;
 	m->map_count = mm->map_count;
+	if (cfg_redact)
+		return;
+	m->start_stack = mm->start_stack;
+	m->end_code = mm->end_code;
+	m->end_data = mm->end_data;
 }
 
 // inum_of is a namespace's number. Who exits gives its nsproxy back at once, and the

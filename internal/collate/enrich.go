@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"stackshot/internal/capture"
@@ -28,8 +29,8 @@ type enricher struct {
 	dead   bool          // there is no /proc of the machine
 	kernel []procfs.File // cgroup, stat
 	redact []procfs.File // cgroup, exe, stat
-	names  []procfs.File // cgroup, exe, maps; then
-	memory []procfs.File // cmdline, stat
+
+	process, thread procFiles
 }
 
 const (
@@ -37,15 +38,19 @@ const (
 	maxCgroup  = 16 << 10
 )
 
+var (
+	theStat   = procfs.File{Name: "stat", Max: 4096}
+	theCgroup = procfs.File{Name: "cgroup", Max: maxCgroup}
+	theExe    = procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
+)
+
 func (k *Collator) newEnricher(w *capture.Wants) *enricher {
-	stat, cgroup := procfs.File{Name: "stat", Max: 4096}, procfs.File{Name: "cgroup", Max: maxCgroup}
-	exe := procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
 	return &enricher{
 		proc: k.Proc, load: k.newLoadInfo(w), timed: w.Timed, absent: k.Absent, dead: k.Dead,
-		kernel: []procfs.File{cgroup, stat},
-		redact: []procfs.File{cgroup, exe, stat},
-		names:  []procfs.File{cgroup, exe, {Name: "maps", Max: maxMaps}},
-		memory: []procfs.File{{Name: "cmdline", Max: maxCmdline}, stat},
+		kernel: []procfs.File{theCgroup, theStat},
+		redact: []procfs.File{theCgroup, theExe, theStat},
+
+		process: newProcFiles(), thread: newProcFiles(),
 	}
 }
 
@@ -68,9 +73,9 @@ func (e *enricher) again(t *taskBytes) {
 	if !t.load.late {
 		return
 	}
-	stat := []procfs.File{{Name: "stat", Max: 4096}}
-	e.proc.Read(procfs.TaskDir(int(t.linux.Tgid)), stat)
-	if stat[0].Err == nil && e.another(stat[0], t) == "" {
+	stat := []procfs.File{theStat}
+	e.proc.Read(procfs.TaskDir(t.pid), stat)
+	if stat[0].Err == nil && e.another(stat[0], t.since) == "" && !t.executed(stat[0]) {
 		e.load.fromFiles(t)
 	}
 }
@@ -105,7 +110,7 @@ func (e *enricher) read(t *taskBytes) (text taskText) {
 		t.noteRefused()
 		return text
 	}
-	dir := procfs.TaskDir(int(t.linux.Tgid))
+	dir := procfs.TaskDir(t.pid)
 	kernel := t.linux.Present&kcdata.TaskIsKernel != 0
 	switch {
 	case kernel: // neither executable nor memory
@@ -115,13 +120,12 @@ func (e *enricher) read(t *taskBytes) (text taskText) {
 		e.proc.Read(dir, e.redact)
 		text.cgroup, text.exe, text.stat = e.redact[0], e.redact[1], e.redact[2]
 	default:
-		e.proc.Read(dir, e.names)
-		text.cgroup, text.exe, text.maps = e.names[0], e.names[1], e.names[2]
-		e.readMemory(dir, &text)
+		e.process.read(e.proc, dir, &text)
 	}
 	t.hung = errors.Is(text.maps.Err, procfs.ErrTimeout)
-	text.why = e.another(text.stat, t)
+	text.why = e.another(text.stat, t.since)
 	if text.why == "" && !kernel && e.load != nil {
+		e.checkMemory(t, &text)
 		e.load.task(t, text.maps)
 	}
 	t.noteRefused()
@@ -134,16 +138,97 @@ func (t *taskBytes) noteRefused() {
 	}
 }
 
-// readMemory reads cmdline and stat. If maps hung, on the task's mmap_lock, it does not
-// try cmdline: that would hang too, and cost another helper.
-func (e *enricher) readMemory(dir string, text *taskText) {
-	memory := e.memory
-	if errors.Is(text.maps.Err, procfs.ErrTimeout) {
-		e.memory[0].Data, e.memory[0].Err = nil, errSameLock
-		memory = e.memory[1:]
+// checkMemory drops what is of another program than the stop saw. If the first thread of the
+// task has ended before the others, it has neither memory nor files any more, and threads
+// that live are asked.
+func (e *enricher) checkMemory(t *taskBytes, text *taskText) {
+	ended := false // at the stop already
+	for i := range t.threads {
+		th := &t.threads[i].facts
+		ended = ended || th.Dead && th.Tid == t.linux.Tgid
 	}
-	e.proc.Read(dir, memory)
-	text.cmdline, text.stat = e.memory[0], e.memory[1]
+	executed := false
+	switch {
+	case errors.Is(text.exe.Err, fs.ErrNotExist):
+		text.cmdline.Err, text.maps.Err = text.exe.Err, text.exe.Err // nor are these the recorded ones
+		executed = e.askThreads(t, text)
+	case ended && text.exe.Err == nil: // only an exec gives the number to another thread
+		executed = true
+	default:
+		executed = t.executed(text.stat)
+	}
+	if executed {
+		text.exe.Err, text.cmdline.Err, text.maps.Err = errExec, errExec, errExec
+	}
+}
+
+const maxAsked = 4 // threads, for the memory of their task
+
+var (
+	errExec  = errors.New("the task has executed another program since")
+	errAsked = fmt.Errorf("the first thread has ended, and so have %d others that were asked", maxAsked)
+)
+
+// askThreads puts into text what a thread that lives has. They may end too.
+func (e *enricher) askThreads(t *taskBytes, text *taskText) (executed bool) {
+	asked := 0
+	for i := range t.threads {
+		th := &t.threads[i].facts
+		if th.Dead || th.Start == 0 || th.Tid == t.linux.Tgid {
+			continue
+		}
+		if asked == maxAsked {
+			text.exe.Err, text.cmdline.Err, text.maps.Err = errAsked, errAsked, errAsked
+			break
+		}
+		asked++
+		var of taskText
+		e.thread.read(e.proc, procfs.TaskDir(int(th.Tid)), &of)
+		if procfs.Gone(of.exe.Err) || e.another(of.stat, th.Start) != "" {
+			continue
+		}
+		t.pid, t.since, *text = int(th.Tid), th.Start, of
+		t.hung = errors.Is(of.maps.Err, procfs.ErrTimeout)
+		return t.executed(of.stat)
+	}
+	return false
+}
+
+// executed says whether the memory is of another program than was recorded. An exec changes
+// where the stack begins, unless that is not made random, and where code and data end. It is
+// not known if the stop was in the middle of it, nor of a task that has no memory any more,
+// nor without the right to trace the process.
+func (t *taskBytes) executed(stat procfs.File) bool {
+	was := &t.memory
+	is, err := procfs.ParseStat(stat.Data)
+	if stat.Err != nil || err != nil || was.EndCode == 0 || is.EndCode == procfs.NoRight || is.VSize == 0 {
+		return false
+	}
+	return was.StartStack != is.StartStack || was.EndCode != is.EndCode || was.EndData != is.EndData
+}
+
+// procFiles are the files of a task with memory: cgroup, exe, maps; then cmdline, stat.
+type procFiles struct{ names, memory []procfs.File }
+
+func newProcFiles() procFiles {
+	return procFiles{
+		names:  []procfs.File{theCgroup, theExe, {Name: "maps", Max: maxMaps}},
+		memory: []procfs.File{{Name: "cmdline", Max: maxCmdline}, theStat},
+	}
+}
+
+// read reads them. If maps hung, on the task's mmap_lock, it does not try cmdline: that
+// would hang too, and cost another helper.
+func (f *procFiles) read(proc procfs.FS, dir string, text *taskText) {
+	proc.Read(dir, f.names)
+	text.cgroup, text.exe, text.maps = f.names[0], f.names[1], f.names[2]
+	memory := f.memory
+	if errors.Is(text.maps.Err, procfs.ErrTimeout) {
+		memory[0].Data, memory[0].Err = nil, errSameLock
+		memory = memory[1:]
+	}
+	proc.Read(dir, memory)
+	text.cmdline, text.stat = f.memory[0], f.memory[1]
 	if text.stat.Err != nil && text.maps.Err == nil {
 		text.maps.Err = fmt.Errorf("whose they are is not known: %w", text.stat.Err)
 	}
@@ -174,8 +259,9 @@ func textItems(w *kcdata.StickyWriter, text taskText) {
 	}
 }
 
-// another says why these files do not belong to this task; "": they do.
-func (e *enricher) another(stat procfs.File, t *taskBytes) string {
+// another says why these files do not belong to the task, or thread, that started then;
+// "": they do.
+func (e *enricher) another(stat procfs.File, since uint64) string {
 	if stat.Err != nil {
 		if procfs.Gone(stat.Err) {
 			return e.absent
@@ -186,7 +272,7 @@ func (e *enricher) another(stat procfs.File, t *taskBytes) string {
 	if err != nil {
 		return err.Error()
 	}
-	if t.linux.Present&kcdata.TaskHasTimes != 0 && !st.StartedAt(t.linux.StartBoottime) {
+	if since != 0 && !st.StartedAt(since) {
 		return "the number belongs to another task by now"
 	}
 	return ""

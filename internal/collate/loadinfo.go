@@ -73,7 +73,7 @@ func (l *loaded) note(format string, args ...any) {
 func (l *loadInfo) task(t *taskBytes, maps procfs.File) {
 	err := maps.Err
 	if err == nil {
-		err = t.parseMaps(l.proc, maps, &t.load)
+		err = t.parseMaps(maps, &t.load)
 	}
 	if err != nil {
 		if !procfs.Gone(err) {
@@ -117,7 +117,7 @@ func (l *loadInfo) buildIDs(t *taskBytes, out *loaded) {
 		if m.Flags&kcdata.MappingVDSO == 0 && !image.MappedFile(m) {
 			continue
 		}
-		k := l.file(int(t.linux.Tgid), m)
+		k := l.file(t.pid, m)
 		if strings.HasPrefix(m.Path, "…") && strings.HasSuffix(k.path, strings.TrimPrefix(m.Path, "…")) {
 			m.Path = k.path // another task's mapping of the file has it whole
 		}

@@ -2,24 +2,18 @@ package collate
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"stackshot/internal/procfs"
 	"stackshot/kcdata"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // Of random mappings and threads: never more than fit, ascending, none of a frame
-// left out while another is kept, and the same program known by all of them.
+// left out while another is kept.
 func TestMostUsefulMappings(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for range 30 {
@@ -34,7 +28,7 @@ func TestMostUsefulMappings(t *testing.T) {
 			i := r.IntN(len(maps))
 			return maps[i].Start + 8*(1+r.Uint64N(511)), i
 		}
-		task := &taskBytes{maps: slices.Clone(maps), exe: kcdata.LinuxTaskExe{Ino: 9}}
+		task := &taskBytes{maps: slices.Clone(maps)}
 		frames := map[uint64]bool{}
 		see := func() uint64 {
 			a, i := pick()
@@ -53,9 +47,6 @@ func TestMostUsefulMappings(t *testing.T) {
 			frames[maps[i].Start] = true
 			th.user.Chain = append(th.user.Chain, kcdata.LinuxUserLink{PC: maps[i].End})
 			task.threads = append(task.threads, th)
-		}
-		if err := task.sameProgram(procfs.FS{}); err != nil {
-			t.Fatal(err)
 		}
 		var out loaded
 		task.mostUseful(&out)
@@ -92,8 +83,7 @@ func TestSignedAddressesOnArm64Alone(t *testing.T) {
 	}
 }
 
-// Where even those of frames do not fit, that is said; and where no thread was in one
-// of them, all or a part, none is kept.
+// Where even those of frames do not fit, that is said.
 func TestMappingsOfFramesLeftOut(t *testing.T) {
 	var text strings.Builder
 	task := &taskBytes{}
@@ -103,58 +93,11 @@ func TestMappingsOfFramesLeftOut(t *testing.T) {
 		task.threads = append(task.threads, threadAt{ip: start})
 	}
 	var out loaded
-	if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(text.String())}, &out); err != nil {
+	if err := task.parseMaps(procfs.File{Data: []byte(text.String())}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.HasSuffix(got, "maps: in 5 of those left out a frame may lie") {
 		t.Errorf("%d mappings, %q", len(task.maps), got)
-	}
-	task.threads = []threadAt{{ip: 1 << 40}}
-	for _, cut := range []bool{false, true} {
-		if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(text.String()), Truncated: cut}, &out); !errors.Is(err, errElsewhere) || task.maps != nil {
-			t.Errorf("cut %v: %v, want %v", cut, err, errElsewhere)
-		}
-	}
-}
-
-// Mappings are kept if the executable is among them, or is still that of the task, and a
-// thread was in one of them.
-func TestMappingsOfTheSameProgram(t *testing.T) {
-	proc, exe := t.TempDir(), filepath.Join(t.TempDir(), "exe")
-	var st unix.Stat_t
-	if err := errors.Join(os.WriteFile(exe, nil, 0o600), unix.Stat(exe, &st), os.Mkdir(proc+"/7", 0o700), os.Symlink(exe, proc+"/7/exe"), os.Mkdir(proc+"/8", 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	const anon, lib, vdso = "1000-2000 r-xp 0 0:0 0 \n", "5000-6000 r-xp 0 8:0 99 /lib\n", "9000-a000 r-xp 0 0:0 0 [vdso]\n"
-	file := fmt.Sprintf("3000-4000 r-xp 0 8:0 %d /exe\n", st.Ino)
-	for _, c := range []struct {
-		what, maps string
-		pid        uint32
-		exe        uint64
-		ips        []uint64
-		want       error
-	}{
-		{"text in a file", file + lib, 8, st.Ino, []uint64{0x3100}, nil},
-		{"and generated code, all threads in it", anon + file + lib, 8, st.Ino, []uint64{0x1100}, nil},
-		{"anonymous text, asleep in a library", anon + lib, 7, st.Ino, []uint64{0x5100}, nil},
-		{"anonymous text, asleep in it", anon + vdso, 7, st.Ino, []uint64{0, 0x77000, 0x1100}, nil},
-		{"anonymous text, no thread recorded", anon + vdso, 7, st.Ino, []uint64{0}, nil},
-		{"no executable recorded", anon + lib, 8, 0, []uint64{0x5100}, nil},
-		{"no executable recorded, no thread there", anon + lib, 8, 0, []uint64{0x7100}, errElsewhere},
-		{"the same executed again", file + lib, 8, st.Ino, []uint64{0x7100}, errElsewhere},
-		{"the same with anonymous text again", anon + lib, 7, st.Ino, []uint64{0x7100}, errElsewhere},
-		{"another with anonymous text at the same place", anon + lib, 7, st.Ino + 1, []uint64{0x1100}, errExec},
-		{"another with its library at the same place", file + lib, 7, st.Ino + 1, []uint64{0x5100}, errExec},
-		{"ended since", anon + lib, 8, st.Ino, []uint64{0x5100}, fs.ErrNotExist},
-	} {
-		task := &taskBytes{linux: kcdata.LinuxTask{Tgid: c.pid}, exe: kcdata.LinuxTaskExe{Ino: c.exe}}
-		for _, ip := range c.ips {
-			task.threads = append(task.threads, threadAt{ip: ip})
-		}
-		err := task.parseMaps(procfs.FS{Root: proc}, procfs.File{Data: []byte(c.maps)}, new(loaded))
-		if !errors.Is(err, c.want) || (len(task.maps) > 0) != (c.want == nil) {
-			t.Errorf("%s: %v, want %v; mappings %+v", c.what, err, c.want, task.maps)
-		}
 	}
 }
 
@@ -167,7 +110,7 @@ func TestMappingsAreBounded(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		var out loaded
 		task := &taskBytes{}
-		if err := task.parseMaps(procfs.FS{}, procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
+		if err := task.parseMaps(procfs.File{Data: []byte(b.String() + "7fff"), Truncated: true}, &out); err != nil {
 			t.Fatal(err)
 		}
 		if notes := strings.Join(out.notes, "; "); len(task.maps) != maxMappings || !strings.Contains(notes, "7 executable mappings are left out") || !strings.Contains(notes, "more than 16777216 bytes") {

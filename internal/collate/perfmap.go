@@ -19,7 +19,7 @@ func (l *loadInfo) perfMap(t *taskBytes, out *loaded) {
 	}
 	path := fmt.Sprintf("/tmp/perf-%d.map", t.innerTgid())
 	where := foreign.Where{
-		Root: fmt.Sprintf("/proc/%d/root", t.linux.Tgid), Path: path, NoFollow: true, Owner: &t.linux.EUID,
+		Root: fmt.Sprintf("/proc/%d/root", t.pid), Path: path, NoFollow: true, Owner: &t.linux.EUID,
 	}
 	switch _, err := spend(l, func() (foreign.Stat, error) { return l.files.Stat(where) }); {
 	case err == nil:

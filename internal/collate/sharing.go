@@ -84,7 +84,7 @@ func (s *sharing) ask(tgid uint32) (out sharedMaps) {
 	}
 	files := []procfs.File{{Name: "maps", Max: maxMaps}, {Name: "stat", Max: 4096}}
 	s.proc.Read(procfs.TaskDir(int(tgid)), files)
-	if files[0].Err != nil || files[1].Err != nil || files[0].Truncated {
+	if files[0].Err != nil || files[1].Err != nil || files[0].Truncated || len(files[0].Data) == 0 { // empty: the first thread has ended
 		return out
 	}
 	if st, err := procfs.ParseStat(files[1].Data); err != nil || !st.StartedAt(start) {

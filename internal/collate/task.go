@@ -18,7 +18,10 @@ type taskBytes struct {
 	end     kcdata.Position // of the container
 	threads []threadAt
 	linux   kcdata.LinuxTask
-	exe     kcdata.LinuxTaskExe // zero: not recorded
+	pid     int                    // /proc has its memory under this number: its own, or a thread's
+	since   uint64                 // start time of pid; 0: not known
+	exe     kcdata.LinuxTaskExe    // zero: not recorded
+	memory  kcdata.LinuxTaskMemory // zero: no user space
 	window  windowMaps
 	maps    []kcdata.Mapping // executable mappings, ascending; by enrich
 	load    loaded           // what else enrich found out of them
@@ -113,6 +116,9 @@ func (t *taskBytes) visit(it kcdata.Item) (err error) {
 		t.snap = it.Position()
 	case it.Type == kcdata.TypeLinuxTask:
 		t.linux, err = kcdata.Record[kcdata.LinuxTask](it)
+		t.pid, t.since = int(t.linux.Tgid), t.linux.StartBoottime
+	case it.Type == kcdata.TypeLinuxTaskMemory:
+		t.memory, err = kcdata.Record[kcdata.LinuxTaskMemory](it)
 	case it.Type == kcdata.TypeLinuxTaskExe:
 		t.exe, err = kcdata.Record[kcdata.LinuxTaskExe](it)
 	case t.window.visit(it):

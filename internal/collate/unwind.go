@@ -70,7 +70,7 @@ func (u *unwinder) task(t *taskBytes) (out unwound, err error) {
 	if u == nil {
 		return out, nil
 	}
-	p := u.Process(image.Seen(int(t.linux.Tgid)), t.maps)
+	p := u.Process(image.Seen(t.pid), t.maps)
 	for i := range t.threads {
 		th := &t.threads[i]
 		if u.stale(th) || th.stack || !th.user.Usable() {

@@ -150,3 +150,25 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("a %v, %d bytes", c.Get(a, "x"), c.cost)
 	}
 }
+
+// A task is reached by its own number, or by a thread that lived if the first one had ended.
+func TestOf(t *testing.T) {
+	thread := func(id, start uint64, exited uint32) *kcdata.Thread {
+		return &kcdata.Thread{ID: id, Linux: kcdata.LinuxThread{StartBoottime: start, ExitState: exited}}
+	}
+	for _, c := range []struct {
+		threads    []*kcdata.Thread
+		pid, start uint64
+	}{
+		{[]*kcdata.Thread{thread(7, 1, 0), thread(8, 2, 0)}, 7, 1},
+		{[]*kcdata.Thread{thread(7, 1, 0), thread(8, 2, 16), thread(9, 3, 0)}, 7, 1},
+		{[]*kcdata.Thread{thread(7, 1, 32), thread(8, 2, 16), thread(9, 3, 0)}, 9, 3},
+		{[]*kcdata.Thread{thread(8, 2, 0)}, 7, 1}, // the first one is not in the file
+		{[]*kcdata.Thread{thread(7, 1, 32), thread(8, 0, 0)}, 7, 1},
+	} {
+		p := Of(&kcdata.Task{ID: 7, Linux: kcdata.LinuxTask{StartBoottime: 1}, Threads: c.threads}, "/proc")
+		if p.Pid != c.pid || p.Start != c.start || p.Proc != "/proc" {
+			t.Errorf("%+v, want %d since %d", p, c.pid, c.start)
+		}
+	}
+}

@@ -3,6 +3,9 @@ package image
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"stackshot/kcdata"
 )
 
 // Process is a process as a capture saw it. It is constant.
@@ -28,6 +31,22 @@ func Seen(pid int) Process {
 		return Process{}
 	}
 	return Process{Proc: "/proc", Pid: uint64(pid), byNumber: true}
+}
+
+// Of is a task of a capture, where /proc is at proc. If its first thread had ended, /proc has
+// no files under its number any more: then it is the first thread that lived.
+func Of(t *kcdata.Task, proc string) Process {
+	p := Process{Proc: proc, Pid: t.ID, Start: t.Linux.StartBoottime}
+	ended := func(th *kcdata.Thread) bool { return th.Linux.ExitState != 0 }
+	if !slices.ContainsFunc(t.Threads, func(th *kcdata.Thread) bool { return th.ID == t.ID && ended(th) }) {
+		return p
+	}
+	for _, th := range t.Threads {
+		if !ended(th) && th.Linux.StartBoottime != 0 {
+			return Process{Proc: proc, Pid: th.ID, Start: th.Linux.StartBoottime}
+		}
+	}
+	return p
 }
 
 // Path is a file of the process below its Proc.

@@ -16,11 +16,10 @@ type Op uint8
 
 // The ways to read.
 const (
-	OpRead   Op = iota // the contents
-	OpLink             // the target of a symbolic link
-	OpList             // a directory's entries, as getdents64 gives them
-	OpInode            // the number of the inode, in decimal digits
-	OpTarget           // the same of what a symbolic link leads to
+	OpRead  Op = iota // the contents
+	OpLink            // the target of a symbolic link
+	OpList            // a directory's entries, as getdents64 gives them
+	OpInode           // the number of the inode, in decimal digits
 )
 
 // DefaultMax is the size cap of a File that sets none, bytes.
@@ -90,9 +89,7 @@ func (f *File) read(dir string, dirfd int, buf []byte) (out []byte, truncated bo
 	case OpLink:
 		out, truncated, err = readLink(dirfd, f.Name, buf, f.max())
 	case OpInode:
-		out, err = inode(dirfd, f.Name, unix.AT_SYMLINK_NOFOLLOW, buf)
-	case OpTarget:
-		out, err = inode(dirfd, f.Name, 0, buf)
+		out, err = inode(dirfd, f.Name, buf)
 	case OpList:
 		out, truncated, err = f.readOpen(dirfd, unix.O_DIRECTORY, buf, unix.Getdents)
 	default:
@@ -138,10 +135,10 @@ func (f *File) readOpen(dirfd, flags int, buf []byte, call func(int, []byte) (in
 
 // inode appends the number of a file's inode. Nothing is opened, and no server is asked: the
 // file system may be one that hangs.
-func inode(dirfd int, name string, follow int, buf []byte) ([]byte, error) {
+func inode(dirfd int, name string, buf []byte) ([]byte, error) {
 	var st unix.Statx_t
 	_, err := Retry(func() (int, error) {
-		return 0, unix.Statx(dirfd, name, follow|unix.AT_NO_AUTOMOUNT|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
+		return 0, unix.Statx(dirfd, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st)
 	})
 	if err != nil {
 		return nil, err

@@ -99,6 +99,14 @@ func (s *scanner) more() bool {
 	return s.err == nil && len(s.rest) > 0
 }
 
+// to skips words until the next one is number n, and reports whether there is one.
+func (s *scanner) to(n int) bool {
+	for s.field < n-1 && s.more() {
+		s.next()
+	}
+	return s.more()
+}
+
 func (s *scanner) fail(word []byte) {
 	if s.err == nil {
 		s.err = syntaxError(s.file, fmt.Sprintf("field %d", s.field), word)

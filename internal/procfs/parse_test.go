@@ -23,7 +23,7 @@ func TestParseStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ProcStat{PID: 4502, Comm: "cat", State: 'R', PPID: 4488, PGRP: 4488, Session: 2524, Flags: 4194304,
-		MinFlt: 99, Priority: 20, NumThreads: 1, StartTime: 79028, VSize: 3133440, StartStack: 140730584509296, Processor: 1, Fields: 52}
+		MinFlt: 99, Priority: 20, NumThreads: 1, StartTime: 79028, VSize: 3133440, EndCode: 94720914656681, StartStack: 140730584509296, EndData: 94720914674304, Processor: 1, Fields: 52}
 	if d := cmp.Diff(want, st); d != "" {
 		t.Error(d)
 	}

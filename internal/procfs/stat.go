@@ -26,13 +26,18 @@ type ProcStat struct {
 	NumThreads int32
 	StartTime  uint64 // ticks since boot, by the clock of this process (StartBoottime)
 	VSize      uint64 // bytes
+	EndCode    uint64 // of the executable, or NoRight; 0 without memory and in the middle of an exec
 	StartStack uint64 // above it are arguments and environment; 0 without the right to trace the process
 	Processor  uint32
 	RTPriority uint32
 	Policy     uint32
-	ExitCode   int32 // field 52: 0 if Fields is less, or without the right to trace the process
-	Fields     int   // number of fields in the file, at least 41
+	EndData    uint64 // 0 where EndCode is 0 or NoRight, and if Fields is less than 46
+	ExitCode   int32  // field 52: 0 if Fields is less, or without the right to trace the process
+	Fields     int    // number of fields in the file, at least 41
 }
+
+// NoRight is what EndCode is without the right to trace the process.
+const NoRight = 1
 
 // tick is USER_HZ, ns: 100 a second on every Linux architecture that runs BPF.
 const tick = 10_000_000
@@ -50,8 +55,11 @@ func (s *ProcStat) StartedAt(boottime uint64) bool {
 	return shown <= s.StartTime+1 && s.StartTime <= shown+1
 }
 
-// statExitCode is the number of the field exit_code, from 1.
-const statExitCode = 52
+// Numbers of fields that old kernels lack, from 1.
+const (
+	statEndData  = 46
+	statExitCode = 52
+)
 
 // ParseStat reads one stat line. The name is what lies between the first '('
 // and the last ')', for it may hold blanks, brackets and newlines, and no field
@@ -103,16 +111,17 @@ func (st *ProcStat) numbers(s *scanner) {
 	s.skip(1) // itrealvalue
 	st.StartTime = s.uint()
 	st.VSize = s.uint()
-	s.skip(4) // rss, rsslim, startcode, endcode
+	s.skip(3) // rss, rsslim, startcode
+	st.EndCode = s.uint()
 	st.StartStack = s.uint()
 	s.skip(10) // kstkesp to exit_signal
 	st.Processor = s.u32()
 	st.RTPriority = s.u32()
 	st.Policy = s.u32()
-	for s.field < statExitCode-1 && s.more() {
-		s.next()
+	if s.to(statEndData) {
+		st.EndData = s.uint()
 	}
-	if s.more() {
+	if s.to(statExitCode) {
 		st.ExitCode = s.i32()
 	}
 }

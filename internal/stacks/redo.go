@@ -62,12 +62,12 @@ func (u *Unwinder) Redo(plain []byte, s *kcdata.Snapshot, local bool) ([]byte, T
 
 // task makes the stacks of a task's threads anew, and its marks of what was missed.
 func (u *Unwinder) task(file *kcdata.Editor, at *task, t *kcdata.Task, local bool, sum *Tally) error {
-	proc := image.Process{Pid: t.ID, Start: t.Linux.StartBoottime} // it may have ended
+	proc := ""
 	if local {
-		proc.Proc = "/proc"
+		proc = "/proc"
 	}
-	p := u.Process(proc, t.Mappings)
-	before, left := sum.Threads, false // a stack that lacks tables stays as it is
+	p := u.Process(image.Of(t, proc), t.Mappings) // it may have ended
+	before, left := sum.Threads, false            // a stack that lacks tables stays as it is
 	for i := range at.threads {
 		th := &at.threads[i]
 		if !th.found.Usable() || len(th.found.Raw) == 0 || len(th.old) > 0 && !th.ours {

@@ -51,6 +51,7 @@ const (
 // process. Constant.
 type source struct {
 	image.Mapped
+	task uint64    // its process, which may be reached by another thread's number
 	uids [2]uint32 // real and effective, of a perf map's process
 }
 
@@ -109,8 +110,8 @@ func (w *wanted) file(t *kcdata.Task, m *kcdata.Mapping) *job {
 		kind, module = jobVDSO, "[vdso]"
 	}
 	j := w.job(image.KeyOf(m), kind, module)
-	if len(j.sources) < maxSources && !slices.ContainsFunc(j.sources, func(s source) bool { return s.Process.Pid == t.ID }) {
-		j.sources = append(j.sources, source{Mapped: image.Mapped{Process: w.process(t), Mapping: *m}})
+	if len(j.sources) < maxSources && !slices.ContainsFunc(j.sources, func(s source) bool { return s.task == t.ID }) {
+		j.sources = append(j.sources, source{task: t.ID, Mapped: image.Mapped{Process: w.process(t), Mapping: *m}})
 	}
 	return j
 }
@@ -134,11 +135,10 @@ func (w *wanted) perfMap(t *kcdata.Task) *job {
 }
 
 func (w *wanted) process(t *kcdata.Task) image.Process {
-	p := image.Process{Pid: t.ID, Start: t.Linux.StartBoottime}
-	if w.local {
-		p.Proc = w.proc
+	if !w.local {
+		return image.Of(t, "")
 	}
-	return p
+	return image.Of(t, w.proc)
 }
 
 func (w *wanted) job(key image.Key, kind jobKind, module string) *job {

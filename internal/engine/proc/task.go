@@ -121,6 +121,9 @@ func (r *reader) taskItems(w *kcdata.StickyWriter, tgid int, st *procfs.ProcStat
 	w.Record(kcdata.TypeLinuxTaskNS, &ns)
 	if status.Present&procfs.StatusHasMemory != 0 {
 		m := memoryOf(status)
+		if !r.engine.redact && st.EndCode != procfs.NoRight {
+			m.StartStack, m.EndCode, m.EndData = st.StartStack, st.EndCode, st.EndData
+		}
 		w.Record(kcdata.TypeLinuxTaskMemory, &m)
 	}
 }

@@ -111,13 +111,13 @@ func (r *reader) copyStack(lx *kcdata.LinuxThread, t *procfs.Thread, walk *kcdat
 	if end := t.Stat.StartStack + 16; sp < end && end-sp < size {
 		size = end - sp
 	}
-	pid := int(lx.Tgid)
-	read := func(buf []byte) ([]byte, error) { return readMemory(buf, pid, sp, int(size)) }
+	// By its own number: the first thread may have ended, and has no memory then.
+	read := func(buf []byte) ([]byte, error) { return readMemory(buf, t.Tid, sp, int(size)) }
 	stack, err := r.engine.bounded(read)
 	if err != nil {
 		return nil, err
 	}
-	now, err := r.look.Read(pid, t.Tid)
+	now, err := r.look.Read(int(lx.Tgid), t.Tid)
 	if now == nil || now.Have&again != again {
 		return nil, errors.Join(err, unix.ESRCH)
 	}
