@@ -42,6 +42,7 @@ var (
 	theStat   = procfs.File{Name: "stat", Max: 4096}
 	theCgroup = procfs.File{Name: "cgroup", Max: maxCgroup}
 	theExe    = procfs.File{Name: "exe", Op: procfs.OpLink, Max: 4096}
+	theMaps   = procfs.File{Name: "maps", Max: maxMaps}
 )
 
 func (k *Collator) newEnricher(w *capture.Wants) *enricher {
@@ -75,7 +76,7 @@ func (e *enricher) again(t *taskBytes) {
 	}
 	stat := []procfs.File{theStat}
 	e.proc.Read(procfs.TaskDir(t.pid), stat)
-	if stat[0].Err == nil && e.another(stat[0], t.since) == "" && !t.executed(stat[0]) {
+	if st, why := e.another(stat[0], t.since); stat[0].Err == nil && why == "" && !t.executed(&st) {
 		e.load.fromFiles(t)
 	}
 }
@@ -102,6 +103,9 @@ type taskText struct {
 	why                              string // nothing is known: another task, or none
 }
 
+// drop leaves out, for this reason, what is of the task's memory.
+func (t *taskText) drop(why error) { t.exe.Err, t.cmdline.Err, t.maps.Err = why, why, why }
+
 // read reads what /proc says, and looks at the mapped files. If the task has ended, or
 // its pid belongs to another task by now, nothing is used: the start time must be the
 // recorded one.
@@ -123,9 +127,10 @@ func (e *enricher) read(t *taskBytes) (text taskText) {
 		e.process.read(e.proc, dir, &text)
 	}
 	t.hung = errors.Is(text.maps.Err, procfs.ErrTimeout)
-	text.why = e.another(text.stat, t.since)
+	var st procfs.ProcStat
+	st, text.why = e.another(text.stat, t.since)
 	if text.why == "" && !kernel && e.load != nil {
-		e.checkMemory(t, &text)
+		e.checkMemory(t, &text, &st)
 		e.load.task(t, text.maps)
 	}
 	t.noteRefused()
@@ -141,7 +146,7 @@ func (t *taskBytes) noteRefused() {
 // checkMemory drops what is of another program than the stop saw. If the first thread of the
 // task has ended before the others, it has neither memory nor files any more, and threads
 // that live are asked.
-func (e *enricher) checkMemory(t *taskBytes, text *taskText) {
+func (e *enricher) checkMemory(t *taskBytes, text *taskText, st *procfs.ProcStat) {
 	ended := false // at the stop already
 	for i := range t.threads {
 		th := &t.threads[i].facts
@@ -150,15 +155,15 @@ func (e *enricher) checkMemory(t *taskBytes, text *taskText) {
 	executed := false
 	switch {
 	case errors.Is(text.exe.Err, fs.ErrNotExist):
-		text.cmdline.Err, text.maps.Err = text.exe.Err, text.exe.Err // nor are these the recorded ones
+		text.drop(text.exe.Err) // the others are not the recorded ones either
 		executed = e.askThreads(t, text)
 	case ended && text.exe.Err == nil: // only an exec gives the number to another thread
 		executed = true
 	default:
-		executed = t.executed(text.stat)
+		executed = t.executed(st)
 	}
 	if executed {
-		text.exe.Err, text.cmdline.Err, text.maps.Err = errExec, errExec, errExec
+		text.drop(errExec)
 	}
 }
 
@@ -178,18 +183,19 @@ func (e *enricher) askThreads(t *taskBytes, text *taskText) (executed bool) {
 			continue
 		}
 		if asked == maxAsked {
-			text.exe.Err, text.cmdline.Err, text.maps.Err = errAsked, errAsked, errAsked
+			text.drop(errAsked)
 			break
 		}
 		asked++
 		var of taskText
 		e.thread.read(e.proc, procfs.TaskDir(int(th.Tid)), &of)
-		if procfs.Gone(of.exe.Err) || e.another(of.stat, th.Start) != "" {
+		st, why := e.another(of.stat, th.Start)
+		if procfs.Gone(of.exe.Err) || why != "" {
 			continue
 		}
 		t.pid, t.since, *text = int(th.Tid), th.Start, of
 		t.hung = errors.Is(of.maps.Err, procfs.ErrTimeout)
-		return t.executed(of.stat)
+		return t.executed(&st)
 	}
 	return false
 }
@@ -197,11 +203,10 @@ func (e *enricher) askThreads(t *taskBytes, text *taskText) (executed bool) {
 // executed says whether the memory is of another program than was recorded. An exec changes
 // where the stack begins, unless that is not made random, and where code and data end. It is
 // not known if the stop was in the middle of it, nor of a task that has no memory any more,
-// nor without the right to trace the process.
-func (t *taskBytes) executed(stat procfs.File) bool {
+// nor without the right to trace the process, nor if stat was not read (zero).
+func (t *taskBytes) executed(is *procfs.ProcStat) bool {
 	was := &t.memory
-	is, err := procfs.ParseStat(stat.Data)
-	if stat.Err != nil || err != nil || was.EndCode == 0 || is.EndCode == procfs.NoRight || is.VSize == 0 {
+	if was.EndCode == 0 || is.EndCode == procfs.NoRight || is.VSize == 0 {
 		return false
 	}
 	return was.StartStack != is.StartStack || was.EndCode != is.EndCode || was.EndData != is.EndData
@@ -212,7 +217,7 @@ type procFiles struct{ names, memory []procfs.File }
 
 func newProcFiles() procFiles {
 	return procFiles{
-		names:  []procfs.File{theCgroup, theExe, {Name: "maps", Max: maxMaps}},
+		names:  []procfs.File{theCgroup, theExe, theMaps},
 		memory: []procfs.File{{Name: "cmdline", Max: maxCmdline}, theStat},
 	}
 }
@@ -260,22 +265,22 @@ func textItems(w *kcdata.StickyWriter, text taskText) {
 }
 
 // another says why these files do not belong to the task, or thread, that started then;
-// "": they do.
-func (e *enricher) another(stat procfs.File, since uint64) string {
+// "": they do. st is what stat says; zero if it was not read.
+func (e *enricher) another(stat procfs.File, since uint64) (st procfs.ProcStat, why string) {
 	if stat.Err != nil {
 		if procfs.Gone(stat.Err) {
-			return e.absent
+			return st, e.absent
 		}
-		return "" // stat hangs, or is refused: the others may answer
+		return st, "" // stat hangs, or is refused: the others may answer
 	}
 	st, err := procfs.ParseStat(stat.Data)
 	if err != nil {
-		return err.Error()
+		return st, err.Error()
 	}
 	if since != 0 && !st.StartedAt(since) {
-		return "the number belongs to another task by now"
+		return st, "the number belongs to another task by now"
 	}
-	return ""
+	return st, ""
 }
 
 func writeCgroup(w *kcdata.StickyWriter, text []byte) error {

@@ -48,8 +48,9 @@ func TestExecIsTold(t *testing.T) {
 		{memory{0x7ffd0020, 0, 0}, full, 4096, false},
 	} {
 		task := &taskBytes{memory: c.was.record()}
-		if got := task.executed(procfs.File{Data: statOf(7, c.size, c.is)}); got != c.executed {
-			t.Errorf("%#x, then %#x: %v", c.was, c.is, got)
+		st, err := procfs.ParseStat(statOf(7, c.size, c.is))
+		if got := task.executed(&st); got != c.executed || err != nil {
+			t.Errorf("%#x, then %#x: %v, %v", c.was, c.is, got, err)
 		}
 	}
 }
@@ -114,7 +115,8 @@ func TestWhoseMemory(t *testing.T) {
 		}
 		var text taskText
 		e.process.read(e.proc, procfs.TaskDir(c.tgid), &text)
-		e.checkMemory(task, &text)
+		st, _ := e.another(text.stat, began)
+		e.checkMemory(task, &text, &st)
 		for _, f := range []procfs.File{text.exe, text.cmdline, text.maps} {
 			if !errors.Is(f.Err, c.err) || c.err == nil && f.Name != "maps" && string(f.Data) != c.exe {
 				t.Errorf("%s: %s is %q, %v, want %q, %v", c.what, f.Name, f.Data, f.Err, c.exe, c.err)

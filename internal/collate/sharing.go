@@ -82,7 +82,7 @@ func (s *sharing) ask(tgid uint32) (out sharedMaps) {
 	if s.dead || s.hung[tgid] || !ok {
 		return out
 	}
-	files := []procfs.File{{Name: "maps", Max: maxMaps}, {Name: "stat", Max: 4096}}
+	files := []procfs.File{theMaps, theStat}
 	s.proc.Read(procfs.TaskDir(int(tgid)), files)
 	if files[0].Err != nil || files[1].Err != nil || files[0].Truncated || len(files[0].Data) == 0 { // empty: the first thread has ended
 		return out

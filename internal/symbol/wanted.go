@@ -14,8 +14,7 @@ const maxSources = 3
 
 // wanted sorts the addresses of tasks by the file that names them.
 type wanted struct {
-	local bool
-	proc  string
+	proc  string // "": the capture is of another machine, or of an earlier boot
 	jobs  map[image.Key]*job
 	order []*job
 	spots map[*kcdata.Task][]spot
@@ -56,7 +55,10 @@ type source struct {
 }
 
 func newWanted(local bool, proc string) *wanted {
-	return &wanted{local: local, proc: proc, jobs: map[image.Key]*job{}, spots: map[*kcdata.Task][]spot{}}
+	if !local {
+		proc = ""
+	}
+	return &wanted{proc: proc, jobs: map[image.Key]*job{}, spots: map[*kcdata.Task][]spot{}}
 }
 
 // addTask wants the places of a task's user stacks of which not enough is known.
@@ -111,14 +113,14 @@ func (w *wanted) file(t *kcdata.Task, m *kcdata.Mapping) *job {
 	}
 	j := w.job(image.KeyOf(m), kind, module)
 	if len(j.sources) < maxSources && !slices.ContainsFunc(j.sources, func(s source) bool { return s.task == t.ID }) {
-		j.sources = append(j.sources, source{task: t.ID, Mapped: image.Mapped{Process: w.process(t), Mapping: *m}})
+		j.sources = append(j.sources, source{task: t.ID, Mapped: image.Mapped{Process: image.Of(t, w.proc), Mapping: *m}})
 	}
 	return j
 }
 
 // perfMap is the job of a task's generated code; nil if nothing can name it.
 func (w *wanted) perfMap(t *kcdata.Task) *job {
-	if !w.local {
+	if w.proc == "" {
 		return nil
 	}
 	path := t.PerfMap
@@ -128,17 +130,10 @@ func (w *wanted) perfMap(t *kcdata.Task) *job {
 	j := w.job(image.Key{Other: fmt.Sprintf("perf map of %d: %s", t.ID, path)}, jobPerf, "[jit]")
 	if len(j.sources) == 0 {
 		s := source{uids: [2]uint32{t.Linux.UID, t.Linux.EUID}}
-		s.Process, s.Mapping.Path = w.process(t), path
+		s.Process, s.Mapping.Path = image.Of(t, w.proc), path
 		j.sources = []source{s}
 	}
 	return j
-}
-
-func (w *wanted) process(t *kcdata.Task) image.Process {
-	if !w.local {
-		return image.Of(t, "")
-	}
-	return image.Of(t, w.proc)
 }
 
 func (w *wanted) job(key image.Key, kind jobKind, module string) *job {
