@@ -30,9 +30,10 @@ $(built)/done: $(program)
 	touch $@
 
 install: all
-	install -d $(addprefix "$(DESTDIR)",$(bindir) $(mandir)/man1 $(bashdir) $(zshdir) $(fishdir))
+	install -d $(addprefix "$(DESTDIR)",$(bindir) $(mandir)/man1 $(mandir)/man7 $(bashdir) $(zshdir) $(fishdir))
 	install -m 755 $(program) "$(DESTDIR)$(bindir)/stackshot"
 	install -m 644 $(built)/man/*.1 "$(DESTDIR)$(mandir)/man1/"
+	install -m 644 $(built)/man/*.7 "$(DESTDIR)$(mandir)/man7/"
 	install -m 644 $(built)/stackshot.bash "$(DESTDIR)$(bashdir)/stackshot"
 	install -m 644 $(built)/_stackshot "$(DESTDIR)$(zshdir)/_stackshot"
 	install -m 644 $(built)/stackshot.fish "$(DESTDIR)$(fishdir)/stackshot.fish"
@@ -40,7 +41,7 @@ install: all
 # What install made, and no directory: others may have put something there.
 uninstall:
 	rm -f "$(DESTDIR)$(bindir)/stackshot" "$(DESTDIR)$(bashdir)/stackshot" "$(DESTDIR)$(zshdir)/_stackshot" "$(DESTDIR)$(fishdir)/stackshot.fish"
-	rm -f "$(DESTDIR)$(mandir)"/man1/stackshot.1 "$(DESTDIR)$(mandir)"/man1/stackshot-*.1
+	rm -f "$(DESTDIR)$(mandir)"/man1/stackshot.1 "$(DESTDIR)$(mandir)"/man1/stackshot-*.1 "$(DESTDIR)$(mandir)"/man7/stackshot-where.7
 
 clean:
 	rm -rf $(built)

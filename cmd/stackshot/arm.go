@@ -60,7 +60,7 @@ func armCommand() *cobra.Command {
 			"A key of a keyboard or serial line counts if kernel.sysrq is 1 or has bit 8; a write to\n" +
 			"/proc/sysrq-trigger always does. `stackshot doctor` says what can be hooked here.",
 		Example: "  sudo stackshot arm --dir /var/crash\n  echo y | sudo tee /proc/sysrq-trigger",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := cmd.Flags()

@@ -91,7 +91,7 @@ func doctorCommand() *cobra.Command {
 			"decides about them.\n\n" +
 			"Exit code 0: the machine can be stopped (engine trap or pull, with SCHED_FIFO); 3: only\n" +
 			"a lesser way works.",
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if err := liftLimits(); err != nil { // as take does
 				return err

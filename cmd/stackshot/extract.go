@@ -43,7 +43,7 @@ func extractCommand() *cobra.Command {
 			"Nothing was stopped when the kernel recorded this. The exit code is 3 if a file is written\n" +
 			"and lacks something.",
 		Example: "  stackshot extract /var/crash/202611280312/vmcore\n  stackshot extract --list vmcore\n  stackshot extract /proc/vmcore -o /mnt/panic.kcdata.zst",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return x.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()

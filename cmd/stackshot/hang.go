@@ -56,7 +56,7 @@ func hangCommand() *cobra.Command {
 			"the picture is incomplete, or the file has no records of waits (--wait off, engine procfs,\n" +
 			"earlier versions)." + narrowHelp + "\nAll threads are recorded and judged: findings are shown in which one of these has a part.",
 		Example: "  sudo stackshot hang\n  stackshot hang FILE\n  stackshot hang --newest /var/crash\n  stackshot hang --format dot FILE | dot -Tsvg > graph.svg",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return h.outcome(h.run(cmd, args)) },
 	}
 	f := cmd.Flags()

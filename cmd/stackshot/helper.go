@@ -33,11 +33,11 @@ func fileWriter(timeout time.Duration) publish.Writer {
 }
 
 func saveCommand() *cobra.Command {
-	return helperCommand(saveVerb, saveName, cobra.ExactArgs(1), func() error { return publish.Serve(os.Stdin, os.Stdout) })
+	return helperCommand(saveVerb, saveName, takes(1, 1), func() error { return publish.Serve(os.Stdin, os.Stdout) })
 }
 
 func readCommand() *cobra.Command {
-	return helperCommand(readVerb, "stackshot-read", cobra.NoArgs, snapshot.ServeFiles)
+	return helperCommand(readVerb, "stackshot-read", takes(0, 0), snapshot.ServeFiles)
 }
 
 func helperCommand(verb, name string, args cobra.PositionalArgs, serve func() error) *cobra.Command {

@@ -55,7 +55,8 @@ func TestInstall(t *testing.T) {
 	}
 	pages := manual.Pages(newRoot())
 	for _, c := range pages {
-		page := "/opt/x/share/man/man1/" + manual.Name(c) + ".1"
+		section := manual.SectionOf(c)
+		page := "/opt/x/share/man/man" + section + "/" + manual.Name(c) + "." + section
 		want = append(want, page)
 		checkPage(t, c, dest+page)
 	}
@@ -91,13 +92,20 @@ func checkPage(t *testing.T, cmd *cobra.Command, path string) {
 		t.Errorf("%v: %s", err, out)
 	}
 	shown := flat(regexp.MustCompile(".\b").ReplaceAllString(string(out), "")) // bold and underlined
-	for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "SEE ALSO"} {
+	sections := []string{"NAME", "DESCRIPTION", "SEE ALSO"}
+	if manual.SectionOf(cmd) == "1" {
+		sections = append(sections, "SYNOPSIS", "OPTIONS", "EXIT STATUS")
+	}
+	for _, section := range sections {
 		if !strings.Contains(string(out), section[:1]) || !strings.Contains(shown, " "+section+" ") {
 			t.Errorf("%s: no %s", path, section)
 		}
 	}
 	texts := []string{cmd.Short, cmd.Long, cmd.Example}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden { // help has it not either
+			return
+		}
 		_, usage := pflag.UnquoteUsage(f)
 		texts = append(texts, "--"+f.Name, usage)
 	})

@@ -42,7 +42,7 @@ func listCommand() *cobra.Command {
 			"begin as a snapshot does are read. A file that cannot be read is listed with the reason, and\n" +
 			"the exit code is 3 then.",
 		Example: "  stackshot list\n  stackshot list --no-verdict /var/crash\n  stackshot list --format json | jq '.files[0].verdict'",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return l.run(append(args, ".")[0])
 		},

@@ -2,6 +2,7 @@
 // such snapshots.
 //
 //	stackshot                 take one, name it after host and time, show the first screen
+//	stackshot FILE            the same as stackshot report FILE
 //	stackshot hang [FILE]     say what hangs, in a file or in a snapshot that it takes
 //	stackshot take -o FILE    take one with options, show the report
 //	stackshot arm             stay, and have the kernel record at a SysRq and at a panic
@@ -45,9 +46,11 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"stackshot/internal/licenses"
 	"stackshot/internal/show"
@@ -60,7 +63,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 // run executes one command line and gives its exit code.
 func run(args []string) int {
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(withReport(args))
 	// An error before a command begins is one of the command line.
 	begun := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
@@ -131,29 +134,38 @@ func isUsage(err error) bool {
 }
 
 func newRoot() *cobra.Command {
+	t := newTake()
+	t.firstScreen = true
 	root := &cobra.Command{
-		Use:   "stackshot",
+		Use:   "stackshot [FILE]",
 		Short: "Stop the machine for milliseconds, record every task and thread, say what is stuck",
 		Long: "Stackshot stops every CPU for a few milliseconds, records every task and thread with its\n" +
 			"kernel and user stack, lets the machine run on, and says what is stuck, where, and who is\n" +
 			"to blame. Run it as root on a machine that hangs: it makes one file, which can be read\n" +
 			"later and elsewhere, without rights.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
-			"current directory, and shows the first screen: what is stuck, and why.",
+			"current directory, and shows the first screen: what is stuck, and why. The options of\n" +
+			"'stackshot take' hold here too. With FILE alone it is 'stackshot report FILE'.",
 		Example: "  sudo stackshot         take a snapshot, see in one screen what is wrong\n" +
 			"  sudo stackshot hang    the same, and who waits for whom, with stacks\n" +
 			"  stackshot report       read the newest file here, with every stack\n" +
 			"  stackshot list         the files here, each with what is wrong in it\n" +
 			"  stackshot doctor       what works on this machine, and what does not",
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := newTake()
-			t.firstScreen = true
-			return t.run(cmd)
+		Version:                    version(),
+		Args:                       bareWords,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: suggestionDistance,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // a file
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("stackshot {{.Version}}\n")
+	root.Flags().Bool("version", false, "show the version")
+	t.flags(root)
+	hideBut(root, "output", "pid", "quiet", "version")
 	colorFlag(root)
 	root.AddGroup(&cobra.Group{ID: "take", Title: "Take a snapshot:"}, &cobra.Group{ID: "read", Title: "Read snapshots:"},
 		&cobra.Group{ID: "about", Title: "About the machine and this program:"})
@@ -162,7 +174,8 @@ func newRoot() *cobra.Command {
 	group(root, "about", doctorCommand(), versionCommand())
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
-	root.AddCommand(manCommand(), saveCommand(), readCommand())
+	mendHelp(root)
+	root.AddCommand(whereTopic(), manCommand(), saveCommand(), readCommand())
 	return root
 }
 
@@ -172,6 +185,11 @@ func group(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
+}
+
+// hideBut leaves flags of cmd out of its help, but for those named.
+func hideBut(cmd *cobra.Command, shown ...string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 }
 
 // completeWith has the shell complete a flag with one of some values.
@@ -196,16 +214,21 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version, or all licences",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if licences {
 				_, err := os.Stdout.WriteString(licenses.Text)
 				return err
 			}
-			_, err := fmt.Printf("stackshot %s (%s, %s/%s)\n", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Printf("stackshot %s\n", version())
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&licences, "licenses", false, "show the licences of stackshot and of everything compiled into it")
 	return cmd
+}
+
+// version says what this program is.
+func version() string {
+	return fmt.Sprintf("%s (%s, %s/%s)", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -22,7 +22,7 @@ func manCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the man pages into a directory",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			book := &manual.Book{Version: "stackshot " + snapshot.Version(), Date: published().Format("2006-01-02"), Sections: sections}
 			for _, c := range manual.Pages(cmd.Root()) {
@@ -36,7 +36,7 @@ func manCommand() *cobra.Command {
 }
 
 func writePage(book *manual.Book, cmd *cobra.Command, dir string) error {
-	path := filepath.Join(dir, manual.Name(cmd)+".1")
+	path := filepath.Join(dir, manual.Name(cmd)+"."+manual.SectionOf(cmd))
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, show.WithoutPath(err))

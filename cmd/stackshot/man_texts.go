@@ -11,7 +11,9 @@ import (
 // sections are those of a command's man page that help has not.
 func sections(cmd *cobra.Command) (list []manual.Section, also []string) {
 	page := manual.Name(cmd)
-	list = append(list, manual.Section{Title: "EXIT STATUS", Entries: exitStatus(cmd.Name())})
+	if cmd.Runnable() {
+		list = append(list, manual.Section{Title: "EXIT STATUS", Entries: exitStatus(cmd.Name())})
+	}
 	if env := environment(cmd); len(env) > 0 {
 		list = append(list, manual.Section{Title: "ENVIRONMENT", Entries: env})
 	}
@@ -20,7 +22,7 @@ func sections(cmd *cobra.Command) (list []manual.Section, also []string) {
 	}
 	for _, c := range manual.Pages(cmd.Root()) {
 		if manual.Name(c) != page {
-			also = append(also, manual.Name(c)+"(1)")
+			also = append(also, manual.Name(c)+"("+manual.SectionOf(c)+")")
 		}
 	}
 	return list, append(also, manAlso[cmd.Name()]...)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,9 +57,10 @@ func (n *narrowing) flags(cmd *cobra.Command) {
 }
 
 // narrowHelp ends the help of the commands with these flags.
-const narrowHelp = "\n\n--where and its short forms (--state, --name, --func, --module, --cgroup, --waits-for,\n" +
+var narrowHelp = "\n\n--where and its short forms (--state, --name, --func, --module, --cgroup, --waits-for,\n" +
 	"--pid) choose the threads that are shown. Of one short form, given twice, either has to be\n" +
-	"true, of different ones each. Exit code 3 if no thread is left."
+	"true, of different ones each. Exit code 3 if no thread is left. Fields of --where are " + filter.State + ",\n" +
+	strings.Join(filter.Fields()[1:], ", ") + ": 'stackshot help where' tells more."
 
 // check makes the expression, before anything is read.
 func (n *narrowing) check(cmd *cobra.Command) error {

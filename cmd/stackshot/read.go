@@ -51,7 +51,11 @@ func readFile(name string) (*contents, error) {
 		}
 		defer in.Close()
 	}
-	if st, err := in.Stat(); err == nil && st.Mode().IsRegular() {
+	st, err := in.Stat()
+	switch {
+	case err == nil && st.IsDir():
+		return nil, fmt.Errorf("%s: is a directory: 'stackshot list DIR' shows the snapshots in it", name)
+	case err == nil && st.Mode().IsRegular():
 		at, _ := in.Seek(0, io.SeekCurrent) // of standard input; it fails for none
 		size = st.Size() - at
 		onDisk = min(size, blockBytes*st.Sys().(*syscall.Stat_t).Blocks) // less: it has holes
@@ -165,7 +169,7 @@ func dumpCommand() *cobra.Command {
 		Long: "Shows every item of a snapshot, or of any KCData file (- for standard input), as it stands there,\n" +
 			"also of a file that breaks off.",
 		Example: "  stackshot dump FILE\n  stackshot dump --trace FILE",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			show := dump
 			if trace {

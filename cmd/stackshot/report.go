@@ -43,7 +43,7 @@ func reportCommand() *cobra.Command {
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'." + narrowHelp,
 		Example: "  stackshot report\n  stackshot report --newest /var/crash\n  stackshot report --format folded FILE | flamegraph.pl > flames.svg",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(r.check(os.Stdout), r.narrowing.check(cmd)); err != nil {
 				return err

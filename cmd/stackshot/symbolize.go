@@ -46,7 +46,7 @@ func symbolizeCommand() *cobra.Command {
 			"A truncated file is refused. What follows the end of FILE is not written; so a FILE that has\n" +
 			"such bytes is not replaced.",
 		Example: "  sudo stackshot symbolize FILE\n  stackshot symbolize --lines -o named.kcdata.zst FILE",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
 	}
 	z.flags(cmd)

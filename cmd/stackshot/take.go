@@ -66,7 +66,7 @@ func takeCommand() *cobra.Command {
 			"With --count, each capture gets a file of its own: in the directory named by -o, or, for\n" +
 			"-o FILE.ext, under the names FILE-0001.ext and so on.",
 		Example: "  sudo stackshot take\n  sudo stackshot take --pid 4711 -o before.kcdata.zst\n  sudo stackshot take --count 10 --interval 1s -o DIR/",
-		Args:    cobra.NoArgs,
+		Args:    takes(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
 	t.flags(cmd)

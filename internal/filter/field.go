@@ -47,13 +47,24 @@ func checked(read func(Value) (uint64, error)) func(Value) error {
 	}
 }
 
-// fields in the order in which messages list them.
+// fields in the order in which messages list them. says is for people.
 var fields = []struct {
 	name string
 	kind *kind
+	says string
 }{
-	{State, state}, {Name, text}, {Pid, number}, {Tid, number}, {UID, number}, {Func, text}, {Module, text},
-	{Wait, wait}, {Cgroup, text}, {Age, duration}, {Threads, number}, {CPU, number},
+	{State, state, "of the thread: a letter of /proc/PID/stat, or a word (below)"},
+	{Name, text, "of the thread, of its task, or of the program file"},
+	{Pid, number, "number of the task (thread group)"},
+	{Tid, number, "number of the thread"},
+	{UID, number, "real user id of the task"},
+	{Func, text, "a function on the kernel stack or the user stack"},
+	{Module, text, "kernel module, program or library of such a function"},
+	{Wait, wait, "what the thread waits for: a kind (below), or words for it"},
+	{Cgroup, text, "path of the control group"},
+	{Age, duration, "how long the thread has been in its state"},
+	{Threads, number, "how many threads the task has"},
+	{CPU, number, "where the thread runs, or ran last"},
 }
 
 // Fields are the names of all fields.

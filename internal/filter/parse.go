@@ -46,7 +46,7 @@ func Parse(text string) (*Expr, error) {
 	}
 	if p.space(); p.at < len(text) {
 		at := p.at
-		return nil, p.fail(at, "%swant and, or, or the end", p.instead(at))
+		return nil, p.fail(at, `%swant "and", "or" or the end`, p.instead(at))
 	}
 	return e, nil
 }
@@ -84,7 +84,7 @@ func (p *parser) unary() (*Expr, error) {
 		return p.nested(at, func() (*Expr, error) {
 			e, err := p.or()
 			if p.space(); err == nil && !p.char(')') {
-				err = p.fail(p.at, "want and, or, or the ) of the ( in column %d", utf8.RuneCountInString(p.text[:at])+1)
+				err = p.fail(p.at, `want "and", "or", or the ")" of the "(" in column %d`, utf8.RuneCountInString(p.text[:at])+1)
 			}
 			return e, err
 		})
@@ -109,7 +109,7 @@ func (p *parser) comparison() (*Expr, error) {
 	begin := p.at
 	field := p.word()
 	if field == "" {
-		return nil, p.fail(begin, "%swant a field, not or (; fields are %s", p.instead(begin), strings.Join(Fields(), ", "))
+		return nil, p.fail(begin, `%swant a field, "not" or "("; fields are %s`, p.instead(begin), strings.Join(Fields(), ", "))
 	}
 	if kindOf(field) == nil {
 		return nil, p.fail(begin, "%v", unknownField(field))

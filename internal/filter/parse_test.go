@@ -19,8 +19,8 @@ func TestErrors(t *testing.T) {
 		column int
 		words  string
 	}{
-		{"", 1, "want a field, not or (; fields are state, name, pid, tid, uid, func, module, wait, cgroup, age, threads, cpu"},
-		{"pid=1 stat=D", 7, `"stat": want and, or, or the end`},
+		{"", 1, `want a field, "not" or "("; fields are state, name, pid, tid, uid, func, module, wait, cgroup, age, threads, cpu`},
+		{"pid=1 stat=D", 7, `"stat": want "and", "or" or the end`},
 		{"not   stat=D", 7, `unknown field "stat": want state, name, pid, tid, uid, func, module, wait, cgroup, age, threads, cpu`},
 		{"name=ä or Name=x", 11, `unknown field "Name"`},
 		{"pid", 4, "want = != < <= > or >= after pid"},
@@ -46,12 +46,12 @@ func TestErrors(t *testing.T) {
 		{"name=x'y'", 6, "' within a value: put quotes around all of it"},
 		{"name=(sd-pam)", 6, "want a value"},
 		{"name=a(b)", 6, "( within a value: put quotes around all of it"},
-		{"(pid=1", 7, "want and, or, or the ) of the ( in column 1"},
-		{"(pid=1 pid=2)", 8, "want and, or, or the ) of the ( in column 1"},
-		{"pid=1)", 6, `")": want and, or, or the end`},
-		{"()", 2, `")": want a field, not or (`},
-		{"pid=1 and", 10, "want a field, not or ("},
-		{"pid=1 && pid=2", 7, `"&&": want and, or, or the end`},
+		{"(pid=1", 7, `want "and", "or", or the ")" of the "(" in column 1`},
+		{"(pid=1 pid=2)", 8, `want "and", "or", or the ")" of the "(" in column 1`},
+		{"pid=1)", 6, `")": want "and", "or" or the end`},
+		{"()", 2, `")": want a field, "not" or "("`},
+		{"pid=1 and", 10, `want a field, "not" or "("`},
+		{"pid=1 && pid=2", 7, `"&&": want "and", "or" or the end`},
 		{"not", 4, "want a field"},
 		{"or", 1, `unknown field "or"`},
 		{"pid=1 or \x1b[2J=3", 10, `unknown field "\x1b[2J"`},
@@ -176,7 +176,8 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("no state %s", s)
 		}
 	}
-	examples := append(regexp.MustCompile(`--where '(.*?)' `).FindAllStringSubmatch(page, -1), regexp.MustCompile("`([a-z]+[=~^<>][^`]+)`").FindAllStringSubmatch(page, -1)...)
+	page += "\n" + Help()
+	examples := append(regexp.MustCompile(`--where '(.*?)'\s`).FindAllStringSubmatch(page, -1), regexp.MustCompile("`([a-z]+[=~^<>][^`]+)`").FindAllStringSubmatch(page, -1)...)
 	if len(examples) < 15 {
 		t.Errorf("only %d examples", len(examples))
 	}

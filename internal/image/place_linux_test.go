@@ -62,7 +62,7 @@ func TestAlive(t *testing.T) {
 		{Process{"/proc", uint64(os.Getpid()), start, false}, nil},
 		{Process{"/proc", uint64(os.Getpid()), start + 30_000_000, false}, errAnother},
 		{Process{"/proc", uint64(os.Getpid()), 0, false}, errNoStart},
-		{Process{"/proc", 1 << 30, start, false}, errGone},
+		{Process{"/proc", 1 << 30, start, false}, ErrEnded},
 		{Process{"", uint64(os.Getpid()), start, false}, errElsewhere},
 	} {
 		if err := c.p.Alive(); !errors.Is(err, c.want) {

@@ -20,8 +20,8 @@ type Process struct {
 // Why a process's files are not reached through it.
 var (
 	errElsewhere = errors.New("a process of another machine")
-	errGone      = errors.New("the process has ended")
-	errAnother   = errors.New("its pid is another process's by now")
+	ErrEnded     = errors.New("the process has ended")
+	errAnother   = fmt.Errorf("%w, and its number is another process's by now", ErrEnded)
 	errNoStart   = errors.New("the capture has no start time of the process")
 )
 

@@ -24,7 +24,7 @@ func (p Process) Alive() error {
 	}
 	b, err := os.ReadFile(p.Path("stat"))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errGone, err)
+		return fmt.Errorf("%w: %w", ErrEnded, err)
 	}
 	st, err := procfs.ParseStat(b)
 	if err != nil {

@@ -31,12 +31,20 @@ type Section struct {
 // Name is the name of a command's page.
 func Name(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// Pages are the commands that have a page: cmd and all below it that help lists, but for those
-// that cobra adds.
+// SectionOf is the section of the manual that has the page: 1 of a command, 7 of a topic of help.
+func SectionOf(cmd *cobra.Command) string {
+	if cmd.Runnable() {
+		return "1"
+	}
+	return "7"
+}
+
+// Pages are the commands and topics that have a page: cmd and all below it that help lists, but for
+// those that cobra adds.
 func Pages(cmd *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
+		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" || c.IsAdditionalHelpTopicCommand() {
 			list = append(list, Pages(c)...)
 		}
 	}
@@ -45,19 +53,23 @@ func Pages(cmd *cobra.Command) []*cobra.Command {
 
 // Page writes the man page of a command.
 func (b *Book) Page(w io.Writer, cmd *cobra.Command) error {
-	cmd.InitDefaultHelpFlag()
 	r := &roff{}
-	r.raw(fmt.Sprintf(`.TH "%s" "1" "%s" "%s" "User Commands"`, escape(strings.ToUpper(Name(cmd))), b.Date, escape(b.Version)))
+	r.raw(fmt.Sprintf(`.TH "%s" "%s" "%s" "%s" "%s"`, escape(strings.ToUpper(Name(cmd))), SectionOf(cmd), b.Date, escape(b.Version), volumes[SectionOf(cmd)]))
 	r.macro("SH", "NAME")
 	r.raw(escape(Name(cmd)) + ` \- ` + escape(cmd.Short))
-	r.macro("SH", "SYNOPSIS")
-	r.synopsis(cmd)
+	if cmd.Runnable() {
+		r.macro("SH", "SYNOPSIS")
+		r.synopsis(cmd)
+	}
 	r.macro("SH", "DESCRIPTION")
 	r.text(long(cmd))
 	if cmd.HasAvailableSubCommands() {
 		r.commands(cmd)
 	}
-	r.options(cmd.LocalFlags())
+	if cmd.Runnable() {
+		cmd.InitDefaultHelpFlag()
+		r.options(cmd.LocalFlags())
+	}
 	sections, also := b.Sections(cmd)
 	for _, s := range sections {
 		r.macro("SH", s.Title)
@@ -80,6 +92,9 @@ func (b *Book) Page(w io.Writer, cmd *cobra.Command) error {
 	_, err := io.WriteString(w, r.String())
 	return err
 }
+
+// volumes are the titles of the manual's sections.
+var volumes = map[string]string{"1": "User Commands", "7": "Miscellaneous"}
 
 func long(cmd *cobra.Command) string {
 	if cmd.Long != "" {
@@ -110,7 +125,7 @@ func (r *roff) commands(cmd *cobra.Command) {
 	r.macro("SH", "COMMANDS")
 	for _, c := range Pages(cmd)[1:] {
 		r.macro("TP")
-		r.raw(fmt.Sprintf(`%s(1)`, bold(Name(c))))
+		r.raw(fmt.Sprintf(`%s(%s)`, bold(Name(c)), SectionOf(c)))
 		r.fill(c.Short + ".")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -62,10 +63,29 @@ func TestPerfMapOfAProcess(t *testing.T) {
 	if got := perfMapPath(task); got != "/tmp/perf-77.map" {
 		t.Errorf("in its own pid namespace it is %s", got)
 	}
-	task.Linux.StartBoottime += uint64(time.Second)
-	res = r.Resolve(t.Context(), []*kcdata.Task{task})
-	if why := skipped(res, path); res.Tasks[task] != nil && task.PerfMap == "" && !strings.Contains(why, "another process") {
-		t.Errorf("of a recycled pid: %v, %v", res.Tasks[task], res.Skipped)
+	task.Linux.StartBoottime += uint64(time.Second) // its number is another process's by now
+	for listed, want := range map[string]string{"": "", path: "the process has ended"} {
+		task.PerfMap = listed
+		res = r.Resolve(t.Context(), []*kcdata.Task{task})
+		if why := skipped(res, path); why != want || res.Tasks[task] != nil {
+			t.Errorf("of a process that has ended, whose file lists the map %q: %v, skipped %v", listed, res.Tasks[task], res.Skipped)
+		}
+	}
+}
+
+// Whoever may not look into a process misses the map that was there, and no other. What was not read
+// for another reason may have been there.
+func TestPerfMapNotRead(t *testing.T) {
+	testneed.Live(t)
+	task, _, path := jitted(t)
+	for _, listed := range []string{"", path} {
+		task.PerfMap = listed
+		for _, refuse := range []error{fs.ErrPermission, foreign.ErrNoReader} {
+			res := resolver(t, Options{Local: true}, foreign.Options{Refuse: refuse}).Resolve(t.Context(), []*kcdata.Task{task})
+			if want := listed != "" || refuse != fs.ErrPermission; (skipped(res, path) != "") != want {
+				t.Errorf("%v, the file lists the map %q: skipped %v", refuse, listed, res.Skipped)
+			}
+		}
 	}
 }
 

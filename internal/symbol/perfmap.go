@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"stackshot/internal/foreign"
+	"stackshot/internal/image"
 	"stackshot/kcdata"
 )
 
@@ -88,9 +89,23 @@ func perfMapPath(t *kcdata.Task) string {
 	return fmt.Sprintf("/tmp/perf-%d.map", pid)
 }
 
-// perfNames reads a process's perf map. Anybody could write such a file, so it counts
-// only if it belongs to the user of the process, or to root.
+// perfNames has the names of a process's perf map. Most programs have none: what cannot be looked at
+// and was not there at the capture is nothing to miss.
 func (r *Resolver) perfNames(j *job) (names, error) {
+	found, err := r.readPerfMap(j)
+	ended := errors.Is(err, image.ErrEnded)
+	switch {
+	case err != nil && !j.sources[0].listed && (ended || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
+		return names{}, nil
+	case ended:
+		return nil, image.ErrEnded
+	}
+	return found, err
+}
+
+// readPerfMap reads it. Anybody could write such a file, so it counts only if it belongs to the user
+// of the process, or to root.
+func (r *Resolver) readPerfMap(j *job) (names, error) {
 	s := j.sources[0]
 	if err := s.Process.Alive(); err != nil {
 		return nil, err
@@ -103,9 +118,6 @@ func (r *Resolver) perfNames(j *job) (names, error) {
 		}
 		return ScanPerfMap(io.NewSectionReader(rd, 0, min(size, maxPerfMap)), j.offs, kept)
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return names{}, nil // most programs have none
-	}
 	if err != nil {
 		return nil, err
 	}
