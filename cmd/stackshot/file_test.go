@@ -45,7 +45,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{put("magic", strings.Repeat("wrong magic ", 9)), []string{"offset 0x0", "not a kcdata buffer"}},
 		{put("esc\x1b[2J", "wrong magic, a name with an escape"), []string{`esc\x1b[2J`, "not a kcdata buffer"}},
 		{put("cut", string(cut[:len(cut)/2])), []string{"offset 0x", "truncated"}},
-		{dir, []string{"is a directory"}},
+		{dir, []string{"is a directory: 'stackshot list " + dir + "' shows"}},
 		{filepath.Join(dir, "absent"), []string{"no such file"}},
 	} {
 		for _, cmd := range []string{"report", "hang", "symbolize", "latency", "dump"} {

@@ -95,6 +95,8 @@ func checkPage(t *testing.T, cmd *cobra.Command, path string) {
 	sections := []string{"NAME", "DESCRIPTION", "SEE ALSO"}
 	if manual.SectionOf(cmd) == "1" {
 		sections = append(sections, "SYNOPSIS", "OPTIONS", "EXIT STATUS")
+	} else if strings.Contains(shown, "SYNOPSIS") || strings.Contains(shown, "OPTIONS") || strings.Contains(shown, "EXIT") || !strings.Contains(shown, "(7) Miscellaneous") {
+		t.Errorf("%s is not the page of a topic: %s", path, shown)
 	}
 	for _, section := range sections {
 		if !strings.Contains(string(out), section[:1]) || !strings.Contains(shown, " "+section+" ") {

@@ -47,7 +47,7 @@ func latencyCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case name == "":
-				return usage("latency wants at least 1 arg: a FILE, or --newest DIR")
+				return usage("a FILE is missing, or --newest DIR: " + cmd.UseLine())
 			case len(args) == 0:
 				args = []string{name}
 			}

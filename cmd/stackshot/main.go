@@ -63,11 +63,14 @@ func main() { os.Exit(run(os.Args[1:])) }
 // run executes one command line and gives its exit code.
 func run(args []string) int {
 	root := newRoot()
-	root.SetArgs(withReport(args))
-	// An error before a command begins is one of the command line.
-	begun := false
+	cmd := root
+	begun := false // an error before a command begins is one of the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	cmd, err := root.ExecuteC()
+	args, err := wordsOf(args)
+	if err == nil {
+		root.SetArgs(args)
+		cmd, err = root.ExecuteC()
+	}
 	if err == nil {
 		return exitWhole
 	}
@@ -136,6 +139,7 @@ func isUsage(err error) bool {
 func newRoot() *cobra.Command {
 	t := newTake()
 	t.firstScreen = true
+	version := false // --version
 	root := &cobra.Command{
 		Use:   "stackshot [FILE]",
 		Short: "Stop the machine for milliseconds, record every task and thread, say what is stuck",
@@ -145,27 +149,28 @@ func newRoot() *cobra.Command {
 			"later and elsewhere, without rights.\n\n" +
 			"Without a command it takes a snapshot into a file named after host and time in the\n" +
 			"current directory, and shows the first screen: what is stuck, and why. The options of\n" +
-			"'stackshot take' hold here too. With FILE alone it is 'stackshot report FILE'.",
+			"'stackshot take' hold here too. 'stackshot FILE' is 'stackshot report FILE', with its options.",
 		Example: "  sudo stackshot         take a snapshot, see in one screen what is wrong\n" +
 			"  sudo stackshot hang    the same, and who waits for whom, with stacks\n" +
 			"  stackshot report       read the newest file here, with every stack\n" +
 			"  stackshot list         the files here, each with what is wrong in it\n" +
 			"  stackshot doctor       what works on this machine, and what does not",
-		Version:                    version(),
-		Args:                       bareWords,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: suggestionDistance,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault // a file
+		Args:          cobra.ArbitraryArgs, // wordsOf has looked at them
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// Topics, which cobra leaves out, and files.
+		ValidArgsFunction: cobra.FixedCompletions([]cobra.Completion{"where"}, cobra.ShellCompDirectiveDefault),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return showVersion()
+			}
+			return t.run(cmd)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("stackshot {{.Version}}\n")
-	root.Flags().Bool("version", false, "show the version")
+	root.Flags().BoolVar(&version, "version", false, "show the version")
 	t.flags(root)
-	hideBut(root, "output", "pid", "quiet", "version")
+	showOnly(root, "output", "pid", "quiet", "version")
 	colorFlag(root)
 	root.AddGroup(&cobra.Group{ID: "take", Title: "Take a snapshot:"}, &cobra.Group{ID: "read", Title: "Read snapshots:"},
 		&cobra.Group{ID: "about", Title: "About the machine and this program:"})
@@ -187,8 +192,8 @@ func group(root *cobra.Command, id string, commands ...*cobra.Command) {
 	}
 }
 
-// hideBut leaves flags of cmd out of its help, but for those named.
-func hideBut(cmd *cobra.Command, shown ...string) {
+// showOnly leaves flags of cmd out of its help, but for those named.
+func showOnly(cmd *cobra.Command, shown ...string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 }
 
@@ -220,15 +225,14 @@ func versionCommand() *cobra.Command {
 				_, err := os.Stdout.WriteString(licenses.Text)
 				return err
 			}
-			_, err := fmt.Printf("stackshot %s\n", version())
-			return err
+			return showVersion()
 		},
 	}
 	cmd.Flags().BoolVar(&licences, "licenses", false, "show the licences of stackshot and of everything compiled into it")
 	return cmd
 }
 
-// version says what this program is.
-func version() string {
-	return fmt.Sprintf("%s (%s, %s/%s)", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func showVersion() error {
+	_, err := fmt.Printf("stackshot %s (%s, %s/%s)\n", snapshot.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,8 +38,13 @@ var manAlso = map[string][]string{
 func exitStatus(name string) (list [][2]string) {
 	partial := "Partial: the result is incomplete. A message says why."
 	switch name {
+	case "report", "latency":
+		partial = "Partial: the result is incomplete, or no thread of the file matches --where. A message says which."
 	case "stackshot", "take", "hang":
 		partial = "Partial: the result is incomplete, or was saved somewhere else, or nothing was stopped though --engine procfs was not given. A message says which."
+		if name != "take" {
+			partial = strings.Replace(partial, ". ", ", or no thread of a file matches --where. ", 1)
+		}
 	case "arm":
 		partial = "Partial: it ended in order, and a capture is lost, incomplete or saved somewhere else, or a request came while the last one was not saved. A message said which."
 	case "extract":

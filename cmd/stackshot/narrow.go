@@ -42,7 +42,7 @@ var shortForms = [...]struct {
 func (n *narrowing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&n.where, "where", "", "show only threads for which this `EXPRESSION` is true, as in 'state=D and not name=kworker*'")
-	f.IntSliceVar(&n.pids, "pid", nil, "show only this task or thread")
+	f.IntSliceVar(&n.pids, "pid", nil, "show only the task or thread with this `ID`")
 	for i, s := range shortForms {
 		f.StringArrayVar(&n.short[i], s.flag, nil, s.usage)
 	}
@@ -58,9 +58,10 @@ func (n *narrowing) flags(cmd *cobra.Command) {
 
 // narrowHelp ends the help of the commands with these flags.
 var narrowHelp = "\n\n--where and its short forms (--state, --name, --func, --module, --cgroup, --waits-for,\n" +
-	"--pid) choose the threads that are shown. Of one short form, given twice, either has to be\n" +
-	"true, of different ones each. Exit code 3 if no thread is left. Fields of --where are " + filter.State + ",\n" +
-	strings.Join(filter.Fields()[1:], ", ") + ": 'stackshot help where' tells more."
+	"--pid) choose the threads that are shown. If one short form is given twice, one of the two\n" +
+	"has to be true; of different ones, all. Exit code 3 if no thread is left. The fields of\n" +
+	"--where are " + strings.Join(filter.Fields(), ", ") + ".\n" +
+	"'stackshot help where' tells what they are."
 
 // check makes the expression, before anything is read.
 func (n *narrowing) check(cmd *cobra.Command) error {

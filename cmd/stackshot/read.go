@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stackshot/internal/screen"
 	"stackshot/internal/show"
 	"stackshot/kcdata"
 )
@@ -54,7 +55,7 @@ func readFile(name string) (*contents, error) {
 	st, err := in.Stat()
 	switch {
 	case err == nil && st.IsDir():
-		return nil, fmt.Errorf("%s: is a directory: 'stackshot list DIR' shows the snapshots in it", name)
+		return nil, fmt.Errorf("%s: is a directory: 'stackshot list %s' shows the snapshots in it", name, screen.Word(name))
 	case err == nil && st.Mode().IsRegular():
 		at, _ := in.Seek(0, io.SeekCurrent) // of standard input; it fails for none
 		size = st.Size() - at

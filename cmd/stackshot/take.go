@@ -77,7 +77,7 @@ func takeCommand() *cobra.Command {
 func (t *take) flags(cmd *cobra.Command) {
 	t.captureFlags(cmd)
 	f := cmd.Flags()
-	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its id or that of one of its threads; may be repeated")
+	f.IntSliceVar(&t.pids, "pid", nil, "record only this task, given by its `ID` or that of one of its threads; may be repeated")
 	f.BoolVar(&t.json, "json", false, "print one JSON object about the capture instead of the report")
 	f.BoolVar(&t.self, "self", false, "show stackshot's own threads in the report")
 	f.BoolVarP(&t.quiet, "quiet", "q", false, "show no report and no progress, only errors")

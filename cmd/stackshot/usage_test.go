@@ -4,6 +4,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,19 +24,23 @@ func TestUsage(t *testing.T) {
 		words []string
 	}{
 		{[]string{"tkae"}, []string{`"tkae" is neither a command nor a file: did you mean take?`}},
-		{[]string{"nosuch/file"}, []string{`"nosuch/file" is neither a command nor a file`}},
-		{[]string{"help", "whre"}, []string{`"whre" is neither a command nor a topic`}},
+		{[]string{"help", "whre"}, []string{`"whre" is neither a command nor a topic: did you mean where?`}},
+		{[]string{"help", "take", "nonsense"}, []string{`"nonsense" is neither a command nor a topic`}},
+		{[]string{"--newest", "."}, []string{"unknown flag: --newest: it is of 'stackshot hang', 'stackshot latency', 'stackshot report'"}},
+		{[]string{"-p", "7"}, []string{"in -p: did you mean --pid?"}},
+		{[]string{"report", "--i", "/dev/null"}, []string{"unknown flag: --i: did you mean --idle?"}},
+		{[]string{"take", "--dir", "x"}, []string{"unknown flag: --dir\n"}},
 		{[]string{"--nonsense"}, []string{"--nonsense"}},
 		{[]string{"--pid", "x"}, []string{`--pid "x": want a whole number`}},
 		{[]string{"take", "file"}, []string{`"file" is an argument too many: stackshot take`}},
 		{[]string{"take", "--quite"}, []string{"did you mean --quiet?"}},
 		{[]string{"take", "--nonsense"}, []string{"--nonsense"}},
-		{[]string{"take", "-o"}, []string{"-o"}},
+		{[]string{"take", "-o"}, []string{"--output: a value is missing"}},
 		{[]string{"take", "-o", ""}, []string{"--output"}},
 		{[]string{"take", "--engine", "warp"}, []string{"--engine", "warp"}},
 		{[]string{"take", "--pid", "x7"}, []string{`--pid "x7": want a whole number`}},
 		{[]string{"take", "--pid", "0"}, []string{"--pid", "0"}},
-		{[]string{"take", "--pid", "99999999999999999999"}, []string{`--pid "99999999999999999999": the number is too large`}},
+		{[]string{"take", "--pid", "99999999999999999999"}, []string{`--pid "99999999999999999999": out of range`}},
 		{[]string{"take", "--cpus", "x"}, []string{"--cpus", "x"}},
 		{[]string{"take", "--cpus", "3-1"}, []string{"--cpus", "3-1"}},
 		{[]string{"take", "--cpus", "60999"}, []string{"--cpus", "60999"}},
@@ -58,7 +63,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"take", "--quiet=maybe"}, []string{`--quiet "maybe": want true or false`}},
 		{[]string{"take", "--json", "-o", "-"}, []string{"--json", "-o -"}},
 		{[]string{"take", "--count", "-1"}, []string{"--count", "-1"}},
-		{[]string{"take", "--count", "many"}, []string{"--count", "many"}},
+		{[]string{"take", "--count", "many"}, []string{`--count "many": want a whole number`}},
 		{[]string{"take", "--count", "2", "-o", "-"}, []string{"--count", "-o -"}},
 		{[]string{"take", "--count", "0", "-o", "-"}, []string{"--count", "-o -"}},
 		{[]string{"take", "--interval", "1s"}, []string{"--interval", "--count"}},
@@ -69,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"hang", "a", "--newest", "."}, []string{"--newest", "\"a\""}},
 		{[]string{"hang", "--newest", ".", "-o", "x"}, []string{"--output", "\".\""}},
 		{[]string{"latency", "a", "--newest", "."}, []string{"--newest", "\"a\""}},
-		{[]string{"list", "a", "b"}, []string{"arg"}},
+		{[]string{"list", "a", "b"}, []string{`"b" is an argument too many: stackshot list [DIR]`}},
 		{[]string{"list", "--format", "xml"}, []string{"--format", "xml"}},
 		{[]string{"report", "/dev/null", "--format", "xml"}, []string{"--format", "xml"}},
 		{[]string{"report", "/dev/null", "--pid=-1"}, []string{"--pid", "-1"}},
@@ -99,7 +104,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"report", "/dev/null", "--group-by", "task", "--format", "folded"}, []string{"--group-by", "--format text", "folded"}},
 		{[]string{"report", "/dev/null", "--color", "blue"}, []string{"--color", "blue", "auto, always or never"}},
 		{[]string{"--color=", "hang", "/dev/null"}, []string{"--color", "auto, always or never"}},
-		{[]string{"latency"}, []string{"arg"}},
+		{[]string{"latency"}, []string{"a FILE is missing, or --newest DIR: stackshot latency FILE..."}},
 		{[]string{"latency", "/dev/null", "--format", "xml"}, []string{"--format", "xml"}},
 		{[]string{"latency", "/dev/null", "--top", "0"}, []string{"--top", "0"}},
 		{[]string{"dump"}, []string{"an argument is missing: stackshot dump FILE"}},
@@ -128,6 +133,20 @@ func TestHelpAndVersion(t *testing.T) {
 		if o := stackshot(t, args...); o.code != 0 || !strings.Contains(o.stdout, "Usage:") || strings.Contains(o.stdout, saveVerb) {
 			t.Errorf("%q: exit code %d, %s", args, o.code, o.stdout)
 		}
+	}
+	if o := stackshot(t, "--help"); strings.Contains(o.stdout, "--engine") || !regexp.MustCompile(`(?s)--output FILE.*--pid ID.*--quiet.*--version`).MatchString(o.stdout) {
+		t.Errorf("not only the options that are wanted first: %s", o.stdout)
+	}
+	for _, name := range []string{"report", "hang", "latency"} {
+		if o := stackshot(t, name, "--help"); !strings.Contains(o.stdout, "age, threads, cpu.\n'stackshot help where'") {
+			t.Errorf("%s does not tell of the fields: %s", name, o.stdout)
+		}
+	}
+	if o := stackshot(t, "help", "help"); !strings.Contains(o.stdout, "or of a topic") {
+		t.Errorf("help help: %s", o.stdout)
+	}
+	if o := stackshot(t, "__complete", "x"); !strings.HasSuffix(o.stdout, ":0\n") {
+		t.Errorf("the shell does not complete files: %q", o.stdout)
 	}
 	if o := stackshot(t, "version", "--licenses"); o.code != 0 || o.stdout != licenses.Text {
 		t.Errorf("version --licenses: code %d, %d bytes", o.code, len(o.stdout))

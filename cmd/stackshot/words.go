@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,44 +15,64 @@ import (
 	"stackshot/snapshot"
 )
 
-// withReport puts `report` before the words of a command line that name a file and no command.
-func withReport(args []string) []string {
-	if len(args) == 0 || strings.HasPrefix(args[0], "__") { // a command that help does not list
-		return args
+// wordsOf gives the words of a command line, with `report` before those that name a file and no command.
+func wordsOf(args []string) ([]string, error) {
+	if n := len(args) - 1; n > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // the shell asks how the last one goes on
+		if before, err := wordsOf(args[1:n]); err == nil {
+			return slices.Concat(args[:1], before, args[n:]), nil
+		}
+		return args, nil
 	}
 	root := newRoot() // to look at the words alone
-	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	word := args[0]
-	if strings.HasPrefix(word, "-") && word != stdoutName {
-		report, _, _ := root.Find([]string{"report"})
-		root.Flags().AddFlagSet(report.Flags())
-		root.FParseErrWhitelist.UnknownFlags = true
-		if root.ParseFlags(args) != nil || root.Flags().NArg() == 0 {
-			return args
+	report, _, _ := root.Find([]string{"report"})
+	report.InitDefaultHelpFlag()
+	flags := root.Flags()
+	flags.AddFlagSet(report.Flags())
+	root.FParseErrWhitelist.UnknownFlags = true
+	_ = root.ParseFlags(args) // what is wrong is said where the words are read in earnest
+	if flags.NArg() == 0 {
+		return args, nil
+	}
+	word := flags.Arg(0)
+	if c, _, _ := root.Find([]string{word}); c != root && flags.ArgsLenAtDash() != 0 {
+		return args, nil
+	}
+	if _, err := os.Stat(word); err != nil && word != stdoutName && !strings.Contains(word, "/") {
+		return nil, noCommand(root, word, "file")
+	}
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if report.Flags().Lookup(f.Name) == nil && root.PersistentFlags().Lookup(f.Name) == nil {
+			err = usage(fmt.Sprintf("--%s does not go with a file to read: %q", f.Name, word))
 		}
-		word = root.Flags().Arg(0)
-	}
-	if c, _, _ := root.Find([]string{word}); c != root {
-		return args
-	}
-	if _, err := os.Stat(word); word != stdoutName && errors.Is(err, fs.ErrNotExist) {
-		return args
-	}
-	return append([]string{"report"}, args...)
+	})
+	return append([]string{"report"}, args...), err
 }
 
 // noCommand refuses a word that is no command of root, nor whatever else was wanted.
 func noCommand(root *cobra.Command, word, other string) error {
-	return usage(fmt.Sprintf("%q is neither a command nor a %s%s", word, other, didYouMean("", root.SuggestionsFor(word))))
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	hint := didYouMean("", word, names)
+	if _, err := strconv.ParseUint(word, 10, 32); err == nil {
+		hint = ": did you mean --pid " + word + "?"
+	}
+	return usage(fmt.Sprintf("%q is neither a command nor a %s%s", word, other, hint))
 }
 
-// suggestionDistance is how many letters a word may be from the one that was meant.
-const suggestionDistance = 2
-
-// didYouMean ends a message with words that are near, if there are any.
-func didYouMean(before string, near []string) string {
-	if len(near) == 0 {
+// didYouMean ends a message with those names that are near a word. before stands before each.
+func didYouMean(before, word string, names []string) string {
+	c := &cobra.Command{SuggestionsMinimumDistance: min(2, len(word)/2)} // letters; cobra knows what is near
+	for _, name := range names {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	near := c.SuggestionsFor(word)
+	if len(near) == 0 || word == "" {
 		return ""
 	}
 	return ": did you mean " + before + strings.Join(near, " or "+before) + "?"
@@ -74,7 +94,7 @@ func takes(least, most int) cobra.PositionalArgs {
 // wanted says what a flag wants, by the type of its values.
 var wanted = map[string]string{"int": "want a whole number", "intSlice": "want a whole number", "bool": "want true or false", "duration": "want a time, as in 250ms, 10s or 1h30m"}
 
-// flagError is an error of the flags in the words of this program.
+// flagError is an error of the flags of cmd in the words of this program.
 func flagError(cmd *cobra.Command, err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		reason := wanted[bad.GetFlag().Value.Type()]
@@ -82,35 +102,37 @@ func flagError(cmd *cobra.Command, err error) error {
 		case reason == "":
 			reason = bad.Unwrap().Error()
 		case errors.Is(err, strconv.ErrRange):
-			reason = "the number is too large"
+			reason = "out of range"
 		}
 		return &snapshot.OptionError{Option: bad.GetFlag().Name, Value: strconv.Quote(bad.GetValue()), Reason: reason}
 	}
-	if bad, ok := errors.AsType[*pflag.NotExistError](err); ok && bad.GetSpecifiedShortnames() == "" {
-		flags := &cobra.Command{SuggestionsMinimumDistance: suggestionDistance} // cobra knows what is near
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
-		})
-		return fmt.Errorf("%w%s", err, didYouMean("--", flags.SuggestionsFor(bad.GetSpecifiedName())))
+	if bad, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return usage("--" + bad.GetFlag().Name + ": a value is missing")
+	}
+	if bad, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name := bad.GetSpecifiedName()
+		var names, owners []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		for _, c := range cmd.Commands() {
+			if !c.Hidden && c.Flags().Lookup(name) != nil {
+				owners = append(owners, "'"+c.CommandPath()+"'")
+			}
+		}
+		if len(owners) > 0 {
+			return fmt.Errorf("%w: it is of %s", err, strings.Join(owners, ", "))
+		}
+		return fmt.Errorf("%w%s", err, didYouMean("--", name, names))
 	}
 	return err
 }
 
-// bareWords checks the arguments of the program itself, which withReport did not take for files.
-func bareWords(root *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return noCommand(root, args[0], "file")
-	}
-	return nil
-}
-
-// mendHelp has cobra's command help refuse topics that there are not.
+// mendHelp has cobra's command help refuse topics that there are not. root has its commands.
 func mendHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Use, help.Short, help.Long = "help [COMMAND]", "Show the help of a command, or of a topic", ""
 	help.Args = func(_ *cobra.Command, args []string) error {
-		if c, rest, _ := root.Find(args); c == root && len(rest) > 0 {
+		if _, rest, _ := root.Find(args); len(rest) > 0 {
 			return noCommand(root, rest[0], "topic")
 		}
 		return nil

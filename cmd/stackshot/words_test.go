@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,51 +13,89 @@ import (
 	"stackshot/snapshot"
 )
 
+// keepColors has a test that reads the words of a command line leave --color as it was.
+func keepColors(t *testing.T) {
+	old := colors
+	t.Cleanup(func() { colors = old })
+}
+
 // `report` goes before the words that name a file, and before no others.
-func TestWithReport(t *testing.T) {
+func TestWordsOf(t *testing.T) {
+	keepColors(t)
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"a.kcdata.zst", "take", "help", "completion", "__save", "where", "D"} {
+	for _, name := range []string{"a.kcdata.zst", "take", "help", "completion", "__save", "__x", "where", "D", "-q"} {
 		write(t, name, nil)
 	}
 	if err := os.Mkdir("dir", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file, missing, long := "a.kcdata.zst", "b.kcdata.zst", strings.Repeat("x", 300)
+	const file = "a.kcdata.zst"
 	for _, c := range []struct {
 		report bool
 		args   []string
 	}{
 		{true, []string{file}}, {true, []string{"./" + file}}, {true, []string{"-"}}, {true, []string{"dir"}}, {true, []string{"D"}},
-		{true, []string{file + "/x"}}, {true, []string{long}}, // report says why they cannot be read
-		{true, []string{file, missing}}, {true, []string{file, "--help"}}, {true, []string{file, "--pid"}}, {true, []string{file, "-o", "x"}},
+		{true, []string{file + "/x"}}, {true, []string{"nosuch/x"}}, {true, []string{"./x"}}, // report says why they cannot be read
+		{true, []string{file, "x"}}, {true, []string{file, "--help"}}, {true, []string{"-h", file}}, {true, []string{file, "--pid"}},
+		{true, []string{"--", "take"}}, {true, []string{"--", "-q"}}, {true, []string{"--idle", "--", file}}, {true, []string{"__x"}},
 		{true, []string{"--color", "never", file}}, {true, []string{"--color=never", file}}, {true, []string{"--pid", "7", file}},
 		{true, []string{"--where", "state=D", file}}, {true, []string{"--idle", file}}, {true, []string{"--format", "json", "-"}},
-		{true, []string{"--nonsense=1", file}}, {true, []string{"--", file}}, {true, []string{"./take"}}, {true, []string{"-q", file}},
+		{true, []string{"--nonsense=1", file}}, {true, []string{"--", file}}, {true, []string{"./take"}},
 
-		{false, nil}, {false, []string{""}}, {false, []string{missing}}, {false, []string{"tkae"}}, {false, []string{"dir/x"}},
+		{false, nil}, {false, []string{"take", "--", file}},
 		{false, []string{"take"}}, {false, []string{"take", "-o", file}}, {false, []string{"help"}}, {false, []string{"completion", "bash"}},
-		{false, []string{"where"}}, {false, []string{"__save"}}, {false, []string{"__complete", file}}, {false, []string{"--color", "never", "dump", file}},
+		{false, []string{"where"}}, {false, []string{"__save"}}, {false, []string{"--color", "never", "dump", file}},
 		{false, []string{"-o", file}}, {false, []string{"-o" + file}}, {false, []string{"-qo", file}}, {false, []string{"--output=" + file}},
-		{false, []string{"--output", file, "-q"}}, {false, []string{"--pid", "7"}}, {false, []string{"--pid", file}}, {false, []string{"--pid", "x", file}},
-		{false, []string{"--state", "D"}}, {false, []string{"--where", file}}, {false, []string{"--version", missing}}, {false, []string{"-x"}},
+		{false, []string{"--output", file, "-q"}}, {false, []string{"--pid", "7"}}, {false, []string{"--pid", file}}, {false, []string{"--pid", "x", file}}, {false, []string{"-x"}},
+		{false, []string{"--state", "D"}}, {false, []string{"--where", file}}, {false, []string{"--version"}}, {false, []string{"-q", "take", file}},
 	} {
 		want := c.args
 		if c.report {
 			want = append([]string{"report"}, c.args...)
 		}
-		if got := withReport(c.args); !slices.Equal(got, want) {
-			t.Errorf("%q: %q", c.args, got)
+		if got, err := wordsOf(c.args); !slices.Equal(got, want) || err != nil {
+			t.Errorf("%q: %q, %v", c.args, got, err)
+		}
+		if len(c.args) == 0 {
+			continue
+		}
+		asked, want := append([]string{"__complete"}, append(c.args, "")...), append([]string{"__complete"}, append(want, "")...)
+		if got, err := wordsOf(asked); !slices.Equal(got, want) || err != nil {
+			t.Errorf("%q: %q, %v", asked, got, err)
+		}
+	}
+	const neither = "is neither a command nor a file"
+	for _, c := range []struct {
+		words string
+		args  []string
+	}{
+		{`"" ` + neither, []string{""}}, {`"nosuch" ` + neither, []string{"nosuch"}}, {`"tkae" ` + neither + ": did you mean take?", []string{"tkae"}},
+		{`"whre" ` + neither + ": did you mean where?", []string{"whre"}}, {`"4711" ` + neither + ": did you mean --pid 4711?", []string{"4711"}},
+		{`"l" ` + neither + ": did you mean latency or list?", []string{"l"}}, {`"nosuch" ` + neither, []string{"--where", "state=D", "nosuch", "--format", "json"}},
+		{`"nosuch" ` + neither, []string{"-q", "nosuch"}}, {`"` + strings.Repeat("x", 300) + `" ` + neither, []string{strings.Repeat("x", 300)}},
+		{`--quiet does not go with a file to read: "` + file + `"`, []string{"-q", file}},
+		{`--output does not go with a file to read: "./x"`, []string{"-o", "y", "./x"}}, {`--version does not go with a file to read: "-"`, []string{"-", "--version"}},
+	} {
+		if _, err := wordsOf(c.args); err == nil || err.Error() != c.words || exitCode(err) != exitUsage {
+			t.Errorf("%q: %v, want %s", c.args, err, c.words)
+		}
+		if asked := append([]string{"__complete"}, append(c.args, "")...); len(asked) > 2 {
+			if got, err := wordsOf(asked); !slices.Equal(got, asked) || err != nil { // the shell gets what there is
+				t.Errorf("%q: %q, %v", asked, got, err)
+			}
 		}
 	}
 }
 
 // Every command is one, whatever files there are: none is taken for the name of a file.
 func TestCommandsAreNoFiles(t *testing.T) {
+	keepColors(t)
 	t.Chdir(t.TempDir())
 	for _, c := range newRoot().Commands() {
 		write(t, c.Name(), nil)
-		if args := []string{c.Name(), "x"}; !slices.Equal(withReport(args), args) {
-			t.Errorf("%q: %q", args, withReport(args))
+		args := []string{c.Name(), "x"}
+		if got, err := wordsOf(args); !slices.Equal(got, args) || err != nil {
+			t.Errorf("%q: %q, %v", args, got, err)
 		}
 	}
 }
@@ -87,6 +126,12 @@ func TestWithoutCommand(t *testing.T) {
 	}
 	if flag, command := stackshot(t, "--version"), stackshot(t, "version"); flag.stdout != command.stdout || flag.code != exitWhole {
 		t.Errorf("--version: %+v, version: %+v", flag, command)
+	}
+	full := invocation{bend: func(c *exec.Cmd) {
+		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `"$@" >/dev/full`, "sh"}, c.Args...)
+	}}
+	if o := full.once(t, "--version"); o.code != exitFailed || strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "stackshot: ") {
+		t.Errorf("--version to a full disk: %+v", o)
 	}
 	if topic, help := stackshot(t, "where"), stackshot(t, "help", "where"); !strings.Contains(topic.stdout, "cgroup") || topic.stdout != help.stdout || help.code != exitWhole {
 		t.Errorf("where: %+v, help where: %+v", topic, help)

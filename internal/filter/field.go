@@ -53,18 +53,18 @@ var fields = []struct {
 	kind *kind
 	says string
 }{
-	{State, state, "of the thread: a letter of /proc/PID/stat, or a word (below)"},
-	{Name, text, "of the thread, of its task, or of the program file"},
-	{Pid, number, "number of the task (thread group)"},
+	{State, state, "a letter of /proc/PID/stat or a word (below)"},
+	{Name, text, "of the thread, its task or its program file"},
+	{Pid, number, "number of the process (thread group)"},
 	{Tid, number, "number of the thread"},
 	{UID, number, "real user id of the task"},
-	{Func, text, "a function on the kernel stack or the user stack"},
-	{Module, text, "kernel module, program or library of such a function"},
-	{Wait, wait, "what the thread waits for: a kind (below), or words for it"},
-	{Cgroup, text, "path of the control group"},
-	{Age, duration, "how long the thread has been in its state"},
-	{Threads, number, "how many threads the task has"},
-	{CPU, number, "where the thread runs, or ran last"},
+	{Func, text, "any function on its kernel or user stack"},
+	{Module, text, "kernel module, program or library of any func"},
+	{Wait, wait, "a kind (below), lock or mount it waits for"},
+	{Cgroup, text, "path of its control group"},
+	{Age, duration, "how long it has been in its state"},
+	{Threads, number, "of its task: how many"},
+	{CPU, number, "on which it runs, or ran last"},
 }
 
 // Fields are the names of all fields.

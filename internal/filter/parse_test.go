@@ -187,3 +187,42 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 }
+
+// Help has every field with its operators, every operator, state and kind of wait, and fits a man page.
+func TestHelp(t *testing.T) {
+	help := Help()
+	for _, f := range fields {
+		ops := strings.ReplaceAll(oneOf(f.kind.ops), " or ", " ")
+		if f.says == "" || !regexp.MustCompile(`(?m)^  `+f.name+` +`+regexp.QuoteMeta(ops)+` +`+regexp.QuoteMeta(f.says)+`$`).MatchString(help) {
+			t.Errorf("no %s with %s: %s", f.name, ops, f.says)
+		}
+	}
+	for _, word := range append(States(), Waits()...) {
+		if !regexp.MustCompile(`(?m)^  (.*, )?` + word + `(,|$)`).MatchString(help) {
+			t.Errorf("no %s", word)
+		}
+	}
+	for _, op := range comparisons {
+		if !regexp.MustCompile(`(?m)^  (. |.. )*` + regexp.QuoteMeta(string(op)) + ` `).MatchString(help) {
+			t.Errorf("no %s", op)
+		}
+	}
+	for line := range strings.Lines(help) {
+		if n := len(line) - 1; n > 88 || n > 73 && strings.HasPrefix(line, "  ") {
+			t.Errorf("%d cells: %s", n, line)
+		}
+	}
+	for a, b := range map[string]string{ // what it says of priorities and of !=
+		"not pid=1 and pid=2 or pid=3": "((not (pid=1)) and pid=2) or pid=3", "func!=x": "not func=x",
+	} {
+		x, err := Parse(a)
+		y, err2 := Parse(b)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		w := randomWorld(3)
+		if got, want := Select(x, w.s, w.v), Select(y, w.s, w.v); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s chooses %d threads, %s %d", a, len(got), b, len(want))
+		}
+	}
+}

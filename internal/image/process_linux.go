@@ -23,8 +23,11 @@ func (p Process) Alive() error {
 		return errNoStart
 	}
 	b, err := os.ReadFile(p.Path("stat"))
-	if err != nil {
+	if procfs.Gone(err) {
 		return fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	if err != nil {
+		return err
 	}
 	st, err := procfs.ParseStat(b)
 	if err != nil {

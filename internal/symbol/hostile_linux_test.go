@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,28 +64,64 @@ func TestPerfMapOfAProcess(t *testing.T) {
 	if got := perfMapPath(task); got != "/tmp/perf-77.map" {
 		t.Errorf("in its own pid namespace it is %s", got)
 	}
+	task.Threads[0].NS = nil
 	task.Linux.StartBoottime += uint64(time.Second) // its number is another process's by now
-	for listed, want := range map[string]string{"": "", path: "the process has ended"} {
-		task.PerfMap = listed
+	const ended = "the process has ended"
+	for _, c := range []struct {
+		listed string
+		failed []string
+		want   string
+	}{{"", nil, ""}, {path, nil, ended}, {"", []string{"perf map: " + path + ": owned by another user"}, ended}} {
+		task.PerfMap, task.EnrichFailed = c.listed, c.failed
 		res = r.Resolve(t.Context(), []*kcdata.Task{task})
-		if why := skipped(res, path); why != want || res.Tasks[task] != nil {
-			t.Errorf("of a process that has ended, whose file lists the map %q: %v, skipped %v", listed, res.Tasks[task], res.Skipped)
+		if why := skipped(res, path); why != c.want || res.Tasks[task] != nil {
+			t.Errorf("the map %q, %q: %v, skipped %v, want %q", c.listed, c.failed, res.Tasks[task], res.Skipped, c.want)
 		}
+	}
+	task.PerfMap, task.EnrichFailed, task.Mappings = "", nil, nil
+	if res = r.Resolve(t.Context(), []*kcdata.Task{task}); skipped(res, path) != ended {
+		t.Errorf("whose mappings were not read: skipped %v", res.Skipped)
 	}
 }
 
-// Whoever may not look into a process misses the map that was there, and no other. What was not read
-// for another reason may have been there.
+// Of a process that lives, the map that the capture found is missed if it is there no more.
+func TestPerfMapGone(t *testing.T) {
+	testneed.Live(t)
+	task, _, path := jitted(t)
+	task.PerfMap = path
+	res := resolver(t, Options{Local: true}, foreign.Options{}).Resolve(t.Context(), []*kcdata.Task{task})
+	if why := skipped(res, path); why != "the file is not there" {
+		t.Errorf("skipped %v", res.Skipped)
+	}
+}
+
+// Whoever may not look into a process misses the map that was there, and no other. Of a process that
+// one may look into, a map that cannot be read is missed.
 func TestPerfMapNotRead(t *testing.T) {
 	testneed.Live(t)
+	testneed.Root(t)
 	task, _, path := jitted(t)
 	for _, listed := range []string{"", path} {
 		task.PerfMap = listed
-		for _, refuse := range []error{fs.ErrPermission, foreign.ErrNoReader} {
-			res := resolver(t, Options{Local: true}, foreign.Options{Refuse: refuse}).Resolve(t.Context(), []*kcdata.Task{task})
-			if want := listed != "" || refuse != fs.ErrPermission; (skipped(res, path) != "") != want {
-				t.Errorf("%v, the file lists the map %q: skipped %v", refuse, listed, res.Skipped)
+		w := newWanted(true, "/proc")
+		w.addTask(task, nil)
+		r := resolver(t, Options{Local: true}, foreign.Options{Refuse: fs.ErrPermission})
+		if _, err := r.perfNames(w.order[0]); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("may look into it, the map %q: %v", listed, err)
+		}
+		missed := make(chan error)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends without its rights
+			unix.Setfsuid(65534)
+			var none [2]unix.CapUserData
+			if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+				t.Error(err)
 			}
+			_, err := r.perfNames(w.order[0])
+			missed <- err
+		}()
+		if err := <-missed; (err != nil) != (listed != "") {
+			t.Errorf("may not look into it, the map %q: %v", listed, err)
 		}
 	}
 }

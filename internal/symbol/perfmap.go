@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 
@@ -89,13 +90,16 @@ func perfMapPath(t *kcdata.Task) string {
 	return fmt.Sprintf("/tmp/perf-%d.map", pid)
 }
 
-// perfNames has the names of a process's perf map. Most programs have none: what cannot be looked at
-// and was not there at the capture is nothing to miss.
+// perfNames has the names of a process's perf map. Most programs have none: one that was not there at
+// the capture, and that nobody can look for now, is nothing to miss.
 func (r *Resolver) perfNames(j *job) (names, error) {
+	s := j.sources[0]
 	found, err := r.readPerfMap(j)
 	ended := errors.Is(err, image.ErrEnded)
+	_, closed := os.Readlink(s.Process.Path("root"))
 	switch {
-	case err != nil && !j.sources[0].listed && (ended || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
+	case err == nil:
+	case s.absent && (ended || errors.Is(closed, fs.ErrPermission)), !s.listed && !ended && errors.Is(err, fs.ErrNotExist):
 		return names{}, nil
 	case ended:
 		return nil, image.ErrEnded

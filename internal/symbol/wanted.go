@@ -52,8 +52,8 @@ type source struct {
 	image.Mapped
 	task uint64    // its process, which may be reached by another thread's number
 	uids [2]uint32 // real and effective, of a perf map's process
-	// listed: the file has the perf map, so it was there at the capture.
-	listed bool
+	// Of a perf map: the capture found it, or surely found none.
+	listed, absent bool
 }
 
 func newWanted(local bool, proc string) *wanted {
@@ -132,6 +132,7 @@ func (w *wanted) perfMap(t *kcdata.Task) *job {
 	j := w.job(image.Key{Other: fmt.Sprintf("perf map of %d: %s", t.ID, path)}, jobPerf, "[jit]")
 	if len(j.sources) == 0 {
 		s := source{uids: [2]uint32{t.Linux.UID, t.Linux.EUID}, listed: t.PerfMap != ""}
+		s.absent = !s.listed && len(t.Mappings) > 0 && len(t.EnrichFailed) == 0
 		s.Process, s.Mapping.Path = image.Of(t, w.proc), path
 		j.sources = []source{s}
 	}
