@@ -155,7 +155,7 @@ func newRoot() *cobra.Command {
 			"  stackshot report       read the newest file here, with every stack\n" +
 			"  stackshot list         the files here, each with what is wrong in it\n" +
 			"  stackshot doctor       what works on this machine, and what does not",
-		Args:          cobra.ArbitraryArgs, // wordsOf has looked at them
+		Args:          takes(0, 0),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Topics, which cobra leaves out, and files.

@@ -25,7 +25,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{[]string{"tkae"}, []string{`"tkae" is neither a command nor a file: did you mean take?`}},
 		{[]string{"help", "whre"}, []string{`"whre" is neither a command nor a topic: did you mean where?`}},
-		{[]string{"help", "take", "nonsense"}, []string{`"nonsense" is neither a command nor a topic`}},
+		{[]string{"help", "take", "hang"}, []string{`"hang" is an argument too many: stackshot help [COMMAND]`}},
 		{[]string{"--newest", "."}, []string{"unknown flag: --newest: it is of 'stackshot hang', 'stackshot latency', 'stackshot report'"}},
 		{[]string{"-p", "7"}, []string{"in -p: did you mean --pid?"}},
 		{[]string{"report", "--i", "/dev/null"}, []string{"unknown flag: --i: did you mean --idle?"}},

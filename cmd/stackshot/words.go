@@ -15,10 +15,11 @@ import (
 	"stackshot/snapshot"
 )
 
-// wordsOf gives the words of a command line, with `report` before those that name a file and no command.
+// wordsOf gives the words of a command line with the command first: cobra does not find it behind
+// all options. It is `report` if they name a file and no command.
 func wordsOf(args []string) ([]string, error) {
-	if n := len(args) - 1; n > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // the shell asks how the last one goes on
-		if before, err := wordsOf(args[1:n]); err == nil {
+	if n := len(args) - 1; n > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		if before, err := wordsOf(args[1:n]); err == nil { // the shell asks how the last one goes on
 			return slices.Concat(args[:1], before, args[n:]), nil
 		}
 		return args, nil
@@ -29,21 +30,22 @@ func wordsOf(args []string) ([]string, error) {
 	report.InitDefaultHelpFlag()
 	flags := root.Flags()
 	flags.AddFlagSet(report.Flags())
+	flags.SetInterspersed(false) // up to the first word
 	root.FParseErrWhitelist.UnknownFlags = true
 	_ = root.ParseFlags(args) // what is wrong is said where the words are read in earnest
 	if flags.NArg() == 0 {
 		return args, nil
 	}
-	word := flags.Arg(0)
-	if c, _, _ := root.Find([]string{word}); c != root && flags.ArgsLenAtDash() != 0 {
-		return args, nil
+	word, rest, file := flags.Arg(0), flags.Args()[1:], flags.ArgsLenAtDash() >= 0
+	if c, _, _ := root.Find([]string{word}); c != root && !file {
+		return slices.Concat([]string{word}, args[:len(args)-len(rest)-1], rest), nil
 	}
-	if _, err := os.Stat(word); err != nil && word != stdoutName && !strings.Contains(word, "/") {
+	if _, err := os.Stat(word); err != nil && word != stdoutName && !file && !strings.Contains(word, "/") {
 		return nil, noCommand(root, word, "file")
 	}
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
-		if report.Flags().Lookup(f.Name) == nil && root.PersistentFlags().Lookup(f.Name) == nil {
+		if report.Flags().Lookup(f.Name) == nil {
 			err = usage(fmt.Sprintf("--%s does not go with a file to read: %q", f.Name, word))
 		}
 	})
@@ -114,7 +116,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names, owners []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		for _, c := range cmd.Commands() {
-			if !c.Hidden && c.Flags().Lookup(name) != nil {
+			if c.Flags().Lookup(name) != nil {
 				owners = append(owners, "'"+c.CommandPath()+"'")
 			}
 		}
@@ -132,10 +134,11 @@ func mendHelp(root *cobra.Command) {
 	help, _, _ := root.Find([]string{"help"})
 	help.Use, help.Short, help.Long = "help [COMMAND]", "Show the help of a command, or of a topic", ""
 	help.Args = func(_ *cobra.Command, args []string) error {
-		if _, rest, _ := root.Find(args); len(rest) > 0 {
+		c, rest, _ := root.Find(args)
+		if c == root && len(rest) > 0 {
 			return noCommand(root, rest[0], "topic")
 		}
-		return nil
+		return takes(0, len(args)-len(rest))(help, args)
 	}
 }
 

@@ -44,10 +44,10 @@ func TestWordsOf(t *testing.T) {
 
 		{false, nil}, {false, []string{"take", "--", file}},
 		{false, []string{"take"}}, {false, []string{"take", "-o", file}}, {false, []string{"help"}}, {false, []string{"completion", "bash"}},
-		{false, []string{"where"}}, {false, []string{"__save"}}, {false, []string{"--color", "never", "dump", file}},
+		{false, []string{"where"}}, {false, []string{"__save"}},
 		{false, []string{"-o", file}}, {false, []string{"-o" + file}}, {false, []string{"-qo", file}}, {false, []string{"--output=" + file}},
-		{false, []string{"--output", file, "-q"}}, {false, []string{"--pid", "7"}}, {false, []string{"--pid", file}}, {false, []string{"--pid", "x", file}}, {false, []string{"-x"}},
-		{false, []string{"--state", "D"}}, {false, []string{"--where", file}}, {false, []string{"--version"}}, {false, []string{"-q", "take", file}},
+		{false, []string{"-qo", file, "-q"}}, {false, []string{"--pid", "7"}}, {false, []string{"--pid", file}}, {false, []string{"--pid", "x", file}}, {false, []string{"-x"}},
+		{false, []string{"--state", "D"}}, {false, []string{"--where", file}}, {false, []string{"--version"}},
 	} {
 		want := c.args
 		if c.report {
@@ -59,9 +59,20 @@ func TestWordsOf(t *testing.T) {
 		if len(c.args) == 0 {
 			continue
 		}
-		asked, want := append([]string{"__complete"}, append(c.args, "")...), append([]string{"__complete"}, append(want, "")...)
-		if got, err := wordsOf(asked); !slices.Equal(got, want) || err != nil {
-			t.Errorf("%q: %q, %v", asked, got, err)
+		for _, ask := range []string{"__complete", "__completeNoDesc"} {
+			asked, want := slices.Concat([]string{ask}, c.args, []string{""}), slices.Concat([]string{ask}, want, []string{""})
+			if got, err := wordsOf(asked); !slices.Equal(got, want) || err != nil {
+				t.Errorf("%q: %q, %v", asked, got, err)
+			}
+		}
+	}
+	for _, c := range [][2]string{ // the command comes first
+		{"-q take " + file, "take -q " + file}, {"-qo hang hang " + file, "hang -qo hang " + file}, {"-qo take report x", "report -qo take x"},
+		{"--color never dump " + file, "dump --color never " + file}, {"--idle report " + file + " --lines", "report --idle " + file + " --lines"},
+		{"--min-wait 5s hang", "hang --min-wait 5s"}, {"-q completion bash", "completion -q bash"},
+	} {
+		if got, err := wordsOf(strings.Fields(c[0])); strings.Join(got, " ") != c[1] || err != nil {
+			t.Errorf("%s: %q, %v", c[0], got, err)
 		}
 	}
 	const neither = "is neither a command nor a file"
@@ -71,10 +82,11 @@ func TestWordsOf(t *testing.T) {
 	}{
 		{`"" ` + neither, []string{""}}, {`"nosuch" ` + neither, []string{"nosuch"}}, {`"tkae" ` + neither + ": did you mean take?", []string{"tkae"}},
 		{`"whre" ` + neither + ": did you mean where?", []string{"whre"}}, {`"4711" ` + neither + ": did you mean --pid 4711?", []string{"4711"}},
-		{`"l" ` + neither + ": did you mean latency or list?", []string{"l"}}, {`"nosuch" ` + neither, []string{"--where", "state=D", "nosuch", "--format", "json"}},
+		{`"99999999999" ` + neither, []string{"99999999999"}}, {`"mann" ` + neither + ": did you mean hang?", []string{"mann"}},
+		{`"__completeX" ` + neither, []string{"__completeX", file, ""}}, {`"l" ` + neither + ": did you mean latency or list?", []string{"l"}}, {`"nosuch" ` + neither, []string{"--where", "state=D", "nosuch", "--format", "json"}},
 		{`"nosuch" ` + neither, []string{"-q", "nosuch"}}, {`"` + strings.Repeat("x", 300) + `" ` + neither, []string{strings.Repeat("x", 300)}},
 		{`--quiet does not go with a file to read: "` + file + `"`, []string{"-q", file}},
-		{`--output does not go with a file to read: "./x"`, []string{"-o", "y", "./x"}}, {`--version does not go with a file to read: "-"`, []string{"-", "--version"}},
+		{`--output does not go with a file to read: "./x"`, []string{"-o", "y", "./x"}}, {`--version does not go with a file to read: "-"`, []string{"--version", "-"}},
 	} {
 		if _, err := wordsOf(c.args); err == nil || err.Error() != c.words || exitCode(err) != exitUsage {
 			t.Errorf("%q: %v, want %s", c.args, err, c.words)

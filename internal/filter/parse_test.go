@@ -191,6 +191,9 @@ func TestDocumented(t *testing.T) {
 // Help has every field with its operators, every operator, state and kind of wait, and fits a man page.
 func TestHelp(t *testing.T) {
 	help := Help()
+	if strings.HasSuffix(help, "\n") {
+		t.Error("ends in an empty line")
+	}
 	for _, f := range fields {
 		ops := strings.ReplaceAll(oneOf(f.kind.ops), " or ", " ")
 		if f.says == "" || !regexp.MustCompile(`(?m)^  `+f.name+` +`+regexp.QuoteMeta(ops)+` +`+regexp.QuoteMeta(f.says)+`$`).MatchString(help) {

@@ -69,6 +69,13 @@ func TestAlive(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.p, err, c.want)
 		}
 	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(dir+"/7/stat", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Process{dir, 7, start, false}).Alive(); err == nil || errors.Is(err, ErrEnded) {
+		t.Errorf("whose state cannot be read: %v", err)
+	}
 }
 
 // Without a build-id and without a process to vouch for it, a file counts only

@@ -78,9 +78,43 @@ func TestPerfMapOfAProcess(t *testing.T) {
 			t.Errorf("the map %q, %q: %v, skipped %v, want %q", c.listed, c.failed, res.Tasks[task], res.Skipped, c.want)
 		}
 	}
-	task.PerfMap, task.EnrichFailed, task.Mappings = "", nil, nil
-	if res = r.Resolve(t.Context(), []*kcdata.Task{task}); skipped(res, path) != ended {
-		t.Errorf("whose mappings were not read: skipped %v", res.Skipped)
+	for what, lose := range map[string]func(task *kcdata.Task){
+		"its ids": func(task *kcdata.Task) { task.Linux.Present &^= kcdata.TaskHasIDs }, "its mappings": func(task *kcdata.Task) { task.Mappings = nil },
+	} {
+		lost := *task
+		lost.PerfMap, lost.EnrichFailed = "", nil
+		lose(&lost)
+		if res = r.Resolve(t.Context(), []*kcdata.Task{&lost}); skipped(res, path) != ended {
+			t.Errorf("%s were not read: skipped %v", what, res.Skipped)
+		}
+	}
+}
+
+// A zombie's root is not there, which says nothing of its map.
+func TestPerfMapOfAZombie(t *testing.T) {
+	testneed.Live(t)
+	task, _, path := jitted(t)
+	if err := os.WriteFile(path, []byte("6ff8 10 first\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unix.Kill(int(task.ID), unix.SIGKILL) // nobody waits for it before the test ends
+	for end := time.Now().Add(testneed.Patience); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/root", task.ID)); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	r := resolver(t, Options{Local: true}, foreign.Options{})
+	for _, c := range []struct {
+		listed string
+		failed []string
+		want   string
+	}{{"", nil, ""}, {path, nil, "the process has ended"}, {"", []string{"perf map: late"}, "the process has ended"}} {
+		task.PerfMap, task.EnrichFailed = c.listed, c.failed
+		if res := r.Resolve(t.Context(), []*kcdata.Task{task}); skipped(res, path) != c.want {
+			t.Errorf("the map %q, %q: skipped %v", c.listed, c.failed, res.Skipped)
+		}
 	}
 }
 
@@ -103,10 +137,16 @@ func TestPerfMapNotRead(t *testing.T) {
 	task, _, path := jitted(t)
 	for _, listed := range []string{"", path} {
 		task.PerfMap = listed
+		unread := *task
+		unread.EnrichFailed = []string{"perf map: late"}
 		w := newWanted(true, "/proc")
 		w.addTask(task, nil)
+		jobs := w.order
+		w = newWanted(true, "/proc")
+		w.addTask(&unread, nil)
+		jobs = append(jobs, w.order...)
 		r := resolver(t, Options{Local: true}, foreign.Options{Refuse: fs.ErrPermission})
-		if _, err := r.perfNames(w.order[0]); !errors.Is(err, fs.ErrPermission) {
+		if _, err := r.perfNames(jobs[0]); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("may look into it, the map %q: %v", listed, err)
 		}
 		missed := make(chan error)
@@ -117,11 +157,16 @@ func TestPerfMapNotRead(t *testing.T) {
 			if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
 				t.Error(err)
 			}
-			_, err := r.perfNames(w.order[0])
-			missed <- err
+			for _, j := range jobs {
+				_, err := r.perfNames(j)
+				missed <- err
+			}
 		}()
 		if err := <-missed; (err != nil) != (listed != "") {
 			t.Errorf("may not look into it, the map %q: %v", listed, err)
+		}
+		if err := <-missed; err == nil {
+			t.Errorf("may not look into it, nor could the capture, the map %q: not missed", listed)
 		}
 	}
 }

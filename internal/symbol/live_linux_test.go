@@ -59,6 +59,7 @@ func running(t testing.TB, name string, args ...string) *os.Process {
 func taskOf(t testing.TB, pid int) *kcdata.Task {
 	t.Helper()
 	task := &kcdata.Task{ID: uint64(pid), HasLinux: true}
+	task.Linux.Present = kcdata.TaskHasIDs
 	task.Linux.UID, task.Linux.EUID = uint32(os.Getuid()), uint32(os.Geteuid())
 	task.Linux.StartBoottime = startOf(t, fmt.Sprintf("/proc/%d/stat", pid))
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

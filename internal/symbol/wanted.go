@@ -132,7 +132,7 @@ func (w *wanted) perfMap(t *kcdata.Task) *job {
 	j := w.job(image.Key{Other: fmt.Sprintf("perf map of %d: %s", t.ID, path)}, jobPerf, "[jit]")
 	if len(j.sources) == 0 {
 		s := source{uids: [2]uint32{t.Linux.UID, t.Linux.EUID}, listed: t.PerfMap != ""}
-		s.absent = !s.listed && len(t.Mappings) > 0 && len(t.EnrichFailed) == 0
+		s.absent = !s.listed && t.Linux.Present&kcdata.TaskHasIDs != 0 && len(t.Mappings) > 0 && len(t.EnrichFailed) == 0
 		s.Process, s.Mapping.Path = image.Of(t, w.proc), path
 		j.sources = []source{s}
 	}
