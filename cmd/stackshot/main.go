@@ -66,7 +66,7 @@ func run(args []string) int {
 	cmd := root
 	begun := false // an error before a command begins is one of the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
-	args, err := wordsOf(args)
+	args, err := wordsOf(root, args)
 	if err == nil {
 		root.SetArgs(args)
 		cmd, err = root.ExecuteC()
@@ -179,6 +179,7 @@ func newRoot() *cobra.Command {
 	group(root, "about", doctorCommand(), versionCommand())
 	root.SetHelpCommandGroupID("about")
 	root.SetCompletionCommandGroupID("about")
+	root.InitDefaultCompletionCmd()
 	mendHelp(root)
 	root.AddCommand(whereTopic(), manCommand(), saveCommand(), readCommand())
 	return root

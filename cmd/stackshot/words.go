@@ -17,27 +17,29 @@ import (
 
 // wordsOf gives the words of a command line with the command first: cobra does not find it behind
 // all options. It is `report` if they name a file and no command.
-func wordsOf(args []string) ([]string, error) {
+func wordsOf(root *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 || isCommand(root, args[0]) { // each helper process begins here
+		return args, nil
+	}
 	if n := len(args) - 1; n > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		if before, err := wordsOf(args[1:n]); err == nil { // the shell asks how the last one goes on
+		if before, err := wordsOf(root, args[1:n]); err == nil { // the shell asks how the last one goes on
 			return slices.Concat(args[:1], before, args[n:]), nil
 		}
 		return args, nil
 	}
-	root := newRoot() // to look at the words alone
-	root.InitDefaultCompletionCmd()
-	report, _, _ := root.Find([]string{"report"})
+	look := newRoot() // its flags get values, and those of root none
+	report, _, _ := look.Find([]string{"report"})
 	report.InitDefaultHelpFlag()
-	flags := root.Flags()
+	flags := look.Flags()
 	flags.AddFlagSet(report.Flags())
 	flags.SetInterspersed(false) // up to the first word
-	root.FParseErrWhitelist.UnknownFlags = true
-	_ = root.ParseFlags(args) // what is wrong is said where the words are read in earnest
+	look.FParseErrWhitelist.UnknownFlags = true
+	_ = look.ParseFlags(args) // what is wrong is said where the words are read in earnest
 	if flags.NArg() == 0 {
 		return args, nil
 	}
 	word, rest, file := flags.Arg(0), flags.Args()[1:], flags.ArgsLenAtDash() >= 0
-	if c, _, _ := root.Find([]string{word}); c != root && !file {
+	if isCommand(root, word) && !file {
 		return slices.Concat([]string{word}, args[:len(args)-len(rest)-1], rest), nil
 	}
 	if _, err := os.Stat(word); err != nil && word != stdoutName && !file && !strings.Contains(word, "/") {
@@ -50,6 +52,11 @@ func wordsOf(args []string) ([]string, error) {
 		}
 	})
 	return append([]string{"report"}, args...), err
+}
+
+func isCommand(root *cobra.Command, word string) bool {
+	c, _, _ := root.Find([]string{word})
+	return c != root
 }
 
 // noCommand refuses a word that is no command of root, nor whatever else was wanted.

@@ -53,7 +53,7 @@ func TestWordsOf(t *testing.T) {
 		if c.report {
 			want = append([]string{"report"}, c.args...)
 		}
-		if got, err := wordsOf(c.args); !slices.Equal(got, want) || err != nil {
+		if got, err := wordsOf(newRoot(), c.args); !slices.Equal(got, want) || err != nil {
 			t.Errorf("%q: %q, %v", c.args, got, err)
 		}
 		if len(c.args) == 0 {
@@ -61,7 +61,7 @@ func TestWordsOf(t *testing.T) {
 		}
 		for _, ask := range []string{"__complete", "__completeNoDesc"} {
 			asked, want := slices.Concat([]string{ask}, c.args, []string{""}), slices.Concat([]string{ask}, want, []string{""})
-			if got, err := wordsOf(asked); !slices.Equal(got, want) || err != nil {
+			if got, err := wordsOf(newRoot(), asked); !slices.Equal(got, want) || err != nil {
 				t.Errorf("%q: %q, %v", asked, got, err)
 			}
 		}
@@ -71,7 +71,7 @@ func TestWordsOf(t *testing.T) {
 		{"--color never dump " + file, "dump --color never " + file}, {"--idle report " + file + " --lines", "report --idle " + file + " --lines"},
 		{"--min-wait 5s hang", "hang --min-wait 5s"}, {"-q completion bash", "completion -q bash"},
 	} {
-		if got, err := wordsOf(strings.Fields(c[0])); strings.Join(got, " ") != c[1] || err != nil {
+		if got, err := wordsOf(newRoot(), strings.Fields(c[0])); strings.Join(got, " ") != c[1] || err != nil {
 			t.Errorf("%s: %q, %v", c[0], got, err)
 		}
 	}
@@ -88,11 +88,11 @@ func TestWordsOf(t *testing.T) {
 		{`--quiet does not go with a file to read: "` + file + `"`, []string{"-q", file}},
 		{`--output does not go with a file to read: "./x"`, []string{"-o", "y", "./x"}}, {`--version does not go with a file to read: "-"`, []string{"--version", "-"}},
 	} {
-		if _, err := wordsOf(c.args); err == nil || err.Error() != c.words || exitCode(err) != exitUsage {
+		if _, err := wordsOf(newRoot(), c.args); err == nil || err.Error() != c.words || exitCode(err) != exitUsage {
 			t.Errorf("%q: %v, want %s", c.args, err, c.words)
 		}
 		if asked := append([]string{"__complete"}, append(c.args, "")...); len(asked) > 2 {
-			if got, err := wordsOf(asked); !slices.Equal(got, asked) || err != nil { // the shell gets what there is
+			if got, err := wordsOf(newRoot(), asked); !slices.Equal(got, asked) || err != nil { // the shell gets what there is
 				t.Errorf("%q: %q, %v", asked, got, err)
 			}
 		}
@@ -106,7 +106,7 @@ func TestCommandsAreNoFiles(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		write(t, c.Name(), nil)
 		args := []string{c.Name(), "x"}
-		if got, err := wordsOf(args); !slices.Equal(got, args) || err != nil {
+		if got, err := wordsOf(newRoot(), args); !slices.Equal(got, args) || err != nil {
 			t.Errorf("%q: %q, %v", args, got, err)
 		}
 	}

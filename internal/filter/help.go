@@ -21,8 +21,7 @@ func Help() string {
 	}
 	b.WriteString(helpBegin)
 	for _, f := range fields {
-		ops := strings.ReplaceAll(oneOf(f.kind.ops), " or ", " ")
-		fmt.Fprintf(&b, "  %-8s %-16s %s\n", f.name, ops, f.says)
+		fmt.Fprintf(&b, "  %-8s %-16s %s\n", f.name, strings.Trim(fmt.Sprint(f.kind.ops), "[]"), f.says)
 	}
 	b.WriteString("\nStates (blocked is D; a runnable thread waits for a CPU):\n\n")
 	block(States())

@@ -95,10 +95,12 @@ func perfMapPath(t *kcdata.Task) string {
 func (r *Resolver) perfNames(j *job) (names, error) {
 	s := j.sources[0]
 	found, err := r.readPerfMap(j)
+	if err == nil {
+		return found, nil
+	}
 	_, closed := os.Readlink(s.Process.Path("root"))
 	ended := errors.Is(err, image.ErrEnded) || errors.Is(closed, fs.ErrNotExist) // a zombie has no root
 	switch {
-	case err == nil:
 	case s.absent && (ended || errors.Is(closed, fs.ErrPermission)), !s.listed && !ended && errors.Is(err, fs.ErrNotExist):
 		return names{}, nil
 	case ended:
