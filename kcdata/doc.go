@@ -74,8 +74,9 @@
 //	K8  Writer, reader and text take their knowledge of types from one spec table,
 //	    which has tests of its own. Else they disagree.
 //	K9  A type definition overrides built-in knowledge, from where it stands.
-//	K10 Read and Unwrap return at most their limit and take memory as bytes come, none for
-//	    what stands behind the end. Else a hundred bytes can take all memory.
+//	K10 Read and Unwrap return at most their limit, whatever codings stand in one
+//	    another, and take memory as bytes come, none for what stands behind the end.
+//	    Else a hundred bytes can take all memory.
 //	K11 Unwrap, and any other zlib or zstd, give back what Compress wrote.
 //	K12 The text form holds the whole buffer.
 //	K13 For every Apple file, reader and spec table give what Apple's own decoder

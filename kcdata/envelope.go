@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -63,35 +65,67 @@ const (
 type File struct {
 	Plain    []byte // from the begin marker to the end marker, or as far as it could be read; nil: nothing could
 	Envelope Envelope
-	Size     int64  // bytes of the envelope: where the file ends, or reading did
-	Follows  string // what stands behind the end and was not read, in words; "": nothing
+	Codings  []string // "gzip" or "base64", which stood around the envelope, outermost first
+	Size     int64    // bytes of the envelope, or of its codings: where the file ends, or reading did
+	Follows  string   // what stands behind the end and was not read, in words; "": nothing
 }
 
-// Read reads one file from r and takes the buffer out of its envelope, which its magic tells. It
-// ends at the end marker, or behind what the envelope has there, and does not read on, since what follows
-// may have no end: Follows says that there is something. To know that it waits for one byte more, or
-// r's end; it may take some 200 KiB. size is how many bytes r should have, 0 if that is not known. It is
+// Read reads one file from r and takes the buffer out of its codings and its envelope, which the first
+// bytes tell. It ends at the end marker, or behind what the envelope has there, and does not read on, since
+// what follows may have no end: Follows says that there is something. To know that it waits for one byte more,
+// or r's end; it may take some 200 KiB. size is how many bytes r should have, 0 if that is not known. It is
 // not believed: a wrong one costs at most 128 MiB of address space.
 //
 // The error is ErrTooLarge if the buffer has more than limit bytes or, beyond the first few MiB,
 // more than 1,032 times the bytes that r gave for it, at whatever point. Other errors: ErrTruncated,
-// ErrBadMagic, ErrBadSize, ErrBadStream; all in a *FormatError; and those of r, as they are. With an
-// error Plain is what could be unpacked until then. Read goes from item to item and checks no more of
-// the content: NewReader and Items do, and they say if the end marker is missing, but for zeros in its
+// ErrBadMagic, which says what the file is if its first bytes tell, ErrBadSize, ErrBadStream,
+// ErrCompression; all in a *FormatError, whose offsets count from the envelope's begin; and those of r, as they
+// are. With an error Plain is what could be unpacked until then. Read goes from item to item and checks no more
+// of the content: NewReader and Items do, and they say if the end marker is missing, but for zeros in its
 // place, which are ErrTruncated here.
 func Read(r io.Reader, size, limit int64) (f File, err error) {
-	s := newSource(r)
+	file := newSource(r)
+	s, err := file.decoded()
+	f.Codings = s.codings()
 	over := -1
-	b, _ := s.Peek(4)
-	var magic uint32
-	if len(b) == 4 {
-		magic = binary.LittleEndian.Uint32(b)
+	if err == nil {
+		over, err = f.unwrap(s, size, limit)
 	}
+	if len(f.Plain) == 0 {
+		f.Plain = nil
+	}
+	f.Size = file.taken()
+	if file.in.err != nil {
+		return f, file.in.err
+	}
+	if f.Codings == nil && f.Envelope == EnvelopeNone {
+		f.Size = int64(len(f.Plain)) // what was read beyond it is not used
+	}
+	if over >= 0 && err == nil {
+		f.Follows, err = f.follows(s, over, size)
+	}
+	if bad, ok := errors.AsType[*FormatError](err); ok && f.Codings != nil {
+		bad.What = fmt.Sprintf("in %s: %s", strings.Join(f.Codings, ", in "), bad.What)
+	}
+	return f, err
+}
+
+// unwrap reads the envelope. over is that of untilEnd.
+func (f *File) unwrap(s source, size, limit int64) (over int, err error) {
+	head, bad := s.Peek(4)
 	switch {
-	case len(b) == 0:
-		err = badf(0, ErrTruncated, "the file is empty")
-	case len(b) < 4:
-		err = badf(0, ErrTruncated, "%d bytes", len(b))
+	case len(head) < 4 && s.around != nil && bad != io.EOF:
+		return -1, badStream(0, len(head), bad)
+	case len(head) == 0:
+		return -1, badf(0, ErrTruncated, "the file is empty")
+	case len(head) < 4:
+		return -1, badf(0, ErrTruncated, "%d bytes", len(head))
+	}
+	guess := size
+	if s.around != nil {
+		guess = usualRatio * size
+	}
+	switch magic := binary.LittleEndian.Uint32(head); {
 	case magic == zstdMagic:
 		f.Envelope = EnvelopeZstd
 		f.Plain, over, err = s.unwrapZstd(size, limit)
@@ -99,32 +133,40 @@ func Read(r io.Reader, size, limit int64) (f File, err error) {
 		f.Envelope = EnvelopeZlib
 		f.Plain, over, err = s.unwrapCompressed(size, limit)
 	case !Type(magic).IsMagic():
-		err = badf(0, ErrBadMagic, "magic %#x", magic)
+		head, _ = s.Peek(kindHead)
+		return -1, badf(0, ErrBadMagic, "%s", kindOf(head))
 	default:
-		f.Plain, over, err = s.untilEnd(nil, s, 0, limit, size)
+		f.Plain, over, err = s.untilEnd(nil, s, 0, limit, guess)
 	}
-	if len(f.Plain) == 0 {
-		f.Plain = nil
+	return over, err
+}
+
+// follows says what File.Follows does. over is how many bytes of s were read beyond the end marker. The
+// error says that a coding is damaged behind it.
+func (f *File) follows(s source, over int, size int64) (string, error) {
+	if over > 0 && f.Envelope != EnvelopeNone {
+		return fmt.Sprintf("bytes behind the end marker, from offset %#x of what it unpacks to, are not read", len(f.Plain)), nil
 	}
-	f.Size = s.taken()
-	if s.in.err != nil {
-		return f, s.in.err
+	at, off, next := &s, int64(len(f.Plain)), f.Plain[len(f.Plain):len(f.Plain)+over]
+	if over == 0 {
+		var err error
+		if at, err = s.beyond(); at == nil {
+			return "", err
+		}
+		off = at.taken()
+		next, _ = at.Peek(at.Buffered())
 	}
-	plain := f.Envelope == EnvelopeNone
-	if plain {
-		f.Size = int64(len(f.Plain)) // what was read beyond it is not used
+	out := fmt.Sprintf("bytes behind its end, from offset %#x", off)
+	if at.around != nil {
+		out += " in the " + at.coding
+	} else if n := size - off; n > 0 {
+		out = fmt.Sprintf("%d %s", n, out)
 	}
-	switch n := size - f.Size; {
-	case over < 0 || err != nil:
-	case over > 0 && !plain:
-		f.Follows = fmt.Sprintf("bytes behind the end marker, from offset %#x of what it unpacks to, are not read", len(f.Plain))
-	case over == 0 && !s.goesOn():
-	case n > 0:
-		f.Follows = fmt.Sprintf("%d bytes behind its end, from offset %#x, are not read", n, f.Size)
-	default:
-		f.Follows = fmt.Sprintf("bytes behind its end, from offset %#x, are not read", f.Size)
+	out += ", are not read"
+	if len(next) >= 4 && isEnvelope(string(next)) {
+		out += ": another file begins there"
 	}
-	return f, err
+	return out, nil
 }
 
 // Unwrap is Read of bytes in memory.
@@ -188,14 +230,11 @@ func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err
 	if err != nil {
 		return nil, -1, err
 	}
-	if limit < 2*headerSize || h.plain > uint64(limit-2*headerSize) {
-		h.plain, err = uint64(max(limit-2*headerSize, 0)), badf(h.stream, ErrTooLarge, "stream of %d plain bytes, limit %d", h.plain, limit)
-	}
 	in := &io.LimitedReader{R: s, N: int64(min(h.compressed, math.MaxInt64))}
 	stream := bufio.NewReader(in)
-	plain, over, bad := s.inflate(stream, h, size)
-	if over >= 0 || err != nil {
-		return plain, 1, err // an end marker within the stream
+	plain, over, bad := s.inflate(stream, h, size, limit-2*headerSize)
+	if over >= 0 {
+		return plain, 1, nil // an end marker within the stream
 	}
 	var marker [headerSize]byte
 	n := 0
@@ -207,8 +246,10 @@ func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err
 		bad = badf(h.stream+int(h.compressed), ErrBadStream, "type %#x where the end marker should be", uint32(header(marker[:]).typ))
 	case n < headerSize && !s.goesOn():
 		bad = badf(h.stream, ErrTruncated, "stream of %d bytes and end marker, %d left", h.compressed, s.taken()-int64(h.stream))
-	case bad == nil && (uint64(len(plain)-len(h.inner)) != h.plain || left > 0):
-		bad = badf(h.stream, ErrBadStream, "%d plain bytes, %d promised; %d bytes left over", len(plain)-len(h.inner), h.plain, left)
+	case bad == nil && left > 0:
+		bad = badf(h.stream, ErrBadStream, "%d bytes left over behind %d plain ones", left, len(plain)-len(h.inner))
+	case bad == nil && uint64(len(plain)-len(h.inner)) != h.plain:
+		bad = badf(h.stream, ErrBadSize, "%d plain bytes, %d promised", len(plain)-len(h.inner), h.plain)
 	}
 	if bad == nil {
 		plain = append(plain, make([]byte, padOf(len(plain))+headerSize)...)
@@ -220,21 +261,15 @@ func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err
 
 // inflate returns the inner begin marker and the unpacked stream; nil if the stream does not
 // even begin. over is that of untilEnd.
-func (s source) inflate(stream *bufio.Reader, h envelopeHeader, size int64) (plain []byte, over int, err error) {
+func (s source) inflate(stream *bufio.Reader, h envelopeHeader, size, limit int64) (plain []byte, over int, err error) {
 	if h.algorithm == algorithmNone {
-		if h.plain != h.compressed {
-			return nil, -1, badf(h.stream, ErrBadSize, "%d stored bytes are said to be %d", h.compressed, h.plain)
-		}
-		return s.untilEnd(h.inner, stream, h.stream, int64(h.plain), size)
-	}
-	if h.plain/maxDeflate > h.compressed {
-		return nil, -1, badf(h.stream, ErrBadSize, "%d bytes cannot hold %d", h.compressed, h.plain)
+		return s.untilEnd(h.inner, stream, h.stream, limit, size)
 	}
 	z, err := zlib.NewReader(stream)
 	if err != nil {
 		return nil, -1, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	return s.untilEnd(h.inner, z, h.stream, int64(h.plain), min(int64(h.plain), usualRatio*size))
+	return s.untilEnd(h.inner, z, h.stream, limit, int64(min(h.plain, uint64(usualRatio*max(size, 0)))))
 }
 
 // parseEnvelope reads the items up to the begin marker of the inner buffer.
@@ -292,7 +327,7 @@ func (h *envelopeHeader) check(off int, inner itemHeader) error {
 	case h.found != 7:
 		return badf(off, ErrBadStream, "algorithm or sizes of the stream are missing")
 	case h.algorithm != algorithmZlib && h.algorithm != algorithmNone:
-		return badf(off, ErrBadStream, "unknown compression %d", h.algorithm)
+		return badf(off, ErrCompression, "%s is %d", descAlgorithm, h.algorithm)
 	}
 	return nil
 }

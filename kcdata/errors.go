@@ -16,6 +16,8 @@ var (
 	ErrTooDeep       = errors.New("nested too deep")
 	ErrTooLarge      = errors.New("larger than the limit")
 	ErrBadStream     = errors.New("compressed data is corrupt")
+	ErrCompression   = errors.New("unknown compression")
+	ErrNotStackshot  = errors.New("not a stackshot")
 )
 
 // The reasons why a writer does not write an item.

@@ -24,6 +24,8 @@ func seeds(f *testing.F) {
 		ok(f, Compress(&b, plain, e))
 		f.Add(b.Bytes())
 	}
+	f.Add(codedBy(f, plain, "gzip"))
+	f.Add(codedBy(f, plain, "gzip", "base64"))
 }
 
 func mustBeFormat(t *testing.T, err error) {

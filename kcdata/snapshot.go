@@ -54,7 +54,7 @@ type Snapshot struct {
 	Tasks        []*Task      // in file order
 
 	// Problems are the reader's own findings: things that the file should not hold (the
-	// same task twice, an array that cannot be decoded). Bytes behind the end marker are
+	// same task twice, an array that cannot be decoded), and what a delta does not. Bytes behind the end marker are
 	// none of them: see File.Follows. Each is a sentence. The data
 	// concerned is kept as far as it is sound.
 	Problems []string

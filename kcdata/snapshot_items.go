@@ -43,6 +43,9 @@ func (p *snapshotParser) taskItem(it Item) {
 		p.array(it, &p.user.mappings)
 	case isArray && of == TypeLinuxUserSymbol:
 		p.array(it, &p.user.symbols)
+	case isArray && of == TypeThreadDeltaSnapshot:
+		_, _, n := it.Elem()
+		p.still += n
 	case isArray:
 	case of == TypeTaskSnapshot && t.HasSnapshot:
 		t.Name = cString(t.Snapshot.Comm[:])

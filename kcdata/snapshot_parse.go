@@ -2,6 +2,7 @@ package kcdata
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +24,8 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 		return nil, err
 	}
 	magic := r.Magic()
-	if magic != MagicStackshot && magic != MagicDeltaStackshot {
-		return nil, &FormatError{Offset: 0, What: fmt.Sprintf("magic %#x is not a stackshot's", uint32(magic)), Err: ErrBadMagic}
+	if !isStackshot(magic) {
+		return nil, badf(0, ErrNotStackshot, "%v", magic)
 	}
 	p := snapshotParser{
 		s:     &Snapshot{Delta: magic == MagicDeltaStackshot},
@@ -64,6 +65,7 @@ type snapshotParser struct {
 	tasks   map[uint64]bool   // ids of all tasks so far
 	threads map[uint64]uint64 // ids of all threads so far, each with its task
 	dropped int               // number of problems beyond maxProblems
+	still   int               // threads of a delta that have not changed
 
 	memory, left int64               // the budget, and what is left of it
 	at           int                 // offset of the item that is being decoded
@@ -102,6 +104,10 @@ func (p *snapshotParser) finish() {
 	}
 	p.closeTask() // of a file that breaks off
 	p.table()
+	if p.s.Delta {
+		delta := fmt.Sprintf("a delta stackshot has what changed since the one before it: %d threads that did not run are not shown, and names of older tasks are in that one", p.still)
+		p.s.Problems = slices.Insert(p.s.Problems, 0, delta)
+	}
 	if broken != nil {
 		p.broken = broken
 	}

@@ -286,7 +286,7 @@ func TestParseSnapshotRefusesOthers(t *testing.T) {
 	if err := errors.Join(w.Begin(MagicCrashinfo), w.End()); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := ParseSnapshot(w.Written()); s != nil || !errors.Is(err, ErrBadMagic) {
+	if s, err := ParseSnapshot(w.Written()); s != nil || !errors.Is(err, ErrNotStackshot) {
 		t.Errorf("crashinfo: %v, %v", s, err)
 	}
 }

@@ -17,7 +17,9 @@ const (
 // source is where a file is read from. Behind the file it takes no more than bufferSize bytes.
 type source struct {
 	*bufio.Reader
-	in *tally
+	in     *tally
+	coding string  // that was taken off
+	around *source // what had the coding; nil: this is the file
 }
 
 const bufferSize = 64 << 10
@@ -40,7 +42,22 @@ func (t *tally) Read(p []byte) (int, error) {
 
 func newSource(r io.Reader) source {
 	in := &tally{Reader: r}
-	return source{bufio.NewReaderSize(in, bufferSize), in}
+	return source{Reader: bufio.NewReaderSize(in, bufferSize), in: in}
+}
+
+// within is s without a coding, which r takes off.
+func (s source) within(coding string, r io.Reader) source {
+	inner := newSource(r)
+	inner.coding, inner.around = coding, &s
+	return inner
+}
+
+// file is the outermost source.
+func (s source) file() source {
+	for s.around != nil {
+		s = *s.around
+	}
+	return s
 }
 
 // taken is how many bytes of the source were used.
@@ -65,7 +82,7 @@ func (s source) untilEnd(begin []byte, r io.Reader, off int, limit, guess int64)
 		}
 		n, err := r.Read(b[len(b):min(cap(b), len(b)+mostRead, len(begin)+int(limit)+1)])
 		b = b[:len(b)+n]
-		most := len(begin) + int(min(limit, freeUnpack+maxRatio*s.taken()))
+		most := len(begin) + int(min(limit, freeUnpack+maxRatio*s.file().taken()))
 		for at+headerSize <= len(b) && at < most {
 			h := header(b[at:])
 			end := at + headerSize

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"stackshot/internal/screen"
 	"stackshot/internal/show"
+	"stackshot/internal/vmcore"
 	"stackshot/kcdata"
 )
 
@@ -69,12 +72,25 @@ func readFile(name string) (*contents, error) {
 		return nil, fmt.Errorf("%s: read at offset %#x: %w", name, f.Size, show.WithoutPath(err))
 	}
 	if f.Plain == nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w%s", name, err, isDump(name, err))
 	}
 	if onDisk <= 0 {
 		boundHeap(f.Size)
 	}
 	return &contents{f, name, err}, nil
+}
+
+// isDump says what to do with a dump of a machine's memory; "" if the file, which is no KCData, is none.
+func isDump(name string, err error) string {
+	if name == stdoutName || !errors.Is(err, kcdata.ErrBadMagic) {
+		return ""
+	}
+	core, err := vmcore.Open(name)
+	if err != nil {
+		return ""
+	}
+	core.Close()
+	return fmt.Sprintf(": a dump of a machine's memory: 'stackshot extract %s' gets the snapshot out of it", screen.Word(name))
 }
 
 // readSnapshot reads and decodes a file, and shows on a terminal that it does. If the file
@@ -128,19 +144,39 @@ const seldom = 400
 // hugePerByte is the heap of a report, bytes for each of a large file: about 100 were measured.
 const hugePerByte = 128
 
-// snapshot decodes c. If c breaks off, it gives what came before (nil: nothing) and the
-// reason.
+// snapshot decodes c, or the stackshot that is nested in it. If c breaks off, it gives what came before
+// (nil: nothing) and the reason.
 func (c *contents) snapshot() (*kcdata.Snapshot, error) {
-	s, err := kcdata.ParseSnapshotWithin(c.Plain, kcdata.Memory(c.Size))
+	in, broken := kcdata.FindStackshot(c.Plain, maxPlain)
+	if errors.Is(broken, kcdata.ErrNotStackshot) {
+		return nil, fmt.Errorf("%s: %w: 'stackshot dump %s' shows it", c.name, broken, screen.Word(c.name))
+	}
+	if in.Plain == nil {
+		return nil, c.reason(broken)
+	}
+	s, err := kcdata.ParseSnapshotWithin(in.Plain, kcdata.Memory(c.Size))
 	switch {
 	case nothingRead(err):
 		s = nil
-	case err == nil && c.cut != nil:
-		s.Problems = append(s.Problems, fmt.Sprintf("the file breaks off: %v", c.cut))
+	case err == nil && cmp.Or(c.cut, broken) != nil:
+		err = broken
+		s.Problems = append(s.Problems, fmt.Sprintf("the file breaks off: %v", cmp.Or(c.cut, broken)))
 	case c.Follows != "":
 		s.Problems = append(s.Problems, c.Follows)
 	}
+	if s != nil && in.In != kcdata.TypeInvalid {
+		s.Problems = slices.Insert(s.Problems, 0, nestedIn(in))
+	}
 	return s, c.reason(err)
+}
+
+// nestedIn says where a stackshot comes from that is nested in another buffer.
+func nestedIn(in kcdata.Inside) string {
+	s := fmt.Sprintf("the stackshot is nested in a %v, at offset %#x", in.In, in.Offset)
+	if in.Others > 0 {
+		s += fmt.Sprintf("; %s more in it not read", show.Count(in.Others, "stackshot"))
+	}
+	return s
 }
 
 // reason says why c is not whole. If the stream was cut, that is the reason, although an item

@@ -39,7 +39,8 @@ func reportCommand() *cobra.Command {
 		Short: "Show the report of a file, or of the newest one here",
 		Long: "Shows the report of a snapshot file. Without FILE (- for standard input) it is that of the\n" +
 			"newest capture in the current directory. User stacks show the names that the file holds.\n" +
-			"Other names are looked up in this machine's program files and debug files, by build-id.\n\n" +
+			"Other names are looked up in this machine's program files and debug files, by build-id.\n" +
+			"FILE may be in gzip or base64, and a crash file with a stackshot nested in it.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'." + narrowHelp,
 		Example: "  stackshot report\n  stackshot report --newest /var/crash\n  stackshot report --format folded FILE | flamegraph.pl > flames.svg",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +45,7 @@ func symbolizeCommand() *cobra.Command {
 			"A name that the file holds already stays, unless more is known now (--lines). FILE is\n" +
 			"replaced as a whole and keeps its compression; if nothing new is known, it is not touched.\n" +
 			"A truncated file is refused. What follows the end of FILE is not written; so a FILE that has\n" +
-			"such bytes is not replaced.",
+			"such bytes is not replaced, nor one in gzip or base64.",
 		Example: "  sudo stackshot symbolize FILE\n  stackshot symbolize --lines -o named.kcdata.zst FILE",
 		Args:    takes(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return z.run(cmd, args[0]) },
@@ -79,6 +80,9 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	inPlace := d.Path == name && name != stdoutName
+	if inPlace && c.Codings != nil {
+		return fmt.Errorf("%s: in %s it cannot be replaced: name another file (--output)", name, strings.Join(c.Codings, ", in "))
+	}
 	if inPlace && c.Follows != "" {
 		return fmt.Errorf("%s: %s, and would be lost: name another file (--output)", name, c.Follows)
 	}

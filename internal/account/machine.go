@@ -88,7 +88,7 @@ func MachineJSON(s *kcdata.Snapshot) show.Object {
 		{"hostname", show.Known(show.Clean(s.Hostname))}, {"release", show.Known(show.Clean(s.Release))}, {"kernel_version", text(s.Version)},
 		{"arch", show.Known(show.Clean(s.Arch))}, {"boot_id", text(s.BootID)}, {"boot_args", text(s.BootArgs)},
 		{"kernel_build_id", show.Known(hex.EncodeToString(s.KernelBuild))}, {"tool_version", show.Known(show.Clean(s.ToolVersion))},
-		{"request", show.Known(show.Clean(s.Request))}, {"loadavg", text(s.Loadavg)}, {"page_size", show.Known(s.PageSize)},
+		{"request", show.Known(show.Clean(s.Request))}, {"loadavg", text(s.Loadavg)}, {"page_size", show.Known(s.PageSize)}, {"delta", show.Known(s.Delta)},
 	}
 	if r := &s.Machine; s.HasMachine {
 		out = append(out, show.Object{

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -130,6 +131,8 @@ func TestOtherFiles(t *testing.T) {
 	write(t, at("text.kcdata"), []byte("some text"))
 	write(t, at("empty"), nil)
 	write(t, at("empty.kcdata"), nil)
+	write(t, at("other.gz"), []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xffKLJ\x06\x00\xc2A$5\x03\x00\x00\x00"))
+	write(t, at("b64"), []byte(base64.StdEncoding.EncodeToString(whole)))
 	write(t, at("other.zst"), []byte("\x28\xb5\x2f\xfd\x04\x00\x19\x00\x00abc\x00\x00\x00\x00"))
 	write(t, at("short.kcdata.zst"), whole[:3])
 	write(t, at("magic.kcdata.zst"), whole[:4])
@@ -142,7 +145,7 @@ func TestOtherFiles(t *testing.T) {
 	for _, f := range d.Files {
 		got = append(got, fmt.Sprint(filepath.Base(f.Path), " ", f.Taken, " ", errors.Is(f.Err, errNot)))
 	}
-	want := []string{"alias 7 false", "target 7 false", "empty.kcdata 0 true", "magic.kcdata.zst 0 true", "short.kcdata.zst 0 true", "text.kcdata 0 true", "torn.kcdata.zst 0 true"}
+	want := []string{"alias 7 false", "b64 7 false", "target 7 false", "empty.kcdata 0 true", "magic.kcdata.zst 0 true", "short.kcdata.zst 0 true", "text.kcdata 0 true", "torn.kcdata.zst 0 true"}
 	if !slices.Equal(got, want) || len(d.Unreadable()) != 5 {
 		t.Errorf("%q\nwant %q", got, want)
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,10 @@ const (
 // errOther is of what is no regular file.
 var errOther = errors.New("no regular file")
 
-// readHead reads how a regular file begins: four bytes, and more if these are a snapshot's. It
+// fewBytes tell an envelope, or a coding around it.
+const fewBytes = 8
+
+// readHead reads how a regular file begins: a few bytes, and more if these are a snapshot's. It
 // follows links, and opens nothing else: a FIFO would wait for its writer.
 func readHead(path string) ([]byte, error) {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
@@ -36,7 +40,7 @@ func readHead(path string) ([]byte, error) {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return nil, errOther // it was another file a moment ago
 	}
-	head := make([]byte, 4, 4096)
+	head := make([]byte, fewBytes, 4096)
 	n, err := io.ReadFull(f, head)
 	if err == nil && begins(head) {
 		var rest []byte
@@ -49,9 +53,9 @@ func readHead(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-// begins reports whether four bytes are the beginning of an envelope.
-func begins(magic []byte) bool {
-	_, _, err := kcdata.Unwrap(magic, plainHead)
+// begins reports whether a few bytes are the beginning of an envelope or of a coding.
+func begins(head []byte) bool {
+	_, _, err := kcdata.Unwrap(head, plainHead)
 	return !errors.Is(err, kcdata.ErrBadMagic)
 }
 
@@ -60,14 +64,14 @@ func (f *File) fill(head []byte) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%w: the file is empty", errNot)
 	}
-	if len(head) <= 4 {
+	file, bad := kcdata.Read(bytes.NewReader(head), int64(len(head)), plainHead)
+	plain := file.Plain
+	switch anybody := file.Envelope == kcdata.EnvelopeZstd || file.Codings != nil; {
+	case len(head) <= 4 || errors.Is(bad, kcdata.ErrBadMagic):
 		return errNot
-	}
-	plain, envelope, bad := kcdata.Unwrap(head, plainHead)
-	if plain == nil && envelope == kcdata.EnvelopeZstd {
-		return fmt.Errorf("%w: %w", errNot, bad) // anybody's, by its magic
-	}
-	if plain == nil {
+	case plain == nil && anybody:
+		return fmt.Errorf("%w: %w", errNot, bad)
+	case plain == nil:
 		return bad
 	}
 	if r, err := kcdata.NewReader(plain); err != nil || r.Magic() != kcdata.MagicStackshot && r.Magic() != kcdata.MagicDeltaStackshot {

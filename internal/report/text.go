@@ -90,7 +90,11 @@ func (v *view) taskText(l *lines, e *entry) {
 	for _, f := range unread(t.Task) {
 		l.Line("    not read: %s", f)
 	}
-	if len(t.Threads) == 0 {
+	switch {
+	case len(t.Threads) > 0:
+	case v.s.Delta:
+		l.Line("    no thread of it ran since the stackshot before")
+	default:
 		l.Line("    no threads in the file")
 	}
 	for _, g := range e.groups {

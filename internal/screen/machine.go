@@ -14,7 +14,11 @@ import (
 // cut.
 func (v *view) machine() string {
 	var out show.Parts
-	out.Add("%s", cmp.Or(short(v.s.Hostname), "unknown host"))
+	delta := ""
+	if v.s.Delta {
+		delta = "delta of "
+	}
+	out.Add("%s%s", delta, cmp.Or(short(v.s.Hostname), "unknown host"))
 	out.If(v.s.HasMachine && v.s.Machine.RealtimeNs > 0, "%s", show.Moment(v.s.Machine.RealtimeNs))
 	processes, threads, kernel := 0, 0, 0
 	for _, t := range v.s.Tasks {
