@@ -1,6 +1,7 @@
 package kcdata
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,24 +16,37 @@ import (
 // property list, in a bug report. Read takes it off.
 type coding struct {
 	name string
+	skip int // bytes of text before it, which are of no file
 	open func(source) (io.Reader, error)
 }
 
 // maxCodings is how many codings may stand one in another.
 const maxCodings = 3
 
-// base64Begin is how many characters of base64 give the magic of a file.
-const base64Begin = 8
+const (
+	base64Begin = 8        // characters of base64 that give the magic of a file
+	textBefore  = 32 << 10 // bytes of a mail before its base64
+)
 
-// codingOf is the coding of a file that begins with head; nil: none.
-func codingOf(head string) *coding {
-	switch {
-	case isGzip(head):
-		return &coding{"gzip", openGzip}
-	case isBase64(head):
-		return &coding{"base64", openBase64}
+// codingOf is the one that s begins with; nil: none.
+func (s source) codingOf() *coding {
+	head, _ := s.Peek(kindHead)
+	if isGzip(string(head)) {
+		return &coding{"gzip", 0, openGzip}
+	}
+	if !isText(head) {
+		return nil
+	}
+	head, _ = s.Peek(textBefore)
+	if at := findBase64(head); at >= 0 {
+		return &coding{"base64", at, openBase64}
 	}
 	return nil
+}
+
+// beginsFile reports whether head begins a file that Read reads, or one in a coding.
+func beginsFile(head []byte) bool {
+	return len(head) >= 4 && isEnvelope(string(head)) || isGzip(string(head)) || findBase64(head) >= 0
 }
 
 func isGzip(head string) bool { return strings.HasPrefix(head, "\x1f\x8b\x08") } // RFC 1952, by deflate
@@ -44,17 +58,34 @@ func isBase64(head string) bool {
 	return err == nil && len(b) >= 4 && (isGzip(string(b)) || isEnvelope(string(b)))
 }
 
-// decoded takes the codings off a file. If one cannot be opened, inner is the source that begins with it.
+// findBase64 is where the first line begins that is base64 of something that Read knows; -1: none.
+func findBase64(text []byte) int {
+	for at := len(text) - len(bytes.TrimPrefix(text, []byte(utf8Mark))); ; {
+		for at < len(text) && betweenBase64(text[at]) {
+			at++
+		}
+		if len(text)-at >= base64Begin && isBase64(string(text[at:at+base64Begin])) {
+			return at
+		}
+		next := bytes.IndexByte(text[at:], '\n')
+		if next < 0 {
+			return -1
+		}
+		at += next + 1
+	}
+}
+
+// decoded takes the codings off a file. If one cannot be opened, inner is what it should hold, without a byte.
 func (s source) decoded() (inner source, err error) {
 	for range maxCodings {
-		head, _ := s.Peek(base64Begin)
-		c := codingOf(string(head))
+		c := s.codingOf()
 		if c == nil {
 			break
 		}
+		_, _ = s.Discard(c.skip) // which was peeked at
 		r, err := c.open(s)
 		if err != nil {
-			return s, badStream(0, 0, fmt.Errorf("%s: %w", c.name, err))
+			return s.within(c.name, strings.NewReader("")), badStream(0, 0, err)
 		}
 		s = s.within(c.name, r)
 	}
@@ -86,32 +117,94 @@ func openGzip(src source) (io.Reader, error) {
 }
 
 func (g *gzipMembers) Read(p []byte) (int, error) {
-	n, err := g.z.Read(p)
-	if err != io.EOF {
-		return n, err
+	for range maxEmptyBlocks {
+		n, err := g.z.Read(p)
+		if n > 0 && err == io.EOF {
+			return n, nil // which the next Read says too
+		}
+		if err != io.EOF {
+			return n, err
+		}
+		if head, _ := g.src.Peek(3); !isGzip(string(head)) {
+			return 0, io.EOF
+		}
+		if err := g.z.Reset(g.src); err != nil {
+			return 0, err
+		}
+		g.z.Multistream(false)
 	}
-	if head, _ := g.src.Peek(3); !isGzip(string(head)) {
-		return n, io.EOF
+	return 0, fmt.Errorf("%d empty members", maxEmptyBlocks)
+}
+
+// base64Text gives the characters of base64 alone. It ends before one that is of no base64.
+type base64Text struct{ src source }
+
+func openBase64(src source) (io.Reader, error) {
+	return noSingle{base64.NewDecoder(base64.RawStdEncoding, base64Text{src})}, nil
+}
+
+func (t base64Text) Read(p []byte) (n int, err error) {
+	for n == 0 {
+		if _, err := t.src.Peek(1); err != nil {
+			return 0, err
+		}
+		head, _ := t.src.Peek(min(t.src.Buffered(), len(p)))
+		for i, c := range head {
+			if isBase64Char(c) {
+				p[n] = c
+				n++
+			} else if !betweenBase64(c) {
+				_, _ = t.src.Discard(i)
+				if n > 0 {
+					return n, nil
+				}
+				return 0, t.end()
+			}
+		}
+		_, _ = t.src.Discard(len(head))
 	}
-	if err := g.z.Reset(g.src); err != nil {
-		return n, err
-	}
-	g.z.Multistream(false)
 	return n, nil
 }
 
-// base64Text reads the bytes before an error first: the decoder gives both at once, and keeps
-// some of the bytes for the next call.
-type base64Text struct{ r io.Reader }
-
-func openBase64(src source) (io.Reader, error) {
-	return base64Text{base64.NewDecoder(base64.StdEncoding, src)}, nil
+// end takes what ends base64: padding, and lines without any. Of what else stands there it gives notBase64.
+func (t base64Text) end() error {
+	at, padded := t.src.taken(), false
+	for {
+		b, err := t.src.Peek(1)
+		switch {
+		case err != nil:
+			return err
+		case b[0] == '=':
+			padded = true
+		case !betweenBase64(b[0]) && padded:
+			return io.EOF
+		case !betweenBase64(b[0]):
+			return notBase64(at)
+		}
+		_, _ = t.src.Discard(1)
+	}
 }
 
-func (b base64Text) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if n > 0 {
-		err = nil
+func isBase64Char(c byte) bool {
+	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
+}
+
+// betweenBase64 reports whether c may stand between characters of base64: white space, and what mail quotes
+// a line with.
+func betweenBase64(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c == '\t' || c == '>' }
+
+// notBase64 is an offset, in the coding, of what ends its base64 without padding.
+type notBase64 int64
+
+func (n notBase64) Error() string { return fmt.Sprintf("no base64 at offset %#x of it", int64(n)) }
+
+// noSingle calls it an end, as it is one of a cut file, if the last character of base64 has no second one.
+type noSingle struct{ decoder io.Reader }
+
+func (r noSingle) Read(p []byte) (int, error) {
+	n, err := r.decoder.Read(p)
+	if _, single := errors.AsType[base64.CorruptInputError](err); single {
+		err = io.ErrUnexpectedEOF
 	}
 	return n, err
 }
@@ -121,13 +214,13 @@ func (b base64Text) Read(p []byte) (int, error) {
 func (s source) beyond() (*source, error) {
 	for {
 		_, err := s.Peek(1)
-		_, text := errors.AsType[base64.CorruptInputError](err)
+		_, text := errors.AsType[notBase64](err)
 		switch {
-		case err == nil || text: // text of another kind behind base64
+		case err == nil:
 			return &s, nil
 		case s.around == nil: // its own errors are told by whoever reads the file
 			return nil, nil
-		case err != io.EOF:
+		case err != io.EOF && !text: // the base64 of a mail may be followed by a signature
 			return nil, badStream(0, int(s.taken()), err)
 		}
 		s = *s.around

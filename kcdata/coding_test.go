@@ -31,6 +31,11 @@ func codedBy(t testing.TB, b []byte, names ...string) []byte {
 			for part := range slices.Chunk(b, len(b)/5+1) {
 				out.Write(codedBy(t, part, "gzip"))
 			}
+		case "empties": // members of nothing, in front and behind
+			none := bytes.Repeat(codedBy(t, nil, "gzip"), 200)
+			for _, part := range [][]byte{none, codedBy(t, b, "gzip"), none} {
+				out.Write(part)
+			}
 		case "base64":
 			out.WriteString(base64.StdEncoding.EncodeToString(b))
 		case "lines": // of base64, as base64 and openssl write them
@@ -39,6 +44,10 @@ func codedBy(t testing.TB, b []byte, names ...string) []byte {
 			}
 		case "mail":
 			out.Write(bytes.ReplaceAll(codedBy(t, b, "lines"), []byte("\n"), []byte("\r\n")))
+		case "answer": // to a mail, which it quotes
+			fmt.Fprintf(&out, "From: o\r\nReceived: %s\n\n> > %s", strings.Repeat("by mx ", 3000), bytes.ReplaceAll(codedBy(t, b, "mail"), []byte("\n"), []byte(" \n> > ")))
+		case "unpadded":
+			out.WriteString(utf8Mark + "\n\t " + base64.RawStdEncoding.EncodeToString(b))
 		}
 		b = out.Bytes()
 	}
@@ -79,6 +88,7 @@ func TestCodingsAreTakenOff(t *testing.T) {
 			for _, c := range []struct{ by, want []string }{
 				{nil, nil}, {[]string{"gzip"}, []string{"gzip"}}, {[]string{"members"}, []string{"gzip"}},
 				{[]string{"base64"}, []string{"base64"}}, {[]string{"lines"}, []string{"base64"}}, {[]string{"mail"}, []string{"base64"}},
+				{[]string{"empties"}, []string{"gzip"}}, {[]string{"answer"}, []string{"base64"}}, {[]string{"unpadded"}, []string{"base64"}}, {[]string{"gzip", "answer", "members"}, []string{"gzip", "base64", "gzip"}},
 				{[]string{"gzip", "lines"}, []string{"base64", "gzip"}}, {[]string{"lines", "members"}, []string{"gzip", "base64"}},
 				{[]string{"gzip", "gzip", "base64"}, []string{"base64", "gzip", "gzip"}},
 			} {
@@ -91,7 +101,7 @@ func TestCodingsAreTakenOff(t *testing.T) {
 		}
 	}
 	_, err := readTwice(t, codedBy(t, rich(t), "gzip", "base64", "gzip", "gzip"))
-	if wantFormat(t, err, ErrBadMagic); !strings.Contains(err.Error(), "in gzip, in gzip, in base64: a gzip file") {
+	if wantFormat(t, err, ErrBadMagic); !strings.Contains(err.Error(), "in gzip, in gzip, in base64: one gzip file more than are opened") {
 		t.Errorf("four codings: %v", err)
 	}
 }
@@ -109,6 +119,12 @@ func TestWhatFollowsInCodings(t *testing.T) {
 			in := func(coding string) string {
 				return fmt.Sprintf("bytes behind its end, from offset %#x in the %s, are not read", len(file), coding)
 			}
+			signed := func(coded []byte) (file []byte, says string) {
+				return append(coded, "-- \nsincerely"...), fmt.Sprintf("13 bytes behind its end, from offset %#x, are not read", len(coded))
+			}
+			text, behindText := signed(codedBy(t, file, "lines"))
+			of, behindOf := signed(codedBy(t, file, "gzip", "lines"))
+			raw, behindRaw := signed(codedBy(t, file, "gzip", "unpadded"))
 			for what, c := range map[string]struct {
 				file []byte
 				want string
@@ -118,14 +134,16 @@ func TestWhatFollowsInCodings(t *testing.T) {
 				"two in base64":              {codedBy(t, twice, "lines"), in("base64")},
 				"two in base64 in gzip":      {codedBy(t, twice, "lines", "gzip"), in("base64")},
 				"zeros in gzip":              {codedBy(t, append(bytes.Clone(file), make([]byte, 5)...), "members"), in("gzip")},
+				"zeros behind members":       {append(codedBy(t, file, "members"), 0), fmt.Sprintf("1 bytes behind its end, from offset %#x, are not read", len(codedBy(t, file, "members")))},
 				"zeros behind gzip":          {behind("\x00\x00"), fmt.Sprintf("2 bytes behind its end, from offset %#x, are not read", len(gz))},
 				"a plain file behind gzip":   {behind(string(file)), fmt.Sprintf("%d bytes behind its end, from offset %#x, are not read", len(file), len(gz))},
-				"text behind base64":         {append(codedBy(t, file, "lines"), "-- \nsincerely"...), in("base64")},
-				"text behind base64 of gzip": {append(codedBy(t, file, "gzip", "lines"), "-- \nsincerely"...), fmt.Sprintf("bytes behind its end, from offset %#x in the base64, are not read", len(gz))},
+				"text behind base64":         {text, behindText},
+				"text behind base64 of gzip": {of, behindOf},
+				"text behind no padding":     {raw, behindRaw},
 			} {
 				f, err := readTwice(t, c.file)
-				says := strings.TrimSuffix(f.Follows, ": another file begins there")
-				if err != nil || !bytes.Equal(f.Plain, plain) || says != c.want {
+				says, another := strings.CutSuffix(f.Follows, ": another file begins there")
+				if err != nil || another != (strings.HasPrefix(what, "two") || strings.Contains(what, "a plain file")) || !bytes.Equal(f.Plain, plain) || says != c.want {
 					t.Errorf("%v, %s: %v, %d bytes of %d, said %q, want %q", e, what, err, len(f.Plain), len(plain), f.Follows, c.want)
 				}
 			}
@@ -144,7 +162,7 @@ func TestWhatFollowsInCodings(t *testing.T) {
 func TestK10CutCodings(t *testing.T) {
 	plain := big(t, 40)
 	for _, by := range [][]string{{"gzip"}, {"members"}, {"lines"}, {"gzip", "lines"}, {"mail", "gzip"}} {
-		coded := bytes.TrimRight(codedBy(t, plain, by...), "\r\n")
+		coded := bytes.TrimRight(codedBy(t, plain, by...), "\r\n=")
 		last := 0
 		for n := 0; n < len(coded); n += 1 + len(coded)/testneed.Length(100, 5000) {
 			f, err := Read(bytes.NewReader(coded[:n]), int64(n), 1<<30)
@@ -169,7 +187,7 @@ func TestK10CutCodings(t *testing.T) {
 // without a word.
 func TestK5DamagedCodings(t *testing.T) {
 	plain := rich(t)
-	for _, by := range [][]string{{"gzip"}, {"lines"}, {"gzip", "lines"}} {
+	for _, by := range [][]string{{"gzip"}, {"members"}, {"lines"}, {"gzip", "lines"}} {
 		coded := codedBy(t, plain, by...)
 		for i := range coded {
 			for _, x := range []byte{1, 0x80, 0xff} {
@@ -177,7 +195,8 @@ func TestK5DamagedCodings(t *testing.T) {
 				bad[i] ^= x
 				f, err := Read(bytes.NewReader(bad), 0, 1<<20)
 				mustBeFormat(t, err)
-				if slices.Contains(f.Codings, "gzip") && err == nil && f.Follows == "" && !bytes.Equal(f.Plain, plain) {
+				_, broken := Check(f.Plain)
+				if slices.Contains(f.Codings, "gzip") && err == nil && broken == nil && f.Follows == "" && !bytes.Equal(f.Plain, plain) {
 					t.Fatalf("%q with byte %d changed by %#x: other bytes and no error", by, i, x)
 				}
 			}
@@ -189,9 +208,11 @@ func TestK5DamagedCodings(t *testing.T) {
 	if wantFormat(t, err, ErrBadStream); !bytes.Equal(f.Plain, plain) || !strings.Contains(err.Error(), "in gzip: ") {
 		t.Errorf("with a wrong checksum: %d bytes of %d, %v", len(f.Plain), len(plain), err)
 	}
-	for _, by := range [][]string{{"gzip"}, {"lines", "gzip"}} { // an error of the file is no fault of the coding
+	_, err = Read(bytes.NewReader(append(wrong[:10:10], "\xff\xff\xff"...)), 0, 1<<20)
+	wantFormat(t, err, ErrBadStream)
+	for _, by := range [][]string{{"gzip"}, {"lines"}, {"lines", "gzip"}} { // an error of the file is no fault of the coding
 		coded := codedBy(t, plain, by...)
-		for _, n := range []int{0, 5, 12, len(coded) / 2, len(coded) - 1} {
+		for _, n := range []int{0, 5, 12, len(coded) / 2, len(coded) - 1, len(coded)} {
 			if _, err := Read(io.MultiReader(bytes.NewReader(coded[:n]), broken{}), 0, 1<<20); err != io.ErrClosedPipe {
 				t.Errorf("%q, which cannot be read behind byte %d: %v", by, n, err)
 			}
@@ -218,6 +239,16 @@ func TestK10BombsInCodings(t *testing.T) {
 	}
 }
 
+// A coding whose content unpacks to nothing takes no more time than one whose content is something.
+func TestK10EmptyBlocksInCodings(t *testing.T) {
+	empty := []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + strings.Repeat("\x00\x00\x00\xff\xff", 8<<20))
+	file := codedBy(t, empty, "gzip", "gzip")
+	f, err := Read(bytes.NewReader(file), int64(len(file)), 1<<30)
+	if wantFormat(t, err, ErrTooLarge); f.Plain != nil || !strings.Contains(err.Error(), "in gzip, in gzip, in gzip: ") {
+		t.Errorf("%d bytes: %v", len(f.Plain), err)
+	}
+}
+
 // What is no KCData is called by its name, whatever it is in.
 func TestKindsOfOthers(t *testing.T) {
 	tar := make([]byte, 1024)
@@ -237,9 +268,9 @@ func TestKindsOfOthers(t *testing.T) {
 		{"<?xml version=\"1.0\"?>\n<!DOCTYPE plist>\n<plist version=\"1.0\">", "a property list"},
 		{"PERFILE2h\x00\x00", "a file of perf record"},
 		{`{"bug_type":"288","timestamp":"x"}` + "\n{}", "a report of Apple's in JSON (.ips)"},
-		{"\r\n {\n  \"schema\": 1 }", "JSON"}, {`[1, 2, 3]`, "JSON"},
+		{"\r\n {\n  \"schema\": 1 }", "JSON"}, {`[ {"a": 1}]`, "JSON"}, {"\xef\xbb\xbf{}xx", "JSON"}, {"[    0.000000] Linux version", "text"},
 		{"== THE PICTURE\nstackshot of host", "text"}, {"Übung: " + strings.Repeat("汉", 300), "text"}, {"B1iiWQ too short", "text"},
-		{string(make([]byte, 600)), "zeros"}, {"\x01\x02\x03\x04abc", "magic 0x4030201"}, {"text \x00 and not", "magic 0x74786574"}, {"caf\xe9 latin", "magic 0xe9666163"},
+		{string(make([]byte, 600)), "zeros"}, {"\x01\x02\x03\x04abc", "magic 0x4030201"}, {"text \x00 and not", "magic 0x74786574"}, {"caf\xe9 latin", "text"}, {"\xff\xfet\x00e\x00", "text in UTF-16"}, {"makedumpfile\x00\x00", "a memory dump of makedumpfile in flattened form"},
 	} {
 		for _, by := range [][]string{nil, {"gzip"}, {"gzip", "lines"}} {
 			_, err := readTwice(t, codedBy(t, []byte(c.content), by...))
@@ -269,7 +300,7 @@ func TestBase64IsKnownByItsContent(t *testing.T) {
 			binary.LittleEndian.PutUint32(b, magic[rng.IntN(len(magic))])
 		}
 		text := base64.StdEncoding.EncodeToString(b)
-		if c := codingOf(text[:base64Begin]); (c != nil) != known || c != nil && c.name != "base64" {
+		if c := newSource(strings.NewReader(text[:base64Begin])).codingOf(); (c != nil) != known || c != nil && c.name != "base64" {
 			t.Errorf("%s of % x: %+v", text, b, c)
 		}
 	}

@@ -101,11 +101,20 @@ func Read(r io.Reader, size, limit int64) (f File, err error) {
 	if f.Codings == nil && f.Envelope == EnvelopeNone {
 		f.Size = int64(len(f.Plain)) // what was read beyond it is not used
 	}
-	if over >= 0 && err == nil {
+	if over >= 0 {
 		f.Follows, err = f.follows(s, over, size)
 	}
-	if bad, ok := errors.AsType[*FormatError](err); ok && f.Codings != nil {
-		bad.What = fmt.Sprintf("in %s: %s", strings.Join(f.Codings, ", in "), bad.What)
+	if f.Codings != nil { // whose ends were read
+		if f.Size = file.taken(); file.in.err != nil {
+			return f, file.in.err
+		}
+	}
+	in := f.Codings
+	if f.Envelope == EnvelopeZstd && errors.Is(err, ErrBadMagic) {
+		in = append(in[:len(in):len(in)], "zstd")
+	}
+	if bad, ok := errors.AsType[*FormatError](err); ok && in != nil {
+		bad.What = fmt.Sprintf("in %s: %s", strings.Join(in, ", in "), bad.What)
 	}
 	return f, err
 }
@@ -121,10 +130,6 @@ func (f *File) unwrap(s source, size, limit int64) (over int, err error) {
 	case len(head) < 4:
 		return -1, badf(0, ErrTruncated, "%d bytes", len(head))
 	}
-	guess := size
-	if s.around != nil {
-		guess = usualRatio * size
-	}
 	switch magic := binary.LittleEndian.Uint32(head); {
 	case magic == zstdMagic:
 		f.Envelope = EnvelopeZstd
@@ -136,7 +141,7 @@ func (f *File) unwrap(s source, size, limit int64) (over int, err error) {
 		head, _ = s.Peek(kindHead)
 		return -1, badf(0, ErrBadMagic, "%s", kindOf(head))
 	default:
-		f.Plain, over, err = s.untilEnd(nil, s, 0, limit, guess)
+		f.Plain, over, err = s.untilEnd(nil, s, 0, limit, size)
 	}
 	return over, err
 }
@@ -163,7 +168,7 @@ func (f *File) follows(s source, over int, size int64) (string, error) {
 		out = fmt.Sprintf("%d %s", n, out)
 	}
 	out += ", are not read"
-	if len(next) >= 4 && isEnvelope(string(next)) {
+	if beginsFile(next) {
 		out += ": another file begins there"
 	}
 	return out, nil
@@ -212,7 +217,7 @@ func (s source) unwrapZstd(size, limit int64) (plain []byte, over int, err error
 	case n > 0 || in.N == 0:
 		return b, 1, nil
 	}
-	return b, 0, badStream(0, len(b), err)
+	return b, -1, badStream(0, len(b), err)
 }
 
 // envelopeHeader is what precedes a compressed stream.
@@ -233,7 +238,10 @@ func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err
 	in := &io.LimitedReader{R: s, N: int64(min(h.compressed, math.MaxInt64))}
 	stream := bufio.NewReader(in)
 	plain, over, bad := s.inflate(stream, h, size, limit-2*headerSize)
-	if over >= 0 {
+	switch {
+	case over >= 0 && h.algorithm == algorithmNone && in.N > 0 && !s.goesOn(): // that of the envelope
+		return plain, -1, badf(h.stream, ErrBadSize, "stream of %d bytes and end marker, %d left", h.compressed, s.taken()-int64(h.stream))
+	case over >= 0:
 		return plain, 1, nil // an end marker within the stream
 	}
 	var marker [headerSize]byte
@@ -251,9 +259,11 @@ func (s source) unwrapCompressed(size, limit int64) (plain []byte, over int, err
 	case bad == nil && uint64(len(plain)-len(h.inner)) != h.plain:
 		bad = badf(h.stream, ErrBadSize, "%d plain bytes, %d promised", len(plain)-len(h.inner), h.plain)
 	}
-	if bad == nil {
+	if bad == nil || errors.Is(bad, ErrBadSize) { // a wrong promise, and all is there
 		plain = append(plain, make([]byte, padOf(len(plain))+headerSize)...)
 		binary.LittleEndian.PutUint32(plain[len(plain)-headerSize:], uint32(BufferEnd))
+	}
+	if bad == nil {
 		over = 0
 	}
 	return plain, over, bad
@@ -269,7 +279,7 @@ func (s source) inflate(stream *bufio.Reader, h envelopeHeader, size, limit int6
 	if err != nil {
 		return nil, -1, badf(h.stream, ErrBadStream, "zlib header: %v", err)
 	}
-	return s.untilEnd(h.inner, z, h.stream, limit, int64(min(h.plain, uint64(usualRatio*max(size, 0)))))
+	return s.untilEnd(h.inner, z, h.stream, limit, usualRatio*size)
 }
 
 // parseEnvelope reads the items up to the begin marker of the inner buffer.

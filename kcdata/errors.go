@@ -40,7 +40,7 @@ var (
 
 // FormatError says where bytes stop being KCData, and why.
 type FormatError struct {
-	Offset int    // of the item's header in the plain buffer
+	Offset int    // of the item's header in the plain buffer; of Read: from where the envelope begins
 	What   string // what the reader found there
 	Err    error  // one of the sentinels above
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // kindHead is how many bytes of a file tell what it is.
 const kindHead = 512
+
+// utf8Mark is what editors write in front of text (byte order mark).
+const utf8Mark = "\xef\xbb\xbf"
 
 // kinds are files of other programs that people take for snapshots, by how they begin.
 var kinds = []struct {
@@ -23,12 +25,20 @@ var kinds = []struct {
 	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive, to be unpacked first"},
 	{0, "PK\x03\x04", "a zip archive, to be unpacked first"},
 	{257, "ustar", "a tar archive, to be unpacked first"},
-	{0, "\x1f\x8b", "a gzip file in other codings"},
+	{0, "\x1f\x8b\x08", "one gzip file more than are opened"},
+	{0, "\x28\xb5\x2f\xfd", "one zstd file more than is opened"},
 	{0, "\x7fELF", "an ELF file"},
 	{0, "KDUMP   ", "a memory dump of makedumpfile"},
 	{0, "\x00\x03\xaa\x55", "a ktrace file of Apple's"},
 	{0, "bplist00", "a property list"},
 	{0, "PERFILE2", "a file of perf record"},
+	{0, "makedumpfile", "a memory dump of makedumpfile in flattened form"},
+	{0, "version https://git-lfs", "a pointer of Git LFS, not the file itself"},
+	{0, "<!doctype html", "an HTML page"},
+	{0, "<!DOCTYPE html", "an HTML page"},
+	{0, "<html", "an HTML page"},
+	{0, "\xff\xfe", "text in UTF-16"},
+	{0, "\xfe\xff", "text in UTF-16"},
 }
 
 // isEnvelope reports whether head begins a file that Read reads.
@@ -44,13 +54,13 @@ func kindOf(head []byte) string {
 			return k.name
 		}
 	}
-	text := bytes.TrimLeft(head, " \t\r\n")
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(utf8Mark)), " \t\r\n")
 	switch {
 	case allZero(head):
 		return "zeros"
 	case bytes.HasPrefix(text, []byte("{")) && bytes.Contains(head, []byte(`"bug_type"`)):
 		return "a report of Apple's in JSON (.ips)"
-	case bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(text, []byte("[")):
+	case bytes.HasPrefix(text, []byte("{")), bytes.HasPrefix(bytes.Join(bytes.Fields(text), nil), []byte("[{")): // dmesg has a [ too
 		return "JSON"
 	case bytes.HasPrefix(text, []byte("<")) && bytes.Contains(head, []byte("<plist")):
 		return "a property list"
@@ -60,14 +70,7 @@ func kindOf(head []byte) string {
 	return fmt.Sprintf("magic %#x", binary.LittleEndian.Uint32(head))
 }
 
-// isText reports whether head is text in UTF-8, whose last character may be cut.
+// isText reports whether head is text: it has no control characters but those of lines, and of terminals.
 func isText(head []byte) bool {
-	for len(head) > 0 {
-		r, n := utf8.DecodeRune(head)
-		if r == utf8.RuneError && n < 2 && utf8.FullRune(head) || r < ' ' && !strings.ContainsRune("\t\n\v\f\r\x1b", r) {
-			return false
-		}
-		head = head[n:]
-	}
-	return true
+	return !bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\v\f\r\x1b", r) })
 }

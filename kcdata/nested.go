@@ -1,19 +1,29 @@
 package kcdata
 
-import "errors"
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
 
 // Inside is a stackshot in a plain buffer.
 type Inside struct {
-	Plain  []byte // the stackshot, as far as the buffer has it
-	In     Type   // magic of the buffer around it; TypeInvalid: it is the buffer itself
-	Offset int    // of its begin marker in that buffer
-	Others int    // stackshots in the buffer behind it
+	Plain    []byte // the stackshot, as far as the buffer has it
+	In       Type   // magic of the buffer around it; TypeInvalid: it is the buffer itself
+	Offset   int    // in that buffer, of its begin marker, or of the envelope around it
+	Unpacked bool   // it is not in the buffer as it stands there, but in an envelope
+	Others   int    // what stands behind it and was not read: stackshots, envelopes, bytes behind its end
 }
 
+// unwrapCost is what it costs to unpack even a tiny buffer, in bytes that could be unpacked instead.
+const unwrapCost = 64 << 10
+
 // FindStackshot finds the stackshot of a plain buffer: the buffer itself, or the first one that
-// is nested in it, as in a crash file. limit is that of Unwrap, for one that is nested with its envelope.
-// Errors: ErrNotStackshot; those of NewReader; those of Items, with what was found before them.
-func FindStackshot(plain []byte, limit int64) (Inside, error) {
+// is nested in it, as in a crash file, with its envelope or without. What is unpacked for that counts
+// as unpacked from the file of size bytes that plain is of, by the rules of Read, with its limit.
+// Errors: ErrNotStackshot; those of NewReader, Items and Read, and ErrTooDeep, with what was found all the same.
+func FindStackshot(plain []byte, size, limit int64) (Inside, error) {
 	r, err := NewReader(plain)
 	if err != nil {
 		return Inside{}, err
@@ -21,24 +31,35 @@ func FindStackshot(plain []byte, limit int64) (Inside, error) {
 	if isStackshot(r.Magic()) {
 		return Inside{Plain: plain}, nil
 	}
-	f := finder{limit: limit}
-	err = f.search(r, 0, 0)
-	if f.found.Plain == nil && err == nil {
+	f := finder{left: min(limit, freeUnpack+maxRatio*size) - int64(len(plain))}
+	err = f.search(r, place{}, 0)
+	f.found.In = r.Magic()
+	switch {
+	case err != nil:
+	case f.damage != nil:
+		err = f.damage
+	case f.found.Plain == nil:
 		err = badf(0, ErrNotStackshot, "%v, and none is nested in it", r.Magic())
 	}
-	f.found.In = r.Magic()
 	return f.found, err
 }
 
 func isStackshot(magic Type) bool { return magic == MagicStackshot || magic == MagicDeltaStackshot }
 
 type finder struct {
-	found Inside
-	limit int64
+	found  Inside
+	damage error // the first thing that is nested and could not be read
+	left   int64 // bytes that may still be unpacked
 }
 
-// search looks through the items of a buffer, which begins at base in the outermost one.
-func (f *finder) search(r *Reader, base, depth int) error {
+// place is where a nested buffer begins in the outermost one, or the envelope that it was unpacked from.
+type place struct {
+	base     int
+	unpacked bool
+}
+
+// search looks through the items of a buffer.
+func (f *finder) search(r *Reader, at place, depth int) error {
 	for it, err := range r.Items() {
 		bad, broken := errors.AsType[*FormatError](err)
 		switch {
@@ -49,7 +70,11 @@ func (f *finder) search(r *Reader, base, depth int) error {
 		case it.Type != TypeNested:
 			continue
 		}
-		f.look(it.Data, base+it.Offset+headerSize, depth)
+		in := at
+		if !at.unpacked {
+			in.base += it.Offset + headerSize
+		}
+		f.look(it.Data, in, depth)
 		if err != nil {
 			return err
 		}
@@ -58,22 +83,63 @@ func (f *finder) search(r *Reader, base, depth int) error {
 }
 
 // look looks at one nested buffer.
-func (f *finder) look(b []byte, base, depth int) {
-	if len(b) >= headerSize && header(b).typ == MagicCompressed {
-		limit := f.limit
-		if f.found.Plain != nil {
-			limit = 4 * headerSize // enough for its magic
+func (f *finder) look(b []byte, at place, depth int) {
+	var magic Type
+	if len(b) >= 4 {
+		magic = Type(binary.LittleEndian.Uint32(b))
+	}
+	packed := magic == MagicCompressed || uint32(magic) == zstdMagic
+	switch {
+	case f.found.Plain != nil && (packed || isStackshot(magic)):
+		f.found.Others++
+		return
+	case !packed && !magic.IsMagic():
+		return
+	}
+	follows := ""
+	if packed {
+		if f.left -= unwrapCost; f.left <= 0 {
+			f.broken(badf(0, ErrTooLarge, "nested buffers that unpack to more than the file may"), at)
+			return
 		}
-		b, _, _ = Unwrap(b, limit)
+		u, err := Read(bytes.NewReader(b), int64(len(b)), f.left)
+		if err != nil {
+			f.broken(err, at)
+		}
+		f.left -= int64(len(u.Plain))
+		b, follows, at.unpacked = u.Plain, u.Follows, true
 	}
 	r, err := NewReader(b)
 	switch {
+	case packed && b == nil: // which is said
 	case err != nil:
-	case isStackshot(r.Magic()) && f.found.Plain != nil:
-		f.found.Others++
-	case isStackshot(r.Magic()):
-		f.found.Plain, f.found.Offset = b, base
-	case depth < MaxNested:
-		_ = f.search(r, base, depth+1) // dump says how a nested buffer breaks off
+		f.broken(err, at)
+	case !isStackshot(r.Magic()) && depth == MaxNested-1:
+		f.broken(badf(0, ErrTooDeep, "%v in %d others", r.Magic(), depth+1), at)
+	case !isStackshot(r.Magic()):
+		if err := f.search(r, at, depth+1); err != nil {
+			f.broken(err, at)
+		}
+	case len(b) <= r.first:
+		f.broken(badf(r.first, ErrTruncated, "%v without an item", r.Magic()), at)
+	default:
+		f.found.Plain, f.found.Offset, f.found.Unpacked = b, at.base, at.unpacked
+		if end, err := Check(b); follows != "" || err == nil && len(bytes.TrimRight(b[end:], "\x00")) > 0 {
+			f.found.Others++
+		}
 	}
+}
+
+// broken keeps the first error of what is nested at a place.
+func (f *finder) broken(err error, at place) {
+	bad, ok := errors.AsType[*FormatError](err)
+	switch {
+	case f.damage != nil:
+		return
+	case ok && at.unpacked:
+		bad.What = fmt.Sprintf("of what is unpacked from offset %#x: %s", at.base, bad.What)
+	case ok:
+		bad.Offset += at.base
+	}
+	f.damage = err
 }

@@ -22,9 +22,11 @@ func nest(t testing.TB, magic Type, inner ...[]byte) []byte {
 	})
 }
 
-func compressed(t testing.TB, plain []byte) []byte {
+func compressed(t testing.TB, plain []byte) []byte { return envelope(t, plain, EnvelopeZlib) }
+
+func envelope(t testing.TB, plain []byte, e Envelope) []byte {
 	var b bytes.Buffer
-	ok(t, Compress(&b, plain, EnvelopeZlib))
+	ok(t, Compress(&b, plain, e))
 	return b.Bytes()
 }
 
@@ -48,12 +50,13 @@ func TestFindStackshot(t *testing.T) {
 		"in a crash in a crash":    {nest(t, MagicCrashinfo, nest(t, MagicCrashinfo, crash, shot)), shot, MagicCrashinfo, 0},
 		"three":                    {nest(t, MagicCrashinfo, delta, nest(t, MagicBTInfo, shot), compressed(t, shot)), delta, MagicCrashinfo, 2},
 		"compressed":               {nest(t, MagicCrashinfo, compressed(t, shot)), shot, MagicCrashinfo, 0},
+		"compressed by zstd":       {nest(t, MagicCrashinfo, envelope(t, shot, EnvelopeZstd)), shot, MagicCrashinfo, 0},
 		"as deep as may be":        {deep, shot, MagicCrashinfo, 0},
-		"deeper":                   {nest(t, MagicCrashinfo, nest(t, MagicCrashinfo, deep)), nil, 0, 0},
+		"a crash file behind it":   {nest(t, MagicCrashinfo, shot, crash), shot, MagicCrashinfo, 0},
 		"none":                     {nest(t, MagicCrashinfo, crash), nil, 0, 0},
 		"none of a compressed one": {nest(t, MagicCrashinfo, compressed(t, crash)), nil, 0, 0},
 	} {
-		got, err := FindStackshot(c.plain, 1<<20)
+		got, err := FindStackshot(c.plain, int64(len(c.plain)), 1<<20)
 		if c.want == nil {
 			if wantFormat(t, err, ErrNotStackshot); got.Plain != nil || !strings.Contains(err.Error(), "CRASHINFO, and none is nested in it: not a stackshot") {
 				t.Errorf("%s: %d bytes, %v", what, len(got.Plain), err)
@@ -69,12 +72,80 @@ func TestFindStackshot(t *testing.T) {
 	}
 }
 
+// What is nested and cannot be read is named, with its offset, whether a stackshot is found before it, behind it or
+// not at all.
+func TestNestedFaults(t *testing.T) {
+	shot := rich(t)
+	damaged := func(e Envelope) []byte {
+		b := envelope(t, shot, e)
+		b[len(b)-1-headerSize*int(EnvelopeZstd-e)] ^= 1 // of its checksum
+		return b
+	}
+	deep := shot
+	for range MaxNested {
+		deep = nest(t, MagicCrashinfo, deep)
+	}
+	unknown := envelopeOf(t, 9, shot, uint64(len(shot)), uint64(len(shot)))
+	for what, c := range map[string]struct {
+		inner []byte
+		of    error
+		has   int // bytes of a stackshot
+	}{
+		"a wrong checksum":          {damaged(EnvelopeZlib), ErrBadStream, len(shot) - headerSize},
+		"a wrong checksum of zstd":  {damaged(EnvelopeZstd), ErrBadStream, 0},
+		"an unknown compression":    {unknown, ErrCompression, 0},
+		"of one in an envelope":     {compressed(t, nest(t, MagicOSReason, unknown)), ErrCompression, 0},
+		"a begin marker alone":      {shot[:headerSize], ErrTruncated, 0},
+		"less than that":            {shot[:10], ErrTruncated, 0},
+		"a crash file that was cut": {nest(t, MagicCrashinfo, shot)[:100], ErrTruncated, 0},
+		"too many in one another":   {deep, ErrTooDeep, 0},
+		"more than may be unpacked": {compressed(t, around(rawItem(0x7777, 5<<20, 0, make([]byte, 5<<20)...))), ErrTooLarge, 0},
+	} {
+		alone := nest(t, MagicCrashinfo, c.inner)
+		in, err := FindStackshot(alone, int64(len(alone)), 1<<22)
+		wantFormat(t, err, c.of)
+		if bad, ok := errors.AsType[*FormatError](err); !ok || len(in.Plain) < c.has || bad.Offset < bytes.Index(alone, c.inner) && !strings.Contains(err.Error(), "of what is unpacked from offset") {
+			t.Errorf("%s: %d bytes of a stackshot, %v", what, len(in.Plain), err)
+		}
+		first := nest(t, MagicCrashinfo, c.inner, shot)
+		in, err = FindStackshot(first, int64(len(first)), 1<<22)
+		if wantFormat(t, err, c.of); in.Plain == nil || (c.has > 0 || c.of == ErrTooLarge) != (in.Others > 0) {
+			t.Errorf("%s, and a stackshot: %d bytes, %d others, %v", what, len(in.Plain), in.Others, err)
+		}
+	}
+	for what, inner := range map[string][][]byte{
+		"two": {shot, shot}, "one that is cut": {shot, shot[:10]}, "an envelope": {shot, unknown},
+		"behind its end": {append(bytes.Clone(shot), around()...)}, "behind the end of one in an envelope": {append(compressed(t, shot), shot...)},
+	} {
+		file := nest(t, MagicCrashinfo, inner...)
+		in, err := FindStackshot(file, int64(len(file)), 1<<30)
+		if ok(t, err); in.Others != 1 || !bytes.HasPrefix(in.Plain, shot) {
+			t.Errorf("%s: %d bytes, %d others", what, len(in.Plain), in.Others)
+		}
+	}
+}
+
+// A small file with endless many ways through its nested envelopes unpacks no more than another of its size.
+func TestK10WaysThroughNestedEnvelopes(t *testing.T) {
+	b := compressed(t, nest(t, MagicOSReason))
+	for range 3 {
+		many := make([][]byte, 60)
+		for i := range many {
+			many[i] = b
+		}
+		b = compressed(t, nest(t, MagicCrashinfo, many...))
+	}
+	file := nest(t, MagicCrashinfo, b)
+	_, err := FindStackshot(file, int64(len(file)), 1<<30)
+	wantFormat(t, err, ErrTooLarge)
+}
+
 // Text writes the stackshot where FindStackshot finds it.
 func TestFindStackshotAgreesWithText(t *testing.T) {
 	plain := nest(t, MagicCrashinfo, nest(t, MagicCrashinfo), nest(t, MagicOSReason, around()))
 	var text strings.Builder
 	ok(t, Text(&text, plain, math.MaxInt64))
-	in, err := FindStackshot(plain, 0)
+	in, err := FindStackshot(plain, 0, 0)
 	if ok(t, err); !strings.Contains(text.String(), fmt.Sprintf("@%08x STACKSHOT", in.Offset)) {
 		t.Errorf("at %#x:\n%s", in.Offset, text.String())
 	}
@@ -83,21 +154,24 @@ func TestFindStackshotAgreesWithText(t *testing.T) {
 // Of a crash file that was cut, at whatever byte, there is what it has of the stackshot, and the error.
 func TestFindStackshotInACutFile(t *testing.T) {
 	shot := rich(t)
-	whole := nest(t, MagicCrashinfo, nest(t, MagicCrashinfo), shot)
-	at := bytes.Index(whole, shot)
+	whole := nest(t, MagicCrashinfo, nest(t, MagicCrashinfo), shot, shot)
+	at, second := bytes.Index(whole, shot), bytes.LastIndex(whole, shot)
 	for n := range whole {
-		in, err := FindStackshot(whole[:n], 1<<20)
+		in, err := FindStackshot(whole[:n], int64(n), 1<<20)
 		if err == nil {
 			t.Fatalf("cut to %d of %d bytes: no error", n, len(whole))
 		}
-		mustBeFormat(t, err)
-		if n < at+headerSize {
+		wantFormat(t, err, ErrTruncated)
+		if n <= at+headerSize {
 			if in.Plain != nil {
 				t.Fatalf("cut to %d bytes, before %d: %d bytes", n, at, len(in.Plain))
 			}
 			continue
 		}
-		if !bytes.HasPrefix(in.Plain, shot[:min(n-at, len(shot))]) || in.Offset != at || !errors.Is(err, ErrTruncated) {
+		if n < second && in.Others > 0 || n >= second+4 && in.Others != 1 {
+			t.Fatalf("cut to %d bytes, the second begins at %d: %d others", n, second, in.Others)
+		}
+		if !bytes.HasPrefix(in.Plain, shot[:min(n-at, len(shot))]) || in.Offset != at {
 			t.Fatalf("cut to %d bytes: %d bytes at %#x, want %d at %#x, %v", n, len(in.Plain), in.Offset, n-at, at, err)
 		}
 	}
@@ -112,7 +186,7 @@ func TestK10NestedBombs(t *testing.T) {
 	}
 	plain := nest(t, MagicCrashinfo, many...)
 	testheap.Bound(t, 64<<20, fmt.Sprintf("%d bytes", len(plain)), func() {
-		in, err := FindStackshot(plain, 1<<30)
+		in, err := FindStackshot(plain, int64(len(plain)), 1<<30)
 		if ok(t, err); in.Others != len(many)-1 || len(in.Plain) != 4<<20-16 {
 			t.Errorf("%d bytes, %d others", len(in.Plain), in.Others)
 		}
@@ -124,15 +198,40 @@ func TestDeltaSaysSo(t *testing.T) {
 	plain := buffer(t, MagicDeltaStackshot, func(w ItemWriter) {
 		for id := range uint64(3) {
 			ok(t, w.BeginContainer(TypeTask, id%2))
-			ok(t, w.Array(TypeThreadDeltaSnapshot, 48, int(id), make([]byte, 48*id)))
+			ok(t, w.Array(TypeThreadDeltaSnapshot, 48, int(2*id), make([]byte, 48*2*id)))
 			ok(t, w.EndContainer(id%2))
 		}
 	})
 	s, err := ParseSnapshot(plain)
-	if ok(t, err); !s.Delta || len(s.Problems) != 2 || !strings.Contains(s.Problems[0], "a delta stackshot") || !strings.Contains(s.Problems[0], ": 3 threads that did not run") {
+	if ok(t, err); !s.Delta || len(s.Problems) != 2 || !strings.Contains(s.Problems[0], "a delta stackshot") || !strings.Contains(s.Problems[0], "threads that did not run since the one before it (6 in this file), and") {
 		t.Errorf("%v, %q", s.Delta, s.Problems)
+	}
+	if s, err := ParseSnapshot(buffer(t, MagicDeltaStackshot, func(ItemWriter) {})); err != nil || len(s.Problems) != 1 || strings.Contains(s.Problems[0], "(") {
+		t.Errorf("an empty one: %v, %q", err, s.Problems)
 	}
 	if s, err := ParseSnapshot(around()); err != nil || s.Delta || s.Problems != nil {
 		t.Errorf("a whole one: %v, %q", err, s.Problems)
+	}
+}
+
+// A stackshot of Apple's is of another kernel, and its time is known; one record of Linux's makes it ours.
+func TestOtherKernel(t *testing.T) {
+	for _, c := range []struct {
+		item  func(ItemWriter) error
+		other bool
+	}{
+		{func(w ItemWriter) error { return w.Struct(TypeThreadSnapshot, ThreadSnapshot{State: THWait}) }, true},
+		{func(w ItemWriter) error { return w.Struct(TypeLinuxThread, LinuxThread{}) }, false},
+	} {
+		s, err := ParseSnapshot(buffer(t, MagicStackshot, func(w ItemWriter) {
+			ok(t, errors.Join(w.Bytes(TypeUsecsSinceEpoch, []byte{1, 2, 0, 0, 0, 0, 0, 0}), w.BeginContainer(TypeTask, 1), w.BeginContainer(TypeThread, 2),
+				c.item(w), w.EndContainer(2), w.EndContainer(1)))
+		}))
+		if ok(t, err); s.OtherKernel() != c.other || s.BreaksOff || s.Machine.RealtimeNs != 513_000 {
+			t.Errorf("of another kernel %v, breaks off %v, at %d", s.OtherKernel(), s.BreaksOff, s.Machine.RealtimeNs)
+		}
+	}
+	if s, err := ParseSnapshot(around()); err != nil || s.OtherKernel() {
+		t.Errorf("without a task: %v", err)
 	}
 }

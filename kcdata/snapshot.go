@@ -1,14 +1,17 @@
 package kcdata
 
+import "slices"
+
 // Snapshot is a decoded stackshot: plain data, from which the reports and the wait graph are
 // made. A field is nil or zero if the file does not hold it. Where zero could also be a
 // value, a Has field or a presence bit of the L records (linux.go) tells the two apart. The
 // tag of a field names the item that fills it.
 type Snapshot struct {
 	Delta        bool               // the file has the magic of a delta stackshot
+	BreaksOff    bool               // it is what came before the file's break
 	HasMachine   bool               // the file holds Machine
 	HasCapture   bool               // the file holds Capture
-	Machine      LinuxMachine       `item:"LINUX_MACHINE"`
+	Machine      LinuxMachine       `item:"LINUX_MACHINE"` // RealtimeNs also from USECS_SINCE_EPOCH
 	Capture      LinuxCapture       `item:"LINUX_CAPTURE"`
 	Hostname     string             `item:"LINUX_HOSTNAME"`
 	Release      string             `item:"LINUX_RELEASE"` // uname -r
@@ -54,7 +57,7 @@ type Snapshot struct {
 	Tasks        []*Task      // in file order
 
 	// Problems are the reader's own findings: things that the file should not hold (the
-	// same task twice, an array that cannot be decoded), and what a delta does not. Bytes behind the end marker are
+	// same task twice, an array that cannot be decoded), and what a delta lacks. Bytes behind the end marker are
 	// none of them: see File.Follows. Each is a sentence. The data
 	// concerned is kept as far as it is sound.
 	Problems []string
@@ -168,6 +171,14 @@ func (s *Snapshot) CPU(n uint32) (cpu *LinuxCPU, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// OtherKernel reports whether s is of another kernel than Linux, as Apple's stackshots are: it has tasks, and
+// none of Linux's records.
+func (s *Snapshot) OtherKernel() bool {
+	return len(s.Tasks) > 0 && s.Engine == "" && s.Release == "" && !s.HasMachine && !slices.ContainsFunc(s.Tasks, func(t *Task) bool {
+		return t.HasLinux || slices.ContainsFunc(t.Threads, func(t *Thread) bool { return t.HasLinux })
+	})
 }
 
 // ThreadCount returns the number of threads of all tasks.

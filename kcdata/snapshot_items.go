@@ -2,6 +2,7 @@ package kcdata
 
 import (
 	"encoding/binary"
+	"math"
 	"reflect"
 )
 
@@ -28,6 +29,10 @@ func (p *snapshotParser) topItem(it Item) {
 		p.strings = it.Data
 	case of == TypeLinuxWarning:
 		p.warning(it)
+	case of == TypeUsecsSinceEpoch && len(it.Data) >= 8 && !s.HasMachine: // a file of Apple's has no other time
+		if at := binary.LittleEndian.Uint64(it.Data); at < math.MaxInt64/1000 {
+			s.Machine.RealtimeNs = 1000 * at
+		}
 	case of == TypeKernPageSize && len(it.Data) >= 4:
 		s.PageSize = binary.LittleEndian.Uint32(it.Data)
 	}
@@ -43,7 +48,7 @@ func (p *snapshotParser) taskItem(it Item) {
 		p.array(it, &p.user.mappings)
 	case isArray && of == TypeLinuxUserSymbol:
 		p.array(it, &p.user.symbols)
-	case isArray && of == TypeThreadDeltaSnapshot:
+	case isArray && (of == TypeThreadDeltaSnapshot || of == TypeNonrunnableTids):
 		_, _, n := it.Elem()
 		p.still += n
 	case isArray:

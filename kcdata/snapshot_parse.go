@@ -48,6 +48,7 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 		broken = p.broken
 	}
 	if broken != nil {
+		p.s.BreaksOff = true
 		p.note("the file breaks off: %v", broken)
 	}
 	return p.s, broken
@@ -65,7 +66,7 @@ type snapshotParser struct {
 	tasks   map[uint64]bool   // ids of all tasks so far
 	threads map[uint64]uint64 // ids of all threads so far, each with its task
 	dropped int               // number of problems beyond maxProblems
-	still   int               // threads of a delta that have not changed
+	still   int               // threads of a delta that did not run
 
 	memory, left int64               // the budget, and what is left of it
 	at           int                 // offset of the item that is being decoded
@@ -105,8 +106,11 @@ func (p *snapshotParser) finish() {
 	p.closeTask() // of a file that breaks off
 	p.table()
 	if p.s.Delta {
-		delta := fmt.Sprintf("a delta stackshot has what changed since the one before it: %d threads that did not run are not shown, and names of older tasks are in that one", p.still)
-		p.s.Problems = slices.Insert(p.s.Problems, 0, delta)
+		still := ""
+		if p.still > 0 {
+			still = fmt.Sprintf(" (%d in this file)", p.still)
+		}
+		p.s.Problems = slices.Insert(p.s.Problems, 0, "a delta stackshot lacks the threads that did not run since the one before it"+still+", and names of older tasks")
 	}
 	if broken != nil {
 		p.broken = broken

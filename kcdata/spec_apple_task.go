@@ -67,7 +67,7 @@ func taskSpecs() []Spec {
 		structSpec(TypeTransitioningSnapshot, "TRANSITIONING_TASK_SNAPSHOT", "transitioning_task_snapshot", TransitioningTaskSnapshot{}),
 		declared(0x940, "TASK_DELTA_SNAPSHOT", "task_delta_snapshot", taskDeltaSnapshot),
 		plainSpec(TypeDonatingPids, "DONATING_PIDS", "donating_pids", KindInt32),
-		plainSpec(0x917, "NONRUNNABLE_TIDS", "nonrunnable_threads", KindInt64),
+		plainSpec(TypeNonrunnableTids, "NONRUNNABLE_TIDS", "nonrunnable_threads", KindInt64),
 		plainSpec(0x921, "JETSAM_COALITION", "jetsam_coalition", KindUint64),
 		plainSpec(TypeASID, "ASID", "ts_asid", KindUint32),
 		plainSpec(TypePageTables, "PAGE_TABLES", "ts_pagetable", KindUint64),

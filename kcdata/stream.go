@@ -3,6 +3,7 @@ package kcdata
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -27,13 +28,17 @@ const bufferSize = 64 << 10
 // tally counts what a reader gave, and keeps the error that ended it.
 type tally struct {
 	io.Reader
-	n   int64
-	err error
+	n    int64
+	err  error
+	file *source // that the reader unpacks; nil: the reader is the file
 }
 
 func (t *tally) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	t.n += int64(n)
+	if t.file != nil && t.n > t.file.allows() {
+		err = ErrTooLarge // what is in a coding may unpack to nothing, and take long for it
+	}
 	if err != io.EOF {
 		t.err = err
 	}
@@ -47,8 +52,8 @@ func newSource(r io.Reader) source {
 
 // within is s without a coding, which r takes off.
 func (s source) within(coding string, r io.Reader) source {
-	inner := newSource(r)
-	inner.coding, inner.around = coding, &s
+	inner, file := newSource(r), s.file()
+	inner.coding, inner.around, inner.in.file = coding, &s, &file
 	return inner
 }
 
@@ -62,6 +67,9 @@ func (s source) file() source {
 
 // taken is how many bytes of the source were used.
 func (s source) taken() int64 { return s.in.n - int64(s.Buffered()) }
+
+// allows is how many bytes the file that s is may unpack to, by what was read of it.
+func (s source) allows() int64 { return freeUnpack + maxRatio*s.taken() }
 
 // goesOn reports whether there is another byte.
 func (s source) goesOn() bool {
@@ -82,13 +90,13 @@ func (s source) untilEnd(begin []byte, r io.Reader, off int, limit, guess int64)
 		}
 		n, err := r.Read(b[len(b):min(cap(b), len(b)+mostRead, len(begin)+int(limit)+1)])
 		b = b[:len(b)+n]
-		most := len(begin) + int(min(limit, freeUnpack+maxRatio*s.file().taken()))
+		most := len(begin) + int(min(limit, s.file().allows()))
 		for at+headerSize <= len(b) && at < most {
 			h := header(b[at:])
 			end := at + headerSize
 			switch {
 			case at == 0 && !h.typ.IsMagic():
-				return nil, -1, badf(0, ErrBadMagic, "magic %#x", uint32(h.typ))
+				return nil, -1, badf(0, ErrBadMagic, "%s", kindOf(b[:min(len(b), kindHead)]))
 			case h == itemHeader{}: // a hole in a file, or what was never written
 				return b[:at], -1, badf(at, ErrTruncated, "zeros, no end marker")
 			case h.typ == BufferEnd && end <= most:
@@ -109,7 +117,13 @@ func (s source) untilEnd(begin []byte, r io.Reader, off int, limit, guess int64)
 
 // badStream says that a compressed stream, which began at off in the file, ends badly after n plain bytes.
 func badStream(off, n int, err error) error {
-	if err == io.ErrUnexpectedEOF {
+	if err == ErrTooLarge {
+		return badf(off, ErrTooLarge, "coding of more than the file may unpack to")
+	}
+	if _, text := errors.AsType[notBase64](err); text {
+		return badf(off, ErrTruncated, "%v, after %d plain bytes", err, n)
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return badf(off, ErrTruncated, "stream ends after %d plain bytes", n)
 	}
 	return badf(off, ErrBadStream, "after %d plain bytes: %v", n, err)

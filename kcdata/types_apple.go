@@ -35,6 +35,7 @@ const (
 	TypeTransitioningSnapshot Type = 0x930 // TransitioningTaskSnapshot
 	TypeTransitioningTask     Type = 0x931 // container, id: task past its exit point
 	TypeThreadDeltaSnapshot   Type = 0x941
+	TypeNonrunnableTids       Type = 0x917 // of threads of a delta, before 0x941
 	TypeExclaves              Type = 0x949 // container, id: 0
 	TypeLatencyInfoCPU        Type = 0x956 // array of LatencyCPU
 )

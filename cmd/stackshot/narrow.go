@@ -151,10 +151,13 @@ func (n *narrowing) none(name string, s *kcdata.Snapshot, only map[*kcdata.Threa
 // maxAsked bounds the expression in a message, in cells.
 const maxAsked = 200
 
-// sayHidden says on standard error how many threads are not shown, for a form that has no place
-// for it.
+// sayHidden says on standard error how many threads are not shown, and that there is something wrong with
+// the file, for a form that has no place for it.
 func (n *narrowing) sayHidden(s *kcdata.Snapshot, only map[*kcdata.Thread]bool) {
 	if out := s.ThreadCount() - len(only); n.expr != nil && out > 0 {
 		say(os.Stderr, "%d of %s not shown", out, show.Count(s.ThreadCount(), "thread"))
+	}
+	if n := len(s.Problems); n > 0 {
+		say(os.Stderr, "%s with the file: 'stackshot report' says more", show.Count(n, "problem"))
 	}
 }

@@ -93,7 +93,9 @@ func TestSymbolizeInCodings(t *testing.T) {
 	dir := t.TempDir()
 	name, out := filepath.Join(dir, "gz"), filepath.Join(dir, "out")
 	write(t, name, gzipped(t, file))
-	stackshot(t, "symbolize", name).want(t, exitFailed, name+": in gzip it cannot be replaced", "--output")
+	for _, args := range [][]string{{}, {"-o", name}, {"-o", dir + "/./gz"}} {
+		stackshot(t, append(append([]string{"symbolize"}, args...), name)...).want(t, exitFailed, name+": in gzip it cannot be replaced", "--output")
+	}
 	if !bytes.Equal(read(t, name), gzipped(t, file)) {
 		t.Error("the file was written")
 	}
@@ -117,32 +119,43 @@ func TestCrashFiles(t *testing.T) {
 		write(t, name, b)
 		return name
 	}
-	const says = "the stackshot is nested in a CRASHINFO, at offset 0x20"
+	const says = "the stackshot is nested in CRASHINFO at offset 0x20"
 	asJSON := []string{"report", "--format", "json", "--no-symbols"}
 	want, _ := withoutProblems(t, stackshot(t, append(asJSON, sample(t))...))
 	got, problems := withoutProblems(t, stackshot(t, append(asJSON, at("one", crashFile(t, plain)))...))
 	if d := cmp.Diff(want, got); d != "" || len(problems) != 1 || problems[0] != says {
 		t.Errorf("problems %q; alone, and in a crash file:\n%.2000s", problems, d)
 	}
+	damaged := gzipped(t, plain)
+	damaged[len(damaged)-6] ^= 1 // of its checksum
 	for _, c := range []struct {
 		name string
 		b    []byte
 		code int
 		says string
 	}{
-		{"two", crashFile(t, plain, plain), exitWhole, says + "; 1 stackshot more in it not read"},
+		{"two", crashFile(t, plain, plain), exitWhole, says + "\n!! the file: behind the nested stackshot 1 buffer is not read"},
+		{"compressed", crashFile(t, read(t, put(t, plain, kcdata.EnvelopeZlib))), exitWhole, "the stackshot is nested in CRASHINFO, compressed, at offset 0x20"},
+		{"damaged", damaged, exitIncomplete, "the file is damaged: kcdata: offset 0x0: in gzip: "},
 		{"cut in it", crashFile(t, plain)[:len(plain)-100], exitIncomplete, says},
 		{"cut behind it", crashFile(t, plain)[:len(plain)+40], exitIncomplete, says},
 	} {
 		name := at(c.name, c.b)
 		o := stackshot(t, "report", name)
-		if o.code != c.code || !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "!! the file: "+c.says) {
+		if o.code != c.code || !strings.Contains(o.stdout, "!! the file: "+c.says) {
 			t.Errorf("%s: exit code %d, %s\n%.1500s", c.name, o.code, o.stderr, o.stdout)
 		}
 		if c.code == exitIncomplete {
-			o.want(t, c.code, name+": kcdata: offset 0x")
+			o.want(t, c.code, name+": ", "kcdata: offset 0x")
 		}
 	}
+	stackshot(t, "report", "--format", "folded", filepath.Join(dir, "two")).want(t, exitWhole, "behind the nested stackshot 1 buffer is not read", "problems with the file")
+	list := stackshot(t, "list", dir)
+	if list.want(t, exitIncomplete, "not to their end: 3"); strings.Count(list.stdout, "threads  stopped ") != 6 {
+		t.Errorf("the list does not know a crash file:\n%s", list.stdout)
+	}
+	cut := at("cut before it", crashFile(t, crashFile(t), plain)[:70])
+	stackshot(t, "report", cut).want(t, exitFailed, cut+": kcdata: offset 0x", ": truncated\n")
 	none := at("none", crashFile(t, crashFile(t)))
 	for _, args := range [][]string{{"report"}, {"hang"}, {"latency"}, {"report", "--format", "json"}} {
 		o := stackshot(t, append(args, none)...)
@@ -151,7 +164,43 @@ func TestCrashFiles(t *testing.T) {
 		}
 	}
 	stackshot(t, "dump", none).want(t, exitWhole)
-	stackshot(t, "symbolize", "-o", "-", filepath.Join(dir, "one")).want(t, exitFailed, "CRASHINFO: not a stackshot")
+	stackshot(t, "symbolize", none).want(t, exitFailed, none+": ", "not a stackshot: 'stackshot dump ")
+	one, out := filepath.Join(dir, "one"), filepath.Join(dir, "out")
+	stackshot(t, "symbolize", one).want(t, exitFailed, one+": "+says+", and cannot be replaced", "--output")
+	stackshot(t, "symbolize", "-o", out, one).want(t, exitWhole)
+	again, _ := withoutProblems(t, stackshot(t, append(asJSON, out)...))
+	if d := cmp.Diff(want["machine"], again["machine"]); d != "" || len(want["tasks"].([]any)) != len(again["tasks"].([]any)) {
+		t.Errorf("symbolized out of a crash file:\n%s", d)
+	}
+}
+
+// A delta is called one, in each form; one that breaks off does not say which tasks had no thread that ran.
+func TestDeltas(t *testing.T) {
+	testneed.Live(t)
+	t.Parallel()
+	w := kcdata.NewWriter(make([]byte, 1<<12))
+	if err := errors.Join(w.Begin(kcdata.MagicDeltaStackshot), w.BeginContainer(kcdata.TypeTask, 7), w.Array(kcdata.TypeNonrunnableTids, 8, 2, make([]byte, 16)),
+		w.EndContainer(7), w.End()); err != nil {
+		t.Fatal(err)
+	}
+	name, cut := filepath.Join(t.TempDir(), "delta"), filepath.Join(t.TempDir(), "cut")
+	write(t, name, w.Written())
+	write(t, cut, w.Written()[:len(w.Written())-16])
+	const lacks, none = "a delta stackshot lacks the threads that did not run since the one before it (2 in this file)", "no thread of it ran since the stackshot before"
+	o := stackshot(t, "report", name)
+	for _, want := range []string{"delta of unknown host: ", "!! the file: " + lacks, "\ndelta stackshot of unknown host", none} {
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, o.stdout)
+		}
+	}
+	if o := stackshot(t, "report", cut); strings.Contains(o.stdout, none) || !strings.Contains(o.stdout, lacks) {
+		t.Errorf("of one that breaks off:\n%s", o.stdout)
+	}
+	all, problems := withoutProblems(t, stackshot(t, "report", "--format", "json", name))
+	if all["machine"].(map[string]any)["delta"] != true || len(problems) != 1 {
+		t.Errorf("%v, %q", all["machine"], problems)
+	}
+	stackshot(t, "report", "--format", "folded", name).want(t, exitWhole, "1 problem with the file: 'stackshot report' says more")
 }
 
 // What is no KCData is named; a dump of a machine's memory with the command that reads it.
@@ -164,7 +213,7 @@ func TestFilesOfOthersAreNamed(t *testing.T) {
 	deadMachine(t, dump, 24, 3, 2)
 	for name, want := range map[string]string{
 		ips:        ips + ": kcdata: offset 0x0: a report of Apple's in JSON (.ips): not a kcdata buffer",
-		dump:       dump + ": kcdata: offset 0x0: an ELF file: not a kcdata buffer: a dump of a machine's memory: 'stackshot extract '" + dump + "'' gets the snapshot out of it",
+		dump:       dump + ": a dump of a machine's memory: 'stackshot extract '" + dump + "'' looks for a snapshot in it",
 		os.Args[0]: ": an ELF file: not a kcdata buffer\n",
 	} {
 		for _, command := range []string{"report", "dump", "hang"} {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -71,8 +72,12 @@ func readFile(name string) (*contents, error) {
 	if _, format := errors.AsType[*kcdata.FormatError](err); err != nil && !format {
 		return nil, fmt.Errorf("%s: read at offset %#x: %w", name, f.Size, show.WithoutPath(err))
 	}
-	if f.Plain == nil {
-		return nil, fmt.Errorf("%s: %w%s", name, err, isDump(name, err))
+	switch {
+	case f.Plain != nil:
+	case name != stdoutName && isDump(name):
+		return nil, fmt.Errorf("%s: a dump of a machine's memory: 'stackshot extract %s' looks for a snapshot in it", name, screen.Word(name))
+	default:
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if onDisk <= 0 {
 		boundHeap(f.Size)
@@ -80,17 +85,14 @@ func readFile(name string) (*contents, error) {
 	return &contents{f, name, err}, nil
 }
 
-// isDump says what to do with a dump of a machine's memory; "" if the file, which is no KCData, is none.
-func isDump(name string, err error) string {
-	if name == stdoutName || !errors.Is(err, kcdata.ErrBadMagic) {
-		return ""
-	}
+// isDump reports whether a file is a dump of a machine's memory.
+func isDump(name string) bool {
 	core, err := vmcore.Open(name)
 	if err != nil {
-		return ""
+		return false
 	}
 	core.Close()
-	return fmt.Sprintf(": a dump of a machine's memory: 'stackshot extract %s' gets the snapshot out of it", screen.Word(name))
+	return true
 }
 
 // readSnapshot reads and decodes a file, and shows on a terminal that it does. If the file
@@ -144,15 +146,31 @@ const seldom = 400
 // hugePerByte is the heap of a report, bytes for each of a large file: about 100 were measured.
 const hugePerByte = 128
 
-// snapshot decodes c, or the stackshot that is nested in it. If c breaks off, it gives what came before
-// (nil: nothing) and the reason.
-func (c *contents) snapshot() (*kcdata.Snapshot, error) {
-	in, broken := kcdata.FindStackshot(c.Plain, maxPlain)
-	if errors.Is(broken, kcdata.ErrNotStackshot) {
-		return nil, fmt.Errorf("%s: %w: 'stackshot dump %s' shows it", c.name, broken, screen.Word(c.name))
+// stackshot is the stackshot of c, which may be nested in it. If it has none, Plain is nil, and the error
+// says why; else the error says where the buffer around it breaks off.
+func (c *contents) stackshot() (in kcdata.Inside, broken error) {
+	in, broken = kcdata.FindStackshot(c.Plain, c.Size, maxPlain)
+	if in.Others > 0 {
+		c.Follows = strings.TrimPrefix(c.Follows+fmt.Sprintf("; behind the nested stackshot %s not read", areBuffers(in.Others)), "; ")
 	}
+	switch {
+	case in.Plain != nil:
+	case !errors.Is(broken, kcdata.ErrNotStackshot):
+		broken = c.reason(broken)
+	case c.name == stdoutName:
+		broken = fmt.Errorf("%s: %w", c.name, broken)
+	default:
+		broken = fmt.Errorf("%s: %w: 'stackshot dump %s' shows it", c.name, broken, screen.Word(c.name))
+	}
+	return in, broken
+}
+
+// snapshot decodes the stackshot of c. If c breaks off, it gives what came before (nil: nothing) and the
+// reason.
+func (c *contents) snapshot() (*kcdata.Snapshot, error) {
+	in, broken := c.stackshot()
 	if in.Plain == nil {
-		return nil, c.reason(broken)
+		return nil, broken
 	}
 	s, err := kcdata.ParseSnapshotWithin(in.Plain, kcdata.Memory(c.Size))
 	switch {
@@ -160,7 +178,11 @@ func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 		s = nil
 	case err == nil && cmp.Or(c.cut, broken) != nil:
 		err = broken
-		s.Problems = append(s.Problems, fmt.Sprintf("the file breaks off: %v", cmp.Or(c.cut, broken)))
+		s.Problems = append(s.Problems, "the file "+brokenBy(cmp.Or(c.cut, broken)))
+	case broken != nil && errors.Is(err, kcdata.ErrTruncated):
+		err = broken
+	case err != nil && in.In != kcdata.TypeInvalid:
+		err = fmt.Errorf("in the stackshot at offset %#x: %w", in.Offset, err)
 	case c.Follows != "":
 		s.Problems = append(s.Problems, c.Follows)
 	}
@@ -170,13 +192,28 @@ func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 	return s, c.reason(err)
 }
 
+func areBuffers(n int) string {
+	if n == 1 {
+		return "1 buffer is"
+	}
+	return fmt.Sprintf("%d buffers are", n)
+}
+
+// brokenBy says what is wrong with a file whose stackshot has its end.
+func brokenBy(err error) string {
+	if errors.Is(err, kcdata.ErrTruncated) {
+		return fmt.Sprintf("breaks off behind the stackshot: %v", err)
+	}
+	return fmt.Sprintf("is damaged: %v", err)
+}
+
 // nestedIn says where a stackshot comes from that is nested in another buffer.
 func nestedIn(in kcdata.Inside) string {
-	s := fmt.Sprintf("the stackshot is nested in a %v, at offset %#x", in.In, in.Offset)
-	if in.Others > 0 {
-		s += fmt.Sprintf("; %s more in it not read", show.Count(in.Others, "stackshot"))
+	packed := ""
+	if in.Unpacked {
+		packed = ", compressed,"
 	}
-	return s
+	return fmt.Sprintf("the stackshot is nested in %v%s at offset %#x", in.In, packed, in.Offset)
 }
 
 // reason says why c is not whole. If the stream was cut, that is the reason, although an item

@@ -40,7 +40,7 @@ func reportCommand() *cobra.Command {
 		Long: "Shows the report of a snapshot file. Without FILE (- for standard input) it is that of the\n" +
 			"newest capture in the current directory. User stacks show the names that the file holds.\n" +
 			"Other names are looked up in this machine's program files and debug files, by build-id.\n" +
-			"FILE may be in gzip or base64, and a crash file with a stackshot nested in it.\n\n" +
+			"FILE may also be in gzip or base64, or a crash file with a stackshot nested in it.\n\n" +
 			"--format folded writes stacks for the flame-graph tools, --format pprof a profile for\n" +
 			"'go tool pprof'." + narrowHelp,
 		Example: "  stackshot report\n  stackshot report --newest /var/crash\n  stackshot report --format folded FILE | flamegraph.pl > flames.svg",
@@ -120,7 +120,7 @@ func reportError(name string, s *kcdata.Snapshot, err, broken error) error {
 	case err != nil && long == nil:
 		return fmt.Errorf("write the report: %w", show.WithoutPath(err))
 	case broken != nil:
-		return partial(fmt.Errorf("%w: the report is of what came before, %s with %s", broken,
+		return partial(fmt.Errorf("%w: the report is of what was read, %s with %s", broken,
 			show.Count(len(s.Tasks), "task"), show.Count(s.ThreadCount(), "thread")))
 	}
 	return nil

@@ -79,7 +79,17 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	inPlace := d.Path == name && name != stdoutName
+	in, err := c.stackshot()
+	if in.Plain != nil {
+		err = c.reason(err)
+	}
+	if err != nil {
+		return err
+	}
+	inPlace := name != stdoutName && sameFile(d.Path, name)
+	if inPlace && in.In != kcdata.TypeInvalid {
+		return fmt.Errorf("%s: %s, and cannot be replaced: name another file (--output)", name, nestedIn(in))
+	}
 	if inPlace && c.Codings != nil {
 		return fmt.Errorf("%s: in %s it cannot be replaced: name another file (--output)", name, strings.Join(c.Codings, ", in "))
 	}
@@ -87,7 +97,7 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 		return fmt.Errorf("%s: %s, and would be lost: name another file (--output)", name, c.Follows)
 	}
 	c.sayFollows()
-	named, tally, err := z.rewrite(ctx, c)
+	named, tally, err := z.rewrite(ctx, in.Plain, c.Size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -104,15 +114,22 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	return save(ctx, d, name, out, count)
 }
 
-// rewrite gives the KCData of c with names in it; c.Plain itself if nothing is new.
-func (z *symbolizing) rewrite(ctx context.Context, c *contents) (named []byte, tally symbolize.Tally, err error) {
-	s, err := kcdata.ParseSnapshotWithin(c.Plain, kcdata.Memory(c.Size))
+// sameFile reports whether two names are of one file, which is there.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return a == b || err == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// rewrite gives a stackshot with names in it; plain itself if nothing is new. size is that of its file in bytes.
+func (z *symbolizing) rewrite(ctx context.Context, plain []byte, size int64) (named []byte, tally symbolize.Tally, err error) {
+	s, err := kcdata.ParseSnapshotWithin(plain, kcdata.Memory(size))
 	if err != nil {
 		return nil, tally, err
 	}
-	unwound := c.Plain
+	unwound := plain
 	if z.unwind {
-		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(c.Plain, s) }) // it waits for files
+		unwound, err = graced(ctx, func() ([]byte, error) { return z.redo(plain, s) }) // it waits for files
 		if err == nil {
 			s, err = kcdata.ParseSnapshot(unwound)
 		}

@@ -32,9 +32,7 @@ func MachineOf(s *kcdata.Snapshot) Machine {
 		Isolation: show.Clean(s.Isolation), Request: show.Clean(s.Request),
 		Tasks: len(s.Tasks), Threads: s.ThreadCount(), CPUs: len(s.CPUs), Stopped: len(CPUsWith(s, kcdata.CPUStopped)), Problems: len(s.Problems),
 	}
-	if s.HasMachine {
-		m.RealtimeNs = show.Known(s.Machine.RealtimeNs)
-	}
+	m.RealtimeNs = show.Known(s.Machine.RealtimeNs)
 	return m
 }
 
@@ -61,10 +59,8 @@ func BriefMachine(s *kcdata.Snapshot) string {
 	var out show.Parts
 	out.Add("%s of %s", what, show.Clean(cmp.Or(s.Hostname, "unknown host")))
 	out.Add("%s", strings.TrimRight(system(s)+" "+show.Clean(s.Arch), " "))
-	if s.HasMachine {
-		out.If(s.Machine.RealtimeNs > 0, "%s", show.Moment(s.Machine.RealtimeNs))
-		out.If(s.Machine.BoottimeNs > 0, "up %s", show.Duration(s.Machine.BoottimeNs))
-	}
+	out.If(s.Machine.RealtimeNs > 0, "%s", show.Moment(s.Machine.RealtimeNs))
+	out.If(s.Machine.BoottimeNs > 0, "up %s", show.Duration(s.Machine.BoottimeNs))
 	return out.Join(", ")
 }
 
@@ -89,10 +85,11 @@ func MachineJSON(s *kcdata.Snapshot) show.Object {
 		{"arch", show.Known(show.Clean(s.Arch))}, {"boot_id", text(s.BootID)}, {"boot_args", text(s.BootArgs)},
 		{"kernel_build_id", show.Known(hex.EncodeToString(s.KernelBuild))}, {"tool_version", show.Known(show.Clean(s.ToolVersion))},
 		{"request", show.Known(show.Clean(s.Request))}, {"loadavg", text(s.Loadavg)}, {"page_size", show.Known(s.PageSize)}, {"delta", show.Known(s.Delta)},
+		{"realtime_ns", show.Known(s.Machine.RealtimeNs)},
 	}
 	if r := &s.Machine; s.HasMachine {
 		out = append(out, show.Object{
-			{"realtime_ns", show.Known(r.RealtimeNs)}, {"monotonic_ns", show.Known(r.MonotonicNs)}, {"boottime_ns", show.Known(r.BoottimeNs)},
+			{"monotonic_ns", show.Known(r.MonotonicNs)}, {"boottime_ns", show.Known(r.BoottimeNs)},
 			{"text_addr", show.Known(show.Hex(r.TextAddr))}, {"pid_ns", show.Known(r.PidNS)},
 			{"pid_ns_is_first", r.PidNSIsFirst != 0}, {"redacted", r.Redacted != 0},
 		}...)

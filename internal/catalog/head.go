@@ -74,11 +74,12 @@ func (f *File) fill(head []byte) error {
 	case plain == nil:
 		return bad
 	}
-	if r, err := kcdata.NewReader(plain); err != nil || r.Magic() != kcdata.MagicStackshot && r.Magic() != kcdata.MagicDeltaStackshot {
+	in, _ := kcdata.FindStackshot(plain, int64(len(head)), 4*plainHead) // which may be nested with its envelope
+	if in.Plain == nil {
 		return errNot
 	}
-	s, _ := kcdata.ParseSnapshotWithin(plain, kcdata.Memory(packedHead)) // which breaks off, of course
-	if s != nil && s.HasMachine {
+	s, _ := kcdata.ParseSnapshotWithin(in.Plain, kcdata.Memory(packedHead)) // which breaks off, of course
+	if s != nil {
 		f.Host, f.Taken = s.Hostname, s.Machine.RealtimeNs
 	}
 	return nil

@@ -18,6 +18,7 @@ type Entry struct {
 	File
 	Tasks, Threads int
 	StoppedNs      *uint64 // nil: not known, or nothing was stopped
+	notStopped     bool    // nothing was stopped
 	Verdict        string  // in one line; "": not asked for
 	Follows        string  // what follows the file's end; "": nothing
 }
@@ -25,11 +26,10 @@ type Entry struct {
 // Fill takes what a list says from the file's snapshot, which may break off.
 func (e *Entry) Fill(s *kcdata.Snapshot) {
 	e.Tasks, e.Threads = len(s.Tasks), s.ThreadCount()
-	if s.HasMachine {
-		e.Host, e.Taken = s.Hostname, s.Machine.RealtimeNs
-	}
+	e.Host, e.Taken = s.Hostname, s.Machine.RealtimeNs
 	if s.HasCapture {
-		if p := account.PauseOf(s, nil); p.Stopped {
+		p := account.PauseOf(s, nil)
+		if e.notStopped = !p.Stopped; p.Stopped {
 			e.StoppedNs = &p.StoppedNs
 		}
 	}
@@ -51,7 +51,11 @@ func Text(out io.Writer, d *Directory, entries iter.Seq[*Entry], width int) erro
 		p.Put("    " + show.Clean(e.Path))
 		if e.Err != nil {
 			broken++
-			p.Words("    ", "cannot be read: %s", show.Clean(e.Err.Error()))
+			reason := "cannot be read: "
+			if e.Threads > 0 {
+				reason = "read in part: "
+			}
+			p.Words("    ", "%s%s", reason, show.Clean(e.Err.Error()))
 		}
 		if e.Verdict != "" {
 			p.Line("    %s", e.Verdict)
@@ -69,7 +73,7 @@ func Text(out io.Writer, d *Directory, entries iter.Seq[*Entry], width int) erro
 
 // line is time, host, threads and pause, in columns.
 func (e *Entry) line(host int) string {
-	taken, name, pause := "time not known", "-", "nothing stopped"
+	taken, name, pause := "time not known", "-", ""
 	if e.Err != nil && e.Taken == 0 && e.Threads == 0 {
 		return taken
 	}
@@ -81,8 +85,8 @@ func (e *Entry) line(host int) string {
 	}
 	if e.StoppedNs != nil {
 		pause = "stopped " + show.Duration(*e.StoppedNs)
-	} else if e.Err != nil {
-		pause = ""
+	} else if e.notStopped {
+		pause = "nothing stopped"
 	}
 	pad := max(host-show.Cells(name), 0)
 	return fmt.Sprintf("%-23s  %s%*s  %14s  %s", taken, name, pad, "", show.Count(e.Threads, "thread"), pause)

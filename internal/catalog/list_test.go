@@ -25,7 +25,7 @@ func listed() (*Directory, []*Entry) {
 	return &Directory{Path: "/crash", Files: files, Closed: 2}, []*Entry{
 		{File: files[0], Tasks: 90, Threads: 147, StoppedNs: &stopped, Verdict: "Deadlock of 2 threads: orders [11768] tid 11769 \"shipping\" waits for the mutex 0x55d42b616060"},
 		{File: files[1], Tasks: 9000, Threads: 20000, StoppedNs: &stopped},
-		{File: files[2], Tasks: 1, Threads: 1, Verdict: "Nothing hangs."},
+		{File: files[2], Tasks: 1, Threads: 1, notStopped: true, Verdict: "Nothing hangs."},
 		{File: files[3], Tasks: 5, Threads: 33, Verdict: "Nothing is known to hang."},
 		{File: files[4]},
 	}

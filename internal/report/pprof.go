@@ -52,9 +52,7 @@ func newProfile(v *view) (*profile.Profile, error) {
 		v: v, mappings: map[profile.Mapping]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{},
 		kernel: map[kcdata.UserPlace]*profile.Location{}, user: map[place]*profile.Location{}, modules: map[uint64]*kcdata.Module{},
 	}
-	if v.s.HasMachine {
-		b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
-	}
+	b.TimeNanos = int64(min(v.s.Machine.RealtimeNs, 1<<62))
 	b.Comments = append([]string{account.BriefMachine(v.s)}, alarm.All(v.s, v.o.Absent)...)
 	// The kernel's mapping is the first one: readers take the first for the program.
 	kernel := b.mapping(profile.Mapping{File: kernelFile, BuildID: hex.EncodeToString(v.s.KernelBuild), Start: v.s.Machine.TextAddr, Limit: b.kernelEnd()})

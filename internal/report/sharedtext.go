@@ -47,7 +47,7 @@ func (v *view) doing(g *group) string {
 	if v.o.GroupBy != ByWait { // the section says it
 		state.Add("%s", v.waitsFor(g))
 	}
-	state.If(v.o.SortBy == ByCPU, "CPU time %s", show.Duration(g.cpuTime()))
+	state.If(v.o.SortBy == ByCPU && g.threads[0].HasLinux, "CPU time %s", show.Duration(g.cpuTime()))
 	return state.Join(", ")
 }
 

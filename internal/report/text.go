@@ -92,7 +92,7 @@ func (v *view) taskText(l *lines, e *entry) {
 	}
 	switch {
 	case len(t.Threads) > 0:
-	case v.s.Delta:
+	case v.s.Delta && !v.s.BreaksOff:
 		l.Line("    no thread of it ran since the stackshot before")
 	default:
 		l.Line("    no threads in the file")
@@ -169,7 +169,7 @@ func (v *view) groupText(l *lines, t *taskView, g *group) {
 
 // stateAge says in words what a group does, on which CPUs if it runs, and for how long.
 func (g *group) stateAge(words string) string {
-	if g.state.Class == model.Running {
+	if g.state.Class == model.Running && g.threads[0].HasLinux {
 		words += " on " + account.CPUList(g.numbers(func(t *threadView) uint64 { return uint64(t.Linux.CPU) }))
 	}
 	return words + account.Age(g.age)
