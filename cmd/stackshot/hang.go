@@ -31,7 +31,7 @@ type hangs struct {
 	capture map[string]bool // flags that only a capture has
 	found   bool            // a hang was found
 	none    error           // no thread was left to show
-	blind   bool            // the file does not say what threads wait for
+	blind   string          // verdict.Words.Blind
 }
 
 // defaultMinWait is the age from which a wait counts.
@@ -83,8 +83,8 @@ func (h *hangs) outcome(err error) error {
 		return &exitError{cmp.Or(err, errSaid), exitHang}
 	case h.none != nil:
 		return errors.Join(h.none, err)
-	case h.blind && err == nil:
-		return partial(fmt.Errorf("%s: whether anything hangs is not known: there are no records of what threads wait for", cmp.Or(h.o.File, "the snapshot")))
+	case h.blind != "" && err == nil:
+		return partial(fmt.Errorf("%s: whether anything hangs is not known: %s", cmp.Or(h.o.File, "the snapshot"), h.blind))
 	}
 	return err
 }
@@ -154,7 +154,8 @@ func (h *hangs) judge(out *os.File, s *kcdata.Snapshot, where string, skipped []
 	h.o.File, h.o.NotSymbolized = where, skipped
 	h.o.Only, h.o.Absent = h.choose(s, v)
 	h.none = h.narrowing.none(cmp.Or(where, "the snapshot"), s, h.o.Only, h.o.Absent, false)
-	h.found, h.blind = len(verdict.For(s, v).Told(h.o.Only)) > 0, v.Waits.Unrecorded
+	words := verdict.For(s, v)
+	h.found, h.blind = len(words.Told(h.o.Only)) > 0, words.Blind()
 	if h.format == "text" {
 		term := terminalOptions(out)
 		h.o.Width, h.o.Color = term.Width, term.Color

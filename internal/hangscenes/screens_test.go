@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"stackshot/internal/golden"
 	"stackshot/internal/hangscenes"
 	"stackshot/internal/screen"
+	"stackshot/internal/verdict"
 	"stackshot/internal/waitgraph"
 	"stackshot/internal/waits"
 	"stackshot/kcdata"
@@ -20,6 +22,15 @@ import (
 
 // saved reads the snapshot of a scene that was made once (see docs/testing.md).
 func saved(t testing.TB, scene string) *kcdata.Snapshot {
+	t.Helper()
+	snap, err := kcdata.ParseSnapshot(plain(t, scene))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+func plain(t testing.TB, scene string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", scene+".kcdata.zst"))
 	if err != nil {
@@ -32,11 +43,7 @@ func saved(t testing.TB, scene string) *kcdata.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := kcdata.ParseSnapshot(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snap
+	return plain
 }
 
 // all are the scenes with a snapshot: that of 5,000 threads would be too big to keep.
@@ -71,6 +78,27 @@ func TestOneRule(t *testing.T) {
 		brief := screen.Brief(snap, v)
 		if stuck := strings.HasPrefix(brief, "STUCK: ") || strings.HasPrefix(brief, "STOPPED: "); stuck != v.Hangs() || scene.Healthy && stuck {
 			t.Errorf("%s: hangs: %v; the first screen begins with %q", scene.Name, v.Hangs(), brief)
+		}
+	}
+}
+
+// TestCutScenes: a file that breaks off never says that nothing hangs, that nothing was stopped, or how
+// exact its picture is without knowing.
+func TestCutScenes(t *testing.T) {
+	allClear, exact := regexp.MustCompile(`(?i)nothing (hangs|is stuck)`), regexp.MustCompile(`nothing was stopped|picture (not )?exact`)
+	for _, scene := range all() {
+		whole := plain(t, scene.Name)
+		for n := 64; n < len(whole); n += len(whole) / 40 {
+			snap, err := kcdata.ParseSnapshot(whole[:n])
+			if err == nil || !snap.BreaksOff {
+				t.Fatalf("%s cut to %d of %d bytes: %v, it breaks off: %v", scene.Name, n, len(whole), err, snap.BreaksOff)
+			}
+			v := waitgraph.Judge(waits.Of(snap), waitgraph.Options{})
+			says := append(verdict.For(snap, v).Summary(verdict.Findings(v, nil), ""), append(v.Waits.Limits, shown(t, snap, false))...)
+			text := strings.Join(says, "\n")
+			if allClear.MatchString(text) || exact.MatchString(text) && !snap.HasCapture {
+				t.Fatalf("%s cut to %d of %d bytes: %s", scene.Name, n, len(whole), text)
+			}
 		}
 	}
 }

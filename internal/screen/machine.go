@@ -19,7 +19,7 @@ func (v *view) machine() string {
 		delta = "delta of "
 	}
 	out.Add("%s%s", delta, cmp.Or(short(v.s.Hostname), "unknown host"))
-	out.If(v.s.HasMachine && v.s.Machine.RealtimeNs > 0, "%s", show.Moment(v.s.Machine.RealtimeNs))
+	out.If(v.s.Machine.RealtimeNs > 0, "%s", show.Moment(v.s.Machine.RealtimeNs))
 	processes, threads, kernel := 0, 0, 0
 	for _, t := range v.s.Tasks {
 		switch {
@@ -70,12 +70,15 @@ func (v *view) picture() string {
 	out.If(v.unasked > 0, "%s not asked for", count(v.unasked, "thread", "threads"))
 	out.If(len(v.o.NotSymbolized) > 0, "%s without names", count(len(v.o.NotSymbolized), "file", "files"))
 	what := "picture exact"
+	stoppedNothing := v.s.Isolation == "none" || v.s.Engine == "procfs"
 	switch {
 	case v.s.Panic != nil && v.s.Panic.Cause == kcdata.PanicBySysrq:
 		what = "picture not exact: nothing was stopped, " + account.PanicTitle(v.s)
 	case v.s.Isolation+v.s.Engine == "" && stopped == 0:
 		what = "this file does not say whether anything was stopped"
-	case v.s.Isolation == "none" || v.s.Engine == "procfs" || stopped == 0:
+	case v.s.BreaksOff && !v.s.HasCapture && !stoppedNothing:
+		what = "this file breaks off before it says how exact the picture is"
+	case stoppedNothing || stopped == 0:
 		what = "picture not exact: nothing was stopped"
 	case stopped < len(v.s.CPUs) || ran > 0 || v.s.Capture.StopBroken > 0:
 		what = "picture not exact"
@@ -83,8 +86,8 @@ func (v *view) picture() string {
 	if len(out) == 0 {
 		return what
 	}
-	if strings.Contains(what, ":") {
-		return what + ", " + out.Join(", ")
+	if strings.HasSuffix(what, "exact") {
+		return what + ": " + out.Join(", ")
 	}
-	return what + ": " + out.Join(", ")
+	return what + ", " + out.Join(", ")
 }

@@ -108,8 +108,8 @@ func (v *view) notStuck(sections []section) string {
 		return "nothing is known to be stuck for long"
 	case len(v.threads) == 0:
 		return "there is no thread to look at"
-	case !v.words.Knows():
-		return "nothing is known to be stuck: this file does not say what threads wait for"
+	case v.words.Blind() != "":
+		return "nothing is known to be stuck: " + v.words.Blind()
 	case v.o.Verdict.Waits != nil && !v.o.Verdict.Waits.OneInstant:
 		return "nothing is stuck, as far as a picture can tell that is not of one instant"
 	}

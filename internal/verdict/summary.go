@@ -16,13 +16,26 @@ const SummaryLines = 3
 type Words struct {
 	v        *waitgraph.Verdict
 	redacted bool
+	blind    string
 	culprits map[*waits.Wait]*waitgraph.Culprit // by victim; nil: nobody has asked
 	held     map[*kcdata.Task]waitgraph.Reason  // of those that were asked for
 }
 
 // For gives the words for v, which is the verdict on s.
 func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
-	return &Words{v: v, held: map[*kcdata.Task]waitgraph.Reason{}, redacted: s.HasMachine && s.Machine.Redacted != 0}
+	return &Words{v: v, held: map[*kcdata.Task]waitgraph.Reason{}, redacted: s.HasMachine && s.Machine.Redacted != 0, blind: blind(s, v)}
+}
+
+func blind(s *kcdata.Snapshot, v *waitgraph.Verdict) string {
+	switch {
+	case s.BreaksOff:
+		return "this file breaks off"
+	case s.OtherKernel():
+		return "this file is of another kernel than Linux"
+	case v.Waits != nil && v.Waits.Unrecorded:
+		return "this file does not say what threads wait for"
+	}
+	return ""
 }
 
 // Phrase says what a thread waits for.
@@ -67,11 +80,14 @@ func InSummary(findings []Finding) int {
 // Knows reports whether the file says what threads wait for.
 func (x *Words) Knows() bool { return x.v.Waits == nil || !x.v.Waits.Unrecorded }
 
+// Blind is why a verdict without findings says nothing; "": it says that nothing hangs.
+func (x *Words) Blind() string { return x.blind }
+
 // Nothing is the sentence of a verdict without findings.
 func (x *Words) Nothing() string {
 	switch {
-	case !x.Knows():
-		return "Nothing is known to hang: this file does not say what threads wait for."
+	case x.blind != "":
+		return "Nothing is known to hang: " + x.blind + "."
 	case !x.v.Waits.OneInstant:
 		return "Nothing hangs, as far as a file can tell that is not of one instant: no deadlock, nobody whom others wait for too long, no convoy."
 	}

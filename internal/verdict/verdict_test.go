@@ -237,6 +237,18 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
+	for want, s := range map[string]*kcdata.Snapshot{
+		"this file breaks off":                      {BreaksOff: true},
+		"this file is of another kernel than Linux": {Tasks: []*kcdata.Task{{ID: 1}}},
+	} {
+		none := &waitgraph.Verdict{Waits: waits.Of(s)}
+		if got := For(s, none).Summary(nil, ""); got[0] != "Nothing is known to hang: "+want+"." {
+			t.Errorf("%q", got)
+		}
+		if limits := none.Waits.Limits; len(limits) == 0 || strings.Contains(strings.Join(limits, ""), "--wait off") || s.OtherKernel() && len(limits) > 1 {
+			t.Errorf("%s: %q", want, limits)
+		}
+	}
 }
 
 // Of locks of which it is not known which ones they are the process is named, and what tells more.

@@ -67,6 +67,9 @@ func limits(s *kcdata.Snapshot) (out []string) {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
+	if s.OtherKernel() {
+		return []string{"who waits for whom is judged of Linux alone"}
+	}
 	say(s.Engine == "procfs", "no wait records: engine procfs reads no memory of the kernel, so owners of locks are not known, and nothing was stopped")
 	say(s.Engine == "procfs", "engine procfs does not tell a thread that runs from one that waits for a CPU")
 	switch {
@@ -77,7 +80,8 @@ func limits(s *kcdata.Snapshot) (out []string) {
 	case recorded(s):
 		out = append(out, "the file breaks off before it says which waits could not be recorded")
 	default:
-		say(s.Engine != "procfs", "no wait records: the file was taken with --wait off, or by an old version, or breaks off, so owners of locks are not known")
+		say(s.BreaksOff, "no wait records: the file breaks off before them, so owners of locks are not known")
+		say(!s.BreaksOff && s.Engine != "procfs", "no wait records: the file was taken with --wait off, or by an old version, so owners of locks are not known")
 		n := inD(s)
 		say(n > 0, "whom %s in uninterruptible sleep (D) %s for", count(n, "thread", "threads"), map[bool]string{true: "waits", false: "wait"}[n == 1])
 	}
