@@ -26,6 +26,7 @@ const maxCodings = 3
 const (
 	base64Begin = 8        // characters of base64 that give the magic of a file
 	textBefore  = 32 << 10 // bytes of a mail before its base64
+	maxBlank    = 64 << 10 // bytes between two characters of base64: a pipe has endless many
 )
 
 // codingOf is the one that s begins with; nil: none.
@@ -144,7 +145,7 @@ func openBase64(src source) (io.Reader, error) {
 }
 
 func (t base64Text) Read(p []byte) (n int, err error) {
-	for n == 0 {
+	for blank := 0; n == 0 && blank < maxBlank; {
 		if _, err := t.src.Peek(1); err != nil {
 			return 0, err
 		}
@@ -155,13 +156,14 @@ func (t base64Text) Read(p []byte) (n int, err error) {
 				n++
 			} else if !betweenBase64(c) {
 				_, _ = t.src.Discard(i)
-				if n > 0 {
-					return n, nil
-				}
-				return 0, t.end()
+				return n, t.end()
 			}
 		}
 		_, _ = t.src.Discard(len(head))
+		blank += len(head)
+	}
+	if n == 0 {
+		return 0, notBase64(t.src.taken())
 	}
 	return n, nil
 }
@@ -169,7 +171,7 @@ func (t base64Text) Read(p []byte) (n int, err error) {
 // end takes what ends base64: padding, and lines without any. Of what else stands there it gives notBase64.
 func (t base64Text) end() error {
 	at, padded := t.src.taken(), false
-	for {
+	for range maxBlank {
 		b, err := t.src.Peek(1)
 		switch {
 		case err != nil:
@@ -183,6 +185,7 @@ func (t base64Text) end() error {
 		}
 		_, _ = t.src.Discard(1)
 	}
+	return io.EOF
 }
 
 func isBase64Char(c byte) bool {
@@ -196,7 +199,7 @@ func betweenBase64(c byte) bool { return c == '\n' || c == '\r' || c == ' ' || c
 // notBase64 is an offset, in the coding, of what ends its base64 without padding.
 type notBase64 int64
 
-func (n notBase64) Error() string { return fmt.Sprintf("no base64 at offset %#x of it", int64(n)) }
+func (n notBase64) Error() string { return fmt.Sprintf("it ends at offset %#x", int64(n)) }
 
 // noSingle calls it an end, as it is one of a cut file, if the last character of base64 has no second one.
 type noSingle struct{ decoder io.Reader }

@@ -101,7 +101,7 @@ func TestCodingsAreTakenOff(t *testing.T) {
 		}
 	}
 	_, err := readTwice(t, codedBy(t, rich(t), "gzip", "base64", "gzip", "gzip"))
-	if wantFormat(t, err, ErrBadMagic); !strings.Contains(err.Error(), "in gzip, in gzip, in base64: one gzip file more than are opened") {
+	if wantFormat(t, err, ErrBadMagic); !strings.Contains(err.Error(), "in gzip, in gzip, in base64: a gzip file, not opened here") {
 		t.Errorf("four codings: %v", err)
 	}
 }
@@ -236,6 +236,22 @@ func TestK10BombsInCodings(t *testing.T) {
 			}
 			mustBeFormat(t, err)
 		})
+	}
+}
+
+// Reading ends where base64 does, whatever follows, and where nothing of it comes for long.
+func TestEndlessLinesInBase64(t *testing.T) {
+	lines := strings.Repeat("> \n", maxBlank)
+	for _, file := range []string{string(codedBy(t, rich(t), "lines")) + lines, string(codedBy(t, rich(t), "gzip", "unpadded")) + lines} {
+		f, err := readTwice(t, []byte(file))
+		if ok(t, err); len(f.Plain) == 0 || f.Follows == "" || f.Size > int64(len(file)-maxBlank) {
+			t.Errorf("%d bytes, %d of %d in the file, said %q", len(f.Plain), f.Size, len(file), f.Follows)
+		}
+	}
+	coded := string(codedBy(t, rich(t), "base64"))
+	_, err := Read(strings.NewReader(coded[:1000]+lines+coded[1000:]), 0, 1<<20)
+	if wantFormat(t, err, ErrTruncated); err == nil || !strings.Contains(err.Error(), "in base64: it ends at offset ") {
+		t.Error(err)
 	}
 }
 

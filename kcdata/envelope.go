@@ -91,6 +91,9 @@ func Read(r io.Reader, size, limit int64) (f File, err error) {
 	if err == nil {
 		over, err = f.unwrap(s, size, limit)
 	}
+	if len(f.Plain) == 0 && err == nil {
+		err = badf(0, ErrTruncated, "it unpacks to nothing")
+	}
 	if len(f.Plain) == 0 {
 		f.Plain = nil
 	}

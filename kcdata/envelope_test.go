@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"stackshot/internal/testneed"
@@ -212,12 +213,18 @@ func TestK10UnwrapAttacks(t *testing.T) {
 		{"no end marker", noEnd, ErrBadStream},
 		{"no sizes", append(rawItem(MagicCompressed, 0, 0), rawItem(MagicStackshot, 0, 0)...), ErrBadStream},
 		{"envelope in an envelope", append(rawItem(MagicCompressed, 0, 0), rawItem(MagicCompressed, 0, 0)...), ErrBadMagic},
+		{"zstd frame cut behind the end marker", zstdOf(t, around())[:len(zstdOf(t, around()))-2], ErrTruncated},
+		{"zstd frame of nothing", []byte("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00"), ErrTruncated},
+		{"stored, promises more", envelopeOf(t, algorithmNone, around()[headerSize:], 1<<40, 1<<40), ErrBadSize},
 		{"broken zstd frame", []byte{0x28, 0xB5, 0x2F, 0xFD, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, ErrBadStream},
 	} {
-		_, _, err := Unwrap(c.b, 8<<20)
+		plain, _, err := Unwrap(c.b, 8<<20)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, err, c.want)
 			continue
+		}
+		if _, lost := Check(plain); strings.HasPrefix(c.what, "promises ") && lost != nil {
+			t.Errorf("%s: %d bytes, %v", c.what, len(plain), lost)
 		}
 		wantFormat(t, err, c.want)
 	}

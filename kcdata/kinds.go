@@ -25,8 +25,8 @@ var kinds = []struct {
 	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive, to be unpacked first"},
 	{0, "PK\x03\x04", "a zip archive, to be unpacked first"},
 	{257, "ustar", "a tar archive, to be unpacked first"},
-	{0, "\x1f\x8b\x08", "one gzip file more than are opened"},
-	{0, "\x28\xb5\x2f\xfd", "one zstd file more than is opened"},
+	{0, "\x1f\x8b\x08", "a gzip file, not opened here"},
+	{0, "\x28\xb5\x2f\xfd", "a zstd file, not opened here"},
 	{0, "\x7fELF", "an ELF file"},
 	{0, "KDUMP   ", "a memory dump of makedumpfile"},
 	{0, "\x00\x03\xaa\x55", "a ktrace file of Apple's"},
@@ -66,6 +66,9 @@ func kindOf(head []byte) string {
 		return "a property list"
 	case isText(head):
 		return "text"
+	}
+	if len(head) < 4 {
+		return fmt.Sprintf("% x", head)
 	}
 	return fmt.Sprintf("magic %#x", binary.LittleEndian.Uint32(head))
 }

@@ -13,11 +13,11 @@ type Inside struct {
 	In       Type   // magic of the buffer around it; TypeInvalid: it is the buffer itself
 	Offset   int    // in that buffer, of its begin marker, or of the envelope around it
 	Unpacked bool   // it is not in the buffer as it stands there, but in an envelope
-	Others   int    // what stands behind it and was not read: stackshots, envelopes, bytes behind its end
+	Others   int    // buffers behind it that were not read: stackshots, and envelopes of whatever
 }
 
 // unwrapCost is what it costs to unpack even a tiny buffer, in bytes that could be unpacked instead.
-const unwrapCost = 64 << 10
+const unwrapCost = 1 << 20
 
 // FindStackshot finds the stackshot of a plain buffer: the buffer itself, or the first one that
 // is nested in it, as in a crash file, with its envelope or without. What is unpacked for that counts
@@ -93,7 +93,13 @@ func (f *finder) look(b []byte, at place, depth int) {
 	case f.found.Plain != nil && (packed || isStackshot(magic)):
 		f.found.Others++
 		return
+	case depth == MaxNested:
+		f.broken(badf(0, ErrTooDeep, "a buffer in %d others", depth+1), at)
+		return
 	case !packed && !magic.IsMagic():
+		if len(b) > 0 {
+			f.broken(badf(0, ErrBadMagic, "%s", kindOf(b[:min(len(b), kindHead)])), at)
+		}
 		return
 	}
 	follows := ""
@@ -111,11 +117,8 @@ func (f *finder) look(b []byte, at place, depth int) {
 	}
 	r, err := NewReader(b)
 	switch {
-	case packed && b == nil: // which is said
 	case err != nil:
 		f.broken(err, at)
-	case !isStackshot(r.Magic()) && depth == MaxNested-1:
-		f.broken(badf(0, ErrTooDeep, "%v in %d others", r.Magic(), depth+1), at)
 	case !isStackshot(r.Magic()):
 		if err := f.search(r, at, depth+1); err != nil {
 			f.broken(err, at)
@@ -124,8 +127,12 @@ func (f *finder) look(b []byte, at place, depth int) {
 		f.broken(badf(r.first, ErrTruncated, "%v without an item", r.Magic()), at)
 	default:
 		f.found.Plain, f.found.Offset, f.found.Unpacked = b, at.base, at.unpacked
-		if end, err := Check(b); follows != "" || err == nil && len(bytes.TrimRight(b[end:], "\x00")) > 0 {
+		end, err := Check(b)
+		switch {
+		case follows != "" || err == nil && beginsFile(b[end:]):
 			f.found.Others++
+		case err == nil && !allZero(b[end:]):
+			f.broken(badf(end, ErrBadSize, "%d bytes behind the end of a nested stackshot", len(b)-end), at)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestFindStackshot(t *testing.T) {
 		"a delta":                  {delta, delta, TypeInvalid, 0},
 		"in a crash file":          {nest(t, MagicCrashinfo, shot), shot, MagicCrashinfo, 0},
 		"a delta in a crash file":  {nest(t, MagicCrashinfo, delta), delta, MagicCrashinfo, 0},
-		"behind another buffer":    {nest(t, MagicOSReason, crash, []byte("none"), nil, shot), shot, MagicOSReason, 0},
+		"behind another buffer":    {nest(t, MagicOSReason, crash, nil, shot), shot, MagicOSReason, 0},
 		"in a crash in a crash":    {nest(t, MagicCrashinfo, nest(t, MagicCrashinfo, crash, shot)), shot, MagicCrashinfo, 0},
 		"three":                    {nest(t, MagicCrashinfo, delta, nest(t, MagicBTInfo, shot), compressed(t, shot)), delta, MagicCrashinfo, 2},
 		"compressed":               {nest(t, MagicCrashinfo, compressed(t, shot)), shot, MagicCrashinfo, 0},
@@ -56,7 +56,7 @@ func TestFindStackshot(t *testing.T) {
 		"none":                     {nest(t, MagicCrashinfo, crash), nil, 0, 0},
 		"none of a compressed one": {nest(t, MagicCrashinfo, compressed(t, crash)), nil, 0, 0},
 	} {
-		got, err := FindStackshot(c.plain, int64(len(c.plain)), 1<<20)
+		got, err := FindStackshot(c.plain, int64(len(c.plain)), 1<<22)
 		if c.want == nil {
 			if wantFormat(t, err, ErrNotStackshot); got.Plain != nil || !strings.Contains(err.Error(), "CRASHINFO, and none is nested in it: not a stackshot") {
 				t.Errorf("%s: %d bytes, %v", what, len(got.Plain), err)
@@ -96,6 +96,10 @@ func TestNestedFaults(t *testing.T) {
 		"an unknown compression":    {unknown, ErrCompression, 0},
 		"of one in an envelope":     {compressed(t, nest(t, MagicOSReason, unknown)), ErrCompression, 0},
 		"a begin marker alone":      {shot[:headerSize], ErrTruncated, 0},
+		"no KCData":                 {[]byte("\x1f\x8b\x08gzip"), ErrBadMagic, 0},
+		"three bytes":               {[]byte("abc"), ErrBadMagic, 0},
+		"nothing in an envelope":    {[]byte("\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00"), ErrTruncated, 0},
+		"bytes behind its end":      {append(bytes.Clone(shot), "hello"...), ErrBadSize, len(shot)},
 		"less than that":            {shot[:10], ErrTruncated, 0},
 		"a crash file that was cut": {nest(t, MagicCrashinfo, shot)[:100], ErrTruncated, 0},
 		"too many in one another":   {deep, ErrTooDeep, 0},
@@ -123,6 +127,38 @@ func TestNestedFaults(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d others", what, len(in.Plain), in.Others)
 		}
 	}
+}
+
+// What is nested unpacks to no more than the file may, the file itself and each envelope counted.
+func TestK10NestedBudget(t *testing.T) {
+	shot, tiny := rich(t), compressed(t, nest(t, MagicOSReason))
+	large := compressed(t, around(rawItem(0x7777, 5<<20, 0, make([]byte, 5<<20)...)))
+	for what, c := range map[string]struct {
+		inner [][]byte
+		limit int64
+		wrong bool
+	}{
+		"a large one":               {[][]byte{large, shot}, 1 << 30, true},
+		"a small one":               {[][]byte{tiny, shot}, 1 << 30, false},
+		"a small one, little limit": {[][]byte{tiny, shot}, unwrapCost, true},
+		"many small ones":           {[][]byte{tiny, tiny, tiny, tiny, tiny, shot}, 1 << 30, true},
+		"the file is counted too":   {[][]byte{tiny, shot}, unwrapCost + 1000, true},
+	} {
+		in, err := FindStackshot(nest(t, MagicCrashinfo, c.inner...), 0, c.limit)
+		if errors.Is(err, ErrTooLarge) != c.wrong || err == nil == c.wrong || in.Plain == nil {
+			t.Errorf("%s: %d bytes, %v", what, len(in.Plain), err)
+		}
+	}
+	deep := shot
+	for range MaxNested - 1 {
+		deep = nest(t, MagicCrashinfo, deep)
+	}
+	leaf := nest(t, MagicCrashinfo)
+	for range MaxNested - 1 {
+		leaf = nest(t, MagicCrashinfo, leaf)
+	}
+	_, err := FindStackshot(nest(t, MagicCrashinfo, deep, leaf), 0, 1<<20)
+	ok(t, err)
 }
 
 // A small file with endless many ways through its nested envelopes unpacks no more than another of its size.
@@ -203,7 +239,7 @@ func TestDeltaSaysSo(t *testing.T) {
 		}
 	})
 	s, err := ParseSnapshot(plain)
-	if ok(t, err); !s.Delta || len(s.Problems) != 2 || !strings.Contains(s.Problems[0], "a delta stackshot") || !strings.Contains(s.Problems[0], "threads that did not run since the one before it (6 in this file), and") {
+	if ok(t, err); !s.Delta || len(s.Problems) != 2 || !strings.Contains(s.Problems[0], "a delta stackshot") || !strings.Contains(s.Problems[0], "threads that did not run since the one before it (6), and") {
 		t.Errorf("%v, %q", s.Delta, s.Problems)
 	}
 	if s, err := ParseSnapshot(buffer(t, MagicDeltaStackshot, func(ItemWriter) {})); err != nil || len(s.Problems) != 1 || strings.Contains(s.Problems[0], "(") {
@@ -227,9 +263,16 @@ func TestOtherKernel(t *testing.T) {
 			ok(t, errors.Join(w.Bytes(TypeUsecsSinceEpoch, []byte{1, 2, 0, 0, 0, 0, 0, 0}), w.BeginContainer(TypeTask, 1), w.BeginContainer(TypeThread, 2),
 				c.item(w), w.EndContainer(2), w.EndContainer(1)))
 		}))
-		if ok(t, err); s.OtherKernel() != c.other || s.BreaksOff || s.Machine.RealtimeNs != 513_000 {
-			t.Errorf("of another kernel %v, breaks off %v, at %d", s.OtherKernel(), s.BreaksOff, s.Machine.RealtimeNs)
+		if ok(t, err); s.OtherKernel() != c.other || s.Partial || s.Machine.RealtimeNs != 513_000 {
+			t.Errorf("of another kernel %v, breaks off %v, at %d", s.OtherKernel(), s.Partial, s.Machine.RealtimeNs)
 		}
+	}
+	s, err := ParseSnapshot(buffer(t, MagicStackshot, func(w ItemWriter) {
+		late := []byte{1, 2, 0, 0, 0, 0, 0, 0}
+		ok(t, errors.Join(w.Bytes(TypeUsecsSinceEpoch, late[:4]), w.Struct(TypeLinuxMachine, LinuxMachine{RealtimeNs: 7}), w.Bytes(TypeUsecsSinceEpoch, late)))
+	}))
+	if ok(t, err); s.Machine.RealtimeNs != 7 {
+		t.Errorf("at %d", s.Machine.RealtimeNs)
 	}
 	if s, err := ParseSnapshot(around()); err != nil || s.OtherKernel() {
 		t.Errorf("without a task: %v", err)

@@ -8,7 +8,7 @@ import "slices"
 // tag of a field names the item that fills it.
 type Snapshot struct {
 	Delta        bool               // the file has the magic of a delta stackshot
-	BreaksOff    bool               // it is what came before the file's break
+	Partial      bool               // not all of the file was read: it breaks off, is damaged or too large
 	HasMachine   bool               // the file holds Machine
 	HasCapture   bool               // the file holds Capture
 	Machine      LinuxMachine       `item:"LINUX_MACHINE"` // RealtimeNs also from USECS_SINCE_EPOCH

@@ -48,7 +48,7 @@ func ParseSnapshotWithin(plain []byte, memory int64) (*Snapshot, error) {
 		broken = p.broken
 	}
 	if broken != nil {
-		p.s.BreaksOff = true
+		p.s.Partial = true
 		p.note("the file breaks off: %v", broken)
 	}
 	return p.s, broken
@@ -108,7 +108,7 @@ func (p *snapshotParser) finish() {
 	if p.s.Delta {
 		still := ""
 		if p.still > 0 {
-			still = fmt.Sprintf(" (%d in this file)", p.still)
+			still = fmt.Sprintf(" (%d)", p.still)
 		}
 		p.s.Problems = slices.Insert(p.s.Problems, 0, "a delta stackshot lacks the threads that did not run since the one before it"+still+", and names of older tasks")
 	}

@@ -196,7 +196,7 @@ func TestStacksOfEachForm(t *testing.T) {
 // that snapshotFile does not fill: TestParseSnapshot would not see it.
 func TestParseSnapshotKnowsEveryField(t *testing.T) {
 	w := wantSnapshot()
-	unset := map[string]bool{"Delta": true, "BreaksOff": true, "Symbols": true, "Problems": true, "Transitioning": true, "Exiting": true}
+	unset := map[string]bool{"Delta": true, "Partial": true, "Symbols": true, "Problems": true, "Transitioning": true, "Exiting": true}
 	for _, v := range []reflect.Value{reflect.ValueOf(*w), reflect.ValueOf(*w.Tasks[0]), reflect.ValueOf(*w.Tasks[0].Threads[0])} {
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !unset[name] {

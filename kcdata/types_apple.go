@@ -35,7 +35,7 @@ const (
 	TypeTransitioningSnapshot Type = 0x930 // TransitioningTaskSnapshot
 	TypeTransitioningTask     Type = 0x931 // container, id: task past its exit point
 	TypeThreadDeltaSnapshot   Type = 0x941
-	TypeNonrunnableTids       Type = 0x917 // of threads of a delta, before 0x941
+	TypeNonrunnableTids       Type = 0x917 // array of i64: threads of a delta that cannot run
 	TypeExclaves              Type = 0x949 // container, id: 0
 	TypeLatencyInfoCPU        Type = 0x956 // array of LatencyCPU
 )

@@ -157,7 +157,7 @@ func (n *narrowing) sayHidden(s *kcdata.Snapshot, only map[*kcdata.Thread]bool) 
 	if out := s.ThreadCount() - len(only); n.expr != nil && out > 0 {
 		say(os.Stderr, "%d of %s not shown", out, show.Count(s.ThreadCount(), "thread"))
 	}
-	if n := len(s.Problems); n > 0 {
+	if n := len(s.Problems); n > 0 && !s.Partial { // which is said
 		say(os.Stderr, "%s with the file: 'stackshot report' says more", show.Count(n, "problem"))
 	}
 }

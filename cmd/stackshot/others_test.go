@@ -186,7 +186,7 @@ func TestDeltas(t *testing.T) {
 	name, cut := filepath.Join(t.TempDir(), "delta"), filepath.Join(t.TempDir(), "cut")
 	write(t, name, w.Written())
 	write(t, cut, w.Written()[:len(w.Written())-16])
-	const lacks, none = "a delta stackshot lacks the threads that did not run since the one before it (2 in this file)", "no thread of it ran since the stackshot before"
+	const lacks, none = "a delta stackshot lacks the threads that did not run since the one before it (2)", "no thread of it ran since the stackshot before"
 	o := stackshot(t, "report", name)
 	for _, want := range []string{"delta of unknown host: ", "!! the file: " + lacks, "\ndelta stackshot of unknown host", none} {
 		if !strings.Contains(o.stdout, want) {

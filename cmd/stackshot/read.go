@@ -173,17 +173,18 @@ func (c *contents) snapshot() (*kcdata.Snapshot, error) {
 		return nil, broken
 	}
 	s, err := kcdata.ParseSnapshotWithin(in.Plain, kcdata.Memory(c.Size))
-	switch {
-	case nothingRead(err):
+	if nothingRead(err) {
 		s = nil
+	}
+	switch {
 	case err == nil && cmp.Or(c.cut, broken) != nil:
-		err = broken
+		err, s.Partial = broken, true
 		s.Problems = append(s.Problems, "the file "+brokenBy(cmp.Or(c.cut, broken)))
 	case broken != nil && errors.Is(err, kcdata.ErrTruncated):
 		err = broken
 	case err != nil && in.In != kcdata.TypeInvalid:
 		err = fmt.Errorf("in the stackshot at offset %#x: %w", in.Offset, err)
-	case c.Follows != "":
+	case c.Follows != "" && s != nil:
 		s.Problems = append(s.Problems, c.Follows)
 	}
 	if s != nil && in.In != kcdata.TypeInvalid {

@@ -86,7 +86,7 @@ func (z *symbolizing) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	inPlace := name != stdoutName && sameFile(d.Path, name)
+	inPlace := name != stdoutName && d.Path != stdoutName && sameFile(d.Path, name)
 	if inPlace && in.In != kcdata.TypeInvalid {
 		return fmt.Errorf("%s: %s, and cannot be replaced: name another file (--output)", name, nestedIn(in))
 	}

@@ -74,7 +74,7 @@ func (f *File) fill(head []byte) error {
 	case plain == nil:
 		return bad
 	}
-	in, _ := kcdata.FindStackshot(plain, int64(len(head)), 4*plainHead) // which may be nested with its envelope
+	in, _ := kcdata.FindStackshot(plain, int64(len(head)), 4<<20) // which may be nested with its envelope
 	if in.Plain == nil {
 		return errNot
 	}

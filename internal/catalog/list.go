@@ -53,7 +53,7 @@ func Text(out io.Writer, d *Directory, entries iter.Seq[*Entry], width int) erro
 			broken++
 			reason := "cannot be read: "
 			if e.Threads > 0 {
-				reason = "read in part: "
+				reason = "not whole: "
 			}
 			p.Words("    ", "%s%s", reason, show.Clean(e.Err.Error()))
 		}

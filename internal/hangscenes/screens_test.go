@@ -90,8 +90,8 @@ func TestCutScenes(t *testing.T) {
 		whole := plain(t, scene.Name)
 		for n := 64; n < len(whole); n += len(whole) / 40 {
 			snap, err := kcdata.ParseSnapshot(whole[:n])
-			if err == nil || !snap.BreaksOff {
-				t.Fatalf("%s cut to %d of %d bytes: %v, it breaks off: %v", scene.Name, n, len(whole), err, snap.BreaksOff)
+			if err == nil || !snap.Partial {
+				t.Fatalf("%s cut to %d of %d bytes: %v, it breaks off: %v", scene.Name, n, len(whole), err, snap.Partial)
 			}
 			v := waitgraph.Judge(waits.Of(snap), waitgraph.Options{})
 			says := append(verdict.For(snap, v).Summary(verdict.Findings(v, nil), ""), append(v.Waits.Limits, shown(t, snap, false))...)

@@ -92,7 +92,7 @@ func (v *view) taskText(l *lines, e *entry) {
 	}
 	switch {
 	case len(t.Threads) > 0:
-	case v.s.Delta && !v.s.BreaksOff:
+	case v.s.Delta && !v.s.Partial:
 		l.Line("    no thread of it ran since the stackshot before")
 	default:
 		l.Line("    no threads in the file")

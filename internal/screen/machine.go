@@ -76,8 +76,8 @@ func (v *view) picture() string {
 		what = "picture not exact: nothing was stopped, " + account.PanicTitle(v.s)
 	case v.s.Isolation+v.s.Engine == "" && stopped == 0:
 		what = "this file does not say whether anything was stopped"
-	case v.s.BreaksOff && !v.s.HasCapture && !stoppedNothing:
-		what = "this file breaks off before it says how exact the picture is"
+	case v.s.Partial && !v.s.HasCapture && !stoppedNothing:
+		what = "not known how exact the picture is: this file was not read whole"
 	case stoppedNothing || stopped == 0:
 		what = "picture not exact: nothing was stopped"
 	case stopped < len(v.s.CPUs) || ran > 0 || v.s.Capture.StopBroken > 0:

@@ -28,8 +28,8 @@ func For(s *kcdata.Snapshot, v *waitgraph.Verdict) *Words {
 
 func blind(s *kcdata.Snapshot, v *waitgraph.Verdict) string {
 	switch {
-	case s.BreaksOff:
-		return "this file breaks off"
+	case s.Partial:
+		return "this file was not read whole"
 	case s.OtherKernel():
 		return "this file is of another kernel than Linux"
 	case v.Waits != nil && v.Waits.Unrecorded:

@@ -238,7 +238,7 @@ func TestSummary(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]*kcdata.Snapshot{
-		"this file breaks off":                      {BreaksOff: true},
+		"this file was not read whole":              {Partial: true},
 		"this file is of another kernel than Linux": {Tasks: []*kcdata.Task{{ID: 1}}},
 	} {
 		none := &waitgraph.Verdict{Waits: waits.Of(s)}

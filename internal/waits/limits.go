@@ -80,8 +80,8 @@ func limits(s *kcdata.Snapshot) (out []string) {
 	case recorded(s):
 		out = append(out, "the file breaks off before it says which waits could not be recorded")
 	default:
-		say(s.BreaksOff, "no wait records: the file breaks off before them, so owners of locks are not known")
-		say(!s.BreaksOff && s.Engine != "procfs", "no wait records: the file was taken with --wait off, or by an old version, so owners of locks are not known")
+		say(s.Partial && s.Engine != "procfs", "no wait records: the file was not read that far, so owners of locks are not known")
+		say(!s.Partial && s.Engine != "procfs", "no wait records: the file was taken with --wait off, or by an old version, so owners of locks are not known")
 		n := inD(s)
 		say(n > 0, "whom %s in uninterruptible sleep (D) %s for", count(n, "thread", "threads"), map[bool]string{true: "waits", false: "wait"}[n == 1])
 	}
